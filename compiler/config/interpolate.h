@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interpolation: ${...} and our own $<...> in scalars, resolved in place.
+ *
+ * The language is OmegaConf's: references (absolute, relative, through lists), resolvers with typed arguments,
+ * nesting, escapes. Each scalar that holds an interpolation is parsed once into a small postfix program; programs run
+ * on one explicit stack with every result kept, so long chains cost no recursion and doubling chains stay linear.
+ * Every such scalar then carries its derivation: the references it made, in order, with the place of each. */
+#ifndef NXC_CONFIG_INTERPOLATE_H
+#define NXC_CONFIG_INTERPOLATE_H
+
+#include "compiler/config/document.h"
+
+/* One thing that an interpolation read: a node, or an environment variable. */
+typedef struct nxc_reference {
+  nxc_span at;          /* the ${...} */
+  const nxc_node *node; /* NULL: an environment variable */
+  const char *variable;
+} nxc_reference;
+
+typedef struct nxc_derivation {
+  const nxc_reference *references;
+  size_t n_references;
+  bool from_environment; /* directly or through what it reads */
+  bool angle;            /* written with $<...> */
+} nxc_derivation;
+
+typedef struct nxc_variable {
+  const char *name;
+  const char *value;  /* NULL: not set */
+  bool default_taken; /* not set, and the file's default stood in */
+  nxc_span at;        /* the first ${oc.env:...} that reads it */
+} nxc_variable;
+
+typedef struct nxc_resolving {
+  bool omegaconf; /* $< stays text, and hazards are reproduced silently */
+  bool probes;    /* the resolvers args, id and fail, which show how arguments are read */
+} nxc_resolving;
+
+typedef struct nxc_resolution {
+  bool ok; /* everything asked for was resolved */
+  const nxc_variable *variables;
+  size_t n_variables;
+  const nxc_node *first_angle; /* the first scalar that uses $<...>, or NULL */
+} nxc_resolution;
+
+/* Resolves the whole tree. All problems go to the sink; nodes that failed have `failed` set. */
+nxc_resolution nxc_resolve(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
+
+/* One step at a time, for callers that want only a part: syntax is checked everywhere, values are computed only for
+ * the node at `steps` (keys, or indices in lists) and what it needs. *found receives the node, NULL when it is absent
+ * (reported). */
+nxc_resolution nxc_resolve_at(nxc_document *document, const char *const *steps, size_t n_steps,
+                              const nxc_resolving *resolving, nxc_sink *sink, nxc_node **found);
+
+/* Whether a key names a secret (*token, *secret, *password, *api_key). */
+bool nxc_key_is_secret(const char *key);
+/* Whether a value must not be shown: its key names a secret, or the environment had a part in it. */
+bool nxc_node_is_secret(const nxc_node *node);
+
+#endif
