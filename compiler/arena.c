@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 64 * 1024 };
+
+typedef struct block {
+  struct block *previous;
+  size_t capacity;
+  size_t used;
+  _Alignas(ALIGNMENT) unsigned char bytes[];
+} block;
+
+struct nxc_arena {
+  block *last;
+};
+
+static void *require(void *memory) {
+  if (memory == NULL) {
+    fputs("nxcfg: out of memory\n", stderr);
+    exit(3);
+  }
+  return memory;
+}
+
+static void add_block(nxc_arena *arena, size_t at_least) {
+  size_t capacity = arena->last ? arena->last->capacity * 2 : FIRST_BLOCK_BYTES;
+  while (capacity < at_least) capacity *= 2;
+  block *fresh = require(malloc(sizeof *fresh + capacity));
+  *fresh = (block){.previous = arena->last, .capacity = capacity};
+  arena->last = fresh;
+}
+
+nxc_arena *nxc_arena_new(void) {
+  return require(calloc(1, sizeof(nxc_arena)));
+}
+
+void nxc_arena_free(nxc_arena *arena) {
+  if (arena == NULL) return;
+  nxc_arena_rewind(arena, (nxc_arena_mark){0});
+  free(arena);
+}
+
+void *nxc_arena_alloc(nxc_arena *arena, size_t n_bytes) {
+  if (n_bytes > SIZE_MAX / 4) require(NULL);
+  n_bytes = (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  if (arena->last == NULL || arena->last->capacity - arena->last->used < n_bytes) add_block(arena, n_bytes);
+  void *memory = arena->last->bytes + arena->last->used;
+  arena->last->used += n_bytes;
+  return memset(memory, 0, n_bytes);
+}
+
+void *nxc_arena_array(nxc_arena *arena, size_t n_items, size_t item_bytes) {
+  size_t n_bytes;
+  if (__builtin_mul_overflow(n_items, item_bytes, &n_bytes)) require(NULL);
+  return nxc_arena_alloc(arena, n_bytes);
+}
+
+void *nxc_arena_grow(nxc_arena *arena, void *items, size_t n_items, size_t item_bytes) {
+  if (n_items == 0) return nxc_arena_array(arena, 1, item_bytes);
+  if ((n_items & (n_items - 1)) != 0) return items;
+  void *larger = nxc_arena_array(arena, 2 * n_items, item_bytes);
+  return memcpy(larger, items, n_items * item_bytes);
+}
+
+char *nxc_arena_strndup(nxc_arena *arena, const char *text, size_t n_bytes) {
+  char *copy = nxc_arena_alloc(arena, n_bytes + 1);
+  memcpy(copy, text, n_bytes);
+  return copy;
+}
+
+char *nxc_arena_strdup(nxc_arena *arena, const char *text) {
+  return nxc_arena_strndup(arena, text, strlen(text));
+}
+
+char *nxc_arena_vprintf(nxc_arena *arena, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int n_bytes = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  if (n_bytes < 0) require(NULL);
+  char *text = nxc_arena_alloc(arena, (size_t)n_bytes + 1);
+  vsnprintf(text, (size_t)n_bytes + 1, format, args);
+  return text;
+}
+
+char *nxc_arena_printf(nxc_arena *arena, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = nxc_arena_vprintf(arena, format, args);
+  va_end(args);
+  return text;
+}
+
+nxc_arena_mark nxc_arena_mark_now(nxc_arena *arena) {
+  return (nxc_arena_mark){.block = arena->last, .used = arena->last ? arena->last->used : 0};
+}
+
+void nxc_arena_rewind(nxc_arena *arena, nxc_arena_mark mark) {
+  while (arena->last != mark.block) {
+    block *previous = arena->last->previous;
+    free(arena->last);
+    arena->last = previous;
+  }
+  if (arena->last) arena->last->used = mark.used;
+}

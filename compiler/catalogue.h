@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The catalogue: schema/*.yaml as constant tables, made at build time by schema/gen.
+ *
+ * Settings are indexed by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted by name, so
+ * that a name is found by bisection; rules and diagnostics are sorted by id. Expressions are kept as text (the build
+ * has parsed each of them once; config/expression.h parses them again where they are needed). Absent texts are NULL.
+ * Everything is static const: nothing is read, allocated or freed at run time. */
+#ifndef NXC_CATALOGUE_H
+#define NXC_CATALOGUE_H
+
+#include "compiler/diagnostics.h"
+#include "compiler/value.h"
+#include "schema/settings_ids.gen.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum nxc_type {
+  NXC_TYPE_INT,
+  NXC_TYPE_FLOAT,
+  NXC_TYPE_INT_OR_FLOAT, /* 1 and 1.0 stay different */
+  NXC_TYPE_BOOL,
+  NXC_TYPE_BIT, /* the quoted texts '0' and '1' */
+  NXC_TYPE_STR,
+  NXC_TYPE_PATH,
+  NXC_TYPE_ENUM,
+  NXC_TYPE_LIST,
+  NXC_TYPE_LIST_INT,
+  NXC_TYPE_LIST_FLOAT,
+  NXC_TYPE_LIST_STR,
+  NXC_TYPE_MAP,
+  NXC_TYPE_ANY
+} nxc_type;
+
+/* Bounds and words that a value is held to, of a setting or an option. */
+typedef struct nxc_domain {
+  nxc_type type;
+  bool nullable;
+  const char *const *values; /* of an enum */
+  size_t n_values;
+  const nxc_value *min, *max, *above; /* NULL: none; `above` is exclusive */
+} nxc_domain;
+
+typedef struct nxc_setting_row {
+  const char *path;
+  nxc_domain domain;
+  const nxc_value *initial; /* the default; NULL: unknown */
+  const char *unit;
+  bool meaning; /* counts for plan_id */
+  bool needed;  /* plan -o demands it */
+  const char *doc;
+  const char *runs;
+} nxc_setting_row;
+
+typedef enum nxc_status { NXC_EXECUTED, NXC_CHECKED, NXC_REFUSED } nxc_status;
+
+typedef struct nxc_assignment {
+  nxc_setting_id setting;
+  const char *expression;
+} nxc_assignment;
+
+typedef struct nxc_option_row {
+  const char *name; /* dotted; ends in ".*" for a free-form section */
+  nxc_domain domain;
+  const nxc_value *initial;
+  const char *required; /* expression */
+  const char *read_when; /* expression; the row's `for` */
+  const nxc_assignment *sets;
+  size_t n_sets;
+  nxc_status status;
+  const char *refused_when; /* expression */
+  const char *why;
+  const char *instead;
+  const char *alias_of;
+  const char *const *nearest_to; /* misspellings worth knowing */
+  size_t n_nearest_to;
+  const char *doc;
+  const char *source;
+} nxc_option_row;
+
+typedef struct nxc_dialect {
+  const char *name; /* "nx", "nxdt", "hf_config" */
+  const nxc_option_row *options;
+  size_t n_options;
+} nxc_dialect;
+
+typedef struct nxc_preset_row {
+  const char *name;
+  const char *dialect;
+  const char *const *spellings; /* the dialect's, first the one to write */
+  size_t n_spellings;
+  const char *param, *compute, *master, *gradient, *optimizer_state, *reduce; /* fp32, bf16, none */
+  bool stochastic_rounding;
+  const char *const *environment; /* "NAME=VALUE" */
+  size_t n_environment;
+  bool refused;
+  const char *doc;
+  const char *note;
+} nxc_preset_row;
+
+typedef struct nxc_rule_row {
+  const char *id;
+  const char *dialect; /* NULL: every dialect */
+  nxc_severity severity;
+  const char *when;    /* expression; NULL: always */
+  const char *require; /* expression; NULL where the rule derives */
+  nxc_setting_id derives; /* NX_N_SETTINGS where the rule requires */
+  const char *derive;     /* expression */
+  const char *at;         /* name of a setting or @option */
+  const char *message;
+  const char *fix;
+  const char *explain;
+  const char *source;
+} nxc_rule_row;
+
+typedef struct nxc_diagnostic_row {
+  const char *id;
+  const char *title;
+  const char *explain;
+} nxc_diagnostic_row;
+
+extern const nxc_setting_row nxc_setting_rows[NX_N_SETTINGS];
+extern const nxc_setting_id nxc_settings_by_path[NX_N_SETTINGS]; /* sorted by path */
+extern const nxc_dialect nxc_dialects[];
+extern const size_t nxc_n_dialects;
+extern const nxc_preset_row nxc_presets[];
+extern const size_t nxc_n_presets;
+extern const nxc_rule_row nxc_rules[];
+extern const size_t nxc_n_rules;
+extern const nxc_diagnostic_row nxc_diagnostics[];
+extern const size_t nxc_n_diagnostics;
+
+const nxc_dialect *nxc_dialect_find(const char *name);
+/* The row of exactly this name; else of the free-form section that it stands in; else NULL. */
+const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *name);
+const nxc_rule_row *nxc_rule_find(const char *id);
+const nxc_diagnostic_row *nxc_diagnostic_find(const char *id);
+const char *nxc_type_name(nxc_type type); /* as people say it: "an integer" */
+
+#endif

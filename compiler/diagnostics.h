@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings: what is wrong, where, why, and what to do about it.
+ *
+ * A finding is data. Passes report findings to a sink and go on; the sink keeps them in order of file and line and
+ * renders them at the end as text (source line, caret, notes, fix), JSON, or GitHub annotations. Ids (NX1003) are
+ * permanent; each stands once, in schema/rules (rules) or in schema/diagnostics.yaml (everything else), with the
+ * text that `nxcfg explain` prints. A `# nxcfg: allow NX1234 reason` comment on the finding's line, or alone on the
+ * line above, suppresses it. */
+#ifndef NXC_DIAGNOSTICS_H
+#define NXC_DIAGNOSTICS_H
+
+#include "compiler/arena.h"
+#include "compiler/source.h"
+
+#include <stdio.h>
+
+typedef enum nxc_severity { NXC_SEVERITY_NOTE, NXC_SEVERITY_WARNING, NXC_SEVERITY_ERROR } nxc_severity;
+typedef enum nxc_format { NXC_FORMAT_TEXT, NXC_FORMAT_JSON, NXC_FORMAT_GITHUB } nxc_format;
+
+/* A further fact of a finding; at.source is NULL when it stands nowhere. */
+typedef struct nxc_remark {
+  nxc_span at;
+  const char *text;
+} nxc_remark;
+
+typedef struct nxc_finding {
+  const char *id; /* "NX1003" */
+  nxc_severity severity;
+  const char *message; /* one sentence, no final full stop */
+  nxc_span at;
+  const char *label; /* beside the caret; may be NULL */
+  const char *fix;   /* what to write instead; may be NULL */
+  const nxc_remark *remarks;
+  size_t n_remarks;
+} nxc_finding;
+
+typedef struct nxc_sink nxc_sink;
+
+nxc_sink *nxc_sink_new(nxc_arena *arena);
+/* Copies the finding (texts too) into the sink's arena. An identical id, place and message is kept once. */
+void nxc_sink_report(nxc_sink *sink, const nxc_finding *finding);
+/* Shorthand for a finding without remarks. fix may be NULL. */
+void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span at, const char *fix,
+                const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* After suppression by comments and after `-W error`. */
+size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity);
+size_t nxc_sink_n_findings(const nxc_sink *sink);
+const nxc_finding *nxc_sink_finding(const nxc_sink *sink, size_t index); /* sorted by source, line, column, id */
+void nxc_sink_warnings_are_errors(nxc_sink *sink);
+
+typedef struct nxc_render {
+  nxc_format format;
+  bool colour; /* text only */
+  bool notes;  /* text only: show notes too; else they are counted by the caller in one line */
+} nxc_render;
+/* JSON: one array of findings. GitHub: ::error file=...,line=...::message lines. */
+void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out);
+
+/* The nearest of `names` by edit distance, or NULL when none is near enough to be meant. */
+const char *nxc_nearest(const char *word, const char *const *names, size_t n_names);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where things stand in the user's texts.
+ *
+ * A source is one text that was read (a file, standard input, a command-line argument) and is kept, unchanged, for
+ * as long as findings may point into it. A span is a run of characters on one line of it. Lines and columns are
+ * 1-based; columns and lengths count Unicode characters, as editors do, not bytes. */
+#ifndef NXC_SOURCE_H
+#define NXC_SOURCE_H
+
+#include "compiler/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct nxc_source {
+  const char *name;           /* as the user gave it; "<stdin>", "--set", ... where there is no file */
+  const char *text;           /* NUL-terminated, may hold further NULs */
+  size_t n_bytes;
+  const uint32_t *line_start; /* byte offset of each line; line_start[n_lines] == n_bytes */
+  uint32_t n_lines;
+} nxc_source;
+
+typedef struct nxc_span {
+  const nxc_source *source; /* NULL: stands in no text */
+  uint32_t line;
+  uint32_t column;
+  uint32_t length; /* at least 1 where source is set */
+} nxc_span;
+
+/* A source over a copy of `text`. */
+const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char *text, size_t n_bytes);
+/* Reads a whole file ("-" is standard input), at most `limit_bytes` of it. NULL with errno set when it cannot be read
+ * (EFBIG: larger than the limit). */
+const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes);
+/* The text of a 1-based line without its line break; *n_bytes receives its length. */
+const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes);
+
+#endif

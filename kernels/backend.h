@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a backend is: memory, kernels and streams behind one table of functions.
+ *
+ * The runtime opens one device per rank, asks it for arenas, binds every operator of the plan once (all choices,
+ * primitives and workspace are made there), and then only enqueues. Operands are named by arena and offset; a *frame*
+ * gives, per enqueue, where each arena begins for the chunk and slot at hand, and the values of the plan's constants
+ * for this rank and chunk. So one bound kernel serves every slot, chunk and micro-batch.
+ *
+ * On an accelerator arenas are device memory, frame addresses are device addresses, enqueue returns before the kernel
+ * has run, and order across streams is made with events. On a CPU arenas are host memory, a stream runs at once and
+ * events are always complete. The host reads and writes arenas through copy_in and copy_out alone, unless
+ * `host_addressable` says that addresses are host pointers: then collectives read and write them directly, and `ref`
+ * may take operators that the backend declines.
+ *
+ * Invariant: after the last bind, nothing here allocates. */
+#ifndef NXK_BACKEND_H
+#define NXK_BACKEND_H
+
+#include "schema/ops.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct nxk_device nxk_device;
+typedef struct nxk_kernel nxk_kernel;
+typedef struct nxk_stream nxk_stream;
+typedef struct nxk_event nxk_event;
+
+/* An operand: a dense row-major box of an arena. */
+typedef struct nxk_tensor {
+  nx_dtype dtype;
+  uint32_t n_dims;
+  int64_t dims[NX_MAX_DIMS]; /* unused: 1 */
+  nx_arena_kind arena;
+  uint64_t offset;         /* bytes */
+  uint32_t shift_constant; /* frame constant added to offset (bytes), or UINT32_MAX */
+} nxk_tensor;
+
+typedef enum nxk_attr_kind { NXK_INT, NXK_REAL, NXK_CONSTANT } nxk_attr_kind;
+
+typedef struct nxk_attr {
+  nxk_attr_kind kind;
+  uint32_t constant; /* NXK_CONSTANT: index into frame->constants */
+  union {
+    int64_t integer;
+    double real;
+  };
+} nxk_attr;
+
+/* One operator as the plan has it; the kernel copies what it keeps. */
+typedef struct nxk_operator {
+  nx_op op;
+  uint32_t n_in, n_out, n_attrs;
+  nxk_tensor args[NX_MAX_ARGS]; /* inputs, then outputs */
+  nxk_attr attrs[NX_MAX_ATTRS];
+} nxk_operator;
+
+typedef struct nxk_frame {
+  void *base[NX_N_ARENAS]; /* where each arena begins for this chunk and slot, in the backend's memory */
+  const int64_t *constants;
+  uint64_t seed;
+} nxk_frame;
+
+typedef struct nxk_device_options {
+  uint32_t n_threads;
+  uint32_t target; /* nx_target */
+  uint64_t workspace_bytes; /* ceiling for everything that the kernels allocate at bind */
+} nxk_device_options;
+
+typedef struct nxk_fault {
+  char text[512];
+} nxk_fault;
+
+typedef struct nxk_backend {
+  const char *name;
+  bool host_addressable;
+  /* A device for this rank; sets threads, FTZ and DAZ in every one of them. */
+  bool (*open)(const nxk_device_options *options, nxk_device **device, nxk_fault *fault);
+  void (*close)(nxk_device *device);
+  /* An arena of n_bytes, zeroed and touched. `shared` is host memory of a window shared with other ranks that the
+   * backend must use instead of its own (only where host_addressable), or NULL. */
+  bool (*arena_open)(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
+                     nxk_fault *fault);
+  void (*copy_in)(nxk_device *device, void *destination, const void *host, uint64_t n_bytes);
+  void (*copy_out)(nxk_device *device, void *host, const void *source, uint64_t n_bytes);
+  /* Makes the kernel for one operator. False with an empty fault: declined, another backend may take it. False with a
+   * fault: it can not be made within the workspace. */
+  bool (*bind)(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault);
+  void (*enqueue)(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame);
+  /* y[i] = sum over s of x[s][i], s ascending, accumulated in fp32 (fp64 for f64), rounded once to y_dtype.
+   * y may be one of x. n_sources >= 1. Used by every collective that sums. */
+  void (*sum)(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype, const void *const *x,
+              uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements);
+  nxk_stream *(*stream)(nxk_device *device, uint32_t index);
+  nxk_event *(*event_record)(nxk_device *device, nxk_stream *stream, uint32_t index);
+  void (*event_wait)(nxk_device *device, nxk_stream *stream, nxk_event *event);
+  void (*synchronize)(nxk_device *device);
+  /* Bytes of workspace that the bound kernels hold. */
+  uint64_t (*workspace_bytes)(const nxk_device *device);
+} nxk_backend;
+
+extern const nxk_backend nxk_ref;
+extern const nxk_backend nxk_cpu;
+
+/* NULL where this build has no backend of that name. */
+const nxk_backend *nxk_backend_find(const char *name);
+
+static inline int64_t nxk_attr_int(const nxk_attr *attr, const nxk_frame *frame) {
+  return attr->kind == NXK_CONSTANT ? frame->constants[attr->constant] : attr->integer;
+}
+
+static inline void *nxk_address(const nxk_tensor *tensor, const nxk_frame *frame) {
+  uint64_t shift = tensor->shift_constant == UINT32_MAX ? 0 : (uint64_t)frame->constants[tensor->shift_constant];
+  return (char *)frame->base[tensor->arena] + tensor->offset + shift;
+}
+
+static inline int64_t nxk_n_elements(const nxk_tensor *tensor) {
+  int64_t n_elements = 1;
+  for (uint32_t dim = 0; dim < NX_MAX_DIMS; dim++) n_elements *= tensor->dims[dim];
+  return n_elements;
+}
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan: everything that nxrun needs to know, in one file.
+ *
+ * Layout: header (128 bytes), section table (64 bytes a section), sections in ascending type order. Little-endian,
+ * no pointers, offsets from the start of the file, sections aligned to 64 bytes with zero padding, the last byte of
+ * the last section (padding included) is the last byte of the file. Each section is an array of one record type
+ * below (NX_SECTION_STRINGS: bytes). Records hold no padding that is not named, and unused fields are 0.
+ *
+ *   header  magic, version, file size, section count, plan_id, root
+ *     plan_id  SHA-256 over (type, size, sha256) of the sections flagged NX_SECTION_MEANING, in file order: what the
+ *              training is, wherever its configuration came from. Checkpoints record it.
+ *     root     SHA-256 over the header with `root` zeroed, and the section table.
+ *   file_sha256  SHA-256 of the whole file; ranks compare it. It is not in the file.
+ *
+ * A string is a u32 offset into NX_SECTION_STRINGS (or NX_SECTION_PLACES_TEXT for provenance), NUL-terminated;
+ * offset 0 is "". Cross references are u32 indices into other sections, NX_NONE where there is none.
+ *
+ * A plan holds no number that depends on a rank. Where an operator needs one it names a *constant*: base + a term
+ * for each mesh atom that matters, evaluated once per rank and chunk (nx_constant_value). So a plan is one file
+ * whatever the number of ranks.
+ *
+ * Programs are lists of operators; an operator's `when` says in which micro-batches of a step it runs (first, middle,
+ * last); the schedule says which program runs when. Values are typed boxes of an arena; a view shares the bytes of
+ * the value that it is a view of. Values of arena `slot` exist once per slot. */
+#ifndef NX_PLAN_H
+#define NX_PLAN_H
+
+#include "schema/ops.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NX_NONE UINT32_MAX
+#define NX_PLAN_MAGIC "\x89NXP\r\n\x1a\n"
+
+enum {
+  NX_PLAN_MAJOR = 1,
+  NX_PLAN_MINOR = 0,
+  NX_PLAN_ALIGNMENT = 64,
+  NX_MAX_ATOMS = 16,
+  NX_VALUE_ALIGNMENT = 64,
+  NX_BLOCK_BYTES = 64 /* a ZeRO shard of a range is a multiple of this */
+};
+static const uint64_t NX_PLAN_MAX_BYTES = UINT64_C(1) << 30;
+
+typedef struct nx_header {
+  uint8_t magic[8];
+  uint16_t major, minor;
+  uint32_t header_bytes; /* 128 */
+  uint32_t endian;       /* 0x01020304 */
+  uint32_t n_sections;
+  uint64_t file_bytes;
+  uint64_t section_table_offset; /* 128 */
+  uint8_t reserved[24];
+  uint8_t plan_id[32];
+  uint8_t root[32];
+} nx_header;
+_Static_assert(sizeof(nx_header) == 128, "plan header");
+
+typedef enum nx_section_type {
+  NX_SECTION_STRINGS = 1,
+  NX_SECTION_RUN,
+  NX_SECTION_ATOMS,
+  NX_SECTION_GROUPS,
+  NX_SECTION_CONSTANTS,
+  NX_SECTION_TERMS,
+  NX_SECTION_TABLE, /* int64 entries of table terms */
+  NX_SECTION_ARENAS,
+  NX_SECTION_VALUES,
+  NX_SECTION_PIECES,
+  NX_SECTION_RANGES,
+  NX_SECTION_OPERATORS,
+  NX_SECTION_ARGUMENTS, /* u32 value indices */
+  NX_SECTION_ATTRIBUTES,
+  NX_SECTION_PROGRAMS,
+  NX_SECTION_CHUNKS,
+  NX_SECTION_ITEMS,
+  NX_SECTION_SETTINGS,
+  NX_SECTION_DATA_PATHS, /* u32 strings */
+  NX_SECTION_PLACES,     /* provenance, not part of the meaning */
+  NX_SECTION_PLACES_TEXT,
+  NX_SECTION_RUN_NAMES, /* nx_run_names: names and intervals that change no number of the training */
+  NX_SECTION_END
+} nx_section_type;
+
+enum { NX_SECTION_MEANING = 1 };
+
+typedef struct nx_section {
+  uint32_t type;
+  uint32_t flags;
+  uint64_t offset;
+  uint64_t bytes; /* n_records x record_bytes; padding not counted */
+  uint32_t record_bytes;
+  uint32_t n_records;
+  uint8_t sha256[32];
+} nx_section;
+_Static_assert(sizeof(nx_section) == 64, "plan section entry");
+
+typedef enum nx_target { NX_TARGET_CPU_AVX2 = 1, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AMX } nx_target;
+typedef enum nx_data_kind { NX_DATA_INDEXED = 1 } nx_data_kind;
+typedef enum nx_names { NX_NAMES_LLAMA = 1, NX_NAMES_GPT2 } nx_names;
+
+/* The run: one record. Value indices name what the host writes and reads. */
+typedef struct nx_run {
+  uint32_t n_ranks;
+  uint32_t n_hosts; /* ranks are tiled in order: n_ranks / n_hosts on each */
+  uint32_t n_threads;
+  uint32_t target; /* nx_target */
+  uint64_t workspace_bytes;
+  uint64_t seed;
+  uint64_t n_steps;
+  uint32_t n_micro_batches; /* per step and data-parallel rank */
+  uint32_t micro_batch;     /* B, sequences */
+  uint32_t sequence;        /* S, tokens of the whole sequence */
+  uint32_t global_batch;    /* sequences per step */
+  uint64_t vocab;           /* before padding: token ids are below it */
+  uint64_t tokens_per_step;
+  uint64_t flops_per_step; /* of the model, all ranks: the usual count, matrix products and attention, 3 x forward */
+  uint64_t n_parameters;   /* logical, each once */
+  uint32_t data_kind;      /* nx_data_kind */
+  uint32_t shuffle;        /* 0 or 1 */
+  uint32_t data_rank;      /* constant: which share of every batch this rank takes */
+  uint32_t data_size;      /* how many shares */
+  uint32_t tokens, labels, positions, samples; /* values [B,S] i32 x3, [B] i64 in arena input */
+  uint32_t step;                               /* value [1] i64 in arena input */
+  uint32_t loss;                               /* value [1] f64: this rank's sum over its tokens of the step */
+  uint32_t loss_total;                         /* value [1] f64: the sum over all ranks (equals loss on one rank) */
+  uint32_t grad_norm;                          /* value [1] f64 */
+  uint32_t lr;                                 /* value [1] f64 */
+  uint32_t names;                              /* nx_names: of tensors in checkpoints and init_from */
+  uint32_t init_from;                          /* string; "": weights are drawn */
+  uint32_t n_slots;                            /* micro-batches in flight */
+} nx_run;
+_Static_assert(sizeof(nx_run) == 152, "plan run");
+
+typedef struct nx_run_names {
+  uint32_t name;        /* string */
+  uint32_t directory;   /* string */
+  uint32_t log_every;   /* steps */
+  uint32_t save_every;  /* steps; 0: at the end only */
+  int32_t keep;         /* -1: all */
+  uint32_t resume;      /* 0 or 1 */
+  double deadline_s;
+} nx_run_names;
+_Static_assert(sizeof(nx_run_names) == 32, "plan run names");
+
+/* A mesh atom. Rank = sum over atoms of coordinate x stride; atom 0 varies fastest. */
+typedef struct nx_atom {
+  uint32_t name; /* string: "kv_replica", "kv_group", "ring", "shard", "replicate", "pipeline", ... */
+  uint32_t size;
+  uint32_t stride;
+  uint32_t reserved;
+} nx_atom;
+
+/* Ranks that differ only in the coordinates of these atoms. Members in ascending rank order. */
+typedef struct nx_group {
+  uint32_t name;  /* string: "tensor", "data", ... */
+  uint32_t atoms; /* bit i: atom i */
+  uint32_t size;
+  uint32_t reserved;
+} nx_group;
+
+/* value(rank, chunk) = base + sum of its terms. */
+typedef struct nx_constant {
+  int64_t base;
+  uint32_t first_term, n_terms;
+} nx_constant;
+
+/* stride x coordinate of an atom (or the chunk number, atom NX_NONE), or table[coordinate] where table is not NX_NONE. */
+typedef struct nx_term {
+  uint32_t atom;
+  uint32_t table; /* first entry in NX_SECTION_TABLE; one entry per coordinate */
+  int64_t stride;
+} nx_term;
+
+enum { NX_ARENA_SHARED = 1 /* other ranks of the host read it: lies in the shared window */ };
+
+typedef struct nx_arena_record {
+  uint32_t kind; /* nx_arena_kind; each kind at most once */
+  uint32_t flags;
+  uint64_t bytes; /* of all slots together; a multiple of NX_VALUE_ALIGNMENT */
+  uint64_t slot_bytes; /* arena slot: bytes of one; else 0 */
+} nx_arena_record;
+
+/* A typed box. Its bytes are [offset, offset + bytes) of its arena, row-major and dense. */
+typedef struct nx_value {
+  uint32_t name; /* string: where it comes from, as "layers.3.attention.qkv" */
+  uint16_t dtype;
+  uint8_t n_dims;
+  uint8_t arena;
+  int64_t dims[NX_MAX_DIMS]; /* unused: 1 */
+  uint64_t offset;
+  uint64_t bytes;
+  uint32_t view_of;      /* the value whose bytes it shares, or NX_NONE */
+  uint32_t offset_shift; /* constant, in bytes, added to offset (ZeRO shards), or NX_NONE */
+} nx_value;
+_Static_assert(sizeof(nx_value) == 64, "plan value");
+
+typedef enum nx_init { NX_INIT_ZEROS = 0, NX_INIT_ONES, NX_INIT_NORMAL } nx_init;
+enum { NX_PIECE_TRANSPOSED = 1 /* the checkpoint's tensor is the transpose (GPT-2's Conv1D) */ };
+
+/* What a parameter is made of: a box of a logical tensor, whole rows of one parameter value (so fused QKV is three
+ * pieces). Logical shapes are [rows, columns] as the products read them, vectors are [1, n]; vocabulary padding is
+ * in no piece. Row r of the box is row `row + r` of the value; it has `columns` entries; entries (rows) of the local
+ * box that lie outside the logical tensor are padding. */
+typedef struct nx_piece {
+  uint32_t name;       /* string, Hugging Face style */
+  uint32_t value;      /* the parameter, arena param */
+  uint32_t range;      /* where its master weights, gradients and moments lie */
+  uint32_t flags;
+  int64_t logical_rows, logical_columns;
+  int64_t rows, columns;         /* of the local box */
+  uint32_t row_start, column_start; /* constants: where the box starts in the logical tensor */
+  int64_t row;                   /* first row of the value that the box fills */
+  uint64_t range_offset;         /* elements before the box in its range */
+  uint32_t owner;                /* constant: 1 on the one rank of each set of copies that writes it, else 0 */
+  uint32_t init;                 /* nx_init */
+  double init_std;
+  uint32_t tensor_id;            /* constant: key of its random numbers, the same on every mesh */
+  uint32_t n_dims;               /* 1 or 2 in the checkpoint */
+  uint32_t reserved[2];
+} nx_piece;
+_Static_assert(sizeof(nx_piece) == 104, "plan piece");
+
+/* Parameters that are reduced over the same group and updated by the same rule: one run of elements, padded so that
+ * the group's shards are equal. */
+typedef struct nx_range {
+  uint32_t name; /* string */
+  uint32_t group;      /* gradients are summed over it; NX_NONE: no sum */
+  uint64_t n_elements; /* padding included */
+  uint64_t n_shard;    /* elements that this rank updates: n_elements, or that over the group's size (ZeRO) */
+  uint32_t shard_start; /* constant: first element that it updates */
+  uint32_t param, master, grad; /* values [n_elements]; master is the shard [n_shard], or NX_NONE where param is updated */
+  uint32_t moment1, moment2;    /* values [n_shard], or NX_NONE */
+  double weight_decay;
+} nx_range;
+_Static_assert(sizeof(nx_range) == 56, "plan range");
+
+enum { NX_WHEN_FIRST = 1, NX_WHEN_MIDDLE = 2, NX_WHEN_LAST = 4, NX_WHEN_ALWAYS = 7 };
+
+typedef struct nx_operator {
+  uint16_t op;
+  uint8_t when;
+  uint8_t n_in, n_out, n_attrs;
+  uint16_t reserved;
+  uint32_t first_argument; /* inputs, then outputs */
+  uint32_t first_attribute;
+  uint32_t group;  /* COMM operators but wait */
+  uint32_t origin; /* string: what it came from, as "layers.3.attention" */
+  uint64_t flops;
+  uint64_t moved_bytes; /* read and written (COMPUTE), or received by this rank (COMM) */
+} nx_operator;
+_Static_assert(sizeof(nx_operator) == 40, "plan operator");
+
+typedef enum nx_attribute_kind { NX_ATTRIBUTE_INT = 0, NX_ATTRIBUTE_REAL, NX_ATTRIBUTE_CONSTANT } nx_attribute_kind;
+
+typedef struct nx_attribute {
+  uint32_t kind;
+  uint32_t constant; /* NX_ATTRIBUTE_CONSTANT */
+  union {
+    int64_t integer;
+    double real;
+  };
+} nx_attribute;
+
+typedef enum nx_program_kind {
+  NX_PROGRAM_FORWARD = 1,
+  NX_PROGRAM_BACKWARD,
+  NX_PROGRAM_EVALUATE,
+  NX_PROGRAM_STEP
+} nx_program_kind;
+
+typedef struct nx_program {
+  uint32_t name;
+  uint32_t kind;
+  uint32_t first_operator, n_operators;
+} nx_program;
+
+/* The part of the model that a stage runs at a time. Chunks of equal shape share programs. */
+typedef struct nx_chunk {
+  uint32_t stage;
+  uint32_t first_layer, n_layers;
+  uint32_t forward, backward, evaluate, step; /* programs, or NX_NONE */
+  uint32_t reserved;
+  uint64_t arena_base[NX_N_ARENAS]; /* added to the offset of the chunk's values */
+} nx_chunk;
+
+typedef enum nx_item_kind {
+  NX_ITEM_FORWARD = 1,
+  NX_ITEM_BACKWARD,
+  NX_ITEM_EVALUATE,
+  NX_ITEM_SEND,
+  NX_ITEM_RECV,
+  NX_ITEM_WAIT,
+  NX_ITEM_STEP
+} nx_item_kind;
+
+/* One thing that a stage does. The items of a stage stand together, in order. */
+typedef struct nx_item {
+  uint32_t stage;
+  uint16_t kind;
+  uint16_t slot;
+  uint32_t chunk;
+  uint32_t micro_batch;
+} nx_item;
+
+typedef struct nx_setting_record {
+  uint32_t path;  /* string */
+  uint32_t value; /* string: the value as JSON text */
+} nx_setting_record;
+
+typedef struct nx_place {
+  uint32_t setting; /* index into NX_SECTION_SETTINGS */
+  uint32_t kind;    /* string in NX_SECTION_PLACES_TEXT: "file", "default", "preset", ... */
+  uint32_t file, option; /* strings there */
+  uint32_t line, column;
+} nx_place;
+
+/* A verified plan. All pointers go into the bytes that were verified; indices need no further checks. */
+typedef struct nx_plan {
+  const uint8_t *bytes;
+  uint64_t n_bytes;
+  const nx_header *header;
+  const char *strings;
+  const nx_run *run;
+  const nx_run_names *run_names;
+  const nx_atom *atoms;
+  const nx_group *groups;
+  const nx_constant *constants;
+  const nx_term *terms;
+  const int64_t *table;
+  const nx_arena_record *arenas;
+  const nx_value *values;
+  const nx_piece *pieces;
+  const nx_range *ranges;
+  const nx_operator *operators;
+  const uint32_t *arguments;
+  const nx_attribute *attributes;
+  const nx_program *programs;
+  const nx_chunk *chunks;
+  const nx_item *items;
+  const nx_setting_record *settings;
+  const uint32_t *data_paths;
+  const nx_place *places;
+  const char *places_text;
+  uint32_t n[NX_SECTION_END]; /* records per section, by nx_section_type */
+} nx_plan;
+
+/* What is wrong with a plan: one sentence, and where in the file. */
+typedef struct nx_fault {
+  char text[256];
+  uint64_t offset;
+} nx_fault;
+
+/* Verifies everything in one pass: header, hashes, strings, every index, shape and bound of every record, and that no
+ * two values that are alive at once overlap where the schema can tell. After it every accessor is unchecked. */
+bool nx_plan_check(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault *fault);
+/* Proves that the schedule ends: every send meets its receive with zero buffering, every collective is met by its
+ * whole group in the same order, every wait has its start, values are written before they are read. */
+bool nx_plan_prove(const nx_plan *plan, nx_fault *fault);
+
+const char *nx_plan_string(const nx_plan *plan, uint32_t string);
+/* The coordinate of a rank on an atom. */
+uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);
+int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk);
+/* The `index`-th member of the group that `rank` belongs to, and the position of `rank` in it. */
+uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uint32_t index);
+uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank);
+const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
+/* SHA-256 in lower-case hexadecimal, 64 characters and a NUL. */
+void nx_sha256_hex(const void *bytes, uint64_t n_bytes, char hex[65]);
+
+#endif
