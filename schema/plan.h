@@ -161,13 +161,14 @@ typedef struct nx_group {
   uint32_t reserved;
 } nx_group;
 
-/* value(rank, chunk) = base + sum of its terms. */
+/* value(rank, chunk) = base, then its terms in order. */
 typedef struct nx_constant {
   int64_t base;
   uint32_t first_term, n_terms;
 } nx_constant;
 
-/* stride x coordinate of an atom (or the chunk number, atom NX_NONE), or table[coordinate] where table is not NX_NONE. */
+/* Without a table: stride x coordinate of an atom (or of the chunk number, atom NX_NONE) is added. With one:
+ * table[coordinate] is added (stride 0), or the value so far is multiplied by it (stride 1: "1 on one rank of many"). */
 typedef struct nx_term {
   uint32_t atom;
   uint32_t table; /* first entry in NX_SECTION_TABLE; one entry per coordinate */

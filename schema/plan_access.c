@@ -1,2 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/plan.h"
+
+#include <nettle/sha2.h>
+
+const char *nx_plan_string(const nx_plan *plan, uint32_t string) {
+  return plan->strings + string;
+}
+
+uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom) {
+  return rank / plan->atoms[atom].stride % plan->atoms[atom].size;
+}
+
+static int64_t term_apply(const nx_plan *plan, const nx_term *term, uint32_t rank, uint32_t chunk, int64_t value) {
+  uint32_t coordinate = term->atom == NX_NONE ? chunk : nx_plan_coordinate(plan, rank, term->atom);
+  if (term->table == NX_NONE) return value + term->stride * coordinate;
+  int64_t entry = plan->table[term->table + coordinate];
+  return term->stride ? value * entry : value + entry;
+}
+
+int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk) {
+  const nx_constant *at = &plan->constants[constant];
+  int64_t value = at->base;
+  for (uint32_t i = 0; i < at->n_terms; i++)
+    value = term_apply(plan, &plan->terms[at->first_term + i], rank, chunk, value);
+  return value;
+}
+
+/* The rank with the coordinates of `rank` on the atoms outside the group, and 0 on those in it. */
+static uint32_t group_origin(const nx_plan *plan, uint32_t atoms, uint32_t rank) {
+  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
+    if (atoms & 1u << atom) rank -= nx_plan_coordinate(plan, rank, atom) * plan->atoms[atom].stride;
+  return rank;
+}
+
+uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uint32_t index) {
+  uint32_t atoms = plan->groups[group].atoms;
+  uint32_t member = group_origin(plan, atoms, rank);
+  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++) {
+    if (!(atoms & 1u << atom)) continue;
+    member += index % plan->atoms[atom].size * plan->atoms[atom].stride;
+    index /= plan->atoms[atom].size;
+  }
+  return member;
+}
+
+uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank) {
+  uint32_t atoms = plan->groups[group].atoms, position = 0, scale = 1;
+  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++) {
+    if (!(atoms & 1u << atom)) continue;
+    position += scale * nx_plan_coordinate(plan, rank, atom);
+    scale *= plan->atoms[atom].size;
+  }
+  return position;
+}
+
+const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ARENAS]; i++)
+    if (plan->arenas[i].kind == kind) return &plan->arenas[i];
+  return NULL;
+}
+
+void nx_sha256_hex(const void *bytes, uint64_t n_bytes, char hex[65]) {
+  static const char digits[] = "0123456789abcdef";
+  uint8_t digest[SHA256_DIGEST_SIZE];
+  struct sha256_ctx state;
+  sha256_init(&state);
+  sha256_update(&state, n_bytes, bytes);
+  sha256_digest(&state, sizeof digest, digest);
+  for (size_t i = 0; i < sizeof digest; i++) {
+    hex[2 * i] = digits[digest[i] >> 4];
+    hex[2 * i + 1] = digits[digest[i] & 15];
+  }
+  hex[64] = '\0';
+}
