@@ -1,2 +1,404 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/plan.h"
+#include "schema/plan_check.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The checks in the order in which they may rely on each other: a table that nx_plan_check walks. Each takes one
+ * record of its section. */
+typedef struct checker {
+  nx_plan *plan;
+  nx_fault *fault;
+} checker;
+
+typedef bool (*record_check)(const checker *check, uint32_t index);
+
+static uint64_t record_offset(const nx_plan *plan, const void *record) {
+  return (uint64_t)((const uint8_t *)record - plan->bytes);
+}
+
+#define FAIL(record, ...) return nx_fault_set(check->fault, record_offset(check->plan, record), __VA_ARGS__)
+
+static bool is_index(const nx_plan *plan, uint32_t index, nx_section_type section) {
+  return index < plan->n[section];
+}
+
+static bool is_index_or_none(const nx_plan *plan, uint32_t index, nx_section_type section) {
+  return index == NX_NONE || is_index(plan, index, section);
+}
+
+static bool is_string(const nx_plan *plan, uint32_t string) {
+  return is_index(plan, string, NX_SECTION_STRINGS);
+}
+
+static bool is_place_text(const nx_plan *plan, uint32_t string) {
+  return is_index(plan, string, NX_SECTION_PLACES_TEXT);
+}
+
+static bool check_texts(const checker *check) {
+  const nx_plan *plan = check->plan;
+  const char *texts[] = {plan->strings, plan->places_text};
+  const uint32_t bytes[] = {plan->n[NX_SECTION_STRINGS], plan->n[NX_SECTION_PLACES_TEXT]};
+  for (int i = 0; i < 2; i++)
+    if (texts[i][0] != '\0' || texts[i][bytes[i] - 1] != '\0') FAIL(texts[i], "a string table does not begin and end with NUL");
+  return true;
+}
+
+static bool check_atom(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_atom *atom = &plan->atoms[index];
+  uint64_t stride = index == 0 ? 1 : (uint64_t)atom[-1].stride * atom[-1].size;
+  if (plan->n[NX_SECTION_ATOMS] > NX_MAX_ATOMS) FAIL(atom, "the mesh has more than %d atoms", NX_MAX_ATOMS);
+  if (!is_string(plan, atom->name) || atom->size == 0 || atom->stride != stride)
+    FAIL(atom, "mesh atom %u is malformed", index);
+  if (index + 1 == plan->n[NX_SECTION_ATOMS] && stride * atom->size != plan->run->n_ranks)
+    FAIL(atom, "the mesh has %llu ranks and the run %u", (unsigned long long)(stride * atom->size), plan->run->n_ranks);
+  return true;
+}
+
+static bool check_group(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_group *group = &plan->groups[index];
+  uint64_t size = 1;
+  if (!is_string(plan, group->name) || group->atoms >> plan->n[NX_SECTION_ATOMS] != 0)
+    FAIL(group, "group %u is malformed", index);
+  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
+    if (group->atoms & 1u << atom) size *= plan->atoms[atom].size;
+  if (group->size != size) FAIL(group, "group %u has the wrong size", index);
+  return true;
+}
+
+static uint32_t n_coordinates(const nx_plan *plan, uint32_t atom) {
+  return atom == NX_NONE ? plan->n[NX_SECTION_CHUNKS] : plan->atoms[atom].size;
+}
+
+static bool check_term(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_term *term = &plan->terms[index];
+  if (!is_index_or_none(plan, term->atom, NX_SECTION_ATOMS)) FAIL(term, "term %u names no atom", index);
+  uint64_t last = (uint64_t)term->table + n_coordinates(plan, term->atom);
+  if (term->table != NX_NONE && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
+  return true;
+}
+
+static bool check_constant(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_constant *constant = &plan->constants[index];
+  if ((uint64_t)constant->first_term + constant->n_terms > plan->n[NX_SECTION_TERMS])
+    FAIL(constant, "constant %u names terms that do not exist", index);
+  return true;
+}
+
+/* Least and greatest value of a constant over all ranks and chunks. */
+static void constant_bounds(const nx_plan *plan, uint32_t index, int64_t *least, int64_t *greatest) {
+  *least = *greatest = plan->constants[index].base;
+  for (uint32_t i = 0; i < plan->constants[index].n_terms; i++) {
+    const nx_term *term = &plan->terms[plan->constants[index].first_term + i];
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (uint32_t at = 0; at < n_coordinates(plan, term->atom); at++) {
+      int64_t value = term->table == NX_NONE ? term->stride * (int64_t)at : plan->table[term->table + at];
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    *least += low, *greatest += high;
+  }
+}
+
+static bool check_arena(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_arena_record *arena = &plan->arenas[index];
+  if (arena->kind >= NX_N_ARENAS || (index > 0 && arena[-1].kind >= arena->kind) || arena->flags > NX_ARENA_SHARED ||
+      arena->bytes % NX_VALUE_ALIGNMENT != 0 || arena->bytes > UINT64_MAX / 4)
+    FAIL(arena, "arena %u is malformed", index);
+  uint64_t slot_bytes = arena->kind == NX_ARENA_slot ? arena->bytes / plan->run->n_slots : 0;
+  if (arena->slot_bytes != slot_bytes || (slot_bytes && slot_bytes * plan->run->n_slots != arena->bytes))
+    FAIL(arena, "arena %s has slots of the wrong size", nx_arena_name(arena->kind));
+  return true;
+}
+
+static bool value_bytes(const nx_value *value, uint64_t *bytes) {
+  uint64_t n_elements = 1;
+  for (int dim = 0; dim < NX_MAX_DIMS; dim++) {
+    if (value->dims[dim] < 1 || (dim >= value->n_dims && value->dims[dim] != 1)) return false;
+    if (__builtin_mul_overflow(n_elements, (uint64_t)value->dims[dim], &n_elements)) return false;
+  }
+  return !__builtin_mul_overflow(n_elements, nx_dtype_bits(value->dtype), bytes) && (*bytes = (*bytes + 7) / 8, true);
+}
+
+/* The bytes that a value may cover on any rank, before the chunk's base. */
+static bool value_extent(const checker *check, const nx_value *value, uint64_t *first, uint64_t *end) {
+  int64_t least = 0, greatest = 0;
+  *first = *end = 0;
+  if (value->offset_shift != NX_NONE) constant_bounds(check->plan, value->offset_shift, &least, &greatest);
+  if (least < 0 || value->bytes > UINT64_MAX / 4 || value->offset > UINT64_MAX / 4 || greatest > INT64_MAX / 4)
+    FAIL(value, "a value lies outside any arena");
+  *first = value->offset + (uint64_t)least;
+  *end = value->offset + (uint64_t)greatest + value->bytes;
+  return true;
+}
+
+static bool check_value(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_value *value = &plan->values[index];
+  const nx_arena_record *arena = nx_plan_arena(plan, value->arena);
+  uint64_t bytes, first, end, element = nx_dtype_bits(value->dtype) / 8;
+  if (!is_string(plan, value->name) || value->n_dims > NX_MAX_DIMS || !value_bytes(value, &bytes) || element == 0 ||
+      value->bytes != bytes || !is_index_or_none(plan, value->offset_shift, NX_SECTION_CONSTANTS) || arena == NULL)
+    FAIL(value, "value %u is malformed", index);
+  if (!value_extent(check, value, &first, &end)) return false;
+  if (end > (arena->slot_bytes ? arena->slot_bytes : arena->bytes))
+    FAIL(value, "value %u (%s) lies outside arena %s", index, nx_plan_string(plan, value->name), nx_arena_name(arena->kind));
+  if (value->view_of == NX_NONE) {
+    if (value->offset % NX_VALUE_ALIGNMENT != 0 || value->offset_shift != NX_NONE)
+      FAIL(value, "value %u is not aligned", index);
+    return true;
+  }
+  if (value->view_of >= index || value->offset % element != 0) FAIL(value, "value %u is a view of no value", index);
+  const nx_value *base = &plan->values[value->view_of];
+  if (base->view_of != NX_NONE || base->arena != value->arena || first < base->offset ||
+      end > base->offset + base->bytes)
+    FAIL(value, "value %u lies outside the value that it is a view of", index);
+  return true;
+}
+
+static bool check_range(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_range *range = &plan->ranges[index];
+  const uint32_t values[] = {range->param, range->grad, range->master, range->moment1, range->moment2};
+  const uint64_t sizes[] = {range->n_elements, range->n_elements, range->n_shard, range->n_shard, range->n_shard};
+  const bool required[] = {true, true, false, false, false};
+  if (!is_string(plan, range->name) || !is_index_or_none(plan, range->group, NX_SECTION_GROUPS) ||
+      !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS) || !isfinite(range->weight_decay))
+    FAIL(range, "range %u is malformed", index);
+  uint32_t n_shards = range->group == NX_NONE ? 1 : plan->groups[range->group].size;
+  if (range->n_shard != range->n_elements && range->n_shard * n_shards != range->n_elements)
+    FAIL(range, "range %u is not a whole number of shards", index);
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    if (values[i] == NX_NONE && !required[i]) continue;
+    if (!is_index(plan, values[i], NX_SECTION_VALUES) || plan->values[values[i]].n_dims != 1 ||
+        (uint64_t)plan->values[values[i]].dims[0] != sizes[i])
+      FAIL(range, "range %u has values of the wrong size", index);
+  }
+  int64_t least, greatest;
+  constant_bounds(plan, range->shard_start, &least, &greatest);
+  if (least < 0 || (uint64_t)greatest + range->n_shard > range->n_elements)
+    FAIL(range, "range %u has a shard outside itself", index);
+  return true;
+}
+
+static bool check_piece(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_piece *piece = &plan->pieces[index];
+  if (!is_string(plan, piece->name) || !is_index(plan, piece->value, NX_SECTION_VALUES) ||
+      !is_index(plan, piece->range, NX_SECTION_RANGES) || piece->flags > NX_PIECE_TRANSPOSED ||
+      piece->init > NX_INIT_NORMAL || !isfinite(piece->init_std) || piece->n_dims < 1 || piece->n_dims > 2 ||
+      !is_index(plan, piece->row_start, NX_SECTION_CONSTANTS) ||
+      !is_index(plan, piece->column_start, NX_SECTION_CONSTANTS) ||
+      !is_index(plan, piece->owner, NX_SECTION_CONSTANTS) || !is_index(plan, piece->tensor_id, NX_SECTION_CONSTANTS))
+    FAIL(piece, "piece %u is malformed", index);
+  const nx_value *value = &plan->values[piece->value];
+  int64_t columns = value->n_dims == 1 ? value->dims[0] : value->dims[1];
+  int64_t rows = value->n_dims == 1 ? 1 : value->dims[0];
+  if (value->arena != NX_ARENA_param || piece->rows < 1 || piece->columns < 1 || piece->row < 0 ||
+      piece->logical_rows < 1 || piece->logical_columns < 1 || value->n_dims > 2)
+    FAIL(piece, "piece %u has no box", index);
+  bool part_of_vector = value->n_dims == 1 && piece->rows == 1 && piece->row <= columns - piece->columns;
+  bool rows_of_matrix = piece->columns == columns && piece->row <= rows - piece->rows;
+  if (!part_of_vector && !rows_of_matrix) FAIL(piece, "piece %u lies outside its parameter", index);
+  uint64_t n_elements = (uint64_t)piece->rows * (uint64_t)piece->columns;
+  uint64_t room = plan->ranges[piece->range].n_elements;
+  if (piece->range_offset > room || n_elements > room - piece->range_offset)
+    FAIL(piece, "piece %u lies outside its range", index);
+  return true;
+}
+
+static bool check_attribute(const checker *check, const nx_attribute *attribute, nx_attr_type type) {
+  if (attribute->kind == NX_ATTRIBUTE_CONSTANT && type == NX_INT)
+    return is_index(check->plan, attribute->constant, NX_SECTION_CONSTANTS);
+  return type == NX_INT ? attribute->kind == NX_ATTRIBUTE_INT
+                        : attribute->kind == NX_ATTRIBUTE_REAL && isfinite(attribute->real);
+}
+
+static bool check_operator(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_operator *op = &plan->operators[index];
+  const nx_op_row *row = nx_op_find(op->op);
+  if (row == NULL) FAIL(op, "operator %u has number %u, which this program does not know", index, op->op);
+  uint64_t n_args = (uint64_t)op->n_in + op->n_out;
+  if (op->n_in < row->min_in || op->n_in > row->max_in || op->n_out < row->min_out || op->n_out > row->max_out ||
+      op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->when > NX_WHEN_ALWAYS || op->reserved != 0 ||
+      op->first_argument + n_args > plan->n[NX_SECTION_ARGUMENTS] ||
+      (uint64_t)op->first_attribute + op->n_attrs > plan->n[NX_SECTION_ATTRIBUTES] || !is_string(plan, op->origin))
+    FAIL(op, "operator %u (%s) is malformed", index, row->name);
+  bool grouped = row->kind == NX_COMM && op->op != NX_OP_wait;
+  if (grouped ? !is_index(plan, op->group, NX_SECTION_GROUPS) : op->group != NX_NONE)
+    FAIL(op, "operator %u (%s) has the wrong group", index, row->name);
+  for (uint64_t i = 0; i < n_args; i++)
+    if (!is_index(plan, plan->arguments[op->first_argument + i], NX_SECTION_VALUES))
+      FAIL(op, "operator %u (%s) has no such value", index, row->name);
+  for (uint32_t i = 0; i < op->n_attrs; i++)
+    if (!check_attribute(check, &plan->attributes[op->first_attribute + i], row->attrs[i].type))
+      FAIL(op, "attribute %s of operator %u (%s) is malformed", row->attrs[i].name, index, row->name);
+  char why[128];
+  if (!nx_op_check_shapes(plan, op, why)) FAIL(op, "operator %u (%s): %s", index, row->name, why);
+  return true;
+}
+
+static bool check_program(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_program *program = &plan->programs[index];
+  if (!is_string(plan, program->name) || program->kind < NX_PROGRAM_FORWARD || program->kind > NX_PROGRAM_STEP ||
+      (uint64_t)program->first_operator + program->n_operators > plan->n[NX_SECTION_OPERATORS])
+    FAIL(program, "program %u is malformed", index);
+  return true;
+}
+
+static bool is_program(const nx_plan *plan, uint32_t program, nx_program_kind kind) {
+  return program == NX_NONE || (is_index(plan, program, NX_SECTION_PROGRAMS) && plan->programs[program].kind == kind);
+}
+
+/* Every operand of a program stays within its arena when the chunk's bases are added. */
+static bool check_chunk_program(const checker *check, const nx_chunk *chunk, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  if (index == NX_NONE) return true;
+  const nx_operator *op = &plan->operators[plan->programs[index].first_operator];
+  for (const nx_operator *end = op + plan->programs[index].n_operators; op < end; op++) {
+    for (uint32_t i = 0; i < (uint32_t)op->n_in + op->n_out; i++) {
+      const nx_value *value = &plan->values[plan->arguments[op->first_argument + i]];
+      const nx_arena_record *arena = nx_plan_arena(plan, value->arena);
+      uint64_t first, last;
+      if (!value_extent(check, value, &first, &last)) return false;
+      uint64_t room = arena->slot_bytes ? arena->slot_bytes : arena->bytes;
+      if (chunk->arena_base[value->arena] > room || last > room - chunk->arena_base[value->arena])
+        FAIL(chunk, "a chunk reaches outside arena %s", nx_arena_name(arena->kind));
+    }
+  }
+  return true;
+}
+
+static bool check_chunk(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_chunk *chunk = &plan->chunks[index];
+  if (!is_program(plan, chunk->forward, NX_PROGRAM_FORWARD) || !is_program(plan, chunk->backward, NX_PROGRAM_BACKWARD) ||
+      !is_program(plan, chunk->evaluate, NX_PROGRAM_EVALUATE) || !is_program(plan, chunk->step, NX_PROGRAM_STEP) ||
+      chunk->reserved != 0 || chunk->stage >= plan->n[NX_SECTION_CHUNKS])
+    FAIL(chunk, "chunk %u is malformed", index);
+  const uint32_t programs[] = {chunk->forward, chunk->backward, chunk->evaluate, chunk->step};
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+    if (!check_chunk_program(check, chunk, programs[i])) return false;
+  return true;
+}
+
+static bool check_item(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_item *item = &plan->items[index];
+  if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->slot >= plan->run->n_slots ||
+      !is_index(plan, item->chunk, NX_SECTION_CHUNKS) || item->micro_batch >= plan->run->n_micro_batches ||
+      plan->chunks[item->chunk].stage != item->stage || (index > 0 && item[-1].stage > item->stage))
+    FAIL(item, "schedule item %u is malformed", index);
+  const nx_chunk *chunk = &plan->chunks[item->chunk];
+  const uint32_t programs[] = {[NX_ITEM_FORWARD] = chunk->forward, [NX_ITEM_BACKWARD] = chunk->backward,
+                               [NX_ITEM_EVALUATE] = chunk->evaluate, [NX_ITEM_STEP] = chunk->step};
+  bool runs = item->kind <= NX_ITEM_EVALUATE || item->kind == NX_ITEM_STEP;
+  if (!runs) FAIL(item, "schedule item %u moves data between stages, which this version does not run", index);
+  if (programs[item->kind] == NX_NONE) FAIL(item, "schedule item %u runs a program that its chunk lacks", index);
+  return true;
+}
+
+static bool check_setting(const checker *check, uint32_t index) {
+  const nx_setting_record *setting = &check->plan->settings[index];
+  if (!is_string(check->plan, setting->path) || !is_string(check->plan, setting->value))
+    FAIL(setting, "setting %u is malformed", index);
+  return true;
+}
+
+static bool check_data_path(const checker *check, uint32_t index) {
+  const uint32_t *path = &check->plan->data_paths[index];
+  if (!is_string(check->plan, *path)) FAIL(path, "data path %u is malformed", index);
+  return true;
+}
+
+static bool check_place(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_place *place = &plan->places[index];
+  if (!is_index(plan, place->setting, NX_SECTION_SETTINGS) || !is_place_text(plan, place->kind) ||
+      !is_place_text(plan, place->file) || !is_place_text(plan, place->option))
+    FAIL(place, "place %u is malformed", index);
+  return true;
+}
+
+static bool check_run_counts(const checker *check) {
+  const nx_plan *plan = check->plan;
+  const nx_run *run = plan->run;
+  if (plan->n[NX_SECTION_RUN] != 1 || plan->n[NX_SECTION_RUN_NAMES] != 1) FAIL(run, "a plan has one run");
+  if (run->n_ranks == 0 || run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 ||
+      run->n_slots == 0 || run->n_micro_batches == 0 || run->micro_batch == 0 || run->sequence == 0 ||
+      run->data_size == 0 || run->n_steps == 0 || run->target < NX_TARGET_CPU_AVX2 ||
+      run->target > NX_TARGET_CPU_AMX || run->data_kind != NX_DATA_INDEXED || run->shuffle > 1 ||
+      run->names < NX_NAMES_LLAMA || run->names > NX_NAMES_GPT2 || !is_string(plan, run->init_from))
+    FAIL(run, "the run is malformed");
+  if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1) FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
+  if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)
+    FAIL(run, "the run's batch sizes contradict each other");
+  const nx_run_names *names = plan->run_names;
+  if (!is_string(plan, names->name) || !is_string(plan, names->directory) || names->log_every == 0 ||
+      names->resume > 1 || !(names->deadline_s > 0))
+    FAIL(names, "the run's names are malformed");
+  return true;
+}
+
+static bool check_run_values(const checker *check) {
+  const nx_plan *plan = check->plan;
+  const nx_run *run = plan->run;
+  int64_t batch = run->micro_batch, sequence = run->sequence;
+  const struct {
+    uint32_t value;
+    nx_dtype dtype;
+    nx_arena_kind arena;
+    int64_t rows, columns;
+  } wanted[] = {
+      {run->tokens, NX_i32, NX_ARENA_input, batch, sequence},    {run->labels, NX_i32, NX_ARENA_input, batch, sequence},
+      {run->positions, NX_i32, NX_ARENA_input, batch, sequence}, {run->samples, NX_i64, NX_ARENA_input, batch, 1},
+      {run->step, NX_i64, NX_ARENA_input, 1, 1},                 {run->loss, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->loss_total, NX_f64, NX_ARENA_scalar, 1, 1},          {run->grad_norm, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->lr, NX_f64, NX_ARENA_scalar, 1, 1},
+  };
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    if (!is_index(plan, wanted[i].value, NX_SECTION_VALUES)) FAIL(run, "the run names a value that does not exist");
+    const nx_value *value = &plan->values[wanted[i].value];
+    if (value->dtype != wanted[i].dtype || value->arena != wanted[i].arena || value->dims[0] != wanted[i].rows ||
+        value->dims[1] != wanted[i].columns || value->n_dims > 2)
+      FAIL(value, "a value that the host reads or writes has the wrong shape");
+  }
+  int64_t least, greatest;
+  if (!is_index(plan, run->data_rank, NX_SECTION_CONSTANTS)) FAIL(run, "the run names no data rank");
+  constant_bounds(plan, run->data_rank, &least, &greatest);
+  if (least < 0 || greatest >= run->data_size) FAIL(run, "the data rank is not below %u", run->data_size);
+  return true;
+}
+
+static bool check_records(const checker *check) {
+  static const struct {
+    nx_section_type section;
+    record_check check;
+  } checks[] = {
+      {NX_SECTION_ATOMS, check_atom},           {NX_SECTION_GROUPS, check_group},
+      {NX_SECTION_TERMS, check_term},           {NX_SECTION_CONSTANTS, check_constant},
+      {NX_SECTION_ARENAS, check_arena},         {NX_SECTION_VALUES, check_value},
+      {NX_SECTION_RANGES, check_range},         {NX_SECTION_PIECES, check_piece},
+      {NX_SECTION_OPERATORS, check_operator},   {NX_SECTION_PROGRAMS, check_program},
+      {NX_SECTION_CHUNKS, check_chunk},         {NX_SECTION_ITEMS, check_item},
+      {NX_SECTION_SETTINGS, check_setting},     {NX_SECTION_DATA_PATHS, check_data_path},
+      {NX_SECTION_PLACES, check_place},
+  };
+  for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+    for (uint32_t index = 0; index < check->plan->n[checks[i].section]; index++)
+      if (!checks[i].check(check, index)) return false;
+  return true;
+}
+
+bool nx_plan_check(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault *fault) {
+  if (!nx_plan_check_file(bytes, n_bytes, plan, fault)) return false;
+  const checker check = {plan, fault};
+  return check_texts(&check) && check_run_counts(&check) && check_records(&check) && check_run_values(&check);
+}
