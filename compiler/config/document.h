@@ -38,7 +38,9 @@ struct nxc_node {
   nxc_value value; /* scalars: never NXC_LIST or NXC_MAP */
   const char *raw; /* scalars: the text that YAML gives, before it is typed and before it is resolved */
   size_t raw_bytes;
-  nxc_node *replaced; /* what an earlier layer said here, or NULL */
+  nxc_node *replaced;      /* what an earlier layer said here, or NULL */
+  bool copied;             /* the top of a copy made for an alias or a merge key */
+  struct nxc_names *names; /* maps with many keys: the children by key identity (nodes.h) */
 
   /* Written by nxc_resolve. */
   nxc_node *target;                        /* the list, map or scalar that a whole-value ${...} stands for */
@@ -72,6 +74,7 @@ bool nxc_document_set(nxc_document *document, const char *assignment, const char
 
 /* The child of a map with this string key, or NULL. Does not go through references. */
 nxc_node *nxc_node_child(const nxc_node *map, const char *key);
+nxc_node *nxc_node_child_n(const nxc_node *map, const char *key, size_t n_bytes);
 /* By dotted path from a node, through resolved references: `trainer.devices`, `layers.0`. NULL when absent. */
 nxc_node *nxc_node_lookup(const nxc_node *from, const char *path);
 /* The node this one stands for after resolution: itself, unless it is a whole-value reference. */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bytes of the line break at `at`, 0 where there is none. The breaks are YAML 1.1's (LF, CR, CRLF, NEL, LS, PS), so
+ * that line numbers agree with the parser's. */
+static size_t break_bytes(const unsigned char *at, size_t n_left) {
+  if (at[0] == '\n') return 1;
+  if (at[0] == '\r') return n_left > 1 && at[1] == '\n' ? 2 : 1;
+  if (n_left > 1 && at[0] == 0xC2 && at[1] == 0x85) return 2;
+  if (n_left > 2 && at[0] == 0xE2 && at[1] == 0x80 && (at[2] == 0xA8 || at[2] == 0xA9)) return 3;
+  return 0;
+}
+
+static uint32_t find_lines(const char *text, size_t n_bytes, uint32_t *starts) {
+  uint32_t n_lines = 1;
+  if (starts) starts[0] = 0;
+  for (size_t i = 0; i < n_bytes;) {
+    size_t n_break = break_bytes((const unsigned char *)text + i, n_bytes - i);
+    i += n_break ? n_break : 1;
+    if (n_break == 0) continue;
+    if (starts) starts[n_lines] = (uint32_t)i;
+    n_lines++;
+  }
+  if (starts) starts[n_lines] = (uint32_t)n_bytes;
+  return n_lines;
+}
+
+/* Takes over `text`, which is NUL-terminated. A leading byte-order mark is not part of the text. */
+static const nxc_source *source_over(nxc_arena *arena, const char *name, const char *text, size_t n_bytes) {
+  if (n_bytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
+    text += 3;
+    n_bytes -= 3;
+  }
+  uint32_t *starts = nxc_arena_array(arena, (size_t)find_lines(text, n_bytes, NULL) + 1, sizeof *starts);
+  nxc_source *source = nxc_arena_alloc(arena, sizeof *source);
+  *source = (nxc_source){.name = nxc_arena_strdup(arena, name), .text = text, .n_bytes = n_bytes};
+  source->n_lines = find_lines(text, n_bytes, starts);
+  source->line_start = starts;
+  return source;
+}
+
+const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char *text, size_t n_bytes) {
+  return source_over(arena, name, nxc_arena_strndup(arena, text, n_bytes), n_bytes);
+}
+
+static char *read_all(nxc_arena *arena, int file, size_t expected_bytes, size_t limit_bytes, size_t *n_bytes) {
+  size_t capacity = expected_bytes < limit_bytes ? expected_bytes + 1 : limit_bytes + 1;
+  if (capacity < 4096) capacity = 4096;
+  char *text = nxc_arena_alloc(arena, capacity + 1);
+  *n_bytes = 0;
+  for (;;) {
+    if (*n_bytes == capacity) {
+      char *larger = nxc_arena_alloc(arena, 2 * capacity + 1);
+      text = memcpy(larger, text, *n_bytes);
+      capacity *= 2;
+    }
+    ssize_t n_read = read(file, text + *n_bytes, capacity - *n_bytes);
+    if (n_read < 0 && errno == EINTR) continue;
+    if (n_read < 0) return NULL;
+    *n_bytes += (size_t)n_read;
+    if (*n_bytes > limit_bytes) {
+      errno = EFBIG;
+      return NULL;
+    }
+    if (n_read == 0) break;
+  }
+  text[*n_bytes] = '\0';
+  return text;
+}
+
+const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes) {
+  bool standard_input = strcmp(path, "-") == 0;
+  int file = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return NULL;
+  struct stat facts = {0};
+  size_t expected_bytes = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) ? (size_t)facts.st_size : 0;
+  size_t n_bytes;
+  char *text = read_all(arena, file, expected_bytes, limit_bytes, &n_bytes);
+  int problem = errno;
+  if (!standard_input) close(file);
+  errno = problem;
+  if (text == NULL) return NULL;
+  return source_over(arena, standard_input ? "<stdin>" : path, text, n_bytes);
+}
+
+const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes) {
+  if (line < 1 || line > source->n_lines) {
+    *n_bytes = 0;
+    return "";
+  }
+  const char *start = source->text + source->line_start[line - 1];
+  size_t n = source->line_start[line] - source->line_start[line - 1];
+  for (size_t i = 0; i < n;) {
+    if (break_bytes((const unsigned char *)start + i, n - i)) {
+      n = i;
+      break;
+    }
+    i++;
+  }
+  *n_bytes = n;
+  return start;
+}
