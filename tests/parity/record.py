@@ -30,9 +30,9 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_si
          "hidden_act": "silu", "attention_bias": False, "mlp_bias": False, "attention_dropout": 0.0,
          "tie_word_embeddings": False}
 GPT2 = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": VOCAB,
-        "n_positions": SEQUENCE, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_inner": 256, "activation_function": "gelu_new",
-        "layer_norm_epsilon": 1e-5, "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0,
-        "bos_token_id": 0, "eos_token_id": 0, "tie_word_embeddings": True}
+        "n_positions": SEQUENCE, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_inner": 256,
+        "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "attn_pdrop": 0.0, "embd_pdrop": 0.0,
+        "resid_pdrop": 0.0, "bos_token_id": 0, "eos_token_id": 0, "tie_word_embeddings": True}
 CONFIGS = {"llama": LLAMA, "gpt2": GPT2}
 
 ADAMW = {"name": "adamw", "lr": 3e-3, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1,
