@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/dataset.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEADER_BYTES = 9 + 8 + 1 + 8 + 8 };
+
+/* Megatron's type codes; floating-point types hold no tokens. */
+static const uint8_t token_bytes_of[] = {[1] = 1, [2] = 1, [3] = 2, [4] = 4, [5] = 8, [8] = 2};
+
+static uint64_t load_u64(const uint8_t *at) {
+  uint64_t value;
+  memcpy(&value, at, sizeof value);
+  return value;
+}
+
+static uint64_t load_size(const nxr_dataset *dataset, uint64_t sequence) {
+  uint32_t value;
+  memcpy(&value, dataset->sizes + 4 * sequence, sizeof value);
+  return value;
+}
+
+static uint64_t load_pointer(const nxr_dataset *dataset, uint64_t sequence) {
+  return load_u64(dataset->pointers + 8 * sequence);
+}
+
+static uint64_t load_border(const nxr_dataset *dataset, uint64_t document) {
+  return load_u64(dataset->borders + 8 * document);
+}
+
+static bool map_file(const char *path, nxr_mapping *mapping, nxr_fault *fault) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  if (file < 0 || fstat(file, &status) != 0) {
+    nxr_fault_set(fault, "cannot open %s: %s (make a dataset with nxdata build)", path, strerror(errno));
+    if (file >= 0) close(file);
+    return false;
+  }
+  mapping->n_bytes = (uint64_t)status.st_size;
+  mapping->bytes = NULL;
+  void *bytes = mapping->n_bytes ? mmap(NULL, mapping->n_bytes, PROT_READ, MAP_SHARED, file, 0) : NULL;
+  int mapping_error = errno;
+  close(file);
+  if (bytes == MAP_FAILED) return nxr_fault_set(fault, "cannot map %s: %s", path, strerror(mapping_error));
+  mapping->bytes = bytes;
+  return true;
+}
+
+static void unmap(nxr_mapping *mapping) {
+  if (mapping->bytes) munmap((void *)(uintptr_t)mapping->bytes, mapping->n_bytes);
+  *mapping = (nxr_mapping){0};
+}
+
+static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *fault) {
+  const nxr_mapping *index = &dataset->index;
+  if (index->n_bytes < HEADER_BYTES || memcmp(index->bytes, "MMIDIDX\0\0", 9) != 0)
+    return nxr_fault_set(fault, "%s is not the index of a dataset", path);
+  if (load_u64(index->bytes + 9) != 1)
+    return nxr_fault_set(fault, "%s has version %llu of the index format, not 1", path,
+                         (unsigned long long)load_u64(index->bytes + 9));
+  dataset->type_code = index->bytes[17];
+  dataset->token_bytes = dataset->type_code < sizeof token_bytes_of ? token_bytes_of[dataset->type_code] : 0;
+  if (dataset->token_bytes == 0)
+    return nxr_fault_set(fault, "%s has type code %u, which is no type of tokens", path, dataset->type_code);
+  uint64_t n_sequences = load_u64(index->bytes + 18), n_borders = load_u64(index->bytes + 26);
+  uint64_t room = index->n_bytes - HEADER_BYTES;
+  if (n_sequences > room / 12 || n_borders > room / 8 || n_borders < 1 || 12 * n_sequences + 8 * n_borders != room)
+    return nxr_fault_set(fault, "%s is cut short or damaged: %llu sequences and %llu documents do not make its %llu bytes",
+                         path, (unsigned long long)n_sequences, (unsigned long long)(n_borders - 1),
+                         (unsigned long long)index->n_bytes);
+  dataset->n_sequences = n_sequences;
+  dataset->n_documents = n_borders - 1;
+  dataset->sizes = index->bytes + HEADER_BYTES;
+  dataset->pointers = dataset->sizes + 4 * n_sequences;
+  dataset->borders = dataset->pointers + 8 * n_sequences;
+  return true;
+}
+
+/* Every sequence lies within the data, every document is a run of sequences. */
+static bool check_contents(nxr_dataset *dataset, const char *path, nxr_fault *fault) {
+  for (uint64_t sequence = 0; sequence < dataset->n_sequences; sequence++) {
+    uint64_t n_bytes = load_size(dataset, sequence) * dataset->token_bytes, at = load_pointer(dataset, sequence);
+    if (load_size(dataset, sequence) > INT32_MAX || at > dataset->data.n_bytes || n_bytes > dataset->data.n_bytes - at)
+      return nxr_fault_set(fault, "%s is damaged, or its .bin file is cut short: sequence %llu ends at byte %llu of %llu",
+                           path, (unsigned long long)sequence, (unsigned long long)(at + n_bytes),
+                           (unsigned long long)dataset->data.n_bytes);
+    dataset->n_tokens += load_size(dataset, sequence);
+  }
+  for (uint64_t document = 0; document <= dataset->n_documents; document++) {
+    uint64_t border = load_border(dataset, document), before = document ? load_border(dataset, document - 1) : 0;
+    bool last = document == dataset->n_documents;
+    if (border < before || border > dataset->n_sequences || (document == 0 && border != 0) ||
+        (last && border != dataset->n_sequences))
+      return nxr_fault_set(fault, "%s is damaged: document %llu begins at sequence %llu of %llu", path,
+                           (unsigned long long)document, (unsigned long long)border,
+                           (unsigned long long)dataset->n_sequences);
+  }
+  return true;
+}
+
+bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault) {
+  char index_path[4096], data_path[4096];
+  *dataset = (nxr_dataset){.prefix = prefix};
+  if (snprintf(index_path, sizeof index_path, "%s.idx", prefix) >= (int)sizeof index_path ||
+      snprintf(data_path, sizeof data_path, "%s.bin", prefix) >= (int)sizeof data_path)
+    return nxr_fault_set(fault, "the name of the dataset is too long");
+  bool good = map_file(index_path, &dataset->index, fault) && map_file(data_path, &dataset->data, fault) &&
+              check_header(dataset, index_path, fault) && check_contents(dataset, index_path, fault);
+  if (!good) nxr_dataset_close(dataset);
+  return good;
+}
+
+void nxr_dataset_close(nxr_dataset *dataset) {
+  unmap(&dataset->index);
+  unmap(&dataset->data);
+}
+
+uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document) {
+  uint64_t n_tokens = 0;
+  for (uint64_t sequence = load_border(dataset, document); sequence < load_border(dataset, document + 1); sequence++)
+    n_tokens += load_size(dataset, sequence);
+  return n_tokens;
+}
+
+static int32_t load_token(const nxr_dataset *dataset, const uint8_t *at) {
+  switch (dataset->type_code) {
+    case 1: return *at;
+    case 2: return (int8_t)*at;
+    case 3: return (int16_t)(at[0] | at[1] << 8);
+    case 8: return at[0] | at[1] << 8;
+    case 4: {
+      int32_t token;
+      memcpy(&token, at, sizeof token);
+      return token;
+    }
+    default: {
+      int64_t token;
+      memcpy(&token, at, sizeof token);
+      return token < 0 || token > INT32_MAX ? -1 : (int32_t)token;
+    }
+  }
+}
+
+void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n, int32_t *tokens) {
+  for (uint64_t sequence = load_border(dataset, document); n > 0; sequence++) {
+    uint64_t size = load_size(dataset, sequence);
+    if (first >= size) {
+      first -= size;
+      continue;
+    }
+    uint64_t n_here = n < size - first ? n : size - first;
+    const uint8_t *at = dataset->data.bytes + load_pointer(dataset, sequence) + first * dataset->token_bytes;
+    for (uint64_t i = 0; i < n_here; i++) tokens[i] = load_token(dataset, at + i * dataset->token_bytes);
+    tokens += n_here, n -= n_here, first = 0;
+  }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Indexed datasets: Megatron-LM's pair of files PREFIX.idx and PREFIX.bin.
+ *
+ * The index holds "MMIDIDX\0\0", u64 version 1, u8 type code, u64 number of sequences, u64 number of document borders,
+ * then i32 tokens of each sequence, i64 byte offset of each in the .bin file, i64 document borders (indices into the
+ * sequences; the first is 0). Little-endian, unaligned. Both files are mapped; everything is checked when they are
+ * opened, so that no later read can leave them. A document is a run of sequences. */
+#ifndef NXR_DATASET_H
+#define NXR_DATASET_H
+
+#include "runtime/fault.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct nxr_mapping {
+  const uint8_t *bytes;
+  uint64_t n_bytes;
+} nxr_mapping;
+
+typedef struct nxr_dataset {
+  const char *prefix; /* the caller's */
+  nxr_mapping index, data;
+  uint32_t type_code, token_bytes;
+  uint64_t n_sequences, n_documents, n_tokens;
+  const uint8_t *sizes, *pointers, *borders; /* in the index, unaligned */
+} nxr_dataset;
+
+/* Maps and checks both files. On failure nothing stays open. */
+bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault);
+void nxr_dataset_close(nxr_dataset *dataset);
+
+uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document);
+/* Copies tokens [first, first + n) of a document; the caller keeps them within it. */
+void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n, int32_t *tokens);
+
+/* dataset_write.c: writes PREFIX.bin and PREFIX.idx under temporary names, synced and renamed at the end. One text
+ * file is one document of its bytes, as 16-bit tokens; with `append_end` token 256 follows each. An existing dataset
+ * is not overwritten unless `force`. */
+bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *prefix, bool append_end, bool force,
+                       nxr_fault *fault);
+
+#endif
