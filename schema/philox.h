@@ -4,7 +4,7 @@
  * key = (seed, tensor id); counter = where in the logical tensor. So every mesh draws the same numbers, and a mask
  * is drawn again in the backward pass instead of being stored. One call gives four 32-bit words; a dropout mask uses
  * word (feature mod 4) of counter (feature / 4, token, sample), an attention mask word (key mod 4) of counter
- * (key / 4, query | head << 32, sample). Integer arithmetic only: the same bits on every backend. */
+ * (key / 4, query, sample, head). Integer arithmetic only: the same bits on every backend. */
 #ifndef NX_PHILOX_H
 #define NX_PHILOX_H
 
@@ -33,8 +33,8 @@ static inline nx_philox nx_philox_dropout(uint64_t seed, uint32_t tensor_id, uin
   return nx_philox_draw(seed, tensor_id, feature4, token, (uint32_t)sample, (uint32_t)(sample >> 32));
 }
 
-/* The words of four neighbouring keys of an attention mask; key4 = key / 4. head < 2^12, query < 2^20 go in one word
- * each of a 64-bit counter; samples keep 32 bits. */
+/* The words of four neighbouring keys of an attention mask; key4 = key / 4. Heads are below 2^16; of a sample's number
+ * the upper half shares a word with them. */
 static inline nx_philox nx_philox_attention(uint64_t seed, uint32_t tensor_id, uint64_t sample, uint32_t head,
                                             uint32_t query, uint32_t key4) {
   return nx_philox_draw(seed, tensor_id, key4, query, (uint32_t)sample, head ^ (uint32_t)(sample >> 32) << 16);
