@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue: schema/*.yaml as constant tables, made at build time by schema/gen.
+/* The catalogue: the yaml files of schema as constant tables, made at build time by schema/gen.
  *
  * Settings are indexed by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted by name, so
  * that a name is found by bisection; rules and diagnostics are sorted by id. Expressions are kept as text (the build
@@ -48,6 +48,9 @@ typedef struct nxc_setting_row {
   const char *unit;
   bool meaning; /* counts for plan_id */
   bool needed;  /* plan -o demands it */
+  const char *refused_when; /* expression: nxrun cannot execute it, whatever the dialect */
+  const char *why;
+  const char *instead;
   const char *doc;
   const char *runs;
 } nxc_setting_row;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/catalogue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const nxc_dialect *nxc_dialect_find(const char *name) {
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    if (strcmp(nxc_dialects[i].name, name) == 0) return &nxc_dialects[i];
+  }
+  return NULL;
+}
+
+static int compare_option(const void *name, const void *row) {
+  return strcmp(name, ((const nxc_option_row *)row)->name);
+}
+
+static const nxc_option_row *find_exact(const nxc_dialect *dialect, const char *name) {
+  return bsearch(name, dialect->options, dialect->n_options, sizeof *dialect->options, compare_option);
+}
+
+const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *name) {
+  enum { NAME_MAX_BYTES = 256 };
+  const nxc_option_row *row = find_exact(dialect, name);
+  char section[NAME_MAX_BYTES + 3];
+  size_t n_bytes = strlen(name);
+  if (row != NULL || n_bytes > NAME_MAX_BYTES) return row;
+  memcpy(section, name, n_bytes);
+  while (row == NULL && n_bytes > 0) {
+    while (n_bytes > 0 && section[n_bytes - 1] != '.') n_bytes--;
+    if (n_bytes == 0) break;
+    memcpy(section + n_bytes, "*", 2);
+    row = find_exact(dialect, section);
+    n_bytes--;
+  }
+  return row;
+}
+
+static int compare_rule(const void *id, const void *row) {
+  return strcmp(id, ((const nxc_rule_row *)row)->id);
+}
+
+const nxc_rule_row *nxc_rule_find(const char *id) {
+  return bsearch(id, nxc_rules, nxc_n_rules, sizeof *nxc_rules, compare_rule);
+}
+
+static int compare_diagnostic(const void *id, const void *row) {
+  return strcmp(id, ((const nxc_diagnostic_row *)row)->id);
+}
+
+const nxc_diagnostic_row *nxc_diagnostic_find(const char *id) {
+  return bsearch(id, nxc_diagnostics, nxc_n_diagnostics, sizeof *nxc_diagnostics, compare_diagnostic);
+}
+
+const char *nxc_type_name(nxc_type type) {
+  static const char *const names[] = {
+      [NXC_TYPE_INT] = "an integer",
+      [NXC_TYPE_FLOAT] = "a number",
+      [NXC_TYPE_INT_OR_FLOAT] = "an integer or a number with a fraction",
+      [NXC_TYPE_BOOL] = "true or false",
+      [NXC_TYPE_BIT] = "'0' or '1' in quotes",
+      [NXC_TYPE_STR] = "text",
+      [NXC_TYPE_PATH] = "a path",
+      [NXC_TYPE_ENUM] = "one of a few words",
+      [NXC_TYPE_LIST] = "a list",
+      [NXC_TYPE_LIST_INT] = "a list of integers",
+      [NXC_TYPE_LIST_FLOAT] = "a list of numbers",
+      [NXC_TYPE_LIST_STR] = "a list of texts",
+      [NXC_TYPE_MAP] = "a section",
+      [NXC_TYPE_ANY] = "anything",
+  };
+  return names[type];
+}

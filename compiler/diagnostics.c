@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/diagnostics.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct entry {
+  nxc_finding finding;
+  size_t n_source; /* sources in order of first finding; the sourceless come last */
+  size_t sequence;
+} entry;
+
+struct nxc_sink {
+  nxc_arena *arena;
+  entry **entries; /* everything reported */
+  size_t n_entries;
+  entry **visible; /* sorted, without repetitions and suppressed ones; valid while settled */
+  size_t n_visible;
+  bool settled;
+  bool warnings_are_errors;
+};
+
+nxc_sink *nxc_sink_new(nxc_arena *arena) {
+  nxc_sink *sink = nxc_arena_alloc(arena, sizeof *sink);
+  sink->arena = arena;
+  return sink;
+}
+
+/* A copy that is safe to show on a terminal: users' keys and values stand in it. */
+static const char *copy_text(nxc_arena *arena, const char *text) {
+  if (text == NULL) return NULL;
+  char *copy = nxc_arena_strdup(arena, text);
+  for (char *at = copy; *at != '\0'; at++) {
+    if (*at == '\n') *at = ' ';
+    else if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
+  }
+  return copy;
+}
+
+void nxc_sink_report(nxc_sink *sink, const nxc_finding *finding) {
+  nxc_arena *arena = sink->arena;
+  entry *kept = nxc_arena_alloc(arena, sizeof *kept);
+  kept->finding = *finding;
+  kept->finding.id = copy_text(arena, finding->id);
+  kept->finding.message = copy_text(arena, finding->message);
+  kept->finding.label = copy_text(arena, finding->label);
+  kept->finding.fix = copy_text(arena, finding->fix);
+  nxc_remark *remarks = nxc_arena_array(arena, finding->n_remarks + 1, sizeof *remarks);
+  for (size_t i = 0; i < finding->n_remarks; i++) {
+    remarks[i] = (nxc_remark){finding->remarks[i].at, copy_text(arena, finding->remarks[i].text)};
+  }
+  kept->finding.remarks = remarks;
+  kept->sequence = sink->n_entries;
+  sink->entries = nxc_arena_grow(arena, sink->entries, sink->n_entries, sizeof *sink->entries);
+  sink->entries[sink->n_entries++] = kept;
+  sink->settled = false;
+}
+
+void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span at, const char *fix,
+                const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const char *message = nxc_arena_vprintf(sink->arena, format, args);
+  va_end(args);
+  nxc_sink_report(sink, &(nxc_finding){.id = id, .severity = severity, .message = message, .at = at, .fix = fix});
+}
+
+void nxc_sink_warnings_are_errors(nxc_sink *sink) {
+  sink->warnings_are_errors = true;
+  sink->settled = false;
+}
+
+/* -- suppression --------------------------------------------------------------------------------------------------- */
+
+/* Whether the comment in this line allows the id. *alone: nothing but the comment stands there. */
+static bool line_allows(const nxc_source *source, uint32_t line, const char *id, bool *alone) {
+  size_t n_bytes;
+  if (line < 1 || line > source->n_lines) return false;
+  const char *text = nxc_source_line(source, line, &n_bytes);
+  const char *mark = memmem(text, n_bytes, "nxcfg:", 6);
+  const char *hash = mark;
+  while (hash && hash > text && hash[-1] == ' ') hash--;
+  if (mark == NULL || hash == text || hash[-1] != '#') return false;
+  hash--;
+  *alone = true;
+  for (const char *at = text; at < hash; at++) *alone = *alone && (*at == ' ' || *at == '\t');
+  const char *end = text + n_bytes;
+  const char *at = mark + 6;
+  while (at < end && *at == ' ') at++;
+  if (end - at < 6 || memcmp(at, "allow ", 6) != 0) return false;
+  at += 6;
+  size_t id_bytes = strlen(id);
+  for (; end - at >= 6; at++) {
+    while (at < end && (*at == ' ' || *at == ',')) at++;
+    if ((size_t)(end - at) < id_bytes || memcmp(at, "NX", 2) != 0) return false;
+    if (memcmp(at, id, id_bytes) == 0) return true;
+    while (at < end && *at != ' ' && *at != ',') at++;
+  }
+  return false;
+}
+
+/* What could not be read stays an error: the ids up to NX12xx are the text's own. */
+static bool is_suppressed(const nxc_finding *finding) {
+  if (finding->at.source == NULL) return false;
+  if (finding->severity == NXC_SEVERITY_ERROR && strcmp(finding->id, "NX1300") < 0) return false;
+  bool alone = false;
+  if (line_allows(finding->at.source, finding->at.line, finding->id, &alone)) return true;
+  return line_allows(finding->at.source, finding->at.line - 1, finding->id, &alone) && alone;
+}
+
+/* -- order --------------------------------------------------------------------------------------------------------- */
+
+static int compare_numbers(size_t a, size_t b) {
+  return (a > b) - (a < b);
+}
+
+static int compare_entries(const void *left, const void *right) {
+  const entry *a = *(const entry *const *)left, *b = *(const entry *const *)right;
+  int order = compare_numbers(a->n_source, b->n_source);
+  if (order == 0) order = compare_numbers(a->finding.at.line, b->finding.at.line);
+  if (order == 0) order = compare_numbers(a->finding.at.column, b->finding.at.column);
+  if (order == 0) order = strcmp(a->finding.id, b->finding.id);
+  return order ? order : compare_numbers(a->sequence, b->sequence);
+}
+
+static bool same_finding(const entry *a, const entry *b) {
+  return a->n_source == b->n_source && a->finding.at.line == b->finding.at.line &&
+         a->finding.at.column == b->finding.at.column && strcmp(a->finding.id, b->finding.id) == 0 &&
+         strcmp(a->finding.message, b->finding.message) == 0;
+}
+
+static void number_sources(nxc_sink *sink) {
+  const nxc_source **sources = NULL;
+  size_t n_sources = 0;
+  for (size_t i = 0; i < sink->n_entries; i++) {
+    const nxc_source *source = sink->entries[i]->finding.at.source;
+    size_t n = 0;
+    while (n < n_sources && sources[n] != source) n++;
+    if (n == n_sources && source != NULL) {
+      sources = nxc_arena_grow(sink->arena, sources, n_sources, sizeof *sources);
+      sources[n_sources++] = source;
+    }
+    sink->entries[i]->n_source = source ? n : SIZE_MAX;
+  }
+}
+
+static void settle(nxc_sink *sink) {
+  if (sink->settled) return;
+  number_sources(sink);
+  sink->visible = nxc_arena_array(sink->arena, sink->n_entries + 1, sizeof *sink->visible);
+  sink->n_visible = 0;
+  for (size_t i = 0; i < sink->n_entries; i++) {
+    nxc_finding *finding = &sink->entries[i]->finding;
+    if (is_suppressed(finding)) continue;
+    if (sink->warnings_are_errors && finding->severity == NXC_SEVERITY_WARNING) finding->severity = NXC_SEVERITY_ERROR;
+    sink->visible[sink->n_visible++] = sink->entries[i];
+  }
+  if (sink->n_visible > 0) qsort(sink->visible, sink->n_visible, sizeof *sink->visible, compare_entries);
+  size_t n_kept = 0;
+  for (size_t i = 0; i < sink->n_visible; i++) {
+    if (n_kept > 0 && same_finding(sink->visible[n_kept - 1], sink->visible[i])) continue;
+    sink->visible[n_kept++] = sink->visible[i];
+  }
+  sink->n_visible = n_kept;
+  sink->settled = true;
+}
+
+size_t nxc_sink_n_findings(const nxc_sink *sink) {
+  settle((nxc_sink *)(uintptr_t)sink);
+  return sink->n_visible;
+}
+
+const nxc_finding *nxc_sink_finding(const nxc_sink *sink, size_t index) {
+  return index < nxc_sink_n_findings(sink) ? &sink->visible[index]->finding : NULL;
+}
+
+size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity) {
+  size_t n_found = 0;
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) n_found += sink->visible[i]->finding.severity == severity;
+  return n_found;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/domain.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *nxc_misfit_id(nxc_misfit misfit) {
+  static const char *const ids[] = {
+      [NXC_FITS] = "",
+      [NXC_WRONG_TYPE] = "NX1303",
+      [NXC_UNQUOTED_BIT] = "NX1308",
+      [NXC_NOT_A_WORD] = "NX1304",
+      [NXC_OUT_OF_BOUNDS] = "NX1305",
+      [NXC_NOT_NULLABLE] = "NX1306",
+      [NXC_VALUE_MISSING] = "NX1309",
+  };
+  return ids[misfit];
+}
+
+static nxc_verdict fits(const nxc_value *value) {
+  return (nxc_verdict){.misfit = NXC_FITS, .value = value};
+}
+
+static const nxc_value *keep(nxc_arena *arena, nxc_value value) {
+  nxc_value *kept = nxc_arena_alloc(arena, sizeof *kept);
+  *kept = value;
+  return kept;
+}
+
+static const char *kind_words(const nxc_value *value) {
+  switch (value->kind) {
+    case NXC_BOOL: return "true or false";
+    case NXC_INT: return "an integer";
+    case NXC_FLOAT: return "a number with a fraction";
+    case NXC_STRING: return "text";
+    case NXC_LIST: return "a list";
+    case NXC_MAP: return "a section";
+    default: return nxc_kind_name(value->kind);
+  }
+}
+
+static nxc_verdict wrong_type(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, const char *fix) {
+  const char *problem = nxc_arena_printf(arena, "needs %s, not %s", nxc_type_name(domain->type), kind_words(value));
+  return (nxc_verdict){.misfit = NXC_WRONG_TYPE, .problem = problem, .fix = fix};
+}
+
+/* A float that is whole, written as the integer that it should have been; NULL when there is none. */
+static const char *whole(nxc_arena *arena, const nxc_value *value) {
+  if (value->kind != NXC_FLOAT || value->number != floor(value->number) || fabs(value->number) > 1e15) return NULL;
+  return nxc_arena_printf(arena, "write %.0f", value->number);
+}
+
+/* Numbers in quotes are text to the original systems too. */
+static const char *unquote(const nxc_value *value) {
+  bool like_a_number = value->kind == NXC_STRING && value->n_bytes > 0 &&
+                       strspn(value->text, "0123456789.eE+-_") == value->n_bytes;
+  return like_a_number ? "write the number without quotes" : NULL;
+}
+
+static double number_of(const nxc_value *value) {
+  return value->kind == NXC_INT ? (double)value->integer : value->number;
+}
+
+static nxc_verdict out_of_bounds(nxc_arena *arena, const char *relation, const nxc_value *bound) {
+  const char *problem = nxc_arena_printf(arena, "must be %s %s", relation, nxc_value_show(arena, bound));
+  return (nxc_verdict){.misfit = NXC_OUT_OF_BOUNDS, .problem = problem};
+}
+
+static nxc_verdict judge_bounds(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
+  if (value->kind == NXC_INT && value->digits != NULL) {
+    return (nxc_verdict){.misfit = NXC_OUT_OF_BOUNDS, .problem = "is too large for a 64-bit integer"};
+  }
+  double number = number_of(value);
+  if (isnan(number)) return (nxc_verdict){.misfit = NXC_OUT_OF_BOUNDS, .problem = "is not a number"};
+  if (domain->min && number < number_of(domain->min)) return out_of_bounds(arena, "at least", domain->min);
+  if (domain->max && number > number_of(domain->max)) return out_of_bounds(arena, "at most", domain->max);
+  if (domain->above && number <= number_of(domain->above)) return out_of_bounds(arena, "greater than", domain->above);
+  return fits(value);
+}
+
+static nxc_verdict judge_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
+  bool integer_wanted = domain->type == NXC_TYPE_INT || domain->type == NXC_TYPE_LIST_INT;
+  if (value->kind != NXC_INT && (value->kind != NXC_FLOAT || integer_wanted)) {
+    return wrong_type(arena, domain, value, value->kind == NXC_FLOAT ? whole(arena, value) : unquote(value));
+  }
+  nxc_verdict verdict = judge_bounds(arena, domain, value);
+  bool widen = domain->type == NXC_TYPE_FLOAT || domain->type == NXC_TYPE_LIST_FLOAT;
+  if (verdict.misfit == NXC_FITS && widen && value->kind == NXC_INT) {
+    verdict.value = keep(arena, (nxc_value){.kind = NXC_FLOAT, .number = (double)value->integer});
+  }
+  return verdict;
+}
+
+static nxc_verdict judge_bit(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
+  bool bit = value->kind == NXC_STRING && value->n_bytes == 1 && (*value->text == '0' || *value->text == '1');
+  if (bit) return fits(value);
+  if (value->kind == NXC_INT && value->digits == NULL && (value->integer == 0 || value->integer == 1)) {
+    return (nxc_verdict){NXC_UNQUOTED_BIT, NULL, "becomes an environment variable, which must be text: '0' or '1'",
+                         nxc_arena_printf(arena, "quote it: '%d'", (int)value->integer)};
+  }
+  const char *fix = value->kind == NXC_BOOL ? (value->boolean ? "write '1'" : "write '0'") : NULL;
+  return wrong_type(arena, domain, value, fix);
+}
+
+static nxc_verdict judge_word(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
+  const char *word = value->kind == NXC_STRING ? value->text : nxc_value_show(arena, value);
+  const char *words = "";
+  for (size_t i = 0; i < domain->n_values; i++) {
+    if (strcmp(domain->values[i], word) == 0) return fits(value);
+    words = nxc_arena_printf(arena, "%s%s%s", words, i ? ", " : "", domain->values[i]);
+  }
+  const char *nearest = nxc_nearest(word, domain->values, domain->n_values);
+  const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
+  return (nxc_verdict){NXC_NOT_A_WORD, NULL, nxc_arena_printf(arena, "must be one of %s", words), fix};
+}
+
+static nxc_verdict judge_text(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, bool lenient) {
+  if (value->kind == NXC_STRING) return fits(value);
+  if (!lenient || value->kind == NXC_LIST || value->kind == NXC_MAP) {
+    bool scalar = value->kind != NXC_LIST && value->kind != NXC_MAP;
+    return wrong_type(arena, domain, value, scalar ? "put it in quotes" : NULL);
+  }
+  const char *text = nxc_value_show(arena, value);
+  return fits(keep(arena, (nxc_value){.kind = NXC_STRING, .text = text, .n_bytes = strlen(text)}));
+}
+
+static nxc_verdict judge_list(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, bool lenient) {
+  nxc_value one = {.kind = NXC_LIST, .items = value, .n_items = 1};
+  if (value->kind != NXC_LIST && !lenient) return wrong_type(arena, domain, value, "put it in brackets: [...]");
+  if (value->kind != NXC_LIST) value = keep(arena, one);
+  if (domain->type == NXC_TYPE_LIST) return fits(value);
+  nxc_value *items = nxc_arena_array(arena, value->n_items + 1, sizeof *items);
+  for (size_t i = 0; i < value->n_items; i++) {
+    nxc_verdict item = domain->type == NXC_TYPE_LIST_STR ? judge_text(arena, domain, &value->items[i], lenient)
+                                                         : judge_number(arena, domain, &value->items[i]);
+    if (item.misfit != NXC_FITS) {
+      item.problem = nxc_arena_printf(arena, "%s (item %zu of the list)", item.problem, i + 1);
+      return item;
+    }
+    items[i] = *item.value;
+  }
+  return fits(keep(arena, (nxc_value){.kind = NXC_LIST, .items = items, .n_items = value->n_items}));
+}
+
+nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, bool lenient) {
+  if (value->kind == NXC_MISSING) {
+    return (nxc_verdict){NXC_VALUE_MISSING, NULL, "is ???, which means that it must be given", NULL};
+  }
+  if (value->kind == NXC_NULL && (domain->nullable || domain->type == NXC_TYPE_ANY)) return fits(value);
+  if (value->kind == NXC_NULL) {
+    const char *problem = nxc_arena_printf(arena, "needs %s and may not be null", nxc_type_name(domain->type));
+    return (nxc_verdict){NXC_NOT_NULLABLE, NULL, problem, NULL};
+  }
+  switch (domain->type) {
+    case NXC_TYPE_INT:
+    case NXC_TYPE_FLOAT:
+    case NXC_TYPE_INT_OR_FLOAT: return judge_number(arena, domain, value);
+    case NXC_TYPE_BOOL: return value->kind == NXC_BOOL ? fits(value) : wrong_type(arena, domain, value, NULL);
+    case NXC_TYPE_BIT: return judge_bit(arena, domain, value);
+    case NXC_TYPE_ENUM: return judge_word(arena, domain, value);
+    case NXC_TYPE_STR:
+    case NXC_TYPE_PATH: return judge_text(arena, domain, value, lenient);
+    case NXC_TYPE_LIST:
+    case NXC_TYPE_LIST_INT:
+    case NXC_TYPE_LIST_FLOAT:
+    case NXC_TYPE_LIST_STR: return judge_list(arena, domain, value, lenient);
+    case NXC_TYPE_MAP: return value->kind == NXC_MAP ? fits(value) : wrong_type(arena, domain, value, NULL);
+    case NXC_TYPE_ANY: break;
+  }
+  return fits(value);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/render.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *nxc_severity_name(nxc_severity severity) {
+  static const char *const names[] = {
+      [NXC_SEVERITY_NOTE] = "note", [NXC_SEVERITY_WARNING] = "warning", [NXC_SEVERITY_ERROR] = "error"};
+  return names[severity];
+}
+
+/* -- GitHub annotations: https://docs.github.com/actions, "Workflow commands" -------------------------------------- */
+
+static void print_escaped(const char *text, bool property, FILE *out) {
+  for (; *text != '\0'; text++) {
+    bool escape = *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
+    if (escape) fprintf(out, "%%%02X", (unsigned)*text);
+    else fputc(*text, out);
+  }
+}
+
+void nxc_render_github(const nxc_finding *finding, FILE *out) {
+  static const char *const commands[] = {
+      [NXC_SEVERITY_NOTE] = "notice", [NXC_SEVERITY_WARNING] = "warning", [NXC_SEVERITY_ERROR] = "error"};
+  fprintf(out, "::%s ", commands[finding->severity]);
+  if (finding->at.source != NULL) {
+    fputs("file=", out);
+    print_escaped(finding->at.source->name, true, out);
+    fprintf(out, ",line=%u,col=%u,", finding->at.line, finding->at.column);
+  }
+  fprintf(out, "title=%s::", finding->id);
+  print_escaped(finding->message, false, out);
+  for (size_t i = 0; i < finding->n_remarks; i++) {
+    fputs("%0A", out);
+    print_escaped(finding->remarks[i].text, false, out);
+  }
+  if (finding->fix != NULL) {
+    fputs("%0Afix: ", out);
+    print_escaped(finding->fix, false, out);
+  }
+  fputc('\n', out);
+}
+
+/* -- JSON ---------------------------------------------------------------------------------------------------------- */
+
+/* Text that is not UTF-8 loses its other bytes: JSON cannot hold them. */
+static json_t *json_text(const char *text) {
+  if (text == NULL) return json_null();
+  json_t *json = json_string(text);
+  if (json != NULL) return json;
+  size_t n_bytes = 0;
+  char *plain = malloc(strlen(text) + 1);
+  if (plain == NULL) return json_null();
+  for (; *text != '\0'; text++) plain[n_bytes++] = (unsigned char)*text < 128 ? *text : '?';
+  json = json_stringn(plain, n_bytes);
+  free(plain);
+  return json;
+}
+
+static void set_place(json_t *object, nxc_span at) {
+  bool placed = at.source != NULL;
+  json_object_set_new(object, "file", json_text(placed ? at.source->name : NULL));
+  json_object_set_new(object, "line", placed ? json_integer(at.line) : json_null());
+  json_object_set_new(object, "column", placed ? json_integer(at.column) : json_null());
+}
+
+static json_t *finding_to_json(const nxc_finding *finding) {
+  json_t *object = json_object();
+  json_object_set_new(object, "id", json_text(finding->id));
+  json_object_set_new(object, "severity", json_text(nxc_severity_name(finding->severity)));
+  json_object_set_new(object, "message", json_text(finding->message));
+  set_place(object, finding->at);
+  if (finding->at.source != NULL) json_object_set_new(object, "length", json_integer(finding->at.length));
+  if (finding->label != NULL) json_object_set_new(object, "label", json_text(finding->label));
+  json_object_set_new(object, "fix", json_text(finding->fix));
+  json_t *remarks = json_array();
+  for (size_t i = 0; i < finding->n_remarks; i++) {
+    json_t *remark = json_object();
+    json_object_set_new(remark, "message", json_text(finding->remarks[i].text));
+    set_place(remark, finding->remarks[i].at);
+    json_array_append_new(remarks, remark);
+  }
+  json_object_set_new(object, "notes", remarks);
+  return object;
+}
+
+struct json_t *nxc_findings_to_json(const nxc_sink *sink) {
+  json_t *findings = json_array();
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
+    json_array_append_new(findings, finding_to_json(nxc_sink_finding(sink, i)));
+  }
+  return findings;
+}
+
+void nxc_render_json(const nxc_sink *sink, FILE *out) {
+  json_t *findings = nxc_findings_to_json(sink);
+  json_dumpf(findings, out, JSON_INDENT(2));
+  fputc('\n', out);
+  json_decref(findings);
+}
+
+/* -- all ----------------------------------------------------------------------------------------------------------- */
+
+void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out) {
+  if (render->format == NXC_FORMAT_JSON) {
+    nxc_render_json(sink, out);
+    return;
+  }
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
+    const nxc_finding *finding = nxc_sink_finding(sink, i);
+    if (finding->severity == NXC_SEVERITY_NOTE && !render->notes) continue;
+    if (render->format == NXC_FORMAT_GITHUB) nxc_render_github(finding, out);
+    else nxc_render_text(finding, render->colour, out);
+  }
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A finding as text for people:
+ *
+ *   error[NX2104]: context parallelism needs an attention that exchanges keys and values
+ *     --> case.yaml:12:5
+ *      |
+ *   12 |     ring_attention: false
+ *      |     ^^^^^^^^^^^^^^ must be true
+ *      = note: mesh.context is 2 (case.yaml:30)
+ *      = fix: set model.fusions.ring_attention to true
+ *
+ * What stands behind a key that names a secret is not shown. */
+#include "compiler/config/interpolate.h"
+#include "compiler/render.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { SHOWN_CHARACTERS = 100, CONTEXT_CHARACTERS = 30, KEY_MAX = 64 };
+
+static const char *const colour_of[] = {
+    [NXC_SEVERITY_NOTE] = "\033[1;36m", [NXC_SEVERITY_WARNING] = "\033[1;33m", [NXC_SEVERITY_ERROR] = "\033[1;31m"};
+static const char bold[] = "\033[1m", plain[] = "\033[0m";
+
+/* Bytes of the character at `at`; 1 for a broken one. */
+static size_t character_bytes(const char *at, size_t n_left) {
+  unsigned char c = (unsigned char)*at;
+  size_t n_bytes = c < 0xC0 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+  if (n_bytes > n_left) return 1;
+  for (size_t i = 1; i < n_bytes; i++) {
+    if (((unsigned char)at[i] & 0xC0) != 0x80) return 1;
+  }
+  return n_bytes;
+}
+
+/* The offset behind the colon of the first key that names a secret; n_bytes when there is none. */
+static size_t find_secret(const char *line, size_t n_bytes) {
+  for (size_t i = 0; i < n_bytes; i++) {
+    if (line[i] != ':' && line[i] != '=') continue;
+    size_t end = i, start;
+    while (end > 0 && (line[end - 1] == ' ' || line[end - 1] == '"' || line[end - 1] == '\'')) end--;
+    for (start = end; start > 0 && (isalnum((unsigned char)line[start - 1]) || line[start - 1] == '_' ||
+                                    line[start - 1] == '-');) start--;
+    char key[KEY_MAX + 1];
+    if (start == end || end - start > KEY_MAX) continue;
+    memcpy(key, line + start, end - start);
+    key[end - start] = '\0';
+    if (nxc_key_is_secret(key)) return i + 1;
+  }
+  return n_bytes;
+}
+
+/* Prints the characters [first, first + SHOWN_CHARACTERS) of a line; control characters and broken ones as '?'. */
+static void print_line(const char *line, size_t n_bytes, size_t first, FILE *out) {
+  size_t secret = find_secret(line, n_bytes);
+  size_t character = 0;
+  if (first > 0) fputs("...", out);
+  for (size_t i = 0; i < n_bytes && character < first + SHOWN_CHARACTERS; character++) {
+    if (i >= secret) {
+      fputs(" (not shown)", out);
+      return;
+    }
+    size_t n = character_bytes(line + i, n_bytes - i);
+    unsigned char c = (unsigned char)line[i];
+    if (character >= first) {
+      if (c == '\t') fputc(' ', out);
+      else if (c < ' ' || c == 127 || (n == 1 && c >= 128)) fputc('?', out);
+      else fwrite(line + i, 1, n, out);
+    }
+    i += n;
+  }
+}
+
+static size_t count_characters(const char *line, size_t n_bytes) {
+  size_t n_characters = 0;
+  for (size_t i = 0; i < n_bytes; i += character_bytes(line + i, n_bytes - i)) n_characters++;
+  return n_characters;
+}
+
+static void print_excerpt(const nxc_finding *finding, int width, bool colour, FILE *out) {
+  nxc_span at = finding->at;
+  if (at.line < 1 || at.line > at.source->n_lines) return;
+  size_t n_bytes;
+  const char *line = nxc_source_line(at.source, at.line, &n_bytes);
+  size_t n_characters = count_characters(line, n_bytes);
+  bool fits = n_characters <= SHOWN_CHARACTERS || at.column + CONTEXT_CHARACTERS <= SHOWN_CHARACTERS;
+  size_t first = fits ? 0 : at.column - CONTEXT_CHARACTERS;
+  fprintf(out, "%*s |\n%*u | ", width, "", width, at.line);
+  print_line(line, n_bytes, first, out);
+  size_t before = at.column - 1 - first + (first > 0 ? 3 : 0);
+  size_t length = at.length > 0 ? at.length : 1;
+  size_t left = n_characters + 1 > at.column ? n_characters + 1 - at.column : 1;
+  if (length > left) length = left;
+  if (length > SHOWN_CHARACTERS) length = SHOWN_CHARACTERS;
+  fprintf(out, "\n%*s | %*s%s", width, "", (int)before, "", colour ? colour_of[finding->severity] : "");
+  for (size_t i = 0; i < length; i++) fputc('^', out);
+  if (finding->label != NULL) fprintf(out, " %s", finding->label);
+  fprintf(out, "%s\n", colour ? plain : "");
+}
+
+static int digits_of(uint32_t number) {
+  int n_digits = 1;
+  for (; number >= 10; number /= 10) n_digits++;
+  return n_digits;
+}
+
+void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out) {
+  fprintf(out, "%s%s[%s]%s: %s%s\n", colour ? colour_of[finding->severity] : "", nxc_severity_name(finding->severity),
+          finding->id, colour ? bold : "", finding->message, colour ? plain : "");
+  int width = finding->at.source ? digits_of(finding->at.line) : 1;
+  if (finding->at.source != NULL) {
+    fprintf(out, "%*s--> %s:%u:%u\n", width, "", finding->at.source->name, finding->at.line, finding->at.column);
+    print_excerpt(finding, width, colour, out);
+  }
+  for (size_t i = 0; i < finding->n_remarks; i++) {
+    const nxc_remark *remark = &finding->remarks[i];
+    fprintf(out, "%*s = note: %s", width, "", remark->text);
+    if (remark->at.source != NULL) fprintf(out, " (%s:%u)", remark->at.source->name, remark->at.line);
+    fputc('\n', out);
+  }
+  if (finding->fix != NULL) fprintf(out, "%*s = fix: %s\n", width, "", finding->fix);
+  fputc('\n', out);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes catalogue.gen.c: schema/settings.yaml, dialects, presets, rules and diagnostics as constant C tables.
+ *
+ * Arguments are the files, in any order; the folder, or the name where it stands in schema/ itself, tells the kind. */
+#include "schema/gen/check.h"
+#include "schema/gen/literal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *type_constant(nxc_type type) {
+  static const char *const names[] = {
+      [NXC_TYPE_INT] = "INT",           [NXC_TYPE_FLOAT] = "FLOAT",
+      [NXC_TYPE_INT_OR_FLOAT] = "INT_OR_FLOAT", [NXC_TYPE_BOOL] = "BOOL",
+      [NXC_TYPE_BIT] = "BIT",           [NXC_TYPE_STR] = "STR",
+      [NXC_TYPE_PATH] = "PATH",         [NXC_TYPE_ENUM] = "ENUM",
+      [NXC_TYPE_LIST] = "LIST",         [NXC_TYPE_LIST_INT] = "LIST_INT",
+      [NXC_TYPE_LIST_FLOAT] = "LIST_FLOAT", [NXC_TYPE_LIST_STR] = "LIST_STR",
+      [NXC_TYPE_MAP] = "MAP",           [NXC_TYPE_ANY] = "ANY",
+  };
+  return names[type];
+}
+
+static bool is_yes(const char *word) {
+  return word != NULL && (strcmp(word, "yes") == 0 || strcmp(word, "true") == 0);
+}
+
+static void field(const char *name, const char *text) {
+  if (text == NULL) return;
+  printf(", .%s = ", name);
+  gen_write_text(text);
+}
+
+static void field_texts(const char *name, char *const *texts, unsigned n_texts) {
+  if (n_texts == 0) return;
+  printf(", .%s = (const char *const[]){", name);
+  for (unsigned i = 0; i < n_texts; i++) {
+    gen_write_text(texts[i]);
+    fputs(", ", stdout);
+  }
+  printf("}, .n_%s = %u", name, n_texts);
+}
+
+static void field_literal(nxc_arena *arena, const char *name, nxc_type type, const char *text) {
+  if (text == NULL) return;
+  printf(", .%s = &(const nxc_value)", name);
+  gen_write_value(gen_literal(arena, type, text));
+}
+
+static void setting_constant(const char *path, size_t n_bytes) {
+  printf("NX_SETTING_");
+  for (size_t i = 0; i < n_bytes; i++) putchar(path[i] == '.' ? '_' : toupper((unsigned char)path[i]));
+}
+
+typedef struct domain_texts {
+  const char *type, *nullable, *min, *max, *above, *initial;
+  char *const *values;
+  unsigned n_values;
+} domain_texts;
+
+static void write_domain(nxc_arena *arena, const domain_texts *texts) {
+  nxc_type type = NXC_TYPE_ANY;
+  gen_type_find(texts->type, &type);
+  bool nullable = is_yes(texts->nullable) || (texts->initial && strcmp(texts->initial, "null") == 0);
+  printf(", .domain = {.type = NXC_TYPE_%s", type_constant(type));
+  if (nullable) fputs(", .nullable = true", stdout);
+  field_texts("values", texts->values, texts->n_values);
+  field_literal(arena, "min", type, texts->min);
+  field_literal(arena, "max", type, texts->max);
+  field_literal(arena, "above", type, texts->above);
+  putchar('}');
+  field_literal(arena, "initial", type, texts->initial);
+}
+
+static void write_setting_domain(nxc_arena *arena, const gen_setting *row, bool with_initial) {
+  domain_texts texts = {row->type, NULL, row->min, row->max, row->above, row->initial, row->values, row->values_count};
+  if (!with_initial && row->initial && strcmp(row->initial, "null") == 0) texts.nullable = "yes";
+  if (!with_initial) texts.initial = NULL;
+  write_domain(arena, &texts);
+}
+
+static void write_settings(const gen_catalogue *catalogue) {
+  const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
+  puts("const nxc_setting_row nxc_setting_rows[NX_N_SETTINGS] = {");
+  for (unsigned i = 0; i < file->n_rows; i++) {
+    const gen_setting *row = (const gen_setting *)file->rows + i;
+    printf("  {.path = \"%s\"", row->setting);
+    write_setting_domain(catalogue->arena, row, true);
+    printf(", .meaning = %s, .needed = %s", row->meaning && !is_yes(row->meaning) ? "false" : "true",
+           row->needed ? "true" : "false");
+    field("unit", row->unit);
+    field("refused_when", row->refused_when);
+    field("why", row->why);
+    field("instead", row->instead);
+    field("doc", row->doc);
+    field("runs", row->runs);
+    puts("},");
+  }
+  puts("};\n");
+}
+
+static int compare_settings(const void *a, const void *b) {
+  return strcmp((*(const gen_setting *const *)a)->setting, (*(const gen_setting *const *)b)->setting);
+}
+
+static const gen_setting **sorted_settings(const gen_catalogue *catalogue) {
+  const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
+  const gen_setting **sorted = nxc_arena_array(catalogue->arena, file->n_rows, sizeof *sorted);
+  for (unsigned i = 0; i < file->n_rows; i++) sorted[i] = (const gen_setting *)file->rows + i;
+  qsort(sorted, file->n_rows, sizeof *sorted, compare_settings);
+  return sorted;
+}
+
+static void write_paths(const gen_catalogue *catalogue) {
+  const gen_setting **sorted = sorted_settings(catalogue);
+  puts("const nxc_setting_id nxc_settings_by_path[NX_N_SETTINGS] = {");
+  for (unsigned i = 0; i < catalogue->files[GEN_SETTINGS][0].n_rows; i++) {
+    fputs("  ", stdout);
+    setting_constant(sorted[i]->setting, strlen(sorted[i]->setting));
+    puts(",");
+  }
+  puts("};\n");
+}
+
+static void write_option(const gen_catalogue *catalogue, const gen_option *row) {
+  const domain_texts texts = {row->type, row->nullable, row->min,    row->max,
+                              row->above, row->initial, row->values, row->values_count};
+  fputs("  {.name = ", stdout);
+  gen_write_text(row->option);
+  if (row->alias_of == NULL) write_domain(catalogue->arena, &texts);
+  field("required", row->required);
+  field("read_when", row->read_when);
+  if (row->sets_count > 0) {
+    fputs(", .sets = (const nxc_assignment[]){", stdout);
+    for (unsigned i = 0; i < row->sets_count; i++) {
+      size_t n_bytes;
+      const char *expression;
+      gen_assignment_split(row->sets[i], &n_bytes, &expression);
+      putchar('{');
+      setting_constant(row->sets[i], n_bytes);
+      fputs(", ", stdout);
+      gen_write_text(expression);
+      fputs("}, ", stdout);
+    }
+    printf("}, .n_sets = %u", row->sets_count);
+  }
+  const char *status = row->status ? row->status : "checked";
+  printf(", .status = %s", strcmp(status, "executed") == 0 ? "NXC_EXECUTED"
+                           : strcmp(status, "checked") == 0 ? "NXC_CHECKED" : "NXC_REFUSED");
+  field("refused_when", row->refused_when);
+  field("why", row->why);
+  field("instead", row->instead);
+  field("alias_of", row->alias_of);
+  field_texts("nearest_to", row->nearest_to, row->nearest_to_count);
+  field("doc", row->doc);
+  field("source", row->source);
+  puts("},");
+}
+
+static int compare_options(const void *a, const void *b) {
+  return strcmp((*(const gen_option *const *)a)->option, (*(const gen_option *const *)b)->option);
+}
+
+static void write_options(const gen_catalogue *catalogue, const gen_file *file) {
+  const gen_option **sorted = nxc_arena_array(catalogue->arena, file->n_rows, sizeof *sorted);
+  for (unsigned i = 0; i < file->n_rows; i++) sorted[i] = (const gen_option *)file->rows + i;
+  qsort(sorted, file->n_rows, sizeof *sorted, compare_options);
+  printf("static const nxc_option_row options_of_%s[] = {\n", file->name);
+  for (unsigned i = 0; i < file->n_rows; i++) write_option(catalogue, sorted[i]);
+  puts("};\n");
+}
+
+/* The nx dialect: every setting is an option of the same name. Its own file has only free-form sections, which are
+ * found by their prefix, so that they may stand last. */
+static void write_nx_options(const gen_catalogue *catalogue, const gen_file *nx) {
+  const gen_setting **sorted = sorted_settings(catalogue);
+  puts("static const nxc_option_row options_of_nx[] = {");
+  unsigned n_rows = catalogue->files[GEN_SETTINGS][0].n_rows, n_free = nx ? nx->n_rows : 0, free_row = 0;
+  for (unsigned i = 0; i < n_rows || free_row < n_free;) {
+    const gen_option *option = free_row < n_free ? (const gen_option *)nx->rows + free_row : NULL;
+    if (option && (i == n_rows || strcmp(option->option, sorted[i]->setting) < 0)) {
+      write_option(catalogue, option);
+      free_row++;
+      continue;
+    }
+    const gen_setting *row = sorted[i++];
+    printf("  {.name = \"%s\"", row->setting);
+    write_setting_domain(catalogue->arena, row, false);
+    fputs(", .sets = (const nxc_assignment[]){{", stdout);
+    setting_constant(row->setting, strlen(row->setting));
+    fputs(", \"value\"}}, .n_sets = 1, .status = NXC_EXECUTED", stdout);
+    field("doc", row->doc);
+    puts("},");
+  }
+  puts("};\n");
+}
+
+static void write_dialects(const gen_catalogue *catalogue) {
+  const gen_file *nx = NULL;
+  for (unsigned i = 0; i < catalogue->n_files[GEN_DIALECT]; i++) {
+    const gen_file *file = &catalogue->files[GEN_DIALECT][i];
+    if (strcmp(file->name, "nx") == 0) nx = file;
+    else write_options(catalogue, file);
+  }
+  write_nx_options(catalogue, nx);
+  puts("const nxc_dialect nxc_dialects[] = {");
+  for (unsigned i = 0; i < catalogue->n_files[GEN_DIALECT]; i++) {
+    const gen_file *file = &catalogue->files[GEN_DIALECT][i];
+    if (file == nx) continue;
+    printf("  {\"%s\", options_of_%s, sizeof options_of_%s / sizeof *options_of_%s},\n", file->name, file->name,
+           file->name, file->name);
+  }
+  puts("  {\"nx\", options_of_nx, sizeof options_of_nx / sizeof *options_of_nx},\n};");
+  puts("const size_t nxc_n_dialects = sizeof nxc_dialects / sizeof *nxc_dialects;\n");
+}
+
+static void write_environment(const gen_environment *environment) {
+  if (environment == NULL) return;
+  const char *const names[] = {"XLA_USE_BF16", "XLA_DOWNCAST_BF16", "NEURON_RT_STOCHASTIC_ROUNDING_EN", "NEURON_CC_FLAGS"};
+  const char *const texts[] = {environment->use_bf16, environment->downcast_bf16, environment->stochastic_rounding,
+                               environment->compiler_flags};
+  unsigned n_texts = 0;
+  fputs(", .environment = (const char *const[]){", stdout);
+  for (unsigned i = 0; i < 4; i++) {
+    if (texts[i] == NULL) continue;
+    printf("\"%s=\" ", names[i]);
+    gen_write_text(texts[i]);
+    fputs(", ", stdout);
+    n_texts++;
+  }
+  printf("NULL}, .n_environment = %u", n_texts);
+}
+
+static void write_presets(const gen_catalogue *catalogue) {
+  puts("const nxc_preset_row nxc_presets[] = {");
+  for (unsigned f = 0; f < catalogue->n_files[GEN_PRESETS]; f++) {
+    const gen_file *file = &catalogue->files[GEN_PRESETS][f];
+    for (unsigned i = 0; i < file->n_rows; i++) {
+      const gen_preset *row = (const gen_preset *)file->rows + i;
+      fputs("  {.name = ", stdout);
+      gen_write_text(row->preset);
+      field("dialect", row->dialect);
+      if (row->spellings_count > 0) field_texts("spellings", row->spellings, row->spellings_count);
+      else field_texts("spellings", (char *[]){row->preset}, 1);
+      field("param", row->param);
+      field("compute", row->compute);
+      field("master", row->master);
+      field("gradient", row->gradient);
+      field("optimizer_state", row->optimizer_state);
+      field("reduce", row->reduce);
+      printf(", .stochastic_rounding = %s, .refused = %s", is_yes(row->stochastic_rounding) ? "true" : "false",
+             is_yes(row->refused) ? "true" : "false");
+      write_environment(row->environment);
+      field("doc", row->doc);
+      field("note", row->note);
+      puts("},");
+    }
+  }
+  puts("  {.name = NULL},\n};\nconst size_t nxc_n_presets = sizeof nxc_presets / sizeof *nxc_presets - 1;\n");
+}
+
+static void write_rule(const gen_rule *row) {
+  size_t n_bytes;
+  const char *derive = NULL;
+  fputs("  {.id = ", stdout);
+  gen_write_text(row->rule);
+  const char *severity = row->severity ? row->severity : "error";
+  printf(", .severity = NXC_SEVERITY_%s", strcmp(severity, "error") == 0     ? "ERROR"
+                                          : strcmp(severity, "warning") == 0 ? "WARNING" : "NOTE");
+  fputs(", .derives = ", stdout);
+  if (row->derive != NULL && gen_assignment_split(row->derive, &n_bytes, &derive)) {
+    setting_constant(row->derive, n_bytes);
+  } else {
+    fputs("NX_N_SETTINGS", stdout);
+  }
+  field("derive", derive);
+  field("dialect", row->dialect);
+  field("when", row->when);
+  field("require", row->require);
+  field("at", row->at);
+  field("message", row->message);
+  field("fix", row->fix);
+  field("explain", row->explain);
+  field("source", row->source);
+  puts("},");
+}
+
+static int compare_rules(const void *a, const void *b) {
+  return strcmp((*(const gen_rule *const *)a)->rule, (*(const gen_rule *const *)b)->rule);
+}
+
+static void write_rules(const gen_catalogue *catalogue) {
+  const gen_rule **sorted = NULL;
+  unsigned n_rules = 0;
+  for (unsigned f = 0; f < catalogue->n_files[GEN_RULES]; f++) {
+    const gen_file *file = &catalogue->files[GEN_RULES][f];
+    for (unsigned i = 0; i < file->n_rows; i++) {
+      sorted = nxc_arena_grow(catalogue->arena, sorted, n_rules, sizeof *sorted);
+      sorted[n_rules++] = (const gen_rule *)file->rows + i;
+    }
+  }
+  if (n_rules > 0) qsort(sorted, n_rules, sizeof *sorted, compare_rules);
+  puts("const nxc_rule_row nxc_rules[] = {");
+  for (unsigned i = 0; i < n_rules; i++) write_rule(sorted[i]);
+  puts("  {.id = NULL},\n};\nconst size_t nxc_n_rules = sizeof nxc_rules / sizeof *nxc_rules - 1;\n");
+}
+
+static int compare_diagnostics(const void *a, const void *b) {
+  return strcmp((*(const gen_diagnostic *const *)a)->diagnostic, (*(const gen_diagnostic *const *)b)->diagnostic);
+}
+
+static void write_diagnostics(const gen_catalogue *catalogue) {
+  const gen_diagnostic **sorted = NULL;
+  unsigned n_rows = 0;
+  for (unsigned f = 0; f < catalogue->n_files[GEN_DIAGNOSTICS]; f++) {
+    const gen_file *file = &catalogue->files[GEN_DIAGNOSTICS][f];
+    for (unsigned i = 0; i < file->n_rows; i++) {
+      sorted = nxc_arena_grow(catalogue->arena, sorted, n_rows, sizeof *sorted);
+      sorted[n_rows++] = (const gen_diagnostic *)file->rows + i;
+    }
+  }
+  if (n_rows > 0) qsort(sorted, n_rows, sizeof *sorted, compare_diagnostics);
+  puts("const nxc_diagnostic_row nxc_diagnostics[] = {");
+  for (unsigned i = 0; i < n_rows; i++) {
+    fputs("  {.id = ", stdout);
+    gen_write_text(sorted[i]->diagnostic);
+    field("title", sorted[i]->title);
+    field("explain", sorted[i]->explain);
+    puts("},");
+  }
+  puts("  {.id = NULL},\n};\nconst size_t nxc_n_diagnostics = sizeof nxc_diagnostics / sizeof *nxc_diagnostics - 1;");
+}
+
+static gen_kind kind_of(const char *path) {
+  if (strstr(path, "dialects/") != NULL) return GEN_DIALECT;
+  if (strstr(path, "rules/") != NULL) return GEN_RULES;
+  if (strstr(path, "diagnostics/") != NULL) return GEN_DIAGNOSTICS;
+  if (strstr(path, "presets") != NULL) return GEN_PRESETS;
+  return GEN_SETTINGS;
+}
+
+int main(int argc, char **argv) {
+  static gen_catalogue catalogue;
+  catalogue.arena = nxc_arena_new();
+  for (int i = 1; i < argc; i++) {
+    gen_kind kind = kind_of(argv[i]);
+    if (catalogue.n_files[kind] == GEN_FILES_MAX) return EXIT_FAILURE;
+    if (!gen_file_read(&catalogue.files[kind][catalogue.n_files[kind]++], kind, argv[i])) return EXIT_FAILURE;
+  }
+  if (catalogue.n_files[GEN_SETTINGS] != 1) return EXIT_FAILURE;
+  gen_check(&catalogue);
+  if (catalogue.n_complaints > 0) return EXIT_FAILURE;
+  puts("/* SPDX-License-Identifier: Apache-2.0 */");
+  puts("/* Made from schema/ by schema/gen; do not edit. */");
+  puts("#include \"compiler/catalogue.h\"\n");
+  write_settings(&catalogue);
+  write_paths(&catalogue);
+  write_dialects(&catalogue);
+  write_presets(&catalogue);
+  write_rules(&catalogue);
+  write_diagnostics(&catalogue);
+  return EXIT_SUCCESS;
+}

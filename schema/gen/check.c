@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/gen/check.h"
+
+#include "compiler/config/expression.h"
+#include "schema/gen/literal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void gen_complain(gen_catalogue *catalogue, const gen_file *file, const char *row, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  fprintf(stderr, "%s: %s: ", file->path, row ? row : "a row without a name");
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  va_end(args);
+  catalogue->n_complaints++;
+}
+
+const gen_setting *gen_setting_find(const gen_catalogue *catalogue, const char *path, size_t n_bytes) {
+  const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
+  const gen_setting *rows = file->rows;
+  for (unsigned i = 0; i < file->n_rows; i++) {
+    if (strncmp(rows[i].setting, path, n_bytes) == 0 && rows[i].setting[n_bytes] == '\0') return &rows[i];
+  }
+  return NULL;
+}
+
+/* A free-form row "a.*" stands for everything below a. */
+static bool option_matches(const char *row, const char *name) {
+  size_t n_bytes = row ? strlen(row) : 0;
+  if (n_bytes > 2 && strcmp(row + n_bytes - 2, ".*") == 0) return strncmp(row, name, n_bytes - 1) == 0;
+  return n_bytes > 0 && strcmp(row, name) == 0;
+}
+
+const gen_option *gen_option_find(const gen_catalogue *catalogue, const char *dialect, const char *name) {
+  for (unsigned i = 0; i < catalogue->n_files[GEN_DIALECT]; i++) {
+    const gen_file *file = &catalogue->files[GEN_DIALECT][i];
+    const gen_option *rows = file->rows;
+    if (strcmp(file->name, dialect) != 0) continue;
+    for (unsigned j = 0; j < file->n_rows; j++) {
+      if (option_matches(rows[j].option, name)) return &rows[j];
+    }
+  }
+  if (strcmp(dialect, "nx") == 0 && gen_setting_find(catalogue, name, strlen(name))) {
+    static const gen_option setting_as_option = {.option = NULL};
+    return &setting_as_option;
+  }
+  return NULL;
+}
+
+bool gen_assignment_split(const char *text, size_t *n_bytes, const char **expression) {
+  *n_bytes = strcspn(text, " =");
+  const char *at = text + *n_bytes + strspn(text + *n_bytes, " ");
+  if (*n_bytes == 0 || *at != '=' || at[1] == '=') return false;
+  *expression = at + 1 + strspn(at + 1, " ");
+  return true;
+}
+
+typedef struct place {
+  gen_catalogue *catalogue;
+  const gen_file *file;
+  const char *row;
+  const char *dialect; /* NULL where options may not be named */
+  bool has_value;
+} place;
+
+static void check_name(const place *at, const char *field, const nxc_name *name) {
+  bool exists = true;
+  switch (name->kind) {
+    case NXC_NAME_SETTING: exists = gen_setting_find(at->catalogue, name->path, strlen(name->path)) != NULL; break;
+    case NXC_NAME_OPTION: exists = at->dialect && gen_option_find(at->catalogue, at->dialect, name->path); break;
+    case NXC_NAME_MODEL_CONFIG: exists = gen_option_find(at->catalogue, "hf_config", name->path) != NULL; break;
+    case NXC_NAME_VALUE: exists = at->has_value; break;
+  }
+  static const char *const marks[] = {"", "@", "@hf.", ""};
+  if (!exists) {
+    gen_complain(at->catalogue, at->file, at->row, "%s: there is no %s%s here", field, marks[name->kind], name->path);
+  }
+}
+
+static void check_expression(const place *at, const char *field, const char *text) {
+  if (text == NULL) return;
+  const char *error;
+  size_t error_at;
+  const nxc_expression *expression = nxc_expression_parse(at->catalogue->arena, text, &error, &error_at);
+  if (expression == NULL) {
+    gen_complain(at->catalogue, at->file, at->row, "%s: %s at character %zu of: %s", field, error, error_at + 1, text);
+    return;
+  }
+  for (size_t i = 0; i < expression->n_names; i++) check_name(at, field, &expression->names[i]);
+}
+
+/* {path}, {@path} and {=expression} of messages and fixes. */
+static void check_template(const place *at, const char *field, const char *text) {
+  while (text != NULL && (text = strchr(text, '{')) != NULL) {
+    size_t n_bytes = strcspn(++text, "}");
+    if (text[n_bytes] == '\0') {
+      gen_complain(at->catalogue, at->file, at->row, "%s: a { without a }", field);
+      return;
+    }
+    const char *inside = nxc_arena_strndup(at->catalogue->arena, text + (*text == '='), n_bytes - (*text == '='));
+    check_expression(at, field, inside);
+    text += n_bytes;
+  }
+}
+
+static void check_text(const place *at, const char *field, const char *text) {
+  if (text == NULL || *text == '\0') gen_complain(at->catalogue, at->file, at->row, "%s is missing", field);
+}
+
+static void check_literal(const place *at, const char *field, nxc_type type, const char *text) {
+  if (text != NULL && gen_literal(at->catalogue->arena, type, text) == NULL) {
+    gen_complain(at->catalogue, at->file, at->row, "%s: %s does not have the type of the row", field, text);
+  }
+}
+
+static void check_word(const place *at, const char *field, const char *word, const char *const *words) {
+  for (; word != NULL && *words != NULL; words++) {
+    if (strcmp(*words, word) == 0) return;
+  }
+  if (word != NULL) gen_complain(at->catalogue, at->file, at->row, "%s: %s is no word for it", field, word);
+}
+
+static const char *const yes_no[] = {"yes", "no", "true", "false", NULL};
+
+static void check_setting(const place *at, const gen_setting *row) {
+  nxc_type type = NXC_TYPE_ANY;
+  if (!gen_type_find(row->type, &type)) gen_complain(at->catalogue, at->file, at->row, "there is no such type");
+  if ((type == NXC_TYPE_ENUM) != (row->values_count > 0)) {
+    gen_complain(at->catalogue, at->file, at->row, "values belong to an enum, and an enum has values");
+  }
+  check_text(at, "doc", row->doc);
+  check_text(at, "runs", row->runs);
+  check_literal(at, "default", type, row->initial);
+  check_literal(at, "min", type, row->min);
+  check_literal(at, "max", type, row->max);
+  check_literal(at, "above", type, row->above);
+  check_word(at, "meaning", row->meaning, yes_no);
+  check_word(at, "needed", row->needed, (const char *const[]){"plan", NULL});
+  check_expression(at, "refused_when", row->refused_when);
+  if (row->refused_when != NULL) check_text(at, "why", row->why);
+}
+
+static void check_sets(const place *at, const gen_option *row) {
+  for (unsigned i = 0; i < row->sets_count; i++) {
+    size_t n_bytes;
+    const char *expression;
+    if (!gen_assignment_split(row->sets[i], &n_bytes, &expression)) {
+      gen_complain(at->catalogue, at->file, at->row, "sets: no assignment: %s", row->sets[i]);
+    } else if (gen_setting_find(at->catalogue, row->sets[i], n_bytes) == NULL) {
+      gen_complain(at->catalogue, at->file, at->row, "sets: there is no setting %.*s", (int)n_bytes, row->sets[i]);
+    } else {
+      check_expression(at, "sets", expression);
+    }
+  }
+}
+
+static void check_option(const place *at, const gen_option *row) {
+  check_text(at, "option", row->option);
+  if (row->alias_of != NULL) {
+    if (gen_option_find(at->catalogue, at->dialect, row->alias_of) == NULL) {
+      gen_complain(at->catalogue, at->file, at->row, "alias_of: there is no option %s", row->alias_of);
+    }
+    return;
+  }
+  nxc_type type = NXC_TYPE_ANY;
+  if (!gen_type_find(row->type, &type)) gen_complain(at->catalogue, at->file, at->row, "there is no such type");
+  if (type == NXC_TYPE_ENUM && row->values_count == 0) gen_complain(at->catalogue, at->file, at->row, "values are missing");
+  check_text(at, "doc", row->doc);
+  check_text(at, "status", row->status);
+  check_word(at, "status", row->status, (const char *const[]){"executed", "checked", "refused", NULL});
+  if (row->status && strcmp(row->status, "executed") != 0) check_text(at, "why", row->why);
+  check_word(at, "nullable", row->nullable, yes_no);
+  check_literal(at, "default", type, row->initial);
+  check_literal(at, "min", type, row->min);
+  check_literal(at, "max", type, row->max);
+  check_literal(at, "above", type, row->above);
+  check_expression(at, "required", row->required);
+  check_expression(at, "for", row->read_when);
+  check_expression(at, "refused_when", row->refused_when);
+  check_sets(at, row);
+}
+
+static void check_preset(const place *at, const gen_preset *row) {
+  static const char *const types[] = {"fp32", "bf16", "none", NULL};
+  check_text(at, "dialect", row->dialect);
+  check_text(at, "doc", row->doc);
+  check_word(at, "param", row->param, types);
+  check_word(at, "compute", row->compute, types);
+  check_word(at, "master", row->master, types);
+  check_word(at, "gradient", row->gradient, types);
+  check_word(at, "optimizer_state", row->optimizer_state, types);
+  check_word(at, "reduce", row->reduce, types);
+  check_word(at, "stochastic_rounding", row->stochastic_rounding, yes_no);
+  check_word(at, "refused", row->refused, yes_no);
+}
+
+static void check_id(const place *at, const char *id) {
+  if (id == NULL || strlen(id) != 6 || strncmp(id, "NX", 2) != 0 || strspn(id + 2, "0123456789") != 4) {
+    gen_complain(at->catalogue, at->file, at->row, "an id is NX and four digits");
+  }
+}
+
+static void check_rule(const place *at, const gen_rule *row) {
+  check_id(at, row->rule);
+  check_word(at, "severity", row->severity, (const char *const[]){"error", "warning", "note", NULL});
+  if ((row->require != NULL) == (row->derive != NULL)) {
+    gen_complain(at->catalogue, at->file, at->row, "a rule has either require or derive");
+  }
+  if (row->require != NULL) check_text(at, "message", row->message);
+  check_expression(at, "when", row->when);
+  check_expression(at, "require", row->require);
+  check_expression(at, "at", row->at);
+  check_template(at, "message", row->message);
+  check_template(at, "fix", row->fix);
+  size_t n_bytes;
+  const char *expression;
+  if (row->derive == NULL) return;
+  if (!gen_assignment_split(row->derive, &n_bytes, &expression)) {
+    gen_complain(at->catalogue, at->file, at->row, "derive: no assignment: %s", row->derive);
+  } else if (gen_setting_find(at->catalogue, row->derive, n_bytes) == NULL) {
+    gen_complain(at->catalogue, at->file, at->row, "derive: there is no setting %.*s", (int)n_bytes, row->derive);
+  } else {
+    check_expression(at, "derive", expression);
+  }
+}
+
+static void check_diagnostic(const place *at, const gen_diagnostic *row) {
+  check_id(at, row->diagnostic);
+  check_text(at, "title", row->title);
+  check_text(at, "explain", row->explain);
+}
+
+/* The name of a row: its first field, in every kind of row. */
+static const char *row_name(gen_kind kind, const gen_file *file, unsigned index) {
+  switch (kind) {
+    case GEN_SETTINGS: return ((const gen_setting *)file->rows)[index].setting;
+    case GEN_DIALECT: return ((const gen_option *)file->rows)[index].option;
+    case GEN_PRESETS: return ((const gen_preset *)file->rows)[index].preset;
+    case GEN_RULES: return ((const gen_rule *)file->rows)[index].rule;
+    case GEN_DIAGNOSTICS: return ((const gen_diagnostic *)file->rows)[index].diagnostic;
+    case GEN_N_KINDS: break;
+  }
+  return NULL;
+}
+
+static void check_row(gen_catalogue *catalogue, gen_kind kind, const gen_file *file, unsigned index) {
+  place at = {.catalogue = catalogue, .file = file, .row = row_name(kind, file, index), .dialect = file->name};
+  if (at.row == NULL) {
+    gen_complain(catalogue, file, NULL, "row %u", index + 1);
+    return;
+  }
+  if (kind == GEN_DIALECT && strcmp(file->name, "hf_config") == 0) at.dialect = "nxdt"; /* whose files name it */
+  at.has_value = kind == GEN_DIALECT || kind == GEN_SETTINGS;
+  if (kind == GEN_SETTINGS) check_setting(&at, (const gen_setting *)file->rows + index);
+  if (kind == GEN_DIALECT) check_option(&at, (const gen_option *)file->rows + index);
+  if (kind == GEN_PRESETS) check_preset(&at, (const gen_preset *)file->rows + index);
+  if (kind == GEN_DIAGNOSTICS) check_diagnostic(&at, (const gen_diagnostic *)file->rows + index);
+  if (kind == GEN_RULES) {
+    const gen_rule *row = (const gen_rule *)file->rows + index;
+    at.dialect = row->dialect;
+    check_rule(&at, row);
+  }
+}
+
+/* Rules and diagnostics share one space of ids, over all files; options are unique in their dialect. */
+static void check_unique(gen_catalogue *catalogue, gen_kind kind, const gen_file *file, unsigned index) {
+  const char *name = row_name(kind, file, index);
+  bool ids = kind == GEN_RULES || kind == GEN_DIAGNOSTICS;
+  for (gen_kind other = 0; other < GEN_N_KINDS; other++) {
+    if (other != kind && !(ids && (other == GEN_RULES || other == GEN_DIAGNOSTICS))) continue;
+    for (unsigned i = 0; i < catalogue->n_files[other]; i++) {
+      const gen_file *also = &catalogue->files[other][i];
+      if (kind == GEN_DIALECT && also != file) continue;
+      for (unsigned j = 0; j < also->n_rows; j++) {
+        if (also == file && j >= index) break;
+        const char *earlier = row_name(other, also, j);
+        if (name && earlier && strcmp(earlier, name) == 0) {
+          gen_complain(catalogue, file, name, "stands twice, also in %s", also->path);
+        }
+      }
+    }
+  }
+}
+
+void gen_check(gen_catalogue *catalogue) {
+  for (gen_kind kind = 0; kind < GEN_N_KINDS; kind++) {
+    for (unsigned i = 0; i < catalogue->n_files[kind]; i++) {
+      const gen_file *file = &catalogue->files[kind][i];
+      for (unsigned row = 0; row < file->n_rows; row++) {
+        check_row(catalogue, kind, file, row);
+        check_unique(catalogue, kind, file, row);
+      }
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the build demands of the yaml files of schema, beyond being readable: names exist once, expressions parse and name only
+ * what exists, literals have their type, texts stand where people read them.
+ *
+ * A complaint is printed with the file and the row; all are printed before the build fails. */
+#ifndef NX_GEN_CHECK_H
+#define NX_GEN_CHECK_H
+
+#include "schema/gen/rows.h"
+
+#include "compiler/arena.h"
+
+enum { GEN_FILES_MAX = 64 };
+
+typedef struct gen_catalogue {
+  nxc_arena *arena;
+  gen_file files[GEN_N_KINDS][GEN_FILES_MAX];
+  unsigned n_files[GEN_N_KINDS];
+  unsigned n_complaints;
+} gen_catalogue;
+
+void gen_complain(gen_catalogue *catalogue, const gen_file *file, const char *row, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+const gen_setting *gen_setting_find(const gen_catalogue *catalogue, const char *path, size_t n_bytes);
+const gen_option *gen_option_find(const gen_catalogue *catalogue, const char *dialect, const char *name);
+/* Splits "path = expression"; false when it is no assignment. *n_bytes is the path's length. */
+bool gen_assignment_split(const char *text, size_t *n_bytes, const char **expression);
+void gen_check(gen_catalogue *catalogue);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Literal texts of our own files (defaults, bounds) read as values of a catalogue type.
+ *
+ * Integers are decimal, floats as C reads them, booleans true and false, null is null, lists stand in brackets. */
+#ifndef NX_GEN_LITERAL_H
+#define NX_GEN_LITERAL_H
+
+#include "compiler/arena.h"
+#include "compiler/catalogue.h"
+
+/* False when there is no such type. */
+bool gen_type_find(const char *name, nxc_type *type);
+/* NULL when the text is no literal of this type. */
+const nxc_value *gen_literal(nxc_arena *arena, nxc_type type, const char *text);
+/* As a C initializer of an nxc_value. */
+void gen_write_value(const nxc_value *value);
+/* As a C string literal; NULL becomes NULL. */
+void gen_write_text(const char *text);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of the yaml files of schema as libcyaml reads them: every field is text, NULL where it is absent.
+ *
+ * Numbers stay text because libcyaml misreads some (1e3 as 1) and cannot tell an absent field from 0; literal.h reads
+ * them. A `*_count` member belongs to the list before it. Rows live until the generator ends. */
+#ifndef NX_GEN_ROWS_H
+#define NX_GEN_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct gen_setting {
+  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *needed, *doc, *runs;
+  char **values;
+  unsigned values_count;
+  char *refused_when, *why, *instead;
+} gen_setting;
+
+typedef struct gen_option {
+  char *option, *type, *nullable, *required, *initial, *min, *max, *above, *read_when, *status, *refused_when, *why,
+      *instead, *alias_of, *doc, *source;
+  char **values, **sets, **nearest_to;
+  unsigned values_count, sets_count, nearest_to_count;
+} gen_option;
+
+typedef struct gen_environment {
+  char *use_bf16, *downcast_bf16, *stochastic_rounding, *compiler_flags;
+} gen_environment;
+
+typedef struct gen_preset {
+  char *preset, *dialect, *param, *compute, *master, *gradient, *optimizer_state, *reduce, *stochastic_rounding,
+      *refused, *doc, *note, *source;
+  char **spellings;
+  unsigned spellings_count;
+  gen_environment *environment;
+} gen_preset;
+
+typedef struct gen_rule {
+  char *rule, *dialect, *severity, *when, *require, *derive, *at, *message, *fix, *explain, *source;
+} gen_rule;
+
+typedef struct gen_diagnostic {
+  char *diagnostic, *title, *explain;
+} gen_diagnostic;
+
+/* Everything of one kind in one file. */
+typedef struct gen_file {
+  const char *path;
+  const char *name; /* its last part without .yaml: the dialect's name */
+  void *rows;
+  unsigned n_rows;
+} gen_file;
+
+typedef enum gen_kind { GEN_SETTINGS, GEN_DIALECT, GEN_PRESETS, GEN_RULES, GEN_DIAGNOSTICS, GEN_N_KINDS } gen_kind;
+
+/* Reads one file of this kind; prints what is wrong and returns false when it is none. */
+bool gen_file_read(gen_file *file, gen_kind kind, const char *path);
+
+#endif
