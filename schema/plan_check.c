@@ -78,6 +78,7 @@ static bool check_term(const checker *check, uint32_t index) {
   if (!is_index_or_none(plan, term->atom, NX_SECTION_ATOMS)) FAIL(term, "term %u names no atom", index);
   uint64_t last = (uint64_t)term->table + n_coordinates(plan, term->atom);
   if (term->table != NX_NONE && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
+  if (term->table != NX_NONE && term->stride != 0 && term->stride != 1) FAIL(term, "term %u is malformed", index);
   return true;
 }
 
@@ -94,13 +95,17 @@ static void constant_bounds(const nx_plan *plan, uint32_t index, int64_t *least,
   *least = *greatest = plan->constants[index].base;
   for (uint32_t i = 0; i < plan->constants[index].n_terms; i++) {
     const nx_term *term = &plan->terms[plan->constants[index].first_term + i];
+    bool multiplies = term->table != NX_NONE && term->stride != 0;
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (uint32_t at = 0; at < n_coordinates(plan, term->atom); at++) {
-      int64_t value = term->table == NX_NONE ? term->stride * (int64_t)at : plan->table[term->table + at];
-      if (value < low) low = value;
-      if (value > high) high = value;
+      int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : plan->table[term->table + at];
+      int64_t a = multiplies ? *least * entry : *least + entry, b = multiplies ? *greatest * entry : *greatest + entry;
+      if (a < low) low = a;
+      if (b < low) low = b;
+      if (a > high) high = a;
+      if (b > high) high = b;
     }
-    *least += low, *greatest += high;
+    *least = low, *greatest = high;
   }
 }
 
