@@ -72,6 +72,11 @@ static uint32_t n_coordinates(const nx_plan *plan, uint32_t atom) {
   return atom == NX_NONE ? plan->n[NX_SECTION_CHUNKS] : plan->atoms[atom].size;
 }
 
+/* Far above any offset in a plan, and small enough that sums of them do not overflow. */
+static bool is_bounded(int64_t number) {
+  return number >= -(INT64_C(1) << 48) && number <= INT64_C(1) << 48;
+}
+
 static bool check_term(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_term *term = &plan->terms[index];
@@ -79,14 +84,20 @@ static bool check_term(const checker *check, uint32_t index) {
   uint64_t last = (uint64_t)term->table + n_coordinates(plan, term->atom);
   if (term->table != NX_NONE && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
   if (term->table != NX_NONE && term->stride != 0 && term->stride != 1) FAIL(term, "term %u is malformed", index);
+  if (!is_bounded(term->stride)) FAIL(term, "term %u is out of bounds", index);
+  for (uint32_t at = 0; term->table != NX_NONE && at < n_coordinates(plan, term->atom); at++) {
+    int64_t entry = plan->table[term->table + at];
+    if (!is_bounded(entry) || (term->stride && entry != 0 && entry != 1)) FAIL(term, "term %u is out of bounds", index);
+  }
   return true;
 }
 
 static bool check_constant(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_constant *constant = &plan->constants[index];
-  if ((uint64_t)constant->first_term + constant->n_terms > plan->n[NX_SECTION_TERMS])
-    FAIL(constant, "constant %u names terms that do not exist", index);
+  if ((uint64_t)constant->first_term + constant->n_terms > plan->n[NX_SECTION_TERMS] ||
+      constant->n_terms > 2 * NX_MAX_ATOMS + 2 || !is_bounded(constant->base))
+    FAIL(constant, "constant %u is malformed", index);
   return true;
 }
 
