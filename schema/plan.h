@@ -167,8 +167,10 @@ typedef struct nx_constant {
   uint32_t first_term, n_terms;
 } nx_constant;
 
-/* Without a table: stride x coordinate of an atom (or of the chunk number, atom NX_NONE) is added. With one:
- * table[coordinate] is added (stride 0), or the value so far is multiplied by it (stride 1: "1 on one rank of many"). */
+/* Without a table (NX_NONE): stride x coordinate of an atom (or of the chunk number, atom NX_NONE) is added. With one:
+ * table[coordinate] is added (stride 0), or the value so far is multiplied by it, 0 or 1 (stride 1: "1 on one rank of
+ * many"). Table NX_TERM_FIRST is 1 at coordinate 0 and 0 elsewhere, whatever the number of coordinates. */
+#define NX_TERM_FIRST (UINT32_MAX - 1)
 typedef struct nx_term {
   uint32_t atom;
   uint32_t table; /* first entry in NX_SECTION_TABLE; one entry per coordinate */
@@ -364,6 +366,8 @@ bool nx_plan_prove(const nx_plan *plan, nx_fault *fault);
 const char *nx_plan_string(const nx_plan *plan, uint32_t string);
 /* The coordinate of a rank on an atom. */
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);
+/* What a term with a table adds or multiplies by. */
+int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordinate);
 int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk);
 /* The `index`-th member of the group that `rank` belongs to, and the position of `rank` in it. */
 uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uint32_t index);

@@ -11,10 +11,14 @@ uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom) {
   return rank / plan->atoms[atom].stride % plan->atoms[atom].size;
 }
 
+int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordinate) {
+  return term->table == NX_TERM_FIRST ? coordinate == 0 : plan->table[term->table + coordinate];
+}
+
 static int64_t term_apply(const nx_plan *plan, const nx_term *term, uint32_t rank, uint32_t chunk, int64_t value) {
   uint32_t coordinate = term->atom == NX_NONE ? chunk : nx_plan_coordinate(plan, rank, term->atom);
   if (term->table == NX_NONE) return value + term->stride * coordinate;
-  int64_t entry = plan->table[term->table + coordinate];
+  int64_t entry = nx_term_entry(plan, term, coordinate);
   return term->stride ? value * entry : value + entry;
 }
 

@@ -82,10 +82,11 @@ static bool check_term(const checker *check, uint32_t index) {
   const nx_term *term = &plan->terms[index];
   if (!is_index_or_none(plan, term->atom, NX_SECTION_ATOMS)) FAIL(term, "term %u names no atom", index);
   uint64_t last = (uint64_t)term->table + n_coordinates(plan, term->atom);
-  if (term->table != NX_NONE && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
+  bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
+  if (listed && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
   if (term->table != NX_NONE && term->stride != 0 && term->stride != 1) FAIL(term, "term %u is malformed", index);
   if (!is_bounded(term->stride)) FAIL(term, "term %u is out of bounds", index);
-  for (uint32_t at = 0; term->table != NX_NONE && at < n_coordinates(plan, term->atom); at++) {
+  for (uint32_t at = 0; listed && at < n_coordinates(plan, term->atom); at++) {
     int64_t entry = plan->table[term->table + at];
     if (!is_bounded(entry) || (term->stride && entry != 0 && entry != 1)) FAIL(term, "term %u is out of bounds", index);
   }
@@ -109,7 +110,7 @@ static void constant_bounds(const nx_plan *plan, uint32_t index, int64_t *least,
     bool multiplies = term->table != NX_NONE && term->stride != 0;
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (uint32_t at = 0; at < n_coordinates(plan, term->atom); at++) {
-      int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : plan->table[term->table + at];
+      int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : nx_term_entry(plan, term, at);
       int64_t a = multiplies ? *least * entry : *least + entry, b = multiplies ? *greatest * entry : *greatest + entry;
       if (a < low) low = a;
       if (b < low) low = b;
