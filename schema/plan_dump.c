@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/plan_dump.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void nx_print_quantity(FILE *out, double quantity, const char *unit) {
+  static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  size_t prefix = 0;
+  for (; quantity >= 999.5 && prefix + 1 < sizeof prefixes / sizeof *prefixes; prefix++) quantity /= 1000;
+  int decimals = prefix == 0 || quantity >= 99.95 ? 0 : quantity >= 9.995 ? 1 : 2;
+  fprintf(out, "%.*f %s%s", decimals, quantity, prefixes[prefix], unit);
+}
+
+static void print_hex(FILE *out, const uint8_t *bytes, int n_bytes) {
+  for (int i = 0; i < n_bytes; i++) fprintf(out, "%02x", bytes[i]);
+}
+
+static void print_box(FILE *out, const nx_value *value) {
+  fprintf(out, "%s[", nx_dtype_name(value->dtype));
+  for (int dim = 0; dim < value->n_dims; dim++) fprintf(out, "%s%" PRId64, dim ? "," : "", value->dims[dim]);
+  fputc(']', out);
+}
+
+/* base, then each term: "0 + 64 shard", "384 x layers[...]". */
+static void print_constant(const nx_plan *plan, uint32_t index, FILE *out) {
+  const nx_constant *constant = &plan->constants[index];
+  fprintf(out, "%" PRId64, constant->base);
+  for (uint32_t i = 0; i < constant->n_terms; i++) {
+    const nx_term *term = &plan->terms[constant->first_term + i];
+    const char *atom = term->atom == NX_NONE ? "chunk" : nx_plan_string(plan, plan->atoms[term->atom].name);
+    if (term->table == NX_NONE) fprintf(out, " + %" PRId64 " %s", term->stride, atom);
+    else fprintf(out, " %c table[%s]", term->stride ? 'x' : '+', atom);
+  }
+}
+
+static void print_attribute(const nx_plan *plan, const nx_attr_row *row, const nx_attribute *attribute, FILE *out) {
+  fprintf(out, " %s=", row->name);
+  if (attribute->kind == NX_ATTRIBUTE_REAL) fprintf(out, "%.9g", attribute->real);
+  else if (attribute->kind == NX_ATTRIBUTE_INT) fprintf(out, "%" PRId64, attribute->integer);
+  else print_constant(plan, attribute->constant, out);
+}
+
+static void print_operand(const nx_plan *plan, uint32_t index, FILE *out) {
+  const nx_value *value = &plan->values[index];
+  fprintf(out, "%s:", nx_plan_string(plan, value->name));
+  print_box(out, value);
+  fprintf(out, "@%s+%" PRIu64, nx_arena_name(value->arena), value->offset);
+  if (value->offset_shift == NX_NONE) return;
+  fputs("+(", out);
+  print_constant(plan, value->offset_shift, out);
+  fputc(')', out);
+}
+
+static void print_operands(const nx_plan *plan, const nx_operator *op, uint32_t first, uint32_t n, const char *label,
+                           FILE *out) {
+  for (uint32_t i = 0; i < n; i++) {
+    fprintf(out, "        %s ", i == 0 ? label : "  ");
+    print_operand(plan, plan->arguments[op->first_argument + first + i], out);
+    fputc('\n', out);
+  }
+}
+
+static void dump_operator(const nx_plan *plan, uint32_t index, FILE *out) {
+  const nx_operator *op = &plan->operators[index];
+  const nx_op_row *row = nx_op_find(op->op);
+  fprintf(out, "%5u %c%c%c %s", index, op->when & NX_WHEN_FIRST ? 'f' : '-', op->when & NX_WHEN_MIDDLE ? 'm' : '-',
+          op->when & NX_WHEN_LAST ? 'l' : '-', row->name);
+  if (op->group != NX_NONE)
+    fprintf(out, " over %s (%u)", nx_plan_string(plan, plan->groups[op->group].name), plan->groups[op->group].size);
+  for (uint32_t i = 0; i < op->n_attrs; i++)
+    print_attribute(plan, &row->attrs[i], &plan->attributes[op->first_attribute + i], out);
+  fprintf(out, "  [%s", nx_plan_string(plan, op->origin));
+  if (op->flops) fputs("; ", out), nx_print_quantity(out, (double)op->flops, "FLOP");
+  if (op->moved_bytes) fputs("; ", out), nx_print_quantity(out, (double)op->moved_bytes, "B");
+  fputs("]\n", out);
+  print_operands(plan, op, op->n_in, op->n_out, "->", out);
+  print_operands(plan, op, 0, op->n_in, "<-", out);
+}
+
+static void program_cost(const nx_plan *plan, const nx_program *program, uint64_t *flops, uint64_t *bytes) {
+  *flops = *bytes = 0;
+  for (uint32_t i = 0; i < program->n_operators; i++) {
+    *flops += plan->operators[program->first_operator + i].flops;
+    *bytes += plan->operators[program->first_operator + i].moved_bytes;
+  }
+}
+
+void nx_plan_dump_ops(const nx_plan *plan, FILE *out) {
+  fputs("number, in which micro-batches of a step (first, middle, last), operator, attributes [origin; cost]\n", out);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PROGRAMS]; i++) {
+    const nx_program *program = &plan->programs[i];
+    uint64_t flops, bytes;
+    program_cost(plan, program, &flops, &bytes);
+    fprintf(out, "\nprogram %s: %u operators, ", nx_plan_string(plan, program->name), program->n_operators);
+    nx_print_quantity(out, (double)flops, "FLOP");
+    fputs(", ", out);
+    nx_print_quantity(out, (double)bytes, "B");
+    fputs(" moved\n", out);
+    for (uint32_t op = 0; op < program->n_operators; op++) dump_operator(plan, program->first_operator + op, out);
+  }
+}
+
+static void dump_mesh(const nx_plan *plan, FILE *out) {
+  fprintf(out, "ranks       %u on %u host%s, %u thread%s each\n", plan->run->n_ranks, plan->run->n_hosts,
+          plan->run->n_hosts == 1 ? "" : "s", plan->run->n_threads, plan->run->n_threads == 1 ? "" : "s");
+  fputs("mesh        ", out);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ATOMS]; i++)
+    fprintf(out, "%s%s %u", i ? " x " : "", nx_plan_string(plan, plan->atoms[i].name), plan->atoms[i].size);
+  fputs(plan->n[NX_SECTION_ATOMS] ? "\n" : "one rank\n", out);
+}
+
+void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
+  const nx_run *run = plan->run;
+  char file_hash[65];
+  nx_sha256_hex(plan->bytes, plan->n_bytes, file_hash);
+  fputs("plan_id     ", out);
+  print_hex(out, plan->header->plan_id, 32);
+  fprintf(out, "\nfile_sha256 %s\n", file_hash);
+  fprintf(out, "file        format %u.%u, %" PRIu64 " bytes\n", plan->header->major, plan->header->minor, plan->n_bytes);
+  dump_mesh(plan, out);
+  fputs("model       ", out);
+  nx_print_quantity(out, (double)run->n_parameters, "parameters");
+  fprintf(out, "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",
+          run->global_batch, run->sequence, run->n_micro_batches, run->micro_batch, run->data_size);
+  nx_print_quantity(out, (double)run->flops_per_step, "FLOP");
+  fprintf(out, "\ntraining    %" PRIu64 " steps, ", run->n_steps);
+  nx_print_quantity(out, (double)run->n_steps * (double)run->tokens_per_step, "tokens");
+  fprintf(out, "\noperators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS], plan->n[NX_SECTION_PROGRAMS]);
+}
+
+void nx_plan_dump_settings(const nx_plan *plan, FILE *out) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++) {
+    const nx_setting_record *setting = &plan->settings[i];
+    fprintf(out, "%-32s %s", nx_plan_string(plan, setting->path), nx_plan_string(plan, setting->value));
+    for (uint32_t p = 0; p < plan->n[NX_SECTION_PLACES]; p++) {
+      const nx_place *place = &plan->places[p];
+      if (place->setting != i) continue;
+      fprintf(out, "  # %s", plan->places_text + place->kind);
+      if (plan->places_text[place->option]) fprintf(out, " %s", plan->places_text + place->option);
+      if (plan->places_text[place->file]) fprintf(out, " %s:%u:%u", plan->places_text + place->file, place->line, place->column);
+    }
+    fputc('\n', out);
+  }
+}
+
+static const char *item_name(uint16_t kind) {
+  static const char *const names[] = {"?", "F", "B", "E", "send", "recv", "wait", "step"};
+  return kind < sizeof names / sizeof *names ? names[kind] : "?";
+}
+
+void nx_plan_dump_schedule(const nx_plan *plan, FILE *out) {
+  fputs("F forward, B backward, each with its micro-batch; slots hold what a backward pass needs\n", out);
+  uint32_t stage = NX_NONE;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
+    const nx_item *item = &plan->items[i];
+    if (item->stage != stage) fprintf(out, "%sstage %u:", stage == NX_NONE ? "" : "\n", item->stage);
+    stage = item->stage;
+    if (item->kind == NX_ITEM_STEP) fputs(" step", out);
+    else fprintf(out, " %s%u", item_name(item->kind), item->micro_batch);
+  }
+  fprintf(out, "\n%u slot%s\n", plan->run->n_slots, plan->run->n_slots == 1 ? "" : "s");
+}
+
+enum { N_LARGEST = 5 };
+
+/* The largest values of an arena that are no views, largest first, earlier ones first among equals. */
+static uint32_t find_largest(const nx_plan *plan, uint32_t kind, uint32_t largest[N_LARGEST]) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_VALUES]; i++) {
+    const nx_value *value = &plan->values[i];
+    if (value->arena != kind || value->view_of != NX_NONE) continue;
+    uint32_t at = n < N_LARGEST ? n++ : N_LARGEST;
+    while (at > 0 && plan->values[largest[at - 1]].bytes < value->bytes) {
+      if (at < N_LARGEST) largest[at] = largest[at - 1];
+      at--;
+    }
+    if (at < N_LARGEST) largest[at] = i;
+  }
+  return n;
+}
+
+void nx_plan_dump_memory(const nx_plan *plan, FILE *out) {
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ARENAS]; i++) {
+    const nx_arena_record *arena = &plan->arenas[i];
+    uint32_t largest[N_LARGEST], n = find_largest(plan, arena->kind, largest);
+    total += arena->bytes;
+    fprintf(out, "%-8s %14" PRIu64 " bytes%s  %s\n", nx_arena_name(arena->kind), arena->bytes,
+            arena->flags & NX_ARENA_SHARED ? ", shared" : "        ", nx_arena_meaning(arena->kind));
+    for (uint32_t v = 0; v < n; v++) {
+      const nx_value *value = &plan->values[largest[v]];
+      fprintf(out, "         %14" PRIu64 "         %s ", value->bytes, nx_plan_string(plan, value->name));
+      print_box(out, value);
+      fputc('\n', out);
+    }
+  }
+  fprintf(out, "%-8s %14" PRIu64 " bytes for each rank, and at most %" PRIu64 " of workspace\n", "total", total,
+          plan->run->workspace_bytes);
+}
+
+void nx_plan_dump_tensors(const nx_plan *plan, FILE *out) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    const nx_piece *piece = &plan->pieces[i];
+    fprintf(out, "%s [%" PRId64 ",%" PRId64 "]%s: local [%" PRId64 ",%" PRId64 "] at row ", nx_plan_string(plan, piece->name),
+            piece->logical_rows, piece->logical_columns, piece->flags & NX_PIECE_TRANSPOSED ? " (stored transposed)" : "",
+            piece->rows, piece->columns);
+    print_constant(plan, piece->row_start, out);
+    fputs(", column ", out);
+    print_constant(plan, piece->column_start, out);
+    fprintf(out, "; row %" PRId64 " of ", piece->row);
+    print_operand(plan, piece->value, out);
+    fprintf(out, "; range %s\n", nx_plan_string(plan, plan->ranges[piece->range].name));
+  }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A verified plan as text for people; the same plan gives the same text. What `nxcfg show` prints. */
+#ifndef NX_PLAN_DUMP_H
+#define NX_PLAN_DUMP_H
+
+#include "schema/plan.h"
+
+#include <stdio.h>
+
+typedef void nx_plan_dump(const nx_plan *plan, FILE *out);
+
+nx_plan_dump nx_plan_dump_summary;  /* what it trains, on how many ranks, ids and sizes */
+nx_plan_dump nx_plan_dump_settings; /* every setting, its value and where that came from */
+nx_plan_dump nx_plan_dump_ops;      /* every operator of every program: operands, shapes, bytes, origin */
+nx_plan_dump nx_plan_dump_schedule; /* what each stage does in a step */
+nx_plan_dump nx_plan_dump_memory;   /* arenas, and the largest values of each */
+nx_plan_dump nx_plan_dump_tensors;  /* logical tensors and the parameters that hold them */
+
+/* "12.3 MB" (powers of ten), "4.56 GFLOP": three significant digits and a unit. */
+void nx_print_quantity(FILE *out, double quantity, const char *unit);
+
+#endif
