@@ -10,6 +10,7 @@
  * *T is the product of all leading dimensions. Operands that a plan leaves out stand last among inputs or outputs. */
 static const char *const signatures[NX_OP_END] = {
     [NX_OP_bias_grad] = "a*MN > a*N",
+    [NX_OP_bias_add] = "a*MN a*N > a*MN",
     [NX_OP_embedding] = "iBS aVH > aBSH",
     [NX_OP_embedding_grad] = "iBS aBSH > aVH",
     [NX_OP_position_add] = "aBSH aPH iBQ > aBSH",
