@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SwiGLU, GELU and dropout: element by element, each read before it is overwritten. */
+#include "kernels/ref/ref.h"
+#include "schema/philox.h"
+
+#include <assert.h>
+#include <math.h>
+
+static double logistic(double x) {
+  return 1 / (1 + exp(-x));
+}
+
+void ref_swiglu(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  int64_t width = ref_last_dim(&y);
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    int64_t row = i / width, col = i % width;
+    double gate = ref_load(&x, row * 2 * width + col), up = ref_load(&x, row * 2 * width + width + col);
+    ref_store(&y, i, gate * logistic(gate) * up);
+  }
+}
+
+void ref_swiglu_grad(const ref_call *call) {
+  ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), dx = ref_out(call, 0);
+  int64_t width = ref_last_dim(&dy);
+  for (int64_t i = 0; i < dy.n_elements; i++) {
+    int64_t at_gate = i / width * 2 * width + i % width, at_up = at_gate + width;
+    double gate = ref_load(&x, at_gate), up = ref_load(&x, at_up), dyi = ref_load(&dy, i), s = logistic(gate);
+    ref_store(&dx, at_gate, dyi * up * s * (1 + gate * (1 - s)));
+    ref_store(&dx, at_up, dyi * gate * s);
+  }
+}
+
+static const double SQRT_2_OVER_PI = 0.79788456080286535588, CUBIC = 0.044715;
+static const double SQRT_HALF = 0.70710678118654752440, INVERSE_SQRT_2_PI = 0.39894228040143267794;
+
+static double gelu(double x, bool tanh_form) {
+  if (!tanh_form) return 0.5 * x * (1 + erf(x * SQRT_HALF));
+  return 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + CUBIC * x * x * x)));
+}
+
+static double gelu_slope(double x, bool tanh_form) {
+  if (!tanh_form) return 0.5 * (1 + erf(x * SQRT_HALF)) + x * INVERSE_SQRT_2_PI * exp(-0.5 * x * x);
+  double t = tanh(SQRT_2_OVER_PI * (x + CUBIC * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * SQRT_2_OVER_PI * (1 + 3 * CUBIC * x * x);
+}
+
+void ref_gelu(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  bool tanh_form = ref_int(call, NX_gelu_tanh);
+  for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, gelu(ref_load(&x, i), tanh_form));
+}
+
+void ref_gelu_grad(const ref_call *call) {
+  ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), dx = ref_out(call, 0);
+  bool tanh_form = ref_int(call, NX_gelu_grad_tanh);
+  for (int64_t i = 0; i < dx.n_elements; i++)
+    ref_store(&dx, i, ref_load(&dy, i) * gelu_slope(ref_load(&x, i), tanh_form));
+}
+
+void ref_dropout(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), samples = ref_in(call, 1), y = ref_out(call, 0);
+  double p = ref_real(call, NX_dropout_probability);
+  assert(p >= 0 && p < 1);
+  uint32_t threshold = nx_philox_threshold(p), tensor_id = (uint32_t)ref_int(call, NX_dropout_tensor_id);
+  int64_t seq_start = ref_int(call, NX_dropout_seq_start), first = ref_int(call, NX_dropout_feature_start);
+  int64_t width = ref_last_dim(&x), n_batches = samples.n_elements;
+  int64_t n_tokens = n_batches && width ? x.n_elements / (n_batches * width) : 0;
+  for (int64_t row = 0; row < n_batches * n_tokens; row++) {
+    uint64_t sample = (uint64_t)ref_index(&samples, row / n_tokens);
+    uint32_t token = (uint32_t)(seq_start + row % n_tokens);
+    nx_philox words = {{0}};
+    for (int64_t col = 0; col < width; col++) {
+      int64_t feature = first + col;
+      if (col == 0 || feature % 4 == 0)
+        words = nx_philox_dropout(call->frame->seed, tensor_id, sample, token, (uint32_t)(feature / 4));
+      bool kept = nx_philox_keeps(words.word[feature % 4], threshold);
+      ref_store(&y, row * width + col, kept ? ref_load(&x, row * width + col) / (1 - p) : 0);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cross-entropy over a vocabulary that may be divided over ranks: per shard three numbers a token, then their union,
+ * then the gradient of each shard. */
+#include "kernels/ref/ref.h"
+
+#include <assert.h>
+#include <math.h>
+
+void ref_ce_stats(const ref_call *call) {
+  ref_operand logits = ref_in(call, 0), labels = ref_in(call, 1), stats = ref_out(call, 0);
+  int64_t width = ref_last_dim(&logits), start = ref_int(call, NX_ce_stats_row_start);
+  int64_t n_valid = ref_int(call, NX_ce_stats_n_valid);
+  assert(n_valid >= 0 && n_valid <= width);
+  for (int64_t t = 0; t < labels.n_elements; t++) {
+    double largest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n_valid; i++) largest = fmax(largest, ref_load(&logits, t * width + i));
+    for (int64_t i = 0; i < n_valid; i++) sum += exp(ref_load(&logits, t * width + i) - largest);
+    int64_t label = ref_index(&labels, t) - start;
+    bool local = label >= 0 && label < n_valid;
+    ref_store(&stats, 3 * t, largest);
+    ref_store(&stats, 3 * t + 1, sum);
+    ref_store(&stats, 3 * t + 2, local ? ref_load(&logits, t * width + label) : 0);
+  }
+}
+
+void ref_ce_loss(const ref_call *call) {
+  ref_operand stats = ref_in(call, 0), lse = ref_out(call, 0), loss = ref_out(call, 1);
+  int64_t n_tokens = lse.n_elements, n_shards = stats.dims[0];
+  double total = 0;
+  for (int64_t t = 0; t < n_tokens; t++) {
+    double largest = -INFINITY, sum = 0, label = 0;
+    for (int64_t shard = 0; shard < n_shards; shard++)
+      largest = fmax(largest, ref_load(&stats, (shard * n_tokens + t) * 3));
+    for (int64_t shard = 0; shard < n_shards; shard++) {
+      int64_t at = (shard * n_tokens + t) * 3;
+      sum += ref_load(&stats, at + 1) * exp(ref_load(&stats, at) - largest);
+      label += ref_load(&stats, at + 2);
+    }
+    double logarithm = largest + log(sum);
+    ref_store(&lse, t, logarithm);
+    total += logarithm - label;
+  }
+  ref_store_sum(&loss, 0, total, ref_int(call, NX_ce_loss_accumulate));
+}
+
+void ref_ce_grad(const ref_call *call) {
+  ref_operand logits = ref_in(call, 0), labels = ref_in(call, 1), lse = ref_in(call, 2), dlogits = ref_out(call, 0);
+  int64_t width = ref_last_dim(&logits), start = ref_int(call, NX_ce_grad_row_start);
+  int64_t n_valid = ref_int(call, NX_ce_grad_n_valid);
+  double scale = ref_real(call, NX_ce_grad_scale);
+  assert(n_valid >= 0 && n_valid <= width);
+  for (int64_t t = 0; t < labels.n_elements; t++) {
+    int64_t label = ref_index(&labels, t) - start;
+    double logarithm = ref_load(&lse, t);
+    for (int64_t i = 0; i < n_valid; i++) {
+      double weight = exp(ref_load(&logits, t * width + i) - logarithm);
+      ref_store(&dlogits, t * width + i, scale * (i == label ? weight - 1 : weight));
+    }
+    for (int64_t i = n_valid; i < width; i++) ref_store(&dlogits, t * width + i, 0);
+  }
+}
