@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/comm_transport.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { POLLS_BEFORE_YIELD = 64, POLLS_PER_CLOCK = 256, CONTROL_ALIGNMENT = 64 };
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- groups ---- */
+
+uint64_t nxr_comm_control_bytes(const nx_plan *plan) {
+  uint64_t n_groups = (uint64_t)plan->n[NX_SECTION_GROUPS] + 1;
+  return sizeof(nxr_pulse) + n_groups * NXR_WINDOW_STARTS * sizeof(nxr_post);
+}
+
+static uint8_t *control_of(const nxr_comm *comm, uint32_t rank) {
+  const nxr_world *world = comm->world;
+  if (rank == world->rank) return comm->arenas->control;
+  if (!comm->arenas->segments || world->hosts[rank] != world->hosts[world->rank]) return NULL;
+  return comm->arenas->segments[world->local_ranks[rank]];
+}
+
+static uint32_t group_size(const nxr_comm *comm, uint32_t index) {
+  return index < comm->plan->n[NX_SECTION_GROUPS] ? comm->plan->groups[index].size : comm->world->size;
+}
+
+static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
+  bool all = index == comm->plan->n[NX_SECTION_GROUPS];
+  uint32_t rank = comm->world->rank;
+  nxr_comm_group *group = &comm->groups[index];
+  group->name = all ? "all ranks" : nx_plan_string(comm->plan, comm->plan->groups[index].name);
+  group->size = group_size(comm, index);
+  group->position = all ? rank : nx_group_position(comm->plan, index, rank);
+  group->on_host = true;
+  group->members = calloc(group->size, sizeof *group->members);
+  group->posts = calloc(group->size, sizeof *group->posts);
+  if (!group->members || !group->posts) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; i < group->size; i++) {
+    group->members[i] = all ? i : nx_group_member(comm->plan, index, rank, i);
+    uint8_t *control = control_of(comm, group->members[i]);
+    if (control)
+      group->posts[i] = (nxr_post *)(void *)(control + sizeof(nxr_pulse)) + (size_t)index * NXR_WINDOW_STARTS;
+    else
+      group->on_host = false;
+  }
+  return true;
+}
+
+static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
+  const nxr_collective_spec spec = {.op = NX_OP_all_reduce, .group = NX_NONE, .x_dtype = NX_f64, .y_dtype = NX_f64,
+                                    .x = &comm->pulse->vote_in, .y = &comm->pulse->vote_out, .outer = 1, .axis = 1,
+                                    .inner = 1, .operator = NX_NONE};
+  return nxr_comm_bind(comm, &spec, fault);
+}
+
+bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *backend, nxk_device *device,
+                   const nxr_arenas *arenas, double deadline_s, nxr_comm **out, nxr_fault *fault) {
+  nxr_comm *comm = calloc(1, sizeof *comm);
+  if (!comm) return nxr_fault_set(fault, "out of memory");
+  *out = comm;
+  comm->world = world, comm->plan = plan, comm->backend = backend, comm->device = device, comm->arenas = arenas;
+  comm->stream = backend->stream(device, 0);
+  comm->deadline_s = deadline_s;
+  comm->pulse = (nxr_pulse *)arenas->control;
+  atomic_store(&comm->pulse->operator, NX_NONE);
+  comm->n_groups = plan->n[NX_SECTION_GROUPS] + 1;
+  comm->groups = calloc(comm->n_groups, sizeof *comm->groups);
+  if (!comm->groups) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t index = 0; index < comm->n_groups; index++)
+    if (!open_group(comm, index, fault)) return false;
+  comm->vote = bind_vote(comm, fault);
+  return comm->vote != NULL;
+}
+
+void nxr_comm_close(nxr_comm *comm) {
+  if (!comm) return;
+  for (nxr_collective *next, *at = comm->last; at; at = next) {
+    next = at->next;
+    if (at->transport) at->transport->unbind(comm, at);
+    free(at->sources);
+    free(at);
+  }
+  for (uint32_t index = 0; comm->groups && index < comm->n_groups; index++) {
+    free(comm->groups[index].members);
+    free(comm->groups[index].posts);
+  }
+  free(comm->groups);
+  free(comm->active);
+  free(comm);
+}
+
+/* ---- binding ---- */
+
+static bool in_window(const nxr_comm *comm, const void *address) {
+  const uint8_t *at = address, *segment = comm->arenas->own_segment;
+  return segment && at >= segment && at < segment + comm->arenas->segment_bytes;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+  return hash ^ hash >> 29;
+}
+
+static uint64_t sign(const nxr_collective_spec *spec) {
+  uint64_t hash = mix(mix(mix(1, spec->op), spec->group), (uint64_t)spec->x_dtype << 8 | spec->y_dtype);
+  return mix(mix(mix(hash, spec->outer), spec->axis), spec->inner);
+}
+
+static bool add_to_list(nxr_comm *comm, nxr_collective *collective) {
+  nxr_collective **active = realloc(comm->active, (comm->n_bound + 1) * sizeof *active);
+  if (!active) return false;
+  comm->active = active;
+  comm->n_bound++;
+  collective->next = comm->last;
+  comm->last = collective;
+  return true;
+}
+
+nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, nxr_fault *fault) {
+  nxr_collective *collective = calloc(1, sizeof *collective);
+  if (!collective || !add_to_list(comm, collective)) {
+    free(collective);
+    nxr_fault_set(fault, "out of memory");
+    return NULL;
+  }
+  nxr_comm_group *group = &comm->groups[spec->group == NX_NONE ? comm->n_groups - 1 : spec->group];
+  collective->spec = *spec;
+  collective->group = group;
+  collective->signature = sign(spec);
+  collective->n_slice = spec->op == NX_OP_reduce_scatter ? spec->axis / group->size * spec->inner
+                        : spec->op == NX_OP_all_gather   ? spec->axis * spec->inner
+                                                         : 0;
+  collective->sources = calloc(group->size, sizeof *collective->sources);
+  if (!collective->sources) {
+    nxr_fault_set(fault, "out of memory");
+    return NULL;
+  }
+  bool shared = group->on_host && (group->size == 1 || (in_window(comm, spec->x) && in_window(comm, spec->y))
+                                   || (spec->op != NX_OP_all_reduce && in_window(comm, spec->x)));
+  collective->transport = shared ? &nxr_transport_shared : &nxr_transport_p2p;
+  group->n_bound++;
+  return collective->transport->bind(comm, collective, fault) ? collective : NULL;
+}
+
+/* ---- running ---- */
+
+static void remove_active(nxr_comm *comm, uint32_t index) {
+  comm->active[index]->active = false;
+  comm->active[index] = comm->active[--comm->n_active];
+}
+
+static void progress_all(nxr_comm *comm) {
+  for (uint32_t i = 0; i < comm->n_active;)
+    if (comm->active[i]->transport->progress(comm, comm->active[i]))
+      remove_active(comm, i);
+    else
+      i++;
+}
+
+static uint64_t peer_beats(const nxr_comm *comm, uint32_t rank) {
+  const nxr_pulse *pulse = (const nxr_pulse *)control_of(comm, rank);
+  return pulse ? atomic_load_explicit(&pulse->beats, memory_order_relaxed) : 0;
+}
+
+void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
+  nxr_comm_group *group = collective->group;
+  if (collective->active) nxr_comm_wait(comm, collective);
+  nxr_collective **place = &group->started[group->n_started % NXR_WINDOW_STARTS];
+  if (*place && (*place)->active) nxr_comm_wait(comm, *place);
+  *place = collective;
+  collective->sequence = group->n_started++;
+  collective->phase = 1;
+  collective->waits_for = 0;
+  collective->active = true;
+  comm->active[comm->n_active++] = collective;
+  collective->transport->start(comm, collective);
+}
+
+void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
+  double since = 0;
+  uint64_t beats = 0;
+  uint32_t peer = NX_NONE;
+  for (uint32_t polls = 1; collective->active; polls++) {
+    progress_all(comm);
+    if (!collective->active) break;
+    if (polls > POLLS_BEFORE_YIELD || comm->world->crowded) sched_yield();
+    if (polls % POLLS_PER_CLOCK != 0) continue;
+    uint32_t needed = collective->group->members[collective->waits_for];
+    uint64_t seen = peer_beats(comm, needed);
+    double now = now_s();
+    if (needed != peer || seen != beats) peer = needed, beats = seen, since = now;
+    if (now - since > comm->deadline_s) nxr_comm_fail(comm, collective, peer, "does not come");
+  }
+}
+
+bool nxr_comm_vote(nxr_comm *comm, bool own) {
+  comm->pulse->vote_in = own;
+  nxr_comm_start(comm, comm->vote);
+  nxr_comm_wait(comm, comm->vote);
+  return comm->pulse->vote_out > 0;
+}
+
+void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator) {
+  nxr_pulse *pulse = comm->pulse;
+  atomic_store_explicit(&pulse->step, step, memory_order_relaxed);
+  atomic_store_explicit(&pulse->operator, operator, memory_order_relaxed);
+  uint64_t beats = atomic_load_explicit(&pulse->beats, memory_order_relaxed);
+  atomic_store_explicit(&pulse->beats, beats + 1, memory_order_relaxed);
+}
+
+uint64_t nxr_comm_staging_bytes(const nxr_comm *comm) {
+  return comm->staging_bytes;
+}
+
+/* ---- for the transports ---- */
+
+static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t room) {
+  if (operator == NX_NONE) {
+    snprintf(text, room, "between two steps");
+    return;
+  }
+  const nx_operator *op = &comm->plan->operators[operator];
+  snprintf(text, room, "at operator %u, %s of %s", operator, nx_op_find(op->op)->name,
+           nx_plan_string(comm->plan, op->origin));
+}
+
+void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
+  char here[192], there[256] = "on another host";
+  describe(comm, collective->spec.operator, here, sizeof here);
+  nxr_pulse *pulse = (nxr_pulse *)control_of(comm, peer);
+  if (pulse) {
+    char place[192];
+    describe(comm, atomic_load(&pulse->operator), place, sizeof place);
+    snprintf(there, sizeof there, "last seen %s in step %llu", place, (unsigned long long)atomic_load(&pulse->step));
+  }
+  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (deadline %g s); it was %s\n",
+          comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name, peer,
+          what, comm->deadline_s, there);
+  nxr_world_abort(1);
+}
+
+uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint64_t *first) {
+  enum { UNIT = 32 }; /* elements: whole cache lines of every type */
+  uint64_t n = collective->spec.axis, size = collective->group->size;
+  uint64_t part = ((n + size - 1) / size + UNIT - 1) / UNIT * UNIT;
+  *first = position * part < n ? position * part : n;
+  return n - *first < part ? n - *first : part;
+}
+
+void nxr_comm_place(const nxr_collective *collective, uint32_t position, const void *x) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint64_t n_bytes = collective->n_slice * (nx_dtype_bits(spec->x_dtype) / 8);
+  for (uint64_t outer = 0; outer < spec->outer; outer++) {
+    uint8_t *y = (uint8_t *)spec->y + (outer * collective->group->size + position) * n_bytes;
+    const uint8_t *from = (const uint8_t *)x + outer * n_bytes;
+    if (y != from) memcpy(y, from, n_bytes);
+  }
+}

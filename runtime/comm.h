@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives within a step: bytes are moved, sums are the backend's, and no wait is for ever.
+ *
+ * A collective is bound once to its operands' addresses and started any number of times; it is complete after its
+ * wait. Every wait moves all collectives along that were started, so their waits may come in any order. Members of a
+ * group start their collectives in the same order (proved when the plan is loaded); the k-th start of one rank meets
+ * the k-th of the others. Sums run over the members in coordinate order, accumulated in fp32 (fp64 for f64) and
+ * rounded once, whatever the transport: the bits depend on the plan alone.
+ *
+ * Two transports: `shared` reads the peers' memory in the host's window (comm_shared.c), `p2p` sends messages
+ * (comm_mpi.c). A group uses `shared` where all of its members are on this host and its operands are in the window.
+ * Nothing here allocates after bind. A wait that passes the deadline, while the rank waited for shows no sign of life,
+ * ends the whole run with a message that names rank, operator and peer. */
+#ifndef NXR_COMM_H
+#define NXR_COMM_H
+
+#include "runtime/arena.h"
+
+typedef struct nxr_comm nxr_comm;
+typedef struct nxr_collective nxr_collective;
+
+/* The shape is outer x axis x inner: one dimension grows or shrinks, `axis` counts it in x. For all_reduce outer and
+ * inner are 1. */
+typedef struct nxr_collective_spec {
+  nx_op op; /* all_reduce, all_gather, reduce_scatter */
+  uint32_t group; /* of the plan; NX_NONE: all ranks */
+  nx_dtype x_dtype, y_dtype;
+  void *x, *y;
+  uint64_t outer, axis, inner;
+  uint32_t operator; /* of the plan, for messages; NX_NONE: the run's own */
+} nxr_collective_spec;
+
+/* Control bytes that the arenas must set aside for a plan. */
+uint64_t nxr_comm_control_bytes(const nx_plan *plan);
+bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *backend, nxk_device *device,
+                   const nxr_arenas *arenas, double deadline_s, nxr_comm **comm, nxr_fault *fault);
+void nxr_comm_close(nxr_comm *comm);
+
+/* All members bind their collectives of a group in the same order. The comm owns the result. */
+nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, nxr_fault *fault);
+void nxr_comm_start(nxr_comm *comm, nxr_collective *collective);
+/* Returns at once where the collective was not started since its last wait. */
+void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective);
+
+/* Whether any rank says true; meets all ranks. */
+bool nxr_comm_vote(nxr_comm *comm, bool own);
+/* A sign of life: what this rank is about to run. */
+void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator);
+/* Memory beyond arenas and control that the message transport holds. */
+uint64_t nxr_comm_staging_bytes(const nxr_comm *comm);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives by messages: persistent sends and receives, made at bind, started and tested, never waited in.
+ *
+ * All parts of a sum are received beside each other (staging) and then summed in coordinate order, so the bits are
+ * those of the shared window. Round 1 of an all_reduce takes part i of every x to member i; round 2, begun when all
+ * of round 1 has left x, takes the sums to everyone. */
+#include "runtime/comm_transport.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_BOUND = 1 << 17, MAX_GROUPS = 1 << 9, N_ROUNDS = 2 };
+
+typedef struct round {
+  MPI_Request *requests; /* receives, then sends */
+  uint32_t *positions;   /* the member at the other end of each */
+  uint32_t n, cursor;    /* those before the cursor are complete */
+} round;
+
+typedef struct messages {
+  round rounds[N_ROUNDS];
+  uint8_t *staging; /* [size] parts received, then [size] parts packed for sending, where they are needed */
+  uint64_t part_bytes;
+  uint32_t tag;
+} messages;
+
+static uint64_t x_bytes(const nxr_collective *collective) {
+  return nx_dtype_bits(collective->spec.x_dtype) / 8;
+}
+
+static uint64_t y_bytes(const nxr_collective *collective) {
+  return nx_dtype_bits(collective->spec.y_dtype) / 8;
+}
+
+static uint8_t *received(const nxr_collective *collective, uint32_t position) {
+  const messages *own = collective->messages;
+  return own->staging + position * own->part_bytes;
+}
+
+static uint8_t *packed(const nxr_collective *collective, uint32_t position) {
+  return received(collective, collective->group->size + position);
+}
+
+static void add_receive(nxr_collective *collective, uint32_t at, uint32_t from, void *bytes, uint64_t n_bytes) {
+  messages *own = collective->messages;
+  round *in = &own->rounds[at];
+  if (n_bytes == 0) return;
+  in->positions[in->n] = from;
+  MPI_Recv_init_c(bytes, (MPI_Count)n_bytes, MPI_BYTE, (int)collective->group->members[from],
+                  (int)(own->tag + at), MPI_COMM_WORLD, &in->requests[in->n++]);
+}
+
+static void add_send(nxr_collective *collective, uint32_t at, uint32_t to, const void *bytes, uint64_t n_bytes) {
+  messages *own = collective->messages;
+  round *in = &own->rounds[at];
+  if (n_bytes == 0) return;
+  in->positions[in->n] = to;
+  MPI_Send_init_c(bytes, (MPI_Count)n_bytes, MPI_BYTE, (int)collective->group->members[to], (int)(own->tag + at),
+                  MPI_COMM_WORLD, &in->requests[in->n++]);
+}
+
+/* ---- what each operator sends ---- */
+
+static void all_reduce_receives(nxr_collective *collective, uint32_t peer) {
+  uint64_t first, n = nxr_comm_part(collective, collective->group->position, &first);
+  add_receive(collective, 0, peer, received(collective, peer), n * x_bytes(collective));
+  n = nxr_comm_part(collective, peer, &first);
+  add_receive(collective, 1, peer, (uint8_t *)collective->spec.y + first * y_bytes(collective),
+              n * y_bytes(collective));
+}
+
+static void all_reduce_sends(nxr_collective *collective, uint32_t peer) {
+  uint64_t first, n = nxr_comm_part(collective, peer, &first);
+  add_send(collective, 0, peer, (const uint8_t *)collective->spec.x + first * x_bytes(collective),
+           n * x_bytes(collective));
+  n = nxr_comm_part(collective, collective->group->position, &first);
+  add_send(collective, 1, peer, (const uint8_t *)collective->spec.y + first * y_bytes(collective),
+           n * y_bytes(collective));
+}
+
+static void all_gather_receives(nxr_collective *collective, uint32_t peer) {
+  uint64_t n_bytes = collective->spec.outer * collective->n_slice * x_bytes(collective);
+  bool in_place = collective->spec.outer == 1;
+  add_receive(collective, 0, peer,
+              in_place ? (uint8_t *)collective->spec.y + peer * n_bytes : received(collective, peer), n_bytes);
+}
+
+static void all_gather_sends(nxr_collective *collective, uint32_t peer) {
+  add_send(collective, 0, peer, collective->spec.x,
+           collective->spec.outer * collective->n_slice * x_bytes(collective));
+}
+
+static void reduce_scatter_receives(nxr_collective *collective, uint32_t peer) {
+  add_receive(collective, 0, peer, received(collective, peer),
+              collective->spec.outer * collective->n_slice * x_bytes(collective));
+}
+
+static void reduce_scatter_sends(nxr_collective *collective, uint32_t peer) {
+  uint64_t n_bytes = collective->spec.outer * collective->n_slice * x_bytes(collective);
+  bool whole = collective->spec.outer == 1;
+  add_send(collective, 0, peer,
+           whole ? (const uint8_t *)collective->spec.x + peer * n_bytes : packed(collective, peer), n_bytes);
+}
+
+/* ---- before and after a round ---- */
+
+static void pack_slices(nxr_collective *collective) {
+  uint64_t n_bytes = collective->n_slice * x_bytes(collective), size = collective->group->size;
+  for (uint32_t peer = 0; peer < size; peer++)
+    for (uint64_t outer = 0; outer < collective->spec.outer && peer != collective->group->position; outer++)
+      memcpy(packed(collective, peer) + outer * n_bytes,
+             (const uint8_t *)collective->spec.x + (outer * size + peer) * n_bytes, n_bytes);
+}
+
+static void place_received(nxr_collective *collective) {
+  for (uint32_t i = 0; i < collective->group->size; i++) {
+    bool own = i == collective->group->position;
+    if (own) nxr_comm_place(collective, i, collective->spec.x);
+    if (!own && collective->spec.outer > 1) nxr_comm_place(collective, i, received(collective, i));
+  }
+}
+
+/* y[0..n) = sum over the members of what each sent; `own` is this rank's part of x. */
+static void sum_received(nxr_comm *comm, nxr_collective *collective, const uint8_t *own, uint64_t skip, void *y,
+                         uint64_t n) {
+  const nxr_collective_spec *spec = &collective->spec;
+  if (n == 0) return;
+  for (uint32_t i = 0; i < collective->group->size; i++)
+    collective->sources[i] = i == collective->group->position ? own : received(collective, i) + skip;
+  comm->backend->sum(comm->device, comm->stream, y, spec->y_dtype, collective->sources, collective->group->size,
+                     spec->x_dtype, n);
+}
+
+static void sum_part(nxr_comm *comm, nxr_collective *collective) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint64_t first, n = nxr_comm_part(collective, collective->group->position, &first);
+  sum_received(comm, collective, (const uint8_t *)spec->x + first * x_bytes(collective), 0,
+               (uint8_t *)spec->y + first * y_bytes(collective), n);
+}
+
+static void sum_slices(nxr_comm *comm, nxr_collective *collective) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint64_t n = collective->n_slice, size = collective->group->size;
+  for (uint64_t outer = 0; outer < spec->outer; outer++)
+    sum_received(comm, collective,
+                 (const uint8_t *)spec->x + (outer * size + collective->group->position) * n * x_bytes(collective),
+                 outer * n * x_bytes(collective), (uint8_t *)spec->y + outer * n * y_bytes(collective), n);
+}
+
+/* ---- the transport ---- */
+
+static uint64_t part_bytes(const nxr_collective *collective) {
+  uint64_t first;
+  if (collective->spec.op == NX_OP_all_reduce)
+    return nxr_comm_part(collective, collective->group->position, &first) * x_bytes(collective);
+  if (collective->spec.op == NX_OP_all_gather && collective->spec.outer == 1) return 0;
+  return collective->spec.outer * collective->n_slice * x_bytes(collective);
+}
+
+static bool make_room(nxr_comm *comm, nxr_collective *collective, messages *own) {
+  uint64_t size = collective->group->size;
+  bool packs = collective->spec.op == NX_OP_reduce_scatter && collective->spec.outer > 1;
+  own->part_bytes = (part_bytes(collective) + 63) / 64 * 64;
+  uint64_t n_bytes = own->part_bytes * size * (packs ? 2 : 1);
+  comm->staging_bytes += n_bytes;
+  if (n_bytes && !(own->staging = aligned_alloc(64, n_bytes))) return false;
+  if (n_bytes) memset(own->staging, 0, n_bytes);
+  for (int at = 0; at < N_ROUNDS; at++) {
+    own->rounds[at].requests = calloc(2 * size, sizeof *own->rounds[at].requests);
+    own->rounds[at].positions = calloc(2 * size, sizeof *own->rounds[at].positions);
+    if (!own->rounds[at].requests || !own->rounds[at].positions) return false;
+  }
+  return true;
+}
+
+static bool p2p_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *fault) {
+  nxr_comm_group *group = collective->group;
+  uint32_t index = (uint32_t)(group - comm->groups);
+  messages *own = collective->messages = calloc(1, sizeof *own);
+  if (!own || !make_room(comm, collective, own)) return nxr_fault_set(fault, "out of memory");
+  if (index >= MAX_GROUPS || group->n_bound > MAX_BOUND)
+    return nxr_fault_set(fault, "the plan has more than %d groups, or %d collectives of one", MAX_GROUPS, MAX_BOUND);
+  own->tag = (index * MAX_BOUND + group->n_bound - 1) * N_ROUNDS;
+  nx_op op = collective->spec.op;
+  for (uint32_t peer = 0; peer < group->size; peer++) {
+    if (peer == group->position) continue;
+    if (op == NX_OP_all_reduce) all_reduce_receives(collective, peer);
+    if (op == NX_OP_all_gather) all_gather_receives(collective, peer);
+    if (op == NX_OP_reduce_scatter) reduce_scatter_receives(collective, peer);
+  }
+  for (uint32_t peer = 0; peer < group->size; peer++) {
+    if (peer == group->position) continue;
+    if (op == NX_OP_all_reduce) all_reduce_sends(collective, peer);
+    if (op == NX_OP_all_gather) all_gather_sends(collective, peer);
+    if (op == NX_OP_reduce_scatter) reduce_scatter_sends(collective, peer);
+  }
+  return true;
+}
+
+static void p2p_unbind(nxr_comm *comm, nxr_collective *collective) {
+  (void)comm;
+  messages *own = collective->messages;
+  if (!own) return;
+  for (int at = 0; at < N_ROUNDS; at++) {
+    for (uint32_t i = 0; i < own->rounds[at].n; i++) MPI_Request_free(&own->rounds[at].requests[i]);
+    free(own->rounds[at].requests);
+    free(own->rounds[at].positions);
+  }
+  free(own->staging);
+  free(own);
+}
+
+static void start_round(round *in) {
+  in->cursor = 0;
+  if (in->n) MPI_Startall((int)in->n, in->requests);
+}
+
+static void p2p_start(nxr_comm *comm, nxr_collective *collective) {
+  (void)comm;
+  messages *own = collective->messages;
+  if (collective->spec.op == NX_OP_reduce_scatter && collective->spec.outer > 1) pack_slices(collective);
+  start_round(&own->rounds[0]);
+}
+
+static bool round_complete(nxr_collective *collective, round *in) {
+  for (; in->cursor < in->n; in->cursor++) {
+    int done = 0;
+    collective->waits_for = in->positions[in->cursor];
+    MPI_Test(&in->requests[in->cursor], &done, MPI_STATUS_IGNORE);
+    if (!done) return false;
+  }
+  return true;
+}
+
+static bool p2p_progress(nxr_comm *comm, nxr_collective *collective) {
+  messages *own = collective->messages;
+  if (!round_complete(collective, &own->rounds[collective->phase - 1])) return false;
+  if (collective->phase == 2) return true;
+  if (collective->spec.op == NX_OP_all_gather) place_received(collective);
+  if (collective->spec.op == NX_OP_reduce_scatter) sum_slices(comm, collective);
+  if (collective->spec.op != NX_OP_all_reduce) return true;
+  sum_part(comm, collective);
+  collective->phase = 2;
+  start_round(&own->rounds[1]);
+  return false;
+}
+
+const nxr_transport nxr_transport_p2p = {"p2p", p2p_bind, p2p_start, p2p_progress, p2p_unbind};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/init.h"
+
+#include "schema/normal.h"
+
+#include <stdlib.h>
+
+static void draw_row(uint64_t seed, uint32_t tensor_id, double std, const nxr_span *span, float *values) {
+  nx_philox bits = {{0}};
+  for (int64_t i = 0; i < span->n; i++) {
+    uint64_t column = (uint64_t)(span->column + i);
+    if (i == 0 || column % 4 == 0) bits = nx_normal_bits(seed, tensor_id, (uint64_t)span->row, (uint32_t)(column / 4));
+    values[i] = (float)(std * nx_normal(bits.word[column % 4]));
+  }
+}
+
+static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, void *room) {
+  const nx_piece *piece = &pieces->plan->pieces[index];
+  uint32_t tensor_id = (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, pieces->chunk);
+  for (int64_t row = 0; row < piece->rows; row++) {
+    nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
+    if (span.n == 0) continue;
+    if (piece->init == NX_INIT_NORMAL)
+      draw_row(pieces->plan->run->seed, tensor_id, piece->init_std, &span, values);
+    else
+      for (int64_t i = 0; i < span.n; i++) values[i] = piece->init == NX_INIT_ONES ? 1.0f : 0.0f;
+    nxr_pieces_set(pieces, index, row, values, room);
+  }
+}
+
+bool nxr_init_weights(const nxr_pieces *pieces, nxr_fault *fault) {
+  const nx_plan *plan = pieces->plan;
+  int64_t widest = 1;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (plan->pieces[i].columns > widest) widest = plan->pieces[i].columns;
+  float *values = malloc((size_t)widest * sizeof *values), *room = malloc((size_t)widest * sizeof *room);
+  bool enough = values && room;
+  for (uint32_t i = 0; enough && i < plan->n[NX_SECTION_PIECES]; i++) init_piece(pieces, i, values, room);
+  free(values);
+  free(room);
+  return enough || nxr_fault_set(fault, "out of memory");
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/pieces.h"
+
+#include "schema/bf16.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The value that holds a kind of storage: a range's, or for parameters the piece's own. */
+static uint32_t value_of(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
+  const nx_range *range = &pieces->plan->ranges[pieces->plan->pieces[piece].range];
+  switch (kind) {
+    case NXR_PARAM: return pieces->plan->pieces[piece].value;
+    case NXR_MASTER: return range->master;
+    case NXR_GRAD: return range->grad;
+    case NXR_MOMENT1: return range->moment1;
+    case NXR_MOMENT2: return range->moment2;
+    default: return NX_NONE;
+  }
+}
+
+static int64_t constant(const nxr_pieces *pieces, uint32_t index) {
+  return nx_constant_value(pieces->plan, index, pieces->rank, pieces->chunk);
+}
+
+bool nxr_pieces_has(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
+  return value_of(pieces, kind, piece) != NX_NONE;
+}
+
+nx_dtype nxr_pieces_dtype(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
+  return pieces->plan->values[value_of(pieces, kind, piece)].dtype;
+}
+
+static bool is_sharded(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
+  const nx_range *range = &pieces->plan->ranges[pieces->plan->pieces[piece].range];
+  return kind != NXR_PARAM && range->n_shard != range->n_elements;
+}
+
+/* The owner of a box writes it. Where it is sharded over a group, each member writes its shard if the group is the
+ * owner's. */
+bool nxr_pieces_writes(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
+  const nx_piece *at = &pieces->plan->pieces[piece];
+  uint32_t rank = pieces->rank;
+  if (is_sharded(pieces, kind, piece))
+    rank = nx_group_member(pieces->plan, pieces->plan->ranges[at->range].group, rank, 0);
+  return nx_constant_value(pieces->plan, at->owner, rank, pieces->chunk) == 1;
+}
+
+static uint8_t *value_address(const nxr_pieces *pieces, const nx_value *value) {
+  int64_t shift = value->offset_shift == NX_NONE ? 0 : constant(pieces, value->offset_shift);
+  return (uint8_t *)pieces->base[value->arena] + value->offset + shift;
+}
+
+/* Element of a parameter where row `row` of the piece begins: `row` counts rows of a matrix, elements of a vector. */
+static uint64_t param_element(const nx_plan *plan, const nx_piece *piece, int64_t row) {
+  const nx_value *value = &plan->values[piece->value];
+  if (value->n_dims == 1) return (uint64_t)(piece->row + row * piece->columns);
+  return (uint64_t)((piece->row + row) * value->dims[1]);
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* Keeps of `span`, whose first element is `element` of its range, what lies in this rank's shard. */
+static void clip_to_shard(const nxr_pieces *pieces, const nx_range *range, int64_t *element, nxr_span *span) {
+  int64_t first = constant(pieces, range->shard_start), end = first + (int64_t)range->n_shard;
+  int64_t skipped = *element < first ? first - *element : 0;
+  span->n = least(*element + span->n, end) - (*element + skipped);
+  if (span->n < 0) span->n = 0;
+  span->column += skipped;
+  *element += skipped;
+}
+
+nxr_span nxr_pieces_row(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece, int64_t row) {
+  const nx_plan *plan = pieces->plan;
+  const nx_piece *at = &plan->pieces[piece];
+  const nx_range *range = &plan->ranges[at->range];
+  const nx_value *value = &plan->values[value_of(pieces, kind, piece)];
+  nxr_span span = {.row = constant(pieces, at->row_start) + row, .column = constant(pieces, at->column_start)};
+  span.n = span.row < at->logical_rows ? least(at->columns, at->logical_columns - span.column) : 0;
+  if (span.n <= 0) return (nxr_span){.row = span.row, .column = span.column};
+  int64_t element = (int64_t)param_element(plan, at, row);
+  if (kind != NXR_PARAM) {
+    int64_t origin = kind == NXR_GRAD ? 0 : constant(pieces, range->shard_start);
+    element = (int64_t)at->range_offset + row * at->columns;
+    clip_to_shard(pieces, range, &element, &span);
+    element -= origin;
+  }
+  if (span.n == 0) return span;
+  span.address = value_address(pieces, value) + (uint64_t)element * (nx_dtype_bits(value->dtype) / 8);
+  return span;
+}
+
+void nxr_pieces_get(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, void *host) {
+  if (span->n) pieces->backend->copy_out(pieces->device, host, span->address,
+                                         (uint64_t)span->n * (nx_dtype_bits(dtype) / 8));
+}
+
+void nxr_pieces_put(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, const void *host) {
+  if (span->n) pieces->backend->copy_in(pieces->device, span->address, host,
+                                        (uint64_t)span->n * (nx_dtype_bits(dtype) / 8));
+}
+
+/* Writes `span` from `values`, whose first is that of column `column`. */
+static void put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, const float *values,
+                       int64_t column, void *room) {
+  const float *from = values + (span->column - column);
+  if (span->n == 0) return;
+  if (dtype == NX_f32) {
+    nxr_pieces_put(pieces, dtype, span, from);
+    return;
+  }
+  assert(dtype == NX_bf16);
+  uint16_t *rounded = room;
+  for (int64_t i = 0; i < span->n; i++) rounded[i] = nx_bf16_from_float(from[i]);
+  nxr_pieces_put(pieces, dtype, span, rounded);
+}
+
+void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, void *room) {
+  nxr_span whole = nxr_pieces_row(pieces, NXR_PARAM, piece, row);
+  put_floats(pieces, nxr_pieces_dtype(pieces, NXR_PARAM, piece), &whole, values, whole.column, room);
+  if (!nxr_pieces_has(pieces, NXR_MASTER, piece)) return;
+  nxr_span part = nxr_pieces_row(pieces, NXR_MASTER, piece, row);
+  put_floats(pieces, nxr_pieces_dtype(pieces, NXR_MASTER, piece), &part, values, whole.column, room);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/world.h"
+
+#include <cpuid.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* srun with an MPICH that does not speak its protocol starts every task as a run of one rank. */
+static bool is_singleton_of_many(const nxr_world *world) {
+  const char *n_tasks = getenv("SLURM_NTASKS");
+  return world->size == 1 && n_tasks && strtol(n_tasks, NULL, 10) > 1 && !getenv("PMI_RANK");
+}
+
+bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *plan_path) {
+  nxr_fault fault = {""};
+  uint32_t n_ranks = plan->run->n_ranks;
+  if (is_singleton_of_many(world)) {
+    const char *task = getenv("SLURM_PROCID");
+    if (!task || strtol(task, NULL, 10) == 0)
+      fprintf(stderr, "nxrun: srun started %s separate runs of one rank, because this MPI does not speak its protocol: "
+              "start them with mpiexec -n %u nxrun %s\n", getenv("SLURM_NTASKS"), n_ranks, plan_path);
+    return false;
+  }
+  if (world->rank == 0 && world->size != n_ranks)
+    nxr_fault_set(&fault, "%s is a plan for %u rank%s, and this is a run of %u: start it with\n"
+                  "  mpiexec -n %u nxrun %s\nor make a plan for %u with\n"
+                  "  nxcfg plan FILE --world-size %u -o %s",
+                  plan_path, n_ranks, n_ranks == 1 ? "" : "s", world->size, n_ranks, plan_path, world->size,
+                  world->size, plan_path);
+  if (!nxr_world_agree(world, &fault)) return false;
+  uint32_t per_host = n_ranks / plan->run->n_hosts;
+  if (world->hosts[world->rank] != world->rank / per_host || world->n_hosts != plan->run->n_hosts)
+    nxr_fault_set(&fault, "the plan lays %u ranks on each of %u host%s in order, but rank %u is on host %u of %u: "
+                  "start it with mpiexec -n %u -ppn %u nxrun %s, or set mesh.nodes to the number of hosts",
+                  per_host, plan->run->n_hosts, plan->run->n_hosts == 1 ? "" : "s", world->rank,
+                  world->hosts[world->rank] + 1, world->n_hosts, n_ranks, per_host, plan_path);
+  return nxr_world_agree(world, &fault);
+}
+
+bool nxr_world_check_same(nxr_world *world, const nx_plan *plan) {
+  nxr_fault fault = {""};
+  char own[65], first[65];
+  nx_sha256_hex(plan->bytes, plan->n_bytes, own);
+  memcpy(first, own, sizeof first);
+  nxr_world_broadcast(world, first, sizeof first);
+  if (strcmp(own, first) != 0)
+    nxr_fault_set(&fault, "the plan that rank %u reads (SHA-256 %.12s…) is not that of rank 0 (%.12s…): give every "
+                  "host the same file", world->rank, own, first);
+  return nxr_world_agree(world, &fault);
+}
+
+typedef struct feature {
+  const char *name;
+  unsigned leaf, subleaf, word, bit; /* word: 0 eax, 1 ebx, 2 ecx, 3 edx */
+  uint64_t state;                    /* bits of XCR0 that the system must have switched on */
+  nx_target target;                  /* the least target that needs it */
+} feature;
+
+static const feature features[] = {
+    {"avx2", 7, 0, 1, 5, 0x6, NX_TARGET_CPU_AVX2},
+    {"fma", 1, 0, 2, 12, 0x6, NX_TARGET_CPU_AVX2},
+    {"avx512f", 7, 0, 1, 16, 0xE6, NX_TARGET_CPU_AVX512},
+    {"avx512bw", 7, 0, 1, 30, 0xE6, NX_TARGET_CPU_AVX512},
+    {"avx512vl", 7, 0, 1, 31, 0xE6, NX_TARGET_CPU_AVX512},
+    {"avx512dq", 7, 0, 1, 17, 0xE6, NX_TARGET_CPU_AVX512},
+    {"avx512_bf16", 7, 1, 0, 5, 0xE6, NX_TARGET_CPU_AMX},
+    {"amx_tile", 7, 0, 3, 24, 0x60000, NX_TARGET_CPU_AMX},
+    {"amx_bf16", 7, 0, 3, 22, 0x60000, NX_TARGET_CPU_AMX},
+};
+
+static uint64_t enabled_state(void) {
+  unsigned eax, ebx, ecx, edx;
+  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & 1u << 27)) return 0;
+  __asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
+  return (uint64_t)edx << 32 | eax;
+}
+
+static bool has_feature(const feature *want, uint64_t state) {
+  unsigned words[4];
+  if (!__get_cpuid_count(want->leaf, want->subleaf, &words[0], &words[1], &words[2], &words[3])) return false;
+  return (words[want->word] >> want->bit & 1) && (state & want->state) == want->state;
+}
+
+bool nxr_world_check_processor(nxr_world *world, const nx_plan *plan) {
+  static const char *const targets[] = {[NX_TARGET_CPU_AVX2] = "cpu-avx2", [NX_TARGET_CPU_AVX512] = "cpu-avx512",
+                                        [NX_TARGET_CPU_AMX] = "cpu-amx"};
+  nxr_fault fault = {""};
+  uint64_t state = enabled_state();
+  for (size_t i = 0; i < sizeof features / sizeof *features; i++)
+    if (plan->run->target >= (uint32_t)features[i].target && !has_feature(&features[i], state))
+      nxr_fault_set(&fault, "the plan is made for %s, but the processor of rank %u has no %s: set run.target to what "
+                    "it has, and plan again (or use --backend ref)",
+                    targets[plan->run->target], world->rank, features[i].name);
+  return nxr_world_agree(world, &fault);
+}
+
+/* The cores from the `first`-th of those that this process may use. */
+static void pin_to(uint32_t first, uint32_t n, const cpu_set_t *allowed) {
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  for (uint32_t core = 0, seen = 0; core < CPU_SETSIZE; core++) {
+    if (!CPU_ISSET(core, allowed)) continue;
+    if (seen >= first && seen < first + n) CPU_SET(core, &own);
+    seen++;
+  }
+  sched_setaffinity(0, sizeof own, &own);
+}
+
+void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
+  uint32_t n_threads = plan->run->n_threads, need = world->local_size * n_threads;
+  uint64_t counts[2] = {world->n_cores, need > world->n_cores};
+  cpu_set_t allowed;
+  nxr_world_max(world, counts, 2);
+  /* Where ranks see fewer cores than the largest set, the launcher has bound them already. */
+  bool bound = world->local_size > 1 && world->n_cores == n_threads;
+  world->crowded = counts[1] != 0 && !bound;
+  if (world->crowded && world->rank == 0)
+    fprintf(stderr, "nxrun: %u rank%s of %u thread%s share %u core%s of a host: it runs, but slowly\n",
+            world->local_size, world->local_size == 1 ? "" : "s", n_threads, n_threads == 1 ? "" : "s",
+            world->n_cores, world->n_cores == 1 ? "" : "s");
+  if (world->crowded || bound || sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    if (world->crowded) setenv("OMP_WAIT_POLICY", "passive", 1);
+    return;
+  }
+  pin_to(world->local_rank * n_threads, n_threads, &allowed);
+}
