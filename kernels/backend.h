@@ -65,7 +65,7 @@ typedef struct nxk_frame {
 typedef struct nxk_device_options {
   uint32_t n_threads;
   uint32_t target; /* nx_target */
-  uint64_t workspace_bytes; /* ceiling for everything that the kernels allocate at bind */
+  uint64_t workspace_bytes; /* ceiling for everything that the kernels allocate at bind; 0: none */
 } nxk_device_options;
 
 typedef struct nxk_fault {

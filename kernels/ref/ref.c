@@ -2,19 +2,28 @@
 /* The backend `ref`: binds ops.def to the plain kernels. Kernels run at once, in the calling thread. */
 #include "kernels/ref/ref.h"
 
-#include "kernels/host.h"
-#include "kernels/operator_check.h"
-
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 struct nxk_kernel {
   nxk_operator operator;
   nxk_kernel *next;
 };
 
+typedef struct ref_arena {
+  void *base; /* NULL: not open */
+  uint64_t n_mapped; /* 0: memory of a shared window */
+} ref_arena;
+
 struct nxk_device {
-  nxk_host host;
+  ref_arena arenas[NX_N_ARENAS];
   uint64_t workspace_limit, workspace_bytes;
   double *work;
   nxk_kernel *kernels;
@@ -79,12 +88,15 @@ static bool device_open(const nxk_device_options *options, nxk_device **device, 
     return false;
   }
   (*device)->workspace_limit = options->workspace_bytes;
-  nxk_host_flush_denormals();
+#ifdef __SSE__
+  _mm_setcsr(_mm_getcsr() | 0x8040); /* FTZ and DAZ */
+#endif
   return true;
 }
 
 static void device_close(nxk_device *device) {
-  nxk_host_close(&device->host);
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
+    if (device->arenas[kind].n_mapped) munmap(device->arenas[kind].base, device->arenas[kind].n_mapped);
   while (device->kernels) {
     nxk_kernel *kernel = device->kernels;
     device->kernels = kernel->next;
@@ -96,14 +108,31 @@ static void device_close(nxk_device *device) {
 
 static bool arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
                        nxk_fault *fault) {
-  return nxk_host_arena_open(&device->host, kind, n_bytes, shared, base, fault);
+  ref_arena *arena = &device->arenas[kind];
+  assert(!arena->base);
+  arena->base = shared;
+  if (!shared) {
+    arena->n_mapped = n_bytes ? n_bytes : 1;
+    void *pages = mmap(NULL, arena->n_mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+      arena->n_mapped = 0;
+      snprintf(fault->text, sizeof fault->text, "arena %s: %llu bytes: %s", nx_arena_name(kind),
+               (unsigned long long)n_bytes, strerror(errno));
+      return false;
+    }
+    arena->base = pages;
+  }
+  memset(arena->base, 0, n_bytes);
+  *base = arena->base;
+  return true;
 }
 
 /* Makes the device's workspace large enough for one more operator. */
 static bool workspace_reserve(nxk_device *device, const nxk_operator *operator, nxk_fault *fault) {
   uint64_t n_bytes = works[operator->op] ? (uint64_t)works[operator->op](operator) * sizeof(double) : 0;
   if (n_bytes <= device->workspace_bytes) return true;
-  double *work = n_bytes <= device->workspace_limit ? malloc(n_bytes) : NULL;
+  bool allowed = device->workspace_limit == 0 || n_bytes <= device->workspace_limit;
+  double *work = allowed ? malloc(n_bytes) : NULL;
   if (!work) {
     snprintf(fault->text, sizeof fault->text, "%s: needs %llu bytes of workspace, the limit is %llu",
              nx_op_find(operator->op)->name, (unsigned long long)n_bytes,
@@ -116,8 +145,20 @@ static bool workspace_reserve(nxk_device *device, const nxk_operator *operator, 
   return true;
 }
 
+/* Shapes were verified with the plan; some operators admit types that no kernel here loads. */
+static bool types_known(const nxk_operator *operator, nxk_fault *fault) {
+  for (uint32_t index = 0; index < operator->n_in + operator->n_out; index++) {
+    uint32_t dtype = operator->args[index].dtype;
+    if (dtype == NX_f32 || dtype == NX_bf16 || dtype == NX_f64 || dtype == NX_i32 || dtype == NX_i64) continue;
+    snprintf(fault->text, sizeof fault->text, "ref: %s: no kernel for type %s", nx_op_find(operator->op)->name,
+             nx_dtype_name(dtype));
+    return false;
+  }
+  return true;
+}
+
 static bool kernel_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault) {
-  if (!nxk_operator_check(operator, fault) || !workspace_reserve(device, operator, fault)) return false;
+  if (!types_known(operator, fault) || !workspace_reserve(device, operator, fault)) return false;
   *kernel = malloc(sizeof **kernel);
   if (!*kernel) {
     snprintf(fault->text, sizeof fault->text, "ref: out of memory");
@@ -155,20 +196,52 @@ static uint64_t workspace_bytes(const nxk_device *device) {
   return device->workspace_bytes;
 }
 
+static void copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes) {
+  (void)device;
+  memcpy(destination, host, n_bytes);
+}
+
+static void copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes) {
+  (void)device;
+  memcpy(host, source, n_bytes);
+}
+
+/* Streams run at once, so every handle may be the same one: the device. */
+static nxk_stream *stream_get(nxk_device *device, uint32_t index) {
+  (void)index;
+  return (nxk_stream *)(void *)device;
+}
+
+static nxk_event *event_record(nxk_device *device, nxk_stream *stream, uint32_t index) {
+  (void)stream;
+  (void)index;
+  return (nxk_event *)(void *)device;
+}
+
+static void event_wait(nxk_device *device, nxk_stream *stream, nxk_event *event) {
+  (void)device;
+  (void)stream;
+  (void)event;
+}
+
+static void synchronize(nxk_device *device) {
+  (void)device;
+}
+
 const nxk_backend nxk_ref = {
   .name = "ref",
   .host_addressable = true,
   .open = device_open,
   .close = device_close,
   .arena_open = arena_open,
-  .copy_in = nxk_host_copy_in,
-  .copy_out = nxk_host_copy_out,
+  .copy_in = copy_in,
+  .copy_out = copy_out,
   .bind = kernel_bind,
   .enqueue = kernel_enqueue,
   .sum = device_sum,
-  .stream = nxk_host_stream,
-  .event_record = nxk_host_event_record,
-  .event_wait = nxk_host_event_wait,
-  .synchronize = nxk_host_synchronize,
+  .stream = stream_get,
+  .event_record = event_record,
+  .event_wait = event_wait,
+  .synchronize = synchronize,
   .workspace_bytes = workspace_bytes,
 };
