@@ -35,10 +35,11 @@ static uint64_t load_border(const nxr_dataset *dataset, uint64_t document) {
 }
 
 static bool map_file(const char *path, nxr_mapping *mapping, nxr_fault *fault) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status;
-  if (file < 0 || fstat(file, &status) != 0) {
-    nxr_fault_set(fault, "cannot open %s: %s (make a dataset with nxdata build)", path, strerror(errno));
+  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset)", path,
+                  file < 0 ? strerror(errno) : "it is no file");
     if (file >= 0) close(file);
     return false;
   }
@@ -71,8 +72,8 @@ static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *faul
   uint64_t n_sequences = load_u64(index->bytes + 18), n_borders = load_u64(index->bytes + 26);
   uint64_t room = index->n_bytes - HEADER_BYTES;
   if (n_sequences > room / 12 || n_borders > room / 8 || n_borders < 1 || 12 * n_sequences + 8 * n_borders != room)
-    return nxr_fault_set(fault, "%s is cut short or damaged: %llu sequences and %llu documents do not make its %llu bytes",
-                         path, (unsigned long long)n_sequences, (unsigned long long)(n_borders - 1),
+    return nxr_fault_set(fault, "%s is cut short or damaged: %llu sequences and %llu borders do not make its %llu bytes",
+                         path, (unsigned long long)n_sequences, (unsigned long long)n_borders,
                          (unsigned long long)index->n_bytes);
   dataset->n_sequences = n_sequences;
   dataset->n_documents = n_borders - 1;

@@ -34,6 +34,16 @@ uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t docume
 /* Copies tokens [first, first + n) of a document; the caller keeps them within it. */
 void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n, int32_t *tokens);
 
+/* What reading every token finds (dataset_summary.c). A token below 0, or above what 32 bits hold, is damage. */
+typedef struct nxr_dataset_summary {
+  int64_t least_token, greatest_token; /* 0 where there is no token */
+  uint64_t shortest, longest;          /* documents, in tokens */
+  uint64_t n_empty;                    /* documents without a token */
+  uint64_t unused_bytes;               /* of the .bin file: more than the sequences have together */
+} nxr_dataset_summary;
+
+bool nxr_dataset_summarize(const nxr_dataset *dataset, nxr_dataset_summary *summary, nxr_fault *fault);
+
 /* dataset_write.c: writes PREFIX.bin and PREFIX.idx under temporary names, synced and renamed at the end. One text
  * file is one document of its bytes, as 16-bit tokens; with `append_end` token 256 follows each. An existing dataset
  * is not overwritten unless `force`. */

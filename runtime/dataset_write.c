@@ -11,6 +11,7 @@ enum { TYPE_UINT16 = 8, END_OF_DOCUMENT = 256, CHUNK_BYTES = 1 << 16 };
 
 typedef struct output {
   FILE *file;
+  bool started; /* the temporary file is ours */
   char temporary[4096], path[4096];
 } output;
 
@@ -25,21 +26,35 @@ static bool output_open(output *out, const char *prefix, const char *ending, boo
   if (!force && access(out->path, F_OK) == 0)
     return nxr_fault_set(fault, "%s exists: remove it, choose another name, or give --force", out->path);
   out->file = fopen(out->temporary, "wb");
-  return out->file != NULL || write_fault(out, fault);
+  out->started = out->file != NULL;
+  return out->started || write_fault(out, fault);
 }
 
-static bool output_finish(output *out, nxr_fault *fault) {
+static bool output_close(output *out, nxr_fault *fault) {
   bool good = fflush(out->file) == 0 && fsync(fileno(out->file)) == 0;
   if (!good) write_fault(out, fault);
   if (fclose(out->file) != 0 && good) good = write_fault(out, fault);
   out->file = NULL;
-  if (good && rename(out->temporary, out->path) != 0) good = write_fault(out, fault);
   return good;
+}
+
+static bool output_rename(const output *out, nxr_fault *fault) {
+  if (rename(out->temporary, out->path) == 0) return true;
+  return nxr_fault_set(fault, "cannot name %s %s: %s", out->temporary, out->path, strerror(errno));
+}
+
+/* Both files are safe before either gets its name. An old index goes first and the new one comes last, so that an
+ * index never stands beside another dataset's data. */
+static bool publish(output *data, output *index, nxr_fault *fault) {
+  if (!output_close(data, fault) || !output_close(index, fault)) return false;
+  if (unlink(index->path) != 0 && errno != ENOENT)
+    return nxr_fault_set(fault, "cannot replace %s: %s", index->path, strerror(errno));
+  return output_rename(data, fault) && output_rename(index, fault);
 }
 
 static void output_discard(output *out) {
   if (out->file) fclose(out->file);
-  if (out->temporary[0] != '\0') unlink(out->temporary);
+  if (out->started) unlink(out->temporary);
 }
 
 /* Appends one text as 16-bit tokens; *n_tokens receives how many. */
@@ -96,7 +111,7 @@ bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *p
   bool good = output_open(&data, prefix, ".bin", force, fault) && output_open(&index, prefix, ".idx", force, fault);
   for (uint32_t i = 0; good && i < n_texts; i++) good = append_text(&data, texts[i], append_end, &sizes[i], fault);
   good = good && write_index(&index, sizes, n_texts, fault);
-  good = good && output_finish(&data, fault) && output_finish(&index, fault);
+  good = good && publish(&data, &index, fault);
   if (!good) {
     output_discard(&data);
     output_discard(&index);

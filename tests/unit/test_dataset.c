@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Indexed datasets: what is written is read back, and nothing damaged is believed. */
+#include "runtime/dataset.h"
+#include "tests/unit/dataset_files.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+/* Five sequences in three documents, of 3, 0 and 4 tokens. */
+static const int32_t good_sizes[] = {2, 1, 0, 3, 1};
+static const int64_t good_pointers[] = {0, 4, 6, 6, 12}, good_borders[] = {0, 2, 3, 5};
+static const uint16_t good_tokens[] = {10, 11, 12, 13, 14, 15, 65535};
+static const dataset_files good = {8, 5, 4, good_sizes, good_pointers, good_borders};
+
+static int make_folder(void **state) {
+  (void)state;
+  temporary_make();
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  temporary_remove();
+  return 0;
+}
+
+static void write_dataset(const dataset_files *files, const void *tokens, size_t n_bytes) {
+  uint8_t index[512];
+  temporary_write("set.idx", index, dataset_files_index(files, index));
+  temporary_write("set.bin", tokens, n_bytes);
+}
+
+static bool open_set(nxr_dataset *dataset, nxr_fault *fault) {
+  *fault = (nxr_fault){""};
+  return nxr_dataset_open(temporary_path(0, "set"), dataset, fault);
+}
+
+static void refuses(const char *because) {
+  nxr_dataset dataset;
+  nxr_fault fault;
+  assert_false(open_set(&dataset, &fault));
+  if (strstr(fault.text, because) == NULL) fail_msg("expected \"%s\" in: %s", because, fault.text);
+}
+
+/* Reads everything that a dataset which opened offers. */
+static void exercise(void) {
+  nxr_dataset dataset;
+  nxr_dataset_summary summary;
+  nxr_fault fault;
+  if (!open_set(&dataset, &fault)) {
+    assert_true(fault.text[0] != '\0');
+    return;
+  }
+  fault.text[0] = '\0';
+  nxr_dataset_summarize(&dataset, &summary, &fault);
+  nxr_dataset_close(&dataset);
+}
+
+static void reads_documents(void **state) {
+  (void)state;
+  write_dataset(&good, good_tokens, sizeof good_tokens);
+  nxr_dataset dataset;
+  nxr_fault fault;
+  assert_true(open_set(&dataset, &fault));
+  assert_int_equal(dataset.n_documents, 3);
+  assert_int_equal(dataset.n_tokens, 7);
+  const uint64_t lengths[] = {3, 0, 4};
+  for (uint64_t document = 0; document < 3; document++)
+    assert_int_equal(nxr_dataset_document_tokens(&dataset, document), lengths[document]);
+  int32_t tokens[4];
+  nxr_dataset_read(&dataset, 0, 1, 2, tokens);
+  assert_int_equal(tokens[0], 11);
+  assert_int_equal(tokens[1], 12);
+  nxr_dataset_read(&dataset, 2, 0, 4, tokens);
+  assert_int_equal(tokens[0], 13);
+  assert_int_equal(tokens[3], 65535);
+  nxr_dataset_summary summary;
+  assert_true(nxr_dataset_summarize(&dataset, &summary, &fault));
+  assert_int_equal(summary.least_token, 10);
+  assert_int_equal(summary.greatest_token, 65535);
+  assert_int_equal(summary.shortest, 0);
+  assert_int_equal(summary.longest, 4);
+  assert_int_equal(summary.n_empty, 1);
+  assert_int_equal(summary.unused_bytes, 0);
+  nxr_dataset_close(&dataset);
+}
+
+typedef struct token_type {
+  uint8_t code;
+  uint8_t bytes[16]; /* two tokens */
+  uint8_t n_bytes;
+  int32_t expected[2];
+} token_type;
+
+static void reads_every_type(void **state) {
+  (void)state;
+  static const token_type types[] = {
+      {1, {7, 255}, 2, {7, 255}},
+      {2, {7, 127}, 2, {7, 127}},
+      {3, {7, 1, 255, 127}, 4, {263, 32767}},
+      {4, {7, 1, 1, 0, 255, 255, 255, 127}, 8, {65799, INT32_MAX}},
+      {5, {7, 1, 0, 0, 0, 0, 0, 0, 255, 255, 255, 127, 0, 0, 0, 0}, 16, {263, INT32_MAX}},
+      {8, {7, 1, 255, 255}, 4, {263, 65535}},
+  };
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const int32_t sizes[] = {2};
+    const int64_t pointers[] = {0}, borders[] = {0, 1};
+    write_dataset(&(dataset_files){types[i].code, 1, 2, sizes, pointers, borders}, types[i].bytes, types[i].n_bytes);
+    nxr_dataset dataset;
+    nxr_fault fault;
+    assert_true(open_set(&dataset, &fault));
+    int32_t tokens[2];
+    nxr_dataset_read(&dataset, 0, 0, 2, tokens);
+    assert_int_equal(tokens[0], types[i].expected[0]);
+    assert_int_equal(tokens[1], types[i].expected[1]);
+    nxr_dataset_close(&dataset);
+  }
+}
+
+static void reports_tokens_that_are_none(void **state) {
+  (void)state;
+  static const token_type types[] = {
+      {2, {7, 128}, 2, {0}},
+      {3, {7, 1, 255, 255}, 4, {0}},
+      {4, {7, 1, 1, 0, 0, 0, 0, 128}, 8, {0}},
+      {5, {7, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 0}, 16, {0}},
+  };
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const int32_t sizes[] = {2};
+    const int64_t pointers[] = {0}, borders[] = {0, 1};
+    write_dataset(&(dataset_files){types[i].code, 1, 2, sizes, pointers, borders}, types[i].bytes, types[i].n_bytes);
+    nxr_dataset dataset;
+    nxr_dataset_summary summary;
+    nxr_fault fault;
+    assert_true(open_set(&dataset, &fault));
+    assert_false(nxr_dataset_summarize(&dataset, &summary, &fault));
+    assert_non_null(strstr(fault.text, "token 1 of document 0"));
+    nxr_dataset_close(&dataset);
+  }
+}
+
+static void refuses_every_truncation(void **state) {
+  (void)state;
+  uint8_t index[512];
+  size_t n_bytes = dataset_files_index(&good, index);
+  temporary_write("set.bin", good_tokens, sizeof good_tokens);
+  for (size_t n = 0; n < n_bytes; n++) {
+    temporary_write("set.idx", index, n);
+    refuses("set.idx");
+  }
+  temporary_write("set.idx", index, n_bytes + 1);
+  refuses("cut short or damaged");
+  temporary_write("set.idx", index, n_bytes);
+  for (size_t n = 0; n < sizeof good_tokens; n++) {
+    temporary_write("set.bin", good_tokens, n);
+    refuses("cut short");
+  }
+}
+
+static void survives_every_changed_bit(void **state) {
+  (void)state;
+  uint8_t index[512];
+  size_t n_bytes = dataset_files_index(&good, index);
+  temporary_write("set.bin", good_tokens, sizeof good_tokens);
+  for (size_t bit = 0; bit < 8 * n_bytes; bit++) {
+    index[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    temporary_write("set.idx", index, n_bytes);
+    exercise();
+    index[bit / 8] ^= (uint8_t)(1 << bit % 8);
+  }
+}
+
+static void refuses_damage(void **state) {
+  (void)state;
+  const int32_t negative[] = {2, 1, -1, 3, 1}, longer[] = {2, 1, 0, 3, 2};
+  const int64_t below[] = {0, 4, 6, -6, 12}, beyond[] = {0, 4, 6, 6, 13}, far[] = {0, 4, 6, 6, INT64_MAX};
+  const int64_t late[] = {1, 2, 3, 5}, short_of[] = {0, 2, 3, 4}, falling[] = {0, 3, 2, 5}, past[] = {0, 2, 6, 5};
+  const dataset_files damaged[] = {
+      {8, 5, 4, negative, good_pointers, good_borders}, {8, 5, 4, longer, good_pointers, good_borders},
+      {8, 5, 4, good_sizes, below, good_borders},       {8, 5, 4, good_sizes, beyond, good_borders},
+      {8, 5, 4, good_sizes, far, good_borders},         {8, 5, 4, good_sizes, good_pointers, late},
+      {8, 5, 4, good_sizes, good_pointers, short_of},   {8, 5, 4, good_sizes, good_pointers, falling},
+      {8, 5, 4, good_sizes, good_pointers, past},       {4, 5, 4, good_sizes, good_pointers, good_borders},
+  };
+  for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+    write_dataset(&damaged[i], good_tokens, sizeof good_tokens);
+    refuses("is damaged");
+  }
+  const uint8_t no_types[] = {0, 6, 7, 9, 255};
+  for (size_t i = 0; i < sizeof no_types; i++) {
+    write_dataset(&(dataset_files){no_types[i], 5, 4, good_sizes, good_pointers, good_borders}, good_tokens,
+                  sizeof good_tokens);
+    refuses("no type of tokens");
+  }
+  uint8_t index[512];
+  size_t n_bytes = dataset_files_index(&good, index);
+  index[9] = 2;
+  temporary_write("set.idx", index, n_bytes);
+  refuses("version 2");
+  index[9] = 1, index[0] = 'm';
+  temporary_write("set.idx", index, n_bytes);
+  refuses("is not the index");
+}
+
+static void reports_missing_files(void **state) {
+  (void)state;
+  write_dataset(&good, good_tokens, sizeof good_tokens);
+  remove(temporary_path(1, "set.bin"));
+  refuses("set.bin: No such file");
+  mkdir(temporary_path(1, "set.bin"), 0700);
+  refuses("it is no file");
+  rmdir(temporary_path(1, "set.bin"));
+  remove(temporary_path(1, "set.idx"));
+  refuses("nxdata build");
+}
+
+static bool build(const char *const *texts, uint32_t n, bool append_end, bool force, nxr_fault *fault) {
+  *fault = (nxr_fault){""};
+  return nxr_dataset_build(texts, n, temporary_path(0, "set"), append_end, force, fault);
+}
+
+static void builds_what_it_reads(void **state) {
+  (void)state;
+  remove(temporary_path(1, "set.idx")), remove(temporary_path(1, "set.bin"));
+  temporary_write("one", "A\0\xff", 3);
+  temporary_write("two", "z", 1);
+  char one[512], two[512];
+  strcpy(one, temporary_path(1, "one")), strcpy(two, temporary_path(2, "two"));
+  const char *const texts[] = {one, two};
+  nxr_fault fault;
+  nxr_dataset dataset;
+  assert_true(build(texts, 2, true, false, &fault));
+  assert_false(temporary_exists("set.idx.tmp") || temporary_exists("set.bin.tmp"));
+  assert_true(open_set(&dataset, &fault));
+  assert_int_equal(dataset.n_documents, 2);
+  int32_t tokens[4];
+  nxr_dataset_read(&dataset, 0, 0, 4, tokens);
+  const int32_t expected[] = {'A', 0, 255, 256};
+  assert_memory_equal(tokens, expected, sizeof expected);
+  nxr_dataset_read(&dataset, 1, 0, 2, tokens);
+  assert_int_equal(tokens[0], 'z');
+  assert_int_equal(tokens[1], 256);
+  nxr_dataset_close(&dataset);
+
+  assert_false(build(texts + 1, 1, false, false, &fault));
+  assert_non_null(strstr(fault.text, "--force"));
+  assert_true(build(texts + 1, 1, false, true, &fault));
+  assert_true(open_set(&dataset, &fault));
+  assert_int_equal(dataset.n_tokens, 1);
+  nxr_dataset_close(&dataset);
+}
+
+/* A build that fails leaves the dataset that was there, and no temporary files. */
+static void a_failed_build_leaves_nothing(void **state) {
+  (void)state;
+  char text[512];
+  temporary_write("one", "", 0);
+  strcpy(text, temporary_path(1, "one"));
+  const char *const texts[] = {text};
+  write_dataset(&good, good_tokens, sizeof good_tokens);
+  nxr_fault fault;
+  assert_false(build(texts, 1, false, true, &fault));
+  assert_non_null(strstr(fault.text, "is empty"));
+
+  static uint8_t large[1 << 16];
+  temporary_write("one", large, sizeof large);
+  struct rlimit before, limit = {4096, 4096};
+  getrlimit(RLIMIT_FSIZE, &before);
+  limit.rlim_max = before.rlim_max;
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  bool built = build(texts, 1, false, true, &fault);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_DFL);
+  assert_false(built);
+  assert_non_null(strstr(fault.text, "cannot write"));
+  assert_false(temporary_exists("set.idx.tmp") || temporary_exists("set.bin.tmp"));
+  nxr_dataset dataset;
+  assert_true(open_set(&dataset, &fault));
+  assert_int_equal(dataset.n_tokens, 7);
+  nxr_dataset_close(&dataset);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_documents),
+      cmocka_unit_test(reads_every_type),
+      cmocka_unit_test(reports_tokens_that_are_none),
+      cmocka_unit_test(refuses_every_truncation),
+      cmocka_unit_test(survives_every_changed_bit),
+      cmocka_unit_test(refuses_damage),
+      cmocka_unit_test(reports_missing_files),
+      cmocka_unit_test(builds_what_it_reads),
+      cmocka_unit_test(a_failed_build_leaves_nothing),
+  };
+  return cmocka_run_group_tests_name("dataset", tests, make_folder, remove_folder);
+}
