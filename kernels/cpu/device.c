@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backend's table: one device per rank, host memory, a stream that runs at once. */
+#include "kernels/cpu/cpu.h"
+#include "schema/plan.h"
+
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <xmmintrin.h>
+
+enum { FLUSH_DENORMALS = 0x8040 /* FTZ and DAZ of MXCSR */, PAGE_BYTES = 4096 };
+
+bool cpu_fail(nxk_fault *fault, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(fault->text, sizeof fault->text, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+static bool device_within(const nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault) {
+  if (!device->ceiling_bytes || n_bytes <= device->ceiling_bytes) return true;
+  return cpu_fail(fault, "%s brings the workspace of the kernels to %.1f MiB, the plan allows %.1f MiB: raise "
+                  "run.workspace_bytes", what, (double)n_bytes / 1048576, (double)device->ceiling_bytes / 1048576);
+}
+
+/* Zeroed pages, touched, or NULL. */
+static void *device_map(uint64_t n_bytes) {
+  void *pages = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return NULL;
+  madvise(pages, n_bytes, MADV_HUGEPAGE);
+  memset(pages, 0, n_bytes);
+  return pages;
+}
+
+static cpu_block *device_block(nxk_device *device, uint64_t n_bytes) {
+  cpu_block *block = device_map(n_bytes + CPU_ALIGNMENT);
+  if (!block) return NULL;
+  *block = (cpu_block){device->blocks, n_bytes + CPU_ALIGNMENT};
+  device->blocks = block;
+  return block;
+}
+
+bool cpu_count(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault) {
+  if (!device_within(device, device->kept_bytes + device->scratch_bytes + n_bytes, what, fault)) return false;
+  device->kept_bytes += n_bytes;
+  return true;
+}
+
+void *cpu_keep(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault) {
+  uint64_t n_pages = (n_bytes + CPU_ALIGNMENT + PAGE_BYTES - 1) / PAGE_BYTES;
+  if (!cpu_count(device, n_pages * PAGE_BYTES, what, fault)) return NULL;
+  cpu_block *block = device_block(device, n_bytes);
+  if (!block) {
+    cpu_fail(fault, "%s: no memory for %.1f MiB", what, (double)n_bytes / 1048576);
+    return NULL;
+  }
+  return (char *)block + CPU_ALIGNMENT;
+}
+
+bool cpu_fits(const nxk_device *device, uint64_t n_bytes) {
+  return !device->ceiling_bytes || device->kept_bytes + n_bytes <= device->ceiling_bytes;
+}
+
+bool cpu_reserve(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault) {
+  if (n_bytes <= device->scratch_bytes) return true;
+  if (!device_within(device, device->kept_bytes + n_bytes, what, fault)) return false;
+  if (device->scratch) munmap(device->scratch, device->scratch_bytes);
+  device->scratch_bytes = 0;
+  device->scratch = device_map(n_bytes);
+  if (!device->scratch) return cpu_fail(fault, "%s: no memory for %.1f MiB", what, (double)n_bytes / 1048576);
+  device->scratch_bytes = n_bytes;
+  return true;
+}
+
+static void device_close(nxk_device *device) {
+  cpu_dnnl_close(device);
+  if (device->scratch) munmap(device->scratch, device->scratch_bytes);
+  while (device->blocks) {
+    cpu_block *block = device->blocks;
+    device->blocks = block->next;
+    munmap(block, block->n_bytes);
+  }
+  free(device);
+}
+
+/* The pool is made here, so that its threads exist, flush denormals and are counted before anything is bound. */
+static void device_start_threads(uint32_t n_threads) {
+  omp_set_dynamic(0);
+  omp_set_num_threads((int)n_threads);
+#pragma omp parallel num_threads((int)n_threads)
+  _mm_setcsr(_mm_getcsr() | FLUSH_DENORMALS);
+}
+
+static bool device_open(const nxk_device_options *options, nxk_device **device, nxk_fault *fault) {
+  fault->text[0] = 0;
+  if (!cpu_target_check(options->target, fault)) return false;
+  nxk_device *made = calloc(1, sizeof *made);
+  if (!made) return cpu_fail(fault, "no memory for a device");
+  made->n_threads = options->n_threads ? options->n_threads : 1;
+  made->target = options->target;
+  made->ceiling_bytes = options->workspace_bytes;
+  made->native_bf16 = cpu_has_fast_bf16(options->target);
+  made->table = options->target == NX_TARGET_CPU_AVX2 ? &cpu_table_avx2 : &cpu_table_avx512;
+  device_start_threads(made->n_threads);
+  if (!cpu_dnnl_open(made, fault)) {
+    device_close(made);
+    return false;
+  }
+  *device = made;
+  return true;
+}
+
+static bool device_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
+                              nxk_fault *fault) {
+  fault->text[0] = 0;
+  if (shared) {
+    memset(shared, 0, n_bytes);
+    *base = shared;
+    return true;
+  }
+  cpu_block *block = device_block(device, n_bytes);
+  if (!block) return cpu_fail(fault, "arena %s: no memory for %.1f MiB", nx_arena_name(kind), (double)n_bytes / 1048576);
+  *base = (char *)block + CPU_ALIGNMENT;
+  return true;
+}
+
+static void device_copy(nxk_device *device, void *destination, const void *source, uint64_t n_bytes) {
+  (void)device;
+  memcpy(destination, source, n_bytes);
+}
+
+static bool device_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault) {
+  fault->text[0] = 0;
+  if (operator->op >= NX_OP_END) return false;
+  const cpu_family *family = &device->table->families[operator->op];
+  if (!family->run) return false;
+  nxk_kernel *made = cpu_keep(device, sizeof *made, "a kernel", fault);
+  if (!made) return false;
+  *made = (nxk_kernel){.device = device, .run = family->run, .operator = *operator};
+  if (!family->bind(made, fault)) return false;
+  *kernel = made;
+  return true;
+}
+
+static void device_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {
+  (void)device;
+  (void)stream;
+  kernel->run(kernel, frame);
+}
+
+static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype, const void *const *x,
+                       uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
+  (void)stream;
+  device->table->sum(device, y, y_dtype, x, n_sources, x_dtype, n_elements);
+}
+
+/* A stream runs at once: one handle is as good as another, but it must not be NULL. */
+static nxk_stream *device_stream(nxk_device *device, uint32_t index) {
+  (void)index;
+  return (nxk_stream *)device;
+}
+
+static nxk_event *device_event_record(nxk_device *device, nxk_stream *stream, uint32_t index) {
+  (void)stream;
+  (void)index;
+  return (nxk_event *)device;
+}
+
+static void device_event_wait(nxk_device *device, nxk_stream *stream, nxk_event *event) {
+  (void)device;
+  (void)stream;
+  (void)event;
+}
+
+static void device_synchronize(nxk_device *device) {
+  (void)device;
+}
+
+static uint64_t device_workspace_bytes(const nxk_device *device) {
+  return device->kept_bytes + device->scratch_bytes;
+}
+
+const nxk_backend nxk_cpu = {
+  .name = "cpu",
+  .host_addressable = true,
+  .open = device_open,
+  .close = device_close,
+  .arena_open = device_arena_open,
+  .copy_in = device_copy,
+  .copy_out = device_copy,
+  .bind = device_bind,
+  .enqueue = device_enqueue,
+  .sum = device_sum,
+  .stream = device_stream,
+  .event_record = device_event_record,
+  .event_wait = device_event_wait,
+  .synchronize = device_synchronize,
+  .workspace_bytes = device_workspace_bytes,
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* add, bias_add, cast, fill, and the boxes and sums that matmul and the collectives use. */
+#include "kernels/cpu/family.h"
+#include "kernels/cpu/vec.h"
+
+static bool all_real(const nxk_kernel *kernel) {
+  for (uint32_t i = 0; i < kernel->operator.n_in + kernel->operator.n_out; i++)
+    if (!cpu_is_real(&kernel->operator.args[i])) return false;
+  return true;
+}
+
+bool CPU_NAME(cpu_bind_real)(nxk_kernel *kernel, nxk_fault *fault) {
+  (void)fault;
+  return all_real(kernel);
+}
+
+void CPU_NAME(cpu_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const void *a = cpu_in_at(kernel, frame, 0), *b = cpu_in_at(kernel, frame, 1);
+  void *y = cpu_out_at(kernel, frame, 0);
+  nx_dtype a_type = cpu_in(kernel, 0)->dtype, b_type = cpu_in(kernel, 1)->dtype, y_type = cpu_out(kernel, 0)->dtype;
+  int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer a_buffer, b_buffer, y_buffer;
+    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
+    for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK) {
+      int64_t count = vec_chunk_of(start, span.end);
+      const float *p = vec_read(a, a_type, start, count, a_buffer), *q = vec_read(b, b_type, start, count, b_buffer);
+      float *r = vec_target(y, y_type, start, y_buffer);
+#pragma omp simd
+      for (int64_t i = 0; i < count; i++) r[i] = p[i] + q[i];
+      vec_commit(y, y_type, start, count, r);
+    }
+  }
+}
+
+void CPU_NAME(cpu_bias_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const void *x = cpu_in_at(kernel, frame, 0), *b = cpu_in_at(kernel, frame, 1);
+  void *y = cpu_out_at(kernel, frame, 0);
+  nx_dtype x_type = cpu_in(kernel, 0)->dtype, b_type = cpu_in(kernel, 1)->dtype, y_type = cpu_out(kernel, 0)->dtype;
+  int64_t n = cpu_columns(cpu_in(kernel, 0)), n_rows = cpu_rows(cpu_in(kernel, 0));
+  int64_t n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer x_buffer, b_buffer, y_buffer;
+    cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
+    for (int64_t row = span.begin; row < span.end; row++)
+      for (int64_t j = 0; j < n; j += VEC_CHUNK) {
+        int64_t count = vec_chunk_of(j, n);
+        const float *p = vec_read(x, x_type, row * n + j, count, x_buffer);
+        const float *q = vec_read(b, b_type, j, count, b_buffer);
+        float *r = vec_target(y, y_type, row * n + j, y_buffer);
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) r[i] = p[i] + q[i];
+        vec_commit(y, y_type, row * n + j, count, r);
+      }
+  }
+}
+
+void CPU_NAME(cpu_convert_box)(const nxk_device *device, void *y, nx_dtype y_type, int64_t y_stride, const void *x,
+                               nx_dtype x_type, int64_t x_stride, int64_t n_rows, int64_t n_columns) {
+  int64_t n_threads = device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
+    for (int64_t row = span.begin; row < span.end; row++)
+      vec_copy(y, y_type, row * y_stride, x, x_type, row * x_stride, n_columns);
+  }
+}
+
+void CPU_NAME(cpu_cast)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *x = cpu_in(kernel, 0), *y = cpu_out(kernel, 0);
+  int64_t n = nxk_n_elements(y), n_threads = kernel->device->n_threads;
+  const void *source = cpu_in_at(kernel, frame, 0);
+  void *target = cpu_out_at(kernel, frame, 0);
+#pragma omp parallel num_threads(n_threads)
+  {
+    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
+    vec_copy(target, y->dtype, span.begin, source, x->dtype, span.begin, span.end - span.begin);
+  }
+}
+
+bool CPU_NAME(cpu_fill_bind)(nxk_kernel *kernel, nxk_fault *fault) {
+  (void)fault;
+  return cpu_is_real(cpu_out(kernel, 0)) && kernel->operator.attrs[NX_fill_value].kind == NXK_REAL;
+}
+
+void CPU_NAME(cpu_fill)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *y = cpu_out(kernel, 0);
+  void *target = cpu_out_at(kernel, frame, 0);
+  float value = (float)cpu_real(kernel, NX_fill_value);
+  uint16_t narrow = vec_to_bf16(value);
+  int64_t n = nxk_n_elements(y), n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
+    if (y->dtype == NX_f32) {
+#pragma omp simd
+      for (int64_t i = span.begin; i < span.end; i++) ((float *)target)[i] = value;
+    } else {
+#pragma omp simd
+      for (int64_t i = span.begin; i < span.end; i++) ((uint16_t *)target)[i] = narrow;
+    }
+  }
+}
+
+static void sum_chunk(void *y, nx_dtype y_type, const void *const *x, uint32_t n_sources, nx_dtype x_type,
+                      int64_t start, int64_t count) {
+  vec_buffer sum, buffer;
+  memcpy(sum, vec_read(x[0], x_type, start, count, buffer), (size_t)count * sizeof *sum);
+  for (uint32_t source = 1; source < n_sources; source++) {
+    const float *p = vec_read(x[source], x_type, start, count, buffer);
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) sum[i] += p[i];
+  }
+  vec_copy(y, y_type, start, sum, NX_f32, 0, count);
+}
+
+static void sum_f64(double *y, const void *const *x, uint32_t n_sources, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    double sum = ((const double *)x[0])[i];
+    for (uint32_t source = 1; source < n_sources; source++) sum += ((const double *)x[source])[i];
+    y[i] = sum;
+  }
+}
+
+void CPU_NAME(cpu_sum)(const nxk_device *device, void *y, nx_dtype y_type, const void *const *x, uint32_t n_sources,
+                       nx_dtype x_type, uint64_t n_elements) {
+  int64_t n = (int64_t)n_elements, n_threads = device->n_threads;
+  if (x_type == NX_f64) {
+    sum_f64(y, x, n_sources, n);
+    return;
+  }
+#pragma omp parallel num_threads(n_threads)
+  {
+    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
+    for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK)
+      sum_chunk(y, y_type, x, n_sources, x_type, start, vec_chunk_of(start, span.end));
+  }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A target's table. clip_scale and lr_schedule are a few scalars each: ref takes them. */
+#include "kernels/cpu/family.h"
+
+#define OWN(name) {CPU_NAME(name##_bind), CPU_NAME(name)}
+#define REAL(name) {CPU_NAME(cpu_bind_real), CPU_NAME(name)}
+
+const cpu_table CPU_NAME(cpu_table) = {
+  .families = {
+    [NX_OP_matmul] = {cpu_matmul_bind, cpu_matmul_run},
+    [NX_OP_bias_grad] = REAL(cpu_bias_grad),
+    [NX_OP_embedding] = OWN(cpu_embedding),
+    [NX_OP_embedding_grad] = OWN(cpu_embedding_grad),
+    [NX_OP_position_add] = OWN(cpu_position_add),
+    [NX_OP_position_grad] = OWN(cpu_position_grad),
+    [NX_OP_rms_norm] = REAL(cpu_rms_norm),
+    [NX_OP_rms_norm_grad] = {CPU_NAME(cpu_norm_grad_bind), CPU_NAME(cpu_rms_norm_grad)},
+    [NX_OP_layer_norm] = REAL(cpu_layer_norm),
+    [NX_OP_layer_norm_grad] = {CPU_NAME(cpu_norm_grad_bind), CPU_NAME(cpu_layer_norm_grad)},
+    [NX_OP_add] = REAL(cpu_add),
+    [NX_OP_bias_add] = REAL(cpu_bias_add),
+    [NX_OP_split_qkv] = OWN(cpu_split_qkv),
+    [NX_OP_merge_qkv] = OWN(cpu_merge_qkv),
+    [NX_OP_split_heads] = OWN(cpu_split_heads),
+    [NX_OP_merge_heads] = OWN(cpu_merge_heads),
+    [NX_OP_attention] = OWN(cpu_attention),
+    [NX_OP_attention_grad] = OWN(cpu_attention_grad),
+    [NX_OP_swiglu] = REAL(cpu_swiglu),
+    [NX_OP_swiglu_grad] = REAL(cpu_swiglu_grad),
+    [NX_OP_gelu] = REAL(cpu_gelu),
+    [NX_OP_gelu_grad] = REAL(cpu_gelu_grad),
+    [NX_OP_dropout] = OWN(cpu_dropout),
+    [NX_OP_ce_stats] = {CPU_NAME(cpu_ce_bind), CPU_NAME(cpu_ce_stats)},
+    [NX_OP_ce_loss] = OWN(cpu_ce_loss),
+    [NX_OP_ce_grad] = OWN(cpu_ce_grad),
+    [NX_OP_fill] = OWN(cpu_fill),
+    [NX_OP_cast] = REAL(cpu_cast),
+    [NX_OP_norm_sq] = OWN(cpu_norm_sq),
+    [NX_OP_adamw] = OWN(cpu_adamw),
+    [NX_OP_sgd] = OWN(cpu_sgd),
+  },
+  .sum = CPU_NAME(cpu_sum),
+  .convert_box = CPU_NAME(cpu_convert_box),
+};

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vector code that gcc makes from plain loops: chunks of any real type as fp32, exp and erf, random words.
+ *
+ * A kernel walks its rows in chunks of at most VEC_CHUNK elements: vec_read gives a chunk as fp32 (in place where it
+ * is stored so, else widened into a buffer of the caller's), vec_target and vec_commit take one back with one
+ * rounding. So a kernel is written once, and conversion happens in the first-level cache. The functions are inlined
+ * into loops marked `omp simd`; none branches. Included by files that are compiled once per target. */
+#ifndef CPU_VEC_H
+#define CPU_VEC_H
+
+#include "kernels/cpu/cpu.h"
+#include "schema/philox.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { VEC_CHUNK = 1024 };
+
+typedef float vec_buffer[VEC_CHUNK] __attribute__((aligned(64)));
+
+static inline uint32_t vec_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static inline float vec_float(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* schema/bf16.h without branches. */
+static inline uint16_t vec_to_bf16(float x) {
+  uint32_t bits = vec_bits(x), size = bits & UINT32_C(0x7FFFFFFF);
+  uint32_t rounded = bits + UINT32_C(0x7FFF) + (bits >> 16 & 1);
+  rounded = size > UINT32_C(0x7F800000) ? bits | UINT32_C(0x00400000) : rounded;
+  rounded = size < UINT32_C(0x00800000) ? bits & UINT32_C(0x80000000) : rounded;
+  return (uint16_t)(rounded >> 16);
+}
+
+/* A denormal is flushed by the arithmetic that follows (DAZ), or by the store of vec_to_bf16. */
+static inline void vec_widen(float *restrict y, const uint16_t *restrict x, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = vec_float((uint32_t)x[i] << 16);
+}
+
+static inline void vec_narrow(uint16_t *restrict y, const float *restrict x, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = vec_to_bf16(x[i]);
+}
+
+/* Elements [start, start + n) of an array of f32 or bf16; n <= VEC_CHUNK. */
+static inline const float *vec_read(const void *x, nx_dtype dtype, int64_t start, int64_t n, float *buffer) {
+  if (dtype == NX_f32) return (const float *)x + start;
+  vec_widen(buffer, (const uint16_t *)x + start, n);
+  return buffer;
+}
+
+/* Where to write the chunk; vec_commit finishes it. */
+static inline float *vec_target(void *y, nx_dtype dtype, int64_t start, float *buffer) {
+  return dtype == NX_f32 ? (float *)y + start : buffer;
+}
+
+static inline void vec_commit(void *y, nx_dtype dtype, int64_t start, int64_t n, const float *written) {
+  if (dtype == NX_bf16) vec_narrow((uint16_t *)y + start, written, n);
+}
+
+static inline void *vec_at(const void *x, nx_dtype dtype, int64_t index) {
+  return (char *)x + index * (dtype == NX_f32 ? 4 : 2);
+}
+
+/* Copies any number of elements, from one real type to another. */
+static inline void vec_copy(void *y, nx_dtype y_type, int64_t y_start, const void *x, nx_dtype x_type,
+                            int64_t x_start, int64_t n) {
+  if (x_type == y_type) {
+    memcpy(vec_at(y, y_type, y_start), vec_at(x, x_type, x_start), (size_t)n * (x_type == NX_f32 ? 4 : 2));
+  } else if (x_type == NX_f32) {
+    vec_narrow((uint16_t *)y + y_start, (const float *)x + x_start, n);
+  } else {
+    vec_widen((float *)y + y_start, (const uint16_t *)x + x_start, n);
+  }
+}
+
+static inline int64_t vec_chunk_of(int64_t start, int64_t end) {
+  return end - start < VEC_CHUNK ? end - start : VEC_CHUNK;
+}
+
+/* e^x within 1.1 ulp; 0 below -87.33, infinity above 88.72, NaN of NaN. Cody and Waite's reduction, a polynomial of
+ * degree 6 for e^r on |r| <= ln 2 / 2, 2^n applied in two factors so that neither overflows. */
+static inline float vec_exp(float x) {
+  float bound = x > 89.0F ? 89.0F : x;
+  bound = bound < -88.0F ? -88.0F : bound;
+  float n = __builtin_rintf(bound * 1.44269504F);
+  float r = bound - n * 0.693359375F;
+  r = r + n * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  int32_t whole = (int32_t)n, half = whole >> 1;
+  float y = p * vec_float((uint32_t)(half + 127) << 23) * vec_float((uint32_t)(whole - half + 127) << 23);
+  return x < -87.33F ? 0.0F : y;
+}
+
+/* erf(x) within 1.5 ulp (after N. Juffa): an odd polynomial below 0.93, 1 - e^polynomial above. */
+static inline float vec_erf(float x) {
+  float t = __builtin_fabsf(x), s = x * x;
+  float high = -1.72853470e-5F * t + 3.83197126e-4F;
+  high = high * s + (-3.88396438e-3F * t + 2.42546219e-2F);
+  high = high * t - 1.06777877e-1F;
+  high = high * t - 6.34846687e-1F;
+  high = high * t - 1.28717512e-1F;
+  high = high * t - t;
+  high = 1.0F - vec_exp(t > 4.0F ? -20.0F : high);
+  float low = -5.96761703e-4F;
+  low = low * s + 4.99119423e-3F;
+  low = low * s - 2.67681349e-2F;
+  low = low * s + 1.12819925e-1F;
+  low = low * s - 3.76125336e-1F;
+  low = low * s + 1.28379166e-1F;
+  low = low * x + x;
+  return t > 0.927734375F ? __builtin_copysignf(high, x) : low;
+}
+
+static inline float vec_sigmoid(float x) {
+  return 1.0F / (1.0F + vec_exp(-x));
+}
+
+/* Words of counters (first, c1, c2, c3), (first + 1, ...), ...: 4 n of them, in the order of ops.def's masks. */
+static inline void vec_philox(uint32_t *restrict words, int64_t n, uint64_t seed, uint32_t tensor_id, uint32_t first,
+                              uint32_t c1, uint32_t c2, uint32_t c3) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    nx_philox drawn = nx_philox_draw(seed, tensor_id, first + (uint32_t)i, c1, c2, c3);
+    words[4 * i] = drawn.word[0];
+    words[4 * i + 1] = drawn.word[1];
+    words[4 * i + 2] = drawn.word[2];
+    words[4 * i + 3] = drawn.word[3];
+  }
+}
+
+#endif
