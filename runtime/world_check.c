@@ -120,9 +120,6 @@ void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
     fprintf(stderr, "nxrun: %u rank%s of %u thread%s share %u core%s of a host: it runs, but slowly\n",
             world->local_size, world->local_size == 1 ? "" : "s", n_threads, n_threads == 1 ? "" : "s",
             world->n_cores, world->n_cores == 1 ? "" : "s");
-  if (world->crowded || bound || sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-    if (world->crowded) setenv("OMP_WAIT_POLICY", "passive", 1);
-    return;
-  }
+  if (world->crowded || bound || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   pin_to(world->local_rank * n_threads, n_threads, &allowed);
 }

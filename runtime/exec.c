@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/exec.h"
+
+#include <stdlib.h>
+
+static void write_value(const nxr_machine *machine, uint32_t value, const void *host) {
+  machine->backend->copy_in(machine->device, nxr_value_address(machine->plan, value, machine->frames), host,
+                            machine->plan->values[value].bytes);
+}
+
+static double read_number(const nxr_machine *machine, uint32_t value) {
+  double number;
+  machine->backend->copy_out(machine->device, &number, nxr_value_address(machine->plan, value, machine->frames),
+                             sizeof number);
+  return number;
+}
+
+bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault) {
+  size_t n_tokens = (size_t)machine->plan->run->micro_batch * machine->plan->run->sequence;
+  *exec = (nxr_exec){.machine = machine, .data = data, .loaded = NX_NONE};
+  exec->tokens = calloc(n_tokens, sizeof *exec->tokens);
+  exec->labels = calloc(n_tokens, sizeof *exec->labels);
+  exec->positions = calloc(n_tokens, sizeof *exec->positions);
+  exec->samples = calloc(machine->plan->run->micro_batch, sizeof *exec->samples);
+  if (exec->tokens && exec->labels && exec->positions && exec->samples) return true;
+  return nxr_fault_set(fault, "out of memory");
+}
+
+void nxr_exec_close(nxr_exec *exec) {
+  free(exec->tokens);
+  free(exec->labels);
+  free(exec->positions);
+  free(exec->samples);
+}
+
+/* Several micro-batches may be in flight, but the input arena holds one: what comes next is brought back. */
+static bool load_micro_batch(nxr_exec *exec, uint64_t step, uint32_t micro_batch, nxr_fault *fault) {
+  const nx_run *run = exec->machine->plan->run;
+  if (!exec->data || (exec->loaded == micro_batch && exec->loaded_step == step)) return true;
+  if (!nxr_data_read(exec->data, step, micro_batch, exec->tokens, exec->labels, exec->positions, exec->samples,
+                     fault))
+    return false;
+  write_value(exec->machine, run->tokens, exec->tokens);
+  write_value(exec->machine, run->labels, exec->labels);
+  write_value(exec->machine, run->positions, exec->positions);
+  write_value(exec->machine, run->samples, exec->samples);
+  exec->loaded = micro_batch, exec->loaded_step = step;
+  return true;
+}
+
+/* Which of {first, middle, last} a micro-batch is; the only one is first and last. */
+static uint8_t when_of(const nx_plan *plan, const nx_item *item) {
+  if (item->kind == NX_ITEM_STEP) return NX_WHEN_ALWAYS;
+  uint8_t when = item->micro_batch == 0 ? NX_WHEN_FIRST : 0;
+  if (item->micro_batch + 1 == plan->run->n_micro_batches) when |= NX_WHEN_LAST;
+  return when ? when : NX_WHEN_MIDDLE;
+}
+
+static void run_communication(nxr_machine *machine, const nx_item *item, uint32_t index) {
+  if (machine->plan->operators[index].op != NX_OP_wait) {
+    machine->backend->synchronize(machine->device);
+    nxr_comm_start(machine->comm, nxr_machine_collective(machine, item->chunk, item->slot, index));
+    return;
+  }
+  for (uint32_t i = machine->first_awaited[index]; i < machine->first_awaited[index + 1]; i++) {
+    nxr_collective *collective = nxr_machine_collective(machine, item->chunk, item->slot, machine->awaited[i]);
+    if (collective) nxr_comm_wait(machine->comm, collective);
+  }
+}
+
+static void run_item(nxr_machine *machine, const nx_item *item, uint64_t step) {
+  const nx_plan *plan = machine->plan;
+  const nx_program *program = &plan->programs[nxr_chunk_program(&plan->chunks[item->chunk], item->kind)];
+  const nxk_frame *frame = nxr_machine_frame(machine, item->chunk, item->slot);
+  uint8_t when = when_of(plan, item);
+  for (uint32_t i = 0; i < program->n_operators; i++) {
+    uint32_t index = program->first_operator + i;
+    if (!(plan->operators[index].when & when)) continue;
+    const nxr_kernel *kernel = &machine->kernels[index];
+    nxr_comm_beat(machine->comm, step, index);
+    if (kernel->backend)
+      kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
+    else
+      run_communication(machine, item, index);
+  }
+}
+
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, nxr_numbers *numbers, nxr_fault *fault) {
+  nxr_machine *machine = exec->machine;
+  const nx_plan *plan = machine->plan;
+  int64_t number = (int64_t)step;
+  write_value(machine, plan->run->step, &number);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
+    const nx_item *item = &plan->items[i];
+    if (item->stage != machine->stage) continue;
+    if (item->kind != NX_ITEM_STEP && !load_micro_batch(exec, step, item->micro_batch, fault)) return false;
+    run_item(machine, item, step);
+  }
+  machine->backend->synchronize(machine->device);
+  nxr_comm_beat(machine->comm, step, NX_NONE);
+  numbers->loss = read_number(machine, plan->run->loss_total) / (double)plan->run->tokens_per_step;
+  numbers->grad_norm = read_number(machine, plan->run->grad_norm);
+  numbers->lr = read_number(machine, plan->run->lr);
+  return true;
+}

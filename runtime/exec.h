@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop: the items of this rank's stage, operator by operator. No choice is made here, and nothing allocates. */
+#ifndef NXR_EXEC_H
+#define NXR_EXEC_H
+
+#include "runtime/bind.h"
+#include "runtime/data.h"
+
+typedef struct nxr_exec {
+  nxr_machine *machine;
+  nxr_data *data;
+  uint64_t loaded_step;   /* of the micro-batch that stands in the input arena */
+  uint32_t loaded;        /* NX_NONE: none */
+  int32_t *tokens, *labels, *positions; /* host copies, [micro_batch, sequence] */
+  int64_t *samples;       /* [micro_batch] */
+} nxr_exec;
+
+typedef struct nxr_numbers {
+  double loss; /* mean over the tokens of the step, all ranks */
+  double grad_norm, lr;
+} nxr_numbers;
+
+/* `data` may be NULL where only the plan's programs are run, with the input arena as it is. */
+bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault);
+void nxr_exec_close(nxr_exec *exec);
+/* One training step, `step` from 0. Only reading data can fail. */
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, nxr_numbers *numbers, nxr_fault *fault);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/launch.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static unsigned long launcher_number(const char *name, unsigned long otherwise) {
+  const char *text = getenv(name);
+  return text ? strtoul(text, NULL, 10) : otherwise;
+}
+
+bool nxr_launch_speaks(void) {
+  return launcher_number("PMI_RANK", launcher_number("SLURM_PROCID", 0)) == 0;
+}
+
+void nxr_launch_prepare(const nx_run *run, char **argv) {
+  cpu_set_t cores;
+  unsigned long n_local = launcher_number("MPI_LOCALNRANKS", 1);
+  if (run->n_threads == 1 || getenv("OMP_WAIT_POLICY") || sched_getaffinity(0, sizeof cores, &cores) != 0) return;
+  if (n_local * run->n_threads <= (unsigned long)CPU_COUNT(&cores)) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", argv);
+}

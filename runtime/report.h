@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --dry-run says: which memory is mapped and which kernels are bound, planned beside real. */
+#ifndef NXR_REPORT_H
+#define NXR_REPORT_H
+
+#include "runtime/bind.h"
+#include "runtime/metrics.h"
+
+/* Printed by rank 0; meets all ranks. */
+void nxr_report_memory(const nxr_machine *machine, nxr_log log);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/train.h"
+
+#include "runtime/checkpoint.h"
+#include "runtime/exec.h"
+#include "runtime/init.h"
+#include "runtime/report.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number) {
+  stop_signal = number;
+}
+
+void nxr_train_catch_signals(void) {
+  const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+  sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGINT, &action, NULL);
+}
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+typedef struct training {
+  nxr_world *world;
+  const nx_plan *plan;
+  const nxr_options *options;
+  nxr_arenas arenas;
+  nxr_comm *comm;
+  nxr_machine machine;
+  nxr_pieces pieces;
+  nxr_checkpoint checkpoint;
+  nxr_data *data;
+  nxr_exec exec;
+  nxr_metrics metrics;
+  nxr_fault fault;
+  uint64_t done;  /* steps behind the run */
+  uint64_t saved; /* at which the newest checkpoint was written */
+} training;
+
+/* Whether all ranks succeeded; where one did not, it has said why. */
+static bool agree(training *run) {
+  return nxr_world_agree(run->world, &run->fault);
+}
+
+/* ---- set up ---- */
+
+static bool open_device(training *run) {
+  const nx_run *wanted = run->plan->run;
+  const char *name = run->options->backend;
+  nxk_fault why = {""};
+  run->machine.backend = nxk_backend_find(name ? name : "cpu");
+  if (!run->machine.backend && !name) run->machine.backend = &nxk_ref;
+  if (!run->machine.backend) return nxr_fault_set(&run->fault, "this nxrun has no backend %s", name);
+  const nxk_device_options options = {.n_threads = wanted->n_threads, .target = wanted->target,
+                                      .workspace_bytes = wanted->workspace_bytes};
+  if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
+  return nxr_fault_set(&run->fault, "backend %s: %s", run->machine.backend->name, why.text);
+}
+
+static bool open_memory(training *run) {
+  nxr_machine *machine = &run->machine;
+  bool window = run->world->local_size > 1 && machine->backend->host_addressable && !run->options->force_p2p;
+  return nxr_arenas_open(run->world, run->plan, machine->backend, machine->device, nxr_comm_control_bytes(run->plan),
+                         window, &run->arenas, &run->fault);
+}
+
+static bool open_machine(training *run) {
+  nxr_machine *machine = &run->machine;
+  machine->plan = run->plan, machine->world = run->world, machine->arenas = &run->arenas;
+  if (!nxr_comm_open(run->world, run->plan, machine->backend, machine->device, &run->arenas,
+                     run->plan->run_names->deadline_s, &run->comm, &run->fault))
+    return false;
+  machine->comm = run->comm;
+  return nxr_machine_open(machine, &run->fault);
+}
+
+static void open_pieces(training *run) {
+  const char *directory = nx_plan_string(run->plan, run->plan->run_names->directory);
+  if (directory[0] == '\0') directory = nx_plan_string(run->plan, run->plan->run_names->name);
+  if (run->options->directory) directory = run->options->directory;
+  run->pieces = (nxr_pieces){.plan = run->plan, .rank = run->world->rank, .backend = run->machine.backend,
+                             .device = run->machine.device};
+  nxr_arenas_frame(&run->arenas, run->plan, 0, 0, run->pieces.base);
+  run->checkpoint = (nxr_checkpoint){.plan = run->plan, .world = run->world, .pieces = &run->pieces,
+                                     .directory = directory};
+}
+
+static bool set_up(training *run) {
+  bool cpu_only = run->options->backend && strcmp(run->options->backend, "ref") == 0;
+  if (!cpu_only && !nxr_world_check_processor(run->world, run->plan)) return false;
+  nxr_world_pin(run->world, run->plan);
+  open_device(run);
+  if (!agree(run)) return false;
+  open_memory(run);
+  if (!agree(run)) return false;
+  open_machine(run);
+  if (!agree(run)) return false;
+  open_pieces(run);
+  nxr_world_barrier(run->world);
+  return true;
+}
+
+/* ---- state ---- */
+
+static bool resumes(const training *run) {
+  return run->options->resume || run->plan->run_names->resume;
+}
+
+static bool load_weights(training *run) {
+  const char *init_from = nx_plan_string(run->plan, run->plan->run->init_from);
+  nxr_init_weights(&run->pieces, &run->fault);
+  if (!agree(run)) return false;
+  if (init_from[0] != '\0') nxr_checkpoint_import(&run->checkpoint, init_from, &run->fault);
+  return agree(run);
+}
+
+static bool load_state(training *run) {
+  uint32_t data_rank = (uint32_t)nx_constant_value(run->plan, run->plan->run->data_rank, run->world->rank, 0);
+  nxr_data_open(run->plan, data_rank, &run->data, &run->fault);
+  if (!agree(run)) return false;
+  nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
+  if (!agree(run) || !load_weights(run)) return false;
+  if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
+  if (!agree(run)) return false;
+  run->saved = run->done;
+  nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
+  return agree(run);
+}
+
+static bool open_metrics(training *run) {
+  char path[4096];
+  const nx_run_names *names = run->plan->run_names;
+  run->metrics = (nxr_metrics){.log = run->options->log, .log_every = names->log_every,
+                               .n_steps = run->plan->run->n_steps, .window_bytes = run->arenas.segment_bytes};
+  snprintf(path, sizeof path, "%s/metrics.jsonl", run->checkpoint.directory);
+  const char *file = run->options->metrics ? run->options->metrics : path;
+  nxr_metrics_open(&run->metrics, run->world->rank == 0 ? file : NULL, run->done, &run->fault);
+  return agree(run);
+}
+
+/* ---- the loop ---- */
+
+static bool save(training *run) {
+  if (run->saved == run->done) return true;
+  nxr_checkpoint_save(&run->checkpoint, run->done, &run->fault);
+  run->saved = run->done;
+  return agree(run);
+}
+
+static void report(training *run, const nxr_numbers *numbers, double seconds) {
+  const nxr_metrics_row row = {.step = run->done, .loss = numbers->loss, .lr = numbers->lr,
+                               .grad_norm = numbers->grad_norm, .seconds = seconds,
+                               .tokens_per_s = (double)run->plan->run->tokens_per_step / seconds,
+                               .memory_bytes = nxr_metrics_memory(&run->metrics)};
+  if (run->world->rank == 0) nxr_metrics_report(&run->metrics, &row, &run->fault);
+}
+
+static bool run_step(training *run, nxr_numbers *numbers) {
+  double start = now_s();
+  if (!nxr_exec_step(&run->exec, run->done, numbers, &run->fault)) {
+    fprintf(stderr, "nxrun: rank %u, step %llu: %s\n", run->world->rank, (unsigned long long)run->done + 1,
+            run->fault.text);
+    nxr_world_abort(NXR_EXIT_FAILED);
+  }
+  run->done++;
+  report(run, numbers, now_s() - start);
+  return true;
+}
+
+/* The other ranks have the same numbers, so all find this at the same step. */
+static bool is_finite(training *run, const nxr_numbers *numbers) {
+  if (isfinite(numbers->loss) && isfinite(numbers->grad_norm)) return true;
+  return nxr_fault_set(&run->fault, "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest "
+                       "checkpoint stays as it is", (unsigned long long)run->done, numbers->loss, numbers->grad_norm);
+}
+
+static bool loop(training *run) {
+  uint64_t last = run->plan->run->n_steps, every = run->plan->run_names->save_every;
+  if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
+  bool stop = false, dump = run->options->dump_gradients != NULL;
+  nxr_numbers numbers;
+  while (run->done < last && !stop) {
+    run_step(run, &numbers);
+    if (dump) nxr_checkpoint_gradients(&run->checkpoint, run->options->dump_gradients, &run->fault);
+    dump = false;
+    is_finite(run, &numbers);
+    if (nxr_comm_vote(run->comm, run->fault.text[0] != '\0')) return agree(run);
+    stop = nxr_comm_vote(run->comm, stop_signal != 0);
+    if (every && run->done % every == 0 && !save(run)) return false;
+  }
+  nxr_metrics_end_line(&run->metrics);
+  if (!save(run)) return false;
+  if (stop && run->world->rank == 0)
+    fprintf(stderr, "nxrun: stopped by a signal after step %llu; --resume continues\n",
+            (unsigned long long)run->done);
+  return true;
+}
+
+static void tear_down(training *run) {
+  nxr_metrics_close(&run->metrics);
+  nxr_exec_close(&run->exec);
+  if (run->data) nxr_data_close(run->data);
+  nxr_machine_close(&run->machine);
+  nxr_comm_close(run->comm);
+  nxr_arenas_close(&run->arenas);
+  if (run->machine.device) run->machine.backend->close(run->machine.device);
+}
+
+static bool run_all(training *run) {
+  if (!set_up(run)) return false;
+  if (run->options->dry_run) {
+    nxr_report_memory(&run->machine, run->options->log);
+    return true;
+  }
+  return load_state(run) && open_metrics(run) && loop(run);
+}
+
+int nxr_train(nxr_world *world, const nx_plan *plan, const nxr_options *options) {
+  training run = {.world = world, .plan = plan, .options = options};
+  bool well = run_all(&run);
+  tear_down(&run);
+  return well ? NXR_EXIT_OK : NXR_EXIT_FAILED;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run of a plan: from verified bytes to trained weights, in the order of train.c's nxr_train. */
+#ifndef NXR_TRAIN_H
+#define NXR_TRAIN_H
+
+#include "runtime/metrics.h"
+#include "runtime/world.h"
+
+typedef struct nxr_options {
+  const char *plan_path;
+  const char *backend;   /* NULL: cpu where this build has it, else ref */
+  const char *directory; /* NULL: the plan's */
+  const char *metrics;   /* NULL: metrics.jsonl in the run's folder */
+  const char *dump_gradients; /* folder for the first step's gradients, or NULL */
+  uint64_t stop_after;   /* end, with a checkpoint, when so many steps are behind the run; 0: the plan's number */
+  bool resume, dry_run, force_p2p;
+  nxr_log log;
+} nxr_options;
+
+enum { NXR_EXIT_OK = 0, NXR_EXIT_FAILED = 1, NXR_EXIT_USAGE = 2 };
+
+/* The exit status; the same on every rank. */
+int nxr_train(nxr_world *world, const nx_plan *plan, const nxr_options *options);
+/* SIGTERM and SIGINT end the run after the current step, with a checkpoint; a second one ends it at once. */
+void nxr_train_catch_signals(void);
+
+#endif
