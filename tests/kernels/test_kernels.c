@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kernels BACKEND RECORDS [--bench [PREFIX] | --only PREFIX]: every record of operators.txt on a backend. */
+#include "tests/kernels/compare.h"
+#include "tests/kernels/gradient.h"
+#include "tests/kernels/random.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* "y may be x" of ops.def. */
+static const struct {
+  nx_op op;
+  uint32_t out, in;
+} aliases[] = {
+  {NX_OP_add, 0, 0},       {NX_OP_add, 0, 1},         {NX_OP_bias_add, 0, 0}, {NX_OP_swiglu_grad, 0, 1},
+  {NX_OP_gelu_grad, 0, 0}, {NX_OP_gelu_grad, 0, 1},   {NX_OP_dropout, 0, 0},  {NX_OP_ce_grad, 0, 0},
+};
+
+typedef struct test {
+  const test_record *record;
+  test_variant variant;
+  test_bench reference, tested;
+  const nxk_backend *backend;
+  tensor values[RECORD_MAX_VALUES];  /* as computed by ref so far */
+  tensor initial[RECORD_MAX_VALUES]; /* as drawn */
+  uint32_t n_declined;
+} test;
+
+static double draw(const record_value *value, random_state *random, int64_t i) {
+  switch (value->fill) {
+  case FILL_NORMAL: return value->low * random_normal(random);
+  case FILL_UNIFORM: return value->low + (value->high - value->low) * random_uniform(random);
+  case FILL_INT: return floor(value->low + (value->high - value->low) * random_uniform(random));
+  case FILL_COUNT: return (double)(i % value->dims[value->n_dims - 1]);
+  case FILL_VALUE: return value->low;
+  case FILL_OUTPUT: return value->added_to ? random_normal(random) : NAN;
+  }
+  return 0;
+}
+
+static void values_draw(test *t) {
+  for (uint32_t index = 0; index < t->record->n_values; index++) {
+    const record_value *value = &t->record->values[index];
+    random_state random = random_seed(value->name);
+    t->values[index] = tensor_new(value, t->variant);
+    bool number = t->values[index].dtype != NX_i32 && t->values[index].dtype != NX_i64;
+    for (int64_t i = 0; i < t->values[index].n_elements; i++) {
+      double drawn = draw(value, &random, i);
+      tensor_set(&t->values[index], i, number || !isnan(drawn) ? drawn : -7777777);
+    }
+    t->initial[index] = tensor_copy(&t->values[index]);
+  }
+}
+
+static void values_free(test *t) {
+  for (uint32_t index = 0; index < t->record->n_values; index++) {
+    free(t->values[index].data);
+    free(t->initial[index].data);
+  }
+}
+
+typedef struct test_outcome {
+  bind_result bound;
+  bool good; /* nothing but the outputs was written */
+  tensor results[NX_MAX_ARGS];
+  uint32_t n_results;
+} test_outcome;
+
+static test_outcome operator_outcome(test_bench *bench, const record_operator *op, tensor *const *args, const test_layout *layout) {
+  test_outcome o = {.n_results = op->n_out};
+  test_operation operation;
+  o.bound = operation_bind(&operation, bench, op, args, layout);
+  for (uint32_t out = 0; out < op->n_out; out++) o.results[out] = tensor_copy(args[op->n_in + out]);
+  if (o.bound == BIND_DONE) o.good = operation_run(&operation, args, o.results, layout);
+  return o;
+}
+
+static void outcome_free(test_outcome *o) {
+  for (uint32_t out = 0; out < o->n_results; out++) free(o->results[out].data);
+}
+
+static bool outcomes_same(const test_outcome *a, const test_outcome *b, const char *what) {
+  bool good = a->good && b->good;
+  for (uint32_t out = 0; good && out < a->n_results; out++) {
+    if (tensor_same_bits(&a->results[out], &b->results[out])) continue;
+    fprintf(stderr, "# output %u has other bits %s\n", out, what);
+    good = false;
+  }
+  return good;
+}
+
+static bool again_and_aliased(test_bench *bench, const record_operator *op, tensor *const *args, const test_outcome *first) {
+  test_outcome again = operator_outcome(bench, op, args, &(test_layout){.moved = true});
+  bool good = outcomes_same(first, &again, "on the second run, elsewhere in memory");
+  outcome_free(&again);
+  for (size_t index = 0; index < sizeof aliases / sizeof *aliases; index++) {
+    if (aliases[index].op != op->op) continue;
+    const tensor *in = args[aliases[index].in], *out = args[op->n_in + aliases[index].out];
+    if (in->dtype != out->dtype || in->n_bytes != out->n_bytes) continue;
+    test_outcome aliased = operator_outcome(bench, op, args, &(test_layout){false, aliases[index].out, aliases[index].in, true});
+    good = outcomes_same(first, &aliased, "when it lies where an input does") && good;
+    outcome_free(&aliased);
+  }
+  return good;
+}
+
+/* A dropped element is an exact zero on every backend. */
+static bool masks_same(const tensor *x, const tensor *reference) {
+  for (int64_t i = 0; i < x->n_elements; i++)
+    if ((tensor_get(x, i) == 0) != (tensor_get(reference, i) == 0)) return false;
+  return true;
+}
+
+static bool outcome_compare(const test *t, const record_operator *op, const test_outcome *tested, const test_outcome *reference) {
+  bool good = true;
+  for (uint32_t out = 0; out < op->n_out; out++) {
+    const tensor *x = &tested->results[out], *r = &reference->results[out];
+    difference d = tensor_difference(x, r);
+    record_bound bound = compare_bound(t->record, x->dtype);
+    if (op->op == NX_OP_dropout && !masks_same(x, r)) d.comparable = false;
+    if (d.comparable && d.norm <= bound.norm && d.max <= bound.max) continue;
+    fprintf(stderr, "# %s, output %u: norm %.3g (bound %.3g), max %.3g (bound %.3g)%s\n", nx_op_find(op->op)->name,
+            out, d.norm, bound.norm, d.max, bound.max, d.comparable ? "" : ", or NaN, infinite, another mask");
+    good = false;
+  }
+  return good;
+}
+
+/* ref alone must fill its outputs, too. */
+static bool outcome_filled(const record_operator *op, const test_outcome *o) {
+  for (uint32_t out = 0; out < op->n_out; out++)
+    for (int64_t i = 0; i < o->results[out].n_elements; i++) {
+      double value = tensor_get(&o->results[out], i);
+      if (!isnan(value) && value != -7777777) continue;
+      fprintf(stderr, "# %s: output %u, element %lld was not written\n", nx_op_find(op->op)->name, out, (long long)i);
+      return false;
+    }
+  return true;
+}
+
+static bool operator_test(test *t, const record_operator *op) {
+  tensor *args[NX_MAX_ARGS];
+  for (uint32_t index = 0; index < op->n_in + op->n_out; index++) args[index] = &t->values[op->args[index]];
+  test_outcome reference = operator_outcome(&t->reference, op, args, &(test_layout){0});
+  bool good = reference.bound == BIND_DONE && reference.good && outcome_filled(op, &reference);
+  if (t->backend == &nxk_ref) {
+    good = good && again_and_aliased(&t->reference, op, args, &reference);
+  } else if (good) {
+    test_outcome tested = operator_outcome(&t->tested, op, args, &(test_layout){0});
+    if (tested.bound == BIND_DECLINED) t->n_declined++;
+    else
+      good = tested.bound == BIND_DONE && tested.good && outcome_compare(t, op, &tested, &reference) &&
+             again_and_aliased(&t->tested, op, args, &tested);
+    outcome_free(&tested);
+  }
+  for (uint32_t out = 0; out < op->n_out; out++)
+    memcpy(args[op->n_in + out]->data, reference.results[out].data, reference.results[out].n_bytes);
+  outcome_free(&reference);
+  return good;
+}
+
+static uint64_t values_bytes(const test *t) {
+  uint64_t n_bytes = 0;
+  for (uint32_t index = 0; index < t->record->n_values; index++) n_bytes += t->values[index].n_bytes;
+  return n_bytes;
+}
+
+static bool record_test(test *t) {
+  values_draw(t);
+  bool good = bench_open(&t->reference, &nxk_ref, values_bytes(t));
+  if (t->backend != &nxk_ref) good = bench_open(&t->tested, t->backend, values_bytes(t)) && good;
+  for (uint32_t index = 0; good && index < t->record->n_operators; index++)
+    good = operator_test(t, &t->record->operators[index]);
+  if (good && t->variant == VARIANT_F64 && t->record->n_outputs > 0)
+    good = gradient_check(t->record, &t->reference, t->values, t->initial);
+  if (t->reference.device) bench_close(&t->reference);
+  if (t->tested.device) bench_close(&t->tested);
+  values_free(t);
+  return good;
+}
+
+static double now_s(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int time_order(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Median seconds of one run, over about a third of a second. */
+static double operator_time(test_operation *operation) {
+  enum { MAX_RUNS = 400 };
+  double times[MAX_RUNS], start = now_s();
+  int n_runs = 0;
+  while (n_runs < MAX_RUNS && (n_runs < 3 || now_s() - start < 0.35)) {
+    double before = now_s();
+    operation_repeat(operation);
+    times[n_runs++] = now_s() - before;
+  }
+  qsort(times, (size_t)n_runs, sizeof *times, time_order);
+  return times[n_runs / 2];
+}
+
+static bool record_bench(test *t) {
+  values_draw(t);
+  bool good = bench_open(&t->tested, t->backend, values_bytes(t));
+  for (uint32_t index = 0; good && index < t->record->n_operators; index++) {
+    const record_operator *op = &t->record->operators[index];
+    tensor *args[NX_MAX_ARGS], results[NX_MAX_ARGS];
+    uint64_t n_bytes = 0;
+    for (uint32_t arg = 0; arg < op->n_in + op->n_out; arg++) {
+      args[arg] = &t->values[op->args[arg]];
+      n_bytes += args[arg]->n_bytes;
+    }
+    for (uint32_t out = 0; out < op->n_out; out++) results[out] = *args[op->n_in + out];
+    test_operation operation;
+    test_layout plain = {0};
+    bind_result bound = operation_bind(&operation, &t->tested, op, args, &plain);
+    good = bound == BIND_DECLINED || (bound == BIND_DONE && operation_run(&operation, args, results, &plain));
+    if (bound != BIND_DONE) continue;
+    double time_s = operator_time(&operation);
+    printf("%-24s %-16s %-5s %9.3f ms %7.1f GB/s\n", t->record->name, nx_op_find(op->op)->name,
+           variant_name(t->variant), 1e3 * time_s, 1e-9 * (double)n_bytes / time_s);
+  }
+  if (t->tested.device) bench_close(&t->tested);
+  values_free(t);
+  return good;
+}
+
+typedef struct test_options {
+  const nxk_backend *backend;
+  const char *prefix;
+  bool bench;
+} test_options;
+
+static bool record_wanted(const test_options *options, const test_record *record, test_variant variant) {
+  if (record->bench != options->bench || !record->variants[variant]) return false;
+  if (variant == VARIANT_F64 && (options->bench || options->backend != &nxk_ref)) return false;
+  return strncmp(record->name, options->prefix, strlen(options->prefix)) == 0;
+}
+
+static int records_run(const test_options *options, const record_list *list) {
+  int n_tests = 0, n_failed = 0;
+  for (uint32_t index = 0; index < list->n_records; index++)
+    for (test_variant variant = 0; variant < N_VARIANTS; variant++) {
+      if (!record_wanted(options, &list->records[index], variant)) continue;
+      test t = {.record = &list->records[index], .variant = variant, .backend = options->backend};
+      bool good = options->bench ? record_bench(&t) : record_test(&t);
+      n_failed += !good;
+      n_tests++;
+      if (options->bench) continue;
+      printf("%s %d - %s %s%s\n", good ? "ok" : "not ok", n_tests, t.record->name, variant_name(variant),
+             t.n_declined ? " # some operators declined" : "");
+      fflush(stdout);
+    }
+  if (!options->bench) printf("1..%d\n", n_tests);
+  return n_failed || !n_tests ? 1 : 0;
+}
+
+int main(int argc, char **argv) {
+  record_list list = {0};
+  test_options options = {.prefix = argc > 4 ? argv[4] : ""};
+  options.bench = argc > 3 && strcmp(argv[3], "--bench") == 0;
+  bool usage = argc < 3 || argc > 5 || (argc > 3 && !options.bench && strcmp(argv[3], "--only") != 0);
+  options.backend = usage ? NULL : nxk_backend_find(argv[1]);
+  if (!options.backend) {
+    fprintf(stderr, "usage: test_kernels BACKEND RECORDS [--bench [PREFIX] | --only PREFIX]\n");
+    return 2;
+  }
+  int status = records_read(argv[2], &list) ? records_run(&options, &list) : 2;
+  free(list.records);
+  return status;
+}
