@@ -46,7 +46,7 @@ void CPU_NAME(cpu_norm_sq)(const nxk_kernel *kernel, const nxk_frame *frame) {
 
 /* The numbers of one step, the same for every element. */
 typedef struct adamw_step {
-  float scale, beta1, beta2, decay, rate, root, epsilon;
+  float scale, beta1, beta2, rest1, rest2, decay, rate, root, epsilon;
 } adamw_step;
 
 static adamw_step step_of(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -54,6 +54,7 @@ static adamw_step step_of(const nxk_kernel *kernel, const nxk_frame *frame) {
   double step = (double)*(const int64_t *)cpu_in_at(kernel, frame, 6) + 1;
   double beta1 = cpu_real(kernel, NX_adamw_beta1), beta2 = cpu_real(kernel, NX_adamw_beta2);
   return (adamw_step){.scale = (float)scale, .beta1 = (float)beta1, .beta2 = (float)beta2,
+                      .rest1 = (float)(1 - beta1), .rest2 = (float)(1 - beta2),
                       .decay = (float)(1 - lr * cpu_real(kernel, NX_adamw_weight_decay)),
                       .rate = (float)(lr / (1 - pow(beta1, step))), .root = (float)(1 / sqrt(1 - pow(beta2, step))),
                       .epsilon = (float)cpu_real(kernel, NX_adamw_epsilon)};
@@ -72,12 +73,11 @@ static void adamw_chunk(const adamw_args *a, const adamw_step *s, int64_t start,
   float *v = (float *)vec_read(a->v, a->v_type, start, count, v_buffer);
   const float *g = vec_read(a->g, a->g_type, start, count, g_buffer);
   adamw_step k = *s;
-  float rest1 = 1 - k.beta1, rest2 = 1 - k.beta2;
 #pragma omp simd
   for (int64_t i = 0; i < count; i++) {
     float gradient = g[i] * k.scale;
-    float first = k.beta1 * m[i] + rest1 * gradient;
-    float second = k.beta2 * v[i] + rest2 * (gradient * gradient);
+    float first = k.beta1 * m[i] + k.rest1 * gradient;
+    float second = k.beta2 * v[i] + k.rest2 * (gradient * gradient);
     m[i] = first;
     v[i] = second;
     p[i] = p[i] * k.decay - k.rate * (first / (__builtin_sqrtf(second) * k.root + k.epsilon));
