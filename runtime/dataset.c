@@ -2,11 +2,8 @@
 #include "runtime/dataset.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEADER_BYTES = 9 + 8 + 1 + 8 + 8 };
@@ -32,30 +29,6 @@ static uint64_t load_pointer(const nxr_dataset *dataset, uint64_t sequence) {
 
 static uint64_t load_border(const nxr_dataset *dataset, uint64_t document) {
   return load_u64(dataset->borders + 8 * document);
-}
-
-static bool map_file(const char *path, nxr_mapping *mapping, nxr_fault *fault) {
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  struct stat status;
-  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset)", path,
-                  file < 0 ? strerror(errno) : "it is no file");
-    if (file >= 0) close(file);
-    return false;
-  }
-  mapping->n_bytes = (uint64_t)status.st_size;
-  mapping->bytes = NULL;
-  void *bytes = mapping->n_bytes ? mmap(NULL, mapping->n_bytes, PROT_READ, MAP_SHARED, file, 0) : NULL;
-  int mapping_error = errno;
-  close(file);
-  if (bytes == MAP_FAILED) return nxr_fault_set(fault, "cannot map %s: %s", path, strerror(mapping_error));
-  mapping->bytes = bytes;
-  return true;
-}
-
-static void unmap(nxr_mapping *mapping) {
-  if (mapping->bytes) munmap((void *)(uintptr_t)mapping->bytes, mapping->n_bytes);
-  *mapping = (nxr_mapping){0};
 }
 
 static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *fault) {
@@ -111,15 +84,18 @@ bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault
   if (snprintf(index_path, sizeof index_path, "%s.idx", prefix) >= (int)sizeof index_path ||
       snprintf(data_path, sizeof data_path, "%s.bin", prefix) >= (int)sizeof data_path)
     return nxr_fault_set(fault, "the name of the dataset is too long");
-  bool good = map_file(index_path, &dataset->index, fault) && map_file(data_path, &dataset->data, fault) &&
+  if (access(index_path, F_OK) != 0)
+    return nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset)", index_path, strerror(errno));
+  bool good = nxr_mapping_open(index_path, &dataset->index, fault) &&
+              nxr_mapping_open(data_path, &dataset->data, fault) &&
               check_header(dataset, index_path, fault) && check_contents(dataset, index_path, fault);
   if (!good) nxr_dataset_close(dataset);
   return good;
 }
 
 void nxr_dataset_close(nxr_dataset *dataset) {
-  unmap(&dataset->index);
-  unmap(&dataset->data);
+  nxr_mapping_close(&dataset->index);
+  nxr_mapping_close(&dataset->data);
 }
 
 uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document) {

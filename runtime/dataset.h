@@ -8,15 +8,10 @@
 #ifndef NXR_DATASET_H
 #define NXR_DATASET_H
 
-#include "runtime/fault.h"
+#include "runtime/mapping.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-typedef struct nxr_mapping {
-  const uint8_t *bytes;
-  uint64_t n_bytes;
-} nxr_mapping;
 
 typedef struct nxr_dataset {
   const char *prefix; /* the caller's */
