@@ -11,6 +11,7 @@
 #define NXC_SETTINGS_H
 
 #include "compiler/arena.h"
+#include "compiler/catalogue.h"
 #include "compiler/diagnostics.h"
 #include "compiler/source.h"
 #include "compiler/value.h"
@@ -51,6 +52,8 @@ typedef struct nxc_settings nxc_settings;
 
 /* Every setting at its catalogue default, or unknown. */
 nxc_settings *nxc_settings_new(nxc_arena *arena);
+/* From now on settings are called what this dialect calls them; until then they are called by their paths. */
+void nxc_settings_speak(nxc_settings *settings, const nxc_dialect *dialect);
 /* NX_N_SETTINGS when there is no such setting. */
 nxc_setting_id nxc_setting_find(const char *path);
 const char *nxc_setting_path(nxc_setting_id id);
@@ -60,6 +63,9 @@ const char *nxc_setting_path(nxc_setting_id id);
  * had. A weaker provenance is kept as `previous` of the stronger, and does not displace it. */
 bool nxc_settings_set(nxc_settings *settings, nxc_setting_id id, const nxc_value *value,
                       const nxc_provenance *from, nxc_sink *sink);
+/* What a rule that overrides the user does: displaces whatever there is. */
+bool nxc_settings_override(nxc_settings *settings, nxc_setting_id id, const nxc_value *value,
+                           const nxc_provenance *from, nxc_sink *sink);
 /* The same by path and YAML text ("2", "[0.9, 0.95]", "null"), as from the command line. For tests, mostly: a record
  * can be made without any dialect. Reports an unknown path. */
 bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink);
@@ -85,8 +91,10 @@ const char *nxc_provenance_kind_name(nxc_provenance_kind kind); /* "file", "laye
 nxc_span nxc_settings_span(const nxc_settings *settings, nxc_setting_id id);
 /* What the user calls it: the option that gave it, or the dialect's option that would; the path when there is none. */
 const char *nxc_setting_name_in_dialect(const nxc_settings *settings, nxc_setting_id id);
-/* "64 (model.heads, case.yaml:12)", "8 (derived by NX2001 from ...)": for messages. */
+/* "64", "[0.9, 0.95]", "none", "unknown"; "(not shown)" for what came from the environment. For messages. */
 const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id);
+/* Where it came from, in words: "default", "derived by NX2001", "preset mixed_precision", "given in case.yaml". */
+const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_id id);
 
 /* What would tell the unknown settings that `plan -o` demands; returns how many there are. */
 size_t nxc_settings_unknown_for_plan(const nxc_settings *settings, nxc_setting_id ids[NX_N_SETTINGS]);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/commands/options.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char nxc_options_usage[] =
+    "  -l FILE              lay this file over the configuration (repeatable)\n"
+    "  --set KEY=VALUE      set an option of the dialect, or nx:PATH=VALUE a setting (repeatable)\n"
+    "  --dialect nx|nxdt    read the file as this dialect instead of detecting it\n"
+    "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
+    "  --model-config FILE  Hugging Face config.json of the model\n"
+    "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding; $< stays text\n"
+    "  --format FORMAT      text, json or github\n"
+    "  -W error             warnings are errors\n"
+    "  --notes              show notes too\n";
+
+typedef struct parsing {
+  nxc_arena *arena;
+  nxc_options *options;
+  const char *command;
+  bool own_formats;
+} parsing;
+
+static void append(nxc_arena *arena, nxc_texts *list, const char *text) {
+  list->items = nxc_arena_grow(arena, list->items, list->n_items, sizeof *list->items);
+  list->items[list->n_items++] = text;
+}
+
+static bool complain(const parsing *p, const char *what, const char *about) {
+  fprintf(stderr, "nxcfg %s: %s %s (nxcfg %s --help)\n", p->command, what, about, p->command);
+  return false;
+}
+
+static bool check_format(parsing *p) {
+  nxc_options *options = p->options;
+  if (options->format_name == NULL || strcmp(options->format_name, "text") == 0) return true;
+  if (strcmp(options->format_name, "json") == 0) options->format = NXC_FORMAT_JSON;
+  else if (strcmp(options->format_name, "github") == 0) options->format = NXC_FORMAT_GITHUB;
+  else if (!p->own_formats) return complain(p, "unknown format", options->format_name);
+  return true;
+}
+
+/* -W and --compat know one word each. */
+static bool check_words(parsing *p, const char *warnings, const char *compat) {
+  if (warnings != NULL && strcmp(warnings, "error") != 0) return complain(p, "-W takes error, not", warnings);
+  if (compat != NULL && strcmp(compat, "omegaconf") != 0) return complain(p, "--compat takes omegaconf, not", compat);
+  p->options->warnings_are_errors = warnings != NULL;
+  p->options->omegaconf = compat != NULL;
+  return check_format(p);
+}
+
+/* The row of an argument that is an option; *value receives what follows `=`, or NULL. */
+static const nxc_extra_option *find_row(const nxc_extra_option *rows, const char *argument, const char **value) {
+  for (; rows->name != NULL; rows++) {
+    size_t n_bytes = strlen(rows->name);
+    if (strncmp(rows->name, argument, n_bytes) != 0) continue;
+    *value = argument[n_bytes] == '=' && n_bytes > 2 ? argument + n_bytes + 1 : NULL;
+    if (argument[n_bytes] == '\0' || *value != NULL) return rows;
+  }
+  return NULL;
+}
+
+static bool take(parsing *p, const nxc_extra_option *row, const char *argument, const char *value) {
+  if (row->flag != NULL && value != NULL) return complain(p, "no value belongs to", row->name);
+  if (row->flag != NULL) return *row->flag = true;
+  if (value == NULL) return complain(p, "a value is missing after", argument);
+  if (row->text != NULL) *row->text = value;
+  else append(p->arena, row->list, value);
+  return true;
+}
+
+static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option *common,
+                      const nxc_extra_option *extras) {
+  bool only_files = false;
+  for (int i = 0; i < argc; i++) {
+    const char *argument = argv[i], *value = NULL;
+    if (only_files || argument[0] != '-' || argument[1] == '\0') {
+      append(p->arena, &p->options->files, argument);
+      continue;
+    }
+    if (strcmp(argument, "--") == 0) {
+      only_files = true;
+      continue;
+    }
+    const nxc_extra_option *row = find_row(extras, argument, &value);
+    if (row == NULL) row = find_row(common, argument, &value);
+    if (row == NULL) return complain(p, "unknown option", argument);
+    if (row->flag == NULL && value == NULL && i + 1 < argc) value = argv[++i];
+    if (!take(p, row, argument, value)) return false;
+  }
+  return true;
+}
+
+bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *command, int argc, char **argv,
+                       const nxc_extra_option *extras, bool own_formats) {
+  static const nxc_extra_option none[] = {{.name = NULL}};
+  const char *warnings = NULL, *compat = NULL;
+  *options = (nxc_options){.format = NXC_FORMAT_TEXT};
+  const nxc_extra_option common[] = {
+      {.name = "-l", .list = &options->layers},
+      {.name = "--set", .list = &options->sets},
+      {.name = "--dialect", .text = &options->dialect},
+      {.name = "--world-size", .text = &options->world_size},
+      {.name = "--devices", .text = &options->world_size},
+      {.name = "--model-config", .text = &options->model_config},
+      {.name = "--compat", .text = &compat},
+      {.name = "--format", .text = &options->format_name},
+      {.name = "-W", .text = &warnings},
+      {.name = "--notes", .flag = &options->notes},
+      {.name = "--help", .flag = &options->help},
+      {.name = NULL},
+  };
+  parsing p = {arena, options, command, own_formats};
+  return parse_all(&p, argc, argv, common, extras ? extras : none) && check_words(&p, warnings, compat);
+}
+
+nxc_request nxc_options_request(const nxc_options *options, const char *file) {
+  return (nxc_request){
+      .file = file,
+      .layers = options->layers.items,
+      .n_layers = options->layers.n_items,
+      .sets = options->sets.items,
+      .n_sets = options->sets.n_items,
+      .dialect = options->dialect,
+      .world_size = options->world_size,
+      .model_config = options->model_config,
+      .omegaconf = options->omegaconf,
+  };
+}
+
+nxc_render nxc_options_render(const nxc_options *options) {
+  bool terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
+  return (nxc_render){.format = options->format, .colour = terminal, .notes = options->notes};
+}

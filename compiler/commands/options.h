@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command-line options that nxcfg's commands share, parsed once and in one place.
+ *
+ * Everything points into argv. FILEs are independent configurations. A command adds its own options as extras: a
+ * flag, a text, or a list of texts. Options may stand before and after FILEs; `--` ends them; `--name=value` and
+ * `--name value` are alike. */
+#ifndef NXC_COMMANDS_OPTIONS_H
+#define NXC_COMMANDS_OPTIONS_H
+
+#include "compiler/compile_settings.h"
+#include "compiler/diagnostics.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct nxc_texts {
+  const char **items;
+  size_t n_items;
+} nxc_texts;
+
+/* One of flag, text and list is set. */
+typedef struct nxc_extra_option {
+  const char *name; /* "--at" */
+  bool *flag;
+  const char **text;
+  nxc_texts *list;
+} nxc_extra_option;
+
+typedef struct nxc_options {
+  nxc_texts files, layers, sets;
+  const char *dialect, *world_size, *model_config;
+  bool omegaconf;
+  nxc_format format;
+  const char *format_name; /* as given; NULL: not given */
+  bool warnings_are_errors;
+  bool notes;
+  bool help;
+} nxc_options;
+
+/* `command` is its name, for messages; argv starts behind it. Extras end with a row without a name. False, with a
+ * message on stderr, when the command line makes no sense (exit 2). Format names other than text, json and github are
+ * left to the command where `own_formats`. */
+bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *command, int argc, char **argv,
+                       const nxc_extra_option *extras, bool own_formats);
+/* The common options as a usage text. */
+extern const char nxc_options_usage[];
+nxc_request nxc_options_request(const nxc_options *options, const char *file);
+/* How findings are to be printed: colour on a terminal only, so that a file or a pipe gets plain text. */
+nxc_render nxc_options_render(const nxc_options *options);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/compile_settings.h"
+
+#include "compiler/config/presets.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+typedef struct compilation {
+  nxc_arena *arena;
+  const nxc_request *request;
+  nxc_sink *sink;
+  nxc_compiled *out;
+  nxc_origin origin;
+  nxc_reading reading;
+} compilation;
+
+/* -- text ---------------------------------------------------------------------------------------------------------- */
+
+static nxc_document *read_file(compilation *c, const char *path) {
+  const nxc_source *source = nxc_source_read(c->arena, path, NXC_DOCUMENT_BYTES_MAX);
+  if (source == NULL) {
+    const char *why = errno == EFBIG ? "it is larger than a configuration may be" : strerror(errno);
+    nxc_report(c->sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path, why);
+    c->out->unreadable = true;
+    return NULL;
+  }
+  if (c->origin.first == NULL) c->origin.first = source;
+  else c->origin.layers[c->origin.n_layers++] = source;
+  return nxc_document_read(c->arena, source, &c->reading, c->sink);
+}
+
+static bool is_setting_path(const char *assignment) {
+  return strncmp(assignment, "nx:", 3) == 0;
+}
+
+/* The file, the layers over it, and --set of the dialect's own keys. */
+static bool read_documents(compilation *c) {
+  const nxc_request *request = c->request;
+  c->origin.layers = nxc_arena_array(c->arena, request->n_layers + 1, sizeof *c->origin.layers);
+  nxc_document *document = c->out->document = read_file(c, request->file);
+  bool ok = document != NULL && document->complete;
+  for (size_t i = 0; document != NULL && i < request->n_layers; i++) {
+    nxc_document *layer = read_file(c, request->layers[i]);
+    ok = layer != NULL && layer->complete && ok;
+    if (layer != NULL) ok = nxc_document_layer(document, layer, c->sink) && ok;
+  }
+  for (size_t i = 0; document != NULL && i < request->n_sets; i++) {
+    if (is_setting_path(request->sets[i])) continue;
+    ok = nxc_document_set(document, request->sets[i], "--set", &c->reading, c->sink) && ok;
+  }
+  return ok;
+}
+
+static void resolve(compilation *c) {
+  const nxc_resolving resolving = {.omegaconf = c->request->omegaconf};
+  c->out->resolution = nxc_resolve(c->out->document, &resolving, c->sink);
+}
+
+/* -- dialect ------------------------------------------------------------------------------------------------------- */
+
+static bool choose_dialect(compilation *c) {
+  const char *name = c->request->dialect;
+  c->out->dialect = name ? nxc_dialect_find(name) : nxc_dialect_detect(c->out->document, c->sink);
+  if (name != NULL && c->out->dialect == NULL) {
+    nxc_report(c->sink, "NX1313", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "there is no dialect %s", name);
+  }
+  return c->out->dialect != NULL;
+}
+
+/* $<...> is ours: the system that the file is written for takes it for text. */
+static void note_angles(compilation *c) {
+  const nxc_node *first = c->out->resolution.first_angle;
+  if (first == NULL || strcmp(c->out->dialect->name, "nx") == 0) return;
+  nxc_report(c->sink, "NX1407", NXC_SEVERITY_NOTE, first->at, "write ${...} where the original system reads the file",
+             "$<...> is resolved by nxcfg alone; the original system reads it as text");
+}
+
+static void bind(compilation *c) {
+  nxc_compiled *out = c->out;
+  out->settings = nxc_settings_new(c->arena);
+  nxc_settings_speak(out->settings, out->dialect);
+  out->binding = nxc_binding_new(c->arena, out->dialect, out->document, &c->origin, out->settings, c->sink);
+  out->binding->for_nxrun = c->request->for_nxrun;
+  nxc_binding_read(out->binding);
+  if (c->request->model_config != NULL) {
+    out->unreadable = !nxc_binding_read_model_config(out->binding, c->request->model_config);
+  }
+  nxc_binding_apply(out->binding);
+}
+
+/* -- settings from the command line -------------------------------------------------------------------------------- */
+
+static bool report_no_setting(compilation *c, const char *path) {
+  const char **paths = nxc_arena_array(c->arena, NX_N_SETTINGS, sizeof *paths);
+  for (size_t id = 0; id < NX_N_SETTINGS; id++) paths[id] = nxc_setting_path((nxc_setting_id)id);
+  const char *nearest = nxc_nearest(path, paths, NX_N_SETTINGS);
+  nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0},
+             nearest ? nxc_arena_printf(c->arena, "did you mean nx:%s?", nearest) : NULL, "there is no setting %s", path);
+  return false;
+}
+
+static bool set_from_command_line(compilation *c, nxc_setting_id id, const char *text, const char *origin) {
+  nxc_settings *settings = c->out->settings;
+  const nxc_provenance *before = nxc_settings_from(settings, id);
+  if (!nxc_settings_set_text(settings, nxc_setting_path(id), text, c->sink)) return false;
+  const nxc_value *value = nxc_settings_value(settings, id);
+  if (before->kind < NXC_FROM_FILE || nxc_value_equal(before->value, value)) return true;
+  bool clash = before->kind == NXC_FROM_CLI;
+  nxc_report(c->sink, clash ? "NX1311" : "NX1319", clash ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, before->at, NULL,
+             "%s gives %s the value %s, but %s gives it %s%s", origin, nxc_setting_path(id),
+             nxc_settings_show(settings, id), before->option, nxc_value_show(c->arena, before->value),
+             clash ? "" : "; the command line counts");
+  return !clash;
+}
+
+static bool set_settings(compilation *c) {
+  bool ok = true;
+  for (size_t i = 0; i < c->request->n_sets; i++) {
+    const char *assignment = c->request->sets[i];
+    if (!is_setting_path(assignment)) continue;
+    size_t n_path = strcspn(assignment + 3, "=");
+    const char *path = nxc_arena_strndup(c->arena, assignment + 3, n_path);
+    nxc_setting_id id = nxc_setting_find(path);
+    if (assignment[3 + n_path] == '\0') {
+      nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "--set %s has no =VALUE", assignment);
+      ok = false;
+    } else if (id == NX_N_SETTINGS) {
+      ok = report_no_setting(c, path);
+    } else {
+      ok = set_from_command_line(c, id, assignment + 4 + n_path, nxc_arena_printf(c->arena, "--set nx:%s", path)) && ok;
+    }
+  }
+  const char *world = c->request->world_size;
+  return (world == NULL || set_from_command_line(c, NX_SETTING_MESH_WORLD, world, "--world-size")) && ok;
+}
+
+/* -- rules --------------------------------------------------------------------------------------------------------- */
+
+static bool apply_rules(compilation *c) {
+  nxc_compiled *out = c->out;
+  out->rules = (nxc_rule_run){.arena = c->arena, .settings = out->settings, .binding = out->binding, .sink = c->sink};
+  bool ok = nxc_presets_apply(c->arena, out->settings, out->dialect, c->sink);
+  ok = nxc_rules_derive(&out->rules) && ok;
+  return nxc_rules_check(&out->rules) && ok;
+}
+
+/* What the settings catalogue itself says that nxrun cannot execute, whatever the dialect. */
+static void refuse_settings(compilation *c) {
+  for (size_t id = 0; id < NX_N_SETTINGS; id++) {
+    const nxc_setting_row *row = &nxc_setting_rows[id];
+    const nxc_value *value = nxc_settings_value(c->out->settings, (nxc_setting_id)id);
+    if (row->refused_when == NULL || value == NULL) continue;
+    const nxc_bound current = {.value = value};
+    const nxc_value *refused = nxc_binding_evaluate(c->out->binding, &current, row->refused_when);
+    if (refused == NULL || !nxc_value_is_true(refused)) continue;
+    nxc_report(c->sink, "NX1401", c->request->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
+               nxc_settings_span(c->out->settings, (nxc_setting_id)id),
+               row->instead ? nxc_arena_printf(c->arena, "use %s", row->instead) : NULL,
+               "nxrun cannot execute %s: %s: %s", row->path, nxc_settings_show(c->out->settings, (nxc_setting_id)id),
+               row->why ? row->why : "not yet");
+  }
+}
+
+/* -- all ----------------------------------------------------------------------------------------------------------- */
+
+bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink *sink, nxc_compiled *compiled) {
+  *compiled = (nxc_compiled){0};
+  compilation c = {.arena = arena, .request = request, .sink = sink, .out = compiled};
+  c.reading = (nxc_reading){.omegaconf = request->omegaconf};
+  if (!read_documents(&c)) return false;
+  resolve(&c);
+  if (!choose_dialect(&c)) return false;
+  note_angles(&c);
+  bind(&c);
+  if (set_settings(&c)) apply_rules(&c);
+  refuse_settings(&c);
+  return nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0 && !compiled->unreadable;
+}

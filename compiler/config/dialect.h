@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A document bound to a dialect: which option each key is, whether its value fits, and the settings it sets.
+ *
+ * A binding has one nxc_bound per option row of the dialect (and of hf_config, the keys of a Hugging Face
+ * config.json), in the rows' order. A bound option is given (it stands in the document), or stands for its default,
+ * or is unknown. It is inactive when its row's `for` is false: the real system does not read it, so it sets nothing.
+ * The binder reports everything that it finds, and goes on; an option whose value is wrong is unknown afterwards.
+ * A binding is also the scope of expressions: of `sets` here, of the rules in rules.h. */
+#ifndef NXC_CONFIG_DIALECT_H
+#define NXC_CONFIG_DIALECT_H
+
+#include "compiler/catalogue.h"
+#include "compiler/config/document.h"
+#include "compiler/config/expression.h"
+#include "compiler/settings.h"
+
+typedef struct nxc_bound {
+  const nxc_option_row *row;
+  const nxc_node *node;   /* where it is given; NULL: not given. Of config.json: NULL too, see `at` */
+  nxc_span at;            /* of the key that gives it */
+  const nxc_value *value; /* given or default; NULL: unknown */
+  bool given;
+  bool inactive;
+  bool secret; /* its value must not be shown */
+  nxc_provenance_kind kind;
+} nxc_bound;
+
+/* Where the document's nodes come from, so that a source tells the kind of a provenance. */
+typedef struct nxc_origin {
+  const nxc_source *first;    /* the configuration file */
+  const nxc_source **layers;
+  size_t n_layers;            /* everything else came from the command line */
+} nxc_origin;
+
+typedef struct nxc_binding {
+  nxc_arena *arena;
+  nxc_sink *sink;
+  const nxc_dialect *dialect;
+  const nxc_dialect *model_dialect; /* hf_config */
+  nxc_document *document;
+  nxc_origin origin;
+  nxc_settings *settings;
+  nxc_bound *options;       /* dialect->n_options */
+  nxc_bound *model_options; /* model_dialect->n_options */
+  bool has_model_config;
+  bool for_nxrun; /* what nxrun cannot execute is an error */
+  const nxc_bound *current; /* what `value` means in the expression that is evaluated */
+} nxc_binding;
+
+/* The dialect whose options the document has and the others lack. NULL (reported, naming --dialect) on a tie. */
+const nxc_dialect *nxc_dialect_detect(const nxc_document *document, nxc_sink *sink);
+
+/* A binding with every option at its default. */
+nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, nxc_document *document,
+                             const nxc_origin *origin, nxc_settings *settings, nxc_sink *sink);
+/* Finds each key's option and judges its value: unknown keys, types, words, bounds, null, aliases. */
+void nxc_binding_read(nxc_binding *binding);
+/* Reads a Hugging Face config.json into the model options. False (reported) when it cannot be read. */
+bool nxc_binding_read_model_config(nxc_binding *binding, const char *path);
+/* What options say together: which are inactive, which required ones lack, what nxrun refuses; then sets settings. */
+void nxc_binding_apply(nxc_binding *binding);
+
+/* Reports a key that is no option, unless an interpolation reads it. */
+void nxc_binding_report_unknown(nxc_binding *binding, const nxc_node *node, const char *name);
+
+const nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name);
+const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *name);
+/* The scope in which expressions see this binding and its settings. */
+nxc_scope nxc_binding_scope(nxc_binding *binding);
+/* NULL: unknown. A failed expression is unknown too. */
+const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
+/* Options of a dialect whose names start with `section` and a dot: [*first, return value). */
+size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);
+/* The provenance that a node's place means. */
+nxc_provenance_kind nxc_origin_kind(const nxc_origin *origin, nxc_span at);
+
+#endif

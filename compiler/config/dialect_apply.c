@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bound options say together: inactive ones, missing ones, refused ones, and the settings that the rest set. */
+#include "compiler/config/dialect.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* -- expressions --------------------------------------------------------------------------------------------------- */
+
+static const nxc_value *look_up(void *context, const nxc_name *name) {
+  const nxc_binding *binding = context;
+  const nxc_bound *bound = NULL;
+  nxc_setting_id id;
+  switch (name->kind) {
+    case NXC_NAME_SETTING:
+      id = nxc_setting_find(name->path);
+      return id < NX_N_SETTINGS ? nxc_settings_value(binding->settings, id) : NULL;
+    case NXC_NAME_OPTION: bound = nxc_binding_find(binding, name->path); break;
+    case NXC_NAME_MODEL_CONFIG:
+      bound = binding->has_model_config ? nxc_binding_find_model(binding, name->path) : NULL;
+      break;
+    case NXC_NAME_VALUE: bound = binding->current; break;
+  }
+  return bound ? bound->value : NULL;
+}
+
+static bool is_given(void *context, const nxc_name *name) {
+  const nxc_binding *binding = context;
+  const nxc_bound *bound = binding->current;
+  if (name->kind == NXC_NAME_OPTION) bound = nxc_binding_find(binding, name->path);
+  if (name->kind == NXC_NAME_MODEL_CONFIG) bound = nxc_binding_find_model(binding, name->path);
+  if (name->kind != NXC_NAME_SETTING) return bound != NULL && bound->given;
+  nxc_setting_id id = nxc_setting_find(name->path);
+  return id < NX_N_SETTINGS && nxc_settings_from(binding->settings, id)->kind >= NXC_FROM_MODEL_CONFIG;
+}
+
+nxc_scope nxc_binding_scope(nxc_binding *binding) {
+  return (nxc_scope){.lookup = look_up, .given = is_given, .context = binding};
+}
+
+const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *text) {
+  if (strcmp(text, "value") == 0) return current->value;
+  const char *error;
+  size_t error_at;
+  const nxc_expression *expression = nxc_expression_parse(binding->arena, text, &error, &error_at);
+  assert(expression != NULL);
+  nxc_scope scope = nxc_binding_scope(binding);
+  binding->current = current;
+  const nxc_value *value = nxc_expression_evaluate(binding->arena, expression, &scope, &error);
+  binding->current = NULL;
+  return value;
+}
+
+static bool is_true(nxc_binding *binding, const nxc_bound *bound, const char *text) {
+  if (strcmp(text, "true") == 0) return true;
+  const nxc_value *value = nxc_binding_evaluate(binding, bound, text);
+  return value != NULL && nxc_value_is_true(value);
+}
+
+/* -- status -------------------------------------------------------------------------------------------------------- */
+
+static void report_inactive(nxc_binding *binding, const nxc_bound *bound) {
+  bool preset = strncmp(bound->row->name, "precision.", 10) == 0;
+  nxc_report(binding->sink, preset ? "NX1404" : "NX1402", NXC_SEVERITY_NOTE, bound->at, NULL,
+             preset ? "%s is given in vain: the precision preset decides (read only where %s)"
+                    : "%s is not read here, only where %s",
+             bound->row->name, bound->row->read_when);
+}
+
+static void report_refused(nxc_binding *binding, const nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  const char *shown = bound->secret ? "its value" : nxc_value_show(binding->arena, bound->value);
+  const char *fix = row->instead ? nxc_arena_printf(binding->arena, "use %s", row->instead) : NULL;
+  nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, bound->at, fix,
+             "nxrun cannot execute %s: %s%s: %s", row->name, shown, bound->given ? "" : " (the default)",
+             row->why ? row->why : "not yet");
+}
+
+static bool is_refused(nxc_binding *binding, const nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  if (bound->value == NULL) return false;
+  if (row->refused_when != NULL) return is_true(binding, bound, row->refused_when);
+  if (row->status != NXC_REFUSED || !bound->given || bound->value->kind == NXC_NULL) return false;
+  return row->initial == NULL || !nxc_value_equal(row->initial, bound->value);
+}
+
+static void judge_status(nxc_binding *binding, nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  if (row->read_when != NULL) {
+    const nxc_value *read = nxc_binding_evaluate(binding, bound, row->read_when);
+    bound->inactive = read ? !nxc_value_is_true(read) : !bound->given;
+  }
+  if (bound->inactive) {
+    if (bound->given) report_inactive(binding, bound);
+    return;
+  }
+  if (is_refused(binding, bound)) {
+    report_refused(binding, bound);
+  } else if (bound->given && row->status == NXC_CHECKED) {
+    nxc_report(binding->sink, "NX1403", NXC_SEVERITY_NOTE, bound->at, NULL, "%s is checked and otherwise ignored: %s",
+               row->name, row->why ? row->why : "it means nothing to nxrun");
+  }
+}
+
+/* -- required options ---------------------------------------------------------------------------------------------- */
+
+typedef struct lack {
+  const char *section; /* the outermost section that is missing as a whole; "" when only the option is */
+  const nxc_node *inside; /* the innermost map that is there */
+  const char *names;
+} lack;
+
+/* Splits a missing option's path at the first step that the document lacks. */
+static lack find_lack(nxc_binding *binding, const char *name) {
+  lack found = {.section = "", .inside = binding->document->root, .names = name};
+  const char *dot = name;
+  while ((dot = strchr(dot, '.')) != NULL) {
+    const char *section = nxc_arena_strndup(binding->arena, name, (size_t)(dot - name));
+    const nxc_node *node = nxc_node_lookup(binding->document->root, section);
+    if (node == NULL) {
+      found.section = section;
+      return found;
+    }
+    found.inside = node;
+    dot++;
+  }
+  return found;
+}
+
+static void report_lack(nxc_binding *binding, const lack *found) {
+  nxc_span at = {.source = binding->origin.first, .line = 1, .column = 1, .length = 1};
+  if (found->inside->key != NULL) at = nxc_node_place(found->inside);
+  if (*found->section != '\0') {
+    nxc_report(binding->sink, "NX1307", NXC_SEVERITY_ERROR, at, NULL, "the section %s is missing; it must give %s",
+               found->section, found->names);
+  } else {
+    nxc_report(binding->sink, "NX1307", NXC_SEVERITY_ERROR, at, NULL, "%s is required and not given", found->names);
+  }
+}
+
+static void check_required(nxc_binding *binding) {
+  lack *lacks = NULL;
+  size_t n_lacks = 0;
+  for (size_t i = 0; i < binding->dialect->n_options; i++) {
+    nxc_bound *bound = &binding->options[i];
+    if (bound->given || bound->inactive || bound->row->required == NULL) continue;
+    if (!is_true(binding, bound, bound->row->required)) continue;
+    lack found = find_lack(binding, bound->row->name);
+    size_t same = 0;
+    while (same < n_lacks && (*found.section == '\0' || strcmp(lacks[same].section, found.section) != 0)) same++;
+    if (same < n_lacks) {
+      lacks[same].names = nxc_arena_printf(binding->arena, "%s, %s", lacks[same].names, found.names);
+      continue;
+    }
+    lacks = nxc_arena_grow(binding->arena, lacks, n_lacks, sizeof *lacks);
+    lacks[n_lacks++] = found;
+  }
+  for (size_t i = 0; i < n_lacks; i++) report_lack(binding, &lacks[i]);
+}
+
+/* -- settings ------------------------------------------------------------------------------------------------------ */
+
+static void warn_of_clash(nxc_binding *binding, const nxc_bound *bound, nxc_setting_id id, const nxc_value *value) {
+  const nxc_provenance *from = nxc_settings_from(binding->settings, id);
+  bool clash = bound->given && from->kind == bound->kind && from->option && strcmp(from->option, bound->row->name) != 0;
+  if (!clash || nxc_value_equal(from->value, value)) return;
+  const nxc_remark remark = {from->at, nxc_arena_printf(binding->arena, "%s is given too", from->option)};
+  nxc_sink_report(binding->sink, &(nxc_finding){
+      .id = "NX1317", .severity = NXC_SEVERITY_WARNING, .at = bound->at, .remarks = &remark, .n_remarks = 1,
+      .message = nxc_arena_printf(binding->arena, "%s and %s both say what %s is, and differ; %s counts",
+                                  from->option, bound->row->name, nxc_setting_path(id), bound->row->name)});
+}
+
+/* False: the value is not known yet. */
+static bool assign(nxc_binding *binding, const nxc_bound *bound, const nxc_assignment *assignment) {
+  const nxc_value *value = nxc_binding_evaluate(binding, bound, assignment->expression);
+  if (value == NULL) return false;
+  if (value->kind == NXC_NULL && !nxc_setting_rows[assignment->setting].domain.nullable) return true;
+  warn_of_clash(binding, bound, assignment->setting, value);
+  nxc_provenance from = {.kind = bound->kind, .at = bound->at, .option = bound->row->name, .redacted = bound->secret};
+  from.interpolated = bound->node != NULL && bound->node->derivation != NULL;
+  nxc_settings_set(binding->settings, assignment->setting, value, &from, binding->sink);
+  return true;
+}
+
+/* Assignments may read settings that others make, so those that came too early are tried again. */
+static void set_all(nxc_binding *binding, const nxc_bound **bounds, size_t n_bounds) {
+  bool **done = nxc_arena_array(binding->arena, n_bounds + 1, sizeof *done);
+  for (size_t i = 0; i < n_bounds; i++) done[i] = nxc_arena_array(binding->arena, bounds[i]->row->n_sets, sizeof **done);
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (size_t i = 0; i < n_bounds; i++) {
+      for (size_t j = 0; j < bounds[i]->row->n_sets; j++) {
+        if (done[i][j] || !assign(binding, bounds[i], &bounds[i]->row->sets[j])) continue;
+        done[i][j] = progress = true;
+      }
+    }
+  }
+}
+
+static void collect(nxc_bound *bounds, size_t n_bounds, const nxc_bound **kept, size_t *n_kept) {
+  for (size_t i = 0; i < n_bounds; i++) {
+    const nxc_bound *bound = &bounds[i];
+    if (bound->value != NULL && !bound->inactive && bound->row->n_sets > 0) kept[(*n_kept)++] = bound;
+  }
+}
+
+void nxc_binding_apply(nxc_binding *binding) {
+  size_t n_options = binding->dialect->n_options, n_kept = 0;
+  size_t n_model = binding->has_model_config ? binding->model_dialect->n_options : 0;
+  for (size_t i = 0; i < n_options; i++) judge_status(binding, &binding->options[i]);
+  for (size_t i = 0; i < n_model; i++) judge_status(binding, &binding->model_options[i]);
+  check_required(binding);
+  const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 1, sizeof *kept);
+  collect(binding->model_options, n_model, kept, &n_kept);
+  collect(binding->options, n_options, kept, &n_kept);
+  set_all(binding, kept, n_kept);
+}

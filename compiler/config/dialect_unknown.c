@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys that are no option: is it a variable, a misspelling, a key of another section, or the user's own? */
+#include "compiler/config/dialect.h"
+
+#include <string.h>
+
+/* Users add keys of their own where their own modules read them. */
+static bool is_open_section(const nxc_dialect *dialect, const char *name) {
+  bool nxdt = strcmp(dialect->name, "nxdt") == 0;
+  return nxdt && (strncmp(name, "data.", 5) == 0 || strncmp(name, "model.", 6) == 0);
+}
+
+static const char *last_part(const char *name) {
+  const char *dot = strrchr(name, '.');
+  return dot ? dot + 1 : name;
+}
+
+/* Every name that may follow the section of `name`: the next step of each option below it. */
+static size_t names_beside(nxc_binding *binding, const char *name, const char ***names) {
+  const nxc_dialect *dialect = binding->dialect;
+  size_t n_section = (size_t)(last_part(name) - name), first = 0, end = dialect->n_options, n_names = 0;
+  if (n_section > 0) end = nxc_dialect_section(dialect, nxc_arena_strndup(binding->arena, name, n_section - 1), &first);
+  *names = nxc_arena_array(binding->arena, end - first + 1, sizeof **names);
+  for (size_t i = first; i < end; i++) {
+    const char *rest = dialect->options[i].name + n_section;
+    const char *step = nxc_arena_strndup(binding->arena, rest, strcspn(rest, "."));
+    if (*step == '*' || (n_names > 0 && strcmp((*names)[n_names - 1], step) == 0)) continue;
+    (*names)[n_names++] = step;
+  }
+  return n_names;
+}
+
+/* An option that its row says this word is often written for. */
+static const char *known_misspelling(const nxc_dialect *dialect, const char *name) {
+  const char *word = last_part(name);
+  for (size_t i = 0; i < dialect->n_options; i++) {
+    const nxc_option_row *row = &dialect->options[i];
+    for (size_t j = 0; j < row->n_nearest_to; j++) {
+      if (strcmp(row->nearest_to[j], word) == 0 || strcmp(row->nearest_to[j], name) == 0) return row->name;
+    }
+  }
+  return NULL;
+}
+
+/* An option with the same last step in another section. */
+static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *name) {
+  const char *word = last_part(name);
+  for (size_t i = 0; i < dialect->n_options; i++) {
+    const nxc_option_row *row = &dialect->options[i];
+    if (row->alias_of == NULL && strcmp(last_part(row->name), word) == 0) return row->name;
+  }
+  return NULL;
+}
+
+/* A sibling that is an empty section and would hold this key: its lines are not indented. */
+static const char *empty_section_above(nxc_binding *binding, const nxc_node *node, const char *name) {
+  size_t n_section = (size_t)(last_part(name) - name);
+  for (size_t i = 0; node->parent && i < node->parent->n_children; i++) {
+    const nxc_node *sibling = node->parent->children[i];
+    if (sibling->kind != NXC_NODE_SCALAR || sibling->value.kind != NXC_NULL || sibling->key == NULL) continue;
+    const char *inside =
+        nxc_arena_printf(binding->arena, "%.*s%s.%s", (int)n_section, name, sibling->key, node->key);
+    if (nxc_option_find(binding->dialect, inside) != NULL) return sibling->key;
+  }
+  return NULL;
+}
+
+static void report(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix, const char *name,
+                   const char *more) {
+  const char *id = severity == NXC_SEVERITY_ERROR ? "NX1301" : "NX1302";
+  nxc_report(binding->sink, id, severity, nxc_node_place(node), fix, "unknown key %s%s", name, more);
+}
+
+/* All that a map holds may be read by interpolations although the map itself is not. */
+static void report_inside(nxc_binding *binding, const nxc_node *map, const char *name) {
+  for (size_t i = 0; i < map->n_children; i++) {
+    const nxc_node *child = map->children[i];
+    if (child->key == NULL) continue;
+    nxc_binding_report_unknown(binding, child, nxc_arena_printf(binding->arena, "%s.%s", name, child->key));
+  }
+}
+
+void nxc_binding_report_unknown(nxc_binding *binding, const nxc_node *node, const char *name) {
+  nxc_arena *arena = binding->arena;
+  if (node->reader != NULL) return;
+  if (nxc_node_is_read(node) && node->kind == NXC_NODE_MAP) {
+    report_inside(binding, node, name);
+    return;
+  }
+  if (nxc_node_is_read(node)) return;
+  bool open = is_open_section(binding->dialect, name);
+  const char *empty = empty_section_above(binding, node, name);
+  if (empty != NULL) {
+    report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "indent it below %s:", empty), name,
+           nxc_arena_printf(arena, "; it belongs to the section %s above, which is empty", empty));
+    return;
+  }
+  const char *meant = known_misspelling(binding->dialect, name);
+  if (meant == NULL) {
+    const char **beside;
+    size_t n_beside = names_beside(binding, name, &beside);
+    const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
+    if (nearest != NULL) meant = nxc_arena_printf(arena, "%.*s%s", (int)(last_part(name) - name), name, nearest);
+  }
+  if (meant != NULL) {
+    report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "did you mean %s?", meant), name, "");
+    return;
+  }
+  const char *elsewhere = same_key_elsewhere(binding->dialect, name);
+  if (elsewhere != NULL) {
+    const char *more = nxc_arena_printf(arena, "; there is %s", elsewhere);
+    report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
+           nxc_arena_printf(arena, "move it to %s", elsewhere), name, more);
+    return;
+  }
+  report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name,
+         open ? "; nothing reads it, unless a module of your own does" : "");
+}

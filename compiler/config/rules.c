@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/rules.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* -- expressions over a run ---------------------------------------------------------------------------------------- */
+
+static const nxc_value *look_up(void *context, const nxc_name *name) {
+  const nxc_rule_run *run = context;
+  if (name->kind != NXC_NAME_SETTING) return NULL;
+  nxc_setting_id id = nxc_setting_find(name->path);
+  return id < NX_N_SETTINGS ? nxc_settings_value(run->settings, id) : NULL;
+}
+
+static bool is_given(void *context, const nxc_name *name) {
+  const nxc_rule_run *run = context;
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  return id < NX_N_SETTINGS && nxc_settings_from(run->settings, id)->kind >= NXC_FROM_MODEL_CONFIG;
+}
+
+static nxc_scope scope_of(nxc_rule_run *run) {
+  if (run->binding != NULL) return nxc_binding_scope(run->binding);
+  return (nxc_scope){.lookup = look_up, .given = is_given, .context = run};
+}
+
+static const nxc_expression *parse(nxc_rule_run *run, const char *text) {
+  const char *error;
+  size_t error_at;
+  const nxc_expression *expression = text ? nxc_expression_parse(run->arena, text, &error, &error_at) : NULL;
+  assert(text == NULL || expression != NULL);
+  return expression;
+}
+
+static const nxc_value *evaluate(nxc_rule_run *run, const nxc_expression *expression, const char **error) {
+  nxc_scope scope = scope_of(run);
+  return nxc_expression_evaluate(run->arena, expression, &scope, error);
+}
+
+static bool applies(const nxc_rule_run *run, const nxc_rule_row *rule) {
+  return rule->dialect == NULL || (run->binding && strcmp(rule->dialect, run->binding->dialect->name) == 0);
+}
+
+/* -- what inputs are called and where they stand ------------------------------------------------------------------- */
+
+static const nxc_bound *bound_of(const nxc_rule_run *run, const nxc_name *name) {
+  if (run->binding == NULL) return NULL;
+  if (name->kind == NXC_NAME_OPTION) return nxc_binding_find(run->binding, name->path);
+  return name->kind == NXC_NAME_MODEL_CONFIG ? nxc_binding_find_model(run->binding, name->path) : NULL;
+}
+
+static const char *name_in_dialect(const nxc_rule_run *run, const nxc_name *name) {
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  return id < NX_N_SETTINGS ? nxc_setting_name_in_dialect(run->settings, id) : name->path;
+}
+
+static nxc_span place_of(const nxc_rule_run *run, const nxc_name *name) {
+  const nxc_bound *bound = bound_of(run, name);
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  if (id < NX_N_SETTINGS) return nxc_settings_span(run->settings, id);
+  return bound ? bound->at : (nxc_span){0};
+}
+
+/* "model.num_layers is 30" with its place, or "mesh.data is 4 (derived by NX2001)". */
+static nxc_remark describe(const nxc_rule_run *run, const nxc_name *name) {
+  const nxc_bound *bound = bound_of(run, name);
+  if (bound != NULL) {
+    const char *value = bound->value == NULL ? "unknown" : bound->secret ? "(not shown)" : nxc_value_show(run->arena, bound->value);
+    return (nxc_remark){bound->at, nxc_arena_printf(run->arena, "%s is %s%s", name->path, value, bound->given ? "" : " (default)")};
+  }
+  nxc_setting_id id = nxc_setting_find(name->path);
+  const nxc_provenance *from = nxc_settings_from(run->settings, id);
+  const char *called = name_in_dialect(run, name), *value = nxc_settings_show(run->settings, id);
+  if (from->kind == NXC_FROM_UNKNOWN) return (nxc_remark){{0}, nxc_arena_printf(run->arena, "%s is unknown", called)};
+  if (from->at.source != NULL && from->kind != NXC_FROM_RULE) {
+    const char *source = strcmp(called, name->path) ? nxc_arena_printf(run->arena, ", from %s", called) : "";
+    return (nxc_remark){from->at, nxc_arena_printf(run->arena, "%s is %s%s", name->path, value, source)};
+  }
+  return (nxc_remark){{0}, nxc_arena_printf(run->arena, "%s is %s (%s)", name->path, value,
+                                            nxc_settings_show_origin(run->settings, id))};
+}
+
+/* -- texts --------------------------------------------------------------------------------------------------------- */
+
+/* {path} and {@option} become names in the user's dialect, {=expression} its value. */
+static const char *fill(nxc_rule_run *run, const char *text) {
+  const char *filled = "";
+  for (;;) {
+    size_t n_plain = strcspn(text, "{");
+    filled = nxc_arena_printf(run->arena, "%s%.*s", filled, (int)n_plain, text);
+    text += n_plain;
+    if (*text == '\0') return filled;
+    size_t n_inside = strcspn(++text, "}");
+    bool value_wanted = *text == '=';
+    const nxc_expression *expression =
+        parse(run, nxc_arena_strndup(run->arena, text + value_wanted, n_inside - value_wanted));
+    const char *error, *shown = "unknown";
+    if (value_wanted) {
+      const nxc_value *value = evaluate(run, expression, &error);
+      if (value != NULL) shown = nxc_value_show(run->arena, value);
+    } else {
+      shown = name_in_dialect(run, &expression->names[0]);
+    }
+    filled = nxc_arena_printf(run->arena, "%s%s", filled, shown);
+    text += n_inside + 1;
+  }
+}
+
+static bool names_have(const nxc_name *names, size_t n_names, const nxc_name *name) {
+  for (size_t i = 0; i < n_names; i++) {
+    if (names[i].kind == name->kind && strcmp(names[i].path, name->path) == 0) return true;
+  }
+  return false;
+}
+
+/* The names of both expressions, those of the demand first. */
+static size_t inputs_of(nxc_rule_run *run, const nxc_expression *demand, const nxc_expression *when, nxc_name **names) {
+  size_t n_names = 0;
+  *names = nxc_arena_array(run->arena, demand->n_names + (when ? when->n_names : 0) + 1, sizeof **names);
+  for (size_t i = 0; i < demand->n_names; i++) (*names)[n_names++] = demand->names[i];
+  for (size_t i = 0; when != NULL && i < when->n_names; i++) {
+    if (!names_have(*names, n_names, &when->names[i])) (*names)[n_names++] = when->names[i];
+  }
+  return n_names;
+}
+
+static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
+                   const nxc_expression *when) {
+  nxc_name *names;
+  size_t n_names = inputs_of(run, demand, when, &names);
+  nxc_span at = {0};
+  const nxc_expression *wanted = parse(run, rule->at);
+  if (wanted != NULL && wanted->n_names > 0) at = place_of(run, &wanted->names[0]);
+  nxc_remark *remarks = nxc_arena_array(run->arena, n_names + 1, sizeof *remarks);
+  for (size_t i = 0; i < n_names; i++) {
+    remarks[i] = describe(run, &names[i]);
+    if (at.source == NULL) at = place_of(run, &names[i]);
+  }
+  nxc_sink_report(run->sink, &(nxc_finding){
+      .id = rule->id, .severity = rule->severity, .message = fill(run, rule->message), .at = at,
+      .fix = rule->fix ? fill(run, rule->fix) : NULL, .remarks = remarks, .n_remarks = n_names});
+}
+
+static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand, const nxc_expression *when,
+                 const char *error) {
+  nxc_name *names;
+  size_t n_names = inputs_of(run, demand, when, &names);
+  nxc_scope scope = scope_of(run);
+  const char *missing = "";
+  for (size_t i = 0; i < n_names; i++) {
+    if (names[i].only_asked || scope.lookup(scope.context, &names[i]) != NULL) continue;
+    missing = nxc_arena_printf(run->arena, "%s%s%s", missing, *missing ? ", " : "", name_in_dialect(run, &names[i]));
+  }
+  run->skipped = nxc_arena_grow(run->arena, run->skipped, run->n_skipped, sizeof *run->skipped);
+  run->skipped[run->n_skipped++] = (nxc_skipped_rule){rule, error ? error : missing};
+}
+
+/* -- deriving ------------------------------------------------------------------------------------------------------ */
+
+typedef struct derivation {
+  const nxc_rule_row *rule;
+  const nxc_expression *when, *derive;
+  bool reported;
+} derivation;
+
+static const nxc_setting_id *input_ids(nxc_rule_run *run, const derivation *d, size_t *n_ids) {
+  nxc_name *names;
+  size_t n_names = inputs_of(run, d->derive, d->when, &names);
+  nxc_setting_id *ids = nxc_arena_array(run->arena, n_names + 1, sizeof *ids);
+  *n_ids = 0;
+  for (size_t i = 0; i < n_names; i++) {
+    if (names[i].kind == NXC_NAME_SETTING) ids[(*n_ids)++] = nxc_setting_find(names[i].path);
+  }
+  return ids;
+}
+
+static bool holds(nxc_rule_run *run, const nxc_expression *when) {
+  const char *error;
+  const nxc_value *value = when ? evaluate(run, when, &error) : NULL;
+  return when == NULL || (value != NULL && nxc_value_is_true(value));
+}
+
+/* Runs one rule once; *changed when the setting has a new value. */
+static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
+  nxc_setting_id id = d->rule->derives;
+  bool overrides = d->rule->message != NULL;
+  const nxc_value *old = nxc_settings_value(run->settings, id);
+  if (!overrides && nxc_settings_from(run->settings, id)->kind > NXC_FROM_RULE) return true;
+  if (!holds(run, d->when)) return true;
+  const char *error;
+  const nxc_value *value = evaluate(run, d->derive, &error);
+  if (value == NULL || (old != NULL && nxc_value_equal(old, value))) return true;
+  if (value->kind == NXC_INT && old != NULL && old->kind == NXC_FLOAT && old->number == (double)value->integer) return true;
+  if (overrides && !d->reported) report(run, d->rule, d->derive, d->when);
+  d->reported = true;
+  nxc_provenance from = {.kind = NXC_FROM_RULE, .origin = d->rule->id};
+  from.inputs = input_ids(run, d, &from.n_inputs);
+  *changed = true;
+  return nxc_settings_override(run->settings, id, value, &from, run->sink);
+}
+
+bool nxc_rules_derive(nxc_rule_run *run) {
+  derivation *derivations = nxc_arena_array(run->arena, nxc_n_rules + 1, sizeof *derivations);
+  size_t n_derivations = 0;
+  for (size_t i = 0; i < nxc_n_rules; i++) {
+    const nxc_rule_row *rule = &nxc_rules[i];
+    if (rule->derive == NULL || !applies(run, rule)) continue;
+    derivations[n_derivations++] = (derivation){rule, parse(run, rule->when), parse(run, rule->derive), false};
+  }
+  bool ok = true, changed = true;
+  for (size_t pass = 0; changed && ok; pass++) {
+    assert(pass <= n_derivations + 1); /* rules that never agree are a fault of ours */
+    changed = false;
+    for (size_t i = 0; i < n_derivations && ok; i++) ok = derive_one(run, &derivations[i], &changed);
+  }
+  return ok;
+}
+
+/* -- demanding ----------------------------------------------------------------------------------------------------- */
+
+/* False when the rule is violated. */
+static bool check_one(nxc_rule_run *run, const nxc_rule_row *rule) {
+  const nxc_expression *when = parse(run, rule->when), *require = parse(run, rule->require);
+  const char *error = NULL;
+  const nxc_value *condition = when ? evaluate(run, when, &error) : NULL;
+  if (when != NULL && condition == NULL) {
+    skip(run, rule, when, NULL, error);
+    return true;
+  }
+  if (condition != NULL && !nxc_value_is_true(condition)) return true;
+  const nxc_value *value = evaluate(run, require, &error);
+  if (value == NULL) skip(run, rule, require, when, error);
+  if (value == NULL || nxc_value_is_true(value)) return true;
+  report(run, rule, require, when);
+  return false;
+}
+
+bool nxc_rules_check(nxc_rule_run *run) {
+  bool ok = true;
+  for (size_t i = 0; i < nxc_n_rules; i++) {
+    const nxc_rule_row *rule = &nxc_rules[i];
+    if (rule->require == NULL || !applies(run, rule)) continue;
+    if (!check_one(run, rule) && rule->severity == NXC_SEVERITY_ERROR) ok = false;
+  }
+  return ok;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/settings.h"
+
+#include "compiler/config/document.h"
+#include "compiler/config/rules.h"
+#include "compiler/domain.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct slot {
+  const nxc_value *value; /* NULL: unknown */
+  const nxc_provenance *from;
+} slot;
+
+struct nxc_settings {
+  nxc_arena *arena;
+  const nxc_dialect *dialect;
+  slot slots[NX_N_SETTINGS];
+};
+
+static const nxc_provenance from_nothing = {.kind = NXC_FROM_UNKNOWN};
+
+nxc_settings *nxc_settings_new(nxc_arena *arena) {
+  nxc_settings *settings = nxc_arena_alloc(arena, sizeof *settings);
+  settings->arena = arena;
+  settings->dialect = nxc_dialect_find("nx");
+  nxc_provenance *defaults = nxc_arena_array(arena, NX_N_SETTINGS, sizeof *defaults);
+  for (size_t id = 0; id < NX_N_SETTINGS; id++) {
+    const nxc_value *initial = nxc_setting_rows[id].initial;
+    defaults[id] = (nxc_provenance){.kind = NXC_FROM_DEFAULT, .value = initial};
+    settings->slots[id] = (slot){initial, initial ? &defaults[id] : &from_nothing};
+  }
+  return settings;
+}
+
+void nxc_settings_speak(nxc_settings *settings, const nxc_dialect *dialect) {
+  settings->dialect = dialect;
+}
+
+static int compare_path(const void *path, const void *id) {
+  return strcmp(path, nxc_setting_rows[*(const nxc_setting_id *)id].path);
+}
+
+nxc_setting_id nxc_setting_find(const char *path) {
+  const nxc_setting_id *id = bsearch(path, nxc_settings_by_path, NX_N_SETTINGS, sizeof *id, compare_path);
+  return id ? *id : NX_N_SETTINGS;
+}
+
+const char *nxc_setting_path(nxc_setting_id id) {
+  return nxc_setting_rows[id].path;
+}
+
+/* -- writing ------------------------------------------------------------------------------------------------------- */
+
+static void report_misfit(nxc_settings *settings, nxc_setting_id id, const nxc_value *value, const nxc_provenance *from,
+                          const nxc_verdict *verdict, nxc_sink *sink) {
+  const char *shown = from->redacted ? "its value" : nxc_value_show(settings->arena, value);
+  const char *name = from->option ? from->option : nxc_setting_path(id);
+  nxc_report(sink, nxc_misfit_id(verdict->misfit), NXC_SEVERITY_ERROR, from->at, verdict->fix,
+             "%s gives %s the value %s, but that setting %s", from->origin ? from->origin : name, nxc_setting_path(id),
+             shown, verdict->problem);
+}
+
+static bool judge(nxc_settings *settings, nxc_setting_id id, const nxc_value **value, const nxc_provenance *from,
+                  nxc_sink *sink) {
+  nxc_verdict verdict = nxc_domain_judge(settings->arena, &nxc_setting_rows[id].domain, *value, true);
+  if (verdict.misfit != NXC_FITS) report_misfit(settings, id, *value, from, &verdict, sink);
+  *value = verdict.value;
+  return verdict.misfit == NXC_FITS;
+}
+
+static nxc_provenance *keep_provenance(nxc_settings *settings, const nxc_provenance *from, const nxc_value *value) {
+  nxc_provenance *kept = nxc_arena_alloc(settings->arena, sizeof *kept);
+  *kept = *from;
+  kept->value = value;
+  kept->previous = NULL;
+  return kept;
+}
+
+bool nxc_settings_override(nxc_settings *settings, nxc_setting_id id, const nxc_value *value,
+                           const nxc_provenance *from, nxc_sink *sink) {
+  if (!judge(settings, id, &value, from, sink)) return false;
+  slot *place = &settings->slots[id];
+  nxc_provenance *kept = keep_provenance(settings, from, value);
+  if (place->from != &from_nothing) kept->previous = place->from;
+  *place = (slot){value, kept};
+  return true;
+}
+
+bool nxc_settings_set(nxc_settings *settings, nxc_setting_id id, const nxc_value *value,
+                      const nxc_provenance *from, nxc_sink *sink) {
+  slot *place = &settings->slots[id];
+  if (from->kind >= place->from->kind) return nxc_settings_override(settings, id, value, from, sink);
+  if (!judge(settings, id, &value, from, sink)) return false;
+  nxc_provenance *loser = keep_provenance(settings, from, value);
+  loser->previous = place->from->previous;
+  nxc_provenance *winner = keep_provenance(settings, place->from, place->value);
+  winner->previous = loser;
+  place->from = winner;
+  return true;
+}
+
+static const nxc_value *parse_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink,
+                                   nxc_span *at) {
+  static const nxc_reading reading = {0};
+  const nxc_source *source = nxc_source_new(settings->arena, path, "", 0);
+  nxc_document *document = nxc_document_read(settings->arena, source, &reading, sink);
+  const char *assignment = nxc_arena_printf(settings->arena, "value=%s", text);
+  if (!nxc_document_set(document, assignment, path, &reading, sink)) return NULL;
+  const nxc_node *node = nxc_node_child(document->root, "value");
+  if (node == NULL) return NULL;
+  *at = node->at;
+  return nxc_node_value(settings->arena, node);
+}
+
+bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink) {
+  nxc_setting_id id = nxc_setting_find(path);
+  if (id == NX_N_SETTINGS) {
+    nxc_report(sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "there is no setting %s", path);
+    return false;
+  }
+  nxc_provenance from = {.kind = NXC_FROM_CLI, .option = nxc_setting_path(id)};
+  const nxc_value *value = parse_text(settings, path, text, sink, &from.at);
+  return value != NULL && nxc_settings_set(settings, id, value, &from, sink);
+}
+
+bool nxc_settings_derive(nxc_settings *settings, nxc_sink *sink) {
+  nxc_rule_run run = {.arena = settings->arena, .settings = settings, .sink = sink};
+  return nxc_rules_derive(&run);
+}
+
+/* -- reading ------------------------------------------------------------------------------------------------------- */
+
+bool nxc_settings_known(const nxc_settings *settings, nxc_setting_id id) {
+  return settings->slots[id].value != NULL;
+}
+
+bool nxc_has(const nxc_settings *settings, nxc_setting_id id) {
+  const nxc_value *value = settings->slots[id].value;
+  return value != NULL && value->kind != NXC_NULL;
+}
+
+const nxc_value *nxc_settings_value(const nxc_settings *settings, nxc_setting_id id) {
+  return settings->slots[id].value;
+}
+
+static const nxc_value *demand(const nxc_settings *settings, nxc_setting_id id, nxc_kind kind) {
+  const nxc_value *value = settings->slots[id].value;
+  assert(value != NULL && value->kind == kind);
+  return value;
+}
+
+int64_t nxc_int(const nxc_settings *settings, nxc_setting_id id) {
+  return demand(settings, id, NXC_INT)->integer;
+}
+
+double nxc_number(const nxc_settings *settings, nxc_setting_id id) {
+  const nxc_value *value = settings->slots[id].value;
+  if (value != NULL && value->kind == NXC_INT) return (double)value->integer;
+  return demand(settings, id, NXC_FLOAT)->number;
+}
+
+bool nxc_flag(const nxc_settings *settings, nxc_setting_id id) {
+  return demand(settings, id, NXC_BOOL)->boolean;
+}
+
+const char *nxc_text(const nxc_settings *settings, nxc_setting_id id) {
+  return demand(settings, id, NXC_STRING)->text;
+}
+
+bool nxc_is(const nxc_settings *settings, nxc_setting_id id, const char *text) {
+  const nxc_value *value = settings->slots[id].value;
+  return value != NULL && value->kind == NXC_STRING && strcmp(value->text, text) == 0;
+}
+
+const nxc_value *nxc_list(const nxc_settings *settings, nxc_setting_id id, size_t *n_items) {
+  const nxc_value *value = settings->slots[id].value;
+  *n_items = 0;
+  if (value != NULL && value->kind == NXC_NULL) return NULL;
+  value = demand(settings, id, NXC_LIST);
+  *n_items = value->n_items;
+  return value->items;
+}
+
+/* -- where it came from -------------------------------------------------------------------------------------------- */
+
+const nxc_provenance *nxc_settings_from(const nxc_settings *settings, nxc_setting_id id) {
+  return settings->slots[id].from;
+}
+
+const char *nxc_provenance_kind_name(nxc_provenance_kind kind) {
+  static const char *const names[] = {
+      [NXC_FROM_UNKNOWN] = "unknown",
+      [NXC_FROM_DEFAULT] = "default",
+      [NXC_FROM_RULE] = "rule",
+      [NXC_FROM_DIALECT_DEFAULT] = "dialect-default",
+      [NXC_FROM_PRESET] = "preset",
+      [NXC_FROM_MODEL_CONFIG] = "model-config",
+      [NXC_FROM_FILE] = "file",
+      [NXC_FROM_LAYER] = "layer",
+      [NXC_FROM_CLI] = "cli",
+  };
+  return names[kind];
+}
+
+static nxc_span find_span(const nxc_settings *settings, nxc_setting_id id, unsigned depth) {
+  enum { DEPTH_MAX = 16 };
+  const nxc_provenance *from = settings->slots[id].from;
+  nxc_span at = from->at;
+  for (size_t i = 0; at.source == NULL && depth < DEPTH_MAX && i < from->n_inputs; i++) {
+    at = find_span(settings, from->inputs[i], depth + 1);
+  }
+  return at;
+}
+
+nxc_span nxc_settings_span(const nxc_settings *settings, nxc_setting_id id) {
+  return find_span(settings, id, 0);
+}
+
+const char *nxc_setting_name_in_dialect(const nxc_settings *settings, nxc_setting_id id) {
+  const nxc_provenance *from = settings->slots[id].from;
+  if (from->option != NULL) return from->option;
+  const nxc_dialect *dialect = settings->dialect;
+  const char *indirect = NULL;
+  for (size_t i = 0; i < dialect->n_options; i++) {
+    const nxc_option_row *row = &dialect->options[i];
+    for (size_t j = 0; j < row->n_sets; j++) {
+      if (row->sets[j].setting != id) continue;
+      if (row->n_sets == 1 && strcmp(row->sets[j].expression, "value") == 0) return row->name;
+      if (indirect == NULL) indirect = row->name;
+    }
+  }
+  return indirect ? indirect : nxc_setting_path(id);
+}
+
+const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id) {
+  const slot *place = &settings->slots[id];
+  if (place->value == NULL) return "unknown";
+  if (place->from->redacted) return "(not shown)";
+  return place->value->kind == NXC_NULL ? "none" : nxc_value_show(settings->arena, place->value);
+}
+
+const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_id id) {
+  const nxc_provenance *from = settings->slots[id].from;
+  switch (from->kind) {
+    case NXC_FROM_UNKNOWN: return "unknown";
+    case NXC_FROM_DEFAULT: return "default";
+    case NXC_FROM_RULE: return nxc_arena_printf(settings->arena, "derived by %s", from->origin);
+    case NXC_FROM_DIALECT_DEFAULT: return nxc_arena_printf(settings->arena, "default of %s", from->option);
+    case NXC_FROM_PRESET: return nxc_arena_printf(settings->arena, "precision preset %s", from->origin);
+    default: return from->at.source ? nxc_arena_printf(settings->arena, "given in %s", from->at.source->name) : "given";
+  }
+}
+
+size_t nxc_settings_unknown_for_plan(const nxc_settings *settings, nxc_setting_id ids[NX_N_SETTINGS]) {
+  size_t n_ids = 0;
+  for (size_t id = 0; id < NX_N_SETTINGS; id++) {
+    if (nxc_setting_rows[id].needed && settings->slots[id].value == NULL) ids[n_ids++] = (nxc_setting_id)id;
+  }
+  return n_ids;
+}
