@@ -29,8 +29,9 @@ difference tensor_difference(const tensor *x, const tensor *reference) {
     largest = fmax(largest, fabs(xi - ri));
     reference_largest = fmax(reference_largest, fabs(ri));
   }
-  d.norm = squares > 0 ? sqrt(squares / reference_squares) : 0;
-  d.max = largest > 0 ? largest / reference_largest : 0;
+  bool zeros = reference_largest == 0;
+  d.norm = sqrt(squares / (zeros ? (double)x->n_elements : reference_squares));
+  d.max = largest / (zeros ? 1 : reference_largest);
   return d;
 }
 
