@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and then on
+ * each mesh of the family's list, and demands the same losses and gradient norms at every step and the same gradient
+ * of every logical tensor at the first. `test_meshes RECORDED broken` breaks a plan on purpose and demands that the
+ * comparison sees it. */
+#include "tests/parity/training.h"
+#include "tests/plan_edit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double tolerance = 1e-5; /* relative, fp32 */
+
+static const char base[] =
+    "batch: {micro: 1, global: 8}\n"
+    "model: {layers: 2, hidden: 64, ffn_hidden: 176, heads: 4, kv_heads: 2, sequence: 32, vocab: 250,\n"
+    "  vocab_divisor: 16, normalization: rmsnorm, position_embedding: rope, activation: swiglu}\n"
+    "optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, clip_norm: 1.0}\n"
+    "schedule: {name: cosine, warmup_steps: 3, min_lr: 1e-4, max_steps: 10}\n"
+    "run: {seed: 7}\n";
+
+typedef struct mesh {
+  const char *name;
+  unsigned n_ranks;
+  const char *overrides; /* beside the family's */
+  const char *arguments; /* of nxrun */
+} mesh;
+
+#define SET(path, value) " --set nx:" path "=" value
+#define WORLD(n) SET("mesh.world", n)
+#define TENSOR(n) SET("mesh.tensor", n)
+#define ZERO1 SET("optimizer.zero_stage", "1")
+#define SEQUENCE SET("sequence_parallel", "true")
+
+static const mesh dense[] = {
+    {"dp2", 2, WORLD("2"), NULL},
+    {"dp2-zero1", 2, WORLD("2") ZERO1, NULL},
+    {"dp4-zero1", 4, WORLD("4") ZERO1, NULL},
+    {"tp2", 2, WORLD("2") TENSOR("2"), NULL},
+    {"tp2-sp", 2, WORLD("2") TENSOR("2") SEQUENCE, NULL},
+    {"tp2-dp2", 4, WORLD("4") TENSOR("2"), NULL},
+    {"tp2-sp-dp2-zero1", 4, WORLD("4") TENSOR("2") SEQUENCE ZERO1, NULL},
+    {"tp4-kv2", 4, WORLD("4") TENSOR("4") SET("mesh.kv_replicator", "2"), NULL},
+    {"tp4-kv2-sp-zero1", 4, WORLD("4") TENSOR("4") SEQUENCE ZERO1 SET("mesh.kv_replicator", "2"), NULL},
+    {"tp2-sp-messages", 2, WORLD("2") TENSOR("2") SEQUENCE ZERO1, "--comm p2p"},
+};
+static const mesh few[] = {
+    {"dp2-zero1", 2, WORLD("2") ZERO1, NULL},
+    {"tp2", 2, WORLD("2") TENSOR("2"), NULL},
+    {"tp2-sp-dp2-zero1", 4, WORLD("4") TENSOR("2") SEQUENCE ZERO1, NULL},
+};
+
+static const struct family {
+  const char *name, *overrides;
+  const mesh *meshes;
+  size_t n_meshes;
+} families[] = {
+    {"llama", "", dense, sizeof dense / sizeof *dense},
+    {"tied", SET("model.tied_embeddings", "true"), few, 3},
+    {"separate-qkv", SET("model.fused_qkv", "false"), few, 3},
+    {"gpt2",
+     SET("model.normalization", "layernorm") SET("model.position_embedding", "learned") SET("model.activation", "gelu_tanh")
+         SET("model.bias", "true") SET("model.kv_heads", "4") SET("model.tied_embeddings", "true"),
+     few, 3},
+    {"dropout",
+     SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1") SET("model.ffn_dropout", "0.1"), few, 3},
+    {"qk-scaling", SET("model.query_key_layer_scaling", "true"), few, 3},
+    {"recompute", SET("recompute.granularity", "full"), few, 3},
+};
+
+static const char *recorded;
+
+static void train(const char *name, const char *family, const mesh *at, training_result *result) {
+  char folder[256], overrides[4096];
+  snprintf(folder, sizeof folder, "meshes-%s", name);
+  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/tokens]' %s %s", recorded, family, at->overrides);
+  const training request = {.folder = folder, .config = base, .overrides = overrides, .arguments = at->arguments,
+                            .n_ranks = at->n_ranks, .gradients = true};
+  training_run(&request, result);
+}
+
+static bool same_gradients(const char *expected, const char *actual) {
+  char a[512], b[512];
+  snprintf(a, sizeof a, "meshes-%s/gradients/gradients.safetensors", expected);
+  snprintf(b, sizeof b, "meshes-%s/gradients/gradients.safetensors", actual);
+  return training_compare_tensors(a, b, tolerance);
+}
+
+static bool test_family(const struct family *family) {
+  static const mesh one = {"one", 1, WORLD("1"), NULL};
+  training_result expected, actual;
+  char one_name[128], name[128];
+  bool good = true;
+  snprintf(one_name, sizeof one_name, "%s-one", family->name);
+  train(one_name, family->overrides, &one, &expected);
+  for (size_t i = 0; i < family->n_meshes; i++) {
+    const mesh *at = &family->meshes[i];
+    snprintf(name, sizeof name, "%s-%s", family->name, at->name);
+    printf("%s: ", name);
+    fflush(stdout);
+    train(name, family->overrides, at, &actual);
+    good = training_compare(&expected, &actual, tolerance) && good;
+    good = same_gradients(one_name, name) && good;
+  }
+  return good;
+}
+
+/* A plan whose gradients are twice too large: AdamW hardly notices, the comparison of gradients must. */
+static bool test_broken(void) {
+  static const mesh one = {"one", 1, WORLD("1") SET("optimizer.clip_norm", "null"), NULL};
+  training_result result;
+  uint64_t n_bytes;
+  train("right", "", &one, &result);
+  train("broken", "", &one, &result);
+  uint8_t *bytes = plan_read("meshes-broken/plan.bin", &n_bytes);
+  nx_operator *op = bytes ? plan_operator(bytes, NX_OP_ce_grad) : NULL;
+  if (op == NULL) return printf("the plan has no ce_grad\n"), false;
+  plan_attribute(bytes, op, NX_ce_grad_scale)->real *= 2;
+  plan_seal(bytes);
+  bool written = plan_write("meshes-broken/plan.bin", bytes, n_bytes);
+  free(bytes);
+  char command[2048];
+  snprintf(command, sizeof command, "rm -rf meshes-broken/run meshes-broken/gradients && '%s' meshes-broken/plan.bin "
+           "--dir meshes-broken/run --dump-gradients meshes-broken/gradients >meshes-broken/output.txt 2>&1",
+           getenv("NX_NXRUN"));
+  if (!written || system(command) != 0) return printf("the broken plan does not run\n"), false;
+  if (same_gradients("right", "broken")) return printf("nobody noticed that gradients are twice too large\n"), false;
+  printf("seen: gradients twice too large\n");
+  return true;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  recorded = argv[1];
+  if (strcmp(argv[2], "broken") == 0) return test_broken() ? 0 : 1;
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+    if (strcmp(families[i].name, argv[2]) == 0) return test_family(&families[i]) ? 0 : 1;
+  fprintf(stderr, "no such family: %s\n", argv[2]);
+  return 2;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxrun against PyTorch: `test_parity RECORDED CASE [nxrun arguments]` trains a recorded case on one rank and compares
+ * losses, gradient norms, rates and, where they were recorded, the first step's gradients. See tests/parity/README.md. */
+#include "tests/parity/training.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char llama[] =
+    "mesh: {world: 1}\n"
+    "model: {layers: 3, hidden: 64, ffn_hidden: 136, heads: 4, kv_heads: 2, max_positions: 32, vocab: 250,\n"
+    "  normalization: rmsnorm, norm_epsilon: 1e-5, position_embedding: rope, activation: swiglu}\n";
+static const char gpt2[] =
+    "mesh: {world: 1}\n"
+    "model: {layers: 2, hidden: 64, ffn_hidden: 256, heads: 4, max_positions: 32, vocab: 250, bias: true,\n"
+    "  normalization: layernorm, norm_epsilon: 1e-5, position_embedding: learned, activation: gelu_tanh,\n"
+    "  tied_embeddings: true, query_key_layer_scaling: false}\n";
+
+static json_t *record; /* CASE.json */
+static char overrides[8192];
+
+static void set(const char *setting, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void set(const char *setting, const char *format, ...) {
+  char value[4096];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(value, sizeof value, format, args);
+  va_end(args);
+  size_t used = strlen(overrides);
+  snprintf(overrides + used, sizeof overrides - used, " --set 'nx:%s=%s'", setting, value);
+}
+
+static json_t *at(const char *section, const char *key) {
+  json_t *value = json_object_get(json_object_get(record, section), key);
+  return value;
+}
+
+static double number(const char *section, const char *key) {
+  json_t *value = at(section, key);
+  if (!json_is_number(value)) {
+    fprintf(stderr, "the record lacks %s.%s\n", section, key);
+    exit(1);
+  }
+  return json_number_value(value);
+}
+
+static const char *text(const char *section, const char *key) {
+  const char *value = json_string_value(at(section, key));
+  return value ? value : "";
+}
+
+static void set_optimizer(void) {
+  set("optimizer.name", "%s", text("optimizer", "name"));
+  set("optimizer.lr", "%.17g", number("optimizer", "lr"));
+  set("optimizer.weight_decay", "%.17g", number("optimizer", "weight_decay"));
+  json_t *clip = at("optimizer", "clip_norm"), *betas = at("optimizer", "betas");
+  if (json_is_number(clip)) set("optimizer.clip_norm", "%.17g", json_number_value(clip));
+  else set("optimizer.clip_norm", "null");
+  if (betas == NULL) return;
+  set("optimizer.betas", "[%.17g, %.17g]", json_number_value(json_array_get(betas, 0)),
+      json_number_value(json_array_get(betas, 1)));
+  set("optimizer.epsilon", "%.17g", number("optimizer", "eps"));
+}
+
+static void set_schedule(void) {
+  bool cosine = strcmp(text("schedule", "name"), "CosineAnnealing") == 0;
+  set("schedule.name", "%s", cosine ? "cosine" : "linear");
+  set("schedule.warmup_steps", "%.0f", number("schedule", "warmup_steps"));
+  set("schedule.max_steps", "%.0f", number("schedule", "max_steps"));
+  if (cosine) set("schedule.min_lr", "%.17g", number("schedule", "min_lr"));
+}
+
+static void set_precision(void) {
+  bool bf16 = strcmp(text("precision", "parameter"), "bf16") == 0;
+  if (!bf16) return;
+  set("precision.param", "bf16");
+  set("precision.compute", "bf16");
+  set("precision.master_weights", "true");
+}
+
+static void set_all(const char *recorded) {
+  set("batch.global", "%.0f", number("batch", "global"));
+  set("batch.micro", "%.0f", number("batch", "micro"));
+  set("model.sequence", "%.0f", number("batch", "sequence"));
+  if (json_is_true(json_object_get(record, "query_key_layer_scaling"))) set("model.query_key_layer_scaling", "true");
+  set("data.path", "[%s/%s]", recorded, json_string_value(json_object_get(record, "data")));
+  set("data.shuffle", "false");
+  set("run.init_from", "%s/%s", recorded, json_string_value(json_object_get(record, "init_from")));
+  set_optimizer();
+  set_schedule();
+  set_precision();
+}
+
+static void read_expected(training_result *expected) {
+  json_t *steps = json_object_get(record, "steps");
+  expected->n_steps = json_array_size(steps);
+  for (size_t i = 0; i < expected->n_steps && i < TRAINING_MAX_STEPS; i++) {
+    json_t *step = json_array_get(steps, i);
+    expected->steps[i] = (training_step){json_number_value(json_object_get(step, "loss")),
+                                         json_number_value(json_object_get(step, "grad_norm")),
+                                         json_number_value(json_object_get(step, "lr"))};
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3) return 2;
+  const char *recorded = argv[1], *name = argv[2];
+  char path[4096], folder[512], actual_path[1024];
+  snprintf(path, sizeof path, "%s/%s.json", recorded, name);
+  record = json_load_file(path, 0, NULL);
+  if (record == NULL) return fprintf(stderr, "cannot read %s\n", path), 1;
+  set_all(recorded);
+  bool is_llama = strcmp(json_string_value(json_object_get(record, "model")), "llama") == 0;
+  snprintf(folder, sizeof folder, "parity-%s%s", name, argc > 3 ? "-with-arguments" : "");
+  char arguments[1024] = "";
+  for (int i = 3; i < argc; i++) {
+    size_t used = strlen(arguments);
+    snprintf(arguments + used, sizeof arguments - used, " %s", argv[i]);
+  }
+  const char *gradients = json_string_value(json_object_get(record, "first_gradients"));
+  const training request = {.folder = folder, .config = is_llama ? llama : gpt2, .overrides = overrides,
+                            .arguments = arguments, .n_ranks = 1, .gradients = gradients != NULL};
+  training_result expected, actual;
+  read_expected(&expected);
+  training_run(&request, &actual);
+  bool good = training_compare(&expected, &actual, json_number_value(json_object_get(record, "tolerance")));
+  if (gradients) {
+    snprintf(path, sizeof path, "%s/%s", recorded, gradients);
+    snprintf(actual_path, sizeof actual_path, "%s/gradients/gradients.safetensors", folder);
+    double tolerance = json_number_value(json_object_get(record, "first_gradient_tolerance"));
+    good = training_compare_tensors(path, actual_path, tolerance) && good;
+  }
+  json_decref(record);
+  return good ? 0 : 1;
+}

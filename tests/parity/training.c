@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/parity/training.h"
+
+#include "runtime/safetensors.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { COMMAND_BYTES = 16384 };
+
+static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+static void die(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fputc('\n', stderr);
+  exit(1);
+}
+
+static const char *program(const char *variable) {
+  const char *path = getenv(variable);
+  if (path == NULL) die("%s is not set", variable);
+  return path;
+}
+
+/* Runs a command; shows it and its output when it fails. */
+static void run(const char *folder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void run(const char *folder, const char *format, ...) {
+  char command[COMMAND_BYTES], line[2 * COMMAND_BYTES];
+  va_list args;
+  va_start(args, format);
+  if (vsnprintf(command, sizeof command, format, args) >= (int)sizeof command) die("command too long");
+  va_end(args);
+  snprintf(line, sizeof line, "%s >'%s/output.txt' 2>&1", command, folder);
+  if (system(line) == 0) return;
+  fprintf(stderr, "failed: %s\n", command);
+  snprintf(line, sizeof line, "cat '%s/output.txt' >&2", folder);
+  if (system(line) != 0) die("and its output can not be read");
+  exit(1);
+}
+
+static void write_config(const training *request) {
+  char path[4096], command[4200];
+  snprintf(command, sizeof command, "rm -rf '%s'", request->folder);
+  if (system(command) != 0 || mkdir(request->folder, 0777) != 0) die("cannot make %s: %s", request->folder, strerror(errno));
+  snprintf(path, sizeof path, "%s/config.yaml", request->folder);
+  FILE *out = fopen(path, "w");
+  if (out == NULL || fputs(request->config, out) < 0 || fclose(out) != 0) die("cannot write %s", path);
+}
+
+static double number_at(json_t *object, const char *key) {
+  json_t *value = json_object_get(object, key);
+  if (!json_is_number(value)) die("metrics lack %s", key);
+  return json_number_value(value);
+}
+
+static void read_metrics(const char *folder, training_result *result) {
+  char path[4096], line[4096];
+  snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
+  FILE *in = fopen(path, "r");
+  if (in == NULL) die("cannot read %s", path);
+  result->n_steps = 0;
+  while (fgets(line, sizeof line, in)) {
+    json_t *object = json_loads(line, 0, NULL);
+    if (object == NULL || result->n_steps == TRAINING_MAX_STEPS) die("cannot read %s", path);
+    result->steps[result->n_steps++] =
+        (training_step){number_at(object, "loss"), number_at(object, "grad_norm"), number_at(object, "lr")};
+    json_decref(object);
+  }
+  fclose(in);
+}
+
+void training_run(const training *request, training_result *result) {
+  const char *folder = request->folder;
+  write_config(request);
+  run(folder, "'%s' plan --dialect nx '%s/config.yaml' %s -o '%s/plan.bin'", program("NX_NXCFG"), folder,
+      request->overrides ? request->overrides : "", folder);
+  char launcher[512] = "";
+  if (request->n_ranks > 1) snprintf(launcher, sizeof launcher, "'%s' -n %u", program("NX_MPIEXEC"), request->n_ranks);
+  char gradients[512] = "";
+  if (request->gradients) snprintf(gradients, sizeof gradients, "--dump-gradients '%s/gradients'", folder);
+  run(folder, "%s '%s' '%s/plan.bin' --log json --metrics '%s/metrics.jsonl' --dir '%s/run' %s %s", launcher,
+      program("NX_NXRUN"), folder, folder, folder, gradients, request->arguments ? request->arguments : "");
+  read_metrics(folder, result);
+}
+
+static double relative(double expected, double actual) {
+  return fabs(expected - actual) / fmax(fabs(expected), 1e-300);
+}
+
+bool training_compare(const training_result *expected, const training_result *actual, double tolerance) {
+  double worst_loss = 0, worst_norm = 0, worst_lr = 0;
+  if (expected->n_steps != actual->n_steps || expected->n_steps == 0) {
+    printf("%zu steps instead of %zu\n", actual->n_steps, expected->n_steps);
+    return false;
+  }
+  for (size_t i = 0; i < expected->n_steps; i++) {
+    const training_step *a = &expected->steps[i], *b = &actual->steps[i];
+    worst_loss = fmax(worst_loss, isfinite(b->loss) ? relative(a->loss, b->loss) : INFINITY);
+    worst_norm = fmax(worst_norm, isfinite(b->grad_norm) ? relative(a->grad_norm, b->grad_norm) : INFINITY);
+    worst_lr = fmax(worst_lr, a->lr == b->lr ? 0 : relative(a->lr, b->lr));
+    bool good = worst_loss <= tolerance && worst_norm <= tolerance && worst_lr <= 1e-12;
+    if (!good) {
+      printf("step %zu: loss %.9g instead of %.9g, gradient norm %.9g instead of %.9g, rate %.12g instead of %.12g\n",
+             i + 1, b->loss, a->loss, b->grad_norm, a->grad_norm, b->lr, a->lr);
+      return false;
+    }
+  }
+  printf("%zu steps: loss within %.1e, gradient norm within %.1e (tolerance %.0e)\n", expected->n_steps, worst_loss,
+         worst_norm, tolerance);
+  return true;
+}
+
+static uint64_t n_elements(const nxr_safetensor *tensor) {
+  uint64_t n = 1;
+  for (uint32_t dim = 0; dim < tensor->n_dims; dim++) n *= (uint64_t)tensor->dims[dim];
+  return n;
+}
+
+static double tensor_distance(const nxr_safetensor *expected, const nxr_safetensor *actual) {
+  uint64_t n = n_elements(expected);
+  if (n != n_elements(actual)) return INFINITY;
+  float *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
+  if (a == NULL || b == NULL) die("out of memory");
+  nxr_safetensor_floats(expected, 0, n, a);
+  nxr_safetensor_floats(actual, 0, n, b);
+  double difference = 0, size = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    difference += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+    size += (double)a[i] * a[i];
+  }
+  free(a);
+  free(b);
+  return difference == 0 ? 0 : sqrt(difference / size);
+}
+
+bool training_compare_tensors(const char *expected_path, const char *actual_path, double tolerance) {
+  nxr_safetensors expected, actual;
+  nxr_fault fault = {""};
+  if (!nxr_safetensors_open(expected_path, &expected, &fault) || !nxr_safetensors_open(actual_path, &actual, &fault))
+    die("%s", fault.text);
+  double worst = 0;
+  bool good = expected.n_tensors == actual.n_tensors;
+  if (!good) printf("%llu tensors instead of %llu\n", (unsigned long long)actual.n_tensors, (unsigned long long)expected.n_tensors);
+  for (uint64_t i = 0; i < expected.n_tensors; i++) {
+    const nxr_safetensor *tensor = &expected.tensors[i], *other = nxr_safetensors_find(&actual, tensor->name);
+    double distance = other ? tensor_distance(tensor, other) : INFINITY;
+    if (!(distance <= tolerance)) printf("%s differs by %.2e (tolerance %.0e)\n", tensor->name, distance, tolerance);
+    good = good && distance <= tolerance;
+    worst = fmax(worst, distance);
+  }
+  if (good) printf("%llu tensors within %.1e (tolerance %.0e)\n", (unsigned long long)expected.n_tensors, worst, tolerance);
+  nxr_safetensors_close(&expected);
+  nxr_safetensors_close(&actual);
+  return good;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A training as the tests run it: a configuration in the nx dialect is compiled by nxcfg and run by nxrun, and its
+ * metrics and first gradients are read back.
+ *
+ * Programs are named by the environment: NX_NXCFG, NX_NXRUN, NX_MPIEXEC. Everything is written below `folder`, which
+ * is made anew. A failure of any program ends the test with its output. */
+#ifndef NX_TEST_TRAINING_H
+#define NX_TEST_TRAINING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TRAINING_MAX_STEPS = 64 };
+
+typedef struct training {
+  const char *folder;    /* made anew; holds the configuration, plan, metrics and gradients */
+  const char *config;    /* text of the configuration */
+  const char *overrides; /* further arguments of `nxcfg plan`, as "--set nx:mesh.world=2"; may be NULL */
+  const char *arguments; /* further arguments of nxrun; may be NULL */
+  unsigned n_ranks;
+  bool gradients; /* dump the first step's to folder/gradients */
+} training;
+
+typedef struct training_step {
+  double loss, grad_norm, lr;
+} training_step;
+
+typedef struct training_result {
+  size_t n_steps;
+  training_step steps[TRAINING_MAX_STEPS];
+} training_result;
+
+/* Ends the program (exit 1) when anything fails. */
+void training_run(const training *request, training_result *result);
+/* Demands equal steps: relative differences of loss and gradient norm within `tolerance`, of rates within 1e-12. Prints
+ * the largest. False, and what differs, otherwise. */
+bool training_compare(const training_result *expected, const training_result *actual, double tolerance);
+/* Demands the same tensors in two safetensors files, each with |a - b| / |a| within `tolerance`. Prints the largest. */
+bool training_compare_tensors(const char *expected_path, const char *actual_path, double tolerance);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan that was touched is refused: every single bit, every truncation, every kind of wrong record.
+ *
+ * Runs on the plan named by NX_TEST_PLAN, a small one that the build compiles. */
+#include "tests/plan_edit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct file {
+  uint8_t *bytes;
+  uint64_t n_bytes;
+} file;
+
+static file original;
+
+static int read_plan(void **state) {
+  (void)state;
+  original.bytes = plan_read(getenv("NX_TEST_PLAN"), &original.n_bytes);
+  return original.bytes ? 0 : -1;
+}
+
+static int free_plan(void **state) {
+  (void)state;
+  free(original.bytes);
+  return 0;
+}
+
+static bool accepts(const uint8_t *bytes, uint64_t n_bytes, nx_fault *fault) {
+  nx_plan plan;
+  return nx_plan_check(bytes, n_bytes, &plan, fault) && nx_plan_prove(&plan, fault);
+}
+
+static void test_original_is_accepted(void **state) {
+  (void)state;
+  nx_fault fault = {""};
+  if (!accepts(original.bytes, original.n_bytes, &fault)) fail_msg("refused: %s", fault.text);
+}
+
+static void test_every_flipped_bit_is_refused(void **state) {
+  (void)state;
+  nx_fault fault;
+  for (uint64_t bit = 0; bit < original.n_bytes * 8; bit++) {
+    original.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    bool accepted = accepts(original.bytes, original.n_bytes, &fault);
+    original.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    if (accepted) fail_msg("bit %llu was flipped and nobody noticed", (unsigned long long)bit);
+  }
+}
+
+static void test_every_truncation_is_refused(void **state) {
+  (void)state;
+  nx_fault fault;
+  for (uint64_t n_bytes = 0; n_bytes < original.n_bytes; n_bytes++)
+    if (accepts(original.bytes, n_bytes, &fault)) fail_msg("cut to %llu bytes and nobody noticed", (unsigned long long)n_bytes);
+}
+
+static void test_appended_bytes_are_refused(void **state) {
+  (void)state;
+  nx_fault fault;
+  file longer = {calloc(1, original.n_bytes + 64), original.n_bytes + 64};
+  memcpy(longer.bytes, original.bytes, original.n_bytes);
+  assert_false(accepts(longer.bytes, longer.n_bytes, &fault));
+  free(longer.bytes);
+}
+
+/* From here on: plans whose hashes are right, and which are wrong all the same. */
+
+static uint8_t *copy_plan(void) {
+  uint8_t *bytes = aligned_alloc(64, (original.n_bytes + 63) / 64 * 64);
+  memcpy(bytes, original.bytes, original.n_bytes);
+  return bytes;
+}
+
+static nx_run *run_of(uint8_t *bytes) { return plan_record(bytes, NX_SECTION_RUN, 0); }
+static void break_rank_count(uint8_t *bytes) { run_of(bytes)->n_ranks = 3; }
+static void break_threads(uint8_t *bytes) { run_of(bytes)->n_threads = 0; }
+static void break_batch(uint8_t *bytes) { run_of(bytes)->global_batch += 1; }
+static void break_token_value(uint8_t *bytes) { run_of(bytes)->tokens = NX_NONE - 1; }
+static void break_slots(uint8_t *bytes) { run_of(bytes)->n_slots = 7; }
+static void break_deadline(uint8_t *bytes) { ((nx_run_names *)plan_record(bytes, NX_SECTION_RUN_NAMES, 0))->deadline_s = 0; }
+static void break_operator_number(uint8_t *bytes) { plan_operator(bytes, NX_OP_add)->op = 9999; }
+static void break_operator_arity(uint8_t *bytes) { plan_operator(bytes, NX_OP_add)->n_in = 3; }
+static void break_operator_when(uint8_t *bytes) { plan_operator(bytes, NX_OP_add)->when = 0; }
+static void break_operator_group(uint8_t *bytes) { plan_operator(bytes, NX_OP_add)->group = 0; }
+static void break_argument(uint8_t *bytes) { *plan_argument(bytes, plan_operator(bytes, NX_OP_add), 0) = NX_NONE; }
+static void break_shape(uint8_t *bytes) {
+  const nx_operator *op = plan_operator(bytes, NX_OP_matmul);
+  ((nx_value *)plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, op, 0)))->dims[0] *= 2;
+}
+static void break_operands(uint8_t *bytes) {
+  *plan_argument(bytes, plan_operator(bytes, NX_OP_matmul), 1) = *plan_argument(bytes, plan_operator(bytes, NX_OP_matmul), 0);
+}
+static void break_type(uint8_t *bytes) {
+  ((nx_value *)plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, plan_operator(bytes, NX_OP_add), 0)))->dtype = 77;
+}
+static void break_offset(uint8_t *bytes) {
+  ((nx_value *)plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, plan_operator(bytes, NX_OP_add), 0)))->offset = UINT64_MAX - 63;
+}
+static void break_alignment(uint8_t *bytes) {
+  ((nx_value *)plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, plan_operator(bytes, NX_OP_add), 0)))->offset += 4;
+}
+static void break_arena(uint8_t *bytes) { ((nx_arena_record *)plan_record(bytes, NX_SECTION_ARENAS, 0))->bytes = 64; }
+static void break_program(uint8_t *bytes) { ((nx_program *)plan_record(bytes, NX_SECTION_PROGRAMS, 0))->n_operators += 1000000; }
+static void break_chunk(uint8_t *bytes) { ((nx_chunk *)plan_record(bytes, NX_SECTION_CHUNKS, 0))->forward = 12345; }
+static void break_chunk_base(uint8_t *bytes) { ((nx_chunk *)plan_record(bytes, NX_SECTION_CHUNKS, 0))->arena_base[0] = UINT64_MAX / 8; }
+static void break_item(uint8_t *bytes) { ((nx_item *)plan_record(bytes, NX_SECTION_ITEMS, 0))->kind = NX_ITEM_SEND; }
+static void break_item_order(uint8_t *bytes) { ((nx_item *)plan_record(bytes, NX_SECTION_ITEMS, 0))->kind = NX_ITEM_BACKWARD; }
+static void break_piece(uint8_t *bytes) { ((nx_piece *)plan_record(bytes, NX_SECTION_PIECES, 0))->row = 1 << 20; }
+static void break_piece_range(uint8_t *bytes) { ((nx_piece *)plan_record(bytes, NX_SECTION_PIECES, 0))->range_offset = UINT64_MAX; }
+static void break_range(uint8_t *bytes) { ((nx_range *)plan_record(bytes, NX_SECTION_RANGES, 0))->n_shard -= 1; }
+static void break_setting(uint8_t *bytes) { ((nx_setting_record *)plan_record(bytes, NX_SECTION_SETTINGS, 0))->path = NX_NONE; }
+static void break_string_end(uint8_t *bytes) {
+  nx_section *section = plan_section(bytes, NX_SECTION_STRINGS);
+  bytes[section->offset + section->bytes - 1] = 'x';
+}
+static void break_section_flags(uint8_t *bytes) { plan_section(bytes, NX_SECTION_OPERATORS)->flags = 0; }
+static void break_section_size(uint8_t *bytes) { plan_section(bytes, NX_SECTION_OPERATORS)->n_records = UINT32_MAX; }
+static void break_section_offset(uint8_t *bytes) { plan_section(bytes, NX_SECTION_OPERATORS)->offset += 64; }
+
+static void test_wrong_records_are_refused(void **state) {
+  (void)state;
+  static void (*const breaks[])(uint8_t *) = {
+      break_rank_count, break_threads, break_batch, break_token_value, break_slots, break_deadline,
+      break_operator_number, break_operator_arity, break_operator_when, break_operator_group, break_argument,
+      break_shape, break_operands, break_type, break_offset, break_alignment, break_arena, break_program, break_chunk,
+      break_chunk_base, break_item, break_item_order, break_piece, break_piece_range, break_range, break_setting,
+      break_string_end};
+  for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
+    uint8_t *bytes = copy_plan();
+    nx_fault fault;
+    breaks[i](bytes);
+    plan_seal(bytes);
+    if (accepts(bytes, original.n_bytes, &fault)) fail_msg("broken record %zu was accepted", i);
+    free(bytes);
+  }
+}
+
+static void test_wrong_sections_are_refused(void **state) {
+  (void)state;
+  static void (*const breaks[])(uint8_t *) = {break_section_flags, break_section_size, break_section_offset};
+  for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
+    uint8_t *bytes = copy_plan();
+    nx_fault fault;
+    breaks[i](bytes);
+    plan_seal_header(bytes);
+    if (accepts(bytes, original.n_bytes, &fault)) fail_msg("broken section %zu was accepted", i);
+    free(bytes);
+  }
+}
+
+/* The proof: an operator that reads what is not there yet. */
+static void test_reading_before_writing_is_refused(void **state) {
+  (void)state;
+  uint8_t *bytes = copy_plan();
+  nx_fault fault;
+  nx_program *forward = plan_record(bytes, NX_SECTION_PROGRAMS, 0);
+  nx_operator *first = plan_record(bytes, NX_SECTION_OPERATORS, forward->first_operator);
+  nx_operator *last = first + forward->n_operators - 1, moved = *last;
+  memmove(first + 1, first, (forward->n_operators - 1) * sizeof *first);
+  *first = moved;
+  plan_seal(bytes);
+  assert_false(accepts(bytes, original.n_bytes, &fault));
+  assert_non_null(strstr(fault.text, "never written"));
+  free(bytes);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest fast[] = {
+      cmocka_unit_test(test_original_is_accepted),        cmocka_unit_test(test_every_truncation_is_refused),
+      cmocka_unit_test(test_appended_bytes_are_refused),  cmocka_unit_test(test_wrong_records_are_refused),
+      cmocka_unit_test(test_wrong_sections_are_refused),  cmocka_unit_test(test_reading_before_writing_is_refused),
+  };
+  const struct CMUnitTest sweep[] = {cmocka_unit_test(test_every_flipped_bit_is_refused)};
+  bool all_bits = argc > 1 && strcmp(argv[1], "--all-bits") == 0;
+  return all_bits ? cmocka_run_group_tests(sweep, read_plan, free_plan)
+                  : cmocka_run_group_tests(fast, read_plan, free_plan);
+}
