@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/commands/commands.h"
+#include "schema/plan_dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct view {
+  const char *name;
+  nx_plan_dump *dump;
+  const char *meaning;
+} views[] = {
+    {"settings", nx_plan_dump_settings, "every setting, its value and where that came from"},
+    {"ops", nx_plan_dump_ops, "every operator: operands, shapes, bytes, cost, origin"},
+    {"schedule", nx_plan_dump_schedule, "what each stage does in a step"},
+    {"memory", nx_plan_dump_memory, "arenas and their largest values"},
+    {"tensors", nx_plan_dump_tensors, "logical tensors and the parameters that hold them"},
+};
+enum { N_VIEWS = sizeof views / sizeof *views };
+
+static void print_usage(FILE *out) {
+  fputs("usage: nxcfg show PLAN [--settings|--ops|--schedule|--memory|--tensors]\n"
+        "Prints what a plan holds; without an option, a summary.\n",
+        out);
+  for (int i = 0; i < N_VIEWS; i++) fprintf(out, "  --%-10s %s\n", views[i].name, views[i].meaning);
+}
+
+/* Maps a plan; NULL, and a message, when it can not be read. */
+static const void *map_plan(const char *path, uint64_t *n_bytes) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  void *bytes = MAP_FAILED;
+  if (file >= 0 && fstat(file, &status) == 0) {
+    *n_bytes = (uint64_t)status.st_size;
+    bytes = mmap(NULL, status.st_size ? (size_t)status.st_size : 1, PROT_READ, MAP_PRIVATE, file, 0);
+  }
+  if (bytes == MAP_FAILED) fprintf(stderr, "nxcfg show: cannot read %s: %s\n", path, strerror(errno));
+  if (file >= 0) close(file);
+  return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+static int show(const char *path, nx_plan_dump *dump) {
+  uint64_t n_bytes = 0;
+  const void *bytes = map_plan(path, &n_bytes);
+  if (bytes == NULL) return NXC_EXIT_USAGE;
+  nx_plan plan;
+  nx_fault fault;
+  if (!nx_plan_check(bytes, n_bytes, &plan, &fault) || !nx_plan_prove(&plan, &fault)) {
+    fprintf(stderr, "nxcfg show: %s is no valid plan: %s (byte %llu)\n", path, fault.text,
+            (unsigned long long)fault.offset);
+    return NXC_EXIT_FOUND;
+  }
+  dump(&plan, stdout);
+  return NXC_EXIT_GOOD;
+}
+
+int nxc_command_show(int argc, char **argv) {
+  struct option options[N_VIEWS + 2] = {{"help", no_argument, NULL, 'h'}};
+  for (int i = 0; i < N_VIEWS; i++) options[i + 1] = (struct option){views[i].name, no_argument, NULL, 256 + i};
+  nx_plan_dump *dump = nx_plan_dump_summary;
+  for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+    if (option == 'h') return print_usage(stdout), NXC_EXIT_GOOD;
+    if (option < 256) return print_usage(stderr), NXC_EXIT_USAGE;
+    dump = views[option - 256].dump;
+  }
+  if (optind + 1 != argc) return print_usage(stderr), NXC_EXIT_USAGE;
+  return show(argv[optind], dump);
+}
