@@ -148,9 +148,14 @@ nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t len
 typedef struct flattening {
   nxc_arena *arena;
   size_t n_left;
+  bool raw; /* interpolations as text */
 } flattening;
 
 static bool flatten(flattening *f, const nxc_node *node, nxc_value *value, size_t depth) {
+  if (f->raw && node->derivation) {
+    *value = nxc_string_value(node->raw, node->raw_bytes);
+    return true;
+  }
   node = nxc_node_final(node);
   if (f->n_left == 0 || depth > 4 * NXC_DOCUMENT_DEPTH_MAX) return false;
   f->n_left--;
@@ -170,6 +175,12 @@ static bool flatten(flattening *f, const nxc_node *node, nxc_value *value, size_
 
 const nxc_value *nxc_node_value(nxc_arena *arena, const nxc_node *node) {
   flattening f = {.arena = arena, .n_left = NXC_VALUE_NODES_MAX};
+  nxc_value *value = nxc_arena_alloc(arena, sizeof *value);
+  return flatten(&f, node, value, 0) ? value : NULL;
+}
+
+const nxc_value *nxc_node_raw_value(nxc_arena *arena, const nxc_node *node) {
+  flattening f = {.arena = arena, .n_left = NXC_VALUE_NODES_MAX, .raw = true};
   nxc_value *value = nxc_arena_alloc(arena, sizeof *value);
   return flatten(&f, node, value, 0) ? value : NULL;
 }

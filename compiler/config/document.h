@@ -43,10 +43,12 @@ struct nxc_node {
   struct nxc_names *names; /* maps with many keys: the children by key identity (nodes.h) */
 
   /* Written by nxc_resolve. */
-  nxc_node *target;                        /* the list, map or scalar that a whole-value ${...} stands for */
+  nxc_node *target;                        /* the list or map that a whole-value ${...} stands for */
   const struct nxc_derivation *derivation; /* of a scalar that holds an interpolation: where its value came from */
   const nxc_node *reader;                  /* the first node whose interpolation reads this one */
-  bool failed;                             /* could not be resolved (reported); its value means nothing */
+  bool failed;         /* could not be resolved (reported); its value means nothing */
+  bool sealed;         /* a resolver's plain list or map, which references cannot enter */
+  unsigned char state; /* nxc_resolve's own */
 };
 
 typedef struct nxc_document {
@@ -89,6 +91,8 @@ nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t len
  * than NXC_VALUE_NODES_MAX items, which only doubling references reach. */
 enum { NXC_VALUE_NODES_MAX = 1000000 };
 const nxc_value *nxc_node_value(nxc_arena *arena, const nxc_node *node);
+/* The same with every interpolation as its text, whether it is resolved or not. */
+const nxc_value *nxc_node_raw_value(nxc_arena *arena, const nxc_node *node);
 /* Whether an interpolation reads this node, something around it, or something inside it. */
 bool nxc_node_is_read(const nxc_node *node);
 

@@ -115,8 +115,9 @@ static void blank_directives(nxc_reader *reader, char *text) {
     if (*at != '%') return;
     if (strncmp(at, "%YAML", 5) == 0 || strncmp(at, "%TAG", 4) == 0) continue;
     *at = '#';
-    nxc_reader_warn(reader, "NX1022", nxc_reader_span(reader, line, 0, 0), "remove the line",
-                    "this directive means nothing and is ignored");
+    if (!reader->reading->omegaconf)
+      nxc_reader_warn(reader, "NX1022", nxc_reader_span(reader, line, 0, 0), "remove the line",
+                      "this directive means nothing and is ignored");
   }
 }
 

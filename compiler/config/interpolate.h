@@ -21,6 +21,7 @@ typedef struct nxc_derivation {
   const nxc_reference *references;
   size_t n_references;
   bool from_environment; /* directly or through what it reads */
+  bool from_secret;      /* reads a node whose key names a secret, directly or not */
   bool angle;            /* written with $<...> */
 } nxc_derivation;
 
@@ -52,9 +53,19 @@ nxc_resolution nxc_resolve(nxc_document *document, const nxc_resolving *resolvin
 nxc_resolution nxc_resolve_at(nxc_document *document, const char *const *steps, size_t n_steps,
                               const nxc_resolving *resolving, nxc_sink *sink, nxc_node **found);
 
+/* OmegaConf.select: by dotted path; *found is NULL where the path leads nowhere or to ???. */
+nxc_resolution nxc_resolve_select(nxc_document *document, const char *key, const nxc_resolving *resolving,
+                                  nxc_sink *sink, nxc_node **found);
+/* Reports every ??? at or below the node; gives their number. */
+size_t nxc_report_missing(nxc_arena *arena, const nxc_node *node, nxc_sink *sink);
+
 /* Whether a key names a secret (*token, *secret, *password, *api_key). */
 bool nxc_key_is_secret(const char *key);
 /* Whether a value must not be shown: its key names a secret, or the environment had a part in it. */
 bool nxc_node_is_secret(const nxc_node *node);
+/* What stands for a secret value wherever values are shown: redacted:sha256:<the first 8 bytes>. */
+nxc_value nxc_redacted(nxc_arena *arena, const nxc_value *value);
+/* nxc_node_value with every secret inside redacted. */
+const nxc_value *nxc_node_public_value(nxc_arena *arena, const nxc_node *node);
 
 #endif

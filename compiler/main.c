@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxcfg: the table of its subcommands. */
+#include "compiler/commands/commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  nxc_command *run;
+  const char *meaning;
+} commands[] = {
+    {"resolve", nxc_command_resolve, "print a configuration with its references resolved"},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_usage(FILE *out) {
+  fputs("usage: nxcfg COMMAND [options]\n", out);
+  for (int i = 0; i < N_COMMANDS; i++) fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].meaning);
+  fputs("`nxcfg COMMAND --help` tells more; nxcfg --version prints the version.\n", out);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    print_usage(stderr);
+    return NXC_EXIT_USAGE;
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    print_usage(stdout);
+    return NXC_EXIT_GOOD;
+  }
+  if (strcmp(argv[1], "--version") == 0) {
+    puts("nxcfg " NX_VERSION);
+    return NXC_EXIT_GOOD;
+  }
+  for (int i = 0; i < N_COMMANDS; i++)
+    if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+  fprintf(stderr, "nxcfg: there is no command %s\n", argv[1]);
+  print_usage(stderr);
+  return NXC_EXIT_USAGE;
+}
