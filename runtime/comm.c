@@ -234,15 +234,15 @@ static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t
 }
 
 void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
-  char here[192], there[256] = "on another host";
+  char here[192], there[256] = "where it was can not be seen from here";
   describe(comm, collective->spec.operator, here, sizeof here);
   nxr_pulse *pulse = (nxr_pulse *)control_of(comm, peer);
   if (pulse) {
     char place[192];
     describe(comm, atomic_load(&pulse->operator), place, sizeof place);
-    snprintf(there, sizeof there, "last seen %s in step %llu", place, (unsigned long long)atomic_load(&pulse->step));
+    snprintf(there, sizeof there, "it was last seen %s in step %llu", place, (unsigned long long)atomic_load(&pulse->step));
   }
-  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (deadline %g s); it was %s\n",
+  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (deadline %g s); %s\n",
           comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name, peer,
           what, comm->deadline_s, there);
   nxr_world_abort(1);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives on real ranks: mpiexec -n N comm_check [late].
+ *
+ * Every operator, type, axis and a spread of sizes, over a tensor group, a data group and all ranks, through the
+ * shared window and through messages, against sums made here in coordinate order; bit for bit, with several under way
+ * at once, waited for in another order than they were started. Nothing may be allocated after bind; in messages,
+ * nothing by nxrun itself (MPI fills its pools when they are first used). With `late` the
+ * last rank never comes, and the others must end by the deadline. */
+#include "runtime/comm.h"
+#include "tests/e2e/count_allocations.h"
+#include "schema/bf16.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N_SIZES = 6, N_CASES_MAX = 256, ARENA_BYTES = 32 << 20, N_REPEATS = 3 };
+
+
+typedef struct check_case {
+  nxr_collective_spec spec;
+  nxr_collective *collective;
+  uint64_t n_x, n_y;
+} check_case;
+
+typedef struct bench {
+  nxr_world *world;
+  const nx_plan *plan;
+  nxk_device *device;
+  nxr_arenas arenas;
+  nxr_comm *comm;
+  check_case cases[N_CASES_MAX];
+  uint32_t n_cases;
+  uint64_t used;
+} bench;
+
+/* A number that every rank can work out for every other: x of `rank`, element i, in round r. */
+static float number(uint32_t rank, uint64_t i, uint32_t which, uint32_t round) {
+  uint32_t bits = (uint32_t)(i * 2654435761u) ^ (rank + 1) * 40503u ^ which * 977u ^ round * 7919u;
+  bits ^= bits >> 15, bits *= 2246822519u, bits ^= bits >> 13;
+  return (float)((int32_t)bits) / 2147483648.0f * (float)(1 + bits % 7);
+}
+
+static void store(void *to, nx_dtype dtype, uint64_t i, double value) {
+  if (dtype == NX_f32) ((float *)to)[i] = (float)value;
+  else if (dtype == NX_f64) ((double *)to)[i] = value;
+  else ((uint16_t *)to)[i] = nx_bf16_from_float((float)value);
+}
+
+static double load(const void *from, nx_dtype dtype, uint64_t i) {
+  if (dtype == NX_f32) return ((const float *)from)[i];
+  if (dtype == NX_f64) return ((const double *)from)[i];
+  return nx_bf16_to_float(((const uint16_t *)from)[i]);
+}
+
+/* What `rank` holds in x, after rounding to its type. */
+static double held(nx_dtype dtype, uint32_t rank, uint64_t i, uint32_t which, uint32_t round) {
+  float value = number(rank, i, which, round);
+  return dtype == NX_bf16 ? nx_bf16_to_float(nx_bf16_from_float(value)) : value;
+}
+
+static uint32_t group_of(const bench *at, const nxr_collective_spec *spec, uint32_t *members) {
+  if (spec->group == NX_NONE) {
+    for (uint32_t i = 0; i < at->world->size; i++) members[i] = i;
+    return at->world->size;
+  }
+  for (uint32_t i = 0; i < at->plan->groups[spec->group].size; i++)
+    members[i] = nx_group_member(at->plan, spec->group, at->world->rank, i);
+  return at->plan->groups[spec->group].size;
+}
+
+/* The sum in coordinate order, as the contract says: fp32 (fp64 for f64), one rounding. */
+static double sum_at(nx_dtype x_dtype, const uint32_t *members, uint32_t size, uint64_t i, uint32_t which,
+                     uint32_t round) {
+  if (x_dtype == NX_f64) {
+    double sum = held(x_dtype, members[0], i, which, round);
+    for (uint32_t s = 1; s < size; s++) sum += held(x_dtype, members[s], i, which, round);
+    return sum;
+  }
+  float sum = (float)held(x_dtype, members[0], i, which, round);
+  for (uint32_t s = 1; s < size; s++) sum += (float)held(x_dtype, members[s], i, which, round);
+  return sum;
+}
+
+/* Element i of y, from every member's x. */
+static double expected(const bench *at, const check_case *tried, uint64_t i, uint32_t which, uint32_t round) {
+  const nxr_collective_spec *spec = &tried->spec;
+  uint32_t members[64], size = group_of(at, spec, members), own = 0;
+  while (members[own] != at->world->rank) own++;
+  if (spec->op == NX_OP_all_reduce) return sum_at(spec->x_dtype, members, size, i, which, round);
+  uint64_t run = spec->op == NX_OP_all_gather ? spec->axis * spec->inner : spec->axis / size * spec->inner;
+  if (spec->op == NX_OP_reduce_scatter)
+    return sum_at(spec->x_dtype, members, size, (i / run * size + own) * run + i % run, which, round);
+  uint64_t outer = i / (run * size), member = i / run % size;
+  return held(spec->x_dtype, members[member], outer * run + i % run, which, round);
+}
+
+static void add_case(bench *at, nx_op op, uint32_t group, nx_dtype x_dtype, nx_dtype y_dtype, uint64_t outer,
+                     uint64_t axis, uint64_t inner, bool in_place) {
+  check_case *made = &at->cases[at->n_cases++];
+  uint32_t members[64];
+  nxr_collective_spec spec = {.op = op, .group = group, .x_dtype = x_dtype, .y_dtype = y_dtype, .outer = outer,
+                              .axis = axis, .inner = inner, .operator = NX_NONE};
+  uint32_t size = group_of(at, &spec, members);
+  if (op == NX_OP_reduce_scatter) spec.axis *= size;
+  made->n_x = outer * spec.axis * inner;
+  made->n_y = op == NX_OP_all_gather ? made->n_x * size : op == NX_OP_reduce_scatter ? made->n_x / size : made->n_x;
+  uint8_t *memory = (uint8_t *)at->arenas.base[NX_ARENA_comm] + at->used;
+  uint64_t x_bytes = (made->n_x * 8 + 63) / 64 * 64, y_bytes = (made->n_y * 8 + 63) / 64 * 64;
+  spec.x = memory, spec.y = in_place ? memory : memory + x_bytes;
+  at->used += x_bytes + y_bytes;
+  if (at->used > ARENA_BYTES) abort();
+  nxr_fault fault = {""};
+  made->spec = spec;
+  made->collective = nxr_comm_bind(at->comm, &spec, &fault);
+  if (!made->collective) {
+    fprintf(stderr, "bind: %s\n", fault.text);
+    exit(1);
+  }
+}
+
+static void add_cases(bench *at) {
+  static const uint64_t sizes[N_SIZES] = {1, 5, 64, 333, 4096, 20011};
+  static const nx_dtype types[][2] = {{NX_f32, NX_f32}, {NX_bf16, NX_bf16}, {NX_f32, NX_bf16}, {NX_f64, NX_f64}};
+  const uint32_t groups[] = {0, 1, NX_NONE};
+  for (size_t g = 0; g < 3; g++)
+    for (size_t t = 0; t < 4; t++)
+      for (size_t s = t; s < N_SIZES; s += 2) {
+        uint64_t n = sizes[s];
+        add_case(at, NX_OP_all_reduce, groups[g], types[t][0], types[t][1], 1, n, 1, s % 4 == 0 && t != 2);
+        add_case(at, NX_OP_reduce_scatter, groups[g], types[t][0], types[t][1], 1, n, 3, false);
+        add_case(at, NX_OP_reduce_scatter, groups[g], types[t][0], types[t][1], 5, n % 50 + 1, 2, false);
+        add_case(at, NX_OP_all_gather, groups[g], types[t][0], types[t][0], 1, n, 1, false);
+        add_case(at, NX_OP_all_gather, groups[g], types[t][0], types[t][0], 3, n % 40 + 1, 7, false);
+      }
+}
+
+static void fill(bench *at, uint32_t round) {
+  for (uint32_t c = 0; c < at->n_cases; c++)
+    for (uint64_t i = 0; i < at->cases[c].n_x; i++)
+      store(at->cases[c].spec.x, at->cases[c].spec.x_dtype, i,
+            held(at->cases[c].spec.x_dtype, at->world->rank, i, c, round));
+}
+
+/* Starts in order, in windows of different depth; waits in another. */
+static void run_cases(bench *at) {
+  for (uint32_t first = 0; first < at->n_cases;) {
+    uint32_t depth = 1 + first % 6, end = first + depth < at->n_cases ? first + depth : at->n_cases;
+    for (uint32_t c = first; c < end; c++) nxr_comm_start(at->comm, at->cases[c].collective);
+    for (uint32_t c = end; c-- > first;)
+      nxr_comm_wait(at->comm, at->cases[(at->world->rank % 2 ? c : first + end - 1 - c)].collective);
+    first = end;
+  }
+}
+
+static uint64_t count_wrong(const bench *at, uint32_t round) {
+  uint64_t n_wrong = 0;
+  for (uint32_t c = 0; c < at->n_cases; c++) {
+    const check_case *tried = &at->cases[c];
+    for (uint64_t i = 0; i < tried->n_y; i++) {
+      double want[1], got = load(tried->spec.y, tried->spec.y_dtype, i);
+      store(want, tried->spec.y_dtype, 0, expected(at, tried, i, c, round));
+      if (got == load(want, tried->spec.y_dtype, 0)) continue;
+      if (n_wrong++ == 0)
+        fprintf(stderr, "rank %u case %u op %s group %u element %llu: %.9g, should be %.9g\n", at->world->rank, c,
+                nx_op_find(tried->spec.op)->name, tried->spec.group, (unsigned long long)i, got,
+                load(want, tried->spec.y_dtype, 0));
+    }
+  }
+  return n_wrong;
+}
+
+static void open_bench(bench *at, bool use_window, double deadline_s) {
+  const nxk_device_options options = {.n_threads = 1, .target = NX_TARGET_CPU_AVX2, .workspace_bytes = 1 << 20};
+  nxr_fault fault = {""};
+  nxk_fault why = {""};
+  bool well = nxk_ref.open(&options, &at->device, &why) &&
+              nxr_arenas_open(at->world, at->plan, &nxk_ref, at->device, nxr_comm_control_bytes(at->plan), use_window,
+                              &at->arenas, &fault);
+  nxr_world_barrier(at->world);
+  well = well && nxr_comm_open(at->world, at->plan, &nxk_ref, at->device, &at->arenas, deadline_s, &at->comm, &fault);
+  if (well) return;
+  fprintf(stderr, "open: %s%s\n", fault.text, why.text);
+  exit(1);
+}
+
+static void close_bench(bench *at) {
+  nxr_comm_close(at->comm);
+  nxr_arenas_close(&at->arenas);
+  nxk_ref.close(at->device);
+}
+
+static bool check_transport(nxr_world *world, const nx_plan *plan, bool use_window) {
+  static bench at;
+  at = (bench){.world = world, .plan = plan};
+  open_bench(&at, use_window, 60);
+  add_cases(&at);
+  uint64_t n_wrong = 0, n_allocated = 0;
+  for (uint32_t round = 0; round < N_REPEATS; round++) {
+    fill(&at, round);
+    nxr_comm_vote(at.comm, false);
+    uint64_t before = count_allocations(use_window);
+    run_cases(&at);
+    bool voted = nxr_comm_vote(at.comm, world->rank == round % world->size);
+    bool quiet = !nxr_comm_vote(at.comm, false);
+    n_allocated += count_allocations(use_window) - before;
+    n_wrong += count_wrong(&at, round) + !voted + !quiet;
+    nxr_world_barrier(world);
+  }
+  uint64_t totals[2] = {n_wrong, n_allocated};
+  nxr_world_max(world, totals, 2);
+  if (world->rank == 0)
+    printf("%s: %u collectives on %u ranks: %llu wrong, %llu allocations\n", use_window ? "window" : "messages",
+           at.n_cases, world->size, (unsigned long long)totals[0], (unsigned long long)totals[1]);
+  close_bench(&at);
+  return totals[0] == 0 && totals[1] == 0;
+}
+
+/* The last rank stays away from one collective. */
+static void be_late(nxr_world *world, const nx_plan *plan, bool use_window) {
+  static bench at;
+  at = (bench){.world = world, .plan = plan};
+  open_bench(&at, use_window, 0.5);
+  add_case(&at, NX_OP_all_reduce, NX_NONE, NX_f32, NX_f32, 1, 1000, 1, false);
+  nxr_comm_beat(at.comm, 7, NX_NONE);
+  if (world->rank + 1 == world->size) sleep(30);
+  nxr_comm_start(at.comm, at.cases[0].collective);
+  nxr_comm_wait(at.comm, at.cases[0].collective);
+}
+
+int main(int argc, char **argv) {
+  nxr_world world;
+  nxr_fault fault = {""};
+  if (!nxr_world_open(&world, &fault)) return 1;
+  uint32_t tensor = world.size % 2 == 0 ? 2 : 1;
+  static const char strings[] = "\0tensor\0data";
+  const nx_atom atoms[] = {{1, tensor, 1, 0}, {8, world.size / tensor, tensor, 0}};
+  const nx_group groups[] = {{1, 1, tensor, 0}, {8, 2, world.size / tensor, 0}};
+  const nx_arena_record arenas[] = {{NX_ARENA_comm, NX_ARENA_SHARED, ARENA_BYTES, 0}};
+  const nx_run run = {.n_ranks = world.size, .n_hosts = 1, .n_threads = 1, .n_slots = 1};
+  nx_plan plan = {.strings = strings, .atoms = atoms, .groups = groups, .arenas = arenas, .run = &run};
+  plan.n[NX_SECTION_ATOMS] = plan.n[NX_SECTION_GROUPS] = 2;
+  plan.n[NX_SECTION_ARENAS] = 1;
+  if (argc > 1) be_late(&world, &plan, strcmp(argv[1], "late") == 0);
+  bool well = check_transport(&world, &plan, true);
+  well = check_transport(&world, &plan, false) && well;
+  nxr_world_close(&world);
+  return well ? 0 : 1;
+}
