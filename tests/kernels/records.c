@@ -66,17 +66,31 @@ static record_value *value_new(reader *r, const char *name, size_t n_chars) {
   return value;
 }
 
+/* One number for each element of the value. */
+static bool numbers_read(reader *r, char *text, const record_value *value, double *numbers, uint32_t *n_numbers) {
+  int64_t n_elements = 1;
+  for (uint32_t dim = 0; dim < NX_MAX_DIMS; dim++) n_elements *= value->dims[dim];
+  for (char *end; *n_numbers < RECORD_MAX_LIST; text = end, ++*n_numbers) {
+    double number = strtod(text, &end);
+    if (end == text) break;
+    numbers[*n_numbers] = number;
+  }
+  return *n_numbers == n_elements || fail(r, "one number for each element expected");
+}
+
 static bool in_read(reader *r, char *rest) {
-  static const char *const kinds[] = {"", "normal", "uniform", "int", "count", "value"};
+  static const char *const kinds[] = {"", "normal", "uniform", "int", "count", "value", "values"};
   char name[16], shape[64], kind[16];
   double low = 0, high = 0;
-  if (sscanf(rest, "%15s %63s %15s %lf %lf", name, shape, kind, &low, &high) < 3)
+  int n_read = 0;
+  if (sscanf(rest, "%15s %63s %15s%n %lf %lf", name, shape, kind, &n_read, &low, &high) < 3)
     return fail(r, "in NAME TYPE[DIMS] KIND expected");
   record_value *value = value_new(r, name, strlen(name));
   if (!value || !shape_read(r, shape, value)) return false;
   value->low = low, value->high = high;
   for (uint32_t index = 1; index < sizeof kinds / sizeof *kinds; index++)
     if (strcmp(kind, kinds[index]) == 0) value->fill = (fill_kind)index;
+  if (value->fill == FILL_LIST && !numbers_read(r, rest + n_read, value, value->listed, &value->n_listed)) return false;
   return value->fill != FILL_OUTPUT || fail(r, "unknown kind of input");
 }
 
@@ -179,6 +193,13 @@ static bool tolerance_read(reader *r, char *rest) {
   return true;
 }
 
+static bool expect_read(reader *r, char *rest) {
+  uint32_t index = value_find(r->at, rest, strcspn(rest, " "));
+  if (index == UINT32_MAX) return fail(r, "unknown value");
+  record_value *value = &r->at->values[index];
+  return numbers_read(r, rest + strcspn(rest, " "), value, value->expected, &value->n_expected);
+}
+
 static bool record_new(reader *r, char *rest, bool bench) {
   record_list *list = r->list;
   test_record *grown = realloc(list->records, (list->n_records + 1) * sizeof *grown);
@@ -203,7 +224,7 @@ static const struct {
   bool (*read)(reader *r, char *rest);
 } lines[] = {{"record", record_read},     {"bench", bench_read}, {"in", in_read},
              {"op", op_read},             {"types", types_read}, {"gradient", gradient_read},
-             {"tolerance", tolerance_read}};
+             {"tolerance", tolerance_read}, {"expect", expect_read}};
 
 static bool line_read(reader *r, char *line) {
   line[strcspn(line, "\r\n")] = '\0';

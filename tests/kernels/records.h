@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RECORD_MAX_VALUES = 40, RECORD_MAX_OPERATORS = 6, RECORD_MAX_PAIRS = 6 };
+enum { RECORD_MAX_VALUES = 40, RECORD_MAX_OPERATORS = 6, RECORD_MAX_PAIRS = 6, RECORD_MAX_LIST = 16 };
 
 /* What `a` stands for: the type of most operands. */
 typedef enum test_variant { VARIANT_F64, VARIANT_F32, VARIANT_BF16, N_VARIANTS } test_variant;
 
-typedef enum fill_kind { FILL_OUTPUT, FILL_NORMAL, FILL_UNIFORM, FILL_INT, FILL_COUNT, FILL_VALUE } fill_kind;
+typedef enum fill_kind { FILL_OUTPUT, FILL_NORMAL, FILL_UNIFORM, FILL_INT, FILL_COUNT, FILL_VALUE, FILL_LIST } fill_kind;
 
 typedef struct record_value {
   char name[16];
@@ -24,6 +24,8 @@ typedef struct record_value {
   fill_kind fill;
   double low, high; /* or standard deviation, or value, in low */
   bool added_to;    /* an output that keeps what it held */
+  uint32_t n_listed, n_expected;
+  double listed[RECORD_MAX_LIST], expected[RECORD_MAX_LIST];
 } record_value;
 
 typedef struct record_operator {
