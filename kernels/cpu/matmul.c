@@ -1,176 +1,183 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matmul family: one oneDNN product where it reads the operands' types fast, else fp32 products of blocks.
+/* The matmul family: oneDNN products of blocks of the operands, most often of one block that is everything.
  *
- * The blocked form serves bf16 where the machine multiplies it slowly, and mixed types. A block of each operand is
- * widened into scratch (at most BLOCK_M x BLOCK_K, BLOCK_K x BLOCK_N), multiplied in fp32, summed over k in an fp32
- * block of c and rounded once. */
+ * A product is made in bf16 where both operands are and the machine is fast in it, else in fp32. An operand of another
+ * type than its product is widened block by block into scratch. A plain [K,N] right side is packed first where enough
+ * rows read it, at most PACK_BYTES at a time, which splits K. A result narrower than its sum (bf16 summed over several
+ * blocks of K, or by an fp32 product) is summed in an fp32 block and rounded once. */
 #include "kernels/cpu/gemm.h"
 
 #include <string.h>
 
-enum { BLOCK_M = 1024, BLOCK_N = 2048, BLOCK_K = 2048, PACK_ROWS = 256 };
-
-typedef struct matmul_shape {
-  int64_t m, n, k;
-  bool trans_a, trans_b, accumulate, has_bias;
-} matmul_shape;
+enum { BLOCK_M = 1024, BLOCK_N = 2048, BLOCK_K = 2048, PACK_ROWS = 512, PACK_BYTES = 16 << 20 };
 
 typedef struct matmul_state {
-  matmul_shape shape;
-  const cpu_gemm *direct; /* NULL: blocked */
-  /* [last of m][last of n][last of k][first of k, without accumulation] */
-  const cpu_gemm *blocks[2][2][2][2];
+  int64_t m, n, k;
+  bool trans_a, trans_b, accumulate, has_bias, pack_b;
+  nx_dtype type;                                     /* of the product */
+  bool widen_a, widen_b, widen_bias, sum_apart;      /* in scratch, as fp32 */
   int64_t block_m, block_n, block_k;
-  uint64_t a_at, b_at, c_at, bias_at; /* places in scratch, after the products' own */
+  const cpu_gemm *blocks[2][2][2][2];                /* [last of m][last of n][last of k][first of k] */
+  uint64_t a_at, b_at, c_at, bias_at, scratch_bytes; /* places in scratch, after the products' own */
 } matmul_state;
 
-static bool shape_read(const nxk_kernel *kernel, matmul_shape *shape) {
-  const nxk_tensor *a = cpu_in(kernel, 0), *b = cpu_in(kernel, 1), *c = cpu_out(kernel, 0);
+static int64_t type_bytes(const nxk_tensor *tensor) {
+  return tensor->dtype == NX_f32 ? 4 : 2;
+}
+
+static bool state_read(const nxk_kernel *kernel, matmul_state *state) {
+  const nxk_tensor *a = cpu_in(kernel, 0), *c = cpu_out(kernel, 0);
   for (uint32_t attr = 0; attr < 3; attr++)
     if (kernel->operator.attrs[attr].kind != NXK_INT) return false;
-  *shape = (matmul_shape){.m = cpu_rows(c), .n = cpu_columns(c)};
-  shape->trans_a = kernel->operator.attrs[NX_matmul_trans_a].integer;
-  shape->trans_b = kernel->operator.attrs[NX_matmul_trans_b].integer;
-  shape->accumulate = kernel->operator.attrs[NX_matmul_accumulate].integer;
-  shape->has_bias = kernel->operator.n_in > 2;
-  shape->k = shape->trans_a ? cpu_rows(a) : cpu_columns(a);
-  return (shape->trans_a ? cpu_columns(a) : cpu_rows(a)) == shape->m &&
-         (shape->trans_b ? cpu_columns(b) : cpu_rows(b)) == shape->k &&
-         (shape->trans_b ? cpu_rows(b) : cpu_columns(b)) == shape->n &&
-         (!shape->has_bias || nxk_n_elements(cpu_in(kernel, 2)) == shape->n);
+  state->m = cpu_rows(c);
+  state->n = cpu_columns(c);
+  state->trans_a = kernel->operator.attrs[NX_matmul_trans_a].integer;
+  state->trans_b = kernel->operator.attrs[NX_matmul_trans_b].integer;
+  state->accumulate = kernel->operator.attrs[NX_matmul_accumulate].integer;
+  state->has_bias = kernel->operator.n_in > 2;
+  state->k = state->trans_a ? cpu_rows(a) : cpu_columns(a);
+  return state->m > 0 && state->n > 0 && state->k > 0;
 }
 
-static bool matmul_bind_direct(nxk_kernel *kernel, matmul_state *state, nxk_fault *fault) {
-  const matmul_shape *shape = &state->shape;
-  cpu_gemm_form form = {
-    .m = shape->m, .n = shape->n, .k = shape->k,
-    .a_stride = shape->trans_a ? shape->m : shape->k, .b_stride = shape->trans_b ? shape->k : shape->n,
-    .c_stride = shape->n, .trans_a = shape->trans_a, .trans_b = shape->trans_b, .accumulate = shape->accumulate,
-    .type = cpu_in(kernel, 0)->dtype, .c_type = cpu_out(kernel, 0)->dtype,
-    .bias_type = shape->has_bias ? cpu_in(kernel, 2)->dtype : 0};
-  cpu_gemm *gemm = cpu_gemm_find(kernel->device, &form, fault);
-  if (!gemm || !cpu_reserve(kernel->device, cpu_gemm_scratch_bytes(gemm), "matmul", fault)) return false;
-  state->direct = gemm;
-  return true;
-}
-
-static int64_t block_size(int64_t n, int64_t limit) {
+static int64_t at_most(int64_t n, int64_t limit) {
   return n < limit ? n : limit;
 }
 
-/* The extent of the last (`last`) or of every other block. */
-static int64_t block_extent(int64_t n, int64_t block, int last) {
+static void choose_blocks(const nxk_kernel *kernel, matmul_state *state, bool in_bf16, bool pack) {
+  const nxk_tensor *a = cpu_in(kernel, 0), *b = cpu_in(kernel, 1), *c = cpu_out(kernel, 0);
+  state->type = in_bf16 ? NX_bf16 : NX_f32;
+  state->widen_a = a->dtype != state->type;
+  state->widen_b = b->dtype != state->type;
+  state->widen_bias = state->has_bias && !in_bf16 && cpu_in(kernel, 2)->dtype != NX_f32;
+  bool widen = state->widen_a || state->widen_b;
+  state->block_m = widen ? at_most(state->m, BLOCK_M) : state->m;
+  state->block_n = widen ? at_most(state->n, BLOCK_N) : state->n;
+  state->block_k = widen ? at_most(state->k, BLOCK_K) : state->k;
+  state->pack_b = pack && !state->trans_b && state->m >= PACK_ROWS;
+  if (state->pack_b) {
+    int64_t rows = PACK_BYTES / (state->block_n * (in_bf16 ? 2 : 4)) / 64 * 64;
+    state->block_k = at_most(state->block_k, rows > 64 ? rows : 64);
+  }
+  state->sum_apart = c->dtype == NX_bf16 && (!in_bf16 || state->block_k < state->k);
+}
+
+/* The extent of the last block (`last`) or of every other. */
+static int64_t extent(int64_t n, int64_t block, int last) {
   return last ? n - (n - 1) / block * block : block;
 }
 
-static bool matmul_bind_blocks(nxk_kernel *kernel, matmul_state *state, uint64_t *scratch_bytes, nxk_fault *fault) {
-  const matmul_shape *shape = &state->shape;
+static cpu_gemm_form block_form(const nxk_kernel *kernel, const matmul_state *s, int last_m, int last_n, int last_k,
+                                int first_k) {
+  int64_t m = extent(s->m, s->block_m, last_m), n = extent(s->n, s->block_n, last_n);
+  int64_t k = extent(s->k, s->block_k, last_k);
+  cpu_gemm_form form = {.m = m, .n = n, .k = k, .trans_a = s->trans_a, .trans_b = s->trans_b, .pack_b = s->pack_b,
+                        .type = s->type};
+  form.a_stride = s->widen_a ? (s->trans_a ? m : k) : s->trans_a ? s->m : s->k;
+  form.b_stride = s->widen_b ? (s->trans_b ? k : n) : s->trans_b ? s->k : s->n;
+  form.c_stride = s->sum_apart ? n : s->n;
+  form.c_type = s->sum_apart ? NX_f32 : cpu_out(kernel, 0)->dtype;
+  form.accumulate = !first_k || s->accumulate;
+  if (s->has_bias && first_k) form.bias_type = s->widen_bias ? NX_f32 : cpu_in(kernel, 2)->dtype;
+  return form;
+}
+
+static bool bind_blocks(nxk_kernel *kernel, matmul_state *s, nxk_fault *fault) {
+  bool several_k = s->block_k < s->k;
+  s->scratch_bytes = 0;
   for (int i = 0; i < 16; i++) {
-    int last_m = i >> 3, last_n = i >> 2 & 1, last_k = i >> 1 & 1, first = i & 1;
-    int64_t m = block_extent(shape->m, state->block_m, last_m), n = block_extent(shape->n, state->block_n, last_n);
-    int64_t k = block_extent(shape->k, state->block_k, last_k);
-    cpu_gemm_form form = {.m = m, .n = n, .k = k, .a_stride = shape->trans_a ? m : k,
-                          .b_stride = shape->trans_b ? k : n, .c_stride = n, .trans_a = shape->trans_a,
-                          .trans_b = shape->trans_b, .accumulate = !first || shape->accumulate, .type = NX_f32,
-                          .c_type = NX_f32, .bias_type = first && shape->has_bias ? NX_f32 : 0};
+    int last_m = i >> 3, last_n = i >> 2 & 1, last_k = i >> 1 & 1, first_k = i & 1;
+    if (several_k ? last_k && first_k : !(last_k && first_k)) continue; /* there is no such block */
+    cpu_gemm_form form = block_form(kernel, s, last_m, last_n, last_k, first_k);
     cpu_gemm *gemm = cpu_gemm_find(kernel->device, &form, fault);
-    if (!gemm) return fault->text[0] ? false : cpu_fail(fault, "oneDNN has no fp32 product");
-    state->blocks[last_m][last_n][last_k][first] = gemm;
-    if (cpu_gemm_scratch_bytes(gemm) > *scratch_bytes) *scratch_bytes = cpu_gemm_scratch_bytes(gemm);
+    if (!gemm) return false;
+    s->blocks[last_m][last_n][last_k][first_k] = gemm;
+    uint64_t n_bytes = cpu_gemm_scratch_bytes(gemm);
+    if (n_bytes > s->scratch_bytes) s->scratch_bytes = n_bytes;
   }
   return true;
 }
 
-static bool matmul_bind_blocked(nxk_kernel *kernel, matmul_state *state, nxk_fault *fault) {
-  state->block_m = block_size(state->shape.m, BLOCK_M);
-  state->block_n = block_size(state->shape.n, BLOCK_N);
-  state->block_k = block_size(state->shape.k, BLOCK_K);
-  uint64_t scratch_bytes = 0;
-  if (!matmul_bind_blocks(kernel, state, &scratch_bytes, fault)) return false;
-  state->a_at = scratch_bytes;
-  state->b_at = state->a_at + cpu_align(4 * (uint64_t)(state->block_m * state->block_k));
-  state->c_at = state->b_at + cpu_align(4 * (uint64_t)(state->block_k * state->block_n));
-  state->bias_at = state->c_at + cpu_align(4 * (uint64_t)(state->block_m * state->block_n));
-  return cpu_reserve(kernel->device, state->bias_at + cpu_align(4 * (uint64_t)state->block_n), "matmul", fault);
+static uint64_t place(matmul_state *s, bool used, int64_t n_elements) {
+  uint64_t at = s->scratch_bytes;
+  if (used) s->scratch_bytes += cpu_align(4 * (uint64_t)n_elements);
+  return at;
 }
 
-static bool operands_are_native(const nxk_kernel *kernel) {
-  const nxk_tensor *a = cpu_in(kernel, 0), *b = cpu_in(kernel, 1), *c = cpu_out(kernel, 0);
-  if (a->dtype != b->dtype) return false;
-  if (a->dtype == NX_bf16) return kernel->device->native_bf16;
-  return c->dtype == NX_f32 && (kernel->operator.n_in < 3 || cpu_in(kernel, 2)->dtype == NX_f32);
+/* False where oneDNN has no such product, or where it does not fit. */
+static bool matmul_try(nxk_kernel *kernel, matmul_state *s, bool in_bf16, bool pack, nxk_fault *fault) {
+  fault->text[0] = 0;
+  choose_blocks(kernel, s, in_bf16, pack);
+  if (!bind_blocks(kernel, s, fault)) return false;
+  s->a_at = place(s, s->widen_a, s->block_m * s->block_k);
+  s->b_at = place(s, s->widen_b, s->block_k * s->block_n);
+  s->c_at = place(s, s->sum_apart, s->block_m * s->block_n);
+  s->bias_at = place(s, s->widen_bias, s->block_n);
+  return !pack || cpu_fits(kernel->device, s->scratch_bytes);
 }
 
 bool cpu_matmul_bind(nxk_kernel *kernel, nxk_fault *fault) {
   for (uint32_t i = 0; i < kernel->operator.n_in + 1; i++)
     if (!cpu_is_real(&kernel->operator.args[i])) return false;
   matmul_state *state = cpu_keep(kernel->device, sizeof *state, "matmul", fault);
-  if (!state) return false;
-  if (!shape_read(kernel, &state->shape)) return false;
+  if (!state || !state_read(kernel, state)) return false;
   kernel->state = state;
-  if (operands_are_native(kernel)) {
-    if (matmul_bind_direct(kernel, state, fault)) return true;
-    if (fault->text[0]) return false;
-  }
-  return matmul_bind_blocked(kernel, state, fault);
+  bool in_bf16 = cpu_in(kernel, 0)->dtype == NX_bf16 && cpu_in(kernel, 1)->dtype == NX_bf16 &&
+                 kernel->device->native_bf16;
+  bool made = (in_bf16 && (matmul_try(kernel, state, true, true, fault) ||
+                           matmul_try(kernel, state, true, false, fault))) ||
+              matmul_try(kernel, state, false, true, fault) || matmul_try(kernel, state, false, false, fault);
+  if (!made) return false;
+  return cpu_reserve(kernel->device, state->scratch_bytes, "matmul", fault);
 }
 
 typedef struct matmul_run {
   const nxk_kernel *kernel;
   const matmul_state *state;
   const char *a, *b, *bias;
-  char *c;
+  char *c, *scratch;
 } matmul_run;
 
-static uint64_t type_bytes(const nxk_tensor *tensor) {
-  return tensor->dtype == NX_f32 ? 4 : 2;
-}
-
-/* Widens the stored box of an operand that covers rows [i, i + rows) and columns [j, j + columns) of op(operand). */
-static void block_widen(const nxk_kernel *kernel, const nxk_tensor *tensor, const char *data, bool transposed,
-                        int64_t i, int64_t j, int64_t rows, int64_t columns, char *place) {
-  int64_t stride = cpu_columns(tensor), n_rows = transposed ? columns : rows;
-  int64_t row = transposed ? j : i, column = transposed ? i : j, n_columns = transposed ? rows : columns;
-  kernel->device->table->convert_box(kernel->device, place, NX_f32, n_columns,
-                                     data + type_bytes(tensor) * (uint64_t)(row * stride + column), tensor->dtype,
-                                     stride, n_rows, n_columns);
-}
-
-static void block_run(const matmul_run *run, int64_t i, int64_t j) {
-  const matmul_state *state = run->state;
-  const matmul_shape *shape = &state->shape;
+/* Rows [i, i + rows) and columns [j, j + columns) of op(operand): where they lie, or widened at `at` in scratch. */
+static const char *operand_block(const matmul_run *run, const nxk_tensor *tensor, const char *data, bool transposed,
+                                 int64_t i, int64_t j, int64_t rows, int64_t columns, bool widen, uint64_t at) {
   const nxk_device *device = run->kernel->device;
-  const nxk_tensor *c = cpu_out(run->kernel, 0);
-  char *scratch = device->scratch, *c_block = scratch + state->c_at;
-  int last_m = i + state->block_m >= shape->m, last_n = j + state->block_n >= shape->n;
-  int64_t m = last_m ? shape->m - i : state->block_m, n = last_n ? shape->n - j : state->block_n;
-  char *c_place = run->c + type_bytes(c) * (uint64_t)(i * shape->n + j);
-  if (shape->accumulate) device->table->convert_box(device, c_block, NX_f32, n, c_place, c->dtype, shape->n, m, n);
-  if (shape->has_bias) {
-    const nxk_tensor *bias = cpu_in(run->kernel, 2);
-    device->table->convert_box(device, scratch + state->bias_at, NX_f32, n,
-                               run->bias + type_bytes(bias) * (uint64_t)j, bias->dtype, shape->n, 1, n);
+  int64_t stride = cpu_columns(tensor), row = transposed ? j : i, column = transposed ? i : j;
+  const char *block = data + type_bytes(tensor) * (row * stride + column);
+  if (!widen) return block;
+  int64_t n_rows = transposed ? columns : rows, n_columns = transposed ? rows : columns;
+  device->table->convert_box(device, run->scratch + at, NX_f32, n_columns, block, tensor->dtype, stride, n_rows,
+                             n_columns);
+  return run->scratch + at;
+}
+
+/* c[i.., j..] over all of k. */
+static void block_run(const matmul_run *run, int64_t i, int64_t j) {
+  const matmul_state *s = run->state;
+  const nxk_device *device = run->kernel->device;
+  const nxk_tensor *a = cpu_in(run->kernel, 0), *b = cpu_in(run->kernel, 1), *c = cpu_out(run->kernel, 0);
+  int last_m = i + s->block_m >= s->m, last_n = j + s->block_n >= s->n;
+  int64_t m = last_m ? s->m - i : s->block_m, n = last_n ? s->n - j : s->block_n;
+  char *c_block = run->c + type_bytes(c) * (i * s->n + j), *sum = s->sum_apart ? run->scratch + s->c_at : c_block;
+  const char *bias = NULL;
+  if (s->has_bias)
+    bias = operand_block(run, cpu_in(run->kernel, 2), run->bias, false, 0, j, 1, n, s->widen_bias, s->bias_at);
+  if (s->sum_apart && s->accumulate)
+    device->table->convert_box(device, sum, NX_f32, n, c_block, c->dtype, s->n, m, n);
+  for (int64_t p = 0; p < s->k; p += s->block_k) {
+    int last_k = p + s->block_k >= s->k;
+    int64_t k = last_k ? s->k - p : s->block_k;
+    const char *left = operand_block(run, a, run->a, s->trans_a, i, p, m, k, s->widen_a, s->a_at);
+    const char *right = operand_block(run, b, run->b, s->trans_b, p, j, k, n, s->widen_b, s->b_at);
+    cpu_gemm_run(device, s->blocks[last_m][last_n][last_k][p == 0], left, right, bias, sum, run->scratch);
   }
-  for (int64_t p = 0; p < shape->k; p += state->block_k) {
-    int last_k = p + state->block_k >= shape->k;
-    int64_t k = last_k ? shape->k - p : state->block_k;
-    block_widen(run->kernel, cpu_in(run->kernel, 0), run->a, shape->trans_a, i, p, m, k, scratch + state->a_at);
-    block_widen(run->kernel, cpu_in(run->kernel, 1), run->b, shape->trans_b, p, j, k, n, scratch + state->b_at);
-    cpu_gemm_run(device, state->blocks[last_m][last_n][last_k][p == 0], scratch + state->a_at,
-                 scratch + state->b_at, scratch + state->bias_at, c_block, scratch);
-  }
-  device->table->convert_box(device, c_place, c->dtype, shape->n, c_block, NX_f32, n, m, n);
+  if (s->sum_apart) device->table->convert_box(device, c_block, c->dtype, s->n, sum, NX_f32, n, m, n);
 }
 
 void cpu_matmul_run(const nxk_kernel *kernel, const nxk_frame *frame) {
-  const matmul_state *state = kernel->state;
-  matmul_run run = {kernel, state, cpu_in_at(kernel, frame, 0), cpu_in_at(kernel, frame, 1), NULL,
-                    cpu_out_at(kernel, frame, 0)};
-  if (state->shape.has_bias) run.bias = cpu_in_at(kernel, frame, 2);
-  if (state->direct) {
-    cpu_gemm_run(kernel->device, state->direct, run.a, run.b, run.bias, run.c, kernel->device->scratch);
-    return;
-  }
-  for (int64_t j = 0; j < state->shape.n; j += state->block_n)
-    for (int64_t i = 0; i < state->shape.m; i += state->block_m) block_run(&run, i, j);
+  const matmul_state *s = kernel->state;
+  matmul_run run = {.kernel = kernel, .state = s, .a = cpu_in_at(kernel, frame, 0), .b = cpu_in_at(kernel, frame, 1),
+                    .c = cpu_out_at(kernel, frame, 0), .scratch = kernel->device->scratch};
+  if (s->has_bias) run.bias = cpu_in_at(kernel, frame, 2);
+  for (int64_t j = 0; j < s->n; j += s->block_n)
+    for (int64_t i = 0; i < s->m; i += s->block_m) block_run(&run, i, j);
 }
