@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef void writer(nxc_text *text, const nxc_value *value);
+typedef void writer(nxc_buffer *text, const nxc_value *value);
 
 static const struct format {
   const char *name;
@@ -65,7 +65,7 @@ static bool print_value(nxc_arena *arena, const nxc_options *options, const stru
     fputs("nxcfg resolve: references copy lists and maps into too many values to print\n", stderr);
     return false;
   }
-  nxc_text text = {.arena = arena};
+  nxc_buffer text = {.arena = arena};
   format->write(&text, value);
   fwrite(text.bytes, 1, text.n_bytes, stdout);
   if (!format->ends_line) putchar('\n');

@@ -7,12 +7,12 @@
 #ifndef NXC_CONFIG_CANON_H
 #define NXC_CONFIG_CANON_H
 
-#include "compiler/config/text.h"
+#include "compiler/config/buffer.h"
 
-void nxc_write_canon(nxc_text *text, const nxc_value *value);
-void nxc_write_json(nxc_text *text, const nxc_value *value);
-void nxc_write_yaml(nxc_text *text, const nxc_value *value);
+void nxc_write_canon(nxc_buffer *text, const nxc_value *value);
+void nxc_write_json(nxc_buffer *text, const nxc_value *value);
+void nxc_write_yaml(nxc_buffer *text, const nxc_value *value);
 /* A JSON string with its quotes; non-ASCII characters stay as they are unless `ascii`. */
-void nxc_write_json_string(nxc_text *text, const char *bytes, size_t n_bytes, bool ascii);
+void nxc_write_json_string(nxc_buffer *text, const char *bytes, size_t n_bytes, bool ascii);
 
 #endif

@@ -3,7 +3,7 @@
 #include "compiler/config/nodes.h"
 #include "compiler/config/resolvers.h"
 #include "compiler/config/scalar.h"
-#include "compiler/config/text.h"
+#include "compiler/config/buffer.h"
 
 #include <assert.h>
 #include <string.h>
@@ -75,11 +75,11 @@ nxc_step nxc_machine_flatten(nxc_machine *m, nxc_item *item) {
 }
 
 nxc_step nxc_machine_join(nxc_machine *m, const nxc_item *items, size_t n, nxc_item *result) {
-  nxc_text text = {.arena = m->arena};
+  nxc_buffer text = {.arena = m->arena};
   for (size_t i = 0; i < n; i++) {
     const nxc_value *value = &items[i].value;
     if (items[i].node) value = nxc_node_raw_value(m->arena, items[i].node);
-    if (value) nxc_text_python(&text, value);
+    if (value) nxc_write_python(&text, value);
     if (value == NULL || text.n_bytes > m->n_text_left)
       return nxc_machine_fail(m, "NX1213", NULL, "references make more than %d MiB of text",
                               NXC_TEXT_BYTES_MAX / 1024 / 1024);

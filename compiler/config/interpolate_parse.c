@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/interpolate_parse.h"
 #include "compiler/config/scalar.h"
-#include "compiler/config/text.h"
+#include "compiler/config/buffer.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static bool deeper(nxc_parser *p) {
 
 /* The pieces of a text: plain runs gathered in `plain`, interpolations between them. */
 typedef struct pieces {
-  nxc_text plain;
+  nxc_buffer plain;
   size_t n;
   bool only_interpolation;
 } pieces;
@@ -71,13 +71,13 @@ static bool parse_backslashes(nxc_parser *p, char quote, pieces *so_far, bool *d
   while (p->at < p->end && *p->at == '\\') n++, p->at++;
   bool opens = nxc_parser_opens(p, p->at), closes = quote && p->at < p->end && *p->at == quote;
   if (!opens && !closes) {
-    nxc_text_repeat(&so_far->plain, "\\", n);
+    nxc_buffer_repeat(&so_far->plain, "\\", n);
     return true;
   }
-  nxc_text_repeat(&so_far->plain, "\\", n / 2);
+  nxc_buffer_repeat(&so_far->plain, "\\", n / 2);
   if (n % 2) {
     size_t n_literal = opens ? 2 : 1;
-    nxc_text_put(&so_far->plain, p->at, n_literal);
+    nxc_buffer_put(&so_far->plain, p->at, n_literal);
     p->at += n_literal;
     return true;
   }
@@ -99,7 +99,7 @@ static bool parse_text(nxc_parser *p, char quote) {
   while (!done && p->at < p->end) {
     const char *plain = p->at;
     while (p->at < p->end && *p->at != '\\' && !(quote && *p->at == quote) && !nxc_parser_opens(p, p->at)) p->at++;
-    if (p->at > plain) nxc_text_put(&so_far.plain, plain, (size_t)(p->at - plain));
+    if (p->at > plain) nxc_buffer_put(&so_far.plain, plain, (size_t)(p->at - plain));
     if (p->at < p->end && !parse_backslashes(p, quote, &so_far, &done)) return false;
   }
   if (quote && !done) return nxc_parser_fail(p, start - 1, "close the quote", "this quote is never closed");
@@ -111,7 +111,7 @@ static bool parse_text(nxc_parser *p, char quote) {
 
 /* What a reference or a call consists of before its end or colon. */
 typedef struct head {
-  nxc_text plain; /* key text not yet emitted */
+  nxc_buffer plain; /* key text not yet emitted */
   size_t n_parts; /* emitted parts */
   bool is_name;   /* could be a resolver's name */
   size_t n_inner; /* parts that are interpolations, and the places of their NXC_OP_KEY */
@@ -151,30 +151,30 @@ static bool parse_key(nxc_parser *p, head *so_far, char close) {
   size_t n = (size_t)(p->at - start);
   if (n == 0) return nxc_parser_fail(p, p->at, NULL, p->at < p->end ? "a key is missing here" : "this is never closed");
   so_far->is_name = so_far->is_name && is_id(start, n);
-  nxc_text_put(&so_far->plain, start, n);
+  nxc_buffer_put(&so_far->plain, start, n);
   return true;
 }
 
 static bool parse_bracket(nxc_parser *p, head *so_far, char close) {
   so_far->is_name = false;
-  nxc_text_put(&so_far->plain, p->at++, 1);
+  nxc_buffer_put(&so_far->plain, p->at++, 1);
   if (!parse_key(p, so_far, close)) return false;
   if (p->at == p->end || *p->at != ']') return nxc_parser_fail(p, p->at, NULL, "a ']' is missing here");
-  nxc_text_put(&so_far->plain, p->at++, 1);
+  nxc_buffer_put(&so_far->plain, p->at++, 1);
   return true;
 }
 
 static bool parse_head(nxc_parser *p, head *so_far, char close) {
   while (p->at < p->end && *p->at == '.') {
     so_far->is_name = false;
-    nxc_text_put(&so_far->plain, p->at++, 1);
+    nxc_buffer_put(&so_far->plain, p->at++, 1);
   }
   bool ok = p->at < p->end && *p->at == '[' ? parse_bracket(p, so_far, close) : parse_key(p, so_far, close);
   while (ok && p->at < p->end && (*p->at == '.' || *p->at == '[')) {
     if (*p->at == '[') {
       ok = parse_bracket(p, so_far, close);
     } else {
-      nxc_text_put(&so_far->plain, p->at++, 1);
+      nxc_buffer_put(&so_far->plain, p->at++, 1);
       ok = parse_key(p, so_far, close);
     }
   }
@@ -260,7 +260,7 @@ static bool is_end(const nxc_parser *p) {
 static bool bad_character(nxc_parser *p) {
   if (is_end(p)) return nxc_parser_fail(p, p->at, NULL, "an argument is missing here");
   size_t n_used;
-  nxc_text_decode(p->at, (size_t)(p->end - p->at), &n_used);
+  nxc_buffer_decode(p->at, (size_t)(p->end - p->at), &n_used);
   const char *message = nxc_arena_printf(p->arena, "the character %.*s cannot stand in an unquoted argument",
                                          (int)n_used, p->at);
   return nxc_parser_fail(p, p->at, "put the whole argument in quotes", message);
@@ -298,7 +298,7 @@ static bool parse_words(nxc_parser *p) {
 
 static bool parse_map_key(nxc_parser *p) {
   const char *start = p->at;
-  nxc_text joined = {.arena = p->arena};
+  nxc_buffer joined = {.arena = p->arena};
   nxc_word word, first = {0};
   size_t n = 0;
   for (;; n++) {
@@ -306,7 +306,7 @@ static bool parse_map_key(nxc_parser *p) {
     if (!nxc_parser_word(p, false, &word)) return false;
     if (word.n_bytes == 0) break;
     if (n == 0) first = word;
-    nxc_text_put(&joined, word.text, word.n_bytes);
+    nxc_buffer_put(&joined, word.text, word.n_bytes);
   }
   skip_blanks(p);
   if (n == 0 || p->at == p->end || *p->at != ':')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong while formulas run, with the chain of references that led there. */
 #include "compiler/config/interpolate_machine.h"
-#include "compiler/config/text.h"
+#include "compiler/config/buffer.h"
 
 #include <stdarg.h>
 
@@ -76,7 +76,7 @@ nxc_step nxc_machine_cycle(nxc_machine *m, const nxc_node *node) {
   size_t first = 0, n = 0, n_hops = 0;
   while (first < m->n_frames && (m->frames[first].node != node || m->frames[first].decoded)) first++;
   nxc_remark remarks[REMARKS_MAX];
-  nxc_text chain = {.arena = m->arena};
+  nxc_buffer chain = {.arena = m->arena};
   for (size_t i = first; i < m->n_frames; i++) {
     const nxc_frame *frame = &m->frames[i];
     if (frame->decoded) continue;
@@ -86,17 +86,17 @@ nxc_step nxc_machine_cycle(nxc_machine *m, const nxc_node *node) {
     const nxc_node *to = next < m->n_frames ? m->frames[next].node : node;
     const char *from_path = path_of(m, frame->node), *to_path = path_of(m, to);
     if (n_hops++ < PATHS_IN_MESSAGE_MAX) {
-      nxc_text_puts(&chain, from_path);
-      nxc_text_puts(&chain, " -> ");
+      nxc_buffer_puts(&chain, from_path);
+      nxc_buffer_puts(&chain, " -> ");
     } else if (n_hops == PATHS_IN_MESSAGE_MAX + 1) {
-      nxc_text_puts(&chain, "... -> ");
+      nxc_buffer_puts(&chain, "... -> ");
     }
     if (n < REMARKS_MAX) {
       const char *text = nxc_arena_printf(m->arena, frame->completing ? "%s holds %s" : "%s needs %s", from_path, to_path);
       remarks[n++] = (nxc_remark){frame_place(m, i), text};
     }
   }
-  nxc_text_puts(&chain, path_of(m, node));
+  nxc_buffer_puts(&chain, path_of(m, node));
   const char *message = nxc_arena_printf(m->arena, "a circle of %zu reference%s: %s", n_hops, n_hops == 1 ? "" : "s",
                                          chain.bytes);
   nxc_sink_report(m->sink, &(nxc_finding){.id = "NX1206", .severity = NXC_SEVERITY_ERROR, .message = message,

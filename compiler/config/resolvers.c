@@ -2,7 +2,7 @@
 #include "compiler/config/resolvers.h"
 #include "compiler/config/integer.h"
 #include "compiler/config/scalar.h"
-#include "compiler/config/text.h"
+#include "compiler/config/buffer.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,8 +57,8 @@ static nxc_step repeat_text(nxc_machine *m, const nxc_resolver *self, const nxc_
     nxc_machine_warn(m, "NX1218", "write ${oc.decode:...} around the text to read it as a number",
                      "%s repeats the text %s, it does not calculate with it", self->name,
                      nxc_value_show(m->arena, text));
-  nxc_text joined = {.arena = m->arena};
-  for (int64_t i = 0; i < n; i++) nxc_text_put(&joined, text->text, text->n_bytes);
+  nxc_buffer joined = {.arena = m->arena};
+  for (int64_t i = 0; i < n; i++) nxc_buffer_put(&joined, text->text, text->n_bytes);
   m->n_text_left -= joined.n_bytes;
   result->value = nxc_string_value(joined.bytes ? joined.bytes : "", joined.n_bytes);
   return NXC_STEP_DONE;

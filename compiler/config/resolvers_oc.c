@@ -3,7 +3,7 @@
 #include "compiler/config/nodes.h"
 #include "compiler/config/resolvers.h"
 #include "compiler/config/scalar.h"
-#include "compiler/config/text.h"
+#include "compiler/config/buffer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,14 +146,14 @@ nxc_step nxc_resolve_dict_values(nxc_machine *m, const nxc_resolver *self, nxc_i
 /* string.Template's safe_substitute for the two names that oc.deprecated knows. */
 static const char *substitute(nxc_arena *arena, const char *message, const char *old_key, const char *new_key) {
   static const char old_name[] = "$OLD_KEY", new_name[] = "$NEW_KEY";
-  nxc_text text = {.arena = arena};
+  nxc_buffer text = {.arena = arena};
   for (const char *c = message; *c;) {
     bool is_old = strncmp(c, old_name, strlen(old_name)) == 0, is_new = strncmp(c, new_name, strlen(new_name)) == 0;
     if (is_old || is_new) {
-      nxc_text_puts(&text, is_old ? old_key : new_key);
+      nxc_buffer_puts(&text, is_old ? old_key : new_key);
       c += strlen(old_name);
     } else {
-      nxc_text_put(&text, c++, 1);
+      nxc_buffer_put(&text, c++, 1);
     }
   }
   return text.bytes ? text.bytes : "";

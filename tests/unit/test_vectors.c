@@ -137,19 +137,19 @@ static const nxc_value *run_case(nxc_arena *arena, const json_t *one, nxc_sink *
 static const char *outcome(nxc_arena *arena, const json_t *one, bool *has_code, const char *code) {
   nxc_sink *sink = nxc_sink_new(arena);
   const nxc_value *value = run_case(arena, one, sink);
-  nxc_text text = {.arena = arena};
+  nxc_buffer text = {.arena = arena};
   *has_code = false;
   size_t n = nxc_sink_n_findings(sink), n_errors = nxc_sink_count(sink, NXC_SEVERITY_ERROR);
   if (value && n_errors == 0) nxc_write_canon(&text, value);
-  if (n_errors) nxc_text_puts(&text, "!");
+  if (n_errors) nxc_buffer_puts(&text, "!");
   for (size_t i = 0; i < n; i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
-    nxc_text_puts(&text, " ");
-    nxc_text_puts(&text, finding->id);
-    nxc_text_puts(&text, " ");
-    nxc_text_puts(&text, finding->message);
+    nxc_buffer_puts(&text, " ");
+    nxc_buffer_puts(&text, finding->id);
+    nxc_buffer_puts(&text, " ");
+    nxc_buffer_puts(&text, finding->message);
     *has_code = *has_code || strcmp(code_of(finding->id), code) == 0;
-    if (finding->at.source == NULL || finding->at.line == 0) nxc_text_puts(&text, " WITHOUT A PLACE");
+    if (finding->at.source == NULL || finding->at.line == 0) nxc_buffer_puts(&text, " WITHOUT A PLACE");
   }
   return text.bytes ? text.bytes : "nothing";
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/text.h"
+#include "compiler/config/buffer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static void reserve(nxc_text *text, size_t n_bytes) {
+static void reserve(nxc_buffer *text, size_t n_bytes) {
   if (text->n_bytes + n_bytes + 1 <= text->capacity) return;
   size_t capacity = text->capacity ? text->capacity : 32;
   while (capacity < text->n_bytes + n_bytes + 1) capacity *= 2;
@@ -15,22 +15,22 @@ static void reserve(nxc_text *text, size_t n_bytes) {
   text->capacity = capacity;
 }
 
-void nxc_text_put(nxc_text *text, const char *bytes, size_t n_bytes) {
+void nxc_buffer_put(nxc_buffer *text, const char *bytes, size_t n_bytes) {
   reserve(text, n_bytes);
   if (n_bytes) memcpy(text->bytes + text->n_bytes, bytes, n_bytes);
   text->n_bytes += n_bytes;
   text->bytes[text->n_bytes] = '\0';
 }
 
-void nxc_text_puts(nxc_text *text, const char *bytes) {
-  nxc_text_put(text, bytes, strlen(bytes));
+void nxc_buffer_puts(nxc_buffer *text, const char *bytes) {
+  nxc_buffer_put(text, bytes, strlen(bytes));
 }
 
-void nxc_text_repeat(nxc_text *text, const char *bytes, size_t n_times) {
-  while (n_times-- > 0) nxc_text_puts(text, bytes);
+void nxc_buffer_repeat(nxc_buffer *text, const char *bytes, size_t n_times) {
+  while (n_times-- > 0) nxc_buffer_puts(text, bytes);
 }
 
-uint32_t nxc_text_decode(const char *bytes, size_t n_bytes, size_t *n_used) {
+uint32_t nxc_buffer_decode(const char *bytes, size_t n_bytes, size_t *n_used) {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   const unsigned char *at = (const unsigned char *)bytes;
   size_t n = at[0] < 0x80 ? 1 : at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : at[0] < 0xF5 ? 4 : 0;
@@ -52,12 +52,12 @@ static bool is_printable(uint32_t code) {
          code != 0x2029 && code != 0xFEFF && (code < 0xD800 || code > 0xF8FF);
 }
 
-static void put_quoted(nxc_text *text, const char *bytes, size_t n_bytes, bool is_bytes) {
+static void put_quoted(nxc_buffer *text, const char *bytes, size_t n_bytes, bool is_bytes) {
   bool has_single = memchr(bytes, '\'', n_bytes), has_double = memchr(bytes, '"', n_bytes);
   char quote = has_single && !has_double ? '"' : '\'';
-  nxc_text_put(text, &quote, 1);
+  nxc_buffer_put(text, &quote, 1);
   for (size_t i = 0, n; i < n_bytes; i += n) {
-    uint32_t code = nxc_text_decode(bytes + i, n_bytes - i, &n);
+    uint32_t code = nxc_buffer_decode(bytes + i, n_bytes - i, &n);
     char escape[12] = "";
     if (is_bytes) code = (unsigned char)bytes[i], n = 1;
     if (code == (uint32_t)quote || code == '\\') snprintf(escape, sizeof escape, "\\%c", (char)code);
@@ -68,44 +68,44 @@ static void put_quoted(nxc_text *text, const char *bytes, size_t n_bytes, bool i
       snprintf(escape, sizeof escape, "\\x%02" PRIx32, code);
     else if (!is_bytes && !is_printable(code))
       snprintf(escape, sizeof escape, code < 0x10000 ? "\\u%04" PRIx32 : "\\U%08" PRIx32, code);
-    if (*escape) nxc_text_puts(text, escape);
-    else nxc_text_put(text, bytes + i, n);
+    if (*escape) nxc_buffer_puts(text, escape);
+    else nxc_buffer_put(text, bytes + i, n);
   }
-  nxc_text_put(text, &quote, 1);
+  nxc_buffer_put(text, &quote, 1);
 }
 
-void nxc_text_python_repr(nxc_text *text, const nxc_value *value) {
+void nxc_write_python_repr(nxc_buffer *text, const nxc_value *value) {
   bool is_map = value->kind == NXC_MAP;
   switch (value->kind) {
   case NXC_STRING: put_quoted(text, value->text, value->n_bytes, false); break;
   case NXC_BYTES:
-    nxc_text_puts(text, "b");
+    nxc_buffer_puts(text, "b");
     put_quoted(text, value->text, value->n_bytes, true);
     break;
-  case NXC_NULL: nxc_text_puts(text, "None"); break;
-  case NXC_MISSING: nxc_text_puts(text, "'\?\?\?'"); break;
-  case NXC_BOOL: nxc_text_puts(text, value->boolean ? "True" : "False"); break;
+  case NXC_NULL: nxc_buffer_puts(text, "None"); break;
+  case NXC_MISSING: nxc_buffer_puts(text, "'\?\?\?'"); break;
+  case NXC_BOOL: nxc_buffer_puts(text, value->boolean ? "True" : "False"); break;
   case NXC_INT:
-  case NXC_FLOAT: nxc_text_puts(text, nxc_value_show(text->arena, value)); break;
+  case NXC_FLOAT: nxc_buffer_puts(text, nxc_value_show(text->arena, value)); break;
   case NXC_LIST:
   case NXC_MAP:
-    nxc_text_puts(text, is_map ? "{" : "[");
+    nxc_buffer_puts(text, is_map ? "{" : "[");
     for (size_t i = 0; i < value->n_items; i++) {
-      if (i) nxc_text_puts(text, ", ");
-      nxc_text_python_repr(text, &value->items[is_map ? 2 * i : i]);
+      if (i) nxc_buffer_puts(text, ", ");
+      nxc_write_python_repr(text, &value->items[is_map ? 2 * i : i]);
       if (!is_map) continue;
-      nxc_text_puts(text, ": ");
-      nxc_text_python_repr(text, &value->items[2 * i + 1]);
+      nxc_buffer_puts(text, ": ");
+      nxc_write_python_repr(text, &value->items[2 * i + 1]);
     }
-    nxc_text_puts(text, is_map ? "}" : "]");
+    nxc_buffer_puts(text, is_map ? "}" : "]");
   }
 }
 
-void nxc_text_python(nxc_text *text, const nxc_value *value) {
+void nxc_write_python(nxc_buffer *text, const nxc_value *value) {
   if (value->kind == NXC_STRING)
-    nxc_text_put(text, value->text, value->n_bytes);
+    nxc_buffer_put(text, value->text, value->n_bytes);
   else if (value->kind == NXC_MISSING)
-    nxc_text_puts(text, "???");
+    nxc_buffer_puts(text, "???");
   else
-    nxc_text_python_repr(text, value);
+    nxc_write_python_repr(text, value);
 }
