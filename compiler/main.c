@@ -10,6 +10,8 @@ static const struct {
   nxc_command *run;
   const char *meaning;
 } commands[] = {
+    {"validate", nxc_command_validate, "judge configurations for the system that they are written for"},
+    {"show", nxc_command_show, "print what a plan holds"},
     {"resolve", nxc_command_resolve, "print a configuration with its references resolved"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxcfg validate: judges configurations for the system that they are written for.
+ *
+ * Each FILE has its own verdict: what was found, then one line that says what the configuration is, then one line for
+ * each thing that the verdict leaves open (notes, nxrun, rules on unknown settings, the world size, the environment). */
+#include "compiler/commands/commands.h"
+#include "compiler/commands/options.h"
+#include "compiler/render.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: nxcfg validate FILE... [options]\n"
+    "Judges each FILE (- is standard input) for the system that it is written for.\n"
+    "  --for nxrun          what nxrun cannot execute is an error\n";
+
+typedef struct verdict {
+  nxc_arena *arena;
+  const nxc_options *options;
+  const char *file;
+  nxc_sink *sink;
+  nxc_compiled compiled;
+} verdict;
+
+/* -- the one line of success --------------------------------------------------------------------------------------- */
+
+static const char *show_mesh(const verdict *v) {
+  static const struct {
+    nxc_setting_id id;
+    const char *name;
+  } axes[] = {
+      {NX_SETTING_MESH_TENSOR, "tensor"},
+      {NX_SETTING_MESH_PIPELINE, "pipeline"},
+      {NX_SETTING_MESH_CONTEXT, "context"},
+      {NX_SETTING_MESH_DATA, "data"},
+  };
+  const nxc_settings *settings = v->compiled.settings;
+  if (!nxc_has(settings, NX_SETTING_MESH_WORLD)) return "world size unknown";
+  long long world = nxc_int(settings, NX_SETTING_MESH_WORLD);
+  const char *text = nxc_arena_printf(v->arena, world == 1 ? "%lld rank" : "%lld ranks", world);
+  const char *joint = " = ";
+  for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
+    if (!nxc_has(settings, axes[i].id) || nxc_int(settings, axes[i].id) == 1) continue;
+    text = nxc_arena_printf(v->arena, "%s%s%s %lld", text, joint, axes[i].name, (long long)nxc_int(settings, axes[i].id));
+    joint = " x ";
+  }
+  return text;
+}
+
+static const char *show_batches(const verdict *v) {
+  const nxc_settings *settings = v->compiled.settings;
+  if (!nxc_has(settings, NX_SETTING_BATCH_MICRO)) return "batch unknown";
+  if (!nxc_has(settings, NX_SETTING_BATCH_ACCUMULATION)) {
+    return nxc_arena_printf(v->arena, "micro-batches of %lld", (long long)nxc_int(settings, NX_SETTING_BATCH_MICRO));
+  }
+  long long n_batches = nxc_int(settings, NX_SETTING_BATCH_ACCUMULATION);
+  return nxc_arena_printf(v->arena, "%lld micro-batch%s of %lld a step", n_batches, n_batches == 1 ? "" : "es",
+                          (long long)nxc_int(settings, NX_SETTING_BATCH_MICRO));
+}
+
+/* -- what the verdict leaves open ---------------------------------------------------------------------------------- */
+
+static size_t count_id(const verdict *v, const char *id, nxc_severity severity) {
+  size_t n_found = 0;
+  for (size_t i = 0; i < nxc_sink_n_findings(v->sink); i++) {
+    const nxc_finding *finding = nxc_sink_finding(v->sink, i);
+    n_found += finding->severity == severity && strcmp(finding->id, id) == 0;
+  }
+  return n_found;
+}
+
+static void print_notes(const verdict *v) {
+  static const struct {
+    const char *id;
+    const char *words;
+  } kinds[] = {
+      {"NX1403", "checked only"},
+      {"NX1402", "not read here"},
+      {"NX1404", "overridden by the precision preset"},
+  };
+  size_t n_notes = nxc_sink_count(v->sink, NXC_SEVERITY_NOTE), n_named = count_id(v, "NX1401", NXC_SEVERITY_NOTE);
+  size_t n_refused = n_named;
+  const char *text = "";
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    size_t n_kind = count_id(v, kinds[i].id, NXC_SEVERITY_NOTE);
+    n_named += n_kind;
+    if (n_kind > 0) text = nxc_arena_printf(v->arena, "%s%s%zu %s", text, *text ? ", " : "", n_kind, kinds[i].words);
+  }
+  size_t n_rest = n_notes - n_named;
+  if (n_rest > 0) text = nxc_arena_printf(v->arena, "%s%s%zu more", text, *text ? ", " : "", n_rest);
+  const char *hint = v->options->notes ? "" : " (--notes lists them)";
+  if (*text) printf("  notes: %s%s\n", text, hint);
+  if (n_refused > 0) printf("  nxrun cannot execute %zu of the options yet%s\n", n_refused, hint);
+}
+
+static bool listed(const char *list, const char *name) {
+  size_t n_bytes = strlen(name);
+  for (const char *at = strstr(list, name); at != NULL; at = strstr(at + 1, name)) {
+    bool starts = at == list || at[-1] == ' ', ends = at[n_bytes] == '\0' || at[n_bytes] == ',';
+    if (starts && ends) return true;
+  }
+  return false;
+}
+
+static void print_skipped(const verdict *v) {
+  const nxc_rule_run *rules = &v->compiled.rules;
+  const char *names = "";
+  for (size_t i = 0; i < rules->n_skipped; i++) {
+    char *missing = nxc_arena_strdup(v->arena, rules->skipped[i].missing);
+    for (char *name = strtok(missing, ","); name != NULL; name = strtok(NULL, ",")) {
+      name += *name == ' ';
+      if (!listed(names, name)) names = nxc_arena_printf(v->arena, "%s%s%s", names, *names ? ", " : "", name);
+    }
+  }
+  if (rules->n_skipped == 0) return;
+  printf("  %zu rule%s skipped; unknown: %s\n", rules->n_skipped, rules->n_skipped == 1 ? "" : "s", names);
+  for (size_t i = 0; v->options->notes && i < rules->n_skipped; i++) {
+    printf("    %s needs %s\n", rules->skipped[i].rule->id, rules->skipped[i].missing);
+  }
+}
+
+static int64_t int_or(const nxc_settings *settings, nxc_setting_id id, int64_t otherwise) {
+  return nxc_has(settings, id) ? nxc_int(settings, id) : otherwise;
+}
+
+/* Without a world size: what it may be. */
+static void print_multiples(const verdict *v) {
+  const nxc_settings *settings = v->compiled.settings;
+  if (nxc_has(settings, NX_SETTING_MESH_WORLD)) return;
+  int64_t unit = int_or(settings, NX_SETTING_MESH_TENSOR, 1) * int_or(settings, NX_SETTING_MESH_PIPELINE, 1) *
+                 int_or(settings, NX_SETTING_MESH_CONTEXT, 1);
+  printf("  world size unknown: a multiple of %lld", (long long)unit);
+  int64_t micro = int_or(settings, NX_SETTING_BATCH_MICRO, 0), global = int_or(settings, NX_SETTING_BATCH_GLOBAL, 0);
+  if (micro > 0 && global >= micro && global % micro == 0) {
+    int64_t n_samples = global / micro, n_shown = 0;
+    printf(":");
+    for (int64_t data = 1; data <= n_samples && n_shown < 12; data++) {
+      if (n_samples % data == 0) printf("%s %lld", n_shown++ ? "," : "", (long long)(unit * data));
+    }
+    if (n_shown == 12 ) printf(", ...");
+  }
+  puts(" (--world-size N)");
+}
+
+static void print_environment(const verdict *v) {
+  const nxc_resolution *resolution = &v->compiled.resolution;
+  for (size_t i = 0; i < resolution->n_variables; i++) {
+    const nxc_variable *variable = &resolution->variables[i];
+    const char *state = variable->value ? "" : variable->default_taken ? " (not set: default)" : " (not set)";
+    printf("%s%s%s", i ? ", " : "  reads the environment: ", variable->name, state);
+  }
+  if (resolution->n_variables > 0) putchar('\n');
+}
+
+/* -- printing ------------------------------------------------------------------------------------------------------ */
+
+static void print_verdict(const verdict *v) {
+  size_t n_errors = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR), n_warnings = nxc_sink_count(v->sink, NXC_SEVERITY_WARNING);
+  if (n_errors > 0) {
+    printf("%s: %zu error%s, %zu warning%s\n", v->file, n_errors, n_errors == 1 ? "" : "s", n_warnings,
+           n_warnings == 1 ? "" : "s");
+  } else {
+    const char *how = v->options->dialect ? "" : " (detected)";
+    printf("%s: valid %s%s: %s, %s", v->file, v->compiled.dialect->name, how, show_mesh(v), show_batches(v));
+    if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
+    putchar('\n');
+  }
+  if (v->compiled.settings == NULL) return;
+  print_notes(v);
+  print_skipped(v);
+  print_multiples(v);
+  print_environment(v);
+}
+
+static int validate_file(const nxc_options *options, const char *file, bool for_nxrun, json_t *findings) {
+  verdict v = {.arena = nxc_arena_new(), .options = options, .file = file};
+  v.sink = nxc_sink_new(v.arena);
+  nxc_request request = nxc_options_request(options, file);
+  request.for_nxrun = for_nxrun;
+  if (options->warnings_are_errors) nxc_sink_warnings_are_errors(v.sink);
+  nxc_compile_settings(v.arena, &request, v.sink, &v.compiled);
+  if (findings != NULL) {
+    json_t *own = nxc_findings_to_json(v.sink);
+    json_array_extend(findings, own);
+    json_decref(own);
+  } else {
+    nxc_render render = nxc_options_render(options);
+    nxc_sink_print(v.sink, &render, stdout);
+    if (options->format == NXC_FORMAT_TEXT) print_verdict(&v);
+  }
+  int status = nxc_sink_count(v.sink, NXC_SEVERITY_ERROR) > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
+  if (v.compiled.unreadable) status = NXC_EXIT_USAGE;
+  nxc_arena_free(v.arena);
+  return status;
+}
+
+static int validate_all(const nxc_options *options, bool for_nxrun) {
+  json_t *findings = options->format == NXC_FORMAT_JSON ? json_array() : NULL;
+  int status = NXC_EXIT_GOOD;
+  for (size_t i = 0; i < options->files.n_items; i++) {
+    int own = validate_file(options, options->files.items[i], for_nxrun, findings);
+    if (own > status) status = own;
+  }
+  if (findings != NULL) {
+    json_dumpf(findings, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(findings);
+  }
+  return status;
+}
+
+int nxc_command_validate(int argc, char **argv) {
+  nxc_arena *arena = nxc_arena_new();
+  nxc_options options;
+  const char *target = NULL;
+  const nxc_extra_option extras[] = {{.name = "--for", .text = &target}, {.name = NULL}};
+  int status = NXC_EXIT_USAGE;
+  if (!nxc_options_parse(arena, &options, "validate", argc - 1, argv + 1, extras, false)) {
+    status = NXC_EXIT_USAGE;
+  } else if (options.help) {
+    printf("%s%s", usage, nxc_options_usage);
+    status = NXC_EXIT_GOOD;
+  } else if (target != NULL && strcmp(target, "nxrun") != 0) {
+    fprintf(stderr, "nxcfg validate: --for takes nxrun, not %s\n", target);
+  } else if (options.files.n_items == 0) {
+    fprintf(stderr, "%s%s", usage, nxc_options_usage);
+  } else {
+    status = validate_all(&options, target != NULL);
+  }
+  nxc_arena_free(arena);
+  return status;
+}
