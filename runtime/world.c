@@ -79,11 +79,12 @@ void nxr_world_abort(int status) {
 }
 
 bool nxr_world_agree(nxr_world *world, const nxr_fault *fault) {
-  uint32_t own = fault->text[0] != '\0' ? world->rank : UINT32_MAX, first;
+  /* Signed: MPICH 4.0.2 compares unsigned numbers as if they were signed. */
+  int64_t own = fault->text[0] != '\0' ? world->rank : INT64_MAX, first;
   MPI_Request request;
-  MPI_Iallreduce(&own, &first, 1, MPI_UINT32_T, MPI_MIN, MPI_COMM_WORLD, &request);
+  MPI_Iallreduce(&own, &first, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD, &request);
   complete(&request);
-  if (first == UINT32_MAX) return true;
+  if (first == INT64_MAX) return true;
   if (first == world->rank) {
     fprintf(stderr, "nxrun: %s\n", fault->text);
     fflush(stderr);
@@ -108,7 +109,7 @@ void nxr_world_sum(nxr_world *world, double *values, size_t n) {
 void nxr_world_max(nxr_world *world, uint64_t *values, size_t n) {
   (void)world;
   MPI_Request request;
-  MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
+  MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
   complete(&request);
 }
 
