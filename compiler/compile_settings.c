@@ -146,12 +146,20 @@ static bool apply_rules(compilation *c) {
   return nxc_rules_check(&out->rules) && ok;
 }
 
+/* Whether the option that gave this setting was refused already, in the dialect's own words. */
+static bool refused_as_option(compilation *c, nxc_setting_id id) {
+  const char *option = nxc_settings_from(c->out->settings, id)->option;
+  const nxc_bound *bound = option ? nxc_binding_find(c->out->binding, option) : NULL;
+  if (option != NULL && bound == NULL) bound = nxc_binding_find_model(c->out->binding, option);
+  return bound != NULL && bound->refused;
+}
+
 /* What the settings catalogue itself says that nxrun cannot execute, whatever the dialect. */
 static void refuse_settings(compilation *c) {
   for (size_t id = 0; id < NX_N_SETTINGS; id++) {
     const nxc_setting_row *row = &nxc_setting_rows[id];
     const nxc_value *value = nxc_settings_value(c->out->settings, (nxc_setting_id)id);
-    if (row->refused_when == NULL || value == NULL) continue;
+    if (row->refused_when == NULL || value == NULL || refused_as_option(c, (nxc_setting_id)id)) continue;
     const nxc_bound current = {.value = value};
     const nxc_value *refused = nxc_binding_evaluate(c->out->binding, &current, row->refused_when);
     if (refused == NULL || !nxc_value_is_true(refused)) continue;

@@ -21,6 +21,7 @@ typedef struct nxc_bound {
   const nxc_value *value; /* given or default; NULL: unknown */
   bool given;
   bool inactive;
+  bool refused; /* nxrun cannot execute it, which has been reported */
   bool secret; /* its value must not be shown */
   nxc_provenance_kind kind;
 } nxc_bound;
