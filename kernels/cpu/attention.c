@@ -111,14 +111,28 @@ static void pack_transposed(const attention_shape *s, const void *x, nx_dtype ty
   }
 }
 
-/* The words of a tile's mask, [n_rows, SIDE]. */
+enum { KEYS4 = SIDE / 4, DRAWN_ROWS = PHILOX_BLOCK / KEYS4 };
+
+/* The words of a tile's mask, [n_rows, SIDE]: DRAWN_ROWS queries at a time. */
 static void draw_tile(const attention_shape *s, int64_t batch, int64_t head, int64_t query, int64_t key,
                       int64_t n_rows, uint32_t *words) {
   uint64_t sample = (uint64_t)s->samples[batch];
   uint32_t high = (s->head_start + (uint32_t)head) ^ (uint32_t)(sample >> 32) << 16;
-  for (int64_t i = 0; i < n_rows; i++)
-    vec_philox(words + i * SIDE, SIDE / 4, s->seed, s->tensor_id, (uint32_t)(key / 4), (uint32_t)(query + i),
-               (uint32_t)sample, high);
+  uint32_t k0 = (uint32_t)s->seed ^ (s->tensor_id * UINT32_C(0x9E3779B1));
+  uint32_t k1 = (uint32_t)(s->seed >> 32) ^ s->tensor_id;
+  vec_counters v;
+  for (int64_t row = 0; row < n_rows; row += DRAWN_ROWS) {
+#pragma omp simd
+    for (int i = 0; i < PHILOX_BLOCK; i++) {
+      v.c[0][i] = (uint32_t)(key / 4) + (uint32_t)(i % KEYS4);
+      v.c[1][i] = (uint32_t)(query + row) + (uint32_t)(i / KEYS4);
+      v.c[2][i] = (uint32_t)sample;
+      v.c[3][i] = high;
+    }
+    vec_philox_rounds(&v, k0, k1);
+    for (int i = 0; i < PHILOX_BLOCK; i++)
+      for (int word = 0; word < 4; word++) words[row * SIDE + 4 * i + word] = v.c[word][i];
+  }
 }
 
 /* Running softmax of one query over the tiles met so far. */

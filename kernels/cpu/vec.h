@@ -132,16 +132,45 @@ static inline float vec_sigmoid(float x) {
   return 1.0F / (1.0F + vec_exp(-x));
 }
 
-/* Words of counters (first, c1, c2, c3), (first + 1, ...), ...: 4 n of them, in the order of ops.def's masks. */
+enum { PHILOX_BLOCK = 64 };
+
+typedef struct vec_counters {
+  uint32_t c[4][PHILOX_BLOCK] __attribute__((aligned(64)));
+} vec_counters;
+
+/* nx_philox_draw of PHILOX_BLOCK counters, a round at a time: that is what gcc makes vectors of. */
+static inline void vec_philox_rounds(vec_counters *v, uint32_t k0, uint32_t k1) {
+  for (int round = 0; round < 10; round++) {
+#pragma omp simd
+    for (int i = 0; i < PHILOX_BLOCK; i++) {
+      uint64_t p0 = (uint64_t)UINT32_C(0xD2511F53) * v->c[0][i], p1 = (uint64_t)UINT32_C(0xCD9E8D57) * v->c[2][i];
+      v->c[0][i] = (uint32_t)(p1 >> 32) ^ v->c[1][i] ^ k0;
+      v->c[2][i] = (uint32_t)(p0 >> 32) ^ v->c[3][i] ^ k1;
+      v->c[1][i] = (uint32_t)p1;
+      v->c[3][i] = (uint32_t)p0;
+    }
+    k0 += UINT32_C(0x9E3779B9);
+    k1 += UINT32_C(0xBB67AE85);
+  }
+}
+
+/* Words of counters (first, c1, c2, c3), (first + 1, ...), ...: 4 n of them, in the order of schema/philox.h's masks. */
 static inline void vec_philox(uint32_t *restrict words, int64_t n, uint64_t seed, uint32_t tensor_id, uint32_t first,
                               uint32_t c1, uint32_t c2, uint32_t c3) {
+  uint32_t k0 = (uint32_t)seed ^ (tensor_id * UINT32_C(0x9E3779B1)), k1 = (uint32_t)(seed >> 32) ^ tensor_id;
+  vec_counters v;
+  for (int64_t start = 0; start < n; start += PHILOX_BLOCK) {
+    int64_t count = n - start < PHILOX_BLOCK ? n - start : PHILOX_BLOCK;
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    nx_philox drawn = nx_philox_draw(seed, tensor_id, first + (uint32_t)i, c1, c2, c3);
-    words[4 * i] = drawn.word[0];
-    words[4 * i + 1] = drawn.word[1];
-    words[4 * i + 2] = drawn.word[2];
-    words[4 * i + 3] = drawn.word[3];
+    for (int i = 0; i < PHILOX_BLOCK; i++) {
+      v.c[0][i] = first + (uint32_t)start + (uint32_t)i;
+      v.c[1][i] = c1;
+      v.c[2][i] = c2;
+      v.c[3][i] = c3;
+    }
+    vec_philox_rounds(&v, k0, k1);
+    for (int64_t i = 0; i < count; i++)
+      for (int word = 0; word < 4; word++) words[4 * (start + i) + word] = v.c[word][i];
   }
 }
 
