@@ -154,6 +154,22 @@ static bool refused_as_option(compilation *c, nxc_setting_id id) {
   return bound != NULL && bound->refused;
 }
 
+/* A world size from the command line is worth a note where the file has another. */
+static void note_other_world(compilation *c) {
+  const nxc_settings *settings = c->out->settings;
+  if (nxc_settings_from(settings, NX_SETTING_MESH_WORLD)->kind != NXC_FROM_CLI) return;
+  const nxc_value *world = nxc_settings_value(settings, NX_SETTING_MESH_WORLD);
+  for (size_t i = 0; i < nxc_n_rules; i++) {
+    const nxc_rule_row *rule = &nxc_rules[i];
+    if (rule->derives != NX_SETTING_MESH_WORLD || !rule->dialect || strcmp(rule->dialect, c->out->dialect->name)) continue;
+    const nxc_value *other = nxc_binding_evaluate(c->out->binding, NULL, rule->derive);
+    if (other == NULL || nxc_value_equal(other, world)) continue;
+    nxc_report(c->sink, "NX1319", NXC_SEVERITY_NOTE, (nxc_span){0}, NULL,
+               "the command line gives %s ranks; by the file there are %s (%s)", nxc_value_show(c->arena, world),
+               nxc_value_show(c->arena, other), rule->id);
+  }
+}
+
 /* What the settings catalogue itself says that nxrun cannot execute, whatever the dialect. */
 static void refuse_settings(compilation *c) {
   for (size_t id = 0; id < NX_N_SETTINGS; id++) {
@@ -183,6 +199,7 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   note_angles(&c);
   bind(&c);
   if (set_settings(&c)) apply_rules(&c);
+  note_other_world(&c);
   refuse_settings(&c);
   return nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0 && !compiled->unreadable;
 }

@@ -9,7 +9,7 @@
  *      = note: mesh.context is 2 (case.yaml:30)
  *      = fix: set model.fusions.ring_attention to true
  *
- * What stands behind a key that names a secret is not shown. */
+ * A note without further notes of its own is one line. What stands behind a key that names a secret is not shown. */
 #include "compiler/config/interpolate.h"
 #include "compiler/render.h"
 
@@ -104,7 +104,22 @@ static int digits_of(uint32_t number) {
   return n_digits;
 }
 
+/* A note that says all in its message takes one line. */
+static void print_note(const nxc_finding *finding, bool colour, FILE *out) {
+  fprintf(out, "%snote[%s]%s ", colour ? colour_of[NXC_SEVERITY_NOTE] : "", finding->id, colour ? plain : "");
+  if (finding->at.source != NULL) {
+    fprintf(out, "%s:%u:%u: ", finding->at.source->name, finding->at.line, finding->at.column);
+  }
+  fputs(finding->message, out);
+  if (finding->fix != NULL) fprintf(out, "; %s", finding->fix);
+  fputc('\n', out);
+}
+
 void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out) {
+  if (finding->severity == NXC_SEVERITY_NOTE && finding->n_remarks == 0) {
+    print_note(finding, colour, out);
+    return;
+  }
   fprintf(out, "%s%s[%s]%s: %s%s\n", colour ? colour_of[finding->severity] : "", nxc_severity_name(finding->severity),
           finding->id, colour ? bold : "", finding->message, colour ? plain : "");
   int width = finding->at.source ? digits_of(finding->at.line) : 1;

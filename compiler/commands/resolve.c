@@ -11,9 +11,13 @@ typedef void writer(nxc_buffer *text, const nxc_value *value);
 
 static const struct format {
   const char *name;
-  writer *write;
+  writer *write, *write_omegaconf;
   bool ends_line; /* ends its last line itself */
-} formats[] = {{"yaml", nxc_write_yaml, true}, {"json", nxc_write_json, false}, {"canon", nxc_write_canon, false}};
+} formats[] = {
+    {"yaml", nxc_write_yaml, nxc_write_yaml_omegaconf, true},
+    {"json", nxc_write_json, nxc_write_json, false},
+    {"canon", nxc_write_canon, nxc_write_canon, false},
+};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static void print_usage(FILE *out) {
@@ -66,7 +70,7 @@ static bool print_value(nxc_arena *arena, const nxc_options *options, const stru
     return false;
   }
   nxc_buffer text = {.arena = arena};
-  format->write(&text, value);
+  (options->omegaconf ? format->write_omegaconf : format->write)(&text, value);
   fwrite(text.bytes, 1, text.n_bytes, stdout);
   if (!format->ends_line) putchar('\n');
   return true;

@@ -59,12 +59,22 @@ static bool is_true(nxc_binding *binding, const nxc_bound *bound, const char *te
 
 /* -- status -------------------------------------------------------------------------------------------------------- */
 
+/* A condition without the marks that only the catalogue needs. */
+static const char *readable(nxc_arena *arena, const char *expression) {
+  char *text = nxc_arena_strdup(arena, expression), *end = text;
+  for (const char *at = expression; *at != '\0'; at++) {
+    if (*at != '@') *end++ = *at;
+  }
+  *end = '\0';
+  return text;
+}
+
 static void report_inactive(nxc_binding *binding, const nxc_bound *bound) {
   bool preset = strncmp(bound->row->name, "precision.", 10) == 0;
   nxc_report(binding->sink, preset ? "NX1404" : "NX1402", NXC_SEVERITY_NOTE, bound->at, NULL,
              preset ? "%s is given in vain: the precision preset decides (read only where %s)"
                     : "%s is not read here, only where %s",
-             bound->row->name, bound->row->read_when);
+             bound->row->name, readable(binding->arena, bound->row->read_when));
 }
 
 static void report_refused(nxc_binding *binding, const nxc_bound *bound) {
@@ -84,6 +94,12 @@ static bool is_refused(nxc_binding *binding, const nxc_bound *bound) {
   return row->initial == NULL || !nxc_value_equal(row->initial, bound->value);
 }
 
+/* What a section holds is judged key by key. */
+static bool is_section_row(const nxc_binding *binding, const nxc_option_row *row) {
+  size_t first;
+  return row->domain.type == NXC_TYPE_MAP && nxc_dialect_section(binding->dialect, row->name, &first) > first;
+}
+
 static void judge_status(nxc_binding *binding, nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
   if (row->read_when != NULL) {
@@ -94,9 +110,10 @@ static void judge_status(nxc_binding *binding, nxc_bound *bound) {
     if (bound->given) report_inactive(binding, bound);
     return;
   }
-  if (is_refused(binding, bound)) {
+  bound->refused = is_refused(binding, bound);
+  if (bound->refused) {
     report_refused(binding, bound);
-  } else if (bound->given && row->status == NXC_CHECKED) {
+  } else if (bound->given && row->status == NXC_CHECKED && !is_section_row(binding, row)) {
     nxc_report(binding->sink, "NX1403", NXC_SEVERITY_NOTE, bound->at, NULL, "%s is checked and otherwise ignored: %s",
                row->name, row->why ? row->why : "it means nothing to nxrun");
   }

@@ -97,7 +97,7 @@ static const char *fill(nxc_rule_run *run, const char *text) {
     const char *error, *shown = "unknown";
     if (value_wanted) {
       const nxc_value *value = evaluate(run, expression, &error);
-      if (value != NULL) shown = nxc_value_show(run->arena, value);
+      if (value != NULL) shown = value->kind == NXC_STRING ? value->text : nxc_value_show(run->arena, value);
     } else {
       shown = name_in_dialect(run, &expression->names[0]);
     }
@@ -124,6 +124,14 @@ static size_t inputs_of(nxc_rule_run *run, const nxc_expression *demand, const n
   return n_names;
 }
 
+/* An option that is not given, and has no default, took no part. */
+static bool is_said(const nxc_rule_run *run, const nxc_name *name) {
+  const nxc_bound *bound = bound_of(run, name);
+  if (bound != NULL) return bound->value != NULL && bound->value->kind != NXC_MAP;
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  return id < NX_N_SETTINGS && nxc_settings_known(run->settings, id);
+}
+
 static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
                    const nxc_expression *when) {
   nxc_name *names;
@@ -132,13 +140,14 @@ static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expres
   const nxc_expression *wanted = parse(run, rule->at);
   if (wanted != NULL && wanted->n_names > 0) at = place_of(run, &wanted->names[0]);
   nxc_remark *remarks = nxc_arena_array(run->arena, n_names + 1, sizeof *remarks);
+  size_t n_remarks = 0;
   for (size_t i = 0; i < n_names; i++) {
-    remarks[i] = describe(run, &names[i]);
+    if (is_said(run, &names[i])) remarks[n_remarks++] = describe(run, &names[i]);
     if (at.source == NULL) at = place_of(run, &names[i]);
   }
   nxc_sink_report(run->sink, &(nxc_finding){
       .id = rule->id, .severity = rule->severity, .message = fill(run, rule->message), .at = at,
-      .fix = rule->fix ? fill(run, rule->fix) : NULL, .remarks = remarks, .n_remarks = n_names});
+      .fix = rule->fix ? fill(run, rule->fix) : NULL, .remarks = remarks, .n_remarks = n_remarks});
 }
 
 static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand, const nxc_expression *when,
@@ -163,15 +172,22 @@ typedef struct derivation {
   bool reported;
 } derivation;
 
-static const nxc_setting_id *input_ids(nxc_rule_run *run, const derivation *d, size_t *n_ids) {
+/* Inputs that are settings go in by id; of options the first that is given lends its place. */
+static nxc_provenance provenance_of(nxc_rule_run *run, const derivation *d) {
   nxc_name *names;
   size_t n_names = inputs_of(run, d->derive, d->when, &names);
   nxc_setting_id *ids = nxc_arena_array(run->arena, n_names + 1, sizeof *ids);
-  *n_ids = 0;
+  nxc_provenance from = {.kind = NXC_FROM_RULE, .origin = d->rule->id, .inputs = ids};
   for (size_t i = 0; i < n_names; i++) {
-    if (names[i].kind == NXC_NAME_SETTING) ids[(*n_ids)++] = nxc_setting_find(names[i].path);
+    const nxc_bound *bound = bound_of(run, &names[i]);
+    if (bound != NULL && bound->secret) from.redacted = true;
+    if (bound != NULL && from.at.source == NULL) from.at = bound->at;
+    if (names[i].kind != NXC_NAME_SETTING) continue;
+    nxc_setting_id id = nxc_setting_find(names[i].path);
+    if (nxc_settings_from(run->settings, id)->redacted) from.redacted = true;
+    ids[from.n_inputs++] = id;
   }
-  return ids;
+  return from;
 }
 
 static bool holds(nxc_rule_run *run, const nxc_expression *when) {
@@ -193,8 +209,7 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   if (value->kind == NXC_INT && old != NULL && old->kind == NXC_FLOAT && old->number == (double)value->integer) return true;
   if (overrides && !d->reported) report(run, d->rule, d->derive, d->when);
   d->reported = true;
-  nxc_provenance from = {.kind = NXC_FROM_RULE, .origin = d->rule->id};
-  from.inputs = input_ids(run, d, &from.n_inputs);
+  nxc_provenance from = provenance_of(run, d);
   *changed = true;
   return nxc_settings_override(run->settings, id, value, &from, run->sink);
 }

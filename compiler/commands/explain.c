@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxcfg explain: what a setting, an option, a rule or a diagnostic is, from the catalogue alone. */
+#include "compiler/catalogue.h"
+#include "compiler/commands/commands.h"
+#include "compiler/commands/options.h"
+#include "compiler/config/expression.h"
+#include "compiler/render.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: nxcfg explain [--dialect D] NAME...\n"
+    "Explains settings (mesh.tensor), options (trainer.devices, or devices alone), rules and diagnostics (NX2104).\n";
+
+/* -- text ---------------------------------------------------------------------------------------------------------- */
+
+enum { COLUMNS = 100, INDENT = 2 };
+
+/* A paragraph of words, filled to COLUMNS. */
+static void print_paragraph(const char *label, const char *text) {
+  if (text == NULL || *text == '\0') return;
+  int column = printf("%*s%s", INDENT, "", label);
+  for (bool first = true; *text != '\0'; first = false) {
+    int n_bytes = (int)strcspn(text, " ");
+    bool wrap = !first && column + 1 + n_bytes > COLUMNS;
+    if (wrap) column = printf("\n%*s", 2 * INDENT, "") - 1;
+    else if (!first) column += printf(" ");
+    column += printf("%.*s", n_bytes, text);
+    text += n_bytes + strspn(text + n_bytes, " ");
+  }
+  putchar('\n');
+}
+
+/* Messages and fixes without their marks: {@path} as path, {=expression} as <expression>. */
+static const char *readable(nxc_arena *arena, const char *text) {
+  const char *shown = "";
+  while (text != NULL) {
+    size_t n_plain = strcspn(text, "{");
+    shown = nxc_arena_printf(arena, "%s%.*s", shown, (int)n_plain, text);
+    if (text[n_plain] == '\0') break;
+    text += n_plain + 1;
+    int n_inside = (int)strcspn(text, "}");
+    if (*text == '=') shown = nxc_arena_printf(arena, "%s<%.*s>", shown, n_inside - 1, text + 1);
+    else shown = nxc_arena_printf(arena, "%s%.*s", shown, n_inside - (*text == '@'), text + (*text == '@'));
+    text += n_inside + 1;
+  }
+  return shown;
+}
+
+static void print_domain(nxc_arena *arena, const nxc_domain *domain, const nxc_value *initial, const char *unit) {
+  const char *text = nxc_type_name(domain->type);
+  for (size_t i = 0; i < domain->n_values; i++) {
+    text = nxc_arena_printf(arena, "%s%s%s", i ? text : "", i ? ", " : "one of: ", domain->values[i]);
+  }
+  if (domain->nullable) text = nxc_arena_printf(arena, "%s, or null", text);
+  if (domain->min) text = nxc_arena_printf(arena, "%s, at least %s", text, nxc_value_show(arena, domain->min));
+  if (domain->max) text = nxc_arena_printf(arena, "%s, at most %s", text, nxc_value_show(arena, domain->max));
+  if (domain->above) text = nxc_arena_printf(arena, "%s, greater than %s", text, nxc_value_show(arena, domain->above));
+  if (unit) text = nxc_arena_printf(arena, "%s (%s)", text, unit);
+  print_paragraph("takes: ", text);
+  if (initial) print_paragraph("default: ", initial->kind == NXC_NULL ? "none" : nxc_value_show(arena, initial));
+}
+
+/* -- what belongs together ----------------------------------------------------------------------------------------- */
+
+static bool mentions(nxc_arena *arena, const char *text, nxc_name_kind kind, const char *path) {
+  const char *error;
+  size_t error_at;
+  const nxc_expression *expression = text ? nxc_expression_parse(arena, text, &error, &error_at) : NULL;
+  for (size_t i = 0; expression != NULL && i < expression->n_names; i++) {
+    if (expression->names[i].kind == kind && strcmp(expression->names[i].path, path) == 0) return true;
+  }
+  return false;
+}
+
+static void print_rules_of(nxc_arena *arena, const char *dialect, nxc_name_kind kind, const char *path) {
+  const char *ids = "", *deriving = "";
+  for (size_t i = 0; i < nxc_n_rules; i++) {
+    const nxc_rule_row *rule = &nxc_rules[i];
+    if (kind == NXC_NAME_OPTION && (rule->dialect == NULL || strcmp(rule->dialect, dialect) != 0)) continue;
+    bool target = kind == NXC_NAME_SETTING && rule->derives < NX_N_SETTINGS &&
+                  strcmp(nxc_setting_rows[rule->derives].path, path) == 0;
+    if (target) deriving = nxc_arena_printf(arena, "%s%s%s = %s", deriving, *deriving ? "; " : "", rule->id, rule->derive);
+    bool used = mentions(arena, rule->when, kind, path) || mentions(arena, rule->require, kind, path) ||
+                mentions(arena, rule->derive, kind, path);
+    if (used) ids = nxc_arena_printf(arena, "%s%s%s", ids, *ids ? ", " : "", rule->id);
+  }
+  print_paragraph("derived by: ", deriving);
+  print_paragraph("rules that read it: ", ids);
+}
+
+static void print_options_of(nxc_arena *arena, nxc_setting_id id) {
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    const nxc_dialect *dialect = &nxc_dialects[i];
+    const char *names = "";
+    for (size_t j = 0; j < dialect->n_options && strcmp(dialect->name, "nx") != 0; j++) {
+      for (size_t k = 0; k < dialect->options[j].n_sets; k++) {
+        if (dialect->options[j].sets[k].setting != id) continue;
+        names = nxc_arena_printf(arena, "%s%s%s", names, *names ? ", " : "", dialect->options[j].name);
+        break;
+      }
+    }
+    print_paragraph(nxc_arena_printf(arena, "set in %s by: ", dialect->name), names);
+  }
+}
+
+/* -- one of each kind ---------------------------------------------------------------------------------------------- */
+
+static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
+  const nxc_setting_row *row = &nxc_setting_rows[id];
+  printf("%s: setting\n", row->path);
+  print_paragraph("", row->doc);
+  print_domain(arena, &row->domain, row->initial, row->unit);
+  print_paragraph("executed: ", row->runs);
+  if (row->refused_when) print_paragraph("not by nxrun where: ", row->refused_when);
+  if (row->needed) print_paragraph("", "A plan cannot be made without it.");
+  if (!row->meaning) print_paragraph("", "It does not count for plan_id.");
+  print_options_of(arena, id);
+  print_rules_of(arena, NULL, NXC_NAME_SETTING, row->path);
+}
+
+static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const nxc_option_row *row) {
+  static const char *const statuses[] = {
+      [NXC_EXECUTED] = "executed", [NXC_CHECKED] = "checked, otherwise ignored by nxrun", [NXC_REFUSED] = "refused by nxrun"};
+  printf("%s: option of %s\n", row->name, dialect->name);
+  if (row->alias_of != NULL) {
+    print_paragraph("another name of: ", row->alias_of);
+    explain_option(arena, dialect, nxc_option_find(dialect, row->alias_of));
+    return;
+  }
+  print_paragraph("", row->doc);
+  print_domain(arena, &row->domain, row->initial, NULL);
+  if (row->required) print_paragraph("required: ", strcmp(row->required, "true") ? row->required : "always");
+  print_paragraph("read where: ", row->read_when);
+  print_paragraph("status: ", row->why ? nxc_arena_printf(arena, "%s: %s", statuses[row->status], row->why) : statuses[row->status]);
+  print_paragraph("not by nxrun where: ", row->refused_when);
+  print_paragraph("use instead: ", row->instead);
+  for (size_t i = 0; i < row->n_sets; i++) {
+    const char *path = nxc_setting_rows[row->sets[i].setting].path;
+    print_paragraph("sets: ", nxc_arena_printf(arena, "%s = %s", path, row->sets[i].expression));
+  }
+  print_rules_of(arena, dialect->name, NXC_NAME_OPTION, row->name);
+  print_paragraph("source: ", row->source);
+}
+
+static void explain_rule(nxc_arena *arena, const nxc_rule_row *rule) {
+  printf("%s: rule%s%s, %s\n", rule->id, rule->dialect ? " of " : "", rule->dialect ? rule->dialect : "",
+         rule->require ? nxc_severity_name(rule->severity) : "derives a setting");
+  print_paragraph("", readable(arena, rule->message));
+  print_paragraph("where: ", rule->when);
+  print_paragraph("demands: ", rule->require);
+  if (rule->derive) {
+    print_paragraph("derives: ", nxc_arena_printf(arena, "%s = %s", nxc_setting_rows[rule->derives].path, rule->derive));
+  }
+  print_paragraph("fix: ", readable(arena, rule->fix));
+  print_paragraph("", rule->explain);
+  print_paragraph("source: ", rule->source);
+}
+
+/* -- finding ------------------------------------------------------------------------------------------------------- */
+
+typedef struct search {
+  nxc_arena *arena;
+  const char *only; /* the dialect asked for, or NULL */
+  size_t n_found;
+} search;
+
+static bool is_searched(const search *s, const nxc_dialect *dialect) {
+  return s->only ? strcmp(s->only, dialect->name) == 0 : strcmp(dialect->name, "nx") != 0;
+}
+
+static void separate(search *s) {
+  if (s->n_found++ > 0) putchar('\n');
+}
+
+static const char *last_part(const char *name) {
+  const char *dot = strrchr(name, '.');
+  return dot ? dot + 1 : name;
+}
+
+/* Options of this full name; where there is none, options whose last part it is. */
+static void explain_options(search *s, const char *name, bool by_last_part) {
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    const nxc_dialect *dialect = &nxc_dialects[i];
+    if (!is_searched(s, dialect)) continue;
+    const nxc_option_row *row = by_last_part ? NULL : nxc_option_find(dialect, name);
+    if (row != NULL) {
+      separate(s);
+      explain_option(s->arena, dialect, row);
+    }
+    for (size_t j = 0; by_last_part && j < dialect->n_options; j++) {
+      if (strcmp(last_part(dialect->options[j].name), name) != 0) continue;
+      separate(s);
+      explain_option(s->arena, dialect, &dialect->options[j]);
+    }
+  }
+}
+
+static const char *find_nearest(nxc_arena *arena, const char *name) {
+  size_t n_names = 0, n_max = 2 * NX_N_SETTINGS + nxc_n_rules + nxc_n_diagnostics;
+  for (size_t i = 0; i < nxc_n_dialects; i++) n_max += 2 * nxc_dialects[i].n_options;
+  const char **names = nxc_arena_array(arena, n_max, sizeof *names);
+  for (size_t i = 0; i < NX_N_SETTINGS; i++) names[n_names++] = nxc_setting_rows[i].path;
+  for (size_t i = 0; i < nxc_n_rules; i++) names[n_names++] = nxc_rules[i].id;
+  for (size_t i = 0; i < nxc_n_diagnostics; i++) names[n_names++] = nxc_diagnostics[i].id;
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    for (size_t j = 0; j < nxc_dialects[i].n_options; j++) {
+      names[n_names++] = nxc_dialects[i].options[j].name;
+      names[n_names++] = last_part(nxc_dialects[i].options[j].name);
+    }
+  }
+  return nxc_nearest(name, names, n_names);
+}
+
+static bool explain(search *s, const char *name) {
+  size_t n_before = s->n_found;
+  const nxc_rule_row *rule = nxc_rule_find(name);
+  const nxc_diagnostic_row *diagnostic = nxc_diagnostic_find(name);
+  nxc_setting_id id = s->only && strcmp(s->only, "nx") != 0 ? NX_N_SETTINGS : nxc_setting_find(name);
+  if (rule != NULL) {
+    separate(s);
+    explain_rule(s->arena, rule);
+  }
+  if (diagnostic != NULL) {
+    separate(s);
+    printf("%s: %s\n", diagnostic->id, diagnostic->title);
+    print_paragraph("", diagnostic->explain);
+  }
+  if (id < NX_N_SETTINGS) {
+    separate(s);
+    explain_setting(s->arena, id);
+  }
+  explain_options(s, name, false);
+  if (s->n_found == n_before) explain_options(s, name, true);
+  if (s->n_found > n_before) return true;
+  const char *nearest = find_nearest(s->arena, name);
+  fprintf(stderr, "nxcfg explain: there is no setting, option, rule or diagnostic %s%s%s%s\n", name,
+          nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+  return false;
+}
+
+int nxc_command_explain(int argc, char **argv) {
+  nxc_arena *arena = nxc_arena_new();
+  nxc_options options;
+  int status = NXC_EXIT_USAGE;
+  if (!nxc_options_parse(arena, &options, "explain", argc - 1, argv + 1, NULL, false)) {
+    status = NXC_EXIT_USAGE;
+  } else if (options.help) {
+    fputs(usage, stdout);
+    status = NXC_EXIT_GOOD;
+  } else if (options.files.n_items == 0) {
+    fputs(usage, stderr);
+  } else if (options.dialect != NULL && nxc_dialect_find(options.dialect) == NULL) {
+    fprintf(stderr, "nxcfg explain: there is no dialect %s\n", options.dialect);
+  } else {
+    search s = {.arena = arena, .only = options.dialect};
+    status = NXC_EXIT_GOOD;
+    for (size_t i = 0; i < options.files.n_items; i++) {
+      if (!explain(&s, options.files.items[i])) status = NXC_EXIT_FOUND;
+    }
+  }
+  nxc_arena_free(arena);
+  return status;
+}
