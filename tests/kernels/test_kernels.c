@@ -4,6 +4,8 @@
 #include "tests/kernels/gradient.h"
 #include "tests/kernels/random.h"
 
+#include "schema/plan.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -163,12 +165,34 @@ static bool outcome_expected(const test *t, const record_operator *op, const tes
   return good;
 }
 
+/* An operator that adds must give what it held plus what it gives when it overwrites. Asked of ref in f64. */
+static bool outcome_adds(test *t, const record_operator *op, tensor *const *args, const test_outcome *added) {
+  record_operator plain = *op;
+  const nx_op_row *row = nx_op_find(op->op);
+  uint32_t index = 0;
+  while (index < op->n_attrs && strcmp(row->attrs[index].name, "accumulate") != 0) index++;
+  if (t->variant != VARIANT_F64 || index == op->n_attrs || op->attrs[index].integer == 0) return true;
+  plain.attrs[index].integer = 0;
+  test_outcome overwritten = operator_outcome(&t->reference, &plain, args, &(test_layout){0});
+  bool good = overwritten.bound == BIND_DONE;
+  for (uint32_t out = 0; good && out < op->n_out; out++) {
+    bool adds = t->record->values[op->args[op->n_in + out]].added_to;
+    for (int64_t i = 0; good && i < overwritten.results[out].n_elements; i++) {
+      double held = adds ? tensor_get(args[op->n_in + out], i) : 0, sum = tensor_get(&added->results[out], i);
+      good = fabs(held + tensor_get(&overwritten.results[out], i) - sum) <= 1e-12 * (1 + fabs(sum));
+    }
+  }
+  if (!good) fprintf(stderr, "# %s: accumulate does not add\n", row->name);
+  outcome_free(&overwritten);
+  return good;
+}
+
 static bool operator_test(test *t, const record_operator *op) {
   tensor *args[NX_MAX_ARGS];
   for (uint32_t index = 0; index < op->n_in + op->n_out; index++) args[index] = &t->values[op->args[index]];
   test_outcome reference = operator_outcome(&t->reference, op, args, &(test_layout){0});
   bool good = reference.bound == BIND_DONE && reference.good && outcome_filled(op, &reference) &&
-              outcome_expected(t, op, &reference);
+              outcome_expected(t, op, &reference) && outcome_adds(t, op, args, &reference);
   if (t->backend == &nxk_ref) {
     good = good && again_and_aliased(&t->reference, op, args, &reference);
   } else if (good) {
@@ -256,6 +280,66 @@ static bool record_bench(test *t) {
   return good;
 }
 
+/* backend->sum is defined to the bit: fp32 (fp64 for f64) in ascending order, one rounding. */
+static double sum_expected(const tensor *sources, uint32_t n_sources, int64_t i) {
+  float narrow = (float)tensor_get(&sources[0], i);
+  double wide = tensor_get(&sources[0], i);
+  for (uint32_t source = 1; source < n_sources; source++) {
+    narrow += (float)tensor_get(&sources[source], i);
+    wide += tensor_get(&sources[source], i);
+  }
+  return sources[0].dtype == NX_f64 ? wide : narrow;
+}
+
+/* `in_place`: the source that y lies on, or n_sources. */
+static bool sum_same(const nxk_backend *backend, nx_dtype x_type, nx_dtype y_type, uint32_t n_sources,
+                     uint32_t in_place) {
+  enum { N_ELEMENTS = 1003, MAX_SOURCES = 5 };
+  record_value x_shape = {.dtype = x_type, .n_dims = 1, .dims = {N_ELEMENTS, 1, 1, 1}}, y_shape = x_shape;
+  y_shape.dtype = y_type;
+  tensor sources[MAX_SOURCES], expected = tensor_new(&y_shape, VARIANT_F32), y = tensor_copy(&expected);
+  const void *addresses[MAX_SOURCES];
+  random_state random = random_seed("sum");
+  test_bench bench;
+  bool good = bench_open(&bench, backend, (n_sources + 1) * expected.n_bytes * 4);
+  for (uint32_t source = 0; source < n_sources; source++) {
+    sources[source] = tensor_new(&x_shape, VARIANT_F32);
+    for (int64_t i = 0; i < N_ELEMENTS; i++) tensor_set(&sources[source], i, random_normal(&random));
+    addresses[source] = bench.arena + source * (uint64_t)NX_PLAN_ALIGNMENT * 128;
+    backend->copy_in(bench.device, (void *)(uintptr_t)addresses[source], sources[source].data, sources[source].n_bytes);
+  }
+  for (int64_t i = 0; i < N_ELEMENTS; i++) tensor_set(&expected, i, sum_expected(sources, n_sources, i));
+  void *result = in_place < n_sources ? (void *)(uintptr_t)addresses[in_place]
+                                      : bench.arena + n_sources * (uint64_t)NX_PLAN_ALIGNMENT * 128;
+  nxk_stream *stream = backend->stream(bench.device, 0);
+  backend->sum(bench.device, stream, result, y_type, addresses, n_sources, x_type, N_ELEMENTS);
+  backend->synchronize(bench.device);
+  backend->copy_out(bench.device, y.data, result, y.n_bytes);
+  good = good && tensor_same_bits(&y, &expected);
+  for (uint32_t source = 0; source < n_sources; source++) free(sources[source].data);
+  free(expected.data);
+  free(y.data);
+  bench_close(&bench);
+  return good;
+}
+
+static bool sum_test(const nxk_backend *backend) {
+  static const nx_dtype pairs[][2] = {{NX_f32, NX_f32}, {NX_bf16, NX_bf16}, {NX_bf16, NX_f32},
+                                      {NX_f32, NX_bf16}, {NX_f64, NX_f64}};
+  bool good = true;
+  for (size_t index = 0; index < sizeof pairs / sizeof *pairs; index++)
+    for (uint32_t n_sources = 1; n_sources <= 5; n_sources++)
+      for (uint32_t in_place = 0; in_place <= n_sources; in_place++) {
+        nx_dtype x = pairs[index][0], y = pairs[index][1];
+        if (in_place < n_sources && nx_dtype_bits(x) != nx_dtype_bits(y)) continue;
+        if (sum_same(backend, x, y, n_sources, in_place)) continue;
+        fprintf(stderr, "# sum of %u x %s to %s, in place %u: other bits\n", n_sources, nx_dtype_name(x),
+                nx_dtype_name(y), in_place);
+        good = false;
+      }
+  return good;
+}
+
 typedef struct test_options {
   const nxk_backend *backend;
   const char *prefix;
@@ -282,6 +366,11 @@ static int records_run(const test_options *options, const record_list *list) {
              t.n_declined ? " # some operators declined" : "");
       fflush(stdout);
     }
+  if (!options->bench && strncmp("sum", options->prefix, strlen(options->prefix)) == 0) {
+    bool good = sum_test(options->backend);
+    n_failed += !good;
+    printf("%s %d - sum\n", good ? "ok" : "not ok", ++n_tests);
+  }
   if (!options->bench) printf("1..%d\n", n_tests);
   return n_failed || !n_tests ? 1 : 0;
 }
