@@ -179,11 +179,13 @@ static void refuse_settings(compilation *c) {
     const nxc_bound current = {.value = value};
     const nxc_value *refused = nxc_binding_evaluate(c->out->binding, &current, row->refused_when);
     if (refused == NULL || !nxc_value_is_true(refused)) continue;
+    const char *name = nxc_setting_name_in_dialect(c->out->settings, (nxc_setting_id)id);
+    const char *setting = strcmp(name, row->path) ? nxc_arena_printf(c->arena, " (%s)", row->path) : "";
     nxc_report(c->sink, "NX1401", c->request->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
                nxc_settings_span(c->out->settings, (nxc_setting_id)id),
                row->instead ? nxc_arena_printf(c->arena, "use %s", row->instead) : NULL,
-               "nxrun cannot execute %s: %s: %s", row->path, nxc_settings_show(c->out->settings, (nxc_setting_id)id),
-               row->why ? row->why : "not yet");
+               "nxrun cannot execute %s%s: %s: %s", name, setting,
+               nxc_settings_show(c->out->settings, (nxc_setting_id)id), row->why ? row->why : "not yet");
   }
 }
 

@@ -144,12 +144,12 @@ static bool is_plain_yaml(nxc_arena *arena, const nxc_value *value) {
 }
 
 /* Escapes what would be read as an interpolation: backslashes before it double, and one is added. */
-static nxc_value guard_interpolation(nxc_arena *arena, const nxc_value *value) {
+static nxc_value guard_interpolation(nxc_arena *arena, const nxc_value *value, bool angle) {
   nxc_buffer guarded = {.arena = arena};
   size_t n_backslashes = 0;
   for (size_t i = 0; i < value->n_bytes; i++) {
     const char *c = value->text + i;
-    bool opens = c[0] == '$' && i + 1 < value->n_bytes && (c[1] == '{' || c[1] == '<');
+    bool opens = c[0] == '$' && i + 1 < value->n_bytes && (c[1] == '{' || (c[1] == '<' && angle));
     if (opens) nxc_buffer_repeat(&guarded, "\\", n_backslashes + 1);
     n_backslashes = c[0] == '\\' ? n_backslashes + 1 : 0;
     nxc_buffer_put(&guarded, c, 1);
@@ -166,12 +166,12 @@ static void write_yaml_float(nxc_buffer *text, double number) {
   nxc_buffer_puts(text, shown);
 }
 
-static void write_yaml_scalar(nxc_buffer *text, const nxc_value *value, bool is_key) {
+static void write_yaml_scalar(nxc_buffer *text, const nxc_value *value, bool is_key, bool angle) {
   nxc_value guarded;
   switch (value->kind) {
   case NXC_FLOAT: write_yaml_float(text, value->number); break;
   case NXC_STRING:
-    guarded = is_key ? *value : guard_interpolation(text->arena, value);
+    guarded = is_key ? *value : guard_interpolation(text->arena, value, angle);
     if (is_plain_yaml(text->arena, &guarded)) nxc_buffer_put(text, guarded.text, guarded.n_bytes);
     else nxc_write_json_string(text, guarded.text, guarded.n_bytes, false);
     break;
@@ -184,24 +184,28 @@ static void write_yaml_scalar(nxc_buffer *text, const nxc_value *value, bool is_
   }
 }
 
-static void write_yaml_at(nxc_buffer *text, const nxc_value *value, size_t depth, bool in_list) {
+static void write_yaml_at(nxc_buffer *text, const nxc_value *value, size_t depth, bool in_list, bool angle) {
   bool is_map = value->kind == NXC_MAP;
   if ((!is_map && value->kind != NXC_LIST) || value->n_items == 0) {
-    if (!is_map && value->kind != NXC_LIST) write_yaml_scalar(text, value, false);
+    if (!is_map && value->kind != NXC_LIST) write_yaml_scalar(text, value, false, angle);
     else nxc_buffer_puts(text, is_map ? "{}" : "[]");
     nxc_buffer_puts(text, "\n");
     return;
   }
   for (size_t i = 0; i < value->n_items; i++) {
     if (i || !in_list) nxc_buffer_repeat(text, "  ", depth);
-    if (is_map) write_yaml_scalar(text, &value->items[2 * i], true);
+    if (is_map) write_yaml_scalar(text, &value->items[2 * i], true, angle);
     const nxc_value *item = &value->items[is_map ? 2 * i + 1 : i];
     bool nested = (item->kind == NXC_MAP || item->kind == NXC_LIST) && item->n_items;
     nxc_buffer_puts(text, is_map ? nested ? ":\n" : ": " : "- ");
-    write_yaml_at(text, item, depth + 1, !is_map);
+    write_yaml_at(text, item, depth + 1, !is_map, angle);
   }
 }
 
 void nxc_write_yaml(nxc_buffer *text, const nxc_value *value) {
-  write_yaml_at(text, value, 0, false);
+  write_yaml_at(text, value, 0, false, true);
+}
+
+void nxc_write_yaml_omegaconf(nxc_buffer *text, const nxc_value *value) {
+  write_yaml_at(text, value, 0, false, false);
 }

@@ -12,6 +12,8 @@
 void nxc_write_canon(nxc_buffer *text, const nxc_value *value);
 void nxc_write_json(nxc_buffer *text, const nxc_value *value);
 void nxc_write_yaml(nxc_buffer *text, const nxc_value *value);
+/* The same for OmegaConf, to which $< is plain text. */
+void nxc_write_yaml_omegaconf(nxc_buffer *text, const nxc_value *value);
 /* A JSON string with its quotes; non-ASCII characters stay as they are unless `ascii`. */
 void nxc_write_json_string(nxc_buffer *text, const char *bytes, size_t n_bytes, bool ascii);
 

@@ -79,10 +79,11 @@ static void report_inactive(nxc_binding *binding, const nxc_bound *bound) {
 
 static void report_refused(nxc_binding *binding, const nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
-  const char *shown = bound->secret ? "its value" : nxc_value_show(binding->arena, bound->value);
+  bool is_short = !bound->secret && bound->value->kind != NXC_MAP && bound->value->kind != NXC_LIST;
+  const char *shown = is_short ? nxc_arena_printf(binding->arena, ": %s", nxc_value_show(binding->arena, bound->value)) : "";
   const char *fix = row->instead ? nxc_arena_printf(binding->arena, "use %s", row->instead) : NULL;
   nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, bound->at, fix,
-             "nxrun cannot execute %s: %s%s: %s", row->name, shown, bound->given ? "" : " (the default)",
+             "nxrun cannot execute %s%s%s: %s", row->name, shown, bound->given ? "" : " (the default)",
              row->why ? row->why : "not yet");
 }
 

@@ -12,14 +12,22 @@ nxc_frame *nxc_machine_top(const nxc_machine *machine) {
   return &machine->frames[machine->n_frames - 1];
 }
 
+/* Room for one more on a stack that shrinks as well, which nxc_arena_grow is not made for. */
+static void *reserve(nxc_machine *m, void *items, size_t n, size_t *capacity, size_t item_bytes) {
+  if (n < *capacity) return items;
+  *capacity = *capacity ? 2 * *capacity : 16;
+  void *larger = nxc_arena_array(m->arena, *capacity, item_bytes);
+  return n ? memcpy(larger, items, n * item_bytes) : larger;
+}
+
 static void push_frame(nxc_machine *m, nxc_frame frame) {
   frame.base = m->n_items;
-  m->frames = nxc_arena_grow(m->arena, m->frames, m->n_frames, sizeof *m->frames);
+  m->frames = reserve(m, m->frames, m->n_frames, &m->frames_capacity, sizeof *m->frames);
   m->frames[m->n_frames++] = frame;
 }
 
 static void push_item(nxc_machine *m, const nxc_item *item) {
-  m->items = nxc_arena_grow(m->arena, m->items, m->n_items, sizeof *m->items);
+  m->items = reserve(m, m->items, m->n_items, &m->items_capacity, sizeof *m->items);
   m->items[m->n_items++] = *item;
 }
 
@@ -213,7 +221,7 @@ static nxc_step run_operation(nxc_machine *m, const nxc_op *op) {
   size_t n_taken = operations[op->code].n_fixed + operations[op->code].n_each * op->n;
   size_t first = m->n_items - n_taken;
   nxc_item result = {0};
-  nxc_step step = operations[op->code].run(m, op, m->items + first, &result);
+  nxc_step step = operations[op->code].run(m, op, n_taken ? m->items + first : NULL, &result);
   if (step != NXC_STEP_DONE) return step;
   m->n_items = first;
   push_item(m, &result);

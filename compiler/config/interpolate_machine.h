@@ -47,9 +47,9 @@ typedef struct nxc_machine {
   const nxc_resolving *options;
   nxc_sink *sink;
   nxc_frame *frames;
-  size_t n_frames;
+  size_t n_frames, frames_capacity;
   nxc_item *items;
-  size_t n_items;
+  size_t n_items, items_capacity;
   nxc_variable *variables;
   size_t n_variables;
   nxc_names *variable_names;

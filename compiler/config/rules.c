@@ -82,6 +82,18 @@ static nxc_remark describe(const nxc_rule_run *run, const nxc_name *name) {
 
 /* -- texts --------------------------------------------------------------------------------------------------------- */
 
+/* Whether a secret or the environment has a part in its value. */
+static bool is_hidden(const nxc_rule_run *run, const nxc_expression *expression) {
+  for (size_t i = 0; i < expression->n_names; i++) {
+    const nxc_name *name = &expression->names[i];
+    const nxc_bound *bound = bound_of(run, name);
+    nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+    if (bound != NULL && bound->secret) return true;
+    if (id < NX_N_SETTINGS && nxc_settings_from(run->settings, id)->redacted) return true;
+  }
+  return false;
+}
+
 /* {path} and {@option} become names in the user's dialect, {=expression} its value. */
 static const char *fill(nxc_rule_run *run, const char *text) {
   const char *filled = "";
@@ -95,7 +107,9 @@ static const char *fill(nxc_rule_run *run, const char *text) {
     const nxc_expression *expression =
         parse(run, nxc_arena_strndup(run->arena, text + value_wanted, n_inside - value_wanted));
     const char *error, *shown = "unknown";
-    if (value_wanted) {
+    if (value_wanted && is_hidden(run, expression)) {
+      shown = "(not shown)";
+    } else if (value_wanted) {
       const nxc_value *value = evaluate(run, expression, &error);
       if (value != NULL) shown = value->kind == NXC_STRING ? value->text : nxc_value_show(run->arena, value);
     } else {
