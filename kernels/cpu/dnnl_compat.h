@@ -19,15 +19,15 @@ typedef dnnl_memory_desc_t dnnx_md;
 typedef const dnnl_memory_desc_t *dnnx_const_md;
 #endif
 
-/* A matrix; NULL strides let oneDNN choose the layout (packed). */
-static inline dnnl_status_t dnnx_md_make(dnnx_md *md, const dnnl_dims_t dims, dnnl_data_type_t type,
+/* A matrix, or a stack of them; NULL strides let oneDNN choose the layout (packed). */
+static inline dnnl_status_t dnnx_md_make(dnnx_md *md, int n_dims, const dnnl_dims_t dims, dnnl_data_type_t type,
                                          const dnnl_dims_t strides) {
 #if DNNL_VERSION_MAJOR >= 3
-  return strides ? dnnl_memory_desc_create_with_strides(md, 2, dims, type, strides)
-                 : dnnl_memory_desc_create_with_tag(md, 2, dims, type, dnnl_format_tag_any);
+  return strides ? dnnl_memory_desc_create_with_strides(md, n_dims, dims, type, strides)
+                 : dnnl_memory_desc_create_with_tag(md, n_dims, dims, type, dnnl_format_tag_any);
 #else
-  return strides ? dnnl_memory_desc_init_by_strides(md, 2, dims, type, strides)
-                 : dnnl_memory_desc_init_by_tag(md, 2, dims, type, dnnl_format_tag_any);
+  return strides ? dnnl_memory_desc_init_by_strides(md, n_dims, dims, type, strides)
+                 : dnnl_memory_desc_init_by_tag(md, n_dims, dims, type, dnnl_format_tag_any);
 #endif
 }
 

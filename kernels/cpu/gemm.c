@@ -65,7 +65,7 @@ static dnnl_data_type_t gemm_type(nx_dtype type) {
 
 static bool matrix_md(dnnx_md *md, int64_t rows, int64_t columns, int64_t stride, bool transposed, nx_dtype type) {
   dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : stride, transposed ? stride : 1};
-  return dnnx_md_make(md, dims, gemm_type(type), stride ? strides : NULL) == dnnl_success;
+  return dnnx_md_make(md, 2, dims, gemm_type(type), stride ? strides : NULL) == dnnl_success;
 }
 
 static dnnl_primitive_attr_t gemm_attr(bool accumulate) {
