@@ -56,8 +56,11 @@ struct nxk_device {
   uint64_t ceiling_bytes, kept_bytes, scratch_bytes;
   char *scratch;
   cpu_block *blocks;
+  char *slab; /* what is left of the block that small things share */
+  uint64_t slab_left;
   const cpu_table *table;
   cpu_gemm *gemms; /* one per shape */
+  struct cpu_rope *ropes; /* one per form of the rotary table */
   struct dnnl_engine *engine;
   struct dnnl_stream *stream;
 };

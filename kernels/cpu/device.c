@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <xmmintrin.h>
 
-enum { FLUSH_DENORMALS = 0x8040 /* FTZ and DAZ of MXCSR */, PAGE_BYTES = 4096 };
+enum { FLUSH_DENORMALS = 0x8040 /* FTZ and DAZ of MXCSR */, PAGE_BYTES = 4096, SLAB_BYTES = 65536 };
 
 bool cpu_fail(nxk_fault *fault, const char *format, ...) {
   va_list arguments;
@@ -50,15 +50,29 @@ bool cpu_count(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault
   return true;
 }
 
+/* A block that small things share; the rest of the last one is lost when a new one is needed. */
+static void *slab_take(nxk_device *device, uint64_t n_bytes, nxk_fault *fault, const char *what) {
+  if (device->slab_left < n_bytes) {
+    if (!cpu_count(device, SLAB_BYTES, what, fault)) return NULL;
+    cpu_block *block = device_block(device, SLAB_BYTES - CPU_ALIGNMENT);
+    if (!block) return NULL;
+    device->slab = (char *)block + CPU_ALIGNMENT;
+    device->slab_left = SLAB_BYTES - CPU_ALIGNMENT;
+  }
+  void *taken = device->slab;
+  device->slab += n_bytes;
+  device->slab_left -= n_bytes;
+  return taken;
+}
+
 void *cpu_keep(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault) {
+  if (n_bytes <= SLAB_BYTES / 8) return slab_take(device, cpu_align(n_bytes), fault, what);
   uint64_t n_pages = (n_bytes + CPU_ALIGNMENT + PAGE_BYTES - 1) / PAGE_BYTES;
   if (!cpu_count(device, n_pages * PAGE_BYTES, what, fault)) return NULL;
   cpu_block *block = device_block(device, n_bytes);
-  if (!block) {
-    cpu_fail(fault, "%s: no memory for %.1f MiB", what, (double)n_bytes / 1048576);
-    return NULL;
-  }
-  return (char *)block + CPU_ALIGNMENT;
+  if (block) return (char *)block + CPU_ALIGNMENT;
+  cpu_fail(fault, "%s: no memory for %.1f MiB", what, (double)n_bytes / 1048576);
+  return NULL;
 }
 
 bool cpu_fits(const nxk_device *device, uint64_t n_bytes) {

@@ -10,42 +10,58 @@
 
 enum { MAX_HALF = 512 };
 
-typedef struct rope {
+typedef struct cpu_rope cpu_rope;
+
+struct cpu_rope {
+  cpu_rope *next;
+  nxk_rope form;
   int64_t half; /* pairs that are rotated */
   int64_t n_positions;
   double *frequency;
   float *cosine, *sine; /* [n_positions, half] */
-} rope;
+};
 
 /* `first` is the position of rotary_dims; the rest follow it in every row of ops.def. */
-static nxk_rope rope_attrs_of(const nxk_operator *operator, uint32_t first) {
+static nxk_rope rope_form(const nxk_operator *operator, uint32_t first) {
   const nxk_attr *a = &operator->attrs[first];
   return (nxk_rope){a[0].integer, a[1].real, a[2].integer, a[3].real, a[4].real, a[5].real, a[6].integer};
 }
 
-static void rope_row(const rope *r, int64_t position, float *cosine, float *sine) {
+static bool rope_forms_equal(const nxk_rope *x, const nxk_rope *y) {
+  return x->rotary_dims == y->rotary_dims && x->theta == y->theta && x->scaling == y->scaling &&
+         x->factor == y->factor && x->low_freq_factor == y->low_freq_factor &&
+         x->high_freq_factor == y->high_freq_factor && x->original_positions == y->original_positions;
+}
+
+static void rope_row(const cpu_rope *r, int64_t position, float *cosine, float *sine) {
   for (int64_t pair = 0; pair < r->half; pair++) {
     cosine[pair] = (float)cos((double)position * r->frequency[pair]);
     sine[pair] = (float)sin((double)position * r->frequency[pair]);
   }
 }
 
-static bool rope_make(nxk_kernel *kernel, uint32_t first_attr, int64_t n_positions, nxk_fault *fault) {
-  nxk_rope attrs = rope_attrs_of(&kernel->operator, first_attr);
-  uint64_t half = (uint64_t)attrs.rotary_dims / 2, n = (uint64_t)n_positions * half;
-  if (half > MAX_HALF) return false;
-  char *memory = cpu_keep(kernel->device, sizeof(rope) + half * 8 + 2 * n * 4, "rotary table", fault);
-  if (!memory) return false;
-  rope *r = (rope *)memory;
-  r->half = (int64_t)half;
-  r->n_positions = n_positions;
-  r->frequency = (double *)(memory + sizeof(rope));
+static cpu_rope *rope_make(nxk_device *device, const nxk_rope *form, int64_t n_positions, nxk_fault *fault) {
+  uint64_t half = (uint64_t)form->rotary_dims / 2, n = (uint64_t)n_positions * half;
+  char *memory = cpu_keep(device, sizeof(cpu_rope) + half * 8 + 2 * n * 4, "rotary table", fault);
+  if (!memory) return NULL;
+  cpu_rope *r = (cpu_rope *)memory;
+  *r = (cpu_rope){.next = device->ropes, .form = *form, .half = (int64_t)half, .n_positions = n_positions};
+  r->frequency = (double *)(memory + sizeof(cpu_rope));
   r->cosine = (float *)(r->frequency + half);
   r->sine = r->cosine + n;
-  for (int64_t pair = 0; pair < r->half; pair++) r->frequency[pair] = nxk_rope_frequency(&attrs, pair);
+  for (int64_t pair = 0; pair < r->half; pair++) r->frequency[pair] = nxk_rope_frequency(form, pair);
   for (int64_t p = 0; p < n_positions; p++) rope_row(r, p, r->cosine + p * r->half, r->sine + p * r->half);
-  kernel->state = r;
-  return true;
+  device->ropes = r;
+  return r;
+}
+
+static bool rope_bind(nxk_kernel *kernel, uint32_t first_attr, int64_t n_positions, nxk_fault *fault) {
+  nxk_rope form = rope_form(&kernel->operator, first_attr);
+  if (form.rotary_dims > 2 * MAX_HALF) return false;
+  cpu_rope *found = kernel->device->ropes;
+  while (found && !(rope_forms_equal(&found->form, &form) && found->n_positions == n_positions)) found = found->next;
+  kernel->state = found ? found : rope_make(kernel->device, &form, n_positions, fault);
+  return kernel->state != NULL;
 }
 
 /* Heads that lie one after another in the token-major row, from `column` on. */
@@ -57,7 +73,7 @@ typedef struct head_part {
 } head_part;
 
 typedef struct head_move {
-  const rope *rope;
+  const cpu_rope *rope;
   void *rows;
   nx_dtype type;
   int64_t n_batch, n_tokens, n_columns, d;
@@ -86,7 +102,7 @@ static void rotate(const head_move *move, void *y, nx_dtype y_type, int64_t y_st
 }
 
 static void move_token(const head_move *move, int64_t token) {
-  const rope *r = move->rope;
+  const cpu_rope *r = move->rope;
   float cosine_buffer[MAX_HALF], sine_buffer[MAX_HALF];
   const float *cosine = cosine_buffer, *sine = sine_buffer;
   int64_t position = move->positions[token], b = token / move->n_tokens, s = token % move->n_tokens;
@@ -140,7 +156,7 @@ static bool types_fit(const nxk_kernel *kernel, uint32_t positions) {
 }
 
 bool CPU_NAME(cpu_split_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 1) && rope_make(kernel, NX_split_qkv_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
+  return types_fit(kernel, 1) && rope_bind(kernel, NX_split_qkv_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_split_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -151,7 +167,7 @@ void CPU_NAME(cpu_split_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
 }
 
 bool CPU_NAME(cpu_merge_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 3) && rope_make(kernel, NX_merge_qkv_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
+  return types_fit(kernel, 3) && rope_bind(kernel, NX_merge_qkv_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_merge_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -162,7 +178,7 @@ void CPU_NAME(cpu_merge_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
 }
 
 bool CPU_NAME(cpu_split_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 1) && rope_make(kernel, NX_split_heads_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
+  return types_fit(kernel, 1) && rope_bind(kernel, NX_split_heads_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_split_heads)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -173,7 +189,7 @@ void CPU_NAME(cpu_split_heads)(const nxk_kernel *kernel, const nxk_frame *frame)
 }
 
 bool CPU_NAME(cpu_merge_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 1) && rope_make(kernel, NX_merge_heads_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
+  return types_fit(kernel, 1) && rope_bind(kernel, NX_merge_heads_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_merge_heads)(const nxk_kernel *kernel, const nxk_frame *frame) {
