@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/checkpoint.h"
+
+#include "runtime/checkpoint_folder.h"
+#include "runtime/checkpoint_manifest.h"
+#include "runtime/checkpoint_read.h"
+#include "runtime/checkpoint_write.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct content_file {
+  nxr_content content;
+  const char *name;
+} content_file;
+
+static const content_file content_files[NXR_CHECKPOINT_FILES] = {
+    {NXR_WEIGHTS, "model.safetensors"},
+    {NXR_FIRST_MOMENT, "moment1.safetensors"},
+    {NXR_SECOND_MOMENT, "moment2.safetensors"},
+};
+
+/* The files that a checkpoint of this plan has; returns how many. */
+static uint32_t list_files(const nxr_tensors *tensors, nxr_content contents[], nxr_checkpoint_file files[]) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < NXR_CHECKPOINT_FILES; i++) {
+    if (!nxr_tensors_have(tensors, content_files[i].content)) continue;
+    contents[n] = content_files[i].content;
+    files[n++] = (nxr_checkpoint_file){.name = content_files[i].name};
+  }
+  return n;
+}
+
+bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault) {
+  signal(SIGXFSZ, SIG_IGN);
+  bool good = checkpoint->world->rank != 0 || nxr_folder_open(checkpoint->directory, resume, fault);
+  return nxr_world_all(checkpoint->world, good);
+}
+
+/* ---- checksums: each file by one rank, the results for all ---- */
+
+static bool hash_files(nxr_world *world, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
+                       nxr_fault *fault) {
+  uint64_t words[NXR_CHECKPOINT_FILES * 5] = {0};
+  bool good = true;
+  for (uint32_t i = 0; i < n_files; i++) {
+    if (i % world->size != world->rank) continue;
+    good = nxr_manifest_hash(folder, &files[i], fault) && good;
+    memcpy(words + 5 * i, files[i].sha256, sizeof files[i].sha256);
+    words[5 * i + 4] = files[i].n_bytes;
+  }
+  if (!nxr_world_all(world, good)) return false;
+  nxr_world_max(world, words, 5 * (size_t)n_files);
+  for (uint32_t i = 0; i < n_files; i++) {
+    memcpy(files[i].sha256, words + 5 * i, sizeof files[i].sha256);
+    files[i].n_bytes = words[5 * i + 4];
+  }
+  return true;
+}
+
+/* ---- saving ---- */
+
+static bool write_files(const nxr_checkpoint *checkpoint, const nxr_tensors *tensors, const char *folder,
+                        uint64_t step, nxr_fault *fault) {
+  nxr_world *world = checkpoint->world;
+  nxr_content contents[NXR_CHECKPOINT_FILES];
+  nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
+  uint32_t n_files = list_files(tensors, contents, files);
+  for (uint32_t i = 0; i < n_files; i++) {
+    char path[NXR_PATH_BYTES + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
+    if (!nxr_tensors_write(tensors, world, contents[i], path, fault)) return false;
+  }
+  if (!hash_files(world, folder, files, n_files, fault)) return false;
+  bool good = world->rank != 0 ||
+              (nxr_manifest_write(folder, checkpoint->plan, step, files, n_files, fault) &&
+               nxr_folder_publish(checkpoint->directory, step, fault));
+  return nxr_world_all(world, good);
+}
+
+/* A checkpoint of this step that is there already was written by an earlier run of the same plan: it holds the same. */
+static bool begin(const nxr_checkpoint *checkpoint, uint64_t step, bool *is_there, nxr_fault *fault) {
+  uint64_t there = 0;
+  bool good = true;
+  if (checkpoint->world->rank == 0) {
+    there = nxr_folder_has(checkpoint->directory, step);
+    good = there || nxr_folder_begin(checkpoint->directory, step, fault);
+  }
+  nxr_world_broadcast(checkpoint->world, &there, sizeof there);
+  *is_there = there != 0;
+  return nxr_world_all(checkpoint->world, good);
+}
+
+bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault) {
+  char folder[NXR_PATH_BYTES];
+  nxr_tensors tensors;
+  bool is_there, opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
+  nxr_folder_path(checkpoint->directory, step, ".tmp", folder);
+  bool good = nxr_world_all(checkpoint->world, opened) && begin(checkpoint, step, &is_there, fault) &&
+              (is_there || write_files(checkpoint, &tensors, folder, step, fault));
+  if (opened) nxr_tensors_close(&tensors);
+  if (checkpoint->world->rank == 0) {
+    if (good) good = nxr_folder_prune(checkpoint->directory, checkpoint->plan->run_names->keep, fault);
+    else nxr_folder_discard(checkpoint->directory, step);
+  }
+  return nxr_world_all(checkpoint->world, good);
+}
+
+/* ---- resuming ---- */
+
+typedef enum verdict { WHOLE, DAMAGED, REFUSED } verdict;
+
+/* What rank 0 finds without reading the files; `why` is filled where it is not whole. */
+static verdict judge(const nxr_checkpoint *checkpoint, const char *folder, uint64_t step, nxr_checkpoint_file *files,
+                     uint32_t n_files, nxr_fault *why) {
+  json_t *manifest;
+  if (!nxr_manifest_read(folder, step, &manifest, why)) return DAMAGED;
+  verdict is = WHOLE;
+  if (!nxr_manifest_check_plan(manifest, folder, checkpoint->plan, why)) is = REFUSED;
+  else if (!nxr_manifest_files(manifest, folder, files, n_files, why)) is = DAMAGED;
+  json_decref(manifest);
+  return is;
+}
+
+/* The same on every rank; `why` is filled on those that know. */
+static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_tensors *tensors, const char *folder,
+                              uint64_t step, nxr_fault *why) {
+  nxr_world *world = checkpoint->world;
+  nxr_content contents[NXR_CHECKPOINT_FILES];
+  nxr_checkpoint_file expected[NXR_CHECKPOINT_FILES], files[NXR_CHECKPOINT_FILES];
+  uint32_t n_files = list_files(tensors, contents, files);
+  memcpy(expected, files, sizeof files);
+  uint32_t is = WHOLE;
+  if (world->rank == 0) is = judge(checkpoint, folder, step, expected, n_files, why);
+  nxr_world_broadcast(world, &is, sizeof is);
+  if (is != WHOLE) return is;
+  if (!hash_files(world, folder, files, n_files, why)) return DAMAGED;
+  bool equal = true;
+  for (uint32_t i = 0; world->rank == 0 && i < n_files; i++)
+    if (memcmp(files[i].sha256, expected[i].sha256, sizeof files[i].sha256) != 0)
+      equal = nxr_fault_set(why, "the checksum of %s is wrong", files[i].name);
+  return nxr_world_all(world, equal) ? WHOLE : DAMAGED;
+}
+
+static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path, nxr_fault *fault) {
+  nxr_source source;
+  const nxr_safetensor **found = calloc((size_t)tensors->n + 1, sizeof *found);
+  if (found == NULL) return nxr_fault_set(fault, "out of memory");
+  bool opened = nxr_source_open(path, &source, fault);
+  bool good = opened && nxr_source_match(&source, tensors, content, found, fault) &&
+              nxr_tensors_read(tensors, content, found, fault);
+  if (opened) nxr_source_close(&source);
+  free(found);
+  return good;
+}
+
+static bool read_files(const nxr_tensors *tensors, const char *folder, nxr_fault *fault) {
+  nxr_content contents[NXR_CHECKPOINT_FILES];
+  nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
+  uint32_t n_files = list_files(tensors, contents, files);
+  for (uint32_t i = 0; i < n_files; i++) {
+    char path[NXR_PATH_BYTES + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
+    if (!read_content(tensors, contents[i], path, fault)) return false;
+  }
+  return true;
+}
+
+/* Finds the newest whole checkpoint, and sets damaged ones aside; *step stays 0 where there is none. */
+static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_tensors *tensors, uint64_t *step,
+                       nxr_fault *fault) {
+  nxr_world *world = checkpoint->world;
+  char folder[NXR_PATH_BYTES];
+  *step = 0;
+  for (uint64_t candidate[2] = {0, UINT64_MAX};;) {
+    if (world->rank == 0)
+      candidate[0] = nxr_folder_newest(checkpoint->directory, candidate[1], &candidate[1]);
+    nxr_world_broadcast(world, candidate, sizeof candidate);
+    if (candidate[0] == 0) return true;
+    nxr_fault why = {""};
+    nxr_folder_path(checkpoint->directory, candidate[1], "", folder);
+    verdict is = judge_together(checkpoint, tensors, folder, candidate[1], &why);
+    if (is == WHOLE) {
+      *step = candidate[1];
+      return true;
+    }
+    if (is == REFUSED) {
+      if (why.text[0] != '\0') nxr_fault_set(fault, "%s", why.text);
+      return false;
+    }
+    if (why.text[0] != '\0') fprintf(stderr, "nxrun: %s is set aside: %s\n", folder, why.text);
+    bool moved = world->rank != 0 || nxr_folder_set_aside(checkpoint->directory, candidate[1], fault);
+    if (!nxr_world_all(world, moved)) return false;
+  }
+}
+
+bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr_fault *fault) {
+  char folder[NXR_PATH_BYTES];
+  nxr_tensors tensors;
+  bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
+  bool good = nxr_world_all(checkpoint->world, opened) && find_whole(checkpoint, &tensors, step, fault);
+  if (good && *step > 0) {
+    nxr_folder_path(checkpoint->directory, *step, "", folder);
+    good = nxr_world_all(checkpoint->world, read_files(&tensors, folder, fault));
+    if (good && checkpoint->world->rank == 0) fprintf(stderr, "nxrun: resumes from %s\n", folder);
+  }
+  if (opened) nxr_tensors_close(&tensors);
+  return good;
+}
+
+bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, nxr_fault *fault) {
+  nxr_tensors tensors;
+  bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
+  bool good = opened && read_content(&tensors, NXR_WEIGHTS, path, fault);
+  if (opened) nxr_tensors_close(&tensors);
+  return nxr_world_all(checkpoint->world, good);
+}
+
+/* ---- gradients ---- */
+
+/* The directory, and that nothing stands where the file will be. */
+static bool make_place(const char *directory, const char *path, const char *temporary, nxr_fault *fault) {
+  if (!nxr_folder_make(directory, fault)) return false;
+  if (access(path, F_OK) == 0) return nxr_fault_set(fault, "%s exists: remove it, or choose another folder", path);
+  unlink(temporary);
+  return true;
+}
+
+bool nxr_checkpoint_gradients(const nxr_checkpoint *checkpoint, const char *directory, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES], temporary[NXR_PATH_BYTES];
+  nxr_world *world = checkpoint->world;
+  nxr_tensors tensors;
+  snprintf(path, sizeof path, "%s/gradients.safetensors", directory);
+  snprintf(temporary, sizeof temporary, "%s/gradients.safetensors.tmp", directory);
+  bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
+  bool good = opened && (world->rank != 0 || make_place(directory, path, temporary, fault));
+  good = nxr_world_all(world, good) && nxr_tensors_write(&tensors, world, NXR_GRADIENTS, temporary, fault);
+  if (opened) nxr_tensors_close(&tensors);
+  if (world->rank == 0) {
+    if (good && rename(temporary, path) != 0)
+      good = nxr_fault_set(fault, "cannot name %s %s: %s", temporary, path, strerror(errno));
+    if (!good) unlink(temporary);
+  }
+  return nxr_world_all(world, good);
+}

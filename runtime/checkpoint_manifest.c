@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/checkpoint_manifest.h"
+
+#include "runtime/checkpoint_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char FORMAT[] = "nxrun checkpoint";
+enum { VERSION = 1, CHUNK_BYTES = 1 << 20, HEX_BYTES = 65 };
+
+static void print_hex(const uint8_t bytes[32], char hex[HEX_BYTES]) {
+  for (int i = 0; i < 32; i++) snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static bool parse_hex(const char *hex, uint8_t bytes[32]) {
+  char again[HEX_BYTES];
+  if (hex == NULL || strlen(hex) != HEX_BYTES - 1) return false;
+  for (int i = 0; i < 32; i++) {
+    const char pair[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+    bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
+  }
+  print_hex(bytes, again);
+  return strcmp(again, hex) == 0;
+}
+
+static bool hash_open_file(int descriptor, nxr_checkpoint_file *file) {
+  uint8_t *chunk = malloc(CHUNK_BYTES);
+  struct sha256_ctx state;
+  ssize_t n = -1;
+  sha256_init(&state);
+  file->n_bytes = 0;
+  while (chunk && (n = read(descriptor, chunk, CHUNK_BYTES)) > 0) {
+    sha256_update(&state, (size_t)n, chunk);
+    file->n_bytes += (uint64_t)n;
+  }
+  sha256_digest(&state, sizeof file->sha256, file->sha256);
+  free(chunk);
+  return n == 0;
+}
+
+bool nxr_manifest_hash(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  snprintf(path, sizeof path, "%s/%s", folder, file->name);
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  bool good = descriptor >= 0 && hash_open_file(descriptor, file);
+  if (!good) nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
+  if (descriptor >= 0) close(descriptor);
+  return good;
+}
+
+static json_t *make_settings(const nx_plan *plan) {
+  json_t *settings = json_object();
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++) {
+    const char *text = nx_plan_string(plan, plan->settings[i].value);
+    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+    json_object_set_new(settings, nx_plan_string(plan, plan->settings[i].path), value ? value : json_string(text));
+  }
+  return settings;
+}
+
+static json_t *make_manifest(const nx_plan *plan, uint64_t step, const nxr_checkpoint_file *files, uint32_t n_files) {
+  char hex[HEX_BYTES];
+  json_t *entries = json_object();
+  for (uint32_t i = 0; i < n_files; i++) {
+    print_hex(files[i].sha256, hex);
+    json_object_set_new(entries, files[i].name, json_pack("{s:I, s:s}", "bytes", (json_int_t)files[i].n_bytes,
+                                                          "sha256", hex));
+  }
+  print_hex(plan->header->plan_id, hex);
+  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o}", "format", FORMAT, "version", VERSION, "plan_id", hex, "step",
+                   (json_int_t)step, "files", entries, "settings", make_settings(plan));
+}
+
+bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step, const nxr_checkpoint_file *files,
+                        uint32_t n_files, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  snprintf(path, sizeof path, "%s/manifest.json", folder);
+  json_t *manifest = make_manifest(plan, step, files, n_files);
+  char *text = manifest ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
+  json_decref(manifest);
+  if (text == NULL) return nxr_fault_set(fault, "out of memory");
+  FILE *file = fopen(path, "wx");
+  bool good = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) == '\n' && fflush(file) == 0 &&
+              fsync(fileno(file)) == 0;
+  if (!good) nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+  if (file != NULL && fclose(file) != 0 && good)
+    good = nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+  free(text);
+  return good;
+}
+
+/* One file as the manifest has it, and whether it is there. */
+static bool read_entry(const char *folder, const json_t *entries, nxr_checkpoint_file *file, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  const json_t *entry = json_object_get(entries, file->name);
+  const json_t *bytes = json_object_get(entry, "bytes");
+  if (!json_is_integer(bytes) || !parse_hex(json_string_value(json_object_get(entry, "sha256")), file->sha256))
+    return nxr_fault_set(fault, "its manifest.json does not name %s", file->name);
+  file->n_bytes = (uint64_t)json_integer_value(bytes);
+  struct stat status;
+  snprintf(path, sizeof path, "%s/%s", folder, file->name);
+  if (stat(path, &status) != 0) return nxr_fault_set(fault, "%s: %s", file->name, strerror(errno));
+  if ((uint64_t)status.st_size != file->n_bytes)
+    return nxr_fault_set(fault, "%s has %" PRIu64 " bytes, not %" PRIu64, file->name, (uint64_t)status.st_size,
+                         file->n_bytes);
+  return true;
+}
+
+bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
+                        nxr_fault *fault) {
+  const json_t *entries = json_object_get(manifest, "files");
+  for (uint32_t i = 0; i < n_files; i++)
+    if (!read_entry(folder, entries, &files[i], fault)) return false;
+  return json_object_size(entries) == n_files || nxr_fault_set(fault, "its manifest.json names other files");
+}
+
+bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  json_error_t error;
+  uint8_t plan_id[32];
+  *manifest = NULL;
+  snprintf(path, sizeof path, "%s/manifest.json", folder);
+  if (access(path, R_OK) != 0) return nxr_fault_set(fault, "manifest.json: %s", strerror(errno));
+  json_t *read = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (read == NULL) return nxr_fault_set(fault, "manifest.json is damaged: %s", error.text);
+  const char *format = json_string_value(json_object_get(read, "format"));
+  const json_t *recorded = json_object_get(read, "step");
+  bool good = format && strcmp(format, FORMAT) == 0 && json_is_integer(json_object_get(read, "version")) &&
+              parse_hex(json_string_value(json_object_get(read, "plan_id")), plan_id) &&
+              json_is_integer(recorded) && (uint64_t)json_integer_value(recorded) == step;
+  if (good) *manifest = read;
+  else json_decref(read);
+  return good || nxr_fault_set(fault, "manifest.json is damaged");
+}
+
+/* Appends the settings that differ to the text, a few of them. */
+static void list_differences(const json_t *old, const json_t *new, char *text, size_t n_room) {
+  enum { MOST = 5 };
+  size_t n_used = strlen(text), n_different = 0;
+  json_t *merged = json_copy((json_t *)(uintptr_t)old), *value;
+  json_object_update_missing(merged, (json_t *)(uintptr_t)new);
+  const char *path;
+  json_object_foreach(merged, path, value) {
+    const json_t *there = json_object_get(old, path), *here = json_object_get(new, path);
+    if (json_equal(there, here) || ++n_different > MOST || n_used + 1 >= n_room) continue;
+    char *was = there ? json_dumps(there, JSON_ENCODE_ANY) : NULL, *is = here ? json_dumps(here, JSON_ENCODE_ANY) : NULL;
+    n_used += (size_t)snprintf(text + n_used, n_room - n_used, "\n  %s: %.60s there, %.60s here", path,
+                               was ? was : "not set", is ? is : "not set");
+    free(was);
+    free(is);
+  }
+  if (n_used >= n_room) n_used = n_room - 1;
+  if (n_different > MOST) snprintf(text + n_used, n_room - n_used, "\n  and %zu more", n_different - MOST);
+  if (n_different == 0) snprintf(text + n_used, n_room - n_used, "\n  no setting: another version of nxcfg made it");
+  json_decref(merged);
+}
+
+bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan, nxr_fault *fault) {
+  char hex[HEX_BYTES], differences[600] = "";
+  const char *recorded = json_string_value(json_object_get(manifest, "plan_id"));
+  long long version = json_integer_value(json_object_get(manifest, "version"));
+  if (version != VERSION)
+    return nxr_fault_set(fault, "%s has version %lld of the format, and this nxrun reads %d", folder, version, VERSION);
+  print_hex(plan->header->plan_id, hex);
+  if (strcmp(recorded, hex) == 0) return true;
+  json_t *settings = make_settings(plan);
+  list_differences(json_object_get(manifest, "settings"), settings, differences, sizeof differences);
+  json_decref(settings);
+  return nxr_fault_set(fault, "%s is of another plan: %.12s…, and this one is %.12s…. What differs:%s\nA run resumes with "
+                       "its own plan alone; to start a new run from these weights, set run.init_from to that folder",
+                       folder, recorded, hex, differences);
+}

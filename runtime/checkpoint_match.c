@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/checkpoint_read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Hugging Face's base models have no prefix; its causal models have one of these. */
+static const char *const prefixes[] = {"model.", "transformer."};
+/* Buffers that older files hold and nothing needs. */
+static const char *const buffers[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"};
+static const char *const embeddings[] = {"model.embed_tokens.weight", "transformer.wte.weight"};
+static const char OUTPUT[] = "lm_head.weight";
+
+enum { N_PREFIXES = sizeof prefixes / sizeof *prefixes, N_BUFFERS = sizeof buffers / sizeof *buffers };
+enum { N_EMBEDDINGS = sizeof embeddings / sizeof *embeddings, MOST_NAMED = 3, MOST_LETTERS = 128 };
+
+/* What does not fit, as it is found: the first few by name, and how many there are. */
+typedef struct complaint {
+  char text[300];
+  uint64_t n;
+} complaint;
+
+static void complain(complaint *about, const char *name, const char *detail) {
+  size_t used = strlen(about->text);
+  if (about->n++ < MOST_NAMED)
+    snprintf(about->text + used, sizeof about->text - used, "%s%.80s%.90s", used ? ", " : "", name, detail);
+}
+
+static const char *without_prefix(const char *name) {
+  for (int i = 0; i < N_PREFIXES; i++)
+    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return name + strlen(prefixes[i]);
+  return name;
+}
+
+static const nxr_safetensor *find(const nxr_source *source, const char *name) {
+  const nxr_safetensor *found = nxr_source_find(source, name);
+  return found ? found : nxr_source_find(source, without_prefix(name));
+}
+
+/* How many letters must be changed, added or left out. */
+static uint32_t distance(const char *a, const char *b) {
+  uint32_t row[MOST_LETTERS + 1];
+  size_t n_a = strlen(a), n_b = strlen(b);
+  if (n_a > MOST_LETTERS || n_b > MOST_LETTERS) return MOST_LETTERS;
+  for (size_t j = 0; j <= n_b; j++) row[j] = (uint32_t)j;
+  for (size_t i = 1; i <= n_a; i++) {
+    uint32_t diagonal = row[0];
+    row[0] = (uint32_t)i;
+    for (size_t j = 1; j <= n_b; j++) {
+      uint32_t above = row[j], least = above < row[j - 1] ? above : row[j - 1];
+      uint32_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      row[j] = changed < least + 1 ? changed : least + 1;
+      diagonal = above;
+    }
+  }
+  return row[n_b];
+}
+
+static void complain_missing(complaint *about, const nxr_source *source, const bool *used, const char *name) {
+  char detail[160] = "";
+  uint32_t nearest = 6; /* further than that is another name */
+  for (uint64_t i = 0; about->n < MOST_NAMED && i < source->n_tensors; i++) {
+    uint32_t far = used[i] ? MOST_LETTERS : distance(name, source->tensors[i]->name);
+    if (far >= nearest) continue;
+    nearest = far;
+    snprintf(detail, sizeof detail, " (did it mean %.70s?)", source->tensors[i]->name);
+  }
+  complain(about, name, detail);
+}
+
+static void complain_shape(complaint *about, const nxr_safetensor *found, const nxr_safetensor *wanted) {
+  char is[160], should[160], detail[340];
+  nxr_safetensor_shape(found, is);
+  nxr_safetensor_shape(wanted, should);
+  snprintf(detail, sizeof detail, nxr_safetensor_is_real(found) ? " is %.40s, not %.40s" : " has no type of weights",
+           is, should);
+  complain(about, wanted->name, detail);
+}
+
+static bool has_shape(const nxr_safetensor *found, const nxr_safetensor *wanted) {
+  return nxr_safetensor_is_real(found) && found->n_dims == wanted->n_dims &&
+         memcmp(found->dims, wanted->dims, sizeof found->dims) == 0;
+}
+
+static bool is_buffer(const char *name) {
+  for (int i = 0; i < N_BUFFERS; i++) {
+    size_t length = strlen(name), ending = strlen(buffers[i]);
+    if (length >= ending && strcmp(name + length - ending, buffers[i]) == 0) return true;
+  }
+  return false;
+}
+
+/* An output matrix that the plan does not have may stand in the file, if it is the embeddings once more. */
+static bool is_tied_output(const nxr_source *source, const nxr_safetensor *tensor) {
+  if (strcmp(tensor->name, OUTPUT) != 0) return false;
+  for (int i = 0; i < N_EMBEDDINGS; i++) {
+    const nxr_safetensor *embedding = find(source, embeddings[i]);
+    if (embedding && embedding->dtype == tensor->dtype && embedding->n_bytes == tensor->n_bytes)
+      return memcmp(embedding->bytes, tensor->bytes, tensor->n_bytes) == 0;
+  }
+  return false;
+}
+
+static const char *hint(const nxr_source *source, const nxr_tensors *tensors) {
+  bool in_file = nxr_source_find(source, OUTPUT) != NULL, in_plan = nxr_tensors_find(tensors, OUTPUT) != NX_NONE;
+  if (in_file && !in_plan) return ". The plan ties the embeddings (model.tied_embeddings), and these are not tied";
+  if (in_plan && !in_file) return ". These weights may be of tied embeddings: see model.tied_embeddings";
+  return "";
+}
+
+static uint64_t position(const nxr_source *source, const nxr_safetensor *tensor) {
+  uint64_t low = 0, high = source->n_tensors;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (strcmp(source->tensors[middle]->name, tensor->name) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+static bool report(const nxr_source *source, const nxr_tensors *tensors, const complaint *missing,
+                   const complaint *misshapen, const complaint *extra, nxr_fault *fault) {
+  const complaint *const all[] = {missing, misshapen, extra};
+  static const char *const what[] = {"missing", "of another shape", "too much"};
+  char text[960] = "";
+  size_t n_used = 0;
+  for (int i = 0; i < 3; i++) {
+    if (all[i]->n == 0) continue;
+    n_used += (size_t)snprintf(text + n_used, sizeof text - n_used, "%s%llu %s: %s%s", n_used ? "; " : "",
+                               (unsigned long long)all[i]->n, what[i], all[i]->text,
+                               all[i]->n > MOST_NAMED ? ", …" : "");
+  }
+  if (n_used == 0) return true;
+  return nxr_fault_set(fault, "the tensors of %s are not those of the plan. %s%s", source->path, text,
+                       hint(source, tensors));
+}
+
+bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,
+                      const nxr_safetensor **found, nxr_fault *fault) {
+  complaint missing = {"", 0}, misshapen = {"", 0}, extra = {"", 0};
+  bool *used = calloc(source->n_tensors + 1, sizeof *used);
+  if (used == NULL) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; i < tensors->n; i++) {
+    uint32_t piece = tensors->items[i].piece;
+    bool wanted = nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece);
+    found[i] = wanted ? find(source, tensors->items[i].name) : NULL;
+    if (found[i]) used[position(source, found[i])] = true;
+  }
+  for (uint32_t i = 0; i < tensors->n; i++) {
+    nxr_safetensor shape;
+    uint32_t piece = tensors->items[i].piece;
+    if (!nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)) continue;
+    nxr_tensors_describe(tensors, content, i, &shape);
+    if (found[i] == NULL) complain_missing(&missing, source, used, tensors->items[i].name);
+    else if (!has_shape(found[i], &shape)) complain_shape(&misshapen, found[i], &shape);
+  }
+  for (uint64_t i = 0; i < source->n_tensors; i++)
+    if (!used[i] && !is_buffer(source->tensors[i]->name) && !is_tied_output(source, source->tensors[i]))
+      complain(&extra, source->tensors[i]->name, "");
+  free(used);
+  return report(source, tensors, &missing, &misshapen, &extra, fault);
+}

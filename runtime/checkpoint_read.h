@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where tensors come from: a safetensors file, or a folder with one or with an index of several.
+ *
+ * A source is opened by each rank for itself; then it is matched with the plan's logical tensors, and each rank reads
+ * the boxes that it holds. */
+#ifndef NXR_CHECKPOINT_READ_H
+#define NXR_CHECKPOINT_READ_H
+
+#include "runtime/checkpoint_tensors.h"
+
+typedef struct nxr_source {
+  const char *path; /* the caller's */
+  nxr_safetensors *files;
+  uint32_t n_files;
+  const nxr_safetensor **tensors; /* of all files, by name */
+  uint64_t n_tensors;
+} nxr_source;
+
+bool nxr_source_open(const char *path, nxr_source *source, nxr_fault *fault);
+void nxr_source_close(nxr_source *source);
+const nxr_safetensor *nxr_source_find(const nxr_source *source, const char *name);
+
+/* runtime/checkpoint_match.c: finds every tensor that has the content, of its shape; found[tensors] gets them, NULL
+ * where the content is not kept. Hugging Face's habits are known: names may lack the model's prefix, buffers are
+ * passed over, and the output matrix of tied embeddings may be there if it equals them. Anything else in the source
+ * is a fault, which names what is missing, of another shape, or too much. */
+bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,
+                      const nxr_safetensor **found, nxr_fault *fault);
+
+/* Reads this rank's boxes from what was found: weights into parameters and master copies. */
+bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr_safetensor *const *found,
+                      nxr_fault *fault);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The logical tensors of a plan: what its pieces, on all ranks together, are boxes of.
+ *
+ * Each has one name, one shape and one file position per checkpoint file, the same on every rank. A file holds one
+ * *content* of all tensors that have it. */
+#ifndef NXR_CHECKPOINT_TENSORS_H
+#define NXR_CHECKPOINT_TENSORS_H
+
+#include "runtime/fault.h"
+#include "runtime/pieces.h"
+#include "runtime/safetensors.h"
+
+typedef enum nxr_content { NXR_WEIGHTS, NXR_FIRST_MOMENT, NXR_SECOND_MOMENT, NXR_GRADIENTS } nxr_content;
+
+typedef struct nxr_tensor {
+  const char *name;
+  uint32_t piece; /* one of its pieces */
+} nxr_tensor;
+
+typedef struct nxr_tensors {
+  const nxr_pieces *pieces;
+  nxr_tensor *items; /* by name */
+  uint32_t n;
+  uint32_t *of_piece; /* [pieces of the plan] */
+} nxr_tensors;
+
+bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault *fault);
+void nxr_tensors_close(nxr_tensors *tensors);
+
+/* NX_NONE where the plan has none of that name. */
+uint32_t nxr_tensors_find(const nxr_tensors *tensors, const char *name);
+/* Weights are the master copy where there is one: so that training goes on exactly. */
+nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece);
+/* Whether any tensor has it. */
+bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content);
+/* Name, dtype and shape, as a file has them. */
+void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor, nxr_safetensor *as);
+
+#endif
