@@ -17,12 +17,6 @@ static void complete(MPI_Request *request) {
   for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) sched_yield();
 }
 
-static uint32_t count_cores(void) {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return (uint32_t)CPU_COUNT(&cores);
-}
-
 /* Tells every rank where each rank is: the lowest rank of its host, and its place there. */
 static bool gather_places(nxr_world *world, nxr_fault *fault) {
   uint32_t own[2] = {world->rank, world->local_rank};
@@ -59,7 +53,6 @@ bool nxr_world_open(nxr_world *world, nxr_fault *fault) {
   MPI_Comm_size(host_communicator, &local_size);
   world->rank = (uint32_t)rank, world->size = (uint32_t)size;
   world->local_rank = (uint32_t)local_rank, world->local_size = (uint32_t)local_size;
-  world->n_cores = count_cores();
   return gather_places(world, fault);
 }
 
@@ -117,6 +110,13 @@ void nxr_world_broadcast(nxr_world *world, void *bytes, size_t n_bytes) {
   (void)world;
   MPI_Request request;
   MPI_Ibcast(bytes, (int)n_bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  complete(&request);
+}
+
+void nxr_world_host_union(nxr_world *world, void *bits, size_t n_bytes) {
+  (void)world;
+  MPI_Request request;
+  MPI_Iallreduce(MPI_IN_PLACE, bits, (int)n_bytes, MPI_BYTE, MPI_BOR, host_communicator, &request);
   complete(&request);
 }
 

@@ -20,7 +20,7 @@ typedef struct nxr_world {
   uint32_t n_hosts;
   uint32_t *hosts;       /* [size]: number of the host of each rank, from 0 in order of its first rank */
   uint32_t *local_ranks; /* [size]: position of each rank on its host */
-  uint32_t n_cores;      /* that this process may run on */
+  uint32_t n_cores;      /* of this host that its ranks may run on; after nxr_world_pin */
   bool crowded;          /* more threads than cores on this host: waits yield at once, nothing is pinned */
 } nxr_world;
 
@@ -37,6 +37,8 @@ void nxr_world_barrier(nxr_world *world);
 /* values[0..n) becomes the sum, or the largest, over all ranks, element by element. */
 void nxr_world_sum(nxr_world *world, double *values, size_t n);
 void nxr_world_max(nxr_world *world, uint64_t *values, size_t n);
+/* The bits of all ranks of this host, in each of them. */
+void nxr_world_host_union(nxr_world *world, void *bits, size_t n_bytes);
 /* The bytes of rank 0 become everybody's. */
 void nxr_world_broadcast(nxr_world *world, void *bytes, size_t n_bytes);
 

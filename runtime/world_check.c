@@ -110,16 +110,18 @@ static void pin_to(uint32_t first, uint32_t n, const cpu_set_t *allowed) {
 
 void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
   uint32_t n_threads = plan->run->n_threads, need = world->local_size * n_threads;
-  uint64_t counts[2] = {world->n_cores, need > world->n_cores};
-  cpu_set_t allowed;
-  nxr_world_max(world, counts, 2);
-  /* Where ranks see fewer cores than the largest set, the launcher has bound them already. */
-  bool bound = world->local_size > 1 && world->n_cores == n_threads;
-  world->crowded = counts[1] != 0 && !bound;
+  cpu_set_t own, all;
+  CPU_ZERO(&own);
+  sched_getaffinity(0, sizeof own, &own);
+  all = own;
+  nxr_world_host_union(world, &all, sizeof all);
+  world->n_cores = (uint32_t)CPU_COUNT(&all);
+  world->crowded = need > world->n_cores;
   if (world->crowded && world->rank == 0)
     fprintf(stderr, "nxrun: %u rank%s of %u thread%s share %u core%s of a host: it runs, but slowly\n",
             world->local_size, world->local_size == 1 ? "" : "s", n_threads, n_threads == 1 ? "" : "s",
             world->n_cores, world->n_cores == 1 ? "" : "s");
-  if (world->crowded || bound || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  pin_to(world->local_rank * n_threads, n_threads, &allowed);
+  /* Where a rank has fewer cores than its host, the launcher has given it its own. */
+  bool bound = !CPU_EQUAL(&own, &all);
+  if (!world->crowded && !bound) pin_to(world->local_rank * n_threads, n_threads, &all);
 }

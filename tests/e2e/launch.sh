@@ -1,0 +1,109 @@
+#!/bin/sh
+# How nxrun starts, refuses and ends: one clear message, the same status on every rank, and never a hang. TAP.
+# usage: launch.sh NXRUN NXDATA SMALL_PLAN MPIEXEC
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") mpiexec=$4
+folder=$(mktemp -d) || exit 99
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 99
+n=0
+
+report() { # NAME PASSED
+  n=$((n + 1))
+  if [ "$2" = yes ]; then
+    echo "ok $n - $1"
+  else
+    echo "not ok $n - $1"
+    tail -n 20 out | sed 's/^/# /'
+  fi
+}
+
+# expect NAME STATUS PATTERN COMMAND…: ends within 30 s with the status, and one line on stderr has the pattern.
+expect() {
+  name=$1 status=$2 pattern=$3
+  shift 3
+  timeout 30 "$@" >out 2>&1
+  got=$?
+  lines=$(grep -c -e "$pattern" out)
+  passed=no
+  [ $got -eq "$status" ] && [ "$lines" -eq 1 ] && passed=yes
+  [ $passed = yes ] || echo "# status $got, not $status; $lines lines with: $pattern"
+  report "$name" $passed
+}
+
+printf '%2000s' 'A text to train on. ' >text
+"$nxdata" build text -o data >out 2>&1 || exit 99
+plan() { "$small" "$@" data=data || exit 99; }
+plan one.bin 1
+plan two.bin 2
+plan other.bin 2 steps=5
+plan hosts.bin 2 hosts=2
+plan long.bin 2 steps=2000000000 deadline=2
+head -c 4000 two.bin >cut.bin
+"$small" nodata.bin 2 data=nowhere
+
+expect 'help' 0 'usage: nxrun PLAN' "$nxrun" --help
+expect 'help on many ranks is said once' 0 'usage: nxrun PLAN' "$mpiexec" -n 3 "$nxrun" --help
+expect 'version' 0 '^nxrun [0-9]' "$nxrun" --version
+expect 'no plan is named' 2 'no plan' "$nxrun"
+expect 'an unknown option' 2 'no such option.*--fast' "$mpiexec" -n 2 "$nxrun" two.bin --fast
+expect 'a bad value' 2 'not a value of that option: many' "$nxrun" one.bin --stop-after many
+expect 'one rank' 0 '^step 4/4 ' "$nxrun" one.bin --dir run1
+expect 'two ranks' 0 '^step 4/4 ' "$mpiexec" -n 2 "$nxrun" two.bin --dir run2
+expect 'two ranks by messages' 0 '^step 4/4 ' "$mpiexec" -n 2 "$nxrun" two.bin --dir run3 --comm p2p
+expect 'too many ranks: the command to use' 1 '^  mpiexec -n 2 nxrun two.bin' "$mpiexec" -n 3 "$nxrun" two.bin
+expect 'too few ranks: how to plan again' 1 '^  nxcfg plan FILE --world-size 1 -o two.bin' "$nxrun" two.bin
+expect 'ranks with different plans' 1 'the plan that rank 1 reads .* is not that of rank 0' \
+  "$mpiexec" -n 1 "$nxrun" two.bin : -n 1 "$nxrun" other.bin
+expect 'a plan that is not there' 1 'nothing.bin: No such file' "$mpiexec" -n 2 "$nxrun" nothing.bin
+expect 'a plan that is not there on one rank' 1 'nothing.bin: No such file' \
+  "$mpiexec" -n 1 "$nxrun" two.bin : -n 1 "$nxrun" nothing.bin
+expect 'a plan that was cut' 1 'cut.bin.* it was cut or appended to' "$mpiexec" -n 2 "$nxrun" cut.bin
+expect 'a folder for a plan' 1 'is not a plan' "$nxrun" .
+expect 'ranks laid out otherwise' 1 'lays 1 ranks on each of 2 hosts' "$mpiexec" -n 2 "$nxrun" hosts.bin
+expect 'missing data' 1 'nowhere' "$mpiexec" -n 2 "$nxrun" nodata.bin --dir run4
+expect 'srun that started single ranks' 1 'srun started 2 separate runs' \
+  env SLURM_NTASKS=2 SLURM_PROCID=0 "$nxrun" two.bin
+expect 'ranks that share cores are told' 0 'share .* cores* of a host' \
+  "$mpiexec" -n 2 taskset -c 0 "$nxrun" two.bin --dir run5
+if grep -q amx_bf16 /proc/cpuinfo; then
+  n=$((n + 1)) && echo "ok $n - a processor without the target's features # SKIP this one has AMX"
+else
+  plan amx.bin 2 target=3
+  expect 'a processor without the features of the target' 1 'has no amx_tile' "$mpiexec" -n 2 "$nxrun" amx.bin
+fi
+
+# The clock of a run that is ended from outside: start, wait until it steps, send the signal, see how it ends.
+# end_by NAME SIGNAL WHOM STATUS PATTERN
+end_by() {
+  rm -rf long
+  setsid "$mpiexec" -n 2 "$nxrun" long.bin --dir long --log json >steps 2>out &
+  job=$!
+  for _ in $(seq 100); do [ -s steps ] && break; sleep 0.1; done
+  whom=$job
+  [ "$3" = rank ] && whom=$(grep -lzx "PMI_RANK=1" /proc/[0-9]*/environ 2>/dev/null |
+    while read -r at; do
+      process=${at#/proc/} process=${process%/environ}
+      [ "$(readlink "/proc/$process/exe")" = "$nxrun" ] && [ "$(readlink "/proc/$process/cwd")" = "$folder" ] &&
+        echo "$process"
+    done | head -n 1)
+  kill -s "$2" "$whom"
+  for _ in $(seq 200); do [ -d "/proc/$job" ] && ! grep -q 'State:.Z' "/proc/$job/status" && sleep 0.1; done
+  kill -s KILL "$job" 2>/dev/null
+  wait "$job"
+  got=$?
+  [ "$2" = STOP ] && kill -s KILL "$whom" 2>/dev/null
+  passed=no
+  [ $got -eq "$4" ] && cat steps out | grep -q -e "$5" && passed=yes
+  [ $passed = yes ] || echo "# status $got, not $4, or no line with: $5"
+  report "$1" $passed
+}
+end_by 'SIGTERM: a checkpoint, then the end' TERM job 0 'stopped by a signal after step'
+expect 'and the run goes on from there' 0 'step.:' \
+  sh -c "at=\$(tail -n 1 long/metrics.jsonl | sed 's/[^0-9]*\([0-9]*\).*/\1/'); exec '$mpiexec' -n 2 '$nxrun' \
+    long.bin --dir long --resume --log json --stop-after \$((at + 1))"
+end_by 'SIGINT is the same' INT job 0 'stopped by a signal after step'
+end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
+end_by 'a rank stands still: the others end by the deadline' STOP rank 1 'rank 0 waits in step .*: rank 1 does not come'
+echo "1..$n"
