@@ -102,6 +102,11 @@ bool nxc_settings_set(nxc_settings *settings, nxc_setting_id id, const nxc_value
   return true;
 }
 
+void nxc_settings_forget(nxc_settings *settings, nxc_setting_id id, const char *option, nxc_span at) {
+  const nxc_provenance from = {.kind = NXC_FROM_UNKNOWN, .option = option, .at = at};
+  settings->slots[id] = (slot){NULL, keep_provenance(settings, &from, NULL)};
+}
+
 static const nxc_value *parse_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink,
                                    nxc_span *at) {
   static const nxc_reading reading = {0};

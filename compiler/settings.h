@@ -69,6 +69,9 @@ bool nxc_settings_override(nxc_settings *settings, nxc_setting_id id, const nxc_
 /* The same by path and YAML text ("2", "[0.9, 0.95]", "null"), as from the command line. For tests, mostly: a record
  * can be made without any dialect. Reports an unknown path. */
 bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink);
+/* Makes a setting unknown, its default included, because what an option says about it is wrong (reported). No rule
+ * derives it then. */
+void nxc_settings_forget(nxc_settings *settings, nxc_setting_id id, const char *option, nxc_span at);
 /* Runs the deriving rules that belong to every dialect (mesh.data, batch.accumulation, model.head_dim, ...). The
  * whole pipeline (compile_settings.h) does this itself. */
 bool nxc_settings_derive(nxc_settings *settings, nxc_sink *sink);

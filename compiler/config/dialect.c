@@ -123,8 +123,11 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_option_row *
   if (verdict.misfit == NXC_FITS) return verdict.value;
   bool short_value = !secret && value->kind != NXC_LIST && value->kind != NXC_MAP && value->kind != NXC_NULL;
   const char *shown = short_value ? nxc_arena_printf(binding->arena, "%s: ", nxc_value_show(binding->arena, value)) : "";
-  nxc_report(binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, node->at, verdict.fix, "%s%s %s", shown,
-             name, verdict.problem);
+  const nxc_remark remark = {{0}, row->doc};
+  nxc_sink_report(binding->sink, &(nxc_finding){
+      .id = nxc_misfit_id(verdict.misfit), .severity = NXC_SEVERITY_ERROR, .at = node->at, .fix = verdict.fix,
+      .message = nxc_arena_printf(binding->arena, "%s%s %s", shown, name, verdict.problem),
+      .remarks = &remark, .n_remarks = row->doc != NULL});
   return NULL;
 }
 

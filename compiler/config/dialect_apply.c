@@ -216,9 +216,17 @@ static void set_all(nxc_binding *binding, const nxc_bound **bounds, size_t n_bou
   }
 }
 
-static void collect(nxc_bound *bounds, size_t n_bounds, const nxc_bound **kept, size_t *n_kept) {
+/* What an option with a wrong value would have set is unknown: its default would only lead to further findings. */
+static void forget(nxc_binding *binding, const nxc_bound *bound) {
+  for (size_t i = 0; i < bound->row->n_sets; i++) {
+    nxc_settings_forget(binding->settings, bound->row->sets[i].setting, bound->row->name, bound->at);
+  }
+}
+
+static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, const nxc_bound **kept, size_t *n_kept) {
   for (size_t i = 0; i < n_bounds; i++) {
     const nxc_bound *bound = &bounds[i];
+    if (bound->given && bound->value == NULL && !bound->inactive) forget(binding, bound);
     if (bound->value != NULL && !bound->inactive && bound->row->n_sets > 0) kept[(*n_kept)++] = bound;
   }
 }
@@ -230,7 +238,7 @@ void nxc_binding_apply(nxc_binding *binding) {
   for (size_t i = 0; i < n_model; i++) judge_status(binding, &binding->model_options[i]);
   check_required(binding);
   const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 1, sizeof *kept);
-  collect(binding->model_options, n_model, kept, &n_kept);
-  collect(binding->options, n_options, kept, &n_kept);
+  collect(binding, binding->model_options, n_model, kept, &n_kept);
+  collect(binding, binding->options, n_options, kept, &n_kept);
   set_all(binding, kept, n_kept);
 }

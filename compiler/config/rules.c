@@ -215,7 +215,9 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   nxc_setting_id id = d->rule->derives;
   bool overrides = d->rule->message != NULL;
   const nxc_value *old = nxc_settings_value(run->settings, id);
-  if (!overrides && nxc_settings_from(run->settings, id)->kind > NXC_FROM_RULE) return true;
+  const nxc_provenance *before = nxc_settings_from(run->settings, id);
+  bool forgotten = before->kind == NXC_FROM_UNKNOWN && before->option != NULL;
+  if (forgotten || (!overrides && before->kind > NXC_FROM_RULE)) return true;
   if (!holds(run, d->when)) return true;
   const char *error;
   const nxc_value *value = evaluate(run, d->derive, &error);
