@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph as the bytes of a plan (schema/plan.h): sections are filled one after another, then hashed and put
+ * together. Deterministic: no time, no path of this machine, no pointer, no order of a hash table. */
+#ifndef NXC_EMIT_H
+#define NXC_EMIT_H
+
+#include "compiler/program/training.h"
+
+/* A section under construction. */
+typedef struct nxc_section {
+  uint8_t *bytes;
+  uint32_t n_records;
+  size_t n_bytes, room;
+} nxc_section;
+
+typedef struct nxc_strings {
+  nxc_section *section;
+  uint32_t *slots; /* open addressing: offset of a string, 0: free */
+  size_t n_slots, n_used;
+} nxc_strings;
+
+typedef struct nxc_emitter {
+  nxc_arena *arena;
+  nxc_graph *graph;
+  const nxc_training *training;
+  const nxc_settings *settings;
+  nxc_section sections[NX_SECTION_END];
+  nxc_strings strings, places;
+  uint32_t *value_index; /* of the graph's values in the plan, NX_NONE: not in it */
+} nxc_emitter;
+
+/* Appends one record and returns its index. */
+uint32_t nxc_emit_record(nxc_emitter *emitter, nx_section_type type, const void *record);
+uint32_t nxc_emit_string(nxc_emitter *emitter, const char *text);
+uint32_t nxc_emit_place_text(nxc_emitter *emitter, const char *text);
+
+/* emit_settings.c: settings, provenance, names of the run. */
+void nxc_emit_settings(nxc_emitter *emitter);
+void nxc_emit_run_names(nxc_emitter *emitter);
+void nxc_emit_data_paths(nxc_emitter *emitter);
+
+/* The whole file, in the graph's arena. */
+const uint8_t *nxc_emit(nxc_graph *graph, const nxc_training *training, const nxc_settings *settings, uint64_t *n_bytes);
+
+/* A value as JSON text. */
+const char *nxc_value_json(nxc_arena *arena, const nxc_value *value);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/grad.h"
+
+#include <assert.h>
+
+struct nxc_grad {
+  nxc_graph *graph;
+  double loss_scale;
+  size_t n_forward_values; /* values made later have no gradients */
+  nxc_id (*given)[4];      /* per value: summands, not yet added up; 0 ends */
+};
+
+enum { MAX_GIVEN = 4 };
+
+nxc_graph *nxc_grad_graph(nxc_grad *grad) {
+  return grad->graph;
+}
+
+double nxc_grad_loss_scale(const nxc_grad *grad) {
+  return grad->loss_scale;
+}
+
+void nxc_grad_give(nxc_grad *grad, nxc_id value, nxc_id gradient) {
+  if (grad->graph->values[value].role != NXC_ROLE_ACTIVATION) return;
+  assert(value < grad->n_forward_values);
+  int at = 0;
+  while (at < MAX_GIVEN && grad->given[value][at]) at++;
+  assert(at < MAX_GIVEN);
+  grad->given[value][at] = gradient;
+}
+
+static uint32_t partial_atoms(const nxc_graph *graph, nxc_id value) {
+  return nxc_placed(&graph->values[value].shape.place, NXC_PARTIAL);
+}
+
+static nxc_id reduce(nxc_graph *graph, nxc_id of, nxc_id value, uint32_t atoms) {
+  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
+                                          .of = {of},
+                                          .in = {value},
+                                          .dtype = graph->types.activation,
+                                          .group_atoms = atoms});
+}
+
+/* One operator's input gradients may come partial from several products: those are added before they are summed over
+ * the ranks. */
+static nxc_id add_up(nxc_grad *grad, nxc_id value, uint32_t partial, nxc_id *whole) {
+  nxc_graph *graph = grad->graph;
+  nxc_id sum = 0;
+  *whole = 0;
+  for (int i = 0; i < MAX_GIVEN && grad->given[value][i]; i++) {
+    nxc_id summand = grad->given[value][i];
+    nxc_id *to = partial_atoms(graph, summand) == partial ? &sum : whole;
+    *to = *to == 0 ? summand
+                   : nxc_append(graph, &(nxc_op_request){.op = NX_OP_add, .of = {value}, .in = {*to, summand}});
+  }
+  return sum;
+}
+
+nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value) {
+  nxc_graph *graph = grad->graph;
+  if (grad->given[value][0] == 0) return 0;
+  uint32_t partial = 0;
+  for (int i = 0; i < MAX_GIVEN && grad->given[value][i]; i++) partial |= partial_atoms(graph, grad->given[value][i]);
+  nxc_id whole, sum = add_up(grad, value, partial, &whole);
+  const nxc_operator_node *producer = nxc_producer(graph, value);
+  bool may_stay = producer != NULL && nxc_rule_of(producer->op)->linear && whole == 0;
+  if (partial && !may_stay) sum = reduce(graph, value, sum, partial);
+  if (whole) sum = nxc_append(graph, &(nxc_op_request){.op = NX_OP_add, .of = {value}, .in = {sum, whole}});
+  grad->given[value][0] = sum;
+  for (int i = 1; i < MAX_GIVEN; i++) grad->given[value][i] = 0;
+  return sum;
+}
+
+nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter) {
+  nxc_graph *graph = grad->graph;
+  if (graph->values[parameter].gradient) return graph->values[parameter].gradient;
+  nxc_shape shape = graph->values[parameter].shape;
+  shape.dtype = graph->types.grad;
+  const char *name = nxc_arena_printf(graph->arena, "%s.grad", graph->values[parameter].name);
+  nxc_id gradient = nxc_value_new(graph, name, NXC_ROLE_GRADIENT, &shape);
+  graph->values[gradient].unplaced = true;
+  graph->values[parameter].gradient = gradient;
+  return gradient;
+}
+
+static bool first_writer(const nxc_grad *grad, nxc_id parameter_gradient) {
+  return grad->graph->values[parameter_gradient].producer == NX_NONE;
+}
+
+/* The outputs that are gradients of parameters are all of one operator, so all or none of them are written first. */
+void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request, uint32_t accumulate) {
+  nxc_graph *graph = grad->graph;
+  bool first = false;
+  for (int i = 0; i < NX_MAX_ARGS; i++)
+    if (request->out[i] && graph->values[request->out[i]].role == NXC_ROLE_GRADIENT)
+      first = first_writer(grad, request->out[i]);
+  bool split = first && graph->n_micro_batches > 1;
+  request->attrs[accumulate] = nxc_integer(!first);
+  request->when = split ? NX_WHEN_FIRST : NX_WHEN_ALWAYS;
+  nxc_append(graph, request);
+  nxc_operator_node op = graph->operators[graph->n_operators - 1];
+  if (split) {
+    for (uint32_t i = 0; i < op.n_out; i++) request->out[i] = op.args[op.n_in + i];
+    request->attrs[accumulate] = nxc_integer(1);
+    request->when = NX_WHEN_MIDDLE | NX_WHEN_LAST;
+    nxc_append(graph, request);
+  }
+}
+
+void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request) {
+  nxc_graph *graph = grad->graph;
+  nxc_id gradient = request->out[0];
+  if (first_writer(grad, gradient))
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
+                                     .out = {gradient},
+                                     .attrs = {nxc_real(0)},
+                                     .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
+  nxc_append(graph, request);
+}
+
+void nxc_grad_build(nxc_graph *graph, double loss_scale) {
+  nxc_grad grad = {.graph = graph, .loss_scale = loss_scale, .n_forward_values = graph->n_values};
+  grad.given = nxc_arena_array(graph->arena, graph->n_values, sizeof *grad.given);
+  graph->program = NXC_BACKWARD;
+  for (size_t i = graph->programs[NXC_FORWARD].n; i-- > 0;) {
+    nxc_operator_node op = graph->operators[graph->programs[NXC_FORWARD].operators[i]];
+    graph->origin = op.origin;
+    graph->layer = op.layer;
+    const nxc_rule *rule = nxc_rule_of(op.op);
+    if (rule->grad != NULL) rule->grad(&grad, &op);
+  }
+}

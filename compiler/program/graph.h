@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph: what one rank runs, as operators over values, by index, before it is laid out in memory.
+ *
+ * Shapes are local to a rank. Every value has a placement per mesh atom: replicated, split on one of its dimensions,
+ * or partial (the ranks' values are summands of the true one). An operator's rule (rules.h) infers shape and
+ * placement of its outputs, so that what must be summed follows from the graph and is listed nowhere. Values and
+ * operators are never removed, only left unused; a program is a list of operator indices. Index 0 of values is unused
+ * and means "none". The graph and all it names live in its arena. Invariant, checked after every pass
+ * (nxc_graph_check): each operator's outputs are what its rule infers from its inputs. */
+#ifndef NXC_GRAPH_H
+#define NXC_GRAPH_H
+
+#include "compiler/arena.h"
+#include "compiler/program/mesh.h"
+#include "schema/plan.h"
+
+typedef uint32_t nxc_id;
+
+enum { NXC_REPLICATED = 0, NXC_PARTIAL = 1, NXC_SPLIT = 2 /* + dimension */ };
+
+typedef struct nxc_placement {
+  uint8_t at[NXC_N_ATOMS]; /* of atoms of size 1: replicated */
+} nxc_placement;
+
+typedef struct nxc_shape {
+  nx_dtype dtype;
+  uint32_t n_dims;
+  int64_t dims[NX_MAX_DIMS]; /* unused: 1 */
+  nxc_placement place;
+} nxc_shape;
+
+/* What a value is for; decides the arena that it lives in. */
+typedef enum nxc_role {
+  NXC_ROLE_ACTIVATION,
+  NXC_ROLE_INPUT,
+  NXC_ROLE_SCALAR,
+  NXC_ROLE_PARAMETER,
+  NXC_ROLE_MASTER,
+  NXC_ROLE_GRADIENT,
+  NXC_ROLE_STATE
+} nxc_role;
+
+typedef struct nxc_value_node {
+  const char *name;
+  nxc_shape shape;
+  nxc_role role;
+  bool unplaced;        /* a parameter's gradient before its first writer: the placement is not known yet */
+  nxc_id view_of;       /* value whose bytes it shares, never itself a view; 0: none */
+  uint64_t view_offset; /* bytes */
+  nxc_id shift;         /* constant in bytes added to the offset, or NX_NONE */
+  nxc_id producer;      /* the operator that wrote it first, or NX_NONE */
+  nxc_id gradient;      /* of a parameter: where its gradient is summed */
+  nx_arena_kind arena;  /* memory.c decides it for activations */
+  uint64_t offset;
+} nxc_value_node;
+
+typedef struct nxc_operator_node {
+  nx_op op;
+  uint8_t when; /* NX_WHEN_* */
+  uint32_t n_in, n_out, n_attrs;
+  nxc_id args[NX_MAX_ARGS]; /* inputs, then outputs */
+  nx_attribute attrs[NX_MAX_ATTRS];
+  uint32_t group_atoms; /* of collectives */
+  int32_t layer;        /* -1: before or after the layers */
+  const char *origin;
+} nxc_operator_node;
+
+/* A number that may differ between ranks: base, then terms in order, as in the plan. */
+typedef struct nxc_term {
+  uint32_t atom;
+  int64_t stride;       /* where there is no table */
+  const int64_t *table; /* one entry per coordinate, or NULL */
+  bool first;           /* the table that is 1 at coordinate 0 and 0 elsewhere */
+  bool multiply;        /* by the table's entry, else it is added */
+} nxc_term;
+
+enum { NXC_MAX_TERMS = 8 };
+
+typedef struct nxc_rank_number {
+  int64_t base;
+  uint32_t n_terms;
+  nxc_term terms[NXC_MAX_TERMS];
+} nxc_rank_number;
+
+typedef struct nxc_group_node {
+  uint32_t atoms;
+  const char *name;
+} nxc_group_node;
+
+typedef enum nxc_program_index { NXC_FORWARD, NXC_BACKWARD, NXC_STEP, NXC_N_PROGRAMS } nxc_program_index;
+
+typedef struct nxc_program_list {
+  nxc_id *operators;
+  size_t n;
+} nxc_program_list;
+
+typedef struct nxc_piece_node {
+  const char *name;
+  nxc_id value;
+  bool transposed;
+  int64_t logical_rows, logical_columns, rows, columns, row;
+  nxc_rank_number row_start, column_start, owner;
+  nx_init init;
+  double init_std;
+  uint32_t tensor_id;
+  uint32_t n_dims;
+} nxc_piece_node;
+
+typedef struct nxc_range_node {
+  const char *name;
+  uint32_t group_atoms; /* gradients are summed over it */
+  uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
+  double weight_decay;
+  uint64_t n_elements, n_shard;
+  nxc_rank_number shard_start;
+  nxc_id param, master, grad, moment1, moment2; /* values; 0: none */
+} nxc_range_node;
+
+/* One type per class of values. */
+typedef struct nxc_types {
+  nx_dtype param, activation, partial, grad, state;
+  bool master; /* fp32 copies of the parameters */
+} nxc_types;
+
+typedef struct nxc_graph {
+  nxc_arena *arena;
+  nxc_mesh mesh;
+  nxc_types types;
+  nxc_value_node *values;
+  size_t n_values;
+  nxc_operator_node *operators;
+  size_t n_operators;
+  nxc_program_list programs[NXC_N_PROGRAMS];
+  nxc_program_index program; /* that operators are appended to */
+  nxc_rank_number *constants;
+  size_t n_constants;
+  nxc_group_node *groups;
+  size_t n_groups;
+  nxc_piece_node *pieces;
+  size_t n_pieces;
+  nxc_range_node *ranges;
+  size_t n_ranges;
+  nxc_id *parameters; /* values, in the order of their declaration */
+  size_t n_parameters;
+  const char *origin; /* given to appended operators */
+  int32_t layer;
+  uint32_t n_micro_batches;
+  nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
+  uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */
+  bool arena_shared[NX_N_ARENAS];
+  uint32_t n_slots;
+  const char *fault; /* the first inconsistency met; NULL: none */
+} nxc_graph;
+
+nxc_graph *nxc_graph_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_types *types);
+
+nxc_id nxc_value_new(nxc_graph *graph, const char *name, nxc_role role, const nxc_shape *shape);
+/* A value over the same bytes from `offset` on. */
+nxc_id nxc_view_new(nxc_graph *graph, const char *name, nxc_id base, uint64_t offset, const nxc_shape *shape);
+nxc_shape nxc_shape_of(nx_dtype dtype, uint32_t n_dims, const int64_t *dims);
+int64_t nxc_shape_elements(const nxc_shape *shape);
+uint64_t nxc_shape_bytes(const nxc_shape *shape);
+/* Product of all dimensions but the last. */
+int64_t nxc_shape_rows(const nxc_shape *shape);
+int64_t nxc_shape_last(const nxc_shape *shape);
+nxc_id nxc_value_root(const nxc_graph *graph, nxc_id value);
+
+/* Sets the placement on every atom of the set that has more than one coordinate. */
+void nxc_place(const nxc_mesh *mesh, nxc_placement *place, uint32_t atoms, uint8_t how);
+/* The atoms on which the placement is `how`. */
+uint32_t nxc_placed(const nxc_placement *place, uint8_t how);
+bool nxc_placement_equal(const nxc_placement *a, const nxc_placement *b);
+
+/* What to append: inputs end at the first 0; outputs that are 0 are made, with the name origin.name. */
+typedef struct nxc_op_request {
+  nx_op op;
+  const char *name;
+  nxc_id of[4]; /* an output that is the gradient of this value is named after it */
+  nxc_id in[NX_MAX_ARGS];
+  nxc_id out[NX_MAX_ARGS];
+  uint32_t n_out; /* 0: the least that the operator has */
+  nx_attribute attrs[NX_MAX_ATTRS];
+  nx_dtype dtype; /* of the first output; 0: what the rule prefers */
+  uint32_t group_atoms;
+  uint8_t when; /* 0: always */
+} nxc_op_request;
+
+/* Appends to the current program and returns the first output (0 where there is none). */
+nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request);
+void nxc_program_push(nxc_graph *graph, nxc_program_list *list, nxc_id op);
+/* The operator that wrote the value first, or NULL. Not kept over appends. */
+const nxc_operator_node *nxc_producer(const nxc_graph *graph, nxc_id value);
+nxc_id nxc_last_output(const nxc_graph *graph, uint32_t index);
+
+/* Records the first inconsistency. */
+void nxc_graph_fault(nxc_graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Re-infers everything, and demands that no partial value meets what must be whole, and that all is written before it
+ * is read. The text of the first fault, or NULL. */
+const char *nxc_graph_check(nxc_graph *graph);
+
+nx_attribute nxc_integer(int64_t integer);
+nx_attribute nxc_real(double real);
+/* An immediate where the number is the same on all ranks. */
+nx_attribute nxc_attribute(nxc_graph *graph, const nxc_rank_number *number);
+nxc_rank_number nxc_rank_number_of(int64_t base);
+void nxc_rank_number_stride(const nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, int64_t stride);
+/* Adds (or multiplies by) table[coordinate]. */
+void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table, bool multiply);
+/* unit x the coordinate on the tensor axis. */
+nxc_rank_number nxc_rank_number_tensor(const nxc_graph *graph, int64_t base, int64_t unit);
+/* 1 where every coordinate on the atoms is 0, else 0. */
+nxc_rank_number nxc_rank_number_first(const nxc_graph *graph, uint32_t atoms);
+nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number);
+/* Index of the group over these atoms, which have more than one member. */
+nxc_id nxc_group(nxc_graph *graph, uint32_t atoms);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings -> plan: the compiler's second half.
+ *
+ * The passes and their order stand in one function of program.c. What comes out is the plan file's bytes and a view of
+ * them that nx_plan_check has verified and nx_plan_prove has proved; both live in the arena that was passed in. The
+ * same settings give the same bytes. */
+#ifndef NXC_PROGRAM_H
+#define NXC_PROGRAM_H
+
+#include "compiler/program/training.h"
+
+typedef struct nxc_plan_bytes {
+  const uint8_t *bytes;
+  uint64_t n_bytes;
+  nx_plan plan;
+} nxc_plan_bytes;
+
+/* False, with findings, where the settings do not determine a plan or nxrun cannot execute it. */
+bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink, nxc_plan_bytes *out);
+/* The passes up to memory, for tests and for whoever wants the graph. NULL with findings. */
+nxc_graph *nxc_program_build(const nxc_training *training, nxc_arena *arena, nxc_sink *sink);
+
+/* Bytes of one rank by arena, all slots together. */
+void nxc_forecast_memory(const nx_plan *plan, uint64_t bytes[NX_N_ARENAS]);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/graph.h"
+
+#include <assert.h>
+#include <string.h>
+
+nx_attribute nxc_integer(int64_t integer) {
+  return (nx_attribute){.kind = NX_ATTRIBUTE_INT, .integer = integer};
+}
+
+nx_attribute nxc_real(double real) {
+  return (nx_attribute){.kind = NX_ATTRIBUTE_REAL, .real = real};
+}
+
+nx_attribute nxc_attribute(nxc_graph *graph, const nxc_rank_number *number) {
+  if (number->n_terms == 0) return nxc_integer(number->base);
+  return (nx_attribute){.kind = NX_ATTRIBUTE_CONSTANT, .constant = nxc_constant(graph, number)};
+}
+
+nxc_rank_number nxc_rank_number_of(int64_t base) {
+  return (nxc_rank_number){.base = base};
+}
+
+static void push_term(nxc_rank_number *number, const nxc_term *term) {
+  assert(number->n_terms < NXC_MAX_TERMS);
+  number->terms[number->n_terms++] = *term;
+}
+
+void nxc_rank_number_stride(const nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, int64_t stride) {
+  if (graph->mesh.size[atom] == 1 || stride == 0) return;
+  push_term(number, &(nxc_term){.atom = atom, .stride = stride});
+}
+
+void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table, bool multiply) {
+  uint32_t size = graph->mesh.size[atom];
+  if (size == 1) {
+    bool neutral = table[0] == (multiply ? 1 : 0);
+    assert(number->n_terms == 0 || neutral);
+    if (!neutral) number->base = multiply ? number->base * table[0] : number->base + table[0];
+    return;
+  }
+  int64_t *copy = nxc_arena_array(graph->arena, size, sizeof *copy);
+  memcpy(copy, table, size * sizeof *copy);
+  push_term(number, &(nxc_term){.atom = atom, .multiply = multiply, .table = copy});
+}
+
+nxc_rank_number nxc_rank_number_tensor(const nxc_graph *graph, int64_t base, int64_t unit) {
+  nxc_rank_number number = nxc_rank_number_of(base);
+  nxc_rank_number_stride(graph, &number, NXC_ATOM_KV_REPLICA, unit);
+  nxc_rank_number_stride(graph, &number, NXC_ATOM_KV_GROUP, unit * graph->mesh.size[NXC_ATOM_KV_REPLICA]);
+  return number;
+}
+
+nxc_rank_number nxc_rank_number_first(const nxc_graph *graph, uint32_t atoms) {
+  nxc_rank_number number = nxc_rank_number_of(1);
+  atoms = nxc_mesh_atoms(&graph->mesh, atoms);
+  for (nxc_atom atom = 0; atom < NXC_N_ATOMS; atom++) {
+    if (atoms & 1u << atom) push_term(&number, &(nxc_term){.atom = atom, .first = true, .multiply = true});
+  }
+  return number;
+}
+
+static bool term_equal(const nxc_graph *graph, const nxc_term *a, const nxc_term *b) {
+  if (a->atom != b->atom || a->multiply != b->multiply || a->first != b->first || a->stride != b->stride ||
+      !a->table != !b->table)
+    return false;
+  return a->table == NULL || memcmp(a->table, b->table, graph->mesh.size[a->atom] * sizeof *a->table) == 0;
+}
+
+static bool number_equal(const nxc_graph *graph, const nxc_rank_number *a, const nxc_rank_number *b) {
+  if (a->base != b->base || a->n_terms != b->n_terms) return false;
+  for (uint32_t i = 0; i < a->n_terms; i++)
+    if (!term_equal(graph, &a->terms[i], &b->terms[i])) return false;
+  return true;
+}
+
+nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number) {
+  for (size_t i = 0; i < graph->n_constants; i++)
+    if (number_equal(graph, &graph->constants[i], number)) return (nxc_id)i;
+  graph->constants = nxc_arena_grow(graph->arena, graph->constants, graph->n_constants, sizeof *graph->constants);
+  graph->constants[graph->n_constants] = *number;
+  return (nxc_id)graph->n_constants++;
+}
+
+nxc_id nxc_group(nxc_graph *graph, uint32_t atoms) {
+  atoms = nxc_mesh_atoms(&graph->mesh, atoms);
+  assert(atoms != 0);
+  for (size_t i = 0; i < graph->n_groups; i++)
+    if (graph->groups[i].atoms == atoms) return (nxc_id)i;
+  graph->groups = nxc_arena_grow(graph->arena, graph->groups, graph->n_groups, sizeof *graph->groups);
+  graph->groups[graph->n_groups] = (nxc_group_node){atoms, nxc_mesh_set_name(graph->arena, &graph->mesh, atoms)};
+  return (nxc_id)graph->n_groups++;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/training.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What nxrun executes of a setting: a number up to `most`, one of `words`, or none at all. */
+typedef struct limit {
+  nxc_setting_id setting;
+  const char *const *words;
+  double most;
+  const char *why;
+} limit;
+
+#define WORDS(...) (const char *const[]){__VA_ARGS__, NULL}
+
+static const limit limits[] = {
+    {NX_SETTING_MESH_PIPELINE, NULL, 1, "pipeline stages are not executed"},
+    {NX_SETTING_MESH_VIRTUAL_PIPELINE, NULL, 1, "pipeline stages are not executed"},
+    {NX_SETTING_MESH_CONTEXT, NULL, 1, "context parallelism is not executed"},
+    {NX_SETTING_MESH_EXPERT, NULL, 1, "expert parallelism is not executed"},
+    {NX_SETTING_MOE_EXPERTS, NULL, 0, "mixtures of experts are not executed"},
+    {NX_SETTING_MODEL_ACTIVATION, WORDS("swiglu", "gelu", "gelu_tanh"), 0, "there is no kernel for this activation"},
+    {NX_SETTING_MODEL_NORMALIZATION, WORDS("rmsnorm", "layernorm"), 0, "there is no kernel for this normalization"},
+    {NX_SETTING_MODEL_ROPE_SCALING, WORDS("none", "linear", "llama3"), 0, "this rope scaling is not executed"},
+    {NX_SETTING_MODEL_BLOCK, WORDS("pre_ln"), 0, "only blocks that begin with their norm are executed"},
+    {NX_SETTING_MODEL_SLIDING_WINDOW, NULL, -1, "attention always reaches back over the whole sequence"},
+    {NX_SETTING_OPTIMIZER_NAME, WORDS("adamw", "sgd"), 0, "this optimizer is not executed"},
+    {NX_SETTING_OPTIMIZER_MOMENTUM, NULL, 0, "sgd runs without momentum"},
+    {NX_SETTING_OPTIMIZER_ZERO_STAGE, NULL, 1, "only the optimizer state is divided"},
+    {NX_SETTING_SCHEDULE_NAME, WORDS("linear", "cosine", "constant"), 0, "this schedule is not executed"},
+    {NX_SETTING_PRECISION_STOCHASTIC_ROUNDING, NULL, 0, "updates are rounded to nearest"},
+    {NX_SETTING_DATA_KIND, WORDS("indexed"), 0, "nxrun reads indexed datasets"},
+    {NX_SETTING_ALIGNMENT_STRATEGY, WORDS("none"), 0, "only pre-training is executed"},
+    {NX_SETTING_LORA_RANK, NULL, 0, "the full model is trained"},
+    {NX_SETTING_VALIDATION_BATCHES, NULL, 0, "validation is not executed"},
+};
+
+static bool within(const nxc_settings *settings, const limit *at) {
+  const nxc_value *value = nxc_settings_value(settings, at->setting);
+  if (value == NULL || value->kind == NXC_NULL) return true;
+  for (size_t i = 0; at->words != NULL && at->words[i] != NULL; i++)
+    if (nxc_is(settings, at->setting, at->words[i])) return true;
+  if (at->words != NULL) return false;
+  if (value->kind == NXC_BOOL) return value->boolean <= at->most;
+  return nxc_number(settings, at->setting) <= at->most;
+}
+
+static bool check_limits(const nxc_settings *settings, nxc_sink *sink) {
+  bool good = true;
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    const limit *at = &limits[i];
+    if (within(settings, at)) continue;
+    nxc_report(sink, "NX3001", NXC_SEVERITY_ERROR, nxc_settings_span(settings, at->setting), NULL,
+               "nxrun cannot execute %s = %s: %s", nxc_setting_name_in_dialect(settings, at->setting),
+               nxc_settings_show(settings, at->setting), at->why);
+    good = false;
+  }
+  return good;
+}
+
+static bool check_known(const nxc_settings *settings, nxc_sink *sink) {
+  nxc_setting_id ids[NX_N_SETTINGS];
+  size_t n = nxc_settings_unknown_for_plan(settings, ids);
+  for (size_t i = 0; i < n; i++)
+    nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "%s is unknown, and a plan needs it",
+               nxc_setting_name_in_dialect(settings, ids[i]));
+  return n == 0;
+}
+
+static int64_t int_or(const nxc_settings *settings, nxc_setting_id id, int64_t otherwise) {
+  return nxc_has(settings, id) ? nxc_int(settings, id) : otherwise;
+}
+
+static void read_mesh(const nxc_settings *s, nxc_training *t) {
+  t->world = (uint32_t)nxc_int(s, NX_SETTING_MESH_WORLD);
+  t->nodes = (uint32_t)nxc_int(s, NX_SETTING_MESH_NODES);
+  t->tensor = (uint32_t)nxc_int(s, NX_SETTING_MESH_TENSOR);
+  t->context = t->pipeline = 1;
+  t->data = t->world / t->tensor;
+  t->sequence_parallel = nxc_flag(s, NX_SETTING_SEQUENCE_PARALLEL) && t->tensor > 1;
+  t->micro_batch = nxc_int(s, NX_SETTING_BATCH_MICRO);
+  t->global_batch = nxc_int(s, NX_SETTING_BATCH_GLOBAL);
+  t->n_micro_batches = t->data ? t->global_batch / (t->micro_batch * t->data) : 0;
+}
+
+static void read_sizes(const nxc_settings *s, nxc_training *t) {
+  t->layers = nxc_int(s, NX_SETTING_MODEL_LAYERS);
+  t->hidden = nxc_int(s, NX_SETTING_MODEL_HIDDEN);
+  t->ffn_hidden = nxc_int(s, NX_SETTING_MODEL_FFN_HIDDEN);
+  t->heads = nxc_int(s, NX_SETTING_MODEL_HEADS);
+  t->kv_heads = int_or(s, NX_SETTING_MODEL_KV_HEADS, t->heads);
+  t->head_dim = int_or(s, NX_SETTING_MODEL_HEAD_DIM, t->hidden / t->heads);
+  t->sequence = nxc_int(s, NX_SETTING_MODEL_SEQUENCE);
+  t->max_positions = int_or(s, NX_SETTING_MODEL_MAX_POSITIONS, t->sequence);
+  t->vocab = nxc_int(s, NX_SETTING_MODEL_VOCAB);
+  int64_t unit = nxc_int(s, NX_SETTING_MODEL_VOCAB_DIVISOR) * t->tensor;
+  t->vocab_padded = (t->vocab + unit - 1) / unit * unit;
+  t->vocab_padded = int_or(s, NX_SETTING_MODEL_VOCAB_PADDED, t->vocab_padded);
+}
+
+static void read_positions(const nxc_settings *s, nxc_training *t) {
+  t->learned_positions = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned");
+  if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "rope"))
+    t->rotary_dims = (int64_t)((double)t->head_dim * nxc_number(s, NX_SETTING_MODEL_ROTARY_PERCENTAGE)) / 2 * 2;
+  t->rope_theta = nxc_number(s, NX_SETTING_MODEL_ROPE_THETA);
+  t->rope_scaling = nxc_is(s, NX_SETTING_MODEL_ROPE_SCALING, "linear")   ? 1
+                    : nxc_is(s, NX_SETTING_MODEL_ROPE_SCALING, "llama3") ? 2
+                                                                         : 0;
+  t->rope_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_FACTOR);
+  t->rope_low_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_LOW_FREQ_FACTOR);
+  t->rope_high_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_HIGH_FREQ_FACTOR);
+  t->rope_original_positions = nxc_int(s, NX_SETTING_MODEL_ROPE_ORIGINAL_POSITIONS);
+}
+
+static void read_form(const nxc_settings *s, nxc_training *t) {
+  t->swiglu = nxc_is(s, NX_SETTING_MODEL_ACTIVATION, "swiglu");
+  t->gelu_tanh = nxc_is(s, NX_SETTING_MODEL_ACTIVATION, "gelu_tanh");
+  t->rms_norm = nxc_is(s, NX_SETTING_MODEL_NORMALIZATION, "rmsnorm");
+  t->norm_bias = !t->rms_norm && nxc_flag(s, NX_SETTING_MODEL_NORM_BIAS);
+  t->norm_epsilon = nxc_number(s, NX_SETTING_MODEL_NORM_EPSILON);
+  t->bias = nxc_flag(s, NX_SETTING_MODEL_BIAS);
+  t->qkv_bias = t->bias || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
+  t->tied = nxc_flag(s, NX_SETTING_MODEL_TIED_EMBEDDINGS);
+  t->fused_qkv = nxc_flag(s, NX_SETTING_MODEL_FUSED_QKV);
+  t->qk_layer_scaling = nxc_flag(s, NX_SETTING_MODEL_QUERY_KEY_LAYER_SCALING);
+  t->init_std = nxc_number(s, NX_SETTING_MODEL_INIT_STD);
+  t->output_init_std = t->init_std;
+  if (nxc_flag(s, NX_SETTING_MODEL_SCALED_INIT)) t->output_init_std /= sqrt(2.0 * (double)t->layers);
+  t->hidden_dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT);
+  t->attention_dropout = nxc_number(s, NX_SETTING_MODEL_ATTENTION_DROPOUT);
+  t->ffn_dropout = nxc_number(s, NX_SETTING_MODEL_FFN_DROPOUT);
+  bool gpt2 = nxc_has(s, NX_SETTING_MODEL_CHECKPOINT_NAMES) ? nxc_is(s, NX_SETTING_MODEL_CHECKPOINT_NAMES, "gpt2")
+                                                            : t->learned_positions;
+  t->names = gpt2 ? NX_NAMES_GPT2 : NX_NAMES_LLAMA;
+}
+
+static void read_recompute(const nxc_settings *s, nxc_training *t) {
+  t->recompute_full = nxc_is(s, NX_SETTING_RECOMPUTE_GRANULARITY, "full");
+  if (nxc_is(s, NX_SETTING_RECOMPUTE_GRANULARITY, "selective"))
+    t->recompute_modules = nxc_list(s, NX_SETTING_RECOMPUTE_MODULES, &t->n_recompute_modules);
+}
+
+static void read_optimizer(const nxc_settings *s, nxc_training *t) {
+  size_t n_betas;
+  const nxc_value *betas = nxc_list(s, NX_SETTING_OPTIMIZER_BETAS, &n_betas);
+  t->adamw = nxc_is(s, NX_SETTING_OPTIMIZER_NAME, "adamw");
+  t->norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY);
+  t->lr = nxc_number(s, NX_SETTING_OPTIMIZER_LR);
+  t->beta1 = n_betas > 0 ? betas[0].number : 0;
+  t->beta2 = n_betas > 1 ? betas[1].number : 0;
+  t->epsilon = nxc_number(s, NX_SETTING_OPTIMIZER_EPSILON);
+  t->weight_decay = nxc_number(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY);
+  t->clip_norm = nxc_has(s, NX_SETTING_OPTIMIZER_CLIP_NORM) ? nxc_number(s, NX_SETTING_OPTIMIZER_CLIP_NORM) : 0;
+  t->zero_stage = (uint32_t)nxc_int(s, NX_SETTING_OPTIMIZER_ZERO_STAGE);
+  t->schedule_shape = nxc_is(s, NX_SETTING_SCHEDULE_NAME, "linear")   ? 1
+                      : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "cosine") ? 2
+                                                                      : 0;
+  t->warmup_steps = nxc_int(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
+  t->constant_steps = nxc_int(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS);
+  t->max_steps = nxc_int(s, NX_SETTING_SCHEDULE_MAX_STEPS);
+  t->min_lr = nxc_number(s, NX_SETTING_SCHEDULE_MIN_LR);
+}
+
+static nx_dtype type_of(const nxc_settings *s, nxc_setting_id id) {
+  return nxc_is(s, id, "bf16") ? NX_bf16 : NX_f32;
+}
+
+static void read_types(const nxc_settings *s, nxc_training *t) {
+  t->types = (nxc_types){.param = type_of(s, NX_SETTING_PRECISION_PARAM),
+                         .activation = type_of(s, NX_SETTING_PRECISION_COMPUTE),
+                         .partial = type_of(s, NX_SETTING_PRECISION_REDUCE),
+                         .grad = type_of(s, NX_SETTING_PRECISION_GRAD_ACCUMULATION),
+                         .state = type_of(s, NX_SETTING_PRECISION_OPTIMIZER_STATE)};
+  t->types.master = nxc_flag(s, NX_SETTING_PRECISION_MASTER_WEIGHTS) && t->types.param != NX_f32;
+  t->target = nxc_is(s, NX_SETTING_RUN_TARGET, "cpu-avx2")  ? NX_TARGET_CPU_AVX2
+              : nxc_is(s, NX_SETTING_RUN_TARGET, "cpu-amx") ? NX_TARGET_CPU_AMX
+                                                            : NX_TARGET_CPU_AVX512;
+}
+
+/* Key and value heads are copied just as often as whole heads per rank need. */
+static uint32_t kv_copies(const nxc_training *t) {
+  int64_t tensor = t->tensor, divisor = t->kv_heads;
+  while (tensor != 0) {
+    int64_t rest = divisor % tensor;
+    divisor = tensor;
+    tensor = rest;
+  }
+  return (uint32_t)(t->tensor / divisor);
+}
+
+typedef struct demand {
+  bool met;
+  nxc_setting_id at;
+  const char *id, *text;
+} demand;
+
+static bool check_demands(const nxc_settings *s, nxc_sink *sink, const demand *demands, size_t n) {
+  bool good = true;
+  for (size_t i = 0; i < n; i++) {
+    if (demands[i].met) continue;
+    nxc_report(sink, demands[i].id, NXC_SEVERITY_ERROR, nxc_settings_span(s, demands[i].at), NULL, "%s (%s is %s)",
+               demands[i].text, nxc_setting_name_in_dialect(s, demands[i].at), nxc_settings_show(s, demands[i].at));
+    good = false;
+  }
+  return good;
+}
+
+static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  int64_t batch = t->micro_batch * t->data;
+  const demand demands[] = {
+      {t->world % t->tensor == 0, NX_SETTING_MESH_WORLD, "NX3003", "the tensor-parallel degree does not divide the ranks"},
+      {t->world % t->nodes == 0, NX_SETTING_MESH_NODES, "NX3003", "the hosts do not divide the ranks"},
+      {batch && t->global_batch % batch == 0, NX_SETTING_BATCH_GLOBAL, "NX3003",
+       "the global batch is not a whole number of micro-batches on every data-parallel rank"},
+      {t->heads % t->tensor == 0, NX_SETTING_MODEL_HEADS, "NX3003", "the tensor-parallel ranks do not divide the heads"},
+      {t->heads % t->kv_heads == 0, NX_SETTING_MODEL_KV_HEADS, "NX3003", "the key heads do not divide the query heads"},
+      {t->ffn_hidden % t->tensor == 0, NX_SETTING_MODEL_FFN_HIDDEN, "NX3003",
+       "the tensor-parallel ranks do not divide the feed-forward width"},
+      {t->vocab_padded % t->tensor == 0 && t->vocab_padded >= t->vocab, NX_SETTING_MODEL_VOCAB, "NX3003",
+       "the tensor-parallel ranks do not divide the padded vocabulary"},
+      {!t->sequence_parallel || t->sequence % t->tensor == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
+       "the tensor-parallel ranks do not divide the sequence, as sequence parallelism needs"},
+      {t->max_positions >= t->sequence, NX_SETTING_MODEL_SEQUENCE, "NX3003", "a sequence is longer than there are positions"},
+  };
+  return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  bool gpt2 = t->names == NX_NAMES_GPT2;
+  const demand demands[] = {
+      {t->kv_replica == 1 || t->kv_heads * t->kv_replica == t->tensor, NX_SETTING_MODEL_KV_HEADS, "NX3004",
+       "key heads can be copied only where each tensor-parallel rank then holds one"},
+      {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
+       "parameters and activations must have one type for the products"},
+      {!gpt2 || !t->swiglu, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006", "GPT-2 has no name for the gate of a swiglu"},
+  };
+  return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
+  *t = (nxc_training){0};
+  bool known = check_known(settings, sink), executable = check_limits(settings, sink);
+  if (!known || !executable) return false;
+  read_mesh(settings, t);
+  read_sizes(settings, t);
+  read_positions(settings, t);
+  read_form(settings, t);
+  read_recompute(settings, t);
+  read_optimizer(settings, t);
+  read_types(settings, t);
+  t->kv_replica = kv_copies(t);
+  return check_layout(settings, sink, t) && check_form(settings, sink, t);
+}
+
+static uint64_t matrix_elements(const nxc_training *t) {
+  int64_t attention = t->hidden * t->head_dim * (2 * t->heads + 2 * t->kv_heads);
+  return (uint64_t)(t->layers * (attention + (t->swiglu ? 3 : 2) * t->hidden * t->ffn_hidden));
+}
+
+uint64_t nxc_training_parameters(const nxc_training *t) {
+  int64_t norm = t->hidden * (t->norm_bias ? 2 : 1), biases = 0;
+  if (t->qkv_bias) biases += t->head_dim * (t->heads + 2 * t->kv_heads);
+  if (t->bias) biases += 2 * t->hidden + t->ffn_hidden * (t->swiglu ? 2 : 1);
+  int64_t tables = t->vocab * t->hidden * (t->tied ? 1 : 2) + (t->learned_positions ? t->max_positions * t->hidden : 0);
+  return matrix_elements(t) + (uint64_t)(t->layers * (2 * norm + biases) + norm + tables);
+}
+
+uint64_t nxc_training_flops(const nxc_training *t) {
+  uint64_t tokens = (uint64_t)(t->global_batch * t->sequence);
+  uint64_t products = 2 * (matrix_elements(t) + (uint64_t)(t->vocab_padded * t->hidden));
+  uint64_t attention = 4 * (uint64_t)(t->layers * t->sequence * t->heads * t->head_dim);
+  return 3 * tokens * (products + attention);
+}

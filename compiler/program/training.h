@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers that a program is made from, read once from the settings, and whether nxrun can execute them.
+ *
+ * Sizes are those of the whole model, not of a rank. What the settings leave unknown but others determine (kv_heads,
+ * head_dim, ...) is filled in here as the deriving rules would. */
+#ifndef NXC_TRAINING_H
+#define NXC_TRAINING_H
+
+#include "compiler/diagnostics.h"
+#include "compiler/program/graph.h"
+#include "compiler/settings.h"
+
+typedef struct nxc_training {
+  uint32_t world, nodes, tensor, kv_replica, context, data, pipeline;
+  bool sequence_parallel;
+  int64_t micro_batch, global_batch, n_micro_batches;
+  int64_t layers, hidden, ffn_hidden, heads, kv_heads, head_dim, sequence, max_positions, vocab, vocab_padded;
+  bool swiglu, gelu_tanh, rms_norm, norm_bias, learned_positions, bias, qkv_bias, tied, fused_qkv, qk_layer_scaling;
+  double norm_epsilon;
+  int64_t rotary_dims; /* 0: no rotation */
+  int64_t rope_scaling;
+  double rope_theta, rope_factor, rope_low_freq_factor, rope_high_freq_factor;
+  int64_t rope_original_positions;
+  double init_std, output_init_std;
+  double hidden_dropout, attention_dropout, ffn_dropout;
+  nx_names names;
+  bool recompute_full;
+  const nxc_value *recompute_modules; /* list, or NULL */
+  size_t n_recompute_modules;
+  bool adamw, norm_weight_decay;
+  double lr, beta1, beta2, epsilon, weight_decay, clip_norm;
+  uint32_t zero_stage;
+  int64_t schedule_shape, warmup_steps, constant_steps, max_steps;
+  double min_lr;
+  nxc_types types;
+  nx_target target;
+} nxc_training;
+
+/* False, with findings, where the settings do not determine a program that nxrun can execute. */
+bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
+
+/* Logical parameters, each once, and floating-point operations of a step over all ranks (matrix products and whole,
+ * not only causal, attention; backward counts twice), as they are usually quoted. */
+uint64_t nxc_training_parameters(const nxc_training *training);
+uint64_t nxc_training_flops(const nxc_training *training);
+
+#endif

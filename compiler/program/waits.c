@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/passes.h"
+#include "compiler/program/rules.h"
+
+typedef struct pending {
+  nxc_id operators[64];
+  size_t n;
+} pending;
+
+/* Whether an operator may not run before the collective is complete: it touches the result, or writes the input. */
+static bool conflicts(const nxc_graph *graph, const nxc_operator_node *op, const nxc_operator_node *collective) {
+  nxc_id input = nxc_value_root(graph, collective->args[0]), result = nxc_value_root(graph, collective->args[1]);
+  for (uint32_t i = 0; i < op->n_in + op->n_out; i++) {
+    nxc_id root = nxc_value_root(graph, op->args[i]);
+    if (root == result || (root == input && i >= op->n_in)) return true;
+  }
+  return false;
+}
+
+static void wait(nxc_graph *graph, nxc_program_list *list, pending *started, size_t index) {
+  const nxc_operator_node *collective = &graph->operators[started->operators[index]];
+  const nxc_operator_node op = {.op = NX_OP_wait,
+                                .when = collective->when,
+                                .n_in = 1,
+                                .args = {collective->args[1]},
+                                .layer = collective->layer,
+                                .origin = collective->origin};
+  graph->operators = nxc_arena_grow(graph->arena, graph->operators, graph->n_operators, sizeof *graph->operators);
+  graph->operators[graph->n_operators] = op;
+  nxc_program_push(graph, list, (nxc_id)graph->n_operators++);
+  for (started->n--; index < started->n; index++) started->operators[index] = started->operators[index + 1];
+}
+
+static void wait_for(nxc_graph *graph, nxc_program_list *list, pending *started, const nxc_operator_node *op) {
+  for (size_t i = 0; i < started->n;) {
+    if (conflicts(graph, op, &graph->operators[started->operators[i]])) wait(graph, list, started, i);
+    else i++;
+  }
+}
+
+void nxc_waits(nxc_graph *graph) {
+  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
+    const nxc_program_list old = graph->programs[program];
+    nxc_program_list list = {0};
+    pending started = {.n = 0};
+    for (size_t i = 0; i < old.n; i++) {
+      const nxc_operator_node op = graph->operators[old.operators[i]];
+      wait_for(graph, &list, &started, &op);
+      nxc_program_push(graph, &list, old.operators[i]);
+      if (nx_op_find(op.op)->kind != NX_COMM) continue;
+      if (started.n == sizeof started.operators / sizeof *started.operators) wait(graph, &list, &started, 0);
+      started.operators[started.n++] = old.operators[i];
+    }
+    while (started.n) wait(graph, &list, &started, 0);
+    graph->programs[program] = list;
+  }
+}
