@@ -77,7 +77,7 @@ fi
 # The clock of a run that is ended from outside: start, wait until it steps, send the signal, see how it ends.
 # end_by NAME SIGNAL WHOM STATUS PATTERN
 end_by() {
-  rm -rf long
+  rm -rf long steps
   setsid "$mpiexec" -n 2 "$nxrun" long.bin --dir long --log json >steps 2>out &
   job=$!
   for _ in $(seq 100); do [ -s steps ] && break; sleep 0.1; done
@@ -89,7 +89,10 @@ end_by() {
         echo "$process"
     done | head -n 1)
   kill -s "$2" "$whom"
-  for _ in $(seq 200); do [ -d "/proc/$job" ] && ! grep -q 'State:.Z' "/proc/$job/status" && sleep 0.1; done
+  for _ in $(seq 200); do
+    case $(cut -d ' ' -f 3 "/proc/$job/stat" 2>/dev/null) in '' | Z) break ;; esac
+    sleep 0.1
+  done
   kill -s KILL "$job" 2>/dev/null
   wait "$job"
   got=$?
