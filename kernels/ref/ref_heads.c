@@ -74,11 +74,11 @@ static nxk_rope rope_attributes(const ref_call *call, uint32_t first) {
                     ref_int(call, first + 6)};
 }
 
-/* Frequency, cosine and sine of each pair; a head is never wider than the wide side. */
+/* Frequency, cosine and sine of each pair, and never nothing. */
 int64_t ref_heads_work(const nxk_operator *operator) {
   bool fused = operator->op == NX_OP_split_qkv || operator->op == NX_OP_merge_qkv;
   const nxk_attr *rotary = &operator->attrs[fused ? NX_split_qkv_rotary_dims : NX_split_heads_rotary_dims];
-  return 3 * (rotary->integer / 2);
+  return 3 * (rotary->integer / 2) + 1;
 }
 
 void ref_split_qkv(const ref_call *call) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 128, GUARD = 0xA5, FRAME_MOVE_BYTES = 4096 + 192, SHIFT_BYTES = 64 };
+enum { GUARD_BYTES = 128, GUARD = 0xFF /* a NaN to whoever reads it */, FRAME_MOVE_BYTES = 4096 + 192, SHIFT_BYTES = 64 };
 
 tensor tensor_new(const record_value *value, test_variant variant) {
   tensor x = {.dtype = record_dtype(value, variant), .n_dims = value->n_dims, .n_elements = 1};

@@ -265,8 +265,8 @@ static void rates_agree_with_the_recorded(void **state) {
   json_decref(entries);
 }
 
-/* NeMo's WarmupPolicy: up to lr, then lr until the end, then min_lr. */
-static void constant_rates(void **state) {
+/* First NeMo's WarmupPolicy: up to lr, then lr until the end, then min_lr. */
+static void rates_at_the_edges(void **state) {
   (void)state;
   static const double expected[] = {0.2, 0.4, 0.6, 0.8, 1, 1, 1, 0.1, 0.1};
   for (int64_t step = 0; step < 9; step++)
@@ -274,6 +274,8 @@ static void constant_rates(void **state) {
   assert_true(rate_of(0, 0, 1, 0.1, 0, 0, 6) == 1);
   assert_true(rate_of(0, 2, 1, 0.1, 0, 6, 6) == 0.1); /* no step of decay is left */
   assert_true(rate_of(7, 1, 1, 0.1, 6, 0, 6) == 0.1);
+  assert_true(fabs(rate_of(2, 1, 1, 0.1, 0, 2, 6) - 0.55) < 1e-15); /* linear, constant for the last two */
+  assert_true(rate_of(4, 1, 1, 0.1, 0, 2, 6) == 0.1);
 }
 
 static void workspace_has_a_ceiling(void **state) {
@@ -333,7 +335,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(attention_dropout_keeps_its_share),
     cmocka_unit_test(attention_dropout_does_not_depend_on_the_mesh),
     cmocka_unit_test(rates_agree_with_the_recorded),
-    cmocka_unit_test(constant_rates),
+    cmocka_unit_test(rates_at_the_edges),
     cmocka_unit_test(workspace_has_a_ceiling),
     cmocka_unit_test(arenas_are_zeroed),
     cmocka_unit_test(backends_have_names),
