@@ -4,9 +4,9 @@
 #include <string.h>
 
 static const nxk_backend *const backends[] = {
-  &nxk_ref,
+    &nxk_ref,
 #ifdef NX_WITH_CPU
-  &nxk_cpu,
+    &nxk_cpu,
 #endif
 };
 

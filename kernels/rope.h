@@ -2,9 +2,9 @@
 /* Frequencies of rotary position embeddings, as every backend computes them: in double precision.
  *
  * Pair i of a head (features i and i + rotary_dims / 2) turns by position x frequency(i), which is
- * theta^(-2 i / rotary_dims), scaled. llama3 (Hugging Face, modeling_rope_utils.py, _compute_llama3_parameters):
- * wave lengths beyond original / low are divided by factor, those below original / high are kept, and between them
- * the two are mixed. */
+ * theta^(-2 i / rotary_dims), scaled. llama3 (Hugging Face, modeling_rope_utils.py,
+ * _compute_llama3_parameters): wave lengths beyond original / low are divided by factor, those below original
+ * / high are kept, and between them the two are mixed. */
 #ifndef NXK_ROPE_H
 #define NXK_ROPE_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bfloat16: the upper half of a binary32, as every backend converts to and from it.
  *
- * Rounding is to nearest, ties to even. A binary32 denormal becomes a zero of its sign (what VCVTNEPS2BF16 does), so
- * there are no bf16 denormals. A NaN stays a NaN and becomes quiet. Conversions do not depend on MXCSR. */
+ * Rounding is to nearest, ties to even. A binary32 denormal becomes a zero of its sign (what VCVTNEPS2BF16
+ * does), so there are no bf16 denormals. A NaN stays a NaN and becomes quiet. Conversions do not depend on
+ * MXCSR. */
 #ifndef NX_BF16_H
 #define NX_BF16_H
 
@@ -19,7 +20,8 @@ static inline float nx_bf16_to_float(uint16_t half) {
 static inline uint16_t nx_bf16_from_bits(uint32_t bits) {
   uint32_t exponent = bits & UINT32_C(0x7F800000);
   if (exponent == 0) return (uint16_t)(bits >> 16 & 0x8000);
-  if (exponent == UINT32_C(0x7F800000) && (bits & UINT32_C(0x007FFFFF))) return (uint16_t)(bits >> 16 | 0x0040);
+  if (exponent == UINT32_C(0x7F800000) && (bits & UINT32_C(0x007FFFFF)))
+    return (uint16_t)(bits >> 16 | 0x0040);
   return (uint16_t)((bits + UINT32_C(0x7FFF) + (bits >> 16 & 1)) >> 16);
 }
 
@@ -29,7 +31,8 @@ static inline uint16_t nx_bf16_from_float(float value) {
   return nx_bf16_from_bits(bits);
 }
 
-/* One rounding, not two: the binary32 in between is rounded to odd, which keeps what the second rounding must know. */
+/* One rounding, not two: the binary32 in between is rounded to odd, which keeps what the second rounding must
+ * know. */
 static inline uint16_t nx_bf16_from_double(double value) {
   float near = (float)value;
   uint32_t bits;

@@ -18,7 +18,7 @@ struct nxk_kernel {
 };
 
 typedef struct ref_arena {
-  void *base; /* NULL: not open */
+  void *base;        /* NULL: not open */
   uint64_t n_mapped; /* 0: memory of a shared window */
 } ref_arena;
 
@@ -45,17 +45,17 @@ static ref_kernel *const kernels[NX_OP_END] = {
 };
 
 static ref_work *const works[NX_OP_END] = {
-  [NX_OP_bias_grad] = ref_row_work,
-  [NX_OP_embedding_grad] = ref_row_work,
-  [NX_OP_position_grad] = ref_row_work,
-  [NX_OP_rms_norm_grad] = ref_row_work,
-  [NX_OP_layer_norm_grad] = ref_row_work,
-  [NX_OP_split_qkv] = ref_heads_work,
-  [NX_OP_merge_qkv] = ref_heads_work,
-  [NX_OP_split_heads] = ref_heads_work,
-  [NX_OP_merge_heads] = ref_heads_work,
-  [NX_OP_attention] = ref_attention_work,
-  [NX_OP_attention_grad] = ref_attention_grad_work,
+    [NX_OP_bias_grad] = ref_row_work,
+    [NX_OP_embedding_grad] = ref_row_work,
+    [NX_OP_position_grad] = ref_row_work,
+    [NX_OP_rms_norm_grad] = ref_row_work,
+    [NX_OP_layer_norm_grad] = ref_row_work,
+    [NX_OP_split_qkv] = ref_heads_work,
+    [NX_OP_merge_qkv] = ref_heads_work,
+    [NX_OP_split_heads] = ref_heads_work,
+    [NX_OP_merge_heads] = ref_heads_work,
+    [NX_OP_attention] = ref_attention_work,
+    [NX_OP_attention_grad] = ref_attention_grad_work,
 };
 
 int64_t ref_row_work(const nxk_operator *operator) {
@@ -69,7 +69,8 @@ void ref_load_row(const ref_operand *x, int64_t first, int64_t stride, int64_t n
     for (int64_t k = 0; k < n; k++) row[k] = ((const float *)x->data)[first + k * stride];
     return;
   case NX_bf16:
-    for (int64_t k = 0; k < n; k++) row[k] = nx_bf16_to_float(((const uint16_t *)x->data)[first + k * stride]);
+    for (int64_t k = 0; k < n; k++)
+      row[k] = nx_bf16_to_float(((const uint16_t *)x->data)[first + k * stride]);
     return;
   default:
     for (int64_t k = 0; k < n; k++) row[k] = ref_load(x, first + k * stride);
@@ -149,15 +150,17 @@ static bool workspace_reserve(nxk_device *device, const nxk_operator *operator, 
 static bool types_known(const nxk_operator *operator, nxk_fault *fault) {
   for (uint32_t index = 0; index < operator->n_in + operator->n_out; index++) {
     uint32_t dtype = operator->args[index].dtype;
-    if (dtype == NX_f32 || dtype == NX_bf16 || dtype == NX_f64 || dtype == NX_i32 || dtype == NX_i64) continue;
-    snprintf(fault->text, sizeof fault->text, "ref: %s: no kernel for type %s", nx_op_find(operator->op)->name,
-             nx_dtype_name(dtype));
+    if (dtype == NX_f32 || dtype == NX_bf16 || dtype == NX_f64 || dtype == NX_i32 || dtype == NX_i64)
+      continue;
+    snprintf(fault->text, sizeof fault->text, "ref: %s: no kernel for type %s",
+             nx_op_find(operator->op)->name, nx_dtype_name(dtype));
     return false;
   }
   return true;
 }
 
-static bool kernel_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault) {
+static bool kernel_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel,
+                        nxk_fault *fault) {
   if (!types_known(operator, fault) || !workspace_reserve(device, operator, fault)) return false;
   *kernel = malloc(sizeof **kernel);
   if (!*kernel) {
@@ -169,13 +172,14 @@ static bool kernel_bind(nxk_device *device, const nxk_operator *operator, nxk_ke
   return true;
 }
 
-static void kernel_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {
+static void kernel_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel,
+                           const nxk_frame *frame) {
   (void)stream;
   kernels[kernel->operator.op](&(ref_call){&kernel->operator, frame, device->work});
 }
 
-static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype, const void *const *x,
-                       uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
+static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype,
+                       const void *const *x, uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
   (void)device;
   (void)stream;
   ref_operand out = {.dtype = y_dtype, .data = y};
@@ -229,19 +233,19 @@ static void synchronize(nxk_device *device) {
 }
 
 const nxk_backend nxk_ref = {
-  .name = "ref",
-  .host_addressable = true,
-  .open = device_open,
-  .close = device_close,
-  .arena_open = arena_open,
-  .copy_in = copy_in,
-  .copy_out = copy_out,
-  .bind = kernel_bind,
-  .enqueue = kernel_enqueue,
-  .sum = device_sum,
-  .stream = stream_get,
-  .event_record = event_record,
-  .event_wait = event_wait,
-  .synchronize = synchronize,
-  .workspace_bytes = workspace_bytes,
+    .name = "ref",
+    .host_addressable = true,
+    .open = device_open,
+    .close = device_close,
+    .arena_open = arena_open,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .bind = kernel_bind,
+    .enqueue = kernel_enqueue,
+    .sum = device_sum,
+    .stream = stream_get,
+    .event_record = event_record,
+    .event_wait = event_wait,
+    .synchronize = synchronize,
+    .workspace_bytes = workspace_bytes,
 };

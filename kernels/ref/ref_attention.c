@@ -2,9 +2,9 @@
 /* Causal attention over grouped heads, and its gradient.
  *
  * s_ij = scale q_i k_j for j <= i, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij v_j, where c_ij is 0 or
- * 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which changes no number here but keeps
- * half-precision scores small elsewhere. Sums run over ascending keys; gradients of keys and values over ascending
- * heads, then queries. */
+ * 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which changes no number here but
+ * keeps half-precision scores small elsewhere. Sums run over ascending keys; gradients of keys and values
+ * over ascending heads, then queries. */
 #include "kernels/ref/ref.h"
 #include "schema/philox.h"
 
@@ -21,18 +21,18 @@ typedef struct attention {
 static attention attention_shape(const ref_call *call, const ref_operand *q, const ref_operand *k) {
   double dropout = ref_real(call, NX_attention_dropout);
   return (attention){
-    .batches = q->dims[0],
-    .heads = q->dims[1],
-    .kv_heads = k->dims[1],
-    .tokens = q->dims[2],
-    .d = q->dims[3],
-    .scale = ref_real(call, NX_attention_scale),
-    .layer = (double)ref_int(call, NX_attention_layer_number),
-    .dropout = dropout,
-    .tensor_id = (uint32_t)ref_int(call, NX_attention_tensor_id),
-    .threshold = nx_philox_threshold(dropout),
-    .head_start = ref_int(call, NX_attention_head_start),
-    .seed = call->frame->seed,
+      .batches = q->dims[0],
+      .heads = q->dims[1],
+      .kv_heads = k->dims[1],
+      .tokens = q->dims[2],
+      .d = q->dims[3],
+      .scale = ref_real(call, NX_attention_scale),
+      .layer = (double)ref_int(call, NX_attention_layer_number),
+      .dropout = dropout,
+      .tensor_id = (uint32_t)ref_int(call, NX_attention_tensor_id),
+      .threshold = nx_philox_threshold(dropout),
+      .head_start = ref_int(call, NX_attention_head_start),
+      .seed = call->frame->seed,
   };
 }
 
@@ -41,8 +41,8 @@ static void keep_factors(const attention *p, uint64_t sample, int64_t head, int6
   nx_philox words = {{0}};
   for (int64_t key = 0; key <= query; key++) {
     if (p->dropout > 0 && key % 4 == 0)
-      words = nx_philox_attention(p->seed, p->tensor_id, sample, (uint32_t)(p->head_start + head), (uint32_t)query,
-                                  (uint32_t)(key / 4));
+      words = nx_philox_attention(p->seed, p->tensor_id, sample, (uint32_t)(p->head_start + head),
+                                  (uint32_t)query, (uint32_t)(key / 4));
     bool kept = p->dropout <= 0 || nx_philox_keeps(words.word[key % 4], p->threshold);
     factors[key] = kept ? 1 / (1 - p->dropout) : 0;
   }
@@ -99,11 +99,11 @@ void ref_attention(const ref_call *call) {
     }
 }
 
-/* What the gradient keeps in doubles: keys, values and their gradients of one kv head, and rows of one query. */
+/* Doubles of the gradient: keys, values and their gradients of one kv head, and rows of one query. */
 typedef struct rows {
-  double *keys, *values, *dkeys, *dvalues;           /* [S,d] */
-  double *factors;                                   /* [S] */
-  double *query, *doutput, *output, *dquery;         /* [d] */
+  double *keys, *values, *dkeys, *dvalues;   /* [S,d] */
+  double *factors;                           /* [S] */
+  double *query, *doutput, *output, *dquery; /* [d] */
 } rows;
 
 int64_t ref_attention_grad_work(const nxk_operator *operator) {
@@ -113,12 +113,12 @@ int64_t ref_attention_grad_work(const nxk_operator *operator) {
 
 static rows rows_of(double *work, int64_t s, int64_t d) {
   double *factors = work + 4 * s * d, *query = factors + s;
-  return (rows){work,    work + s * d, work + 2 * s * d, work + 3 * s * d, factors,
-                query,   query + d,    query + 2 * d,    query + 3 * d};
+  return (rows){work,  work + s * d, work + 2 * s * d, work + 3 * s * d, factors,
+                query, query + d,    query + 2 * d,    query + 3 * d};
 }
 
-/* With D = do . o: ds_ij = p_ij (c_ij do_i . v_j - D_i), dq_i = scale sum_j ds_ij k_j, dk_j = scale sum_i ds_ij q_i,
- * dv_j = sum_i c_ij p_ij do_i. */
+/* With D = do . o: ds_ij = p_ij (c_ij do_i . v_j - D_i), dq_i = scale sum_j ds_ij k_j,
+ * dk_j = scale sum_i ds_ij q_i, dv_j = sum_i c_ij p_ij do_i. */
 static void query_grad(const attention *p, const rows *r, int64_t i, double lse) {
   int64_t d = p->d;
   double delta = dot(r->doutput, r->output, d);
@@ -139,7 +139,8 @@ typedef struct grad_operands {
   ref_operand doutput, q, k, v, o, lse, samples, dq, dk, dv;
 } grad_operands;
 
-static void head_grad(const attention *p, const grad_operands *x, const rows *r, int64_t batch, int64_t head) {
+static void head_grad(const attention *p, const grad_operands *x, const rows *r, int64_t batch,
+                      int64_t head) {
   int64_t s = p->tokens, d = p->d;
   for (int64_t i = 0; i < s; i++) {
     int64_t at = (batch * p->heads + head) * s + i, at_o = ((batch * s + i) * p->heads + head) * d;
@@ -164,7 +165,8 @@ void ref_attention_grad(const ref_call *call) {
       ref_load_row(&x.k, at, 1, n, r.keys);
       ref_load_row(&x.v, at, 1, n, r.values);
       for (int64_t i = 0; i < 2 * n; i++) r.dkeys[i] = 0;
-      for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++) head_grad(&p, &x, &r, batch, head);
+      for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++)
+        head_grad(&p, &x, &r, batch, head);
       ref_store_row(&x.dk, at, n, r.dkeys);
       ref_store_row(&x.dv, at, n, r.dvalues);
     }

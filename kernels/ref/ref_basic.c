@@ -19,15 +19,16 @@ void ref_cast(const ref_call *call) {
   for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, ref_load(&x, i));
 }
 
-/* Blocks of NORM_BLOCK elements, so that threads do not change the sum. Weight 0 reads nothing: a NaN of a copy that
- * another rank owns is counted there. */
+/* Blocks of NORM_BLOCK elements, so that threads do not change the sum. Weight 0 reads nothing: a NaN of a
+ * copy that another rank owns is counted there. */
 void ref_norm_sq(const ref_call *call) {
   ref_operand x = ref_in(call, 0), s = ref_out(call, 0);
   int64_t weight = ref_int(call, NX_norm_sq_weight);
   double total = 0;
   for (int64_t first = 0; weight != 0 && first < x.n_elements; first += NORM_BLOCK) {
     double sum = 0;
-    for (int64_t i = first; i < x.n_elements && i < first + NORM_BLOCK; i++) sum += ref_load(&x, i) * ref_load(&x, i);
+    for (int64_t i = first; i < x.n_elements && i < first + NORM_BLOCK; i++)
+      sum += ref_load(&x, i) * ref_load(&x, i);
     total += sum;
   }
   ref_store_sum(&s, 0, (double)weight * total, ref_int(call, NX_norm_sq_accumulate));

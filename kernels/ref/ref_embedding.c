@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a table by token or by position, and their gradients. A row's gradient is the row plus the sum over its
- * tokens in ascending order, rounded once. */
+/* Rows of a table by token or by position, and their gradients. A row's gradient is the row plus the sum over
+ * its tokens in ascending order, rounded once. */
 #include "kernels/ref/ref.h"
 
 #include <assert.h>
@@ -48,7 +48,8 @@ void ref_position_add(const ref_call *call) {
   }
 }
 
-static void table_grad(const ref_operand *dy, const row_source *rows, const ref_operand *dtable, double *sums) {
+static void table_grad(const ref_operand *dy, const row_source *rows, const ref_operand *dtable,
+                       double *sums) {
   int64_t h = ref_last_dim(dtable), n_tokens = dy->n_elements / h;
   for (int64_t first = 0; first < n_tokens; first++) {
     int64_t row = row_of(rows, first), before = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the layout of matrix products, [B,S,n d], and that of attention, [B,n,S,d], with rotary positions.
  *
- * A section is a run of heads of the wide side that one operand of the other side holds: q, k and v, or the only
- * one. split goes from wide to narrow and turns by the angle; merge comes back and turns by its negative, which is
- * the gradient since a rotation's transpose is its inverse. */
+ * A section is a run of heads of the wide side that one operand of the other side holds: q, k and v, or the
+ * only one. split goes from wide to narrow and turns by the angle; merge comes back and turns by its
+ * negative, which is the gradient since a rotation's transpose is its inverse. */
 #include "kernels/ref/ref.h"
 #include "kernels/rope.h"
 
@@ -21,8 +21,8 @@ typedef struct rotation {
   double direction;              /* 1 split, -1 merge */
 } rotation;
 
-static void head_move(const ref_operand *from, int64_t from_first, const ref_operand *to, int64_t to_first, int64_t d,
-                      const rotation *turn) {
+static void head_move(const ref_operand *from, int64_t from_first, const ref_operand *to, int64_t to_first,
+                      int64_t d, const rotation *turn) {
   for (int64_t i = 0; i < turn->pairs; i++) {
     int64_t j = i + turn->pairs;
     double a = ref_load(from, from_first + i), b = ref_load(from, from_first + j);
@@ -42,8 +42,10 @@ static void token_move(const ref_operand *wide, const section *part, int64_t bat
     int64_t at_wide = (batch * n_tokens + token) * width + (part->first_head + head) * d;
     int64_t at_narrow = ((batch * heads + head) * n_tokens + token) * d;
     const rotation *how = part->rotated ? turn : &none;
-    if (split) head_move(wide, at_wide, &part->narrow, at_narrow, d, how);
-    else head_move(&part->narrow, at_narrow, wide, at_wide, d, how);
+    if (split)
+      head_move(wide, at_wide, &part->narrow, at_narrow, d, how);
+    else
+      head_move(&part->narrow, at_narrow, wide, at_wide, d, how);
   }
 }
 

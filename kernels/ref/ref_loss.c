@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-entropy over a vocabulary that may be divided over ranks: per shard three numbers a token, then their union,
- * then the gradient of each shard. */
+/* Cross-entropy over a vocabulary that may be divided over ranks: per shard three numbers a token, then their
+ * union, then the gradient of each shard. */
 #include "kernels/ref/ref.h"
 
 #include <assert.h>
@@ -44,7 +44,8 @@ void ref_ce_loss(const ref_call *call) {
 }
 
 void ref_ce_grad(const ref_call *call) {
-  ref_operand logits = ref_in(call, 0), labels = ref_in(call, 1), lse = ref_in(call, 2), dlogits = ref_out(call, 0);
+  ref_operand logits = ref_in(call, 0), labels = ref_in(call, 1), lse = ref_in(call, 2),
+              dlogits = ref_out(call, 0);
   int64_t width = ref_last_dim(&logits), start = ref_int(call, NX_ce_grad_row_start);
   int64_t n_valid = ref_int(call, NX_ce_grad_n_valid);
   double scale = ref_real(call, NX_ce_grad_scale);

@@ -11,8 +11,8 @@ typedef struct matmul {
 } matmul;
 
 /* sums[i][j] += a b over `depth` of k, for one block of c. */
-static void block_multiply(double sums[BLOCK][BLOCK], const double a[BLOCK][DEPTH], const double b[DEPTH][BLOCK],
-                           int64_t rows, int64_t depth) {
+static void block_multiply(double sums[BLOCK][BLOCK], const double a[BLOCK][DEPTH],
+                           const double b[DEPTH][BLOCK], int64_t rows, int64_t depth) {
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t j = 0; j < BLOCK; j += LANES) {
       double lanes[LANES];

@@ -13,7 +13,8 @@ void ref_rms_norm(const ref_call *call) {
     for (int64_t i = 0; i < h; i++) squares += ref_load(&x, t * h + i) * ref_load(&x, t * h + i);
     double scale = 1 / sqrt(squares / (double)h + epsilon);
     ref_store(&rstd, t, scale);
-    for (int64_t i = 0; i < h; i++) ref_store(&y, t * h + i, ref_load(&x, t * h + i) * scale * ref_load(&g, i));
+    for (int64_t i = 0; i < h; i++)
+      ref_store(&y, t * h + i, ref_load(&x, t * h + i) * scale * ref_load(&g, i));
   }
 }
 
@@ -32,7 +33,8 @@ void ref_rms_norm_grad(const ref_call *call) {
       dg_sums[i] += dyi * xi * scale;
     }
     for (int64_t i = 0; i < h; i++) {
-      double inner = ref_load(&g, i) * ref_load(&dy, t * h + i) - ref_load(&x, t * h + i) * scale * scale * mean;
+      double inner =
+          ref_load(&g, i) * ref_load(&dy, t * h + i) - ref_load(&x, t * h + i) * scale * scale * mean;
       ref_store(&dx, t * h + i, scale * inner);
     }
   }
@@ -89,7 +91,7 @@ void ref_layer_norm_grad(const ref_call *call) {
   }
   bool accumulate = ref_int(call, NX_layer_norm_grad_accumulate);
   for (int64_t i = 0; i < h; i++) ref_store_sum(&dg, i, dg_sums[i], accumulate);
-  if (call->operator->n_out < 3) return;
+  if (call->operator->n_out<3) return;
   ref_operand db = ref_out(call, 2);
   for (int64_t i = 0; i < h; i++) ref_store_sum(&db, i, db_sums[i], accumulate);
 }

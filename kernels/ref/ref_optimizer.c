@@ -29,8 +29,8 @@ static double rate_constant(const schedule *s, int64_t step) {
   return step > s->max ? s->min_lr : s->lr;
 }
 
-/* NxDT's LinearAnnealingWithWarmUp (optim/lr_schedulers.py), which is transformers' linear schedule: it rises from 0
- * at step 0, and falls to min_lr (there: 0). */
+/* NxDT's LinearAnnealingWithWarmUp (optim/lr_schedulers.py), which is transformers' linear schedule: it rises
+ * from 0 at step 0, and falls to min_lr (there: 0). */
 static double rate_linear(const schedule *s, int64_t step) {
   if (step < s->warmup) return s->lr * (double)step / (double)s->warmup;
   int64_t end = s->max - s->constant, span = end - s->warmup;
@@ -84,7 +84,8 @@ void ref_adamw(const ref_call *call) {
 
 /* torch.optim.SGD without momentum: weight decay is part of the gradient. */
 void ref_sgd(const ref_call *call) {
-  ref_operand g = ref_in(call, 1), lr = ref_in(call, 2), scale = ref_in(call, 3), p = ref_out(call, 0), copy = {0};
+  ref_operand g = ref_in(call, 1), lr = ref_in(call, 2), scale = ref_in(call, 3), p = ref_out(call, 0),
+              copy = {0};
   bool with_copy = call->operator->n_out == 2;
   if (with_copy) copy = ref_out(call, 1);
   double rate = ref_load(&lr, 0), factor = ref_load(&scale, 0), decay = ref_real(call, NX_sgd_weight_decay);

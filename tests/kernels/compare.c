@@ -4,13 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* f32: a sum of K terms in fp32 is off by about 2^-24 sqrt(K) of the sum of their sizes, 4e-6 at K = 4096; vector
- * exponentials are good to 1e-6. f64: sums whose terms were computed in fp32. bf16: one rounding on either side of a
- * tie is 2^-8 of an element, which few elements meet; at the largest one that is 2^-7 of its power of two. */
+/* f32: a sum of K terms in fp32 is off by about 2^-24 sqrt(K) of the sum of their sizes, 4e-6 at K = 4096;
+ * vector exponentials are good to 1e-6. f64: sums whose terms were computed in fp32. bf16: one rounding on
+ * either side of a tie is 2^-8 of an element, which few elements meet; at the largest one that is 2^-7 of its
+ * power of two. */
 static const record_bound bounds[NX_DTYPE_END] = {
-  [NX_f32] = {4e-6, 3e-5},
-  [NX_f64] = {1e-6, 1e-6},
-  [NX_bf16] = {1e-3, 0.0079},
+    [NX_f32] = {4e-6, 3e-5},
+    [NX_f64] = {1e-6, 1e-6},
+    [NX_bf16] = {1e-3, 0.0079},
 };
 
 record_bound compare_bound(const test_record *record, nx_dtype dtype) {

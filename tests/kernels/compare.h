@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far a result may be from ref's, by the type of the output.
  *
- * Both backends read the same operands; ref sums in doubles and rounds once. norm = |y - r| / |r| in the Euclidean
- * norm, max = largest |y_i - r_i| over largest |r_i|. Where ref has zeros alone, 1 stands
- * for its elements: inputs are of that size. Equal infinities agree; a NaN agrees with nothing. */
+ * Both backends read the same operands; ref sums in doubles and rounds once. norm = |y - r| / |r| in the
+ * Euclidean norm, max = largest |y_i - r_i| over largest |r_i|. Where ref has zeros alone, 1 stands for its
+ * elements: inputs are of that size. Equal infinities agree; a NaN agrees with nothing. */
 #ifndef TESTS_KERNELS_COMPARE_H
 #define TESTS_KERNELS_COMPARE_H
 

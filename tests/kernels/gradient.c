@@ -28,13 +28,15 @@ static bool function_open(test_function *f, const test_record *record, test_benc
   for (uint32_t index = 0; index < record->n_operators; index++)
     for (uint32_t output = 0; output < record->n_outputs; output++)
       for (uint32_t out = 0; out < record->operators[index].n_out; out++)
-        if (record->operators[index].args[record->operators[index].n_in + out] == record->outputs[output].value)
+        if (record->operators[index].args[record->operators[index].n_in + out] ==
+            record->outputs[output].value)
           f->n_operations = index + 1;
   for (uint32_t index = 0; index < f->n_operations; index++) {
     tensor *args[NX_MAX_ARGS];
     operands_of(&record->operators[index], values, args);
     test_layout plain = {0};
-    if (operation_bind(&f->operations[index], bench, &record->operators[index], args, &plain) != BIND_DONE) return false;
+    if (operation_bind(&f->operations[index], bench, &record->operators[index], args, &plain) != BIND_DONE)
+      return false;
   }
   return f->n_operations > 0;
 }
@@ -74,11 +76,11 @@ static double function_slope(test_function *f, tensor *x, const double *directio
   return (values[1] - values[0]) / (2 * STEP);
 }
 
-static bool slope_agrees(const test_function *f, uint32_t value, const char *where, double slope, double gradient,
-                         double scale) {
+static bool slope_agrees(const test_function *f, uint32_t value, const char *where, double slope,
+                         double gradient, double scale) {
   if (fabs(slope - gradient) <= BOUND * (scale + 1)) return true;
-  fprintf(stderr, "# gradient of %s, %s: %.12g, by finite differences %.12g\n", f->record->values[value].name, where,
-          gradient, slope);
+  fprintf(stderr, "# gradient of %s, %s: %.12g, by finite differences %.12g\n", f->record->values[value].name,
+          where, gradient, slope);
   return false;
 }
 
@@ -96,7 +98,8 @@ static bool input_check(test_function *f, const record_pair *pair, const tensor 
   good = good && size > 0; /* a gradient of zeros would agree with an operator that ignores its input */
   if (!good) fprintf(stderr, "# gradient of %s: no gradient\n", f->record->values[pair->value].name);
   if (good)
-    good = slope_agrees(f, pair->value, "random direction", function_slope(f, x, direction, -1), along, sqrt(size));
+    good = slope_agrees(f, pair->value, "random direction", function_slope(f, x, direction, -1), along,
+                        sqrt(size));
   int64_t n_checked = x->n_elements < MAX_ELEMENTS ? x->n_elements : MAX_ELEMENTS;
   for (int64_t check = 0; good && check < n_checked; check++) {
     int64_t i = n_checked < MAX_ELEMENTS ? check : (int64_t)(random_uniform(random) * (double)x->n_elements);

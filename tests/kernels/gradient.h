@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients against central finite differences.
  *
- * The scalar is L = sum over the record's outputs of output x cotangent, as a function of its inputs, all in f64.
- * Each gradient is compared with the slope of L in up to 40 of its elements, and along one random direction that
- * moves all of them. */
+ * The scalar is L = sum over the record's outputs of output x cotangent, as a function of its inputs, all in
+ * f64. Each gradient is compared with the slope of L in up to 40 of its elements, and along one random
+ * direction that moves all of them. */
 #ifndef TESTS_KERNELS_GRADIENT_H
 #define TESTS_KERNELS_GRADIENT_H
 

@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 128, GUARD = 0xFF /* a NaN to whoever reads it */, FRAME_MOVE_BYTES = 4096 + 192, SHIFT_BYTES = 64 };
+enum {
+  GUARD_BYTES = 128,
+  GUARD = 0xFF /* a NaN to whoever reads it */,
+  FRAME_MOVE_BYTES = 4096 + 192,
+  SHIFT_BYTES = 64
+};
 
 tensor tensor_new(const record_value *value, test_variant variant) {
   tensor x = {.dtype = record_dtype(value, variant), .n_dims = value->n_dims, .n_elements = 1};
@@ -71,7 +76,8 @@ bool bench_open(test_bench *b, const nxk_backend *backend, uint64_t n_bytes) {
   nxk_device_options options = {.n_threads = 2, .target = host_target()};
   void *base;
   *b = (test_bench){.backend = backend};
-  b->n_bytes = n_bytes + (NX_MAX_ARGS + 1) * (GUARD_BYTES + NX_PLAN_ALIGNMENT) + FRAME_MOVE_BYTES + SHIFT_BYTES;
+  b->n_bytes =
+      n_bytes + (NX_MAX_ARGS + 1) * (GUARD_BYTES + NX_PLAN_ALIGNMENT) + FRAME_MOVE_BYTES + SHIFT_BYTES;
   if (!backend->open(&options, &b->device, &fault) ||
       !backend->arena_open(b->device, NX_ARENA_scratch, b->n_bytes, NULL, &base, &fault)) {
     fprintf(stderr, "# %s: %s\n", backend->name, fault.text);
@@ -87,8 +93,8 @@ void bench_close(test_bench *b) {
 
 /* Attributes that a plan may leave to constants. */
 static bool attr_may_vary(const char *name) {
-  static const char *const names[] = {"row_start",   "n_valid",       "seq_start", "feature_start", "head_start",
-                                      "layer_number", "tensor_id", "weight"};
+  static const char *const names[] = {"row_start",  "n_valid",      "seq_start", "feature_start",
+                                      "head_start", "layer_number", "tensor_id", "weight"};
   for (size_t index = 0; index < sizeof names / sizeof *names; index++)
     if (strcmp(name, names[index]) == 0) return true;
   return false;
@@ -100,28 +106,31 @@ static void attributes_set(test_operation *o, const record_operator *op, bool mo
     o->operator.attrs[index] = op->attrs[index];
     if (!moved || !attr_may_vary(row->attrs[index].name)) continue;
     o->constants[index] = op->attrs[index].integer;
-    o->operator.attrs[index] = (nxk_attr){.kind = NXK_CONSTANT, .constant = index};
+    o->operator.attrs[index] =(nxk_attr){.kind = NXK_CONSTANT, .constant = index};
   }
 }
 
 /* The operand before `index` that lies in the same place, or index. */
-static uint32_t operand_first(const record_operator *op, tensor *const *args, const test_layout *layout, uint32_t index) {
+static uint32_t operand_first(const record_operator *op, tensor *const *args, const test_layout *layout,
+                              uint32_t index) {
   if (layout->aliased && index == op->n_in + layout->out) return layout->in;
   for (uint32_t before = 0; before < index; before++)
     if (args[before] == args[index]) return before;
   return index;
 }
 
-static void operands_place(test_operation *o, const record_operator *op, tensor *const *args, const test_layout *layout) {
+static void operands_place(test_operation *o, const record_operator *op, tensor *const *args,
+                           const test_layout *layout) {
   uint64_t first = layout->moved ? FRAME_MOVE_BYTES : 0, at = first + GUARD_BYTES;
   for (uint32_t index = 0; index < op->n_in + op->n_out; index++) {
     uint32_t same = operand_first(op, args, layout, index);
     o->places[index] = same == index ? at : o->places[same];
     if (same == index)
-      at += (args[index]->n_bytes + NX_PLAN_ALIGNMENT - 1) / NX_PLAN_ALIGNMENT * NX_PLAN_ALIGNMENT + GUARD_BYTES;
+      at += (args[index]->n_bytes + NX_PLAN_ALIGNMENT - 1) / NX_PLAN_ALIGNMENT * NX_PLAN_ALIGNMENT +
+            GUARD_BYTES;
     nxk_tensor *operand = &o->operator.args[index];
-    *operand = (nxk_tensor){args[index]->dtype, args[index]->n_dims, {0}, NX_ARENA_scratch, o->places[index] - first,
-                            UINT32_MAX};
+    *operand = (nxk_tensor){args[index]->dtype, args[index]->n_dims,      {0},
+                            NX_ARENA_scratch,   o->places[index] - first, UINT32_MAX};
     memcpy(operand->dims, args[index]->dims, sizeof operand->dims);
     if (!layout->moved) continue;
     operand->shift_constant = NX_MAX_ATTRS + index;
@@ -135,12 +144,13 @@ static void operands_place(test_operation *o, const record_operator *op, tensor 
 bind_result operation_bind(test_operation *o, test_bench *b, const record_operator *op, tensor *const *args,
                            const test_layout *layout) {
   nxk_fault fault = {{0}};
-  *o = (test_operation){.bench = b, .operator = {.op = op->op, .n_in = op->n_in, .n_out = op->n_out, .n_attrs = op->n_attrs}};
+  *o = (test_operation){
+      .bench = b, .operator= {.op = op->op, .n_in = op->n_in, .n_out = op->n_out, .n_attrs = op->n_attrs} };
   attributes_set(o, op, layout->moved);
   operands_place(o, op, args, layout);
   o->frame.base[NX_ARENA_scratch] = b->arena + (layout->moved ? FRAME_MOVE_BYTES : 0);
   o->frame.seed = UINT64_C(0x123456789ABCDEF0);
-  if (b->backend->bind(b->device, &o->operator, &o->kernel, &fault)) return BIND_DONE;
+  if (b->backend->bind(b->device, &o->operator, & o->kernel, &fault)) return BIND_DONE;
   if (!fault.text[0]) return BIND_DECLINED;
   fprintf(stderr, "# %s: bind: %s\n", b->backend->name, fault.text);
   return BIND_FAILED;
@@ -168,7 +178,8 @@ bool operation_run(test_operation *o, tensor *const *args, tensor *results, cons
   char *image = malloc(o->n_used), *after = malloc(o->n_used);
   assert(image && after);
   image_fill(o, image, args, NULL);
-  if (layout->aliased) memcpy(image + o->places[layout->in], args[layout->in]->data, args[layout->in]->n_bytes);
+  if (layout->aliased)
+    memcpy(image + o->places[layout->in], args[layout->in]->data, args[layout->in]->n_bytes);
   b->backend->copy_in(b->device, b->arena, image, o->n_used);
   operation_repeat(o);
   b->backend->copy_out(b->device, after, b->arena, o->n_used);

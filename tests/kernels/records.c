@@ -30,7 +30,8 @@ nx_dtype record_dtype(const record_value *value, test_variant variant) {
 
 static uint32_t value_find(const test_record *at, const char *name, size_t n_chars) {
   for (uint32_t index = 0; index < at->n_values; index++)
-    if (strlen(at->values[index].name) == n_chars && memcmp(at->values[index].name, name, n_chars) == 0) return index;
+    if (strlen(at->values[index].name) == n_chars && memcmp(at->values[index].name, name, n_chars) == 0)
+      return index;
   return UINT32_MAX;
 }
 
@@ -67,7 +68,8 @@ static record_value *value_new(reader *r, const char *name, size_t n_chars) {
 }
 
 /* One number for each element of the value. */
-static bool numbers_read(reader *r, char *text, const record_value *value, double *numbers, uint32_t *n_numbers) {
+static bool numbers_read(reader *r, char *text, const record_value *value, double *numbers,
+                         uint32_t *n_numbers) {
   int64_t n_elements = 1;
   for (uint32_t dim = 0; dim < NX_MAX_DIMS; dim++) n_elements *= value->dims[dim];
   for (char *end; *n_numbers < RECORD_MAX_LIST; text = end, ++*n_numbers) {
@@ -90,7 +92,8 @@ static bool in_read(reader *r, char *rest) {
   value->low = low, value->high = high;
   for (uint32_t index = 1; index < sizeof kinds / sizeof *kinds; index++)
     if (strcmp(kind, kinds[index]) == 0) value->fill = (fill_kind)index;
-  if (value->fill == FILL_LIST && !numbers_read(r, rest + n_read, value, value->listed, &value->n_listed)) return false;
+  if (value->fill == FILL_LIST && !numbers_read(r, rest + n_read, value, value->listed, &value->n_listed))
+    return false;
   return value->fill != FILL_OUTPUT || fail(r, "unknown kind of input");
 }
 
@@ -101,8 +104,10 @@ static bool attribute_read(reader *r, record_operator *op, const nx_op_row *row,
     const nx_attr_row *attr = &row->attrs[index];
     if (strlen(attr->name) != n_chars || memcmp(attr->name, text, n_chars) != 0) continue;
     op->n_attrs++;
-    if (attr->type == NX_REAL) op->attrs[index] = (nxk_attr){.kind = NXK_REAL, .real = strtod(equals + 1, NULL)};
-    else op->attrs[index] = (nxk_attr){.kind = NXK_INT, .integer = strtoll(equals + 1, NULL, 10)};
+    if (attr->type == NX_REAL)
+      op->attrs[index] = (nxk_attr){.kind = NXK_REAL, .real = strtod(equals + 1, NULL)};
+    else
+      op->attrs[index] = (nxk_attr){.kind = NXK_INT, .integer = strtoll(equals + 1, NULL, 10)};
     return true;
   }
   return fail(r, "the operator has no such attribute");
@@ -162,7 +167,8 @@ static bool pairs_read(reader *r, char **save, record_pair *pairs, uint32_t *n_p
   while ((word = strtok_r(NULL, " ", save)) && strcmp(word, "->") != 0) {
     char *colon = strchr(word, ':');
     if (!colon || *n_pairs == RECORD_MAX_PAIRS) return fail(r, "VALUE:GRADIENT expected");
-    record_pair pair = {value_find(r->at, word, (size_t)(colon - word)), value_find(r->at, colon + 1, strlen(colon + 1))};
+    record_pair pair = {value_find(r->at, word, (size_t)(colon - word)),
+                        value_find(r->at, colon + 1, strlen(colon + 1))};
     if (pair.value == UINT32_MAX || pair.gradient == UINT32_MAX) return fail(r, "unknown value");
     pairs[(*n_pairs)++] = pair;
   }
@@ -222,9 +228,14 @@ static bool bench_read(reader *r, char *rest) {
 static const struct {
   const char *word;
   bool (*read)(reader *r, char *rest);
-} lines[] = {{"record", record_read},     {"bench", bench_read}, {"in", in_read},
-             {"op", op_read},             {"types", types_read}, {"gradient", gradient_read},
-             {"tolerance", tolerance_read}, {"expect", expect_read}};
+} lines[] = {{"record", record_read},
+             {"bench", bench_read},
+             {"in", in_read},
+             {"op", op_read},
+             {"types", types_read},
+             {"gradient", gradient_read},
+             {"tolerance", tolerance_read},
+             {"expect", expect_read}};
 
 static bool line_read(reader *r, char *line) {
   line[strcspn(line, "\r\n")] = '\0';

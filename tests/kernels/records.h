@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of operators.txt in memory. Everything is indices into the record's own values and operators. */
+/* The records of operators.txt in memory. Everything is indices into the record's values and operators. */
 #ifndef TESTS_KERNELS_RECORDS_H
 #define TESTS_KERNELS_RECORDS_H
 
@@ -13,7 +13,15 @@ enum { RECORD_MAX_VALUES = 40, RECORD_MAX_OPERATORS = 6, RECORD_MAX_PAIRS = 6, R
 /* What `a` stands for: the type of most operands. */
 typedef enum test_variant { VARIANT_F64, VARIANT_F32, VARIANT_BF16, N_VARIANTS } test_variant;
 
-typedef enum fill_kind { FILL_OUTPUT, FILL_NORMAL, FILL_UNIFORM, FILL_INT, FILL_COUNT, FILL_VALUE, FILL_LIST } fill_kind;
+typedef enum fill_kind {
+  FILL_OUTPUT,
+  FILL_NORMAL,
+  FILL_UNIFORM,
+  FILL_INT,
+  FILL_COUNT,
+  FILL_VALUE,
+  FILL_LIST
+} fill_kind;
 
 typedef struct record_value {
   char name[16];
@@ -51,7 +59,7 @@ typedef struct test_record {
   record_value values[RECORD_MAX_VALUES];
   record_operator operators[RECORD_MAX_OPERATORS];
   record_pair outputs[RECORD_MAX_PAIRS], inputs[RECORD_MAX_PAIRS]; /* of `gradient` */
-  record_bound bounds[NX_DTYPE_END]; /* by type of the output */
+  record_bound bounds[NX_DTYPE_END];                               /* by type of the output */
 } test_record;
 
 typedef struct record_list {

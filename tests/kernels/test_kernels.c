@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kernels BACKEND RECORDS [--bench [PREFIX] | --only PREFIX]: every record of operators.txt on a backend. */
+/* test_kernels BACKEND RECORDS [--bench [PREFIX] | --only PREFIX]: every record of operators.txt on a
+ * backend. */
 #include "tests/kernels/compare.h"
 #include "tests/kernels/gradient.h"
 #include "tests/kernels/random.h"
-
-#include "schema/plan.h"
+#include "tests/kernels/sum.h"
 
 #include <assert.h>
 #include <math.h>
@@ -18,8 +18,8 @@ static const struct {
   nx_op op;
   uint32_t out, in;
 } aliases[] = {
-  {NX_OP_add, 0, 0},       {NX_OP_add, 0, 1},         {NX_OP_bias_add, 0, 0}, {NX_OP_swiglu_grad, 0, 1},
-  {NX_OP_gelu_grad, 0, 0}, {NX_OP_gelu_grad, 0, 1},   {NX_OP_dropout, 0, 0},  {NX_OP_ce_grad, 0, 0},
+    {NX_OP_add, 0, 0},       {NX_OP_add, 0, 1},       {NX_OP_bias_add, 0, 0}, {NX_OP_swiglu_grad, 0, 1},
+    {NX_OP_gelu_grad, 0, 0}, {NX_OP_gelu_grad, 0, 1}, {NX_OP_dropout, 0, 0},  {NX_OP_ce_grad, 0, 0},
 };
 
 typedef struct test {
@@ -73,7 +73,8 @@ typedef struct test_outcome {
   uint32_t n_results;
 } test_outcome;
 
-static test_outcome operator_outcome(test_bench *bench, const record_operator *op, tensor *const *args, const test_layout *layout) {
+static test_outcome operator_outcome(test_bench *bench, const record_operator *op, tensor *const *args,
+                                     const test_layout *layout) {
   test_outcome o = {.n_results = op->n_out};
   test_operation operation;
   o.bound = operation_bind(&operation, bench, op, args, layout);
@@ -96,7 +97,8 @@ static bool outcomes_same(const test_outcome *a, const test_outcome *b, const ch
   return good;
 }
 
-static bool again_and_aliased(test_bench *bench, const record_operator *op, tensor *const *args, const test_outcome *first) {
+static bool again_and_aliased(test_bench *bench, const record_operator *op, tensor *const *args,
+                              const test_outcome *first) {
   test_outcome again = operator_outcome(bench, op, args, &(test_layout){.moved = true});
   bool good = outcomes_same(first, &again, "on the second run, elsewhere in memory");
   outcome_free(&again);
@@ -104,7 +106,8 @@ static bool again_and_aliased(test_bench *bench, const record_operator *op, tens
     if (aliases[index].op != op->op) continue;
     const tensor *in = args[aliases[index].in], *out = args[op->n_in + aliases[index].out];
     if (in->dtype != out->dtype || in->n_bytes != out->n_bytes) continue;
-    test_outcome aliased = operator_outcome(bench, op, args, &(test_layout){false, aliases[index].out, aliases[index].in, true});
+    test_outcome aliased =
+        operator_outcome(bench, op, args, &(test_layout){false, aliases[index].out, aliases[index].in, true});
     good = outcomes_same(first, &aliased, "when it lies where an input does") && good;
     outcome_free(&aliased);
   }
@@ -118,7 +121,8 @@ static bool masks_same(const tensor *x, const tensor *reference) {
   return true;
 }
 
-static bool outcome_compare(const test *t, const record_operator *op, const test_outcome *tested, const test_outcome *reference) {
+static bool outcome_compare(const test *t, const record_operator *op, const test_outcome *tested,
+                            const test_outcome *reference) {
   bool good = true;
   for (uint32_t out = 0; out < op->n_out; out++) {
     const tensor *x = &tested->results[out], *r = &reference->results[out];
@@ -126,8 +130,9 @@ static bool outcome_compare(const test *t, const record_operator *op, const test
     record_bound bound = compare_bound(t->record, x->dtype);
     if (op->op == NX_OP_dropout && !masks_same(x, r)) d.comparable = false;
     if (d.comparable && d.norm <= bound.norm && d.max <= bound.max) continue;
-    fprintf(stderr, "# %s, output %u: norm %.3g (bound %.3g), max %.3g (bound %.3g)%s\n", nx_op_find(op->op)->name,
-            out, d.norm, bound.norm, d.max, bound.max, d.comparable ? "" : ", or NaN, infinite, another mask");
+    fprintf(stderr, "# %s, output %u: norm %.3g (bound %.3g), max %.3g (bound %.3g)%s\n",
+            nx_op_find(op->op)->name, out, d.norm, bound.norm, d.max, bound.max,
+            d.comparable ? "" : ", or NaN, infinite, another mask");
     good = false;
   }
   return good;
@@ -139,13 +144,15 @@ static bool outcome_filled(const record_operator *op, const test_outcome *o) {
     for (int64_t i = 0; i < o->results[out].n_elements; i++) {
       double value = tensor_get(&o->results[out], i);
       if (!isnan(value) && value != -7777777) continue;
-      fprintf(stderr, "# %s: output %u, element %lld was not written\n", nx_op_find(op->op)->name, out, (long long)i);
+      fprintf(stderr, "# %s: output %u, element %lld was not written\n", nx_op_find(op->op)->name, out,
+              (long long)i);
       return false;
     }
   return true;
 }
 
-/* Against numbers that stand in the record. They are rounded once, so half a unit in the last place is allowed. */
+/* Against numbers that stand in the record. They are rounded once, so half a unit in the last place is
+ * allowed. */
 static bool outcome_expected(const test *t, const record_operator *op, const test_outcome *o) {
   bool good = true;
   for (uint32_t out = 0; out < op->n_out; out++) {
@@ -158,7 +165,8 @@ static bool outcome_expected(const test *t, const record_operator *op, const tes
     if (t->variant == VARIANT_F64) bound = (record_bound){1e-12, 1e-12};
     if (o->results[out].dtype == NX_bf16) bound.norm = fmax(bound.norm, 0x1p-8);
     if (d.comparable && d.norm <= bound.norm && d.max <= bound.max) continue;
-    fprintf(stderr, "# %s, output %s is not what the record expects: norm %.3g, max %.3g; first element %.9g\n",
+    fprintf(stderr,
+            "# %s, output %s is not what the record expects: norm %.3g, max %.3g; first element %.9g\n",
             nx_op_find(op->op)->name, value->name, d.norm, d.max, tensor_get(&o->results[out], 0));
     good = false;
   }
@@ -197,7 +205,8 @@ static bool operator_test(test *t, const record_operator *op) {
     good = good && again_and_aliased(&t->reference, op, args, &reference);
   } else if (good) {
     test_outcome tested = operator_outcome(&t->tested, op, args, &(test_layout){0});
-    if (tested.bound == BIND_DECLINED) t->n_declined++;
+    if (tested.bound == BIND_DECLINED)
+      t->n_declined++;
     else
       good = tested.bound == BIND_DONE && tested.good && outcome_compare(t, op, &tested, &reference) &&
              outcome_expected(t, op, &tested) && again_and_aliased(&t->tested, op, args, &tested);
@@ -277,66 +286,6 @@ static bool record_bench(test *t) {
   }
   if (t->tested.device) bench_close(&t->tested);
   values_free(t);
-  return good;
-}
-
-/* backend->sum is defined to the bit: fp32 (fp64 for f64) in ascending order, one rounding. */
-static double sum_expected(const tensor *sources, uint32_t n_sources, int64_t i) {
-  float narrow = (float)tensor_get(&sources[0], i);
-  double wide = tensor_get(&sources[0], i);
-  for (uint32_t source = 1; source < n_sources; source++) {
-    narrow += (float)tensor_get(&sources[source], i);
-    wide += tensor_get(&sources[source], i);
-  }
-  return sources[0].dtype == NX_f64 ? wide : narrow;
-}
-
-/* `in_place`: the source that y lies on, or n_sources. */
-static bool sum_same(const nxk_backend *backend, nx_dtype x_type, nx_dtype y_type, uint32_t n_sources,
-                     uint32_t in_place) {
-  enum { N_ELEMENTS = 1003, MAX_SOURCES = 5 };
-  record_value x_shape = {.dtype = x_type, .n_dims = 1, .dims = {N_ELEMENTS, 1, 1, 1}}, y_shape = x_shape;
-  y_shape.dtype = y_type;
-  tensor sources[MAX_SOURCES], expected = tensor_new(&y_shape, VARIANT_F32), y = tensor_copy(&expected);
-  const void *addresses[MAX_SOURCES];
-  random_state random = random_seed("sum");
-  test_bench bench;
-  bool good = bench_open(&bench, backend, (n_sources + 1) * expected.n_bytes * 4);
-  for (uint32_t source = 0; source < n_sources; source++) {
-    sources[source] = tensor_new(&x_shape, VARIANT_F32);
-    for (int64_t i = 0; i < N_ELEMENTS; i++) tensor_set(&sources[source], i, random_normal(&random));
-    addresses[source] = bench.arena + source * (uint64_t)NX_PLAN_ALIGNMENT * 128;
-    backend->copy_in(bench.device, (void *)(uintptr_t)addresses[source], sources[source].data, sources[source].n_bytes);
-  }
-  for (int64_t i = 0; i < N_ELEMENTS; i++) tensor_set(&expected, i, sum_expected(sources, n_sources, i));
-  void *result = in_place < n_sources ? (void *)(uintptr_t)addresses[in_place]
-                                      : bench.arena + n_sources * (uint64_t)NX_PLAN_ALIGNMENT * 128;
-  nxk_stream *stream = backend->stream(bench.device, 0);
-  backend->sum(bench.device, stream, result, y_type, addresses, n_sources, x_type, N_ELEMENTS);
-  backend->synchronize(bench.device);
-  backend->copy_out(bench.device, y.data, result, y.n_bytes);
-  good = good && tensor_same_bits(&y, &expected);
-  for (uint32_t source = 0; source < n_sources; source++) free(sources[source].data);
-  free(expected.data);
-  free(y.data);
-  bench_close(&bench);
-  return good;
-}
-
-static bool sum_test(const nxk_backend *backend) {
-  static const nx_dtype pairs[][2] = {{NX_f32, NX_f32}, {NX_bf16, NX_bf16}, {NX_bf16, NX_f32},
-                                      {NX_f32, NX_bf16}, {NX_f64, NX_f64}};
-  bool good = true;
-  for (size_t index = 0; index < sizeof pairs / sizeof *pairs; index++)
-    for (uint32_t n_sources = 1; n_sources <= 5; n_sources++)
-      for (uint32_t in_place = 0; in_place <= n_sources; in_place++) {
-        nx_dtype x = pairs[index][0], y = pairs[index][1];
-        if (in_place < n_sources && nx_dtype_bits(x) != nx_dtype_bits(y)) continue;
-        if (sum_same(backend, x, y, n_sources, in_place)) continue;
-        fprintf(stderr, "# sum of %u x %s to %s, in place %u: other bits\n", n_sources, nx_dtype_name(x),
-                nx_dtype_name(y), in_place);
-        good = false;
-      }
   return good;
 }
 
