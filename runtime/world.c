@@ -99,11 +99,14 @@ void nxr_world_sum(nxr_world *world, double *values, size_t n) {
   complete(&request);
 }
 
+/* As signed numbers in the same order (see nxr_world_agree). */
 void nxr_world_max(nxr_world *world, uint64_t *values, size_t n) {
   (void)world;
   MPI_Request request;
+  for (size_t i = 0; i < n; i++) values[i] ^= UINT64_C(1) << 63;
   MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
   complete(&request);
+  for (size_t i = 0; i < n; i++) values[i] ^= UINT64_C(1) << 63;
 }
 
 void nxr_world_broadcast(nxr_world *world, void *bytes, size_t n_bytes) {
