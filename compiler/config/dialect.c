@@ -143,7 +143,8 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
   bool free_form = strcmp(target->name + strlen(target->name) - 1, "*") == 0;
   if (bound->given && !free_form) {
     nxc_report(binding->sink, "NX1406", NXC_SEVERITY_ERROR, nxc_node_place(node), "keep one of them",
-               "%s and %s are two names of one option, and both are given", name, target->name);
+               "%s and %s are two names of one option, and both are given",
+               nxc_node_path(binding->arena, bound->node), name);
     return;
   }
   bound->given = true;

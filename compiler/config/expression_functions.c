@@ -236,6 +236,27 @@ static const nxc_value *call_rising(evaluation *e, arguments args, size_t n_args
   return nxc_value_of_bool(e, true);
 }
 
+static const nxc_value *call_kind(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  const char *name = nxc_kind_name(args[0]->kind);
+  return nxc_value_of_text(e, name, strlen(name));
+}
+
+/* The texts of a list that are no numbers, in order; of a single text, a list of it. What paths among weights are. */
+static const nxc_value *call_texts(evaluation *e, arguments args, size_t n_args) {
+  args = spread(e, args, &n_args);
+  nxc_value *items = nxc_arena_array(e->arena, n_args + 1, sizeof *items);
+  size_t n_items = 0;
+  for (size_t i = 0; i < n_args; i++) {
+    char *end;
+    if (args[i]->kind != NXC_STRING || (strtod(args[i]->text, &end), *end == '\0')) continue;
+    items[n_items++] = *args[i];
+  }
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = n_items};
+  return list;
+}
+
 enum { MANY = 64 };
 
 static const nxc_expression_function functions[] = {
@@ -250,7 +271,8 @@ static const nxc_expression_function functions[] = {
     {"lower", 1, 1, true, call_lower},           {"basename", 1, 1, true, call_basename},
     {"contains", 2, 2, false, call_contains},    {"unique", 1, 1, false, call_unique},
     {"index", 2, 2, false, call_index},          {"last_number", 1, 1, true, call_last_number},
-    {"rising", 1, MANY, false, call_rising},
+    {"rising", 1, MANY, false, call_rising},     {"kind", 1, 1, false, call_kind},
+    {"texts", 1, 1, false, call_texts},
 };
 
 const nxc_expression_function *nxc_expression_function_find(const char *name, size_t n_bytes) {

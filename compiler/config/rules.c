@@ -49,9 +49,24 @@ static const nxc_bound *bound_of(const nxc_rule_run *run, const nxc_name *name) 
   return name->kind == NXC_NAME_MODEL_CONFIG ? nxc_binding_find_model(run->binding, name->path) : NULL;
 }
 
+/* The key of config.json that gives a setting; NULL when none does. */
+static const char *model_key_of(const nxc_binding *binding, nxc_setting_id id) {
+  for (size_t i = 0; binding->model_dialect != NULL && i < binding->model_dialect->n_options; i++) {
+    const nxc_option_row *row = &binding->model_dialect->options[i];
+    for (size_t j = 0; j < row->n_sets; j++) {
+      if (row->sets[j].setting == id) return row->name;
+    }
+  }
+  return NULL;
+}
+
 static const char *name_in_dialect(const nxc_rule_run *run, const nxc_name *name) {
   nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
-  return id < NX_N_SETTINGS ? nxc_setting_name_in_dialect(run->settings, id) : name->path;
+  if (id == NX_N_SETTINGS) return name->path;
+  const char *called = nxc_setting_name_in_dialect(run->settings, id);
+  const nxc_bound *bound = run->binding ? nxc_binding_find(run->binding, called) : NULL;
+  const char *key = bound && bound->inactive ? model_key_of(run->binding, id) : NULL;
+  return key ? nxc_arena_printf(run->arena, "%s in config.json", key) : called;
 }
 
 static nxc_span place_of(const nxc_rule_run *run, const nxc_name *name) {
