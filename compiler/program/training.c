@@ -241,7 +241,7 @@ static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
   *t = (nxc_training){0};
   bool known = check_known(settings, sink), executable = check_limits(settings, sink);
-  if (!known || !executable) return false;
+  if (!known) return false;
   read_mesh(settings, t);
   read_sizes(settings, t);
   read_positions(settings, t);
@@ -250,6 +250,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
   read_optimizer(settings, t);
   read_types(settings, t);
   t->kv_replica = kv_copies(t);
+  if (!executable) return false;
   return check_layout(settings, sink, t) && check_form(settings, sink, t);
 }
 

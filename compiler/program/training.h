@@ -36,7 +36,8 @@ typedef struct nxc_training {
   nx_target target;
 } nxc_training;
 
-/* False, with findings, where the settings do not determine a program that nxrun can execute. */
+/* False, with findings, where the settings do not determine a program that nxrun can execute; the sizes are read
+ * nevertheless where they are known. */
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
 
 /* Logical parameters, each once, and floating-point operations of a step over all ranks (matrix products and whole,

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxcfg plan: tells what a configuration amounts to, and freezes it into a plan.
+ *
+ * Without -o whatever is known is printed, and what nxrun cannot execute is no error. With -o everything must be known
+ * and executable; the plan appears under its name only when it is whole. */
+#include "compiler/commands/commands.h"
+#include "compiler/commands/plan_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: nxcfg plan FILE [-o PLAN] [options]\n"
+    "Prints the settings of FILE (- is standard input) with their sources, and what follows from them.\n"
+    "  -o PLAN              write the plan that nxrun executes\n";
+
+static bool write_all(int file, const uint8_t *bytes, uint64_t n_bytes) {
+  while (n_bytes > 0) {
+    ssize_t n = write(file, bytes, n_bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    bytes += n;
+    n_bytes -= (uint64_t)n;
+  }
+  return fsync(file) == 0;
+}
+
+/* To a temporary name beside it, then renamed. */
+static bool write_plan(nxc_arena *arena, const char *path, const nxc_plan_bytes *plan) {
+  char *temporary = nxc_arena_printf(arena, "%s.%ld.tmp", path, (long)getpid());
+  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  bool good = file >= 0 && write_all(file, plan->bytes, plan->n_bytes);
+  int error = errno;
+  if (file >= 0 && close(file) != 0 && good) good = false, error = errno;
+  if (good && rename(temporary, path) != 0) good = false, error = errno;
+  if (good) return true;
+  if (file >= 0) unlink(temporary);
+  fprintf(stderr, "nxcfg plan: cannot write %s: %s\n", path, strerror(error));
+  return false;
+}
+
+typedef struct job {
+  nxc_arena *arena;
+  const nxc_options *options;
+  const char *output; /* NULL: print only */
+  nxc_sink *sink;
+  nxc_compiled compiled;
+} job;
+
+static bool sizes_known(const nxc_settings *settings) {
+  nxc_setting_id ids[NX_N_SETTINGS];
+  return nxc_settings_unknown_for_plan(settings, ids) == 0 && nxc_int(settings, NX_SETTING_MOE_EXPERTS) == 0;
+}
+
+static void report(const job *j, nxc_plan_report *r) {
+  if (j->options->format == NXC_FORMAT_JSON) {
+    nxc_plan_print_json(r, stdout);
+    return;
+  }
+  nxc_render render = nxc_options_render(j->options);
+  nxc_sink_print(j->sink, &render, stdout);
+  if (j->options->format == NXC_FORMAT_TEXT && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0) nxc_plan_print(r, stdout);
+}
+
+/* Findings of the program half are errors only where a plan is to be written; else they are why there is none. */
+static int plan_settings(job *j, const char *file) {
+  nxc_sink *obstacles = nxc_sink_new(j->arena);
+  nxc_plan_bytes plan;
+  nxc_training training;
+  bool good = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0 && j->compiled.settings != NULL;
+  bool compiled = good && nxc_program_compile(j->compiled.settings, j->arena, j->output ? j->sink : obstacles, &plan);
+  bool sized = good && sizes_known(j->compiled.settings);
+  if (sized) nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
+  nxc_plan_report r = {.arena = j->arena,
+                       .file = file,
+                       .compiled = &j->compiled,
+                       .training = sized ? &training : NULL,
+                       .plan = compiled ? &plan : NULL,
+                       .sink = j->sink,
+                       .obstacles = obstacles};
+  int status = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
+  if (status == NXC_EXIT_GOOD && j->output != NULL) {
+    if (!write_plan(j->arena, j->output, &plan)) return NXC_EXIT_USAGE;
+    r.written = j->output;
+  }
+  report(j, &r);
+  return j->compiled.unreadable ? NXC_EXIT_USAGE : status;
+}
+
+static int plan_file(const nxc_options *options, const char *file, const char *output) {
+  job j = {.arena = nxc_arena_new(), .options = options, .output = output};
+  j.sink = nxc_sink_new(j.arena);
+  nxc_request request = nxc_options_request(options, file);
+  request.for_nxrun = output != NULL;
+  if (options->warnings_are_errors) nxc_sink_warnings_are_errors(j.sink);
+  nxc_compile_settings(j.arena, &request, j.sink, &j.compiled);
+  int status = plan_settings(&j, file);
+  nxc_arena_free(j.arena);
+  return status;
+}
+
+static int plan_files(const nxc_options *options, const char *output) {
+  int status = NXC_EXIT_GOOD;
+  if (output != NULL && options->files.n_items != 1) {
+    fputs("nxcfg plan: -o takes one FILE; lay further files over it with -l\n", stderr);
+    return NXC_EXIT_USAGE;
+  }
+  for (size_t i = 0; i < options->files.n_items; i++) {
+    int own = plan_file(options, options->files.items[i], output);
+    if (own > status) status = own;
+  }
+  return status;
+}
+
+int nxc_command_plan(int argc, char **argv) {
+  nxc_arena *arena = nxc_arena_new();
+  nxc_options options;
+  const char *output = NULL;
+  const nxc_extra_option extras[] = {{.name = "-o", .text = &output}, {.name = NULL}};
+  int status = NXC_EXIT_USAGE;
+  if (!nxc_options_parse(arena, &options, "plan", argc - 1, argv + 1, extras, false)) {
+    status = NXC_EXIT_USAGE;
+  } else if (options.help) {
+    printf("%s%s", usage, nxc_options_usage);
+    status = NXC_EXIT_GOOD;
+  } else if (options.files.n_items == 0) {
+    fprintf(stderr, "%s%s", usage, nxc_options_usage);
+  } else {
+    status = plan_files(&options, output);
+  }
+  nxc_arena_free(arena);
+  return status;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/commands/plan_report.h"
+
+#include "compiler/render.h"
+#include "compiler/settings_json.h"
+#include "schema/plan_dump.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+/* ---- numbers that follow ---------------------------------------------------------------------------------------- */
+
+typedef struct derived {
+  const char *name, *words, *unit;
+  bool known;
+  uint64_t value;
+} derived;
+
+enum { N_DERIVED = 5 };
+
+static derived from_setting(const nxc_plan_report *r, const char *name, const char *words, nxc_setting_id id) {
+  bool known = nxc_has(r->compiled->settings, id);
+  return (derived){name, words, "", known, known ? (uint64_t)nxc_int(r->compiled->settings, id) : 0};
+}
+
+static void derive(const nxc_plan_report *r, derived rows[N_DERIVED]) {
+  const nxc_training *t = r->training;
+  bool known = t != NULL;
+  rows[0] = from_setting(r, "data_parallel", "data-parallel size", NX_SETTING_MESH_DATA);
+  rows[1] = from_setting(r, "micro_batches", "micro-batches per step and rank", NX_SETTING_BATCH_ACCUMULATION);
+  rows[2] = (derived){"parameters", "parameters", "", known, known ? nxc_training_parameters(t) : 0};
+  rows[3] = (derived){"tokens_per_step", "tokens per step", "", known,
+                      known ? (uint64_t)(t->global_batch * t->sequence) : 0};
+  rows[4] = (derived){"flops_per_step", "operations per step", "FLOP", known, known ? nxc_training_flops(t) : 0};
+}
+
+static void print_derived(const nxc_plan_report *r, FILE *out) {
+  derived rows[N_DERIVED];
+  derive(r, rows);
+  fputs("derived\n", out);
+  for (int i = 0; i < N_DERIVED; i++) {
+    fprintf(out, "  %-32s ", rows[i].words);
+    if (!rows[i].known) fputs("unknown", out);
+    else if (rows[i].value < 100000) fprintf(out, "%" PRIu64 " %s", rows[i].value, rows[i].unit);
+    else nx_print_quantity(out, (double)rows[i].value, rows[i].unit);
+    if (rows[i].known && rows[i].value >= 100000 && !*rows[i].unit) fprintf(out, "(%" PRIu64 ")", rows[i].value);
+    fputc('\n', out);
+  }
+}
+
+/* ---- settings --------------------------------------------------------------------------------------------------- */
+
+static bool same_section(const char *a, const char *b) {
+  size_t n = strcspn(a, ".");
+  return n == strcspn(b, ".") && strncmp(a, b, n) == 0;
+}
+
+static void print_settings(const nxc_plan_report *r, FILE *out) {
+  const char *last = "";
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    const char *path = nxc_setting_path(id);
+    if (!nxc_settings_known(r->compiled->settings, id) && !nxc_setting_rows[id].needed) continue;
+    if (!same_section(path, last)) fprintf(out, "%.*s\n", (int)strcspn(path, "."), path);
+    last = path;
+    fprintf(out, "  %-32s %-20s %s\n", path, nxc_settings_show(r->compiled->settings, id),
+            nxc_settings_show_origin(r->compiled->settings, id));
+  }
+}
+
+/* ---- ranks and memory ------------------------------------------------------------------------------------------- */
+
+/* The ranks of the group of rank 0: "0, 2, 4, ..., 14". */
+static void print_members(const nx_atom *atom, FILE *out) {
+  uint32_t n_shown = atom->size > 6 ? 3 : atom->size;
+  for (uint32_t i = 0; i < n_shown; i++) fprintf(out, "%s%u", i ? ", " : "", i * atom->stride);
+  if (n_shown < atom->size) fprintf(out, ", ..., %u", (atom->size - 1) * atom->stride);
+}
+
+static void print_layout(const nxc_plan_report *r, FILE *out) {
+  const nx_plan *plan = &r->plan->plan;
+  fprintf(out, "ranks\n  %u on %u host%s", plan->run->n_ranks, plan->run->n_hosts, plan->run->n_hosts == 1 ? "" : "s");
+  if (plan->run->n_threads > 1) fprintf(out, ", %u threads each", plan->run->n_threads);
+  fputc('\n', out);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ATOMS]; i++) {
+    const nx_atom *atom = &plan->atoms[i];
+    if (atom->size == 1) continue;
+    fprintf(out, "  %-10s %4u, rank 0 with ", nx_plan_string(plan, atom->name), atom->size);
+    print_members(atom, out);
+    fputc('\n', out);
+  }
+}
+
+static uint64_t memory_of(const nxc_plan_report *r, uint64_t bytes[NX_N_ARENAS]) {
+  uint64_t sum = 0;
+  nxc_forecast_memory(&r->plan->plan, bytes);
+  for (int kind = 0; kind < NX_N_ARENAS; kind++) sum += bytes[kind];
+  return sum;
+}
+
+static void print_bytes(const char *name, uint64_t bytes, const char *meaning, FILE *out) {
+  char text[32] = "";
+  FILE *memory = fmemopen(text, sizeof text, "w");
+  if (memory != NULL) {
+    nx_print_quantity(memory, (double)bytes, "B");
+    fclose(memory);
+  }
+  fprintf(out, "  %-10s %9s  %s\n", name, text, meaning);
+}
+
+static void print_memory(const nxc_plan_report *r, FILE *out) {
+  uint64_t bytes[NX_N_ARENAS], sum = memory_of(r, bytes);
+  fputs("memory per rank\n", out);
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
+    if (bytes[kind]) print_bytes(nx_arena_name(kind), bytes[kind], nx_arena_meaning(kind), out);
+  print_bytes("sum", sum, "", out);
+  print_bytes("workspace", r->plan->plan.run->workspace_bytes, "at most, for the kernels", out);
+}
+
+static void print_obstacles(const nxc_plan_report *r, FILE *out) {
+  size_t n = nxc_sink_n_findings(r->obstacles);
+  if (n) fputs("no plan yet\n", out);
+  for (size_t i = 0; i < n; i++) fprintf(out, "  %s\n", nxc_sink_finding(r->obstacles, i)->message);
+}
+
+static void print_id(const nxc_plan_report *r, FILE *out) {
+  const nx_header *header = r->plan->plan.header;
+  for (size_t i = 0; i < sizeof header->plan_id; i++) fprintf(out, "%02x", header->plan_id[i]);
+}
+
+void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
+  fprintf(out, "%s: %s\n", r->file, r->compiled->dialect->name);
+  if (r->written == NULL) print_settings(r, out);
+  print_derived(r, out);
+  if (r->plan != NULL) {
+    print_layout(r, out);
+    print_memory(r, out);
+    fputs("plan_id ", out);
+    print_id(r, out);
+    fputc('\n', out);
+  }
+  print_obstacles(r, out);
+  if (r->written != NULL) fprintf(out, "wrote %s, %" PRIu64 " bytes\n", r->written, r->plan->n_bytes);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+
+static json_t *derived_json(const nxc_plan_report *r) {
+  json_t *object = json_object();
+  derived rows[N_DERIVED];
+  derive(r, rows);
+  for (int i = 0; i < N_DERIVED; i++)
+    json_object_set_new(object, rows[i].name, rows[i].known ? json_integer((json_int_t)rows[i].value) : json_null());
+  return object;
+}
+
+static json_t *memory_json(const nxc_plan_report *r) {
+  if (r->plan == NULL) return json_null();
+  uint64_t bytes[NX_N_ARENAS], sum = memory_of(r, bytes);
+  json_t *object = json_object();
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
+    json_object_set_new(object, nx_arena_name(kind), json_integer((json_int_t)bytes[kind]));
+  json_object_set_new(object, "sum", json_integer((json_int_t)sum));
+  json_object_set_new(object, "workspace", json_integer((json_int_t)r->plan->plan.run->workspace_bytes));
+  return object;
+}
+
+static json_t *id_json(const nxc_plan_report *r) {
+  if (r->plan == NULL) return json_null();
+  const nx_header *header = r->plan->plan.header;
+  char text[2 * sizeof header->plan_id + 1];
+  for (size_t i = 0; i < sizeof header->plan_id; i++) snprintf(text + 2 * i, 3, "%02x", header->plan_id[i]);
+  return json_string(text);
+}
+
+static json_t *findings_json(const nxc_plan_report *r) {
+  json_t *findings = nxc_findings_to_json(r->sink), *obstacles = nxc_findings_to_json(r->obstacles);
+  size_t index;
+  json_t *finding;
+  json_array_foreach(obstacles, index, finding) {
+    json_object_set_new(finding, "severity", json_string("note"));
+    json_array_append(findings, finding);
+  }
+  json_decref(obstacles);
+  return findings;
+}
+
+void nxc_plan_print_json(const nxc_plan_report *r, FILE *out) {
+  const nxc_compiled *compiled = r->compiled;
+  json_t *object = json_object();
+  json_object_set_new(object, "plan_id", id_json(r));
+  json_object_set_new(object, "dialect", compiled->dialect ? json_string(compiled->dialect->name) : json_null());
+  if (compiled->settings != NULL) {
+    json_object_set_new(object, "settings", nxc_settings_to_json(r->arena, compiled->settings));
+    json_object_set_new(object, "sources", nxc_sources_to_json(compiled->settings));
+    json_object_set_new(object, "derived", derived_json(r));
+  }
+  json_object_set_new(object, "memory", memory_json(r));
+  json_object_set_new(object, "environment", nxc_environment_to_json(&compiled->resolution));
+  json_object_set_new(object, "diagnostics", findings_json(r));
+  json_dumpf(object, out, JSON_INDENT(2));
+  fputc('\n', out);
+  json_decref(object);
+}
