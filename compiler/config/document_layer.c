@@ -119,6 +119,11 @@ static nxc_node *step_down(nxc_reader *reader, nxc_node *in, const step *at) {
 static bool put_at(nxc_reader *reader, nxc_node *root, const step *steps, size_t n_steps, nxc_node *value) {
   nxc_node *at = root;
   for (size_t i = 0; i < n_steps; i++) {
+    if (is_reference(at)) {
+      nxc_reader_error(reader, "NX1021", step_span(reader, &steps[i]), "set the key where the reference points",
+                       "nothing can be set below the reference %s", at->raw);
+      return false;
+    }
     if (at->kind == NXC_NODE_SCALAR) { /* dotted over a scalar: the scalar gives way to a map */
       nxc_node *map = nxc_node_new(reader->arena, NXC_NODE_MAP, step_span(reader, &steps[i]));
       nxc_node_replace(reader->arena, at, map);

@@ -368,6 +368,7 @@ nxc_node *nxc_document_read_tree(nxc_reader *reader, const char *text, size_t n_
   b->n_alias_left = NXC_ALIAS_NODES_MAX;
   run_events(b, text, n_bytes);
   if (b->reader.ok) nxc_reader_check_tabs(&b->reader, b->texts, b->n_texts);
+  nxc_reader_finish(&b->reader);
   nxc_node *root = b->root;
   *reader = b->reader;
   free(b);

@@ -24,7 +24,6 @@ static const oddity_text oddity_texts[] = {
     [NXC_ODD_UNDERSCORES] = {"NX1106", "%s has underscores where none belong; it is read as %s", "remove them"},
     [NXC_ODD_RANGE] = {"NX1107", "%s is beyond what a float holds; it is read as %s", NULL},
     [NXC_ODD_MINUS_ZERO] = {"NX1113", "%s is the integer %s: the sign is lost", "write 0, or -0.0"},
-    [NXC_ODD_HOME] = {"NX1108", "%s stays as it is: $HOME is not expanded here", "write ${oc.env:HOME}"},
     [NXC_ODD_MISSING_QUOTED] = {"NX1110", "%s means \"must be given\" even when quoted", "write another text"},
 };
 
@@ -47,6 +46,11 @@ static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at)
       nxc_scalar_oddity(node->raw, node->raw_bytes, &node->value) == NXC_ODD_HOME)
     oddity = NXC_ODD_HOME;
   if (oddity == NXC_ODD_NONE) return;
+  if (oddity == NXC_ODD_HOME) {
+    reader->homes = nxc_arena_grow(reader->arena, reader->homes, reader->n_homes, sizeof *reader->homes);
+    reader->homes[reader->n_homes++] = (nxc_remark){at, "and here"};
+    return;
+  }
   const oddity_text *row = &oddity_texts[oddity];
   const char *fix = oddity == NXC_ODD_NUMBER_TEXT ? number_fix(node->raw) : row->fix;
   const char *reading = nxc_value_show(reader->arena, &node->value);
@@ -54,6 +58,14 @@ static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at)
   size_t n_middle = second ? (size_t)(second - first - 2) : strlen(first + 2);
   nxc_reader_warn(reader, row->id, at, fix, "%s%.*s%s%s", node->raw, (int)n_middle, first + 2, second ? reading : "",
                   second ? second + 2 : "");
+}
+
+void nxc_reader_finish(nxc_reader *reader) {
+  if (reader->n_homes == 0) return;
+  nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1108", .severity = NXC_SEVERITY_WARNING,
+                                               .message = "$HOME stays as it is: it is not expanded here",
+                                               .at = reader->homes[0].at, .fix = "write ${oc.env:HOME}",
+                                               .remarks = reader->homes + 1, .n_remarks = reader->n_homes - 1});
 }
 
 static void report_unknown_tag(nxc_reader *reader, const char *tag, nxc_span at) {

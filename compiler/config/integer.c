@@ -18,20 +18,32 @@ static int digit_value(char c) {
   return (c | 0x20) - 'a' + 10;
 }
 
+/* limbs * factor + carry */
+static size_t multiply_add(uint32_t *limbs, size_t n_limbs, uint64_t factor, uint64_t carry) {
+  for (size_t k = 0; k < n_limbs; k++) {
+    carry += (uint64_t)limbs[k] * factor;
+    limbs[k] = (uint32_t)(carry % LIMB);
+    carry /= LIMB;
+  }
+  if (carry) limbs[n_limbs++] = (uint32_t)carry;
+  return n_limbs;
+}
+
 /* Decimal digits of a number given in another base, for numbers that no machine integer holds. */
 static const char *long_decimal(nxc_arena *arena, const char *digits, size_t n_digits, int base, bool negative) {
   uint32_t *limbs = nxc_arena_array(arena, n_digits / 4 + 2, sizeof *limbs);
   size_t n_limbs = 1;
+  uint64_t factor = 1, part = 0; /* digits gathered so far: fewer multiplications of the whole */
   for (size_t i = 0; i < n_digits; i++) {
     if (digits[i] == '_') continue;
-    uint64_t carry = (uint64_t)digit_value(digits[i]);
-    for (size_t k = 0; k < n_limbs; k++) {
-      carry += (uint64_t)limbs[k] * (uint64_t)base;
-      limbs[k] = (uint32_t)(carry % LIMB);
-      carry /= LIMB;
-    }
-    if (carry) limbs[n_limbs++] = (uint32_t)carry;
+    part = part * (uint64_t)base + (uint64_t)digit_value(digits[i]);
+    factor *= (uint64_t)base;
+    if (factor < 1u << 26) continue;
+    n_limbs = multiply_add(limbs, n_limbs, factor, part);
+    factor = 1;
+    part = 0;
   }
+  n_limbs = multiply_add(limbs, n_limbs, factor, part);
   size_t room = n_limbs * LIMB_DIGITS + 2;
   char *text = nxc_arena_alloc(arena, room);
   int n = snprintf(text, room, "%s%" PRIu32, negative ? "-" : "", limbs[n_limbs - 1]);

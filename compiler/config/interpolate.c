@@ -79,7 +79,7 @@ static bool take_step(nxc_machine *m, nxc_node **node, const char *step) {
   if (*path == '\0') path = "the document";
   if (in->kind == NXC_NODE_SCALAR)
     return fail_step(m, "NX1217", *node, NULL,
-                     nxc_arena_printf(m->arena, "%s is %s and holds no %s", path, nxc_value_show(m->arena, &in->value),
+                     nxc_arena_printf(m->arena, "%s is %s and holds no %s", path, nxc_machine_show(m, *node, &in->value),
                                       step));
   child = child_by_step(m, in, step);
   if (child) {
@@ -90,7 +90,7 @@ static bool take_step(nxc_machine *m, nxc_node **node, const char *step) {
     return fail_step(m, "NX1216", *node, NULL,
                      nxc_arena_printf(m->arena, "%s has %zu items, the first is 0: there is no item %s", path,
                                       in->n_children, step));
-  const char **names = nxc_arena_array(m->arena, in->n_children + 1, sizeof *names);
+  const char **names = nxc_arena_array(m->arena, in->n_children, sizeof *names);
   for (size_t i = 0; i < in->n_children; i++) names[i] = in->children[i]->key;
   const char *nearest = nxc_nearest(step, names, in->n_children);
   return fail_step(m, "NX1215", *node, nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL,
@@ -102,7 +102,7 @@ nxc_resolution nxc_resolve_at(nxc_document *document, const char *const *steps, 
   const nxc_node *first_angle;
   nxc_machine m = start(document, resolving, sink, &first_angle);
   nxc_node *node = document->root;
-  bool ok = m.ok;
+  bool ok = true;
   *found = NULL;
   for (size_t i = 0; ok && i < n_steps; i++) ok = take_step(&m, &node, steps[i]);
   if (ok && nxc_machine_complete(&m, node)) {
@@ -146,17 +146,16 @@ size_t nxc_report_missing(nxc_arena *arena, const nxc_node *node, nxc_sink *sink
   return n;
 }
 
+enum { PLACED_REFERENCES_MAX = 64 };
+
 void nxc_machine_note(nxc_machine *m, const nxc_node *read, const char *variable) {
   if (m->n_frames == 0) return;
-  const nxc_frame *frame = nxc_machine_top(m);
-  nxc_node *node = frame->node;
+  nxc_node *node = nxc_machine_top(m)->node;
   nxc_resolved *resolved = (nxc_resolved *)node->derivation;
   if (resolved == NULL) return;
   nxc_derivation *derivation = &resolved->derivation;
-  const nxc_frame *outer = frame;
-  while (outer->decoded) outer--;
-  const nxc_op *op = &outer->formula->ops[outer->position];
-  nxc_span at = nxc_node_place_inside(node, op->offset, op->length);
+  /* Finding a place takes time in proportion to the text, so only the first references get one of their own. */
+  nxc_span at = derivation->n_references < PLACED_REFERENCES_MAX ? nxc_machine_place(m) : node->at;
   resolved->references =
       nxc_arena_grow(m->arena, resolved->references, derivation->n_references, sizeof *resolved->references);
   resolved->references[derivation->n_references++] = (nxc_reference){at, read, variable};
@@ -175,9 +174,7 @@ void nxc_machine_variable(nxc_machine *m, const char *name, const char *value, b
   void **slot = nxc_names_slot(m->variable_names, name, strlen(name));
   if (*slot) return;
   *slot = m;
-  const nxc_frame *frame = nxc_machine_top(m);
-  const nxc_op *op = &frame->formula->ops[frame->position];
-  nxc_span at = frame->decoded ? frame->node->at : nxc_node_place_inside(frame->node, op->offset, op->length);
+  nxc_span at = nxc_machine_place(m);
   m->variables = nxc_arena_grow(m->arena, m->variables, m->n_variables, sizeof *m->variables);
   m->variables[m->n_variables++] = (nxc_variable){name, value, default_taken, at};
 }

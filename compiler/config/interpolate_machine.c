@@ -68,18 +68,22 @@ static size_t count_values(const nxc_value *value) {
   return n;
 }
 
+nxc_step nxc_machine_spend(nxc_machine *m, size_t n_values) {
+  if (n_values > m->n_flat_left)
+    return nxc_machine_fail(m, "NX1213", NULL, "references copy lists and maps into more than %d values",
+                            NXC_VALUE_NODES_MAX);
+  m->n_flat_left -= n_values;
+  return NXC_STEP_DONE;
+}
+
 nxc_step nxc_machine_flatten(nxc_machine *m, nxc_item *item) {
   if (item->node == NULL) return NXC_STEP_DONE;
   nxc_step step = nxc_machine_need_complete(m, item->node);
   if (step != NXC_STEP_DONE) return step;
   const nxc_value *value = nxc_node_value(m->arena, item->node);
-  size_t n = value ? count_values(value) : SIZE_MAX;
-  if (n > m->n_flat_left)
-    return nxc_machine_fail(m, "NX1213", NULL, "references copy lists and maps into more than %d values",
-                            NXC_VALUE_NODES_MAX);
-  m->n_flat_left -= n;
-  *item = (nxc_item){.value = *value};
-  return NXC_STEP_DONE;
+  step = nxc_machine_spend(m, value ? count_values(value) : SIZE_MAX);
+  if (step == NXC_STEP_DONE) *item = (nxc_item){.value = *value};
+  return step;
 }
 
 nxc_step nxc_machine_join(nxc_machine *m, const nxc_item *items, size_t n, nxc_item *result) {
@@ -87,6 +91,8 @@ nxc_step nxc_machine_join(nxc_machine *m, const nxc_item *items, size_t n, nxc_i
   for (size_t i = 0; i < n; i++) {
     const nxc_value *value = &items[i].value;
     if (items[i].node) value = nxc_node_raw_value(m->arena, items[i].node);
+    bool is_text = value && value->kind == NXC_STRING;
+    if (is_text && text.n_bytes + value->n_bytes > m->n_text_left) value = NULL;
     if (value) nxc_write_python(&text, value);
     if (value == NULL || text.n_bytes > m->n_text_left)
       return nxc_machine_fail(m, "NX1213", NULL, "references make more than %d MiB of text",
@@ -146,7 +152,7 @@ static nxc_step do_concat(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_i
 static const char *show_item(nxc_machine *m, const nxc_item *item) {
   if (item->node) return item->node->kind == NXC_NODE_MAP ? "a map" : "a list";
   return nxc_arena_printf(m->arena, "the %s %s", nxc_kind_name(item->value.kind),
-                          nxc_value_show(m->arena, &item->value));
+                          nxc_machine_show(m, NULL, &item->value));
 }
 
 static nxc_step do_key(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {

@@ -53,6 +53,7 @@ typedef struct nxc_machine {
   nxc_variable *variables;
   size_t n_variables;
   nxc_names *variable_names;
+  size_t n_warnings;
   size_t n_text_left; /* bytes of text that joining may still make */
   size_t n_flat_left; /* values that copying lists and maps may still make */
   bool ok;
@@ -77,6 +78,8 @@ nxc_step nxc_machine_need_complete(nxc_machine *machine, nxc_node *node); /* eve
 nxc_step nxc_machine_flatten(nxc_machine *machine, nxc_item *item);
 void nxc_machine_decode(nxc_machine *machine, const nxc_formula *formula);
 nxc_step nxc_machine_join(nxc_machine *machine, const nxc_item *items, size_t n, nxc_item *result);
+/* Counts values that are about to be made; fails when they are too many in all. */
+nxc_step nxc_machine_spend(nxc_machine *machine, size_t n_values);
 /* A list or map of the document for a plain value, standing where the frame's scalar stands. */
 nxc_node *nxc_machine_plant(nxc_machine *machine, const nxc_value *value, bool sealed);
 
@@ -86,6 +89,10 @@ nxc_step nxc_machine_walk(nxc_machine *machine, const char *key, size_t n_bytes,
 void nxc_machine_note(nxc_machine *machine, const nxc_node *read, const char *variable);
 void nxc_machine_variable(nxc_machine *machine, const char *name, const char *value, bool default_taken);
 
+/* A value for a message, unless it is a secret of the node (NULL: of what is resolved now). */
+const char *nxc_machine_show(const nxc_machine *machine, const nxc_node *node, const nxc_value *value);
+/* The place of the interpolation under way. */
+nxc_span nxc_machine_place(const nxc_machine *machine);
 /* Findings at the operation under way, with the chain of references that led to it. */
 nxc_step nxc_machine_fail(nxc_machine *machine, const char *id, const char *fix, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

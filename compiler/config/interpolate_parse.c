@@ -11,6 +11,7 @@ enum { NESTING_MAX = 200, NAME_PARTS_MAX = 64 };
 
 static bool parse_interpolation(nxc_parser *p);
 static bool parse_element(nxc_parser *p);
+static bool bad_character(nxc_parser *p);
 
 bool nxc_parser_fail(nxc_parser *parser, const char *at, const char *fix, const char *message) {
   *parser->problem = (nxc_syntax_problem){.offset = (size_t)(at - parser->text), .message = message, .fix = fix};
@@ -207,7 +208,7 @@ static bool parse_elements(nxc_parser *p, char close, size_t *n) {
       wanted = true;
       continue;
     }
-    if (!wanted) return nxc_parser_fail(p, p->at, "put the whole argument in quotes", "',' is missing here");
+    if (!wanted) return bad_character(p);
     if (!parse_element(p)) return false;
     wanted = false;
     ++*n;
@@ -259,6 +260,8 @@ static bool is_end(const nxc_parser *p) {
 
 static bool bad_character(nxc_parser *p) {
   if (is_end(p)) return nxc_parser_fail(p, p->at, NULL, "an argument is missing here");
+  if (strchr("'\"[{", *p->at))
+    return nxc_parser_fail(p, p->at, "put the whole argument in quotes", "',' is missing before this");
   size_t n_used;
   nxc_buffer_decode(p->at, (size_t)(p->end - p->at), &n_used);
   const char *message = nxc_arena_printf(p->arena, "the character %.*s cannot stand in an unquoted argument",

@@ -5,7 +5,7 @@
 
 #include <stdarg.h>
 
-enum { REMARKS_MAX = 64, PATHS_IN_MESSAGE_MAX = 12 };
+enum { REMARKS_MAX = 64, PATHS_IN_MESSAGE_MAX = 12, WARNINGS_MAX = 100 };
 
 /* The place of what a frame is doing; a decoded formula's place is the call that decodes it. */
 static nxc_span frame_place(const nxc_machine *m, size_t index) {
@@ -18,6 +18,15 @@ static nxc_span frame_place(const nxc_machine *m, size_t index) {
   if (frame->position >= frame->formula->n_ops) return nxc_node_place(frame->node);
   const nxc_op *op = &frame->formula->ops[frame->position];
   return nxc_node_place_inside(frame->node, op->offset, op->length);
+}
+
+nxc_span nxc_machine_place(const nxc_machine *m) {
+  return frame_place(m, m->n_frames - 1);
+}
+
+const char *nxc_machine_show(const nxc_machine *m, const nxc_node *node, const nxc_value *value) {
+  if (node == NULL && m->n_frames > 0) node = nxc_machine_top(m)->node;
+  return node && nxc_node_is_secret(node) ? "(not shown)" : nxc_value_show(m->arena, value);
 }
 
 /* Frames that show in a chain: formulas of their own, and lists and maps that a formula needs whole. */
@@ -66,6 +75,7 @@ nxc_step nxc_machine_fail(nxc_machine *m, const char *id, const char *fix, const
 }
 
 void nxc_machine_warn(nxc_machine *m, const char *id, const char *fix, const char *format, ...) {
+  if (m->n_warnings++ >= WARNINGS_MAX) return; /* each takes time in proportion to its text */
   va_list args;
   va_start(args, format);
   report(m, id, NXC_SEVERITY_WARNING, fix, nxc_arena_vprintf(m->arena, format, args));

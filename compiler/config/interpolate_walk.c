@@ -67,19 +67,23 @@ static const char *place_name(nxc_machine *m, const nxc_node *node) {
   return *path ? path : "the document";
 }
 
+/* Suggestions look at maps of a usual size only, so that many errors in a large one stay cheap. */
+enum { SUGGEST_KEYS_MAX = 1000, SUGGEST_BYTES_MAX = 100 };
+
 static nxc_step report_absent(nxc_machine *m, const nxc_node *in, token at) {
-  const char **names = nxc_arena_array(m->arena, in->n_children + 1, sizeof *names);
+  const char *word = nxc_arena_strndup(m->arena, at.text, at.n_bytes), *nearest = NULL;
+  bool suggests = at.n_bytes < SUGGEST_BYTES_MAX && in->n_children < SUGGEST_KEYS_MAX;
+  const char *names[SUGGEST_KEYS_MAX];
   size_t n = 0;
-  for (size_t i = 0; i < in->n_children; i++)
-    if (in->children[i]->key_value.kind == NXC_STRING) names[n++] = in->children[i]->key;
-  const char *word = nxc_arena_strndup(m->arena, at.text, at.n_bytes);
-  const char *nearest = at.n_bytes < 100 && n < 1000 ? nxc_nearest(word, names, n) : NULL;
-  for (size_t i = 0; nearest == NULL && i < in->n_children; i++)
-    if (in->children[i]->key_value.kind != NXC_STRING && strcmp(in->children[i]->key, word) == 0)
+  for (size_t i = 0; suggests && i < in->n_children; i++) {
+    const nxc_node *child = in->children[i];
+    if (child->key_value.kind == NXC_STRING) names[n++] = child->key;
+    else if (strcmp(child->key, word) == 0)
       return nxc_machine_fail(m, "NX1202", "quote the key where it is written",
-                              "references cannot reach the key %s of %s, which is no text but a%s %s", word,
-                              place_name(m, in), in->children[i]->key_value.kind == NXC_INT ? "n" : "",
-                              nxc_kind_name(in->children[i]->key_value.kind));
+                              "references cannot reach the key %s of %s: it is no text, but of type %s", word,
+                              place_name(m, in), nxc_kind_name(child->key_value.kind));
+  }
+  if (suggests) nearest = nxc_nearest(word, names, n);
   const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL;
   return nxc_machine_fail(m, "NX1202", fix, "%s has no key %s", place_name(m, in), word);
 }
@@ -126,7 +130,7 @@ static nxc_step report_scalar(nxc_machine *m, const nxc_node *at, token next) {
   if (at->value.kind == NXC_MISSING)
     return nxc_machine_fail(m, "NX1208", NULL, "%s is ???, which must be given a value", place_name(m, at));
   return nxc_machine_fail(m, "NX1204", NULL, "%s is %s and holds no %.*s", place_name(m, at),
-                          at->sealed ? "a resolver's result" : nxc_value_show(m->arena, &at->value),
+                          at->sealed ? "a resolver's result" : nxc_machine_show(m, at, &at->value),
                           (int)next.n_bytes, next.text);
 }
 

@@ -13,7 +13,9 @@ typedef struct nxc_reader {
   const nxc_source *source;
   const nxc_reading *reading;
   nxc_sink *sink;
-  bool ok; /* no error so far */
+  bool ok;             /* no error so far */
+  nxc_remark *homes;   /* texts that begin with $HOME: one finding names them all */
+  size_t n_homes;
 } nxc_reader;
 
 /* Reports an error and notes that there was one. fix may be NULL. */
@@ -37,6 +39,8 @@ size_t nxc_reader_offset(const nxc_reader *reader, size_t line, size_t column);
 
 /* Types the node's raw text: `tag` as libyaml gives it (NULL: none). */
 void nxc_reader_type(nxc_reader *reader, nxc_node *node, const char *tag, bool is_key);
+/* Reports what was gathered for findings that name several places. */
+void nxc_reader_finish(nxc_reader *reader);
 /* What a list's or a map's tag demands. False (reported): not to be read. *pairs: an ordered map. */
 bool nxc_reader_collection_tag(nxc_reader *reader, const char *tag, nxc_node_kind kind, nxc_span at, bool *pairs);
 

@@ -26,8 +26,8 @@ static double as_double(const nxc_value *value) {
 
 static nxc_step bad_operands(nxc_machine *m, const nxc_resolver *self, const nxc_item *args) {
   return nxc_machine_fail(m, "NX1210", NULL, "%s cannot be applied to the %s %s and the %s %s", self->name,
-                          nxc_kind_name(args[0].value.kind), nxc_value_show(m->arena, &args[0].value),
-                          nxc_kind_name(args[1].value.kind), nxc_value_show(m->arena, &args[1].value));
+                          nxc_kind_name(args[0].value.kind), nxc_machine_show(m, NULL, &args[0].value),
+                          nxc_kind_name(args[1].value.kind), nxc_machine_show(m, NULL, &args[1].value));
 }
 
 /* Python's float floor division. */
@@ -56,7 +56,7 @@ static nxc_step repeat_text(nxc_machine *m, const nxc_resolver *self, const nxc_
   if (!m->options->omegaconf)
     nxc_machine_warn(m, "NX1218", "write ${oc.decode:...} around the text to read it as a number",
                      "%s repeats the text %s, it does not calculate with it", self->name,
-                     nxc_value_show(m->arena, text));
+                     nxc_machine_show(m, NULL, text));
   nxc_buffer joined = {.arena = m->arena};
   for (int64_t i = 0; i < n; i++) nxc_buffer_put(&joined, text->text, text->n_bytes);
   m->n_text_left -= joined.n_bytes;
@@ -132,7 +132,7 @@ static nxc_step run_whole(nxc_machine *m, const nxc_resolver *self, nxc_item *ar
   const nxc_value *a = &args[0].value;
   if (!is_number(a))
     return nxc_machine_fail(m, "NX1210", NULL, "%s cannot be applied to the %s %s", self->name, nxc_kind_name(a->kind),
-                            nxc_value_show(m->arena, a));
+                            nxc_machine_show(m, NULL, a));
   const char *problem;
   double number = as_double(a);
   if (a->kind != NXC_FLOAT) {

@@ -40,7 +40,7 @@ nxc_step nxc_resolve_env(nxc_machine *m, const nxc_resolver *self, nxc_item *arg
   }
   if (args[1].value.kind != NXC_STRING && !m->options->omegaconf)
     nxc_machine_warn(m, "NX1219", "write ${oc.decode:${oc.env:...}} for a number or a boolean",
-                     "the default %s becomes text, as everything from oc.env", nxc_value_show(m->arena, &args[1].value));
+                     "the default %s becomes text, as everything from oc.env", nxc_machine_show(m, NULL, &args[1].value));
   return nxc_machine_join(m, &args[1], 1, result);
 }
 
@@ -75,7 +75,7 @@ nxc_step nxc_resolve_decode(nxc_machine *m, const nxc_resolver *self, nxc_item *
   if (!nxc_formula_parse(m->arena, args[0].value.text, args[0].value.n_bytes, !m->options->omegaconf, true, formula,
                          &problem))
     return nxc_machine_fail(m, "NX1201", problem.fix, "%s cannot read %s: %s", self->name,
-                            nxc_value_show(m->arena, &args[0].value), problem.message);
+                            nxc_machine_show(m, NULL, &args[0].value), problem.message);
   nxc_machine_decode(m, formula);
   return NXC_STEP_AGAIN;
 }
@@ -89,7 +89,7 @@ nxc_step nxc_resolve_create(nxc_machine *m, const nxc_resolver *self, nxc_item *
   }
   if (value->kind != NXC_LIST && value->kind != NXC_MAP)
     return nxc_machine_fail(m, "NX1210", NULL, "%s takes a list or a map, not the %s %s", self->name,
-                            nxc_kind_name(value->kind), nxc_value_show(m->arena, value));
+                            nxc_kind_name(value->kind), nxc_machine_show(m, NULL, value));
   result->node = nxc_machine_plant(m, value, false);
   return NXC_STEP_DONE;
 }
@@ -114,6 +114,8 @@ nxc_step nxc_resolve_dict_keys(nxc_machine *m, const nxc_resolver *self, nxc_ite
   nxc_node *map;
   nxc_step step = find_map(m, self, &args[0], false, &map);
   if (step != NXC_STEP_DONE) return step;
+  step = nxc_machine_spend(m, map->n_children);
+  if (step != NXC_STEP_DONE) return step;
   nxc_value *keys = nxc_arena_array(m->arena, map->n_children, sizeof *keys);
   for (size_t i = 0; i < map->n_children; i++) keys[i] = map->children[i]->key_value;
   nxc_value list = {.kind = NXC_LIST, .items = keys, .n_items = map->n_children};
@@ -126,6 +128,8 @@ nxc_step nxc_resolve_dict_values(nxc_machine *m, const nxc_resolver *self, nxc_i
   (void)n;
   nxc_node *map;
   nxc_step step = find_map(m, self, &args[0], true, &map);
+  if (step != NXC_STEP_DONE) return step;
+  step = nxc_machine_spend(m, map->n_children);
   if (step != NXC_STEP_DONE) return step;
   nxc_value empty = {.kind = NXC_LIST};
   nxc_node *list = nxc_machine_plant(m, &empty, false);

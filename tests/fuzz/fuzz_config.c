@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Feeds any bytes to the reader and the resolver, in both modes, and prints what comes out.
+ *
+ * With -DNX_LIBFUZZER this is a libFuzzer target. Otherwise main replays files and folders given as arguments, which
+ * the normal test run does with corpus/config. */
+#include "compiler/config/canon.h"
+#include "compiler/config/interpolate.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+
+static void check_findings(const nxc_sink *sink) {
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
+    const nxc_finding *finding = nxc_sink_finding(sink, i);
+    const nxc_span *at = &finding->at;
+    assert(at->source == NULL || (at->line >= 1 && at->line <= at->source->n_lines && at->length >= 1));
+  }
+}
+
+/* What is printed as YAML must read back as the same values. */
+static void check_reread(nxc_arena *arena, const nxc_value *value, bool omegaconf) {
+  const nxc_reading reading = {.omegaconf = omegaconf};
+  const nxc_resolving resolving = {.omegaconf = omegaconf};
+  nxc_buffer yaml = {.arena = arena}, before = {.arena = arena}, after = {.arena = arena};
+  (omegaconf ? nxc_write_yaml_omegaconf : nxc_write_yaml)(&yaml, value);
+  nxc_write_canon(&before, value);
+  nxc_sink *sink = nxc_sink_new(arena);
+  const nxc_source *source = nxc_source_new(arena, "again.yaml", yaml.bytes, yaml.n_bytes);
+  nxc_document *document = nxc_document_read(arena, source, &reading, sink);
+  if (!document->complete) return; /* surrogates and keys beyond libyaml's limits have no YAML form */
+  nxc_resolve(document, &resolving, sink);
+  const nxc_value *again = nxc_node_value(arena, document->root);
+  if (again == NULL) return;
+  nxc_write_canon(&after, again);
+  if (strcmp(before.bytes, after.bytes) == 0) return;
+  fprintf(stderr, "printed:\n%s\nbefore: %s\nafter:  %s\n", yaml.bytes, before.bytes, after.bytes);
+  abort();
+}
+
+static void read_and_resolve(const uint8_t *bytes, size_t n_bytes, bool omegaconf) {
+  nxc_arena *arena = nxc_arena_new();
+  nxc_sink *sink = nxc_sink_new(arena);
+  const nxc_reading reading = {.omegaconf = omegaconf};
+  const nxc_resolving resolving = {.omegaconf = omegaconf, .probes = true};
+  const nxc_source *source = nxc_source_new(arena, "fuzz.yaml", (const char *)bytes, n_bytes);
+  nxc_document *document = nxc_document_read(arena, source, &reading, sink);
+  nxc_resolution resolution = nxc_resolve(document, &resolving, sink);
+  bool clean = document->complete && resolution.ok && nxc_sink_n_findings(sink) == 0;
+  assert(document->complete == (nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0) || !resolution.ok);
+  const nxc_value *value = resolution.ok ? nxc_node_public_value(arena, document->root) : NULL;
+  if (value) {
+    nxc_buffer text = {.arena = arena};
+    nxc_write_json(&text, value);
+    if (clean) check_reread(arena, value, omegaconf);
+  }
+  check_findings(sink);
+  nxc_arena_free(arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
+  read_and_resolve(bytes, n_bytes, false);
+  read_and_resolve(bytes, n_bytes, true);
+  return 0;
+}
+
+#ifndef NX_LIBFUZZER
+static size_t replay_file(const char *path) {
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_source *source = nxc_source_read(arena, path, 1 << 26);
+  if (source == NULL) {
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    exit(1);
+  }
+  LLVMFuzzerTestOneInput((const uint8_t *)source->text, source->n_bytes);
+  nxc_arena_free(arena);
+  return 1;
+}
+
+static size_t replay(const char *path) {
+  DIR *folder = opendir(path);
+  if (folder == NULL) return replay_file(path);
+  size_t n = 0;
+  for (const struct dirent *entry; (entry = readdir(folder));) {
+    char inside[4096];
+    if (entry->d_name[0] == '.') continue;
+    snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
+    n += replay(inside);
+  }
+  closedir(folder);
+  return n;
+}
+
+int main(int argc, char **argv) {
+  size_t n = 0;
+  for (int i = 1; i < argc; i++) n += replay(argv[i]);
+  printf("%zu inputs\n", n);
+  return n > 0 ? 0 : 1;
+}
+#endif
