@@ -62,6 +62,8 @@ expect 'a plan that is not there on one rank' 1 'nothing.bin: No such file' \
 expect 'a plan that was cut' 1 'cut.bin.* it was cut or appended to' "$mpiexec" -n 2 "$nxrun" cut.bin
 expect 'a folder for a plan' 1 'is not a plan' "$nxrun" .
 expect 'ranks laid out otherwise' 1 'lays 1 ranks on each of 2 hosts' "$mpiexec" -n 2 "$nxrun" hosts.bin
+plan four.bin 4 hosts=2
+expect 'two hosts' 0 '^step 4/4 ' "$mpiexec" -launcher fork -hosts one:2,two:2 -n 4 "$nxrun" four.bin --dir run6
 expect 'missing data' 1 'nowhere' "$mpiexec" -n 2 "$nxrun" nodata.bin --dir run4
 expect 'srun that started single ranks' 1 'srun started 2 separate runs' \
   env SLURM_NTASKS=2 SLURM_PROCID=0 "$nxrun" two.bin
