@@ -95,7 +95,7 @@ static void ref_run(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args, const
   record_operator row = {.op = op, .n_in = n_in, .n_out = n_out, .n_attrs = nx_op_n_attrs(nx_op_find(op))};
   tensor *operands[NX_MAX_ARGS];
   uint64_t n_bytes = 0;
-  memcpy(row.attrs, attrs, row.n_attrs * sizeof *attrs);
+  for (uint32_t index = 0; index < row.n_attrs; index++) row.attrs[index] = attrs[index];
   for (uint32_t index = 0; index < n_in + n_out; index++) {
     operands[index] = &args[index];
     n_bytes += args[index].n_bytes;
@@ -327,6 +327,16 @@ static void arenas_are_zeroed(void **state) {
   nxk_ref.close(device);
 }
 
+static void denormals_are_zeros(void **state) {
+  (void)state;
+  tensor args[2] = {tensor_of(NX_f32, 2, 0, 0, 0), tensor_of(NX_f64, 2, 0, 0, 0)};
+  memcpy(args[0].data, ((uint32_t[]){0x007FFFFF, 0x00800000}), 8);
+  ref_run(NX_OP_cast, 1, 1, args, NULL);
+  assert_true(tensor_get(&args[1], 0) == 0);
+  assert_true(tensor_get(&args[1], 1) == 0x1p-126);
+  tensors_free(args, 2);
+}
+
 static void backends_have_names(void **state) {
   (void)state;
   assert_ptr_equal(nxk_backend_find("ref"), &nxk_ref);
@@ -346,6 +356,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(rates_at_the_edges),
       cmocka_unit_test(workspace_has_a_ceiling),
       cmocka_unit_test(arenas_are_zeroed),
+      cmocka_unit_test(denormals_are_zeros),
       cmocka_unit_test(backends_have_names),
   };
   schedules_path = argc > 1 ? argv[1] : "";
