@@ -67,7 +67,8 @@ static nxc_oddity text_oddity(const char *text) {
   static const char *const booleans[] = {"y", "n", "yes", "no", "on", "off", "true", "false", NULL};
   static const char *const nulls[] = {"none", "null", "nil", NULL};
   if (is_word(text, booleans, strcasecmp)) return NXC_ODD_BOOLEAN_TEXT;
-  if (is_word(text, nulls, strcasecmp)) return NXC_ODD_NULL_TEXT;
+  bool word_of_an_option = strcmp(text, "none") == 0; /* several options have it among their values */
+  if (!word_of_an_option && is_word(text, nulls, strcasecmp)) return NXC_ODD_NULL_TEXT;
   if (strncmp(text, "$HOME", 5) == 0) return NXC_ODD_HOME;
   return looks_like_number(text) ? NXC_ODD_NUMBER_TEXT : NXC_ODD_NONE;
 }

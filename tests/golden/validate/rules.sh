@@ -5,22 +5,40 @@ nxcfg=$1
 folder=$2
 n=0
 status=0
+set -f
+
+trim() { # sets $trimmed to TEXT without blanks at its ends
+  trimmed=${1#"${1%%[! ]*}"}
+  trimmed=${trimmed%"${trimmed##*[! ]}"}
+}
+
+# Errors, warnings and notes as E2002 W2302 N2113, each once, in order; what every file gets is left out.
+findings() {
+  sed -n 's/^\([ewn]\)[a-z]*\[NX\([0-9]*\)\].*/\1\2/p' | sort -u | tr 'ewn\n' 'EWN ' |
+    sed 's/N140[123] //g; s/N2417 //'
+}
+
 while IFS= read -r line; do
   case $line in '' | '#'*) continue ;; esac
   n=$((n + 1))
-  wanted=$(printf '%s' "${line%%|*}" | tr -s ' ' '\n' | grep -v '^-*$' | sort -u | tr '\n' ' ')
-  rest=${line#*|}
-  base=$(printf '%s' "${rest%%|*}" | tr -d ' ')
-  set -- validate --notes "$folder/${base%+llama}.yaml"
-  case $base in *+llama) set -- "$@" --model-config "$folder/llama.json" ;; esac
-  case $rest in *'|'*) rest=${rest#*|} ;; *) rest= ;; esac
-  while [ -n "$rest" ]; do
-    one=$(printf '%s' "${rest%%|*}" | sed 's/^ *//; s/ *$//')
-    set -- "$@" --set "$one"
-    case $rest in *'|'*) rest=${rest#*|} ;; *) rest= ;; esac
+  wanted=
+  trim "${line%%|*}"
+  [ "$trimmed" = - ] || wanted="$trimmed "
+  IFS='|'
+  # shellcheck disable=SC2086
+  set -- ${line#*|}
+  unset IFS
+  trim "$1"
+  base=$trimmed
+  shift
+  for assignment; do
+    trim "$assignment"
+    set -- "$@" --set "$trimmed"
+    shift
   done
-  found=$("$nxcfg" "$@" 2>&1 | sed -n 's/^\([ewn]\)[a-z]*\[NX\([0-9]*\)\].*/\1\2/p' | tr 'ewn' 'EWN' |
-    grep -Ev '^N140[123]|^N2417' | sort -u | tr '\n' ' ')
+  case $base in *!) set -- "$@" --for nxrun; base=${base%!} ;; esac
+  case $base in *+llama) set -- "$@" --model-config "$folder/llama.json"; base=${base%+llama} ;; esac
+  found=$("$nxcfg" validate --notes "$folder/$base.yaml" "$@" 2>&1 | findings)
   if [ "$found" = "$wanted" ]; then
     echo "ok $n - $line"
   else
