@@ -124,6 +124,7 @@ void nxc_grad_build(nxc_graph *graph, double loss_scale) {
   graph->program = NXC_BACKWARD;
   for (size_t i = graph->programs[NXC_FORWARD].n; i-- > 0;) {
     nxc_operator_node op = graph->operators[graph->programs[NXC_FORWARD].operators[i]];
+    if (!(op.when & NX_WHEN_FIRST)) continue; /* the same operator for later micro-batches */
     graph->origin = op.origin;
     graph->layer = op.layer;
     const nxc_rule *rule = nxc_rule_of(op.op);
