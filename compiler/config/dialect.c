@@ -111,23 +111,17 @@ nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, nxc_d
   return binding;
 }
 
-/* Judges a given value; reports what is wrong with it. An option of another system's file that is not read there is
- * worth a warning only, which nxc_binding_apply cannot know yet: types are judged for all alike. */
-static const nxc_value *judge_given(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,
-                                    const char *name, bool secret) {
+/* Judges a given value. What is wrong with it is reported by nxc_binding_apply, which knows whether it is read. */
+static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node,
+                                    const char *name) {
   const nxc_node *final = nxc_node_final(node);
   if (final->failed) return NULL;
   const nxc_value *value = nxc_node_value(binding->arena, node);
   if (value == NULL) return NULL;
-  nxc_verdict verdict = nxc_domain_judge(binding->arena, &row->domain, value, false);
+  nxc_verdict verdict = nxc_domain_judge(binding->arena, &bound->row->domain, value, false);
   if (verdict.misfit == NXC_FITS) return verdict.value;
-  bool short_value = !secret && value->kind != NXC_LIST && value->kind != NXC_MAP && value->kind != NXC_NULL;
-  const char *shown = short_value ? nxc_arena_printf(binding->arena, "%s: ", nxc_value_show(binding->arena, value)) : "";
-  const nxc_remark remark = {{0}, row->doc};
-  nxc_sink_report(binding->sink, &(nxc_finding){
-      .id = nxc_misfit_id(verdict.misfit), .severity = NXC_SEVERITY_ERROR, .at = node->at, .fix = verdict.fix,
-      .message = nxc_arena_printf(binding->arena, "%s%s %s", shown, name, verdict.problem),
-      .remarks = &remark, .n_remarks = row->doc != NULL});
+  binding->misfits = nxc_arena_grow(binding->arena, binding->misfits, binding->n_misfits, sizeof *binding->misfits);
+  binding->misfits[binding->n_misfits++] = (nxc_misfit_value){bound, node->at, name, value, verdict};
   return NULL;
 }
 
@@ -152,7 +146,7 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
   bound->at = nxc_node_place(node);
   bound->secret = nxc_node_is_secret(node);
   bound->kind = nxc_origin_kind(&binding->origin, node->at);
-  bound->value = judge_given(binding, target, node, name, bound->secret);
+  bound->value = judge_given(binding, bound, node, name);
 }
 
 static void read_map(nxc_binding *binding, const nxc_node *map, const char *section);

@@ -12,6 +12,7 @@
 #include "compiler/catalogue.h"
 #include "compiler/config/document.h"
 #include "compiler/config/expression.h"
+#include "compiler/domain.h"
 #include "compiler/settings.h"
 
 typedef struct nxc_bound {
@@ -25,6 +26,15 @@ typedef struct nxc_bound {
   bool secret; /* its value must not be shown */
   nxc_provenance_kind kind;
 } nxc_bound;
+
+/* A given value that its option cannot take. */
+typedef struct nxc_misfit_value {
+  const nxc_bound *bound;
+  nxc_span at;
+  const char *name; /* as it is given, which may be an alias */
+  const nxc_value *value;
+  nxc_verdict verdict;
+} nxc_misfit_value;
 
 /* Where the document's nodes come from, so that a source tells the kind of a provenance. */
 typedef struct nxc_origin {
@@ -43,6 +53,8 @@ typedef struct nxc_binding {
   nxc_settings *settings;
   nxc_bound *options;       /* dialect->n_options */
   nxc_bound *model_options; /* model_dialect->n_options */
+  nxc_misfit_value *misfits;
+  size_t n_misfits;
   bool has_model_config;
   bool for_nxrun; /* what nxrun cannot execute is an error */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
@@ -54,11 +66,12 @@ const nxc_dialect *nxc_dialect_detect(const nxc_document *document, nxc_sink *si
 /* A binding with every option at its default. */
 nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, nxc_document *document,
                              const nxc_origin *origin, nxc_settings *settings, nxc_sink *sink);
-/* Finds each key's option and judges its value: unknown keys, types, words, bounds, null, aliases. */
+/* Finds each key's option and judges its value: unknown keys, aliases; types, words, bounds and null are kept. */
 void nxc_binding_read(nxc_binding *binding);
 /* Reads a Hugging Face config.json into the model options. False (reported) when it cannot be read. */
 bool nxc_binding_read_model_config(nxc_binding *binding, const char *path);
-/* What options say together: which are inactive, which required ones lack, what nxrun refuses; then sets settings. */
+/* What options say together: which are inactive, what does not fit (a warning where it is inactive), which required
+ * ones lack, what nxrun refuses; then sets settings. */
 void nxc_binding_apply(nxc_binding *binding);
 
 /* Reports a key that is no option, unless an interpolation reads it. */

@@ -120,6 +120,22 @@ static void judge_status(nxc_binding *binding, nxc_bound *bound) {
   }
 }
 
+/* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system does not read is worth a warning only. */
+static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
+  nxc_arena *arena = binding->arena;
+  const nxc_value *value = misfit->value;
+  bool is_short = !misfit->bound->secret && value->kind != NXC_LIST && value->kind != NXC_MAP &&
+                  value->kind != NXC_NULL && value->kind != NXC_MISSING;
+  const char *shown = is_short ? nxc_arena_printf(arena, " (it is %s)", nxc_value_show(arena, value)) : "";
+  const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
+  const nxc_remark remark = {{0}, misfit->bound->row->doc};
+  nxc_sink_report(binding->sink, &(nxc_finding){
+      .id = nxc_misfit_id(misfit->verdict.misfit), .at = misfit->at, .fix = misfit->verdict.fix,
+      .severity = misfit->bound->inactive ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
+      .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem, shown, unread),
+      .remarks = &remark, .n_remarks = remark.text != NULL});
+}
+
 /* -- required options ---------------------------------------------------------------------------------------------- */
 
 typedef struct lack {
@@ -236,6 +252,7 @@ void nxc_binding_apply(nxc_binding *binding) {
   size_t n_model = binding->has_model_config ? binding->model_dialect->n_options : 0;
   for (size_t i = 0; i < n_options; i++) judge_status(binding, &binding->options[i]);
   for (size_t i = 0; i < n_model; i++) judge_status(binding, &binding->model_options[i]);
+  for (size_t i = 0; i < binding->n_misfits; i++) report_misfit(binding, &binding->misfits[i]);
   check_required(binding);
   const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 1, sizeof *kept);
   collect(binding, binding->model_options, n_model, kept, &n_kept);

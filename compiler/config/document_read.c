@@ -46,6 +46,14 @@ static frame *top(builder *b) {
   return b->depth ? &b->frames[b->depth - 1] : NULL;
 }
 
+/* A key that is there already often belongs to the empty section just above it, whose lines are not indented. */
+static const char *repeated_key_fix(nxc_arena *arena, const nxc_node *map) {
+  const nxc_node *last = map->n_children > 0 ? map->children[map->n_children - 1] : NULL;
+  bool empty = last && last->key && last->kind == NXC_NODE_SCALAR && last->raw_bytes == 0 && last->style == NXC_STYLE_PLAIN;
+  if (!empty) return "remove one of them";
+  return nxc_arena_printf(arena, "remove one of them, or indent it below %s:, which is empty", last->key);
+}
+
 /* A key has arrived: remember it until its value comes. */
 static void take_key(builder *b, frame *in, nxc_node *key) {
   nxc_reader *reader = &b->reader;
@@ -69,8 +77,9 @@ static void take_key(builder *b, frame *in, nxc_node *key) {
     const char *message = nxc_arena_printf(reader->arena, "the key %s is given twice, on lines %u and %u", key->raw,
                                            earlier->key_at.line, key->at.line);
     nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1005", .severity = NXC_SEVERITY_ERROR, .message = message,
-                                                 .at = key->at, .fix = "remove one of them", .remarks = &first,
-                                                 .n_remarks = 1});
+                                                 .at = key->at,
+                                                 .fix = repeated_key_fix(reader->arena, in->node),
+                                                 .remarks = &first, .n_remarks = 1});
     reader->ok = false;
     return;
   }

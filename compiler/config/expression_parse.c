@@ -61,6 +61,7 @@ static bool is_word(char c) {
 /* Takes the token when it stands here; a token of letters must end where a word ends. */
 static bool take(parser *p, const char *token) {
   skip_blanks(p);
+  if (*p->at != *token) return false;
   size_t n_bytes = strlen(token);
   if (strncmp(p->at, token, n_bytes) != 0) return false;
   if (is_word(token[n_bytes - 1]) && (is_word(p->at[n_bytes]) || p->at[n_bytes] == '.')) return false;
