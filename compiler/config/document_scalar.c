@@ -103,6 +103,8 @@ static void type_plain(nxc_reader *reader, nxc_node *node) {
 }
 
 void nxc_reader_type(nxc_reader *reader, nxc_node *node, const char *tag, bool is_key) {
+  bool was_ok = reader->ok;
+  reader->ok = true;
   node->value = nxc_string_value(node->raw, node->raw_bytes);
   if (tag && strcmp(tag, "!") != 0)
     type_tagged(reader, node, tag);
@@ -112,8 +114,9 @@ void nxc_reader_type(nxc_reader *reader, nxc_node *node, const char *tag, bool i
   if (is_key && node->value.kind == NXC_MISSING) node->value = nxc_string_value(node->raw, node->raw_bytes);
   if (!is_key && missing) node->value = (nxc_value){.kind = NXC_MISSING};
   /* As a key only a text that is read as something else surprises: `on:`, `010:`. */
-  if (!is_key || (node->style == NXC_STYLE_PLAIN && node->value.kind != NXC_STRING))
-    report_oddity(reader, node, node->at);
+  bool may_surprise = !is_key || (node->style == NXC_STYLE_PLAIN && node->value.kind != NXC_STRING);
+  if (may_surprise && tag == NULL && reader->ok) report_oddity(reader, node, node->at);
+  reader->ok = reader->ok && was_ok;
 }
 
 bool nxc_reader_collection_tag(nxc_reader *reader, const char *tag, nxc_node_kind kind, nxc_span at, bool *pairs) {

@@ -133,7 +133,7 @@ char *nxc_reader_clean(nxc_reader *reader) {
     nxc_reader_error(reader, "NX1003", start, "save the file as UTF-8", "the file is UTF-16");
     return NULL;
   }
-  static const char *const stand_in[] = {"?", "?", "\xC2\xB7", "\xE2\x80\xA2", "\xF0\x9F\x98\x80"};
+  static const char *const stand_in[] = {"_", "_", "\xC2\xB7", "\xE2\x80\xA2", "\xF0\x9F\x98\x80"};
   char *clean = nxc_arena_strndup(reader->arena, source->text, source->n_bytes);
   int n_bad = 0;
   for (size_t i = 0; i < source->n_bytes;) {

@@ -28,7 +28,7 @@ void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, con
 /* `length` 0: to the end of the line. */
 nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, size_t length);
 
-/* The source's text for libyaml, one character for one: bad bytes become '?', unknown directives comments. NULL
+/* The source's text for libyaml, one character for one: bad bytes become '_', unknown directives comments. NULL
  * (reported) when it is not UTF-8 at all or too large. */
 char *nxc_reader_clean(nxc_reader *reader);
 /* Reports tabs outside quotes, block text and comments, which the original loaders reject. `texts` are the places of
