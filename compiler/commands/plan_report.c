@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/plan_report.h"
 
+#include "compiler/config/presets.h"
 #include "compiler/render.h"
 #include "compiler/settings_json.h"
 #include "schema/plan_dump.h"
@@ -117,6 +118,33 @@ static void print_memory(const nxc_plan_report *r, FILE *out) {
   print_bytes("workspace", r->plan->plan.run->workspace_bytes, "at most, for the kernels", out);
 }
 
+/* ---- what the original system's launcher exports ---------------------------------------------------------------- */
+
+static const nxc_preset_row *preset_of(const nxc_plan_report *r) {
+  const nxc_settings *settings = r->compiled->settings;
+  if (settings == NULL || !nxc_has(settings, NX_SETTING_PRECISION_PRESET)) return NULL;
+  if (strcmp(r->compiled->dialect->name, "nx") == 0) return NULL;
+  return nxc_preset_find(r->compiled->dialect, nxc_text(settings, NX_SETTING_PRECISION_PRESET));
+}
+
+static void print_exports(const nxc_plan_report *r, FILE *out) {
+  const nxc_preset_row *preset = preset_of(r);
+  if (preset == NULL || preset->n_environment == 0) return;
+  fprintf(out, "environment that the preset %s means to %s (there, a variable that is set already wins)\n", preset->name,
+          r->compiled->dialect->name);
+  for (size_t i = 0; i < preset->n_environment; i++) fprintf(out, "  %s\n", preset->environment[i]);
+}
+
+static json_t *exports_json(const nxc_plan_report *r) {
+  const nxc_preset_row *preset = preset_of(r);
+  json_t *object = json_object();
+  for (size_t i = 0; preset != NULL && i < preset->n_environment; i++) {
+    const char *text = preset->environment[i], *value = strchr(text, '=') + 1;
+    json_object_set_new(object, nxc_arena_strndup(r->arena, text, (size_t)(value - 1 - text)), json_string(value));
+  }
+  return object;
+}
+
 static void print_obstacles(const nxc_plan_report *r, FILE *out) {
   size_t n = nxc_sink_n_findings(r->obstacles);
   if (n) fputs("no plan yet\n", out);
@@ -132,6 +160,7 @@ void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
   fprintf(out, "%s: %s\n", r->file, r->compiled->dialect->name);
   if (r->written == NULL) print_settings(r, out);
   print_derived(r, out);
+  if (r->written == NULL) print_exports(r, out);
   if (r->plan != NULL) {
     print_layout(r, out);
     print_memory(r, out);
@@ -197,6 +226,7 @@ void nxc_plan_print_json(const nxc_plan_report *r, FILE *out) {
   }
   json_object_set_new(object, "memory", memory_json(r));
   json_object_set_new(object, "environment", nxc_environment_to_json(&compiled->resolution));
+  json_object_set_new(object, "exports", exports_json(r));
   json_object_set_new(object, "diagnostics", findings_json(r));
   json_dumpf(object, out, JSON_INDENT(2));
   fputc('\n', out);
