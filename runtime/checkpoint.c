@@ -6,6 +6,7 @@
 #include "runtime/checkpoint_read.h"
 #include "runtime/checkpoint_write.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -44,21 +45,26 @@ bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_f
 
 /* ---- checksums: each file by one rank, the results for all ---- */
 
+typedef struct checksum {
+  uint64_t words[4], n_bytes;
+} checksum;
+
 static bool hash_files(nxr_world *world, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
                        nxr_fault *fault) {
-  uint64_t words[NXR_CHECKPOINT_FILES * 5] = {0};
+  checksum sums[NXR_CHECKPOINT_FILES] = {0};
   bool good = true;
+  assert(n_files <= NXR_CHECKPOINT_FILES);
   for (uint32_t i = 0; i < n_files; i++) {
     if (i % world->size != world->rank) continue;
     good = nxr_manifest_hash(folder, &files[i], fault) && good;
-    memcpy(words + 5 * i, files[i].sha256, sizeof files[i].sha256);
-    words[5 * i + 4] = files[i].n_bytes;
+    memcpy(sums[i].words, files[i].sha256, sizeof files[i].sha256);
+    sums[i].n_bytes = files[i].n_bytes;
   }
   if (!nxr_world_all(world, good)) return false;
-  nxr_world_max(world, words, 5 * (size_t)n_files);
+  nxr_world_max(world, (uint64_t *)sums, n_files * sizeof *sums / sizeof(uint64_t));
   for (uint32_t i = 0; i < n_files; i++) {
-    memcpy(files[i].sha256, words + 5 * i, sizeof files[i].sha256);
-    files[i].n_bytes = words[5 * i + 4];
+    memcpy(files[i].sha256, sums[i].words, sizeof files[i].sha256);
+    files[i].n_bytes = sums[i].n_bytes;
   }
   return true;
 }
