@@ -163,8 +163,10 @@ static bool case_passes(nxc_arena *arena, const json_t *one) {
     if (ok && strcmp(given, canon) == 0) return true;
     if (!ok && given[0] == '!' && (has_code || has_tag(one, "python-internal-error"))) return true;
   }
-  print_message("# %s %s\n#   expected %s\n#   given    %s\n", text_of(one, "id"), text_of(one, "yaml"),
-                ok ? canon : code, given);
+  nxc_buffer yaml = {.arena = arena};
+  nxc_write_json_string(&yaml, text_of(one, "yaml"), strlen(text_of(one, "yaml")), true);
+  print_message("# %s: %s\n#   expected %s\n#   given    %s\n", text_of(one, "id"), yaml.bytes, ok ? canon : code,
+                given);
   return false;
 }
 
