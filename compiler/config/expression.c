@@ -301,6 +301,17 @@ static const nxc_value *evaluate_strict(nxc_evaluation *e, const node *at) {
   return at->function->call(e, args, at->n_args);
 }
 
+/* The names that are not given, as one text; '' when all are. */
+static const nxc_value *evaluate_lacking(nxc_evaluation *e, const node *at) {
+  const char *text = "";
+  for (size_t i = 0; i < at->n_args; i++) {
+    const nxc_name *name = &e->expression->names[at->args[i]->name];
+    if (e->scope->given(e->scope->context, name)) continue;
+    text = nxc_arena_printf(e->arena, "%s%s%s", text, *text ? " " : "", name->path);
+  }
+  return nxc_value_of_text(e, text, strlen(text));
+}
+
 static const nxc_value *evaluate(nxc_evaluation *e, const node *at) {
   const nxc_value *value;
   switch (at->operation) {
@@ -310,6 +321,7 @@ static const nxc_value *evaluate(nxc_evaluation *e, const node *at) {
     case NXC_OP_KNOWN: return nxc_value_of_bool(e, evaluate(e, at->args[0]) != NULL);
     case NXC_OP_GIVEN:
       return nxc_value_of_bool(e, e->scope->given(e->scope->context, &e->expression->names[at->args[0]->name]));
+    case NXC_OP_LACKING: return evaluate_lacking(e, at);
     case NXC_OP_AND: return evaluate_logic(e, at, false);
     case NXC_OP_OR: return evaluate_logic(e, at, true);
     case NXC_OP_NOT:

@@ -6,7 +6,8 @@
  * [lists]. A bare dotted name is a setting, @name an option of the file's dialect, @hf.name a key of HF config.json,
  * and `value` the option that the expression belongs to.
  * Every input may be unknown. Unknown goes through operators and functions, except that `false and unknown` is false
- * and `true or unknown` is true; known(name) and given(name) always answer. `/` of two integers is an integer when it
+ * and `true or unknown` is true; known(name), given(name) and lacking(name, ...), a text of the names not given,
+ * always answer. kind(x) is the kind of a value, texts(x) the texts among weights. `/` of two integers is an integer when it
  * divides exactly. `matches` (PCRE2, unanchored), lower, basename, int, float, str, last_number, starts and ends work item
  * by item on a list. Truth is Python's: null, 0, '' and [] are false.
  * An expression is parsed once and never changed; it knows its names, so a rule knows its inputs. */
@@ -25,7 +26,7 @@ typedef enum nxc_name_kind { NXC_NAME_SETTING, NXC_NAME_OPTION, NXC_NAME_MODEL_C
 typedef struct nxc_name {
   nxc_name_kind kind;
   const char *path; /* without @ and @hf. ; "value" for the option itself */
-  bool only_asked;  /* stands only inside known() or given(): its being unknown hides nothing */
+  bool only_asked;  /* stands only inside known(), given() or lacking(): its being unknown hides nothing */
 } nxc_name;
 
 typedef struct nxc_expression_node nxc_expression_node;

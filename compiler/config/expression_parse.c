@@ -17,7 +17,7 @@ typedef struct parser {
   nxc_name *names;
   size_t n_names;
   unsigned depth;
-  unsigned asking; /* inside known() or given() */
+  unsigned asking; /* inside known(), given() or lacking() */
   const char *error;
   size_t error_at;
 } parser;
@@ -132,23 +132,31 @@ static node *parse_list(parser *p) {
   return parse_items(p, "]", args, &n_args) ? new_node(p, NXC_OP_LIST, n_args, args) : NULL;
 }
 
+/* The functions that ask about names instead of taking their values; NXC_OP_CALL for all others. */
+static nxc_operation question_of(const char *name, size_t n_bytes) {
+  if (n_bytes == 5 && memcmp(name, "known", 5) == 0) return NXC_OP_KNOWN;
+  if (n_bytes == 5 && memcmp(name, "given", 5) == 0) return NXC_OP_GIVEN;
+  return n_bytes == 7 && memcmp(name, "lacking", 7) == 0 ? NXC_OP_LACKING : NXC_OP_CALL;
+}
+
 static node *parse_call(parser *p, const char *name, size_t n_bytes) {
-  bool known = n_bytes == 5 && memcmp(name, "known", 5) == 0;
-  bool given = n_bytes == 5 && memcmp(name, "given", 5) == 0;
+  nxc_operation question = question_of(name, n_bytes);
+  bool asks = question != NXC_OP_CALL;
   const nxc_expression_function *function = nxc_expression_function_find(name, n_bytes);
-  if (function == NULL && !known && !given) {
+  if (function == NULL && !asks) {
     p->at = name;
     return fail(p, "there is no function of this name");
   }
   node *args[ARGS_MAX];
   size_t n_args = 0;
-  p->asking += known || given;
+  p->asking += asks;
   bool ok = parse_items(p, ")", args, &n_args);
-  p->asking -= known || given;
+  p->asking -= asks;
   if (!ok) return NULL;
-  if (known || given) {
-    if (n_args != 1 || args[0]->operation != NXC_OP_NAME) return fail(p, "known and given take one name");
-    return new_node(p, known ? NXC_OP_KNOWN : NXC_OP_GIVEN, 1, args);
+  if (asks) {
+    bool names = n_args == 1 || (n_args > 1 && question == NXC_OP_LACKING);
+    for (size_t i = 0; i < n_args; i++) names = names && args[i]->operation == NXC_OP_NAME;
+    return names ? new_node(p, question, n_args, args) : fail(p, "known and given take one name, lacking takes names");
   }
   if (n_args < function->min_args || n_args > function->max_args) return fail(p, "wrong number of arguments");
   node *call = new_node(p, NXC_OP_CALL, n_args, args);

@@ -16,6 +16,7 @@ typedef enum nxc_operation {
   NXC_OP_CALL,
   NXC_OP_KNOWN,
   NXC_OP_GIVEN,
+  NXC_OP_LACKING,
   NXC_OP_ITEM,
   NXC_OP_CHOICE,
   NXC_OP_OR,

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs each line of cases.txt, as TAP. Usage: commands.sh NXCFG FOLDER
+nxcfg=$(realpath "$1")
+cd "$2" || exit 1
+n=0
+status=0
+trim() {
+  printf '%s' "$1" | sed 's/^ *//; s/ *$//'
+}
+while IFS= read -r line; do
+  case $line in '' | '#'*) continue ;; esac
+  n=$((n + 1))
+  wanted=$(trim "${line%%|*}")
+  rest=${line#*|}
+  # shellcheck disable=SC2086
+  printed=$("$nxcfg" ${rest%%|*} 2>&1 </dev/null)
+  found=$?
+  bad=
+  if [ "$found" != "$wanted" ]; then bad="exit status $found"; fi
+  case $rest in *'|'*) rest=${rest#*|} ;; *) rest= ;; esac
+  while [ -n "$rest" ]; do
+    text=$(trim "${rest%%|*}")
+    case $text in
+    '!'*) case $printed in *"${text#?}"*) bad="$bad; prints ${text#?}" ;; esac ;;
+    *) case $printed in *"$text"*) ;; *) bad="$bad; does not print $text" ;; esac ;;
+    esac
+    case $rest in *'|'*) rest=${rest#*|} ;; *) rest= ;; esac
+  done
+  if [ -z "$bad" ]; then
+    echo "ok $n - $line"
+  else
+    echo "not ok $n - $line"
+    printf '%s\n%s\n' "$bad" "$printed" | sed 's/^/# /'
+    status=1
+  fi
+done <cases.txt
+echo "1..$n"
+exit $status
