@@ -54,13 +54,16 @@ const char *nxc_setting_path(nxc_setting_id id) {
 
 /* -- writing ------------------------------------------------------------------------------------------------------- */
 
+/* In the user's words where an option, or the setting itself, was given; else an option or a rule made the value. */
 static void report_misfit(nxc_settings *settings, nxc_setting_id id, const nxc_value *value, const nxc_provenance *from,
                           const nxc_verdict *verdict, nxc_sink *sink) {
-  const char *shown = from->redacted ? "its value" : nxc_value_show(settings->arena, value);
-  const char *name = from->option ? from->option : nxc_setting_path(id);
-  nxc_report(sink, nxc_misfit_id(verdict->misfit), NXC_SEVERITY_ERROR, from->at, verdict->fix,
-             "%s gives %s the value %s, but that setting %s", from->origin ? from->origin : name, nxc_setting_path(id),
-             shown, verdict->problem);
+  const char *shown = from->redacted ? "(not shown)" : nxc_value_show(settings->arena, value);
+  const char *path = nxc_setting_path(id), *giver = from->origin ? from->origin : from->option;
+  bool direct = giver == NULL || strcmp(giver, path) == 0;
+  const char *message = direct ? nxc_arena_printf(settings->arena, "%s %s (it is %s)", path, verdict->problem, shown)
+                               : nxc_arena_printf(settings->arena, "%s gives %s the value %s, but that setting %s", giver,
+                                                  path, shown, verdict->problem);
+  nxc_report(sink, nxc_misfit_id(verdict->misfit), NXC_SEVERITY_ERROR, from->at, verdict->fix, "%s", message);
 }
 
 static bool judge(nxc_settings *settings, nxc_setting_id id, const nxc_value **value, const nxc_provenance *from,
@@ -110,11 +113,12 @@ void nxc_settings_forget(nxc_settings *settings, nxc_setting_id id, const char *
 static const nxc_value *parse_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink,
                                    nxc_span *at) {
   static const nxc_reading reading = {0};
-  const nxc_source *source = nxc_source_new(settings->arena, path, "", 0);
+  static const char origin[] = "command line";
+  const nxc_source *source = nxc_source_new(settings->arena, origin, "", 0);
   nxc_document *document = nxc_document_read(settings->arena, source, &reading, sink);
-  const char *assignment = nxc_arena_printf(settings->arena, "value=%s", text);
-  if (!nxc_document_set(document, assignment, path, &reading, sink)) return NULL;
-  const nxc_node *node = nxc_node_child(document->root, "value");
+  const char *assignment = nxc_arena_printf(settings->arena, "%s=%s", path, text);
+  if (!nxc_document_set(document, assignment, origin, &reading, sink)) return NULL;
+  const nxc_node *node = nxc_node_lookup(document->root, path);
   if (node == NULL) return NULL;
   *at = node->at;
   return nxc_node_value(settings->arena, node);

@@ -170,7 +170,7 @@ static void print_verdict(const verdict *v) {
   if (v->compiled.settings == NULL) return;
   print_notes(v);
   print_skipped(v);
-  print_multiples(v);
+  if (n_errors == 0) print_multiples(v);
   print_environment(v);
 }
 
