@@ -16,7 +16,7 @@ typedef struct frame {
   nxc_node *node;
   nxc_node *key;
   bool skip;
-  bool pairs;
+  bool pairs, flow;
   nxc_node **merges; /* values of << */
   size_t n_merges;
   bool merging;
@@ -166,6 +166,7 @@ static void read_scalar(builder *b, const yaml_event_t *event) {
     in->merging = true;
     return;
   }
+  b->reader.in_flow = in && in->flow;
   nxc_reader_type(&b->reader, node, tag, is_key);
   attach(b, node);
 }
@@ -184,7 +185,9 @@ static void open_collection(builder *b, const yaml_event_t *event) {
   }
   bool pairs;
   nxc_reader_collection_tag(&b->reader, (const char *)tag, node->kind, node->at, &pairs);
-  b->frames[b->depth++] = (frame){.node = node, .pairs = pairs};
+  bool flow = is_map ? event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
+                     : event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+  b->frames[b->depth++] = (frame){.node = node, .pairs = pairs, .flow = flow};
   remember_anchor(b, is_map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, node);
 }
 

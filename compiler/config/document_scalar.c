@@ -40,7 +40,7 @@ static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at)
   nxc_oddity oddity = NXC_ODD_NONE;
   if (node->style == NXC_STYLE_PLAIN)
     oddity = nxc_scalar_oddity(node->raw, node->raw_bytes, &node->value);
-  else if (node->value.kind == NXC_MISSING)
+  else if (node->value.kind == NXC_MISSING && !reader->in_flow) /* there it cannot stand without quotes */
     oddity = NXC_ODD_MISSING_QUOTED;
   if (node->style != NXC_STYLE_PLAIN && node->style != NXC_STYLE_BLOCK && node->value.kind == NXC_STRING &&
       nxc_scalar_oddity(node->raw, node->raw_bytes, &node->value) == NXC_ODD_HOME)

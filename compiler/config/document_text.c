@@ -50,6 +50,8 @@ static const struct {
     {"did not find expected key", "the indentation fits no open map here", "align it with the keys it belongs to"},
     {"block sequence entries are not allowed", "a list item ('- ') cannot stand here", "put it on a line of its own"},
     {"found unexpected end of stream", "a quote is opened and never closed", "close the quote"},
+    {"did not find expected node content", "a value is missing here, or begins with a character that needs quotes",
+     "write the value, in quotes"},
     {"did not find expected '-' indicator", "the indentation fits no open list here", NULL},
 };
 

@@ -14,6 +14,7 @@ typedef struct nxc_reader {
   const nxc_reading *reading;
   nxc_sink *sink;
   bool ok;             /* no error so far */
+  bool in_flow;        /* inside [...] or {...} */
   nxc_remark *homes;   /* texts that begin with $HOME: one finding names them all */
   size_t n_homes;
 } nxc_reader;

@@ -204,6 +204,8 @@ static nxc_step report_unknown(nxc_machine *m, const char *name) {
   const char *nearest = strlen(name) < 60 ? nxc_nearest(name, names, n) : NULL;
   const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL;
   if (strcmp(name, "env") == 0) fix = "write oc.env";
+  if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name)) /* as in a shell: ${NAME:-default} */
+    fix = nxc_arena_printf(m->arena, "for an environment variable write ${oc.env:%s,DEFAULT}", name);
   return nxc_machine_fail(m, "NX1209", fix, "there is no resolver %s", name);
 }
 

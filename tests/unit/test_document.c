@@ -69,7 +69,7 @@ static void goes_on_after_errors(void **state) {
                                   "NX1014 3:4+4 the tag !x is not known\n"
                                   "NX1016 4:3+3 a key must be one word, not a list\n"
                                   "NX1010 6:4+5 no anchor &none stands before this\n"
-                                  "NX1001 7:8+1 did not find expected node content");
+                                  "NX1001 7:8+1 a value is missing here, or begins with a character that needs quotes");
   assert_int_equal(nxc_node_child(document->root, "d")->n_children, 1);
 }
 
