@@ -1,40 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/metrics.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-/* Leaves the lines of steps up to `last` and cuts off the rest. */
-static bool keep_steps(FILE *file, uint64_t last) {
-  char line[512];
-  long end = 0;
-  rewind(file);
-  while (fgets(line, sizeof line, file)) {
-    const char *step = strstr(line, "\"step\":");
-    if (!step || strchr(line, '\n') == NULL || strtoull(step + 7, NULL, 10) > last) break;
-    end = ftell(file);
-  }
-  return fflush(file) == 0 && ftruncate(fileno(file), end) == 0 && fseek(file, end, SEEK_SET) == 0;
-}
+enum { LINE_BYTES = 512 };
 
-bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t first_step, nxr_fault *fault) {
+bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t n_steps, nxr_fault *fault) {
   metrics->terminal = metrics->log == NXR_LOG_TEXT && isatty(STDOUT_FILENO);
   metrics->memory = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (!path) return true;
-  if (first_step > 0) metrics->file = fopen(path, "r+");
-  if (!metrics->file) metrics->file = fopen(path, "w");
-  if (metrics->file && (first_step == 0 || keep_steps(metrics->file, first_step))) return true;
-  return nxr_fault_set(fault, "%s: %s", path, strerror(errno));
+  return path == NULL || nxr_metrics_file_open(&metrics->file, path, n_steps, fault);
 }
 
 void nxr_metrics_close(nxr_metrics *metrics) {
   nxr_metrics_end_line(metrics);
-  if (metrics->file) fclose(metrics->file);
+  nxr_metrics_file_close(&metrics->file);
   if (metrics->memory > 0) close(metrics->memory);
 }
 
@@ -55,19 +39,23 @@ void nxr_metrics_end_line(nxr_metrics *metrics) {
   fflush(stdout);
 }
 
-/* JSON has no NaN and no infinity. */
-static void print_number(FILE *file, const char *name, double value) {
-  if (isfinite(value)) fprintf(file, ",\"%s\":%.17g", name, value);
-  else fprintf(file, ",\"%s\":null", name);
+/* The shortest of the usual forms that is read back exactly; JSON has no NaN and no infinity. */
+static size_t print_number(char *text, size_t n_room, const char *name, double value) {
+  char number[32] = "null";
+  for (int digits = 6; isfinite(value) && digits <= 17; digits++) {
+    snprintf(number, sizeof number, "%.*g", digits, value);
+    if (strtod(number, NULL) == value) break;
+  }
+  return (size_t)snprintf(text, n_room, ",\"%s\":%s", name, number);
 }
 
-static void print_json(FILE *file, const nxr_metrics_row *row) {
-  fprintf(file, "{\"step\":%" PRIu64, row->step);
-  print_number(file, "loss", row->loss);
-  print_number(file, "lr", row->lr);
-  print_number(file, "grad_norm", row->grad_norm);
-  print_number(file, "tokens_per_s", row->tokens_per_s);
-  fprintf(file, ",\"memory_bytes\":%" PRIu64 "}\n", row->memory_bytes);
+static size_t format_json(const nxr_metrics_row *row, char text[LINE_BYTES]) {
+  size_t n = (size_t)snprintf(text, LINE_BYTES, "{\"step\":%" PRIu64, row->step);
+  n += print_number(text + n, LINE_BYTES - n, "loss", row->loss);
+  n += print_number(text + n, LINE_BYTES - n, "lr", row->lr);
+  n += print_number(text + n, LINE_BYTES - n, "grad_norm", row->grad_norm);
+  n += print_number(text + n, LINE_BYTES - n, "tokens_per_s", row->tokens_per_s);
+  return n + (size_t)snprintf(text + n, LINE_BYTES - n, ",\"memory_bytes\":%" PRIu64 "}\n", row->memory_bytes);
 }
 
 static void print_text(const nxr_metrics *metrics, const nxr_metrics_row *row) {
@@ -79,19 +67,17 @@ static void print_text(const nxr_metrics *metrics, const nxr_metrics_row *row) {
          seconds / 60 % 60, seconds % 60, metrics->terminal ? "" : "\n");
 }
 
-bool nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row, nxr_fault *fault) {
+void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row) {
+  char line[LINE_BYTES];
+  size_t n_bytes = format_json(row, line);
   metrics->train_s += row->seconds;
   metrics->n_reported++;
-  if (metrics->file) {
-    print_json(metrics->file, row);
-    if (fflush(metrics->file) != 0) return nxr_fault_set(fault, "metrics file: %s", strerror(errno));
-  }
-  if (row->step % metrics->log_every != 0 && row->step != metrics->n_steps) return true;
+  nxr_metrics_file_write(&metrics->file, line, n_bytes);
+  if (row->step % metrics->log_every != 0 && row->step != metrics->n_steps) return;
   if (metrics->log == NXR_LOG_JSON)
-    print_json(stdout, row);
+    fputs(line, stdout);
   else
     print_text(metrics, row);
   metrics->line_open = metrics->terminal;
   fflush(stdout);
-  return true;
 }

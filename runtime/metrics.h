@@ -7,11 +7,10 @@
 #ifndef NXR_METRICS_H
 #define NXR_METRICS_H
 
-#include "runtime/fault.h"
+#include "runtime/metrics_file.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 typedef enum nxr_log { NXR_LOG_TEXT, NXR_LOG_JSON } nxr_log;
 
@@ -27,19 +26,18 @@ typedef struct nxr_metrics {
   uint64_t n_steps;
   bool terminal;       /* the line is rewritten in place */
   bool line_open;
-  FILE *file;          /* NULL: no metrics file */
+  nxr_metrics_file file;
   int memory;          /* descriptor of /proc/self/statm */
   uint64_t window_bytes; /* own part of the shared window */
   double train_s;      /* of the steps reported so far */
   uint64_t n_reported;
 } nxr_metrics;
 
-/* Opens `path` (NULL: no file). With `first_step` > 0 the file is continued: lines of later steps, which a killed run
- * may have left, are dropped. */
-bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t first_step, nxr_fault *fault);
+/* Opens `path` (NULL: no file) for a run that has `n_steps` steps behind it (see metrics_file.h). */
+bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t n_steps, nxr_fault *fault);
 void nxr_metrics_close(nxr_metrics *metrics);
 uint64_t nxr_metrics_memory(const nxr_metrics *metrics);
-bool nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row, nxr_fault *fault);
+void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row);
 /* Ends a line that is being rewritten, so that other text can follow. */
 void nxr_metrics_end_line(nxr_metrics *metrics);
 

@@ -2,6 +2,7 @@
 #include "runtime/report.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Proportional set size: shared pages count for each of those who map them by their share. */

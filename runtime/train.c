@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -162,7 +163,7 @@ static void report(training *run, const nxr_numbers *numbers, double seconds) {
                                .grad_norm = numbers->grad_norm, .seconds = seconds,
                                .tokens_per_s = (double)run->plan->run->tokens_per_step / seconds,
                                .memory_bytes = nxr_metrics_memory(&run->metrics)};
-  if (run->world->rank == 0) nxr_metrics_report(&run->metrics, &row, &run->fault);
+  if (run->world->rank == 0) nxr_metrics_report(&run->metrics, &row);
 }
 
 static bool run_step(training *run, nxr_numbers *numbers) {

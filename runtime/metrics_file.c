@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/metrics_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char LINE_START[] = "{\"step\":";
+enum { MOST_LINE_BYTES = 512, MOST_PATH_BYTES = 4096 };
+
+/* Where the lines of steps up to `last` end; below 0 where the file holds something else. */
+static off_t find_end(FILE *file, uint64_t last) {
+  char line[MOST_LINE_BYTES];
+  off_t end = 0;
+  while (fgets(line, sizeof line, file)) {
+    bool whole = line[strlen(line) - 1] == '\n', ours = strncmp(line, LINE_START, strlen(LINE_START)) == 0;
+    if (whole && !ours) return -1;
+    if (!whole || strtoull(line + strlen(LINE_START), NULL, 10) > last) break;
+    end = ftello(file);
+  }
+  return end;
+}
+
+static bool cut_back(const char *path, uint64_t n_steps, nxr_fault *fault) {
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return errno == ENOENT || nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
+  off_t end = find_end(file, n_steps);
+  fclose(file);
+  if (end < 0) return nxr_fault_set(fault, "%s is no file of metrics: choose another with --metrics", path);
+  return truncate(path, end) == 0 || nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+}
+
+static bool set_aside(const char *path, nxr_fault *fault) {
+  char aside[MOST_PATH_BYTES];
+  for (int i = 1;; i++) {
+    if (snprintf(aside, sizeof aside, "%s.%d", path, i) >= (int)sizeof aside)
+      return nxr_fault_set(fault, "the name of the metrics file is too long");
+    if (access(aside, F_OK) != 0) break;
+  }
+  return rename(path, aside) == 0 || nxr_fault_set(fault, "cannot name %s %s: %s", path, aside, strerror(errno));
+}
+
+bool nxr_metrics_file_open(nxr_metrics_file *metrics, const char *path, uint64_t n_steps, nxr_fault *fault) {
+  struct stat status = {0};
+  bool is_there = stat(path, &status) == 0;
+  *metrics = (nxr_metrics_file){.file = -1, .regular = !is_there || S_ISREG(status.st_mode)};
+  if (is_there && metrics->regular && status.st_size > 0 &&
+      !(n_steps > 0 ? cut_back(path, n_steps, fault) : set_aside(path, fault)))
+    return false;
+  metrics->file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (metrics->file < 0) return nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+  metrics->path = path;
+  return true;
+}
+
+void nxr_metrics_file_close(nxr_metrics_file *metrics) {
+  if (metrics->path) close(metrics->file);
+  *metrics = (nxr_metrics_file){.file = -1};
+}
+
+void nxr_metrics_file_write(nxr_metrics_file *metrics, const char *line, size_t n_bytes) {
+  if (metrics->path == NULL) return;
+  off_t end = metrics->regular ? lseek(metrics->file, 0, SEEK_END) : 0;
+  ssize_t n = write(metrics->file, line, n_bytes);
+  bool good = n == (ssize_t)n_bytes;
+  int error = n < 0 ? errno : ENOSPC;
+  if (!good && n > 0 && metrics->regular && ftruncate(metrics->file, end) != 0) error = errno;
+  if (!good && !metrics->failed)
+    fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", metrics->path, strerror(error));
+  metrics->failed = !good;
+}
