@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct compilation {
   nxc_arena *arena;
@@ -77,6 +79,17 @@ static void note_angles(compilation *c) {
              "$<...> is resolved by nxcfg alone; the original system reads it as text");
 }
 
+/* The config.json that the file itself names (or whose folder it names), where it is there; on other machines than the
+ * one that trains it often is not. */
+static const char *named_model_config(compilation *c) {
+  const nxc_bound *bound = nxc_binding_find(c->out->binding, "model.model_config");
+  if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) return NULL;
+  const char *path = bound->value->text;
+  struct stat status;
+  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) path = nxc_arena_printf(c->arena, "%s/config.json", path);
+  return access(path, R_OK) == 0 ? path : NULL;
+}
+
 static void bind(compilation *c) {
   nxc_compiled *out = c->out;
   out->settings = nxc_settings_new(c->arena);
@@ -84,9 +97,8 @@ static void bind(compilation *c) {
   out->binding = nxc_binding_new(c->arena, out->dialect, out->document, &c->origin, out->settings, c->sink);
   out->binding->for_nxrun = c->request->for_nxrun;
   nxc_binding_read(out->binding);
-  if (c->request->model_config != NULL) {
-    out->unreadable = !nxc_binding_read_model_config(out->binding, c->request->model_config);
-  }
+  const char *model_config = c->request->model_config ? c->request->model_config : named_model_config(c);
+  if (model_config != NULL) out->unreadable = !nxc_binding_read_model_config(out->binding, model_config);
   nxc_binding_apply(out->binding);
 }
 
