@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metrics file: whole lines, read back exactly, continued where the run is, and nothing of another's lost. */
+#include "runtime/metrics.h"
+#include "tests/unit/temporary.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+static int make_folder(void **state) {
+  (void)state;
+  temporary_make();
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  temporary_remove();
+  return 0;
+}
+
+static const double odd_numbers[] = {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 2e-6, 4096, -0.0};
+
+/* Reports steps first … last; nothing is printed, since none is a multiple of log_every. */
+static void report_steps(const char *name, uint64_t done, uint64_t first, uint64_t last) {
+  nxr_metrics metrics = {.log_every = 1000000, .n_steps = 1000000};
+  nxr_fault fault = {""};
+  if (!nxr_metrics_open(&metrics, temporary_path(0, name), done, &fault)) fail_msg("%s", fault.text);
+  for (uint64_t step = first; step <= last; step++)
+    nxr_metrics_report(&metrics, &(nxr_metrics_row){.step = step, .loss = odd_numbers[step % 7], .lr = 1e-3,
+                                                    .grad_norm = step == 5 ? NAN : 2.5, .tokens_per_s = INFINITY,
+                                                    .seconds = 1, .memory_bytes = UINT64_C(1) << 40});
+  nxr_metrics_close(&metrics);
+}
+
+/* The file has the steps 1 … last, each once. */
+static void has_steps(const char *name, uint64_t last) {
+  FILE *file = fopen(temporary_path(1, name), "r");
+  assert_non_null(file);
+  char line[1024];
+  uint64_t step = 0;
+  while (fgets(line, sizeof line, file)) {
+    json_t *row = json_loads(line, 0, NULL);
+    assert_non_null(row);
+    assert_int_equal(json_integer_value(json_object_get(row, "step")), ++step);
+    double loss = odd_numbers[step % 7];
+    assert_true(json_number_value(json_object_get(row, "loss")) == loss);
+    assert_true(json_number_value(json_object_get(row, "lr")) == 1e-3);
+    assert_int_equal(json_is_null(json_object_get(row, "grad_norm")), step == 5);
+    assert_true(json_is_null(json_object_get(row, "tokens_per_s")));
+    assert_int_equal(json_integer_value(json_object_get(row, "memory_bytes")), INT64_C(1) << 40);
+    json_decref(row);
+  }
+  assert_int_equal(step, last);
+  fclose(file);
+}
+
+static void writes_one_object_a_step(void **state) {
+  (void)state;
+  report_steps("new", 0, 1, 9);
+  has_steps("new", 9);
+}
+
+static void sets_an_earlier_run_aside(void **state) {
+  (void)state;
+  report_steps("again", 0, 1, 3);
+  report_steps("again", 0, 1, 2);
+  report_steps("again", 0, 1, 1);
+  has_steps("again.1", 3);
+  has_steps("again.2", 2);
+  has_steps("again", 1);
+}
+
+static void continues_where_the_run_is(void **state) {
+  (void)state;
+  report_steps("on", 0, 1, 8);
+  FILE *file = fopen(temporary_path(0, "on"), "a");
+  fputs("{\"step\":9,\"lo", file); /* what a killed run may leave */
+  fclose(file);
+  report_steps("on", 6, 7, 7);
+  has_steps("on", 7);
+  report_steps("on", 7, 8, 8);
+  has_steps("on", 8);
+  assert_false(temporary_exists("on.1"));
+  report_steps("late", 4, 5, 5); /* a file that is not there yet */
+  assert_true(temporary_exists("late"));
+}
+
+static void refuses_what_is_not_its_own(void **state) {
+  (void)state;
+  const char text[] = "model:\n  layers: 4\n";
+  temporary_write("notes", text, sizeof text - 1);
+  nxr_metrics metrics = {.log_every = 1};
+  nxr_fault fault = {""};
+  assert_false(nxr_metrics_open(&metrics, temporary_path(0, "notes"), 3, &fault));
+  assert_non_null(strstr(fault.text, "no file of metrics"));
+  nxr_metrics_close(&metrics);
+  size_t n_bytes;
+  uint8_t *left = temporary_read("notes", &n_bytes);
+  assert_int_equal(n_bytes, sizeof text - 1);
+  assert_memory_equal(left, text, n_bytes);
+  free(left);
+  fault.text[0] = '\0';
+  assert_false(nxr_metrics_open(&metrics, temporary_path(0, "none/metrics"), 0, &fault));
+  assert_non_null(strstr(fault.text, "cannot write"));
+  nxr_metrics_close(&metrics);
+}
+
+/* Lines that find no room are missing, and the ones before and after are whole. */
+static void survives_a_full_disk(void **state) {
+  (void)state;
+  struct rlimit before, limit;
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  for (rlim_t most = 300; most < 420; most += 7) {
+    remove(temporary_path(2, "full"));
+    limit = (struct rlimit){most, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    report_steps("full", 0, 1, 6);
+    setrlimit(RLIMIT_FSIZE, &before);
+    FILE *file = fopen(temporary_path(1, "full"), "r");
+    char line[1024];
+    uint64_t n_lines = 0;
+    json_int_t last = 0;
+    while (fgets(line, sizeof line, file)) {
+      json_t *row = json_loads(line, 0, NULL);
+      assert_non_null(row);
+      assert_int_equal(line[strlen(line) - 1], '\n');
+      assert_true(json_integer_value(json_object_get(row, "step")) > last);
+      last = json_integer_value(json_object_get(row, "step"));
+      json_decref(row);
+      n_lines++;
+    }
+    fclose(file);
+    assert_in_range(n_lines, 2, 5);
+  }
+  signal(SIGXFSZ, SIG_DFL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(writes_one_object_a_step),    cmocka_unit_test(sets_an_earlier_run_aside),
+      cmocka_unit_test(continues_where_the_run_is),  cmocka_unit_test(refuses_what_is_not_its_own),
+      cmocka_unit_test(survives_a_full_disk),
+  };
+  return cmocka_run_group_tests_name("metrics", tests, make_folder, remove_folder);
+}
