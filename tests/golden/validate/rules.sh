@@ -37,7 +37,7 @@ while IFS= read -r line; do
     shift
   done
   case $base in *!) set -- "$@" --for nxrun; base=${base%!} ;; esac
-  case $base in *+llama) set -- "$@" --model-config "$folder/llama.json"; base=${base%+llama} ;; esac
+  case $base in *+*) set -- "$@" --model-config "$folder/${base#*+}.json"; base=${base%+*} ;; esac
   found=$("$nxcfg" validate --notes "$folder/$base.yaml" "$@" 2>&1 | findings)
   if [ "$found" = "$wanted" ]; then
     echo "ok $n - $line"
