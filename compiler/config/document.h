@@ -39,7 +39,8 @@ struct nxc_node {
   const char *raw; /* scalars: the text that YAML gives, before it is typed and before it is resolved */
   size_t raw_bytes;
   nxc_node *replaced;      /* what an earlier layer said here, or NULL */
-  bool copied;             /* the top of a copy made for an alias or a merge key */
+  nxc_node *copy_of;       /* the top of a copy made for an alias or merge key: the original; elsewhere NULL */
+  bool merged;             /* the copy is a pair that a merge key brought */
   struct nxc_names *names; /* maps with many keys: the children by key identity (nodes.h) */
 
   /* Written by nxc_resolve. */

@@ -203,7 +203,8 @@ static void merge_map(builder *b, nxc_node *merged, nxc_node *from) {
       b->stopped = true;
       return;
     }
-    copy->copied = true;
+    copy->copy_of = child;
+    copy->merged = true;
     nxc_node_set_key(copy, &child->key_value, child->key, child->key_at);
     nxc_node *earlier = nxc_node_find_key(arena, merged, &copy->key_value);
     if (earlier)
@@ -299,7 +300,7 @@ static void read_alias(builder *b, const yaml_event_t *event) {
   }
   if (copy == NULL) copy = nxc_node_new(reader->arena, NXC_NODE_SCALAR, at);
   if (copy->kind == NXC_NODE_SCALAR && copy->raw == NULL) copy->raw = "";
-  copy->copied = true;
+  copy->copy_of = node;
   attach(b, copy);
 }
 

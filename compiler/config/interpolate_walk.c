@@ -105,6 +105,24 @@ static nxc_step step_down(nxc_machine *m, nxc_node *in, token at, bool lenient, 
                           place_name(m, in), in->n_children, (int)at.n_bytes, at.text);
 }
 
+static const nxc_node *climb(const nxc_node *node, size_t n_levels) {
+  while (node && n_levels-- > 0) node = node->parent;
+  return node;
+}
+
+/* Dots that lead out of a copy made for an alias lead somewhere else than in the original. One dot from a merged pair
+ * stays in the map it was merged into, which is what merging is for. */
+static void check_copies(nxc_machine *m, size_t n_dots) {
+  const nxc_node *at = nxc_machine_top(m)->node;
+  for (size_t n_left = n_dots; at && n_left > 0; n_left--, at = at->parent) {
+    if (at->copy_of == NULL || (at->merged && n_left == 1)) continue;
+    if (climb(at, n_left) == climb(at->copy_of, n_left)) continue;
+    nxc_machine_warn(m, "NX1221", "write the reference from the top of the document",
+                     "this text is repeated by an alias or merge key, and its dots lead to another place in each copy");
+    return;
+  }
+}
+
 /* Where a key begins: the root, or for leading dots that many containers up from the scalar. */
 static nxc_step begin(nxc_machine *m, const char *key, size_t n_bytes, nxc_node **start, size_t *offset) {
   size_t n_dots = 0;
@@ -112,17 +130,11 @@ static nxc_step begin(nxc_machine *m, const char *key, size_t n_bytes, nxc_node 
   *offset = n_dots;
   *start = m->document->root;
   if (n_dots == 0 || m->n_frames == 0) return NXC_STEP_DONE;
-  nxc_node *at = nxc_machine_top(m)->node, *copy = NULL;
-  for (size_t i = 0; i < n_dots; i++) {
-    if (at->copied) copy = at;
-    if ((at = at->parent) == NULL)
-      return nxc_machine_fail(m, "NX1203", "remove a dot: one dot is the map or list around this value",
-                              "%zu dots lead above the top of the document", n_dots);
-  }
-  if (copy && !m->options->omegaconf)
-    nxc_machine_warn(m, "NX1221", "write the reference from the top of the document",
-                     "this text is repeated by an alias or merge key, and its dots lead to another place in each copy");
-  *start = at;
+  *start = (nxc_node *)climb(nxc_machine_top(m)->node, n_dots);
+  if (*start == NULL)
+    return nxc_machine_fail(m, "NX1203", "remove a dot: one dot is the map or list around this value",
+                            "%zu dots lead above the top of the document", n_dots);
+  if (!m->options->omegaconf) check_copies(m, n_dots);
   return NXC_STEP_DONE;
 }
 

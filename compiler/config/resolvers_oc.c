@@ -19,6 +19,14 @@ static nxc_step need_text(nxc_machine *m, const nxc_resolver *self, const nxc_it
                           kind);
 }
 
+/* Whether the call's result goes straight to oc.decode, whose name then stands below the call's own on the stack. */
+static bool is_decoded(const nxc_machine *m, const nxc_item *args) {
+  const nxc_frame *frame = nxc_machine_top(m);
+  const nxc_op *next = &frame->formula->ops[frame->position + 1];
+  if (frame->position + 1 >= frame->formula->n_ops || next->code != NXC_OP_CALL || next->n != 1) return false;
+  return is_text(&args[-2]) && strcmp(args[-2].value.text, "oc.decode") == 0;
+}
+
 nxc_step nxc_resolve_env(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
   nxc_step step = need_text(m, self, &args[0]);
   if (step != NXC_STEP_DONE) return step;
@@ -38,7 +46,7 @@ nxc_step nxc_resolve_env(nxc_machine *m, const nxc_resolver *self, nxc_item *arg
     result->value = args[1].value;
     return NXC_STEP_DONE;
   }
-  if (args[1].value.kind != NXC_STRING && !m->options->omegaconf)
+  if (args[1].value.kind != NXC_STRING && !m->options->omegaconf && !is_decoded(m, args))
     nxc_machine_warn(m, "NX1219", "write ${oc.decode:${oc.env:...}} for a number or a boolean",
                      "the default %s becomes text, as everything from oc.env", nxc_machine_show(m, NULL, &args[1].value));
   return nxc_machine_join(m, &args[1], 1, result);
