@@ -1,0 +1,121 @@
+#!/bin/sh
+# Runs that stop, are killed, or find their checkpoints damaged, and go on: with the very bits of one that did not. TAP.
+# shellcheck disable=SC2086 # $run is a command and its arguments
+# usage: resume.sh NXRUN NXCFG NXDATA MPIEXEC
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
+folder=$(mktemp -d) || exit 99
+trap 'umount full 2>/dev/null; rm -rf "$folder"' EXIT
+cd "$folder" || exit 99
+n=0
+
+report() { # NAME STATUS: the lines of `out` say why it failed
+  n=$((n + 1))
+  if [ "$2" -eq 0 ]; then
+    echo "ok $n - $1"
+  else
+    echo "not ok $n - $1"
+    tail -n 20 out | sed 's/^/# /'
+  fi
+}
+
+# expect NAME STATUS PATTERN COMMAND…: ends with the status, and says the pattern.
+expect() {
+  name=$1 status=$2 pattern=$3
+  shift 3
+  timeout 100 "$@" >out 2>&1
+  got=$?
+  grep -q -e "$pattern" out && [ $got -eq "$status" ]
+  report "$name" $?
+}
+
+# What a run computed: its metrics without times, and its weights and moments.
+outcome() {
+  cut -d, -f1-4 "$1/metrics.jsonl" && (cd "$1/checkpoints/step-000008" && sha256sum ./*.safetensors)
+}
+
+# same NAME RUN OTHER: both have computed the same bits.
+same() {
+  outcome "$2" >one 2>out && outcome "$3" >other 2>>out && diff one other >>out && [ "$(wc -l <one)" -ge 9 ]
+  report "$1" $?
+}
+
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10007 }' >text
+"$nxdata" build text -o data >/dev/null || exit 99
+model='model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 250,
+  vocab_divisor: 8, hidden_dropout: 0.1}'
+plan() { # NAME MESH PRECISION OPTIMIZER [LAST]
+  cat >"$1.yaml" <<END
+mesh: {world: 2, $2}
+batch: {micro: 2, global: 8}
+$model
+optimizer: {$4, lr: 3e-3}
+schedule: {name: cosine, warmup_steps: 2, min_lr: 3e-4, max_steps: 8}
+precision: {preset: $3}
+data: {path: [data]}
+checkpoint: {every_steps: 2, keep: 3}
+run: {name: run, ${5:-seed: 1}}
+END
+  "$nxcfg" plan "$1.yaml" -o "$1.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
+}
+plan zero 'tensor: 1' fp32 'name: adamw, zero_stage: 1'
+plan tensor 'tensor: 2' mixed_precision 'name: adamw, zero_stage: 1'
+plan sgd 'tensor: 1' fp32 'name: sgd, zero_stage: 0'
+plan seed 'tensor: 1' fp32 'name: adamw, zero_stage: 1' 'seed: 2'
+run="$mpiexec -n 2 $nxrun"
+
+for kind in zero tensor sgd; do
+  expect "$kind: a run from start to end" 0 'step 8/8' $run $kind.bin --dir $kind-whole
+  expect "$kind: a run that stops" 0 'step 3/8' $run $kind.bin --dir $kind --stop-after 3
+  expect "$kind: and goes on" 0 'resumes from .*step-000003' $run $kind.bin --dir $kind --resume
+  same "$kind: computes the same" $kind-whole $kind
+done
+test ! -e zero/checkpoints/step-000003 -a -e zero/checkpoints/step-000004 2>out
+report 'three checkpoints are kept' $?
+
+expect 'a run that is done stays done' 0 'resumes from .*step-000008' $run zero.bin --dir zero --resume
+same 'and as it was' zero-whole zero
+expect 'nothing is overwritten unasked' 1 'has a run already, of 8 steps' $run zero.bin --dir zero
+expect 'another plan is refused' 1 'run.seed: 1 there, 2 here' $run seed.bin --dir zero --resume
+expect 'with its plan_id' 1 "is of another plan: $(sed -n 's/.*"plan_id": "\(.\{12\}\).*/\1/p' \
+  zero/checkpoints/step-000008/manifest.json)" $run seed.bin --dir zero --resume
+same 'and the run is as it was' zero-whole zero
+
+printf x | dd of=zero/checkpoints/step-000008/moment2.safetensors bs=1 seek=5000 conv=notrunc 2>/dev/null
+rm zero/checkpoints/step-000006/model.safetensors
+cp -r zero/checkpoints/step-000006 zero/checkpoints/step-000007.tmp
+expect 'damaged checkpoints are passed over' 0 'resumes from .*step-000004' $run zero.bin --dir zero --resume
+grep -q 'step-000008 is set aside: the checksum of moment2' out && grep -q 'step-000006 is set aside: model.saf' out
+report 'and said' $?
+same 'the run computes the same once more' zero-whole zero
+test -e zero/checkpoints/step-000008.damaged -a ! -e zero/checkpoints/step-000007.tmp
+report 'what was damaged is kept, what was half written is not' $?
+
+# Killed at any moment, by surprise: the next goes on from the newest that was complete.
+for delay in 0.3 0.5 0.7 0.9 1.1; do
+  setsid timeout -s KILL $delay "$mpiexec" -n 2 "$nxrun" zero.bin --dir killed --resume >/dev/null 2>&1
+  for lock in 1 2 3 4 5 6 7 8 9; do
+    flock -n killed/lock true 2>/dev/null && break
+    [ -e killed/lock ] || break
+    sleep 0.2
+  done
+done 2>/dev/null
+expect 'a run that is killed again and again' 0 'step-000008\|step 8/8' $run zero.bin --dir killed --resume
+same 'computes the same' zero-whole killed
+
+mkdir full
+if mount -t tmpfs -o size=1000k tmpfs full 2>/dev/null; then
+  expect 'a disk that is full' 1 'cannot write .*No space left' $run zero.bin --dir full
+  test -z "$(find full -name '*.tmp')" -a -e full/checkpoints/step-000002/manifest.json
+  report 'leaves no half checkpoint' $?
+  mount -o remount,size=8m full
+  expect 'and the run goes on when there is room' 0 'step 8/8' $run zero.bin --dir full --resume
+  same 'to compute the same' zero-whole full
+else
+  for name in 'a disk that is full' 'leaves no half checkpoint' 'the run goes on' 'to compute the same'; do
+    n=$((n + 1))
+    echo "ok $n - $name # SKIP mounts no tmpfs here"
+  done
+fi
+echo "1..$n"
