@@ -104,7 +104,8 @@ static bool listed(const char *list, const char *name) {
   return false;
 }
 
-static void print_skipped(const verdict *v) {
+/* The unknown inputs of all skipped rules, each once. */
+static const char *unknown_inputs(const verdict *v) {
   const nxc_rule_run *rules = &v->compiled.rules;
   const char *names = "";
   for (size_t i = 0; i < rules->n_skipped; i++) {
@@ -114,10 +115,19 @@ static void print_skipped(const verdict *v) {
       if (!listed(names, name)) names = nxc_arena_printf(v->arena, "%s%s%s", names, *names ? ", " : "", name);
     }
   }
+  return names;
+}
+
+static void print_skipped(const verdict *v) {
+  const nxc_rule_run *rules = &v->compiled.rules;
   if (rules->n_skipped == 0) return;
-  printf("  %zu rule%s skipped; unknown: %s\n", rules->n_skipped, rules->n_skipped == 1 ? "" : "s", names);
+  const char *names = unknown_inputs(v);
+  printf("  %zu rule%s skipped%s%s\n", rules->n_skipped, rules->n_skipped == 1 ? "" : "s", *names ? "; unknown: " : "",
+         names);
   for (size_t i = 0; v->options->notes && i < rules->n_skipped; i++) {
-    printf("    %s needs %s\n", rules->skipped[i].rule->id, rules->skipped[i].missing);
+    const nxc_skipped_rule *skipped = &rules->skipped[i];
+    if (skipped->failure) printf("    %s cannot be judged: %s\n", skipped->rule->id, skipped->failure);
+    else printf("    %s needs %s\n", skipped->rule->id, skipped->missing);
   }
 }
 

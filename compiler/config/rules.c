@@ -190,7 +190,7 @@ static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expressi
     missing = nxc_arena_printf(run->arena, "%s%s%s", missing, *missing ? ", " : "", name_in_dialect(run, &names[i]));
   }
   run->skipped = nxc_arena_grow(run->arena, run->skipped, run->n_skipped, sizeof *run->skipped);
-  run->skipped[run->n_skipped++] = (nxc_skipped_rule){rule, error ? error : missing};
+  run->skipped[run->n_skipped++] = (nxc_skipped_rule){rule, missing, error};
 }
 
 /* -- deriving ------------------------------------------------------------------------------------------------------ */

@@ -14,7 +14,8 @@
 
 typedef struct nxc_skipped_rule {
   const nxc_rule_row *rule;
-  const char *missing; /* names of the unknown inputs, in the user's words; or why it failed */
+  const char *missing; /* names of the unknown inputs, in the user's words */
+  const char *failure; /* it could not be judged: "division by zero"; NULL where inputs are unknown */
 } nxc_skipped_rule;
 
 typedef struct nxc_rule_run {

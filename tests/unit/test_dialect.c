@@ -298,12 +298,42 @@ static void test_redaction(void **state) {
   trial_end(&t);
 }
 
+/* Whatever value whatever option is given, the compilation ends, and says the same when it is done again. */
+static void test_any_value(void **state) {
+  (void)state;
+  static const char *const values[] = {"null", "-1",   "[]",     "0.5",     "{a: 1}", "'0'",      "true",  "''",
+                                       "1e400", "[1, [2]]", "999999999999999999999", "???", ".nan", "text", "0", "2"};
+  enum { N_VALUES = sizeof values / sizeof *values, N_EACH = 2 };
+  const nxc_dialect *dialect = nxc_dialect_find("nxdt");
+  for (size_t i = 0; i < dialect->n_options; i++) {
+    for (size_t k = 0; k < N_EACH; k++) {
+      char assignment[256];
+      snprintf(assignment, sizeof assignment, "%s=%s", dialect->options[i].name, values[(i * 7 + k * 5) % N_VALUES]);
+      const char *const sets[] = {assignment};
+      size_t n_findings[2];
+      for (int again = 0; again < 2; again++) {
+        trial t;
+        trial_begin(&t, right);
+        t.request.dialect = "nxdt";
+        t.request.sets = sets;
+        t.request.n_sets = 1;
+        trial_run(&t);
+        assert_int_equal(t.ok, nxc_sink_count(t.sink, NXC_SEVERITY_ERROR) == 0);
+        n_findings[again] = nxc_sink_n_findings(t.sink);
+        trial_end(&t);
+      }
+      assert_int_equal(n_findings[0], n_findings[1]);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_settings),  cmocka_unit_test(test_values),     cmocka_unit_test(test_bits),         cmocka_unit_test(test_unread_misfit),
       cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_variables), cmocka_unit_test(test_aliases),
       cmocka_unit_test(test_required),  cmocka_unit_test(test_statuses),   cmocka_unit_test(test_detection),
       cmocka_unit_test(test_command_line), cmocka_unit_test(test_angles),  cmocka_unit_test(test_redaction),
+      cmocka_unit_test(test_any_value),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
