@@ -58,13 +58,15 @@ static size_t format_json(const nxr_metrics_row *row, char text[LINE_BYTES]) {
   return n + (size_t)snprintf(text + n, LINE_BYTES - n, ",\"memory_bytes\":%" PRIu64 "}\n", row->memory_bytes);
 }
 
-static void print_text(const nxr_metrics *metrics, const nxr_metrics_row *row) {
+/* Speed is that of all steps since the line before. */
+static void print_text(nxr_metrics *metrics, const nxr_metrics_row *row) {
   double left_s = metrics->train_s / (double)metrics->n_reported * (double)(metrics->n_steps - row->step);
   unsigned long long seconds = (unsigned long long)(left_s + 0.5);
   printf("%sstep %" PRIu64 "/%" PRIu64 "  loss %.4f  lr %.3g  grad norm %.3f  %.0f tokens/s  %.0f MiB  "
          "%llu:%02llu:%02llu left%s", metrics->terminal ? "\r\x1b[K" : "", row->step, metrics->n_steps, row->loss,
-         row->lr, row->grad_norm, row->tokens_per_s, (double)row->memory_bytes / 1048576, seconds / 3600,
+         row->lr, row->grad_norm, metrics->line_tokens / metrics->line_s, (double)row->memory_bytes / 1048576, seconds / 3600,
          seconds / 60 % 60, seconds % 60, metrics->terminal ? "" : "\n");
+  metrics->line_s = metrics->line_tokens = 0;
 }
 
 void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row) {
@@ -72,6 +74,8 @@ void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row) {
   size_t n_bytes = format_json(row, line);
   metrics->train_s += row->seconds;
   metrics->n_reported++;
+  metrics->line_s += row->seconds;
+  metrics->line_tokens += row->seconds * row->tokens_per_s;
   nxr_metrics_file_write(&metrics->file, line, n_bytes);
   if (row->step % metrics->log_every != 0 && row->step != metrics->n_steps) return;
   if (metrics->log == NXR_LOG_JSON)

@@ -31,6 +31,7 @@ typedef struct nxr_metrics {
   uint64_t window_bytes; /* own part of the shared window */
   double train_s;      /* of the steps reported so far */
   uint64_t n_reported;
+  double line_s, line_tokens; /* since the last line for people */
 } nxr_metrics;
 
 /* Opens `path` (NULL: no file) for a run that has `n_steps` steps behind it (see metrics_file.h). */
