@@ -59,9 +59,9 @@ bool nxr_manifest_hash(const char *folder, nxr_checkpoint_file *file, nxr_fault 
 static json_t *make_settings(const nx_plan *plan) {
   json_t *settings = json_object();
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++) {
-    const char *text = nx_plan_string(plan, plan->settings[i].value);
+    const char *text = nx_plan_text(plan, plan->settings[i].value);
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
-    json_object_set_new(settings, nx_plan_string(plan, plan->settings[i].path), value ? value : json_string(text));
+    json_object_set_new(settings, nx_plan_text(plan, plan->settings[i].path), value ? value : json_string(text));
   }
   return settings;
 }

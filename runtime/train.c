@@ -86,8 +86,8 @@ static bool open_machine(training *run) {
 }
 
 static void open_pieces(training *run) {
-  const char *directory = nx_plan_string(run->plan, run->plan->run_names->directory);
-  if (directory[0] == '\0') directory = nx_plan_string(run->plan, run->plan->run_names->name);
+  const char *directory = nx_plan_text(run->plan, run->plan->run_names->directory);
+  if (directory[0] == '\0') directory = nx_plan_text(run->plan, run->plan->run_names->name);
   if (run->options->directory) directory = run->options->directory;
   run->pieces = (nxr_pieces){.plan = run->plan, .rank = run->world->rank, .backend = run->machine.backend,
                              .device = run->machine.device};

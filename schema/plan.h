@@ -12,8 +12,8 @@
  *     root     SHA-256 over the header with `root` zeroed, and the section table.
  *   file_sha256  SHA-256 of the whole file; ranks compare it. It is not in the file.
  *
- * A string is a u32 offset into NX_SECTION_STRINGS (or NX_SECTION_PLACES_TEXT for provenance), NUL-terminated;
- * offset 0 is "". Cross references are u32 indices into other sections, NX_NONE where there is none.
+ * A string is a u32 offset into NX_SECTION_STRINGS, NUL-terminated; offset 0 is "". What is no part of the meaning
+ * (settings, provenance, names of the run) has its strings in NX_SECTION_PLACES_TEXT instead, called a text. Cross references are u32 indices into other sections, NX_NONE where there is none.
  *
  * A plan holds no number that depends on a rank. Where an operator needs one it names a *constant*: base + a term
  * for each mesh atom that matters, evaluated once per rank and chunk (nx_constant_value). So a plan is one file
@@ -135,8 +135,8 @@ typedef struct nx_run {
 _Static_assert(sizeof(nx_run) == 152, "plan run");
 
 typedef struct nx_run_names {
-  uint32_t name;        /* string */
-  uint32_t directory;   /* string */
+  uint32_t name;        /* text */
+  uint32_t directory;   /* text */
   uint32_t log_every;   /* steps */
   uint32_t save_every;  /* steps; 0: at the end only */
   int32_t keep;         /* -1: all */
@@ -309,14 +309,14 @@ typedef struct nx_item {
 } nx_item;
 
 typedef struct nx_setting_record {
-  uint32_t path;  /* string */
-  uint32_t value; /* string: the value as JSON text */
+  uint32_t path;  /* text */
+  uint32_t value; /* text: the value as JSON */
 } nx_setting_record;
 
 typedef struct nx_place {
   uint32_t setting; /* index into NX_SECTION_SETTINGS */
-  uint32_t kind;    /* string in NX_SECTION_PLACES_TEXT: "file", "default", "preset", ... */
-  uint32_t file, option; /* strings there */
+  uint32_t kind;    /* text: "file", "default", "preset", ... */
+  uint32_t file, option; /* texts */
   uint32_t line, column;
 } nx_place;
 
@@ -364,6 +364,8 @@ bool nx_plan_check(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault 
 bool nx_plan_prove(const nx_plan *plan, nx_fault *fault);
 
 const char *nx_plan_string(const nx_plan *plan, uint32_t string);
+/* Of settings, provenance and names of the run. */
+const char *nx_plan_text(const nx_plan *plan, uint32_t text);
 /* The coordinate of a rank on an atom. */
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);
 /* What a term with a table adds or multiplies by. */

@@ -7,6 +7,10 @@ const char *nx_plan_string(const nx_plan *plan, uint32_t string) {
   return plan->strings + string;
 }
 
+const char *nx_plan_text(const nx_plan *plan, uint32_t text) {
+  return plan->places_text + text;
+}
+
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom) {
   return rank / plan->atoms[atom].stride % plan->atoms[atom].size;
 }

@@ -324,7 +324,7 @@ static bool check_item(const checker *check, uint32_t index) {
 
 static bool check_setting(const checker *check, uint32_t index) {
   const nx_setting_record *setting = &check->plan->settings[index];
-  if (!is_string(check->plan, setting->path) || !is_string(check->plan, setting->value))
+  if (!is_place_text(check->plan, setting->path) || !is_place_text(check->plan, setting->value))
     FAIL(setting, "setting %u is malformed", index);
   return true;
 }
@@ -358,7 +358,7 @@ static bool check_run_counts(const checker *check) {
   if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)
     FAIL(run, "the run's batch sizes contradict each other");
   const nx_run_names *names = plan->run_names;
-  if (!is_string(plan, names->name) || !is_string(plan, names->directory) || names->log_every == 0 ||
+  if (!is_place_text(plan, names->name) || !is_place_text(plan, names->directory) || names->log_every == 0 ||
       names->resume > 1 || !(names->deadline_s > 0))
     FAIL(names, "the run's names are malformed");
   return true;

@@ -132,7 +132,7 @@ void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
 void nx_plan_dump_settings(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++) {
     const nx_setting_record *setting = &plan->settings[i];
-    fprintf(out, "%-32s %s", nx_plan_string(plan, setting->path), nx_plan_string(plan, setting->value));
+    fprintf(out, "%-32s %s", nx_plan_text(plan, setting->path), nx_plan_text(plan, setting->value));
     for (uint32_t p = 0; p < plan->n[NX_SECTION_PLACES]; p++) {
       const nx_place *place = &plan->places[p];
       if (place->setting != i) continue;

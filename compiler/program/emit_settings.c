@@ -79,8 +79,8 @@ void nxc_emit_settings(nxc_emitter *e) {
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     if (!nxc_settings_known(e->settings, id)) continue;
     const nxc_provenance *from = nxc_settings_from(e->settings, id);
-    const nx_setting_record record = {nxc_emit_string(e, nxc_setting_path(id)),
-                                      nxc_emit_string(e, setting_json(e, id))};
+    const nx_setting_record record = {nxc_emit_place_text(e, nxc_setting_path(id)),
+                                      nxc_emit_place_text(e, setting_json(e, id))};
     uint32_t index = nxc_emit_record(e, NX_SECTION_SETTINGS, &record);
     const nxc_source *source = from->at.source;
     const char *option = from->option != NULL ? from->option : from->origin;
@@ -99,8 +99,8 @@ void nxc_emit_run_names(nxc_emitter *e) {
   const char *name = nxc_text(s, NX_SETTING_RUN_NAME);
   const char *directory = nxc_has(s, NX_SETTING_RUN_DIRECTORY) ? nxc_text(s, NX_SETTING_RUN_DIRECTORY) : name;
   bool saves = nxc_has(s, NX_SETTING_CHECKPOINT_EVERY_STEPS);
-  const nx_run_names names = {.name = nxc_emit_string(e, name),
-                              .directory = nxc_emit_string(e, directory),
+  const nx_run_names names = {.name = nxc_emit_place_text(e, name),
+                              .directory = nxc_emit_place_text(e, directory),
                               .log_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_LOG_EVERY),
                               .save_every = saves ? (uint32_t)nxc_int(s, NX_SETTING_CHECKPOINT_EVERY_STEPS) : 0,
                               .keep = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_KEEP),

@@ -188,7 +188,7 @@ int main(int argc, char **argv) {
   section(NX_SECTION_CHUNKS, MEANING, chunks, 1);
   section(NX_SECTION_ITEMS, MEANING, items, 3);
   section(NX_SECTION_DATA_PATHS, MEANING, &data_path, 1);
-  section(NX_SECTION_PLACES_TEXT, 0, "", 1);
+  section(NX_SECTION_PLACES_TEXT, 0, strings, n_strings);
   section(NX_SECTION_RUN_NAMES, 0, &names, 1);
   header->file_bytes = at;
   nx_plan_hash_meaning(file, header->plan_id);

@@ -170,7 +170,7 @@ static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
   mesh->settings[1] = (nx_setting_record){mesh_string(mesh, "optimizer.name"),
                                           mesh_string(mesh, shape->moments ? "\"adamw\"" : "\"sgd\"")};
   memcpy(mesh->header.plan_id, shape, sizeof *shape);
-  mesh->plan = (nx_plan){.header = &mesh->header, .strings = mesh->strings, .run = &mesh->run,
+  mesh->plan = (nx_plan){.header = &mesh->header, .strings = mesh->strings, .places_text = mesh->strings, .run = &mesh->run,
                          .run_names = &mesh->run_names, .atoms = mesh->atoms, .groups = mesh->groups,
                          .constants = mesh->constants, .terms = mesh->terms, .table = mesh->table,
                          .values = mesh->values, .pieces = mesh->pieces, .ranges = mesh->ranges,

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans as the compiler makes them: properties that must hold on every layout, from the bytes alone. */
+#include "tests/unit/program_case.h"
+
+#include "compiler/program/overlap.h"
+
+/* ---- lookups ---------------------------------------------------------------------------------------------------- */
+
+static const nx_value *value_named(const nx_plan *plan, const char *name) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_VALUES]; i++)
+    if (strcmp(nx_plan_string(plan, plan->values[i].name), name) == 0) return &plan->values[i];
+  fail_msg("the plan has no value %s", name);
+  return NULL;
+}
+
+static void assert_dims(const nx_plan *plan, const char *name, int64_t a, int64_t b, int64_t c, int64_t d) {
+  const nx_value *value = value_named(plan, name);
+  const int64_t dims[] = {a, b, c, d};
+  for (int dim = 0; dim < 4; dim++)
+    if (value->dims[dim] != dims[dim])
+      fail_msg("%s has dimension %d of %lld, not %lld", name, dim, (long long)value->dims[dim], (long long)dims[dim]);
+}
+
+static const nx_piece *piece_named(const nx_plan *plan, const char *name) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (strcmp(nx_plan_string(plan, plan->pieces[i].name), name) == 0) return &plan->pieces[i];
+  return NULL;
+}
+
+static uint32_t count_operators(const nx_plan *plan, nx_op op) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) n += plan->operators[i].op == op;
+  return n;
+}
+
+static uint64_t arena_bytes(const nx_plan *plan, nx_arena_kind kind) {
+  uint64_t bytes[NX_N_ARENAS];
+  nxc_forecast_memory(plan, bytes);
+  return bytes[kind];
+}
+
+/* ---- shapes and arenas ------------------------------------------------------------------------------------------ */
+
+static void shapes_are_local(void **state) {
+  (void)state;
+  program_case c = program_good("mesh.world=2 mesh.tensor=2 sequence_parallel=true model.vocab_divisor=8");
+  const nx_plan *plan = &c.out.plan;
+  assert_dims(plan, "embedding.weight", 32, 32, 1, 1);
+  assert_dims(plan, "embedding.sum", 2, 8, 32, 1);
+  assert_dims(plan, "layers.0.attention.whole", 2, 16, 32, 1);
+  assert_dims(plan, "layers.0.attention.qkv_weight", 32, 32, 1, 1);
+  assert_dims(plan, "layers.0.attention.q", 2, 2, 16, 8);
+  assert_dims(plan, "layers.0.attention.k", 2, 1, 16, 8);
+  assert_dims(plan, "layers.1.ffn.up_weight", 48, 32, 1, 1);
+  assert_dims(plan, "layers.1.ffn.out_weight", 32, 24, 1, 1);
+  assert_dims(plan, "output.logits", 2, 16, 32, 1);
+  assert_dims(plan, "output.all_stats", 2, 32, 3, 1);
+  program_end(&c);
+}
+
+static void arenas_have_the_bytes_of_the_model(void **state) {
+  (void)state;
+  program_case c = program_good("precision.param=bf16 precision.compute=bf16 precision.master_weights=true");
+  const nx_plan *plan = &c.out.plan;
+  uint64_t n_elements = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_RANGES]; i++) n_elements += plan->ranges[i].n_elements;
+  assert_true(n_elements >= plan->run->n_parameters && n_elements < plan->run->n_parameters + 16 * 32 + 64);
+  assert_int_equal(arena_bytes(plan, NX_ARENA_param), 2 * n_elements);
+  assert_int_equal(arena_bytes(plan, NX_ARENA_master), 4 * n_elements);
+  assert_int_equal(arena_bytes(plan, NX_ARENA_grad), 4 * n_elements);
+  assert_int_equal(arena_bytes(plan, NX_ARENA_state), 8 * n_elements);
+  assert_int_equal(arena_bytes(plan, NX_ARENA_comm), 0);
+  assert_int_equal(value_named(plan, "output.logits")->dtype, NX_bf16);
+  assert_int_equal(value_named(plan, "layers.0.ffn.residual")->dtype, NX_bf16);
+  assert_int_equal(value_named(plan, "layers.0.ffn_norm.y.rstd")->dtype, NX_f32);
+  program_end(&c);
+}
+
+static void zero_divides_the_optimizer_state(void **state) {
+  (void)state;
+  program_case whole = program_good("mesh.world=4"), divided = program_good("mesh.world=4 optimizer.zero_stage=1");
+  assert_int_equal(arena_bytes(&whole.out.plan, NX_ARENA_state), 4 * arena_bytes(&divided.out.plan, NX_ARENA_state));
+  assert_int_equal(arena_bytes(&whole.out.plan, NX_ARENA_param), arena_bytes(&divided.out.plan, NX_ARENA_param));
+  program_end(&whole);
+  program_end(&divided);
+}
+
+static void sums_are_stored_in_the_reduce_type(void **state) {
+  (void)state;
+  program_case c = program_good("mesh.world=2 mesh.tensor=2 precision.param=bf16 precision.compute=bf16");
+  assert_int_equal(value_named(&c.out.plan, "layers.0.ffn.out")->dtype, NX_f32);
+  assert_int_equal(value_named(&c.out.plan, "layers.0.ffn.sum")->dtype, NX_bf16);
+  program_end(&c);
+  c = program_good("mesh.world=2 mesh.tensor=2 precision.param=bf16 precision.compute=bf16 precision.reduce=bf16");
+  assert_int_equal(value_named(&c.out.plan, "layers.0.ffn.out")->dtype, NX_bf16);
+  program_end(&c);
+}
+
+/* ---- every logical element, exactly once ------------------------------------------------------------------------ */
+
+typedef struct coverage {
+  const char *name;
+  int64_t columns, n_elements;
+  uint8_t *owned, *weighed;
+} coverage;
+
+static coverage *cover(const nx_plan *plan, uint32_t *n_tensors) {
+  coverage *tensors = calloc(plan->n[NX_SECTION_PIECES], sizeof *tensors);
+  *n_tensors = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    const nx_piece *piece = &plan->pieces[i];
+    const char *name = nx_plan_string(plan, piece->name);
+    bool known = false;
+    for (uint32_t t = 0; t < *n_tensors; t++) known |= strcmp(tensors[t].name, name) == 0;
+    if (known) continue;
+    int64_t n = piece->logical_rows * piece->logical_columns;
+    tensors[(*n_tensors)++] =
+        (coverage){name, piece->logical_columns, n, calloc((size_t)n, 1), calloc((size_t)n, 1)};
+  }
+  return tensors;
+}
+
+static coverage *tensor_of(coverage *tensors, const nx_plan *plan, const nx_piece *piece) {
+  while (strcmp(tensors->name, nx_plan_string(plan, piece->name)) != 0) tensors++;
+  return tensors;
+}
+
+/* The weight with which a rank counts element `at` of a range in the global norm; 0 where it lies in no shard of it. */
+static int64_t norm_weight(const nx_plan *plan, uint32_t range, uint64_t at, uint32_t rank) {
+  const nx_range *r = &plan->ranges[range];
+  uint64_t start = (uint64_t)nx_constant_value(plan, r->shard_start, rank, 0);
+  if (at < start || at >= start + r->n_shard) return 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) {
+    const nx_operator *op = &plan->operators[i];
+    if (op->op != NX_OP_norm_sq) continue;
+    uint32_t x = plan->arguments[op->first_argument];
+    if (x != r->grad && plan->values[x].view_of != r->grad) continue;
+    const nx_attribute *weight = &plan->attributes[op->first_attribute + NX_norm_sq_weight];
+    return weight->kind == NX_ATTRIBUTE_CONSTANT ? nx_constant_value(plan, weight->constant, rank, 0) : weight->integer;
+  }
+  fail_msg("a range is in no norm");
+  return 0;
+}
+
+static void cover_piece(coverage *tensors, const nx_plan *plan, const nx_piece *piece, uint32_t rank) {
+  coverage *tensor = tensor_of(tensors, plan, piece);
+  int64_t first_row = nx_constant_value(plan, piece->row_start, rank, 0);
+  int64_t first_column = nx_constant_value(plan, piece->column_start, rank, 0);
+  int64_t owner = nx_constant_value(plan, piece->owner, rank, 0);
+  assert_true(owner == 0 || owner == 1);
+  for (int64_t row = 0; row < piece->rows; row++) {
+    for (int64_t column = 0; column < piece->columns; column++) {
+      if (first_row + row >= piece->logical_rows || first_column + column >= piece->logical_columns) continue;
+      int64_t at = (first_row + row) * tensor->columns + first_column + column;
+      tensor->owned[at] += (uint8_t)owner;
+      uint64_t in_range = piece->range_offset + (uint64_t)(row * piece->columns + column);
+      tensor->weighed[at] += (uint8_t)norm_weight(plan, piece->range, in_range, rank);
+    }
+  }
+}
+
+static void every_element_is_owned_and_weighed_once(void **state) {
+  (void)state;
+  for (int layout = 0; layout < N_PROGRAM_LAYOUTS; layout++) {
+    program_case c = program_good(program_layouts[layout]);
+    const nx_plan *plan = &c.out.plan;
+    uint32_t n_tensors;
+    uint64_t n_elements = 0;
+    coverage *tensors = cover(plan, &n_tensors);
+    for (uint32_t rank = 0; rank < plan->run->n_ranks; rank++)
+      for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) cover_piece(tensors, plan, &plan->pieces[i], rank);
+    for (uint32_t t = 0; t < n_tensors; t++) {
+      for (int64_t at = 0; at < tensors[t].n_elements; at++)
+        if (tensors[t].owned[at] != 1 || tensors[t].weighed[at] != 1)
+          fail_msg("%s: %s[%lld] is owned %d times and weighed %d times", program_layouts[layout], tensors[t].name,
+                   (long long)at, tensors[t].owned[at], tensors[t].weighed[at]);
+      n_elements += (uint64_t)tensors[t].n_elements;
+      free(tensors[t].owned);
+      free(tensors[t].weighed);
+    }
+    assert_int_equal(n_elements, plan->run->n_parameters);
+    free(tensors);
+    program_end(&c);
+  }
+}
+
+static void shards_partition_their_range(void **state) {
+  (void)state;
+  for (int layout = 0; layout < N_PROGRAM_LAYOUTS; layout++) {
+    program_case c = program_good(program_layouts[layout]);
+    const nx_plan *plan = &c.out.plan;
+    for (uint32_t i = 0; i < plan->n[NX_SECTION_RANGES]; i++) {
+      const nx_range *range = &plan->ranges[i];
+      if (range->n_shard == range->n_elements) continue;
+      for (uint32_t rank = 0; rank < plan->run->n_ranks; rank++) {
+        uint64_t position = nx_group_position(plan, range->group, rank);
+        assert_int_equal(nx_constant_value(plan, range->shard_start, rank, 0), (int64_t)(position * range->n_shard));
+      }
+      assert_int_equal(range->n_shard * plan->groups[range->group].size, range->n_elements);
+    }
+    program_end(&c);
+  }
+}
+
+/* Columns of the logits that a rank holds and that are words add up to the vocabulary. */
+static void valid_columns_add_up(void **state) {
+  (void)state;
+  const char *const padded[] = {
+      "mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2 model.vocab_divisor=16",
+      "mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2 model.vocab_divisor=2 model.vocab=49",
+      "mesh.world=4 mesh.tensor=4 model.kv_heads=4 model.vocab_divisor=16",
+      "mesh.world=2 mesh.tensor=2 model.vocab=51",
+  };
+  for (size_t i = 0; i < sizeof padded / sizeof *padded; i++) {
+    program_case c = program_good(padded[i]);
+    const nx_plan *plan = &c.out.plan;
+    for (uint32_t at = 0; at < plan->n[NX_SECTION_OPERATORS]; at++) {
+      const nx_operator *op = &plan->operators[at];
+      if (op->op != NX_OP_ce_stats) continue;
+      const nx_attribute *attribute = &plan->attributes[op->first_attribute];
+      int64_t sum = 0, columns = plan->values[plan->arguments[op->first_argument]].dims[2];
+      assert_int_equal(attribute[NX_ce_stats_n_valid].kind, NX_ATTRIBUTE_CONSTANT);
+      for (uint32_t rank = 0; rank < plan->run->n_ranks; rank++) {
+        int64_t start = nx_constant_value(plan, attribute[NX_ce_stats_row_start].constant, rank, 0);
+        int64_t valid = nx_constant_value(plan, attribute[NX_ce_stats_n_valid].constant, rank, 0);
+        int64_t rest = (int64_t)plan->run->vocab - start;
+        assert_int_equal(valid, rest < 0 ? 0 : rest > columns ? columns : rest);
+        sum += valid;
+      }
+      assert_int_equal(sum, plan->run->vocab);
+    }
+    program_end(&c);
+  }
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static void pieces_have_hugging_face_names(void **state) {
+  (void)state;
+  program_case c = program_good("");
+  static const char *const llama[] = {
+      "model.embed_tokens.weight",          "model.layers.1.input_layernorm.weight",
+      "model.layers.1.self_attn.q_proj.weight", "model.layers.1.self_attn.o_proj.weight",
+      "model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.down_proj.weight",
+      "model.norm.weight",                  "lm_head.weight"};
+  for (size_t i = 0; i < sizeof llama / sizeof *llama; i++) assert_non_null(piece_named(&c.out.plan, llama[i]));
+  program_end(&c);
+  c = program_good("model.tied_embeddings=true");
+  assert_null(piece_named(&c.out.plan, "lm_head.weight"));
+  program_end(&c);
+}
+
+static void gpt2_keeps_one_transposed_tensor_for_qkv(void **state) {
+  (void)state;
+  program_case c = program_good("model.position_embedding=learned model.bias=true model.normalization=layernorm "
+                                "model.activation=gelu model.kv_heads=4 mesh.world=2 mesh.tensor=2");
+  const nx_plan *plan = &c.out.plan;
+  int64_t starts[3];
+  int n = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    const nx_piece *piece = &plan->pieces[i];
+    if (strcmp(nx_plan_string(plan, piece->name), "transformer.h.0.attn.c_attn.weight") != 0) continue;
+    assert_int_equal(piece->flags, NX_PIECE_TRANSPOSED);
+    assert_int_equal(piece->logical_rows, 96);
+    starts[n++] = nx_constant_value(plan, piece->row_start, 1, 0);
+  }
+  assert_int_equal(n, 3);
+  assert_int_equal(starts[0], 16);
+  assert_int_equal(starts[1], 32 + 16);
+  assert_int_equal(starts[2], 64 + 16);
+  assert_int_equal(piece_named(plan, "transformer.wpe.weight")->flags, 0);
+  assert_non_null(piece_named(plan, "transformer.ln_f.bias"));
+  program_end(&c);
+}
+
+/* ---- micro-batches, recomputation, size ------------------------------------------------------------------------- */
+
+/* One micro-batch: nothing is added up, so nothing runs conditionally. Several: each gradient's first writer has two
+ * forms. */
+static void first_writers_overwrite(void **state) {
+  (void)state;
+  program_case one = program_good("batch.global=2"), four = program_good("batch.global=8");
+  for (uint32_t i = 0; i < one.out.plan.n[NX_SECTION_OPERATORS]; i++)
+    assert_int_equal(one.out.plan.operators[i].when, NX_WHEN_ALWAYS);
+  uint32_t first = 0, later = 0;
+  for (uint32_t i = 0; i < four.out.plan.n[NX_SECTION_OPERATORS]; i++) {
+    first += four.out.plan.operators[i].when == NX_WHEN_FIRST;
+    later += four.out.plan.operators[i].when == (NX_WHEN_MIDDLE | NX_WHEN_LAST);
+  }
+  assert_int_equal(first, later + 1); /* the embedding's gradient is filled, and then always added to */
+  assert_int_equal(count_operators(&four.out.plan, NX_OP_fill), 1);
+  program_end(&one);
+  program_end(&four);
+}
+
+static void tied_embeddings_need_no_fill(void **state) {
+  (void)state;
+  program_case c = program_good("model.tied_embeddings=true");
+  assert_int_equal(count_operators(&c.out.plan, NX_OP_fill), 0);
+  assert_int_equal(count_operators(&c.out.plan, NX_OP_embedding_grad), 1);
+  program_end(&c);
+}
+
+static void recomputation_trades_memory_for_products(void **state) {
+  (void)state;
+  program_case none = program_good("model.layers=6"), full = program_good("model.layers=6 recompute.granularity=full");
+  program_case ffn = program_good("model.layers=6 recompute.granularity=selective recompute.modules=[mlp]");
+  program_case core = program_good("model.layers=6 recompute.granularity=selective recompute.modules=[CoreAttention]");
+  uint64_t kept = arena_bytes(&none.out.plan, NX_ARENA_slot);
+  assert_true(arena_bytes(&full.out.plan, NX_ARENA_slot) < kept / 3);
+  assert_true(arena_bytes(&ffn.out.plan, NX_ARENA_slot) < kept);
+  assert_true(arena_bytes(&ffn.out.plan, NX_ARENA_slot) > arena_bytes(&full.out.plan, NX_ARENA_slot));
+  assert_int_equal(arena_bytes(&core.out.plan, NX_ARENA_slot), kept);
+  assert_int_equal(count_operators(&full.out.plan, NX_OP_attention), 12);
+  assert_int_equal(count_operators(&ffn.out.plan, NX_OP_attention), 6);
+  assert_int_equal(count_operators(&ffn.out.plan, NX_OP_swiglu), 12);
+  program_end(&none);
+  program_end(&full);
+  program_end(&ffn);
+  program_end(&core);
+}
+
+static void a_plan_does_not_grow_with_the_ranks(void **state) {
+  (void)state;
+  program_case few = program_good("mesh.world=16 mesh.tensor=2 optimizer.zero_stage=1 batch.global=16");
+  program_case many = program_good("mesh.world=16384 mesh.tensor=2 optimizer.zero_stage=1 batch.global=16384");
+  for (int section = 0; section < NX_SECTION_END; section++)
+    if (section != NX_SECTION_PLACES_TEXT) assert_true(many.out.plan.n[section] <= few.out.plan.n[section]);
+  program_end(&few);
+  program_end(&many);
+}
+
+static void the_same_settings_give_the_same_bytes(void **state) {
+  (void)state;
+  for (int layout = 0; layout < N_PROGRAM_LAYOUTS; layout++) {
+    program_case a = program_good(program_layouts[layout]), b = program_good(program_layouts[layout]);
+    assert_int_equal(a.out.n_bytes, b.out.n_bytes);
+    assert_memory_equal(a.out.bytes, b.out.bytes, a.out.n_bytes);
+    program_end(&a);
+    program_end(&b);
+  }
+}
+
+/* Names and intervals change the file, not the training. */
+static void the_plan_id_is_the_meaning(void **state) {
+  (void)state;
+  program_case a = program_good("run.name=one"), b = program_good("run.name=two run.log_every=7");
+  program_case other = program_good("run.name=one run.seed=7");
+  const uint8_t *id = a.out.plan.header->plan_id;
+  assert_memory_equal(id, b.out.plan.header->plan_id, 32);
+  assert_memory_not_equal(id, other.out.plan.header->plan_id, 32);
+  program_end(&a);
+  program_end(&b);
+  program_end(&other);
+}
+
+/* ---- refusals --------------------------------------------------------------------------------------------------- */
+
+static void what_cannot_run_is_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *changes, *id;
+  } cases[] = {
+      {"mesh.pipeline=2 mesh.world=2", "NX3001"},
+      {"mesh.context=2 mesh.world=2", "NX3001"},
+      {"moe.experts=4", "NX3001"},
+      {"model.activation=relu", "NX3001"},
+      {"model.sliding_window=8", "NX3001"},
+      {"optimizer.zero_stage=2", "NX3001"},
+      {"optimizer.name=adafactor", "NX3001"},
+      {"precision.stochastic_rounding=true", "NX3001"},
+      {"mesh.world=3 mesh.tensor=3 model.ffn_hidden=48", "NX3003"},
+      {"batch.global=7", "NX3003"},
+      {"model.heads=8 model.kv_heads=6 mesh.world=4 mesh.tensor=4 model.hidden=64", "NX3003"},
+      {"model.heads=12 model.kv_heads=6 model.head_dim=8 mesh.world=4 mesh.tensor=4", "NX3004"},
+      {"precision.compute=bf16", "NX3005"},
+      {"model.checkpoint_names=gpt2", "NX3006"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    program_case c = program_compile(cases[i].changes);
+    if (c.ok || !program_found(&c, cases[i].id)) fail_msg("%s: %s was not found", cases[i].changes, cases[i].id);
+    program_end(&c);
+  }
+}
+
+static void an_unknown_size_is_named(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_sink *sink = nxc_sink_new(arena);
+  nxc_plan_bytes out;
+  assert_false(nxc_program_compile(nxc_settings_new(arena), arena, sink, &out));
+  assert_string_equal(nxc_sink_finding(sink, 0)->id, "NX3002");
+  nxc_arena_free(arena);
+}
+
+/* ---- the overlap checker ---------------------------------------------------------------------------------------- */
+
+static bool overlaps(const nx_plan *plan, const nx_value *values, char text[256]) {
+  nxc_arena *arena = nxc_arena_new();
+  nx_fault fault = {{0}, 0};
+  nx_plan changed = *plan;
+  changed.values = values;
+  bool good = nxc_overlap_check(&changed, arena, &fault);
+  memcpy(text, fault.text, 256);
+  nxc_arena_free(arena);
+  return !good;
+}
+
+/* Every kept activation, put where its neighbour lies, is found out. */
+static void a_broken_placement_is_caught(void **state) {
+  (void)state;
+  program_case c = program_good("mesh.world=2 mesh.tensor=2 sequence_parallel=true");
+  const nx_plan *plan = &c.out.plan;
+  uint32_t n_values = plan->n[NX_SECTION_VALUES], n_moved = 0;
+  nx_value *values = calloc(n_values, sizeof *values);
+  char text[256];
+  memcpy(values, plan->values, n_values * sizeof *values);
+  assert_false(overlaps(plan, values, text));
+  for (uint32_t i = 0; i < n_values; i++) {
+    for (uint32_t other = 0; other < n_values; other++) {
+      bool both_kept = values[i].arena == NX_ARENA_slot && values[other].arena == NX_ARENA_slot;
+      if (i == other || !both_kept || values[i].view_of != NX_NONE || values[other].view_of != NX_NONE) continue;
+      if (values[i].bytes != values[other].bytes) continue;
+      uint64_t offset = values[i].offset;
+      values[i].offset = values[other].offset;
+      if (!overlaps(plan, values, text))
+        fail_msg("%s on top of %s", nx_plan_string(plan, values[i].name), nx_plan_string(plan, values[other].name));
+      values[i].offset = offset;
+      n_moved++;
+      break;
+    }
+  }
+  assert_true(n_moved > 10);
+  free(values);
+  program_end(&c);
+}
+
+static void parameters_do_not_overlap(void **state) {
+  (void)state;
+  program_case c = program_good("");
+  const nx_plan *plan = &c.out.plan;
+  uint32_t n_values = plan->n[NX_SECTION_VALUES];
+  nx_value *values = calloc(n_values, sizeof *values);
+  char text[256];
+  memcpy(values, plan->values, n_values * sizeof *values);
+  nx_value *weight = &values[plan->pieces[3].value];
+  weight->offset -= 64;
+  assert_true(overlaps(plan, values, text));
+  assert_non_null(strstr(text, "share bytes"));
+  free(values);
+  program_end(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(shapes_are_local),
+      cmocka_unit_test(arenas_have_the_bytes_of_the_model),
+      cmocka_unit_test(zero_divides_the_optimizer_state),
+      cmocka_unit_test(sums_are_stored_in_the_reduce_type),
+      cmocka_unit_test(every_element_is_owned_and_weighed_once),
+      cmocka_unit_test(shards_partition_their_range),
+      cmocka_unit_test(valid_columns_add_up),
+      cmocka_unit_test(pieces_have_hugging_face_names),
+      cmocka_unit_test(gpt2_keeps_one_transposed_tensor_for_qkv),
+      cmocka_unit_test(first_writers_overwrite),
+      cmocka_unit_test(tied_embeddings_need_no_fill),
+      cmocka_unit_test(recomputation_trades_memory_for_products),
+      cmocka_unit_test(a_plan_does_not_grow_with_the_ranks),
+      cmocka_unit_test(the_same_settings_give_the_same_bytes),
+      cmocka_unit_test(the_plan_id_is_the_meaning),
+      cmocka_unit_test(what_cannot_run_is_refused),
+      cmocka_unit_test(an_unknown_size_is_named),
+      cmocka_unit_test(a_broken_placement_is_caught),
+      cmocka_unit_test(parameters_do_not_overlap),
+  };
+  return cmocka_run_group_tests_name("program", tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph between the passes: what is summed over which ranks, and that a wrong sum does not get through. */
+#include "tests/unit/program_case.h"
+
+#include "compiler/program/grad.h"
+#include "compiler/program/passes.h"
+
+static nxc_graph *build(program_case *c, const char *changes) {
+  nxc_training training;
+  *c = program_settings(changes);
+  assert_true(nxc_training_read(c->settings, c->sink, &training));
+  nxc_graph *graph = nxc_program_build(&training, c->arena, c->sink);
+  assert_non_null(graph);
+  return graph;
+}
+
+static nxc_value_node *find(nxc_graph *graph, const char *name) {
+  for (size_t i = 1; i < graph->n_values; i++)
+    if (strcmp(graph->values[i].name, name) == 0) return &graph->values[i];
+  fail_msg("there is no value %s", name);
+  return NULL;
+}
+
+static uint32_t partial(nxc_graph *graph, const char *name) {
+  return nxc_placed(&find(graph, name)->shape.place, NXC_PARTIAL);
+}
+
+enum { REPLICA = 1u << NXC_ATOM_KV_REPLICA, GROUP = 1u << NXC_ATOM_KV_GROUP, DATA = 1u << NXC_ATOM_SHARD };
+
+/* ---- what is summed over whom ----------------------------------------------------------------------------------- */
+
+static void matrices_are_summed_over_data(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2");
+  static const char *const names[] = {"embedding.weight.grad", "layers.0.attention.qkv_weight.grad",
+                                      "layers.1.attention.out_weight.grad", "layers.0.ffn.up_weight.grad",
+                                      "output.weight.grad"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_int_equal(partial(graph, names[i]), DATA);
+  program_end(&c);
+}
+
+static void norms_are_summed_over_tensor_under_sequence_parallelism(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2");
+  assert_int_equal(partial(graph, "layers.0.attention_norm.weight.grad"), DATA);
+  program_end(&c);
+  graph = build(&c, "mesh.world=4 mesh.tensor=2 sequence_parallel=true");
+  assert_int_equal(partial(graph, "layers.0.attention_norm.weight.grad"), DATA | GROUP);
+  assert_int_equal(partial(graph, "final_norm.weight.grad"), DATA | GROUP);
+  program_end(&c);
+}
+
+static void row_parallel_biases_follow_the_sequence(void **state) {
+  (void)state;
+  const char *const gpt2 = "mesh.world=4 mesh.tensor=2 model.bias=true model.position_embedding=learned "
+                           "model.normalization=layernorm model.activation=gelu";
+  program_case c;
+  nxc_graph *graph = build(&c, gpt2);
+  assert_int_equal(partial(graph, "layers.0.ffn.out_bias.grad"), DATA);
+  assert_int_equal(partial(graph, "layers.0.ffn.up_bias.grad"), DATA);
+  assert_int_equal(partial(graph, "embedding.positions.grad"), DATA);
+  program_end(&c);
+  char with_sequence[256];
+  snprintf(with_sequence, sizeof with_sequence, "%s sequence_parallel=true", gpt2);
+  graph = build(&c, with_sequence);
+  assert_int_equal(partial(graph, "layers.0.ffn.out_bias.grad"), DATA | GROUP);
+  assert_int_equal(partial(graph, "layers.0.ffn.up_bias.grad"), DATA);
+  assert_int_equal(partial(graph, "embedding.positions.grad"), DATA | GROUP);
+  program_end(&c);
+}
+
+static void copied_key_heads_are_summed_over_their_copies(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=8 mesh.tensor=4 mesh.kv_replicator=2");
+  assert_int_equal(partial(graph, "layers.0.attention.q_weight.grad"), DATA);
+  assert_int_equal(partial(graph, "layers.0.attention.k_weight.grad"), DATA | REPLICA);
+  assert_int_equal(partial(graph, "layers.0.attention.v_weight.grad"), DATA | REPLICA);
+  assert_int_equal(partial(graph, "layers.0.attention.out_weight.grad"), DATA);
+  program_end(&c);
+}
+
+static void the_loss_is_summed_over_data_alone(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2");
+  assert_int_equal(partial(graph, "loss"), DATA);
+  assert_int_equal(partial(graph, "loss_total"), 0);
+  assert_true(graph->loss != graph->loss_total);
+  program_end(&c);
+  graph = build(&c, "mesh.world=2 mesh.tensor=2");
+  assert_int_equal(graph->loss, graph->loss_total);
+  program_end(&c);
+}
+
+/* One sum forward and one back per region, as Megatron has it: no collective too many. */
+static void a_layer_has_two_sums_each_way(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=2 mesh.tensor=2");
+  uint32_t n[NXC_N_PROGRAMS] = {0};
+  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++)
+    for (size_t i = 0; i < graph->programs[program].n; i++)
+      n[program] += graph->operators[graph->programs[program].operators[i]].op == NX_OP_all_reduce;
+  assert_int_equal(n[NXC_FORWARD], 1 + 2 * 2);  /* embedding, then two a layer */
+  assert_int_equal(n[NXC_BACKWARD], 1 + 2 * 2); /* logits, then two a layer */
+  assert_int_equal(n[NXC_STEP], 1);             /* the norm */
+  program_end(&c);
+}
+
+/* ---- a broken sum ----------------------------------------------------------------------------------------------- */
+
+static nxc_operator_node *operator_in(nxc_graph *graph, nxc_program_index program, nx_op op, size_t nth) {
+  for (size_t i = 0; i < graph->programs[program].n; i++) {
+    nxc_operator_node *at = &graph->operators[graph->programs[program].operators[i]];
+    if (at->op == op && nth-- == 0) return at;
+  }
+  fail_msg("there is no such operator");
+  return NULL;
+}
+
+static void a_reduction_over_too_few_ranks_is_caught(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2 sequence_parallel=true optimizer.zero_stage=1");
+  assert_null(nxc_graph_check(graph));
+  for (size_t i = 0; i < graph->n_ranges; i++) {
+    if (graph->ranges[i].group_atoms != (DATA | GROUP)) continue;
+    graph->ranges[i].group_atoms = DATA;
+    assert_non_null(nxc_graph_check(graph));
+    assert_non_null(strstr(graph->fault, "other ranks than hold its summands"));
+    program_end(&c);
+    return;
+  }
+  fail_msg("no range is summed over tensor and data");
+}
+
+static void a_collective_over_the_wrong_group_is_caught(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2");
+  operator_in(graph, NXC_STEP, NX_OP_all_reduce, 1)->group_atoms = GROUP;
+  assert_non_null(nxc_graph_check(graph));
+  assert_non_null(strstr(graph->fault, "group"));
+  program_end(&c);
+}
+
+/* A residual add that reads the summand instead of the sum. */
+static void a_forgotten_sum_is_caught(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=2 mesh.tensor=2");
+  nxc_operator_node *add = operator_in(graph, NXC_FORWARD, NX_OP_add, 0);
+  const nxc_operator_node *sum = nxc_producer(graph, add->args[1]);
+  assert_int_equal(sum->op, NX_OP_all_reduce);
+  add->args[1] = sum->args[0];
+  assert_non_null(nxc_graph_check(graph));
+  program_end(&c);
+}
+
+static void a_gradient_that_skips_its_sum_is_caught(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=2");
+  nxc_operator_node *adamw = operator_in(graph, NXC_STEP, NX_OP_adamw, 0);
+  adamw->args[3] = graph->values[adamw->args[3]].view_of;
+  assert_non_null(nxc_graph_check(graph));
+  assert_non_null(strstr(graph->fault, "partial"));
+  program_end(&c);
+}
+
+static void a_value_read_too_early_is_caught(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "");
+  nxc_program_list *list = &graph->programs[NXC_FORWARD];
+  nxc_id first = list->operators[2];
+  list->operators[2] = list->operators[3];
+  list->operators[3] = first;
+  assert_non_null(nxc_graph_check(graph));
+  assert_non_null(strstr(graph->fault, "before it is written"));
+  program_end(&c);
+}
+
+/* ---- dropout ---------------------------------------------------------------------------------------------------- */
+
+static int64_t value_at(const nxc_graph *graph, const nx_attribute *attribute, uint32_t rank) {
+  if (attribute->kind != NX_ATTRIBUTE_CONSTANT) return attribute->integer;
+  const nxc_rank_number *number = &graph->constants[attribute->constant];
+  int64_t value = number->base;
+  for (uint32_t i = 0; i < number->n_terms; i++) {
+    const nxc_term *term = &number->terms[i];
+    value += term->stride * (rank / graph->mesh.stride[term->atom] % graph->mesh.size[term->atom]);
+  }
+  return value;
+}
+
+/* A rank drops what lies in its part of the logical tensor; forward, backward and recomputation drop the same. */
+static void masks_know_their_place(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=2 mesh.tensor=2 sequence_parallel=true model.hidden_dropout=0.1 "
+                               "model.ffn_dropout=0.2 model.attention_dropout=0.3 recompute.granularity=full");
+  uint32_t n_ffn = 0;
+  for (nxc_program_index program = NXC_FORWARD; program <= NXC_BACKWARD; program++) {
+    for (size_t i = 0; i < graph->programs[program].n; i++) {
+      const nxc_operator_node *op = &graph->operators[graph->programs[program].operators[i]];
+      if (op->op != NX_OP_dropout) continue;
+      bool in_ffn = op->attrs[NX_dropout_probability].real > 0.15;
+      assert_int_equal(value_at(graph, &op->attrs[NX_dropout_seq_start], 1), in_ffn ? 0 : 8);
+      assert_int_equal(value_at(graph, &op->attrs[NX_dropout_feature_start], 1), in_ffn ? 24 : 0);
+      n_ffn += in_ffn;
+    }
+  }
+  assert_int_equal(n_ffn, 3 * 2); /* forward, again, backward; two layers */
+  const nxc_operator_node *attention = operator_in(graph, NXC_FORWARD, NX_OP_attention, 0);
+  assert_int_equal(value_at(graph, &attention->attrs[NX_attention_head_start], 1), 2);
+  program_end(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(matrices_are_summed_over_data),
+      cmocka_unit_test(norms_are_summed_over_tensor_under_sequence_parallelism),
+      cmocka_unit_test(row_parallel_biases_follow_the_sequence),
+      cmocka_unit_test(copied_key_heads_are_summed_over_their_copies),
+      cmocka_unit_test(the_loss_is_summed_over_data_alone),
+      cmocka_unit_test(a_layer_has_two_sums_each_way),
+      cmocka_unit_test(a_reduction_over_too_few_ranks_is_caught),
+      cmocka_unit_test(a_collective_over_the_wrong_group_is_caught),
+      cmocka_unit_test(a_forgotten_sum_is_caught),
+      cmocka_unit_test(a_gradient_that_skips_its_sum_is_caught),
+      cmocka_unit_test(a_value_read_too_early_is_caught),
+      cmocka_unit_test(masks_know_their_place),
+  };
+  return cmocka_run_group_tests_name("program graph", tests, NULL, NULL);
+}
