@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes of the line break at `at`, 0 where there is none. The breaks are YAML 1.1's (LF, CR, CRLF, NEL, LS, PS), so
- * that line numbers agree with the parser's. */
+/* Bytes of the line break at `at`, 0 where there is none. The breaks are YAML 1.1's (LF, CR, CRLF, NEL, LS,
+ * PS), so that line numbers agree with the parser's. */
 static size_t break_bytes(const unsigned char *at, size_t n_left) {
   if (at[0] == '\n') return 1;
   if (at[0] == '\r') return n_left > 1 && at[1] == '\n' ? 2 : 1;
@@ -49,7 +49,8 @@ const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char 
   return source_over(arena, name, nxc_arena_strndup(arena, text, n_bytes), n_bytes);
 }
 
-static char *read_all(nxc_arena *arena, int file, size_t expected_bytes, size_t limit_bytes, size_t *n_bytes) {
+static char *read_all(nxc_arena *arena, int file, size_t expected_bytes, size_t limit_bytes,
+                      size_t *n_bytes) {
   size_t capacity = expected_bytes < limit_bytes ? expected_bytes + 1 : limit_bytes + 1;
   if (capacity < 4096) capacity = 4096;
   char *text = nxc_arena_alloc(arena, capacity + 1);

@@ -10,9 +10,9 @@
 
 const char *nxc_kind_name(nxc_kind kind) {
   static const char *const names[] = {
-      [NXC_NULL] = "null",    [NXC_BOOL] = "boolean", [NXC_INT] = "integer", [NXC_FLOAT] = "float",
-      [NXC_STRING] = "string", [NXC_BYTES] = "bytes",  [NXC_LIST] = "list",   [NXC_MAP] = "map",
-      [NXC_MISSING] = "missing value",
+      [NXC_NULL] = "null",   [NXC_BOOL] = "boolean",  [NXC_INT] = "integer",
+      [NXC_FLOAT] = "float", [NXC_STRING] = "string", [NXC_BYTES] = "bytes",
+      [NXC_LIST] = "list",   [NXC_MAP] = "map",       [NXC_MISSING] = "missing value",
   };
   return names[kind];
 }
@@ -69,12 +69,10 @@ const char *nxc_float_repr(nxc_arena *arena, double number) {
   if (exponent < -4 || exponent >= 16)
     snprintf(text, sizeof text, "%s%c%s%se%c%02d", sign, digits[0], n > 1 ? "." : "", digits + 1,
              exponent < 0 ? '-' : '+', abs(exponent));
-  else if (exponent < 0)
-    snprintf(text, sizeof text, "%s0.%.*s%s", sign, -exponent - 1, "000", digits);
+  else if (exponent < 0) snprintf(text, sizeof text, "%s0.%.*s%s", sign, -exponent - 1, "000", digits);
   else if ((int)n <= exponent + 1)
     snprintf(text, sizeof text, "%s%s%.*s.0", sign, digits, exponent + 1 - (int)n, "0000000000000000");
-  else
-    snprintf(text, sizeof text, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
+  else snprintf(text, sizeof text, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
   return nxc_arena_strdup(arena, text);
 }
 
@@ -109,8 +107,7 @@ static const char *show_items(nxc_arena *arena, const nxc_value *value) {
     if (is_map)
       text = nxc_arena_printf(arena, "%s%s%s: %s", text, comma, nxc_value_show(arena, &value->items[2 * i]),
                               nxc_value_show(arena, &value->items[2 * i + 1]));
-    else
-      text = nxc_arena_printf(arena, "%s%s%s", text, comma, nxc_value_show(arena, &value->items[i]));
+    else text = nxc_arena_printf(arena, "%s%s%s", text, comma, nxc_value_show(arena, &value->items[i]));
     if (strlen(text) > 200) return nxc_arena_printf(arena, "%.*s...", 200, text);
   }
   return nxc_arena_printf(arena, "%s%s", text, is_map ? "}" : "]");

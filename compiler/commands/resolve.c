@@ -41,7 +41,8 @@ static const struct format *choose_format(const char *name) {
   return NULL;
 }
 
-static nxc_document *read_file(nxc_arena *arena, const nxc_reading *reading, const char *path, nxc_sink *sink) {
+static nxc_document *read_file(nxc_arena *arena, const nxc_reading *reading, const char *path,
+                               nxc_sink *sink) {
   const nxc_source *source = nxc_source_read(arena, path, NXC_DOCUMENT_BYTES_MAX);
   if (source) return nxc_document_read(arena, source, reading, sink);
   fprintf(stderr, "nxcfg resolve: cannot read %s: %s\n", path, strerror(errno));
@@ -64,7 +65,8 @@ static nxc_document *read_all(nxc_arena *arena, const nxc_options *options, nxc_
 
 static bool print_value(nxc_arena *arena, const nxc_options *options, const struct format *format,
                         const nxc_node *node) {
-  const nxc_value *value = options->omegaconf ? nxc_node_value(arena, node) : nxc_node_public_value(arena, node);
+  const nxc_value *value =
+      options->omegaconf ? nxc_node_value(arena, node) : nxc_node_public_value(arena, node);
   if (value == NULL) {
     fputs("nxcfg resolve: references copy lists and maps into too many values to print\n", stderr);
     return false;

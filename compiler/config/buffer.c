@@ -102,10 +102,7 @@ void nxc_write_python_repr(nxc_buffer *text, const nxc_value *value) {
 }
 
 void nxc_write_python(nxc_buffer *text, const nxc_value *value) {
-  if (value->kind == NXC_STRING)
-    nxc_buffer_put(text, value->text, value->n_bytes);
-  else if (value->kind == NXC_MISSING)
-    nxc_buffer_puts(text, "???");
-  else
-    nxc_write_python_repr(text, value);
+  if (value->kind == NXC_STRING) nxc_buffer_put(text, value->text, value->n_bytes);
+  else if (value->kind == NXC_MISSING) nxc_buffer_puts(text, "???");
+  else nxc_write_python_repr(text, value);
 }

@@ -13,20 +13,23 @@ static void put_escaped(nxc_buffer *text, uint32_t code) {
     snprintf(escape, sizeof escape, "\\u%04" PRIx32, code);
   } else {
     code -= 0x10000;
-    snprintf(escape, sizeof escape, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF));
+    snprintf(escape, sizeof escape, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xD800 + (code >> 10),
+             0xDC00 + (code & 0x3FF));
   }
   nxc_buffer_puts(text, escape);
 }
 
-/* DEL stays in the ASCII form, as Python's json writes it; without `ascii` what YAML forbids is escaped too. */
+/* DEL stays in the ASCII form, as in Python's json; without `ascii` what YAML forbids is escaped too. */
 static bool needs_escape(uint32_t code, bool ascii) {
   if (code < ' ' || (code >= 0xD800 && code < 0xE000)) return true;
-  return ascii ? code > 0x7F : (code >= 0x7F && code < 0xA0) || code == 0xFEFF || code == 0xFFFE || code == 0xFFFF;
+  return ascii ? code > 0x7F
+               : (code >= 0x7F && code < 0xA0) || code == 0xFEFF || code == 0xFFFE || code == 0xFFFF;
 }
 
 void nxc_write_json_string(nxc_buffer *text, const char *bytes, size_t n_bytes, bool ascii) {
-  static const char *const short_escapes[128] = {['"'] = "\\\"",  ['\\'] = "\\\\", ['\n'] = "\\n", ['\r'] = "\\r",
-                                                 ['\t'] = "\\t", ['\b'] = "\\b",  ['\f'] = "\\f"};
+  static const char *const short_escapes[128] = {
+      ['"'] = "\\\"", ['\\'] = "\\\\", ['\n'] = "\\n", ['\r'] = "\\r",
+      ['\t'] = "\\t", ['\b'] = "\\b",  ['\f'] = "\\f"};
   nxc_buffer_puts(text, "\"");
   for (size_t i = 0, n; i < n_bytes; i += n) {
     uint32_t code = nxc_buffer_decode(bytes + i, n_bytes - i, &n);
@@ -136,7 +139,8 @@ static bool is_plain_yaml(nxc_arena *arena, const nxc_value *value) {
   const char *problem;
   nxc_value read;
   if (value->n_bytes == 0 || strlen(value->text) != value->n_bytes) return false;
-  if (strspn(value->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") != value->n_bytes)
+  if (strspn(value->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") !=
+      value->n_bytes)
     return false;
   if (value->text[0] == '-' || value->text[0] == '.') return false;
   return nxc_scalar_read(arena, value->text, value->n_bytes, &read, &problem) && read.kind == NXC_STRING &&

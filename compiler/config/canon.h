@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values as text for programs: canon (one typed line), JSON, and YAML that reads back as the same values.
  *
- * Canon: i<dec>, f<repr>, s<json string>, true, false, null, b<base64>, [..,..], {k:v,...} in order, made for strcmp.
- * JSON has no word for infinities, not-a-number and bytes: they are {"$float": "inf"} and {"$bytes": base64}; keys
- * that are not strings become their text. In YAML a `${` of a resolved text is written `\${`. */
+ * Canon: i<dec>, f<repr>, s<json string>, true, false, null, b<base64>, [..,..], {k:v,...} in order, made for
+ * strcmp. JSON has no word for infinities, not-a-number and bytes: they are {"$float": "inf"} and {"$bytes":
+ * base64}; keys that are not strings become their text. In YAML a `${` of resolved text is written `\${`. */
 #ifndef NXC_CONFIG_CANON_H
 #define NXC_CONFIG_CANON_H
 

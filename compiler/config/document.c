@@ -12,7 +12,8 @@
 static nxc_node *root_of_text(nxc_reader *reader, nxc_node *scalar) {
   nxc_node *root = nxc_node_new(reader->arena, NXC_NODE_MAP, scalar->at);
   if (!reader->reading->omegaconf) {
-    nxc_reader_error(reader, "NX1018", scalar->at, "write KEY: VALUE", "the document is the text %s alone, not a map",
+    nxc_reader_error(reader, "NX1018", scalar->at, "write KEY: VALUE",
+                     "the document is the text %s alone, not a map",
                      nxc_value_show(reader->arena, &scalar->value));
     return root;
   }
@@ -25,7 +26,8 @@ static nxc_node *root_of_text(nxc_reader *reader, nxc_node *scalar) {
 
 static nxc_node *make_root(nxc_reader *reader, nxc_node *root) {
   if (root && root->kind != NXC_NODE_SCALAR) return root;
-  if (root && (root->value.kind == NXC_STRING || root->value.kind == NXC_MISSING)) return root_of_text(reader, root);
+  if (root && (root->value.kind == NXC_STRING || root->value.kind == NXC_MISSING))
+    return root_of_text(reader, root);
   nxc_span at = root ? root->at : nxc_reader_span(reader, 0, 0, 1);
   if (root && root->value.kind != NXC_NULL)
     nxc_reader_error(reader, "NX1018", at, "write KEY: VALUE", "the document is one %s, not a map",
@@ -86,10 +88,8 @@ const char *nxc_node_path(nxc_arena *arena, const nxc_node *node) {
   }
   char *path = nxc_arena_alloc(arena, n_bytes + 1), *to = path;
   while (n-- > 0) {
-    if (chain[n]->key)
-      to += sprintf(to, "%s%s", to > path ? "." : "", chain[n]->key);
-    else
-      to += sprintf(to, "[%zu]", chain[n]->index);
+    if (chain[n]->key) to += sprintf(to, "%s%s", to > path ? "." : "", chain[n]->key);
+    else to += sprintf(to, "[%zu]", chain[n]->index);
   }
   return path;
 }
@@ -116,8 +116,8 @@ static nxc_span span_at(const nxc_source *source, size_t offset, uint32_t length
   return (nxc_span){source, low + 1, column, length ? length : 1};
 }
 
-/* Quoting and line folding shift text, but every `${` of the value stands in the source in the same order: count to
- * the last one before the offset, and go on from there as far as the bytes agree. */
+/* Quoting and line folding shift text, but every `${` of the value stands in the source in the same order:
+ * count to the last one before the offset, and go on from there as far as the bytes agree. */
 nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t length) {
   const nxc_source *source = node->at.source;
   if (source == NULL) return node->at;
@@ -128,8 +128,8 @@ nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t len
     last = i;
   }
   size_t at = source->line_start[node->at.line - 1];
-  for (uint32_t column = 1; column < node->at.column && at < source->n_bytes; column++)
-    do at++;
+  for (uint32_t column = 1; column < node->at.column && at < source->n_bytes; column++) do
+      at++;
     while (at < source->n_bytes && ((unsigned char)source->text[at] & 0xC0) == 0x80);
   size_t found = at;
   for (size_t i = at; n_before > 0 && i < source->n_bytes; i++) {
@@ -140,7 +140,8 @@ nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t len
   if (n_before > 0) return node->at;
   if (found == at && last == 0 && source->text[at] != '$' && strchr("'\"", source->text[at])) found++;
   size_t n = 0;
-  while (last + n < offset && found + n < source->n_bytes && source->text[found + n] == node->raw[last + n]) n++;
+  while (last + n < offset && found + n < source->n_bytes && source->text[found + n] == node->raw[last + n])
+    n++;
   if (last + n < offset) length = 2, n = 0;
   return span_at(source, found + n, length);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The document: a configuration's text as a tree that remembers where everything stands.
  *
- * A node is a scalar, a list or a map. It keeps its place, its quoting, its text as written and, in a map, its key
- * with the key's place. Aliases and merge keys (<<) are expanded while reading: every use is a copy of its own, whose
- * place is that of the anchored text. Nodes live in the document's arena and are never removed: a node that a later
- * layer or --set replaces stays reachable through the winner's `replaced`.
- * After nxc_resolve (interpolate.h) `value` of a scalar is its resolved value, and a scalar that stands for a list or
- * a map of another place has `target` set: readers go through nxc_node_final. */
+ * A node is a scalar, a list or a map. It keeps its place, its quoting, its text as written and, in a map,
+ * its key with the key's place. Aliases and merge keys (<<) are expanded while reading: every use is a copy
+ * of its own, whose place is that of the anchored text. Nodes live in the document's arena and are never
+ * removed: a node that a later layer or --set replaces stays reachable through the winner's `replaced`.
+ * After nxc_resolve (interpolate.h) `value` of a scalar is its resolved value, and a scalar that stands for a
+ * list or a map of another place has `target` set: readers go through nxc_node_final. */
 #ifndef NXC_CONFIG_DOCUMENT_H
 #define NXC_CONFIG_DOCUMENT_H
 
@@ -26,10 +26,10 @@ struct nxc_derivation; /* interpolate.h */
 
 struct nxc_node {
   nxc_node_kind kind;
-  nxc_style style;     /* scalars */
-  nxc_span at;         /* the value; of a list or map its first line; of an empty value the place after its key */
-  nxc_span key_at;     /* in a map: the key; elsewhere source is NULL */
-  const char *key;     /* in a map: the key's text, NUL-terminated; elsewhere NULL */
+  nxc_style style; /* scalars */
+  nxc_span at;     /* the value; of a list or map its first line; of an empty value the place after its key */
+  nxc_span key_at; /* in a map: the key; elsewhere source is NULL */
+  const char *key; /* in a map: the key's text, NUL-terminated; elsewhere NULL */
   nxc_value key_value; /* in a map: the typed key; usually a string */
   size_t index;        /* position among the parent's children */
   nxc_node *parent;    /* NULL at the root */
@@ -38,16 +38,16 @@ struct nxc_node {
   nxc_value value; /* scalars: never NXC_LIST or NXC_MAP */
   const char *raw; /* scalars: the text that YAML gives, before it is typed and before it is resolved */
   size_t raw_bytes;
-  nxc_node *replaced;      /* what an earlier layer said here, or NULL */
-  nxc_node *copy_of;       /* the top of a copy made for an alias or merge key: the original; elsewhere NULL */
-  bool merged;             /* the copy is a pair that a merge key brought */
+  nxc_node *replaced; /* what an earlier layer said here, or NULL */
+  nxc_node *copy_of;  /* the top of a copy made for an alias or merge key: the original; elsewhere NULL */
+  bool merged;        /* the copy is a pair that a merge key brought */
   struct nxc_names *names; /* maps with many keys: the children by key identity (nodes.h) */
 
   /* Written by nxc_resolve. */
-  nxc_node *target;                        /* the list or map that a whole-value ${...} stands for */
-  const struct nxc_derivation *derivation; /* of a scalar that holds an interpolation: where its value came from */
+  nxc_node *target; /* the list or map that a whole-value ${...} stands for */
+  const struct nxc_derivation *derivation; /* of a scalar with an interpolation: where its value came from */
   const nxc_node *reader;                  /* the first node whose interpolation reads this one */
-  bool failed;         /* could not be resolved (reported); its value means nothing */
+  bool failed;                             /* could not be resolved (reported); its value means nothing */
   bool sealed;         /* a resolver's plain list or map, which references cannot enter */
   unsigned char state; /* nxc_resolve's own */
 };
@@ -59,26 +59,27 @@ typedef struct nxc_document {
 } nxc_document;
 
 typedef struct nxc_reading {
-  bool omegaconf; /* --compat omegaconf: surprising scalars are read as OmegaConf reads them, without a finding */
+  bool omegaconf; /* --compat omegaconf: surprising scalars are read without a finding */
 } nxc_reading;
 
 enum { NXC_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024, NXC_DOCUMENT_DEPTH_MAX = 256, NXC_ALIAS_NODES_MAX = 10000 };
 
-/* Reads one YAML document. Always gives a document; what is wrong goes to the sink, and `complete` says whether
- * anything was. A source that cannot be a tree at all gives an empty map. */
-nxc_document *nxc_document_read(nxc_arena *arena, const nxc_source *source, const nxc_reading *reading, nxc_sink *sink);
-/* Lays `over` on top of `base` (OmegaConf.merge: maps merge key by key, everything else replaces). `over` must not be
- * used afterwards. False (reported) where a list would replace a map. */
+/* Reads one YAML document. Always gives a document; what is wrong goes to the sink, and `complete` says
+ * whether anything was. A source that cannot be a tree at all gives an empty map. */
+nxc_document *nxc_document_read(nxc_arena *arena, const nxc_source *source, const nxc_reading *reading,
+                                nxc_sink *sink);
+/* Lays `over` on top of `base` (OmegaConf.merge: maps merge key by key, everything else replaces). `over`
+ * must not be used afterwards. False (reported) where a list would replace a map. */
 bool nxc_document_layer(nxc_document *base, nxc_document *over, nxc_sink *sink);
-/* Applies KEY=VALUE: KEY is a dotted path (`a.b`, `a[b]`, list items by index), missing maps on it are made, VALUE is
- * YAML. The text must outlive the document; its source is named `origin`, as in "--set". */
-bool nxc_document_set(nxc_document *document, const char *assignment, const char *origin, const nxc_reading *reading,
-                      nxc_sink *sink);
+/* Applies KEY=VALUE: KEY is a dotted path (`a.b`, `a[b]`, list items by index), missing maps on it are made,
+ * VALUE is YAML. The text must outlive the document; its source is named `origin`, as in "--set". */
+bool nxc_document_set(nxc_document *document, const char *assignment, const char *origin,
+                      const nxc_reading *reading, nxc_sink *sink);
 
 /* The child of a map with this string key, or NULL. Does not go through references. */
 nxc_node *nxc_node_child(const nxc_node *map, const char *key);
 nxc_node *nxc_node_child_n(const nxc_node *map, const char *key, size_t n_bytes);
-/* By dotted path from a node, through resolved references: `trainer.devices`, `layers.0`. NULL when absent. */
+/* By dotted path from a node, through resolved references: `trainer.devices`, `layers.0`. NULL: absent. */
 nxc_node *nxc_node_lookup(const nxc_node *from, const char *path);
 /* The node this one stands for after resolution: itself, unless it is a whole-value reference. */
 nxc_node *nxc_node_final(const nxc_node *node);
@@ -88,8 +89,8 @@ const char *nxc_node_path(nxc_arena *arena, const nxc_node *node);
 nxc_span nxc_node_place(const nxc_node *node);
 /* The place of byte `offset` of a scalar's raw text, `length` characters long, as near as quoting allows. */
 nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t length);
-/* Deep copy of a scalar, list or map as a value (after resolution: through references). NULL when it would have more
- * than NXC_VALUE_NODES_MAX items, which only doubling references reach. */
+/* Deep copy of a scalar, list or map as a value (after resolution: through references). NULL when it would
+ * have more than NXC_VALUE_NODES_MAX items, which only doubling references reach. */
 enum { NXC_VALUE_NODES_MAX = 1000000 };
 const nxc_value *nxc_node_value(nxc_arena *arena, const nxc_node *node);
 /* The same with every interpolation as its text, whether it is resolved or not. */

@@ -13,8 +13,12 @@ static bool is_reference(const nxc_node *node) {
 
 static bool clash(nxc_sink *sink, const nxc_node *old, const nxc_node *fresh, const char *what) {
   const nxc_remark earlier = {nxc_node_place(old), "the earlier one"};
-  nxc_sink_report(sink, &(nxc_finding){.id = "NX1019", .severity = NXC_SEVERITY_ERROR, .message = what,
-                                       .at = nxc_node_place(fresh), .remarks = &earlier, .n_remarks = 1});
+  nxc_sink_report(sink, &(nxc_finding){.id = "NX1019",
+                                       .severity = NXC_SEVERITY_ERROR,
+                                       .message = what,
+                                       .at = nxc_node_place(fresh),
+                                       .remarks = &earlier,
+                                       .n_remarks = 1});
   return false;
 }
 
@@ -25,10 +29,8 @@ static bool lay_map(nxc_arena *arena, nxc_node *base, const nxc_node *over, nxc_
   for (size_t i = 0; i < over->n_children; i++) {
     nxc_node *fresh = over->children[i];
     nxc_node *old = nxc_node_find_key(arena, base, &fresh->key_value);
-    if (old)
-      ok = lay_child(arena, old, fresh, sink) && ok;
-    else
-      nxc_node_append(arena, base, fresh);
+    if (old) ok = lay_child(arena, old, fresh, sink) && ok;
+    else nxc_node_append(arena, base, fresh);
   }
   return ok;
 }
@@ -39,7 +41,8 @@ static bool lay_child(nxc_arena *arena, nxc_node *old, nxc_node *fresh, nxc_sink
     return clash(sink, old, fresh, "a list and a map cannot be laid over each other");
   if (is_reference(old) && fresh->kind == NXC_NODE_MAP)
     return clash(sink, old, fresh, "a map cannot be laid over a reference; set the keys where it points");
-  if (fresh->kind == NXC_NODE_SCALAR && fresh->value.kind == NXC_MISSING) return true; /* ??? overrides nothing */
+  if (fresh->kind == NXC_NODE_SCALAR && fresh->value.kind == NXC_MISSING)
+    return true; /* ??? overrides nothing */
   nxc_node_replace(arena, old, fresh);
   return true;
 }
@@ -49,8 +52,7 @@ bool nxc_document_layer(nxc_document *base, nxc_document *over, nxc_sink *sink) 
   bool ok = true;
   if (base->root->kind != over->root->kind) {
     bool nothing = over->root->n_children == 0;
-    if (!nothing && base->root->n_children == 0)
-      base->root = over->root;
+    if (!nothing && base->root->n_children == 0) base->root = over->root;
     else if (!nothing)
       ok = clash(sink, base->root, over->root, "a list and a map cannot be laid over each other");
   } else if (base->root->kind == NXC_NODE_LIST) {
@@ -100,7 +102,8 @@ static void set_key(nxc_reader *reader, nxc_node *child, const step *at) {
   nxc_node_set_key(child, &key, text, step_span(reader, at));
 }
 
-/* The node a step names below `in`; made, as an empty map, when a map lacks it. NULL (reported): no such place. */
+/* The node a step names below `in`; made, as an empty map, when a map lacks it. NULL (reported): no such
+ * place. */
 static nxc_node *step_down(nxc_reader *reader, nxc_node *in, const step *at) {
   const char *text = reader->source->text + at->start;
   nxc_node *child = nxc_node_item(in, text, at->n_bytes);
@@ -120,8 +123,9 @@ static bool put_at(nxc_reader *reader, nxc_node *root, const step *steps, size_t
   nxc_node *at = root;
   for (size_t i = 0; i < n_steps; i++) {
     if (is_reference(at)) {
-      nxc_reader_error(reader, "NX1021", step_span(reader, &steps[i]), "set the key where the reference points",
-                       "nothing can be set below the reference %s", at->raw);
+      nxc_reader_error(reader, "NX1021", step_span(reader, &steps[i]),
+                       "set the key where the reference points", "nothing can be set below the reference %s",
+                       at->raw);
       return false;
     }
     if (at->kind == NXC_NODE_SCALAR) { /* dotted over a scalar: the scalar gives way to a map */
@@ -155,8 +159,8 @@ static nxc_node *read_value(nxc_reader *reader, size_t n_key_bytes) {
   return value;
 }
 
-bool nxc_document_set(nxc_document *document, const char *assignment, const char *origin, const nxc_reading *reading,
-                      nxc_sink *sink) {
+bool nxc_document_set(nxc_document *document, const char *assignment, const char *origin,
+                      const nxc_reading *reading, nxc_sink *sink) {
   nxc_arena *arena = document->arena;
   nxc_reader reader = {.arena = arena, .reading = reading, .sink = sink, .ok = true};
   reader.source = nxc_source_new(arena, origin, assignment, strlen(assignment));

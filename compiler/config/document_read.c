@@ -46,10 +46,11 @@ static frame *top(builder *b) {
   return b->depth ? &b->frames[b->depth - 1] : NULL;
 }
 
-/* A key that is there already often belongs to the empty section just above it, whose lines are not indented. */
+/* A key that is there already often belongs to the empty section just above it, not indented as it should. */
 static const char *repeated_key_fix(nxc_arena *arena, const nxc_node *map) {
   const nxc_node *last = map->n_children > 0 ? map->children[map->n_children - 1] : NULL;
-  bool empty = last && last->key && last->kind == NXC_NODE_SCALAR && last->raw_bytes == 0 && last->style == NXC_STYLE_PLAIN;
+  bool empty = last && last->key && last->kind == NXC_NODE_SCALAR && last->raw_bytes == 0 &&
+               last->style == NXC_STYLE_PLAIN;
   if (!empty) return "remove one of them";
   return nxc_arena_printf(arena, "remove one of them, or indent it below %s:, which is empty", last->key);
 }
@@ -74,18 +75,21 @@ static void take_key(builder *b, frame *in, nxc_node *key) {
   bool same_text = earlier && key->value.kind == NXC_STRING;
   if (earlier && (same_text || !reader->reading->omegaconf)) {
     const nxc_remark first = {earlier->key_at, "first given here"};
-    const char *message = nxc_arena_printf(reader->arena, "the key %s is given twice, on lines %u and %u", key->raw,
-                                           earlier->key_at.line, key->at.line);
-    nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1005", .severity = NXC_SEVERITY_ERROR, .message = message,
+    const char *message = nxc_arena_printf(reader->arena, "the key %s is given twice, on lines %u and %u",
+                                           key->raw, earlier->key_at.line, key->at.line);
+    nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1005",
+                                                 .severity = NXC_SEVERITY_ERROR,
+                                                 .message = message,
                                                  .at = key->at,
                                                  .fix = repeated_key_fix(reader->arena, in->node),
-                                                 .remarks = &first, .n_remarks = 1});
+                                                 .remarks = &first,
+                                                 .n_remarks = 1});
     reader->ok = false;
     return;
   }
   if (key->style == NXC_STYLE_PLAIN && !reader->reading->omegaconf && strstr(key->raw, "${"))
-    nxc_reader_warn(reader, "NX1024", key->at, NULL, "references are not resolved in keys: this key is %s itself",
-                    key->raw);
+    nxc_reader_warn(reader, "NX1024", key->at, NULL,
+                    "references are not resolved in keys: this key is %s itself", key->raw);
   in->skip = false;
 }
 
@@ -102,10 +106,8 @@ static void put_pair(builder *b, frame *in, nxc_node *value) {
   check_lost_colon(b, key, value);
   nxc_node_set_key(value, &key->value, key->raw, key->at);
   nxc_node *earlier = nxc_node_find_key(b->reader.arena, in->node, &key->value);
-  if (earlier)
-    nxc_node_replace(b->reader.arena, earlier, value);
-  else
-    nxc_node_append(b->reader.arena, in->node, value);
+  if (earlier) nxc_node_replace(b->reader.arena, earlier, value);
+  else nxc_node_append(b->reader.arena, in->node, value);
 }
 
 /* A finished node goes where it belongs: root, list item, key or value. */
@@ -137,14 +139,17 @@ static void remember_anchor(builder *b, const yaml_char_t *anchor, nxc_node *nod
   const char *name = nxc_arena_strdup(b->reader.arena, (const char *)anchor);
   void **slot = nxc_names_slot(b->anchors, name, strlen(name));
   if (*slot)
-    nxc_reader_error(&b->reader, "NX1012", node->at, "rename one of them", "the anchor &%s is given twice", name);
+    nxc_reader_error(&b->reader, "NX1012", node->at, "rename one of them", "the anchor &%s is given twice",
+                     name);
   *slot = node;
 }
 
 static void read_scalar(builder *b, const yaml_event_t *event) {
   static const nxc_style styles[] = {
-      [YAML_PLAIN_SCALAR_STYLE] = NXC_STYLE_PLAIN,   [YAML_SINGLE_QUOTED_SCALAR_STYLE] = NXC_STYLE_SINGLE,
-      [YAML_DOUBLE_QUOTED_SCALAR_STYLE] = NXC_STYLE_DOUBLE, [YAML_LITERAL_SCALAR_STYLE] = NXC_STYLE_BLOCK,
+      [YAML_PLAIN_SCALAR_STYLE] = NXC_STYLE_PLAIN,
+      [YAML_SINGLE_QUOTED_SCALAR_STYLE] = NXC_STYLE_SINGLE,
+      [YAML_DOUBLE_QUOTED_SCALAR_STYLE] = NXC_STYLE_DOUBLE,
+      [YAML_LITERAL_SCALAR_STYLE] = NXC_STYLE_BLOCK,
       [YAML_FOLDED_SCALAR_STYLE] = NXC_STYLE_BLOCK,
   };
   nxc_arena *arena = b->reader.arena;
@@ -154,8 +159,10 @@ static void read_scalar(builder *b, const yaml_event_t *event) {
   node->raw = nxc_arena_strndup(arena, (const char *)event->data.scalar.value, node->raw_bytes);
   if (node->style != NXC_STYLE_PLAIN) {
     b->texts = nxc_arena_grow(arena, b->texts, b->n_texts, 2 * sizeof *b->texts);
-    b->texts[2 * b->n_texts] = nxc_reader_offset(&b->reader, event->start_mark.line, event->start_mark.column);
-    b->texts[2 * b->n_texts++ + 1] = nxc_reader_offset(&b->reader, event->end_mark.line, event->end_mark.column);
+    b->texts[2 * b->n_texts] =
+        nxc_reader_offset(&b->reader, event->start_mark.line, event->start_mark.column);
+    b->texts[2 * b->n_texts++ + 1] =
+        nxc_reader_offset(&b->reader, event->end_mark.line, event->end_mark.column);
   }
   frame *in = top(b);
   const char *tag = (const char *)event->data.scalar.tag;
@@ -198,8 +205,8 @@ static void merge_map(builder *b, nxc_node *merged, nxc_node *from) {
     nxc_node *child = from->children[i];
     nxc_node *copy = nxc_node_copy(arena, child, b->depth + 1, &b->n_alias_left);
     if (copy == NULL) {
-      nxc_reader_error(&b->reader, "NX1007", from->at, NULL, "merge keys and aliases here make more than %d values",
-                       NXC_ALIAS_NODES_MAX);
+      nxc_reader_error(&b->reader, "NX1007", from->at, NULL,
+                       "merge keys and aliases here make more than %d values", NXC_ALIAS_NODES_MAX);
       b->stopped = true;
       return;
     }
@@ -207,10 +214,8 @@ static void merge_map(builder *b, nxc_node *merged, nxc_node *from) {
     copy->merged = true;
     nxc_node_set_key(copy, &child->key_value, child->key, child->key_at);
     nxc_node *earlier = nxc_node_find_key(arena, merged, &copy->key_value);
-    if (earlier)
-      nxc_node_replace(arena, earlier, copy);
-    else
-      nxc_node_append(arena, merged, copy);
+    if (earlier) nxc_node_replace(arena, earlier, copy);
+    else nxc_node_append(arena, merged, copy);
     copy->replaced = NULL;
   }
 }
@@ -240,10 +245,8 @@ static void apply_merges(builder *b, const frame *done) {
   }
   for (size_t i = 0; i < own.n_children; i++) {
     nxc_node *child = own.children[i], *earlier = nxc_node_find_key(arena, node, &child->key_value);
-    if (earlier)
-      nxc_node_replace(arena, earlier, child);
-    else
-      nxc_node_append(arena, node, child);
+    if (earlier) nxc_node_replace(arena, earlier, child);
+    else nxc_node_append(arena, node, child);
   }
 }
 
@@ -294,8 +297,8 @@ static void read_alias(builder *b, const yaml_event_t *event) {
     }
   }
   if (node && (copy = nxc_node_copy(reader->arena, node, b->depth, &b->n_alias_left)) == NULL) {
-    nxc_reader_error(reader, "NX1007", at, NULL, "aliases in this file make more than %d values, or nest too deep",
-                     NXC_ALIAS_NODES_MAX);
+    nxc_reader_error(reader, "NX1007", at, NULL,
+                     "aliases in this file make more than %d values, or nest too deep", NXC_ALIAS_NODES_MAX);
     b->stopped = true;
   }
   if (copy == NULL) copy = nxc_node_new(reader->arena, NXC_NODE_SCALAR, at);

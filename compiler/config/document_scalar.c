@@ -17,14 +17,18 @@ typedef struct oddity_text {
 static const oddity_text oddity_texts[] = {
     [NXC_ODD_BOOLEAN_WORD] = {"NX1101", "%s is read as the boolean %s", "write true or false, or quote it"},
     [NXC_ODD_BOOLEAN_TEXT] = {"NX1112", "%s is text here, not a boolean", "write true or false, or quote it"},
-    [NXC_ODD_NULL_TEXT] = {"NX1102", "%s is the text \"%s\" here, not an empty value", "write null, or quote it"},
+    [NXC_ODD_NULL_TEXT] = {"NX1102", "%s is the text \"%s\" here, not an empty value",
+                           "write null, or quote it"},
     [NXC_ODD_OCTAL] = {"NX1103", "%s is read as an octal number: %s", "drop the leading zero, or quote it"},
     [NXC_ODD_SEXAGESIMAL] = {"NX1104", "%s is read as a base-60 number: %s", "quote it"},
-    [NXC_ODD_NUMBER_TEXT] = {"NX1105", "%s looks like a number but is read as text", "write it in another way"},
-    [NXC_ODD_UNDERSCORES] = {"NX1106", "%s has underscores where none belong; it is read as %s", "remove them"},
+    [NXC_ODD_NUMBER_TEXT] = {"NX1105", "%s looks like a number but is read as text",
+                             "write it in another way"},
+    [NXC_ODD_UNDERSCORES] = {"NX1106", "%s has underscores where none belong; it is read as %s",
+                             "remove them"},
     [NXC_ODD_RANGE] = {"NX1107", "%s is beyond what a float holds; it is read as %s", NULL},
     [NXC_ODD_MINUS_ZERO] = {"NX1113", "%s is the integer %s: the sign is lost", "write 0, or -0.0"},
-    [NXC_ODD_MISSING_QUOTED] = {"NX1110", "%s means \"must be given\" even when quoted", "write another text"},
+    [NXC_ODD_MISSING_QUOTED] = {"NX1110", "%s means \"must be given\" even when quoted",
+                                "write another text"},
 };
 
 static const char *number_fix(const char *text) {
@@ -38,8 +42,7 @@ static const char *number_fix(const char *text) {
 static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at) {
   if (reader->reading->omegaconf) return;
   nxc_oddity oddity = NXC_ODD_NONE;
-  if (node->style == NXC_STYLE_PLAIN)
-    oddity = nxc_scalar_oddity(node->raw, node->raw_bytes, &node->value);
+  if (node->style == NXC_STYLE_PLAIN) oddity = nxc_scalar_oddity(node->raw, node->raw_bytes, &node->value);
   else if (node->value.kind == NXC_MISSING && !reader->in_flow) /* there it cannot stand without quotes */
     oddity = NXC_ODD_MISSING_QUOTED;
   if (node->style != NXC_STYLE_PLAIN && node->style != NXC_STYLE_BLOCK && node->value.kind == NXC_STRING &&
@@ -56,16 +59,19 @@ static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at)
   const char *reading = nxc_value_show(reader->arena, &node->value);
   const char *first = strstr(row->message, "%s"), *second = strstr(first + 2, "%s");
   size_t n_middle = second ? (size_t)(second - first - 2) : strlen(first + 2);
-  nxc_reader_warn(reader, row->id, at, fix, "%s%.*s%s%s", node->raw, (int)n_middle, first + 2, second ? reading : "",
-                  second ? second + 2 : "");
+  nxc_reader_warn(reader, row->id, at, fix, "%s%.*s%s%s", node->raw, (int)n_middle, first + 2,
+                  second ? reading : "", second ? second + 2 : "");
 }
 
 void nxc_reader_finish(nxc_reader *reader) {
   if (reader->n_homes == 0) return;
-  nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1108", .severity = NXC_SEVERITY_WARNING,
+  nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1108",
+                                               .severity = NXC_SEVERITY_WARNING,
                                                .message = "$HOME stays as it is: it is not expanded here",
-                                               .at = reader->homes[0].at, .fix = "write ${oc.env:HOME}",
-                                               .remarks = reader->homes + 1, .n_remarks = reader->n_homes - 1});
+                                               .at = reader->homes[0].at,
+                                               .fix = "write ${oc.env:HOME}",
+                                               .remarks = reader->homes + 1,
+                                               .n_remarks = reader->n_homes - 1});
 }
 
 static void report_unknown_tag(nxc_reader *reader, const char *tag, nxc_span at) {
@@ -85,9 +91,9 @@ static void type_tagged(nxc_reader *reader, nxc_node *node, const char *tag) {
   bool standard = strncmp(tag, yaml_tag, strlen(yaml_tag)) == 0;
   const char *type = standard ? tag + strlen(yaml_tag) : tag, *problem = NULL;
   if (standard && strcmp(type, "timestamp") == 0)
-    nxc_reader_error(reader, "NX1015", node->at, "write it as a quoted text", "a timestamp is not a value here");
-  else if (!standard || !is_one_of(type, known))
-    report_unknown_tag(reader, tag, node->at);
+    nxc_reader_error(reader, "NX1015", node->at, "write it as a quoted text",
+                     "a timestamp is not a value here");
+  else if (!standard || !is_one_of(type, known)) report_unknown_tag(reader, tag, node->at);
   else if (!nxc_scalar_read_as(reader->arena, type, node->raw, node->raw_bytes, &node->value, &problem))
     nxc_reader_error(reader, "NX1109", node->at, NULL, "%s", problem);
 }
@@ -106,10 +112,8 @@ void nxc_reader_type(nxc_reader *reader, nxc_node *node, const char *tag, bool i
   bool was_ok = reader->ok;
   reader->ok = true;
   node->value = nxc_string_value(node->raw, node->raw_bytes);
-  if (tag && strcmp(tag, "!") != 0)
-    type_tagged(reader, node, tag);
-  else if (node->style == NXC_STYLE_PLAIN && tag == NULL)
-    type_plain(reader, node);
+  if (tag && strcmp(tag, "!") != 0) type_tagged(reader, node, tag);
+  else if (node->style == NXC_STYLE_PLAIN && tag == NULL) type_plain(reader, node);
   bool missing = node->raw_bytes == 3 && memcmp(node->raw, "???", 3) == 0 && node->value.kind == NXC_STRING;
   if (is_key && node->value.kind == NXC_MISSING) node->value = nxc_string_value(node->raw, node->raw_bytes);
   if (!is_key && missing) node->value = (nxc_value){.kind = NXC_MISSING};
@@ -119,7 +123,8 @@ void nxc_reader_type(nxc_reader *reader, nxc_node *node, const char *tag, bool i
   reader->ok = reader->ok && was_ok;
 }
 
-bool nxc_reader_collection_tag(nxc_reader *reader, const char *tag, nxc_node_kind kind, nxc_span at, bool *pairs) {
+bool nxc_reader_collection_tag(nxc_reader *reader, const char *tag, nxc_node_kind kind, nxc_span at,
+                               bool *pairs) {
   *pairs = false;
   if (tag == NULL || strcmp(tag, "!") == 0) return true;
   size_t n = strlen(yaml_tag);
@@ -131,7 +136,6 @@ bool nxc_reader_collection_tag(nxc_reader *reader, const char *tag, nxc_node_kin
   }
   if (kind == NXC_NODE_MAP && strcmp(type, "set") == 0)
     nxc_reader_error(reader, "NX1015", at, "write a list", "a set is not a value here");
-  else
-    report_unknown_tag(reader, tag, at);
+  else report_unknown_tag(reader, tag, at);
   return false;
 }

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-void nxc_reader_error(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format, ...) {
+void nxc_reader_error(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format,
+                      ...) {
   va_list args;
   va_start(args, format);
   const char *message = nxc_arena_vprintf(reader->arena, format, args);
@@ -13,7 +14,8 @@ void nxc_reader_error(nxc_reader *reader, const char *id, nxc_span at, const cha
   reader->ok = false;
 }
 
-void nxc_reader_warn(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format, ...) {
+void nxc_reader_warn(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format,
+                     ...) {
   va_list args;
   va_start(args, format);
   const char *message = nxc_arena_vprintf(reader->arena, format, args);
@@ -44,18 +46,22 @@ static const struct {
      "close the list, or quote the item if it is text (\"${a}\")"},
     {"did not find expected ',' or '}'", "this map needs ',' or '}' here",
      "close the map, or quote the value if it is text (\"${a}\")"},
-    {"could not find expected ':'", "a line that is neither a key with ':' nor part of the value above", NULL},
+    {"could not find expected ':'", "a line that is neither a key with ':' nor part of the value above",
+     NULL},
     {"found character that cannot start any token", "a value cannot start with this character",
      "quote the value; indent with spaces, not tabs"},
-    {"did not find expected key", "the indentation fits no open map here", "align it with the keys it belongs to"},
-    {"block sequence entries are not allowed", "a list item ('- ') cannot stand here", "put it on a line of its own"},
+    {"did not find expected key", "the indentation fits no open map here",
+     "align it with the keys it belongs to"},
+    {"block sequence entries are not allowed", "a list item ('- ') cannot stand here",
+     "put it on a line of its own"},
     {"found unexpected end of stream", "a quote is opened and never closed", "close the quote"},
-    {"did not find expected node content", "a value is missing here, or begins with a character that needs quotes",
-     "write the value, in quotes"},
+    {"did not find expected node content",
+     "a value is missing here, or begins with a character that needs quotes", "write the value, in quotes"},
     {"did not find expected '-' indicator", "the indentation fits no open list here", NULL},
 };
 
-void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context, nxc_span opened) {
+void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
+                       nxc_span opened) {
   const char *message = problem ? problem : "this is not YAML", *fix = NULL;
   for (size_t i = 0; i < sizeof syntax_texts / sizeof *syntax_texts; i++) {
     if (strncmp(message, syntax_texts[i].yaml, strlen(syntax_texts[i].yaml))) continue;
@@ -64,8 +70,12 @@ void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, con
     break;
   }
   const nxc_remark remark = {opened, context};
-  nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1001", .severity = NXC_SEVERITY_ERROR, .message = message,
-                                               .fix = fix, .at = at, .remarks = &remark,
+  nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1001",
+                                               .severity = NXC_SEVERITY_ERROR,
+                                               .message = message,
+                                               .fix = fix,
+                                               .at = at,
+                                               .remarks = &remark,
                                                .n_remarks = context ? 1 : 0});
   reader->ok = false;
 }
@@ -75,7 +85,11 @@ enum { REPORTED_CHARACTERS_MAX = 8 };
 /* Bytes of the well-formed UTF-8 character at `at`, 0 when there is none; *code receives it. */
 static size_t decode(const unsigned char *at, size_t n_left, uint32_t *code) {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  size_t n = at[0] < 0x80 ? 1 : at[0] >= 0xC2 && at[0] < 0xE0 ? 2 : (at[0] & 0xF0) == 0xE0 ? 3 : at[0] < 0xF5 ? 4 : 0;
+  size_t n = at[0] < 0x80                    ? 1
+             : at[0] >= 0xC2 && at[0] < 0xE0 ? 2
+             : (at[0] & 0xF0) == 0xE0        ? 3
+             : at[0] < 0xF5                  ? 4
+                                             : 0;
   if (n == 1) *code = at[0];
   if (n <= 1 || at[0] < 0xC2) return n == 1;
   if (n > n_left) return 0;
@@ -97,15 +111,15 @@ static void report_character(nxc_reader *reader, size_t offset, size_t n_bytes, 
   const nxc_source *source = reader->source;
   size_t line = 0, column = 0;
   while (line + 1 < source->n_lines && source->line_start[line + 1] <= offset) line++;
-  for (size_t i = source->line_start[line]; i < offset; i++)
-    column += (source->text[i] & 0xC0) != 0x80;
+  for (size_t i = source->line_start[line]; i < offset; i++) column += (source->text[i] & 0xC0) != 0x80;
   nxc_span at = nxc_reader_span(reader, line, column, 1);
   if (n_bytes == 0)
     nxc_reader_error(reader, "NX1002", at, "save the file as UTF-8", "byte 0x%02X is not UTF-8 text",
                      (unsigned char)source->text[offset]);
   else
     nxc_reader_error(reader, "NX1002", at, "remove it, or write it as an escape inside double quotes",
-                     code ? "the control character U+%04X cannot stand in YAML" : "the file holds a NUL byte", code);
+                     code ? "the control character U+%04X cannot stand in YAML" : "the file holds a NUL byte",
+                     code);
 }
 
 /* %FOO lines before the document: libyaml refuses them, the original loaders pass over them. */
@@ -179,7 +193,8 @@ void nxc_reader_check_tabs(nxc_reader *reader, const size_t *texts, size_t n_tex
       if (source->text[i] == '#' && (before == ' ' || before == '\t')) break;
       if (source->text[i] != '\t') continue;
       size_t column = 0;
-      for (size_t k = source->line_start[line]; k < i; k++) column += ((unsigned char)source->text[k] & 0xC0) != 0x80;
+      for (size_t k = source->line_start[line]; k < i; k++)
+        column += ((unsigned char)source->text[k] & 0xC0) != 0x80;
       nxc_reader_error(reader, "NX1008", nxc_reader_span(reader, line, column, 1), "write spaces instead",
                        "a tab outside quotes, which YAML loaders reject");
       break;

@@ -30,7 +30,8 @@ static size_t multiply_add(uint32_t *limbs, size_t n_limbs, uint64_t factor, uin
 }
 
 /* Decimal digits of a number given in another base, for numbers that no machine integer holds. */
-static const char *long_decimal(nxc_arena *arena, const char *digits, size_t n_digits, int base, bool negative) {
+static const char *long_decimal(nxc_arena *arena, const char *digits, size_t n_digits, int base,
+                                bool negative) {
   uint32_t *limbs = nxc_arena_array(arena, n_digits / 4 + 2, sizeof *limbs);
   size_t n_limbs = 1;
   uint64_t factor = 1, part = 0; /* digits gathered so far: fewer multiplications of the whole */
@@ -113,7 +114,8 @@ bool nxc_integer_sexagesimal(nxc_arena *arena, const char *text, bool negative, 
       over = __builtin_mul_overflow(sum, (wide)60, &sum) || __builtin_add_overflow(sum, part, &sum);
       part = 0;
     } else {
-      over = __builtin_mul_overflow(part, (wide)10, &part) || __builtin_add_overflow(part, (wide)(*c - '0'), &part);
+      over = __builtin_mul_overflow(part, (wide)10, &part) ||
+             __builtin_add_overflow(part, (wide)(*c - '0'), &part);
     }
     if (over) {
       *problem = "this base-60 number is too large";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integers of any length, as far as configurations need them: reading digits, and arithmetic that stays exact.
+/* Integers of any length, as far as configurations need them: reading digits, and arithmetic that stays
+ * exact.
  *
- * A value outside int64_t keeps its decimal digits (value.h). Arithmetic is done in 128 bits; operands or results
- * beyond that are refused with a problem text, never rounded. */
+ * A value outside int64_t keeps its decimal digits (value.h). Arithmetic is done in 128 bits; operands or
+ * results beyond that are refused with a problem text, never rounded. */
 #ifndef NXC_CONFIG_INTEGER_H
 #define NXC_CONFIG_INTEGER_H
 

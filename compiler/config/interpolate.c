@@ -8,13 +8,13 @@
 static void give_formula(nxc_machine *m, nxc_node *node) {
   nxc_resolved *resolved = nxc_arena_alloc(m->arena, sizeof *resolved);
   nxc_syntax_problem problem;
-  bool ok = nxc_formula_parse(m->arena, node->raw, node->raw_bytes, !m->options->omegaconf, false, &resolved->formula,
-                              &problem);
+  bool ok = nxc_formula_parse(m->arena, node->raw, node->raw_bytes, !m->options->omegaconf, false,
+                              &resolved->formula, &problem);
   node->derivation = &resolved->derivation;
   resolved->derivation.angle = resolved->formula.angle;
   if (!ok) {
-    nxc_report(m->sink, "NX1201", NXC_SEVERITY_ERROR, nxc_node_place_inside(node, problem.offset, 1), problem.fix, "%s",
-               problem.message);
+    nxc_report(m->sink, "NX1201", NXC_SEVERITY_ERROR, nxc_node_place_inside(node, problem.offset, 1),
+               problem.fix, "%s", problem.message);
     node->state = NXC_STATE_FAILED;
     node->failed = true;
     m->ok = false;
@@ -37,16 +37,21 @@ static void parse_all(nxc_machine *m, nxc_node *node, const nxc_node **first_ang
 
 static nxc_machine start(nxc_document *document, const nxc_resolving *options, nxc_sink *sink,
                          const nxc_node **first_angle) {
-  nxc_machine machine = {.arena = document->arena, .document = document, .options = options, .sink = sink, .ok = true,
-                         .n_text_left = NXC_TEXT_BYTES_MAX, .n_flat_left = NXC_VALUE_NODES_MAX};
+  nxc_machine machine = {.arena = document->arena,
+                         .document = document,
+                         .options = options,
+                         .sink = sink,
+                         .ok = true,
+                         .n_text_left = NXC_TEXT_BYTES_MAX,
+                         .n_flat_left = NXC_VALUE_NODES_MAX};
   *first_angle = NULL;
   parse_all(&machine, document->root, first_angle);
   return machine;
 }
 
 static nxc_resolution summary(const nxc_machine *m, const nxc_node *first_angle) {
-  return (nxc_resolution){.ok = m->ok, .variables = m->variables, .n_variables = m->n_variables,
-                          .first_angle = first_angle};
+  return (nxc_resolution){
+      .ok = m->ok, .variables = m->variables, .n_variables = m->n_variables, .first_angle = first_angle};
 }
 
 nxc_resolution nxc_resolve(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink) {
@@ -56,7 +61,8 @@ nxc_resolution nxc_resolve(nxc_document *document, const nxc_resolving *resolvin
   return summary(&m, first_angle);
 }
 
-static bool fail_step(nxc_machine *m, const char *id, const nxc_node *at, const char *fix, const char *message) {
+static bool fail_step(nxc_machine *m, const char *id, const nxc_node *at, const char *fix,
+                      const char *message) {
   nxc_report(m->sink, id, NXC_SEVERITY_ERROR, nxc_node_place(at), fix, "%s", message);
   m->ok = false;
   return false;
@@ -79,8 +85,8 @@ static bool take_step(nxc_machine *m, nxc_node **node, const char *step) {
   if (*path == '\0') path = "the document";
   if (in->kind == NXC_NODE_SCALAR)
     return fail_step(m, "NX1217", *node, NULL,
-                     nxc_arena_printf(m->arena, "%s is %s and holds no %s", path, nxc_machine_show(m, *node, &in->value),
-                                      step));
+                     nxc_arena_printf(m->arena, "%s is %s and holds no %s", path,
+                                      nxc_machine_show(m, *node, &in->value), step));
   child = child_by_step(m, in, step);
   if (child) {
     *node = child;
@@ -93,7 +99,8 @@ static bool take_step(nxc_machine *m, nxc_node **node, const char *step) {
   const char **names = nxc_arena_array(m->arena, in->n_children, sizeof *names);
   for (size_t i = 0; i < in->n_children; i++) names[i] = in->children[i]->key;
   const char *nearest = nxc_nearest(step, names, in->n_children);
-  return fail_step(m, "NX1215", *node, nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL,
+  return fail_step(m, "NX1215", *node,
+                   nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL,
                    nxc_arena_printf(m->arena, "%s has no key %s", path, step));
 }
 
@@ -154,7 +161,8 @@ void nxc_machine_note(nxc_machine *m, const nxc_node *read, const char *variable
   nxc_resolved *resolved = (nxc_resolved *)node->derivation;
   if (resolved == NULL) return;
   nxc_derivation *derivation = &resolved->derivation;
-  /* Finding a place takes time in proportion to the text, so only the first references get one of their own. */
+  /* Finding a place takes time in proportion to the text, so only the first references get one of their own.
+   */
   nxc_span at = derivation->n_references < PLACED_REFERENCES_MAX ? nxc_machine_place(m) : node->at;
   resolved->references =
       nxc_arena_grow(m->arena, resolved->references, derivation->n_references, sizeof *resolved->references);

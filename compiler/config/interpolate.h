@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interpolation: ${...} and our own $<...> in scalars, resolved in place.
  *
- * The language is OmegaConf's: references (absolute, relative, through lists), resolvers with typed arguments,
- * nesting, escapes. Each scalar that holds an interpolation is parsed once into a small postfix program; programs run
- * on one explicit stack with every result kept, so long chains cost no recursion and doubling chains stay linear.
- * Every such scalar then carries its derivation: the references it made, in order, with the place of each. */
+ * The language is OmegaConf's: references (absolute, relative, through lists), resolvers with typed
+ * arguments, nesting, escapes. Each scalar that holds an interpolation is parsed once into a small postfix
+ * program; programs run on one explicit stack with every result kept, so long chains cost no recursion and
+ * doubling chains stay linear. Every such scalar then carries its derivation: the references it made, in
+ * order, with the place of each. */
 #ifndef NXC_CONFIG_INTERPOLATE_H
 #define NXC_CONFIG_INTERPOLATE_H
 
@@ -47,9 +48,9 @@ typedef struct nxc_resolution {
 /* Resolves the whole tree. All problems go to the sink; nodes that failed have `failed` set. */
 nxc_resolution nxc_resolve(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
 
-/* One step at a time, for callers that want only a part: syntax is checked everywhere, values are computed only for
- * the node at `steps` (keys, or indices in lists) and what it needs. *found receives the node, NULL when it is absent
- * (reported). */
+/* One step at a time, for callers that want only a part: syntax is checked everywhere, values are computed
+ * only for the node at `steps` (keys, or indices in lists) and what it needs. *found receives the node, NULL
+ * when it is absent (reported). */
 nxc_resolution nxc_resolve_at(nxc_document *document, const char *const *steps, size_t n_steps,
                               const nxc_resolving *resolving, nxc_sink *sink, nxc_node **found);
 

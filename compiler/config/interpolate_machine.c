@@ -109,7 +109,8 @@ void nxc_machine_decode(nxc_machine *m, const nxc_formula *formula) {
 
 static nxc_node *plant(nxc_machine *m, const nxc_node *over, const nxc_value *value, bool sealed) {
   bool is_map = value->kind == NXC_MAP, is_list = value->kind == NXC_LIST;
-  nxc_node *node = nxc_node_new(m->arena, is_map ? NXC_NODE_MAP : is_list ? NXC_NODE_LIST : NXC_NODE_SCALAR, over->at);
+  nxc_node_kind kind = is_map ? NXC_NODE_MAP : is_list ? NXC_NODE_LIST : NXC_NODE_SCALAR;
+  nxc_node *node = nxc_node_new(m->arena, kind, over->at);
   node->style = over->style;
   node->raw = over->raw;
   node->raw_bytes = over->raw_bytes;
@@ -120,7 +121,8 @@ static nxc_node *plant(nxc_machine *m, const nxc_node *over, const nxc_value *va
     nxc_node *child = plant(m, over, &value->items[is_map ? 2 * i + 1 : i], sealed);
     if (is_map) {
       const nxc_value *key = &value->items[2 * i];
-      nxc_node_set_key(child, key, key->kind == NXC_STRING ? key->text : nxc_value_show(m->arena, key), over->at);
+      nxc_node_set_key(child, key, key->kind == NXC_STRING ? key->text : nxc_value_show(m->arena, key),
+                       over->at);
     }
     nxc_node_append(m->arena, node, child);
   }
@@ -218,8 +220,13 @@ static const struct {
   operation *run;
   size_t n_fixed, n_each; /* items taken: n_fixed + n_each * op->n */
 } operations[] = {
-    [NXC_OP_VALUE] = {do_value, 0, 0}, [NXC_OP_CONCAT] = {do_concat, 0, 1}, [NXC_OP_KEY] = {do_key, 1, 0},
-    [NXC_OP_NAME] = {do_key, 1, 0},      [NXC_OP_REFERENCE] = {do_reference, 1, 0}, [NXC_OP_CALL] = {do_call, 1, 1}, [NXC_OP_LIST] = {do_list, 0, 1},
+    [NXC_OP_VALUE] = {do_value, 0, 0},
+    [NXC_OP_CONCAT] = {do_concat, 0, 1},
+    [NXC_OP_KEY] = {do_key, 1, 0},
+    [NXC_OP_NAME] = {do_key, 1, 0},
+    [NXC_OP_REFERENCE] = {do_reference, 1, 0},
+    [NXC_OP_CALL] = {do_call, 1, 1},
+    [NXC_OP_LIST] = {do_list, 0, 1},
     [NXC_OP_MAP] = {do_map, 0, 2},
 };
 
@@ -243,7 +250,8 @@ static void finish_formula(nxc_machine *m) {
   m->n_items = frame.base;
   if (frame.decoded) {
     m->n_frames--;
-    nxc_machine_top(m)->decoded_item = memcpy(nxc_arena_alloc(m->arena, sizeof result), &result, sizeof result);
+    nxc_machine_top(m)->decoded_item =
+        memcpy(nxc_arena_alloc(m->arena, sizeof result), &result, sizeof result);
     return;
   }
   bool plain_container = result.value.kind == NXC_LIST || result.value.kind == NXC_MAP;
@@ -294,12 +302,9 @@ static void step_completing(nxc_machine *m) {
 void nxc_machine_run(nxc_machine *m) {
   while (m->n_frames > 0) {
     nxc_frame *frame = nxc_machine_top(m);
-    if (frame->completing)
-      step_completing(m);
-    else if (frame->position == frame->formula->n_ops)
-      finish_formula(m);
-    else if (run_operation(m, &frame->formula->ops[frame->position]) == NXC_STEP_FAILED)
-      fail_frame(m);
+    if (frame->completing) step_completing(m);
+    else if (frame->position == frame->formula->n_ops) finish_formula(m);
+    else if (run_operation(m, &frame->formula->ops[frame->position]) == NXC_STEP_FAILED) fail_frame(m);
   }
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine that runs formulas: an explicit stack of frames, so that no chain is too long.
  *
- * A frame either runs the formula of one scalar or completes a list or map (resolves everything inside it). An
- * operation that needs another node resolved pushes a frame for it, gives NXC_STEP_AGAIN, and is run again when that
- * frame is done; operations therefore change nothing before they give NXC_STEP_DONE. A node that is needed while its
- * own frame is on the stack is a cycle. */
+ * A frame either runs the formula of one scalar or completes a list or map (resolves everything inside it).
+ * An operation that needs another node resolved pushes a frame for it, gives NXC_STEP_AGAIN, and is run again
+ * when that frame is done; operations therefore change nothing before they give NXC_STEP_DONE. A node that is
+ * needed while its own frame is on the stack is a cycle. */
 #ifndef NXC_CONFIG_INTERPOLATE_MACHINE_H
 #define NXC_CONFIG_INTERPOLATE_MACHINE_H
 
@@ -20,7 +20,7 @@ typedef struct nxc_item {
   nxc_node *node;
 } nxc_item;
 
-/* What a scalar with an interpolation carries; its derivation comes first, so the node's pointer leads here. */
+/* What a scalar with an interpolation carries; the derivation comes first, so a node's pointer leads here. */
 typedef struct nxc_resolved {
   nxc_derivation derivation;
   nxc_formula formula;
@@ -29,13 +29,13 @@ typedef struct nxc_resolved {
 
 typedef struct nxc_frame {
   nxc_node *node;
-  bool completing;              /* a list or map; else a formula */
-  bool decoded;                 /* a formula met at run time (oc.decode): its result goes to the frame below */
+  bool completing; /* a list or map; else a formula */
+  bool decoded;    /* a formula met at run time (oc.decode): its result goes to the frame below */
   const nxc_formula *formula;
-  size_t position;              /* operation, or child */
-  size_t base;                  /* first own item */
-  nxc_node *walk;               /* how far a reference has been followed; NULL: not begun */
-  size_t walk_offset;           /* and how much of its key is used */
+  size_t position;    /* operation, or child */
+  size_t base;        /* first own item */
+  nxc_node *walk;     /* how far a reference has been followed; NULL: not begun */
+  size_t walk_offset; /* and how much of its key is used */
   bool walk_started;
   const nxc_item *decoded_item; /* what a decoded formula gave to the operation under way */
   bool broken;                  /* something inside failed */

@@ -14,7 +14,8 @@ static bool parse_element(nxc_parser *p);
 static bool bad_character(nxc_parser *p);
 
 bool nxc_parser_fail(nxc_parser *parser, const char *at, const char *fix, const char *message) {
-  *parser->problem = (nxc_syntax_problem){.offset = (size_t)(at - parser->text), .message = message, .fix = fix};
+  *parser->problem =
+      (nxc_syntax_problem){.offset = (size_t)(at - parser->text), .message = message, .fix = fix};
   return false;
 }
 
@@ -23,7 +24,8 @@ bool nxc_parser_opens(const nxc_parser *parser, const char *at) {
 }
 
 bool nxc_formula_needed(const char *text, size_t n_bytes, bool angle) {
-  for (const char *c = text, *end = text + n_bytes; end - c >= 2 && (c = memchr(c, '$', (size_t)(end - c) - 1)); c++)
+  for (const char *c = text, *end = text + n_bytes;
+       end - c >= 2 && (c = memchr(c, '$', (size_t)(end - c) - 1)); c++)
     if (c[1] == '{' || (c[1] == '<' && angle)) return true;
   return false;
 }
@@ -99,7 +101,8 @@ static bool parse_text(nxc_parser *p, char quote) {
   bool done = false;
   while (!done && p->at < p->end) {
     const char *plain = p->at;
-    while (p->at < p->end && *p->at != '\\' && !(quote && *p->at == quote) && !nxc_parser_opens(p, p->at)) p->at++;
+    while (p->at < p->end && *p->at != '\\' && !(quote && *p->at == quote) && !nxc_parser_opens(p, p->at))
+      p->at++;
     if (p->at > plain) nxc_buffer_put(&so_far.plain, plain, (size_t)(p->at - plain));
     if (p->at < p->end && !parse_backslashes(p, quote, &so_far, &done)) return false;
   }
@@ -113,9 +116,9 @@ static bool parse_text(nxc_parser *p, char quote) {
 /* What a reference or a call consists of before its end or colon. */
 typedef struct head {
   nxc_buffer plain; /* key text not yet emitted */
-  size_t n_parts; /* emitted parts */
-  bool is_name;   /* could be a resolver's name */
-  size_t n_inner; /* parts that are interpolations, and the places of their NXC_OP_KEY */
+  size_t n_parts;   /* emitted parts */
+  bool is_name;     /* could be a resolver's name */
+  size_t n_inner;   /* parts that are interpolations, and the places of their NXC_OP_KEY */
   size_t inner[NAME_PARTS_MAX];
 } head;
 
@@ -128,7 +131,8 @@ static void flush_head(nxc_parser *p, head *so_far) {
 
 static bool is_id(const char *text, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (text[i] != '_' && !isalpha((unsigned char)text[i]) && (i == 0 || !isdigit((unsigned char)text[i]))) return false;
+    if (text[i] != '_' && !isalpha((unsigned char)text[i]) && (i == 0 || !isdigit((unsigned char)text[i])))
+      return false;
   return n > 0;
 }
 
@@ -150,7 +154,8 @@ static bool parse_key(nxc_parser *p, head *so_far, char close) {
     p->at++;
   }
   size_t n = (size_t)(p->at - start);
-  if (n == 0) return nxc_parser_fail(p, p->at, NULL, p->at < p->end ? "a key is missing here" : "this is never closed");
+  if (n == 0)
+    return nxc_parser_fail(p, p->at, NULL, p->at < p->end ? "a key is missing here" : "this is never closed");
   so_far->is_name = so_far->is_name && is_id(start, n);
   nxc_buffer_put(&so_far->plain, start, n);
   return true;
@@ -236,7 +241,8 @@ static bool parse_interpolation(nxc_parser *p) {
   if (close == '>') p->formula->angle = true;
   p->at += 2;
   skip_blanks(p);
-  if (p->at < p->end && *p->at == close) return nxc_parser_fail(p, start, NULL, "a key is missing between the brackets");
+  if (p->at < p->end && *p->at == close)
+    return nxc_parser_fail(p, start, NULL, "a key is missing between the brackets");
   if (!parse_head(p, &so_far, close)) return false;
   skip_blanks(p);
   if (p->at < p->end && *p->at == ':') {
@@ -305,7 +311,8 @@ static bool parse_map_key(nxc_parser *p) {
   nxc_word word, first = {0};
   size_t n = 0;
   for (;; n++) {
-    if (nxc_parser_opens(p, p->at)) return nxc_parser_fail(p, p->at, NULL, "a key inside {...} cannot be a reference");
+    if (nxc_parser_opens(p, p->at))
+      return nxc_parser_fail(p, p->at, NULL, "a key inside {...} cannot be a reference");
     if (!nxc_parser_word(p, false, &word)) return false;
     if (word.n_bytes == 0) break;
     if (n == 0) first = word;
@@ -363,8 +370,13 @@ static bool parse_element(nxc_parser *p) {
 bool nxc_formula_parse(nxc_arena *arena, const char *text, size_t n_bytes, bool angle, bool element,
                        nxc_formula *formula, nxc_syntax_problem *problem) {
   *formula = (nxc_formula){0};
-  nxc_parser p = {.arena = arena, .text = text, .at = text, .end = text + n_bytes, .angle = angle,
-                  .formula = formula, .problem = problem};
+  nxc_parser p = {.arena = arena,
+                  .text = text,
+                  .at = text,
+                  .end = text + n_bytes,
+                  .angle = angle,
+                  .formula = formula,
+                  .problem = problem};
   bool ok = element ? parse_element(&p) : parse_text(&p, '\0');
   if (ok && p.at != p.end) ok = bad_character(&p);
   formula->ops = p.ops;

@@ -2,12 +2,12 @@
 /* The language of ${...} and $<...>: text into a postfix program.
  *
  * A formula's operations run on a stack of items and leave one. Grammar (OmegaConf's; `}` is `>` after `$<`):
- *   text      = ( plain | \${ | interpolation )*          a run of n backslashes before ${ stands for n/2, odd escapes
- *   reference = "${" ws "."* (key | "[" key "]") ( "." key | "[" key "]" )* ws "}"
- *   call      = "${" ws name ( "." name )* ws ":" ws [ args ] "}"
- *   args      = element? ( "," element? )*                an empty element is ""
- *   element   = words | 'quoted text' | "[" args? "]" | "{" [ key ":" element ( "," ... )* ] "}"
- * One word is typed (null, true, 12, 1e-3), several are joined to a string. Keys and names may be interpolations. */
+ *   text      = ( plain | \${ | interpolation )*          a run of n backslashes before ${ stands for n/2,
+ * odd escapes reference = "${" ws "."* (key | "[" key "]") ( "." key | "[" key "]" )* ws "}" call      = "${"
+ * ws name ( "." name )* ws ":" ws [ args ] "}" args      = element? ( "," element? )*                an empty
+ * element is "" element   = words | 'quoted text' | "[" args? "]" | "{" [ key ":" element ( "," ... )* ] "}"
+ * One word is typed (null, true, 12, 1e-3), several are joined to a string. Keys and names may be
+ * interpolations. */
 #ifndef NXC_CONFIG_INTERPOLATE_PARSE_H
 #define NXC_CONFIG_INTERPOLATE_PARSE_H
 
@@ -46,7 +46,7 @@ typedef struct nxc_syntax_problem {
 
 /* Whether the text holds anything to resolve (an escape too). */
 bool nxc_formula_needed(const char *text, size_t n_bytes, bool angle);
-/* Parses a scalar's text (`element` false) or a single element, as oc.decode reads it. `angle`: $< is ours. */
+/* Parses a scalar's text, or with `element` a single element, as oc.decode reads it. `angle`: $< is ours. */
 bool nxc_formula_parse(nxc_arena *arena, const char *text, size_t n_bytes, bool angle, bool element,
                        nxc_formula *formula, nxc_syntax_problem *problem);
 

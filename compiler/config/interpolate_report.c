@@ -44,7 +44,8 @@ static const char *path_of(nxc_machine *m, const nxc_node *node) {
   return *path ? path : "the document";
 }
 
-static void report(nxc_machine *m, const char *id, nxc_severity severity, const char *fix, const char *message) {
+static void report(nxc_machine *m, const char *id, nxc_severity severity, const char *fix,
+                   const char *message) {
   nxc_finding finding = {.id = id, .severity = severity, .message = message, .fix = fix};
   if (m->n_frames == 0) {
     finding.at = nxc_node_place(m->document->root);
@@ -102,15 +103,20 @@ nxc_step nxc_machine_cycle(nxc_machine *m, const nxc_node *node) {
       nxc_buffer_puts(&chain, "... -> ");
     }
     if (n < REMARKS_MAX) {
-      const char *text = nxc_arena_printf(m->arena, frame->completing ? "%s holds %s" : "%s needs %s", from_path, to_path);
+      const char *text =
+          nxc_arena_printf(m->arena, frame->completing ? "%s holds %s" : "%s needs %s", from_path, to_path);
       remarks[n++] = (nxc_remark){frame_place(m, i), text};
     }
   }
   nxc_buffer_puts(&chain, path_of(m, node));
-  const char *message = nxc_arena_printf(m->arena, "a circle of %zu reference%s: %s", n_hops, n_hops == 1 ? "" : "s",
-                                         chain.bytes);
-  nxc_sink_report(m->sink, &(nxc_finding){.id = "NX1206", .severity = NXC_SEVERITY_ERROR, .message = message,
-                                          .at = frame_place(m, m->n_frames - 1), .remarks = remarks, .n_remarks = n});
+  const char *message = nxc_arena_printf(m->arena, "a circle of %zu reference%s: %s", n_hops,
+                                         n_hops == 1 ? "" : "s", chain.bytes);
+  nxc_sink_report(m->sink, &(nxc_finding){.id = "NX1206",
+                                          .severity = NXC_SEVERITY_ERROR,
+                                          .message = message,
+                                          .at = frame_place(m, m->n_frames - 1),
+                                          .remarks = remarks,
+                                          .n_remarks = n});
   m->ok = false;
   return NXC_STEP_FAILED;
 }

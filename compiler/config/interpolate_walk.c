@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Following a key through the document: OmegaConf's way of splitting it, and one step at a time so that a reference
- * met on the way can be resolved first. */
+/* Following a key through the document: OmegaConf's way of splitting it, and one step at a time so that a
+ * reference met on the way can be resolved first. */
 #include "compiler/config/interpolate_machine.h"
 #include "compiler/config/nodes.h"
 
@@ -12,8 +12,8 @@ typedef struct token {
   size_t n_bytes;
 } token;
 
-/* The token at `*offset`: `name` at the start, `.name`, or `[anything]`; what fits neither is passed over, as the
- * original's pattern does. */
+/* The token at `*offset`: `name` at the start, `.name`, or `[anything]`; what fits neither is passed over, as
+ * the original's pattern does. */
 static bool next_token(const char *key, size_t n_bytes, bool first, size_t *offset, token *next) {
   size_t i = *offset;
   if (first && i < n_bytes && key[i] != '[' && key[i] != '.') {
@@ -110,15 +110,16 @@ static const nxc_node *climb(const nxc_node *node, size_t n_levels) {
   return node;
 }
 
-/* Dots that lead out of a copy made for an alias lead somewhere else than in the original. One dot from a merged pair
- * stays in the map it was merged into, which is what merging is for. */
+/* Dots that lead out of a copy made for an alias lead somewhere else than in the original. One dot from a
+ * merged pair stays in the map it was merged into, which is what merging is for. */
 static void check_copies(nxc_machine *m, size_t n_dots) {
   const nxc_node *at = nxc_machine_top(m)->node;
   for (size_t n_left = n_dots; at && n_left > 0; n_left--, at = at->parent) {
     if (at->copy_of == NULL || (at->merged && n_left == 1)) continue;
     if (climb(at, n_left) == climb(at->copy_of, n_left)) continue;
-    nxc_machine_warn(m, "NX1221", "write the reference from the top of the document",
-                     "this text is repeated by an alias or merge key, and its dots lead to another place in each copy");
+    nxc_machine_warn(
+        m, "NX1221", "write the reference from the top of the document",
+        "this text is repeated by an alias or merge key, and its dots lead to another place in each copy");
     return;
   }
 }
@@ -164,8 +165,8 @@ typedef struct progress {
   bool started;
 } progress;
 
-static nxc_step walk_on(nxc_machine *m, const char *key, size_t n_bytes, bool lenient, progress *so_far, nxc_item *item,
-                        bool *absent) {
+static nxc_step walk_on(nxc_machine *m, const char *key, size_t n_bytes, bool lenient, progress *so_far,
+                        nxc_item *item, bool *absent) {
   *absent = false;
   if (so_far->at == NULL) {
     nxc_step step = begin(m, key, n_bytes, &so_far->at, &so_far->offset);
@@ -178,7 +179,8 @@ static nxc_step walk_on(nxc_machine *m, const char *key, size_t n_bytes, bool le
     nxc_node *in = nxc_node_final(so_far->at), *child;
     token next;
     bool first = !so_far->started && (so_far->offset == 0 || key[so_far->offset - 1] == '.');
-    if (!next_token(key, n_bytes, first, &so_far->offset, &next)) return finish(m, so_far->at, lenient, item, absent);
+    if (!next_token(key, n_bytes, first, &so_far->offset, &next))
+      return finish(m, so_far->at, lenient, item, absent);
     so_far->started = true;
     if (in->kind == NXC_NODE_SCALAR || in->sealed) {
       *absent = true;
@@ -211,6 +213,7 @@ bool nxc_machine_select(nxc_machine *m, const char *key, nxc_item *item, bool *a
   progress so_far = {0};
   nxc_step step;
   *item = (nxc_item){0};
-  while ((step = walk_on(m, key, strlen(key), true, &so_far, item, absent)) == NXC_STEP_AGAIN) nxc_machine_run(m);
+  while ((step = walk_on(m, key, strlen(key), true, &so_far, item, absent)) == NXC_STEP_AGAIN)
+    nxc_machine_run(m);
   return step == NXC_STEP_DONE;
 }

@@ -53,7 +53,8 @@ static size_t number_at(const char *at, const char *end, bool *is_float) {
 
 static size_t name_at(const char *at, const char *end) {
   size_t n = 0;
-  while (at + n < end && (at[n] == '_' || isalpha((unsigned char)at[n]) || (n > 0 && isdigit((unsigned char)at[n]))))
+  while (at + n < end &&
+         (at[n] == '_' || isalpha((unsigned char)at[n]) || (n > 0 && isdigit((unsigned char)at[n]))))
     n++;
   return n;
 }
@@ -68,8 +69,8 @@ static bool take_number(nxc_parser *parser, size_t n, bool is_float, nxc_word *w
   const char *at = parser->at, *problem = NULL;
   bool signed_text = *at == '+' || *at == '-';
   if (!is_float) {
-    if (!nxc_integer_from_digits(parser->arena, at + signed_text, n - signed_text, 10, *at == '-', &word->value,
-                                 &problem))
+    if (!nxc_integer_from_digits(parser->arena, at + signed_text, n - signed_text, 10, *at == '-',
+                                 &word->value, &problem))
       return nxc_parser_fail(parser, at, NULL, problem);
     return true;
   }
@@ -85,14 +86,16 @@ static void take_name(nxc_arena *arena, const char *at, size_t n, nxc_word *word
   word->value = nxc_string_value(nxc_arena_strndup(arena, at, n), n);
   if (n == 4 && strncasecmp(at, "null", 4) == 0) word->value = (nxc_value){.kind = NXC_NULL};
   if (n == 4 && strncasecmp(at, "true", 4) == 0) word->value = (nxc_value){.kind = NXC_BOOL, .boolean = true};
-  if (n == 5 && strncasecmp(at, "false", 5) == 0) word->value = (nxc_value){.kind = NXC_BOOL, .boolean = false};
+  if (n == 5 && strncasecmp(at, "false", 5) == 0)
+    word->value = (nxc_value){.kind = NXC_BOOL, .boolean = false};
 }
 
 /* A run of escapes; the word's own text is the unescaped one. */
 static size_t take_escapes(nxc_parser *parser, nxc_word *word) {
   const char *at = parser->at;
   size_t n = 0;
-  while (at + n + 1 < parser->end && at[n] == '\\' && at[n + 1] && strchr("\\()[]{}:=, \t", at[n + 1])) n += 2;
+  while (at + n + 1 < parser->end && at[n] == '\\' && at[n + 1] && strchr("\\()[]{}:=, \t", at[n + 1]))
+    n += 2;
   if (n == 0) return 0;
   char *text = nxc_arena_alloc(parser->arena, n / 2 + 1);
   for (size_t i = 0; i < n / 2; i++) text[i] = at[2 * i + 1];

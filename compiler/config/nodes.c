@@ -29,12 +29,10 @@ static identity key_identity(nxc_arena *arena, const nxc_value *key) {
     memcpy(bytes + 2, key->text, key->n_bytes);
     return (identity){bytes, key->n_bytes + 2};
   }
-  if (key->kind == NXC_BOOL)
-    text = key->boolean ? "1" : "0";
+  if (key->kind == NXC_BOOL) text = key->boolean ? "1" : "0";
   else if (key->kind == NXC_FLOAT && key->number == trunc(key->number) && fabs(key->number) < 9e15)
     text = nxc_arena_printf(arena, "%.0f", key->number + 0.0);
-  else
-    text = nxc_value_show(arena, key);
+  else text = nxc_value_show(arena, key);
   text = nxc_arena_printf(arena, "\xFF%s", text);
   return (identity){text, strlen(text)};
 }
@@ -86,7 +84,8 @@ nxc_node *nxc_node_find_key(nxc_arena *arena, const nxc_node *map, const nxc_val
   if (map->names) return nxc_names_find(map->names, wanted.bytes, wanted.n_bytes);
   for (size_t i = 0; i < map->n_children; i++) {
     identity own = key_identity(arena, &map->children[i]->key_value);
-    if (own.n_bytes == wanted.n_bytes && memcmp(own.bytes, wanted.bytes, own.n_bytes) == 0) return map->children[i];
+    if (own.n_bytes == wanted.n_bytes && memcmp(own.bytes, wanted.bytes, own.n_bytes) == 0)
+      return map->children[i];
   }
   return NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building blocks of the document tree, shared by the reader, the layers and the resolver.
  *
- * A key's identity is its bytes for a string and a marked canonical text for everything else; as in Python, 1, 1.0
- * and true are one key. Children of a map have distinct identities. */
+ * A key's identity is its bytes for a string and a marked canonical text for everything else; as in Python,
+ * 1, 1.0 and true are one key. Children of a map have distinct identities. */
 #ifndef NXC_CONFIG_NODES_H
 #define NXC_CONFIG_NODES_H
 
@@ -18,8 +18,8 @@ nxc_node *nxc_node_find_key(nxc_arena *arena, const nxc_node *map, const nxc_val
 /* One step down by text: a map's key, or a list's index written in plain decimal. NULL when absent. */
 nxc_node *nxc_node_item(const nxc_node *from, const char *step, size_t n_bytes);
 void nxc_node_set_key(nxc_node *child, const nxc_value *key, const char *text, nxc_span at);
-/* Deep copy; *n_left is lowered by the nodes made. NULL when it would fall below 0 or `depth` (the copy's own depth
- * in the tree) pass NXC_DOCUMENT_DEPTH_MAX. */
+/* Deep copy; *n_left is lowered by the nodes made. NULL when it would fall below 0 or `depth` (the copy's own
+ * depth in the tree) pass NXC_DOCUMENT_DEPTH_MAX. */
 nxc_node *nxc_node_copy(nxc_arena *arena, const nxc_node *node, size_t depth, size_t *n_left);
 
 #endif

@@ -48,8 +48,8 @@ static double compute_double(char op, double a, double b) {
   }
 }
 
-static nxc_step repeat_text(nxc_machine *m, const nxc_resolver *self, const nxc_value *text, const nxc_value *times,
-                            nxc_item *result) {
+static nxc_step repeat_text(nxc_machine *m, const nxc_resolver *self, const nxc_value *text,
+                            const nxc_value *times, nxc_item *result) {
   int64_t n = as_integer(times).integer;
   if (times->digits || (n > 0 && text->n_bytes > m->n_text_left / (size_t)n))
     return nxc_resolver_fail(m, self, "the repeated text is too long");
@@ -67,7 +67,8 @@ static nxc_step repeat_text(nxc_machine *m, const nxc_resolver *self, const nxc_
 /* What + and * mean for text and lists. */
 static nxc_step compute_other(nxc_machine *m, const nxc_resolver *self, nxc_item *args, nxc_item *result) {
   const nxc_value *a = &args[0].value, *b = &args[1].value;
-  if (self->op == '+' && a->kind == NXC_STRING && b->kind == NXC_STRING) return nxc_machine_join(m, args, 2, result);
+  if (self->op == '+' && a->kind == NXC_STRING && b->kind == NXC_STRING)
+    return nxc_machine_join(m, args, 2, result);
   if (self->op == '+' && a->kind == NXC_LIST && b->kind == NXC_LIST) {
     size_t n = a->n_items + b->n_items;
     if (n > m->n_flat_left) return nxc_resolver_fail(m, self, "the joined list is too long");
@@ -78,7 +79,8 @@ static nxc_step compute_other(nxc_machine *m, const nxc_resolver *self, nxc_item
     result->value = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = n};
     return NXC_STEP_DONE;
   }
-  bool a_counts = a->kind == NXC_INT || a->kind == NXC_BOOL, b_counts = b->kind == NXC_INT || b->kind == NXC_BOOL;
+  bool a_counts = a->kind == NXC_INT || a->kind == NXC_BOOL,
+       b_counts = b->kind == NXC_INT || b->kind == NXC_BOOL;
   if (self->op == '*' && a->kind == NXC_STRING && b_counts) return repeat_text(m, self, a, b, result);
   if (self->op == '*' && b->kind == NXC_STRING && a_counts) return repeat_text(m, self, b, a, result);
   return bad_operands(m, self, args);
@@ -90,7 +92,8 @@ static void warn_boolean(nxc_machine *m, const nxc_resolver *self, const nxc_ite
 }
 
 /* multiply, add, sub, int_div: integers stay integers. */
-static nxc_step run_arithmetic(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+static nxc_step run_arithmetic(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                               nxc_item *result) {
   (void)n;
   const nxc_value *a = &args[0].value, *b = &args[1].value;
   if (!is_number(a) || !is_number(b)) return compute_other(m, self, args, result);
@@ -103,12 +106,14 @@ static nxc_step run_arithmetic(nxc_machine *m, const nxc_resolver *self, nxc_ite
     return NXC_STEP_DONE;
   }
   if (self->op == '/' && as_double(b) == 0) return nxc_resolver_fail(m, self, "division by zero");
-  result->value = (nxc_value){.kind = NXC_FLOAT, .number = compute_double(self->op, as_double(a), as_double(b))};
+  result->value =
+      (nxc_value){.kind = NXC_FLOAT, .number = compute_double(self->op, as_double(a), as_double(b))};
   return NXC_STEP_DONE;
 }
 
 /* divide (op 'f'), and its quotient or product made an integer: up 'c', down 'd', product toward zero 't'. */
-static nxc_step run_rounding(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+static nxc_step run_rounding(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                             nxc_item *result) {
   (void)n;
   const nxc_value *a = &args[0].value, *b = &args[1].value;
   if (!is_number(a) || !is_number(b)) return bad_operands(m, self, args);
@@ -127,12 +132,13 @@ static nxc_step run_rounding(nxc_machine *m, const nxc_resolver *self, nxc_item 
 }
 
 /* floor, ceil and int of one number. */
-static nxc_step run_whole(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+static nxc_step run_whole(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                          nxc_item *result) {
   (void)n;
   const nxc_value *a = &args[0].value;
   if (!is_number(a))
-    return nxc_machine_fail(m, "NX1210", NULL, "%s cannot be applied to the %s %s", self->name, nxc_kind_name(a->kind),
-                            nxc_machine_show(m, NULL, a));
+    return nxc_machine_fail(m, "NX1210", NULL, "%s cannot be applied to the %s %s", self->name,
+                            nxc_kind_name(a->kind), nxc_machine_show(m, NULL, a));
   const char *problem;
   double number = as_double(a);
   if (a->kind != NXC_FLOAT) {
@@ -144,7 +150,8 @@ static nxc_step run_whole(nxc_machine *m, const nxc_resolver *self, nxc_item *ar
   return nxc_resolver_fail(m, self, problem);
 }
 
-static nxc_step run_args(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+static nxc_step run_args(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                         nxc_item *result) {
   (void)self;
   nxc_value *items = nxc_arena_array(m->arena, n, sizeof *items);
   for (size_t i = 0; i < n; i++) items[i] = args[i].value;
@@ -160,7 +167,8 @@ static nxc_step run_id(nxc_machine *m, const nxc_resolver *self, nxc_item *args,
   return NXC_STEP_DONE;
 }
 
-static nxc_step run_fail(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+static nxc_step run_fail(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                         nxc_item *result) {
   (void)args;
   (void)n;
   (void)result;
@@ -171,7 +179,8 @@ enum { ANY = 1000000 };
 
 static const nxc_resolver resolvers[] = {
     {"oc.env", nxc_resolve_env, 1, 2, 0, 0, "an environment variable, or the default"},
-    {"oc.select", nxc_resolve_select_key, 1, 2, NXC_RESOLVER_NODES, 0, "a key, or the default where it is absent"},
+    {"oc.select", nxc_resolve_select_key, 1, 2, NXC_RESOLVER_NODES, 0,
+     "a key, or the default where it is absent"},
     {"oc.decode", nxc_resolve_decode, 1, 1, 0, 0, "text read as an argument"},
     {"oc.create", nxc_resolve_create, 1, 1, 0, 0, "a list or map that references can enter"},
     {"oc.dict.keys", nxc_resolve_dict_keys, 1, 1, 0, 0, "the keys of a map"},
@@ -204,21 +213,24 @@ static nxc_step report_unknown(nxc_machine *m, const char *name) {
   const char *nearest = strlen(name) < 60 ? nxc_nearest(name, names, n) : NULL;
   const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL;
   if (strcmp(name, "env") == 0) fix = "write oc.env";
-  if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name)) /* as in a shell: ${NAME:-default} */
+  if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+      strlen(name)) /* as in a shell: ${NAME:-default} */
     fix = nxc_arena_printf(m->arena, "for an environment variable write ${oc.env:%s,DEFAULT}", name);
   return nxc_machine_fail(m, "NX1209", fix, "there is no resolver %s", name);
 }
 
-nxc_step nxc_resolver_call(nxc_machine *m, const char *name, nxc_item *args, size_t n_args, nxc_item *result) {
+nxc_step nxc_resolver_call(nxc_machine *m, const char *name, nxc_item *args, size_t n_args,
+                           nxc_item *result) {
   const nxc_resolver *found = NULL;
   for (size_t i = 0; i < N_RESOLVERS && found == NULL; i++)
     if (strcmp(resolvers[i].name, name) == 0) found = &resolvers[i];
   if (found && (found->flags & NXC_RESOLVER_PROBE) && !m->options->probes) found = NULL;
   if (found == NULL) return report_unknown(m, name);
   if (n_args < found->n_least || n_args > found->n_most)
-    return nxc_machine_fail(m, "NX1210", NULL, "%s takes %u%s argument%s, %zu given", name, found->n_least,
-                            found->n_most > found->n_least ? nxc_arena_printf(m->arena, " to %u", found->n_most) : "",
-                            found->n_most == 1 ? "" : "s", n_args);
+    return nxc_machine_fail(
+        m, "NX1210", NULL, "%s takes %u%s argument%s, %zu given", name, found->n_least,
+        found->n_most > found->n_least ? nxc_arena_printf(m->arena, " to %u", found->n_most) : "",
+        found->n_most == 1 ? "" : "s", n_args);
   for (size_t i = 0; i < n_args && !(found->flags & NXC_RESOLVER_NODES); i++) {
     nxc_step step = nxc_machine_flatten(m, &args[i]);
     if (step != NXC_STEP_DONE) return step;

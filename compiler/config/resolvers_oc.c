@@ -15,11 +15,12 @@ static bool is_text(const nxc_item *item) {
 static nxc_step need_text(nxc_machine *m, const nxc_resolver *self, const nxc_item *arg) {
   if (is_text(arg)) return NXC_STEP_DONE;
   const char *kind = arg->node ? "list or map" : nxc_kind_name(arg->value.kind);
-  return nxc_machine_fail(m, "NX1210", "put it in quotes", "%s takes text here, not a value of type %s", self->name,
-                          kind);
+  return nxc_machine_fail(m, "NX1210", "put it in quotes", "%s takes text here, not a value of type %s",
+                          self->name, kind);
 }
 
-/* Whether the call's result goes straight to oc.decode, whose name then stands below the call's own on the stack. */
+/* Whether the call's result goes straight to oc.decode, whose name then stands below the call's own on the
+ * stack. */
 static bool is_decoded(const nxc_machine *m, const nxc_item *args) {
   const nxc_frame *frame = nxc_machine_top(m);
   const nxc_op *next = &frame->formula->ops[frame->position + 1];
@@ -27,13 +28,15 @@ static bool is_decoded(const nxc_machine *m, const nxc_item *args) {
   return is_text(&args[-2]) && strcmp(args[-2].value.text, "oc.decode") == 0;
 }
 
-nxc_step nxc_resolve_env(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+nxc_step nxc_resolve_env(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                         nxc_item *result) {
   nxc_step step = need_text(m, self, &args[0]);
   if (step != NXC_STEP_DONE) return step;
   const char *name = args[0].value.text, *value = *name && !strchr(name, '=') ? getenv(name) : NULL;
   if (value == NULL && n == 1) {
     nxc_machine_variable(m, name, NULL, false);
-    return nxc_machine_fail(m, "NX1224", nxc_arena_printf(m->arena, "set it, or write ${oc.env:%s,DEFAULT}", name),
+    return nxc_machine_fail(m, "NX1224",
+                            nxc_arena_printf(m->arena, "set it, or write ${oc.env:%s,DEFAULT}", name),
                             "the environment variable %s is not set", name);
   }
   nxc_machine_variable(m, name, value, value == NULL);
@@ -48,11 +51,13 @@ nxc_step nxc_resolve_env(nxc_machine *m, const nxc_resolver *self, nxc_item *arg
   }
   if (args[1].value.kind != NXC_STRING && !m->options->omegaconf && !is_decoded(m, args))
     nxc_machine_warn(m, "NX1219", "write ${oc.decode:${oc.env:...}} for a number or a boolean",
-                     "the default %s becomes text, as everything from oc.env", nxc_machine_show(m, NULL, &args[1].value));
+                     "the default %s becomes text, as everything from oc.env",
+                     nxc_machine_show(m, NULL, &args[1].value));
   return nxc_machine_join(m, &args[1], 1, result);
 }
 
-nxc_step nxc_resolve_select_key(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+nxc_step nxc_resolve_select_key(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                                nxc_item *result) {
   nxc_step step = need_text(m, self, &args[0]);
   if (step != NXC_STEP_DONE) return step;
   bool absent;
@@ -62,7 +67,8 @@ nxc_step nxc_resolve_select_key(nxc_machine *m, const nxc_resolver *self, nxc_it
   return NXC_STEP_DONE;
 }
 
-nxc_step nxc_resolve_decode(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+nxc_step nxc_resolve_decode(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                            nxc_item *result) {
   (void)n;
   const nxc_frame *frame = nxc_machine_top(m);
   if (frame->decoded_item) {
@@ -80,15 +86,16 @@ nxc_step nxc_resolve_decode(nxc_machine *m, const nxc_resolver *self, nxc_item *
   size_t depth = 0;
   for (size_t i = m->n_frames; i-- > 0 && m->frames[i].decoded;) depth++;
   if (depth > 100) return nxc_resolver_fail(m, self, "texts decode to texts more than 100 deep");
-  if (!nxc_formula_parse(m->arena, args[0].value.text, args[0].value.n_bytes, !m->options->omegaconf, true, formula,
-                         &problem))
+  if (!nxc_formula_parse(m->arena, args[0].value.text, args[0].value.n_bytes, !m->options->omegaconf, true,
+                         formula, &problem))
     return nxc_machine_fail(m, "NX1201", problem.fix, "%s cannot read %s: %s", self->name,
                             nxc_machine_show(m, NULL, &args[0].value), problem.message);
   nxc_machine_decode(m, formula);
   return NXC_STEP_AGAIN;
 }
 
-nxc_step nxc_resolve_create(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+nxc_step nxc_resolve_create(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                            nxc_item *result) {
   (void)n;
   const nxc_value *value = &args[0].value;
   if (value->kind == NXC_NULL) {
@@ -103,7 +110,8 @@ nxc_step nxc_resolve_create(nxc_machine *m, const nxc_resolver *self, nxc_item *
 }
 
 /* The map that the key names, everything in it resolved when `whole`. */
-static nxc_step find_map(nxc_machine *m, const nxc_resolver *self, const nxc_item *arg, bool whole, nxc_node **map) {
+static nxc_step find_map(nxc_machine *m, const nxc_resolver *self, const nxc_item *arg, bool whole,
+                         nxc_node **map) {
   nxc_step step = need_text(m, self, arg);
   if (step != NXC_STEP_DONE) return step;
   nxc_item found = {0};
@@ -117,7 +125,8 @@ static nxc_step find_map(nxc_machine *m, const nxc_resolver *self, const nxc_ite
   return whole ? nxc_machine_need_complete(m, found.node) : NXC_STEP_DONE;
 }
 
-nxc_step nxc_resolve_dict_keys(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+nxc_step nxc_resolve_dict_keys(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                               nxc_item *result) {
   (void)n;
   nxc_node *map;
   nxc_step step = find_map(m, self, &args[0], false, &map);
@@ -142,7 +151,8 @@ nxc_step nxc_resolve_dict_values(nxc_machine *m, const nxc_resolver *self, nxc_i
   nxc_value empty = {.kind = NXC_LIST};
   nxc_node *list = nxc_machine_plant(m, &empty, false);
   for (size_t i = 0; i < map->n_children; i++) {
-    nxc_node *from = nxc_node_final(map->children[i]), *item = nxc_node_new(m->arena, NXC_NODE_SCALAR, from->at);
+    nxc_node *from = nxc_node_final(map->children[i]),
+             *item = nxc_node_new(m->arena, NXC_NODE_SCALAR, from->at);
     item->style = from->style;
     item->raw = from->raw ? from->raw : "";
     item->raw_bytes = from->raw_bytes;
@@ -156,11 +166,13 @@ nxc_step nxc_resolve_dict_values(nxc_machine *m, const nxc_resolver *self, nxc_i
 }
 
 /* string.Template's safe_substitute for the two names that oc.deprecated knows. */
-static const char *substitute(nxc_arena *arena, const char *message, const char *old_key, const char *new_key) {
+static const char *substitute(nxc_arena *arena, const char *message, const char *old_key,
+                              const char *new_key) {
   static const char old_name[] = "$OLD_KEY", new_name[] = "$NEW_KEY";
   nxc_buffer text = {.arena = arena};
   for (const char *c = message; *c;) {
-    bool is_old = strncmp(c, old_name, strlen(old_name)) == 0, is_new = strncmp(c, new_name, strlen(new_name)) == 0;
+    bool is_old = strncmp(c, old_name, strlen(old_name)) == 0,
+         is_new = strncmp(c, new_name, strlen(new_name)) == 0;
     if (is_old || is_new) {
       nxc_buffer_puts(&text, is_old ? old_key : new_key);
       c += strlen(old_name);

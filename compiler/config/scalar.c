@@ -53,7 +53,8 @@ static bool is_any(const char *text, const char *const *words) {
 
 static const char *const null_words[] = {"", "~", "null", "Null", "NULL", NULL};
 static const char *const true_words[] = {"yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", NULL};
-static const char *const false_words[] = {"no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", NULL};
+static const char *const false_words[] = {"no",    "No",  "NO",  "false", "False",
+                                          "FALSE", "off", "Off", "OFF",   NULL};
 static const char *const infinity_words[] = {".inf", ".Inf", ".INF", NULL};
 static const char *const nan_words[] = {".nan", ".NaN", ".NAN", NULL};
 
@@ -105,7 +106,7 @@ bool nxc_float_from_text(nxc_arena *arena, const char *text, size_t n_bytes, dou
   return end > plain && *end == '\0';
 }
 
-/* a:b:c.d = (a * 60 + b) * 60 + c.d, summed from the right as the original does, so that the last bit agrees. */
+/* a:b:c.d = (a * 60 + b) * 60 + c.d, summed from the right as the original does: the last bit agrees. */
 static double sexagesimal_float(nxc_arena *arena, const char *text) {
   const char *plain = without_underscores(arena, text, strlen(text));
   const char *part = plain + strlen(plain);
@@ -120,12 +121,9 @@ static double sexagesimal_float(nxc_arena *arena, const char *text) {
 static bool read_float(nxc_arena *arena, const char *text, nxc_value *value, const char **problem) {
   const char *unsigned_text = skip_sign(text);
   double sign = *text == '-' ? -1 : 1, number = 0;
-  if (strcasecmp(unsigned_text, ".inf") == 0)
-    number = INFINITY;
-  else if (strcasecmp(unsigned_text, ".nan") == 0)
-    number = NAN;
-  else if (strchr(unsigned_text, ':'))
-    number = sexagesimal_float(arena, unsigned_text);
+  if (strcasecmp(unsigned_text, ".inf") == 0) number = INFINITY;
+  else if (strcasecmp(unsigned_text, ".nan") == 0) number = NAN;
+  else if (strchr(unsigned_text, ':')) number = sexagesimal_float(arena, unsigned_text);
   else if (!nxc_float_from_text(arena, unsigned_text, strlen(unsigned_text), &number)) {
     *problem = "this is written like a float but has no digits";
     return false;
@@ -144,21 +142,16 @@ static bool read_int(nxc_arena *arena, const char *text, nxc_value *value, const
   return nxc_integer_from_digits(arena, p, strlen(p), base, negative, value, problem);
 }
 
-bool nxc_scalar_read(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value, const char **problem) {
+bool nxc_scalar_read(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value,
+                     const char **problem) {
   *value = nxc_string_value(text, n_bytes);
   if (strlen(text) != n_bytes) return true;
-  if (is_any(text, null_words))
-    *value = (nxc_value){.kind = NXC_NULL};
-  else if (is_any(text, true_words))
-    *value = (nxc_value){.kind = NXC_BOOL, .boolean = true};
-  else if (is_any(text, false_words))
-    *value = (nxc_value){.kind = NXC_BOOL, .boolean = false};
-  else if (strcmp(text, "???") == 0)
-    *value = (nxc_value){.kind = NXC_MISSING};
-  else if (is_float(text))
-    return read_float(arena, text, value, problem);
-  else if (is_int(text))
-    return read_int(arena, text, value, problem);
+  if (is_any(text, null_words)) *value = (nxc_value){.kind = NXC_NULL};
+  else if (is_any(text, true_words)) *value = (nxc_value){.kind = NXC_BOOL, .boolean = true};
+  else if (is_any(text, false_words)) *value = (nxc_value){.kind = NXC_BOOL, .boolean = false};
+  else if (strcmp(text, "???") == 0) *value = (nxc_value){.kind = NXC_MISSING};
+  else if (is_float(text)) return read_float(arena, text, value, problem);
+  else if (is_int(text)) return read_int(arena, text, value, problem);
   return true;
 }
 
@@ -198,8 +191,8 @@ static bool read_binary(nxc_arena *arena, const char *text, size_t n_bytes, nxc_
   return true;
 }
 
-bool nxc_scalar_read_as(nxc_arena *arena, const char *type, const char *text, size_t n_bytes, nxc_value *value,
-                        const char **problem) {
+bool nxc_scalar_read_as(nxc_arena *arena, const char *type, const char *text, size_t n_bytes,
+                        nxc_value *value, const char **problem) {
   nxc_value plain;
   *value = nxc_string_value(text, n_bytes);
   *problem = nxc_arena_printf(arena, "the tag !!%s does not fit this text", type);

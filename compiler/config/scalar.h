@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Typing of plain scalars: from text to null, boolean, integer, float or string.
  *
- * The rules are OmegaConf's: YAML 1.1 core (PyYAML) with OmegaConf's own float pattern and without timestamps, so
- * that `3e-4` is a float, `010` is 8 and `1:30` is 90. Quoted text never comes here. A few texts match a number's
- * pattern and are no number (`0x_`): reading them fails, as it does in the original. */
+ * The rules are OmegaConf's: YAML 1.1 core (PyYAML) with OmegaConf's own float pattern and without
+ * timestamps, so that `3e-4` is a float, `010` is 8 and `1:30` is 90. Quoted text never comes here. A few
+ * texts match a number's pattern and are no number (`0x_`): reading them fails, as in the original. */
 #ifndef NXC_CONFIG_SCALAR_H
 #define NXC_CONFIG_SCALAR_H
 
@@ -28,12 +28,13 @@ typedef enum nxc_oddity {
   NXC_ODD_MISSING_QUOTED /* '???': still a missing value */
 } nxc_oddity;
 
-/* Types plain text. Strings are not copied. False: the text looks like a number that cannot be read; *problem says
- * why, and *value is the string. */
-bool nxc_scalar_read(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value, const char **problem);
+/* Types plain text. Strings are not copied. False: the text looks like a number that cannot be read; *problem
+ * says why, and *value is the string. */
+bool nxc_scalar_read(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value,
+                     const char **problem);
 /* Types text as an explicit tag demands: `type` is "null", "bool", "int", "float", "str" or "binary". */
-bool nxc_scalar_read_as(nxc_arena *arena, const char *type, const char *text, size_t n_bytes, nxc_value *value,
-                        const char **problem);
+bool nxc_scalar_read_as(nxc_arena *arena, const char *type, const char *text, size_t n_bytes,
+                        nxc_value *value, const char **problem);
 nxc_oddity nxc_scalar_oddity(const char *text, size_t n_bytes, const nxc_value *value);
 
 /* An integer from digits of a base (2, 8, 10, 16), underscores skipped. At least one digit. */

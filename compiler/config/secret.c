@@ -63,7 +63,8 @@ const nxc_value *nxc_node_public_value(nxc_arena *arena, const nxc_node *node) {
   const nxc_value *value = nxc_node_value(arena, node);
   if (value == NULL) return NULL;
   bool secret = false;
-  for (const nxc_node *up = node->parent; up; up = up->parent) secret = secret || (up->key && nxc_key_is_secret(up->key));
+  for (const nxc_node *up = node->parent; up; up = up->parent)
+    secret = secret || (up->key && nxc_key_is_secret(up->key));
   nxc_value *shown = nxc_arena_alloc(arena, sizeof *shown);
   *shown = redact_inside(arena, node, value, secret);
   return shown;

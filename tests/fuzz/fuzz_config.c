@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any bytes to the reader and the resolver, in both modes, and prints what comes out.
  *
- * With -DNX_LIBFUZZER this is a libFuzzer target. Otherwise main replays files and folders given as arguments, which
- * the normal test run does with corpus/config. */
+ * With -DNX_LIBFUZZER this is a libFuzzer target. Otherwise main replays files and folders given as
+ * arguments, which the normal test run does with corpus/config. */
 #include "compiler/config/canon.h"
 #include "compiler/config/interpolate.h"
 

@@ -52,8 +52,8 @@ static inline const char *findings(void) {
     nxc_buffer_puts(&text, nxc_arena_printf(arena, "%s%s %u:%u+%u %s", i ? "\n" : "", one->id, one->at.line,
                                             one->at.column, one->at.length, one->message));
     for (size_t k = 0; k < one->n_remarks; k++)
-      nxc_buffer_puts(&text, nxc_arena_printf(arena, " [%s %u:%u]", one->remarks[k].text, one->remarks[k].at.line,
-                                              one->remarks[k].at.column));
+      nxc_buffer_puts(&text, nxc_arena_printf(arena, " [%s %u:%u]", one->remarks[k].text,
+                                              one->remarks[k].at.line, one->remarks[k].at.column));
   }
   return text.bytes;
 }

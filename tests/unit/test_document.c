@@ -5,8 +5,10 @@ static const nxc_reading ours = {0};
 
 static void keeps_places(void **state) {
   (void)state;
-  nxc_document *document = read_text("# top\ngrößer: {x: [1, 'a b'], y: \"é\\n\"}\nz:\n  - |\n    text\n  -\n");
-  const nxc_node *outer = nxc_node_child(document->root, "größer"), *y = nxc_node_lookup(document->root, "größer.y");
+  nxc_document *document =
+      read_text("# top\ngrößer: {x: [1, 'a b'], y: \"é\\n\"}\nz:\n  - |\n    text\n  -\n");
+  const nxc_node *outer = nxc_node_child(document->root, "größer"),
+                 *y = nxc_node_lookup(document->root, "größer.y");
   assert_int_equal(outer->key_at.line, 2);
   assert_int_equal(outer->key_at.column, 1);
   assert_int_equal(outer->key_at.length, 6);
@@ -17,7 +19,8 @@ static void keeps_places(void **state) {
   assert_string_equal(text->raw, "a b");
   assert_int_equal(y->at.column, 28);
   assert_int_equal(y->style, NXC_STYLE_DOUBLE);
-  const nxc_node *block = nxc_node_lookup(document->root, "z.0"), *empty = nxc_node_lookup(document->root, "z.1");
+  const nxc_node *block = nxc_node_lookup(document->root, "z.0"),
+                 *empty = nxc_node_lookup(document->root, "z.1");
   assert_int_equal(block->style, NXC_STYLE_BLOCK);
   assert_int_equal(block->at.line, 4);
   assert_int_equal(empty->value.kind, NXC_NULL);
@@ -28,11 +31,13 @@ static void keeps_places(void **state) {
 
 static void places_inside_texts(void **state) {
   (void)state;
-  nxc_document *document = read_text("a: 'it''s ${x} and ${y.z}'\nb: \"\\t${x}\"\nc: |\n  one\n  two ${x}\nd: p${x}\n");
+  nxc_document *document =
+      read_text("a: 'it''s ${x} and ${y.z}'\nb: \"\\t${x}\"\nc: |\n  one\n  two ${x}\nd: p${x}\n");
   const struct {
     const char *key, *part;
     uint32_t line, column;
-  } rows[] = {{"a", "${y", 1, 20}, {"a", "y.z", 1, 22}, {"b", "${x", 2, 7}, {"c", "${x", 5, 7}, {"d", "x}", 6, 7}};
+  } rows[] = {
+      {"a", "${y", 1, 20}, {"a", "y.z", 1, 22}, {"b", "${x", 2, 7}, {"c", "${x", 5, 7}, {"d", "x}", 6, 7}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const nxc_node *node = nxc_node_child(document->root, rows[i].key);
     nxc_span at = nxc_node_place_inside(node, (size_t)(strstr(node->raw, rows[i].part) - node->raw), 2);
@@ -64,12 +69,13 @@ static void goes_on_after_errors(void **state) {
   (void)state;
   nxc_document *document = read_text("a: \x01\na: 2\nb: !x 1\n? [1]\n: 2\nc: *none\nd: [1, }\ne: 1\n");
   assert_false(document->complete);
-  assert_string_equal(findings(), "NX1002 1:4+1 the control character U+0001 cannot stand in YAML\n"
-                                  "NX1005 2:1+1 the key a is given twice, on lines 1 and 2 [first given here 1:1]\n"
-                                  "NX1014 3:4+4 the tag !x is not known\n"
-                                  "NX1016 4:3+3 a key must be one word, not a list\n"
-                                  "NX1010 6:4+5 no anchor &none stands before this\n"
-                                  "NX1001 7:8+1 a value is missing here, or begins with a character that needs quotes");
+  assert_string_equal(findings(),
+                      "NX1002 1:4+1 the control character U+0001 cannot stand in YAML\n"
+                      "NX1005 2:1+1 the key a is given twice, on lines 1 and 2 [first given here 1:1]\n"
+                      "NX1014 3:4+4 the tag !x is not known\n"
+                      "NX1016 4:3+3 a key must be one word, not a list\n"
+                      "NX1010 6:4+5 no anchor &none stands before this\n"
+                      "NX1001 7:8+1 a value is missing here, or begins with a character that needs quotes");
   assert_int_equal(nxc_node_child(document->root, "d")->n_children, 1);
 }
 
@@ -80,11 +86,22 @@ static void refuses_what_is_no_document(void **state) {
     size_t n_bytes;
     const char *id;
   } rows[] = {
-      {"\xFF\xFE" "a", 3, "NX1003"}, {"a: \xC3(", 5, "NX1002"},  {"a: 1\0b", 6, "NX1002"},
-      {"a:\t1\n", 5, "NX1008"},      {"a: 1\t# b\n", 9, "NX1008"}, {"a: 1\n---\nb: 2\n", 14, "NX1009"},
-      {"a: &a [*a]\n", 11, "NX1011"}, {"12\n", 3, "NX1018"},      {"word\n", 5, "NX1018"},
-      {"a: 0x_\n", 7, "NX1109"},      {"~: 1\n", 5, "NX1017"},    {"a: {<<: 3}\n", 11, "NX1013"},
-      {"a: !!set {b}\n", 13, "NX1015"}, {"a: &x 1\nb: &x 2\n", 16, "NX1012"},
+      {"\xFF\xFE"
+       "a",
+       3, "NX1003"},
+      {"a: \xC3(", 5, "NX1002"},
+      {"a: 1\0b", 6, "NX1002"},
+      {"a:\t1\n", 5, "NX1008"},
+      {"a: 1\t# b\n", 9, "NX1008"},
+      {"a: 1\n---\nb: 2\n", 14, "NX1009"},
+      {"a: &a [*a]\n", 11, "NX1011"},
+      {"12\n", 3, "NX1018"},
+      {"word\n", 5, "NX1018"},
+      {"a: 0x_\n", 7, "NX1109"},
+      {"~: 1\n", 5, "NX1017"},
+      {"a: {<<: 3}\n", 11, "NX1013"},
+      {"a: !!set {b}\n", 13, "NX1015"},
+      {"a: &x 1\nb: &x 2\n", 16, "NX1012"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     sink = nxc_sink_new(arena);
@@ -96,7 +113,9 @@ static void refuses_what_is_no_document(void **state) {
 
 static void reads_bom_crlf_and_comments_with_tabs(void **state) {
   (void)state;
-  assert_string_equal(canon_of(read_text("\xEF\xBB\xBF" "a: 1\r\nb: \"x\ty\" #\tz\r\n")->root),
+  assert_string_equal(canon_of(read_text("\xEF\xBB\xBF"
+                                         "a: 1\r\nb: \"x\ty\" #\tz\r\n")
+                                   ->root),
                       "{s\"a\":i1,s\"b\":s\"x\\ty\"}");
   assert_string_equal(findings(), "");
 }
@@ -122,8 +141,10 @@ static void stops_at_its_limits(void **state) {
 
 static void merges_keys_as_pyyaml(void **state) {
   (void)state;
-  nxc_document *document = read_text("a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc:\n  w: 0\n  <<: [*a, *b]\n  z: 9\n");
-  assert_string_equal(canon_of(nxc_node_child(document->root, "c")), "{s\"y\":i1,s\"z\":i9,s\"x\":i1,s\"w\":i0}");
+  nxc_document *document =
+      read_text("a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc:\n  w: 0\n  <<: [*a, *b]\n  z: 9\n");
+  assert_string_equal(canon_of(nxc_node_child(document->root, "c")),
+                      "{s\"y\":i1,s\"z\":i9,s\"x\":i1,s\"w\":i0}");
 }
 
 static void lays_layers(void **state) {
@@ -142,12 +163,14 @@ static void lays_layers(void **state) {
 static void sets_keys(void **state) {
   (void)state;
   nxc_document *document = read_text("a: {b: 1}\nl: [1, {x: 2}]\nr: ${a}\n");
-  const char *good[] = {"a.b=3e-4", "a[c]='5'", "l.1.x={y: [1, ~]}", "new.deep.key=on", "a.d=", "a.e=x=y", "l[0]=7"};
+  const char *good[] = {
+      "a.b=3e-4", "a[c]='5'", "l.1.x={y: [1, ~]}", "new.deep.key=on", "a.d=", "a.e=x=y", "l[0]=7"};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++)
     assert_true(nxc_document_set(document, good[i], "--set", &(nxc_reading){.omegaconf = true}, sink));
-  assert_string_equal(canon_of(document->root),
-                      "{s\"a\":{s\"b\":f0.0003,s\"c\":s\"5\",s\"d\":null,s\"e\":s\"x=y\"},"
-                      "s\"l\":[i7,{s\"x\":{s\"y\":[i1,null]}}],s\"r\":s\"${a}\",s\"new\":{s\"deep\":{s\"key\":true}}}");
+  assert_string_equal(
+      canon_of(document->root),
+      "{s\"a\":{s\"b\":f0.0003,s\"c\":s\"5\",s\"d\":null,s\"e\":s\"x=y\"},"
+      "s\"l\":[i7,{s\"x\":{s\"y\":[i1,null]}}],s\"r\":s\"${a}\",s\"new\":{s\"deep\":{s\"key\":true}}}");
   assert_string_equal(findings(), "");
   const nxc_node *b = nxc_node_lookup(document->root, "a.b");
   assert_string_equal(b->at.source->name, "--set");
@@ -174,15 +197,17 @@ static void warns_only_where_readers_are_surprised(void **state) {
   (void)state;
   read_text("lr: 1e-5\nmin: 0.0\nnone: null\nflag: True\nname: 'yes'\nmode: \"None\"\npath: /x\nempty:\n");
   assert_string_equal(findings(), "");
-  read_text("a: yes\nb: None\nc: $HOME/x\nd: 010\ne: \"\?\?\?\"\nf: {x:1}\ng: '$HOME/y'\non: ${a}\n${k}: 1\n");
-  assert_string_equal(findings(), "NX1101 1:4+3 yes is read as the boolean true\n"
-                                  "NX1102 2:4+4 None is the text \"None\" here, not an empty value\n"
-                                  "NX1108 3:4+7 $HOME stays as it is: it is not expanded here [and here 7:4]\n"
-                                  "NX1103 4:4+3 010 is read as an octal number: 8\n"
-                                  "NX1110 5:4+5 ??? means \"must be given\" even when quoted\n"
-                                  "NX1023 6:5+3 the whole text x:1 is the key, and it has no value\n"
-                                  "NX1101 8:1+2 on is read as the boolean true\n"
-                                  "NX1024 9:1+4 references are not resolved in keys: this key is ${k} itself");
+  read_text(
+      "a: yes\nb: None\nc: $HOME/x\nd: 010\ne: \"\?\?\?\"\nf: {x:1}\ng: '$HOME/y'\non: ${a}\n${k}: 1\n");
+  assert_string_equal(findings(),
+                      "NX1101 1:4+3 yes is read as the boolean true\n"
+                      "NX1102 2:4+4 None is the text \"None\" here, not an empty value\n"
+                      "NX1108 3:4+7 $HOME stays as it is: it is not expanded here [and here 7:4]\n"
+                      "NX1103 4:4+3 010 is read as an octal number: 8\n"
+                      "NX1110 5:4+5 ??? means \"must be given\" even when quoted\n"
+                      "NX1023 6:5+3 the whole text x:1 is the key, and it has no value\n"
+                      "NX1101 8:1+2 on is read as the boolean true\n"
+                      "NX1024 9:1+4 references are not resolved in keys: this key is ${k} itself");
 }
 
 int main(void) {

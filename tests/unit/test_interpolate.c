@@ -27,13 +27,15 @@ static void long_chains_need_no_stack(void **state) {
 static void doubling_is_linear_and_bounded(void **state) {
   (void)state;
   nxc_buffer text = {.arena = arena};
-  for (int i = 0; i < 40; i++) nxc_buffer_puts(&text, nxc_arena_printf(arena, "a%d: {x: '${a%d}', y: '${a%d}'}\n", i, i + 1, i + 1));
+  for (int i = 0; i < 40; i++)
+    nxc_buffer_puts(&text, nxc_arena_printf(arena, "a%d: {x: '${a%d}', y: '${a%d}'}\n", i, i + 1, i + 1));
   nxc_buffer_puts(&text, "a40: 1\n");
   assert_true(resolve_as(text.bytes, (nxc_resolving){0}).ok); /* 2^40 leaves, and no copy of them */
   assert_int_equal(nxc_node_lookup(document->root, "a0.x.y.x")->parent->parent->n_children, 41);
   assert_null(nxc_node_value(arena, document->root));
   text.n_bytes = 0;
-  for (int i = 0; i < 40; i++) nxc_buffer_puts(&text, nxc_arena_printf(arena, "a%d: ${a%d}${a%d}\n", i, i + 1, i + 1));
+  for (int i = 0; i < 40; i++)
+    nxc_buffer_puts(&text, nxc_arena_printf(arena, "a%d: ${a%d}${a%d}\n", i, i + 1, i + 1));
   nxc_buffer_puts(&text, "a40: xy\n");
   assert_false(resolve_as(text.bytes, (nxc_resolving){0}).ok);
   assert_string_equal(nxc_sink_finding(sink, 0)->id, "NX1213");
@@ -41,9 +43,10 @@ static void doubling_is_linear_and_bounded(void **state) {
 
 static void circles_name_every_hop(void **state) {
   (void)state;
-  assert_string_equal(resolved("a: ${b}\nb: 'x${c.d}'\nc: {d: '${oc.select:a}'}\n"),
-                      "NX1206 3:9+14 a circle of 3 references: a -> b -> c.d -> a [a needs b 1:4] [b needs c.d 2:6] "
-                      "[c.d needs a 3:9]");
+  assert_string_equal(
+      resolved("a: ${b}\nb: 'x${c.d}'\nc: {d: '${oc.select:a}'}\n"),
+      "NX1206 3:9+14 a circle of 3 references: a -> b -> c.d -> a [a needs b 1:4] [b needs c.d 2:6] "
+      "[c.d needs a 3:9]");
   assert_string_equal(resolved("a: {r: '${b}'}\nb: {r: '${a}'}\n"),
                       "NX1206 2:5+1 a circle of 2 references: a -> b -> a [a holds b 1:5] [b holds a 2:5]");
   assert_string_equal(resolved("a: '${oc.decode:''${a}''}'\n"),
@@ -54,15 +57,18 @@ static void circles_name_every_hop(void **state) {
 
 static void errors_name_the_chain_and_what_was_meant(void **state) {
   (void)state;
-  assert_string_equal(resolved("x: ${y}\ny: {z: 1}\nq: 'v${m.hiden}'\nm: {hidden: '${p.nope}', hiden: '${p.nop}'}\np: {nope: '${y.z.w}'}\n"),
+  assert_string_equal(resolved("x: ${y}\ny: {z: 1}\nq: 'v${m.hiden}'\nm: {hidden: '${p.nope}', hiden: "
+                               "'${p.nop}'}\np: {nope: '${y.z.w}'}\n"),
                       "NX1202 4:34+8 p has no key nop [needed by q 3:6]\n"
                       "NX1204 5:12+8 y.z is 1 and holds no w [needed by m.hidden 4:14]");
   assert_string_equal(nxc_sink_finding(sink, 0)->fix, "did you mean nope?");
-  assert_string_equal(resolved("m: {1: a}\nx: ${m.1}\n"),
-                      "NX1202 2:4+6 references cannot reach the key 1 of m: it is no text, but of type integer");
+  assert_string_equal(
+      resolved("m: {1: a}\nx: ${m.1}\n"),
+      "NX1202 2:4+6 references cannot reach the key 1 of m: it is no text, but of type integer");
   assert_string_equal(resolved("x: ${mutiply:2,3}\n"), "NX1209 1:4+14 there is no resolver mutiply");
   assert_string_equal(nxc_sink_finding(sink, 0)->fix, "did you mean multiply?");
-  assert_string_equal(resolved("x: {y: '${...z}'}\n"), "NX1203 1:9+7 3 dots lead above the top of the document");
+  assert_string_equal(resolved("x: {y: '${...z}'}\n"),
+                      "NX1203 1:9+7 3 dots lead above the top of the document");
 }
 
 static void all_problems_come_in_one_run(void **state) {
@@ -79,10 +85,12 @@ static void all_problems_come_in_one_run(void **state) {
 
 static void angles_are_ours(void **state) {
   (void)state;
-  const char *text = "a: {b: 3, c: '$<.b>'}\nd: 'x$<a.b>y${a.$<e>}'\ne: b\nf: $<multiply:${a.b},$<a.c>>\ng: '\\$<a>\\\\$<e>'\n"
+  const char *text = "a: {b: 3, c: '$<.b>'}\nd: 'x$<a.b>y${a.$<e>}'\ne: b\nf: $<multiply:${a.b},$<a.c>>\ng: "
+                     "'\\$<a>\\\\$<e>'\n"
                      "h: '${id:\"$<e>\"}'\n";
-  assert_string_equal(resolved(text), "{s\"a\":{s\"b\":i3,s\"c\":i3},s\"d\":s\"x3y3\",s\"e\":s\"b\",s\"f\":i9,"
-                                      "s\"g\":s\"$<a>\\\\b\",s\"h\":s\"b\"}");
+  assert_string_equal(resolved(text),
+                      "{s\"a\":{s\"b\":i3,s\"c\":i3},s\"d\":s\"x3y3\",s\"e\":s\"b\",s\"f\":i9,"
+                      "s\"g\":s\"$<a>\\\\b\",s\"h\":s\"b\"}");
   nxc_resolution resolution = resolve_as("k: ${l}\nl: 'p$<m>'\nm: 1\n", (nxc_resolving){0});
   assert_string_equal(resolution.first_angle->key, "l");
   assert_true(nxc_node_child(document->root, "l")->derivation->angle);
@@ -128,7 +136,9 @@ static void derivations_say_what_was_read(void **state) {
 static void secrets_are_not_shown(void **state) {
   (void)state;
   setenv("NX_TEST_SET", "hunter2", 1);
-  resolve_as("hf_token: abc\nx: 'u:${hf_token}'\ny: ${oc.env:NX_TEST_SET}\nz: {API_KEY: [k, ~]}\nw: ${z}\nv: 1\n", (nxc_resolving){0});
+  resolve_as(
+      "hf_token: abc\nx: 'u:${hf_token}'\ny: ${oc.env:NX_TEST_SET}\nz: {API_KEY: [k, ~]}\nw: ${z}\nv: 1\n",
+      (nxc_resolving){0});
   const nxc_value *shown = nxc_node_public_value(arena, document->root);
   nxc_buffer text = {.arena = arena};
   nxc_write_canon(&text, shown);
@@ -155,7 +165,8 @@ static void parts_are_resolved_alone(void **state) {
   assert_string_equal(canon_of(found), "s\"x\"");
   assert_int_equal(nxc_sink_n_findings(sink), 0);
   const char *bad[] = {"a", "e", "f", "c"};
-  for (size_t i = 0; i < 3; i++) assert_false(nxc_resolve_at(document, &bad[i], 1, &resolving, sink, &found).ok);
+  for (size_t i = 0; i < 3; i++)
+    assert_false(nxc_resolve_at(document, &bad[i], 1, &resolving, sink, &found).ok);
   assert_false(nxc_resolve_at(document, (const char *[]){"c", "d", "x"}, 3, &resolving, sink, &found).ok);
   assert_string_equal(findings(), "NX1215 1:1+27 the document has no key f\n"
                                   "NX1202 1:18+7 the document has no key nope\n"
@@ -170,26 +181,24 @@ static void surprises_get_a_word(void **state) {
   assert_string_equal(resolved("a: ${oc.env:NX_TEST_UNSET,8}\n"),
                       "NX1219 1:4+25 the default 8 becomes text, as everything from oc.env");
   assert_string_equal(resolved("a: ${add:true,1}\n"), "NX1220 1:4+13 add counts a boolean as 0 or 1");
-  assert_string_equal(resolved("k: 1\na: &a {v: '${..k}'}\nb: {k: 2, c: *a}\n"),
-                      "NX1221 2:12+6 this text is repeated by an alias or merge key, and its dots lead to another "
-                      "place in each copy");
-  assert_string_equal(resolved("a: &a {v: '${.w}', w: 1}\nb: *a\n"), "{s\"a\":{s\"v\":i1,s\"w\":i1},s\"b\":{s\"v\":i1,s\"w\":i1}}");
-  assert_string_equal(resolved("a: ${multiply:1,2,}\n"), "NX1210 1:4+16 multiply takes 2 arguments, 3 given\n"
-                                                         "NX1222 1:4+16 an empty argument, which newer loaders refuse");
+  assert_string_equal(
+      resolved("k: 1\na: &a {v: '${..k}'}\nb: {k: 2, c: *a}\n"),
+      "NX1221 2:12+6 this text is repeated by an alias or merge key, and its dots lead to another "
+      "place in each copy");
+  assert_string_equal(resolved("a: &a {v: '${.w}', w: 1}\nb: *a\n"),
+                      "{s\"a\":{s\"v\":i1,s\"w\":i1},s\"b\":{s\"v\":i1,s\"w\":i1}}");
+  assert_string_equal(resolved("a: ${multiply:1,2,}\n"),
+                      "NX1210 1:4+16 multiply takes 2 arguments, 3 given\n"
+                      "NX1222 1:4+16 an empty argument, which newer loaders refuse");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(long_chains_need_no_stack),
-      TEST(doubling_is_linear_and_bounded),
-      TEST(circles_name_every_hop),
-      TEST(errors_name_the_chain_and_what_was_meant),
-      TEST(all_problems_come_in_one_run),
-      TEST(angles_are_ours),
-      TEST(derivations_say_what_was_read),
-      TEST(secrets_are_not_shown),
-      TEST(parts_are_resolved_alone),
-      TEST(surprises_get_a_word),
+      TEST(long_chains_need_no_stack),     TEST(doubling_is_linear_and_bounded),
+      TEST(circles_name_every_hop),        TEST(errors_name_the_chain_and_what_was_meant),
+      TEST(all_problems_come_in_one_run),  TEST(angles_are_ours),
+      TEST(derivations_say_what_was_read), TEST(secrets_are_not_shown),
+      TEST(parts_are_resolved_alone),      TEST(surprises_get_a_word),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

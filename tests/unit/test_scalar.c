@@ -31,7 +31,8 @@ static const char *canon(const nxc_value *value) {
 static const char *typed(const char *text) {
   nxc_value value;
   const char *problem = NULL;
-  if (!nxc_scalar_read(arena, text, strlen(text), &value, &problem)) return nxc_arena_printf(arena, "! %s", problem);
+  if (!nxc_scalar_read(arena, text, strlen(text), &value, &problem))
+    return nxc_arena_printf(arena, "! %s", problem);
   return canon(&value);
 }
 
@@ -40,22 +41,58 @@ static void types_plain_text(void **state) {
   static const struct {
     const char *text, *canon;
   } rows[] = {
-      {"", "null"}, {"~", "null"}, {"NULL", "null"}, {"nULL", "s\"nULL\""}, {"None", "s\"None\""},
-      {"True", "true"}, {"OFF", "false"}, {"y", "s\"y\""}, {"tRue", "s\"tRue\""},
-      {"0", "i0"}, {"-0", "i0"}, {"+12", "i12"}, {"1_000", "i1000"}, {"017", "i15"}, {"018", "s\"018\""},
-      {"0x1f", "i31"}, {"-0b101", "i-5"}, {"0o7", "s\"0o7\""}, {"0_", "i0"},
-      {"9223372036854775807", "i9223372036854775807"}, {"-9223372036854775808", "i-9223372036854775808"},
-      {"9223372036854775808", "i9223372036854775808"}, {"0xffffffffffffffffffff", "i1208925819614629174706175"},
+      {"", "null"},
+      {"~", "null"},
+      {"NULL", "null"},
+      {"nULL", "s\"nULL\""},
+      {"None", "s\"None\""},
+      {"True", "true"},
+      {"OFF", "false"},
+      {"y", "s\"y\""},
+      {"tRue", "s\"tRue\""},
+      {"0", "i0"},
+      {"-0", "i0"},
+      {"+12", "i12"},
+      {"1_000", "i1000"},
+      {"017", "i15"},
+      {"018", "s\"018\""},
+      {"0x1f", "i31"},
+      {"-0b101", "i-5"},
+      {"0o7", "s\"0o7\""},
+      {"0_", "i0"},
+      {"9223372036854775807", "i9223372036854775807"},
+      {"-9223372036854775808", "i-9223372036854775808"},
+      {"9223372036854775808", "i9223372036854775808"},
+      {"0xffffffffffffffffffff", "i1208925819614629174706175"},
       {"-0777777777777777777777777", "i-4722366482869645213695"},
-      {"1:30", "i90"}, {"-2:00:01", "i-7201"}, {"1:60", "s\"1:60\""}, {"0:30", "s\"0:30\""},
-      {"3e-4", "f0.0003"}, {"1E5", "f100000.0"}, {".5", "f0.5"}, {"-.5", "s\"-.5\""}, {"5.", "f5.0"},
-      {".5e3", "s\".5e3\""}, {".5e+3", "f500.0"}, {"1e", "s\"1e\""}, {"1__0.5", "f10.5"}, {"1:30.5", "f90.5"},
-      {".inf", "finf"}, {"-.INF", "f-inf"}, {".NaN", "fnan"}, {".nAn", "s\".nAn\""}, {"inf", "s\"inf\""},
-      {"1e400", "finf"}, {"2001-12-14", "s\"2001-12-14\""}, {"1.2.3", "s\"1.2.3\""}, {"4K", "s\"4K\""},
+      {"1:30", "i90"},
+      {"-2:00:01", "i-7201"},
+      {"1:60", "s\"1:60\""},
+      {"0:30", "s\"0:30\""},
+      {"3e-4", "f0.0003"},
+      {"1E5", "f100000.0"},
+      {".5", "f0.5"},
+      {"-.5", "s\"-.5\""},
+      {"5.", "f5.0"},
+      {".5e3", "s\".5e3\""},
+      {".5e+3", "f500.0"},
+      {"1e", "s\"1e\""},
+      {"1__0.5", "f10.5"},
+      {"1:30.5", "f90.5"},
+      {".inf", "finf"},
+      {"-.INF", "f-inf"},
+      {".NaN", "fnan"},
+      {".nAn", "s\".nAn\""},
+      {"inf", "s\"inf\""},
+      {"1e400", "finf"},
+      {"2001-12-14", "s\"2001-12-14\""},
+      {"1.2.3", "s\"1.2.3\""},
+      {"4K", "s\"4K\""},
       {"0x_", "! this is written like an integer but has no digits"},
       {"._", "! this is written like a float but has no digits"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_string_equal(typed(rows[i].text), rows[i].canon);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    assert_string_equal(typed(rows[i].text), rows[i].canon);
 }
 
 static void refuses_endless_integers(void **state) {
@@ -73,10 +110,22 @@ static void writes_floats_as_python(void **state) {
     double number;
     const char *repr;
   } rows[] = {
-      {0.1, "0.1"}, {1e16, "1e+16"}, {1e15, "1000000000000000.0"}, {1e-4, "0.0001"}, {1e-5, "1e-05"}, {-0.0, "-0.0"},
-      {1.0 / 3, "0.3333333333333333"}, {2.0 / 3, "0.6666666666666666"}, {5e-324, "5e-324"}, {1.5e300, "1.5e+300"},
-      {123456789.123, "123456789.123"}, {9007199254740993.0, "9007199254740992.0"}, {100, "100.0"},
-      {2.2250738585072014e-308, "2.2250738585072014e-308"}, {1e23, "1e+23"}, {0.30000000000000004, "0.30000000000000004"},
+      {0.1, "0.1"},
+      {1e16, "1e+16"},
+      {1e15, "1000000000000000.0"},
+      {1e-4, "0.0001"},
+      {1e-5, "1e-05"},
+      {-0.0, "-0.0"},
+      {1.0 / 3, "0.3333333333333333"},
+      {2.0 / 3, "0.6666666666666666"},
+      {5e-324, "5e-324"},
+      {1.5e300, "1.5e+300"},
+      {123456789.123, "123456789.123"},
+      {9007199254740993.0, "9007199254740992.0"},
+      {100, "100.0"},
+      {2.2250738585072014e-308, "2.2250738585072014e-308"},
+      {1e23, "1e+23"},
+      {0.30000000000000004, "0.30000000000000004"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assert_string_equal(nxc_float_repr(arena, rows[i].number), rows[i].repr);
@@ -91,17 +140,48 @@ static void finds_oddities(void **state) {
     const char *text;
     nxc_oddity oddity;
   } rows[] = {
-      {"true", NXC_ODD_NONE}, {"False", NXC_ODD_NONE}, {"null", NXC_ODD_NONE}, {"", NXC_ODD_NONE}, {"~", NXC_ODD_NONE},
-      {"1e-5", NXC_ODD_NONE}, {"0.0", NXC_ODD_NONE}, {"-0.0", NXC_ODD_NONE}, {"0", NXC_ODD_NONE}, {"1_000", NXC_ODD_NONE},
-      {"0x10", NXC_ODD_NONE}, {"7b", NXC_ODD_NONE}, {"4K", NXC_ODD_NONE}, {"1.2.3", NXC_ODD_NONE}, {"0e0", NXC_ODD_NONE},
-      {"adamw", NXC_ODD_NONE}, {"/data/x", NXC_ODD_NONE}, {"1e", NXC_ODD_NONE}, {"infinite", NXC_ODD_NONE},
-      {"yes", NXC_ODD_BOOLEAN_WORD}, {"Off", NXC_ODD_BOOLEAN_WORD}, {"N", NXC_ODD_BOOLEAN_TEXT},
-      {"tRue", NXC_ODD_BOOLEAN_TEXT}, {"None", NXC_ODD_NULL_TEXT}, {"nUll", NXC_ODD_NULL_TEXT}, {"010", NXC_ODD_OCTAL},
-      {"24:00:00", NXC_ODD_SEXAGESIMAL}, {"1:30.5", NXC_ODD_SEXAGESIMAL}, {"-.5", NXC_ODD_NUMBER_TEXT},
-      {"0o17", NXC_ODD_NUMBER_TEXT}, {"0X1F", NXC_ODD_NUMBER_TEXT}, {"09", NXC_ODD_NUMBER_TEXT}, {"inf", NXC_ODD_NUMBER_TEXT},
-      {"NaN", NXC_ODD_NUMBER_TEXT}, {"1e1_0", NXC_ODD_NUMBER_TEXT}, {"0x1p3", NXC_ODD_NUMBER_TEXT},
-      {"1_000_", NXC_ODD_UNDERSCORES}, {"1__0", NXC_ODD_UNDERSCORES}, {"1e400", NXC_ODD_RANGE}, {"1e-400", NXC_ODD_RANGE},
-      {"-0", NXC_ODD_MINUS_ZERO}, {"$HOME/x", NXC_ODD_HOME},
+      {"true", NXC_ODD_NONE},
+      {"False", NXC_ODD_NONE},
+      {"null", NXC_ODD_NONE},
+      {"", NXC_ODD_NONE},
+      {"~", NXC_ODD_NONE},
+      {"1e-5", NXC_ODD_NONE},
+      {"0.0", NXC_ODD_NONE},
+      {"-0.0", NXC_ODD_NONE},
+      {"0", NXC_ODD_NONE},
+      {"1_000", NXC_ODD_NONE},
+      {"0x10", NXC_ODD_NONE},
+      {"7b", NXC_ODD_NONE},
+      {"4K", NXC_ODD_NONE},
+      {"1.2.3", NXC_ODD_NONE},
+      {"0e0", NXC_ODD_NONE},
+      {"adamw", NXC_ODD_NONE},
+      {"/data/x", NXC_ODD_NONE},
+      {"1e", NXC_ODD_NONE},
+      {"infinite", NXC_ODD_NONE},
+      {"yes", NXC_ODD_BOOLEAN_WORD},
+      {"Off", NXC_ODD_BOOLEAN_WORD},
+      {"N", NXC_ODD_BOOLEAN_TEXT},
+      {"tRue", NXC_ODD_BOOLEAN_TEXT},
+      {"None", NXC_ODD_NULL_TEXT},
+      {"nUll", NXC_ODD_NULL_TEXT},
+      {"010", NXC_ODD_OCTAL},
+      {"24:00:00", NXC_ODD_SEXAGESIMAL},
+      {"1:30.5", NXC_ODD_SEXAGESIMAL},
+      {"-.5", NXC_ODD_NUMBER_TEXT},
+      {"0o17", NXC_ODD_NUMBER_TEXT},
+      {"0X1F", NXC_ODD_NUMBER_TEXT},
+      {"09", NXC_ODD_NUMBER_TEXT},
+      {"inf", NXC_ODD_NUMBER_TEXT},
+      {"NaN", NXC_ODD_NUMBER_TEXT},
+      {"1e1_0", NXC_ODD_NUMBER_TEXT},
+      {"0x1p3", NXC_ODD_NUMBER_TEXT},
+      {"1_000_", NXC_ODD_UNDERSCORES},
+      {"1__0", NXC_ODD_UNDERSCORES},
+      {"1e400", NXC_ODD_RANGE},
+      {"1e-400", NXC_ODD_RANGE},
+      {"-0", NXC_ODD_MINUS_ZERO},
+      {"$HOME/x", NXC_ODD_HOME},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     nxc_value value;
@@ -117,9 +197,11 @@ static void reads_explicit_tags(void **state) {
   static const struct {
     const char *type, *text, *canon;
   } rows[] = {
-      {"str", "12", "s\"12\""}, {"int", "12", "i12"}, {"int", "x", NULL}, {"float", "12", "f12.0"}, {"float", "a", NULL},
-      {"bool", "Yes", "true"}, {"bool", "2", NULL}, {"null", "x", "null"}, {"binary", "aGk=", "baGk="},
-      {"binary", "aGkx", "baGkx"}, {"binary", "aG=k", NULL}, {"binary", "a", NULL}, {"binary", "", "b"},
+      {"str", "12", "s\"12\""},    {"int", "12", "i12"},     {"int", "x", NULL},
+      {"float", "12", "f12.0"},    {"float", "a", NULL},     {"bool", "Yes", "true"},
+      {"bool", "2", NULL},         {"null", "x", "null"},    {"binary", "aGk=", "baGk="},
+      {"binary", "aGkx", "baGkx"}, {"binary", "aG=k", NULL}, {"binary", "a", NULL},
+      {"binary", "", "b"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     nxc_value value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replays the results that the real OmegaConf gave, $NX_SHARED/vectors/omegaconf.json, in --compat omegaconf. */
+/* Replays what the real OmegaConf gave, $NX_SHARED/vectors/omegaconf.json, in --compat omegaconf. */
 #include "compiler/config/canon.h"
 #include "compiler/config/interpolate.h"
 #include "tests/unit/cmocka_all.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups that this reader does not claim: merging and dotlists have rules of their own here, to_yaml its own form. */
+/* Groups that this reader does not claim: merging and dotlists have rules of their own here, to_yaml its own
+ * form. */
 static const char *const skipped_groups[] = {"merge", "dotlist", "to_yaml"};
 
 /* Cases that deviate, each with the reason. */
@@ -23,17 +24,38 @@ static const struct {
 static const struct {
   const char *id, *code;
 } codes[] = {
-    {"NX1001", "yaml.syntax"},           {"NX1002", "yaml.bad_character"},    {"NX1005", "yaml.duplicate_key"},
-    {"NX1008", "yaml.syntax"},           {"NX1009", "yaml.multiple_documents"}, {"NX1010", "yaml.undefined_alias"},
-    {"NX1011", "yaml.recursive_alias"},  {"NX1012", "yaml.duplicate_anchor"}, {"NX1013", "yaml.bad_merge"},
-    {"NX1014", "yaml.unknown_tag"},      {"NX1015", "config.unsupported_value"}, {"NX1016", "yaml.key_not_scalar"},
-    {"NX1017", "config.bad_key_type"},   {"NX1018", "config.root_not_container"}, {"NX1201", "interp.syntax"},
-    {"NX1202", "interp.key_not_found"},  {"NX1203", "interp.above_root"},     {"NX1204", "interp.not_a_container"},
-    {"NX1205", "interp.index_not_int"},  {"NX1206", "interp.cycle"},          {"NX1207", "interp.parent"},
-    {"NX1208", "interp.to_missing"},     {"NX1209", "interp.unknown_resolver"}, {"NX1210", "interp.resolver_failed"},
-    {"NX1211", "interp.key_not_string"}, {"NX1212", "interp.resolver_name_not_string"},
-    {"NX1214", "config.missing_value"},  {"NX1215", "config.key_not_found"},  {"NX1216", "config.index_out_of_range"},
-    {"NX1217", "config.not_a_container"}, {"NX1224", "interp.resolver_failed"}, {"NX1226", "config.index_not_int"},
+    {"NX1001", "yaml.syntax"},
+    {"NX1002", "yaml.bad_character"},
+    {"NX1005", "yaml.duplicate_key"},
+    {"NX1008", "yaml.syntax"},
+    {"NX1009", "yaml.multiple_documents"},
+    {"NX1010", "yaml.undefined_alias"},
+    {"NX1011", "yaml.recursive_alias"},
+    {"NX1012", "yaml.duplicate_anchor"},
+    {"NX1013", "yaml.bad_merge"},
+    {"NX1014", "yaml.unknown_tag"},
+    {"NX1015", "config.unsupported_value"},
+    {"NX1016", "yaml.key_not_scalar"},
+    {"NX1017", "config.bad_key_type"},
+    {"NX1018", "config.root_not_container"},
+    {"NX1201", "interp.syntax"},
+    {"NX1202", "interp.key_not_found"},
+    {"NX1203", "interp.above_root"},
+    {"NX1204", "interp.not_a_container"},
+    {"NX1205", "interp.index_not_int"},
+    {"NX1206", "interp.cycle"},
+    {"NX1207", "interp.parent"},
+    {"NX1208", "interp.to_missing"},
+    {"NX1209", "interp.unknown_resolver"},
+    {"NX1210", "interp.resolver_failed"},
+    {"NX1211", "interp.key_not_string"},
+    {"NX1212", "interp.resolver_name_not_string"},
+    {"NX1214", "config.missing_value"},
+    {"NX1215", "config.key_not_found"},
+    {"NX1216", "config.index_out_of_range"},
+    {"NX1217", "config.not_a_container"},
+    {"NX1224", "interp.resolver_failed"},
+    {"NX1226", "config.index_not_int"},
 };
 
 static const char *code_of(const char *id) {
@@ -118,7 +140,8 @@ static const nxc_value *run_case(nxc_arena *arena, const json_t *one, nxc_sink *
     nxc_sink *quiet = nxc_sink_new(arena);
     nxc_resolve_at(other, no_steps, 0, &resolving, quiet, &root);
     for (size_t i = 0; i < nxc_sink_n_findings(quiet); i++)
-      if (strcmp(nxc_sink_finding(quiet, i)->id, "NX1201") == 0) nxc_sink_report(sink, nxc_sink_finding(quiet, i));
+      if (strcmp(nxc_sink_finding(quiet, i)->id, "NX1201") == 0)
+        nxc_sink_report(sink, nxc_sink_finding(quiet, i));
   } else {
     nxc_resolve(document, &resolving, sink);
     if (strcmp(op, "resolve_strict") == 0) nxc_report_missing(arena, document->root, sink);
@@ -165,8 +188,8 @@ static bool case_passes(nxc_arena *arena, const json_t *one) {
   }
   nxc_buffer yaml = {.arena = arena};
   nxc_write_json_string(&yaml, text_of(one, "yaml"), strlen(text_of(one, "yaml")), true);
-  print_message("# %s: %s\n#   expected %s\n#   given    %s\n", text_of(one, "id"), yaml.bytes, ok ? canon : code,
-                given);
+  print_message("# %s: %s\n#   expected %s\n#   given    %s\n", text_of(one, "id"), yaml.bytes,
+                ok ? canon : code, given);
   return false;
 }
 
