@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cases.sh NXCFG FOLDER: every FOLDER/cases/NAME.yaml resolved must print FOLDER/cases/NAME.out (YAML, findings, exit
 # status). A line `# args: ...` in the file adds arguments, `# env: NAME=VALUE` sets a variable. UPDATE=1 rewrites.
-nxcfg=$1
+nxcfg=$(realpath "$1")
 cd "$2/cases" || exit 1
 unset NX_GOLDEN_SET NX_GOLDEN_UNSET
 count=0
