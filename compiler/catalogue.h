@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The catalogue: the yaml files of schema as constant tables, made at build time by schema/gen.
  *
- * Settings are indexed by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted by name, so
- * that a name is found by bisection; rules and diagnostics are sorted by id. Expressions are kept as text (the build
- * has parsed each of them once; config/expression.h parses them again where they are needed). Absent texts are NULL.
- * Everything is static const: nothing is read, allocated or freed at run time. */
+ * Settings are indexed by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted
+ * by name, so that a name is found by bisection; rules and diagnostics are sorted by id. Expressions are
+ * kept as text (the build has parsed each of them once; config/expression.h parses them again where they
+ * are needed). Absent texts are NULL. Everything is static const: nothing is read, allocated or freed at
+ * run time. */
 #ifndef NXC_CATALOGUE_H
 #define NXC_CATALOGUE_H
 
@@ -46,8 +47,8 @@ typedef struct nxc_setting_row {
   nxc_domain domain;
   const nxc_value *initial; /* the default; NULL: unknown */
   const char *unit;
-  bool meaning; /* counts for plan_id */
-  bool needed;  /* plan -o demands it */
+  bool meaning;             /* counts for plan_id */
+  bool needed;              /* plan -o demands it */
   const char *refused_when; /* expression: nxrun cannot execute it, whatever the dialect */
   const char *why;
   const char *instead;
@@ -66,7 +67,7 @@ typedef struct nxc_option_row {
   const char *name; /* dotted; ends in ".*" for a free-form section */
   nxc_domain domain;
   const nxc_value *initial;
-  const char *required; /* expression */
+  const char *required;  /* expression */
   const char *read_when; /* expression; the row's `for` */
   const nxc_assignment *sets;
   size_t n_sets;
@@ -105,8 +106,8 @@ typedef struct nxc_rule_row {
   const char *id;
   const char *dialect; /* NULL: every dialect */
   nxc_severity severity;
-  const char *when;    /* expression; NULL: always */
-  const char *require; /* expression; NULL where the rule derives */
+  const char *when;       /* expression; NULL: always */
+  const char *require;    /* expression; NULL where the rule derives */
   nxc_setting_id derives; /* NX_N_SETTINGS where the rule requires */
   const char *derive;     /* expression */
   const char *at;         /* name of a setting or @option */

@@ -18,7 +18,7 @@ typedef struct compilation {
   nxc_reading reading;
 } compilation;
 
-/* -- text ---------------------------------------------------------------------------------------------------------- */
+/* -- text ------------------------------------------------------------------------------------------------ */
 
 static nxc_document *read_file(compilation *c, const char *path) {
   const nxc_source *source = nxc_source_read(c->arena, path, NXC_DOCUMENT_BYTES_MAX);
@@ -60,7 +60,7 @@ static void resolve(compilation *c) {
   c->out->resolution = nxc_resolve(c->out->document, &resolving, c->sink);
 }
 
-/* -- dialect ------------------------------------------------------------------------------------------------------- */
+/* -- dialect --------------------------------------------------------------------------------------------- */
 
 static bool choose_dialect(compilation *c) {
   const char *name = c->request->dialect;
@@ -75,18 +75,20 @@ static bool choose_dialect(compilation *c) {
 static void note_angles(compilation *c) {
   const nxc_node *first = c->out->resolution.first_angle;
   if (first == NULL || strcmp(c->out->dialect->name, "nx") == 0) return;
-  nxc_report(c->sink, "NX1407", NXC_SEVERITY_NOTE, first->at, "write ${...} where the original system reads the file",
+  nxc_report(c->sink, "NX1407", NXC_SEVERITY_NOTE, first->at,
+             "write ${...} where the original system reads the file",
              "$<...> is resolved by nxcfg alone; the original system reads it as text");
 }
 
-/* The config.json that the file itself names (or whose folder it names), where it is there; on other machines than the
- * one that trains it often is not. */
+/* The config.json that the file itself names (or whose folder it names), where it is there; on other
+ * machines than the one that trains it often is not. */
 static const char *named_model_config(compilation *c) {
   const nxc_bound *bound = nxc_binding_find(c->out->binding, "model.model_config");
   if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) return NULL;
   const char *path = bound->value->text;
   struct stat status;
-  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) path = nxc_arena_printf(c->arena, "%s/config.json", path);
+  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+    path = nxc_arena_printf(c->arena, "%s/config.json", path);
   return access(path, R_OK) == 0 ? path : NULL;
 }
 
@@ -102,14 +104,15 @@ static void bind(compilation *c) {
   nxc_binding_apply(out->binding);
 }
 
-/* -- settings from the command line -------------------------------------------------------------------------------- */
+/* -- settings from the command line ---------------------------------------------------------------------- */
 
 static bool report_no_setting(compilation *c, const char *path) {
   const char **paths = nxc_arena_array(c->arena, NX_N_SETTINGS, sizeof *paths);
   for (size_t id = 0; id < NX_N_SETTINGS; id++) paths[id] = nxc_setting_path((nxc_setting_id)id);
   const char *nearest = nxc_nearest(path, paths, NX_N_SETTINGS);
   nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0},
-             nearest ? nxc_arena_printf(c->arena, "did you mean nx:%s?", nearest) : NULL, "there is no setting %s", path);
+             nearest ? nxc_arena_printf(c->arena, "did you mean nx:%s?", nearest) : NULL,
+             "there is no setting %s", path);
   return false;
 }
 
@@ -120,8 +123,8 @@ static bool set_from_command_line(compilation *c, nxc_setting_id id, const char 
   const nxc_value *value = nxc_settings_value(settings, id);
   if (before->kind < NXC_FROM_FILE || nxc_value_equal(before->value, value)) return true;
   bool clash = before->kind == NXC_FROM_CLI;
-  nxc_report(c->sink, clash ? "NX1311" : "NX1319", clash ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, before->at, NULL,
-             "%s gives %s the value %s, but %s gives it %s%s", origin, nxc_setting_path(id),
+  nxc_report(c->sink, clash ? "NX1311" : "NX1319", clash ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, before->at,
+             NULL, "%s gives %s the value %s, but %s gives it %s%s", origin, nxc_setting_path(id),
              nxc_settings_show(settings, id), before->option, nxc_value_show(c->arena, before->value),
              clash ? "" : "; the command line counts");
   return !clash;
@@ -136,23 +139,27 @@ static bool set_settings(compilation *c) {
     const char *path = nxc_arena_strndup(c->arena, assignment + 3, n_path);
     nxc_setting_id id = nxc_setting_find(path);
     if (assignment[3 + n_path] == '\0') {
-      nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "--set %s has no =VALUE", assignment);
+      nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "--set %s has no =VALUE",
+                 assignment);
       ok = false;
     } else if (id == NX_N_SETTINGS) {
       ok = report_no_setting(c, path);
     } else {
-      ok = set_from_command_line(c, id, assignment + 4 + n_path, nxc_arena_printf(c->arena, "--set nx:%s", path)) && ok;
+      ok = set_from_command_line(c, id, assignment + 4 + n_path,
+                                 nxc_arena_printf(c->arena, "--set nx:%s", path)) &&
+           ok;
     }
   }
   const char *world = c->request->world_size;
   return (world == NULL || set_from_command_line(c, NX_SETTING_MESH_WORLD, world, "--world-size")) && ok;
 }
 
-/* -- rules --------------------------------------------------------------------------------------------------------- */
+/* -- rules ----------------------------------------------------------------------------------------------- */
 
 static bool apply_rules(compilation *c) {
   nxc_compiled *out = c->out;
-  out->rules = (nxc_rule_run){.arena = c->arena, .settings = out->settings, .binding = out->binding, .sink = c->sink};
+  out->rules =
+      (nxc_rule_run){.arena = c->arena, .settings = out->settings, .binding = out->binding, .sink = c->sink};
   bool ok = nxc_presets_apply(c->arena, out->settings, out->dialect, c->sink);
   ok = nxc_rules_derive(&out->rules) && ok;
   return nxc_rules_check(&out->rules) && ok;
@@ -173,12 +180,14 @@ static void note_other_world(compilation *c) {
   const nxc_value *world = nxc_settings_value(settings, NX_SETTING_MESH_WORLD);
   for (size_t i = 0; i < nxc_n_rules; i++) {
     const nxc_rule_row *rule = &nxc_rules[i];
-    if (rule->derives != NX_SETTING_MESH_WORLD || !rule->dialect || strcmp(rule->dialect, c->out->dialect->name)) continue;
+    if (rule->derives != NX_SETTING_MESH_WORLD || !rule->dialect ||
+        strcmp(rule->dialect, c->out->dialect->name))
+      continue;
     const nxc_value *other = nxc_binding_evaluate(c->out->binding, NULL, rule->derive);
     if (other == NULL || nxc_value_equal(other, world)) continue;
     nxc_report(c->sink, "NX1319", NXC_SEVERITY_NOTE, (nxc_span){0}, NULL,
-               "the command line gives %s ranks; by the file there are %s (%s)", nxc_value_show(c->arena, world),
-               nxc_value_show(c->arena, other), rule->id);
+               "the command line gives %s ranks; by the file there are %s (%s)",
+               nxc_value_show(c->arena, world), nxc_value_show(c->arena, other), rule->id);
   }
 }
 
@@ -201,9 +210,10 @@ static void refuse_settings(compilation *c) {
   }
 }
 
-/* -- all ----------------------------------------------------------------------------------------------------------- */
+/* -- all ------------------------------------------------------------------------------------------------- */
 
-bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink *sink, nxc_compiled *compiled) {
+bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink *sink,
+                          nxc_compiled *compiled) {
   *compiled = (nxc_compiled){0};
   compilation c = {.arena = arena, .request = request, .sink = sink, .out = compiled};
   c.reading = (nxc_reading){.omegaconf = request->omegaconf};

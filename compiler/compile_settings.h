@@ -3,9 +3,9 @@
  *
  *   files, -l, --set ─▶ document ─▶ interpolated ─▶ bound to a dialect ─▶ preset ─▶ rules ─▶ settings
  *
- * validate, plan and explain all start here. Every stage reports to the sink and the next goes on with what is left,
- * so that all problems of a file come out in one run; a text that is no YAML ends it early. Everything lives in the
- * arena that is passed. */
+ * validate, plan and explain all start here. Every stage reports to the sink and the next goes on with
+ * what is left, so that all problems of a file come out in one run; a text that is no YAML ends it early.
+ * Everything lives in the arena that is passed. */
 #ifndef NXC_COMPILE_SETTINGS_H
 #define NXC_COMPILE_SETTINGS_H
 
@@ -38,6 +38,7 @@ typedef struct nxc_compiled {
 } nxc_compiled;
 
 /* False when an error was reported. */
-bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink *sink, nxc_compiled *compiled);
+bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink *sink,
+                          nxc_compiled *compiled);
 
 #endif

@@ -63,7 +63,8 @@ void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span 
   va_start(args, format);
   const char *message = nxc_arena_vprintf(sink->arena, format, args);
   va_end(args);
-  nxc_sink_report(sink, &(nxc_finding){.id = id, .severity = severity, .message = message, .at = at, .fix = fix});
+  nxc_sink_report(sink,
+                  &(nxc_finding){.id = id, .severity = severity, .message = message, .at = at, .fix = fix});
 }
 
 void nxc_sink_warnings_are_errors(nxc_sink *sink) {
@@ -71,7 +72,7 @@ void nxc_sink_warnings_are_errors(nxc_sink *sink) {
   sink->settled = false;
 }
 
-/* -- suppression --------------------------------------------------------------------------------------------------- */
+/* -- suppression ----------------------------------------------------------------------------------------- */
 
 /* Whether the comment in this line allows the id. *alone: nothing but the comment stands there. */
 static bool line_allows(const nxc_source *source, uint32_t line, const char *id, bool *alone) {
@@ -109,7 +110,7 @@ static bool is_suppressed(const nxc_finding *finding) {
   return line_allows(finding->at.source, finding->at.line - 1, finding->id, &alone) && alone;
 }
 
-/* -- order --------------------------------------------------------------------------------------------------------- */
+/* -- order ----------------------------------------------------------------------------------------------- */
 
 static int compare_numbers(size_t a, size_t b) {
   return (a > b) - (a < b);
@@ -153,7 +154,8 @@ static void settle(nxc_sink *sink) {
   for (size_t i = 0; i < sink->n_entries; i++) {
     nxc_finding *finding = &sink->entries[i]->finding;
     if (is_suppressed(finding)) continue;
-    if (sink->warnings_are_errors && finding->severity == NXC_SEVERITY_WARNING) finding->severity = NXC_SEVERITY_ERROR;
+    if (sink->warnings_are_errors && finding->severity == NXC_SEVERITY_WARNING)
+      finding->severity = NXC_SEVERITY_ERROR;
     sink->visible[sink->n_visible++] = sink->entries[i];
   }
   if (sink->n_visible > 0) qsort(sink->visible, sink->n_visible, sizeof *sink->visible, compare_entries);
@@ -177,6 +179,7 @@ const nxc_finding *nxc_sink_finding(const nxc_sink *sink, size_t index) {
 
 size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity) {
   size_t n_found = 0;
-  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) n_found += sink->visible[i]->finding.severity == severity;
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++)
+    n_found += sink->visible[i]->finding.severity == severity;
   return n_found;
 }

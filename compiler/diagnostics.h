@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Findings: what is wrong, where, why, and what to do about it.
  *
- * A finding is data. Passes report findings to a sink and go on; the sink keeps them in order of file and line and
- * renders them at the end as text (source line, caret, notes, fix), JSON, or GitHub annotations. Ids (NX1003) are
- * permanent; each stands once, in schema/rules (rules) or in schema/diagnostics.yaml (everything else), with the
- * text that `nxcfg explain` prints. A `# nxcfg: allow NX1234 reason` comment on the finding's line, or alone on the
- * line above, suppresses it. */
+ * A finding is data. Passes report findings to a sink and go on; the sink keeps them in order of file and
+ * line and renders them at the end as text (source line, caret, notes, fix), JSON, or GitHub annotations.
+ * Ids (NX1003) are permanent; each stands once, in schema/rules (rules) or in schema/diagnostics.yaml
+ * (everything else), with the text that `nxcfg explain` prints. A `# nxcfg: allow NX1234 reason` comment
+ * on the finding's line, or alone on the line above, suppresses it. */
 #ifndef NXC_DIAGNOSTICS_H
 #define NXC_DIAGNOSTICS_H
 
@@ -45,7 +45,8 @@ void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span 
 /* After suppression by comments and after `-W error`. */
 size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity);
 size_t nxc_sink_n_findings(const nxc_sink *sink);
-const nxc_finding *nxc_sink_finding(const nxc_sink *sink, size_t index); /* sorted by source, line, column, id */
+/* sorted by source, line, column, id */
+const nxc_finding *nxc_sink_finding(const nxc_sink *sink, size_t index);
 void nxc_sink_warnings_are_errors(nxc_sink *sink);
 
 typedef struct nxc_render {

@@ -29,24 +29,27 @@ static const nxc_value *keep(nxc_arena *arena, nxc_value value) {
 
 static const char *kind_words(const nxc_value *value) {
   switch (value->kind) {
-    case NXC_BOOL: return "true or false";
-    case NXC_INT: return "an integer";
-    case NXC_FLOAT: return "a number with a fraction";
-    case NXC_STRING: return "text";
-    case NXC_LIST: return "a list";
-    case NXC_MAP: return "a section";
-    default: return nxc_kind_name(value->kind);
+  case NXC_BOOL: return "true or false";
+  case NXC_INT: return "an integer";
+  case NXC_FLOAT: return "a number with a fraction";
+  case NXC_STRING: return "text";
+  case NXC_LIST: return "a list";
+  case NXC_MAP: return "a section";
+  default: return nxc_kind_name(value->kind);
   }
 }
 
-static nxc_verdict wrong_type(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, const char *fix) {
-  const char *problem = nxc_arena_printf(arena, "needs %s, not %s", nxc_type_name(domain->type), kind_words(value));
+static nxc_verdict wrong_type(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                              const char *fix) {
+  const char *problem =
+      nxc_arena_printf(arena, "needs %s, not %s", nxc_type_name(domain->type), kind_words(value));
   return (nxc_verdict){.misfit = NXC_WRONG_TYPE, .problem = problem, .fix = fix};
 }
 
 /* A float that is whole, written as the integer that it should have been; NULL when there is none. */
 static const char *whole(nxc_arena *arena, const nxc_value *value) {
-  if (value->kind != NXC_FLOAT || value->number != floor(value->number) || fabs(value->number) > 1e15) return NULL;
+  if (value->kind != NXC_FLOAT || value->number != floor(value->number) || fabs(value->number) > 1e15)
+    return NULL;
   return nxc_arena_printf(arena, "write %.0f", value->number);
 }
 
@@ -74,7 +77,8 @@ static nxc_verdict judge_bounds(nxc_arena *arena, const nxc_domain *domain, cons
   if (isnan(number)) return (nxc_verdict){.misfit = NXC_OUT_OF_BOUNDS, .problem = "is not a number"};
   if (domain->min && number < number_of(domain->min)) return out_of_bounds(arena, "at least", domain->min);
   if (domain->max && number > number_of(domain->max)) return out_of_bounds(arena, "at most", domain->max);
-  if (domain->above && number <= number_of(domain->above)) return out_of_bounds(arena, "greater than", domain->above);
+  if (domain->above && number <= number_of(domain->above))
+    return out_of_bounds(arena, "greater than", domain->above);
   return fits(value);
 }
 
@@ -95,7 +99,8 @@ static nxc_verdict judge_bit(nxc_arena *arena, const nxc_domain *domain, const n
   bool bit = value->kind == NXC_STRING && value->n_bytes == 1 && (*value->text == '0' || *value->text == '1');
   if (bit) return fits(value);
   if (value->kind == NXC_INT && value->digits == NULL && (value->integer == 0 || value->integer == 1)) {
-    return (nxc_verdict){NXC_UNQUOTED_BIT, NULL, "becomes an environment variable, which must be text: '0' or '1'",
+    return (nxc_verdict){NXC_UNQUOTED_BIT, NULL,
+                         "becomes an environment variable, which must be text: '0' or '1'",
                          nxc_arena_printf(arena, "quote it: '%d'", (int)value->integer)};
   }
   const char *fix = value->kind == NXC_BOOL ? (value->boolean ? "write '1'" : "write '0'") : NULL;
@@ -114,7 +119,8 @@ static nxc_verdict judge_word(nxc_arena *arena, const nxc_domain *domain, const 
   return (nxc_verdict){NXC_NOT_A_WORD, NULL, nxc_arena_printf(arena, "must be one of %s", words), fix};
 }
 
-static nxc_verdict judge_text(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, bool lenient) {
+static nxc_verdict judge_text(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                              bool lenient) {
   if (value->kind == NXC_STRING) return fits(value);
   if (!lenient || value->kind == NXC_LIST || value->kind == NXC_MAP) {
     bool scalar = value->kind != NXC_LIST && value->kind != NXC_MAP;
@@ -124,15 +130,18 @@ static nxc_verdict judge_text(nxc_arena *arena, const nxc_domain *domain, const 
   return fits(keep(arena, (nxc_value){.kind = NXC_STRING, .text = text, .n_bytes = strlen(text)}));
 }
 
-static nxc_verdict judge_list(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, bool lenient) {
+static nxc_verdict judge_list(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                              bool lenient) {
   nxc_value one = {.kind = NXC_LIST, .items = value, .n_items = 1};
-  if (value->kind != NXC_LIST && !lenient) return wrong_type(arena, domain, value, "put it in brackets: [...]");
+  if (value->kind != NXC_LIST && !lenient)
+    return wrong_type(arena, domain, value, "put it in brackets: [...]");
   if (value->kind != NXC_LIST) value = keep(arena, one);
   if (domain->type == NXC_TYPE_LIST) return fits(value);
   nxc_value *items = nxc_arena_array(arena, value->n_items + 1, sizeof *items);
   for (size_t i = 0; i < value->n_items; i++) {
-    nxc_verdict item = domain->type == NXC_TYPE_LIST_STR ? judge_text(arena, domain, &value->items[i], lenient)
-                                                         : judge_number(arena, domain, &value->items[i]);
+    nxc_verdict item = domain->type == NXC_TYPE_LIST_STR
+                           ? judge_text(arena, domain, &value->items[i], lenient)
+                           : judge_number(arena, domain, &value->items[i]);
     if (item.misfit != NXC_FITS) {
       item.problem = nxc_arena_printf(arena, "%s (item %zu of the list)", item.problem, i + 1);
       return item;
@@ -142,30 +151,32 @@ static nxc_verdict judge_list(nxc_arena *arena, const nxc_domain *domain, const 
   return fits(keep(arena, (nxc_value){.kind = NXC_LIST, .items = items, .n_items = value->n_items}));
 }
 
-nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, bool lenient) {
+nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                             bool lenient) {
   if (value->kind == NXC_MISSING) {
     return (nxc_verdict){NXC_VALUE_MISSING, NULL, "is ???, which means that it must be given", NULL};
   }
   if (value->kind == NXC_NULL && (domain->nullable || domain->type == NXC_TYPE_ANY)) return fits(value);
   if (value->kind == NXC_NULL) {
-    const char *problem = nxc_arena_printf(arena, "needs %s and may not be null", nxc_type_name(domain->type));
+    const char *problem =
+        nxc_arena_printf(arena, "needs %s and may not be null", nxc_type_name(domain->type));
     return (nxc_verdict){NXC_NOT_NULLABLE, NULL, problem, NULL};
   }
   switch (domain->type) {
-    case NXC_TYPE_INT:
-    case NXC_TYPE_FLOAT:
-    case NXC_TYPE_INT_OR_FLOAT: return judge_number(arena, domain, value);
-    case NXC_TYPE_BOOL: return value->kind == NXC_BOOL ? fits(value) : wrong_type(arena, domain, value, NULL);
-    case NXC_TYPE_BIT: return judge_bit(arena, domain, value);
-    case NXC_TYPE_ENUM: return judge_word(arena, domain, value);
-    case NXC_TYPE_STR:
-    case NXC_TYPE_PATH: return judge_text(arena, domain, value, lenient);
-    case NXC_TYPE_LIST:
-    case NXC_TYPE_LIST_INT:
-    case NXC_TYPE_LIST_FLOAT:
-    case NXC_TYPE_LIST_STR: return judge_list(arena, domain, value, lenient);
-    case NXC_TYPE_MAP: return value->kind == NXC_MAP ? fits(value) : wrong_type(arena, domain, value, NULL);
-    case NXC_TYPE_ANY: break;
+  case NXC_TYPE_INT:
+  case NXC_TYPE_FLOAT:
+  case NXC_TYPE_INT_OR_FLOAT: return judge_number(arena, domain, value);
+  case NXC_TYPE_BOOL: return value->kind == NXC_BOOL ? fits(value) : wrong_type(arena, domain, value, NULL);
+  case NXC_TYPE_BIT: return judge_bit(arena, domain, value);
+  case NXC_TYPE_ENUM: return judge_word(arena, domain, value);
+  case NXC_TYPE_STR:
+  case NXC_TYPE_PATH: return judge_text(arena, domain, value, lenient);
+  case NXC_TYPE_LIST:
+  case NXC_TYPE_LIST_INT:
+  case NXC_TYPE_LIST_FLOAT:
+  case NXC_TYPE_LIST_STR: return judge_list(arena, domain, value, lenient);
+  case NXC_TYPE_MAP: return value->kind == NXC_MAP ? fits(value) : wrong_type(arena, domain, value, NULL);
+  case NXC_TYPE_ANY: break;
   }
   return fits(value);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a value belongs to the domain of a setting or an option: its type, its words, its bounds.
  *
- * Strict is how a user's text is judged; lenient also lets an int be a float, a number be text, and a scalar be a
- * list of one, which is what values that expressions make need. The verdict never repeats the value itself, so that
- * it may be shown for secrets too. */
+ * Strict is how a user's text is judged; lenient also lets an int be a float, a number be text, and a
+ * scalar be a list of one, which is what values that expressions make need. The verdict never repeats the
+ * value itself, so that it may be shown for secrets too. */
 #ifndef NXC_DOMAIN_H
 #define NXC_DOMAIN_H
 
@@ -26,7 +26,8 @@ typedef struct nxc_verdict {
   const char *fix;        /* may be NULL */
 } nxc_verdict;
 
-nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, bool lenient);
+nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                             bool lenient);
 const char *nxc_misfit_id(nxc_misfit misfit); /* the diagnostic's id */
 
 #endif

@@ -26,7 +26,8 @@ static size_t distance(const char *a, const char *b) {
     for (size_t j = 1; j <= n_b; j++) {
       size_t replaced = last[j - 1] + (folded(a[i - 1]) != folded(b[j - 1]));
       now[j] = smaller(replaced, smaller(last[j], now[j - 1]) + 1);
-      bool swapped = i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]);
+      bool swapped =
+          i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]);
       if (swapped) now[j] = smaller(now[j], before[j - 2] + 1);
     }
     size_t *free_row = before;

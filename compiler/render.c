@@ -11,11 +11,12 @@ const char *nxc_severity_name(nxc_severity severity) {
   return names[severity];
 }
 
-/* -- GitHub annotations: https://docs.github.com/actions, "Workflow commands" -------------------------------------- */
+/* -- GitHub annotations: https://docs.github.com/actions, "Workflow commands" ---------------------------- */
 
 static void print_escaped(const char *text, bool property, FILE *out) {
   for (; *text != '\0'; text++) {
-    bool escape = *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
+    bool escape =
+        *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
     if (escape) fprintf(out, "%%%02X", (unsigned)*text);
     else fputc(*text, out);
   }
@@ -43,7 +44,7 @@ void nxc_render_github(const nxc_finding *finding, FILE *out) {
   fputc('\n', out);
 }
 
-/* -- JSON ---------------------------------------------------------------------------------------------------------- */
+/* -- JSON ------------------------------------------------------------------------------------------------ */
 
 /* Text that is not UTF-8 loses its other bytes: JSON cannot hold them. */
 static json_t *json_text(const char *text) {
@@ -101,7 +102,7 @@ void nxc_render_json(const nxc_sink *sink, FILE *out) {
   json_decref(findings);
 }
 
-/* -- all ----------------------------------------------------------------------------------------------------------- */
+/* -- all ------------------------------------------------------------------------------------------------- */
 
 void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out) {
   if (render->format == NXC_FORMAT_JSON) {

@@ -9,7 +9,8 @@
  *      = note: mesh.context is 2 (case.yaml:30)
  *      = fix: set model.fusions.ring_attention to true
  *
- * A note without further notes of its own is one line. What stands behind a key that names a secret is not shown. */
+ * A note without further notes of its own is one line. What stands behind a key that names a secret is not
+ * shown. */
 #include "compiler/config/interpolate.h"
 #include "compiler/render.h"
 
@@ -18,8 +19,9 @@
 
 enum { SHOWN_CHARACTERS = 100, CONTEXT_CHARACTERS = 30, KEY_MAX = 64 };
 
-static const char *const colour_of[] = {
-    [NXC_SEVERITY_NOTE] = "\033[1;36m", [NXC_SEVERITY_WARNING] = "\033[1;33m", [NXC_SEVERITY_ERROR] = "\033[1;31m"};
+static const char *const colour_of[] = {[NXC_SEVERITY_NOTE] = "\033[1;36m",
+                                        [NXC_SEVERITY_WARNING] = "\033[1;33m",
+                                        [NXC_SEVERITY_ERROR] = "\033[1;31m"};
 static const char bold[] = "\033[1m", plain[] = "\033[0m";
 
 /* Bytes of the character at `at`; 1 for a broken one. */
@@ -40,7 +42,8 @@ static size_t find_secret(const char *line, size_t n_bytes) {
     size_t end = i, start;
     while (end > 0 && (line[end - 1] == ' ' || line[end - 1] == '"' || line[end - 1] == '\'')) end--;
     for (start = end; start > 0 && (isalnum((unsigned char)line[start - 1]) || line[start - 1] == '_' ||
-                                    line[start - 1] == '-');) start--;
+                                    line[start - 1] == '-');)
+      start--;
     char key[KEY_MAX + 1];
     if (start == end || end - start > KEY_MAX) continue;
     memcpy(key, line + start, end - start);
@@ -50,7 +53,8 @@ static size_t find_secret(const char *line, size_t n_bytes) {
   return n_bytes;
 }
 
-/* Prints the characters [first, first + SHOWN_CHARACTERS) of a line; control characters and broken ones as '?'. */
+/* Prints the characters [first, first + SHOWN_CHARACTERS) of a line; control characters and broken ones as
+ * '?'. */
 static void print_line(const char *line, size_t n_bytes, size_t first, FILE *out) {
   size_t secret = find_secret(line, n_bytes);
   size_t character = 0;
@@ -120,11 +124,13 @@ void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out) {
     print_note(finding, colour, out);
     return;
   }
-  fprintf(out, "%s%s[%s]%s: %s%s\n", colour ? colour_of[finding->severity] : "", nxc_severity_name(finding->severity),
-          finding->id, colour ? bold : "", finding->message, colour ? plain : "");
+  fprintf(out, "%s%s[%s]%s: %s%s\n", colour ? colour_of[finding->severity] : "",
+          nxc_severity_name(finding->severity), finding->id, colour ? bold : "", finding->message,
+          colour ? plain : "");
   int width = finding->at.source ? digits_of(finding->at.line) : 1;
   if (finding->at.source != NULL) {
-    fprintf(out, "%*s--> %s:%u:%u\n", width, "", finding->at.source->name, finding->at.line, finding->at.column);
+    fprintf(out, "%*s--> %s:%u:%u\n", width, "", finding->at.source->name, finding->at.line,
+            finding->at.column);
     print_excerpt(finding, width, colour, out);
   }
   for (size_t i = 0; i < finding->n_remarks; i++) {

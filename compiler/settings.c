@@ -52,29 +52,32 @@ const char *nxc_setting_path(nxc_setting_id id) {
   return nxc_setting_rows[id].path;
 }
 
-/* -- writing ------------------------------------------------------------------------------------------------------- */
+/* -- writing --------------------------------------------------------------------------------------------- */
 
-/* In the user's words where an option, or the setting itself, was given; else an option or a rule made the value. */
-static void report_misfit(nxc_settings *settings, nxc_setting_id id, const nxc_value *value, const nxc_provenance *from,
-                          const nxc_verdict *verdict, nxc_sink *sink) {
+/* In the user's words where an option, or the setting itself, was given; else an option or a rule made the
+ * value. */
+static void report_misfit(nxc_settings *settings, nxc_setting_id id, const nxc_value *value,
+                          const nxc_provenance *from, const nxc_verdict *verdict, nxc_sink *sink) {
   const char *shown = from->redacted ? "(not shown)" : nxc_value_show(settings->arena, value);
   const char *path = nxc_setting_path(id), *giver = from->origin ? from->origin : from->option;
   bool direct = giver == NULL || strcmp(giver, path) == 0;
-  const char *message = direct ? nxc_arena_printf(settings->arena, "%s %s (it is %s)", path, verdict->problem, shown)
-                               : nxc_arena_printf(settings->arena, "%s gives %s the value %s, but that setting %s", giver,
-                                                  path, shown, verdict->problem);
+  const char *message =
+      direct ? nxc_arena_printf(settings->arena, "%s %s (it is %s)", path, verdict->problem, shown)
+             : nxc_arena_printf(settings->arena, "%s gives %s the value %s, but that setting %s", giver, path,
+                                shown, verdict->problem);
   nxc_report(sink, nxc_misfit_id(verdict->misfit), NXC_SEVERITY_ERROR, from->at, verdict->fix, "%s", message);
 }
 
-static bool judge(nxc_settings *settings, nxc_setting_id id, const nxc_value **value, const nxc_provenance *from,
-                  nxc_sink *sink) {
+static bool judge(nxc_settings *settings, nxc_setting_id id, const nxc_value **value,
+                  const nxc_provenance *from, nxc_sink *sink) {
   nxc_verdict verdict = nxc_domain_judge(settings->arena, &nxc_setting_rows[id].domain, *value, true);
   if (verdict.misfit != NXC_FITS) report_misfit(settings, id, *value, from, &verdict, sink);
   *value = verdict.value;
   return verdict.misfit == NXC_FITS;
 }
 
-static nxc_provenance *keep_provenance(nxc_settings *settings, const nxc_provenance *from, const nxc_value *value) {
+static nxc_provenance *keep_provenance(nxc_settings *settings, const nxc_provenance *from,
+                                       const nxc_value *value) {
   nxc_provenance *kept = nxc_arena_alloc(settings->arena, sizeof *kept);
   *kept = *from;
   kept->value = value;
@@ -140,7 +143,7 @@ bool nxc_settings_derive(nxc_settings *settings, nxc_sink *sink) {
   return nxc_rules_derive(&run);
 }
 
-/* -- reading ------------------------------------------------------------------------------------------------------- */
+/* -- reading --------------------------------------------------------------------------------------------- */
 
 bool nxc_settings_known(const nxc_settings *settings, nxc_setting_id id) {
   return settings->slots[id].value != NULL;
@@ -193,7 +196,7 @@ const nxc_value *nxc_list(const nxc_settings *settings, nxc_setting_id id, size_
   return value->items;
 }
 
-/* -- where it came from -------------------------------------------------------------------------------------------- */
+/* -- where it came from ---------------------------------------------------------------------------------- */
 
 const nxc_provenance *nxc_settings_from(const nxc_settings *settings, nxc_setting_id id) {
   return settings->slots[id].from;
@@ -201,14 +204,10 @@ const nxc_provenance *nxc_settings_from(const nxc_settings *settings, nxc_settin
 
 const char *nxc_provenance_kind_name(nxc_provenance_kind kind) {
   static const char *const names[] = {
-      [NXC_FROM_UNKNOWN] = "unknown",
-      [NXC_FROM_DEFAULT] = "default",
-      [NXC_FROM_RULE] = "rule",
-      [NXC_FROM_DIALECT_DEFAULT] = "dialect-default",
-      [NXC_FROM_PRESET] = "preset",
-      [NXC_FROM_MODEL_CONFIG] = "model-config",
-      [NXC_FROM_FILE] = "file",
-      [NXC_FROM_LAYER] = "layer",
+      [NXC_FROM_UNKNOWN] = "unknown", [NXC_FROM_DEFAULT] = "default",
+      [NXC_FROM_RULE] = "rule",       [NXC_FROM_DIALECT_DEFAULT] = "dialect-default",
+      [NXC_FROM_PRESET] = "preset",   [NXC_FROM_MODEL_CONFIG] = "model-config",
+      [NXC_FROM_FILE] = "file",       [NXC_FROM_LAYER] = "layer",
       [NXC_FROM_CLI] = "cli",
   };
   return names[kind];
@@ -254,12 +253,14 @@ const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id) {
 const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_id id) {
   const nxc_provenance *from = settings->slots[id].from;
   switch (from->kind) {
-    case NXC_FROM_UNKNOWN: return "unknown";
-    case NXC_FROM_DEFAULT: return "default";
-    case NXC_FROM_RULE: return nxc_arena_printf(settings->arena, "derived by %s", from->origin);
-    case NXC_FROM_DIALECT_DEFAULT: return nxc_arena_printf(settings->arena, "default of %s", from->option);
-    case NXC_FROM_PRESET: return nxc_arena_printf(settings->arena, "precision preset %s", from->origin);
-    default: return from->at.source ? nxc_arena_printf(settings->arena, "given in %s", from->at.source->name) : "given";
+  case NXC_FROM_UNKNOWN: return "unknown";
+  case NXC_FROM_DEFAULT: return "default";
+  case NXC_FROM_RULE: return nxc_arena_printf(settings->arena, "derived by %s", from->origin);
+  case NXC_FROM_DIALECT_DEFAULT: return nxc_arena_printf(settings->arena, "default of %s", from->option);
+  case NXC_FROM_PRESET: return nxc_arena_printf(settings->arena, "precision preset %s", from->origin);
+  default:
+    return from->at.source ? nxc_arena_printf(settings->arena, "given in %s", from->at.source->name)
+                           : "given";
   }
 }
 

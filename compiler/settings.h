@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The typed record that a configuration becomes: every setting of schema/settings.yaml, and where each came from.
+/* The typed record that a configuration becomes: every setting of schema/settings.yaml, and where each
+ * came from.
  *
- * There is one slot per setting (nxc_setting_id, generated: NX_SETTING_MESH_TENSOR is `mesh.tensor`). A setting is
- * unknown until something gives it a value: the catalogue's default, a dialect's option (file, layer, command line, or
- * the dialect's own default), HF config.json, a precision preset, or a deriving rule. A known setting may be null
- * ("none"). Every value has the catalogue's type, and carries its provenance; what it displaced follows in
- * `previous`. The record lives in the arena that it was made in. Invariant: a known value is within its bounds,
- * because nxc_settings_set refuses others. */
+ * There is one slot per setting (nxc_setting_id, generated: NX_SETTING_MESH_TENSOR is `mesh.tensor`). A
+ * setting is unknown until something gives it a value: the catalogue's default, a dialect's option (file,
+ * layer, command line, or the dialect's own default), HF config.json, a precision preset, or a deriving
+ * rule. A known setting may be null ("none"). Every value has the catalogue's type, and carries its
+ * provenance; what it displaced follows in `previous`. The record lives in the arena that it was made in.
+ * Invariant: a known value is within its bounds, because nxc_settings_set refuses others. */
 #ifndef NXC_SETTINGS_H
 #define NXC_SETTINGS_H
 
@@ -37,14 +38,14 @@ typedef enum nxc_provenance_kind {
 typedef struct nxc_provenance nxc_provenance;
 struct nxc_provenance {
   nxc_provenance_kind kind;
-  nxc_span at;               /* source is NULL for defaults, presets and rules */
-  const char *option;        /* the option's dotted name in its dialect; NULL when no option gave it */
-  const char *origin;        /* id of the rule, name of the preset; else NULL */
-  bool interpolated;         /* the text that stands there was an interpolation */
-  bool redacted;             /* the value came from the environment: never print it */
+  nxc_span at;                  /* source is NULL for defaults, presets and rules */
+  const char *option;           /* the option's dotted name in its dialect; NULL when no option gave it */
+  const char *origin;           /* id of the rule, name of the preset; else NULL */
+  bool interpolated;            /* the text that stands there was an interpolation */
+  bool redacted;                /* the value came from the environment: never print it */
   const nxc_setting_id *inputs; /* what a rule derived it from */
   size_t n_inputs;
-  const nxc_value *value;    /* what it gave; NULL for unknown */
+  const nxc_value *value;         /* what it gave; NULL for unknown */
   const nxc_provenance *previous; /* what it displaced; NULL when nothing */
 };
 
@@ -58,22 +59,23 @@ void nxc_settings_speak(nxc_settings *settings, const nxc_dialect *dialect);
 nxc_setting_id nxc_setting_find(const char *path);
 const char *nxc_setting_path(nxc_setting_id id);
 
-/* Gives a setting a value, converted to the catalogue's type (an int becomes a float, a scalar a list of one; never
- * the other way). Reports and returns false when the type or the bounds forbid it; the setting then keeps what it
- * had. A weaker provenance is kept as `previous` of the stronger, and does not displace it. */
+/* Gives a setting a value, converted to the catalogue's type (an int becomes a float, a scalar a list of
+ * one; never the other way). Reports and returns false when the type or the bounds forbid it; the setting
+ * then keeps what it had. A weaker provenance is kept as `previous` of the stronger, and does not displace
+ * it. */
 bool nxc_settings_set(nxc_settings *settings, nxc_setting_id id, const nxc_value *value,
                       const nxc_provenance *from, nxc_sink *sink);
 /* What a rule that overrides the user does: displaces whatever there is. */
 bool nxc_settings_override(nxc_settings *settings, nxc_setting_id id, const nxc_value *value,
                            const nxc_provenance *from, nxc_sink *sink);
-/* The same by path and YAML text ("2", "[0.9, 0.95]", "null"), as from the command line. For tests, mostly: a record
- * can be made without any dialect. Reports an unknown path. */
+/* The same by path and YAML text ("2", "[0.9, 0.95]", "null"), as from the command line. For tests,
+ * mostly: a record can be made without any dialect. Reports an unknown path. */
 bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink);
-/* Makes a setting unknown, its default included, because what an option says about it is wrong (reported). No rule
- * derives it then. */
+/* Makes a setting unknown, its default included, because what an option says about it is wrong (reported).
+ * No rule derives it then. */
 void nxc_settings_forget(nxc_settings *settings, nxc_setting_id id, const char *option, nxc_span at);
-/* Runs the deriving rules that belong to every dialect (mesh.data, batch.accumulation, model.head_dim, ...). The
- * whole pipeline (compile_settings.h) does this itself. */
+/* Runs the deriving rules that belong to every dialect (mesh.data, batch.accumulation, model.head_dim,
+ * ...). The whole pipeline (compile_settings.h) does this itself. */
 bool nxc_settings_derive(nxc_settings *settings, nxc_sink *sink);
 
 bool nxc_settings_known(const nxc_settings *settings, nxc_setting_id id);
@@ -84,19 +86,23 @@ int64_t nxc_int(const nxc_settings *settings, nxc_setting_id id);
 double nxc_number(const nxc_settings *settings, nxc_setting_id id); /* of an int or a float */
 bool nxc_flag(const nxc_settings *settings, nxc_setting_id id);
 const char *nxc_text(const nxc_settings *settings, nxc_setting_id id);
-bool nxc_is(const nxc_settings *settings, nxc_setting_id id, const char *text); /* false too when unknown or null */
-const nxc_value *nxc_list(const nxc_settings *settings, nxc_setting_id id, size_t *n_items); /* null: no items */
+/* false too when unknown or null */
+bool nxc_is(const nxc_settings *settings, nxc_setting_id id, const char *text);
+/* null: no items */
+const nxc_value *nxc_list(const nxc_settings *settings, nxc_setting_id id, size_t *n_items);
 
 /* Never NULL; kind NXC_FROM_UNKNOWN for an unknown setting. */
 const nxc_provenance *nxc_settings_from(const nxc_settings *settings, nxc_setting_id id);
 const char *nxc_provenance_kind_name(nxc_provenance_kind kind); /* "file", "layer", "rule", ... */
 /* Where the user wrote it; of a derived setting, where its first input that stands in a text does. */
 nxc_span nxc_settings_span(const nxc_settings *settings, nxc_setting_id id);
-/* What the user calls it: the option that gave it, or the dialect's option that would; the path when there is none. */
+/* What the user calls it: the option that gave it, or the dialect's option that would; the path when there
+ * is none. */
 const char *nxc_setting_name_in_dialect(const nxc_settings *settings, nxc_setting_id id);
 /* "64", "[0.9, 0.95]", "none", "unknown"; "(not shown)" for what came from the environment. For messages. */
 const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id);
-/* Where it came from, in words: "default", "derived by NX2001", "preset mixed_precision", "given in case.yaml". */
+/* Where it came from, in words: "default", "derived by NX2001", "preset mixed_precision", "given in
+ * case.yaml". */
 const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_id id);
 
 /* What would tell the unknown settings that `plan -o` demands; returns how many there are. */

@@ -12,27 +12,30 @@ static json_t *text_to_json(const char *text, size_t n_bytes) {
 
 static json_t *value_to_json(nxc_arena *arena, const nxc_value *value) {
   switch (value->kind) {
-    case NXC_BOOL: return json_boolean(value->boolean);
-    case NXC_INT: return value->digits ? json_string(value->digits) : json_integer(value->integer);
-    case NXC_FLOAT: return isfinite(value->number) ? json_real(value->number) : json_string(nxc_float_repr(arena, value->number));
-    case NXC_STRING:
-    case NXC_BYTES: return text_to_json(value->text, value->n_bytes);
-    case NXC_LIST: {
-      json_t *list = json_array();
-      for (size_t i = 0; i < value->n_items; i++) json_array_append_new(list, value_to_json(arena, &value->items[i]));
-      return list;
+  case NXC_BOOL: return json_boolean(value->boolean);
+  case NXC_INT: return value->digits ? json_string(value->digits) : json_integer(value->integer);
+  case NXC_FLOAT:
+    return isfinite(value->number) ? json_real(value->number)
+                                   : json_string(nxc_float_repr(arena, value->number));
+  case NXC_STRING:
+  case NXC_BYTES: return text_to_json(value->text, value->n_bytes);
+  case NXC_LIST: {
+    json_t *list = json_array();
+    for (size_t i = 0; i < value->n_items; i++)
+      json_array_append_new(list, value_to_json(arena, &value->items[i]));
+    return list;
+  }
+  case NXC_MAP: {
+    json_t *map = json_object();
+    for (size_t i = 0; i < value->n_items; i++) {
+      const nxc_value *key = &value->items[2 * i];
+      const char *name = key->kind == NXC_STRING ? key->text : nxc_value_show(arena, key);
+      json_object_set_new(map, name, value_to_json(arena, &value->items[2 * i + 1]));
     }
-    case NXC_MAP: {
-      json_t *map = json_object();
-      for (size_t i = 0; i < value->n_items; i++) {
-        const nxc_value *key = &value->items[2 * i];
-        const char *name = key->kind == NXC_STRING ? key->text : nxc_value_show(arena, key);
-        json_object_set_new(map, name, value_to_json(arena, &value->items[2 * i + 1]));
-      }
-      return map;
-    }
-    case NXC_NULL:
-    case NXC_MISSING: break;
+    return map;
+  }
+  case NXC_NULL:
+  case NXC_MISSING: break;
   }
   return json_null();
 }
@@ -67,7 +70,8 @@ static json_t *source_to_json(const nxc_provenance *from) {
   }
   if (from->kind == NXC_FROM_RULE) {
     json_t *inputs = json_array();
-    for (size_t i = 0; i < from->n_inputs; i++) json_array_append_new(inputs, json_string(nxc_setting_path(from->inputs[i])));
+    for (size_t i = 0; i < from->n_inputs; i++)
+      json_array_append_new(inputs, json_string(nxc_setting_path(from->inputs[i])));
     json_object_set_new(object, "inputs", inputs);
   }
   if (from->interpolated) json_object_set_new(object, "interpolated", json_true());

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: nxcfg explain [--dialect D] NAME...\n"
-    "Explains settings (mesh.tensor), options (trainer.devices, or devices alone), rules and diagnostics (NX2104).\n";
+static const char usage[] = "usage: nxcfg explain [--dialect D] NAME...\n"
+                            "Explains settings (mesh.tensor), options (trainer.devices, or devices alone), "
+                            "rules and diagnostics (NX2104).\n";
 
-/* -- text ---------------------------------------------------------------------------------------------------------- */
+/* -- text ------------------------------------------------------------------------------------------------ */
 
 enum { COLUMNS = 100, INDENT = 2 };
 
@@ -48,21 +48,25 @@ static const char *readable(nxc_arena *arena, const char *text) {
   return shown;
 }
 
-static void print_domain(nxc_arena *arena, const nxc_domain *domain, const nxc_value *initial, const char *unit) {
+static void print_domain(nxc_arena *arena, const nxc_domain *domain, const nxc_value *initial,
+                         const char *unit) {
   const char *text = nxc_type_name(domain->type);
   for (size_t i = 0; i < domain->n_values; i++) {
     text = nxc_arena_printf(arena, "%s%s%s", i ? text : "", i ? ", " : "one of: ", domain->values[i]);
   }
   if (domain->nullable) text = nxc_arena_printf(arena, "%s, or null", text);
-  if (domain->min) text = nxc_arena_printf(arena, "%s, at least %s", text, nxc_value_show(arena, domain->min));
+  if (domain->min)
+    text = nxc_arena_printf(arena, "%s, at least %s", text, nxc_value_show(arena, domain->min));
   if (domain->max) text = nxc_arena_printf(arena, "%s, at most %s", text, nxc_value_show(arena, domain->max));
-  if (domain->above) text = nxc_arena_printf(arena, "%s, greater than %s", text, nxc_value_show(arena, domain->above));
+  if (domain->above)
+    text = nxc_arena_printf(arena, "%s, greater than %s", text, nxc_value_show(arena, domain->above));
   if (unit) text = nxc_arena_printf(arena, "%s (%s)", text, unit);
   print_paragraph("takes: ", text);
-  if (initial) print_paragraph("default: ", initial->kind == NXC_NULL ? "none" : nxc_value_show(arena, initial));
+  if (initial)
+    print_paragraph("default: ", initial->kind == NXC_NULL ? "none" : nxc_value_show(arena, initial));
 }
 
-/* -- what belongs together ----------------------------------------------------------------------------------------- */
+/* -- what belongs together ------------------------------------------------------------------------------- */
 
 static bool mentions(nxc_arena *arena, const char *text, nxc_name_kind kind, const char *path) {
   const char *error;
@@ -81,7 +85,9 @@ static void print_rules_of(nxc_arena *arena, const char *dialect, nxc_name_kind 
     if (kind == NXC_NAME_OPTION && (rule->dialect == NULL || strcmp(rule->dialect, dialect) != 0)) continue;
     bool target = kind == NXC_NAME_SETTING && rule->derives < NX_N_SETTINGS &&
                   strcmp(nxc_setting_rows[rule->derives].path, path) == 0;
-    if (target) deriving = nxc_arena_printf(arena, "%s%s%s = %s", deriving, *deriving ? "; " : "", rule->id, rule->derive);
+    if (target)
+      deriving =
+          nxc_arena_printf(arena, "%s%s%s = %s", deriving, *deriving ? "; " : "", rule->id, rule->derive);
     bool used = mentions(arena, rule->when, kind, path) || mentions(arena, rule->require, kind, path) ||
                 mentions(arena, rule->derive, kind, path);
     if (used) ids = nxc_arena_printf(arena, "%s%s%s", ids, *ids ? ", " : "", rule->id);
@@ -105,7 +111,7 @@ static void print_options_of(nxc_arena *arena, nxc_setting_id id) {
   }
 }
 
-/* -- one of each kind ---------------------------------------------------------------------------------------------- */
+/* -- one of each kind ------------------------------------------------------------------------------------ */
 
 static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
   const nxc_setting_row *row = &nxc_setting_rows[id];
@@ -121,8 +127,9 @@ static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
 }
 
 static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const nxc_option_row *row) {
-  static const char *const statuses[] = {
-      [NXC_EXECUTED] = "executed", [NXC_CHECKED] = "checked, otherwise ignored by nxrun", [NXC_REFUSED] = "refused by nxrun"};
+  static const char *const statuses[] = {[NXC_EXECUTED] = "executed",
+                                         [NXC_CHECKED] = "checked, otherwise ignored by nxrun",
+                                         [NXC_REFUSED] = "refused by nxrun"};
   printf("%s: option of %s\n", row->name, dialect->name);
   if (row->alias_of != NULL) {
     print_paragraph("another name of: ", row->alias_of);
@@ -133,7 +140,8 @@ static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const n
   print_domain(arena, &row->domain, row->initial, NULL);
   if (row->required) print_paragraph("required: ", strcmp(row->required, "true") ? row->required : "always");
   print_paragraph("read where: ", row->read_when);
-  print_paragraph("status: ", row->why ? nxc_arena_printf(arena, "%s: %s", statuses[row->status], row->why) : statuses[row->status]);
+  print_paragraph("status: ", row->why ? nxc_arena_printf(arena, "%s: %s", statuses[row->status], row->why)
+                                       : statuses[row->status]);
   print_paragraph("not by nxrun where: ", row->refused_when);
   print_paragraph("use instead: ", row->instead);
   for (size_t i = 0; i < row->n_sets; i++) {
@@ -151,14 +159,15 @@ static void explain_rule(nxc_arena *arena, const nxc_rule_row *rule) {
   print_paragraph("where: ", rule->when);
   print_paragraph("demands: ", rule->require);
   if (rule->derive) {
-    print_paragraph("derives: ", nxc_arena_printf(arena, "%s = %s", nxc_setting_rows[rule->derives].path, rule->derive));
+    print_paragraph("derives: ",
+                    nxc_arena_printf(arena, "%s = %s", nxc_setting_rows[rule->derives].path, rule->derive));
   }
   print_paragraph("fix: ", readable(arena, rule->fix));
   print_paragraph("", rule->explain);
   print_paragraph("source: ", rule->source);
 }
 
-/* -- finding ------------------------------------------------------------------------------------------------------- */
+/* -- finding --------------------------------------------------------------------------------------------- */
 
 typedef struct search {
   nxc_arena *arena;

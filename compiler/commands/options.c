@@ -45,14 +45,16 @@ static bool check_format(parsing *p) {
 /* -W and --compat know one word each. */
 static bool check_words(parsing *p, const char *warnings, const char *compat) {
   if (warnings != NULL && strcmp(warnings, "error") != 0) return complain(p, "-W takes error, not", warnings);
-  if (compat != NULL && strcmp(compat, "omegaconf") != 0) return complain(p, "--compat takes omegaconf, not", compat);
+  if (compat != NULL && strcmp(compat, "omegaconf") != 0)
+    return complain(p, "--compat takes omegaconf, not", compat);
   p->options->warnings_are_errors = warnings != NULL;
   p->options->omegaconf = compat != NULL;
   return check_format(p);
 }
 
 /* The row of an argument that is an option; *value receives what follows `=`, or NULL. */
-static const nxc_extra_option *find_row(const nxc_extra_option *rows, const char *argument, const char **value) {
+static const nxc_extra_option *find_row(const nxc_extra_option *rows, const char *argument,
+                                        const char **value) {
   for (; rows->name != NULL; rows++) {
     size_t n_bytes = strlen(rows->name);
     if (strncmp(rows->name, argument, n_bytes) != 0) continue;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command-line options that nxcfg's commands share, parsed once and in one place.
  *
- * Everything points into argv. FILEs are independent configurations. A command adds its own options as extras: a
- * flag, a text, or a list of texts. Options may stand before and after FILEs; `--` ends them; `--name=value` and
- * `--name value` are alike. */
+ * Everything points into argv. FILEs are independent configurations. A command adds its own options as
+ * extras: a flag, a text, or a list of texts. Options may stand before and after FILEs; `--` ends them;
+ * `--name=value` and `--name value` are alike. */
 #ifndef NXC_COMMANDS_OPTIONS_H
 #define NXC_COMMANDS_OPTIONS_H
 
@@ -37,9 +37,9 @@ typedef struct nxc_options {
   bool help;
 } nxc_options;
 
-/* `command` is its name, for messages; argv starts behind it. Extras end with a row without a name. False, with a
- * message on stderr, when the command line makes no sense (exit 2). Format names other than text, json and github are
- * left to the command where `own_formats`. */
+/* `command` is its name, for messages; argv starts behind it. Extras end with a row without a name. False,
+ * with a message on stderr, when the command line makes no sense (exit 2). Format names other than text,
+ * json and github are left to the command where `own_formats`. */
 bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *command, int argc, char **argv,
                        const nxc_extra_option *extras, bool own_formats);
 /* The common options as a usage text. */

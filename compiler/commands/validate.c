@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg validate: judges configurations for the system that they are written for.
  *
- * Each FILE has its own verdict: what was found, then one line that says what the configuration is, then one line for
- * each thing that the verdict leaves open (notes, nxrun, rules on unknown settings, the world size, the environment). */
+ * Each FILE has its own verdict: what was found, then one line that says what the configuration is, then
+ * one line for each thing that the verdict leaves open (notes, nxrun, rules on unknown settings, the world
+ * size, the environment). */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/render.h"
@@ -11,10 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: nxcfg validate FILE... [options]\n"
-    "Judges each FILE (- is standard input) for the system that it is written for.\n"
-    "  --for nxrun          what nxrun cannot execute is an error\n";
+static const char usage[] = "usage: nxcfg validate FILE... [options]\n"
+                            "Judges each FILE (- is standard input) for the system that it is written for.\n"
+                            "  --for nxrun          what nxrun cannot execute is an error\n";
 
 typedef struct verdict {
   nxc_arena *arena;
@@ -24,7 +24,7 @@ typedef struct verdict {
   nxc_compiled compiled;
 } verdict;
 
-/* -- the one line of success --------------------------------------------------------------------------------------- */
+/* -- the one line of success ----------------------------------------------------------------------------- */
 
 static const char *show_mesh(const verdict *v) {
   static const struct {
@@ -43,7 +43,8 @@ static const char *show_mesh(const verdict *v) {
   const char *joint = " = ";
   for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
     if (!nxc_has(settings, axes[i].id) || nxc_int(settings, axes[i].id) == 1) continue;
-    text = nxc_arena_printf(v->arena, "%s%s%s %lld", text, joint, axes[i].name, (long long)nxc_int(settings, axes[i].id));
+    text = nxc_arena_printf(v->arena, "%s%s%s %lld", text, joint, axes[i].name,
+                            (long long)nxc_int(settings, axes[i].id));
     joint = " x ";
   }
   return text;
@@ -53,14 +54,15 @@ static const char *show_batches(const verdict *v) {
   const nxc_settings *settings = v->compiled.settings;
   if (!nxc_has(settings, NX_SETTING_BATCH_MICRO)) return "batch unknown";
   if (!nxc_has(settings, NX_SETTING_BATCH_ACCUMULATION)) {
-    return nxc_arena_printf(v->arena, "micro-batches of %lld", (long long)nxc_int(settings, NX_SETTING_BATCH_MICRO));
+    return nxc_arena_printf(v->arena, "micro-batches of %lld",
+                            (long long)nxc_int(settings, NX_SETTING_BATCH_MICRO));
   }
   long long n_batches = nxc_int(settings, NX_SETTING_BATCH_ACCUMULATION);
-  return nxc_arena_printf(v->arena, "%lld micro-batch%s of %lld a step", n_batches, n_batches == 1 ? "" : "es",
-                          (long long)nxc_int(settings, NX_SETTING_BATCH_MICRO));
+  return nxc_arena_printf(v->arena, "%lld micro-batch%s of %lld a step", n_batches,
+                          n_batches == 1 ? "" : "es", (long long)nxc_int(settings, NX_SETTING_BATCH_MICRO));
 }
 
-/* -- what the verdict leaves open ---------------------------------------------------------------------------------- */
+/* -- what the verdict leaves open ------------------------------------------------------------------------ */
 
 static size_t count_id(const verdict *v, const char *id, nxc_severity severity) {
   size_t n_found = 0;
@@ -80,13 +82,15 @@ static void print_notes(const verdict *v) {
       {"NX1402", "not read here"},
       {"NX1404", "overridden by the precision preset"},
   };
-  size_t n_notes = nxc_sink_count(v->sink, NXC_SEVERITY_NOTE), n_named = count_id(v, "NX1401", NXC_SEVERITY_NOTE);
+  size_t n_notes = nxc_sink_count(v->sink, NXC_SEVERITY_NOTE),
+         n_named = count_id(v, "NX1401", NXC_SEVERITY_NOTE);
   size_t n_refused = n_named;
   const char *text = "";
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     size_t n_kind = count_id(v, kinds[i].id, NXC_SEVERITY_NOTE);
     n_named += n_kind;
-    if (n_kind > 0) text = nxc_arena_printf(v->arena, "%s%s%zu %s", text, *text ? ", " : "", n_kind, kinds[i].words);
+    if (n_kind > 0)
+      text = nxc_arena_printf(v->arena, "%s%s%zu %s", text, *text ? ", " : "", n_kind, kinds[i].words);
   }
   size_t n_rest = n_notes - n_named;
   if (n_rest > 0) text = nxc_arena_printf(v->arena, "%s%s%zu more", text, *text ? ", " : "", n_rest);
@@ -122,8 +126,8 @@ static void print_skipped(const verdict *v) {
   const nxc_rule_run *rules = &v->compiled.rules;
   if (rules->n_skipped == 0) return;
   const char *names = unknown_inputs(v);
-  printf("  %zu rule%s skipped%s%s\n", rules->n_skipped, rules->n_skipped == 1 ? "" : "s", *names ? "; unknown: " : "",
-         names);
+  printf("  %zu rule%s skipped%s%s\n", rules->n_skipped, rules->n_skipped == 1 ? "" : "s",
+         *names ? "; unknown: " : "", names);
   for (size_t i = 0; v->options->notes && i < rules->n_skipped; i++) {
     const nxc_skipped_rule *skipped = &rules->skipped[i];
     if (skipped->failure) printf("    %s cannot be judged: %s\n", skipped->rule->id, skipped->failure);
@@ -142,14 +146,15 @@ static void print_multiples(const verdict *v) {
   int64_t unit = int_or(settings, NX_SETTING_MESH_TENSOR, 1) * int_or(settings, NX_SETTING_MESH_PIPELINE, 1) *
                  int_or(settings, NX_SETTING_MESH_CONTEXT, 1);
   printf("  world size unknown: a multiple of %lld", (long long)unit);
-  int64_t micro = int_or(settings, NX_SETTING_BATCH_MICRO, 0), global = int_or(settings, NX_SETTING_BATCH_GLOBAL, 0);
+  int64_t micro = int_or(settings, NX_SETTING_BATCH_MICRO, 0),
+          global = int_or(settings, NX_SETTING_BATCH_GLOBAL, 0);
   if (micro > 0 && global >= micro && global % micro == 0) {
     int64_t n_samples = global / micro, n_shown = 0;
     printf(":");
     for (int64_t data = 1; data <= n_samples && n_shown < 12; data++) {
       if (n_samples % data == 0) printf("%s %lld", n_shown++ ? "," : "", (long long)(unit * data));
     }
-    if (n_shown == 12 ) printf(", ...");
+    if (n_shown == 12) printf(", ...");
   }
   puts(" (--world-size N)");
 }
@@ -164,10 +169,11 @@ static void print_environment(const verdict *v) {
   if (resolution->n_variables > 0) putchar('\n');
 }
 
-/* -- printing ------------------------------------------------------------------------------------------------------ */
+/* -- printing -------------------------------------------------------------------------------------------- */
 
 static void print_verdict(const verdict *v) {
-  size_t n_errors = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR), n_warnings = nxc_sink_count(v->sink, NXC_SEVERITY_WARNING);
+  size_t n_errors = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR),
+         n_warnings = nxc_sink_count(v->sink, NXC_SEVERITY_WARNING);
   if (n_errors > 0) {
     printf("%s: %zu error%s, %zu warning%s\n", v->file, n_errors, n_errors == 1 ? "" : "s", n_warnings,
            n_warnings == 1 ? "" : "s");

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* -- names --------------------------------------------------------------------------------------------------------- */
+/* -- names ----------------------------------------------------------------------------------------------- */
 
 /* The first option whose name is not less than `section.`, by bisection. */
 size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first) {
@@ -21,7 +21,8 @@ size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size
   }
   *first = low;
   while (low < dialect->n_options && strncmp(dialect->options[low].name, section, n_bytes) == 0 &&
-         dialect->options[low].name[n_bytes] == '.') low++;
+         dialect->options[low].name[n_bytes] == '.')
+    low++;
   return low;
 }
 
@@ -48,10 +49,11 @@ nxc_provenance_kind nxc_origin_kind(const nxc_origin *origin, nxc_span at) {
   return NXC_FROM_CLI;
 }
 
-/* -- detection ----------------------------------------------------------------------------------------------------- */
+/* -- detection ------------------------------------------------------------------------------------------- */
 
 /* Keys of a map, and of the maps in it, that are options or sections of the dialect. */
-static size_t count_known(nxc_arena *arena, const nxc_dialect *dialect, const nxc_node *map, const char *section) {
+static size_t count_known(nxc_arena *arena, const nxc_dialect *dialect, const nxc_node *map,
+                          const char *section) {
   size_t n_known = 0;
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *child = map->children[i];
@@ -84,12 +86,14 @@ const nxc_dialect *nxc_dialect_detect(const nxc_document *document, nxc_sink *si
   }
   if (best_score > second_score) return best;
   nxc_span at = {.source = document->root->at.source, .line = 1, .column = 1, .length = 1};
-  nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at, nxc_arena_printf(document->arena, "give --dialect %s", names),
-             "cannot tell which dialect this is: %s", best_score ? "its keys belong to several alike" : "no key of it is known");
+  nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at,
+             nxc_arena_printf(document->arena, "give --dialect %s", names),
+             "cannot tell which dialect this is: %s",
+             best_score ? "its keys belong to several alike" : "no key of it is known");
   return NULL;
 }
 
-/* -- binding ------------------------------------------------------------------------------------------------------- */
+/* -- binding --------------------------------------------------------------------------------------------- */
 
 static nxc_bound *new_bounds(nxc_arena *arena, const nxc_dialect *dialect) {
   nxc_bound *bounds = nxc_arena_array(arena, dialect->n_options + 1, sizeof *bounds);
@@ -103,15 +107,20 @@ static nxc_bound *new_bounds(nxc_arena *arena, const nxc_dialect *dialect) {
 nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, nxc_document *document,
                              const nxc_origin *origin, nxc_settings *settings, nxc_sink *sink) {
   nxc_binding *binding = nxc_arena_alloc(arena, sizeof *binding);
-  *binding = (nxc_binding){.arena = arena, .sink = sink, .dialect = dialect, .document = document,
-                           .origin = *origin, .settings = settings};
+  *binding = (nxc_binding){.arena = arena,
+                           .sink = sink,
+                           .dialect = dialect,
+                           .document = document,
+                           .origin = *origin,
+                           .settings = settings};
   binding->options = new_bounds(arena, dialect);
   binding->model_dialect = nxc_dialect_find("hf_config");
   if (binding->model_dialect != NULL) binding->model_options = new_bounds(arena, binding->model_dialect);
   return binding;
 }
 
-/* Judges a given value. What is wrong with it is reported by nxc_binding_apply, which knows whether it is read. */
+/* Judges a given value. What is wrong with it is reported by nxc_binding_apply, which knows whether it is
+ * read. */
 static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node,
                                     const char *name) {
   const nxc_node *final = nxc_node_final(node);
@@ -120,18 +129,21 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound
   if (value == NULL) return NULL;
   nxc_verdict verdict = nxc_domain_judge(binding->arena, &bound->row->domain, value, false);
   if (verdict.misfit == NXC_FITS) return verdict.value;
-  binding->misfits = nxc_arena_grow(binding->arena, binding->misfits, binding->n_misfits, sizeof *binding->misfits);
+  binding->misfits =
+      nxc_arena_grow(binding->arena, binding->misfits, binding->n_misfits, sizeof *binding->misfits);
   binding->misfits[binding->n_misfits++] = (nxc_misfit_value){bound, node->at, name, value, verdict};
   return NULL;
 }
 
-static void bind_option(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node, const char *name) {
+static void bind_option(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,
+                        const char *name) {
   const nxc_option_row *target = row;
   if (row->alias_of != NULL) {
     target = nxc_option_find(binding->dialect, row->alias_of);
     assert(target != NULL && target->alias_of == NULL);
     nxc_report(binding->sink, "NX1405", NXC_SEVERITY_NOTE, nxc_node_place(node),
-               nxc_arena_printf(binding->arena, "write %s", target->name), "%s is read as %s", name, target->name);
+               nxc_arena_printf(binding->arena, "write %s", target->name), "%s is read as %s", name,
+               target->name);
   }
   nxc_bound *bound = &binding->options[target - binding->dialect->options];
   bool free_form = strcmp(target->name + strlen(target->name) - 1, "*") == 0;
@@ -168,7 +180,8 @@ static void read_key(nxc_binding *binding, const nxc_node *node, const char *nam
   bool section = is_section(binding->dialect, name);
   bool nested = strchr(node->key, '.') == NULL || strcmp(binding->dialect->name, "nx") == 0;
   if (row != NULL && nested) bind_option(binding, row, node, name);
-  bool optional_section = row != NULL && (row->domain.type == NXC_TYPE_MAP || row->domain.type == NXC_TYPE_ANY);
+  bool optional_section =
+      row != NULL && (row->domain.type == NXC_TYPE_MAP || row->domain.type == NXC_TYPE_ANY);
   if (section && (row == NULL || (optional_section && nxc_node_final(node)->kind == NXC_NODE_MAP))) {
     read_section(binding, node, name);
   } else if (row == NULL || !nested) {
@@ -180,7 +193,8 @@ static void read_map(nxc_binding *binding, const nxc_node *map, const char *sect
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *child = map->children[i];
     if (child->key == NULL) continue;
-    read_key(binding, child, *section ? nxc_arena_printf(binding->arena, "%s.%s", section, child->key) : child->key);
+    read_key(binding, child,
+             *section ? nxc_arena_printf(binding->arena, "%s.%s", section, child->key) : child->key);
   }
 }
 

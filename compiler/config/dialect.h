@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A document bound to a dialect: which option each key is, whether its value fits, and the settings it sets.
+/* A document bound to a dialect: which option each key is, whether its value fits, and the settings it
+ * sets.
  *
  * A binding has one nxc_bound per option row of the dialect (and of hf_config, the keys of a Hugging Face
- * config.json), in the rows' order. A bound option is given (it stands in the document), or stands for its default,
- * or is unknown. It is inactive when its row's `for` is false: the real system does not read it, so it sets nothing.
- * The binder reports everything that it finds, and goes on; an option whose value is wrong is unknown afterwards.
- * A binding is also the scope of expressions: of `sets` here, of the rules in rules.h. */
+ * config.json), in the rows' order. A bound option is given (it stands in the document), or stands for its
+ * default, or is unknown. It is inactive when its row's `for` is false: the real system does not read it,
+ * so it sets nothing. The binder reports everything that it finds, and goes on; an option whose value is
+ * wrong is unknown afterwards. A binding is also the scope of expressions: of `sets` here, of the rules in
+ * rules.h. */
 #ifndef NXC_CONFIG_DIALECT_H
 #define NXC_CONFIG_DIALECT_H
 
@@ -23,7 +25,7 @@ typedef struct nxc_bound {
   bool given;
   bool inactive;
   bool refused; /* nxrun cannot execute it, which has been reported */
-  bool secret; /* its value must not be shown */
+  bool secret;  /* its value must not be shown */
   nxc_provenance_kind kind;
 } nxc_bound;
 
@@ -38,9 +40,9 @@ typedef struct nxc_misfit_value {
 
 /* Where the document's nodes come from, so that a source tells the kind of a provenance. */
 typedef struct nxc_origin {
-  const nxc_source *first;    /* the configuration file */
+  const nxc_source *first; /* the configuration file */
   const nxc_source **layers;
-  size_t n_layers;            /* everything else came from the command line */
+  size_t n_layers; /* everything else came from the command line */
 } nxc_origin;
 
 typedef struct nxc_binding {
@@ -56,22 +58,24 @@ typedef struct nxc_binding {
   nxc_misfit_value *misfits;
   size_t n_misfits;
   bool has_model_config;
-  bool for_nxrun; /* what nxrun cannot execute is an error */
+  bool for_nxrun;           /* what nxrun cannot execute is an error */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
 
-/* The dialect whose options the document has and the others lack. NULL (reported, naming --dialect) on a tie. */
+/* The dialect whose options the document has and the others lack. NULL (reported, naming --dialect) on a
+ * tie. */
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, nxc_sink *sink);
 
 /* A binding with every option at its default. */
 nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, nxc_document *document,
                              const nxc_origin *origin, nxc_settings *settings, nxc_sink *sink);
-/* Finds each key's option and judges its value: unknown keys, aliases; types, words, bounds and null are kept. */
+/* Finds each key's option and judges its value: unknown keys, aliases; types, words, bounds and null are
+ * kept. */
 void nxc_binding_read(nxc_binding *binding);
 /* Reads a Hugging Face config.json into the model options. False (reported) when it cannot be read. */
 bool nxc_binding_read_model_config(nxc_binding *binding, const char *path);
-/* What options say together: which are inactive, what does not fit (a warning where it is inactive), which required
- * ones lack, what nxrun refuses; then sets settings. */
+/* What options say together: which are inactive, what does not fit (a warning where it is inactive), which
+ * required ones lack, what nxrun refuses; then sets settings. */
 void nxc_binding_apply(nxc_binding *binding);
 
 /* Reports a key that is no option, unless an interpolation reads it. */

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bound options say together: inactive ones, missing ones, refused ones, and the settings that the rest set. */
+/* What bound options say together: inactive ones, missing ones, refused ones, and the settings that the
+ * rest set. */
 #include "compiler/config/dialect.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* -- expressions --------------------------------------------------------------------------------------------------- */
+/* -- expressions ----------------------------------------------------------------------------------------- */
 
 static const nxc_value *look_up(void *context, const nxc_name *name) {
   const nxc_binding *binding = context;
   const nxc_bound *bound = NULL;
   nxc_setting_id id;
   switch (name->kind) {
-    case NXC_NAME_SETTING:
-      id = nxc_setting_find(name->path);
-      return id < NX_N_SETTINGS ? nxc_settings_value(binding->settings, id) : NULL;
-    case NXC_NAME_OPTION: bound = nxc_binding_find(binding, name->path); break;
-    case NXC_NAME_MODEL_CONFIG:
-      bound = binding->has_model_config ? nxc_binding_find_model(binding, name->path) : NULL;
-      break;
-    case NXC_NAME_VALUE: bound = binding->current; break;
+  case NXC_NAME_SETTING:
+    id = nxc_setting_find(name->path);
+    return id < NX_N_SETTINGS ? nxc_settings_value(binding->settings, id) : NULL;
+  case NXC_NAME_OPTION: bound = nxc_binding_find(binding, name->path); break;
+  case NXC_NAME_MODEL_CONFIG:
+    bound = binding->has_model_config ? nxc_binding_find_model(binding, name->path) : NULL;
+    break;
+  case NXC_NAME_VALUE: bound = binding->current; break;
   }
   return bound ? bound->value : NULL;
 }
@@ -57,7 +58,7 @@ static bool is_true(nxc_binding *binding, const nxc_bound *bound, const char *te
   return value != NULL && nxc_value_is_true(value);
 }
 
-/* -- status -------------------------------------------------------------------------------------------------------- */
+/* -- status ---------------------------------------------------------------------------------------------- */
 
 /* A condition without the marks that only the catalogue needs. */
 static const char *readable(nxc_arena *arena, const char *expression) {
@@ -80,10 +81,11 @@ static void report_inactive(nxc_binding *binding, const nxc_bound *bound) {
 static void report_refused(nxc_binding *binding, const nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
   bool is_short = !bound->secret && bound->value->kind != NXC_MAP && bound->value->kind != NXC_LIST;
-  const char *shown = is_short ? nxc_arena_printf(binding->arena, ": %s", nxc_value_show(binding->arena, bound->value)) : "";
+  const char *shown =
+      is_short ? nxc_arena_printf(binding->arena, ": %s", nxc_value_show(binding->arena, bound->value)) : "";
   const char *fix = row->instead ? nxc_arena_printf(binding->arena, "use %s", row->instead) : NULL;
-  nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, bound->at, fix,
-             "nxrun cannot execute %s%s%s: %s", row->name, shown, bound->given ? "" : " (the default)",
+  nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, bound->at,
+             fix, "nxrun cannot execute %s%s%s: %s", row->name, shown, bound->given ? "" : " (the default)",
              row->why ? row->why : "not yet");
 }
 
@@ -115,12 +117,14 @@ static void judge_status(nxc_binding *binding, nxc_bound *bound) {
   if (bound->refused) {
     report_refused(binding, bound);
   } else if (bound->given && row->status == NXC_CHECKED && !is_section_row(binding, row)) {
-    nxc_report(binding->sink, "NX1403", NXC_SEVERITY_NOTE, bound->at, NULL, "%s is checked and otherwise ignored: %s",
-               row->name, row->why ? row->why : "it means nothing to nxrun");
+    nxc_report(binding->sink, "NX1403", NXC_SEVERITY_NOTE, bound->at, NULL,
+               "%s is checked and otherwise ignored: %s", row->name,
+               row->why ? row->why : "it means nothing to nxrun");
   }
 }
 
-/* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system does not read is worth a warning only. */
+/* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system does not read is
+ * worth a warning only. */
 static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
   nxc_arena *arena = binding->arena;
   const nxc_value *value = misfit->value;
@@ -129,17 +133,22 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
   const char *shown = is_short ? nxc_arena_printf(arena, " (it is %s)", nxc_value_show(arena, value)) : "";
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
   const nxc_remark remark = {{0}, misfit->bound->row->doc};
-  nxc_sink_report(binding->sink, &(nxc_finding){
-      .id = nxc_misfit_id(misfit->verdict.misfit), .at = misfit->at, .fix = misfit->verdict.fix,
-      .severity = misfit->bound->inactive ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
-      .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem, shown, unread),
-      .remarks = &remark, .n_remarks = remark.text != NULL});
+  nxc_sink_report(
+      binding->sink,
+      &(nxc_finding){.id = nxc_misfit_id(misfit->verdict.misfit),
+                     .at = misfit->at,
+                     .fix = misfit->verdict.fix,
+                     .severity = misfit->bound->inactive ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
+                     .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem,
+                                                 shown, unread),
+                     .remarks = &remark,
+                     .n_remarks = remark.text != NULL});
 }
 
-/* -- required options ---------------------------------------------------------------------------------------------- */
+/* -- required options ------------------------------------------------------------------------------------ */
 
 typedef struct lack {
-  const char *section; /* the outermost section that is missing as a whole; "" when only the option is */
+  const char *section;    /* the outermost section that is missing as a whole; "" when only the option is */
   const nxc_node *inside; /* the innermost map that is there */
   const char *names;
 } lack;
@@ -165,10 +174,11 @@ static void report_lack(nxc_binding *binding, const lack *found) {
   nxc_span at = {.source = binding->origin.first, .line = 1, .column = 1, .length = 1};
   if (found->inside->key != NULL) at = nxc_node_place(found->inside);
   if (*found->section != '\0') {
-    nxc_report(binding->sink, "NX1307", NXC_SEVERITY_ERROR, at, NULL, "the section %s is missing; it must give %s",
-               found->section, found->names);
+    nxc_report(binding->sink, "NX1307", NXC_SEVERITY_ERROR, at, NULL,
+               "the section %s is missing; it must give %s", found->section, found->names);
   } else {
-    nxc_report(binding->sink, "NX1307", NXC_SEVERITY_ERROR, at, NULL, "%s is required and not given", found->names);
+    nxc_report(binding->sink, "NX1307", NXC_SEVERITY_ERROR, at, NULL, "%s is required and not given",
+               found->names);
   }
 }
 
@@ -181,7 +191,8 @@ static void check_required(nxc_binding *binding) {
     if (!is_true(binding, bound, bound->row->required)) continue;
     lack found = find_lack(binding, bound->row->name);
     size_t same = 0;
-    while (same < n_lacks && (*found.section == '\0' || strcmp(lacks[same].section, found.section) != 0)) same++;
+    while (same < n_lacks && (*found.section == '\0' || strcmp(lacks[same].section, found.section) != 0))
+      same++;
     if (same < n_lacks) {
       lacks[same].names = nxc_arena_printf(binding->arena, "%s, %s", lacks[same].names, found.names);
       continue;
@@ -192,17 +203,25 @@ static void check_required(nxc_binding *binding) {
   for (size_t i = 0; i < n_lacks; i++) report_lack(binding, &lacks[i]);
 }
 
-/* -- settings ------------------------------------------------------------------------------------------------------ */
+/* -- settings -------------------------------------------------------------------------------------------- */
 
-static void warn_of_clash(nxc_binding *binding, const nxc_bound *bound, nxc_setting_id id, const nxc_value *value) {
+static void warn_of_clash(nxc_binding *binding, const nxc_bound *bound, nxc_setting_id id,
+                          const nxc_value *value) {
   const nxc_provenance *from = nxc_settings_from(binding->settings, id);
-  bool clash = bound->given && from->kind == bound->kind && from->option && strcmp(from->option, bound->row->name) != 0;
+  bool clash = bound->given && from->kind == bound->kind && from->option &&
+               strcmp(from->option, bound->row->name) != 0;
   if (!clash || nxc_value_equal(from->value, value)) return;
   const nxc_remark remark = {from->at, nxc_arena_printf(binding->arena, "%s is given too", from->option)};
-  nxc_sink_report(binding->sink, &(nxc_finding){
-      .id = "NX1317", .severity = NXC_SEVERITY_WARNING, .at = bound->at, .remarks = &remark, .n_remarks = 1,
-      .message = nxc_arena_printf(binding->arena, "%s and %s both say what %s is, and differ; %s counts",
-                                  from->option, bound->row->name, nxc_setting_path(id), bound->row->name)});
+  nxc_sink_report(
+      binding->sink,
+      &(nxc_finding){.id = "NX1317",
+                     .severity = NXC_SEVERITY_WARNING,
+                     .at = bound->at,
+                     .remarks = &remark,
+                     .n_remarks = 1,
+                     .message = nxc_arena_printf(
+                         binding->arena, "%s and %s both say what %s is, and differ; %s counts", from->option,
+                         bound->row->name, nxc_setting_path(id), bound->row->name)});
 }
 
 /* False: the value is not known yet. */
@@ -211,7 +230,8 @@ static bool assign(nxc_binding *binding, const nxc_bound *bound, const nxc_assig
   if (value == NULL) return false;
   if (value->kind == NXC_NULL && !nxc_setting_rows[assignment->setting].domain.nullable) return true;
   warn_of_clash(binding, bound, assignment->setting, value);
-  nxc_provenance from = {.kind = bound->kind, .at = bound->at, .option = bound->row->name, .redacted = bound->secret};
+  nxc_provenance from = {
+      .kind = bound->kind, .at = bound->at, .option = bound->row->name, .redacted = bound->secret};
   from.interpolated = bound->node != NULL && bound->node->derivation != NULL;
   nxc_settings_set(binding->settings, assignment->setting, value, &from, binding->sink);
   return true;
@@ -220,7 +240,8 @@ static bool assign(nxc_binding *binding, const nxc_bound *bound, const nxc_assig
 /* Assignments may read settings that others make, so those that came too early are tried again. */
 static void set_all(nxc_binding *binding, const nxc_bound **bounds, size_t n_bounds) {
   bool **done = nxc_arena_array(binding->arena, n_bounds + 1, sizeof *done);
-  for (size_t i = 0; i < n_bounds; i++) done[i] = nxc_arena_array(binding->arena, bounds[i]->row->n_sets, sizeof **done);
+  for (size_t i = 0; i < n_bounds; i++)
+    done[i] = nxc_arena_array(binding->arena, bounds[i]->row->n_sets, sizeof **done);
   for (bool progress = true; progress;) {
     progress = false;
     for (size_t i = 0; i < n_bounds; i++) {
@@ -232,14 +253,16 @@ static void set_all(nxc_binding *binding, const nxc_bound **bounds, size_t n_bou
   }
 }
 
-/* What an option with a wrong value would have set is unknown: its default would only lead to further findings. */
+/* What an option with a wrong value would have set is unknown: its default would only lead to further
+ * findings. */
 static void forget(nxc_binding *binding, const nxc_bound *bound) {
   for (size_t i = 0; i < bound->row->n_sets; i++) {
     nxc_settings_forget(binding->settings, bound->row->sets[i].setting, bound->row->name, bound->at);
   }
 }
 
-static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, const nxc_bound **kept, size_t *n_kept) {
+static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, const nxc_bound **kept,
+                    size_t *n_kept) {
   for (size_t i = 0; i < n_bounds; i++) {
     const nxc_bound *bound = &bounds[i];
     if (bound->given && bound->value == NULL && !bound->inactive) forget(binding, bound);

@@ -19,7 +19,8 @@ static const char *last_part(const char *name) {
 static size_t names_beside(nxc_binding *binding, const char *name, const char ***names) {
   const nxc_dialect *dialect = binding->dialect;
   size_t n_section = (size_t)(last_part(name) - name), first = 0, end = dialect->n_options, n_names = 0;
-  if (n_section > 0) end = nxc_dialect_section(dialect, nxc_arena_strndup(binding->arena, name, n_section - 1), &first);
+  if (n_section > 0)
+    end = nxc_dialect_section(dialect, nxc_arena_strndup(binding->arena, name, n_section - 1), &first);
   *names = nxc_arena_array(binding->arena, end - first + 1, sizeof **names);
   for (size_t i = first; i < end; i++) {
     const char *rest = dialect->options[i].name + n_section;
@@ -65,8 +66,8 @@ static const char *empty_section_above(nxc_binding *binding, const nxc_node *nod
   return NULL;
 }
 
-static void report(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix, const char *name,
-                   const char *more) {
+static void report(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix,
+                   const char *name, const char *more) {
   const char *id = severity == NXC_SEVERITY_ERROR ? "NX1301" : "NX1302";
   nxc_report(binding->sink, id, severity, nxc_node_place(node), fix, "unknown key %s%s", name, more);
 }
@@ -100,7 +101,8 @@ void nxc_binding_report_unknown(nxc_binding *binding, const nxc_node *node, cons
     const char **beside;
     size_t n_beside = names_beside(binding, name, &beside);
     const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
-    if (nearest != NULL) meant = nxc_arena_printf(arena, "%.*s%s", (int)(last_part(name) - name), name, nearest);
+    if (nearest != NULL)
+      meant = nxc_arena_printf(arena, "%.*s%s", (int)(last_part(name) - name), name, nearest);
   }
   if (meant != NULL) {
     report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "did you mean %s?", meant), name, "");

@@ -27,7 +27,8 @@ static const nxc_value *keep(nxc_evaluation *e, nxc_value value) {
 }
 
 const nxc_value *nxc_value_of_bool(nxc_evaluation *e, bool boolean) {
-  static const nxc_value words[] = {{.kind = NXC_BOOL, .boolean = false}, {.kind = NXC_BOOL, .boolean = true}};
+  static const nxc_value words[] = {{.kind = NXC_BOOL, .boolean = false},
+                                    {.kind = NXC_BOOL, .boolean = true}};
   (void)e;
   return &words[boolean];
 }
@@ -41,20 +42,22 @@ const nxc_value *nxc_value_of_number(nxc_evaluation *e, double number) {
 }
 
 const nxc_value *nxc_value_of_text(nxc_evaluation *e, const char *text, size_t n_bytes) {
-  return keep(e, (nxc_value){.kind = NXC_STRING, .text = nxc_arena_strndup(e->arena, text, n_bytes), .n_bytes = n_bytes});
+  return keep(e, (nxc_value){.kind = NXC_STRING,
+                             .text = nxc_arena_strndup(e->arena, text, n_bytes),
+                             .n_bytes = n_bytes});
 }
 
 bool nxc_value_is_true(const nxc_value *value) {
   switch (value->kind) {
-    case NXC_BOOL: return value->boolean;
-    case NXC_INT: return value->digits != NULL || value->integer != 0;
-    case NXC_FLOAT: return value->number != 0;
-    case NXC_STRING:
-    case NXC_BYTES: return value->n_bytes > 0;
-    case NXC_LIST:
-    case NXC_MAP: return value->n_items > 0;
-    case NXC_NULL:
-    case NXC_MISSING: break;
+  case NXC_BOOL: return value->boolean;
+  case NXC_INT: return value->digits != NULL || value->integer != 0;
+  case NXC_FLOAT: return value->number != 0;
+  case NXC_STRING:
+  case NXC_BYTES: return value->n_bytes > 0;
+  case NXC_LIST:
+  case NXC_MAP: return value->n_items > 0;
+  case NXC_NULL:
+  case NXC_MISSING: break;
   }
   return false;
 }
@@ -91,7 +94,7 @@ bool nxc_evaluation_compare(nxc_evaluation *e, const nxc_value *a, const nxc_val
   return true;
 }
 
-/* -- operators on known values ---------------------------------------------------------------------------------- */
+/* -- operators on known values --------------------------------------------------------------------------- */
 
 static const nxc_value *join(nxc_evaluation *e, const nxc_value *a, const nxc_value *b) {
   if (a->kind == NXC_STRING) {
@@ -125,23 +128,24 @@ static const nxc_value *integer_arithmetic(nxc_evaluation *e, nxc_operation oper
   bool overflow = false;
   bool divides = operation == NXC_OP_DIVIDE || operation == NXC_OP_FLOOR_DIVIDE || operation == NXC_OP_MODULO;
   if (divides && b == 0) return nxc_evaluation_fail(e, "division by zero");
-  if (divides && b == -1) return integer_arithmetic(e, operation == NXC_OP_MODULO ? operation : NXC_OP_SUBTRACT,
-                                                    0, operation == NXC_OP_MODULO ? 1 : a);
+  if (divides && b == -1)
+    return integer_arithmetic(e, operation == NXC_OP_MODULO ? operation : NXC_OP_SUBTRACT, 0,
+                              operation == NXC_OP_MODULO ? 1 : a);
   switch (operation) {
-    case NXC_OP_ADD: overflow = __builtin_add_overflow(a, b, &result); break;
-    case NXC_OP_SUBTRACT: overflow = __builtin_sub_overflow(a, b, &result); break;
-    case NXC_OP_MULTIPLY: overflow = __builtin_mul_overflow(a, b, &result); break;
-    case NXC_OP_DIVIDE:
-      if (a % b != 0) return nxc_value_of_number(e, (double)a / (double)b);
-      result = a / b;
-      break;
-    case NXC_OP_FLOOR_DIVIDE: result = floor_divide(a, b); break;
-    case NXC_OP_MODULO: result = a - floor_divide(a, b) * b; break;
-    case NXC_OP_POWER:
-      if (b < 0) return nxc_value_of_number(e, pow((double)a, (double)b));
-      overflow = !power(a, b, &result);
-      break;
-    default: return nxc_evaluation_fail(e, "not an arithmetic operator");
+  case NXC_OP_ADD: overflow = __builtin_add_overflow(a, b, &result); break;
+  case NXC_OP_SUBTRACT: overflow = __builtin_sub_overflow(a, b, &result); break;
+  case NXC_OP_MULTIPLY: overflow = __builtin_mul_overflow(a, b, &result); break;
+  case NXC_OP_DIVIDE:
+    if (a % b != 0) return nxc_value_of_number(e, (double)a / (double)b);
+    result = a / b;
+    break;
+  case NXC_OP_FLOOR_DIVIDE: result = floor_divide(a, b); break;
+  case NXC_OP_MODULO: result = a - floor_divide(a, b) * b; break;
+  case NXC_OP_POWER:
+    if (b < 0) return nxc_value_of_number(e, pow((double)a, (double)b));
+    overflow = !power(a, b, &result);
+    break;
+  default: return nxc_evaluation_fail(e, "not an arithmetic operator");
   }
   return overflow ? nxc_evaluation_fail(e, "the result is too large") : nxc_value_of_int(e, result);
 }
@@ -150,25 +154,29 @@ static const nxc_value *float_arithmetic(nxc_evaluation *e, nxc_operation operat
   bool divides = operation == NXC_OP_DIVIDE || operation == NXC_OP_FLOOR_DIVIDE || operation == NXC_OP_MODULO;
   if (divides && b == 0) return nxc_evaluation_fail(e, "division by zero");
   switch (operation) {
-    case NXC_OP_ADD: return nxc_value_of_number(e, a + b);
-    case NXC_OP_SUBTRACT: return nxc_value_of_number(e, a - b);
-    case NXC_OP_MULTIPLY: return nxc_value_of_number(e, a * b);
-    case NXC_OP_DIVIDE: return nxc_value_of_number(e, a / b);
-    case NXC_OP_FLOOR_DIVIDE: return nxc_value_of_number(e, floor(a / b));
-    case NXC_OP_MODULO: return nxc_value_of_number(e, a - floor(a / b) * b);
-    case NXC_OP_POWER: return nxc_value_of_number(e, pow(a, b));
-    default: return nxc_evaluation_fail(e, "not an arithmetic operator");
+  case NXC_OP_ADD: return nxc_value_of_number(e, a + b);
+  case NXC_OP_SUBTRACT: return nxc_value_of_number(e, a - b);
+  case NXC_OP_MULTIPLY: return nxc_value_of_number(e, a * b);
+  case NXC_OP_DIVIDE: return nxc_value_of_number(e, a / b);
+  case NXC_OP_FLOOR_DIVIDE: return nxc_value_of_number(e, floor(a / b));
+  case NXC_OP_MODULO: return nxc_value_of_number(e, a - floor(a / b) * b);
+  case NXC_OP_POWER: return nxc_value_of_number(e, pow(a, b));
+  default: return nxc_evaluation_fail(e, "not an arithmetic operator");
   }
 }
 
-static const nxc_value *arithmetic(nxc_evaluation *e, nxc_operation operation, const nxc_value *a, const nxc_value *b) {
+static const nxc_value *arithmetic(nxc_evaluation *e, nxc_operation operation, const nxc_value *a,
+                                   const nxc_value *b) {
   double x, y;
   bool same_kind = a->kind == b->kind;
-  if (operation == NXC_OP_ADD && same_kind && (a->kind == NXC_STRING || a->kind == NXC_LIST)) return join(e, a, b);
+  if (operation == NXC_OP_ADD && same_kind && (a->kind == NXC_STRING || a->kind == NXC_LIST))
+    return join(e, a, b);
   if (!nxc_value_number(a, &x) || !nxc_value_number(b, &y)) {
-    return nxc_evaluation_fail(e, "cannot calculate with %s and %s", nxc_kind_name(a->kind), nxc_kind_name(b->kind));
+    return nxc_evaluation_fail(e, "cannot calculate with %s and %s", nxc_kind_name(a->kind),
+                               nxc_kind_name(b->kind));
   }
-  if (a->kind == NXC_INT && b->kind == NXC_INT) return integer_arithmetic(e, operation, a->integer, b->integer);
+  if (a->kind == NXC_INT && b->kind == NXC_INT)
+    return integer_arithmetic(e, operation, a->integer, b->integer);
   return float_arithmetic(e, operation, x, y);
 }
 
@@ -195,7 +203,8 @@ static const nxc_value *match_text(nxc_evaluation *e, const pcre2_code *code, co
   pcre2_match_data *data = pcre2_match_data_create(1, NULL);
   int status = pcre2_match(code, (PCRE2_SPTR)subject->text, subject->n_bytes, 0, 0, data, NULL);
   pcre2_match_data_free(data);
-  if (status < 0 && status != PCRE2_ERROR_NOMATCH) return nxc_evaluation_fail(e, "the pattern cannot be matched");
+  if (status < 0 && status != PCRE2_ERROR_NOMATCH)
+    return nxc_evaluation_fail(e, "the pattern cannot be matched");
   return nxc_value_of_bool(e, status >= 0);
 }
 
@@ -203,8 +212,10 @@ static const nxc_value *match(nxc_evaluation *e, const nxc_value *subject, const
   if (pattern->kind != NXC_STRING) return nxc_evaluation_fail(e, "matches needs a pattern");
   int code_error;
   PCRE2_SIZE error_at;
-  pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern->text, pattern->n_bytes, PCRE2_UTF, &code_error, &error_at, NULL);
-  if (code == NULL) return nxc_evaluation_fail(e, "the pattern %s is not a regular expression", pattern->text);
+  pcre2_code *code =
+      pcre2_compile((PCRE2_SPTR)pattern->text, pattern->n_bytes, PCRE2_UTF, &code_error, &error_at, NULL);
+  if (code == NULL)
+    return nxc_evaluation_fail(e, "the pattern %s is not a regular expression", pattern->text);
   const nxc_value *result;
   if (subject->kind == NXC_LIST) {
     nxc_value *items = nxc_arena_array(e->arena, subject->n_items + 1, sizeof *items);
@@ -212,7 +223,8 @@ static const nxc_value *match(nxc_evaluation *e, const nxc_value *subject, const
       const nxc_value *item = match_text(e, code, &subject->items[i]);
       if (item != NULL) items[i] = *item;
     }
-    result = e->error ? NULL : keep(e, (nxc_value){.kind = NXC_LIST, .items = items, .n_items = subject->n_items});
+    result =
+        e->error ? NULL : keep(e, (nxc_value){.kind = NXC_LIST, .items = items, .n_items = subject->n_items});
   } else {
     result = match_text(e, code, subject);
   }
@@ -227,33 +239,39 @@ static const nxc_value *item_of(nxc_evaluation *e, const nxc_value *whole, const
     }
     return keep(e, (nxc_value){.kind = NXC_NULL});
   }
-  if (whole->kind != NXC_LIST || index->kind != NXC_INT) return nxc_evaluation_fail(e, "[] needs a list and an index");
+  if (whole->kind != NXC_LIST || index->kind != NXC_INT)
+    return nxc_evaluation_fail(e, "[] needs a list and an index");
   int64_t at = index->integer < 0 ? index->integer + (int64_t)whole->n_items : index->integer;
-  if (at < 0 || (size_t)at >= whole->n_items) return nxc_evaluation_fail(e, "the list has no item %lld", (long long)at);
+  if (at < 0 || (size_t)at >= whole->n_items)
+    return nxc_evaluation_fail(e, "the list has no item %lld", (long long)at);
   return &whole->items[at];
 }
 
-static const nxc_value *binary(nxc_evaluation *e, nxc_operation operation, const nxc_value *a, const nxc_value *b) {
+static const nxc_value *binary(nxc_evaluation *e, nxc_operation operation, const nxc_value *a,
+                               const nxc_value *b) {
   int order = 0;
   switch (operation) {
-    case NXC_OP_EQUAL: return nxc_value_of_bool(e, nxc_values_same(a, b));
-    case NXC_OP_UNEQUAL: return nxc_value_of_bool(e, !nxc_values_same(a, b));
-    case NXC_OP_LESS: return nxc_evaluation_compare(e, a, b, &order) ? nxc_value_of_bool(e, order < 0) : NULL;
-    case NXC_OP_LESS_EQUAL: return nxc_evaluation_compare(e, a, b, &order) ? nxc_value_of_bool(e, order <= 0) : NULL;
-    case NXC_OP_GREATER: return nxc_evaluation_compare(e, a, b, &order) ? nxc_value_of_bool(e, order > 0) : NULL;
-    case NXC_OP_GREATER_EQUAL: return nxc_evaluation_compare(e, a, b, &order) ? nxc_value_of_bool(e, order >= 0) : NULL;
-    case NXC_OP_IN: return nxc_evaluation_contains(e, b, a);
-    case NXC_OP_NOT_IN: {
-      const nxc_value *inside = nxc_evaluation_contains(e, b, a);
-      return inside ? nxc_value_of_bool(e, !inside->boolean) : NULL;
-    }
-    case NXC_OP_MATCHES: return match(e, a, b);
-    case NXC_OP_ITEM: return item_of(e, a, b);
-    default: return arithmetic(e, operation, a, b);
+  case NXC_OP_EQUAL: return nxc_value_of_bool(e, nxc_values_same(a, b));
+  case NXC_OP_UNEQUAL: return nxc_value_of_bool(e, !nxc_values_same(a, b));
+  case NXC_OP_LESS: return nxc_evaluation_compare(e, a, b, &order) ? nxc_value_of_bool(e, order < 0) : NULL;
+  case NXC_OP_LESS_EQUAL:
+    return nxc_evaluation_compare(e, a, b, &order) ? nxc_value_of_bool(e, order <= 0) : NULL;
+  case NXC_OP_GREATER:
+    return nxc_evaluation_compare(e, a, b, &order) ? nxc_value_of_bool(e, order > 0) : NULL;
+  case NXC_OP_GREATER_EQUAL:
+    return nxc_evaluation_compare(e, a, b, &order) ? nxc_value_of_bool(e, order >= 0) : NULL;
+  case NXC_OP_IN: return nxc_evaluation_contains(e, b, a);
+  case NXC_OP_NOT_IN: {
+    const nxc_value *inside = nxc_evaluation_contains(e, b, a);
+    return inside ? nxc_value_of_bool(e, !inside->boolean) : NULL;
+  }
+  case NXC_OP_MATCHES: return match(e, a, b);
+  case NXC_OP_ITEM: return item_of(e, a, b);
+  default: return arithmetic(e, operation, a, b);
   }
 }
 
-/* -- the tree ---------------------------------------------------------------------------------------------------- */
+/* -- the tree -------------------------------------------------------------------------------------------- */
 
 /* Three-valued: `decisive` (false of and, true of or) decides alone; else unknown if either is. */
 static const nxc_value *evaluate_logic(nxc_evaluation *e, const node *at, bool decisive) {
@@ -315,27 +333,27 @@ static const nxc_value *evaluate_lacking(nxc_evaluation *e, const node *at) {
 static const nxc_value *evaluate(nxc_evaluation *e, const node *at) {
   const nxc_value *value;
   switch (at->operation) {
-    case NXC_OP_LITERAL: return &at->literal;
-    case NXC_OP_UNKNOWN: return NULL;
-    case NXC_OP_NAME: return e->scope->lookup(e->scope->context, &e->expression->names[at->name]);
-    case NXC_OP_KNOWN: return nxc_value_of_bool(e, evaluate(e, at->args[0]) != NULL);
-    case NXC_OP_GIVEN:
-      return nxc_value_of_bool(e, e->scope->given(e->scope->context, &e->expression->names[at->args[0]->name]));
-    case NXC_OP_LACKING: return evaluate_lacking(e, at);
-    case NXC_OP_AND: return evaluate_logic(e, at, false);
-    case NXC_OP_OR: return evaluate_logic(e, at, true);
-    case NXC_OP_NOT:
-      value = evaluate(e, at->args[0]);
-      return value ? nxc_value_of_bool(e, !nxc_value_is_true(value)) : NULL;
-    case NXC_OP_CHOICE:
-      value = evaluate(e, at->args[0]);
-      return value ? evaluate(e, at->args[nxc_value_is_true(value) ? 1 : 2]) : NULL;
-    default: return evaluate_strict(e, at);
+  case NXC_OP_LITERAL: return &at->literal;
+  case NXC_OP_UNKNOWN: return NULL;
+  case NXC_OP_NAME: return e->scope->lookup(e->scope->context, &e->expression->names[at->name]);
+  case NXC_OP_KNOWN: return nxc_value_of_bool(e, evaluate(e, at->args[0]) != NULL);
+  case NXC_OP_GIVEN:
+    return nxc_value_of_bool(e, e->scope->given(e->scope->context, &e->expression->names[at->args[0]->name]));
+  case NXC_OP_LACKING: return evaluate_lacking(e, at);
+  case NXC_OP_AND: return evaluate_logic(e, at, false);
+  case NXC_OP_OR: return evaluate_logic(e, at, true);
+  case NXC_OP_NOT:
+    value = evaluate(e, at->args[0]);
+    return value ? nxc_value_of_bool(e, !nxc_value_is_true(value)) : NULL;
+  case NXC_OP_CHOICE:
+    value = evaluate(e, at->args[0]);
+    return value ? evaluate(e, at->args[nxc_value_is_true(value) ? 1 : 2]) : NULL;
+  default: return evaluate_strict(e, at);
   }
 }
 
-const nxc_value *nxc_expression_evaluate(nxc_arena *arena, const nxc_expression *expression, const nxc_scope *scope,
-                                         const char **error) {
+const nxc_value *nxc_expression_evaluate(nxc_arena *arena, const nxc_expression *expression,
+                                         const nxc_scope *scope, const char **error) {
   nxc_evaluation e = {.arena = arena, .scope = scope, .expression = expression};
   const nxc_value *value = evaluate(&e, expression->root);
   *error = e.error;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one expression language of the catalogue: `sets`, `for`, `required`, `refused_when`, `when`, `require`, `derive`.
+/* The one expression language of the catalogue: `sets`, `for`, `required`, `refused_when`, `when`,
+ * `require`, `derive`.
  *
- * From weakest to strongest: c ? a : b; or; and; not; comparisons (== != < <= > >= in, not in, matches), which may be
- * chained; + -; * / // %; unary -; **; x[i]; calls. Literals are numbers, 'text', true, false, null, unknown and
- * [lists]. A bare dotted name is a setting, @name an option of the file's dialect, @hf.name a key of HF config.json,
- * and `value` the option that the expression belongs to.
- * Every input may be unknown. Unknown goes through operators and functions, except that `false and unknown` is false
- * and `true or unknown` is true; known(name), given(name) and lacking(name, ...), a text of the names not given,
- * always answer. kind(x) is the kind of a value, texts(x) the texts among weights. `/` of two integers is an integer when it
- * divides exactly. `matches` (PCRE2, unanchored), lower, basename, int, float, str, last_number, starts and ends work item
- * by item on a list. Truth is Python's: null, 0, '' and [] are false.
- * An expression is parsed once and never changed; it knows its names, so a rule knows its inputs. */
+ * From weakest to strongest: c ? a : b; or; and; not; comparisons (== != < <= > >= in, not in, matches),
+ * which may be chained; + -; * / // %; unary -; **; x[i]; calls. Literals are numbers, 'text', true,
+ * false, null, unknown and [lists]. A bare dotted name is a setting, @name an option of the file's
+ * dialect, @hf.name a key of HF config.json, and `value` the option that the expression belongs to. Every
+ * input may be unknown. Unknown goes through operators and functions, except that `false and unknown` is
+ * false and `true or unknown` is true; known(name), given(name) and lacking(name, ...), a text of the
+ * names not given, always answer. kind(x) is the kind of a value, texts(x) the texts among weights. `/` of
+ * two integers is an integer when it divides exactly. `matches` (PCRE2, unanchored), lower, basename, int,
+ * float, str, last_number, starts and ends work item by item on a list. Truth is Python's: null, 0, '' and
+ * [] are false. An expression is parsed once and never changed; it knows its names, so a rule knows its
+ * inputs. */
 #ifndef NXC_CONFIG_EXPRESSION_H
 #define NXC_CONFIG_EXPRESSION_H
 
@@ -21,7 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum nxc_name_kind { NXC_NAME_SETTING, NXC_NAME_OPTION, NXC_NAME_MODEL_CONFIG, NXC_NAME_VALUE } nxc_name_kind;
+typedef enum nxc_name_kind {
+  NXC_NAME_SETTING,
+  NXC_NAME_OPTION,
+  NXC_NAME_MODEL_CONFIG,
+  NXC_NAME_VALUE
+} nxc_name_kind;
 
 typedef struct nxc_name {
   nxc_name_kind kind;
@@ -39,7 +46,8 @@ typedef struct nxc_expression {
 } nxc_expression;
 
 /* NULL when the text is no expression: *error then says why, *error_at is the byte it is about. */
-const nxc_expression *nxc_expression_parse(nxc_arena *arena, const char *text, const char **error, size_t *error_at);
+const nxc_expression *nxc_expression_parse(nxc_arena *arena, const char *text, const char **error,
+                                           size_t *error_at);
 
 /* What names mean. lookup returns NULL for unknown. */
 typedef struct nxc_scope {
@@ -48,10 +56,10 @@ typedef struct nxc_scope {
   void *context;
 } nxc_scope;
 
-/* NULL when the result is unknown. A failure (division by zero, text where a number is needed) gives NULL too, and
- * sets *error; else *error is NULL. The value may be one that lookup returned. */
-const nxc_value *nxc_expression_evaluate(nxc_arena *arena, const nxc_expression *expression, const nxc_scope *scope,
-                                         const char **error);
+/* NULL when the result is unknown. A failure (division by zero, text where a number is needed) gives NULL
+ * too, and sets *error; else *error is NULL. The value may be one that lookup returned. */
+const nxc_value *nxc_expression_evaluate(nxc_arena *arena, const nxc_expression *expression,
+                                         const nxc_scope *scope, const char **error);
 bool nxc_value_is_true(const nxc_value *value);
 
 #endif

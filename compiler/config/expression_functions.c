@@ -39,7 +39,8 @@ static const nxc_value *call_max(evaluation *e, arguments args, size_t n_args) {
 }
 
 static const nxc_value *to_int(evaluation *e, double number) {
-  if (!(number > -9.2e18 && number < 9.2e18)) return nxc_evaluation_fail(e, "the number is no integer that fits");
+  if (!(number > -9.2e18 && number < 9.2e18))
+    return nxc_evaluation_fail(e, "the number is no integer that fits");
   return nxc_value_of_int(e, (int64_t)number);
 }
 
@@ -89,7 +90,8 @@ static const nxc_value *call_float(evaluation *e, arguments args, size_t n_args)
   (void)n_args;
   double number;
   if (nxc_value_number(args[0], &number)) return nxc_value_of_number(e, number);
-  if (args[0]->kind != NXC_STRING) return nxc_evaluation_fail(e, "%s is no number", nxc_kind_name(args[0]->kind));
+  if (args[0]->kind != NXC_STRING)
+    return nxc_evaluation_fail(e, "%s is no number", nxc_kind_name(args[0]->kind));
   char *end;
   number = strtod(args[0]->text, &end);
   if (end == args[0]->text || *end != '\0') return nxc_evaluation_fail(e, "%s is no number", args[0]->text);
@@ -139,7 +141,8 @@ static const nxc_value *call_abs(evaluation *e, arguments args, size_t n_args) {
 static const nxc_value *call_log2(evaluation *e, arguments args, size_t n_args) {
   (void)n_args;
   double number;
-  if (!nxc_value_number(args[0], &number) || number <= 0) return nxc_evaluation_fail(e, "log2 needs a positive number");
+  if (!nxc_value_number(args[0], &number) || number <= 0)
+    return nxc_evaluation_fail(e, "log2 needs a positive number");
   double result = log2(number);
   return result == floor(result) ? to_int(e, result) : nxc_value_of_number(e, result);
 }
@@ -242,7 +245,8 @@ static const nxc_value *call_kind(evaluation *e, arguments args, size_t n_args) 
   return nxc_value_of_text(e, name, strlen(name));
 }
 
-/* The texts of a list that are no numbers, in order; of a single text, a list of it. What paths among weights are. */
+/* The texts of a list that are no numbers, in order; of a single text, a list of it. What paths among
+ * weights are. */
 static const nxc_value *call_texts(evaluation *e, arguments args, size_t n_args) {
   args = spread(e, args, &n_args);
   nxc_value *items = nxc_arena_array(e->arena, n_args + 1, sizeof *items);
@@ -260,24 +264,37 @@ static const nxc_value *call_texts(evaluation *e, arguments args, size_t n_args)
 enum { MANY = 64 };
 
 static const nxc_expression_function functions[] = {
-    {"min", 1, MANY, false, call_min},           {"max", 1, MANY, false, call_max},
-    {"floor", 1, 1, false, call_floor},          {"ceil", 1, 1, false, call_ceil},
-    {"round", 1, 1, false, call_round},          {"len", 1, 1, false, call_len},
-    {"int", 1, 1, true, call_int},               {"float", 1, 1, true, call_float},
-    {"str", 1, 1, true, call_str},               {"sum", 1, MANY, false, call_sum},
-    {"any", 1, MANY, false, call_any},           {"all", 1, MANY, false, call_all},
-    {"abs", 1, 1, false, call_abs},              {"log2", 1, 1, false, call_log2},
-    {"starts", 2, 2, true, call_starts},         {"ends", 2, 2, true, call_ends},
-    {"lower", 1, 1, true, call_lower},           {"basename", 1, 1, true, call_basename},
-    {"contains", 2, 2, false, call_contains},    {"unique", 1, 1, false, call_unique},
-    {"index", 2, 2, false, call_index},          {"last_number", 1, 1, true, call_last_number},
-    {"rising", 1, MANY, false, call_rising},     {"kind", 1, 1, false, call_kind},
+    {"min", 1, MANY, false, call_min},
+    {"max", 1, MANY, false, call_max},
+    {"floor", 1, 1, false, call_floor},
+    {"ceil", 1, 1, false, call_ceil},
+    {"round", 1, 1, false, call_round},
+    {"len", 1, 1, false, call_len},
+    {"int", 1, 1, true, call_int},
+    {"float", 1, 1, true, call_float},
+    {"str", 1, 1, true, call_str},
+    {"sum", 1, MANY, false, call_sum},
+    {"any", 1, MANY, false, call_any},
+    {"all", 1, MANY, false, call_all},
+    {"abs", 1, 1, false, call_abs},
+    {"log2", 1, 1, false, call_log2},
+    {"starts", 2, 2, true, call_starts},
+    {"ends", 2, 2, true, call_ends},
+    {"lower", 1, 1, true, call_lower},
+    {"basename", 1, 1, true, call_basename},
+    {"contains", 2, 2, false, call_contains},
+    {"unique", 1, 1, false, call_unique},
+    {"index", 2, 2, false, call_index},
+    {"last_number", 1, 1, true, call_last_number},
+    {"rising", 1, MANY, false, call_rising},
+    {"kind", 1, 1, false, call_kind},
     {"texts", 1, 1, false, call_texts},
 };
 
 const nxc_expression_function *nxc_expression_function_find(const char *name, size_t n_bytes) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    if (strlen(functions[i].name) == n_bytes && memcmp(functions[i].name, name, n_bytes) == 0) return &functions[i];
+    if (strlen(functions[i].name) == n_bytes && memcmp(functions[i].name, name, n_bytes) == 0)
+      return &functions[i];
   }
   return NULL;
 }

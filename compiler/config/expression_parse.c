@@ -30,12 +30,12 @@ typedef struct binary_row {
 
 /* Longer tokens stand before their beginnings. Levels rise with strength; `**` is handled by parse_power. */
 static const binary_row binary_rows[] = {
-    {"or", NXC_OP_OR, 1},        {"and", NXC_OP_AND, 2},          {"==", NXC_OP_EQUAL, 3},
-    {"!=", NXC_OP_UNEQUAL, 3},   {"<=", NXC_OP_LESS_EQUAL, 3},    {">=", NXC_OP_GREATER_EQUAL, 3},
-    {"<", NXC_OP_LESS, 3},       {">", NXC_OP_GREATER, 3},        {"in", NXC_OP_IN, 3},
+    {"or", NXC_OP_OR, 1},         {"and", NXC_OP_AND, 2},         {"==", NXC_OP_EQUAL, 3},
+    {"!=", NXC_OP_UNEQUAL, 3},    {"<=", NXC_OP_LESS_EQUAL, 3},   {">=", NXC_OP_GREATER_EQUAL, 3},
+    {"<", NXC_OP_LESS, 3},        {">", NXC_OP_GREATER, 3},       {"in", NXC_OP_IN, 3},
     {"not in", NXC_OP_NOT_IN, 3}, {"matches", NXC_OP_MATCHES, 3}, {"+", NXC_OP_ADD, 4},
-    {"-", NXC_OP_SUBTRACT, 4},   {"//", NXC_OP_FLOOR_DIVIDE, 5},  {"/", NXC_OP_DIVIDE, 5},
-    {"*", NXC_OP_MULTIPLY, 5},   {"%", NXC_OP_MODULO, 5},
+    {"-", NXC_OP_SUBTRACT, 4},    {"//", NXC_OP_FLOOR_DIVIDE, 5}, {"/", NXC_OP_DIVIDE, 5},
+    {"*", NXC_OP_MULTIPLY, 5},    {"%", NXC_OP_MODULO, 5},
 };
 enum { LEVEL_NOT = 3, LEVEL_COMPARE = 3, LEVEL_STRONGEST = 5 };
 
@@ -156,7 +156,8 @@ static node *parse_call(parser *p, const char *name, size_t n_bytes) {
   if (asks) {
     bool names = n_args == 1 || (n_args > 1 && question == NXC_OP_LACKING);
     for (size_t i = 0; i < n_args; i++) names = names && args[i]->operation == NXC_OP_NAME;
-    return names ? new_node(p, question, n_args, args) : fail(p, "known and given take one name, lacking takes names");
+    return names ? new_node(p, question, n_args, args)
+                 : fail(p, "known and given take one name, lacking takes names");
   }
   if (n_args < function->min_args || n_args > function->max_args) return fail(p, "wrong number of arguments");
   node *call = new_node(p, NXC_OP_CALL, n_args, args);
@@ -168,7 +169,8 @@ static node *new_name(parser *p, nxc_name_kind kind, const char *path, size_t n_
   node *made = new_node(p, NXC_OP_NAME, 0, NULL);
   for (size_t i = 0; i < p->n_names; i++) {
     nxc_name *name = &p->names[i];
-    if (name->kind != kind || strncmp(name->path, path, n_bytes) != 0 || name->path[n_bytes] != '\0') continue;
+    if (name->kind != kind || strncmp(name->path, path, n_bytes) != 0 || name->path[n_bytes] != '\0')
+      continue;
     if (!p->asking) name->only_asked = false;
     made->name = i;
     return made;
@@ -193,7 +195,8 @@ static node *parse_word(parser *p) {
   size_t n_bytes = path_length(path);
   if (n_bytes == 0) return fail(p, "expected a value");
   p->at += n_bytes;
-  if (option && strncmp(path, "hf.", 3) == 0) return new_name(p, NXC_NAME_MODEL_CONFIG, path + 3, n_bytes - 3);
+  if (option && strncmp(path, "hf.", 3) == 0)
+    return new_name(p, NXC_NAME_MODEL_CONFIG, path + 3, n_bytes - 3);
   if (option) return new_name(p, NXC_NAME_OPTION, path, n_bytes);
   if (take(p, "(")) return parse_call(p, path, n_bytes);
   if (n_bytes == 5 && memcmp(path, "value", 5) == 0) return new_name(p, NXC_NAME_VALUE, path, n_bytes);
@@ -212,7 +215,8 @@ static node *parse_primary(parser *p) {
   if (take(p, "null")) return new_literal(p, (nxc_value){.kind = NXC_NULL});
   if (take(p, "unknown")) return new_node(p, NXC_OP_UNKNOWN, 0, NULL);
   skip_blanks(p);
-  if (isdigit((unsigned char)*p->at) || (*p->at == '.' && isdigit((unsigned char)p->at[1]))) return parse_number(p);
+  if (isdigit((unsigned char)*p->at) || (*p->at == '.' && isdigit((unsigned char)p->at[1])))
+    return parse_number(p);
   if (*p->at == '\'' || *p->at == '"') return parse_text(p);
   return parse_word(p);
 }
@@ -280,7 +284,8 @@ static node *parse_choice(parser *p) {
   return args[2] ? new_node(p, NXC_OP_CHOICE, 3, args) : NULL;
 }
 
-const nxc_expression *nxc_expression_parse(nxc_arena *arena, const char *text, const char **error, size_t *error_at) {
+const nxc_expression *nxc_expression_parse(nxc_arena *arena, const char *text, const char **error,
+                                           size_t *error_at) {
   parser p = {.arena = arena, .text = text, .at = text};
   node *root = parse_choice(&p);
   skip_blanks(&p);

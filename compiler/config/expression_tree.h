@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree between the parser and the evaluator of expressions; nobody else includes this.
  *
- * A node has up to n_args children. A name node holds its index in nxc_expression.names, a call the row of its
- * function. */
+ * A node has up to n_args children. A name node holds its index in nxc_expression.names, a call the row of
+ * its function. */
 #ifndef NXC_CONFIG_EXPRESSION_TREE_H
 #define NXC_CONFIG_EXPRESSION_TREE_H
 
@@ -83,6 +83,7 @@ bool nxc_evaluation_compare(nxc_evaluation *evaluation, const nxc_value *a, cons
 /* Numbers by size (1 == 1.0), everything else by kind and content. */
 bool nxc_values_same(const nxc_value *a, const nxc_value *b);
 const nxc_value *nxc_evaluation_add(nxc_evaluation *evaluation, const nxc_value *a, const nxc_value *b);
-const nxc_value *nxc_evaluation_contains(nxc_evaluation *evaluation, const nxc_value *whole, const nxc_value *part);
+const nxc_value *nxc_evaluation_contains(nxc_evaluation *evaluation, const nxc_value *whole,
+                                         const nxc_value *part);
 
 #endif

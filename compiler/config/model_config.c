@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hugging Face config.json, read with Jansson. Objects inside it become dotted names (rope_scaling.factor). Jansson
- * keeps no places, so a key's place is where its quoted name first stands in the text. */
+/* Hugging Face config.json, read with Jansson. Objects inside it become dotted names
+ * (rope_scaling.factor). Jansson keeps no places, so a key's place is where its quoted name first stands
+ * in the text. */
 #include "compiler/config/dialect.h"
 
 #include "compiler/domain.h"
@@ -26,43 +27,45 @@ static nxc_span place_of(const reader *r, const char *key) {
   size_t offset = (size_t)(found - source->text);
   uint32_t line = 1;
   while (line < source->n_lines && source->line_start[line] <= offset) line++;
-  return (nxc_span){source, line, (uint32_t)(offset - source->line_start[line - 1]) + 1, (uint32_t)strlen(quoted)};
+  return (nxc_span){source, line, (uint32_t)(offset - source->line_start[line - 1]) + 1,
+                    (uint32_t)strlen(quoted)};
 }
 
 static nxc_value to_value(nxc_arena *arena, const json_t *json) {
   switch (json_typeof(json)) {
-    case JSON_TRUE:
-    case JSON_FALSE: return (nxc_value){.kind = NXC_BOOL, .boolean = json_is_true(json)};
-    case JSON_INTEGER: return (nxc_value){.kind = NXC_INT, .integer = json_integer_value(json)};
-    case JSON_REAL: return (nxc_value){.kind = NXC_FLOAT, .number = json_real_value(json)};
-    case JSON_STRING: {
-      size_t n_bytes = json_string_length(json);
-      const char *text = nxc_arena_strndup(arena, json_string_value(json), n_bytes);
-      return (nxc_value){.kind = NXC_STRING, .text = text, .n_bytes = n_bytes};
+  case JSON_TRUE:
+  case JSON_FALSE: return (nxc_value){.kind = NXC_BOOL, .boolean = json_is_true(json)};
+  case JSON_INTEGER: return (nxc_value){.kind = NXC_INT, .integer = json_integer_value(json)};
+  case JSON_REAL: return (nxc_value){.kind = NXC_FLOAT, .number = json_real_value(json)};
+  case JSON_STRING: {
+    size_t n_bytes = json_string_length(json);
+    const char *text = nxc_arena_strndup(arena, json_string_value(json), n_bytes);
+    return (nxc_value){.kind = NXC_STRING, .text = text, .n_bytes = n_bytes};
+  }
+  case JSON_ARRAY: {
+    nxc_value *items = nxc_arena_array(arena, json_array_size(json) + 1, sizeof *items);
+    for (size_t i = 0; i < json_array_size(json); i++) items[i] = to_value(arena, json_array_get(json, i));
+    return (nxc_value){.kind = NXC_LIST, .items = items, .n_items = json_array_size(json)};
+  }
+  case JSON_OBJECT: {
+    nxc_value *items = nxc_arena_array(arena, 2 * json_object_size(json) + 1, sizeof *items);
+    size_t n_items = 0;
+    json_t *object = (json_t *)(uintptr_t)json;
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+      const char *key = nxc_arena_strdup(arena, json_object_iter_key(at));
+      items[2 * n_items] = (nxc_value){.kind = NXC_STRING, .text = key, .n_bytes = strlen(key)};
+      items[2 * n_items + 1] = to_value(arena, json_object_iter_value(at));
+      n_items++;
     }
-    case JSON_ARRAY: {
-      nxc_value *items = nxc_arena_array(arena, json_array_size(json) + 1, sizeof *items);
-      for (size_t i = 0; i < json_array_size(json); i++) items[i] = to_value(arena, json_array_get(json, i));
-      return (nxc_value){.kind = NXC_LIST, .items = items, .n_items = json_array_size(json)};
-    }
-    case JSON_OBJECT: {
-      nxc_value *items = nxc_arena_array(arena, 2 * json_object_size(json) + 1, sizeof *items);
-      size_t n_items = 0;
-      json_t *object = (json_t *)(uintptr_t)json;
-      for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
-        const char *key = nxc_arena_strdup(arena, json_object_iter_key(at));
-        items[2 * n_items] = (nxc_value){.kind = NXC_STRING, .text = key, .n_bytes = strlen(key)};
-        items[2 * n_items + 1] = to_value(arena, json_object_iter_value(at));
-        n_items++;
-      }
-      return (nxc_value){.kind = NXC_MAP, .items = items, .n_items = n_items};
-    }
-    case JSON_NULL: break;
+    return (nxc_value){.kind = NXC_MAP, .items = items, .n_items = n_items};
+  }
+  case JSON_NULL: break;
   }
   return (nxc_value){.kind = NXC_NULL};
 }
 
-static void bind_key(reader *r, const nxc_option_row *row, const char *key, const char *name, const json_t *json) {
+static void bind_key(reader *r, const nxc_option_row *row, const char *key, const char *name,
+                     const json_t *json) {
   nxc_binding *binding = r->binding;
   nxc_bound *bound = &binding->model_options[row - binding->model_dialect->options];
   nxc_value *value = nxc_arena_alloc(binding->arena, sizeof *value);
@@ -73,8 +76,8 @@ static void bind_key(reader *r, const nxc_option_row *row, const char *key, cons
   bound->kind = NXC_FROM_MODEL_CONFIG;
   bound->value = verdict.value;
   if (verdict.misfit == NXC_FITS) return;
-  nxc_report(binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, bound->at, verdict.fix, "%s %s", name,
-             verdict.problem);
+  nxc_report(binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, bound->at, verdict.fix,
+             "%s %s", name, verdict.problem);
 }
 
 static void read_object(reader *r, json_t *object, const char *section) {
@@ -85,7 +88,8 @@ static void read_object(reader *r, json_t *object, const char *section) {
     json_t *json = json_object_iter_value(at);
     const nxc_option_row *row = nxc_option_find(binding->model_dialect, name);
     size_t first;
-    bool has_parts = json_is_object(json) && nxc_dialect_section(binding->model_dialect, name, &first) > first;
+    bool has_parts =
+        json_is_object(json) && nxc_dialect_section(binding->model_dialect, name, &first) > first;
     if (row != NULL) bind_key(r, row, key, name, json);
     if (has_parts) read_object(r, json, name);
     if (row != NULL || has_parts) continue;

@@ -14,8 +14,8 @@ const nxc_preset_row *nxc_preset_find(const nxc_dialect *dialect, const char *sp
   return NULL;
 }
 
-static bool report_unknown(nxc_arena *arena, nxc_settings *settings, const nxc_dialect *dialect, const char *spelling,
-                           nxc_sink *sink) {
+static bool report_unknown(nxc_arena *arena, nxc_settings *settings, const nxc_dialect *dialect,
+                           const char *spelling, nxc_sink *sink) {
   const char **names = nxc_arena_array(arena, nxc_n_presets + 1, sizeof *names);
   for (size_t i = 0; i < nxc_n_presets; i++) names[i] = nxc_presets[i].name;
   const char *nearest = nxc_nearest(spelling, names, nxc_n_presets);
@@ -41,7 +41,8 @@ bool nxc_presets_apply(nxc_arena *arena, nxc_settings *settings, const nxc_diale
   const decision decisions[] = {
       {NX_SETTING_PRECISION_PARAM, row->param, false, false},
       {NX_SETTING_PRECISION_COMPUTE, row->compute, false, false},
-      {NX_SETTING_PRECISION_MASTER_WEIGHTS, row->master, true, row->master && strcmp(row->master, "fp32") == 0},
+      {NX_SETTING_PRECISION_MASTER_WEIGHTS, row->master, true,
+       row->master && strcmp(row->master, "fp32") == 0},
       {NX_SETTING_PRECISION_GRAD_ACCUMULATION, row->gradient, false, false},
       {NX_SETTING_PRECISION_OPTIMIZER_STATE, row->optimizer_state, false, false},
       {NX_SETTING_PRECISION_REDUCE, row->reduce, false, false},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Precision presets: one name that decides the types of parameters, activations, master copy, sums and moments.
+/* Precision presets: one name that decides the types of parameters, activations, master copy, sums and
+ * moments.
  *
- * The table is schema/presets.yaml. The setting precision.preset names a preset; what the preset says has the
- * provenance NXC_FROM_PRESET, so anything that the user says about the same setting wins over it. */
+ * The table is schema/presets.yaml. The setting precision.preset names a preset; what the preset says has
+ * the provenance NXC_FROM_PRESET, so anything that the user says about the same setting wins over it. */
 #ifndef NXC_CONFIG_PRESETS_H
 #define NXC_CONFIG_PRESETS_H
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* -- expressions over a run ---------------------------------------------------------------------------------------- */
+/* -- expressions over a run ------------------------------------------------------------------------------ */
 
 static const nxc_value *look_up(void *context, const nxc_name *name) {
   const nxc_rule_run *run = context;
@@ -41,7 +41,7 @@ static bool applies(const nxc_rule_run *run, const nxc_rule_row *rule) {
   return rule->dialect == NULL || (run->binding && strcmp(rule->dialect, run->binding->dialect->name) == 0);
 }
 
-/* -- what inputs are called and where they stand ------------------------------------------------------------------- */
+/* -- what inputs are called and where they stand --------------------------------------------------------- */
 
 static const nxc_bound *bound_of(const nxc_rule_run *run, const nxc_name *name) {
   if (run->binding == NULL) return NULL;
@@ -80,22 +80,27 @@ static nxc_span place_of(const nxc_rule_run *run, const nxc_name *name) {
 static nxc_remark describe(const nxc_rule_run *run, const nxc_name *name) {
   const nxc_bound *bound = bound_of(run, name);
   if (bound != NULL) {
-    const char *value = bound->value == NULL ? "unknown" : bound->secret ? "(not shown)" : nxc_value_show(run->arena, bound->value);
-    return (nxc_remark){bound->at, nxc_arena_printf(run->arena, "%s is %s%s", name->path, value, bound->given ? "" : " (default)")};
+    const char *value = bound->value == NULL ? "unknown"
+                        : bound->secret      ? "(not shown)"
+                                             : nxc_value_show(run->arena, bound->value);
+    return (nxc_remark){bound->at, nxc_arena_printf(run->arena, "%s is %s%s", name->path, value,
+                                                    bound->given ? "" : " (default)")};
   }
   nxc_setting_id id = nxc_setting_find(name->path);
   const nxc_provenance *from = nxc_settings_from(run->settings, id);
   const char *called = name_in_dialect(run, name), *value = nxc_settings_show(run->settings, id);
-  if (from->kind == NXC_FROM_UNKNOWN) return (nxc_remark){{0}, nxc_arena_printf(run->arena, "%s is unknown", called)};
+  if (from->kind == NXC_FROM_UNKNOWN)
+    return (nxc_remark){{0}, nxc_arena_printf(run->arena, "%s is unknown", called)};
   if (from->at.source != NULL && from->kind != NXC_FROM_RULE) {
     const char *source = strcmp(called, name->path) ? nxc_arena_printf(run->arena, ", from %s", called) : "";
     return (nxc_remark){from->at, nxc_arena_printf(run->arena, "%s is %s%s", name->path, value, source)};
   }
-  return (nxc_remark){{0}, nxc_arena_printf(run->arena, "%s is %s (%s)", name->path, value,
-                                            nxc_settings_show_origin(run->settings, id))};
+  return (nxc_remark){{0},
+                      nxc_arena_printf(run->arena, "%s is %s (%s)", name->path, value,
+                                       nxc_settings_show_origin(run->settings, id))};
 }
 
-/* -- texts --------------------------------------------------------------------------------------------------------- */
+/* -- texts ----------------------------------------------------------------------------------------------- */
 
 /* Whether a secret or the environment has a part in its value. */
 static bool is_hidden(const nxc_rule_run *run, const nxc_expression *expression) {
@@ -143,7 +148,8 @@ static bool names_have(const nxc_name *names, size_t n_names, const nxc_name *na
 }
 
 /* The names of both expressions, those of the demand first. */
-static size_t inputs_of(nxc_rule_run *run, const nxc_expression *demand, const nxc_expression *when, nxc_name **names) {
+static size_t inputs_of(nxc_rule_run *run, const nxc_expression *demand, const nxc_expression *when,
+                        nxc_name **names) {
   size_t n_names = 0;
   *names = nxc_arena_array(run->arena, demand->n_names + (when ? when->n_names : 0) + 1, sizeof **names);
   for (size_t i = 0; i < demand->n_names; i++) (*names)[n_names++] = demand->names[i];
@@ -174,26 +180,31 @@ static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expres
     if (is_said(run, &names[i])) remarks[n_remarks++] = describe(run, &names[i]);
     if (at.source == NULL) at = place_of(run, &names[i]);
   }
-  nxc_sink_report(run->sink, &(nxc_finding){
-      .id = rule->id, .severity = rule->severity, .message = fill(run, rule->message), .at = at,
-      .fix = rule->fix ? fill(run, rule->fix) : NULL, .remarks = remarks, .n_remarks = n_remarks});
+  nxc_sink_report(run->sink, &(nxc_finding){.id = rule->id,
+                                            .severity = rule->severity,
+                                            .message = fill(run, rule->message),
+                                            .at = at,
+                                            .fix = rule->fix ? fill(run, rule->fix) : NULL,
+                                            .remarks = remarks,
+                                            .n_remarks = n_remarks});
 }
 
-static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand, const nxc_expression *when,
-                 const char *error) {
+static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
+                 const nxc_expression *when, const char *error) {
   nxc_name *names;
   size_t n_names = inputs_of(run, demand, when, &names);
   nxc_scope scope = scope_of(run);
   const char *missing = "";
   for (size_t i = 0; i < n_names; i++) {
     if (names[i].only_asked || scope.lookup(scope.context, &names[i]) != NULL) continue;
-    missing = nxc_arena_printf(run->arena, "%s%s%s", missing, *missing ? ", " : "", name_in_dialect(run, &names[i]));
+    missing = nxc_arena_printf(run->arena, "%s%s%s", missing, *missing ? ", " : "",
+                               name_in_dialect(run, &names[i]));
   }
   run->skipped = nxc_arena_grow(run->arena, run->skipped, run->n_skipped, sizeof *run->skipped);
   run->skipped[run->n_skipped++] = (nxc_skipped_rule){rule, missing, error};
 }
 
-/* -- deriving ------------------------------------------------------------------------------------------------------ */
+/* -- deriving -------------------------------------------------------------------------------------------- */
 
 typedef struct derivation {
   const nxc_rule_row *rule;
@@ -237,7 +248,9 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   const char *error;
   const nxc_value *value = evaluate(run, d->derive, &error);
   if (value == NULL || (old != NULL && nxc_value_equal(old, value))) return true;
-  if (value->kind == NXC_INT && old != NULL && old->kind == NXC_FLOAT && old->number == (double)value->integer) return true;
+  if (value->kind == NXC_INT && old != NULL && old->kind == NXC_FLOAT &&
+      old->number == (double)value->integer)
+    return true;
   if (overrides && !d->reported) report(run, d->rule, d->derive, d->when);
   d->reported = true;
   nxc_provenance from = provenance_of(run, d);
@@ -251,7 +264,8 @@ bool nxc_rules_derive(nxc_rule_run *run) {
   for (size_t i = 0; i < nxc_n_rules; i++) {
     const nxc_rule_row *rule = &nxc_rules[i];
     if (rule->derive == NULL || !applies(run, rule)) continue;
-    derivations[n_derivations++] = (derivation){rule, parse(run, rule->when), parse(run, rule->derive), false};
+    derivations[n_derivations++] =
+        (derivation){rule, parse(run, rule->when), parse(run, rule->derive), false};
   }
   bool ok = true, changed = true;
   for (size_t pass = 0; changed && ok; pass++) {
@@ -262,7 +276,7 @@ bool nxc_rules_derive(nxc_rule_run *run) {
   return ok;
 }
 
-/* -- demanding ----------------------------------------------------------------------------------------------------- */
+/* -- demanding ------------------------------------------------------------------------------------------- */
 
 /* False when the rule is violated. */
 static bool check_one(nxc_rule_run *run, const nxc_rule_row *rule) {

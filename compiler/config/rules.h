@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of schema/rules at work: deriving settings, and demanding what must hold.
  *
- * A run belongs to one settings record and, where there is a document, its binding. Deriving rules run to a fixed
- * point: one fills a setting that is unknown or stands at the catalogue's default; one that has a message overrides
- * what the user said and reports it. Then each demanding rule whose inputs are known is judged once, and its finding
- * shows every input with its value and where that came from. A rule whose outcome depends on something unknown is
- * skipped and listed. A rule's inputs are the free names of its expressions. */
+ * A run belongs to one settings record and, where there is a document, its binding. Deriving rules run to
+ * a fixed point: one fills a setting that is unknown or stands at the catalogue's default; one that has a
+ * message overrides what the user said and reports it. Then each demanding rule whose inputs are known is
+ * judged once, and its finding shows every input with its value and where that came from. A rule whose
+ * outcome depends on something unknown is skipped and listed. A rule's inputs are the free names of its
+ * expressions. */
 #ifndef NXC_CONFIG_RULES_H
 #define NXC_CONFIG_RULES_H
 

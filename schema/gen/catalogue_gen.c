@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes catalogue.gen.c: schema/settings.yaml, dialects, presets, rules and diagnostics as constant C tables.
+/* Writes catalogue.gen.c: schema/settings.yaml, dialects, presets, rules and diagnostics as constant C
+ * tables.
  *
- * Arguments are the files, in any order; the folder, or the name where it stands in schema/ itself, tells the kind. */
+ * Arguments are the files, in any order; the folder, or the name where it stands in schema/ itself, tells
+ * the kind. */
 #include "schema/gen/check.h"
 #include "schema/gen/literal.h"
 
@@ -12,13 +14,20 @@
 
 static const char *type_constant(nxc_type type) {
   static const char *const names[] = {
-      [NXC_TYPE_INT] = "INT",           [NXC_TYPE_FLOAT] = "FLOAT",
-      [NXC_TYPE_INT_OR_FLOAT] = "INT_OR_FLOAT", [NXC_TYPE_BOOL] = "BOOL",
-      [NXC_TYPE_BIT] = "BIT",           [NXC_TYPE_STR] = "STR",
-      [NXC_TYPE_PATH] = "PATH",         [NXC_TYPE_ENUM] = "ENUM",
-      [NXC_TYPE_LIST] = "LIST",         [NXC_TYPE_LIST_INT] = "LIST_INT",
-      [NXC_TYPE_LIST_FLOAT] = "LIST_FLOAT", [NXC_TYPE_LIST_STR] = "LIST_STR",
-      [NXC_TYPE_MAP] = "MAP",           [NXC_TYPE_ANY] = "ANY",
+      [NXC_TYPE_INT] = "INT",
+      [NXC_TYPE_FLOAT] = "FLOAT",
+      [NXC_TYPE_INT_OR_FLOAT] = "INT_OR_FLOAT",
+      [NXC_TYPE_BOOL] = "BOOL",
+      [NXC_TYPE_BIT] = "BIT",
+      [NXC_TYPE_STR] = "STR",
+      [NXC_TYPE_PATH] = "PATH",
+      [NXC_TYPE_ENUM] = "ENUM",
+      [NXC_TYPE_LIST] = "LIST",
+      [NXC_TYPE_LIST_INT] = "LIST_INT",
+      [NXC_TYPE_LIST_FLOAT] = "LIST_FLOAT",
+      [NXC_TYPE_LIST_STR] = "LIST_STR",
+      [NXC_TYPE_MAP] = "MAP",
+      [NXC_TYPE_ANY] = "ANY",
   };
   return names[type];
 }
@@ -75,7 +84,8 @@ static void write_domain(nxc_arena *arena, const domain_texts *texts) {
 }
 
 static void write_setting_domain(nxc_arena *arena, const gen_setting *row, bool with_initial) {
-  domain_texts texts = {row->type, NULL, row->min, row->max, row->above, row->initial, row->values, row->values_count};
+  domain_texts texts = {row->type,  NULL,         row->min,    row->max,
+                        row->above, row->initial, row->values, row->values_count};
   if (!with_initial && row->initial && strcmp(row->initial, "null") == 0) texts.nullable = "yes";
   if (!with_initial) texts.initial = NULL;
   write_domain(arena, &texts);
@@ -125,8 +135,8 @@ static void write_paths(const gen_catalogue *catalogue) {
 }
 
 static void write_option(const gen_catalogue *catalogue, const gen_option *row) {
-  const domain_texts texts = {row->type, row->nullable, row->min,    row->max,
-                              row->above, row->initial, row->values, row->values_count};
+  const domain_texts texts = {row->type,  row->nullable, row->min,    row->max,
+                              row->above, row->initial,  row->values, row->values_count};
   fputs("  {.name = ", stdout);
   gen_write_text(row->option);
   if (row->alias_of == NULL) write_domain(catalogue->arena, &texts);
@@ -147,8 +157,9 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row) 
     printf("}, .n_sets = %u", row->sets_count);
   }
   const char *status = row->status ? row->status : "checked";
-  printf(", .status = %s", strcmp(status, "executed") == 0 ? "NXC_EXECUTED"
-                           : strcmp(status, "checked") == 0 ? "NXC_CHECKED" : "NXC_REFUSED");
+  printf(", .status = %s", strcmp(status, "executed") == 0  ? "NXC_EXECUTED"
+                           : strcmp(status, "checked") == 0 ? "NXC_CHECKED"
+                                                            : "NXC_REFUSED");
   field("refused_when", row->refused_when);
   field("why", row->why);
   field("instead", row->instead);
@@ -172,8 +183,8 @@ static void write_options(const gen_catalogue *catalogue, const gen_file *file) 
   puts("};\n");
 }
 
-/* The nx dialect: every setting is an option of the same name. Its own file has only free-form sections, which are
- * found by their prefix, so that they may stand last. */
+/* The nx dialect: every setting is an option of the same name. Its own file has only free-form sections,
+ * which are found by their prefix, so that they may stand last. */
 static void write_nx_options(const gen_catalogue *catalogue, const gen_file *nx) {
   const gen_setting **sorted = sorted_settings(catalogue);
   puts("static const nxc_option_row options_of_nx[] = {");
@@ -209,8 +220,8 @@ static void write_dialects(const gen_catalogue *catalogue) {
   for (unsigned i = 0; i < catalogue->n_files[GEN_DIALECT]; i++) {
     const gen_file *file = &catalogue->files[GEN_DIALECT][i];
     if (file == nx) continue;
-    printf("  {\"%s\", options_of_%s, sizeof options_of_%s / sizeof *options_of_%s},\n", file->name, file->name,
-           file->name, file->name);
+    printf("  {\"%s\", options_of_%s, sizeof options_of_%s / sizeof *options_of_%s},\n", file->name,
+           file->name, file->name, file->name);
   }
   puts("  {\"nx\", options_of_nx, sizeof options_of_nx / sizeof *options_of_nx},\n};");
   puts("const size_t nxc_n_dialects = sizeof nxc_dialects / sizeof *nxc_dialects;\n");
@@ -218,9 +229,10 @@ static void write_dialects(const gen_catalogue *catalogue) {
 
 static void write_environment(const gen_environment *environment) {
   if (environment == NULL) return;
-  const char *const names[] = {"XLA_USE_BF16", "XLA_DOWNCAST_BF16", "NEURON_RT_STOCHASTIC_ROUNDING_EN", "NEURON_CC_FLAGS"};
-  const char *const texts[] = {environment->use_bf16, environment->downcast_bf16, environment->stochastic_rounding,
-                               environment->compiler_flags};
+  const char *const names[] = {"XLA_USE_BF16", "XLA_DOWNCAST_BF16", "NEURON_RT_STOCHASTIC_ROUNDING_EN",
+                               "NEURON_CC_FLAGS"};
+  const char *const texts[] = {environment->use_bf16, environment->downcast_bf16,
+                               environment->stochastic_rounding, environment->compiler_flags};
   unsigned n_texts = 0;
   fputs(", .environment = (const char *const[]){", stdout);
   for (unsigned i = 0; i < 4; i++) {
@@ -250,8 +262,8 @@ static void write_presets(const gen_catalogue *catalogue) {
       field("gradient", row->gradient);
       field("optimizer_state", row->optimizer_state);
       field("reduce", row->reduce);
-      printf(", .stochastic_rounding = %s, .refused = %s", is_yes(row->stochastic_rounding) ? "true" : "false",
-             is_yes(row->refused) ? "true" : "false");
+      printf(", .stochastic_rounding = %s, .refused = %s",
+             is_yes(row->stochastic_rounding) ? "true" : "false", is_yes(row->refused) ? "true" : "false");
       write_environment(row->environment);
       field("doc", row->doc);
       field("note", row->note);
@@ -268,7 +280,8 @@ static void write_rule(const gen_rule *row) {
   gen_write_text(row->rule);
   const char *severity = row->severity ? row->severity : "error";
   printf(", .severity = NXC_SEVERITY_%s", strcmp(severity, "error") == 0     ? "ERROR"
-                                          : strcmp(severity, "warning") == 0 ? "WARNING" : "NOTE");
+                                          : strcmp(severity, "warning") == 0 ? "WARNING"
+                                                                             : "NOTE");
   fputs(", .derives = ", stdout);
   if (row->derive != NULL && gen_assignment_split(row->derive, &n_bytes, &derive)) {
     setting_constant(row->derive, n_bytes);
@@ -308,7 +321,8 @@ static void write_rules(const gen_catalogue *catalogue) {
 }
 
 static int compare_diagnostics(const void *a, const void *b) {
-  return strcmp((*(const gen_diagnostic *const *)a)->diagnostic, (*(const gen_diagnostic *const *)b)->diagnostic);
+  return strcmp((*(const gen_diagnostic *const *)a)->diagnostic,
+                (*(const gen_diagnostic *const *)b)->diagnostic);
 }
 
 static void write_diagnostics(const gen_catalogue *catalogue) {
@@ -330,7 +344,8 @@ static void write_diagnostics(const gen_catalogue *catalogue) {
     field("explain", sorted[i]->explain);
     puts("},");
   }
-  puts("  {.id = NULL},\n};\nconst size_t nxc_n_diagnostics = sizeof nxc_diagnostics / sizeof *nxc_diagnostics - 1;");
+  puts("  {.id = NULL},\n};\nconst size_t nxc_n_diagnostics = sizeof nxc_diagnostics / sizeof "
+       "*nxc_diagnostics - 1;");
 }
 
 static gen_kind kind_of(const char *path) {

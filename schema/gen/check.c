@@ -69,14 +69,19 @@ typedef struct place {
 static void check_name(const place *at, const char *field, const nxc_name *name) {
   bool exists = true;
   switch (name->kind) {
-    case NXC_NAME_SETTING: exists = gen_setting_find(at->catalogue, name->path, strlen(name->path)) != NULL; break;
-    case NXC_NAME_OPTION: exists = at->dialect && gen_option_find(at->catalogue, at->dialect, name->path); break;
-    case NXC_NAME_MODEL_CONFIG: exists = gen_option_find(at->catalogue, "hf_config", name->path) != NULL; break;
-    case NXC_NAME_VALUE: exists = at->has_value; break;
+  case NXC_NAME_SETTING:
+    exists = gen_setting_find(at->catalogue, name->path, strlen(name->path)) != NULL;
+    break;
+  case NXC_NAME_OPTION:
+    exists = at->dialect && gen_option_find(at->catalogue, at->dialect, name->path);
+    break;
+  case NXC_NAME_MODEL_CONFIG: exists = gen_option_find(at->catalogue, "hf_config", name->path) != NULL; break;
+  case NXC_NAME_VALUE: exists = at->has_value; break;
   }
   static const char *const marks[] = {"", "@", "@hf.", ""};
   if (!exists) {
-    gen_complain(at->catalogue, at->file, at->row, "%s: there is no %s%s here", field, marks[name->kind], name->path);
+    gen_complain(at->catalogue, at->file, at->row, "%s: there is no %s%s here", field, marks[name->kind],
+                 name->path);
   }
 }
 
@@ -86,7 +91,8 @@ static void check_expression(const place *at, const char *field, const char *tex
   size_t error_at;
   const nxc_expression *expression = nxc_expression_parse(at->catalogue->arena, text, &error, &error_at);
   if (expression == NULL) {
-    gen_complain(at->catalogue, at->file, at->row, "%s: %s at character %zu of: %s", field, error, error_at + 1, text);
+    gen_complain(at->catalogue, at->file, at->row, "%s: %s at character %zu of: %s", field, error,
+                 error_at + 1, text);
     return;
   }
   for (size_t i = 0; i < expression->n_names; i++) check_name(at, field, &expression->names[i]);
@@ -100,7 +106,8 @@ static void check_template(const place *at, const char *field, const char *text)
       gen_complain(at->catalogue, at->file, at->row, "%s: a { without a }", field);
       return;
     }
-    const char *inside = nxc_arena_strndup(at->catalogue->arena, text + (*text == '='), n_bytes - (*text == '='));
+    const char *inside =
+        nxc_arena_strndup(at->catalogue->arena, text + (*text == '='), n_bytes - (*text == '='));
     check_expression(at, field, inside);
     text += n_bytes;
   }
@@ -127,7 +134,8 @@ static const char *const yes_no[] = {"yes", "no", "true", "false", NULL};
 
 static void check_setting(const place *at, const gen_setting *row) {
   nxc_type type = NXC_TYPE_ANY;
-  if (!gen_type_find(row->type, &type)) gen_complain(at->catalogue, at->file, at->row, "there is no such type");
+  if (!gen_type_find(row->type, &type))
+    gen_complain(at->catalogue, at->file, at->row, "there is no such type");
   if ((type == NXC_TYPE_ENUM) != (row->values_count > 0)) {
     gen_complain(at->catalogue, at->file, at->row, "values belong to an enum, and an enum has values");
   }
@@ -150,7 +158,8 @@ static void check_sets(const place *at, const gen_option *row) {
     if (!gen_assignment_split(row->sets[i], &n_bytes, &expression)) {
       gen_complain(at->catalogue, at->file, at->row, "sets: no assignment: %s", row->sets[i]);
     } else if (gen_setting_find(at->catalogue, row->sets[i], n_bytes) == NULL) {
-      gen_complain(at->catalogue, at->file, at->row, "sets: there is no setting %.*s", (int)n_bytes, row->sets[i]);
+      gen_complain(at->catalogue, at->file, at->row, "sets: there is no setting %.*s", (int)n_bytes,
+                   row->sets[i]);
     } else {
       check_expression(at, "sets", expression);
     }
@@ -166,8 +175,10 @@ static void check_option(const place *at, const gen_option *row) {
     return;
   }
   nxc_type type = NXC_TYPE_ANY;
-  if (!gen_type_find(row->type, &type)) gen_complain(at->catalogue, at->file, at->row, "there is no such type");
-  if (type == NXC_TYPE_ENUM && row->values_count == 0) gen_complain(at->catalogue, at->file, at->row, "values are missing");
+  if (!gen_type_find(row->type, &type))
+    gen_complain(at->catalogue, at->file, at->row, "there is no such type");
+  if (type == NXC_TYPE_ENUM && row->values_count == 0)
+    gen_complain(at->catalogue, at->file, at->row, "values are missing");
   check_text(at, "doc", row->doc);
   check_text(at, "status", row->status);
   check_word(at, "status", row->status, (const char *const[]){"executed", "checked", "refused", NULL});
@@ -221,7 +232,8 @@ static void check_rule(const place *at, const gen_rule *row) {
   if (!gen_assignment_split(row->derive, &n_bytes, &expression)) {
     gen_complain(at->catalogue, at->file, at->row, "derive: no assignment: %s", row->derive);
   } else if (gen_setting_find(at->catalogue, row->derive, n_bytes) == NULL) {
-    gen_complain(at->catalogue, at->file, at->row, "derive: there is no setting %.*s", (int)n_bytes, row->derive);
+    gen_complain(at->catalogue, at->file, at->row, "derive: there is no setting %.*s", (int)n_bytes,
+                 row->derive);
   } else {
     check_expression(at, "derive", expression);
   }
@@ -236,23 +248,25 @@ static void check_diagnostic(const place *at, const gen_diagnostic *row) {
 /* The name of a row: its first field, in every kind of row. */
 static const char *row_name(gen_kind kind, const gen_file *file, unsigned index) {
   switch (kind) {
-    case GEN_SETTINGS: return ((const gen_setting *)file->rows)[index].setting;
-    case GEN_DIALECT: return ((const gen_option *)file->rows)[index].option;
-    case GEN_PRESETS: return ((const gen_preset *)file->rows)[index].preset;
-    case GEN_RULES: return ((const gen_rule *)file->rows)[index].rule;
-    case GEN_DIAGNOSTICS: return ((const gen_diagnostic *)file->rows)[index].diagnostic;
-    case GEN_N_KINDS: break;
+  case GEN_SETTINGS: return ((const gen_setting *)file->rows)[index].setting;
+  case GEN_DIALECT: return ((const gen_option *)file->rows)[index].option;
+  case GEN_PRESETS: return ((const gen_preset *)file->rows)[index].preset;
+  case GEN_RULES: return ((const gen_rule *)file->rows)[index].rule;
+  case GEN_DIAGNOSTICS: return ((const gen_diagnostic *)file->rows)[index].diagnostic;
+  case GEN_N_KINDS: break;
   }
   return NULL;
 }
 
 static void check_row(gen_catalogue *catalogue, gen_kind kind, const gen_file *file, unsigned index) {
-  place at = {.catalogue = catalogue, .file = file, .row = row_name(kind, file, index), .dialect = file->name};
+  place at = {
+      .catalogue = catalogue, .file = file, .row = row_name(kind, file, index), .dialect = file->name};
   if (at.row == NULL) {
     gen_complain(catalogue, file, NULL, "row %u", index + 1);
     return;
   }
-  if (kind == GEN_DIALECT && strcmp(file->name, "hf_config") == 0) at.dialect = "nxdt"; /* whose files name it */
+  /* whose files name it */
+  if (kind == GEN_DIALECT && strcmp(file->name, "hf_config") == 0) at.dialect = "nxdt";
   at.has_value = kind == GEN_DIALECT || kind == GEN_SETTINGS;
   if (kind == GEN_SETTINGS) check_setting(&at, (const gen_setting *)file->rows + index);
   if (kind == GEN_DIALECT) check_option(&at, (const gen_option *)file->rows + index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the build demands of the yaml files of schema, beyond being readable: names exist once, expressions parse and name only
- * what exists, literals have their type, texts stand where people read them.
+/* What the build demands of the yaml files of schema, beyond being readable: names exist once, expressions
+ * parse and name only what exists, literals have their type, texts stand where people read them.
  *
  * A complaint is printed with the file and the row; all are printed before the build fails. */
 #ifndef NX_GEN_CHECK_H

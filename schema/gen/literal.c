@@ -11,13 +11,20 @@ static const struct {
   const char *name;
   nxc_type type;
 } types[] = {
-    {"int", NXC_TYPE_INT},           {"float", NXC_TYPE_FLOAT},
-    {"bool", NXC_TYPE_BOOL},         {"bit", NXC_TYPE_BIT},
-    {"str", NXC_TYPE_STR},           {"path", NXC_TYPE_PATH},
-    {"enum", NXC_TYPE_ENUM},         {"list", NXC_TYPE_LIST},
-    {"map", NXC_TYPE_MAP},           {"any", NXC_TYPE_ANY},
-    {"list[int]", NXC_TYPE_LIST_INT}, {"list[float]", NXC_TYPE_LIST_FLOAT},
-    {"list[str]", NXC_TYPE_LIST_STR}, {"int|float", NXC_TYPE_INT_OR_FLOAT},
+    {"int", NXC_TYPE_INT},
+    {"float", NXC_TYPE_FLOAT},
+    {"bool", NXC_TYPE_BOOL},
+    {"bit", NXC_TYPE_BIT},
+    {"str", NXC_TYPE_STR},
+    {"path", NXC_TYPE_PATH},
+    {"enum", NXC_TYPE_ENUM},
+    {"list", NXC_TYPE_LIST},
+    {"map", NXC_TYPE_MAP},
+    {"any", NXC_TYPE_ANY},
+    {"list[int]", NXC_TYPE_LIST_INT},
+    {"list[float]", NXC_TYPE_LIST_FLOAT},
+    {"list[str]", NXC_TYPE_LIST_STR},
+    {"int|float", NXC_TYPE_INT_OR_FLOAT},
 };
 
 bool gen_type_find(const char *name, nxc_type *type) {
@@ -77,20 +84,20 @@ static bool read_any(nxc_arena *arena, const char *text, nxc_value *value) {
 
 static bool read_typed(nxc_arena *arena, nxc_type type, const char *text, nxc_value *value) {
   switch (type) {
-    case NXC_TYPE_INT: return read_int(text, value);
-    case NXC_TYPE_FLOAT: return read_float(text, value);
-    case NXC_TYPE_INT_OR_FLOAT: return read_int(text, value) || read_float(text, value);
-    case NXC_TYPE_BOOL: return read_bool(text, value);
-    case NXC_TYPE_BIT: return read_text(text, value) && (strcmp(text, "0") == 0 || strcmp(text, "1") == 0);
-    case NXC_TYPE_STR:
-    case NXC_TYPE_PATH:
-    case NXC_TYPE_ENUM: return read_text(text, value);
-    case NXC_TYPE_LIST: return read_list(arena, NXC_TYPE_ANY, text, value);
-    case NXC_TYPE_LIST_INT: return read_list(arena, NXC_TYPE_INT, text, value);
-    case NXC_TYPE_LIST_FLOAT: return read_list(arena, NXC_TYPE_FLOAT, text, value);
-    case NXC_TYPE_LIST_STR: return read_list(arena, NXC_TYPE_STR, text, value);
-    case NXC_TYPE_MAP:
-    case NXC_TYPE_ANY: return read_any(arena, text, value);
+  case NXC_TYPE_INT: return read_int(text, value);
+  case NXC_TYPE_FLOAT: return read_float(text, value);
+  case NXC_TYPE_INT_OR_FLOAT: return read_int(text, value) || read_float(text, value);
+  case NXC_TYPE_BOOL: return read_bool(text, value);
+  case NXC_TYPE_BIT: return read_text(text, value) && (strcmp(text, "0") == 0 || strcmp(text, "1") == 0);
+  case NXC_TYPE_STR:
+  case NXC_TYPE_PATH:
+  case NXC_TYPE_ENUM: return read_text(text, value);
+  case NXC_TYPE_LIST: return read_list(arena, NXC_TYPE_ANY, text, value);
+  case NXC_TYPE_LIST_INT: return read_list(arena, NXC_TYPE_INT, text, value);
+  case NXC_TYPE_LIST_FLOAT: return read_list(arena, NXC_TYPE_FLOAT, text, value);
+  case NXC_TYPE_LIST_STR: return read_list(arena, NXC_TYPE_STR, text, value);
+  case NXC_TYPE_MAP:
+  case NXC_TYPE_ANY: return read_any(arena, text, value);
   }
   return false;
 }
@@ -117,23 +124,23 @@ void gen_write_text(const char *text) {
 
 void gen_write_value(const nxc_value *value) {
   switch (value->kind) {
-    case NXC_BOOL: printf("{.kind = NXC_BOOL, .boolean = %s}", value->boolean ? "true" : "false"); break;
-    case NXC_INT: printf("{.kind = NXC_INT, .integer = INT64_C(%" PRId64 ")}", value->integer); break;
-    case NXC_FLOAT: printf("{.kind = NXC_FLOAT, .number = %a}", value->number); break;
-    case NXC_STRING:
-      fputs("{.kind = NXC_STRING, .text = ", stdout);
-      gen_write_text(value->text);
-      printf(", .n_bytes = %zu}", value->n_bytes);
-      break;
-    case NXC_LIST:
-      fputs("{.kind = NXC_LIST, .items = (const nxc_value[]){", stdout);
-      for (size_t i = 0; i < value->n_items; i++) {
-        gen_write_value(&value->items[i]);
-        fputs(", ", stdout);
-      }
-      if (value->n_items == 0) fputs("{0}", stdout);
-      printf("}, .n_items = %zu}", value->n_items);
-      break;
-    default: fputs("{.kind = NXC_NULL}", stdout); break;
+  case NXC_BOOL: printf("{.kind = NXC_BOOL, .boolean = %s}", value->boolean ? "true" : "false"); break;
+  case NXC_INT: printf("{.kind = NXC_INT, .integer = INT64_C(%" PRId64 ")}", value->integer); break;
+  case NXC_FLOAT: printf("{.kind = NXC_FLOAT, .number = %a}", value->number); break;
+  case NXC_STRING:
+    fputs("{.kind = NXC_STRING, .text = ", stdout);
+    gen_write_text(value->text);
+    printf(", .n_bytes = %zu}", value->n_bytes);
+    break;
+  case NXC_LIST:
+    fputs("{.kind = NXC_LIST, .items = (const nxc_value[]){", stdout);
+    for (size_t i = 0; i < value->n_items; i++) {
+      gen_write_value(&value->items[i]);
+      fputs(", ", stdout);
+    }
+    if (value->n_items == 0) fputs("{0}", stdout);
+    printf("}, .n_items = %zu}", value->n_items);
+    break;
+  default: fputs("{.kind = NXC_NULL}", stdout); break;
   }
 }

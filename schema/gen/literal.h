@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Literal texts of our own files (defaults, bounds) read as values of a catalogue type.
  *
- * Integers are decimal, floats as C reads them, booleans true and false, null is null, lists stand in brackets. */
+ * Integers are decimal, floats as C reads them, booleans true and false, null is null, lists stand in
+ * brackets. */
 #ifndef NX_GEN_LITERAL_H
 #define NX_GEN_LITERAL_H
 

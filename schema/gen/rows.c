@@ -5,13 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT(key, row, member) CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, row, member, 0, CYAML_UNLIMITED)
-#define TEXTS(key, row, member) \
-  CYAML_FIELD_SEQUENCE(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, row, member, &text_item, 0, CYAML_UNLIMITED)
-#define ROW(row, fields) {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, row, fields)}
-#define ROWS(row, item) {CYAML_VALUE_SEQUENCE(CYAML_FLAG_POINTER, row, item, 0, CYAML_UNLIMITED)}
+#define TEXT(key, row, member)                                                                               \
+  CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, row, member, 0, CYAML_UNLIMITED)
+#define TEXTS(key, row, member)                                                                              \
+  CYAML_FIELD_SEQUENCE(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, row, member, &text_item, 0,            \
+                       CYAML_UNLIMITED)
+#define ROW(row, fields)                                                                                     \
+  { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, row, fields) }
+#define ROWS(row, item)                                                                                      \
+  { CYAML_VALUE_SEQUENCE(CYAML_FLAG_POINTER, row, item, 0, CYAML_UNLIMITED) }
 
-static const cyaml_schema_value_t text_item = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
+static const cyaml_schema_value_t text_item = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
 
 static const cyaml_schema_field_t setting_fields[] = {
     TEXT("setting", gen_setting, setting),

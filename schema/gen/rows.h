@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of the yaml files of schema as libcyaml reads them: every field is text, NULL where it is absent.
+/* The rows of the yaml files of schema as libcyaml reads them: every field is text, NULL where it is
+ * absent.
  *
- * Numbers stay text because libcyaml misreads some (1e3 as 1) and cannot tell an absent field from 0; literal.h reads
- * them. A `*_count` member belongs to the list before it. Rows live until the generator ends. */
+ * Numbers stay text because libcyaml misreads some (1e3 as 1) and cannot tell an absent field from 0;
+ * literal.h reads them. A `*_count` member belongs to the list before it. Rows live until the generator
+ * ends. */
 #ifndef NX_GEN_ROWS_H
 #define NX_GEN_ROWS_H
 
@@ -17,8 +19,8 @@ typedef struct gen_setting {
 } gen_setting;
 
 typedef struct gen_option {
-  char *option, *type, *nullable, *required, *initial, *min, *max, *above, *read_when, *status, *refused_when, *why,
-      *instead, *alias_of, *doc, *source;
+  char *option, *type, *nullable, *required, *initial, *min, *max, *above, *read_when, *status, *refused_when,
+      *why, *instead, *alias_of, *doc, *source;
   char **values, **sets, **nearest_to;
   unsigned values_count, sets_count, nearest_to_count;
 } gen_option;
@@ -28,8 +30,8 @@ typedef struct gen_environment {
 } gen_environment;
 
 typedef struct gen_preset {
-  char *preset, *dialect, *param, *compute, *master, *gradient, *optimizer_state, *reduce, *stochastic_rounding,
-      *refused, *doc, *note, *source;
+  char *preset, *dialect, *param, *compute, *master, *gradient, *optimizer_state, *reduce,
+      *stochastic_rounding, *refused, *doc, *note, *source;
   char **spellings;
   unsigned spellings_count;
   gen_environment *environment;
@@ -51,7 +53,14 @@ typedef struct gen_file {
   unsigned n_rows;
 } gen_file;
 
-typedef enum gen_kind { GEN_SETTINGS, GEN_DIALECT, GEN_PRESETS, GEN_RULES, GEN_DIAGNOSTICS, GEN_N_KINDS } gen_kind;
+typedef enum gen_kind {
+  GEN_SETTINGS,
+  GEN_DIALECT,
+  GEN_PRESETS,
+  GEN_RULES,
+  GEN_DIAGNOSTICS,
+  GEN_N_KINDS
+} gen_kind;
 
 /* Reads one file of this kind; prints what is wrong and returns false when it is none. */
 bool gen_file_read(gen_file *file, gen_kind kind, const char *path);

@@ -19,7 +19,8 @@ int main(int argc, char **argv) {
       return EXIT_FAILURE;
     }
     printf("  NX_SETTING_");
-    for (const char *at = rows[i].setting; *at != '\0'; at++) putchar(*at == '.' ? '_' : toupper((unsigned char)*at));
+    for (const char *at = rows[i].setting; *at != '\0'; at++)
+      putchar(*at == '.' ? '_' : toupper((unsigned char)*at));
     puts(",");
   }
   puts("  NX_N_SETTINGS\n} nxc_setting_id;\n\n#endif");

@@ -54,7 +54,8 @@ static inline const nxc_finding *trial_expect(const trial *t, const char *id, co
     if (strstr(finding->message, text) != NULL) return finding;
   }
   for (size_t i = 0; i < nxc_sink_n_findings(t->sink); i++) {
-    fprintf(stderr, "# has %s: %s\n", nxc_sink_finding(t->sink, i)->id, nxc_sink_finding(t->sink, i)->message);
+    fprintf(stderr, "# has %s: %s\n", nxc_sink_finding(t->sink, i)->id,
+            nxc_sink_finding(t->sink, i)->message);
   }
   fail_msg("no finding %s with: %s", id, text);
   return NULL;

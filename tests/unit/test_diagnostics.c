@@ -93,9 +93,14 @@ static void test_reading_errors_stay(void **state) {
 static void test_text(void **state) {
   fixture *f = *state;
   const nxc_remark remark = {{f->source, 1, 1, 1}, "a is 1"};
-  nxc_sink_report(f->sink, &(nxc_finding){.id = "NX2104", .severity = NXC_SEVERITY_ERROR, .message = "c is wrong",
-                                          .at = {f->source, 4, 4, 1}, .label = "this", .fix = "set c to 4",
-                                          .remarks = &remark, .n_remarks = 1});
+  nxc_sink_report(f->sink, &(nxc_finding){.id = "NX2104",
+                                          .severity = NXC_SEVERITY_ERROR,
+                                          .message = "c is wrong",
+                                          .at = {f->source, 4, 4, 1},
+                                          .label = "this",
+                                          .fix = "set c to 4",
+                                          .remarks = &remark,
+                                          .n_remarks = 1});
   assert_string_equal(printed(f, NXC_FORMAT_TEXT), "error[NX2104]: c is wrong\n"
                                                    " --> case.yaml:4:4\n"
                                                    "  |\n"
@@ -144,11 +149,13 @@ static void test_github(void **state) {
 
 static void test_nearest(void **state) {
   (void)state;
-  static const char *const names[] = {"learned_absolute", "rope", "num_layers", "zero1", "tensor_model_parallel_size"};
+  static const char *const names[] = {"learned_absolute", "rope", "num_layers", "zero1",
+                                      "tensor_model_parallel_size"};
   assert_string_equal(nxc_nearest("rop", names, 5), "rope");
   assert_string_equal(nxc_nearest("num_layer", names, 5), "num_layers");
   assert_string_equal(nxc_nearest("num-layers", names, 5), "num_layers");
-  assert_string_equal(nxc_nearest("nmu_layers", names, 5), "num_layers"); /* two letters swapped are one edit */
+  /* two letters swapped are one edit */
+  assert_string_equal(nxc_nearest("nmu_layers", names, 5), "num_layers");
   assert_string_equal(nxc_nearest("Zero1", names, 5), "zero1");
   assert_string_equal(nxc_nearest("tensor_model_paralel_sise", names, 5), "tensor_model_parallel_size");
   assert_null(nxc_nearest("hidden_size", names, 5));

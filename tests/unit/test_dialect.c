@@ -2,46 +2,45 @@
 #include "tests/unit/compile_text.h"
 
 /* A small nxdt file that is right; tests add lines to its sections or replace some. */
-static const char right[] =
-    "name: small\n"
-    "model_source: megatron\n"
-    "seed: 1\n"
-    "trainer:\n"
-    "  devices: 4\n"
-    "  num_nodes: 2\n"
-    "  max_steps: 10\n"
-    "  limit_val_batches: 0\n"
-    "  gradient_clip_val: 1.0\n"
-    "distributed_strategy:\n"
-    "  tensor_model_parallel_size: 2\n"
-    "  pipeline_model_parallel_size: 1\n"
-    "  zero1: True\n"
-    "  sequence_parallel: True\n"
-    "data:\n"
-    "  micro_batch_size: 1\n"
-    "  global_batch_size: 16\n"
-    "  data_prefix: [1.0, a/b]\n"
-    "model:\n"
-    "  encoder_seq_length: 64\n"
-    "  max_position_embeddings: 64\n"
-    "  num_layers: 2\n"
-    "  hidden_size: 64\n"
-    "  ffn_hidden_size: 128\n"
-    "  num_attention_heads: 4\n"
-    "  num_kv_heads: 2\n"
-    "  position_embedding_type: rope\n"
-    "  activation: swiglu\n"
-    "  normalization: rmsnorm\n"
-    "  has_bias: False\n"
-    "  optim:\n"
-    "    name: adamw\n"
-    "    lr: 3e-4\n"
-    "    sched:\n"
-    "      name: CosineAnnealing\n"
-    "      warmup_steps: 2\n"
-    "      min_lr: 1e-5\n"
-    "precision:\n"
-    "  type: mixed_precision\n";
+static const char right[] = "name: small\n"
+                            "model_source: megatron\n"
+                            "seed: 1\n"
+                            "trainer:\n"
+                            "  devices: 4\n"
+                            "  num_nodes: 2\n"
+                            "  max_steps: 10\n"
+                            "  limit_val_batches: 0\n"
+                            "  gradient_clip_val: 1.0\n"
+                            "distributed_strategy:\n"
+                            "  tensor_model_parallel_size: 2\n"
+                            "  pipeline_model_parallel_size: 1\n"
+                            "  zero1: True\n"
+                            "  sequence_parallel: True\n"
+                            "data:\n"
+                            "  micro_batch_size: 1\n"
+                            "  global_batch_size: 16\n"
+                            "  data_prefix: [1.0, a/b]\n"
+                            "model:\n"
+                            "  encoder_seq_length: 64\n"
+                            "  max_position_embeddings: 64\n"
+                            "  num_layers: 2\n"
+                            "  hidden_size: 64\n"
+                            "  ffn_hidden_size: 128\n"
+                            "  num_attention_heads: 4\n"
+                            "  num_kv_heads: 2\n"
+                            "  position_embedding_type: rope\n"
+                            "  activation: swiglu\n"
+                            "  normalization: rmsnorm\n"
+                            "  has_bias: False\n"
+                            "  optim:\n"
+                            "    name: adamw\n"
+                            "    lr: 3e-4\n"
+                            "    sched:\n"
+                            "      name: CosineAnnealing\n"
+                            "      warmup_steps: 2\n"
+                            "      min_lr: 1e-5\n"
+                            "precision:\n"
+                            "  type: mixed_precision\n";
 
 /* The text with the line `line` replaced by `by`, which may be several lines or none. */
 static char *with(const char *line, const char *by) {
@@ -64,7 +63,8 @@ static void test_settings(void **state) {
   trial_begin(&t, right);
   trial_run(&t);
   for (size_t i = 0; i < nxc_sink_n_findings(t.sink); i++) {
-    if (nxc_sink_finding(t.sink, i)->severity == NXC_SEVERITY_ERROR) fail_msg("%s", nxc_sink_finding(t.sink, i)->message);
+    if (nxc_sink_finding(t.sink, i)->severity == NXC_SEVERITY_ERROR)
+      fail_msg("%s", nxc_sink_finding(t.sink, i)->message);
   }
   assert_true(t.ok);
   assert_string_equal(t.out.dialect->name, "nxdt");
@@ -94,11 +94,14 @@ static void test_values(void **state) {
       {"seed: 1\n", "seed: 0\n", "NX1305", "at least 1", NULL},
       {"  micro_batch_size: 1\n", "  micro_batch_size: null\n", "NX1306", "may not be null", NULL},
       {"  micro_batch_size: 1\n", "  micro_batch_size: ???\n", "NX1309", "must be given", NULL},
-      {"  activation: swiglu\n", "  activation: swiglo\n", "NX1304", "must be one of", "did you mean swiglu?"},
+      {"  activation: swiglu\n", "  activation: swiglo\n", "NX1304", "must be one of",
+       "did you mean swiglu?"},
       {"  zero1: True\n", "  zero1: 1\n", "NX1303", "true or false", NULL},
-      {"  type: mixed_precision\n", "  type: mixed_precison\n", "NX1304", "must be one of", "did you mean mixed_precision?"},
+      {"  type: mixed_precision\n", "  type: mixed_precison\n", "NX1304", "must be one of",
+       "did you mean mixed_precision?"},
       {"seed: 1\n", "seed: 1\ntrainer.devices: 2\n", "NX1301", "unknown key trainer.devices", NULL},
-      {"  num_nodes: 2\n", "  num_nodes: True\n", "NX1303", "trainer.num_nodes needs an integer, not true or false", NULL},
+      {"  num_nodes: 2\n", "  num_nodes: True\n", "NX1303",
+       "trainer.num_nodes needs an integer, not true or false", NULL},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     trial t;
@@ -115,7 +118,8 @@ static void test_values(void **state) {
 static void test_bits(void **state) {
   (void)state;
   trial t;
-  run(&t, with("  type: mixed_precision\n", "  type: manual\n  master_weights: True\n  fp32_grad_acc: True\n"
+  run(&t, with("  type: mixed_precision\n",
+               "  type: manual\n  master_weights: True\n  fp32_grad_acc: True\n"
                "  xla_use_bf16: 1\n  xla_downcast_bf16: '0'\n  neuron_rt_stochastic_rounding_en: '0'\n"));
   assert_string_equal(trial_expect(&t, "NX1308", "xla_use_bf16")->fix, "quote it: '1'");
   trial_end(&t);
@@ -137,8 +141,10 @@ static void test_unknown_keys(void **state) {
     const char *line, *by, *id, *message, *fix;
   } rows[] = {
       /* a near name is an error everywhere */
-      {"  num_layers: 2\n", "  num_layer: 2\n", "NX1301", "unknown key model.num_layer", "did you mean model.num_layers?"},
-      {"  zero1: True\n", "  zerol: True\n", "NX1301", "distributed_strategy.zerol", "did you mean distributed_strategy.zero1?"},
+      {"  num_layers: 2\n", "  num_layer: 2\n", "NX1301", "unknown key model.num_layer",
+       "did you mean model.num_layers?"},
+      {"  zero1: True\n", "  zerol: True\n", "NX1301", "distributed_strategy.zerol",
+       "did you mean distributed_strategy.zero1?"},
       /* the user's own key: a warning below data and model, an error elsewhere */
       {"data:\n", "data:\n  my_reader_depth: 3\n", "NX1302", "data.my_reader_depth", NULL},
       {"trainer:\n", "trainer:\n  my_reader_depth: 3\n", "NX1301", "trainer.my_reader_depth", NULL},
@@ -146,8 +152,8 @@ static void test_unknown_keys(void **state) {
       {"trainer:\n", "trainer:\n  global_batch_size: 3\n", "NX1301", "there is data.global_batch_size",
        "move it to data.global_batch_size"},
       /* a section whose children are not indented */
-      {"      name: CosineAnnealing\n      warmup_steps: 2\n      min_lr: 1e-5\n", "    warmup_steps: 2\n", "NX1301",
-       "the section sched above", "indent it below sched:"},
+      {"      name: CosineAnnealing\n      warmup_steps: 2\n      min_lr: 1e-5\n", "    warmup_steps: 2\n",
+       "NX1301", "the section sched above", "indent it below sched:"},
       /* a value where a section stands */
       {"trainer:\n", "trainer: 3\ntrainer_:\n", "NX1314", "trainer is a section", NULL},
   };
@@ -169,7 +175,8 @@ static void test_variables(void **state) {
   const nxc_finding *first = trial_finding(&t, "NX1301", 0);
   assert_non_null(first); /* sizes is not read */
   assert_non_null(strstr(first->message, "sizes"));
-  for (size_t n = 0; trial_finding(&t, "NX1301", n); n++) assert_null(strstr(trial_finding(&t, "NX1301", n)->message, "start"));
+  for (size_t n = 0; trial_finding(&t, "NX1301", n); n++)
+    assert_null(strstr(trial_finding(&t, "NX1301", n)->message, "start"));
   trial_end(&t);
 }
 
@@ -180,7 +187,8 @@ static void test_aliases(void **state) {
   assert_string_equal(trial_expect(&t, "NX1405", "async_exec")->fix, "write aync_exec_max_inflight_requests");
   assert_null(trial_finding(&t, "NX1301", 0));
   trial_end(&t);
-  run(&t, with("seed: 1\n", "seed: 1\nasync_exec_max_inflight_requests: 5\naync_exec_max_inflight_requests: 5\n"));
+  run(&t, with("seed: 1\n",
+               "seed: 1\nasync_exec_max_inflight_requests: 5\naync_exec_max_inflight_requests: 5\n"));
   trial_expect(&t, "NX1406", "two names of one option");
   assert_false(t.ok);
   trial_end(&t);
@@ -203,9 +211,11 @@ static void test_statuses(void **state) {
   (void)state;
   trial t;
   run(&t, with("  type: mixed_precision\n", "  type: mixed_precision\n  master_weights: False\n"));
-  assert_int_equal(trial_expect(&t, "NX1404", "precision.master_weights is given in vain")->severity, NXC_SEVERITY_NOTE);
+  assert_int_equal(trial_expect(&t, "NX1404", "precision.master_weights is given in vain")->severity,
+                   NXC_SEVERITY_NOTE);
   assert_true(nxc_flag(t.out.settings, NX_SETTING_PRECISION_MASTER_WEIGHTS)); /* the preset decides */
-  assert_int_equal(nxc_settings_from(t.out.settings, NX_SETTING_PRECISION_MASTER_WEIGHTS)->kind, NXC_FROM_PRESET);
+  assert_int_equal(nxc_settings_from(t.out.settings, NX_SETTING_PRECISION_MASTER_WEIGHTS)->kind,
+                   NXC_FROM_PRESET);
   trial_end(&t);
   trial_begin(&t, with("seed: 1\n", "seed: 1\ncompiler_flags: x\n"));
   trial_run(&t);
@@ -258,8 +268,8 @@ static void test_command_line(void **state) {
   trial_expect(&t, "NX1319", "mesh.tensor");
   trial_expect(&t, "NX1319", "4 ranks; by the file there are 8");
   trial_end(&t);
-  static const char *const wrong_sets[] = {"distributed_strategy.tensor_model_parallel_size=4", "nx:mesh.tensor=1",
-                                           "nx:mesh.tensr=1", "nx:mesh.tensor"};
+  static const char *const wrong_sets[] = {"distributed_strategy.tensor_model_parallel_size=4",
+                                           "nx:mesh.tensor=1", "nx:mesh.tensr=1", "nx:mesh.tensor"};
   trial_begin(&t, right);
   t.request.sets = wrong_sets;
   t.request.n_sets = 4;
@@ -274,7 +284,8 @@ static void test_command_line(void **state) {
 static void test_angles(void **state) {
   (void)state;
   trial t;
-  run(&t, with("  max_position_embeddings: 64\n", "  max_position_embeddings: $<model.encoder_seq_length>\n"));
+  run(&t,
+      with("  max_position_embeddings: 64\n", "  max_position_embeddings: $<model.encoder_seq_length>\n"));
   trial_expect(&t, "NX1407", "$<...> is resolved by nxcfg alone");
   assert_int_equal(nxc_int(t.out.settings, NX_SETTING_MODEL_SEQUENCE), 64);
   trial_end(&t);
@@ -301,14 +312,29 @@ static void test_redaction(void **state) {
 /* Whatever value whatever option is given, the compilation ends, and says the same when it is done again. */
 static void test_any_value(void **state) {
   (void)state;
-  static const char *const values[] = {"null", "-1",   "[]",     "0.5",     "{a: 1}", "'0'",      "true",  "''",
-                                       "1e400", "[1, [2]]", "999999999999999999999", "???", ".nan", "text", "0", "2"};
+  static const char *const values[] = {"null",
+                                       "-1",
+                                       "[]",
+                                       "0.5",
+                                       "{a: 1}",
+                                       "'0'",
+                                       "true",
+                                       "''",
+                                       "1e400",
+                                       "[1, [2]]",
+                                       "999999999999999999999",
+                                       "???",
+                                       ".nan",
+                                       "text",
+                                       "0",
+                                       "2"};
   enum { N_VALUES = sizeof values / sizeof *values, N_EACH = 2 };
   const nxc_dialect *dialect = nxc_dialect_find("nxdt");
   for (size_t i = 0; i < dialect->n_options; i++) {
     for (size_t k = 0; k < N_EACH; k++) {
       char assignment[256];
-      snprintf(assignment, sizeof assignment, "%s=%s", dialect->options[i].name, values[(i * 7 + k * 5) % N_VALUES]);
+      snprintf(assignment, sizeof assignment, "%s=%s", dialect->options[i].name,
+               values[(i * 7 + k * 5) % N_VALUES]);
       const char *const sets[] = {assignment};
       size_t n_findings[2];
       for (int again = 0; again < 2; again++) {
@@ -329,11 +355,13 @@ static void test_any_value(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_settings),  cmocka_unit_test(test_values),     cmocka_unit_test(test_bits),         cmocka_unit_test(test_unread_misfit),
-      cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_variables), cmocka_unit_test(test_aliases),
-      cmocka_unit_test(test_required),  cmocka_unit_test(test_statuses),   cmocka_unit_test(test_detection),
-      cmocka_unit_test(test_command_line), cmocka_unit_test(test_angles),  cmocka_unit_test(test_redaction),
-      cmocka_unit_test(test_any_value),
+      cmocka_unit_test(test_settings),     cmocka_unit_test(test_values),
+      cmocka_unit_test(test_bits),         cmocka_unit_test(test_unread_misfit),
+      cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_variables),
+      cmocka_unit_test(test_aliases),      cmocka_unit_test(test_required),
+      cmocka_unit_test(test_statuses),     cmocka_unit_test(test_detection),
+      cmocka_unit_test(test_command_line), cmocka_unit_test(test_angles),
+      cmocka_unit_test(test_redaction),    cmocka_unit_test(test_any_value),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

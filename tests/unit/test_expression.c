@@ -45,7 +45,8 @@ static void check_all(const expected *rows, size_t n_rows) {
   nxc_arena *arena = nxc_arena_new();
   for (size_t i = 0; i < n_rows; i++) {
     const char *result = evaluate(arena, rows[i].text);
-    if (strcmp(result, rows[i].result) != 0) fail_msg("%s: %s, expected %s", rows[i].text, result, rows[i].result);
+    if (strcmp(result, rows[i].result) != 0)
+      fail_msg("%s: %s, expected %s", rows[i].text, result, rows[i].result);
   }
   nxc_arena_free(arena);
 }
@@ -54,21 +55,34 @@ static void check_all(const expected *rows, size_t n_rows) {
 static void test_arithmetic(void **state) {
   (void)state;
   static const expected rows[] = {
-      {"1 + 2 * 3", "7"},          {"(1 + 2) * 3", "9"},
-      {"8 / 2", "4"},              {"7 / 2", "3.5"},
-      {"7 // 2", "3"},             {"-7 // 2", "-4"},
-      {"-7 % 3", "2"},             {"7.5 % 2", "1.5"},
-      {"2 ** 10", "1024"},         {"-2 ** 2", "-4"},
-      {"2 ** -1", "0.5"},          {"2 ** 3 ** 2", "512"},
-      {"10 - 2 - 3", "5"},         {"1e3 + 0.5", "1000.5"},
-      {"1 / 0", "error"},          {"1 // 0", "error"},
-      {"1 % 0", "error"},          {"9223372036854775807 + 1", "error"},
+      {"1 + 2 * 3", "7"},
+      {"(1 + 2) * 3", "9"},
+      {"8 / 2", "4"},
+      {"7 / 2", "3.5"},
+      {"7 // 2", "3"},
+      {"-7 // 2", "-4"},
+      {"-7 % 3", "2"},
+      {"7.5 % 2", "1.5"},
+      {"2 ** 10", "1024"},
+      {"-2 ** 2", "-4"},
+      {"2 ** -1", "0.5"},
+      {"2 ** 3 ** 2", "512"},
+      {"10 - 2 - 3", "5"},
+      {"1e3 + 0.5", "1000.5"},
+      {"1 / 0", "error"},
+      {"1 // 0", "error"},
+      {"1 % 0", "error"},
+      {"9223372036854775807 + 1", "error"},
       {"9223372036854775807 // -1", "-9223372036854775807"},
       {"3037000500 * 3037000500", "error"},
-      {"'a' + 'b'", "ab"},         {"[1] + [2]", "[1, 2]"},
-      {"1 + 'a'", "error"},        {"two * a.half", "1.0"},
-      {"10 ** 18", "1000000000000000000"}, {"10 ** 19", "error"},
-      {"1 ** 999999999", "1"},     {"(-1) ** 999999999", "-1"},
+      {"'a' + 'b'", "ab"},
+      {"[1] + [2]", "[1, 2]"},
+      {"1 + 'a'", "error"},
+      {"two * a.half", "1.0"},
+      {"10 ** 18", "1000000000000000000"},
+      {"10 ** 19", "error"},
+      {"1 ** 999999999", "1"},
+      {"(-1) ** 999999999", "-1"},
   };
   CHECK(rows);
 }
@@ -170,10 +184,18 @@ static void test_functions(void **state) {
 static void test_syntax(void **state) {
   (void)state;
   static const expected rows[] = {
-      {"", "syntax at 0"},        {"1 +", "syntax at 3"},     {"(1", "syntax at 2"},
-      {"1 2", "syntax at 2"},     {"nofunction(1)", "syntax at 0"}, {"'a", "syntax at 2"},
-      {"known(1)", "syntax at 8"}, {"abs()", "syntax at 5"},  {"a ? b", "syntax at 5"},
-      {"99999999999999999999", "syntax at 0"}, {"[1, 2", "syntax at 5"}, {"@", "syntax at 1"},
+      {"", "syntax at 0"},
+      {"1 +", "syntax at 3"},
+      {"(1", "syntax at 2"},
+      {"1 2", "syntax at 2"},
+      {"nofunction(1)", "syntax at 0"},
+      {"'a", "syntax at 2"},
+      {"known(1)", "syntax at 8"},
+      {"abs()", "syntax at 5"},
+      {"a ? b", "syntax at 5"},
+      {"99999999999999999999", "syntax at 0"},
+      {"[1, 2", "syntax at 5"},
+      {"@", "syntax at 1"},
   };
   CHECK(rows);
   char deep[400];
@@ -191,16 +213,17 @@ static void test_names(void **state) {
   nxc_arena *arena = nxc_arena_new();
   const char *error;
   size_t error_at;
-  const nxc_expression *e =
-      nxc_expression_parse(arena, "known(a) and b.c + @d.e * a > @hf.f or value == b.c or given(@g)", &error, &error_at);
+  const nxc_expression *e = nxc_expression_parse(
+      arena, "known(a) and b.c + @d.e * a > @hf.f or value == b.c or given(@g)", &error, &error_at);
   assert_non_null(e);
   assert_int_equal(e->n_names, 6);
   static const struct {
     nxc_name_kind kind;
     const char *path;
     bool only_asked;
-  } names[] = {{NXC_NAME_SETTING, "a", false},     {NXC_NAME_SETTING, "b.c", false}, {NXC_NAME_OPTION, "d.e", false},
-               {NXC_NAME_MODEL_CONFIG, "f", false}, {NXC_NAME_VALUE, "value", false}, {NXC_NAME_OPTION, "g", true}};
+  } names[] = {{NXC_NAME_SETTING, "a", false},   {NXC_NAME_SETTING, "b.c", false},
+               {NXC_NAME_OPTION, "d.e", false},  {NXC_NAME_MODEL_CONFIG, "f", false},
+               {NXC_NAME_VALUE, "value", false}, {NXC_NAME_OPTION, "g", true}};
   for (size_t i = 0; i < 6; i++) {
     assert_int_equal(e->names[i].kind, names[i].kind);
     assert_string_equal(e->names[i].path, names[i].path);

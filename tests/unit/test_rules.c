@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules engine, and the values that the real system gives for the shipped files ($NX_SHARED/corpora/nxdt). */
+/* The rules engine, and the values that the real system gives for the shipped files
+ * ($NX_SHARED/corpora/nxdt). */
 #include "tests/unit/compile_text.h"
 
 #include <dirent.h>
@@ -8,7 +9,8 @@
 static void test_violation(void **state) {
   (void)state;
   trial t;
-  trial_begin(&t, "mesh: {world: 8, tensor: 2}\nbatch:\n  micro: 1\n  global: 6\nmodel:\n  heads: 3\n  hidden: 64\n");
+  trial_begin(
+      &t, "mesh: {world: 8, tensor: 2}\nbatch:\n  micro: 1\n  global: 6\nmodel:\n  heads: 3\n  hidden: 64\n");
   trial_run(&t);
   assert_false(t.ok);
   const nxc_finding *finding = trial_finding(&t, "NX2101", 0);
@@ -72,7 +74,7 @@ static void test_catalogue_is_usable(void **state) {
   trial_end(&t);
 }
 
-/* -- the shipped files --------------------------------------------------------------------------------------------- */
+/* -- the shipped files ----------------------------------------------------------------------------------- */
 
 static const char *shared(const char *below) {
   static char path[512];
@@ -106,7 +108,8 @@ static void test_shipped_files(void **state) {
     compile_file(&t, path);
     for (size_t i = 0; i < nxc_sink_n_findings(t.sink); i++) {
       const nxc_finding *finding = nxc_sink_finding(t.sink, i);
-      if (finding->severity == NXC_SEVERITY_ERROR) fail_msg("%s: %s %s", entry->d_name, finding->id, finding->message);
+      if (finding->severity == NXC_SEVERITY_ERROR)
+        fail_msg("%s: %s %s", entry->d_name, finding->id, finding->message);
     }
     assert_true(t.ok);
     assert_true(nxc_sink_count(t.sink, NXC_SEVERITY_WARNING) <= 3);
@@ -118,16 +121,33 @@ static void test_shipped_files(void **state) {
 }
 
 static void check_row(const char *file, char *const *columns) {
-  enum { WORLD = 3, TENSOR, PIPELINE, VIRTUAL, CONTEXT, EXPERT, ZERO1, GLOBAL, MICRO, DATA, N_MICRO, PRECISION, MASTER, FP32_GRAD, SEQUENCE, STEPS };
+  enum {
+    WORLD = 3,
+    TENSOR,
+    PIPELINE,
+    VIRTUAL,
+    CONTEXT,
+    EXPERT,
+    ZERO1,
+    GLOBAL,
+    MICRO,
+    DATA,
+    N_MICRO,
+    PRECISION,
+    MASTER,
+    FP32_GRAD,
+    SEQUENCE,
+    STEPS
+  };
   static const struct {
     int column;
     nxc_setting_id id;
   } integers[] = {
-      {WORLD, NX_SETTING_MESH_WORLD},       {TENSOR, NX_SETTING_MESH_TENSOR},
-      {PIPELINE, NX_SETTING_MESH_PIPELINE}, {VIRTUAL, NX_SETTING_MESH_VIRTUAL_PIPELINE},
-      {CONTEXT, NX_SETTING_MESH_CONTEXT},   {EXPERT, NX_SETTING_MESH_EXPERT},
-      {GLOBAL, NX_SETTING_BATCH_GLOBAL},    {MICRO, NX_SETTING_BATCH_MICRO},
-      {DATA, NX_SETTING_MESH_DATA},         {N_MICRO, NX_SETTING_BATCH_ACCUMULATION},
+      {WORLD, NX_SETTING_MESH_WORLD},        {TENSOR, NX_SETTING_MESH_TENSOR},
+      {PIPELINE, NX_SETTING_MESH_PIPELINE},  {VIRTUAL, NX_SETTING_MESH_VIRTUAL_PIPELINE},
+      {CONTEXT, NX_SETTING_MESH_CONTEXT},    {EXPERT, NX_SETTING_MESH_EXPERT},
+      {GLOBAL, NX_SETTING_BATCH_GLOBAL},     {MICRO, NX_SETTING_BATCH_MICRO},
+      {DATA, NX_SETTING_MESH_DATA},          {N_MICRO, NX_SETTING_BATCH_ACCUMULATION},
       {SEQUENCE, NX_SETTING_MODEL_SEQUENCE}, {STEPS, NX_SETTING_SCHEDULE_MAX_STEPS},
   };
   trial t;
@@ -141,8 +161,10 @@ static void check_row(const char *file, char *const *columns) {
     }
   }
   assert_int_equal(nxc_int(settings, NX_SETTING_OPTIMIZER_ZERO_STAGE), strcmp(columns[ZERO1], "True") == 0);
-  assert_int_equal(nxc_flag(settings, NX_SETTING_PRECISION_MASTER_WEIGHTS), strcmp(columns[MASTER], "True") == 0);
-  assert_int_equal(nxc_is(settings, NX_SETTING_PRECISION_GRAD_ACCUMULATION, "fp32"), strcmp(columns[FP32_GRAD], "True") == 0);
+  assert_int_equal(nxc_flag(settings, NX_SETTING_PRECISION_MASTER_WEIGHTS),
+                   strcmp(columns[MASTER], "True") == 0);
+  assert_int_equal(nxc_is(settings, NX_SETTING_PRECISION_GRAD_ACCUMULATION, "fp32"),
+                   strcmp(columns[FP32_GRAD], "True") == 0);
   assert_true(nxc_is(settings, NX_SETTING_PRECISION_PRESET, columns[PRECISION]));
   trial_end(&t);
 }
@@ -161,7 +183,8 @@ static void test_expected_values(void **state) {
   assert_non_null(fgets(line, sizeof line, table));
   while (fgets(line, sizeof line, table) != NULL) {
     size_t n_columns = 0;
-    for (char *at = strtok(line, "\t\n"); at && n_columns < MAX_COLUMNS; at = strtok(NULL, "\t\n")) columns[n_columns++] = at;
+    for (char *at = strtok(line, "\t\n"); at && n_columns < MAX_COLUMNS; at = strtok(NULL, "\t\n"))
+      columns[n_columns++] = at;
     snprintf(file, sizeof file, "%s/corpora/nxdt/%s", getenv("NX_SHARED"), columns[0]);
     check_row(file, columns);
     n_rows++;
@@ -172,8 +195,9 @@ static void test_expected_values(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_violation),       cmocka_unit_test(test_skipped),       cmocka_unit_test(test_derived_chain),
-      cmocka_unit_test(test_catalogue_is_usable), cmocka_unit_test(test_shipped_files), cmocka_unit_test(test_expected_values),
+      cmocka_unit_test(test_violation),     cmocka_unit_test(test_skipped),
+      cmocka_unit_test(test_derived_chain), cmocka_unit_test(test_catalogue_is_usable),
+      cmocka_unit_test(test_shipped_files), cmocka_unit_test(test_expected_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

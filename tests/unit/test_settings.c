@@ -72,7 +72,8 @@ static void test_set_text(void **state) {
   assert_true(nxc_number(f->settings, NX_SETTING_OPTIMIZER_CLIP_NORM) == 1.0);
   assert_true(nxc_settings_set_text(f->settings, "optimizer.clip_norm", "null", f->sink));
   assert_false(nxc_has(f->settings, NX_SETTING_OPTIMIZER_CLIP_NORM));
-  assert_true(nxc_settings_set_text(f->settings, "data.path", "a/b", f->sink)); /* a scalar becomes a list of one */
+  /* a scalar becomes a list of one */
+  assert_true(nxc_settings_set_text(f->settings, "data.path", "a/b", f->sink));
   size_t n_items;
   assert_string_equal(nxc_list(f->settings, NX_SETTING_DATA_PATH, &n_items)[0].text, "a/b");
   assert_int_equal(nxc_sink_n_findings(f->sink), 0);
@@ -83,9 +84,14 @@ static void test_refusals(void **state) {
   static const struct {
     const char *path, *text, *id;
   } rows[] = {
-      {"mesh.tensor", "0", "NX1305"},        {"mesh.tensor", "2.0", "NX1303"}, {"mesh.tensor", "null", "NX1306"},
-      {"optimizer.name", "adamm", "NX1304"}, {"mesh.tensr", "2", "NX1312"},    {"sequence_parallel", "1", "NX1303"},
-      {"model.rotary_percentage", "0", "NX1305"}, {"mesh.tensor", "99999999999999999999", "NX1305"},
+      {"mesh.tensor", "0", "NX1305"},
+      {"mesh.tensor", "2.0", "NX1303"},
+      {"mesh.tensor", "null", "NX1306"},
+      {"optimizer.name", "adamm", "NX1304"},
+      {"mesh.tensr", "2", "NX1312"},
+      {"sequence_parallel", "1", "NX1303"},
+      {"model.rotary_percentage", "0", "NX1305"},
+      {"mesh.tensor", "99999999999999999999", "NX1305"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     nxc_sink *sink = nxc_sink_new(f->arena);
@@ -100,7 +106,8 @@ static void test_refusals(void **state) {
 static void test_provenance(void **state) {
   fixture *f = *state;
   const nxc_value two = {.kind = NXC_INT, .integer = 2}, three = {.kind = NXC_INT, .integer = 3};
-  const nxc_provenance file = {.kind = NXC_FROM_FILE, .option = "tp"}, cli = {.kind = NXC_FROM_CLI, .option = "--set"};
+  const nxc_provenance file = {.kind = NXC_FROM_FILE, .option = "tp"},
+                       cli = {.kind = NXC_FROM_CLI, .option = "--set"};
   assert_true(nxc_settings_set(f->settings, NX_SETTING_MESH_TENSOR, &two, &cli, f->sink));
   assert_true(nxc_settings_set(f->settings, NX_SETTING_MESH_TENSOR, &three, &file, f->sink));
   assert_int_equal(nxc_int(f->settings, NX_SETTING_MESH_TENSOR), 2);
@@ -145,8 +152,10 @@ static void test_json(void **state) {
   const char *shown = json_string_value(json_object_get(settings, "run.name"));
   assert_null(strstr(shown, "hunter2"));
   assert_non_null(strstr(shown, "redacted"));
-  assert_string_equal(json_string_value(json_object_get(json_object_get(sources, "run.name"), "kind")), "file");
-  assert_string_equal(json_string_value(json_object_get(json_object_get(sources, "mesh.world"), "kind")), "unknown");
+  assert_string_equal(json_string_value(json_object_get(json_object_get(sources, "run.name"), "kind")),
+                      "file");
+  assert_string_equal(json_string_value(json_object_get(json_object_get(sources, "mesh.world"), "kind")),
+                      "unknown");
   assert_null(strstr(nxc_settings_show(f->settings, NX_SETTING_RUN_NAME), "hunter2"));
   json_decref(settings);
   json_decref(sources);
