@@ -57,7 +57,7 @@ static nxc_resolution summary(const nxc_machine *m, const nxc_node *first_angle)
 nxc_resolution nxc_resolve(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink) {
   const nxc_node *first_angle;
   nxc_machine m = start(document, resolving, sink, &first_angle);
-  nxc_machine_complete(&m, document->root);
+  m.ok = nxc_machine_complete(&m, document->root) && m.ok;
   return summary(&m, first_angle);
 }
 
@@ -112,7 +112,9 @@ nxc_resolution nxc_resolve_at(nxc_document *document, const char *const *steps, 
   bool ok = true;
   *found = NULL;
   for (size_t i = 0; ok && i < n_steps; i++) ok = take_step(&m, &node, steps[i]);
-  if (ok && nxc_machine_complete(&m, node)) {
+  ok = ok && nxc_machine_complete(&m, node);
+  m.ok = m.ok && ok; /* what failed in an earlier run is not reported again */
+  if (ok) {
     const nxc_node *final = nxc_node_final(node);
     bool missing = final->kind == NXC_NODE_SCALAR && final->value.kind == NXC_MISSING;
     if (missing && n_steps > 0) m.ok = nxc_report_missing(m.arena, node, sink) == 0;

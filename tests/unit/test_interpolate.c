@@ -167,6 +167,8 @@ static void parts_are_resolved_alone(void **state) {
   const char *bad[] = {"a", "e", "f", "c"};
   for (size_t i = 0; i < 3; i++)
     assert_false(nxc_resolve_at(document, &bad[i], 1, &resolving, sink, &found).ok);
+  assert_false(nxc_resolve_at(document, bad, 1, &resolving, sink, &found).ok); /* still, and reported once */
+  assert_null(found);
   assert_false(nxc_resolve_at(document, (const char *[]){"c", "d", "x"}, 3, &resolving, sink, &found).ok);
   assert_string_equal(findings(), "NX1215 1:1+27 the document has no key f\n"
                                   "NX1202 1:18+7 the document has no key nope\n"
