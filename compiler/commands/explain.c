@@ -119,7 +119,8 @@ static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
   print_paragraph("", row->doc);
   print_domain(arena, &row->domain, row->initial, row->unit);
   print_paragraph("executed: ", row->runs);
-  if (row->refused_when) print_paragraph("not by nxrun where: ", row->refused_when);
+  print_paragraph("not by nxrun where: ", row->refused_when);
+  if (row->refused_when) print_paragraph("because ", row->why);
   if (row->needed) print_paragraph("", "A plan cannot be made without it.");
   if (!row->meaning) print_paragraph("", "It does not count for plan_id.");
   print_options_of(arena, id);
@@ -140,9 +141,12 @@ static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const n
   print_domain(arena, &row->domain, row->initial, NULL);
   if (row->required) print_paragraph("required: ", strcmp(row->required, "true") ? row->required : "always");
   print_paragraph("read where: ", row->read_when);
-  print_paragraph("status: ", row->why ? nxc_arena_printf(arena, "%s: %s", statuses[row->status], row->why)
-                                       : statuses[row->status]);
+  bool why_refused = row->refused_when != NULL && row->status == NXC_EXECUTED;
+  print_paragraph("status: ", row->why && !why_refused
+                                  ? nxc_arena_printf(arena, "%s: %s", statuses[row->status], row->why)
+                                  : statuses[row->status]);
   print_paragraph("not by nxrun where: ", row->refused_when);
+  if (why_refused) print_paragraph("because ", row->why);
   print_paragraph("use instead: ", row->instead);
   for (size_t i = 0; i < row->n_sets; i++) {
     const char *path = nxc_setting_rows[row->sets[i].setting].path;
@@ -242,6 +246,10 @@ static bool explain(search *s, const char *name) {
   }
   explain_options(s, name, false);
   if (s->n_found == n_before) explain_options(s, name, true);
+  if (s->n_found == n_before && (id = nxc_setting_find(name)) < NX_N_SETTINGS) {
+    separate(s);
+    explain_setting(s->arena, id);
+  }
   if (s->n_found > n_before) return true;
   const char *nearest = find_nearest(s->arena, name);
   fprintf(stderr, "nxcfg explain: there is no setting, option, rule or diagnostic %s%s%s%s\n", name,
