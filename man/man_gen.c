@@ -42,7 +42,7 @@ static void print_domain(nxc_arena *arena, const nxc_domain *domain, const nxc_v
 }
 
 static void print_settings(nxc_arena *arena) {
-  puts(".TH NX-SETTINGS 5 \"\" \"nxcfg\" \"File formats\"\n.SH NAME\nnx-settings \\- every setting of a training\n"
+  puts(".TH NX-SETTINGS 5 \"\" \"nxcfg\" \"File formats\"\n.ad l\n.SH NAME\nnx-settings \\- every setting of a training\n"
        ".SH DESCRIPTION\nThe keys of a configuration in the nx dialect, nested at the dots, and what the options of\n"
        "the other dialects set.\nA setting without a default is unknown until something gives or derives it.\n"
        "Beside them a file of the nx dialect may have\n.BR vars ,\n"
@@ -82,7 +82,7 @@ static void print_rule(const nxc_rule_row *rule) {
 }
 
 static void print_rules(void) {
-  puts(".TH NX-RULES 7 \"\" \"nxcfg\" \"Miscellaneous\"\n.SH NAME\nnx-rules \\- what nxcfg demands, derives and reports\n"
+  puts(".TH NX-RULES 7 \"\" \"nxcfg\" \"Miscellaneous\"\n.ad l\n.SH NAME\nnx-rules \\- what nxcfg demands, derives and reports\n"
        ".SH DESCRIPTION\nEach rule has an id, which\n.B nxcfg explain\nexplains and which a comment\n.RB ( \"# nxcfg: allow\"\n"
        "id reason) on or above the line allows.\nA rule whose inputs are not known is skipped.\n"
        "In expressions a plain name is a setting and a name after @ is an option of the file's dialect.\n.SH RULES");

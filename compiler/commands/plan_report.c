@@ -42,10 +42,11 @@ static void print_derived(const nxc_plan_report *r, FILE *out) {
   fputs("derived\n", out);
   for (int i = 0; i < N_DERIVED; i++) {
     fprintf(out, "  %-32s ", rows[i].words);
+    bool large = rows[i].value >= 100000, counted = *rows[i].unit == '\0';
     if (!rows[i].known) fputs("unknown", out);
-    else if (rows[i].value < 100000) fprintf(out, "%" PRIu64 " %s", rows[i].value, rows[i].unit);
-    else nx_print_quantity(out, (double)rows[i].value, rows[i].unit);
-    if (rows[i].known && rows[i].value >= 100000 && !*rows[i].unit) fprintf(out, "(%" PRIu64 ")", rows[i].value);
+    else if (large) nx_print_quantity(out, (double)rows[i].value, rows[i].unit);
+    else fprintf(out, "%" PRIu64 "%s%s", rows[i].value, counted ? "" : " ", rows[i].unit);
+    if (rows[i].known && large && counted) fprintf(out, " (%" PRIu64 ")", rows[i].value);
     fputc('\n', out);
   }
 }
@@ -114,7 +115,7 @@ static void print_memory(const nxc_plan_report *r, FILE *out) {
   fputs("memory per rank\n", out);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
     if (bytes[kind]) print_bytes(nx_arena_name(kind), bytes[kind], nx_arena_meaning(kind), out);
-  print_bytes("sum", sum, "", out);
+  print_bytes("sum", sum, "of these", out);
   print_bytes("workspace", r->plan->plan.run->workspace_bytes, "at most, for the kernels", out);
 }
 
