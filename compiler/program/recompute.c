@@ -41,8 +41,10 @@ static bool names_part(const nxc_training *t, const char *part) {
 }
 
 /* Whether what this operator writes is dropped after the forward pass. The last value of a layer is the next one's
- * input, and is kept. */
+ * input, and is kept. Of what was gathered along the sequence each rank keeps its own part and gathers again, else
+ * sequence parallelism would save little. */
 static bool drops(const nxc_training *t, const nxc_operator_node *op) {
+  if (t->sequence_parallel && op->op == NX_OP_all_gather) return true;
   if (op->layer < 0) return false;
   if (t->recompute_full) return true;
   const char *dot = strrchr(op->origin, '.');
@@ -83,7 +85,7 @@ static nxc_id available(recompute *r, nxc_id value, size_t n_forward_values) {
 }
 
 void nxc_recompute(nxc_graph *graph, const nxc_training *training) {
-  if (!training->recompute_full && training->n_recompute_modules == 0) return;
+  if (!training->recompute_full && training->n_recompute_modules == 0 && !training->sequence_parallel) return;
   size_t n_values = graph->n_values;
   recompute r = {.graph = graph, .t = training};
   r.clone = nxc_arena_array(graph->arena, n_values, sizeof *r.clone);

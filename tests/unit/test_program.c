@@ -320,6 +320,21 @@ static void recomputation_trades_memory_for_products(void **state) {
   program_end(&core);
 }
 
+/* Each rank keeps its part of the sequence of everything outside the products, and gathers again on the way back. */
+static void sequence_parallelism_keeps_less(void **state) {
+  (void)state;
+  program_case tensor = program_good("mesh.world=2 mesh.tensor=2");
+  program_case sequence = program_good("mesh.world=2 mesh.tensor=2 sequence_parallel=true");
+  const nx_plan *with = &sequence.out.plan, *without = &tensor.out.plan;
+  uint64_t stream = 2 * 16 * 32 * sizeof(float); /* B S H */
+  /* Two norms' inputs and outputs a layer, and the last norm's. */
+  uint64_t saved = arena_bytes(without, NX_ARENA_slot) - arena_bytes(with, NX_ARENA_slot);
+  assert_in_range(saved, 5 * stream - 4096, 5 * stream + 4096);
+  assert_int_equal(count_operators(with, NX_OP_all_gather), 5 + 1 + 5 + 5);
+  program_end(&tensor);
+  program_end(&sequence);
+}
+
 static void a_plan_does_not_grow_with_the_ranks(void **state) {
   (void)state;
   program_case few = program_good("mesh.world=16 mesh.tensor=2 optimizer.zero_stage=1 batch.global=16");
@@ -465,6 +480,7 @@ int main(void) {
       cmocka_unit_test(first_writers_overwrite),
       cmocka_unit_test(tied_embeddings_need_no_fill),
       cmocka_unit_test(recomputation_trades_memory_for_products),
+      cmocka_unit_test(sequence_parallelism_keeps_less),
       cmocka_unit_test(a_plan_does_not_grow_with_the_ranks),
       cmocka_unit_test(the_same_settings_give_the_same_bytes),
       cmocka_unit_test(the_plan_id_is_the_meaning),
