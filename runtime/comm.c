@@ -198,8 +198,10 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
     uint64_t seen = peer_beats(comm, needed);
     double now = now_s();
     if (needed != peer || seen != beats) peer = needed, beats = seen, since = now;
+    atomic_store_explicit(&comm->pulse->waits_for, 1 + peer, memory_order_relaxed);
     if (now - since > comm->deadline_s) nxr_comm_fail(comm, collective, peer, "does not come");
   }
+  if (peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
 }
 
 bool nxr_comm_vote(nxr_comm *comm, bool own) {
@@ -233,18 +235,38 @@ static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t
            nx_plan_string(comm->plan, op->origin));
 }
 
-void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
-  char here[192], there[256] = "where it was can not be seen from here";
-  describe(comm, collective->spec.operator, here, sizeof here);
-  nxr_pulse *pulse = (nxr_pulse *)control_of(comm, peer);
-  if (pulse) {
-    char place[192];
-    describe(comm, atomic_load(&pulse->operator), place, sizeof place);
-    snprintf(there, sizeof there, "it was last seen %s in step %llu", place, (unsigned long long)atomic_load(&pulse->step));
+/* Waiting is catching: the rank that holds up all is at the end of the chain. */
+static uint32_t last_of_chain(const nxr_comm *comm, uint32_t rank) {
+  for (uint32_t hops = 0; hops < comm->world->size; hops++) {
+    nxr_pulse *pulse = (nxr_pulse *)control_of(comm, rank);
+    uint32_t next = pulse ? atomic_load(&pulse->waits_for) : 0;
+    if (next == 0 || next - 1 == comm->world->rank) return rank;
+    rank = next - 1;
   }
-  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (deadline %g s); %s\n",
+  return rank;
+}
+
+static void describe_rank(const nxr_comm *comm, uint32_t rank, char *text, size_t room) {
+  nxr_pulse *pulse = (nxr_pulse *)control_of(comm, rank);
+  char place[192];
+  if (!pulse) {
+    snprintf(text, room, "where rank %u is can not be seen from here", rank);
+    return;
+  }
+  describe(comm, atomic_load(&pulse->operator), place, sizeof place);
+  snprintf(text, room, "rank %u was last seen in step %llu %s", rank,
+           (unsigned long long)atomic_load(&pulse->step), place);
+}
+
+void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
+  char here[192], there[320], chain[64] = "";
+  uint32_t last = last_of_chain(comm, peer);
+  describe(comm, collective->spec.operator, here, sizeof here);
+  describe_rank(comm, last, there, sizeof there);
+  if (last != peer) snprintf(chain, sizeof chain, ", held up in the end by rank %u", last);
+  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (deadline %g s)%s; %s\n",
           comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name, peer,
-          what, comm->deadline_s, there);
+          what, comm->deadline_s, chain, there);
   nxr_world_abort(1);
 }
 

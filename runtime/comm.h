@@ -44,7 +44,7 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective);
 
 /* Whether any rank says true; meets all ranks. */
 bool nxr_comm_vote(nxr_comm *comm, bool own);
-/* A sign of life: what this rank is about to run. */
+/* A sign of life: what this rank is about to run; steps count from 1. */
 void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator);
 /* Memory beyond arenas and control that the message transport holds. */
 uint64_t nxr_comm_staging_bytes(const nxr_comm *comm);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives by messages: persistent sends and receives, made at bind, started and tested, never waited in.
  *
- * All parts of a sum are received beside each other (staging) and then summed in coordinate order, so the bits are
- * those of the shared window. Round 1 of an all_reduce takes part i of every x to member i; round 2, begun when all
- * of round 1 has left x, takes the sums to everyone. */
+ * The members' parts of a sum are received beside each other (staging) and then summed in coordinate order, so the
+ * bits are those of the shared window. Sums go in rounds of at most ROUND_BYTES a member, so that staging stays small.
+ * An all_reduce takes part i of every x to member i, and in a last round, begun when all has left x, the sums to
+ * everyone. */
 #include "runtime/comm_transport.h"
 
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BOUND = 1 << 17, MAX_GROUPS = 1 << 9, N_ROUNDS = 2 };
+enum { MAX_BOUND = 1 << 17, MAX_GROUPS = 1 << 9, N_TAGS = 2, ROUND_BYTES = 4 << 20 };
 
 typedef struct round {
   MPI_Request *requests; /* receives, then sends */
@@ -19,8 +20,10 @@ typedef struct round {
 } round;
 
 typedef struct messages {
-  round rounds[N_ROUNDS];
-  uint8_t *staging; /* [size] parts received, then [size] parts packed for sending, where they are needed */
+  round *rounds;      /* of the sum, then the one that gathers */
+  uint32_t n_rounds, n_sum_rounds;
+  uint64_t n_round;   /* elements of a member in a round of the sum */
+  uint8_t *staging;   /* [size] parts received, then [size] parts packed for sending, where they are needed */
   uint64_t part_bytes;
   uint32_t tag;
 } messages;
@@ -48,7 +51,7 @@ static void add_receive(nxr_collective *collective, uint32_t at, uint32_t from, 
   if (n_bytes == 0) return;
   in->positions[in->n] = from;
   MPI_Recv_init_c(bytes, (MPI_Count)n_bytes, MPI_BYTE, (int)collective->group->members[from],
-                  (int)(own->tag + at), MPI_COMM_WORLD, &in->requests[in->n++]);
+                  (int)(own->tag + (at >= own->n_sum_rounds)), MPI_COMM_WORLD, &in->requests[in->n++]);
 }
 
 static void add_send(nxr_collective *collective, uint32_t at, uint32_t to, const void *bytes, uint64_t n_bytes) {
@@ -56,26 +59,39 @@ static void add_send(nxr_collective *collective, uint32_t at, uint32_t to, const
   round *in = &own->rounds[at];
   if (n_bytes == 0) return;
   in->positions[in->n] = to;
-  MPI_Send_init_c(bytes, (MPI_Count)n_bytes, MPI_BYTE, (int)collective->group->members[to], (int)(own->tag + at),
-                  MPI_COMM_WORLD, &in->requests[in->n++]);
+  MPI_Send_init_c(bytes, (MPI_Count)n_bytes, MPI_BYTE, (int)collective->group->members[to],
+                  (int)(own->tag + (at >= own->n_sum_rounds)), MPI_COMM_WORLD, &in->requests[in->n++]);
+}
+
+/* Of a part of n elements, what goes in round `at` of the sum. */
+static uint64_t in_round(const messages *own, uint64_t n, uint32_t at, uint64_t *first) {
+  *first = at * own->n_round < n ? at * own->n_round : n;
+  return n - *first < own->n_round ? n - *first : own->n_round;
 }
 
 /* ---- what each operator sends ---- */
 
 static void all_reduce_receives(nxr_collective *collective, uint32_t peer) {
+  const messages *own = collective->messages;
   uint64_t first, n = nxr_comm_part(collective, collective->group->position, &first);
-  add_receive(collective, 0, peer, received(collective, peer), n * x_bytes(collective));
+  for (uint32_t at = 0; at < own->n_sum_rounds; at++)
+    add_receive(collective, at, peer, received(collective, peer),
+                in_round(own, n, at, &first) * x_bytes(collective));
   n = nxr_comm_part(collective, peer, &first);
-  add_receive(collective, 1, peer, (uint8_t *)collective->spec.y + first * y_bytes(collective),
+  add_receive(collective, own->n_sum_rounds, peer, (uint8_t *)collective->spec.y + first * y_bytes(collective),
               n * y_bytes(collective));
 }
 
 static void all_reduce_sends(nxr_collective *collective, uint32_t peer) {
-  uint64_t first, n = nxr_comm_part(collective, peer, &first);
-  add_send(collective, 0, peer, (const uint8_t *)collective->spec.x + first * x_bytes(collective),
-           n * x_bytes(collective));
+  const messages *own = collective->messages;
+  uint64_t first, skip, n = nxr_comm_part(collective, peer, &first);
+  for (uint32_t at = 0; at < own->n_sum_rounds; at++) {
+    uint64_t n_now = in_round(own, n, at, &skip);
+    add_send(collective, at, peer, (const uint8_t *)collective->spec.x + (first + skip) * x_bytes(collective),
+             n_now * x_bytes(collective));
+  }
   n = nxr_comm_part(collective, collective->group->position, &first);
-  add_send(collective, 1, peer, (const uint8_t *)collective->spec.y + first * y_bytes(collective),
+  add_send(collective, own->n_sum_rounds, peer, (const uint8_t *)collective->spec.y + first * y_bytes(collective),
            n * y_bytes(collective));
 }
 
@@ -92,15 +108,22 @@ static void all_gather_sends(nxr_collective *collective, uint32_t peer) {
 }
 
 static void reduce_scatter_receives(nxr_collective *collective, uint32_t peer) {
-  add_receive(collective, 0, peer, received(collective, peer),
-              collective->spec.outer * collective->n_slice * x_bytes(collective));
+  const messages *own = collective->messages;
+  uint64_t skip, n = collective->spec.outer * collective->n_slice;
+  for (uint32_t at = 0; at < own->n_sum_rounds; at++)
+    add_receive(collective, at, peer, received(collective, peer), in_round(own, n, at, &skip) * x_bytes(collective));
 }
 
 static void reduce_scatter_sends(nxr_collective *collective, uint32_t peer) {
-  uint64_t n_bytes = collective->spec.outer * collective->n_slice * x_bytes(collective);
-  bool whole = collective->spec.outer == 1;
-  add_send(collective, 0, peer,
-           whole ? (const uint8_t *)collective->spec.x + peer * n_bytes : packed(collective, peer), n_bytes);
+  const messages *own = collective->messages;
+  uint64_t skip, n = collective->spec.outer * collective->n_slice;
+  const uint8_t *slice = collective->spec.outer == 1
+                             ? (const uint8_t *)collective->spec.x + peer * n * x_bytes(collective)
+                             : packed(collective, peer);
+  for (uint32_t at = 0; at < own->n_sum_rounds; at++) {
+    uint64_t n_now = in_round(own, n, at, &skip);
+    add_send(collective, at, peer, slice + skip * x_bytes(collective), n_now * x_bytes(collective));
+  }
 }
 
 /* ---- before and after a round ---- */
@@ -132,14 +155,14 @@ static void sum_received(nxr_comm *comm, nxr_collective *collective, const uint8
                      spec->x_dtype, n);
 }
 
-static void sum_part(nxr_comm *comm, nxr_collective *collective) {
+/* Elements [first, first + n) of x and y, which this rank sums in the round that is complete. */
+static void sum_run(nxr_comm *comm, nxr_collective *collective, uint64_t x_first, uint64_t y_first, uint64_t n) {
   const nxr_collective_spec *spec = &collective->spec;
-  uint64_t first, n = nxr_comm_part(collective, collective->group->position, &first);
-  sum_received(comm, collective, (const uint8_t *)spec->x + first * x_bytes(collective), 0,
-               (uint8_t *)spec->y + first * y_bytes(collective), n);
+  sum_received(comm, collective, (const uint8_t *)spec->x + x_first * x_bytes(collective), 0,
+               (uint8_t *)spec->y + y_first * y_bytes(collective), n);
 }
 
-static void sum_slices(nxr_comm *comm, nxr_collective *collective) {
+static void sum_rows(nxr_comm *comm, nxr_collective *collective) {
   const nxr_collective_spec *spec = &collective->spec;
   uint64_t n = collective->n_slice, size = collective->group->size;
   for (uint64_t outer = 0; outer < spec->outer; outer++)
@@ -148,30 +171,51 @@ static void sum_slices(nxr_comm *comm, nxr_collective *collective) {
                  outer * n * x_bytes(collective), (uint8_t *)spec->y + outer * n * y_bytes(collective), n);
 }
 
+static void sum_round(nxr_comm *comm, nxr_collective *collective, uint32_t at) {
+  const messages *own = collective->messages;
+  uint64_t first = 0, skip, n = collective->n_slice;
+  if (collective->spec.op == NX_OP_reduce_scatter && collective->spec.outer > 1) {
+    sum_rows(comm, collective);
+  } else if (collective->spec.op == NX_OP_reduce_scatter) {
+    n = in_round(own, n, at, &skip);
+    sum_run(comm, collective, collective->group->position * collective->n_slice + skip, skip, n);
+  } else {
+    n = nxr_comm_part(collective, collective->group->position, &first);
+    n = in_round(own, n, at, &skip);
+    sum_run(comm, collective, first + skip, first + skip, n);
+  }
+}
+
 /* ---- the transport ---- */
 
-static uint64_t part_bytes(const nxr_collective *collective) {
-  uint64_t first;
-  if (collective->spec.op == NX_OP_all_reduce)
-    return nxr_comm_part(collective, collective->group->position, &first) * x_bytes(collective);
-  if (collective->spec.op == NX_OP_all_gather && collective->spec.outer == 1) return 0;
-  return collective->spec.outer * collective->n_slice * x_bytes(collective);
+/* How many rounds there are, and how much of a member's part goes in one of the sum: the same on all members. */
+static void lay_out(const nxr_collective *collective, messages *own) {
+  uint64_t first, n_part = collective->spec.outer * collective->n_slice;
+  bool sums = collective->spec.op != NX_OP_all_gather;
+  if (collective->spec.op == NX_OP_all_reduce) n_part = nxr_comm_part(collective, 0, &first); /* the largest */
+  own->n_round = ROUND_BYTES / x_bytes(collective);
+  if (collective->spec.outer > 1 || n_part < own->n_round) own->n_round = n_part;
+  own->n_sum_rounds = sums ? (uint32_t)((n_part + own->n_round - 1) / own->n_round) : 0;
+  own->n_rounds = own->n_sum_rounds + (collective->spec.op != NX_OP_reduce_scatter);
+  bool stages = sums || collective->spec.outer > 1;
+  own->part_bytes = stages ? (own->n_round * x_bytes(collective) + 63) / 64 * 64 : 0;
 }
 
 static bool make_room(nxr_comm *comm, nxr_collective *collective, messages *own) {
   uint64_t size = collective->group->size;
   bool packs = collective->spec.op == NX_OP_reduce_scatter && collective->spec.outer > 1;
-  own->part_bytes = (part_bytes(collective) + 63) / 64 * 64;
+  lay_out(collective, own);
   uint64_t n_bytes = own->part_bytes * size * (packs ? 2 : 1);
   comm->staging_bytes += n_bytes;
   if (n_bytes && !(own->staging = aligned_alloc(64, n_bytes))) return false;
   if (n_bytes) memset(own->staging, 0, n_bytes);
-  for (int at = 0; at < N_ROUNDS; at++) {
+  own->rounds = calloc(own->n_rounds, sizeof *own->rounds);
+  for (uint32_t at = 0; own->rounds && at < own->n_rounds; at++) {
     own->rounds[at].requests = calloc(2 * size, sizeof *own->rounds[at].requests);
     own->rounds[at].positions = calloc(2 * size, sizeof *own->rounds[at].positions);
     if (!own->rounds[at].requests || !own->rounds[at].positions) return false;
   }
-  return true;
+  return own->rounds != NULL;
 }
 
 static bool p2p_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *fault) {
@@ -181,7 +225,7 @@ static bool p2p_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *faul
   if (!own || !make_room(comm, collective, own)) return nxr_fault_set(fault, "out of memory");
   if (index >= MAX_GROUPS || group->n_bound > MAX_BOUND)
     return nxr_fault_set(fault, "the plan has more than %d groups, or %d collectives of one", MAX_GROUPS, MAX_BOUND);
-  own->tag = (index * MAX_BOUND + group->n_bound - 1) * N_ROUNDS;
+  own->tag = (index * MAX_BOUND + group->n_bound - 1) * N_TAGS;
   nx_op op = collective->spec.op;
   for (uint32_t peer = 0; peer < group->size; peer++) {
     if (peer == group->position) continue;
@@ -202,11 +246,12 @@ static void p2p_unbind(nxr_comm *comm, nxr_collective *collective) {
   (void)comm;
   messages *own = collective->messages;
   if (!own) return;
-  for (int at = 0; at < N_ROUNDS; at++) {
+  for (uint32_t at = 0; own->rounds && at < own->n_rounds; at++) {
     for (uint32_t i = 0; i < own->rounds[at].n; i++) MPI_Request_free(&own->rounds[at].requests[i]);
     free(own->rounds[at].requests);
     free(own->rounds[at].positions);
   }
+  free(own->rounds);
   free(own->staging);
   free(own);
 }
@@ -235,14 +280,15 @@ static bool round_complete(nxr_collective *collective, round *in) {
 
 static bool p2p_progress(nxr_comm *comm, nxr_collective *collective) {
   messages *own = collective->messages;
-  if (!round_complete(collective, &own->rounds[collective->phase - 1])) return false;
-  if (collective->phase == 2) return true;
-  if (collective->spec.op == NX_OP_all_gather) place_received(collective);
-  if (collective->spec.op == NX_OP_reduce_scatter) sum_slices(comm, collective);
-  if (collective->spec.op != NX_OP_all_reduce) return true;
-  sum_part(comm, collective);
-  collective->phase = 2;
-  start_round(&own->rounds[1]);
+  uint32_t at = collective->phase - 1;
+  if (!round_complete(collective, &own->rounds[at])) return false;
+  if (at < own->n_sum_rounds) sum_round(comm, collective, at);
+  if (at + 1 == own->n_rounds) {
+    if (collective->spec.op == NX_OP_all_gather) place_received(collective);
+    return true;
+  }
+  collective->phase++;
+  start_round(&own->rounds[at + 1]);
   return false;
 }
 

@@ -24,7 +24,7 @@ typedef struct nxr_pulse {
   _Atomic uint64_t beats;
   _Atomic uint64_t step;
   _Atomic uint32_t operator;
-  uint32_t reserved;
+  _Atomic uint32_t waits_for; /* 1 + the rank that it has been waiting for for a while; 0: none */
   double vote_in, vote_out;
   uint8_t padding[24];
 } nxr_pulse;

@@ -77,7 +77,7 @@ static void run_item(nxr_machine *machine, const nx_item *item, uint64_t step) {
     uint32_t index = program->first_operator + i;
     if (!(plan->operators[index].when & when)) continue;
     const nxr_kernel *kernel = &machine->kernels[index];
-    nxr_comm_beat(machine->comm, step, index);
+    nxr_comm_beat(machine->comm, step + 1, index);
     if (kernel->backend)
       kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
     else
@@ -97,7 +97,7 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, nxr_numbers *numbers, nxr_faul
     run_item(machine, item, step);
   }
   machine->backend->synchronize(machine->device);
-  nxr_comm_beat(machine->comm, step, NX_NONE);
+  nxr_comm_beat(machine->comm, step + 1, NX_NONE);
   numbers->loss = read_number(machine, plan->run->loss_total) / (double)plan->run->tokens_per_step;
   numbers->grad_norm = read_number(machine, plan->run->grad_norm);
   numbers->lr = read_number(machine, plan->run->lr);

@@ -14,13 +14,21 @@
 #include <time.h>
 
 static volatile sig_atomic_t stop_signal;
+static time_t first_signal;
 
+/* A terminal and mpiexec may both send the same Ctrl-C: a second signal counts as one after a second. */
 static void on_signal(int number) {
+  time_t now = time(NULL);
+  if (!stop_signal) first_signal = now;
+  if (now > first_signal + 1) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
   stop_signal = number;
 }
 
 void nxr_train_catch_signals(void) {
-  const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+  const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGINT, &action, NULL);
 }

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { N_SIZES = 6, N_CASES_MAX = 256, ARENA_BYTES = 32 << 20, N_REPEATS = 3 };
+enum { N_SIZES = 6, N_CASES_MAX = 256, ARENA_BYTES = 160 << 20, N_LARGE = 2500000, N_REPEATS = 3 };
 
 
 typedef struct check_case {
@@ -137,6 +137,12 @@ static void add_cases(bench *at) {
       }
 }
 
+/* More than goes in one message. */
+static void add_large(bench *at) {
+  add_case(at, NX_OP_all_reduce, NX_NONE, NX_f32, NX_f32, 1, N_LARGE, 1, true);
+  add_case(at, NX_OP_reduce_scatter, 0, NX_f32, NX_bf16, 1, N_LARGE / 2 + 3, 1, false);
+}
+
 static void fill(bench *at, uint32_t round) {
   for (uint32_t c = 0; c < at->n_cases; c++)
     for (uint64_t i = 0; i < at->cases[c].n_x; i++)
@@ -197,6 +203,7 @@ static bool check_transport(nxr_world *world, const nx_plan *plan, bool use_wind
   at = (bench){.world = world, .plan = plan};
   open_bench(&at, use_window, 60);
   add_cases(&at);
+  add_large(&at);
   uint64_t n_wrong = 0, n_allocated = 0;
   for (uint32_t round = 0; round < N_REPEATS; round++) {
     fill(&at, round);
