@@ -20,8 +20,9 @@ static double ms_of(struct timeval time) {
 }
 
 /* False when the program cannot be run, or finds the file wrong. */
-static int run(const char *nxcfg, const char *file, double *cpu_ms, long *rss_kib) {
-  char *arguments[] = {(char *)(size_t)nxcfg, "validate", (char *)(size_t)file, NULL};
+static int run(char *nxcfg, char *file, double *cpu_ms, long *rss_kib) {
+  static char command[] = "validate";
+  char *arguments[] = {nxcfg, command, file, NULL};
   posix_spawn_file_actions_t actions;
   struct rusage usage;
   pid_t child;
