@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libyaml's events into the tree. One explicit stack of open lists and maps; no recursion on the way in. */
 #include "compiler/config/document_read.h"
+#include "compiler/config/interpolate.h"
 #include "compiler/config/names.h"
 #include "compiler/config/nodes.h"
 #include "compiler/config/reader.h"
@@ -174,6 +175,7 @@ static void read_scalar(builder *b, const yaml_event_t *event) {
     return;
   }
   b->reader.in_flow = in && in->flow;
+  b->reader.secret = !is_key && in && in->key && nxc_key_is_secret(in->key->raw);
   nxc_reader_type(&b->reader, node, tag, is_key);
   attach(b, node);
 }

@@ -55,6 +55,10 @@ static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at)
     return;
   }
   const oddity_text *row = &oddity_texts[oddity];
+  if (reader->secret) {
+    nxc_reader_warn(reader, row->id, at, "quote it", "this value is not read as it is written");
+    return;
+  }
   const char *fix = oddity == NXC_ODD_NUMBER_TEXT ? number_fix(node->raw) : row->fix;
   const char *reading = nxc_value_show(reader->arena, &node->value);
   const char *first = strstr(row->message, "%s"), *second = strstr(first + 2, "%s");

@@ -15,6 +15,7 @@ typedef struct nxc_reader {
   nxc_sink *sink;
   bool ok;           /* no error so far */
   bool in_flow;      /* inside [...] or {...} */
+  bool secret;       /* the key names a secret: findings do not show the value */
   nxc_remark *homes; /* texts that begin with $HOME: one finding names them all */
   size_t n_homes;
 } nxc_reader;

@@ -210,6 +210,13 @@ static void warns_only_where_readers_are_surprised(void **state) {
                       "NX1024 9:1+4 references are not resolved in keys: this key is ${k} itself");
 }
 
+static void secrets_stay_out_of_messages(void **state) {
+  (void)state;
+  read_text("db: {password: 0123, user: 010}\n");
+  assert_string_equal(findings(), "NX1103 1:16+4 this value is not read as it is written\n"
+                                  "NX1103 1:28+3 010 is read as an octal number: 8");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(keeps_places),
@@ -225,6 +232,7 @@ int main(void) {
       TEST(sets_keys),
       TEST(keys_are_one_by_python_equality),
       TEST(warns_only_where_readers_are_surprised),
+      TEST(secrets_stay_out_of_messages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
