@@ -250,6 +250,15 @@ const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id) {
   return place->value->kind == NXC_NULL ? "none" : nxc_value_show(settings->arena, place->value);
 }
 
+/* "case.yaml:12, trainer.devices"; an option of the setting's own name, as in nx, is not said again. */
+static const char *show_place(const nxc_settings *settings, nxc_setting_id id) {
+  const nxc_provenance *from = settings->slots[id].from;
+  if (from->at.source == NULL) return "given";
+  bool own_name = from->option == NULL || strcmp(from->option, nxc_setting_path(id)) == 0;
+  return nxc_arena_printf(settings->arena, "%s:%u%s%s", from->at.source->name, from->at.line,
+                          own_name ? "" : ", ", own_name ? "" : from->option);
+}
+
 const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_id id) {
   const nxc_provenance *from = settings->slots[id].from;
   switch (from->kind) {
@@ -258,9 +267,7 @@ const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_i
   case NXC_FROM_RULE: return nxc_arena_printf(settings->arena, "derived by %s", from->origin);
   case NXC_FROM_DIALECT_DEFAULT: return nxc_arena_printf(settings->arena, "default of %s", from->option);
   case NXC_FROM_PRESET: return nxc_arena_printf(settings->arena, "precision preset %s", from->origin);
-  default:
-    return from->at.source ? nxc_arena_printf(settings->arena, "given in %s", from->at.source->name)
-                           : "given";
+  default: return show_place(settings, id);
   }
 }
 
