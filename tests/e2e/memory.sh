@@ -1,0 +1,69 @@
+#!/bin/sh
+# What nxrun takes is what the plan says: the arenas that it maps are the plan's to the byte, and the ranks' memory
+# (PSS, summed over the host) is within 3 % of arenas + workspace ceilings + what nxrun takes for a plan of almost
+# nothing. Two ranks of more than 256 MB.
+# SPDX-License-Identifier: Apache-2.0
+# usage: memory.sh NXCFG NXRUN MPIEXEC DATASET_PREFIX
+set -eu
+nxcfg=$1 nxrun=$2 mpiexec=$3 data=$4
+work=$(mktemp -d)
+trap 'kill $(pgrep -f "$work/.*plan" ) 2>/dev/null || true; rm -rf "$work"' EXIT
+
+make_plan() { # NAME LAYERS HIDDEN FFN WORKSPACE
+  cat >"$work/$1.yaml" <<YAML
+mesh: {world: 2}
+batch: {micro: 1, global: 2}
+model: {layers: $2, hidden: $3, ffn_hidden: $4, heads: 4, sequence: 64, vocab: 250}
+optimizer: {lr: 1e-3, zero_stage: 1}
+schedule: {max_steps: 100000}
+data: {path: ["$data"]}
+run: {workspace_bytes: $5}
+YAML
+  "$nxcfg" plan --dialect nx "$work/$1.yaml" -o "$work/$1.plan" >/dev/null
+}
+
+# Sum of the proportional set sizes of the ranks of a plan, in bytes, once they have trained a few steps.
+measure() { # NAME
+  "$mpiexec" -n 2 "$nxrun" "$work/$1.plan" --dir "$work/$1-run" --metrics "$work/$1.jsonl" >"$work/$1.out" 2>&1 &
+  launcher=$!
+  waited=0
+  until [ -f "$work/$1.jsonl" ] && [ "$(wc -l <"$work/$1.jsonl")" -ge 4 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+    if [ $waited -gt 600 ] || ! kill -0 $launcher 2>/dev/null; then cat "$work/$1.out" >&2; exit 1; fi
+  done
+  pss=0
+  for pid in $(pgrep -x nxrun); do
+    tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "$work/$1.plan" || continue
+    pss=$((pss + $(awk '/^Pss:/ {print $2}' "/proc/$pid/smaps_rollup") * 1024))
+  done
+  kill -KILL $(pgrep -x nxrun) 2>/dev/null || true
+  wait $launcher 2>/dev/null || true
+  echo "$pss"
+}
+
+arena_bytes() { "$nxcfg" show "$work/$1.plan" --memory | awk '$1 == "total" {print $2}'; }
+
+# A field of nxrun's --dry-run report; of several the last, which is the sum.
+reported() { # NAME FIELD
+  "$mpiexec" -n 2 "$nxrun" "$work/$1.plan" --dry-run --log json --dir "$work/dry" | tr ',{}' '\n\n\n' |
+    awk -F: -v field="\"$2\"" '$1 == field {last = $2} END {print last}'
+}
+
+# The ceiling is what the kernels need, so that it is used.
+make_plan least 1 8 8 4194304
+make_plan large 8 512 1376 67108864
+ceiling=$(reported large workspace_bytes)
+make_plan large 8 512 1376 "$ceiling"
+least=$(measure least)
+large=$(measure large)
+arenas=$(arena_bytes large)
+expected=$((2 * arenas + 2 * ceiling + least - 2 * $(arena_bytes least)))
+echo "arenas $arenas and workspace $ceiling bytes a rank; measured $large, expected $expected, nxrun itself $least"
+[ "$arenas" -ge 268435456 ] || { echo "the test is too small"; exit 1; }
+awk -v a="$large" -v b="$expected" 'BEGIN {d = (a - b) / b; printf "difference %.2f %%\n", 100 * d; exit !(d <= 0.03 && d >= -0.03)}'
+
+# To the byte: what nxrun says that it mapped.
+mapped=$(reported large mapped_bytes)
+echo "mapped $mapped bytes a rank"
+[ "$mapped" = "$arenas" ]
