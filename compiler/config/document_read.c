@@ -175,7 +175,7 @@ static void read_scalar(builder *b, const yaml_event_t *event) {
     return;
   }
   b->reader.in_flow = in && in->flow;
-  b->reader.secret = !is_key && in && in->key && nxc_key_is_secret(in->key->raw);
+  b->reader.secret = in && in->key && in->key->raw && nxc_key_is_secret(in->key->raw);
   nxc_reader_type(&b->reader, node, tag, is_key);
   attach(b, node);
 }
