@@ -34,6 +34,7 @@ static const limit limits[] = {
     {NX_SETTING_ALIGNMENT_STRATEGY, WORDS("none"), 0, "only pre-training is executed"},
     {NX_SETTING_LORA_RANK, NULL, 0, "the full model is trained"},
     {NX_SETTING_VALIDATION_BATCHES, NULL, 0, "validation is not executed"},
+    {NX_SETTING_VALIDATION_SHARE, NULL, 0, "validation is not executed"},
 };
 
 static bool within(const nxc_settings *settings, const limit *at) {
