@@ -64,7 +64,9 @@ static void resolve(compilation *c) {
 
 static bool choose_dialect(compilation *c) {
   const char *name = c->request->dialect;
-  c->out->dialect = name ? nxc_dialect_find(name) : nxc_dialect_detect(c->out->document, c->sink);
+  bool model_config = name != NULL && strcmp(name, "hf_config") == 0; /* comes with --model-config only */
+  if (name == NULL) c->out->dialect = nxc_dialect_detect(c->out->document, c->sink);
+  else c->out->dialect = model_config ? NULL : nxc_dialect_find(name);
   if (name != NULL && c->out->dialect == NULL) {
     nxc_report(c->sink, "NX1313", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "there is no dialect %s", name);
   }

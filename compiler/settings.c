@@ -264,7 +264,9 @@ const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_i
   switch (from->kind) {
   case NXC_FROM_UNKNOWN: return "unknown";
   case NXC_FROM_DEFAULT: return "default";
-  case NXC_FROM_RULE: return nxc_arena_printf(settings->arena, "derived by %s", from->origin);
+  case NXC_FROM_RULE:
+    if (from->input_names == NULL) return nxc_arena_printf(settings->arena, "derived by %s", from->origin);
+    return nxc_arena_printf(settings->arena, "derived by %s from %s", from->origin, from->input_names);
   case NXC_FROM_DIALECT_DEFAULT: return nxc_arena_printf(settings->arena, "default of %s", from->option);
   case NXC_FROM_PRESET: return nxc_arena_printf(settings->arena, "precision preset %s", from->origin);
   default: return show_place(settings, id);

@@ -45,6 +45,7 @@ struct nxc_provenance {
   bool redacted;                /* the value came from the environment: never print it */
   const nxc_setting_id *inputs; /* what a rule derived it from */
   size_t n_inputs;
+  const char *input_names;        /* the same in the user's words, options among them */
   const nxc_value *value;         /* what it gave; NULL for unknown */
   const nxc_provenance *previous; /* what it displaced; NULL when nothing */
 };

@@ -60,6 +60,17 @@ static void set_place(json_t *object, nxc_span at) {
   json_object_set_new(object, "column", json_integer(at.column));
 }
 
+/* "a, b" as ["a", "b"]. */
+static json_t *names_to_json(const char *names) {
+  json_t *list = json_array();
+  while (*names != '\0') {
+    size_t n_bytes = strcspn(names, ",");
+    json_array_append_new(list, text_to_json(names, n_bytes));
+    names += n_bytes + strspn(names + n_bytes, ", ");
+  }
+  return list;
+}
+
 static json_t *source_to_json(const nxc_provenance *from) {
   json_t *object = json_object();
   json_object_set_new(object, "kind", json_string(nxc_provenance_kind_name(from->kind)));
@@ -68,12 +79,7 @@ static json_t *source_to_json(const nxc_provenance *from) {
   if (from->origin != NULL) {
     json_object_set_new(object, from->kind == NXC_FROM_RULE ? "rule" : "preset", json_string(from->origin));
   }
-  if (from->kind == NXC_FROM_RULE) {
-    json_t *inputs = json_array();
-    for (size_t i = 0; i < from->n_inputs; i++)
-      json_array_append_new(inputs, json_string(nxc_setting_path(from->inputs[i])));
-    json_object_set_new(object, "inputs", inputs);
-  }
+  if (from->input_names != NULL) json_object_set_new(object, "inputs", names_to_json(from->input_names));
   if (from->interpolated) json_object_set_new(object, "interpolated", json_true());
   if (from->redacted) json_object_set_new(object, "redacted", json_true());
   if (from->previous != NULL && from->previous->kind > NXC_FROM_DEFAULT) {

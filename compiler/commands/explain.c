@@ -268,8 +268,6 @@ int nxc_command_explain(int argc, char **argv) {
     status = NXC_EXIT_GOOD;
   } else if (options.files.n_items == 0) {
     fputs(usage, stderr);
-  } else if (options.dialect != NULL && nxc_dialect_find(options.dialect) == NULL) {
-    fprintf(stderr, "nxcfg explain: there is no dialect %s\n", options.dialect);
   } else {
     search s = {.arena = arena, .only = options.dialect};
     status = NXC_EXIT_GOOD;

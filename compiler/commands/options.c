@@ -42,11 +42,14 @@ static bool check_format(parsing *p) {
   return true;
 }
 
-/* -W and --compat know one word each. */
+/* -W and --compat know one word each, --dialect a few. */
 static bool check_words(parsing *p, const char *warnings, const char *compat) {
   if (warnings != NULL && strcmp(warnings, "error") != 0) return complain(p, "-W takes error, not", warnings);
   if (compat != NULL && strcmp(compat, "omegaconf") != 0)
     return complain(p, "--compat takes omegaconf, not", compat);
+  const char *dialect = p->options->dialect;
+  if (dialect != NULL && nxc_dialect_find(dialect) == NULL)
+    return complain(p, "there is no dialect", dialect);
   p->options->warnings_are_errors = warnings != NULL;
   p->options->omegaconf = compat != NULL;
   return check_format(p);

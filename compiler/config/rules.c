@@ -220,6 +220,10 @@ static nxc_provenance provenance_of(nxc_rule_run *run, const derivation *d) {
   nxc_provenance from = {.kind = NXC_FROM_RULE, .origin = d->rule->id, .inputs = ids};
   for (size_t i = 0; i < n_names; i++) {
     const nxc_bound *bound = bound_of(run, &names[i]);
+    if (is_said(run, &names[i])) {
+      from.input_names = nxc_arena_printf(run->arena, "%s%s%s", from.input_names ? from.input_names : "",
+                                          from.input_names ? ", " : "", names[i].path);
+    }
     if (bound != NULL && bound->secret) from.redacted = true;
     if (bound != NULL && from.at.source == NULL) from.at = bound->at;
     if (names[i].kind != NXC_NAME_SETTING) continue;
