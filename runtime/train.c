@@ -138,9 +138,9 @@ static bool load_state(training *run) {
   nxr_data_open(run->plan, data_rank, &run->data, &run->fault);
   if (!agree(run)) return false;
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
-  if (!agree(run) || !load_weights(run)) return false;
-  if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
   if (!agree(run)) return false;
+  if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
+  if (!agree(run) || (run->done == 0 && !load_weights(run))) return false;
   run->saved = run->done;
   nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
   return agree(run);
