@@ -57,6 +57,7 @@ typedef struct nxc_binding {
   nxc_bound *model_options; /* model_dialect->n_options */
   nxc_misfit_value *misfits;
   size_t n_misfits;
+  size_t n_unknown; /* unknown keys so far */
   bool has_model_config;
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */

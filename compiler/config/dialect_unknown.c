@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+/* Every suggestion looks at all options and siblings; a file with more unknown keys is no configuration. */
+enum { SUGGESTIONS_MAX = 200 };
+
 /* Users add keys of their own where their own modules read them. */
 static bool is_open_section(const nxc_dialect *dialect, const char *name) {
   bool nxdt = strcmp(dialect->name, "nxdt") == 0;
@@ -90,6 +93,10 @@ void nxc_binding_report_unknown(nxc_binding *binding, const nxc_node *node, cons
   }
   if (nxc_node_is_read(node)) return;
   bool open = is_open_section(binding->dialect, name);
+  if (binding->n_unknown++ >= SUGGESTIONS_MAX) {
+    report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name, "");
+    return;
+  }
   const char *empty = empty_section_above(binding, node, name);
   if (empty != NULL) {
     report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "indent it below %s:", empty), name,
