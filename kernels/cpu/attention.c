@@ -5,22 +5,9 @@
  * maximum and sum per query; backward recomputes the weights from lse and walks each query tile once, summing dq in a
  * tile and dk, dv for the whole key head. Division of the scores by the layer number is undone inside the fp32 softmax,
  * so nothing is left of it here. Dropped weights are drawn again, backward, from the same counters. */
+#include "kernels/cpu/attention.h"
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/tile.h"
-#include "kernels/cpu/vec.h"
-
-enum { SIDE = 64 };
-
-typedef struct attention_shape {
-  int64_t n_batch, n_heads, n_kv, n_tokens, d;
-  int64_t width;   /* d rounded up to whole vectors */
-  int64_t n_tiles; /* of SIDE tokens */
-  float scale;
-  double dropout;
-  uint32_t threshold, tensor_id, head_start;
-  uint64_t seed;
-  const int64_t *samples;
-} attention_shape;
 
 /* A thread's memory; every block is 64-byte aligned. */
 typedef struct attention_space {
@@ -33,50 +20,23 @@ typedef struct attention_space {
   uint32_t *words;            /* [SIDE, SIDE] */
 } attention_space;
 
-static int64_t whole(int64_t n, int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
-
-static attention_shape shape_of(const nxk_kernel *kernel, const nxk_tensor *q, const nxk_tensor *k) {
-  attention_shape s = {.n_batch = q->dims[0], .n_heads = q->dims[1], .n_kv = k->dims[1], .n_tokens = q->dims[2],
-                       .d = q->dims[3], .width = whole(q->dims[3], TILE_LANES)};
-  s.n_tiles = (s.n_tokens + SIDE - 1) / SIDE;
-  s.scale = (float)cpu_real(kernel, NX_attention_scale);
-  s.dropout = cpu_real(kernel, NX_attention_dropout);
-  s.threshold = nx_philox_threshold(s.dropout);
-  return s;
-}
-
-static void shape_finish(attention_shape *s, const nxk_kernel *kernel, const nxk_frame *frame, uint32_t samples) {
-  s->tensor_id = (uint32_t)cpu_int(kernel, frame, NX_attention_tensor_id);
-  s->head_start = (uint32_t)cpu_int(kernel, frame, NX_attention_head_start);
-  s->seed = frame->seed;
-  s->samples = cpu_in_at(kernel, frame, samples);
-}
-
-static float *space_take(char **at, int64_t n_elements) {
-  float *block = (float *)*at;
-  *at += cpu_align((uint64_t)n_elements * sizeof(float));
-  return block;
-}
-
 /* Divides a thread's memory; with base 0 it measures it. */
 static uint64_t space_divide(const attention_shape *s, bool backward, char *base, attention_space *space) {
   char *at = base;
   int64_t all = s->n_tiles * SIDE * s->width, tile = SIDE * s->width;
-  *space = (attention_space){.k_packed = space_take(&at, all), .v = space_take(&at, all)};
-  space->q = space_take(&at, tile);
-  space->o = space_take(&at, tile);
-  space->packed_row = space_take(&at, tile);
-  space->score = space_take(&at, SIDE * SIDE);
-  space->words = (uint32_t *)space_take(&at, SIDE * SIDE);
+  *space = (attention_space){.k_packed = attention_take(&at, all), .v = attention_take(&at, all)};
+  space->q = attention_take(&at, tile);
+  space->o = attention_take(&at, tile);
+  space->packed_row = attention_take(&at, tile);
+  space->score = attention_take(&at, SIDE * SIDE);
+  space->words = (uint32_t *)attention_take(&at, SIDE * SIDE);
   if (backward) {
-    space->v_packed = space_take(&at, all);
-    space->k = space_take(&at, all);
-    space->dk = space_take(&at, all);
-    space->dv = space_take(&at, all);
-    space->dq = space_take(&at, tile);
-    space->slope = space_take(&at, SIDE * SIDE);
+    space->v_packed = attention_take(&at, all);
+    space->k = attention_take(&at, all);
+    space->dk = attention_take(&at, all);
+    space->dv = attention_take(&at, all);
+    space->dq = attention_take(&at, tile);
+    space->slope = attention_take(&at, SIDE * SIDE);
   }
   return (uint64_t)(at - base);
 }
@@ -100,7 +60,7 @@ static const float *rows_read(const attention_shape *s, const void *x, nx_dtype 
 static void pack_transposed(const attention_shape *s, const void *x, nx_dtype type, int64_t start, float *place,
                             float *packed) {
   for (int64_t tile = 0; tile < s->n_tiles; tile++) {
-    int64_t first = tile * SIDE, n = s->n_tokens - first < SIDE ? s->n_tokens - first : SIDE, row;
+    int64_t first = tile * SIDE, n = attention_tile_rows(s, tile), row;
     const float *rows = rows_read(s, x, type, start + first * s->d, s->d, n, place, &row);
     float *target = packed + tile * s->width * SIDE;
     if (n < SIDE) memset(target, 0, (size_t)(s->width * SIDE) * sizeof *target);
@@ -163,18 +123,10 @@ static void drop_row(float *weight, const uint32_t *words, uint32_t threshold) {
   for (int64_t j = 0; j < SIDE; j++) weight[j] = words[j] >= threshold ? weight[j] : 0.0F;
 }
 
-typedef struct attention_args {
-  const void *q, *k, *v, *dout, *o;
-  nx_dtype q_type, k_type, v_type, dout_type, o_type;
-  void *out, *dq, *dk, *dv;
-  nx_dtype out_type, dq_type, dk_type, dv_type;
-  float *lse;
-} attention_args;
-
 static void forward_tile(const attention_shape *s, const attention_args *a, const attention_space *space,
                          const float *values, int64_t v_row, int64_t batch, int64_t head, int64_t tile) {
   softmax_row rows[SIDE];
-  int64_t first = tile * SIDE, n = s->n_tokens - first < SIDE ? s->n_tokens - first : SIDE, q_row;
+  int64_t first = tile * SIDE, n = attention_tile_rows(s, tile), q_row;
   int64_t start = ((batch * s->n_heads + head) * s->n_tokens + first) * s->d;
   const float *q = rows_read(s, a->q, a->q_type, start, s->d, n, space->q, &q_row);
   for (int64_t i = 0; i < n; i++) rows[i] = (softmax_row){-INFINITY, 0};
@@ -205,35 +157,12 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   }
 }
 
-/* Where a thread's share of the query tiles begins: tile t of a head costs t + 1. */
-static int64_t share_start(const attention_shape *s, int64_t index, int64_t n_shares) {
-  int64_t per_head = s->n_tiles * (s->n_tiles + 1) / 2, n_heads = s->n_batch * s->n_heads;
-  int64_t cost = (int64_t)((double)(per_head * n_heads) * (double)index / (double)n_shares);
-  int64_t head = cost / per_head, rest = cost % per_head, tile = 0;
-  while (tile < s->n_tiles && (tile + 1) * (tile + 2) / 2 <= rest) tile++;
-  return head >= n_heads ? n_heads * s->n_tiles : head * s->n_tiles + tile;
-}
-
-static bool attention_types(const nxk_kernel *kernel, uint32_t lse, uint32_t samples) {
-  for (uint32_t i = 0; i < kernel->operator.n_in + kernel->operator.n_out; i++)
-    if (i != lse && i != samples && !cpu_is_real(&kernel->operator.args[i])) return false;
-  return kernel->operator.args[lse].dtype == NX_f32 && kernel->operator.args[samples].dtype == NX_i64;
-}
-
 bool CPU_NAME(cpu_attention_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   attention_space space;
-  if (!attention_types(kernel, 5, 3)) return false;
-  attention_shape s = shape_of(kernel, cpu_in(kernel, 0), cpu_in(kernel, 1));
+  if (!attention_types(kernel, false, false)) return false;
+  attention_shape s = attention_shape_of(kernel, false);
   return cpu_reserve(kernel->device, space_divide(&s, false, NULL, &space) * kernel->device->n_threads, "attention",
                      fault);
-}
-
-static attention_args forward_args(const nxk_kernel *kernel, const nxk_frame *frame) {
-  return (attention_args){.q = cpu_in_at(kernel, frame, 0), .k = cpu_in_at(kernel, frame, 1),
-                          .v = cpu_in_at(kernel, frame, 2), .q_type = cpu_in(kernel, 0)->dtype,
-                          .k_type = cpu_in(kernel, 1)->dtype, .v_type = cpu_in(kernel, 2)->dtype,
-                          .out = cpu_out_at(kernel, frame, 0), .out_type = cpu_out(kernel, 0)->dtype,
-                          .lse = cpu_out_at(kernel, frame, 1)};
 }
 
 static void forward_share(const attention_shape *s, const attention_args *a, const attention_space *space,
@@ -253,9 +182,8 @@ static void forward_share(const attention_shape *s, const attention_args *a, con
 }
 
 void CPU_NAME(cpu_attention)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  attention_shape s = shape_of(kernel, cpu_in(kernel, 0), cpu_in(kernel, 1));
-  attention_args a = forward_args(kernel, frame);
-  shape_finish(&s, kernel, frame, 3);
+  attention_shape s = attention_start(kernel, frame, false);
+  attention_args a = attention_forward_args(kernel, frame);
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
@@ -263,7 +191,7 @@ void CPU_NAME(cpu_attention)(const nxk_kernel *kernel, const nxk_frame *frame) {
     int64_t thread = omp_get_thread_num();
     uint64_t n_bytes = space_divide(&s, false, NULL, &space);
     space_divide(&s, false, kernel->device->scratch + (uint64_t)thread * n_bytes, &space);
-    forward_share(&s, &a, &space, share_start(&s, thread, n_threads), share_start(&s, thread + 1, n_threads));
+    forward_share(&s, &a, &space, attention_share_start(&s, thread, n_threads), attention_share_start(&s, thread + 1, n_threads));
   }
 }
 
@@ -308,7 +236,7 @@ static void query_read(const attention_shape *s, const attention_args *a, const 
                        int64_t head, int64_t tile, query_tile *query) {
   int64_t first = tile * SIDE, row = s->n_heads * s->d, o_row;
   query->first = first;
-  query->n = s->n_tokens - first < SIDE ? s->n_tokens - first : SIDE;
+  query->n = attention_tile_rows(s, tile);
   int64_t heads = (batch * s->n_heads + head) * s->n_tokens + first;
   int64_t rows = ((batch * s->n_tokens + first) * s->n_heads + head) * s->d;
   const float *o = rows_read(s, a->o, a->o_type, rows, row, query->n, space->q, &o_row);
@@ -369,26 +297,15 @@ static void backward_key_head(const attention_shape *s, const attention_args *a,
 
 bool CPU_NAME(cpu_attention_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   attention_space space;
-  if (!attention_types(kernel, 5, 6)) return false;
-  attention_shape s = shape_of(kernel, cpu_in(kernel, 1), cpu_in(kernel, 2));
+  if (!attention_types(kernel, true, false)) return false;
+  attention_shape s = attention_shape_of(kernel, true);
   return cpu_reserve(kernel->device, space_divide(&s, true, NULL, &space) * kernel->device->n_threads,
                      "attention gradient", fault);
 }
 
-static attention_args backward_args(const nxk_kernel *kernel, const nxk_frame *frame) {
-  return (attention_args){
-    .dout = cpu_in_at(kernel, frame, 0), .q = cpu_in_at(kernel, frame, 1), .k = cpu_in_at(kernel, frame, 2),
-    .v = cpu_in_at(kernel, frame, 3), .o = cpu_in_at(kernel, frame, 4), .lse = cpu_in_at(kernel, frame, 5),
-    .dout_type = cpu_in(kernel, 0)->dtype, .q_type = cpu_in(kernel, 1)->dtype, .k_type = cpu_in(kernel, 2)->dtype,
-    .v_type = cpu_in(kernel, 3)->dtype, .o_type = cpu_in(kernel, 4)->dtype, .dq = cpu_out_at(kernel, frame, 0),
-    .dk = cpu_out_at(kernel, frame, 1), .dv = cpu_out_at(kernel, frame, 2), .dq_type = cpu_out(kernel, 0)->dtype,
-    .dk_type = cpu_out(kernel, 1)->dtype, .dv_type = cpu_out(kernel, 2)->dtype};
-}
-
 void CPU_NAME(cpu_attention_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  attention_shape s = shape_of(kernel, cpu_in(kernel, 1), cpu_in(kernel, 2));
-  attention_args a = backward_args(kernel, frame);
-  shape_finish(&s, kernel, frame, 6);
+  attention_shape s = attention_start(kernel, frame, true);
+  attention_args a = attention_backward_args(kernel, frame);
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {

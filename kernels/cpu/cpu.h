@@ -59,6 +59,7 @@ struct nxk_device {
   char *slab; /* what is left of the block that small things share */
   uint64_t slab_left;
   const cpu_table *table;
+  const cpu_table *faster; /* asked first; it has few families, and they take few types. NULL: none */
   cpu_gemm *gemms; /* one per shape */
   struct cpu_rope *ropes; /* one per form of the rotary table */
   struct dnnl_engine *engine;
@@ -75,7 +76,7 @@ struct cpu_table {
                       nx_dtype x_dtype, int64_t x_stride, int64_t n_rows, int64_t n_columns);
 };
 
-extern const cpu_table cpu_table_avx2, cpu_table_avx512;
+extern const cpu_table cpu_table_avx2, cpu_table_avx512, cpu_table_bf16, cpu_table_amx;
 
 /* Zeroed memory that lives as long as the device; NULL with a fault where the ceiling or memory forbids it. */
 void *cpu_keep(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault);
@@ -90,6 +91,8 @@ bool cpu_fail(nxk_fault *fault, const char *format, ...) __attribute__((format(p
 /* False with a message where this machine can not run the target. */
 bool cpu_target_check(uint32_t target, nxk_fault *fault);
 bool cpu_has_fast_bf16(uint32_t target);
+/* Linux gives AMX's registers to a process that asks. */
+bool cpu_amx_permit(nxk_fault *fault);
 
 /* oneDNN's half of the device, and the matmul family. */
 bool cpu_dnnl_open(nxk_device *device, nxk_fault *fault);

@@ -109,16 +109,22 @@ static void device_start_threads(uint32_t n_threads) {
   _mm_setcsr(_mm_getcsr() | FLUSH_DENORMALS);
 }
 
+static void device_choose_tables(nxk_device *device) {
+  device->native_bf16 = cpu_has_fast_bf16(device->target);
+  device->table = device->target == NX_TARGET_CPU_AVX2 ? &cpu_table_avx2 : &cpu_table_avx512;
+  if (device->native_bf16) device->faster = device->target == NX_TARGET_CPU_AMX ? &cpu_table_amx : &cpu_table_bf16;
+}
+
 static bool device_open(const nxk_device_options *options, nxk_device **device, nxk_fault *fault) {
   fault->text[0] = 0;
   if (!cpu_target_check(options->target, fault)) return false;
+  if (options->target == NX_TARGET_CPU_AMX && !cpu_amx_permit(fault)) return false;
   nxk_device *made = calloc(1, sizeof *made);
   if (!made) return cpu_fail(fault, "no memory for a device");
   made->n_threads = options->n_threads ? options->n_threads : 1;
   made->target = options->target;
   made->ceiling_bytes = options->workspace_bytes;
-  made->native_bf16 = cpu_has_fast_bf16(options->target);
-  made->table = options->target == NX_TARGET_CPU_AVX2 ? &cpu_table_avx2 : &cpu_table_avx512;
+  device_choose_tables(made);
   device_start_threads(made->n_threads);
   if (!cpu_dnnl_open(made, fault)) {
     device_close(made);
@@ -148,16 +154,19 @@ static void device_copy(nxk_device *device, void *destination, const void *sourc
 }
 
 static bool device_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault) {
+  const cpu_table *tables[] = {device->faster, device->table};
   fault->text[0] = 0;
-  if (operator->op >= NX_OP_END) return false;
-  const cpu_family *family = &device->table->families[operator->op];
-  if (!family->run) return false;
+  if (operator->op >= NX_OP_END || !device->table->families[operator->op].run) return false;
   nxk_kernel *made = cpu_keep(device, sizeof *made, "a kernel", fault);
-  if (!made) return false;
-  *made = (nxk_kernel){.device = device, .run = family->run, .operator = *operator};
-  if (!family->bind(made, fault)) return false;
-  *kernel = made;
-  return true;
+  for (size_t i = 0; made && !fault->text[0] && i < sizeof tables / sizeof *tables; i++) {
+    const cpu_family *family = tables[i] ? &tables[i]->families[operator->op] : NULL;
+    if (!family || !family->run) continue;
+    *made = (nxk_kernel){.device = device, .run = family->run, .operator = *operator};
+    if (!family->bind(made, fault)) continue;
+    *kernel = made;
+    return true;
+  }
+  return false;
 }
 
 static void device_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {

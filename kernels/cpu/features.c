@@ -5,6 +5,10 @@
 
 #include <cpuid.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { REQUEST_PERMISSION = 0x1023, AMX_TILE_DATA = 18 }; /* arch_prctl(2), Documentation/x86/xstate.rst */
 
 typedef struct cpu_feature {
   const char *name;
@@ -64,4 +68,9 @@ bool cpu_has_fast_bf16(uint32_t target) {
   uint32_t eax, name[3];
   if (!__get_cpuid(0, &eax, &name[0], &name[2], &name[1])) return false;
   return memcmp(name, "AuthenticAMD", sizeof name) == 0;
+}
+
+bool cpu_amx_permit(nxk_fault *fault) {
+  if (syscall(SYS_arch_prctl, REQUEST_PERMISSION, AMX_TILE_DATA) == 0) return true;
+  return cpu_fail(fault, "the plan is for cpu-amx, and this system does not let a process use AMX");
 }

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Causal attention on bf16 operands with bf16 products, fp32 sums and an fp32 softmax; for AVX512_BF16 and for AMX.
+ *
+ * As attention.c, but every tile stands on its side: scores are [keys, queries], so that a vector holds queries, the
+ * softmax runs down the rows, and weights and slopes come out in the layouts that the next products read:
+ *
+ *   forward    s' = k q'     o' += v' p'
+ *   backward   s' = k q'     dp' = v do'     dv += p' do     dk += ds' q     dq' += k' ds'
+ *
+ * A prime is a transpose. Left sides are rows of bf16, k and v as they lie in memory; right sides are pairs of rows
+ * (tile16.h). Tiles at the end of the sequence are padded with zeros. Weights and slopes are rounded to bf16. */
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/family.h"
+#include "kernels/cpu/tile16.h"
+
+enum { PAIRS = SIDE / 2 };
+
+/* A tile of bf16 rows as words. */
+typedef struct word_rows {
+  const uint32_t *words;
+  int64_t row;
+} word_rows;
+
+/* A thread's memory. w = d / 2 words in a row of d. */
+typedef struct space16 {
+  uint32_t *packed;              /* [n_tiles, d, PAIRS]: v' forward, k' backward */
+  uint32_t *q_across, *do_across; /* [w, SIDE]: q', do' as right sides */
+  uint32_t *q_pairs, *do_pairs;  /* [PAIRS, d]: q, do as right sides */
+  uint32_t *k_end, *v_end;       /* [SIDE, w]: the last tile, padded */
+  uint32_t *row_place;           /* [SIDE, w] */
+  float *score, *slope;          /* [SIDE, SIDE] */
+  uint32_t *weight_rows, *slope_rows; /* [SIDE, PAIRS] bf16 */
+  uint32_t *pairs;               /* [PAIRS, SIDE]: p' or ds' as right side */
+  float *across;                 /* [d, SIDE]: o' or dq' */
+  float *dk, *dv;                /* [n_tiles SIDE, d] */
+  uint32_t *words;               /* [SIDE, SIDE] random, [keys, queries] */
+} space16;
+
+/* Divides a thread's memory; with base 0 it measures it. */
+static uint64_t space_divide(const attention_shape *s, bool backward, char *base, space16 *x) {
+  char *at = base;
+  int64_t rows = SIDE * s->d / 2, square = SIDE * SIDE;
+  *x = (space16){.packed = attention_take(&at, s->n_tiles * rows), .q_across = attention_take(&at, rows)};
+  x->k_end = attention_take(&at, rows);
+  x->row_place = attention_take(&at, rows);
+  x->score = attention_take(&at, square);
+  x->pairs = attention_take(&at, square / 2);
+  x->across = attention_take(&at, s->d * SIDE);
+  x->words = attention_take(&at, square);
+  if (backward) {
+    x->do_across = attention_take(&at, rows);
+    x->q_pairs = attention_take(&at, rows);
+    x->do_pairs = attention_take(&at, rows);
+    x->v_end = attention_take(&at, rows);
+    x->slope = attention_take(&at, square);
+    x->weight_rows = attention_take(&at, square / 2);
+    x->slope_rows = attention_take(&at, square / 2);
+    x->dk = attention_take(&at, s->n_tiles * SIDE * s->d);
+    x->dv = attention_take(&at, s->n_tiles * SIDE * s->d);
+  }
+  return (uint64_t)(at - base);
+}
+
+/* SIDE rows of d, `stride` elements apart: in place, or padded where fewer than SIDE are left. */
+static word_rows rows_of(const attention_shape *s, const void *x, int64_t start, int64_t stride, int64_t n_rows,
+                         uint32_t *place) {
+  const uint16_t *from = (const uint16_t *)x + start;
+  if (n_rows == SIDE) return (word_rows){(const uint32_t *)(const void *)from, stride / 2};
+  for (int64_t i = 0; i < n_rows; i++)
+    memcpy(place + i * (s->d / 2), from + i * stride, (size_t)s->d * sizeof *from);
+  memset(place + n_rows * (s->d / 2), 0, (size_t)((SIDE - n_rows) * s->d) * sizeof *from);
+  return (word_rows){place, s->d / 2};
+}
+
+/* [SIDE, w] to [w, SIDE]: the transposed rows as a right side. */
+static void rows_across(const attention_shape *s, word_rows x, uint32_t *y) {
+  for (int64_t i = 0; i < SIDE; i += 16)
+    for (int64_t j = 0; j < s->d / 2; j += 16)
+      tile16_transpose(x.words + i * x.row + j, x.row, y + j * SIDE + i, SIDE);
+}
+
+/* The rows in pairs, [PAIRS, d]: the rows as a right side. */
+static void rows_paired(const attention_shape *s, word_rows x, uint32_t *y) {
+  for (int64_t pair = 0; pair < PAIRS; pair++) {
+    const uint32_t *low = x.words + 2 * pair * x.row, *high = low + x.row;
+    for (int64_t j = 0; j < s->d; j += 16)
+      _mm512_storeu_si512(y + pair * s->d + j,
+                          tile16_pair(_mm256_loadu_si256((const void *)(low + j / 2)),
+                                      _mm256_loadu_si256((const void *)(high + j / 2))));
+  }
+}
+
+/* The transposed rows, [d, SIDE] of bf16: as a left side. `place` is [w, SIDE]. */
+static void rows_transposed(const attention_shape *s, word_rows x, uint32_t *place, uint32_t *y) {
+  rows_across(s, x, place);
+  for (int64_t j = 0; j < s->d / 2; j++)
+    for (int64_t i = 0; i < SIDE; i += 16) {
+      __m512i words = _mm512_loadu_si512(place + j * SIDE + i);
+      _mm256_storeu_si256((void *)(y + 2 * j * PAIRS + i / 2), _mm512_cvtepi32_epi16(words));
+      _mm256_storeu_si256((void *)(y + (2 * j + 1) * PAIRS + i / 2),
+                          _mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16)));
+    }
+}
+
+/* Row `query` of [d, SIDE] times its factor becomes row `query` of y, rounded; n queries, y_row elements apart. */
+static void across_store(const attention_shape *s, const float *across, const float *factors, int64_t n, void *y,
+                         int64_t start, int64_t y_row) {
+  uint16_t *target = (uint16_t *)y + start;
+  float block[16 * 16];
+  for (int64_t i = 0; i < n; i += 16)
+    for (int64_t j = 0; j < s->d; j += 16) {
+      tile16_transpose((const uint32_t *)(const void *)(across + j * SIDE + i), SIDE, (uint32_t *)(void *)block, 16);
+      for (int64_t row = 0; row < 16 && i + row < n; row++) {
+        __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + row * 16), _mm512_set1_ps(factors[i + row]));
+        _mm256_storeu_si256((void *)(target + (i + row) * y_row + j), (__m256i)_mm512_cvtneps_pbh(scaled));
+      }
+    }
+}
+
+/* fp32 rows to bf16, n elements. */
+static void rows_round(const float *x, uint16_t *y, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) _mm256_storeu_si256((void *)(y + i), tile16_narrow(x + i));
+}
+
+/* Rows 2 i and 2 i + 1 of a square, rounded, as a right side. */
+static void square_paired(const float *x, uint32_t *y) {
+  for (int64_t pair = 0; pair < PAIRS; pair++)
+    for (int64_t j = 0; j < SIDE; j += 16)
+      _mm512_storeu_si512(y + pair * SIDE + j, tile16_pair(tile16_narrow(x + 2 * pair * SIDE + j),
+                                                           tile16_narrow(x + (2 * pair + 1) * SIDE + j)));
+}
+
+_Static_assert((int)PHILOX_BLOCK == (int)SIDE, "a block of counters is a row of queries");
+
+/* The words of a tile's mask, [keys, queries]. */
+static void draw_square(const attention_shape *s, int64_t batch, int64_t head, int64_t query, int64_t key,
+                        uint32_t *words) {
+  uint64_t sample = (uint64_t)s->samples[batch];
+  uint32_t high = (s->head_start + (uint32_t)head) ^ (uint32_t)(sample >> 32) << 16;
+  uint32_t k0 = (uint32_t)s->seed ^ (s->tensor_id * UINT32_C(0x9E3779B1));
+  uint32_t k1 = (uint32_t)(s->seed >> 32) ^ s->tensor_id;
+  vec_counters v;
+  for (int64_t key4 = 0; key4 < SIDE / 4; key4++) {
+#pragma omp simd
+    for (int i = 0; i < SIDE; i++) {
+      v.c[0][i] = (uint32_t)(key / 4 + key4);
+      v.c[1][i] = (uint32_t)(query + i);
+      v.c[2][i] = (uint32_t)sample;
+      v.c[3][i] = high;
+    }
+    vec_philox_rounds(&v, k0, k1);
+    memcpy(words + key4 * 4 * SIDE, v.c, sizeof v.c);
+  }
+}
+
+/* Running softmax of the tile's queries. */
+typedef struct softmax16 {
+  float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64)));
+} softmax16;
+
+/* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
+static void square_softmax(float *score, float scale, bool diagonal, softmax16 *run, float *old) {
+  float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64))) = {0};
+  memcpy(max, run->max, sizeof max);
+  for (int key = 0; key < SIDE; key++) {
+    float *row = score + key * SIDE;
+    int first = diagonal ? key : 0;
+#pragma omp simd
+    for (int i = 0; i < SIDE; i++) {
+      row[i] = i < first ? -INFINITY : row[i];
+      max[i] = row[i] > max[i] ? row[i] : max[i];
+    }
+  }
+  for (int key = 0; key < SIDE; key++) {
+    float *row = score + key * SIDE;
+#pragma omp simd
+    for (int i = 0; i < SIDE; i++) {
+      row[i] = vec_exp((row[i] - max[i]) * scale);
+      sum[i] += row[i];
+    }
+  }
+#pragma omp simd
+  for (int i = 0; i < SIDE; i++) {
+    old[i] = vec_exp((run->max[i] - max[i]) * scale);
+    run->sum[i] = run->sum[i] * old[i] + sum[i];
+    run->max[i] = max[i];
+  }
+}
+
+static void square_drop(float *weight, const uint32_t *words, uint32_t threshold) {
+#pragma omp simd
+  for (int i = 0; i < SIDE * SIDE; i++) weight[i] = words[i] >= threshold ? weight[i] : 0.0F;
+}
+
+static word_rows key_rows(const attention_shape *s, const void *x, int64_t start, int64_t tile, const uint32_t *end) {
+  if (attention_tile_rows(s, tile) < SIDE) return (word_rows){end, s->d / 2};
+  const uint16_t *from = (const uint16_t *)x + start + tile * SIDE * s->d;
+  return (word_rows){(const uint32_t *)(const void *)from, s->d / 2};
+}
+
+static void forward_tile(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
+                         int64_t head, int64_t tile) {
+  int64_t n = attention_tile_rows(s, tile), first = tile * SIDE, w = s->d / 2;
+  int64_t kv = (batch * s->n_kv + head / (s->n_heads / s->n_kv)) * s->n_tokens * s->d;
+  int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
+  softmax16 run;
+  float old[SIDE];
+  for (int i = 0; i < SIDE; i++) run.max[i] = -INFINITY, run.sum[i] = 0;
+  rows_across(s, rows_of(s, a->q, queries * s->d, s->d, n, x->row_place), x->q_across);
+  for (int64_t t = 0; t <= tile; t++) {
+    word_rows k = key_rows(s, a->k, kv, t, x->k_end);
+    tile16_multiply((tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
+    square_softmax(x->score, s->scale, t == tile, &run, old);
+    if (s->threshold) {
+      draw_square(s, batch, head, first, t * SIDE, x->words);
+      square_drop(x->score, x->words, s->threshold);
+    }
+    square_paired(x->score, x->pairs);
+    for (int64_t j = 0; t > 0 && j < s->d; j++) {
+      float *row = x->across + j * SIDE;
+#pragma omp simd
+      for (int i = 0; i < SIDE; i++) row[i] *= old[i];
+    }
+    tile16_multiply((tile16_product){s->d, SIDE, PAIRS, x->packed + t * s->d * PAIRS, PAIRS, x->pairs, SIDE,
+                                     x->across, SIDE, t > 0});
+  }
+  float kept = (float)(1 / (1 - s->dropout)), factors[SIDE];
+  for (int i = 0; i < SIDE; i++) factors[i] = kept / run.sum[i];
+  across_store(s, x->across, factors, n, a->out, ((batch * s->n_tokens + first) * s->n_heads + head) * s->d,
+               s->n_heads * s->d);
+  for (int64_t i = 0; i < n; i++)
+    a->lse[queries + i] = (float)((double)(run.max[i] * s->scale) + log((double)run.sum[i]));
+}
+
+static void forward_share(const attention_shape *s, const attention_args *a, const space16 *x, int64_t begin,
+                          int64_t end) {
+  int64_t group = s->n_heads / s->n_kv, packed = -1, last = s->n_tiles - 1;
+  for (int64_t item = begin; item < end; item++) {
+    int64_t head = item / s->n_tiles, batch = head / s->n_heads, local = head % s->n_heads;
+    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_tokens * s->d;
+    if (kv != packed) {
+      for (int64_t t = 0; t < s->n_tiles; t++) {
+        word_rows v = rows_of(s, a->v, start + t * SIDE * s->d, s->d, attention_tile_rows(s, t), x->row_place);
+        rows_transposed(s, v, x->q_across, x->packed + t * s->d * PAIRS);
+      }
+      rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_tile_rows(s, last), x->k_end);
+      packed = kv;
+    }
+    forward_tile(s, a, x, batch, local, item % s->n_tiles);
+  }
+}
+
+static bool shape_fits(const nxk_kernel *kernel, bool backward) {
+  return attention_types(kernel, backward, true) && attention_shape_of(kernel, backward).d % 32 == 0;
+}
+
+bool CPU_NAME(cpu_attention16_bind)(nxk_kernel *kernel, nxk_fault *fault) {
+  space16 space;
+  if (!shape_fits(kernel, false)) return false;
+  attention_shape s = attention_shape_of(kernel, false);
+  return cpu_reserve(kernel->device, space_divide(&s, false, NULL, &space) * kernel->device->n_threads, "attention",
+                     fault);
+}
+
+void CPU_NAME(cpu_attention16)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  attention_shape s = attention_start(kernel, frame, false);
+  attention_args a = attention_forward_args(kernel, frame);
+  int64_t n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    space16 space;
+    int64_t thread = omp_get_thread_num();
+    uint64_t n_bytes = space_divide(&s, false, NULL, &space);
+    space_divide(&s, false, kernel->device->scratch + (uint64_t)thread * n_bytes, &space);
+    tile16_begin();
+    forward_share(&s, &a, &space, attention_share_start(&s, thread, n_threads),
+                  attention_share_start(&s, thread + 1, n_threads));
+    tile16_end();
+  }
+}
+
+/* What the rows of a query tile bring; lse is infinite behind the last query, so that weights there are 0. */
+typedef struct query16 {
+  float lse[SIDE] __attribute__((aligned(64))), product[SIDE] __attribute__((aligned(64)));
+} query16;
+
+static void query_read(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
+                       int64_t head, int64_t tile, query16 *query) {
+  int64_t n = attention_tile_rows(s, tile), first = tile * SIDE, row = s->n_heads * s->d;
+  int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
+  int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * s->d;
+  word_rows rows = rows_of(s, a->dout, start, row, n, x->row_place);
+  rows_across(s, rows, x->do_across);
+  rows_paired(s, rows, x->do_pairs);
+  for (int64_t i = 0; i < SIDE; i++) {
+    const uint16_t *dout = (const uint16_t *)a->dout + start + i * row, *o = (const uint16_t *)a->o + start + i * row;
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < (i < n ? s->d : 0); j++)
+      sum += vec_float((uint32_t)dout[j] << 16) * vec_float((uint32_t)o[j] << 16);
+    query->product[i] = sum;
+    query->lse[i] = i < n ? a->lse[queries + i] : INFINITY;
+  }
+  rows = rows_of(s, a->q, queries * s->d, s->d, n, x->row_place);
+  rows_across(s, rows, x->q_across);
+  rows_paired(s, rows, x->q_pairs);
+}
+
+/* Weights (dropped ones zero) in `score`, slopes of the scores in `slope`. */
+static void square_backward(const attention_shape *s, const space16 *x, const query16 *query, bool diagonal) {
+  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
+  for (int key = 0; key < SIDE; key++) {
+    float *score = x->score + key * SIDE, *slope = x->slope + key * SIDE;
+    const uint32_t *words = x->words + key * SIDE;
+    uint32_t threshold = s->threshold;
+    int first = diagonal ? key : 0;
+#pragma omp simd
+    for (int i = 0; i < SIDE; i++) {
+      float weight = vec_exp(score[i] * scale - query->lse[i]);
+      float keep = threshold == 0 || words[i] >= threshold ? kept : 0.0F;
+      weight = i < first ? 0.0F : weight;
+      score[i] = weight * keep;
+      slope[i] = weight * (slope[i] * keep - query->product[i]) * scale;
+    }
+  }
+  rows_round(x->score, (uint16_t *)x->weight_rows, SIDE * SIDE);
+  rows_round(x->slope, (uint16_t *)x->slope_rows, SIDE * SIDE);
+  square_paired(x->slope, x->pairs);
+}
+
+/* One query tile against all key tiles before it and its own. */
+static void backward_tile(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
+                          int64_t head, int64_t tile) {
+  int64_t d = s->d, w = d / 2, kv = (batch * s->n_kv + head / (s->n_heads / s->n_kv)) * s->n_tokens * d;
+  query16 query;
+  query_read(s, a, x, batch, head, tile, &query);
+  for (int64_t t = 0; t <= tile; t++) {
+    word_rows k = key_rows(s, a->k, kv, t, x->k_end), v = key_rows(s, a->v, kv, t, x->v_end);
+    tile16_multiply((tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
+    tile16_multiply((tile16_product){SIDE, SIDE, w, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
+    if (s->threshold) draw_square(s, batch, head, tile * SIDE, t * SIDE, x->words);
+    square_backward(s, x, &query, t == tile);
+    tile16_multiply((tile16_product){SIDE, d, PAIRS, x->weight_rows, PAIRS, x->do_pairs, d, x->dv + t * SIDE * d, d,
+                                     true});
+    tile16_multiply((tile16_product){SIDE, d, PAIRS, x->slope_rows, PAIRS, x->q_pairs, d, x->dk + t * SIDE * d, d,
+                                     true});
+    tile16_multiply((tile16_product){d, SIDE, PAIRS, x->packed + t * d * PAIRS, PAIRS, x->pairs, SIDE, x->across,
+                                     SIDE, t > 0});
+  }
+  float ones[SIDE];
+  for (int i = 0; i < SIDE; i++) ones[i] = 1;
+  across_store(s, x->across, ones, attention_tile_rows(s, tile), a->dq,
+               ((batch * s->n_heads + head) * s->n_tokens + tile * SIDE) * d, d);
+}
+
+static void backward_key_head(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
+                              int64_t kv) {
+  int64_t group = s->n_heads / s->n_kv, start = (batch * s->n_kv + kv) * s->n_tokens * s->d, last = s->n_tiles - 1;
+  size_t n_bytes = (size_t)(s->n_tiles * SIDE * s->d) * sizeof(float);
+  for (int64_t t = 0; t < s->n_tiles; t++) {
+    word_rows k = rows_of(s, a->k, start + t * SIDE * s->d, s->d, attention_tile_rows(s, t), x->row_place);
+    rows_transposed(s, k, x->q_across, x->packed + t * s->d * PAIRS);
+  }
+  rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_tile_rows(s, last), x->k_end);
+  rows_of(s, a->v, start + last * SIDE * s->d, s->d, attention_tile_rows(s, last), x->v_end);
+  memset(x->dk, 0, n_bytes);
+  memset(x->dv, 0, n_bytes);
+  for (int64_t head = kv * group; head < (kv + 1) * group; head++)
+    for (int64_t tile = 0; tile < s->n_tiles; tile++) backward_tile(s, a, x, batch, head, tile);
+  rows_round(x->dk, (uint16_t *)a->dk + start, s->n_tokens * s->d);
+  rows_round(x->dv, (uint16_t *)a->dv + start, s->n_tokens * s->d);
+}
+
+bool CPU_NAME(cpu_attention16_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
+  space16 space;
+  if (!shape_fits(kernel, true)) return false;
+  attention_shape s = attention_shape_of(kernel, true);
+  return cpu_reserve(kernel->device, space_divide(&s, true, NULL, &space) * kernel->device->n_threads,
+                     "attention gradient", fault);
+}
+
+void CPU_NAME(cpu_attention16_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  attention_shape s = attention_start(kernel, frame, true);
+  attention_args a = attention_backward_args(kernel, frame);
+  int64_t n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    space16 space;
+    int64_t thread = omp_get_thread_num();
+    uint64_t n_bytes = space_divide(&s, true, NULL, &space);
+    space_divide(&s, true, kernel->device->scratch + (uint64_t)thread * n_bytes, &space);
+    cpu_span span = cpu_share(s.n_batch * s.n_kv, 1, thread, n_threads);
+    tile16_begin();
+    for (int64_t item = span.begin; item < span.end; item++)
+      backward_key_head(&s, &a, &space, item / s.n_kv, item % s.n_kv);
+    tile16_end();
+  }
+}
+
+/* Only what is faster than in the AVX-512 table. */
+const cpu_table CPU_NAME(cpu_table) = {
+  .families = {
+    [NX_OP_attention] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
+    [NX_OP_attention_grad] = {CPU_NAME(cpu_attention16_grad_bind), CPU_NAME(cpu_attention16_grad)},
+  },
+};
