@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg plan: tells what a configuration amounts to, and freezes it into a plan.
  *
- * Without -o whatever is known is printed, and what nxrun cannot execute is no error. With -o everything must be known
- * and executable; the plan appears under its name only when it is whole. */
+ * Without -o whatever is known is printed, and what nxrun cannot execute is no error. With -o everything must
+ * be known and executable; the plan appears under its name only when it is whole. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/plan_report.h"
 
@@ -62,16 +62,19 @@ static void report(const job *j, nxc_plan_report *r) {
   }
   nxc_render render = nxc_options_render(j->options);
   nxc_sink_print(j->sink, &render, stdout);
-  if (j->options->format == NXC_FORMAT_TEXT && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0) nxc_plan_print(r, stdout);
+  if (j->options->format == NXC_FORMAT_TEXT && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
+    nxc_plan_print(r, stdout);
 }
 
-/* Findings of the program half are errors only where a plan is to be written; else they are why there is none. */
+/* Findings of the program half are errors only where a plan is to be written; else they are why there is
+ * none. */
 static int plan_settings(job *j, const char *file) {
   nxc_sink *obstacles = nxc_sink_new(j->arena);
   nxc_plan_bytes plan;
   nxc_training training;
   bool good = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0 && j->compiled.settings != NULL;
-  bool compiled = good && nxc_program_compile(j->compiled.settings, j->arena, j->output ? j->sink : obstacles, &plan);
+  bool compiled =
+      good && nxc_program_compile(j->compiled.settings, j->arena, j->output ? j->sink : obstacles, &plan);
   bool sized = good && sizes_known(j->compiled.settings);
   if (sized) nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   nxc_plan_report r = {.arena = j->arena,

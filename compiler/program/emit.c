@@ -8,7 +8,7 @@
 #include <nettle/sha2.h>
 #include <string.h>
 
-/* ---- sections and strings --------------------------------------------------------------------------------------- */
+/* ---- sections and strings ---- */
 
 static void append(nxc_emitter *e, nxc_section *section, const void *bytes, size_t n_bytes) {
   if (section->n_bytes + n_bytes > section->room) {
@@ -45,7 +45,8 @@ static void strings_grow(nxc_emitter *e, nxc_strings *strings) {
   strings->n_slots = old.n_slots ? 2 * old.n_slots : 256;
   strings->slots = nxc_arena_array(e->arena, strings->n_slots, sizeof *strings->slots);
   for (size_t i = 0; i < old.n_slots; i++)
-    if (old.slots[i]) *string_slot(strings, (const char *)strings->section->bytes + old.slots[i]) = old.slots[i];
+    if (old.slots[i])
+      *string_slot(strings, (const char *)strings->section->bytes + old.slots[i]) = old.slots[i];
 }
 
 static uint32_t intern(nxc_emitter *e, nxc_strings *strings, const char *text) {
@@ -75,7 +76,7 @@ static void strings_begin(nxc_emitter *e, nxc_strings *strings, nx_section_type 
   strings_grow(e, strings);
 }
 
-/* ---- mesh and constants ----------------------------------------------------------------------------------------- */
+/* ---- mesh and constants ---- */
 
 static void emit_mesh(nxc_emitter *e) {
   const nxc_mesh *mesh = &e->graph->mesh;
@@ -117,7 +118,7 @@ static void emit_constants(nxc_emitter *e) {
   }
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static void mark_values(nxc_emitter *e, bool *used) {
   nxc_graph *graph = e->graph;
@@ -128,7 +129,8 @@ static void mark_values(nxc_emitter *e, bool *used) {
     }
   const nxc_id inputs[] = {graph->tokens, graph->labels, graph->positions, graph->samples, graph->step};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) used[inputs[i]] = true;
-  for (size_t i = 0; i < graph->n_ranges; i++) used[graph->ranges[i].param] = used[graph->ranges[i].grad] = true;
+  for (size_t i = 0; i < graph->n_ranges; i++)
+    used[graph->ranges[i].param] = used[graph->ranges[i].grad] = true;
   for (size_t i = 1; i < graph->n_values; i++)
     if (used[i]) used[nxc_value_root(graph, (nxc_id)i)] = true;
 }
@@ -228,7 +230,7 @@ static void emit_pieces(nxc_emitter *e) {
   }
 }
 
-/* ---- programs --------------------------------------------------------------------------------------------------- */
+/* ---- programs ---- */
 
 static void emit_operator(nxc_emitter *e, const nxc_operator_node *op) {
   nx_operator record = {.op = (uint16_t)op->op,
@@ -283,7 +285,7 @@ static void emit_schedule(nxc_emitter *e) {
   nxc_emit_record(e, NX_SECTION_ITEMS, &(nx_item){.kind = NX_ITEM_STEP});
 }
 
-/* ---- the run ---------------------------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 static void emit_run(nxc_emitter *e) {
   const nxc_training *t = e->training;
@@ -326,7 +328,7 @@ static void emit_run(nxc_emitter *e) {
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }
 
-/* ---- the file --------------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static bool is_meaning(nx_section_type type) {
   return type != NX_SECTION_SETTINGS && type != NX_SECTION_PLACES && type != NX_SECTION_PLACES_TEXT &&

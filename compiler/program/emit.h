@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph as the bytes of a plan (schema/plan.h): sections are filled one after another, then hashed and put
- * together. Deterministic: no time, no path of this machine, no pointer, no order of a hash table. */
+/* The graph as the bytes of a plan (schema/plan.h): sections are filled one after another, then hashed and
+ * put together. Deterministic: no time, no path of this machine, no pointer, no order of a hash table. */
 #ifndef NXC_EMIT_H
 #define NXC_EMIT_H
 
@@ -40,7 +40,8 @@ void nxc_emit_run_names(nxc_emitter *emitter);
 void nxc_emit_data_paths(nxc_emitter *emitter);
 
 /* The whole file, in the graph's arena. */
-const uint8_t *nxc_emit(nxc_graph *graph, const nxc_training *training, const nxc_settings *settings, uint64_t *n_bytes);
+const uint8_t *nxc_emit(nxc_graph *graph, const nxc_training *training, const nxc_settings *settings,
+                        uint64_t *n_bytes);
 
 /* A value as JSON text. */
 const char *nxc_value_json(nxc_arena *arena, const nxc_value *value);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- values as JSON --------------------------------------------------------------------------------------------- */
+/* ---- values as JSON ---- */
 
 static const char *text_json(nxc_arena *arena, const char *text, size_t n_bytes) {
   char *json = nxc_arena_alloc(arena, 6 * n_bytes + 3), *at = json;
@@ -14,8 +14,10 @@ static const char *text_json(nxc_arena *arena, const char *text, size_t n_bytes)
   for (size_t i = 0; i < n_bytes; i++) {
     unsigned char byte = (unsigned char)text[i];
     if (byte == '"' || byte == '\\') *at++ = '\\';
-    if (byte >= 0x20) *at++ = (char)byte;
-    else at += sprintf(at, "\\u%04x", byte);
+    if (byte >= 0x20)
+      *at++ = (char)byte;
+    else
+      at += sprintf(at, "\\u%04x", byte);
   }
   *at++ = '"';
   *at = '\0';
@@ -32,7 +34,8 @@ static const char *list_json(nxc_arena *arena, const nxc_value *value) {
 const char *nxc_value_json(nxc_arena *arena, const nxc_value *value) {
   switch (value->kind) {
     case NXC_BOOL: return value->boolean ? "true" : "false";
-    case NXC_INT: return value->digits ? value->digits : nxc_arena_printf(arena, "%lld", (long long)value->integer);
+    case NXC_INT:
+      return value->digits ? value->digits : nxc_arena_printf(arena, "%lld", (long long)value->integer);
     case NXC_FLOAT: {
       const char *repr = nxc_float_repr(arena, value->number);
       return isfinite(value->number) ? repr : text_json(arena, repr, strlen(repr));
@@ -43,7 +46,7 @@ const char *nxc_value_json(nxc_arena *arena, const nxc_value *value) {
   }
 }
 
-/* ---- settings --------------------------------------------------------------------------------------------------- */
+/* ---- settings ---- */
 
 /* A value from the environment is not shown: its hash still tells whether two runs had the same. */
 static const char *setting_json(nxc_emitter *e, nxc_setting_id id) {
@@ -59,7 +62,8 @@ static size_t folder_length(const char *name) {
   return slash == NULL ? 0 : (size_t)(slash - name) + 1;
 }
 
-/* The file that the others' names are relative to: the one in which the first setting that has a place stands. */
+/* The file that the others' names are relative to: the one in which the first setting that has a place
+ * stands. */
 static const char *first_file(const nxc_settings *settings) {
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     const nxc_provenance *from = nxc_settings_from(settings, id);
@@ -84,12 +88,13 @@ void nxc_emit_settings(nxc_emitter *e) {
     uint32_t index = nxc_emit_record(e, NX_SECTION_SETTINGS, &record);
     const nxc_source *source = from->at.source;
     const char *option = from->option != NULL ? from->option : from->origin;
-    const nx_place place = {.setting = index,
-                            .kind = nxc_emit_place_text(e, nxc_provenance_kind_name(from->kind)),
-                            .file = source == NULL ? 0 : nxc_emit_place_text(e, relative_name(source->name, first)),
-                            .option = option == NULL ? 0 : nxc_emit_place_text(e, option),
-                            .line = source == NULL ? 0 : from->at.line,
-                            .column = source == NULL ? 0 : from->at.column};
+    const nx_place place = {
+        .setting = index,
+        .kind = nxc_emit_place_text(e, nxc_provenance_kind_name(from->kind)),
+        .file = source == NULL ? 0 : nxc_emit_place_text(e, relative_name(source->name, first)),
+        .option = option == NULL ? 0 : nxc_emit_place_text(e, option),
+        .line = source == NULL ? 0 : from->at.line,
+        .column = source == NULL ? 0 : from->at.column};
     nxc_emit_record(e, NX_SECTION_PLACES, &place);
   }
 }
@@ -99,13 +104,14 @@ void nxc_emit_run_names(nxc_emitter *e) {
   const char *name = nxc_text(s, NX_SETTING_RUN_NAME);
   const char *directory = nxc_has(s, NX_SETTING_RUN_DIRECTORY) ? nxc_text(s, NX_SETTING_RUN_DIRECTORY) : name;
   bool saves = nxc_has(s, NX_SETTING_CHECKPOINT_EVERY_STEPS);
-  const nx_run_names names = {.name = nxc_emit_place_text(e, name),
-                              .directory = nxc_emit_place_text(e, directory),
-                              .log_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_LOG_EVERY),
-                              .save_every = saves ? (uint32_t)nxc_int(s, NX_SETTING_CHECKPOINT_EVERY_STEPS) : 0,
-                              .keep = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_KEEP),
-                              .resume = nxc_flag(s, NX_SETTING_CHECKPOINT_RESUME),
-                              .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S)};
+  const nx_run_names names = {
+      .name = nxc_emit_place_text(e, name),
+      .directory = nxc_emit_place_text(e, directory),
+      .log_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_LOG_EVERY),
+      .save_every = saves ? (uint32_t)nxc_int(s, NX_SETTING_CHECKPOINT_EVERY_STEPS) : 0,
+      .keep = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_KEEP),
+      .resume = nxc_flag(s, NX_SETTING_CHECKPOINT_RESUME),
+      .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S)};
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }
 

@@ -35,14 +35,14 @@ static uint32_t partial_atoms(const nxc_graph *graph, nxc_id value) {
 
 static nxc_id reduce(nxc_graph *graph, nxc_id of, nxc_id value, uint32_t atoms) {
   return nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
-                                          .of = {of},
-                                          .in = {value},
-                                          .dtype = graph->types.activation,
-                                          .group_atoms = atoms});
+                                             .of = {of},
+                                             .in = {value},
+                                             .dtype = graph->types.activation,
+                                             .group_atoms = atoms});
 }
 
-/* One operator's input gradients may come partial from several products: those are added before they are summed over
- * the ranks. */
+/* One operator's input gradients may come partial from several products: those are added before they are
+ * summed over the ranks. */
 static nxc_id add_up(nxc_grad *grad, nxc_id value, uint32_t partial, nxc_id *whole) {
   nxc_graph *graph = grad->graph;
   nxc_id sum = 0;
@@ -50,8 +50,9 @@ static nxc_id add_up(nxc_grad *grad, nxc_id value, uint32_t partial, nxc_id *who
   for (int i = 0; i < MAX_GIVEN && grad->given[value][i]; i++) {
     nxc_id summand = grad->given[value][i];
     nxc_id *to = partial_atoms(graph, summand) == partial ? &sum : whole;
-    *to = *to == 0 ? summand
-                   : nxc_append(graph, &(nxc_op_request){.op = NX_OP_add, .of = {value}, .in = {*to, summand}});
+    *to = *to == 0
+              ? summand
+              : nxc_append(graph, &(nxc_op_request){.op = NX_OP_add, .of = {value}, .in = {*to, summand}});
   }
   return sum;
 }
@@ -60,7 +61,8 @@ nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value) {
   nxc_graph *graph = grad->graph;
   if (grad->given[value][0] == 0) return 0;
   uint32_t partial = 0;
-  for (int i = 0; i < MAX_GIVEN && grad->given[value][i]; i++) partial |= partial_atoms(graph, grad->given[value][i]);
+  for (int i = 0; i < MAX_GIVEN && grad->given[value][i]; i++)
+    partial |= partial_atoms(graph, grad->given[value][i]);
   nxc_id whole, sum = add_up(grad, value, partial, &whole);
   const nxc_operator_node *producer = nxc_producer(graph, value);
   bool may_stay = producer != NULL && nxc_rule_of(producer->op)->linear && whole == 0;
@@ -87,7 +89,8 @@ static bool first_writer(const nxc_grad *grad, nxc_id parameter_gradient) {
   return grad->graph->values[parameter_gradient].producer == NX_NONE;
 }
 
-/* The outputs that are gradients of parameters are all of one operator, so all or none of them are written first. */
+/* The outputs that are gradients of parameters are all of one operator, so all or none of them are written
+ * first. */
 void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request, uint32_t accumulate) {
   nxc_graph *graph = grad->graph;
   bool first = false;
@@ -112,9 +115,9 @@ void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request) {
   nxc_id gradient = request->out[0];
   if (first_writer(grad, gradient))
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
-                                     .out = {gradient},
-                                     .attrs = {nxc_real(0)},
-                                     .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
+                                        .out = {gradient},
+                                        .attrs = {nxc_real(0)},
+                                        .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
   nxc_append(graph, request);
 }
 

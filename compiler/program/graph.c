@@ -8,19 +8,21 @@
 
 nxc_graph *nxc_graph_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_types *types) {
   nxc_graph *graph = nxc_arena_alloc(arena, sizeof *graph);
-  *graph = (nxc_graph){.arena = arena, .mesh = *mesh, .types = *types, .layer = -1, .n_slots = 1, .origin = ""};
+  *graph =
+      (nxc_graph){.arena = arena, .mesh = *mesh, .types = *types, .layer = -1, .n_slots = 1, .origin = ""};
   nxc_value_new(graph, "", NXC_ROLE_ACTIVATION, &(nxc_shape){.dtype = NX_u8, .dims = {1, 1, 1, 1}});
   return graph;
 }
 
 nxc_id nxc_value_new(nxc_graph *graph, const char *name, nxc_role role, const nxc_shape *shape) {
   graph->values = nxc_arena_grow(graph->arena, graph->values, graph->n_values, sizeof *graph->values);
-  graph->values[graph->n_values] = (nxc_value_node){
-      .name = name, .shape = *shape, .role = role, .shift = NX_NONE, .producer = NX_NONE};
+  graph->values[graph->n_values] =
+      (nxc_value_node){.name = name, .shape = *shape, .role = role, .shift = NX_NONE, .producer = NX_NONE};
   return (nxc_id)graph->n_values++;
 }
 
-nxc_id nxc_view_new(nxc_graph *graph, const char *name, nxc_id base, uint64_t offset, const nxc_shape *shape) {
+nxc_id nxc_view_new(nxc_graph *graph, const char *name, nxc_id base, uint64_t offset,
+                    const nxc_shape *shape) {
   nxc_id view = nxc_value_new(graph, name, graph->values[base].role, shape);
   assert(graph->values[base].view_of == 0);
   graph->values[view].view_of = base;
@@ -78,7 +80,8 @@ void nxc_program_push(nxc_graph *graph, nxc_program_list *list, nxc_id op) {
   list->operators[list->n++] = op;
 }
 
-static const char *output_name(nxc_graph *graph, const nxc_rule *rule, const nxc_op_request *request, uint32_t index) {
+static const char *output_name(nxc_graph *graph, const nxc_rule *rule, const nxc_op_request *request,
+                               uint32_t index) {
   if (index < 4 && request->of[index])
     return nxc_arena_printf(graph->arena, "%s.grad", graph->values[request->of[index]].name);
   const char *suffix = index < 4 ? rule->suffixes[index] : NULL;
@@ -87,8 +90,10 @@ static const char *output_name(nxc_graph *graph, const nxc_rule *rule, const nxc
   return nxc_arena_printf(graph->arena, "%s.%s%s%s", graph->origin, name, dot, suffix == NULL ? "" : suffix);
 }
 
-/* Makes the outputs that were not given, as inferred; a gradient without a placement takes the inferred one. */
-static void make_outputs(nxc_graph *graph, const nxc_op_request *request, nxc_operator_node *op, nxc_id index) {
+/* Makes the outputs that were not given, as inferred; a gradient without a placement takes the inferred one.
+ */
+static void make_outputs(nxc_graph *graph, const nxc_op_request *request, nxc_operator_node *op,
+                         nxc_id index) {
   const nxc_rule *rule = nxc_rule_of(op->op);
   nxc_shape shapes[NX_MAX_ARGS] = {0};
   const char *fault = rule->infer(graph, op, shapes);
@@ -96,7 +101,8 @@ static void make_outputs(nxc_graph *graph, const nxc_op_request *request, nxc_op
   for (uint32_t i = 0; i < op->n_out; i++) {
     nxc_id *out = &op->args[op->n_in + i];
     if (i == 0 && request->dtype) shapes[0].dtype = request->dtype;
-    if (*out == 0) *out = nxc_value_new(graph, output_name(graph, rule, request, i), NXC_ROLE_ACTIVATION, &shapes[i]);
+    if (*out == 0)
+      *out = nxc_value_new(graph, output_name(graph, rule, request, i), NXC_ROLE_ACTIVATION, &shapes[i]);
     nxc_value_node *value = &graph->values[*out];
     if (value->unplaced && op->op != NX_OP_fill) {
       value->shape.place = shapes[i].place;
@@ -125,7 +131,8 @@ nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request) {
       op.attrs[i] = nxc_real((double)op.attrs[i].integer);
   nxc_id index = (nxc_id)graph->n_operators;
   make_outputs(graph, request, &op, index);
-  graph->operators = nxc_arena_grow(graph->arena, graph->operators, graph->n_operators, sizeof *graph->operators);
+  graph->operators =
+      nxc_arena_grow(graph->arena, graph->operators, graph->n_operators, sizeof *graph->operators);
   graph->operators[graph->n_operators++] = op;
   nxc_program_push(graph, &graph->programs[graph->program], index);
   return op.n_out ? op.args[op.n_in] : 0;

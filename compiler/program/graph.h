@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph: what one rank runs, as operators over values, by index, before it is laid out in memory.
  *
- * Shapes are local to a rank. Every value has a placement per mesh atom: replicated, split on one of its dimensions,
- * or partial (the ranks' values are summands of the true one). An operator's rule (rules.h) infers shape and
- * placement of its outputs, so that what must be summed follows from the graph and is listed nowhere. Values and
- * operators are never removed, only left unused; a program is a list of operator indices. Index 0 of values is unused
- * and means "none". The graph and all it names live in its arena. Invariant, checked after every pass
- * (nxc_graph_check): each operator's outputs are what its rule infers from its inputs. */
+ * Shapes are local to a rank. Every value has a placement per mesh atom: replicated, split on one of its
+ * dimensions, or partial (the ranks' values are summands of the true one). An operator's rule (rules.h)
+ * infers shape and placement of its outputs, so that what must be summed follows from the graph and is listed
+ * nowhere. Values and operators are never removed, only left unused; a program is a list of operator indices.
+ * Index 0 of values is unused and means "none". The graph and all it names live in its arena. Invariant,
+ * checked after every pass (nxc_graph_check): each operator's outputs are what its rule infers from its
+ * inputs. */
 #ifndef NXC_GRAPH_H
 #define NXC_GRAPH_H
 
@@ -194,8 +195,8 @@ nxc_id nxc_last_output(const nxc_graph *graph, uint32_t index);
 
 /* Records the first inconsistency. */
 void nxc_graph_fault(nxc_graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Re-infers everything, and demands that no partial value meets what must be whole, and that all is written before it
- * is read. The text of the first fault, or NULL. */
+/* Re-infers everything, and demands that no partial value meets what must be whole, and that all is written
+ * before it is read. The text of the first fault, or NULL. */
 const char *nxc_graph_check(nxc_graph *graph);
 
 nx_attribute nxc_integer(int64_t integer);
@@ -205,7 +206,8 @@ nx_attribute nxc_attribute(nxc_graph *graph, const nxc_rank_number *number);
 nxc_rank_number nxc_rank_number_of(int64_t base);
 void nxc_rank_number_stride(const nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, int64_t stride);
 /* Adds (or multiplies by) table[coordinate]. */
-void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table, bool multiply);
+void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table,
+                           bool multiply);
 /* unit x the coordinate on the tensor axis. */
 nxc_rank_number nxc_rank_number_tensor(const nxc_graph *graph, int64_t base, int64_t unit);
 /* 1 where every coordinate on the atoms is 0, else 0. */

@@ -36,20 +36,23 @@ static void check_order(check *c, const nxc_operator_node *op) {
   for (uint32_t i = 0; i < op->n_out; i++) c->written[nxc_value_root(graph, op->args[op->n_in + i])] = true;
 }
 
-/* A residual add of the model must not add summands; gradients may be added before they are summed over ranks. */
+/* A residual add of the model must not add summands; gradients may be added before they are summed over
+ * ranks. */
 static void check_sums(check *c, nxc_program_index program, const nxc_operator_node *op) {
   nxc_graph *graph = c->graph;
   if (program == NXC_FORWARD && op->op == NX_OP_add && nxc_whole(nxc_in(graph, op, 0)))
     nxc_graph_fault(graph, "a partial sum is added to the residual stream in %s", op->origin);
   for (uint32_t i = 0; i < op->n_out; i++) {
     const nxc_value_node *value = &graph->values[op->args[op->n_in + i]];
-    bool trained = value->role == NXC_ROLE_PARAMETER || value->role == NXC_ROLE_MASTER || value->role == NXC_ROLE_STATE;
-    if (trained && nxc_whole(&value->shape)) nxc_graph_fault(graph, "%s is updated by a partial sum", value->name);
+    bool trained =
+        value->role == NXC_ROLE_PARAMETER || value->role == NXC_ROLE_MASTER || value->role == NXC_ROLE_STATE;
+    if (trained && nxc_whole(&value->shape))
+      nxc_graph_fault(graph, "%s is updated by a partial sum", value->name);
   }
 }
 
-/* Once the step exists: its results are whole, and each parameter's gradient lies in a range that is reduced over
- * exactly the atoms where the gradient is partial. */
+/* Once the step exists: its results are whole, and each parameter's gradient lies in a range that is reduced
+ * over exactly the atoms where the gradient is partial. */
 static void check_step(check *c) {
   nxc_graph *graph = c->graph;
   const nxc_id results[] = {graph->loss_total, graph->grad_norm, graph->lr};
@@ -62,7 +65,8 @@ static void check_step(check *c) {
     bool found = false;
     for (size_t r = 0; r < graph->n_ranges; r++)
       found |= graph->ranges[r].grad == gradient->view_of && graph->ranges[r].group_atoms == partial;
-    if (!found) nxc_graph_fault(graph, "%s is reduced over other ranks than hold its summands", gradient->name);
+    if (!found)
+      nxc_graph_fault(graph, "%s is reduced over other ranks than hold its summands", gradient->name);
   }
 }
 
@@ -70,8 +74,8 @@ const char *nxc_graph_check(nxc_graph *graph) {
   check c = {graph, nxc_arena_array(graph->arena, graph->n_values, sizeof *c.written)};
   for (size_t i = 1; i < graph->n_values; i++) {
     const nxc_value_node *value = &graph->values[i];
-    c.written[i] = value->view_of == 0 && value->role != NXC_ROLE_ACTIVATION && value->role != NXC_ROLE_GRADIENT &&
-                   value->role != NXC_ROLE_SCALAR;
+    c.written[i] = value->view_of == 0 && value->role != NXC_ROLE_ACTIVATION &&
+                   value->role != NXC_ROLE_GRADIENT && value->role != NXC_ROLE_SCALAR;
   }
   for (nxc_program_index program = 0; program < NXC_N_PROGRAMS && graph->fault == NULL; program++) {
     const nxc_program_list *list = &graph->programs[program];

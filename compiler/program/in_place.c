@@ -2,8 +2,8 @@
 #include "compiler/program/passes.h"
 #include "compiler/program/rules.h"
 
-/* Last reader of each value, as a position in forward and backward taken as one list; the values that an operator may
- * not write over are those of other roles, and those that share their bytes with others. */
+/* Last reader of each value, as a position in forward and backward taken as one list; the values that an
+ * operator may not write over are those of other roles, and those that share their bytes with others. */
 typedef struct readers {
   const nxc_graph *graph;
   uint64_t *last;
@@ -33,8 +33,8 @@ static bool may_overwrite(const readers *r, const nxc_operator_node *op, uint32_
          op->when == NX_WHEN_ALWAYS;
 }
 
-/* A chain of operators in place is a chain of views of the first value; each link's last reader is the next link, so
- * the bytes are never needed twice. */
+/* A chain of operators in place is a chain of views of the first value; each link's last reader is the next
+ * link, so the bytes are never needed twice. */
 void nxc_in_place(nxc_graph *graph) {
   readers r = {graph, nxc_arena_array(graph->arena, graph->n_values, sizeof *r.last)};
   find_readers(&r);

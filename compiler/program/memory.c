@@ -15,8 +15,8 @@ typedef struct lifetime {
 
 typedef struct planner {
   nxc_graph *graph;
-  lifetime *lives;                      /* per value; of roots only */
-  uint64_t start[NXC_N_PROGRAMS + 1];   /* position of each program's first operator */
+  lifetime *lives;                    /* per value; of roots only */
+  uint64_t start[NXC_N_PROGRAMS + 1]; /* position of each program's first operator */
 } planner;
 
 static uint64_t round_up(uint64_t bytes) {
@@ -31,7 +31,8 @@ static void touch(planner *p, nxc_id value, uint64_t at) {
 }
 
 /* The operator that started what a wait completes: what it reads is in use until then. */
-static const nxc_operator_node *started_by(const nxc_graph *graph, const nxc_program_list *list, size_t before, nxc_id y) {
+static const nxc_operator_node *started_by(const nxc_graph *graph, const nxc_program_list *list,
+                                           size_t before, nxc_id y) {
   while (before-- > 0) {
     const nxc_operator_node *op = &graph->operators[list->operators[before]];
     if (op->n_out == 1 && op->args[op->n_in] == y && nx_op_find(op->op)->kind == NX_COMM) return op;
@@ -49,9 +50,11 @@ static void find_lifetimes(planner *p) {
       const nxc_operator_node *op = &graph->operators[list->operators[i]];
       for (uint32_t arg = 0; arg < op->n_in + op->n_out; arg++) {
         touch(p, op->args[arg], at);
-        if (nx_op_find(op->op)->kind == NX_COMM) p->lives[nxc_value_root(graph, op->args[arg])].collective = true;
+        if (nx_op_find(op->op)->kind == NX_COMM)
+          p->lives[nxc_value_root(graph, op->args[arg])].collective = true;
       }
-      const nxc_operator_node *collective = op->op == NX_OP_wait ? started_by(graph, list, i, op->args[0]) : NULL;
+      const nxc_operator_node *collective =
+          op->op == NX_OP_wait ? started_by(graph, list, i, op->args[0]) : NULL;
       if (collective != NULL) touch(p, collective->args[0], at);
     }
   }
@@ -72,8 +75,9 @@ static nxc_program_index program_at(const planner *p, uint64_t position) {
 
 static nx_arena_kind arena_of(const planner *p, nxc_id value) {
   static const nx_arena_kind by_role[] = {
-      [NXC_ROLE_INPUT] = NX_ARENA_input,   [NXC_ROLE_SCALAR] = NX_ARENA_scalar, [NXC_ROLE_PARAMETER] = NX_ARENA_param,
-      [NXC_ROLE_MASTER] = NX_ARENA_master, [NXC_ROLE_GRADIENT] = NX_ARENA_grad, [NXC_ROLE_STATE] = NX_ARENA_state,
+      [NXC_ROLE_INPUT] = NX_ARENA_input,     [NXC_ROLE_SCALAR] = NX_ARENA_scalar,
+      [NXC_ROLE_PARAMETER] = NX_ARENA_param, [NXC_ROLE_MASTER] = NX_ARENA_master,
+      [NXC_ROLE_GRADIENT] = NX_ARENA_grad,   [NXC_ROLE_STATE] = NX_ARENA_state,
   };
   const lifetime *life = &p->lives[value];
   if (p->graph->values[value].role != NXC_ROLE_ACTIVATION) return by_role[p->graph->values[value].role];
@@ -81,7 +85,7 @@ static nx_arena_kind arena_of(const planner *p, nxc_id value) {
   return life->collective ? NX_ARENA_comm : NX_ARENA_scratch;
 }
 
-/* ---- placing ---------------------------------------------------------------------------------------------------- */
+/* ---- placing ---- */
 
 typedef struct hole {
   uint64_t offset, bytes;
@@ -111,7 +115,8 @@ static void hole_remove(space *s, size_t at) {
 static uint64_t space_take(space *s, uint64_t bytes) {
   size_t best = s->n_holes;
   for (size_t i = 0; i < s->n_holes; i++)
-    if (s->holes[i].bytes >= bytes && (best == s->n_holes || s->holes[i].bytes < s->holes[best].bytes)) best = i;
+    if (s->holes[i].bytes >= bytes && (best == s->n_holes || s->holes[i].bytes < s->holes[best].bytes))
+      best = i;
   if (best < s->n_holes) {
     uint64_t offset = s->holes[best].offset;
     s->holes[best].offset += bytes;
@@ -147,8 +152,8 @@ typedef struct event {
   bool ends;
 } event;
 
-/* At one position values are written before others end: an operator's inputs and outputs are alive together. Larger
- * values are placed first. */
+/* At one position values are written before others end: an operator's inputs and outputs are alive together.
+ * Larger values are placed first. */
 static int compare_events(const void *left, const void *right) {
   const event *a = left, *b = right;
   if (a->at != b->at) return a->at < b->at ? -1 : 1;
@@ -173,8 +178,10 @@ static uint64_t place(planner *p, nx_arena_kind arena, uint64_t from, uint64_t t
   space s = {.arena = graph->arena};
   for (size_t i = 0; i < n; i++) {
     nxc_value_node *value = &graph->values[events[i].value];
-    if (events[i].ends) space_give(&s, value->offset, events[i].bytes);
-    else value->offset = space_take(&s, events[i].bytes);
+    if (events[i].ends)
+      space_give(&s, value->offset, events[i].bytes);
+    else
+      value->offset = space_take(&s, events[i].bytes);
   }
   return s.end;
 }

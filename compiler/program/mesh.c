@@ -9,7 +9,8 @@ static const char *const atom_names[NXC_N_ATOMS] = {
     [NXC_ATOM_SHARD] = "shard",           [NXC_ATOM_PIPELINE] = "pipeline",
 };
 
-nxc_mesh nxc_mesh_new(uint32_t tensor, uint32_t kv_replica, uint32_t context, uint32_t data, uint32_t pipeline) {
+nxc_mesh nxc_mesh_new(uint32_t tensor, uint32_t kv_replica, uint32_t context, uint32_t data,
+                      uint32_t pipeline) {
   assert(tensor % kv_replica == 0);
   nxc_mesh mesh = {.size = {[NXC_ATOM_KV_REPLICA] = kv_replica,
                             [NXC_ATOM_KV_GROUP] = tensor / kv_replica,
@@ -46,8 +47,12 @@ const char *nxc_mesh_set_name(nxc_arena *arena, const nxc_mesh *mesh, uint32_t a
     uint32_t atoms;
     const char *name;
   } axes[] = {
-      {1u << NXC_ATOM_PIPELINE, "pipeline"}, {NXC_DATA, "data"},         {NXC_CONTEXT, "context"},
-      {NXC_TENSOR, "tensor"},                {NXC_KV_GROUP, "kv_group"}, {1u << NXC_ATOM_KV_REPLICA, "kv_replica"},
+      {1u << NXC_ATOM_PIPELINE, "pipeline"},
+      {NXC_DATA, "data"},
+      {NXC_CONTEXT, "context"},
+      {NXC_TENSOR, "tensor"},
+      {NXC_KV_GROUP, "kv_group"},
+      {1u << NXC_ATOM_KV_REPLICA, "kv_replica"},
   };
   atoms = nxc_mesh_atoms(mesh, atoms);
   const char *name = "";

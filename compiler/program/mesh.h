@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The mesh: how ranks are numbered, and which of them work together.
  *
- * An axis that users speak of is a product of *atoms*; rank = sum over atoms of coordinate x stride, the first atom
- * varying fastest: kv_replica, kv_group (together: tensor), ring (context), shard (data), pipeline. A set of atoms is
- * a bit mask; a group is the ranks that differ only in the coordinates of such a set. Atoms of size 1 exist, but are
- * in no set. kv_replica is innermost, so that tensor ranks hold the query heads in order; which ranks share a copy of
- * a key head changes no number (NxD's default order strides over the copies). */
+ * An axis that users speak of is a product of *atoms*; rank = sum over atoms of coordinate x stride, the
+ * first atom varying fastest: kv_replica, kv_group (together: tensor), ring (context), shard (data),
+ * pipeline. A set of atoms is a bit mask; a group is the ranks that differ only in the coordinates of such a
+ * set. Atoms of size 1 exist, but are in no set. kv_replica is innermost, so that tensor ranks hold the query
+ * heads in order; which ranks share a copy of a key head changes no number (NxD's default order strides over
+ * the copies). */
 #ifndef NXC_MESH_H
 #define NXC_MESH_H
 
@@ -37,7 +38,8 @@ enum {
 };
 
 /* kv_replica divides tensor. */
-nxc_mesh nxc_mesh_new(uint32_t tensor, uint32_t kv_replica, uint32_t context, uint32_t data, uint32_t pipeline);
+nxc_mesh nxc_mesh_new(uint32_t tensor, uint32_t kv_replica, uint32_t context, uint32_t data,
+                      uint32_t pipeline);
 const char *nxc_atom_name(nxc_atom atom);
 /* The atoms of the set that have more than one coordinate. */
 uint32_t nxc_mesh_atoms(const nxc_mesh *mesh, uint32_t atoms);

@@ -6,7 +6,14 @@
 #include <math.h>
 
 /* Keys of dropout masks: a block of the layer's, then which of its masks. Above every tensor's key. */
-enum { KEY_DROPOUT = 1 << 30, KEY_ATTENTION = 0, KEY_ATTENTION_OUTPUT, KEY_FFN, KEY_FFN_OUTPUT, KEYS_PER_LAYER };
+enum {
+  KEY_DROPOUT = 1 << 30,
+  KEY_ATTENTION = 0,
+  KEY_ATTENTION_OUTPUT,
+  KEY_FFN,
+  KEY_FFN_OUTPUT,
+  KEYS_PER_LAYER
+};
 
 typedef struct decoder {
   nxc_graph *graph;
@@ -36,13 +43,14 @@ static nxc_id dropout(const decoder *d, nxc_id x, double probability, int key, n
   if (probability <= 0) return x;
   nxc_graph *graph = d->graph;
   int64_t id = KEY_DROPOUT + (graph->layer + 1) * KEYS_PER_LAYER + key;
-  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_dropout,
-                                          .name = "dropout",
-                                          .in = {x, graph->samples},
-                                          .attrs = {[NX_dropout_probability] = nxc_real(probability),
-                                                    [NX_dropout_tensor_id] = nxc_integer(id),
-                                                    [NX_dropout_seq_start] = first_token,
-                                                    [NX_dropout_feature_start] = nxc_attribute(graph, first_feature)}});
+  return nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_dropout,
+                               .name = "dropout",
+                               .in = {x, graph->samples},
+                               .attrs = {[NX_dropout_probability] = nxc_real(probability),
+                                         [NX_dropout_tensor_id] = nxc_integer(id),
+                                         [NX_dropout_seq_start] = first_token,
+                                         [NX_dropout_feature_start] = nxc_attribute(graph, first_feature)}});
 }
 
 /* Sums what is partial over tensor; between tensor-parallel regions the sequence may be divided. */
@@ -51,10 +59,10 @@ static nxc_id leave_region(const decoder *d, nxc_id x) {
   uint32_t partial = nxc_placed(&graph->values[x].shape.place, NXC_PARTIAL);
   if (partial == 0) return x;
   nxc_op_request request = {.op = NX_OP_all_reduce,
-                         .name = "sum",
-                         .in = {x},
-                         .dtype = graph->types.activation,
-                         .group_atoms = partial};
+                            .name = "sum",
+                            .in = {x},
+                            .dtype = graph->types.activation,
+                            .group_atoms = partial};
   if (d->t->sequence_parallel) {
     request.op = NX_OP_reduce_scatter;
     request.attrs[NX_reduce_scatter_axis] = nxc_integer(1);
@@ -65,10 +73,10 @@ static nxc_id leave_region(const decoder *d, nxc_id x) {
 static nxc_id enter_region(const decoder *d, nxc_id x) {
   if (!d->t->sequence_parallel) return x;
   return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_all_gather,
-                                             .name = "whole",
-                                             .in = {x},
-                                             .attrs = {[NX_all_gather_axis] = nxc_integer(1)},
-                                             .group_atoms = nxc_mesh_atoms(&d->graph->mesh, NXC_TENSOR)});
+                                                .name = "whole",
+                                                .in = {x},
+                                                .attrs = {[NX_all_gather_axis] = nxc_integer(1)},
+                                                .group_atoms = nxc_mesh_atoms(&d->graph->mesh, NXC_TENSOR)});
 }
 
 static nxc_id norm(const decoder *d, nxc_id x, nxc_part part) {
@@ -76,25 +84,25 @@ static nxc_id norm(const decoder *d, nxc_id x, nxc_part part) {
   nxc_id gain = nxc_parameter_norm(d->graph, t, "weight", part, false);
   nxc_id bias = t->norm_bias ? nxc_parameter_norm(d->graph, t, "bias", part, true) : 0;
   return nxc_append(d->graph, &(nxc_op_request){.op = t->rms_norm ? NX_OP_rms_norm : NX_OP_layer_norm,
-                                             .name = "y",
-                                             .in = {x, gain, bias},
-                                             .attrs = {nxc_real(t->norm_epsilon)}});
+                                                .name = "y",
+                                                .in = {x, gain, bias},
+                                                .attrs = {nxc_real(t->norm_epsilon)}});
 }
 
 static nxc_id product(const decoder *d, const char *name, nxc_id x, nxc_id weight, nxc_id bias) {
   return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_matmul,
-                                             .name = name,
-                                             .in = {x, weight, bias},
-                                             .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
+                                                .name = name,
+                                                .in = {x, weight, bias},
+                                                .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
 }
 
 /* A product whose outputs are divided over `atoms`. */
-static nxc_id column_product(const decoder *d, const char *name, nxc_id x, const nxc_box *boxes, uint32_t n_boxes,
-                             uint32_t atoms, bool with_bias) {
+static nxc_id column_product(const decoder *d, const char *name, nxc_id x, const nxc_box *boxes,
+                             uint32_t n_boxes, uint32_t atoms, bool with_bias) {
   nxc_graph *graph = d->graph;
   const char *bias_name = nxc_arena_printf(graph->arena, "%s_bias", name);
-  nxc_id weight = nxc_parameter_rows(graph, d->t, nxc_arena_printf(graph->arena, "%s_weight", name), boxes, n_boxes,
-                                     d->t->hidden, atoms);
+  nxc_id weight = nxc_parameter_rows(graph, d->t, nxc_arena_printf(graph->arena, "%s_weight", name), boxes,
+                                     n_boxes, d->t->hidden, atoms);
   nxc_id bias = with_bias ? nxc_parameter_bias(graph, d->t, bias_name, boxes, n_boxes, atoms) : 0;
   return product(d, name, x, weight, bias);
 }
@@ -125,44 +133,46 @@ typedef struct heads {
   nxc_id q, k, v;
 } heads;
 
-/* Queries, keys and values from one product; not where key heads are copied, since then the gradients of keys and
- * values are summed over other ranks than those of queries. */
+/* Queries, keys and values from one product; not where key heads are copied, since then the gradients of keys
+ * and values are summed over other ranks than those of queries. */
 static heads fused_heads(const decoder *d, nxc_id x, const nxc_box boxes[3]) {
   nxc_graph *graph = d->graph;
   const nxc_training *t = d->t;
   nxc_id qkv = column_product(d, "qkv", x, boxes, 3, NXC_TENSOR, t->qkv_bias);
-  nxc_append(graph, &(nxc_op_request){
-                        .op = NX_OP_split_qkv,
-                        .in = {qkv, graph->positions},
-                        .attrs = {[NX_split_qkv_heads] = nxc_integer(d->heads),
-                                  [NX_split_qkv_kv_heads] = nxc_integer(d->kv_heads),
-                                  [NX_split_qkv_rotary_dims] = nxc_integer(t->rotary_dims),
-                                  [NX_split_qkv_theta] = nxc_real(t->rope_theta),
-                                  [NX_split_qkv_scaling] = nxc_integer(t->rope_scaling),
-                                  [NX_split_qkv_factor] = nxc_real(t->rope_factor),
-                                  [NX_split_qkv_low_freq_factor] = nxc_real(t->rope_low_freq_factor),
-                                  [NX_split_qkv_high_freq_factor] = nxc_real(t->rope_high_freq_factor),
-                                  [NX_split_qkv_original_positions] = nxc_integer(t->rope_original_positions)}});
+  nxc_append(graph,
+             &(nxc_op_request){
+                 .op = NX_OP_split_qkv,
+                 .in = {qkv, graph->positions},
+                 .attrs = {[NX_split_qkv_heads] = nxc_integer(d->heads),
+                           [NX_split_qkv_kv_heads] = nxc_integer(d->kv_heads),
+                           [NX_split_qkv_rotary_dims] = nxc_integer(t->rotary_dims),
+                           [NX_split_qkv_theta] = nxc_real(t->rope_theta),
+                           [NX_split_qkv_scaling] = nxc_integer(t->rope_scaling),
+                           [NX_split_qkv_factor] = nxc_real(t->rope_factor),
+                           [NX_split_qkv_low_freq_factor] = nxc_real(t->rope_low_freq_factor),
+                           [NX_split_qkv_high_freq_factor] = nxc_real(t->rope_high_freq_factor),
+                           [NX_split_qkv_original_positions] = nxc_integer(t->rope_original_positions)}});
   return (heads){nxc_last_output(graph, 0), nxc_last_output(graph, 1), nxc_last_output(graph, 2)};
 }
 
-static nxc_id separate_heads(const decoder *d, nxc_id x, const char *name, const nxc_box *box, int64_t n_heads,
-                             uint32_t atoms, int64_t rotary_dims) {
+static nxc_id separate_heads(const decoder *d, nxc_id x, const char *name, const nxc_box *box,
+                             int64_t n_heads, uint32_t atoms, int64_t rotary_dims) {
   nxc_graph *graph = d->graph;
   const nxc_training *t = d->t;
   nxc_id features = column_product(d, name, x, box, 1, atoms, t->qkv_bias);
   return nxc_append(
-      graph, &(nxc_op_request){.op = NX_OP_split_heads,
-                            .name = nxc_arena_printf(graph->arena, "%s_heads", name),
-                            .in = {features, graph->positions},
-                            .attrs = {[NX_split_heads_heads] = nxc_integer(n_heads),
-                                      [NX_split_heads_rotary_dims] = nxc_integer(rotary_dims),
-                                      [NX_split_heads_theta] = nxc_real(t->rope_theta),
-                                      [NX_split_heads_scaling] = nxc_integer(t->rope_scaling),
-                                      [NX_split_heads_factor] = nxc_real(t->rope_factor),
-                                      [NX_split_heads_low_freq_factor] = nxc_real(t->rope_low_freq_factor),
-                                      [NX_split_heads_high_freq_factor] = nxc_real(t->rope_high_freq_factor),
-                                      [NX_split_heads_original_positions] = nxc_integer(t->rope_original_positions)}});
+      graph, &(nxc_op_request){
+                 .op = NX_OP_split_heads,
+                 .name = nxc_arena_printf(graph->arena, "%s_heads", name),
+                 .in = {features, graph->positions},
+                 .attrs = {[NX_split_heads_heads] = nxc_integer(n_heads),
+                           [NX_split_heads_rotary_dims] = nxc_integer(rotary_dims),
+                           [NX_split_heads_theta] = nxc_real(t->rope_theta),
+                           [NX_split_heads_scaling] = nxc_integer(t->rope_scaling),
+                           [NX_split_heads_factor] = nxc_real(t->rope_factor),
+                           [NX_split_heads_low_freq_factor] = nxc_real(t->rope_low_freq_factor),
+                           [NX_split_heads_high_freq_factor] = nxc_real(t->rope_high_freq_factor),
+                           [NX_split_heads_original_positions] = nxc_integer(t->rope_original_positions)}});
 }
 
 static heads make_heads(const decoder *d, nxc_id x) {
@@ -170,8 +180,9 @@ static heads make_heads(const decoder *d, nxc_id x) {
   int64_t queries = d->heads * t->head_dim, keys = d->kv_heads * t->head_dim;
   nxc_rank_number key_start = nxc_rank_number_of(0);
   nxc_rank_number_stride(d->graph, &key_start, NXC_ATOM_KV_GROUP, keys);
-  const nxc_box boxes[3] = {
-      {NXC_PART_Q, queries, divided(d, queries)}, {NXC_PART_K, keys, key_start}, {NXC_PART_V, keys, key_start}};
+  const nxc_box boxes[3] = {{NXC_PART_Q, queries, divided(d, queries)},
+                            {NXC_PART_K, keys, key_start},
+                            {NXC_PART_V, keys, key_start}};
   if (t->fused_qkv && t->kv_replica == 1) return fused_heads(d, x, boxes);
   return (heads){separate_heads(d, x, "q", &boxes[0], d->heads, NXC_TENSOR, t->rotary_dims),
                  separate_heads(d, x, "k", &boxes[1], d->kv_heads, NXC_KV_GROUP, t->rotary_dims),
@@ -186,13 +197,14 @@ static nxc_id attention(const decoder *d, nxc_id x) {
   int64_t key = KEY_DROPOUT + (graph->layer + 1) * KEYS_PER_LAYER + KEY_ATTENTION;
   nxc_id o = nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_attention,
-                            .name = "o",
-                            .in = {h.q, h.k, h.v, graph->samples},
-                            .attrs = {[NX_attention_scale] = nxc_real(1 / sqrt((double)t->head_dim)),
-                                      [NX_attention_layer_number] = nxc_integer(t->qk_layer_scaling ? graph->layer + 1 : 1),
-                                      [NX_attention_dropout] = nxc_real(t->attention_dropout),
-                                      [NX_attention_tensor_id] = nxc_integer(key),
-                                      [NX_attention_head_start] = nxc_attribute(graph, &first_head)}});
+                               .name = "o",
+                               .in = {h.q, h.k, h.v, graph->samples},
+                               .attrs = {[NX_attention_scale] = nxc_real(1 / sqrt((double)t->head_dim)),
+                                         [NX_attention_layer_number] =
+                                             nxc_integer(t->qk_layer_scaling ? graph->layer + 1 : 1),
+                                         [NX_attention_dropout] = nxc_real(t->attention_dropout),
+                                         [NX_attention_tensor_id] = nxc_integer(key),
+                                         [NX_attention_head_start] = nxc_attribute(graph, &first_head)}});
   const nxc_box box = {NXC_PART_O, d->heads * t->head_dim, divided(d, d->heads * t->head_dim)};
   return row_product(d, o, &box);
 }
@@ -200,8 +212,10 @@ static nxc_id attention(const decoder *d, nxc_id x) {
 static nxc_id feed_forward(const decoder *d, nxc_id x) {
   nxc_graph *graph = d->graph;
   const nxc_training *t = d->t;
-  const nxc_box boxes[2] = {{NXC_PART_GATE, d->ffn, divided(d, d->ffn)}, {NXC_PART_UP, d->ffn, divided(d, d->ffn)}};
-  nxc_id up = column_product(d, "up", x, t->swiglu ? boxes : boxes + 1, t->swiglu ? 2 : 1, NXC_TENSOR, t->bias);
+  const nxc_box boxes[2] = {{NXC_PART_GATE, d->ffn, divided(d, d->ffn)},
+                            {NXC_PART_UP, d->ffn, divided(d, d->ffn)}};
+  nxc_id up =
+      column_product(d, "up", x, t->swiglu ? boxes : boxes + 1, t->swiglu ? 2 : 1, NXC_TENSOR, t->bias);
   nxc_op_request activation = {.op = t->swiglu ? NX_OP_swiglu : NX_OP_gelu, .name = "activation", .in = {up}};
   if (!t->swiglu) activation.attrs[NX_gelu_tanh] = nxc_integer(t->gelu_tanh);
   nxc_id y = nxc_append(graph, &activation);
@@ -218,24 +232,25 @@ static nxc_id embed(decoder *d) {
   const nxc_box rows = {NXC_PART_EMBEDDING, d->vocab, divided(d, d->vocab)};
   enter(d, -1, "embedding");
   d->table = nxc_parameter_rows(graph, t, "weight", &rows, 1, t->hidden, NXC_TENSOR);
-  nxc_id x = nxc_append(graph, &(nxc_op_request){.op = NX_OP_embedding,
-                                              .name = "x",
-                                              .in = {graph->tokens, d->table},
-                                              .attrs = {[NX_embedding_row_start] = nxc_attribute(graph, &rows.start)}});
+  nxc_id x = nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_embedding,
+                               .name = "x",
+                               .in = {graph->tokens, d->table},
+                               .attrs = {[NX_embedding_row_start] = nxc_attribute(graph, &rows.start)}});
   x = leave_region(d, x);
   if (t->learned_positions) {
     const nxc_box positions = {NXC_PART_POSITIONS, t->max_positions, none};
     nxc_id table = nxc_parameter_rows(graph, t, "positions", &positions, 1, t->hidden, 0);
     x = nxc_append(graph, &(nxc_op_request){.op = NX_OP_position_add,
-                                         .name = "placed",
-                                         .in = {x, table, graph->positions},
-                                         .attrs = {[NX_position_add_seq_start] = sequence_start(d)}});
+                                            .name = "placed",
+                                            .in = {x, table, graph->positions},
+                                            .attrs = {[NX_position_add_seq_start] = sequence_start(d)}});
   }
   return dropout(d, x, t->hidden_dropout, KEY_ATTENTION_OUTPUT, sequence_start(d), &none);
 }
 
-/* How many of a rank's columns are words: all, none, or some on one rank. Over two atoms the table of the coordinate
- * (group, copy) is full below the group that holds the last word, and empty above. */
+/* How many of a rank's columns are words: all, none, or some on one rank. Over two atoms the table of the
+ * coordinate (group, copy) is full below the group that holds the last word, and empty above. */
 static nxc_rank_number valid_columns(const decoder *d) {
   const nxc_mesh *mesh = &d->graph->mesh;
   uint32_t groups = mesh->size[NXC_ATOM_KV_GROUP], copies = mesh->size[NXC_ATOM_KV_REPLICA];
@@ -280,25 +295,26 @@ static nxc_id scalar(nxc_graph *graph, const char *name) {
 static void loss(const decoder *d, nxc_id x) {
   nxc_graph *graph = d->graph;
   nxc_rank_number row_start = divided(d, d->vocab), n_valid = valid_columns(d);
-  nxc_id stats = nxc_append(graph, &(nxc_op_request){.op = NX_OP_ce_stats,
-                                                  .name = "stats",
-                                                  .in = {x, graph->labels},
-                                                  .attrs = {[NX_ce_stats_row_start] = nxc_attribute(graph, &row_start),
-                                                            [NX_ce_stats_n_valid] = nxc_attribute(graph, &n_valid)}});
+  nxc_id stats = nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_ce_stats,
+                               .name = "stats",
+                               .in = {x, graph->labels},
+                               .attrs = {[NX_ce_stats_row_start] = nxc_attribute(graph, &row_start),
+                                         [NX_ce_stats_n_valid] = nxc_attribute(graph, &n_valid)}});
   uint32_t tensor = nxc_mesh_atoms(&graph->mesh, NXC_TENSOR);
   if (tensor)
     stats = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
-                                             .name = "all_stats",
-                                             .in = {stats},
-                                             .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
-                                             .group_atoms = tensor});
+                                                .name = "all_stats",
+                                                .in = {stats},
+                                                .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
+                                                .group_atoms = tensor});
   graph->loss = scalar(graph, "loss");
   bool several = graph->n_micro_batches > 1;
   nxc_op_request request = {.op = NX_OP_ce_loss,
-                         .in = {stats},
-                         .out = {0, graph->loss},
-                         .attrs = {[NX_ce_loss_accumulate] = nxc_integer(0)},
-                         .when = several ? NX_WHEN_FIRST : NX_WHEN_ALWAYS};
+                            .in = {stats},
+                            .out = {0, graph->loss},
+                            .attrs = {[NX_ce_loss_accumulate] = nxc_integer(0)},
+                            .when = several ? NX_WHEN_FIRST : NX_WHEN_ALWAYS};
   request.out[0] = nxc_append(graph, &request);
   request.attrs[NX_ce_loss_accumulate] = nxc_integer(1);
   request.when = NX_WHEN_MIDDLE | NX_WHEN_LAST;

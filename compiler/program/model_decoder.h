@@ -3,11 +3,12 @@
  *
  *   x = embedding (+ positions)                                  rows of the table are divided over tensor
  *   per layer:  x = x + W_o attention(W_qkv norm(x)),  x = x + W_down act(W_up norm(x))
- *   loss = cross-entropy of W_out norm(x)                         columns of the logits are divided over tensor
+ *   loss = cross-entropy of W_out norm(x)                         columns of the logits are divided over
+ * tensor
  *
- * Tensor parallelism stands where Megatron writes it: products that divide columns read whole activations (gathered
- * along the sequence where that is divided), products that divide rows give partial sums, which are summed over tensor
- * (and divided along the sequence) before bias, dropout and residual. */
+ * Tensor parallelism stands where Megatron writes it: products that divide columns read whole activations
+ * (gathered along the sequence where that is divided), products that divide rows give partial sums, which are
+ * summed over tensor (and divided along the sequence) before bias, dropout and residual. */
 #ifndef NXC_MODEL_DECODER_H
 #define NXC_MODEL_DECODER_H
 

@@ -12,7 +12,8 @@ static const char *check_heads(const nxc_shape *q, const nxc_shape *k, const nxc
     uint8_t place_q = q->place.at[atom], place_k = k->place.at[atom];
     bool copied = place_q == NXC_SPLIT + 1 && place_k == NXC_REPLICATED;
     if (place_q != place_k && !copied) fault = "q and k are divided in ways that do not fit";
-    if (place_q == NXC_PARTIAL || place_q > NXC_SPLIT + 1) fault = "attention needs whole sequences of whole sums";
+    if (place_q == NXC_PARTIAL || place_q > NXC_SPLIT + 1)
+      fault = "attention needs whole sequences of whole sums";
   }
   return fault;
 }
@@ -34,13 +35,16 @@ static const char *infer_attention(const nxc_graph *graph, const nxc_operator_no
 
 static void grad_attention(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
-  nxc_id q = op->args[0], k = op->args[1], v = op->args[2], samples = op->args[3], o = op->args[4], lse = op->args[5];
+  nxc_id q = op->args[0], k = op->args[1], v = op->args[2], samples = op->args[3], o = op->args[4],
+         lse = op->args[5];
   nxc_id d_o = nxc_grad_of(grad, o);
   if (d_o == 0) return;
-  nxc_op_request request = {.op = NX_OP_attention_grad, .of = {q, k, v}, .in = {d_o, q, k, v, o, lse, samples}};
+  nxc_op_request request = {
+      .op = NX_OP_attention_grad, .of = {q, k, v}, .in = {d_o, q, k, v, o, lse, samples}};
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
   nxc_append(graph, &request);
-  for (uint32_t i = 0; i < 3; i++) nxc_grad_give(grad, op->args[i], graph->operators[graph->n_operators - 1].args[7 + i]);
+  for (uint32_t i = 0; i < 3; i++)
+    nxc_grad_give(grad, op->args[i], graph->operators[graph->n_operators - 1].args[7 + i]);
 }
 
 /* A key head that several ranks read has a summand of its gradient on each. */

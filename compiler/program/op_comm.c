@@ -8,8 +8,8 @@ static uint32_t group_size(const nxc_graph *graph, const nxc_operator_node *op) 
 }
 
 /* Replaces `from` by `to` on all atoms of the group. */
-static const char *replace(const nxc_graph *graph, const nxc_operator_node *op, nxc_placement *place, uint8_t from,
-                           uint8_t to) {
+static const char *replace(const nxc_graph *graph, const nxc_operator_node *op, nxc_placement *place,
+                           uint8_t from, uint8_t to) {
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
     if (!(op->group_atoms & 1u << atom) || graph->mesh.size[atom] == 1) continue;
     if (place->at[atom] != from) return "its group is not the one over which the value is divided";
@@ -55,22 +55,25 @@ static void grad_all_gather(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
   if (dy == 0) return;
   nxc_graph *graph = nxc_grad_graph(grad);
-  nxc_grad_give(grad, x, nxc_append(graph, &(nxc_op_request){.op = NX_OP_reduce_scatter,
-                                                          .of = {x},
-                                                          .in = {dy},
-                                                          .attrs = {op->attrs[NX_all_gather_axis]},
-                                                          .dtype = graph->values[x].shape.dtype,
-                                                          .group_atoms = op->group_atoms}));
+  nxc_grad_give(grad, x,
+                nxc_append(graph, &(nxc_op_request){.op = NX_OP_reduce_scatter,
+                                                    .of = {x},
+                                                    .in = {dy},
+                                                    .attrs = {op->attrs[NX_all_gather_axis]},
+                                                    .dtype = graph->values[x].shape.dtype,
+                                                    .group_atoms = op->group_atoms}));
 }
 
 static void grad_reduce_scatter(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
   if (dy == 0) return;
-  nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &(nxc_op_request){.op = NX_OP_all_gather,
-                                                                         .of = {x},
-                                                                         .in = {dy},
-                                                                         .attrs = {op->attrs[NX_reduce_scatter_axis]},
-                                                                         .group_atoms = op->group_atoms}));
+  nxc_grad_give(
+      grad, x,
+      nxc_append(nxc_grad_graph(grad), &(nxc_op_request){.op = NX_OP_all_gather,
+                                                         .of = {x},
+                                                         .in = {dy},
+                                                         .attrs = {op->attrs[NX_reduce_scatter_axis]},
+                                                         .group_atoms = op->group_atoms}));
 }
 
 /* Bytes that this rank receives. */

@@ -42,7 +42,8 @@ static void grad_split_qkv(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id d[3];
   for (int i = 0; i < 3; i++)
     if ((d[i] = nxc_grad_of(grad, op->args[2 + i])) == 0) return;
-  nxc_op_request request = {.op = NX_OP_merge_qkv, .of = {op->args[0]}, .in = {d[0], d[1], d[2], op->args[1]}};
+  nxc_op_request request = {
+      .op = NX_OP_merge_qkv, .of = {op->args[0]}, .in = {d[0], d[1], d[2], op->args[1]}};
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
   nxc_grad_give(grad, op->args[0], nxc_append(graph, &request));
 }
@@ -51,7 +52,8 @@ static const char *infer_merge_qkv(const nxc_graph *graph, const nxc_operator_no
   const nxc_shape *q = nxc_in(graph, op, 0), *k = nxc_in(graph, op, 1), *v = nxc_in(graph, op, 2);
   out[0] = features_of(q, (q->dims[1] + 2 * k->dims[1]) * q->dims[3]);
   const char *fault = nxc_same(k, v);
-  if (fault == NULL && !nxc_placement_equal(&q->place, &k->place)) fault = "q and k have different placements";
+  if (fault == NULL && !nxc_placement_equal(&q->place, &k->place))
+    fault = "q and k have different placements";
   return fault ? fault : nxc_whole(q);
 }
 
@@ -79,7 +81,8 @@ static const char *infer_merge_heads(const nxc_graph *graph, const nxc_operator_
   return NULL;
 }
 
-const nxc_rule nxc_rule_split_qkv = {.infer = infer_split_qkv, .grad = grad_split_qkv, .suffixes = {"q", "k", "v"}};
+const nxc_rule nxc_rule_split_qkv = {
+    .infer = infer_split_qkv, .grad = grad_split_qkv, .suffixes = {"q", "k", "v"}};
 const nxc_rule nxc_rule_merge_qkv = {.infer = infer_merge_qkv};
 const nxc_rule nxc_rule_split_heads = {.infer = infer_split_heads, .grad = grad_split_heads, .linear = true};
 const nxc_rule nxc_rule_merge_heads = {.infer = infer_merge_heads};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-entropy over a vocabulary that may be divided: statistics of each part, then the loss from all of them. */
+/* Cross-entropy over a vocabulary that may be divided: statistics of each part, then the loss from all of
+ * them. */
 #include "compiler/program/grad.h"
 #include "compiler/program/rules.h"
 
@@ -35,11 +36,11 @@ static void grad_ce_loss(nxc_grad *grad, const nxc_operator_node *op) {
   if (stats->op == NX_OP_all_gather) stats = nxc_producer(graph, stats->args[0]);
   nxc_id logits = stats->args[0];
   nxc_op_request request = {.op = NX_OP_ce_grad,
-                         .of = {logits},
-                         .in = {logits, stats->args[1], op->args[1]},
-                         .attrs = {[NX_ce_grad_row_start] = stats->attrs[NX_ce_stats_row_start],
-                                   [NX_ce_grad_n_valid] = stats->attrs[NX_ce_stats_n_valid],
-                                   [NX_ce_grad_scale] = nxc_real(nxc_grad_loss_scale(grad))}};
+                            .of = {logits},
+                            .in = {logits, stats->args[1], op->args[1]},
+                            .attrs = {[NX_ce_grad_row_start] = stats->attrs[NX_ce_stats_row_start],
+                                      [NX_ce_grad_n_valid] = stats->attrs[NX_ce_stats_n_valid],
+                                      [NX_ce_grad_scale] = nxc_real(nxc_grad_loss_scale(grad))}};
   nxc_id gradient = nxc_append(graph, &request);
   nxc_grad_give(grad, logits, gradient);
 }

@@ -19,7 +19,8 @@ static uint8_t product_place(part a, part b, uint8_t place_a, uint8_t last, cons
   if ((a == PART_SUM && b == PART_NONE) || (a == PART_NONE && b == PART_SUM)) return NXC_PARTIAL;
   if (a == PART_ROWS && b == PART_NONE) return place_a;
   if (a == PART_NONE && b == PART_COLUMNS) return last;
-  if (a != PART_NONE || b != PART_NONE) *fault = "the factors are divided over the ranks in ways that do not fit";
+  if (a != PART_NONE || b != PART_NONE)
+    *fault = "the factors are divided over the ranks in ways that do not fit";
   return NXC_REPLICATED;
 }
 
@@ -30,20 +31,24 @@ static const char *infer_matmul(const nxc_graph *graph, const nxc_operator_node 
   int64_t inner_b = trans_b ? nxc_shape_last(b) : nxc_shape_rows(b);
   int64_t columns = trans_b ? nxc_shape_rows(b) : nxc_shape_last(b);
   if (inner_a != inner_b) return "the inner sizes differ";
-  out[0] = trans_a ? nxc_shape_of(a->dtype, 2, (int64_t[]){nxc_shape_last(a), columns}) : nxc_shape_with_last(a, columns);
+  out[0] = trans_a ? nxc_shape_of(a->dtype, 2, (int64_t[]){nxc_shape_last(a), columns})
+                   : nxc_shape_with_last(a, columns);
   uint8_t last = (uint8_t)(NXC_SPLIT + out[0].n_dims - 1);
   const char *fault = NULL;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    part part_a = part_of(a->place.at[atom], a, !trans_a, true), part_b = part_of(b->place.at[atom], b, trans_b, false);
+    part part_a = part_of(a->place.at[atom], a, !trans_a, true),
+         part_b = part_of(b->place.at[atom], b, trans_b, false);
     uint8_t rows = trans_a ? NXC_SPLIT : a->place.at[atom];
     out[0].place.at[atom] = product_place(part_a, part_b, rows, last, &fault);
-    if (part_a == PART_INNER && part_b == PART_INNER && trans_a && !trans_b && a->place.at[atom] != b->place.at[atom])
+    if (part_a == PART_INNER && part_b == PART_INNER && trans_a && !trans_b &&
+        a->place.at[atom] != b->place.at[atom])
       fault = "the inner dimensions are divided differently";
   }
   if (fault == NULL && op->n_in == 3) {
     const nxc_shape *bias = nxc_in(graph, op, 2);
     for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-      if ((out[0].place.at[atom] == last) != (bias->place.at[atom] == NXC_SPLIT) || bias->place.at[atom] > NXC_SPLIT)
+      if ((out[0].place.at[atom] == last) != (bias->place.at[atom] == NXC_SPLIT) ||
+          bias->place.at[atom] > NXC_SPLIT)
         return "the bias is divided differently from the product";
     fault = nxc_whole(&out[0]);
   }
@@ -57,16 +62,18 @@ static void grad_matmul(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id a = op->args[0], weight = op->args[1], dy = nxc_grad_of(grad, op->args[op->n_in]);
   if (dy == 0) return;
   if (op->n_in == 3)
-    nxc_grad_accumulate(grad,
-                        &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[2])}},
-                        NX_bias_grad_accumulate);
+    nxc_grad_accumulate(
+        grad,
+        &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[2])}},
+        NX_bias_grad_accumulate);
   nxc_grad_accumulate(grad,
                       &(nxc_op_request){.op = NX_OP_matmul,
-                                     .in = {dy, a},
-                                     .out = {nxc_grad_parameter(grad, weight)},
-                                     .attrs = {[NX_matmul_trans_a] = nxc_integer(1)}},
+                                        .in = {dy, a},
+                                        .out = {nxc_grad_parameter(grad, weight)},
+                                        .attrs = {[NX_matmul_trans_a] = nxc_integer(1)}},
                       NX_matmul_accumulate);
-  nxc_grad_give(grad, a, nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul, .of = {a}, .in = {dy, weight}}));
+  nxc_grad_give(grad, a,
+                nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul, .of = {a}, .in = {dy, weight}}));
 }
 
 static uint64_t flops_matmul(const nxc_graph *graph, const nxc_operator_node *op) {
@@ -99,9 +106,10 @@ static const char *infer_bias_add(const nxc_graph *graph, const nxc_operator_nod
 static void grad_bias_add(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[2]);
   if (dy == 0) return;
-  nxc_grad_accumulate(grad,
-                      &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[1])}},
-                      NX_bias_grad_accumulate);
+  nxc_grad_accumulate(
+      grad,
+      &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[1])}},
+      NX_bias_grad_accumulate);
   nxc_grad_give(grad, op->args[0], dy);
 }
 

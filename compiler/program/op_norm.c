@@ -33,9 +33,9 @@ static void grad_rms_norm(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id x = op->args[0], gain = op->args[1], y = op->args[2], rstd = op->args[3], dy = nxc_grad_of(grad, y);
   if (dy == 0) return;
   nxc_op_request request = {.op = NX_OP_rms_norm_grad,
-                         .of = {x},
-                         .in = {dy, x, gain, rstd},
-                         .out = {0, nxc_grad_parameter(grad, gain)}};
+                            .of = {x},
+                            .in = {dy, x, gain, rstd},
+                            .out = {0, nxc_grad_parameter(grad, gain)}};
   nxc_grad_accumulate(grad, &request, NX_rms_norm_grad_accumulate);
   nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
 }
@@ -45,16 +45,18 @@ static void grad_layer_norm(nxc_grad *grad, const nxc_operator_node *op) {
   const nxc_id *out = op->args + op->n_in;
   nxc_id dy = nxc_grad_of(grad, out[0]);
   if (dy == 0) return;
-  nxc_op_request request = {.op = NX_OP_layer_norm_grad,
-                         .of = {x},
-                         .in = {dy, x, gain, out[1], out[2]},
-                         .out = {0, nxc_grad_parameter(grad, gain), bias ? nxc_grad_parameter(grad, bias) : 0},
-                         .n_out = bias ? 3 : 2};
+  nxc_op_request request = {
+      .op = NX_OP_layer_norm_grad,
+      .of = {x},
+      .in = {dy, x, gain, out[1], out[2]},
+      .out = {0, nxc_grad_parameter(grad, gain), bias ? nxc_grad_parameter(grad, bias) : 0},
+      .n_out = bias ? 3 : 2};
   nxc_grad_accumulate(grad, &request, NX_layer_norm_grad_accumulate);
   nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
 }
 
 const nxc_rule nxc_rule_rms_norm = {.infer = infer_norm, .grad = grad_rms_norm, .suffixes = {NULL, "rstd"}};
 const nxc_rule nxc_rule_rms_norm_grad = {.infer = infer_norm_grad};
-const nxc_rule nxc_rule_layer_norm = {.infer = infer_norm, .grad = grad_layer_norm, .suffixes = {NULL, "mean", "rstd"}};
+const nxc_rule nxc_rule_layer_norm = {
+    .infer = infer_norm, .grad = grad_layer_norm, .suffixes = {NULL, "mean", "rstd"}};
 const nxc_rule nxc_rule_layer_norm_grad = {.infer = infer_norm_grad};

@@ -50,7 +50,8 @@ static const char *infer_whole(const nxc_graph *graph, const nxc_operator_node *
 static void grad_gelu(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
   if (dy == 0) return;
-  nxc_op_request request = {.op = NX_OP_gelu_grad, .of = {x}, .in = {dy, x}, .attrs = {op->attrs[NX_gelu_tanh]}};
+  nxc_op_request request = {
+      .op = NX_OP_gelu_grad, .of = {x}, .in = {dy, x}, .attrs = {op->attrs[NX_gelu_tanh]}};
   nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &request));
 }
 

@@ -2,7 +2,8 @@
 /* What happens once per step: norm, clipping, learning rate, update. */
 #include "compiler/program/rules.h"
 
-/* Each rank's share of the sum, over all atoms: divided ones, and those of which its weight picks one coordinate. */
+/* Each rank's share of the sum, over all atoms: divided ones, and those of which its weight picks one
+ * coordinate. */
 static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *x = nxc_in(graph, op, 0);
   const nx_attribute *weight = &op->attrs[NX_norm_sq_weight];
@@ -16,8 +17,10 @@ static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
     bool divided = x->place.at[atom] >= NXC_SPLIT, counted_once = picked & 1u << atom;
     if (divided && counted_once) return "a part of the gradient is not counted";
-    if (divided || counted_once) out[0].place.at[atom] = NXC_PARTIAL;
-    else if (graph->mesh.size[atom] > 1) return "copies of a gradient are counted";
+    if (divided || counted_once)
+      out[0].place.at[atom] = NXC_PARTIAL;
+    else if (graph->mesh.size[atom] > 1)
+      return "copies of a gradient are counted";
   }
   return nxc_whole(x);
 }
@@ -32,11 +35,14 @@ static const char *infer_lr_schedule(const nxc_graph *graph, const nxc_operator_
   return nxc_whole(nxc_in(graph, op, 0));
 }
 
-/* Parameters, moments and gradient are the same shard; the last output may be a copy of it in another type. */
-static const char *check_update(const nxc_graph *graph, const nxc_operator_node *op, uint32_t n_shards, nxc_shape *out) {
+/* Parameters, moments and gradient are the same shard; the last output may be a copy of it in another type.
+ */
+static const char *check_update(const nxc_graph *graph, const nxc_operator_node *op, uint32_t n_shards,
+                                nxc_shape *out) {
   const char *fault = NULL;
   for (uint32_t i = 0; i < op->n_in && fault == NULL; i++) fault = nxc_whole(nxc_in(graph, op, i));
-  for (uint32_t i = 1; i < n_shards && fault == NULL; i++) fault = nxc_same(nxc_in(graph, op, 0), nxc_in(graph, op, i));
+  for (uint32_t i = 1; i < n_shards && fault == NULL; i++)
+    fault = nxc_same(nxc_in(graph, op, 0), nxc_in(graph, op, i));
   for (uint32_t i = 0; i < op->n_out; i++) {
     out[i] = *nxc_in(graph, op, 0);
     out[i].dtype = nxc_out(graph, op, i)->dtype;

@@ -39,8 +39,8 @@ typedef struct extent {
 
 /* Values that are planned for one micro-batch; all others live as long as the run. */
 static bool is_passing(uint32_t arena) {
-  return arena == NX_ARENA_slot || arena == NX_ARENA_scratch || arena == NX_ARENA_comm || arena == NX_ARENA_input ||
-         arena == NX_ARENA_scalar;
+  return arena == NX_ARENA_slot || arena == NX_ARENA_scratch || arena == NX_ARENA_comm ||
+         arena == NX_ARENA_input || arena == NX_ARENA_scalar;
 }
 
 static extent extent_of(const replay *r, uint32_t value, uint32_t slot) {
@@ -59,7 +59,8 @@ static bool fail(const replay *r, const nx_operator *op, uint32_t value, const c
   const nx_plan *plan = r->plan;
   return nx_fault_set(r->fault, (uint64_t)((const uint8_t *)op - plan->bytes), "%s (%s) %s %s%s%s",
                       nx_op_find(op->op)->name, nx_plan_string(plan, op->origin), what,
-                      nx_plan_string(plan, plan->values[value].name), other == NX_NONE ? "" : ", overwritten by ",
+                      nx_plan_string(plan, plan->values[value].name),
+                      other == NX_NONE ? "" : ", overwritten by ",
                       other == NX_NONE ? "" : nx_plan_string(plan, plan->values[other].name));
 }
 
@@ -68,8 +69,10 @@ static size_t segment_at(const owners *o, uint64_t offset) {
   size_t low = 0, high = o->n;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (o->segments[middle].to <= offset) low = middle + 1;
-    else high = middle;
+    if (o->segments[middle].to <= offset)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }
@@ -86,7 +89,8 @@ static void own(replay *r, uint32_t arena, extent e, uint32_t value) {
   if (last > first && o->segments[last - 1].to > e.to)
     kept[n_kept++] = (segment){e.to, o->segments[last - 1].to, o->segments[last - 1].owner};
   size_t n_new = o->n - (last - first) + n_kept;
-  for (size_t n = o->n; n < n_new; n++) o->segments = nxc_arena_grow(r->arena, o->segments, n, sizeof *o->segments);
+  for (size_t n = o->n; n < n_new; n++)
+    o->segments = nxc_arena_grow(r->arena, o->segments, n, sizeof *o->segments);
   memmove(o->segments + first + n_kept, o->segments + last, (o->n - last) * sizeof *o->segments);
   memcpy(o->segments + first, kept, n_kept * sizeof *kept);
   o->n = n_new;
@@ -97,7 +101,8 @@ static bool read_value(replay *r, const nx_operator *op, uint32_t value) {
   extent e = extent_of(r, value, r->slot);
   for (size_t i = 0; i < r->n_started; i++) {
     const nx_value *result = &r->plan->values[r->started[i].result];
-    if (result->arena == at->arena && meet(extent_of(r, r->started[i].result, (uint32_t)r->started[i].shift), e))
+    if (result->arena == at->arena &&
+        meet(extent_of(r, r->started[i].result, (uint32_t)r->started[i].shift), e))
       return fail(r, op, value, "reads, while a collective writes there,", NX_NONE);
   }
   if (!is_passing(at->arena)) return true;
@@ -163,8 +168,10 @@ static uint8_t when_of(const nx_plan *plan, const nx_item *item) {
 static bool run_item(replay *r, const nx_item *item) {
   const nx_plan *plan = r->plan;
   const nx_chunk *chunk = &plan->chunks[item->chunk];
-  const uint32_t programs[] = {[NX_ITEM_FORWARD] = chunk->forward, [NX_ITEM_BACKWARD] = chunk->backward,
-                               [NX_ITEM_EVALUATE] = chunk->evaluate, [NX_ITEM_STEP] = chunk->step};
+  const uint32_t programs[] = {[NX_ITEM_FORWARD] = chunk->forward,
+                               [NX_ITEM_BACKWARD] = chunk->backward,
+                               [NX_ITEM_EVALUATE] = chunk->evaluate,
+                               [NX_ITEM_STEP] = chunk->step};
   const nx_program *program = &plan->programs[programs[item->kind]];
   uint8_t when = when_of(plan, item);
   r->chunk = item->chunk;
@@ -191,7 +198,8 @@ static bool disjoint(const nx_plan *plan, box *boxes, size_t n, nx_fault *fault)
   qsort(boxes, n, sizeof *boxes, compare_boxes);
   for (size_t i = 1; i < n; i++)
     if (boxes[i].arena == boxes[i - 1].arena && boxes[i].from < boxes[i - 1].to)
-      return nx_fault_set(fault, 0, "%s and %s share bytes", nx_plan_string(plan, plan->values[boxes[i - 1].value].name),
+      return nx_fault_set(fault, 0, "%s and %s share bytes",
+                          nx_plan_string(plan, plan->values[boxes[i - 1].value].name),
                           nx_plan_string(plan, plan->values[boxes[i].value].name));
   return true;
 }
@@ -204,7 +212,8 @@ static bool check_standing(const nx_plan *plan, nxc_arena *arena, nx_fault *faul
   size_t n = 0;
   for (uint32_t i = 0; i < n_values; i++) {
     const nx_value *value = &plan->values[i];
-    bool standing = !is_passing(value->arena) || value->arena == NX_ARENA_input || value->arena == NX_ARENA_scalar;
+    bool standing =
+        !is_passing(value->arena) || value->arena == NX_ARENA_input || value->arena == NX_ARENA_scalar;
     if (standing && value->view_of == NX_NONE)
       boxes[n++] = (box){value->offset, value->offset + value->bytes, value->arena, i};
   }
@@ -227,7 +236,8 @@ bool nxc_overlap_check(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
     uint32_t n = plan->run->n_micro_batches;
-    bool alike = item->micro_batch > 1 && item->micro_batch + 1 < n; /* as the second micro-batch, in the same state */
+    bool alike =
+        item->micro_batch > 1 && item->micro_batch + 1 < n; /* as the second micro-batch, in the same state */
     if (!alike && !run_item(&r, item)) return false;
   }
   return true;

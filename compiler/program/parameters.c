@@ -71,13 +71,15 @@ static uint32_t tensor_key(const nxc_graph *graph, nxc_part part) {
 static nxc_id new_parameter(nxc_graph *graph, const char *name, const nxc_shape *shape) {
   const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->origin, name);
   nxc_id value = nxc_value_new(graph, full, NXC_ROLE_PARAMETER, shape);
-  graph->parameters = nxc_arena_grow(graph->arena, graph->parameters, graph->n_parameters, sizeof *graph->parameters);
+  graph->parameters =
+      nxc_arena_grow(graph->arena, graph->parameters, graph->n_parameters, sizeof *graph->parameters);
   graph->parameters[graph->n_parameters++] = value;
   return value;
 }
 
 /* What all pieces of a parameter share; its copies are owned by the first of the ranks that hold them. */
-static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id value, nxc_part part, bool bias) {
+static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id value, nxc_part part,
+                                 bool bias) {
   const nxc_shape *shape = &graph->values[value].shape;
   const part_row *row = &part_rows[part];
   graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
@@ -91,7 +93,9 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
       .column_start = nxc_rank_number_of(0),
       .owner = nxc_rank_number_first(graph, nxc_placed(&shape->place, NXC_REPLICATED)),
       .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
-      .init_std = bias ? 0 : row->output ? t->output_init_std : t->init_std,
+      .init_std = bias          ? 0
+                  : row->output ? t->output_init_std
+                                : t->init_std,
       .tensor_id = tensor_key(graph, tensor_part(t, part)),
   };
   return piece;
@@ -152,7 +156,8 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
   return value;
 }
 
-nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part, bool bias) {
+nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
+                          bool bias) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){t->hidden});
   nxc_id value = new_parameter(graph, name, &shape);
   nxc_piece_node *piece = new_piece(graph, t, value, part, bias);

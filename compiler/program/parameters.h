@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters: the values that are trained, and the pieces of logical tensors that each is made of.
  *
- * A logical tensor is what a checkpoint holds, named as Hugging Face names it, unfused and whole. A parameter holds,
- * row after row, boxes of logical tensors: fused queries, keys and values are three boxes, a tensor-parallel shard is a
- * smaller box. Where a box starts is a number per rank; everything else is the same on all ranks. */
+ * A logical tensor is what a checkpoint holds, named as Hugging Face names it, unfused and whole. A parameter
+ * holds, row after row, boxes of logical tensors: fused queries, keys and values are three boxes, a
+ * tensor-parallel shard is a smaller box. Where a box starts is a number per rank; everything else is the
+ * same on all ranks. */
 #ifndef NXC_PARAMETERS_H
 #define NXC_PARAMETERS_H
 
@@ -34,15 +35,16 @@ typedef struct nxc_box {
 } nxc_box;
 
 /* A matrix of boxes one below the other, divided on rows over `atoms`. columns: what all boxes have. */
-nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *training, const char *name, const nxc_box *boxes,
-                          uint32_t n_boxes, int64_t columns, uint32_t atoms);
+nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *training, const char *name,
+                          const nxc_box *boxes, uint32_t n_boxes, int64_t columns, uint32_t atoms);
 /* A matrix of all rows and some columns, divided over `atoms`. */
-nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *training, const char *name, const nxc_box *box,
-                             int64_t rows, uint32_t atoms);
+nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *training, const char *name,
+                             const nxc_box *box, int64_t rows, uint32_t atoms);
 /* The bias of a matrix of boxes. */
-nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const char *name, const nxc_box *boxes,
-                          uint32_t n_boxes, uint32_t atoms);
+nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const char *name,
+                          const nxc_box *boxes, uint32_t n_boxes, uint32_t atoms);
 /* A norm's gain (1 at first) or bias (0 at first), on every rank. */
-nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part, bool bias);
+nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
+                          bool bias);
 
 #endif

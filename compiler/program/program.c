@@ -8,7 +8,8 @@
 #include "compiler/program/passes.h"
 
 static bool contradiction(nxc_sink *sink, const char *after, const char *what) {
-  nxc_report(sink, "NX3900", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "internal error after %s: %s", after, what);
+  nxc_report(sink, "NX3900", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "internal error after %s: %s", after,
+             what);
   return false;
 }
 
@@ -38,14 +39,16 @@ nxc_graph *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sink *
   return check(graph, sink, "memory") ? graph : NULL;
 }
 
-bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink, nxc_plan_bytes *out) {
+bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink,
+                         nxc_plan_bytes *out) {
   nxc_training training;
   nx_fault fault = {{0}, 0};
   if (!nxc_training_read(settings, sink, &training)) return false;
   nxc_graph *graph = nxc_program_build(&training, arena, sink);
   if (graph == NULL) return false;
   out->bytes = nxc_emit(graph, &training, settings, &out->n_bytes);
-  if (!nx_plan_check(out->bytes, out->n_bytes, &out->plan, &fault)) return contradiction(sink, "emission", fault.text);
+  if (!nx_plan_check(out->bytes, out->n_bytes, &out->plan, &fault))
+    return contradiction(sink, "emission", fault.text);
   if (!nx_plan_prove(&out->plan, &fault)) return contradiction(sink, "emission", fault.text);
   if (!nxc_overlap_check(&out->plan, arena, &fault)) return contradiction(sink, "memory", fault.text);
   return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings -> plan: the compiler's second half.
  *
- * The passes and their order stand in one function of program.c. What comes out is the plan file's bytes and a view of
- * them that nx_plan_check has verified and nx_plan_prove has proved; both live in the arena that was passed in. The
- * same settings give the same bytes. */
+ * The passes and their order stand in one function of program.c. What comes out is the plan file's bytes and
+ * a view of them that nx_plan_check has verified and nx_plan_prove has proved; both live in the arena that
+ * was passed in. The same settings give the same bytes. */
 #ifndef NXC_PROGRAM_H
 #define NXC_PROGRAM_H
 

@@ -31,7 +31,8 @@ void nxc_rank_number_stride(const nxc_graph *graph, nxc_rank_number *number, nxc
   push_term(number, &(nxc_term){.atom = atom, .stride = stride});
 }
 
-void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table, bool multiply) {
+void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table,
+                           bool multiply) {
   uint32_t size = graph->mesh.size[atom];
   if (size == 1) {
     bool neutral = table[0] == (multiply ? 1 : 0);
@@ -77,7 +78,8 @@ static bool number_equal(const nxc_graph *graph, const nxc_rank_number *a, const
 nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number) {
   for (size_t i = 0; i < graph->n_constants; i++)
     if (number_equal(graph, &graph->constants[i], number)) return (nxc_id)i;
-  graph->constants = nxc_arena_grow(graph->arena, graph->constants, graph->n_constants, sizeof *graph->constants);
+  graph->constants =
+      nxc_arena_grow(graph->arena, graph->constants, graph->n_constants, sizeof *graph->constants);
   graph->constants[graph->n_constants] = *number;
   return (nxc_id)graph->n_constants++;
 }
@@ -88,6 +90,7 @@ nxc_id nxc_group(nxc_graph *graph, uint32_t atoms) {
   for (size_t i = 0; i < graph->n_groups; i++)
     if (graph->groups[i].atoms == atoms) return (nxc_id)i;
   graph->groups = nxc_arena_grow(graph->arena, graph->groups, graph->n_groups, sizeof *graph->groups);
-  graph->groups[graph->n_groups] = (nxc_group_node){atoms, nxc_mesh_set_name(graph->arena, &graph->mesh, atoms)};
+  graph->groups[graph->n_groups] =
+      (nxc_group_node){atoms, nxc_mesh_set_name(graph->arena, &graph->mesh, atoms)};
   return (nxc_id)graph->n_groups++;
 }

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Names of modules in recompute.modules, and the parts of a layer that they mean. Attention scores are never kept, so
- * there is nothing to recompute for the core of the attention. */
+/* Names of modules in recompute.modules, and the parts of a layer that they mean. Attention scores are never
+ * kept, so there is nothing to recompute for the core of the attention. */
 static const struct {
   const char *module, *part;
 } modules[] = {
@@ -40,15 +40,16 @@ static bool names_part(const nxc_training *t, const char *part) {
   return false;
 }
 
-/* Whether what this operator writes is dropped after the forward pass. The last value of a layer is the next one's
- * input, and is kept. Of what was gathered along the sequence each rank keeps its own part and gathers again, else
- * sequence parallelism would save little. */
+/* Whether what this operator writes is dropped after the forward pass. The last value of a layer is the next
+ * one's input, and is kept. Of what was gathered along the sequence each rank keeps its own part and gathers
+ * again, else sequence parallelism would save little. */
 static bool drops(const nxc_training *t, const nxc_operator_node *op) {
   if (t->sequence_parallel && op->op == NX_OP_all_gather) return true;
   if (op->layer < 0) return false;
   if (t->recompute_full) return true;
   const char *dot = strrchr(op->origin, '.');
-  return names_part(t, dot == NULL ? op->origin : dot + 1) && op->op != NX_OP_attention && op->op != NX_OP_add;
+  return names_part(t, dot == NULL ? op->origin : dot + 1) && op->op != NX_OP_attention &&
+         op->op != NX_OP_add;
 }
 
 static void mark_dropped(recompute *r) {
@@ -56,7 +57,8 @@ static void mark_dropped(recompute *r) {
   const nxc_program_list *forward = &graph->programs[NXC_FORWARD];
   for (size_t i = 0; i < forward->n; i++) {
     const nxc_operator_node *op = &graph->operators[forward->operators[i]];
-    bool next_is_another = i + 1 == forward->n || graph->operators[forward->operators[i + 1]].layer != op->layer;
+    bool next_is_another =
+        i + 1 == forward->n || graph->operators[forward->operators[i + 1]].layer != op->layer;
     for (uint32_t out = 0; out < op->n_out; out++)
       r->dropped[op->args[op->n_in + out]] = drops(r->t, op) && !next_is_another;
   }
@@ -78,7 +80,8 @@ static nxc_id available(recompute *r, nxc_id value, size_t n_forward_values) {
     graph->values[clone].producer = (nxc_id)graph->n_operators;
     copy.args[op.n_in + i] = r->clone[original] = clone;
   }
-  graph->operators = nxc_arena_grow(graph->arena, graph->operators, graph->n_operators, sizeof *graph->operators);
+  graph->operators =
+      nxc_arena_grow(graph->arena, graph->operators, graph->n_operators, sizeof *graph->operators);
   graph->operators[graph->n_operators] = copy;
   nxc_program_push(graph, &r->backward, (nxc_id)graph->n_operators++);
   return r->clone[value];

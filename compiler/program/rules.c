@@ -52,7 +52,8 @@ uint64_t nxc_bytes_moved(const nxc_graph *graph, const nxc_operator_node *op) {
   const nxc_rule *rule = nxc_rule_of(op->op);
   if (rule->bytes != NULL) return rule->bytes(graph, op);
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < op->n_in + op->n_out; i++) bytes += nxc_shape_bytes(&graph->values[op->args[i]].shape);
+  for (uint32_t i = 0; i < op->n_in + op->n_out; i++)
+    bytes += nxc_shape_bytes(&graph->values[op->args[i]].shape);
   return bytes;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the compiler knows about each operator: one rule per row of ops.def, in the op_*.c files.
  *
- * `infer` tells shape and placement of the outputs from inputs and attributes (outputs that were given may be looked
- * at). `grad` appends ordinary operators that give the gradients of the inputs. Costs are of one execution on one
- * rank. An operator of ops.def without a rule does not link. */
+ * `infer` tells shape and placement of the outputs from inputs and attributes (outputs that were given may be
+ * looked at). `grad` appends ordinary operators that give the gradients of the inputs. Costs are of one
+ * execution on one rank. An operator of ops.def without a rule does not link. */
 #ifndef NXC_RULES_H
 #define NXC_RULES_H
 
@@ -14,7 +14,7 @@ typedef struct nxc_grad nxc_grad;
 typedef struct nxc_rule {
   /* NULL: consistent; else what is wrong, in a few words. */
   const char *(*infer)(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out);
-  void (*grad)(nxc_grad *grad, const nxc_operator_node *op); /* NULL: no gradient passes */
+  void (*grad)(nxc_grad *grad, const nxc_operator_node *op);              /* NULL: no gradient passes */
   uint64_t (*flops)(const nxc_graph *graph, const nxc_operator_node *op); /* NULL: not counted */
   uint64_t (*bytes)(const nxc_graph *graph, const nxc_operator_node *op); /* NULL: all operands once */
   const char *suffixes[4]; /* of output names, where there are several */
@@ -22,7 +22,8 @@ typedef struct nxc_rule {
   uint32_t overwrites;     /* bit i: output 0 may be input i */
 } nxc_rule;
 
-#define OP(number, name, min_in, max_in, min_out, max_out, kind, meaning) extern const nxc_rule nxc_rule_##name;
+#define OP(number, name, min_in, max_in, min_out, max_out, kind, meaning) \
+  extern const nxc_rule nxc_rule_##name;
 #define ATTR(op, index, name, type, meaning)
 #include "schema/ops.def"
 #undef OP
@@ -47,8 +48,8 @@ nxc_shape nxc_shape_without_last(const nxc_shape *like, nx_dtype dtype);
 const char *nxc_same(const nxc_shape *a, const nxc_shape *b);
 /* NULL, or that a sum is still to be made. */
 const char *nxc_whole(const nxc_shape *shape);
-/* The placement of a sum over all rows of x: partial where rows are split, and the placement of `last` on the last
- * dimension (split 0 there). */
+/* The placement of a sum over all rows of x: partial where rows are split, and the placement of `last` on the
+ * last dimension (split 0 there). */
 nxc_placement nxc_place_row_sum(const nxc_shape *x);
 uint64_t nxc_bytes_moved(const nxc_graph *graph, const nxc_operator_node *op);
 uint64_t nxc_flops(const nxc_graph *graph, const nxc_operator_node *op);

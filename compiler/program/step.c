@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- ranges ----------------------------------------------------------------------------------------------------- */
+/* ---- ranges ---- */
 
 static uint64_t round_up(uint64_t n, uint64_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -22,25 +22,25 @@ static uint64_t block_elements(const nxc_graph *graph) {
 static const char *range_name(nxc_graph *graph, uint32_t group, uint32_t copies, bool decayed) {
   const char *over = group ? nxc_mesh_set_name(graph->arena, &graph->mesh, group) : "none";
   const char *copied = copies ? nxc_mesh_set_name(graph->arena, &graph->mesh, copies) : NULL;
-  return nxc_arena_printf(graph->arena, "%s.%s%s%s", decayed ? "decayed" : "plain", over, copied ? ".copied_over_" : "",
-                          copied ? copied : "");
+  return nxc_arena_printf(graph->arena, "%s.%s%s%s", decayed ? "decayed" : "plain", over,
+                          copied ? ".copied_over_" : "", copied ? copied : "");
 }
 
 /* The range for parameters of these properties, made where there is none yet. */
-static nxc_range_node *range_for(nxc_graph *graph, uint32_t group, uint32_t copies, bool decayed, double weight_decay) {
+static nxc_range_node *range_for(nxc_graph *graph, uint32_t group, uint32_t copies, bool decayed,
+                                 double weight_decay) {
   const char *name = range_name(graph, group, copies, decayed);
   for (size_t i = 0; i < graph->n_ranges; i++)
     if (strcmp(graph->ranges[i].name, name) == 0) return &graph->ranges[i];
   graph->ranges = nxc_arena_grow(graph->arena, graph->ranges, graph->n_ranges, sizeof *graph->ranges);
   nxc_range_node *range = &graph->ranges[graph->n_ranges++];
-  *range = (nxc_range_node){.name = name,
-                            .group_atoms = group,
-                            .copy_atoms = copies,
-                            .weight_decay = decayed ? weight_decay : 0};
+  *range = (nxc_range_node){
+      .name = name, .group_atoms = group, .copy_atoms = copies, .weight_decay = decayed ? weight_decay : 0};
   return range;
 }
 
-static void join(nxc_graph *graph, const nxc_training *t, nxc_id parameter, uint32_t *range_of, uint64_t *start_of) {
+static void join(nxc_graph *graph, const nxc_training *t, nxc_id parameter, uint32_t *range_of,
+                 uint64_t *start_of) {
   const nxc_value_node *gradient = &graph->values[graph->values[parameter].gradient];
   uint32_t group = nxc_placed(&gradient->shape.place, NXC_PARTIAL);
   uint32_t copies = nxc_mesh_atoms(&graph->mesh, nxc_placed(&gradient->shape.place, NXC_REPLICATED));
@@ -73,12 +73,17 @@ static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *ran
     stride *= graph->mesh.size[atom];
   }
   uint8_t shard = divided ? NXC_SPLIT : NXC_REPLICATED;
-  range->param = range_value(graph, range, "param", NXC_ROLE_PARAMETER, t->types.param, range->n_elements, NXC_REPLICATED);
-  range->grad = range_value(graph, range, "grad", NXC_ROLE_GRADIENT, t->types.grad, range->n_elements, NXC_PARTIAL);
-  if (t->types.master) range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, range->n_shard, shard);
+  range->param = range_value(graph, range, "param", NXC_ROLE_PARAMETER, t->types.param, range->n_elements,
+                             NXC_REPLICATED);
+  range->grad =
+      range_value(graph, range, "grad", NXC_ROLE_GRADIENT, t->types.grad, range->n_elements, NXC_PARTIAL);
+  if (t->types.master)
+    range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, range->n_shard, shard);
   if (!t->adamw) return;
-  range->moment1 = range_value(graph, range, "moment1", NXC_ROLE_STATE, t->types.state, range->n_shard, shard);
-  range->moment2 = range_value(graph, range, "moment2", NXC_ROLE_STATE, t->types.state, range->n_shard, shard);
+  range->moment1 =
+      range_value(graph, range, "moment1", NXC_ROLE_STATE, t->types.state, range->n_shard, shard);
+  range->moment2 =
+      range_value(graph, range, "moment2", NXC_ROLE_STATE, t->types.state, range->n_shard, shard);
 }
 
 static void view(nxc_graph *graph, nxc_id value, nxc_id base, uint64_t start) {
@@ -100,7 +105,7 @@ static void make_ranges(nxc_graph *graph, const nxc_training *t) {
   }
 }
 
-/* ---- the step --------------------------------------------------------------------------------------------------- */
+/* ---- the step ---- */
 
 typedef struct step {
   nxc_graph *graph;
@@ -138,7 +143,8 @@ static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id val
 static nxc_id summed(nxc_graph *graph, const nxc_range_node *range) {
   nxc_shape shape = graph->values[range->grad].shape;
   nxc_place(&graph->mesh, &shape.place, range->group_atoms, NXC_REPLICATED);
-  return nxc_view_new(graph, nxc_arena_printf(graph->arena, "%s.grad.sum", range->name), range->grad, 0, &shape);
+  return nxc_view_new(graph, nxc_arena_printf(graph->arena, "%s.grad.sum", range->name), range->grad, 0,
+                      &shape);
 }
 
 static void reduce_gradients(step *s) {
@@ -152,9 +158,9 @@ static void reduce_gradients(step *s) {
     bool divided = is_divided(range);
     s->shards[i] = divided ? shard_of(graph, range, range->grad, "grad") : summed(graph, range);
     nxc_append(graph, &(nxc_op_request){.op = divided ? NX_OP_reduce_scatter : NX_OP_all_reduce,
-                                     .in = {range->grad},
-                                     .out = {s->shards[i]},
-                                     .group_atoms = range->group_atoms});
+                                        .in = {range->grad},
+                                        .out = {s->shards[i]},
+                                        .group_atoms = range->group_atoms});
   }
 }
 
@@ -168,22 +174,23 @@ static void global_norm(step *s) {
     uint32_t held_by_all = range->copy_atoms | (is_divided(range) ? 0 : range->group_atoms);
     nxc_rank_number weight = nxc_rank_number_first(graph, held_by_all);
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
-                                     .in = {s->shards[i]},
-                                     .out = {sum},
-                                     .attrs = {[NX_norm_sq_accumulate] = nxc_integer(i > 0),
-                                               [NX_norm_sq_weight] = nxc_attribute(graph, &weight)}});
+                                        .in = {s->shards[i]},
+                                        .out = {sum},
+                                        .attrs = {[NX_norm_sq_accumulate] = nxc_integer(i > 0),
+                                                  [NX_norm_sq_weight] = nxc_attribute(graph, &weight)}});
   }
   uint32_t world = nxc_placed(&graph->values[sum].shape.place, NXC_PARTIAL);
   if (world) {
     nxc_id total = scalar(graph, "grad_norm.total");
-    sum = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce, .in = {sum}, .out = {total}, .group_atoms = world});
+    sum = nxc_append(
+        graph, &(nxc_op_request){.op = NX_OP_all_reduce, .in = {sum}, .out = {total}, .group_atoms = world});
   }
   graph->grad_norm = scalar(graph, "grad_norm");
   s->scale = scalar(graph, "grad_scale");
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_clip_scale,
-                                   .in = {sum},
-                                   .out = {graph->grad_norm, s->scale},
-                                   .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->clip_norm)}});
+                                      .in = {sum},
+                                      .out = {graph->grad_norm, s->scale},
+                                      .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->clip_norm)}});
 }
 
 static void learning_rate(step *s) {
@@ -191,15 +198,16 @@ static void learning_rate(step *s) {
   const nxc_training *t = s->t;
   graph->origin = "schedule";
   graph->lr = scalar(graph, "lr");
-  nxc_append(graph, &(nxc_op_request){.op = NX_OP_lr_schedule,
-                                   .in = {graph->step},
-                                   .out = {graph->lr},
-                                   .attrs = {[NX_lr_schedule_shape] = nxc_integer(t->schedule_shape),
-                                             [NX_lr_schedule_lr] = nxc_real(t->lr),
-                                             [NX_lr_schedule_min_lr] = nxc_real(t->min_lr),
-                                             [NX_lr_schedule_warmup_steps] = nxc_integer(t->warmup_steps),
-                                             [NX_lr_schedule_constant_steps] = nxc_integer(t->constant_steps),
-                                             [NX_lr_schedule_max_steps] = nxc_integer(t->max_steps)}});
+  nxc_append(graph,
+             &(nxc_op_request){.op = NX_OP_lr_schedule,
+                               .in = {graph->step},
+                               .out = {graph->lr},
+                               .attrs = {[NX_lr_schedule_shape] = nxc_integer(t->schedule_shape),
+                                         [NX_lr_schedule_lr] = nxc_real(t->lr),
+                                         [NX_lr_schedule_min_lr] = nxc_real(t->min_lr),
+                                         [NX_lr_schedule_warmup_steps] = nxc_integer(t->warmup_steps),
+                                         [NX_lr_schedule_constant_steps] = nxc_integer(t->constant_steps),
+                                         [NX_lr_schedule_max_steps] = nxc_integer(t->max_steps)}});
 }
 
 static void update(step *s, size_t index) {
@@ -212,27 +220,27 @@ static void update(step *s, size_t index) {
   uint32_t n_copies = range.master ? 1 : 0;
   if (t->adamw) {
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_adamw,
-                                     .in = {param, range.moment1, range.moment2, s->shards[index], graph->lr, s->scale,
-                                            graph->step},
-                                     .out = {param, range.moment1, range.moment2, n_copies ? copy : 0},
-                                     .n_out = 3 + n_copies,
-                                     .attrs = {[NX_adamw_beta1] = nxc_real(t->beta1),
-                                               [NX_adamw_beta2] = nxc_real(t->beta2),
-                                               [NX_adamw_epsilon] = nxc_real(t->epsilon),
-                                               [NX_adamw_weight_decay] = nxc_real(range.weight_decay)}});
+                                        .in = {param, range.moment1, range.moment2, s->shards[index],
+                                               graph->lr, s->scale, graph->step},
+                                        .out = {param, range.moment1, range.moment2, n_copies ? copy : 0},
+                                        .n_out = 3 + n_copies,
+                                        .attrs = {[NX_adamw_beta1] = nxc_real(t->beta1),
+                                                  [NX_adamw_beta2] = nxc_real(t->beta2),
+                                                  [NX_adamw_epsilon] = nxc_real(t->epsilon),
+                                                  [NX_adamw_weight_decay] = nxc_real(range.weight_decay)}});
   } else {
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_sgd,
-                                     .in = {param, s->shards[index], graph->lr, s->scale},
-                                     .out = {param, n_copies ? copy : 0},
-                                     .n_out = 1 + n_copies,
-                                     .attrs = {[NX_sgd_weight_decay] = nxc_real(range.weight_decay)}});
+                                        .in = {param, s->shards[index], graph->lr, s->scale},
+                                        .out = {param, n_copies ? copy : 0},
+                                        .n_out = 1 + n_copies,
+                                        .attrs = {[NX_sgd_weight_decay] = nxc_real(range.weight_decay)}});
   }
   if (is_divided(&range))
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
-                                     .in = {copy},
-                                     .out = {range.param},
-                                     .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
-                                     .group_atoms = range.group_atoms});
+                                        .in = {copy},
+                                        .out = {range.param},
+                                        .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
+                                        .group_atoms = range.group_atoms});
 }
 
 static void total_loss(step *s) {
@@ -242,10 +250,10 @@ static void total_loss(step *s) {
   uint32_t partial = nxc_placed(&graph->values[graph->loss].shape.place, NXC_PARTIAL);
   if (partial == 0) return;
   graph->loss_total = scalar(graph, "loss_total");
-  nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
-                                   .in = {graph->loss},
-                                   .out = {graph->loss_total},
-                                   .group_atoms = partial});
+  nxc_append(
+      graph,
+      &(nxc_op_request){
+          .op = NX_OP_all_reduce, .in = {graph->loss}, .out = {graph->loss_total}, .group_atoms = partial});
 }
 
 void nxc_step_build(nxc_graph *graph, const nxc_training *training) {

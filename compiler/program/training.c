@@ -12,7 +12,10 @@ typedef struct limit {
   const char *why;
 } limit;
 
-#define WORDS(...) (const char *const[]){__VA_ARGS__, NULL}
+#define WORDS(...)        \
+  (const char *const[]) { \
+    __VA_ARGS__, NULL     \
+  }
 
 static const limit limits[] = {
     {NX_SETTING_MESH_PIPELINE, NULL, 1, "pipeline stages are not executed"},
@@ -20,9 +23,12 @@ static const limit limits[] = {
     {NX_SETTING_MESH_CONTEXT, NULL, 1, "context parallelism is not executed"},
     {NX_SETTING_MESH_EXPERT, NULL, 1, "expert parallelism is not executed"},
     {NX_SETTING_MOE_EXPERTS, NULL, 0, "mixtures of experts are not executed"},
-    {NX_SETTING_MODEL_ACTIVATION, WORDS("swiglu", "gelu", "gelu_tanh"), 0, "there is no kernel for this activation"},
-    {NX_SETTING_MODEL_NORMALIZATION, WORDS("rmsnorm", "layernorm"), 0, "there is no kernel for this normalization"},
-    {NX_SETTING_MODEL_ROPE_SCALING, WORDS("none", "linear", "llama3"), 0, "this rope scaling is not executed"},
+    {NX_SETTING_MODEL_ACTIVATION, WORDS("swiglu", "gelu", "gelu_tanh"), 0,
+     "there is no kernel for this activation"},
+    {NX_SETTING_MODEL_NORMALIZATION, WORDS("rmsnorm", "layernorm"), 0,
+     "there is no kernel for this normalization"},
+    {NX_SETTING_MODEL_ROPE_SCALING, WORDS("none", "linear", "llama3"), 0,
+     "this rope scaling is not executed"},
     {NX_SETTING_MODEL_BLOCK, WORDS("pre_ln"), 0, "only blocks that begin with their norm are executed"},
     {NX_SETTING_MODEL_SLIDING_WINDOW, NULL, -1, "attention always reaches back over the whole sequence"},
     {NX_SETTING_OPTIMIZER_NAME, WORDS("adamw", "sgd"), 0, "this optimizer is not executed"},
@@ -103,7 +109,8 @@ static void read_sizes(const nxc_settings *s, nxc_training *t) {
 static void read_positions(const nxc_settings *s, nxc_training *t) {
   t->learned_positions = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned");
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "rope"))
-    t->rotary_dims = (int64_t)((double)t->head_dim * nxc_number(s, NX_SETTING_MODEL_ROTARY_PERCENTAGE)) / 2 * 2;
+    t->rotary_dims =
+        (int64_t)((double)t->head_dim * nxc_number(s, NX_SETTING_MODEL_ROTARY_PERCENTAGE)) / 2 * 2;
   t->rope_theta = nxc_number(s, NX_SETTING_MODEL_ROPE_THETA);
   t->rope_scaling = nxc_is(s, NX_SETTING_MODEL_ROPE_SCALING, "linear")   ? 1
                     : nxc_is(s, NX_SETTING_MODEL_ROPE_SCALING, "llama3") ? 2
@@ -131,8 +138,9 @@ static void read_form(const nxc_settings *s, nxc_training *t) {
   t->hidden_dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT);
   t->attention_dropout = nxc_number(s, NX_SETTING_MODEL_ATTENTION_DROPOUT);
   t->ffn_dropout = nxc_number(s, NX_SETTING_MODEL_FFN_DROPOUT);
-  bool gpt2 = nxc_has(s, NX_SETTING_MODEL_CHECKPOINT_NAMES) ? nxc_is(s, NX_SETTING_MODEL_CHECKPOINT_NAMES, "gpt2")
-                                                            : t->learned_positions;
+  bool gpt2 = nxc_has(s, NX_SETTING_MODEL_CHECKPOINT_NAMES)
+                  ? nxc_is(s, NX_SETTING_MODEL_CHECKPOINT_NAMES, "gpt2")
+                  : t->learned_positions;
   t->names = gpt2 ? NX_NAMES_GPT2 : NX_NAMES_LLAMA;
 }
 
@@ -152,7 +160,8 @@ static void read_optimizer(const nxc_settings *s, nxc_training *t) {
   t->beta2 = n_betas > 1 ? betas[1].number : 0;
   t->epsilon = nxc_number(s, NX_SETTING_OPTIMIZER_EPSILON);
   t->weight_decay = nxc_number(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY);
-  t->clip_norm = nxc_has(s, NX_SETTING_OPTIMIZER_CLIP_NORM) ? nxc_number(s, NX_SETTING_OPTIMIZER_CLIP_NORM) : 0;
+  t->clip_norm =
+      nxc_has(s, NX_SETTING_OPTIMIZER_CLIP_NORM) ? nxc_number(s, NX_SETTING_OPTIMIZER_CLIP_NORM) : 0;
   t->zero_stage = (uint32_t)nxc_int(s, NX_SETTING_OPTIMIZER_ZERO_STAGE);
   t->schedule_shape = nxc_is(s, NX_SETTING_SCHEDULE_NAME, "linear")   ? 1
                       : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "cosine") ? 2
@@ -200,8 +209,9 @@ static bool check_demands(const nxc_settings *s, nxc_sink *sink, const demand *d
   bool good = true;
   for (size_t i = 0; i < n; i++) {
     if (demands[i].met) continue;
-    nxc_report(sink, demands[i].id, NXC_SEVERITY_ERROR, nxc_settings_span(s, demands[i].at), NULL, "%s (%s is %s)",
-               demands[i].text, nxc_setting_name_in_dialect(s, demands[i].at), nxc_settings_show(s, demands[i].at));
+    nxc_report(sink, demands[i].id, NXC_SEVERITY_ERROR, nxc_settings_span(s, demands[i].at), NULL,
+               "%s (%s is %s)", demands[i].text, nxc_setting_name_in_dialect(s, demands[i].at),
+               nxc_settings_show(s, demands[i].at));
     good = false;
   }
   return good;
@@ -210,19 +220,23 @@ static bool check_demands(const nxc_settings *s, nxc_sink *sink, const demand *d
 static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   int64_t batch = t->micro_batch * t->data;
   const demand demands[] = {
-      {t->world % t->tensor == 0, NX_SETTING_MESH_WORLD, "NX3003", "the tensor-parallel degree does not divide the ranks"},
+      {t->world % t->tensor == 0, NX_SETTING_MESH_WORLD, "NX3003",
+       "the tensor-parallel degree does not divide the ranks"},
       {t->world % t->nodes == 0, NX_SETTING_MESH_NODES, "NX3003", "the hosts do not divide the ranks"},
       {batch && t->global_batch % batch == 0, NX_SETTING_BATCH_GLOBAL, "NX3003",
        "the global batch is not a whole number of micro-batches on every data-parallel rank"},
-      {t->heads % t->tensor == 0, NX_SETTING_MODEL_HEADS, "NX3003", "the tensor-parallel ranks do not divide the heads"},
-      {t->heads % t->kv_heads == 0, NX_SETTING_MODEL_KV_HEADS, "NX3003", "the key heads do not divide the query heads"},
+      {t->heads % t->tensor == 0, NX_SETTING_MODEL_HEADS, "NX3003",
+       "the tensor-parallel ranks do not divide the heads"},
+      {t->heads % t->kv_heads == 0, NX_SETTING_MODEL_KV_HEADS, "NX3003",
+       "the key heads do not divide the query heads"},
       {t->ffn_hidden % t->tensor == 0, NX_SETTING_MODEL_FFN_HIDDEN, "NX3003",
        "the tensor-parallel ranks do not divide the feed-forward width"},
       {t->vocab_padded % t->tensor == 0 && t->vocab_padded >= t->vocab, NX_SETTING_MODEL_VOCAB, "NX3003",
        "the tensor-parallel ranks do not divide the padded vocabulary"},
       {!t->sequence_parallel || t->sequence % t->tensor == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
        "the tensor-parallel ranks do not divide the sequence, as sequence parallelism needs"},
-      {t->max_positions >= t->sequence, NX_SETTING_MODEL_SEQUENCE, "NX3003", "a sequence is longer than there are positions"},
+      {t->max_positions >= t->sequence, NX_SETTING_MODEL_SEQUENCE, "NX3003",
+       "a sequence is longer than there are positions"},
   };
   return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
 }
@@ -234,7 +248,8 @@ static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "key heads can be copied only where each tensor-parallel rank then holds one"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
        "parameters and activations must have one type for the products"},
-      {!gpt2 || !t->swiglu, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006", "GPT-2 has no name for the gate of a swiglu"},
+      {!gpt2 || !t->swiglu, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006",
+       "GPT-2 has no name for the gate of a swiglu"},
   };
   return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
 }
@@ -264,7 +279,8 @@ uint64_t nxc_training_parameters(const nxc_training *t) {
   int64_t norm = t->hidden * (t->norm_bias ? 2 : 1), biases = 0;
   if (t->qkv_bias) biases += t->head_dim * (t->heads + 2 * t->kv_heads);
   if (t->bias) biases += 2 * t->hidden + t->ffn_hidden * (t->swiglu ? 2 : 1);
-  int64_t tables = t->vocab * t->hidden * (t->tied ? 1 : 2) + (t->learned_positions ? t->max_positions * t->hidden : 0);
+  int64_t tables =
+      t->vocab * t->hidden * (t->tied ? 1 : 2) + (t->learned_positions ? t->max_positions * t->hidden : 0);
   return matrix_elements(t) + (uint64_t)(t->layers * (2 * norm + biases) + norm + tables);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers that a program is made from, read once from the settings, and whether nxrun can execute them.
  *
- * Sizes are those of the whole model, not of a rank. What the settings leave unknown but others determine (kv_heads,
- * head_dim, ...) is filled in here as the deriving rules would. */
+ * Sizes are those of the whole model, not of a rank. What the settings leave unknown but others determine
+ * (kv_heads, head_dim, ...) is filled in here as the deriving rules would. */
 #ifndef NXC_TRAINING_H
 #define NXC_TRAINING_H
 
@@ -15,7 +15,8 @@ typedef struct nxc_training {
   bool sequence_parallel;
   int64_t micro_batch, global_batch, n_micro_batches;
   int64_t layers, hidden, ffn_hidden, heads, kv_heads, head_dim, sequence, max_positions, vocab, vocab_padded;
-  bool swiglu, gelu_tanh, rms_norm, norm_bias, learned_positions, bias, qkv_bias, tied, fused_qkv, qk_layer_scaling;
+  bool swiglu, gelu_tanh, rms_norm, norm_bias, learned_positions, bias, qkv_bias, tied, fused_qkv,
+      qk_layer_scaling;
   double norm_epsilon;
   int64_t rotary_dims; /* 0: no rotation */
   int64_t rope_scaling;
@@ -36,12 +37,12 @@ typedef struct nxc_training {
   nx_target target;
 } nxc_training;
 
-/* False, with findings, where the settings do not determine a program that nxrun can execute; the sizes are read
- * nevertheless where they are known. */
+/* False, with findings, where the settings do not determine a program that nxrun can execute; the sizes are
+ * read nevertheless where they are known. */
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
 
-/* Logical parameters, each once, and floating-point operations of a step over all ranks (matrix products and whole,
- * not only causal, attention; backward counts twice), as they are usually quoted. */
+/* Logical parameters, each once, and floating-point operations of a step over all ranks (matrix products and
+ * whole, not only causal, attention; backward counts twice), as they are usually quoted. */
 uint64_t nxc_training_parameters(const nxc_training *training);
 uint64_t nxc_training_flops(const nxc_training *training);
 

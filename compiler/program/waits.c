@@ -7,9 +7,12 @@ typedef struct pending {
   size_t n;
 } pending;
 
-/* Whether an operator may not run before the collective is complete: it touches the result, or writes the input. */
-static bool conflicts(const nxc_graph *graph, const nxc_operator_node *op, const nxc_operator_node *collective) {
-  nxc_id input = nxc_value_root(graph, collective->args[0]), result = nxc_value_root(graph, collective->args[1]);
+/* Whether an operator may not run before the collective is complete: it touches the result, or writes the
+ * input. */
+static bool conflicts(const nxc_graph *graph, const nxc_operator_node *op,
+                      const nxc_operator_node *collective) {
+  nxc_id input = nxc_value_root(graph, collective->args[0]),
+         result = nxc_value_root(graph, collective->args[1]);
   for (uint32_t i = 0; i < op->n_in + op->n_out; i++) {
     nxc_id root = nxc_value_root(graph, op->args[i]);
     if (root == result || (root == input && i >= op->n_in)) return true;
@@ -25,16 +28,20 @@ static void wait(nxc_graph *graph, nxc_program_list *list, pending *started, siz
                                 .args = {collective->args[1]},
                                 .layer = collective->layer,
                                 .origin = collective->origin};
-  graph->operators = nxc_arena_grow(graph->arena, graph->operators, graph->n_operators, sizeof *graph->operators);
+  graph->operators =
+      nxc_arena_grow(graph->arena, graph->operators, graph->n_operators, sizeof *graph->operators);
   graph->operators[graph->n_operators] = op;
   nxc_program_push(graph, list, (nxc_id)graph->n_operators++);
   for (started->n--; index < started->n; index++) started->operators[index] = started->operators[index + 1];
 }
 
-static void wait_for(nxc_graph *graph, nxc_program_list *list, pending *started, const nxc_operator_node *op) {
+static void wait_for(nxc_graph *graph, nxc_program_list *list, pending *started,
+                     const nxc_operator_node *op) {
   for (size_t i = 0; i < started->n;) {
-    if (conflicts(graph, op, &graph->operators[started->operators[i]])) wait(graph, list, started, i);
-    else i++;
+    if (conflicts(graph, op, &graph->operators[started->operators[i]]))
+      wait(graph, list, started, i);
+    else
+      i++;
   }
 }
 

@@ -19,9 +19,13 @@ typedef struct program_case {
 
 /* Two layers, 4 heads on 2 key heads, a vocabulary that needs padding from 4 ranks on. */
 static const char *const program_base[] = {
-    "mesh.world=1",    "batch.micro=2",   "batch.global=8",   "model.layers=2",    "model.hidden=32",
-    "model.heads=4",   "model.kv_heads=2", "model.ffn_hidden=48", "model.sequence=16", "model.vocab=50",
-    "optimizer.lr=1e-3", "schedule.max_steps=10", "data.path=[tokens]", NULL,
+    "mesh.world=1",       "batch.micro=2",
+    "batch.global=8",     "model.layers=2",
+    "model.hidden=32",    "model.heads=4",
+    "model.kv_heads=2",   "model.ffn_hidden=48",
+    "model.sequence=16",  "model.vocab=50",
+    "optimizer.lr=1e-3",  "schedule.max_steps=10",
+    "data.path=[tokens]", NULL,
 };
 
 static inline void program_set(program_case *c, const char *line) {
@@ -73,17 +77,20 @@ static const char *const program_layouts[] = {
     "mesh.world=2 mesh.tensor=2",
     "mesh.world=2 mesh.tensor=2 sequence_parallel=true model.tied_embeddings=true",
     "mesh.world=4 mesh.tensor=2 optimizer.zero_stage=1",
-    "mesh.world=4 mesh.tensor=2 optimizer.zero_stage=1 sequence_parallel=true optimizer.norm_weight_decay=true",
+    "mesh.world=4 mesh.tensor=2 optimizer.zero_stage=1 sequence_parallel=true "
+    "optimizer.norm_weight_decay=true",
     "mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2 sequence_parallel=true optimizer.zero_stage=1",
     "mesh.world=8 mesh.tensor=4 mesh.kv_replicator=2 model.vocab_divisor=16 optimizer.zero_stage=1",
     "mesh.world=8 mesh.tensor=4 mesh.kv_replicator=2 model.bias=true model.normalization=layernorm",
-    "mesh.world=4 mesh.tensor=2 model.position_embedding=learned model.bias=true model.normalization=layernorm "
+    "mesh.world=4 mesh.tensor=2 model.position_embedding=learned model.bias=true "
+    "model.normalization=layernorm "
     "model.activation=gelu_tanh model.tied_embeddings=true sequence_parallel=true optimizer.zero_stage=1",
     "mesh.world=4 mesh.tensor=2 precision.param=bf16 precision.compute=bf16 precision.master_weights=true "
     "optimizer.zero_stage=1 model.fused_qkv=false",
     "mesh.world=2 mesh.tensor=2 recompute.granularity=full sequence_parallel=true model.hidden_dropout=0.1 "
     "model.attention_dropout=0.1 model.ffn_dropout=0.1",
-    "mesh.world=4 optimizer.name=sgd precision.param=bf16 precision.compute=bf16 precision.grad_accumulation=bf16",
+    "mesh.world=4 optimizer.name=sgd precision.param=bf16 precision.compute=bf16 "
+    "precision.grad_accumulation=bf16",
 };
 enum { N_PROGRAM_LAYOUTS = sizeof program_layouts / sizeof *program_layouts };
 

@@ -4,7 +4,7 @@
 
 #include "compiler/program/overlap.h"
 
-/* ---- lookups ---------------------------------------------------------------------------------------------------- */
+/* ---- lookups ---- */
 
 static const nx_value *value_named(const nx_plan *plan, const char *name) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_VALUES]; i++)
@@ -18,7 +18,8 @@ static void assert_dims(const nx_plan *plan, const char *name, int64_t a, int64_
   const int64_t dims[] = {a, b, c, d};
   for (int dim = 0; dim < 4; dim++)
     if (value->dims[dim] != dims[dim])
-      fail_msg("%s has dimension %d of %lld, not %lld", name, dim, (long long)value->dims[dim], (long long)dims[dim]);
+      fail_msg("%s has dimension %d of %lld, not %lld", name, dim, (long long)value->dims[dim],
+               (long long)dims[dim]);
 }
 
 static const nx_piece *piece_named(const nx_plan *plan, const char *name) {
@@ -39,7 +40,7 @@ static uint64_t arena_bytes(const nx_plan *plan, nx_arena_kind kind) {
   return bytes[kind];
 }
 
-/* ---- shapes and arenas ------------------------------------------------------------------------------------------ */
+/* ---- shapes and arenas ---- */
 
 static void shapes_are_local(void **state) {
   (void)state;
@@ -78,9 +79,12 @@ static void arenas_have_the_bytes_of_the_model(void **state) {
 
 static void zero_divides_the_optimizer_state(void **state) {
   (void)state;
-  program_case whole = program_good("mesh.world=4"), divided = program_good("mesh.world=4 optimizer.zero_stage=1");
-  assert_int_equal(arena_bytes(&whole.out.plan, NX_ARENA_state), 4 * arena_bytes(&divided.out.plan, NX_ARENA_state));
-  assert_int_equal(arena_bytes(&whole.out.plan, NX_ARENA_param), arena_bytes(&divided.out.plan, NX_ARENA_param));
+  program_case whole = program_good("mesh.world=4"),
+               divided = program_good("mesh.world=4 optimizer.zero_stage=1");
+  assert_int_equal(arena_bytes(&whole.out.plan, NX_ARENA_state),
+                   4 * arena_bytes(&divided.out.plan, NX_ARENA_state));
+  assert_int_equal(arena_bytes(&whole.out.plan, NX_ARENA_param),
+                   arena_bytes(&divided.out.plan, NX_ARENA_param));
   program_end(&whole);
   program_end(&divided);
 }
@@ -91,12 +95,13 @@ static void sums_are_stored_in_the_reduce_type(void **state) {
   assert_int_equal(value_named(&c.out.plan, "layers.0.ffn.out")->dtype, NX_f32);
   assert_int_equal(value_named(&c.out.plan, "layers.0.ffn.sum")->dtype, NX_bf16);
   program_end(&c);
-  c = program_good("mesh.world=2 mesh.tensor=2 precision.param=bf16 precision.compute=bf16 precision.reduce=bf16");
+  c = program_good(
+      "mesh.world=2 mesh.tensor=2 precision.param=bf16 precision.compute=bf16 precision.reduce=bf16");
   assert_int_equal(value_named(&c.out.plan, "layers.0.ffn.out")->dtype, NX_bf16);
   program_end(&c);
 }
 
-/* ---- every logical element, exactly once ------------------------------------------------------------------------ */
+/* ---- every logical element, exactly once ---- */
 
 typedef struct coverage {
   const char *name;
@@ -125,7 +130,8 @@ static coverage *tensor_of(coverage *tensors, const nx_plan *plan, const nx_piec
   return tensors;
 }
 
-/* The weight with which a rank counts element `at` of a range in the global norm; 0 where it lies in no shard of it. */
+/* The weight with which a rank counts element `at` of a range in the global norm; 0 where it lies in no shard
+ * of it. */
 static int64_t norm_weight(const nx_plan *plan, uint32_t range, uint64_t at, uint32_t rank) {
   const nx_range *r = &plan->ranges[range];
   uint64_t start = (uint64_t)nx_constant_value(plan, r->shard_start, rank, 0);
@@ -136,7 +142,8 @@ static int64_t norm_weight(const nx_plan *plan, uint32_t range, uint64_t at, uin
     uint32_t x = plan->arguments[op->first_argument];
     if (x != r->grad && plan->values[x].view_of != r->grad) continue;
     const nx_attribute *weight = &plan->attributes[op->first_attribute + NX_norm_sq_weight];
-    return weight->kind == NX_ATTRIBUTE_CONSTANT ? nx_constant_value(plan, weight->constant, rank, 0) : weight->integer;
+    return weight->kind == NX_ATTRIBUTE_CONSTANT ? nx_constant_value(plan, weight->constant, rank, 0)
+                                                 : weight->integer;
   }
   fail_msg("a range is in no norm");
   return 0;
@@ -168,12 +175,13 @@ static void every_element_is_owned_and_weighed_once(void **state) {
     uint64_t n_elements = 0;
     coverage *tensors = cover(plan, &n_tensors);
     for (uint32_t rank = 0; rank < plan->run->n_ranks; rank++)
-      for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) cover_piece(tensors, plan, &plan->pieces[i], rank);
+      for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+        cover_piece(tensors, plan, &plan->pieces[i], rank);
     for (uint32_t t = 0; t < n_tensors; t++) {
       for (int64_t at = 0; at < tensors[t].n_elements; at++)
         if (tensors[t].owned[at] != 1 || tensors[t].weighed[at] != 1)
-          fail_msg("%s: %s[%lld] is owned %d times and weighed %d times", program_layouts[layout], tensors[t].name,
-                   (long long)at, tensors[t].owned[at], tensors[t].weighed[at]);
+          fail_msg("%s: %s[%lld] is owned %d times and weighed %d times", program_layouts[layout],
+                   tensors[t].name, (long long)at, tensors[t].owned[at], tensors[t].weighed[at]);
       n_elements += (uint64_t)tensors[t].n_elements;
       free(tensors[t].owned);
       free(tensors[t].weighed);
@@ -194,7 +202,8 @@ static void shards_partition_their_range(void **state) {
       if (range->n_shard == range->n_elements) continue;
       for (uint32_t rank = 0; rank < plan->run->n_ranks; rank++) {
         uint64_t position = nx_group_position(plan, range->group, rank);
-        assert_int_equal(nx_constant_value(plan, range->shard_start, rank, 0), (int64_t)(position * range->n_shard));
+        assert_int_equal(nx_constant_value(plan, range->shard_start, rank, 0),
+                         (int64_t)(position * range->n_shard));
       }
       assert_int_equal(range->n_shard * plan->groups[range->group].size, range->n_elements);
     }
@@ -233,17 +242,21 @@ static void valid_columns_add_up(void **state) {
   }
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 static void pieces_have_hugging_face_names(void **state) {
   (void)state;
   program_case c = program_good("");
-  static const char *const llama[] = {
-      "model.embed_tokens.weight",          "model.layers.1.input_layernorm.weight",
-      "model.layers.1.self_attn.q_proj.weight", "model.layers.1.self_attn.o_proj.weight",
-      "model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.down_proj.weight",
-      "model.norm.weight",                  "lm_head.weight"};
-  for (size_t i = 0; i < sizeof llama / sizeof *llama; i++) assert_non_null(piece_named(&c.out.plan, llama[i]));
+  static const char *const llama[] = {"model.embed_tokens.weight",
+                                      "model.layers.1.input_layernorm.weight",
+                                      "model.layers.1.self_attn.q_proj.weight",
+                                      "model.layers.1.self_attn.o_proj.weight",
+                                      "model.layers.0.mlp.gate_proj.weight",
+                                      "model.layers.0.mlp.down_proj.weight",
+                                      "model.norm.weight",
+                                      "lm_head.weight"};
+  for (size_t i = 0; i < sizeof llama / sizeof *llama; i++)
+    assert_non_null(piece_named(&c.out.plan, llama[i]));
   program_end(&c);
   c = program_good("model.tied_embeddings=true");
   assert_null(piece_named(&c.out.plan, "lm_head.weight"));
@@ -252,8 +265,9 @@ static void pieces_have_hugging_face_names(void **state) {
 
 static void gpt2_keeps_one_transposed_tensor_for_qkv(void **state) {
   (void)state;
-  program_case c = program_good("model.position_embedding=learned model.bias=true model.normalization=layernorm "
-                                "model.activation=gelu model.kv_heads=4 mesh.world=2 mesh.tensor=2");
+  program_case c = program_good(
+      "model.position_embedding=learned model.bias=true model.normalization=layernorm "
+      "model.activation=gelu model.kv_heads=4 mesh.world=2 mesh.tensor=2");
   const nx_plan *plan = &c.out.plan;
   int64_t starts[3];
   int n = 0;
@@ -273,10 +287,10 @@ static void gpt2_keeps_one_transposed_tensor_for_qkv(void **state) {
   program_end(&c);
 }
 
-/* ---- micro-batches, recomputation, size ------------------------------------------------------------------------- */
+/* ---- micro-batches, recomputation, size ---- */
 
-/* One micro-batch: nothing is added up, so nothing runs conditionally. Several: each gradient's first writer has two
- * forms. */
+/* One micro-batch: nothing is added up, so nothing runs conditionally. Several: each gradient's first writer
+ * has two forms. */
 static void first_writers_overwrite(void **state) {
   (void)state;
   program_case one = program_good("batch.global=2"), four = program_good("batch.global=8");
@@ -303,9 +317,11 @@ static void tied_embeddings_need_no_fill(void **state) {
 
 static void recomputation_trades_memory_for_products(void **state) {
   (void)state;
-  program_case none = program_good("model.layers=6"), full = program_good("model.layers=6 recompute.granularity=full");
+  program_case none = program_good("model.layers=6"),
+               full = program_good("model.layers=6 recompute.granularity=full");
   program_case ffn = program_good("model.layers=6 recompute.granularity=selective recompute.modules=[mlp]");
-  program_case core = program_good("model.layers=6 recompute.granularity=selective recompute.modules=[CoreAttention]");
+  program_case core =
+      program_good("model.layers=6 recompute.granularity=selective recompute.modules=[CoreAttention]");
   uint64_t kept = arena_bytes(&none.out.plan, NX_ARENA_slot);
   assert_true(arena_bytes(&full.out.plan, NX_ARENA_slot) < kept / 3);
   assert_true(arena_bytes(&ffn.out.plan, NX_ARENA_slot) < kept);
@@ -320,7 +336,8 @@ static void recomputation_trades_memory_for_products(void **state) {
   program_end(&core);
 }
 
-/* Each rank keeps its part of the sequence of everything outside the products, and gathers again on the way back. */
+/* Each rank keeps its part of the sequence of everything outside the products, and gathers again on the way
+ * back. */
 static void sequence_parallelism_keeps_less(void **state) {
   (void)state;
   program_case tensor = program_good("mesh.world=2 mesh.tensor=2");
@@ -338,7 +355,8 @@ static void sequence_parallelism_keeps_less(void **state) {
 static void a_plan_does_not_grow_with_the_ranks(void **state) {
   (void)state;
   program_case few = program_good("mesh.world=16 mesh.tensor=2 optimizer.zero_stage=1 batch.global=16");
-  program_case many = program_good("mesh.world=16384 mesh.tensor=2 optimizer.zero_stage=1 batch.global=16384");
+  program_case many =
+      program_good("mesh.world=16384 mesh.tensor=2 optimizer.zero_stage=1 batch.global=16384");
   for (int section = 0; section < NX_SECTION_END; section++)
     if (section != NX_SECTION_PLACES_TEXT) assert_true(many.out.plan.n[section] <= few.out.plan.n[section]);
   program_end(&few);
@@ -369,7 +387,7 @@ static void the_plan_id_is_the_meaning(void **state) {
   program_end(&other);
 }
 
-/* ---- refusals --------------------------------------------------------------------------------------------------- */
+/* ---- refusals ---- */
 
 static void what_cannot_run_is_refused(void **state) {
   (void)state;
@@ -393,7 +411,8 @@ static void what_cannot_run_is_refused(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_compile(cases[i].changes);
-    if (c.ok || !program_found(&c, cases[i].id)) fail_msg("%s: %s was not found", cases[i].changes, cases[i].id);
+    if (c.ok || !program_found(&c, cases[i].id))
+      fail_msg("%s: %s was not found", cases[i].changes, cases[i].id);
     program_end(&c);
   }
 }
@@ -408,7 +427,7 @@ static void an_unknown_size_is_named(void **state) {
   nxc_arena_free(arena);
 }
 
-/* ---- the overlap checker ---------------------------------------------------------------------------------------- */
+/* ---- the overlap checker ---- */
 
 static bool overlaps(const nx_plan *plan, const nx_value *values, char text[256]) {
   nxc_arena *arena = nxc_arena_new();
@@ -434,12 +453,14 @@ static void a_broken_placement_is_caught(void **state) {
   for (uint32_t i = 0; i < n_values; i++) {
     for (uint32_t other = 0; other < n_values; other++) {
       bool both_kept = values[i].arena == NX_ARENA_slot && values[other].arena == NX_ARENA_slot;
-      if (i == other || !both_kept || values[i].view_of != NX_NONE || values[other].view_of != NX_NONE) continue;
+      if (i == other || !both_kept || values[i].view_of != NX_NONE || values[other].view_of != NX_NONE)
+        continue;
       if (values[i].bytes != values[other].bytes) continue;
       uint64_t offset = values[i].offset;
       values[i].offset = values[other].offset;
       if (!overlaps(plan, values, text))
-        fail_msg("%s on top of %s", nx_plan_string(plan, values[i].name), nx_plan_string(plan, values[other].name));
+        fail_msg("%s on top of %s", nx_plan_string(plan, values[i].name),
+                 nx_plan_string(plan, values[other].name));
       values[i].offset = offset;
       n_moved++;
       break;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph between the passes: what is summed over which ranks, and that a wrong sum does not get through. */
+/* The graph between the passes: what is summed over which ranks, and that a wrong sum does not get through.
+ */
 #include "tests/unit/program_case.h"
 
 #include "compiler/program/grad.h"
@@ -27,7 +28,7 @@ static uint32_t partial(nxc_graph *graph, const char *name) {
 
 enum { REPLICA = 1u << NXC_ATOM_KV_REPLICA, GROUP = 1u << NXC_ATOM_KV_GROUP, DATA = 1u << NXC_ATOM_SHARD };
 
-/* ---- what is summed over whom ----------------------------------------------------------------------------------- */
+/* ---- what is summed over whom ---- */
 
 static void matrices_are_summed_over_data(void **state) {
   (void)state;
@@ -54,8 +55,9 @@ static void norms_are_summed_over_tensor_under_sequence_parallelism(void **state
 
 static void row_parallel_biases_follow_the_sequence(void **state) {
   (void)state;
-  const char *const gpt2 = "mesh.world=4 mesh.tensor=2 model.bias=true model.position_embedding=learned "
-                           "model.normalization=layernorm model.activation=gelu";
+  const char *const gpt2 =
+      "mesh.world=4 mesh.tensor=2 model.bias=true model.position_embedding=learned "
+      "model.normalization=layernorm model.activation=gelu";
   program_case c;
   nxc_graph *graph = build(&c, gpt2);
   assert_int_equal(partial(graph, "layers.0.ffn.out_bias.grad"), DATA);
@@ -110,7 +112,7 @@ static void a_layer_has_two_sums_each_way(void **state) {
   program_end(&c);
 }
 
-/* ---- a broken sum ----------------------------------------------------------------------------------------------- */
+/* ---- a broken sum ---- */
 
 static nxc_operator_node *operator_in(nxc_graph *graph, nxc_program_index program, nx_op op, size_t nth) {
   for (size_t i = 0; i < graph->programs[program].n; i++) {
@@ -184,7 +186,7 @@ static void a_value_read_too_early_is_caught(void **state) {
   program_end(&c);
 }
 
-/* ---- dropout ---------------------------------------------------------------------------------------------------- */
+/* ---- dropout ---- */
 
 static int64_t value_at(const nxc_graph *graph, const nx_attribute *attribute, uint32_t rank) {
   if (attribute->kind != NX_ATTRIBUTE_CONSTANT) return attribute->integer;
@@ -197,12 +199,14 @@ static int64_t value_at(const nxc_graph *graph, const nx_attribute *attribute, u
   return value;
 }
 
-/* A rank drops what lies in its part of the logical tensor; forward, backward and recomputation drop the same. */
+/* A rank drops what lies in its part of the logical tensor; forward, backward and recomputation drop the
+ * same. */
 static void masks_know_their_place(void **state) {
   (void)state;
   program_case c;
-  nxc_graph *graph = build(&c, "mesh.world=2 mesh.tensor=2 sequence_parallel=true model.hidden_dropout=0.1 "
-                               "model.ffn_dropout=0.2 model.attention_dropout=0.3 recompute.granularity=full");
+  nxc_graph *graph = build(&c,
+                           "mesh.world=2 mesh.tensor=2 sequence_parallel=true model.hidden_dropout=0.1 "
+                           "model.ffn_dropout=0.2 model.attention_dropout=0.3 recompute.granularity=full");
   uint32_t n_ffn = 0;
   for (nxc_program_index program = NXC_FORWARD; program <= NXC_BACKWARD; program++) {
     for (size_t i = 0; i < graph->programs[program].n; i++) {
