@@ -116,7 +116,7 @@ typedef struct nx_run {
   uint32_t global_batch;    /* sequences per step */
   uint64_t vocab;           /* before padding: token ids are below it */
   uint64_t tokens_per_step;
-  uint64_t flops_per_step; /* of the model, all ranks: the usual count, matrix products and attention, 3 x forward */
+  double flops_per_step;   /* of the model, all ranks: the usual count, matrix products and attention, 3 x forward */
   uint64_t n_parameters;   /* logical, each once */
   uint32_t data_kind;      /* nx_data_kind */
   uint32_t shuffle;        /* 0 or 1 */

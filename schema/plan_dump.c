@@ -123,7 +123,7 @@ void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
   nx_print_quantity(out, (double)run->n_parameters, "parameters");
   fprintf(out, "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",
           run->global_batch, run->sequence, run->n_micro_batches, run->micro_batch, run->data_size);
-  nx_print_quantity(out, (double)run->flops_per_step, "FLOP");
+  nx_print_quantity(out, run->flops_per_step, "FLOP");
   fprintf(out, "\ntraining    %" PRIu64 " steps, ", run->n_steps);
   nx_print_quantity(out, (double)run->n_steps * (double)run->tokens_per_step, "tokens");
   fprintf(out, "\noperators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS], plan->n[NX_SECTION_PROGRAMS]);
