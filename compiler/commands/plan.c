@@ -66,6 +66,12 @@ static void report(const job *j, nxc_plan_report *r) {
     nxc_plan_print(r, stdout);
 }
 
+static bool contradicts(const nxc_sink *sink) {
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++)
+    if (strcmp(nxc_sink_finding(sink, i)->id, "NX3900") == 0) return true;
+  return false;
+}
+
 /* Findings of the program half are errors only where a plan is to be written; else they are why there is
  * none. */
 static int plan_settings(job *j, const char *file) {
@@ -77,6 +83,7 @@ static int plan_settings(job *j, const char *file) {
       good && nxc_program_compile(j->compiled.settings, j->arena, j->output ? j->sink : obstacles, &plan);
   bool sized = good && sizes_known(j->compiled.settings);
   if (sized) nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
+  sized = sized && training.layers > 0;
   nxc_plan_report r = {.arena = j->arena,
                        .file = file,
                        .compiled = &j->compiled,
@@ -90,6 +97,7 @@ static int plan_settings(job *j, const char *file) {
     r.written = j->output;
   }
   report(j, &r);
+  if (contradicts(j->sink) || contradicts(obstacles)) return NXC_EXIT_INTERNAL;
   return j->compiled.unreadable ? NXC_EXIT_USAGE : status;
 }
 

@@ -15,14 +15,14 @@
 typedef struct derived {
   const char *name, *words, *unit;
   bool known;
-  uint64_t value;
+  double value; /* exact below 2^53 */
 } derived;
 
 enum { N_DERIVED = 5 };
 
 static derived from_setting(const nxc_plan_report *r, const char *name, const char *words, nxc_setting_id id) {
   bool known = nxc_has(r->compiled->settings, id);
-  return (derived){name, words, "", known, known ? (uint64_t)nxc_int(r->compiled->settings, id) : 0};
+  return (derived){name, words, "", known, known ? (double)nxc_int(r->compiled->settings, id) : 0};
 }
 
 static void derive(const nxc_plan_report *r, derived rows[N_DERIVED]) {
@@ -30,9 +30,9 @@ static void derive(const nxc_plan_report *r, derived rows[N_DERIVED]) {
   bool known = t != NULL;
   rows[0] = from_setting(r, "data_parallel", "data-parallel size", NX_SETTING_MESH_DATA);
   rows[1] = from_setting(r, "micro_batches", "micro-batches per step and rank", NX_SETTING_BATCH_ACCUMULATION);
-  rows[2] = (derived){"parameters", "parameters", "", known, known ? nxc_training_parameters(t) : 0};
+  rows[2] = (derived){"parameters", "parameters", "", known, known ? (double)nxc_training_parameters(t) : 0};
   rows[3] = (derived){"tokens_per_step", "tokens per step", "", known,
-                      known ? (uint64_t)(t->global_batch * t->sequence) : 0};
+                      known ? (double)(t->global_batch * t->sequence) : 0};
   rows[4] = (derived){"flops_per_step", "operations per step", "FLOP", known, known ? nxc_training_flops(t) : 0};
 }
 
@@ -44,9 +44,9 @@ static void print_derived(const nxc_plan_report *r, FILE *out) {
     fprintf(out, "  %-32s ", rows[i].words);
     bool large = rows[i].value >= 100000, counted = *rows[i].unit == '\0';
     if (!rows[i].known) fputs("unknown", out);
-    else if (large) nx_print_quantity(out, (double)rows[i].value, rows[i].unit);
-    else fprintf(out, "%" PRIu64 "%s%s", rows[i].value, counted ? "" : " ", rows[i].unit);
-    if (rows[i].known && large && counted) fprintf(out, " (%" PRIu64 ")", rows[i].value);
+    else if (large) nx_print_quantity(out, rows[i].value, rows[i].unit);
+    else fprintf(out, "%.0f%s%s", rows[i].value, counted ? "" : " ", rows[i].unit);
+    if (rows[i].known && large && counted) fprintf(out, " (%.0f)", rows[i].value);
     fputc('\n', out);
   }
 }
@@ -179,8 +179,12 @@ static json_t *derived_json(const nxc_plan_report *r) {
   json_t *object = json_object();
   derived rows[N_DERIVED];
   derive(r, rows);
-  for (int i = 0; i < N_DERIVED; i++)
-    json_object_set_new(object, rows[i].name, rows[i].known ? json_integer((json_int_t)rows[i].value) : json_null());
+  for (int i = 0; i < N_DERIVED; i++) {
+    bool exact = rows[i].value < 9e15;
+    json_t *number = exact ? json_integer((json_int_t)rows[i].value) : json_real(rows[i].value);
+    json_object_set(object, rows[i].name, rows[i].known ? number : json_null());
+    json_decref(number);
+  }
   return object;
 }
 

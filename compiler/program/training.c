@@ -199,6 +199,40 @@ static uint32_t kv_copies(const nxc_training *t) {
   return (uint32_t)(t->tensor / divisor);
 }
 
+/* Settings that are factors of sizes, or have 32 bits in the plan. */
+static const nxc_setting_id counts[] = {
+    NX_SETTING_MESH_WORLD,          NX_SETTING_MESH_TENSOR,         NX_SETTING_MESH_NODES,
+    NX_SETTING_BATCH_MICRO,         NX_SETTING_BATCH_GLOBAL,        NX_SETTING_MODEL_LAYERS,
+    NX_SETTING_MODEL_HIDDEN,        NX_SETTING_MODEL_FFN_HIDDEN,    NX_SETTING_MODEL_HEADS,
+    NX_SETTING_MODEL_KV_HEADS,      NX_SETTING_MODEL_HEAD_DIM,      NX_SETTING_MODEL_SEQUENCE,
+    NX_SETTING_MODEL_VOCAB,         NX_SETTING_MODEL_VOCAB_DIVISOR, NX_SETTING_MODEL_VOCAB_PADDED,
+    NX_SETTING_RUN_LOG_EVERY,       NX_SETTING_CHECKPOINT_KEEP,     NX_SETTING_CHECKPOINT_EVERY_STEPS,
+    NX_SETTING_MODEL_MAX_POSITIONS,
+};
+
+static bool check_counts(const nxc_settings *settings, nxc_sink *sink) {
+  bool good = true;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    if (!nxc_has(settings, counts[i]) || nxc_int(settings, counts[i]) <= INT32_MAX) continue;
+    nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, counts[i]), NULL,
+               "%s = %s is more than a plan can hold", nxc_setting_name_in_dialect(settings, counts[i]),
+               nxc_settings_show(settings, counts[i]));
+    good = false;
+  }
+  return good;
+}
+
+/* Elements of all activations and of all parameters, roughly: below it no size overflows, and no machine is
+ * near. */
+static bool fits(const nxc_training *t) {
+  double tokens = (double)t->micro_batch * (double)t->sequence,
+         heads = (double)t->heads * (double)t->head_dim;
+  double width = 16 * ((double)t->hidden + (double)t->ffn_hidden + heads);
+  double tables = 2 * (double)t->hidden * ((double)t->vocab_padded + (double)t->max_positions);
+  double parameters = (double)t->layers * (double)t->hidden * width + tables;
+  return (double)t->layers * tokens * width + tokens * (double)t->vocab_padded < 1e15 && parameters < 1e15;
+}
+
 typedef struct demand {
   bool met;
   nxc_setting_id at;
@@ -257,7 +291,7 @@ static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
   *t = (nxc_training){0};
   bool known = check_known(settings, sink), executable = check_limits(settings, sink);
-  if (!known) return false;
+  if (!known || !check_counts(settings, sink)) return false;
   read_mesh(settings, t);
   read_sizes(settings, t);
   read_positions(settings, t);
@@ -266,6 +300,12 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
   read_optimizer(settings, t);
   read_types(settings, t);
   t->kv_replica = kv_copies(t);
+  if (!fits(t)) {
+    nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_HIDDEN), NULL,
+               "the model or its activations have more than 1e15 elements");
+    *t = (nxc_training){0};
+    return false;
+  }
   if (!executable) return false;
   return check_layout(settings, sink, t) && check_form(settings, sink, t);
 }
@@ -284,9 +324,9 @@ uint64_t nxc_training_parameters(const nxc_training *t) {
   return matrix_elements(t) + (uint64_t)(t->layers * (2 * norm + biases) + norm + tables);
 }
 
-uint64_t nxc_training_flops(const nxc_training *t) {
-  uint64_t tokens = (uint64_t)(t->global_batch * t->sequence);
-  uint64_t products = 2 * (matrix_elements(t) + (uint64_t)(t->vocab_padded * t->hidden));
-  uint64_t attention = 4 * (uint64_t)(t->layers * t->sequence * t->heads * t->head_dim);
+double nxc_training_flops(const nxc_training *t) {
+  double tokens = (double)(t->global_batch * t->sequence);
+  double products = 2 * ((double)matrix_elements(t) + (double)(t->vocab_padded * t->hidden));
+  double attention = 4.0 * (double)(t->layers * t->heads * t->head_dim) * (double)t->sequence;
   return 3 * tokens * (products + attention);
 }

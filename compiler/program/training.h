@@ -37,13 +37,13 @@ typedef struct nxc_training {
   nx_target target;
 } nxc_training;
 
-/* False, with findings, where the settings do not determine a program that nxrun can execute; the sizes are
- * read nevertheless where they are known. */
+/* False, with findings, where the settings do not determine a program that nxrun can execute. The sizes are
+ * read nevertheless where they are known (layers is 0 where they are not). */
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
 
 /* Logical parameters, each once, and floating-point operations of a step over all ranks (matrix products and
  * whole, not only causal, attention; backward counts twice), as they are usually quoted. */
 uint64_t nxc_training_parameters(const nxc_training *training);
-uint64_t nxc_training_flops(const nxc_training *training);
+double nxc_training_flops(const nxc_training *training);
 
 #endif

@@ -408,6 +408,9 @@ static void what_cannot_run_is_refused(void **state) {
       {"model.heads=12 model.kv_heads=6 model.head_dim=8 mesh.world=4 mesh.tensor=4", "NX3004"},
       {"precision.compute=bf16", "NX3005"},
       {"model.checkpoint_names=gpt2", "NX3006"},
+      {"model.hidden=9223372036854775807", "NX3007"},
+      {"model.hidden=2147483647 model.ffn_hidden=2147483647", "NX3007"},
+      {"batch.micro=2147483647 batch.global=2147483647 model.sequence=2147483647", "NX3007"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_compile(cases[i].changes);
