@@ -253,11 +253,10 @@ static void emit_operator(nxc_emitter *e, const nxc_operator_node *op) {
 static const struct {
   const char *name;
   nx_program_kind kind;
-  nx_item_kind item;
 } program_rows[NXC_N_PROGRAMS] = {
-    [NXC_FORWARD] = {"forward", NX_PROGRAM_FORWARD, NX_ITEM_FORWARD},
-    [NXC_BACKWARD] = {"backward", NX_PROGRAM_BACKWARD, NX_ITEM_BACKWARD},
-    [NXC_STEP] = {"step", NX_PROGRAM_STEP, NX_ITEM_STEP},
+    [NXC_FORWARD] = {"forward", NX_PROGRAM_FORWARD},
+    [NXC_BACKWARD] = {"backward", NX_PROGRAM_BACKWARD},
+    [NXC_STEP] = {"step", NX_PROGRAM_STEP},
 };
 
 static void emit_programs(nxc_emitter *e) {
@@ -270,7 +269,7 @@ static void emit_programs(nxc_emitter *e) {
   }
 }
 
-/* One stage: each micro-batch goes forward and back before the next one begins, then comes the step. */
+/* One stage holds the whole model, as one chunk. */
 static void emit_schedule(nxc_emitter *e) {
   const nx_chunk chunk = {.n_layers = (uint32_t)e->training->layers,
                           .forward = NXC_FORWARD,
@@ -278,11 +277,7 @@ static void emit_schedule(nxc_emitter *e) {
                           .evaluate = NX_NONE,
                           .step = NXC_STEP};
   nxc_emit_record(e, NX_SECTION_CHUNKS, &chunk);
-  for (uint32_t i = 0; i < e->graph->n_micro_batches; i++)
-    for (nxc_program_index program = NXC_FORWARD; program <= NXC_BACKWARD; program++)
-      nxc_emit_record(e, NX_SECTION_ITEMS,
-                      &(nx_item){.kind = (uint16_t)program_rows[program].item, .micro_batch = i});
-  nxc_emit_record(e, NX_SECTION_ITEMS, &(nx_item){.kind = NX_ITEM_STEP});
+  for (size_t i = 0; i < e->graph->n_items; i++) nxc_emit_record(e, NX_SECTION_ITEMS, &e->graph->items[i]);
 }
 
 /* ---- the run ---- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/emit.h"
 
+#include "compiler/config/interpolate.h"
+
 #include <math.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,11 +51,10 @@ const char *nxc_value_json(nxc_arena *arena, const nxc_value *value) {
 
 /* A value from the environment is not shown: its hash still tells whether two runs had the same. */
 static const char *setting_json(nxc_emitter *e, nxc_setting_id id) {
-  const char *json = nxc_value_json(e->arena, nxc_settings_value(e->settings, id));
-  if (!nxc_settings_from(e->settings, id)->redacted) return json;
-  char hex[65];
-  nx_sha256_hex(json, strlen(json), hex);
-  return nxc_arena_printf(e->arena, "\"sha256:%s\"", hex);
+  const nxc_value *value = nxc_settings_value(e->settings, id);
+  bool hidden = nxc_settings_from(e->settings, id)->redacted;
+  const nxc_value shown = hidden ? nxc_redacted(e->arena, value) : *value;
+  return nxc_value_json(e->arena, &shown);
 }
 
 static size_t folder_length(const char *name) {

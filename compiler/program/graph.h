@@ -150,6 +150,8 @@ typedef struct nxc_graph {
   uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */
   bool arena_shared[NX_N_ARENAS];
   uint32_t n_slots;
+  nx_item *items; /* what each stage does in a step, in order */
+  size_t n_items;
   const char *fault; /* the first inconsistency met; NULL: none */
 } nxc_graph;
 

@@ -21,6 +21,9 @@ void nxc_in_place(nxc_graph *graph);
  * the end of the program. */
 void nxc_waits(nxc_graph *graph);
 
+/* Fills the items of a step and says how many micro-batches are in flight. */
+void nxc_schedule(nxc_graph *graph);
+
 /* Gives every value its arena and offset: two events (written first, used last) per value, best fit by size.
  */
 void nxc_memory_plan(nxc_graph *graph);

@@ -35,6 +35,7 @@ nxc_graph *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sink *
   if (!check(graph, sink, "overwriting")) return NULL;
   nxc_waits(graph);
   if (!check(graph, sink, "waits")) return NULL;
+  nxc_schedule(graph);
   nxc_memory_plan(graph);
   return check(graph, sink, "memory") ? graph : NULL;
 }
