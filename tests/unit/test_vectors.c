@@ -249,5 +249,9 @@ static void replays_vectors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(replays_vectors)};
+  if (getenv("NX_SHARED") == NULL) { /* meson counts CMocka's skip() as a failure */
+    puts("1..0 # SKIP NX_SHARED is not set: the vectors are not there");
+    return 0;
+  }
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
