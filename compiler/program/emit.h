@@ -29,6 +29,10 @@ typedef struct nxc_emitter {
   uint32_t *value_index; /* of the graph's values in the plan, NX_NONE: not in it */
 } nxc_emitter;
 
+/* emit_file.c: an empty section of texts. */
+void nxc_emit_strings_begin(nxc_emitter *emitter, nxc_strings *strings, nx_section_type type);
+/* All sections, hashed and put together; in the emitter's arena. */
+const uint8_t *nxc_emit_file(nxc_emitter *emitter, uint64_t *n_bytes);
 /* Appends one record and returns its index. */
 uint32_t nxc_emit_record(nxc_emitter *emitter, nx_section_type type, const void *record);
 uint32_t nxc_emit_string(nxc_emitter *emitter, const char *text);
