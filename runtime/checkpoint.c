@@ -177,31 +177,43 @@ static bool read_files(const nxr_tensors *tensors, const char *folder, nxr_fault
   return true;
 }
 
-/* Finds the newest whole checkpoint, and sets damaged ones aside; *step stays 0 where there is none. */
+/* Damaged ones make room for the run that goes on from an older one. */
+static bool set_newer_aside(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault) {
+  uint64_t newest;
+  bool good = true;
+  while (good && checkpoint->world->rank == 0 && nxr_folder_newest(checkpoint->directory, UINT64_MAX, &newest) &&
+         newest > step)
+    good = nxr_folder_set_aside(checkpoint->directory, newest, fault);
+  return nxr_world_all(checkpoint->world, good);
+}
+
+/* Finds the newest whole checkpoint; *step is 0 where there is none at all. Where all are damaged nothing is touched:
+ * to begin again is for the user to decide. */
 static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_tensors *tensors, uint64_t *step,
                        nxr_fault *fault) {
   nxr_world *world = checkpoint->world;
   char folder[NXR_PATH_BYTES];
+  bool some_damaged = false;
   *step = 0;
   for (uint64_t candidate[2] = {0, UINT64_MAX};;) {
     if (world->rank == 0)
       candidate[0] = nxr_folder_newest(checkpoint->directory, candidate[1], &candidate[1]);
     nxr_world_broadcast(world, candidate, sizeof candidate);
-    if (candidate[0] == 0) return true;
+    if (candidate[0] == 0 && some_damaged && world->rank == 0)
+      nxr_fault_set(fault, "no checkpoint in %s is whole, and nothing was changed: repair one, or start a new run in "
+                    "another folder (run.directory, --dir)", checkpoint->directory);
+    if (candidate[0] == 0) return !some_damaged;
     nxr_fault why = {""};
     nxr_folder_path(checkpoint->directory, candidate[1], "", folder);
     verdict is = judge_together(checkpoint, tensors, folder, candidate[1], &why);
-    if (is == WHOLE) {
-      *step = candidate[1];
-      return true;
+    if (is == DAMAGED) {
+      if (why.text[0] != '\0') fprintf(stderr, "nxrun: %s is passed over: %s\n", folder, why.text);
+      some_damaged = true;
+      continue;
     }
-    if (is == REFUSED) {
-      if (why.text[0] != '\0') nxr_fault_set(fault, "%s", why.text);
-      return false;
-    }
-    if (why.text[0] != '\0') fprintf(stderr, "nxrun: %s is set aside: %s\n", folder, why.text);
-    bool moved = world->rank != 0 || nxr_folder_set_aside(checkpoint->directory, candidate[1], fault);
-    if (!nxr_world_all(world, moved)) return false;
+    if (is == REFUSED && why.text[0] != '\0') nxr_fault_set(fault, "%s", why.text);
+    *step = candidate[1];
+    return is == WHOLE && set_newer_aside(checkpoint, *step, fault);
   }
 }
 

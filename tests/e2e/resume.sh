@@ -86,7 +86,7 @@ printf x | dd of=zero/checkpoints/step-000008/moment2.safetensors bs=1 seek=5000
 rm zero/checkpoints/step-000006/model.safetensors
 cp -r zero/checkpoints/step-000006 zero/checkpoints/step-000007.tmp
 expect 'damaged checkpoints are passed over' 0 'resumes from .*step-000004' $run zero.bin --dir zero --resume
-grep -q 'step-000008 is set aside: the checksum of moment2' out && grep -q 'step-000006 is set aside: model.saf' out
+grep -q 'step-000008 is passed over: the checksum of moment2' out && grep -q 'step-000006 is passed over: model.saf' out
 report 'and said' $?
 same 'the run computes the same once more' zero-whole zero
 test -e zero/checkpoints/step-000008.damaged -a ! -e zero/checkpoints/step-000007.tmp
