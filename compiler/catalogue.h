@@ -78,6 +78,8 @@ typedef struct nxc_option_row {
   const char *alias_of;
   const char *const *nearest_to; /* misspellings worth knowing */
   size_t n_nearest_to;
+  const char *const *versions; /* of the dialect that have it; none: all */
+  size_t n_versions;
   const char *doc;
   const char *source;
 } nxc_option_row;
@@ -105,6 +107,8 @@ typedef struct nxc_preset_row {
 typedef struct nxc_rule_row {
   const char *id;
   const char *dialect; /* NULL: every dialect */
+  const char *const *versions; /* of the dialect that have it; none: all */
+  size_t n_versions;
   nxc_severity severity;
   const char *when;       /* expression; NULL: always */
   const char *require;    /* expression; NULL where the rule derives */

@@ -15,62 +15,91 @@ typedef struct compilation {
   nxc_sink *sink;
   nxc_compiled *out;
   nxc_origin origin;
-  nxc_reading reading;
+  const nxc_front *front;
+  nxc_front_texts texts;
 } compilation;
 
 /* -- text ------------------------------------------------------------------------------------------------ */
 
-static nxc_document *read_file(compilation *c, const char *path) {
+static const nxc_source *read_file(compilation *c, const char *path) {
   const nxc_source *source = nxc_source_read(c->arena, path, NXC_DOCUMENT_BYTES_MAX);
-  if (source == NULL) {
-    const char *why = errno == EFBIG ? "it is larger than a configuration may be" : strerror(errno);
-    nxc_report(c->sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path, why);
-    c->out->unreadable = true;
-    return NULL;
-  }
-  if (c->origin.first == NULL) c->origin.first = source;
-  else c->origin.layers[c->origin.n_layers++] = source;
-  return nxc_document_read(c->arena, source, &c->reading, c->sink);
+  if (source != NULL) return source;
+  const char *why = errno == EFBIG ? "it is larger than a configuration may be" : strerror(errno);
+  nxc_report(c->sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path, why);
+  c->out->unreadable = true;
+  return NULL;
 }
 
 static bool is_setting_path(const char *assignment) {
   return strncmp(assignment, "nx:", 3) == 0;
 }
 
-/* The file, the layers over it, and --set of the dialect's own keys. */
-static bool read_documents(compilation *c) {
+/* The texts of the file, the layers over it, --set of the dialect's own keys, and the arguments. */
+static bool read_texts(compilation *c) {
   const nxc_request *request = c->request;
-  c->origin.layers = nxc_arena_array(c->arena, request->n_layers + 1, sizeof *c->origin.layers);
-  nxc_document *document = c->out->document = read_file(c, request->file);
-  bool ok = document != NULL && document->complete;
-  for (size_t i = 0; document != NULL && i < request->n_layers; i++) {
-    nxc_document *layer = read_file(c, request->layers[i]);
-    ok = layer != NULL && layer->complete && ok;
-    if (layer != NULL) ok = nxc_document_layer(document, layer, c->sink) && ok;
+  nxc_origin *origin = &c->origin;
+  origin->layers = nxc_arena_array(c->arena, request->n_layers + 1, sizeof *origin->layers);
+  const char **sets = nxc_arena_array(c->arena, request->n_sets + 1, sizeof *sets);
+  c->texts = (nxc_front_texts){
+      .arena = c->arena, .sink = c->sink, .layers = origin->layers, .sets = sets, .omegaconf = request->omegaconf};
+  if (request->file != NULL) c->texts.first = read_file(c, request->file);
+  for (size_t i = 0; i < request->n_layers && !c->out->unreadable; i++) {
+    const nxc_source *layer = read_file(c, request->layers[i]);
+    if (layer != NULL) origin->layers[origin->n_layers++] = layer;
   }
-  for (size_t i = 0; document != NULL && i < request->n_sets; i++) {
-    if (is_setting_path(request->sets[i])) continue;
-    ok = nxc_document_set(document, request->sets[i], "--set", &c->reading, c->sink) && ok;
-  }
-  return ok;
-}
-
-static void resolve(compilation *c) {
-  const nxc_resolving resolving = {.omegaconf = c->request->omegaconf};
-  c->out->resolution = nxc_resolve(c->out->document, &resolving, c->sink);
+  for (size_t i = 0; i < request->n_sets; i++)
+    if (!is_setting_path(request->sets[i])) sets[c->texts.n_sets++] = request->sets[i];
+  if (request->n_arguments > 0)
+    c->texts.arguments = nxc_front_join(c->arena, request->arguments, request->n_arguments);
+  c->texts.n_layers = origin->n_layers;
+  origin->first = c->texts.first ? c->texts.first : c->texts.arguments;
+  return !c->out->unreadable;
 }
 
 /* -- dialect --------------------------------------------------------------------------------------------- */
 
-static bool choose_dialect(compilation *c) {
+static void take_findings(nxc_sink *to, const nxc_sink *from) {
+  for (size_t i = 0; i < nxc_sink_n_findings(from); i++) nxc_sink_report(to, nxc_sink_finding(from, i));
+}
+
+/* By its keys, read as nx and nxdt are; when it is one of those the reading stands, and else is forgotten. */
+static bool tell_by_keys(compilation *c) {
+  nxc_sink *trial = nxc_sink_new(c->arena);
+  nxc_front_texts texts = c->texts;
+  texts.sink = trial;
+  nxc_document *document = nxc_front_read_yaml(&texts);
+  const nxc_dialect *dialect = document->complete ? nxc_dialect_detect(document, trial) : NULL;
+  c->front = dialect ? nxc_front_find(c->arena, dialect->name, &c->texts.version) : NULL;
+  if (c->front != NULL && c->front->read != nxc_front_read_yaml) return true;
+  take_findings(c->sink, trial);
+  c->out->document = document;
+  return c->front != NULL;
+}
+
+static bool choose_front(compilation *c) {
   const char *name = c->request->dialect;
-  bool model_config = name != NULL && strcmp(name, "hf_config") == 0; /* comes with --model-config only */
-  if (name == NULL) c->out->dialect = nxc_dialect_detect(c->out->document, c->sink);
-  else c->out->dialect = model_config ? NULL : nxc_dialect_find(name);
-  if (name != NULL && c->out->dialect == NULL) {
-    nxc_report(c->sink, "NX1313", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "there is no dialect %s", name);
+  if (name == NULL) {
+    c->front = nxc_front_claiming(c->origin.first, &c->texts.version);
+    return c->front != NULL || tell_by_keys(c);
   }
-  return c->out->dialect != NULL;
+  c->front = nxc_front_find(c->arena, name, &c->texts.version);
+  if (c->front != NULL) return true;
+  nxc_report(c->sink, "NX1313", NXC_SEVERITY_ERROR, (nxc_span){0},
+             nxc_arena_printf(c->arena, "there are %s", nxc_front_names(c->arena)), "there is no dialect %s", name);
+  return false;
+}
+
+/* The document, with what it reads elsewhere filled in. */
+static bool read_document(compilation *c) {
+  nxc_compiled *out = c->out;
+  out->dialect = nxc_dialect_find(c->front->dialect);
+  out->version = c->texts.version;
+  assert(out->dialect != NULL);
+  if (out->document == NULL) out->document = c->front->read(&c->texts);
+  if (!out->document->complete) return false;
+  const nxc_resolving resolving = {.omegaconf = c->request->omegaconf};
+  out->resolution = c->front->resolve(out->document, &resolving, c->sink);
+  return true;
 }
 
 /* $<...> is ours: the system that the file is written for takes it for text. */
@@ -99,6 +128,7 @@ static void bind(compilation *c) {
   out->settings = nxc_settings_new(c->arena);
   nxc_settings_speak(out->settings, out->dialect);
   out->binding = nxc_binding_new(c->arena, out->dialect, out->document, &c->origin, out->settings, c->sink);
+  out->binding->version = out->version;
   out->binding->for_nxrun = c->request->for_nxrun;
   nxc_binding_read(out->binding);
   const char *model_config = c->request->model_config ? c->request->model_config : named_model_config(c);
@@ -218,10 +248,7 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
                           nxc_compiled *compiled) {
   *compiled = (nxc_compiled){0};
   compilation c = {.arena = arena, .request = request, .sink = sink, .out = compiled};
-  c.reading = (nxc_reading){.omegaconf = request->omegaconf};
-  if (!read_documents(&c)) return false;
-  resolve(&c);
-  if (!choose_dialect(&c)) return false;
+  if (!read_texts(&c) || !choose_front(&c) || !read_document(&c)) return false;
   note_angles(&c);
   bind(&c);
   if (set_settings(&c)) apply_rules(&c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the user's files to settings: the front half of the compiler, as one function.
  *
- *   files, -l, --set ─▶ document ─▶ interpolated ─▶ bound to a dialect ─▶ preset ─▶ rules ─▶ settings
+ *   files, -l, --set, arguments ─▶ document ─▶ interpolated ─▶ bound to a dialect ─▶ preset ─▶ rules ─▶ settings
  *
  * validate, plan and explain all start here. Every stage reports to the sink and the next goes on with
  * what is left, so that all problems of a file come out in one run; a text that is no YAML ends it early.
@@ -10,17 +10,20 @@
 #define NXC_COMPILE_SETTINGS_H
 
 #include "compiler/config/dialect.h"
+#include "compiler/config/front.h"
 #include "compiler/config/interpolate.h"
 #include "compiler/config/rules.h"
 #include "compiler/settings.h"
 
 typedef struct nxc_request {
-  const char *file; /* "-": standard input */
+  const char *file; /* "-": standard input; NULL: arguments alone */
   const char *const *layers;
   size_t n_layers;
   const char *const *sets; /* KEY=VALUE or nx:PATH=VALUE */
   size_t n_sets;
-  const char *dialect;      /* NULL: detected */
+  const char *const *arguments; /* behind `--`, for dialects that take arguments */
+  size_t n_arguments;
+  const char *dialect;      /* with @VERSION; NULL: detected */
   const char *world_size;   /* NULL: what the file says */
   const char *model_config; /* NULL: none */
   bool omegaconf;           /* --compat omegaconf */
@@ -31,6 +34,7 @@ typedef struct nxc_compiled {
   nxc_document *document;     /* NULL when the file cannot be read */
   nxc_resolution resolution;  /* with the environment variables that the file names */
   const nxc_dialect *dialect; /* NULL when it could not be told */
+  const char *version;        /* of the dialect; NULL where it has one only */
   nxc_settings *settings;     /* NULL when there is no dialect */
   nxc_binding *binding;
   nxc_rule_run rules; /* with the rules that were skipped */

@@ -8,7 +8,8 @@
 const char nxc_options_usage[] =
     "  -l FILE              lay this file over the configuration (repeatable)\n"
     "  --set KEY=VALUE      set an option of the dialect, or nx:PATH=VALUE a setting (repeatable)\n"
-    "  --dialect nx|nxdt    read the file as this dialect instead of detecting it\n"
+    "  --dialect D[@V]      read the file as this dialect (of this version) instead of detecting it\n"
+    "  -- ARGUMENT...       with --dialect megatron: the training's arguments, over FILE if there is one\n"
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
     "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding; $< stays text\n"
@@ -47,8 +48,8 @@ static bool check_words(parsing *p, const char *warnings, const char *compat) {
   if (warnings != NULL && strcmp(warnings, "error") != 0) return complain(p, "-W takes error, not", warnings);
   if (compat != NULL && strcmp(compat, "omegaconf") != 0)
     return complain(p, "--compat takes omegaconf, not", compat);
-  const char *dialect = p->options->dialect;
-  if (dialect != NULL && nxc_dialect_find(dialect) == NULL)
+  const char *dialect = p->options->dialect, *version;
+  if (dialect != NULL && nxc_dialect_find(dialect) == NULL && !nxc_front_find(p->arena, dialect, &version))
     return complain(p, "there is no dialect", dialect);
   p->options->warnings_are_errors = warnings != NULL;
   p->options->omegaconf = compat != NULL;
@@ -76,17 +77,25 @@ static bool take(parsing *p, const nxc_extra_option *row, const char *argument, 
   return true;
 }
 
+static bool takes_arguments(const parsing *p) {
+  const char *version;
+  const nxc_front *front = p->options->dialect ? nxc_front_find(p->arena, p->options->dialect, &version) : NULL;
+  return front != NULL && front->takes_arguments;
+}
+
 static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option *common,
                       const nxc_extra_option *extras) {
   bool only_files = false;
+  nxc_texts *rest = &p->options->files;
   for (int i = 0; i < argc; i++) {
     const char *argument = argv[i], *value = NULL;
     if (only_files || argument[0] != '-' || argument[1] == '\0') {
-      append(p->arena, &p->options->files, argument);
+      append(p->arena, rest, argument);
       continue;
     }
     if (strcmp(argument, "--") == 0) {
       only_files = true;
+      if (takes_arguments(p)) rest = &p->options->arguments;
       continue;
     }
     const nxc_extra_option *row = find_row(extras, argument, &value);
@@ -128,6 +137,8 @@ nxc_request nxc_options_request(const nxc_options *options, const char *file) {
       .n_layers = options->layers.n_items,
       .sets = options->sets.items,
       .n_sets = options->sets.n_items,
+      .arguments = options->arguments.items,
+      .n_arguments = options->arguments.n_items,
       .dialect = options->dialect,
       .world_size = options->world_size,
       .model_config = options->model_config,

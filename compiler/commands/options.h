@@ -2,8 +2,9 @@
 /* The command-line options that nxcfg's commands share, parsed once and in one place.
  *
  * Everything points into argv. FILEs are independent configurations. A command adds its own options as
- * extras: a flag, a text, or a list of texts. Options may stand before and after FILEs; `--` ends them;
- * `--name=value` and `--name value` are alike. */
+ * extras: a flag, a text, or a list of texts. Options may stand before and after FILEs; `--` ends them, and
+ * what follows is FILEs, or the arguments of a dialect that takes arguments. `--name=value` and `--name
+ * value` are alike. */
 #ifndef NXC_COMMANDS_OPTIONS_H
 #define NXC_COMMANDS_OPTIONS_H
 
@@ -27,7 +28,7 @@ typedef struct nxc_extra_option {
 } nxc_extra_option;
 
 typedef struct nxc_options {
-  nxc_texts files, layers, sets;
+  nxc_texts files, layers, sets, arguments;
   const char *dialect, *world_size, *model_config;
   bool omegaconf;
   nxc_format format;

@@ -85,7 +85,7 @@ static int plan_settings(job *j, const char *file) {
   if (sized) nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   sized = sized && training.layers > 0;
   nxc_plan_report r = {.arena = j->arena,
-                       .file = file,
+                       .file = file ? file : "arguments",
                        .compiled = &j->compiled,
                        .training = sized ? &training : NULL,
                        .plan = compiled ? &plan : NULL,
@@ -115,12 +115,13 @@ static int plan_file(const nxc_options *options, const char *file, const char *o
 
 static int plan_files(const nxc_options *options, const char *output) {
   int status = NXC_EXIT_GOOD;
-  if (output != NULL && options->files.n_items != 1) {
+  size_t n_files = options->files.n_items;
+  if (output != NULL && n_files > 1) {
     fputs("nxcfg plan: -o takes one FILE; lay further files over it with -l\n", stderr);
     return NXC_EXIT_USAGE;
   }
-  for (size_t i = 0; i < options->files.n_items; i++) {
-    int own = plan_file(options, options->files.items[i], output);
+  for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
+    int own = plan_file(options, n_files ? options->files.items[i] : NULL, output);
     if (own > status) status = own;
   }
   return status;
@@ -137,7 +138,7 @@ int nxc_command_plan(int argc, char **argv) {
   } else if (options.help) {
     printf("%s%s", usage, nxc_options_usage);
     status = NXC_EXIT_GOOD;
-  } else if (options.files.n_items == 0) {
+  } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
   } else {
     status = plan_files(&options, output);

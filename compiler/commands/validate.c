@@ -179,7 +179,9 @@ static void print_verdict(const verdict *v) {
            n_warnings == 1 ? "" : "s");
   } else {
     const char *how = v->options->dialect ? "" : " (detected)";
-    printf("%s: valid %s%s: %s, %s", v->file, v->compiled.dialect->name, how, show_mesh(v), show_batches(v));
+    const char *version = v->compiled.version, *name = v->compiled.dialect->name;
+    if (version != NULL) name = nxc_arena_printf(v->arena, "%s %s", name, version);
+    printf("%s: valid %s%s: %s, %s", v->file, name, how, show_mesh(v), show_batches(v));
     if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
     putchar('\n');
   }
@@ -191,7 +193,7 @@ static void print_verdict(const verdict *v) {
 }
 
 static int validate_file(const nxc_options *options, const char *file, bool for_nxrun, json_t *findings) {
-  verdict v = {.arena = nxc_arena_new(), .options = options, .file = file};
+  verdict v = {.arena = nxc_arena_new(), .options = options, .file = file ? file : "arguments"};
   v.sink = nxc_sink_new(v.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = for_nxrun;
@@ -215,8 +217,9 @@ static int validate_file(const nxc_options *options, const char *file, bool for_
 static int validate_all(const nxc_options *options, bool for_nxrun) {
   json_t *findings = options->format == NXC_FORMAT_JSON ? json_array() : NULL;
   int status = NXC_EXIT_GOOD;
-  for (size_t i = 0; i < options->files.n_items; i++) {
-    int own = validate_file(options, options->files.items[i], for_nxrun, findings);
+  size_t n_files = options->files.n_items;
+  for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
+    int own = validate_file(options, n_files ? options->files.items[i] : NULL, for_nxrun, findings);
     if (own > status) status = own;
   }
   if (findings != NULL) {
@@ -240,7 +243,7 @@ int nxc_command_validate(int argc, char **argv) {
     status = NXC_EXIT_GOOD;
   } else if (target != NULL && strcmp(target, "nxrun") != 0) {
     fprintf(stderr, "nxcfg validate: --for takes nxrun, not %s\n", target);
-  } else if (options.files.n_items == 0) {
+  } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
   } else {
     status = validate_all(&options, target != NULL);

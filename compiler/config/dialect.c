@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/dialect.h"
 
+#include "compiler/config/front.h"
 #include "compiler/config/interpolate.h"
 #include "compiler/domain.h"
 
@@ -73,8 +74,9 @@ const nxc_dialect *nxc_dialect_detect(const nxc_document *document, nxc_sink *si
   const char *names = "";
   for (size_t i = 0; i < nxc_n_dialects; i++) {
     const nxc_dialect *dialect = &nxc_dialects[i];
-    if (strcmp(dialect->name, "hf_config") == 0) continue;
+    if (strcmp(dialect->name, "hf_config") == 0) continue; /* comes with --model-config only */
     names = nxc_arena_printf(document->arena, "%s%s%s", names, *names ? " or " : "", dialect->name);
+    if (!nxc_front_told_by_keys(dialect->name)) continue;
     size_t score = count_known(document->arena, dialect, document->root, "");
     if (score > best_score) {
       second_score = best_score;
@@ -135,9 +137,34 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound
   return NULL;
 }
 
+bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version) {
+  for (size_t i = 0; i < n_versions && version != NULL; i++)
+    if (strcmp(versions[i], version) == 0) return true;
+  return n_versions == 0 || version == NULL;
+}
+
+/* An option that other versions of the system have. */
+static void report_other_version(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,
+                                 const char *name) {
+  const char *versions = "";
+  for (size_t i = 0; i < row->n_versions; i++) {
+    const char *joint = i == 0 ? "" : i + 1 < row->n_versions ? ", " : " and ";
+    versions = nxc_arena_printf(binding->arena, "%s%s%s", versions, joint, row->versions[i]);
+  }
+  const char *dialect = binding->dialect->name;
+  nxc_report(binding->sink, "NX1320", NXC_SEVERITY_ERROR, nxc_node_place(node),
+             nxc_arena_printf(binding->arena, "leave it out, or read the file with --dialect %s@%s", dialect,
+                              row->versions[0]),
+             "%s is an option of %s %s, and this is read as %s", name, dialect, versions, binding->version);
+}
+
 static void bind_option(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,
                         const char *name) {
   const nxc_option_row *target = row;
+  if (!nxc_in_version(row->versions, row->n_versions, binding->version)) {
+    report_other_version(binding, row, node, name);
+    return;
+  }
   if (row->alias_of != NULL) {
     target = nxc_option_find(binding->dialect, row->alias_of);
     assert(target != NULL && target->alias_of == NULL);

@@ -49,6 +49,7 @@ typedef struct nxc_binding {
   nxc_arena *arena;
   nxc_sink *sink;
   const nxc_dialect *dialect;
+  const char *version;              /* of the dialect; NULL where it has one only */
   const nxc_dialect *model_dialect; /* hf_config */
   nxc_document *document;
   nxc_origin origin;
@@ -63,7 +64,7 @@ typedef struct nxc_binding {
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
 
-/* The dialect whose options the document has and the others lack. NULL (reported, naming --dialect) on a
+/* The dialect, among those that keys tell, whose options the document has and the others lack. NULL (reported, naming --dialect) on a
  * tie. */
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, nxc_sink *sink);
 
@@ -88,6 +89,8 @@ const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *
 nxc_scope nxc_binding_scope(nxc_binding *binding);
 /* NULL: unknown. A failed expression is unknown too. */
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
+/* Whether a row that names versions has this one; a row that names none belongs to all. */
+bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version);
 /* Options of a dialect whose names start with `section` and a dot: [*first, return value). */
 size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);
 /* The provenance that a node's place means. */

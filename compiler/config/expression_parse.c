@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 64, ARGS_MAX = 64 };
+/* Evaluation recurses along the tree, which a long sum makes as deep as the text is long. */
+enum { DEPTH_MAX = 64, ARGS_MAX = 64, BYTES_MAX = 8192 };
 
 typedef nxc_expression_node node;
 
@@ -181,10 +182,14 @@ static node *new_name(parser *p, nxc_name_kind kind, const char *path, size_t n_
   return made;
 }
 
-/* A dotted path; what follows the last dot may be a number (an item of a list). */
-static size_t path_length(const char *at) {
+/* A dotted path; what follows the last dot may be a number (an item of a list). Names of options may have
+ * hyphens inside. */
+static size_t path_length(const char *at, bool option) {
   size_t n_bytes = 0;
-  while (is_word(at[n_bytes]) || (n_bytes > 0 && at[n_bytes] == '.' && is_word(at[n_bytes + 1]))) n_bytes++;
+  for (; at[n_bytes] != '\0'; n_bytes++) {
+    bool joint = at[n_bytes] == '.' || (option && at[n_bytes] == '-');
+    if (!is_word(at[n_bytes]) && !(joint && n_bytes > 0 && is_word(at[n_bytes + 1]))) break;
+  }
   return n_bytes;
 }
 
@@ -192,7 +197,7 @@ static node *parse_word(parser *p) {
   bool option = *p->at == '@';
   if (option) p->at++;
   const char *path = p->at;
-  size_t n_bytes = path_length(path);
+  size_t n_bytes = path_length(path, option);
   if (n_bytes == 0) return fail(p, "expected a value");
   p->at += n_bytes;
   if (option && strncmp(path, "hf.", 3) == 0)
@@ -221,9 +226,14 @@ static node *parse_primary(parser *p) {
   return parse_word(p);
 }
 
+static bool nest(parser *p) {
+  return ++p->depth <= DEPTH_MAX || fail(p, "the expression is nested too deeply") != NULL;
+}
+
 static node *parse_power(parser *p) {
   if (take(p, "-")) {
-    node *operand = parse_power(p);
+    node *operand = nest(p) ? parse_power(p) : NULL;
+    p->depth--;
     return operand ? new_node(p, NXC_OP_NEGATE, 1, &operand) : NULL;
   }
   node *left = parse_primary(p);
@@ -234,7 +244,8 @@ static node *parse_power(parser *p) {
     left = new_node(p, NXC_OP_ITEM, 2, args);
   }
   if (left == NULL || !take(p, "**")) return left;
-  node *args[] = {left, parse_power(p)};
+  node *args[] = {left, nest(p) ? parse_power(p) : NULL};
+  p->depth--;
   return args[1] ? new_node(p, NXC_OP_POWER, 2, args) : NULL;
 }
 
@@ -249,7 +260,8 @@ static const binary_row *take_binary(parser *p, unsigned level) {
 
 static node *parse_not(parser *p, unsigned level) {
   if (level == LEVEL_NOT && take(p, "not")) {
-    node *operand = parse_binary(p, level);
+    node *operand = nest(p) ? parse_binary(p, level) : NULL;
+    p->depth--;
     return operand ? new_node(p, NXC_OP_NOT, 1, &operand) : NULL;
   }
   return level == LEVEL_STRONGEST ? parse_power(p) : parse_binary(p, level + 1);
@@ -272,11 +284,7 @@ static node *parse_binary(parser *p, unsigned level) {
   return left;
 }
 
-static node *parse_choice(parser *p) {
-  if (++p->depth > DEPTH_MAX) return fail(p, "the expression is nested too deeply");
-  node *condition = parse_binary(p, 1);
-  p->depth--;
-  if (condition == NULL || !take(p, "?")) return condition;
+static node *parse_branches(parser *p, node *condition) {
   node *args[] = {condition, parse_choice(p), NULL};
   if (args[1] == NULL) return NULL;
   if (!take(p, ":")) return fail(p, "expected : of a choice");
@@ -284,10 +292,17 @@ static node *parse_choice(parser *p) {
   return args[2] ? new_node(p, NXC_OP_CHOICE, 3, args) : NULL;
 }
 
+static node *parse_choice(parser *p) {
+  node *whole = nest(p) ? parse_binary(p, 1) : NULL;
+  if (whole != NULL && take(p, "?")) whole = parse_branches(p, whole);
+  p->depth--;
+  return whole;
+}
+
 const nxc_expression *nxc_expression_parse(nxc_arena *arena, const char *text, const char **error,
                                            size_t *error_at) {
   parser p = {.arena = arena, .text = text, .at = text};
-  node *root = parse_choice(&p);
+  node *root = strlen(text) <= BYTES_MAX ? parse_choice(&p) : fail(&p, "the expression is too long");
   skip_blanks(&p);
   if (root != NULL && *p.at != '\0') root = fail(&p, "nothing more is expected here");
   *error = p.error;

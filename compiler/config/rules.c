@@ -38,7 +38,9 @@ static const nxc_value *evaluate(nxc_rule_run *run, const nxc_expression *expres
 }
 
 static bool applies(const nxc_rule_run *run, const nxc_rule_row *rule) {
-  return rule->dialect == NULL || (run->binding && strcmp(rule->dialect, run->binding->dialect->name) == 0);
+  if (rule->dialect == NULL) return true;
+  return run->binding != NULL && strcmp(rule->dialect, run->binding->dialect->name) == 0 &&
+         nxc_in_version(rule->versions, rule->n_versions, run->binding->version);
 }
 
 /* -- what inputs are called and where they stand --------------------------------------------------------- */

@@ -165,6 +165,7 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row) 
   field("instead", row->instead);
   field("alias_of", row->alias_of);
   field_texts("nearest_to", row->nearest_to, row->nearest_to_count);
+  field_texts("versions", row->versions, row->versions_count);
   field("doc", row->doc);
   field("source", row->source);
   puts("},");
@@ -290,6 +291,7 @@ static void write_rule(const gen_rule *row) {
   }
   field("derive", derive);
   field("dialect", row->dialect);
+  field_texts("versions", row->versions, row->versions_count);
   field("when", row->when);
   field("require", row->require);
   field("at", row->at);

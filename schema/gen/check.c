@@ -216,6 +216,8 @@ static void check_id(const place *at, const char *id) {
 
 static void check_rule(const place *at, const gen_rule *row) {
   check_id(at, row->rule);
+  if (row->versions_count > 0 && row->dialect == NULL)
+    gen_complain(at->catalogue, at->file, at->row, "versions belong to a dialect");
   check_word(at, "severity", row->severity, (const char *const[]){"error", "warning", "note", NULL});
   if ((row->require != NULL) == (row->derive != NULL)) {
     gen_complain(at->catalogue, at->file, at->row, "a rule has either require or derive");

@@ -55,6 +55,7 @@ static const cyaml_schema_field_t option_fields[] = {
     TEXT("instead", gen_option, instead),
     TEXT("alias_of", gen_option, alias_of),
     TEXTS("nearest_to", gen_option, nearest_to),
+    TEXTS("versions", gen_option, versions),
     TEXT("doc", gen_option, doc),
     TEXT("source", gen_option, source),
     CYAML_FIELD_END,
@@ -91,6 +92,7 @@ static const cyaml_schema_field_t preset_fields[] = {
 static const cyaml_schema_field_t rule_fields[] = {
     TEXT("rule", gen_rule, rule),
     TEXT("dialect", gen_rule, dialect),
+    TEXTS("versions", gen_rule, versions),
     TEXT("severity", gen_rule, severity),
     TEXT("when", gen_rule, when),
     TEXT("require", gen_rule, require),

@@ -21,8 +21,8 @@ typedef struct gen_setting {
 typedef struct gen_option {
   char *option, *type, *nullable, *required, *initial, *min, *max, *above, *read_when, *status, *refused_when,
       *why, *instead, *alias_of, *doc, *source;
-  char **values, **sets, **nearest_to;
-  unsigned values_count, sets_count, nearest_to_count;
+  char **values, **sets, **nearest_to, **versions;
+  unsigned values_count, sets_count, nearest_to_count, versions_count;
 } gen_option;
 
 typedef struct gen_environment {
@@ -39,6 +39,8 @@ typedef struct gen_preset {
 
 typedef struct gen_rule {
   char *rule, *dialect, *severity, *when, *require, *derive, *at, *message, *fix, *explain, *source;
+  char **versions;
+  unsigned versions_count;
 } gen_rule;
 
 typedef struct gen_diagnostic {

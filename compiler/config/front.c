@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/front.h"
+
+#include "compiler/config/buffer.h"
+
+#include <string.h>
+
+nxc_document *nxc_front_read_yaml(const nxc_front_texts *texts) {
+  const nxc_reading reading = {.omegaconf = texts->omegaconf};
+  nxc_document *document = nxc_document_read(texts->arena, texts->first, &reading, texts->sink);
+  for (size_t i = 0; i < texts->n_layers; i++) {
+    nxc_document *layer = nxc_document_read(texts->arena, texts->layers[i], &reading, texts->sink);
+    document->complete = nxc_document_layer(document, layer, texts->sink) && document->complete;
+  }
+  for (size_t i = 0; i < texts->n_sets; i++) {
+    bool good = nxc_document_set(document, texts->sets[i], "--set", &reading, texts->sink);
+    document->complete = document->complete && good;
+  }
+  return document;
+}
+
+static const nxc_front fronts[] = {
+    {.dialect = "nx", .read = nxc_front_read_yaml, .resolve = nxc_resolve},
+    {.dialect = "nxdt", .read = nxc_front_read_yaml, .resolve = nxc_resolve},
+};
+enum { N_FRONTS = sizeof fronts / sizeof *fronts };
+
+static const char *first_version(const nxc_front *front) {
+  return front->versions ? front->versions[0] : NULL;
+}
+
+const nxc_front *nxc_front_find(nxc_arena *arena, const char *name, const char **version) {
+  size_t n_name = strcspn(name, "@");
+  for (size_t i = 0; i < N_FRONTS; i++) {
+    const nxc_front *front = &fronts[i];
+    if (strcmp(front->dialect, nxc_arena_strndup(arena, name, n_name)) != 0) continue;
+    *version = first_version(front);
+    if (name[n_name] == '\0') return front;
+    for (const char *const *known = front->versions; known != NULL && *known != NULL; known++) {
+      *version = *known;
+      if (strcmp(*known, name + n_name + 1) == 0) return front;
+    }
+  }
+  return NULL;
+}
+
+const nxc_front *nxc_front_claiming(const nxc_source *text, const char **version) {
+  for (size_t i = 0; i < N_FRONTS; i++) {
+    if (fronts[i].claims == NULL || !fronts[i].claims(text)) continue;
+    *version = first_version(&fronts[i]);
+    return &fronts[i];
+  }
+  return NULL;
+}
+
+bool nxc_front_told_by_keys(const char *dialect) {
+  for (size_t i = 0; i < N_FRONTS; i++)
+    if (strcmp(fronts[i].dialect, dialect) == 0) return fronts[i].claims == NULL;
+  return false;
+}
+
+const char *nxc_front_names(nxc_arena *arena) {
+  const char *names = "";
+  for (size_t i = 0; i < N_FRONTS; i++) {
+    names = nxc_arena_printf(arena, "%s%s%s", names, i ? ", " : "", fronts[i].dialect);
+    for (const char *const *version = fronts[i].versions; version != NULL && *version != NULL; version++)
+      names = nxc_arena_printf(arena, "%s%s%s", names, version == fronts[i].versions ? "@" : "|", *version);
+  }
+  return names;
+}
+
+/* Bare where a shell would read it as one word that means itself. */
+static void put_quoted(nxc_buffer *text, const char *word) {
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%^";
+  if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+    nxc_buffer_puts(text, word);
+    return;
+  }
+  nxc_buffer_puts(text, "'");
+  for (; *word != '\0'; word++) {
+    if (*word == '\'') nxc_buffer_puts(text, "'\\''");
+    else nxc_buffer_put(text, word, 1);
+  }
+  nxc_buffer_puts(text, "'");
+}
+
+const nxc_source *nxc_front_join(nxc_arena *arena, const char *const *arguments, size_t n_arguments) {
+  nxc_buffer text = {.arena = arena};
+  nxc_buffer_puts(&text, "");
+  for (size_t i = 0; i < n_arguments; i++) {
+    if (i > 0) nxc_buffer_puts(&text, strncmp(arguments[i], "--", 2) == 0 ? "\n" : " ");
+    put_quoted(&text, arguments[i]);
+  }
+  return nxc_source_new(arena, "<arguments>", text.bytes, text.n_bytes);
+}
