@@ -89,7 +89,8 @@ static bool write_files(const nxr_checkpoint *checkpoint, const nxr_tensors *ten
   return nxr_world_all(world, good);
 }
 
-/* A checkpoint of this step that is there already was written by an earlier run of the same plan: it holds the same. */
+/* A checkpoint of this step that is there already was written by an earlier run of the same plan: it holds
+ * the same. */
 static bool begin(const nxr_checkpoint *checkpoint, uint64_t step, bool *is_there, nxr_fault *fault) {
   uint64_t there = 0;
   bool good = true;
@@ -122,8 +123,8 @@ bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fa
 typedef enum verdict { WHOLE, DAMAGED, REFUSED } verdict;
 
 /* What rank 0 finds without reading the files; `why` is filled where it is not whole. */
-static verdict judge(const nxr_checkpoint *checkpoint, const char *folder, uint64_t step, nxr_checkpoint_file *files,
-                     uint32_t n_files, nxr_fault *why) {
+static verdict judge(const nxr_checkpoint *checkpoint, const char *folder, uint64_t step,
+                     nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *why) {
   json_t *manifest;
   if (!nxr_manifest_read(folder, step, &manifest, why)) return DAMAGED;
   verdict is = WHOLE;
@@ -134,8 +135,8 @@ static verdict judge(const nxr_checkpoint *checkpoint, const char *folder, uint6
 }
 
 /* The same on every rank; `why` is filled on those that know. */
-static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_tensors *tensors, const char *folder,
-                              uint64_t step, nxr_fault *why) {
+static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_tensors *tensors,
+                              const char *folder, uint64_t step, nxr_fault *why) {
   nxr_world *world = checkpoint->world;
   nxr_content contents[NXR_CHECKPOINT_FILES];
   nxr_checkpoint_file expected[NXR_CHECKPOINT_FILES], files[NXR_CHECKPOINT_FILES];
@@ -153,7 +154,8 @@ static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_tensor
   return nxr_world_all(world, equal) ? WHOLE : DAMAGED;
 }
 
-static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path, nxr_fault *fault) {
+static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path,
+                         nxr_fault *fault) {
   nxr_source source;
   const nxr_safetensor **found = calloc((size_t)tensors->n + 1, sizeof *found);
   if (found == NULL) return nxr_fault_set(fault, "out of memory");
@@ -181,14 +183,14 @@ static bool read_files(const nxr_tensors *tensors, const char *folder, nxr_fault
 static bool set_newer_aside(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault) {
   uint64_t newest;
   bool good = true;
-  while (good && checkpoint->world->rank == 0 && nxr_folder_newest(checkpoint->directory, UINT64_MAX, &newest) &&
-         newest > step)
+  while (good && checkpoint->world->rank == 0 &&
+         nxr_folder_newest(checkpoint->directory, UINT64_MAX, &newest) && newest > step)
     good = nxr_folder_set_aside(checkpoint->directory, newest, fault);
   return nxr_world_all(checkpoint->world, good);
 }
 
-/* Finds the newest whole checkpoint; *step is 0 where there is none at all. Where all are damaged nothing is touched:
- * to begin again is for the user to decide. */
+/* Finds the newest whole checkpoint; *step is 0 where there is none at all. Where all are damaged nothing is
+ * touched: to begin again is for the user to decide. */
 static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_tensors *tensors, uint64_t *step,
                        nxr_fault *fault) {
   nxr_world *world = checkpoint->world;
@@ -200,8 +202,10 @@ static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_tensors *tens
       candidate[0] = nxr_folder_newest(checkpoint->directory, candidate[1], &candidate[1]);
     nxr_world_broadcast(world, candidate, sizeof candidate);
     if (candidate[0] == 0 && some_damaged && world->rank == 0)
-      nxr_fault_set(fault, "no checkpoint in %s is whole, and nothing was changed: repair one, or start a new run in "
-                    "another folder (run.directory, --dir)", checkpoint->directory);
+      nxr_fault_set(fault,
+                    "no checkpoint in %s is whole, and nothing was changed: repair one, or start a new run "
+                    "in another folder (run.directory, --dir)",
+                    checkpoint->directory);
     if (candidate[0] == 0) return !some_damaged;
     nxr_fault why = {""};
     nxr_folder_path(checkpoint->directory, candidate[1], "", folder);
@@ -244,7 +248,8 @@ bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, n
 /* The directory, and that nothing stands where the file will be. */
 static bool make_place(const char *directory, const char *path, const char *temporary, nxr_fault *fault) {
   if (!nxr_folder_make(directory, fault)) return false;
-  if (access(path, F_OK) == 0) return nxr_fault_set(fault, "%s exists: remove it, or choose another folder", path);
+  if (access(path, F_OK) == 0)
+    return nxr_fault_set(fault, "%s exists: remove it, or choose another folder", path);
   unlink(temporary);
   return true;
 }

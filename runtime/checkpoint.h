@@ -3,18 +3,19 @@
  *
  *   DIR/checkpoints/step-000120/  model.safetensors, moment1.safetensors, moment2.safetensors, manifest.json
  *
- * A checkpoint holds logical tensors by their Hugging Face names, one file per kind of storage: the weights (the master
- * copy where there is one, so that training goes on exactly; other programs read this file), and the optimizer's
- * moments where it has any. The manifest has plan_id, step, settings, and a checksum of each file. All ranks write
- * their parts of each file, on a file system that they share; the folder has a temporary name until everything is
- * synced, and older checkpoints are removed after that. So a run that is killed at any moment leaves the newest
- * checkpoint that was complete.
+ * A checkpoint holds logical tensors by their Hugging Face names, one file per kind of storage: the weights
+ * (the master copy where there is one, so that training goes on exactly; other programs read this file), and
+ * the optimizer's moments where it has any. The manifest has plan_id, step, settings, and a checksum of each
+ * file. All ranks write their parts of each file, on a file system that they share; the folder has a
+ * temporary name until everything is synced, and older checkpoints are removed after that. So a run that is
+ * killed at any moment leaves the newest checkpoint that was complete.
  *
- * Nothing is overwritten unasked: a folder with checkpoints is refused unless the run resumes; a checkpoint that is
- * found damaged is set aside under another name, never removed; one folder serves one run at a time (DIR/lock).
+ * Nothing is overwritten unasked: a folder with checkpoints is refused unless the run resumes; a checkpoint
+ * that is found damaged is set aside under another name, never removed; one folder serves one run at a time
+ * (DIR/lock).
  *
- * Every function here meets all ranks: it returns the same on each, and the fault is filled on the ranks that have
- * something to say. */
+ * Every function here meets all ranks: it returns the same on each, and the fault is filled on the ranks that
+ * have something to say. */
 #ifndef NXR_CHECKPOINT_H
 #define NXR_CHECKPOINT_H
 
@@ -32,21 +33,22 @@ typedef struct nxr_checkpoint {
   const char *directory; /* the run's folder */
 } nxr_checkpoint;
 
-/* Makes the run's folder, or looks at the one that exists: without `resume` one that has checkpoints is refused. From
- * here on a file that grows past a limit is an error, not a signal. */
+/* Makes the run's folder, or looks at the one that exists: without `resume` one that has checkpoints is
+ * refused. From here on a file that grows past a limit is an error, not a signal. */
 bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault);
-/* Writes the state after `step` steps, and removes older ones beyond the plan's `keep`. A failure leaves the earlier
- * ones as they were. */
+/* Writes the state after `step` steps, and removes older ones beyond the plan's `keep`. A failure leaves the
+ * earlier ones as they were. */
 bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault);
-/* Reads the newest complete checkpoint; *step is how many steps it has behind it, 0 where the folder has none (then
- * nothing is read). Says on stderr which one, and which were damaged. One of another plan_id is refused, and so is a
- * folder whose checkpoints are all damaged. */
+/* Reads the newest complete checkpoint; *step is how many steps it has behind it, 0 where the folder has none
+ * (then nothing is read). Says on stderr which one, and which were damaged. One of another plan_id is
+ * refused, and so is a folder whose checkpoints are all damaged. */
 bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr_fault *fault);
-/* Reads the initial weights from a safetensors file, or a folder with model.safetensors or an index of several. Every
- * tensor of the plan must be there, in its shape; what the file has beyond is a fault too (see checkpoint_read.h). */
+/* Reads the initial weights from a safetensors file, or a folder with model.safetensors or an index of
+ * several. Every tensor of the plan must be there, in its shape; what the file has beyond is a fault too (see
+ * checkpoint_read.h). */
 bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, nxr_fault *fault);
-/* Writes `directory`/gradients.safetensors: every logical tensor's gradient as the arena holds it. An existing one is
- * not overwritten. */
+/* Writes `directory`/gradients.safetensors: every logical tensor's gradient as the arena holds it. An
+ * existing one is not overwritten. */
 bool nxr_checkpoint_gradients(const nxr_checkpoint *checkpoint, const char *directory, nxr_fault *fault);
 
 #endif

@@ -18,7 +18,8 @@ static int lock_file = -1;
 bool nxr_folder_make(const char *path, nxr_fault *fault) {
   char part[NXR_PATH_BYTES];
   size_t length = strlen(path);
-  if (length == 0 || length >= NXR_PATH_BYTES) return nxr_fault_set(fault, "no name for a folder: \"%.100s\"", path);
+  if (length == 0 || length >= NXR_PATH_BYTES)
+    return nxr_fault_set(fault, "no name for a folder: \"%.100s\"", path);
   for (size_t i = 1; i <= length; i++) {
     if (path[i] != '/' && path[i] != '\0') continue;
     memcpy(part, path, i);
@@ -27,7 +28,8 @@ bool nxr_folder_make(const char *path, nxr_fault *fault) {
       return nxr_fault_set(fault, "cannot make the folder %s: %s", part, strerror(errno));
   }
   struct stat status;
-  if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) return nxr_fault_set(fault, "%s is no folder", path);
+  if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+    return nxr_fault_set(fault, "%s is no folder", path);
   return true;
 }
 
@@ -107,20 +109,25 @@ static bool take_lock(const char *directory, nxr_fault *fault) {
   if (lock_file >= 0) close(lock_file);
   snprintf(path, sizeof path, "%s/lock", directory);
   lock_file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_file < 0) return nxr_fault_set(fault, "cannot write in the run's folder: %s: %s", path, strerror(errno));
-  if (flock(lock_file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true; /* not every file system locks */
+  if (lock_file < 0)
+    return nxr_fault_set(fault, "cannot write in the run's folder: %s: %s", path, strerror(errno));
+  if (flock(lock_file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+    return true; /* not every file system locks */
   return nxr_fault_set(fault, "another run is using the folder %s", directory);
 }
 
 bool nxr_folder_open(const char *directory, bool resume, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   uint64_t newest;
-  if (strlen(directory) > NXR_PATH_BYTES - 128) return nxr_fault_set(fault, "the name of the run's folder is too long");
+  if (strlen(directory) > NXR_PATH_BYTES - 128)
+    return nxr_fault_set(fault, "the name of the run's folder is too long");
   parent_path(directory, path);
   if (!nxr_folder_make(path, fault) || !take_lock(directory, fault)) return false;
   if (!resume && nxr_folder_newest(directory, UINT64_MAX, &newest))
-    return nxr_fault_set(fault, "the folder %s has a run already, of %" PRIu64 " step%s: continue it with --resume, or "
-                         "choose another folder (run.directory, --dir)", directory, newest, newest == 1 ? "" : "s");
+    return nxr_fault_set(fault,
+                         "the folder %s has a run already, of %" PRIu64 " step%s: continue it with --resume, "
+                         "or choose another folder (run.directory, --dir)",
+                         directory, newest, newest == 1 ? "" : "s");
   remove_leftovers(directory);
   return true;
 }

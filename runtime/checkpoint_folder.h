@@ -3,8 +3,8 @@
  *
  *   DIR/lock                        held while a run uses the folder
  *   DIR/checkpoints/step-000120     a checkpoint: renamed to this name when all of it is on disk
- *   DIR/checkpoints/step-000120.tmp being written or removed; what a killed run leaves of these is cleared away
- *   DIR/checkpoints/step-000120.damaged   found damaged by a resume, and set aside
+ *   DIR/checkpoints/step-000120.tmp being written or removed; a killed run may leave it, the next clears it
+ * away DIR/checkpoints/step-000120.damaged   passed over by a resume, and set aside
  *
  * For one rank alone; runtime/checkpoint.c makes the ranks meet. */
 #ifndef NXR_CHECKPOINT_FOLDER_H
@@ -17,8 +17,8 @@
 
 enum { NXR_PATH_BYTES = 4096 };
 
-/* Makes the folder, takes its lock (until the process ends or opens another) and clears away what a killed run left.
- * Without `resume` a folder that has checkpoints is refused. */
+/* Makes the folder, takes its lock (until the process ends or opens another) and clears away what a killed
+ * run left. Without `resume` a folder that has checkpoints is refused. */
 bool nxr_folder_open(const char *directory, bool resume, nxr_fault *fault);
 
 /* DIR/checkpoints/step-NNNNNN followed by `rest`. */

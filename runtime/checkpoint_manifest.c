@@ -61,12 +61,14 @@ static json_t *make_settings(const nx_plan *plan) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++) {
     const char *text = nx_plan_text(plan, plan->settings[i].value);
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
-    json_object_set_new(settings, nx_plan_text(plan, plan->settings[i].path), value ? value : json_string(text));
+    json_object_set_new(settings, nx_plan_text(plan, plan->settings[i].path),
+                        value ? value : json_string(text));
   }
   return settings;
 }
 
-static json_t *make_manifest(const nx_plan *plan, uint64_t step, const nxr_checkpoint_file *files, uint32_t n_files) {
+static json_t *make_manifest(const nx_plan *plan, uint64_t step, const nxr_checkpoint_file *files,
+                             uint32_t n_files) {
   char hex[HEX_BYTES];
   json_t *entries = json_object();
   for (uint32_t i = 0; i < n_files; i++) {
@@ -75,12 +77,12 @@ static json_t *make_manifest(const nx_plan *plan, uint64_t step, const nxr_check
                                                           "sha256", hex));
   }
   print_hex(plan->header->plan_id, hex);
-  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o}", "format", FORMAT, "version", VERSION, "plan_id", hex, "step",
-                   (json_int_t)step, "files", entries, "settings", make_settings(plan));
+  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o}", "format", FORMAT, "version", VERSION, "plan_id", hex,
+                   "step", (json_int_t)step, "files", entries, "settings", make_settings(plan));
 }
 
-bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step, const nxr_checkpoint_file *files,
-                        uint32_t n_files, nxr_fault *fault) {
+bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step,
+                        const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   snprintf(path, sizeof path, "%s/manifest.json", folder);
   json_t *manifest = make_manifest(plan, step, files, n_files);
@@ -98,24 +100,26 @@ bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step, 
 }
 
 /* One file as the manifest has it, and whether it is there. */
-static bool read_entry(const char *folder, const json_t *entries, nxr_checkpoint_file *file, nxr_fault *fault) {
+static bool read_entry(const char *folder, const json_t *entries, nxr_checkpoint_file *file,
+                       nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   const json_t *entry = json_object_get(entries, file->name);
   const json_t *bytes = json_object_get(entry, "bytes");
-  if (!json_is_integer(bytes) || !parse_hex(json_string_value(json_object_get(entry, "sha256")), file->sha256))
+  if (!json_is_integer(bytes) ||
+      !parse_hex(json_string_value(json_object_get(entry, "sha256")), file->sha256))
     return nxr_fault_set(fault, "its manifest.json does not name %s", file->name);
   file->n_bytes = (uint64_t)json_integer_value(bytes);
   struct stat status;
   snprintf(path, sizeof path, "%s/%s", folder, file->name);
   if (stat(path, &status) != 0) return nxr_fault_set(fault, "%s: %s", file->name, strerror(errno));
   if ((uint64_t)status.st_size != file->n_bytes)
-    return nxr_fault_set(fault, "%s has %" PRIu64 " bytes, not %" PRIu64, file->name, (uint64_t)status.st_size,
-                         file->n_bytes);
+    return nxr_fault_set(fault, "%s has %" PRIu64 " bytes, not %" PRIu64, file->name,
+                         (uint64_t)status.st_size, file->n_bytes);
   return true;
 }
 
-bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
-                        nxr_fault *fault) {
+bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files,
+                        uint32_t n_files, nxr_fault *fault) {
   const json_t *entries = json_object_get(manifest, "files");
   for (uint32_t i = 0; i < n_files; i++)
     if (!read_entry(folder, entries, &files[i], fault)) return false;
@@ -151,7 +155,8 @@ static void list_differences(const json_t *old, const json_t *new, char *text, s
   json_object_foreach(merged, path, value) {
     const json_t *there = json_object_get(old, path), *here = json_object_get(new, path);
     if (json_equal(there, here) || ++n_different > MOST || n_used + 1 >= n_room) continue;
-    char *was = there ? json_dumps(there, JSON_ENCODE_ANY) : NULL, *is = here ? json_dumps(here, JSON_ENCODE_ANY) : NULL;
+    char *was = there ? json_dumps(there, JSON_ENCODE_ANY) : NULL;
+    char *is = here ? json_dumps(here, JSON_ENCODE_ANY) : NULL;
     n_used += (size_t)snprintf(text + n_used, n_room - n_used, "\n  %s: %.60s there, %.60s here", path,
                                was ? was : "not set", is ? is : "not set");
     free(was);
@@ -159,22 +164,28 @@ static void list_differences(const json_t *old, const json_t *new, char *text, s
   }
   if (n_used >= n_room) n_used = n_room - 1;
   if (n_different > MOST) snprintf(text + n_used, n_room - n_used, "\n  and %zu more", n_different - MOST);
-  if (n_different == 0) snprintf(text + n_used, n_room - n_used, "\n  no setting: another version of nxcfg made it");
+  if (n_different == 0)
+    snprintf(text + n_used, n_room - n_used, "\n  no setting: another version of nxcfg made it");
   json_decref(merged);
 }
 
-bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan, nxr_fault *fault) {
+bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan,
+                             nxr_fault *fault) {
   char hex[HEX_BYTES], differences[600] = "";
   const char *recorded = json_string_value(json_object_get(manifest, "plan_id"));
   long long version = json_integer_value(json_object_get(manifest, "version"));
   if (version != VERSION)
-    return nxr_fault_set(fault, "%s has version %lld of the format, and this nxrun reads %d", folder, version, VERSION);
+    return nxr_fault_set(fault, "%s has version %lld of the format, and this nxrun reads %d", folder, version,
+                         VERSION);
   print_hex(plan->header->plan_id, hex);
   if (strcmp(recorded, hex) == 0) return true;
   json_t *settings = make_settings(plan);
   list_differences(json_object_get(manifest, "settings"), settings, differences, sizeof differences);
   json_decref(settings);
-  return nxr_fault_set(fault, "%s is of another plan: %.12s…, and this one is %.12s…. What differs:%s\nA run resumes with "
-                       "its own plan alone; to start a new run from these weights, set run.init_from to that folder",
-                       folder, recorded, hex, differences);
+  return nxr_fault_set(
+      fault,
+      "%s is of another plan: %.12s…, and this one is %.12s…. What differs:%s\nA run "
+      "resumes with its own plan alone; to start a new run from these weights, set run.init_from "
+      "to that folder",
+      folder, recorded, hex, differences);
 }

@@ -24,14 +24,15 @@ typedef struct nxr_checkpoint_file {
 /* Fills n_bytes and sha256 of a file in the folder. */
 bool nxr_manifest_hash(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault);
 /* Writes and syncs the manifest of a checkpoint whose files have been hashed. */
-bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step, const nxr_checkpoint_file *files,
-                        uint32_t n_files, nxr_fault *fault);
+bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step,
+                        const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* Reads the manifest; false where the checkpoint is incomplete or damaged. The caller's to json_decref. */
 bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault);
 /* Whether it is of this plan, and in a version that can be read; the fault says what differs. */
-bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan, nxr_fault *fault);
-/* Fills n_bytes and sha256 of the files by name; false where one is missing, or not as large as it should be. */
-bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
-                        nxr_fault *fault);
+bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan,
+                             nxr_fault *fault);
+/* Fills n_bytes and sha256 of the files by name; false where one is missing, or of another size. */
+bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files,
+                        uint32_t n_files, nxr_fault *fault);
 
 #endif

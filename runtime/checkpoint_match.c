@@ -73,8 +73,8 @@ static void complain_shape(complaint *about, const nxr_safetensor *found, const 
   char is[160], should[160], detail[340];
   nxr_safetensor_shape(found, is);
   nxr_safetensor_shape(wanted, should);
-  snprintf(detail, sizeof detail, nxr_safetensor_is_real(found) ? " is %.40s, not %.40s" : " has no type of weights",
-           is, should);
+  snprintf(detail, sizeof detail,
+           nxr_safetensor_is_real(found) ? " is %.40s, not %.40s" : " has no type of weights", is, should);
   complain(about, wanted->name, detail);
 }
 
@@ -103,8 +103,10 @@ static bool is_tied_output(const nxr_source *source, const nxr_safetensor *tenso
 }
 
 static const char *hint(const nxr_source *source, const nxr_tensors *tensors) {
-  bool in_file = nxr_source_find(source, OUTPUT) != NULL, in_plan = nxr_tensors_find(tensors, OUTPUT) != NX_NONE;
-  if (in_file && !in_plan) return ". The plan ties the embeddings (model.tied_embeddings), and these are not tied";
+  bool in_file = nxr_source_find(source, OUTPUT) != NULL,
+       in_plan = nxr_tensors_find(tensors, OUTPUT) != NX_NONE;
+  if (in_file && !in_plan)
+    return ". The plan ties the embeddings (model.tied_embeddings), and these are not tied";
   if (in_plan && !in_file) return ". These weights may be of tied embeddings: see model.tied_embeddings";
   return "";
 }

@@ -40,7 +40,8 @@ static bool join_files(nxr_source *source, nxr_fault *fault) {
   qsort(source->tensors, n, sizeof *source->tensors, by_name);
   for (uint64_t i = 1; i < n; i++)
     if (strcmp(source->tensors[i - 1]->name, source->tensors[i]->name) == 0)
-      return nxr_fault_set(fault, "%s: two of its files have tensor %s", source->path, source->tensors[i]->name);
+      return nxr_fault_set(fault, "%s: two of its files have tensor %s", source->path,
+                           source->tensors[i]->name);
   return true;
 }
 
@@ -87,7 +88,8 @@ static bool open_index(nxr_source *source, const char *index_path, nxr_fault *fa
 static bool open_any(nxr_source *source, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   struct stat status;
-  if (strlen(source->path) > NXR_PATH_BYTES / 2) return nxr_fault_set(fault, "the name of the weights is too long");
+  if (strlen(source->path) > NXR_PATH_BYTES / 2)
+    return nxr_fault_set(fault, "the name of the weights is too long");
   if (stat(source->path, &status) != 0)
     return nxr_fault_set(fault, "cannot open %s: %s", source->path, strerror(errno));
   if (!S_ISDIR(status.st_mode)) return add_file(source, source->path, fault) && join_files(source, fault);
@@ -95,7 +97,8 @@ static bool open_any(nxr_source *source, nxr_fault *fault) {
   if (access(path, F_OK) == 0) return add_file(source, path, fault) && join_files(source, fault);
   snprintf(path, sizeof path, "%s/model.safetensors.index.json", source->path);
   if (access(path, F_OK) == 0) return open_index(source, path, fault);
-  return nxr_fault_set(fault, "%s has neither model.safetensors nor model.safetensors.index.json", source->path);
+  return nxr_fault_set(fault, "%s has neither model.safetensors nor model.safetensors.index.json",
+                       source->path);
 }
 
 bool nxr_source_open(const char *path, nxr_source *source, nxr_fault *fault) {
@@ -163,9 +166,10 @@ static void read_row(const reader *in, const nxr_safetensor *tensor, uint32_t pi
   store(in, piece, row, &span, in->block);
 }
 
-/* Rows [first, first + n) of a tensor that the file has transposed: what is one below the other here stands side by
- * side there. */
-static void read_transposed(const reader *in, const nxr_safetensor *tensor, uint32_t piece, int64_t first, int64_t n) {
+/* Rows [first, first + n) of a tensor that the file has transposed: what is one below the other here stands
+ * side by side there. */
+static void read_transposed(const reader *in, const nxr_safetensor *tensor, uint32_t piece, int64_t first,
+                            int64_t n) {
   const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
   nxr_span spans[BLOCK_ROWS];
   int64_t start = INT64_MAX, end = 0;

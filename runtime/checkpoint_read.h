@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where tensors come from: a safetensors file, or a folder with one or with an index of several.
  *
- * A source is opened by each rank for itself; then it is matched with the plan's logical tensors, and each rank reads
- * the boxes that it holds. */
+ * A source is opened by each rank for itself; then it is matched with the plan's logical tensors, and each
+ * rank reads the boxes that it holds. */
 #ifndef NXR_CHECKPOINT_READ_H
 #define NXR_CHECKPOINT_READ_H
 
@@ -20,10 +20,10 @@ bool nxr_source_open(const char *path, nxr_source *source, nxr_fault *fault);
 void nxr_source_close(nxr_source *source);
 const nxr_safetensor *nxr_source_find(const nxr_source *source, const char *name);
 
-/* runtime/checkpoint_match.c: finds every tensor that has the content, of its shape; found[tensors] gets them, NULL
- * where the content is not kept. Hugging Face's habits are known: names may lack the model's prefix, buffers are
- * passed over, and the output matrix of tied embeddings may be there if it equals them. Anything else in the source
- * is a fault, which names what is missing, of another shape, or too much. */
+/* runtime/checkpoint_match.c: finds every tensor that has the content, of its shape; found[tensors] gets
+ * them, NULL where the content is not kept. Hugging Face's habits are known: names may lack the model's
+ * prefix, buffers are passed over, and the output matrix of tied embeddings may be there if it equals them.
+ * Anything else in the source is a fault, which names what is missing, of another shape, or too much. */
 bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,
                       const nxr_safetensor **found, nxr_fault *fault);
 

@@ -86,13 +86,15 @@ bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content) {
   return false;
 }
 
-void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor, nxr_safetensor *as) {
+void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor,
+                          nxr_safetensor *as) {
   uint32_t piece = tensors->items[tensor].piece;
   const nx_piece *at = &tensors->pieces->plan->pieces[piece];
   bool transposed = at->flags & NX_PIECE_TRANSPOSED;
-  *as = (nxr_safetensor){.name = tensors->items[tensor].name,
-                         .dtype = nxr_pieces_dtype(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece),
-                         .n_dims = at->n_dims};
+  *as = (nxr_safetensor){
+      .name = tensors->items[tensor].name,
+      .dtype = nxr_pieces_dtype(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece),
+      .n_dims = at->n_dims};
   if (at->n_dims == 1) {
     as->dims[0] = at->logical_columns;
   } else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The logical tensors of a plan: what its pieces, on all ranks together, are boxes of.
  *
- * Each has one name, one shape and one file position per checkpoint file, the same on every rank. A file holds one
- * *content* of all tensors that have it. */
+ * Each has one name, one shape and one file position per checkpoint file, the same on every rank. A file
+ * holds one *content* of all tensors that have it. */
 #ifndef NXR_CHECKPOINT_TENSORS_H
 #define NXR_CHECKPOINT_TENSORS_H
 
@@ -34,6 +34,7 @@ nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint3
 /* Whether any tensor has it. */
 bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content);
 /* Name, dtype and shape, as a file has them. */
-void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor, nxr_safetensor *as);
+void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor,
+                          nxr_safetensor *as);
 
 #endif

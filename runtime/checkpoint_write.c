@@ -9,8 +9,8 @@
 
 enum { RUN_BYTES = 1 << 20, BLOCK_BYTES = 8 << 20 };
 
-/* The layout of the file, and this rank's hold on it: bytes that follow each other are gathered into a run and written
- * together. */
+/* The layout of the file, and this rank's hold on it: bytes that follow each other are gathered into a run
+ * and written together. */
 typedef struct writer {
   const nxr_tensors *tensors;
   nxr_content content;
@@ -83,7 +83,8 @@ static bool make_layout(writer *out) {
       nxr_tensors_describe(tensors, out->content, i, &out->layout[n++]);
   }
   qsort(out->layout, n, sizeof *out->layout, by_alignment);
-  for (uint64_t i = 0; i < n; i++) out->of_tensor[nxr_tensors_find(tensors, out->layout[i].name)] = &out->layout[i];
+  for (uint64_t i = 0; i < n; i++)
+    out->of_tensor[nxr_tensors_find(tensors, out->layout[i].name)] = &out->layout[i];
   out->header = nxr_safetensors_layout(out->layout, n, &out->n_header_bytes, &out->n_file_bytes);
   return out->header != NULL || nxr_fault_set(out->fault, "out of memory");
 }
@@ -98,9 +99,10 @@ static void drop_layout(writer *out) {
 
 /* ---- the spans of one piece ---- */
 
-/* Rows [first, first + n) of the local box, each in its place of a dense block of the box's width; the spans say which
- * columns are there. */
-static void gather(const writer *out, uint32_t piece, int64_t first, int64_t n, uint8_t *block, nxr_span *spans) {
+/* Rows [first, first + n) of the local box, each in its place of a dense block of the box's width; the spans
+ * say which columns are there. */
+static void gather(const writer *out, uint32_t piece, int64_t first, int64_t n, uint8_t *block,
+                   nxr_span *spans) {
   const nxr_pieces *pieces = out->tensors->pieces;
   const nx_piece *at = &pieces->plan->pieces[piece];
   nxr_kind kind = nxr_tensors_kind(out->tensors, out->content, piece);
@@ -120,15 +122,16 @@ static bool put_rows(writer *out, const nxr_safetensor *tensor, const nx_piece *
   uint64_t size = nx_dtype_bits(tensor->dtype) / 8;
   for (int64_t i = 0; i < n; i++) {
     uint64_t element = (uint64_t)(spans[i].row * piece->logical_columns + spans[i].column);
-    if (spans[i].n > 0 && !put(out, spans[i].address, (uint64_t)spans[i].n * size, tensor->offset + element * size))
+    if (spans[i].n > 0 &&
+        !put(out, spans[i].address, (uint64_t)spans[i].n * size, tensor->offset + element * size))
       return false;
   }
   return true;
 }
 
 /* Column by column: what is one below the other in the block stands side by side in the file. */
-static bool put_columns(writer *out, const nxr_safetensor *tensor, const nx_piece *piece, const nxr_span *spans,
-                        int64_t n) {
+static bool put_columns(writer *out, const nxr_safetensor *tensor, const nx_piece *piece,
+                        const nxr_span *spans, int64_t n) {
   uint64_t size = nx_dtype_bits(tensor->dtype) / 8;
   int64_t first = INT64_MAX, end = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -150,9 +153,11 @@ static bool put_piece(writer *out, uint32_t index) {
   const nxr_pieces *pieces = out->tensors->pieces;
   const nx_piece *piece = &pieces->plan->pieces[index];
   const nxr_safetensor *tensor = out->of_tensor[out->tensors->of_piece[index]];
-  if (tensor == NULL || !nxr_pieces_writes(pieces, nxr_tensors_kind(out->tensors, out->content, index), index))
+  if (tensor == NULL ||
+      !nxr_pieces_writes(pieces, nxr_tensors_kind(out->tensors, out->content, index), index))
     return true;
-  int64_t row_bytes = piece->columns * (int64_t)(nx_dtype_bits(tensor->dtype) / 8), n_rows = BLOCK_BYTES / row_bytes;
+  int64_t row_bytes = piece->columns * (int64_t)(nx_dtype_bits(tensor->dtype) / 8),
+          n_rows = BLOCK_BYTES / row_bytes;
   if (n_rows < 1) n_rows = 1;
   if (n_rows > piece->rows) n_rows = piece->rows;
   uint8_t *block = malloc((size_t)(n_rows * row_bytes));
@@ -178,7 +183,8 @@ static bool create_file(writer *out) {
   if (out->file < 0) return write_fault(out);
   errno = posix_fallocate(out->file, 0, (off_t)out->n_file_bytes);
   bool unsupported = errno == EOPNOTSUPP || errno == EINVAL;
-  if (errno != 0 && (!unsupported || ftruncate(out->file, (off_t)out->n_file_bytes) != 0)) return write_fault(out);
+  if (errno != 0 && (!unsupported || ftruncate(out->file, (off_t)out->n_file_bytes) != 0))
+    return write_fault(out);
   return write_at(out, out->header, out->n_header_bytes, 0);
 }
 

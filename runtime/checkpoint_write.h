@@ -6,8 +6,8 @@
 #include "runtime/checkpoint_tensors.h"
 #include "runtime/world.h"
 
-/* Meets all ranks and returns the same on each. The file must not exist; it is synced. After a failure what there is
- * of it is the caller's to remove. */
+/* Meets all ranks and returns the same on each. The file must not exist; it is synced. After a failure what
+ * there is of it is the caller's to remove. */
 bool nxr_tensors_write(const nxr_tensors *tensors, nxr_world *world, nxr_content content, const char *path,
                        nxr_fault *fault);
 

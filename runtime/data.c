@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The order of samples. An epoch reads the documents one after another, in an order drawn for that epoch, as one
- * stream; sample i of it are the sequence + 1 tokens from i x sequence on, so neighbours share one token. The samples
- * are then drawn in random order too. What is left at the end of an epoch is not read. Both orders are Fisher-Yates
- * shuffles with Philox keyed by (seed, epoch, which of the two): they depend on nothing else, least of all the mesh.
- * Without shuffling the documents and samples keep their order. */
+/* The order of samples. An epoch reads the documents one after another, in an order drawn for that epoch, as
+ * one stream; sample i of it are the sequence + 1 tokens from i x sequence on, so neighbours share one token.
+ * The samples are then drawn in random order too. What is left at the end of an epoch is not read. Both
+ * orders are Fisher-Yates shuffles with Philox keyed by (seed, epoch, which of the two): they depend on
+ * nothing else, least of all the mesh. Without shuffling the documents and samples keep their order. */
 struct nxr_data {
   const nx_plan *plan;
   nxr_dataset dataset;
@@ -69,20 +69,22 @@ static bool allocate(nxr_data *data, nxr_fault *fault) {
   data->samples = calloc(data->n_samples, sizeof *data->samples);
   data->tokens = calloc((size_t)data->plan->run->sequence + 1, sizeof *data->tokens);
   if (data->documents && data->starts && data->samples && data->tokens) return true;
-  return nxr_fault_set(fault, "out of memory for the order of %llu samples", (unsigned long long)data->n_samples);
+  return nxr_fault_set(fault, "out of memory for the order of %llu samples",
+                       (unsigned long long)data->n_samples);
 }
 
 static bool open_dataset(nxr_data *data, nxr_fault *fault) {
   const nx_plan *plan = data->plan;
   if (plan->n[NX_SECTION_DATA_PATHS] != 1)
-    return nxr_fault_set(fault, "the plan names %u datasets; this version reads one: compile it with one data.path",
+    return nxr_fault_set(fault,
+                         "the plan names %u datasets; this version reads one: compile it with one data.path",
                          plan->n[NX_SECTION_DATA_PATHS]);
   if (!nxr_dataset_open(nx_plan_string(plan, plan->data_paths[0]), &data->dataset, fault)) return false;
   uint64_t sequence = plan->run->sequence, n_tokens = data->dataset.n_tokens;
   data->n_samples = n_tokens > 0 ? (n_tokens - 1) / sequence : 0;
   if (data->n_samples == 0)
-    return nxr_fault_set(fault, "dataset %s has %llu tokens, fewer than one sample of %llu + 1", data->dataset.prefix,
-                         (unsigned long long)n_tokens, (unsigned long long)sequence);
+    return nxr_fault_set(fault, "dataset %s has %llu tokens, fewer than one sample of %llu + 1",
+                         data->dataset.prefix, (unsigned long long)n_tokens, (unsigned long long)sequence);
   return allocate(data, fault);
 }
 
@@ -133,8 +135,9 @@ static bool check_tokens(const nxr_data *data, uint64_t sample, nxr_fault *fault
   for (uint32_t i = 0; i <= data->plan->run->sequence; i++) {
     int32_t token = data->tokens[i];
     if (token < 0 || (uint64_t)token >= data->plan->run->vocab)
-      return nxr_fault_set(fault, "dataset %s has token %d in sample %llu, and the model's vocabulary has %llu words: "
-                           "the dataset was made with another tokenizer, or model.vocab is wrong",
+      return nxr_fault_set(fault,
+                           "dataset %s has token %d in sample %llu, and the model's vocabulary has %llu "
+                           "words: the dataset was made with another tokenizer, or model.vocab is wrong",
                            data->dataset.prefix, token, (unsigned long long)sample,
                            (unsigned long long)data->plan->run->vocab);
   }
@@ -145,7 +148,8 @@ bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, int32_t 
                    int32_t *positions, int64_t *samples, nxr_fault *fault) {
   const nx_run *run = data->plan->run;
   uint64_t share = run->global_batch / run->data_size, sequence = run->sequence;
-  uint64_t first = step * run->global_batch + data->data_rank * share + (uint64_t)micro_batch * run->micro_batch;
+  uint64_t first =
+      step * run->global_batch + data->data_rank * share + (uint64_t)micro_batch * run->micro_batch;
   for (uint32_t i = 0; i < run->micro_batch; i++) {
     uint64_t sample = first + i, epoch = sample / data->n_samples;
     if (epoch != data->epoch) order_epoch(data, epoch);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where micro-batches come from: the plan's datasets, mapped, in an order that the seed decides.
  *
- * Sample k of the run (k from 0, over all steps and ranks) is the same whatever the mesh. Step b takes samples
- * b G … (b + 1) G - 1; of these a rank takes the share `data_rank` of `data_size`, and of its share one micro-batch
- * at a time. Reading allocates nothing. */
+ * Sample k of the run (k from 0, over all steps and ranks) is the same whatever the mesh. Step b takes
+ * samples b G … (b + 1) G - 1; of these a rank takes the share `data_rank` of `data_size`, and of its share
+ * one micro-batch at a time. Reading allocates nothing. */
 #ifndef NXR_DATA_H
 #define NXR_DATA_H
 
@@ -15,8 +15,8 @@
 
 typedef struct nxr_data nxr_data;
 
-/* Maps and checks the plan's datasets and works out the order of the samples. `data_rank` is the rank's value of the
- * plan's constant. Relative paths are relative to the current folder. On failure *data is NULL. */
+/* Maps and checks the plan's datasets and works out the order of the samples. `data_rank` is the rank's value
+ * of the plan's constant. Relative paths are relative to the current folder. On failure *data is NULL. */
 bool nxr_data_open(const nx_plan *plan, uint32_t data_rank, nxr_data **data, nxr_fault *fault);
 void nxr_data_close(nxr_data *data);
 /* Fills tokens, labels, positions [micro_batch, sequence] and samples [micro_batch]. */

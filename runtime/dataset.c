@@ -44,8 +44,11 @@ static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *faul
     return nxr_fault_set(fault, "%s has type code %u, which is no type of tokens", path, dataset->type_code);
   uint64_t n_sequences = load_u64(index->bytes + 18), n_borders = load_u64(index->bytes + 26);
   uint64_t room = index->n_bytes - HEADER_BYTES;
-  if (n_sequences > room / 12 || n_borders > room / 8 || n_borders < 1 || 12 * n_sequences + 8 * n_borders != room)
-    return nxr_fault_set(fault, "%s is cut short or damaged: %llu sequences and %llu borders do not make its %llu bytes",
+  if (n_sequences > room / 12 || n_borders > room / 8 || n_borders < 1 ||
+      12 * n_sequences + 8 * n_borders != room)
+    return nxr_fault_set(fault,
+                         "%s is cut short or damaged: %llu sequences and %llu borders do not make its %llu "
+                         "bytes",
                          path, (unsigned long long)n_sequences, (unsigned long long)n_borders,
                          (unsigned long long)index->n_bytes);
   dataset->n_sequences = n_sequences;
@@ -59,15 +62,20 @@ static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *faul
 /* Every sequence lies within the data, every document is a run of sequences. */
 static bool check_contents(nxr_dataset *dataset, const char *path, nxr_fault *fault) {
   for (uint64_t sequence = 0; sequence < dataset->n_sequences; sequence++) {
-    uint64_t n_bytes = load_size(dataset, sequence) * dataset->token_bytes, at = load_pointer(dataset, sequence);
-    if (load_size(dataset, sequence) > INT32_MAX || at > dataset->data.n_bytes || n_bytes > dataset->data.n_bytes - at)
-      return nxr_fault_set(fault, "%s is damaged, or its .bin file is cut short: sequence %llu ends at byte %llu of %llu",
+    uint64_t n_bytes = load_size(dataset, sequence) * dataset->token_bytes,
+             at = load_pointer(dataset, sequence);
+    if (load_size(dataset, sequence) > INT32_MAX || at > dataset->data.n_bytes ||
+        n_bytes > dataset->data.n_bytes - at)
+      return nxr_fault_set(fault,
+                           "%s is damaged, or its .bin file is cut short: sequence %llu ends at byte %llu of "
+                           "%llu",
                            path, (unsigned long long)sequence, (unsigned long long)(at + n_bytes),
                            (unsigned long long)dataset->data.n_bytes);
     dataset->n_tokens += load_size(dataset, sequence);
   }
   for (uint64_t document = 0; document <= dataset->n_documents; document++) {
-    uint64_t border = load_border(dataset, document), before = document ? load_border(dataset, document - 1) : 0;
+    uint64_t border = load_border(dataset, document),
+             before = document ? load_border(dataset, document - 1) : 0;
     bool last = document == dataset->n_documents;
     if (border < before || border > dataset->n_sequences || (document == 0 && border != 0) ||
         (last && border != dataset->n_sequences))
@@ -85,7 +93,8 @@ bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault
       snprintf(data_path, sizeof data_path, "%s.bin", prefix) >= (int)sizeof data_path)
     return nxr_fault_set(fault, "the name of the dataset is too long");
   if (access(index_path, F_OK) != 0)
-    return nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset)", index_path, strerror(errno));
+    return nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset)", index_path,
+                         strerror(errno));
   bool good = nxr_mapping_open(index_path, &dataset->index, fault) &&
               nxr_mapping_open(data_path, &dataset->data, fault) &&
               check_header(dataset, index_path, fault) && check_contents(dataset, index_path, fault);
@@ -100,7 +109,8 @@ void nxr_dataset_close(nxr_dataset *dataset) {
 
 uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document) {
   uint64_t n_tokens = 0;
-  for (uint64_t sequence = load_border(dataset, document); sequence < load_border(dataset, document + 1); sequence++)
+  for (uint64_t sequence = load_border(dataset, document); sequence < load_border(dataset, document + 1);
+       sequence++)
     n_tokens += load_size(dataset, sequence);
   return n_tokens;
 }
@@ -124,7 +134,8 @@ static int32_t load_token(const nxr_dataset *dataset, const uint8_t *at) {
   }
 }
 
-void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n, int32_t *tokens) {
+void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
+                      int32_t *tokens) {
   for (uint64_t sequence = load_border(dataset, document); n > 0; sequence++) {
     uint64_t size = load_size(dataset, sequence);
     if (first >= size) {

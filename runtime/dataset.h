@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indexed datasets: Megatron-LM's pair of files PREFIX.idx and PREFIX.bin.
  *
- * The index holds "MMIDIDX\0\0", u64 version 1, u8 type code, u64 number of sequences, u64 number of document borders,
- * then i32 tokens of each sequence, i64 byte offset of each in the .bin file, i64 document borders (indices into the
- * sequences; the first is 0). Little-endian, unaligned. Both files are mapped; everything is checked when they are
- * opened, so that no later read can leave them. A document is a run of sequences. */
+ * The index holds "MMIDIDX\0\0", u64 version 1, u8 type code, u64 number of sequences, u64 number of document
+ * borders, then i32 tokens of each sequence, i64 byte offset of each in the .bin file, i64 document borders
+ * (indices into the sequences; the first is 0). Little-endian, unaligned. Both files are mapped; everything
+ * is checked when they are opened, so that no later read can leave them. A document is a run of sequences. */
 #ifndef NXR_DATASET_H
 #define NXR_DATASET_H
 
@@ -27,9 +27,10 @@ void nxr_dataset_close(nxr_dataset *dataset);
 
 uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document);
 /* Copies tokens [first, first + n) of a document; the caller keeps them within it. */
-void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n, int32_t *tokens);
+void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
+                      int32_t *tokens);
 
-/* What reading every token finds (dataset_summary.c). A token below 0, or above what 32 bits hold, is damage. */
+/* What reading every token finds (dataset_summary.c). A token below 0, or above INT32_MAX, is damage. */
 typedef struct nxr_dataset_summary {
   int64_t least_token, greatest_token; /* 0 where there is no token */
   uint64_t shortest, longest;          /* documents, in tokens */
@@ -39,10 +40,10 @@ typedef struct nxr_dataset_summary {
 
 bool nxr_dataset_summarize(const nxr_dataset *dataset, nxr_dataset_summary *summary, nxr_fault *fault);
 
-/* dataset_write.c: writes PREFIX.bin and PREFIX.idx under temporary names, synced and renamed at the end. One text
- * file is one document of its bytes, as 16-bit tokens; with `append_end` token 256 follows each. An existing dataset
- * is not overwritten unless `force`. */
-bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *prefix, bool append_end, bool force,
-                       nxr_fault *fault);
+/* dataset_write.c: writes PREFIX.bin and PREFIX.idx under temporary names, synced and renamed at the end. One
+ * text file is one document of its bytes, as 16-bit tokens; with `append_end` token 256 follows each. An
+ * existing dataset is not overwritten unless `force`. */
+bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *prefix, bool append_end,
+                       bool force, nxr_fault *fault);
 
 #endif

@@ -21,7 +21,8 @@ static bool write_fault(const output *out, nxr_fault *fault) {
 
 static bool output_open(output *out, const char *prefix, const char *ending, bool force, nxr_fault *fault) {
   if (snprintf(out->path, sizeof out->path, "%s%s", prefix, ending) >= (int)sizeof out->path ||
-      snprintf(out->temporary, sizeof out->temporary, "%s%s.tmp", prefix, ending) >= (int)sizeof out->temporary)
+      snprintf(out->temporary, sizeof out->temporary, "%s%s.tmp", prefix, ending) >=
+          (int)sizeof out->temporary)
     return nxr_fault_set(fault, "the name of the dataset is too long");
   if (!force && access(out->path, F_OK) == 0)
     return nxr_fault_set(fault, "%s exists: remove it, choose another name, or give --force", out->path);
@@ -43,8 +44,8 @@ static bool output_rename(const output *out, nxr_fault *fault) {
   return nxr_fault_set(fault, "cannot name %s %s: %s", out->temporary, out->path, strerror(errno));
 }
 
-/* Both files are safe before either gets its name. An old index goes first and the new one comes last, so that an
- * index never stands beside another dataset's data. */
+/* Both files are safe before either gets its name. An old index goes first and the new one comes last, so
+ * that an index never stands beside another dataset's data. */
 static bool publish(output *data, output *index, nxr_fault *fault) {
   if (!output_close(data, fault) || !output_close(index, fault)) return false;
   if (unlink(index->path) != 0 && errno != ENOENT)
@@ -58,7 +59,8 @@ static void output_discard(output *out) {
 }
 
 /* Appends one text as 16-bit tokens; *n_tokens receives how many. */
-static bool append_text(output *data, const char *text, bool append_end, uint64_t *n_tokens, nxr_fault *fault) {
+static bool append_text(output *data, const char *text, bool append_end, uint64_t *n_tokens,
+                        nxr_fault *fault) {
   FILE *in = strcmp(text, "-") == 0 ? stdin : fopen(text, "rb");
   if (in == NULL) return nxr_fault_set(fault, "cannot read %s: %s", text, strerror(errno));
   static unsigned char bytes[CHUNK_BYTES];
@@ -80,7 +82,8 @@ static bool append_text(output *data, const char *text, bool append_end, uint64_
   }
   if (good && *n_tokens == 0) return nxr_fault_set(fault, "%s is empty", text);
   if (good && *n_tokens > INT32_MAX)
-    return nxr_fault_set(fault, "%s has more than %d tokens, more than one document can hold: split it", text, INT32_MAX);
+    return nxr_fault_set(fault, "%s has more than %d tokens, more than one document can hold: split it", text,
+                         INT32_MAX);
   return good;
 }
 
@@ -103,13 +106,15 @@ static bool write_index(output *index, const uint64_t *sizes, uint32_t n, nxr_fa
   return good || write_fault(index, fault);
 }
 
-bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *prefix, bool append_end, bool force,
-                       nxr_fault *fault) {
+bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *prefix, bool append_end,
+                       bool force, nxr_fault *fault) {
   output data = {0}, index = {0};
   uint64_t *sizes = calloc(n_texts, sizeof *sizes);
   if (sizes == NULL) return nxr_fault_set(fault, "out of memory");
-  bool good = output_open(&data, prefix, ".bin", force, fault) && output_open(&index, prefix, ".idx", force, fault);
-  for (uint32_t i = 0; good && i < n_texts; i++) good = append_text(&data, texts[i], append_end, &sizes[i], fault);
+  bool good =
+      output_open(&data, prefix, ".bin", force, fault) && output_open(&index, prefix, ".idx", force, fault);
+  for (uint32_t i = 0; good && i < n_texts; i++)
+    good = append_text(&data, texts[i], append_end, &sizes[i], fault);
   good = good && write_index(&index, sizes, n_texts, fault);
   good = good && publish(&data, &index, fault);
   if (!good) {

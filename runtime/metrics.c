@@ -55,7 +55,8 @@ static size_t format_json(const nxr_metrics_row *row, char text[LINE_BYTES]) {
   n += print_number(text + n, LINE_BYTES - n, "lr", row->lr);
   n += print_number(text + n, LINE_BYTES - n, "grad_norm", row->grad_norm);
   n += print_number(text + n, LINE_BYTES - n, "tokens_per_s", row->tokens_per_s);
-  return n + (size_t)snprintf(text + n, LINE_BYTES - n, ",\"memory_bytes\":%" PRIu64 "}\n", row->memory_bytes);
+  return n +
+         (size_t)snprintf(text + n, LINE_BYTES - n, ",\"memory_bytes\":%" PRIu64 "}\n", row->memory_bytes);
 }
 
 /* Speed is that of all steps since the line before. */
@@ -63,8 +64,9 @@ static void print_text(nxr_metrics *metrics, const nxr_metrics_row *row) {
   double left_s = metrics->train_s / (double)metrics->n_reported * (double)(metrics->n_steps - row->step);
   unsigned long long seconds = (unsigned long long)(left_s + 0.5);
   printf("%sstep %" PRIu64 "/%" PRIu64 "  loss %.4f  lr %.3g  grad norm %.3f  %.0f tokens/s  %.0f MiB  "
-         "%llu:%02llu:%02llu left%s", metrics->terminal ? "\r\x1b[K" : "", row->step, metrics->n_steps, row->loss,
-         row->lr, row->grad_norm, metrics->line_tokens / metrics->line_s, (double)row->memory_bytes / 1048576, seconds / 3600,
+         "%llu:%02llu:%02llu left%s",
+         metrics->terminal ? "\r\x1b[K" : "", row->step, metrics->n_steps, row->loss, row->lr, row->grad_norm,
+         metrics->line_tokens / metrics->line_s, (double)row->memory_bytes / 1048576, seconds / 3600,
          seconds / 60 % 60, seconds % 60, metrics->terminal ? "" : "\n");
   metrics->line_s = metrics->line_tokens = 0;
 }

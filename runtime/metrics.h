@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a step is reported as: a line for people, a line of JSON, and the metrics file (JSON, one object a step).
+/* What a step is reported as: a line for people, a line of JSON, and the metrics file (JSON, one object a
+ * step).
  *
- * Only rank 0 reports. Steps count from 1: step n has n steps of training behind it. `loss` is the mean over the
- * tokens of the step on all ranks, before its update; `memory_bytes` is what rank 0 holds resident, with its own part
- * of the memory that ranks share. */
+ * Only rank 0 reports. Steps count from 1: step n has n steps of training behind it. `loss` is the mean over
+ * the tokens of the step on all ranks, before its update; `memory_bytes` is what rank 0 holds resident, with
+ * its own part of the memory that ranks share. */
 #ifndef NXR_METRICS_H
 #define NXR_METRICS_H
 

@@ -27,7 +27,8 @@ static off_t find_end(FILE *file, uint64_t last) {
 
 static bool cut_back(const char *path, uint64_t n_steps, nxr_fault *fault) {
   FILE *file = fopen(path, "r");
-  if (file == NULL) return errno == ENOENT || nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
+  if (file == NULL)
+    return errno == ENOENT || nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
   off_t end = find_end(file, n_steps);
   fclose(file);
   if (end < 0) return nxr_fault_set(fault, "%s is no file of metrics: choose another with --metrics", path);
@@ -41,7 +42,8 @@ static bool set_aside(const char *path, nxr_fault *fault) {
       return nxr_fault_set(fault, "the name of the metrics file is too long");
     if (access(aside, F_OK) != 0) break;
   }
-  return rename(path, aside) == 0 || nxr_fault_set(fault, "cannot name %s %s: %s", path, aside, strerror(errno));
+  return rename(path, aside) == 0 ||
+         nxr_fault_set(fault, "cannot name %s %s: %s", path, aside, strerror(errno));
 }
 
 bool nxr_metrics_file_open(nxr_metrics_file *metrics, const char *path, uint64_t n_steps, nxr_fault *fault) {
@@ -70,6 +72,7 @@ void nxr_metrics_file_write(nxr_metrics_file *metrics, const char *line, size_t 
   int error = n < 0 ? errno : ENOSPC;
   if (!good && n > 0 && metrics->regular && ftruncate(metrics->file, end) != 0) error = errno;
   if (!good && !metrics->failed)
-    fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", metrics->path, strerror(error));
+    fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", metrics->path,
+            strerror(error));
   metrics->failed = !good;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxdata: makes indexed datasets from text, and looks at those that exist.
  *
- * Exit status: 0 done; 1 the dataset is damaged, or could not be written; 2 usage, or an input that cannot be read. */
+ * Exit status: 0 done; 1 the dataset is damaged, or could not be written; 2 usage, or an input that cannot be
+ * read. */
 #include "runtime/dataset.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ static int damaged(const nxr_fault *fault) {
 /* Users complete file names: the ending of either file of the pair is taken off. */
 static bool read_prefix(const char *name, char prefix[MAX_PREFIX]) {
   size_t length = strlen(name);
-  bool ending = length > 4 && (strcmp(name + length - 4, ".bin") == 0 || strcmp(name + length - 4, ".idx") == 0);
+  bool ending =
+      length > 4 && (strcmp(name + length - 4, ".bin") == 0 || strcmp(name + length - 4, ".idx") == 0);
   if (ending) length -= 4;
   if (length == 0 || length >= MAX_PREFIX) return false;
   memcpy(prefix, name, length);
@@ -59,7 +61,7 @@ static bool is_readable(const char *path) {
   return false;
 }
 
-/* Opens the one dataset that a subcommand takes; returns the status to leave with, STATUS_DONE if it is open. */
+/* Opens the one dataset that a subcommand takes; returns the status to leave with, or STATUS_DONE. */
 static int open_only(int n, char **arguments, char prefix[MAX_PREFIX], nxr_dataset *dataset) {
   if (n != 1) return usage(n == 0 ? "which dataset? give its PREFIX" : "one dataset at a time, not also ",
                            n == 0 ? "" : arguments[1]);
@@ -73,8 +75,8 @@ static int open_only(int n, char **arguments, char prefix[MAX_PREFIX], nxr_datas
 }
 
 static const char *type_name(const nxr_dataset *dataset) {
-  static const char *const names[] = {[1] = "uint8", [2] = "int8", [3] = "int16", [4] = "int32", [5] = "int64",
-                                      [8] = "uint16"};
+  static const char *const names[] = {[1] = "uint8", [2] = "int8",  [3] = "int16",
+                                      [4] = "int32", [5] = "int64", [8] = "uint16"};
   return names[dataset->type_code];
 }
 
@@ -83,7 +85,8 @@ static void print_info(const nxr_dataset *dataset) {
   printf("type         %s, %" PRIu32 " byte%s a token\n", type_name(dataset), dataset->token_bytes,
          dataset->token_bytes == 1 ? "" : "s");
   printf("documents    %" PRIu64 "\n", dataset->n_documents);
-  if (dataset->n_sequences != dataset->n_documents) printf("sequences    %" PRIu64 "\n", dataset->n_sequences);
+  if (dataset->n_sequences != dataset->n_documents)
+    printf("sequences    %" PRIu64 "\n", dataset->n_sequences);
   printf("tokens       %" PRIu64 "\n", dataset->n_tokens);
 }
 
@@ -107,14 +110,15 @@ static int command_check(int n, char **arguments) {
   if (nxr_dataset_summarize(&dataset, &summary, &fault)) {
     print_info(&dataset);
     if (dataset.n_tokens > 0)
-      printf("token ids    %" PRId64 " … %" PRId64 " (model.vocab must be above %" PRId64 ")\n", summary.least_token,
-             summary.greatest_token, summary.greatest_token);
+      printf("token ids    %" PRId64 " … %" PRId64 " (model.vocab must be above %" PRId64 ")\n",
+             summary.least_token, summary.greatest_token, summary.greatest_token);
     if (dataset.n_documents > 0)
-      printf("lengths      %" PRIu64 " … %" PRIu64 " tokens, %.1f on average\n", summary.shortest, summary.longest,
-             (double)dataset.n_tokens / (double)dataset.n_documents);
+      printf("lengths      %" PRIu64 " … %" PRIu64 " tokens, %.1f on average\n", summary.shortest,
+             summary.longest, (double)dataset.n_tokens / (double)dataset.n_documents);
     if (summary.n_empty > 0) printf("empty        %" PRIu64 " documents have no token\n", summary.n_empty);
     if (summary.unused_bytes > 0)
-      printf("unused       %" PRIu64 " bytes of %s.bin belong to no sequence\n", summary.unused_bytes, prefix);
+      printf("unused       %" PRIu64 " bytes of %s.bin belong to no sequence\n", summary.unused_bytes,
+             prefix);
     printf("no damage found\n");
   } else {
     status = damaged(&fault);
@@ -156,8 +160,8 @@ static int command_build(int n, char **arguments) {
   for (uint32_t i = 0; i < options.n_texts; i++)
     if (strcmp(arguments[i], "-") != 0 && !is_readable(arguments[i])) return STATUS_USAGE;
   nxr_fault fault = {""};
-  if (!nxr_dataset_build((const char *const *)arguments, options.n_texts, prefix, options.append_end, options.force,
-                         &fault))
+  if (!nxr_dataset_build((const char *const *)arguments, options.n_texts, prefix, options.append_end,
+                         options.force, &fault))
     return damaged(&fault);
   nxr_dataset dataset;
   if (!nxr_dataset_open(prefix, &dataset, &fault)) return damaged(&fault);
@@ -171,7 +175,8 @@ typedef struct command {
   int (*run)(int n, char **arguments);
 } command;
 
-static const command commands[] = {{"build", command_build}, {"info", command_info}, {"check", command_check}};
+static const command commands[] = {
+    {"build", command_build}, {"info", command_info}, {"check", command_check}};
 
 /* What was printed must have arrived. */
 static int finish(int status) {

@@ -41,20 +41,22 @@ static bool damage(const char *path, const char *name, const char *what, nxr_fau
 }
 
 /* Reads one tensor's entry; `n_room` is how many bytes all tensors have. */
-static bool read_entry(const char *path, const char *name, json_t *entry, uint64_t n_room, nxr_safetensor *tensor,
-                       nxr_fault *fault) {
+static bool read_entry(const char *path, const char *name, json_t *entry, uint64_t n_room,
+                       nxr_safetensor *tensor, nxr_fault *fault) {
   const char *type_name = json_string_value(json_object_get(entry, "dtype"));
   json_t *shape = json_object_get(entry, "shape"), *offsets = json_object_get(entry, "data_offsets");
   if (!type_name || !json_is_array(shape) || json_array_size(offsets) != 2 ||
       !json_is_integer(json_array_get(offsets, 0)) || !json_is_integer(json_array_get(offsets, 1)))
     return damage(path, name, "has no dtype, shape or data_offsets", fault);
-  int64_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
+  int64_t begin = json_integer_value(json_array_get(offsets, 0)),
+          end = json_integer_value(json_array_get(offsets, 1));
   if (begin < 0 || end < begin || (uint64_t)end > n_room)
     return damage(path, name, "lies outside the file: it is cut short", fault);
   const type_row *type = find_type(type_name);
   *tensor = (nxr_safetensor){.name = name, .dtype = type ? type->dtype : 0, .offset = (uint64_t)begin,
                              .n_bytes = (uint64_t)(end - begin)};
-  if (json_array_size(shape) > NXR_SAFETENSORS_DIMS) return damage(path, name, "has too many dimensions", fault);
+  if (json_array_size(shape) > NXR_SAFETENSORS_DIMS)
+    return damage(path, name, "has too many dimensions", fault);
   uint64_t n_bytes = type ? type->bytes : 0;
   json_t *dim;
   size_t index;
@@ -64,7 +66,8 @@ static bool read_entry(const char *path, const char *name, json_t *entry, uint64
       return damage(path, name, "has an impossible shape", fault);
     tensor->dims[tensor->n_dims++] = size;
   }
-  if (type && n_bytes != tensor->n_bytes) return damage(path, name, "is not as large as its shape says", fault);
+  if (type && n_bytes != tensor->n_bytes)
+    return damage(path, name, "is not as large as its shape says", fault);
   return true;
 }
 
@@ -90,7 +93,8 @@ static bool check_tiling(const char *path, nxr_safetensors *file, uint64_t n_roo
     at += tensor->n_bytes;
   }
   if (at != n_room)
-    return nxr_fault_set(fault, "%s is damaged: %" PRIu64 " bytes at its end belong to no tensor", path, n_room - at);
+    return nxr_fault_set(fault, "%s is damaged: %" PRIu64 " bytes at its end belong to no tensor", path,
+                         n_room - at);
   return true;
 }
 
@@ -117,7 +121,8 @@ static bool read_tensors(const char *path, nxr_safetensors *file, uint64_t first
 static bool read_header(const char *path, nxr_safetensors *file, nxr_fault *fault) {
   const nxr_mapping *mapping = &file->mapping;
   uint64_t n_header_bytes = 0;
-  if (mapping->n_bytes >= sizeof n_header_bytes) memcpy(&n_header_bytes, mapping->bytes, sizeof n_header_bytes);
+  if (mapping->n_bytes >= sizeof n_header_bytes)
+    memcpy(&n_header_bytes, mapping->bytes, sizeof n_header_bytes);
   if (mapping->n_bytes < 10 || n_header_bytes > MAX_HEADER_BYTES || mapping->bytes[8] != '{')
     return nxr_fault_set(fault, "%s is not a safetensors file", path);
   if (n_header_bytes > mapping->n_bytes - 8)
@@ -193,9 +198,10 @@ void nxr_safetensor_shape(const nxr_safetensor *tensor, char text[160]) {
 
 static json_t *make_entry(const nxr_safetensor *tensor, uint64_t begin) {
   json_t *shape = json_array();
-  for (uint32_t dim = 0; dim < tensor->n_dims; dim++) json_array_append_new(shape, json_integer(tensor->dims[dim]));
-  return json_pack("{s:s, s:o, s:[I, I]}", "dtype", find_dtype(tensor->dtype)->name, "shape", shape, "data_offsets",
-                   (json_int_t)begin, (json_int_t)(begin + tensor->n_bytes));
+  for (uint32_t dim = 0; dim < tensor->n_dims; dim++)
+    json_array_append_new(shape, json_integer(tensor->dims[dim]));
+  return json_pack("{s:s, s:o, s:[I, I]}", "dtype", find_dtype(tensor->dtype)->name, "shape", shape,
+                   "data_offsets", (json_int_t)begin, (json_int_t)(begin + tensor->n_bytes));
 }
 
 /* Header size and header in one block, padded with blanks so that the tensors begin aligned. */
@@ -214,14 +220,16 @@ static char *print_header(json_t *header, uint64_t *n_header_bytes) {
   return block;
 }
 
-char *nxr_safetensors_layout(nxr_safetensor *tensors, uint64_t n, uint64_t *n_header_bytes, uint64_t *n_file_bytes) {
+char *nxr_safetensors_layout(nxr_safetensor *tensors, uint64_t n, uint64_t *n_header_bytes,
+                             uint64_t *n_file_bytes) {
   json_t *header = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
   uint64_t at = 0;
   bool good = header != NULL;
   for (uint64_t i = 0; good && i < n; i++) {
     assert(tensors[i].dtype != 0 && find_dtype(tensors[i].dtype) != NULL);
     tensors[i].n_bytes = nx_dtype_bits(tensors[i].dtype) / 8;
-    for (uint32_t dim = 0; dim < tensors[i].n_dims; dim++) tensors[i].n_bytes *= (uint64_t)tensors[i].dims[dim];
+    for (uint32_t dim = 0; dim < tensors[i].n_dims; dim++)
+      tensors[i].n_bytes *= (uint64_t)tensors[i].dims[dim];
     tensors[i].offset = at;
     good = json_object_set_new(header, tensors[i].name, make_entry(&tensors[i], at)) == 0;
     at += tensors[i].n_bytes;

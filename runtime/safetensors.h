@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of tensors in the safetensors format: written, and read without believing them.
  *
- * A file is a u64 header size, a JSON header {name: {dtype, shape, data_offsets}}, and the tensors' bytes, row-major,
- * little-endian, without holes. A file that is open is mapped, and all of it has been checked: every tensor lies
- * within the file, is as large as its shape says, and shares no byte with another. So reading can not fail. */
+ * A file is a u64 header size, a JSON header {name: {dtype, shape, data_offsets}}, and the tensors' bytes,
+ * row-major, little-endian, without holes. A file that is open is mapped, and all of it has been checked:
+ * every tensor lies within the file, is as large as its shape says, and shares no byte with another. So
+ * reading can not fail. */
 #ifndef NXR_SAFETENSORS_H
 #define NXR_SAFETENSORS_H
 
@@ -44,9 +45,10 @@ void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_
 /* "[64, 192]" */
 void nxr_safetensor_shape(const nxr_safetensor *tensor, char text[160]);
 
-/* Lays out a file of `n` tensors with name, dtype and dims (f32, bf16, f16, f64) in this order: fills offset and
- * n_bytes, and returns what stands before the first of them (header size and header), to be freed by the caller. NULL
- * without memory. The order must not increase the size of elements, so that each is aligned. */
-char *nxr_safetensors_layout(nxr_safetensor *tensors, uint64_t n, uint64_t *n_header_bytes, uint64_t *n_file_bytes);
+/* Lays out a file of `n` tensors with name, dtype and dims (f32, bf16, f16, f64) in this order: fills offset
+ * and n_bytes, and returns what stands before the first of them (header size and header), to be freed by the
+ * caller. NULL without memory. The order must not increase the size of elements, so that each is aligned. */
+char *nxr_safetensors_layout(nxr_safetensor *tensors, uint64_t n, uint64_t *n_header_bytes,
+                             uint64_t *n_file_bytes);
 
 #endif

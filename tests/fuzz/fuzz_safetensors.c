@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes any bytes for a safetensors file: it is refused with a message, or every element of it can be read. */
+/* Takes any bytes for a safetensors file: it is refused, or every element of it can be read. */
 #include "runtime/safetensors.h"
 #include "tests/fuzz/replay.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fuzz target's main for the normal test run: replays the files, and the files in the folders, that are given.
+/* A fuzz target's main for the normal test run: replays the files, and the files in the folders, that are
+ * given.
  *
  * With -DNX_LIBFUZZER there is none, and libFuzzer's is linked. */
 #ifndef TESTS_FUZZ_REPLAY_H

@@ -4,9 +4,8 @@
  * The mesh has two atoms, tensor (varies fastest) and shard (ZeRO, over which range 0 is cut). The model:
  *   rows       [7, 5]  rows cut by tensor, padded to 8
  *   columns    [4, 6]  columns cut by tensor, transposed in the file
- *   fused      [6, 5]  three pieces (query, key, value) that stand below each other in one parameter, each with its
- *                      rows cut by tensor; transposed in the file
- *   bias       [6]     three pieces likewise, of a vector
+ *   fused      [6, 5]  three pieces (query, key, value) that stand below each other in one parameter, each
+ * with its rows cut by tensor; transposed in the file bias       [6]     three pieces likewise, of a vector
  *   norm       [5]     whole on every rank, in range 1, which is not cut
  * The runtime's world is replaced by one whose ranks are threads. */
 #ifndef TESTS_UNIT_MESH_PLAN_H
@@ -46,6 +45,7 @@ typedef struct mesh_plan {
   nx_range ranges[2];
   nx_setting_record settings[2];
   char strings[1024];
+  uint32_t zero, first_of_shard; /* constants: 0; owner among the ranks of a shard group */
   uint32_t n_strings, n_constants, n_terms, n_values;
   uint64_t n_used[NX_N_ARENAS];
 } mesh_plan;
@@ -76,18 +76,24 @@ static inline uint32_t mesh_owner(mesh_plan *mesh, uint32_t atoms) {
   return mesh->n_constants++;
 }
 
-static inline uint32_t mesh_value(mesh_plan *mesh, nx_arena_kind arena, nx_dtype dtype, int64_t rows, int64_t columns) {
+static inline uint32_t mesh_value(mesh_plan *mesh, nx_arena_kind arena, nx_dtype dtype, int64_t rows,
+                                  int64_t columns) {
   nx_value *value = &mesh->values[mesh->n_values];
   uint64_t n_bytes = (uint64_t)(rows * columns) * nx_dtype_bits(dtype) / 8;
-  *value = (nx_value){.dtype = (uint16_t)dtype, .n_dims = rows == 1 ? 1 : 2, .arena = (uint8_t)arena,
+  *value = (nx_value){.dtype = (uint16_t)dtype,
+                      .n_dims = rows == 1 ? 1 : 2,
+                      .arena = (uint8_t)arena,
                       .dims = {rows == 1 ? columns : rows, rows == 1 ? 1 : columns, 1, 1},
-                      .offset = mesh->n_used[arena], .bytes = n_bytes, .view_of = NX_NONE, .offset_shift = NX_NONE};
+                      .offset = mesh->n_used[arena],
+                      .bytes = n_bytes,
+                      .view_of = NX_NONE,
+                      .offset_shift = NX_NONE};
   mesh->n_used[arena] += (n_bytes + 63) / 64 * 64;
   assert(mesh->n_used[arena] <= MESH_ARENA_BYTES);
   return mesh->n_values++;
 }
 
-static inline uint32_t mesh_add_range(mesh_plan *mesh, uint32_t index, int64_t n_elements, bool cut) {
+static inline void mesh_add_range(mesh_plan *mesh, uint32_t index, int64_t n_elements, bool cut) {
   int64_t n_shard = cut ? (n_elements / mesh->shape.shard + 15) / 16 * 16 : n_elements;
   if (cut) n_elements = n_shard * mesh->shape.shard;
   nx_range *range = &mesh->ranges[index];
@@ -101,11 +107,11 @@ static inline uint32_t mesh_add_range(mesh_plan *mesh, uint32_t index, int64_t n
     range->moment1 = mesh_value(mesh, NX_ARENA_state, NX_f32, 1, n_shard);
     range->moment2 = mesh_value(mesh, NX_ARENA_state, NX_f32, 1, n_shard);
   }
-  return index;
 }
 
 /* A parameter of `rows` x `columns` in a range, from element `offset` of it on. */
-static inline uint32_t mesh_parameter(mesh_plan *mesh, uint32_t range, uint64_t offset, int64_t rows, int64_t columns) {
+static inline uint32_t mesh_parameter(mesh_plan *mesh, uint32_t range, uint64_t offset, int64_t rows,
+                                      int64_t columns) {
   const nx_value *whole = &mesh->values[mesh->ranges[range].param];
   uint32_t index = mesh->n_values++;
   uint64_t size = nx_dtype_bits(whole->dtype) / 8;
@@ -118,50 +124,95 @@ static inline uint32_t mesh_parameter(mesh_plan *mesh, uint32_t range, uint64_t 
   return index;
 }
 
+/* rows and columns, from the start of range 0 on; returns how many elements they take. */
+static inline uint64_t mesh_add_matrices(mesh_plan *mesh) {
+  const int64_t t = mesh->shape.tensor;
+  const uint64_t n_rows = (uint64_t)(8 / t * 5);
+  mesh->pieces[0] = (nx_piece){.name = mesh_string(mesh, "rows"),
+                               .value = mesh_parameter(mesh, 0, 0, 8 / t, 5),
+                               .logical_rows = 7,
+                               .logical_columns = 5,
+                               .rows = 8 / t,
+                               .columns = 5,
+                               .row_start = mesh_constant(mesh, 0, 0, 8 / t),
+                               .column_start = mesh->zero,
+                               .owner = mesh->first_of_shard,
+                               .n_dims = 2};
+  mesh->pieces[1] = (nx_piece){.name = mesh_string(mesh, "columns"),
+                               .value = mesh_parameter(mesh, 0, n_rows, 4, 6 / t),
+                               .flags = NX_PIECE_TRANSPOSED,
+                               .logical_rows = 4,
+                               .logical_columns = 6,
+                               .rows = 4,
+                               .columns = 6 / t,
+                               .row_start = mesh->zero,
+                               .column_start = mesh_constant(mesh, 0, 0, 6 / t),
+                               .range_offset = n_rows,
+                               .owner = mesh->first_of_shard,
+                               .n_dims = 2};
+  return n_rows + (uint64_t)(24 / t);
+}
+
+/* fused and bias, from element `at` of range 0 on. */
+static inline void mesh_add_fused(mesh_plan *mesh, uint64_t at) {
+  const int64_t t = mesh->shape.tensor;
+  const uint64_t bias_at = at + (uint64_t)(30 / t);
+  const nx_piece fused = {.name = mesh_string(mesh, "fused"),
+                          .value = mesh_parameter(mesh, 0, at, 6 / t, 5),
+                          .flags = NX_PIECE_TRANSPOSED,
+                          .logical_rows = 6,
+                          .logical_columns = 5,
+                          .rows = 2 / t,
+                          .columns = 5,
+                          .column_start = mesh->zero,
+                          .owner = mesh->first_of_shard,
+                          .n_dims = 2};
+  const nx_piece bias = {.name = mesh_string(mesh, "bias"),
+                         .value = mesh_parameter(mesh, 0, bias_at, 1, 6 / t),
+                         .logical_rows = 1,
+                         .logical_columns = 6,
+                         .rows = 1,
+                         .columns = 2 / t,
+                         .row_start = mesh->zero,
+                         .owner = mesh->first_of_shard,
+                         .n_dims = 1};
+  for (int64_t i = 0; i < 3; i++) {
+    nx_piece *matrix = &mesh->pieces[2 + i], *vector = &mesh->pieces[5 + i];
+    *matrix = fused, *vector = bias;
+    matrix->row = vector->row = i * (2 / t);
+    matrix->row_start = vector->column_start = mesh_constant(mesh, 2 * i, 0, 2 / t);
+    matrix->range_offset = at + (uint64_t)matrix->row * 5;
+    vector->range_offset = bias_at + (uint64_t)vector->row;
+  }
+}
+
+static inline void mesh_add_norm(mesh_plan *mesh) {
+  mesh->pieces[8] = (nx_piece){.name = mesh_string(mesh, "norm"),
+                               .value = mesh_parameter(mesh, 1, 0, 1, 5),
+                               .range = 1,
+                               .logical_rows = 1,
+                               .logical_columns = 5,
+                               .rows = 1,
+                               .columns = 5,
+                               .row_start = mesh->zero,
+                               .column_start = mesh->zero,
+                               .owner = mesh_owner(mesh, 3),
+                               .n_dims = 1};
+}
+
 static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
   *mesh = (mesh_plan){.shape = *shape, .n_strings = 1};
-  int64_t t = shape->tensor;
   mesh->atoms[0] = (nx_atom){.name = mesh_string(mesh, "tensor"), .size = shape->tensor, .stride = 1};
-  mesh->atoms[1] = (nx_atom){.name = mesh_string(mesh, "shard"), .size = shape->shard, .stride = shape->tensor};
+  mesh->atoms[1] =
+      (nx_atom){.name = mesh_string(mesh, "shard"), .size = shape->shard, .stride = shape->tensor};
   mesh->groups[0] = (nx_group){.name = mesh_string(mesh, "data"), .atoms = 2, .size = shape->shard};
   mesh->table[0] = 1;
-  uint32_t zero = mesh_constant(mesh, 0, 0, 0), first_of_shard = mesh_owner(mesh, 2), first = mesh_owner(mesh, 3);
-  const int64_t n_rows = 8 / t * 5, n_columns = 4 * 6 / t, n_fused = 6 / t * 5, n_bias = 6 / t;
-  uint32_t cut = mesh_add_range(mesh, 0, n_rows + n_columns + n_fused + n_bias, true);
-  uint32_t whole = mesh_add_range(mesh, 1, 5, false);
-  uint64_t at = 0;
-  uint32_t rows = mesh_parameter(mesh, cut, at, 8 / t, 5);
-  mesh->pieces[0] = (nx_piece){.name = mesh_string(mesh, "rows"), .value = rows, .range = cut, .logical_rows = 7,
-                               .logical_columns = 5, .rows = 8 / t, .columns = 5,
-                               .row_start = mesh_constant(mesh, 0, 0, 8 / t), .column_start = zero,
-                               .range_offset = at, .owner = first_of_shard, .tensor_id = zero, .n_dims = 2};
-  at += (uint64_t)n_rows;
-  uint32_t columns = mesh_parameter(mesh, cut, at, 4, 6 / t);
-  mesh->pieces[1] = (nx_piece){.name = mesh_string(mesh, "columns"), .value = columns, .range = cut,
-                               .flags = NX_PIECE_TRANSPOSED, .logical_rows = 4, .logical_columns = 6, .rows = 4,
-                               .columns = 6 / t, .row_start = zero, .column_start = mesh_constant(mesh, 0, 0, 6 / t),
-                               .range_offset = at, .owner = first_of_shard, .tensor_id = zero, .n_dims = 2};
-  at += (uint64_t)n_columns;
-  uint32_t fused = mesh_parameter(mesh, cut, at, 6 / t, 5), bias = mesh_parameter(mesh, cut, at + (uint64_t)n_fused, 1, 6 / t);
-  uint32_t fused_name = mesh_string(mesh, "fused"), bias_name = mesh_string(mesh, "bias");
-  for (uint32_t i = 0; i < 3; i++) {
-    uint64_t before = i * (uint64_t)(2 / t);
-    uint32_t start = mesh_constant(mesh, 2 * i, 0, 2 / t);
-    mesh->pieces[2 + i] = (nx_piece){.name = fused_name, .value = fused, .range = cut, .flags = NX_PIECE_TRANSPOSED,
-                                     .logical_rows = 6, .logical_columns = 5, .rows = 2 / t, .columns = 5,
-                                     .row_start = start, .column_start = zero, .row = (int64_t)before,
-                                     .range_offset = at + before * 5, .owner = first_of_shard, .tensor_id = zero,
-                                     .n_dims = 2};
-    mesh->pieces[5 + i] = (nx_piece){.name = bias_name, .value = bias, .range = cut, .logical_rows = 1,
-                                     .logical_columns = 6, .rows = 1, .columns = 2 / t, .row_start = zero,
-                                     .column_start = start, .row = (int64_t)before,
-                                     .range_offset = at + (uint64_t)n_fused + before, .owner = first_of_shard,
-                                     .tensor_id = zero, .n_dims = 1};
-  }
-  uint32_t norm = mesh_parameter(mesh, whole, 0, 1, 5);
-  mesh->pieces[8] = (nx_piece){.name = mesh_string(mesh, "norm"), .value = norm, .range = whole, .logical_rows = 1,
-                               .logical_columns = 5, .rows = 1, .columns = 5, .row_start = zero, .column_start = zero,
-                               .owner = first, .tensor_id = zero, .n_dims = 1};
+  mesh->zero = mesh_constant(mesh, 0, 0, 0);
+  mesh->first_of_shard = mesh_owner(mesh, 2);
+  mesh_add_range(mesh, 0, (8 * 5 + 4 * 6 + 6 * 5 + 6) / shape->tensor, true);
+  mesh_add_range(mesh, 1, 5, false);
+  mesh_add_fused(mesh, mesh_add_matrices(mesh));
+  mesh_add_norm(mesh);
   mesh->run = (nx_run){.n_ranks = shape->tensor * shape->shard};
   mesh->run_names = (nx_run_names){.keep = -1};
   char degree[8];
@@ -170,10 +221,19 @@ static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
   mesh->settings[1] = (nx_setting_record){mesh_string(mesh, "optimizer.name"),
                                           mesh_string(mesh, shape->moments ? "\"adamw\"" : "\"sgd\"")};
   memcpy(mesh->header.plan_id, shape, sizeof *shape);
-  mesh->plan = (nx_plan){.header = &mesh->header, .strings = mesh->strings, .places_text = mesh->strings, .run = &mesh->run,
-                         .run_names = &mesh->run_names, .atoms = mesh->atoms, .groups = mesh->groups,
-                         .constants = mesh->constants, .terms = mesh->terms, .table = mesh->table,
-                         .values = mesh->values, .pieces = mesh->pieces, .ranges = mesh->ranges,
+  mesh->plan = (nx_plan){.header = &mesh->header,
+                         .strings = mesh->strings,
+                         .places_text = mesh->strings,
+                         .run = &mesh->run,
+                         .run_names = &mesh->run_names,
+                         .atoms = mesh->atoms,
+                         .groups = mesh->groups,
+                         .constants = mesh->constants,
+                         .terms = mesh->terms,
+                         .table = mesh->table,
+                         .values = mesh->values,
+                         .pieces = mesh->pieces,
+                         .ranges = mesh->ranges,
                          .settings = mesh->settings};
   mesh->plan.n[NX_SECTION_ATOMS] = 2, mesh->plan.n[NX_SECTION_GROUPS] = 1;
   mesh->plan.n[NX_SECTION_CONSTANTS] = mesh->n_constants, mesh->plan.n[NX_SECTION_VALUES] = mesh->n_values;

@@ -23,7 +23,8 @@ static inline void temporary_make(void) {
   (void)made;
 }
 
-static inline int temporary_remove_one(const char *path, const struct stat *status, int type, struct FTW *where) {
+static inline int temporary_remove_one(const char *path, const struct stat *status, int type,
+                                       struct FTW *where) {
   (void)status, (void)type, (void)where;
   return remove(path);
 }

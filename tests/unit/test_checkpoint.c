@@ -34,7 +34,8 @@ static int remove_folder(void **state) {
 
 /* The number at a place of a logical tensor; `salt` tells storages and steps apart. */
 static float number(const char *tensor, int64_t row, int64_t column, uint32_t salt) {
-  uint32_t mixed = (uint32_t)(unsigned char)tensor[0] * 7919u + (uint32_t)row * 104729u + (uint32_t)column * 1299709u;
+  uint32_t mixed =
+      (uint32_t)(unsigned char)tensor[0] * 7919u + (uint32_t)row * 104729u + (uint32_t)column * 1299709u;
   mixed = (mixed ^ salt * 15485863u) * 2654435761u;
   return (float)(mixed >> 4) * 0x1p-28f + 0.1f;
 }
@@ -55,7 +56,8 @@ static bool fill(mesh_rank *rank, void *data) {
       for (nxr_kind kind = NXR_GRAD; kind < NXR_N_KINDS; kind++) {
         if (!nxr_pieces_has(pieces, kind, piece)) continue;
         nxr_span span = nxr_pieces_row(pieces, kind, piece, row);
-        for (int64_t i = 0; i < span.n; i++) values[i] = number(name, span.row, span.column + i, *salt + 100 * kind);
+        for (int64_t i = 0; i < span.n; i++)
+          values[i] = number(name, span.row, span.column + i, *salt + 100 * kind);
         nxr_pieces_put(pieces, NX_f32, &span, values);
       }
     }
@@ -124,7 +126,8 @@ static void must(mesh_ranks *all, bool (*work)(mesh_rank *, void *), request *wi
   if (!mesh_run(all, work, with)) fail_msg("%s", mesh_fault(all));
 }
 
-static void must_fail(mesh_ranks *all, bool (*work)(mesh_rank *, void *), request *with, const char *because) {
+static void must_fail(mesh_ranks *all, bool (*work)(mesh_rank *, void *), request *with,
+                      const char *because) {
   if (mesh_run(all, work, with)) fail_msg("succeeded, expected: %s", because);
   if (strstr(mesh_fault(all), because) == NULL) fail_msg("expected \"%s\" in: %s", because, mesh_fault(all));
 }
@@ -184,7 +187,8 @@ static void check_tensor(const char *path, const char *name, int64_t rows, int64
   for (int64_t row = 0; row < rows; row++)
     for (int64_t column = 0; column < columns; column++) {
       float value;
-      nxr_safetensor_floats(tensor, (uint64_t)(transposed ? column * rows + row : row * columns + column), 1, &value);
+      nxr_safetensor_floats(tensor, (uint64_t)(transposed ? column * rows + row : row * columns + column), 1,
+                            &value);
       assert_true(value == number(name, row, column, salt));
     }
   nxr_safetensors_close(&file);
@@ -277,12 +281,14 @@ static void passes_over_damage(void **state) {
       {"cp ../step-000002/manifest.json .", 2},
       {"cp ../step-000002/model.safetensors .", 2},
       {"rm manifest.json ../step-000002/moment1.safetensors", 1},
-      {"mkdir ../step-000004 ../step-000005.tmp ../step-6 ../step-000007x; touch ../step-000005.tmp/model", 3},
+      {"mkdir ../step-000004 ../step-000005.tmp ../step-6 ../step-000007x; touch ../step-000005.tmp/model",
+       3},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     mesh_ranks *all = make_run(&shapes[3], 3);
     char command[1024];
-    snprintf(command, sizeof command, "cd %s/run/checkpoints/step-000003 && %s", temporary_folder, cases[i].command);
+    snprintf(command, sizeof command, "cd %s/run/checkpoints/step-000003 && %s", temporary_folder,
+             cases[i].command);
     assert_int_equal(system(command), 0);
     uint32_t salt = 77;
     mesh_run(all, fill, &salt);
@@ -321,8 +327,10 @@ static void survives_a_killed_save(void **state) {
   (void)state;
   mesh_ranks *all = make_run(&shapes[3], 2);
   char command[1024];
-  snprintf(command, sizeof command, "cd %s/run/checkpoints && cp -r step-000002 step-000003.tmp && "
-           "truncate -s 100 step-000003.tmp/moment1.safetensors && rm step-000003.tmp/manifest.json", temporary_folder);
+  snprintf(command, sizeof command,
+           "cd %s/run/checkpoints && cp -r step-000002 step-000003.tmp && "
+           "truncate -s 100 step-000003.tmp/moment1.safetensors && rm step-000003.tmp/manifest.json",
+           temporary_folder);
   assert_int_equal(system(command), 0);
   request from = {.resume = true};
   must(all, prepare, &from);

@@ -20,7 +20,8 @@ static int make_dataset(void **state) {
   uint8_t index[256];
   uint16_t tokens[N_TOKENS];
   for (uint16_t i = 0; i < N_TOKENS; i++) tokens[i] = i;
-  temporary_write("set.idx", index, dataset_files_index(&(dataset_files){8, 4, 5, sizes, pointers, borders}, index));
+  temporary_write("set.idx", index,
+                  dataset_files_index(&(dataset_files){8, 4, 5, sizes, pointers, borders}, index));
   temporary_write("set.bin", tokens, sizeof tokens);
   return 0;
 }
@@ -65,8 +66,10 @@ typedef struct reading {
   uint32_t n_times[N_STEPS * GLOBAL_BATCH];
 } reading;
 
-static void read_micro_batch(nxr_data *data, const setup *from, uint64_t step, uint32_t micro_batch, reading *into) {
-  int32_t tokens[GLOBAL_BATCH * SEQUENCE], labels[GLOBAL_BATCH * SEQUENCE], positions[GLOBAL_BATCH * SEQUENCE];
+static void read_micro_batch(nxr_data *data, const setup *from, uint64_t step, uint32_t micro_batch,
+                             reading *into) {
+  int32_t tokens[GLOBAL_BATCH * SEQUENCE], labels[GLOBAL_BATCH * SEQUENCE],
+      positions[GLOBAL_BATCH * SEQUENCE];
   int64_t samples[GLOBAL_BATCH];
   nxr_fault fault = {""};
   assert_true(nxr_data_read(data, step, micro_batch, tokens, labels, positions, samples, &fault));
@@ -96,7 +99,8 @@ static void read_all(const setup *from, reading *into) {
         read_micro_batch(data, from, step, micro_batch, into);
     nxr_data_close(data);
   }
-  for (uint32_t sample = 0; sample < N_STEPS * GLOBAL_BATCH; sample++) assert_int_equal(into->n_times[sample], 1);
+  for (uint32_t sample = 0; sample < N_STEPS * GLOBAL_BATCH; sample++)
+    assert_int_equal(into->n_times[sample], 1);
 }
 
 static void keeps_the_order_without_shuffling(void **state) {
@@ -158,9 +162,8 @@ static void reads_every_sample_once_an_epoch(void **state) {
 static void keeps_its_order_for_ever(void **state) {
   (void)state;
   static reading all, other;
-  static const int32_t first_tokens[] = {69, 40, 12, 77, 36, 32, 85, 81, 8, 60, 56, 73, 0, 52, 48, 16, 64, 20, 4, 24,
-                                         28, 44, 64, 44, 48, 12, 16, 60, 40,
-                                         8};
+  static const int32_t first_tokens[] = {69, 40, 12, 77, 36, 32, 85, 81, 8,  60, 56, 73, 0,  52, 48,
+                                         16, 64, 20, 4,  24, 28, 44, 64, 44, 48, 12, 16, 60, 40, 8};
   read_all(&(setup){true, 1234, 100, 2, 1}, &all);
   for (size_t i = 0; i < sizeof first_tokens / sizeof *first_tokens; i++)
     assert_int_equal(all.tokens[i][0], first_tokens[i]);

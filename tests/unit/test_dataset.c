@@ -110,7 +110,8 @@ static void reads_every_type(void **state) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     const int32_t sizes[] = {2};
     const int64_t pointers[] = {0}, borders[] = {0, 1};
-    write_dataset(&(dataset_files){types[i].code, 1, 2, sizes, pointers, borders}, types[i].bytes, types[i].n_bytes);
+    write_dataset(&(dataset_files){types[i].code, 1, 2, sizes, pointers, borders}, types[i].bytes,
+                  types[i].n_bytes);
     nxr_dataset dataset;
     nxr_fault fault;
     assert_true(open_set(&dataset, &fault));
@@ -133,7 +134,8 @@ static void reports_tokens_that_are_none(void **state) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     const int32_t sizes[] = {2};
     const int64_t pointers[] = {0}, borders[] = {0, 1};
-    write_dataset(&(dataset_files){types[i].code, 1, 2, sizes, pointers, borders}, types[i].bytes, types[i].n_bytes);
+    write_dataset(&(dataset_files){types[i].code, 1, 2, sizes, pointers, borders}, types[i].bytes,
+                  types[i].n_bytes);
     nxr_dataset dataset;
     nxr_dataset_summary summary;
     nxr_fault fault;
@@ -179,7 +181,8 @@ static void refuses_damage(void **state) {
   (void)state;
   const int32_t negative[] = {2, 1, -1, 3, 1}, longer[] = {2, 1, 0, 3, 2};
   const int64_t below[] = {0, 4, 6, -6, 12}, beyond[] = {0, 4, 6, 6, 13}, far[] = {0, 4, 6, 6, INT64_MAX};
-  const int64_t late[] = {1, 2, 3, 5}, short_of[] = {0, 2, 3, 4}, falling[] = {0, 3, 2, 5}, past[] = {0, 2, 6, 5};
+  const int64_t late[] = {1, 2, 3, 5}, short_of[] = {0, 2, 3, 4}, falling[] = {0, 3, 2, 5},
+                past[] = {0, 2, 6, 5};
   const dataset_files damaged[] = {
       {8, 5, 4, negative, good_pointers, good_borders}, {8, 5, 4, longer, good_pointers, good_borders},
       {8, 5, 4, good_sizes, below, good_borders},       {8, 5, 4, good_sizes, beyond, good_borders},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights of other programs: which files are taken, under which names, and what is said where they do not fit. */
+/* Weights of other programs: which files are taken, under which names, and what is said where they do not
+ * fit. */
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
 #include "tests/unit/mesh_plan.h"
@@ -13,10 +14,10 @@
 
 enum { N_TENSORS = 5 };
 
-/* The tensors of mesh_plan.h by names that Hugging Face would give them; element i of a tensor is base + i. */
-static const char *const names[N_TENSORS] = {"model.embed_tokens.weight", "model.layers.0.mlp.down_proj.weight",
-                                             "model.layers.0.attn.c_attn.weight", "model.layers.0.attn.c_attn.bias",
-                                             "model.norm.weight"};
+/* The tensors of mesh_plan.h by names as Hugging Face gives them; element i of a tensor is base + i. */
+static const char *const names[N_TENSORS] = {
+    "model.embed_tokens.weight", "model.layers.0.mlp.down_proj.weight", "model.layers.0.attn.c_attn.weight",
+    "model.layers.0.attn.c_attn.bias", "model.norm.weight"};
 static const nxr_safetensor shapes[N_TENSORS] = {{.n_dims = 2, .dims = {7, 5}},
                                                  {.n_dims = 2, .dims = {6, 4}},
                                                  {.n_dims = 2, .dims = {5, 6}},
@@ -117,7 +118,8 @@ static void fits(const char *name) {
 static void says(const char *name, const char *const *parts) {
   if (import(name)) fail_msg("%s was imported", name);
   for (; *parts; parts++)
-    if (strstr(mesh_fault(ranks), *parts) == NULL) fail_msg("expected \"%s\" in: %s", *parts, mesh_fault(ranks));
+    if (strstr(mesh_fault(ranks), *parts) == NULL)
+      fail_msg("expected \"%s\" in: %s", *parts, mesh_fault(ranks));
 }
 #define SAYS(name, ...) says(name, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -143,10 +145,13 @@ static void takes_an_index_of_several(void **state) {
   write_file("parts/a.safetensors", complete, 2);
   write_file("parts/b.safetensors", complete + 2, 3);
   const char *const index = "parts/model.safetensors.index.json";
-  write_text(index, "{\"weight_map\": {\"model.embed_tokens.weight\": \"a.safetensors\", \"model.norm.weight\": "
-                    "\"b.safetensors\", \"model.layers.0.mlp.down_proj.weight\": \"a.safetensors\"}}");
+  write_text(index,
+             "{\"weight_map\": {\"model.embed_tokens.weight\": \"a.safetensors\", \"model.norm.weight\": "
+             "\"b.safetensors\", \"model.layers.0.mlp.down_proj.weight\": \"a.safetensors\"}}");
   fits("parts");
-  write_text(index, "{\"weight_map\": {\"model.embed_tokens.weight\": \"a.safetensors\", \"x\": \"a.safetensors\"}}");
+  write_text(
+      index,
+      "{\"weight_map\": {\"model.embed_tokens.weight\": \"a.safetensors\", \"x\": \"a.safetensors\"}}");
   SAYS("parts", "tensor x is not in a.safetensors");
   write_text(index, "{\"weight_map\": {\"x\": \"../a.safetensors\"}}");
   SAYS("parts", "is none of its folder");
@@ -159,8 +164,9 @@ static void takes_an_index_of_several(void **state) {
   write_text(index, "{");
   SAYS("parts", "is damaged");
   write_file("parts/b.safetensors", complete + 1, 4);
-  write_text(index, "{\"weight_map\": {\"model.embed_tokens.weight\": \"a.safetensors\", \"model.norm.weight\": "
-                    "\"b.safetensors\"}}");
+  write_text(index,
+             "{\"weight_map\": {\"model.embed_tokens.weight\": \"a.safetensors\", \"model.norm.weight\": "
+             "\"b.safetensors\"}}");
   SAYS("parts", "two of its files have tensor model.layers.0.mlp.down_proj.weight");
 }
 
@@ -196,7 +202,8 @@ static void says_what_does_not_fit(void **state) {
   memcpy(entries, complete, sizeof entries);
   entries[4].name = "model.form.weight";
   write_file("weights", entries, N_TENSORS);
-  SAYS("weights", "1 missing: model.norm.weight (did it mean model.form.weight?)", "1 too much: model.form.weight");
+  SAYS("weights", "1 missing: model.norm.weight (did it mean model.form.weight?)",
+       "1 too much: model.form.weight");
   memcpy(entries, complete, sizeof entries);
   entries[1].like = 2, entries[3].like = 4;
   write_file("weights", entries, N_TENSORS);

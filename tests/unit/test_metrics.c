@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metrics file: whole lines, read back exactly, continued where the run is, and nothing of another's lost. */
+/* The metrics file: whole lines, read back exactly, continued where the run is; nothing else is lost. */
 #include "runtime/metrics.h"
 #include "tests/unit/temporary.h"
 
@@ -33,9 +33,13 @@ static void report_steps(const char *name, uint64_t done, uint64_t first, uint64
   nxr_fault fault = {""};
   if (!nxr_metrics_open(&metrics, temporary_path(0, name), done, &fault)) fail_msg("%s", fault.text);
   for (uint64_t step = first; step <= last; step++)
-    nxr_metrics_report(&metrics, &(nxr_metrics_row){.step = step, .loss = odd_numbers[step % 7], .lr = 1e-3,
-                                                    .grad_norm = step == 5 ? NAN : 2.5, .tokens_per_s = INFINITY,
-                                                    .seconds = 1, .memory_bytes = UINT64_C(1) << 40});
+    nxr_metrics_report(&metrics, &(nxr_metrics_row){.step = step,
+                                                    .loss = odd_numbers[step % 7],
+                                                    .lr = 1e-3,
+                                                    .grad_norm = step == 5 ? NAN : 2.5,
+                                                    .tokens_per_s = INFINITY,
+                                                    .seconds = 1,
+                                                    .memory_bytes = UINT64_C(1) << 40});
   nxr_metrics_close(&metrics);
 }
 

@@ -129,8 +129,9 @@ static void converts_every_half(void **state) {
   assert_true(values[0] == 0.1f && isinf(values[1]));
 }
 
-static const char small[] = "{\"__metadata__\":{\"a\":\"b\"},\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
-                            "\"y\":{\"dtype\":\"BF16\",\"shape\":[2,1],\"data_offsets\":[8,12]}}";
+static const char small[] =
+    "{\"__metadata__\":{\"a\":\"b\"},\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+    "\"y\":{\"dtype\":\"BF16\",\"shape\":[2,1],\"data_offsets\":[8,12]}}";
 
 static void refuses_every_truncation(void **state) {
   (void)state;
@@ -175,7 +176,8 @@ typedef struct damaged {
   const char *because;
 } damaged;
 
-#define X(dtype, shape, offsets) "{\"x\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
+#define X(dtype, shape, offsets)                                                                             \
+  "{\"x\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 #define XY(x, y)                                                                    \
   "{\"x\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":" x "},"                 \
   "\"y\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":" y "}}"
