@@ -65,8 +65,10 @@ void nxr_world_close(nxr_world *world) {
   MPI_Finalize();
 }
 
+/* The launcher drops what it has not read from a rank's stderr when the run is aborted: give it the time. */
 void nxr_world_abort(int status) {
   fflush(NULL);
+  usleep(300000);
   MPI_Abort(MPI_COMM_WORLD, status);
   _exit(status);
 }
