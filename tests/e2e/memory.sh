@@ -7,7 +7,16 @@
 set -eu
 nxcfg=$1 nxrun=$2 mpiexec=$3 data=$4
 work=$(mktemp -d)
-trap 'kill $(pgrep -f "$work/.*plan" ) 2>/dev/null || true; rm -rf "$work"' EXIT
+# The ranks that run a plan of this test, and no others.
+ranks() { # NAME
+  for pid in $(pgrep -x nxrun); do
+    if tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "$work/$1.plan"; then echo "$pid"; fi
+  done
+}
+end() { # NAME
+  for pid in $(ranks "$1"); do kill -KILL "$pid" 2>/dev/null || true; done
+}
+trap 'end least; end large; rm -rf "$work"' EXIT
 
 make_plan() { # NAME LAYERS HIDDEN FFN WORKSPACE
   cat >"$work/$1.yaml" <<YAML
@@ -32,12 +41,13 @@ measure() { # NAME
     waited=$((waited + 1))
     if [ $waited -gt 600 ] || ! kill -0 $launcher 2>/dev/null; then cat "$work/$1.out" >&2; exit 1; fi
   done
-  pss=0
+  pss=0 ranks=
   for pid in $(pgrep -x nxrun); do
     tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "$work/$1.plan" || continue
+    ranks="$ranks $pid"
     pss=$((pss + $(awk '/^Pss:/ {print $2}' "/proc/$pid/smaps_rollup") * 1024))
   done
-  kill -KILL $(pgrep -x nxrun) 2>/dev/null || true
+  kill -KILL $ranks 2>/dev/null || true
   wait $launcher 2>/dev/null || true
   echo "$pss"
 }
