@@ -73,7 +73,7 @@ static bool open_device(training *run) {
   const nxk_device_options options = {.n_threads = wanted->n_threads, .target = wanted->target,
                                       .workspace_bytes = wanted->workspace_bytes};
   if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
-  return nxr_fault_set(&run->fault, "backend %s: %s", run->machine.backend->name, why.text);
+  return nxr_fault_set(&run->fault, "rank %u, backend %s: %s", run->world->rank, run->machine.backend->name, why.text);
 }
 
 static bool open_memory(training *run) {
@@ -105,8 +105,6 @@ static void open_pieces(training *run) {
 }
 
 static bool set_up(training *run) {
-  bool cpu_only = run->options->backend && strcmp(run->options->backend, "ref") == 0;
-  if (!cpu_only && !nxr_world_check_processor(run->world, run->plan)) return false;
   nxr_world_pin(run->world, run->plan);
   open_device(run);
   if (!agree(run)) return false;

@@ -49,7 +49,6 @@ bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_faul
 /* runtime/world_check.c: each reports through nxr_world_agree. `plan_path` is as the user gave it. */
 bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *plan_path);
 bool nxr_world_check_same(nxr_world *world, const nx_plan *plan);
-bool nxr_world_check_processor(nxr_world *world, const nx_plan *plan);
 /* Gives this rank its cores; on a crowded host warns once and pins nothing. Before the first OpenMP region. */
 void nxr_world_pin(nxr_world *world, const nx_plan *plan);
 

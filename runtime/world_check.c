@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world.h"
 
-#include <cpuid.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,51 +47,6 @@ bool nxr_world_check_same(nxr_world *world, const nx_plan *plan) {
   if (strcmp(own, first) != 0)
     nxr_fault_set(&fault, "the plan that rank %u reads (SHA-256 %.12s…) is not that of rank 0 (%.12s…): give every "
                   "host the same file", world->rank, own, first);
-  return nxr_world_agree(world, &fault);
-}
-
-typedef struct feature {
-  const char *name;
-  unsigned leaf, subleaf, word, bit; /* word: 0 eax, 1 ebx, 2 ecx, 3 edx */
-  uint64_t state;                    /* bits of XCR0 that the system must have switched on */
-  nx_target target;                  /* the least target that needs it */
-} feature;
-
-static const feature features[] = {
-    {"avx2", 7, 0, 1, 5, 0x6, NX_TARGET_CPU_AVX2},
-    {"fma", 1, 0, 2, 12, 0x6, NX_TARGET_CPU_AVX2},
-    {"avx512f", 7, 0, 1, 16, 0xE6, NX_TARGET_CPU_AVX512},
-    {"avx512bw", 7, 0, 1, 30, 0xE6, NX_TARGET_CPU_AVX512},
-    {"avx512vl", 7, 0, 1, 31, 0xE6, NX_TARGET_CPU_AVX512},
-    {"avx512dq", 7, 0, 1, 17, 0xE6, NX_TARGET_CPU_AVX512},
-    {"avx512_bf16", 7, 1, 0, 5, 0xE6, NX_TARGET_CPU_AMX},
-    {"amx_tile", 7, 0, 3, 24, 0x60000, NX_TARGET_CPU_AMX},
-    {"amx_bf16", 7, 0, 3, 22, 0x60000, NX_TARGET_CPU_AMX},
-};
-
-static uint64_t enabled_state(void) {
-  unsigned eax, ebx, ecx, edx;
-  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & 1u << 27)) return 0;
-  __asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
-  return (uint64_t)edx << 32 | eax;
-}
-
-static bool has_feature(const feature *want, uint64_t state) {
-  unsigned words[4];
-  if (!__get_cpuid_count(want->leaf, want->subleaf, &words[0], &words[1], &words[2], &words[3])) return false;
-  return (words[want->word] >> want->bit & 1) && (state & want->state) == want->state;
-}
-
-bool nxr_world_check_processor(nxr_world *world, const nx_plan *plan) {
-  static const char *const targets[] = {[NX_TARGET_CPU_AVX2] = "cpu-avx2", [NX_TARGET_CPU_AVX512] = "cpu-avx512",
-                                        [NX_TARGET_CPU_AMX] = "cpu-amx"};
-  nxr_fault fault = {""};
-  uint64_t state = enabled_state();
-  for (size_t i = 0; i < sizeof features / sizeof *features; i++)
-    if (plan->run->target >= (uint32_t)features[i].target && !has_feature(&features[i], state))
-      nxr_fault_set(&fault, "the plan is made for %s, but the processor of rank %u has no %s: set run.target to what "
-                    "it has, and plan again (or use --backend ref)",
-                    targets[plan->run->target], world->rank, features[i].name);
   return nxr_world_agree(world, &fault);
 }
 
