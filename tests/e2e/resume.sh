@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs that stop, are killed, or find their checkpoints damaged, and go on: with the very bits of one that did not. TAP.
+# Runs that stop, are killed, or find their checkpoints damaged, go on with the bits of one that did not. TAP.
 # shellcheck disable=SC2086 # $run is a command and its arguments
 # usage: resume.sh NXRUN NXCFG NXDATA MPIEXEC
 # SPDX-License-Identifier: Apache-2.0
@@ -86,7 +86,8 @@ printf x | dd of=zero/checkpoints/step-000008/moment2.safetensors bs=1 seek=5000
 rm zero/checkpoints/step-000006/model.safetensors
 cp -r zero/checkpoints/step-000006 zero/checkpoints/step-000007.tmp
 expect 'damaged checkpoints are passed over' 0 'resumes from .*step-000004' $run zero.bin --dir zero --resume
-grep -q 'step-000008 is passed over: the checksum of moment2' out && grep -q 'step-000006 is passed over: model.saf' out
+grep -q 'step-000008 is passed over: the checksum of moment2' out &&
+  grep -q 'step-000006 is passed over: model.saf' out
 report 'and said' $?
 same 'the run computes the same once more' zero-whole zero
 test -e zero/checkpoints/step-000008.damaged -a ! -e zero/checkpoints/step-000007.tmp

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Weights that another program wrote come back from every mesh, byte for byte: imported, cut up, kept through a step at
-# rate 0, and saved. TAP.
+# Weights that another program wrote come back from every mesh, byte for byte: imported, cut up, kept through a
+# step at rate 0, and saved. TAP.
 # usage: weights.sh NXRUN NXCFG MPIEXEC RECORDED
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -9,10 +9,10 @@ folder=$(mktemp -d) || exit 99
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 99
 n=0
-llama='layers: 3, hidden: 64, ffn_hidden: 136, heads: 4, kv_heads: 2, normalization: rmsnorm, position_embedding: rope,
-  activation: swiglu'
-gpt2='layers: 2, hidden: 64, ffn_hidden: 256, heads: 4, bias: true, normalization: layernorm, position_embedding: learned,
-  activation: gelu_tanh, tied_embeddings: true'
+llama='layers: 3, hidden: 64, ffn_hidden: 136, heads: 4, kv_heads: 2, normalization: rmsnorm,
+  position_embedding: rope, activation: swiglu'
+gpt2='layers: 2, hidden: 64, ffn_hidden: 256, heads: 4, bias: true, normalization: layernorm,
+  position_embedding: learned, activation: gelu_tanh, tied_embeddings: true'
 
 # returns NAME MODEL OPTIONS WORLD MESH ZERO PRECISION
 returns() {
