@@ -112,6 +112,12 @@ static int64_t floor_divide(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
+/* The remainder has the sign of the divisor, as in Python. */
+static int64_t floor_modulo(int64_t a, int64_t b) {
+  int64_t remainder = a % b;
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
 static bool power(int64_t base, int64_t exponent, int64_t *result) {
   *result = 1;
   for (int64_t i = 0; i < exponent; i++) {
@@ -140,7 +146,7 @@ static const nxc_value *integer_arithmetic(nxc_evaluation *e, nxc_operation oper
     result = a / b;
     break;
   case NXC_OP_FLOOR_DIVIDE: result = floor_divide(a, b); break;
-  case NXC_OP_MODULO: result = a - floor_divide(a, b) * b; break;
+  case NXC_OP_MODULO: result = floor_modulo(a, b); break;
   case NXC_OP_POWER:
     if (b < 0) return nxc_value_of_number(e, pow((double)a, (double)b));
     overflow = !power(a, b, &result);

@@ -200,7 +200,7 @@ static node *parse_word(parser *p) {
   size_t n_bytes = path_length(path, option);
   if (n_bytes == 0) return fail(p, "expected a value");
   p->at += n_bytes;
-  if (option && strncmp(path, "hf.", 3) == 0)
+  if (option && n_bytes > 3 && strncmp(path, "hf.", 3) == 0)
     return new_name(p, NXC_NAME_MODEL_CONFIG, path + 3, n_bytes - 3);
   if (option) return new_name(p, NXC_NAME_OPTION, path, n_bytes);
   if (take(p, "(")) return parse_call(p, path, n_bytes);

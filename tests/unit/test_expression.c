@@ -204,6 +204,7 @@ static void test_syntax(void **state) {
       {"99999999999999999999", "syntax at 0"},
       {"[1, 2", "syntax at 5"},
       {"@", "syntax at 1"},
+      {"@hf.", "syntax at 3"},
   };
   CHECK(rows);
   char deep[400];
@@ -211,6 +212,12 @@ static void test_syntax(void **state) {
   memset(deep + 200, ')', 199);
   deep[399] = '\0';
   nxc_arena *arena = nxc_arena_new();
+  assert_memory_equal(evaluate(arena, deep), "syntax", 6);
+  memset(deep, '-', 399);
+  assert_memory_equal(evaluate(arena, deep), "syntax", 6);
+  for (size_t i = 0; i < 396; i += 4) memcpy(deep + i, "not ", 4);
+  assert_memory_equal(evaluate(arena, deep), "syntax", 6);
+  for (size_t i = 0; i < 398; i += 2) memcpy(deep + i, "1?", 2); /* the else branches nest as well */
   assert_memory_equal(evaluate(arena, deep), "syntax", 6);
   nxc_arena_free(arena);
 }
