@@ -7,14 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 static MPI_Comm host_communicator = MPI_COMM_NULL;
 static MPI_Win window = MPI_WIN_NULL;
 
+/* Between steps a rank may read or write files for long; one that does not come for this long is lost. */
+enum { LONGEST_WAIT_S = 1800, POLLS_PER_CLOCK = 4096 };
+
+static void give_up(void) {
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  fprintf(stderr, "nxrun: rank %d has waited %d s for the other ranks, outside of a step\n", rank, LONGEST_WAIT_S);
+  nxr_world_abort(1);
+}
+
 /* MPICH's own waiting never gives its core away, which costs milliseconds where ranks share cores. */
 static void complete(MPI_Request *request) {
-  for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) sched_yield();
+  time_t start = time(NULL);
+  unsigned polls = 0;
+  for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
+    sched_yield();
+    if (++polls % POLLS_PER_CLOCK == 0 && time(NULL) - start > LONGEST_WAIT_S) give_up();
+  }
 }
 
 /* Tells every rank where each rank is: the lowest rank of its host, and its place there. */
