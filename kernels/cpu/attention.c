@@ -277,9 +277,11 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
     vec_copy(a->dq, a->dq_type, start + i * s->d, space->dq, NX_f32, i * s->width, s->d);
 }
 
-static void backward_key_head(const attention_shape *s, const attention_args *a, const attention_space *space,
-                              int64_t batch, int64_t kv) {
-  int64_t group = s->n_heads / s->n_kv, start = (batch * s->n_kv + kv) * s->n_tokens * s->d, k_row;
+/* A part of one key head's query tiles; dk and dv of the part stay in the thread's memory. */
+static void backward_part(const attention_shape *s, const attention_args *a, const attention_space *space,
+                          attention_part part) {
+  int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv, k_row;
+  int64_t start = part.unit * s->n_tokens * s->d;
   size_t n_bytes = (size_t)(s->n_tiles * SIDE * s->width) * sizeof(float);
   pack_transposed(s, a->k, a->k_type, start, space->packed_row, space->k_packed);
   pack_transposed(s, a->v, a->v_type, start, space->packed_row, space->v_packed);
@@ -288,10 +290,28 @@ static void backward_key_head(const attention_shape *s, const attention_args *a,
   memset(space->dv, 0, n_bytes);
   for (int64_t head = kv * group; head < (kv + 1) * group; head++)
     for (int64_t tile = 0; tile < s->n_tiles; tile++)
-      backward_tile(s, a, space, keys, k_row, batch, head, tile);
-  for (int64_t i = 0; i < s->n_tokens; i++) {
-    vec_copy(a->dk, a->dk_type, start + i * s->d, space->dk, NX_f32, i * s->width, s->d);
-    vec_copy(a->dv, a->dv_type, start + i * s->d, space->dv, NX_f32, i * s->width, s->d);
+      if ((head + tile) % part.n_parts == part.index) backward_tile(s, a, space, keys, k_row, batch, head, tile);
+}
+
+/* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts' memory. */
+static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part, char *others,
+                            uint64_t n_bytes) {
+  cpu_span rows = cpu_share(s->n_tokens, 1, part.index, part.n_parts);
+  int64_t start = part.unit * s->n_tokens * s->d;
+  attention_space first, other;
+  space_divide(s, true, others, &first);
+  for (int64_t p = 1; p < part.n_parts; p++) {
+    space_divide(s, true, others + (uint64_t)p * n_bytes, &other);
+    float *dk = first.dk, *dv = first.dv;
+#pragma omp simd
+    for (int64_t i = rows.begin * s->width; i < rows.end * s->width; i++) {
+      dk[i] += other.dk[i];
+      dv[i] += other.dv[i];
+    }
+  }
+  for (int64_t i = rows.begin; i < rows.end; i++) {
+    vec_copy(a->dk, a->dk_type, start + i * s->d, first.dk, NX_f32, i * s->width, s->d);
+    vec_copy(a->dv, a->dv_type, start + i * s->d, first.dv, NX_f32, i * s->width, s->d);
   }
 }
 
@@ -310,11 +330,18 @@ void CPU_NAME(cpu_attention_grad)(const nxk_kernel *kernel, const nxk_frame *fra
 #pragma omp parallel num_threads(n_threads)
   {
     attention_space space;
-    int64_t thread = omp_get_thread_num();
+    attention_work work = attention_work_of(&s, omp_get_thread_num(), n_threads);
     uint64_t n_bytes = space_divide(&s, true, NULL, &space);
-    space_divide(&s, true, kernel->device->scratch + (uint64_t)thread * n_bytes, &space);
-    cpu_span span = cpu_share(s.n_batch * s.n_kv, 1, thread, n_threads);
-    for (int64_t item = span.begin; item < span.end; item++)
-      backward_key_head(&s, &a, &space, item / s.n_kv, item % s.n_kv);
+    char *scratch = kernel->device->scratch;
+    space_divide(&s, true, scratch + (uint64_t)work.thread * n_bytes, &space);
+    for (int64_t unit = work.units.begin; unit < work.units.end; unit++) {
+      attention_part part = {unit, work.part, work.n_parts};
+      backward_part(&s, &a, &space, part);
+      if (work.n_parts == 1) backward_finish(&s, &a, part, scratch + (uint64_t)work.thread * n_bytes, n_bytes);
+    }
+#pragma omp barrier
+    if (work.n_parts > 1 && work.units.begin < work.units.end)
+      backward_finish(&s, &a, (attention_part){work.units.begin, work.part, work.n_parts},
+                      scratch + (uint64_t)(work.thread - work.part) * n_bytes, n_bytes);
   }
 }

@@ -2,7 +2,7 @@
 /* What the two forms of causal attention share: the shape, tiles of SIDE queries by SIDE keys, and who works on which.
  *
  * attention.c multiplies in fp32 and takes any types; attention16.c multiplies in bf16. Threads take query tiles
- * forward, in order and by equal cost (tile t of a head costs t + 1), and key heads backward. */
+ * forward, in order and by equal cost (tile t of a head costs t + 1), and key heads, or parts of one, backward. */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
@@ -75,6 +75,24 @@ static inline int64_t attention_share_start(const attention_shape *s, int64_t in
   int64_t head = cost / per_head, rest = cost % per_head, tile = 0;
   while (tile < s->n_tiles && (tile + 1) * (tile + 2) / 2 <= rest) tile++;
   return head >= n_heads ? n_heads * s->n_tiles : head * s->n_tiles + tile;
+}
+
+/* Backward, a unit is a key head of a sequence. Where there are fewer units than threads, several threads share one:
+ * each takes some of its query tiles, with its own dk and dv. */
+typedef struct attention_part {
+  int64_t unit, index, n_parts;
+} attention_part;
+
+typedef struct attention_work {
+  int64_t thread, part, n_parts; /* n_parts > 1: one unit at most */
+  cpu_span units;
+} attention_work;
+
+static inline attention_work attention_work_of(const attention_shape *s, int64_t thread, int64_t n_threads) {
+  int64_t n_units = s->n_batch * s->n_kv, n_parts = n_threads / n_units;
+  if (n_parts <= 1) return (attention_work){thread, 0, 1, cpu_share(n_units, 1, thread, n_threads)};
+  int64_t unit = thread / n_parts;
+  return (attention_work){thread, thread % n_parts, n_parts, {unit, unit < n_units ? unit + 1 : unit}};
 }
 
 static inline int64_t attention_tile_rows(const attention_shape *s, int64_t tile) {

@@ -353,9 +353,10 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
                ((batch * s->n_heads + head) * s->n_tokens + tile * SIDE) * d, d);
 }
 
-static void backward_key_head(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
-                              int64_t kv) {
-  int64_t group = s->n_heads / s->n_kv, start = (batch * s->n_kv + kv) * s->n_tokens * s->d, last = s->n_tiles - 1;
+/* A part of one key head's query tiles; dk and dv of the part stay in the thread's memory. */
+static void backward_part(const attention_shape *s, const attention_args *a, const space16 *x, attention_part part) {
+  int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv;
+  int64_t start = part.unit * s->n_tokens * s->d, last = s->n_tiles - 1;
   size_t n_bytes = (size_t)(s->n_tiles * SIDE * s->d) * sizeof(float);
   for (int64_t t = 0; t < s->n_tiles; t++) {
     word_rows k = rows_of(s, a->k, start + t * SIDE * s->d, s->d, attention_tile_rows(s, t), x->row_place);
@@ -366,9 +367,28 @@ static void backward_key_head(const attention_shape *s, const attention_args *a,
   memset(x->dk, 0, n_bytes);
   memset(x->dv, 0, n_bytes);
   for (int64_t head = kv * group; head < (kv + 1) * group; head++)
-    for (int64_t tile = 0; tile < s->n_tiles; tile++) backward_tile(s, a, x, batch, head, tile);
-  rows_round(x->dk, (uint16_t *)a->dk + start, s->n_tokens * s->d);
-  rows_round(x->dv, (uint16_t *)a->dv + start, s->n_tokens * s->d);
+    for (int64_t tile = 0; tile < s->n_tiles; tile++)
+      if ((head + tile) % part.n_parts == part.index) backward_tile(s, a, x, batch, head, tile);
+}
+
+/* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts' memory. */
+static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part, char *others,
+                            uint64_t n_bytes) {
+  cpu_span rows = cpu_share(s->n_tokens, 1, part.index, part.n_parts);
+  int64_t from = rows.begin * s->d, n = (rows.end - rows.begin) * s->d, start = part.unit * s->n_tokens * s->d + from;
+  space16 first, other;
+  space_divide(s, true, others, &first);
+  for (int64_t p = 1; p < part.n_parts; p++) {
+    space_divide(s, true, others + (uint64_t)p * n_bytes, &other);
+    float *dk = first.dk + from, *dv = first.dv + from;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+      dk[i] += other.dk[from + i];
+      dv[i] += other.dv[from + i];
+    }
+  }
+  rows_round(first.dk + from, (uint16_t *)a->dk + start, n);
+  rows_round(first.dv + from, (uint16_t *)a->dv + start, n);
 }
 
 bool CPU_NAME(cpu_attention16_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
@@ -386,14 +406,21 @@ void CPU_NAME(cpu_attention16_grad)(const nxk_kernel *kernel, const nxk_frame *f
 #pragma omp parallel num_threads(n_threads)
   {
     space16 space;
-    int64_t thread = omp_get_thread_num();
+    attention_work work = attention_work_of(&s, omp_get_thread_num(), n_threads);
     uint64_t n_bytes = space_divide(&s, true, NULL, &space);
-    space_divide(&s, true, kernel->device->scratch + (uint64_t)thread * n_bytes, &space);
-    cpu_span span = cpu_share(s.n_batch * s.n_kv, 1, thread, n_threads);
+    char *scratch = kernel->device->scratch;
+    space_divide(&s, true, scratch + (uint64_t)work.thread * n_bytes, &space);
     tile16_begin();
-    for (int64_t item = span.begin; item < span.end; item++)
-      backward_key_head(&s, &a, &space, item / s.n_kv, item % s.n_kv);
+    for (int64_t unit = work.units.begin; unit < work.units.end; unit++) {
+      attention_part part = {unit, work.part, work.n_parts};
+      backward_part(&s, &a, &space, part);
+      if (work.n_parts == 1) backward_finish(&s, &a, part, scratch + (uint64_t)work.thread * n_bytes, n_bytes);
+    }
     tile16_end();
+#pragma omp barrier
+    if (work.n_parts > 1 && work.units.begin < work.units.end)
+      backward_finish(&s, &a, (attention_part){work.units.begin, work.part, work.n_parts},
+                      scratch + (uint64_t)(work.thread - work.part) * n_bytes, n_bytes);
   }
 }
 
