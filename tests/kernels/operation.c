@@ -71,9 +71,14 @@ static uint32_t host_target(void) {
   return target;
 }
 
+static uint32_t host_threads(void) {
+  const char *asked = getenv("NX_TEST_THREADS");
+  return asked ? (uint32_t)strtoul(asked, NULL, 10) : 2;
+}
+
 bool bench_open(test_bench *b, const nxk_backend *backend, uint64_t n_bytes) {
   nxk_fault fault = {{0}};
-  nxk_device_options options = {.n_threads = 2, .target = host_target()};
+  nxk_device_options options = {.n_threads = host_threads(), .target = host_target()};
   void *base;
   *b = (test_bench){.backend = backend};
   b->n_bytes =
