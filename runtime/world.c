@@ -14,7 +14,7 @@ static MPI_Comm host_communicator = MPI_COMM_NULL;
 static MPI_Win window = MPI_WIN_NULL;
 
 /* Between steps a rank may read or write files for long; one that does not come for this long is lost. */
-enum { LONGEST_WAIT_S = 1800, POLLS_PER_CLOCK = 4096 };
+enum { LONGEST_WAIT_S = 1800, POLLS_PER_CLOCK = 4096, POLLS_BEFORE_SLEEP = 1 << 16, SLEEP_US = 200 };
 
 static void give_up(void) {
   int rank;
@@ -28,8 +28,9 @@ static void complete(MPI_Request *request) {
   time_t start = time(NULL);
   unsigned polls = 0;
   for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
-    sched_yield();
-    if (++polls % POLLS_PER_CLOCK == 0 && time(NULL) - start > LONGEST_WAIT_S) give_up();
+    if (++polls < POLLS_BEFORE_SLEEP) sched_yield();
+    else usleep(SLEEP_US);
+    if (polls % POLLS_PER_CLOCK == 0 && time(NULL) - start > LONGEST_WAIT_S) give_up();
   }
 }
 
