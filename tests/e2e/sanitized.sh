@@ -1,0 +1,18 @@
+#!/bin/sh
+# Builds everything with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer and runs the tests that do not
+# measure: units, golden files, fuzz corpora, kernels. Warnings are no errors here: the code that the sanitizers insert
+# confuses the compiler's own analysis.
+# SPDX-License-Identifier: Apache-2.0
+# usage: sanitized.sh SOURCE_ROOT
+set -eu
+source=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+meson setup "$work/build" "$source" --buildtype=debugoptimized -Dwerror=false \
+  -Db_sanitize=address,undefined >"$work/log" 2>&1 ||
+  { cat "$work/log"; exit 1; }
+# The generator of the catalogue ends without giving its memory back.
+ASAN_OPTIONS=detect_leaks=0 ninja -C "$work/build" >"$work/log" 2>&1 || { tail -n 100 "$work/log"; exit 1; }
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+meson test -C "$work/build" --no-rebuild --print-errorlogs --timeout-multiplier 5 \
+  --suite unit --suite golden --suite fuzz --suite kernels
