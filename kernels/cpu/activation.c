@@ -53,7 +53,8 @@ void CPU_NAME(cpu_gelu)(const nxk_kernel *kernel, const nxk_frame *frame) {
 void CPU_NAME(cpu_gelu_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const void *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
   void *dx = cpu_out_at(kernel, frame, 0);
-  nx_dtype dy_type = cpu_in(kernel, 0)->dtype, x_type = cpu_in(kernel, 1)->dtype, dx_type = cpu_out(kernel, 0)->dtype;
+  nx_dtype dy_type = cpu_in(kernel, 0)->dtype, x_type = cpu_in(kernel, 1)->dtype,
+           dx_type = cpu_out(kernel, 0)->dtype;
   bool tanh_form = cpu_int(kernel, frame, NX_gelu_grad_tanh);
   int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
@@ -113,7 +114,8 @@ void CPU_NAME(cpu_swiglu)(const nxk_kernel *kernel, const nxk_frame *frame) {
 void CPU_NAME(cpu_swiglu_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const void *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
   void *dx = cpu_out_at(kernel, frame, 0);
-  nx_dtype dy_type = cpu_in(kernel, 0)->dtype, x_type = cpu_in(kernel, 1)->dtype, dx_type = cpu_out(kernel, 0)->dtype;
+  nx_dtype dy_type = cpu_in(kernel, 0)->dtype, x_type = cpu_in(kernel, 1)->dtype,
+           dx_type = cpu_out(kernel, 0)->dtype;
   gated shape = gated_of(cpu_in(kernel, 0));
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
@@ -159,7 +161,8 @@ void CPU_NAME(cpu_dropout)(const nxk_kernel *kernel, const nxk_frame *frame) {
   void *y = cpu_out_at(kernel, frame, 0);
   nx_dtype x_type = shape->dtype, y_type = cpu_out(kernel, 0)->dtype;
   double p = cpu_real(kernel, NX_dropout_probability);
-  uint32_t threshold = nx_philox_threshold(p), tensor_id = (uint32_t)cpu_int(kernel, frame, NX_dropout_tensor_id);
+  uint32_t threshold = nx_philox_threshold(p),
+           tensor_id = (uint32_t)cpu_int(kernel, frame, NX_dropout_tensor_id);
   float scale = (float)(1 / (1 - p));
   int64_t token0 = cpu_int(kernel, frame, NX_dropout_seq_start);
   int64_t feature0 = cpu_int(kernel, frame, NX_dropout_feature_start);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Causal attention in tiles of SIDE queries by SIDE keys, in fp32; scores never leave a thread's tile.
  *
- * A thread packs the keys (and, backward, the values) of one key head, transposed, tile by tile. Forward keeps a running
- * maximum and sum per query; backward recomputes the weights from lse and walks each query tile once, summing dq in a
- * tile and dk, dv for the whole key head. Division of the scores by the layer number is undone inside the fp32 softmax,
- * so nothing is left of it here. Dropped weights are drawn again, backward, from the same counters. */
+ * A thread packs the keys (and, backward, the values) of one key head, transposed, tile by tile. Forward
+ * keeps a running maximum and sum per query; backward recomputes the weights from lse and walks each query
+ * tile once, summing dq in a tile and dk, dv for the whole key head. Division of the scores by the layer
+ * number is undone inside the fp32 softmax, so nothing is left of it here. Dropped weights are drawn again,
+ * backward, from the same counters. */
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/tile.h"
@@ -41,9 +42,10 @@ static uint64_t space_divide(const attention_shape *s, bool backward, char *base
   return (uint64_t)(at - base);
 }
 
-/* Rows of d elements, `stride` apart, as fp32 of `width`, with zeros behind d: in place where they are stored so. */
-static const float *rows_read(const attention_shape *s, const void *x, nx_dtype type, int64_t start, int64_t stride,
-                              int64_t n_rows, float *place, int64_t *row) {
+/* Rows of d elements, `stride` apart, as fp32 of `width`, with zeros behind d: in place where they are stored
+ * so. */
+static const float *rows_read(const attention_shape *s, const void *x, nx_dtype type, int64_t start,
+                              int64_t stride, int64_t n_rows, float *place, int64_t *row) {
   if (type == NX_f32 && s->width == s->d) {
     *row = stride;
     return (const float *)x + start;
@@ -57,8 +59,8 @@ static const float *rows_read(const attention_shape *s, const void *x, nx_dtype 
 }
 
 /* One head [S,d] transposed to [tile][width][SIDE]; tokens behind the last are zero. */
-static void pack_transposed(const attention_shape *s, const void *x, nx_dtype type, int64_t start, float *place,
-                            float *packed) {
+static void pack_transposed(const attention_shape *s, const void *x, nx_dtype type, int64_t start,
+                            float *place, float *packed) {
   for (int64_t tile = 0; tile < s->n_tiles; tile++) {
     int64_t first = tile * SIDE, n = attention_tile_rows(s, tile), row;
     const float *rows = rows_read(s, x, type, start + first * s->d, s->d, n, place, &row);
@@ -151,9 +153,10 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
     float *o = space->o + i * s->width, factor = kept / rows[i].sum;
 #pragma omp simd
     for (int64_t j = 0; j < s->width; j++) o[j] *= factor;
-    vec_copy(a->out, a->out_type, ((batch * s->n_tokens + first + i) * s->n_heads + head) * s->d, o, NX_f32, 0, s->d);
-    a->lse[(batch * s->n_heads + head) * s->n_tokens + first + i] =
-      (float)((double)(rows[i].max * s->scale) + log((double)rows[i].sum));
+    vec_copy(a->out, a->out_type, ((batch * s->n_tokens + first + i) * s->n_heads + head) * s->d, o, NX_f32,
+             0, s->d);
+    a->lse[(batch * s->n_heads + head) * s->n_tokens + first + i] = (float)((double)(rows[i].max * s->scale) +
+                                                                            log((double)rows[i].sum));
   }
 }
 
@@ -161,8 +164,8 @@ bool CPU_NAME(cpu_attention_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   attention_space space;
   if (!attention_types(kernel, false, false)) return false;
   attention_shape s = attention_shape_of(kernel, false);
-  return cpu_reserve(kernel->device, space_divide(&s, false, NULL, &space) * kernel->device->n_threads, "attention",
-                     fault);
+  return cpu_reserve(kernel->device, space_divide(&s, false, NULL, &space) * kernel->device->n_threads,
+                     "attention", fault);
 }
 
 static void forward_share(const attention_shape *s, const attention_args *a, const attention_space *space,
@@ -191,7 +194,8 @@ void CPU_NAME(cpu_attention)(const nxk_kernel *kernel, const nxk_frame *frame) {
     int64_t thread = omp_get_thread_num();
     uint64_t n_bytes = space_divide(&s, false, NULL, &space);
     space_divide(&s, false, kernel->device->scratch + (uint64_t)thread * n_bytes, &space);
-    forward_share(&s, &a, &space, attention_share_start(&s, thread, n_threads), attention_share_start(&s, thread + 1, n_threads));
+    forward_share(&s, &a, &space, attention_share_start(&s, thread, n_threads),
+                  attention_share_start(&s, thread + 1, n_threads));
   }
 }
 
@@ -232,8 +236,8 @@ static void backward_rows(const attention_shape *s, const attention_space *space
   }
 }
 
-static void query_read(const attention_shape *s, const attention_args *a, const attention_space *space, int64_t batch,
-                       int64_t head, int64_t tile, query_tile *query) {
+static void query_read(const attention_shape *s, const attention_args *a, const attention_space *space,
+                       int64_t batch, int64_t head, int64_t tile, query_tile *query) {
   int64_t first = tile * SIDE, row = s->n_heads * s->d, o_row;
   query->first = first;
   query->n = attention_tile_rows(s, tile);
@@ -267,8 +271,8 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
     backward_rows(s, space, &query, t == tile);
     tile_multiply((tile_product){n_keys, s->width, n, space->score, 1, SIDE, query.dout, query.dout_row,
                                  space->dv + at, s->width, true});
-    tile_multiply((tile_product){n_keys, s->width, n, space->slope, 1, SIDE, query.q, query.q_row, space->dk + at,
-                                 s->width, true});
+    tile_multiply((tile_product){n_keys, s->width, n, space->slope, 1, SIDE, query.q, query.q_row,
+                                 space->dk + at, s->width, true});
     tile_multiply((tile_product){n, s->width, n_keys, space->slope, SIDE, 1, keys + t * SIDE * k_row, k_row,
                                  space->dq, s->width, t > 0});
   }
@@ -290,12 +294,14 @@ static void backward_part(const attention_shape *s, const attention_args *a, con
   memset(space->dv, 0, n_bytes);
   for (int64_t head = kv * group; head < (kv + 1) * group; head++)
     for (int64_t tile = 0; tile < s->n_tiles; tile++)
-      if ((head + tile) % part.n_parts == part.index) backward_tile(s, a, space, keys, k_row, batch, head, tile);
+      if ((head + tile) % part.n_parts == part.index)
+        backward_tile(s, a, space, keys, k_row, batch, head, tile);
 }
 
-/* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts' memory. */
-static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part, char *others,
-                            uint64_t n_bytes) {
+/* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts'
+ * memory. */
+static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part,
+                            char *others, uint64_t n_bytes) {
   cpu_span rows = cpu_share(s->n_tokens, 1, part.index, part.n_parts);
   int64_t start = part.unit * s->n_tokens * s->d;
   attention_space first, other;
@@ -337,7 +343,8 @@ void CPU_NAME(cpu_attention_grad)(const nxk_kernel *kernel, const nxk_frame *fra
     for (int64_t unit = work.units.begin; unit < work.units.end; unit++) {
       attention_part part = {unit, work.part, work.n_parts};
       backward_part(&s, &a, &space, part);
-      if (work.n_parts == 1) backward_finish(&s, &a, part, scratch + (uint64_t)work.thread * n_bytes, n_bytes);
+      if (work.n_parts == 1)
+        backward_finish(&s, &a, part, scratch + (uint64_t)work.thread * n_bytes, n_bytes);
     }
 #pragma omp barrier
     if (work.n_parts > 1 && work.units.begin < work.units.end)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two forms of causal attention share: the shape, tiles of SIDE queries by SIDE keys, and who works on which.
+/* What the two forms of causal attention share: the shape, tiles of SIDE queries by SIDE keys, and who works
+ * on which.
  *
- * attention.c multiplies in fp32 and takes any types; attention16.c multiplies in bf16. Threads take query tiles
- * forward, in order and by equal cost (tile t of a head costs t + 1), and key heads, or parts of one, backward. */
+ * attention.c multiplies in fp32 and takes any types; attention16.c multiplies in bf16. Threads take query
+ * tiles forward, in order and by equal cost (tile t of a head costs t + 1), and key heads, or parts of one,
+ * backward. */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
@@ -31,8 +33,12 @@ typedef struct attention_args {
 
 static inline attention_shape attention_shape_of(const nxk_kernel *kernel, bool backward) {
   const nxk_tensor *q = cpu_in(kernel, backward ? 1 : 0), *k = cpu_in(kernel, backward ? 2 : 1);
-  attention_shape s = {.n_batch = q->dims[0], .n_heads = q->dims[1], .n_kv = k->dims[1], .n_tokens = q->dims[2],
-                       .d = q->dims[3], .width = (q->dims[3] + 15) / 16 * 16};
+  attention_shape s = {.n_batch = q->dims[0],
+                       .n_heads = q->dims[1],
+                       .n_kv = k->dims[1],
+                       .n_tokens = q->dims[2],
+                       .d = q->dims[3],
+                       .width = (q->dims[3] + 15) / 16 * 16};
   s.n_tiles = (s.n_tokens + SIDE - 1) / SIDE;
   s.scale = (float)cpu_real(kernel, NX_attention_scale);
   s.dropout = cpu_real(kernel, NX_attention_dropout);
@@ -41,7 +47,8 @@ static inline attention_shape attention_shape_of(const nxk_kernel *kernel, bool 
 }
 
 /* The shape with what only a frame tells. */
-static inline attention_shape attention_start(const nxk_kernel *kernel, const nxk_frame *frame, bool backward) {
+static inline attention_shape attention_start(const nxk_kernel *kernel, const nxk_frame *frame,
+                                              bool backward) {
   attention_shape s = attention_shape_of(kernel, backward);
   s.tensor_id = (uint32_t)cpu_int(kernel, frame, NX_attention_tensor_id);
   s.head_start = (uint32_t)cpu_int(kernel, frame, NX_attention_head_start);
@@ -51,21 +58,35 @@ static inline attention_shape attention_start(const nxk_kernel *kernel, const nx
 }
 
 static inline attention_args attention_forward_args(const nxk_kernel *kernel, const nxk_frame *frame) {
-  return (attention_args){.q = cpu_in_at(kernel, frame, 0), .k = cpu_in_at(kernel, frame, 1),
-                          .v = cpu_in_at(kernel, frame, 2), .q_type = cpu_in(kernel, 0)->dtype,
-                          .k_type = cpu_in(kernel, 1)->dtype, .v_type = cpu_in(kernel, 2)->dtype,
-                          .out = cpu_out_at(kernel, frame, 0), .out_type = cpu_out(kernel, 0)->dtype,
+  return (attention_args){.q = cpu_in_at(kernel, frame, 0),
+                          .k = cpu_in_at(kernel, frame, 1),
+                          .v = cpu_in_at(kernel, frame, 2),
+                          .q_type = cpu_in(kernel, 0)->dtype,
+                          .k_type = cpu_in(kernel, 1)->dtype,
+                          .v_type = cpu_in(kernel, 2)->dtype,
+                          .out = cpu_out_at(kernel, frame, 0),
+                          .out_type = cpu_out(kernel, 0)->dtype,
                           .lse = cpu_out_at(kernel, frame, 1)};
 }
 
 static inline attention_args attention_backward_args(const nxk_kernel *kernel, const nxk_frame *frame) {
-  return (attention_args){
-    .dout = cpu_in_at(kernel, frame, 0), .q = cpu_in_at(kernel, frame, 1), .k = cpu_in_at(kernel, frame, 2),
-    .v = cpu_in_at(kernel, frame, 3), .o = cpu_in_at(kernel, frame, 4), .lse = cpu_in_at(kernel, frame, 5),
-    .dout_type = cpu_in(kernel, 0)->dtype, .q_type = cpu_in(kernel, 1)->dtype, .k_type = cpu_in(kernel, 2)->dtype,
-    .v_type = cpu_in(kernel, 3)->dtype, .o_type = cpu_in(kernel, 4)->dtype, .dq = cpu_out_at(kernel, frame, 0),
-    .dk = cpu_out_at(kernel, frame, 1), .dv = cpu_out_at(kernel, frame, 2), .dq_type = cpu_out(kernel, 0)->dtype,
-    .dk_type = cpu_out(kernel, 1)->dtype, .dv_type = cpu_out(kernel, 2)->dtype};
+  return (attention_args){.dout = cpu_in_at(kernel, frame, 0),
+                          .q = cpu_in_at(kernel, frame, 1),
+                          .k = cpu_in_at(kernel, frame, 2),
+                          .v = cpu_in_at(kernel, frame, 3),
+                          .o = cpu_in_at(kernel, frame, 4),
+                          .lse = cpu_in_at(kernel, frame, 5),
+                          .dout_type = cpu_in(kernel, 0)->dtype,
+                          .q_type = cpu_in(kernel, 1)->dtype,
+                          .k_type = cpu_in(kernel, 2)->dtype,
+                          .v_type = cpu_in(kernel, 3)->dtype,
+                          .o_type = cpu_in(kernel, 4)->dtype,
+                          .dq = cpu_out_at(kernel, frame, 0),
+                          .dk = cpu_out_at(kernel, frame, 1),
+                          .dv = cpu_out_at(kernel, frame, 2),
+                          .dq_type = cpu_out(kernel, 0)->dtype,
+                          .dk_type = cpu_out(kernel, 1)->dtype,
+                          .dv_type = cpu_out(kernel, 2)->dtype};
 }
 
 /* Where a thread's share of the query tiles begins. */
@@ -77,8 +98,8 @@ static inline int64_t attention_share_start(const attention_shape *s, int64_t in
   return head >= n_heads ? n_heads * s->n_tiles : head * s->n_tiles + tile;
 }
 
-/* Backward, a unit is a key head of a sequence. Where there are fewer units than threads, several threads share one:
- * each takes some of its query tiles, with its own dk and dv. */
+/* Backward, a unit is a key head of a sequence. Where there are fewer units than threads, several threads
+ * share one: each takes some of its query tiles, with its own dk and dv. */
 typedef struct attention_part {
   int64_t unit, index, n_parts;
 } attention_part;

@@ -1,39 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Causal attention on bf16 operands with bf16 products, fp32 sums and an fp32 softmax; for AVX512_BF16 and for AMX.
+/* Causal attention on bf16 operands with bf16 products, fp32 sums and an fp32 softmax; for AVX512_BF16 and
+ * for AMX.
  *
- * As attention.c, but every tile stands on its side: scores are [keys, queries], so that a vector holds queries, the
- * softmax runs down the rows, and weights and slopes come out in the layouts that the next products read:
+ * As attention.c, but every tile stands on its side: scores are [keys, queries], so that a vector holds
+ * queries, the softmax runs down the rows, and weights and slopes come out in the layouts that the next
+ * products read:
  *
  *   forward    s' = k q'     o' += v' p'
  *   backward   s' = k q'     dp' = v do'     dv += p' do     dk += ds' q     dq' += k' ds'
  *
- * A prime is a transpose. Left sides are rows of bf16, k and v as they lie in memory; right sides are pairs of rows
- * (tile16.h). Tiles at the end of the sequence are padded with zeros. Weights and slopes are rounded to bf16. */
-#include "kernels/cpu/attention.h"
+ * A prime is a transpose. Left sides are rows of bf16, k and v as they lie in memory; right sides are pairs
+ * of rows (tile16.h). Tiles at the end of the sequence are padded with zeros. Weights and slopes are rounded
+ * to bf16. */
+#include "kernels/cpu/attention16.h"
 #include "kernels/cpu/family.h"
-#include "kernels/cpu/tile16.h"
-
-enum { PAIRS = SIDE / 2 };
-
-/* A tile of bf16 rows as words. */
-typedef struct word_rows {
-  const uint32_t *words;
-  int64_t row;
-} word_rows;
 
 /* A thread's memory. w = d / 2 words in a row of d. */
 typedef struct space16 {
-  uint32_t *packed;              /* [n_tiles, d, PAIRS]: v' forward, k' backward */
-  uint32_t *q_across, *do_across; /* [w, SIDE]: q', do' as right sides */
-  uint32_t *q_pairs, *do_pairs;  /* [PAIRS, d]: q, do as right sides */
-  uint32_t *k_end, *v_end;       /* [SIDE, w]: the last tile, padded */
-  uint32_t *row_place;           /* [SIDE, w] */
-  float *score, *slope;          /* [SIDE, SIDE] */
+  uint32_t *packed;                   /* [n_tiles, d, PAIRS]: v' forward, k' backward */
+  uint32_t *q_across, *do_across;     /* [w, SIDE]: q', do' as right sides */
+  uint32_t *q_pairs, *do_pairs;       /* [PAIRS, d]: q, do as right sides */
+  uint32_t *k_end, *v_end;            /* [SIDE, w]: the last tile, padded */
+  uint32_t *row_place;                /* [SIDE, w] */
+  float *score, *slope;               /* [SIDE, SIDE] */
   uint32_t *weight_rows, *slope_rows; /* [SIDE, PAIRS] bf16 */
-  uint32_t *pairs;               /* [PAIRS, SIDE]: p' or ds' as right side */
-  float *across;                 /* [d, SIDE]: o' or dq' */
-  float *dk, *dv;                /* [n_tiles SIDE, d] */
-  uint32_t *words;               /* [SIDE, SIDE] random, [keys, queries] */
+  uint32_t *pairs;                    /* [PAIRS, SIDE]: p' or ds' as right side */
+  float *across;                      /* [d, SIDE]: o' or dq' */
+  float *dk, *dv;                     /* [n_tiles SIDE, d] */
+  uint32_t *words;                    /* [SIDE, SIDE] random, [keys, queries] */
 } space16;
 
 /* Divides a thread's memory; with base 0 it measures it. */
@@ -59,75 +53,6 @@ static uint64_t space_divide(const attention_shape *s, bool backward, char *base
     x->dv = attention_take(&at, s->n_tiles * SIDE * s->d);
   }
   return (uint64_t)(at - base);
-}
-
-/* SIDE rows of d, `stride` elements apart: in place, or padded where fewer than SIDE are left. */
-static word_rows rows_of(const attention_shape *s, const void *x, int64_t start, int64_t stride, int64_t n_rows,
-                         uint32_t *place) {
-  const uint16_t *from = (const uint16_t *)x + start;
-  if (n_rows == SIDE) return (word_rows){(const uint32_t *)(const void *)from, stride / 2};
-  for (int64_t i = 0; i < n_rows; i++)
-    memcpy(place + i * (s->d / 2), from + i * stride, (size_t)s->d * sizeof *from);
-  memset(place + n_rows * (s->d / 2), 0, (size_t)((SIDE - n_rows) * s->d) * sizeof *from);
-  return (word_rows){place, s->d / 2};
-}
-
-/* [SIDE, w] to [w, SIDE]: the transposed rows as a right side. */
-static void rows_across(const attention_shape *s, word_rows x, uint32_t *y) {
-  for (int64_t i = 0; i < SIDE; i += 16)
-    for (int64_t j = 0; j < s->d / 2; j += 16)
-      tile16_transpose(x.words + i * x.row + j, x.row, y + j * SIDE + i, SIDE);
-}
-
-/* The rows in pairs, [PAIRS, d]: the rows as a right side. */
-static void rows_paired(const attention_shape *s, word_rows x, uint32_t *y) {
-  for (int64_t pair = 0; pair < PAIRS; pair++) {
-    const uint32_t *low = x.words + 2 * pair * x.row, *high = low + x.row;
-    for (int64_t j = 0; j < s->d; j += 16)
-      _mm512_storeu_si512(y + pair * s->d + j,
-                          tile16_pair(_mm256_loadu_si256((const void *)(low + j / 2)),
-                                      _mm256_loadu_si256((const void *)(high + j / 2))));
-  }
-}
-
-/* The transposed rows, [d, SIDE] of bf16: as a left side. `place` is [w, SIDE]. */
-static void rows_transposed(const attention_shape *s, word_rows x, uint32_t *place, uint32_t *y) {
-  rows_across(s, x, place);
-  for (int64_t j = 0; j < s->d / 2; j++)
-    for (int64_t i = 0; i < SIDE; i += 16) {
-      __m512i words = _mm512_loadu_si512(place + j * SIDE + i);
-      _mm256_storeu_si256((void *)(y + 2 * j * PAIRS + i / 2), _mm512_cvtepi32_epi16(words));
-      _mm256_storeu_si256((void *)(y + (2 * j + 1) * PAIRS + i / 2),
-                          _mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16)));
-    }
-}
-
-/* Row `query` of [d, SIDE] times its factor becomes row `query` of y, rounded; n queries, y_row elements apart. */
-static void across_store(const attention_shape *s, const float *across, const float *factors, int64_t n, void *y,
-                         int64_t start, int64_t y_row) {
-  uint16_t *target = (uint16_t *)y + start;
-  float block[16 * 16];
-  for (int64_t i = 0; i < n; i += 16)
-    for (int64_t j = 0; j < s->d; j += 16) {
-      tile16_transpose((const uint32_t *)(const void *)(across + j * SIDE + i), SIDE, (uint32_t *)(void *)block, 16);
-      for (int64_t row = 0; row < 16 && i + row < n; row++) {
-        __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + row * 16), _mm512_set1_ps(factors[i + row]));
-        _mm256_storeu_si256((void *)(target + (i + row) * y_row + j), (__m256i)_mm512_cvtneps_pbh(scaled));
-      }
-    }
-}
-
-/* fp32 rows to bf16, n elements. */
-static void rows_round(const float *x, uint16_t *y, int64_t n) {
-  for (int64_t i = 0; i < n; i += 16) _mm256_storeu_si256((void *)(y + i), tile16_narrow(x + i));
-}
-
-/* Rows 2 i and 2 i + 1 of a square, rounded, as a right side. */
-static void square_paired(const float *x, uint32_t *y) {
-  for (int64_t pair = 0; pair < PAIRS; pair++)
-    for (int64_t j = 0; j < SIDE; j += 16)
-      _mm512_storeu_si512(y + pair * SIDE + j, tile16_pair(tile16_narrow(x + 2 * pair * SIDE + j),
-                                                           tile16_narrow(x + (2 * pair + 1) * SIDE + j)));
 }
 
 _Static_assert((int)PHILOX_BLOCK == (int)SIDE, "a block of counters is a row of queries");
@@ -192,7 +117,8 @@ static void square_drop(float *weight, const uint32_t *words, uint32_t threshold
   for (int i = 0; i < SIDE * SIDE; i++) weight[i] = words[i] >= threshold ? weight[i] : 0.0F;
 }
 
-static word_rows key_rows(const attention_shape *s, const void *x, int64_t start, int64_t tile, const uint32_t *end) {
+static word_rows key_rows(const attention_shape *s, const void *x, int64_t start, int64_t tile,
+                          const uint32_t *end) {
   if (attention_tile_rows(s, tile) < SIDE) return (word_rows){end, s->d / 2};
   const uint16_t *from = (const uint16_t *)x + start + tile * SIDE * s->d;
   return (word_rows){(const uint32_t *)(const void *)from, s->d / 2};
@@ -209,7 +135,8 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   rows_across(s, rows_of(s, a->q, queries * s->d, s->d, n, x->row_place), x->q_across);
   for (int64_t t = 0; t <= tile; t++) {
     word_rows k = key_rows(s, a->k, kv, t, x->k_end);
-    tile16_multiply((tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
+    tile16_multiply(
+      (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
     square_softmax(x->score, s->scale, t == tile, &run, old);
     if (s->threshold) {
       draw_square(s, batch, head, first, t * SIDE, x->words);
@@ -240,7 +167,8 @@ static void forward_share(const attention_shape *s, const attention_args *a, con
     int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_tokens * s->d;
     if (kv != packed) {
       for (int64_t t = 0; t < s->n_tiles; t++) {
-        word_rows v = rows_of(s, a->v, start + t * SIDE * s->d, s->d, attention_tile_rows(s, t), x->row_place);
+        word_rows v = rows_of(s, a->v, start + t * SIDE * s->d, s->d, attention_tile_rows(s, t),
+                              x->row_place);
         rows_transposed(s, v, x->q_across, x->packed + t * s->d * PAIRS);
       }
       rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_tile_rows(s, last), x->k_end);
@@ -258,8 +186,8 @@ bool CPU_NAME(cpu_attention16_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   space16 space;
   if (!shape_fits(kernel, false)) return false;
   attention_shape s = attention_shape_of(kernel, false);
-  return cpu_reserve(kernel->device, space_divide(&s, false, NULL, &space) * kernel->device->n_threads, "attention",
-                     fault);
+  return cpu_reserve(kernel->device, space_divide(&s, false, NULL, &space) * kernel->device->n_threads,
+                     "attention", fault);
 }
 
 void CPU_NAME(cpu_attention16)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -293,7 +221,8 @@ static void query_read(const attention_shape *s, const attention_args *a, const 
   rows_across(s, rows, x->do_across);
   rows_paired(s, rows, x->do_pairs);
   for (int64_t i = 0; i < SIDE; i++) {
-    const uint16_t *dout = (const uint16_t *)a->dout + start + i * row, *o = (const uint16_t *)a->o + start + i * row;
+    const uint16_t *dout = (const uint16_t *)a->dout + start + i * row,
+                   *o = (const uint16_t *)a->o + start + i * row;
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < (i < n ? s->d : 0); j++)
@@ -336,16 +265,18 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
   query_read(s, a, x, batch, head, tile, &query);
   for (int64_t t = 0; t <= tile; t++) {
     word_rows k = key_rows(s, a->k, kv, t, x->k_end), v = key_rows(s, a->v, kv, t, x->v_end);
-    tile16_multiply((tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
-    tile16_multiply((tile16_product){SIDE, SIDE, w, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
+    tile16_multiply(
+      (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
+    tile16_multiply(
+      (tile16_product){SIDE, SIDE, w, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
     if (s->threshold) draw_square(s, batch, head, tile * SIDE, t * SIDE, x->words);
     square_backward(s, x, &query, t == tile);
-    tile16_multiply((tile16_product){SIDE, d, PAIRS, x->weight_rows, PAIRS, x->do_pairs, d, x->dv + t * SIDE * d, d,
-                                     true});
-    tile16_multiply((tile16_product){SIDE, d, PAIRS, x->slope_rows, PAIRS, x->q_pairs, d, x->dk + t * SIDE * d, d,
-                                     true});
-    tile16_multiply((tile16_product){d, SIDE, PAIRS, x->packed + t * d * PAIRS, PAIRS, x->pairs, SIDE, x->across,
-                                     SIDE, t > 0});
+    tile16_multiply(
+      (tile16_product){SIDE, d, PAIRS, x->weight_rows, PAIRS, x->do_pairs, d, x->dv + t * SIDE * d, d, true});
+    tile16_multiply(
+      (tile16_product){SIDE, d, PAIRS, x->slope_rows, PAIRS, x->q_pairs, d, x->dk + t * SIDE * d, d, true});
+    tile16_multiply((tile16_product){d, SIDE, PAIRS, x->packed + t * d * PAIRS, PAIRS, x->pairs, SIDE,
+                                     x->across, SIDE, t > 0});
   }
   float ones[SIDE];
   for (int i = 0; i < SIDE; i++) ones[i] = 1;
@@ -354,7 +285,8 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
 }
 
 /* A part of one key head's query tiles; dk and dv of the part stay in the thread's memory. */
-static void backward_part(const attention_shape *s, const attention_args *a, const space16 *x, attention_part part) {
+static void backward_part(const attention_shape *s, const attention_args *a, const space16 *x,
+                          attention_part part) {
   int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv;
   int64_t start = part.unit * s->n_tokens * s->d, last = s->n_tiles - 1;
   size_t n_bytes = (size_t)(s->n_tiles * SIDE * s->d) * sizeof(float);
@@ -371,11 +303,13 @@ static void backward_part(const attention_shape *s, const attention_args *a, con
       if ((head + tile) % part.n_parts == part.index) backward_tile(s, a, x, batch, head, tile);
 }
 
-/* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts' memory. */
-static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part, char *others,
-                            uint64_t n_bytes) {
+/* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts'
+ * memory. */
+static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part,
+                            char *others, uint64_t n_bytes) {
   cpu_span rows = cpu_share(s->n_tokens, 1, part.index, part.n_parts);
-  int64_t from = rows.begin * s->d, n = (rows.end - rows.begin) * s->d, start = part.unit * s->n_tokens * s->d + from;
+  int64_t from = rows.begin * s->d, n = (rows.end - rows.begin) * s->d,
+          start = part.unit * s->n_tokens * s->d + from;
   space16 first, other;
   space_divide(s, true, others, &first);
   for (int64_t p = 1; p < part.n_parts; p++) {
@@ -414,7 +348,8 @@ void CPU_NAME(cpu_attention16_grad)(const nxk_kernel *kernel, const nxk_frame *f
     for (int64_t unit = work.units.begin; unit < work.units.end; unit++) {
       attention_part part = {unit, work.part, work.n_parts};
       backward_part(&s, &a, &space, part);
-      if (work.n_parts == 1) backward_finish(&s, &a, part, scratch + (uint64_t)work.thread * n_bytes, n_bytes);
+      if (work.n_parts == 1)
+        backward_finish(&s, &a, part, scratch + (uint64_t)work.thread * n_bytes, n_bytes);
     }
     tile16_end();
 #pragma omp barrier

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fast CPU backend: its device, kernels and tables, shared by the files of this folder.
  *
- * A device owns everything: the kernels bound to it, the tables they keep (cpu_keep) and one scratch block as large
- * as the greediest kernel needs (cpu_reserve), for the kernels of a rank run one after another. All of it counts
- * against the plan's workspace ceiling and nothing of it grows after the last bind.
+ * A device owns everything: the kernels bound to it, the tables they keep (cpu_keep) and one scratch block as
+ * large as the greediest kernel needs (cpu_reserve), for the kernels of a rank run one after another. All of
+ * it counts against the plan's workspace ceiling and nothing of it grows after the last bind.
  *
- * Families of operators are compiled twice from the same source, for AVX2 and for AVX-512; CPU_NAME gives each copy
- * its own symbols, and a device reads the table of its target. A kernel computes in fp32 whatever its operands'
- * types are, and splits its work by thread number alone: equal bits for equal thread counts. */
+ * Families of operators are compiled twice from the same source, for AVX2 and for AVX-512; CPU_NAME gives
+ * each copy its own symbols, and a device reads the table of its target. A kernel computes in fp32 whatever
+ * its operands' types are, and splits its work by thread number alone: equal bits for equal thread counts. */
 #ifndef CPU_H
 #define CPU_H
 
@@ -60,8 +60,8 @@ struct nxk_device {
   uint64_t slab_left;
   const cpu_table *table;
   const cpu_table *faster; /* asked first; it has few families, and they take few types. NULL: none */
-  cpu_gemm *gemms; /* one per shape */
-  struct cpu_rope *ropes; /* one per form of the rotary table */
+  cpu_gemm *gemms;         /* one per shape */
+  struct cpu_rope *ropes;  /* one per form of the rotary table */
   struct dnnl_engine *engine;
   struct dnnl_stream *stream;
 };
@@ -78,7 +78,8 @@ struct cpu_table {
 
 extern const cpu_table cpu_table_avx2, cpu_table_avx512, cpu_table_bf16, cpu_table_amx;
 
-/* Zeroed memory that lives as long as the device; NULL with a fault where the ceiling or memory forbids it. */
+/* Zeroed memory that lives as long as the device; NULL with a fault where the ceiling or memory forbids it.
+ */
 void *cpu_keep(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault);
 /* Makes device->scratch at least that large. Its address may change at every bind: read it when running. */
 bool cpu_reserve(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault);
@@ -142,7 +143,8 @@ static inline bool cpu_is_real(const nxk_tensor *tensor) {
   return tensor->dtype == NX_f32 || tensor->dtype == NX_bf16;
 }
 
-/* A thread's share of n items in whole units; the shares are in thread order and differ by at most one unit. */
+/* A thread's share of n items in whole units; the shares are in thread order and differ by at most one unit.
+ */
 typedef struct cpu_span {
   int64_t begin, end;
 } cpu_span;

@@ -23,8 +23,10 @@ bool cpu_fail(nxk_fault *fault, const char *format, ...) {
 
 static bool device_within(const nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault) {
   if (!device->ceiling_bytes || n_bytes <= device->ceiling_bytes) return true;
-  return cpu_fail(fault, "%s brings the workspace of the kernels to %.1f MiB, the plan allows %.1f MiB: raise "
-                  "run.workspace_bytes", what, (double)n_bytes / 1048576, (double)device->ceiling_bytes / 1048576);
+  return cpu_fail(fault,
+                  "%s brings the workspace of the kernels to %.1f MiB, the plan allows %.1f MiB: raise "
+                  "run.workspace_bytes",
+                  what, (double)n_bytes / 1048576, (double)device->ceiling_bytes / 1048576);
 }
 
 /* Zeroed pages, touched, or NULL. */
@@ -101,7 +103,8 @@ static void device_close(nxk_device *device) {
   free(device);
 }
 
-/* The pool is made here, so that its threads exist, flush denormals and are counted before anything is bound. */
+/* The pool is made here, so that its threads exist, flush denormals and are counted before anything is bound.
+ */
 static void device_start_threads(uint32_t n_threads) {
   omp_set_dynamic(0);
   omp_set_num_threads((int)n_threads);
@@ -112,7 +115,8 @@ static void device_start_threads(uint32_t n_threads) {
 static void device_choose_tables(nxk_device *device) {
   device->native_bf16 = cpu_has_fast_bf16(device->target);
   device->table = device->target == NX_TARGET_CPU_AVX2 ? &cpu_table_avx2 : &cpu_table_avx512;
-  if (device->native_bf16) device->faster = device->target == NX_TARGET_CPU_AMX ? &cpu_table_amx : &cpu_table_bf16;
+  if (device->native_bf16)
+    device->faster = device->target == NX_TARGET_CPU_AMX ? &cpu_table_amx : &cpu_table_bf16;
 }
 
 static bool device_open(const nxk_device_options *options, nxk_device **device, nxk_fault *fault) {
@@ -134,8 +138,8 @@ static bool device_open(const nxk_device_options *options, nxk_device **device, 
   return true;
 }
 
-static bool device_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
-                              nxk_fault *fault) {
+static bool device_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared,
+                              void **base, nxk_fault *fault) {
   fault->text[0] = 0;
   if (shared) {
     memset(shared, 0, n_bytes);
@@ -143,7 +147,9 @@ static bool device_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n
     return true;
   }
   cpu_block *block = device_block(device, n_bytes);
-  if (!block) return cpu_fail(fault, "arena %s: no memory for %.1f MiB", nx_arena_name(kind), (double)n_bytes / 1048576);
+  if (!block)
+    return cpu_fail(fault, "arena %s: no memory for %.1f MiB", nx_arena_name(kind),
+                    (double)n_bytes / 1048576);
   *base = (char *)block + CPU_ALIGNMENT;
   return true;
 }
@@ -153,7 +159,8 @@ static void device_copy(nxk_device *device, void *destination, const void *sourc
   memcpy(destination, source, n_bytes);
 }
 
-static bool device_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault) {
+static bool device_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel ** kernel,
+                        nxk_fault *fault) {
   const cpu_table *tables[] = {device->faster, device->table};
   fault->text[0] = 0;
   if (operator->op >= NX_OP_END || !device->table->families[operator->op].run) return false;
@@ -161,7 +168,7 @@ static bool device_bind(nxk_device *device, const nxk_operator *operator, nxk_ke
   for (size_t i = 0; made && !fault->text[0] && i < sizeof tables / sizeof *tables; i++) {
     const cpu_family *family = tables[i] ? &tables[i]->families[operator->op] : NULL;
     if (!family || !family->run) continue;
-    *made = (nxk_kernel){.device = device, .run = family->run, .operator = *operator};
+    *made = (nxk_kernel){.device = device, .run = family->run, .operator= * operator};
     if (!family->bind(made, fault)) continue;
     *kernel = made;
     return true;
@@ -169,14 +176,15 @@ static bool device_bind(nxk_device *device, const nxk_operator *operator, nxk_ke
   return false;
 }
 
-static void device_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {
+static void device_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel,
+                           const nxk_frame *frame) {
   (void)device;
   (void)stream;
   kernel->run(kernel, frame);
 }
 
-static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype, const void *const *x,
-                       uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
+static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype,
+                       const void *const *x, uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
   (void)stream;
   device->table->sum(device, y, y_dtype, x, n_sources, x_dtype, n_elements);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of oneDNN's C API that differs between 2.x and 3.x, behind the few calls that a matrix product needs.
+/* The part of oneDNN's C API that differs between 2.x and 3.x, behind the few calls that a matrix product
+ * needs.
  *
- * 2.x passes memory descriptors as structs and makes a primitive descriptor from an operation descriptor; 3.x has
- * opaque descriptors and one call. `dnnx_md` is owned by whoever made it; what a primitive descriptor answers
- * (`dnnx_const_md`) is owned by the primitive descriptor. Nothing else in the project knows oneDNN's version. */
+ * 2.x passes memory descriptors as structs and makes a primitive descriptor from an operation descriptor; 3.x
+ * has opaque descriptors and one call. `dnnx_md` is owned by whoever made it; what a primitive descriptor
+ * answers
+ * (`dnnx_const_md`) is owned by the primitive descriptor. Nothing else in the project knows oneDNN's version.
+ */
 #ifndef CPU_DNNL_COMPAT_H
 #define CPU_DNNL_COMPAT_H
 
@@ -20,8 +23,8 @@ typedef const dnnl_memory_desc_t *dnnx_const_md;
 #endif
 
 /* A matrix, or a stack of them; NULL strides let oneDNN choose the layout (packed). */
-static inline dnnl_status_t dnnx_md_make(dnnx_md *md, int n_dims, const dnnl_dims_t dims, dnnl_data_type_t type,
-                                         const dnnl_dims_t strides) {
+static inline dnnl_status_t dnnx_md_make(dnnx_md *md, int n_dims, const dnnl_dims_t dims,
+                                         dnnl_data_type_t type, const dnnl_dims_t strides) {
 #if DNNL_VERSION_MAJOR >= 3
   return strides ? dnnl_memory_desc_create_with_strides(md, n_dims, dims, type, strides)
                  : dnnl_memory_desc_create_with_tag(md, n_dims, dims, type, dnnl_format_tag_any);

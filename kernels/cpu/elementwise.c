@@ -17,7 +17,8 @@ bool CPU_NAME(cpu_bind_real)(nxk_kernel *kernel, nxk_fault *fault) {
 void CPU_NAME(cpu_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const void *a = cpu_in_at(kernel, frame, 0), *b = cpu_in_at(kernel, frame, 1);
   void *y = cpu_out_at(kernel, frame, 0);
-  nx_dtype a_type = cpu_in(kernel, 0)->dtype, b_type = cpu_in(kernel, 1)->dtype, y_type = cpu_out(kernel, 0)->dtype;
+  nx_dtype a_type = cpu_in(kernel, 0)->dtype, b_type = cpu_in(kernel, 1)->dtype,
+           y_type = cpu_out(kernel, 0)->dtype;
   int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
@@ -25,7 +26,8 @@ void CPU_NAME(cpu_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
     cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
     for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK) {
       int64_t count = vec_chunk_of(start, span.end);
-      const float *p = vec_read(a, a_type, start, count, a_buffer), *q = vec_read(b, b_type, start, count, b_buffer);
+      const float *p = vec_read(a, a_type, start, count, a_buffer),
+                  *q = vec_read(b, b_type, start, count, b_buffer);
       float *r = vec_target(y, y_type, start, y_buffer);
 #pragma omp simd
       for (int64_t i = 0; i < count; i++) r[i] = p[i] + q[i];
@@ -37,7 +39,8 @@ void CPU_NAME(cpu_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
 void CPU_NAME(cpu_bias_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const void *x = cpu_in_at(kernel, frame, 0), *b = cpu_in_at(kernel, frame, 1);
   void *y = cpu_out_at(kernel, frame, 0);
-  nx_dtype x_type = cpu_in(kernel, 0)->dtype, b_type = cpu_in(kernel, 1)->dtype, y_type = cpu_out(kernel, 0)->dtype;
+  nx_dtype x_type = cpu_in(kernel, 0)->dtype, b_type = cpu_in(kernel, 1)->dtype,
+           y_type = cpu_out(kernel, 0)->dtype;
   int64_t n = cpu_columns(cpu_in(kernel, 0)), n_rows = cpu_rows(cpu_in(kernel, 0));
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
@@ -57,8 +60,9 @@ void CPU_NAME(cpu_bias_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
   }
 }
 
-void CPU_NAME(cpu_convert_box)(const nxk_device *device, void *y, nx_dtype y_type, int64_t y_stride, const void *x,
-                               nx_dtype x_type, int64_t x_stride, int64_t n_rows, int64_t n_columns) {
+void CPU_NAME(cpu_convert_box)(const nxk_device *device, void *y, nx_dtype y_type, int64_t y_stride,
+                               const void *x, nx_dtype x_type, int64_t x_stride, int64_t n_rows,
+                               int64_t n_columns) {
   int64_t n_threads = device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
@@ -124,8 +128,8 @@ static void sum_f64(double *y, const void *const *x, uint32_t n_sources, int64_t
   }
 }
 
-void CPU_NAME(cpu_sum)(const nxk_device *device, void *y, nx_dtype y_type, const void *const *x, uint32_t n_sources,
-                       nx_dtype x_type, uint64_t n_elements) {
+void CPU_NAME(cpu_sum)(const nxk_device *device, void *y, nx_dtype y_type, const void *const *x,
+                       uint32_t n_sources, nx_dtype x_type, uint64_t n_elements) {
   int64_t n = (int64_t)n_elements, n_threads = device->n_threads;
   if (x_type == NX_f64) {
     sum_f64(y, x, n_sources, n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of rows: token and position embeddings and their gradients, and column sums.
  *
- * A gradient adds rows of dy to rows of a table. The pairs (table row, position) are sorted by row, stably, so that
- * every table row is summed in position order by one thread and rounded once: the bits depend on nothing else. */
+ * A gradient adds rows of dy to rows of a table. The pairs (table row, position) are sorted by row, stably,
+ * so that every table row is summed in position order by one thread and rounded once: the bits depend on
+ * nothing else. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 
@@ -10,7 +11,8 @@ enum { RADIX_BITS = 8, RADIX = 1 << RADIX_BITS };
 
 bool CPU_NAME(cpu_embedding_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   (void)fault;
-  return cpu_is_real(cpu_in(kernel, 1)) && cpu_is_real(cpu_out(kernel, 0)) && cpu_in(kernel, 0)->dtype == NX_i32;
+  return cpu_is_real(cpu_in(kernel, 1)) && cpu_is_real(cpu_out(kernel, 0)) &&
+         cpu_in(kernel, 0)->dtype == NX_i32;
 }
 
 void CPU_NAME(cpu_embedding)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -33,8 +35,8 @@ void CPU_NAME(cpu_embedding)(const nxk_kernel *kernel, const nxk_frame *frame) {
 
 bool CPU_NAME(cpu_position_add_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   (void)fault;
-  return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_in(kernel, 1)) && cpu_is_real(cpu_out(kernel, 0)) &&
-         cpu_in(kernel, 2)->dtype == NX_i32;
+  return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_in(kernel, 1)) &&
+         cpu_is_real(cpu_out(kernel, 0)) && cpu_in(kernel, 2)->dtype == NX_i32;
 }
 
 /* positions[b, seq_start + s] of token b S + s. */
@@ -118,7 +120,8 @@ static void scatter_row(const scatter *s, const scatter_pair *pairs, int64_t beg
 }
 
 /* A thread takes the rows whose first pair is in its share. */
-static void scatter_run(const nxk_device *device, const scatter *s, const scatter_pair *pairs, int64_t n_pairs) {
+static void scatter_run(const nxk_device *device, const scatter *s, const scatter_pair *pairs,
+                        int64_t n_pairs) {
   int64_t n_threads = device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
@@ -135,30 +138,34 @@ static void scatter_run(const nxk_device *device, const scatter *s, const scatte
 }
 
 static bool scatter_bind(nxk_kernel *kernel, int64_t n_pairs, nxk_fault *fault) {
-  return cpu_reserve(kernel->device, 2 * (uint64_t)n_pairs * sizeof(scatter_pair), "embedding gradient", fault);
+  return cpu_reserve(kernel->device, 2 * (uint64_t)n_pairs * sizeof(scatter_pair), "embedding gradient",
+                     fault);
 }
 
 bool CPU_NAME(cpu_embedding_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return CPU_NAME(cpu_embedding_bind)(kernel, fault) && scatter_bind(kernel, cpu_rows(cpu_in(kernel, 1)), fault);
+  return CPU_NAME(cpu_embedding_bind)(kernel, fault) &&
+         scatter_bind(kernel, cpu_rows(cpu_in(kernel, 1)), fault);
 }
 
 void CPU_NAME(cpu_embedding_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *dy = cpu_in(kernel, 1), *table = cpu_out(kernel, 0);
   const int32_t *tokens = cpu_in_at(kernel, frame, 0);
-  int64_t row_start = cpu_int(kernel, frame, NX_embedding_grad_row_start), n_tokens = cpu_rows(dy), n_pairs = 0;
+  int64_t row_start = cpu_int(kernel, frame, NX_embedding_grad_row_start), n_tokens = cpu_rows(dy),
+          n_pairs = 0;
   scatter_pair *pairs = (scatter_pair *)kernel->device->scratch;
   for (int64_t t = 0; t < n_tokens; t++) {
     int64_t row = tokens[t] - row_start;
     if (row >= 0 && row < table->dims[0]) pairs[n_pairs++] = (scatter_pair){(uint32_t)row, (uint32_t)t};
   }
-  scatter s = {cpu_in_at(kernel, frame, 1), cpu_out_at(kernel, frame, 0), dy->dtype, table->dtype, cpu_columns(dy)};
+  scatter s = {cpu_in_at(kernel, frame, 1), cpu_out_at(kernel, frame, 0), dy->dtype, table->dtype,
+               cpu_columns(dy)};
   pairs = pairs_sort(pairs, pairs + n_tokens, n_pairs, table->dims[0]);
   scatter_run(kernel->device, &s, pairs, n_pairs);
 }
 
 bool CPU_NAME(cpu_position_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_out(kernel, 0)) && cpu_in(kernel, 1)->dtype == NX_i32 &&
-         scatter_bind(kernel, cpu_rows(cpu_in(kernel, 0)), fault);
+  return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_out(kernel, 0)) &&
+         cpu_in(kernel, 1)->dtype == NX_i32 && scatter_bind(kernel, cpu_rows(cpu_in(kernel, 0)), fault);
 }
 
 void CPU_NAME(cpu_position_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -171,15 +178,16 @@ void CPU_NAME(cpu_position_grad)(const nxk_kernel *kernel, const nxk_frame *fram
     int64_t row = position_row(&map, t);
     if (row >= 0) pairs[n_pairs++] = (scatter_pair){(uint32_t)row, (uint32_t)t};
   }
-  scatter s = {cpu_in_at(kernel, frame, 0), cpu_out_at(kernel, frame, 0), dy->dtype, table->dtype, cpu_columns(dy)};
+  scatter s = {cpu_in_at(kernel, frame, 0), cpu_out_at(kernel, frame, 0), dy->dtype, table->dtype,
+               cpu_columns(dy)};
   pairs = pairs_sort(pairs, pairs + n_tokens, n_pairs, table->dims[0]);
   scatter_run(kernel->device, &s, pairs, n_pairs);
 }
 
 enum { COLUMN_UNIT = 64, ROW_BLOCK = 64 /* rows summed before their sum is added: keeps fp32 sums short */ };
 
-static void columns_sum(const void *x, nx_dtype type, int64_t n_rows, int64_t stride, int64_t j, int64_t count,
-                        float *sum) {
+static void columns_sum(const void *x, nx_dtype type, int64_t n_rows, int64_t stride, int64_t j,
+                        int64_t count, float *sum) {
   vec_buffer buffer, block;
   for (int64_t row0 = 0; row0 < n_rows; row0 += ROW_BLOCK) {
     memset(block, 0, sizeof block);

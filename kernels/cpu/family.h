@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The families of operators of one target: for each a bind, which declines what it has no code for and reserves
- * scratch, and a run. Tables of the two targets are made from the same source (table.c). */
+/* The families of operators of one target: for each a bind, which declines what it has no code for and
+ * reserves scratch, and a run. Tables of the two targets are made from the same source (table.c). */
 #ifndef CPU_FAMILY_H
 #define CPU_FAMILY_H
 
@@ -52,9 +52,10 @@ FAMILY(cpu_sgd)
 #undef FAMILY
 #undef RUN
 
-void CPU_NAME(cpu_convert_box)(const nxk_device *device, void *y, nx_dtype y_type, int64_t y_stride, const void *x,
-                               nx_dtype x_type, int64_t x_stride, int64_t n_rows, int64_t n_columns);
-void CPU_NAME(cpu_sum)(const nxk_device *device, void *y, nx_dtype y_type, const void *const *x, uint32_t n_sources,
-                       nx_dtype x_type, uint64_t n_elements);
+void CPU_NAME(cpu_convert_box)(const nxk_device *device, void *y, nx_dtype y_type, int64_t y_stride,
+                               const void *x, nx_dtype x_type, int64_t x_stride, int64_t n_rows,
+                               int64_t n_columns);
+void CPU_NAME(cpu_sum)(const nxk_device *device, void *y, nx_dtype y_type, const void *const *x,
+                       uint32_t n_sources, nx_dtype x_type, uint64_t n_elements);
 
 #endif

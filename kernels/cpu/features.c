@@ -18,16 +18,17 @@ typedef struct cpu_feature {
 
 /* Intel's SDM, CPUID. */
 static const cpu_feature FEATURES[] = {
-  {"avx2", 7, 0, 1, 5, NX_TARGET_CPU_AVX2},          {"fma", 1, 0, 2, 12, NX_TARGET_CPU_AVX2},
-  {"f16c", 1, 0, 2, 29, NX_TARGET_CPU_AVX2},         {"avx512f", 7, 0, 1, 16, NX_TARGET_CPU_AVX512},
-  {"avx512dq", 7, 0, 1, 17, NX_TARGET_CPU_AVX512},   {"avx512bw", 7, 0, 1, 30, NX_TARGET_CPU_AVX512},
-  {"avx512vl", 7, 0, 1, 31, NX_TARGET_CPU_AVX512},   {"avx512_bf16", 7, 1, 0, 5, NX_TARGET_CPU_AMX},
-  {"amx_tile", 7, 0, 3, 24, NX_TARGET_CPU_AMX},      {"amx_bf16", 7, 0, 3, 22, NX_TARGET_CPU_AMX},
+  {"avx2", 7, 0, 1, 5, NX_TARGET_CPU_AVX2},        {"fma", 1, 0, 2, 12, NX_TARGET_CPU_AVX2},
+  {"f16c", 1, 0, 2, 29, NX_TARGET_CPU_AVX2},       {"avx512f", 7, 0, 1, 16, NX_TARGET_CPU_AVX512},
+  {"avx512dq", 7, 0, 1, 17, NX_TARGET_CPU_AVX512}, {"avx512bw", 7, 0, 1, 30, NX_TARGET_CPU_AVX512},
+  {"avx512vl", 7, 0, 1, 31, NX_TARGET_CPU_AVX512}, {"avx512_bf16", 7, 1, 0, 5, NX_TARGET_CPU_AMX},
+  {"amx_tile", 7, 0, 3, 24, NX_TARGET_CPU_AMX},    {"amx_bf16", 7, 0, 3, 22, NX_TARGET_CPU_AMX},
 };
 
 static bool feature_present(const cpu_feature *feature) {
   uint32_t word[4];
-  if (!__get_cpuid_count(feature->leaf, feature->subleaf, &word[0], &word[1], &word[2], &word[3])) return false;
+  if (!__get_cpuid_count(feature->leaf, feature->subleaf, &word[0], &word[1], &word[2], &word[3]))
+    return false;
   return word[feature->word] >> feature->bit & 1;
 }
 
@@ -58,9 +59,9 @@ bool cpu_target_check(uint32_t target, nxk_fault *fault) {
   return true;
 }
 
-/* Measured: Zen 5 multiplies bf16 1.8 times as fast as fp32 with avx512_bf16; Intel's cores without AMX are slower in
- * bf16 than in fp32 (1.9 s against 1.3 s for one model's step). Decided by what the CPU is, never by timing, so that
- * a machine always gives the same bits. */
+/* Measured: Zen 5 multiplies bf16 1.8 times as fast as fp32 with avx512_bf16; Intel's cores without AMX are
+ * slower in bf16 than in fp32 (1.9 s against 1.3 s for one model's step). Decided by what the CPU is, never
+ * by timing, so that a machine always gives the same bits. */
 bool cpu_has_fast_bf16(uint32_t target) {
   static const cpu_feature bf16 = {"avx512_bf16", 7, 1, 0, 5, 0};
   if (target == NX_TARGET_CPU_AMX) return true;

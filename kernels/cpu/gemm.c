@@ -63,7 +63,8 @@ static dnnl_data_type_t gemm_type(nx_dtype type) {
   return type == NX_f32 ? dnnl_f32 : type == NX_bf16 ? dnnl_bf16 : dnnl_data_type_undef;
 }
 
-static bool matrix_md(dnnx_md *md, int64_t rows, int64_t columns, int64_t stride, bool transposed, nx_dtype type) {
+static bool matrix_md(dnnx_md *md, int64_t rows, int64_t columns, int64_t stride, bool transposed,
+                      nx_dtype type) {
   dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : stride, transposed ? stride : 1};
   return dnnx_md_make(md, 2, dims, gemm_type(type), stride ? strides : NULL) == dnnl_success;
 }
@@ -93,7 +94,8 @@ static bool pack_make(const nxk_device *device, gemm_pack *pack, const dnnx_md *
   if (dnnx_reorder(&pd, device->engine, dnnx_md_const(plain), wanted) != dnnl_success) return false;
   pack->n_bytes = cpu_align(dnnl_memory_desc_get_size(wanted));
   bool made = dnnl_primitive_create(&pack->reorder, pd) == dnnl_success &&
-              memory_make(device, &pack->from, dnnx_md_const(plain)) && memory_make(device, &pack->to, wanted);
+              memory_make(device, &pack->from, dnnx_md_const(plain)) &&
+              memory_make(device, &pack->to, wanted);
   dnnl_primitive_desc_destroy(pd);
   return made;
 }
@@ -105,8 +107,8 @@ static bool implementation_is_fast(dnnl_primitive_desc_t pd) {
   return strncmp(name, "ref", 3) != 0;
 }
 
-static bool gemm_finish(const nxk_device *device, cpu_gemm *gemm, dnnl_primitive_desc_t pd, const dnnx_md *plain_a,
-                        const dnnx_md *plain_b) {
+static bool gemm_finish(const nxk_device *device, cpu_gemm *gemm, dnnl_primitive_desc_t pd,
+                        const dnnx_md *plain_a, const dnnx_md *plain_b) {
   dnnx_const_md a = dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0);
   dnnx_const_md b = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
   dnnx_const_md c = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
@@ -132,8 +134,9 @@ static bool gemm_make(const nxk_device *device, cpu_gemm *gemm) {
               matrix_md(&any_b, form->k, form->n, 0, false, form->type) &&
               matrix_md(&bias, 1, form->n, form->n, false, form->bias_type ? form->bias_type : NX_f32) &&
               matrix_md(&c, form->m, form->n, form->c_stride, false, form->c_type);
-  made = made && dnnx_matmul(&pd, device->engine, form->pack_a ? &any_a : &plain_a, form->pack_b ? &any_b : &plain_b,
-                             form->bias_type ? &bias : NULL, &c, attr) == dnnl_success;
+  made = made &&
+         dnnx_matmul(&pd, device->engine, form->pack_a ? &any_a : &plain_a, form->pack_b ? &any_b : &plain_b,
+                     form->bias_type ? &bias : NULL, &c, attr) == dnnl_success;
   made = made && implementation_is_fast(pd) && gemm_finish(device, gemm, pd, &plain_a, &plain_b);
   dnnx_md *descriptors[] = {&plain_a, &plain_b, &any_a, &any_b, &bias, &c};
   for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++) dnnx_md_free(descriptors[i]);
@@ -143,10 +146,11 @@ static bool gemm_make(const nxk_device *device, cpu_gemm *gemm) {
 }
 
 static bool forms_equal(const cpu_gemm_form *x, const cpu_gemm_form *y) {
-  return x->m == y->m && x->n == y->n && x->k == y->k && x->a_stride == y->a_stride && x->b_stride == y->b_stride &&
-         x->c_stride == y->c_stride && x->trans_a == y->trans_a && x->trans_b == y->trans_b &&
-         x->accumulate == y->accumulate && x->pack_a == y->pack_a && x->pack_b == y->pack_b && x->type == y->type &&
-         x->c_type == y->c_type && x->bias_type == y->bias_type;
+  return x->m == y->m && x->n == y->n && x->k == y->k && x->a_stride == y->a_stride &&
+         x->b_stride == y->b_stride && x->c_stride == y->c_stride && x->trans_a == y->trans_a &&
+         x->trans_b == y->trans_b && x->accumulate == y->accumulate && x->pack_a == y->pack_a &&
+         x->pack_b == y->pack_b && x->type == y->type && x->c_type == y->c_type &&
+         x->bias_type == y->bias_type;
 }
 
 cpu_gemm *cpu_gemm_find(nxk_device *device, const cpu_gemm_form *form, nxk_fault *fault) {
@@ -172,7 +176,8 @@ uint64_t cpu_gemm_scratch_bytes(const cpu_gemm *gemm) {
 }
 
 /* What the product reads: the operand itself, or its packed copy at `place`. */
-static const void *pack_run(const nxk_device *device, const gemm_pack *pack, const void *operand, char *place) {
+static const void *pack_run(const nxk_device *device, const gemm_pack *pack, const void *operand,
+                            char *place) {
   if (!pack->reorder) return operand;
   dnnl_memory_set_data_handle(pack->from, (void *)operand);
   dnnl_memory_set_data_handle(pack->to, place);
@@ -182,8 +187,8 @@ static const void *pack_run(const nxk_device *device, const gemm_pack *pack, con
   return place;
 }
 
-void cpu_gemm_run(const nxk_device *device, const cpu_gemm *gemm, const void *a, const void *b, const void *bias,
-                  void *c, char *scratch) {
+void cpu_gemm_run(const nxk_device *device, const cpu_gemm *gemm, const void *a, const void *b,
+                  const void *bias, void *c, char *scratch) {
   char *a_place = scratch + gemm->scratchpad_bytes, *b_place = a_place + gemm->pack_a.n_bytes;
   dnnl_memory_set_data_handle(gemm->a, (void *)pack_run(device, &gemm->pack_a, a, a_place));
   dnnl_memory_set_data_handle(gemm->b, (void *)pack_run(device, &gemm->pack_b, b, b_place));

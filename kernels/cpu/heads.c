@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between token-major rows [B,S,C] and heads [B,n,S,d], rotated by position on the way: split_qkv, split_heads and
- * their gradients, which rotate back.
+/* Between token-major rows [B,S,C] and heads [B,n,S,d], rotated by position on the way: split_qkv,
+ * split_heads and their gradients, which rotate back.
  *
- * Frequencies are computed in fp64, their cosines and sines rounded to fp32 once: at bind for the positions below the
- * sequence's length, when running for any other. */
+ * Frequencies are computed in fp64, their cosines and sines rounded to fp32 once: at bind for the positions
+ * below the sequence's length, when running for any other. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/rope.h"
@@ -59,7 +59,8 @@ static bool rope_bind(nxk_kernel *kernel, uint32_t first_attr, int64_t n_positio
   nxk_rope form = rope_form(&kernel->operator, first_attr);
   if (form.rotary_dims > 2 * MAX_HALF) return false;
   cpu_rope *found = kernel->device->ropes;
-  while (found && !(rope_forms_equal(&found->form, &form) && found->n_positions == n_positions)) found = found->next;
+  while (found && !(rope_forms_equal(&found->form, &form) && found->n_positions == n_positions))
+    found = found->next;
   kernel->state = found ? found : rope_make(kernel->device, &form, n_positions, fault);
   return kernel->state != NULL;
 }
@@ -83,9 +84,10 @@ typedef struct head_move {
   bool merge;
 } head_move;
 
-/* One head of one token: d elements, of which the first 2 half are rotated by the angle (back where sign is -1). */
-static void rotate(const head_move *move, void *y, nx_dtype y_type, int64_t y_start, const void *x, nx_dtype x_type,
-                   int64_t x_start, const float *cosine, const float *sine) {
+/* One head of one token: d elements, of which the first 2 half are rotated by the angle (back where sign is
+ * -1). */
+static void rotate(const head_move *move, void *y, nx_dtype y_type, int64_t y_start, const void *x,
+                   nx_dtype x_type, int64_t x_start, const float *cosine, const float *sine) {
   float from[2 * MAX_HALF] __attribute__((aligned(64))), to[2 * MAX_HALF] __attribute__((aligned(64)));
   int64_t half = move->rope->half;
   float sign = move->merge ? -1.0F : 1.0F;
@@ -136,11 +138,17 @@ static void move_run(const nxk_kernel *kernel, const head_move *move) {
   }
 }
 
-static head_move move_of(const nxk_kernel *kernel, const nxk_tensor *rows, void *data, const nxk_tensor *heads,
-                         const int32_t *positions, bool merge) {
-  return (head_move){.rope = kernel->state, .rows = data, .type = rows->dtype, .n_batch = rows->dims[0],
-                     .n_tokens = rows->dims[1], .n_columns = rows->dims[2], .d = heads->dims[3],
-                     .positions = positions, .merge = merge};
+static head_move move_of(const nxk_kernel *kernel, const nxk_tensor *rows, void *data,
+                         const nxk_tensor *heads, const int32_t *positions, bool merge) {
+  return (head_move){.rope = kernel->state,
+                     .rows = data,
+                     .type = rows->dtype,
+                     .n_batch = rows->dims[0],
+                     .n_tokens = rows->dims[1],
+                     .n_columns = rows->dims[2],
+                     .d = heads->dims[3],
+                     .positions = positions,
+                     .merge = merge};
 }
 
 static void move_add(head_move *move, const nxk_tensor *heads, void *data, bool rotated) {
@@ -156,7 +164,8 @@ static bool types_fit(const nxk_kernel *kernel, uint32_t positions) {
 }
 
 bool CPU_NAME(cpu_split_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 1) && rope_bind(kernel, NX_split_qkv_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
+  return types_fit(kernel, 1) &&
+         rope_bind(kernel, NX_split_qkv_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_split_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -167,7 +176,8 @@ void CPU_NAME(cpu_split_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
 }
 
 bool CPU_NAME(cpu_merge_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 3) && rope_bind(kernel, NX_merge_qkv_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
+  return types_fit(kernel, 3) &&
+         rope_bind(kernel, NX_merge_qkv_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_merge_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -178,7 +188,8 @@ void CPU_NAME(cpu_merge_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
 }
 
 bool CPU_NAME(cpu_split_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 1) && rope_bind(kernel, NX_split_heads_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
+  return types_fit(kernel, 1) &&
+         rope_bind(kernel, NX_split_heads_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_split_heads)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -189,7 +200,8 @@ void CPU_NAME(cpu_split_heads)(const nxk_kernel *kernel, const nxk_frame *frame)
 }
 
 bool CPU_NAME(cpu_merge_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 1) && rope_bind(kernel, NX_merge_heads_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
+  return types_fit(kernel, 1) &&
+         rope_bind(kernel, NX_merge_heads_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_merge_heads)(const nxk_kernel *kernel, const nxk_frame *frame) {

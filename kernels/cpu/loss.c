@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-entropy over a shard of the vocabulary. Each row of logits is read once for its statistics and once for its
- * gradient; max and sum are kept together, chunk by chunk, so that no second pass looks for the max. */
+/* Cross-entropy over a shard of the vocabulary. Each row of logits is read once for its statistics and once
+ * for its gradient; max and sum are kept together, chunk by chunk, so that no second pass looks for the max.
+ */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 
@@ -120,8 +121,12 @@ void CPU_NAME(cpu_ce_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const int32_t *labels = cpu_in_at(kernel, frame, 1);
   const float *lse = cpu_in_at(kernel, frame, 2);
   int64_t row_start = cpu_int(kernel, frame, NX_ce_grad_row_start);
-  ce_gradient g = {cpu_in_at(kernel, frame, 0), cpu_out_at(kernel, frame, 0), logits->dtype,
-                   cpu_out(kernel, 0)->dtype, cpu_columns(logits), cpu_int(kernel, frame, NX_ce_grad_n_valid),
+  ce_gradient g = {cpu_in_at(kernel, frame, 0),
+                   cpu_out_at(kernel, frame, 0),
+                   logits->dtype,
+                   cpu_out(kernel, 0)->dtype,
+                   cpu_columns(logits),
+                   cpu_int(kernel, frame, NX_ce_grad_n_valid),
                    (float)cpu_real(kernel, NX_ce_grad_scale)};
   int64_t n_rows = cpu_rows(logits), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)

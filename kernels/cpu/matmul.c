@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The matmul family: oneDNN products of blocks of the operands, most often of one block that is everything.
  *
- * A product is made in bf16 where both operands are and the machine is fast in it, else in fp32. An operand of another
- * type than its product is widened block by block into scratch. A right side is packed first where enough rows read it
- * (a transposed one only for AMX, where packed products are 1.4 times as fast: elsewhere oneDNN copies it as well as we
- * do), at most PACK_BYTES at a time, which splits K. A result narrower than its sum (bf16 summed over several
- * blocks of K, or by an fp32 product) is summed in an fp32 block and rounded once. */
+ * A product is made in bf16 where both operands are and the machine is fast in it, else in fp32. An operand
+ * of another type than its product is widened block by block into scratch. A right side is packed first where
+ * enough rows read it (a transposed one only for AMX, where packed products are 1.4 times as fast: elsewhere
+ * oneDNN copies it as well as we do), at most PACK_BYTES at a time, which splits K. A result narrower than
+ * its sum (bf16 summed over several blocks of K, or by an fp32 product) is summed in an fp32 block and
+ * rounded once. */
 #include "kernels/cpu/gemm.h"
 #include "schema/plan.h"
 
@@ -16,8 +17,8 @@ enum { BLOCK_M = 1024, BLOCK_N = 2048, BLOCK_K = 2048, PACK_ROWS = 512, PACK_BYT
 typedef struct matmul_state {
   int64_t m, n, k;
   bool trans_a, trans_b, accumulate, has_bias, pack_b;
-  nx_dtype type;                                     /* of the product */
-  bool widen_a, widen_b, widen_bias, sum_apart;      /* in scratch, as fp32 */
+  nx_dtype type;                                /* of the product */
+  bool widen_a, widen_b, widen_bias, sum_apart; /* in scratch, as fp32 */
   int64_t block_m, block_n, block_k;
   const cpu_gemm *blocks[2][2][2][2];                /* [last of m][last of n][last of k][first of k] */
   uint64_t a_at, b_at, c_at, bias_at, scratch_bytes; /* places in scratch, after the products' own */
@@ -36,7 +37,7 @@ static bool state_read(const nxk_kernel *kernel, matmul_state *state) {
   state->trans_a = kernel->operator.attrs[NX_matmul_trans_a].integer;
   state->trans_b = kernel->operator.attrs[NX_matmul_trans_b].integer;
   state->accumulate = kernel->operator.attrs[NX_matmul_accumulate].integer;
-  state->has_bias = kernel->operator.n_in > 2;
+  state->has_bias = kernel->operator.n_in> 2;
   state->k = state->trans_a ? cpu_rows(a) : cpu_columns(a);
   return state->m > 0 && state->n > 0 && state->k > 0;
 }
@@ -55,7 +56,8 @@ static void choose_blocks(const nxk_kernel *kernel, matmul_state *state, bool in
   state->block_m = widen ? at_most(state->m, BLOCK_M) : state->m;
   state->block_n = widen ? at_most(state->n, BLOCK_N) : state->n;
   state->block_k = widen ? at_most(state->k, BLOCK_K) : state->k;
-  state->pack_b = pack && state->m >= PACK_ROWS && (!state->trans_b || kernel->device->target == NX_TARGET_CPU_AMX);
+  state->pack_b = pack && state->m >= PACK_ROWS &&
+                  (!state->trans_b || kernel->device->target == NX_TARGET_CPU_AMX);
   if (state->pack_b) {
     int64_t rows = PACK_BYTES / (state->block_n * (in_bf16 ? 2 : 4)) / 64 * 64;
     state->block_k = at_most(state->block_k, rows > 64 ? rows : 64);
@@ -68,11 +70,16 @@ static int64_t extent(int64_t n, int64_t block, int last) {
   return last ? n - (n - 1) / block * block : block;
 }
 
-static cpu_gemm_form block_form(const nxk_kernel *kernel, const matmul_state *s, int last_m, int last_n, int last_k,
-                                int first_k) {
+static cpu_gemm_form block_form(const nxk_kernel *kernel, const matmul_state *s, int last_m, int last_n,
+                                int last_k, int first_k) {
   int64_t m = extent(s->m, s->block_m, last_m), n = extent(s->n, s->block_n, last_n);
   int64_t k = extent(s->k, s->block_k, last_k);
-  cpu_gemm_form form = {.m = m, .n = n, .k = k, .trans_a = s->trans_a, .trans_b = s->trans_b, .pack_b = s->pack_b,
+  cpu_gemm_form form = {.m = m,
+                        .n = n,
+                        .k = k,
+                        .trans_a = s->trans_a,
+                        .trans_b = s->trans_b,
+                        .pack_b = s->pack_b,
                         .type = s->type};
   form.a_stride = s->widen_a ? (s->trans_a ? m : k) : s->trans_a ? s->m : s->k;
   form.b_stride = s->widen_b ? (s->trans_b ? k : n) : s->trans_b ? s->k : s->n;
@@ -139,16 +146,18 @@ typedef struct matmul_run {
   char *c, *scratch;
 } matmul_run;
 
-/* Rows [i, i + rows) and columns [j, j + columns) of op(operand): where they lie, or widened at `at` in scratch. */
-static const char *operand_block(const matmul_run *run, const nxk_tensor *tensor, const char *data, bool transposed,
-                                 int64_t i, int64_t j, int64_t rows, int64_t columns, bool widen, uint64_t at) {
+/* Rows [i, i + rows) and columns [j, j + columns) of op(operand): where they lie, or widened at `at` in
+ * scratch. */
+static const char *operand_block(const matmul_run *run, const nxk_tensor *tensor, const char *data,
+                                 bool transposed, int64_t i, int64_t j, int64_t rows, int64_t columns,
+                                 bool widen, uint64_t at) {
   const nxk_device *device = run->kernel->device;
   int64_t stride = cpu_columns(tensor), row = transposed ? j : i, column = transposed ? i : j;
   const char *block = data + type_bytes(tensor) * (row * stride + column);
   if (!widen) return block;
   int64_t n_rows = transposed ? columns : rows, n_columns = transposed ? rows : columns;
-  device->table->convert_box(device, run->scratch + at, NX_f32, n_columns, block, tensor->dtype, stride, n_rows,
-                             n_columns);
+  device->table->convert_box(device, run->scratch + at, NX_f32, n_columns, block, tensor->dtype, stride,
+                             n_rows, n_columns);
   return run->scratch + at;
 }
 
@@ -159,10 +168,12 @@ static void block_run(const matmul_run *run, int64_t i, int64_t j) {
   const nxk_tensor *a = cpu_in(run->kernel, 0), *b = cpu_in(run->kernel, 1), *c = cpu_out(run->kernel, 0);
   int last_m = i + s->block_m >= s->m, last_n = j + s->block_n >= s->n;
   int64_t m = last_m ? s->m - i : s->block_m, n = last_n ? s->n - j : s->block_n;
-  char *c_block = run->c + type_bytes(c) * (i * s->n + j), *sum = s->sum_apart ? run->scratch + s->c_at : c_block;
+  char *c_block = run->c + type_bytes(c) * (i * s->n + j),
+       *sum = s->sum_apart ? run->scratch + s->c_at : c_block;
   const char *bias = NULL;
   if (s->has_bias)
-    bias = operand_block(run, cpu_in(run->kernel, 2), run->bias, false, 0, j, 1, n, s->widen_bias, s->bias_at);
+    bias = operand_block(run, cpu_in(run->kernel, 2), run->bias, false, 0, j, 1, n, s->widen_bias,
+                         s->bias_at);
   if (s->sum_apart && s->accumulate)
     device->table->convert_box(device, sum, NX_f32, n, c_block, c->dtype, s->n, m, n);
   for (int64_t p = 0; p < s->k; p += s->block_k) {
@@ -177,8 +188,12 @@ static void block_run(const matmul_run *run, int64_t i, int64_t j) {
 
 void cpu_matmul_run(const nxk_kernel *kernel, const nxk_frame *frame) {
   const matmul_state *s = kernel->state;
-  matmul_run run = {.kernel = kernel, .state = s, .a = cpu_in_at(kernel, frame, 0), .b = cpu_in_at(kernel, frame, 1),
-                    .c = cpu_out_at(kernel, frame, 0), .scratch = kernel->device->scratch};
+  matmul_run run = {.kernel = kernel,
+                    .state = s,
+                    .a = cpu_in_at(kernel, frame, 0),
+                    .b = cpu_in_at(kernel, frame, 1),
+                    .c = cpu_out_at(kernel, frame, 0),
+                    .scratch = kernel->device->scratch};
   if (s->has_bias) run.bias = cpu_in_at(kernel, frame, 2);
   for (int64_t j = 0; j < s->n; j += s->block_n)
     for (int64_t i = 0; i < s->m; i += s->block_m) block_run(&run, i, j);

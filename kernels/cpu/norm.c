@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RMSNorm and LayerNorm with their gradients. Rows go to threads in order; a thread sums its rows' share of dg and db
- * in scratch, and the threads' sums are added in thread order. */
+/* RMSNorm and LayerNorm with their gradients. Rows go to threads in order; a thread sums its rows' share of
+ * dg and db in scratch, and the threads' sums are added in thread order. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 
@@ -59,10 +59,14 @@ static void row_apply(const norm_forward *f, int64_t row, float mean, float rstd
 
 static norm_forward forward_of(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *x = cpu_in(kernel, 0), *y = cpu_out(kernel, 0);
-  norm_forward f = {.x = cpu_in_at(kernel, frame, 0), .g = cpu_in_at(kernel, frame, 1),
-                    .y = cpu_out_at(kernel, frame, 0), .x_type = x->dtype, .g_type = cpu_in(kernel, 1)->dtype,
-                    .y_type = y->dtype, .n = cpu_columns(x)};
-  if (kernel->operator.n_in > 2) {
+  norm_forward f = {.x = cpu_in_at(kernel, frame, 0),
+                    .g = cpu_in_at(kernel, frame, 1),
+                    .y = cpu_out_at(kernel, frame, 0),
+                    .x_type = x->dtype,
+                    .g_type = cpu_in(kernel, 1)->dtype,
+                    .y_type = y->dtype,
+                    .n = cpu_columns(x)};
+  if (kernel->operator.n_in> 2) {
     f.b = cpu_in_at(kernel, frame, 2);
     f.b_type = cpu_in(kernel, 2)->dtype;
   }
@@ -176,10 +180,11 @@ static void columns_finish(void *out, nx_dtype type, const float *parts, int64_t
   }
 }
 
-static void backward_run(const nxk_kernel *kernel, const nxk_frame *frame, const norm_backward *b, bool accumulate) {
+static void backward_run(const nxk_kernel *kernel, const nxk_frame *frame, const norm_backward *b,
+                         bool accumulate) {
   int64_t n_rows = cpu_rows(cpu_in(kernel, 1)), n_threads = kernel->device->n_threads;
   int64_t stride = (b->n + 15) / 16 * 16;
-  const nxk_tensor *dg = cpu_out(kernel, 1), *db = kernel->operator.n_out > 2 ? cpu_out(kernel, 2) : NULL;
+  const nxk_tensor *dg = cpu_out(kernel, 1), *db = kernel->operator.n_out> 2 ? cpu_out(kernel, 2) : NULL;
   float *dg_parts = (float *)kernel->device->scratch, *db_parts = db ? dg_parts + n_threads * stride : NULL;
   void *dg_out = cpu_out_at(kernel, frame, 1), *db_out = db ? cpu_out_at(kernel, frame, 2) : NULL;
 #pragma omp parallel num_threads(n_threads)
@@ -205,14 +210,20 @@ static void backward_run(const nxk_kernel *kernel, const nxk_frame *frame, const
 bool CPU_NAME(cpu_norm_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   if (!CPU_NAME(cpu_bind_real)(kernel, fault)) return false;
   uint64_t stride = ((uint64_t)cpu_columns(cpu_in(kernel, 1)) + 15) / 16 * 16;
-  return cpu_reserve(kernel->device, 2 * stride * kernel->device->n_threads * sizeof(float), "norm gradient", fault);
+  return cpu_reserve(kernel->device, 2 * stride * kernel->device->n_threads * sizeof(float), "norm gradient",
+                     fault);
 }
 
 static norm_backward backward_of(const nxk_kernel *kernel, const nxk_frame *frame) {
-  return (norm_backward){
-    .dy = cpu_in_at(kernel, frame, 0), .x = cpu_in_at(kernel, frame, 1), .g = cpu_in_at(kernel, frame, 2),
-    .dx = cpu_out_at(kernel, frame, 0), .dy_type = cpu_in(kernel, 0)->dtype, .x_type = cpu_in(kernel, 1)->dtype,
-    .g_type = cpu_in(kernel, 2)->dtype, .dx_type = cpu_out(kernel, 0)->dtype, .n = cpu_columns(cpu_in(kernel, 1))};
+  return (norm_backward){.dy = cpu_in_at(kernel, frame, 0),
+                         .x = cpu_in_at(kernel, frame, 1),
+                         .g = cpu_in_at(kernel, frame, 2),
+                         .dx = cpu_out_at(kernel, frame, 0),
+                         .dy_type = cpu_in(kernel, 0)->dtype,
+                         .x_type = cpu_in(kernel, 1)->dtype,
+                         .g_type = cpu_in(kernel, 2)->dtype,
+                         .dx_type = cpu_out(kernel, 0)->dtype,
+                         .n = cpu_columns(cpu_in(kernel, 1))};
 }
 
 void CPU_NAME(cpu_rms_norm_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {

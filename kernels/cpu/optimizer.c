@@ -50,13 +50,18 @@ typedef struct adamw_step {
 } adamw_step;
 
 static adamw_step step_of(const nxk_kernel *kernel, const nxk_frame *frame) {
-  double lr = *(const double *)cpu_in_at(kernel, frame, 4), scale = *(const double *)cpu_in_at(kernel, frame, 5);
+  double lr = *(const double *)cpu_in_at(kernel, frame, 4),
+         scale = *(const double *)cpu_in_at(kernel, frame, 5);
   double step = (double)*(const int64_t *)cpu_in_at(kernel, frame, 6) + 1;
   double beta1 = cpu_real(kernel, NX_adamw_beta1), beta2 = cpu_real(kernel, NX_adamw_beta2);
-  return (adamw_step){.scale = (float)scale, .beta1 = (float)beta1, .beta2 = (float)beta2,
-                      .rest1 = (float)(1 - beta1), .rest2 = (float)(1 - beta2),
+  return (adamw_step){.scale = (float)scale,
+                      .beta1 = (float)beta1,
+                      .beta2 = (float)beta2,
+                      .rest1 = (float)(1 - beta1),
+                      .rest2 = (float)(1 - beta2),
                       .decay = (float)(1 - lr * cpu_real(kernel, NX_adamw_weight_decay)),
-                      .rate = (float)(lr / (1 - pow(beta1, step))), .root = (float)(1 / sqrt(1 - pow(beta2, step))),
+                      .rate = (float)(lr / (1 - pow(beta1, step))),
+                      .root = (float)(1 / sqrt(1 - pow(beta2, step))),
                       .epsilon = (float)cpu_real(kernel, NX_adamw_epsilon)};
 }
 
@@ -91,12 +96,17 @@ static void adamw_chunk(const adamw_args *a, const adamw_step *s, int64_t start,
 }
 
 void CPU_NAME(cpu_adamw)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  bool has_copy = kernel->operator.n_out > 3;
-  adamw_args a = {.p = cpu_out_at(kernel, frame, 0), .m = cpu_out_at(kernel, frame, 1),
-                  .v = cpu_out_at(kernel, frame, 2), .copy = has_copy ? cpu_out_at(kernel, frame, 3) : NULL,
-                  .g = cpu_in_at(kernel, frame, 3), .p_type = cpu_out(kernel, 0)->dtype,
-                  .m_type = cpu_out(kernel, 1)->dtype, .v_type = cpu_out(kernel, 2)->dtype,
-                  .g_type = cpu_in(kernel, 3)->dtype, .copy_type = has_copy ? cpu_out(kernel, 3)->dtype : NX_f32};
+  bool has_copy = kernel->operator.n_out> 3;
+  adamw_args a = {.p = cpu_out_at(kernel, frame, 0),
+                  .m = cpu_out_at(kernel, frame, 1),
+                  .v = cpu_out_at(kernel, frame, 2),
+                  .copy = has_copy ? cpu_out_at(kernel, frame, 3) : NULL,
+                  .g = cpu_in_at(kernel, frame, 3),
+                  .p_type = cpu_out(kernel, 0)->dtype,
+                  .m_type = cpu_out(kernel, 1)->dtype,
+                  .v_type = cpu_out(kernel, 2)->dtype,
+                  .g_type = cpu_in(kernel, 3)->dtype,
+                  .copy_type = has_copy ? cpu_out(kernel, 3)->dtype : NX_f32};
   adamw_step step = step_of(kernel, frame);
   int64_t n = nxk_n_elements(cpu_in(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
@@ -118,8 +128,8 @@ bool CPU_NAME(cpu_adamw_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 
 bool CPU_NAME(cpu_sgd_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   (void)fault;
-  return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_in(kernel, 1)) && cpu_is_real(cpu_out(kernel, 0)) &&
-         (kernel->operator.n_out < 2 || cpu_is_real(cpu_out(kernel, 1)));
+  return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_in(kernel, 1)) &&
+         cpu_is_real(cpu_out(kernel, 0)) && (kernel->operator.n_out<2 || cpu_is_real(cpu_out(kernel, 1)));
 }
 
 void CPU_NAME(cpu_sgd)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -127,9 +137,10 @@ void CPU_NAME(cpu_sgd)(const nxk_kernel *kernel, const nxk_frame *frame) {
   void *params = cpu_out_at(kernel, frame, 0), *copy = NULL;
   const void *gradients = cpu_in_at(kernel, frame, 1);
   float lr = (float)*(const double *)cpu_in_at(kernel, frame, 2);
-  float scale = (float)*(const double *)cpu_in_at(kernel, frame, 3), decay = (float)cpu_real(kernel, NX_sgd_weight_decay);
+  float scale = (float)*(const double *)cpu_in_at(kernel, frame, 3),
+        decay = (float)cpu_real(kernel, NX_sgd_weight_decay);
   nx_dtype copy_type = NX_f32;
-  if (kernel->operator.n_out > 1) copy = cpu_out_at(kernel, frame, 1), copy_type = cpu_out(kernel, 1)->dtype;
+  if (kernel->operator.n_out> 1) copy = cpu_out_at(kernel, frame, 1), copy_type = cpu_out(kernel, 1)->dtype;
   int64_t n = nxk_n_elements(p_shape), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fp32 products of small tiles that lie in the caches: c[m,n] (+)= a[m,k] b[k,n], for one thread.
  *
- * `a` has any strides (so it may be read transposed), rows of b and c are contiguous, and n is a multiple of TILE_LANES.
- * Accumulators stay in registers over the whole of k. */
+ * `a` has any strides (so it may be read transposed), rows of b and c are contiguous, and n is a multiple of
+ * TILE_LANES. Accumulators stay in registers over the whole of k. */
 #ifndef CPU_TILE_H
 #define CPU_TILE_H
 
@@ -38,7 +38,8 @@ static inline __attribute__((always_inline)) void tile_block(const tile_product 
   for (int row = 0; row < n_rows; row++)
 #pragma GCC unroll 2
     for (int v = 0; v < n_vectors; v++)
-      sum[row][v] = p->accumulate ? *(const tile_loose *)(c + row * p->c_row + v * TILE_LANES) : (tile_loose){0};
+      sum[row][v] = p->accumulate ? *(const tile_loose *)(c + row * p->c_row + v * TILE_LANES)
+                                  : (tile_loose){0};
   for (int64_t k = 0; k < p->k; k++) {
     tile_vector right[TILE_VECTORS];
 #pragma GCC unroll 2
@@ -56,7 +57,8 @@ static inline __attribute__((always_inline)) void tile_block(const tile_product 
     for (int v = 0; v < n_vectors; v++) *(tile_loose *)(c + row * p->c_row + v * TILE_LANES) = sum[row][v];
 }
 
-static inline __attribute__((always_inline)) void tile_columns(const tile_product *p, int64_t j, const int n_vectors) {
+static inline __attribute__((always_inline)) void tile_columns(const tile_product *p, int64_t j,
+                                                               const int n_vectors) {
   int64_t i = 0;
   for (; i + TILE_ROWS <= p->m; i += TILE_ROWS) tile_block(p, i, j, TILE_ROWS, n_vectors);
   for (; i < p->m; i++) tile_block(p, i, j, 1, n_vectors);
@@ -64,7 +66,8 @@ static inline __attribute__((always_inline)) void tile_columns(const tile_produc
 
 static inline void tile_multiply(tile_product p) {
   int64_t j = 0;
-  for (; j + TILE_VECTORS * TILE_LANES <= p.n; j += TILE_VECTORS * TILE_LANES) tile_columns(&p, j, TILE_VECTORS);
+  for (; j + TILE_VECTORS * TILE_LANES <= p.n; j += TILE_VECTORS * TILE_LANES)
+    tile_columns(&p, j, TILE_VECTORS);
   for (; j < p.n; j += TILE_LANES) tile_columns(&p, j, 1);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bf16 products of small tiles that lie in the caches, with fp32 sums: c[m,n] (+)= a[m,k] b[k,n], for one thread.
+/* bf16 products of small tiles that lie in the caches, with fp32 sums: c[m,n] (+)= a[m,k] b[k,n], for one
+ * thread.
  *
- * Both operands are pairs of neighbours along k in one 32-bit word: a[m, k/2] is a row-major bf16 matrix as it lies in
- * memory, b[k/2, n] holds b[2i, j] in the low and b[2i + 1, j] in the high half. m and n are multiples of 32 and k too.
- * AMX and AVX512_BF16 read the same layouts: CPU_AMX chooses. A thread that multiplies with AMX does so between
- * tile16_begin and tile16_end. */
+ * Both operands are pairs of neighbours along k in one 32-bit word: a[m, k/2] is a row-major bf16 matrix as
+ * it lies in memory, b[k/2, n] holds b[2i, j] in the low and b[2i + 1, j] in the high half. m and n are
+ * multiples of 32 and k too. AMX and AVX512_BF16 read the same layouts: CPU_AMX chooses. A thread that
+ * multiplies with AMX does so between tile16_begin and tile16_end. */
 #ifndef CPU_TILE16_H
 #define CPU_TILE16_H
 
@@ -145,7 +146,8 @@ static inline void tile16_transpose(const uint32_t *x, int64_t x_row, uint32_t *
   /* r[4 i + j] holds, in each 128-bit lane l, column 4 l + j of rows 4 i to 4 i + 3. */
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
-    __m512i even01 = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88), odd01 = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xDD);
+    __m512i even01 = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88),
+            odd01 = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xDD);
     __m512i even23 = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88);
     __m512i odd23 = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xDD);
     _mm512_storeu_si512(y + j * y_row, _mm512_shuffle_i32x4(even01, even23, 0x88));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vector code that gcc makes from plain loops: chunks of any real type as fp32, exp and erf, random words.
  *
- * A kernel walks its rows in chunks of at most VEC_CHUNK elements: vec_read gives a chunk as fp32 (in place where it
- * is stored so, else widened into a buffer of the caller's), vec_target and vec_commit take one back with one
- * rounding. So a kernel is written once, and conversion happens in the first-level cache. The functions are inlined
- * into loops marked `omp simd`; none branches. Included by files that are compiled once per target. */
+ * A kernel walks its rows in chunks of at most VEC_CHUNK elements: vec_read gives a chunk as fp32 (in place
+ * where it is stored so, else widened into a buffer of the caller's), vec_target and vec_commit take one back
+ * with one rounding. So a kernel is written once, and conversion happens in the first-level cache. The
+ * functions are inlined into loops marked `omp simd`; none branches. Included by files that are compiled once
+ * per target. */
 #ifndef CPU_VEC_H
 #define CPU_VEC_H
 
@@ -88,8 +89,8 @@ static inline int64_t vec_chunk_of(int64_t start, int64_t end) {
   return end - start < VEC_CHUNK ? end - start : VEC_CHUNK;
 }
 
-/* e^x within 1.1 ulp; 0 below -87.33, infinity above 88.72, NaN of NaN. Cody and Waite's reduction, a polynomial of
- * degree 6 for e^r on |r| <= ln 2 / 2, 2^n applied in two factors so that neither overflows. */
+/* e^x within 1.1 ulp; 0 below -87.33, infinity above 88.72, NaN of NaN. Cody and Waite's reduction, a
+ * polynomial of degree 6 for e^r on |r| <= ln 2 / 2, 2^n applied in two factors so that neither overflows. */
 static inline float vec_exp(float x) {
   float bound = x > 89.0F ? 89.0F : x;
   bound = bound < -88.0F ? -88.0F : bound;
@@ -143,7 +144,8 @@ static inline void vec_philox_rounds(vec_counters *v, uint32_t k0, uint32_t k1) 
   for (int round = 0; round < 10; round++) {
 #pragma omp simd
     for (int i = 0; i < PHILOX_BLOCK; i++) {
-      uint64_t p0 = (uint64_t)UINT32_C(0xD2511F53) * v->c[0][i], p1 = (uint64_t)UINT32_C(0xCD9E8D57) * v->c[2][i];
+      uint64_t p0 = (uint64_t)UINT32_C(0xD2511F53) * v->c[0][i],
+               p1 = (uint64_t)UINT32_C(0xCD9E8D57) * v->c[2][i];
       v->c[0][i] = (uint32_t)(p1 >> 32) ^ v->c[1][i] ^ k0;
       v->c[2][i] = (uint32_t)(p0 >> 32) ^ v->c[3][i] ^ k1;
       v->c[1][i] = (uint32_t)p1;
@@ -154,9 +156,10 @@ static inline void vec_philox_rounds(vec_counters *v, uint32_t k0, uint32_t k1) 
   }
 }
 
-/* Words of counters (first, c1, c2, c3), (first + 1, ...), ...: 4 n of them, in the order of schema/philox.h's masks. */
-static inline void vec_philox(uint32_t *restrict words, int64_t n, uint64_t seed, uint32_t tensor_id, uint32_t first,
-                              uint32_t c1, uint32_t c2, uint32_t c3) {
+/* Words of counters (first, c1, c2, c3), (first + 1, ...), ...: 4 n of them, in the order of
+ * schema/philox.h's masks. */
+static inline void vec_philox(uint32_t *restrict words, int64_t n, uint64_t seed, uint32_t tensor_id,
+                              uint32_t first, uint32_t c1, uint32_t c2, uint32_t c3) {
   uint32_t k0 = (uint32_t)seed ^ (tensor_id * UINT32_C(0x9E3779B1)), k1 = (uint32_t)(seed >> 32) ^ tensor_id;
   vec_counters v;
   for (int64_t start = 0; start < n; start += PHILOX_BLOCK) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit PLAN [ROUNDS]: the time that one step's matrix products take, and nothing else: what nxrun is measured against.
+/* limit PLAN [ROUNDS]: the time that one step's matrix products take, and nothing else: what nxrun is
+ * measured against.
  *
- * Every product that the plan's first stage runs in a step is timed alone, with operands that lie in memory as the plan
- * has them (plain) and as oneDNN likes them best (packed; packing itself is not counted); the faster counts. Attention
- * counts as its six dense products per head, forward and backward, each at half: the other half is masked. A round
- * times every shape once; medians over the rounds are added up. Prints the milliseconds of a step. */
+ * Every product that the plan's first stage runs in a step is timed alone, with operands that lie in memory
+ * as the plan has them (plain) and as oneDNN likes them best (packed; packing itself is not counted); the
+ * faster counts. Attention counts as its six dense products per head, forward and backward, each at half: the
+ * other half is masked. A round times every shape once; medians over the rounds are added up. Prints the
+ * milliseconds of a step. */
 #include "kernels/cpu/dnnl_compat.h"
 #include "schema/plan.h"
 
@@ -57,12 +59,14 @@ static void product_add(limit *l, product p) {
   for (uint32_t i = 0; i < l->n_products; i++) {
     product *q = &l->products[i];
     if (q->batch != p.batch || q->m != p.m || q->n != p.n || q->k != p.k || q->trans_a != p.trans_a ||
-        q->trans_b != p.trans_b || q->accumulate != p.accumulate || q->type != p.type || q->c_type != p.c_type)
+        q->trans_b != p.trans_b || q->accumulate != p.accumulate || q->type != p.type ||
+        q->c_type != p.c_type)
       continue;
     q->n_runs += p.n_runs;
     return;
   }
-  if (l->n_products == MAX_PRODUCTS) fail("the plan has more shapes of products than this program has room for");
+  if (l->n_products == MAX_PRODUCTS)
+    fail("the plan has more shapes of products than this program has room for");
   l->products[l->n_products++] = p;
 }
 
@@ -96,8 +100,14 @@ static void add_matmul(limit *l, const nx_plan *plan, const nx_operator *op) {
 /* Forward q k^T and p v; backward do v^T, p^T do, ds k, ds^T q. */
 static void add_attention(limit *l, const nx_value *q, bool backward) {
   int64_t batch = q->dims[0] * q->dims[1], s = q->dims[2], d = q->dims[3];
-  product wide = {.batch = batch, .m = s, .n = s, .k = d, .trans_b = true, .type = (nx_dtype)q->dtype,
-                  .c_type = (nx_dtype)q->dtype, .n_runs = 0.5};
+  product wide = {.batch = batch,
+                  .m = s,
+                  .n = s,
+                  .k = d,
+                  .trans_b = true,
+                  .type = (nx_dtype)q->dtype,
+                  .c_type = (nx_dtype)q->dtype,
+                  .n_runs = 0.5};
   product tall = wide;
   tall.n = d;
   tall.k = s;
@@ -142,8 +152,8 @@ static bool matrix(dnnx_md *md, int64_t batch, int64_t rows, int64_t columns, bo
   dnnl_dims_t strides = {rows * columns, transposed ? 1 : columns, transposed ? rows : 1};
   int skipped = batch == 1;
   dnnl_dim_t *from = dims + skipped, *strides_from = strides + skipped;
-  return dnnx_md_make(md, 3 - skipped, from, type == NX_bf16 ? dnnl_bf16 : dnnl_f32, packed ? NULL : strides_from) ==
-         dnnl_success;
+  return dnnx_md_make(md, 3 - skipped, from, type == NX_bf16 ? dnnl_bf16 : dnnl_f32,
+                      packed ? NULL : strides_from) == dnnl_success;
 }
 
 static dnnl_primitive_attr_t attributes(bool accumulate) {
@@ -174,7 +184,8 @@ static void form_make(limit *l, const product *p, int form, timed *t) {
       dnnx_const_md md = dnnl_primitive_desc_query_md(pd, queries[i], 0);
       size_t n_bytes = dnnl_memory_desc_get_size(md);
       if (n_bytes > l->n_bytes[i]) l->n_bytes[i] = n_bytes;
-      if (dnnl_memory_create(&t->memory[i], md, l->engine, DNNL_MEMORY_NONE) != dnnl_success) fail("no memory");
+      if (dnnl_memory_create(&t->memory[i], md, l->engine, DNNL_MEMORY_NONE) != dnnl_success)
+        fail("no memory");
     }
     dnnl_primitive_desc_destroy(pd);
   }
@@ -198,7 +209,8 @@ static void forms_make(limit *l) {
   for (int i = 0; i < 4; i++) {
     l->blocks[i] = aligned_alloc(64, (l->n_bytes[i] + 4096) / 64 * 64);
     if (!l->blocks[i]) fail("out of memory");
-    for (size_t j = 0; j + 4 <= l->n_bytes[i]; j += 4) *(uint32_t *)((char *)l->blocks[i] + j) = 0x3E003E00U + j % 97;
+    for (size_t j = 0; j + 4 <= l->n_bytes[i]; j += 4)
+      *(uint32_t *)((char *)l->blocks[i] + j) = 0x3E003E00U + j % 97;
   }
 }
 
@@ -263,7 +275,8 @@ int main(int argc, char **argv) {
   if (l.n_rounds < 1 || l.n_rounds > MAX_ROUNDS) fail("ROUNDS is from 1 to 64");
   nx_plan plan = plan_open(argv[1]);
   omp_set_num_threads((int)plan.run->n_threads);
-  if (dnnl_engine_create(&l.engine, dnnl_cpu, 0) || dnnl_stream_create(&l.stream, l.engine, dnnl_stream_default_flags))
+  if (dnnl_engine_create(&l.engine, dnnl_cpu, 0) ||
+      dnnl_stream_create(&l.stream, l.engine, dnnl_stream_default_flags))
     fail("oneDNN has no CPU engine");
   collect(&l, &plan);
   forms_make(&l);

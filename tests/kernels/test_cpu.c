@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cpu RECORDS: what the cpu backend promises besides numbers. Its kernels allocate nothing when they run (oneDNN
- * takes a few hundred bytes inside a product and gives them back before it returns), its workspace stays below the
- * ceiling or bind says why not, and a target that this machine lacks is refused.
+/* test_cpu RECORDS: what the cpu backend promises besides numbers. Its kernels allocate nothing when they run
+ * (oneDNN takes a few hundred bytes inside a product and gives them back before it returns), its workspace
+ * stays below the ceiling or bind says why not, and a target that this machine lacks is refused.
  *
  * malloc and its kin are replaced here, to count. */
 #include "schema/plan.h"
@@ -63,8 +63,8 @@ void free(void *block) {
 }
 #endif
 
-static void operator_runs_without_memory(test_bench *bench, const test_record *record, const record_operator *op,
-                                         tensor *values) {
+static void operator_runs_without_memory(test_bench *bench, const test_record *record,
+                                         const record_operator *op, tensor *values) {
   tensor *args[NX_MAX_ARGS], results[NX_MAX_ARGS];
   test_layout layout = {0};
   test_operation operation;
@@ -95,7 +95,8 @@ static void test_kernels_allocate_nothing(void **state) {
     for (int variant = VARIANT_F32; variant < N_VARIANTS && !record->bench; variant++) {
       tensor values[RECORD_MAX_VALUES];
       if (!record->variants[variant]) continue;
-      for (uint32_t i = 0; i < record->n_values; i++) values[i] = tensor_new(&record->values[i], (test_variant)variant);
+      for (uint32_t i = 0; i < record->n_values; i++)
+        values[i] = tensor_new(&record->values[i], (test_variant)variant);
       for (uint32_t i = 0; i < record->n_operators; i++)
         operator_runs_without_memory(&bench, record, &record->operators[i], values);
       for (uint32_t i = 0; i < record->n_values; i++) free(values[i].data);
@@ -106,25 +107,26 @@ static void test_kernels_allocate_nothing(void **state) {
 }
 
 static nxk_operator logits_product(void) {
-  nxk_operator operator = {.op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3};
-  operator.args[0] = (nxk_tensor){NX_bf16, 2, {512, 256, 1, 1}, NX_ARENA_scratch, 0, UINT32_MAX};
-  operator.args[1] = (nxk_tensor){NX_f32, 2, {256, 4096, 1, 1}, NX_ARENA_scratch, 0, UINT32_MAX};
-  operator.args[2] = (nxk_tensor){NX_bf16, 2, {512, 4096, 1, 1}, NX_ARENA_scratch, 0, UINT32_MAX};
+  nxk_operator operator= {.op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3};
+  operator.args[0] =(nxk_tensor){NX_bf16, 2, {512, 256, 1, 1}, NX_ARENA_scratch, 0, UINT32_MAX};
+  operator.args[1] =(nxk_tensor){NX_f32, 2, {256, 4096, 1, 1}, NX_ARENA_scratch, 0, UINT32_MAX};
+  operator.args[2] =(nxk_tensor){NX_bf16, 2, {512, 4096, 1, 1}, NX_ARENA_scratch, 0, UINT32_MAX};
   return operator;
 }
 
 static void test_workspace_stays_below_its_ceiling(void **state) {
   (void)state;
   static const uint64_t ceilings[] = {1 << 20, 6 << 20, 32 << 20, 64 << 20};
-  nxk_operator operator = logits_product();
+  nxk_operator operator= logits_product();
   int n_bound = 0;
   for (size_t i = 0; i < sizeof ceilings / sizeof *ceilings; i++) {
-    nxk_device_options options = {.n_threads = 2, .target = NX_TARGET_CPU_AVX2, .workspace_bytes = ceilings[i]};
+    nxk_device_options options = {
+      .n_threads = 2, .target = NX_TARGET_CPU_AVX2, .workspace_bytes = ceilings[i]};
     nxk_device *device;
     nxk_kernel *kernel;
     nxk_fault fault;
     assert_true(nxk_cpu.open(&options, &device, &fault));
-    bool bound = nxk_cpu.bind(device, &operator, &kernel, &fault);
+    bool bound = nxk_cpu.bind(device, &operator, & kernel, &fault);
     n_bound += bound;
     if (!bound) assert_non_null(strstr(fault.text, "run.workspace_bytes"));
     assert_true(nxk_cpu.workspace_bytes(device) <= ceilings[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The AMX product of tile16.h on machines without AMX: its instructions are replaced by loops that do what Intel's
- * manual says of them (LDTILECFG, TILELOADD, TILESTORED, TDPBF16PS), so tiles, strides and layouts are tested. Small
- * whole numbers make every product and sum exact. */
+/* The AMX product of tile16.h on machines without AMX: its instructions are replaced by loops that do what
+ * Intel's manual says of them (LDTILECFG, TILELOADD, TILESTORED, TDPBF16PS), so tiles, strides and layouts
+ * are tested. Small whole numbers make every product and sum exact. */
 #include <immintrin.h>
 
 #include <assert.h>
@@ -39,7 +39,8 @@ static void emulated_zero(int tile) {
 
 static void emulated_load(int tile, const void *base, long stride) {
   assert(tiles_ready);
-  for (int row = 0; row < TILE_ROWS; row++) memcpy(tiles[tile][row], (const char *)base + row * stride, TILE_BYTES);
+  for (int row = 0; row < TILE_ROWS; row++)
+    memcpy(tiles[tile][row], (const char *)base + row * stride, TILE_BYTES);
 }
 
 static void emulated_store(int tile, void *base, long stride) {
@@ -105,7 +106,8 @@ static void check_product(int64_t m, int64_t n, int64_t k, int64_t slack, bool a
   uint16_t *a_words = calloc((size_t)(m * a_row), 4), *b_words = calloc((size_t)(k / 2 * b_row), 4);
   float *c = calloc((size_t)(m * c_row), sizeof *c);
   for (int64_t i = 0; i < m * k; i++) a_words[i / k * a_row * 2 + i % k] = bf16_of(a[i] = drawn());
-  for (int64_t i = 0; i < k * n; i++) b_words[(i / n / 2 * b_row + i % n) * 2 + i / n % 2] = bf16_of(b[i] = drawn());
+  for (int64_t i = 0; i < k * n; i++)
+    b_words[(i / n / 2 * b_row + i % n) * 2 + i / n % 2] = bf16_of(b[i] = drawn());
   for (int64_t i = 0; i < m * c_row; i++) c[i] = 5;
   tile16_begin();
   tile16_multiply((tile16_product){m, n, k / 2, (const uint32_t *)(const void *)a_words, a_row,

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layouts of attention16.c: tiles of SIDE rows of bf16 made into the left and right sides that tile16.h
+ * reads.
+ *
+ * With w = d / 2 words in a row of d: *across* is the transpose as a right side [w, SIDE], *paired* the rows
+ * as a right side [PAIRS, d], *transposed* the transpose as a left side [d, PAIRS]. Rows lie where they are,
+ * or in a padded copy at the end of the sequence. */
+#ifndef CPU_ATTENTION16_H
+#define CPU_ATTENTION16_H
+
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/tile16.h"
+
+enum { PAIRS = SIDE / 2 };
+
+/* A tile of bf16 rows as words. */
+typedef struct word_rows {
+  const uint32_t *words;
+  int64_t row;
+} word_rows;
+
+/* SIDE rows of d, `stride` elements apart: in place, or padded where fewer than SIDE are left. */
+static inline word_rows rows_of(const attention_shape *s, const void *x, int64_t start, int64_t stride,
+                                int64_t n_rows, uint32_t *place) {
+  const uint16_t *from = (const uint16_t *)x + start;
+  if (n_rows == SIDE) return (word_rows){(const uint32_t *)(const void *)from, stride / 2};
+  for (int64_t i = 0; i < n_rows; i++)
+    memcpy(place + i * (s->d / 2), from + i * stride, (size_t)s->d * sizeof *from);
+  memset(place + n_rows * (s->d / 2), 0, (size_t)((SIDE - n_rows) * s->d) * sizeof *from);
+  return (word_rows){place, s->d / 2};
+}
+
+/* [SIDE, w] to [w, SIDE]: the transposed rows as a right side. */
+static inline void rows_across(const attention_shape *s, word_rows x, uint32_t *y) {
+  for (int64_t i = 0; i < SIDE; i += 16)
+    for (int64_t j = 0; j < s->d / 2; j += 16)
+      tile16_transpose(x.words + i * x.row + j, x.row, y + j * SIDE + i, SIDE);
+}
+
+/* The rows in pairs, [PAIRS, d]: the rows as a right side. */
+static inline void rows_paired(const attention_shape *s, word_rows x, uint32_t *y) {
+  for (int64_t pair = 0; pair < PAIRS; pair++) {
+    const uint32_t *low = x.words + 2 * pair * x.row, *high = low + x.row;
+    for (int64_t j = 0; j < s->d; j += 16)
+      _mm512_storeu_si512(y + pair * s->d + j, tile16_pair(_mm256_loadu_si256((const void *)(low + j / 2)),
+                                                           _mm256_loadu_si256((const void *)(high + j / 2))));
+  }
+}
+
+/* The transposed rows, [d, SIDE] of bf16: as a left side. `place` is [w, SIDE]. */
+static inline void rows_transposed(const attention_shape *s, word_rows x, uint32_t *place, uint32_t *y) {
+  rows_across(s, x, place);
+  for (int64_t j = 0; j < s->d / 2; j++)
+    for (int64_t i = 0; i < SIDE; i += 16) {
+      __m512i words = _mm512_loadu_si512(place + j * SIDE + i);
+      _mm256_storeu_si256((void *)(y + 2 * j * PAIRS + i / 2), _mm512_cvtepi32_epi16(words));
+      _mm256_storeu_si256((void *)(y + (2 * j + 1) * PAIRS + i / 2),
+                          _mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16)));
+    }
+}
+
+/* Row `query` of [d, SIDE] times its factor becomes row `query` of y, rounded; n queries, y_row elements
+ * apart. */
+static inline void across_store(const attention_shape *s, const float *across, const float *factors,
+                                int64_t n, void *y, int64_t start, int64_t y_row) {
+  uint16_t *target = (uint16_t *)y + start;
+  float block[16 * 16];
+  for (int64_t i = 0; i < n; i += 16)
+    for (int64_t j = 0; j < s->d; j += 16) {
+      tile16_transpose((const uint32_t *)(const void *)(across + j * SIDE + i), SIDE,
+                       (uint32_t *)(void *)block, 16);
+      for (int64_t row = 0; row < 16 && i + row < n; row++) {
+        __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + row * 16), _mm512_set1_ps(factors[i + row]));
+        _mm256_storeu_si256((void *)(target + (i + row) * y_row + j), (__m256i)_mm512_cvtneps_pbh(scaled));
+      }
+    }
+}
+
+/* fp32 rows to bf16, n elements. */
+static inline void rows_round(const float *x, uint16_t *y, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) _mm256_storeu_si256((void *)(y + i), tile16_narrow(x + i));
+}
+
+/* Rows 2 i and 2 i + 1 of a square, rounded, as a right side. */
+static inline void square_paired(const float *x, uint32_t *y) {
+  for (int64_t pair = 0; pair < PAIRS; pair++)
+    for (int64_t j = 0; j < SIDE; j += 16)
+      _mm512_storeu_si512(y + pair * SIDE + j, tile16_pair(tile16_narrow(x + 2 * pair * SIDE + j),
+                                                           tile16_narrow(x + (2 * pair + 1) * SIDE + j)));
+}
+
+#endif
