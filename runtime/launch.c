@@ -18,8 +18,11 @@ bool nxr_launch_speaks(void) {
 void nxr_launch_prepare(const nx_run *run, char **argv) {
   cpu_set_t cores;
   unsigned long n_local = launcher_number("MPI_LOCALNRANKS", 1);
-  if (run->n_threads == 1 || getenv("OMP_WAIT_POLICY") || sched_getaffinity(0, sizeof cores, &cores) != 0) return;
-  if (n_local * run->n_threads <= (unsigned long)CPU_COUNT(&cores)) return;
-  setenv("OMP_WAIT_POLICY", "passive", 1);
+  if (run->n_threads == 1 || getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return;
+  if (n_local * run->n_threads > (unsigned long)CPU_COUNT(&cores))
+    setenv("OMP_WAIT_POLICY", "passive", 1);
+  else
+    setenv("GOMP_SPINCOUNT", "2000", 1); /* some 50 microseconds */
   execv("/proc/self/exe", argv);
 }

@@ -9,8 +9,9 @@
 
 /* Whether this process is the one of its run that prints what all would. */
 bool nxr_launch_speaks(void);
-/* The OpenMP library reads how its threads wait when it is loaded, and by default they spin, which ruins a run whose
- * threads are more than the cores. So there this program starts itself again, once, with waiting set to passive. */
+/* The OpenMP library reads how its threads wait when it is loaded, and by default they spin for milliseconds, which
+ * ruins a run as soon as another process wants a core. So a run of several threads starts itself again, once, with
+ * threads that spin briefly and then sleep, or sleep at once where they are more than the cores. */
 void nxr_launch_prepare(const nx_run *run, char **argv);
 
 #endif
