@@ -71,3 +71,18 @@ const char *nxc_type_name(nxc_type type) {
   };
   return names[type];
 }
+
+const char *nxc_message_readable(nxc_arena *arena, const char *text) {
+  const char *shown = "";
+  while (text != NULL) {
+    size_t n_plain = strcspn(text, "{");
+    shown = nxc_arena_printf(arena, "%s%.*s", shown, (int)n_plain, text);
+    if (text[n_plain] == '\0') break;
+    text += n_plain + 1;
+    int n_inside = (int)strcspn(text, "}");
+    if (*text == '=') shown = nxc_arena_printf(arena, "%s<%.*s>", shown, n_inside - 1, text + 1);
+    else shown = nxc_arena_printf(arena, "%s%.*s", shown, n_inside - (*text == '@'), text + (*text == '@'));
+    text += n_inside + 1;
+  }
+  return shown;
+}

@@ -144,5 +144,7 @@ const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *na
 const nxc_rule_row *nxc_rule_find(const char *id);
 const nxc_diagnostic_row *nxc_diagnostic_find(const char *id);
 const char *nxc_type_name(nxc_type type); /* as people say it: "an integer" */
+/* A rule's message or fix without its marks: {@path} as path, {=expression} as <expression>. "" for NULL. */
+const char *nxc_message_readable(nxc_arena *arena, const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/compile_settings.h"
 
+#include "compiler/allow.h"
 #include "compiler/config/presets.h"
 
 #include <assert.h>
@@ -242,6 +243,24 @@ static void refuse_settings(compilation *c) {
   }
 }
 
+/* -- comments that allow nothing ------------------------------------------------------------------------- */
+
+/* What was not judged cannot be found: skipped rules, and what only `plan` looks for. */
+static bool not_judged(const void *context, const char *id) {
+  const nxc_compiled *compiled = context;
+  if (strncmp(id, "NX3", 3) == 0) return true;
+  for (size_t i = 0; i < compiled->rules.n_skipped; i++)
+    if (strcmp(compiled->rules.skipped[i].rule->id, id) == 0) return true;
+  return false;
+}
+
+static void report_unused_comments(compilation *c) {
+  if (c->request->omegaconf) return;
+  if (c->texts.first != NULL) nxc_allow_report_unused(c->sink, c->texts.first, not_judged, c->out);
+  for (size_t i = 0; i < c->origin.n_layers; i++)
+    nxc_allow_report_unused(c->sink, c->origin.layers[i], not_judged, c->out);
+}
+
 /* -- all ------------------------------------------------------------------------------------------------- */
 
 bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink *sink,
@@ -254,5 +273,6 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   if (set_settings(&c)) apply_rules(&c);
   note_other_world(&c);
   refuse_settings(&c);
+  report_unused_comments(&c);
   return nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0 && !compiled->unreadable;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/diagnostics.h"
 
+#include "compiler/allow.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,10 @@ struct nxc_sink {
   size_t n_entries;
   entry **visible; /* sorted, without repetitions and suppressed ones; valid while settled */
   size_t n_visible;
+  entry **suppressed;
+  size_t n_suppressed;
+  const char **allowed; /* ids */
+  size_t n_allowed;
   bool settled;
   bool warnings_are_errors;
 };
@@ -46,6 +52,7 @@ void nxc_sink_report(nxc_sink *sink, const nxc_finding *finding) {
   kept->finding.message = copy_text(arena, finding->message);
   kept->finding.label = copy_text(arena, finding->label);
   kept->finding.fix = copy_text(arena, finding->fix);
+  kept->finding.replacement = copy_text(arena, finding->replacement);
   nxc_remark *remarks = nxc_arena_array(arena, finding->n_remarks + 1, sizeof *remarks);
   for (size_t i = 0; i < finding->n_remarks; i++) {
     remarks[i] = (nxc_remark){finding->remarks[i].at, copy_text(arena, finding->remarks[i].text)};
@@ -74,40 +81,21 @@ void nxc_sink_warnings_are_errors(nxc_sink *sink) {
 
 /* -- suppression ----------------------------------------------------------------------------------------- */
 
-/* Whether the comment in this line allows the id. *alone: nothing but the comment stands there. */
-static bool line_allows(const nxc_source *source, uint32_t line, const char *id, bool *alone) {
-  size_t n_bytes;
-  if (line < 1 || line > source->n_lines) return false;
-  const char *text = nxc_source_line(source, line, &n_bytes);
-  const char *mark = memmem(text, n_bytes, "nxcfg:", 6);
-  const char *hash = mark;
-  while (hash && hash > text && hash[-1] == ' ') hash--;
-  if (mark == NULL || hash == text || hash[-1] != '#') return false;
-  hash--;
-  *alone = true;
-  for (const char *at = text; at < hash; at++) *alone = *alone && (*at == ' ' || *at == '\t');
-  const char *end = text + n_bytes;
-  const char *at = mark + 6;
-  while (at < end && *at == ' ') at++;
-  if (end - at < 6 || memcmp(at, "allow ", 6) != 0) return false;
-  at += 6;
-  size_t id_bytes = strlen(id);
-  for (; end - at >= 6; at++) {
-    while (at < end && (*at == ' ' || *at == ',')) at++;
-    if ((size_t)(end - at) < id_bytes || memcmp(at, "NX", 2) != 0) return false;
-    if (memcmp(at, id, id_bytes) == 0) return true;
-    while (at < end && *at != ' ' && *at != ',') at++;
-  }
-  return false;
+/* What could not be read stays an error: the ids up to NX12xx are the text's own. */
+static bool is_suppressed(const nxc_sink *sink, const nxc_finding *finding) {
+  if (finding->severity == NXC_SEVERITY_ERROR && strncmp(finding->id, "NX13", 4) < 0 &&
+      strncmp(finding->id, "NX", 2) == 0)
+    return false;
+  for (size_t i = 0; i < sink->n_allowed; i++)
+    if (strcmp(sink->allowed[i], finding->id) == 0) return true;
+  nxc_allow allow;
+  return nxc_allow_find(sink->arena, finding, &allow);
 }
 
-/* What could not be read stays an error: the ids up to NX12xx are the text's own. */
-static bool is_suppressed(const nxc_finding *finding) {
-  if (finding->at.source == NULL) return false;
-  if (finding->severity == NXC_SEVERITY_ERROR && strncmp(finding->id, "NX13", 4) < 0) return false;
-  bool alone = false;
-  if (line_allows(finding->at.source, finding->at.line, finding->id, &alone)) return true;
-  return line_allows(finding->at.source, finding->at.line - 1, finding->id, &alone) && alone;
+void nxc_sink_allow(nxc_sink *sink, const char *id) {
+  sink->allowed = nxc_arena_grow(sink->arena, sink->allowed, sink->n_allowed, sizeof *sink->allowed);
+  sink->allowed[sink->n_allowed++] = nxc_arena_strdup(sink->arena, id);
+  sink->settled = false;
 }
 
 /* -- order ----------------------------------------------------------------------------------------------- */
@@ -146,26 +134,46 @@ static void number_sources(nxc_sink *sink) {
   }
 }
 
+static size_t sort_entries(entry **entries, size_t n_entries) {
+  if (n_entries > 0) qsort(entries, n_entries, sizeof *entries, compare_entries);
+  size_t n_kept = 0;
+  for (size_t i = 0; i < n_entries; i++) {
+    if (n_kept > 0 && same_finding(entries[n_kept - 1], entries[i])) continue;
+    entries[n_kept++] = entries[i];
+  }
+  return n_kept;
+}
+
 static void settle(nxc_sink *sink) {
   if (sink->settled) return;
   number_sources(sink);
   sink->visible = nxc_arena_array(sink->arena, sink->n_entries + 1, sizeof *sink->visible);
-  sink->n_visible = 0;
+  sink->suppressed = nxc_arena_array(sink->arena, sink->n_entries + 1, sizeof *sink->suppressed);
+  sink->n_visible = sink->n_suppressed = 0;
   for (size_t i = 0; i < sink->n_entries; i++) {
     nxc_finding *finding = &sink->entries[i]->finding;
-    if (is_suppressed(finding)) continue;
-    if (sink->warnings_are_errors && finding->severity == NXC_SEVERITY_WARNING)
+    bool hidden = is_suppressed(sink, finding);
+    if (!hidden && sink->warnings_are_errors && finding->severity == NXC_SEVERITY_WARNING)
       finding->severity = NXC_SEVERITY_ERROR;
-    sink->visible[sink->n_visible++] = sink->entries[i];
+    if (hidden) sink->suppressed[sink->n_suppressed++] = sink->entries[i];
+    else sink->visible[sink->n_visible++] = sink->entries[i];
   }
-  if (sink->n_visible > 0) qsort(sink->visible, sink->n_visible, sizeof *sink->visible, compare_entries);
-  size_t n_kept = 0;
-  for (size_t i = 0; i < sink->n_visible; i++) {
-    if (n_kept > 0 && same_finding(sink->visible[n_kept - 1], sink->visible[i])) continue;
-    sink->visible[n_kept++] = sink->visible[i];
-  }
-  sink->n_visible = n_kept;
+  sink->n_visible = sort_entries(sink->visible, sink->n_visible);
+  sink->n_suppressed = sort_entries(sink->suppressed, sink->n_suppressed);
   sink->settled = true;
+}
+
+nxc_arena *nxc_sink_arena(const nxc_sink *sink) {
+  return sink->arena;
+}
+
+size_t nxc_sink_n_suppressed(const nxc_sink *sink) {
+  settle((nxc_sink *)(uintptr_t)sink);
+  return sink->n_suppressed;
+}
+
+const nxc_finding *nxc_sink_suppressed(const nxc_sink *sink, size_t index) {
+  return index < nxc_sink_n_suppressed(sink) ? &sink->suppressed[index]->finding : NULL;
 }
 
 size_t nxc_sink_n_findings(const nxc_sink *sink) {

@@ -2,7 +2,8 @@
 /* Findings: what is wrong, where, why, and what to do about it.
  *
  * A finding is data. Passes report findings to a sink and go on; the sink keeps them in order of file and
- * line and renders them at the end as text (source line, caret, notes, fix), JSON, or GitHub annotations.
+ * line and renders them at the end as text (source line, caret, notes, fix), short lines, JSON, SARIF, or the
+ * annotations of GitHub and GitLab.
  * Ids (NX1003) are permanent; each stands once, in schema/rules (rules) or in schema/diagnostics.yaml
  * (everything else), with the text that `nxcfg explain` prints. A `# nxcfg: allow NX1234 reason` comment
  * on the finding's line, or alone on the line above, suppresses it. */
@@ -15,7 +16,14 @@
 #include <stdio.h>
 
 typedef enum nxc_severity { NXC_SEVERITY_NOTE, NXC_SEVERITY_WARNING, NXC_SEVERITY_ERROR } nxc_severity;
-typedef enum nxc_format { NXC_FORMAT_TEXT, NXC_FORMAT_JSON, NXC_FORMAT_GITHUB } nxc_format;
+typedef enum nxc_format {
+  NXC_FORMAT_TEXT,
+  NXC_FORMAT_SHORT,
+  NXC_FORMAT_JSON,
+  NXC_FORMAT_GITHUB,
+  NXC_FORMAT_SARIF,
+  NXC_FORMAT_GITLAB
+} nxc_format;
 
 /* A further fact of a finding; at.source is NULL when it stands nowhere. */
 typedef struct nxc_remark {
@@ -29,7 +37,8 @@ typedef struct nxc_finding {
   const char *message; /* one sentence, no final full stop */
   nxc_span at;
   const char *label; /* beside the caret; may be NULL */
-  const char *fix;   /* what to write instead; may be NULL */
+  const char *fix;   /* what to do, for people; may be NULL */
+  const char *replacement; /* a text that may stand in place of the span, for programs; NULL: none is certain */
   const nxc_remark *remarks;
   size_t n_remarks;
 } nxc_finding;
@@ -48,13 +57,21 @@ size_t nxc_sink_n_findings(const nxc_sink *sink);
 /* sorted by source, line, column, id */
 const nxc_finding *nxc_sink_finding(const nxc_sink *sink, size_t index);
 void nxc_sink_warnings_are_errors(nxc_sink *sink);
+nxc_arena *nxc_sink_arena(const nxc_sink *sink);
+/* From now on findings of this id, placed or not, are suppressed: a project's decision. */
+void nxc_sink_allow(nxc_sink *sink, const char *id);
+/* What comments (allow.h) and the project suppressed, in the same order as the rest. */
+size_t nxc_sink_n_suppressed(const nxc_sink *sink);
+const nxc_finding *nxc_sink_suppressed(const nxc_sink *sink, size_t index);
 
 typedef struct nxc_render {
   nxc_format format;
   bool colour; /* text only */
-  bool notes;  /* text only: show notes too; else they are counted by the caller in one line */
+  bool notes;  /* show notes too; else they are counted by the caller in one line */
+  const char *file; /* short: what findings without a place belong to; NULL: unknown */
 } nxc_render;
-/* JSON: one array of findings. GitHub: ::error file=...,line=...::message lines. */
+/* Text: several lines each. Short: one line each. GitHub: ::error file=...,line=...::message lines. The other formats are one document
+ * over all files: render_document.h. */
 void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out);
 
 /* The nearest of `names` by edit distance, or NULL when none is near enough to be meant. */

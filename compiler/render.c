@@ -46,8 +46,7 @@ void nxc_render_github(const nxc_finding *finding, FILE *out) {
 
 /* -- JSON ------------------------------------------------------------------------------------------------ */
 
-/* Text that is not UTF-8 loses its other bytes: JSON cannot hold them. */
-static json_t *json_text(const char *text) {
+struct json_t *nxc_json_text(const char *text) {
   if (text == NULL) return json_null();
   json_t *json = json_string(text);
   if (json != NULL) return json;
@@ -62,24 +61,24 @@ static json_t *json_text(const char *text) {
 
 static void set_place(json_t *object, nxc_span at) {
   bool placed = at.source != NULL;
-  json_object_set_new(object, "file", json_text(placed ? at.source->name : NULL));
+  json_object_set_new(object, "file", nxc_json_text(placed ? at.source->name : NULL));
   json_object_set_new(object, "line", placed ? json_integer(at.line) : json_null());
   json_object_set_new(object, "column", placed ? json_integer(at.column) : json_null());
 }
 
 static json_t *finding_to_json(const nxc_finding *finding) {
   json_t *object = json_object();
-  json_object_set_new(object, "id", json_text(finding->id));
-  json_object_set_new(object, "severity", json_text(nxc_severity_name(finding->severity)));
-  json_object_set_new(object, "message", json_text(finding->message));
+  json_object_set_new(object, "id", nxc_json_text(finding->id));
+  json_object_set_new(object, "severity", nxc_json_text(nxc_severity_name(finding->severity)));
+  json_object_set_new(object, "message", nxc_json_text(finding->message));
   set_place(object, finding->at);
   if (finding->at.source != NULL) json_object_set_new(object, "length", json_integer(finding->at.length));
-  if (finding->label != NULL) json_object_set_new(object, "label", json_text(finding->label));
-  json_object_set_new(object, "fix", json_text(finding->fix));
+  if (finding->label != NULL) json_object_set_new(object, "label", nxc_json_text(finding->label));
+  json_object_set_new(object, "fix", nxc_json_text(finding->fix));
   json_t *remarks = json_array();
   for (size_t i = 0; i < finding->n_remarks; i++) {
     json_t *remark = json_object();
-    json_object_set_new(remark, "message", json_text(finding->remarks[i].text));
+    json_object_set_new(remark, "message", nxc_json_text(finding->remarks[i].text));
     set_place(remark, finding->remarks[i].at);
     json_array_append_new(remarks, remark);
   }
@@ -95,24 +94,22 @@ struct json_t *nxc_findings_to_json(const nxc_sink *sink) {
   return findings;
 }
 
-void nxc_render_json(const nxc_sink *sink, FILE *out) {
-  json_t *findings = nxc_findings_to_json(sink);
-  json_dumpf(findings, out, JSON_INDENT(2));
-  fputc('\n', out);
-  json_decref(findings);
-}
-
 /* -- all ------------------------------------------------------------------------------------------------- */
 
+void nxc_render_short(const nxc_finding *finding, const char *file, FILE *out) {
+  const nxc_span at = finding->at;
+  if (at.source != NULL) fprintf(out, "%s:%u:%u: ", at.source->name, at.line, at.column);
+  else if (file != NULL) fprintf(out, "%s: ", file);
+  fprintf(out, "%s[%s]: %s", nxc_severity_name(finding->severity), finding->id, finding->message);
+  fprintf(out, "%s%s\n", finding->fix ? "; " : "", finding->fix ? finding->fix : "");
+}
+
 void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out) {
-  if (render->format == NXC_FORMAT_JSON) {
-    nxc_render_json(sink, out);
-    return;
-  }
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
     if (finding->severity == NXC_SEVERITY_NOTE && !render->notes) continue;
     if (render->format == NXC_FORMAT_GITHUB) nxc_render_github(finding, out);
+    else if (render->format == NXC_FORMAT_SHORT) nxc_render_short(finding, render->file, out);
     else nxc_render_text(finding, render->colour, out);
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three forms in which findings go out; nxc_sink_print chooses one. */
+/* The forms in which findings go out one by one; nxc_sink_print chooses one. */
 #ifndef NXC_RENDER_H
 #define NXC_RENDER_H
 
@@ -8,11 +8,13 @@
 const char *nxc_severity_name(nxc_severity severity); /* "error", "warning", "note" */
 void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out);
 void nxc_render_github(const nxc_finding *finding, FILE *out);
-/* The whole list, as one array. */
-void nxc_render_json(const nxc_sink *sink, FILE *out);
+/* One line, as compilers print them: FILE:LINE:COLUMN: error[NX1234]: message; fix. */
+void nxc_render_short(const nxc_finding *finding, const char *file, FILE *out);
 
 struct json_t;
-/* The same array as a Jansson value of its own, for larger objects that hold it. */
+/* All findings as one array, a Jansson value of its own. */
 struct json_t *nxc_findings_to_json(const nxc_sink *sink);
+/* Text that is not UTF-8 loses its other bytes: JSON cannot hold them. NULL becomes null. */
+struct json_t *nxc_json_text(const char *text);
 
 #endif

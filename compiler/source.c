@@ -107,3 +107,19 @@ const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_b
   *n_bytes = n;
   return start;
 }
+
+size_t nxc_span_offset(nxc_span at, bool end) {
+  size_t n_bytes, i = 0;
+  const char *line = nxc_source_line(at.source, at.line, &n_bytes);
+  size_t n_before = at.column - 1 + (end ? at.length : 0);
+  for (; i < n_bytes && n_before > 0; n_before--)
+    do i++;
+    while (i < n_bytes && ((unsigned char)line[i] & 0xC0) == 0x80);
+  return (size_t)(line - at.source->text) + i;
+}
+
+bool nxc_span_reads(nxc_span at, const char *text) {
+  if (at.source == NULL || at.line < 1 || at.line > at.source->n_lines) return false;
+  size_t start = nxc_span_offset(at, false), n_bytes = nxc_span_offset(at, true) - start;
+  return n_bytes == strlen(text) && memcmp(at.source->text + start, text, n_bytes) == 0;
+}

@@ -35,5 +35,9 @@ const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char 
 const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes);
 /* The text of a 1-based line without its line break; *n_bytes receives its length. */
 const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes);
+/* Byte offset in the source's text of where a span begins; of its end where `end`. */
+size_t nxc_span_offset(nxc_span at, bool end);
+/* Whether exactly this text stands at the span. */
+bool nxc_span_reads(nxc_span at, const char *text);
 
 #endif

@@ -32,22 +32,6 @@ static void print_paragraph(const char *label, const char *text) {
   putchar('\n');
 }
 
-/* Messages and fixes without their marks: {@path} as path, {=expression} as <expression>. */
-static const char *readable(nxc_arena *arena, const char *text) {
-  const char *shown = "";
-  while (text != NULL) {
-    size_t n_plain = strcspn(text, "{");
-    shown = nxc_arena_printf(arena, "%s%.*s", shown, (int)n_plain, text);
-    if (text[n_plain] == '\0') break;
-    text += n_plain + 1;
-    int n_inside = (int)strcspn(text, "}");
-    if (*text == '=') shown = nxc_arena_printf(arena, "%s<%.*s>", shown, n_inside - 1, text + 1);
-    else shown = nxc_arena_printf(arena, "%s%.*s", shown, n_inside - (*text == '@'), text + (*text == '@'));
-    text += n_inside + 1;
-  }
-  return shown;
-}
-
 static void print_domain(nxc_arena *arena, const nxc_domain *domain, const nxc_value *initial,
                          const char *unit) {
   const char *text = nxc_type_name(domain->type);
@@ -159,14 +143,14 @@ static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const n
 static void explain_rule(nxc_arena *arena, const nxc_rule_row *rule) {
   printf("%s: rule%s%s, %s\n", rule->id, rule->dialect ? " of " : "", rule->dialect ? rule->dialect : "",
          rule->require ? nxc_severity_name(rule->severity) : "derives a setting");
-  print_paragraph("", readable(arena, rule->message));
+  print_paragraph("", nxc_message_readable(arena, rule->message));
   print_paragraph("where: ", rule->when);
   print_paragraph("demands: ", rule->require);
   if (rule->derive) {
     print_paragraph("derives: ",
                     nxc_arena_printf(arena, "%s = %s", nxc_setting_rows[rule->derives].path, rule->derive));
   }
-  print_paragraph("fix: ", readable(arena, rule->fix));
+  print_paragraph("fix: ", nxc_message_readable(arena, rule->fix));
   print_paragraph("", rule->explain);
   print_paragraph("source: ", rule->source);
 }

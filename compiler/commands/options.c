@@ -13,7 +13,7 @@ const char nxc_options_usage[] =
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
     "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding; $< stays text\n"
-    "  --format FORMAT      text, json or github\n"
+    "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  -W error             warnings are errors\n"
     "  --notes              show notes too\n";
 
@@ -35,12 +35,17 @@ static bool complain(const parsing *p, const char *what, const char *about) {
 }
 
 static bool check_format(parsing *p) {
-  nxc_options *options = p->options;
-  if (options->format_name == NULL || strcmp(options->format_name, "text") == 0) return true;
-  if (strcmp(options->format_name, "json") == 0) options->format = NXC_FORMAT_JSON;
-  else if (strcmp(options->format_name, "github") == 0) options->format = NXC_FORMAT_GITHUB;
-  else if (!p->own_formats) return complain(p, "unknown format", options->format_name);
-  return true;
+  static const char *const names[] = {
+      [NXC_FORMAT_TEXT] = "text",     [NXC_FORMAT_SHORT] = "short", [NXC_FORMAT_JSON] = "json",
+      [NXC_FORMAT_GITHUB] = "github", [NXC_FORMAT_SARIF] = "sarif", [NXC_FORMAT_GITLAB] = "gitlab",
+  };
+  const char *name = p->options->format_name;
+  for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
+    if (strcmp(names[i], name) != 0) continue;
+    p->options->format = (nxc_format)i;
+    return true;
+  }
+  return name == NULL || p->own_formats || complain(p, "unknown format", name);
 }
 
 /* -W and --compat know one word each, --dialect a few. */

@@ -39,8 +39,8 @@ typedef struct nxc_options {
 } nxc_options;
 
 /* `command` is its name, for messages; argv starts behind it. Extras end with a row without a name. False,
- * with a message on stderr, when the command line makes no sense (exit 2). Format names other than text,
- * json and github are left to the command where `own_formats`. */
+ * with a message on stderr, when the command line makes no sense (exit 2). Names of other formats are
+ * left to the command where `own_formats`. */
 bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *command, int argc, char **argv,
                        const nxc_extra_option *extras, bool own_formats);
 /* The common options as a usage text. */

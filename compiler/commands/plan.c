@@ -5,6 +5,7 @@
  * be known and executable; the plan appears under its name only when it is whole. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/plan_report.h"
+#include "compiler/render_document.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,15 @@ static void report(const job *j, nxc_plan_report *r) {
     nxc_plan_print_json(r, stdout);
     return;
   }
+  const nxc_document_format *format = nxc_document_format_of(j->options->format);
+  if (format != NULL) {
+    struct json_t *document = nxc_findings_begin(format);
+    nxc_findings_add(format, document, j->sink, r->file);
+    nxc_findings_end(document, stdout);
+    return;
+  }
   nxc_render render = nxc_options_render(j->options);
+  render.file = r->file;
   nxc_sink_print(j->sink, &render, stdout);
   if (j->options->format == NXC_FORMAT_TEXT && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
     nxc_plan_print(r, stdout);

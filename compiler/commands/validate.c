@@ -7,6 +7,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/render.h"
+#include "compiler/render_document.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -192,19 +193,18 @@ static void print_verdict(const verdict *v) {
   print_environment(v);
 }
 
-static int validate_file(const nxc_options *options, const char *file, bool for_nxrun, json_t *findings) {
+static int validate_file(const nxc_options *options, const char *file, bool for_nxrun, json_t *document) {
   verdict v = {.arena = nxc_arena_new(), .options = options, .file = file ? file : "arguments"};
   v.sink = nxc_sink_new(v.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = for_nxrun;
   if (options->warnings_are_errors) nxc_sink_warnings_are_errors(v.sink);
   nxc_compile_settings(v.arena, &request, v.sink, &v.compiled);
-  if (findings != NULL) {
-    json_t *own = nxc_findings_to_json(v.sink);
-    json_array_extend(findings, own);
-    json_decref(own);
+  if (document != NULL) {
+    nxc_findings_add(nxc_document_format_of(options->format), document, v.sink, v.file);
   } else {
     nxc_render render = nxc_options_render(options);
+    render.file = v.file;
     nxc_sink_print(v.sink, &render, stdout);
     if (options->format == NXC_FORMAT_TEXT) print_verdict(&v);
   }
@@ -215,18 +215,15 @@ static int validate_file(const nxc_options *options, const char *file, bool for_
 }
 
 static int validate_all(const nxc_options *options, bool for_nxrun) {
-  json_t *findings = options->format == NXC_FORMAT_JSON ? json_array() : NULL;
+  const nxc_document_format *format = nxc_document_format_of(options->format);
+  json_t *document = format ? nxc_findings_begin(format) : NULL;
   int status = NXC_EXIT_GOOD;
   size_t n_files = options->files.n_items;
   for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
-    int own = validate_file(options, n_files ? options->files.items[i] : NULL, for_nxrun, findings);
+    int own = validate_file(options, n_files ? options->files.items[i] : NULL, for_nxrun, document);
     if (own > status) status = own;
   }
-  if (findings != NULL) {
-    json_dumpf(findings, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(findings);
-  }
+  if (document != NULL) nxc_findings_end(document, stdout);
   return status;
 }
 

@@ -133,11 +133,15 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
   const char *shown = is_short ? nxc_arena_printf(arena, " (it is %s)", nxc_value_show(arena, value)) : "";
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
   const nxc_remark remark = {{0}, misfit->bound->row->doc};
+  const nxc_domain *domain = &misfit->bound->row->domain;
+  bool word = misfit->verdict.misfit == NXC_NOT_A_WORD && value->kind == NXC_STRING;
+  bool plain = word && nxc_span_reads(misfit->at, value->text);
   nxc_sink_report(
       binding->sink,
       &(nxc_finding){.id = nxc_misfit_id(misfit->verdict.misfit),
                      .at = misfit->at,
                      .fix = misfit->verdict.fix,
+                     .replacement = plain ? nxc_nearest(value->text, domain->values, domain->n_values) : NULL,
                      .severity = misfit->bound->inactive ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
                      .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem,
                                                  shown, unread),

@@ -75,6 +75,20 @@ static void report(nxc_binding *binding, const nxc_node *node, nxc_severity seve
   nxc_report(binding->sink, id, severity, nxc_node_place(node), fix, "unknown key %s%s", name, more);
 }
 
+/* A name of the same section can be put in place by programs. */
+static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant) {
+  size_t n_section = (size_t)(last_part(name) - name);
+  bool beside = n_section == (size_t)(last_part(meant) - meant) && strncmp(name, meant, n_section) == 0;
+  nxc_span at = nxc_node_place(node);
+  nxc_sink_report(binding->sink,
+                  &(nxc_finding){.id = "NX1301",
+                                 .severity = NXC_SEVERITY_ERROR,
+                                 .at = at,
+                                 .message = nxc_arena_printf(binding->arena, "unknown key %s", name),
+                                 .fix = nxc_arena_printf(binding->arena, "did you mean %s?", meant),
+                                 .replacement = beside && nxc_span_reads(at, node->key) ? last_part(meant) : NULL});
+}
+
 /* All that a map holds may be read by interpolations although the map itself is not. */
 static void report_inside(nxc_binding *binding, const nxc_node *map, const char *name) {
   for (size_t i = 0; i < map->n_children; i++) {
@@ -112,7 +126,7 @@ void nxc_binding_report_unknown(nxc_binding *binding, const nxc_node *node, cons
       meant = nxc_arena_printf(arena, "%.*s%s", (int)(last_part(name) - name), name, nearest);
   }
   if (meant != NULL) {
-    report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "did you mean %s?", meant), name, "");
+    report_misspelt(binding, node, name, meant);
     return;
   }
   const char *elsewhere = same_key_elsewhere(binding->dialect, name);

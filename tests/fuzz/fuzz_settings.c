@@ -2,6 +2,7 @@
 /* Feeds any bytes, as a configuration of each dialect, through the whole way to settings, and prints what
  * comes out. */
 #include "compiler/compile_settings.h"
+#include "compiler/render_document.h"
 #include "compiler/settings_json.h"
 #include "tests/fuzz/replay.h"
 
@@ -15,7 +16,11 @@
 static FILE *nowhere;
 
 static void print_all(nxc_sink *sink) {
-  for (nxc_format format = NXC_FORMAT_TEXT; format <= NXC_FORMAT_GITHUB; format++) {
+  for (nxc_format format = NXC_FORMAT_TEXT; format <= NXC_FORMAT_GITLAB; format++) {
+    const nxc_document_format *row = nxc_document_format_of(format);
+    json_t *document = row ? nxc_findings_begin(row) : NULL;
+    if (row != NULL) nxc_findings_add(row, document, sink, "file");
+    if (row != NULL) nxc_findings_end(document, nowhere);
     const nxc_render render = {.format = format, .notes = true, .colour = true};
     nxc_sink_print(sink, &render, nowhere);
   }
