@@ -5,10 +5,12 @@
  * be known and executable; the plan appears under its name only when it is whole. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/plan_report.h"
+#include "compiler/commands/why.h"
 #include "compiler/render_document.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +18,8 @@
 static const char usage[] =
     "usage: nxcfg plan FILE [-o PLAN] [options]\n"
     "Prints the settings of FILE (- is standard input) with their sources, and what follows from them.\n"
-    "  -o PLAN              write the plan that nxrun executes\n";
+    "  -o PLAN              write the plan that nxrun executes\n"
+    "  --why PATH           tell the history of one setting or option instead (repeatable)\n";
 
 static bool write_all(int file, const uint8_t *bytes, uint64_t n_bytes) {
   while (n_bytes > 0) {
@@ -110,27 +113,60 @@ static int plan_settings(job *j, const char *file) {
   return j->compiled.unreadable ? NXC_EXIT_USAGE : status;
 }
 
-static int plan_file(const nxc_options *options, const char *file, const char *output) {
+/* Histories instead of a plan: of a configuration with errors too, as far as it was read. */
+static int tell_why(job *j, const nxc_texts *paths) {
+  bool json = j->options->format == NXC_FORMAT_JSON, found = j->compiled.settings != NULL;
+  json_t *list = json_array();
+  if (!json) {
+    nxc_render render = nxc_options_render(j->options);
+    nxc_sink_print(j->sink, &render, stderr);
+  }
+  for (size_t i = 0; i < paths->n_items && j->compiled.settings != NULL; i++) {
+    const char *nearest;
+    const nxc_why *why = nxc_why_find(j->arena, &j->compiled, paths->items[i], &nearest);
+    if (why == NULL) {
+      fprintf(stderr, "nxcfg plan: there is no setting or option %s%s%s%s\n", paths->items[i],
+              nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+      found = false;
+      continue;
+    }
+    if (json) json_array_append_new(list, nxc_why_to_json(why));
+    else nxc_why_print(why, stdout);
+  }
+  if (json) {
+    json_dumpf(list, stdout, JSON_INDENT(2));
+    putchar('\n');
+  }
+  json_decref(list);
+  if (!found || j->compiled.unreadable) return NXC_EXIT_USAGE;
+  return nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
+}
+
+static int plan_file(const nxc_options *options, const char *file, const char *output, const nxc_texts *why) {
   job j = {.arena = nxc_arena_new(), .options = options, .output = output};
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = output != NULL;
   if (options->warnings_are_errors) nxc_sink_warnings_are_errors(j.sink);
   nxc_compile_settings(j.arena, &request, j.sink, &j.compiled);
-  int status = plan_settings(&j, file);
+  int status = why->n_items > 0 ? tell_why(&j, why) : plan_settings(&j, file);
   nxc_arena_free(j.arena);
   return status;
 }
 
-static int plan_files(const nxc_options *options, const char *output) {
+static int plan_files(const nxc_options *options, const char *output, const nxc_texts *why) {
   int status = NXC_EXIT_GOOD;
   size_t n_files = options->files.n_items;
   if (output != NULL && n_files > 1) {
     fputs("nxcfg plan: -o takes one FILE; lay further files over it with -l\n", stderr);
     return NXC_EXIT_USAGE;
   }
+  if (output != NULL && why->n_items > 0) {
+    fputs("nxcfg plan: --why writes no plan; leave -o out\n", stderr);
+    return NXC_EXIT_USAGE;
+  }
   for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
-    int own = plan_file(options, n_files ? options->files.items[i] : NULL, output);
+    int own = plan_file(options, n_files ? options->files.items[i] : NULL, output, why);
     if (own > status) status = own;
   }
   return status;
@@ -140,7 +176,9 @@ int nxc_command_plan(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
   const char *output = NULL;
-  const nxc_extra_option extras[] = {{.name = "-o", .text = &output}, {.name = NULL}};
+  nxc_texts why = {0};
+  const nxc_extra_option extras[] = {
+      {.name = "-o", .text = &output}, {.name = "--why", .list = &why}, {.name = NULL}};
   int status = NXC_EXIT_USAGE;
   if (!nxc_options_parse(arena, &options, "plan", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
@@ -150,7 +188,7 @@ int nxc_command_plan(int argc, char **argv) {
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
   } else {
-    status = plan_files(&options, output);
+    status = plan_files(&options, output, &why);
   }
   nxc_arena_free(arena);
   return status;
