@@ -90,6 +90,26 @@ static bool choose_front(compilation *c) {
   return false;
 }
 
+static bool knows_keys(const nxc_dialect *dialect, const nxc_node *root, const char *version) {
+  for (size_t i = 0; i < root->n_children; i++) {
+    const nxc_option_row *row = nxc_option_find(dialect, root->children[i]->key);
+    if (row != NULL && !nxc_in_version(row->versions, row->n_versions, version)) return false;
+  }
+  return true;
+}
+
+/* The first version that knows every key, where the user named none. */
+static void choose_version(compilation *c) {
+  nxc_compiled *out = c->out;
+  bool named = c->request->dialect != NULL && strchr(c->request->dialect, '@') != NULL;
+  if (named || !c->front->version_by_keys || out->document->root->kind != NXC_NODE_MAP) return;
+  for (const char *const *version = c->front->versions; *version != NULL; version++) {
+    if (!knows_keys(out->dialect, out->document->root, *version)) continue;
+    out->version = *version;
+    return;
+  }
+}
+
 /* The document, with what it reads elsewhere filled in. */
 static bool read_document(compilation *c) {
   nxc_compiled *out = c->out;
@@ -98,6 +118,7 @@ static bool read_document(compilation *c) {
   assert(out->dialect != NULL);
   if (out->document == NULL) out->document = c->front->read(&c->texts);
   if (!out->document->complete) return false;
+  choose_version(c);
   const nxc_resolving resolving = {.omegaconf = c->request->omegaconf};
   out->resolution = c->front->resolve(out->document, &resolving, c->sink);
   return true;
@@ -131,7 +152,9 @@ static void bind(compilation *c) {
   out->binding = nxc_binding_new(c->arena, out->dialect, out->document, &c->origin, out->settings, c->sink);
   out->binding->version = out->version;
   out->binding->for_nxrun = c->request->for_nxrun;
+  out->binding->partial = c->request->partial;
   nxc_binding_read(out->binding);
+  if (c->front->prepare != NULL) c->front->prepare(out->binding);
   const char *model_config = c->request->model_config ? c->request->model_config : named_model_config(c);
   if (model_config != NULL) out->unreadable = !nxc_binding_read_model_config(out->binding, model_config);
   nxc_binding_apply(out->binding);

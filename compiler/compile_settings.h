@@ -28,6 +28,7 @@ typedef struct nxc_request {
   const char *model_config; /* NULL: none */
   bool omegaconf;           /* --compat omegaconf */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
+  bool partial;             /* judged as a part: what is not given may come from other files */
 } nxc_request;
 
 typedef struct nxc_compiled {

@@ -15,7 +15,8 @@
 
 static const char usage[] = "usage: nxcfg validate FILE... [options]\n"
                             "Judges each FILE (- is standard input) for the system that it is written for.\n"
-                            "  --for nxrun          what nxrun cannot execute is an error\n";
+                            "  --for nxrun          what nxrun cannot execute is an error\n"
+                            "  --partial            the file is a part: what it does not give may stand elsewhere\n";
 
 typedef struct verdict {
   nxc_arena *arena;
@@ -193,11 +194,13 @@ static void print_verdict(const verdict *v) {
   print_environment(v);
 }
 
-static int validate_file(const nxc_options *options, const char *file, bool for_nxrun, json_t *document) {
+static int validate_file(const nxc_options *options, const char *file, bool for_nxrun, bool partial,
+                         json_t *document) {
   verdict v = {.arena = nxc_arena_new(), .options = options, .file = file ? file : "arguments"};
   v.sink = nxc_sink_new(v.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = for_nxrun;
+  request.partial = partial;
   if (options->warnings_are_errors) nxc_sink_warnings_are_errors(v.sink);
   nxc_compile_settings(v.arena, &request, v.sink, &v.compiled);
   if (document != NULL) {
@@ -214,13 +217,13 @@ static int validate_file(const nxc_options *options, const char *file, bool for_
   return status;
 }
 
-static int validate_all(const nxc_options *options, bool for_nxrun) {
+static int validate_all(const nxc_options *options, bool for_nxrun, bool partial) {
   const nxc_document_format *format = nxc_document_format_of(options->format);
   json_t *document = format ? nxc_findings_begin(format) : NULL;
   int status = NXC_EXIT_GOOD;
   size_t n_files = options->files.n_items;
   for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
-    int own = validate_file(options, n_files ? options->files.items[i] : NULL, for_nxrun, document);
+    int own = validate_file(options, n_files ? options->files.items[i] : NULL, for_nxrun, partial, document);
     if (own > status) status = own;
   }
   if (document != NULL) nxc_findings_end(document, stdout);
@@ -231,7 +234,9 @@ int nxc_command_validate(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
   const char *target = NULL;
-  const nxc_extra_option extras[] = {{.name = "--for", .text = &target}, {.name = NULL}};
+  bool partial = false;
+  const nxc_extra_option extras[] = {
+      {.name = "--for", .text = &target}, {.name = "--partial", .flag = &partial}, {.name = NULL}};
   int status = NXC_EXIT_USAGE;
   if (!nxc_options_parse(arena, &options, "validate", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
@@ -243,7 +248,7 @@ int nxc_command_validate(int argc, char **argv) {
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
   } else {
-    status = validate_all(&options, target != NULL);
+    status = validate_all(&options, target != NULL, partial);
   }
   nxc_arena_free(arena);
   return status;

@@ -61,6 +61,7 @@ typedef struct nxc_binding {
   size_t n_unknown; /* unknown keys so far */
   bool has_model_config;
   bool for_nxrun;           /* what nxrun cannot execute is an error */
+  bool partial;             /* other files will complete this one: what is not given is unknown */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
 

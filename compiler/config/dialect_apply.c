@@ -269,18 +269,26 @@ static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, co
                     size_t *n_kept) {
   for (size_t i = 0; i < n_bounds; i++) {
     const nxc_bound *bound = &bounds[i];
-    if (bound->given && bound->value == NULL && !bound->inactive) forget(binding, bound);
+    bool open = bound->given || binding->partial;
+    if (open && bound->value == NULL && !bound->inactive) forget(binding, bound);
     if (bound->value != NULL && !bound->inactive && bound->row->n_sets > 0) kept[(*n_kept)++] = bound;
   }
 }
 
+/* In a part of a configuration what is not given may be anything. */
+static void forget_defaults(nxc_binding *binding) {
+  for (size_t i = 0; i < binding->dialect->n_options; i++)
+    if (!binding->options[i].given) binding->options[i].value = NULL;
+}
+
 void nxc_binding_apply(nxc_binding *binding) {
+  if (binding->partial) forget_defaults(binding);
   size_t n_options = binding->dialect->n_options, n_kept = 0;
   size_t n_model = binding->has_model_config ? binding->model_dialect->n_options : 0;
   for (size_t i = 0; i < n_options; i++) judge_status(binding, &binding->options[i]);
   for (size_t i = 0; i < n_model; i++) judge_status(binding, &binding->model_options[i]);
   for (size_t i = 0; i < binding->n_misfits; i++) report_misfit(binding, &binding->misfits[i]);
-  check_required(binding);
+  if (!binding->partial) check_required(binding);
   const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 1, sizeof *kept);
   collect(binding, binding->model_options, n_model, kept, &n_kept);
   collect(binding, binding->options, n_options, kept, &n_kept);

@@ -60,6 +60,7 @@ typedef struct nxc_document {
 
 typedef struct nxc_reading {
   bool omegaconf; /* --compat omegaconf: surprising scalars are read without a finding */
+  bool pyyaml;    /* scalars are PyYAML's, not OmegaConf's: 3e-4 is text, ??? is itself */
 } nxc_reading;
 
 enum { NXC_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024, NXC_DOCUMENT_DEPTH_MAX = 256, NXC_ALIAS_NODES_MAX = 10000 };

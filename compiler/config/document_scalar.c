@@ -48,7 +48,9 @@ static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at)
   if (node->style != NXC_STYLE_PLAIN && node->style != NXC_STYLE_BLOCK && node->value.kind == NXC_STRING &&
       nxc_scalar_oddity(node->raw, node->raw_bytes, &node->value) == NXC_ODD_HOME)
     oddity = NXC_ODD_HOME;
-  if (oddity == NXC_ODD_NONE) return;
+  bool told_later = reader->reading->pyyaml && oddity == NXC_ODD_NUMBER_TEXT &&
+                    nxc_scalar_pyyaml_float(reader->arena, node->raw) != NULL; /* nxc_neox_prepare */
+  if (oddity == NXC_ODD_NONE || told_later) return;
   if (oddity == NXC_ODD_HOME) {
     reader->homes = nxc_arena_grow(reader->arena, reader->homes, reader->n_homes, sizeof *reader->homes);
     reader->homes[reader->n_homes++] = (nxc_remark){at, "and here"};
@@ -108,7 +110,9 @@ static void type_plain(nxc_reader *reader, nxc_node *node) {
     nxc_reader_error(reader, "NX1014", node->at, "quote it", "%s is a YAML 1.1 mark and no value", node->raw);
     return;
   }
-  if (!nxc_scalar_read(reader->arena, node->raw, node->raw_bytes, &node->value, &problem))
+  bool good = (reader->reading->pyyaml ? nxc_scalar_read_pyyaml : nxc_scalar_read)(
+      reader->arena, node->raw, node->raw_bytes, &node->value, &problem);
+  if (!good)
     nxc_reader_error(reader, "NX1109", node->at, "quote it if it is text", "%s", problem);
 }
 
@@ -120,7 +124,7 @@ void nxc_reader_type(nxc_reader *reader, nxc_node *node, const char *tag, bool i
   else if (node->style == NXC_STYLE_PLAIN && tag == NULL) type_plain(reader, node);
   bool missing = node->raw_bytes == 3 && memcmp(node->raw, "???", 3) == 0 && node->value.kind == NXC_STRING;
   if (is_key && node->value.kind == NXC_MISSING) node->value = nxc_string_value(node->raw, node->raw_bytes);
-  if (!is_key && missing) node->value = (nxc_value){.kind = NXC_MISSING};
+  if (!is_key && missing && !reader->reading->pyyaml) node->value = (nxc_value){.kind = NXC_MISSING};
   /* As a key only a text that is read as something else surprises: `on:`, `010:`. */
   bool may_surprise = !is_key || (node->style == NXC_STYLE_PLAIN && node->value.kind != NXC_STRING);
   if (may_surprise && tag == NULL && reader->ok) report_oddity(reader, node, node->at);

@@ -2,6 +2,7 @@
 #include "compiler/config/front.h"
 
 #include "compiler/config/buffer.h"
+#include "compiler/config/front_neox.h"
 
 #include <string.h>
 
@@ -19,9 +20,22 @@ nxc_document *nxc_front_read_yaml(const nxc_front_texts *texts) {
   return document;
 }
 
+nxc_resolution nxc_front_resolve_angles(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink) {
+  nxc_resolving angles = *resolving;
+  angles.angles_only = true;
+  return nxc_resolve(document, &angles, sink);
+}
+
 static const nxc_front fronts[] = {
     {.dialect = "nx", .read = nxc_front_read_yaml, .resolve = nxc_resolve},
     {.dialect = "nxdt", .read = nxc_front_read_yaml, .resolve = nxc_resolve},
+    {.dialect = "neox",
+     .versions = nxc_neox_versions,
+     .version_by_keys = true,
+     .claims = nxc_neox_claims,
+     .read = nxc_neox_read,
+     .resolve = nxc_front_resolve_angles,
+     .prepare = nxc_neox_prepare},
 };
 enum { N_FRONTS = sizeof fronts / sizeof *fronts };
 

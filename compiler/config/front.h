@@ -11,6 +11,8 @@
 #include "compiler/config/document.h"
 #include "compiler/config/interpolate.h"
 
+struct nxc_binding; /* dialect.h */
+
 /* What the user gave, not yet read. */
 typedef struct nxc_front_texts {
   nxc_arena *arena;
@@ -35,6 +37,9 @@ typedef struct nxc_front {
   nxc_document *(*read)(const nxc_front_texts *texts);
   /* What ${...} means there. */
   nxc_resolution (*resolve)(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
+  /* Completes values of options, between reading and judging them together. NULL: nothing to do. */
+  void (*prepare)(struct nxc_binding *binding);
+  bool version_by_keys; /* unless the user names a version, it is the one that knows the keys */
 } nxc_front;
 
 /* The row for "megatron" or "megatron@0.11"; *version receives the version that is meant, NULL where the
@@ -48,6 +53,9 @@ bool nxc_front_told_by_keys(const char *dialect);
 const char *nxc_front_names(nxc_arena *arena);
 /* Arguments as a text that shows each option on a line of its own, quoted as for a shell. */
 const nxc_source *nxc_front_join(nxc_arena *arena, const char *const *arguments, size_t n_arguments);
+
+/* ${...} stays text; $<...> is ours everywhere. */
+nxc_resolution nxc_front_resolve_angles(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
 
 /* The reading of nx and nxdt: YAML as OmegaConf reads it, layers merged, assignments on top. */
 nxc_document *nxc_front_read_yaml(const nxc_front_texts *texts);

@@ -5,10 +5,14 @@
 
 #include <string.h>
 
+static nxc_marks marks_of(const nxc_resolving *options) {
+  return (nxc_marks){.brace = !options->angles_only, .angle = !options->omegaconf};
+}
+
 static void give_formula(nxc_machine *m, nxc_node *node) {
   nxc_resolved *resolved = nxc_arena_alloc(m->arena, sizeof *resolved);
   nxc_syntax_problem problem;
-  bool ok = nxc_formula_parse(m->arena, node->raw, node->raw_bytes, !m->options->omegaconf, false,
+  bool ok = nxc_formula_parse(m->arena, node->raw, node->raw_bytes, marks_of(m->options), false,
                               &resolved->formula, &problem);
   node->derivation = &resolved->derivation;
   resolved->derivation.angle = resolved->formula.angle;
@@ -28,7 +32,7 @@ static void give_formula(nxc_machine *m, nxc_node *node) {
 static void parse_all(nxc_machine *m, nxc_node *node, const nxc_node **first_angle) {
   if (node->kind == NXC_NODE_SCALAR) {
     if (node->derivation || node->value.kind != NXC_STRING) return;
-    if (!nxc_formula_needed(node->raw, node->raw_bytes, !m->options->omegaconf)) return;
+    if (!nxc_formula_needed(node->raw, node->raw_bytes, marks_of(m->options))) return;
     give_formula(m, node);
     if (node->derivation->angle && *first_angle == NULL) *first_angle = node;
   }

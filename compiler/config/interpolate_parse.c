@@ -20,13 +20,14 @@ bool nxc_parser_fail(nxc_parser *parser, const char *at, const char *fix, const 
 }
 
 bool nxc_parser_opens(const nxc_parser *parser, const char *at) {
-  return parser->end - at >= 2 && at[0] == '$' && (at[1] == '{' || (at[1] == '<' && parser->angle));
+  return parser->end - at >= 2 && at[0] == '$' &&
+         ((at[1] == '{' && parser->marks.brace) || (at[1] == '<' && parser->marks.angle));
 }
 
-bool nxc_formula_needed(const char *text, size_t n_bytes, bool angle) {
+bool nxc_formula_needed(const char *text, size_t n_bytes, nxc_marks marks) {
   for (const char *c = text, *end = text + n_bytes;
        end - c >= 2 && (c = memchr(c, '$', (size_t)(end - c) - 1)); c++)
-    if (c[1] == '{' || (c[1] == '<' && angle)) return true;
+    if ((c[1] == '{' && marks.brace) || (c[1] == '<' && marks.angle)) return true;
   return false;
 }
 
@@ -150,7 +151,7 @@ static bool parse_key(nxc_parser *p, head *so_far, char close) {
   const char *start = p->at;
   while (p->at < p->end && *p->at && !strchr("\\{}()[]:. \t'\"", *p->at)) {
     if (close == '>' && *p->at == '>') break;
-    if (p->at[0] == '$' && p->at + 1 < p->end && p->at[1] == '<' && p->angle && p->at > start) break;
+    if (p->at[0] == '$' && p->at + 1 < p->end && p->at[1] == '<' && p->marks.angle && p->at > start) break;
     p->at++;
   }
   size_t n = (size_t)(p->at - start);
@@ -367,14 +368,14 @@ static bool parse_element(nxc_parser *p) {
   return true;
 }
 
-bool nxc_formula_parse(nxc_arena *arena, const char *text, size_t n_bytes, bool angle, bool element,
+bool nxc_formula_parse(nxc_arena *arena, const char *text, size_t n_bytes, nxc_marks marks, bool element,
                        nxc_formula *formula, nxc_syntax_problem *problem) {
   *formula = (nxc_formula){0};
   nxc_parser p = {.arena = arena,
                   .text = text,
                   .at = text,
                   .end = text + n_bytes,
-                  .angle = angle,
+                  .marks = marks,
                   .formula = formula,
                   .problem = problem};
   bool ok = element ? parse_element(&p) : parse_text(&p, '\0');

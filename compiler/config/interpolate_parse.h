@@ -44,17 +44,22 @@ typedef struct nxc_syntax_problem {
   const char *fix; /* may be NULL */
 } nxc_syntax_problem;
 
+/* What opens a reference: ${ or $< (ours). */
+typedef struct nxc_marks {
+  bool brace, angle;
+} nxc_marks;
+
 /* Whether the text holds anything to resolve (an escape too). */
-bool nxc_formula_needed(const char *text, size_t n_bytes, bool angle);
-/* Parses a scalar's text, or with `element` a single element, as oc.decode reads it. `angle`: $< is ours. */
-bool nxc_formula_parse(nxc_arena *arena, const char *text, size_t n_bytes, bool angle, bool element,
+bool nxc_formula_needed(const char *text, size_t n_bytes, nxc_marks marks);
+/* Parses a scalar's text, or with `element` a single element, as oc.decode reads it. */
+bool nxc_formula_parse(nxc_arena *arena, const char *text, size_t n_bytes, nxc_marks marks, bool element,
                        nxc_formula *formula, nxc_syntax_problem *problem);
 
 /* The parser's cursor, shared with the lexer of words. */
 typedef struct nxc_parser {
   nxc_arena *arena;
   const char *text, *at, *end;
-  bool angle;
+  nxc_marks marks;
   size_t depth;
   nxc_op *ops;
   size_t n_ops;

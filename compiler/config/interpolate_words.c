@@ -110,7 +110,8 @@ bool nxc_parser_word(nxc_parser *parser, bool colon, nxc_word *word) {
   size_t n_blanks = blanks_at(at, end), n;
   const char *after = at + n_blanks;
   bool is_float;
-  if (after < end && (*after == ',' || *after == ']' || *after == '}' || (*after == '>' && parser->angle)))
+  bool closes_angle = after < end && *after == '>' && parser->marks.angle;
+  if (after < end && (*after == ',' || *after == ']' || *after == '}' || closes_angle))
     return true; /* the end of the element, its blanks included */
   if (after < end && *after == ':') {
     if (!colon) return true;

@@ -86,8 +86,8 @@ nxc_step nxc_resolve_decode(nxc_machine *m, const nxc_resolver *self, nxc_item *
   size_t depth = 0;
   for (size_t i = m->n_frames; i-- > 0 && m->frames[i].decoded;) depth++;
   if (depth > 100) return nxc_resolver_fail(m, self, "texts decode to texts more than 100 deep");
-  if (!nxc_formula_parse(m->arena, args[0].value.text, args[0].value.n_bytes, !m->options->omegaconf, true,
-                         formula, &problem))
+  const nxc_marks marks = {.brace = true, .angle = !m->options->omegaconf};
+  if (!nxc_formula_parse(m->arena, args[0].value.text, args[0].value.n_bytes, marks, true, formula, &problem))
     return nxc_machine_fail(m, "NX1201", problem.fix, "%s cannot read %s: %s", self->name,
                             nxc_machine_show(m, NULL, &args[0].value), problem.message);
   nxc_machine_decode(m, formula);

@@ -155,6 +155,31 @@ bool nxc_scalar_read(nxc_arena *arena, const char *text, size_t n_bytes, nxc_val
   return true;
 }
 
+/* A float of PyYAML among OmegaConf's: it has a point and, where there is an exponent, a sign in that. */
+static bool is_pyyaml_float(const char *text) {
+  const char *exponent = strpbrk(text, "eE");
+  bool digits = isdigit((unsigned char)skip_sign(text)[0]) || text[0] == '.';
+  if (exponent == NULL || !digits) return true;
+  return memchr(text, '.', (size_t)(exponent - text)) != NULL && (exponent[1] == '+' || exponent[1] == '-');
+}
+
+bool nxc_scalar_read_pyyaml(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value,
+                            const char **problem) {
+  bool good = nxc_scalar_read(arena, text, n_bytes, value, problem);
+  bool other = value->kind == NXC_MISSING || (value->kind == NXC_FLOAT && !is_pyyaml_float(text));
+  if (other) *value = nxc_string_value(text, n_bytes);
+  return good;
+}
+
+const char *nxc_scalar_pyyaml_float(nxc_arena *arena, const char *text) {
+  if (!is_float(text) || is_pyyaml_float(text)) return NULL;
+  size_t n_number = strcspn(text, "eE");
+  const char *exponent = text + n_number + 1;
+  bool has_point = memchr(text, '.', n_number) != NULL, has_sign = *exponent == '+' || *exponent == '-';
+  return nxc_arena_printf(arena, "%.*s%se%s%s", (int)n_number, text, has_point ? "" : ".0", has_sign ? "" : "+",
+                          exponent);
+}
+
 static bool read_bool_as(const char *text, nxc_value *value) {
   static const char *const yes[] = {"yes", "true", "on", NULL}, *const no[] = {"no", "false", "off", NULL};
   for (int i = 0; i < 3; i++) {
