@@ -100,7 +100,7 @@ static bool pack_make(const nxk_device *device, gemm_pack *pack, const dnnx_md *
   return made;
 }
 
-/* Everything but the implementations that are slower than a plain loop, or that allocate when they run. */
+/* Everything but oneDNN's reference loops, which are slower than ours. */
 static bool implementation_is_fast(dnnl_primitive_desc_t pd) {
   const char *name = "";
   dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of vec.h against the C library in fp64, over all magnitudes: the errors that vec.h states. */
+#define CPU_SUFFIX test
+#include "kernels/cpu/vec.h"
+#include "schema/bf16.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { STRIDE = 1021 /* between the bit patterns that are tried */ };
+
+static double ulps(float value, double exact) {
+  float near = fabsf((float)exact);
+  return fabs((double)value - exact) / ((double)nextafterf(near, INFINITY) - (double)near);
+}
+
+/* The largest error over the finite numbers between low and high. */
+static double worst(float (*function)(float), double (*exact)(double), float low, float high) {
+  double largest = 0;
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE) {
+    float x = vec_float((uint32_t)bits);
+    if (!(x >= low && x <= high) || fabsf(x) < 1e-30F) continue;
+    double error = ulps(function(x), exact((double)x));
+    if (error > largest) largest = error;
+  }
+  return largest;
+}
+
+static float one_exp(float x) {
+  return vec_exp(x);
+}
+
+static float one_erf(float x) {
+  return vec_erf(x);
+}
+
+static void test_exp(void **state) {
+  (void)state;
+  assert_true(worst(one_exp, exp, -87.3F, 88.72F) < 1.1);
+  assert_true(vec_exp(-87.4F) == 0 && vec_exp(-INFINITY) == 0);
+  assert_true(vec_exp(88.8F) == INFINITY && vec_exp(INFINITY) == INFINITY);
+  assert_true(isnan(vec_exp(NAN)));
+}
+
+static void test_erf(void **state) {
+  (void)state;
+  assert_true(worst(one_erf, erf, -INFINITY, INFINITY) < 1.1);
+  assert_true(isnan(vec_erf(NAN)));
+}
+
+static void test_bf16_is_the_schemas(void **state) {
+  (void)state;
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE)
+    assert_int_equal(vec_to_bf16(vec_float((uint32_t)bits)), nx_bf16_from_bits((uint32_t)bits));
+}
+
+static void test_random_words_are_the_schemas(void **state) {
+  (void)state;
+  uint32_t words[4 * 150];
+  vec_philox(words, 150, UINT64_C(0x0123456789ABCDEF), 77, 4294967200U, 5, 6, 7);
+  for (uint32_t i = 0; i < 150; i++) {
+    nx_philox drawn = nx_philox_draw(UINT64_C(0x0123456789ABCDEF), 77, 4294967200U + i, 5, 6, 7);
+    assert_memory_equal(words + 4 * i, drawn.word, sizeof drawn.word);
+  }
+}
+
+int main(void) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    puts("1..0 # SKIP compiled for AVX2");
+    return 0;
+  }
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_exp),
+    cmocka_unit_test(test_erf),
+    cmocka_unit_test(test_bf16_is_the_schemas),
+    cmocka_unit_test(test_random_words_are_the_schemas),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
