@@ -52,6 +52,7 @@ void nxc_sink_report(nxc_sink *sink, const nxc_finding *finding) {
   kept->finding.message = copy_text(arena, finding->message);
   kept->finding.label = copy_text(arena, finding->label);
   kept->finding.fix = copy_text(arena, finding->fix);
+  kept->finding.about = finding->about ? nxc_arena_strdup(arena, finding->about) : NULL;
   kept->finding.replacement = copy_text(arena, finding->replacement);
   nxc_remark *remarks = nxc_arena_array(arena, finding->n_remarks + 1, sizeof *remarks);
   for (size_t i = 0; i < finding->n_remarks; i++) {
@@ -72,6 +73,19 @@ void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span 
   va_end(args);
   nxc_sink_report(sink,
                   &(nxc_finding){.id = id, .severity = severity, .message = message, .at = at, .fix = fix});
+}
+
+void nxc_sink_withdraw(nxc_sink *sink, const char *id, const char *path) {
+  size_t n_kept = 0, n_path = strlen(path);
+  for (size_t i = 0; i < sink->n_entries; i++) {
+    const nxc_finding *finding = &sink->entries[i]->finding;
+    bool same = finding->about != NULL && strcmp(finding->id, id) == 0 &&
+                strncmp(finding->about, path, n_path) == 0 &&
+                (finding->about[n_path] == '\0' || finding->about[n_path] == '.');
+    if (!same) sink->entries[n_kept++] = sink->entries[i];
+  }
+  sink->n_entries = n_kept;
+  sink->settled = false;
 }
 
 void nxc_sink_warnings_are_errors(nxc_sink *sink) {

@@ -4,7 +4,7 @@
  * A finding is data. Passes report findings to a sink and go on; the sink keeps them in order of file and
  * line and renders them at the end as text (source line, caret, notes, fix), short lines, JSON, SARIF, or the
  * annotations of GitHub and GitLab.
- * Ids (NX1003) are permanent; each stands once, in schema/rules (rules) or in schema/diagnostics.yaml
+ * Ids (NX1003) are permanent; each stands once, in schema/rules (rules) or in schema/diagnostics
  * (everything else), with the text that `nxcfg explain` prints. A `# nxcfg: allow NX1234 reason` comment
  * on the finding's line, or alone on the line above, suppresses it. */
 #ifndef NXC_DIAGNOSTICS_H
@@ -39,6 +39,7 @@ typedef struct nxc_finding {
   const char *label; /* beside the caret; may be NULL */
   const char *fix;   /* what to do, for people; may be NULL */
   const char *replacement; /* a text that may stand in place of the span, for programs; NULL: none is certain */
+  const char *about; /* the path of a key that is missed, by which nxc_sink_withdraw finds it; may be NULL */
   const nxc_remark *remarks;
   size_t n_remarks;
 } nxc_finding;
@@ -51,6 +52,8 @@ void nxc_sink_report(nxc_sink *sink, const nxc_finding *finding);
 /* Shorthand for a finding without remarks. fix may be NULL. */
 void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span at, const char *fix,
                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* Takes findings with this id about this path, or a path below it, back: a better one says it. */
+void nxc_sink_withdraw(nxc_sink *sink, const char *id, const char *path);
 /* After suppression by comments and after `-W error`. */
 size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity);
 size_t nxc_sink_n_findings(const nxc_sink *sink);

@@ -53,11 +53,22 @@ static const char *whole(nxc_arena *arena, const nxc_value *value) {
   return nxc_arena_printf(arena, "write %.0f", value->number);
 }
 
+static bool is_word(const nxc_value *value, const char *word) {
+  return value->kind == NXC_STRING && strcasecmp(value->text, word) == 0;
+}
+
 /* Numbers in quotes are text to the original systems too. */
-static const char *unquote(const nxc_value *value) {
+static const char *unquote(const nxc_domain *domain, const nxc_value *value) {
+  if (domain->nullable && is_word(value, "none")) return "write null";
   bool like_a_number = value->kind == NXC_STRING && value->n_bytes > 0 &&
                        strspn(value->text, "0123456789.eE+-_") == value->n_bytes;
   return like_a_number ? "write the number without quotes" : NULL;
+}
+
+static const char *as_boolean(const nxc_value *value) {
+  bool yes = is_word(value, "true") || (value->kind == NXC_INT && value->integer == 1);
+  bool no = is_word(value, "false") || (value->kind == NXC_INT && value->integer == 0);
+  return yes ? "write True, without quotes" : no ? "write False, without quotes" : NULL;
 }
 
 static double number_of(const nxc_value *value) {
@@ -85,7 +96,7 @@ static nxc_verdict judge_bounds(nxc_arena *arena, const nxc_domain *domain, cons
 static nxc_verdict judge_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
   bool integer_wanted = domain->type == NXC_TYPE_INT || domain->type == NXC_TYPE_LIST_INT;
   if (value->kind != NXC_INT && (value->kind != NXC_FLOAT || integer_wanted)) {
-    return wrong_type(arena, domain, value, value->kind == NXC_FLOAT ? whole(arena, value) : unquote(value));
+    return wrong_type(arena, domain, value, value->kind == NXC_FLOAT ? whole(arena, value) : unquote(domain, value));
   }
   nxc_verdict verdict = judge_bounds(arena, domain, value);
   bool widen = domain->type == NXC_TYPE_FLOAT || domain->type == NXC_TYPE_LIST_FLOAT;
@@ -107,6 +118,17 @@ static nxc_verdict judge_bit(nxc_arena *arena, const nxc_domain *domain, const n
   return wrong_type(arena, domain, value, fix);
 }
 
+/* The only word that begins with this text: CosineAnnealing for Cosine. */
+static const char *only_beginning(const nxc_domain *domain, const char *text) {
+  const char *found = NULL;
+  for (size_t i = 0; i < domain->n_values; i++) {
+    if (strncasecmp(domain->values[i], text, strlen(text)) != 0) continue;
+    if (found != NULL) return NULL;
+    found = domain->values[i];
+  }
+  return found;
+}
+
 static nxc_verdict judge_word(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
   const char *word = value->kind == NXC_STRING ? value->text : nxc_value_show(arena, value);
   const char *words = "";
@@ -115,6 +137,7 @@ static nxc_verdict judge_word(nxc_arena *arena, const nxc_domain *domain, const 
     words = nxc_arena_printf(arena, "%s%s%s", words, i ? ", " : "", domain->values[i]);
   }
   const char *nearest = nxc_nearest(word, domain->values, domain->n_values);
+  if (nearest == NULL) nearest = only_beginning(domain, word);
   const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
   return (nxc_verdict){NXC_NOT_A_WORD, NULL, nxc_arena_printf(arena, "must be one of %s", words), fix};
 }
@@ -166,7 +189,8 @@ nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const n
   case NXC_TYPE_INT:
   case NXC_TYPE_FLOAT:
   case NXC_TYPE_INT_OR_FLOAT: return judge_number(arena, domain, value);
-  case NXC_TYPE_BOOL: return value->kind == NXC_BOOL ? fits(value) : wrong_type(arena, domain, value, NULL);
+  case NXC_TYPE_BOOL:
+    return value->kind == NXC_BOOL ? fits(value) : wrong_type(arena, domain, value, as_boolean(value));
   case NXC_TYPE_BIT: return judge_bit(arena, domain, value);
   case NXC_TYPE_ENUM: return judge_word(arena, domain, value);
   case NXC_TYPE_STR:

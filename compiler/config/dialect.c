@@ -199,6 +199,7 @@ static void read_section(nxc_binding *binding, const nxc_node *node, const char 
     nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, nxc_node_place(node), NULL,
                "%s is a section: it holds further keys, not %s", name,
                final->kind == NXC_NODE_LIST ? "a list" : "a value");
+    nxc_binding_doubt_section(binding, name, node);
   }
 }
 
@@ -212,7 +213,9 @@ static void read_key(nxc_binding *binding, const nxc_node *node, const char *nam
   if (section && (row == NULL || (optional_section && nxc_node_final(node)->kind == NXC_NODE_MAP))) {
     read_section(binding, node, name);
   } else if (row == NULL || !nested) {
-    nxc_binding_report_unknown(binding, node, name);
+    binding->unknown =
+        nxc_arena_grow(binding->arena, binding->unknown, binding->n_unknown, sizeof *binding->unknown);
+    binding->unknown[binding->n_unknown++] = (struct nxc_unknown_key){node, name};
   }
 }
 
@@ -228,6 +231,11 @@ static void read_map(nxc_binding *binding, const nxc_node *map, const char *sect
 void nxc_binding_read(nxc_binding *binding) {
   if (binding->document->root->kind == NXC_NODE_MAP) {
     read_map(binding, binding->document->root, "");
+    for (size_t i = 0; i < binding->n_unknown; i++) {
+      struct nxc_unknown_key key = binding->unknown[i];
+      const char *section = nxc_binding_report_unknown(binding, i);
+      if (section != NULL) read_section(binding, key.node, section);
+    }
     return;
   }
   nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, binding->document->root->at, NULL,

@@ -22,7 +22,8 @@ typedef struct nxc_bound {
   const nxc_node *node;   /* where it is given; NULL: not given. Of config.json: NULL too, see `at` */
   nxc_span at;            /* of the key that gives it */
   const nxc_value *value; /* given or default; NULL: unknown */
-  bool given;
+  bool given;  /* a key that was meant for it counts too */
+  bool lacks;  /* required and not given, which has been reported: unknown */
   bool inactive;
   bool refused; /* nxrun cannot execute it, which has been reported */
   bool secret;  /* its value must not be shown */
@@ -58,7 +59,11 @@ typedef struct nxc_binding {
   nxc_bound *model_options; /* model_dialect->n_options */
   nxc_misfit_value *misfits;
   size_t n_misfits;
-  size_t n_unknown; /* unknown keys so far */
+  struct nxc_unknown_key {
+    const nxc_node *node;
+    const char *name;
+  } *unknown; /* keys that are no option */
+  size_t n_unknown;
   bool has_model_config;
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool partial;             /* other files will complete this one: what is not given is unknown */
@@ -81,8 +86,11 @@ bool nxc_binding_read_model_config(nxc_binding *binding, const char *path);
  * required ones lack, what nxrun refuses; then sets settings. */
 void nxc_binding_apply(nxc_binding *binding);
 
-/* Reports a key that is no option, unless an interpolation reads it. */
-void nxc_binding_report_unknown(nxc_binding *binding, const nxc_node *node, const char *name);
+/* Reports the n-th unknown key, unless an interpolation reads it. An option that was meant is unknown
+ * afterwards; a section that was meant is returned, so that it can be read (NULL: none). */
+const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index);
+/* Options below a section that are not given, and might have been, are unknown. */
+void nxc_binding_doubt_section(nxc_binding *binding, const char *section, const nxc_node *node);
 
 const nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name);
 const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *name);

@@ -2,6 +2,7 @@
 /* What bound options say together: inactive ones, missing ones, refused ones, and the settings that the
  * rest set. */
 #include "compiler/config/dialect.h"
+#include "compiler/config/interpolate.h"
 
 #include <assert.h>
 #include <string.h>
@@ -123,6 +124,18 @@ static void judge_status(nxc_binding *binding, nxc_bound *bound) {
   }
 }
 
+/* What a wrong value was computed from may be wrong itself: that finding is enough. */
+static bool follows_misfit(const nxc_binding *binding, const nxc_misfit_value *misfit) {
+  const nxc_derivation *from = misfit->bound->node->derivation;
+  for (size_t i = 0; from != NULL && i < from->n_references; i++) {
+    for (size_t j = 0; j < binding->n_misfits; j++) {
+      if (&binding->misfits[j] != misfit && binding->misfits[j].bound->node == from->references[i].node)
+        return true;
+    }
+  }
+  return false;
+}
+
 /* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system does not read is
  * worth a warning only. */
 static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
@@ -132,6 +145,11 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
                   value->kind != NXC_NULL && value->kind != NXC_MISSING;
   const char *shown = is_short ? nxc_arena_printf(arena, " (it is %s)", nxc_value_show(arena, value)) : "";
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
+  const nxc_node *node = misfit->bound->node;
+  const char *fix = misfit->verdict.fix;
+  if (follows_misfit(binding, misfit)) return;
+  if (node->derivation != NULL && value->kind == NXC_STRING && misfit->verdict.misfit == NXC_WRONG_TYPE)
+    fix = "write ${oc.decode:...} around the interpolation to read its text as a number or a boolean";
   const nxc_remark remark = {{0}, misfit->bound->row->doc};
   const nxc_domain *domain = &misfit->bound->row->domain;
   bool word = misfit->verdict.misfit == NXC_NOT_A_WORD && value->kind == NXC_STRING;
@@ -140,7 +158,7 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
       binding->sink,
       &(nxc_finding){.id = nxc_misfit_id(misfit->verdict.misfit),
                      .at = misfit->at,
-                     .fix = misfit->verdict.fix,
+                     .fix = fix,
                      .replacement = plain ? nxc_nearest(value->text, domain->values, domain->n_values) : NULL,
                      .severity = misfit->bound->inactive ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
                      .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem,
@@ -193,6 +211,9 @@ static void check_required(nxc_binding *binding) {
     nxc_bound *bound = &binding->options[i];
     if (bound->given || bound->inactive || bound->row->required == NULL) continue;
     if (!is_true(binding, bound, bound->row->required)) continue;
+    bound->lacks = true;
+    bound->value = NULL;
+    nxc_sink_withdraw(binding->sink, "NX1202", bound->row->name);
     lack found = find_lack(binding, bound->row->name);
     size_t same = 0;
     while (same < n_lacks && (*found.section == '\0' || strcmp(lacks[same].section, found.section) != 0))
@@ -269,7 +290,7 @@ static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, co
                     size_t *n_kept) {
   for (size_t i = 0; i < n_bounds; i++) {
     const nxc_bound *bound = &bounds[i];
-    bool open = bound->given || binding->partial;
+    bool open = bound->given || bound->lacks || binding->partial;
     if (open && bound->value == NULL && !bound->inactive) forget(binding, bound);
     if (bound->value != NULL && !bound->inactive && bound->row->n_sets > 0) kept[(*n_kept)++] = bound;
   }

@@ -18,8 +18,18 @@ static const char *last_part(const char *name) {
   return dot ? dot + 1 : name;
 }
 
-/* Every name that may follow the section of `name`: the next step of each option below it. */
-static size_t names_beside(nxc_binding *binding, const char *name, const char ***names) {
+/* Whether an option of this name, or one below it, is given. */
+static bool is_given(const nxc_binding *binding, const char *name) {
+  const nxc_bound *bound = nxc_binding_find(binding, name);
+  if (bound != NULL && bound->given) return true;
+  size_t first, end = nxc_dialect_section(binding->dialect, name, &first);
+  while (first < end && !binding->options[first].given) first++;
+  return first < end;
+}
+
+/* Every name that may follow the section of `name`: the next step of each option below it; those that are
+ * given or those that are not. */
+static size_t names_beside(nxc_binding *binding, const char *name, bool given, const char ***names) {
   const nxc_dialect *dialect = binding->dialect;
   size_t n_section = (size_t)(last_part(name) - name), first = 0, end = dialect->n_options, n_names = 0;
   if (n_section > 0)
@@ -29,9 +39,23 @@ static size_t names_beside(nxc_binding *binding, const char *name, const char **
     const char *rest = dialect->options[i].name + n_section;
     const char *step = nxc_arena_strndup(binding->arena, rest, strcspn(rest, "."));
     if (*step == '*' || (n_names > 0 && strcmp((*names)[n_names - 1], step) == 0)) continue;
+    if (is_given(binding, nxc_arena_printf(binding->arena, "%.*s%s", (int)n_section, name, step)) != given)
+      continue;
     (*names)[n_names++] = step;
   }
   return n_names;
+}
+
+/* The nearest option or section beside this key, rather one that is not given. */
+static const char *nearest_beside(nxc_binding *binding, const char *name) {
+  for (int given = 0; given < 2; given++) {
+    const char **beside;
+    size_t n_beside = names_beside(binding, name, given, &beside);
+    const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
+    if (nearest != NULL)
+      return nxc_arena_printf(binding->arena, "%.*s%s", (int)(last_part(name) - name), name, nearest);
+  }
+  return NULL;
 }
 
 /* An option that its row says this word is often written for. */
@@ -90,52 +114,76 @@ static void report_misspelt(nxc_binding *binding, const nxc_node *node, const ch
 }
 
 /* All that a map holds may be read by interpolations although the map itself is not. */
-static void report_inside(nxc_binding *binding, const nxc_node *map, const char *name) {
+static void doubt_inside(nxc_binding *binding, const nxc_node *map, const char *name) {
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *child = map->children[i];
     if (child->key == NULL) continue;
-    nxc_binding_report_unknown(binding, child, nxc_arena_printf(binding->arena, "%s.%s", name, child->key));
+    binding->unknown =
+        nxc_arena_grow(binding->arena, binding->unknown, binding->n_unknown, sizeof *binding->unknown);
+    binding->unknown[binding->n_unknown++] =
+        (struct nxc_unknown_key){child, nxc_arena_printf(binding->arena, "%s.%s", name, child->key)};
   }
 }
 
-void nxc_binding_report_unknown(nxc_binding *binding, const nxc_node *node, const char *name) {
+static void doubt(nxc_bound *bound, const nxc_node *node) {
+  if (bound->given) return;
+  bound->given = true;
+  bound->node = node;
+  bound->at = nxc_node_place(node);
+  bound->value = NULL;
+}
+
+void nxc_binding_doubt_section(nxc_binding *binding, const char *section, const nxc_node *node) {
+  size_t first, end = nxc_dialect_section(binding->dialect, section, &first);
+  for (size_t i = first; i < end; i++) doubt(&binding->options[i], node);
+}
+
+/* What the user meant is there after all, though what it says is not known. */
+static const char *take_for(nxc_binding *binding, const nxc_node *node, const char *meant) {
+  bool fresh = !is_given(binding, meant);
+  nxc_sink_withdraw(binding->sink, "NX1202", meant);
+  const nxc_option_row *row = nxc_option_find(binding->dialect, meant);
+  if (row != NULL && row->alias_of != NULL) row = nxc_option_find(binding->dialect, row->alias_of);
+  if (fresh && nxc_node_final(node)->kind == NXC_NODE_MAP && (row == NULL || row->domain.type == NXC_TYPE_MAP))
+    return meant;
+  if (row != NULL) doubt(&binding->options[row - binding->dialect->options], node);
+  return NULL;
+}
+
+const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
+  const nxc_node *node = binding->unknown[index].node;
+  const char *name = binding->unknown[index].name;
   nxc_arena *arena = binding->arena;
-  if (node->reader != NULL) return;
-  if (nxc_node_is_read(node) && node->kind == NXC_NODE_MAP) {
-    report_inside(binding, node, name);
-    return;
+  if (node->reader != NULL) return NULL;
+  if (nxc_node_is_read(node)) {
+    if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
+    return NULL;
   }
-  if (nxc_node_is_read(node)) return;
   bool open = is_open_section(binding->dialect, name);
-  if (binding->n_unknown++ >= SUGGESTIONS_MAX) {
+  if (index >= SUGGESTIONS_MAX) {
     report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name, "");
-    return;
+    return NULL;
   }
   const char *empty = empty_section_above(binding, node, name);
   if (empty != NULL) {
     report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "indent it below %s:", empty), name,
            nxc_arena_printf(arena, "; it belongs to the section %s above, which is empty", empty));
-    return;
+    return NULL;
   }
   const char *meant = known_misspelling(binding->dialect, name);
-  if (meant == NULL) {
-    const char **beside;
-    size_t n_beside = names_beside(binding, name, &beside);
-    const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
-    if (nearest != NULL)
-      meant = nxc_arena_printf(arena, "%.*s%s", (int)(last_part(name) - name), name, nearest);
-  }
+  if (meant == NULL) meant = nearest_beside(binding, name);
   if (meant != NULL) {
     report_misspelt(binding, node, name, meant);
-    return;
+    return take_for(binding, node, meant);
   }
   const char *elsewhere = same_key_elsewhere(binding->dialect, name);
   if (elsewhere != NULL) {
     const char *more = nxc_arena_printf(arena, "; there is %s", elsewhere);
     report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
            nxc_arena_printf(arena, "move it to %s", elsewhere), name, more);
-    return;
+    return open ? NULL : take_for(binding, node, elsewhere);
   }
   report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name,
          open ? "; nothing reads it, unless a module of your own does" : "");
+  return NULL;
 }

@@ -96,6 +96,8 @@ nxc_span nxc_machine_place(const nxc_machine *machine);
 /* Findings at the operation under way, with the chain of references that led to it. */
 nxc_step nxc_machine_fail(nxc_machine *machine, const char *id, const char *fix, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The key with this path is absent (NX1202). */
+nxc_step nxc_machine_miss(nxc_machine *machine, const char *path, const char *fix, const char *message);
 void nxc_machine_warn(nxc_machine *machine, const char *id, const char *fix, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 nxc_step nxc_machine_cycle(nxc_machine *machine, const nxc_node *node);

@@ -45,8 +45,8 @@ static const char *path_of(nxc_machine *m, const nxc_node *node) {
 }
 
 static void report(nxc_machine *m, const char *id, nxc_severity severity, const char *fix,
-                   const char *message) {
-  nxc_finding finding = {.id = id, .severity = severity, .message = message, .fix = fix};
+                   const char *message, const char *about) {
+  nxc_finding finding = {.id = id, .severity = severity, .message = message, .fix = fix, .about = about};
   if (m->n_frames == 0) {
     finding.at = nxc_node_place(m->document->root);
     nxc_sink_report(m->sink, &finding);
@@ -69,8 +69,14 @@ static void report(nxc_machine *m, const char *id, nxc_severity severity, const 
 nxc_step nxc_machine_fail(nxc_machine *m, const char *id, const char *fix, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  report(m, id, NXC_SEVERITY_ERROR, fix, nxc_arena_vprintf(m->arena, format, args));
+  report(m, id, NXC_SEVERITY_ERROR, fix, nxc_arena_vprintf(m->arena, format, args), NULL);
   va_end(args);
+  m->ok = false;
+  return NXC_STEP_FAILED;
+}
+
+nxc_step nxc_machine_miss(nxc_machine *m, const char *path, const char *fix, const char *message) {
+  report(m, "NX1202", NXC_SEVERITY_ERROR, fix, message, path);
   m->ok = false;
   return NXC_STEP_FAILED;
 }
@@ -79,7 +85,7 @@ void nxc_machine_warn(nxc_machine *m, const char *id, const char *fix, const cha
   if (m->n_warnings++ >= WARNINGS_MAX) return; /* each takes time in proportion to its text */
   va_list args;
   va_start(args, format);
-  report(m, id, NXC_SEVERITY_WARNING, fix, nxc_arena_vprintf(m->arena, format, args));
+  report(m, id, NXC_SEVERITY_WARNING, fix, nxc_arena_vprintf(m->arena, format, args), NULL);
   va_end(args);
 }
 

@@ -85,7 +85,9 @@ static nxc_step report_absent(nxc_machine *m, const nxc_node *in, token at) {
   }
   if (suggests) nearest = nxc_nearest(word, names, n);
   const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL;
-  return nxc_machine_fail(m, "NX1202", fix, "%s has no key %s", place_name(m, in), word);
+  const char *section = nxc_node_path(m->arena, in);
+  const char *path = *section ? nxc_arena_printf(m->arena, "%s.%s", section, word) : word;
+  return nxc_machine_miss(m, path, fix, nxc_arena_printf(m->arena, "%s has no key %s", place_name(m, in), word));
 }
 
 /* One token down from `in`, a list or a map. *child is NULL where a lenient walk finds nothing. */

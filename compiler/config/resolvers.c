@@ -24,10 +24,15 @@ static double as_double(const nxc_value *value) {
   return integer.kind == NXC_FLOAT ? integer.number : nxc_integer_to_double(&integer);
 }
 
+/* "the integer 3"; null is its own description. */
+static const char *operand(nxc_machine *m, const nxc_value *value) {
+  if (value->kind == NXC_NULL) return "null";
+  return nxc_arena_printf(m->arena, "the %s %s", nxc_kind_name(value->kind), nxc_machine_show(m, NULL, value));
+}
+
 static nxc_step bad_operands(nxc_machine *m, const nxc_resolver *self, const nxc_item *args) {
-  return nxc_machine_fail(m, "NX1210", NULL, "%s cannot be applied to the %s %s and the %s %s", self->name,
-                          nxc_kind_name(args[0].value.kind), nxc_machine_show(m, NULL, &args[0].value),
-                          nxc_kind_name(args[1].value.kind), nxc_machine_show(m, NULL, &args[1].value));
+  return nxc_machine_fail(m, "NX1210", NULL, "%s cannot be applied to %s and %s", self->name,
+                          operand(m, &args[0].value), operand(m, &args[1].value));
 }
 
 /* Python's float floor division. */
