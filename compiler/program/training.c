@@ -22,6 +22,9 @@ static const limit limits[] = {
     {NX_SETTING_MESH_VIRTUAL_PIPELINE, NULL, 1, "pipeline stages are not executed"},
     {NX_SETTING_MESH_CONTEXT, NULL, 1, "context parallelism is not executed"},
     {NX_SETTING_MESH_EXPERT, NULL, 1, "expert parallelism is not executed"},
+    {NX_SETTING_MESH_ENCODER, NULL, 0, "only decoders are executed"},
+    {NX_SETTING_PRECISION_PARAM, WORDS("fp32", "bf16"), 0, "numbers are fp32 or bf16"},
+    {NX_SETTING_PRECISION_COMPUTE, WORDS("fp32", "bf16"), 0, "numbers are fp32 or bf16"},
     {NX_SETTING_MOE_EXPERTS, NULL, 0, "mixtures of experts are not executed"},
     {NX_SETTING_MODEL_ACTIVATION, WORDS("swiglu", "gelu", "gelu_tanh"), 0,
      "there is no kernel for this activation"},
@@ -34,7 +37,8 @@ static const limit limits[] = {
     {NX_SETTING_OPTIMIZER_NAME, WORDS("adamw", "sgd"), 0, "this optimizer is not executed"},
     {NX_SETTING_OPTIMIZER_MOMENTUM, NULL, 0, "sgd runs without momentum"},
     {NX_SETTING_OPTIMIZER_ZERO_STAGE, NULL, 1, "only the optimizer state is divided"},
-    {NX_SETTING_SCHEDULE_NAME, WORDS("linear", "cosine", "constant"), 0, "this schedule is not executed"},
+    {NX_SETTING_SCHEDULE_NAME, WORDS("linear", "cosine", "constant", "annealing"), 0,
+     "this schedule is not executed"},
     {NX_SETTING_PRECISION_STOCHASTIC_ROUNDING, NULL, 0, "updates are rounded to nearest"},
     {NX_SETTING_DATA_KIND, WORDS("indexed"), 0, "nxrun reads indexed datasets"},
     {NX_SETTING_ALIGNMENT_STRATEGY, WORDS("none"), 0, "only pre-training is executed"},
@@ -165,6 +169,7 @@ static void read_optimizer(const nxc_settings *s, nxc_training *t) {
   t->zero_stage = (uint32_t)nxc_int(s, NX_SETTING_OPTIMIZER_ZERO_STAGE);
   t->schedule_shape = nxc_is(s, NX_SETTING_SCHEDULE_NAME, "linear")   ? 1
                       : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "cosine") ? 2
+                      : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "annealing") ? 3
                                                                       : 0;
   t->warmup_steps = nxc_int(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
   t->constant_steps = nxc_int(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS);

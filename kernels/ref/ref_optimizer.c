@@ -48,7 +48,16 @@ static double rate_cosine(const schedule *s, int64_t step) {
   return s->min_lr + (s->lr - s->min_lr) * 0.5 * (1 + cos(turn));
 }
 
-static double (*const shapes[])(const schedule *s, int64_t step) = {rate_constant, rate_linear, rate_cosine};
+/* NeMo's WarmupAnnealing: it falls straight to min_lr at the end. */
+static double rate_annealing(const schedule *s, int64_t step) {
+  if (step <= s->warmup && s->warmup > 0) return rate_rising(s, step);
+  int64_t span = s->max - s->constant - s->warmup;
+  if (step > s->warmup + span || span < 1) return s->min_lr;
+  return s->min_lr + (s->lr - s->min_lr) * (1 - (double)(step - s->warmup) / (double)span);
+}
+
+static double (*const shapes[])(const schedule *s, int64_t step) = {rate_constant, rate_linear, rate_cosine,
+                                                                    rate_annealing};
 
 void ref_lr_schedule(const ref_call *call) {
   ref_operand step = ref_in(call, 0), lr = ref_out(call, 0);
