@@ -66,7 +66,6 @@ bool nxc_arguments_is_list(const nxc_option_row *row) {
 
 static void report(nxc_arguments *to, const char *id, nxc_span at, const char *fix, const char *message) {
   nxc_report(to->sink, id, NXC_SEVERITY_ERROR, at, fix, "%s", message);
-  to->ok = false;
 }
 
 /* A text that an option's type cannot read: what to write instead, where that is clear. */
@@ -155,7 +154,6 @@ static void report_twice(nxc_arguments *to, const nxc_node *earlier, const char 
                                                                        "--%s is given twice; Megatron takes the "
                                                                        "last one and says nothing",
                                                                        name)});
-  to->ok = false;
 }
 
 static void put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node *node) {

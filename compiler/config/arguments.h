@@ -17,10 +17,9 @@ typedef struct nxc_arguments {
   const nxc_dialect *dialect;
   nxc_node *map;
   const nxc_source *over; /* options of other sources give way to this one's; NULL: every option once */
-  bool ok;
 } nxc_arguments;
 
-/* Reads words into the map; what is wrong is reported, and `ok` becomes false. */
+/* Reads words into the map; what is wrong is reported. */
 void nxc_arguments_read(nxc_arguments *to, const nxc_words *words);
 /* One option with the words that belong to it; for files that keep options in other ways. `name` has no
  * hyphens in front. */

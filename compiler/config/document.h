@@ -56,9 +56,12 @@ typedef struct nxc_document {
   nxc_arena *arena;
   nxc_node *root; /* a map or a list; never NULL */
   bool complete;  /* false: an error was reported and what could not be read is missing from the tree */
+  const struct nxc_variable *variables; /* of the environment, filled in while reading (interpolate.h) */
+  size_t n_variables;
 } nxc_document;
 
 typedef struct nxc_reading {
+  bool text;      /* scalars are texts as they are written */
   bool omegaconf; /* --compat omegaconf: surprising scalars are read without a finding */
   bool pyyaml;    /* scalars are PyYAML's, not OmegaConf's: 3e-4 is text, ??? is itself */
 } nxc_reading;

@@ -118,8 +118,9 @@ static void type_plain(nxc_reader *reader, nxc_node *node) {
 
 void nxc_reader_type(nxc_reader *reader, nxc_node *node, const char *tag, bool is_key) {
   bool was_ok = reader->ok;
-  reader->ok = true;
   node->value = nxc_string_value(node->raw, node->raw_bytes);
+  if (reader->reading->text) return;
+  reader->ok = true;
   if (tag && strcmp(tag, "!") != 0) type_tagged(reader, node, tag);
   else if (node->style == NXC_STYLE_PLAIN && tag == NULL) type_plain(reader, node);
   bool missing = node->raw_bytes == 3 && memcmp(node->raw, "???", 3) == 0 && node->value.kind == NXC_STRING;

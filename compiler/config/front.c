@@ -2,6 +2,7 @@
 #include "compiler/config/front.h"
 
 #include "compiler/config/buffer.h"
+#include "compiler/config/front_megatron.h"
 #include "compiler/config/front_neox.h"
 
 #include <string.h>
@@ -27,6 +28,12 @@ nxc_resolution nxc_front_resolve_angles(nxc_document *document, const nxc_resolv
 }
 
 static const nxc_front fronts[] = {
+    {.dialect = "megatron",
+     .versions = nxc_megatron_versions,
+     .takes_arguments = true,
+     .claims = nxc_megatron_claims,
+     .read = nxc_megatron_read,
+     .resolve = nxc_megatron_resolve},
     {.dialect = "nx", .read = nxc_front_read_yaml, .resolve = nxc_resolve},
     {.dialect = "nxdt", .read = nxc_front_read_yaml, .resolve = nxc_resolve},
     {.dialect = "neox",

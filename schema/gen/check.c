@@ -195,7 +195,7 @@ static void check_option(const place *at, const gen_option *row) {
 }
 
 static void check_preset(const place *at, const gen_preset *row) {
-  static const char *const types[] = {"fp32", "bf16", "none", NULL};
+  static const char *const types[] = {"fp32", "bf16", "fp16", "none", NULL};
   check_text(at, "dialect", row->dialect);
   check_text(at, "doc", row->doc);
   check_word(at, "param", row->param, types);
