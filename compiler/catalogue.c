@@ -86,3 +86,13 @@ const char *nxc_message_readable(nxc_arena *arena, const char *text) {
   }
   return shown;
 }
+
+const char *nxc_changes_name(nxc_changes changes) {
+  static const char *const names[] = {
+      [NXC_CHANGES_NOTHING_KEPT] = "restart-safe",
+      [NXC_CHANGES_DATA_ORDER] = "changes data order",
+      [NXC_CHANGES_OPTIMIZER_STATE] = "changes optimizer state",
+      [NXC_CHANGES_CHECKPOINT] = "incompatible checkpoint",
+  };
+  return names[changes];
+}

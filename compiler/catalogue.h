@@ -42,6 +42,14 @@ typedef struct nxc_domain {
   const nxc_value *min, *max, *above; /* NULL: none; `above` is exclusive */
 } nxc_domain;
 
+/* What a checkpoint of another value of a setting is worth, from all to nothing. */
+typedef enum nxc_changes {
+  NXC_CHANGES_NOTHING_KEPT, /* restart-safe: the run goes on */
+  NXC_CHANGES_DATA_ORDER,
+  NXC_CHANGES_OPTIMIZER_STATE,
+  NXC_CHANGES_CHECKPOINT
+} nxc_changes;
+
 typedef struct nxc_setting_row {
   const char *path;
   nxc_domain domain;
@@ -49,6 +57,7 @@ typedef struct nxc_setting_row {
   const char *unit;
   bool meaning;             /* counts for plan_id */
   bool needed;              /* plan -o demands it */
+  nxc_changes changes;
   const char *refused_when; /* expression: nxrun cannot execute it, whatever the dialect */
   const char *why;
   const char *instead;
@@ -143,6 +152,7 @@ const nxc_dialect *nxc_dialect_find(const char *name);
 const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *name);
 const nxc_rule_row *nxc_rule_find(const char *id);
 const nxc_diagnostic_row *nxc_diagnostic_find(const char *id);
+const char *nxc_changes_name(nxc_changes changes); /* "restart-safe", "changes data order", ... */
 const char *nxc_type_name(nxc_type type); /* as people say it: "an integer" */
 /* A rule's message or fix without its marks: {@path} as path, {=expression} as <expression>. "" for NULL. */
 const char *nxc_message_readable(nxc_arena *arena, const char *text);

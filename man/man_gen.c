@@ -55,6 +55,7 @@ static void print_settings(nxc_arena *arena) {
     print_line("When run: ", row->runs, "");
     if (row->needed) puts("A plan can not be made without it.");
     if (!row->meaning) puts("It does not count toward plan_id.");
+    print_line("Another value between runs: ", nxc_changes_name(row->changes), ".");
     print_line("nxrun can not run it where: ", row->refused_when, ";");
     if (row->refused_when) print_line("", row->why, ".");
   }

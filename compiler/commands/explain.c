@@ -107,6 +107,7 @@ static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
   if (row->refused_when) print_paragraph("because ", row->why);
   if (row->needed) print_paragraph("", "A plan cannot be made without it.");
   if (!row->meaning) print_paragraph("", "It does not count for plan_id.");
+  print_paragraph("another value between runs: ", nxc_changes_name(row->changes));
   print_options_of(arena, id);
   print_rules_of(arena, NULL, NXC_NAME_SETTING, row->path);
 }

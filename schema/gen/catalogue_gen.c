@@ -91,6 +91,12 @@ static void write_setting_domain(nxc_arena *arena, const gen_setting *row, bool 
   write_domain(arena, &texts);
 }
 
+static const char *changes_constant(const char *word) {
+  if (word == NULL || strcmp(word, "checkpoint") == 0) return "CHECKPOINT";
+  if (strcmp(word, "optimizer-state") == 0) return "OPTIMIZER_STATE";
+  return strcmp(word, "data-order") == 0 ? "DATA_ORDER" : "NOTHING_KEPT";
+}
+
 static void write_settings(const gen_catalogue *catalogue) {
   const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
   puts("const nxc_setting_row nxc_setting_rows[NX_N_SETTINGS] = {");
@@ -100,6 +106,7 @@ static void write_settings(const gen_catalogue *catalogue) {
     write_setting_domain(catalogue->arena, row, true);
     printf(", .meaning = %s, .needed = %s", row->meaning && !is_yes(row->meaning) ? "false" : "true",
            row->needed ? "true" : "false");
+    printf(", .changes = NXC_CHANGES_%s", changes_constant(row->changes));
     field("unit", row->unit);
     field("refused_when", row->refused_when);
     field("why", row->why);

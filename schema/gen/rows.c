@@ -29,6 +29,7 @@ static const cyaml_schema_field_t setting_fields[] = {
     TEXT("unit", gen_setting, unit),
     TEXT("meaning", gen_setting, meaning),
     TEXT("needed", gen_setting, needed),
+    TEXT("changes", gen_setting, changes),
     TEXT("doc", gen_setting, doc),
     TEXT("runs", gen_setting, runs),
     TEXT("refused_when", gen_setting, refused_when),

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 typedef struct gen_setting {
-  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *needed, *doc, *runs;
+  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *needed, *changes, *doc, *runs;
   char **values;
   unsigned values_count;
   char *refused_when, *why, *instead;
