@@ -119,6 +119,7 @@ typedef struct nxc_rule_row {
   const char *const *versions; /* of the dialect that have it; none: all */
   size_t n_versions;
   nxc_severity severity;
+  const char *after;      /* a rule with a smaller id: where that one is broken this one says nothing */
   const char *when;       /* expression; NULL: always */
   const char *require;    /* expression; NULL where the rule derives */
   nxc_setting_id derives; /* NX_N_SETTINGS where the rule requires */

@@ -228,6 +228,18 @@ static const nxc_value *call_last_number(evaluation *e, arguments args, size_t n
   return nxc_value_of_int(e, start == end ? -1 : strtoll(text + start, NULL, 10));
 }
 
+static const nxc_value *call_gcd(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  if (args[0]->kind != NXC_INT || args[1]->kind != NXC_INT) return nxc_evaluation_fail(e, "gcd needs integers");
+  int64_t a = args[0]->integer, b = args[1]->integer;
+  while (b != 0) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return nxc_value_of_int(e, a);
+}
+
 /* Whether each item is greater than the one before it. */
 static const nxc_value *call_rising(evaluation *e, arguments args, size_t n_args) {
   args = spread(e, args, &n_args);
@@ -287,6 +299,7 @@ static const nxc_expression_function functions[] = {
     {"index", 2, 2, false, call_index},
     {"last_number", 1, 1, true, call_last_number},
     {"rising", 1, MANY, false, call_rising},
+    {"gcd", 2, 2, false, call_gcd},
     {"kind", 1, 1, false, call_kind},
     {"texts", 1, 1, false, call_texts},
 };

@@ -284,6 +284,12 @@ bool nxc_rules_derive(nxc_rule_run *run) {
 
 /* -- demanding ------------------------------------------------------------------------------------------- */
 
+static bool is_broken(const nxc_rule_run *run, const char *id) {
+  for (size_t i = 0; id != NULL && i < run->n_broken; i++)
+    if (strcmp(run->broken[i]->id, id) == 0) return true;
+  return false;
+}
+
 /* False when the rule is violated. */
 static bool check_one(nxc_rule_run *run, const nxc_rule_row *rule) {
   const nxc_expression *when = parse(run, rule->when), *require = parse(run, rule->require);
@@ -305,8 +311,11 @@ bool nxc_rules_check(nxc_rule_run *run) {
   bool ok = true;
   for (size_t i = 0; i < nxc_n_rules; i++) {
     const nxc_rule_row *rule = &nxc_rules[i];
-    if (rule->require == NULL || !applies(run, rule)) continue;
-    if (!check_one(run, rule) && rule->severity == NXC_SEVERITY_ERROR) ok = false;
+    if (rule->require == NULL || !applies(run, rule) || is_broken(run, rule->after)) continue;
+    if (check_one(run, rule)) continue;
+    run->broken = nxc_arena_grow(run->arena, run->broken, run->n_broken, sizeof *run->broken);
+    run->broken[run->n_broken++] = rule;
+    if (rule->severity == NXC_SEVERITY_ERROR) ok = false;
   }
   return ok;
 }

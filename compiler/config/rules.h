@@ -26,6 +26,8 @@ typedef struct nxc_rule_run {
   nxc_sink *sink;
   nxc_skipped_rule *skipped;
   size_t n_skipped;
+  const nxc_rule_row **broken; /* rules that were violated */
+  size_t n_broken;
 } nxc_rule_run;
 
 /* False when a derived value does not fit its setting (reported). */

@@ -299,6 +299,7 @@ static void write_rule(const gen_rule *row) {
   field("derive", derive);
   field("dialect", row->dialect);
   field_texts("versions", row->versions, row->versions_count);
+  field("after", row->after);
   field("when", row->when);
   field("require", row->require);
   field("at", row->at);

@@ -216,6 +216,17 @@ static void check_id(const place *at, const char *id) {
   }
 }
 
+static bool is_rule(const place *at, const char *id) {
+  for (unsigned f = 0; f < at->catalogue->n_files[GEN_RULES]; f++) {
+    const gen_file *file = &at->catalogue->files[GEN_RULES][f];
+    for (unsigned i = 0; i < file->n_rows; i++) {
+      const char *other = ((const gen_rule *)file->rows)[i].rule;
+      if (other != NULL && strcmp(other, id) == 0) return true;
+    }
+  }
+  return false;
+}
+
 static void check_rule(const place *at, const gen_rule *row) {
   check_id(at, row->rule);
   if (row->versions_count > 0 && row->dialect == NULL)
@@ -225,6 +236,8 @@ static void check_rule(const place *at, const gen_rule *row) {
     gen_complain(at->catalogue, at->file, at->row, "a rule has either require or derive");
   }
   if (row->require != NULL) check_text(at, "message", row->message);
+  if (row->after != NULL && (row->rule == NULL || strcmp(row->after, row->rule) >= 0 || !is_rule(at, row->after)))
+    gen_complain(at->catalogue, at->file, at->row, "after: there is no earlier rule %s", row->after);
   check_expression(at, "when", row->when);
   check_expression(at, "require", row->require);
   check_expression(at, "at", row->at);

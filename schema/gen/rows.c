@@ -95,6 +95,7 @@ static const cyaml_schema_field_t rule_fields[] = {
     TEXT("dialect", gen_rule, dialect),
     TEXTS("versions", gen_rule, versions),
     TEXT("severity", gen_rule, severity),
+    TEXT("after", gen_rule, after),
     TEXT("when", gen_rule, when),
     TEXT("require", gen_rule, require),
     TEXT("derive", gen_rule, derive),

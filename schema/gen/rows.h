@@ -38,7 +38,7 @@ typedef struct gen_preset {
 } gen_preset;
 
 typedef struct gen_rule {
-  char *rule, *dialect, *severity, *when, *require, *derive, *at, *message, *fix, *explain, *source;
+  char *rule, *dialect, *severity, *after, *when, *require, *derive, *at, *message, *fix, *explain, *source;
   char **versions;
   unsigned versions_count;
 } gen_rule;
