@@ -127,7 +127,7 @@ static const char *unknown_inputs(const verdict *v) {
 static void print_skipped(const verdict *v) {
   const nxc_rule_run *rules = &v->compiled.rules;
   if (rules->n_skipped == 0) return;
-  const char *names = unknown_inputs(v);
+  const char *names = v->compiled.binding->partial ? "" : unknown_inputs(v); /* a part leaves most open */
   printf("  %zu rule%s skipped%s%s\n", rules->n_skipped, rules->n_skipped == 1 ? "" : "s",
          *names ? "; unknown: " : "", names);
   for (size_t i = 0; v->options->notes && i < rules->n_skipped; i++) {

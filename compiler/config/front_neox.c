@@ -190,28 +190,80 @@ bool nxc_neox_claims(const nxc_source *text) {
 
 /* -- what follows from options --------------------------------------------------------------------------- */
 
-static bool is_misfit(const nxc_binding *binding, const nxc_node *node) {
+static nxc_misfit_value *misfit_at(const nxc_binding *binding, const nxc_node *node) {
   for (size_t i = 0; i < binding->n_misfits; i++) {
     nxc_span at = binding->misfits[i].at;
-    if (at.source == node->at.source && at.line == node->at.line && at.column == node->at.column) return true;
+    if (at.source == node->at.source && at.line == node->at.line && at.column == node->at.column)
+      return &binding->misfits[i];
   }
-  return false;
+  return NULL;
 }
 
-/* 1e-5 where text is welcome: it stays text, which nobody means. */
-static void note_floats(nxc_binding *binding, const nxc_node *node) {
-  for (size_t i = 0; i < node->n_children; i++) note_floats(binding, node->children[i]);
+/* 2024-01-01 and 2024-01-01 12:00:00, which the loader makes dates of. */
+static bool is_date(const char *text) {
+  static const char pattern[] = "dddd-dd-dd";
+  for (size_t i = 0; pattern[i] != '\0'; i++)
+    if (pattern[i] == 'd' ? !isdigit((unsigned char)text[i]) : text[i] != pattern[i]) return false;
+  return strchr(" \tTt", text[sizeof pattern - 1]) != NULL;
+}
+
+/* Plain texts that look like numbers or dates: 1e-5 stays text, a date does not, and nobody means either. */
+static void note_scalars(nxc_binding *binding, const nxc_node *node) {
+  for (size_t i = 0; i < node->n_children; i++) note_scalars(binding, node->children[i]);
   if (node->kind != NXC_NODE_SCALAR || node->style != NXC_STYLE_PLAIN || node->value.kind != NXC_STRING) return;
   const char *meant = node->raw ? nxc_scalar_pyyaml_float(binding->arena, node->raw) : NULL;
-  if (meant == NULL || is_misfit(binding, node)) return;
-  nxc_report(binding->sink, "NX1105", NXC_SEVERITY_WARNING, node->at,
-             nxc_arena_printf(binding->arena, "write %s", meant),
-             "%s looks like a number but is read as text", node->raw);
+  if (node->raw && is_date(node->raw))
+    nxc_report(binding->sink, "NX6909", NXC_SEVERITY_ERROR, node->at, "quote it",
+               "%s is read as a date, which no option takes", node->raw);
+  if (meant == NULL) return;
+  nxc_misfit_value *misfit = misfit_at(binding, node);
+  const char *fix = nxc_arena_printf(binding->arena, "write %s", meant);
+  if (misfit != NULL)
+    misfit->verdict.fix = nxc_arena_printf(
+        binding->arena, "%s: with an exponent only a point, and a sign in the exponent, make a number here", fix);
+  else
+    nxc_report(binding->sink, "NX1105", NXC_SEVERITY_WARNING, node->at, fix,
+               "%s looks like a number but is read as text", node->raw);
+}
+
+/* Keys that the real system gives DeepSpeed itself: over these deepspeed_extra_args would win silently. */
+static bool is_given_anyway(const nxc_binding *binding, const char *key) {
+  static const char *const derived[] = {
+      "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
+      "gradient_clipping", "optimizer", "scheduler", "fp16", "bf16", "zero_optimization"};
+  for (size_t i = 0; i < sizeof derived / sizeof *derived; i++)
+    if (strcmp(derived[i], key) == 0) return true;
+  const nxc_bound *bound = nxc_binding_find(binding, key);
+  return bound != NULL && bound->given;
+}
+
+static void check_extra_arguments(nxc_binding *binding) {
+  const nxc_node *extra = nxc_node_child(binding->document->root, "deepspeed_extra_args");
+  for (size_t i = 0; extra != NULL && extra->kind == NXC_NODE_MAP && i < extra->n_children; i++) {
+    const nxc_node *child = extra->children[i];
+    if (!is_given_anyway(binding, child->key)) continue;
+    const nxc_bound *bound = nxc_binding_find(binding, child->key);
+    const nxc_remark also = {bound != NULL && bound->given ? bound->at : (nxc_span){0},
+                             nxc_arena_printf(binding->arena, "%s is %s", child->key,
+                                              bound != NULL && bound->given ? "given here" : "derived otherwise")};
+    nxc_sink_report(binding->sink,
+                    &(nxc_finding){.id = "NX6908",
+                                   .severity = NXC_SEVERITY_ERROR,
+                                   .at = nxc_node_place(child),
+                                   .fix = nxc_arena_printf(binding->arena, "give %s at the top level", child->key),
+                                   .remarks = &also,
+                                   .n_remarks = 1,
+                                   .message = nxc_arena_printf(
+                                       binding->arena,
+                                       "deepspeed_extra_args.%s would silently replace what the rest counts with",
+                                       child->key)});
+  }
 }
 
 void nxc_neox_prepare(nxc_binding *binding) {
-  note_floats(binding, binding->document->root);
+  note_scalars(binding, binding->document->root);
   nxc_neox_count_gpus(binding);
   nxc_neox_expand_attention(binding);
   nxc_neox_check_partition(binding);
+  check_extra_arguments(binding);
 }
