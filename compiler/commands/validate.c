@@ -5,7 +5,9 @@
  * one line for each thing that the verdict leaves open (notes, nxrun, rules on unknown settings, the world
  * size, the environment). */
 #include "compiler/commands/commands.h"
+#include "compiler/commands/folders.h"
 #include "compiler/commands/options.h"
+#include "compiler/commands/parallel.h"
 #include "compiler/render.h"
 #include "compiler/render_document.h"
 
@@ -14,7 +16,8 @@
 #include <string.h>
 
 static const char usage[] = "usage: nxcfg validate FILE... [options]\n"
-                            "Judges each FILE (- is standard input) for the system that it is written for.\n"
+                            "Judges each FILE (- is standard input; a folder: every *.yaml and *.yml below it) for the\n"
+                            "system that it is written for.\n"
                             "  --for nxrun          what nxrun cannot execute is an error\n"
                             "  --partial            the file is a part: what it does not give may stand elsewhere\n";
 
@@ -116,7 +119,7 @@ static const char *unknown_inputs(const verdict *v) {
   const char *names = "";
   for (size_t i = 0; i < rules->n_skipped; i++) {
     char *missing = nxc_arena_strdup(v->arena, rules->skipped[i].missing);
-    for (char *name = strtok(missing, ","); name != NULL; name = strtok(NULL, ",")) {
+    for (char *rest, *name = strtok_r(missing, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
       name += *name == ' ';
       if (!listed(names, name)) names = nxc_arena_printf(v->arena, "%s%s%s", names, *names ? ", " : "", name);
     }
@@ -194,49 +197,74 @@ static void print_verdict(const verdict *v) {
   print_environment(v);
 }
 
-static int validate_file(const nxc_options *options, const char *file, bool for_nxrun, bool partial,
-                         json_t *document) {
-  verdict v = {.arena = nxc_arena_new(), .options = options, .file = file ? file : "arguments"};
-  v.sink = nxc_sink_new(v.arena);
-  nxc_request request = nxc_options_request(options, file);
-  request.for_nxrun = for_nxrun;
-  request.partial = partial;
-  if (options->warnings_are_errors) nxc_sink_warnings_are_errors(v.sink);
-  nxc_compile_settings(v.arena, &request, v.sink, &v.compiled);
-  if (document != NULL) {
-    nxc_findings_add(nxc_document_format_of(options->format), document, v.sink, v.file);
-  } else {
-    nxc_render render = nxc_options_render(options);
-    render.file = v.file;
-    nxc_sink_print(v.sink, &render, stdout);
-    if (options->format == NXC_FORMAT_TEXT) print_verdict(&v);
-  }
-  int status = nxc_sink_count(v.sink, NXC_SEVERITY_ERROR) > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
-  if (v.compiled.unreadable) status = NXC_EXIT_USAGE;
-  nxc_arena_free(v.arena);
-  return status;
+/* -- all files ------------------------------------------------------------------------------------------- */
+
+/* How each file is to be judged. */
+typedef struct standard {
+  bool for_nxrun, partial;
+} standard;
+
+typedef struct validation {
+  const nxc_options *options;
+  const standard *judged_by;
+  verdict *verdicts; /* one for each file; each has its own arena, until it is printed */
+  json_t *document;  /* NULL where findings are printed one by one */
+  int status;        /* the worst */
+} validation;
+
+/* Runs in any thread. */
+static void judge(void *context, size_t index) {
+  const validation *all = context;
+  const char *file = all->options->files.n_items ? all->options->files.items[index] : NULL;
+  verdict *v = &all->verdicts[index];
+  *v = (verdict){.arena = nxc_arena_new(), .options = all->options, .file = file ? file : "arguments"};
+  v->sink = nxc_sink_new(v->arena);
+  nxc_request request = nxc_options_request(all->options, file);
+  request.for_nxrun = all->judged_by->for_nxrun;
+  request.partial = all->judged_by->partial;
+  if (all->options->warnings_are_errors) nxc_sink_warnings_are_errors(v->sink);
+  nxc_compile_settings(v->arena, &request, v->sink, &v->compiled);
 }
 
-static int validate_all(const nxc_options *options, bool for_nxrun, bool partial) {
-  const nxc_document_format *format = nxc_document_format_of(options->format);
-  json_t *document = format ? nxc_findings_begin(format) : NULL;
-  int status = NXC_EXIT_GOOD;
-  size_t n_files = options->files.n_items;
-  for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
-    int own = validate_file(options, n_files ? options->files.items[i] : NULL, for_nxrun, partial, document);
-    if (own > status) status = own;
+/* Runs in one thread, in the files' order. */
+static void print(void *context, size_t index) {
+  validation *all = context;
+  verdict *v = &all->verdicts[index];
+  const nxc_options *options = all->options;
+  if (all->document != NULL) {
+    nxc_findings_add(nxc_document_format_of(options->format), all->document, v->sink, v->file);
+  } else {
+    nxc_render render = nxc_options_render(options);
+    render.file = v->file;
+    nxc_sink_print(v->sink, &render, stdout);
+    if (options->format == NXC_FORMAT_TEXT) print_verdict(v);
   }
-  if (document != NULL) nxc_findings_end(document, stdout);
-  return status;
+  int own = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
+  if (v->compiled.unreadable) own = NXC_EXIT_USAGE;
+  if (own > all->status) all->status = own;
+  nxc_arena_free(v->arena);
+}
+
+static int validate_all(nxc_arena *arena, nxc_options *options, const standard *judged_by) {
+  if (!nxc_folders_expand(arena, "validate", &options->files)) return NXC_EXIT_USAGE;
+  const nxc_document_format *format = nxc_document_format_of(options->format);
+  size_t n_files = options->files.n_items > 0 ? options->files.n_items : 1;
+  validation all = {.options = options,
+                    .judged_by = judged_by,
+                    .verdicts = nxc_arena_array(arena, n_files, sizeof *all.verdicts),
+                    .document = format ? nxc_findings_begin(format) : NULL};
+  nxc_parallel(n_files, judge, print, &all);
+  if (all.document != NULL) nxc_findings_end(all.document, stdout);
+  return all.status;
 }
 
 int nxc_command_validate(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
   const char *target = NULL;
-  bool partial = false;
+  standard judged_by = {0};
   const nxc_extra_option extras[] = {
-      {.name = "--for", .text = &target}, {.name = "--partial", .flag = &partial}, {.name = NULL}};
+      {.name = "--for", .text = &target}, {.name = "--partial", .flag = &judged_by.partial}, {.name = NULL}};
   int status = NXC_EXIT_USAGE;
   if (!nxc_options_parse(arena, &options, "validate", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
@@ -248,7 +276,8 @@ int nxc_command_validate(int argc, char **argv) {
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
   } else {
-    status = validate_all(&options, target != NULL, partial);
+    judged_by.for_nxrun = target != NULL;
+    status = validate_all(arena, &options, &judged_by);
   }
   nxc_arena_free(arena);
   return status;

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Many files in one process: what is printed is what each alone would print, in order, whatever the threads do; and a
+# folder is every configuration below it. TAP. Usage: many.sh NXCFG FOLDER
+nxcfg=$(realpath "$1")
+cd "$2" || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+n=0
+status=0
+check() {
+  n=$((n + 1))
+  if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; status=1; fi
+}
+mkdir -p "$work/all/sub/deep" "$work/all/.git" "$work/empty"
+i=0
+for file in *.yaml ../validate/*.yaml ../validate/files/*.yaml; do
+  i=$((i + 1))
+  cp "$file" "$work/all/$(printf '%03d' $i).yaml"
+done
+cp wrong.yaml "$work/all/sub/deep/x.yml"
+cp wrong.yaml "$work/all/.git/hidden.yaml"
+cp wrong.yaml "$work/all/.hidden.yaml"
+echo text >"$work/all/README.md"
+ln -s "$work/all" "$work/all/sub/again"
+cd "$work" || exit 1
+find all -name '*.y*ml' ! -path '*/.*' | LC_ALL=C sort >names
+for format in text short; do
+  while read -r file; do "$nxcfg" validate --format $format "$file"; done <names >wanted
+  "$nxcfg" validate --format $format all >found
+  check $(($? != 1)) "$format: status of a folder with errors"
+  cmp wanted found
+  check $? "$format: $(wc -l <names) files print what each prints alone"
+done
+for format in json sarif gitlab; do
+  "$nxcfg" validate --format $format all >first
+  "$nxcfg" validate --format $format all >second
+  cmp first second && [ -s first ]
+  check $? "$format: the same every time"
+done
+"$nxcfg" validate empty 2>message
+[ $? = 2 ] && grep -q 'there is no \*.yaml or \*.yml below empty' message
+check $? "a folder without configurations"
+echo "1..$n"
+exit $status
