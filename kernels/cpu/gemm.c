@@ -28,9 +28,8 @@ struct cpu_gemm {
 
 bool cpu_dnnl_open(nxk_device *device, nxk_fault *fault) {
   /* Ignored where oneDNN has been used before in this process: then the machine's best is used. */
-  dnnl_set_max_cpu_isa(device->target == NX_TARGET_CPU_AVX2     ? dnnl_cpu_isa_avx2
-                       : device->target == NX_TARGET_CPU_AVX512 ? dnnl_cpu_isa_avx512_core_bf16
-                                                                : dnnl_cpu_isa_all);
+  if (device->target == NX_TARGET_CPU_AVX2) dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+  if (device->target == NX_TARGET_CPU_AVX512) dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
   if (dnnl_engine_create(&device->engine, dnnl_cpu, 0) == dnnl_success &&
       dnnl_stream_create(&device->stream, device->engine, dnnl_stream_default_flags) == dnnl_success)
     return true;
@@ -125,7 +124,7 @@ static bool gemm_finish(const nxk_device *device, cpu_gemm *gemm, dnnl_primitive
 
 static bool gemm_make(const nxk_device *device, cpu_gemm *gemm) {
   const cpu_gemm_form *form = &gemm->form;
-  dnnx_md plain_a, plain_b, any_a, any_b, bias, c;
+  dnnx_md plain_a = {0}, plain_b = {0}, any_a = {0}, any_b = {0}, bias = {0}, c = {0};
   dnnl_primitive_desc_t pd = NULL;
   dnnl_primitive_attr_t attr = gemm_attr(form->accumulate);
   bool made = attr && matrix_md(&plain_a, form->m, form->k, form->a_stride, form->trans_a, form->type) &&
