@@ -98,7 +98,8 @@ static void compare(line *to, const json_t *wanted, const json_t *settings) {
     bool nothing = value == NULL || json_is_null(value);
     if (nothing || (found != NULL && same(&fields[i], value, found))) continue;
     char *a = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
-    char *b = found ? json_dumps(found, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12)) : NULL;
+    bool known = found != NULL && !json_is_null(found);
+    char *b = known ? json_dumps(found, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12)) : NULL;
     add(to, " %s=%s(wanted %s)", fields[i].name, b ? b : "unknown", a);
     free(a);
     free(b);
