@@ -98,11 +98,7 @@ static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
   node->style = NXC_STYLE_DOUBLE;
   node->raw = word->text;
   node->raw_bytes = strlen(word->text);
-  if (word->from_environment) {
-    struct nxc_derivation *derivation = nxc_arena_alloc(to->arena, sizeof *derivation);
-    *derivation = (struct nxc_derivation){.from_environment = true};
-    node->derivation = derivation;
-  }
+  node->environment = word->from_environment;
   bool is_text = type == NXC_TYPE_STR || type == NXC_TYPE_PATH || type == NXC_TYPE_LIST_STR ||
                  type == NXC_TYPE_LIST || type == NXC_TYPE_ANY;
   if (word->unset != NULL && !is_text) {
@@ -127,6 +123,7 @@ static nxc_node *list_node(nxc_arguments *to, const char *name, nxc_type type, n
   for (size_t i = 0; i < values->n_items; i++) {
     nxc_node *item = scalar_node(to, name, type, &values->items[i]);
     list->failed = list->failed || item->failed;
+    list->environment = list->environment || item->environment;
     nxc_node_append(to->arena, list, item);
   }
   return list;

@@ -40,6 +40,7 @@ struct nxc_node {
   size_t raw_bytes;
   nxc_node *replaced; /* what an earlier layer said here, or NULL */
   nxc_node *copy_of;  /* the top of a copy made for an alias or merge key: the original; elsewhere NULL */
+  bool environment;   /* a variable of the environment was filled in while reading */
   bool merged;        /* the copy is a pair that a merge key brought */
   struct nxc_names *names; /* maps with many keys: the children by key identity (nodes.h) */
 

@@ -173,11 +173,15 @@ static node *new_name(parser *p, nxc_name_kind kind, const char *path, size_t n_
     if (name->kind != kind || strncmp(name->path, path, n_bytes) != 0 || name->path[n_bytes] != '\0')
       continue;
     if (!p->asking) name->only_asked = false;
+    if (p->asking) name->asked = true;
     made->name = i;
     return made;
   }
   p->names = nxc_arena_grow(p->arena, p->names, p->n_names, sizeof *p->names);
-  p->names[p->n_names] = (nxc_name){kind, nxc_arena_strndup(p->arena, path, n_bytes), p->asking > 0};
+  p->names[p->n_names] = (nxc_name){.kind = kind,
+                                    .path = nxc_arena_strndup(p->arena, path, n_bytes),
+                                    .asked = p->asking > 0,
+                                    .only_asked = p->asking > 0};
   made->name = p->n_names++;
   return made;
 }

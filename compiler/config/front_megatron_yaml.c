@@ -235,8 +235,8 @@ static bool is_nemo(const char *key) {
   return strncmp(key, "++", 2) == 0 || strchr(key, '.') != NULL;
 }
 
-/* MODEL_ARGS: "--option": value, as on a command line. */
-static void read_command_line(form *f, const nxc_node *map) {
+/* MODEL_ARGS: "--option": value, as on a command line. False (reported): it is one for another program. */
+static bool read_command_line(form *f, const nxc_node *map) {
   const nxc_node *nemo = NULL;
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *node = map->children[i];
@@ -250,9 +250,10 @@ static void read_command_line(form *f, const nxc_node *map) {
       if (*option != '\0') put_option(f, node, option, opposite);
     }
   }
-  if (nemo == NULL) return;
+  if (nemo == NULL) return true;
   nxc_report(f->to->sink, "NX5910", NXC_SEVERITY_ERROR, nemo->key_at, NULL,
              "%s is a key of NeMo, which Megatron-LM's own program does not read", nemo->key);
+  return false;
 }
 
 static void read_namespace(form *f, const nxc_node *map) {
@@ -290,10 +291,9 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
     read_variables(&f, variables);
   for (size_t i = 0; i < 2 && arguments == NULL; i++) arguments = nxc_node_child(root, forms[i]);
   if (arguments != NULL && arguments->kind == NXC_NODE_MAP) {
-    read_command_line(&f, arguments);
-  } else {
-    f.typed = true;
-    read_namespace(&f, root);
+    return read_command_line(&f, arguments) && document->complete;
   }
+  f.typed = true;
+  read_namespace(&f, root);
   return document->complete;
 }

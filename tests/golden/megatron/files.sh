@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Validates each file below files/ and compares all that is printed with NAME.out beside it, as TAP; UPDATE=1 rewrites.
+# Usage: files.sh NXCFG FOLDER
+nxcfg=$(realpath "$1")
+cd "$2/files" || exit 1
+unset NX_TEST_BATCH MASTER_ADDR DATA_PREFIX
+export NX_TEST_DATA=/data
+n=0
+status=0
+for file in *.sh *.yaml *.args; do
+  n=$((n + 1))
+  wanted=${file%.*}.out
+  found=$("$nxcfg" validate "$file" 2>&1; echo "exit $?")
+  if [ -n "$UPDATE" ]; then
+    printf '%s\n' "$found" >"$wanted"
+  fi
+  if [ "$found" = "$(cat "$wanted")" ]; then
+    echo "ok $n - $file"
+  else
+    echo "not ok $n - $file"
+    printf '%s\n' "$found" | diff "$wanted" - | sed 's/^/# /'
+    status=1
+  fi
+done
+echo "1..$n"
+exit $status
