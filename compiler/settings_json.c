@@ -45,7 +45,10 @@ struct json_t *nxc_settings_to_json(nxc_arena *arena, const nxc_settings *settin
   for (size_t i = 0; i < NX_N_SETTINGS; i++) {
     nxc_setting_id id = (nxc_setting_id)i;
     const nxc_value *value = nxc_settings_value(settings, id);
-    if (value == NULL) continue;
+    if (value == NULL) {
+      json_object_set_new(object, nxc_setting_path(id), json_null());
+      continue;
+    }
     bool hidden = nxc_settings_from(settings, id)->redacted;
     const nxc_value shown = hidden ? nxc_redacted(arena, value) : *value;
     json_object_set_new(object, nxc_setting_path(id), value_to_json(arena, &shown));

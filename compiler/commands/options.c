@@ -88,6 +88,18 @@ static bool takes_arguments(const parsing *p) {
   return front != NULL && front->takes_arguments;
 }
 
+/* Commands that read no configuration as a dialect know a few of the common options only. */
+static bool means_something(const parsing *p, const char *option) {
+  static const struct {
+    const char *command, *options;
+  } few[] = {{"explain", " --dialect --help "}, {"resolve", " -l --set --compat --format -W --notes --help "}};
+  for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+    if (strcmp(few[i].command, p->command) != 0) continue;
+    return strstr(few[i].options, nxc_arena_printf(p->arena, " %s ", option)) != NULL;
+  }
+  return true;
+}
+
 static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option *common,
                       const nxc_extra_option *extras) {
   bool only_files = false;
@@ -105,7 +117,7 @@ static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option 
     }
     const nxc_extra_option *row = find_row(extras, argument, &value);
     if (row == NULL) row = find_row(common, argument, &value);
-    if (row == NULL) return complain(p, "unknown option", argument);
+    if (row == NULL || !means_something(p, row->name)) return complain(p, "unknown option", argument);
     if (row->flag == NULL && value == NULL && i + 1 < argc) value = argv[++i];
     if (!take(p, row, argument, value)) return false;
   }
