@@ -113,6 +113,17 @@ void nxc_settings_forget(nxc_settings *settings, nxc_setting_id id, const char *
   settings->slots[id] = (slot){NULL, keep_provenance(settings, &from, NULL)};
 }
 
+nxc_settings *nxc_settings_copy(nxc_arena *arena, const nxc_settings *settings) {
+  nxc_settings *copy = nxc_arena_alloc(arena, sizeof *copy);
+  *copy = *settings;
+  copy->arena = arena;
+  return copy;
+}
+
+void nxc_settings_clear(nxc_settings *settings, nxc_setting_id id) {
+  settings->slots[id] = (slot){NULL, &from_nothing};
+}
+
 static const nxc_value *parse_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink,
                                    nxc_span *at) {
   static const nxc_reading reading = {0};

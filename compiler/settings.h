@@ -75,6 +75,10 @@ bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char 
 /* Makes a setting unknown, its default included, because what an option says about it is wrong (reported).
  * No rule derives it then. */
 void nxc_settings_forget(nxc_settings *settings, nxc_setting_id id, const char *option, nxc_span at);
+/* A record of its own with the same values and provenance: what is set in one is not set in the other. */
+nxc_settings *nxc_settings_copy(nxc_arena *arena, const nxc_settings *settings);
+/* Makes a setting unknown, so that a rule may derive it again. */
+void nxc_settings_clear(nxc_settings *settings, nxc_setting_id id);
 /* Runs the deriving rules that belong to every dialect (mesh.data, batch.accumulation, model.head_dim,
  * ...). The whole pipeline (compile_settings.h) does this itself. */
 bool nxc_settings_derive(nxc_settings *settings, nxc_sink *sink);

@@ -19,6 +19,8 @@ static const char usage[] =
     "usage: nxcfg plan FILE [-o PLAN] [options]\n"
     "Prints the settings of FILE (- is standard input) with their sources, and what follows from them.\n"
     "  -o PLAN              write the plan that nxrun executes\n"
+    "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
+    "  --machine FILE       forecast a step on the machine that FILE describes, and demand that a rank fits it\n"
     "  --why PATH           tell the history of one setting or option instead (repeatable)\n";
 
 static bool write_all(int file, const uint8_t *bytes, uint64_t n_bytes) {
@@ -50,6 +52,7 @@ typedef struct job {
   nxc_arena *arena;
   const nxc_options *options;
   const char *output; /* NULL: print only */
+  const nxc_estimate_request *asked;
   nxc_sink *sink;
   nxc_compiled compiled;
 } job;
@@ -96,13 +99,18 @@ static int plan_settings(job *j, const char *file) {
   bool sized = good && sizes_known(j->compiled.settings);
   if (sized) nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   sized = sized && training.layers > 0;
+  nxc_estimate estimate = {0};
+  if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
+    estimate = nxc_estimate_make(j->asked, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles, j->arena,
+                                 j->sink);
   nxc_plan_report r = {.arena = j->arena,
                        .file = file ? file : "arguments",
                        .compiled = &j->compiled,
                        .training = sized ? &training : NULL,
                        .plan = compiled ? &plan : NULL,
                        .sink = j->sink,
-                       .obstacles = obstacles};
+                       .obstacles = obstacles,
+                       .estimate = &estimate};
   int status = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
   if (status == NXC_EXIT_GOOD && j->output != NULL) {
     if (!write_plan(j->arena, j->output, &plan)) return NXC_EXIT_USAGE;
@@ -142,31 +150,39 @@ static int tell_why(job *j, const nxc_texts *paths) {
   return nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
 }
 
-static int plan_file(const nxc_options *options, const char *file, const char *output, const nxc_texts *why) {
-  job j = {.arena = nxc_arena_new(), .options = options, .output = output};
+/* What the options of this command alone ask for. */
+typedef struct wish {
+  const char *output;
+  nxc_texts why;
+  nxc_estimate_request estimate;
+} wish;
+
+static int plan_file(const nxc_options *options, const char *file, const wish *wished) {
+  const char *output = wished->output;
+  job j = {.arena = nxc_arena_new(), .options = options, .output = output, .asked = &wished->estimate};
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = output != NULL;
   if (options->warnings_are_errors) nxc_sink_warnings_are_errors(j.sink);
   nxc_compile_settings(j.arena, &request, j.sink, &j.compiled);
-  int status = why->n_items > 0 ? tell_why(&j, why) : plan_settings(&j, file);
+  int status = wished->why.n_items > 0 ? tell_why(&j, &wished->why) : plan_settings(&j, file);
   nxc_arena_free(j.arena);
   return status;
 }
 
-static int plan_files(const nxc_options *options, const char *output, const nxc_texts *why) {
+static int plan_files(const nxc_options *options, const wish *wished) {
   int status = NXC_EXIT_GOOD;
   size_t n_files = options->files.n_items;
-  if (output != NULL && n_files > 1) {
+  if (wished->output != NULL && n_files > 1) {
     fputs("nxcfg plan: -o takes one FILE; lay further files over it with -l\n", stderr);
     return NXC_EXIT_USAGE;
   }
-  if (output != NULL && why->n_items > 0) {
+  if (wished->output != NULL && wished->why.n_items > 0) {
     fputs("nxcfg plan: --why writes no plan; leave -o out\n", stderr);
     return NXC_EXIT_USAGE;
   }
   for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
-    int own = plan_file(options, n_files ? options->files.items[i] : NULL, output, why);
+    int own = plan_file(options, n_files ? options->files.items[i] : NULL, wished);
     if (own > status) status = own;
   }
   return status;
@@ -175,10 +191,13 @@ static int plan_files(const nxc_options *options, const char *output, const nxc_
 int nxc_command_plan(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
-  const char *output = NULL;
-  nxc_texts why = {0};
-  const nxc_extra_option extras[] = {
-      {.name = "-o", .text = &output}, {.name = "--why", .list = &why}, {.name = NULL}};
+  const char *memory = NULL, *machine = NULL;
+  wish wished = {0};
+  const nxc_extra_option extras[] = {{.name = "-o", .text = &wished.output},
+                                     {.name = "--why", .list = &wished.why},
+                                     {.name = "--memory", .text = &memory},
+                                     {.name = "--machine", .text = &machine},
+                                     {.name = NULL}};
   int status = NXC_EXIT_USAGE;
   if (!nxc_options_parse(arena, &options, "plan", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
@@ -187,8 +206,8 @@ int nxc_command_plan(int argc, char **argv) {
     status = NXC_EXIT_GOOD;
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
-  } else {
-    status = plan_files(&options, output, &why);
+  } else if (nxc_estimate_read(arena, "plan", memory, machine, &wished.estimate)) {
+    status = plan_files(&options, &wished);
   }
   nxc_arena_free(arena);
   return status;

@@ -165,11 +165,13 @@ void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
   if (r->plan != NULL) {
     print_layout(r, out);
     print_memory(r, out);
+    nxc_forecast_print(r->estimate, &r->plan->plan, out);
     fputs("plan_id ", out);
     print_id(r, out);
     fputc('\n', out);
   }
   print_obstacles(r, out);
+  if (r->estimate->memory_skipped != NULL) fputs("memory is not judged\n", out);
   if (r->written != NULL) fprintf(out, "wrote %s, %" PRIu64 " bytes\n", r->written, r->plan->n_bytes);
 }
 
@@ -230,6 +232,9 @@ void nxc_plan_print_json(const nxc_plan_report *r, FILE *out) {
     json_object_set_new(object, "derived", derived_json(r));
   }
   json_object_set_new(object, "memory", memory_json(r));
+  if (r->estimate->machine != NULL)
+    json_object_set_new(object, "forecast",
+                        r->plan ? nxc_forecast_json(r->estimate, &r->plan->plan) : json_null());
   json_object_set_new(object, "environment", nxc_environment_to_json(&compiled->resolution));
   json_object_set_new(object, "exports", exports_json(r));
   json_object_set_new(object, "diagnostics", findings_json(r));

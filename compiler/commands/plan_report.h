@@ -4,6 +4,7 @@
 #ifndef NXC_COMMANDS_PLAN_REPORT_H
 #define NXC_COMMANDS_PLAN_REPORT_H
 
+#include "compiler/commands/estimate.h"
 #include "compiler/commands/options.h"
 #include "compiler/program/program.h"
 
@@ -15,6 +16,7 @@ typedef struct nxc_plan_report {
   const nxc_plan_bytes *plan;   /* NULL where there is none */
   const nxc_sink *sink;         /* what was found in the configuration */
   const nxc_sink *obstacles;    /* why there is no plan */
+  const nxc_estimate *estimate; /* what --memory and --machine ask for */
   const char *written;          /* the plan's file, or NULL */
 } nxc_plan_report;
 

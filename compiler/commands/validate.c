@@ -5,6 +5,7 @@
  * one line for each thing that the verdict leaves open (notes, nxrun, rules on unknown settings, the world
  * size, the environment). */
 #include "compiler/commands/commands.h"
+#include "compiler/commands/estimate.h"
 #include "compiler/commands/folders.h"
 #include "compiler/commands/options.h"
 #include "compiler/commands/parallel.h"
@@ -19,7 +20,8 @@ static const char usage[] = "usage: nxcfg validate FILE... [options]\n"
                             "Judges each FILE (- is standard input; a folder: every *.yaml and *.yml below it) for the\n"
                             "system that it is written for.\n"
                             "  --for nxrun          what nxrun cannot execute is an error\n"
-                            "  --partial            the file is a part: what it does not give may stand elsewhere\n";
+                            "  --partial            the file is a part: what it does not give may stand elsewhere\n"
+                            "  --memory BYTES       demand that a rank of nxrun needs no more, as 80GiB\n";
 
 typedef struct verdict {
   nxc_arena *arena;
@@ -27,6 +29,7 @@ typedef struct verdict {
   const char *file;
   nxc_sink *sink;
   nxc_compiled compiled;
+  const char *memory_skipped; /* why --memory was not judged, or NULL */
 } verdict;
 
 /* -- the one line of success ----------------------------------------------------------------------------- */
@@ -195,6 +198,18 @@ static void print_verdict(const verdict *v) {
   print_skipped(v);
   if (n_errors == 0) print_multiples(v);
   print_environment(v);
+  if (v->memory_skipped != NULL) printf("  %s\n", v->memory_skipped);
+}
+
+/* With --memory: what nxcfg plan would find. */
+static void judge_memory(verdict *v, const nxc_estimate_request *asked) {
+  if (asked->memory_bytes == 0 || nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable) return;
+  nxc_sink *obstacles = nxc_sink_new(v->arena);
+  nxc_plan_bytes plan;
+  bool compiled = nxc_program_compile(v->compiled.settings, v->arena, obstacles, &plan);
+  v->memory_skipped = nxc_estimate_make(asked, v->compiled.settings, compiled ? &plan.plan : NULL, obstacles,
+                                        v->arena, v->sink)
+                          .memory_skipped;
 }
 
 /* -- all files ------------------------------------------------------------------------------------------- */
@@ -202,6 +217,7 @@ static void print_verdict(const verdict *v) {
 /* How each file is to be judged. */
 typedef struct standard {
   bool for_nxrun, partial;
+  nxc_estimate_request estimate;
 } standard;
 
 typedef struct validation {
@@ -224,6 +240,7 @@ static void judge(void *context, size_t index) {
   request.partial = all->judged_by->partial;
   if (all->options->warnings_are_errors) nxc_sink_warnings_are_errors(v->sink);
   nxc_compile_settings(v->arena, &request, v->sink, &v->compiled);
+  judge_memory(v, &all->judged_by->estimate);
 }
 
 /* Runs in one thread, in the files' order. */
@@ -261,10 +278,12 @@ static int validate_all(nxc_arena *arena, nxc_options *options, const standard *
 int nxc_command_validate(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
-  const char *target = NULL;
+  const char *target = NULL, *memory = NULL;
   standard judged_by = {0};
-  const nxc_extra_option extras[] = {
-      {.name = "--for", .text = &target}, {.name = "--partial", .flag = &judged_by.partial}, {.name = NULL}};
+  const nxc_extra_option extras[] = {{.name = "--for", .text = &target},
+                                     {.name = "--partial", .flag = &judged_by.partial},
+                                     {.name = "--memory", .text = &memory},
+                                     {.name = NULL}};
   int status = NXC_EXIT_USAGE;
   if (!nxc_options_parse(arena, &options, "validate", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
@@ -275,7 +294,7 @@ int nxc_command_validate(int argc, char **argv) {
     fprintf(stderr, "nxcfg validate: --for takes nxrun, not %s\n", target);
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
-  } else {
+  } else if (nxc_estimate_read(arena, "validate", memory, NULL, &judged_by.estimate)) {
     judged_by.for_nxrun = target != NULL;
     status = validate_all(arena, &options, &judged_by);
   }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The description of a machine: what forecasts need to know of where a plan would run.
+ *
+ * It comes from a YAML file (man nx-machine.5), which people write or `nxrun --calibrate` measures. Everything
+ * is of one rank while all ranks of its host are busy. A rate is a line through points: the rate of a thing
+ * of some size is read between its two neighbours, on a logarithmic scale of sizes, and beyond the ends it is
+ * that of the end. Invariant: rates are positive and their points ascend. */
+#ifndef NXC_MACHINE_H
+#define NXC_MACHINE_H
+
+#include "compiler/diagnostics.h"
+#include "schema/ops.h"
+
+typedef struct nxc_rate_point {
+  double size, rate;
+} nxc_rate_point;
+
+typedef struct nxc_rate {
+  const nxc_rate_point *points;
+  size_t n_points; /* 0: not told */
+} nxc_rate;
+
+typedef struct nxc_link {
+  nxc_rate bandwidth; /* bytes a second that a rank receives, by the bytes of one collective */
+  double latency_s;   /* of one step of a collective */
+} nxc_link;
+
+typedef struct nxc_machine {
+  const char *name;
+  const nxc_source *source;
+  uint32_t ranks_per_host, threads; /* threads of a rank; 0: not told */
+  uint64_t memory_bytes;            /* 0: not told */
+  double operator_s;                /* what every operator takes beside its work */
+  nxc_rate products[NX_DTYPE_END];  /* FLOP a second, by the FLOP of one product */
+  nxc_rate bandwidth;               /* of memory: bytes a second, by the bytes of one operator */
+  nxc_link inside, between;         /* hosts */
+  bool overlap;                     /* collectives go on while the rank computes */
+} nxc_machine;
+
+/* NULL, with findings, where the file is no machine description. */
+const nxc_machine *nxc_machine_read(nxc_arena *arena, const char *path, nxc_sink *sink);
+/* `size` in the unit of the rate's points. */
+double nxc_rate_at(const nxc_rate *rate, double size);
+/* The highest of its points. */
+double nxc_rate_peak(const nxc_rate *rate);
+
+/* "80GiB", "512MB", "1000000": a number and B, kB, MB, GB, TB or KiB, MiB, GiB, TiB. False where it is none. */
+bool nxc_bytes_parse(const char *text, uint64_t *bytes);
+/* "3.41 GiB". */
+const char *nxc_bytes_show(nxc_arena *arena, uint64_t bytes);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forecasts of small plans, against sums made by hand. The machine has round numbers: products 1e9 FLOP/s, memory
+ * 1e8 B/s, links 1e7 and 1e6 B/s, latencies 1 and 10 ms, an operator 1 ms. */
+#include "compiler/program/cost.h"
+#include "tests/unit/cmocka_all.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static const nxc_rate_point product_rate[] = {{1, 1e9}}, memory_rate[] = {{1, 1e8}}, near_rate[] = {{1, 1e7}},
+                            far_rate[] = {{1, 1e6}};
+static const nxc_source machine_source = {.name = "machine.yaml"};
+
+static nxc_machine machine_of(uint32_t ranks_per_host) {
+  return (nxc_machine){.name = "round",
+                       .source = &machine_source,
+                       .ranks_per_host = ranks_per_host,
+                       .operator_s = 1e-3,
+                       .products = {[NX_f32] = {product_rate, 1}},
+                       .bandwidth = {memory_rate, 1},
+                       .inside = {{near_rate, 1}, 1e-3},
+                       .between = {{far_rate, 1}, 1e-2}};
+}
+
+/* ---- plans ---- */
+
+enum { MAX_OPERATORS = 16, MAX_ITEMS = 64 };
+
+/* Operators of three programs per chunk: forward, backward, step. Value 0 is [2,4,8,16] f32. */
+typedef struct case_plan {
+  nx_plan plan;
+  nx_run run;
+  nx_atom atoms[2];
+  nx_group groups[2];
+  nx_value values[1];
+  uint32_t arguments[16];
+  nx_operator operators[MAX_OPERATORS];
+  nx_program programs[3];
+  nx_chunk chunks[4];
+  nx_item items[MAX_ITEMS];
+} case_plan;
+
+static void case_begin(case_plan *c, uint32_t n_ranks, uint32_t n_hosts, uint32_t n_micro_batches) {
+  *c = (case_plan){.run = {.n_ranks = n_ranks,
+                           .n_hosts = n_hosts,
+                           .n_threads = 1,
+                           .n_micro_batches = n_micro_batches,
+                           .tokens_per_step = 1000,
+                           .flops_per_step = 4e6}};
+  c->atoms[0] = (nx_atom){.size = 2, .stride = 1};
+  c->atoms[1] = (nx_atom){.size = n_ranks / 2 ? n_ranks / 2 : 1, .stride = 2};
+  c->groups[0] = (nx_group){.atoms = 1, .size = 2};
+  c->groups[1] = (nx_group){.atoms = 2, .size = c->atoms[1].size};
+  c->values[0] = (nx_value){.dtype = NX_f32, .n_dims = 4, .dims = {2, 4, 8, 16}, .view_of = NX_NONE};
+  c->chunks[0] = (nx_chunk){.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2};
+  for (uint32_t kind = 0; kind < 3; kind++)
+    c->programs[kind] = (nx_program){.kind = kind == 2 ? NX_PROGRAM_STEP : NX_PROGRAM_FORWARD + kind};
+  c->plan = (nx_plan){.strings = "",
+                      .run = &c->run,
+                      .atoms = c->atoms,
+                      .groups = c->groups,
+                      .values = c->values,
+                      .arguments = c->arguments,
+                      .operators = c->operators,
+                      .programs = c->programs,
+                      .chunks = c->chunks,
+                      .items = c->items};
+  c->plan.n[NX_SECTION_ATOMS] = c->plan.n[NX_SECTION_GROUPS] = 2;
+  c->plan.n[NX_SECTION_PROGRAMS] = 3, c->plan.n[NX_SECTION_CHUNKS] = 1;
+}
+
+/* Programs are filled in order. */
+static nx_operator *case_operator(case_plan *c, uint32_t program, nx_op op, uint64_t flops, uint64_t bytes) {
+  uint32_t at = c->plan.n[NX_SECTION_OPERATORS]++;
+  assert_true(at < MAX_OPERATORS);
+  if (c->programs[program].n_operators++ == 0) c->programs[program].first_operator = at;
+  c->operators[at] = (nx_operator){
+      .op = (uint16_t)op, .when = NX_WHEN_ALWAYS, .group = NX_NONE, .flops = flops, .moved_bytes = bytes};
+  return &c->operators[at];
+}
+
+static void case_collective(case_plan *c, uint32_t program, nx_op op, uint32_t group, uint64_t bytes) {
+  case_operator(c, program, op, 0, bytes)->group = group;
+}
+
+static void case_item(case_plan *c, uint32_t stage, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
+  assert_true(c->plan.n[NX_SECTION_ITEMS] < MAX_ITEMS);
+  c->items[c->plan.n[NX_SECTION_ITEMS]++] =
+      (nx_item){.stage = stage, .kind = (uint16_t)kind, .chunk = chunk, .micro_batch = micro_batch};
+}
+
+static void case_items(case_plan *c) {
+  for (uint32_t m = 0; m < c->run.n_micro_batches; m++) {
+    case_item(c, 0, NX_ITEM_FORWARD, 0, m);
+    case_item(c, 0, NX_ITEM_BACKWARD, 0, m);
+  }
+  case_item(c, 0, NX_ITEM_STEP, 0, 0);
+}
+
+static void assert_near(double found, double wanted, const char *what) {
+  if (fabs(found - wanted) > 1e-9 * fabs(wanted) + 1e-15) fail_msg("%s is %.12g, not %.12g", what, found, wanted);
+}
+
+/* ---- operators ---- */
+
+static void operators_add_up(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(8);
+  case_plan c;
+  case_begin(&c, 1, 1, 3);
+  case_operator(&c, 0, NX_OP_matmul, 2000000, 100000);             /* 1 + 2 ms */
+  case_operator(&c, 0, NX_OP_matmul, 2000000, 400000);             /* 1 + 4 ms: its bytes take longer */
+  case_operator(&c, 0, NX_OP_add, 0, 300000);                      /* 1 + 3 ms */
+  case_operator(&c, 1, NX_OP_matmul, 5000000, 0);                  /* 1 + 5 ms */
+  case_operator(&c, 1, NX_OP_fill, 0, 100000)->when = NX_WHEN_FIRST; /* 1 + 1 ms, once */
+  case_operator(&c, 1, NX_OP_add, 0, 200000)->when = NX_WHEN_MIDDLE; /* 1 + 2 ms, once */
+  case_operator(&c, 2, NX_OP_adamw, 0, 600000);                    /* 1 + 6 ms */
+  case_items(&c);
+  assert_null(nxc_forecast_lacks(&c.plan, &machine, arena));
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.class_s[NXC_COST_PRODUCTS], 3 * (3e-3 + 5e-3 + 6e-3), "products");
+  assert_near(f.class_s[NXC_COST_MEMORY], 3 * 4e-3 + 2e-3 + 3e-3, "memory");
+  assert_near(f.class_s[NXC_COST_OPTIMIZER], 7e-3, "optimizer");
+  assert_near(f.class_s[NXC_COST_COLLECTIVES], 0, "collectives");
+  assert_near(f.step_s, 66e-3, "step");
+  assert_near(f.bubble_s, 0, "bubble");
+  assert_near(f.tokens_per_s, 1000 / 66e-3, "tokens per second");
+  assert_near(f.utilisation, 4e6 / 66e-3 / 1e9, "utilisation");
+  nxc_arena_free(arena);
+}
+
+/* [2,4,8,16]: 8 heads, 2 products each of 16000 FLOP; 500 scores a head are 4000 bytes a product. */
+static void attention_is_its_products_and_scores(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(8);
+  case_plan c;
+  case_begin(&c, 1, 1, 1);
+  case_operator(&c, 0, NX_OP_attention, 8 * 2 * 16000, 0);
+  case_items(&c);
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.class_s[NXC_COST_PRODUCTS], 1e-3 + 16 * 16000 / 1e9 + 16 * 2000 / 1e8, "attention");
+  nxc_arena_free(arena);
+}
+
+/* ---- collectives ---- */
+
+/* 4 ranks, 2 on a host: group 0 is {0,1}, group 1 is {0,2}. */
+static void links_are_those_of_the_group(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(2);
+  case_plan c;
+  case_begin(&c, 4, 1, 1);
+  case_collective(&c, 0, NX_OP_all_gather, 0, 10000); /* 1 + 1 + 1 ms */
+  case_operator(&c, 0, NX_OP_wait, 0, 0);
+  case_collective(&c, 2, NX_OP_all_reduce, 1, 10000); /* 1 + 2 x 10 + 10 ms */
+  case_operator(&c, 2, NX_OP_wait, 0, 0);
+  case_items(&c);
+  assert_null(nxc_forecast_lacks(&c.plan, &machine, arena));
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.class_s[NXC_COST_COLLECTIVES], 3e-3 + 31e-3, "collectives");
+  assert_int_equal(f.ranks_per_host, 2);
+  assert_int_equal(f.groups[0].n_hosts, 1);
+  assert_int_equal(f.groups[0].n_steps, 1);
+  assert_int_equal(f.groups[1].n_hosts, 2);
+  assert_int_equal(f.groups[1].n_steps, 2);
+  assert_int_equal(f.groups[1].bytes, 10000);
+  assert_near(f.groups[1].seconds, 30e-3, "the far group");
+  machine = machine_of(4);
+  f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.groups[1].seconds, 3e-3, "the far group on one host");
+  c.run.n_hosts = 2; /* the plan's tiling counts where it is finer */
+  f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.groups[1].seconds, 30e-3, "the far group on the plan's hosts");
+  nxc_arena_free(arena);
+}
+
+/* 8 ranks on 4 hosts: group 1 is {0,2,4,6}. On 2 hosts, {0,2} and {4,6}: a third of the bytes is near. */
+static void groups_may_be_near_and_far(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(4);
+  case_plan c;
+  case_begin(&c, 8, 2, 1);
+  case_collective(&c, 2, NX_OP_reduce_scatter, 1, 30000);
+  case_operator(&c, 2, NX_OP_wait, 0, 0);
+  case_items(&c);
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_int_equal(f.groups[1].n_steps, 3);
+  assert_near(f.groups[1].seconds, 1e-3 + 1e-3 + 2 * 10e-3 + 20e-3, "seconds");
+  nxc_arena_free(arena);
+}
+
+static void machines_may_overlap(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(2);
+  case_plan c;
+  case_begin(&c, 2, 1, 1);
+  case_collective(&c, 0, NX_OP_all_gather, 0, 30000); /* 1 + 1 + 3 ms */
+  case_operator(&c, 0, NX_OP_add, 0, 100000);         /* 1 + 1 ms */
+  case_operator(&c, 0, NX_OP_wait, 0, 0);
+  case_items(&c);
+  assert_near(nxc_forecast_step(&c.plan, &machine, arena).step_s, 7e-3, "one after the other");
+  machine.overlap = true;
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.step_s, 5e-3, "overlapped");
+  assert_near(f.class_s[NXC_COST_COLLECTIVES], 3e-3, "what is waited for");
+  c.operators[1].moved_bytes = 900000;
+  f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.step_s, 10e-3, "hidden");
+  assert_near(f.class_s[NXC_COST_COLLECTIVES], 0, "hidden collectives");
+  nxc_arena_free(arena);
+}
+
+static void what_is_not_told_is_named(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(2);
+  case_plan c;
+  case_begin(&c, 4, 1, 1);
+  case_collective(&c, 0, NX_OP_all_gather, 1, 10000);
+  case_operator(&c, 0, NX_OP_wait, 0, 0);
+  case_operator(&c, 1, NX_OP_matmul, 10, 10);
+  case_items(&c);
+  machine.inside.bandwidth.n_points = 0; /* no group needs it */
+  assert_null(nxc_forecast_lacks(&c.plan, &machine, arena));
+  machine.between.bandwidth.n_points = 0;
+  assert_non_null(strstr(nxc_forecast_lacks(&c.plan, &machine, arena), "between"));
+  machine.ranks_per_host = 4;
+  assert_non_null(strstr(nxc_forecast_lacks(&c.plan, &machine, arena), "inside"));
+  machine.products[NX_f32].n_points = 0;
+  assert_non_null(strstr(nxc_forecast_lacks(&c.plan, &machine, arena), "products.f32"));
+  nxc_arena_free(arena);
+}
+
+/* ---- pipelines ---- */
+
+/* GPipe: p stages, m micro-batches, forward 2 ms, backward 4 ms: (m + p - 1) x 6 ms. */
+static void pipelines_have_bubbles(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(8);
+  case_plan c;
+  enum { P = 3, M = 4 };
+  case_begin(&c, P, 1, M);
+  case_operator(&c, 0, NX_OP_add, 0, 100000);
+  case_operator(&c, 1, NX_OP_add, 0, 300000);
+  for (uint32_t stage = 0; stage < P; stage++) {
+    c.chunks[stage] = c.chunks[0];
+    c.chunks[stage].stage = stage;
+    for (uint32_t m = 0; m < M; m++) case_item(&c, stage, NX_ITEM_FORWARD, stage, m);
+    for (uint32_t m = 0; m < M; m++) case_item(&c, stage, NX_ITEM_BACKWARD, stage, m);
+    case_item(&c, stage, NX_ITEM_STEP, stage, 0);
+  }
+  c.plan.n[NX_SECTION_CHUNKS] = P;
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.step_s, (M + P - 1) * 6e-3, "step");
+  assert_near(f.bubble_s, (P - 1) * 6e-3, "bubble");
+  assert_near(f.class_s[NXC_COST_MEMORY], M * 6e-3, "work");
+  nxc_arena_free(arena);
+}
+
+/* ---- rates and bytes ---- */
+
+static void rates_are_interpolated(void **state) {
+  (void)state;
+  const nxc_rate_point points[] = {{1e2, 1e3}, {1e4, 1e5}, {1e5, 1e4}};
+  const nxc_rate rate = {points, 3};
+  assert_near(nxc_rate_at(&rate, 1), 1e3, "below");
+  assert_near(nxc_rate_at(&rate, 1e2), 1e3, "the first");
+  assert_near(nxc_rate_at(&rate, 1e3), 1e4, "between");
+  assert_near(nxc_rate_at(&rate, 1e4), 1e5, "the second");
+  assert_near(nxc_rate_at(&rate, 1e9), 1e4, "above");
+  assert_near(nxc_rate_peak(&rate), 1e5, "the peak");
+}
+
+static void bytes_have_units(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint64_t bytes; /* 0: wrong */
+  } rows[] = {{"80GiB", 80ull << 30}, {"512MB", 512000000}, {"1000000", 1000000}, {"1.5 KiB", 1536},
+              {"2TB", 2000000000000}, {"7B", 7},            {"", 0},              {"GiB", 0},
+              {"-1GB", 0},            {"80Gb", 0},          {"1e30", 0},          {"0", 0},
+              {"0x10", 0},            {"nan", 0},           {"8GB ", 0},          {".5GB", 500000000}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    uint64_t bytes = 0;
+    assert_int_equal(nxc_bytes_parse(rows[i].text, &bytes), rows[i].bytes != 0);
+    assert_int_equal(bytes, rows[i].bytes);
+  }
+  nxc_arena *arena = nxc_arena_new();
+  assert_string_equal(nxc_bytes_show(arena, 999), "999 bytes");
+  assert_string_equal(nxc_bytes_show(arena, 1536), "1.50 KiB");
+  assert_string_equal(nxc_bytes_show(arena, 80ull << 30), "80.00 GiB");
+  nxc_arena_free(arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(operators_add_up),
+      cmocka_unit_test(attention_is_its_products_and_scores),
+      cmocka_unit_test(links_are_those_of_the_group),
+      cmocka_unit_test(groups_may_be_near_and_far),
+      cmocka_unit_test(machines_may_overlap),
+      cmocka_unit_test(what_is_not_told_is_named),
+      cmocka_unit_test(pipelines_have_bubbles),
+      cmocka_unit_test(rates_are_interpolated),
+      cmocka_unit_test(bytes_have_units),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
