@@ -15,6 +15,7 @@ static const struct {
     {"diff", nxc_command_diff, "tell how two configurations or plans differ in meaning"},
     {"show", nxc_command_show, "print what a plan holds"},
     {"explain", nxc_command_explain, "tell what a setting, an option, a rule or a diagnostic is"},
+    {"schema", nxc_command_schema, "print a dialect's options as JSON Schema"},
     {"resolve", nxc_command_resolve, "print a configuration with its references resolved"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

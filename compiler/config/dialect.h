@@ -100,6 +100,8 @@ nxc_scope nxc_binding_scope(nxc_binding *binding);
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
 /* Whether a row that names versions has this one; a row that names none belongs to all. */
 bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version);
+/* Whether a key of this name may be one of the users' own: their modules read it. "data." asks about the section. */
+bool nxc_section_is_open(const nxc_dialect *dialect, const char *name);
 /* Options of a dialect whose names start with `section` and a dot: [*first, return value). */
 size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);
 /* The provenance that a node's place means. */

@@ -8,7 +8,7 @@
 enum { SUGGESTIONS_MAX = 200 };
 
 /* Users add keys of their own where their own modules read them. */
-static bool is_open_section(const nxc_dialect *dialect, const char *name) {
+bool nxc_section_is_open(const nxc_dialect *dialect, const char *name) {
   bool nxdt = strcmp(dialect->name, "nxdt") == 0;
   return nxdt && (strncmp(name, "data.", 5) == 0 || strncmp(name, "model.", 6) == 0);
 }
@@ -159,7 +159,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
     if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
     return NULL;
   }
-  bool open = is_open_section(binding->dialect, name);
+  bool open = nxc_section_is_open(binding->dialect, name);
   if (index >= SUGGESTIONS_MAX) {
     report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name, "");
     return NULL;

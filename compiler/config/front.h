@@ -39,6 +39,7 @@ typedef struct nxc_front {
   nxc_resolution (*resolve)(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
   /* Completes values of options, between reading and judging them together. NULL: nothing to do. */
   void (*prepare)(struct nxc_binding *binding);
+  bool folds_dashes;    /* keys may be written with - or _ */
   bool version_by_keys; /* unless the user names a version, it is the one that knows the keys */
 } nxc_front;
 

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxcfg schema: a dialect's options as JSON Schema (draft 2020-12), for editors.
+ *
+ * A value's schema is one object that lists the types that may stand there; text may always be an interpolation.
+ * Bounds and patterns apply to the type that they belong to. Sections are closed, except where users' own modules
+ * read further keys. What depends on other options (required ones, rules) is left to nxcfg validate. */
+#include "compiler/commands/commands.h"
+#include "compiler/commands/options.h"
+#include "compiler/config/front.h"
+#include "compiler/config/dialect.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] = "usage: nxcfg schema DIALECT[@VERSION]\n"
+                            "Prints the options of a dialect as JSON Schema (draft 2020-12), for editors to complete, to\n"
+                            "describe and to check with.\n";
+
+/* ${...} and $<...>, and ??? for what another file gives. */
+#define INTERPOLATION "\\$[{<]|^\\?\\?\\?$"
+/* Numbers to OmegaConf that are text to other YAML loaders: 3e-4. */
+#define EXPONENT "^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$"
+
+typedef struct writing {
+  nxc_arena *arena;
+  const nxc_dialect *dialect;
+  const nxc_front *front;
+  const char *version;
+} writing;
+
+/* -- values ---------------------------------------------------------------------------------------------- */
+
+static json_t *value_to_json(nxc_arena *arena, const nxc_value *value) {
+  switch (value->kind) {
+  case NXC_BOOL: return json_boolean(value->boolean);
+  case NXC_INT: return json_integer(value->integer);
+  case NXC_FLOAT: return isfinite(value->number) ? json_real(value->number) : json_string(nxc_value_show(arena, value));
+  case NXC_LIST: {
+    json_t *list = json_array();
+    for (size_t i = 0; i < value->n_items; i++) json_array_append_new(list, value_to_json(arena, &value->items[i]));
+    return list;
+  }
+  case NXC_STRING: return json_string(value->text);
+  default: return json_null();
+  }
+}
+
+static void set_bounds(nxc_arena *arena, json_t *schema, const nxc_domain *domain) {
+  if (domain->min) json_object_set_new(schema, "minimum", value_to_json(arena, domain->min));
+  if (domain->max) json_object_set_new(schema, "maximum", value_to_json(arena, domain->max));
+  if (domain->above) json_object_set_new(schema, "exclusiveMinimum", value_to_json(arena, domain->above));
+}
+
+/* -- types ----------------------------------------------------------------------------------------------- */
+
+/* The word, and what YAML loaders make of it without quotes. */
+static void add_word(json_t *words, const char *word) {
+  char *end;
+  json_array_append_new(words, json_string(word));
+  long long integer = strtoll(word, &end, 10);
+  if (*word != '\0' && *end == '\0') json_array_append_new(words, json_integer(integer));
+  if (strcmp(word, "true") == 0 || strcmp(word, "True") == 0) json_array_append_new(words, json_true());
+  if (strcmp(word, "false") == 0 || strcmp(word, "False") == 0) json_array_append_new(words, json_false());
+}
+
+static json_t *words_schema(const nxc_domain *domain) {
+  json_t *words = json_array();
+  for (size_t i = 0; i < domain->n_values; i++) add_word(words, domain->values[i]);
+  if (domain->nullable) json_array_append_new(words, json_null());
+  return json_pack("{s:[{s:o}, {s:s}]}", "anyOf", "enum", words, "$ref", "#/$defs/interpolation");
+}
+
+static json_t *number_schema(const writing *w, const nxc_domain *domain, bool integer) {
+  bool omegaconf = w->front->read == nxc_front_read_yaml;
+  const char *pattern = !integer && omegaconf ? INTERPOLATION "|" EXPONENT : INTERPOLATION;
+  json_t *schema =
+      json_pack("{s:[s, s], s:s}", "type", integer ? "integer" : "number", "string", "pattern", pattern);
+  set_bounds(w->arena, schema, domain);
+  return schema;
+}
+
+static json_t *list_schema(const writing *w, const nxc_domain *domain) {
+  json_t *schema = json_pack("{s:[s, s], s:s}", "type", "array", "string", "pattern", INTERPOLATION);
+  if (domain->type == NXC_TYPE_LIST_STR) json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string"));
+  else if (domain->type != NXC_TYPE_LIST)
+    json_object_set_new(schema, "items", number_schema(w, domain, domain->type == NXC_TYPE_LIST_INT));
+  return schema;
+}
+
+static json_t *type_schema(const writing *w, const nxc_domain *domain) {
+  switch (domain->type) {
+  case NXC_TYPE_INT: return number_schema(w, domain, true);
+  case NXC_TYPE_FLOAT:
+  case NXC_TYPE_INT_OR_FLOAT: return number_schema(w, domain, false);
+  case NXC_TYPE_BOOL: return json_pack("{s:[s, s], s:s}", "type", "boolean", "string", "pattern", INTERPOLATION);
+  case NXC_TYPE_BIT: return json_pack("{s:[s], s:s}", "type", "string", "pattern", "^[01]$|" INTERPOLATION);
+  case NXC_TYPE_STR:
+  case NXC_TYPE_PATH: return json_pack("{s:[s]}", "type", "string");
+  case NXC_TYPE_ENUM: return words_schema(domain);
+  case NXC_TYPE_LIST:
+  case NXC_TYPE_LIST_INT:
+  case NXC_TYPE_LIST_FLOAT:
+  case NXC_TYPE_LIST_STR: return list_schema(w, domain);
+  case NXC_TYPE_MAP: return json_pack("{s:[s, s], s:s}", "type", "object", "string", "pattern", INTERPOLATION);
+  case NXC_TYPE_ANY: break;
+  }
+  return json_object();
+}
+
+/* -- options --------------------------------------------------------------------------------------------- */
+
+static const char *describe(const writing *w, const nxc_option_row *row) {
+  static const char *const statuses[] = {[NXC_EXECUTED] = "", [NXC_CHECKED] = "nxrun ignores it: ",
+                                         [NXC_REFUSED] = "nxrun cannot run it: "};
+  const char *text = row->doc ? row->doc : "";
+  if (row->status != NXC_EXECUTED && row->why != NULL)
+    text = nxc_arena_printf(w->arena, "%s %s%s.", text, statuses[row->status], row->why);
+  if (row->read_when != NULL) text = nxc_arena_printf(w->arena, "%s Read where %s.", text, row->read_when);
+  return text;
+}
+
+static json_t *option_schema(const writing *w, const nxc_option_row *row) {
+  const nxc_option_row *target = row->alias_of ? nxc_option_find(w->dialect, row->alias_of) : row;
+  json_t *schema = type_schema(w, &target->domain), *types = json_object_get(schema, "type");
+  if (target->domain.nullable && types != NULL) json_array_append_new(types, json_string("null"));
+  const char *text = describe(w, target);
+  if (row != target) text = nxc_arena_printf(w->arena, "Another name of %s. %s", target->name, text);
+  if (*text != '\0') json_object_set_new(schema, "description", json_string(text));
+  if (row != target) json_object_set_new(schema, "deprecated", json_true());
+  nxc_setting_id id = strcmp(w->dialect->name, "nx") == 0 ? nxc_setting_find(target->name) : NX_N_SETTINGS;
+  const nxc_value *initial = id < NX_N_SETTINGS ? nxc_setting_rows[id].initial : target->initial;
+  if (initial != NULL) json_object_set_new(schema, "default", value_to_json(w->arena, initial));
+  return schema;
+}
+
+/* A section is a map, nothing, or a reference to one; null is how an empty one is read. */
+static void make_section(json_t *schema, bool open) {
+  if (json_object_get(schema, "properties") != NULL) return;
+  json_object_set_new(schema, "type", json_pack("[s, s, s]", "object", "null", "string"));
+  json_object_set_new(schema, "pattern", json_string(INTERPOLATION));
+  json_object_set_new(schema, "properties", json_object());
+  json_object_set_new(schema, "additionalProperties", json_boolean(open));
+}
+
+static json_t *section_at(const writing *w, json_t *root, const char *name, const char **last) {
+  json_t *at = root;
+  const char *step = name;
+  for (const char *dot; (dot = strchr(step, '.')) != NULL; step = dot + 1) {
+    const char *key = nxc_arena_strndup(w->arena, step, (size_t)(dot - step));
+    json_t *properties = json_object_get(at, "properties"), *next = json_object_get(properties, key);
+    if (next == NULL) json_object_set_new(properties, key, next = json_object());
+    const char *inside = nxc_arena_strndup(w->arena, name, (size_t)(dot + 1 - name));
+    make_section(next, nxc_section_is_open(w->dialect, inside));
+    at = next;
+  }
+  *last = step;
+  return at;
+}
+
+static void add_option(const writing *w, json_t *root, const nxc_option_row *row) {
+  const char *last;
+  json_t *section = section_at(w, root, row->name, &last);
+  json_t *schema = option_schema(w, row), *old;
+  if (strcmp(last, "*") == 0) {
+    json_object_set_new(section, "additionalProperties", json_true());
+    if (json_object_get(section, "description") == NULL)
+      json_object_set(section, "description", json_object_get(schema, "description"));
+    json_decref(schema);
+    return;
+  }
+  json_t *properties = json_object_get(section, "properties");
+  if ((old = json_object_get(properties, last)) != NULL) { /* it is a section too */
+    json_object_update_missing(old, schema);
+    json_decref(schema);
+  } else {
+    json_object_set_new(properties, last, schema);
+  }
+  if (!w->front->folds_dashes || strpbrk(last, "_-") == NULL) return;
+  char *folded = nxc_arena_strdup(w->arena, last);
+  for (char *at = folded; *at != '\0'; at++) *at = *at == '_' ? '-' : *at == '-' ? '_' : *at;
+  if (json_object_get(properties, folded) == NULL)
+    json_object_set(properties, folded, json_object_get(properties, last));
+}
+
+/* Files of arguments hold the names as the command line has them. */
+static void add_argument_forms(json_t *root) {
+  json_t *properties = json_object_get(root, "properties"), *arguments = json_object(), *option;
+  const char *name;
+  json_object_foreach(properties, name, option) {
+    char reference[300], flag[280];
+    if (strchr(name, '_') != NULL || strlen(name) > 250) continue;
+    snprintf(flag, sizeof flag, "--%s", name);
+    snprintf(reference, sizeof reference, "#/properties/%s", name);
+    json_object_set_new(arguments, flag, json_pack("{s:s}", "$ref", reference));
+  }
+  json_object_set_new(properties, "MODEL_ARGS",
+                      json_pack("{s:s, s:s, s:o}", "description", "Arguments of the training, as its command line has them.",
+                                "type", "object", "properties", arguments));
+}
+
+/* Whether keys of the user's own may stand at the top: for interpolations to read, or as other forms of the file.
+ * The nx dialect has a section for them. */
+static bool has_variables(const writing *w) {
+  bool own = strcmp(w->dialect->name, "nx") == 0;
+  return w->front->takes_arguments || (w->front->read == nxc_front_read_yaml && !own);
+}
+
+static json_t *dialect_schema(const writing *w, const char *name) {
+  const char *title = nxc_arena_printf(w->arena, "Training configuration of the dialect %s", name);
+  json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s}}}", "$schema",
+                           "https://json-schema.org/draft/2020-12/schema", "title", title, "description",
+                           "Made by nxcfg schema; nxcfg validate checks much more.", "type", "object", "properties",
+                           "additionalProperties", has_variables(w), "$defs", "interpolation", "type",
+                           "string", "pattern", INTERPOLATION);
+  for (size_t i = 0; i < w->dialect->n_options; i++) {
+    const nxc_option_row *row = &w->dialect->options[i];
+    if (nxc_in_version(row->versions, row->n_versions, w->version)) add_option(w, root, row);
+  }
+  if (w->front->takes_arguments) add_argument_forms(root);
+  return root;
+}
+
+int nxc_command_schema(int argc, char **argv) {
+  bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+  if (help || argc != 2 || argv[1][0] == '-') {
+    fputs(usage, help ? stdout : stderr);
+    return help ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
+  }
+  nxc_arena *arena = nxc_arena_new();
+  writing w = {.arena = arena};
+  w.front = nxc_front_find(arena, argv[1], &w.version);
+  w.dialect = w.front ? nxc_dialect_find(w.front->dialect) : NULL;
+  if (w.dialect == NULL) {
+    fprintf(stderr, "nxcfg schema: there is no dialect %s; there are %s\n", argv[1], nxc_front_names(arena));
+  } else {
+    json_t *schema = dialect_schema(&w, argv[1]);
+    json_dumpf(schema, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(schema);
+  }
+  nxc_arena_free(arena);
+  return w.dialect ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
+}

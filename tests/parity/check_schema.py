@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `nxcfg schema` prints, judged by jsonschema: the schemas themselves, the shipped configurations, and mistakes.
+
+  check_schema.py NXCFG SOURCE_ROOT
+
+Prints TAP; skips (77) where jsonschema or PyYAML is missing.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+try:
+  import jsonschema
+  import yaml
+except ImportError as missing:
+  print(f"1..0 # SKIP {missing}")
+  sys.exit(77)
+
+CONFIGURATIONS = {"nx": ["conf/nx", "tests/golden/ops"], "nxdt": ["conf/nxdt"], "neox": ["conf/neox"]}
+MISTAKES = {
+    "nx": ["mesh: {tensor: 0}", "mesh: {tensr: 2}", "mesh: {tensor: two}", "optimizer: {lr: fast}",
+           "model: {activation: swish}", "data: {path: 3}"],
+    "nxdt": ["trainer: {devices: 0}", "trainer: {devicess: 8}", "distributed_strategy: {zero1: 3}"],
+}
+GOOD = {
+    "nx": ["mesh: {tensor: '${vars.x}'}\nvars: {x: 2}", "optimizer: {lr: 3e-4}", "optimizer: {lr: $<vars.lr>}",
+           "mesh:", "data: {path: [a, b]}", "run:\n  seed: ???"],
+    "nxdt": ["mine: {x: 1}\ntrainer: {devices: '${mine.x}'}", "data: {my_own: 1}"],
+}
+
+
+def main():
+  nxcfg, root = sys.argv[1:3]
+  tests = []
+
+  def check(good, name, why=""):
+    tests.append(good)
+    print(f"{'ok' if good else 'not ok'} {len(tests)} - {name}" + (f"\n# {why}" if why and not good else ""))
+
+  for dialect in ["nx", "nxdt", "megatron", "neox", "neox@today"]:
+    schema = json.loads(subprocess.run([nxcfg, "schema", dialect], check=True, capture_output=True).stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check(True, f"{dialect} is a schema of draft 2020-12")
+    validator = jsonschema.Draft202012Validator(schema)
+
+    def faults(text):
+      return [f"{list(e.absolute_path)}: {e.message[:200]}" for e in validator.iter_errors(yaml.safe_load(text))]
+
+    for folder in CONFIGURATIONS.get(dialect, []):
+      for path in sorted(glob.glob(os.path.join(root, folder, "*.y*ml"))):
+        with open(path, encoding="utf-8") as file:
+          found = faults(file.read())
+        check(not found, f"{os.path.relpath(path, root)} fits {dialect}", "; ".join(found))
+    for text in MISTAKES.get(dialect, []):
+      check(bool(faults(text)), f"{dialect} refuses {text!r}")
+    for text in GOOD.get(dialect, []):
+      found = faults(text)
+      check(not found, f"{dialect} accepts {text!r}", "; ".join(found))
+  print(f"1..{len(tests)}")
+  sys.exit(0 if all(tests) else 1)
+
+
+if __name__ == "__main__":
+  main()
