@@ -33,7 +33,7 @@ typedef enum nxc_name_kind {
 typedef struct nxc_name {
   nxc_name_kind kind;
   const char *path; /* without @ and @hf. ; "value" for the option itself */
-  bool asked;       /* stands inside known(), given() or lacking() too: the expression minds its being unknown */
+  bool minded;      /* stands inside known() too: the expression minds its being unknown */
   bool only_asked;  /* stands only inside known(), given() or lacking(): its being unknown hides nothing */
 } nxc_name;
 

@@ -18,7 +18,8 @@ typedef struct parser {
   nxc_name *names;
   size_t n_names;
   unsigned depth;
-  unsigned asking; /* inside known(), given() or lacking() */
+  unsigned asking;  /* inside known(), given() or lacking() */
+  unsigned minding; /* inside known() */
   const char *error;
   size_t error_at;
 } parser;
@@ -151,8 +152,10 @@ static node *parse_call(parser *p, const char *name, size_t n_bytes) {
   node *args[ARGS_MAX];
   size_t n_args = 0;
   p->asking += asks;
+  p->minding += question == NXC_OP_KNOWN;
   bool ok = parse_items(p, ")", args, &n_args);
   p->asking -= asks;
+  p->minding -= question == NXC_OP_KNOWN;
   if (!ok) return NULL;
   if (asks) {
     bool names = n_args == 1 || (n_args > 1 && question == NXC_OP_LACKING);
@@ -173,14 +176,14 @@ static node *new_name(parser *p, nxc_name_kind kind, const char *path, size_t n_
     if (name->kind != kind || strncmp(name->path, path, n_bytes) != 0 || name->path[n_bytes] != '\0')
       continue;
     if (!p->asking) name->only_asked = false;
-    if (p->asking) name->asked = true;
+    if (p->minding) name->minded = true;
     made->name = i;
     return made;
   }
   p->names = nxc_arena_grow(p->arena, p->names, p->n_names, sizeof *p->names);
   p->names[p->n_names] = (nxc_name){.kind = kind,
                                     .path = nxc_arena_strndup(p->arena, path, n_bytes),
-                                    .asked = p->asking > 0,
+                                    .minded = p->minding > 0,
                                     .only_asked = p->asking > 0};
   made->name = p->n_names++;
   return made;

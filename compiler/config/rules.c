@@ -198,7 +198,7 @@ static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expressi
   nxc_scope scope = scope_of(run);
   const char *missing = "";
   for (size_t i = 0; i < n_names; i++) {
-    if (names[i].asked || scope.lookup(scope.context, &names[i]) != NULL) continue;
+    if (names[i].only_asked || names[i].minded || scope.lookup(scope.context, &names[i]) != NULL) continue;
     missing = nxc_arena_printf(run->arena, "%s%s%s", missing, *missing ? ", " : "",
                                name_in_dialect(run, &names[i]));
   }

@@ -116,7 +116,7 @@ static void read_positions(const nxc_settings *s, nxc_training *t) {
     t->rotary_dims =
         (int64_t)((double)t->head_dim * nxc_number(s, NX_SETTING_MODEL_ROTARY_PERCENTAGE)) / 2 * 2;
   t->rope_theta = nxc_number(s, NX_SETTING_MODEL_ROPE_THETA);
-  t->rope_scaling = nxc_is(s, NX_SETTING_MODEL_ROPE_SCALING, "linear")   ? 1
+  t->rope_scaling = nxc_is(s, NX_SETTING_MODEL_ROPE_SCALING, "linear")      ? 1
                     : nxc_is(s, NX_SETTING_MODEL_ROPE_SCALING, "llama3") ? 2
                                                                          : 0;
   t->rope_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_FACTOR);
@@ -167,10 +167,12 @@ static void read_optimizer(const nxc_settings *s, nxc_training *t) {
   t->clip_norm =
       nxc_has(s, NX_SETTING_OPTIMIZER_CLIP_NORM) ? nxc_number(s, NX_SETTING_OPTIMIZER_CLIP_NORM) : 0;
   t->zero_stage = (uint32_t)nxc_int(s, NX_SETTING_OPTIMIZER_ZERO_STAGE);
+  bool from_zero = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "zero");
   t->schedule_shape = nxc_is(s, NX_SETTING_SCHEDULE_NAME, "linear")   ? 1
-                      : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "cosine") ? 2
+                      : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "cosine")    ? (from_zero ? 4 : 2)
                       : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "annealing") ? 3
-                                                                      : 0;
+                      : from_zero                                        ? 5
+                                                                         : 0;
   t->warmup_steps = nxc_int(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
   t->constant_steps = nxc_int(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS);
   t->max_steps = nxc_int(s, NX_SETTING_SCHEDULE_MAX_STEPS);

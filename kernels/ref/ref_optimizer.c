@@ -38,14 +38,26 @@ static double rate_linear(const schedule *s, int64_t step) {
   return s->min_lr + (s->lr - s->min_lr) * fmax(0, left);
 }
 
-/* NeMo's CosineAnnealing. With constant_steps it is Megatron's shape: the rise starts from 0. */
-static double rate_cosine(const schedule *s, int64_t step) {
-  if (step <= s->warmup && s->warmup > 0)
-    return s->constant ? s->lr * (double)step / (double)s->warmup : rate_rising(s, step);
+static double cosine_fall(const schedule *s, int64_t step) {
   int64_t span = s->max - s->constant - s->warmup;
   if (step > s->warmup + span || span < 1) return s->min_lr;
   double turn = 3.14159265358979323846 * (double)(step - s->warmup) / (double)span;
   return s->min_lr + (s->lr - s->min_lr) * 0.5 * (1 + cos(turn));
+}
+
+/* NeMo's CosineAnnealing, whose rise starts from 0 where there are constant_steps. */
+static double rate_cosine(const schedule *s, int64_t step) {
+  if (step > s->warmup || s->warmup <= 0) return cosine_fall(s, step);
+  return s->constant ? s->lr * (double)step / (double)s->warmup : rate_rising(s, step);
+}
+
+/* Megatron's cosine and constant (core/optimizer_param_scheduler.py): both rise from 0. */
+static double rate_cosine_from_zero(const schedule *s, int64_t step) {
+  return step < s->warmup ? s->lr * (double)step / (double)s->warmup : cosine_fall(s, step);
+}
+
+static double rate_constant_from_zero(const schedule *s, int64_t step) {
+  return step < s->warmup ? s->lr * (double)step / (double)s->warmup : s->lr;
 }
 
 /* NeMo's WarmupAnnealing: it falls straight to min_lr at the end. */
@@ -57,7 +69,8 @@ static double rate_annealing(const schedule *s, int64_t step) {
 }
 
 static double (*const shapes[])(const schedule *s, int64_t step) = {rate_constant, rate_linear, rate_cosine,
-                                                                    rate_annealing};
+                                                                    rate_annealing, rate_cosine_from_zero,
+                                                                    rate_constant_from_zero};
 
 void ref_lr_schedule(const ref_call *call) {
   ref_operand step = ref_in(call, 0), lr = ref_out(call, 0);

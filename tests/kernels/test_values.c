@@ -241,6 +241,21 @@ static int64_t integer_of(const json_t *object, const char *key) {
   return json_integer_value(json_object_get(object, key));
 }
 
+/* core/optimizer_param_scheduler.py of Megatron by hand: lr k / warm-up while k <= warm-up, then down to min_lr at
+ * the end of the decay, which may lie behind the end of the training. */
+static void megatron_rises_from_zero(void **state) {
+  (void)state;
+  for (int64_t shape = 4; shape <= 5; shape++)
+    for (int64_t step = 0; step <= 4; step++)
+      assert_true(rate_of(step, shape, 1, 0.5, 4, 0, 20) == (double)step / 4);
+  assert_true(fabs(rate_of(12, 4, 1, 0.5, 4, 0, 20) - 0.75) < 1e-15);
+  assert_true(rate_of(20, 4, 1, 0.5, 4, 0, 20) == 0.5 && rate_of(21, 4, 1, 0.5, 4, 0, 20) == 0.5);
+  assert_true(fabs(rate_of(20, 4, 1, 0.5, 4, -16, 20) - 0.75) < 1e-15);
+  assert_true(rate_of(16, 4, 1, 0.5, 4, 6, 20) == 0.5);
+  assert_true(rate_of(25, 5, 1, 0.5, 4, 0, 20) == 1 && rate_of(0, 5, 1, 0.5, 0, 0, 20) == 1);
+  assert_true(rate_of(0, 4, 1, 0.5, 0, 0, 20) == 1);
+}
+
 static void check_schedule(const json_t *entry) {
   const json_t *schedule = json_object_get(entry, "schedule"), *rates = json_object_get(entry, "rates"),
                *rate;
@@ -355,6 +370,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(attention_dropout_does_not_depend_on_the_mesh),
       cmocka_unit_test(rates_agree_with_the_recorded),
       cmocka_unit_test(rates_at_the_edges),
+      cmocka_unit_test(megatron_rises_from_zero),
       cmocka_unit_test(workspace_has_a_ceiling),
       cmocka_unit_test(arenas_are_zeroed),
       cmocka_unit_test(denormals_are_zeros),
