@@ -73,6 +73,9 @@ same_run() { # A B: numbers of every step, and the last weights and moments
 
 train whole 4 four.bin && train again 4 four.bin && same_run whole again
 result 'four ranks: the same plan gives the same bits' $?
+plan fast.bin mesh.world=2 mesh.tensor=2 run.threads=2 precision.preset=mixed_precision
+train fast 2 fast.bin --backend cpu && train fast-again 2 fast.bin --backend cpu && same_run fast fast-again
+report 'and with the fast kernels, bf16 and two threads' $?
 train messages 4 four.bin --comm p2p && same_run whole messages
 result 'by messages as through the window' $?
 train parts 4 four.bin --stop-after 3 && train parts 4 four.bin --resume && same_run whole parts

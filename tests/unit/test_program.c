@@ -2,6 +2,8 @@
 /* Plans as the compiler makes them: properties that must hold on every layout, from the bytes alone. */
 #include "tests/unit/program_case.h"
 
+#include "compiler/catalogue.h"
+#include "compiler/config/presets.h"
 #include "compiler/program/overlap.h"
 
 /* ---- lookups ---- */
@@ -75,6 +77,38 @@ static void arenas_have_the_bytes_of_the_model(void **state) {
   assert_int_equal(value_named(plan, "layers.0.ffn.residual")->dtype, NX_bf16);
   assert_int_equal(value_named(plan, "layers.0.ffn_norm.y.rstd")->dtype, NX_f32);
   program_end(&c);
+}
+
+static bool ends_in(const char *name, const char *end) {
+  size_t n_name = strlen(name), n_end = strlen(end);
+  return n_name >= n_end && strcmp(name + n_name - n_end, end) == 0;
+}
+
+/* What forward leaves for backward: fp32 is for the statistics of a row alone. */
+static void stored_activations_are_bf16(void **state) {
+  (void)state;
+  static const char *const variants[] = {
+      "precision.preset=mixed_precision",
+      "precision.preset=mixed_precision mesh.world=2 mesh.tensor=2 sequence_parallel=true",
+      "precision.preset=mixed_precision model.normalization=layernorm model.activation=gelu model.bias=true "
+      "model.position_embedding=learned recompute.granularity=none"};
+  for (size_t k = 0; k < sizeof variants / sizeof *variants; k++) {
+    program_case c = program_settings(variants[k]);
+    assert_true(nxc_presets_apply(c.arena, c.settings, nxc_dialect_find("nx"), c.sink));
+    assert_true(nxc_program_compile(c.settings, c.arena, c.sink, &c.out));
+    const nx_plan *plan = &c.out.plan;
+    size_t n_bf16 = 0;
+    for (uint32_t i = 0; i < plan->n[NX_SECTION_VALUES]; i++) {
+      const nx_value *value = &plan->values[i];
+      const char *name = nx_plan_string(plan, value->name);
+      if (value->arena != NX_ARENA_slot) continue;
+      n_bf16 += value->dtype == NX_bf16;
+      bool statistic = ends_in(name, ".rstd") || ends_in(name, ".mean") || ends_in(name, ".lse");
+      if (value->dtype == NX_f32 && !statistic) fail_msg("%s: %s is stored in fp32", variants[k], name);
+    }
+    assert_true(n_bf16 > 15);
+    program_end(&c);
+  }
 }
 
 static void zero_divides_the_optimizer_state(void **state) {
@@ -494,6 +528,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_are_local),
       cmocka_unit_test(arenas_have_the_bytes_of_the_model),
+      cmocka_unit_test(stored_activations_are_bf16),
       cmocka_unit_test(zero_divides_the_optimizer_state),
       cmocka_unit_test(sums_are_stored_in_the_reduce_type),
       cmocka_unit_test(every_element_is_owned_and_weighed_once),
