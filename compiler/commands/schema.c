@@ -136,11 +136,14 @@ static json_t *option_schema(const writing *w, const nxc_option_row *row) {
   return schema;
 }
 
-/* A section is a map, nothing, or a reference to one; null is how an empty one is read. */
+/* A section is a map, nothing, or a reference to one; null is how an empty one is read. An option that may also be a
+ * section keeps its types. */
 static void make_section(json_t *schema, bool open) {
   if (json_object_get(schema, "properties") != NULL) return;
-  json_object_set_new(schema, "type", json_pack("[s, s, s]", "object", "null", "string"));
-  json_object_set_new(schema, "pattern", json_string(INTERPOLATION));
+  if (json_object_size(schema) == 0) {
+    json_object_set_new(schema, "type", json_pack("[s, s, s]", "object", "null", "string"));
+    json_object_set_new(schema, "pattern", json_string(INTERPOLATION));
+  }
   json_object_set_new(schema, "properties", json_object());
   json_object_set_new(schema, "additionalProperties", json_boolean(open));
 }
@@ -232,6 +235,8 @@ int nxc_command_schema(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   writing w = {.arena = arena};
   w.front = nxc_front_find(arena, argv[1], &w.version);
+  /* where the keys tell the version, all of them are described */
+  if (w.front != NULL && w.front->version_by_keys && strchr(argv[1], '@') == NULL) w.version = NULL;
   w.dialect = w.front ? nxc_dialect_find(w.front->dialect) : NULL;
   if (w.dialect == NULL) {
     fprintf(stderr, "nxcfg schema: there is no dialect %s; there are %s\n", argv[1], nxc_front_names(arena));
