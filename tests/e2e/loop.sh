@@ -6,26 +6,13 @@
 set -u
 nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") exec_check=$(realpath "$4") mpiexec=$5
 text=$(realpath "$6")
-folder=$(mktemp -d) || exit 99
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 99
-n=0
-
-result() { # NAME PASSED: what `out` holds explains a failure
-  n=$((n + 1))
-  if [ "$2" = 0 ]; then
-    echo "ok $n - $1"
-  else
-    echo "not ok $n - $1"
-    tail -n 20 out | sed 's/^/# /'
-  fi
-}
+. "$(dirname "$0")/lib.sh"
 
 check() { # NAME COMMAND…
   name=$1
   shift
   timeout 120 "$@" >out 2>&1
-  result "$name" $?
+  report "$name" $?
 }
 
 cat >small.yaml <<YAML
@@ -72,30 +59,30 @@ same_run() { # A B: numbers of every step, and the last weights and moments
 }
 
 train whole 4 four.bin && train again 4 four.bin && same_run whole again
-result 'four ranks: the same plan gives the same bits' $?
+report 'four ranks: the same plan gives the same bits' $?
 plan fast.bin mesh.world=2 mesh.tensor=2 run.threads=2 precision.preset=mixed_precision
 train fast 2 fast.bin --backend cpu && train fast-again 2 fast.bin --backend cpu && same_run fast fast-again
 report 'and with the fast kernels, bf16 and two threads' $?
 train messages 4 four.bin --comm p2p && same_run whole messages
-result 'by messages as through the window' $?
+report 'by messages as through the window' $?
 train parts 4 four.bin --stop-after 3 && train parts 4 four.bin --resume && same_run whole parts
-result 'stopped after step 3 and resumed' $?
+report 'stopped after step 3 and resumed' $?
 train bf16 2 half.bin && train bf16-parts 2 half.bin --stop-after 5 &&
   train bf16-parts 2 half.bin --resume --comm p2p && same_run bf16 bf16-parts
-result 'the same with bf16 weights and master copies' $?
+report 'the same with bf16 weights and master copies' $?
 
 # Killed with no warning, after a checkpoint and a few more steps: their lines are dropped, and the rest is the same.
 plan often.bin mesh.world=2 optimizer.zero_stage=1 checkpoint.every_steps=3
 train often 2 often.bin --stop-after 5 && rm -r often/checkpoints/step-000005 && train often 2 often.bin --resume &&
   train straight 2 often.bin && same_run straight often
-result 'the newest checkpoint is behind the metrics' $?
+report 'the newest checkpoint is behind the metrics' $?
 
 train whole 4 four.bin
 [ $? -eq 1 ] && grep -q 'has a run already' out
-result 'a folder with a run is not overwritten' $?
+report 'a folder with a run is not overwritten' $?
 train other 2 two.bin --resume --stop-after 1 && train whole 2 two.bin --resume
 [ $? -eq 1 ] && grep -q 'plan' out
-result "another plan's checkpoint is refused" $?
+report "another plan's checkpoint is refused" $?
 
 # The bytes mapped are those that nxcfg announced.
 "$nxcfg" plan small.yaml --set nx:mesh.world=4 --set nx:mesh.tensor=2 --set nx:sequence_parallel=true \
@@ -105,16 +92,17 @@ n_right=0
 for arena in param master grad state slot scratch input scalar comm; do
   want=$(tr -d ' \n' <announced | grep -o "\"memory\":{[^}]*" | grep -o "\"$arena\":[0-9]*" | cut -d: -f2)
   got=$(grep -o "\"$arena\":{\"planned_bytes\":[0-9]*,\"mapped_bytes\":[0-9]*" out | grep -o '[0-9]*$')
-  [ -n "$want" ] && [ "$want" = "$got" ] && n_right=$((n_right + 1)) || echo "$arena: announced $want, mapped $got" >>out
+  if [ -n "$want" ] && [ "$want" = "$got" ]; then n_right=$((n_right + 1)); fi
+  echo "$arena: announced $want, mapped $got" >>out
 done
 [ $n_right -eq 9 ]
-result 'the arenas mapped are those that nxcfg announced' $?
+report 'the arenas mapped are those that nxcfg announced' $?
 [ ! -e none ]
-result 'a dry run leaves no folder' $?
+report 'a dry run leaves no folder' $?
 
 if command -v script >/dev/null; then
   script -qec "$nxrun one.bin --dir tty" /dev/null >out 2>&1
   [ "$(grep -c 'step 8/8' out)" -eq 1 ] && [ "$(wc -l <out)" -eq 1 ] && tr '\r' '\n' <out | grep -q 'step 3/8.*left'
-  result 'on a terminal the line is rewritten' $?
+  report 'on a terminal the line is rewritten' $?
 fi
-echo "1..$n"
+finish

@@ -5,18 +5,14 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 nxrun=$(realpath "$1") nxcfg=$(realpath "$2") mpiexec=$3 recorded=$(realpath "$4")
-folder=$(mktemp -d) || exit 99
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 99
-n=0
+. "$(dirname "$0")/lib.sh"
+
 llama='layers: 3, hidden: 64, ffn_hidden: 136, heads: 4, kv_heads: 2, normalization: rmsnorm,
   position_embedding: rope, activation: swiglu'
 gpt2='layers: 2, hidden: 64, ffn_hidden: 256, heads: 4, bias: true, normalization: layernorm,
   position_embedding: learned, activation: gelu_tanh, tied_embeddings: true'
 
-# returns NAME MODEL OPTIONS WORLD MESH ZERO PRECISION
-returns() {
-  n=$((n + 1))
+returns() { # NAME MODEL OPTIONS WORLD MESH ZERO PRECISION
   cat >config.yaml <<END
 mesh: {world: $4, $5}
 model: {$3, sequence: 16, max_positions: 32, vocab: 250, vocab_divisor: 8}
@@ -27,14 +23,10 @@ precision: {preset: $7}
 data: {path: [$recorded/tokens]}
 run: {name: run, init_from: $recorded/$2/model.safetensors}
 END
-  if "$nxcfg" plan config.yaml -o plan.bin >out 2>&1 &&
+  "$nxcfg" plan config.yaml -o plan.bin >out 2>&1 &&
     timeout 100 "$mpiexec" -n "$4" "$nxrun" plan.bin --dir "run$n" --stop-after 1 >out 2>&1 &&
-    cmp "run$n/checkpoints/step-000001/model.safetensors" "$recorded/$2/model.safetensors" >>out 2>&1; then
-    echo "ok $n - $1"
-  else
-    echo "not ok $n - $1"
-    tail -n 20 out | sed 's/^/# /'
-  fi
+    cmp "run$n/checkpoints/step-000001/model.safetensors" "$recorded/$2/model.safetensors" >>out 2>&1
+  report "$1" $?
 }
 
 returns 'llama, one rank' llama "$llama" 1 'tensor: 1' 0 fp32
@@ -47,4 +39,4 @@ returns 'gpt2, one rank' gpt2 "$gpt2" 1 'tensor: 1' 0 fp32
 returns 'gpt2, ZeRO' gpt2 "$gpt2" 2 'tensor: 1' 1 fp32
 returns 'gpt2, tensor parallel' gpt2 "$gpt2" 4 'tensor: 4' 0 fp32
 returns 'gpt2, tensor parallel and ZeRO, bf16 parameters' gpt2 "$gpt2" 4 'tensor: 2' 1 mixed_precision
-echo "1..$n"
+finish

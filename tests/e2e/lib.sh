@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the tests of programs share: a folder of their own, in which they stand, and TAP. Sourced, after the arguments
+# have been made absolute. The file `out` holds what the last command said.
+folder=$(mktemp -d) || exit 99
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 99
+n=0
+
+report() { # NAME STATUS: 0 is good; otherwise `out` says why it is not
+  n=$((n + 1))
+  if [ "$2" -eq 0 ]; then
+    echo "ok $n - $1"
+  else
+    echo "not ok $n - $1"
+    tail -n 20 out | sed 's/^/# /'
+  fi
+}
+
+skip() { # NAME WHY
+  n=$((n + 1))
+  echo "ok $n - $1 # SKIP $2"
+}
+
+# The command ends within 100 s with the status, and exactly one line that it prints has the pattern.
+expect() { # NAME STATUS PATTERN COMMAND...
+  name=$1 status=$2 pattern=$3
+  shift 3
+  timeout 100 "$@" >out 2>&1
+  got=$?
+  lines=$(grep -c -e "$pattern" out)
+  [ $got -eq "$status" ] && [ "$lines" -eq 1 ]
+  good=$?
+  [ $good -eq 0 ] || echo "# status $got, not $status; $lines lines with: $pattern"
+  report "$name" $good
+}
+
+finish() { echo "1..$n"; }
