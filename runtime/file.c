@@ -3,39 +3,44 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool map_file(const char *path, nxr_file *file, nxr_fault *fault) {
-  struct stat about;
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return nxr_fault_set(fault, "%s: %s", path, strerror(errno));
-  bool readable = fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0;
-  if (readable && (uint64_t)about.st_size <= NX_PLAN_MAX_BYTES) {
-    file->n_bytes = (uint64_t)about.st_size;
-    file->bytes = mmap(NULL, file->n_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, descriptor, 0);
-  }
-  close(descriptor);
-  if (file->bytes == NULL || file->bytes == MAP_FAILED) {
-    file->bytes = NULL;
-    return nxr_fault_set(fault, "%s is not a plan (not a file, empty, or too large)", path);
-  }
-  return true;
+/* NULL, and a fault, where it cannot be a plan. */
+static void *read_file(const char *path, uint64_t *n_bytes, nxr_fault *fault) {
+  struct stat about = {0};
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return nxr_fault_set(fault, "%s: %s", path, strerror(errno)), NULL;
+  bool fits = fstat(file, &about) == 0 && S_ISREG(about.st_mode) && (uint64_t)about.st_size <= NX_PLAN_MAX_BYTES;
+  *n_bytes = fits ? (uint64_t)about.st_size : 0;
+  void *bytes = NULL;
+  if (*n_bytes == 0)
+    nxr_fault_set(fault, "%s is not a plan (not a file, empty, or too large)", path);
+  else if (posix_memalign(&bytes, NX_PLAN_ALIGNMENT, *n_bytes) != 0)
+    nxr_fault_set(fault, "out of memory for the plan %s", path);
+  uint64_t n_read = 0;
+  for (ssize_t n; bytes && n_read < *n_bytes && (n = read(file, (uint8_t *)bytes + n_read, *n_bytes - n_read)) > 0;)
+    n_read += (uint64_t)n;
+  *n_bytes = n_read; /* of a file that was cut meanwhile: fewer, and the check says so */
+  close(file);
+  return bytes;
 }
 
 bool nxr_file_open(const char *path, nxr_file *file, nxr_fault *fault) {
   *file = (nxr_file){0};
-  if (!map_file(path, file, fault)) return false;
+  uint64_t n_bytes;
+  file->bytes = read_file(path, &n_bytes, fault);
+  if (file->bytes == NULL) return false;
   nx_fault why = {""};
-  if (nx_plan_check(file->bytes, file->n_bytes, &file->plan, &why) && nx_plan_prove(&file->plan, &why)) return true;
+  if (nx_plan_check(file->bytes, n_bytes, &file->plan, &why) && nx_plan_prove(&file->plan, &why)) return true;
   nxr_fault_set(fault, "%s: at byte %llu: %s", path, (unsigned long long)why.offset, why.text);
   nxr_file_close(file);
   return false;
 }
 
 void nxr_file_close(nxr_file *file) {
-  if (file->bytes) munmap(file->bytes, file->n_bytes);
+  free(file->bytes);
   *file = (nxr_file){0};
 }

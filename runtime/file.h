@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan file, mapped, verified and proved; nothing else is believed about it. */
+/* The plan file, verified and proved; nothing else is believed about it. It is read, not mapped: what was verified
+ * stays, whatever happens to the file. */
 #ifndef NXR_FILE_H
 #define NXR_FILE_H
 
@@ -7,12 +8,11 @@
 #include "schema/plan.h"
 
 typedef struct nxr_file {
-  void *bytes;
-  uint64_t n_bytes;
+  uint8_t *bytes;
   nx_plan plan; /* its pointers go into `bytes` */
 } nxr_file;
 
-/* A failure leaves nothing mapped. */
+/* A failure leaves nothing allocated. */
 bool nxr_file_open(const char *path, nxr_file *file, nxr_fault *fault);
 void nxr_file_close(nxr_file *file);
 

@@ -2,6 +2,7 @@
 /* nxrun: runs a plan. Reads its arguments, maps the plan, starts MPI, and leaves the rest to train.c. */
 #include "runtime/file.h"
 #include "runtime/launch.h"
+#include "runtime/mapping.h"
 #include "runtime/train.h"
 
 #include <getopt.h>
@@ -89,6 +90,7 @@ static int run(const nxr_options *options, char **argv) {
     fprintf(stderr, "nxrun: %s\n", fault.text);
     return NXR_EXIT_FAILED;
   }
+  nxr_mapping_guard("nxrun", world.rank);
   int status = NXR_EXIT_FAILED;
   if (nxr_world_agree(&world, &fault) && nxr_world_check_same(&world, &file.plan) &&
       nxr_world_check_launch(&world, &file.plan, options->plan_path))

@@ -186,6 +186,7 @@ static int finish(int status) {
 }
 
 int main(int n, char **arguments) {
+  nxr_mapping_guard("nxdata", 0);
   for (int i = 1; i < n && strcmp(arguments[i], "--") != 0; i++) {
     if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
       fputs(help, stdout);

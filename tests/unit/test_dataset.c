@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -289,6 +290,33 @@ static void a_failed_build_leaves_nothing(void **state) {
   nxr_dataset_close(&dataset);
 }
 
+/* What the test's own process cannot survive: a child reads on, and says which file. */
+static void names_a_file_that_was_cut(void **state) {
+  (void)state;
+  write_dataset(&good, good_tokens, sizeof good_tokens);
+  pid_t child = fork();
+  if (child == 0) {
+    nxr_dataset dataset;
+    nxr_fault fault;
+    int32_t token;
+    if (!open_set(&dataset, &fault) || freopen(temporary_path(1, "said"), "w", stderr) == NULL) _exit(2);
+    nxr_mapping_guard("reader", 0);
+    if (truncate(temporary_path(1, "set.bin"), 0) != 0) _exit(3);
+    nxr_dataset_read(&dataset, 0, 0, 1, &token);
+    _exit(0);
+  }
+  int status = 0;
+  assert_true(child > 0 && waitpid(child, &status, 0) == child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 1);
+  size_t n_bytes;
+  char *said = (char *)temporary_read("said", &n_bytes);
+  said[n_bytes] = '\0';
+  assert_non_null(strstr(said, "reader: "));
+  assert_non_null(strstr(said, "set.bin was cut short"));
+  free(said);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_documents),
@@ -300,6 +328,7 @@ int main(void) {
       cmocka_unit_test(reports_missing_files),
       cmocka_unit_test(builds_what_it_reads),
       cmocka_unit_test(a_failed_build_leaves_nothing),
+      cmocka_unit_test(names_a_file_that_was_cut),
   };
   return cmocka_run_group_tests_name("dataset", tests, make_folder, remove_folder);
 }
