@@ -245,24 +245,34 @@ bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, n
 
 /* ---- gradients ---- */
 
-/* The directory, and that nothing stands where the file will be. */
-static bool make_place(const char *directory, const char *path, const char *temporary, nxr_fault *fault) {
+static void gradients_path(const char *directory, const char *rest, char path[NXR_PATH_BYTES]) {
+  snprintf(path, NXR_PATH_BYTES, "%s/gradients.safetensors%s", directory, rest);
+}
+
+static bool make_place(const char *directory, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
   if (!nxr_folder_make(directory, fault)) return false;
+  gradients_path(directory, "", path);
   if (access(path, F_OK) == 0)
-    return nxr_fault_set(fault, "%s exists: remove it, or choose another folder", path);
-  unlink(temporary);
+    return nxr_fault_set(fault, "%s exists: remove it, or choose another folder for --dump-gradients", path);
+  gradients_path(directory, ".tmp", path);
+  unlink(path);
   return true;
+}
+
+bool nxr_checkpoint_prepare_gradients(const nxr_checkpoint *checkpoint, const char *directory, nxr_fault *fault) {
+  return nxr_world_all(checkpoint->world, checkpoint->world->rank != 0 || make_place(directory, fault));
 }
 
 bool nxr_checkpoint_gradients(const nxr_checkpoint *checkpoint, const char *directory, nxr_fault *fault) {
   char path[NXR_PATH_BYTES], temporary[NXR_PATH_BYTES];
   nxr_world *world = checkpoint->world;
   nxr_tensors tensors;
-  snprintf(path, sizeof path, "%s/gradients.safetensors", directory);
-  snprintf(temporary, sizeof temporary, "%s/gradients.safetensors.tmp", directory);
+  gradients_path(directory, "", path);
+  gradients_path(directory, ".tmp", temporary);
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
-  bool good = opened && (world->rank != 0 || make_place(directory, path, temporary, fault));
-  good = nxr_world_all(world, good) && nxr_tensors_write(&tensors, world, NXR_GRADIENTS, temporary, fault);
+  bool good = nxr_world_all(world, opened) && nxr_checkpoint_prepare_gradients(checkpoint, directory, fault) &&
+              nxr_tensors_write(&tensors, world, NXR_GRADIENTS, temporary, fault);
   if (opened) nxr_tensors_close(&tensors);
   if (world->rank == 0) {
     if (good && rename(temporary, path) != 0)

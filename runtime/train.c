@@ -138,6 +138,9 @@ static bool load_state(training *run) {
   if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
   if (!agree(run) || (run->done == 0 && !load_weights(run))) return false;
   run->saved = run->done;
+  const char *gradients = run->options->dump_gradients;
+  if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);
+  if (!agree(run)) return false;
   nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
   return agree(run);
 }
@@ -194,6 +197,9 @@ static bool loop(training *run) {
   if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
   bool stop = false, dump = run->options->dump_gradients != NULL;
   nxr_numbers numbers;
+  if (run->done >= last && run->world->rank == 0)
+    fprintf(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
+            (unsigned long long)run->done, (unsigned long long)last);
   while (run->done < last && !stop) {
     run_step(run, &numbers);
     if (dump) nxr_checkpoint_gradients(&run->checkpoint, run->options->dump_gradients, &run->fault);

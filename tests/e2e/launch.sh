@@ -4,33 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") mpiexec=$4
-folder=$(mktemp -d) || exit 99
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 99
-n=0
-
-report() { # NAME PASSED
-  n=$((n + 1))
-  if [ "$2" = yes ]; then
-    echo "ok $n - $1"
-  else
-    echo "not ok $n - $1"
-    tail -n 20 out | sed 's/^/# /'
-  fi
-}
-
-# expect NAME STATUS PATTERN COMMAND…: ends within 30 s with the status, and one line on stderr has the pattern.
-expect() {
-  name=$1 status=$2 pattern=$3
-  shift 3
-  timeout 30 "$@" >out 2>&1
-  got=$?
-  lines=$(grep -c -e "$pattern" out)
-  passed=no
-  [ $got -eq "$status" ] && [ "$lines" -eq 1 ] && passed=yes
-  [ $passed = yes ] || echo "# status $got, not $status; $lines lines with: $pattern"
-  report "$name" $passed
-}
+. "$(dirname "$0")/lib.sh"
 
 printf '%2000s' 'A text to train on. ' >text
 "$nxdata" build text -o data >out 2>&1 || exit 99
@@ -63,22 +37,30 @@ expect 'a plan that was cut' 1 'cut.bin.* it was cut or appended to' "$mpiexec" 
 expect 'a folder for a plan' 1 'is not a plan' "$nxrun" .
 expect 'ranks laid out otherwise' 1 'lays 1 ranks on each of 2 hosts' "$mpiexec" -n 2 "$nxrun" hosts.bin
 plan four.bin 4 hosts=2
-expect 'two hosts' 0 '^step 4/4 ' "$mpiexec" -launcher fork -hosts one:2,two:2 -n 4 "$nxrun" four.bin --dir run6
+expect 'two hosts' 0 '^step 4/4 ' "$mpiexec" -launcher fork -hosts one:2,two:2 -n 4 \
+  "$nxrun" four.bin --dir run6
 expect 'missing data' 1 'nowhere' "$mpiexec" -n 2 "$nxrun" nodata.bin --dir run4
 expect 'srun that started single ranks' 1 'srun started 2 separate runs' \
   env SLURM_NTASKS=2 SLURM_PROCID=0 "$nxrun" two.bin
 expect 'ranks that share cores are told' 0 'share .* cores* of a host' \
   "$mpiexec" -n 2 taskset -c 0 "$nxrun" two.bin --dir run5
 if grep -q amx_bf16 /proc/cpuinfo; then
-  n=$((n + 1)) && echo "ok $n - a processor without the target's features # SKIP this one has AMX"
+  skip 'a processor without the features of the target' 'this one has AMX'
 else
   plan amx.bin 2 target=3
-  expect 'a processor without the features of the target' 1 'rank 0, backend cpu: .*this CPU lacks.* amx_tile' "$mpiexec" -n 2 "$nxrun" amx.bin
+  expect 'a processor without the features of the target' 1 'rank 0, backend cpu: .*this CPU lacks.* amx_tile' \
+    "$mpiexec" -n 2 "$nxrun" amx.bin
 fi
 
-# The clock of a run that is ended from outside: start, wait until it steps, send the signal, see how it ends.
-# end_by NAME SIGNAL WHOM STATUS PATTERN
-end_by() {
+mkdir gradients && : >gradients/gradients.safetensors
+expect 'gradients are not overwritten: no step is made' 1 'gradients.safetensors exists: remove it' \
+  "$mpiexec" -n 2 "$nxrun" two.bin --dir run7 --dump-gradients gradients
+[ ! -s run7/metrics.jsonl ]
+report 'and none was made' $?
+
+# The clock of a run that is ended from outside: start, wait until it steps, send the signal (or, with CUT, cut the
+# dataset), see how it ends. One line says the pattern.
+end_by() { # NAME SIGNAL WHOM STATUS PATTERN
   rm -rf long steps
   setsid "$mpiexec" -n 2 "$nxrun" long.bin --dir long --log json >steps 2>out &
   job=$!
@@ -87,10 +69,10 @@ end_by() {
   [ "$3" = rank ] && whom=$(grep -lzx "PMI_RANK=1" /proc/[0-9]*/environ 2>/dev/null |
     while read -r at; do
       process=${at#/proc/} process=${process%/environ}
-      [ "$(readlink "/proc/$process/exe")" = "$nxrun" ] && [ "$(readlink "/proc/$process/cwd")" = "$folder" ] &&
-        echo "$process"
+      [ "$(readlink "/proc/$process/exe")" = "$nxrun" ] &&
+        [ "$(readlink "/proc/$process/cwd")" = "$folder" ] && echo "$process"
     done | head -n 1)
-  kill -s "$2" "$whom"
+  if [ "$2" = CUT ]; then : >data.bin; else kill -s "$2" "$whom"; fi
   for _ in $(seq 200); do
     case $(cut -d ' ' -f 3 "/proc/$job/stat" 2>/dev/null) in '' | Z) break ;; esac
     sleep 0.1
@@ -99,10 +81,11 @@ end_by() {
   wait "$job"
   got=$?
   [ "$2" = STOP ] && kill -s KILL "$whom" 2>/dev/null
-  passed=no
-  [ $got -eq "$4" ] && cat steps out | grep -q -e "$5" && passed=yes
-  [ $passed = yes ] || echo "# status $got, not $4, or no line with: $5"
-  report "$1" $passed
+  cat steps >>out
+  [ $got -eq "$4" ] && [ "$(grep -c -e "$5" out)" -eq 1 ]
+  good=$?
+  [ $good -eq 0 ] || echo "# status $got, not $4, or not one line with: $5"
+  report "$1" $good
 }
 end_by 'SIGTERM: a checkpoint, then the end' TERM job 0 'stopped by a signal after step'
 expect 'and the run goes on from there' 0 'step.:' \
@@ -111,4 +94,5 @@ expect 'and the run goes on from there' 0 'step.:' \
 end_by 'SIGINT is the same' INT job 0 'stopped by a signal after step'
 end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
 end_by 'a rank stands still: the others end by the deadline' STOP rank 1 'rank 0 waits in step .*: rank 1 does not come'
-echo "1..$n"
+end_by 'the dataset is cut while it is read' CUT job 1 '^nxrun: data.bin was cut short'
+finish

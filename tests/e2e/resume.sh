@@ -5,30 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
-folder=$(mktemp -d) || exit 99
+. "$(dirname "$0")/lib.sh"
 trap 'umount full 2>/dev/null; rm -rf "$folder"' EXIT
-cd "$folder" || exit 99
-n=0
-
-report() { # NAME STATUS: the lines of `out` say why it failed
-  n=$((n + 1))
-  if [ "$2" -eq 0 ]; then
-    echo "ok $n - $1"
-  else
-    echo "not ok $n - $1"
-    tail -n 20 out | sed 's/^/# /'
-  fi
-}
-
-# expect NAME STATUS PATTERN COMMAND…: ends with the status, and says the pattern.
-expect() {
-  name=$1 status=$2 pattern=$3
-  shift 3
-  timeout 100 "$@" >out 2>&1
-  got=$?
-  grep -q -e "$pattern" out && [ $got -eq "$status" ]
-  report "$name" $?
-}
 
 # What a run computed: its metrics without times, and its weights and moments.
 outcome() {
@@ -74,7 +52,7 @@ done
 test ! -e zero/checkpoints/step-000003 -a -e zero/checkpoints/step-000004 2>out
 report 'three checkpoints are kept' $?
 
-expect 'a run that is done stays done' 0 'resumes from .*step-000008' $run zero.bin --dir zero --resume
+expect 'a run that is done says so' 0 '8 of 8 steps are done already' $run zero.bin --dir zero --resume
 same 'and as it was' zero-whole zero
 expect 'nothing is overwritten unasked' 1 'has a run already, of 8 steps' $run zero.bin --dir zero
 expect 'another plan is refused' 1 'run.seed: 1 there, 2 here' $run seed.bin --dir zero --resume
@@ -102,7 +80,8 @@ for delay in 0.3 0.5 0.7 0.9 1.1; do
     sleep 0.2
   done
 done 2>/dev/null
-expect 'a run that is killed again and again' 0 'step-000008\|step 8/8' $run zero.bin --dir killed --resume
+expect 'a run that is killed again and again' 0 '^step 8/8 \|8 of 8 steps are done' \
+  $run zero.bin --dir killed --resume
 same 'computes the same' zero-whole killed
 
 mkdir full
@@ -115,8 +94,7 @@ if mount -t tmpfs -o size=1000k tmpfs full 2>/dev/null; then
   same 'to compute the same' zero-whole full
 else
   for name in 'a disk that is full' 'leaves no half checkpoint' 'the run goes on' 'to compute the same'; do
-    n=$((n + 1))
-    echo "ok $n - $name # SKIP mounts no tmpfs here"
+    skip "$name" 'mounts no tmpfs here'
   done
 fi
-echo "1..$n"
+finish
