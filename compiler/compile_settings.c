@@ -18,6 +18,7 @@ typedef struct compilation {
   nxc_origin origin;
   const nxc_front *front;
   nxc_front_texts texts;
+  nxc_site_rules site;
 } compilation;
 
 /* -- text ------------------------------------------------------------------------------------------------ */
@@ -212,10 +213,24 @@ static bool set_settings(compilation *c) {
 
 /* -- rules ----------------------------------------------------------------------------------------------- */
 
+/* What is wrong with them is told once more for each configuration: none of them is judged without them. */
+static bool read_site_rules(compilation *c) {
+  bool good = true;
+  for (size_t i = 0; i < c->request->n_rules; i++) {
+    bool unreadable;
+    good = nxc_site_rules_read(c->arena, c->request->rules[i], c->sink, &c->site, &unreadable) && good;
+    c->out->unreadable = c->out->unreadable || unreadable;
+  }
+  return good;
+}
+
 static bool apply_rules(compilation *c) {
   nxc_compiled *out = c->out;
-  out->rules =
-      (nxc_rule_run){.arena = c->arena, .settings = out->settings, .binding = out->binding, .sink = c->sink};
+  out->rules = (nxc_rule_run){.arena = c->arena,
+                              .settings = out->settings,
+                              .binding = out->binding,
+                              .sink = c->sink,
+                              .site = c->site};
   bool ok = nxc_presets_apply(c->arena, out->settings, out->dialect, c->sink);
   ok = nxc_rules_derive(&out->rules) && ok;
   return nxc_rules_check(&out->rules) && ok;
@@ -290,6 +305,7 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
                           nxc_compiled *compiled) {
   *compiled = (nxc_compiled){0};
   compilation c = {.arena = arena, .request = request, .sink = sink, .out = compiled};
+  bool ruled = read_site_rules(&c);
   if (!read_texts(&c) || !choose_front(&c) || !read_document(&c)) return false;
   note_angles(&c);
   bind(&c);
@@ -297,5 +313,5 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   note_other_world(&c);
   refuse_settings(&c);
   report_unused_comments(&c);
-  return nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0 && !compiled->unreadable;
+  return nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0 && ruled && !compiled->unreadable;
 }

@@ -26,6 +26,8 @@ typedef struct nxc_request {
   const char *dialect;      /* with @VERSION; NULL: detected */
   const char *world_size;   /* NULL: what the file says */
   const char *model_config; /* NULL: none */
+  const char *const *rules; /* files of a site's own rules */
+  size_t n_rules;
   bool omegaconf;           /* --compat omegaconf */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool partial;             /* judged as a part: what is not given may come from other files */

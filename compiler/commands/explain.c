@@ -4,12 +4,13 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/config/expression.h"
+#include "compiler/config/site_rules.h"
 #include "compiler/render.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] = "usage: nxcfg explain [--dialect D] NAME...\n"
+static const char usage[] = "usage: nxcfg explain [--dialect D] [--rules FILE] NAME...\n"
                             "Explains settings (mesh.tensor), options (trainer.devices, or devices alone), "
                             "rules and diagnostics (NX2104).\n";
 
@@ -162,6 +163,7 @@ typedef struct search {
   nxc_arena *arena;
   const char *only; /* the dialect asked for, or NULL */
   size_t n_found;
+  nxc_site_rules site; /* of --rules */
 } search;
 
 static bool is_searched(const search *s, const nxc_dialect *dialect) {
@@ -216,6 +218,8 @@ static bool explain(search *s, const char *name) {
   const nxc_rule_row *rule = nxc_rule_find(name);
   const nxc_diagnostic_row *diagnostic = nxc_diagnostic_find(name);
   nxc_setting_id id = s->only && strcmp(s->only, "nx") != 0 ? NX_N_SETTINGS : nxc_setting_find(name);
+  for (size_t i = 0; i < s->site.n_rows; i++)
+    if (strcmp(s->site.rows[i].id, name) == 0) rule = &s->site.rows[i];
   if (rule != NULL) {
     separate(s);
     explain_rule(s->arena, rule);
@@ -242,6 +246,16 @@ static bool explain(search *s, const char *name) {
   return false;
 }
 
+static bool read_rules(search *s, const nxc_options *options) {
+  nxc_sink *sink = nxc_sink_new(s->arena);
+  bool good = true, unreadable;
+  for (size_t i = 0; i < options->rules.n_items; i++)
+    good = nxc_site_rules_read(s->arena, options->rules.items[i], sink, &s->site, &unreadable) && good;
+  const nxc_render render = nxc_options_render(options);
+  nxc_sink_print(sink, &render, stderr);
+  return good;
+}
+
 int nxc_command_explain(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
@@ -255,8 +269,8 @@ int nxc_command_explain(int argc, char **argv) {
     fputs(usage, stderr);
   } else {
     search s = {.arena = arena, .only = options.dialect};
-    status = NXC_EXIT_GOOD;
-    for (size_t i = 0; i < options.files.n_items; i++) {
+    status = read_rules(&s, &options) ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
+    for (size_t i = 0; status != NXC_EXIT_USAGE && i < options.files.n_items; i++) {
       if (!explain(&s, options.files.items[i])) status = NXC_EXIT_FOUND;
     }
   }

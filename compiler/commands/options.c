@@ -12,6 +12,7 @@ const char nxc_options_usage[] =
     "  -- ARGUMENT...       with --dialect megatron: the training's arguments, over FILE if there is one\n"
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
+    "  --rules FILE         further rules, a site's own policy (repeatable)\n"
     "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding; $< stays text\n"
     "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  -W error             warnings are errors\n"
@@ -136,6 +137,7 @@ bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *comma
       {.name = "--world-size", .text = &options->world_size},
       {.name = "--devices", .text = &options->world_size},
       {.name = "--model-config", .text = &options->model_config},
+      {.name = "--rules", .list = &options->rules},
       {.name = "--compat", .text = &compat},
       {.name = "--format", .text = &options->format_name},
       {.name = "-W", .text = &warnings},
@@ -159,6 +161,8 @@ nxc_request nxc_options_request(const nxc_options *options, const char *file) {
       .dialect = options->dialect,
       .world_size = options->world_size,
       .model_config = options->model_config,
+      .rules = options->rules.items,
+      .n_rules = options->rules.n_items,
       .omegaconf = options->omegaconf,
   };
 }

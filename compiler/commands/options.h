@@ -28,7 +28,7 @@ typedef struct nxc_extra_option {
 } nxc_extra_option;
 
 typedef struct nxc_options {
-  nxc_texts files, layers, sets, arguments;
+  nxc_texts files, layers, sets, arguments, rules;
   const char *dialect, *world_size, *model_config;
   bool omegaconf;
   nxc_format format;

@@ -307,10 +307,10 @@ static bool check_one(nxc_rule_run *run, const nxc_rule_row *rule) {
   return false;
 }
 
-bool nxc_rules_check(nxc_rule_run *run) {
+static bool check_rows(nxc_rule_run *run, const nxc_rule_row *rows, size_t n_rows) {
   bool ok = true;
-  for (size_t i = 0; i < nxc_n_rules; i++) {
-    const nxc_rule_row *rule = &nxc_rules[i];
+  for (size_t i = 0; i < n_rows; i++) {
+    const nxc_rule_row *rule = &rows[i];
     if (rule->require == NULL || !applies(run, rule) || is_broken(run, rule->after)) continue;
     if (check_one(run, rule)) continue;
     run->broken = nxc_arena_grow(run->arena, run->broken, run->n_broken, sizeof *run->broken);
@@ -318,4 +318,9 @@ bool nxc_rules_check(nxc_rule_run *run) {
     if (rule->severity == NXC_SEVERITY_ERROR) ok = false;
   }
   return ok;
+}
+
+bool nxc_rules_check(nxc_rule_run *run) {
+  bool ok = check_rows(run, nxc_rules, nxc_n_rules);
+  return check_rows(run, run->site.rows, run->site.n_rows) && ok;
 }

@@ -11,6 +11,7 @@
 #define NXC_CONFIG_RULES_H
 
 #include "compiler/config/dialect.h"
+#include "compiler/config/site_rules.h"
 #include "compiler/settings.h"
 
 typedef struct nxc_skipped_rule {
@@ -24,6 +25,7 @@ typedef struct nxc_rule_run {
   nxc_settings *settings;
   nxc_binding *binding; /* NULL: no dialect; rules of dialects then do not apply */
   nxc_sink *sink;
+  nxc_site_rules site; /* demanded after the catalogue's */
   nxc_skipped_rule *skipped;
   size_t n_skipped;
   const nxc_rule_row **broken; /* rules that were violated */
