@@ -85,7 +85,10 @@ static bool check_term(const checker *check, uint32_t index) {
   bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
   if (listed && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
   if (term->table != NX_NONE && term->stride != 0 && term->stride != 1) FAIL(term, "term %u is malformed", index);
-  if (!is_bounded(term->stride)) FAIL(term, "term %u is out of bounds", index);
+  int64_t farthest;
+  if (__builtin_mul_overflow(term->stride, (int64_t)n_coordinates(plan, term->atom) - 1, &farthest) ||
+      !is_bounded(term->stride) || !is_bounded(farthest))
+    FAIL(term, "term %u is out of bounds", index);
   for (uint32_t at = 0; listed && at < n_coordinates(plan, term->atom); at++) {
     int64_t entry = plan->table[term->table + at];
     if (!is_bounded(entry) || (term->stride && entry != 0 && entry != 1)) FAIL(term, "term %u is out of bounds", index);
@@ -102,15 +105,18 @@ static bool check_constant(const checker *check, uint32_t index) {
   return true;
 }
 
-/* Least and greatest value of a constant over all ranks and chunks. */
+/* Least and greatest value of a constant over all ranks and chunks. Where no table lists the entries, the first and
+ * the last coordinate have the extremes, however many ranks there are. */
 static void constant_bounds(const nx_plan *plan, uint32_t index, int64_t *least, int64_t *greatest) {
   *least = *greatest = plan->constants[index].base;
   for (uint32_t i = 0; i < plan->constants[index].n_terms; i++) {
     const nx_term *term = &plan->terms[plan->constants[index].first_term + i];
     bool multiplies = term->table != NX_NONE && term->stride != 0;
+    bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
+    uint64_t n = n_coordinates(plan, term->atom), step = listed || n == 1 ? 1 : n - 1;
     int64_t low = INT64_MAX, high = INT64_MIN;
-    for (uint32_t at = 0; at < n_coordinates(plan, term->atom); at++) {
-      int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : nx_term_entry(plan, term, at);
+    for (uint64_t at = 0; at < n; at += step) {
+      int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : nx_term_entry(plan, term, (uint32_t)at);
       int64_t a = multiplies ? *least * entry : *least + entry, b = multiplies ? *greatest * entry : *greatest + entry;
       if (a < low) low = a;
       if (b < low) low = b;
@@ -188,7 +194,8 @@ static bool check_range(const checker *check, uint32_t index) {
       !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS) || !isfinite(range->weight_decay))
     FAIL(range, "range %u is malformed", index);
   uint32_t n_shards = range->group == NX_NONE ? 1 : plan->groups[range->group].size;
-  if (range->n_shard != range->n_elements && range->n_shard * n_shards != range->n_elements)
+  if (range->n_shard > range->n_elements ||
+      (range->n_shard != range->n_elements && range->n_shard * n_shards != range->n_elements))
     FAIL(range, "range %u is not a whole number of shards", index);
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     if (values[i] == NX_NONE && !required[i]) continue;
@@ -349,8 +356,8 @@ static bool check_run_counts(const checker *check) {
   const nx_run *run = plan->run;
   if (plan->n[NX_SECTION_RUN] != 1 || plan->n[NX_SECTION_RUN_NAMES] != 1) FAIL(run, "a plan has one run");
   if (run->n_ranks == 0 || run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 ||
-      run->n_slots == 0 || run->n_micro_batches == 0 || run->micro_batch == 0 || run->sequence == 0 ||
-      run->data_size == 0 || run->n_steps == 0 || run->target < NX_TARGET_CPU_AVX2 ||
+      run->n_slots == 0 || run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 ||
+      run->micro_batch == 0 || run->sequence == 0 || run->data_size == 0 || run->n_steps == 0 || run->target < NX_TARGET_CPU_AVX2 ||
       run->target > NX_TARGET_CPU_AMX || run->data_kind != NX_DATA_INDEXED || run->shuffle > 1 ||
       run->names < NX_NAMES_LLAMA || run->names > NX_NAMES_GPT2 || !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");

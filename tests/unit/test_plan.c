@@ -4,13 +4,10 @@
  * Runs on the plan named by NX_TEST_PLAN, a small one that the build compiles. */
 #include "tests/plan_edit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include "tests/unit/cmocka_all.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef struct file {
   uint8_t *bytes;
@@ -57,7 +54,8 @@ static void test_every_truncation_is_refused(void **state) {
   (void)state;
   nx_fault fault;
   for (uint64_t n_bytes = 0; n_bytes < original.n_bytes; n_bytes++)
-    if (accepts(original.bytes, n_bytes, &fault)) fail_msg("cut to %llu bytes and nobody noticed", (unsigned long long)n_bytes);
+    if (accepts(original.bytes, n_bytes, &fault))
+      fail_msg("cut to %llu bytes and nobody noticed", (unsigned long long)n_bytes);
 }
 
 static void test_appended_bytes_are_refused(void **state) {
@@ -77,81 +75,137 @@ static uint8_t *copy_plan(void) {
   return bytes;
 }
 
-static nx_run *run_of(uint8_t *bytes) { return plan_record(bytes, NX_SECTION_RUN, 0); }
+static nx_run *run_of(uint8_t *bytes) {
+  return plan_record(bytes, NX_SECTION_RUN, 0);
+}
+static nx_operator *add_of(uint8_t *bytes) {
+  return plan_operator(bytes, NX_OP_add);
+}
+/* What an operator reads first. */
+static nx_value *source_of(uint8_t *bytes, nx_op op) {
+  return plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, plan_operator(bytes, op), 0));
+}
+static nx_piece *piece_of(uint8_t *bytes) {
+  return plan_record(bytes, NX_SECTION_PIECES, 0);
+}
+static nx_range *range_of(uint8_t *bytes) {
+  return plan_record(bytes, NX_SECTION_RANGES, 0);
+}
+static nx_chunk *chunk_of(uint8_t *bytes) {
+  return plan_record(bytes, NX_SECTION_CHUNKS, 0);
+}
+static nx_item *item_of(uint8_t *bytes) {
+  return plan_record(bytes, NX_SECTION_ITEMS, 0);
+}
+
 static void break_rank_count(uint8_t *bytes) { run_of(bytes)->n_ranks = 3; }
 static void break_threads(uint8_t *bytes) { run_of(bytes)->n_threads = 0; }
 static void break_batch(uint8_t *bytes) { run_of(bytes)->global_batch += 1; }
 static void break_token_value(uint8_t *bytes) { run_of(bytes)->tokens = NX_NONE - 1; }
 static void break_slots(uint8_t *bytes) { run_of(bytes)->n_slots = 7; }
-static void break_deadline(uint8_t *bytes) { ((nx_run_names *)plan_record(bytes, NX_SECTION_RUN_NAMES, 0))->deadline_s = 0; }
-static void break_operator_number(uint8_t *bytes) { plan_operator(bytes, NX_OP_add)->op = 9999; }
-static void break_operator_arity(uint8_t *bytes) { plan_operator(bytes, NX_OP_add)->n_in = 3; }
-static void break_operator_when(uint8_t *bytes) { plan_operator(bytes, NX_OP_add)->when = 0; }
-static void break_operator_group(uint8_t *bytes) { plan_operator(bytes, NX_OP_add)->group = 0; }
-static void break_argument(uint8_t *bytes) { *plan_argument(bytes, plan_operator(bytes, NX_OP_add), 0) = NX_NONE; }
-static void break_shape(uint8_t *bytes) {
-  const nx_operator *op = plan_operator(bytes, NX_OP_matmul);
-  ((nx_value *)plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, op, 0)))->dims[0] *= 2;
+static void break_deadline(uint8_t *bytes) {
+  nx_run_names *names = plan_record(bytes, NX_SECTION_RUN_NAMES, 0);
+  names->deadline_s = 0;
 }
+static void break_operator_number(uint8_t *bytes) { add_of(bytes)->op = 9999; }
+static void break_operator_arity(uint8_t *bytes) { add_of(bytes)->n_in = 3; }
+static void break_operator_when(uint8_t *bytes) { add_of(bytes)->when = 0; }
+static void break_operator_group(uint8_t *bytes) { add_of(bytes)->group = 0; }
+static void break_argument(uint8_t *bytes) { *plan_argument(bytes, add_of(bytes), 0) = NX_NONE; }
+static void break_shape(uint8_t *bytes) { source_of(bytes, NX_OP_matmul)->dims[0] *= 2; }
 static void break_operands(uint8_t *bytes) {
-  *plan_argument(bytes, plan_operator(bytes, NX_OP_matmul), 1) = *plan_argument(bytes, plan_operator(bytes, NX_OP_matmul), 0);
+  const nx_operator *op = plan_operator(bytes, NX_OP_matmul);
+  *plan_argument(bytes, op, 1) = *plan_argument(bytes, op, 0);
 }
-static void break_type(uint8_t *bytes) {
-  ((nx_value *)plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, plan_operator(bytes, NX_OP_add), 0)))->dtype = 77;
+static void break_type(uint8_t *bytes) { source_of(bytes, NX_OP_add)->dtype = 77; }
+static void break_offset(uint8_t *bytes) { source_of(bytes, NX_OP_add)->offset = UINT64_MAX - 63; }
+static void break_alignment(uint8_t *bytes) { source_of(bytes, NX_OP_add)->offset += 4; }
+static void break_arena(uint8_t *bytes) {
+  nx_arena_record *arena = plan_record(bytes, NX_SECTION_ARENAS, 0);
+  arena->bytes = 64;
 }
-static void break_offset(uint8_t *bytes) {
-  ((nx_value *)plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, plan_operator(bytes, NX_OP_add), 0)))->offset = UINT64_MAX - 63;
+static void break_program(uint8_t *bytes) {
+  nx_program *program = plan_record(bytes, NX_SECTION_PROGRAMS, 0);
+  program->n_operators += 1000000;
 }
-static void break_alignment(uint8_t *bytes) {
-  ((nx_value *)plan_record(bytes, NX_SECTION_VALUES, *plan_argument(bytes, plan_operator(bytes, NX_OP_add), 0)))->offset += 4;
+static void break_chunk(uint8_t *bytes) { chunk_of(bytes)->forward = 12345; }
+static void break_chunk_base(uint8_t *bytes) { chunk_of(bytes)->arena_base[0] = UINT64_MAX / 8; }
+static void break_item(uint8_t *bytes) { item_of(bytes)->kind = NX_ITEM_SEND; }
+static void break_item_order(uint8_t *bytes) { item_of(bytes)->kind = NX_ITEM_BACKWARD; }
+static void break_piece(uint8_t *bytes) { piece_of(bytes)->row = 1 << 20; }
+static void break_piece_range(uint8_t *bytes) { piece_of(bytes)->range_offset = UINT64_MAX; }
+static void break_range(uint8_t *bytes) { range_of(bytes)->n_shard -= 1; }
+static void break_shard(uint8_t *bytes) { range_of(bytes)->n_shard += UINT64_C(1) << 63; }
+static void break_setting(uint8_t *bytes) {
+  nx_setting_record *setting = plan_record(bytes, NX_SECTION_SETTINGS, 0);
+  setting->path = NX_NONE;
 }
-static void break_arena(uint8_t *bytes) { ((nx_arena_record *)plan_record(bytes, NX_SECTION_ARENAS, 0))->bytes = 64; }
-static void break_program(uint8_t *bytes) { ((nx_program *)plan_record(bytes, NX_SECTION_PROGRAMS, 0))->n_operators += 1000000; }
-static void break_chunk(uint8_t *bytes) { ((nx_chunk *)plan_record(bytes, NX_SECTION_CHUNKS, 0))->forward = 12345; }
-static void break_chunk_base(uint8_t *bytes) { ((nx_chunk *)plan_record(bytes, NX_SECTION_CHUNKS, 0))->arena_base[0] = UINT64_MAX / 8; }
-static void break_item(uint8_t *bytes) { ((nx_item *)plan_record(bytes, NX_SECTION_ITEMS, 0))->kind = NX_ITEM_SEND; }
-static void break_item_order(uint8_t *bytes) { ((nx_item *)plan_record(bytes, NX_SECTION_ITEMS, 0))->kind = NX_ITEM_BACKWARD; }
-static void break_piece(uint8_t *bytes) { ((nx_piece *)plan_record(bytes, NX_SECTION_PIECES, 0))->row = 1 << 20; }
-static void break_piece_range(uint8_t *bytes) { ((nx_piece *)plan_record(bytes, NX_SECTION_PIECES, 0))->range_offset = UINT64_MAX; }
-static void break_range(uint8_t *bytes) { ((nx_range *)plan_record(bytes, NX_SECTION_RANGES, 0))->n_shard -= 1; }
-static void break_setting(uint8_t *bytes) { ((nx_setting_record *)plan_record(bytes, NX_SECTION_SETTINGS, 0))->path = NX_NONE; }
 static void break_string_end(uint8_t *bytes) {
   nx_section *section = plan_section(bytes, NX_SECTION_STRINGS);
   bytes[section->offset + section->bytes - 1] = 'x';
 }
+/* Two thousand million ranks, on which a term that was within bounds overflows. */
+static void break_term(uint8_t *bytes) {
+  nx_atom *atom = plan_record(bytes, NX_SECTION_ATOMS, 0);
+  const uint32_t larger = (1u << 31) / run_of(bytes)->n_ranks;
+  while (atom->size == 1) atom++;
+  uint32_t index = (uint32_t)(atom - (nx_atom *)plan_record(bytes, NX_SECTION_ATOMS, 0));
+  atom->size *= larger, run_of(bytes)->n_ranks *= larger;
+  for (uint32_t i = index + 1; (atom = plan_record(bytes, NX_SECTION_ATOMS, i)) != NULL; i++)
+    atom->stride *= larger;
+  nx_group *group;
+  for (uint32_t i = 0; (group = plan_record(bytes, NX_SECTION_GROUPS, i)) != NULL; i++)
+    if (group->atoms & 1u << index) group->size *= larger;
+  nx_term *term;
+  for (uint32_t i = 0; (term = plan_record(bytes, NX_SECTION_TERMS, i)) != NULL; i++)
+    if (term->atom == index && term->table == NX_NONE) term->stride = INT64_C(1) << 40;
+}
 static void break_section_flags(uint8_t *bytes) { plan_section(bytes, NX_SECTION_OPERATORS)->flags = 0; }
-static void break_section_size(uint8_t *bytes) { plan_section(bytes, NX_SECTION_OPERATORS)->n_records = UINT32_MAX; }
+static void break_section_size(uint8_t *bytes) {
+  plan_section(bytes, NX_SECTION_OPERATORS)->n_records = UINT32_MAX;
+}
 static void break_section_offset(uint8_t *bytes) { plan_section(bytes, NX_SECTION_OPERATORS)->offset += 64; }
 
-static void test_wrong_records_are_refused(void **state) {
-  (void)state;
-  static void (*const breaks[])(uint8_t *) = {
-      break_rank_count, break_threads, break_batch, break_token_value, break_slots, break_deadline,
-      break_operator_number, break_operator_arity, break_operator_when, break_operator_group, break_argument,
-      break_shape, break_operands, break_type, break_offset, break_alignment, break_arena, break_program, break_chunk,
-      break_chunk_base, break_item, break_item_order, break_piece, break_piece_range, break_range, break_setting,
-      break_string_end};
-  for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
+typedef void break_plan(uint8_t *bytes);
+
+/* Each, with its hashes made right. */
+static void refuses_all(break_plan *const *breaks, size_t n, void (*seal)(uint8_t *)) {
+  for (size_t i = 0; i < n; i++) {
     uint8_t *bytes = copy_plan();
     nx_fault fault;
     breaks[i](bytes);
-    plan_seal(bytes);
-    if (accepts(bytes, original.n_bytes, &fault)) fail_msg("broken record %zu was accepted", i);
+    seal(bytes);
+    if (accepts(bytes, original.n_bytes, &fault)) fail_msg("broken plan %zu was accepted", i);
     free(bytes);
   }
 }
 
+static void test_wrong_records_are_refused(void **state) {
+  (void)state;
+  static break_plan *const breaks[] = {
+      break_rank_count, break_threads, break_batch, break_token_value, break_slots, break_deadline,
+      break_operator_number, break_operator_arity, break_operator_when, break_operator_group, break_argument,
+      break_shape, break_operands, break_type, break_offset, break_alignment, break_arena, break_program,
+      break_chunk, break_chunk_base, break_item, break_item_order, break_piece, break_piece_range,
+      break_range, break_shard, break_setting, break_string_end};
+  refuses_all(breaks, sizeof breaks / sizeof *breaks, plan_seal);
+}
+
 static void test_wrong_sections_are_refused(void **state) {
   (void)state;
-  static void (*const breaks[])(uint8_t *) = {break_section_flags, break_section_size, break_section_offset};
-  for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
-    uint8_t *bytes = copy_plan();
-    nx_fault fault;
-    breaks[i](bytes);
-    plan_seal_header(bytes);
-    if (accepts(bytes, original.n_bytes, &fault)) fail_msg("broken section %zu was accepted", i);
-    free(bytes);
-  }
+  static break_plan *const breaks[] = {break_section_flags, break_section_size, break_section_offset};
+  refuses_all(breaks, sizeof breaks / sizeof *breaks, plan_seal_header);
+}
+
+static void test_terms_do_not_overflow(void **state) {
+  (void)state;
+  uint8_t *bytes = copy_plan();
+  nx_fault fault;
+  break_term(bytes);
+  plan_seal(bytes);
+  assert_false(accepts(bytes, original.n_bytes, &fault));
+  if (strstr(fault.text, "out of bounds") == NULL) fail_msg("refused, but: %s", fault.text);
+  free(bytes);
 }
 
 /* The proof: an operator that reads what is not there yet. */
@@ -172,9 +226,13 @@ static void test_reading_before_writing_is_refused(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest fast[] = {
-      cmocka_unit_test(test_original_is_accepted),        cmocka_unit_test(test_every_truncation_is_refused),
-      cmocka_unit_test(test_appended_bytes_are_refused),  cmocka_unit_test(test_wrong_records_are_refused),
-      cmocka_unit_test(test_wrong_sections_are_refused),  cmocka_unit_test(test_reading_before_writing_is_refused),
+      cmocka_unit_test(test_original_is_accepted),
+      cmocka_unit_test(test_every_truncation_is_refused),
+      cmocka_unit_test(test_appended_bytes_are_refused),
+      cmocka_unit_test(test_wrong_records_are_refused),
+      cmocka_unit_test(test_wrong_sections_are_refused),
+      cmocka_unit_test(test_terms_do_not_overflow),
+      cmocka_unit_test(test_reading_before_writing_is_refused),
   };
   const struct CMUnitTest sweep[] = {cmocka_unit_test(test_every_flipped_bit_is_refused)};
   bool all_bits = argc > 1 && strcmp(argv[1], "--all-bits") == 0;
