@@ -62,6 +62,7 @@ static bool read_texts(compilation *c) {
 
 static void take_findings(nxc_sink *to, const nxc_sink *from) {
   for (size_t i = 0; i < nxc_sink_n_findings(from); i++) nxc_sink_report(to, nxc_sink_finding(from, i));
+  for (size_t i = 0; i < nxc_sink_n_suppressed(from); i++) nxc_sink_report(to, nxc_sink_suppressed(from, i));
 }
 
 /* By its keys, read as nx and nxdt are; when it is one of those the reading stands, and else is forgotten. */

@@ -10,7 +10,9 @@
 #include <strings.h>
 
 bool nxc_key_is_secret(const char *key) {
-  static const char *const endings[] = {"token", "secret", "password", "api_key"};
+  static const char *const endings[] = {"token",      "secret",     "password",   "passwd",     "passphrase",
+                                       "credential", "credentials", "api_key",   "apikey",     "secret_key",
+                                       "access_key", "private_key"};
   size_t n = strlen(key);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     size_t n_ending = strlen(endings[i]);
