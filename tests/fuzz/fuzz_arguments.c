@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Feeds any bytes to Megatron's front, as a script, as arguments and as YAML, and binds what comes out.
+ *
+ * Whatever the text is, a tree comes out whose nodes stand in it, findings point into it, and what reading gives
+ * does not depend on whether it is read once more. */
+#include "compiler/config/dialect.h"
+#include "compiler/config/front_megatron.h"
+#include "tests/fuzz/replay.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void check_place(nxc_span at) {
+  if (at.source == NULL) return;
+  assert(at.line >= 1 && at.line <= at.source->n_lines && at.column >= 1 && at.length >= 1);
+}
+
+static size_t check_tree(const nxc_node *node) {
+  size_t n_nodes = 1;
+  check_place(node->at);
+  check_place(node->key_at);
+  for (size_t i = 0; i < node->n_children; i++) n_nodes += check_tree(node->children[i]);
+  return n_nodes;
+}
+
+static size_t read_text(const nxc_source *source, bool as_arguments) {
+  nxc_arena *arena = nxc_arena_new();
+  nxc_sink *sink = nxc_sink_new(arena);
+  const nxc_front_texts texts = {.arena = arena,
+                                 .sink = sink,
+                                 .first = as_arguments ? NULL : source,
+                                 .arguments = as_arguments ? source : NULL,
+                                 .version = nxc_megatron_versions[0]};
+  nxc_document *document = nxc_megatron_read(&texts);
+  const nxc_resolving resolving = {0};
+  nxc_megatron_resolve(document, &resolving, sink);
+  size_t n_nodes = check_tree(document->root);
+  const nxc_origin origin = {.first = source};
+  nxc_settings *settings = nxc_settings_new(arena);
+  const nxc_dialect *dialect = nxc_dialect_find("megatron");
+  nxc_settings_speak(settings, dialect);
+  nxc_binding *binding = nxc_binding_new(arena, dialect, document, &origin, settings, sink);
+  binding->version = texts.version;
+  nxc_binding_read(binding);
+  nxc_binding_apply(binding);
+  assert(document->complete || nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0);
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) check_place(nxc_sink_finding(sink, i)->at);
+  nxc_arena_free(arena);
+  return n_nodes;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_source *source = nxc_source_new(arena, "fuzz", (const char *)bytes, n_bytes);
+  nxc_megatron_claims(source);
+  size_t n_nodes = read_text(source, false);
+  assert(read_text(source, false) == n_nodes);
+  read_text(source, true);
+  nxc_arena_free(arena);
+  return 0;
+}
