@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds any bytes to the reader and the resolver, in both modes, and prints what comes out.
- *
- * With -DNX_LIBFUZZER this is a libFuzzer target. Otherwise main replays files and folders given as
- * arguments, which the normal test run does with corpus/config. */
+/* Feeds any bytes to the reader and the resolver, in both modes, and prints what comes out. */
 #include "compiler/config/canon.h"
 #include "compiler/config/interpolate.h"
+#include "tests/fuzz/replay.h"
 
 #include <assert.h>
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 static void check_findings(const nxc_sink *sink) {
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
@@ -68,38 +60,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
   read_and_resolve(bytes, n_bytes, true);
   return 0;
 }
-
-#ifndef NX_LIBFUZZER
-static size_t replay_file(const char *path) {
-  nxc_arena *arena = nxc_arena_new();
-  const nxc_source *source = nxc_source_read(arena, path, 1 << 26);
-  if (source == NULL) {
-    fprintf(stderr, "%s: %s\n", path, strerror(errno));
-    exit(1);
-  }
-  LLVMFuzzerTestOneInput((const uint8_t *)source->text, source->n_bytes);
-  nxc_arena_free(arena);
-  return 1;
-}
-
-static size_t replay(const char *path) {
-  DIR *folder = opendir(path);
-  if (folder == NULL) return replay_file(path);
-  size_t n = 0;
-  for (const struct dirent *entry; (entry = readdir(folder));) {
-    char inside[4096];
-    if (entry->d_name[0] == '.') continue;
-    snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
-    n += replay(inside);
-  }
-  closedir(folder);
-  return n;
-}
-
-int main(int argc, char **argv) {
-  size_t n = 0;
-  for (int i = 1; i < argc; i++) n += replay(argv[i]);
-  printf("%zu inputs\n", n);
-  return n > 0 ? 0 : 1;
-}
-#endif
