@@ -4,15 +4,22 @@
  * A product is made in bf16 where both operands are and the machine is fast in it, else in fp32. An operand
  * of another type than its product is widened block by block into scratch. A right side is packed first where
  * enough rows read it (a transposed one only for AMX, where packed products are 1.4 times as fast: elsewhere
- * oneDNN copies it as well as we do), at most PACK_BYTES at a time, which splits K. A result narrower than
- * its sum (bf16 summed over several blocks of K, or by an fp32 product) is summed in an fp32 block and
+ * oneDNN copies it as well as we do), at most PACK_BYTES at a time, which splits N and K. A result narrower
+ * than its sum (bf16 summed over several blocks of K, or by an fp32 product) is summed in an fp32 block and
  * rounded once. */
 #include "kernels/cpu/gemm.h"
 #include "schema/plan.h"
 
 #include <string.h>
 
-enum { BLOCK_M = 1024, BLOCK_N = 2048, BLOCK_K = 2048, PACK_ROWS = 512, PACK_BYTES = 16 << 20 };
+enum {
+  BLOCK_M = 1024,
+  BLOCK_N = 2048,
+  BLOCK_K = 2048,
+  PACK_ROWS = 512,
+  PACK_BYTES = 16 << 20,
+  PACK_COLUMNS = 4096
+};
 
 typedef struct matmul_state {
   int64_t m, n, k;
@@ -59,8 +66,9 @@ static void choose_blocks(const nxk_kernel *kernel, matmul_state *state, bool in
   state->pack_b = pack && state->m >= PACK_ROWS &&
                   (!state->trans_b || kernel->device->target == NX_TARGET_CPU_AMX);
   if (state->pack_b) {
-    int64_t rows = PACK_BYTES / (state->block_n * (in_bf16 ? 2 : 4)) / 64 * 64;
-    state->block_k = at_most(state->block_k, rows > 64 ? rows : 64);
+    int64_t room = PACK_BYTES / (in_bf16 ? 2 : 4);
+    state->block_k = at_most(state->block_k, room / at_most(state->block_n, PACK_COLUMNS) / 64 * 64);
+    state->block_n = at_most(state->block_n, room / state->block_k / 64 * 64);
   }
   state->sum_apart = c->dtype == NX_bf16 && (!in_bf16 || state->block_k < state->k);
 }

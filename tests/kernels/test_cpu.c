@@ -135,7 +135,8 @@ static void test_workspace_stays_below_its_ceiling(void **state) {
   assert_in_range(n_bound, 1, 3);
 }
 
-/* Products that are made of several blocks: K is split for packing, or all three dimensions for widening. */
+/* Products that are made of several blocks: N or K is split for packing, or all three dimensions for
+ * widening. */
 typedef struct large_product {
   int64_t m, n, k;
   nx_dtype type, c_type;
@@ -220,6 +221,7 @@ static void test_products_of_several_blocks(void **state) {
   static const large_product products[] = {
     {512, 520, 8300, NX_f32, NX_f32, false, false, false, true},
     {512, 520, 8300, NX_f32, NX_f32, true, false, true, false},
+    {512, 17000, 520, NX_f32, NX_f32, false, false, true, true},
     {512, 1032, 16500, NX_bf16, NX_bf16, false, false, true, true},
     {512, 1032, 8300, NX_bf16, NX_f32, true, false, true, false},
     {1040, 2064, 2100, NX_bf16, NX_bf16, false, true, false, true},
