@@ -130,15 +130,19 @@ static bool read_document(compilation *c) {
 static void note_angles(compilation *c) {
   const nxc_node *first = c->out->resolution.first_angle;
   if (first == NULL || strcmp(c->out->dialect->name, "nx") == 0) return;
-  nxc_report(c->sink, "NX1407", NXC_SEVERITY_NOTE, first->at,
-             "write ${...} where the original system reads the file",
+  const char *fix = c->front->resolve == nxc_resolve ? "write ${...} where the original system reads the file"
+                                                     : "write the value itself where the original system reads the file";
+  nxc_report(c->sink, "NX1407", NXC_SEVERITY_NOTE, first->at, fix,
              "$<...> is resolved by nxcfg alone; the original system reads it as text");
 }
 
 /* The config.json that the file itself names (or whose folder it names), where it is there; on other
  * machines than the one that trains it often is not. */
 static const char *named_model_config(compilation *c) {
-  const nxc_bound *bound = nxc_binding_find(c->out->binding, "model.model_config");
+  static const char *const options[] = {"model.model_config", "model.config_path", "model.model_path"};
+  const nxc_bound *bound = NULL;
+  for (size_t i = 0; i < sizeof options / sizeof *options && (bound == NULL || !bound->given); i++)
+    bound = nxc_binding_find(c->out->binding, options[i]);
   if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) return NULL;
   const char *path = bound->value->text;
   struct stat status;

@@ -4,6 +4,7 @@
 #include "compiler/config/buffer.h"
 #include "compiler/config/front_megatron.h"
 #include "compiler/config/front_neox.h"
+#include "compiler/config/front_xorl.h"
 
 #include <string.h>
 
@@ -45,6 +46,12 @@ static const nxc_front fronts[] = {
      .read = nxc_neox_read,
      .resolve = nxc_front_resolve_angles,
      .prepare = nxc_neox_prepare},
+    {.dialect = "xorl",
+     .versions = nxc_xorl_versions,
+     .takes_arguments = true,
+     .read = nxc_xorl_read,
+     .resolve = nxc_front_resolve_angles,
+     .prepare = nxc_xorl_prepare},
 };
 enum { N_FRONTS = sizeof fronts / sizeof *fronts };
 
