@@ -21,6 +21,49 @@ typedef struct compilation {
   nxc_site_rules site;
 } compilation;
 
+/* -- a site's rules -------------------------------------------------------------------------------------- */
+
+/* What is wrong with them is told once more for each configuration: none of them is judged without them. */
+static bool read_rules(compilation *c, const char *path) {
+  bool unreadable, good = nxc_site_rules_read(c->arena, path, c->sink, &c->site, &unreadable);
+  c->out->unreadable = c->out->unreadable || unreadable;
+  return good;
+}
+
+/* -- project ---------------------------------------------------------------------------------------------- */
+
+/* What the project says counts where the command line is silent. */
+static bool read_project(compilation *c) {
+  nxc_project *project = &c->out->project;
+  bool good = nxc_project_read(c->arena, c->request->file, c->sink, project);
+  for (size_t i = 0; i < project->allow.n_items; i++) nxc_sink_allow(c->sink, project->allow.items[i]);
+  for (size_t i = 0; i < project->rules.n_items; i++) good = read_rules(c, project->rules.items[i]) && good;
+  for (size_t i = 0; i < c->request->n_rules; i++) good = read_rules(c, c->request->rules[i]) && good;
+  return good;
+}
+
+static const char *dialect_told(const compilation *c) {
+  return c->request->dialect ? c->request->dialect : c->out->project.dialect;
+}
+
+static bool is_declared(const nxc_words *names, const char *name) {
+  for (size_t i = 0; i < names->n_items; i++)
+    if (strcmp(names->items[i], name) == 0) return true;
+  return false;
+}
+
+static void check_environment(compilation *c) {
+  const nxc_resolution *resolution = &c->out->resolution;
+  if (!c->request->hermetic && !c->out->project.hermetic) return;
+  for (size_t i = 0; i < resolution->n_variables; i++) {
+    const nxc_variable *variable = &resolution->variables[i];
+    if (is_declared(&c->out->project.env, variable->name)) continue;
+    nxc_report(c->sink, "NX1531", NXC_SEVERITY_ERROR, variable->at,
+               nxc_arena_printf(c->arena, "write the value, or list %s under env in " NXC_PROJECT_FILE, variable->name),
+               "the environment variable %s is not declared", variable->name);
+  }
+}
+
 /* -- text ------------------------------------------------------------------------------------------------ */
 
 static const nxc_source *read_file(compilation *c, const char *path) {
@@ -80,7 +123,7 @@ static bool tell_by_keys(compilation *c) {
 }
 
 static bool choose_front(compilation *c) {
-  const char *name = c->request->dialect;
+  const char *name = dialect_told(c);
   if (name == NULL) {
     c->front = nxc_front_claiming(c->origin.first, &c->texts.version);
     return c->front != NULL || tell_by_keys(c);
@@ -103,7 +146,7 @@ static bool knows_keys(const nxc_dialect *dialect, const nxc_node *root, const c
 /* The first version that knows every key, where the user named none. */
 static void choose_version(compilation *c) {
   nxc_compiled *out = c->out;
-  bool named = c->request->dialect != NULL && strchr(c->request->dialect, '@') != NULL;
+  bool named = dialect_told(c) != NULL && strchr(dialect_told(c), '@') != NULL;
   if (named || !c->front->version_by_keys || out->document->root->kind != NXC_NODE_MAP) return;
   for (const char *const *version = c->front->versions; *version != NULL; version++) {
     if (!knows_keys(out->dialect, out->document->root, *version)) continue;
@@ -159,9 +202,11 @@ static void bind(compilation *c) {
   out->binding->version = out->version;
   out->binding->for_nxrun = c->request->for_nxrun;
   out->binding->partial = c->request->partial;
+  out->binding->own_keys = &out->project.keys;
   nxc_binding_read(out->binding);
   if (c->front->prepare != NULL) c->front->prepare(out->binding);
-  const char *model_config = c->request->model_config ? c->request->model_config : named_model_config(c);
+  const char *model_config = c->request->model_config ? c->request->model_config : out->project.model_config;
+  if (model_config == NULL) model_config = named_model_config(c);
   if (model_config != NULL) out->unreadable = !nxc_binding_read_model_config(out->binding, model_config);
   nxc_binding_apply(out->binding);
 }
@@ -192,6 +237,13 @@ static bool set_from_command_line(compilation *c, nxc_setting_id id, const char 
   return !clash;
 }
 
+static bool set_world_of_project(compilation *c) {
+  const nxc_node *node = c->out->project.world_size;
+  const nxc_provenance from = {
+      .kind = NXC_FROM_PROJECT, .at = node->at, .option = nxc_setting_path(NX_SETTING_MESH_WORLD)};
+  return nxc_settings_set(c->out->settings, NX_SETTING_MESH_WORLD, &node->value, &from, c->sink);
+}
+
 static bool set_settings(compilation *c) {
   bool ok = true;
   for (size_t i = 0; i < c->request->n_sets; i++) {
@@ -213,21 +265,11 @@ static bool set_settings(compilation *c) {
     }
   }
   const char *world = c->request->world_size;
+  if (world == NULL && c->out->project.world_size != NULL) return set_world_of_project(c) && ok;
   return (world == NULL || set_from_command_line(c, NX_SETTING_MESH_WORLD, world, "--world-size")) && ok;
 }
 
 /* -- rules ----------------------------------------------------------------------------------------------- */
-
-/* What is wrong with them is told once more for each configuration: none of them is judged without them. */
-static bool read_site_rules(compilation *c) {
-  bool good = true;
-  for (size_t i = 0; i < c->request->n_rules; i++) {
-    bool unreadable;
-    good = nxc_site_rules_read(c->arena, c->request->rules[i], c->sink, &c->site, &unreadable) && good;
-    c->out->unreadable = c->out->unreadable || unreadable;
-  }
-  return good;
-}
 
 static bool apply_rules(compilation *c) {
   nxc_compiled *out = c->out;
@@ -310,8 +352,9 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
                           nxc_compiled *compiled) {
   *compiled = (nxc_compiled){0};
   compilation c = {.arena = arena, .request = request, .sink = sink, .out = compiled};
-  bool ruled = read_site_rules(&c);
+  bool ruled = read_project(&c);
   if (!read_texts(&c) || !choose_front(&c) || !read_document(&c)) return false;
+  check_environment(&c);
   note_angles(&c);
   bind(&c);
   if (set_settings(&c)) apply_rules(&c);

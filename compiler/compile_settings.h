@@ -12,6 +12,7 @@
 #include "compiler/config/dialect.h"
 #include "compiler/config/front.h"
 #include "compiler/config/interpolate.h"
+#include "compiler/config/project.h"
 #include "compiler/config/rules.h"
 #include "compiler/settings.h"
 
@@ -29,6 +30,7 @@ typedef struct nxc_request {
   const char *const *rules; /* files of a site's own rules */
   size_t n_rules;
   bool omegaconf;           /* --compat omegaconf */
+  bool hermetic;            /* environment variables must be declared in .nxcfg.yaml */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool partial;             /* judged as a part: what is not given may come from other files */
 } nxc_request;
@@ -40,6 +42,7 @@ typedef struct nxc_compiled {
   const char *version;        /* of the dialect; NULL where it has one only */
   nxc_settings *settings;     /* NULL when there is no dialect */
   nxc_binding *binding;
+  nxc_project project; /* what .nxcfg.yaml says about this file */
   nxc_rule_run rules; /* with the rules that were skipped */
   bool unreadable;    /* a file could not be opened: exit 2, not 1 */
 } nxc_compiled;

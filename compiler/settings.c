@@ -219,7 +219,7 @@ const char *nxc_provenance_kind_name(nxc_provenance_kind kind) {
       [NXC_FROM_RULE] = "rule",       [NXC_FROM_DIALECT_DEFAULT] = "dialect-default",
       [NXC_FROM_PRESET] = "preset",   [NXC_FROM_MODEL_CONFIG] = "model-config",
       [NXC_FROM_FILE] = "file",       [NXC_FROM_LAYER] = "layer",
-      [NXC_FROM_CLI] = "cli",
+      [NXC_FROM_PROJECT] = "project", [NXC_FROM_CLI] = "cli",
   };
   return names[kind];
 }

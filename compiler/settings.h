@@ -32,6 +32,7 @@ typedef enum nxc_provenance_kind {
   NXC_FROM_MODEL_CONFIG,    /* --model-config, HF config.json */
   NXC_FROM_FILE,            /* the configuration file */
   NXC_FROM_LAYER,           /* a file laid over it with -l */
+  NXC_FROM_PROJECT,         /* the project file .nxcfg.yaml */
   NXC_FROM_CLI              /* --set, --world-size */
 } nxc_provenance_kind;
 

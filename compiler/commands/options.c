@@ -13,6 +13,7 @@ const char nxc_options_usage[] =
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
     "  --rules FILE         further rules, a site's own policy (repeatable)\n"
+    "  --hermetic           environment variables must be declared in .nxcfg.yaml\n"
     "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding; $< stays text\n"
     "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  -W error             warnings are errors\n"
@@ -141,6 +142,7 @@ bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *comma
       {.name = "--compat", .text = &compat},
       {.name = "--format", .text = &options->format_name},
       {.name = "-W", .text = &warnings},
+      {.name = "--hermetic", .flag = &options->hermetic},
       {.name = "--notes", .flag = &options->notes},
       {.name = "--help", .flag = &options->help},
       {.name = NULL},
@@ -164,6 +166,7 @@ nxc_request nxc_options_request(const nxc_options *options, const char *file) {
       .rules = options->rules.items,
       .n_rules = options->rules.n_items,
       .omegaconf = options->omegaconf,
+      .hermetic = options->hermetic,
   };
 }
 

@@ -30,7 +30,7 @@ typedef struct nxc_extra_option {
 typedef struct nxc_options {
   nxc_texts files, layers, sets, arguments, rules;
   const char *dialect, *world_size, *model_config;
-  bool omegaconf;
+  bool omegaconf, hermetic;
   nxc_format format;
   const char *format_name; /* as given; NULL: not given */
   bool warnings_are_errors;

@@ -186,7 +186,8 @@ static void print_verdict(const verdict *v) {
     printf("%s: %zu error%s, %zu warning%s\n", v->file, n_errors, n_errors == 1 ? "" : "s", n_warnings,
            n_warnings == 1 ? "" : "s");
   } else {
-    const char *how = v->options->dialect ? "" : " (detected)";
+    bool told = v->options->dialect != NULL || v->compiled.project.dialect != NULL;
+    const char *how = told ? "" : " (detected)";
     const char *version = v->compiled.version, *name = v->compiled.dialect->name;
     if (version != NULL) name = nxc_arena_printf(v->arena, "%s %s", name, version);
     printf("%s: valid %s%s: %s, %s", v->file, name, how, show_mesh(v), show_batches(v));

@@ -64,6 +64,7 @@ typedef struct nxc_binding {
     const char *name;
   } *unknown; /* keys that are no option */
   size_t n_unknown;
+  const struct nxc_words *own_keys; /* patterns of keys that the project reads itself; NULL: none */
   bool has_model_config;
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool partial;             /* other files will complete this one: what is not given is unknown */

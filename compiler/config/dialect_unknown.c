@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys that are no option: is it a variable, a misspelling, a key of another section, or the user's own? */
 #include "compiler/config/dialect.h"
+#include "compiler/config/project.h"
 
 #include <string.h>
 
@@ -154,6 +155,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   const nxc_node *node = binding->unknown[index].node;
   const char *name = binding->unknown[index].name;
   nxc_arena *arena = binding->arena;
+  if (binding->own_keys != NULL && nxc_project_has_key(binding->own_keys, name)) return NULL;
   if (node->reader != NULL) return NULL;
   if (nxc_node_is_read(node)) {
     if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);

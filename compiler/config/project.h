@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The project file .nxcfg.yaml: what a team's configurations have in common, so that no command needs flags.
+ *
+ *   dialect: nxdt                            # for every file below this folder
+ *   keys: [model.ours.*]                     # keys of the team's own modules
+ *   allow: [NX1302]                          # findings that the team does not want
+ *   rules: [policy.yaml]                     # as --rules
+ *   hermetic: true                           # as --hermetic; env: [NAME] declares variables
+ *   files:                                   # for some files; later entries win, lists add up
+ *     - match: "*_neox.yml"
+ *       dialect: neox@today
+ *       world_size: 32
+ *       model_config: models/7b/config.json
+ *
+ * It is the nearest one at or above the configuration's folder; patterns and paths in it start at its own folder. The
+ * command line wins over it, and it wins over the configuration. */
+#ifndef NXC_CONFIG_PROJECT_H
+#define NXC_CONFIG_PROJECT_H
+
+#include "compiler/config/document.h"
+
+typedef struct nxc_words {
+  const char **items;
+  size_t n_items;
+} nxc_words;
+
+typedef struct nxc_project {
+  const char *path; /* of the project file, as shown; NULL: there is none */
+  const char *dialect, *model_config;
+  const nxc_node *world_size; /* an integer; NULL: not said */
+  nxc_words keys, allow, rules, env;
+  bool hermetic;
+} nxc_project;
+
+#define NXC_PROJECT_FILE ".nxcfg.yaml"
+
+/* What the project says about one configuration; "-" and NULL stand for the current folder. False (reported) when the
+ * project file is wrong. */
+bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_project *project);
+/* Whether a key is one of the team's own: a pattern names it, or with ".*" a section around it. */
+bool nxc_project_has_key(const nxc_words *keys, const char *name);
+
+#endif
