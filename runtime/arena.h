@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan's arenas, mapped once: exactly the plan's bytes, all touched before the first step.
  *
- * Arenas flagged NX_ARENA_SHARED lie in a window that all ranks of the host map, when there are several and the
- * backend's memory is the host's; every rank's part of the window is a *segment*: the control bytes (flags of
- * runtime/comm.h), then its shared arenas. All others are the backend's own memory. */
+ * Arenas flagged NX_ARENA_SHARED lie in a window that all ranks of the host map, when there are several and
+ * the backend's memory is the host's; every rank's part of the window is a *segment*: the control bytes
+ * (flags of runtime/comm.h), then its shared arenas. All others are the backend's own memory. */
 #ifndef NXR_ARENA_H
 #define NXR_ARENA_H
 

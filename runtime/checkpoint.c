@@ -260,7 +260,8 @@ static bool make_place(const char *directory, nxr_fault *fault) {
   return true;
 }
 
-bool nxr_checkpoint_prepare_gradients(const nxr_checkpoint *checkpoint, const char *directory, nxr_fault *fault) {
+bool nxr_checkpoint_prepare_gradients(const nxr_checkpoint *checkpoint, const char *directory,
+                                      nxr_fault *fault) {
   return nxr_world_all(checkpoint->world, checkpoint->world->rank != 0 || make_place(directory, fault));
 }
 
@@ -271,7 +272,8 @@ bool nxr_checkpoint_gradients(const nxr_checkpoint *checkpoint, const char *dire
   gradients_path(directory, "", path);
   gradients_path(directory, ".tmp", temporary);
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
-  bool good = nxr_world_all(world, opened) && nxr_checkpoint_prepare_gradients(checkpoint, directory, fault) &&
+  bool good = nxr_world_all(world, opened) &&
+              nxr_checkpoint_prepare_gradients(checkpoint, directory, fault) &&
               nxr_tensors_write(&tensors, world, NXR_GRADIENTS, temporary, fault);
   if (opened) nxr_tensors_close(&tensors);
   if (world->rank == 0) {

@@ -48,7 +48,8 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr
  * checkpoint_read.h). */
 bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, nxr_fault *fault);
 /* Makes the folder for gradients; a failure where it holds some, since nothing is overwritten. */
-bool nxr_checkpoint_prepare_gradients(const nxr_checkpoint *checkpoint, const char *directory, nxr_fault *fault);
+bool nxr_checkpoint_prepare_gradients(const nxr_checkpoint *checkpoint, const char *directory,
+                                      nxr_fault *fault);
 /* Writes `directory`/gradients.safetensors: every logical tensor's gradient as the arena holds it. */
 bool nxr_checkpoint_gradients(const nxr_checkpoint *checkpoint, const char *directory, nxr_fault *fault);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What went wrong in nxrun, in one message for the user.
  *
- * A function that can fail returns false and fills the fault; callers forward false unchanged. An empty text means
- * that nothing went wrong here (another rank may still have failed: see nxr_world_agree). */
+ * A function that can fail returns false and fills the fault; callers forward false unchanged. An empty text
+ * means that nothing went wrong here (another rank may still have failed: see nxr_world_agree). */
 #ifndef NXR_FAULT_H
 #define NXR_FAULT_H
 

@@ -13,7 +13,8 @@ static void *read_file(const char *path, uint64_t *n_bytes, nxr_fault *fault) {
   struct stat about = {0};
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return nxr_fault_set(fault, "%s: %s", path, strerror(errno)), NULL;
-  bool fits = fstat(file, &about) == 0 && S_ISREG(about.st_mode) && (uint64_t)about.st_size <= NX_PLAN_MAX_BYTES;
+  bool fits =
+      fstat(file, &about) == 0 && S_ISREG(about.st_mode) && (uint64_t)about.st_size <= NX_PLAN_MAX_BYTES;
   *n_bytes = fits ? (uint64_t)about.st_size : 0;
   void *bytes = NULL;
   if (*n_bytes == 0)
@@ -21,7 +22,8 @@ static void *read_file(const char *path, uint64_t *n_bytes, nxr_fault *fault) {
   else if (posix_memalign(&bytes, NX_PLAN_ALIGNMENT, *n_bytes) != 0)
     nxr_fault_set(fault, "out of memory for the plan %s", path);
   uint64_t n_read = 0;
-  for (ssize_t n; bytes && n_read < *n_bytes && (n = read(file, (uint8_t *)bytes + n_read, *n_bytes - n_read)) > 0;)
+  for (ssize_t n;
+       bytes && n_read < *n_bytes && (n = read(file, (uint8_t *)bytes + n_read, *n_bytes - n_read)) > 0;)
     n_read += (uint64_t)n;
   *n_bytes = n_read; /* of a file that was cut meanwhile: fewer, and the check says so */
   close(file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan file, verified and proved; nothing else is believed about it. It is read, not mapped: what was verified
- * stays, whatever happens to the file. */
+/* The plan file, verified and proved; nothing else is believed about it. It is read, not mapped: what was
+ * verified stays, whatever happens to the file. */
 #ifndef NXR_FILE_H
 #define NXR_FILE_H
 

@@ -9,14 +9,16 @@ static void draw_row(uint64_t seed, uint32_t tensor_id, double std, const nxr_sp
   nx_philox bits = {{0}};
   for (int64_t i = 0; i < span->n; i++) {
     uint64_t column = (uint64_t)(span->column + i);
-    if (i == 0 || column % 4 == 0) bits = nx_normal_bits(seed, tensor_id, (uint64_t)span->row, (uint32_t)(column / 4));
+    if (i == 0 || column % 4 == 0)
+      bits = nx_normal_bits(seed, tensor_id, (uint64_t)span->row, (uint32_t)(column / 4));
     values[i] = (float)(std * nx_normal(bits.word[column % 4]));
   }
 }
 
 static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, void *room) {
   const nx_piece *piece = &pieces->plan->pieces[index];
-  uint32_t tensor_id = (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, pieces->chunk);
+  uint32_t tensor_id =
+      (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, pieces->chunk);
   for (int64_t row = 0; row < piece->rows; row++) {
     nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
     if (span.n == 0) continue;

@@ -82,7 +82,8 @@ static const char *find_path(const void *address) {
   const uint8_t *at = address;
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   for (const nxr_mapped_file *file = mapped_files; file != NULL; file = file->next)
-    if (at >= file->bytes && (uintptr_t)(at - file->bytes) < (file->n_bytes + page - 1) / page * page) return file->path;
+    if (at >= file->bytes && (uintptr_t)(at - file->bytes) < (file->n_bytes + page - 1) / page * page)
+      return file->path;
   return NULL;
 }
 

@@ -36,8 +36,8 @@ static bool is_sharded(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) 
   return kind != NXR_PARAM && range->n_shard != range->n_elements;
 }
 
-/* The owner of a box writes it. Where it is sharded over a group, each member writes its shard if the group is the
- * owner's. */
+/* The owner of a box writes it. Where it is sharded over a group, each member writes its shard if the group
+ * is the owner's. */
 bool nxr_pieces_writes(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
   const nx_piece *at = &pieces->plan->pieces[piece];
   uint32_t rank = pieces->rank;
@@ -51,7 +51,8 @@ static uint8_t *value_address(const nxr_pieces *pieces, const nx_value *value) {
   return (uint8_t *)pieces->base[value->arena] + value->offset + shift;
 }
 
-/* Element of a parameter where row `row` of the piece begins: `row` counts rows of a matrix, elements of a vector. */
+/* Element of a parameter where row `row` of the piece begins: `row` counts rows of a matrix, elements of a
+ * vector. */
 static uint64_t param_element(const nx_plan *plan, const nx_piece *piece, int64_t row) {
   const nx_value *value = &plan->values[piece->value];
   if (value->n_dims == 1) return (uint64_t)(piece->row + row * piece->columns);
@@ -77,7 +78,8 @@ nxr_span nxr_pieces_row(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece,
   const nx_piece *at = &plan->pieces[piece];
   const nx_range *range = &plan->ranges[at->range];
   const nx_value *value = &plan->values[value_of(pieces, kind, piece)];
-  nxr_span span = {.row = constant(pieces, at->row_start) + row, .column = constant(pieces, at->column_start)};
+  nxr_span span = {.row = constant(pieces, at->row_start) + row,
+                   .column = constant(pieces, at->column_start)};
   span.n = span.row < at->logical_rows ? least(at->columns, at->logical_columns - span.column) : 0;
   if (span.n <= 0) return (nxr_span){.row = span.row, .column = span.column};
   int64_t element = (int64_t)param_element(plan, at, row);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logical tensors as this rank holds them: what initialisation, import, checkpoints and dumps read and write.
  *
- * A plan's piece is a box of a logical tensor. A rank holds a box row by row: of row r, in each kind of storage, one
- * *span* of consecutive columns, or nothing (a ZeRO shard may begin in the middle of a row). Spans are clipped to the
- * logical tensor, so padding never appears. Rows and columns are as the products read them: where the piece is
- * NX_PIECE_TRANSPOSED, the file's tensor has them the other way round. Addresses are the backend's: move bytes with
- * get and put alone. */
+ * A plan's piece is a box of a logical tensor. A rank holds a box row by row: of row r, in each kind of
+ * storage, one *span* of consecutive columns, or nothing (a ZeRO shard may begin in the middle of a row).
+ * Spans are clipped to the logical tensor, so padding never appears. Rows and columns are as the products
+ * read them: where the piece is NX_PIECE_TRANSPOSED, the file's tensor has them the other way round.
+ * Addresses are the backend's: move bytes with get and put alone. */
 #ifndef NXR_PIECES_H
 #define NXR_PIECES_H
 
@@ -34,17 +34,17 @@ typedef struct nxr_span {
 /* Whether the plan keeps this kind of storage for the piece. */
 bool nxr_pieces_has(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece);
 nx_dtype nxr_pieces_dtype(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece);
-/* Whether this rank is the one that writes its spans of the piece: every element of every logical tensor is written
- * by exactly one rank. */
+/* Whether this rank is the one that writes its spans of the piece: every element of every logical tensor is
+ * written by exactly one rank. */
 bool nxr_pieces_writes(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece);
-/* The span of local row `row` (below the piece's rows). Gradients of a sharded range count only in the shard, where
- * they are summed. */
+/* The span of local row `row` (below the piece's rows). Gradients of a sharded range count only in the shard,
+ * where they are summed. */
 nxr_span nxr_pieces_row(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece, int64_t row);
 void nxr_pieces_get(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, void *host);
 void nxr_pieces_put(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, const void *host);
-/* Sets the weights of local row `row`: `values` are the row's columns of the box that lie in the logical tensor (as
- * the NXR_PARAM span says). The parameter is rounded from them, the master copy is exact. `room` is the caller's, for
- * as many floats as the row has. */
+/* Sets the weights of local row `row`: `values` are the row's columns of the box that lie in the logical
+ * tensor (as the NXR_PARAM span says). The parameter is rounded from them, the master copy is exact. `room`
+ * is the caller's, for as many floats as the row has. */
 void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, void *room);
 
 #endif

@@ -28,29 +28,32 @@ static void print_hex(const uint8_t *bytes, size_t n) {
 static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t staging, double pss) {
   printf("{\"plan_id\":\"");
   print_hex(machine->plan->header->plan_id, sizeof machine->plan->header->plan_id);
-  printf("\",\"ranks\":%u,\"backend\":\"%s\",\"threads\":%u,\"operators\":%u,\"operators_by_ref\":%u,\"arenas\":{",
+  printf("\",\"ranks\":%u,\"backend\":\"%s\",\"threads\":%u,\"operators\":%u,\"operators_by_ref\":%u,"
+         "\"arenas\":{",
          machine->world->size, machine->backend->name, machine->plan->run->n_threads, machine->n_operators,
          machine->n_by_ref);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
-    printf("%s\"%s\":{\"planned_bytes\":%" PRIu64 ",\"mapped_bytes\":%" PRIu64 ",\"shared\":%s}", kind ? "," : "",
-           nx_arena_name(kind), planned_bytes(machine->plan, kind), machine->arenas->n_bytes[kind],
-           machine->arenas->shared[kind] ? "true" : "false");
+    printf("%s\"%s\":{\"planned_bytes\":%" PRIu64 ",\"mapped_bytes\":%" PRIu64 ",\"shared\":%s}",
+           kind ? "," : "", nx_arena_name(kind), planned_bytes(machine->plan, kind),
+           machine->arenas->n_bytes[kind], machine->arenas->shared[kind] ? "true" : "false");
   printf("},\"mapped_bytes\":%" PRIu64 ",\"control_bytes\":%" PRIu64 ",\"workspace_bytes\":%" PRIu64
-         ",\"workspace_ceiling_bytes\":%" PRIu64 ",\"staging_bytes\":%" PRIu64 ",\"pss_bytes_all_ranks\":%.0f}\n",
+         ",\"workspace_ceiling_bytes\":%" PRIu64 ",\"staging_bytes\":%" PRIu64
+         ",\"pss_bytes_all_ranks\":%.0f}\n",
          nxr_arenas_bytes(machine->arenas), machine->arenas->control_bytes, workspace,
          machine->plan->run->workspace_bytes, staging, pss);
 }
 
 static void report_text(const nxr_machine *machine, uint64_t workspace, uint64_t staging, double pss) {
-  printf("%u rank%s of %u thread%s, backend %s: %u operators bound, %u of them by ref\n", machine->world->size,
-         machine->world->size == 1 ? "" : "s", machine->plan->run->n_threads,
+  printf("%u rank%s of %u thread%s, backend %s: %u operators bound, %u of them by ref\n",
+         machine->world->size, machine->world->size == 1 ? "" : "s", machine->plan->run->n_threads,
          machine->plan->run->n_threads == 1 ? "" : "s", machine->backend->name, machine->n_operators,
          machine->n_by_ref);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
     if (machine->arenas->n_bytes[kind])
       printf("  %-10s %14" PRIu64 " bytes%s  %s\n", nx_arena_name(kind), machine->arenas->n_bytes[kind],
              machine->arenas->shared[kind] ? ", shared" : "        ", nx_arena_meaning(kind));
-  printf("  %-10s %14" PRIu64 " bytes on each rank, as planned\n", "arenas", nxr_arenas_bytes(machine->arenas));
+  printf("  %-10s %14" PRIu64 " bytes on each rank, as planned\n", "arenas",
+         nxr_arenas_bytes(machine->arenas));
   printf("  %-10s %14" PRIu64 " bytes of at most %" PRIu64 "\n", "workspace", workspace,
          machine->plan->run->workspace_bytes);
   if (staging) printf("  %-10s %14" PRIu64 " bytes for messages\n", "staging", staging);
@@ -58,7 +61,8 @@ static void report_text(const nxr_machine *machine, uint64_t workspace, uint64_t
 }
 
 void nxr_report_memory(const nxr_machine *machine, nxr_log log) {
-  uint64_t most[2] = {machine->backend->workspace_bytes(machine->device), nxr_comm_staging_bytes(machine->comm)};
+  uint64_t most[2] = {machine->backend->workspace_bytes(machine->device),
+                      nxr_comm_staging_bytes(machine->comm)};
   double pss = read_pss_bytes();
   nxr_world_max(machine->world, most, 2);
   nxr_world_sum(machine->world, &pss, 1);

@@ -19,7 +19,8 @@ enum { LONGEST_WAIT_S = 1800, POLLS_PER_CLOCK = 4096, POLLS_BEFORE_SLEEP = 1 << 
 static void give_up(void) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  fprintf(stderr, "nxrun: rank %d has waited %d s for the other ranks, outside of a step\n", rank, LONGEST_WAIT_S);
+  fprintf(stderr, "nxrun: rank %d has waited %d s for the other ranks, outside of a step\n", rank,
+          LONGEST_WAIT_S);
   nxr_world_abort(1);
 }
 
@@ -148,9 +149,11 @@ static bool window_fits(const nxr_world *world, uint64_t n_bytes, nxr_fault *fau
   if (world->local_rank != 0 || statvfs("/dev/shm", &memory) != 0) return true;
   uint64_t room = (uint64_t)memory.f_bavail * memory.f_frsize, need = n_bytes * world->local_size;
   if (need <= room) return true;
-  return nxr_fault_set(fault, "the ranks of this host share %llu MiB, but /dev/shm has room for %llu MiB: enlarge it "
-                       "(mount -o remount,size=… /dev/shm, docker --shm-size), or run with --comm p2p",
-                       (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
+  return nxr_fault_set(
+      fault,
+      "the ranks of this host share %llu MiB, but /dev/shm has room for %llu MiB: enlarge it "
+      "(mount -o remount,size=… /dev/shm, docker --shm-size), or run with --comm p2p",
+      (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
 }
 
 bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_fault *fault) {

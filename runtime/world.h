@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ranks of this run: who they are, where they are, and how they end together.
  *
- * One process is one rank. Ranks of one host share memory (a window); `hosts` and `local_ranks` say for every rank
- * where it is. Everything here is for before and between steps: it may allocate and it makes all ranks meet. What
- * happens within a step is runtime/comm.h. MPI itself appears only in world*.c and comm_mpi*.c. */
+ * One process is one rank. Ranks of one host share memory (a window); `hosts` and `local_ranks` say for every
+ * rank where it is. Everything here is for before and between steps: it may allocate and it makes all ranks
+ * meet. What happens within a step is runtime/comm.h. MPI itself appears only in world*.c and comm_mpi*.c. */
 #ifndef NXR_WORLD_H
 #define NXR_WORLD_H
 
@@ -30,8 +30,8 @@ void nxr_world_close(nxr_world *world);
 /* Ends every rank of the run at once, from any of them. */
 _Noreturn void nxr_world_abort(int status);
 
-/* Meets all ranks: true if no rank has a fault. Otherwise the first that has one prints it on stderr, and every rank
- * returns false. */
+/* Meets all ranks: true if no rank has a fault. Otherwise the first that has one prints it on stderr, and
+ * every rank returns false. */
 bool nxr_world_agree(nxr_world *world, const nxr_fault *fault);
 void nxr_world_barrier(nxr_world *world);
 /* values[0..n) becomes the sum, or the largest, over all ranks, element by element. */
@@ -42,14 +42,15 @@ void nxr_world_host_union(nxr_world *world, void *bits, size_t n_bytes);
 /* The bytes of rank 0 become everybody's. */
 void nxr_world_broadcast(nxr_world *world, void *bytes, size_t n_bytes);
 
-/* Memory that the ranks of this host share: n_bytes of each, page aligned; peers[local rank] is where each begins in
- * this process. Lives until nxr_world_close. */
+/* Memory that the ranks of this host share: n_bytes of each, page aligned; peers[local rank] is where each
+ * begins in this process. Lives until nxr_world_close. */
 bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_fault *fault);
 
 /* runtime/world_check.c: each reports through nxr_world_agree. `plan_path` is as the user gave it. */
 bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *plan_path);
 bool nxr_world_check_same(nxr_world *world, const nx_plan *plan);
-/* Gives this rank its cores; on a crowded host warns once and pins nothing. Before the first OpenMP region. */
+/* Gives this rank its cores; on a crowded host warns once and pins nothing. Before the first OpenMP
+ * region. */
 void nxr_world_pin(nxr_world *world, const nx_plan *plan);
 
 #endif

@@ -18,8 +18,9 @@ bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *p
   if (is_singleton_of_many(world)) {
     const char *task = getenv("SLURM_PROCID");
     if (!task || strtol(task, NULL, 10) == 0)
-      fprintf(stderr, "nxrun: srun started %s separate runs of one rank, because this MPI does not speak its protocol: "
-              "start them with mpiexec -n %u nxrun %s\n", getenv("SLURM_NTASKS"), n_ranks, plan_path);
+      fprintf(stderr, "nxrun: srun started %s separate runs of one rank, because this MPI does not speak "
+              "its protocol: start them with mpiexec -n %u nxrun %s\n",
+              getenv("SLURM_NTASKS"), n_ranks, plan_path);
     return false;
   }
   if (world->rank == 0 && world->size != n_ranks)
@@ -31,7 +32,8 @@ bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *p
   if (!nxr_world_agree(world, &fault)) return false;
   uint32_t per_host = n_ranks / plan->run->n_hosts;
   if (world->hosts[world->rank] != world->rank / per_host || world->n_hosts != plan->run->n_hosts)
-    nxr_fault_set(&fault, "the plan lays %u ranks on each of %u host%s in order, but rank %u is on host %u of %u: "
+    nxr_fault_set(&fault,
+                  "the plan lays %u ranks on each of %u host%s in order, but rank %u is on host %u of %u: "
                   "start it with mpiexec -n %u -ppn %u nxrun %s, or set mesh.nodes to the number of hosts",
                   per_host, plan->run->n_hosts, plan->run->n_hosts == 1 ? "" : "s", world->rank,
                   world->hosts[world->rank] + 1, world->n_hosts, n_ranks, per_host, plan_path);
@@ -45,8 +47,10 @@ bool nxr_world_check_same(nxr_world *world, const nx_plan *plan) {
   memcpy(first, own, sizeof first);
   nxr_world_broadcast(world, first, sizeof first);
   if (strcmp(own, first) != 0)
-    nxr_fault_set(&fault, "the plan that rank %u reads (SHA-256 %.12s…) is not that of rank 0 (%.12s…): give every "
-                  "host the same file", world->rank, own, first);
+    nxr_fault_set(&fault,
+                  "the plan that rank %u reads (SHA-256 %.12s…) is not that of rank 0 (%.12s…): give every "
+                  "host the same file",
+                  world->rank, own, first);
   return nxr_world_agree(world, &fault);
 }
 

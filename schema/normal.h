@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Standard normal numbers from 32 random bits, the same bits everywhere.
  *
- * z = Phi^-1((word + 1/2) / 2^32), by Wichura's rational approximation (Algorithm AS 241, 1988, about 16 digits) and a
- * logarithm by series. Only IEEE binary64 +, -, x, / and sqrt occur, each rounded on its own (compile without
- * contraction to fused multiply-add), so any backend that has them draws the same numbers. |z| < 6.4. */
+ * z = Phi^-1((word + 1/2) / 2^32), by Wichura's rational approximation (Algorithm AS 241, 1988, about 16
+ * digits) and a logarithm by series. Only IEEE binary64 +, -, x, / and sqrt occur, each rounded on its own
+ * (compile without contraction to fused multiply-add), so any backend that has them draws the same numbers.
+ * |z| < 6.4. */
 #ifndef NX_NORMAL_H
 #define NX_NORMAL_H
 
@@ -52,8 +53,8 @@ static inline double nx_normal(uint32_t word) {
   return q < 0 ? -size : size;
 }
 
-/* The random bits of initial weights: those of element (row, column) of a logical tensor are word column % 4 of
- * column4 = column / 4. The last counter keeps them apart from dropout's. */
+/* The random bits of initial weights: those of element (row, column) of a logical tensor are word column % 4
+ * of column4 = column / 4. The last counter keeps them apart from dropout's. */
 static inline nx_philox nx_normal_bits(uint64_t seed, uint32_t tensor_id, uint64_t row, uint32_t column4) {
   return nx_philox_draw(seed, tensor_id, column4, (uint32_t)row, (uint32_t)(row >> 32), UINT32_C(0x77656967));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans changed on purpose: find a record in a plan's bytes, change it, seal the hashes again. For tests alone. */
+/* Plans changed on purpose: find a record in a plan's bytes, change it, seal the hashes again. For tests
+ * alone. */
 #ifndef NX_TEST_PLAN_EDIT_H
 #define NX_TEST_PLAN_EDIT_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives on real ranks: mpiexec -n N comm_check [late].
  *
- * Every operator, type, axis and a spread of sizes, over a tensor group, a data group and all ranks, through the
- * shared window and through messages, against sums made here in coordinate order; bit for bit, with several under way
- * at once, waited for in another order than they were started. Nothing may be allocated after bind; in messages,
- * nothing by nxrun itself (MPI fills its pools when they are first used). With `late` the
- * last rank never comes, and the others must end by the deadline. */
+ * Every operator, type, axis and a spread of sizes, over a tensor group, a data group and all ranks, through
+ * the shared window and through messages, against sums made here in coordinate order; bit for bit, with
+ * several under way at once, waited for in another order than they were started. Nothing may be allocated
+ * after bind; in messages, nothing by nxrun itself (MPI fills its pools when they are first used). With
+ * `late` the last rank never comes, and the others must end by the deadline. */
 #include "runtime/comm.h"
 #include "tests/e2e/count_allocations.h"
 #include "schema/bf16.h"
@@ -101,12 +101,14 @@ static void add_case(bench *at, nx_op op, uint32_t group, nx_dtype x_dtype, nx_d
                      uint64_t axis, uint64_t inner, bool in_place) {
   check_case *made = &at->cases[at->n_cases++];
   uint32_t members[64];
-  nxr_collective_spec spec = {.op = op, .group = group, .x_dtype = x_dtype, .y_dtype = y_dtype, .outer = outer,
-                              .axis = axis, .inner = inner, .operator = NX_NONE};
+  nxr_collective_spec spec = {.op = op, .group = group, .x_dtype = x_dtype, .y_dtype = y_dtype,
+                              .outer = outer, .axis = axis, .inner = inner, .operator = NX_NONE};
   uint32_t size = group_of(at, &spec, members);
   if (op == NX_OP_reduce_scatter) spec.axis *= size;
   made->n_x = outer * spec.axis * inner;
-  made->n_y = op == NX_OP_all_gather ? made->n_x * size : op == NX_OP_reduce_scatter ? made->n_x / size : made->n_x;
+  made->n_y = op == NX_OP_all_gather       ? made->n_x * size
+              : op == NX_OP_reduce_scatter ? made->n_x / size
+                                           : made->n_x;
   uint8_t *memory = (uint8_t *)at->arenas.base[NX_ARENA_comm] + at->used;
   uint64_t x_bytes = (made->n_x * 8 + 63) / 64 * 64, y_bytes = (made->n_y * 8 + 63) / 64 * 64;
   spec.x = memory, spec.y = in_place ? memory : memory + x_bytes;
@@ -123,7 +125,8 @@ static void add_case(bench *at, nx_op op, uint32_t group, nx_dtype x_dtype, nx_d
 
 static void add_cases(bench *at) {
   static const uint64_t sizes[N_SIZES] = {1, 5, 64, 333, 4096, 20011};
-  static const nx_dtype types[][2] = {{NX_f32, NX_f32}, {NX_bf16, NX_bf16}, {NX_f32, NX_bf16}, {NX_f64, NX_f64}};
+  static const nx_dtype types[][2] = {
+      {NX_f32, NX_f32}, {NX_bf16, NX_bf16}, {NX_f32, NX_bf16}, {NX_f64, NX_f64}};
   const uint32_t groups[] = {0, 1, NX_NONE};
   for (size_t g = 0; g < 3; g++)
     for (size_t t = 0; t < 4; t++)
@@ -170,23 +173,25 @@ static uint64_t count_wrong(const bench *at, uint32_t round) {
       store(want, tried->spec.y_dtype, 0, expected(at, tried, i, c, round));
       if (got == load(want, tried->spec.y_dtype, 0)) continue;
       if (n_wrong++ == 0)
-        fprintf(stderr, "rank %u case %u op %s group %u element %llu: %.9g, should be %.9g\n", at->world->rank, c,
-                nx_op_find(tried->spec.op)->name, tried->spec.group, (unsigned long long)i, got,
-                load(want, tried->spec.y_dtype, 0));
+        fprintf(stderr, "rank %u case %u op %s group %u element %llu: %.9g, should be %.9g\n",
+                at->world->rank, c, nx_op_find(tried->spec.op)->name, tried->spec.group,
+                (unsigned long long)i, got, load(want, tried->spec.y_dtype, 0));
     }
   }
   return n_wrong;
 }
 
 static void open_bench(bench *at, bool use_window, double deadline_s) {
-  const nxk_device_options options = {.n_threads = 1, .target = NX_TARGET_CPU_AVX2, .workspace_bytes = 1 << 20};
+  const nxk_device_options options = {
+      .n_threads = 1, .target = NX_TARGET_CPU_AVX2, .workspace_bytes = 1 << 20};
   nxr_fault fault = {""};
   nxk_fault why = {""};
   bool well = nxk_ref.open(&options, &at->device, &why) &&
-              nxr_arenas_open(at->world, at->plan, &nxk_ref, at->device, nxr_comm_control_bytes(at->plan), use_window,
-                              &at->arenas, &fault);
+              nxr_arenas_open(at->world, at->plan, &nxk_ref, at->device, nxr_comm_control_bytes(at->plan),
+                              use_window, &at->arenas, &fault);
   nxr_world_barrier(at->world);
-  well = well && nxr_comm_open(at->world, at->plan, &nxk_ref, at->device, &at->arenas, deadline_s, &at->comm, &fault);
+  well = well &&
+         nxr_comm_open(at->world, at->plan, &nxk_ref, at->device, &at->arenas, deadline_s, &at->comm, &fault);
   if (well) return;
   fprintf(stderr, "open: %s%s\n", fault.text, why.text);
   exit(1);
@@ -219,8 +224,9 @@ static bool check_transport(nxr_world *world, const nx_plan *plan, bool use_wind
   uint64_t totals[2] = {n_wrong, n_allocated};
   nxr_world_max(world, totals, 2);
   if (world->rank == 0)
-    printf("%s: %u collectives on %u ranks: %llu wrong, %llu allocations\n", use_window ? "window" : "messages",
-           at.n_cases, world->size, (unsigned long long)totals[0], (unsigned long long)totals[1]);
+    printf("%s: %u collectives on %u ranks: %llu wrong, %llu allocations\n",
+           use_window ? "window" : "messages", at.n_cases, world->size, (unsigned long long)totals[0],
+           (unsigned long long)totals[1]);
   close_bench(&at);
   return totals[0] == 0 && totals[1] == 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts allocations in this process: the program's own malloc stands before libc's for every library, MPI included.
- * Those of the program's own code (not of shared libraries) are counted apart. Include once per program. Where
- * AddressSanitizer has the allocator, nothing is counted. */
+/* Counts allocations in this process: the program's own malloc stands before libc's for every library, MPI
+ * included. Those of the program's own code (not of shared libraries) are counted apart. Include once per
+ * program. Where AddressSanitizer has the allocator, nothing is counted. */
 #ifndef COUNT_ALLOCATIONS_H
 #define COUNT_ALLOCATIONS_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The step loop by itself: exec_check PLAN BACKEND STEPS [p2p].
  *
- * Runs the plan's steps twice from the same initial weights. After the first step nothing may be allocated by nxrun's
- * own code, and with ref through the window by no library either (oneDNN and MPI's messages make and free small
- * things); the second time every loss and gradient norm must have the same bits. The bytes mapped are the plan's. */
+ * Runs the plan's steps twice from the same initial weights. After the first step nothing may be allocated by
+ * nxrun's own code, and with ref through the window by no library either (oneDNN and MPI's messages make and
+ * free small things); the second time every loss and gradient norm must have the same bits. The bytes mapped
+ * are the plan's. */
 #include "runtime/exec.h"
 #include "runtime/file.h"
 #include "runtime/init.h"
@@ -43,7 +44,8 @@ static bool open_check(check *at, const char *path, const char *backend) {
                        at->use_window, &at->arenas, &at->fault))
     return false;
   nxr_world_barrier(&at->world);
-  if (!nxr_comm_open(&at->world, plan, machine->backend, machine->device, &at->arenas, 60, &at->comm, &at->fault))
+  if (!nxr_comm_open(&at->world, plan, machine->backend, machine->device, &at->arenas, 60, &at->comm,
+                     &at->fault))
     return false;
   machine->comm = at->comm;
   uint32_t data_rank = (uint32_t)nx_constant_value(plan, plan->run->data_rank, at->world.rank, 0);
@@ -96,8 +98,8 @@ int main(int argc, char **argv) {
   if (at.fault.text[0]) fprintf(stderr, "rank %u: %s\n", at.world.rank, at.fault.text);
   bool same = memcmp(numbers[0], numbers[1], n_steps * sizeof numbers[0][0]) == 0;
   if (well)
-    printf("rank %u: %u steps, loss %.17g to %.17g, %llu allocations, %s bits, %s bytes\n", at.world.rank, n_steps,
-           numbers[0][0].loss, numbers[0][n_steps - 1].loss, (unsigned long long)n_allocated,
+    printf("rank %u: %u steps, loss %.17g to %.17g, %llu allocations, %s bits, %s bytes\n", at.world.rank,
+           n_steps, numbers[0][0].loss, numbers[0][n_steps - 1].loss, (unsigned long long)n_allocated,
            same ? "same" : "OTHER", bytes_as_planned(&at) ? "planned" : "OTHER");
   well = well && same && n_allocated == 0 && bytes_as_planned(&at);
   if (!well) nxr_world_abort(1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The least plan that trains: small_plan OUT [RANKS] [name=value]...
  *
- * One parameter of 64 elements with a constant gradient of 1, summed over all ranks and descended by SGD, so that its
- * course is known: after n steps every element is -n lr RANKS. Written without nxcfg, so that nxrun's launch, loop,
- * memory and checkpoints can be tested by themselves. Names: steps, hosts, threads, target, deadline (seconds), save,
- * batch, sequence, directory, data. */
+ * One parameter of 64 elements with a constant gradient of 1, summed over all ranks and descended by SGD, so
+ * that its course is known: after n steps every element is -n lr RANKS. Written without nxcfg, so that
+ * nxrun's launch, loop, memory and checkpoints can be tested by themselves. Names: steps, hosts, threads,
+ * target, deadline (seconds), save, batch, sequence, directory, data. */
 #include "schema/plan_check.h"
 
 #include <nettle/sha2.h>
@@ -126,11 +126,12 @@ int main(int argc, char **argv) {
                       .n_threads = count(argc, argv, "threads", 1),
                       .target = count(argc, argv, "target", NX_TARGET_CPU_AVX2), .workspace_bytes = 1 << 20,
                       .seed = 1, .n_steps = count(argc, argv, "steps", 4), .n_micro_batches = 1,
-                      .micro_batch = batch, .sequence = sequence, .global_batch = batch * n_ranks, .vocab = 256,
-                      .tokens_per_step = (uint64_t)batch * n_ranks * sequence, .flops_per_step = 1,
-                      .n_parameters = N_ELEMENTS, .data_kind = NX_DATA_INDEXED, .data_rank = 1, .data_size = n_ranks,
-                      .tokens = tokens, .labels = labels, .positions = positions, .samples = samples, .step = step,
-                      .loss = loss, .loss_total = loss_total, .grad_norm = norm, .lr = lr, .names = NX_NAMES_LLAMA,
+                      .micro_batch = batch, .sequence = sequence, .global_batch = batch * n_ranks,
+                      .vocab = 256, .tokens_per_step = (uint64_t)batch * n_ranks * sequence,
+                      .flops_per_step = 1, .n_parameters = N_ELEMENTS, .data_kind = NX_DATA_INDEXED,
+                      .data_rank = 1, .data_size = n_ranks, .tokens = tokens, .labels = labels,
+                      .positions = positions, .samples = samples, .step = step, .loss = loss,
+                      .loss_total = loss_total, .grad_norm = norm, .lr = lr, .names = NX_NAMES_LLAMA,
                       .n_slots = 1};
   const nx_run_names names = {.name = text("small"), .directory = text(option(argc, argv, "directory", "")),
                               .log_every = 1, .save_every = count(argc, argv, "save", 0), .keep = -1,
@@ -155,9 +156,9 @@ int main(int argc, char **argv) {
   const nx_piece pieces[] = {{.name = text("weight"), .value = param, .logical_rows = 1,
                               .logical_columns = N_ELEMENTS, .rows = 1, .columns = N_ELEMENTS, .owner = 2,
                               .n_dims = 1}};
-  const nx_range ranges[] = {{.name = text("weights"), .group = 0, .n_elements = N_ELEMENTS, .n_shard = N_ELEMENTS,
-                              .param = param, .master = NX_NONE, .grad = grad, .moment1 = NX_NONE,
-                              .moment2 = NX_NONE}};
+  const nx_range ranges[] = {{.name = text("weights"), .group = 0, .n_elements = N_ELEMENTS,
+                              .n_shard = N_ELEMENTS, .param = param, .master = NX_NONE, .grad = grad,
+                              .moment1 = NX_NONE, .moment2 = NX_NONE}};
   const nx_program programs[] = {{text("forward"), NX_PROGRAM_FORWARD, 0, n_forward},
                                  {text("backward"), NX_PROGRAM_BACKWARD, n_forward, n_backward},
                                  {text("step"), NX_PROGRAM_STEP, n_forward + n_backward, n_step}};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes any bytes for a plan: it is refused with a reason and a place in the file, or all that reads plans can.
+/* Takes any bytes for a plan: it is refused with a reason and a place, or all that reads plans can read it.
  *
- * A plan's hashes guard its every byte, so an input is tried as it is and once more with its hashes made right. What
- * mutations change are fields of records: libFuzzer's in a search, and some thousands of every seed in the normal
- * run, always the same. Seeds are plans that the build has just compiled, so that all of them are accepted. */
+ * A plan's hashes guard its every byte, so an input is tried as it is and once more with its hashes made
+ * right. What mutations change are fields of records: libFuzzer's in a search, and some thousands of every
+ * seed in the normal run, always the same. Seeds are plans that the build has just compiled, so that all of
+ * them are accepted. */
 #include "schema/plan_dump.h"
 #include "tests/fuzz/replay.h"
 #include "tests/plan_edit.h"
@@ -27,10 +28,12 @@ static const nx_section *section_at(const uint8_t *bytes, uint32_t index) {
 /* Whether the sections lie where hashes of them can be taken. */
 static bool has_sections(const uint8_t *bytes, size_t n_bytes) {
   const nx_header *header = (const void *)bytes;
-  if (n_bytes < sizeof *header || header->n_sections == 0 || header->n_sections >= NX_SECTION_END) return false;
+  if (n_bytes < sizeof *header || header->n_sections == 0 || header->n_sections >= NX_SECTION_END)
+    return false;
   if (n_bytes - sizeof *header < header->n_sections * sizeof(nx_section)) return false;
   for (uint32_t i = 0; i < header->n_sections; i++)
-    if (section_at(bytes, i)->offset > n_bytes || section_at(bytes, i)->bytes > n_bytes - section_at(bytes, i)->offset)
+    if (section_at(bytes, i)->offset > n_bytes ||
+        section_at(bytes, i)->bytes > n_bytes - section_at(bytes, i)->offset)
       return false;
   return true;
 }
@@ -85,7 +88,8 @@ static uint8_t *copy(const uint8_t *bytes, size_t n_bytes) {
 static void change_field(uint8_t *bytes) {
   static const uint64_t extremes[] = {0, 1, UINT8_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX, UINT32_MAX - 1,
                                       UINT64_C(1) << 48, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
-  const nx_section *section = section_at(bytes, (uint32_t)draw(((const nx_header *)(const void *)bytes)->n_sections));
+  const nx_section *section =
+      section_at(bytes, (uint32_t)draw(((const nx_header *)(const void *)bytes)->n_sections));
   uint64_t width = UINT64_C(1) << draw(4), value = 0, other = 0;
   while (width > section->record_bytes) width /= 2;
   if (section->n_records == 0 || width == 0 || section->bytes < section->record_bytes) return;
@@ -94,7 +98,8 @@ static void change_field(uint8_t *bytes) {
   uint8_t *at = bytes + section->offset + draw(n_records) * section->record_bytes + field;
   memcpy(&value, at, width);
   memcpy(&other, bytes + section->offset + draw(n_records) * section->record_bytes + field, width);
-  const uint64_t changed[] = {value + 1, value - 1, value ^ UINT64_C(1) << draw(8 * width), value * 2, draw(64), other,
+  const uint64_t changed[] = {value + 1, value - 1, value * 2, value ^ UINT64_C(1) << draw(8 * width),
+                              draw(64), other,
                               extremes[draw(sizeof extremes / sizeof *extremes)]};
   value = changed[draw(sizeof changed / sizeof *changed)];
   memcpy(at, &value, width);

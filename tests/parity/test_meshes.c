@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and then on
- * each mesh of the family's list, and demands the same losses and gradient norms at every step and the same gradient
- * of every logical tensor at the first. `test_meshes RECORDED broken` breaks a plan on purpose and demands that the
- * comparison sees it. */
+/* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and
+ * then on each mesh of the family's list, and demands the same losses and gradient norms at every step and
+ * the same gradient of every logical tensor at the first. `test_meshes RECORDED broken` breaks a plan on
+ * purpose and demands that the comparison sees it. */
 #include "tests/parity/training.h"
 #include "tests/plan_edit.h"
 
@@ -60,11 +60,13 @@ static const struct family {
     {"tied", SET("model.tied_embeddings", "true"), few, 3},
     {"separate-qkv", SET("model.fused_qkv", "false"), few, 3},
     {"gpt2",
-     SET("model.normalization", "layernorm") SET("model.position_embedding", "learned") SET("model.activation", "gelu_tanh")
-         SET("model.bias", "true") SET("model.kv_heads", "4") SET("model.tied_embeddings", "true"),
+     SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
+         SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4")
+             SET("model.tied_embeddings", "true"),
      few, 3},
     {"dropout",
-     SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1") SET("model.ffn_dropout", "0.1"), few, 3},
+     SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1") SET("model.ffn_dropout", "0.1"),
+     few, 3},
     {"qk-scaling", SET("model.query_key_layer_scaling", "true"), few, 3},
     {"recompute", SET("recompute.granularity", "full"), few, 3},
 };
@@ -74,9 +76,10 @@ static const char *recorded;
 static void train(const char *name, const char *family, const mesh *at, training_result *result) {
   char folder[256], overrides[4096];
   snprintf(folder, sizeof folder, "meshes-%s", name);
-  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/tokens]' %s %s", recorded, family, at->overrides);
-  const training request = {.folder = folder, .config = base, .overrides = overrides, .arguments = at->arguments,
-                            .n_ranks = at->n_ranks, .gradients = true};
+  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/tokens]' %s %s", recorded, family,
+           at->overrides);
+  const training request = {.folder = folder, .config = base, .overrides = overrides,
+                            .arguments = at->arguments, .n_ranks = at->n_ranks, .gradients = true};
   training_run(&request, result);
 }
 
@@ -121,11 +124,13 @@ static bool test_broken(void) {
   bool written = plan_write("meshes-broken/plan.bin", bytes, n_bytes);
   free(bytes);
   char command[2048];
-  snprintf(command, sizeof command, "rm -rf meshes-broken/run meshes-broken/gradients && '%s' meshes-broken/plan.bin "
+  snprintf(command, sizeof command,
+           "rm -rf meshes-broken/run meshes-broken/gradients && '%s' meshes-broken/plan.bin "
            "--dir meshes-broken/run --dump-gradients meshes-broken/gradients >meshes-broken/output.txt 2>&1",
            getenv("NX_NXRUN"));
   if (!written || system(command) != 0) return printf("the broken plan does not run\n"), false;
-  if (same_gradients("right", "broken")) return printf("nobody noticed that gradients are twice too large\n"), false;
+  if (same_gradients("right", "broken"))
+    return printf("nobody noticed that gradients are twice too large\n"), false;
   printf("seen: gradients twice too large\n");
   return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against PyTorch: `test_parity RECORDED CASE [nxrun arguments]` trains a recorded case on one rank and compares
- * losses, gradient norms, rates and, where they were recorded, the first step's gradients. See tests/parity/README.md. */
+/* nxrun against PyTorch: `test_parity RECORDED CASE [nxrun arguments]` trains a recorded case on one rank and
+ * compares losses, gradient norms, rates and, where they were recorded, the first step's gradients. See
+ * tests/parity/README.md. */
 #include "tests/parity/training.h"
 
 #include <jansson.h>
@@ -86,7 +87,8 @@ static void set_all(const char *recorded) {
   set("batch.global", "%.0f", number("batch", "global"));
   set("batch.micro", "%.0f", number("batch", "micro"));
   set("model.sequence", "%.0f", number("batch", "sequence"));
-  if (json_is_true(json_object_get(record, "query_key_layer_scaling"))) set("model.query_key_layer_scaling", "true");
+  if (json_is_true(json_object_get(record, "query_key_layer_scaling")))
+    set("model.query_key_layer_scaling", "true");
   set("data.path", "[%s/%s]", recorded, json_string_value(json_object_get(record, "data")));
   set("data.shuffle", "false");
   set("run.init_from", "%s/%s", recorded, json_string_value(json_object_get(record, "init_from")));

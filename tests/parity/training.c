@@ -49,7 +49,8 @@ static void run(const char *folder, const char *format, ...) {
 static void write_config(const training *request) {
   char path[4096], command[4200];
   snprintf(command, sizeof command, "rm -rf '%s'", request->folder);
-  if (system(command) != 0 || mkdir(request->folder, 0777) != 0) die("cannot make %s: %s", request->folder, strerror(errno));
+  if (system(command) != 0 || mkdir(request->folder, 0777) != 0)
+    die("cannot make %s: %s", request->folder, strerror(errno));
   snprintf(path, sizeof path, "%s/config.yaml", request->folder);
   FILE *out = fopen(path, "w");
   if (out == NULL || fputs(request->config, out) < 0 || fclose(out) != 0) die("cannot write %s", path);
@@ -83,7 +84,8 @@ void training_run(const training *request, training_result *result) {
   run(folder, "'%s' plan --dialect nx '%s/config.yaml' %s -o '%s/plan.bin'", program("NX_NXCFG"), folder,
       request->overrides ? request->overrides : "", folder);
   char launcher[512] = "";
-  if (request->n_ranks > 1) snprintf(launcher, sizeof launcher, "'%s' -n %u", program("NX_MPIEXEC"), request->n_ranks);
+  if (request->n_ranks > 1)
+    snprintf(launcher, sizeof launcher, "'%s' -n %u", program("NX_MPIEXEC"), request->n_ranks);
   char gradients[512] = "";
   if (request->gradients) snprintf(gradients, sizeof gradients, "--dump-gradients '%s/gradients'", folder);
   run(folder, "%s '%s' '%s/plan.bin' --log json --metrics '%s/metrics.jsonl' --dir '%s/run' %s %s", launcher,
@@ -108,13 +110,14 @@ bool training_compare(const training_result *expected, const training_result *ac
     worst_lr = fmax(worst_lr, a->lr == b->lr ? 0 : relative(a->lr, b->lr));
     bool good = worst_loss <= tolerance && worst_norm <= tolerance && worst_lr <= 1e-12;
     if (!good) {
-      printf("step %zu: loss %.9g instead of %.9g, gradient norm %.9g instead of %.9g, rate %.12g instead of %.12g\n",
+      printf("step %zu: loss %.9g instead of %.9g, gradient norm %.9g instead of %.9g, rate %.12g instead of "
+             "%.12g\n",
              i + 1, b->loss, a->loss, b->grad_norm, a->grad_norm, b->lr, a->lr);
       return false;
     }
   }
-  printf("%zu steps: loss within %.1e, gradient norm within %.1e (tolerance %.0e)\n", expected->n_steps, worst_loss,
-         worst_norm, tolerance);
+  printf("%zu steps: loss within %.1e, gradient norm within %.1e (tolerance %.0e)\n", expected->n_steps,
+         worst_loss, worst_norm, tolerance);
   return true;
 }
 
@@ -144,19 +147,25 @@ static double tensor_distance(const nxr_safetensor *expected, const nxr_safetens
 bool training_compare_tensors(const char *expected_path, const char *actual_path, double tolerance) {
   nxr_safetensors expected, actual;
   nxr_fault fault = {""};
-  if (!nxr_safetensors_open(expected_path, &expected, &fault) || !nxr_safetensors_open(actual_path, &actual, &fault))
+  if (!nxr_safetensors_open(expected_path, &expected, &fault) ||
+      !nxr_safetensors_open(actual_path, &actual, &fault))
     die("%s", fault.text);
   double worst = 0;
   bool good = expected.n_tensors == actual.n_tensors;
-  if (!good) printf("%llu tensors instead of %llu\n", (unsigned long long)actual.n_tensors, (unsigned long long)expected.n_tensors);
+  if (!good)
+    printf("%llu tensors instead of %llu\n", (unsigned long long)actual.n_tensors,
+           (unsigned long long)expected.n_tensors);
   for (uint64_t i = 0; i < expected.n_tensors; i++) {
     const nxr_safetensor *tensor = &expected.tensors[i], *other = nxr_safetensors_find(&actual, tensor->name);
     double distance = other ? tensor_distance(tensor, other) : INFINITY;
-    if (!(distance <= tolerance)) printf("%s differs by %.2e (tolerance %.0e)\n", tensor->name, distance, tolerance);
+    if (!(distance <= tolerance))
+      printf("%s differs by %.2e (tolerance %.0e)\n", tensor->name, distance, tolerance);
     good = good && distance <= tolerance;
     worst = fmax(worst, distance);
   }
-  if (good) printf("%llu tensors within %.1e (tolerance %.0e)\n", (unsigned long long)expected.n_tensors, worst, tolerance);
+  if (good)
+    printf("%llu tensors within %.1e (tolerance %.0e)\n", (unsigned long long)expected.n_tensors, worst,
+           tolerance);
   nxr_safetensors_close(&expected);
   nxr_safetensors_close(&actual);
   return good;

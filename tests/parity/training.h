@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training as the tests run it: a configuration in the nx dialect is compiled by nxcfg and run by nxrun, and its
- * metrics and first gradients are read back.
+/* A training as the tests run it: a configuration in the nx dialect is compiled by nxcfg and run by nxrun,
+ * and its metrics and first gradients are read back.
  *
- * Programs are named by the environment: NX_NXCFG, NX_NXRUN, NX_MPIEXEC. Everything is written below `folder`, which
- * is made anew. A failure of any program ends the test with its output. */
+ * Programs are named by the environment: NX_NXCFG, NX_NXRUN, NX_MPIEXEC. Everything is written below
+ * `folder`, which is made anew. A failure of any program ends the test with its output. */
 #ifndef NX_TEST_TRAINING_H
 #define NX_TEST_TRAINING_H
 
@@ -32,10 +32,11 @@ typedef struct training_result {
 
 /* Ends the program (exit 1) when anything fails. */
 void training_run(const training *request, training_result *result);
-/* Demands equal steps: relative differences of loss and gradient norm within `tolerance`, of rates within 1e-12. Prints
- * the largest. False, and what differs, otherwise. */
+/* Demands equal steps: relative differences of loss and gradient norm within `tolerance`, of rates within
+ * 1e-12. Prints the largest. False, and what differs, otherwise. */
 bool training_compare(const training_result *expected, const training_result *actual, double tolerance);
-/* Demands the same tensors in two safetensors files, each with |a - b| / |a| within `tolerance`. Prints the largest. */
+/* Demands the same tensors in two safetensors files, each with |a - b| / |a| within `tolerance`. Prints the
+ * largest. */
 bool training_compare_tensors(const char *expected_path, const char *actual_path, double tolerance);
 
 #endif

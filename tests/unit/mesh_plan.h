@@ -4,8 +4,9 @@
  * The mesh has two atoms, tensor (varies fastest) and shard (ZeRO, over which range 0 is cut). The model:
  *   rows       [7, 5]  rows cut by tensor, padded to 8
  *   columns    [4, 6]  columns cut by tensor, transposed in the file
- *   fused      [6, 5]  three pieces (query, key, value) that stand below each other in one parameter, each
- * with its rows cut by tensor; transposed in the file bias       [6]     three pieces likewise, of a vector
+ *   fused      [6, 5]  three pieces (query, key, value) that stand below each other in one parameter,
+ *                      each with its rows cut by tensor; transposed in the file
+ *   bias       [6]     three pieces likewise, of a vector
  *   norm       [5]     whole on every rank, in range 1, which is not cut
  * The runtime's world is replaced by one whose ranks are threads. */
 #ifndef TESTS_UNIT_MESH_PLAN_H

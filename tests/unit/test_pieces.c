@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logical tensors as four ranks hold them: tensor-parallel boxes with padding, ZeRO shards that begin in the middle of
- * a row, copies with one owner. Every element is somewhere, is written by exactly one rank, and is drawn alike. */
+/* Logical tensors as four ranks hold them: tensor-parallel boxes with padding, ZeRO shards that begin in the
+ * middle of a row, copies with one owner. Every element is somewhere, is written by exactly one rank, and is
+ * drawn alike. */
 #include "runtime/init.h"
 #include "runtime/pieces.h"
 #include "tests/unit/cmocka_all.h"
@@ -10,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* tensor 2 (atom 0) x data 2 (atom 1). Per rank: an embedding [4 of 7 rows + padding, 6], rows over tensor; a row
- * matrix [5, 4 of 8], columns over tensor; a norm [6], the same on all; in one range of 24 + 6 + 20 + 14 elements,
- * sharded over data in the middle of the matrix's first row. */
+/* tensor 2 (atom 0) x data 2 (atom 1). Per rank: an embedding [4 of 7 rows + padding, 6], rows over tensor; a
+ * row matrix [5, 4 of 8], columns over tensor; a norm [6], the same on all; in one range of 24 + 6 + 20 + 14
+ * elements, sharded over data in the middle of the matrix's first row. */
 enum { N_RANKS = 4, N_RANGE = 64, N_SHARD = 32, EMBEDDING = 0, NORM = 24, MATRIX = 30 };
 enum { ZERO, ROW_START, COLUMN_START, SHARD_START, ON_FIRST, ON_FIRST_DATA, ID_1, ID_2, ID_3 };
 
@@ -32,24 +33,25 @@ static const nx_value values[] = {
      .view_of = NX_NONE, .offset_shift = NX_NONE},
     {.dtype = NX_f32, .n_dims = 1, .arena = NX_ARENA_grad, .dims = {N_RANGE, 1, 1, 1}, .bytes = 256,
      .view_of = NX_NONE, .offset_shift = NX_NONE},
-    {.dtype = NX_bf16, .n_dims = 2, .arena = NX_ARENA_param, .dims = {4, 6, 1, 1}, .offset = 2 * EMBEDDING, .bytes = 48,
-     .view_of = 0, .offset_shift = NX_NONE},
-    {.dtype = NX_bf16, .n_dims = 2, .arena = NX_ARENA_param, .dims = {5, 4, 1, 1}, .offset = 2 * MATRIX, .bytes = 40,
-     .view_of = 0, .offset_shift = NX_NONE},
-    {.dtype = NX_bf16, .n_dims = 1, .arena = NX_ARENA_param, .dims = {6, 1, 1, 1}, .offset = 2 * NORM, .bytes = 12,
-     .view_of = 0, .offset_shift = NX_NONE},
+    {.dtype = NX_bf16, .n_dims = 2, .arena = NX_ARENA_param, .dims = {4, 6, 1, 1}, .offset = 2 * EMBEDDING,
+     .bytes = 48, .view_of = 0, .offset_shift = NX_NONE},
+    {.dtype = NX_bf16, .n_dims = 2, .arena = NX_ARENA_param, .dims = {5, 4, 1, 1}, .offset = 2 * MATRIX,
+     .bytes = 40, .view_of = 0, .offset_shift = NX_NONE},
+    {.dtype = NX_bf16, .n_dims = 1, .arena = NX_ARENA_param, .dims = {6, 1, 1, 1}, .offset = 2 * NORM,
+     .bytes = 12, .view_of = 0, .offset_shift = NX_NONE},
 };
-static const nx_range ranges[] = {{.group = 0, .n_elements = N_RANGE, .n_shard = N_SHARD, .shard_start = SHARD_START,
-                                   .param = 0, .master = 1, .grad = 2, .moment1 = NX_NONE, .moment2 = NX_NONE}};
+static const nx_range ranges[] = {{.group = 0, .n_elements = N_RANGE, .n_shard = N_SHARD,
+                                   .shard_start = SHARD_START, .param = 0, .master = 1, .grad = 2,
+                                   .moment1 = NX_NONE, .moment2 = NX_NONE}};
 static const nx_piece pieces[] = {
-    {.name = 1, .value = 3, .logical_rows = 7, .logical_columns = 6, .rows = 4, .columns = 6, .row_start = ROW_START,
-     .range_offset = EMBEDDING, .owner = ON_FIRST_DATA, .init = NX_INIT_NORMAL, .init_std = 0.5, .tensor_id = ID_1,
-     .n_dims = 2},
+    {.name = 1, .value = 3, .logical_rows = 7, .logical_columns = 6, .rows = 4, .columns = 6,
+     .row_start = ROW_START, .range_offset = EMBEDDING, .owner = ON_FIRST_DATA, .init = NX_INIT_NORMAL,
+     .init_std = 0.5, .tensor_id = ID_1, .n_dims = 2},
     {.name = 11, .value = 4, .logical_rows = 5, .logical_columns = 8, .rows = 5, .columns = 4,
      .column_start = COLUMN_START, .range_offset = MATRIX, .owner = ON_FIRST_DATA, .init = NX_INIT_NORMAL,
      .init_std = 2, .tensor_id = ID_2, .n_dims = 2},
-    {.name = 18, .value = 5, .logical_rows = 1, .logical_columns = 6, .rows = 1, .columns = 6, .range_offset = NORM,
-     .owner = ON_FIRST, .init = NX_INIT_ONES, .tensor_id = ID_3, .n_dims = 1},
+    {.name = 18, .value = 5, .logical_rows = 1, .logical_columns = 6, .rows = 1, .columns = 6,
+     .range_offset = NORM, .owner = ON_FIRST, .init = NX_INIT_ONES, .tensor_id = ID_3, .n_dims = 1},
 };
 static const nx_chunk chunks[] = {{.forward = NX_NONE}};
 static const nx_run run = {.n_ranks = N_RANKS, .seed = 42, .n_slots = 1};
@@ -77,9 +79,9 @@ typedef struct holder {
 static holder *hold(uint32_t rank) {
   holder *at = calloc(1, sizeof *at);
   assert_non_null(at);
-  at->plan = (nx_plan){.strings = strings, .run = &run, .atoms = atoms, .groups = groups, .constants = constants,
-                       .terms = terms, .table = table, .arenas = arenas, .values = values, .pieces = pieces,
-                       .ranges = ranges, .chunks = chunks};
+  at->plan = (nx_plan){.strings = strings, .run = &run, .atoms = atoms, .groups = groups,
+                       .constants = constants, .terms = terms, .table = table, .arenas = arenas,
+                       .values = values, .pieces = pieces, .ranges = ranges, .chunks = chunks};
   at->plan.n[NX_SECTION_ATOMS] = 2;
   at->plan.n[NX_SECTION_PIECES] = N_PIECES;
   at->pieces = (nxr_pieces){.plan = &at->plan, .rank = rank, .backend = &backend};
@@ -150,7 +152,8 @@ static void test_drawn_alike(void **state) {
       }
     for (int64_t row = 0; row < 5; row++)
       for (int64_t column = 0; column < 4; column++)
-        assert_int_equal(at->param[MATRIX + 4 * row + column], nx_bf16_from_float(whole[1][row][4 * tensor + column]));
+        assert_int_equal(at->param[MATRIX + 4 * row + column],
+                         nx_bf16_from_float(whole[1][row][4 * tensor + column]));
     for (int64_t column = 0; column < 6; column++)
       assert_int_equal(at->param[NORM + column], nx_bf16_from_float(1));
     free(at);
@@ -160,7 +163,8 @@ static void test_drawn_alike(void **state) {
 static void test_shards_meet_in_a_row(void **state) {
   (void)state;
   holder *first = hold(0), *second = hold(2); /* data coordinates 0 and 1 */
-  nxr_span a = nxr_pieces_row(&first->pieces, NXR_MASTER, 1, 0), b = nxr_pieces_row(&second->pieces, NXR_MASTER, 1, 0);
+  nxr_span a = nxr_pieces_row(&first->pieces, NXR_MASTER, 1, 0),
+           b = nxr_pieces_row(&second->pieces, NXR_MASTER, 1, 0);
   assert_int_equal(a.n, 2); /* the row is elements 30 to 33 of the range */
   assert_int_equal(b.n, 2);
   assert_int_equal(a.column, 0);
