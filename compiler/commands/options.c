@@ -118,8 +118,10 @@ static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option 
       continue;
     }
     const nxc_extra_option *row = find_row(extras, argument, &value);
-    if (row == NULL) row = find_row(common, argument, &value);
-    if (row == NULL || !means_something(p, row->name)) return complain(p, "unknown option", argument);
+    if (row == NULL) {
+      row = find_row(common, argument, &value);
+      if (row == NULL || !means_something(p, row->name)) return complain(p, "unknown option", argument);
+    }
     if (row->flag == NULL && value == NULL && i + 1 < argc) value = argv[++i];
     if (!take(p, row, argument, value)) return false;
   }

@@ -28,35 +28,32 @@ static bool is_given(const nxc_binding *binding, const char *name) {
   return first < end;
 }
 
-/* Every name that may follow the section of `name`: the next step of each option below it; those that are
- * given or those that are not. */
-static size_t names_beside(nxc_binding *binding, const char *name, bool given, const char ***names) {
+/* Every name that may follow the section of `name`, the next step of each option below it; those that are
+ * not given first. */
+static size_t names_beside(nxc_binding *binding, const char *name, const char ***names) {
   const nxc_dialect *dialect = binding->dialect;
+  nxc_arena *arena = binding->arena;
   size_t n_section = (size_t)(last_part(name) - name), first = 0, end = dialect->n_options, n_names = 0;
-  if (n_section > 0)
-    end = nxc_dialect_section(dialect, nxc_arena_strndup(binding->arena, name, n_section - 1), &first);
-  *names = nxc_arena_array(binding->arena, end - first + 1, sizeof **names);
-  for (size_t i = first; i < end; i++) {
-    const char *rest = dialect->options[i].name + n_section;
-    const char *step = nxc_arena_strndup(binding->arena, rest, strcspn(rest, "."));
-    if (*step == '*' || (n_names > 0 && strcmp((*names)[n_names - 1], step) == 0)) continue;
-    if (is_given(binding, nxc_arena_printf(binding->arena, "%.*s%s", (int)n_section, name, step)) != given)
-      continue;
-    (*names)[n_names++] = step;
+  if (n_section > 0) end = nxc_dialect_section(dialect, nxc_arena_strndup(arena, name, n_section - 1), &first);
+  *names = nxc_arena_array(arena, 2 * (end - first) + 1, sizeof **names);
+  for (int given = 0; given < 2; given++) {
+    for (size_t i = first; i < end; i++) {
+      const char *rest = dialect->options[i].name + n_section;
+      const char *step = nxc_arena_strndup(arena, rest, strcspn(rest, "."));
+      if (*step == '*' || (n_names > 0 && strcmp((*names)[n_names - 1], step) == 0)) continue;
+      if (is_given(binding, nxc_arena_printf(arena, "%.*s%s", (int)n_section, name, step)) == given)
+        (*names)[n_names++] = step;
+    }
   }
   return n_names;
 }
 
-/* The nearest option or section beside this key, rather one that is not given. */
+/* The nearest option or section beside this key; of two alike rather one that is not given. */
 static const char *nearest_beside(nxc_binding *binding, const char *name) {
-  for (int given = 0; given < 2; given++) {
-    const char **beside;
-    size_t n_beside = names_beside(binding, name, given, &beside);
-    const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
-    if (nearest != NULL)
-      return nxc_arena_printf(binding->arena, "%.*s%s", (int)(last_part(name) - name), name, nearest);
-  }
-  return NULL;
+  const char **beside;
+  size_t n_beside = names_beside(binding, name, &beside);
+  const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
+  return nearest ? nxc_arena_printf(binding->arena, "%.*s%s", (int)(last_part(name) - name), name, nearest) : NULL;
 }
 
 /* An option that its row says this word is often written for. */
