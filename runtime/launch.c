@@ -15,12 +15,16 @@ bool nxr_launch_speaks(void) {
   return launcher_number("PMI_RANK", launcher_number("SLURM_PROCID", 0)) == 0;
 }
 
+uint32_t nxr_launch_local_ranks(void) {
+  uint32_t n = (uint32_t)launcher_number("MPI_LOCALNRANKS", 1);
+  return n ? n : 1;
+}
+
 void nxr_launch_prepare(const nx_run *run, char **argv) {
   cpu_set_t cores;
-  unsigned long n_local = launcher_number("MPI_LOCALNRANKS", 1);
   if (run->n_threads == 1 || getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
   if (sched_getaffinity(0, sizeof cores, &cores) != 0) return;
-  if (n_local * run->n_threads > (unsigned long)CPU_COUNT(&cores))
+  if ((uint64_t)nxr_launch_local_ranks() * run->n_threads > (uint64_t)CPU_COUNT(&cores))
     setenv("OMP_WAIT_POLICY", "passive", 1);
   else
     setenv("GOMP_SPINCOUNT", "2000", 1); /* some 50 microseconds */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun: runs a plan. Reads its arguments, maps the plan, starts MPI, and leaves the rest to train.c. */
+/* nxrun: runs a plan. Reads its arguments, maps the plan, starts MPI, and leaves the rest to train.c (or, without a
+ * plan, to calibrate.c). */
+#include "runtime/calibrate.h"
 #include "runtime/file.h"
 #include "runtime/launch.h"
 #include "runtime/mapping.h"
@@ -12,6 +14,7 @@
 
 static const char usage[] =
     "usage: nxrun PLAN [option]...       or: mpiexec -n RANKS nxrun PLAN [option]...\n"
+    "       nxrun --calibrate [-o FILE]  or: mpiexec -n RANKS nxrun --calibrate [-o FILE]\n"
     "Trains what the plan says; nxcfg plan FILE -o PLAN makes one.\n"
     "  --backend cpu|ref      kernels: oneDNN and vector code, or plain C (slow; defines what is correct)\n"
     "  --dir DIR              folder of the run, instead of the plan's\n"
@@ -22,10 +25,14 @@ static const char usage[] =
     "  --dump-gradients DIR   write the gradients of the first step there\n"
     "  --comm auto|p2p        p2p: move everything by messages, also within a host (for tests)\n"
     "  --dry-run              map, check and bind everything, say what it takes, and end\n"
+    "  --calibrate            measure this machine instead, for the forecasts of nxcfg plan\n"
+    "  -o FILE                with --calibrate: write its description there, instead of printing it\n"
+    "  --threads N            with --calibrate: threads of a rank, instead of the cores over the ranks\n"
     "  --help, --version\n"
     "Exit status: 0 done (also when SIGTERM or SIGINT ended it after a checkpoint), 1 failed, 2 usage.\n";
 
-enum { BACKEND = 1, DIRECTORY, RESUME, STOP_AFTER, LOG, METRICS, DUMP_GRADIENTS, COMM, DRY_RUN, HELP, VERSION };
+enum { BACKEND = 1, DIRECTORY, RESUME, STOP_AFTER, LOG, METRICS, DUMP_GRADIENTS, COMM, DRY_RUN, HELP, VERSION,
+       CALIBRATE, OUTPUT, THREADS };
 
 static const struct option long_options[] = {
     {"backend", required_argument, NULL, BACKEND},
@@ -39,6 +46,8 @@ static const struct option long_options[] = {
     {"dry-run", no_argument, NULL, DRY_RUN},
     {"help", no_argument, NULL, HELP},
     {"version", no_argument, NULL, VERSION},
+    {"calibrate", no_argument, NULL, CALIBRATE},
+    {"threads", required_argument, NULL, THREADS},
     {NULL, 0, NULL, 0},
 };
 
@@ -61,9 +70,17 @@ static bool parse_count(const char *value, uint64_t *count) {
   return *end == '\0' && *count > 0;
 }
 
-static bool parse_option(int option, nxr_options *options) {
+static bool parse_option(int option, nxr_options *options, nxr_calibrate_options *calibrate) {
   bool second = false;
   switch (option) {
+    case CALIBRATE: return true;
+    case OUTPUT: calibrate->path = optarg; return optarg[0] != '\0';
+    case THREADS: {
+      uint64_t n_threads = 0;
+      bool number = parse_count(optarg, &n_threads) && n_threads <= 1024;
+      calibrate->n_threads = (uint32_t)n_threads;
+      return number;
+    }
     case BACKEND: options->backend = optarg; return choose(optarg, "cpu", "ref", &second);
     case DIRECTORY: options->directory = optarg; return optarg[0] != '\0';
     case RESUME: options->resume = true; return true;
@@ -100,19 +117,50 @@ static int run(const nxr_options *options, char **argv) {
   return status;
 }
 
+static int calibrate_machine(const nxr_calibrate_options *options, char **argv) {
+  const nx_run run = {.n_threads = nxr_calibrate_threads(options)};
+  nxr_fault fault = {""};
+  nxr_world world;
+  nxr_launch_prepare(&run, argv);
+  if (!nxr_world_open(&world, &fault)) {
+    fprintf(stderr, "nxrun: %s\n", fault.text);
+    return NXR_EXIT_FAILED;
+  }
+  int status = nxr_calibrate(&world, options);
+  nxr_world_close(&world);
+  return status;
+}
+
+/* Which options go together; `seen` has a bit for each. */
+static int dispatch(uint32_t seen, int n_plans, nxr_options *options, nxr_calibrate_options *calibrate, char **argv) {
+  const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << COMM;
+  if (seen & 1u << CALIBRATE) {
+    if (n_plans > 0) return fail_usage("--calibrate takes no plan", "");
+    if (seen & ~(own | both | 1u << CALIBRATE)) return fail_usage("an option is of no use to --calibrate", "");
+    calibrate->backend = options->backend, calibrate->force_p2p = options->force_p2p;
+    return calibrate_machine(calibrate, argv);
+  }
+  if (seen & own) return fail_usage("-o and --threads belong to --calibrate", "");
+  if (n_plans != 1) return fail_usage(n_plans == 0 ? "no plan" : "more than one plan", "");
+  options->plan_path = argv[optind];
+  nxr_train_catch_signals();
+  return run(options, argv);
+}
+
 int main(int argc, char **argv) {
   nxr_options options = {0};
+  nxr_calibrate_options calibrate = {0};
+  uint32_t seen = 0;
   opterr = 0;
-  for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
+  for (int option; (option = getopt_long(argc, argv, "o:", long_options, NULL)) != -1;) {
+    if (option == 'o') option = OUTPUT;
     if (option == HELP || option == VERSION) {
       if (nxr_launch_speaks()) fputs(option == HELP ? usage : "nxrun " NX_VERSION "\n", stdout);
       return NXR_EXIT_OK;
     }
     if (option == '?') return fail_usage("no such option, or its value is missing: ", argv[optind - 1]);
-    if (!parse_option(option, &options)) return fail_usage("not a value of that option: ", optarg);
+    if (!parse_option(option, &options, &calibrate)) return fail_usage("not a value of that option: ", optarg);
+    seen |= 1u << option;
   }
-  if (optind + 1 != argc) return fail_usage(optind == argc ? "no plan" : "more than one plan", "");
-  options.plan_path = argv[optind];
-  nxr_train_catch_signals();
-  return run(&options, argv);
+  return dispatch(seen, argc - optind, &options, &calibrate, argv);
 }
