@@ -113,6 +113,12 @@ static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
   print_rules_of(arena, NULL, NXC_NAME_SETTING, row->path);
 }
 
+static void print_versions(nxc_arena *arena, const char *const *versions, size_t n_versions) {
+  const char *text = "";
+  for (size_t i = 0; i < n_versions; i++) text = nxc_arena_printf(arena, "%s%s%s", text, i ? ", " : "", versions[i]);
+  print_paragraph("in versions: ", text);
+}
+
 static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const nxc_option_row *row) {
   static const char *const statuses[] = {[NXC_EXECUTED] = "executed",
                                          [NXC_CHECKED] = "checked, otherwise ignored by nxrun",
@@ -127,6 +133,7 @@ static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const n
   print_domain(arena, &row->domain, row->initial, NULL);
   if (row->required) print_paragraph("required: ", strcmp(row->required, "true") ? row->required : "always");
   print_paragraph("read where: ", row->read_when);
+  print_versions(arena, row->versions, row->n_versions);
   bool why_refused = row->refused_when != NULL && row->status == NXC_EXECUTED;
   print_paragraph("status: ", row->why && !why_refused
                                   ? nxc_arena_printf(arena, "%s: %s", statuses[row->status], row->why)
