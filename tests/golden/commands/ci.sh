@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The recipes of README and the hook do what they say, in a repository with a change: their own commands are run.
+# TAP. Usage: ci.sh NXCFG SOURCE_ROOT
+nxcfg=$(realpath "$1")
+root=$(realpath "$2")
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin" && ln -s "$nxcfg" "$work/bin/nxcfg"
+PATH=$work/bin:$PATH
+HOME=$work
+GIT_CONFIG_NOSYSTEM=1
+export PATH HOME GIT_CONFIG_NOSYSTEM
+n=0
+status=0
+check() { # NAME, after a command: passed where it gave 0
+  [ $? = 0 ]
+  good=$?
+  n=$((n + 1))
+  if [ $good = 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; status=1; fi
+}
+if ! command -v git >/dev/null; then
+  echo "1..0 # SKIP there is no git"
+  exit 0
+fi
+
+# The yaml block behind `<!-- ci: NAME -->`.
+block() {
+  awk -v mark="<!-- ci: $1 -->" '$0 == mark { found = 1; next } found && /^```yaml/ { inside = 1; next }
+    inside && /^```/ { exit } inside { print }' "$root/README.md"
+}
+# A text of a YAML file, by its steps.
+value() {
+  file=$1
+  shift
+  for step; do
+    set -- "$@" --at "$step"
+    shift
+  done
+  nxcfg resolve "$file" "$@" --format json 2>/dev/null |
+    sed -e 's/^"//' -e 's/"$//' -e 's/\\n/\n/g' -e 's/\\"/"/g' -e 's/\\\\/\\/g'
+}
+block github >"$work/github.yaml"
+block gitlab >"$work/gitlab.yaml"
+block pre-commit >"$work/pre-commit.yaml"
+
+# A repository whose base is good; the change breaks one file, alters another, and touches no third.
+git_quietly() { git -c user.name=n -c user.email=e@example.org -c init.defaultBranch=main "$@" >/dev/null 2>&1; }
+mkdir -p "$work/repo/conf/deep"
+cd "$work/repo" || exit 1
+plain=$root/tests/golden/ops/llama_tp2.yaml
+cp "$plain" conf/one.yaml
+cp "$plain" conf/deep/two.yml
+echo 'not: [ a configuration' >conf/three.yaml
+git_quietly init && git_quietly add . && git_quietly commit -m base
+base=$(git rev-parse HEAD)
+git_quietly update-ref refs/remotes/origin/main HEAD
+sed -i 's/zero_stage: 1/zero_stge: 1/' conf/one.yaml
+sed -i 's/lr: 1e-3/lr: 2e-3/' conf/deep/two.yml
+cp "$plain" conf/four.yaml
+git_quietly add . && git_quietly commit -m change
+
+# -- GitHub
+value "$work/github.yaml" jobs configurations steps 2 run >"$work/validate.sh"
+value "$work/github.yaml" jobs configurations steps 3 run >"$work/show.sh"
+grep -q 'nxcfg validate' "$work/validate.sh" && grep -q 'nxcfg diff' "$work/show.sh"
+check "github: the commands are found"
+GITHUB_BASE_REF=main bash -e "$work/validate.sh" >"$work/out" 2>&1
+[ $? != 0 ] && grep -q '^::error file=conf/one.yaml,line=7,col=23,title=NX1301::unknown key' "$work/out"
+check "github: a broken file that changed is annotated"
+! grep -q three "$work/out"
+check "github: a file that did not change is not judged"
+[ "$(sort changed | tr '\n' ' ')" = "conf/deep/two.yml conf/four.yaml conf/one.yaml " ]
+check "github: what changed, in folders too"
+git_quietly checkout "$base" -- conf/one.yaml && git_quietly commit -m mended
+GITHUB_BASE_REF=main bash -e "$work/validate.sh" >"$work/out" 2>&1
+check "github: good files pass"
+GITHUB_BASE_REF=main GITHUB_STEP_SUMMARY=$work/summary bash -e "$work/show.sh" >"$work/out" 2>&1
+check "github: the change is shown"
+grep -q 'optimizer.lr  *0.001 -> 0.002' "$work/summary" && grep -q '1 setting differs; restart-safe' "$work/summary"
+check "github: by meaning"
+
+# -- GitLab
+i=0
+while [ $i -lt 3 ]; do
+  value "$work/gitlab.yaml" configurations script $i
+  echo
+  i=$((i + 1))
+done >"$work/gitlab.sh"
+sed -i 's/zero_stage: 1/zero_stge: 1/' conf/four.yaml
+git_quietly commit -am broken
+CI_MERGE_REQUEST_DIFF_BASE_SHA=$base bash -e "$work/gitlab.sh" >"$work/out" 2>&1
+[ $? != 0 ] && grep -q '"check_name": "NX1301"' codequality.json && grep -q '"path": "conf/four.yaml"' codequality.json
+check "gitlab: findings are in the report"
+CI_MERGE_REQUEST_DIFF_BASE_SHA=HEAD bash -e "$work/gitlab.sh" >"$work/out" 2>&1 && [ "$(cat codequality.json)" = '[]' ]
+check "gitlab: without a change the report is empty"
+
+# -- pre-commit
+hook=$(value "$root/.pre-commit-hooks.yaml" 0 entry)
+[ "$hook" = "$(value "$work/pre-commit.yaml" repos 0 hooks 0 entry)" ] && [ "$hook" = "nxcfg validate --format short" ]
+check "pre-commit: the hook and README agree"
+$hook conf/deep/two.yml >"$work/out" 2>&1
+check "pre-commit: a good file passes"
+$hook conf/four.yaml conf/deep/two.yml >"$work/out" 2>&1
+[ $? = 1 ] && grep -q '^conf/four.yaml:7:23: error\[NX1301\]' "$work/out"
+check "pre-commit: a broken one does not"
+pattern=$(value "$work/pre-commit.yaml" repos 0 hooks 0 files)
+[ "$(git ls-files | grep -cE "$pattern")" = 4 ]
+check "pre-commit: files names the configurations"
+for key in id name language types; do value "$root/.pre-commit-hooks.yaml" 0 $key; done >"$work/out"
+[ "$(grep -c . "$work/out")" -ge 4 ]
+check "pre-commit: the hook has what pre-commit demands"
+echo "1..$n"
+exit $status
