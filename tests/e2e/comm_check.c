@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives on real ranks: mpiexec -n N comm_check [late].
+/* Collectives on real ranks: mpiexec -n N comm_check [late window|late messages|stress SECONDS].
  *
  * Every operator, type, axis and a spread of sizes, over a tensor group, a data group and all ranks, through
  * the shared window and through messages, against sums made here in coordinate order; bit for bit, with
  * several under way at once, waited for in another order than they were started. Nothing may be allocated
- * after bind; in messages, nothing by nxrun itself (MPI fills its pools when they are first used). With
- * `late` the last rank never comes, and the others must end by the deadline. */
+ * after bind; in messages, nothing by nxrun itself (MPI fills its pools when they are first used).
+ *
+ * With `late` the last rank never comes, and the others must end by the deadline. With `stress` the ranks run
+ * tiny collectives against each other without ever meeting in between, each with pauses of its own, and write
+ * into the operands again as soon as a wait allows: a flag that comes early shows as a wrong number, one that
+ * is lost as a deadline. */
 #include "runtime/comm.h"
 #include "tests/e2e/count_allocations.h"
 #include "schema/bf16.h"
 
-#include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { N_SIZES = 6, N_CASES_MAX = 256, ARENA_BYTES = 160 << 20, N_LARGE = 2500000, N_REPEATS = 3 };
-
+enum { MOST_UNDER_WAY = 12 /* more than the window has posts of a group */, ROUNDS_PER_VOTE = 50 };
 
 typedef struct check_case {
   nxr_collective_spec spec;
@@ -146,11 +151,10 @@ static void add_large(bench *at) {
   add_case(at, NX_OP_reduce_scatter, 0, NX_f32, NX_bf16, 1, N_LARGE / 2 + 3, 1, false);
 }
 
-static void fill(bench *at, uint32_t round) {
-  for (uint32_t c = 0; c < at->n_cases; c++)
-    for (uint64_t i = 0; i < at->cases[c].n_x; i++)
-      store(at->cases[c].spec.x, at->cases[c].spec.x_dtype, i,
-            held(at->cases[c].spec.x_dtype, at->world->rank, i, c, round));
+static void fill_case(const bench *at, uint32_t c, uint32_t round) {
+  const nxr_collective_spec *spec = &at->cases[c].spec;
+  for (uint64_t i = 0; i < at->cases[c].n_x; i++)
+    store(spec->x, spec->x_dtype, i, held(spec->x_dtype, at->world->rank, i, c, round));
 }
 
 /* Starts in order, in windows of different depth; waits in another. */
@@ -164,19 +168,17 @@ static void run_cases(bench *at) {
   }
 }
 
-static uint64_t count_wrong(const bench *at, uint32_t round) {
+static uint64_t count_wrong(const bench *at, uint32_t c, uint32_t round) {
+  const check_case *tried = &at->cases[c];
   uint64_t n_wrong = 0;
-  for (uint32_t c = 0; c < at->n_cases; c++) {
-    const check_case *tried = &at->cases[c];
-    for (uint64_t i = 0; i < tried->n_y; i++) {
-      double want[1], got = load(tried->spec.y, tried->spec.y_dtype, i);
-      store(want, tried->spec.y_dtype, 0, expected(at, tried, i, c, round));
-      if (got == load(want, tried->spec.y_dtype, 0)) continue;
-      if (n_wrong++ == 0)
-        fprintf(stderr, "rank %u case %u op %s group %u element %llu: %.9g, should be %.9g\n",
-                at->world->rank, c, nx_op_find(tried->spec.op)->name, tried->spec.group,
-                (unsigned long long)i, got, load(want, tried->spec.y_dtype, 0));
-    }
+  for (uint64_t i = 0; i < tried->n_y; i++) {
+    double want[1], got = load(tried->spec.y, tried->spec.y_dtype, i);
+    store(want, tried->spec.y_dtype, 0, expected(at, tried, i, c, round));
+    if (got == load(want, tried->spec.y_dtype, 0)) continue;
+    if (n_wrong++ == 0)
+      fprintf(stderr, "rank %u round %u case %u op %s group %u element %llu: %.9g, should be %.9g\n",
+              at->world->rank, round, c, nx_op_find(tried->spec.op)->name, tried->spec.group,
+              (unsigned long long)i, got, load(want, tried->spec.y_dtype, 0));
   }
   return n_wrong;
 }
@@ -211,14 +213,15 @@ static bool check_transport(nxr_world *world, const nx_plan *plan, bool use_wind
   add_large(&at);
   uint64_t n_wrong = 0, n_allocated = 0;
   for (uint32_t round = 0; round < N_REPEATS; round++) {
-    fill(&at, round);
+    for (uint32_t c = 0; c < at.n_cases; c++) fill_case(&at, c, round);
     nxr_comm_vote(at.comm, false);
     uint64_t before = count_allocations(use_window && world->n_hosts == 1);
     run_cases(&at);
     bool voted = nxr_comm_vote(at.comm, world->rank == round % world->size);
     bool quiet = !nxr_comm_vote(at.comm, false);
     n_allocated += count_allocations(use_window && world->n_hosts == 1) - before;
-    n_wrong += count_wrong(&at, round) + !voted + !quiet;
+    n_wrong += (uint64_t)!voted + !quiet;
+    for (uint32_t c = 0; c < at.n_cases; c++) n_wrong += count_wrong(&at, c, round);
     nxr_world_barrier(world);
   }
   uint64_t totals[2] = {n_wrong, n_allocated};
@@ -231,6 +234,70 @@ static bool check_transport(nxr_world *world, const nx_plan *plan, bool use_wind
   return totals[0] == 0 && totals[1] == 0;
 }
 
+/* ---- stress ---- */
+
+static uint32_t draw(uint32_t *state, uint32_t bound) {
+  *state ^= *state << 13, *state ^= *state >> 17, *state ^= *state << 5;
+  return *state % bound;
+}
+
+/* Those of a group side by side, so that more of them are under way than it has posts. */
+static void add_tiny_cases(bench *at) {
+  static const uint64_t sizes[] = {1, 7, 33, 100};
+  const uint32_t groups[] = {0, 1, NX_NONE};
+  for (size_t g = 0; g < 3; g++)
+    for (size_t s = 0; s < 4; s++) {
+      add_case(at, NX_OP_all_reduce, groups[g], NX_f32, NX_f32, 1, sizes[s], 1, s % 2);
+      add_case(at, NX_OP_reduce_scatter, groups[g], NX_f32, NX_f32, 1, sizes[s], 1, false);
+      add_case(at, NX_OP_all_gather, groups[g], NX_f32, NX_f32, 1, sizes[s], 1, false);
+    }
+}
+
+/* Now and then a rank goes to sleep, or gives its core away, where the others do not expect it. */
+static void pause_at_times(uint32_t *own) {
+  uint32_t what = draw(own, 64);
+  if (what == 0) usleep(draw(own, 300));
+  if (what < 8) sched_yield();
+}
+
+/* A run of neighbouring cases, the same on all ranks; waited for in an order of this rank's own. */
+static uint64_t run_round(bench *at, uint32_t round, uint32_t *common, uint32_t *own) {
+  uint32_t first = draw(common, at->n_cases), n = 1 + draw(common, MOST_UNDER_WAY), turn = draw(own, n);
+  uint64_t n_wrong = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t c = (first + i) % at->n_cases;
+    fill_case(at, c, round);
+    pause_at_times(own);
+    nxr_comm_start(at->comm, at->cases[c].collective);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t c = (first + (turn + i) % n) % at->n_cases;
+    pause_at_times(own);
+    nxr_comm_wait(at->comm, at->cases[c].collective);
+    n_wrong += count_wrong(at, c, round);
+  }
+  return n_wrong;
+}
+
+static bool stress(nxr_world *world, const nx_plan *plan, bool use_window, double seconds) {
+  static bench at;
+  uint32_t common = 1, own = 977 * (world->rank + 1), round = 0;
+  uint64_t n_wrong = 0;
+  time_t end = time(NULL) + (time_t)seconds;
+  at = (bench){.world = world, .plan = plan};
+  open_bench(&at, use_window, 10);
+  add_tiny_cases(&at);
+  do {
+    n_wrong += run_round(&at, round++, &common, &own);
+  } while (round % ROUNDS_PER_VOTE != 0 || !nxr_comm_vote(at.comm, n_wrong > 0 || time(NULL) >= end));
+  nxr_world_max(world, &n_wrong, 1);
+  if (world->rank == 0)
+    printf("%s: %u rounds, %llu wrong\n", use_window ? "window" : "messages", round,
+           (unsigned long long)n_wrong);
+  close_bench(&at);
+  return n_wrong == 0;
+}
+
 /* The last rank stays away from one collective. */
 static void be_late(nxr_world *world, const nx_plan *plan, bool use_window) {
   static bench at;
@@ -241,6 +308,20 @@ static void be_late(nxr_world *world, const nx_plan *plan, bool use_window) {
   if (world->rank + 1 == world->size) sleep(30);
   nxr_comm_start(at.comm, at.cases[0].collective);
   nxr_comm_wait(at.comm, at.cases[0].collective);
+}
+
+static bool run_checks(nxr_world *world, const nx_plan *plan, int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[1], "late") == 0) {
+    be_late(world, plan, strcmp(argv[2], "window") == 0);
+    return false;
+  }
+  if (argc == 3 && strcmp(argv[1], "stress") == 0) {
+    double seconds = strtod(argv[2], NULL);
+    bool well = stress(world, plan, true, seconds);
+    return stress(world, plan, false, seconds / 4) && well;
+  }
+  bool well = check_transport(world, plan, true);
+  return check_transport(world, plan, false) && well;
 }
 
 int main(int argc, char **argv) {
@@ -256,9 +337,7 @@ int main(int argc, char **argv) {
   nx_plan plan = {.strings = strings, .atoms = atoms, .groups = groups, .arenas = arenas, .run = &run};
   plan.n[NX_SECTION_ATOMS] = plan.n[NX_SECTION_GROUPS] = 2;
   plan.n[NX_SECTION_ARENAS] = 1;
-  if (argc > 1) be_late(&world, &plan, strcmp(argv[1], "late") == 0);
-  bool well = check_transport(&world, &plan, true);
-  well = check_transport(&world, &plan, false) && well;
+  bool well = run_checks(&world, &plan, argc, argv);
   nxr_world_close(&world);
   return well ? 0 : 1;
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # How nxrun starts, refuses and ends: one clear message, the same status on every rank, and never a hang. TAP.
-# usage: launch.sh NXRUN NXDATA SMALL_PLAN MPIEXEC
+# usage: launch.sh NXRUN NXDATA SMALL_PLAN COMM_CHECK MPIEXEC
 # SPDX-License-Identifier: Apache-2.0
 set -u
-nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") mpiexec=$4
+nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") comm_check=$(realpath "$4") mpiexec=$5
 . "$(dirname "$0")/lib.sh"
 
 printf '%2000s' 'A text to train on. ' >text
@@ -57,6 +57,11 @@ expect 'gradients are not overwritten: no step is made' 1 'gradients.safetensors
   "$mpiexec" -n 2 "$nxrun" two.bin --dir run7 --dump-gradients gradients
 [ ! -s run7/metrics.jsonl ]
 report 'and none was made' $?
+
+for way in window messages; do
+  expect "a rank that does not come to a collective: $way" 1 'rank 0 waits in step 7 .*: rank 1 does not come' \
+    "$mpiexec" -n 2 "$comm_check" late $way
+done
 
 # The clock of a run that is ended from outside: start, wait until it steps, send the signal (or, with CUT, cut the
 # dataset), see how it ends. One line says the pattern.
