@@ -204,6 +204,15 @@ static void explain_options(search *s, const char *name, bool by_last_part) {
   }
 }
 
+/* GPT-NeoX takes - for _, and people write either for the other everywhere. */
+static void explain_respelt(search *s, const char *name, char from, char to) {
+  char *respelt = nxc_arena_strdup(s->arena, name);
+  for (char *at = respelt; (at = strchr(at, from)) != NULL;) *at = to;
+  size_t n_before = s->n_found;
+  explain_options(s, respelt, false);
+  if (s->n_found == n_before) explain_options(s, respelt, true);
+}
+
 static const char *find_nearest(nxc_arena *arena, const char *name) {
   size_t n_names = 0, n_max = 2 * NX_N_SETTINGS + nxc_n_rules + nxc_n_diagnostics;
   for (size_t i = 0; i < nxc_n_dialects; i++) n_max += 2 * nxc_dialects[i].n_options;
@@ -246,6 +255,8 @@ static bool explain(search *s, const char *name) {
     separate(s);
     explain_setting(s->arena, id);
   }
+  if (s->n_found == n_before) explain_respelt(s, name, '-', '_');
+  if (s->n_found == n_before) explain_respelt(s, name, '_', '-');
   if (s->n_found > n_before) return true;
   const char *nearest = find_nearest(s->arena, name);
   fprintf(stderr, "nxcfg explain: there is no setting, option, rule or diagnostic %s%s%s%s\n", name,
@@ -275,7 +286,8 @@ int nxc_command_explain(int argc, char **argv) {
   } else if (options.files.n_items == 0) {
     fputs(usage, stderr);
   } else {
-    search s = {.arena = arena, .only = options.dialect};
+    search s = {.arena = arena};
+    if (options.dialect != NULL) s.only = nxc_arena_strndup(arena, options.dialect, strcspn(options.dialect, "@"));
     status = read_rules(&s, &options) ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
     for (size_t i = 0; status != NXC_EXIT_USAGE && i < options.files.n_items; i++) {
       if (!explain(&s, options.files.items[i])) status = NXC_EXIT_FOUND;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The samples of GPT-NeoX's own document of the seed era, read from $NX_SHARED: the whole configuration is valid as it
-# stands, and so is each of its extracts as a part, in braces. TAP. Usage: documents.sh NXCFG
+# stands, and so is each of its extracts as a part, in braces;
+# every option of the documents is explained. TAP. Usage: documents.sh NXCFG
 nxcfg=$(realpath "$1")
 document=$NX_SHARED/seeds/gpt-neox-settings.md.txt
 if [ ! -r "$document" ]; then
@@ -36,6 +37,16 @@ for file in "$work"/[0-9]*.yml; do
   { echo '{' && cat "$file" && echo '}'; } >"$work/part.yml"
   judge "extract $(basename "$file" .yml)" "$work/part.yml" --dialect neox@seed --partial
 done
+n=$((n + 1))
+# shellcheck disable=SC2046
+if "$nxcfg" explain --dialect neox $(sed -n 's/^neox\t[^\t]*\t\([^\t]*\)\t.*/\1/p' "$NX_SHARED/seeds/options.tsv") \
+  >"$work/explained" 2>"$work/out" && [ "$(grep -c ': option of neox' "$work/explained")" -ge 126 ]; then
+  echo "ok $n - every option of the documents is explained"
+else
+  echo "not ok $n - every option of the documents is explained"
+  sed 's/^/# /' "$work/out"
+  status=1
+fi
 [ $n -gt 5 ] || { echo "not ok $((n += 1)) - the document has samples"; status=1; }
 echo "1..$n"
 exit $status

@@ -48,5 +48,9 @@ awk -F' *[|] *' -v out="$work/defaults.yaml" '
 report 3 "the document's tables have defaults" $?
 "$nxcfg" validate "$work/defaults.yaml" --dialect xorl@seed --world-size 8 >"$work/out" 2>&1
 report 4 "the document's defaults" $?
-echo "1..4"
+# shellcheck disable=SC2046
+"$nxcfg" explain --dialect xorl $(sed -n 's/^xorl\t[^\t]*\t\([^\t]*\)\t.*/\1/p' "$NX_SHARED/seeds/options.tsv") \
+  >"$work/explained" 2>"$work/out" && [ "$(grep -c ': option of xorl' "$work/explained")" -ge 135 ]
+report 5 "every option of the documents is explained" $?
+echo "1..5"
 exit $status
