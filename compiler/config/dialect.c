@@ -186,6 +186,8 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
   bound->secret = nxc_node_is_secret(node);
   bound->kind = nxc_origin_kind(&binding->origin, node->at);
   bound->value = judge_given(binding, bound, node, name);
+  bool section = is_section(binding->dialect, target->name);
+  if (bound->value == NULL && section) nxc_binding_doubt_section(binding, target->name, node);
 }
 
 static void read_map(nxc_binding *binding, const nxc_node *map, const char *section);

@@ -23,7 +23,7 @@ typedef struct nxc_bound {
   nxc_span at;            /* of the key that gives it */
   const nxc_value *value; /* given or default; NULL: unknown */
   bool given;  /* a key that was meant for it counts too */
-  bool lacks;  /* required and not given, which has been reported: unknown */
+  bool lacks;  /* required and not given, or meant by another key, which has been reported: unknown */
   bool inactive;
   bool refused; /* nxrun cannot execute it, which has been reported */
   bool secret;  /* its value must not be shown */

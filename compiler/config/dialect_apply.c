@@ -110,6 +110,7 @@ static void judge_status(nxc_binding *binding, nxc_bound *bound) {
     const nxc_value *read = nxc_binding_evaluate(binding, bound, row->read_when);
     bound->inactive = read ? !nxc_value_is_true(read) : !bound->given;
   }
+  if (bound->lacks) return;
   if (bound->inactive) {
     if (bound->given) report_inactive(binding, bound);
     return;

@@ -125,7 +125,7 @@ static void doubt_inside(nxc_binding *binding, const nxc_node *map, const char *
 
 static void doubt(nxc_bound *bound, const nxc_node *node) {
   if (bound->given) return;
-  bound->given = true;
+  bound->given = bound->lacks = true;
   bound->node = node;
   bound->at = nxc_node_place(node);
   bound->value = NULL;
@@ -142,10 +142,9 @@ static const char *take_for(nxc_binding *binding, const nxc_node *node, const ch
   nxc_sink_withdraw(binding->sink, "NX1202", meant);
   const nxc_option_row *row = nxc_option_find(binding->dialect, meant);
   if (row != NULL && row->alias_of != NULL) row = nxc_option_find(binding->dialect, row->alias_of);
-  if (fresh && nxc_node_final(node)->kind == NXC_NODE_MAP && (row == NULL || row->domain.type == NXC_TYPE_MAP))
-    return meant;
   if (row != NULL) doubt(&binding->options[row - binding->dialect->options], node);
-  return NULL;
+  bool section = row == NULL || row->domain.type == NXC_TYPE_MAP;
+  return fresh && section && nxc_node_final(node)->kind == NXC_NODE_MAP ? meant : NULL;
 }
 
 const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {

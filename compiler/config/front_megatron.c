@@ -25,10 +25,23 @@ static bool starts_with(const char *line, size_t n_bytes, const char *text) {
   return n_bytes >= strlen(text) && strncmp(line, text, strlen(text)) == 0;
 }
 
+/* A section that only other dialects have: one stray option does not make the file Megatron's. */
+static bool is_foreign(const nxc_source *source) {
+  static const char *const sections[] = {"distributed_strategy:", "exp_manager:", "model_source:", "mesh:"};
+  for (uint32_t line = 1; line <= source->n_lines; line++) {
+    size_t n_bytes;
+    const char *text = nxc_source_line(source, line, &n_bytes);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+      if (starts_with(text, n_bytes, sections[i])) return true;
+  }
+  return false;
+}
+
 bool nxc_megatron_claims(const nxc_source *source) {
   static const char *const keys[] = {"MODEL_ARGS:", "ARGS:", "tensor_model_parallel_size:"};
   size_t n_sections = 0;
   bool first = true;
+  if (is_foreign(source)) return false;
   for (uint32_t line = 1; line <= source->n_lines; line++) {
     size_t n_bytes, n_blank = 0;
     const char *text = nxc_source_line(source, line, &n_bytes);
