@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARNINGS_MAX = 3, DEVIATIONS_MAX = 64, SKIPPED = 77 };
+enum { WARNINGS_MAX = 3, DEVIATIONS_MAX = 64 };
 
 /* A name of Megatron's namespace, and the same here. */
 static const struct {
@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
   json_t *cases = shared && argc == 2 ? json_load_file(path, 0, NULL) : NULL;
   if (cases == NULL) {
     puts("1..0 # SKIP NX_SHARED names no folder with corpora/megatron/expected.json");
-    return SKIPPED;
+    return 0;
   }
   if (!read_deviations(argv[1])) return EXIT_FAILURE;
   int n_tests = 0, n_bad = 0;

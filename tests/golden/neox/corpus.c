@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 4096, SKIPPED = 77 };
+enum { LINE_MAX_BYTES = 4096 };
 
 typedef struct field {
   const char *name;    /* in expected.json */
@@ -169,7 +169,7 @@ int main(int argc, char **argv) {
   const char *shared = getenv("NX_SHARED");
   if (argc != 3 || shared == NULL) {
     puts("1..0 # SKIP NX_SHARED names no folder with corpora");
-    return argc == 3 ? SKIPPED : 2;
+    return argc == 3 ? 0 : 2;
   }
   char *nxcfg = realpath(argv[1], NULL), *listing = realpath(argv[2], NULL), path[LINE_MAX_BYTES];
   snprintf(path, sizeof path, "%s/corpora/neox", shared);

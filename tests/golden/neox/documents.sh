@@ -7,7 +7,7 @@ nxcfg=$(realpath "$1")
 document=$NX_SHARED/seeds/gpt-neox-settings.md.txt
 if [ ! -r "$document" ]; then
   echo "1..0 # SKIP NX_SHARED names no folder with documents"
-  exit 77
+  exit 0
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -7,7 +7,7 @@ folder=$2
 document=$NX_SHARED/seeds/xorl-settings.txt
 if [ ! -r "$document" ]; then
   echo "1..0 # SKIP NX_SHARED names no folder with documents"
-  exit 77
+  exit 0
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
