@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXPANDED_BYTES_MAX = 4 * 1024 * 1024 };
+enum { EXPANDED_BYTES_MAX = 4 * 1024 * 1024, DEFAULTS_DEPTH_MAX = 16 };
 
 /* A word that is being put together: its bytes, and for each the byte of the source that it came from. */
 typedef struct draft {
@@ -20,8 +20,19 @@ typedef struct draft {
 
 typedef struct command {
   nxc_words words;
-  size_t n_assignments; /* words that were assignments in front */
 } command;
+
+typedef enum truth { NO, YES, MAYBE } truth;
+
+/* if ... then ... elif ... else ... fi: which branch is taken. */
+typedef struct branch {
+  bool outside; /* what is around it is taken */
+  bool taken;   /* this part is */
+  bool done;    /* a part has been */
+  bool testing; /* between if and then */
+  truth result; /* of the tests so far */
+  char joint;   /* what joins the next test: '|', '&', or 0 for the first */
+} branch;
 
 typedef struct shell {
   nxc_script *script;
@@ -33,6 +44,9 @@ typedef struct shell {
   bool failed;
   command *commands;
   size_t n_commands;
+  branch *branches;
+  size_t n_branches;
+  unsigned depth; /* of ${A:-${B:-...}} */
 } shell;
 
 /* -- places ---------------------------------------------------------------------------------------------- */
@@ -247,6 +261,31 @@ static size_t expand(shell *s, draft *word, nxc_words *words, const char *text, 
   return n_taken;
 }
 
+/* What stands behind `:-`, without its quotes and with its own variables. */
+static void put_default(shell *s, draft *word, nxc_words *words, const reference *r, const char *written,
+                        bool quoted, size_t origin) {
+  const char *text = r->otherwise;
+  size_t n_left = r->n_otherwise;
+  word->open = true;
+  if (s->depth == DEFAULTS_DEPTH_MAX) {
+    put_unknown(s, word, text, n_left, origin + (size_t)(text - written));
+    return;
+  }
+  s->depth++;
+  while (n_left > 0 && !s->failed) {
+    size_t n_taken = 1, at = origin + (size_t)(text - written);
+    if (*text == '$') n_taken = expand(s, word, words, text, n_left, quoted, at);
+    else if (quoted || !is_blank(*text)) {
+      if (*text != '"' && *text != '\'') put(s, word, *text, at);
+    } else {
+      finish(s, word, words, at);
+    }
+    text += n_taken;
+    n_left -= n_taken;
+  }
+  s->depth--;
+}
+
 static void expand_reference(shell *s, draft *word, nxc_words *words, const reference *r, const char *written,
                              size_t n_written, bool quoted, size_t origin) {
   const nxc_assigned *own = r->plain ? nxc_script_find(s->script, r->name, r->n_name) : NULL;
@@ -256,8 +295,8 @@ static void expand_reference(shell *s, draft *word, nxc_words *words, const refe
   }
   for (size_t i = 0; own != NULL && i < own->words.n_items && !s->failed; i++) {
     if (i > 0) finish(s, word, words, origin);
-    put_assigned(s, word, words, &own->words.items[i], quoted || own->array, origin);
-    if (own->array) word->open = true;
+    put_assigned(s, word, words, &own->words.items[i], quoted, origin);
+    if (own->array && quoted) word->open = true;
   }
   if (own != NULL || s->failed) return;
   const char *name = nxc_arena_strndup(s->script->arena, r->name, r->n_name);
@@ -267,7 +306,7 @@ static void expand_reference(shell *s, draft *word, nxc_words *words, const refe
     word->from_environment = true;
     put_value(s, word, words, value, quoted, origin);
   } else if (r->otherwise != NULL) {
-    put_value(s, word, words, nxc_arena_strndup(s->script->arena, r->otherwise, r->n_otherwise), quoted, origin);
+    put_default(s, word, words, r, written, quoted, origin);
   } else if (value == NULL && !r->all) {
     put_unknown(s, word, written, n_written, origin);
   }
@@ -356,6 +395,104 @@ static void read_word(shell *s, nxc_words *words) {
   finish(s, &word, words, start);
 }
 
+/* -- branches -------------------------------------------------------------------------------------------- */
+
+static bool is_taken(const shell *s) {
+  return s->n_branches == 0 || (s->branches[s->n_branches - 1].taken && !s->branches[s->n_branches - 1].testing);
+}
+
+static bool is_word(const nxc_words *words, size_t i, const char *text) {
+  return i < words->n_items && strcmp(words->items[i].text, text) == 0;
+}
+
+/* What a test compares: a variable of the environment that is not set is empty, what only a run would tell is
+ * unknown (NULL). */
+static const char *tested(const nxc_word *word) {
+  if (word->unset == NULL) return word->text;
+  const char *name = word->unset + strspn(word->unset, "${");
+  bool variable = *word->unset == '$' && (isalpha((unsigned char)*name) || *name == '_');
+  return variable && strcmp(word->text, word->unset) == 0 ? "" : NULL;
+}
+
+static truth negate(truth value) {
+  return value == MAYBE ? MAYBE : value == YES ? NO : YES;
+}
+
+/* [ -n A ], [[ A == B ]] and their like; anything else may be so or not. */
+static truth judge_test(const nxc_words *words, size_t from) {
+  size_t end = words->n_items;
+  bool negated = false;
+  for (; from < end; from++) {
+    if (is_word(words, from, "!")) negated = !negated;
+    else if (!is_word(words, from, "[") && !is_word(words, from, "[[") && !is_word(words, from, "test")) break;
+  }
+  while (end > from && (is_word(words, end - 1, "]") || is_word(words, end - 1, "]]"))) end--;
+  truth found = MAYBE;
+  if (end - from == 2) {
+    const char *value = tested(&words->items[from + 1]);
+    if (value != NULL && is_word(words, from, "-n")) found = *value != '\0' ? YES : NO;
+    if (value != NULL && is_word(words, from, "-z")) found = *value == '\0' ? YES : NO;
+  } else if (end - from == 3) {
+    const char *a = tested(&words->items[from]), *b = tested(&words->items[from + 2]);
+    bool equal = a != NULL && b != NULL && strcmp(a, b) == 0;
+    bool known = a != NULL && b != NULL && strpbrk(b, "*?[") == NULL;
+    bool asks_equal = is_word(words, from + 1, "=") || is_word(words, from + 1, "==") || is_word(words, from + 1, "-eq");
+    bool asks_other = is_word(words, from + 1, "!=") || is_word(words, from + 1, "-ne");
+    if (known && asks_equal) found = equal ? YES : NO;
+    if (known && asks_other) found = equal ? NO : YES;
+  }
+  return negated ? negate(found) : found;
+}
+
+static void add_test(branch *in, truth value, char joint) {
+  truth before = in->result;
+  if (in->joint == '|') in->result = before == YES || value == YES ? YES : before == NO && value == NO ? NO : MAYBE;
+  else if (in->joint == '&') in->result = before == NO || value == NO ? NO : before == YES && value == YES ? YES : MAYBE;
+  else in->result = value;
+  in->joint = joint;
+}
+
+static void open_branch(shell *s) {
+  bool outside = is_taken(s);
+  s->branches = nxc_arena_grow(s->script->arena, s->branches, s->n_branches, sizeof *s->branches);
+  s->branches[s->n_branches++] = (branch){.outside = outside, .testing = true};
+}
+
+/* A word that opens, divides or closes a branch ends its command, so that what follows is one of its own. */
+static bool is_keyword(const char *text) {
+  static const char *const words[] = {"then", "else", "fi", "do", "done", "{", "}"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(text, words[i]) == 0) return true;
+  return false;
+}
+
+/* Whether the command was about branches alone. */
+static bool take_branch(shell *s, const nxc_words *words, char joint) {
+  branch *in = s->n_branches ? &s->branches[s->n_branches - 1] : NULL;
+  if (is_word(words, 0, "if")) {
+    open_branch(s);
+    add_test(&s->branches[s->n_branches - 1], judge_test(words, 1), joint);
+  } else if (in != NULL && is_word(words, 0, "elif")) {
+    in->testing = true;
+    in->joint = 0;
+    add_test(in, judge_test(words, 1), joint);
+  } else if (in != NULL && is_word(words, 0, "then")) {
+    in->testing = false;
+    in->taken = in->outside && !in->done && in->result != NO;
+    in->done = in->done || in->taken;
+  } else if (in != NULL && is_word(words, 0, "else")) {
+    in->taken = in->outside && !in->done;
+    in->done = true;
+  } else if (in != NULL && is_word(words, 0, "fi")) {
+    s->n_branches--;
+  } else if (in != NULL && in->testing) {
+    add_test(in, judge_test(words, 0), joint);
+  } else {
+    return is_keyword(words->items[0].text);
+  }
+  return true;
+}
+
 /* -- commands -------------------------------------------------------------------------------------------- */
 
 /* The length of NAME= or NAME+= here; 0 when there is none. */
@@ -399,14 +536,11 @@ static void read_assignment(shell *s, size_t n_head) {
     read_word(s, &pieces);
     for (size_t i = 0; i < pieces.n_items; i++) keep(s, &words, pieces.items[i]);
   }
+  s->script->is_script = true;
+  if (!is_taken(s)) return;
   nxc_assigned *assigned = assign(s->script, name, at);
   assigned->words = words;
   assigned->array = array || (appends && before != NULL && before->array) || words.n_items > 1;
-  s->script->is_script = true;
-}
-
-static bool is_word(const nxc_words *words, size_t i, const char *text) {
-  return i < words->n_items && strcmp(words->items[i].text, text) == 0;
 }
 
 /* > FILE and its like, which are no arguments. */
@@ -424,6 +558,7 @@ static void skip_redirection(shell *s, nxc_words *words) {
 /* One command, to the end of its line or to what separates it from the next. */
 static void read_command(shell *s) {
   command read = {0};
+  char joint = 0;
   for (;;) {
     skip_blanks(s, false);
     if (s->failed || s->at >= s->n_bytes) break;
@@ -439,12 +574,18 @@ static void read_command(shell *s) {
       skip_redirection(s, &read.words);
     } else if (ends_word(c)) {
       s->at++;
+      if ((c == '|' || c == '&') && s->at < s->n_bytes && s->text[s->at] == c) {
+        joint = c;
+        s->at++;
+      }
       break;
     } else {
       read_word(s, &read.words);
+      if (read.words.n_items == 1 && is_keyword(read.words.items[0].text)) break;
     }
   }
   if (read.words.n_items == 0) return;
+  if (take_branch(s, &read.words, joint) || !is_taken(s)) return;
   s->commands = nxc_arena_grow(s->script->arena, s->commands, s->n_commands, sizeof *s->commands);
   s->commands[s->n_commands++] = read;
 }
