@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { POLLS_BEFORE_YIELD = 64, POLLS_PER_CLOCK = 256, CONTROL_ALIGNMENT = 64 };
+enum { POLLS_BEFORE_YIELD = 64, POLLS_BEFORE_NAP = 16, NAP_NS = 20000, POLLS_PER_CLOCK = 256 };
 
 static double now_s(void) {
   struct timespec now;
@@ -185,6 +185,14 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   collective->transport->start(comm, collective);
 }
 
+/* Where ranks share cores a yield often gives the core to another that waits; a nap leaves it to one that works. */
+static void pause_between_polls(const nxr_comm *comm, uint32_t polls) {
+  static const struct timespec nap = {.tv_nsec = NAP_NS};
+  bool crowded = comm->world->crowded;
+  if (crowded && polls > POLLS_BEFORE_NAP) nanosleep(&nap, NULL);
+  else if (crowded || polls > POLLS_BEFORE_YIELD) sched_yield();
+}
+
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
   double since = 0;
   uint64_t beats = 0;
@@ -192,7 +200,7 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
   for (uint32_t polls = 1; collective->active; polls++) {
     progress_all(comm);
     if (!collective->active) break;
-    if (polls > POLLS_BEFORE_YIELD || comm->world->crowded) sched_yield();
+    pause_between_polls(comm, polls);
     if (polls % POLLS_PER_CLOCK != 0) continue;
     uint32_t needed = collective->group->members[collective->waits_for];
     uint64_t seen = peer_beats(comm, needed);

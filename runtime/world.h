@@ -21,7 +21,7 @@ typedef struct nxr_world {
   uint32_t *hosts;       /* [size]: number of the host of each rank, from 0 in order of its first rank */
   uint32_t *local_ranks; /* [size]: position of each rank on its host */
   uint32_t n_cores;      /* of this host that its ranks may run on; after nxr_world_pin */
-  bool crowded;          /* more threads than cores on this host: waits yield at once, nothing is pinned */
+  bool crowded;          /* more threads than cores on this host: who waits naps, nothing is pinned */
 } nxr_world;
 
 bool nxr_world_open(nxr_world *world, nxr_fault *fault);
