@@ -174,6 +174,7 @@ typedef struct lack {
   const char *section;    /* the outermost section that is missing as a whole; "" when only the option is */
   const nxc_node *inside; /* the innermost map that is there */
   const char *names;
+  const char *doc; /* what the option says, where it is one */
 } lack;
 
 /* Splits a missing option's path at the first step that the document lacks. */
@@ -194,15 +195,20 @@ static lack find_lack(nxc_binding *binding, const char *name) {
 }
 
 static void report_lack(nxc_binding *binding, const lack *found) {
+  nxc_arena *arena = binding->arena;
   nxc_span at = {.source = binding->origin.first, .line = 1, .column = 1, .length = 1};
   if (found->inside->key != NULL) at = nxc_node_place(found->inside);
-  if (*found->section != '\0') {
-    nxc_report(binding->sink, "NX1307", NXC_SEVERITY_ERROR, at, NULL,
-               "the section %s is missing; it must give %s", found->section, found->names);
-  } else {
-    nxc_report(binding->sink, "NX1307", NXC_SEVERITY_ERROR, at, NULL, "%s is required and not given",
-               found->names);
-  }
+  bool whole = *found->section != '\0';
+  const char *message =
+      whole ? nxc_arena_printf(arena, "the section %s is missing; it must give %s", found->section, found->names)
+            : nxc_arena_printf(arena, "%s is required and not given", found->names);
+  const nxc_remark remark = {{0}, found->doc};
+  nxc_sink_report(binding->sink, &(nxc_finding){.id = "NX1307",
+                                                .severity = NXC_SEVERITY_ERROR,
+                                                .message = message,
+                                                .at = at,
+                                                .remarks = &remark,
+                                                .n_remarks = !whole && found->doc != NULL});
 }
 
 static void check_required(nxc_binding *binding) {
@@ -216,6 +222,7 @@ static void check_required(nxc_binding *binding) {
     bound->value = NULL;
     nxc_sink_withdraw(binding->sink, "NX1202", bound->row->name);
     lack found = find_lack(binding, bound->row->name);
+    found.doc = bound->row->doc;
     size_t same = 0;
     while (same < n_lacks && (*found.section == '\0' || strcmp(lacks[same].section, found.section) != 0))
       same++;
