@@ -30,7 +30,8 @@ static bool read_rules(compilation *c, const char *path) {
   return good;
 }
 
-/* -- project ---------------------------------------------------------------------------------------------- */
+/* -- project ----------------------------------------------------------------------------------------------
+ */
 
 /* What the project says counts where the command line is silent. */
 static bool read_project(compilation *c) {
@@ -59,7 +60,8 @@ static void check_environment(compilation *c) {
     const nxc_variable *variable = &resolution->variables[i];
     if (is_declared(&c->out->project.env, variable->name)) continue;
     nxc_report(c->sink, "NX1531", NXC_SEVERITY_ERROR, variable->at,
-               nxc_arena_printf(c->arena, "write the value, or list %s under env in " NXC_PROJECT_FILE, variable->name),
+               nxc_arena_printf(c->arena, "write the value, or list %s under env in " NXC_PROJECT_FILE,
+                                variable->name),
                "the environment variable %s is not declared", variable->name);
   }
 }
@@ -85,8 +87,11 @@ static bool read_texts(compilation *c) {
   nxc_origin *origin = &c->origin;
   origin->layers = nxc_arena_array(c->arena, request->n_layers + 1, sizeof *origin->layers);
   const char **sets = nxc_arena_array(c->arena, request->n_sets + 1, sizeof *sets);
-  c->texts = (nxc_front_texts){
-      .arena = c->arena, .sink = c->sink, .layers = origin->layers, .sets = sets, .omegaconf = request->omegaconf};
+  c->texts = (nxc_front_texts){.arena = c->arena,
+                               .sink = c->sink,
+                               .layers = origin->layers,
+                               .sets = sets,
+                               .omegaconf = request->omegaconf};
   if (request->file != NULL) c->texts.first = read_file(c, request->file);
   for (size_t i = 0; i < request->n_layers && !c->out->unreadable; i++) {
     const nxc_source *layer = read_file(c, request->layers[i]);
@@ -131,7 +136,8 @@ static bool choose_front(compilation *c) {
   c->front = nxc_front_find(c->arena, name, &c->texts.version);
   if (c->front != NULL) return true;
   nxc_report(c->sink, "NX1313", NXC_SEVERITY_ERROR, (nxc_span){0},
-             nxc_arena_printf(c->arena, "there are %s", nxc_front_names(c->arena)), "there is no dialect %s", name);
+             nxc_arena_printf(c->arena, "there are %s", nxc_front_names(c->arena)), "there is no dialect %s",
+             name);
   return false;
 }
 
@@ -173,8 +179,9 @@ static bool read_document(compilation *c) {
 static void note_angles(compilation *c) {
   const nxc_node *first = c->out->resolution.first_angle;
   if (first == NULL || strcmp(c->out->dialect->name, "nx") == 0) return;
-  const char *fix = c->front->resolve == nxc_resolve ? "write ${...} where the original system reads the file"
-                                                     : "write the value itself where the original system reads the file";
+  const char *fix = c->front->resolve == nxc_resolve
+                        ? "write ${...} where the original system reads the file"
+                        : "write the value itself where the original system reads the file";
   nxc_report(c->sink, "NX1407", NXC_SEVERITY_NOTE, first->at, fix,
              "$<...> is resolved by nxcfg alone; the original system reads it as text");
 }

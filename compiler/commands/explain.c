@@ -115,7 +115,8 @@ static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
 
 static void print_versions(nxc_arena *arena, const char *const *versions, size_t n_versions) {
   const char *text = "";
-  for (size_t i = 0; i < n_versions; i++) text = nxc_arena_printf(arena, "%s%s%s", text, i ? ", " : "", versions[i]);
+  for (size_t i = 0; i < n_versions; i++)
+    text = nxc_arena_printf(arena, "%s%s%s", text, i ? ", " : "", versions[i]);
   print_paragraph("in versions: ", text);
 }
 
@@ -287,7 +288,8 @@ int nxc_command_explain(int argc, char **argv) {
     fputs(usage, stderr);
   } else {
     search s = {.arena = arena};
-    if (options.dialect != NULL) s.only = nxc_arena_strndup(arena, options.dialect, strcspn(options.dialect, "@"));
+    if (options.dialect != NULL)
+      s.only = nxc_arena_strndup(arena, options.dialect, strcspn(options.dialect, "@"));
     status = read_rules(&s, &options) ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
     for (size_t i = 0; status != NXC_EXIT_USAGE && i < options.files.n_items; i++) {
       if (!explain(&s, options.files.items[i])) status = NXC_EXIT_FOUND;

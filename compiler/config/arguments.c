@@ -104,8 +104,8 @@ static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
   if (word->unset != NULL && !is_text) {
     node->failed = true;
     node->value = nxc_string_value(node->raw, node->raw_bytes);
-    nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, NULL, "--%s is unknown here: nothing gives %s a value",
-               name, word->unset);
+    nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, NULL,
+               "--%s is unknown here: nothing gives %s a value", name, word->unset);
     return node;
   }
   if (read_text(to->arena, type, word->text, &node->value)) return node;
@@ -141,16 +141,17 @@ static nxc_node *switch_node(nxc_arguments *to, nxc_span at) {
 
 static void report_twice(nxc_arguments *to, const nxc_node *earlier, const char *name, nxc_span at) {
   const nxc_remark remark = {nxc_node_place(earlier), "the first one"};
-  nxc_sink_report(to->sink, &(nxc_finding){.id = "NX5906",
-                                           .severity = NXC_SEVERITY_ERROR,
-                                           .at = at,
-                                           .fix = "keep one of them",
-                                           .remarks = &remark,
-                                           .n_remarks = 1,
-                                           .message = nxc_arena_printf(to->arena,
-                                                                       "--%s is given twice; Megatron takes the "
-                                                                       "last one and says nothing",
-                                                                       name)});
+  nxc_sink_report(to->sink,
+                  &(nxc_finding){.id = "NX5906",
+                                 .severity = NXC_SEVERITY_ERROR,
+                                 .at = at,
+                                 .fix = "keep one of them",
+                                 .remarks = &remark,
+                                 .n_remarks = 1,
+                                 .message = nxc_arena_printf(to->arena,
+                                                             "--%s is given twice; Megatron takes the "
+                                                             "last one and says nothing",
+                                                             name)});
 }
 
 static void put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node *node) {
@@ -188,7 +189,8 @@ static bool is_option_word(const char *text) {
 
 /* An option of the command line; sections of the catalogue that stand beside it are none. */
 static const nxc_option_row *find_option(const nxc_arguments *to, const char *name) {
-  return strchr(name, '.') == NULL && strcmp(name, "environment") != 0 ? nxc_option_find(to->dialect, name) : NULL;
+  return strchr(name, '.') == NULL && strcmp(name, "environment") != 0 ? nxc_option_find(to->dialect, name)
+                                                                       : NULL;
 }
 
 static const char *with_hyphens(nxc_arena *arena, const char *name) {
@@ -218,7 +220,8 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
   const nxc_option_row *row = find_option(to, hyphens);
   if (row != NULL) {
     report(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", hyphens),
-           nxc_arena_printf(arena, "options are written with hyphens on the command line, and --%s is not", name));
+           nxc_arena_printf(arena, "options are written with hyphens on the command line, and --%s is not",
+                            name));
   } else if (whole != NULL) {
     row = find_option(to, whole);
     report(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
@@ -232,7 +235,8 @@ static void report_stray(nxc_arguments *to, const nxc_word *word, const char *be
   const char *shown = word->from_environment ? "this value" : word->text;
   const char *message = nxc_arena_printf(to->arena, "%s belongs to no option", shown), *fix = NULL;
   if (behind != NULL) {
-    message = nxc_arena_printf(to->arena, "--%s is a switch and takes no value; Megatron stops at %s", behind, shown);
+    message = nxc_arena_printf(to->arena, "--%s is a switch and takes no value; Megatron stops at %s", behind,
+                               shown);
     fix = !truth || strcasecmp(word->text, "true") == 0
               ? "leave the value out"
               : nxc_arena_printf(to->arena, "leave --%s out altogether", behind);
@@ -241,7 +245,8 @@ static void report_stray(nxc_arguments *to, const nxc_word *word, const char *be
 }
 
 /* The words behind an option that may be its values; *next receives the index of the one behind them. */
-static nxc_words values_behind(nxc_arguments *to, const nxc_words *words, size_t from, size_t n_max, size_t *next) {
+static nxc_words values_behind(nxc_arguments *to, const nxc_words *words, size_t from, size_t n_max,
+                               size_t *next) {
   nxc_words values = {0};
   while (from < words->n_items && values.n_items < n_max && !is_option_word(words->items[from].text)) {
     values.items = nxc_arena_grow(to->arena, values.items, values.n_items, sizeof *values.items);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command-line arguments as a tree: what argparse makes of words, for a dialect's options.
  *
- * An option is given in full (--num-layers, never a beginning of it), with hyphens, and once. A switch takes no
- * value; a list takes all words up to the next option; everything else takes one word, or what follows `=`. The
- * map that results has one child per option, named without the hyphens, typed as argparse's types read text.
- * An option that the dialect does not have becomes a child too, so that the binder can tell what it is. */
+ * An option is given in full (--num-layers, never a beginning of it), with hyphens, and once. A switch takes
+ * no value; a list takes all words up to the next option; everything else takes one word, or what follows
+ * `=`. The map that results has one child per option, named without the hyphens, typed as argparse's types
+ * read text. An option that the dialect does not have becomes a child too, so that the binder can tell what
+ * it is. */
 #ifndef NXC_CONFIG_ARGUMENTS_H
 #define NXC_CONFIG_ARGUMENTS_H
 

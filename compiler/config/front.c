@@ -22,7 +22,8 @@ nxc_document *nxc_front_read_yaml(const nxc_front_texts *texts) {
   return document;
 }
 
-nxc_resolution nxc_front_resolve_angles(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink) {
+nxc_resolution nxc_front_resolve_angles(nxc_document *document, const nxc_resolving *resolving,
+                                        nxc_sink *sink) {
   nxc_resolving angles = *resolving;
   angles.angles_only = true;
   return nxc_resolve(document, &angles, sink);

@@ -29,8 +29,9 @@ typedef struct nxc_front_texts {
 
 typedef struct nxc_front {
   const char *dialect;
-  const char *const *versions; /* ends with NULL; the first is meant unless another is named. NULL: one only */
-  bool takes_arguments;        /* reads what stands behind `--` */
+  const char *const
+      *versions;        /* ends with NULL; the first is meant unless another is named. NULL: one only */
+  bool takes_arguments; /* reads what stands behind `--` */
   /* Whether the text itself shows that it is of this dialect. NULL: its keys tell. */
   bool (*claims)(const nxc_source *text);
   /* Never NULL; `complete` says whether everything could be read. */
@@ -56,7 +57,8 @@ const char *nxc_front_names(nxc_arena *arena);
 const nxc_source *nxc_front_join(nxc_arena *arena, const char *const *arguments, size_t n_arguments);
 
 /* ${...} stays text; $<...> is ours everywhere. */
-nxc_resolution nxc_front_resolve_angles(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
+nxc_resolution nxc_front_resolve_angles(nxc_document *document, const nxc_resolving *resolving,
+                                        nxc_sink *sink);
 
 /* The reading of nx and nxdt: YAML as OmegaConf reads it, layers merged, assignments on top. */
 nxc_document *nxc_front_read_yaml(const nxc_front_texts *texts);

@@ -51,7 +51,8 @@ bool nxc_megatron_claims(const nxc_source *source) {
     first = false;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
       if (starts_with(text, n_bytes, keys[i])) return true;
-    n_sections += starts_with(text, n_bytes, "language_model:") + starts_with(text, n_bytes, "model_parallel:");
+    n_sections +=
+        starts_with(text, n_bytes, "language_model:") + starts_with(text, n_bytes, "model_parallel:");
     if (n_sections == 2 || names_option(text, n_bytes)) return true;
   }
   return false;
@@ -131,7 +132,8 @@ static void read_environment(front *f, const nxc_script *script) {
 
 static void take_variables(front *f, const nxc_script *script) {
   for (size_t i = 0; i < script->n_variables; i++) {
-    bool known = isdigit((unsigned char)*script->variables[i].name) != 0; /* $1 is the script's own argument */
+    bool known =
+        isdigit((unsigned char)*script->variables[i].name) != 0; /* $1 is the script's own argument */
     for (size_t j = 0; j < f->n_variables; j++)
       known = known || strcmp(f->variables[j].name, script->variables[i].name) == 0;
     if (known) continue;
@@ -159,7 +161,8 @@ static void read_source(front *f, const nxc_source *source) {
 /* --set KEY=VALUE is --KEY=VALUE over the rest; of a switch VALUE is true, or false to take it out. */
 static void read_set(front *f, const char *assignment) {
   nxc_arena *arena = f->to.arena;
-  const char *key = strncmp(assignment, "--", 2) == 0 ? assignment + 2 : assignment, *equals = strchr(key, '=');
+  const char *key = strncmp(assignment, "--", 2) == 0 ? assignment + 2 : assignment,
+             *equals = strchr(key, '=');
   const char *name = nxc_arena_strndup(arena, key, equals ? (size_t)(equals - key) : strlen(key));
   const nxc_option_row *row = nxc_option_find(f->to.dialect, name);
   const nxc_source *source = nxc_source_new(arena, "--set", key, strlen(key));
@@ -180,7 +183,8 @@ static void read_set(front *f, const char *assignment) {
     return;
   }
   nxc_script script;
-  if (!nxc_script_read(arena, nxc_source_new(arena, "--set", equals + 1, strlen(equals + 1)), f->to.sink, &script)) {
+  if (!nxc_script_read(arena, nxc_source_new(arena, "--set", equals + 1, strlen(equals + 1)), f->to.sink,
+                       &script)) {
     f->unreadable = true;
     return;
   }
@@ -208,23 +212,25 @@ static void check_yaml_cfg(front *f) {
   if (file == NULL || other == NULL) return;
   const nxc_remark remark = {nxc_node_place(file), "the file that counts"};
   const char *more = n_others > 1 ? nxc_arena_printf(f->to.arena, " and %zu more", n_others - 1) : "";
-  nxc_sink_report(f->to.sink, &(nxc_finding){.id = "NX5908",
-                                             .severity = NXC_SEVERITY_ERROR,
-                                             .at = nxc_node_place(other),
-                                             .fix = "put it into the file, or leave --yaml-cfg out",
-                                             .remarks = &remark,
-                                             .n_remarks = 1,
-                                             .message = nxc_arena_printf(
-                                                 f->to.arena,
-                                                 "--%s%s is dropped without a word: --yaml-cfg replaces every other "
-                                                 "argument",
-                                                 other->key, more)});
+  nxc_sink_report(f->to.sink,
+                  &(nxc_finding){.id = "NX5908",
+                                 .severity = NXC_SEVERITY_ERROR,
+                                 .at = nxc_node_place(other),
+                                 .fix = "put it into the file, or leave --yaml-cfg out",
+                                 .remarks = &remark,
+                                 .n_remarks = 1,
+                                 .message = nxc_arena_printf(
+                                     f->to.arena,
+                                     "--%s%s is dropped without a word: --yaml-cfg replaces every other "
+                                     "argument",
+                                     other->key, more)});
 }
 
 nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
   nxc_arena *arena = texts->arena;
   const nxc_source *first = texts->first ? texts->first : texts->arguments;
-  nxc_node *root = nxc_node_new(arena, NXC_NODE_MAP, (nxc_span){.source = first, .line = 1, .column = 1, .length = 1});
+  nxc_node *root =
+      nxc_node_new(arena, NXC_NODE_MAP, (nxc_span){.source = first, .line = 1, .column = 1, .length = 1});
   front f = {.texts = texts};
   f.to = (nxc_arguments){
       .arena = arena, .sink = texts->sink, .dialect = nxc_dialect_find("megatron"), .map = root};
@@ -241,8 +247,11 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
   for (size_t i = 0; i < texts->n_sets; i++) read_set(&f, texts->sets[i]);
   check_yaml_cfg(&f);
   f.document = nxc_arena_alloc(arena, sizeof *f.document);
-  *f.document = (nxc_document){
-      .arena = arena, .root = root, .complete = !f.unreadable, .variables = f.variables, .n_variables = f.n_variables};
+  *f.document = (nxc_document){.arena = arena,
+                               .root = root,
+                               .complete = !f.unreadable,
+                               .variables = f.variables,
+                               .n_variables = f.n_variables};
   return f.document;
 }
 

@@ -30,7 +30,8 @@ static bool begins_with_key(const nxc_source *source) {
   for (uint32_t line = 1; line <= source->n_lines; line++) {
     size_t n_line, n_name = 0;
     const char *text = nxc_source_line(source, line, &n_line);
-    if (n_line == 0 || *text == '#' || strncmp(text, "---", 3) == 0 || *text == ' ' || *text == '\r') continue;
+    if (n_line == 0 || *text == '#' || strncmp(text, "---", 3) == 0 || *text == ' ' || *text == '\r')
+      continue;
     while (n_name < n_line && (isalnum((unsigned char)text[n_name]) || strchr("_-", text[n_name]))) n_name++;
     return n_name > 0 && *text != '-' && n_name < n_line && text[n_name] == ':' &&
            (n_name + 1 == n_line || isspace((unsigned char)text[n_name + 1]));
@@ -214,11 +215,12 @@ static void put_option(form *f, const nxc_node *node, const char *name, bool opp
   bool is_switch = row != NULL && row->alias_of == NULL && row->domain.type == NXC_TYPE_BOOL;
   if (is_nothing(node) && f->typed) return;
   if (is_switch || (row == NULL && (is_truth(node, true) || is_truth(node, false)))) {
-    bool truth = is_truth(node, true), lie = is_truth(node, false) || (f->typed && strcmp(node->raw, "0") == 0);
+    bool truth = is_truth(node, true),
+         lie = is_truth(node, false) || (f->typed && strcmp(node->raw, "0") == 0);
     if (!truth && !lie) {
       nxc_report(f->to->sink, "NX5903", NXC_SEVERITY_ERROR, node->at, "write true, or leave it out",
                  "%s is a switch: it is true or not there", name);
-        }
+    }
     if (truth != opposite && (truth || lie)) nxc_arguments_put(f->to, row, name, node->key_at, &none);
     return;
   }
@@ -259,7 +261,8 @@ static bool read_command_line(form *f, const nxc_node *map) {
 static void read_namespace(form *f, const nxc_node *map) {
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *node = map->children[i];
-    bool opposite, section = strcmp(node->key, "language_model") == 0 || strcmp(node->key, "model_parallel") == 0;
+    bool opposite,
+        section = strcmp(node->key, "language_model") == 0 || strcmp(node->key, "model_parallel") == 0;
     if (section && node->kind == NXC_NODE_MAP) {
       read_namespace(f, node);
       continue;
@@ -284,7 +287,8 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
   form f = {.to = to, .script = script};
   const nxc_node *root = document->root, *variables = NULL, *arguments = NULL;
   if (root->kind != NXC_NODE_MAP) {
-    nxc_report(to->sink, "NX1314", NXC_SEVERITY_ERROR, root->at, NULL, "a configuration is a map of keys, not a list");
+    nxc_report(to->sink, "NX1314", NXC_SEVERITY_ERROR, root->at, NULL,
+               "a configuration is a map of keys, not a list");
     return false;
   }
   if ((variables = nxc_node_child(root, "ENV_VARS")) != NULL && variables->kind == NXC_NODE_MAP)

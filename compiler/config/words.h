@@ -13,8 +13,8 @@
 typedef struct nxc_word {
   const char *text;
   nxc_span at;
-  const char *unset;     /* what in it has no value here, as it is written; NULL: nothing */
-  bool from_environment; /* a variable of nxcfg's own environment has a part in it */
+  const char *unset;       /* what in it has no value here, as it is written; NULL: nothing */
+  bool from_environment;   /* a variable of nxcfg's own environment has a part in it */
   const uint32_t *origins; /* of each byte, the byte of the source that it came from; NULL: not kept */
 } nxc_word;
 
@@ -37,7 +37,7 @@ typedef struct nxc_script {
   nxc_words launcher;  /* in front of the program: torchrun and its options */
   nxc_assigned *assigned;
   size_t n_assigned;
-  bool is_script; /* it assigns or runs something; else it holds arguments alone */
+  bool is_script;          /* it assigns or runs something; else it holds arguments alone */
   nxc_variable *variables; /* of the environment, that the text reads */
   size_t n_variables;
 } nxc_script;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any bytes to Megatron's front, as a script, as arguments and as YAML, and binds what comes out.
  *
- * Whatever the text is, a tree comes out whose nodes stand in it, findings point into it, and what reading gives
- * does not depend on whether it is read once more. */
+ * Whatever the text is, a tree comes out whose nodes stand in it, findings point into it, and what reading
+ * gives does not depend on whether it is read once more. */
 #include "compiler/config/dialect.h"
 #include "compiler/config/front_megatron.h"
 #include "tests/fuzz/replay.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real argument lists of Megatron-LM, and what its own validate_args made of each, as TAP: each is valid here too,
- * with at most three warnings, and the values that follow are the same. Where they differ the reviewed file
- * deviations.txt says why, a line each: KEY CASE REASON (KEY is a name or the id of an error); a line that is not
- * needed fails.
- * Usage: corpus FOLDER; $NX_SHARED/corpora/megatron/expected.json is read, and without it the test is skipped. */
+/* Real argument lists of Megatron-LM, and what its own validate_args made of each, as TAP: each is valid here
+ * too, with at most three warnings, and the values that follow are the same. Where they differ the reviewed
+ * file deviations.txt says why, a line each: KEY CASE REASON (KEY is a name or the id of an error); a line
+ * that is not needed fails. Usage: corpus FOLDER; $NX_SHARED/corpora/megatron/expected.json is read, and
+ * without it the test is skipped. */
 #include "compiler/compile_settings.h"
 
 #include <jansson.h>
@@ -100,7 +100,8 @@ static bool read_deviations(const char *folder) {
 
 static bool is_known_deviation(const char *key, const char *name) {
   for (size_t i = 0; i < n_deviations; i++) {
-    if (strcmp(deviations[i].key, key) == 0 && strcmp(deviations[i].in, name) == 0) return deviations[i].used = true;
+    if (strcmp(deviations[i].key, key) == 0 && strcmp(deviations[i].in, name) == 0)
+      return deviations[i].used = true;
   }
   return false;
 }
@@ -153,8 +154,8 @@ static bool check_case(const char *name, const json_t *wanted) {
   size_t n_words = json_array_size(argv);
   const char **words = nxc_arena_array(arena, n_words + 1, sizeof *words);
   for (size_t i = 0; i < n_words; i++) words[i] = json_string_value(json_array_get(argv, i));
-  const char *world = nxc_arena_printf(arena, "%lld",
-                                       (long long)json_integer_value(json_object_get(wanted, "world_size")));
+  const char *world =
+      nxc_arena_printf(arena, "%lld", (long long)json_integer_value(json_object_get(wanted, "world_size")));
   const nxc_request request = {
       .arguments = words, .n_arguments = n_words, .dialect = "megatron@0.10", .world_size = world};
   nxc_compiled compiled;
@@ -184,7 +185,8 @@ int main(int argc, char **argv) {
     n_bad += !good;
   }
   for (size_t i = 0; i < n_deviations; i++) {
-    if (!deviations[i].used) printf("# deviations.txt: %s %s is not needed\n", deviations[i].key, deviations[i].in);
+    if (!deviations[i].used)
+      printf("# deviations.txt: %s %s is not needed\n", deviations[i].key, deviations[i].in);
     printf("%s %d - %s deviates in %s\n", deviations[i].used ? "ok" : "not ok", ++n_tests, deviations[i].in,
            deviations[i].key);
     n_bad += !deviations[i].used;
