@@ -46,18 +46,18 @@ block pre-commit >"$work/pre-commit.yaml"
 
 # A repository whose base is good; the change breaks one file, alters another, and touches no third.
 git_quietly() { git -c user.name=n -c user.email=e@example.org -c init.defaultBranch=main "$@" >/dev/null 2>&1; }
-mkdir -p "$work/repo/conf/deep"
+mkdir -p "$work/repo/configs/deep"
 cd "$work/repo" || exit 1
 plain=$root/tests/golden/ops/llama_tp2.yaml
-cp "$plain" conf/one.yaml
-cp "$plain" conf/deep/two.yml
-echo 'not: [ a configuration' >conf/three.yaml
+cp "$plain" configs/one.yaml
+cp "$plain" configs/deep/two.yml
+echo 'not: [ a configuration' >configs/three.yaml
 git_quietly init && git_quietly add . && git_quietly commit -m base
 base=$(git rev-parse HEAD)
 git_quietly update-ref refs/remotes/origin/main HEAD
-sed -i 's/zero_stage: 1/zero_stge: 1/' conf/one.yaml
-sed -i 's/lr: 1e-3/lr: 2e-3/' conf/deep/two.yml
-cp "$plain" conf/four.yaml
+sed -i 's/zero_stage: 1/zero_stge: 1/' configs/one.yaml
+sed -i 's/lr: 1e-3/lr: 2e-3/' configs/deep/two.yml
+cp "$plain" configs/four.yaml
 git_quietly add . && git_quietly commit -m change
 
 # -- GitHub
@@ -66,13 +66,13 @@ value "$work/github.yaml" jobs configurations steps 3 run >"$work/show.sh"
 grep -q 'nxcfg validate' "$work/validate.sh" && grep -q 'nxcfg diff' "$work/show.sh"
 check "github: the commands are found"
 GITHUB_BASE_REF=main bash -e "$work/validate.sh" >"$work/out" 2>&1
-[ $? != 0 ] && grep -q '^::error file=conf/one.yaml,line=7,col=23,title=NX1301::unknown key' "$work/out"
+[ $? != 0 ] && grep -q '^::error file=configs/one.yaml,line=7,col=23,title=NX1301::unknown key' "$work/out"
 check "github: a broken file that changed is annotated"
 ! grep -q three "$work/out"
 check "github: a file that did not change is not judged"
-[ "$(sort changed | tr '\n' ' ')" = "conf/deep/two.yml conf/four.yaml conf/one.yaml " ]
+[ "$(sort changed | tr '\n' ' ')" = "configs/deep/two.yml configs/four.yaml configs/one.yaml " ]
 check "github: what changed, in folders too"
-git_quietly checkout "$base" -- conf/one.yaml && git_quietly commit -m mended
+git_quietly checkout "$base" -- configs/one.yaml && git_quietly commit -m mended
 GITHUB_BASE_REF=main bash -e "$work/validate.sh" >"$work/out" 2>&1
 check "github: good files pass"
 GITHUB_BASE_REF=main GITHUB_STEP_SUMMARY=$work/summary bash -e "$work/show.sh" >"$work/out" 2>&1
@@ -87,10 +87,10 @@ while [ $i -lt 3 ]; do
   echo
   i=$((i + 1))
 done >"$work/gitlab.sh"
-sed -i 's/zero_stage: 1/zero_stge: 1/' conf/four.yaml
+sed -i 's/zero_stage: 1/zero_stge: 1/' configs/four.yaml
 git_quietly commit -am broken
 CI_MERGE_REQUEST_DIFF_BASE_SHA=$base bash -e "$work/gitlab.sh" >"$work/out" 2>&1
-[ $? != 0 ] && grep -q '"check_name": "NX1301"' codequality.json && grep -q '"path": "conf/four.yaml"' codequality.json
+[ $? != 0 ] && grep -q '"check_name": "NX1301"' codequality.json && grep -q '"path": "configs/four.yaml"' codequality.json
 check "gitlab: findings are in the report"
 CI_MERGE_REQUEST_DIFF_BASE_SHA=HEAD bash -e "$work/gitlab.sh" >"$work/out" 2>&1 && [ "$(cat codequality.json)" = '[]' ]
 check "gitlab: without a change the report is empty"
@@ -99,10 +99,10 @@ check "gitlab: without a change the report is empty"
 hook=$(value "$root/.pre-commit-hooks.yaml" 0 entry)
 [ "$hook" = "$(value "$work/pre-commit.yaml" repos 0 hooks 0 entry)" ] && [ "$hook" = "nxcfg validate --format short" ]
 check "pre-commit: the hook and README agree"
-$hook conf/deep/two.yml >"$work/out" 2>&1
+$hook configs/deep/two.yml >"$work/out" 2>&1
 check "pre-commit: a good file passes"
-$hook conf/four.yaml conf/deep/two.yml >"$work/out" 2>&1
-[ $? = 1 ] && grep -q '^conf/four.yaml:7:23: error\[NX1301\]' "$work/out"
+$hook configs/four.yaml configs/deep/two.yml >"$work/out" 2>&1
+[ $? = 1 ] && grep -q '^configs/four.yaml:7:23: error\[NX1301\]' "$work/out"
 check "pre-commit: a broken one does not"
 pattern=$(value "$work/pre-commit.yaml" repos 0 hooks 0 files)
 [ "$(git ls-files | grep -cE "$pattern")" = 4 ]
