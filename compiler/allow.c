@@ -19,7 +19,8 @@ bool nxc_allow_is_id(const char *text, size_t n_bytes) {
   return own ? n_digits == NX_DIGITS : n_digits >= 3;
 }
 
-/* The bytes of a line behind `# nxcfg: allow `; NULL where there are none. *hash receives the comment's start. */
+/* The bytes of a line behind `# nxcfg: allow `; NULL where there are none. *hash receives the comment's
+ * start. */
 static const char *find_comment(const char *text, size_t n_bytes, const char **hash) {
   const char *end = text + n_bytes;
   const char *mark = memmem(text, n_bytes, "nxcfg:", 6);
@@ -44,7 +45,8 @@ bool nxc_allow_read(nxc_arena *arena, const nxc_source *source, uint32_t line, n
     if (byte < hash) column += begins;
     else length += begins;
   }
-  *allow = (nxc_allow){.alone = strspn(text, " \t") >= (size_t)(hash - text), .at = {source, line, column, length}};
+  *allow = (nxc_allow){.alone = strspn(text, " \t") >= (size_t)(hash - text),
+                       .at = {source, line, column, length}};
   for (;;) {
     while (at < end && (*at == ' ' || *at == ',')) at++;
     const char *word = at;
@@ -68,14 +70,16 @@ bool nxc_allow_find(nxc_arena *arena, const nxc_finding *finding, nxc_allow *all
   const nxc_source *source = finding->at.source;
   if (source == NULL) return false;
   if (nxc_allow_read(arena, source, finding->at.line, allow) && names(allow, finding->id)) return true;
-  return nxc_allow_read(arena, source, finding->at.line - 1, allow) && allow->alone && names(allow, finding->id);
+  return nxc_allow_read(arena, source, finding->at.line - 1, allow) && allow->alone &&
+         names(allow, finding->id);
 }
 
 static bool allows_something(const nxc_sink *sink, const nxc_allow *allow, const char *id) {
   for (size_t i = 0; i < nxc_sink_n_suppressed(sink); i++) {
     const nxc_finding *finding = nxc_sink_suppressed(sink, i);
     if (finding->at.source != allow->at.source || strcmp(finding->id, id) != 0) continue;
-    if (finding->at.line == allow->at.line || (allow->alone && finding->at.line == allow->at.line + 1)) return true;
+    if (finding->at.line == allow->at.line || (allow->alone && finding->at.line == allow->at.line + 1))
+      return true;
   }
   return false;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comments that allow findings: `# nxcfg: allow NX1234, NX1235 why`.
  *
- * A comment stands beside what it allows, or alone on the line above. Ids come first, separated by blanks or commas;
- * what follows is the reason. An id is NX and four digits, or a site's own: capital letters, then three or more
- * digits. One that allows nothing is reported (NX1510), so that none outlives its reason. */
+ * A comment stands beside what it allows, or alone on the line above. Ids come first, separated by blanks or
+ * commas; what follows is the reason. An id is NX and four digits, or a site's own: capital letters, then
+ * three or more digits. One that allows nothing is reported (NX1510), so that none outlives its reason. */
 #ifndef NXC_ALLOW_H
 #define NXC_ALLOW_H
 
@@ -24,8 +24,8 @@ bool nxc_allow_find(nxc_arena *arena, const nxc_finding *finding, nxc_allow *all
 /* Whether a text is an id as comments name it. */
 bool nxc_allow_is_id(const char *text, size_t n_bytes);
 
-/* Reports each id of each comment of a source that allows none of the findings so far. Ids for which `excused` holds
- * are left alone: what they name could not be judged. */
+/* Reports each id of each comment of a source that allows none of the findings so far. Ids for which
+ * `excused` holds are left alone: what they name could not be judged. */
 void nxc_allow_report_unused(nxc_sink *sink, const nxc_source *source,
                              bool (*excused)(const void *context, const char *id), const void *context);
 

@@ -30,8 +30,7 @@ static bool read_rules(compilation *c, const char *path) {
   return good;
 }
 
-/* -- project ----------------------------------------------------------------------------------------------
- */
+/* -- project --------------------------------------------------------------------------------------------- */
 
 /* What the project says counts where the command line is silent. */
 static bool read_project(compilation *c) {

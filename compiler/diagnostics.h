@@ -38,7 +38,8 @@ typedef struct nxc_finding {
   nxc_span at;
   const char *label; /* beside the caret; may be NULL */
   const char *fix;   /* what to do, for people; may be NULL */
-  const char *replacement; /* a text that may stand in place of the span, for programs; NULL: none is certain */
+  const char
+      *replacement;  /* a text that may stand in place of the span, for programs; NULL: none is certain */
   const char *about; /* the path of a key that is missed, by which nxc_sink_withdraw finds it; may be NULL */
   const nxc_remark *remarks;
   size_t n_remarks;
@@ -73,8 +74,8 @@ typedef struct nxc_render {
   bool notes;  /* show notes too; else they are counted by the caller in one line */
   const char *file; /* short: what findings without a place belong to; NULL: unknown */
 } nxc_render;
-/* Text: several lines each. Short: one line each. GitHub: ::error file=...,line=...::message lines. The other formats are one document
- * over all files: render_document.h. */
+/* Text: several lines each. Short: one line each. GitHub: ::error file=...,line=...::message lines. The other
+ * formats are one document over all files: render_document.h. */
 void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out);
 
 /* The nearest of `names` by edit distance, or NULL when none is near enough to be meant. */

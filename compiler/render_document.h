@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings of all files as one JSON document: json (our own array), sarif (SARIF 2.1.0), gitlab (Code Quality).
+/* Findings of all files as one JSON document: json (our own array), sarif (SARIF 2.1.0), gitlab (Code
+ * Quality).
  *
- * A document is begun once, takes each file's findings in order, and is printed at the end. Columns count Unicode
- * characters. SARIF has what was suppressed too, with the reason given; the others do not. Notes are in json and
- * sarif always, in gitlab never. */
+ * A document is begun once, takes each file's findings in order, and is printed at the end. Columns count
+ * Unicode characters. SARIF has what was suppressed too, with the reason given; the others do not. Notes are
+ * in json and sarif always, in gitlab never. */
 #ifndef NXC_RENDER_DOCUMENT_H
 #define NXC_RENDER_DOCUMENT_H
 
@@ -26,7 +27,8 @@ void nxc_findings_end(struct json_t *document, FILE *out);
 struct json_t *nxc_sarif_begin(void);
 void nxc_sarif_add(struct json_t *document, const nxc_sink *sink, const char *file);
 void nxc_gitlab_add(struct json_t *document, const nxc_sink *sink, const char *file);
-/* A text that stays the same when lines move: SHA-256 of file, id, message and how many the same came before. */
+/* A text that stays the same when lines move: SHA-256 of file, id, message and how many the same came before.
+ */
 void nxc_finding_fingerprint(const nxc_finding *finding, const char *file, unsigned n_same, char hex[65]);
 
 #endif

@@ -11,9 +11,9 @@
 
 struct json_t *nxc_sarif_begin(void) {
   return json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:s, s:[]}}, s:s, s:[]}]}", "$schema",
-                   "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0", "runs", "tool", "driver",
-                   "name", "nxcfg", "version", NX_VERSION, "semanticVersion", NX_VERSION, "rules", "columnKind",
-                   "unicodeCodePoints", "results");
+                   "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0", "runs", "tool",
+                   "driver", "name", "nxcfg", "version", NX_VERSION, "semanticVersion", NX_VERSION, "rules",
+                   "columnKind", "unicodeCodePoints", "results");
 }
 
 /* -- rules ----------------------------------------------------------------------------------------------- */
@@ -22,7 +22,9 @@ static json_t *rule_to_json(nxc_arena *arena, const char *id) {
   const nxc_rule_row *rule = nxc_rule_find(id);
   const nxc_diagnostic_row *diagnostic = nxc_diagnostic_find(id);
   json_t *object = json_pack("{s:s}", "id", id);
-  const char *title = diagnostic ? diagnostic->title : rule ? nxc_message_readable(arena, rule->message) : NULL;
+  const char *title = diagnostic ? diagnostic->title
+                      : rule     ? nxc_message_readable(arena, rule->message)
+                                 : NULL;
   const char *more = diagnostic ? diagnostic->explain : rule ? rule->explain : NULL;
   if (title != NULL) json_object_set_new(object, "shortDescription", json_pack("{s:s}", "text", title));
   if (more != NULL) json_object_set_new(object, "fullDescription", json_pack("{s:s}", "text", more));
@@ -103,9 +105,10 @@ static json_t *related(nxc_arena *arena, const nxc_finding *finding) {
 
 static json_t *fixes(nxc_arena *arena, const nxc_finding *finding) {
   return json_pack("[{s:{s:o}, s:[{s:{s:o}, s:[{s:o, s:{s:o}}]}]}]", "description", "text",
-                   nxc_json_text(finding->fix ? finding->fix : "replace"), "artifactChanges", "artifactLocation",
-                   "uri", uri(arena, finding->at.source->name), "replacements", "deletedRegion",
-                   region(finding->at), "insertedContent", "text", nxc_json_text(finding->replacement));
+                   nxc_json_text(finding->fix ? finding->fix : "replace"), "artifactChanges",
+                   "artifactLocation", "uri", uri(arena, finding->at.source->name), "replacements",
+                   "deletedRegion", region(finding->at), "insertedContent", "text",
+                   nxc_json_text(finding->replacement));
 }
 
 static json_t *suppressions(nxc_arena *arena, const nxc_finding *finding) {
@@ -119,10 +122,10 @@ static json_t *suppressions(nxc_arena *arena, const nxc_finding *finding) {
 static void add_result(json_t *run, nxc_arena *arena, const nxc_finding *finding, const char *file,
                        bool suppressed) {
   json_t *results = json_object_get(run, "results");
-  json_t *result =
-      json_pack("{s:s, s:I, s:s, s:o, s:[o]}", "ruleId", finding->id, "ruleIndex",
-                (json_int_t)rule_index(run, arena, finding->id), "level", nxc_severity_name(finding->severity),
-                "message", message(arena, finding), "locations", location(arena, finding->at, file));
+  json_t *result = json_pack("{s:s, s:I, s:s, s:o, s:[o]}", "ruleId", finding->id, "ruleIndex",
+                             (json_int_t)rule_index(run, arena, finding->id), "level",
+                             nxc_severity_name(finding->severity), "message", message(arena, finding),
+                             "locations", location(arena, finding->at, file));
   json_t *places = related(arena, finding);
   if (json_array_size(places) > 0) json_object_set(result, "relatedLocations", places);
   json_decref(places);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxcfg's subcommands. Each has its own file, reads its own options (argv[0] is its name) and gives the exit status. */
+/* nxcfg's subcommands. Each has its own file, reads its own options (argv[0] is its name) and gives the exit
+ * status. */
 #ifndef NXC_COMMANDS_H
 #define NXC_COMMANDS_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg diff: how two configurations or plans differ, setting by setting.
  *
- * Each side becomes one value, as JSON text, for each setting of the catalogue; a plan brings its own, a configuration
- * is compiled. Where a plan of another release has settings that are not known here they are compared too. */
+ * Each side becomes one value, as JSON text, for each setting of the catalogue; a plan brings its own, a
+ * configuration is compiled. Where a plan of another release has settings that are not known here they are
+ * compared too. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/config/interpolate.h"
@@ -15,8 +16,8 @@
 
 static const char usage[] =
     "usage: nxcfg diff A B [options]\n"
-    "Compares two configurations, two plans, or one of each by meaning, and says of every difference what a checkpoint\n"
-    "of A is worth to B. Options apply to configurations. Exit status: 0 the same, 1 different, 2 trouble.\n";
+    "Compares two configurations, two plans, or one of each by meaning, and says of every difference what a\n"
+    "checkpoint of A is worth to B. Options apply to configurations. Exit status: 0 the same, 1 different, 2 trouble.\n";
 
 enum { PLAN_BYTES_MAX = 1 << 30 };
 
@@ -82,8 +83,8 @@ static bool read_plan(comparison *c, side *s, const nxc_source *file) {
     return false;
   }
   for (uint32_t i = 0; i < plan.n[NX_SECTION_SETTINGS]; i++) {
-    const one_value value = {nx_plan_text(&plan, plan.settings[i].path), nx_plan_text(&plan, plan.settings[i].value),
-                             plan_place(c->arena, &plan, i)};
+    const one_value value = {nx_plan_text(&plan, plan.settings[i].path),
+                             nx_plan_text(&plan, plan.settings[i].value), plan_place(c->arena, &plan, i)};
     take(c, s, &value);
   }
   return true;
@@ -128,7 +129,8 @@ static bool same(const one_value *a, const one_value *b) {
   return strcmp(a->json, b->json) == 0;
 }
 
-static void compare_one(comparison *c, const char *path, const one_value *a, const one_value *b, nxc_changes changes) {
+static void compare_one(comparison *c, const char *path, const one_value *a, const one_value *b,
+                        nxc_changes changes) {
   if (same(a, b)) return;
   c->differences = nxc_arena_grow(c->arena, c->differences, c->n_differences, sizeof *c->differences);
   c->differences[c->n_differences++] = (difference){path, {a, b}, changes};
@@ -144,12 +146,15 @@ static const one_value *find_foreign(const side *s, const char *path) {
 static void compare(comparison *c) {
   const side *a = &c->sides[0], *b = &c->sides[1];
   for (size_t id = 0; id < NX_N_SETTINGS; id++)
-    compare_one(c, nxc_setting_path((nxc_setting_id)id), &a->known[id], &b->known[id], nxc_setting_rows[id].changes);
+    compare_one(c, nxc_setting_path((nxc_setting_id)id), &a->known[id], &b->known[id],
+                nxc_setting_rows[id].changes);
   for (size_t i = 0; i < a->n_foreign; i++)
-    compare_one(c, a->foreign[i].path, &a->foreign[i], find_foreign(b, a->foreign[i].path), NXC_CHANGES_CHECKPOINT);
+    compare_one(c, a->foreign[i].path, &a->foreign[i], find_foreign(b, a->foreign[i].path),
+                NXC_CHANGES_CHECKPOINT);
   for (size_t i = 0; i < b->n_foreign; i++)
     if (find_foreign(a, b->foreign[i].path)->json == NULL)
-      compare_one(c, b->foreign[i].path, find_foreign(a, b->foreign[i].path), &b->foreign[i], NXC_CHANGES_CHECKPOINT);
+      compare_one(c, b->foreign[i].path, find_foreign(a, b->foreign[i].path), &b->foreign[i],
+                  NXC_CHANGES_CHECKPOINT);
 }
 
 static nxc_changes worst(const comparison *c) {
@@ -181,8 +186,8 @@ static void print_text(const comparison *c) {
   const char *a = c->sides[0].name, *b = c->sides[1].name;
   if (c->n_differences == 0) printf("%s and %s mean the same\n", a, b);
   else
-    printf("%s and %s: %zu setting%s differ%s; %s\n", a, b, c->n_differences, c->n_differences == 1 ? "" : "s",
-           c->n_differences == 1 ? "s" : "", nxc_changes_name(worst(c)));
+    printf("%s and %s: %zu setting%s differ%s; %s\n", a, b, c->n_differences,
+           c->n_differences == 1 ? "" : "s", c->n_differences == 1 ? "s" : "", nxc_changes_name(worst(c)));
 }
 
 static json_t *value_json(const one_value *value) {
@@ -204,10 +209,10 @@ static void print_json(const comparison *c) {
                                           from_json(d->values[0]), "b_from", from_json(d->values[1]), "class",
                                           nxc_changes_name(d->changes)));
   }
-  json_t *object = json_pack("{s:s, s:s, s:b, s:o, s:o}", "a", c->sides[0].name, "b", c->sides[1].name, "same",
-                             c->n_differences == 0, "class",
-                             c->n_differences ? json_string(nxc_changes_name(worst(c))) : json_null(), "differences",
-                             list);
+  json_t *object = json_pack("{s:s, s:s, s:b, s:o, s:o}", "a", c->sides[0].name, "b", c->sides[1].name,
+                             "same", c->n_differences == 0, "class",
+                             c->n_differences ? json_string(nxc_changes_name(worst(c))) : json_null(),
+                             "differences", list);
   json_dumpf(object, stdout, JSON_INDENT(2));
   putchar('\n');
   json_decref(object);

@@ -47,7 +47,8 @@ static bool walk(nxc_arena *arena, const char *command, const char *folder, int 
     if (lstat(path, &status) != 0) continue;
     bool link = S_ISLNK(status.st_mode);
     if (link && (stat(path, &status) != 0 || S_ISDIR(status.st_mode))) continue;
-    if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX) good = walk(arena, command, path, depth + 1, found) && good;
+    if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX)
+      good = walk(arena, command, path, depth + 1, found) && good;
     else if (S_ISREG(status.st_mode) && is_configuration(path)) append(arena, found, path);
   }
   return good;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FILEs of a command line, where one may be a folder: it stands for every *.yaml and *.yml below it.
  *
- * Names come sorted; files and folders whose names begin with a dot are left out, and so are links to folders. */
+ * Names come sorted; files and folders whose names begin with a dot are left out, and so are links to
+ * folders. */
 #ifndef NXC_COMMANDS_FOLDERS_H
 #define NXC_COMMANDS_FOLDERS_H
 
 #include "compiler/commands/options.h"
 
-/* Replaces each folder by what is below it. False, with a message on stderr, where a folder cannot be read or has none. */
+/* Replaces each folder by what is below it. False, with a message on stderr, where a folder cannot be read or
+ * has none. */
 bool nxc_folders_expand(nxc_arena *arena, const char *command, nxc_texts *files);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Independent items worked on by several threads, and handed over in order.
  *
- * Each item is worked on once, by any thread, and then delivered once, by the calling thread, in the order of the
- * indices: what is printed does not depend on the threads. Work may touch nothing that other items' work touches. No
- * more items wait for delivery than a small multiple of the threads. */
+ * Each item is worked on once, by any thread, and then delivered once, by the calling thread, in the order of
+ * the indices: what is printed does not depend on the threads. Work may touch nothing that other items' work
+ * touches. No more items wait for delivery than a small multiple of the threads. */
 #ifndef NXC_COMMANDS_PARALLEL_H
 #define NXC_COMMANDS_PARALLEL_H
 

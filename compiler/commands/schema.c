@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg schema: a dialect's options as JSON Schema (draft 2020-12), for editors.
  *
- * A value's schema is one object that lists the types that may stand there; text may always be an interpolation.
- * Bounds and patterns apply to the type that they belong to. Sections are closed, except where users' own modules
- * read further keys. What depends on other options (required ones, rules) is left to nxcfg validate. */
+ * A value's schema is one object that lists the types that may stand there; text may always be an
+ * interpolation. Bounds and patterns apply to the type that they belong to. Sections are closed, except where
+ * users' own modules read further keys. What depends on other options (required ones, rules) is left to nxcfg
+ * validate. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/config/front.h"
@@ -15,9 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "usage: nxcfg schema DIALECT[@VERSION]\n"
-                            "Prints the options of a dialect as JSON Schema (draft 2020-12), for editors to complete, to\n"
-                            "describe and to check with.\n";
+static const char usage[] =
+    "usage: nxcfg schema DIALECT[@VERSION]\n"
+    "Prints the options of a dialect as JSON Schema (draft 2020-12), for editors to complete, to\n"
+    "describe and to check with.\n";
 
 /* ${...} and $<...>, and ??? for what another file gives. */
 #define INTERPOLATION "\\$[{<]|^\\?\\?\\?$"
@@ -37,10 +39,12 @@ static json_t *value_to_json(nxc_arena *arena, const nxc_value *value) {
   switch (value->kind) {
   case NXC_BOOL: return json_boolean(value->boolean);
   case NXC_INT: return json_integer(value->integer);
-  case NXC_FLOAT: return isfinite(value->number) ? json_real(value->number) : json_string(nxc_value_show(arena, value));
+  case NXC_FLOAT:
+    return isfinite(value->number) ? json_real(value->number) : json_string(nxc_value_show(arena, value));
   case NXC_LIST: {
     json_t *list = json_array();
-    for (size_t i = 0; i < value->n_items; i++) json_array_append_new(list, value_to_json(arena, &value->items[i]));
+    for (size_t i = 0; i < value->n_items; i++)
+      json_array_append_new(list, value_to_json(arena, &value->items[i]));
     return list;
   }
   case NXC_STRING: return json_string(value->text);
@@ -84,7 +88,8 @@ static json_t *number_schema(const writing *w, const nxc_domain *domain, bool in
 
 static json_t *list_schema(const writing *w, const nxc_domain *domain) {
   json_t *schema = json_pack("{s:[s, s], s:s}", "type", "array", "string", "pattern", INTERPOLATION);
-  if (domain->type == NXC_TYPE_LIST_STR) json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string"));
+  if (domain->type == NXC_TYPE_LIST_STR)
+    json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string"));
   else if (domain->type != NXC_TYPE_LIST)
     json_object_set_new(schema, "items", number_schema(w, domain, domain->type == NXC_TYPE_LIST_INT));
   return schema;
@@ -95,7 +100,8 @@ static json_t *type_schema(const writing *w, const nxc_domain *domain) {
   case NXC_TYPE_INT: return number_schema(w, domain, true);
   case NXC_TYPE_FLOAT:
   case NXC_TYPE_INT_OR_FLOAT: return number_schema(w, domain, false);
-  case NXC_TYPE_BOOL: return json_pack("{s:[s, s], s:s}", "type", "boolean", "string", "pattern", INTERPOLATION);
+  case NXC_TYPE_BOOL:
+    return json_pack("{s:[s, s], s:s}", "type", "boolean", "string", "pattern", INTERPOLATION);
   case NXC_TYPE_BIT: return json_pack("{s:[s], s:s}", "type", "string", "pattern", "^[01]$|" INTERPOLATION);
   case NXC_TYPE_STR:
   case NXC_TYPE_PATH: return json_pack("{s:[s]}", "type", "string");
@@ -104,7 +110,8 @@ static json_t *type_schema(const writing *w, const nxc_domain *domain) {
   case NXC_TYPE_LIST_INT:
   case NXC_TYPE_LIST_FLOAT:
   case NXC_TYPE_LIST_STR: return list_schema(w, domain);
-  case NXC_TYPE_MAP: return json_pack("{s:[s, s], s:s}", "type", "object", "string", "pattern", INTERPOLATION);
+  case NXC_TYPE_MAP:
+    return json_pack("{s:[s, s], s:s}", "type", "object", "string", "pattern", INTERPOLATION);
   case NXC_TYPE_ANY: break;
   }
   return json_object();
@@ -136,8 +143,8 @@ static json_t *option_schema(const writing *w, const nxc_option_row *row) {
   return schema;
 }
 
-/* A section is a map, nothing, or a reference to one; null is how an empty one is read. An option that may also be a
- * section keeps its types. */
+/* A section is a map, nothing, or a reference to one; null is how an empty one is read. An option that may
+ * also be a section keeps its types. */
 static void make_section(json_t *schema, bool open) {
   if (json_object_get(schema, "properties") != NULL) return;
   if (json_object_size(schema) == 0) {
@@ -200,12 +207,13 @@ static void add_argument_forms(json_t *root) {
     json_object_set_new(arguments, flag, json_pack("{s:s}", "$ref", reference));
   }
   json_object_set_new(properties, "MODEL_ARGS",
-                      json_pack("{s:s, s:s, s:o}", "description", "Arguments of the training, as its command line has them.",
-                                "type", "object", "properties", arguments));
+                      json_pack("{s:s, s:s, s:o}", "description",
+                                "Arguments of the training, as its command line has them.", "type", "object",
+                                "properties", arguments));
 }
 
-/* Whether keys of the user's own may stand at the top: for interpolations to read, or as other forms of the file.
- * The nx dialect has a section for them. */
+/* Whether keys of the user's own may stand at the top: for interpolations to read, or as other forms of the
+ * file. The nx dialect has a section for them. */
 static bool has_variables(const writing *w) {
   bool own = strcmp(w->dialect->name, "nx") == 0;
   return w->front->takes_arguments || (w->front->read == nxc_front_read_yaml && !own);
@@ -215,9 +223,9 @@ static json_t *dialect_schema(const writing *w, const char *name) {
   const char *title = nxc_arena_printf(w->arena, "Training configuration of the dialect %s", name);
   json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s}}}", "$schema",
                            "https://json-schema.org/draft/2020-12/schema", "title", title, "description",
-                           "Made by nxcfg schema; nxcfg validate checks much more.", "type", "object", "properties",
-                           "additionalProperties", has_variables(w), "$defs", "interpolation", "type",
-                           "string", "pattern", INTERPOLATION);
+                           "Made by nxcfg schema; nxcfg validate checks much more.", "type", "object",
+                           "properties", "additionalProperties", has_variables(w), "$defs", "interpolation",
+                           "type", "string", "pattern", INTERPOLATION);
   for (size_t i = 0; i < w->dialect->n_options; i++) {
     const nxc_option_row *row = &w->dialect->options[i];
     if (nxc_in_version(row->versions, row->n_versions, w->version)) add_option(w, root, row);

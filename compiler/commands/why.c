@@ -90,13 +90,16 @@ static const nxc_bound *speaker(const digging *d, const nxc_provenance *from) {
   const char *option = from->option ? from->option : own ? d->why->path : NULL;
   const nxc_bound *bound = option ? nxc_binding_find(d->compiled->binding, option) : NULL;
   bool spoke = bound != NULL && bound->node != NULL && from->kind >= NXC_FROM_FILE;
-  return spoke && nxc_origin_kind(&d->compiled->binding->origin, bound->node->at) == from->kind ? bound : NULL;
+  return spoke && nxc_origin_kind(&d->compiled->binding->origin, bound->node->at) == from->kind ? bound
+                                                                                                : NULL;
 }
 
 static void add_provenance(const digging *d, const nxc_provenance *from) {
   if (from->previous != NULL) add_provenance(d, from->previous);
   const nxc_bound *bound = speaker(d, from);
-  const char *value = from->redacted ? "(not shown)" : from->value ? nxc_value_show(d->arena, from->value) : "unknown";
+  const char *value = from->redacted ? "(not shown)"
+                      : from->value  ? nxc_value_show(d->arena, from->value)
+                                     : "unknown";
   size_t n_before = d->why->n_steps;
   if (bound != NULL) add_option(d, bound, strcmp(bound->row->name, d->why->path) == 0);
   if (bound != NULL && d->why->n_steps > n_before && !from->redacted) {
@@ -113,7 +116,8 @@ static void add_provenance(const digging *d, const nxc_provenance *from) {
 
 static const nxc_bound *find_option(const nxc_compiled *compiled, const char *path) {
   const nxc_bound *bound = nxc_binding_find(compiled->binding, path);
-  if (bound != NULL && bound->row->alias_of) bound = nxc_binding_find(compiled->binding, bound->row->alias_of);
+  if (bound != NULL && bound->row->alias_of)
+    bound = nxc_binding_find(compiled->binding, bound->row->alias_of);
   if (bound != NULL) return bound;
   for (size_t i = 0; i < compiled->dialect->n_options; i++) {
     const nxc_option_row *row = &compiled->dialect->options[i];
@@ -144,7 +148,9 @@ const nxc_why *nxc_why_find(nxc_arena *arena, const nxc_compiled *compiled, cons
     *why = (nxc_why){.path = path, .is_setting = true, .value = nxc_settings_show(compiled->settings, id)};
     add_provenance(&d, nxc_settings_from(compiled->settings, id));
   } else if (bound != NULL) {
-    const char *value = bound->secret ? "(not shown)" : bound->value ? nxc_value_show(arena, bound->value) : "unknown";
+    const char *value = bound->secret  ? "(not shown)"
+                        : bound->value ? nxc_value_show(arena, bound->value)
+                                       : "unknown";
     *why = (nxc_why){.path = bound->row->name, .value = value};
     add_option(&d, bound, false);
   } else {
@@ -163,7 +169,8 @@ static void print_step(const nxc_why_step *step, int depth, FILE *out) {
           step->value);
   if (step->name != NULL) fprintf(out, " %s", step->name);
   if (step->inputs != NULL) fprintf(out, " from %s", step->inputs);
-  if (step->at.source != NULL) fprintf(out, " (%s:%u:%u)", step->at.source->name, step->at.line, step->at.column);
+  if (step->at.source != NULL)
+    fprintf(out, " (%s:%u:%u)", step->at.source->name, step->at.line, step->at.column);
   fputc('\n', out);
   for (size_t i = 0; i < step->n_reads; i++) print_step(&step->reads[i], depth + 1, out);
 }
@@ -194,6 +201,6 @@ static json_t *step_to_json(const nxc_why_step *step) {
 struct json_t *nxc_why_to_json(const nxc_why *why) {
   json_t *history = json_array();
   for (size_t i = 0; i < why->n_steps; i++) json_array_append_new(history, step_to_json(&why->steps[i]));
-  return json_pack("{s:s, s:s, s:o, s:o}", "path", why->path, "kind", why->is_setting ? "setting" : "option", "value",
-                   nxc_json_text(why->value), "history", history);
+  return json_pack("{s:s, s:s, s:o, s:o}", "path", why->path, "kind", why->is_setting ? "setting" : "option",
+                   "value", nxc_json_text(why->value), "history", history);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history of one value: everything that spoke about a setting or an option, weakest first, and what it read.
+/* The history of one value: everything that spoke about a setting or an option, weakest first, and what it
+ * read.
  *
- * A step is one voice: a default, a preset, a rule, a place in a file, a layer, the command line. The last step that
- * counts is marked; those before it lost. A step that was an interpolation has what it read below it, to the end of the
- * chain. Values of secrets and from the environment are not shown. */
+ * A step is one voice: a default, a preset, a rule, a place in a file, a layer, the command line. The last
+ * step that counts is marked; those before it lost. A step that was an interpolation has what it read below
+ * it, to the end of the chain. Values of secrets and from the environment are not shown. */
 #ifndef NXC_COMMANDS_WHY_H
 #define NXC_COMMANDS_WHY_H
 
@@ -29,8 +30,8 @@ typedef struct nxc_why {
   size_t n_steps;
 } nxc_why;
 
-/* `path` is a setting, an option of the dialect, or the last part of just one option. NULL where there is none;
- * *nearest then receives a name that may be meant, or NULL. */
+/* `path` is a setting, an option of the dialect, or the last part of just one option. NULL where there is
+ * none; *nearest then receives a name that may be meant, or NULL. */
 const nxc_why *nxc_why_find(nxc_arena *arena, const nxc_compiled *compiled, const char *path,
                             const char **nearest);
 void nxc_why_print(const nxc_why *why, FILE *out);

@@ -37,7 +37,8 @@ static void complain(reading *r, const nxc_node *node, const char *fix, const ch
 /* -- values ---------------------------------------------------------------------------------------------- */
 
 static const char *read_text(reading *r, const nxc_node *node) {
-  if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING && node->raw_bytes > 0) return node->raw;
+  if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING && node->raw_bytes > 0)
+    return node->raw;
   complain(r, node, NULL, "%s is a text", node->key ? node->key : "an item of this list");
   return NULL;
 }
@@ -64,8 +65,8 @@ static void take_dialect(reading *r, const nxc_node *node) {
   if (name == NULL) return;
   if (nxc_front_find(r->arena, name, &version) != NULL) r->project->dialect = name;
   else
-    complain(r, node, nxc_arena_printf(r->arena, "there are %s", nxc_front_names(r->arena)), "there is no dialect %s",
-             name);
+    complain(r, node, nxc_arena_printf(r->arena, "there are %s", nxc_front_names(r->arena)),
+             "there is no dialect %s", name);
 }
 
 static void take_world_size(reading *r, const nxc_node *node) {
@@ -103,7 +104,8 @@ static void take_env(reading *r, const nxc_node *node) {
 }
 
 static void take_hermetic(reading *r, const nxc_node *node) {
-  if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_BOOL) r->project->hermetic = node->value.boolean;
+  if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_BOOL)
+    r->project->hermetic = node->value.boolean;
   else complain(r, node, NULL, "hermetic is true or false");
 }
 
@@ -160,7 +162,8 @@ static bool matches(reading *r, const char *pattern, const char *file) {
 static void take_entry(reading *r, const nxc_node *entry) {
   const nxc_node *match = entry->kind == NXC_NODE_MAP ? nxc_node_child(entry, "match") : NULL;
   if (match == NULL) {
-    complain(r, entry, "say with match which files are meant", "an entry of files is a map with the key match");
+    complain(r, entry, "say with match which files are meant",
+             "an entry of files is a map with the key match");
     return;
   }
   nxc_words patterns = {0};
@@ -243,7 +246,8 @@ bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_pr
                .project = project,
                .file = *name ? nxc_arena_printf(arena, "%s%s", folder + strlen(found), name) : "",
                .good = document->complete};
-  if (r.good && document->root->kind != NXC_NODE_MAP) complain(&r, document->root, NULL, "a project file is a map of keys");
+  if (r.good && document->root->kind != NXC_NODE_MAP)
+    complain(&r, document->root, NULL, "a project file is a map of keys");
   const nxc_node *root = r.good ? document->root : NULL, *files = root ? nxc_node_child(root, "files") : NULL;
   for (size_t i = 0; root != NULL && i < root->n_children; i++)
     if (root->children[i] != files) take_key(&r, root->children[i], false);

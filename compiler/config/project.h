@@ -12,8 +12,8 @@
  *       world_size: 32
  *       model_config: models/7b/config.json
  *
- * It is the nearest one at or above the configuration's folder; patterns and paths in it start at its own folder. The
- * command line wins over it, and it wins over the configuration. */
+ * It is the nearest one at or above the configuration's folder; patterns and paths in it start at its own
+ * folder. The command line wins over it, and it wins over the configuration. */
 #ifndef NXC_CONFIG_PROJECT_H
 #define NXC_CONFIG_PROJECT_H
 
@@ -34,8 +34,8 @@ typedef struct nxc_project {
 
 #define NXC_PROJECT_FILE ".nxcfg.yaml"
 
-/* What the project says about one configuration; "-" and NULL stand for the current folder. False (reported) when the
- * project file is wrong. */
+/* What the project says about one configuration; "-" and NULL stand for the current folder. False (reported)
+ * when the project file is wrong. */
 bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_project *project);
 /* Whether a key is one of the team's own: a pattern names it, or with ".*" a section around it. */
 bool nxc_project_has_key(const nxc_words *keys, const char *name);

@@ -23,14 +23,16 @@ typedef struct site_row {
 } site_row;
 
 #define TEXT(member)                                                                                         \
-  CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, site_row, member, 0, CYAML_UNLIMITED)
+  CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, site_row, member, 0,             \
+                         CYAML_UNLIMITED)
 
-static const cyaml_schema_value_t text_item = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
+static const cyaml_schema_value_t text_item = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
 static const cyaml_schema_field_t fields[] = {
     TEXT(rule),
     TEXT(dialect),
-    CYAML_FIELD_SEQUENCE("versions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, site_row, versions, &text_item, 0,
-                         CYAML_UNLIMITED),
+    CYAML_FIELD_SEQUENCE("versions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, site_row, versions, &text_item,
+                         0, CYAML_UNLIMITED),
     TEXT(severity),
     TEXT(when),
     TEXT(after),
@@ -127,14 +129,16 @@ static const char *row_name(reading *r, const nxc_node *row, size_t index) {
 static bool check_shape(reading *r, const nxc_document *document) {
   r->row = "site rules";
   if (document->root->kind != NXC_NODE_LIST) {
-    complain(r, nxc_node_place(document->root), "begin each rule with `- rule: ID`", "the file is a list of rules");
+    complain(r, nxc_node_place(document->root), "begin each rule with `- rule: ID`",
+             "the file is a list of rules");
     return false;
   }
   for (size_t i = 0; i < document->root->n_children; i++) {
     const nxc_node *row = document->root->children[i];
     r->row = row_name(r, row, i);
     if (row->kind != NXC_NODE_MAP) complain(r, row->at, NULL, "a rule is a map of fields");
-    for (size_t j = 0; row->kind == NXC_NODE_MAP && j < row->n_children; j++) check_field(r, row->children[j]);
+    for (size_t j = 0; row->kind == NXC_NODE_MAP && j < row->n_children; j++)
+      check_field(r, row->children[j]);
   }
   r->row = "site rules";
   return r->good;
@@ -144,7 +148,9 @@ static bool check_shape(reading *r, const nxc_document *document) {
 
 static const char *nearest_name(const reading *r, const nxc_name *name) {
   const nxc_dialect *dialect =
-      name->kind == NXC_NAME_SETTING ? NULL : nxc_dialect_find(name->kind == NXC_NAME_OPTION ? r->dialect : "hf_config");
+      name->kind == NXC_NAME_SETTING
+          ? NULL
+          : nxc_dialect_find(name->kind == NXC_NAME_OPTION ? r->dialect : "hf_config");
   size_t n_names = dialect ? dialect->n_options : NX_N_SETTINGS;
   const char **names = nxc_arena_array(r->arena, n_names + 1, sizeof *names);
   for (size_t i = 0; i < n_names; i++)
@@ -163,16 +169,20 @@ static bool exists(const reading *r, const nxc_name *name) {
 }
 
 static void check_name(reading *r, const char *field, const nxc_name *name) {
-  static const char *const marks[] = {
-      [NXC_NAME_SETTING] = "", [NXC_NAME_OPTION] = "@", [NXC_NAME_MODEL_CONFIG] = "@hf.", [NXC_NAME_VALUE] = ""};
+  static const char *const marks[] = {[NXC_NAME_SETTING] = "",
+                                      [NXC_NAME_OPTION] = "@",
+                                      [NXC_NAME_MODEL_CONFIG] = "@hf.",
+                                      [NXC_NAME_VALUE] = ""};
   if (name->kind == NXC_NAME_OPTION && r->dialect == NULL) {
-    complain(r, place(r, field), "say whose option it is with dialect", "%s names the option @%s", field, name->path);
+    complain(r, place(r, field), "say whose option it is with dialect", "%s names the option @%s", field,
+             name->path);
     return;
   }
   if (exists(r, name)) return;
   const char *nearest = name->kind == NXC_NAME_VALUE ? NULL : nearest_name(r, name);
   const char *mark = marks[name->kind];
-  complain(r, place(r, field), nearest ? nxc_arena_printf(r->arena, "did you mean %s%s?", mark, nearest) : NULL,
+  complain(r, place(r, field),
+           nearest ? nxc_arena_printf(r->arena, "did you mean %s%s?", mark, nearest) : NULL,
            "%s: there is no %s%s", field, mark, name->path);
 }
 
@@ -183,7 +193,8 @@ static void check_expression(reading *r, const char *field, const char *text, si
   const nxc_expression *expression = text ? nxc_expression_parse(r->arena, text, &error, &error_at) : NULL;
   if (text != NULL && expression == NULL)
     complain(r, place_inside(r, field, offset + error_at), NULL, "%s: %s", field, error);
-  for (size_t i = 0; expression != NULL && i < expression->n_names; i++) check_name(r, field, &expression->names[i]);
+  for (size_t i = 0; expression != NULL && i < expression->n_names; i++)
+    check_name(r, field, &expression->names[i]);
 }
 
 /* {path}, {@path} and {=expression} of messages and fixes. */
@@ -217,7 +228,8 @@ static void check_id(reading *r, const char *id, const nxc_site_rules *others) {
 static void check_dialect(reading *r, const site_row *row) {
   const char *version;
   r->dialect = row->dialect;
-  if (row->dialect != NULL && (strchr(row->dialect, '@') || nxc_front_find(r->arena, row->dialect, &version) == NULL)) {
+  if (row->dialect != NULL &&
+      (strchr(row->dialect, '@') || nxc_front_find(r->arena, row->dialect, &version) == NULL)) {
     complain(r, place(r, "dialect"), nxc_arena_printf(r->arena, "there are %s", nxc_front_names(r->arena)),
              "there is no dialect %s", row->dialect);
     r->dialect = NULL;
@@ -235,7 +247,8 @@ static void check_row(reading *r, const site_row *row, const nxc_site_rules *oth
   check_id(r, row->rule, others);
   check_dialect(r, row);
   for (size_t i = 0; !known && i < 3; i++) known = strcmp(severities[i], row->severity) == 0;
-  if (!known) complain(r, place(r, "severity"), NULL, "severity is error, warning or note, not %s", row->severity);
+  if (!known)
+    complain(r, place(r, "severity"), NULL, "severity is error, warning or note, not %s", row->severity);
   if (row->require == NULL) complain(r, r->node->at, "add require: EXPRESSION", "the rule demands nothing");
   if (row->message == NULL) complain(r, r->node->at, "add message: TEXT", "the rule has no message");
   check_expression(r, "when", row->when, 0);
@@ -289,11 +302,13 @@ static void take_rows(reading *r, const nxc_document *document, const site_row *
   }
 }
 
-bool nxc_site_rules_read(nxc_arena *arena, const char *path, nxc_sink *sink, nxc_site_rules *rules, bool *unreadable) {
+bool nxc_site_rules_read(nxc_arena *arena, const char *path, nxc_sink *sink, nxc_site_rules *rules,
+                         bool *unreadable) {
   const nxc_source *source = nxc_source_read(arena, path, RULES_BYTES_MAX);
   *unreadable = source == NULL;
   if (source == NULL) {
-    nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path, strerror(errno));
+    nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path,
+               strerror(errno));
     return false;
   }
   reading r = {.arena = arena, .sink = sink, .source = source, .good = true};
@@ -307,10 +322,11 @@ bool nxc_site_rules_read(nxc_arena *arena, const char *path, nxc_sink *sink, nxc
                                  .flags = CYAML_CFG_DEFAULT};
   site_row *rows = NULL;
   unsigned n_rows = 0;
-  cyaml_err_t status =
-      cyaml_load_data((const uint8_t *)source->text, source->n_bytes, &config, &file_schema, (void **)&rows, &n_rows);
+  cyaml_err_t status = cyaml_load_data((const uint8_t *)source->text, source->n_bytes, &config, &file_schema,
+                                       (void **)&rows, &n_rows);
   if (status != CYAML_OK && r.good)
-    complain(&r, (nxc_span){.source = source, .line = 1, .column = 1, .length = 1}, NULL, "%s", cyaml_strerror(status));
+    complain(&r, (nxc_span){.source = source, .line = 1, .column = 1, .length = 1}, NULL, "%s",
+             cyaml_strerror(status));
   if (status == CYAML_OK) take_rows(&r, document, rows, n_rows, rules);
   if (status == CYAML_OK) cyaml_free(&config, &file_schema, rows, n_rows);
   return r.good;

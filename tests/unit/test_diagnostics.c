@@ -175,7 +175,8 @@ static void test_short(void **state) {
 static void test_gitlab(void **state) {
   fixture *f = *state;
   report(f, "NX2001", NXC_SEVERITY_WARNING, 1, 4);
-  report(f, "NX2001", NXC_SEVERITY_WARNING, 6, 1); /* the same words on another line: a fingerprint of its own */
+  report(f, "NX2001", NXC_SEVERITY_WARNING, 6,
+         1); /* the same words on another line: a fingerprint of its own */
   report(f, "NX2002", NXC_SEVERITY_ERROR, 0, 0);
   report(f, "NX2003", NXC_SEVERITY_NOTE, 1, 1);
   json_t *findings = document(f, NXC_FORMAT_GITLAB);
@@ -186,14 +187,17 @@ static void test_gitlab(void **state) {
     fingerprints[i] = json_string_value(json_object_get(json_array_get(findings, i), "fingerprint"));
   assert_string_not_equal(fingerprints[0], fingerprints[1]);
   assert_int_equal(strlen(fingerprints[2]), 64);
-  assert_int_equal(json_unpack(json_array_get(findings, 1), "{s:s, s:s, s:{s:s, s:{s:i}}}", "severity", &severity,
-                               "check_name", &name, "location", "path", &path, "lines", "begin", &line), 0);
+  assert_int_equal(json_unpack(json_array_get(findings, 1), "{s:s, s:s, s:{s:s, s:{s:i}}}", "severity",
+                               &severity, "check_name", &name, "location", "path", &path, "lines", "begin",
+                               &line),
+                   0);
   assert_string_equal(severity, "minor");
   assert_string_equal(name, "NX2001");
   assert_string_equal(path, "case.yaml");
   assert_int_equal(line, 6);
-  assert_int_equal(json_unpack(json_array_get(findings, 2), "{s:s, s:{s:s}}", "severity", &severity, "location",
-                               "path", &path), 0);
+  assert_int_equal(json_unpack(json_array_get(findings, 2), "{s:s, s:{s:s}}", "severity", &severity,
+                               "location", "path", &path),
+                   0);
   assert_string_equal(severity, "major");
   assert_string_equal(path, "unplaced.yaml");
   json_decref(findings);
@@ -218,8 +222,9 @@ static void check_location(const json_t *location) {
 static void check_result(const json_t *result, const json_t *rules) {
   const char *id, *level, *words;
   json_int_t index;
-  assert_int_equal(json_unpack((json_t *)(uintptr_t)result, "{s:s, s:I, s:s, s:{s:s}}", "ruleId", &id, "ruleIndex",
-                               &index, "level", &level, "message", "text", &words), 0);
+  assert_int_equal(json_unpack((json_t *)(uintptr_t)result, "{s:s, s:I, s:s, s:{s:s}}", "ruleId", &id,
+                               "ruleIndex", &index, "level", &level, "message", "text", &words),
+                   0);
   assert_string_equal(json_string_value(json_object_get(json_array_get(rules, (size_t)index), "id")), id);
   assert_true(strcmp(level, "error") == 0 || strcmp(level, "warning") == 0 || strcmp(level, "note") == 0);
   assert_int_equal(json_array_size(json_object_get(result, "locations")), 1);
@@ -232,8 +237,10 @@ static void check_result(const json_t *result, const json_t *rules) {
 static json_t *check_sarif(fixture *f, json_t **results) {
   json_t *log = document(f, NXC_FORMAT_SARIF), *driver, *rules;
   const char *version, *name, *columns;
-  assert_int_equal(json_unpack(log, "{s:s, s:s, s:[{s:{s:o}, s:s, s:o !}] !}", "$schema", &name, "version", &version,
-                               "runs", "tool", "driver", &driver, "columnKind", &columns, "results", results), 0);
+  assert_int_equal(json_unpack(log, "{s:s, s:s, s:[{s:{s:o}, s:s, s:o !}] !}", "$schema", &name, "version",
+                               &version, "runs", "tool", "driver", &driver, "columnKind", &columns, "results",
+                               results),
+                   0);
   assert_string_equal(version, "2.1.0");
   assert_string_equal(columns, "unicodeCodePoints");
   assert_int_equal(json_unpack(driver, "{s:s, s:o}", "name", &name, "rules", &rules), 0);
@@ -262,21 +269,25 @@ static void test_sarif(void **state) {
   const json_t *odd = json_array_get(results, 0), *suppressed = json_array_get(results, 2);
   json_int_t offset, related_line;
   const char *inserted, *words, *kind, *why, *where;
-  assert_int_equal(
-      json_unpack((json_t *)(uintptr_t)odd, "{s:{s:s}, s:[{s:{s:{s:I}}}], s:[{s:{s:{s:I}}}], s:[{s:[{s:[{s:{s:s}}]}]}]}",
-                  "message", "text", &words, "locations", "physicalLocation", "region", "charOffset", &offset,
-                  "relatedLocations", "physicalLocation", "region", "startLine", &related_line, "fixes",
-                  "artifactChanges", "replacements", "insertedContent", "text", &inserted), 0);
+  assert_int_equal(json_unpack((json_t *)(uintptr_t)odd,
+                               "{s:{s:s}, s:[{s:{s:{s:I}}}], s:[{s:{s:{s:I}}}], s:[{s:[{s:[{s:{s:s}}]}]}]}",
+                               "message", "text", &words, "locations", "physicalLocation", "region",
+                               "charOffset", &offset, "relatedLocations", "physicalLocation", "region",
+                               "startLine", &related_line, "fixes", "artifactChanges", "replacements",
+                               "insertedContent", "text", &inserted),
+                   0);
   assert_string_equal(words, "odd\nnote: nowhere\nfix: did you mean ete?");
   assert_string_equal(inserted, "ete");
   assert_int_equal(related_line, 1);
   assert_int_equal(offset, nxc_span_offset((nxc_span){f->source, 8, 1, 3}, false)); /* ASCII before it */
-  assert_int_equal(json_unpack((json_t *)(uintptr_t)suppressed, "{s:[{s:s, s:s !}]}", "suppressions", "kind", &kind,
-                               "justification", &why), 0);
+  assert_int_equal(json_unpack((json_t *)(uintptr_t)suppressed, "{s:[{s:s, s:s !}]}", "suppressions", "kind",
+                               &kind, "justification", &why),
+                   0);
   assert_string_equal(kind, "inSource");
   assert_string_equal(why, "we know");
-  assert_int_equal(json_unpack(json_array_get(results, 1), "{s:[{s:{s:{s:s}}}]}", "locations", "physicalLocation",
-                               "artifactLocation", "uri", &where), 0);
+  assert_int_equal(json_unpack(json_array_get(results, 1), "{s:[{s:{s:{s:s}}}]}", "locations",
+                               "physicalLocation", "artifactLocation", "uri", &where),
+                   0);
   assert_string_equal(where, "unplaced.yaml");
   json_decref(log);
 }
@@ -305,7 +316,8 @@ static void test_ids(void **state) {
   (void)state;
   static const char *const good[] = {"NX1234", "ACME001", "AB12345"};
   static const char *const bad[] = {"NX123", "NX12345", "A100", "BF16", "acme001", "ACME", "ACME001x", ""};
-  for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(nxc_allow_is_id(good[i], strlen(good[i])));
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    assert_true(nxc_allow_is_id(good[i], strlen(good[i])));
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(nxc_allow_is_id(bad[i], strlen(bad[i])));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxcfg schema prints JSON Schema: every keyword is one of draft 2020-12 with a value of its kind, every $ref leads
- * somewhere, and known options are what they should be. TAP. Usage: schema_shape NXCFG */
+/* nxcfg schema prints JSON Schema: every keyword is one of draft 2020-12 with a value of its kind, every $ref
+ * leads somewhere, and known options are what they should be. TAP. Usage: schema_shape NXCFG */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -71,8 +71,10 @@ static bool is_keyword(const json_t *root, const char *word, json_t *value, int 
   if (strcmp(word, "type") == 0) return is_type(value);
   if (strcmp(word, "enum") == 0) return json_array_size(value) > 0;
   if (strcmp(word, "default") == 0) return true;
-  if (strcmp(word, "deprecated") == 0 || strcmp(word, "additionalProperties") == 0) return json_is_boolean(value);
-  if (strcmp(word, "$ref") == 0) return json_is_string(value) && leads_somewhere(root, json_string_value(value));
+  if (strcmp(word, "deprecated") == 0 || strcmp(word, "additionalProperties") == 0)
+    return json_is_boolean(value);
+  if (strcmp(word, "$ref") == 0)
+    return json_is_string(value) && leads_somewhere(root, json_string_value(value));
   if (strcmp(word, "items") == 0) return is_schema(root, value, depth + 1);
   if (strcmp(word, "properties") == 0 || strcmp(word, "$defs") == 0) return are_schemas(root, value, depth);
   if (strcmp(word, "anyOf") != 0 || json_array_size(value) == 0) return false;
@@ -102,7 +104,8 @@ static const json_t *find(const json_t *schema, const char *path) {
 }
 
 static bool has(const json_t *schema, const char *path, const char *keyword, const char *wanted) {
-  json_t *value = json_object_get(find(schema, path), keyword), *right = json_loads(wanted, JSON_DECODE_ANY, NULL);
+  json_t *value = json_object_get(find(schema, path), keyword),
+         *right = json_loads(wanted, JSON_DECODE_ANY, NULL);
   bool same = right != NULL && json_equal(value, right);
   json_decref(right);
   return same;
@@ -120,7 +123,8 @@ int main(int argc, char **argv) {
   }
   json_t *nx = schema_of(argv[1], "nx"), *nxdt = schema_of(argv[1], "nxdt");
   check(has(nx, "mesh.tensor", "type", "[\"integer\", \"string\"]"), "nx", "types");
-  check(has(nx, "mesh.tensor", "minimum", "1") && has(nx, "mesh.tensor", "default", "1"), "nx", "bounds and defaults");
+  check(has(nx, "mesh.tensor", "minimum", "1") && has(nx, "mesh.tensor", "default", "1"), "nx",
+        "bounds and defaults");
   check(json_is_string(json_object_get(find(nx, "mesh.tensor"), "description")), "nx", "descriptions");
   check(has(nx, "vars", "additionalProperties", "true"), "nx", "free sections are open");
   check(has(nx, "mesh", "additionalProperties", "false"), "nx", "sections are closed");
