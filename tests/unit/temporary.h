@@ -16,11 +16,12 @@
 
 static char temporary_folder[64];
 
-static inline void temporary_make(void) {
+/* A setup and a teardown of CMocka. */
+static inline int temporary_make(void **state) {
+  (void)state;
   strcpy(temporary_folder, "/tmp/nx-test-XXXXXX");
   char *made = mkdtemp(temporary_folder);
-  assert(made != NULL);
-  (void)made;
+  return made == NULL;
 }
 
 static inline int temporary_remove_one(const char *path, const struct stat *status, int type,
@@ -29,8 +30,9 @@ static inline int temporary_remove_one(const char *path, const struct stat *stat
   return remove(path);
 }
 
-static inline void temporary_remove(void) {
-  nftw(temporary_folder, temporary_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+static inline int temporary_remove(void **state) {
+  (void)state;
+  return nftw(temporary_folder, temporary_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static inline const char *temporary_path(int slot, const char *name) {

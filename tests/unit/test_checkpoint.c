@@ -3,34 +3,18 @@
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
 #include "schema/bf16.h"
+#include "tests/unit/cmocka_all.h"
 #include "tests/unit/mesh_plan.h"
 #include "tests/unit/temporary.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
 
 static const mesh_shape one_rank = {1, 1, false, true};
 static const mesh_shape shapes[] = {{1, 1, true, true}, {2, 1, true, true},  {1, 2, true, true},
                                     {2, 2, true, true}, {1, 4, true, true},  {2, 2, false, true},
                                     {1, 2, false, true}, {2, 2, true, false}, {1, 1, false, false}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-
-static int make_folder(void **state) {
-  (void)state;
-  temporary_make();
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  temporary_remove();
-  return 0;
-}
 
 /* The number at a place of a logical tensor; `salt` tells storages and steps apart. */
 static float number(const char *tensor, int64_t row, int64_t column, uint32_t salt) {
@@ -434,5 +418,5 @@ int main(void) {
       cmocka_unit_test(overwrites_nothing),     cmocka_unit_test(one_run_uses_a_folder),
       cmocka_unit_test(a_full_disk_harms_nothing),
   };
-  return cmocka_run_group_tests_name("checkpoint", tests, make_folder, remove_folder);
+  return cmocka_run_group_tests_name("checkpoint", tests, temporary_make, temporary_remove);
 }

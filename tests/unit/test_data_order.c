@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which tokens a step trains on: decided by the dataset and the seed, not by the mesh. */
 #include "runtime/data.h"
+#include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { SEQUENCE = 4, N_TOKENS = 89, N_SAMPLES = 22, GLOBAL_BATCH = 8, N_STEPS = 6 };
 
 /* Four documents of 40, 0, 29 and 20 tokens; token i of the file is i. */
 static int make_dataset(void **state) {
-  (void)state;
-  temporary_make();
+  temporary_make(state);
   const int32_t sizes[] = {40, 0, 29, 20};
   const int64_t pointers[] = {0, 80, 80, 138}, borders[] = {0, 1, 2, 3, 4};
   uint8_t index[256];
@@ -23,12 +17,6 @@ static int make_dataset(void **state) {
   temporary_write("set.idx", index,
                   dataset_files_index(&(dataset_files){8, 4, 5, sizes, pointers, borders}, index));
   temporary_write("set.bin", tokens, sizeof tokens);
-  return 0;
-}
-
-static int remove_dataset(void **state) {
-  (void)state;
-  temporary_remove();
   return 0;
 }
 
@@ -209,5 +197,5 @@ int main(void) {
       cmocka_unit_test(keeps_its_order_for_ever),
       cmocka_unit_test(reports_what_does_not_fit),
   };
-  return cmocka_run_group_tests_name("data_order", tests, make_dataset, remove_dataset);
+  return cmocka_run_group_tests_name("data_order", tests, make_dataset, temporary_remove);
 }

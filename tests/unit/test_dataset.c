@@ -1,34 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indexed datasets: what is written is read back, and nothing damaged is believed. */
 #include "runtime/dataset.h"
+#include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 /* Five sequences in three documents, of 3, 0 and 4 tokens. */
 static const int32_t good_sizes[] = {2, 1, 0, 3, 1};
 static const int64_t good_pointers[] = {0, 4, 6, 6, 12}, good_borders[] = {0, 2, 3, 5};
 static const uint16_t good_tokens[] = {10, 11, 12, 13, 14, 15, 65535};
 static const dataset_files good = {8, 5, 4, good_sizes, good_pointers, good_borders};
-
-static int make_folder(void **state) {
-  (void)state;
-  temporary_make();
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  temporary_remove();
-  return 0;
-}
 
 static void write_dataset(const dataset_files *files, const void *tokens, size_t n_bytes) {
   uint8_t index[512];
@@ -98,6 +82,15 @@ typedef struct token_type {
   int32_t expected[2];
 } token_type;
 
+static void open_two_tokens(const token_type *type, nxr_dataset *dataset) {
+  const int32_t sizes[] = {2};
+  const int64_t pointers[] = {0}, borders[] = {0, 1};
+  const dataset_files files = {type->code, 1, 2, sizes, pointers, borders};
+  nxr_fault fault;
+  write_dataset(&files, type->bytes, type->n_bytes);
+  assert_true(open_set(dataset, &fault));
+}
+
 static void reads_every_type(void **state) {
   (void)state;
   static const token_type types[] = {
@@ -109,14 +102,9 @@ static void reads_every_type(void **state) {
       {8, {7, 1, 255, 255}, 4, {263, 65535}},
   };
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    const int32_t sizes[] = {2};
-    const int64_t pointers[] = {0}, borders[] = {0, 1};
-    write_dataset(&(dataset_files){types[i].code, 1, 2, sizes, pointers, borders}, types[i].bytes,
-                  types[i].n_bytes);
     nxr_dataset dataset;
-    nxr_fault fault;
-    assert_true(open_set(&dataset, &fault));
     int32_t tokens[2];
+    open_two_tokens(&types[i], &dataset);
     nxr_dataset_read(&dataset, 0, 0, 2, tokens);
     assert_int_equal(tokens[0], types[i].expected[0]);
     assert_int_equal(tokens[1], types[i].expected[1]);
@@ -133,14 +121,10 @@ static void reports_tokens_that_are_none(void **state) {
       {5, {7, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 0}, 16, {0}},
   };
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    const int32_t sizes[] = {2};
-    const int64_t pointers[] = {0}, borders[] = {0, 1};
-    write_dataset(&(dataset_files){types[i].code, 1, 2, sizes, pointers, borders}, types[i].bytes,
-                  types[i].n_bytes);
     nxr_dataset dataset;
     nxr_dataset_summary summary;
-    nxr_fault fault;
-    assert_true(open_set(&dataset, &fault));
+    nxr_fault fault = {""};
+    open_two_tokens(&types[i], &dataset);
     assert_false(nxr_dataset_summarize(&dataset, &summary, &fault));
     assert_non_null(strstr(fault.text, "token 1 of document 0"));
     nxr_dataset_close(&dataset);
@@ -330,5 +314,5 @@ int main(void) {
       cmocka_unit_test(a_failed_build_leaves_nothing),
       cmocka_unit_test(names_a_file_that_was_cut),
   };
-  return cmocka_run_group_tests_name("dataset", tests, make_folder, remove_folder);
+  return cmocka_run_group_tests_name("dataset", tests, temporary_make, temporary_remove);
 }

@@ -3,14 +3,9 @@
  * fit. */
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
+#include "tests/unit/cmocka_all.h"
 #include "tests/unit/mesh_plan.h"
 #include "tests/unit/temporary.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { N_TENSORS = 5 };
 
@@ -28,8 +23,7 @@ static mesh_plan mesh;
 static mesh_ranks *ranks;
 
 static int open_mesh(void **state) {
-  (void)state;
-  temporary_make();
+  temporary_make(state);
   mesh_make(&mesh, &(mesh_shape){2, 1, true, true});
   uint32_t texts[N_TENSORS];
   const uint32_t tensor_of[MESH_PIECES] = {0, 1, 2, 2, 2, 3, 3, 3, 4};
@@ -40,10 +34,8 @@ static int open_mesh(void **state) {
 }
 
 static int close_mesh(void **state) {
-  (void)state;
   mesh_ranks_close(ranks);
-  temporary_remove();
-  return 0;
+  return temporary_remove(state);
 }
 
 typedef struct entry {

@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The metrics file: whole lines, read back exactly, continued where the run is; nothing else is lost. */
 #include "runtime/metrics.h"
+#include "tests/unit/cmocka_all.h"
 #include "tests/unit/temporary.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
-
-static int make_folder(void **state) {
-  (void)state;
-  temporary_make();
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  temporary_remove();
-  return 0;
-}
 
 static const double odd_numbers[] = {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 2e-6, 4096, -0.0};
 
@@ -153,5 +137,5 @@ int main(void) {
       cmocka_unit_test(continues_where_the_run_is),  cmocka_unit_test(refuses_what_is_not_its_own),
       cmocka_unit_test(survives_a_full_disk),
   };
-  return cmocka_run_group_tests_name("metrics", tests, make_folder, remove_folder);
+  return cmocka_run_group_tests_name("metrics", tests, temporary_make, temporary_remove);
 }

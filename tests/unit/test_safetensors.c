@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Safetensors: what is written is read back, every type converts, and nothing damaged is believed. */
 #include "runtime/safetensors.h"
+#include "tests/unit/cmocka_all.h"
 #include "tests/unit/temporary.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-static int make_folder(void **state) {
-  (void)state;
-  temporary_make();
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  temporary_remove();
-  return 0;
-}
 
 /* A file with a header of that text, and n_bytes of 0, 1, 2, … behind it. */
 static size_t compose(uint8_t bytes[1024], const char *header, size_t n_bytes) {
@@ -248,5 +232,5 @@ int main(void) {
       cmocka_unit_test(refuses_damage),
       cmocka_unit_test(passes_over_types_that_it_cannot_read),
   };
-  return cmocka_run_group_tests_name("safetensors", tests, make_folder, remove_folder);
+  return cmocka_run_group_tests_name("safetensors", tests, temporary_make, temporary_remove);
 }
