@@ -24,6 +24,15 @@ static nx_operator operators[32];
 static nx_attribute attributes[64];
 static uint64_t arena_bytes[NX_N_ARENAS];
 
+/* What was asked for. */
+static int n_options;
+static char **options;
+static uint32_t n_ranks, batch, sequence;
+
+/* The values that the run names, and those of the one parameter. */
+static uint32_t tokens, labels, positions, samples, step, loss, loss_total, norm, lr, sum, scale;
+static uint32_t param, grad, stored;
+
 static uint32_t text(const char *from) {
   uint32_t start = n_strings;
   memcpy(strings + start, from, strlen(from) + 1);
@@ -72,42 +81,38 @@ static void section(nx_section_type type, uint32_t flags, const void *records, u
   at = (at + entry->bytes + 63) / 64 * 64;
 }
 
-static const char *option(int argc, char **argv, const char *name, const char *otherwise) {
+static const char *option(const char *name, const char *otherwise) {
   size_t length = strlen(name);
-  for (int i = 2; i < argc; i++)
-    if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=') return argv[i] + length + 1;
+  for (int i = 0; i < n_options; i++)
+    if (strncmp(options[i], name, length) == 0 && options[i][length] == '=') return options[i] + length + 1;
   return otherwise;
 }
 
-static uint32_t count(int argc, char **argv, const char *name, uint32_t otherwise) {
-  const char *given = option(argc, argv, name, NULL);
+static uint32_t count(const char *name, uint32_t otherwise) {
+  const char *given = option(name, NULL);
   return given ? (uint32_t)strtoul(given, NULL, 10) : otherwise;
 }
 
-int main(int argc, char **argv) {
-  if (argc < 2) return 2;
-  uint32_t n_ranks = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1;
-  uint32_t batch = count(argc, argv, "batch", 2), sequence = count(argc, argv, "sequence", 8);
-  uint32_t tokens = value("tokens", NX_ARENA_input, NX_i32, 2, batch, sequence);
-  uint32_t labels = value("labels", NX_ARENA_input, NX_i32, 2, batch, sequence);
-  uint32_t positions = value("positions", NX_ARENA_input, NX_i32, 2, batch, sequence);
-  uint32_t samples = value("samples", NX_ARENA_input, NX_i64, 1, batch, 1);
-  uint32_t step = value("step", NX_ARENA_input, NX_i64, 1, 1, 1);
-  uint32_t loss = value("loss", NX_ARENA_scalar, NX_f64, 1, 1, 1);
-  uint32_t loss_total = value("loss_total", NX_ARENA_scalar, NX_f64, 1, 1, 1);
-  uint32_t norm = value("grad_norm", NX_ARENA_scalar, NX_f64, 1, 1, 1);
-  uint32_t lr = value("lr", NX_ARENA_scalar, NX_f64, 1, 1, 1);
-  uint32_t sum = value("sum", NX_ARENA_scalar, NX_f64, 1, 1, 1);
-  uint32_t scale = value("scale", NX_ARENA_scalar, NX_f64, 1, 1, 1);
-  uint32_t param = value("weight", NX_ARENA_param, NX_f32, 1, N_ELEMENTS, 1);
-  uint32_t grad = value("weight.grad", NX_ARENA_grad, NX_f32, 1, N_ELEMENTS, 1);
-  uint32_t stored = value("stored", NX_ARENA_slot, NX_f32, 1, N_ELEMENTS, 1);
+/* ---- records ---- */
 
-  operation(NX_OP_fill, NX_NONE, 0, 1, (uint32_t[]){stored}), real(1);
-  operation(NX_OP_fill, NX_NONE, 0, 1, (uint32_t[]){loss}), real(2.5 * batch * sequence);
-  uint32_t n_forward = n_operators;
-  operation(NX_OP_cast, NX_NONE, 1, 1, (uint32_t[]){stored, grad});
-  uint32_t n_backward = n_operators - n_forward;
+static void add_values(void) {
+  tokens = value("tokens", NX_ARENA_input, NX_i32, 2, batch, sequence);
+  labels = value("labels", NX_ARENA_input, NX_i32, 2, batch, sequence);
+  positions = value("positions", NX_ARENA_input, NX_i32, 2, batch, sequence);
+  samples = value("samples", NX_ARENA_input, NX_i64, 1, batch, 1);
+  step = value("step", NX_ARENA_input, NX_i64, 1, 1, 1);
+  loss = value("loss", NX_ARENA_scalar, NX_f64, 1, 1, 1);
+  loss_total = value("loss_total", NX_ARENA_scalar, NX_f64, 1, 1, 1);
+  norm = value("grad_norm", NX_ARENA_scalar, NX_f64, 1, 1, 1);
+  lr = value("lr", NX_ARENA_scalar, NX_f64, 1, 1, 1);
+  sum = value("sum", NX_ARENA_scalar, NX_f64, 1, 1, 1);
+  scale = value("scale", NX_ARENA_scalar, NX_f64, 1, 1, 1);
+  param = value("weight", NX_ARENA_param, NX_f32, 1, N_ELEMENTS, 1);
+  grad = value("weight.grad", NX_ARENA_grad, NX_f32, 1, N_ELEMENTS, 1);
+  stored = value("stored", NX_ARENA_slot, NX_f32, 1, N_ELEMENTS, 1);
+}
+
+static void add_step_operators(void) {
   operation(NX_OP_all_reduce, 0, 1, 1, (uint32_t[]){grad, grad});
   operation(NX_OP_all_reduce, 0, 1, 1, (uint32_t[]){loss, loss_total});
   operation(NX_OP_wait, NX_NONE, 1, 0, (uint32_t[]){grad});
@@ -120,68 +125,81 @@ int main(int argc, char **argv) {
     else integer(i == NX_lr_schedule_max_steps ? 100 : 0);
   }
   operation(NX_OP_sgd, NX_NONE, 4, 1, (uint32_t[]){param, grad, lr, scale, param}), real(0);
-  uint32_t n_step = n_operators - n_forward - n_backward;
+}
 
-  const nx_run run = {.n_ranks = n_ranks, .n_hosts = count(argc, argv, "hosts", 1),
-                      .n_threads = count(argc, argv, "threads", 1),
-                      .target = count(argc, argv, "target", NX_TARGET_CPU_AVX2), .workspace_bytes = 1 << 20,
-                      .seed = 1, .n_steps = count(argc, argv, "steps", 4), .n_micro_batches = 1,
-                      .micro_batch = batch, .sequence = sequence, .global_batch = batch * n_ranks,
-                      .vocab = 256, .tokens_per_step = (uint64_t)batch * n_ranks * sequence,
-                      .flops_per_step = 1, .n_parameters = N_ELEMENTS, .data_kind = NX_DATA_INDEXED,
-                      .data_rank = 1, .data_size = n_ranks, .tokens = tokens, .labels = labels,
-                      .positions = positions, .samples = samples, .step = step, .loss = loss,
-                      .loss_total = loss_total, .grad_norm = norm, .lr = lr, .names = NX_NAMES_LLAMA,
-                      .n_slots = 1};
-  const nx_run_names names = {.name = text("small"), .directory = text(option(argc, argv, "directory", "")),
-                              .log_every = 1, .save_every = count(argc, argv, "save", 0), .keep = -1,
-                              .deadline_s = count(argc, argv, "deadline", 60)};
-  const uint32_t data_path = text(option(argc, argv, "data", "none"));
-  const nx_atom atoms[] = {{text("replicate"), n_ranks, 1, 0}};
-  const nx_group groups[] = {{text("all"), 1, n_ranks, 0}};
-  const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
-  const nx_term terms[] = {{0, NX_NONE, 1}, {0, 0, 1}};
-  int64_t *table = calloc(n_ranks, sizeof *table);
-  if (!table) return 1;
-  table[0] = 1;
-  nx_arena_record arenas[NX_N_ARENAS];
-  uint32_t n_arenas = 0;
+/* Fills the three programs: forward, backward, step. */
+static void add_operators(nx_program programs[3]) {
+  operation(NX_OP_fill, NX_NONE, 0, 1, (uint32_t[]){stored}), real(1);
+  operation(NX_OP_fill, NX_NONE, 0, 1, (uint32_t[]){loss}), real(2.5 * batch * sequence);
+  uint32_t n_forward = n_operators;
+  operation(NX_OP_cast, NX_NONE, 1, 1, (uint32_t[]){stored, grad});
+  uint32_t n_passes = n_operators;
+  add_step_operators();
+  programs[0] = (nx_program){text("forward"), NX_PROGRAM_FORWARD, 0, n_forward};
+  programs[1] = (nx_program){text("backward"), NX_PROGRAM_BACKWARD, n_forward, n_passes - n_forward};
+  programs[2] = (nx_program){text("step"), NX_PROGRAM_STEP, n_passes, n_operators - n_passes};
+}
+
+static nx_run make_run(void) {
+  return (nx_run){.n_ranks = n_ranks, .n_hosts = count("hosts", 1), .n_threads = count("threads", 1),
+                  .target = count("target", NX_TARGET_CPU_AVX2), .workspace_bytes = 1 << 20, .seed = 1,
+                  .n_steps = count("steps", 4), .n_micro_batches = 1, .micro_batch = batch,
+                  .sequence = sequence, .global_batch = batch * n_ranks, .vocab = 256,
+                  .tokens_per_step = (uint64_t)batch * n_ranks * sequence, .flops_per_step = 1,
+                  .n_parameters = N_ELEMENTS, .data_kind = NX_DATA_INDEXED, .data_rank = 1,
+                  .data_size = n_ranks, .tokens = tokens, .labels = labels, .positions = positions,
+                  .samples = samples, .step = step, .loss = loss, .loss_total = loss_total,
+                  .grad_norm = norm, .lr = lr, .names = NX_NAMES_LLAMA, .n_slots = 1};
+}
+
+static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
+  uint32_t n = 0;
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
     bool shared = n_ranks > 1 && (kind == NX_ARENA_grad || kind == NX_ARENA_scalar);
     if (arena_bytes[kind])
-      arenas[n_arenas++] = (nx_arena_record){.kind = kind, .flags = shared ? NX_ARENA_SHARED : 0,
-                                             .bytes = arena_bytes[kind],
-                                             .slot_bytes = kind == NX_ARENA_slot ? arena_bytes[kind] : 0};
+      arenas[n++] = (nx_arena_record){.kind = kind, .flags = shared ? NX_ARENA_SHARED : 0,
+                                      .bytes = arena_bytes[kind],
+                                      .slot_bytes = kind == NX_ARENA_slot ? arena_bytes[kind] : 0};
   }
-  const nx_piece pieces[] = {{.name = text("weight"), .value = param, .logical_rows = 1,
-                              .logical_columns = N_ELEMENTS, .rows = 1, .columns = N_ELEMENTS, .owner = 2,
-                              .n_dims = 1}};
-  const nx_range ranges[] = {{.name = text("weights"), .group = 0, .n_elements = N_ELEMENTS,
-                              .n_shard = N_ELEMENTS, .param = param, .master = NX_NONE, .grad = grad,
-                              .moment1 = NX_NONE, .moment2 = NX_NONE}};
-  const nx_program programs[] = {{text("forward"), NX_PROGRAM_FORWARD, 0, n_forward},
-                                 {text("backward"), NX_PROGRAM_BACKWARD, n_forward, n_backward},
-                                 {text("step"), NX_PROGRAM_STEP, n_forward + n_backward, n_step}};
-  const nx_chunk chunks[] = {{.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2}};
-  const nx_item items[] = {{.kind = NX_ITEM_FORWARD}, {.kind = NX_ITEM_BACKWARD}, {.kind = NX_ITEM_STEP}};
+  return n;
+}
 
-  nx_header *header = (nx_header *)(void *)file;
-  *header = (nx_header){.major = NX_PLAN_MAJOR, .minor = NX_PLAN_MINOR, .header_bytes = sizeof *header,
-                        .endian = 0x01020304, .section_table_offset = sizeof *header};
-  memcpy(header->magic, NX_PLAN_MAGIC, sizeof header->magic);
-  enum { N_SECTIONS = 20, MEANING = NX_SECTION_MEANING };
-  at = sizeof *header + N_SECTIONS * sizeof(nx_section);
+/* ---- the file ---- */
+
+enum { N_SECTIONS = 19, MEANING = NX_SECTION_MEANING };
+
+static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
+static const nx_term terms[] = {{0, NX_NONE, 1}, {0, NX_TERM_FIRST, 1}};
+static const nx_chunk chunks[] = {{.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2}};
+static const nx_item items[] = {
+    {.kind = NX_ITEM_FORWARD}, {.kind = NX_ITEM_BACKWARD}, {.kind = NX_ITEM_STEP}};
+
+/* In ascending order: the strings come first, and so all that has a name is made before. */
+static void write_sections(const nx_program programs[3]) {
+  nx_arena_record arenas[NX_N_ARENAS];
+  uint32_t n_arenas = make_arenas(arenas), data_path = text(option("data", "none"));
+  const nx_run run = make_run();
+  const nx_run_names names = {.name = text("small"), .directory = text(option("directory", "")),
+                              .log_every = 1, .save_every = count("save", 0), .keep = -1,
+                              .deadline_s = count("deadline", 60)};
+  const nx_atom atom = {text("replicate"), n_ranks, 1, 0};
+  const nx_group group = {text("all"), 1, n_ranks, 0};
+  const nx_piece piece = {.name = text("weight"), .value = param, .logical_rows = 1,
+                          .logical_columns = N_ELEMENTS, .rows = 1, .columns = N_ELEMENTS, .owner = 2,
+                          .n_dims = 1};
+  const nx_range range = {.name = text("weights"), .group = 0, .n_elements = N_ELEMENTS,
+                          .n_shard = N_ELEMENTS, .param = param, .master = NX_NONE, .grad = grad,
+                          .moment1 = NX_NONE, .moment2 = NX_NONE};
   section(NX_SECTION_STRINGS, MEANING, strings, n_strings);
   section(NX_SECTION_RUN, MEANING, &run, 1);
-  section(NX_SECTION_ATOMS, MEANING, atoms, 1);
-  section(NX_SECTION_GROUPS, MEANING, groups, 1);
+  section(NX_SECTION_ATOMS, MEANING, &atom, 1);
+  section(NX_SECTION_GROUPS, MEANING, &group, 1);
   section(NX_SECTION_CONSTANTS, MEANING, constants, 3);
   section(NX_SECTION_TERMS, MEANING, terms, 2);
-  section(NX_SECTION_TABLE, MEANING, table, n_ranks);
   section(NX_SECTION_ARENAS, MEANING, arenas, n_arenas);
   section(NX_SECTION_VALUES, MEANING, values, n_values);
-  section(NX_SECTION_PIECES, MEANING, pieces, 1);
-  section(NX_SECTION_RANGES, MEANING, ranges, 1);
+  section(NX_SECTION_PIECES, MEANING, &piece, 1);
+  section(NX_SECTION_RANGES, MEANING, &range, 1);
   section(NX_SECTION_OPERATORS, MEANING, operators, n_operators);
   section(NX_SECTION_ARGUMENTS, MEANING, arguments, n_arguments);
   section(NX_SECTION_ATTRIBUTES, MEANING, attributes, n_attributes);
@@ -191,11 +209,26 @@ int main(int argc, char **argv) {
   section(NX_SECTION_DATA_PATHS, MEANING, &data_path, 1);
   section(NX_SECTION_PLACES_TEXT, 0, strings, n_strings);
   section(NX_SECTION_RUN_NAMES, 0, &names, 1);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) return 2;
+  options = argv + 2, n_options = argc - 2;
+  n_ranks = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1;
+  batch = count("batch", 2), sequence = count("sequence", 8);
+  nx_program programs[3];
+  add_values();
+  add_operators(programs);
+  nx_header *header = (nx_header *)(void *)file;
+  *header = (nx_header){.major = NX_PLAN_MAJOR, .minor = NX_PLAN_MINOR, .header_bytes = sizeof *header,
+                        .endian = 0x01020304, .section_table_offset = sizeof *header};
+  memcpy(header->magic, NX_PLAN_MAGIC, sizeof header->magic);
+  at = sizeof *header + N_SECTIONS * sizeof(nx_section);
+  write_sections(programs);
   header->file_bytes = at;
   nx_plan_hash_meaning(file, header->plan_id);
   nx_plan_hash_root(file, header->root);
   FILE *out = fopen(argv[1], "wb");
   bool written = out && fwrite(file, at, 1, out) == 1;
-  free(table);
   return (out && fclose(out) == 0 && written) ? 0 : 1;
 }
