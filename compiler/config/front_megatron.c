@@ -12,8 +12,10 @@ const char *const nxc_megatron_versions[] = {"0.10", "0.11", "later", "0.9", NUL
 
 /* -- whose text ------------------------------------------------------------------------------------------ */
 
-/* Options that every training has, and other programs do not. */
+/* Options that every training has, and other programs do not; not in a comment. */
 static bool names_option(const char *line, size_t n_bytes) {
+  for (size_t i = 1; i < n_bytes; i++)
+    if (line[i] == '#' && isspace((unsigned char)line[i - 1])) n_bytes = i;
   static const char *const telling[] = {"--num-layers", "--micro-batch-size", "--tensor-model-parallel-size",
                                         "--hidden-size", "--seq-length"};
   for (size_t i = 0; i < sizeof telling / sizeof *telling; i++)
@@ -47,7 +49,8 @@ bool nxc_megatron_claims(const nxc_source *source) {
     const char *text = nxc_source_line(source, line, &n_bytes);
     while (n_blank < n_bytes && isspace((unsigned char)text[n_blank])) n_blank++;
     if (n_blank == n_bytes || text[n_blank] == '#') continue;
-    if (first && starts_with(text + n_blank, n_bytes - n_blank, "--") && n_bytes - n_blank > 3) return true;
+    bool option = starts_with(text + n_blank, n_bytes - n_blank, "--") && n_bytes - n_blank > 3;
+    if (first && option && isalpha((unsigned char)text[n_blank + 2])) return true;
     first = false;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
       if (starts_with(text, n_bytes, keys[i])) return true;
