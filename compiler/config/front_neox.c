@@ -210,7 +210,8 @@ static bool is_date(const char *text) {
 /* Plain texts that look like numbers or dates: 1e-5 stays text, a date does not, and nobody means either. */
 static void note_scalars(nxc_binding *binding, const nxc_node *node) {
   for (size_t i = 0; i < node->n_children; i++) note_scalars(binding, node->children[i]);
-  if (node->kind != NXC_NODE_SCALAR || node->style != NXC_STYLE_PLAIN || node->value.kind != NXC_STRING) return;
+  bool plain = node->kind == NXC_NODE_SCALAR && node->style == NXC_STYLE_PLAIN;
+  if (!plain || node->value.kind != NXC_STRING) return;
   const char *meant = node->raw ? nxc_scalar_pyyaml_float(binding->arena, node->raw) : NULL;
   if (node->raw && is_date(node->raw))
     nxc_report(binding->sink, "NX6909", NXC_SEVERITY_ERROR, node->at, "quote it",
@@ -218,12 +219,17 @@ static void note_scalars(nxc_binding *binding, const nxc_node *node) {
   if (meant == NULL) return;
   nxc_misfit_value *misfit = misfit_at(binding, node);
   const char *fix = nxc_arena_printf(binding->arena, "write %s", meant);
+  static const char why[] = "with an exponent only a point, and a sign in the exponent, make a number here";
   if (misfit != NULL)
-    misfit->verdict.fix = nxc_arena_printf(
-        binding->arena, "%s: with an exponent only a point, and a sign in the exponent, make a number here", fix);
+    misfit->verdict.fix = nxc_arena_printf(binding->arena, "%s: %s", fix, why);
   else
     nxc_report(binding->sink, "NX1105", NXC_SEVERITY_WARNING, node->at, fix,
                "%s looks like a number but is read as text", node->raw);
+}
+
+nxc_bound *nxc_neox_bound(nxc_binding *binding, const char *option) {
+  const nxc_option_row *row = nxc_option_find(binding->dialect, option);
+  return row ? &binding->options[row - binding->dialect->options] : NULL;
 }
 
 /* Keys that the real system gives DeepSpeed itself: over these deepspeed_extra_args would win silently. */
@@ -237,27 +243,26 @@ static bool is_given_anyway(const nxc_binding *binding, const char *key) {
   return bound != NULL && bound->given;
 }
 
+static void report_extra(nxc_binding *binding, const nxc_node *extra) {
+  nxc_arena *arena = binding->arena;
+  const nxc_bound *bound = nxc_binding_find(binding, extra->key);
+  bool given = bound != NULL && bound->given;
+  const nxc_remark also = {
+      given ? bound->at : (nxc_span){0},
+      nxc_arena_printf(arena, "%s is %s", extra->key, given ? "given here" : "derived otherwise")};
+  nxc_finding finding = {.id = "NX6908", .severity = NXC_SEVERITY_ERROR, .at = nxc_node_place(extra)};
+  finding.message = nxc_arena_printf(
+      arena, "deepspeed_extra_args.%s would silently replace what the rest counts with", extra->key);
+  finding.fix = nxc_arena_printf(arena, "give %s at the top level", extra->key);
+  finding.remarks = &also;
+  finding.n_remarks = 1;
+  nxc_sink_report(binding->sink, &finding);
+}
+
 static void check_extra_arguments(nxc_binding *binding) {
   const nxc_node *extra = nxc_node_child(binding->document->root, "deepspeed_extra_args");
-  for (size_t i = 0; extra != NULL && extra->kind == NXC_NODE_MAP && i < extra->n_children; i++) {
-    const nxc_node *child = extra->children[i];
-    if (!is_given_anyway(binding, child->key)) continue;
-    const nxc_bound *bound = nxc_binding_find(binding, child->key);
-    const nxc_remark also = {bound != NULL && bound->given ? bound->at : (nxc_span){0},
-                             nxc_arena_printf(binding->arena, "%s is %s", child->key,
-                                              bound != NULL && bound->given ? "given here" : "derived otherwise")};
-    nxc_sink_report(binding->sink,
-                    &(nxc_finding){.id = "NX6908",
-                                   .severity = NXC_SEVERITY_ERROR,
-                                   .at = nxc_node_place(child),
-                                   .fix = nxc_arena_printf(binding->arena, "give %s at the top level", child->key),
-                                   .remarks = &also,
-                                   .n_remarks = 1,
-                                   .message = nxc_arena_printf(
-                                       binding->arena,
-                                       "deepspeed_extra_args.%s would silently replace what the rest counts with",
-                                       child->key)});
-  }
+  for (size_t i = 0; extra != NULL && extra->kind == NXC_NODE_MAP && i < extra->n_children; i++)
+    if (is_given_anyway(binding, extra->children[i]->key)) report_extra(binding, extra->children[i]);
 }
 
 void nxc_neox_prepare(nxc_binding *binding) {

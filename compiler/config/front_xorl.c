@@ -55,21 +55,21 @@ static void put(front *f, const char *path, nxc_span at, nxc_node *node) {
   else nxc_node_append(f->texts->arena, in, node);
 }
 
+static void report_lost(front *f, const char *name, const nxc_word *word, const nxc_node *given) {
+  const nxc_remark remark = {nxc_node_place(given), "what the file says"};
+  nxc_finding finding = {.id = "NX7906", .severity = NXC_SEVERITY_ERROR, .at = word->at};
+  finding.message =
+      nxc_arena_printf(f->texts->arena, "--%s without a value at the end loses to the file", name);
+  finding.fix = nxc_arena_printf(f->texts->arena, "write --%s true", name);
+  finding.remarks = &remark;
+  finding.n_remarks = 1;
+  nxc_sink_report(f->texts->sink, &finding);
+}
+
 /* --train.save_async: true, unless it stands at the end and the file says something too. */
 static nxc_node *bare_switch(front *f, const char *name, const nxc_word *word, bool last) {
   const nxc_node *given = nxc_node_lookup(f->document->root, name);
-  if (last && given != NULL) {
-    const nxc_remark remark = {nxc_node_place(given), "what the file says"};
-    nxc_sink_report(f->texts->sink, &(nxc_finding){.id = "NX7906",
-                                                   .severity = NXC_SEVERITY_ERROR,
-                                                   .at = word->at,
-                                                   .fix = nxc_arena_printf(f->texts->arena, "write --%s true", name),
-                                                   .remarks = &remark,
-                                                   .n_remarks = 1,
-                                                   .message = nxc_arena_printf(
-                                                       f->texts->arena,
-                                                       "--%s without a value at the end loses to the file", name)});
-  }
+  if (last && given != NULL) report_lost(f, name, word, given);
   nxc_node *node = text_node(f, word);
   node->value = (nxc_value){.kind = NXC_BOOL, .boolean = true};
   return node;
@@ -177,8 +177,8 @@ static void check_sections(front *f) {
     size_t first;
     bool known = section->key != NULL && nxc_dialect_section(f->dialect, section->key, &first) > first;
     if (section->kind == NXC_NODE_MAP && known) check_keys(f, section);
-    bool empty = section->kind == NXC_NODE_SCALAR ? section->value.kind == NXC_NULL : section->n_children == 0;
-    if (known && empty && section->kind != NXC_NODE_MAP)
+    bool empty = section->kind == NXC_NODE_SCALAR && section->value.kind == NXC_NULL;
+    if (known && empty)
       complain(f, "NX7905", nxc_node_place(section), "leave the section out",
                nxc_arena_printf(f->texts->arena, "the section %s is empty, which the real parser cannot read",
                                 section->key));

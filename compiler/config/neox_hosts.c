@@ -2,8 +2,8 @@
 /* How many GPUs DeepSpeed's launcher would use: hostfile, num_nodes, num_gpus, include, exclude.
  *
  * A hostfile has a line `NAME slots=N` per host. include keeps, exclude removes, what a filter names:
- * NAME[:SLOT,SLOT...] joined by @. Without a hostfile there is the machine that starts the training, whose GPUs
- * nobody knows here: the number then comes from num_gpus alone, from global_num_gpus or from --world-size. */
+ * NAME[:SLOT,SLOT...] joined by @. Without a hostfile there is the machine that starts the training, whose
+ * GPUs nobody knows here: the number then comes from num_gpus, from global_num_gpus or from --world-size. */
 #include "compiler/config/front_neox.h"
 
 #include <stdio.h>
@@ -26,11 +26,6 @@ typedef struct hosts {
   bool ok;
 } hosts;
 
-static nxc_bound *bound_of(nxc_binding *binding, const char *name) {
-  const nxc_option_row *row = nxc_option_find(binding->dialect, name);
-  return row ? &binding->options[row - binding->dialect->options] : NULL;
-}
-
 static const char *text_of(const nxc_binding *binding, const char *option) {
   const nxc_bound *bound = nxc_binding_find(binding, option);
   bool text = bound != NULL && bound->given && bound->value != NULL && bound->value->kind == NXC_STRING;
@@ -39,8 +34,8 @@ static const char *text_of(const nxc_binding *binding, const char *option) {
 
 static int64_t int_of(const nxc_binding *binding, const char *option) {
   const nxc_bound *bound = nxc_binding_find(binding, option);
-  bool number = bound != NULL && bound->value != NULL && bound->value->kind == NXC_INT && !bound->value->digits;
-  return number ? bound->value->integer : -1;
+  const nxc_value *value = bound ? bound->value : NULL;
+  return value != NULL && value->kind == NXC_INT && value->digits == NULL ? value->integer : -1;
 }
 
 static host *find_host(hosts *all, const char *name) {
@@ -143,7 +138,7 @@ static int64_t count(hosts *all) {
 }
 
 static void give(nxc_binding *binding, const char *from, int64_t n_gpus) {
-  nxc_bound *target = bound_of(binding, "global_num_gpus");
+  nxc_bound *target = nxc_neox_bound(binding, "global_num_gpus");
   const nxc_bound *source = nxc_binding_find(binding, from);
   nxc_value *value = nxc_arena_alloc(binding->arena, sizeof *value);
   *value = (nxc_value){.kind = NXC_INT, .integer = n_gpus};
@@ -171,6 +166,7 @@ void nxc_neox_count_gpus(nxc_binding *binding) {
   if (all.ok) filter(&all, "exclude", false);
   if (!all.ok) return;
   int64_t total = count(&all);
+  nxc_span at = nxc_binding_find(binding, "hostfile")->at;
   if (total > 0) give(binding, "hostfile", total);
-  else complain(&all, nxc_binding_find(binding, "hostfile")->at, "%s", "the filters leave no GPU of the hostfile");
+  else complain(&all, at, "%s", "the filters leave no GPU of the hostfile");
 }

@@ -9,13 +9,9 @@
 
 enum { LAYERS_MAX = 100000 };
 
-static nxc_bound *bound_of(nxc_binding *binding, const char *name) {
-  const nxc_option_row *row = nxc_option_find(binding->dialect, name);
-  return row ? &binding->options[row - binding->dialect->options] : NULL;
-}
-
 /* A finding about an option's value; the option is unknown afterwards. */
-static void reject(nxc_binding *binding, nxc_bound *bound, const char *id, const char *fix, const char *message) {
+static void reject(nxc_binding *binding, nxc_bound *bound, const char *id, const char *fix,
+                   const char *message) {
   nxc_span at = bound->node ? bound->node->at : bound->at;
   nxc_report(binding->sink, id, NXC_SEVERITY_ERROR, at, fix, "%s", message);
   bound->value = NULL;
@@ -51,7 +47,7 @@ static bool is_entry(const nxc_value *entry) {
 
 /* [[["local", "global"], "all"]] becomes local, global, local, global, ... */
 void nxc_neox_expand_attention(nxc_binding *binding) {
-  nxc_bound *bound = bound_of(binding, "attention_config");
+  nxc_bound *bound = nxc_neox_bound(binding, "attention_config");
   const nxc_bound *layers = nxc_binding_find(binding, "num_layers");
   if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_LIST) return;
   bool known = layers->value != NULL && layers->value->kind == NXC_INT && layers->value->digits == NULL &&
@@ -64,7 +60,8 @@ void nxc_neox_expand_attention(nxc_binding *binding) {
     const nxc_value *entry = &config->items[i];
     int64_t n_repeats;
     if (!is_entry(entry)) {
-      reject(binding, bound, "NX6905", "write [[[\"global\"], 12]]: kinds in a list, then how often they repeat",
+      reject(binding, bound, "NX6905",
+             "write [[[\"global\"], 12]]: kinds in a list, then how often they repeat",
              "attention_config is a list of pairs: a list of kinds, and a number or \"all\"");
       return;
     }
@@ -80,13 +77,13 @@ void nxc_neox_expand_attention(nxc_binding *binding) {
   bound->value = expanded;
 }
 
-/* type:PATTERN must be a pattern, and match a layer; the real system finds neither out before the model is cut
- * into stages. */
+/* type:PATTERN must be a pattern, and match a layer; the real system finds neither out before the model is
+ * cut into stages. */
 void nxc_neox_check_partition(nxc_binding *binding) {
   static const char *const classes[] = {"EmbeddingPipe",         "ParallelTransformerLayerPipe",
                                         "NormPipe",              "ParallelLinearPipe",
                                         "RWKVResidualLayerPipe", "ParallelMambaResidualLayerPipe"};
-  nxc_bound *bound = bound_of(binding, "pipe_partition_method");
+  nxc_bound *bound = nxc_neox_bound(binding, "pipe_partition_method");
   if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) return;
   const char *method = bound->value->text;
   if (strcmp(method, "parameters") == 0 || strcmp(method, "uniform") == 0) return;
@@ -109,8 +106,10 @@ void nxc_neox_check_partition(nxc_binding *binding) {
   }
   bool found = false;
   pcre2_match_data *match = pcre2_match_data_create(1, NULL);
-  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-    found = pcre2_match(pattern, (PCRE2_SPTR)classes[i], PCRE2_ZERO_TERMINATED, 0, 0, match, NULL) >= 0 || found;
+  for (size_t i = 0; i < sizeof classes / sizeof *classes && !found; i++) {
+    PCRE2_SPTR name = (PCRE2_SPTR)classes[i];
+    found = pcre2_match(pattern, name, PCRE2_ZERO_TERMINATED, 0, 0, match, NULL) >= 0;
+  }
   pcre2_match_data_free(match);
   pcre2_code_free(pattern);
   if (found) return;

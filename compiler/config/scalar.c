@@ -176,8 +176,8 @@ const char *nxc_scalar_pyyaml_float(nxc_arena *arena, const char *text) {
   size_t n_number = strcspn(text, "eE");
   const char *exponent = text + n_number + 1;
   bool has_point = memchr(text, '.', n_number) != NULL, has_sign = *exponent == '+' || *exponent == '-';
-  return nxc_arena_printf(arena, "%.*s%se%s%s", (int)n_number, text, has_point ? "" : ".0", has_sign ? "" : "+",
-                          exponent);
+  return nxc_arena_printf(arena, "%.*s%se%s%s", (int)n_number, text, has_point ? "" : ".0",
+                          has_sign ? "" : "+", exponent);
 }
 
 static bool read_bool_as(const char *text, nxc_value *value) {

@@ -32,8 +32,8 @@ typedef enum nxc_oddity {
  * says why, and *value is the string. */
 bool nxc_scalar_read(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value,
                      const char **problem);
-/* The same by PyYAML's rules: a float needs a point, and a sign in its exponent, so that `3e-4` is text; ??? is
- * text too. Dates stay text. */
+/* The same by PyYAML's rules: a float needs a point, and a sign in its exponent, so that `3e-4` is text; ???
+ * is text too. Dates stay text. */
 bool nxc_scalar_read_pyyaml(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value,
                             const char **problem);
 /* How PyYAML reads as a float what it takes for text only because of its exponent: 1.0e-2 for 1e-2. NULL: it

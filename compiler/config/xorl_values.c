@@ -66,8 +66,8 @@ static void read_by_type(typing *t, nxc_type type, nxc_node *node) {
 }
 
 static void reject_null(typing *t, nxc_node *node, const char *name, const char *what) {
-  nxc_report(t->sink, "NX7901", NXC_SEVERITY_ERROR, nxc_node_place(node), "leave the key out", "%s: null %s", name,
-             what);
+  nxc_report(t->sink, "NX7901", NXC_SEVERITY_ERROR, nxc_node_place(node), "leave the key out",
+             "%s: null %s", name, what);
   node->failed = true;
 }
 
@@ -95,7 +95,8 @@ static void type_list(typing *t, const nxc_option_row *row, nxc_node *node, cons
 }
 
 static void type_option(typing *t, const nxc_option_row *row, nxc_node *node, const char *name) {
-  bool angle = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING && strstr(node->raw, "$<") != NULL;
+  bool text = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING;
+  bool angle = text && strstr(node->raw, "$<") != NULL;
   if (angle || row->domain.type == NXC_TYPE_ANY || row->domain.type == NXC_TYPE_MAP) return;
   if (nxc_arguments_is_list(row)) {
     type_list(t, row, node, name);
@@ -103,9 +104,9 @@ static void type_option(typing *t, const nxc_option_row *row, nxc_node *node, co
   }
   if (node->kind != NXC_NODE_SCALAR) return;
   if (node->value.kind == NXC_NULL) {
-    bool text = row->domain.type == NXC_TYPE_STR || row->domain.type == NXC_TYPE_PATH;
+    bool wants_text = row->domain.type == NXC_TYPE_STR || row->domain.type == NXC_TYPE_PATH;
     bool word = row->domain.type == NXC_TYPE_ENUM || row->domain.type == NXC_TYPE_BOOL;
-    if (text) reject_null(t, node, name, "becomes the text \"null\" here");
+    if (wants_text) reject_null(t, node, name, "becomes the text \"null\" here");
     if (word) reject_null(t, node, name, "is no word that the real parser takes here");
     return;
   }
@@ -113,11 +114,13 @@ static void type_option(typing *t, const nxc_option_row *row, nxc_node *node, co
 }
 
 void nxc_xorl_type(nxc_document *document, const char *version, nxc_sink *sink) {
-  typing t = {.document = document, .arena = document->arena, .sink = sink, .dialect = nxc_dialect_find("xorl")};
+  typing t = {.document = document, .arena = document->arena, .sink = sink};
+  t.dialect = nxc_dialect_find("xorl");
   t.seed = version == NULL || strcmp(version, "seed") == 0;
   for (size_t i = 0; i < document->root->n_children; i++) {
     const nxc_node *section = document->root->children[i];
-    for (size_t k = 0; section->kind == NXC_NODE_MAP && section->key != NULL && k < section->n_children; k++) {
+    if (section->kind != NXC_NODE_MAP || section->key == NULL) continue;
+    for (size_t k = 0; k < section->n_children; k++) {
       nxc_node *child = section->children[k];
       const char *name = nxc_arena_printf(t.arena, "%s.%s", section->key, child->key);
       const nxc_option_row *row = nxc_option_find(t.dialect, name);
@@ -134,7 +137,8 @@ typedef struct entry {
   const char *name; /* data.datasets[0] */
 } entry;
 
-static void complain(const entry *e, const nxc_node *at, const char *id, const char *fix, const char *message) {
+static void complain(const entry *e, const nxc_node *at, const char *id, const char *fix,
+                     const char *message) {
   nxc_report(e->binding->sink, id, NXC_SEVERITY_ERROR, nxc_node_place(at), fix, "%s%s", e->name, message);
 }
 
@@ -165,9 +169,9 @@ static void check_entry_key(const entry *e, const nxc_node *child) {
     if (strncmp(dialect->options[i].name, section, strlen(section)) == 0)
       names[n_names++] = dialect->options[i].name + strlen(section);
   const char *nearest = row == NULL ? nxc_nearest(child->key, names, n_names) : NULL;
-  nxc_report(e->binding->sink, row ? "NX1320" : "NX1301", NXC_SEVERITY_ERROR, nxc_node_place(child),
-             nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL, "unknown key %s.%s%s", e->name,
-             child->key, row ? " (a later version has it)" : "");
+  const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
+  nxc_report(e->binding->sink, row ? "NX1320" : "NX1301", NXC_SEVERITY_ERROR, nxc_node_place(child), fix,
+             "unknown key %s.%s%s", e->name, child->key, row ? " (a later version has it)" : "");
 }
 
 static bool is_one_of(const nxc_node *node, const char *const *words) {
@@ -187,7 +191,8 @@ static void check_entry(const entry *e) {
   if (type != NULL && !is_one_of(type, types))
     complain(e, type, "NX7911", "write tokenized", ".type must be tokenized: no other kind is read");
   if (files != NULL && format == NULL)
-    complain(e, files, "NX7912", "give ds_type: json, csv, parquet, arrow or text", " has data_files but no ds_type");
+    complain(e, files, "NX7912", "give ds_type: json, csv, parquet, arrow or text",
+             " has data_files but no ds_type");
   if (format != NULL && !is_one_of(format, formats))
     complain(e, format, "NX7913", NULL, ".ds_type must be json, csv, parquet, arrow or text");
   if (path != NULL && path->value.kind == NXC_STRING && strstr(path->value.text, "://") != NULL) {
@@ -196,7 +201,8 @@ static void check_entry(const entry *e) {
     if (!whole) complain(e, path, "NX7914", NULL, ".path is no whole address");
   }
   if (shards != NULL && given(e, "preprocess_shards") != NULL)
-    complain(e, shards, "NX7915", "keep one of them", " has shards and preprocess_shards, which are alternatives");
+    complain(e, shards, "NX7915", "keep one of them",
+             " has shards and preprocess_shards, which are alternatives");
 }
 
 static void check_datasets(nxc_binding *binding, const char *option) {

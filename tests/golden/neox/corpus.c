@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Real GPT-NeoX files, and what the real argument code made of them.
  *
- * For every entry of $NX_SHARED/corpora/neox/expected.json ("GPUS|FILE[+FILE...]": values, or an error) a line
- * says how nxcfg judges the files: valid or refused, with the ids of its errors and warnings, and every value
- * that is not the expected one. The lines must be those of corpus.txt, where each deviation has its reason;
- * UPDATE=1 prints them on standard error. TAP. Usage: corpus NXCFG CORPUS.TXT */
+ * For every entry of $NX_SHARED/corpora/neox/expected.json ("GPUS|FILE[+FILE...]": values, or an error) a
+ * line says how nxcfg judges the files: valid or refused, with the ids of its errors and warnings, and every
+ * value that is not the expected one. The lines must be those of corpus.txt, where each deviation has its
+ * reason; UPDATE=1 prints them on standard error. TAP. Usage: corpus NXCFG CORPUS.TXT */
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -110,7 +110,8 @@ static void compare(line *to, const json_t *wanted, const json_t *settings) {
     add(to, " no_weight_tying");
   bool recompute = json_is_true(json_object_get(wanted, "checkpoint_activations"));
   const char *granularity = json_string_value(json_object_get(settings, "recompute.granularity"));
-  if (recompute != (granularity != NULL && strcmp(granularity, "full") == 0)) add(to, " checkpoint_activations");
+  if (recompute != (granularity != NULL && strcmp(granularity, "full") == 0))
+    add(to, " checkpoint_activations");
   bool parallel = json_is_true(json_object_get(wanted, "gpt_j_residual"));
   const char *block = json_string_value(json_object_get(settings, "model.block"));
   if (parallel != (block != NULL && strcmp(block, "gpt_j") == 0)) add(to, " gpt_j_residual");
