@@ -10,17 +10,18 @@ static uint64_t round_up(uint64_t n_bytes, uint64_t unit) {
   return (n_bytes + unit - 1) / unit * unit;
 }
 
-static uint64_t segment_size(const nx_plan *plan, uint64_t control_bytes) {
+static uint64_t segment_size(const nx_plan *plan, uint32_t stage, uint64_t control_bytes) {
   uint64_t n_bytes = round_up(control_bytes, PAGE);
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ARENAS]; i++)
-    if (plan->arenas[i].flags & NX_ARENA_SHARED) n_bytes += round_up(plan->arenas[i].bytes, PAGE);
+    if (plan->arenas[i].flags & NX_ARENA_SHARED)
+      n_bytes += round_up(nx_plan_stage_bytes(plan, stage, plan->arenas[i].kind), PAGE);
   return n_bytes;
 }
 
 static bool open_window(nxr_world *world, const nx_plan *plan, nxr_arenas *arenas, nxr_fault *fault) {
   arenas->segments = calloc(world->local_size, sizeof *arenas->segments);
   if (!arenas->segments) return nxr_fault_set(fault, "out of memory");
-  arenas->segment_bytes = segment_size(plan, arenas->control_bytes);
+  arenas->segment_bytes = segment_size(plan, nx_plan_stage(plan, world->rank), arenas->control_bytes);
   if (!nxr_world_window(world, arenas->segment_bytes, (void **)arenas->segments, fault)) return false;
   arenas->own_segment = arenas->segments[world->local_rank];
   arenas->control = arenas->own_segment;
@@ -41,15 +42,16 @@ bool nxr_arenas_open(nxr_world *world, const nx_plan *plan, const nxk_backend *b
   }
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ARENAS]; i++) {
     const nx_arena_record *arena = &plan->arenas[i];
+    uint64_t n_bytes = nx_plan_stage_bytes(plan, nx_plan_stage(plan, world->rank), arena->kind);
     nxk_fault why = {""};
     bool shared = use_window && arena->flags & NX_ARENA_SHARED;
     void *memory = shared ? arenas->own_segment + at : NULL;
-    if (shared) at += round_up(arena->bytes, PAGE);
-    if (arena->bytes == 0) continue;
-    if (!backend->arena_open(device, arena->kind, arena->bytes, memory, &arenas->base[arena->kind], &why))
+    if (shared) at += round_up(n_bytes, PAGE);
+    if (n_bytes == 0) continue;
+    if (!backend->arena_open(device, arena->kind, n_bytes, memory, &arenas->base[arena->kind], &why))
       return nxr_fault_set(fault, "rank %u has no %llu MiB for the arena of %s: %s", world->rank,
-                           (unsigned long long)(arena->bytes >> 20), nx_arena_meaning(arena->kind), why.text);
-    arenas->n_bytes[arena->kind] = arena->bytes;
+                           (unsigned long long)(n_bytes >> 20), nx_arena_meaning(arena->kind), why.text);
+    arenas->n_bytes[arena->kind] = n_bytes;
     arenas->shared[arena->kind] = shared;
   }
   return true;
@@ -69,10 +71,9 @@ uint64_t nxr_arenas_bytes(const nxr_arenas *arenas) {
 
 void nxr_arenas_frame(const nxr_arenas *arenas, const nx_plan *plan, uint32_t chunk, uint32_t slot,
                       void *base[NX_N_ARENAS]) {
-  const nx_arena_record *slots = nx_plan_arena(plan, NX_ARENA_slot);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
     uint64_t start = plan->chunks[chunk].arena_base[kind];
-    if (kind == NX_ARENA_slot && slots) start += slot * slots->slot_bytes;
+    if (kind == NX_ARENA_slot) start += slot * plan->chunks[chunk].arena_bytes[kind];
     base[kind] = arenas->base[kind] ? (uint8_t *)arenas->base[kind] + start : NULL;
   }
 }

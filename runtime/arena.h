@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan's arenas, mapped once: exactly the plan's bytes, all touched before the first step.
+/* The plan's arenas, mapped once: exactly the bytes of the rank's stage, all touched before the first step.
  *
  * Arenas flagged NX_ARENA_SHARED lie in a window that all ranks of the host map, when there are several and
  * the backend's memory is the host's; every rank's part of the window is a *segment*: the control bytes

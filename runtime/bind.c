@@ -18,13 +18,6 @@ uint32_t nxr_chunk_program(const nx_chunk *chunk, nx_item_kind kind) {
   }
 }
 
-uint32_t nxr_stage(const nx_plan *plan, uint32_t rank) {
-  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
-    if (strcmp(nx_plan_string(plan, plan->atoms[atom].name), "pipeline") == 0)
-      return nx_plan_coordinate(plan, rank, atom);
-  return 0;
-}
-
 void *nxr_value_address(const nx_plan *plan, uint32_t index, const nxk_frame *frame) {
   const nx_value *value = &plan->values[index];
   int64_t shift = value->offset_shift == NX_NONE ? 0 : frame->constants[value->offset_shift];
@@ -156,7 +149,7 @@ static bool bind_collective(nxr_machine *machine, uint32_t chunk, uint32_t index
   if (*at) return true;
   if (!machine->backend->host_addressable)
     return nxr_fault_set(fault, "backend %s has no collectives: its memory is not the host's", machine->backend->name);
-  for (uint32_t slot = 0; slot < machine->n_slots; slot++, at += machine->n_operators) {
+  for (uint32_t slot = 0; slot < plan->chunks[chunk].n_slots; slot++, at += machine->n_operators) {
     if (slot > 0 && !per_slot) {
       *at = *(at - machine->n_operators);
       continue;
@@ -216,25 +209,43 @@ static bool find_awaited(nxr_machine *machine) {
   return enough;
 }
 
+static bool bind_transfers(nxr_machine *machine, uint32_t chunk, nxr_fault *fault) {
+  const nx_plan *plan = machine->plan;
+  for (nx_port port = 0; port < NX_N_PORTS; port++) {
+    uint32_t value = plan->chunks[chunk].ports[port];
+    if (value == NX_NONE) continue;
+    if (!machine->backend->host_addressable)
+      return nxr_fault_set(fault, "backend %s has no transfers: its memory is not the host's", machine->backend->name);
+    for (uint32_t slot = 0; slot < plan->chunks[chunk].n_slots; slot++) {
+      void *bytes = nxr_value_address(plan, value, nxr_machine_frame(machine, chunk, slot));
+      nxr_collective **at = &machine->transfers[((size_t)chunk * machine->n_slots + slot) * NX_N_PORTS + port];
+      if (!(*at = nxr_comm_bind_transfer(machine->comm, chunk, port, bytes, plan->values[value].bytes, fault)))
+        return false;
+    }
+  }
+  return true;
+}
+
 static bool bind_chunk(nxr_machine *machine, uint32_t chunk, nxr_fault *missing, nxr_fault *fault) {
   const nx_plan *plan = machine->plan;
   for (int i = 0; i < N_PROGRAM_ITEMS; i++) {
     uint32_t program = nxr_chunk_program(&plan->chunks[chunk], program_items[i]);
     if (program != NX_NONE && !bind_program(machine, chunk, &plan->programs[program], missing, fault)) return false;
   }
-  return true;
+  return bind_transfers(machine, chunk, fault);
 }
 
 bool nxr_machine_open(nxr_machine *machine, nxr_fault *fault) {
   const nx_plan *plan = machine->plan;
-  machine->stage = nxr_stage(plan, machine->world->rank);
+  machine->stage = nx_plan_stage(plan, machine->world->rank);
   machine->n_chunks = plan->n[NX_SECTION_CHUNKS];
   machine->n_slots = plan->run->n_slots;
   machine->n_operators = plan->n[NX_SECTION_OPERATORS];
   machine->kernels = calloc(machine->n_operators, sizeof *machine->kernels);
   machine->collectives = calloc((size_t)machine->n_chunks * machine->n_slots * machine->n_operators,
                                 sizeof *machine->collectives);
-  if (!machine->kernels || !machine->collectives || !open_frames(machine) || !find_awaited(machine))
+  machine->transfers = calloc((size_t)machine->n_chunks * machine->n_slots * NX_N_PORTS, sizeof *machine->transfers);
+  if (!machine->kernels || !machine->collectives || !machine->transfers || !open_frames(machine) || !find_awaited(machine))
     return nxr_fault_set(fault, "out of memory");
   nxr_fault missing = {""};
   for (uint32_t chunk = 0; chunk < machine->n_chunks; chunk++)
@@ -248,6 +259,7 @@ void nxr_machine_close(nxr_machine *machine) {
   if (machine->ref_device) nxk_ref.close(machine->ref_device);
   free(machine->kernels);
   free(machine->collectives);
+  free(machine->transfers);
   free(machine->awaited);
   free(machine->first_awaited);
   free(machine->frames);

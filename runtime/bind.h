@@ -3,7 +3,7 @@
  *
  * Kernels are bound once per operator of the plan and serve every chunk and slot; a *frame* gives them the addresses
  * and constants of one. Collectives are bound per operator, chunk and slot (one for all slots where no operand lies in
- * a slot). A wait names the collectives that write its value. After nxr_machine_open nothing allocates. */
+ * a slot), transfers per port, chunk and slot. A wait names the collectives that write its value. After nxr_machine_open nothing allocates. */
 #ifndef NXR_BIND_H
 #define NXR_BIND_H
 
@@ -28,6 +28,7 @@ typedef struct nxr_machine {
   uint32_t n_chunks, n_slots, n_operators;
   nxr_kernel *kernels;          /* [operators] */
   nxr_collective **collectives; /* [chunks][slots][operators] */
+  nxr_collective **transfers;   /* [chunks][slots][ports] */
   uint32_t *awaited;            /* the operators that waits wait for */
   uint32_t *first_awaited;      /* [operators + 1] */
   nxk_frame *frames;            /* [chunks][slots] */
@@ -39,8 +40,6 @@ typedef struct nxr_machine {
 bool nxr_machine_open(nxr_machine *machine, nxr_fault *fault);
 void nxr_machine_close(nxr_machine *machine);
 
-/* The stage of a rank: its coordinate on the atom `pipeline`, 0 where there is none. */
-uint32_t nxr_stage(const nx_plan *plan, uint32_t rank);
 /* The address of a value in the backend's memory, for a frame. */
 void *nxr_value_address(const nx_plan *plan, uint32_t value, const nxk_frame *frame);
 uint32_t nxr_chunk_program(const nx_chunk *chunk, nx_item_kind kind);

@@ -35,8 +35,8 @@ static bool check_same(const nxr_pieces *pieces, uint32_t one, uint32_t other, n
 
 static bool check_box(const nxr_pieces *pieces, uint32_t index, nxr_fault *fault) {
   const nx_piece *piece = &pieces->plan->pieces[index];
-  bool good = nx_constant_value(pieces->plan, piece->row_start, pieces->rank, pieces->chunk) >= 0 &&
-              nx_constant_value(pieces->plan, piece->column_start, pieces->rank, pieces->chunk) >= 0 &&
+  bool good = nx_constant_value(pieces->plan, piece->row_start, pieces->rank, piece->chunk) >= 0 &&
+              nx_constant_value(pieces->plan, piece->column_start, pieces->rank, piece->chunk) >= 0 &&
               (piece->n_dims == 2 || piece->logical_rows == 1);
   return good || nxr_fault_set(fault, "the plan's piece %u of %s is no box of it", index,
                                nx_plan_string(pieces->plan, piece->name));

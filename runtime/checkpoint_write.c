@@ -108,7 +108,7 @@ static void gather(const writer *out, uint32_t piece, int64_t first, int64_t n, 
   nxr_kind kind = nxr_tensors_kind(out->tensors, out->content, piece);
   nx_dtype dtype = nxr_pieces_dtype(pieces, kind, piece);
   uint64_t size = nx_dtype_bits(dtype) / 8;
-  int64_t column_start = nx_constant_value(pieces->plan, at->column_start, pieces->rank, pieces->chunk);
+  int64_t column_start = nx_constant_value(pieces->plan, at->column_start, pieces->rank, at->chunk);
   for (int64_t i = 0; i < n; i++) {
     spans[i] = nxr_pieces_row(pieces, kind, piece, first + i);
     uint64_t element = (uint64_t)(i * at->columns + spans[i].column - column_start);

@@ -17,8 +17,14 @@ static double now_s(void) {
 
 /* ---- groups ---- */
 
+/* Two between neighbouring chunks: 2 b forward from chunk b to b + 1, 2 b + 1 back. */
+static uint32_t n_channels(const nx_plan *plan) {
+  uint32_t n_chunks = plan->n[NX_SECTION_CHUNKS];
+  return n_chunks > 1 ? 2 * (n_chunks - 1) : 0;
+}
+
 uint64_t nxr_comm_control_bytes(const nx_plan *plan) {
-  uint64_t n_groups = (uint64_t)plan->n[NX_SECTION_GROUPS] + 1;
+  uint64_t n_groups = (uint64_t)plan->n[NX_SECTION_GROUPS] + 1 + n_channels(plan);
   return sizeof(nxr_pulse) + n_groups * NXR_WINDOW_STARTS * sizeof(nxr_post);
 }
 
@@ -33,6 +39,43 @@ static uint32_t group_size(const nxr_comm *comm, uint32_t index) {
   return index < comm->plan->n[NX_SECTION_GROUPS] ? comm->plan->groups[index].size : comm->world->size;
 }
 
+static bool make_members(nxr_comm *comm, uint32_t index) {
+  nxr_comm_group *group = &comm->groups[index];
+  group->on_host = true;
+  group->members = calloc(group->size, sizeof *group->members);
+  group->posts = calloc(group->size, sizeof *group->posts);
+  return group->members && group->posts;
+}
+
+static void find_posts(nxr_comm *comm, uint32_t index) {
+  nxr_comm_group *group = &comm->groups[index];
+  for (uint32_t i = 0; i < group->size; i++) {
+    uint8_t *control = control_of(comm, group->members[i]);
+    if (control)
+      group->posts[i] = (nxr_post *)(void *)(control + sizeof(nxr_pulse)) + (size_t)index * NXR_WINDOW_STARTS;
+    else
+      group->on_host = false;
+  }
+}
+
+/* Sender, then receiver: they differ in their stage alone. A rank that is neither has an empty group. */
+static bool open_channel(nxr_comm *comm, uint32_t channel, nxr_fault *fault) {
+  const nx_plan *plan = comm->plan;
+  uint32_t index = plan->n[NX_SECTION_GROUPS] + 1 + channel, rank = comm->world->rank;
+  uint32_t own = nx_plan_stage(plan, rank), stride = plan->atoms[nx_plan_pipeline_atom(plan)].stride;
+  nxr_comm_group *group = &comm->groups[index];
+  uint32_t from = plan->chunks[channel / 2 + channel % 2].stage, to = plan->chunks[channel / 2 + 1 - channel % 2].stage;
+  if (own != from && own != to) return true;
+  group->name = channel % 2 ? "stages, gradients" : "stages";
+  group->size = 2;
+  group->position = own == to;
+  if (!make_members(comm, index)) return nxr_fault_set(fault, "out of memory");
+  group->members[0] = rank - own * stride + from * stride;
+  group->members[1] = rank - own * stride + to * stride;
+  find_posts(comm, index);
+  return true;
+}
+
 static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
   bool all = index == comm->plan->n[NX_SECTION_GROUPS];
   uint32_t rank = comm->world->rank;
@@ -40,18 +83,9 @@ static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
   group->name = all ? "all ranks" : nx_plan_string(comm->plan, comm->plan->groups[index].name);
   group->size = group_size(comm, index);
   group->position = all ? rank : nx_group_position(comm->plan, index, rank);
-  group->on_host = true;
-  group->members = calloc(group->size, sizeof *group->members);
-  group->posts = calloc(group->size, sizeof *group->posts);
-  if (!group->members || !group->posts) return nxr_fault_set(fault, "out of memory");
-  for (uint32_t i = 0; i < group->size; i++) {
-    group->members[i] = all ? i : nx_group_member(comm->plan, index, rank, i);
-    uint8_t *control = control_of(comm, group->members[i]);
-    if (control)
-      group->posts[i] = (nxr_post *)(void *)(control + sizeof(nxr_pulse)) + (size_t)index * NXR_WINDOW_STARTS;
-    else
-      group->on_host = false;
-  }
+  if (!make_members(comm, index)) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; i < group->size; i++) group->members[i] = all ? i : nx_group_member(comm->plan, index, rank, i);
+  find_posts(comm, index);
   return true;
 }
 
@@ -72,11 +106,16 @@ bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *bac
   comm->deadline_s = deadline_s;
   comm->pulse = (nxr_pulse *)arenas->control;
   atomic_store(&comm->pulse->operator, NX_NONE);
-  comm->n_groups = plan->n[NX_SECTION_GROUPS] + 1;
+  uint32_t n_plan_groups = plan->n[NX_SECTION_GROUPS] + 1; /* and that of all ranks */
+  const char *delay = getenv("NXRUN_DELAY");
+  comm->delay_state = delay ? strtoull(delay, NULL, 10) * UINT64_C(0x9E3779B97F4A7C15) + world->rank + 1 : 0;
+  comm->n_groups = n_plan_groups + n_channels(plan);
   comm->groups = calloc(comm->n_groups, sizeof *comm->groups);
   if (!comm->groups) return nxr_fault_set(fault, "out of memory");
-  for (uint32_t index = 0; index < comm->n_groups; index++)
+  for (uint32_t index = 0; index < n_plan_groups; index++)
     if (!open_group(comm, index, fault)) return false;
+  for (uint32_t channel = 0; channel < n_channels(plan); channel++)
+    if (!open_channel(comm, channel, fault)) return false;
   comm->vote = bind_vote(comm, fault);
   return comm->vote != NULL;
 }
@@ -132,7 +171,7 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
     nxr_fault_set(fault, "out of memory");
     return NULL;
   }
-  nxr_comm_group *group = &comm->groups[spec->group == NX_NONE ? comm->n_groups - 1 : spec->group];
+  nxr_comm_group *group = &comm->groups[spec->group == NX_NONE ? comm->plan->n[NX_SECTION_GROUPS] : spec->group];
   collective->spec = *spec;
   collective->group = group;
   collective->signature = sign(spec);
@@ -151,7 +190,32 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
   return collective->transport->bind(comm, collective, fault) ? collective : NULL;
 }
 
+nxr_collective *nxr_comm_bind_transfer(nxr_comm *comm, uint32_t chunk, nx_port port, void *bytes, uint64_t n_bytes,
+                                       nxr_fault *fault) {
+  bool back = port == NX_PORT_OUTPUT_GRADIENT || port == NX_PORT_INPUT_GRADIENT;
+  uint32_t boundary = port == NX_PORT_OUTPUT || port == NX_PORT_OUTPUT_GRADIENT ? chunk : chunk - 1;
+  const nxr_collective_spec spec = {.op = (nx_op)NXR_TRANSFER,
+                                    .group = comm->plan->n[NX_SECTION_GROUPS] + 1 + 2 * boundary + back,
+                                    .x_dtype = NX_u8, .y_dtype = NX_u8, .x = bytes, .y = bytes, .outer = 1,
+                                    .axis = n_bytes, .inner = 1, .operator = NX_NONE};
+  return nxr_comm_bind(comm, &spec, fault);
+}
+
+void nxr_comm_name_transfer(const nxr_comm *comm, nxr_collective *collective, uint32_t item) {
+  collective->spec.operator = comm->plan->n[NX_SECTION_OPERATORS] + item;
+}
+
 /* ---- running ---- */
+
+/* Up to 2 ms, as xorshift64 draws. */
+static void delay(nxr_comm *comm) {
+  if (comm->delay_state == 0) return;
+  comm->delay_state ^= comm->delay_state << 13;
+  comm->delay_state ^= comm->delay_state >> 7;
+  comm->delay_state ^= comm->delay_state << 17;
+  const struct timespec span = {.tv_nsec = (long)(comm->delay_state % 2000000)};
+  nanosleep(&span, NULL);
+}
 
 static void remove_active(nxr_comm *comm, uint32_t index) {
   comm->active[index]->active = false;
@@ -173,6 +237,7 @@ static uint64_t peer_beats(const nxr_comm *comm, uint32_t rank) {
 
 void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   nxr_comm_group *group = collective->group;
+  delay(comm);
   if (collective->active) nxr_comm_wait(comm, collective);
   nxr_collective **place = &group->started[group->n_started % NXR_WINDOW_STARTS];
   if (*place && (*place)->active) nxr_comm_wait(comm, *place);
@@ -197,6 +262,7 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
   double since = 0;
   uint64_t beats = 0;
   uint32_t peer = NX_NONE;
+  if (collective->active) delay(comm);
   for (uint32_t polls = 1; collective->active; polls++) {
     progress_all(comm);
     if (!collective->active) break;
@@ -236,6 +302,13 @@ uint64_t nxr_comm_staging_bytes(const nxr_comm *comm) {
 static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t room) {
   if (operator == NX_NONE) {
     snprintf(text, room, "between two steps");
+    return;
+  }
+  uint32_t n_operators = comm->plan->n[NX_SECTION_OPERATORS];
+  if (operator >= n_operators) {
+    char item[96];
+    nx_item_describe(comm->plan, &comm->plan->items[operator - n_operators], item, sizeof item);
+    snprintf(text, room, "at item %u, %s", operator - n_operators, item);
     return;
   }
   const nx_operator *op = &comm->plan->operators[operator];

@@ -9,7 +9,9 @@
  *
  * Two transports: `shared` reads the peers' memory in the host's window (comm_shared.c), `p2p` sends messages
  * (comm_mpi.c). A group uses `shared` where all of its members are on this host and its operands are in the window.
- * Nothing here allocates after bind. A wait that passes the deadline, while the rank waited for shows no sign of life,
+ * Between pipeline stages there are channels, of two ranks each, for every pair of neighbouring chunks and direction.
+ * Nothing here allocates after bind. NXRUN_DELAY=N in the environment makes every start and wait sleep for a while
+ * that is drawn with key N: a test that no result depends on the timing. A wait that passes the deadline, while the rank waited for shows no sign of life,
  * ends the whole run with a message that names rank, operator and peer. */
 #ifndef NXR_COMM_H
 #define NXR_COMM_H
@@ -19,15 +21,17 @@
 typedef struct nxr_comm nxr_comm;
 typedef struct nxr_collective nxr_collective;
 
+enum { NXR_TRANSFER = NX_OP_END };
+
 /* The shape is outer x axis x inner: one dimension grows or shrinks, `axis` counts it in x. For all_reduce outer and
  * inner are 1. */
 typedef struct nxr_collective_spec {
-  nx_op op; /* all_reduce, all_gather, reduce_scatter */
-  uint32_t group; /* of the plan; NX_NONE: all ranks */
+  nx_op op; /* all_reduce, all_gather, reduce_scatter; NXR_TRANSFER: x of the first member is y of the second */
+  uint32_t group; /* of the plan; NX_NONE: all ranks; beyond the plan's groups: 1 + a channel */
   nx_dtype x_dtype, y_dtype;
   void *x, *y;
   uint64_t outer, axis, inner;
-  uint32_t operator; /* of the plan, for messages; NX_NONE: the run's own */
+  uint32_t operator; /* of the plan, or its number of operators + an item, for messages; NX_NONE: the run's own */
 } nxr_collective_spec;
 
 /* Control bytes that the arenas must set aside for a plan. */
@@ -38,6 +42,12 @@ void nxr_comm_close(nxr_comm *comm);
 
 /* All members bind their collectives of a group in the same order. The comm owns the result. */
 nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, nxr_fault *fault);
+/* A port of a chunk of this rank's stage: what it sends, or where it receives. The k-th start of one end of a channel
+ * meets the k-th of the other, whichever slots they are in. */
+nxr_collective *nxr_comm_bind_transfer(nxr_comm *comm, uint32_t chunk, nx_port port, void *bytes, uint64_t n_bytes,
+                                       nxr_fault *fault);
+/* Says which item of the schedule the next start is. */
+void nxr_comm_name_transfer(const nxr_comm *comm, nxr_collective *collective, uint32_t item);
 void nxr_comm_start(nxr_comm *comm, nxr_collective *collective);
 /* Returns at once where the collective was not started since its last wait. */
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective);

@@ -191,7 +191,7 @@ static void sum_round(nxr_comm *comm, nxr_collective *collective, uint32_t at) {
 /* How many rounds there are, and how much of a member's part goes in one of the sum: the same on all members. */
 static void lay_out(const nxr_collective *collective, messages *own) {
   uint64_t first, n_part = collective->spec.outer * collective->n_slice;
-  bool sums = collective->spec.op != NX_OP_all_gather;
+  bool sums = collective->spec.op == NX_OP_all_reduce || collective->spec.op == NX_OP_reduce_scatter;
   if (collective->spec.op == NX_OP_all_reduce) n_part = nxr_comm_part(collective, 0, &first); /* the largest */
   own->n_round = ROUND_BYTES / x_bytes(collective);
   if (collective->spec.outer > 1 || n_part < own->n_round) own->n_round = n_part;
@@ -227,6 +227,12 @@ static bool p2p_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *faul
     return nxr_fault_set(fault, "the plan has more than %d groups, or %d collectives of one", MAX_GROUPS, MAX_BOUND);
   own->tag = (index * MAX_BOUND + group->n_bound - 1) * N_TAGS;
   nx_op op = collective->spec.op;
+  if ((int)op == NXR_TRANSFER) {
+    own->tag = index * MAX_BOUND * N_TAGS; /* one for the channel: messages of a pair of ranks keep their order */
+    if (group->position == 0) add_send(collective, 0, 1, collective->spec.x, collective->spec.axis);
+    if (group->position == 1) add_receive(collective, 0, 0, collective->spec.y, collective->spec.axis);
+    return true;
+  }
   for (uint32_t peer = 0; peer < group->size; peer++) {
     if (peer == group->position) continue;
     if (op == NX_OP_all_reduce) all_reduce_receives(collective, peer);

@@ -103,7 +103,25 @@ static void gather_all(const nxr_comm *comm, const nxr_collective *collective) {
   for (uint32_t i = 0; i < collective->group->size; i++) nxr_comm_place(collective, i, peer_x(comm, collective, i));
 }
 
+/* Whether a member has come so far. */
+static bool has_reached(nxr_collective *collective, uint32_t position, uint32_t phase) {
+  collective->waits_for = position;
+  uint64_t flag = atomic_load_explicit(&post_of(collective, position)->flag, memory_order_acquire);
+  return flag >= 4 * collective->sequence + phase;
+}
+
+/* The receiver copies when the sender is ready; the sender is done when the receiver is. */
+static bool move_bytes(nxr_comm *comm, nxr_collective *collective) {
+  if (collective->group->position == 0) return has_reached(collective, 1, FINISHED);
+  if (!has_reached(collective, 0, READY)) return false;
+  check_signatures(comm, collective);
+  memcpy(collective->spec.y, peer_x(comm, collective, 0), collective->spec.axis);
+  post_phase(collective, FINISHED);
+  return true;
+}
+
 static bool shared_progress(nxr_comm *comm, nxr_collective *collective) {
+  if ((int)collective->spec.op == NXR_TRANSFER) return move_bytes(comm, collective);
   if (!all_there(comm, collective)) return false;
   if (collective->phase == FINISHED) return true;
   if (collective->phase == READY) check_signatures(comm, collective);

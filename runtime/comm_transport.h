@@ -71,7 +71,7 @@ struct nxr_comm {
   nxk_device *device;
   nxk_stream *stream;
   const nxr_arenas *arenas;
-  nxr_comm_group *groups; /* of the plan, then the one of all ranks */
+  nxr_comm_group *groups; /* of the plan, then the one of all ranks, then channels */
   uint32_t n_groups;
   nxr_collective *last;   /* bound; a list */
   nxr_collective **active;
@@ -79,6 +79,7 @@ struct nxr_comm {
   nxr_collective *vote;
   nxr_pulse *pulse;
   double deadline_s;
+  uint64_t delay_state; /* of the random delays; 0: none */
   uint64_t staging_bytes;
 };
 

@@ -48,14 +48,6 @@ static bool load_micro_batch(nxr_exec *exec, uint64_t step, uint32_t micro_batch
   return true;
 }
 
-/* Which of {first, middle, last} a micro-batch is; the only one is first and last. */
-static uint8_t when_of(const nx_plan *plan, const nx_item *item) {
-  if (item->kind == NX_ITEM_STEP) return NX_WHEN_ALWAYS;
-  uint8_t when = item->micro_batch == 0 ? NX_WHEN_FIRST : 0;
-  if (item->micro_batch + 1 == plan->run->n_micro_batches) when |= NX_WHEN_LAST;
-  return when ? when : NX_WHEN_MIDDLE;
-}
-
 static void run_communication(nxr_machine *machine, const nx_item *item, uint32_t index) {
   if (machine->plan->operators[index].op != NX_OP_wait) {
     machine->backend->synchronize(machine->device);
@@ -68,11 +60,25 @@ static void run_communication(nxr_machine *machine, const nx_item *item, uint32_
   }
 }
 
-static void run_item(nxr_machine *machine, const nx_item *item, uint64_t step) {
+static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t step) {
+  uint32_t index = (uint32_t)(item - machine->plan->items);
+  nxr_collective *transfer =
+      machine->transfers[((size_t)item->chunk * machine->n_slots + item->slot) * NX_N_PORTS + item->port];
+  nxr_comm_beat(machine->comm, step + 1, machine->n_operators + index);
+  nxr_comm_name_transfer(machine->comm, transfer, index);
+  if (item->kind == NX_ITEM_WAIT) {
+    nxr_comm_wait(machine->comm, transfer);
+    return;
+  }
+  machine->backend->synchronize(machine->device);
+  nxr_comm_start(machine->comm, transfer);
+}
+
+static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step) {
   const nx_plan *plan = machine->plan;
-  const nx_program *program = &plan->programs[nxr_chunk_program(&plan->chunks[item->chunk], item->kind)];
+  const nx_program *program = &plan->programs[nx_item_program(plan, item)];
   const nxk_frame *frame = nxr_machine_frame(machine, item->chunk, item->slot);
-  uint8_t when = when_of(plan, item);
+  uint8_t when = nx_item_when(plan, item);
   for (uint32_t i = 0; i < program->n_operators; i++) {
     uint32_t index = program->first_operator + i;
     if (!(plan->operators[index].when & when)) continue;
@@ -93,8 +99,12 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, nxr_numbers *numbers, nxr_faul
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
     if (item->stage != machine->stage) continue;
+    if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT) {
+      run_transfer(machine, item, step);
+      continue;
+    }
     if (item->kind != NX_ITEM_STEP && !load_micro_batch(exec, step, item->micro_batch, fault)) return false;
-    run_item(machine, item, step);
+    run_program(machine, item, step);
   }
   machine->backend->synchronize(machine->device);
   nxr_comm_beat(machine->comm, step + 1, NX_NONE);

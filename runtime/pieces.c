@@ -19,8 +19,12 @@ static uint32_t value_of(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece
   }
 }
 
-static int64_t constant(const nxr_pieces *pieces, uint32_t index) {
-  return nx_constant_value(pieces->plan, index, pieces->rank, pieces->chunk);
+static int64_t constant(const nxr_pieces *pieces, const nx_piece *piece, uint32_t index) {
+  return nx_constant_value(pieces->plan, index, pieces->rank, piece->chunk);
+}
+
+static const nx_chunk *chunk_of(const nxr_pieces *pieces, const nx_piece *piece) {
+  return &pieces->plan->chunks[piece->chunk];
 }
 
 bool nxr_pieces_has(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
@@ -41,14 +45,15 @@ static bool is_sharded(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) 
 bool nxr_pieces_writes(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
   const nx_piece *at = &pieces->plan->pieces[piece];
   uint32_t rank = pieces->rank;
+  if (chunk_of(pieces, at)->stage != pieces->stage) return false;
   if (is_sharded(pieces, kind, piece))
     rank = nx_group_member(pieces->plan, pieces->plan->ranges[at->range].group, rank, 0);
-  return nx_constant_value(pieces->plan, at->owner, rank, pieces->chunk) == 1;
+  return nx_constant_value(pieces->plan, at->owner, rank, at->chunk) == 1;
 }
 
-static uint8_t *value_address(const nxr_pieces *pieces, const nx_value *value) {
-  int64_t shift = value->offset_shift == NX_NONE ? 0 : constant(pieces, value->offset_shift);
-  return (uint8_t *)pieces->base[value->arena] + value->offset + shift;
+static uint8_t *value_address(const nxr_pieces *pieces, const nx_piece *piece, const nx_value *value) {
+  int64_t shift = value->offset_shift == NX_NONE ? 0 : constant(pieces, piece, value->offset_shift);
+  return (uint8_t *)pieces->base[value->arena] + chunk_of(pieces, piece)->arena_base[value->arena] + value->offset + shift;
 }
 
 /* Element of a parameter where row `row` of the piece begins: `row` counts rows of a matrix, elements of a
@@ -64,8 +69,9 @@ static int64_t least(int64_t a, int64_t b) {
 }
 
 /* Keeps of `span`, whose first element is `element` of its range, what lies in this rank's shard. */
-static void clip_to_shard(const nxr_pieces *pieces, const nx_range *range, int64_t *element, nxr_span *span) {
-  int64_t first = constant(pieces, range->shard_start), end = first + (int64_t)range->n_shard;
+static void clip_to_shard(const nxr_pieces *pieces, const nx_piece *piece, const nx_range *range, int64_t *element,
+                          nxr_span *span) {
+  int64_t first = constant(pieces, piece, range->shard_start), end = first + (int64_t)range->n_shard;
   int64_t skipped = *element < first ? first - *element : 0;
   span->n = least(*element + span->n, end) - (*element + skipped);
   if (span->n < 0) span->n = 0;
@@ -78,19 +84,18 @@ nxr_span nxr_pieces_row(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece,
   const nx_piece *at = &plan->pieces[piece];
   const nx_range *range = &plan->ranges[at->range];
   const nx_value *value = &plan->values[value_of(pieces, kind, piece)];
-  nxr_span span = {.row = constant(pieces, at->row_start) + row,
-                   .column = constant(pieces, at->column_start)};
+  nxr_span span = {.row = constant(pieces, at, at->row_start) + row, .column = constant(pieces, at, at->column_start)};
   span.n = span.row < at->logical_rows ? least(at->columns, at->logical_columns - span.column) : 0;
-  if (span.n <= 0) return (nxr_span){.row = span.row, .column = span.column};
+  if (span.n <= 0 || chunk_of(pieces, at)->stage != pieces->stage) return (nxr_span){.row = span.row, .column = span.column};
   int64_t element = (int64_t)param_element(plan, at, row);
   if (kind != NXR_PARAM) {
-    int64_t origin = kind == NXR_GRAD ? 0 : constant(pieces, range->shard_start);
+    int64_t origin = kind == NXR_GRAD ? 0 : constant(pieces, at, range->shard_start);
     element = (int64_t)at->range_offset + row * at->columns;
-    clip_to_shard(pieces, range, &element, &span);
+    clip_to_shard(pieces, at, range, &element, &span);
     element -= origin;
   }
   if (span.n == 0) return span;
-  span.address = value_address(pieces, value) + (uint64_t)element * (nx_dtype_bits(value->dtype) / 8);
+  span.address = value_address(pieces, at, value) + (uint64_t)element * (nx_dtype_bits(value->dtype) / 8);
   return span;
 }
 

@@ -16,9 +16,8 @@ static double read_pss_bytes(void) {
   return kilobytes * 1024;
 }
 
-static uint64_t planned_bytes(const nx_plan *plan, uint32_t kind) {
-  const nx_arena_record *arena = nx_plan_arena(plan, kind);
-  return arena ? arena->bytes : 0;
+static uint64_t planned_bytes(const nxr_machine *machine, uint32_t kind) {
+  return nx_plan_stage_bytes(machine->plan, machine->stage, kind);
 }
 
 static void print_hex(const uint8_t *bytes, size_t n) {
@@ -33,9 +32,9 @@ static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t
          machine->world->size, machine->backend->name, machine->plan->run->n_threads, machine->n_operators,
          machine->n_by_ref);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
-    printf("%s\"%s\":{\"planned_bytes\":%" PRIu64 ",\"mapped_bytes\":%" PRIu64 ",\"shared\":%s}",
-           kind ? "," : "", nx_arena_name(kind), planned_bytes(machine->plan, kind),
-           machine->arenas->n_bytes[kind], machine->arenas->shared[kind] ? "true" : "false");
+    printf("%s\"%s\":{\"planned_bytes\":%" PRIu64 ",\"mapped_bytes\":%" PRIu64 ",\"shared\":%s}", kind ? "," : "",
+           nx_arena_name(kind), planned_bytes(machine, kind), machine->arenas->n_bytes[kind],
+           machine->arenas->shared[kind] ? "true" : "false");
   printf("},\"mapped_bytes\":%" PRIu64 ",\"control_bytes\":%" PRIu64 ",\"workspace_bytes\":%" PRIu64
          ",\"workspace_ceiling_bytes\":%" PRIu64 ",\"staging_bytes\":%" PRIu64
          ",\"pss_bytes_all_ranks\":%.0f}\n",

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static volatile sig_atomic_t stop_signal;
@@ -95,9 +96,9 @@ static void open_pieces(training *run) {
   const char *directory = nx_plan_text(run->plan, run->plan->run_names->directory);
   if (directory[0] == '\0') directory = nx_plan_text(run->plan, run->plan->run_names->name);
   if (run->options->directory) directory = run->options->directory;
-  run->pieces = (nxr_pieces){.plan = run->plan, .rank = run->world->rank, .backend = run->machine.backend,
-                             .device = run->machine.device};
-  nxr_arenas_frame(&run->arenas, run->plan, 0, 0, run->pieces.base);
+  run->pieces = (nxr_pieces){.plan = run->plan, .rank = run->world->rank, .stage = run->machine.stage,
+                             .backend = run->machine.backend, .device = run->machine.device};
+  memcpy(run->pieces.base, run->arenas.base, sizeof run->pieces.base);
   run->checkpoint = (nxr_checkpoint){.plan = run->plan, .world = run->world, .pieces = &run->pieces,
                                      .directory = directory};
 }

@@ -144,10 +144,10 @@ void nxr_world_host_union(nxr_world *world, void *bits, size_t n_bytes) {
 }
 
 /* MPICH puts windows under /dev/shm, where writing past the limit is a signal and not an error. */
-static bool window_fits(const nxr_world *world, uint64_t n_bytes, nxr_fault *fault) {
+static bool window_fits(const nxr_world *world, uint64_t need, nxr_fault *fault) {
   struct statvfs memory;
   if (world->local_rank != 0 || statvfs("/dev/shm", &memory) != 0) return true;
-  uint64_t room = (uint64_t)memory.f_bavail * memory.f_frsize, need = n_bytes * world->local_size;
+  uint64_t room = (uint64_t)memory.f_bavail * memory.f_frsize;
   if (need <= room) return true;
   return nxr_fault_set(
       fault,
@@ -158,7 +158,9 @@ static bool window_fits(const nxr_world *world, uint64_t n_bytes, nxr_fault *fau
 
 bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_fault *fault) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), rounded = (n_bytes + page - 1) / page * page;
-  window_fits(world, rounded, fault);
+  uint64_t all = 0; /* the stages of a pipeline need different amounts */
+  MPI_Allreduce(&rounded, &all, 1, MPI_UINT64_T, MPI_SUM, host_communicator);
+  window_fits(world, all, fault);
   if (!nxr_world_agree(world, fault)) return false;
   MPI_Info info;
   MPI_Info_create(&info);

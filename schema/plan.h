@@ -21,7 +21,10 @@
  *
  * Programs are lists of operators; an operator's `when` says in which micro-batches of a step it runs (first, middle,
  * last); the schedule says which program runs when. Values are typed boxes of an arena; a view shares the bytes of
- * the value that it is a view of. Values of arena `slot` exist once per slot. */
+ * the value that it is a view of. Values of arena `slot` exist once per slot.
+ *
+ * A pipeline's stages hold the model's layers in chunks, in model order; neighbouring chunks pass values through their
+ * ports. Programs, values and ranges may serve several chunks: a chunk says where its part of each arena lies. */
 #ifndef NX_PLAN_H
 #define NX_PLAN_H
 
@@ -130,7 +133,7 @@ typedef struct nx_run {
   uint32_t lr;                                 /* value [1] f64 */
   uint32_t names;                              /* nx_names: of tensors in checkpoints and init_from */
   uint32_t init_from;                          /* string; "": weights are drawn */
-  uint32_t n_slots;                            /* micro-batches in flight */
+  uint32_t n_slots;                            /* micro-batches in flight, of the chunk that has most */
 } nx_run;
 _Static_assert(sizeof(nx_run) == 152, "plan run");
 
@@ -182,8 +185,8 @@ enum { NX_ARENA_SHARED = 1 /* other ranks of the host read it: lies in the share
 typedef struct nx_arena_record {
   uint32_t kind; /* nx_arena_kind; each kind at most once */
   uint32_t flags;
-  uint64_t bytes; /* of all slots together; a multiple of NX_VALUE_ALIGNMENT */
-  uint64_t slot_bytes; /* arena slot: bytes of one; else 0 */
+  uint64_t bytes; /* of the stage that needs most, all chunks and slots together; a multiple of NX_VALUE_ALIGNMENT */
+  uint64_t slot_bytes; /* arena slot: bytes of the largest; else 0 */
 } nx_arena_record;
 
 /* A typed box. Its bytes are [offset, offset + bytes) of its arena, row-major and dense. */
@@ -222,7 +225,8 @@ typedef struct nx_piece {
   double init_std;
   uint32_t tensor_id;            /* constant: key of its random numbers, the same on every mesh */
   uint32_t n_dims;               /* 1 or 2 in the checkpoint */
-  uint32_t reserved[2];
+  uint32_t chunk;                /* that holds it: only ranks of its stage have this box */
+  uint32_t reserved;
 } nx_piece;
 _Static_assert(sizeof(nx_piece) == 104, "plan piece");
 
@@ -280,33 +284,52 @@ typedef struct nx_program {
   uint32_t first_operator, n_operators;
 } nx_program;
 
-/* The part of the model that a stage runs at a time. Chunks of equal shape share programs. */
+/* What a chunk passes to its neighbours: activations to the next chunk, their gradients to the one before. */
+typedef enum nx_port {
+  NX_PORT_INPUT,           /* received from the chunk before */
+  NX_PORT_OUTPUT,          /* sent to the next chunk, which receives it as its input */
+  NX_PORT_OUTPUT_GRADIENT, /* received from the next chunk */
+  NX_PORT_INPUT_GRADIENT,  /* sent to the chunk before, which receives it as its output's gradient */
+  NX_N_PORTS
+} nx_port;
+
+/* The part of the model that a stage runs at a time; chunk 0 is the first. Chunks of equal shape share programs. */
 typedef struct nx_chunk {
   uint32_t stage;
   uint32_t first_layer, n_layers;
   uint32_t forward, backward, evaluate, step; /* programs, or NX_NONE */
-  uint32_t reserved;
-  uint64_t arena_base[NX_N_ARENAS]; /* added to the offset of the chunk's values */
+  uint32_t n_slots;                           /* micro-batches of this chunk in flight */
+  uint32_t ports[NX_N_PORTS];                 /* values in arena slot, or NX_NONE */
+  uint64_t arena_base[NX_N_ARENAS];           /* added to the offset of the chunk's values */
+  uint64_t arena_bytes[NX_N_ARENAS];          /* that the chunk uses from there; arena slot: of one slot */
 } nx_chunk;
+_Static_assert(sizeof(nx_chunk) == 48 + 16 * NX_N_ARENAS, "plan chunk");
 
 typedef enum nx_item_kind {
   NX_ITEM_FORWARD = 1,
   NX_ITEM_BACKWARD,
   NX_ITEM_EVALUATE,
-  NX_ITEM_SEND,
-  NX_ITEM_RECV,
-  NX_ITEM_WAIT,
+  NX_ITEM_SEND, /* starts; complete after its wait, which may come when the receive has been started */
+  NX_ITEM_RECV, /* starts */
+  NX_ITEM_WAIT, /* for the send or receive of the port, chunk and slot */
   NX_ITEM_STEP
 } nx_item_kind;
 
-/* One thing that a stage does. The items of a stage stand together, in order. */
+/* Transfers of one port of one chunk that may be under way at once. */
+enum { NX_MAX_TRANSFERS = 8 };
+
+/* One thing that a stage does. The items of a stage stand together, in order. Of a step, micro_batch is the mask of
+ * operators (by their `when`) that run, 0: all; a stage of several chunks first reduces the gradients of each (first),
+ * then makes what all share, once (middle), then updates each (last). */
 typedef struct nx_item {
   uint32_t stage;
-  uint16_t kind;
+  uint8_t kind; /* nx_item_kind */
+  uint8_t port; /* nx_port of a send, recv or wait; else 0 */
   uint16_t slot;
   uint32_t chunk;
   uint32_t micro_batch;
 } nx_item;
+_Static_assert(sizeof(nx_item) == 16, "plan item");
 
 typedef struct nx_setting_record {
   uint32_t path;  /* text */
@@ -352,7 +375,7 @@ typedef struct nx_plan {
 
 /* What is wrong with a plan: one sentence, and where in the file. */
 typedef struct nx_fault {
-  char text[256];
+  char text[1024];
   uint64_t offset;
 } nx_fault;
 
@@ -362,6 +385,12 @@ bool nx_plan_check(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault 
 /* Proves that the schedule ends: every send meets its receive with zero buffering, every collective is met by its
  * whole group in the same order, every wait has its start, values are written before they are read. */
 bool nx_plan_prove(const nx_plan *plan, nx_fault *fault);
+/* The part of the proof that is about the stages' items: they are walked together, a transfer completes only when both
+ * of its ends have been started. Where `seconds` says how long each item takes on its own, `begin` and `end` say when
+ * it runs; all three may be NULL. Takes O(items). */
+bool nx_schedule_walk(const nx_plan *plan, const double *seconds, double *begin, double *end, nx_fault *fault);
+/* "backward of chunk 1, micro-batch 3", ... */
+void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size_t room);
 
 const char *nx_plan_string(const nx_plan *plan, uint32_t string);
 /* Of settings, provenance and names of the run. */
@@ -375,6 +404,21 @@ int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank,
 uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uint32_t index);
 uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
+/* How many bytes of an arena the ranks of a stage have. */
+uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);
+uint32_t nx_plan_n_stages(const nx_plan *plan);
+/* NX_NONE where the mesh has no pipeline. */
+uint32_t nx_plan_pipeline_atom(const nx_plan *plan);
+/* The stage of a rank. */
+uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank);
+/* The operators that an item runs, as a mask of `when`. */
+uint8_t nx_item_when(const nx_plan *plan, const nx_item *item);
+/* The program that an item runs, or NX_NONE. */
+uint32_t nx_item_program(const nx_plan *plan, const nx_item *item);
+/* The other end of a transfer: a chunk and its port. */
+uint32_t nx_port_peer(uint32_t chunk, nx_port port);
+nx_port nx_port_opposite(nx_port port);
+const char *nx_port_name(nx_port port);
 /* SHA-256 in lower-case hexadecimal, 64 characters and a NUL. */
 void nx_sha256_hex(const void *bytes, uint64_t n_bytes, char hex[65]);
 

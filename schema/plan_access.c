@@ -2,6 +2,7 @@
 #include "schema/plan.h"
 
 #include <nettle/sha2.h>
+#include <string.h>
 
 const char *nx_plan_string(const nx_plan *plan, uint32_t string) {
   return plan->strings + string;
@@ -80,4 +81,63 @@ void nx_sha256_hex(const void *bytes, uint64_t n_bytes, char hex[65]) {
     hex[2 * i + 1] = digits[digest[i] & 15];
   }
   hex[64] = '\0';
+}
+
+uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_CHUNKS]; i++) {
+    const nx_chunk *chunk = &plan->chunks[i];
+    uint64_t end = chunk->arena_base[kind] + chunk->arena_bytes[kind] * (kind == NX_ARENA_slot ? chunk->n_slots : 1);
+    if (chunk->stage == stage && end > bytes) bytes = end;
+  }
+  return bytes;
+}
+
+uint32_t nx_plan_pipeline_atom(const nx_plan *plan) {
+  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
+    if (strcmp(nx_plan_string(plan, plan->atoms[atom].name), "pipeline") == 0) return atom;
+  return NX_NONE;
+}
+
+uint32_t nx_plan_n_stages(const nx_plan *plan) {
+  uint32_t atom = nx_plan_pipeline_atom(plan);
+  return atom == NX_NONE ? 1 : plan->atoms[atom].size;
+}
+
+uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank) {
+  uint32_t atom = nx_plan_pipeline_atom(plan);
+  return atom == NX_NONE ? 0 : nx_plan_coordinate(plan, rank, atom);
+}
+
+uint8_t nx_item_when(const nx_plan *plan, const nx_item *item) {
+  if (item->kind == NX_ITEM_STEP) return item->micro_batch ? (uint8_t)item->micro_batch : NX_WHEN_ALWAYS;
+  uint8_t when = item->micro_batch == 0 ? NX_WHEN_FIRST : 0;
+  if (item->micro_batch + 1 == plan->run->n_micro_batches) when |= NX_WHEN_LAST;
+  return when ? when : NX_WHEN_MIDDLE;
+}
+
+uint32_t nx_item_program(const nx_plan *plan, const nx_item *item) {
+  const nx_chunk *chunk = &plan->chunks[item->chunk];
+  switch (item->kind) {
+    case NX_ITEM_FORWARD: return chunk->forward;
+    case NX_ITEM_BACKWARD: return chunk->backward;
+    case NX_ITEM_EVALUATE: return chunk->evaluate;
+    case NX_ITEM_STEP: return chunk->step;
+    default: return NX_NONE;
+  }
+}
+
+uint32_t nx_port_peer(uint32_t chunk, nx_port port) {
+  return port == NX_PORT_OUTPUT || port == NX_PORT_OUTPUT_GRADIENT ? chunk + 1 : chunk - 1;
+}
+
+nx_port nx_port_opposite(nx_port port) {
+  static const nx_port opposites[NX_N_PORTS] = {NX_PORT_OUTPUT, NX_PORT_INPUT, NX_PORT_INPUT_GRADIENT,
+                                                NX_PORT_OUTPUT_GRADIENT};
+  return opposites[port];
+}
+
+const char *nx_port_name(nx_port port) {
+  static const char *const names[NX_N_PORTS] = {"input", "output", "output gradient", "input gradient"};
+  return names[port];
 }

@@ -133,8 +133,7 @@ static bool check_arena(const checker *check, uint32_t index) {
   if (arena->kind >= NX_N_ARENAS || (index > 0 && arena[-1].kind >= arena->kind) || arena->flags > NX_ARENA_SHARED ||
       arena->bytes % NX_VALUE_ALIGNMENT != 0 || arena->bytes > UINT64_MAX / 4)
     FAIL(arena, "arena %u is malformed", index);
-  uint64_t slot_bytes = arena->kind == NX_ARENA_slot ? arena->bytes / plan->run->n_slots : 0;
-  if (arena->slot_bytes != slot_bytes || (slot_bytes && slot_bytes * plan->run->n_slots != arena->bytes))
+  if (arena->kind == NX_ARENA_slot ? arena->slot_bytes == 0 || arena->slot_bytes > arena->bytes : arena->slot_bytes != 0)
     FAIL(arena, "arena %s has slots of the wrong size", nx_arena_name(arena->kind));
   return true;
 }
@@ -210,6 +209,30 @@ static bool check_range(const checker *check, uint32_t index) {
   return true;
 }
 
+/* Whether a value stays within the part of its arena that a chunk has. */
+static bool in_chunk(const checker *check, const nx_chunk *chunk, uint32_t index, bool *inside) {
+  const nx_value *value = &check->plan->values[index];
+  uint64_t first, end;
+  if (!value_extent(check, value, &first, &end)) return false;
+  *inside = end <= chunk->arena_bytes[value->arena];
+  return true;
+}
+
+/* A piece's chunk holds its parameter, and all that its range consists of. */
+static bool check_piece_chunk(const checker *check, const nx_piece *piece, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  if (!is_index(plan, piece->chunk, NX_SECTION_CHUNKS) || piece->reserved != 0)
+    FAIL(piece, "piece %u is malformed", index);
+  const nx_range *range = &plan->ranges[piece->range];
+  const uint32_t values[] = {piece->value, range->param, range->master, range->grad, range->moment1, range->moment2};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    bool inside = true;
+    if (values[i] != NX_NONE && !in_chunk(check, &plan->chunks[piece->chunk], values[i], &inside)) return false;
+    if (!inside) FAIL(piece, "piece %u lies outside its chunk", index);
+  }
+  return true;
+}
+
 static bool check_piece(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_piece *piece = &plan->pieces[index];
@@ -233,7 +256,7 @@ static bool check_piece(const checker *check, uint32_t index) {
   uint64_t room = plan->ranges[piece->range].n_elements;
   if (piece->range_offset > room || n_elements > room - piece->range_offset)
     FAIL(piece, "piece %u lies outside its range", index);
-  return true;
+  return check_piece_chunk(check, piece, index);
 }
 
 static bool check_attribute(const checker *check, const nx_attribute *attribute, nx_attr_type type) {
@@ -281,21 +304,52 @@ static bool is_program(const nx_plan *plan, uint32_t program, nx_program_kind ki
   return program == NX_NONE || (is_index(plan, program, NX_SECTION_PROGRAMS) && plan->programs[program].kind == kind);
 }
 
-/* Every operand of a program stays within its arena when the chunk's bases are added. */
+/* Every operand of a program stays within the chunk's part of its arena. */
 static bool check_chunk_program(const checker *check, const nx_chunk *chunk, uint32_t index) {
   const nx_plan *plan = check->plan;
   if (index == NX_NONE) return true;
   const nx_operator *op = &plan->operators[plan->programs[index].first_operator];
   for (const nx_operator *end = op + plan->programs[index].n_operators; op < end; op++) {
     for (uint32_t i = 0; i < (uint32_t)op->n_in + op->n_out; i++) {
-      const nx_value *value = &plan->values[plan->arguments[op->first_argument + i]];
-      const nx_arena_record *arena = nx_plan_arena(plan, value->arena);
-      uint64_t first, last;
-      if (!value_extent(check, value, &first, &last)) return false;
-      uint64_t room = arena->slot_bytes ? arena->slot_bytes : arena->bytes;
-      if (chunk->arena_base[value->arena] > room || last > room - chunk->arena_base[value->arena])
-        FAIL(chunk, "a chunk reaches outside arena %s", nx_arena_name(arena->kind));
+      bool inside;
+      uint32_t value = plan->arguments[op->first_argument + i];
+      if (!in_chunk(check, chunk, value, &inside)) return false;
+      if (!inside) FAIL(chunk, "a chunk reaches outside its part of arena %s", nx_arena_name(plan->values[value].arena));
     }
+  }
+  return true;
+}
+
+static bool check_chunk_arenas(const checker *check, const nx_chunk *chunk) {
+  const nx_plan *plan = check->plan;
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
+    const nx_arena_record *arena = nx_plan_arena(plan, kind);
+    uint64_t room = arena ? arena->bytes : 0, base = chunk->arena_base[kind], bytes = chunk->arena_bytes[kind];
+    uint64_t n = kind == NX_ARENA_slot ? chunk->n_slots : 1;
+    if (base > room || bytes > (room - base) / n || base % NX_VALUE_ALIGNMENT || bytes % NX_VALUE_ALIGNMENT ||
+        (kind == NX_ARENA_slot && arena && bytes > arena->slot_bytes))
+      FAIL(chunk, "a chunk reaches outside arena %s", nx_arena_name(kind));
+  }
+  return true;
+}
+
+/* A port is a value of a slot; what one chunk sends is what its neighbour receives. */
+static bool check_chunk_ports(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_chunk *chunk = &plan->chunks[index];
+  for (nx_port port = 0; port < NX_N_PORTS; port++) {
+    uint32_t peer = nx_port_peer(index, port);
+    bool inside;
+    if (chunk->ports[port] == NX_NONE) continue;
+    if (!is_index(plan, chunk->ports[port], NX_SECTION_VALUES) || !is_index(plan, peer, NX_SECTION_CHUNKS) ||
+        plan->values[chunk->ports[port]].arena != NX_ARENA_slot || plan->chunks[peer].stage == chunk->stage)
+      FAIL(chunk, "chunk %u has a malformed port", index);
+    if (!in_chunk(check, chunk, chunk->ports[port], &inside)) return false;
+    uint32_t other = plan->chunks[peer].ports[nx_port_opposite(port)];
+    if (!inside || !is_index(plan, other, NX_SECTION_VALUES) ||
+        plan->values[other].bytes != plan->values[chunk->ports[port]].bytes ||
+        plan->values[other].dtype != plan->values[chunk->ports[port]].dtype)
+      FAIL(chunk, "the %s of chunk %u does not fit its neighbour", nx_port_name(port), index);
   }
   return true;
 }
@@ -305,27 +359,32 @@ static bool check_chunk(const checker *check, uint32_t index) {
   const nx_chunk *chunk = &plan->chunks[index];
   if (!is_program(plan, chunk->forward, NX_PROGRAM_FORWARD) || !is_program(plan, chunk->backward, NX_PROGRAM_BACKWARD) ||
       !is_program(plan, chunk->evaluate, NX_PROGRAM_EVALUATE) || !is_program(plan, chunk->step, NX_PROGRAM_STEP) ||
-      chunk->reserved != 0 || chunk->stage >= plan->n[NX_SECTION_CHUNKS])
+      chunk->n_slots == 0 || chunk->n_slots > plan->run->n_slots || chunk->stage >= nx_plan_n_stages(plan))
     FAIL(chunk, "chunk %u is malformed", index);
   const uint32_t programs[] = {chunk->forward, chunk->backward, chunk->evaluate, chunk->step};
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
     if (!check_chunk_program(check, chunk, programs[i])) return false;
-  return true;
+  return check_chunk_arenas(check, chunk) && check_chunk_ports(check, index);
 }
 
 static bool check_item(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_item *item = &plan->items[index];
-  if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->slot >= plan->run->n_slots ||
-      !is_index(plan, item->chunk, NX_SECTION_CHUNKS) || item->micro_batch >= plan->run->n_micro_batches ||
-      plan->chunks[item->chunk].stage != item->stage || (index > 0 && item[-1].stage > item->stage))
+  uint32_t n = item->kind == NX_ITEM_STEP ? NX_WHEN_ALWAYS + 1 : plan->run->n_micro_batches;
+  if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->port >= NX_N_PORTS ||
+      !is_index(plan, item->chunk, NX_SECTION_CHUNKS) || item->slot >= plan->chunks[item->chunk].n_slots ||
+      item->micro_batch >= n || plan->chunks[item->chunk].stage != item->stage ||
+      (index > 0 && item[-1].stage > item->stage))
     FAIL(item, "schedule item %u is malformed", index);
-  const nx_chunk *chunk = &plan->chunks[item->chunk];
-  const uint32_t programs[] = {[NX_ITEM_FORWARD] = chunk->forward, [NX_ITEM_BACKWARD] = chunk->backward,
-                               [NX_ITEM_EVALUATE] = chunk->evaluate, [NX_ITEM_STEP] = chunk->step};
   bool runs = item->kind <= NX_ITEM_EVALUATE || item->kind == NX_ITEM_STEP;
-  if (!runs) FAIL(item, "schedule item %u moves data between stages, which this version does not run", index);
-  if (programs[item->kind] == NX_NONE) FAIL(item, "schedule item %u runs a program that its chunk lacks", index);
+  if (runs && nx_item_program(plan, item) == NX_NONE)
+    FAIL(item, "schedule item %u runs a program that its chunk lacks", index);
+  if (runs && item->port != 0) FAIL(item, "schedule item %u is malformed", index);
+  if (!runs && plan->chunks[item->chunk].ports[item->port] == NX_NONE)
+    FAIL(item, "schedule item %u moves data through a port that its chunk lacks", index);
+  bool sends = item->port == NX_PORT_OUTPUT || item->port == NX_PORT_INPUT_GRADIENT;
+  if ((item->kind == NX_ITEM_SEND && !sends) || (item->kind == NX_ITEM_RECV && sends))
+    FAIL(item, "schedule item %u moves data the wrong way", index);
   return true;
 }
 
@@ -395,6 +454,10 @@ static bool check_run_values(const checker *check) {
       FAIL(value, "a value that the host reads or writes has the wrong shape");
   }
   int64_t least, greatest;
+  uint32_t n_slots = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_CHUNKS]; i++)
+    if (plan->chunks[i].n_slots > n_slots) n_slots = plan->chunks[i].n_slots;
+  if (n_slots != run->n_slots) FAIL(run, "no chunk has as many slots as the run");
   if (!is_index(plan, run->data_rank, NX_SECTION_CONSTANTS)) FAIL(run, "the run names no data rank");
   constant_bounds(plan, run->data_rank, &least, &greatest);
   if (least < 0 || greatest >= run->data_size) FAIL(run, "the data rank is not below %u", run->data_size);

@@ -4,27 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The proof replays one step of the schedule, stage by stage, operator by operator, and tracks two things per value:
- * whether it was written before it is read, and which collective still owns it.
+/* The proof has two parts. plan_schedule.c walks the items of all stages together. Here the programs that they run are
+ * replayed, operator by operator, as often as they differ (first, middle and last micro-batch), in the order that
+ * the walk demands of every schedule, and two things are tracked per value: whether it was written before it is read,
+ * and which collective still owns it.
  *
- * All ranks of a stage run the same operators in the same order, and a group never crosses stages here, so a
- * collective is met by its whole group at the same operator by construction; what is left to prove is that each is
- * waited for exactly once, before its result is read or what it reads is overwritten. */
+ * All ranks of a stage run the same operators in the same order, so a collective within a stage is met by its whole
+ * group at the same operator by construction; what is left to prove is that each is waited for exactly once, before its
+ * result is read or what it reads is overwritten. Collectives that cross stages stand in the step alone, where the walk
+ * lets all stages meet, and must be the same, in the same order, on all. */
 
 enum { WRITTEN = 1, RESULT_PENDING = 2, SOURCE_PENDING = 4 };
 
 typedef struct walk {
   const nx_plan *plan;
   nx_fault *fault;
-  uint8_t *state;   /* per value, for slot values per slot */
+  uint8_t *state;   /* per chunk and value; scalars are the stage's */
   uint32_t *source; /* of a pending result: the value that its collective reads */
   uint32_t n_values;
-  uint32_t slot;
+  uint32_t chunk;
 } walk;
 
 static uint8_t *state_of(const walk *at, uint32_t value) {
-  uint32_t slot = at->plan->values[value].arena == NX_ARENA_slot ? at->slot : 0;
-  return &at->state[(size_t)slot * at->n_values + value];
+  uint32_t chunk = at->plan->values[value].arena == NX_ARENA_scalar ? at->plan->n[NX_SECTION_CHUNKS] : at->chunk;
+  return &at->state[(size_t)chunk * at->n_values + value];
 }
 
 static uint32_t base_of(const nx_plan *plan, uint32_t value) {
@@ -117,88 +120,163 @@ static bool run_operator(walk *at, const nx_operator *op) {
   return true;
 }
 
-static uint32_t item_program(const nx_plan *plan, const nx_item *item) {
-  const nx_chunk *chunk = &plan->chunks[item->chunk];
-  switch (item->kind) {
-    case NX_ITEM_FORWARD: return chunk->forward;
-    case NX_ITEM_BACKWARD: return chunk->backward;
-    case NX_ITEM_EVALUATE: return chunk->evaluate;
-    default: return chunk->step;
-  }
-}
-
-static uint8_t item_when(const nx_plan *plan, const nx_item *item) {
-  if (item->kind == NX_ITEM_STEP) return NX_WHEN_ALWAYS;
-  uint8_t when = 0;
-  if (item->micro_batch == 0) when |= NX_WHEN_FIRST;
-  if (item->micro_batch + 1 == plan->run->n_micro_batches) when |= NX_WHEN_LAST;
-  return when ? when : NX_WHEN_MIDDLE;
-}
-
 /* What lives within one program is gone when the next begins, unless a collective still owns it. */
 static void forget_scratch(const walk *at) {
   for (uint32_t value = 0; value < at->n_values; value++) {
     uint8_t arena = at->plan->values[value].arena;
-    if (arena == NX_ARENA_scratch || arena == NX_ARENA_comm) at->state[value] &= (uint8_t)~WRITTEN;
+    if (arena == NX_ARENA_scratch || arena == NX_ARENA_comm) *state_of(at, value) &= (uint8_t)~WRITTEN;
   }
 }
 
-static bool run_item(walk *at, const nx_item *item) {
-  const nx_program *program = &at->plan->programs[item_program(at->plan, item)];
-  uint8_t when = item_when(at->plan, item);
-  at->slot = item->slot;
+/* A program leaves no collective behind. */
+static bool nothing_pending(const walk *at, const nx_program *program) {
+  for (uint32_t value = 0; value < at->n_values; value++)
+    if (*state_of(at, value) & (RESULT_PENDING | SOURCE_PENDING))
+      return nx_fault_set(at->fault, 0, "no operator of program %s waits for the collective on %s",
+                          nx_plan_string(at->plan, program->name),
+                          nx_plan_string(at->plan, at->plan->values[value].name));
+  return true;
+}
+
+static bool run_program(walk *at, uint32_t chunk, uint32_t index, uint8_t when) {
+  const nx_program *program = &at->plan->programs[index];
+  at->chunk = chunk;
   for (uint32_t i = 0; i < program->n_operators; i++) {
     const nx_operator *op = &at->plan->operators[program->first_operator + i];
     if (op->when & when && !run_operator(at, op)) return false;
   }
   forget_scratch(at);
+  return nothing_pending(at, program);
+}
+
+/* What was received is there when the program begins. */
+static void receive(const walk *at, uint32_t chunk, nx_port port) {
+  uint32_t value = at->plan->chunks[chunk].ports[port];
+  if (value != NX_NONE) at->state[(size_t)chunk * at->n_values + value] |= WRITTEN;
+}
+
+/* One micro-batch of a kind, forward through the stage's chunks and back. */
+static void forget_slot(const walk *at, uint32_t chunk) {
+  for (uint32_t value = 0; value < at->n_values; value++)
+    if (at->plan->values[value].arena == NX_ARENA_slot) at->state[(size_t)chunk * at->n_values + value] = 0;
+}
+
+static bool run_passes(walk *at, uint32_t stage, uint8_t when) {
+  const nx_chunk *chunks = at->plan->chunks;
+  uint32_t n = at->plan->n[NX_SECTION_CHUNKS];
+  for (uint32_t chunk = 0; chunk < n; chunk++) {
+    if (chunks[chunk].stage != stage) continue;
+    forget_slot(at, chunk);
+    receive(at, chunk, NX_PORT_INPUT);
+    if (chunks[chunk].forward != NX_NONE && !run_program(at, chunk, chunks[chunk].forward, when)) return false;
+  }
+  for (uint32_t chunk = n; chunk-- > 0;) {
+    if (chunks[chunk].stage != stage) continue;
+    receive(at, chunk, NX_PORT_OUTPUT_GRADIENT);
+    if (chunks[chunk].backward != NX_NONE && !run_program(at, chunk, chunks[chunk].backward, when)) return false;
+  }
   return true;
 }
 
-static bool nothing_pending(const walk *at) {
-  for (size_t i = 0; i < (size_t)at->n_values * at->plan->run->n_slots; i++)
-    if (at->state[i] & (RESULT_PENDING | SOURCE_PENDING))
-      return nx_fault_set(at->fault, 0, "no operator waits for the collective on %s",
-                          nx_plan_string(at->plan, at->plan->values[i % at->n_values].name));
-  return true;
-}
-
-/* Each micro-batch goes forward once and backward once, in that order, and the step comes last. */
-static bool check_counts(const nx_plan *plan, nx_fault *fault) {
-  uint32_t n_items = plan->n[NX_SECTION_ITEMS], n_chunks = plan->n[NX_SECTION_CHUNKS];
-  uint64_t n_expected = (uint64_t)n_chunks * (2 * (uint64_t)plan->run->n_micro_batches);
-  uint64_t n_passes = 0;
-  for (uint32_t i = 0; i < n_items; i++) n_passes += plan->items[i].kind <= NX_ITEM_BACKWARD;
-  if (n_passes != n_expected)
-    return nx_fault_set(fault, 0, "the schedule has %llu passes and should have %llu", (unsigned long long)n_passes,
-                        (unsigned long long)n_expected);
-  if (plan->items[n_items - 1].kind != NX_ITEM_STEP) return nx_fault_set(fault, 0, "the schedule does not end with the step");
-  return true;
-}
-
-static bool run_items(walk *at) {
+static bool run_stage(walk *at, uint32_t stage) {
   const nx_plan *plan = at->plan;
-  uint32_t next_forward = 0, next_backward = 0;
+  uint32_t n = plan->run->n_micro_batches;
+  memset(at->state, 0, (size_t)at->n_values * (plan->n[NX_SECTION_CHUNKS] + 1));
+  if (!run_passes(at, stage, n == 1 ? NX_WHEN_FIRST | NX_WHEN_LAST : NX_WHEN_FIRST)) return false;
+  if (n > 2 && !run_passes(at, stage, NX_WHEN_MIDDLE)) return false;
+  if (n > 1 && !run_passes(at, stage, NX_WHEN_LAST)) return false;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
-    uint32_t *next = item->kind == NX_ITEM_FORWARD ? &next_forward : item->kind == NX_ITEM_BACKWARD ? &next_backward : NULL;
-    if (next && item->micro_batch != (*next)++)
-      return nx_fault_set(at->fault, 0, "micro-batch %u is out of order in the schedule", item->micro_batch);
-    if (next_backward > next_forward)
-      return nx_fault_set(at->fault, 0, "micro-batch %u goes backward before it went forward", item->micro_batch);
-    if (!run_item(at, item)) return false;
+    if (item->stage != stage || item->kind != NX_ITEM_STEP) continue;
+    if (!run_program(at, item->chunk, nx_item_program(plan, item), nx_item_when(plan, item))) return false;
   }
-  return nothing_pending(at);
+  return true;
+}
+
+/* ---- collectives that cross stages ---- */
+
+static bool is_crossing(const nx_plan *plan, const nx_operator *op) {
+  uint32_t atom = nx_plan_pipeline_atom(plan);
+  return atom != NX_NONE && op->group != NX_NONE && plan->atoms[atom].size > 1 && plan->groups[op->group].atoms & 1u << atom;
+}
+
+/* The next collective of a program that crosses stages, from operator `at` on; the program's end where there is none. */
+static uint32_t next_crossing(const nx_plan *plan, const nx_program *program, uint32_t at) {
+  while (at < program->n_operators && !is_crossing(plan, &plan->operators[program->first_operator + at])) at++;
+  return at;
+}
+
+static bool is_same_collective(const nx_plan *plan, const nx_operator *a, const nx_operator *b) {
+  if (a->op != b->op || a->group != b->group || a->when != b->when) return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    const nx_value *x = &plan->values[plan->arguments[a->first_argument + i]];
+    const nx_value *y = &plan->values[plan->arguments[b->first_argument + i]];
+    if (x->dtype != y->dtype || memcmp(x->dims, y->dims, sizeof x->dims) != 0) return false;
+  }
+  return true;
+}
+
+static bool fail_crossing(const nx_plan *plan, nx_fault *fault, const nx_operator *op, const char *what) {
+  return nx_fault_set(fault, (uint64_t)((const uint8_t *)op - plan->bytes), "%s (%s) sums over pipeline stages, %s",
+                      nx_op_find(op->op)->name, nx_plan_string(plan, op->origin), what);
+}
+
+static bool compare_steps(const nx_plan *plan, nx_fault *fault, uint32_t one, uint32_t other) {
+  const nx_program *a = &plan->programs[one], *b = &plan->programs[other];
+  uint32_t at = next_crossing(plan, a, 0), to = next_crossing(plan, b, 0);
+  for (; at < a->n_operators && to < b->n_operators; at = next_crossing(plan, a, at + 1), to = next_crossing(plan, b, to + 1)) {
+    const nx_operator *op = &plan->operators[a->first_operator + at];
+    if (op->when != NX_WHEN_MIDDLE) return fail_crossing(plan, fault, op, "but not in the part of the step that stages share");
+    if (!is_same_collective(plan, op, &plan->operators[b->first_operator + to]))
+      return fail_crossing(plan, fault, op, "and another stage comes to another collective");
+  }
+  if (at < a->n_operators || to < b->n_operators) {
+    const nx_operator *op = at < a->n_operators ? &plan->operators[a->first_operator + at]
+                                                : &plan->operators[b->first_operator + to];
+    return fail_crossing(plan, fault, op, "and another stage does not come to it");
+  }
+  return true;
+}
+
+static bool check_crossings(const nx_plan *plan, nx_fault *fault) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_CHUNKS]; i++) {
+    const uint32_t passes[] = {plan->chunks[i].forward, plan->chunks[i].backward, plan->chunks[i].evaluate};
+    for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
+      if (passes[p] == NX_NONE) continue;
+      const nx_program *program = &plan->programs[passes[p]];
+      uint32_t at = next_crossing(plan, program, 0);
+      if (at < program->n_operators)
+        return fail_crossing(plan, fault, &plan->operators[program->first_operator + at], "outside the step");
+    }
+    if (plan->chunks[i].step != NX_NONE && plan->chunks[0].step != NX_NONE &&
+        !compare_steps(plan, fault, plan->chunks[0].step, plan->chunks[i].step))
+      return false;
+  }
+  return true;
+}
+
+/* Stages whose chunks run the same programs need no second replay. */
+static bool is_like_earlier(const nx_plan *plan, uint32_t stage) {
+  const nx_chunk *chunks = plan->chunks;
+  uint32_t n = plan->n[NX_SECTION_CHUNKS], n_stages = nx_plan_n_stages(plan);
+  if (stage == 0 || n != n_stages) return false;
+  const nx_chunk *own = &chunks[stage], *before = &chunks[stage - 1];
+  return own->stage == stage && before->stage == stage - 1 && own->forward == before->forward &&
+         own->backward == before->backward && own->step == before->step && own->evaluate == before->evaluate;
+}
+
+static bool run_stages(walk *at) {
+  for (uint32_t stage = 0; stage < nx_plan_n_stages(at->plan); stage++)
+    if (!is_like_earlier(at->plan, stage) && !run_stage(at, stage)) return false;
+  return true;
 }
 
 bool nx_plan_prove(const nx_plan *plan, nx_fault *fault) {
-  if (plan->n[NX_SECTION_CHUNKS] != 1)
-    return nx_fault_set(fault, 0, "the plan has several chunks, which this version does not run");
-  if (!check_counts(plan, fault)) return false;
+  if (!nx_schedule_walk(plan, NULL, NULL, NULL, fault) || !check_crossings(plan, fault)) return false;
   walk at = {.plan = plan, .fault = fault, .n_values = plan->n[NX_SECTION_VALUES]};
-  at.state = calloc((size_t)at.n_values * plan->run->n_slots, 1);
+  at.state = calloc(at.n_values, (size_t)plan->n[NX_SECTION_CHUNKS] + 1);
   at.source = calloc(at.n_values, sizeof *at.source);
-  bool proved = at.state && at.source ? run_items(&at) : nx_fault_set(fault, 0, "out of memory");
+  bool proved = at.state && at.source ? run_stages(&at) : nx_fault_set(fault, 0, "out of memory");
   free(at.source);
   free(at.state);
   return proved;

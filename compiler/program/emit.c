@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/emit.h"
 
+#include "compiler/program/parameters.h"
 #include "compiler/program/rules.h"
 
 #include <assert.h>
 #include <string.h>
+
+static void enter_graph(nxc_emitter *e, uint32_t index) {
+  e->graph = e->pipeline->graphs[index];
+  e->value_index = e->value_indices[index];
+}
 
 /* ---- mesh and constants ---- */
 
@@ -17,8 +23,8 @@ static void emit_mesh(nxc_emitter *e) {
 }
 
 static void emit_groups(nxc_emitter *e) {
-  for (size_t i = 0; i < e->graph->n_groups; i++) {
-    const nxc_group_node *group = &e->graph->groups[i];
+  for (size_t i = 0; i < e->graph->tables->n_groups; i++) {
+    const nxc_group_node *group = &e->graph->tables->groups[i];
     uint32_t name = nxc_emit_string(e, group->name);
     nxc_emit_record(e, NX_SECTION_GROUPS,
                     &(nx_group){name, group->atoms, nxc_mesh_size(&e->graph->mesh, group->atoms), 0});
@@ -29,14 +35,15 @@ static uint32_t emit_table(nxc_emitter *e, const nxc_term *term) {
   if (term->first) return NX_TERM_FIRST;
   if (term->table == NULL) return NX_NONE;
   uint32_t first = e->sections[NX_SECTION_TABLE].n_records;
-  for (uint32_t i = 0; i < e->graph->mesh.size[term->atom]; i++)
+  uint32_t n = term->atom == NX_NONE ? e->pipeline->n_chunks : e->graph->mesh.size[term->atom];
+  for (uint32_t i = 0; i < n; i++)
     nxc_emit_record(e, NX_SECTION_TABLE, &term->table[i]);
   return first;
 }
 
 static void emit_constants(nxc_emitter *e) {
-  for (size_t i = 0; i < e->graph->n_constants; i++) {
-    const nxc_rank_number *number = &e->graph->constants[i];
+  for (size_t i = 0; i < e->graph->tables->n_constants; i++) {
+    const nxc_rank_number *number = &e->graph->tables->constants[i];
     uint32_t first = e->sections[NX_SECTION_TERMS].n_records;
     for (uint32_t t = 0; t < number->n_terms; t++) {
       const nxc_term *term = &number->terms[t];
@@ -61,8 +68,20 @@ static void mark_values(nxc_emitter *e, bool *used) {
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) used[inputs[i]] = true;
   for (size_t i = 0; i < graph->n_ranges; i++)
     used[graph->ranges[i].param] = used[graph->ranges[i].grad] = true;
+  for (nx_port port = 0; port < NX_N_PORTS; port++)
+    if (graph->ports[port]) used[graph->ports[port]] = true;
   for (size_t i = 1; i < graph->n_values; i++)
     if (used[i]) used[nxc_value_root(graph, (nxc_id)i)] = true;
+}
+
+/* The host's values and the numbers of the step are the same in all graphs, at the same place. */
+static uint32_t find_shared(const nxc_emitter *e, const nx_value *record) {
+  const nxc_section *section = &e->sections[NX_SECTION_VALUES];
+  const nx_value *values = (const void *)section->bytes;
+  if ((record->arena != NX_ARENA_input && record->arena != NX_ARENA_scalar) || record->view_of != NX_NONE) return NX_NONE;
+  for (uint32_t i = 0; i < section->n_records; i++)
+    if (memcmp(&values[i], record, sizeof *record) == 0) return i;
+  return NX_NONE;
 }
 
 static void emit_value(nxc_emitter *e, nxc_id id) {
@@ -76,14 +95,14 @@ static void emit_value(nxc_emitter *e, nxc_id id) {
                      .view_of = value->view_of ? e->value_index[value->view_of] : NX_NONE,
                      .offset_shift = value->shift};
   memcpy(record.dims, value->shape.dims, sizeof record.dims);
-  e->value_index[id] = nxc_emit_record(e, NX_SECTION_VALUES, &record);
+  e->value_index[id] = find_shared(e, &record);
+  if (e->value_index[id] == NX_NONE) e->value_index[id] = nxc_emit_record(e, NX_SECTION_VALUES, &record);
 }
 
 /* A view stands after the value that it is a view of. */
 static void emit_values(nxc_emitter *e) {
   bool *used = nxc_arena_array(e->arena, e->graph->n_values, sizeof *used);
   mark_values(e, used);
-  e->value_index = nxc_arena_array(e->arena, e->graph->n_values, sizeof *e->value_index);
   for (size_t i = 0; i < e->graph->n_values; i++) e->value_index[i] = NX_NONE;
   for (int views = 0; views < 2; views++)
     for (nxc_id i = 1; i < e->graph->n_values; i++)
@@ -91,13 +110,15 @@ static void emit_values(nxc_emitter *e) {
 }
 
 static void emit_arenas(nxc_emitter *e) {
+  const nxc_pipeline *p = e->pipeline;
   for (nx_arena_kind kind = 0; kind < NX_N_ARENAS; kind++) {
-    uint64_t bytes = e->graph->arena_bytes[kind];
-    if (bytes == 0) continue;
+    bool shared = false;
+    for (uint32_t i = 0; i < p->n_graphs; i++) shared |= p->graphs[i]->arena_shared[kind];
+    if (p->arena_bytes[kind] == 0) continue;
     nx_arena_record record = {.kind = kind,
-                              .flags = e->graph->arena_shared[kind] ? NX_ARENA_SHARED : 0,
-                              .bytes = kind == NX_ARENA_slot ? bytes * e->graph->n_slots : bytes,
-                              .slot_bytes = kind == NX_ARENA_slot ? bytes : 0};
+                              .flags = shared ? NX_ARENA_SHARED : 0,
+                              .bytes = p->arena_bytes[kind],
+                              .slot_bytes = kind == NX_ARENA_slot ? p->slot_bytes : 0};
     nxc_emit_record(e, NX_SECTION_ARENAS, &record);
   }
 }
@@ -131,32 +152,39 @@ static uint32_t range_of(const nxc_graph *graph, nxc_id parameter) {
   return NX_NONE;
 }
 
-static void emit_pieces(nxc_emitter *e) {
+static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *piece) {
   nxc_graph *graph = e->graph;
-  for (size_t i = 0; i < graph->n_pieces; i++) {
-    const nxc_piece_node *piece = &graph->pieces[i];
-    const nxc_value_node *value = &graph->values[piece->value];
-    const nxc_rank_number tensor_id = nxc_rank_number_of(piece->tensor_id);
-    uint64_t start = value->view_offset / (nx_dtype_bits(value->shape.dtype) / 8);
-    uint64_t row_elements = value->shape.n_dims == 1 ? 1 : (uint64_t)piece->columns;
-    nx_piece record = {.name = nxc_emit_string(e, piece->name),
-                       .value = value_of(e, piece->value),
-                       .range = range_of(graph, piece->value),
-                       .flags = piece->transposed ? NX_PIECE_TRANSPOSED : 0,
-                       .logical_rows = piece->logical_rows,
-                       .logical_columns = piece->logical_columns,
-                       .rows = piece->rows,
-                       .columns = piece->columns,
-                       .row_start = nxc_constant(graph, &piece->row_start),
-                       .column_start = nxc_constant(graph, &piece->column_start),
-                       .row = piece->row,
-                       .range_offset = start + (uint64_t)piece->row * row_elements,
-                       .owner = nxc_constant(graph, &piece->owner),
-                       .init = piece->init,
-                       .init_std = piece->init_std,
-                       .tensor_id = nxc_constant(graph, &tensor_id),
-                       .n_dims = piece->n_dims};
-    nxc_emit_record(e, NX_SECTION_PIECES, &record);
+  const nxc_chunk_node *at = &e->pipeline->chunks[chunk];
+  const nxc_value_node *value = &graph->values[piece->value];
+  int32_t layer = piece->layer < 0 ? piece->layer : piece->layer - graph->first_layer + at->first_layer;
+  const nxc_rank_number tensor_id = nxc_rank_number_of(nxc_piece_key(e->training, piece, layer));
+  uint64_t start = value->view_offset / (nx_dtype_bits(value->shape.dtype) / 8);
+  uint64_t row_elements = value->shape.n_dims == 1 ? 1 : (uint64_t)piece->columns;
+  nx_piece record = {.name = nxc_emit_string(e, nxc_piece_name(e->arena, e->training, piece, layer)),
+                     .value = value_of(e, piece->value),
+                     .range = e->first_range[at->graph] + range_of(graph, piece->value),
+                     .flags = piece->transposed ? NX_PIECE_TRANSPOSED : 0,
+                     .logical_rows = piece->logical_rows,
+                     .logical_columns = piece->logical_columns,
+                     .rows = piece->rows,
+                     .columns = piece->columns,
+                     .row_start = nxc_constant(graph, &piece->row_start),
+                     .column_start = nxc_constant(graph, &piece->column_start),
+                     .row = piece->row,
+                     .range_offset = start + (uint64_t)piece->row * row_elements,
+                     .owner = nxc_constant(graph, &piece->owner),
+                     .init = piece->init,
+                     .init_std = piece->init_std,
+                     .tensor_id = nxc_constant(graph, &tensor_id),
+                     .n_dims = piece->n_dims,
+                     .chunk = chunk};
+  nxc_emit_record(e, NX_SECTION_PIECES, &record);
+}
+
+static void emit_pieces(nxc_emitter *e) {
+  for (uint32_t chunk = 0; chunk < e->pipeline->n_chunks; chunk++) {
+    enter_graph(e, e->pipeline->chunks[chunk].graph);
+    for (size_t i = 0; i < e->graph->n_pieces; i++) emit_piece(e, chunk, &e->graph->pieces[i]);
   }
 }
 
@@ -192,22 +220,50 @@ static const struct {
 static void emit_programs(nxc_emitter *e) {
   for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
     const nxc_program_list *list = &e->graph->programs[program];
-    nx_program record = {nxc_emit_string(e, program_rows[program].name), program_rows[program].kind,
+    const char *name = program_rows[program].name;
+    if (e->pipeline->n_graphs > 1) name = nxc_arena_printf(e->arena, "%s of chunk %u", name, e->graph->chunk);
+    nx_program record = {nxc_emit_string(e, name), program_rows[program].kind,
                          e->sections[NX_SECTION_OPERATORS].n_records, (uint32_t)list->n};
     for (size_t i = 0; i < list->n; i++) emit_operator(e, &e->graph->operators[list->operators[i]]);
     nxc_emit_record(e, NX_SECTION_PROGRAMS, &record);
   }
 }
 
-/* One stage holds the whole model, as one chunk. */
+static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
+  enter_graph(e, chunk->graph);
+  uint32_t first_program = chunk->graph * NXC_N_PROGRAMS;
+  nx_chunk record = {.stage = chunk->stage,
+                     .first_layer = (uint32_t)chunk->first_layer,
+                     .n_layers = (uint32_t)chunk->n_layers,
+                     .forward = first_program + NXC_FORWARD,
+                     .backward = first_program + NXC_BACKWARD,
+                     .evaluate = NX_NONE,
+                     .step = first_program + NXC_STEP,
+                     .n_slots = chunk->n_slots};
+  for (nx_port port = 0; port < NX_N_PORTS; port++) record.ports[port] = value_of(e, e->graph->ports[port]);
+  memcpy(record.arena_base, chunk->arena_base, sizeof record.arena_base);
+  memcpy(record.arena_bytes, e->graph->arena_bytes, sizeof record.arena_bytes);
+  nxc_emit_record(e, NX_SECTION_CHUNKS, &record);
+}
+
 static void emit_schedule(nxc_emitter *e) {
-  const nx_chunk chunk = {.n_layers = (uint32_t)e->training->layers,
-                          .forward = NXC_FORWARD,
-                          .backward = NXC_BACKWARD,
-                          .evaluate = NX_NONE,
-                          .step = NXC_STEP};
-  nxc_emit_record(e, NX_SECTION_CHUNKS, &chunk);
-  for (size_t i = 0; i < e->graph->n_items; i++) nxc_emit_record(e, NX_SECTION_ITEMS, &e->graph->items[i]);
+  for (uint32_t i = 0; i < e->pipeline->n_chunks; i++) emit_chunk(e, &e->pipeline->chunks[i]);
+  for (size_t i = 0; i < e->pipeline->n_items; i++) nxc_emit_record(e, NX_SECTION_ITEMS, &e->pipeline->items[i]);
+}
+
+/* Values, ranges and programs, one graph after another. */
+static void emit_graphs(nxc_emitter *e) {
+  nxc_pipeline *p = e->pipeline;
+  e->value_indices = nxc_arena_array(e->arena, p->n_graphs, sizeof *e->value_indices);
+  e->first_range = nxc_arena_array(e->arena, p->n_graphs, sizeof *e->first_range);
+  for (uint32_t i = 0; i < p->n_graphs; i++) {
+    e->value_indices[i] = nxc_arena_array(e->arena, p->graphs[i]->n_values, sizeof **e->value_indices);
+    enter_graph(e, i);
+    emit_values(e);
+    e->first_range[i] = e->sections[NX_SECTION_RANGES].n_records;
+    emit_ranges(e);
+    emit_programs(e);
+  }
 }
 
 /* ---- the run ---- */
@@ -249,22 +305,22 @@ static void emit_run(nxc_emitter *e) {
                 .lr = value_of(e, graph->lr),
                 .names = t->names,
                 .init_from = nxc_emit_string(e, init_from),
-                .n_slots = graph->n_slots};
+                .n_slots = e->pipeline->n_slots};
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }
 
-const uint8_t *nxc_emit(nxc_graph *graph, const nxc_training *training, const nxc_settings *settings,
+const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, const nxc_settings *settings,
                         uint64_t *n_bytes) {
-  nxc_emitter e = {.arena = graph->arena, .graph = graph, .training = training, .settings = settings};
+  nxc_emitter e = {.arena = pipeline->arena, .pipeline = pipeline, .training = training, .settings = settings};
+  e.graph = pipeline->graphs[0];
   nxc_emit_strings_begin(&e, &e.strings, NX_SECTION_STRINGS);
   nxc_emit_strings_begin(&e, &e.places, NX_SECTION_PLACES_TEXT);
   emit_mesh(&e);
-  emit_values(&e);
+  emit_graphs(&e);
   emit_arenas(&e);
-  emit_ranges(&e);
   emit_pieces(&e);
-  emit_programs(&e);
   emit_schedule(&e);
+  enter_graph(&e, 0);
   emit_run(&e);
   nxc_emit_data_paths(&e);
   emit_groups(&e);

@@ -4,7 +4,7 @@
 #ifndef NXC_EMIT_H
 #define NXC_EMIT_H
 
-#include "compiler/program/training.h"
+#include "compiler/program/pipeline.h"
 
 /* A section under construction. */
 typedef struct nxc_section {
@@ -21,12 +21,15 @@ typedef struct nxc_strings {
 
 typedef struct nxc_emitter {
   nxc_arena *arena;
-  nxc_graph *graph;
+  nxc_pipeline *pipeline;
+  nxc_graph *graph; /* whose records are written */
   const nxc_training *training;
   const nxc_settings *settings;
   nxc_section sections[NX_SECTION_END];
   nxc_strings strings, places;
-  uint32_t *value_index; /* of the graph's values in the plan, NX_NONE: not in it */
+  uint32_t **value_indices; /* per graph and value: in the plan, NX_NONE: not in it */
+  uint32_t *value_index;    /* of `graph` */
+  uint32_t *first_range;    /* per graph */
 } nxc_emitter;
 
 /* emit_file.c: an empty section of texts. */
@@ -43,8 +46,8 @@ void nxc_emit_settings(nxc_emitter *emitter);
 void nxc_emit_run_names(nxc_emitter *emitter);
 void nxc_emit_data_paths(nxc_emitter *emitter);
 
-/* The whole file, in the graph's arena. */
-const uint8_t *nxc_emit(nxc_graph *graph, const nxc_training *training, const nxc_settings *settings,
+/* The whole file, in the pipeline's arena. */
+const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, const nxc_settings *settings,
                         uint64_t *n_bytes);
 
 /* A value as JSON text. */

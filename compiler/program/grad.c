@@ -125,6 +125,8 @@ void nxc_grad_build(nxc_graph *graph, double loss_scale) {
   nxc_grad grad = {.graph = graph, .loss_scale = loss_scale, .n_forward_values = graph->n_values};
   grad.given = nxc_arena_array(graph->arena, graph->n_values, sizeof *grad.given);
   graph->program = NXC_BACKWARD;
+  if (graph->ports[NX_PORT_OUTPUT])
+    nxc_grad_give(&grad, graph->ports[NX_PORT_OUTPUT], graph->ports[NX_PORT_OUTPUT_GRADIENT]);
   for (size_t i = graph->programs[NXC_FORWARD].n; i-- > 0;) {
     nxc_operator_node op = graph->operators[graph->programs[NXC_FORWARD].operators[i]];
     if (!(op.when & NX_WHEN_FIRST)) continue; /* the same operator for later micro-batches */
@@ -133,4 +135,6 @@ void nxc_grad_build(nxc_graph *graph, double loss_scale) {
     const nxc_rule *rule = nxc_rule_of(op.op);
     if (rule->grad != NULL) rule->grad(&grad, &op);
   }
+  if (graph->ports[NX_PORT_INPUT])
+    graph->ports[NX_PORT_INPUT_GRADIENT] = nxc_grad_of(&grad, graph->ports[NX_PORT_INPUT]);
 }

@@ -9,7 +9,9 @@
 nxc_graph *nxc_graph_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_types *types) {
   nxc_graph *graph = nxc_arena_alloc(arena, sizeof *graph);
   *graph =
-      (nxc_graph){.arena = arena, .mesh = *mesh, .types = *types, .layer = -1, .n_slots = 1, .origin = ""};
+      (nxc_graph){.arena = arena, .mesh = *mesh, .types = *types, .layer = -1, .origin = ""};
+  graph->tables = nxc_arena_alloc(arena, sizeof *graph->tables);
+  *graph->tables = (nxc_tables){0};
   nxc_value_new(graph, "", NXC_ROLE_ACTIVATION, &(nxc_shape){.dtype = NX_u8, .dims = {1, 1, 1, 1}});
   return graph;
 }

@@ -7,7 +7,10 @@
  * nowhere. Values and operators are never removed, only left unused; a program is a list of operator indices.
  * Index 0 of values is unused and means "none". The graph and all it names live in its arena. Invariant,
  * checked after every pass (nxc_graph_check): each operator's outputs are what its rule infers from its
- * inputs. */
+ * inputs.
+ *
+ * A graph is a chunk of a pipeline (pipeline.h), or several of equal shape. Placements say nothing about the pipeline
+ * atom, but of numbers that all stages sum. */
 #ifndef NXC_GRAPH_H
 #define NXC_GRAPH_H
 
@@ -68,9 +71,9 @@ typedef struct nxc_operator_node {
 
 /* A number that may differ between ranks: base, then terms in order, as in the plan. */
 typedef struct nxc_term {
-  uint32_t atom;
+  uint32_t atom;        /* NX_NONE: the chunk */
   int64_t stride;       /* where there is no table */
-  const int64_t *table; /* one entry per coordinate, or NULL */
+  const int64_t *table; /* one entry per coordinate, or NULL; a chunk's may be filled in later */
   bool first;           /* the table that is 1 at coordinate 0 and 0 elsewhere */
   bool multiply;        /* by the table's entry, else it is added */
 } nxc_term;
@@ -88,6 +91,14 @@ typedef struct nxc_group_node {
   const char *name;
 } nxc_group_node;
 
+/* What all graphs of a plan name by index. */
+typedef struct nxc_tables {
+  nxc_rank_number *constants;
+  size_t n_constants;
+  nxc_group_node *groups;
+  size_t n_groups;
+} nxc_tables;
+
 typedef enum nxc_program_index { NXC_FORWARD, NXC_BACKWARD, NXC_STEP, NXC_N_PROGRAMS } nxc_program_index;
 
 typedef struct nxc_program_list {
@@ -96,14 +107,15 @@ typedef struct nxc_program_list {
 } nxc_program_list;
 
 typedef struct nxc_piece_node {
-  const char *name;
   nxc_id value;
   bool transposed;
   int64_t logical_rows, logical_columns, rows, columns, row;
   nxc_rank_number row_start, column_start, owner;
   nx_init init;
   double init_std;
-  uint32_t tensor_id;
+  uint32_t part; /* nxc_part (parameters.h) */
+  bool bias;
+  int32_t layer;
   uint32_t n_dims;
 } nxc_piece_node;
 
@@ -123,6 +135,8 @@ typedef struct nxc_types {
   bool master; /* fp32 copies of the parameters */
 } nxc_types;
 
+typedef struct nxc_pipeline nxc_pipeline;
+
 typedef struct nxc_graph {
   nxc_arena *arena;
   nxc_mesh mesh;
@@ -133,10 +147,7 @@ typedef struct nxc_graph {
   size_t n_operators;
   nxc_program_list programs[NXC_N_PROGRAMS];
   nxc_program_index program; /* that operators are appended to */
-  nxc_rank_number *constants;
-  size_t n_constants;
-  nxc_group_node *groups;
-  size_t n_groups;
+  nxc_tables *tables;
   nxc_piece_node *pieces;
   size_t n_pieces;
   nxc_range_node *ranges;
@@ -147,11 +158,14 @@ typedef struct nxc_graph {
   int32_t layer;
   uint32_t n_micro_batches;
   nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
+  nxc_id squares;      /* sums of squared gradients, one entry per parameter of the model */
+  nxc_pipeline *pipeline;
+  uint32_t chunk;        /* the first of those that this is */
+  bool is_first, is_last; /* has the embedding; has the loss */
+  int32_t first_layer, n_layers;
+  nxc_id ports[NX_N_PORTS]; /* 0: none */
   uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */
   bool arena_shared[NX_N_ARENAS];
-  uint32_t n_slots;
-  nx_item *items; /* what each stage does in a step, in order */
-  size_t n_items;
   const char *fault; /* the first inconsistency met; NULL: none */
 } nxc_graph;
 
@@ -210,6 +224,10 @@ void nxc_rank_number_stride(const nxc_graph *graph, nxc_rank_number *number, nxc
 /* Adds (or multiplies by) table[coordinate]. */
 void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table,
                            bool multiply);
+/* Adds table[chunk]; the table is kept, not copied. */
+void nxc_rank_number_chunk(const nxc_graph *graph, nxc_rank_number *number, const int64_t *table);
+/* base + factor x the number of the layer; `layer` is its number in the graph's first chunk. */
+nxc_rank_number nxc_rank_number_layer(nxc_graph *graph, int64_t base, int64_t factor, int32_t layer);
 /* unit x the coordinate on the tensor axis. */
 nxc_rank_number nxc_rank_number_tensor(const nxc_graph *graph, int64_t base, int64_t unit);
 /* 1 where every coordinate on the atoms is 0, else 0. */

@@ -77,6 +77,9 @@ const char *nxc_graph_check(nxc_graph *graph) {
     c.written[i] = value->view_of == 0 && value->role != NXC_ROLE_ACTIVATION &&
                    value->role != NXC_ROLE_GRADIENT && value->role != NXC_ROLE_SCALAR;
   }
+  const nx_port received[] = {NX_PORT_INPUT, NX_PORT_OUTPUT_GRADIENT};
+  for (size_t i = 0; i < sizeof received / sizeof *received; i++)
+    if (graph->ports[received[i]]) c.written[graph->ports[received[i]]] = true;
   for (nxc_program_index program = 0; program < NXC_N_PROGRAMS && graph->fault == NULL; program++) {
     const nxc_program_list *list = &graph->programs[program];
     for (size_t i = 0; i < list->n && graph->fault == NULL; i++) {

@@ -40,6 +40,22 @@ static const nxc_operator_node *started_by(const nxc_graph *graph, const nxc_pro
   return NULL;
 }
 
+/* What is received is written before its program begins, and what is sent is read after it has ended: a chunk's slot
+ * holds each from the pass that it belongs to, or the one before, to the end of the backward pass. */
+static void keep_ports(planner *p) {
+  static const bool from_forward[NX_N_PORTS] = {[NX_PORT_INPUT] = true};
+  for (nx_port port = 0; port < NX_N_PORTS; port++) {
+    nxc_id value = p->graph->ports[port];
+    if (value == 0) continue;
+    lifetime *life = &p->lives[nxc_value_root(p->graph, value)];
+    uint64_t first = from_forward[port] ? 0 : p->start[NXC_BACKWARD] - 1;
+    if (!life->used || life->first > first) life->first = first;
+    life->used = true;
+    life->last = p->start[NXC_STEP] - 1;
+    life->collective = true;
+  }
+}
+
 static void find_lifetimes(planner *p) {
   nxc_graph *graph = p->graph;
   uint64_t at = 0;
@@ -59,6 +75,7 @@ static void find_lifetimes(planner *p) {
     }
   }
   p->start[NXC_N_PROGRAMS] = at;
+  keep_ports(p);
   for (size_t i = 1; i < graph->n_values; i++) {
     const nxc_value_node *value = &graph->values[i];
     uint64_t end = value->view_offset + nxc_shape_bytes(&value->shape);

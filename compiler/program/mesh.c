@@ -47,7 +47,7 @@ const char *nxc_mesh_set_name(nxc_arena *arena, const nxc_mesh *mesh, uint32_t a
     uint32_t atoms;
     const char *name;
   } axes[] = {
-      {1u << NXC_ATOM_PIPELINE, "pipeline"},
+      {NXC_PIPELINE, "pipeline"},
       {NXC_DATA, "data"},
       {NXC_CONTEXT, "context"},
       {NXC_TENSOR, "tensor"},

@@ -34,7 +34,9 @@ enum {
   NXC_KV_GROUP = 1u << NXC_ATOM_KV_GROUP,
   NXC_CONTEXT = 1u << NXC_ATOM_RING,
   NXC_DATA = 1u << NXC_ATOM_SHARD,
-  NXC_WORLD = (1u << NXC_N_ATOMS) - 1
+  NXC_PIPELINE = 1u << NXC_ATOM_PIPELINE,
+  NXC_WORLD = (1u << NXC_N_ATOMS) - 1,
+  NXC_STAGE = NXC_WORLD & ~NXC_PIPELINE /* the ranks of one pipeline stage */
 };
 
 /* kv_replica divides tensor. */

@@ -38,17 +38,25 @@ static nx_attribute sequence_start(const decoder *d) {
   return nxc_attribute(d->graph, &start);
 }
 
+/* The key of a mask of this layer, or of the embedding. */
+static nx_attribute dropout_key(nxc_graph *graph, int key) {
+  if (graph->layer < 0) return nxc_integer(KEY_DROPOUT + key);
+  const nxc_rank_number number =
+      nxc_rank_number_layer(graph, KEY_DROPOUT + KEYS_PER_LAYER + key, KEYS_PER_LAYER, graph->layer);
+  return nxc_attribute(graph, &number);
+}
+
 static nxc_id dropout(const decoder *d, nxc_id x, double probability, int key, nx_attribute first_token,
                       const nxc_rank_number *first_feature) {
   if (probability <= 0) return x;
   nxc_graph *graph = d->graph;
-  int64_t id = KEY_DROPOUT + (graph->layer + 1) * KEYS_PER_LAYER + key;
+  nx_attribute id = dropout_key(graph, key);
   return nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_dropout,
                                .name = "dropout",
                                .in = {x, graph->samples},
                                .attrs = {[NX_dropout_probability] = nxc_real(probability),
-                                         [NX_dropout_tensor_id] = nxc_integer(id),
+                                         [NX_dropout_tensor_id] = id,
                                          [NX_dropout_seq_start] = first_token,
                                          [NX_dropout_feature_start] = nxc_attribute(graph, first_feature)}});
 }
@@ -194,16 +202,16 @@ static nxc_id attention(const decoder *d, nxc_id x) {
   const nxc_training *t = d->t;
   heads h = make_heads(d, x);
   nxc_rank_number first_head = divided(d, d->heads);
-  int64_t key = KEY_DROPOUT + (graph->layer + 1) * KEYS_PER_LAYER + KEY_ATTENTION;
+  nxc_rank_number number = nxc_rank_number_layer(graph, 1, t->qk_layer_scaling ? 1 : 0, graph->layer);
+  if (!t->qk_layer_scaling) number = nxc_rank_number_of(1);
   nxc_id o = nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_attention,
                                .name = "o",
                                .in = {h.q, h.k, h.v, graph->samples},
                                .attrs = {[NX_attention_scale] = nxc_real(1 / sqrt((double)t->head_dim)),
-                                         [NX_attention_layer_number] =
-                                             nxc_integer(t->qk_layer_scaling ? graph->layer + 1 : 1),
+                                         [NX_attention_layer_number] = nxc_attribute(graph, &number),
                                          [NX_attention_dropout] = nxc_real(t->attention_dropout),
-                                         [NX_attention_tensor_id] = nxc_integer(key),
+                                         [NX_attention_tensor_id] = dropout_key(graph, KEY_ATTENTION),
                                          [NX_attention_head_start] = nxc_attribute(graph, &first_head)}});
   const nxc_box box = {NXC_PART_O, d->heads * t->head_dim, divided(d, d->heads * t->head_dim)};
   return row_product(d, o, &box);
@@ -334,6 +342,18 @@ static void inputs(nxc_graph *graph, const nxc_training *t) {
   graph->step = nxc_value_new(graph, "step", NXC_ROLE_INPUT, &step);
 }
 
+/* What comes from a neighbouring chunk: residuals, or their gradients. */
+static nxc_id receive(const decoder *d, nx_port port) {
+  nxc_graph *graph = d->graph;
+  nxc_shape shape = nxc_shape_of(graph->types.activation, 3,
+                                 (int64_t[]){d->t->micro_batch, d->sequence, d->t->hidden});
+  nxc_place(&graph->mesh, &shape.place, NXC_DATA, NXC_SPLIT);
+  if (d->t->sequence_parallel) nxc_place(&graph->mesh, &shape.place, NXC_TENSOR, NXC_SPLIT + 1);
+  const char *name = port == NX_PORT_INPUT ? "chunk.input" : "chunk.output.grad";
+  graph->ports[port] = nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
+  return graph->ports[port];
+}
+
 void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
   decoder d = {.graph = graph,
                .t = t,
@@ -343,8 +363,8 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
                .vocab = t->vocab_padded / t->tensor,
                .sequence = t->sequence_parallel ? t->sequence / t->tensor : t->sequence};
   inputs(graph, t);
-  nxc_id x = embed(&d);
-  for (int32_t layer = 0; layer < t->layers; layer++) {
+  nxc_id x = graph->is_first ? embed(&d) : receive(&d, NX_PORT_INPUT);
+  for (int32_t layer = graph->first_layer; layer < graph->first_layer + graph->n_layers; layer++) {
     enter(&d, layer, "attention_norm");
     nxc_id y = norm(&d, x, NXC_PART_ATTENTION_NORM);
     enter(&d, layer, "attention");
@@ -353,6 +373,11 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
     y = norm(&d, x, NXC_PART_FFN_NORM);
     enter(&d, layer, "ffn");
     x = residual(&d, x, feed_forward(&d, enter_region(&d, y)), KEY_FFN_OUTPUT);
+  }
+  if (!graph->is_last) {
+    graph->ports[NX_PORT_OUTPUT] = x;
+    receive(&d, NX_PORT_OUTPUT_GRADIENT);
+    return;
   }
   enter(&d, -1, "final_norm");
   x = norm(&d, x, NXC_PART_FINAL_NORM);

@@ -10,12 +10,16 @@ static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node
   out[0] = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
   uint32_t picked = 0;
   if (weight->kind == NX_ATTRIBUTE_CONSTANT) {
-    const nxc_rank_number *number = &graph->constants[weight->constant];
+    const nxc_rank_number *number = &graph->tables->constants[weight->constant];
     for (uint32_t i = 0; i < number->n_terms; i++)
       if (number->terms[i].first) picked |= 1u << number->terms[i].atom;
   }
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
     bool divided = x->place.at[atom] >= NXC_SPLIT, counted_once = picked & 1u << atom;
+    if (atom == NXC_ATOM_PIPELINE && graph->mesh.size[atom] > 1) { /* every stage has its own parameters */
+      out[0].place.at[atom] = NXC_PARTIAL;
+      continue;
+    }
     if (divided && counted_once) return "a part of the gradient is not counted";
     if (divided || counted_once)
       out[0].place.at[atom] = NXC_PARTIAL;
@@ -26,7 +30,7 @@ static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node
 }
 
 static const char *infer_clip_scale(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
-  out[0] = out[1] = *nxc_in(graph, op, 0);
+  out[0] = out[1] = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
   return nxc_whole(nxc_in(graph, op, 0));
 }
 

@@ -17,9 +17,10 @@ typedef struct owners {
   size_t n;
 } owners;
 
+/* A collective, or a transfer between stages, that is under way. */
 typedef struct collective {
-  uint32_t input, result;
-  uint64_t shift; /* of the slot in which it was started */
+  uint32_t input, result; /* values that it reads and writes; NX_NONE: none */
+  uint32_t chunk, slot;   /* in which it was started */
 } collective;
 
 typedef struct replay {
@@ -43,22 +44,35 @@ static bool is_passing(uint32_t arena) {
          arena == NX_ARENA_input || arena == NX_ARENA_scalar;
 }
 
-static extent extent_of(const replay *r, uint32_t value, uint32_t slot) {
+static extent extent_in(const replay *r, uint32_t value, uint32_t index, uint32_t slot) {
   const nx_value *at = &r->plan->values[value];
-  uint64_t from = at->offset + r->plan->chunks[r->chunk].arena_base[at->arena];
-  const nx_arena_record *arena = nx_plan_arena(r->plan, at->arena);
-  if (at->arena == NX_ARENA_slot) from += slot * arena->slot_bytes;
+  const nx_chunk *chunk = &r->plan->chunks[index];
+  uint64_t from = at->offset + chunk->arena_base[at->arena];
+  if (at->arena == NX_ARENA_slot) from += slot * chunk->arena_bytes[NX_ARENA_slot];
+  if (at->offset_shift != NX_NONE && at->arena == NX_ARENA_scalar)
+    from += (uint64_t)nx_constant_value(r->plan, at->offset_shift, 0, index);
   return (extent){from, from + at->bytes};
+}
+
+static extent extent_of(const replay *r, uint32_t value) {
+  return extent_in(r, value, r->chunk, r->slot);
 }
 
 static bool meet(extent a, extent b) {
   return a.from < b.to && b.from < a.to;
 }
 
+/* Entries of a table of numbers are written one by one and read together. */
+static uint32_t owner_of(const replay *r, uint32_t value) {
+  const nx_value *at = &r->plan->values[value];
+  return at->arena == NX_ARENA_scalar && at->view_of != NX_NONE ? at->view_of : value;
+}
+
 static bool fail(const replay *r, const nx_operator *op, uint32_t value, const char *what, uint32_t other) {
   const nx_plan *plan = r->plan;
-  return nx_fault_set(r->fault, (uint64_t)((const uint8_t *)op - plan->bytes), "%s (%s) %s %s%s%s",
-                      nx_op_find(op->op)->name, nx_plan_string(plan, op->origin), what,
+  const uint8_t *at = op ? (const void *)op : (const void *)plan->chunks;
+  return nx_fault_set(r->fault, (uint64_t)(at - plan->bytes), "%s (%s) %s %s%s%s",
+                      op ? nx_op_find(op->op)->name : "a transfer", op ? nx_plan_string(plan, op->origin) : "pipeline", what,
                       nx_plan_string(plan, plan->values[value].name),
                       other == NX_NONE ? "" : ", overwritten by ",
                       other == NX_NONE ? "" : nx_plan_string(plan, plan->values[other].name));
@@ -96,21 +110,28 @@ static void own(replay *r, uint32_t arena, extent e, uint32_t value) {
   o->n = n_new;
 }
 
+static bool uses(const replay *r, const collective *under_way, uint32_t value, uint32_t arena, extent e) {
+  return value != NX_NONE && r->plan->values[value].arena == arena &&
+         meet(extent_in(r, value, under_way->chunk, under_way->slot), e);
+}
+
+static void start(replay *r, uint32_t input, uint32_t result) {
+  r->started = nxc_arena_grow(r->arena, r->started, r->n_started, sizeof *r->started);
+  r->started[r->n_started++] = (collective){input, result, r->chunk, r->slot};
+}
+
 static bool read_value(replay *r, const nx_operator *op, uint32_t value) {
   const nx_value *at = &r->plan->values[value];
-  extent e = extent_of(r, value, r->slot);
-  for (size_t i = 0; i < r->n_started; i++) {
-    const nx_value *result = &r->plan->values[r->started[i].result];
-    if (result->arena == at->arena &&
-        meet(extent_of(r, r->started[i].result, (uint32_t)r->started[i].shift), e))
+  extent e = extent_of(r, value);
+  for (size_t i = 0; i < r->n_started; i++)
+    if (uses(r, &r->started[i], r->started[i].result, at->arena, e))
       return fail(r, op, value, "reads, while a collective writes there,", NX_NONE);
-  }
   if (!is_passing(at->arena)) return true;
   const owners *o = &r->by_arena[at->arena];
   uint64_t reached = e.from;
   for (size_t i = segment_at(o, e.from); i < o->n && reached < e.to; i++) {
     if (o->segments[i].from > reached) break;
-    if (o->segments[i].owner != value) return fail(r, op, value, "reads", o->segments[i].owner);
+    if (o->segments[i].owner != owner_of(r, value)) return fail(r, op, value, "reads", o->segments[i].owner);
     reached = o->segments[i].to;
   }
   return reached >= e.to || fail(r, op, value, "reads what was never written,", NX_NONE);
@@ -118,28 +139,24 @@ static bool read_value(replay *r, const nx_operator *op, uint32_t value) {
 
 static bool write_value(replay *r, const nx_operator *op, uint32_t value) {
   const nx_value *at = &r->plan->values[value];
-  extent e = extent_of(r, value, r->slot);
-  for (size_t i = 0; i < r->n_started; i++) {
-    const uint32_t used[] = {r->started[i].input, r->started[i].result};
-    for (int side = 0; side < 2; side++)
-      if (r->plan->values[used[side]].arena == at->arena &&
-          meet(extent_of(r, used[side], (uint32_t)r->started[i].shift), e))
-        return fail(r, op, value, "writes, while a collective is using the place,", NX_NONE);
-  }
-  if (is_passing(at->arena)) own(r, at->arena, e, value);
+  extent e = extent_of(r, value);
+  for (size_t i = 0; i < r->n_started; i++)
+    if (uses(r, &r->started[i], r->started[i].result, at->arena, e) ||
+        uses(r, &r->started[i], r->started[i].input, at->arena, e))
+      return fail(r, op, value, "writes, while a collective is using the place,", NX_NONE);
+  if (is_passing(at->arena)) own(r, at->arena, e, owner_of(r, value));
   return true;
 }
 
 static bool run_collective(replay *r, const nx_operator *op, uint32_t input, uint32_t result) {
   if (!read_value(r, op, input) || !write_value(r, op, result)) return false;
-  r->started = nxc_arena_grow(r->arena, r->started, r->n_started, sizeof *r->started);
-  r->started[r->n_started++] = (collective){input, result, r->slot};
+  start(r, input, result);
   return true;
 }
 
 static bool run_wait(replay *r, const nx_operator *op, uint32_t result) {
   for (size_t i = 0; i < r->n_started; i++) {
-    if (r->started[i].result != result) continue;
+    if (r->started[i].result != result || r->started[i].chunk != r->chunk) continue;
     r->started[i] = r->started[--r->n_started];
     return true;
   }
@@ -157,30 +174,44 @@ static bool run_operator(replay *r, const nx_operator *op) {
   return true;
 }
 
-static uint8_t when_of(const nx_plan *plan, const nx_item *item) {
-  uint8_t when = 0;
-  if (item->kind == NX_ITEM_STEP) return NX_WHEN_ALWAYS;
-  if (item->micro_batch == 0) when |= NX_WHEN_FIRST;
-  if (item->micro_batch + 1 == plan->run->n_micro_batches) when |= NX_WHEN_LAST;
-  return when ? when : NX_WHEN_MIDDLE;
-}
-
-static bool run_item(replay *r, const nx_item *item) {
+static bool run_program(replay *r, const nx_item *item) {
   const nx_plan *plan = r->plan;
-  const nx_chunk *chunk = &plan->chunks[item->chunk];
-  const uint32_t programs[] = {[NX_ITEM_FORWARD] = chunk->forward,
-                               [NX_ITEM_BACKWARD] = chunk->backward,
-                               [NX_ITEM_EVALUATE] = chunk->evaluate,
-                               [NX_ITEM_STEP] = chunk->step};
-  const nx_program *program = &plan->programs[programs[item->kind]];
-  uint8_t when = when_of(plan, item);
-  r->chunk = item->chunk;
-  r->slot = item->slot;
+  const nx_program *program = &plan->programs[nx_item_program(plan, item)];
+  uint8_t when = nx_item_when(plan, item);
+  size_t n_before = r->n_started;
   for (uint32_t i = 0; i < program->n_operators; i++) {
     const nx_operator *op = &plan->operators[program->first_operator + i];
     if ((op->when & when) && !run_operator(r, op)) return false;
   }
-  return r->n_started == 0 || nx_fault_set(r->fault, 0, "a program ends before its collectives");
+  return r->n_started == n_before || nx_fault_set(r->fault, 0, "a program ends before its collectives");
+}
+
+static bool wait_transfer(replay *r, uint32_t value) {
+  for (size_t i = 0; i < r->n_started; i++) {
+    const collective *at = &r->started[i];
+    if ((at->result != value && at->input != value) || at->chunk != r->chunk || at->slot != r->slot) continue;
+    r->started[i] = r->started[--r->n_started];
+    return true;
+  }
+  return fail(r, NULL, value, "is waited for, and was never started,", NX_NONE);
+}
+
+static bool run_item(replay *r, const nx_item *item) {
+  uint32_t value = r->plan->chunks[item->chunk].ports[item->port];
+  r->chunk = item->chunk;
+  r->slot = item->slot;
+  switch (item->kind) {
+    case NX_ITEM_SEND:
+      if (!read_value(r, NULL, value)) return false;
+      start(r, value, NX_NONE);
+      return true;
+    case NX_ITEM_RECV:
+      if (!write_value(r, NULL, value)) return false;
+      start(r, NX_NONE, value);
+      return true;
+    case NX_ITEM_WAIT: return wait_transfer(r, value);
+    default: return run_program(r, item);
+  }
 }
 
 typedef struct box {
@@ -204,41 +235,94 @@ static bool disjoint(const nx_plan *plan, box *boxes, size_t n, nx_fault *fault)
   return true;
 }
 
+/* Marks the values that a chunk's operators and pieces name. */
+static void list_values(const nx_plan *plan, uint32_t index, bool *listed) {
+  const nx_chunk *chunk = &plan->chunks[index];
+  const uint32_t programs[] = {chunk->forward, chunk->backward, chunk->step};
+  for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+    if (programs[p] == NX_NONE) continue;
+    const nx_program *program = &plan->programs[programs[p]];
+    for (uint32_t i = program->first_operator; i < program->first_operator + program->n_operators; i++)
+      for (uint32_t arg = 0; arg < (uint32_t)plan->operators[i].n_in + plan->operators[i].n_out; arg++)
+        listed[plan->arguments[plan->operators[i].first_argument + arg]] = true;
+  }
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (plan->pieces[i].chunk == index) listed[plan->pieces[i].value] = true;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_VALUES]; i++)
+    if (listed[i] && plan->values[i].view_of != NX_NONE) listed[plan->values[i].view_of] = true;
+}
+
 /* What lives as long as the run, and the parameters within their ranges. */
-static bool check_standing(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
+static bool check_standing(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, nx_fault *fault) {
   uint32_t n_values = plan->n[NX_SECTION_VALUES];
   box *boxes = nxc_arena_array(arena, n_values, sizeof *boxes);
   bool *listed = nxc_arena_array(arena, n_values, sizeof *listed);
   size_t n = 0;
+  list_values(plan, chunk, listed);
   for (uint32_t i = 0; i < n_values; i++) {
     const nx_value *value = &plan->values[i];
     bool standing =
         !is_passing(value->arena) || value->arena == NX_ARENA_input || value->arena == NX_ARENA_scalar;
-    if (standing && value->view_of == NX_NONE)
+    if (standing && listed[i] && value->view_of == NX_NONE)
       boxes[n++] = (box){value->offset, value->offset + value->bytes, value->arena, i};
   }
   if (!disjoint(plan, boxes, n, fault)) return false;
   n = 0;
+  for (uint32_t i = 0; i < n_values; i++) listed[i] = false;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
     uint32_t index = plan->pieces[i].value;
     const nx_value *value = &plan->values[index];
+    if (plan->pieces[i].chunk != chunk) continue;
     if (!listed[index]) boxes[n++] = (box){value->offset, value->offset + value->bytes, value->arena, index};
     listed[index] = true;
   }
   return disjoint(plan, boxes, n, fault);
 }
 
+/* The chunks of a stage have disjoint parts of the arenas whose values outlive a program. */
+static bool check_chunks(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
+  uint32_t n_chunks = plan->n[NX_SECTION_CHUNKS];
+  box *boxes = nxc_arena_array(arena, n_chunks, sizeof *boxes);
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
+    if (is_passing(kind) && kind != NX_ARENA_slot) continue;
+    for (uint32_t c = 0; c < n_chunks; c++) {
+      const nx_chunk *chunk = &plan->chunks[c];
+      uint64_t bytes = chunk->arena_bytes[kind] * (kind == NX_ARENA_slot ? chunk->n_slots : 1);
+      boxes[c] = (box){chunk->arena_base[kind], chunk->arena_base[kind] + bytes, chunk->stage, 0};
+    }
+    qsort(boxes, n_chunks, sizeof *boxes, compare_boxes);
+    for (uint32_t c = 1; c < n_chunks; c++)
+      if (boxes[c].arena == boxes[c - 1].arena && boxes[c].from < boxes[c - 1].to)
+        return nx_fault_set(fault, 0, "two chunks of stage %u share bytes of arena %s", boxes[c].arena,
+                            nx_arena_name(kind));
+  }
+  return true;
+}
+
+/* Every state that slots can be in occurs among the first micro-batches and the last; the others are left out, as if
+ * the step were shorter. */
+static bool is_replayed(const nx_plan *plan, const nx_item *item) {
+  uint32_t n = plan->run->n_micro_batches, some = 2 * plan->run->n_slots + 2;
+  return item->kind == NX_ITEM_STEP || item->micro_batch < some || item->micro_batch + some >= n;
+}
+
 bool nxc_overlap_check(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
+  for (uint32_t chunk = 0; chunk < plan->n[NX_SECTION_CHUNKS]; chunk++) {
+    bool shared = chunk > 1 && plan->chunks[chunk].forward == plan->chunks[chunk - 1].forward;
+    if (!shared && !check_standing(plan, chunk, arena, fault)) return false;
+  }
+  if (!check_chunks(plan, arena, fault)) return false;
   replay r = {.plan = plan, .arena = arena, .fault = fault};
-  if (!check_standing(plan, arena, fault)) return false;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_VALUES]; i++)
-    if (plan->values[i].arena == NX_ARENA_input) own(&r, NX_ARENA_input, extent_of(&r, i, 0), i);
+  uint32_t stage = NX_NONE;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
-    uint32_t n = plan->run->n_micro_batches;
-    bool alike =
-        item->micro_batch > 1 && item->micro_batch + 1 < n; /* as the second micro-batch, in the same state */
-    if (!alike && !run_item(&r, item)) return false;
+    if (item->stage != stage) {
+      r = (replay){.plan = plan, .arena = arena, .fault = fault, .chunk = item->chunk};
+      for (uint32_t v = 0; v < plan->n[NX_SECTION_VALUES]; v++)
+        if (plan->values[v].arena == NX_ARENA_input) own(&r, NX_ARENA_input, extent_of(&r, v), v);
+    }
+    stage = item->stage;
+    if (is_replayed(plan, item) && !run_item(&r, item)) return false;
   }
   return true;
 }

@@ -26,13 +26,13 @@ static const part_row part_rows[NXC_N_PARTS] = {
     [NXC_PART_DOWN] = {"model.layers.%d.mlp.down_proj", "transformer.h.%d.mlp.c_proj", true, true},
 };
 
-static const char *tensor_name(nxc_graph *graph, const nxc_training *t, nxc_part part, bool bias) {
-  const part_row *row = &part_rows[part];
+const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece, int32_t layer) {
+  const part_row *row = &part_rows[piece->part];
   const char *stem = t->names == NX_NAMES_GPT2 ? row->gpt2 : row->llama;
   const char *hole = strstr(stem, "%d");
-  const char *end = bias ? "bias" : "weight";
-  if (hole == NULL) return nxc_arena_printf(graph->arena, "%s.%s", stem, end);
-  return nxc_arena_printf(graph->arena, "%.*s%d%s.%s", (int)(hole - stem), stem, graph->layer, hole + 2, end);
+  const char *end = piece->bias ? "bias" : "weight";
+  if (hole == NULL) return nxc_arena_printf(arena, "%s.%s", stem, end);
+  return nxc_arena_printf(arena, "%.*s%d%s.%s", (int)(hole - stem), stem, layer, hole + 2, end);
 }
 
 /* GPT-2 keeps queries, keys and values in one tensor. */
@@ -63,9 +63,9 @@ static int64_t part_offset(const nxc_training *t, nxc_part part) {
   return t->head_dim * (part == NXC_PART_K ? t->heads : t->heads + t->kv_heads);
 }
 
-/* The key of a tensor's random numbers: the same on every mesh. */
-static uint32_t tensor_key(const nxc_graph *graph, nxc_part part) {
-  return graph->layer < 0 ? 1 + part : 64 + 64 * (uint32_t)graph->layer + part;
+uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32_t layer) {
+  nxc_part part = tensor_part(t, piece->part);
+  return layer < 0 ? 1 + part : 64 + 64 * (uint32_t)layer + part;
 }
 
 static nxc_id new_parameter(nxc_graph *graph, const char *name, const nxc_shape *shape) {
@@ -85,18 +85,19 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
   graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
   nxc_piece_node *piece = &graph->pieces[graph->n_pieces++];
   *piece = (nxc_piece_node){
-      .name = tensor_name(graph, t, part, bias),
       .value = value,
       .transposed = !bias && t->names == NX_NAMES_GPT2 && row->gpt2_transposed,
       .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
       .row_start = nxc_rank_number_of(0),
       .column_start = nxc_rank_number_of(0),
-      .owner = nxc_rank_number_first(graph, nxc_placed(&shape->place, NXC_REPLICATED)),
+      .owner = nxc_rank_number_first(graph, nxc_placed(&shape->place, NXC_REPLICATED) & NXC_STAGE),
       .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
       .init_std = bias          ? 0
                   : row->output ? t->output_init_std
                                 : t->init_std,
-      .tensor_id = tensor_key(graph, tensor_part(t, part)),
+      .part = part,
+      .bias = bias,
+      .layer = graph->layer,
   };
   return piece;
 }

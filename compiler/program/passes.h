@@ -10,6 +10,10 @@
  * before their first reader there, back to the nearest value that is kept. */
 void nxc_recompute(nxc_graph *graph, const nxc_training *training);
 
+/* Makes what all stages sum in the step, n_squares entries in the table of squared norms, and clears it where the
+ * graph does not write it. */
+void nxc_step_begin(nxc_graph *graph, const nxc_training *training, int64_t n_squares);
+
 /* Cuts parameters, gradients and optimizer state into ranges, and fills the step program: reduction, norm,
  * clipping, update, gathering. */
 void nxc_step_build(nxc_graph *graph, const nxc_training *training);
@@ -20,9 +24,6 @@ void nxc_in_place(nxc_graph *graph);
 /* Puts each collective's wait right before what needs it: a reader of its result, a writer of its input, or
  * the end of the program. */
 void nxc_waits(nxc_graph *graph);
-
-/* Fills the items of a step and says how many micro-batches are in flight. */
-void nxc_schedule(nxc_graph *graph);
 
 /* Gives every value its arena and offset: two events (written first, used last) per value, best fit by size.
  */

@@ -6,6 +6,7 @@
 #include "compiler/program/model_decoder.h"
 #include "compiler/program/overlap.h"
 #include "compiler/program/passes.h"
+#include "compiler/program/pipeline.h"
 
 static bool contradiction(nxc_sink *sink, const char *after, const char *what) {
   nxc_report(sink, "NX3900", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "internal error after %s: %s", after,
@@ -18,26 +19,50 @@ static bool check(nxc_graph *graph, nxc_sink *sink, const char *after) {
   return fault == NULL || contradiction(sink, after, fault);
 }
 
-nxc_graph *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sink *sink) {
-  const nxc_mesh mesh = nxc_mesh_new(t->tensor, t->kv_replica, t->context, t->data, t->pipeline);
-  nxc_graph *graph = nxc_graph_new(arena, &mesh, &t->types);
-  graph->n_micro_batches = (uint32_t)t->n_micro_batches;
+/* Each chunk's place in the table of squared norms; returns how many entries it has. In a graph's table the chunks of
+ * other graphs have the place of its own first one, so that all places are within bounds. */
+static int64_t count_squares(nxc_pipeline *p) {
+  int64_t n = 0;
+  p->first_squares = nxc_arena_array(p->arena, p->n_graphs, sizeof *p->first_squares);
+  for (uint32_t g = 0; g < p->n_graphs; g++)
+    p->first_squares[g] = nxc_arena_array(p->arena, p->n_chunks, sizeof **p->first_squares);
+  for (uint32_t c = 0; c < p->n_chunks; c++) {
+    uint32_t graph = p->chunks[c].graph;
+    for (uint32_t at = 0; at < p->n_chunks; at++)
+      if (at == c || (p->graphs[graph]->chunk == c && p->chunks[at].graph != graph))
+        p->first_squares[graph][at] = n * (int64_t)sizeof(double);
+    n += (int64_t)p->graphs[graph]->n_parameters;
+  }
+  return n;
+}
 
-  nxc_model_decoder(graph, t);
-  if (!check(graph, sink, "building the model")) return NULL;
+static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squares, nxc_sink *sink) {
+  nxc_step_begin(graph, t, n_squares);
+  if (!check(graph, sink, "building the model")) return false;
   nxc_grad_build(graph, 1.0 / (double)(t->global_batch * t->sequence));
-  if (!check(graph, sink, "gradients")) return NULL;
+  if (!check(graph, sink, "gradients")) return false;
   nxc_recompute(graph, t);
-  if (!check(graph, sink, "recomputation")) return NULL;
+  if (!check(graph, sink, "recomputation")) return false;
   nxc_step_build(graph, t);
-  if (!check(graph, sink, "the step")) return NULL;
+  if (!check(graph, sink, "the step")) return false;
   nxc_in_place(graph);
-  if (!check(graph, sink, "overwriting")) return NULL;
+  if (!check(graph, sink, "overwriting")) return false;
   nxc_waits(graph);
-  if (!check(graph, sink, "waits")) return NULL;
-  nxc_schedule(graph);
+  if (!check(graph, sink, "waits")) return false;
   nxc_memory_plan(graph);
-  return check(graph, sink, "memory") ? graph : NULL;
+  return check(graph, sink, "memory");
+}
+
+nxc_pipeline *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sink *sink) {
+  const nxc_mesh mesh = nxc_mesh_new(t->tensor, t->kv_replica, t->context, t->data, t->pipeline);
+  nxc_pipeline *pipeline = nxc_pipeline_new(arena, &mesh, t);
+  for (uint32_t i = 0; i < pipeline->n_graphs; i++) nxc_model_decoder(pipeline->graphs[i], t);
+  int64_t n_squares = count_squares(pipeline);
+  for (uint32_t i = 0; i < pipeline->n_graphs; i++)
+    if (!build_graph(pipeline->graphs[i], t, n_squares, sink)) return NULL;
+  nxc_schedule(pipeline, t);
+  nxc_pipeline_lay_out(pipeline);
+  return pipeline;
 }
 
 bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink,
@@ -45,9 +70,9 @@ bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sin
   nxc_training training;
   nx_fault fault = {{0}, 0};
   if (!nxc_training_read(settings, sink, &training)) return false;
-  nxc_graph *graph = nxc_program_build(&training, arena, sink);
-  if (graph == NULL) return false;
-  out->bytes = nxc_emit(graph, &training, settings, &out->n_bytes);
+  nxc_pipeline *pipeline = nxc_program_build(&training, arena, sink);
+  if (pipeline == NULL) return false;
+  out->bytes = nxc_emit(pipeline, &training, settings, &out->n_bytes);
   if (!nx_plan_check(out->bytes, out->n_bytes, &out->plan, &fault))
     return contradiction(sink, "emission", fault.text);
   if (!nx_plan_prove(&out->plan, &fault)) return contradiction(sink, "emission", fault.text);

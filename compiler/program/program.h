@@ -7,7 +7,7 @@
 #ifndef NXC_PROGRAM_H
 #define NXC_PROGRAM_H
 
-#include "compiler/program/training.h"
+#include "compiler/program/pipeline.h"
 
 typedef struct nxc_plan_bytes {
   const uint8_t *bytes;
@@ -17,8 +17,8 @@ typedef struct nxc_plan_bytes {
 
 /* False, with findings, where the settings do not determine a plan or nxrun cannot execute it. */
 bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink, nxc_plan_bytes *out);
-/* The passes up to memory, for tests and for whoever wants the graph. NULL with findings. */
-nxc_graph *nxc_program_build(const nxc_training *training, nxc_arena *arena, nxc_sink *sink);
+/* The passes up to memory, for tests and for whoever wants the graphs. NULL with findings. */
+nxc_pipeline *nxc_program_build(const nxc_training *training, nxc_arena *arena, nxc_sink *sink);
 
 /* Bytes of one rank by arena, all slots together. */
 void nxc_forecast_memory(const nx_plan *plan, uint64_t bytes[NX_N_ARENAS]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/program/graph.h"
+#include "compiler/program/pipeline.h"
 
 #include <assert.h>
 #include <string.h>
@@ -45,6 +45,24 @@ void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom a
   push_term(number, &(nxc_term){.atom = atom, .multiply = multiply, .table = copy});
 }
 
+void nxc_rank_number_chunk(const nxc_graph *graph, nxc_rank_number *number, const int64_t *table) {
+  if (graph->pipeline->n_chunks == 1)
+    number->base += table[0];
+  else
+    push_term(number, &(nxc_term){.atom = NX_NONE, .table = table});
+}
+
+nxc_rank_number nxc_rank_number_layer(nxc_graph *graph, int64_t base, int64_t factor, int32_t layer) {
+  const nxc_pipeline *pipeline = graph->pipeline;
+  nxc_rank_number number = nxc_rank_number_of(base + factor * layer);
+  if (pipeline->n_chunks == 1 || factor == 0) return number;
+  int64_t *table = nxc_arena_array(graph->arena, pipeline->n_chunks, sizeof *table);
+  for (uint32_t i = 0; i < pipeline->n_chunks; i++)
+    table[i] = factor * (pipeline->first_layers[i] - graph->first_layer);
+  nxc_rank_number_chunk(graph, &number, table);
+  return number;
+}
+
 nxc_rank_number nxc_rank_number_tensor(const nxc_graph *graph, int64_t base, int64_t unit) {
   nxc_rank_number number = nxc_rank_number_of(base);
   nxc_rank_number_stride(graph, &number, NXC_ATOM_KV_REPLICA, unit);
@@ -65,6 +83,7 @@ static bool term_equal(const nxc_graph *graph, const nxc_term *a, const nxc_term
   if (a->atom != b->atom || a->multiply != b->multiply || a->first != b->first || a->stride != b->stride ||
       !a->table != !b->table)
     return false;
+  if (a->atom == NX_NONE) return a->table == b->table;
   return a->table == NULL || memcmp(a->table, b->table, graph->mesh.size[a->atom] * sizeof *a->table) == 0;
 }
 
@@ -76,21 +95,23 @@ static bool number_equal(const nxc_graph *graph, const nxc_rank_number *a, const
 }
 
 nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number) {
-  for (size_t i = 0; i < graph->n_constants; i++)
-    if (number_equal(graph, &graph->constants[i], number)) return (nxc_id)i;
-  graph->constants =
-      nxc_arena_grow(graph->arena, graph->constants, graph->n_constants, sizeof *graph->constants);
-  graph->constants[graph->n_constants] = *number;
-  return (nxc_id)graph->n_constants++;
+  nxc_tables *tables = graph->tables;
+  for (size_t i = 0; i < tables->n_constants; i++)
+    if (number_equal(graph, &tables->constants[i], number)) return (nxc_id)i;
+  tables->constants =
+      nxc_arena_grow(graph->arena, tables->constants, tables->n_constants, sizeof *tables->constants);
+  tables->constants[tables->n_constants] = *number;
+  return (nxc_id)tables->n_constants++;
 }
 
 nxc_id nxc_group(nxc_graph *graph, uint32_t atoms) {
+  nxc_tables *tables = graph->tables;
   atoms = nxc_mesh_atoms(&graph->mesh, atoms);
   assert(atoms != 0);
-  for (size_t i = 0; i < graph->n_groups; i++)
-    if (graph->groups[i].atoms == atoms) return (nxc_id)i;
-  graph->groups = nxc_arena_grow(graph->arena, graph->groups, graph->n_groups, sizeof *graph->groups);
-  graph->groups[graph->n_groups] =
+  for (size_t i = 0; i < tables->n_groups; i++)
+    if (tables->groups[i].atoms == atoms) return (nxc_id)i;
+  tables->groups = nxc_arena_grow(graph->arena, tables->groups, tables->n_groups, sizeof *tables->groups);
+  tables->groups[tables->n_groups] =
       (nxc_group_node){atoms, nxc_mesh_set_name(graph->arena, &graph->mesh, atoms)};
-  return (nxc_id)graph->n_groups++;
+  return (nxc_id)tables->n_groups++;
 }

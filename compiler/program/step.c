@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/passes.h"
+#include "compiler/program/pipeline.h"
 #include "compiler/program/rules.h"
 
 #include <string.h>
+
+typedef struct step {
+  nxc_graph *graph;
+  const nxc_training *t;
+  nxc_id *shards;     /* per range: this rank's part of the summed gradient */
+  uint32_t *range_of; /* per parameter (value) */
+  nxc_id scale;
+} step;
 
 /* ---- ranges ---- */
 
@@ -43,7 +52,7 @@ static void join(nxc_graph *graph, const nxc_training *t, nxc_id parameter, uint
                  uint64_t *start_of) {
   const nxc_value_node *gradient = &graph->values[graph->values[parameter].gradient];
   uint32_t group = nxc_placed(&gradient->shape.place, NXC_PARTIAL);
-  uint32_t copies = nxc_mesh_atoms(&graph->mesh, nxc_placed(&gradient->shape.place, NXC_REPLICATED));
+  uint32_t copies = nxc_mesh_atoms(&graph->mesh, nxc_placed(&gradient->shape.place, NXC_REPLICATED) & NXC_STAGE);
   bool decayed = gradient->shape.n_dims > 1 || t->norm_weight_decay;
   nxc_range_node *range = range_for(graph, group, copies, decayed, t->weight_decay);
   range_of[parameter] = (uint32_t)(range - graph->ranges);
@@ -92,7 +101,9 @@ static void view(nxc_graph *graph, nxc_id value, nxc_id base, uint64_t start) {
   node->view_offset = start * nx_dtype_bits(node->shape.dtype) / 8;
 }
 
-static void make_ranges(nxc_graph *graph, const nxc_training *t) {
+static void make_ranges(step *s) {
+  nxc_graph *graph = s->graph;
+  const nxc_training *t = s->t;
   uint32_t *range_of = nxc_arena_array(graph->arena, graph->n_values, sizeof *range_of);
   uint64_t *start_of = nxc_arena_array(graph->arena, graph->n_values, sizeof *start_of);
   for (size_t i = 0; i < graph->n_parameters; i++) join(graph, t, graph->parameters[i], range_of, start_of);
@@ -103,16 +114,11 @@ static void make_ranges(nxc_graph *graph, const nxc_training *t) {
     view(graph, parameter, range->param, start_of[parameter]);
     view(graph, graph->values[parameter].gradient, range->grad, start_of[parameter]);
   }
+  s->range_of = range_of;
 }
 
 /* ---- the step ---- */
 
-typedef struct step {
-  nxc_graph *graph;
-  const nxc_training *t;
-  nxc_id *shards; /* per range: the reduced gradient that this rank uses */
-  nxc_id scale;
-} step;
 
 static nxc_id scalar(nxc_graph *graph, const char *name) {
   const nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
@@ -140,11 +146,11 @@ static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id val
 }
 
 /* The same bytes, summed over the ranks. */
-static nxc_id summed(nxc_graph *graph, const nxc_range_node *range) {
-  nxc_shape shape = graph->values[range->grad].shape;
+static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient) {
+  nxc_shape shape = graph->values[gradient].shape;
   nxc_place(&graph->mesh, &shape.place, range->group_atoms, NXC_REPLICATED);
-  return nxc_view_new(graph, nxc_arena_printf(graph->arena, "%s.grad.sum", range->name), range->grad, 0,
-                      &shape);
+  return nxc_view_new(graph, nxc_arena_printf(graph->arena, "%s.sum", graph->values[gradient].name), range->grad,
+                      graph->values[gradient].view_offset, &shape);
 }
 
 static void reduce_gradients(step *s) {
@@ -156,40 +162,75 @@ static void reduce_gradients(step *s) {
     s->shards[i] = range->grad;
     if (range->group_atoms == 0) continue;
     bool divided = is_divided(range);
-    s->shards[i] = divided ? shard_of(graph, range, range->grad, "grad") : summed(graph, range);
+    s->shards[i] = divided ? shard_of(graph, range, range->grad, "grad") : summed(graph, range, range->grad);
     nxc_append(graph, &(nxc_op_request){.op = divided ? NX_OP_reduce_scatter : NX_OP_all_reduce,
                                         .in = {range->grad},
                                         .out = {s->shards[i]},
+                                        .when = NX_WHEN_FIRST,
                                         .group_atoms = range->group_atoms});
   }
 }
 
-/* The sum of squares over all logical elements, each counted on one rank. */
-static void global_norm(step *s) {
+/* The entry of a parameter in the table of squares, which is in the order of the model. */
+static nxc_id square_entry(step *s, size_t parameter) {
   nxc_graph *graph = s->graph;
-  nxc_id sum = scalar(graph, "grad_norm.squares");
+  nxc_shape shape = graph->values[graph->squares].shape;
+  shape.dims[0] = 1;
+  const char *name = nxc_arena_printf(graph->arena, "%s.square", graph->values[graph->parameters[parameter]].name);
+  nxc_id entry = nxc_view_new(graph, name, graph->squares, 0, &shape);
+  nxc_rank_number offset = nxc_rank_number_of((int64_t)(parameter * sizeof(double)));
+  const nxc_pipeline *pipeline = graph->pipeline;
+  nxc_rank_number_chunk(graph, &offset, pipeline->first_squares[pipeline->chunks[graph->chunk].graph]);
+  graph->values[entry].view_offset = offset.n_terms ? 0 : (uint64_t)offset.base;
+  graph->values[entry].shift = offset.n_terms ? nxc_constant(graph, &offset) : NX_NONE;
+  return entry;
+}
+
+/* Sums of squares, each element counted on one rank: one sum per parameter, or per range where ranks hold a shard,
+ * which begins and ends anywhere. */
+static void squares(step *s) {
+  nxc_graph *graph = s->graph;
+  bool *counted = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *counted);
   graph->origin = "grad_norm";
-  for (size_t i = 0; i < graph->n_ranges; i++) {
-    const nxc_range_node *range = &graph->ranges[i];
+  for (size_t i = 0; i < graph->n_parameters; i++) {
+    uint32_t index = s->range_of[graph->parameters[i]];
+    const nxc_range_node *range = &graph->ranges[index];
+    nxc_id gradient = graph->values[graph->parameters[i]].gradient;
+    if (is_divided(range) && counted[index]) continue;
+    counted[index] = true;
+    nxc_id x = is_divided(range) ? s->shards[index] : range->group_atoms ? summed(graph, range, gradient) : gradient;
     uint32_t held_by_all = range->copy_atoms | (is_divided(range) ? 0 : range->group_atoms);
     nxc_rank_number weight = nxc_rank_number_first(graph, held_by_all);
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
-                                        .in = {s->shards[i]},
-                                        .out = {sum},
-                                        .attrs = {[NX_norm_sq_accumulate] = nxc_integer(i > 0),
+                                        .in = {x},
+                                        .out = {square_entry(s, i)},
+                                        .when = NX_WHEN_FIRST,
+                                        .attrs = {[NX_norm_sq_accumulate] = nxc_integer(0),
                                                   [NX_norm_sq_weight] = nxc_attribute(graph, &weight)}});
   }
+}
+
+static void global_norm(step *s) {
+  nxc_graph *graph = s->graph;
+  nxc_id sum = graph->squares;
+  graph->origin = "grad_norm";
   uint32_t world = nxc_placed(&graph->values[sum].shape.place, NXC_PARTIAL);
   if (world) {
-    nxc_id total = scalar(graph, "grad_norm.total");
-    sum = nxc_append(
-        graph, &(nxc_op_request){.op = NX_OP_all_reduce, .in = {sum}, .out = {total}, .group_atoms = world});
+    nxc_shape shape = graph->values[sum].shape;
+    nxc_place(&graph->mesh, &shape.place, NXC_WORLD, NXC_REPLICATED);
+    nxc_id total = nxc_value_new(graph, "grad_norm.total", NXC_ROLE_SCALAR, &shape);
+    sum = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
+                                              .in = {sum},
+                                              .out = {total},
+                                              .when = NX_WHEN_MIDDLE,
+                                              .group_atoms = world});
   }
   graph->grad_norm = scalar(graph, "grad_norm");
   s->scale = scalar(graph, "grad_scale");
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_clip_scale,
                                       .in = {sum},
                                       .out = {graph->grad_norm, s->scale},
+                                      .when = NX_WHEN_MIDDLE,
                                       .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->clip_norm)}});
 }
 
@@ -202,6 +243,7 @@ static void learning_rate(step *s) {
              &(nxc_op_request){.op = NX_OP_lr_schedule,
                                .in = {graph->step},
                                .out = {graph->lr},
+                               .when = NX_WHEN_MIDDLE,
                                .attrs = {[NX_lr_schedule_shape] = nxc_integer(t->schedule_shape),
                                          [NX_lr_schedule_lr] = nxc_real(t->lr),
                                          [NX_lr_schedule_min_lr] = nxc_real(t->min_lr),
@@ -224,6 +266,7 @@ static void update(step *s, size_t index) {
                                                graph->lr, s->scale, graph->step},
                                         .out = {param, range.moment1, range.moment2, n_copies ? copy : 0},
                                         .n_out = 3 + n_copies,
+                                        .when = NX_WHEN_LAST,
                                         .attrs = {[NX_adamw_beta1] = nxc_real(t->beta1),
                                                   [NX_adamw_beta2] = nxc_real(t->beta2),
                                                   [NX_adamw_epsilon] = nxc_real(t->epsilon),
@@ -233,12 +276,14 @@ static void update(step *s, size_t index) {
                                         .in = {param, s->shards[index], graph->lr, s->scale},
                                         .out = {param, n_copies ? copy : 0},
                                         .n_out = 1 + n_copies,
+                                        .when = NX_WHEN_LAST,
                                         .attrs = {[NX_sgd_weight_decay] = nxc_real(range.weight_decay)}});
   }
   if (is_divided(&range))
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
                                         .in = {copy},
                                         .out = {range.param},
+                                        .when = NX_WHEN_LAST,
                                         .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
                                         .group_atoms = range.group_atoms});
 }
@@ -250,19 +295,54 @@ static void total_loss(step *s) {
   uint32_t partial = nxc_placed(&graph->values[graph->loss].shape.place, NXC_PARTIAL);
   if (partial == 0) return;
   graph->loss_total = scalar(graph, "loss_total");
-  nxc_append(
-      graph,
-      &(nxc_op_request){
-          .op = NX_OP_all_reduce, .in = {graph->loss}, .out = {graph->loss_total}, .group_atoms = partial});
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
+                                      .in = {graph->loss},
+                                      .out = {graph->loss_total},
+                                      .when = NX_WHEN_MIDDLE,
+                                      .group_atoms = partial});
 }
 
+/* Before all else in the first micro-batch. */
+static void clear(nxc_graph *graph, nxc_id value) {
+  nxc_program_list *list = &graph->programs[NXC_FORWARD];
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
+                                      .out = {value},
+                                      .attrs = {nxc_real(0)},
+                                      .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
+  nxc_id op = list->operators[list->n - 1];
+  memmove(list->operators + 1, list->operators, (list->n - 1) * sizeof *list->operators);
+  list->operators[0] = op;
+}
+
+/* What stages sum together: a stage without the loss has 0 of it, and 0 where others' parameters are counted. */
+void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) {
+  bool alone = graph->pipeline->n_chunks == 1;
+  graph->program = NXC_FORWARD;
+  graph->layer = -1;
+  if (!graph->is_last) {
+    graph->origin = "loss";
+    graph->loss = scalar(graph, "loss");
+    nxc_value_node *loss = &graph->values[graph->loss];
+    loss->unplaced = false;
+    nxc_place(&graph->mesh, &loss->shape.place, NXC_DATA | NXC_PIPELINE, NXC_PARTIAL);
+    clear(graph, graph->loss);
+  }
+  nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n_squares});
+  nxc_place(&graph->mesh, &shape.place, NXC_WORLD, NXC_PARTIAL);
+  graph->squares = nxc_value_new(graph, "grad_norm.squares", NXC_ROLE_SCALAR, &shape);
+  graph->origin = "grad_norm";
+  if (!alone || t->zero_stage > 0) clear(graph, graph->squares);
+}
+
+/* In the phases of a step item (schema/plan.h): each chunk's gradients, what the chunks share, each chunk's update. */
 void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   step s = {.graph = graph, .t = training};
   graph->program = NXC_STEP;
   graph->layer = -1;
-  make_ranges(graph, training);
-  total_loss(&s);
+  make_ranges(&s);
   reduce_gradients(&s);
+  squares(&s);
+  total_loss(&s);
   global_norm(&s);
   learning_rate(&s);
   for (size_t i = 0; i < graph->n_ranges; i++) update(&s, i);

@@ -2,6 +2,7 @@
 #include "compiler/program/training.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What nxrun executes of a setting: a number up to `most`, one of `words`, or none at all. */
@@ -18,8 +19,6 @@ typedef struct limit {
   }
 
 static const limit limits[] = {
-    {NX_SETTING_MESH_PIPELINE, NULL, 1, "pipeline stages are not executed"},
-    {NX_SETTING_MESH_VIRTUAL_PIPELINE, NULL, 1, "pipeline stages are not executed"},
     {NX_SETTING_MESH_CONTEXT, NULL, 1, "context parallelism is not executed"},
     {NX_SETTING_MESH_EXPERT, NULL, 1, "expert parallelism is not executed"},
     {NX_SETTING_MESH_ENCODER, NULL, 0, "only decoders are executed"},
@@ -87,12 +86,22 @@ static void read_mesh(const nxc_settings *s, nxc_training *t) {
   t->world = (uint32_t)nxc_int(s, NX_SETTING_MESH_WORLD);
   t->nodes = (uint32_t)nxc_int(s, NX_SETTING_MESH_NODES);
   t->tensor = (uint32_t)nxc_int(s, NX_SETTING_MESH_TENSOR);
-  t->context = t->pipeline = 1;
-  t->data = t->world / t->tensor;
+  t->context = 1;
+  t->pipeline = (uint32_t)nxc_int(s, NX_SETTING_MESH_PIPELINE);
+  t->n_chunks = t->pipeline;
+  if (t->pipeline > 1) t->n_chunks *= (uint32_t)nxc_int(s, NX_SETTING_MESH_VIRTUAL_PIPELINE);
+  t->data = t->world / t->tensor / t->pipeline;
   t->sequence_parallel = nxc_flag(s, NX_SETTING_SEQUENCE_PARALLEL) && t->tensor > 1;
   t->micro_batch = nxc_int(s, NX_SETTING_BATCH_MICRO);
   t->global_batch = nxc_int(s, NX_SETTING_BATCH_GLOBAL);
   t->n_micro_batches = t->data ? t->global_batch / (t->micro_batch * t->data) : 0;
+}
+
+static void read_pipeline(const nxc_settings *s, nxc_training *t) {
+  size_t n_cuts = 0;
+  t->gpipe = nxc_is(s, NX_SETTING_PIPELINE_SCHEDULE, "gpipe");
+  if (nxc_has(s, NX_SETTING_PIPELINE_CUTS)) t->cuts = nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
+  if (n_cuts + 1 != t->n_chunks) t->cuts = NULL; /* check_pipeline says so */
 }
 
 static void read_sizes(const nxc_settings *s, nxc_training *t) {
@@ -209,6 +218,7 @@ static uint32_t kv_copies(const nxc_training *t) {
 /* Settings that are factors of sizes, or have 32 bits in the plan. */
 static const nxc_setting_id counts[] = {
     NX_SETTING_MESH_WORLD,          NX_SETTING_MESH_TENSOR,         NX_SETTING_MESH_NODES,
+    NX_SETTING_MESH_PIPELINE,       NX_SETTING_MESH_VIRTUAL_PIPELINE,
     NX_SETTING_BATCH_MICRO,         NX_SETTING_BATCH_GLOBAL,        NX_SETTING_MODEL_LAYERS,
     NX_SETTING_MODEL_HIDDEN,        NX_SETTING_MODEL_FFN_HIDDEN,    NX_SETTING_MODEL_HEADS,
     NX_SETTING_MODEL_KV_HEADS,      NX_SETTING_MODEL_HEAD_DIM,      NX_SETTING_MODEL_SEQUENCE,
@@ -261,8 +271,8 @@ static bool check_demands(const nxc_settings *s, nxc_sink *sink, const demand *d
 static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   int64_t batch = t->micro_batch * t->data;
   const demand demands[] = {
-      {t->world % t->tensor == 0, NX_SETTING_MESH_WORLD, "NX3003",
-       "the tensor-parallel degree does not divide the ranks"},
+      {t->world % (t->tensor * (uint64_t)t->pipeline) == 0, NX_SETTING_MESH_WORLD, "NX3003",
+       "tensor-parallel degree x pipeline stages do not divide the ranks"},
       {t->world % t->nodes == 0, NX_SETTING_MESH_NODES, "NX3003", "the hosts do not divide the ranks"},
       {batch && t->global_batch % batch == 0, NX_SETTING_BATCH_GLOBAL, "NX3003",
        "the global batch is not a whole number of micro-batches on every data-parallel rank"},
@@ -295,11 +305,30 @@ static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
   return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
+static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  size_t n_cuts = t->n_chunks - 1;
+  bool has_cuts = nxc_has(s, NX_SETTING_PIPELINE_CUTS), rising = true;
+  if (has_cuts) (void)nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
+  for (uint32_t chunk = 0; chunk < t->n_chunks; chunk++)
+    rising = rising && nxc_training_layers_before(t, chunk) < nxc_training_layers_before(t, chunk + 1);
+  const demand demands[] = {
+      {n_cuts + 1 == t->n_chunks, NX_SETTING_PIPELINE_CUTS, "NX3008",
+       "there must be one cut less than there are chunks of layers"},
+      {!has_cuts || rising, NX_SETTING_PIPELINE_CUTS, "NX3008",
+       "each cut must name a later layer of the model than the one before, and not its last one"},
+      {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008", "there are not as many layers as chunks of layers"},
+      {t->pipeline == 1 || !t->tied, NX_SETTING_MODEL_TIED_EMBEDDINGS, "NX3009",
+       "the embedding cannot be the output matrix too where they are on different pipeline stages"},
+  };
+  return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
   *t = (nxc_training){0};
   bool known = check_known(settings, sink), executable = check_limits(settings, sink);
   if (!known || !check_counts(settings, sink)) return false;
   read_mesh(settings, t);
+  read_pipeline(settings, t);
   read_sizes(settings, t);
   read_positions(settings, t);
   read_form(settings, t);
@@ -314,7 +343,24 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
     return false;
   }
   if (!executable) return false;
-  return check_layout(settings, sink, t) && check_form(settings, sink, t);
+  return check_layout(settings, sink, t) && check_form(settings, sink, t) && check_pipeline(settings, sink, t);
+}
+
+/* The number at the end of a layer's name; -1 where there is none. */
+static int64_t layer_of_name(const char *name) {
+  const char *dot = strrchr(name, '.');
+  const char *digits = dot == NULL ? name : dot + 1;
+  char *end;
+  long layer = strtol(digits, &end, 10);
+  return end == digits || *end || layer < 0 || layer >= INT32_MAX ? -1 : layer;
+}
+
+int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {
+  if (chunk == 0) return 0;
+  if (t->cuts != NULL && chunk < t->n_chunks) return layer_of_name(t->cuts[chunk - 1].text) + 1;
+  int64_t each = t->layers / t->n_chunks, larger = t->layers % t->n_chunks; /* the last ones have one more */
+  int64_t smaller = t->n_chunks - larger;
+  return each * chunk + (chunk > smaller ? chunk - smaller : 0);
 }
 
 static uint64_t matrix_elements(const nxc_training *t) {

@@ -12,6 +12,9 @@
 
 typedef struct nxc_training {
   uint32_t world, nodes, tensor, kv_replica, context, data, pipeline;
+  uint32_t n_chunks; /* of layers: stages x chunks of a stage */
+  const nxc_value *cuts; /* list of n_chunks - 1 names of layers that end a chunk, or NULL */
+  bool gpipe;
   bool sequence_parallel;
   int64_t micro_batch, global_batch, n_micro_batches;
   int64_t layers, hidden, ffn_hidden, heads, kv_heads, head_dim, sequence, max_positions, vocab, vocab_padded;
@@ -40,6 +43,9 @@ typedef struct nxc_training {
 /* False, with findings, where the settings do not determine a program that nxrun can execute. The sizes are
  * read nevertheless where they are known (layers is 0 where they are not). */
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
+
+/* Layers before a chunk, up to all of them before chunk n_chunks. */
+int64_t nxc_training_layers_before(const nxc_training *training, uint32_t chunk);
 
 /* Logical parameters, each once, and floating-point operations of a step over all ranks (matrix products and
  * whole, not only causal, attention; backward counts twice), as they are usually quoted. */

@@ -45,6 +45,16 @@ static void wait_for(nxc_graph *graph, nxc_program_list *list, pending *started,
   }
 }
 
+/* The phases of a step are run apart (schema/plan.h): what one starts it completes. */
+static void wait_for_phase(nxc_graph *graph, nxc_program_list *list, pending *started, uint8_t when) {
+  for (size_t i = 0; i < started->n;) {
+    if (graph->operators[started->operators[i]].when != when)
+      wait(graph, list, started, i);
+    else
+      i++;
+  }
+}
+
 void nxc_waits(nxc_graph *graph) {
   for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
     const nxc_program_list old = graph->programs[program];
@@ -52,6 +62,7 @@ void nxc_waits(nxc_graph *graph) {
     pending started = {.n = 0};
     for (size_t i = 0; i < old.n; i++) {
       const nxc_operator_node op = graph->operators[old.operators[i]];
+      if (program == NXC_STEP) wait_for_phase(graph, &list, &started, op.when);
       wait_for(graph, &list, &started, &op);
       nxc_program_push(graph, &list, old.operators[i]);
       if (nx_op_find(op.op)->kind != NX_COMM) continue;

@@ -7,7 +7,9 @@
 /* torch.nn.utils.clip_grad_norm_. A norm that is not a number makes the scale so. */
 void ref_clip_scale(const ref_call *call) {
   ref_operand s = ref_in(call, 0), norm = ref_out(call, 0), scale = ref_out(call, 1);
-  double clip = ref_real(call, NX_clip_scale_clip), root = sqrt(ref_load(&s, 0));
+  double clip = ref_real(call, NX_clip_scale_clip), sum = ref_load(&s, 0);
+  for (int64_t i = 1; i < s.n_elements; i++) sum += ref_load(&s, i);
+  double root = sqrt(sum);
   double ratio = clip / (root + 1e-6);
   ref_store(&norm, 0, root);
   ref_store(&scale, 0, clip == 0 || ratio > 1 ? 1 : ratio);

@@ -136,13 +136,7 @@ static void collect(limit *l, const nx_plan *plan) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
     if (item->stage != 0 || item->chunk >= plan->n[NX_SECTION_CHUNKS]) continue;
-    const nx_chunk *chunk = &plan->chunks[item->chunk];
-    uint8_t when = item->micro_batch == 0 ? NX_WHEN_FIRST : 0;
-    if (item->micro_batch + 1 == plan->run->n_micro_batches) when |= NX_WHEN_LAST;
-    if (!when) when = NX_WHEN_MIDDLE;
-    if (item->kind == NX_ITEM_FORWARD) add_program(l, plan, chunk->forward, when);
-    if (item->kind == NX_ITEM_BACKWARD) add_program(l, plan, chunk->backward, when);
-    if (item->kind == NX_ITEM_STEP) add_program(l, plan, chunk->step, NX_WHEN_ALWAYS);
+    add_program(l, plan, nx_item_program(plan, item), nx_item_when(plan, item));
   }
 }
 

@@ -334,9 +334,10 @@ int main(int argc, char **argv) {
   const nx_group groups[] = {{1, 1, tensor, 0}, {8, 2, world.size / tensor, 0}};
   const nx_arena_record arenas[] = {{NX_ARENA_comm, NX_ARENA_SHARED, ARENA_BYTES, 0}};
   const nx_run run = {.n_ranks = world.size, .n_hosts = 1, .n_threads = 1, .n_slots = 1};
-  nx_plan plan = {.strings = strings, .atoms = atoms, .groups = groups, .arenas = arenas, .run = &run};
+  const nx_chunk chunk = {.n_slots = 1, .arena_bytes = {[NX_ARENA_comm] = ARENA_BYTES}};
+  nx_plan plan = {.strings = strings, .chunks = &chunk, .atoms = atoms, .groups = groups, .arenas = arenas, .run = &run};
   plan.n[NX_SECTION_ATOMS] = plan.n[NX_SECTION_GROUPS] = 2;
-  plan.n[NX_SECTION_ARENAS] = 1;
+  plan.n[NX_SECTION_ARENAS] = plan.n[NX_SECTION_CHUNKS] = 1;
   bool well = run_checks(&world, &plan, argc, argv);
   nxr_world_close(&world);
   return well ? 0 : 1;

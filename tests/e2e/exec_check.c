@@ -59,7 +59,8 @@ static bool begin(check *at) {
     if (at->arenas.base[kind]) memset(at->arenas.base[kind], 0, at->arenas.n_bytes[kind]);
   nxr_pieces pieces = {.plan = &at->file.plan, .rank = at->world.rank, .backend = at->machine.backend,
                        .device = at->machine.device};
-  nxr_arenas_frame(&at->arenas, &at->file.plan, 0, 0, pieces.base);
+  pieces.stage = at->machine.stage;
+  memcpy(pieces.base, at->arenas.base, sizeof pieces.base);
   bool well = nxr_init_weights(&pieces, &at->fault);
   nxr_world_barrier(&at->world);
   return well;

@@ -170,7 +170,6 @@ enum { N_SECTIONS = 19, MEANING = NX_SECTION_MEANING };
 
 static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
 static const nx_term terms[] = {{0, NX_NONE, 1}, {0, NX_TERM_FIRST, 1}};
-static const nx_chunk chunks[] = {{.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2}};
 static const nx_item items[] = {
     {.kind = NX_ITEM_FORWARD}, {.kind = NX_ITEM_BACKWARD}, {.kind = NX_ITEM_STEP}};
 
@@ -190,6 +189,9 @@ static void write_sections(const nx_program programs[3]) {
   const nx_range range = {.name = text("weights"), .group = 0, .n_elements = N_ELEMENTS,
                           .n_shard = N_ELEMENTS, .param = param, .master = NX_NONE, .grad = grad,
                           .moment1 = NX_NONE, .moment2 = NX_NONE};
+  nx_chunk chunk = {.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1,
+                    .ports = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
+  memcpy(chunk.arena_bytes, arena_bytes, sizeof chunk.arena_bytes);
   section(NX_SECTION_STRINGS, MEANING, strings, n_strings);
   section(NX_SECTION_RUN, MEANING, &run, 1);
   section(NX_SECTION_ATOMS, MEANING, &atom, 1);
@@ -204,7 +206,7 @@ static void write_sections(const nx_program programs[3]) {
   section(NX_SECTION_ARGUMENTS, MEANING, arguments, n_arguments);
   section(NX_SECTION_ATTRIBUTES, MEANING, attributes, n_attributes);
   section(NX_SECTION_PROGRAMS, MEANING, programs, 3);
-  section(NX_SECTION_CHUNKS, MEANING, chunks, 1);
+  section(NX_SECTION_CHUNKS, MEANING, &chunk, 1);
   section(NX_SECTION_ITEMS, MEANING, items, 3);
   section(NX_SECTION_DATA_PATHS, MEANING, &data_path, 1);
   section(NX_SECTION_PLACES_TEXT, 0, strings, n_strings);

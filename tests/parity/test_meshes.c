@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and
- * then on each mesh of the family's list, and demands the same losses and gradient norms at every step and
- * the same gradient of every logical tensor at the first. `test_meshes RECORDED broken` breaks a plan on
- * purpose and demands that the comparison sees it. */
+/* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and then on
+ * each mesh of the family's list, and demands the same losses and gradient norms at every step and the same gradient
+ * of every logical tensor at the first; the same bits where only the pipeline's stages differ. `test_meshes RECORDED
+ * delays` delays communication at random. `test_meshes RECORDED broken` breaks a plan on purpose and demands that the
+ * comparison sees it. */
 #include "tests/parity/training.h"
 #include "tests/plan_edit.h"
 
@@ -51,10 +52,40 @@ static const mesh few[] = {
     {"tp2-sp-dp2-zero1", 4, WORLD("4") TENSOR("2") SEQUENCE ZERO1, NULL},
 };
 
+#define STAGES(n) SET("mesh.pipeline", n)
+#define CHUNKS(n) SET("mesh.virtual_pipeline", n)
+#define LAYERS(n) SET("model.layers", n)
+/* Layouts of one rank, of tensor-parallel ranks and of data-parallel ranks, each with stages beside it. */
+static const mesh stages[] = {
+    {"pp2", 2, WORLD("2") STAGES("2"), NULL},
+    {"pp2-gpipe", 2, WORLD("2") STAGES("2") SET("pipeline.schedule", "gpipe"), NULL},
+    {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2"), NULL},
+    {"pp4", 4, WORLD("4") STAGES("4"), NULL},
+    {"pp2-cuts", 2, WORLD("2") STAGES("2") SET("pipeline.cuts", "[layers.0]"), NULL},
+    {"pp2-vpp2-cuts", 2, WORLD("2") STAGES("2") CHUNKS("2") SET("pipeline.cuts", "[layers.0,layers.2,layers.3]"), NULL},
+    {"pp4-messages", 4, WORLD("4") STAGES("4"), "--comm p2p"},
+};
+static const mesh staged[] = {
+    {"pp2", 2, WORLD("2") STAGES("2"), NULL},
+    {"pp4-vpp2", 4, WORLD("4") STAGES("4") CHUNKS("2"), NULL},
+};
+static const mesh staged_tensor[] = {
+    {"tp2", 2, WORLD("2") TENSOR("2") SEQUENCE, NULL},
+    {"pp2-tp2", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE, NULL},
+    {"pp2-vpp2-tp2", 4, WORLD("4") STAGES("2") CHUNKS("2") TENSOR("2") SEQUENCE, NULL},
+};
+static const mesh staged_data[] = {
+    {"dp2-zero1", 2, WORLD("2") ZERO1, NULL},
+    {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},
+    {"pp2-tp2-dp2-zero1", 8, WORLD("8") STAGES("2") TENSOR("2") ZERO1, NULL},
+};
+
+/* `exact`: the meshes differ in their stages alone, so all numbers have the same bits. */
 static const struct family {
   const char *name, *overrides;
   const mesh *meshes;
   size_t n_meshes;
+  bool exact;
 } families[] = {
     {"llama", "", dense, sizeof dense / sizeof *dense},
     {"tied", SET("model.tied_embeddings", "true"), few, 3},
@@ -69,6 +100,18 @@ static const struct family {
      few, 3},
     {"qk-scaling", SET("model.query_key_layer_scaling", "true"), few, 3},
     {"recompute", SET("recompute.granularity", "full"), few, 3},
+    {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
+    {"stages-tensor", LAYERS("4"), staged_tensor, 3},
+    {"stages-data", LAYERS("4"), staged_data, 3},
+    {"stages-recompute", LAYERS("8") SET("recompute.granularity", "full") SET("batch.global", "6"), staged, 2, true},
+    {"stages-dropout",
+     LAYERS("8") SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1")
+         SET("model.query_key_layer_scaling", "true") SET("batch.global", "10"),
+     staged, 2, true},
+    {"stages-gpt2",
+     LAYERS("8") SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
+         SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4"),
+     staged, 2, true},
 };
 
 static const char *recorded;
@@ -83,11 +126,11 @@ static void train(const char *name, const char *family, const mesh *at, training
   training_run(&request, result);
 }
 
-static bool same_gradients(const char *expected, const char *actual) {
+static bool same_gradients(const char *expected, const char *actual, double allowed) {
   char a[512], b[512];
   snprintf(a, sizeof a, "meshes-%s/gradients/gradients.safetensors", expected);
   snprintf(b, sizeof b, "meshes-%s/gradients/gradients.safetensors", actual);
-  return training_compare_tensors(a, b, tolerance);
+  return training_compare_tensors(a, b, allowed);
 }
 
 static bool test_family(const struct family *family) {
@@ -103,8 +146,9 @@ static bool test_family(const struct family *family) {
     printf("%s: ", name);
     fflush(stdout);
     train(name, family->overrides, at, &actual);
-    good = training_compare(&expected, &actual, tolerance) && good;
-    good = same_gradients(one_name, name) && good;
+    double allowed = family->exact ? 0 : tolerance;
+    good = training_compare(&expected, &actual, allowed) && good;
+    good = same_gradients(one_name, name, allowed) && good;
   }
   return good;
 }
@@ -129,15 +173,39 @@ static bool test_broken(void) {
            "--dir meshes-broken/run --dump-gradients meshes-broken/gradients >meshes-broken/output.txt 2>&1",
            getenv("NX_NXRUN"));
   if (!written || system(command) != 0) return printf("the broken plan does not run\n"), false;
-  if (same_gradients("right", "broken"))
-    return printf("nobody noticed that gradients are twice too large\n"), false;
+  if (same_gradients("right", "broken", tolerance)) return printf("nobody noticed that gradients are twice too large\n"), false;
   printf("seen: gradients twice too large\n");
   return true;
+}
+
+/* The same training, three times with other random delays before communication: nothing hangs, and no bit differs. */
+static bool test_delays(void) {
+  static const mesh layouts[] = {
+      {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2") LAYERS("4"), NULL},
+      {"pp2-tp2-messages", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE LAYERS("4"), "--comm p2p"},
+      {"pp4-gpipe", 4, WORLD("4") STAGES("4") LAYERS("4") SET("pipeline.schedule", "gpipe"), NULL},
+  };
+  bool good = true;
+  for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+    training_result plain, delayed;
+    unsetenv("NXRUN_DELAY");
+    train("undelayed", SET("schedule.max_steps", "4"), &layouts[i], &plain);
+    for (int seed = 1; seed <= 3; seed++) {
+      char text[16];
+      snprintf(text, sizeof text, "%d", seed);
+      setenv("NXRUN_DELAY", text, 1);
+      train("delayed", SET("schedule.max_steps", "4"), &layouts[i], &delayed);
+      printf("%s, delays %d: ", layouts[i].name, seed);
+      good = training_compare(&plain, &delayed, 0) && same_gradients("undelayed", "delayed", 0) && good;
+    }
+  }
+  return good;
 }
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
   recorded = argv[1];
+  if (strcmp(argv[2], "delays") == 0) return test_delays() ? 0 : 1;
   if (strcmp(argv[2], "broken") == 0) return test_broken() ? 0 : 1;
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
     if (strcmp(families[i].name, argv[2]) == 0) return test_family(&families[i]) ? 0 : 1;

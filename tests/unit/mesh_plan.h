@@ -51,6 +51,8 @@ typedef struct mesh_plan {
   uint64_t n_used[NX_N_ARENAS];
 } mesh_plan;
 
+static const nx_chunk mesh_chunk = {.n_slots = 1};
+
 static inline uint32_t mesh_string(mesh_plan *mesh, const char *text) {
   uint32_t at = mesh->n_strings;
   strcpy(mesh->strings + at, text);
@@ -235,6 +237,7 @@ static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
                          .values = mesh->values,
                          .pieces = mesh->pieces,
                          .ranges = mesh->ranges,
+                         .chunks = &mesh_chunk,
                          .settings = mesh->settings};
   mesh->plan.n[NX_SECTION_ATOMS] = 2, mesh->plan.n[NX_SECTION_GROUPS] = 1;
   mesh->plan.n[NX_SECTION_CONSTANTS] = mesh->n_constants, mesh->plan.n[NX_SECTION_VALUES] = mesh->n_values;

@@ -89,6 +89,11 @@ static const char *const program_layouts[] = {
     "optimizer.zero_stage=1 model.fused_qkv=false",
     "mesh.world=2 mesh.tensor=2 recompute.granularity=full sequence_parallel=true model.hidden_dropout=0.1 "
     "model.attention_dropout=0.1 model.ffn_dropout=0.1",
+    "mesh.world=2 mesh.pipeline=2",
+    "mesh.world=4 mesh.tensor=2 mesh.pipeline=2 sequence_parallel=true model.layers=4 mesh.virtual_pipeline=2",
+    "mesh.world=16 mesh.tensor=2 mesh.pipeline=4 model.layers=6 optimizer.zero_stage=1 recompute.granularity=full",
+    "mesh.world=4 mesh.pipeline=4 model.layers=5 pipeline.cuts=[layers.0,layers.1,layers.3] model.hidden_dropout=0.1 "
+    "model.query_key_layer_scaling=true pipeline.schedule=gpipe",
     "mesh.world=4 optimizer.name=sgd precision.param=bf16 precision.compute=bf16 "
     "precision.grad_accumulation=bf16",
 };

@@ -53,7 +53,7 @@ static const nx_piece pieces[] = {
     {.name = 18, .value = 5, .logical_rows = 1, .logical_columns = 6, .rows = 1, .columns = 6,
      .range_offset = NORM, .owner = ON_FIRST, .init = NX_INIT_ONES, .tensor_id = ID_3, .n_dims = 1},
 };
-static const nx_chunk chunks[] = {{.forward = NX_NONE}};
+static const nx_chunk chunks[] = {{.forward = NX_NONE, .n_slots = 1}};
 static const nx_run run = {.n_ranks = N_RANKS, .seed = 42, .n_slots = 1};
 enum { N_PIECES = sizeof pieces / sizeof *pieces };
 

@@ -10,9 +10,9 @@ static nxc_graph *build(program_case *c, const char *changes) {
   nxc_training training;
   *c = program_settings(changes);
   assert_true(nxc_training_read(c->settings, c->sink, &training));
-  nxc_graph *graph = nxc_program_build(&training, c->arena, c->sink);
-  assert_non_null(graph);
-  return graph;
+  nxc_pipeline *pipeline = nxc_program_build(&training, c->arena, c->sink);
+  assert_non_null(pipeline);
+  return pipeline->graphs[0];
 }
 
 static nxc_value_node *find(nxc_graph *graph, const char *name) {
@@ -190,7 +190,7 @@ static void a_value_read_too_early_is_caught(void **state) {
 
 static int64_t value_at(const nxc_graph *graph, const nx_attribute *attribute, uint32_t rank) {
   if (attribute->kind != NX_ATTRIBUTE_CONSTANT) return attribute->integer;
-  const nxc_rank_number *number = &graph->constants[attribute->constant];
+  const nxc_rank_number *number = &graph->tables->constants[attribute->constant];
   int64_t value = number->base;
   for (uint32_t i = 0; i < number->n_terms; i++) {
     const nxc_term *term = &number->terms[i];

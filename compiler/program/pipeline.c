@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/pipeline.h"
+
+static bool is_same_shape(const nxc_pipeline *p, uint32_t a, uint32_t b) {
+  bool ends = a == 0 || b == 0 || a + 1 == p->n_chunks || b + 1 == p->n_chunks;
+  return a == b || (!ends && p->chunks[a].n_layers == p->chunks[b].n_layers);
+}
+
+static nxc_graph *new_graph(nxc_pipeline *p, const nxc_mesh *mesh, const nxc_training *t, uint32_t chunk) {
+  nxc_graph *graph = nxc_graph_new(p->arena, mesh, &t->types);
+  graph->n_micro_batches = (uint32_t)t->n_micro_batches;
+  graph->pipeline = p;
+  graph->chunk = chunk;
+  graph->is_first = chunk == 0;
+  graph->is_last = chunk + 1 == p->n_chunks;
+  graph->first_layer = p->chunks[chunk].first_layer;
+  graph->n_layers = p->chunks[chunk].n_layers;
+  if (p->n_graphs) graph->tables = p->graphs[0]->tables;
+  p->graphs[p->n_graphs++] = graph;
+  return graph;
+}
+
+nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_training *t) {
+  nxc_pipeline *p = nxc_arena_alloc(arena, sizeof *p);
+  *p = (nxc_pipeline){.arena = arena, .n_stages = t->pipeline, .n_chunks = t->n_chunks};
+  p->chunks = nxc_arena_array(arena, p->n_chunks, sizeof *p->chunks);
+  p->graphs = nxc_arena_array(arena, p->n_chunks, sizeof *p->graphs);
+  p->first_layers = nxc_arena_array(arena, p->n_chunks, sizeof *p->first_layers);
+  for (uint32_t c = 0; c < p->n_chunks; c++) {
+    int64_t first = nxc_training_layers_before(t, c), end = nxc_training_layers_before(t, c + 1);
+    p->first_layers[c] = first;
+    p->chunks[c] = (nxc_chunk_node){
+        .stage = c % p->n_stages, .first_layer = (int32_t)first, .n_layers = (int32_t)(end - first), .n_slots = 1};
+  }
+  for (uint32_t c = 0; c < p->n_chunks; c++) {
+    uint32_t like = 0;
+    while (!is_same_shape(p, c, like)) like++;
+    p->chunks[c].graph = like == c ? p->n_graphs : p->chunks[like].graph;
+    if (like == c) new_graph(p, mesh, t, c);
+  }
+  return p;
+}
+
+static bool is_stacked(nx_arena_kind kind) {
+  return kind == NX_ARENA_param || kind == NX_ARENA_master || kind == NX_ARENA_grad || kind == NX_ARENA_state ||
+         kind == NX_ARENA_slot;
+}
+
+/* What outlives a program is each chunk's own; the rest is shared by the chunks of a stage. */
+void nxc_pipeline_lay_out(nxc_pipeline *p) {
+  for (nx_arena_kind kind = 0; kind < NX_N_ARENAS; kind++) {
+    uint64_t *ends = nxc_arena_array(p->arena, p->n_stages, sizeof *ends);
+    for (uint32_t c = 0; c < p->n_chunks; c++) {
+      nxc_chunk_node *chunk = &p->chunks[c];
+      uint64_t bytes = p->graphs[chunk->graph]->arena_bytes[kind];
+      if (kind == NX_ARENA_slot && bytes > p->slot_bytes) p->slot_bytes = bytes;
+      if (kind == NX_ARENA_slot) bytes *= chunk->n_slots;
+      chunk->arena_base[kind] = is_stacked(kind) ? ends[chunk->stage] : 0;
+      if (chunk->arena_base[kind] + bytes > ends[chunk->stage]) ends[chunk->stage] = chunk->arena_base[kind] + bytes;
+      if (ends[chunk->stage] > p->arena_bytes[kind]) p->arena_bytes[kind] = ends[chunk->stage];
+    }
+  }
+}
