@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schedules that end, and schedules that were broken on purpose: each must be refused, and the fault must say where. */
+#include "tests/unit/program_case.h"
+
+/* The items of a compiled plan, in room for more; `plan` is a view of them. */
+typedef struct schedule {
+  program_case compiled;
+  nx_plan plan;
+  nx_item *items;
+  uint32_t n;
+  nx_fault fault;
+} schedule;
+
+static const char pipeline2[] = "mesh.world=2 mesh.pipeline=2 batch.micro=1 batch.global=4";
+static const char interleaved2[] =
+    "mesh.world=2 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 batch.micro=1 batch.global=4";
+
+static schedule begin(const char *changes) {
+  schedule s = {.compiled = program_good(changes)};
+  s.plan = s.compiled.out.plan;
+  s.n = s.plan.n[NX_SECTION_ITEMS];
+  s.items = calloc(2 * s.n, sizeof *s.items);
+  assert_non_null(s.items);
+  memcpy(s.items, s.plan.items, s.n * sizeof *s.items);
+  return s;
+}
+
+static bool is_proved(schedule *s) {
+  s->plan.items = s->items;
+  s->plan.n[NX_SECTION_ITEMS] = s->n;
+  memset(&s->fault, 0, sizeof s->fault);
+  return nx_plan_prove(&s->plan, &s->fault);
+}
+
+static void end(schedule *s) {
+  free(s->items);
+  program_end(&s->compiled);
+}
+
+/* Refused, with both texts in the fault. */
+static void expect(schedule *s, const char *what, const char *where) {
+  if (is_proved(s)) fail_msg("it was accepted, and should be refused: %s", what);
+  if (!strstr(s->fault.text, what) || !strstr(s->fault.text, where))
+    fail_msg("the fault lacks \"%s\" or \"%s\": %s", what, where, s->fault.text);
+  end(s);
+}
+
+static uint32_t find_port(const schedule *s, nx_item_kind kind, nx_port port, uint32_t chunk, uint32_t micro_batch) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    const nx_item *at = &s->items[i];
+    if (at->kind == kind && at->port == port && at->chunk == chunk && at->micro_batch == micro_batch) return i;
+  }
+  fail_msg("the schedule lacks an item");
+  return 0;
+}
+
+static uint32_t find(const schedule *s, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
+  return find_port(s, kind, 0, chunk, micro_batch);
+}
+
+static void drop(schedule *s, uint32_t at) {
+  memmove(s->items + at, s->items + at + 1, (s->n - at - 1) * sizeof *s->items);
+  s->n--;
+}
+
+static void insert(schedule *s, uint32_t at, nx_item item) {
+  memmove(s->items + at + 1, s->items + at, (s->n - at) * sizeof *s->items);
+  s->items[at] = item;
+  s->n++;
+}
+
+static void swap(schedule *s, uint32_t a, uint32_t b) {
+  nx_item kept = s->items[a];
+  s->items[a] = s->items[b];
+  s->items[b] = kept;
+}
+
+static void move(schedule *s, uint32_t from, uint32_t to) {
+  nx_item kept = s->items[from];
+  drop(s, from);
+  insert(s, to, kept);
+}
+
+/* As textbooks write it: a send and a receive return when they are complete. */
+static void make_blocking(schedule *s) {
+  schedule old = *s;
+  s->items = calloc(2 * old.n, sizeof *s->items);
+  assert_non_null(s->items);
+  s->n = 0;
+  for (uint32_t i = 0; i < old.n; i++) {
+    nx_item item = old.items[i], other = item;
+    bool received = item.port == NX_PORT_INPUT || item.port == NX_PORT_OUTPUT_GRADIENT;
+    if (item.kind == NX_ITEM_RECV || (item.kind == NX_ITEM_WAIT && !received)) continue;
+    other.kind = item.kind == NX_ITEM_SEND ? NX_ITEM_WAIT : NX_ITEM_RECV;
+    if (item.kind == NX_ITEM_WAIT) s->items[s->n++] = other;
+    s->items[s->n++] = item;
+    if (item.kind == NX_ITEM_SEND) s->items[s->n++] = other;
+  }
+  free(old.items);
+}
+
+/* ---- what ends ---- */
+
+static void every_generated_schedule_is_proved(void **state) {
+  (void)state;
+  static const char *const cases[] = {
+      pipeline2, interleaved2,
+      "mesh.world=4 mesh.pipeline=4 model.layers=4 batch.micro=1 batch.global=2",
+      "mesh.world=4 mesh.pipeline=4 model.layers=4 batch.micro=1 batch.global=16",
+      "mesh.world=8 mesh.pipeline=8 model.layers=9 batch.micro=1 batch.global=11",
+      "mesh.world=4 mesh.pipeline=4 model.layers=12 mesh.virtual_pipeline=3 batch.micro=1 batch.global=7",
+      "mesh.world=4 mesh.pipeline=4 model.layers=8 mesh.virtual_pipeline=2 batch.micro=1 batch.global=3",
+      "mesh.world=4 mesh.pipeline=4 model.layers=8 mesh.virtual_pipeline=2 batch.micro=1 batch.global=9 "
+      "pipeline.schedule=gpipe",
+      "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=20 pipeline.schedule=gpipe",
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    schedule s = begin(cases[i]);
+    if (!is_proved(&s)) fail_msg("%s: %s", cases[i], s.fault.text);
+    end(&s);
+  }
+}
+
+/* Passes a simulator that buffers, and hangs from 16 kB on. */
+static void blocking_sends_stop_1f1b_and_not_gpipe(void **state) {
+  (void)state;
+  static const char *const sizes[] = {
+      "mesh.world=2 mesh.pipeline=2 model.layers=2 batch.micro=1 batch.global=4",
+      "mesh.world=4 mesh.pipeline=4 model.layers=4 batch.micro=1 batch.global=8",
+      "mesh.world=8 mesh.pipeline=8 model.layers=8 batch.micro=1 batch.global=16"};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    char gpipe[256];
+    snprintf(gpipe, sizeof gpipe, "%s pipeline.schedule=gpipe", sizes[i]);
+    schedule s = begin(sizes[i]);
+    make_blocking(&s);
+    expect(&s, "can not end", "wait for the output of chunk 0");
+    s = begin(gpipe);
+    make_blocking(&s);
+    if (!is_proved(&s)) fail_msg("%s: %s", gpipe, s.fault.text);
+    end(&s);
+  }
+}
+
+/* ---- what does not ---- */
+
+static void a_lost_send(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  drop(&s, find_port(&s, NX_ITEM_SEND, NX_PORT_OUTPUT, 0, 3));
+  drop(&s, find_port(&s, NX_ITEM_WAIT, NX_PORT_OUTPUT, 0, 3));
+  expect(&s, "can not end", "wait for the input of chunk 1, micro-batch 3");
+}
+
+static void a_lost_receive(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  drop(&s, find_port(&s, NX_ITEM_RECV, NX_PORT_INPUT, 1, 2));
+  expect(&s, "nothing was started", "wait for the input of chunk 1, micro-batch 2");
+}
+
+static void a_lost_wait(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  drop(&s, find_port(&s, NX_ITEM_WAIT, NX_PORT_INPUT, 1, 1));
+  expect(&s, "has not been received", "forward of chunk 1, micro-batch 1");
+}
+
+static void a_lost_wait_for_a_gradient(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  drop(&s, find_port(&s, NX_ITEM_WAIT, NX_PORT_OUTPUT_GRADIENT, 0, 0));
+  expect(&s, "has not been received", "backward of chunk 0, micro-batch 0");
+}
+
+/* Megatron-LM #5100: what is exchanged is ordered differently at the two ends. */
+static void ends_that_move_different_micro_batches(void **state) {
+  (void)state;
+  schedule s = begin("mesh.world=2 mesh.pipeline=2 batch.micro=1 batch.global=4 pipeline.schedule=gpipe");
+  uint32_t one = find_port(&s, NX_ITEM_SEND, NX_PORT_OUTPUT, 0, 0);
+  uint32_t other = find_port(&s, NX_ITEM_SEND, NX_PORT_OUTPUT, 0, 1);
+  nx_item early = s.items[one];
+  drop(&s, one);
+  insert(&s, other, early); /* behind the other, which moved up by one */
+  expect(&s, "moves another micro-batch", "chunk");
+}
+
+static void micro_batches_out_of_order(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  swap(&s, find(&s, NX_ITEM_FORWARD, 0, 0), find(&s, NX_ITEM_FORWARD, 0, 1));
+  expect(&s, "out of order", "forward of chunk 0, micro-batch 1");
+}
+
+static void backward_before_forward(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  swap(&s, find(&s, NX_ITEM_FORWARD, 1, 0), find(&s, NX_ITEM_BACKWARD, 1, 0));
+  expect(&s, "has not gone forward", "backward of chunk 1, micro-batch 0");
+}
+
+static void a_slot_used_twice(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  for (uint32_t i = 0; i < s.n; i++) s.items[i].slot = 0;
+  expect(&s, "slot", "forward of chunk 0, micro-batch 1");
+}
+
+static void a_send_that_is_not_waited_for(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  drop(&s, find_port(&s, NX_ITEM_WAIT, NX_PORT_OUTPUT, 0, 0));
+  expect(&s, "still holds", "chunk 0");
+}
+
+static void a_send_started_twice(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  uint32_t at = find_port(&s, NX_ITEM_SEND, NX_PORT_OUTPUT, 0, 0);
+  insert(&s, at, s.items[at]);
+  expect(&s, "a second time", "send of the output of chunk 0, micro-batch 0");
+}
+
+static void a_send_before_its_pass(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  swap(&s, find_port(&s, NX_ITEM_SEND, NX_PORT_INPUT_GRADIENT, 1, 0), find(&s, NX_ITEM_BACKWARD, 1, 0));
+  expect(&s, "nothing to move yet", "stage 1");
+}
+
+static void a_step_too_early(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  move(&s, find(&s, NX_ITEM_STEP, 0, 0), find(&s, NX_ITEM_BACKWARD, 0, 3));
+  expect(&s, "missing before it", "step of chunk 0");
+}
+
+static void a_stage_without_its_step(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  drop(&s, find(&s, NX_ITEM_STEP, 1, 0));
+  expect(&s, "can not end", "step of chunk 0");
+}
+
+static void a_missing_micro_batch(void **state) {
+  (void)state;
+  schedule s = begin("batch.global=8");
+  drop(&s, find(&s, NX_ITEM_BACKWARD, 0, 3));
+  expect(&s, "missing before it", "step of chunk 0");
+}
+
+/* Megatron-LM PR 5240: the interleaved schedule, with the turns of one stage's chunks exchanged. */
+static void chunks_in_another_order_on_one_stage(void **state) {
+  (void)state;
+  schedule s = begin(interleaved2);
+  for (uint32_t m = 0; m < 2; m++) /* the second turn's receives go before the first turn's sends */
+    move(&s, find_port(&s, NX_ITEM_WAIT, NX_PORT_INPUT, 2, m), find(&s, NX_ITEM_FORWARD, 0, 0));
+  expect(&s, "nothing was started", "stage 0");
+}
+
+static void waiting_for_the_other_stage_first(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  uint32_t gradient = find_port(&s, NX_ITEM_RECV, NX_PORT_OUTPUT_GRADIENT, 0, 0);
+  uint32_t wait = find_port(&s, NX_ITEM_WAIT, NX_PORT_OUTPUT_GRADIENT, 0, 0);
+  uint32_t to = find_port(&s, NX_ITEM_SEND, NX_PORT_OUTPUT, 0, 0);
+  assert_true(to < gradient && gradient < wait);
+  move(&s, wait, to);
+  move(&s, gradient + 1, to);
+  expect(&s, "can not end", "wait for the output gradient of chunk 0, micro-batch 0");
+}
+
+static void an_update_before_the_norm(void **state) {
+  (void)state;
+  schedule s = begin(interleaved2);
+  swap(&s, find(&s, NX_ITEM_STEP, 0, NX_WHEN_MIDDLE), find(&s, NX_ITEM_STEP, 0, NX_WHEN_LAST));
+  expect(&s, "before the norm is known", "step of chunk 0");
+}
+
+static void a_norm_before_all_gradients(void **state) {
+  (void)state;
+  schedule s = begin(interleaved2);
+  swap(&s, find(&s, NX_ITEM_STEP, 2, NX_WHEN_FIRST), find(&s, NX_ITEM_STEP, 0, NX_WHEN_MIDDLE));
+  expect(&s, "not reduced yet", "stage 0");
+}
+
+/* MPI returns success where two ranks sum different counts. */
+static void stages_that_sum_different_things(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  const nx_program *program = &s.plan.programs[s.plan.chunks[1].step];
+  uint32_t sums[2], n = 0;
+  for (uint32_t i = 0; i < program->n_operators && n < 2; i++)
+    if (s.plan.operators[program->first_operator + i].op == NX_OP_all_reduce) sums[n++] = program->first_operator + i;
+  assert_int_equal(n, 2); /* of the loss, and of the squares */
+  nx_operator *operators = (nx_operator *)(uintptr_t)s.plan.operators; /* the arena's bytes: nobody else reads them */
+  nx_operator kept = operators[sums[0]];
+  operators[sums[0]] = operators[sums[1]];
+  operators[sums[1]] = kept;
+  expect(&s, "another stage comes to another collective", "sums over pipeline stages");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_generated_schedule_is_proved),
+      cmocka_unit_test(blocking_sends_stop_1f1b_and_not_gpipe),
+      cmocka_unit_test(a_lost_send),
+      cmocka_unit_test(a_lost_receive),
+      cmocka_unit_test(a_lost_wait),
+      cmocka_unit_test(a_lost_wait_for_a_gradient),
+      cmocka_unit_test(ends_that_move_different_micro_batches),
+      cmocka_unit_test(micro_batches_out_of_order),
+      cmocka_unit_test(backward_before_forward),
+      cmocka_unit_test(a_slot_used_twice),
+      cmocka_unit_test(a_send_that_is_not_waited_for),
+      cmocka_unit_test(a_send_started_twice),
+      cmocka_unit_test(a_send_before_its_pass),
+      cmocka_unit_test(a_step_too_early),
+      cmocka_unit_test(a_stage_without_its_step),
+      cmocka_unit_test(a_missing_micro_batch),
+      cmocka_unit_test(chunks_in_another_order_on_one_stage),
+      cmocka_unit_test(waiting_for_the_other_stage_first),
+      cmocka_unit_test(an_update_before_the_norm),
+      cmocka_unit_test(a_norm_before_all_gradients),
+      cmocka_unit_test(stages_that_sum_different_things),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
