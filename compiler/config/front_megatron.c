@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front_megatron.h"
 
+#include "compiler/config/names.h"
 #include "compiler/config/nodes.h"
 #include "compiler/config/scalar.h"
 
@@ -67,8 +68,9 @@ typedef struct front {
   const nxc_front_texts *texts;
   nxc_arguments to;
   nxc_document *document;
-  nxc_variable *variables;
+  nxc_variable *variables; /* each once */
   size_t n_variables;
+  nxc_names *names; /* of the variables */
   bool unreadable;
 } front;
 
@@ -135,13 +137,13 @@ static void read_environment(front *f, const nxc_script *script) {
 
 static void take_variables(front *f, const nxc_script *script) {
   for (size_t i = 0; i < script->n_variables; i++) {
-    bool known =
-        isdigit((unsigned char)*script->variables[i].name) != 0; /* $1 is the script's own argument */
-    for (size_t j = 0; j < f->n_variables; j++)
-      known = known || strcmp(f->variables[j].name, script->variables[i].name) == 0;
-    if (known) continue;
+    const nxc_variable *variable = &script->variables[i];
+    if (isdigit((unsigned char)*variable->name)) continue; /* $1 is the script's own argument */
+    void **known = nxc_names_slot(f->names, variable->name, strlen(variable->name));
+    if (*known != NULL) continue;
+    *known = f;
     f->variables = nxc_arena_grow(f->to.arena, f->variables, f->n_variables, sizeof *f->variables);
-    f->variables[f->n_variables++] = script->variables[i];
+    f->variables[f->n_variables++] = *variable;
   }
 }
 
@@ -234,7 +236,7 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
   const nxc_source *first = texts->first ? texts->first : texts->arguments;
   nxc_node *root =
       nxc_node_new(arena, NXC_NODE_MAP, (nxc_span){.source = first, .line = 1, .column = 1, .length = 1});
-  front f = {.texts = texts};
+  front f = {.texts = texts, .names = nxc_names_new(arena)};
   f.to = (nxc_arguments){
       .arena = arena, .sink = texts->sink, .dialect = nxc_dialect_find("megatron"), .map = root};
   assert(f.to.dialect != NULL);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/names.h"
 #include "compiler/config/words_shell.h"
 
 #include <ctype.h>
@@ -7,16 +8,25 @@
 
 /* -- places ---------------------------------------------------------------------------------------------- */
 
-nxc_span nxc_shell_place(const nxc_source *source, size_t offset, size_t n_bytes) {
+/* Places are asked for from left to right, mostly, so the last one is where counting goes on. */
+nxc_span nxc_shell_place(nxc_shell *s, size_t offset, size_t n_bytes) {
+  const nxc_source *source = s->source;
   uint32_t low = 0, high = source->n_lines;
   while (low + 1 < high) {
     uint32_t middle = low + (high - low) / 2;
     if (source->line_start[middle] <= offset) low = middle;
     else high = middle;
   }
+  size_t from = source->line_start[low];
   nxc_span at = {.source = source, .line = low + 1, .column = 1};
-  for (size_t i = source->line_start[low]; i < offset && i < source->n_bytes; i++)
+  if (s->placed.line == at.line && s->placed_offset <= offset) {
+    from = s->placed_offset;
+    at.column = s->placed.column;
+  }
+  for (size_t i = from; i < offset && i < source->n_bytes; i++)
     at.column += ((unsigned char)source->text[i] & 0xC0) != 0x80;
+  s->placed = at;
+  s->placed_offset = offset;
   for (size_t i = offset; i < offset + n_bytes && i < source->n_bytes && source->text[i] != '\n'; i++)
     at.length += ((unsigned char)source->text[i] & 0xC0) != 0x80;
   if (at.length == 0) at.length = 1;
@@ -25,8 +35,7 @@ nxc_span nxc_shell_place(const nxc_source *source, size_t offset, size_t n_bytes
 
 void nxc_shell_fail(nxc_shell *s, size_t offset, const char *problem) {
   if (!s->failed)
-    nxc_report(s->sink, "NX5909", NXC_SEVERITY_ERROR, nxc_shell_place(s->source, offset, 1), NULL, "%s",
-               problem);
+    nxc_report(s->sink, "NX5909", NXC_SEVERITY_ERROR, nxc_shell_place(s, offset, 1), NULL, "%s", problem);
   s->failed = true;
 }
 
@@ -44,10 +53,10 @@ static void put(nxc_shell *s, nxc_draft *word, char byte, size_t origin) {
 }
 
 /* From its first byte to its last, where both stand on one line. */
-static nxc_span place_of(const nxc_shell *s, const nxc_draft *word, size_t otherwise) {
-  if (word->n_bytes == 0) return nxc_shell_place(s->source, otherwise, 1);
+static nxc_span place_of(nxc_shell *s, const nxc_draft *word, size_t otherwise) {
+  if (word->n_bytes == 0) return nxc_shell_place(s, otherwise, 1);
   size_t first = word->origins[0], last = word->origins[word->n_bytes - 1];
-  return nxc_shell_place(s->source, first, last >= first ? last - first + 1 : 1);
+  return nxc_shell_place(s, first, last >= first ? last - first + 1 : 1);
 }
 
 void nxc_shell_keep(nxc_shell *s, nxc_words *words, nxc_word word) {
@@ -69,21 +78,27 @@ void nxc_shell_finish(nxc_shell *s, nxc_draft *word, nxc_words *words, size_t st
 
 /* -- variables ------------------------------------------------------------------------------------------- */
 
+/* The place of a name's position in a table that is made when it is first needed. */
+static void **position_of(nxc_script *script, nxc_names **table, const char *name, size_t n_bytes) {
+  if (*table == NULL) *table = nxc_names_new(script->arena);
+  return nxc_names_slot(*table, name, n_bytes);
+}
+
 const nxc_assigned *nxc_script_find(const nxc_script *script, const char *name, size_t n_bytes) {
-  for (size_t i = script->n_assigned; i-- > 0;) {
-    const nxc_assigned *assigned = &script->assigned[i];
-    if (strncmp(assigned->name, name, n_bytes) == 0 && assigned->name[n_bytes] == '\0') return assigned;
-  }
-  return NULL;
+  if (script->assigned_by_name == NULL) return NULL;
+  size_t position = (size_t)(uintptr_t)nxc_names_find(script->assigned_by_name, name, n_bytes);
+  return position > 0 ? &script->assigned[position - 1] : NULL;
 }
 
 nxc_assigned *nxc_shell_assign(nxc_script *script, const char *name, nxc_span at) {
-  nxc_assigned *assigned = (nxc_assigned *)nxc_script_find(script, name, strlen(name));
-  if (assigned == NULL) {
-    script->assigned = nxc_arena_grow(script->arena, script->assigned, script->n_assigned, sizeof *assigned);
-    assigned = &script->assigned[script->n_assigned++];
-    *assigned = (nxc_assigned){.name = name};
+  void **position = position_of(script, &script->assigned_by_name, name, strlen(name));
+  if (*position == NULL) {
+    script->assigned =
+        nxc_arena_grow(script->arena, script->assigned, script->n_assigned, sizeof *script->assigned);
+    script->assigned[script->n_assigned++] = (nxc_assigned){.name = name};
+    *position = (void *)(uintptr_t)script->n_assigned;
   }
+  nxc_assigned *assigned = &script->assigned[(uintptr_t)*position - 1];
   assigned->at = at;
   return assigned;
 }
@@ -99,12 +114,13 @@ void nxc_script_assign(nxc_script *script, const char *name, nxc_word value) {
 /* A variable of the environment, noted once. NULL: not set. */
 static const char *read_environment(nxc_script *script, const char *name, nxc_span at, bool default_taken) {
   const char *value = getenv(name);
-  for (size_t i = 0; i < script->n_variables; i++)
-    if (strcmp(script->variables[i].name, name) == 0) return value;
+  void **position = position_of(script, &script->variables_by_name, name, strlen(name));
+  if (*position != NULL) return value;
   script->variables =
       nxc_arena_grow(script->arena, script->variables, script->n_variables, sizeof *script->variables);
   script->variables[script->n_variables++] =
       (nxc_variable){.name = name, .value = value, .default_taken = value == NULL && default_taken, .at = at};
+  *position = (void *)(uintptr_t)script->n_variables;
   return value;
 }
 
@@ -262,7 +278,7 @@ static void expand_reference(nxc_shell *s, nxc_draft *word, nxc_words *words, co
   if (own != NULL || s->failed) return;
   const char *name = nxc_arena_strndup(s->script->arena, r->name, r->n_name);
   const char *value =
-      read_environment(s->script, name, nxc_shell_place(s->source, origin, n_written), r->otherwise != NULL);
+      read_environment(s->script, name, nxc_shell_place(s, origin, n_written), r->otherwise != NULL);
   if (value != NULL && (*value != '\0' || r->otherwise == NULL)) {
     word->from_environment = true;
     put_value(s, word, words, value, quoted, origin);

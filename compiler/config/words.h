@@ -33,10 +33,11 @@ typedef struct nxc_assigned {
 
 typedef struct nxc_script {
   nxc_arena *arena;
-  nxc_words arguments; /* of the training program */
-  nxc_words launcher;  /* in front of the program: torchrun and its options */
-  nxc_assigned *assigned;
+  nxc_words arguments;    /* of the training program */
+  nxc_words launcher;     /* in front of the program: torchrun and its options */
+  nxc_assigned *assigned; /* each name once */
   size_t n_assigned;
+  struct nxc_names *assigned_by_name, *variables_by_name; /* positions, counted from 1; NULL: none yet */
   bool is_script;          /* it assigns or runs something; else it holds arguments alone */
   nxc_variable *variables; /* of the environment, that the text reads */
   size_t n_variables;

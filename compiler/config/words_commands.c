@@ -142,25 +142,18 @@ static void read_assignment(nxc_shell *s, size_t n_head) {
   bool appends = s->text[s->at + n_head - 2] == '+';
   size_t n_name = n_head - 1 - appends;
   const char *name = nxc_arena_strndup(s->script->arena, s->text + s->at, n_name);
-  nxc_span at = nxc_shell_place(s->source, s->at, n_name);
+  nxc_span at = nxc_shell_place(s, s->at, n_name);
   s->at += n_head;
   bool array = s->at < s->n_bytes && s->text[s->at] == '(';
   nxc_words words = {0};
-  const nxc_assigned *before = appends ? nxc_script_find(s->script, name, n_name) : NULL;
-  for (size_t i = 0; before != NULL && i < before->words.n_items; i++)
-    nxc_shell_keep(s, &words, before->words.items[i]);
   if (array) read_array(s, &words);
-  else {
-    /* the value is one word, whatever variables put into it */
-    nxc_words pieces = {0};
-    nxc_shell_read_word(s, &pieces);
-    for (size_t i = 0; i < pieces.n_items; i++) nxc_shell_keep(s, &words, pieces.items[i]);
-  }
+  else nxc_shell_read_word(s, &words); /* one word, whatever variables put into it */
   s->script->is_script = true;
   if (!is_taken(s)) return;
   nxc_assigned *assigned = nxc_shell_assign(s->script, name, at);
-  assigned->words = words;
-  assigned->array = array || (appends && before != NULL && before->array) || words.n_items > 1;
+  if (!appends) assigned->words = (nxc_words){0};
+  for (size_t i = 0; i < words.n_items; i++) nxc_shell_keep(s, &assigned->words, words.items[i]);
+  assigned->array = array || (appends && assigned->array) || assigned->words.n_items > 1;
 }
 
 /* > FILE and its like, which are no arguments. */

@@ -50,10 +50,12 @@ typedef struct nxc_shell {
   size_t n_commands;
   nxc_branch *branches;
   size_t n_branches;
-  unsigned depth; /* of ${A:-${B:-...}} */
+  nxc_span placed;      /* the last place that was asked for */
+  size_t placed_offset; /* its byte */
+  unsigned depth;       /* of ${A:-${B:-...}} */
 } nxc_shell;
 
-nxc_span nxc_shell_place(const nxc_source *source, size_t offset, size_t n_bytes);
+nxc_span nxc_shell_place(nxc_shell *s, size_t offset, size_t n_bytes);
 void nxc_shell_fail(nxc_shell *s, size_t offset, const char *problem);
 void nxc_shell_keep(nxc_shell *s, nxc_words *words, nxc_word word);
 /* Ends the draft; a word comes of it when it is open. `start` is its place where it has no bytes. */
