@@ -155,12 +155,23 @@ static void make_section(json_t *schema, bool open) {
   json_object_set_new(schema, "additionalProperties", json_boolean(open));
 }
 
+/* The items of a list of maps: `datasets[]`. */
+static json_t *items_of(json_t *properties, const char *key, size_t n_bytes) {
+  json_t *list = json_object_getn(properties, key, n_bytes);
+  if (list == NULL) json_object_setn_new(properties, key, n_bytes, list = json_object());
+  json_t *items = json_object_get(list, "items");
+  if (items == NULL) json_object_set_new(list, "items", items = json_object());
+  return items;
+}
+
 static json_t *section_at(const writing *w, json_t *root, const char *name, const char **last) {
   json_t *at = root;
   const char *step = name;
   for (const char *dot; (dot = strchr(step, '.')) != NULL; step = dot + 1) {
     const char *key = nxc_arena_strndup(w->arena, step, (size_t)(dot - step));
     json_t *properties = json_object_get(at, "properties"), *next = json_object_get(properties, key);
+    size_t n_key = strlen(key);
+    if (n_key > 2 && strcmp(key + n_key - 2, "[]") == 0) next = items_of(properties, key, n_key - 2);
     if (next == NULL) json_object_set_new(properties, key, next = json_object());
     const char *inside = nxc_arena_strndup(w->arena, name, (size_t)(dot + 1 - name));
     make_section(next, nxc_section_is_open(w->dialect, inside));
@@ -216,7 +227,8 @@ static void add_argument_forms(json_t *root) {
  * file. The nx dialect has a section for them. */
 static bool has_variables(const writing *w) {
   bool own = strcmp(w->dialect->name, "nx") == 0;
-  return w->front->takes_arguments || (w->front->read == nxc_front_read_yaml && !own);
+  bool forms = w->front->takes_arguments && w->front->folds_dashes;
+  return forms || (w->front->read == nxc_front_read_yaml && !own);
 }
 
 static json_t *dialect_schema(const writing *w, const char *name) {
@@ -230,7 +242,7 @@ static json_t *dialect_schema(const writing *w, const char *name) {
     const nxc_option_row *row = &w->dialect->options[i];
     if (nxc_in_version(row->versions, row->n_versions, w->version)) add_option(w, root, row);
   }
-  if (w->front->takes_arguments) add_argument_forms(root);
+  if (w->front->takes_arguments && w->front->folds_dashes) add_argument_forms(root);
   return root;
 }
 
