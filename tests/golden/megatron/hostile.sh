@@ -8,8 +8,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
 n=0
 status=0
-try() { # NAME: standard input is the text
-  cat >text
+try() { # NAME: of what stands in the file `text`
   n=$((n + 1))
   timeout 20 "$nxcfg" validate --dialect megatron text >out 2>&1
   ended=$?
@@ -22,19 +21,33 @@ try() { # NAME: standard input is the text
 repeat() { # TEXT COUNT: the text so often; %d in it counts
   awk -v text="$1" -v count="$2" 'BEGIN { for (i = 0; i < count; i++) printf text, i, i }'
 }
-repeat '--unknown-%d x\n' 20000 | try 'unknown options'
-repeat '--num-layers 1\n' 20000 | try 'one option again and again'
-{ printf -- '--data-path '; repeat '0.%d p%d ' 50000; } | try 'values on one line'
-{ printf -- '--num-layers '; repeat '(' 100000; } | try 'brackets'
-{ printf -- '--num-layers '; repeat '$(' 50000; } | try 'commands within commands'
-{ printf -- '--num-layers '; repeat '${' 50000; } | try 'variables within variables'
-{ printf -- '--num-layers '; repeat '${A:-' 30000; repeat '}' 30000; } | try 'defaults within defaults'
-repeat 'if [ 1 = 1 ]; then\n' 30000 | try 'branches within branches'
-{ echo 'A=x'; repeat 'V%d=$A\n' 20000; echo 'python a.py --num-layers $V19999'; } | try 'many variables'
-{ echo 'A="--x 1"'; repeat 'A+=" --x"\n' 20000; echo 'python a.py $A'; } | try 'a growing variable'
-{ echo 'A="--num-layers 24 "'; repeat 'A="$A$A$A$A"\n' 30; echo 'python a.py $A'; } | try 'a doubling variable'
-printf -- '--num-layers 1\0 --x' | try 'a NUL byte'
-printf -- '--save \377\376 --num-layers x' | try 'bytes that are no UTF-8'
-printf -- '--num-layers 24 \\\r\n --hidden-size 1024\r\n' | try 'line breaks of DOS'
+repeat '--unknown-%d x\n' 20000 >text
+try 'unknown options'
+repeat '--num-layers 1\n' 20000 >text
+try 'one option again and again'
+{ printf -- '--data-path '; repeat '0.%d p%d ' 50000; } >text
+try 'values on one line'
+{ printf -- '--num-layers '; repeat '(' 100000; } >text
+try 'brackets'
+{ printf -- '--num-layers '; repeat '$(' 50000; } >text
+try 'commands within commands'
+{ printf -- '--num-layers '; repeat '${' 50000; } >text
+try 'variables within variables'
+{ printf -- '--num-layers '; repeat '${A:-' 30000; repeat '}' 30000; } >text
+try 'defaults within defaults'
+repeat 'if [ 1 = 1 ]; then\n' 30000 >text
+try 'branches within branches'
+{ echo 'A=x'; repeat 'V%d=$A\n' 20000; echo 'python a.py --num-layers $V19999'; } >text
+try 'many variables'
+{ echo 'A="--x 1"'; repeat 'A+=" --x"\n' 20000; echo 'python a.py $A'; } >text
+try 'a growing variable'
+{ echo 'A="--num-layers 24 "'; repeat 'A="$A$A$A$A"\n' 30; echo 'python a.py $A'; } >text
+try 'a doubling variable'
+printf -- '--num-layers 1\0 --x' >text
+try 'a NUL byte'
+printf -- '--save \377\376 --num-layers x' >text
+try 'bytes that are no UTF-8'
+printf -- '--num-layers 24 \\\r\n --hidden-size 1024\r\n' >text
+try 'line breaks of DOS'
 echo "1..$n"
 exit $status
