@@ -144,24 +144,6 @@ void nx_plan_dump_settings(const nx_plan *plan, FILE *out) {
   }
 }
 
-static const char *item_name(uint16_t kind) {
-  static const char *const names[] = {"?", "F", "B", "E", "send", "recv", "wait", "step"};
-  return kind < sizeof names / sizeof *names ? names[kind] : "?";
-}
-
-void nx_plan_dump_schedule(const nx_plan *plan, FILE *out) {
-  fputs("F forward, B backward, each with its micro-batch; slots hold what a backward pass needs\n", out);
-  uint32_t stage = NX_NONE;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
-    const nx_item *item = &plan->items[i];
-    if (item->stage != stage) fprintf(out, "%sstage %u:", stage == NX_NONE ? "" : "\n", item->stage);
-    stage = item->stage;
-    if (item->kind == NX_ITEM_STEP) fputs(" step", out);
-    else fprintf(out, " %s%u", item_name(item->kind), item->micro_batch);
-  }
-  fprintf(out, "\n%u slot%s\n", plan->run->n_slots, plan->run->n_slots == 1 ? "" : "s");
-}
-
 enum { N_LARGEST = 5 };
 
 /* The largest values of an arena that are no views, largest first, earlier ones first among equals. */
@@ -195,8 +177,14 @@ void nx_plan_dump_memory(const nx_plan *plan, FILE *out) {
       fputc('\n', out);
     }
   }
-  fprintf(out, "%-8s %14" PRIu64 " bytes for each rank, and at most %" PRIu64 " of workspace\n", "total", total,
-          plan->run->workspace_bytes);
+  uint32_t n_stages = nx_plan_n_stages(plan);
+  for (uint32_t stage = 0; n_stages > 1 && stage < n_stages; stage++) {
+    uint64_t bytes = 0;
+    for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) bytes += nx_plan_stage_bytes(plan, stage, kind);
+    fprintf(out, "stage %-2u %14" PRIu64 " bytes for each of its ranks\n", stage, bytes);
+  }
+  fprintf(out, "%-8s %14" PRIu64 " bytes for each rank%s, and at most %" PRIu64 " of workspace\n", "total", total,
+          n_stages > 1 ? " at most" : "", plan->run->workspace_bytes);
 }
 
 void nx_plan_dump_tensors(const nx_plan *plan, FILE *out) {

@@ -12,9 +12,12 @@ typedef void nx_plan_dump(const nx_plan *plan, FILE *out);
 nx_plan_dump nx_plan_dump_summary;  /* what it trains, on how many ranks, ids and sizes */
 nx_plan_dump nx_plan_dump_settings; /* every setting, its value and where that came from */
 nx_plan_dump nx_plan_dump_ops;      /* every operator of every program: operands, shapes, bytes, origin */
-nx_plan_dump nx_plan_dump_schedule; /* what each stage does in a step */
+nx_plan_dump nx_plan_dump_schedule; /* what each stage does in a step, as lines of text, and the bubble */
 nx_plan_dump nx_plan_dump_memory;   /* arenas, and the largest values of each */
 nx_plan_dump nx_plan_dump_tensors;  /* logical tensors and the parameters that hold them */
+
+/* The schedule as a picture; false where it could not be written. */
+bool nx_plan_draw_svg(const nx_plan *plan, FILE *out);
 
 /* "12.3 MB" (powers of ten), "4.56 GFLOP": three significant digits and a unit. */
 void nx_print_quantity(FILE *out, double quantity, const char *unit);

@@ -93,6 +93,27 @@ static void print_layout(const nxc_plan_report *r, FILE *out) {
   }
 }
 
+/* What each pipeline stage holds. */
+static void print_stages(const nxc_plan_report *r, FILE *out) {
+  const nx_plan *plan = &r->plan->plan;
+  uint32_t n_stages = nx_plan_n_stages(plan);
+  if (n_stages == 1) return;
+  fputs("pipeline stages\n", out);
+  for (uint32_t stage = 0; stage < n_stages; stage++) {
+    uint64_t bytes = 0;
+    fprintf(out, "  %-10u ", stage);
+    for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) bytes += nx_plan_stage_bytes(plan, stage, kind);
+    nx_print_quantity(out, (double)bytes, "B");
+    fputs(" a rank; layers", out);
+    for (uint32_t c = 0, n = 0; c < plan->n[NX_SECTION_CHUNKS]; c++) {
+      const nx_chunk *chunk = &plan->chunks[c];
+      if (chunk->stage == stage)
+        fprintf(out, "%s %u to %u", n++ ? "," : "", chunk->first_layer, chunk->first_layer + chunk->n_layers - 1);
+    }
+    fputc('\n', out);
+  }
+}
+
 static uint64_t memory_of(const nxc_plan_report *r, uint64_t bytes[NX_N_ARENAS]) {
   uint64_t sum = 0;
   nxc_forecast_memory(&r->plan->plan, bytes);
@@ -164,6 +185,7 @@ void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
   if (r->written == NULL) print_exports(r, out);
   if (r->plan != NULL) {
     print_layout(r, out);
+    print_stages(r, out);
     print_memory(r, out);
     nxc_forecast_print(r->estimate, &r->plan->plan, out);
     fputs("plan_id ", out);

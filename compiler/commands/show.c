@@ -25,10 +25,11 @@ static const struct view {
 enum { N_VIEWS = sizeof views / sizeof *views };
 
 static void print_usage(FILE *out) {
-  fputs("usage: nxcfg show PLAN [--settings|--ops|--schedule|--memory|--tensors]\n"
+  fputs("usage: nxcfg show PLAN [--settings|--ops|--schedule|--memory|--tensors|--svg FILE]\n"
         "Prints what a plan holds; without an option, a summary.\n",
         out);
   for (int i = 0; i < N_VIEWS; i++) fprintf(out, "  --%-10s %s\n", views[i].name, views[i].meaning);
+  fputs("  --svg FILE   writes the schedule as a picture instead\n", out);
 }
 
 /* Maps a plan; NULL, and a message, when it can not be read. */
@@ -45,7 +46,16 @@ static const void *map_plan(const char *path, uint64_t *n_bytes) {
   return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-static int show(const char *path, nx_plan_dump *dump) {
+static int draw(const nx_plan *plan, const char *path) {
+  FILE *out = fopen(path, "w");
+  bool good = out != NULL && nx_plan_draw_svg(plan, out);
+  if (out != NULL && fclose(out) != 0) good = false;
+  if (good) return NXC_EXIT_GOOD;
+  fprintf(stderr, "nxcfg show: cannot write %s: %s\n", path, strerror(errno));
+  return NXC_EXIT_USAGE;
+}
+
+static int show(const char *path, nx_plan_dump *dump, const char *svg) {
   uint64_t n_bytes = 0;
   const void *bytes = map_plan(path, &n_bytes);
   if (bytes == NULL) return NXC_EXIT_USAGE;
@@ -56,19 +66,26 @@ static int show(const char *path, nx_plan_dump *dump) {
             (unsigned long long)fault.offset);
     return NXC_EXIT_FOUND;
   }
+  if (svg != NULL) return draw(&plan, svg);
   dump(&plan, stdout);
   return NXC_EXIT_GOOD;
 }
 
 int nxc_command_show(int argc, char **argv) {
-  struct option options[N_VIEWS + 2] = {{"help", no_argument, NULL, 'h'}};
+  struct option options[N_VIEWS + 3] = {{"help", no_argument, NULL, 'h'}};
   for (int i = 0; i < N_VIEWS; i++) options[i + 1] = (struct option){views[i].name, no_argument, NULL, 256 + i};
+  options[N_VIEWS + 1] = (struct option){"svg", required_argument, NULL, 's'};
   nx_plan_dump *dump = nx_plan_dump_summary;
+  const char *svg = NULL;
   for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
     if (option == 'h') return print_usage(stdout), NXC_EXIT_GOOD;
+    if (option == 's') {
+      svg = optarg;
+      continue;
+    }
     if (option < 256) return print_usage(stderr), NXC_EXIT_USAGE;
     dump = views[option - 256].dump;
   }
   if (optind + 1 != argc) return print_usage(stderr), NXC_EXIT_USAGE;
-  return show(argv[optind], dump);
+  return show(argv[optind], dump, svg);
 }

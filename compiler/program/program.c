@@ -8,6 +8,8 @@
 #include "compiler/program/passes.h"
 #include "compiler/program/pipeline.h"
 
+#include <string.h>
+
 static bool contradiction(nxc_sink *sink, const char *after, const char *what) {
   nxc_report(sink, "NX3900", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "internal error after %s: %s", after,
              what);
@@ -81,8 +83,13 @@ bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sin
 }
 
 void nxc_forecast_memory(const nx_plan *plan, uint64_t bytes[NX_N_ARENAS]) {
-  for (nx_arena_kind kind = 0; kind < NX_N_ARENAS; kind++) {
-    const nx_arena_record *arena = nx_plan_arena(plan, kind);
-    bytes[kind] = arena == NULL ? 0 : arena->bytes;
+  uint64_t most = 0;
+  for (uint32_t stage = 0; stage < nx_plan_n_stages(plan); stage++) {
+    uint64_t of_stage[NX_N_ARENAS], sum = 0;
+    for (nx_arena_kind kind = 0; kind < NX_N_ARENAS; kind++)
+      sum += of_stage[kind] = nx_plan_stage_bytes(plan, stage, kind);
+    if (stage > 0 && sum <= most) continue;
+    most = sum;
+    memcpy(bytes, of_stage, sizeof of_stage);
   }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules that end, and schedules that were broken on purpose: each must be refused, and the fault must say where. */
+#include "schema/plan_dump.h"
 #include "tests/unit/program_case.h"
 
 /* The items of a compiled plan, in room for more; `plan` is a view of them. */
@@ -299,6 +300,43 @@ static void stages_that_sum_different_things(void **state) {
   expect(&s, "another stage comes to another collective", "sums over pipeline stages");
 }
 
+/* ---- the picture ---- */
+
+typedef struct drawing {
+  char *text;
+  size_t n_bytes;
+} drawing;
+
+static void draw(const nx_plan *plan, bool svg, drawing *to) {
+  FILE *out = open_memstream(&to->text, &to->n_bytes);
+  assert_non_null(out);
+  if (svg)
+    assert_true(nx_plan_draw_svg(plan, out));
+  else
+    nx_plan_dump_schedule(plan, out);
+  fclose(out);
+}
+
+static void a_schedule_is_drawn(void **state) {
+  (void)state;
+  schedule s = begin("mesh.world=2 mesh.pipeline=2 batch.micro=1 batch.global=2 pipeline.schedule=gpipe");
+  drawing lines = {0}, boxes = {0};
+  draw(&s.plan, false, &lines);
+  draw(&s.plan, true, &boxes);
+  uint32_t n_boxes = 0;
+  static const char *const parts[] = {"chunk 1    stage 1, layers 1 to 1, 2 slots\n", "\nstage 0    F0",
+                                      "\nstage 1    ...", "\nbubble "};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (!strstr(lines.text, parts[i])) fail_msg("%s lacks %s", lines.text, parts[i]);
+  double share = strtod(strstr(lines.text, "\nbubble ") + 8, NULL);
+  assert_true(share > 100.0 / 4 && share < 100.0 / 2); /* (stages - 1) / (micro-batches + stages - 1), if all were equal */
+  for (const char *at = boxes.text; (at = strstr(at, "stroke=")) != NULL; at++) n_boxes++;
+  assert_int_equal(n_boxes, 8); /* 2 micro-batches forward and back on 2 stages */
+  free(lines.text);
+  free(boxes.text);
+  end(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_generated_schedule_is_proved),
@@ -322,6 +360,7 @@ int main(void) {
       cmocka_unit_test(an_update_before_the_norm),
       cmocka_unit_test(a_norm_before_all_gradients),
       cmocka_unit_test(stages_that_sum_different_things),
+      cmocka_unit_test(a_schedule_is_drawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

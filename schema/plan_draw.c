@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schedule as a picture: a line for each stage, time from left to right, a box for each pass. A pass takes as long
+ * as its operations are many, and transfers take no time: what is empty is the bubble. */
+#include "schema/plan_dump.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct timeline {
+  const nx_plan *plan;
+  uint32_t n_stages;
+  double *seconds, *begin, *end; /* per item, in forward passes of the busiest chunk */
+  double length;                 /* of all passes together, from the first to the last */
+  double busy;                   /* of all stages */
+} timeline;
+
+static bool is_pass(const nx_item *item) {
+  return item->kind == NX_ITEM_FORWARD || item->kind == NX_ITEM_BACKWARD;
+}
+
+static double operations(const nx_plan *plan, uint32_t program) {
+  double sum = 0;
+  if (program == NX_NONE) return 0;
+  for (uint32_t i = 0; i < plan->programs[program].n_operators; i++) {
+    const nx_operator *op = &plan->operators[plan->programs[program].first_operator + i];
+    if (op->when & NX_WHEN_FIRST) sum += (double)op->flops; /* once of what has two forms */
+  }
+  return sum;
+}
+
+static void measure(timeline *t) {
+  const nx_plan *plan = t->plan;
+  double unit = 1, *forward = calloc(plan->n[NX_SECTION_CHUNKS], 2 * sizeof *forward);
+  double *backward = forward ? forward + plan->n[NX_SECTION_CHUNKS] : NULL;
+  for (uint32_t c = 0; forward && c < plan->n[NX_SECTION_CHUNKS]; c++) {
+    forward[c] = operations(plan, plan->chunks[c].forward);
+    backward[c] = operations(plan, plan->chunks[c].backward);
+    if (forward[c] > unit) unit = forward[c];
+  }
+  for (uint32_t i = 0; forward && i < plan->n[NX_SECTION_ITEMS]; i++) {
+    const nx_item *item = &plan->items[i];
+    if (is_pass(item)) t->seconds[i] = (item->kind == NX_ITEM_FORWARD ? forward : backward)[item->chunk] / unit;
+    t->busy += t->seconds[i];
+  }
+  free(forward);
+}
+
+static void timeline_close(timeline *t) {
+  free(t->seconds);
+  free(t->begin);
+  free(t->end);
+}
+
+static bool timeline_open(const nx_plan *plan, timeline *t) {
+  nx_fault fault;
+  size_t n = plan->n[NX_SECTION_ITEMS];
+  *t = (timeline){.plan = plan, .n_stages = nx_plan_n_stages(plan)};
+  t->seconds = calloc(n, sizeof *t->seconds);
+  t->begin = calloc(n, sizeof *t->begin);
+  t->end = calloc(n, sizeof *t->end);
+  bool good = t->seconds && t->begin && t->end;
+  if (good) measure(t);
+  good = good && nx_schedule_walk(plan, t->seconds, t->begin, t->end, &fault);
+  for (size_t i = 0; good && i < n; i++)
+    if (is_pass(&plan->items[i]) && t->end[i] > t->length) t->length = t->end[i];
+  if (!good) timeline_close(t);
+  return good;
+}
+
+/* Of the time of all stages, the share in which they wait for others. */
+static double bubble(const timeline *t) {
+  return t->length > 0 ? 1 - t->busy / (t->length * t->n_stages) : 0;
+}
+
+/* "F3", with the chunk's letter where a stage has several. */
+static int label(const timeline *t, const nx_item *item, char *text, size_t room) {
+  uint32_t n_chunks = t->plan->n[NX_SECTION_CHUNKS];
+  char letter[2] = {n_chunks > t->n_stages ? (char)('a' + item->chunk / t->n_stages % 26) : '\0', '\0'};
+  return snprintf(text, room, "%c%u%s", item->kind == NX_ITEM_FORWARD ? 'F' : 'B', item->micro_batch, letter);
+}
+
+enum { MOST_COLUMNS = 2000 };
+
+/* A letter and the number of the micro-batch where a pass begins, dashes to its end, dots where the stage waits. */
+static void draw_stage(const timeline *t, uint32_t stage, double columns_per_unit, char *line, size_t n_columns) {
+  memset(line, '.', n_columns);
+  line[n_columns] = '\0';
+  for (uint32_t i = 0; i < t->plan->n[NX_SECTION_ITEMS]; i++) {
+    const nx_item *item = &t->plan->items[i];
+    char text[24];
+    if (item->stage != stage || !is_pass(item)) continue;
+    size_t first = (size_t)(t->begin[i] * columns_per_unit + 0.5), end = (size_t)(t->end[i] * columns_per_unit + 0.5);
+    int n = label(t, item, text, sizeof text);
+    for (size_t at = first; at < end && at < n_columns; at++)
+      line[at] = at - first < (size_t)n ? text[at - first] : at + 1 == end ? ' ' : '-';
+  }
+}
+
+static void draw_text(const timeline *t, FILE *out) {
+  char text[24];
+  const nx_item last = {.kind = NX_ITEM_FORWARD, .micro_batch = t->plan->run->n_micro_batches - 1};
+  double columns_per_unit = label(t, &last, text, sizeof text) + 1;
+  size_t n_columns = (size_t)(t->length * columns_per_unit + 1.5);
+  bool is_cut = n_columns > MOST_COLUMNS;
+  if (is_cut) n_columns = MOST_COLUMNS;
+  char *line = malloc(n_columns + 1);
+  for (uint32_t stage = 0; line && stage < t->n_stages; stage++) {
+    draw_stage(t, stage, columns_per_unit, line, n_columns);
+    fprintf(out, "stage %-4u %s%s\n", stage, line, is_cut ? " ..." : "");
+  }
+  free(line);
+}
+
+static void print_stages(const nx_plan *plan, FILE *out) {
+  for (uint32_t c = 0; c < plan->n[NX_SECTION_CHUNKS]; c++) {
+    const nx_chunk *chunk = &plan->chunks[c];
+    fprintf(out, "chunk %-4u stage %u, layers %u to %u, %u slot%s\n", c, chunk->stage, chunk->first_layer,
+            chunk->first_layer + chunk->n_layers - 1, chunk->n_slots, chunk->n_slots == 1 ? "" : "s");
+  }
+}
+
+void nx_plan_dump_schedule(const nx_plan *plan, FILE *out) {
+  timeline t;
+  fputs("F forward, B backward, each with its micro-batch; slots hold what a backward pass needs\n", out);
+  print_stages(plan, out);
+  if (!timeline_open(plan, &t)) return;
+  draw_text(&t, out);
+  fprintf(out, "bubble     %.1f %% of the stages' time: passes last as their operations are many, transfers no time\n",
+          100 * bubble(&t));
+  timeline_close(&t);
+}
+
+/* ---- the picture ---- */
+
+enum { LEFT = 70, TOP = 34, ROW = 30, BOX = 24, WIDTH = 1200 };
+
+static void draw_box(const timeline *t, uint32_t index, FILE *out) {
+  static const char *const colours[2][4] = {{"#8ecae6", "#6fb3d6", "#b7ddf0", "#559bc2"},
+                                            {"#ffb703", "#f79d00", "#ffd166", "#e08b00"}};
+  const nx_item *item = &t->plan->items[index];
+  char text[24];
+  double scale = WIDTH / t->length, x = LEFT + t->begin[index] * scale;
+  double width = (t->end[index] - t->begin[index]) * scale;
+  unsigned y = TOP + ROW * item->stage;
+  const char *colour = colours[item->kind == NX_ITEM_BACKWARD][item->chunk / t->n_stages % 4];
+  int n = label(t, item, text, sizeof text);
+  fprintf(out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\" stroke=\"#ffffff\" "
+               "stroke-width=\"0.5\"/>\n", x, y, width, BOX, colour);
+  if (width > 7.5 * n)
+    fprintf(out, "<text x=\"%.2f\" y=\"%u\" text-anchor=\"middle\">%s</text>\n", x + width / 2, y + 16, text);
+}
+
+bool nx_plan_draw_svg(const nx_plan *plan, FILE *out) {
+  timeline t;
+  if (!timeline_open(plan, &t)) return false;
+  unsigned height = TOP + ROW * t.n_stages + 10;
+  fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" font-family=\"sans-serif\" "
+               "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", LEFT + WIDTH + 20, height);
+  fprintf(out, "<text x=\"10\" y=\"20\" font-size=\"13\">%u stage%s, %u micro-batches, bubble %.1f %%</text>\n",
+          t.n_stages, t.n_stages == 1 ? "" : "s", plan->run->n_micro_batches, 100 * bubble(&t));
+  for (uint32_t stage = 0; stage < t.n_stages; stage++)
+    fprintf(out, "<text x=\"10\" y=\"%u\">stage %u</text>\n"
+                 "<rect x=\"%d\" y=\"%u\" width=\"%d\" height=\"%d\" fill=\"#eeeeee\"/>\n", TOP + ROW * stage + 16, stage,
+            LEFT, TOP + ROW * stage, WIDTH, BOX);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++)
+    if (is_pass(&plan->items[i])) draw_box(&t, i, out);
+  fputs("</svg>\n", out);
+  timeline_close(&t);
+  return ferror(out) == 0;
+}
