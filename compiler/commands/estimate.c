@@ -91,7 +91,9 @@ static void print_cautions(const nxc_estimate *estimate, const nx_plan *plan, FI
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out) {
   const nxc_forecast *f = &estimate->forecast;
   if (!estimate->forecast_made) return;
-  fprintf(out, "forecast of a step on %s\n", estimate->machine->name);
+  fprintf(out, "forecast of a step on %s", estimate->machine->name);
+  if (nx_plan_n_stages(plan) > 1) fprintf(out, "; of stage %u, which works longest", f->stage);
+  fputc('\n', out);
   for (int class = 0; class < NXC_N_COSTS; class++)
     if (f->class_s[class] > 0) print_part(nxc_cost_names[class], f->class_s[class], f->step_s, out);
   if (f->bubble_s > 0) print_part("bubble", f->bubble_s, f->step_s, out);

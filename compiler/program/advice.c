@@ -6,10 +6,14 @@
 #include <inttypes.h>
 
 uint64_t nxc_memory_need(const nx_plan *plan) {
-  uint64_t bytes[NX_N_ARENAS], sum = plan->run->workspace_bytes;
-  nxc_forecast_memory(plan, bytes);
-  for (int kind = 0; kind < NX_N_ARENAS; kind++) sum += bytes[kind];
-  return sum;
+  uint64_t most = 0;
+  for (uint32_t stage = 0; stage < nx_plan_n_stages(plan); stage++) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < plan->n[NX_SECTION_ARENAS]; i++)
+      bytes += nx_plan_stage_bytes(plan, stage, plan->arenas[i].kind);
+    if (bytes > most) most = bytes;
+  }
+  return most + plan->run->workspace_bytes;
 }
 
 /* ---- changes that may help ---- */

@@ -9,7 +9,7 @@
 
 #include "compiler/program/program.h"
 
-/* Arenas, all slots, and workspace. */
+/* Arenas, all slots, and workspace; of the stage that needs most. */
 uint64_t nxc_memory_need(const nx_plan *plan);
 /* False, with a finding that tells what is largest and what would help, where a rank does not fit. `source` says
  * where the limit stands: "--memory", the name of a machine. */

@@ -3,7 +3,8 @@
 
 #include <assert.h>
 
-const char *const nxc_cost_names[NXC_N_COSTS] = {"products", "memory_bound", "collectives", "optimizer"};
+const char *const nxc_cost_names[NXC_N_COSTS] = {"products", "memory_bound", "collectives", "transfers",
+                                                 "optimizer"};
 
 /* ---- operators ---- */
 
@@ -108,27 +109,21 @@ static bool is_collective(const nx_operator *op) {
 
 /* ---- programs ---- */
 
-enum { N_VARIANTS = 4 /* which of first and last a micro-batch is */ };
-
-static uint8_t when_of_variant(uint32_t variant) {
-  uint8_t when = (variant & 1 ? NX_WHEN_FIRST : 0) | (variant & 2 ? NX_WHEN_LAST : 0);
-  return when ? when : NX_WHEN_MIDDLE;
-}
+enum { N_VARIANTS = NX_WHEN_ALWAYS + 1 /* masks of `when` */ };
 
 typedef struct spent {
   double class_s[NXC_N_COSTS];
   double total_s;
+  bool known; /* of programs, which are added up when first met */
 } spent;
 
 typedef struct player {
   const nx_plan *plan;
   const nxc_machine *machine;
   group_place *places; /* [group] */
-  spent *programs;    /* [program, variant] */
-  uint64_t *n_runs;   /* [stage, program, variant] */
+  spent *programs;     /* [program, mask] */
+  spent *stages;       /* [stage] */
   uint32_t n_stages;
-  uint32_t *first;    /* [n_stages + 1]: items of each stage */
-  double *forward_s, *backward_s; /* [chunk, micro-batch]: when done; negative: not yet */
 } player;
 
 static void spend(spent *s, nxc_cost_class class, double seconds) {
@@ -137,17 +132,18 @@ static void spend(spent *s, nxc_cost_class class, double seconds) {
 }
 
 static double operator_seconds(const player *p, const nx_operator *op) {
-  if (is_collective(op)) return p->machine->operator_s + exchange_of(p->plan, p->machine, p->places, op).seconds;
+  const nxc_machine *machine = p->machine;
+  if (is_collective(op)) return machine->operator_s + exchange_of(p->plan, machine, p->places, op).seconds;
   if (nx_op_find(op->op)->kind == NX_COMM) return 0;
-  double work = multiplies(op) ? product_seconds(p->plan, p->machine, op)
-                               : memory_seconds(p->machine, (double)op->moved_bytes);
-  return p->machine->operator_s + work;
+  double work =
+      multiplies(op) ? product_seconds(p->plan, machine, op) : memory_seconds(machine, (double)op->moved_bytes);
+  return machine->operator_s + work;
 }
 
-/* Collectives over what the operators between start and wait take: where the machine overlaps them they end when
- * they end, one after another; else they run when they are waited for. */
-static void add_operator(const player *p, const nx_program *program, uint32_t index, double *busy_until, spent *s) {
-  const nx_operator *op = &p->plan->operators[index];
+/* A collective takes its time where it is started; or, where the machine overlaps, goes on until `busy_until`,
+ * one after another, and a wait takes what is left. */
+static void add_operator(const player *p, const nx_program *program, const nx_operator *op, double *busy_until,
+                         spent *s) {
   double seconds = operator_seconds(p, op);
   if (op->op == NX_OP_wait) {
     if (*busy_until > s->total_s) spend(s, NXC_COST_COLLECTIVES, *busy_until - s->total_s);
@@ -162,132 +158,108 @@ static void add_operator(const player *p, const nx_program *program, uint32_t in
 }
 
 static spent program_spent(const player *p, const nx_program *program, uint8_t when) {
-  spent s = {{0}, 0};
+  const nx_operator *operators = &p->plan->operators[program->first_operator];
+  spent s = {.known = true};
   double busy_until = 0;
   for (uint32_t i = 0; i < program->n_operators; i++)
-    if (p->plan->operators[program->first_operator + i].when & when)
-      add_operator(p, program, program->first_operator + i, &busy_until, &s);
+    if (operators[i].when & when) add_operator(p, program, &operators[i], &busy_until, &s);
   return s;
 }
 
-static void cost_programs(player *p, nxc_arena *arena) {
-  uint32_t n = p->plan->n[NX_SECTION_PROGRAMS];
-  p->programs = nxc_arena_array(arena, (size_t)n * N_VARIANTS, sizeof *p->programs);
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t variant = 0; variant < N_VARIANTS; variant++)
-      p->programs[i * N_VARIANTS + variant] = program_spent(p, &p->plan->programs[i], when_of_variant(variant));
+static const spent *spent_of(player *p, uint32_t program, uint8_t when) {
+  spent *s = &p->programs[program * N_VARIANTS + when];
+  if (!s->known) *s = program_spent(p, &p->plan->programs[program], when);
+  return s;
 }
 
 /* ---- stages ---- */
 
-static void find_stages(player *p, nxc_arena *arena) {
-  uint32_t n_items = p->plan->n[NX_SECTION_ITEMS];
-  for (uint32_t i = 0; i < n_items; i++)
-    p->n_stages += i == 0 || p->plan->items[i].stage != p->plan->items[i - 1].stage;
-  p->first = nxc_arena_array(arena, p->n_stages + 1, sizeof *p->first);
-  for (uint32_t i = 0, stage = 0; i < n_items; i++)
-    if (i == 0 || p->plan->items[i].stage != p->plan->items[i - 1].stage) p->first[stage++] = i;
-  p->first[p->n_stages] = n_items;
-  p->n_runs = nxc_arena_array(arena, (size_t)p->n_stages * p->plan->n[NX_SECTION_PROGRAMS] * N_VARIANTS,
-                              sizeof *p->n_runs);
+/* The rank of a stage whose other coordinates are 0. */
+static uint32_t rank_of_stage(const nx_plan *plan, uint32_t stage) {
+  uint32_t atom = nx_plan_pipeline_atom(plan);
+  return atom == NX_NONE ? 0 : stage * plan->atoms[atom].stride;
 }
 
-static uint32_t program_of(const nx_plan *plan, const nx_item *item) {
-  const nx_chunk *chunk = &plan->chunks[item->chunk];
-  const uint32_t programs[] = {[NX_ITEM_FORWARD] = chunk->forward,   [NX_ITEM_BACKWARD] = chunk->backward,
-                               [NX_ITEM_EVALUATE] = chunk->evaluate, [NX_ITEM_SEND] = NX_NONE,
-                               [NX_ITEM_RECV] = NX_NONE,             [NX_ITEM_WAIT] = NX_NONE,
-                               [NX_ITEM_STEP] = chunk->step};
-  return item->kind < sizeof programs / sizeof *programs ? programs[item->kind] : NX_NONE;
+/* The link that what a chunk receives comes over; NULL where both chunks are on one stage. */
+static const nxc_link *link_of(const player *p, const nx_item *item) {
+  const nx_plan *plan = p->plan;
+  uint32_t per_host = ranks_per_host(plan, p->machine);
+  uint32_t peer = plan->chunks[nx_port_peer(item->chunk, (nx_port)item->port)].stage;
+  if (peer == item->stage) return NULL;
+  bool near = rank_of_stage(plan, peer) / per_host == rank_of_stage(plan, item->stage) / per_host;
+  return near ? &p->machine->inside : &p->machine->between;
 }
 
-static uint32_t variant_of(const nx_plan *plan, const nx_item *item) {
-  if (item->kind == NX_ITEM_STEP) return 3;
-  return (item->micro_batch == 0) | (uint32_t)(item->micro_batch + 1 == plan->run->n_micro_batches) << 1;
+/* Whether the item waits for something to arrive. */
+static bool receives(const nx_item *item) {
+  return item->kind == NX_ITEM_WAIT && (item->port == NX_PORT_INPUT || item->port == NX_PORT_OUTPUT_GRADIENT);
 }
 
-static double *done_at(const player *p, const nx_item *item, uint32_t chunk) {
-  double *times = item->kind == NX_ITEM_FORWARD ? p->forward_s : p->backward_s;
-  return &times[(size_t)chunk * p->plan->run->n_micro_batches + item->micro_batch];
+static double transfer_seconds(const player *p, const nx_item *item) {
+  const nxc_link *link = link_of(p, item);
+  double bytes = (double)p->plan->values[p->plan->chunks[item->chunk].ports[item->port]].bytes;
+  return link == NULL ? 0 : link->latency_s + bytes / nxc_rate_at(&link->bandwidth, bytes);
 }
 
-/* When what the item reads is there; negative: nobody knows yet. A forward pass reads that of the chunk before it,
- * a backward pass that of the chunk behind it. */
-static double ready_at(const player *p, const nx_item *item) {
-  if (item->kind == NX_ITEM_FORWARD && item->chunk > 0) return *done_at(p, item, item->chunk - 1);
-  if (item->kind == NX_ITEM_BACKWARD && item->chunk + 1 < p->plan->n[NX_SECTION_CHUNKS])
-    return *done_at(p, item, item->chunk + 1);
-  return 0;
-}
-
-/* Plays one stage as far as it comes. */
-static bool advance(player *p, uint32_t stage, uint32_t *next, double *now) {
-  bool moved = false;
-  for (; *next < p->first[stage + 1]; ++*next, moved = true) {
-    const nx_item *item = &p->plan->items[*next];
-    uint32_t program = program_of(p->plan, item);
-    if (program == NX_NONE) continue;
-    double ready = ready_at(p, item);
-    if (ready < 0) return moved;
-    uint32_t run = program * N_VARIANTS + variant_of(p->plan, item);
-    *now = (ready > *now ? ready : *now) + p->programs[run].total_s;
-    if (item->kind == NX_ITEM_FORWARD || item->kind == NX_ITEM_BACKWARD) *done_at(p, item, item->chunk) = *now;
-    p->n_runs[(size_t)stage * p->plan->n[NX_SECTION_PROGRAMS] * N_VARIANTS + run]++;
+/* What the item takes by itself; it counts for its stage. */
+static double item_seconds(player *p, const nx_item *item) {
+  uint32_t program = nx_item_program(p->plan, item);
+  spent *stage = &p->stages[item->stage];
+  if (program == NX_NONE) {
+    double seconds = receives(item) ? transfer_seconds(p, item) : 0;
+    spend(stage, NXC_COST_TRANSFERS, seconds);
+    return seconds;
   }
-  return moved;
+  const spent *s = spent_of(p, program, nx_item_when(p->plan, item));
+  for (int class = 0; class < NXC_N_COSTS; class++) spend(stage, (nxc_cost_class)class, s->class_s[class]);
+  return s->total_s;
 }
 
-/* Seconds until the last stage has ended. */
+/* Seconds until the last item of all stages has ended. */
 static double play(player *p, nxc_arena *arena) {
-  size_t n = (size_t)p->plan->n[NX_SECTION_CHUNKS] * p->plan->run->n_micro_batches;
-  uint32_t *next = nxc_arena_array(arena, p->n_stages, sizeof *next);
-  double *now = nxc_arena_array(arena, p->n_stages, sizeof *now), end = 0;
-  p->forward_s = nxc_arena_array(arena, n, sizeof *p->forward_s);
-  p->backward_s = nxc_arena_array(arena, n, sizeof *p->backward_s);
-  for (size_t i = 0; i < n; i++) p->forward_s[i] = p->backward_s[i] = -1;
-  for (uint32_t stage = 0; stage < p->n_stages; stage++) next[stage] = p->first[stage];
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (uint32_t stage = 0; stage < p->n_stages; stage++) moved = advance(p, stage, &next[stage], &now[stage]) || moved;
-  }
-  for (uint32_t stage = 0; stage < p->n_stages; stage++) {
-    assert(next[stage] == p->first[stage + 1]); /* the plan is proved: its schedule ends */
-    if (now[stage] > end) end = now[stage];
-  }
-  return end;
-}
-
-static spent stage_spent(const player *p, uint32_t stage) {
-  size_t n = (size_t)p->plan->n[NX_SECTION_PROGRAMS] * N_VARIANTS;
-  spent sum = {{0}, 0};
-  for (size_t i = 0; i < n; i++)
-    for (int class = 0; class < NXC_N_COSTS; class++)
-      spend(&sum, (nxc_cost_class)class, (double)p->n_runs[stage * n + i] * p->programs[i].class_s[class]);
-  return sum;
+  uint32_t n = p->plan->n[NX_SECTION_ITEMS];
+  double *seconds = nxc_arena_array(arena, n, sizeof *seconds), *end = nxc_arena_array(arena, n, sizeof *end);
+  double last = 0;
+  nx_fault fault;
+  for (uint32_t i = 0; i < n; i++) seconds[i] = item_seconds(p, &p->plan->items[i]);
+  bool ends = nx_schedule_walk(p->plan, seconds, NULL, end, &fault);
+  assert(ends); /* the plan is proved */
+  for (uint32_t i = 0; i < n; i++)
+    if (end[i] > last) last = end[i];
+  return last;
 }
 
 /* ---- all ---- */
 
+static void add_collective(const player *p, nxc_forecast *f, const nx_operator *op, uint64_t n_runs) {
+  exchange e = exchange_of(p->plan, p->machine, p->places, op);
+  nxc_group_cost *cost = &f->groups[op->group];
+  cost->n_hosts = p->places[op->group].n_hosts;
+  cost->n_collectives += n_runs;
+  cost->bytes += n_runs * op->moved_bytes;
+  cost->n_steps += n_runs * e.n_steps;
+  cost->seconds += (double)n_runs * e.seconds;
+}
+
+/* Of the stage that works longest. */
 static void add_groups(const player *p, nxc_forecast *f, nxc_arena *arena) {
   const nx_plan *plan = p->plan;
   size_t n = (size_t)plan->n[NX_SECTION_PROGRAMS] * N_VARIANTS;
+  uint64_t *n_runs = nxc_arena_array(arena, n, sizeof *n_runs);
   f->groups = nxc_arena_array(arena, plan->n[NX_SECTION_GROUPS], sizeof *f->groups);
   f->n_groups = plan->n[NX_SECTION_GROUPS];
   for (uint32_t i = 0; i < f->n_groups; i++) f->groups[i].group = i;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
+    uint32_t program = nx_item_program(plan, &plan->items[i]);
+    if (plan->items[i].stage == f->stage && program != NX_NONE)
+      n_runs[program * N_VARIANTS + nx_item_when(plan, &plan->items[i])]++;
+  }
   for (size_t run = 0; run < n; run++) {
     const nx_program *program = &plan->programs[run / N_VARIANTS];
-    uint64_t n_runs = p->n_runs[f->stage * n + run];
-    for (uint32_t i = 0; n_runs && i < program->n_operators; i++) {
-      const nx_operator *op = &plan->operators[program->first_operator + i];
-      if (!is_collective(op) || !(op->when & when_of_variant(run % N_VARIANTS))) continue;
-      exchange e = exchange_of(plan, p->machine, p->places, op);
-      nxc_group_cost *cost = &f->groups[op->group];
-      cost->n_hosts = p->places[op->group].n_hosts;
-      cost->n_collectives += n_runs;
-      cost->bytes += n_runs * op->moved_bytes;
-      cost->n_steps += n_runs * e.n_steps;
-      cost->seconds += (double)n_runs * e.seconds;
-    }
+    const nx_operator *operators = &plan->operators[program->first_operator];
+    for (uint32_t i = 0; n_runs[run] && i < program->n_operators; i++)
+      if (is_collective(&operators[i]) && operators[i].when & run % N_VARIANTS)
+        add_collective(p, f, &operators[i], n_runs[run]);
   }
 }
 
@@ -305,35 +277,39 @@ static nx_dtype main_type(const nx_plan *plan) {
 
 const char *nxc_forecast_lacks(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
   bool near = false, far = false;
-  const group_place *places = place_groups(plan, machine, arena);
+  const player p = {.plan = plan, .machine = machine, .places = place_groups(plan, machine, arena)};
   for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) {
     const nx_operator *op = &plan->operators[i];
     if (multiplies(op) && machine->products[product_type(plan, op)].n_points == 0)
       return nxc_arena_printf(arena, "products.%s", nx_dtype_name(product_type(plan, op)));
     if (!is_collective(op) || plan->groups[op->group].size < 2) continue;
-    near = near || places[op->group].n_local > 1;
-    far = far || places[op->group].n_local < plan->groups[op->group].size;
+    near = near || p.places[op->group].n_local > 1;
+    far = far || p.places[op->group].n_local < plan->groups[op->group].size;
   }
-  if (near && machine->inside.bandwidth.n_points == 0) return "inside (collectives within a host)";
-  if (far && machine->between.bandwidth.n_points == 0) return "between (collectives between hosts)";
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
+    const nxc_link *link = receives(&plan->items[i]) ? link_of(&p, &plan->items[i]) : NULL;
+    near = near || link == &machine->inside;
+    far = far || link == &machine->between;
+  }
+  if (near && machine->inside.bandwidth.n_points == 0) return "inside (links within a host)";
+  if (far && machine->between.bandwidth.n_points == 0) return "between (links between hosts)";
   return NULL;
 }
 
 nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
   player p = {.plan = plan, .machine = machine, .places = place_groups(plan, machine, arena)};
   nxc_forecast f = {.ranks_per_host = ranks_per_host(plan, machine), .type = main_type(plan)};
-  cost_programs(&p, arena);
-  find_stages(&p, arena);
+  size_t n_programs = plan->n[NX_SECTION_PROGRAMS];
+  p.n_stages = nx_plan_n_stages(plan);
+  p.programs = nxc_arena_array(arena, n_programs * N_VARIANTS, sizeof *p.programs);
+  p.stages = nxc_arena_array(arena, p.n_stages, sizeof *p.stages);
   f.step_s = play(&p, arena);
-  double longest = -1;
-  for (uint32_t stage = 0; stage < p.n_stages; stage++) {
-    spent s = stage_spent(&p, stage);
-    if (s.total_s <= longest) continue;
-    longest = s.total_s;
-    f.stage = stage;
-    for (int class = 0; class < NXC_N_COSTS; class++) f.class_s[class] = s.class_s[class];
-  }
-  f.bubble_s = f.step_s - longest > 1e-9 * f.step_s ? f.step_s - longest : 0; /* sums in two orders */
+  for (uint32_t stage = 1; stage < p.n_stages; stage++)
+    if (p.stages[stage].total_s > p.stages[f.stage].total_s) f.stage = stage;
+  const spent *busiest = &p.stages[f.stage];
+  for (int class = 0; class < NXC_N_COSTS; class++) f.class_s[class] = busiest->class_s[class];
+  double idle_s = f.step_s - busiest->total_s;
+  f.bubble_s = idle_s > 1e-9 * f.step_s ? idle_s : 0; /* sums in two orders */
   f.tokens_per_s = (double)plan->run->tokens_per_step / f.step_s;
   double peak = f.type ? nxc_rate_peak(&machine->products[f.type]) : 0;
   if (peak > 0) f.utilisation = plan->run->flops_per_step / plan->run->n_ranks / f.step_s / peak;

@@ -2,11 +2,11 @@
 /* What a step of a plan would take on a machine, from the plan's bytes and the machine's description alone.
  *
  * Every operator is given seconds: a product by its FLOP, everything else by the bytes that it moves, a
- * collective by the bytes that a rank receives and the steps of nxrun's algorithm (direct exchange: one step to
- * gather or to scatter, two to do both; between hosts one for each peer there as well). Programs are sums over
- * their operators, by class; the stages' items are then played against each other: a pass of a chunk begins
- * when its stage is free and what it reads has been made. `stage` is the one that works longest; what it does
- * not work is the bubble. All seconds are of one rank and one step. */
+ * collective by the bytes that a rank receives and the steps of nxrun's algorithm (direct exchange: one step
+ * to gather or to scatter, two to do both; between hosts one for each peer there as well), a transfer between
+ * stages by its value, where it is waited for. Programs are sums over their operators, by class; with them
+ * the prover's walk plays the stages' items against each other. `stage` is the one that works longest; what it
+ * does not work is the bubble. All seconds are of one rank and one step. */
 #ifndef NXC_COST_H
 #define NXC_COST_H
 
@@ -17,6 +17,7 @@ typedef enum nxc_cost_class {
   NXC_COST_PRODUCTS,    /* matrix products and attention */
   NXC_COST_MEMORY,      /* operators that memory bounds */
   NXC_COST_COLLECTIVES, /* as far as the rank waits for them */
+  NXC_COST_TRANSFERS,   /* between stages */
   NXC_COST_OPTIMIZER,   /* everything of the step but its collectives */
   NXC_N_COSTS
 } nxc_cost_class;

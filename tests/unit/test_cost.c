@@ -25,7 +25,7 @@ static nxc_machine machine_of(uint32_t ranks_per_host) {
 
 /* ---- plans ---- */
 
-enum { MAX_OPERATORS = 16, MAX_ITEMS = 64 };
+enum { MAX_OPERATORS = 16, MAX_ITEMS = 96 };
 
 /* Operators of three programs per chunk: forward, backward, step. Value 0 is [2,4,8,16] f32. */
 typedef struct case_plan {
@@ -45,6 +45,7 @@ static void case_begin(case_plan *c, uint32_t n_ranks, uint32_t n_hosts, uint32_
   *c = (case_plan){.run = {.n_ranks = n_ranks,
                            .n_hosts = n_hosts,
                            .n_threads = 1,
+                           .n_slots = 1,
                            .n_micro_batches = n_micro_batches,
                            .tokens_per_step = 1000,
                            .flops_per_step = 4e6}};
@@ -53,10 +54,11 @@ static void case_begin(case_plan *c, uint32_t n_ranks, uint32_t n_hosts, uint32_
   c->groups[0] = (nx_group){.atoms = 1, .size = 2};
   c->groups[1] = (nx_group){.atoms = 2, .size = c->atoms[1].size};
   c->values[0] = (nx_value){.dtype = NX_f32, .n_dims = 4, .dims = {2, 4, 8, 16}, .view_of = NX_NONE};
-  c->chunks[0] = (nx_chunk){.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2};
+  c->chunks[0] = (nx_chunk){.backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1};
+  for (nx_port port = 0; port < NX_N_PORTS; port++) c->chunks[0].ports[port] = NX_NONE;
   for (uint32_t kind = 0; kind < 3; kind++)
     c->programs[kind] = (nx_program){.kind = kind == 2 ? NX_PROGRAM_STEP : NX_PROGRAM_FORWARD + kind};
-  c->plan = (nx_plan){.strings = "",
+  c->plan = (nx_plan){.strings = "\0pipeline",
                       .run = &c->run,
                       .atoms = c->atoms,
                       .groups = c->groups,
@@ -87,7 +89,7 @@ static void case_collective(case_plan *c, uint32_t program, nx_op op, uint32_t g
 static void case_item(case_plan *c, uint32_t stage, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
   assert_true(c->plan.n[NX_SECTION_ITEMS] < MAX_ITEMS);
   c->items[c->plan.n[NX_SECTION_ITEMS]++] =
-      (nx_item){.stage = stage, .kind = (uint16_t)kind, .chunk = chunk, .micro_batch = micro_batch};
+      (nx_item){.stage = stage, .kind = (uint8_t)kind, .chunk = chunk, .micro_batch = micro_batch};
 }
 
 static void case_items(case_plan *c) {
@@ -239,28 +241,97 @@ static void what_is_not_told_is_named(void **state) {
 
 /* ---- pipelines ---- */
 
-/* GPipe: p stages, m micro-batches, forward 2 ms, backward 4 ms: (m + p - 1) x 6 ms. */
+static void case_transfer(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port port, uint32_t micro_batch) {
+  case_item(c, stage, kind, stage, micro_batch);
+  nx_item *item = &c->items[c->plan.n[NX_SECTION_ITEMS] - 1];
+  item->port = (uint8_t)port, item->slot = (uint16_t)micro_batch;
+}
+
+/* A pass: what it reads is received right before it, what it makes is sent right after it. */
+static void case_pass(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port from, nx_port to, uint32_t micro_batch) {
+  if (c->chunks[stage].ports[from] != NX_NONE) {
+    case_transfer(c, stage, NX_ITEM_RECV, from, micro_batch);
+    case_transfer(c, stage, NX_ITEM_WAIT, from, micro_batch);
+  }
+  case_transfer(c, stage, kind, NX_PORT_INPUT, micro_batch);
+  if (c->chunks[stage].ports[to] != NX_NONE) case_transfer(c, stage, NX_ITEM_SEND, to, micro_batch);
+}
+
+/* GPipe on two stages of one rank: forward 2 ms, backward 4 ms. */
+static void case_gpipe(case_plan *c, uint32_t n_micro_batches, uint64_t port_bytes) {
+  case_begin(c, 2, 1, n_micro_batches);
+  c->run.n_slots = n_micro_batches;
+  c->atoms[0].name = 1;
+  c->values[0].bytes = port_bytes;
+  case_operator(c, 0, NX_OP_add, 0, 100000);
+  case_operator(c, 1, NX_OP_add, 0, 300000);
+  c->chunks[1] = c->chunks[0];
+  c->chunks[1].stage = 1;
+  c->chunks[0].ports[NX_PORT_OUTPUT] = c->chunks[0].ports[NX_PORT_OUTPUT_GRADIENT] = 0;
+  c->chunks[1].ports[NX_PORT_INPUT] = c->chunks[1].ports[NX_PORT_INPUT_GRADIENT] = 0;
+  c->plan.n[NX_SECTION_CHUNKS] = 2;
+  for (uint32_t stage = 0; stage < 2; stage++) {
+    nx_port sent[] = {NX_PORT_OUTPUT, NX_PORT_INPUT_GRADIENT};
+    for (uint32_t m = 0; m < n_micro_batches; m++)
+      case_pass(c, stage, NX_ITEM_FORWARD, NX_PORT_INPUT, NX_PORT_OUTPUT, m);
+    for (uint32_t m = 0; m < n_micro_batches; m++)
+      case_pass(c, stage, NX_ITEM_BACKWARD, NX_PORT_OUTPUT_GRADIENT, NX_PORT_INPUT_GRADIENT, m);
+    for (uint32_t m = 0; m < n_micro_batches; m++) case_transfer(c, stage, NX_ITEM_WAIT, sent[stage], m);
+    case_item(c, stage, NX_ITEM_STEP, stage, 0);
+  }
+}
+
+/* Stage 0 sends at 2, 4, 6, 8 ms; stage 1 takes 2 + 2 ms for each of them from 2 ms on, and goes back from 18 to 34 ms,
+ * sending every 4 ms from 22 on; stage 0 takes 2 + 4 ms for each of these from 22 on: 46 ms. */
 static void pipelines_have_bubbles(void **state) {
   (void)state;
   nxc_arena *arena = nxc_arena_new();
   nxc_machine machine = machine_of(8);
   case_plan c;
-  enum { P = 3, M = 4 };
-  case_begin(&c, P, 1, M);
-  case_operator(&c, 0, NX_OP_add, 0, 100000);
-  case_operator(&c, 1, NX_OP_add, 0, 300000);
-  for (uint32_t stage = 0; stage < P; stage++) {
-    c.chunks[stage] = c.chunks[0];
-    c.chunks[stage].stage = stage;
-    for (uint32_t m = 0; m < M; m++) case_item(&c, stage, NX_ITEM_FORWARD, stage, m);
-    for (uint32_t m = 0; m < M; m++) case_item(&c, stage, NX_ITEM_BACKWARD, stage, m);
-    case_item(&c, stage, NX_ITEM_STEP, stage, 0);
-  }
-  c.plan.n[NX_SECTION_CHUNKS] = P;
+  case_gpipe(&c, 4, 10000);
+  assert_null(nxc_forecast_lacks(&c.plan, &machine, arena));
   nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
-  assert_near(f.step_s, (M + P - 1) * 6e-3, "step");
-  assert_near(f.bubble_s, (P - 1) * 6e-3, "bubble");
-  assert_near(f.class_s[NXC_COST_MEMORY], M * 6e-3, "work");
+  assert_near(f.step_s, 46e-3, "step");
+  assert_near(f.class_s[NXC_COST_MEMORY], 24e-3, "work");
+  assert_near(f.class_s[NXC_COST_TRANSFERS], 8e-3, "transfers");
+  assert_near(f.bubble_s, 14e-3, "bubble");
+  machine.inside = (nxc_link){{near_rate, 1}, 0};
+  c.values[0].bytes = 0; /* nothing to move: (m + p - 1) x 6 ms */
+  f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.step_s, 30e-3, "step");
+  assert_near(f.bubble_s, 6e-3, "bubble");
+  nxc_arena_free(arena);
+}
+
+static void stages_may_stand_on_two_hosts(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(1);
+  case_plan c;
+  case_gpipe(&c, 4, 10000);
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.class_s[NXC_COST_TRANSFERS], 4 * 20e-3, "transfers");
+  machine.between.bandwidth.n_points = 0;
+  assert_non_null(strstr(nxc_forecast_lacks(&c.plan, &machine, arena), "between"));
+  nxc_arena_free(arena);
+}
+
+/* A step in phases: each operator runs in its own. */
+static void phases_of_a_step_add_up(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(1);
+  case_plan c;
+  case_begin(&c, 1, 1, 1);
+  case_operator(&c, 2, NX_OP_norm_sq, 0, 100000)->when = NX_WHEN_FIRST;
+  case_operator(&c, 2, NX_OP_clip_scale, 0, 0)->when = NX_WHEN_MIDDLE;
+  case_operator(&c, 2, NX_OP_adamw, 0, 300000)->when = NX_WHEN_LAST;
+  case_item(&c, 0, NX_ITEM_FORWARD, 0, 0);
+  case_item(&c, 0, NX_ITEM_BACKWARD, 0, 0);
+  case_item(&c, 0, NX_ITEM_STEP, 0, NX_WHEN_FIRST);
+  case_item(&c, 0, NX_ITEM_STEP, 0, NX_WHEN_MIDDLE);
+  case_item(&c, 0, NX_ITEM_STEP, 0, NX_WHEN_LAST);
+  assert_near(nxc_forecast_step(&c.plan, &machine, arena).class_s[NXC_COST_OPTIMIZER], 7e-3, "step");
   nxc_arena_free(arena);
 }
 
@@ -308,6 +379,8 @@ int main(void) {
       cmocka_unit_test(machines_may_overlap),
       cmocka_unit_test(what_is_not_told_is_named),
       cmocka_unit_test(pipelines_have_bubbles),
+      cmocka_unit_test(stages_may_stand_on_two_hosts),
+      cmocka_unit_test(phases_of_a_step_add_up),
       cmocka_unit_test(rates_are_interpolated),
       cmocka_unit_test(bytes_have_units),
   };
