@@ -165,6 +165,8 @@ static bool is_pyyaml_float(const char *text) {
 
 bool nxc_scalar_read_pyyaml(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value,
                             const char **problem) {
+  *value = nxc_string_value(text, n_bytes);
+  if (text[0] == '.' && text[1] == '_') return true; /* ._5 */
   bool good = nxc_scalar_read(arena, text, n_bytes, value, problem);
   bool other = value->kind == NXC_MISSING || (value->kind == NXC_FLOAT && !is_pyyaml_float(text));
   if (other) *value = nxc_string_value(text, n_bytes);

@@ -36,6 +36,49 @@ static const char *typed(const char *text) {
   return canon(&value);
 }
 
+/* What PyYAML 6 reads differently from OmegaConf, and what it does not; `meant` is how it reads a float. */
+static void types_plain_text_as_pyyaml(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *canon, *meant;
+  } rows[] = {
+      {"3e-4", "s\"3e-4\"", "3.0e-4"},
+      {"1e-06", "s\"1e-06\"", "1.0e-06"},
+      {"1e5", "s\"1e5\"", "1.0e+5"},
+      {"1.0e5", "s\"1.0e5\"", "1.0e+5"},
+      {"1E+3", "s\"1E+3\"", "1.0e+3"},
+      {"-1e-3", "s\"-1e-3\"", "-1.0e-3"},
+      {".5e3", "s\".5e3\"", NULL},
+      {"._5", "s\"._5\"", NULL},
+      {"???", "s\"???\"", NULL},
+      {"1.0e-4", "f0.0001", NULL},
+      {"1.5E+3", "f1500.0", NULL},
+      {".5", "f0.5", NULL},
+      {"1.", "f1.0", NULL},
+      {".inf", "finf", NULL},
+      {"inf", "s\"inf\"", NULL},
+      {"1:30.5", "f90.5", NULL},
+      {"1:30", "i90", NULL},
+      {"010", "i8", NULL},
+      {"08", "s\"08\"", NULL},
+      {"5_000", "i5000", NULL},
+      {"yes", "true", NULL},
+      {"y", "s\"y\"", NULL},
+      {"None", "s\"None\"", NULL},
+      {"~", "null", NULL},
+      {"2024-01-01", "s\"2024-01-01\"", NULL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    nxc_value value;
+    const char *problem = NULL;
+    assert_true(nxc_scalar_read_pyyaml(arena, rows[i].text, strlen(rows[i].text), &value, &problem));
+    assert_string_equal(canon(&value), rows[i].canon);
+    const char *meant = nxc_scalar_pyyaml_float(arena, rows[i].text);
+    if (rows[i].meant == NULL) assert_null(meant);
+    else assert_string_equal(meant, rows[i].meant);
+  }
+}
+
 static void types_plain_text(void **state) {
   (void)state;
   static const struct {
@@ -236,6 +279,7 @@ static void computes_exactly(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(types_plain_text, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(types_plain_text_as_pyyaml, set_up, tear_down),
       cmocka_unit_test_setup_teardown(refuses_endless_integers, set_up, tear_down),
       cmocka_unit_test_setup_teardown(writes_floats_as_python, set_up, tear_down),
       cmocka_unit_test_setup_teardown(finds_oddities, set_up, tear_down),
