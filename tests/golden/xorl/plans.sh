@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What nxrun executes of xorl: base.yaml without divided weights and on an indexed dataset, and the same with each line
-# of plans.txt set, becomes a plan; TAP. Usage: plans.sh NXCFG FOLDER
-nxcfg=$1
+# What nxrun executes of xorl: conf/xorl/quickstart.yaml on an indexed dataset, and the same with each line of plans.txt
+# set, becomes a plan; TAP. Usage: plans.sh NXCFG FOLDER SOURCE_ROOT
+nxcfg=$(realpath "$1")
 folder=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+cd "$3" || exit 99
 n=0
 status=0
 set -f
@@ -13,10 +14,8 @@ compile() { # NAME ARGUMENT...
   n=$((n + 1))
   name=$1
   shift
-  if "$nxcfg" plan "$folder/base.yaml" --model-config "$folder/../validate/llama.json" --world-size 2 \
-    --set train.data_parallel_mode=ddp --set train.init_device=cuda --set train.tensor_parallel_size=2 \
-    --set model.merge_qkv=false --set nx:data.kind=indexed --set nx:data.path='[tokens]' "$@" -o "$work/plan" \
-    >"$work/out" 2>&1 && "$nxcfg" show "$work/plan" >/dev/null; then
+  if "$nxcfg" plan conf/xorl/quickstart.yaml --world-size 2 --set nx:data.kind=indexed \
+    --set nx:data.path='[build/data/devil]' "$@" -o "$work/plan" >"$work/out" 2>&1 && "$nxcfg" show "$work/plan" >/dev/null; then
     echo "ok $n - $name"
   else
     echo "not ok $n - $name"
@@ -24,7 +23,7 @@ compile() { # NAME ARGUMENT...
     status=1
   fi
 }
-compile base
+compile quickstart
 while IFS= read -r line; do
   case $line in '' | '#'*) continue ;; esac
   # shellcheck disable=SC2086
