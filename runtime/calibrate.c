@@ -64,12 +64,15 @@ static void fill_plan(calibration *c) {
   bare->arenas[0] = (nx_arena_record){.kind = NX_ARENA_scratch, .bytes = nxr_bench_scratch_bytes()};
   bare->arenas[1] =
       (nx_arena_record){.kind = NX_ARENA_comm, .flags = NX_ARENA_SHARED, .bytes = nxr_bench_comm_bytes()};
+  bare->chunk.arena_bytes[NX_ARENA_scratch] = bare->arenas[0].bytes;
+  bare->chunk.arena_bytes[NX_ARENA_comm] = bare->arenas[1].bytes;
   bare->plan = (nx_plan){.strings = strings,
                          .run = &bare->run,
                          .atoms = bare->atoms,
                          .groups = bare->groups,
                          .arenas = bare->arenas,
                          .chunks = &bare->chunk};
+  bare->plan.n[NX_SECTION_CHUNKS] = 1;
   bare->plan.n[NX_SECTION_ATOMS] = bare->plan.n[NX_SECTION_GROUPS] = bare->plan.n[NX_SECTION_ARENAS] = 2;
 }
 
