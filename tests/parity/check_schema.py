@@ -19,7 +19,7 @@ except ImportError as missing:
   print(f"1..0 # SKIP {missing}")
   sys.exit(77)
 
-CONFIGURATIONS = {"nx": ["conf/nx", "tests/golden/ops"], "nxdt": ["conf/nxdt"], "neox": ["conf/neox"]}
+CONFIGURATIONS = {"nx": ["conf/nx", "tests/golden/ops"], "nxdt": ["conf/nxdt"], "neox": ["conf/neox"], "xorl": ["conf/xorl"]}
 MISTAKES = {
     "nx": ["mesh: {tensor: 0}", "mesh: {tensr: 2}", "mesh: {tensor: two}", "optimizer: {lr: fast}",
            "model: {activation: swish}", "data: {path: 3}"],
@@ -40,7 +40,7 @@ def main():
     tests.append(good)
     print(f"{'ok' if good else 'not ok'} {len(tests)} - {name}" + (f"\n# {why}" if why and not good else ""))
 
-  for dialect in ["nx", "nxdt", "megatron", "neox", "neox@today"]:
+  for dialect in ["nx", "nxdt", "megatron", "neox", "neox@today", "xorl"]:
     schema = json.loads(subprocess.run([nxcfg, "schema", dialect], check=True, capture_output=True).stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
     check(True, f"{dialect} is a schema of draft 2020-12")

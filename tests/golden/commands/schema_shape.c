@@ -112,7 +112,7 @@ static bool has(const json_t *schema, const char *path, const char *keyword, con
 }
 
 int main(int argc, char **argv) {
-  static const char *const dialects[] = {"nx", "nxdt", "megatron", "neox", "neox@today"};
+  static const char *const dialects[] = {"nx", "nxdt", "megatron", "neox", "neox@today", "xorl"};
   if (argc != 2) return EXIT_FAILURE;
   for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
     json_t *schema = schema_of(argv[1], dialects[i]);
