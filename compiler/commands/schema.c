@@ -23,7 +23,7 @@ static const char usage[] =
 
 /* ${...} and $<...>, and ??? for what another file gives. */
 #define INTERPOLATION "\\$[{<]|^\\?\\?\\?$"
-/* Numbers to OmegaConf that are text to other YAML loaders: 3e-4. */
+/* 3e-4 is a number to some YAML loaders and text to others; nxcfg validate knows what it is to the dialect's. */
 #define EXPONENT "^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$"
 
 typedef struct writing {
@@ -78,8 +78,7 @@ static json_t *words_schema(const nxc_domain *domain) {
 }
 
 static json_t *number_schema(const writing *w, const nxc_domain *domain, bool integer) {
-  bool omegaconf = w->front->read == nxc_front_read_yaml;
-  const char *pattern = !integer && omegaconf ? INTERPOLATION "|" EXPONENT : INTERPOLATION;
+  const char *pattern = integer ? INTERPOLATION : INTERPOLATION "|" EXPONENT;
   json_t *schema =
       json_pack("{s:[s, s], s:s}", "type", integer ? "integer" : "number", "string", "pattern", pattern);
   set_bounds(w->arena, schema, domain);
