@@ -1,5 +1,6 @@
 #!/bin/sh
-# nxrun --calibrate writes a description that nxcfg reads and forecasts with; alone, on two ranks, on two hosts. TAP.
+# nxrun --calibrate writes a description that nxcfg reads and forecasts with; alone, on two ranks, on two
+# hosts. TAP.
 # usage: calibrate.sh NXCFG NXRUN MPIEXEC
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -23,28 +24,23 @@ forecast() { # NAME STATUS: a positive number of tokens per second was forecast
   grep -qE '^  [1-9][0-9]* tokens/s, ' out
   report "$1" $((($2) + $?))
 }
-calibrate() { # NAME STATUS OF COMMAND…
-  name=$1
-  shift
-  timeout 120 "$@" >out 2>&1
-  report "$name" $?
-}
 
-calibrate 'one rank' "$nxrun" --calibrate --threads 1 -o one.yaml
+passes 'one rank' "$nxrun" --calibrate --threads 1 -o one.yaml
 plan one.yaml mesh.world=1 run.threads=1 precision.preset=mixed_precision
 forecast 'one rank: forecast' $?
 plan one.yaml mesh.world=2
 grep -q NX3111 out && ! grep -q 'tokens/s' out
 report 'one rank has measured no link' $?
 
-calibrate 'two ranks' "$mpiexec" -n 2 "$nxrun" --calibrate --threads 1 -o two.yaml
+passes 'two ranks' "$mpiexec" -n 2 "$nxrun" --calibrate --threads 1 -o two.yaml
 plan two.yaml mesh.world=2 mesh.tensor=2
 forecast 'two ranks: forecast' $?
 grep -q '^ranks_per_host: 2$' two.yaml && grep -q '^threads: 1$' two.yaml && grep -q '^inside:$' two.yaml &&
   ! grep -q '^between:$' two.yaml
 report 'two ranks: what was measured' $?
 
-calibrate 'two hosts' "$mpiexec" -launcher fork -hosts one:1,two:1 -n 2 "$nxrun" --calibrate --threads 1 -o hosts.yaml
+passes 'two hosts' "$mpiexec" -launcher fork -hosts one:1,two:1 -n 2 \
+  "$nxrun" --calibrate --threads 1 -o hosts.yaml
 plan hosts.yaml mesh.world=2 mesh.nodes=2 optimizer.zero_stage=1
 forecast 'two hosts: forecast' $?
 grep -q '^between:$' hosts.yaml && ! grep -q '^inside:$' hosts.yaml

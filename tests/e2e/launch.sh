@@ -48,8 +48,8 @@ if grep -q amx_bf16 /proc/cpuinfo; then
   skip 'a processor without the features of the target' 'this one has AMX'
 else
   plan amx.bin 2 target=3
-  expect 'a processor without the features of the target' 1 'rank 0, backend cpu: .*this CPU lacks.* amx_tile' \
-    "$mpiexec" -n 2 "$nxrun" amx.bin
+  expect 'a processor without the features of the target' 1 \
+    'rank 0, backend cpu: .*this CPU lacks.* amx_tile' "$mpiexec" -n 2 "$nxrun" amx.bin
 fi
 
 mkdir gradients && : >gradients/gradients.safetensors
@@ -59,12 +59,12 @@ expect 'gradients are not overwritten: no step is made' 1 'gradients.safetensors
 report 'and none was made' $?
 
 for way in window messages; do
-  expect "a rank that does not come to a collective: $way" 1 'rank 0 waits in step 7 .*: rank 1 does not come' \
-    "$mpiexec" -n 2 "$comm_check" late $way
+  expect "a rank that does not come to a collective: $way" 1 \
+    'rank 0 waits in step 7 .*: rank 1 does not come' "$mpiexec" -n 2 "$comm_check" late $way
 done
 
-# The clock of a run that is ended from outside: start, wait until it steps, send the signal (or, with CUT, cut the
-# dataset), see how it ends. One line says the pattern.
+# The clock of a run that is ended from outside: start, wait until it steps, send the signal (or, with CUT,
+# cut the dataset), see how it ends. One line says the pattern.
 end_by() { # NAME SIGNAL WHOM STATUS PATTERN
   rm -rf long steps
   setsid "$mpiexec" -n 2 "$nxrun" long.bin --dir long --log json >steps 2>out &
@@ -93,11 +93,12 @@ end_by() { # NAME SIGNAL WHOM STATUS PATTERN
   report "$1" $good
 }
 end_by 'SIGTERM: a checkpoint, then the end' TERM job 0 'stopped by a signal after step'
-expect 'and the run goes on from there' 0 'step.:' \
-  sh -c "at=\$(tail -n 1 long/metrics.jsonl | sed 's/[^0-9]*\([0-9]*\).*/\1/'); exec '$mpiexec' -n 2 '$nxrun' \
-    long.bin --dir long --resume --log json --stop-after \$((at + 1))"
+at=$(tail -n 1 long/metrics.jsonl | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+expect 'and the run goes on from there' 0 'step.:' "$mpiexec" -n 2 "$nxrun" long.bin --dir long --resume \
+  --log json --stop-after $((at + 1))
 end_by 'SIGINT is the same' INT job 0 'stopped by a signal after step'
 end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
-end_by 'a rank stands still: the others end by the deadline' STOP rank 1 'rank 0 waits in step .*: rank 1 does not come'
+end_by 'a rank stands still: the others end by the deadline' STOP rank 1 \
+  'rank 0 waits in step .*: rank 1 does not come'
 end_by 'the dataset is cut while it is read' CUT job 1 '^nxrun: data.bin was cut short'
 finish

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the tests of programs share: a folder of their own, in which they stand, and TAP. Sourced, after the arguments
-# have been made absolute. The file `out` holds what the last command said.
+# What the tests of programs share: a folder of their own, in which they stand, and TAP. Sourced, after the
+# arguments have been made absolute. The file `out` holds what the last command said.
 folder=$(mktemp -d) || exit 99
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 99
@@ -19,6 +19,13 @@ report() { # NAME STATUS: 0 is good; otherwise `out` says why it is not
 skip() { # NAME WHY
   n=$((n + 1))
   echo "ok $n - $1 # SKIP $2"
+}
+
+passes() { # NAME COMMAND...
+  name=$1
+  shift
+  timeout 120 "$@" >out 2>&1
+  report "$name" $?
 }
 
 # The command ends within 100 s with the status, and exactly one line that it prints has the pattern.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Real plans through the loop: no allocation, the same bits whatever moves them, and a training that ends anywhere goes
-# on as if it had not. TAP.
+# Real plans through the loop: no allocation, the same bits whatever moves them, and a training that ends
+# anywhere goes on as if it had not. TAP.
 # usage: loop.sh NXCFG NXRUN NXDATA EXEC_CHECK MPIEXEC TEXT
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -8,17 +8,11 @@ nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") exec_check
 text=$(realpath "$6")
 . "$(dirname "$0")/lib.sh"
 
-check() { # NAME COMMAND…
-  name=$1
-  shift
-  timeout 120 "$@" >out 2>&1
-  report "$name" $?
-}
-
 cat >small.yaml <<YAML
 batch: {micro: 1, global: 4}
-model: {layers: 2, hidden: 32, ffn_hidden: 88, heads: 4, kv_heads: 2, sequence: 16, vocab: 256, vocab_divisor: 16,
-  normalization: rmsnorm, position_embedding: rope, activation: swiglu, hidden_dropout: 0.1}
+model: {layers: 2, hidden: 32, ffn_hidden: 88, heads: 4, kv_heads: 2, sequence: 16, vocab: 256,
+  vocab_divisor: 16, normalization: rmsnorm, position_embedding: rope, activation: swiglu,
+  hidden_dropout: 0.1}
 optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, clip_norm: 1.0}
 schedule: {name: cosine, warmup_steps: 3, min_lr: 1e-4, max_steps: 8}
 data: {path: [data]}
@@ -36,13 +30,13 @@ plan two.bin mesh.world=2 mesh.tensor=2 sequence_parallel=true
 plan four.bin mesh.world=4 mesh.tensor=2 sequence_parallel=true optimizer.zero_stage=1
 plan half.bin mesh.world=2 optimizer.zero_stage=1 precision.preset=mixed_precision
 
-check 'one rank, ref' "$exec_check" one.bin ref 4
-check 'one rank, cpu' "$exec_check" one.bin cpu 4
-check 'two ranks, ref' "$mpiexec" -n 2 "$exec_check" two.bin ref 4
-check 'two ranks, cpu' "$mpiexec" -n 2 "$exec_check" two.bin cpu 4
-check 'two ranks, ref, messages' "$mpiexec" -n 2 "$exec_check" two.bin ref 4 p2p
-check 'two ranks, cpu, bf16' "$mpiexec" -n 2 "$exec_check" half.bin cpu 4
-check 'four ranks, ref' "$mpiexec" -n 4 "$exec_check" four.bin ref 3
+passes 'one rank, ref' "$exec_check" one.bin ref 4
+passes 'one rank, cpu' "$exec_check" one.bin cpu 4
+passes 'two ranks, ref' "$mpiexec" -n 2 "$exec_check" two.bin ref 4
+passes 'two ranks, cpu' "$mpiexec" -n 2 "$exec_check" two.bin cpu 4
+passes 'two ranks, ref, messages' "$mpiexec" -n 2 "$exec_check" two.bin ref 4 p2p
+passes 'two ranks, cpu, bf16' "$mpiexec" -n 2 "$exec_check" half.bin cpu 4
+passes 'four ranks, ref' "$mpiexec" -n 4 "$exec_check" four.bin ref 3
 
 train() { # FOLDER RANKS PLAN ARGUMENT…
   run=$1 n_ranks=$2 file=$3
@@ -71,10 +65,11 @@ train bf16 2 half.bin && train bf16-parts 2 half.bin --stop-after 5 &&
   train bf16-parts 2 half.bin --resume --comm p2p && same_run bf16 bf16-parts
 report 'the same with bf16 weights and master copies' $?
 
-# Killed with no warning, after a checkpoint and a few more steps: their lines are dropped, and the rest is the same.
+# Killed with no warning, after a checkpoint and a few more steps: their lines are dropped, and the rest is
+# the same.
 plan often.bin mesh.world=2 optimizer.zero_stage=1 checkpoint.every_steps=3
-train often 2 often.bin --stop-after 5 && rm -r often/checkpoints/step-000005 && train often 2 often.bin --resume &&
-  train straight 2 often.bin && same_run straight often
+train often 2 often.bin --stop-after 5 && rm -r often/checkpoints/step-000005 &&
+  train often 2 often.bin --resume && train straight 2 often.bin && same_run straight often
 report 'the newest checkpoint is behind the metrics' $?
 
 train whole 4 four.bin
@@ -102,7 +97,8 @@ report 'a dry run leaves no folder' $?
 
 if command -v script >/dev/null; then
   script -qec "$nxrun one.bin --dir tty" /dev/null >out 2>&1
-  [ "$(grep -c 'step 8/8' out)" -eq 1 ] && [ "$(wc -l <out)" -eq 1 ] && tr '\r' '\n' <out | grep -q 'step 3/8.*left'
+  [ "$(grep -c 'step 8/8' out)" -eq 1 ] && [ "$(wc -l <out)" -eq 1 ] &&
+    tr '\r' '\n' <out | grep -q 'step 3/8.*left'
   report 'on a terminal the line is rewritten' $?
 fi
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Eight ranks, on a machine that may have cores for fewer: no hang, the training of one rank, and time for work
-# and not for spinning. TAP.
+# Eight ranks, on a machine that may have cores for fewer: no hang, the training of one rank, and time for
+# work and not for spinning. TAP.
 # usage: many_ranks.sh NXCFG NXRUN NXDATA MPIEXEC TEXT
 # SPDX-License-Identifier: Apache-2.0
 set -u

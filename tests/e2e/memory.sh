@@ -1,7 +1,7 @@
 #!/bin/sh
-# What nxrun takes is what the plan says: the arenas that it maps are the plan's to the byte, and the ranks' memory
-# (PSS, summed over the host) is within 3 % of arenas + workspace ceilings + what nxrun takes for a plan of almost
-# nothing. Two ranks of more than 256 MB.
+# What nxrun takes is what the plan says: the arenas that it maps are the plan's to the byte, and the ranks'
+# memory (PSS, summed over the host) is within 3 % of arenas + workspace ceilings + what nxrun takes for a
+# plan of almost nothing. Two ranks of more than 256 MB.
 # SPDX-License-Identifier: Apache-2.0
 # usage: memory.sh NXCFG NXRUN MPIEXEC DATASET_PREFIX
 set -eu
@@ -33,7 +33,8 @@ YAML
 
 # Sum of the proportional set sizes of the ranks of a plan, in bytes, once they have trained a few steps.
 measure() { # NAME
-  "$mpiexec" -n 2 "$nxrun" "$work/$1.plan" --dir "$work/$1-run" --metrics "$work/$1.jsonl" >"$work/$1.out" 2>&1 &
+  "$mpiexec" -n 2 "$nxrun" "$work/$1.plan" --dir "$work/$1-run" --metrics "$work/$1.jsonl" \
+    >"$work/$1.out" 2>&1 &
   launcher=$!
   waited=0
   until [ -f "$work/$1.jsonl" ] && [ "$(wc -l <"$work/$1.jsonl")" -ge 4 ]; do
@@ -41,13 +42,11 @@ measure() { # NAME
     waited=$((waited + 1))
     if [ $waited -gt 600 ] || ! kill -0 $launcher 2>/dev/null; then cat "$work/$1.out" >&2; exit 1; fi
   done
-  pss=0 ranks=
-  for pid in $(pgrep -x nxrun); do
-    tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "$work/$1.plan" || continue
-    ranks="$ranks $pid"
+  pss=0
+  for pid in $(ranks "$1"); do
     pss=$((pss + $(awk '/^Pss:/ {print $2}' "/proc/$pid/smaps_rollup") * 1024))
   done
-  kill -KILL $ranks 2>/dev/null || true
+  end "$1"
   wait $launcher 2>/dev/null || true
   echo "$pss"
 }
@@ -69,9 +68,14 @@ least=$(measure least)
 large=$(measure large)
 arenas=$(arena_bytes large)
 expected=$((2 * arenas + 2 * ceiling + least - 2 * $(arena_bytes least)))
-echo "arenas $arenas and workspace $ceiling bytes a rank; measured $large, expected $expected, nxrun itself $least"
+echo "arenas $arenas and workspace $ceiling bytes a rank"
+echo "measured $large bytes, expected $expected, nxrun itself $least"
 [ "$arenas" -ge 268435456 ] || { echo "the test is too small"; exit 1; }
-awk -v a="$large" -v b="$expected" 'BEGIN {d = (a - b) / b; printf "difference %.2f %%\n", 100 * d; exit !(d <= 0.03 && d >= -0.03)}'
+awk -v a="$large" -v b="$expected" 'BEGIN {
+  d = (a - b) / b
+  printf "difference %.2f %%\n", 100 * d
+  exit !(d <= 0.03 && d >= -0.03)
+}'
 
 # To the byte: what nxrun says that it mapped.
 mapped=$(reported large mapped_bytes)

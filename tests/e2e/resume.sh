@@ -1,6 +1,5 @@
 #!/bin/sh
 # Runs that stop, are killed, or find their checkpoints damaged, go on with the bits of one that did not. TAP.
-# shellcheck disable=SC2086 # $run is a command and its arguments
 # usage: resume.sh NXRUN NXCFG NXDATA MPIEXEC
 # SPDX-License-Identifier: Apache-2.0
 set -u

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds everything with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer and runs the tests that do not
-# measure: units, golden files, fuzz corpora, kernels. Warnings are no errors here: the code that the sanitizers insert
-# confuses the compiler's own analysis.
+# Builds everything with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer and runs the tests
+# that do not measure: units, golden files, fuzz corpora, kernels. Warnings are no errors here: the code that
+# the sanitizers insert confuses the compiler's own analysis.
 # SPDX-License-Identifier: Apache-2.0
 # usage: sanitized.sh SOURCE_ROOT
 set -eu

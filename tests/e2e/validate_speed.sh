@@ -1,6 +1,6 @@
 #!/bin/sh
-# validate of a 150-line file takes at most 3 ms and 8 MiB on one core. The time is the least of many runs, so that a
-# busy machine does not fail it.
+# validate of a 150-line file takes at most 3 ms and 8 MiB on one core. The time is the least of many runs, so
+# that a busy machine does not fail it.
 # SPDX-License-Identifier: Apache-2.0
 # usage: validate_speed.sh NXCFG FILE REPEAT
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Weights that another program wrote come back from every mesh, byte for byte: imported, cut up, kept through a
-# step at rate 0, and saved. TAP.
+# Weights that another program wrote come back from every mesh, byte for byte: imported, cut up, kept through
+# a step at rate 0, and saved. TAP.
 # usage: weights.sh NXRUN NXCFG MPIEXEC RECORDED
 # SPDX-License-Identifier: Apache-2.0
 set -u
