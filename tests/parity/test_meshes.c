@@ -133,6 +133,21 @@ static bool same_gradients(const char *expected, const char *actual, double allo
   return training_compare_tensors(a, b, allowed);
 }
 
+/* The checkpoint at the end: weights and moments, byte by byte. */
+static bool same_checkpoint(const char *expected, const char *actual) {
+  static const char *const files[] = {"model", "moment1", "moment2"};
+  bool good = true;
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cmp meshes-%s/run/checkpoints/step-000010/%s.safetensors "
+             "meshes-%s/run/checkpoints/step-000010/%s.safetensors",
+             expected, files[i], actual, files[i]);
+    good = system(command) == 0 && good;
+  }
+  return good;
+}
+
 static bool test_family(const struct family *family) {
   static const mesh one = {"one", 1, WORLD("1"), NULL};
   training_result expected, actual;
@@ -149,6 +164,7 @@ static bool test_family(const struct family *family) {
     double allowed = family->exact ? 0 : tolerance;
     good = training_compare(&expected, &actual, allowed) && good;
     good = same_gradients(one_name, name, allowed) && good;
+    if (family->exact) good = same_checkpoint(one_name, name) && good;
   }
   return good;
 }
