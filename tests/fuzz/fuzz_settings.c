@@ -56,9 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
   assert(nowhere != NULL && file >= 0 && write(file, bytes, n_bytes) == (ssize_t)n_bytes);
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-  compile(path, "nxdt");
-  compile(path, "nx");
-  compile(path, NULL);
+  static const char *const dialects[] = {"nxdt", "nx", "neox", "xorl", "xorl@later", NULL};
+  for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) compile(path, dialects[i]);
   close(file);
   return 0;
 }
