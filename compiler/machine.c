@@ -91,7 +91,8 @@ static void read_text(reading *r, const nxc_node *node, void *field) {
 
 static void read_count(reading *r, const nxc_node *node, void *field) {
   double number = number_of(node);
-  if (node->value.kind == NXC_INT && number >= 1 && number <= UINT32_MAX) *(uint32_t *)field = (uint32_t)number;
+  bool whole = node->value.kind == NXC_INT && number >= 1 && number <= UINT32_MAX;
+  if (whole) *(uint32_t *)field = (uint32_t)number;
   else complain(r, node, "must be a whole number from 1 on");
 }
 
@@ -128,7 +129,8 @@ static void read_rate(reading *r, const nxc_node *node, void *field) {
   for (size_t i = 0; list && i < n && good; i++)
     good = read_point(node->children[i], &points[i]) && (i == 0 || points[i - 1].size < points[i].size);
   if (good) *(nxc_rate *)field = (nxc_rate){points, n};
-  else complain(r, node, "must be a number per second, or a list of [size, number] in ascending order of size");
+  else complain(r, node,
+                "must be a number per second, or a list of [size, number] in ascending order of size");
 }
 
 typedef struct key {
@@ -166,9 +168,8 @@ static void complain_unknown(reading *r, const nxc_node *node, const key *keys, 
   const char **names = nxc_arena_array(r->arena, n_keys, sizeof *names);
   for (size_t i = 0; i < n_keys; i++) names[i] = keys[i].name;
   const char *nearest = nxc_nearest(node->key, names, n_keys);
-  complain(r, node,
-           nearest ? nxc_arena_printf(r->arena, "is no key of a machine description; did you mean %s?", nearest)
-                   : "is no key of a machine description");
+  const char *hint = nearest ? nxc_arena_printf(r->arena, "; did you mean %s?", nearest) : "";
+  complain(r, node, nxc_arena_printf(r->arena, "is no key of a machine description%s", hint));
 }
 
 static void read_keys(reading *r, const nxc_node *map, const key *keys, size_t n_keys) {

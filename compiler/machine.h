@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The description of a machine: what forecasts need to know of where a plan would run.
  *
- * It comes from a YAML file (man nx-machine.5), which people write or `nxrun --calibrate` measures. Everything
- * is of one rank while all ranks of its host are busy. A rate is a line through points: the rate of a thing
- * of some size is read between its two neighbours, on a logarithmic scale of sizes, and beyond the ends it is
- * that of the end. Invariant: rates are positive and their points ascend. */
+ * It comes from a YAML file (man nx-machine.5), which people write or `nxrun --calibrate` measures.
+ * Everything is of one rank while all ranks of its host are busy. A rate is a line through points: the rate
+ * of a thing of some size is read between its two neighbours, on a logarithmic scale of sizes, and beyond the
+ * ends it is that of the end. Invariant: rates are positive and their points ascend. */
 #ifndef NXC_MACHINE_H
 #define NXC_MACHINE_H
 
@@ -44,7 +44,8 @@ double nxc_rate_at(const nxc_rate *rate, double size);
 /* The highest of its points. */
 double nxc_rate_peak(const nxc_rate *rate);
 
-/* "80GiB", "512MB", "1000000": a number and B, kB, MB, GB, TB or KiB, MiB, GiB, TiB. False where it is none. */
+/* "80GiB", "512MB", "1000000": a number and B, kB, MB, GB, TB or KiB, MiB, GiB, TiB. False where it is
+ * none. */
 bool nxc_bytes_parse(const char *text, uint64_t *bytes);
 /* "3.41 GiB". */
 const char *nxc_bytes_show(nxc_arena *arena, uint64_t bytes);

@@ -81,7 +81,8 @@ static bool check_tiling(calibration *c) {
   const nxr_world *world = c->bench.world;
   if (world->local_size * world->n_hosts != world->size ||
       world->hosts[world->rank] != world->rank / world->local_size)
-    nxr_fault_set(&c->fault, "the ranks are not laid on the hosts in order and in equal numbers: give mpiexec -ppn");
+    nxr_fault_set(&c->fault,
+                  "the ranks are not laid on the hosts in order and in equal numbers: give mpiexec -ppn");
   return agree(c);
 }
 
@@ -109,10 +110,11 @@ static bool open_bench(calibration *c) {
   open_device(c);
   if (!agree(c)) return false;
   bool window = bench->world->local_size > 1 && bench->backend->host_addressable && !c->options->force_p2p;
-  nxr_arenas_open(bench->world, plan, bench->backend, bench->device, nxr_comm_control_bytes(plan), window, &c->arenas,
-                  &c->fault);
+  nxr_arenas_open(bench->world, plan, bench->backend, bench->device, nxr_comm_control_bytes(plan), window,
+                  &c->arenas, &c->fault);
   if (!agree(c)) return false;
-  nxr_comm_open(bench->world, plan, bench->backend, bench->device, &c->arenas, DEADLINE_S, &bench->comm, &c->fault);
+  nxr_comm_open(bench->world, plan, bench->backend, bench->device, &c->arenas, DEADLINE_S, &bench->comm,
+                &c->fault);
   nxr_arenas_frame(&c->arenas, plan, 0, 0, bench->frame.base);
   return agree(c);
 }
@@ -156,7 +158,8 @@ static void print_name(FILE *out) {
 
 static void print_curve(const char *key, const nxr_curve *curve, FILE *out) {
   fprintf(out, "%s: [", key);
-  for (int i = 0; i < curve->n; i++) fprintf(out, "%s[%.3g, %.4g]", i ? ", " : "", curve->size[i], curve->rate[i]);
+  for (int i = 0; i < curve->n; i++)
+    fprintf(out, "%s[%.3g, %.4g]", i ? ", " : "", curve->size[i], curve->rate[i]);
   fputs("]\n", out);
 }
 
@@ -171,12 +174,12 @@ static void print_machine(const calibration *c, FILE *out) {
   const nx_run *run = &c->bare.run;
   uint32_t n_local = c->bare.groups[GROUP_INSIDE].size;
   uint64_t n_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / n_local;
-  fprintf(out, "# nxrun --calibrate: %u rank%s of %u thread%s on %u host%s, backend %s, run.target %s\n", run->n_ranks,
-          run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s", run->n_hosts,
+  fprintf(out, "# nxrun --calibrate: %u rank%s of %u thread%s on %u host%s, backend %s, run.target %s\n",
+          run->n_ranks, run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s", run->n_hosts,
           run->n_hosts == 1 ? "" : "s", c->bench.backend->name, targets[run->target]);
   print_name(out);
-  fprintf(out, "ranks_per_host: %u\nthreads: %u\nmemory: %llu\noperator: %.3g\nproducts:\n", n_local, run->n_threads,
-          (unsigned long long)n_bytes, c->operator_s);
+  fprintf(out, "ranks_per_host: %u\nthreads: %u\nmemory: %llu\noperator: %.3g\nproducts:\n", n_local,
+          run->n_threads, (unsigned long long)n_bytes, c->operator_s);
   for (int type = 0; type < N_TYPES; type++) {
     fprintf(out, "  %s", nx_dtype_name(product_types[type]));
     print_curve("", &c->products[type], out);
@@ -204,8 +207,8 @@ static bool finish_output(calibration *c) {
   print_machine(c, c->out);
   bool well = fflush(c->out) == 0 && !ferror(c->out);
   if (well && c->temporary) well = rename(c->temporary, c->options->path) == 0;
-  return well || nxr_fault_set(&c->fault, "cannot write %s: %s", c->temporary ? c->options->path : "standard output",
-                               strerror(errno));
+  const char *name = c->temporary ? c->options->path : "standard output";
+  return well || nxr_fault_set(&c->fault, "cannot write %s: %s", name, strerror(errno));
 }
 
 /* A file that has not got its name is removed. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxrun --calibrate: measures this machine and describes it for `nxcfg plan --machine` (man nx-machine.5).
  *
- * All ranks of the run measure at the same time, as they would train: products of a few shapes in each type, sums of
- * vectors of several sizes for the memory, and, where there are several ranks, collectives within a host and between
- * hosts. Kernels and collectives are those of a training. Of each thing the median of some samples counts, and of the
- * ranks the slowest. Nothing of a plan is measured: a forecast is made from these numbers alone. */
+ * All ranks of the run measure at the same time, as they would train: products of a few shapes in each type,
+ * sums of vectors of several sizes for the memory, and, where there are several ranks, collectives within a
+ * host and between hosts. Kernels and collectives are those of a training. Of each thing the median of some
+ * samples counts, and of the ranks the slowest. Nothing of a plan is measured: a forecast is made from these
+ * numbers alone. */
 #ifndef NXR_CALIBRATE_H
 #define NXR_CALIBRATE_H
 
@@ -38,7 +39,8 @@ typedef struct nxr_measured_link {
   nxr_curve bandwidth;
 } nxr_measured_link;
 
-/* What the measurements need, opened. Everything lies in the scratch arena but what collectives touch, in comm. */
+/* What the measurements need, opened. Everything lies in the scratch arena but what collectives touch, in
+ * comm. */
 typedef struct nxr_bench {
   nxr_world *world;
   const nxk_backend *backend;
@@ -56,6 +58,7 @@ bool nxr_measure_operator(nxr_bench *bench, double *seconds, nxr_fault *fault);
 bool nxr_measure_products(nxr_bench *bench, nx_dtype type, nxr_curve *curve, nxr_fault *fault);
 bool nxr_measure_memory(nxr_bench *bench, nxr_curve *curve, nxr_fault *fault);
 /* Over a group of the bench's plan, of `size` members. */
-bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, nxr_measured_link *link, nxr_fault *fault);
+bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, nxr_measured_link *link,
+                      nxr_fault *fault);
 
 #endif

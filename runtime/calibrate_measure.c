@@ -103,8 +103,8 @@ static nxk_tensor tensor_at(nx_dtype type, int64_t rows, int64_t columns, uint64
   return tensor;
 }
 
-static bool measure_kernel(nxr_bench *bench, const nxk_operator *operator, uint64_t footprint, double *seconds,
-                           nxr_fault *fault) {
+static bool measure_kernel(nxr_bench *bench, const nxk_operator *operator, uint64_t footprint,
+                           double *seconds, nxr_fault *fault) {
   nxk_fault why = {""};
   kernel_run own = {.footprint = footprint};
   bool bound = bench->backend->bind(bench->device, operator, &own.kernel, &why);
@@ -123,7 +123,8 @@ static const struct {
     {64, 64, 64}, {128, 128, 128}, {256, 256, 256}, {256, 1024, 512}, {1024, 2048, 1024}};
 
 /* The three products of a layer: y = x W', dx = dy W, dW += dy' x. All have the same FLOP. */
-static nxk_operator product_of(nx_dtype type, int form, int64_t m, int64_t n, int64_t k, uint64_t *footprint) {
+static nxk_operator product_of(nx_dtype type, int form, int64_t m, int64_t n, int64_t k,
+                               uint64_t *footprint) {
   bool trans_a = form == 2, trans_b = form == 0;
   nxk_operator op = {.op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3};
   *footprint = 0;
@@ -200,8 +201,8 @@ static void run_collective(nxr_bench *bench, void *what, uint32_t repeats) {
 }
 
 /* With which a rank receives so many bytes; x and y do not overlap. */
-static bool measure_exchange(nxr_bench *bench, nx_op op, uint32_t group, uint32_t size, double bytes, double *seconds,
-                             nxr_fault *fault) {
+static bool measure_exchange(nxr_bench *bench, nx_op op, uint32_t group, uint32_t size, double bytes,
+                             double *seconds, nxr_fault *fault) {
   uint64_t part = (uint64_t)(bytes / (op == NX_OP_all_reduce ? 8 : 4) / (size - 1));
   if (part == 0) part = 1;
   char *memory = bench->frame.base[NX_ARENA_comm];
@@ -221,7 +222,8 @@ static bool measure_exchange(nxr_bench *bench, nx_op op, uint32_t group, uint32_
   return true;
 }
 
-bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, nxr_measured_link *link, nxr_fault *fault) {
+bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, nxr_measured_link *link,
+                      nxr_fault *fault) {
   static const nx_op ops[] = {NX_OP_all_reduce, NX_OP_all_gather, NX_OP_reduce_scatter};
   double seconds, bytes = LARGEST_EXCHANGE;
   if (!measure_exchange(bench, NX_OP_all_gather, group, size, 4, &seconds, fault)) return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun: runs a plan. Reads its arguments, maps the plan, starts MPI, and leaves the rest to train.c (or, without a
- * plan, to calibrate.c). */
+/* nxrun: runs a plan. Reads its arguments, maps the plan, starts MPI, and leaves the rest to train.c (or,
+ * without a plan, to calibrate.c). */
 #include "runtime/calibrate.h"
 #include "runtime/file.h"
 #include "runtime/launch.h"
@@ -132,11 +132,13 @@ static int calibrate_machine(const nxr_calibrate_options *options, char **argv) 
 }
 
 /* Which options go together; `seen` has a bit for each. */
-static int dispatch(uint32_t seen, int n_plans, nxr_options *options, nxr_calibrate_options *calibrate, char **argv) {
+static int dispatch(uint32_t seen, int n_plans, nxr_options *options, nxr_calibrate_options *calibrate,
+                    char **argv) {
   const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << COMM;
   if (seen & 1u << CALIBRATE) {
     if (n_plans > 0) return fail_usage("--calibrate takes no plan", "");
-    if (seen & ~(own | both | 1u << CALIBRATE)) return fail_usage("an option is of no use to --calibrate", "");
+    if (seen & ~(own | both | 1u << CALIBRATE))
+      return fail_usage("an option is of no use to --calibrate", "");
     calibrate->backend = options->backend, calibrate->force_p2p = options->force_p2p;
     return calibrate_machine(calibrate, argv);
   }
@@ -159,7 +161,8 @@ int main(int argc, char **argv) {
       return NXR_EXIT_OK;
     }
     if (option == '?') return fail_usage("no such option, or its value is missing: ", argv[optind - 1]);
-    if (!parse_option(option, &options, &calibrate)) return fail_usage("not a value of that option: ", optarg);
+    if (!parse_option(option, &options, &calibrate))
+      return fail_usage("not a value of that option: ", optarg);
     seen |= 1u << option;
   }
   return dispatch(seen, argc - optind, &options, &calibrate, argv);

@@ -23,8 +23,8 @@ bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory
 
 /* ---- judging ---- */
 
-static void check_memory(const nxc_estimate_request *request, const nxc_settings *settings, const nx_plan *plan,
-                         const nxc_sink *obstacles, nxc_arena *arena, nxc_sink *sink, nxc_estimate *out) {
+static void check_memory(const nxc_estimate_request *request, const nxc_settings *settings,
+                         const nx_plan *plan, const nxc_sink *obstacles, nxc_arena *arena, nxc_sink *sink, nxc_estimate *out) {
   uint64_t limit = request->memory_bytes;
   const char *source = "--memory";
   if (limit == 0 && request->machine != NULL) {
@@ -37,7 +37,8 @@ static void check_memory(const nxc_estimate_request *request, const nxc_settings
 }
 
 nxc_estimate nxc_estimate_make(const nxc_estimate_request *request, const nxc_settings *settings,
-                               const nx_plan *plan, const nxc_sink *obstacles, nxc_arena *arena, nxc_sink *sink) {
+                               const nx_plan *plan, const nxc_sink *obstacles, nxc_arena *arena,
+                               nxc_sink *sink) {
   nxc_estimate estimate = {.machine = request->machine};
   check_memory(request, settings, plan, obstacles, arena, sink, &estimate);
   if (request->machine == NULL || plan == NULL) return estimate;
@@ -107,9 +108,13 @@ void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE 
 
 static json_t *group_json(const nxc_group_cost *cost, const nx_plan *plan) {
   const nx_group *group = &plan->groups[cost->group];
-  return json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:f}", "name", nx_plan_string(plan, group->name), "size",
-                   (int)group->size, "hosts", (int)cost->n_hosts, "collectives", (json_int_t)cost->n_collectives,
-                   "steps", (json_int_t)cost->n_steps, "bytes", (json_int_t)cost->bytes, "seconds", cost->seconds);
+  json_t *object = json_pack("{s:s, s:i, s:i}", "name", nx_plan_string(plan, group->name), "size",
+                             (int)group->size, "hosts", (int)cost->n_hosts);
+  json_object_set_new(object, "collectives", json_integer((json_int_t)cost->n_collectives));
+  json_object_set_new(object, "steps", json_integer((json_int_t)cost->n_steps));
+  json_object_set_new(object, "bytes", json_integer((json_int_t)cost->bytes));
+  json_object_set_new(object, "seconds", json_real(cost->seconds));
+  return object;
 }
 
 json_t *nxc_forecast_json(const nxc_estimate *estimate, const nx_plan *plan) {
@@ -121,7 +126,11 @@ json_t *nxc_forecast_json(const nxc_estimate *estimate, const nx_plan *plan) {
   json_object_set_new(seconds, "bubble", json_real(f->bubble_s));
   for (size_t i = 0; i < f->n_groups; i++)
     if (f->groups[i].n_steps) json_array_append_new(groups, group_json(&f->groups[i], plan));
-  return json_pack("{s:s, s:f, s:i, s:o, s:o, s:f, s:f}", "machine", estimate->machine->name, "step_seconds",
-                   f->step_s, "stage", (int)f->stage, "seconds", seconds, "groups", groups, "tokens_per_second",
-                   f->tokens_per_s, "utilisation", f->utilisation);
+  json_t *object = json_pack("{s:s, s:f, s:i}", "machine", estimate->machine->name, "step_seconds", f->step_s,
+                             "stage", (int)f->stage);
+  json_object_set_new(object, "seconds", seconds);
+  json_object_set_new(object, "groups", groups);
+  json_object_set_new(object, "tokens_per_second", json_real(f->tokens_per_s));
+  json_object_set_new(object, "utilisation", json_real(f->utilisation));
+  return object;
 }

@@ -20,7 +20,7 @@ static const char usage[] =
     "Prints the settings of FILE (- is standard input) with their sources, and what follows from them.\n"
     "  -o PLAN              write the plan that nxrun executes\n"
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
-    "  --machine FILE       forecast a step on the machine that FILE describes, and demand that a rank fits it\n"
+    "  --machine FILE       forecast a step on the machine that FILE describes; a rank must fit it\n"
     "  --why PATH           tell the history of one setting or option instead (repeatable)\n";
 
 static bool write_all(int file, const uint8_t *bytes, uint64_t n_bytes) {
@@ -101,8 +101,8 @@ static int plan_settings(job *j, const char *file) {
   sized = sized && training.layers > 0;
   nxc_estimate estimate = {0};
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
-    estimate = nxc_estimate_make(j->asked, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles, j->arena,
-                                 j->sink);
+    estimate = nxc_estimate_make(j->asked, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles,
+                                 j->arena, j->sink);
   nxc_plan_report r = {.arena = j->arena,
                        .file = file ? file : "arguments",
                        .compiled = &j->compiled,

@@ -204,7 +204,8 @@ static void print_verdict(const verdict *v) {
 
 /* With --memory: what nxcfg plan would find. */
 static void judge_memory(verdict *v, const nxc_estimate_request *asked) {
-  if (asked->memory_bytes == 0 || nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable) return;
+  bool wrong = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable;
+  if (asked->memory_bytes == 0 || wrong) return;
   nxc_sink *obstacles = nxc_sink_new(v->arena);
   nxc_plan_bytes plan;
   bool compiled = nxc_program_compile(v->compiled.settings, v->arena, obstacles, &plan);

@@ -144,7 +144,8 @@ static void tell_arenas(telling *t, const nx_plan *plan) {
 }
 
 /* `prefix` path=value, or path = value where there is no prefix; between them `joint`. */
-static const char *show_changes(telling *t, const char *prefix, const char *joint, const change *changes, size_t n) {
+static const char *show_changes(telling *t, const char *prefix, const char *joint, const change *changes,
+                                size_t n) {
   const char *text = "";
   for (size_t i = 0; i < n; i++)
     text = nxc_arena_printf(t->arena, "%s%s%s%s%s%s", text, i ? joint : "", prefix,
@@ -156,8 +157,9 @@ static const char *show_changes(telling *t, const char *prefix, const char *join
 static void tell_changes(telling *t, const change *changes, size_t n, uint64_t need, uint64_t now) {
   bool fits = need <= t->limit_bytes;
   const char *name = show_changes(t, "", ", ", changes, n);
-  remark(t, nxc_arena_printf(t->arena, "with %s a rank needs %s, %s less%s", name, nxc_bytes_show(t->arena, need),
-                             nxc_bytes_show(t->arena, now - need), fits ? ": it fits" : ""));
+  remark(t, nxc_arena_printf(t->arena, "with %s a rank needs %s, %s less%s", name,
+                             nxc_bytes_show(t->arena, need), nxc_bytes_show(t->arena, now - need),
+                             fits ? ": it fits" : ""));
   if (fits && t->fix == NULL) t->fix = show_changes(t, "--set nx:", " ", changes, n);
 }
 
@@ -175,15 +177,16 @@ static void try_changes(telling *t, uint64_t now) {
   if (need && need < now) tell_changes(t, changes, n, need, now);
 }
 
-bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_t limit_bytes, const char *source,
-                      nxc_arena *arena, nxc_sink *sink) {
+bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_t limit_bytes,
+                      const char *source, nxc_arena *arena, nxc_sink *sink) {
   uint64_t need = nxc_memory_need(plan);
   if (need <= limit_bytes) return true;
   telling t = {.settings = settings, .arena = arena, .limit_bytes = limit_bytes};
   tell_arenas(&t, plan);
   try_changes(&t, need);
   const char *message = nxc_arena_printf(
-      arena, "a rank does not fit: it needs %s (%" PRIu64 " bytes; %s of them at most for workspace), and %s allows %s",
+      arena,
+      "a rank does not fit: it needs %s (%" PRIu64 " bytes; %s of them at most for workspace), and %s allows %s",
       nxc_bytes_show(arena, need), need, nxc_bytes_show(arena, plan->run->workspace_bytes), source,
       nxc_bytes_show(arena, limit_bytes));
   nxc_sink_report(sink, &(nxc_finding){.id = "NX3101",

@@ -11,11 +11,12 @@
 
 /* Arenas, all slots, and workspace; of the stage that needs most. */
 uint64_t nxc_memory_need(const nx_plan *plan);
-/* False, with a finding that tells what is largest and what would help, where a rank does not fit. `source` says
- * where the limit stands: "--memory", the name of a machine. */
-bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_t limit_bytes, const char *source,
-                      nxc_arena *arena, nxc_sink *sink);
-/* Why the memory cannot be judged, as a note: there is no plan, and `obstacles` says why. Returns its text. */
+/* False, with a finding that tells what is largest and what would help, where a rank does not fit. `source`
+ * says where the limit stands: "--memory", the name of a machine. */
+bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_t limit_bytes,
+                      const char *source, nxc_arena *arena, nxc_sink *sink);
+/* Why the memory cannot be judged, as a note: there is no plan, and `obstacles` says why. Returns its
+ * text. */
 const char *nxc_memory_skip(const nxc_sink *obstacles, nxc_arena *arena, nxc_sink *sink);
 
 #endif

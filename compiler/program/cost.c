@@ -34,8 +34,8 @@ static double memory_seconds(const nxc_machine *machine, double bytes) {
   return bytes > 0 ? bytes / nxc_rate_at(&machine->bandwidth, bytes) : 0;
 }
 
-/* Attention multiplies head by head, and each of its products has a pass over the scores: 4 bytes read, 4 written.
- * Half of the scores are dead, in flops too: n_products x 2 x d FLOP make one. */
+/* Attention multiplies head by head, and each of its products has a pass over the scores: 4 bytes read, 4
+ * written. Half of the scores are dead, in flops too: n_products x 2 x d FLOP make one. */
 static double attention_seconds(const nx_plan *plan, const nxc_machine *machine, const nx_operator *op) {
   const nx_value *q = operand(plan, op, product_rows[op->op].factor);
   double n_products = product_rows[op->op].n_products, n_heads = (double)(q->dims[0] * q->dims[1]);
@@ -135,15 +135,15 @@ static double operator_seconds(const player *p, const nx_operator *op) {
   const nxc_machine *machine = p->machine;
   if (is_collective(op)) return machine->operator_s + exchange_of(p->plan, machine, p->places, op).seconds;
   if (nx_op_find(op->op)->kind == NX_COMM) return 0;
-  double work =
-      multiplies(op) ? product_seconds(p->plan, machine, op) : memory_seconds(machine, (double)op->moved_bytes);
+  double work = multiplies(op) ? product_seconds(p->plan, machine, op)
+                               : memory_seconds(machine, (double)op->moved_bytes);
   return machine->operator_s + work;
 }
 
-/* A collective takes its time where it is started; or, where the machine overlaps, goes on until `busy_until`,
- * one after another, and a wait takes what is left. */
-static void add_operator(const player *p, const nx_program *program, const nx_operator *op, double *busy_until,
-                         spent *s) {
+/* A collective takes its time where it is started; or, where the machine overlaps, goes on until
+ * `busy_until`, one after another, and a wait takes what is left. */
+static void add_operator(const player *p, const nx_program *program, const nx_operator *op,
+                         double *busy_until, spent *s) {
   double seconds = operator_seconds(p, op);
   if (op->op == NX_OP_wait) {
     if (*busy_until > s->total_s) spend(s, NXC_COST_COLLECTIVES, *busy_until - s->total_s);

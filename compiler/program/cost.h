@@ -5,8 +5,8 @@
  * collective by the bytes that a rank receives and the steps of nxrun's algorithm (direct exchange: one step
  * to gather or to scatter, two to do both; between hosts one for each peer there as well), a transfer between
  * stages by its value, where it is waited for. Programs are sums over their operators, by class; with them
- * the prover's walk plays the stages' items against each other. `stage` is the one that works longest; what it
- * does not work is the bubble. All seconds are of one rank and one step. */
+ * the prover's walk plays the stages' items against each other. `stage` is the one that works longest; what
+ * it does not work is the bubble. All seconds are of one rank and one step. */
 #ifndef NXC_COST_H
 #define NXC_COST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts of small plans, against sums made by hand. The machine has round numbers: products 1e9 FLOP/s, memory
- * 1e8 B/s, links 1e7 and 1e6 B/s, latencies 1 and 10 ms, an operator 1 ms. */
+/* Forecasts of small plans, against sums made by hand. The machine has round numbers: products 1e9 FLOP/s,
+ * memory 1e8 B/s, links 1e7 and 1e6 B/s, latencies 1 and 10 ms, an operator 1 ms. */
 #include "compiler/program/cost.h"
 #include "tests/unit/cmocka_all.h"
 
@@ -101,7 +101,8 @@ static void case_items(case_plan *c) {
 }
 
 static void assert_near(double found, double wanted, const char *what) {
-  if (fabs(found - wanted) > 1e-9 * fabs(wanted) + 1e-15) fail_msg("%s is %.12g, not %.12g", what, found, wanted);
+  if (fabs(found - wanted) > 1e-9 * fabs(wanted) + 1e-15)
+    fail_msg("%s is %.12g, not %.12g", what, found, wanted);
 }
 
 /* ---- operators ---- */
@@ -241,14 +242,16 @@ static void what_is_not_told_is_named(void **state) {
 
 /* ---- pipelines ---- */
 
-static void case_transfer(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port port, uint32_t micro_batch) {
+static void case_transfer(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port port,
+                          uint32_t micro_batch) {
   case_item(c, stage, kind, stage, micro_batch);
   nx_item *item = &c->items[c->plan.n[NX_SECTION_ITEMS] - 1];
   item->port = (uint8_t)port, item->slot = (uint16_t)micro_batch;
 }
 
 /* A pass: what it reads is received right before it, what it makes is sent right after it. */
-static void case_pass(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port from, nx_port to, uint32_t micro_batch) {
+static void case_pass(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port from, nx_port to,
+                      uint32_t micro_batch) {
   if (c->chunks[stage].ports[from] != NX_NONE) {
     case_transfer(c, stage, NX_ITEM_RECV, from, micro_batch);
     case_transfer(c, stage, NX_ITEM_WAIT, from, micro_batch);
@@ -281,8 +284,8 @@ static void case_gpipe(case_plan *c, uint32_t n_micro_batches, uint64_t port_byt
   }
 }
 
-/* Stage 0 sends at 2, 4, 6, 8 ms; stage 1 takes 2 + 2 ms for each of them from 2 ms on, and goes back from 18 to 34 ms,
- * sending every 4 ms from 22 on; stage 0 takes 2 + 4 ms for each of these from 22 on: 46 ms. */
+/* Stage 0 sends at 2, 4, 6, 8 ms; stage 1 takes 2 + 2 ms for each of them from 2 ms on, and goes back from 18
+ * to 34 ms, sending every 4 ms from 22 on; stage 0 takes 2 + 4 ms for each of these from 22 on: 46 ms. */
 static void pipelines_have_bubbles(void **state) {
   (void)state;
   nxc_arena *arena = nxc_arena_new();
