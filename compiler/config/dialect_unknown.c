@@ -147,12 +147,32 @@ static const char *take_for(nxc_binding *binding, const nxc_node *node, const ch
   return fresh && section && nxc_node_final(node)->kind == NXC_NODE_MAP ? meant : NULL;
 }
 
+/* The section that a map is meant for whose keys are mostly its options; NULL: none, or it is there. */
+static const char *misspelt_section(nxc_binding *binding, const nxc_node *map, const char *name) {
+  if (map->kind != NXC_NODE_MAP || map->n_children == 0) return NULL;
+  const char *meant = nearest_beside(binding, name);
+  if (meant == NULL || is_given(binding, meant)) return NULL;
+  size_t n_known = 0, first;
+  for (size_t i = 0; i < map->n_children; i++) {
+    if (map->children[i]->key == NULL) continue;
+    const char *inside = nxc_arena_printf(binding->arena, "%s.%s", meant, map->children[i]->key);
+    n_known += nxc_option_find(binding->dialect, inside) != NULL ||
+               nxc_dialect_section(binding->dialect, inside, &first) > first;
+  }
+  return 2 * n_known > map->n_children ? meant : NULL;
+}
+
 const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   const nxc_node *node = binding->unknown[index].node;
   const char *name = binding->unknown[index].name;
   nxc_arena *arena = binding->arena;
   if (binding->own_keys != NULL && nxc_project_has_key(binding->own_keys, name)) return NULL;
   if (node->reader != NULL) return NULL;
+  const char *section = index < SUGGESTIONS_MAX ? misspelt_section(binding, node, name) : NULL;
+  if (section != NULL) {
+    report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "did you mean %s?", section), name, "");
+    return take_for(binding, node, section);
+  }
   if (nxc_node_is_read(node)) {
     if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
     return NULL;
