@@ -55,13 +55,17 @@ static void read_mesh(const nx_plan *plan) {
   }
 }
 
-static void read_plan(const nx_plan *plan) {
-  static nx_plan_dump *const dumps[] = {nx_plan_dump_summary,  nx_plan_dump_settings, nx_plan_dump_ops,
-                                        nx_plan_dump_schedule, nx_plan_dump_memory,   nx_plan_dump_tensors};
+static FILE *open_nowhere(void) {
   static FILE *nowhere;
   if (nowhere == NULL) nowhere = fopen("/dev/null", "w");
   assert(nowhere != NULL);
-  for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++) dumps[i](plan, nowhere);
+  return nowhere;
+}
+
+static void read_plan(const nx_plan *plan) {
+  static nx_plan_dump *const dumps[] = {nx_plan_dump_summary,  nx_plan_dump_settings, nx_plan_dump_ops,
+                                        nx_plan_dump_schedule, nx_plan_dump_memory,   nx_plan_dump_tensors};
+  for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++) dumps[i](plan, open_nowhere());
   read_mesh(plan);
 }
 
@@ -71,6 +75,7 @@ static bool try_plan(const uint8_t *bytes, size_t n_bytes) {
   bool checked = nx_plan_check(bytes, n_bytes, &plan, &fault);
   if (checked) read_plan(&plan);
   bool accepted = checked && nx_plan_prove(&plan, &fault);
+  if (accepted) nx_plan_draw_svg(&plan, open_nowhere());
   assert(accepted || (fault.text[0] != '\0' && fault.offset <= n_bytes));
   return accepted;
 }
