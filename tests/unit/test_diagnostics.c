@@ -292,6 +292,25 @@ static void test_sarif(void **state) {
   json_decref(log);
 }
 
+/* Columns, offsets and lengths count characters: two letters of the last line have two bytes each. */
+static void test_sarif_characters(void **state) {
+  fixture *f = *state;
+  nxc_report(f->sink, "NX2001", NXC_SEVERITY_ERROR, (nxc_span){f->source, 8, 1, 3}, NULL, "wide");
+  nxc_report(f->sink, "NX2002", NXC_SEVERITY_ERROR, (nxc_span){f->source, 8, 8, 4}, NULL, "behind");
+  json_t *results, *log = check_sarif(f, &results);
+  json_int_t offsets[2], lengths[2];
+  for (size_t i = 0; i < 2; i++) {
+    json_t *result = json_array_get(results, i);
+    assert_int_equal(json_unpack(result, "{s:[{s:{s:{s:I, s:I}}}]}", "locations", "physicalLocation", "region",
+                                 "charOffset", &offsets[i], "charLength", &lengths[i]), 0);
+  }
+  assert_int_equal(lengths[0], 3);
+  assert_int_equal(lengths[1], 4);
+  assert_int_equal(offsets[1] - offsets[0], 7);
+  assert_int_equal(nxc_span_offset((nxc_span){f->source, 8, 8, 4}, false) - (size_t)offsets[0], 9);
+  json_decref(log);
+}
+
 /* -- comments -------------------------------------------------------------------------------------------- */
 
 static bool excused(const void *context, const char *id) {
@@ -359,6 +378,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_short, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_gitlab, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_sarif, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_sarif_characters, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_unused_comments, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_project_allows, set_up, tear_down),
       cmocka_unit_test(test_ids),
