@@ -175,8 +175,8 @@ static void print_machine(const calibration *c, FILE *out) {
   uint32_t n_local = c->bare.groups[GROUP_INSIDE].size;
   uint64_t n_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / n_local;
   fprintf(out, "# nxrun --calibrate: %u rank%s of %u thread%s on %u host%s, backend %s, run.target %s\n",
-          run->n_ranks, run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s", run->n_hosts,
-          run->n_hosts == 1 ? "" : "s", c->bench.backend->name, targets[run->target]);
+          run->n_ranks, run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s",
+          run->n_hosts, run->n_hosts == 1 ? "" : "s", c->bench.backend->name, targets[run->target]);
   print_name(out);
   fprintf(out, "ranks_per_host: %u\nthreads: %u\nmemory: %llu\noperator: %.3g\nproducts:\n", n_local,
           run->n_threads, (unsigned long long)n_bytes, c->operator_s);

@@ -17,7 +17,8 @@ static void draw_row(uint64_t seed, uint32_t tensor_id, double std, const nxr_sp
 
 static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, void *room) {
   const nx_piece *piece = &pieces->plan->pieces[index];
-  uint32_t tensor_id = (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, piece->chunk);
+  uint32_t tensor_id =
+      (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, piece->chunk);
   for (int64_t row = 0; row < piece->rows; row++) {
     nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
     if (span.n == 0) continue;

@@ -11,9 +11,10 @@
 bool nxr_launch_speaks(void);
 /* Ranks of this host, as the launcher tells; 1 where nothing does. */
 uint32_t nxr_launch_local_ranks(void);
-/* The OpenMP library reads how its threads wait when it is loaded, and by default they spin for milliseconds, which
- * ruins a run as soon as another process wants a core. So a run of several threads starts itself again, once, with
- * threads that spin briefly and then sleep, or sleep at once where they are more than the cores. */
+/* The OpenMP library reads how its threads wait when it is loaded, and by default they spin for milliseconds,
+ * which ruins a run as soon as another process wants a core. So a run of several threads starts itself again,
+ * once, with threads that spin briefly and then sleep, or sleep at once where they are more than the
+ * cores. */
 void nxr_launch_prepare(const nx_run *run, char **argv);
 
 #endif

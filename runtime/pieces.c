@@ -53,7 +53,8 @@ bool nxr_pieces_writes(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) 
 
 static uint8_t *value_address(const nxr_pieces *pieces, const nx_piece *piece, const nx_value *value) {
   int64_t shift = value->offset_shift == NX_NONE ? 0 : constant(pieces, piece, value->offset_shift);
-  return (uint8_t *)pieces->base[value->arena] + chunk_of(pieces, piece)->arena_base[value->arena] + value->offset + shift;
+  return (uint8_t *)pieces->base[value->arena] + chunk_of(pieces, piece)->arena_base[value->arena] +
+         value->offset + shift;
 }
 
 /* Element of a parameter where row `row` of the piece begins: `row` counts rows of a matrix, elements of a
@@ -69,8 +70,8 @@ static int64_t least(int64_t a, int64_t b) {
 }
 
 /* Keeps of `span`, whose first element is `element` of its range, what lies in this rank's shard. */
-static void clip_to_shard(const nxr_pieces *pieces, const nx_piece *piece, const nx_range *range, int64_t *element,
-                          nxr_span *span) {
+static void clip_to_shard(const nxr_pieces *pieces, const nx_piece *piece, const nx_range *range,
+                          int64_t *element, nxr_span *span) {
   int64_t first = constant(pieces, piece, range->shard_start), end = first + (int64_t)range->n_shard;
   int64_t skipped = *element < first ? first - *element : 0;
   span->n = least(*element + span->n, end) - (*element + skipped);
@@ -84,9 +85,11 @@ nxr_span nxr_pieces_row(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece,
   const nx_piece *at = &plan->pieces[piece];
   const nx_range *range = &plan->ranges[at->range];
   const nx_value *value = &plan->values[value_of(pieces, kind, piece)];
-  nxr_span span = {.row = constant(pieces, at, at->row_start) + row, .column = constant(pieces, at, at->column_start)};
+  nxr_span span = {.row = constant(pieces, at, at->row_start) + row,
+                   .column = constant(pieces, at, at->column_start)};
   span.n = span.row < at->logical_rows ? least(at->columns, at->logical_columns - span.column) : 0;
-  if (span.n <= 0 || chunk_of(pieces, at)->stage != pieces->stage) return (nxr_span){.row = span.row, .column = span.column};
+  if (span.n <= 0 || chunk_of(pieces, at)->stage != pieces->stage)
+    return (nxr_span){.row = span.row, .column = span.column};
   int64_t element = (int64_t)param_element(plan, at, row);
   if (kind != NXR_PARAM) {
     int64_t origin = kind == NXR_GRAD ? 0 : constant(pieces, at, range->shard_start);

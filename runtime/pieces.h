@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logical tensors as this rank holds them: what initialisation, import, checkpoints and dumps read and write.
  *
- * A plan's piece is a box of a logical tensor. A rank holds a box row by row: of row r, in each kind of storage, one
- * *span* of consecutive columns, or nothing (a ZeRO shard may begin in the middle of a row). Spans are clipped to the
- * logical tensor, so padding never appears. Rows and columns are as the products read them: where the piece is
- * NX_PIECE_TRANSPOSED, the file's tensor has them the other way round. Addresses are the backend's: move bytes with
- * get and put alone. With a pipeline a rank holds nothing of the pieces of other stages' chunks. */
+ * A plan's piece is a box of a logical tensor. A rank holds a box row by row: of row r, in each kind of
+ * storage, one *span* of consecutive columns, or nothing (a ZeRO shard may begin in the middle of a row).
+ * Spans are clipped to the logical tensor, so padding never appears. Rows and columns are as the products
+ * read them: where the piece is NX_PIECE_TRANSPOSED, the file's tensor has them the other way round.
+ * Addresses are the backend's: move bytes with get and put alone. With a pipeline a rank holds nothing of the
+ * pieces of other stages' chunks. */
 #ifndef NXR_PIECES_H
 #define NXR_PIECES_H
 

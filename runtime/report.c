@@ -32,8 +32,8 @@ static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t
          machine->world->size, machine->backend->name, machine->plan->run->n_threads, machine->n_operators,
          machine->n_by_ref);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
-    printf("%s\"%s\":{\"planned_bytes\":%" PRIu64 ",\"mapped_bytes\":%" PRIu64 ",\"shared\":%s}", kind ? "," : "",
-           nx_arena_name(kind), planned_bytes(machine, kind), machine->arenas->n_bytes[kind],
+    printf("%s\"%s\":{\"planned_bytes\":%" PRIu64 ",\"mapped_bytes\":%" PRIu64 ",\"shared\":%s}",
+           kind ? "," : "", nx_arena_name(kind), planned_bytes(machine, kind), machine->arenas->n_bytes[kind],
            machine->arenas->shared[kind] ? "true" : "false");
   printf("},\"mapped_bytes\":%" PRIu64 ",\"control_bytes\":%" PRIu64 ",\"workspace_bytes\":%" PRIu64
          ",\"workspace_ceiling_bytes\":%" PRIu64 ",\"staging_bytes\":%" PRIu64

@@ -6,8 +6,9 @@
 
 /* A signature per operator. Operands are separated by blanks, outputs follow '>'. An operand is a type letter
  *   a f32 or bf16    f f32    d f64    i i32    l i64    x any
- * and its dimensions: a letter is a size that must be the same wherever the letter stands, a digit is that size, and
- * *T is the product of all leading dimensions. Operands that a plan leaves out stand last among inputs or outputs. */
+ * and its dimensions: a letter is a size that must be the same wherever the letter stands, a digit is that
+ * size, and *T is the product of all leading dimensions. Operands that a plan leaves out stand last among
+ * inputs or outputs. */
 static const char *const signatures[NX_OP_END] = {
     [NX_OP_bias_grad] = "a*MN > a*N",
     [NX_OP_bias_add] = "a*MN a*N > a*MN",
@@ -91,15 +92,17 @@ static const nx_value *operand(const nx_plan *plan, const nx_operator *op, uint3
   return &plan->values[plan->arguments[op->first_argument + index]];
 }
 
-/* Walks the inputs or the outputs; returns where the pattern goes on after them, NULL where one does not match. */
-static const char *match_side(const nx_plan *plan, const nx_operator *op, uint32_t first, uint32_t n, const char *pattern,
-                              sizes *known, char why[128]) {
+/* Walks the inputs or the outputs; returns where the pattern goes on after them, NULL where one does not
+ * match. */
+static const char *match_side(const nx_plan *plan, const nx_operator *op, uint32_t first, uint32_t n,
+                              const char *pattern, sizes *known, char why[128]) {
   uint32_t index = 0;
   while (*pattern == ' ') pattern++;
   while (*pattern != '\0' && *pattern != '>') {
     size_t length = strcspn(pattern, " >");
     if (index < n && !operand_matches(known, pattern, length, operand(plan, op, first + index))) {
-      snprintf(why, 128, "operand %u has another shape or type than %.*s", first + index, (int)length, pattern);
+      snprintf(why, 128, "operand %u has another shape or type than %.*s", first + index, (int)length,
+               pattern);
       return NULL;
     }
     index++;
@@ -130,9 +133,10 @@ static bool check_matmul(const nx_plan *plan, const nx_operator *op) {
   return k == k_b && m == rows[2] && n == columns[2] && bias;
 }
 
-static bool check_scaled_axis(const nx_plan *plan, const nx_operator *op, const nx_value *small, const nx_value *large,
-                              int64_t axis) {
-  if (axis < 0 || axis >= small->n_dims || small->n_dims != large->n_dims || small->dtype != large->dtype) return false;
+static bool check_scaled_axis(const nx_plan *plan, const nx_operator *op, const nx_value *small,
+                              const nx_value *large, int64_t axis) {
+  if (axis < 0 || axis >= small->n_dims || small->n_dims != large->n_dims || small->dtype != large->dtype)
+    return false;
   for (int64_t dim = 0; dim < small->n_dims; dim++)
     if (large->dims[dim] != small->dims[dim] * (dim == axis ? plan->groups[op->group].size : 1)) return false;
   return true;
@@ -152,7 +156,8 @@ static bool check_reduce_scatter(const nx_plan *plan, const nx_operator *op) {
   return true;
 }
 
-/* What a signature can not say: sizes that are sums or products of others, and attributes that repeat sizes. */
+/* What a signature can not say: sizes that are sums or products of others, and attributes that repeat
+ * sizes. */
 static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *known) {
   const int64_t *of = known->of;
   switch (op->op) {
@@ -161,7 +166,8 @@ static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *
     case NX_OP_reduce_scatter: return check_reduce_scatter(plan, op);
     case NX_OP_split_qkv:
     case NX_OP_merge_qkv:
-      return of['C'] == (of['n'] + 2 * of['m']) * of['d'] && attribute(plan, op, NX_split_qkv_heads) == of['n'] &&
+      return of['C'] == (of['n'] + 2 * of['m']) * of['d'] &&
+             attribute(plan, op, NX_split_qkv_heads) == of['n'] &&
              attribute(plan, op, NX_split_qkv_kv_heads) == of['m'] &&
              attribute(plan, op, NX_split_qkv_rotary_dims) <= of['d'];
     case NX_OP_split_heads:
@@ -181,7 +187,8 @@ bool nx_op_check_shapes(const nx_plan *plan, const nx_operator *op, char why[128
   const char *pattern = signatures[op->op];
   if (pattern) {
     pattern = match_side(plan, op, 0, op->n_in, pattern, &known, why);
-    if (pattern == NULL || match_side(plan, op, op->n_in, op->n_out, pattern + 1, &known, why) == NULL) return false;
+    if (pattern == NULL || match_side(plan, op, op->n_in, op->n_out, pattern + 1, &known, why) == NULL)
+      return false;
   }
   if (check_rest(plan, op, &known)) return true;
   snprintf(why, 128, "its operands or attributes do not fit together");

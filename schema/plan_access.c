@@ -20,7 +20,8 @@ int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordin
   return term->table == NX_TERM_FIRST ? coordinate == 0 : plan->table[term->table + coordinate];
 }
 
-static int64_t term_apply(const nx_plan *plan, const nx_term *term, uint32_t rank, uint32_t chunk, int64_t value) {
+static int64_t term_apply(const nx_plan *plan, const nx_term *term, uint32_t rank, uint32_t chunk,
+                          int64_t value) {
   uint32_t coordinate = term->atom == NX_NONE ? chunk : nx_plan_coordinate(plan, rank, term->atom);
   if (term->table == NX_NONE) return value + term->stride * coordinate;
   int64_t entry = nx_term_entry(plan, term, coordinate);
@@ -87,7 +88,8 @@ uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind)
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_CHUNKS]; i++) {
     const nx_chunk *chunk = &plan->chunks[i];
-    uint64_t end = chunk->arena_base[kind] + chunk->arena_bytes[kind] * (kind == NX_ARENA_slot ? chunk->n_slots : 1);
+    uint64_t end =
+        chunk->arena_base[kind] + chunk->arena_bytes[kind] * (kind == NX_ARENA_slot ? chunk->n_slots : 1);
     if (chunk->stage == stage && end > bytes) bytes = end;
   }
   return bytes;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the verifier share: plan_check_file.c (header, table, hashes) and plan_check.c (records). */
+/* What the two halves of the verifier share: plan_check_file.c (header, table, hashes) and plan_check.c
+ * (records). */
 #ifndef NX_PLAN_CHECK_H
 #define NX_PLAN_CHECK_H
 
@@ -8,17 +9,19 @@
 #include <stdarg.h>
 
 /* Fills the fault and returns false. */
-bool nx_fault_set(nx_fault *fault, uint64_t offset, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool nx_fault_set(nx_fault *fault, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The envelope: after it every section lies within the bytes, has its record size, and its hash is right. */
 bool nx_plan_check_file(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault *fault);
 
-/* SHA-256 over what makes the meaning, and over header and table; also used by whoever writes a plan. `bytes` is a
- * whole file whose header, table, section offsets and section hashes are set. */
+/* SHA-256 over what makes the meaning, and over header and table; also used by whoever writes a plan. `bytes`
+ * is a whole file whose header, table, section offsets and section hashes are set. */
 void nx_plan_hash_meaning(const uint8_t *bytes, uint8_t plan_id[32]);
 void nx_plan_hash_root(const uint8_t *bytes, uint8_t root[32]);
 
-/* Whether the shapes and types of an operator's operands agree with its row in ops.def; `why` says what does not. */
+/* Whether the shapes and types of an operator's operands agree with its row in ops.def; `why` says what does
+ * not. */
 bool nx_op_check_shapes(const nx_plan *plan, const nx_operator *op, char why[128]);
 
 /* Bytes of one record of a section; 0 where the type is unknown. */

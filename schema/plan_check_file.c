@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each section: its record size, whether a plan must have it, whether it counts toward plan_id, where it goes. */
+/* Each section: its record size, whether a plan must have it, whether it counts toward plan_id, where it
+ * goes. */
 typedef struct section_row {
   const char *name;
   uint32_t record_bytes;
@@ -113,14 +114,15 @@ static bool is_zero(const uint8_t *bytes, uint64_t from, uint64_t to) {
 }
 
 /* One section at `expected`, where the one before it ended. */
-static bool check_section(const uint8_t *bytes, uint64_t n_bytes, const nx_section *section, uint64_t expected,
-                          uint64_t *end, nx_fault *fault) {
+static bool check_section(const uint8_t *bytes, uint64_t n_bytes, const nx_section *section,
+                          uint64_t expected, uint64_t *end, nx_fault *fault) {
   uint64_t at = (uint64_t)((const uint8_t *)section - bytes);
   const section_row *row = section->type < NX_SECTION_END ? &section_rows[section->type] : NULL;
   if (row == NULL || row->name == NULL) return nx_fault_set(fault, at, "unknown section %u", section->type);
   if (section->flags != (row->meaning ? NX_SECTION_MEANING : 0u))
     return nx_fault_set(fault, at, "section %s has the wrong flags", row->name);
-  if (section->record_bytes != row->record_bytes || section->bytes != (uint64_t)section->n_records * row->record_bytes)
+  if (section->record_bytes != row->record_bytes ||
+      section->bytes != (uint64_t)section->n_records * row->record_bytes)
     return nx_fault_set(fault, at, "section %s has records of the wrong size", row->name);
   if (section->offset != expected || section->bytes > n_bytes - section->offset)
     return nx_fault_set(fault, at, "section %s lies outside the file or not where it should", row->name);

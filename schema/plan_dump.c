@@ -34,7 +34,8 @@ static void print_constant(const nx_plan *plan, uint32_t index, FILE *out) {
   }
 }
 
-static void print_attribute(const nx_plan *plan, const nx_attr_row *row, const nx_attribute *attribute, FILE *out) {
+static void print_attribute(const nx_plan *plan, const nx_attr_row *row, const nx_attribute *attribute,
+                            FILE *out) {
   fprintf(out, " %s=", row->name);
   if (attribute->kind == NX_ATTRIBUTE_REAL) fprintf(out, "%.9g", attribute->real);
   else if (attribute->kind == NX_ATTRIBUTE_INT) fprintf(out, "%" PRId64, attribute->integer);
@@ -52,8 +53,8 @@ static void print_operand(const nx_plan *plan, uint32_t index, FILE *out) {
   fputc(')', out);
 }
 
-static void print_operands(const nx_plan *plan, const nx_operator *op, uint32_t first, uint32_t n, const char *label,
-                           FILE *out) {
+static void print_operands(const nx_plan *plan, const nx_operator *op, uint32_t first, uint32_t n,
+                           const char *label, FILE *out) {
   for (uint32_t i = 0; i < n; i++) {
     fprintf(out, "        %s ", i == 0 ? label : "  ");
     print_operand(plan, plan->arguments[op->first_argument + first + i], out);
@@ -64,10 +65,11 @@ static void print_operands(const nx_plan *plan, const nx_operator *op, uint32_t 
 static void dump_operator(const nx_plan *plan, uint32_t index, FILE *out) {
   const nx_operator *op = &plan->operators[index];
   const nx_op_row *row = nx_op_find(op->op);
-  fprintf(out, "%5u %c%c%c %s", index, op->when & NX_WHEN_FIRST ? 'f' : '-', op->when & NX_WHEN_MIDDLE ? 'm' : '-',
-          op->when & NX_WHEN_LAST ? 'l' : '-', row->name);
+  fprintf(out, "%5u %c%c%c %s", index, op->when & NX_WHEN_FIRST ? 'f' : '-',
+          op->when & NX_WHEN_MIDDLE ? 'm' : '-', op->when & NX_WHEN_LAST ? 'l' : '-', row->name);
   if (op->group != NX_NONE)
-    fprintf(out, " over %s (%u)", nx_plan_string(plan, plan->groups[op->group].name), plan->groups[op->group].size);
+    fprintf(out, " over %s (%u)", nx_plan_string(plan, plan->groups[op->group].name),
+            plan->groups[op->group].size);
   for (uint32_t i = 0; i < op->n_attrs; i++)
     print_attribute(plan, &row->attrs[i], &plan->attributes[op->first_attribute + i], out);
   fprintf(out, "  [%s", nx_plan_string(plan, op->origin));
@@ -87,7 +89,9 @@ static void program_cost(const nx_plan *plan, const nx_program *program, uint64_
 }
 
 void nx_plan_dump_ops(const nx_plan *plan, FILE *out) {
-  fputs("number, in which micro-batches of a step (first, middle, last), operator, attributes [origin; cost]\n", out);
+  fputs(
+      "number, in which micro-batches of a step (first, middle, last), operator, attributes [origin; cost]\n",
+      out);
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PROGRAMS]; i++) {
     const nx_program *program = &plan->programs[i];
     uint64_t flops, bytes;
@@ -97,7 +101,8 @@ void nx_plan_dump_ops(const nx_plan *plan, FILE *out) {
     fputs(", ", out);
     nx_print_quantity(out, (double)bytes, "B");
     fputs(" moved\n", out);
-    for (uint32_t op = 0; op < program->n_operators; op++) dump_operator(plan, program->first_operator + op, out);
+    for (uint32_t op = 0; op < program->n_operators; op++)
+      dump_operator(plan, program->first_operator + op, out);
   }
 }
 
@@ -117,16 +122,20 @@ void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
   fputs("plan_id     ", out);
   print_hex(out, plan->header->plan_id, 32);
   fprintf(out, "\nfile_sha256 %s\n", file_hash);
-  fprintf(out, "file        format %u.%u, %" PRIu64 " bytes\n", plan->header->major, plan->header->minor, plan->n_bytes);
+  fprintf(out, "file        format %u.%u, %" PRIu64 " bytes\n", plan->header->major, plan->header->minor,
+          plan->n_bytes);
   dump_mesh(plan, out);
   fputs("model       ", out);
   nx_print_quantity(out, (double)run->n_parameters, "parameters");
-  fprintf(out, "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",
-          run->global_batch, run->sequence, run->n_micro_batches, run->micro_batch, run->data_size);
+  fprintf(
+      out,
+      "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",
+      run->global_batch, run->sequence, run->n_micro_batches, run->micro_batch, run->data_size);
   nx_print_quantity(out, run->flops_per_step, "FLOP");
   fprintf(out, "\ntraining    %" PRIu64 " steps, ", run->n_steps);
   nx_print_quantity(out, (double)run->n_steps * (double)run->tokens_per_step, "tokens");
-  fprintf(out, "\noperators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS], plan->n[NX_SECTION_PROGRAMS]);
+  fprintf(out, "\noperators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS],
+          plan->n[NX_SECTION_PROGRAMS]);
 }
 
 void nx_plan_dump_settings(const nx_plan *plan, FILE *out) {
@@ -138,7 +147,8 @@ void nx_plan_dump_settings(const nx_plan *plan, FILE *out) {
       if (place->setting != i) continue;
       fprintf(out, "  # %s", plan->places_text + place->kind);
       if (plan->places_text[place->option]) fprintf(out, " %s", plan->places_text + place->option);
-      if (plan->places_text[place->file]) fprintf(out, " %s:%u:%u", plan->places_text + place->file, place->line, place->column);
+      if (plan->places_text[place->file])
+        fprintf(out, " %s:%u:%u", plan->places_text + place->file, place->line, place->column);
     }
     fputc('\n', out);
   }
@@ -183,16 +193,16 @@ void nx_plan_dump_memory(const nx_plan *plan, FILE *out) {
     for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) bytes += nx_plan_stage_bytes(plan, stage, kind);
     fprintf(out, "stage %-2u %14" PRIu64 " bytes for each of its ranks\n", stage, bytes);
   }
-  fprintf(out, "%-8s %14" PRIu64 " bytes for each rank%s, and at most %" PRIu64 " of workspace\n", "total", total,
-          n_stages > 1 ? " at most" : "", plan->run->workspace_bytes);
+  fprintf(out, "%-8s %14" PRIu64 " bytes for each rank%s, and at most %" PRIu64 " of workspace\n", "total",
+          total, n_stages > 1 ? " at most" : "", plan->run->workspace_bytes);
 }
 
 void nx_plan_dump_tensors(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
     const nx_piece *piece = &plan->pieces[i];
-    fprintf(out, "%s [%" PRId64 ",%" PRId64 "]%s: local [%" PRId64 ",%" PRId64 "] at row ", nx_plan_string(plan, piece->name),
-            piece->logical_rows, piece->logical_columns, piece->flags & NX_PIECE_TRANSPOSED ? " (stored transposed)" : "",
-            piece->rows, piece->columns);
+    fprintf(out, "%s [%" PRId64 ",%" PRId64 "]%s: local [%" PRId64 ",%" PRId64 "] at row ",
+            nx_plan_string(plan, piece->name), piece->logical_rows, piece->logical_columns,
+            piece->flags & NX_PIECE_TRANSPOSED ? " (stored transposed)" : "", piece->rows, piece->columns);
     print_constant(plan, piece->row_start, out);
     fputs(", column ", out);
     print_constant(plan, piece->column_start, out);
