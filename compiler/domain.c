@@ -96,7 +96,8 @@ static nxc_verdict judge_bounds(nxc_arena *arena, const nxc_domain *domain, cons
 static nxc_verdict judge_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
   bool integer_wanted = domain->type == NXC_TYPE_INT || domain->type == NXC_TYPE_LIST_INT;
   if (value->kind != NXC_INT && (value->kind != NXC_FLOAT || integer_wanted)) {
-    return wrong_type(arena, domain, value, value->kind == NXC_FLOAT ? whole(arena, value) : unquote(domain, value));
+    const char *fix = value->kind == NXC_FLOAT ? whole(arena, value) : unquote(domain, value);
+    return wrong_type(arena, domain, value, fix);
   }
   nxc_verdict verdict = judge_bounds(arena, domain, value);
   bool widen = domain->type == NXC_TYPE_FLOAT || domain->type == NXC_TYPE_LIST_FLOAT;

@@ -94,7 +94,8 @@ static bool takes_arguments(const parsing *p) {
 static bool means_something(const parsing *p, const char *option) {
   static const struct {
     const char *command, *options;
-  } few[] = {{"explain", " --dialect --rules --help "}, {"resolve", " -l --set --compat --format -W --notes --help "}};
+  } few[] = {{"explain", " --dialect --rules --help "},
+             {"resolve", " -l --set --compat --format -W --notes --help "}};
   for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
     if (strcmp(few[i].command, p->command) != 0) continue;
     return strstr(few[i].options, nxc_arena_printf(p->arena, " %s ", option)) != NULL;

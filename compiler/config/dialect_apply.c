@@ -200,8 +200,9 @@ static void report_lack(nxc_binding *binding, const lack *found) {
   if (found->inside->key != NULL) at = nxc_node_place(found->inside);
   bool whole = *found->section != '\0';
   const char *message =
-      whole ? nxc_arena_printf(arena, "the section %s is missing; it must give %s", found->section, found->names)
-            : nxc_arena_printf(arena, "%s is required and not given", found->names);
+      nxc_arena_printf(arena,
+                       whole ? "the section %s is missing; it must give %s" : "%s%s is required and not given",
+                       found->section, found->names);
   const nxc_remark remark = {{0}, found->doc};
   nxc_sink_report(binding->sink, &(nxc_finding){.id = "NX1307",
                                                 .severity = NXC_SEVERITY_ERROR,

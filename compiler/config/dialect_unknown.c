@@ -34,7 +34,8 @@ static size_t names_beside(nxc_binding *binding, const char *name, const char **
   const nxc_dialect *dialect = binding->dialect;
   nxc_arena *arena = binding->arena;
   size_t n_section = (size_t)(last_part(name) - name), first = 0, end = dialect->n_options, n_names = 0;
-  if (n_section > 0) end = nxc_dialect_section(dialect, nxc_arena_strndup(arena, name, n_section - 1), &first);
+  if (n_section > 0)
+    end = nxc_dialect_section(dialect, nxc_arena_strndup(arena, name, n_section - 1), &first);
   *names = nxc_arena_array(arena, 2 * (end - first) + 1, sizeof **names);
   for (int given = 0; given < 2; given++) {
     for (size_t i = first; i < end; i++) {
@@ -53,7 +54,8 @@ static const char *nearest_beside(nxc_binding *binding, const char *name) {
   const char **beside;
   size_t n_beside = names_beside(binding, name, &beside);
   const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
-  return nearest ? nxc_arena_printf(binding->arena, "%.*s%s", (int)(last_part(name) - name), name, nearest) : NULL;
+  int n_section = (int)(last_part(name) - name);
+  return nearest ? nxc_arena_printf(binding->arena, "%.*s%s", n_section, name, nearest) : NULL;
 }
 
 /* An option that its row says this word is often written for. */

@@ -230,7 +230,8 @@ static const nxc_value *call_last_number(evaluation *e, arguments args, size_t n
 
 static const nxc_value *call_gcd(evaluation *e, arguments args, size_t n_args) {
   (void)n_args;
-  if (args[0]->kind != NXC_INT || args[1]->kind != NXC_INT) return nxc_evaluation_fail(e, "gcd needs integers");
+  if (args[0]->kind != NXC_INT || args[1]->kind != NXC_INT)
+    return nxc_evaluation_fail(e, "gcd needs integers");
   int64_t a = args[0]->integer, b = args[1]->integer;
   while (b != 0) {
     int64_t rest = a % b;

@@ -87,7 +87,8 @@ static nxc_step report_absent(nxc_machine *m, const nxc_node *in, token at) {
   const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL;
   const char *section = nxc_node_path(m->arena, in);
   const char *path = *section ? nxc_arena_printf(m->arena, "%s.%s", section, word) : word;
-  return nxc_machine_miss(m, path, fix, nxc_arena_printf(m->arena, "%s has no key %s", place_name(m, in), word));
+  const char *message = nxc_arena_printf(m->arena, "%s has no key %s", place_name(m, in), word);
+  return nxc_machine_miss(m, path, fix, message);
 }
 
 /* One token down from `in`, a list or a map. *child is NULL where a lenient walk finds nothing. */

@@ -236,7 +236,8 @@ static void check_rule(const place *at, const gen_rule *row) {
     gen_complain(at->catalogue, at->file, at->row, "a rule has either require or derive");
   }
   if (row->require != NULL) check_text(at, "message", row->message);
-  if (row->after != NULL && (row->rule == NULL || strcmp(row->after, row->rule) >= 0 || !is_rule(at, row->after)))
+  bool later = row->after != NULL && (row->rule == NULL || strcmp(row->after, row->rule) >= 0);
+  if (later || (row->after != NULL && !is_rule(at, row->after)))
     gen_complain(at->catalogue, at->file, at->row, "after: there is no earlier rule %s", row->after);
   check_expression(at, "when", row->when);
   check_expression(at, "require", row->require);
