@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan bound to this rank: every operator has its kernel or its collective, every constant its value.
  *
- * Kernels are bound once per operator of the plan and serve every chunk and slot; a *frame* gives them the addresses
- * and constants of one. Collectives are bound per operator, chunk and slot (one for all slots where no operand lies in
- * a slot), transfers per port, chunk and slot. A wait names the collectives that write its value. After nxr_machine_open nothing allocates. */
+ * Kernels are bound once per operator of the plan and serve every chunk and slot; a *frame* gives them the
+ * addresses and constants of one. Collectives are bound per operator, chunk and slot (one for all slots where
+ * no operand lies in a slot), transfers per port, chunk and slot. A wait names the collectives that write its
+ * value. After nxr_machine_open nothing allocates. */
 #ifndef NXR_BIND_H
 #define NXR_BIND_H
 

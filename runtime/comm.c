@@ -64,7 +64,8 @@ static bool open_channel(nxr_comm *comm, uint32_t channel, nxr_fault *fault) {
   uint32_t index = plan->n[NX_SECTION_GROUPS] + 1 + channel, rank = comm->world->rank;
   uint32_t own = nx_plan_stage(plan, rank), stride = plan->atoms[nx_plan_pipeline_atom(plan)].stride;
   nxr_comm_group *group = &comm->groups[index];
-  uint32_t from = plan->chunks[channel / 2 + channel % 2].stage, to = plan->chunks[channel / 2 + 1 - channel % 2].stage;
+  uint32_t boundary = channel / 2, back = channel % 2;
+  uint32_t from = plan->chunks[boundary + back].stage, to = plan->chunks[boundary + 1 - back].stage;
   if (own != from && own != to) return true;
   group->name = channel % 2 ? "stages, gradients" : "stages";
   group->size = 2;
@@ -84,7 +85,8 @@ static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
   group->size = group_size(comm, index);
   group->position = all ? rank : nx_group_position(comm->plan, index, rank);
   if (!make_members(comm, index)) return nxr_fault_set(fault, "out of memory");
-  for (uint32_t i = 0; i < group->size; i++) group->members[i] = all ? i : nx_group_member(comm->plan, index, rank, i);
+  for (uint32_t i = 0; i < group->size; i++)
+    group->members[i] = all ? i : nx_group_member(comm->plan, index, rank, i);
   find_posts(comm, index);
   return true;
 }
@@ -345,7 +347,7 @@ void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t pe
   describe(comm, collective->spec.operator, here, sizeof here);
   describe_rank(comm, last, there, sizeof there);
   if (last != peer) snprintf(chain, sizeof chain, ", held up in the end by rank %u", last);
-  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (deadline %g s)%s; %s\n",
+  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (run.deadline_s %g)%s; %s\n",
           comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name, peer,
           what, comm->deadline_s, chain, there);
   nxr_world_abort(1);

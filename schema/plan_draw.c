@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedule as a picture: a line for each stage, time from left to right, a box for each pass. A pass takes as long
- * as its operations are many, and transfers take no time: what is empty is the bubble. */
+/* The schedule as a picture: a line for each stage, time from left to right, a box for each pass. A pass
+ * takes as long as its operations are many, and transfers take no time: what is empty is the bubble. */
 #include "schema/plan_dump.h"
 
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static void measure(timeline *t) {
   }
   for (uint32_t i = 0; forward && i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
-    if (is_pass(item)) t->seconds[i] = (item->kind == NX_ITEM_FORWARD ? forward : backward)[item->chunk] / unit;
+    if (is_pass(item))
+      t->seconds[i] = (item->kind == NX_ITEM_FORWARD ? forward : backward)[item->chunk] / unit;
     t->busy += t->seconds[i];
   }
   free(forward);
@@ -81,15 +82,18 @@ static int label(const timeline *t, const nx_item *item, char *text, size_t room
 
 enum { MOST_COLUMNS = 2000 };
 
-/* A letter and the number of the micro-batch where a pass begins, dashes to its end, dots where the stage waits. */
-static void draw_stage(const timeline *t, uint32_t stage, double columns_per_unit, char *line, size_t n_columns) {
+/* A letter and the number of the micro-batch where a pass begins, dashes to its end, dots where the stage
+ * waits. */
+static void draw_stage(const timeline *t, uint32_t stage, double columns_per_unit, char *line,
+                       size_t n_columns) {
   memset(line, '.', n_columns);
   line[n_columns] = '\0';
   for (uint32_t i = 0; i < t->plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &t->plan->items[i];
     char text[24];
     if (item->stage != stage || !is_pass(item)) continue;
-    size_t first = (size_t)(t->begin[i] * columns_per_unit + 0.5), end = (size_t)(t->end[i] * columns_per_unit + 0.5);
+    size_t first = (size_t)(t->begin[i] * columns_per_unit + 0.5);
+    size_t end = (size_t)(t->end[i] * columns_per_unit + 0.5);
     int n = label(t, item, text, sizeof text);
     for (size_t at = first; at < end && at < n_columns; at++)
       line[at] = at - first < (size_t)n ? text[at - first] : at + 1 == end ? ' ' : '-';
@@ -125,7 +129,9 @@ void nx_plan_dump_schedule(const nx_plan *plan, FILE *out) {
   print_stages(plan, out);
   if (!timeline_open(plan, &t)) return;
   draw_text(&t, out);
-  fprintf(out, "bubble     %.1f %% of the stages' time: passes last as their operations are many, transfers no time\n",
+  fprintf(out,
+          "bubble     %.1f %% of the stages' time: passes last as their operations are many, transfers no "
+          "time\n",
           100 * bubble(&t));
   timeline_close(&t);
 }
@@ -154,14 +160,17 @@ bool nx_plan_draw_svg(const nx_plan *plan, FILE *out) {
   timeline t;
   if (!timeline_open(plan, &t)) return false;
   unsigned height = TOP + ROW * t.n_stages + 10;
-  fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" font-family=\"sans-serif\" "
-               "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", LEFT + WIDTH + 20, height);
-  fprintf(out, "<text x=\"10\" y=\"20\" font-size=\"13\">%u stage%s, %u micro-batches, bubble %.1f %%</text>\n",
+  fprintf(out,
+          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" font-family=\"sans-serif\" "
+          "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+          LEFT + WIDTH + 20, height);
+  fprintf(out,
+          "<text x=\"10\" y=\"20\" font-size=\"13\">%u stage%s, %u micro-batches, bubble %.1f %%</text>\n",
           t.n_stages, t.n_stages == 1 ? "" : "s", plan->run->n_micro_batches, 100 * bubble(&t));
   for (uint32_t stage = 0; stage < t.n_stages; stage++)
     fprintf(out, "<text x=\"10\" y=\"%u\">stage %u</text>\n"
-                 "<rect x=\"%d\" y=\"%u\" width=\"%d\" height=\"%d\" fill=\"#eeeeee\"/>\n", TOP + ROW * stage + 16, stage,
-            LEFT, TOP + ROW * stage, WIDTH, BOX);
+                 "<rect x=\"%d\" y=\"%u\" width=\"%d\" height=\"%d\" fill=\"#eeeeee\"/>\n",
+            TOP + ROW * stage + 16, stage, LEFT, TOP + ROW * stage, WIDTH, BOX);
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++)
     if (is_pass(&plan->items[i])) draw_box(&t, i, out);
   fputs("</svg>\n", out);

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The proof has two parts. plan_schedule.c walks the items of all stages together. Here the programs that they run are
- * replayed, operator by operator, as often as they differ (first, middle and last micro-batch), in the order that
- * the walk demands of every schedule, and two things are tracked per value: whether it was written before it is read,
- * and which collective still owns it.
+/* The proof has two parts. plan_schedule.c walks the items of all stages together. Here the programs that
+ * they run are replayed, operator by operator, as often as they differ (first, middle and last micro-batch),
+ * in the order that the walk demands of every schedule, and two things are tracked per value: whether it was
+ * written before it is read, and which collective still owns it.
  *
- * All ranks of a stage run the same operators in the same order, so a collective within a stage is met by its whole
- * group at the same operator by construction; what is left to prove is that each is waited for exactly once, before its
- * result is read or what it reads is overwritten. Collectives that cross stages stand in the step alone, where the walk
- * lets all stages meet, and must be the same, in the same order, on all. */
+ * All ranks of a stage run the same operators in the same order, so a collective within a stage is met by its
+ * whole group at the same operator by construction; what is left to prove is that each is waited for exactly
+ * once, before its result is read or what it reads is overwritten. Collectives that cross stages stand in the
+ * step alone, where the walk lets all stages meet, and must be the same, in the same order, on all. */
 
 enum { WRITTEN = 1, RESULT_PENDING = 2, SOURCE_PENDING = 4 };
 
@@ -26,7 +26,8 @@ typedef struct walk {
 } walk;
 
 static uint8_t *state_of(const walk *at, uint32_t value) {
-  uint32_t chunk = at->plan->values[value].arena == NX_ARENA_scalar ? at->plan->n[NX_SECTION_CHUNKS] : at->chunk;
+  uint32_t chunk = at->chunk;
+  if (at->plan->values[value].arena == NX_ARENA_scalar) chunk = at->plan->n[NX_SECTION_CHUNKS];
   return &at->state[(size_t)chunk * at->n_values + value];
 }
 
@@ -69,14 +70,16 @@ static bool write_value(const walk *at, const nx_operator *op, uint32_t value) {
   uint8_t *state = state_of(at, value);
   uint8_t base = *state_of(at, base_of(at->plan, value));
   if ((*state | base) & RESULT_PENDING) return fail(at, op, "writes, before its wait,", value);
-  if ((*state | base) & SOURCE_PENDING) return fail(at, op, "overwrites what a collective still reads,", value);
+  if ((*state | base) & SOURCE_PENDING)
+    return fail(at, op, "overwrites what a collective still reads,", value);
   *state |= WRITTEN;
   return true;
 }
 
 static bool start_collective(walk *at, const nx_operator *op, uint32_t source, uint32_t result) {
   if (!read_value(at, op, source)) return false;
-  if (*state_of(at, result) & (RESULT_PENDING | SOURCE_PENDING)) return fail(at, op, "starts while another uses", result);
+  if (*state_of(at, result) & (RESULT_PENDING | SOURCE_PENDING))
+    return fail(at, op, "starts while another uses", result);
   *state_of(at, result) |= RESULT_PENDING;
   *state_of(at, source) |= SOURCE_PENDING;
   at->source[result] = source;
@@ -96,11 +99,13 @@ static bool accumulates(const nx_plan *plan, const nx_operator *op) {
   const nx_op_row *row = nx_op_find(op->op);
   if (op->op == NX_OP_embedding_grad || op->op == NX_OP_position_grad) return true;
   for (uint32_t i = 0; i < op->n_attrs; i++)
-    if (strcmp(row->attrs[i].name, "accumulate") == 0) return plan->attributes[op->first_attribute + i].integer != 0;
+    if (strcmp(row->attrs[i].name, "accumulate") == 0)
+      return plan->attributes[op->first_attribute + i].integer != 0;
   return false;
 }
 
-/* The first output that an accumulating operator adds to: a norm's gradient adds to all but its first output. */
+/* The first output that an accumulating operator adds to: a norm's gradient adds to all but its first
+ * output. */
 static uint32_t first_accumulated(const nx_operator *op) {
   return op->op == NX_OP_rms_norm_grad || op->op == NX_OP_layer_norm_grad || op->op == NX_OP_ce_loss ? 1 : 0;
 }
@@ -168,12 +173,14 @@ static bool run_passes(walk *at, uint32_t stage, uint8_t when) {
     if (chunks[chunk].stage != stage) continue;
     forget_slot(at, chunk);
     receive(at, chunk, NX_PORT_INPUT);
-    if (chunks[chunk].forward != NX_NONE && !run_program(at, chunk, chunks[chunk].forward, when)) return false;
+    if (chunks[chunk].forward != NX_NONE && !run_program(at, chunk, chunks[chunk].forward, when))
+      return false;
   }
   for (uint32_t chunk = n; chunk-- > 0;) {
     if (chunks[chunk].stage != stage) continue;
     receive(at, chunk, NX_PORT_OUTPUT_GRADIENT);
-    if (chunks[chunk].backward != NX_NONE && !run_program(at, chunk, chunks[chunk].backward, when)) return false;
+    if (chunks[chunk].backward != NX_NONE && !run_program(at, chunk, chunks[chunk].backward, when))
+      return false;
   }
   return true;
 }
@@ -197,12 +204,15 @@ static bool run_stage(walk *at, uint32_t stage) {
 
 static bool is_crossing(const nx_plan *plan, const nx_operator *op) {
   uint32_t atom = nx_plan_pipeline_atom(plan);
-  return atom != NX_NONE && op->group != NX_NONE && plan->atoms[atom].size > 1 && plan->groups[op->group].atoms & 1u << atom;
+  return atom != NX_NONE && op->group != NX_NONE && plan->atoms[atom].size > 1 &&
+         plan->groups[op->group].atoms & 1u << atom;
 }
 
-/* The next collective of a program that crosses stages, from operator `at` on; the program's end where there is none. */
+/* The next collective of a program that crosses stages, from operator `at` on; the program's end where there
+ * is none. */
 static uint32_t next_crossing(const nx_plan *plan, const nx_program *program, uint32_t at) {
-  while (at < program->n_operators && !is_crossing(plan, &plan->operators[program->first_operator + at])) at++;
+  while (at < program->n_operators && !is_crossing(plan, &plan->operators[program->first_operator + at]))
+    at++;
   return at;
 }
 
@@ -217,18 +227,22 @@ static bool is_same_collective(const nx_plan *plan, const nx_operator *a, const 
 }
 
 static bool fail_crossing(const nx_plan *plan, nx_fault *fault, const nx_operator *op, const char *what) {
-  return nx_fault_set(fault, (uint64_t)((const uint8_t *)op - plan->bytes), "%s (%s) sums over pipeline stages, %s",
-                      nx_op_find(op->op)->name, nx_plan_string(plan, op->origin), what);
+  return nx_fault_set(fault, (uint64_t)((const uint8_t *)op - plan->bytes),
+                      "%s (%s) sums over pipeline stages, %s", nx_op_find(op->op)->name,
+                      nx_plan_string(plan, op->origin), what);
 }
 
 static bool compare_steps(const nx_plan *plan, nx_fault *fault, uint32_t one, uint32_t other) {
   const nx_program *a = &plan->programs[one], *b = &plan->programs[other];
   uint32_t at = next_crossing(plan, a, 0), to = next_crossing(plan, b, 0);
-  for (; at < a->n_operators && to < b->n_operators; at = next_crossing(plan, a, at + 1), to = next_crossing(plan, b, to + 1)) {
+  while (at < a->n_operators && to < b->n_operators) {
     const nx_operator *op = &plan->operators[a->first_operator + at];
-    if (op->when != NX_WHEN_MIDDLE) return fail_crossing(plan, fault, op, "but not in the part of the step that stages share");
+    if (op->when != NX_WHEN_MIDDLE)
+      return fail_crossing(plan, fault, op, "but not in the part of the step that stages share");
     if (!is_same_collective(plan, op, &plan->operators[b->first_operator + to]))
       return fail_crossing(plan, fault, op, "and another stage comes to another collective");
+    at = next_crossing(plan, a, at + 1);
+    to = next_crossing(plan, b, to + 1);
   }
   if (at < a->n_operators || to < b->n_operators) {
     const nx_operator *op = at < a->n_operators ? &plan->operators[a->first_operator + at]

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The walk runs the items of all stages together, each stage as far as it can. What can hold up a stage: the wait for a
- * transfer whose other end has not been started (nothing is buffered), and the step, where it sums over all stages.
- * A stage that is held up is looked at again when what it waits for happens, so every item is looked at a few times.
+/* The walk runs the items of all stages together, each stage as far as it can. What can hold up a stage: the
+ * wait for a transfer whose other end has not been started (nothing is buffered), and the step, where it sums
+ * over all stages. A stage that is held up is looked at again when what it waits for happens, so every item
+ * is looked at a few times.
  *
- * Beside that each stage's list must make sense by itself: every micro-batch goes forward and back once, in ascending
- * order, in a slot that holds nothing else and whose transfers are complete; the step comes when all that is done. */
+ * Beside that each stage's list must make sense by itself: every micro-batch goes forward and back once, in
+ * ascending order, in a slot that holds nothing else and whose transfers are complete; the step comes when
+ * all that is done. */
 
 typedef enum transfer_state { NOT_STARTED, UNDER_WAY, COMPLETE } transfer_state;
 
@@ -18,7 +20,8 @@ typedef struct slot_state {
   bool used, forward, backward;
   uint32_t micro_batch;
   uint8_t ports[NX_N_PORTS];      /* transfer_state */
-  uint32_t sequence[NX_N_PORTS];  /* of the transfer that is under way: how many of its port were started before */
+  /* of the transfer that is under way: how many of its port were started before */
+  uint32_t sequence[NX_N_PORTS];
 } slot_state;
 
 /* One end of a channel: a port of a chunk. */
@@ -53,13 +56,15 @@ typedef struct walk {
 } walk;
 
 void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size_t room) {
-  static const char *const names[] = {"", "forward", "backward", "evaluation", "send", "receive", "wait", "step"};
+  static const char *const names[] = {"",     "forward", "backward", "evaluation",
+                                      "send", "receive", "wait",     "step"};
   const char *name = item->kind < sizeof names / sizeof *names ? names[item->kind] : "?";
   (void)plan;
   if (item->kind == NX_ITEM_STEP)
     snprintf(text, room, "step of chunk %u", item->chunk);
   else if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT)
-    snprintf(text, room, "%s %s %s of chunk %u, micro-batch %u", name, item->kind == NX_ITEM_WAIT ? "for the" : "of the",
+    snprintf(text, room, "%s %s %s of chunk %u, micro-batch %u", name,
+             item->kind == NX_ITEM_WAIT ? "for the" : "of the",
              nx_port_name(item->port), item->chunk, item->micro_batch);
   else
     snprintf(text, room, "%s of chunk %u, micro-batch %u", name, item->chunk, item->micro_batch);
@@ -68,8 +73,8 @@ void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size
 static bool fail(const walk *w, const nx_item *item, const char *what) {
   char text[128];
   nx_item_describe(w->plan, item, text, sizeof text);
-  return nx_fault_set(w->fault, (uint64_t)((const uint8_t *)item - w->plan->bytes), "stage %u, item %u, %s: %s",
-                      item->stage, (uint32_t)(item - w->plan->items), text, what);
+  uint64_t offset = (uint64_t)((const uint8_t *)item - w->plan->bytes);
+  return nx_fault_set(w->fault, offset, "stage %u, item %u, %s: %s", item->stage, (uint32_t)(item - w->plan->items), text, what);
 }
 
 static slot_state *slot_of(const walk *w, const nx_item *item) {
@@ -111,7 +116,8 @@ static bool holds(const walk *w, const nx_item *item) {
 
 static bool run_forward(walk *w, const nx_item *item) {
   slot_state *slot = slot_of(w, item);
-  if (item->micro_batch != w->n_forward[item->chunk]++) return fail(w, item, "micro-batches are out of order");
+  if (item->micro_batch != w->n_forward[item->chunk]++)
+    return fail(w, item, "micro-batches are out of order");
   if (has_port(w, item, NX_PORT_INPUT)) {
     if (!holds(w, item) || slot->ports[NX_PORT_INPUT] != COMPLETE || slot->forward)
       return fail(w, item, "its input has not been received");
@@ -126,8 +132,10 @@ static bool run_forward(walk *w, const nx_item *item) {
 
 static bool run_backward(walk *w, const nx_item *item) {
   slot_state *slot = slot_of(w, item);
-  if (item->micro_batch != w->n_backward[item->chunk]++) return fail(w, item, "micro-batches are out of order");
-  if (!holds(w, item) || !slot->forward || slot->backward) return fail(w, item, "it has not gone forward in this slot");
+  if (item->micro_batch != w->n_backward[item->chunk]++)
+    return fail(w, item, "micro-batches are out of order");
+  if (!holds(w, item) || !slot->forward || slot->backward)
+    return fail(w, item, "it has not gone forward in this slot");
   if (has_port(w, item, NX_PORT_OUTPUT_GRADIENT) && slot->ports[NX_PORT_OUTPUT_GRADIENT] != COMPLETE)
     return fail(w, item, "its gradient has not been received");
   slot->backward = true;
@@ -139,15 +147,18 @@ static bool run_backward(walk *w, const nx_item *item) {
 static bool start_transfer(walk *w, const nx_item *item) {
   slot_state *slot = slot_of(w, item);
   uint32_t peer = nx_port_peer(item->chunk, item->port);
-  channel_end *own = end_of(w, item->chunk, item->port), *other = end_of(w, peer, nx_port_opposite(item->port));
+  channel_end *own = end_of(w, item->chunk, item->port);
+  const channel_end *other = end_of(w, peer, nx_port_opposite(item->port));
   if (item->port == NX_PORT_INPUT) {
     if (!is_free(w, item)) return fail(w, item, "its slot still holds another micro-batch");
     occupy(w, item);
   }
-  bool ready = item->port == NX_PORT_INPUT_GRADIENT ? slot->backward : item->port == NX_PORT_INPUT || slot->forward;
+  bool ready = item->port == NX_PORT_INPUT || slot->forward;
+  if (item->port == NX_PORT_INPUT_GRADIENT) ready = slot->backward;
   if (!holds(w, item) || !ready) return fail(w, item, "there is nothing to move yet");
   if (slot->ports[item->port] != NOT_STARTED) return fail(w, item, "it is started a second time");
-  if (own->n_started - own->n_complete == NX_MAX_TRANSFERS) return fail(w, item, "too many transfers are under way");
+  if (own->n_started - own->n_complete == NX_MAX_TRANSFERS)
+    return fail(w, item, "too many transfers are under way");
   uint32_t at = own->n_started % (2 * NX_MAX_TRANSFERS);
   own->recent[at].micro_batch = item->micro_batch;
   own->recent[at].at = w->stages[item->stage].at;
@@ -173,7 +184,8 @@ static bool complete_transfer(walk *w, const nx_item *item) {
   channel_end *own = end_of(w, item->chunk, item->port);
   const channel_end *other = end_of(w, nx_port_peer(item->chunk, item->port), nx_port_opposite(item->port));
   double met = other->recent[slot->sequence[item->port] % (2 * NX_MAX_TRANSFERS)].at;
-  if (slot->sequence[item->port] != own->n_complete) return fail(w, item, "an earlier transfer is still under way");
+  if (slot->sequence[item->port] != own->n_complete)
+    return fail(w, item, "an earlier transfer is still under way");
   if (met > w->stages[item->stage].at) w->stages[item->stage].at = met;
   slot->ports[item->port] = COMPLETE;
   own->n_complete++;
@@ -188,7 +200,8 @@ static bool is_chunk_done(const walk *w, uint32_t chunk) {
   uint32_t n = w->plan->run->n_micro_batches;
   for (nx_port port = 0; port < NX_N_PORTS; port++) {
     const channel_end *end = end_of(w, chunk, port);
-    if (end->n_started != end->n_complete || (at->ports[port] != NX_NONE && end->n_complete != n)) return false;
+    if (end->n_started != end->n_complete || (at->ports[port] != NX_NONE && end->n_complete != n))
+      return false;
   }
   return !trained || (w->n_forward[chunk] == n && w->n_backward[chunk] == n);
 }
@@ -198,22 +211,27 @@ static bool run_step(walk *w, const nx_item *item) {
   const nx_plan *plan = w->plan;
   uint8_t phases = nx_item_when(plan, item), all_first = NX_WHEN_FIRST, earlier = 0;
   stage_state *stage = &w->stages[item->stage];
-  if (!is_chunk_done(w, item->chunk)) return fail(w, item, "passes or transfers of the chunk are missing before it");
+  if (!is_chunk_done(w, item->chunk))
+    return fail(w, item, "passes or transfers of the chunk are missing before it");
   if (w->stepped[item->chunk] & phases) return fail(w, item, "it comes twice");
-  if ((stage->stepped & phases & NX_WHEN_MIDDLE) != 0) return fail(w, item, "what the chunks share is done twice");
+  if ((stage->stepped & phases & NX_WHEN_MIDDLE) != 0)
+    return fail(w, item, "what the chunks share is done twice");
   w->stepped[item->chunk] |= phases;
   for (uint32_t chunk = 0; chunk < plan->n[NX_SECTION_CHUNKS]; chunk++)
     if (plan->chunks[chunk].stage == item->stage) all_first &= w->stepped[chunk];
   if (phases & (NX_WHEN_MIDDLE | NX_WHEN_LAST)) earlier |= NX_WHEN_FIRST;
-  if (earlier & ~all_first) return fail(w, item, "gradients of another chunk of the stage are not reduced yet");
+  if (earlier & ~all_first)
+    return fail(w, item, "gradients of another chunk of the stage are not reduced yet");
   stage->stepped |= phases;
-  if (phases & NX_WHEN_LAST && !(stage->stepped & NX_WHEN_MIDDLE)) return fail(w, item, "it updates before the norm is known");
+  if (phases & NX_WHEN_LAST && !(stage->stepped & NX_WHEN_MIDDLE))
+    return fail(w, item, "it updates before the norm is known");
   return true;
 }
 
 static bool crosses_stages(const nx_plan *plan, const nx_operator *op) {
   uint32_t atom = nx_plan_pipeline_atom(plan);
-  return atom != NX_NONE && op->group != NX_NONE && plan->atoms[atom].size > 1 && plan->groups[op->group].atoms & 1u << atom;
+  return atom != NX_NONE && op->group != NX_NONE && plan->atoms[atom].size > 1 &&
+         plan->groups[op->group].atoms & 1u << atom;
 }
 
 /* A step that sums over stages begins when all stages have come to it. */
@@ -262,7 +280,8 @@ static bool run_stage(walk *w, uint32_t index) {
     if (meets_others(w, item) && !all_arrived(w, item)) return true;
     if (!run_item(w, item)) return false;
     if (w->seconds) stage->at += w->seconds[stage->next];
-    if (w->begin) w->begin[stage->next] = item->kind == NX_ITEM_WAIT ? since : stage->at - w->seconds[stage->next];
+    if (w->begin)
+      w->begin[stage->next] = item->kind == NX_ITEM_WAIT ? since : stage->at - w->seconds[stage->next];
     if (w->end) w->end[stage->next] = stage->at;
   }
   return true;
@@ -279,8 +298,8 @@ static bool report_stuck(const walk *w) {
     const nx_item *item = &w->plan->items[stage->next];
     if (offset == 0) offset = (uint64_t)((const uint8_t *)item - w->plan->bytes);
     nx_item_describe(w->plan, item, text, sizeof text);
-    int n = snprintf(list + length, sizeof list - length, "%sstage %u stands at item %u, %s", length ? "; " : "", i,
-                     stage->next, text);
+    int n = snprintf(list + length, sizeof list - length, "%sstage %u stands at item %u, %s",
+                     length ? "; " : "", i, stage->next, text);
     if (n < 0 || (size_t)n >= sizeof list - length) break;
     length += (size_t)n;
   }
@@ -295,7 +314,8 @@ static bool check_complete(const walk *w) {
     uint8_t all = NX_WHEN_FIRST | NX_WHEN_LAST;
     if (!is_chunk_done(w, chunk))
       return nx_fault_set(w->fault, 0, "the schedule lacks passes or transfers of chunk %u", chunk);
-    if (plan->chunks[chunk].step != NX_NONE && ((w->stepped[chunk] & all) != all || !(w->stages[plan->chunks[chunk].stage].stepped & NX_WHEN_MIDDLE)))
+    bool shared = w->stages[plan->chunks[chunk].stage].stepped & NX_WHEN_MIDDLE;
+    if (plan->chunks[chunk].step != NX_NONE && ((w->stepped[chunk] & all) != all || !shared))
       return nx_fault_set(w->fault, 0, "the schedule does not end with the step of chunk %u", chunk);
   }
   return true;
@@ -325,9 +345,11 @@ static bool walk_all(walk *w) {
   return check_complete(w);
 }
 
-bool nx_schedule_walk(const nx_plan *plan, const double *seconds, double *begin, double *end, nx_fault *fault) {
+bool nx_schedule_walk(const nx_plan *plan, const double *seconds, double *begin, double *end,
+                      nx_fault *fault) {
   size_t n_chunks = plan->n[NX_SECTION_CHUNKS];
-  walk w = {.plan = plan, .fault = fault, .seconds = seconds, .begin = begin, .end = end, .n_stages = nx_plan_n_stages(plan)};
+  walk w = {.plan = plan, .fault = fault, .seconds = seconds, .begin = begin, .end = end};
+  w.n_stages = nx_plan_n_stages(plan);
   w.stages = calloc(w.n_stages, sizeof *w.stages);
   w.queue = calloc(w.n_stages, sizeof *w.queue);
   w.slots = calloc(n_chunks * plan->run->n_slots, sizeof *w.slots);

@@ -78,7 +78,8 @@ static void mark_values(nxc_emitter *e, bool *used) {
 static uint32_t find_shared(const nxc_emitter *e, const nx_value *record) {
   const nxc_section *section = &e->sections[NX_SECTION_VALUES];
   const nx_value *values = (const void *)section->bytes;
-  if ((record->arena != NX_ARENA_input && record->arena != NX_ARENA_scalar) || record->view_of != NX_NONE) return NX_NONE;
+  bool shared = record->arena == NX_ARENA_input || record->arena == NX_ARENA_scalar;
+  if (!shared || record->view_of != NX_NONE) return NX_NONE;
   for (uint32_t i = 0; i < section->n_records; i++)
     if (memcmp(&values[i], record, sizeof *record) == 0) return i;
   return NX_NONE;
@@ -248,7 +249,8 @@ static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
 
 static void emit_schedule(nxc_emitter *e) {
   for (uint32_t i = 0; i < e->pipeline->n_chunks; i++) emit_chunk(e, &e->pipeline->chunks[i]);
-  for (size_t i = 0; i < e->pipeline->n_items; i++) nxc_emit_record(e, NX_SECTION_ITEMS, &e->pipeline->items[i]);
+  for (size_t i = 0; i < e->pipeline->n_items; i++)
+    nxc_emit_record(e, NX_SECTION_ITEMS, &e->pipeline->items[i]);
 }
 
 /* Values, ranges and programs, one graph after another. */
@@ -311,7 +313,8 @@ static void emit_run(nxc_emitter *e) {
 
 const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, const nxc_settings *settings,
                         uint64_t *n_bytes) {
-  nxc_emitter e = {.arena = pipeline->arena, .pipeline = pipeline, .training = training, .settings = settings};
+  nxc_emitter e = {
+      .arena = pipeline->arena, .pipeline = pipeline, .training = training, .settings = settings};
   e.graph = pipeline->graphs[0];
   nxc_emit_strings_begin(&e, &e.strings, NX_SECTION_STRINGS);
   nxc_emit_strings_begin(&e, &e.places, NX_SECTION_PLACES_TEXT);

@@ -9,8 +9,8 @@
  * checked after every pass (nxc_graph_check): each operator's outputs are what its rule infers from its
  * inputs.
  *
- * A graph is a chunk of a pipeline (pipeline.h), or several of equal shape. Placements say nothing about the pipeline
- * atom, but of numbers that all stages sum. */
+ * A graph is a chunk of a pipeline (pipeline.h), or several of equal shape. Placements say nothing about the
+ * pipeline atom, but of numbers that all stages sum. */
 #ifndef NXC_GRAPH_H
 #define NXC_GRAPH_H
 

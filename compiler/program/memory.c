@@ -40,8 +40,9 @@ static const nxc_operator_node *started_by(const nxc_graph *graph, const nxc_pro
   return NULL;
 }
 
-/* What is received is written before its program begins, and what is sent is read after it has ended: a chunk's slot
- * holds each from the pass that it belongs to, or the one before, to the end of the backward pass. */
+/* What is received is written before its program begins, and what is sent is read after it has ended: a
+ * chunk's slot holds each from the pass that it belongs to, or the one before, to the end of the backward
+ * pass. */
 static void keep_ports(planner *p) {
   static const bool from_forward[NX_N_PORTS] = {[NX_PORT_INPUT] = true};
   for (nx_port port = 0; port < NX_N_PORTS; port++) {

@@ -14,8 +14,8 @@
 
 #include "compiler/program/training.h"
 
-/* Declares inputs and parameters and fills the forward program of the graph's layers; before the first chunk's layers
- * comes the embedding, after the last one's the loss. */
+/* Declares inputs and parameters and fills the forward program of the graph's layers; before the first
+ * chunk's layers comes the embedding, after the last one's the loss. */
 void nxc_model_decoder(nxc_graph *graph, const nxc_training *training);
 
 #endif

@@ -72,7 +72,8 @@ static bool fail(const replay *r, const nx_operator *op, uint32_t value, const c
   const nx_plan *plan = r->plan;
   const uint8_t *at = op ? (const void *)op : (const void *)plan->chunks;
   return nx_fault_set(r->fault, (uint64_t)(at - plan->bytes), "%s (%s) %s %s%s%s",
-                      op ? nx_op_find(op->op)->name : "a transfer", op ? nx_plan_string(plan, op->origin) : "pipeline", what,
+                      op ? nx_op_find(op->op)->name : "a transfer",
+                      op ? nx_plan_string(plan, op->origin) : "pipeline", what,
                       nx_plan_string(plan, plan->values[value].name),
                       other == NX_NONE ? "" : ", overwritten by ",
                       other == NX_NONE ? "" : nx_plan_string(plan, plan->values[other].name));
@@ -299,8 +300,8 @@ static bool check_chunks(const nx_plan *plan, nxc_arena *arena, nx_fault *fault)
   return true;
 }
 
-/* Every state that slots can be in occurs among the first micro-batches and the last; the others are left out, as if
- * the step were shorter. */
+/* Every state that slots can be in occurs among the first micro-batches and the last; the others are left
+ * out, as if the step were shorter. */
 static bool is_replayed(const nx_plan *plan, const nx_item *item) {
   uint32_t n = plan->run->n_micro_batches, some = 2 * plan->run->n_slots + 2;
   return item->kind == NX_ITEM_STEP || item->micro_batch < some || item->micro_batch + some >= n;

@@ -26,7 +26,8 @@ static const part_row part_rows[NXC_N_PARTS] = {
     [NXC_PART_DOWN] = {"model.layers.%d.mlp.down_proj", "transformer.h.%d.mlp.c_proj", true, true},
 };
 
-const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece, int32_t layer) {
+const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
+                           int32_t layer) {
   const part_row *row = &part_rows[piece->part];
   const char *stem = t->names == NX_NAMES_GPT2 ? row->gpt2 : row->llama;
   const char *hole = strstr(stem, "%d");

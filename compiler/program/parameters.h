@@ -27,8 +27,10 @@ typedef enum nxc_part {
   NXC_N_PARTS
 } nxc_part;
 
-/* The logical tensor's name in a checkpoint, and the key of its random numbers, which is the same on every mesh. */
-const char *nxc_piece_name(nxc_arena *arena, const nxc_training *training, const nxc_piece_node *piece, int32_t layer);
+/* The logical tensor's name in a checkpoint, and the key of its random numbers, which is the same on every
+ * mesh. */
+const char *nxc_piece_name(nxc_arena *arena, const nxc_training *training, const nxc_piece_node *piece,
+                           int32_t layer);
 uint32_t nxc_piece_key(const nxc_training *training, const nxc_piece_node *piece, int32_t layer);
 
 /* A box of a logical matrix. `n_local` rows (columns of the down and output projections) start at `start`. */

@@ -10,8 +10,8 @@
  * before their first reader there, back to the nearest value that is kept. */
 void nxc_recompute(nxc_graph *graph, const nxc_training *training);
 
-/* Makes what all stages sum in the step, n_squares entries in the table of squared norms, and clears it where the
- * graph does not write it. */
+/* Makes what all stages sum in the step, n_squares entries in the table of squared norms, and clears it where
+ * the graph does not write it. */
 void nxc_step_begin(nxc_graph *graph, const nxc_training *training, int64_t n_squares);
 
 /* Cuts parameters, gradients and optimizer state into ranges, and fills the step program: reduction, norm,

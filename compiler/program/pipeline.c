@@ -29,8 +29,10 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc
   for (uint32_t c = 0; c < p->n_chunks; c++) {
     int64_t first = nxc_training_layers_before(t, c), end = nxc_training_layers_before(t, c + 1);
     p->first_layers[c] = first;
-    p->chunks[c] = (nxc_chunk_node){
-        .stage = c % p->n_stages, .first_layer = (int32_t)first, .n_layers = (int32_t)(end - first), .n_slots = 1};
+    p->chunks[c] = (nxc_chunk_node){.stage = c % p->n_stages,
+                                    .first_layer = (int32_t)first,
+                                    .n_layers = (int32_t)(end - first),
+                                    .n_slots = 1};
   }
   for (uint32_t c = 0; c < p->n_chunks; c++) {
     uint32_t like = 0;
@@ -42,8 +44,8 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc
 }
 
 static bool is_stacked(nx_arena_kind kind) {
-  return kind == NX_ARENA_param || kind == NX_ARENA_master || kind == NX_ARENA_grad || kind == NX_ARENA_state ||
-         kind == NX_ARENA_slot;
+  return kind == NX_ARENA_param || kind == NX_ARENA_master || kind == NX_ARENA_grad ||
+         kind == NX_ARENA_state || kind == NX_ARENA_slot;
 }
 
 /* What outlives a program is each chunk's own; the rest is shared by the chunks of a stage. */
@@ -56,7 +58,8 @@ void nxc_pipeline_lay_out(nxc_pipeline *p) {
       if (kind == NX_ARENA_slot && bytes > p->slot_bytes) p->slot_bytes = bytes;
       if (kind == NX_ARENA_slot) bytes *= chunk->n_slots;
       chunk->arena_base[kind] = is_stacked(kind) ? ends[chunk->stage] : 0;
-      if (chunk->arena_base[kind] + bytes > ends[chunk->stage]) ends[chunk->stage] = chunk->arena_base[kind] + bytes;
+      uint64_t end = chunk->arena_base[kind] + bytes;
+      if (end > ends[chunk->stage]) ends[chunk->stage] = end;
       if (ends[chunk->stage] > p->arena_bytes[kind]) p->arena_bytes[kind] = ends[chunk->stage];
     }
   }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pipeline: which layers each stage holds, and what the stages do in a step.
  *
- * The layers are cut into chunks in model order; chunk c is on stage c modulo the number of stages. The first chunk
- * has the embedding too, the last the norm, the logits and the loss. Chunks of equal shape share one graph, and so
- * its programs, values and ranges: what depends on the layer is a number per chunk. A model on one stage is a pipeline
- * of one chunk. Owned by the arena of its graphs. */
+ * The layers are cut into chunks in model order; chunk c is on stage c modulo the number of stages. The first
+ * chunk has the embedding too, the last the norm, the logits and the loss. Chunks of equal shape share one
+ * graph, and so its programs, values and ranges: what depends on the layer is a number per chunk. A model on
+ * one stage is a pipeline of one chunk. Owned by the arena of its graphs. */
 #ifndef NXC_PIPELINE_H
 #define NXC_PIPELINE_H
 
@@ -26,7 +26,8 @@ struct nxc_pipeline {
   size_t n_items;
   uint32_t n_slots;
   int64_t *first_layers; /* [chunks] */
-  int64_t **first_squares; /* [graphs][chunks]: bytes before the chunk's entries in the table of squared norms */
+  /* [graphs][chunks]: bytes before the chunk's entries in the table of squared norms */
+  int64_t **first_squares;
   uint64_t arena_bytes[NX_N_ARENAS]; /* of the stage that needs most */
   uint64_t slot_bytes;               /* of the largest slot */
 };

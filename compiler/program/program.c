@@ -21,8 +21,8 @@ static bool check(nxc_graph *graph, nxc_sink *sink, const char *after) {
   return fault == NULL || contradiction(sink, after, fault);
 }
 
-/* Each chunk's place in the table of squared norms; returns how many entries it has. In a graph's table the chunks of
- * other graphs have the place of its own first one, so that all places are within bounds. */
+/* Each chunk's place in the table of squared norms; returns how many entries it has. In a graph's table the
+ * chunks of other graphs have the place of its own first one, so that all places are within bounds. */
 static int64_t count_squares(nxc_pipeline *p) {
   int64_t n = 0;
   p->first_squares = nxc_arena_array(p->arena, p->n_graphs, sizeof *p->first_squares);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules are generators of one list of passes per stage: which chunk goes forward or back with which micro-batch,
- * backward in ascending order in every schedule. What is sent, received and waited for follows from the passes, and is
- * the same for all schedules:
+/* Schedules are generators of one list of passes per stage: which chunk goes forward or back with which
+ * micro-batch, backward in ascending order in every schedule. What is sent, received and waited for follows
+ * from the passes, and is the same for all schedules:
  *
  *   a receive is started one pass ahead, where a slot is free for it, and waited for right before its pass;
- *   a send is started after its pass, and waited for when its slot is used again, or when too many are under way. */
+ *   a send is started after its pass, and waited for when its slot is used again, or when too many are under
+ *   way. */
 #include "compiler/program/pipeline.h"
 
 #include <assert.h>
@@ -54,8 +55,8 @@ static void all_forward_then_back(generator *g) {
     for (uint32_t m = 0; m < g->n_micro_batches; m++) add_pass(g, true, chunk_at(g, v), m);
 }
 
-/* All passes of one direction of the interleaved schedule: micro-batches in groups of as many as there are stages, each
- * group through all chunks of the stage. With one chunk a stage they are simply in order. */
+/* All passes of one direction of the interleaved schedule: micro-batches in groups of as many as there are
+ * stages, each group through all chunks of the stage. With one chunk a stage they are simply in order. */
 static pass *interleaved_passes(const generator *g, bool backward) {
   uint32_t n = g->n_micro_batches, width = g->p->n_stages;
   pass *passes = nxc_arena_array(g->p->arena, (size_t)n * g->n_virtual, sizeof *passes);
@@ -71,7 +72,8 @@ static pass *interleaved_passes(const generator *g, bool backward) {
  * schedules.py) the number is twice as steep over the stages, and all but the last chunk go ahead. */
 static void one_forward_one_back(generator *g) {
   size_t n = (size_t)g->n_micro_batches * g->n_virtual, later_stages = g->p->n_stages - 1 - g->stage;
-  size_t ahead = g->n_virtual == 1 ? later_stages : 2 * later_stages + (size_t)(g->n_virtual - 1) * g->p->n_stages;
+  size_t ahead = later_stages;
+  if (g->n_virtual > 1) ahead = 2 * later_stages + (size_t)(g->n_virtual - 1) * g->p->n_stages;
   const pass *forward = interleaved_passes(g, false), *backward = interleaved_passes(g, true);
   if (ahead > n) ahead = n;
   for (size_t i = 0; i < ahead; i++) g->passes[g->n_passes++] = forward[i];
@@ -83,7 +85,8 @@ static void one_forward_one_back(generator *g) {
 
 /* ---- items ---- */
 
-static void push(generator *g, nx_item_kind kind, nx_port port, uint32_t chunk, uint32_t micro_batch, uint16_t slot) {
+static void push(generator *g, nx_item_kind kind, nx_port port, uint32_t chunk, uint32_t micro_batch,
+                 uint16_t slot) {
   nxc_pipeline *p = g->p;
   p->items = nxc_arena_grow(p->arena, p->items, p->n_items, sizeof *p->items);
   p->items[p->n_items++] = (nx_item){.stage = g->stage,
@@ -145,7 +148,8 @@ static void receive(generator *g, const pass *at, bool ahead) {
   chunk_list *list = &g->lists[at->chunk];
   uint32_t m = at->micro_batch;
   if (at->backward) {
-    if (!has_port(g, at->chunk, NX_PORT_OUTPUT_GRADIENT) || list->received_gradient[m] || !list->forwarded[m]) return;
+    if (!has_port(g, at->chunk, NX_PORT_OUTPUT_GRADIENT)) return;
+    if (list->received_gradient[m] || !list->forwarded[m]) return;
     list->received_gradient[m] = true;
     push(g, NX_ITEM_RECV, NX_PORT_OUTPUT_GRADIENT, at->chunk, m, list->slot_of[m]);
   } else if (!list->has_slot[m] && (!ahead || (at->chunk > 0 && is_slot_free(g, at->chunk)))) {

@@ -52,7 +52,8 @@ static void join(nxc_graph *graph, const nxc_training *t, nxc_id parameter, uint
                  uint64_t *start_of) {
   const nxc_value_node *gradient = &graph->values[graph->values[parameter].gradient];
   uint32_t group = nxc_placed(&gradient->shape.place, NXC_PARTIAL);
-  uint32_t copies = nxc_mesh_atoms(&graph->mesh, nxc_placed(&gradient->shape.place, NXC_REPLICATED) & NXC_STAGE);
+  uint32_t held = nxc_placed(&gradient->shape.place, NXC_REPLICATED) & NXC_STAGE;
+  uint32_t copies = nxc_mesh_atoms(&graph->mesh, held);
   bool decayed = gradient->shape.n_dims > 1 || t->norm_weight_decay;
   nxc_range_node *range = range_for(graph, group, copies, decayed, t->weight_decay);
   range_of[parameter] = (uint32_t)(range - graph->ranges);
@@ -149,8 +150,8 @@ static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id val
 static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient) {
   nxc_shape shape = graph->values[gradient].shape;
   nxc_place(&graph->mesh, &shape.place, range->group_atoms, NXC_REPLICATED);
-  return nxc_view_new(graph, nxc_arena_printf(graph->arena, "%s.sum", graph->values[gradient].name), range->grad,
-                      graph->values[gradient].view_offset, &shape);
+  const char *name = nxc_arena_printf(graph->arena, "%s.sum", graph->values[gradient].name);
+  return nxc_view_new(graph, name, range->grad, graph->values[gradient].view_offset, &shape);
 }
 
 static void reduce_gradients(step *s) {
@@ -176,7 +177,8 @@ static nxc_id square_entry(step *s, size_t parameter) {
   nxc_graph *graph = s->graph;
   nxc_shape shape = graph->values[graph->squares].shape;
   shape.dims[0] = 1;
-  const char *name = nxc_arena_printf(graph->arena, "%s.square", graph->values[graph->parameters[parameter]].name);
+  const char *of = graph->values[graph->parameters[parameter]].name;
+  const char *name = nxc_arena_printf(graph->arena, "%s.square", of);
   nxc_id entry = nxc_view_new(graph, name, graph->squares, 0, &shape);
   nxc_rank_number offset = nxc_rank_number_of((int64_t)(parameter * sizeof(double)));
   const nxc_pipeline *pipeline = graph->pipeline;
@@ -186,8 +188,8 @@ static nxc_id square_entry(step *s, size_t parameter) {
   return entry;
 }
 
-/* Sums of squares, each element counted on one rank: one sum per parameter, or per range where ranks hold a shard,
- * which begins and ends anywhere. */
+/* Sums of squares, each element counted on one rank: one sum per parameter, or per range where ranks hold a
+ * shard, which begins and ends anywhere. */
 static void squares(step *s) {
   nxc_graph *graph = s->graph;
   bool *counted = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *counted);
@@ -198,7 +200,8 @@ static void squares(step *s) {
     nxc_id gradient = graph->values[graph->parameters[i]].gradient;
     if (is_divided(range) && counted[index]) continue;
     counted[index] = true;
-    nxc_id x = is_divided(range) ? s->shards[index] : range->group_atoms ? summed(graph, range, gradient) : gradient;
+    nxc_id x = gradient;
+    if (range->group_atoms) x = is_divided(range) ? s->shards[index] : summed(graph, range, gradient);
     uint32_t held_by_all = range->copy_atoms | (is_divided(range) ? 0 : range->group_atoms);
     nxc_rank_number weight = nxc_rank_number_first(graph, held_by_all);
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
@@ -314,7 +317,8 @@ static void clear(nxc_graph *graph, nxc_id value) {
   list->operators[0] = op;
 }
 
-/* What stages sum together: a stage without the loss has 0 of it, and 0 where others' parameters are counted. */
+/* What stages sum together: a stage without the loss has 0 of it, and 0 where others' parameters are
+ * counted. */
 void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) {
   bool alone = graph->pipeline->n_chunks == 1;
   graph->program = NXC_FORWARD;
@@ -334,7 +338,8 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
   if (!alone || t->zero_stage > 0) clear(graph, graph->squares);
 }
 
-/* In the phases of a step item (schema/plan.h): each chunk's gradients, what the chunks share, each chunk's update. */
+/* In the phases of a step item (schema/plan.h): each chunk's gradients, what the chunks share, each chunk's
+ * update. */
 void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   step s = {.graph = graph, .t = training};
   graph->program = NXC_STEP;

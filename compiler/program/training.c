@@ -316,7 +316,8 @@ static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
        "there must be one cut less than there are chunks of layers"},
       {!has_cuts || rising, NX_SETTING_PIPELINE_CUTS, "NX3008",
        "each cut must name a later layer of the model than the one before, and not its last one"},
-      {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008", "there are not as many layers as chunks of layers"},
+      {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008",
+       "there are not as many layers as chunks of layers"},
       {t->pipeline == 1 || !t->tied, NX_SETTING_MODEL_TIED_EMBEDDINGS, "NX3009",
        "the embedding cannot be the output matrix too where they are on different pipeline stages"},
   };
@@ -343,7 +344,8 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
     return false;
   }
   if (!executable) return false;
-  return check_layout(settings, sink, t) && check_form(settings, sink, t) && check_pipeline(settings, sink, t);
+  return check_layout(settings, sink, t) && check_form(settings, sink, t) &&
+         check_pipeline(settings, sink, t);
 }
 
 /* The number at the end of a layer's name; -1 where there is none. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and then on
- * each mesh of the family's list, and demands the same losses and gradient norms at every step and the same gradient
- * of every logical tensor at the first; the same bits where only the pipeline's stages differ. `test_meshes RECORDED
- * delays` delays communication at random. `test_meshes RECORDED broken` breaks a plan on purpose and demands that the
- * comparison sees it. */
+/* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and
+ * then on each mesh of the family's list, and demands the same losses and gradient norms at every step and
+ * the same gradient of every logical tensor at the first; the same bits where only the pipeline's stages
+ * differ. `test_meshes RECORDED delays` delays communication at random. `test_meshes RECORDED broken` breaks
+ * a plan on purpose and demands that the comparison sees it. */
 #include "tests/parity/training.h"
 #include "tests/plan_edit.h"
 
@@ -62,7 +62,8 @@ static const mesh stages[] = {
     {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2"), NULL},
     {"pp4", 4, WORLD("4") STAGES("4"), NULL},
     {"pp2-cuts", 2, WORLD("2") STAGES("2") SET("pipeline.cuts", "[layers.0]"), NULL},
-    {"pp2-vpp2-cuts", 2, WORLD("2") STAGES("2") CHUNKS("2") SET("pipeline.cuts", "[layers.0,layers.2,layers.3]"), NULL},
+    {"pp2-vpp2-cuts", 2,
+     WORLD("2") STAGES("2") CHUNKS("2") SET("pipeline.cuts", "[layers.0,layers.2,layers.3]"), NULL},
     {"pp4-messages", 4, WORLD("4") STAGES("4"), "--comm p2p"},
 };
 static const mesh staged[] = {
@@ -103,7 +104,8 @@ static const struct family {
     {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
     {"stages-tensor", LAYERS("4"), staged_tensor, 3},
     {"stages-data", LAYERS("4"), staged_data, 3},
-    {"stages-recompute", LAYERS("8") SET("recompute.granularity", "full") SET("batch.global", "6"), staged, 2, true},
+    {"stages-recompute", LAYERS("8") SET("recompute.granularity", "full") SET("batch.global", "6"), staged, 2,
+     true},
     {"stages-dropout",
      LAYERS("8") SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1")
          SET("model.query_key_layer_scaling", "true") SET("batch.global", "10"),
@@ -189,12 +191,14 @@ static bool test_broken(void) {
            "--dir meshes-broken/run --dump-gradients meshes-broken/gradients >meshes-broken/output.txt 2>&1",
            getenv("NX_NXRUN"));
   if (!written || system(command) != 0) return printf("the broken plan does not run\n"), false;
-  if (same_gradients("right", "broken", tolerance)) return printf("nobody noticed that gradients are twice too large\n"), false;
+  if (same_gradients("right", "broken", tolerance))
+    return printf("nobody noticed that gradients are twice too large\n"), false;
   printf("seen: gradients twice too large\n");
   return true;
 }
 
-/* The same training, three times with other random delays before communication: nothing hangs, and no bit differs. */
+/* The same training, three times with other random delays before communication: nothing hangs, and no bit
+ * differs. */
 static bool test_delays(void) {
   static const mesh layouts[] = {
       {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2") LAYERS("4"), NULL},

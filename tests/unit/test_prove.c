@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules that end, and schedules that were broken on purpose: each must be refused, and the fault must say where. */
+/* Schedules that end, and schedules that were broken on purpose: each must be refused, and the fault must say
+ * where. */
 #include "schema/plan_dump.h"
 #include "tests/unit/program_case.h"
 
@@ -46,10 +47,12 @@ static void expect(schedule *s, const char *what, const char *where) {
   end(s);
 }
 
-static uint32_t find_port(const schedule *s, nx_item_kind kind, nx_port port, uint32_t chunk, uint32_t micro_batch) {
+static uint32_t find_port(const schedule *s, nx_item_kind kind, nx_port port, uint32_t chunk,
+                          uint32_t micro_batch) {
   for (uint32_t i = 0; i < s->n; i++) {
     const nx_item *at = &s->items[i];
-    if (at->kind == kind && at->port == port && at->chunk == chunk && at->micro_batch == micro_batch) return i;
+    if (at->kind == kind && at->port == port && at->chunk == chunk && at->micro_batch == micro_batch)
+      return i;
   }
   fail_msg("the schedule lacks an item");
   return 0;
@@ -291,9 +294,11 @@ static void stages_that_sum_different_things(void **state) {
   const nx_program *program = &s.plan.programs[s.plan.chunks[1].step];
   uint32_t sums[2], n = 0;
   for (uint32_t i = 0; i < program->n_operators && n < 2; i++)
-    if (s.plan.operators[program->first_operator + i].op == NX_OP_all_reduce) sums[n++] = program->first_operator + i;
+    if (s.plan.operators[program->first_operator + i].op == NX_OP_all_reduce)
+      sums[n++] = program->first_operator + i;
   assert_int_equal(n, 2); /* of the loss, and of the squares */
-  nx_operator *operators = (nx_operator *)(uintptr_t)s.plan.operators; /* the arena's bytes: nobody else reads them */
+  /* The arena's bytes: nobody else reads them. */
+  nx_operator *operators = (nx_operator *)(uintptr_t)s.plan.operators;
   nx_operator kept = operators[sums[0]];
   operators[sums[0]] = operators[sums[1]];
   operators[sums[1]] = kept;
@@ -329,7 +334,8 @@ static void a_schedule_is_drawn(void **state) {
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (!strstr(lines.text, parts[i])) fail_msg("%s lacks %s", lines.text, parts[i]);
   double share = strtod(strstr(lines.text, "\nbubble ") + 8, NULL);
-  assert_true(share > 100.0 / 4 && share < 100.0 / 2); /* (stages - 1) / (micro-batches + stages - 1), if all were equal */
+  /* (stages - 1) / (micro-batches + stages - 1), if all passes were equal */
+  assert_true(share > 100.0 / 4 && share < 100.0 / 2);
   for (const char *at = boxes.text; (at = strstr(at, "stroke=")) != NULL; at++) n_boxes++;
   assert_int_equal(n_boxes, 8); /* 2 micro-batches forward and back on 2 stages */
   free(lines.text);
