@@ -49,7 +49,8 @@ bool nxr_arenas_open(nxr_world *world, const nx_plan *plan, const nxk_backend *b
     if (shared) at += round_up(n_bytes, PAGE);
     if (n_bytes == 0) continue;
     if (!backend->arena_open(device, arena->kind, n_bytes, memory, &arenas->base[arena->kind], &why))
-      return nxr_fault_set(fault, "rank %u has no %llu MiB for the arena of %s: %s", world->rank,
+      return nxr_fault_set(fault, "rank %u has no %llu MiB for the arena of %s: %s (nxcfg show PLAN --memory "
+                           "says what takes it; more ranks or a smaller batch.micro need less)", world->rank,
                            (unsigned long long)(n_bytes >> 20), nx_arena_meaning(arena->kind), why.text);
     arenas->n_bytes[arena->kind] = n_bytes;
     arenas->shared[arena->kind] = shared;

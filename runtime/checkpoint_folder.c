@@ -113,7 +113,8 @@ static bool take_lock(const char *directory, nxr_fault *fault) {
     return nxr_fault_set(fault, "cannot write in the run's folder: %s: %s", path, strerror(errno));
   if (flock(lock_file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
     return true; /* not every file system locks */
-  return nxr_fault_set(fault, "another run is using the folder %s", directory);
+  return nxr_fault_set(fault, "another run is using the folder %s: wait for it, or choose another (--dir)",
+                       directory);
 }
 
 bool nxr_folder_open(const char *directory, bool resume, nxr_fault *fault) {

@@ -18,7 +18,8 @@ static void *read_file(const char *path, uint64_t *n_bytes, nxr_fault *fault) {
   *n_bytes = fits ? (uint64_t)about.st_size : 0;
   void *bytes = NULL;
   if (*n_bytes == 0)
-    nxr_fault_set(fault, "%s is not a plan (not a file, empty, or too large)", path);
+    nxr_fault_set(
+        fault, "%s is not a plan (not a file, empty, or too large): nxcfg plan FILE -o PLAN makes one", path);
   else if (posix_memalign(&bytes, NX_PLAN_ALIGNMENT, *n_bytes) != 0)
     nxr_fault_set(fault, "out of memory for the plan %s", path);
   uint64_t n_read = 0;
@@ -37,7 +38,8 @@ bool nxr_file_open(const char *path, nxr_file *file, nxr_fault *fault) {
   if (file->bytes == NULL) return false;
   nx_fault why = {""};
   if (nx_plan_check(file->bytes, n_bytes, &file->plan, &why) && nx_plan_prove(&file->plan, &why)) return true;
-  nxr_fault_set(fault, "%s: at byte %llu: %s", path, (unsigned long long)why.offset, why.text);
+  nxr_fault_set(fault, "%s: at byte %llu: %s; nxcfg plan FILE -o %s makes it anew", path,
+                (unsigned long long)why.offset, why.text, path);
   nxr_file_close(file);
   return false;
 }

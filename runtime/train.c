@@ -68,7 +68,8 @@ static bool open_device(training *run) {
   nxk_fault why = {""};
   run->machine.backend = nxk_backend_find(name ? name : "cpu");
   if (!run->machine.backend && !name) run->machine.backend = &nxk_ref;
-  if (!run->machine.backend) return nxr_fault_set(&run->fault, "this nxrun has no backend %s", name);
+  if (!run->machine.backend)
+    return nxr_fault_set(&run->fault, "this nxrun was built without the backend %s: give --backend ref", name);
   const nxk_device_options options = {.n_threads = wanted->n_threads, .target = wanted->target,
                                       .workspace_bytes = wanted->workspace_bytes};
   if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
@@ -189,8 +190,10 @@ static bool run_step(training *run, nxr_numbers *numbers) {
 /* The other ranks have the same numbers, so all find this at the same step. */
 static bool is_finite(training *run, const nxr_numbers *numbers) {
   if (isfinite(numbers->loss) && isfinite(numbers->grad_norm)) return true;
-  return nxr_fault_set(&run->fault, "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest "
-                       "checkpoint stays as it is", (unsigned long long)run->done, numbers->loss, numbers->grad_norm);
+  return nxr_fault_set(&run->fault,
+                       "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest checkpoint "
+                       "stays as it is (a smaller optimizer.lr or a longer warm-up may help)",
+                       (unsigned long long)run->done, numbers->loss, numbers->grad_norm);
 }
 
 static bool loop(training *run) {

@@ -19,8 +19,10 @@ enum { LONGEST_WAIT_S = 1800, POLLS_PER_CLOCK = 4096, POLLS_BEFORE_SLEEP = 1 << 
 static void give_up(void) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  fprintf(stderr, "nxrun: rank %d has waited %d s for the other ranks, outside of a step\n", rank,
-          LONGEST_WAIT_S);
+  fprintf(stderr,
+          "nxrun: rank %d has waited %d s for the other ranks, outside of a step: one of them stands still, "
+          "or its files are out of reach; see what it does, and start again with --resume\n",
+          rank, LONGEST_WAIT_S);
   nxr_world_abort(1);
 }
 
@@ -168,8 +170,9 @@ bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_faul
   void *own;
   int status = MPI_Win_allocate_shared((MPI_Aint)rounded, 1, info, host_communicator, &own, &window);
   MPI_Info_free(&info);
-  if (status != MPI_SUCCESS) return nxr_fault_set(fault, "MPI makes no shared window of %llu bytes",
-                                                  (unsigned long long)rounded);
+  if (status != MPI_SUCCESS)
+    return nxr_fault_set(fault, "MPI makes no shared window of %llu bytes: run with --comm p2p",
+                         (unsigned long long)rounded);
   for (uint32_t peer = 0; peer < world->local_size; peer++) {
     MPI_Aint bytes;
     int unit;
