@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/calibrate.h"
 
+#include "runtime/clock.h"
+
 #include <stdlib.h>
-#include <time.h>
 
 enum {
   N_SAMPLES = 7,
@@ -14,12 +15,6 @@ enum {
   ALIGNMENT = 4096
 };
 static const double SAMPLE_S = 10e-3, SLOW_S = 0.1; /* of one product: the next is eight times as large */
-
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static uint64_t round_up(uint64_t bytes) {
   return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -55,10 +50,10 @@ static double slowest(nxr_bench *bench, double seconds) {
 
 static double sample(nxr_bench *bench, work *run, void *what, uint32_t repeats) {
   nxr_world_barrier(bench->world);
-  double start = now_s();
+  double start = nxr_clock_s();
   run(bench, what, repeats);
   bench->backend->synchronize(bench->device);
-  return (now_s() - start) / repeats;
+  return (nxr_clock_s() - start) / repeats;
 }
 
 /* Seconds of one: the median of samples of about SAMPLE_S each, of the slowest rank. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/comm_transport.h"
 
+#include "runtime/clock.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +10,6 @@
 #include <time.h>
 
 enum { POLLS_BEFORE_YIELD = 64, POLLS_BEFORE_NAP = 16, NAP_NS = 20000, POLLS_PER_CLOCK = 256 };
-
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- groups ---- */
 
@@ -272,7 +268,7 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
     if (polls % POLLS_PER_CLOCK != 0) continue;
     uint32_t needed = collective->group->members[collective->waits_for];
     uint64_t seen = peer_beats(comm, needed);
-    double now = now_s();
+    double now = nxr_clock_s();
     if (needed != peer || seen != beats) peer = needed, beats = seen, since = now;
     atomic_store_explicit(&comm->pulse->waits_for, 1 + peer, memory_order_relaxed);
     if (now - since > comm->deadline_s) nxr_comm_fail(comm, collective, peer, "does not come");

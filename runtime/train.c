@@ -2,6 +2,7 @@
 #include "runtime/train.h"
 
 #include "runtime/checkpoint.h"
+#include "runtime/clock.h"
 #include "runtime/exec.h"
 #include "runtime/init.h"
 #include "runtime/report.h"
@@ -30,12 +31,6 @@ void nxr_train_catch_signals(void) {
   const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGINT, &action, NULL);
-}
-
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 typedef struct training {
@@ -176,14 +171,14 @@ static void report(training *run, const nxr_numbers *numbers, double seconds) {
 }
 
 static bool run_step(training *run, nxr_numbers *numbers) {
-  double start = now_s();
+  double start = nxr_clock_s();
   if (!nxr_exec_step(&run->exec, run->done, numbers, &run->fault)) {
     fprintf(stderr, "nxrun: rank %u, step %llu: %s\n", run->world->rank, (unsigned long long)run->done + 1,
             run->fault.text);
     nxr_world_abort(NXR_EXIT_FAILED);
   }
   run->done++;
-  report(run, numbers, now_s() - start);
+  report(run, numbers, nxr_clock_s() - start);
   return true;
 }
 
