@@ -16,10 +16,6 @@
 static const char FORMAT[] = "nxrun checkpoint";
 enum { VERSION = 1, CHUNK_BYTES = 1 << 20, HEX_BYTES = 65 };
 
-static void print_hex(const uint8_t bytes[32], char hex[HEX_BYTES]) {
-  for (int i = 0; i < 32; i++) snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-}
-
 static bool parse_hex(const char *hex, uint8_t bytes[32]) {
   char again[HEX_BYTES];
   if (hex == NULL || strlen(hex) != HEX_BYTES - 1) return false;
@@ -27,7 +23,7 @@ static bool parse_hex(const char *hex, uint8_t bytes[32]) {
     const char pair[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
     bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
   }
-  print_hex(bytes, again);
+  nx_hex(bytes, again);
   return strcmp(again, hex) == 0;
 }
 
@@ -72,11 +68,11 @@ static json_t *make_manifest(const nx_plan *plan, uint64_t step, const nxr_check
   char hex[HEX_BYTES];
   json_t *entries = json_object();
   for (uint32_t i = 0; i < n_files; i++) {
-    print_hex(files[i].sha256, hex);
+    nx_hex(files[i].sha256, hex);
     json_object_set_new(entries, files[i].name, json_pack("{s:I, s:s}", "bytes", (json_int_t)files[i].n_bytes,
                                                           "sha256", hex));
   }
-  print_hex(plan->header->plan_id, hex);
+  nx_hex(plan->header->plan_id, hex);
   return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o}", "format", FORMAT, "version", VERSION, "plan_id", hex,
                    "step", (json_int_t)step, "files", entries, "settings", make_settings(plan));
 }
@@ -177,7 +173,7 @@ bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const n
   if (version != VERSION)
     return nxr_fault_set(fault, "%s has version %lld of the format, and this nxrun reads %d", folder, version,
                          VERSION);
-  print_hex(plan->header->plan_id, hex);
+  nx_hex(plan->header->plan_id, hex);
   if (strcmp(recorded, hex) == 0) return true;
   json_t *settings = make_settings(plan);
   list_differences(json_object_get(manifest, "settings"), settings, differences, sizeof differences);

@@ -20,16 +20,12 @@ static uint64_t planned_bytes(const nxr_machine *machine, uint32_t kind) {
   return nx_plan_stage_bytes(machine->plan, machine->stage, kind);
 }
 
-static void print_hex(const uint8_t *bytes, size_t n) {
-  for (size_t i = 0; i < n; i++) printf("%02x", bytes[i]);
-}
-
 static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t staging, double pss) {
-  printf("{\"plan_id\":\"");
-  print_hex(machine->plan->header->plan_id, sizeof machine->plan->header->plan_id);
-  printf("\",\"ranks\":%u,\"backend\":\"%s\",\"threads\":%u,\"operators\":%u,\"operators_by_ref\":%u,"
-         "\"arenas\":{",
-         machine->world->size, machine->backend->name, machine->plan->run->n_threads, machine->n_operators,
+  char plan_id[65];
+  nx_hex(machine->plan->header->plan_id, plan_id);
+  printf("{\"plan_id\":\"%s\",\"ranks\":%u,\"backend\":\"%s\",\"threads\":%u,\"operators\":%u,"
+         "\"operators_by_ref\":%u,\"arenas\":{",
+         plan_id, machine->world->size, machine->backend->name, machine->plan->run->n_threads, machine->n_operators,
          machine->n_by_ref);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
     printf("%s\"%s\":{\"planned_bytes\":%" PRIu64 ",\"mapped_bytes\":%" PRIu64 ",\"shared\":%s}",

@@ -419,7 +419,8 @@ uint32_t nx_item_program(const nx_plan *plan, const nx_item *item);
 uint32_t nx_port_peer(uint32_t chunk, nx_port port);
 nx_port nx_port_opposite(nx_port port);
 const char *nx_port_name(nx_port port);
-/* SHA-256 in lower-case hexadecimal, 64 characters and a NUL. */
+/* 32 bytes, or the SHA-256 of some, in lower-case hexadecimal: 64 characters and a NUL. */
+void nx_hex(const uint8_t bytes[32], char hex[65]);
 void nx_sha256_hex(const void *bytes, uint64_t n_bytes, char hex[65]);
 
 #endif

@@ -70,18 +70,22 @@ const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind) {
   return NULL;
 }
 
-void nx_sha256_hex(const void *bytes, uint64_t n_bytes, char hex[65]) {
+void nx_hex(const uint8_t bytes[32], char hex[65]) {
   static const char digits[] = "0123456789abcdef";
+  for (int i = 0; i < 32; i++) {
+    hex[2 * i] = digits[bytes[i] >> 4];
+    hex[2 * i + 1] = digits[bytes[i] & 15];
+  }
+  hex[64] = '\0';
+}
+
+void nx_sha256_hex(const void *bytes, uint64_t n_bytes, char hex[65]) {
   uint8_t digest[SHA256_DIGEST_SIZE];
   struct sha256_ctx state;
   sha256_init(&state);
   sha256_update(&state, n_bytes, bytes);
   sha256_digest(&state, sizeof digest, digest);
-  for (size_t i = 0; i < sizeof digest; i++) {
-    hex[2 * i] = digits[digest[i] >> 4];
-    hex[2 * i + 1] = digits[digest[i] & 15];
-  }
-  hex[64] = '\0';
+  nx_hex(digest, hex);
 }
 
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind) {

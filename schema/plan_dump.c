@@ -12,10 +12,6 @@ void nx_print_quantity(FILE *out, double quantity, const char *unit) {
   fprintf(out, "%.*f %s%s", decimals, quantity, prefixes[prefix], unit);
 }
 
-static void print_hex(FILE *out, const uint8_t *bytes, int n_bytes) {
-  for (int i = 0; i < n_bytes; i++) fprintf(out, "%02x", bytes[i]);
-}
-
 static void print_box(FILE *out, const nx_value *value) {
   fprintf(out, "%s[", nx_dtype_name(value->dtype));
   for (int dim = 0; dim < value->n_dims; dim++) fprintf(out, "%s%" PRId64, dim ? "," : "", value->dims[dim]);
@@ -117,11 +113,10 @@ static void dump_mesh(const nx_plan *plan, FILE *out) {
 
 void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
   const nx_run *run = plan->run;
-  char file_hash[65];
+  char plan_id[65], file_hash[65];
+  nx_hex(plan->header->plan_id, plan_id);
   nx_sha256_hex(plan->bytes, plan->n_bytes, file_hash);
-  fputs("plan_id     ", out);
-  print_hex(out, plan->header->plan_id, 32);
-  fprintf(out, "\nfile_sha256 %s\n", file_hash);
+  fprintf(out, "plan_id     %s\nfile_sha256 %s\n", plan_id, file_hash);
   fprintf(out, "file        format %u.%u, %" PRIu64 " bytes\n", plan->header->major, plan->header->minor,
           plan->n_bytes);
   dump_mesh(plan, out);

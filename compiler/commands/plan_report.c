@@ -174,8 +174,9 @@ static void print_obstacles(const nxc_plan_report *r, FILE *out) {
 }
 
 static void print_id(const nxc_plan_report *r, FILE *out) {
-  const nx_header *header = r->plan->plan.header;
-  for (size_t i = 0; i < sizeof header->plan_id; i++) fprintf(out, "%02x", header->plan_id[i]);
+  char text[65];
+  nx_hex(r->plan->plan.header->plan_id, text);
+  fputs(text, out);
 }
 
 void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
@@ -225,9 +226,8 @@ static json_t *memory_json(const nxc_plan_report *r) {
 
 static json_t *id_json(const nxc_plan_report *r) {
   if (r->plan == NULL) return json_null();
-  const nx_header *header = r->plan->plan.header;
-  char text[2 * sizeof header->plan_id + 1];
-  for (size_t i = 0; i < sizeof header->plan_id; i++) snprintf(text + 2 * i, 3, "%02x", header->plan_id[i]);
+  char text[65];
+  nx_hex(r->plan->plan.header->plan_id, text);
   return json_string(text);
 }
 
