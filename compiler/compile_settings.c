@@ -2,6 +2,7 @@
 #include "compiler/compile_settings.h"
 
 #include "compiler/allow.h"
+#include "compiler/config/assignment.h"
 #include "compiler/config/presets.h"
 
 #include <assert.h>

@@ -55,6 +55,7 @@ typedef struct nxc_settings nxc_settings;
 
 /* Every setting at its catalogue default, or unknown. */
 nxc_settings *nxc_settings_new(nxc_arena *arena);
+nxc_arena *nxc_settings_arena(const nxc_settings *settings);
 /* From now on settings are called what this dialect calls them; until then they are called by their paths. */
 void nxc_settings_speak(nxc_settings *settings, const nxc_dialect *dialect);
 /* NX_N_SETTINGS when there is no such setting. */
@@ -70,9 +71,6 @@ bool nxc_settings_set(nxc_settings *settings, nxc_setting_id id, const nxc_value
 /* What a rule that overrides the user does: displaces whatever there is. */
 bool nxc_settings_override(nxc_settings *settings, nxc_setting_id id, const nxc_value *value,
                            const nxc_provenance *from, nxc_sink *sink);
-/* The same by path and YAML text ("2", "[0.9, 0.95]", "null"), as from the command line. For tests,
- * mostly: a record can be made without any dialect. Reports an unknown path. */
-bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink);
 /* Makes a setting unknown, its default included, because what an option says about it is wrong (reported).
  * No rule derives it then. */
 void nxc_settings_forget(nxc_settings *settings, nxc_setting_id id, const char *option, nxc_span at);
@@ -80,10 +78,6 @@ void nxc_settings_forget(nxc_settings *settings, nxc_setting_id id, const char *
 nxc_settings *nxc_settings_copy(nxc_arena *arena, const nxc_settings *settings);
 /* Makes a setting unknown, so that a rule may derive it again. */
 void nxc_settings_clear(nxc_settings *settings, nxc_setting_id id);
-/* Runs the deriving rules that belong to every dialect (mesh.data, batch.accumulation, model.head_dim,
- * ...). The whole pipeline (compile_settings.h) does this itself. */
-bool nxc_settings_derive(nxc_settings *settings, nxc_sink *sink);
-
 bool nxc_settings_known(const nxc_settings *settings, nxc_setting_id id);
 /* Known and not null. What nxc_int and its siblings demand (asserted). */
 bool nxc_has(const nxc_settings *settings, nxc_setting_id id);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/advice.h"
 
+#include "compiler/config/assignment.h"
 #include "compiler/machine.h"
 
 #include <inttypes.h>

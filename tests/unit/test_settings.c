@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/settings.h"
+#include "compiler/config/assignment.h"
 #include "compiler/settings_json.h"
 #include "tests/unit/cmocka_all.h"
 
