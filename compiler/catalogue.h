@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue: the yaml files of schema as constant tables, made at build time by schema/gen.
+/* The catalogue: the yaml files of schema as constant tables, made at build time by compiler/gen.
  *
  * Settings are indexed by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted
  * by name, so that a name is found by bisection; rules and diagnostics are sorted by id. Expressions are
@@ -11,7 +11,7 @@
 
 #include "compiler/diagnostics.h"
 #include "compiler/value.h"
-#include "schema/settings_ids.gen.h"
+#include "compiler/gen/settings_ids.gen.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,7 +16,7 @@
 #include "compiler/diagnostics.h"
 #include "compiler/source.h"
 #include "compiler/value.h"
-#include "schema/settings_ids.gen.h"
+#include "compiler/gen/settings_ids.gen.h"
 
 #include <stdbool.h>
 #include <stddef.h>

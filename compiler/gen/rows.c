@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/gen/rows.h"
+#include "compiler/gen/rows.h"
 
 #include <cyaml/cyaml.h>
 #include <stdio.h>

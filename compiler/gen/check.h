@@ -6,7 +6,7 @@
 #ifndef NX_GEN_CHECK_H
 #define NX_GEN_CHECK_H
 
-#include "schema/gen/rows.h"
+#include "compiler/gen/rows.h"
 
 #include "compiler/arena.h"
 

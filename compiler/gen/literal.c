@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/gen/literal.h"
+#include "compiler/gen/literal.h"
 
 #include <errno.h>
 #include <inttypes.h>

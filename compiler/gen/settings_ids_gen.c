@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes settings_ids.gen.h: one number per setting, in the order of schema/settings.yaml. */
-#include "schema/gen/rows.h"
+#include "compiler/gen/rows.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
   gen_file file;
   if (argc != 2 || !gen_file_read(&file, GEN_SETTINGS, argv[1])) return EXIT_FAILURE;
   puts("/* SPDX-License-Identifier: Apache-2.0 */");
-  puts("/* Made from schema/settings.yaml by schema/gen; do not edit. */");
+  puts("/* Made from schema/settings.yaml by compiler/gen; do not edit. */");
   puts("#ifndef NX_SETTINGS_IDS_GEN_H\n#define NX_SETTINGS_IDS_GEN_H\n\ntypedef enum nxc_setting_id {");
   const gen_setting *rows = file.rows;
   for (unsigned i = 0; i < file.n_rows; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/gen/check.h"
+#include "compiler/gen/check.h"
 
 #include "compiler/config/expression.h"
-#include "schema/gen/literal.h"
+#include "compiler/gen/literal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  *
  * Arguments are the files, in any order; the folder, or the name where it stands in schema/ itself, tells
  * the kind. */
-#include "schema/gen/check.h"
-#include "schema/gen/literal.h"
+#include "compiler/gen/check.h"
+#include "compiler/gen/literal.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -378,7 +378,7 @@ int main(int argc, char **argv) {
   gen_check(&catalogue);
   if (catalogue.n_complaints > 0) return EXIT_FAILURE;
   puts("/* SPDX-License-Identifier: Apache-2.0 */");
-  puts("/* Made from schema/ by schema/gen; do not edit. */");
+  puts("/* Made from schema/ by compiler/gen; do not edit. */");
   puts("#include \"compiler/catalogue.h\"\n");
   write_settings(&catalogue);
   write_paths(&catalogue);
