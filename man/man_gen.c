@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes nx-settings(5) and nx-rules(7) from the catalogue, at build time: `man_gen settings|rules`. */
-#include "compiler/catalogue.h"
+#include "compiler/settings/catalogue.h"
 
 #include <stdio.h>
 #include <string.h>

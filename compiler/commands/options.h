@@ -8,8 +8,8 @@
 #ifndef NXC_COMMANDS_OPTIONS_H
 #define NXC_COMMANDS_OPTIONS_H
 
-#include "compiler/compile_settings.h"
-#include "compiler/diagnostics.h"
+#include "compiler/config/compile_settings.h"
+#include "compiler/diagnostics/diagnostics.h"
 
 #include <stdbool.h>
 #include <stddef.h>

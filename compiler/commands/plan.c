@@ -6,7 +6,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/why.h"
-#include "compiler/render_document.h"
+#include "compiler/render/render_document.h"
 
 #include <errno.h>
 #include <fcntl.h>

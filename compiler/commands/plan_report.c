@@ -2,8 +2,8 @@
 #include "compiler/commands/plan_report.h"
 
 #include "compiler/config/presets.h"
-#include "compiler/render.h"
-#include "compiler/settings_json.h"
+#include "compiler/render/render.h"
+#include "compiler/config/settings_json.h"
 #include "schema/plan_dump.h"
 
 #include <inttypes.h>

@@ -9,8 +9,8 @@
 #include "compiler/commands/folders.h"
 #include "compiler/commands/options.h"
 #include "compiler/commands/parallel.h"
-#include "compiler/render.h"
-#include "compiler/render_document.h"
+#include "compiler/render/render.h"
+#include "compiler/render/render_document.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/why.h"
 
-#include "compiler/render.h"
+#include "compiler/render/render.h"
 
 #include <jansson.h>
 #include <string.h>

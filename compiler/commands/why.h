@@ -8,7 +8,7 @@
 #ifndef NXC_COMMANDS_WHY_H
 #define NXC_COMMANDS_WHY_H
 
-#include "compiler/compile_settings.h"
+#include "compiler/config/compile_settings.h"
 
 typedef struct nxc_why_step nxc_why_step;
 struct nxc_why_step {

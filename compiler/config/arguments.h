@@ -9,7 +9,7 @@
 #ifndef NXC_CONFIG_ARGUMENTS_H
 #define NXC_CONFIG_ARGUMENTS_H
 
-#include "compiler/catalogue.h"
+#include "compiler/settings/catalogue.h"
 #include "compiler/config/words.h"
 
 typedef struct nxc_arguments {

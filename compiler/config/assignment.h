@@ -4,7 +4,7 @@
 #ifndef NXC_CONFIG_ASSIGNMENT_H
 #define NXC_CONFIG_ASSIGNMENT_H
 
-#include "compiler/settings.h"
+#include "compiler/settings/settings.h"
 
 /* nxc_settings_set by path and YAML text ("2", "[0.9, 0.95]", "null"). Reports an unknown path. */
 bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink);

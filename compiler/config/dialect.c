@@ -3,7 +3,7 @@
 
 #include "compiler/config/front.h"
 #include "compiler/config/interpolate.h"
-#include "compiler/domain.h"
+#include "compiler/settings/domain.h"
 
 #include <assert.h>
 #include <string.h>

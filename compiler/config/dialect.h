@@ -11,11 +11,11 @@
 #ifndef NXC_CONFIG_DIALECT_H
 #define NXC_CONFIG_DIALECT_H
 
-#include "compiler/catalogue.h"
+#include "compiler/settings/catalogue.h"
 #include "compiler/config/document.h"
 #include "compiler/config/expression.h"
-#include "compiler/domain.h"
-#include "compiler/settings.h"
+#include "compiler/settings/domain.h"
+#include "compiler/settings/settings.h"
 
 typedef struct nxc_bound {
   const nxc_option_row *row;

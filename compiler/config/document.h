@@ -11,8 +11,8 @@
 #define NXC_CONFIG_DOCUMENT_H
 
 #include "compiler/arena.h"
-#include "compiler/diagnostics.h"
-#include "compiler/source.h"
+#include "compiler/diagnostics/diagnostics.h"
+#include "compiler/diagnostics/source.h"
 #include "compiler/value.h"
 
 #include <stdbool.h>

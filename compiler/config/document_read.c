@@ -5,6 +5,7 @@
 #include "compiler/config/names.h"
 #include "compiler/config/nodes.h"
 #include "compiler/config/reader.h"
+#include "compiler/diagnostics/secret.h"
 
 #include <stdlib.h>
 #include <string.h>

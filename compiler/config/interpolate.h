@@ -61,8 +61,6 @@ nxc_resolution nxc_resolve_select(nxc_document *document, const char *key, const
 /* Reports every ??? at or below the node; gives their number. */
 size_t nxc_report_missing(nxc_arena *arena, const nxc_node *node, nxc_sink *sink);
 
-/* Whether a key names a secret (*token, *secret, *password, *api_key). */
-bool nxc_key_is_secret(const char *key);
 /* Whether a value must not be shown: its key names a secret, or the environment had a part in it. */
 bool nxc_node_is_secret(const nxc_node *node);
 /* What stands for a secret value wherever values are shown: redacted:sha256:<the first 8 bytes>. */

@@ -4,7 +4,7 @@
  * in the text. */
 #include "compiler/config/dialect.h"
 
-#include "compiler/domain.h"
+#include "compiler/settings/domain.h"
 
 #include <errno.h>
 #include <jansson.h>

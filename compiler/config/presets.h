@@ -7,7 +7,7 @@
 #ifndef NXC_CONFIG_PRESETS_H
 #define NXC_CONFIG_PRESETS_H
 
-#include "compiler/settings.h"
+#include "compiler/settings/settings.h"
 
 /* By the dialect's spelling; nx knows every dialect's. NULL when there is none. */
 const nxc_preset_row *nxc_preset_find(const nxc_dialect *dialect, const char *spelling);

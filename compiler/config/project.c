@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/project.h"
 
-#include "compiler/allow.h"
+#include "compiler/diagnostics/allow.h"
 #include "compiler/config/front.h"
 
 #include <errno.h>

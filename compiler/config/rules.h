@@ -12,7 +12,7 @@
 
 #include "compiler/config/dialect.h"
 #include "compiler/config/site_rules.h"
-#include "compiler/settings.h"
+#include "compiler/settings/settings.h"
 
 typedef struct nxc_skipped_rule {
   const nxc_rule_row *rule;

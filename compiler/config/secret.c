@@ -3,23 +3,11 @@
 #include "compiler/config/canon.h"
 #include "compiler/config/interpolate.h"
 #include "compiler/config/scalar.h"
+#include "compiler/diagnostics/secret.h"
 
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-
-bool nxc_key_is_secret(const char *key) {
-  static const char *const endings[] = {"token",      "secret",     "password",   "passwd",     "passphrase",
-                                       "credential", "credentials", "api_key",   "apikey",     "secret_key",
-                                       "access_key", "private_key"};
-  size_t n = strlen(key);
-  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-    size_t n_ending = strlen(endings[i]);
-    if (n >= n_ending && strcasecmp(key + n - n_ending, endings[i]) == 0) return true;
-  }
-  return false;
-}
 
 bool nxc_node_is_secret(const nxc_node *node) {
   if (node->environment) return true;

@@ -8,7 +8,7 @@
 #ifndef NXC_CONFIG_SITE_RULES_H
 #define NXC_CONFIG_SITE_RULES_H
 
-#include "compiler/catalogue.h"
+#include "compiler/settings/catalogue.h"
 
 typedef struct nxc_site_rules {
   const nxc_rule_row *rows;

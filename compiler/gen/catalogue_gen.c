@@ -379,7 +379,7 @@ int main(int argc, char **argv) {
   if (catalogue.n_complaints > 0) return EXIT_FAILURE;
   puts("/* SPDX-License-Identifier: Apache-2.0 */");
   puts("/* Made from schema/ by compiler/gen; do not edit. */");
-  puts("#include \"compiler/catalogue.h\"\n");
+  puts("#include \"compiler/settings/catalogue.h\"\n");
   write_settings(&catalogue);
   write_paths(&catalogue);
   write_dialects(&catalogue);

@@ -7,7 +7,7 @@
 #define NX_GEN_LITERAL_H
 
 #include "compiler/arena.h"
-#include "compiler/catalogue.h"
+#include "compiler/settings/catalogue.h"
 
 /* False when there is no such type. */
 bool gen_type_find(const char *name, nxc_type *type);

@@ -2,7 +2,7 @@
 #include "compiler/program/advice.h"
 
 #include "compiler/config/assignment.h"
-#include "compiler/machine.h"
+#include "compiler/program/machine.h"
 
 #include <inttypes.h>
 

@@ -10,7 +10,7 @@
 #ifndef NXC_COST_H
 #define NXC_COST_H
 
-#include "compiler/machine.h"
+#include "compiler/program/machine.h"
 #include "schema/plan.h"
 
 typedef enum nxc_cost_class {

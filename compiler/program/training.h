@@ -6,9 +6,9 @@
 #ifndef NXC_TRAINING_H
 #define NXC_TRAINING_H
 
-#include "compiler/diagnostics.h"
+#include "compiler/diagnostics/diagnostics.h"
 #include "compiler/program/graph.h"
-#include "compiler/settings.h"
+#include "compiler/settings/settings.h"
 
 typedef struct nxc_training {
   uint32_t world, nodes, tensor, kv_replica, context, data, pipeline;

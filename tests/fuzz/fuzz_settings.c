@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any bytes, as a configuration of each dialect, through the whole way to settings, and prints what
  * comes out. */
-#include "compiler/compile_settings.h"
-#include "compiler/render_document.h"
-#include "compiler/settings_json.h"
+#include "compiler/config/compile_settings.h"
+#include "compiler/render/render_document.h"
+#include "compiler/config/settings_json.h"
 #include "tests/fuzz/replay.h"
 
 #include <assert.h>

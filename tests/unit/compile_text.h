@@ -3,7 +3,7 @@
 #ifndef NX_TESTS_COMPILE_TEXT_H
 #define NX_TESTS_COMPILE_TEXT_H
 
-#include "compiler/compile_settings.h"
+#include "compiler/config/compile_settings.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/diagnostics.h"
-#include "compiler/allow.h"
-#include "compiler/render.h"
-#include "compiler/render_document.h"
+#include "compiler/diagnostics/diagnostics.h"
+#include "compiler/diagnostics/allow.h"
+#include "compiler/render/render.h"
+#include "compiler/render/render_document.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <jansson.h>

@@ -2,7 +2,7 @@
 /* Plans as the compiler makes them: properties that must hold on every layout, from the bytes alone. */
 #include "tests/unit/program_case.h"
 
-#include "compiler/catalogue.h"
+#include "compiler/settings/catalogue.h"
 #include "compiler/config/presets.h"
 #include "compiler/program/overlap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/assignment.h"
-#include "compiler/settings_json.h"
+#include "compiler/config/settings_json.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <jansson.h>

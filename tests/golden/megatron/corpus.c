@@ -4,7 +4,7 @@
  * file deviations.txt says why, a line each: KEY CASE REASON (KEY is a name or the id of an error); a line
  * that is not needed fails. Usage: corpus FOLDER; $NX_SHARED/corpora/megatron/expected.json is read, and
  * without it the test is skipped. */
-#include "compiler/compile_settings.h"
+#include "compiler/config/compile_settings.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/domain.h"
+#include "compiler/settings/domain.h"
 
 #include <math.h>
 #include <string.h>

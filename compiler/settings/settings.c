@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/settings.h"
+#include "compiler/settings/settings.h"
 
-#include "compiler/domain.h"
+#include "compiler/settings/domain.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"): one run over all files. */
-#include "compiler/allow.h"
-#include "compiler/catalogue.h"
-#include "compiler/render.h"
-#include "compiler/render_document.h"
+#include "compiler/diagnostics/allow.h"
+#include "compiler/settings/catalogue.h"
+#include "compiler/render/render.h"
+#include "compiler/render/render_document.h"
 
 #include <ctype.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/machine.h"
+#include "compiler/program/machine.h"
 
 #include "compiler/config/document.h"
 

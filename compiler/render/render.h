@@ -3,7 +3,7 @@
 #ifndef NXC_RENDER_H
 #define NXC_RENDER_H
 
-#include "compiler/diagnostics.h"
+#include "compiler/diagnostics/diagnostics.h"
 
 const char *nxc_severity_name(nxc_severity severity); /* "error", "warning", "note" */
 void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out);

@@ -12,9 +12,9 @@
 #define NXC_SETTINGS_H
 
 #include "compiler/arena.h"
-#include "compiler/catalogue.h"
-#include "compiler/diagnostics.h"
-#include "compiler/source.h"
+#include "compiler/settings/catalogue.h"
+#include "compiler/diagnostics/diagnostics.h"
+#include "compiler/diagnostics/source.h"
 #include "compiler/value.h"
 #include "compiler/gen/settings_ids.gen.h"
 

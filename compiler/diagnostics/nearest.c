@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/diagnostics.h"
+#include "compiler/diagnostics/diagnostics.h"
 
 #include <ctype.h>
 #include <string.h>

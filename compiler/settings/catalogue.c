@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/catalogue.h"
+#include "compiler/settings/catalogue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/allow.h"
+#include "compiler/diagnostics/allow.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef NXC_CATALOGUE_H
 #define NXC_CATALOGUE_H
 
-#include "compiler/diagnostics.h"
+#include "compiler/diagnostics/diagnostics.h"
 #include "compiler/value.h"
 #include "compiler/gen/settings_ids.gen.h"
 

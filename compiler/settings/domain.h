@@ -7,7 +7,7 @@
 #ifndef NXC_DOMAIN_H
 #define NXC_DOMAIN_H
 
-#include "compiler/catalogue.h"
+#include "compiler/settings/catalogue.h"
 
 typedef enum nxc_misfit {
   NXC_FITS,

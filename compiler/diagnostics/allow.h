@@ -7,7 +7,7 @@
 #ifndef NXC_ALLOW_H
 #define NXC_ALLOW_H
 
-#include "compiler/diagnostics.h"
+#include "compiler/diagnostics/diagnostics.h"
 
 typedef struct nxc_allow {
   bool alone; /* nothing but the comment stands in its line */

@@ -8,7 +8,7 @@
 #ifndef NXC_MACHINE_H
 #define NXC_MACHINE_H
 
-#include "compiler/diagnostics.h"
+#include "compiler/diagnostics/diagnostics.h"
 #include "schema/ops.h"
 
 typedef struct nxc_rate_point {

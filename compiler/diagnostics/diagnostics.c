@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/diagnostics.h"
+#include "compiler/diagnostics/diagnostics.h"
 
-#include "compiler/allow.h"
+#include "compiler/diagnostics/allow.h"
 
 #include <stdint.h>
 #include <stdlib.h>

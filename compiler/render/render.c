@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/render.h"
+#include "compiler/render/render.h"
 
 #include <jansson.h>
 #include <stdlib.h>

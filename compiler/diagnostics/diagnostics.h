@@ -11,7 +11,7 @@
 #define NXC_DIAGNOSTICS_H
 
 #include "compiler/arena.h"
-#include "compiler/source.h"
+#include "compiler/diagnostics/source.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/source.h"
+#include "compiler/diagnostics/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/compile_settings.h"
+#include "compiler/config/compile_settings.h"
 
-#include "compiler/allow.h"
+#include "compiler/diagnostics/allow.h"
 #include "compiler/config/assignment.h"
 #include "compiler/config/presets.h"
 

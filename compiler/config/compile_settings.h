@@ -14,7 +14,7 @@
 #include "compiler/config/interpolate.h"
 #include "compiler/config/project.h"
 #include "compiler/config/rules.h"
-#include "compiler/settings.h"
+#include "compiler/settings/settings.h"
 
 typedef struct nxc_request {
   const char *file; /* "-": standard input; NULL: arguments alone */

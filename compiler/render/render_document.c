@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/render_document.h"
+#include "compiler/render/render_document.h"
 
-#include "compiler/render.h"
+#include "compiler/render/render.h"
 
 #include <jansson.h>
 #include <nettle/sha2.h>

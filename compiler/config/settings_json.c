@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/settings_json.h"
+#include "compiler/config/settings_json.h"
 
 #include <jansson.h>
 #include <math.h>

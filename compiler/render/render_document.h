@@ -8,7 +8,7 @@
 #ifndef NXC_RENDER_DOCUMENT_H
 #define NXC_RENDER_DOCUMENT_H
 
-#include "compiler/diagnostics.h"
+#include "compiler/diagnostics/diagnostics.h"
 
 typedef struct nxc_document_format nxc_document_format;
 struct json_t;

@@ -8,7 +8,7 @@
 #define NXC_SETTINGS_JSON_H
 
 #include "compiler/config/interpolate.h"
-#include "compiler/settings.h"
+#include "compiler/settings/settings.h"
 
 struct json_t;
 

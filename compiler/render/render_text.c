@@ -11,8 +11,8 @@
  *
  * A note without further notes of its own is one line. What stands behind a key that names a secret is not
  * shown. */
-#include "compiler/config/interpolate.h"
-#include "compiler/render.h"
+#include "compiler/diagnostics/secret.h"
+#include "compiler/render/render.h"
 
 #include <ctype.h>
 #include <string.h>
