@@ -117,6 +117,13 @@ static void bind_kernel(nxr_machine *machine, uint32_t index, nxr_fault *missing
 
 /* ---- collectives ---- */
 
+/* Elements that lie together for one index of the dimensions before `axis`. */
+static uint64_t run_along(const nx_value *value, uint32_t axis) {
+  uint64_t n = 1;
+  for (uint32_t dim = axis; dim < NX_MAX_DIMS; dim++) n *= (uint64_t)value->dims[dim];
+  return n;
+}
+
 static nxr_collective_spec describe_collective(const nxr_machine *machine, const nxk_frame *frame, uint32_t index) {
   const nx_plan *plan = machine->plan;
   const nx_operator *op = &plan->operators[index];
@@ -126,14 +133,18 @@ static nxr_collective_spec describe_collective(const nxr_machine *machine, const
                               .y_dtype = plan->values[y].dtype, .x = nxr_value_address(plan, x, frame),
                               .y = nxr_value_address(plan, y, frame), .outer = 1, .axis = 1, .inner = 1,
                               .operator = index};
+  const nx_attribute *attributes = plan->attributes + op->first_attribute;
   uint32_t axis = NX_MAX_DIMS;
-  if (op->op != NX_OP_all_reduce) axis = (uint32_t)plan->attributes[op->first_attribute].integer;
+  if (op->n_attrs > 0) axis = (uint32_t)attributes[0].integer;
   for (uint32_t dim = 0; dim < NX_MAX_DIMS; dim++) {
     uint64_t size = (uint64_t)source->dims[dim];
     if (axis == NX_MAX_DIMS || dim == axis) spec.axis *= size;
     else if (dim < axis) spec.outer *= size;
     else spec.inner *= size;
   }
+  if (op->op == NX_OP_all_to_all)
+    spec.y_run = run_along(&plan->values[y], (uint32_t)attributes[NX_all_to_all_concat_axis].integer) /
+                 plan->groups[op->group].size;
   return spec;
 }
 

@@ -149,7 +149,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 
 static uint64_t sign(const nxr_collective_spec *spec) {
   uint64_t hash = mix(mix(mix(1, spec->op), spec->group), (uint64_t)spec->x_dtype << 8 | spec->y_dtype);
-  return mix(mix(mix(hash, spec->outer), spec->axis), spec->inner);
+  return mix(mix(mix(mix(hash, spec->outer), spec->axis), spec->inner), spec->y_run);
 }
 
 static bool add_to_list(nxr_comm *comm, nxr_collective *collective) {
@@ -173,9 +173,10 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
   collective->spec = *spec;
   collective->group = group;
   collective->signature = sign(spec);
-  collective->n_slice = spec->op == NX_OP_reduce_scatter ? spec->axis / group->size * spec->inner
-                        : spec->op == NX_OP_all_gather   ? spec->axis * spec->inner
-                                                         : 0;
+  bool cuts = spec->op == NX_OP_reduce_scatter || spec->op == NX_OP_all_to_all;
+  collective->n_slice = cuts                           ? spec->axis / group->size * spec->inner
+                        : spec->op == NX_OP_all_gather ? spec->axis * spec->inner
+                                                       : 0;
   collective->sources = calloc(group->size, sizeof *collective->sources);
   if (!collective->sources) {
     nxr_fault_set(fault, "out of memory");
@@ -365,4 +366,35 @@ void nxr_comm_place(const nxr_collective *collective, uint32_t position, const v
     const uint8_t *from = (const uint8_t *)x + outer * n_bytes;
     if (y != from) memcpy(y, from, n_bytes);
   }
+}
+
+/* Element i of a member's part, where parts stand in turns, n_run elements of each at a time. */
+static uint64_t in_turn(uint64_t i, uint64_t n_run, uint32_t size, uint32_t position) {
+  return (i / n_run * size + position) * n_run + i % n_run;
+}
+
+/* Copies a member's part in pieces that lie together on both sides; a run of 0: the part is packed. */
+static void copy_part(const nxr_collective *collective, const void *x, uint64_t x_run, uint32_t to, void *y,
+                      uint64_t y_run, uint32_t from) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint32_t size = collective->group->size;
+  uint64_t element = nx_dtype_bits(spec->x_dtype) / 8, n = spec->outer * collective->n_slice, n_piece = n;
+  if (x_run && x_run < n_piece) n_piece = x_run;
+  if (y_run && y_run < n_piece) n_piece = y_run;
+  for (uint64_t i = 0; i < n; i += n_piece) {
+    uint64_t at = x_run ? in_turn(i, x_run, size, to) : i, target = y_run ? in_turn(i, y_run, size, from) : i;
+    memcpy((uint8_t *)y + target * element, (const uint8_t *)x + at * element, n_piece * element);
+  }
+}
+
+void nxr_comm_exchange(const nxr_collective *collective, uint32_t from, uint32_t to, const void *x, void *y) {
+  copy_part(collective, x, collective->n_slice, to, y, collective->spec.y_run, from);
+}
+
+void nxr_comm_pack(const nxr_collective *collective, uint32_t to, void *packed) {
+  copy_part(collective, collective->spec.x, collective->n_slice, to, packed, 0, 0);
+}
+
+void nxr_comm_unpack(const nxr_collective *collective, uint32_t from, const void *packed) {
+  copy_part(collective, packed, 0, 0, collective->spec.y, collective->spec.y_run, from);
 }

@@ -23,14 +23,16 @@ typedef struct nxr_collective nxr_collective;
 
 enum { NXR_TRANSFER = NX_OP_END };
 
-/* The shape is outer x axis x inner: one dimension grows or shrinks, `axis` counts it in x. For all_reduce outer and
- * inner are 1. */
+/* The shape is outer x axis x inner: one dimension grows or shrinks, `axis` counts it in x. For all_reduce and shift
+ * outer and inner are 1. In an all_to_all `axis` is the one that is divided; along the one that grows, y has the
+ * members' parts in turns, y_run elements of each at a time. */
 typedef struct nxr_collective_spec {
-  nx_op op; /* all_reduce, all_gather, reduce_scatter; NXR_TRANSFER: x of the first member is y of the second */
+  nx_op op; /* a collective of ops.def; NXR_TRANSFER: x of the first member is y of the second */
   uint32_t group; /* of the plan; NX_NONE: all ranks; beyond the plan's groups: 1 + a channel */
   nx_dtype x_dtype, y_dtype;
   void *x, *y;
   uint64_t outer, axis, inner;
+  uint64_t y_run; /* all_to_all alone */
   uint32_t operator; /* of the plan, or its number of operators + an item, for messages; NX_NONE: the run's own */
 } nxr_collective_spec;
 

@@ -126,14 +126,58 @@ static void reduce_scatter_sends(nxr_collective *collective, uint32_t peer) {
   }
 }
 
+static uint64_t part_elements(const nxr_collective *collective) {
+  return collective->spec.outer * collective->n_slice;
+}
+
+/* Whether a member's part stands together, so that it goes as it lies. */
+static bool lies_together(const nxr_collective *collective, uint64_t n_run) {
+  return n_run == part_elements(collective);
+}
+
+static void all_to_all_receives(nxr_collective *collective, uint32_t peer) {
+  uint64_t n_bytes = part_elements(collective) * x_bytes(collective);
+  bool in_place = lies_together(collective, collective->spec.y_run);
+  add_receive(collective, 0, peer,
+              in_place ? (uint8_t *)collective->spec.y + peer * n_bytes : received(collective, peer), n_bytes);
+}
+
+static void all_to_all_sends(nxr_collective *collective, uint32_t peer) {
+  uint64_t n_bytes = part_elements(collective) * x_bytes(collective);
+  bool in_place = lies_together(collective, collective->n_slice);
+  add_send(collective, 0, peer,
+           in_place ? (const uint8_t *)collective->spec.x + peer * n_bytes : packed(collective, peer), n_bytes);
+}
+
+static void shift_receives(nxr_collective *collective, uint32_t peer) {
+  uint32_t size = collective->group->size;
+  if (peer == (collective->group->position + size - 1) % size)
+    add_receive(collective, 0, peer, collective->spec.y, collective->spec.axis * x_bytes(collective));
+}
+
+static void shift_sends(nxr_collective *collective, uint32_t peer) {
+  if (peer == (collective->group->position + 1) % collective->group->size)
+    add_send(collective, 0, peer, collective->spec.x, collective->spec.axis * x_bytes(collective));
+}
+
+/* Adds what this rank receives from, or sends to, a peer. */
+typedef void (*adder)(nxr_collective *collective, uint32_t peer);
+
+static const struct {
+  adder receives, sends;
+} adders[NX_OP_END] = {
+    [NX_OP_all_reduce] = {all_reduce_receives, all_reduce_sends},
+    [NX_OP_all_gather] = {all_gather_receives, all_gather_sends},
+    [NX_OP_reduce_scatter] = {reduce_scatter_receives, reduce_scatter_sends},
+    [NX_OP_all_to_all] = {all_to_all_receives, all_to_all_sends},
+    [NX_OP_shift] = {shift_receives, shift_sends},
+};
+
 /* ---- before and after a round ---- */
 
 static void pack_slices(nxr_collective *collective) {
-  uint64_t n_bytes = collective->n_slice * x_bytes(collective), size = collective->group->size;
-  for (uint32_t peer = 0; peer < size; peer++)
-    for (uint64_t outer = 0; outer < collective->spec.outer && peer != collective->group->position; outer++)
-      memcpy(packed(collective, peer) + outer * n_bytes,
-             (const uint8_t *)collective->spec.x + (outer * size + peer) * n_bytes, n_bytes);
+  for (uint32_t peer = 0; peer < collective->group->size; peer++)
+    if (peer != collective->group->position) nxr_comm_pack(collective, peer, packed(collective, peer));
 }
 
 static void place_received(nxr_collective *collective) {
@@ -142,6 +186,13 @@ static void place_received(nxr_collective *collective) {
     if (own) nxr_comm_place(collective, i, collective->spec.x);
     if (!own && collective->spec.outer > 1) nxr_comm_place(collective, i, received(collective, i));
   }
+}
+
+static void unpack_received(nxr_collective *collective) {
+  uint32_t own = collective->group->position;
+  nxr_comm_exchange(collective, own, own, collective->spec.x, collective->spec.y);
+  for (uint32_t i = 0; i < collective->group->size && !lies_together(collective, collective->spec.y_run); i++)
+    if (i != own) nxr_comm_unpack(collective, i, received(collective, i));
 }
 
 /* y[0..n) = sum over the members of what each sent; `own` is this rank's part of x. */
@@ -188,24 +239,31 @@ static void sum_round(nxr_comm *comm, nxr_collective *collective, uint32_t at) {
 
 /* ---- the transport ---- */
 
+/* Whether what is sent does not lie in x as it goes. */
+static bool packs(const nxr_collective *collective) {
+  bool cuts = collective->spec.op == NX_OP_reduce_scatter || collective->spec.op == NX_OP_all_to_all;
+  return cuts && collective->spec.outer > 1;
+}
+
 /* How many rounds there are, and how much of a member's part goes in one of the sum: the same on all members. */
 static void lay_out(const nxr_collective *collective, messages *own) {
-  uint64_t first, n_part = collective->spec.outer * collective->n_slice;
+  uint64_t first, n_part = part_elements(collective);
   bool sums = collective->spec.op == NX_OP_all_reduce || collective->spec.op == NX_OP_reduce_scatter;
   if (collective->spec.op == NX_OP_all_reduce) n_part = nxr_comm_part(collective, 0, &first); /* the largest */
   own->n_round = ROUND_BYTES / x_bytes(collective);
-  if (collective->spec.outer > 1 || n_part < own->n_round) own->n_round = n_part;
+  bool whole = collective->spec.outer > 1 || collective->spec.op == NX_OP_all_to_all;
+  if (whole || n_part < own->n_round) own->n_round = n_part;
   own->n_sum_rounds = sums ? (uint32_t)((n_part + own->n_round - 1) / own->n_round) : 0;
   own->n_rounds = own->n_sum_rounds + (collective->spec.op != NX_OP_reduce_scatter);
-  bool stages = sums || collective->spec.outer > 1;
+  bool stages = sums || collective->spec.outer > 1 ||
+                (collective->spec.op == NX_OP_all_to_all && !lies_together(collective, collective->spec.y_run));
   own->part_bytes = stages ? (own->n_round * x_bytes(collective) + 63) / 64 * 64 : 0;
 }
 
 static bool make_room(nxr_comm *comm, nxr_collective *collective, messages *own) {
   uint64_t size = collective->group->size;
-  bool packs = collective->spec.op == NX_OP_reduce_scatter && collective->spec.outer > 1;
   lay_out(collective, own);
-  uint64_t n_bytes = own->part_bytes * size * (packs ? 2 : 1);
+  uint64_t n_bytes = own->part_bytes * size * (packs(collective) ? 2 : 1);
   comm->staging_bytes += n_bytes;
   if (n_bytes && !(own->staging = aligned_alloc(64, n_bytes))) return false;
   if (n_bytes) memset(own->staging, 0, n_bytes);
@@ -233,18 +291,10 @@ static bool p2p_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *faul
     if (group->position == 1) add_receive(collective, 0, 0, collective->spec.y, collective->spec.axis);
     return true;
   }
-  for (uint32_t peer = 0; peer < group->size; peer++) {
-    if (peer == group->position) continue;
-    if (op == NX_OP_all_reduce) all_reduce_receives(collective, peer);
-    if (op == NX_OP_all_gather) all_gather_receives(collective, peer);
-    if (op == NX_OP_reduce_scatter) reduce_scatter_receives(collective, peer);
-  }
-  for (uint32_t peer = 0; peer < group->size; peer++) {
-    if (peer == group->position) continue;
-    if (op == NX_OP_all_reduce) all_reduce_sends(collective, peer);
-    if (op == NX_OP_all_gather) all_gather_sends(collective, peer);
-    if (op == NX_OP_reduce_scatter) reduce_scatter_sends(collective, peer);
-  }
+  for (uint32_t peer = 0; peer < group->size; peer++)
+    if (peer != group->position) adders[op].receives(collective, peer);
+  for (uint32_t peer = 0; peer < group->size; peer++)
+    if (peer != group->position) adders[op].sends(collective, peer);
   return true;
 }
 
@@ -270,7 +320,7 @@ static void start_round(round *in) {
 static void p2p_start(nxr_comm *comm, nxr_collective *collective) {
   (void)comm;
   messages *own = collective->messages;
-  if (collective->spec.op == NX_OP_reduce_scatter && collective->spec.outer > 1) pack_slices(collective);
+  if (packs(collective)) pack_slices(collective);
   start_round(&own->rounds[0]);
 }
 
@@ -291,6 +341,7 @@ static bool p2p_progress(nxr_comm *comm, nxr_collective *collective) {
   if (at < own->n_sum_rounds) sum_round(comm, collective, at);
   if (at + 1 == own->n_rounds) {
     if (collective->spec.op == NX_OP_all_gather) place_received(collective);
+    if (collective->spec.op == NX_OP_all_to_all) unpack_received(collective);
     return true;
   }
   collective->phase++;

@@ -72,10 +72,13 @@ static void sum_members(nxr_comm *comm, nxr_collective *collective, uint64_t x_f
                      collective->sources, collective->group->size, spec->x_dtype, n);
 }
 
+static void check_signature(nxr_comm *comm, nxr_collective *collective, uint32_t position) {
+  if (post_of(collective, position)->signature != collective->signature)
+    nxr_comm_fail(comm, collective, collective->group->members[position], "came to another collective");
+}
+
 static void check_signatures(nxr_comm *comm, nxr_collective *collective) {
-  for (uint32_t i = 0; i < collective->group->size; i++)
-    if (post_of(collective, i)->signature != collective->signature)
-      nxr_comm_fail(comm, collective, collective->group->members[i], "came to another collective");
+  for (uint32_t i = 0; i < collective->group->size; i++) check_signature(comm, collective, i);
 }
 
 static void reduce_part(nxr_comm *comm, nxr_collective *collective) {
@@ -103,6 +106,11 @@ static void gather_all(const nxr_comm *comm, const nxr_collective *collective) {
   for (uint32_t i = 0; i < collective->group->size; i++) nxr_comm_place(collective, i, peer_x(comm, collective, i));
 }
 
+static void exchange_all(const nxr_comm *comm, const nxr_collective *collective) {
+  for (uint32_t i = 0; i < collective->group->size; i++)
+    nxr_comm_exchange(collective, i, collective->group->position, peer_x(comm, collective, i), collective->spec.y);
+}
+
 /* Whether a member has come so far. */
 static bool has_reached(nxr_collective *collective, uint32_t position, uint32_t phase) {
   collective->waits_for = position;
@@ -120,8 +128,22 @@ static bool move_bytes(nxr_comm *comm, nxr_collective *collective) {
   return true;
 }
 
+/* Each member copies from the one before it, and is done when the one behind it has copied too. */
+static bool move_around(nxr_comm *comm, nxr_collective *collective) {
+  uint32_t size = collective->group->size, own = collective->group->position;
+  uint32_t before = (own + size - 1) % size, behind = (own + 1) % size;
+  if (collective->phase == FINISHED) return has_reached(collective, behind, FINISHED);
+  if (!has_reached(collective, before, READY)) return false;
+  check_signature(comm, collective, before);
+  memcpy(collective->spec.y, peer_x(comm, collective, before),
+         collective->spec.axis * (nx_dtype_bits(collective->spec.x_dtype) / 8));
+  post_phase(collective, FINISHED);
+  return false;
+}
+
 static bool shared_progress(nxr_comm *comm, nxr_collective *collective) {
   if ((int)collective->spec.op == NXR_TRANSFER) return move_bytes(comm, collective);
+  if (collective->spec.op == NX_OP_shift) return move_around(comm, collective);
   if (!all_there(comm, collective)) return false;
   if (collective->phase == FINISHED) return true;
   if (collective->phase == READY) check_signatures(comm, collective);
@@ -134,6 +156,8 @@ static bool shared_progress(nxr_comm *comm, nxr_collective *collective) {
     gather_parts(comm, collective);
   else if (collective->spec.op == NX_OP_reduce_scatter)
     scatter_sums(comm, collective);
+  else if (collective->spec.op == NX_OP_all_to_all)
+    exchange_all(comm, collective);
   else
     gather_all(comm, collective);
   post_phase(collective, FINISHED);

@@ -58,7 +58,7 @@ struct nxr_collective {
   uint32_t phase;
   uint32_t waits_for;
   bool active;
-  uint64_t n_slice;     /* elements of one member's part, where the members' parts are equal */
+  uint64_t n_slice;     /* elements of one member's part that lie together, where the members' parts are equal */
   uint64_t signature;
   const void **sources; /* [size], for the backend's sum */
   void *messages;       /* comm_mpi.c's */
@@ -92,5 +92,10 @@ _Noreturn void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, u
 uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint64_t *first);
 /* y[outer][member][axis x inner] from the members' x[outer][axis x inner], one member at a time. */
 void nxr_comm_place(const nxr_collective *collective, uint32_t position, const void *x);
+/* all_to_all: what goes to the member at `to` of an x, or what comes from the one at `from` of y, where it stands
+ * among the others' parts (x, y) or one element behind the other (packed). */
+void nxr_comm_exchange(const nxr_collective *collective, uint32_t from, uint32_t to, const void *x, void *y);
+void nxr_comm_pack(const nxr_collective *collective, uint32_t to, void *packed);
+void nxr_comm_unpack(const nxr_collective *collective, uint32_t from, const void *packed);
 
 #endif

@@ -38,6 +38,7 @@ static const char *const signatures[NX_OP_END] = {
     [NX_OP_fill] = "> x*N",
     [NX_OP_cast] = "x*N > x*N",
     [NX_OP_all_reduce] = "x*N > x*N",
+    [NX_OP_shift] = "x*N > x*N",
     [NX_OP_wait] = "x*N >",
     [NX_OP_norm_sq] = "a*N > d1",
     [NX_OP_clip_scale] = "d*N > d1 d1",
@@ -156,6 +157,24 @@ static bool check_reduce_scatter(const nx_plan *plan, const nx_operator *op) {
   return true;
 }
 
+static bool check_all_to_all(const nx_plan *plan, const nx_operator *op) {
+  const nx_value *x = operand(plan, op, 0), *y = operand(plan, op, 1);
+  int64_t split = attribute(plan, op, NX_all_to_all_split_axis),
+          concat = attribute(plan, op, NX_all_to_all_concat_axis), size = plan->groups[op->group].size;
+  if (split < 0 || split >= x->n_dims || concat < 0 || concat >= x->n_dims) return false;
+  if (x->n_dims != y->n_dims || x->dtype != y->dtype || x->dims[split] % size != 0) return false;
+  for (int64_t dim = 0; dim < x->n_dims; dim++) {
+    int64_t of_member = x->dims[dim] / (dim == split ? size : 1);
+    if (y->dims[dim] != of_member * (dim == concat ? size : 1)) return false;
+  }
+  return true;
+}
+
+/* The members' operands must be of one type. */
+static bool check_shift(const nx_plan *plan, const nx_operator *op) {
+  return operand(plan, op, 0)->dtype == operand(plan, op, 1)->dtype;
+}
+
 /* What a signature can not say: sizes that are sums or products of others, and attributes that repeat
  * sizes. */
 static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *known) {
@@ -164,6 +183,8 @@ static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *
     case NX_OP_matmul: return check_matmul(plan, op);
     case NX_OP_all_gather: return check_all_gather(plan, op);
     case NX_OP_reduce_scatter: return check_reduce_scatter(plan, op);
+    case NX_OP_all_to_all: return check_all_to_all(plan, op);
+    case NX_OP_shift: return check_shift(plan, op);
     case NX_OP_split_qkv:
     case NX_OP_merge_qkv:
       return of['C'] == (of['n'] + 2 * of['m']) * of['d'] &&

@@ -91,6 +91,10 @@ static exchange exchange_of(const nx_plan *plan, const nxc_machine *machine, con
   uint32_t phases = op->op == NX_OP_all_reduce ? 2 : 1;
   if (size < 2) return e;
   double bytes = (double)op->moved_bytes, near = bytes * (n_local - 1) / (size - 1);
+  if (op->op == NX_OP_shift) { /* from one neighbour, and the slowest delays all */
+    const nxc_link *link = n_far > 0 ? &machine->between : &machine->inside;
+    return (exchange){1, link->latency_s + bytes / nxc_rate_at(&link->bandwidth, bytes)};
+  }
   if (n_local > 1) {
     e.n_steps += phases;
     e.seconds += phases * machine->inside.latency_s + near / nxc_rate_at(&machine->inside.bandwidth, bytes);

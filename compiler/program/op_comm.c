@@ -38,6 +38,22 @@ static const char *infer_reduce_scatter(const nxc_graph *graph, const nxc_operat
   return replace(graph, op, &out[0].place, NXC_PARTIAL, (uint8_t)(NXC_SPLIT + axis));
 }
 
+static const char *infer_all_to_all(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  int64_t split = op->attrs[NX_all_to_all_split_axis].integer,
+          concat = op->attrs[NX_all_to_all_concat_axis].integer;
+  out[0] = *nxc_in(graph, op, 0);
+  if (out[0].dims[split] % group_size(graph, op) != 0) return "the group does not divide the dimension";
+  out[0].dims[split] /= group_size(graph, op);
+  out[0].dims[concat] *= group_size(graph, op);
+  return replace(graph, op, &out[0].place, (uint8_t)(NXC_SPLIT + concat), (uint8_t)(NXC_SPLIT + split));
+}
+
+/* The ranks' values change places; what they are parts of stays divided as it was. */
+static const char *infer_shift(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return NULL;
+}
+
 static const char *infer_wait(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   (void)graph;
   (void)op;
@@ -76,6 +92,16 @@ static void grad_reduce_scatter(nxc_grad *grad, const nxc_operator_node *op) {
                                                          .group_atoms = op->group_atoms}));
 }
 
+/* What came back to its member goes the way it came. */
+static void grad_all_to_all(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
+  if (dy == 0) return;
+  nxc_op_request request = {.op = NX_OP_all_to_all, .of = {x}, .in = {dy}, .group_atoms = op->group_atoms};
+  request.attrs[NX_all_to_all_split_axis] = op->attrs[NX_all_to_all_concat_axis];
+  request.attrs[NX_all_to_all_concat_axis] = op->attrs[NX_all_to_all_split_axis];
+  nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &request));
+}
+
 /* Bytes that this rank receives. */
 static uint64_t bytes_all_reduce(const nxc_graph *graph, const nxc_operator_node *op) {
   uint64_t size = group_size(graph, op);
@@ -92,6 +118,15 @@ static uint64_t bytes_reduce_scatter(const nxc_graph *graph, const nxc_operator_
   return nxc_shape_bytes(nxc_in(graph, op, 0)) / size * (size - 1);
 }
 
+static uint64_t bytes_all_to_all(const nxc_graph *graph, const nxc_operator_node *op) {
+  uint64_t size = group_size(graph, op);
+  return nxc_shape_bytes(nxc_in(graph, op, 0)) / size * (size - 1);
+}
+
+static uint64_t bytes_shift(const nxc_graph *graph, const nxc_operator_node *op) {
+  return nxc_shape_bytes(nxc_in(graph, op, 0));
+}
+
 static uint64_t bytes_wait(const nxc_graph *graph, const nxc_operator_node *op) {
   (void)graph;
   (void)op;
@@ -104,4 +139,7 @@ const nxc_rule nxc_rule_all_gather = {
     .infer = infer_all_gather, .grad = grad_all_gather, .bytes = bytes_all_gather, .linear = true};
 const nxc_rule nxc_rule_reduce_scatter = {
     .infer = infer_reduce_scatter, .grad = grad_reduce_scatter, .bytes = bytes_reduce_scatter};
+const nxc_rule nxc_rule_all_to_all = {
+    .infer = infer_all_to_all, .grad = grad_all_to_all, .bytes = bytes_all_to_all, .linear = true};
+const nxc_rule nxc_rule_shift = {.infer = infer_shift, .bytes = bytes_shift};
 const nxc_rule nxc_rule_wait = {.infer = infer_wait, .bytes = bytes_wait};

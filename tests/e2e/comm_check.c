@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N_SIZES = 6, N_CASES_MAX = 256, ARENA_BYTES = 160 << 20, N_LARGE = 2500000, N_REPEATS = 3 };
+enum { N_SIZES = 6, N_CASES_MAX = 512, ARENA_BYTES = 200 << 20, N_LARGE = 2500000, N_REPEATS = 3 };
 enum { MOST_UNDER_WAY = 12 /* more than the window has posts of a group */, ROUNDS_PER_VOTE = 50 };
 
 typedef struct check_case {
@@ -95,6 +95,13 @@ static double expected(const bench *at, const check_case *tried, uint64_t i, uin
   uint32_t members[64], size = group_of(at, spec, members), own = 0;
   while (members[own] != at->world->rank) own++;
   if (spec->op == NX_OP_all_reduce) return sum_at(spec->x_dtype, members, size, i, which, round);
+  if (spec->op == NX_OP_shift) return held(spec->x_dtype, members[(own + size - 1) % size], i, which, round);
+  if (spec->op == NX_OP_all_to_all) {
+    uint64_t x_run = spec->axis / size * spec->inner, y_run = spec->y_run;
+    uint64_t part = i / (y_run * size) * y_run + i % y_run; /* element of what one member sends here */
+    uint64_t at = (part / x_run * size + own) * x_run + part % x_run;
+    return held(spec->x_dtype, members[i / y_run % size], at, which, round);
+  }
   uint64_t run = spec->op == NX_OP_all_gather ? spec->axis * spec->inner : spec->axis / size * spec->inner;
   if (spec->op == NX_OP_reduce_scatter)
     return sum_at(spec->x_dtype, members, size, (i / run * size + own) * run + i % run, which, round);
@@ -102,18 +109,15 @@ static double expected(const bench *at, const check_case *tried, uint64_t i, uin
   return held(spec->x_dtype, members[member], outer * run + i % run, which, round);
 }
 
-static void add_case(bench *at, nx_op op, uint32_t group, nx_dtype x_dtype, nx_dtype y_dtype, uint64_t outer,
-                     uint64_t axis, uint64_t inner, bool in_place) {
+static void add_spec(bench *at, nxr_collective_spec spec, bool in_place) {
   check_case *made = &at->cases[at->n_cases++];
   uint32_t members[64];
-  nxr_collective_spec spec = {.op = op, .group = group, .x_dtype = x_dtype, .y_dtype = y_dtype,
-                              .outer = outer, .axis = axis, .inner = inner, .operator = NX_NONE};
   uint32_t size = group_of(at, &spec, members);
-  if (op == NX_OP_reduce_scatter) spec.axis *= size;
-  made->n_x = outer * spec.axis * inner;
-  made->n_y = op == NX_OP_all_gather       ? made->n_x * size
-              : op == NX_OP_reduce_scatter ? made->n_x / size
-                                           : made->n_x;
+  if (spec.op == NX_OP_reduce_scatter || spec.op == NX_OP_all_to_all) spec.axis *= size;
+  made->n_x = spec.outer * spec.axis * spec.inner;
+  made->n_y = spec.op == NX_OP_all_gather       ? made->n_x * size
+              : spec.op == NX_OP_reduce_scatter ? made->n_x / size
+                                                : made->n_x;
   uint8_t *memory = (uint8_t *)at->arenas.base[NX_ARENA_comm] + at->used;
   uint64_t x_bytes = (made->n_x * 8 + 63) / 64 * 64, y_bytes = (made->n_y * 8 + 63) / 64 * 64;
   spec.x = memory, spec.y = in_place ? memory : memory + x_bytes;
@@ -126,6 +130,34 @@ static void add_case(bench *at, nx_op op, uint32_t group, nx_dtype x_dtype, nx_d
     fprintf(stderr, "bind: %s\n", fault.text);
     exit(1);
   }
+}
+
+static void add_case(bench *at, nx_op op, uint32_t group, nx_dtype x_dtype, nx_dtype y_dtype, uint64_t outer,
+                     uint64_t axis, uint64_t inner, bool in_place) {
+  add_spec(at,
+           (nxr_collective_spec){.op = op, .group = group, .x_dtype = x_dtype, .y_dtype = y_dtype, .outer = outer,
+                                 .axis = axis, .inner = inner, .operator = NX_NONE},
+           in_place);
+}
+
+/* A member's part is outer x axis x inner; along the dimension that grows, y_run elements of it lie together. */
+static void add_all_to_all(bench *at, uint32_t group, nx_dtype dtype, uint64_t outer, uint64_t axis, uint64_t inner,
+                           uint64_t y_run) {
+  add_spec(at,
+           (nxr_collective_spec){.op = NX_OP_all_to_all, .group = group, .x_dtype = dtype, .y_dtype = dtype,
+                                 .outer = outer, .axis = axis, .inner = inner, .y_run = y_run, .operator = NX_NONE},
+           false);
+}
+
+/* The dimension that grows before the one that is divided, behind it, and the same. */
+static void add_exchanges(bench *at, uint32_t group, nx_dtype dtype, uint64_t n) {
+  uint64_t few = n % 40 + 1;
+  add_all_to_all(at, group, dtype, 3, few, 5, 3 * few * 5);
+  add_all_to_all(at, group, dtype, 2, 3, few * 4, few);
+  add_all_to_all(at, group, dtype, 1, n, 2, 2);
+  add_all_to_all(at, group, dtype, 1, n, 3, n * 3);
+  add_all_to_all(at, group, dtype, 4, few, 1, few);
+  add_case(at, NX_OP_shift, group, dtype, dtype, 1, n, 1, false);
 }
 
 static void add_cases(bench *at) {
@@ -142,6 +174,7 @@ static void add_cases(bench *at) {
         add_case(at, NX_OP_reduce_scatter, groups[g], types[t][0], types[t][1], 5, n % 50 + 1, 2, false);
         add_case(at, NX_OP_all_gather, groups[g], types[t][0], types[t][0], 1, n, 1, false);
         add_case(at, NX_OP_all_gather, groups[g], types[t][0], types[t][0], 3, n % 40 + 1, 7, false);
+        if (t < 2) add_exchanges(at, groups[g], types[t][0], n);
       }
 }
 
@@ -149,6 +182,7 @@ static void add_cases(bench *at) {
 static void add_large(bench *at) {
   add_case(at, NX_OP_all_reduce, NX_NONE, NX_f32, NX_f32, 1, N_LARGE, 1, true);
   add_case(at, NX_OP_reduce_scatter, 0, NX_f32, NX_bf16, 1, N_LARGE / 2 + 3, 1, false);
+  add_all_to_all(at, 0, NX_f32, 1, N_LARGE / 4, 2, 2);
 }
 
 static void fill_case(const bench *at, uint32_t c, uint32_t round) {
@@ -250,6 +284,8 @@ static void add_tiny_cases(bench *at) {
       add_case(at, NX_OP_all_reduce, groups[g], NX_f32, NX_f32, 1, sizes[s], 1, s % 2);
       add_case(at, NX_OP_reduce_scatter, groups[g], NX_f32, NX_f32, 1, sizes[s], 1, false);
       add_case(at, NX_OP_all_gather, groups[g], NX_f32, NX_f32, 1, sizes[s], 1, false);
+      add_all_to_all(at, groups[g], NX_f32, 2, 3, sizes[s], sizes[s]);
+      add_case(at, NX_OP_shift, groups[g], NX_f32, NX_f32, 1, sizes[s], 1, false);
     }
 }
 
