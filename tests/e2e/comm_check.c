@@ -99,8 +99,8 @@ static double expected(const bench *at, const check_case *tried, uint64_t i, uin
   if (spec->op == NX_OP_all_to_all) {
     uint64_t x_run = spec->axis / size * spec->inner, y_run = spec->y_run;
     uint64_t part = i / (y_run * size) * y_run + i % y_run; /* element of what one member sends here */
-    uint64_t at = (part / x_run * size + own) * x_run + part % x_run;
-    return held(spec->x_dtype, members[i / y_run % size], at, which, round);
+    uint64_t x_at = (part / x_run * size + own) * x_run + part % x_run;
+    return held(spec->x_dtype, members[i / y_run % size], x_at, which, round);
   }
   uint64_t run = spec->op == NX_OP_all_gather ? spec->axis * spec->inner : spec->axis / size * spec->inner;
   if (spec->op == NX_OP_reduce_scatter)
