@@ -6,6 +6,7 @@
 #include "compiler/config/expression.h"
 #include "compiler/config/site_rules.h"
 #include "compiler/render/render.h"
+#include "compiler/settings/facts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,22 +34,12 @@ static void print_paragraph(const char *label, const char *text) {
   putchar('\n');
 }
 
-static void print_domain(nxc_arena *arena, const nxc_domain *domain, const nxc_value *initial,
-                         const char *unit) {
-  const char *text = nxc_type_name(domain->type);
-  for (size_t i = 0; i < domain->n_values; i++) {
-    text = nxc_arena_printf(arena, "%s%s%s", i ? text : "", i ? ", " : "one of: ", domain->values[i]);
+static void print_facts(const nxc_facts *facts) {
+  for (size_t i = 0; i < facts->n_items; i++) {
+    const nxc_fact *fact = &facts->items[i];
+    const char *joint = strcmp(fact->label, "because") == 0 ? " " : ": ";
+    print_paragraph(*fact->label ? nxc_arena_printf(facts->arena, "%s%s", fact->label, joint) : "", fact->text);
   }
-  if (domain->nullable) text = nxc_arena_printf(arena, "%s, or null", text);
-  if (domain->min)
-    text = nxc_arena_printf(arena, "%s, at least %s", text, nxc_value_show(arena, domain->min));
-  if (domain->max) text = nxc_arena_printf(arena, "%s, at most %s", text, nxc_value_show(arena, domain->max));
-  if (domain->above)
-    text = nxc_arena_printf(arena, "%s, greater than %s", text, nxc_value_show(arena, domain->above));
-  if (unit) text = nxc_arena_printf(arena, "%s (%s)", text, unit);
-  print_paragraph("takes: ", text);
-  if (initial)
-    print_paragraph("default: ", initial->kind == NXC_NULL ? "none" : nxc_value_show(arena, initial));
 }
 
 /* -- what belongs together ------------------------------------------------------------------------------- */
@@ -99,53 +90,23 @@ static void print_options_of(nxc_arena *arena, nxc_setting_id id) {
 /* -- one of each kind ------------------------------------------------------------------------------------ */
 
 static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
-  const nxc_setting_row *row = &nxc_setting_rows[id];
-  printf("%s: setting\n", row->path);
-  print_paragraph("", row->doc);
-  print_domain(arena, &row->domain, row->initial, row->unit);
-  print_paragraph("executed: ", row->runs);
-  print_paragraph("not by nxrun where: ", row->refused_when);
-  if (row->refused_when) print_paragraph("because ", row->why);
-  if (row->needed) print_paragraph("", "A plan cannot be made without it.");
-  if (!row->meaning) print_paragraph("", "It does not count for plan_id.");
-  print_paragraph("another value between runs: ", nxc_changes_name(row->changes));
+  const char *path = nxc_setting_rows[id].path;
+  const nxc_facts facts = nxc_setting_facts(arena, id);
+  printf("%s: setting\n", path);
+  print_facts(&facts);
   print_options_of(arena, id);
-  print_rules_of(arena, NULL, NXC_NAME_SETTING, row->path);
-}
-
-static void print_versions(nxc_arena *arena, const char *const *versions, size_t n_versions) {
-  const char *text = "";
-  for (size_t i = 0; i < n_versions; i++)
-    text = nxc_arena_printf(arena, "%s%s%s", text, i ? ", " : "", versions[i]);
-  print_paragraph("in versions: ", text);
+  print_rules_of(arena, NULL, NXC_NAME_SETTING, path);
 }
 
 static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const nxc_option_row *row) {
-  static const char *const statuses[] = {[NXC_EXECUTED] = "executed",
-                                         [NXC_CHECKED] = "checked, otherwise ignored by nxrun",
-                                         [NXC_REFUSED] = "refused by nxrun"};
   printf("%s: option of %s\n", row->name, dialect->name);
   if (row->alias_of != NULL) {
     print_paragraph("another name of: ", row->alias_of);
     explain_option(arena, dialect, nxc_option_find(dialect, row->alias_of));
     return;
   }
-  print_paragraph("", row->doc);
-  print_domain(arena, &row->domain, row->initial, NULL);
-  if (row->required) print_paragraph("required: ", strcmp(row->required, "true") ? row->required : "always");
-  print_paragraph("read where: ", row->read_when);
-  print_versions(arena, row->versions, row->n_versions);
-  bool why_refused = row->refused_when != NULL && row->status == NXC_EXECUTED;
-  print_paragraph("status: ", row->why && !why_refused
-                                  ? nxc_arena_printf(arena, "%s: %s", statuses[row->status], row->why)
-                                  : statuses[row->status]);
-  print_paragraph("not by nxrun where: ", row->refused_when);
-  if (why_refused) print_paragraph("because ", row->why);
-  print_paragraph("use instead: ", row->instead);
-  for (size_t i = 0; i < row->n_sets; i++) {
-    const char *path = nxc_setting_rows[row->sets[i].setting].path;
-    print_paragraph("sets: ", nxc_arena_printf(arena, "%s = %s", path, row->sets[i].expression));
-  }
+  const nxc_facts facts = nxc_option_facts(arena, row);
+  print_facts(&facts);
   print_rules_of(arena, dialect->name, NXC_NAME_OPTION, row->name);
   print_paragraph("source: ", row->source);
 }

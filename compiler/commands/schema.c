@@ -70,9 +70,14 @@ static void add_word(json_t *words, const char *word) {
   if (strcmp(word, "false") == 0 || strcmp(word, "False") == 0) json_array_append_new(words, json_false());
 }
 
-static json_t *words_schema(const nxc_domain *domain) {
+static json_t *words_schema(const writing *w, const nxc_option_row *row) {
+  const nxc_domain *domain = &row->domain;
   json_t *words = json_array();
-  for (size_t i = 0; i < domain->n_values; i++) add_word(words, domain->values[i]);
+  for (size_t i = 0; i < domain->n_values; i++) {
+    const nxc_versioned *kept = nxc_option_word(row, domain->values[i]);
+    if (kept == NULL || nxc_in_version(kept->versions, kept->n_versions, w->version))
+      add_word(words, domain->values[i]);
+  }
   if (domain->nullable) json_array_append_new(words, json_null());
   return json_pack("{s:[{s:o}, {s:s}]}", "anyOf", "enum", words, "$ref", "#/$defs/interpolation");
 }
@@ -94,7 +99,8 @@ static json_t *list_schema(const writing *w, const nxc_domain *domain) {
   return schema;
 }
 
-static json_t *type_schema(const writing *w, const nxc_domain *domain) {
+static json_t *type_schema(const writing *w, const nxc_option_row *row) {
+  const nxc_domain *domain = &row->domain;
   switch (domain->type) {
   case NXC_TYPE_INT: return number_schema(w, domain, true);
   case NXC_TYPE_FLOAT:
@@ -104,7 +110,7 @@ static json_t *type_schema(const writing *w, const nxc_domain *domain) {
   case NXC_TYPE_BIT: return json_pack("{s:[s], s:s}", "type", "string", "pattern", "^[01]$|" INTERPOLATION);
   case NXC_TYPE_STR:
   case NXC_TYPE_PATH: return json_pack("{s:[s]}", "type", "string");
-  case NXC_TYPE_ENUM: return words_schema(domain);
+  case NXC_TYPE_ENUM: return words_schema(w, row);
   case NXC_TYPE_LIST:
   case NXC_TYPE_LIST_INT:
   case NXC_TYPE_LIST_FLOAT:
@@ -130,14 +136,14 @@ static const char *describe(const writing *w, const nxc_option_row *row) {
 
 static json_t *option_schema(const writing *w, const nxc_option_row *row) {
   const nxc_option_row *target = row->alias_of ? nxc_option_find(w->dialect, row->alias_of) : row;
-  json_t *schema = type_schema(w, &target->domain), *types = json_object_get(schema, "type");
+  json_t *schema = type_schema(w, target), *types = json_object_get(schema, "type");
   if (target->domain.nullable && types != NULL) json_array_append_new(types, json_string("null"));
   const char *text = describe(w, target);
   if (row != target) text = nxc_arena_printf(w->arena, "Another name of %s. %s", target->name, text);
   if (*text != '\0') json_object_set_new(schema, "description", json_string(text));
   if (row != target) json_object_set_new(schema, "deprecated", json_true());
   nxc_setting_id id = strcmp(w->dialect->name, "nx") == 0 ? nxc_setting_find(target->name) : NX_N_SETTINGS;
-  const nxc_value *initial = id < NX_N_SETTINGS ? nxc_setting_rows[id].initial : target->initial;
+  const nxc_value *initial = id < NX_N_SETTINGS ? nxc_setting_rows[id].initial : nxc_option_default(target, w->version);
   if (initial != NULL) json_object_set_new(schema, "default", value_to_json(w->arena, initial));
   return schema;
 }

@@ -73,11 +73,12 @@ static void add_nodes(const digging *d, const nxc_node *node, const char *option
 
 static void add_option(const digging *d, const nxc_bound *bound, bool is_default_known) {
   const nxc_option_row *row = bound->row;
-  if (row->initial != NULL && !is_default_known) {
+  const nxc_value *initial = nxc_option_default(row, d->compiled->version);
+  if (initial != NULL && !is_default_known) {
     add(d->arena, &d->why->steps, &d->why->n_steps,
         (nxc_why_step){.kind = nxc_provenance_kind_name(NXC_FROM_DIALECT_DEFAULT),
                        .name = row->name,
-                       .value = nxc_value_show(d->arena, row->initial)});
+                       .value = nxc_value_show(d->arena, initial)});
   }
   if (bound->node != NULL) add_nodes(d, bound->node, row->name);
 }

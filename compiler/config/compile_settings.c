@@ -205,8 +205,8 @@ static void bind(compilation *c) {
   nxc_compiled *out = c->out;
   out->settings = nxc_settings_new(c->arena);
   nxc_settings_speak(out->settings, out->dialect);
-  out->binding = nxc_binding_new(c->arena, out->dialect, out->document, &c->origin, out->settings, c->sink);
-  out->binding->version = out->version;
+  out->binding = nxc_binding_new(c->arena, out->dialect, out->version, out->document, &c->origin,
+                                 out->settings, c->sink);
   out->binding->for_nxrun = c->request->for_nxrun;
   out->binding->partial = c->request->partial;
   out->binding->own_keys = &out->project.keys;

@@ -97,27 +97,30 @@ const nxc_dialect *nxc_dialect_detect(const nxc_document *document, nxc_sink *si
 
 /* -- binding --------------------------------------------------------------------------------------------- */
 
-static nxc_bound *new_bounds(nxc_arena *arena, const nxc_dialect *dialect) {
+static nxc_bound *new_bounds(nxc_arena *arena, const nxc_dialect *dialect, const char *version) {
   nxc_bound *bounds = nxc_arena_array(arena, dialect->n_options + 1, sizeof *bounds);
   for (size_t i = 0; i < dialect->n_options; i++) {
-    bounds[i] = (nxc_bound){.row = &dialect->options[i], .value = dialect->options[i].initial};
+    bounds[i] = (nxc_bound){.row = &dialect->options[i]};
+    bounds[i].value = nxc_option_default(bounds[i].row, version);
     bounds[i].kind = bounds[i].value ? NXC_FROM_DIALECT_DEFAULT : NXC_FROM_UNKNOWN;
   }
   return bounds;
 }
 
-nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, nxc_document *document,
-                             const nxc_origin *origin, nxc_settings *settings, nxc_sink *sink) {
+nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const char *version,
+                             nxc_document *document, const nxc_origin *origin, nxc_settings *settings,
+                             nxc_sink *sink) {
   nxc_binding *binding = nxc_arena_alloc(arena, sizeof *binding);
   *binding = (nxc_binding){.arena = arena,
                            .sink = sink,
                            .dialect = dialect,
+                           .version = version,
                            .document = document,
                            .origin = *origin,
                            .settings = settings};
-  binding->options = new_bounds(arena, dialect);
+  binding->options = new_bounds(arena, dialect, version);
   binding->model_dialect = nxc_dialect_find("hf_config");
-  if (binding->model_dialect != NULL) binding->model_options = new_bounds(arena, binding->model_dialect);
+  if (binding->model_dialect != NULL) binding->model_options = new_bounds(arena, binding->model_dialect, NULL);
   return binding;
 }
 
@@ -137,32 +140,41 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound
   return NULL;
 }
 
-bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version) {
-  for (size_t i = 0; i < n_versions && version != NULL; i++)
-    if (strcmp(versions[i], version) == 0) return true;
-  return n_versions == 0 || version == NULL;
+/* What other versions of the system have: an option, or a word of one. */
+static void report_other_version(nxc_binding *binding, nxc_span at, const char *what, const nxc_versioned *kept,
+                                 const char *advice) {
+  const char *dialect = binding->dialect->name;
+  nxc_report(binding->sink, "NX1320", NXC_SEVERITY_ERROR, at,
+             nxc_arena_printf(binding->arena, "%s, or read the file with --dialect %s@%s", advice, dialect,
+                              kept->versions[0]),
+             "%s of %s %s, and this is read as %s", what, dialect,
+             nxc_versions_show(binding->arena, kept->versions, kept->n_versions), binding->version);
 }
 
-/* An option that other versions of the system have. */
-static void report_other_version(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,
-                                 const char *name) {
-  const char *versions = "";
-  for (size_t i = 0; i < row->n_versions; i++) {
-    const char *joint = i == 0 ? "" : i + 1 < row->n_versions ? ", " : " and ";
-    versions = nxc_arena_printf(binding->arena, "%s%s%s", versions, joint, row->versions[i]);
+/* Whether this version knows the word; one that it does not know is reported. */
+static bool has_word(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node, const char *name) {
+  const nxc_option_row *row = bound->row;
+  const nxc_versioned *kept = nxc_option_word(row, bound->value->text);
+  if (kept == NULL || nxc_in_version(kept->versions, kept->n_versions, binding->version)) return true;
+  const char *words = "write ";
+  size_t n_words = 0;
+  for (size_t i = 0; i < row->domain.n_values; i++) {
+    const nxc_versioned *other = nxc_option_word(row, row->domain.values[i]);
+    if (other != NULL && !nxc_in_version(other->versions, other->n_versions, binding->version)) continue;
+    words = nxc_arena_printf(binding->arena, "%s%s%s", words, n_words++ ? ", " : "", row->domain.values[i]);
   }
-  const char *dialect = binding->dialect->name;
-  nxc_report(binding->sink, "NX1320", NXC_SEVERITY_ERROR, nxc_node_place(node),
-             nxc_arena_printf(binding->arena, "leave it out, or read the file with --dialect %s@%s", dialect,
-                              row->versions[0]),
-             "%s is an option of %s %s, and this is read as %s", name, dialect, versions, binding->version);
+  report_other_version(binding, node->at,
+                       nxc_arena_printf(binding->arena, "%s %s is a word", name, bound->value->text), kept, words);
+  return false;
 }
 
 static void bind_option(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,
                         const char *name) {
   const nxc_option_row *target = row;
   if (!nxc_in_version(row->versions, row->n_versions, binding->version)) {
-    report_other_version(binding, row, node, name);
+    const nxc_versioned kept = {.versions = row->versions, .n_versions = row->n_versions};
+    report_other_version(binding, nxc_node_place(node), nxc_arena_printf(binding->arena, "%s is an option", name),
+                         &kept, "leave it out");
     return;
   }
   if (row->alias_of != NULL) {
@@ -186,6 +198,8 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
   bound->secret = nxc_node_is_secret(node);
   bound->kind = nxc_origin_kind(&binding->origin, node->at);
   bound->value = judge_given(binding, bound, node, name);
+  bool word = bound->value != NULL && bound->value->kind == NXC_STRING && target->n_words_in > 0;
+  if (word && !has_word(binding, bound, node, name)) bound->value = NULL;
   bool section = is_section(binding->dialect, target->name);
   if (bound->value == NULL && section) nxc_binding_doubt_section(binding, target->name, node);
 }

@@ -75,9 +75,10 @@ typedef struct nxc_binding {
  * tie. */
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, nxc_sink *sink);
 
-/* A binding with every option at its default. */
-nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, nxc_document *document,
-                             const nxc_origin *origin, nxc_settings *settings, nxc_sink *sink);
+/* A binding with every option at its default in this version of the dialect (NULL: it has one only). */
+nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const char *version,
+                             nxc_document *document, const nxc_origin *origin, nxc_settings *settings,
+                             nxc_sink *sink);
 /* Finds each key's option and judges its value: unknown keys, aliases; types, words, bounds and null are
  * kept. */
 void nxc_binding_read(nxc_binding *binding);
@@ -99,8 +100,6 @@ const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *
 nxc_scope nxc_binding_scope(nxc_binding *binding);
 /* NULL: unknown. A failed expression is unknown too. */
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
-/* Whether a row that names versions has this one; a row that names none belongs to all. */
-bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version);
 /* Whether a key of this name may be one of the users' own: their modules read it. "data." asks about the section. */
 bool nxc_section_is_open(const nxc_dialect *dialect, const char *name);
 /* Options of a dialect whose names start with `section` and a dot: [*first, return value). */

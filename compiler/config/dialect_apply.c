@@ -95,7 +95,8 @@ static bool is_refused(nxc_binding *binding, const nxc_bound *bound) {
   if (bound->value == NULL) return false;
   if (row->refused_when != NULL) return is_true(binding, bound, row->refused_when);
   if (row->status != NXC_REFUSED || !bound->given || bound->value->kind == NXC_NULL) return false;
-  return row->initial == NULL || !nxc_value_equal(row->initial, bound->value);
+  const nxc_value *initial = nxc_option_default(row, binding->version);
+  return initial == NULL || !nxc_value_equal(initial, bound->value);
 }
 
 /* What a section holds is judged key by key. */

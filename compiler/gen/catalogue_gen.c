@@ -58,6 +58,27 @@ static void field_literal(nxc_arena *arena, const char *name, nxc_type type, con
   gen_write_value(gen_literal(arena, type, text));
 }
 
+/* "VALUE in VERSION, VERSION" */
+static void field_versioned(nxc_arena *arena, const char *name, nxc_type type, char *const *texts, unsigned n_texts) {
+  if (n_texts == 0) return;
+  printf(", .%s = (const nxc_versioned[]){", name);
+  for (unsigned i = 0; i < n_texts; i++) {
+    const char *value, *names;
+    char *rest, *versions[8];
+    unsigned n_versions = 0;
+    gen_versioned_split(arena, texts[i], &value, &names);
+    for (char *version = strtok_r(nxc_arena_strdup(arena, names), ", ", &rest); version != NULL && n_versions < 8;
+         version = strtok_r(NULL, ", ", &rest))
+      versions[n_versions++] = version;
+    fputs("{.value = ", stdout);
+    fputs("&(const nxc_value)", stdout);
+    gen_write_value(gen_literal(arena, type, value));
+    field_texts("versions", versions, n_versions);
+    fputs("}, ", stdout);
+  }
+  printf("}, .n_%s = %u", name, n_texts);
+}
+
 static void setting_constant(const char *path, size_t n_bytes) {
   printf("NX_SETTING_");
   for (size_t i = 0; i < n_bytes; i++) putchar(path[i] == '.' ? '_' : toupper((unsigned char)path[i]));
@@ -173,6 +194,10 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row) 
   field("alias_of", row->alias_of);
   field_texts("nearest_to", row->nearest_to, row->nearest_to_count);
   field_texts("versions", row->versions, row->versions_count);
+  nxc_type type = NXC_TYPE_ANY;
+  if (row->alias_of == NULL) gen_type_find(row->type, &type);
+  field_versioned(catalogue->arena, "words_in", type, row->words_in, row->words_in_count);
+  field_versioned(catalogue->arena, "defaults_in", type, row->defaults_in, row->defaults_in_count);
   field("doc", row->doc);
   field("source", row->source);
   puts("},");

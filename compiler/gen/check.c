@@ -58,6 +58,15 @@ bool gen_assignment_split(const char *text, size_t *n_bytes, const char **expres
   return true;
 }
 
+bool gen_versioned_split(nxc_arena *arena, const char *text, const char **value, const char **versions) {
+  const char *at = NULL;
+  for (const char *next = text; (next = strstr(next, " in ")) != NULL; next++) at = next;
+  if (at == NULL || at == text || at[4] == '\0') return false;
+  *value = nxc_arena_strndup(arena, text, (size_t)(at - text));
+  *versions = at + 4;
+  return true;
+}
+
 typedef struct place {
   gen_catalogue *catalogue;
   const gen_file *file;
@@ -168,6 +177,25 @@ static void check_sets(const place *at, const gen_option *row) {
   }
 }
 
+/* WORD in VERSION, VERSION: of an option whose words or default are not the same in all versions. */
+static void check_versioned(const place *at, const gen_option *row, nxc_type type) {
+  const char *value, *versions;
+  for (unsigned i = 0; i < row->words_in_count; i++) {
+    bool known = false;
+    if (!gen_versioned_split(at->catalogue->arena, row->words_in[i], &value, &versions)) {
+      gen_complain(at->catalogue, at->file, at->row, "words_in: not WORD in VERSION: %s", row->words_in[i]);
+      continue;
+    }
+    for (unsigned k = 0; k < row->values_count; k++) known = known || strcmp(row->values[k], value) == 0;
+    if (!known) gen_complain(at->catalogue, at->file, at->row, "words_in: %s is not among values", value);
+  }
+  for (unsigned i = 0; i < row->defaults_in_count; i++) {
+    if (gen_versioned_split(at->catalogue->arena, row->defaults_in[i], &value, &versions))
+      check_literal(at, "defaults_in", type, value);
+    else gen_complain(at->catalogue, at->file, at->row, "defaults_in: not VALUE in VERSION: %s", row->defaults_in[i]);
+  }
+}
+
 static void check_option(const place *at, const gen_option *row) {
   check_text(at, "option", row->option);
   if (row->alias_of != NULL) {
@@ -194,6 +222,7 @@ static void check_option(const place *at, const gen_option *row) {
   check_expression(at, "for", row->read_when);
   check_expression(at, "refused_when", row->refused_when);
   check_sets(at, row);
+  check_versioned(at, row, type);
 }
 
 static void check_preset(const place *at, const gen_preset *row) {

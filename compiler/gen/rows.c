@@ -57,6 +57,8 @@ static const cyaml_schema_field_t option_fields[] = {
     TEXT("alias_of", gen_option, alias_of),
     TEXTS("nearest_to", gen_option, nearest_to),
     TEXTS("versions", gen_option, versions),
+    TEXTS("words_in", gen_option, words_in),
+    TEXTS("defaults_in", gen_option, defaults_in),
     TEXT("doc", gen_option, doc),
     TEXT("source", gen_option, source),
     CYAML_FIELD_END,

@@ -36,6 +36,34 @@ const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *na
   return row;
 }
 
+bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version) {
+  for (size_t i = 0; i < n_versions && version != NULL; i++)
+    if (strcmp(versions[i], version) == 0) return true;
+  return n_versions == 0 || version == NULL;
+}
+
+const nxc_versioned *nxc_option_word(const nxc_option_row *row, const char *word) {
+  for (size_t i = 0; i < row->n_words_in; i++)
+    if (strcmp(row->words_in[i].value->text, word) == 0) return &row->words_in[i];
+  return NULL;
+}
+
+const nxc_value *nxc_option_default(const nxc_option_row *row, const char *version) {
+  for (size_t i = 0; i < row->n_defaults_in && version != NULL; i++)
+    if (nxc_in_version(row->defaults_in[i].versions, row->defaults_in[i].n_versions, version))
+      return row->defaults_in[i].value;
+  return row->initial;
+}
+
+const char *nxc_versions_show(nxc_arena *arena, const char *const *versions, size_t n_versions) {
+  const char *text = "";
+  for (size_t i = 0; i < n_versions; i++) {
+    const char *joint = i == 0 ? "" : i + 1 < n_versions ? ", " : " and ";
+    text = nxc_arena_printf(arena, "%s%s%s", text, joint, versions[i]);
+  }
+  return text;
+}
+
 static int compare_rule(const void *id, const void *row) {
   return strcmp(id, ((const nxc_rule_row *)row)->id);
 }

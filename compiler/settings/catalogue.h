@@ -72,6 +72,13 @@ typedef struct nxc_assignment {
   const char *expression;
 } nxc_assignment;
 
+/* A word of an enum, or a default, that some versions of a dialect have alone. */
+typedef struct nxc_versioned {
+  const nxc_value *value;
+  const char *const *versions;
+  size_t n_versions;
+} nxc_versioned;
+
 typedef struct nxc_option_row {
   const char *name; /* dotted; ends in ".*" for a free-form section */
   nxc_domain domain;
@@ -89,6 +96,10 @@ typedef struct nxc_option_row {
   size_t n_nearest_to;
   const char *const *versions; /* of the dialect that have it; none: all */
   size_t n_versions;
+  const nxc_versioned *words_in; /* words of the domain that not all versions have */
+  size_t n_words_in;
+  const nxc_versioned *defaults_in; /* defaults of versions where it is not `initial` */
+  size_t n_defaults_in;
   const char *doc;
   const char *source;
 } nxc_option_row;
@@ -151,6 +162,14 @@ extern const size_t nxc_n_diagnostics;
 const nxc_dialect *nxc_dialect_find(const char *name);
 /* The row of exactly this name; else of the free-form section that it stands in; else NULL. */
 const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *name);
+/* Whether a row that names versions has this one; a row that names none belongs to all. */
+bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version);
+/* The versions that a word is kept to. NULL: every version of the option has it. */
+const nxc_versioned *nxc_option_word(const nxc_option_row *row, const char *word);
+/* What stands where the option is not given. NULL: unknown. */
+const nxc_value *nxc_option_default(const nxc_option_row *row, const char *version);
+/* "0.11 and later" */
+const char *nxc_versions_show(nxc_arena *arena, const char *const *versions, size_t n_versions);
 const nxc_rule_row *nxc_rule_find(const char *id);
 const nxc_diagnostic_row *nxc_diagnostic_find(const char *id);
 const char *nxc_changes_name(nxc_changes changes); /* "restart-safe", "changes data order", ... */

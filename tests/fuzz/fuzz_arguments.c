@@ -29,8 +29,8 @@ static void bind_document(nxc_arena *arena, nxc_document *document, const nxc_so
   nxc_settings *settings = nxc_settings_new(arena);
   const nxc_dialect *dialect = nxc_dialect_find("megatron");
   nxc_settings_speak(settings, dialect);
-  nxc_binding *binding = nxc_binding_new(arena, dialect, document, &origin, settings, sink);
-  binding->version = nxc_megatron_versions[0];
+  nxc_binding *binding = nxc_binding_new(arena, dialect, nxc_megatron_versions[0], document, &origin,
+                                          settings, sink);
   nxc_binding_read(binding);
   nxc_binding_apply(binding);
 }
