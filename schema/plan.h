@@ -16,7 +16,7 @@
  * (settings, provenance, names of the run) has its strings in NX_SECTION_PLACES_TEXT instead, called a text. Cross references are u32 indices into other sections, NX_NONE where there is none.
  *
  * A plan holds no number that depends on a rank. Where an operator needs one it names a *constant*: base + a term
- * for each mesh atom that matters, evaluated once per rank and chunk (nx_constant_value). So a plan is one file
+ * for each set of mesh atoms that matters, evaluated once per rank and chunk (nx_constant_value). So a plan is one file
  * whatever the number of ranks.
  *
  * Programs are lists of operators; an operator's `when` says in which micro-batches of a step it runs (first, middle,
@@ -170,12 +170,13 @@ typedef struct nx_constant {
   uint32_t first_term, n_terms;
 } nx_constant;
 
-/* Without a table (NX_NONE): stride x coordinate of an atom (or of the chunk number, atom NX_NONE) is added. With one:
- * table[coordinate] is added (stride 0), or the value so far is multiplied by it, 0 or 1 (stride 1: "1 on one rank of
- * many"). Table NX_TERM_FIRST is 1 at coordinate 0 and 0 elsewhere, whatever the number of coordinates. */
+/* Of a rank's coordinate on a set of atoms, counted as in a group (or of the chunk number, atoms NX_NONE). Without a
+ * table (NX_NONE): stride x coordinate is added. With one: table[coordinate] is added (stride 0), or the value so far
+ * is multiplied by it, 0 or 1 (stride 1: "1 on one rank of many"). Table NX_TERM_FIRST is 1 at coordinate 0 and 0
+ * elsewhere, whatever the number of coordinates. */
 #define NX_TERM_FIRST (UINT32_MAX - 1)
 typedef struct nx_term {
-  uint32_t atom;
+  uint32_t atoms; /* bit i: atom i */
   uint32_t table; /* first entry in NX_SECTION_TABLE; one entry per coordinate */
   int64_t stride;
 } nx_term;
@@ -395,8 +396,10 @@ void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size
 const char *nx_plan_string(const nx_plan *plan, uint32_t string);
 /* Of settings, provenance and names of the run. */
 const char *nx_plan_text(const nx_plan *plan, uint32_t text);
-/* The coordinate of a rank on an atom. */
+/* The coordinate of a rank on an atom; on a set of them, the first varying fastest, and how many there are. */
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);
+uint32_t nx_set_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atoms);
+uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms);
 /* What a term with a table adds or multiplies by. */
 int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordinate);
 int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk);

@@ -16,13 +16,30 @@ uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom) {
   return rank / plan->atoms[atom].stride % plan->atoms[atom].size;
 }
 
+uint32_t nx_set_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atoms) {
+  uint32_t coordinate = 0, scale = 1;
+  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++) {
+    if (!(atoms & 1u << atom)) continue;
+    coordinate += scale * nx_plan_coordinate(plan, rank, atom);
+    scale *= plan->atoms[atom].size;
+  }
+  return coordinate;
+}
+
+uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms) {
+  uint64_t size = 1;
+  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
+    if (atoms & 1u << atom) size *= plan->atoms[atom].size;
+  return size;
+}
+
 int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordinate) {
   return term->table == NX_TERM_FIRST ? coordinate == 0 : plan->table[term->table + coordinate];
 }
 
 static int64_t term_apply(const nx_plan *plan, const nx_term *term, uint32_t rank, uint32_t chunk,
                           int64_t value) {
-  uint32_t coordinate = term->atom == NX_NONE ? chunk : nx_plan_coordinate(plan, rank, term->atom);
+  uint32_t coordinate = term->atoms == NX_NONE ? chunk : nx_set_coordinate(plan, rank, term->atoms);
   if (term->table == NX_NONE) return value + term->stride * coordinate;
   int64_t entry = nx_term_entry(plan, term, coordinate);
   return term->stride ? value * entry : value + entry;
@@ -55,13 +72,7 @@ uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uin
 }
 
 uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank) {
-  uint32_t atoms = plan->groups[group].atoms, position = 0, scale = 1;
-  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++) {
-    if (!(atoms & 1u << atom)) continue;
-    position += scale * nx_plan_coordinate(plan, rank, atom);
-    scale *= plan->atoms[atom].size;
-  }
-  return position;
+  return nx_set_coordinate(plan, rank, plan->groups[group].atoms);
 }
 
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind) {

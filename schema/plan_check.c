@@ -59,17 +59,14 @@ static bool check_atom(const checker *check, uint32_t index) {
 static bool check_group(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_group *group = &plan->groups[index];
-  uint64_t size = 1;
   if (!is_string(plan, group->name) || group->atoms >> plan->n[NX_SECTION_ATOMS] != 0)
     FAIL(group, "group %u is malformed", index);
-  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
-    if (group->atoms & 1u << atom) size *= plan->atoms[atom].size;
-  if (group->size != size) FAIL(group, "group %u has the wrong size", index);
+  if (group->size != nx_set_size(plan, group->atoms)) FAIL(group, "group %u has the wrong size", index);
   return true;
 }
 
-static uint32_t n_coordinates(const nx_plan *plan, uint32_t atom) {
-  return atom == NX_NONE ? plan->n[NX_SECTION_CHUNKS] : plan->atoms[atom].size;
+static uint64_t n_coordinates(const nx_plan *plan, const nx_term *term) {
+  return term->atoms == NX_NONE ? plan->n[NX_SECTION_CHUNKS] : nx_set_size(plan, term->atoms);
 }
 
 /* Far above any offset in a plan, and small enough that sums of them do not overflow. */
@@ -80,16 +77,17 @@ static bool is_bounded(int64_t number) {
 static bool check_term(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_term *term = &plan->terms[index];
-  if (!is_index_or_none(plan, term->atom, NX_SECTION_ATOMS)) FAIL(term, "term %u names no atom", index);
-  uint64_t last = (uint64_t)term->table + n_coordinates(plan, term->atom);
+  if (term->atoms != NX_NONE && (term->atoms == 0 || term->atoms >> plan->n[NX_SECTION_ATOMS] != 0))
+    FAIL(term, "term %u names no atoms", index);
+  uint64_t n = n_coordinates(plan, term), last = term->table + n;
   bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
   if (listed && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
   if (term->table != NX_NONE && term->stride != 0 && term->stride != 1) FAIL(term, "term %u is malformed", index);
   int64_t farthest;
-  if (__builtin_mul_overflow(term->stride, (int64_t)n_coordinates(plan, term->atom) - 1, &farthest) ||
+  if (__builtin_mul_overflow(term->stride, (int64_t)n - 1, &farthest) ||
       !is_bounded(term->stride) || !is_bounded(farthest))
     FAIL(term, "term %u is out of bounds", index);
-  for (uint32_t at = 0; listed && at < n_coordinates(plan, term->atom); at++) {
+  for (uint64_t at = 0; listed && at < n; at++) {
     int64_t entry = plan->table[term->table + at];
     if (!is_bounded(entry) || (term->stride && entry != 0 && entry != 1)) FAIL(term, "term %u is out of bounds", index);
   }
@@ -113,7 +111,7 @@ static void constant_bounds(const nx_plan *plan, uint32_t index, int64_t *least,
     const nx_term *term = &plan->terms[plan->constants[index].first_term + i];
     bool multiplies = term->table != NX_NONE && term->stride != 0;
     bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
-    uint64_t n = n_coordinates(plan, term->atom), step = listed || n == 1 ? 1 : n - 1;
+    uint64_t n = n_coordinates(plan, term), step = listed || n == 1 ? 1 : n - 1;
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (uint64_t at = 0; at < n; at += step) {
       int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : nx_term_entry(plan, term, (uint32_t)at);

@@ -18,15 +18,28 @@ static void print_box(FILE *out, const nx_value *value) {
   fputc(']', out);
 }
 
+/* The atoms, slowest first: "shard:kv_group". */
+static void print_set(const nx_plan *plan, uint32_t atoms, FILE *out) {
+  const char *joint = "";
+  if (atoms == NX_NONE) fputs("chunk", out);
+  for (uint32_t atom = plan->n[NX_SECTION_ATOMS]; atoms != NX_NONE && atom-- > 0;) {
+    if (!(atoms & 1u << atom)) continue;
+    fprintf(out, "%s%s", joint, nx_plan_string(plan, plan->atoms[atom].name));
+    joint = ":";
+  }
+}
+
 /* base, then each term: "0 + 64 shard", "384 x layers[...]". */
 static void print_constant(const nx_plan *plan, uint32_t index, FILE *out) {
   const nx_constant *constant = &plan->constants[index];
   fprintf(out, "%" PRId64, constant->base);
   for (uint32_t i = 0; i < constant->n_terms; i++) {
     const nx_term *term = &plan->terms[constant->first_term + i];
-    const char *atom = term->atom == NX_NONE ? "chunk" : nx_plan_string(plan, plan->atoms[term->atom].name);
-    if (term->table == NX_NONE) fprintf(out, " + %" PRId64 " %s", term->stride, atom);
-    else fprintf(out, " %c table[%s]", term->stride ? 'x' : '+', atom);
+    bool listed = term->table != NX_NONE;
+    if (listed) fprintf(out, " %c table[", term->stride ? 'x' : '+');
+    else fprintf(out, " + %" PRId64 " ", term->stride);
+    print_set(plan, term->atoms, out);
+    if (listed) fputc(']', out);
   }
 }
 

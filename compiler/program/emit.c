@@ -16,8 +16,8 @@ static void enter_graph(nxc_emitter *e, uint32_t index) {
 
 static void emit_mesh(nxc_emitter *e) {
   const nxc_mesh *mesh = &e->graph->mesh;
-  for (nxc_atom atom = 0; atom < NXC_N_ATOMS; atom++) {
-    uint32_t name = nxc_emit_string(e, nxc_atom_name(atom));
+  for (uint32_t atom = 0; atom < mesh->n_atoms; atom++) {
+    uint32_t name = nxc_emit_string(e, mesh->name[atom]);
     nxc_emit_record(e, NX_SECTION_ATOMS, &(nx_atom){name, mesh->size[atom], mesh->stride[atom], 0});
   }
 }
@@ -35,7 +35,7 @@ static uint32_t emit_table(nxc_emitter *e, const nxc_term *term) {
   if (term->first) return NX_TERM_FIRST;
   if (term->table == NULL) return NX_NONE;
   uint32_t first = e->sections[NX_SECTION_TABLE].n_records;
-  uint32_t n = term->atom == NX_NONE ? e->pipeline->n_chunks : e->graph->mesh.size[term->atom];
+  uint32_t n = term->atoms == NX_NONE ? e->pipeline->n_chunks : nxc_mesh_size(&e->graph->mesh, term->atoms);
   for (uint32_t i = 0; i < n; i++)
     nxc_emit_record(e, NX_SECTION_TABLE, &term->table[i]);
   return first;
@@ -48,7 +48,7 @@ static void emit_constants(nxc_emitter *e) {
     for (uint32_t t = 0; t < number->n_terms; t++) {
       const nxc_term *term = &number->terms[t];
       bool listed = term->first || term->table != NULL;
-      nx_term record = {term->atom, emit_table(e, term), listed ? term->multiply : term->stride};
+      nx_term record = {term->atoms, emit_table(e, term), listed ? term->multiply : term->stride};
       nxc_emit_record(e, NX_SECTION_TERMS, &record);
     }
     nxc_emit_record(e, NX_SECTION_CONSTANTS, &(nx_constant){number->base, first, number->n_terms});
@@ -275,7 +275,7 @@ static void emit_run(nxc_emitter *e) {
   const nxc_settings *s = e->settings;
   nxc_graph *graph = e->graph;
   nxc_rank_number data_rank = nxc_rank_number_of(0);
-  nxc_rank_number_stride(graph, &data_rank, NXC_ATOM_SHARD, 1);
+  nxc_rank_number_stride(&data_rank, nxc_axis(&graph->mesh, NXC_AXIS_DATA), 1);
   const char *init_from = nxc_has(s, NX_SETTING_RUN_INIT_FROM) ? nxc_text(s, NX_SETTING_RUN_INIT_FROM) : "";
   nx_run run = {.n_ranks = t->world,
                 .n_hosts = t->nodes,

@@ -60,8 +60,7 @@ nxc_id nxc_value_root(const nxc_graph *graph, nxc_id value) {
   return graph->values[value].view_of ? graph->values[value].view_of : value;
 }
 
-void nxc_place(const nxc_mesh *mesh, nxc_placement *place, uint32_t atoms, uint8_t how) {
-  atoms = nxc_mesh_atoms(mesh, atoms);
+void nxc_place(nxc_placement *place, uint32_t atoms, uint8_t how) {
   for (int atom = 0; atom < NXC_N_ATOMS; atom++)
     if (atoms & 1u << atom) place->at[atom] = how;
 }

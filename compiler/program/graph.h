@@ -23,7 +23,7 @@ typedef uint32_t nxc_id;
 enum { NXC_REPLICATED = 0, NXC_PARTIAL = 1, NXC_SPLIT = 2 /* + dimension */ };
 
 typedef struct nxc_placement {
-  uint8_t at[NXC_N_ATOMS]; /* of atoms of size 1: replicated */
+  uint8_t at[NXC_N_ATOMS];
 } nxc_placement;
 
 typedef struct nxc_shape {
@@ -71,7 +71,7 @@ typedef struct nxc_operator_node {
 
 /* A number that may differ between ranks: base, then terms in order, as in the plan. */
 typedef struct nxc_term {
-  uint32_t atom;        /* NX_NONE: the chunk */
+  uint32_t atoms;       /* whose coordinate it takes; NX_NONE: the chunk */
   int64_t stride;       /* where there is no table */
   const int64_t *table; /* one entry per coordinate, or NULL; a chunk's may be filled in later */
   bool first;           /* the table that is 1 at coordinate 0 and 0 elsewhere */
@@ -182,9 +182,9 @@ int64_t nxc_shape_rows(const nxc_shape *shape);
 int64_t nxc_shape_last(const nxc_shape *shape);
 nxc_id nxc_value_root(const nxc_graph *graph, nxc_id value);
 
-/* Sets the placement on every atom of the set that has more than one coordinate. */
-void nxc_place(const nxc_mesh *mesh, nxc_placement *place, uint32_t atoms, uint8_t how);
-/* The atoms on which the placement is `how`. */
+/* Sets the placement on every atom of the set. */
+void nxc_place(nxc_placement *place, uint32_t atoms, uint8_t how);
+/* The atoms on which the placement is `how`; of NXC_REPLICATED, those beyond the mesh too. */
 uint32_t nxc_placed(const nxc_placement *place, uint8_t how);
 bool nxc_placement_equal(const nxc_placement *a, const nxc_placement *b);
 
@@ -220,9 +220,10 @@ nx_attribute nxc_real(double real);
 /* An immediate where the number is the same on all ranks. */
 nx_attribute nxc_attribute(nxc_graph *graph, const nxc_rank_number *number);
 nxc_rank_number nxc_rank_number_of(int64_t base);
-void nxc_rank_number_stride(const nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, int64_t stride);
+/* Adds stride x the coordinate on a set of atoms. */
+void nxc_rank_number_stride(nxc_rank_number *number, uint32_t atoms, int64_t stride);
 /* Adds (or multiplies by) table[coordinate]. */
-void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table,
+void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, uint32_t atoms, const int64_t *table,
                            bool multiply);
 /* Adds table[chunk]; the table is kept, not copied. */
 void nxc_rank_number_chunk(const nxc_graph *graph, nxc_rank_number *number, const int64_t *table);
@@ -231,9 +232,9 @@ nxc_rank_number nxc_rank_number_layer(nxc_graph *graph, int64_t base, int64_t fa
 /* unit x the coordinate on the tensor axis. */
 nxc_rank_number nxc_rank_number_tensor(const nxc_graph *graph, int64_t base, int64_t unit);
 /* 1 where every coordinate on the atoms is 0, else 0. */
-nxc_rank_number nxc_rank_number_first(const nxc_graph *graph, uint32_t atoms);
+nxc_rank_number nxc_rank_number_first(uint32_t atoms);
 nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number);
-/* Index of the group over these atoms, which have more than one member. */
+/* Index of the group over these atoms, of which there is one at least. */
 nxc_id nxc_group(nxc_graph *graph, uint32_t atoms);
 
 #endif

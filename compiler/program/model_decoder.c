@@ -19,6 +19,7 @@ typedef struct decoder {
   nxc_graph *graph;
   const nxc_training *t;
   int64_t heads, kv_heads, ffn, vocab, sequence; /* of one rank */
+  uint32_t tensor;                               /* axis */
   nxc_id table;                                  /* the embedding */
 } decoder;
 
@@ -84,7 +85,7 @@ static nxc_id enter_region(const decoder *d, nxc_id x) {
                                                 .name = "whole",
                                                 .in = {x},
                                                 .attrs = {[NX_all_gather_axis] = nxc_integer(1)},
-                                                .group_atoms = nxc_mesh_atoms(&d->graph->mesh, NXC_TENSOR)});
+                                                .group_atoms = d->tensor});
 }
 
 static nxc_id norm(const decoder *d, nxc_id x, nxc_part part) {
@@ -119,13 +120,13 @@ static nxc_id column_product(const decoder *d, const char *name, nxc_id x, const
 static nxc_id row_product(const decoder *d, nxc_id x, const nxc_box *box) {
   nxc_graph *graph = d->graph;
   const nxc_training *t = d->t;
-  nxc_id weight = nxc_parameter_columns(graph, t, "out_weight", box, t->hidden, NXC_TENSOR);
+  nxc_id weight = nxc_parameter_columns(graph, t, "out_weight", box, t->hidden, d->tensor);
   nxc_id bias = 0;
   if (t->bias) {
     const nxc_box whole = {box->part, t->hidden, nxc_rank_number_of(0)};
     bias = nxc_parameter_bias(graph, t, "out_bias", &whole, 1, 0);
   }
-  bool summed = nxc_mesh_atoms(&graph->mesh, NXC_TENSOR) != 0;
+  bool summed = d->tensor != 0;
   nxc_id y = leave_region(d, product(d, "out", x, weight, summed ? 0 : bias));
   if (!summed || bias == 0) return y;
   return nxc_append(graph, &(nxc_op_request){.op = NX_OP_bias_add, .name = "biased", .in = {y, bias}});
@@ -146,7 +147,7 @@ typedef struct heads {
 static heads fused_heads(const decoder *d, nxc_id x, const nxc_box boxes[3]) {
   nxc_graph *graph = d->graph;
   const nxc_training *t = d->t;
-  nxc_id qkv = column_product(d, "qkv", x, boxes, 3, NXC_TENSOR, t->qkv_bias);
+  nxc_id qkv = column_product(d, "qkv", x, boxes, 3, d->tensor, t->qkv_bias);
   nxc_append(graph,
              &(nxc_op_request){
                  .op = NX_OP_split_qkv,
@@ -186,15 +187,16 @@ static nxc_id separate_heads(const decoder *d, nxc_id x, const char *name, const
 static heads make_heads(const decoder *d, nxc_id x) {
   const nxc_training *t = d->t;
   int64_t queries = d->heads * t->head_dim, keys = d->kv_heads * t->head_dim;
+  uint32_t key_groups = nxc_axis(&d->graph->mesh, NXC_AXIS_KV_GROUP);
   nxc_rank_number key_start = nxc_rank_number_of(0);
-  nxc_rank_number_stride(d->graph, &key_start, NXC_ATOM_KV_GROUP, keys);
+  nxc_rank_number_stride(&key_start, key_groups, keys);
   const nxc_box boxes[3] = {{NXC_PART_Q, queries, divided(d, queries)},
                             {NXC_PART_K, keys, key_start},
                             {NXC_PART_V, keys, key_start}};
   if (t->fused_qkv && t->kv_replica == 1) return fused_heads(d, x, boxes);
-  return (heads){separate_heads(d, x, "q", &boxes[0], d->heads, NXC_TENSOR, t->rotary_dims),
-                 separate_heads(d, x, "k", &boxes[1], d->kv_heads, NXC_KV_GROUP, t->rotary_dims),
-                 separate_heads(d, x, "v", &boxes[2], d->kv_heads, NXC_KV_GROUP, 0)};
+  return (heads){separate_heads(d, x, "q", &boxes[0], d->heads, d->tensor, t->rotary_dims),
+                 separate_heads(d, x, "k", &boxes[1], d->kv_heads, key_groups, t->rotary_dims),
+                 separate_heads(d, x, "v", &boxes[2], d->kv_heads, key_groups, 0)};
 }
 
 static nxc_id attention(const decoder *d, nxc_id x) {
@@ -223,7 +225,7 @@ static nxc_id feed_forward(const decoder *d, nxc_id x) {
   const nxc_box boxes[2] = {{NXC_PART_GATE, d->ffn, divided(d, d->ffn)},
                             {NXC_PART_UP, d->ffn, divided(d, d->ffn)}};
   nxc_id up =
-      column_product(d, "up", x, t->swiglu ? boxes : boxes + 1, t->swiglu ? 2 : 1, NXC_TENSOR, t->bias);
+      column_product(d, "up", x, t->swiglu ? boxes : boxes + 1, t->swiglu ? 2 : 1, d->tensor, t->bias);
   nxc_op_request activation = {.op = t->swiglu ? NX_OP_swiglu : NX_OP_gelu, .name = "activation", .in = {up}};
   if (!t->swiglu) activation.attrs[NX_gelu_tanh] = nxc_integer(t->gelu_tanh);
   nxc_id y = nxc_append(graph, &activation);
@@ -239,7 +241,7 @@ static nxc_id embed(decoder *d) {
   const nxc_rank_number none = nxc_rank_number_of(0);
   const nxc_box rows = {NXC_PART_EMBEDDING, d->vocab, divided(d, d->vocab)};
   enter(d, -1, "embedding");
-  d->table = nxc_parameter_rows(graph, t, "weight", &rows, 1, t->hidden, NXC_TENSOR);
+  d->table = nxc_parameter_rows(graph, t, "weight", &rows, 1, t->hidden, d->tensor);
   nxc_id x = nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_embedding,
                                .name = "x",
@@ -257,28 +259,16 @@ static nxc_id embed(decoder *d) {
   return dropout(d, x, t->hidden_dropout, KEY_ATTENTION_OUTPUT, sequence_start(d), &none);
 }
 
-/* How many of a rank's columns are words: all, none, or some on one rank. Over two atoms the table of the
- * coordinate (group, copy) is full below the group that holds the last word, and empty above. */
+/* How many of a rank's columns are words: all, none, or some on one rank. */
 static nxc_rank_number valid_columns(const decoder *d) {
-  const nxc_mesh *mesh = &d->graph->mesh;
-  uint32_t groups = mesh->size[NXC_ATOM_KV_GROUP], copies = mesh->size[NXC_ATOM_KV_REPLICA];
-  int64_t last_group = (d->t->vocab - 1) / (d->vocab * copies);
-  int64_t *in_group = nxc_arena_array(d->graph->arena, copies, sizeof *in_group);
-  int64_t *is_last = nxc_arena_array(d->graph->arena, groups, sizeof *is_last);
-  int64_t *below = nxc_arena_array(d->graph->arena, groups, sizeof *below);
-  for (uint32_t copy = 0; copy < copies; copy++) {
-    int64_t rest = d->t->vocab - (last_group * copies + copy) * d->vocab;
-    in_group[copy] = rest < 0 ? 0 : rest > d->vocab ? d->vocab : rest;
-  }
-  for (uint32_t group = 0; group < groups; group++) {
-    is_last[group] = group == last_group;
-    below[group] = group < last_group ? d->vocab : 0;
+  if (d->t->vocab == d->t->vocab_padded) return nxc_rank_number_of(d->vocab);
+  int64_t *words = nxc_arena_array(d->graph->arena, d->t->tensor, sizeof *words);
+  for (uint32_t rank = 0; rank < d->t->tensor; rank++) {
+    int64_t rest = d->t->vocab - rank * d->vocab;
+    words[rank] = rest < 0 ? 0 : rest > d->vocab ? d->vocab : rest;
   }
   nxc_rank_number number = nxc_rank_number_of(0);
-  if (d->t->vocab == d->t->vocab_padded) return nxc_rank_number_of(d->vocab);
-  nxc_rank_number_table(d->graph, &number, NXC_ATOM_KV_REPLICA, in_group, false);
-  nxc_rank_number_table(d->graph, &number, NXC_ATOM_KV_GROUP, is_last, true);
-  nxc_rank_number_table(d->graph, &number, NXC_ATOM_KV_GROUP, below, false);
+  nxc_rank_number_table(d->graph, &number, d->tensor, words, false);
   return number;
 }
 
@@ -287,7 +277,7 @@ static nxc_id logits(const decoder *d, nxc_id x) {
   nxc_id table = d->table;
   if (!d->t->tied) {
     const nxc_box rows = {NXC_PART_OUTPUT, d->vocab, divided(d, d->vocab)};
-    table = nxc_parameter_rows(graph, d->t, "weight", &rows, 1, d->t->hidden, NXC_TENSOR);
+    table = nxc_parameter_rows(graph, d->t, "weight", &rows, 1, d->t->hidden, d->tensor);
   }
   return product(d, "logits", enter_region(d, x), table, 0);
 }
@@ -309,13 +299,12 @@ static void loss(const decoder *d, nxc_id x) {
                                .in = {x, graph->labels},
                                .attrs = {[NX_ce_stats_row_start] = nxc_attribute(graph, &row_start),
                                          [NX_ce_stats_n_valid] = nxc_attribute(graph, &n_valid)}});
-  uint32_t tensor = nxc_mesh_atoms(&graph->mesh, NXC_TENSOR);
-  if (tensor)
+  if (d->tensor)
     stats = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
                                                 .name = "all_stats",
                                                 .in = {stats},
                                                 .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
-                                                .group_atoms = tensor});
+                                                .group_atoms = d->tensor});
   graph->loss = scalar(graph, "loss");
   bool several = graph->n_micro_batches > 1;
   nxc_op_request request = {.op = NX_OP_ce_loss,
@@ -333,8 +322,8 @@ static void inputs(nxc_graph *graph, const nxc_training *t) {
   nxc_shape tokens = nxc_shape_of(NX_i32, 2, (int64_t[]){t->micro_batch, t->sequence});
   nxc_shape samples = nxc_shape_of(NX_i64, 1, (int64_t[]){t->micro_batch});
   const nxc_shape step = nxc_shape_of(NX_i64, 1, (int64_t[]){1});
-  nxc_place(&graph->mesh, &tokens.place, NXC_DATA, NXC_SPLIT);
-  nxc_place(&graph->mesh, &samples.place, NXC_DATA, NXC_SPLIT);
+  nxc_place(&tokens.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
+  samples.place = tokens.place;
   graph->tokens = nxc_value_new(graph, "tokens", NXC_ROLE_INPUT, &tokens);
   graph->labels = nxc_value_new(graph, "labels", NXC_ROLE_INPUT, &tokens);
   graph->positions = nxc_value_new(graph, "positions", NXC_ROLE_INPUT, &tokens);
@@ -347,8 +336,8 @@ static nxc_id receive(const decoder *d, nx_port port) {
   nxc_graph *graph = d->graph;
   nxc_shape shape = nxc_shape_of(graph->types.activation, 3,
                                  (int64_t[]){d->t->micro_batch, d->sequence, d->t->hidden});
-  nxc_place(&graph->mesh, &shape.place, NXC_DATA, NXC_SPLIT);
-  if (d->t->sequence_parallel) nxc_place(&graph->mesh, &shape.place, NXC_TENSOR, NXC_SPLIT + 1);
+  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
+  if (d->t->sequence_parallel) nxc_place(&shape.place, d->tensor, NXC_SPLIT + 1);
   const char *name = port == NX_PORT_INPUT ? "chunk.input" : "chunk.output.grad";
   graph->ports[port] = nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
   return graph->ports[port];
@@ -357,6 +346,7 @@ static nxc_id receive(const decoder *d, nx_port port) {
 void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
   decoder d = {.graph = graph,
                .t = t,
+               .tensor = nxc_axis(&graph->mesh, NXC_AXIS_TENSOR),
                .heads = t->heads / t->tensor,
                .kv_heads = t->kv_heads * t->kv_replica / t->tensor,
                .ffn = t->ffn_hidden / t->tensor,

@@ -26,7 +26,7 @@ static const char *infer_ce_loss(const nxc_graph *graph, const nxc_operator_node
     out[0].place.at[atom] = NXC_SPLIT;
     out[1].place.at[atom] = NXC_PARTIAL;
   }
-  if (graph->mesh.size[NXC_ATOM_PIPELINE] > 1) out[1].place.at[NXC_ATOM_PIPELINE] = NXC_PARTIAL;
+  nxc_place(&out[1].place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
   return nxc_whole(stats);
 }
 

@@ -12,18 +12,18 @@ static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node
   if (weight->kind == NX_ATTRIBUTE_CONSTANT) {
     const nxc_rank_number *number = &graph->tables->constants[weight->constant];
     for (uint32_t i = 0; i < number->n_terms; i++)
-      if (number->terms[i].first) picked |= 1u << number->terms[i].atom;
+      if (number->terms[i].first) picked |= number->terms[i].atoms;
   }
-  for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
+  uint32_t stage = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
+  /* every stage has its own parameters */
+  nxc_place(&out[0].place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
+  for (uint32_t atom = 0; atom < graph->mesh.n_atoms; atom++) {
     bool divided = x->place.at[atom] >= NXC_SPLIT, counted_once = picked & 1u << atom;
-    if (atom == NXC_ATOM_PIPELINE && graph->mesh.size[atom] > 1) { /* every stage has its own parameters */
-      out[0].place.at[atom] = NXC_PARTIAL;
-      continue;
-    }
+    if (!(stage & 1u << atom)) continue;
     if (divided && counted_once) return "a part of the gradient is not counted";
     if (divided || counted_once)
       out[0].place.at[atom] = NXC_PARTIAL;
-    else if (graph->mesh.size[atom] > 1)
+    else
       return "copies of a gradient are counted";
   }
   return nxc_whole(x);

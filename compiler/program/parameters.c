@@ -83,6 +83,7 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
                                  bool bias) {
   const nxc_shape *shape = &graph->values[value].shape;
   const part_row *row = &part_rows[part];
+  uint32_t stage = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
   graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
   nxc_piece_node *piece = &graph->pieces[graph->n_pieces++];
   *piece = (nxc_piece_node){
@@ -91,7 +92,7 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
       .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
       .row_start = nxc_rank_number_of(0),
       .column_start = nxc_rank_number_of(0),
-      .owner = nxc_rank_number_first(graph, nxc_placed(&shape->place, NXC_REPLICATED) & NXC_STAGE),
+      .owner = nxc_rank_number_first(nxc_placed(&shape->place, NXC_REPLICATED) & stage),
       .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
       .init_std = bias          ? 0
                   : row->output ? t->output_init_std
@@ -112,7 +113,7 @@ static int64_t rows_of(const nxc_box *boxes, uint32_t n_boxes) {
 nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
                           uint32_t n_boxes, int64_t columns, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows_of(boxes, n_boxes), columns});
-  nxc_place(&graph->mesh, &shape.place, atoms, NXC_SPLIT);
+  nxc_place(&shape.place, atoms, NXC_SPLIT);
   nxc_id value = new_parameter(graph, name, &shape);
   int64_t row = 0;
   for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
@@ -130,7 +131,7 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
 nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *box,
                              int64_t rows, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows, box->n_local});
-  nxc_place(&graph->mesh, &shape.place, atoms, NXC_SPLIT + 1);
+  nxc_place(&shape.place, atoms, NXC_SPLIT + 1);
   nxc_id value = new_parameter(graph, name, &shape);
   nxc_piece_node *piece = new_piece(graph, t, value, box->part, false);
   piece->logical_rows = piece->rows = rows;
@@ -143,7 +144,7 @@ nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char
 nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
                           uint32_t n_boxes, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){rows_of(boxes, n_boxes)});
-  nxc_place(&graph->mesh, &shape.place, atoms, NXC_SPLIT);
+  nxc_place(&shape.place, atoms, NXC_SPLIT);
   nxc_id value = new_parameter(graph, name, &shape);
   int64_t row = 0;
   for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {

@@ -6,8 +6,8 @@ static bool is_same_shape(const nxc_pipeline *p, uint32_t a, uint32_t b) {
   return a == b || (!ends && p->chunks[a].n_layers == p->chunks[b].n_layers);
 }
 
-static nxc_graph *new_graph(nxc_pipeline *p, const nxc_mesh *mesh, const nxc_training *t, uint32_t chunk) {
-  nxc_graph *graph = nxc_graph_new(p->arena, mesh, &t->types);
+static nxc_graph *new_graph(nxc_pipeline *p, const nxc_training *t, uint32_t chunk) {
+  nxc_graph *graph = nxc_graph_new(p->arena, &t->mesh, &t->types);
   graph->n_micro_batches = (uint32_t)t->n_micro_batches;
   graph->pipeline = p;
   graph->chunk = chunk;
@@ -20,7 +20,7 @@ static nxc_graph *new_graph(nxc_pipeline *p, const nxc_mesh *mesh, const nxc_tra
   return graph;
 }
 
-nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_training *t) {
+nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   nxc_pipeline *p = nxc_arena_alloc(arena, sizeof *p);
   *p = (nxc_pipeline){.arena = arena, .n_stages = t->pipeline, .n_chunks = t->n_chunks};
   p->chunks = nxc_arena_array(arena, p->n_chunks, sizeof *p->chunks);
@@ -38,7 +38,7 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc
     uint32_t like = 0;
     while (!is_same_shape(p, c, like)) like++;
     p->chunks[c].graph = like == c ? p->n_graphs : p->chunks[like].graph;
-    if (like == c) new_graph(p, mesh, t, c);
+    if (like == c) new_graph(p, t, c);
   }
   return p;
 }

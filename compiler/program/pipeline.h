@@ -33,7 +33,7 @@ struct nxc_pipeline {
 };
 
 /* Cuts the layers and makes an empty graph per shape of chunk. */
-nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_training *training);
+nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *training);
 /* Fills the items and the number of slots of each chunk. */
 void nxc_schedule(nxc_pipeline *pipeline, const nxc_training *training);
 /* Gives each chunk its part of every arena. */

@@ -56,8 +56,7 @@ static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squar
 }
 
 nxc_pipeline *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sink *sink) {
-  const nxc_mesh mesh = nxc_mesh_new(t->tensor, t->kv_replica, t->context, t->data, t->pipeline);
-  nxc_pipeline *pipeline = nxc_pipeline_new(arena, &mesh, t);
+  nxc_pipeline *pipeline = nxc_pipeline_new(arena, t);
   for (uint32_t i = 0; i < pipeline->n_graphs; i++) nxc_model_decoder(pipeline->graphs[i], t);
   int64_t n_squares = count_squares(pipeline);
   for (uint32_t i = 0; i < pipeline->n_graphs; i++)

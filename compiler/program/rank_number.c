@@ -26,15 +26,15 @@ static void push_term(nxc_rank_number *number, const nxc_term *term) {
   number->terms[number->n_terms++] = *term;
 }
 
-void nxc_rank_number_stride(const nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, int64_t stride) {
-  if (graph->mesh.size[atom] == 1 || stride == 0) return;
-  push_term(number, &(nxc_term){.atom = atom, .stride = stride});
+void nxc_rank_number_stride(nxc_rank_number *number, uint32_t atoms, int64_t stride) {
+  if (atoms == 0 || stride == 0) return;
+  push_term(number, &(nxc_term){.atoms = atoms, .stride = stride});
 }
 
-void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom atom, const int64_t *table,
+void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, uint32_t atoms, const int64_t *table,
                            bool multiply) {
-  uint32_t size = graph->mesh.size[atom];
-  if (size == 1) {
+  uint32_t size = nxc_mesh_size(&graph->mesh, atoms);
+  if (atoms == 0) {
     bool neutral = table[0] == (multiply ? 1 : 0);
     assert(number->n_terms == 0 || neutral);
     if (!neutral) number->base = multiply ? number->base * table[0] : number->base + table[0];
@@ -42,14 +42,14 @@ void nxc_rank_number_table(nxc_graph *graph, nxc_rank_number *number, nxc_atom a
   }
   int64_t *copy = nxc_arena_array(graph->arena, size, sizeof *copy);
   memcpy(copy, table, size * sizeof *copy);
-  push_term(number, &(nxc_term){.atom = atom, .multiply = multiply, .table = copy});
+  push_term(number, &(nxc_term){.atoms = atoms, .multiply = multiply, .table = copy});
 }
 
 void nxc_rank_number_chunk(const nxc_graph *graph, nxc_rank_number *number, const int64_t *table) {
   if (graph->pipeline->n_chunks == 1)
     number->base += table[0];
   else
-    push_term(number, &(nxc_term){.atom = NX_NONE, .table = table});
+    push_term(number, &(nxc_term){.atoms = NX_NONE, .table = table});
 }
 
 nxc_rank_number nxc_rank_number_layer(nxc_graph *graph, int64_t base, int64_t factor, int32_t layer) {
@@ -65,26 +65,23 @@ nxc_rank_number nxc_rank_number_layer(nxc_graph *graph, int64_t base, int64_t fa
 
 nxc_rank_number nxc_rank_number_tensor(const nxc_graph *graph, int64_t base, int64_t unit) {
   nxc_rank_number number = nxc_rank_number_of(base);
-  nxc_rank_number_stride(graph, &number, NXC_ATOM_KV_REPLICA, unit);
-  nxc_rank_number_stride(graph, &number, NXC_ATOM_KV_GROUP, unit * graph->mesh.size[NXC_ATOM_KV_REPLICA]);
+  nxc_rank_number_stride(&number, nxc_axis(&graph->mesh, NXC_AXIS_TENSOR), unit);
   return number;
 }
 
-nxc_rank_number nxc_rank_number_first(const nxc_graph *graph, uint32_t atoms) {
+nxc_rank_number nxc_rank_number_first(uint32_t atoms) {
   nxc_rank_number number = nxc_rank_number_of(1);
-  atoms = nxc_mesh_atoms(&graph->mesh, atoms);
-  for (nxc_atom atom = 0; atom < NXC_N_ATOMS; atom++) {
-    if (atoms & 1u << atom) push_term(&number, &(nxc_term){.atom = atom, .first = true, .multiply = true});
-  }
+  if (atoms) push_term(&number, &(nxc_term){.atoms = atoms, .first = true, .multiply = true});
   return number;
 }
 
 static bool term_equal(const nxc_graph *graph, const nxc_term *a, const nxc_term *b) {
-  if (a->atom != b->atom || a->multiply != b->multiply || a->first != b->first || a->stride != b->stride ||
+  if (a->atoms != b->atoms || a->multiply != b->multiply || a->first != b->first || a->stride != b->stride ||
       !a->table != !b->table)
     return false;
-  if (a->atom == NX_NONE) return a->table == b->table;
-  return a->table == NULL || memcmp(a->table, b->table, graph->mesh.size[a->atom] * sizeof *a->table) == 0;
+  if (a->atoms == NX_NONE) return a->table == b->table;
+  size_t bytes = nxc_mesh_size(&graph->mesh, a->atoms) * sizeof *a->table;
+  return a->table == NULL || memcmp(a->table, b->table, bytes) == 0;
 }
 
 static bool number_equal(const nxc_graph *graph, const nxc_rank_number *a, const nxc_rank_number *b) {
@@ -106,7 +103,6 @@ nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number) {
 
 nxc_id nxc_group(nxc_graph *graph, uint32_t atoms) {
   nxc_tables *tables = graph->tables;
-  atoms = nxc_mesh_atoms(&graph->mesh, atoms);
   assert(atoms != 0);
   for (size_t i = 0; i < tables->n_groups; i++)
     if (tables->groups[i].atoms == atoms) return (nxc_id)i;

@@ -52,8 +52,8 @@ static void join(nxc_graph *graph, const nxc_training *t, nxc_id parameter, uint
                  uint64_t *start_of) {
   const nxc_value_node *gradient = &graph->values[graph->values[parameter].gradient];
   uint32_t group = nxc_placed(&gradient->shape.place, NXC_PARTIAL);
-  uint32_t held = nxc_placed(&gradient->shape.place, NXC_REPLICATED) & NXC_STAGE;
-  uint32_t copies = nxc_mesh_atoms(&graph->mesh, held);
+  uint32_t stage = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
+  uint32_t copies = nxc_placed(&gradient->shape.place, NXC_REPLICATED) & stage;
   bool decayed = gradient->shape.n_dims > 1 || t->norm_weight_decay;
   nxc_range_node *range = range_for(graph, group, copies, decayed, t->weight_decay);
   range_of[parameter] = (uint32_t)(range - graph->ranges);
@@ -64,9 +64,9 @@ static void join(nxc_graph *graph, const nxc_training *t, nxc_id parameter, uint
 static nxc_id range_value(nxc_graph *graph, const nxc_range_node *range, const char *what, nxc_role role,
                           nx_dtype dtype, uint64_t n, uint8_t group_place) {
   nxc_shape shape = nxc_shape_of(dtype, 1, (int64_t[]){(int64_t)n});
-  nxc_place(&graph->mesh, &shape.place, NXC_WORLD, NXC_SPLIT);
-  nxc_place(&graph->mesh, &shape.place, range->copy_atoms, NXC_REPLICATED);
-  nxc_place(&graph->mesh, &shape.place, range->group_atoms, group_place);
+  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_SPLIT);
+  nxc_place(&shape.place, range->copy_atoms, NXC_REPLICATED);
+  nxc_place(&shape.place, range->group_atoms, group_place);
   return nxc_value_new(graph, nxc_arena_printf(graph->arena, "%s.%s", range->name, what), role, &shape);
 }
 
@@ -76,12 +76,7 @@ static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *ran
   bool divided = t->zero_stage > 0 && n_ranks > 1;
   range->n_shard = divided ? range->n_elements / n_ranks : range->n_elements;
   range->shard_start = nxc_rank_number_of(0);
-  uint64_t stride = range->n_shard;
-  for (nxc_atom atom = 0; divided && atom < NXC_N_ATOMS; atom++) {
-    if (!(range->group_atoms & 1u << atom)) continue;
-    nxc_rank_number_stride(graph, &range->shard_start, atom, (int64_t)stride);
-    stride *= graph->mesh.size[atom];
-  }
+  if (divided) nxc_rank_number_stride(&range->shard_start, range->group_atoms, (int64_t)range->n_shard);
   uint8_t shard = divided ? NXC_SPLIT : NXC_REPLICATED;
   range->param = range_value(graph, range, "param", NXC_ROLE_PARAMETER, t->types.param, range->n_elements,
                              NXC_REPLICATED);
@@ -137,7 +132,7 @@ static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id val
   if (!is_divided(range)) return value;
   nxc_shape shape = graph->values[value].shape;
   shape.dims[0] = (int64_t)range->n_shard;
-  nxc_place(&graph->mesh, &shape.place, range->group_atoms, NXC_SPLIT);
+  nxc_place(&shape.place, range->group_atoms, NXC_SPLIT);
   const char *name = nxc_arena_printf(graph->arena, "%s.%s.shard", range->name, what);
   nxc_id shard = nxc_view_new(graph, name, value, 0, &shape);
   nxc_rank_number start = range->shard_start;
@@ -149,7 +144,7 @@ static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id val
 /* The same bytes, summed over the ranks. */
 static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient) {
   nxc_shape shape = graph->values[gradient].shape;
-  nxc_place(&graph->mesh, &shape.place, range->group_atoms, NXC_REPLICATED);
+  nxc_place(&shape.place, range->group_atoms, NXC_REPLICATED);
   const char *name = nxc_arena_printf(graph->arena, "%s.sum", graph->values[gradient].name);
   return nxc_view_new(graph, name, range->grad, graph->values[gradient].view_offset, &shape);
 }
@@ -203,7 +198,7 @@ static void squares(step *s) {
     nxc_id x = gradient;
     if (range->group_atoms) x = is_divided(range) ? s->shards[index] : summed(graph, range, gradient);
     uint32_t held_by_all = range->copy_atoms | (is_divided(range) ? 0 : range->group_atoms);
-    nxc_rank_number weight = nxc_rank_number_first(graph, held_by_all);
+    nxc_rank_number weight = nxc_rank_number_first(held_by_all);
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
                                         .in = {x},
                                         .out = {square_entry(s, i)},
@@ -220,7 +215,7 @@ static void global_norm(step *s) {
   uint32_t world = nxc_placed(&graph->values[sum].shape.place, NXC_PARTIAL);
   if (world) {
     nxc_shape shape = graph->values[sum].shape;
-    nxc_place(&graph->mesh, &shape.place, NXC_WORLD, NXC_REPLICATED);
+    nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_REPLICATED);
     nxc_id total = nxc_value_new(graph, "grad_norm.total", NXC_ROLE_SCALAR, &shape);
     sum = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
                                               .in = {sum},
@@ -328,11 +323,12 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
     graph->loss = scalar(graph, "loss");
     nxc_value_node *loss = &graph->values[graph->loss];
     loss->unplaced = false;
-    nxc_place(&graph->mesh, &loss->shape.place, NXC_DATA | NXC_PIPELINE, NXC_PARTIAL);
+    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
+    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
     clear(graph, graph->loss);
   }
   nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n_squares});
-  nxc_place(&graph->mesh, &shape.place, NXC_WORLD, NXC_PARTIAL);
+  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_PARTIAL);
   graph->squares = nxc_value_new(graph, "grad_norm.squares", NXC_ROLE_SCALAR, &shape);
   graph->origin = "grad_norm";
   if (!alone || t->zero_stage > 0) clear(graph, graph->squares);

@@ -86,11 +86,16 @@ static void read_mesh(const nxc_settings *s, nxc_training *t) {
   t->world = (uint32_t)nxc_int(s, NX_SETTING_MESH_WORLD);
   t->nodes = (uint32_t)nxc_int(s, NX_SETTING_MESH_NODES);
   t->tensor = (uint32_t)nxc_int(s, NX_SETTING_MESH_TENSOR);
-  t->context = 1;
+  t->context = (uint32_t)nxc_int(s, NX_SETTING_MESH_CONTEXT);
+  bool only_ulysses = nxc_flag(s, NX_SETTING_ATTENTION_ULYSSES) && !nxc_flag(s, NX_SETTING_ATTENTION_RING);
+  t->ulysses = (uint32_t)int_or(s, NX_SETTING_MESH_ULYSSES, only_ulysses ? t->context : 1);
+  t->replicate = (uint32_t)nxc_int(s, NX_SETTING_MESH_REPLICATE);
+  t->expert = (uint32_t)nxc_int(s, NX_SETTING_MESH_EXPERT);
+  t->expert_tensor = (uint32_t)int_or(s, NX_SETTING_MESH_EXPERT_TENSOR, t->tensor);
   t->pipeline = (uint32_t)nxc_int(s, NX_SETTING_MESH_PIPELINE);
   t->n_chunks = t->pipeline;
   if (t->pipeline > 1) t->n_chunks *= (uint32_t)nxc_int(s, NX_SETTING_MESH_VIRTUAL_PIPELINE);
-  t->data = t->world / t->tensor / t->pipeline;
+  t->data = t->world / t->tensor / t->context / t->pipeline;
   t->sequence_parallel = nxc_flag(s, NX_SETTING_SEQUENCE_PARALLEL) && t->tensor > 1;
   t->micro_batch = nxc_int(s, NX_SETTING_BATCH_MICRO);
   t->global_batch = nxc_int(s, NX_SETTING_BATCH_GLOBAL);
@@ -219,6 +224,8 @@ static uint32_t kv_copies(const nxc_training *t) {
 static const nxc_setting_id counts[] = {
     NX_SETTING_MESH_WORLD,          NX_SETTING_MESH_TENSOR,         NX_SETTING_MESH_NODES,
     NX_SETTING_MESH_PIPELINE,       NX_SETTING_MESH_VIRTUAL_PIPELINE,
+    NX_SETTING_MESH_CONTEXT,        NX_SETTING_MESH_ULYSSES,        NX_SETTING_MESH_REPLICATE,
+    NX_SETTING_MESH_EXPERT,         NX_SETTING_MESH_EXPERT_TENSOR,
     NX_SETTING_BATCH_MICRO,         NX_SETTING_BATCH_GLOBAL,        NX_SETTING_MODEL_LAYERS,
     NX_SETTING_MODEL_HIDDEN,        NX_SETTING_MODEL_FFN_HIDDEN,    NX_SETTING_MODEL_HEADS,
     NX_SETTING_MODEL_KV_HEADS,      NX_SETTING_MODEL_HEAD_DIM,      NX_SETTING_MODEL_SEQUENCE,
@@ -271,8 +278,12 @@ static bool check_demands(const nxc_settings *s, nxc_sink *sink, const demand *d
 static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   int64_t batch = t->micro_batch * t->data;
   const demand demands[] = {
-      {t->world % (t->tensor * (uint64_t)t->pipeline) == 0, NX_SETTING_MESH_WORLD, "NX3003",
-       "tensor-parallel degree x pipeline stages do not divide the ranks"},
+      {t->data && t->data * (uint64_t)t->tensor * t->context * t->pipeline == t->world, NX_SETTING_MESH_WORLD,
+       "NX3003", "tensor-parallel x context-parallel degree x pipeline stages do not divide the ranks"},
+      {t->context % t->ulysses == 0, NX_SETTING_MESH_ULYSSES, "NX3003",
+       "the ranks that exchange heads for sequence do not divide the context-parallel ranks"},
+      {t->data % t->replicate == 0, NX_SETTING_MESH_REPLICATE, "NX3003",
+       "the copies of the divided state do not divide the data-parallel ranks"},
       {t->world % t->nodes == 0, NX_SETTING_MESH_NODES, "NX3003", "the hosts do not divide the ranks"},
       {batch && t->global_batch % batch == 0, NX_SETTING_BATCH_GLOBAL, "NX3003",
        "the global batch is not a whole number of micro-batches on every data-parallel rank"},
@@ -290,6 +301,26 @@ static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_traini
        "a sequence is longer than there are positions"},
   };
   return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+/* The mesh, once its degrees are known to divide one another. */
+static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
+  const nxc_degrees degrees = {.kv_replica = t->kv_replica,
+                               .kv_group = t->tensor / t->kv_replica,
+                               .ulysses = t->ulysses,
+                               .ring = t->context / t->ulysses,
+                               .shard = t->data / t->replicate,
+                               .replicate = t->replicate,
+                               .pipeline = t->pipeline,
+                               .has_experts = nxc_int(s, NX_SETTING_MOE_EXPERTS) > 0,
+                               .expert = t->expert,
+                               .expert_tensor = t->expert_tensor,
+                               .order = nxc_text(s, NX_SETTING_MESH_ORDER)};
+  nx_fault fault;
+  if (nxc_mesh_new(&degrees, &t->mesh, &fault)) return true;
+  nxc_setting_id at = degrees.has_experts ? NX_SETTING_MESH_EXPERT : NX_SETTING_MESH_ORDER;
+  nxc_report(sink, "NX3010", NXC_SEVERITY_ERROR, nxc_settings_span(s, at), NULL, "%s", fault.text);
+  return false;
 }
 
 static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
@@ -344,7 +375,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
     return false;
   }
   if (!executable) return false;
-  return check_layout(settings, sink, t) && check_form(settings, sink, t) &&
+  return check_layout(settings, sink, t) && make_mesh(settings, sink, t) && check_form(settings, sink, t) &&
          check_pipeline(settings, sink, t);
 }
 

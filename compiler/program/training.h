@@ -12,6 +12,9 @@
 
 typedef struct nxc_training {
   uint32_t world, nodes, tensor, kv_replica, context, data, pipeline;
+  uint32_t ulysses, replicate;      /* of context, of data; the rest of each is ring, is shard */
+  uint32_t expert, expert_tensor;   /* 1 and tensor where there are no experts */
+  nxc_mesh mesh;                    /* of all these, once they have been found to fit */
   uint32_t n_chunks; /* of layers: stages x chunks of a stage */
   const nxc_value *cuts; /* list of n_chunks - 1 names of layers that end a chunk, or NULL */
   bool gpipe;

@@ -169,7 +169,7 @@ static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
 enum { N_SECTIONS = 19, MEANING = NX_SECTION_MEANING };
 
 static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
-static const nx_term terms[] = {{0, NX_NONE, 1}, {0, NX_TERM_FIRST, 1}};
+static const nx_term terms[] = {{1, NX_NONE, 1}, {1, NX_TERM_FIRST, 1}};
 static const nx_item items[] = {
     {.kind = NX_ITEM_FORWARD}, {.kind = NX_ITEM_BACKWARD}, {.kind = NX_ITEM_STEP}};
 

@@ -79,6 +79,7 @@ static const mesh staged_data[] = {
     {"dp2-zero1", 2, WORLD("2") ZERO1, NULL},
     {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},
     {"pp2-tp2-dp2-zero1", 8, WORLD("8") STAGES("2") TENSOR("2") ZERO1, NULL},
+    {"tp2-pp2-dp2-order", 8, WORLD("8") STAGES("2") TENSOR("2") ZERO1 SET("mesh.order", "tp-pp-dp"), NULL},
 };
 
 /* `exact`: the meshes differ in their stages alone, so all numbers have the same bits. */
@@ -103,7 +104,7 @@ static const struct family {
     {"recompute", SET("recompute.granularity", "full"), few, 3},
     {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
     {"stages-tensor", LAYERS("4"), staged_tensor, 3},
-    {"stages-data", LAYERS("4"), staged_data, 3},
+    {"stages-data", LAYERS("4"), staged_data, 4},
     {"stages-recompute", LAYERS("8") SET("recompute.granularity", "full") SET("batch.global", "6"), staged, 2,
      true},
     {"stages-dropout",

@@ -62,7 +62,7 @@ static inline uint32_t mesh_string(mesh_plan *mesh, const char *text) {
 
 /* base + stride x the coordinate on an atom */
 static inline uint32_t mesh_constant(mesh_plan *mesh, int64_t base, uint32_t atom, int64_t stride) {
-  mesh->terms[mesh->n_terms] = (nx_term){.atom = atom, .table = NX_NONE, .stride = stride};
+  mesh->terms[mesh->n_terms] = (nx_term){.atoms = 1u << atom, .table = NX_NONE, .stride = stride};
   mesh->constants[mesh->n_constants] = (nx_constant){base, mesh->n_terms++, 1};
   return mesh->n_constants++;
 }
@@ -70,12 +70,8 @@ static inline uint32_t mesh_constant(mesh_plan *mesh, int64_t base, uint32_t ato
 /* 1 on the ranks whose coordinate is 0 on the atoms, else 0 */
 static inline uint32_t mesh_owner(mesh_plan *mesh, uint32_t atoms) {
   nx_constant *owner = &mesh->constants[mesh->n_constants];
-  *owner = (nx_constant){1, mesh->n_terms, 0};
-  for (uint32_t atom = 0; atom < 2; atom++)
-    if (atoms & 1u << atom) {
-      mesh->terms[mesh->n_terms++] = (nx_term){.atom = atom, .table = 0, .stride = 1};
-      owner->n_terms++;
-    }
+  *owner = (nx_constant){1, mesh->n_terms, atoms != 0};
+  if (atoms) mesh->terms[mesh->n_terms++] = (nx_term){.atoms = atoms, .table = NX_TERM_FIRST, .stride = 1};
   return mesh->n_constants++;
 }
 

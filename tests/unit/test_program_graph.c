@@ -22,11 +22,12 @@ static nxc_value_node *find(nxc_graph *graph, const char *name) {
   return NULL;
 }
 
-static uint32_t partial(nxc_graph *graph, const char *name) {
-  return nxc_placed(&find(graph, name)->shape.place, NXC_PARTIAL);
+/* The ranks over which a value is yet to be summed. */
+static const char *partial(nxc_graph *graph, const char *name) {
+  uint32_t atoms = nxc_placed(&find(graph, name)->shape.place, NXC_PARTIAL);
+  return nxc_mesh_set_name(graph->arena, &graph->mesh, atoms);
 }
 
-enum { REPLICA = 1u << NXC_ATOM_KV_REPLICA, GROUP = 1u << NXC_ATOM_KV_GROUP, DATA = 1u << NXC_ATOM_SHARD };
 
 /* ---- what is summed over whom ---- */
 
@@ -37,7 +38,8 @@ static void matrices_are_summed_over_data(void **state) {
   static const char *const names[] = {"embedding.weight.grad", "layers.0.attention.qkv_weight.grad",
                                       "layers.1.attention.out_weight.grad", "layers.0.ffn.up_weight.grad",
                                       "output.weight.grad"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_int_equal(partial(graph, names[i]), DATA);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    assert_string_equal(partial(graph, names[i]), "data");
   program_end(&c);
 }
 
@@ -45,11 +47,11 @@ static void norms_are_summed_over_tensor_under_sequence_parallelism(void **state
   (void)state;
   program_case c;
   nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2");
-  assert_int_equal(partial(graph, "layers.0.attention_norm.weight.grad"), DATA);
+  assert_string_equal(partial(graph, "layers.0.attention_norm.weight.grad"), "data");
   program_end(&c);
   graph = build(&c, "mesh.world=4 mesh.tensor=2 sequence_parallel=true");
-  assert_int_equal(partial(graph, "layers.0.attention_norm.weight.grad"), DATA | GROUP);
-  assert_int_equal(partial(graph, "final_norm.weight.grad"), DATA | GROUP);
+  assert_string_equal(partial(graph, "layers.0.attention_norm.weight.grad"), "data+tensor");
+  assert_string_equal(partial(graph, "final_norm.weight.grad"), "data+tensor");
   program_end(&c);
 }
 
@@ -60,16 +62,16 @@ static void row_parallel_biases_follow_the_sequence(void **state) {
       "model.normalization=layernorm model.activation=gelu";
   program_case c;
   nxc_graph *graph = build(&c, gpt2);
-  assert_int_equal(partial(graph, "layers.0.ffn.out_bias.grad"), DATA);
-  assert_int_equal(partial(graph, "layers.0.ffn.up_bias.grad"), DATA);
-  assert_int_equal(partial(graph, "embedding.positions.grad"), DATA);
+  assert_string_equal(partial(graph, "layers.0.ffn.out_bias.grad"), "data");
+  assert_string_equal(partial(graph, "layers.0.ffn.up_bias.grad"), "data");
+  assert_string_equal(partial(graph, "embedding.positions.grad"), "data");
   program_end(&c);
   char with_sequence[256];
   snprintf(with_sequence, sizeof with_sequence, "%s sequence_parallel=true", gpt2);
   graph = build(&c, with_sequence);
-  assert_int_equal(partial(graph, "layers.0.ffn.out_bias.grad"), DATA | GROUP);
-  assert_int_equal(partial(graph, "layers.0.ffn.up_bias.grad"), DATA);
-  assert_int_equal(partial(graph, "embedding.positions.grad"), DATA | GROUP);
+  assert_string_equal(partial(graph, "layers.0.ffn.out_bias.grad"), "data+tensor");
+  assert_string_equal(partial(graph, "layers.0.ffn.up_bias.grad"), "data");
+  assert_string_equal(partial(graph, "embedding.positions.grad"), "data+tensor");
   program_end(&c);
 }
 
@@ -77,10 +79,10 @@ static void copied_key_heads_are_summed_over_their_copies(void **state) {
   (void)state;
   program_case c;
   nxc_graph *graph = build(&c, "mesh.world=8 mesh.tensor=4 mesh.kv_replicator=2");
-  assert_int_equal(partial(graph, "layers.0.attention.q_weight.grad"), DATA);
-  assert_int_equal(partial(graph, "layers.0.attention.k_weight.grad"), DATA | REPLICA);
-  assert_int_equal(partial(graph, "layers.0.attention.v_weight.grad"), DATA | REPLICA);
-  assert_int_equal(partial(graph, "layers.0.attention.out_weight.grad"), DATA);
+  assert_string_equal(partial(graph, "layers.0.attention.q_weight.grad"), "data");
+  assert_string_equal(partial(graph, "layers.0.attention.k_weight.grad"), "data+kv_replica");
+  assert_string_equal(partial(graph, "layers.0.attention.v_weight.grad"), "data+kv_replica");
+  assert_string_equal(partial(graph, "layers.0.attention.out_weight.grad"), "data");
   program_end(&c);
 }
 
@@ -88,8 +90,8 @@ static void the_loss_is_summed_over_data_alone(void **state) {
   (void)state;
   program_case c;
   nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2");
-  assert_int_equal(partial(graph, "loss"), DATA);
-  assert_int_equal(partial(graph, "loss_total"), 0);
+  assert_string_equal(partial(graph, "loss"), "data");
+  assert_string_equal(partial(graph, "loss_total"), "");
   assert_true(graph->loss != graph->loss_total);
   program_end(&c);
   graph = build(&c, "mesh.world=2 mesh.tensor=2");
@@ -129,8 +131,8 @@ static void a_reduction_over_too_few_ranks_is_caught(void **state) {
   nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2 sequence_parallel=true optimizer.zero_stage=1");
   assert_null(nxc_graph_check(graph));
   for (size_t i = 0; i < graph->n_ranges; i++) {
-    if (graph->ranges[i].group_atoms != (DATA | GROUP)) continue;
-    graph->ranges[i].group_atoms = DATA;
+    if (graph->ranges[i].group_atoms != nxc_axis(&graph->mesh, NXC_AXIS_WORLD)) continue;
+    graph->ranges[i].group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_DATA);
     assert_non_null(nxc_graph_check(graph));
     assert_non_null(strstr(graph->fault, "other ranks than hold its summands"));
     program_end(&c);
@@ -143,7 +145,7 @@ static void a_collective_over_the_wrong_group_is_caught(void **state) {
   (void)state;
   program_case c;
   nxc_graph *graph = build(&c, "mesh.world=4 mesh.tensor=2");
-  operator_in(graph, NXC_STEP, NX_OP_all_reduce, 1)->group_atoms = GROUP;
+  operator_in(graph, NXC_STEP, NX_OP_all_reduce, 1)->group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_TENSOR);
   assert_non_null(nxc_graph_check(graph));
   assert_non_null(strstr(graph->fault, "group"));
   program_end(&c);
@@ -188,14 +190,22 @@ static void a_value_read_too_early_is_caught(void **state) {
 
 /* ---- dropout ---- */
 
+static int64_t coordinate(const nxc_mesh *mesh, uint32_t atoms, uint32_t rank) {
+  int64_t coordinate = 0, scale = 1;
+  for (uint32_t atom = 0; atom < mesh->n_atoms; atom++) {
+    if (!(atoms & 1u << atom)) continue;
+    coordinate += scale * (rank / mesh->stride[atom] % mesh->size[atom]);
+    scale *= mesh->size[atom];
+  }
+  return coordinate;
+}
+
 static int64_t value_at(const nxc_graph *graph, const nx_attribute *attribute, uint32_t rank) {
   if (attribute->kind != NX_ATTRIBUTE_CONSTANT) return attribute->integer;
   const nxc_rank_number *number = &graph->tables->constants[attribute->constant];
   int64_t value = number->base;
-  for (uint32_t i = 0; i < number->n_terms; i++) {
-    const nxc_term *term = &number->terms[i];
-    value += term->stride * (rank / graph->mesh.stride[term->atom] % graph->mesh.size[term->atom]);
-  }
+  for (uint32_t i = 0; i < number->n_terms; i++)
+    value += number->terms[i].stride * coordinate(&graph->mesh, number->terms[i].atoms, rank);
   return value;
 }
 
