@@ -325,13 +325,13 @@ static const nxc_value *evaluate_strict(nxc_evaluation *e, const node *at) {
   return at->function->call(e, args, at->n_args);
 }
 
-/* The names that are not given, as one text; '' when all are. */
+/* The names that are not given, with commas between them; '' when all are. */
 static const nxc_value *evaluate_lacking(nxc_evaluation *e, const node *at) {
   const char *text = "";
   for (size_t i = 0; i < at->n_args; i++) {
     const nxc_name *name = &e->expression->names[at->args[i]->name];
     if (e->scope->given(e->scope->context, name)) continue;
-    text = nxc_arena_printf(e->arena, "%s%s%s", text, *text ? " " : "", name->path);
+    text = nxc_arena_printf(e->arena, "%s%s%s", text, *text ? ", " : "", name->path);
   }
   return nxc_value_of_text(e, text, strlen(text));
 }

@@ -112,6 +112,17 @@ static const nxc_value *call_sum(evaluation *e, arguments args, size_t n_args) {
   return sum;
 }
 
+static const nxc_value *call_product(evaluation *e, arguments args, size_t n_args) {
+  args = spread(e, args, &n_args);
+  int64_t product = 1;
+  for (size_t i = 0; i < n_args; i++) {
+    if (args[i]->kind != NXC_INT) return nxc_evaluation_fail(e, "product needs integers");
+    if (__builtin_mul_overflow(product, args[i]->integer, &product))
+      return nxc_evaluation_fail(e, "the result is too large");
+  }
+  return nxc_value_of_int(e, product);
+}
+
 static const nxc_value *quantify(evaluation *e, arguments args, size_t n_args, bool decisive) {
   args = spread(e, args, &n_args);
   for (size_t i = 0; i < n_args; i++) {
@@ -241,6 +252,26 @@ static const nxc_value *call_gcd(evaluation *e, arguments args, size_t n_args) {
   return nxc_value_of_int(e, a);
 }
 
+/* The pieces that | separates in a layout of pipeline stages: 5 of Et|(tt|)*3L, where * repeats what is
+ * before it. */
+static const nxc_value *call_pieces(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  if (args[0]->kind != NXC_STRING) return nxc_evaluation_fail(e, "pieces needs a text");
+  int64_t n_bars = 0, n_inside = 0; /* the latter in parentheses, of which there is one level */
+  bool inside = false;
+  for (const char *c = args[0]->text; *c != '\0'; c++) {
+    if (*c == '(') n_inside = 0;
+    if (*c == '(' || *c == ')') inside = *c == '(';
+    if (*c == '|' && inside) n_inside++;
+    else if (*c == '|') n_bars++;
+    if (*c != ')') continue;
+    int64_t n_times = c[1] == '*' && isdigit((unsigned char)c[2]) ? strtoll(c + 2, NULL, 10) : 1;
+    if (n_times > 1000000) return nxc_evaluation_fail(e, "the result is too large");
+    n_bars += n_inside * n_times;
+  }
+  return nxc_value_of_int(e, n_bars + 1);
+}
+
 /* Whether each item is greater than the one before it. */
 static const nxc_value *call_rising(evaluation *e, arguments args, size_t n_args) {
   args = spread(e, args, &n_args);
@@ -287,6 +318,7 @@ static const nxc_expression_function functions[] = {
     {"float", 1, 1, true, call_float},
     {"str", 1, 1, true, call_str},
     {"sum", 1, MANY, false, call_sum},
+    {"product", 1, MANY, false, call_product},
     {"any", 1, MANY, false, call_any},
     {"all", 1, MANY, false, call_all},
     {"abs", 1, 1, false, call_abs},
@@ -303,6 +335,7 @@ static const nxc_expression_function functions[] = {
     {"gcd", 2, 2, false, call_gcd},
     {"kind", 1, 1, false, call_kind},
     {"texts", 1, 1, false, call_texts},
+    {"pieces", 1, 1, false, call_pieces},
 };
 
 const nxc_expression_function *nxc_expression_function_find(const char *name, size_t n_bytes) {

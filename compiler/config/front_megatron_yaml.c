@@ -5,6 +5,7 @@
  * name without the "no". */
 #include "compiler/config/front_megatron.h"
 #include "compiler/config/nodes.h"
+#include "compiler/config/scalar.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -258,12 +259,40 @@ static bool read_command_line(form *f, const nxc_node *map) {
   return false;
 }
 
+static nxc_node *map_below(form *f, nxc_node *parent, const char *name, nxc_span at) {
+  nxc_node *map = nxc_node_child(parent, name);
+  if (map != NULL) return map;
+  nxc_value key = nxc_string_value(name, strlen(name));
+  map = nxc_node_new(f->to->arena, NXC_NODE_MAP, at);
+  nxc_node_set_key(map, &key, name, at);
+  nxc_node_append(f->to->arena, parent, map);
+  return map;
+}
+
+/* launch.sections has the keys of both sections as they are written: what is false has no option of its own. */
+static void note_sections(form *f, const nxc_node *section) {
+  nxc_span at = section->key_at;
+  nxc_node *keys = map_below(f, map_below(f, f->to->map, "launch", at), "sections", at);
+  for (size_t i = 0; i < section->n_children; i++) {
+    const nxc_node *child = section->children[i];
+    if (nxc_node_child(keys, child->key) != NULL) continue;
+    nxc_node *key = nxc_node_new(f->to->arena, NXC_NODE_SCALAR, child->key_at);
+    nxc_value name = nxc_string_value(child->key, strlen(child->key));
+    key->raw = child->key;
+    key->raw_bytes = strlen(child->key);
+    key->value = name;
+    nxc_node_set_key(key, &name, child->key, child->key_at);
+    nxc_node_append(f->to->arena, keys, key);
+  }
+}
+
 static void read_namespace(form *f, const nxc_node *map) {
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *node = map->children[i];
     bool opposite,
         section = strcmp(node->key, "language_model") == 0 || strcmp(node->key, "model_parallel") == 0;
     if (section && node->kind == NXC_NODE_MAP) {
+      note_sections(f, node);
       read_namespace(f, node);
       continue;
     }

@@ -383,12 +383,17 @@ static void write_diagnostics(const gen_catalogue *catalogue) {
        "*nxc_diagnostics - 1;");
 }
 
+/* By the last folder of its path, or its own name. */
 static gen_kind kind_of(const char *path) {
-  if (strstr(path, "dialects/") != NULL) return GEN_DIALECT;
-  if (strstr(path, "rules/") != NULL) return GEN_RULES;
-  if (strstr(path, "diagnostics/") != NULL) return GEN_DIAGNOSTICS;
-  if (strstr(path, "presets") != NULL) return GEN_PRESETS;
-  return GEN_SETTINGS;
+  static const struct {
+    const char *begins;
+    gen_kind kind;
+  } kinds[] = {{"dialects/", GEN_DIALECT}, {"rules/", GEN_RULES}, {"diagnostics/", GEN_DIAGNOSTICS}};
+  const char *tail = path + strlen(path);
+  for (int n_slashes = 0; tail > path && (n_slashes += tail[-1] == '/') < 2;) tail--;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strncmp(tail, kinds[i].begins, strlen(kinds[i].begins)) == 0) return kinds[i].kind;
+  return strstr(tail, "presets") != NULL ? GEN_PRESETS : GEN_SETTINGS;
 }
 
 int main(int argc, char **argv) {
