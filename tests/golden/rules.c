@@ -10,8 +10,8 @@
  * deriving rule first gives; UPDATE=1 rewrites that. At the end each rule needs a case that breaks it, and
  * one that it judges and accepts; one that derives needs a case where it gives a value, and one where it
  * has nothing to say. Usage: rules FOLDER... */
-#include "compiler/compile_settings.h"
-#include "compiler/render.h"
+#include "compiler/config/compile_settings.h"
+#include "compiler/render/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>
