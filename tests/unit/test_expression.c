@@ -136,7 +136,7 @@ static void test_unknown(void **state) {
       {"given(two)", "true"},
       {"given(none)", "false"},
       {"lacking(two)", "\"\""},
-      {"lacking(none, two, @yes)", "none, yes"},
+      {"lacking(none, two, @yes)", "\"none, yes\""},
       {"not lacking(two)", "true"},
       {"lacking(1)", "syntax at 10"},
       {"false and 1 / 0 == 1", "false"},
