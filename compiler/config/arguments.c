@@ -139,19 +139,20 @@ static nxc_node *switch_node(nxc_arguments *to, nxc_span at) {
 
 /* -- into the map ---------------------------------------------------------------------------------------- */
 
-static void report_twice(nxc_arguments *to, const nxc_node *earlier, const char *name, nxc_span at) {
+/* Where both say the same, nothing is lost. */
+static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name) {
   const nxc_remark remark = {nxc_node_place(earlier), "the first one"};
-  nxc_sink_report(to->sink,
-                  &(nxc_finding){.id = "NX5906",
-                                 .severity = NXC_SEVERITY_ERROR,
-                                 .at = at,
-                                 .fix = "keep one of them",
-                                 .remarks = &remark,
-                                 .n_remarks = 1,
-                                 .message = nxc_arena_printf(to->arena,
-                                                             "--%s is given twice; Megatron takes the "
-                                                             "last one and says nothing",
-                                                             name)});
+  const nxc_value *first = nxc_node_value(to->arena, earlier), *last = nxc_node_value(to->arena, node);
+  bool same = first != NULL && last != NULL && nxc_value_equal(first, last);
+  const char *message = same ? "--%s is given twice, with the same value"
+                             : "--%s is given twice; Megatron takes the last one and says nothing";
+  nxc_sink_report(to->sink, &(nxc_finding){.id = "NX5906",
+                                           .severity = same ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR,
+                                           .at = node->key_at,
+                                           .fix = "keep one of them",
+                                           .remarks = &remark,
+                                           .n_remarks = 1,
+                                           .message = nxc_arena_printf(to->arena, message, name)});
 }
 
 static void put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node *node) {
@@ -163,7 +164,7 @@ static void put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node 
     return;
   }
   bool gives_way = to->over != NULL && earlier->key_at.source != to->over;
-  if (!gives_way) report_twice(to, earlier, name, at);
+  if (!gives_way) report_twice(to, earlier, node, name);
   nxc_node_replace(to->arena, earlier, node);
   nxc_node_set_key(node, &key, name, at);
 }
@@ -171,8 +172,8 @@ static void put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node 
 void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span at,
                        const nxc_words *values) {
   nxc_node *node;
+  if (row != NULL && row->alias_of != NULL) row = nxc_option_find(to->dialect, row->alias_of);
   nxc_type type = row ? row->domain.type : NXC_TYPE_STR;
-  if (row != NULL && row->alias_of != NULL) type = nxc_option_find(to->dialect, row->alias_of)->domain.type;
   if (type == NXC_TYPE_BOOL || (row == NULL && values->n_items == 0)) node = switch_node(to, at);
   else if (row != NULL && nxc_arguments_is_list(row)) node = list_node(to, name, type, at, values);
   else node = scalar_node(to, name, type, &values->items[0]);
@@ -181,16 +182,27 @@ void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char 
 
 /* -- words ----------------------------------------------------------------------------------------------- */
 
-static bool is_option_word(const char *text) {
-  if (text[0] != '-' || text[1] == '\0' || strchr(text, ' ') != NULL) return false;
-  size_t n_number = strspn(text + 1, "0123456789.");
-  return n_number == 0 || text[1 + n_number] != '\0'; /* -1 and -.5 are values */
-}
-
 /* An option of the command line; sections of the catalogue that stand beside it are none. */
 static const nxc_option_row *find_option(const nxc_arguments *to, const char *name) {
   return strchr(name, '.') == NULL && strcmp(name, "environment") != 0 ? nxc_option_find(to->dialect, name)
                                                                        : NULL;
+}
+
+/* -1 and -.5, and neither -1. nor -1e5. */
+static bool is_negative_number(const char *text) {
+  size_t n_whole = strspn(text + 1, "0123456789");
+  if (text[1 + n_whole] == '\0') return n_whole > 0;
+  size_t n_fraction = text[1 + n_whole] == '.' ? strspn(text + n_whole + 2, "0123456789") : 0;
+  return n_fraction > 0 && text[n_whole + 2 + n_fraction] == '\0';
+}
+
+/* As argparse tells options from values: one with blanks is a value, unless a known name stands before its =. */
+static bool is_option_word(const nxc_arguments *to, const char *text) {
+  if (text[0] != '-' || text[1] == '\0' || is_negative_number(text)) return false;
+  if (strchr(text, ' ') == NULL) return true;
+  const char *equals = strchr(text, '=');
+  if (equals == NULL || text[1] != '-') return false;
+  return find_option(to, nxc_arena_strndup(to->arena, text + 2, (size_t)(equals - text - 2))) != NULL;
 }
 
 static const char *with_hyphens(nxc_arena *arena, const char *name) {
@@ -248,7 +260,7 @@ static void report_stray(nxc_arguments *to, const nxc_word *word, const char *be
 static nxc_words values_behind(nxc_arguments *to, const nxc_words *words, size_t from, size_t n_max,
                                size_t *next) {
   nxc_words values = {0};
-  while (from < words->n_items && values.n_items < n_max && !is_option_word(words->items[from].text)) {
+  while (from < words->n_items && values.n_items < n_max && !is_option_word(to, words->items[from].text)) {
     values.items = nxc_arena_grow(to->arena, values.items, values.n_items, sizeof *values.items);
     values.items[values.n_items++] = words->items[from++];
   }
@@ -283,8 +295,10 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
     row = find_meant(to, name, head.at);
     if (row != NULL) name = row->name;
   }
-  bool is_switch = row != NULL && row->alias_of == NULL && row->domain.type == NXC_TYPE_BOOL;
-  bool is_list = row != NULL && nxc_arguments_is_list(row);
+  const nxc_option_row *target = row != NULL && row->alias_of != NULL ? nxc_option_find(to->dialect, row->alias_of)
+                                                                      : row;
+  bool is_switch = target != NULL && target->domain.type == NXC_TYPE_BOOL;
+  bool is_list = target != NULL && nxc_arguments_is_list(target);
   nxc_words values = {0};
   if (equals != NULL) {
     nxc_word value = part_of(to, word, n_dashes + n_name + 1, n_bytes - n_dashes - n_name - 1);
@@ -295,7 +309,7 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
     values = values_behind(to, words, next, is_list || row == NULL ? words->n_items : 1, &next);
     if (is_switch && values.n_items > 0) report_stray(to, &values.items[0], name);
   }
-  bool needed = row != NULL && !is_switch && row->domain.type != NXC_TYPE_LIST && values.n_items == 0;
+  bool needed = target != NULL && !is_switch && target->domain.type != NXC_TYPE_LIST && values.n_items == 0;
   if (needed) {
     report(to, "NX5904", head.at, NULL, nxc_arena_printf(to->arena, "a value is missing behind --%s", name));
     return next;
@@ -305,8 +319,11 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
 }
 
 void nxc_arguments_read(nxc_arguments *to, const nxc_words *words) {
+  bool ended = false;
   for (size_t i = 0; i < words->n_items;) {
-    if (is_option_word(words->items[i].text)) i = read_option(to, words, i);
+    const char *text = words->items[i].text;
+    if (!ended && strcmp(text, "--") == 0) ended = ++i > 0;
+    else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
     else report_stray(to, &words->items[i++], NULL);
   }
 }

@@ -84,7 +84,8 @@ static void report_refused(nxc_binding *binding, const nxc_bound *bound) {
   bool is_short = !bound->secret && bound->value->kind != NXC_MAP && bound->value->kind != NXC_LIST;
   const char *shown =
       is_short ? nxc_arena_printf(binding->arena, ": %s", nxc_value_show(binding->arena, bound->value)) : "";
-  const char *fix = row->instead ? nxc_arena_printf(binding->arena, "use %s", row->instead) : NULL;
+  const char *fix = bound->given ? "leave it out" : NULL;
+  if (row->instead != NULL) fix = nxc_arena_printf(binding->arena, "use %s", row->instead);
   nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, bound->at,
              fix, "nxrun cannot execute %s%s%s: %s", row->name, shown, bound->given ? "" : " (the default)",
              row->why ? row->why : "not yet");
