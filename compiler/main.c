@@ -12,6 +12,7 @@ static const struct {
 } commands[] = {
     {"validate", nxc_command_validate, "judge configurations for the system that they are written for"},
     {"plan", nxc_command_plan, "tell what a configuration amounts to, and freeze it into a plan"},
+    {"convert", nxc_command_convert, "write a configuration in another dialect, or resolved in its own"},
     {"diff", nxc_command_diff, "tell how two configurations or plans differ in meaning"},
     {"show", nxc_command_show, "print what a plan holds"},
     {"explain", nxc_command_explain, "tell what a setting, an option, a rule or a diagnostic is"},

@@ -4,16 +4,14 @@
  * Without -o whatever is known is printed, and what nxrun cannot execute is no error. With -o everything must
  * be known and executable; the plan appears under its name only when it is whole. */
 #include "compiler/commands/commands.h"
+#include "compiler/commands/output.h"
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/why.h"
 #include "compiler/render/render_document.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char usage[] =
     "usage: nxcfg plan FILE [-o PLAN] [options]\n"
@@ -22,31 +20,6 @@ static const char usage[] =
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
     "  --machine FILE       forecast a step on the machine that FILE describes; a rank must fit it\n"
     "  --why PATH           tell the history of one setting or option instead (repeatable)\n";
-
-static bool write_all(int file, const uint8_t *bytes, uint64_t n_bytes) {
-  while (n_bytes > 0) {
-    ssize_t n = write(file, bytes, n_bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    bytes += n;
-    n_bytes -= (uint64_t)n;
-  }
-  return fsync(file) == 0;
-}
-
-/* To a temporary name beside it, then renamed. */
-static bool write_plan(nxc_arena *arena, const char *path, const nxc_plan_bytes *plan) {
-  char *temporary = nxc_arena_printf(arena, "%s.%ld.tmp", path, (long)getpid());
-  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  bool good = file >= 0 && write_all(file, plan->bytes, plan->n_bytes);
-  int error = errno;
-  if (file >= 0 && close(file) != 0 && good) good = false, error = errno;
-  if (good && rename(temporary, path) != 0) good = false, error = errno;
-  if (good) return true;
-  if (file >= 0) unlink(temporary);
-  fprintf(stderr, "nxcfg plan: cannot write %s: %s\n", path, strerror(error));
-  return false;
-}
 
 typedef struct job {
   nxc_arena *arena;
@@ -113,7 +86,7 @@ static int plan_settings(job *j, const char *file) {
                        .estimate = &estimate};
   int status = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
   if (status == NXC_EXIT_GOOD && j->output != NULL) {
-    if (!write_plan(j->arena, j->output, &plan)) return NXC_EXIT_USAGE;
+    if (!nxc_output_write(j->arena, "plan", j->output, plan.bytes, plan.n_bytes)) return NXC_EXIT_USAGE;
     r.written = j->output;
   }
   report(j, &r);

@@ -2,6 +2,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/config/canon.h"
+#include "compiler/config/write.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/canon.h"
-#include "compiler/config/scalar.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -40,7 +39,7 @@ void nxc_write_json_string(nxc_buffer *text, const char *bytes, size_t n_bytes, 
   nxc_buffer_puts(text, "\"");
 }
 
-static void put_base64(nxc_buffer *text, const char *bytes, size_t n_bytes) {
+void nxc_write_base64(nxc_buffer *text, const char *bytes, size_t n_bytes) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < n_bytes; i += 3) {
     uint32_t bits = 0;
@@ -65,7 +64,7 @@ void nxc_write_canon(nxc_buffer *text, const nxc_value *value) {
     break;
   case NXC_BYTES:
     nxc_buffer_puts(text, "b");
-    put_base64(text, value->text, value->n_bytes);
+    nxc_write_base64(text, value->text, value->n_bytes);
     break;
   case NXC_LIST:
   case NXC_MAP:
@@ -107,7 +106,7 @@ static void write_json_at(nxc_buffer *text, const nxc_value *value, size_t depth
   case NXC_STRING: nxc_write_json_string(text, value->text, value->n_bytes, false); break;
   case NXC_BYTES:
     nxc_buffer_puts(text, "{\"$bytes\": \"");
-    put_base64(text, value->text, value->n_bytes);
+    nxc_write_base64(text, value->text, value->n_bytes);
     nxc_buffer_puts(text, "\"}");
     break;
   case NXC_LIST:
@@ -132,84 +131,4 @@ static void write_json_at(nxc_buffer *text, const nxc_value *value, size_t depth
 
 void nxc_write_json(nxc_buffer *text, const nxc_value *value) {
   write_json_at(text, value, 0);
-}
-
-/* Whether a string can stand without quotes and still be this string. */
-static bool is_plain_yaml(nxc_arena *arena, const nxc_value *value) {
-  const char *problem;
-  nxc_value read;
-  if (value->n_bytes == 0 || strlen(value->text) != value->n_bytes) return false;
-  if (strspn(value->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") !=
-      value->n_bytes)
-    return false;
-  if (value->text[0] == '-' || value->text[0] == '.') return false;
-  return nxc_scalar_read(arena, value->text, value->n_bytes, &read, &problem) && read.kind == NXC_STRING &&
-         nxc_scalar_oddity(value->text, value->n_bytes, &read) == NXC_ODD_NONE;
-}
-
-/* Escapes what would be read as an interpolation: backslashes before it double, and one is added. */
-static nxc_value guard_interpolation(nxc_arena *arena, const nxc_value *value, bool angle) {
-  nxc_buffer guarded = {.arena = arena};
-  size_t n_backslashes = 0;
-  for (size_t i = 0; i < value->n_bytes; i++) {
-    const char *c = value->text + i;
-    bool opens = c[0] == '$' && i + 1 < value->n_bytes && (c[1] == '{' || (c[1] == '<' && angle));
-    if (opens) nxc_buffer_repeat(&guarded, "\\", n_backslashes + 1);
-    n_backslashes = c[0] == '\\' ? n_backslashes + 1 : 0;
-    nxc_buffer_put(&guarded, c, 1);
-  }
-  return nxc_string_value(guarded.bytes ? guarded.bytes : "", guarded.n_bytes);
-}
-
-static void write_yaml_float(nxc_buffer *text, double number) {
-  const char *shown = nxc_float_repr(text->arena, number), *exponent = strchr(shown, 'e');
-  if (isnan(number)) shown = ".nan";
-  if (isinf(number)) shown = number < 0 ? "-.inf" : ".inf";
-  if (exponent && !strchr(shown, '.')) /* 1e-05 is text to other YAML readers, 1.0e-05 is not */
-    shown = nxc_arena_printf(text->arena, "%.*s.0%s", (int)(exponent - shown), shown, exponent);
-  nxc_buffer_puts(text, shown);
-}
-
-static void write_yaml_scalar(nxc_buffer *text, const nxc_value *value, bool is_key, bool angle) {
-  nxc_value guarded;
-  switch (value->kind) {
-  case NXC_FLOAT: write_yaml_float(text, value->number); break;
-  case NXC_STRING:
-    guarded = is_key ? *value : guard_interpolation(text->arena, value, angle);
-    if (is_plain_yaml(text->arena, &guarded)) nxc_buffer_put(text, guarded.text, guarded.n_bytes);
-    else nxc_write_json_string(text, guarded.text, guarded.n_bytes, false);
-    break;
-  case NXC_BYTES:
-    nxc_buffer_puts(text, "!!binary \"");
-    put_base64(text, value->text, value->n_bytes);
-    nxc_buffer_puts(text, "\"");
-    break;
-  default: nxc_buffer_puts(text, nxc_value_show(text->arena, value)); break;
-  }
-}
-
-static void write_yaml_at(nxc_buffer *text, const nxc_value *value, size_t depth, bool in_list, bool angle) {
-  bool is_map = value->kind == NXC_MAP;
-  if ((!is_map && value->kind != NXC_LIST) || value->n_items == 0) {
-    if (!is_map && value->kind != NXC_LIST) write_yaml_scalar(text, value, false, angle);
-    else nxc_buffer_puts(text, is_map ? "{}" : "[]");
-    nxc_buffer_puts(text, "\n");
-    return;
-  }
-  for (size_t i = 0; i < value->n_items; i++) {
-    if (i || !in_list) nxc_buffer_repeat(text, "  ", depth);
-    if (is_map) write_yaml_scalar(text, &value->items[2 * i], true, angle);
-    const nxc_value *item = &value->items[is_map ? 2 * i + 1 : i];
-    bool nested = (item->kind == NXC_MAP || item->kind == NXC_LIST) && item->n_items;
-    nxc_buffer_puts(text, is_map ? nested ? ":\n" : ": " : "- ");
-    write_yaml_at(text, item, depth + 1, !is_map, angle);
-  }
-}
-
-void nxc_write_yaml(nxc_buffer *text, const nxc_value *value) {
-  write_yaml_at(text, value, 0, false, true);
-}
-
-void nxc_write_yaml_omegaconf(nxc_buffer *text, const nxc_value *value) {
-  write_yaml_at(text, value, 0, false, false);
 }

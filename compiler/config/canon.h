@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as text for programs: canon (one typed line), JSON, and YAML that reads back as the same values.
+/* Values as text for programs: canon (one typed line) and JSON.
  *
  * Canon: i<dec>, f<repr>, s<json string>, true, false, null, b<base64>, [..,..], {k:v,...} in order, made for
  * strcmp. JSON has no word for infinities, not-a-number and bytes: they are {"$float": "inf"} and {"$bytes":
- * base64}; keys that are not strings become their text. In YAML a `${` of resolved text is written `\${`. */
+ * base64}; keys that are not strings become their text. */
 #ifndef NXC_CONFIG_CANON_H
 #define NXC_CONFIG_CANON_H
 
@@ -11,10 +11,8 @@
 
 void nxc_write_canon(nxc_buffer *text, const nxc_value *value);
 void nxc_write_json(nxc_buffer *text, const nxc_value *value);
-void nxc_write_yaml(nxc_buffer *text, const nxc_value *value);
-/* The same for OmegaConf, to which $< is plain text. */
-void nxc_write_yaml_omegaconf(nxc_buffer *text, const nxc_value *value);
 /* A JSON string with its quotes; non-ASCII characters stay as they are unless `ascii`. */
 void nxc_write_json_string(nxc_buffer *text, const char *bytes, size_t n_bytes, bool ascii);
+void nxc_write_base64(nxc_buffer *text, const char *bytes, size_t n_bytes);
 
 #endif

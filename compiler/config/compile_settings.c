@@ -92,7 +92,8 @@ static bool read_texts(compilation *c) {
                                .layers = origin->layers,
                                .sets = sets,
                                .omegaconf = request->omegaconf};
-  if (request->file != NULL) c->texts.first = read_file(c, request->file);
+  c->texts.first = request->text;
+  if (request->text == NULL && request->file != NULL) c->texts.first = read_file(c, request->file);
   for (size_t i = 0; i < request->n_layers && !c->out->unreadable; i++) {
     const nxc_source *layer = read_file(c, request->layers[i]);
     if (layer != NULL) origin->layers[origin->n_layers++] = layer;
@@ -201,6 +202,12 @@ static const char *named_model_config(compilation *c) {
   return access(path, R_OK) == 0 ? path : NULL;
 }
 
+static void read_model_config(compilation *c) {
+  const char *path = c->request->model_config ? c->request->model_config : c->out->project.model_config;
+  if (path == NULL) path = named_model_config(c);
+  if (path != NULL) c->out->unreadable = !nxc_binding_read_model_config(c->out->binding, path);
+}
+
 static void bind(compilation *c) {
   nxc_compiled *out = c->out;
   out->settings = nxc_settings_new(c->arena);
@@ -212,9 +219,8 @@ static void bind(compilation *c) {
   out->binding->own_keys = &out->project.keys;
   nxc_binding_read(out->binding);
   if (c->front->prepare != NULL) c->front->prepare(out->binding);
-  const char *model_config = c->request->model_config ? c->request->model_config : out->project.model_config;
-  if (model_config == NULL) model_config = named_model_config(c);
-  if (model_config != NULL) out->unreadable = !nxc_binding_read_model_config(out->binding, model_config);
+  if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);
+  else read_model_config(c);
   nxc_binding_apply(out->binding);
 }
 

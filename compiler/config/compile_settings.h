@@ -18,6 +18,7 @@
 
 typedef struct nxc_request {
   const char *file; /* "-": standard input; NULL: arguments alone */
+  const nxc_source *text; /* what is read in place of the file, which then only has a place; NULL: the file */
   const char *const *layers;
   size_t n_layers;
   const char *const *sets; /* KEY=VALUE or nx:PATH=VALUE */
@@ -27,6 +28,7 @@ typedef struct nxc_request {
   const char *dialect;      /* with @VERSION; NULL: detected */
   const char *world_size;   /* NULL: what the file says */
   const char *model_config; /* NULL: none */
+  const nxc_source *model_text; /* in place of that file */
   const char *const *rules; /* files of a site's own rules */
   size_t n_rules;
   bool omegaconf;           /* --compat omegaconf */

@@ -36,9 +36,10 @@ static const nxc_front fronts[] = {
      .folds_dashes = true,
      .claims = nxc_megatron_claims,
      .read = nxc_megatron_read,
-     .resolve = nxc_megatron_resolve},
-    {.dialect = "nx", .read = nxc_front_read_yaml, .resolve = nxc_resolve},
-    {.dialect = "nxdt", .read = nxc_front_read_yaml, .resolve = nxc_resolve},
+     .resolve = nxc_megatron_resolve,
+     .write = nxc_write_arguments},
+    {.dialect = "nx", .read = nxc_front_read_yaml, .resolve = nxc_resolve, .write = nxc_write_yaml},
+    {.dialect = "nxdt", .read = nxc_front_read_yaml, .resolve = nxc_resolve, .write = nxc_write_yaml},
     {.dialect = "neox",
      .versions = nxc_neox_versions,
      .version_by_keys = true,
@@ -46,13 +47,16 @@ static const nxc_front fronts[] = {
      .claims = nxc_neox_claims,
      .read = nxc_neox_read,
      .resolve = nxc_front_resolve_angles,
-     .prepare = nxc_neox_prepare},
+     .prepare = nxc_neox_prepare,
+     .write = nxc_write_flow},
     {.dialect = "xorl",
      .versions = nxc_xorl_versions,
      .takes_arguments = true,
      .read = nxc_xorl_read,
      .resolve = nxc_front_resolve_angles,
-     .prepare = nxc_xorl_prepare},
+     .prepare = nxc_xorl_prepare,
+     .write = nxc_write_yaml_plain,
+     .model_option = "model.config_path"},
 };
 enum { N_FRONTS = sizeof fronts / sizeof *fronts };
 
@@ -100,27 +104,12 @@ const char *nxc_front_names(nxc_arena *arena) {
   return names;
 }
 
-/* Bare where a shell would read it as one word that means itself. */
-static void put_quoted(nxc_buffer *text, const char *word) {
-  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%^";
-  if (*word != '\0' && word[strspn(word, plain)] == '\0') {
-    nxc_buffer_puts(text, word);
-    return;
-  }
-  nxc_buffer_puts(text, "'");
-  for (; *word != '\0'; word++) {
-    if (*word == '\'') nxc_buffer_puts(text, "'\\''");
-    else nxc_buffer_put(text, word, 1);
-  }
-  nxc_buffer_puts(text, "'");
-}
-
 const nxc_source *nxc_front_join(nxc_arena *arena, const char *const *arguments, size_t n_arguments) {
   nxc_buffer text = {.arena = arena};
   nxc_buffer_puts(&text, "");
   for (size_t i = 0; i < n_arguments; i++) {
     if (i > 0) nxc_buffer_puts(&text, strncmp(arguments[i], "--", 2) == 0 ? "\n" : " ");
-    put_quoted(&text, arguments[i]);
+    nxc_write_shell_word(&text, arguments[i], false);
   }
   return nxc_source_new(arena, "<arguments>", text.bytes, text.n_bytes);
 }

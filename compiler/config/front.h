@@ -10,6 +10,7 @@
 
 #include "compiler/config/document.h"
 #include "compiler/config/interpolate.h"
+#include "compiler/config/write.h"
 
 struct nxc_binding; /* dialect.h */
 
@@ -40,6 +41,8 @@ typedef struct nxc_front {
   nxc_resolution (*resolve)(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
   /* Completes values of options, between reading and judging them together. NULL: nothing to do. */
   void (*prepare)(struct nxc_binding *binding);
+  nxc_writer *write;        /* the tree of a file as a text that `read` reads back */
+  const char *model_option; /* the option that names the config.json which holds the model; NULL: options say it */
   bool folds_dashes;    /* keys may be written with - or _ */
   bool version_by_keys; /* unless the user names a version, it is the one that knows the keys */
 } nxc_front;

@@ -99,13 +99,15 @@ static void read_object(reader *r, json_t *object, const char *section) {
 }
 
 bool nxc_binding_read_model_config(nxc_binding *binding, const char *path) {
-  reader r = {.binding = binding, .unknown = ""};
-  r.source = nxc_source_read(binding->arena, path, MODEL_CONFIG_BYTES_MAX);
-  if (r.source == NULL) {
-    nxc_report(binding->sink, "NX1315", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path,
-               strerror(errno));
-    return false;
-  }
+  const nxc_source *text = nxc_source_read(binding->arena, path, MODEL_CONFIG_BYTES_MAX);
+  if (text != NULL) return nxc_binding_read_model_text(binding, text);
+  nxc_report(binding->sink, "NX1315", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path,
+             strerror(errno));
+  return false;
+}
+
+bool nxc_binding_read_model_text(nxc_binding *binding, const nxc_source *text) {
+  reader r = {.binding = binding, .source = text, .unknown = ""};
   json_error_t error;
   json_t *root = json_loadb(r.source->text, r.source->n_bytes, JSON_REJECT_DUPLICATES, &error);
   if (root == NULL || !json_is_object(root)) {

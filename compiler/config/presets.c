@@ -25,12 +25,41 @@ static bool report_unknown(nxc_arena *arena, nxc_settings *settings, const nxc_d
   return false;
 }
 
+enum { N_DECISIONS = 7 };
+
 typedef struct decision {
   nxc_setting_id id;
   const char *word; /* NULL: the preset does not say */
   bool is_flag;
   bool flag;
 } decision;
+
+static void decide(const nxc_preset_row *row, decision decisions[N_DECISIONS]) {
+  const decision made[N_DECISIONS] = {
+      {NX_SETTING_PRECISION_PARAM, row->param, false, false},
+      {NX_SETTING_PRECISION_COMPUTE, row->compute, false, false},
+      {NX_SETTING_PRECISION_MASTER_WEIGHTS, row->master, true,
+       row->master && strcmp(row->master, "fp32") == 0},
+      {NX_SETTING_PRECISION_GRAD_ACCUMULATION, row->gradient, false, false},
+      {NX_SETTING_PRECISION_OPTIMIZER_STATE, row->optimizer_state, false, false},
+      {NX_SETTING_PRECISION_REDUCE, row->reduce, false, false},
+      {NX_SETTING_PRECISION_STOCHASTIC_ROUNDING, "yes", true, row->stochastic_rounding},
+  };
+  memcpy(decisions, made, sizeof made);
+}
+
+bool nxc_preset_means(const nxc_preset_row *row, const nxc_settings *settings) {
+  decision decisions[N_DECISIONS];
+  decide(row, decisions);
+  for (size_t i = 0; i < N_DECISIONS; i++) {
+    const decision *made = &decisions[i];
+    if (made->word == NULL || !nxc_has(settings, made->id)) continue;
+    bool same = made->is_flag ? nxc_flag(settings, made->id) == made->flag
+                              : nxc_is(settings, made->id, made->word);
+    if (!same) return false;
+  }
+  return true;
+}
 
 bool nxc_presets_apply(nxc_arena *arena, nxc_settings *settings, const nxc_dialect *dialect, nxc_sink *sink) {
   if (!nxc_has(settings, NX_SETTING_PRECISION_PRESET)) return true;
@@ -41,18 +70,10 @@ bool nxc_presets_apply(nxc_arena *arena, nxc_settings *settings, const nxc_diale
   if (row == NULL && by_default) return true;
   if (row == NULL) return report_unknown(arena, settings, dialect, spelling, sink);
   if (row->compute == NULL) return true; /* manual: every switch stands by itself */
-  const decision decisions[] = {
-      {NX_SETTING_PRECISION_PARAM, row->param, false, false},
-      {NX_SETTING_PRECISION_COMPUTE, row->compute, false, false},
-      {NX_SETTING_PRECISION_MASTER_WEIGHTS, row->master, true,
-       row->master && strcmp(row->master, "fp32") == 0},
-      {NX_SETTING_PRECISION_GRAD_ACCUMULATION, row->gradient, false, false},
-      {NX_SETTING_PRECISION_OPTIMIZER_STATE, row->optimizer_state, false, false},
-      {NX_SETTING_PRECISION_REDUCE, row->reduce, false, false},
-      {NX_SETTING_PRECISION_STOCHASTIC_ROUNDING, "yes", true, row->stochastic_rounding},
-  };
+  decision decisions[N_DECISIONS];
+  decide(row, decisions);
   bool ok = true;
-  for (size_t i = 0; i < sizeof decisions / sizeof *decisions; i++) {
+  for (size_t i = 0; i < N_DECISIONS; i++) {
     const decision *made = &decisions[i];
     if (made->word == NULL) continue;
     nxc_value value = {.kind = NXC_STRING, .text = made->word, .n_bytes = strlen(made->word)};

@@ -11,6 +11,8 @@
 
 /* By the dialect's spelling; nx knows every dialect's. NULL when there is none. */
 const nxc_preset_row *nxc_preset_find(const nxc_dialect *dialect, const char *spelling);
+/* Whether the preset decides nothing else than what the settings, as far as they are known, say. */
+bool nxc_preset_means(const nxc_preset_row *row, const nxc_settings *settings);
 /* Sets what the preset named by precision.preset decides. False (reported) when there is no such preset. */
 bool nxc_presets_apply(nxc_arena *arena, nxc_settings *settings, const nxc_dialect *dialect, nxc_sink *sink);
 

@@ -127,6 +127,7 @@ static void write_settings(const gen_catalogue *catalogue) {
     write_setting_domain(catalogue->arena, row, true);
     printf(", .meaning = %s, .needed = %s", row->meaning && !is_yes(row->meaning) ? "false" : "true",
            row->needed ? "true" : "false");
+    if (is_yes(row->shorthand)) fputs(", .shorthand = true", stdout);
     printf(", .changes = NXC_CHANGES_%s", changes_constant(row->changes));
     field("unit", row->unit);
     field("refused_when", row->refused_when);
@@ -162,11 +163,12 @@ static void write_paths(const gen_catalogue *catalogue) {
   puts("};\n");
 }
 
-static void write_option(const gen_catalogue *catalogue, const gen_option *row) {
+static void write_option(const gen_catalogue *catalogue, const gen_option *row, size_t place) {
   const domain_texts texts = {row->type,  row->nullable, row->min,    row->max,
                               row->above, row->initial,  row->values, row->values_count};
   fputs("  {.name = ", stdout);
   gen_write_text(row->option);
+  printf(", .place = %zu", place);
   if (row->alias_of == NULL) write_domain(catalogue->arena, &texts);
   field("required", row->required);
   field("read_when", row->read_when);
@@ -184,6 +186,7 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row) 
     }
     printf("}, .n_sets = %u", row->sets_count);
   }
+  field("from", row->from);
   const char *status = row->status ? row->status : "checked";
   printf(", .status = %s", strcmp(status, "executed") == 0  ? "NXC_EXECUTED"
                            : strcmp(status, "checked") == 0 ? "NXC_CHECKED"
@@ -212,7 +215,7 @@ static void write_options(const gen_catalogue *catalogue, const gen_file *file) 
   for (unsigned i = 0; i < file->n_rows; i++) sorted[i] = (const gen_option *)file->rows + i;
   qsort(sorted, file->n_rows, sizeof *sorted, compare_options);
   printf("static const nxc_option_row options_of_%s[] = {\n", file->name);
-  for (unsigned i = 0; i < file->n_rows; i++) write_option(catalogue, sorted[i]);
+  for (unsigned i = 0; i < file->n_rows; i++) write_option(catalogue, sorted[i], (size_t)(sorted[i] - (const gen_option *)file->rows));
   puts("};\n");
 }
 
@@ -225,12 +228,13 @@ static void write_nx_options(const gen_catalogue *catalogue, const gen_file *nx)
   for (unsigned i = 0; i < n_rows || free_row < n_free;) {
     const gen_option *option = free_row < n_free ? (const gen_option *)nx->rows + free_row : NULL;
     if (option && (i == n_rows || strcmp(option->option, sorted[i]->setting) < 0)) {
-      write_option(catalogue, option);
+      write_option(catalogue, option, n_rows + free_row);
       free_row++;
       continue;
     }
     const gen_setting *row = sorted[i++];
-    printf("  {.name = \"%s\"", row->setting);
+    size_t place = (size_t)(row - (const gen_setting *)catalogue->files[GEN_SETTINGS][0].rows);
+    printf("  {.name = \"%s\", .place = %zu", row->setting, place);
     write_setting_domain(catalogue->arena, row, false);
     fputs(", .sets = (const nxc_assignment[]){{", stdout);
     setting_constant(row->setting, strlen(row->setting));

@@ -155,6 +155,7 @@ static void check_setting(const place *at, const gen_setting *row) {
   check_literal(at, "max", type, row->max);
   check_literal(at, "above", type, row->above);
   check_word(at, "meaning", row->meaning, yes_no);
+  check_word(at, "shorthand", row->shorthand, yes_no);
   check_word(at, "needed", row->needed, (const char *const[]){"plan", NULL});
   check_word(at, "changes", row->changes,
              (const char *const[]){"restart-safe", "data-order", "optimizer-state", "checkpoint", NULL});
@@ -223,6 +224,8 @@ static void check_option(const place *at, const gen_option *row) {
   check_expression(at, "refused_when", row->refused_when);
   check_sets(at, row);
   check_versioned(at, row, type);
+  const place before_it_has_a_value = {at->catalogue, at->file, at->row, at->dialect, false};
+  check_expression(&before_it_has_a_value, "from", row->from);
 }
 
 static void check_preset(const place *at, const gen_preset *row) {

@@ -12,7 +12,8 @@
 #include <stddef.h>
 
 typedef struct gen_setting {
-  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *needed, *changes, *doc, *runs;
+  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *shorthand, *needed, *changes, *doc,
+      *runs;
   char **values;
   unsigned values_count;
   char *refused_when, *why, *instead;
@@ -20,7 +21,7 @@ typedef struct gen_setting {
 
 typedef struct gen_option {
   char *option, *type, *nullable, *required, *initial, *min, *max, *above, *read_when, *status, *refused_when,
-      *why, *instead, *alias_of, *doc, *source;
+      *why, *instead, *alias_of, *from, *doc, *source;
   char **values, **sets, **nearest_to, **versions, **words_in, **defaults_in;
   unsigned values_count, sets_count, nearest_to_count, versions_count, words_in_count, defaults_in_count;
 } gen_option;

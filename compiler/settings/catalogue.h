@@ -56,6 +56,7 @@ typedef struct nxc_setting_row {
   const nxc_value *initial; /* the default; NULL: unknown */
   const char *unit;
   bool meaning;             /* counts for plan_id */
+  bool shorthand;           /* a name for other settings, which say what it means */
   bool needed;              /* plan -o demands it */
   nxc_changes changes;
   const char *refused_when; /* expression: nxrun cannot execute it, whatever the dialect */
@@ -81,12 +82,14 @@ typedef struct nxc_versioned {
 
 typedef struct nxc_option_row {
   const char *name; /* dotted; ends in ".*" for a free-form section */
+  size_t place;     /* among the rows of its file, which is the order that people write options in */
   nxc_domain domain;
   const nxc_value *initial;
   const char *required;  /* expression */
   const char *read_when; /* expression; the row's `for` */
   const nxc_assignment *sets;
   size_t n_sets;
+  const char *from; /* expression: the value that says the settings; NULL: found by trying (compose.h) */
   nxc_status status;
   const char *refused_when; /* expression */
   const char *why;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any bytes to the reader and the resolver, in both modes, and prints what comes out. */
 #include "compiler/config/canon.h"
+#include "compiler/config/write.h"
 #include "compiler/config/interpolate.h"
 #include "tests/fuzz/replay.h"
 

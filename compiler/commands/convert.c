@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxcfg convert: a configuration in another dialect's words, and a list of what could not be said there. */
+#include "compiler/config/convert.h"
+
+#include "compiler/commands/commands.h"
+#include "compiler/commands/options.h"
+#include "compiler/commands/output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: nxcfg convert FILE --to D[@V] [-o OUTPUT] [options]\n"
+    "Writes the training of FILE (- is standard input) in the words of the dialect D, and lists what could not be\n"
+    "said there. To the dialect of FILE itself: the same file resolved, with its layers and what the command line\n"
+    "sets. Exit status: 0 everything is said, 1 something is not, or FILE has an error.\n"
+    "  --to D[@V]           nx, nxdt, megatron, neox or xorl; of this version\n"
+    "  -o OUTPUT            write this file instead of standard output\n"
+    "  --model-config-out F write the model's config.json too, for xorl, which reads the model there\n"
+    "  --reveal             write secrets and values of environment variables too\n";
+
+typedef struct job {
+  nxc_arena *arena;
+  const nxc_options *options;
+  const char *to, *output, *model_output;
+  bool reveal;
+} job;
+
+static bool write_texts(const job *j, const nxc_conversion *conversion) {
+  const char *model = conversion->model_text, *text = conversion->text;
+  if (model != NULL && !nxc_output_write(j->arena, "convert", j->model_output, model, strlen(model))) return false;
+  if (j->output != NULL) return nxc_output_write(j->arena, "convert", j->output, text, strlen(text));
+  fputs(text, stdout);
+  return true;
+}
+
+static void report(const job *j, const nxc_conversion *conversion) {
+  fprintf(stderr, "%s: %s%s%s: %zu settings said, %zu not%s\n", j->options->files.items[0], conversion->dialect,
+          conversion->version ? "@" : "", conversion->version ? conversion->version : "", conversion->n_said,
+          conversion->n_unsaid, conversion->n_unsaid ? ":" : "");
+  for (size_t i = 0; i < conversion->n_unsaid; i++)
+    fprintf(stderr, "  %s\n", nxc_unsaid_show(j->arena, &conversion->unsaid[i]));
+  if (conversion->n_left > 0)
+    fprintf(stderr, "%zu options that the first system alone reads are left out: %s\n", conversion->n_left,
+            conversion->left);
+}
+
+static int convert(const job *j) {
+  nxc_sink *sink = nxc_sink_new(j->arena);
+  if (j->options->warnings_are_errors) nxc_sink_warnings_are_errors(sink);
+  const nxc_conversion_request request = {.from = nxc_options_request(j->options, j->options->files.items[0]),
+                                          .to = j->to,
+                                          .model_path = j->model_output,
+                                          .reveal = j->reveal};
+  nxc_conversion conversion;
+  bool good = nxc_convert(j->arena, &request, sink, &conversion);
+  const nxc_render render = nxc_options_render(j->options);
+  nxc_sink_print(sink, &render, stderr);
+  if (!good) return NXC_EXIT_FOUND;
+  if (!write_texts(j, &conversion)) return NXC_EXIT_USAGE;
+  report(j, &conversion);
+  return conversion.n_unsaid > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
+}
+
+static int complain(const char *what, const char *about) {
+  fprintf(stderr, "nxcfg convert: %s%s (nxcfg convert --help)\n", what, about);
+  return NXC_EXIT_USAGE;
+}
+
+static int check_and_convert(const job *j) {
+  const char *version;
+  if (j->options->files.n_items != 1) return complain("one FILE is converted at a time", "");
+  if (j->to == NULL) return complain("--to is missing: it names the dialect", "");
+  if (nxc_front_find(j->arena, j->to, &version) == NULL)
+    return complain("there is no dialect ", nxc_arena_printf(j->arena, "%s; there are %s", j->to,
+                                                             nxc_front_names(j->arena)));
+  return convert(j);
+}
+
+int nxc_command_convert(int argc, char **argv) {
+  nxc_arena *arena = nxc_arena_new();
+  nxc_options options;
+  job j = {.arena = arena, .options = &options};
+  const nxc_extra_option extras[] = {{.name = "--to", .text = &j.to},
+                                     {.name = "-o", .text = &j.output},
+                                     {.name = "--model-config-out", .text = &j.model_output},
+                                     {.name = "--reveal", .flag = &j.reveal},
+                                     {.name = NULL}};
+  int status = NXC_EXIT_USAGE;
+  if (nxc_options_parse(arena, &options, "convert", argc - 1, argv + 1, extras, false)) {
+    status = NXC_EXIT_GOOD;
+    if (options.help) printf("%s%s", usage, nxc_options_usage);
+    else status = check_and_convert(&j);
+  }
+  nxc_arena_free(arena);
+  return status;
+}

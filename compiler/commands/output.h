@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that a command writes: they appear under their names only when they are whole. */
+#ifndef NXC_COMMANDS_OUTPUT_H
+#define NXC_COMMANDS_OUTPUT_H
+
+#include "compiler/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* To a temporary name beside it, synced, then renamed; a file that exists is replaced. False, with a message on
+ * stderr that names the command, where it cannot be written. */
+bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, const void *bytes, size_t n_bytes);
+
+#endif
