@@ -56,7 +56,7 @@ static int convert(const job *j) {
   bool good = nxc_convert(j->arena, &request, sink, &conversion);
   const nxc_render render = nxc_options_render(j->options);
   nxc_sink_print(sink, &render, stderr);
-  if (!good) return NXC_EXIT_FOUND;
+  if (!good) return conversion.unreadable ? NXC_EXIT_USAGE : NXC_EXIT_FOUND;
   if (!write_texts(j, &conversion)) return NXC_EXIT_USAGE;
   report(j, &conversion);
   return conversion.n_unsaid > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;

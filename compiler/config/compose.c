@@ -37,9 +37,20 @@ static fit fit_preset(const composer *c, const nxc_value *value) {
   return (fit){row->compute != NULL ? 2 : 1, 0};
 }
 
-static fit fit_setting(const composer *c, nxc_setting_id id, const nxc_value *value) {
+static bool holds(composer *c, const nxc_bound *bound, const char *condition) {
+  const nxc_value *value = condition ? nxc_binding_evaluate(c->binding, bound, condition) : NULL;
+  return value != NULL && nxc_value_is_true(value);
+}
+
+/* Whether what is wanted leaves the setting a meaning. */
+static bool is_read(composer *c, nxc_setting_id id) {
+  const char *condition = nxc_setting_rows[id].read_when;
+  return condition == NULL || holds(c, NULL, condition);
+}
+
+static fit fit_setting(composer *c, nxc_setting_id id, const nxc_value *value) {
   const nxc_setting_row *row = &nxc_setting_rows[id];
-  if (value == NULL || (value->kind == NXC_NULL && !row->domain.nullable)) return (fit){0};
+  if (value == NULL || (value->kind == NXC_NULL && !row->domain.nullable) || !is_read(c, id)) return (fit){0};
   nxc_verdict verdict = nxc_domain_judge(c->arena, &row->domain, value, true);
   const nxc_value *wanted = nxc_settings_value(c->binding->settings, id);
   if (verdict.misfit != NXC_FITS) return (fit){0, 1};
@@ -47,7 +58,8 @@ static fit fit_setting(const composer *c, nxc_setting_id id, const nxc_value *va
   return wanted != NULL && nxc_value_equal(wanted, verdict.value) ? (fit){1, 0} : (fit){0, 1};
 }
 
-/* What the option would say with this value; NULL: where it is not given and has no default. */
+/* What the option would say with this value. Where it is not given and says nothing, the setting's own default
+ * stays. */
 static fit fit_value(composer *c, nxc_bound *bound, const nxc_value *value, bool given) {
   const nxc_bound kept = *bound;
   fit found = {0};
@@ -55,8 +67,9 @@ static fit fit_value(composer *c, nxc_bound *bound, const nxc_value *value, bool
   bound->given = given;
   for (size_t i = 0; i < bound->row->n_sets; i++) {
     const nxc_assignment *assignment = &bound->row->sets[i];
-    const nxc_value *result = value ? nxc_binding_evaluate(c->binding, bound, assignment->expression)
-                                    : nxc_setting_rows[assignment->setting].initial;
+    const nxc_value *result =
+        value ? nxc_binding_evaluate(c->binding, bound, assignment->expression) : NULL;
+    if (result == NULL && !given) result = nxc_setting_rows[assignment->setting].initial;
     fit one = fit_setting(c, assignment->setting, result);
     found.agrees += one.agrees;
     found.differs += one.differs;
@@ -86,13 +99,22 @@ static const nxc_value *in_domain(composer *c, const nxc_option_row *row, const 
   bool whole = value->kind == NXC_FLOAT && value->number == floor(value->number) && fabs(value->number) < 1e15;
   if (integer && whole) value = keep(c, (nxc_value){.kind = NXC_INT, .integer = (int64_t)value->number});
   nxc_verdict verdict = nxc_domain_judge(c->arena, &row->domain, value, false);
-  return verdict.misfit == NXC_FITS ? verdict.value : NULL;
+  if (verdict.misfit != NXC_FITS) return NULL;
+  const nxc_versioned *kept = value->kind == NXC_STRING ? nxc_option_word(row, value->text) : NULL;
+  bool elsewhere = kept && !nxc_in_version(kept->versions, kept->n_versions, c->composing->version);
+  return elsewhere ? NULL : verdict.value;
+}
+
+static const nxc_value *default_of(const composer *c, const nxc_option_row *row) {
+  return nxc_option_default(row, c->composing->version);
 }
 
 static void try_value(trial *t, const nxc_value *value) {
   value = value ? in_domain(t->c, t->bound->row, value) : NULL;
   if (value == NULL) return;
-  fit found = fit_value(t->c, t->bound, value, true);
+  const nxc_value *initial = default_of(t->c, t->bound->row);
+  bool usual = initial != NULL && nxc_value_equal(initial, value);
+  fit found = fit_value(t->c, t->bound, value, !usual);
   if (t->best != NULL && score(found) <= score(t->found)) return;
   t->best = value;
   t->found = found;
@@ -112,6 +134,7 @@ static void try_presets(trial *t) {
 /* Every value that the assignments could have come from; of those that say as much the first is taken. */
 static void try_all(trial *t) {
   const nxc_option_row *row = t->bound->row;
+  try_value(t, default_of(t->c, row));
   for (size_t i = 0; i < row->n_sets; i++) {
     const nxc_setting_id id = row->sets[i].setting;
     const nxc_value *wanted = nxc_settings_value(t->c->binding->settings, id);
@@ -119,7 +142,6 @@ static void try_all(trial *t) {
     if (wanted && wanted->kind == NXC_LIST && wanted->n_items == 1) try_value(t, &wanted->items[0]);
     if (nxc_setting_rows[id].shorthand) try_presets(t);
   }
-  try_value(t, row->initial);
   for (size_t i = 0; i < row->domain.n_values; i++) try_word(t, row->domain.values[i]);
   for (int truth = 1; truth >= 0; truth--) {
     try_value(t, keep(t->c, (nxc_value){.kind = NXC_BOOL, .boolean = truth}));
@@ -130,11 +152,6 @@ static void try_all(trial *t) {
 }
 
 /* -- which options are given ----------------------------------------------------------------------------- */
-
-static bool holds(composer *c, const nxc_bound *bound, const char *condition) {
-  const nxc_value *value = condition ? nxc_binding_evaluate(c->binding, bound, condition) : NULL;
-  return value != NULL && nxc_value_is_true(value);
-}
 
 static const nxc_expression *parse(nxc_arena *arena, const char *text) {
   const char *error;
@@ -151,11 +168,21 @@ bool nxc_option_speaks_of(nxc_arena *arena, const nxc_option_row *row, nxc_setti
   return false;
 }
 
-static bool user_spoke(composer *c, const nxc_option_row *row) {
-  for (size_t id = 0; id < NX_N_SETTINGS; id++)
-    if (nxc_settings_from(c->binding->settings, id)->kind >= NXC_FROM_PRESET &&
-        nxc_option_speaks_of(c->arena, row, id))
-      return true;
+/* Whether the option is the setting's own word: it sets it, or is nothing but it. */
+static bool says_plainly(const nxc_option_row *row, nxc_setting_id id) {
+  for (size_t i = 0; i < row->n_sets; i++)
+    if (row->sets[i].setting == id) return true;
+  return row->from != NULL && strcmp(row->from, nxc_setting_path(id)) == 0;
+}
+
+/* Whether a setting that the option speaks of is worth a word even where the default says it. */
+static bool is_worth_a_word(composer *c, const nxc_option_row *row) {
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    bool spoken = nxc_settings_from(c->binding->settings, id)->kind >= NXC_FROM_MODEL_CONFIG;
+    bool insisted = c->composing->insist != NULL && c->composing->insist[id];
+    if (spoken && is_read(c, id) && says_plainly(row, id)) return true;
+    if (insisted && nxc_option_speaks_of(c->arena, row, id)) return true;
+  }
   return false;
 }
 
@@ -172,11 +199,15 @@ static bool derived_anyway(composer *c, const nxc_option_row *row) {
 static bool is_said(composer *c, nxc_bound *bound, const nxc_value *value, fit found) {
   const nxc_option_row *row = bound->row;
   if (holds(c, bound, row->required)) return true;
-  if (row->initial != NULL && nxc_value_equal(row->initial, value)) return user_spoke(c, row);
+  const nxc_value *initial = default_of(c, row);
+  bool usual = initial != NULL && nxc_value_equal(initial, value);
+  bool means = row->from != NULL || found.agrees > 0;
+  if (usual) return means && value->kind != NXC_NULL && is_worth_a_word(c, row);
   if (row->from != NULL) return true;
-  fit unsaid = fit_value(c, bound, row->initial, false);
-  if (score(found) > score(unsaid)) return unsaid.differs > 0 || !derived_anyway(c, row);
-  return score(found) == score(unsaid) && found.agrees > 0 && user_spoke(c, row);
+  fit unsaid = fit_value(c, bound, initial, false);
+  if (score(found) > score(unsaid))
+    return unsaid.differs > 0 || !derived_anyway(c, row) || is_worth_a_word(c, row);
+  return score(found) == score(unsaid) && found.agrees > 0 && is_worth_a_word(c, row);
 }
 
 static const nxc_value *value_for(composer *c, nxc_bound *bound) {
@@ -207,7 +238,7 @@ static void go_over(composer *c, nxc_bound *bounds, size_t n_bounds) {
     bool same = value == NULL ? !bound->given : bound->given && nxc_value_equal(value, bound->value);
     c->changed = c->changed || !same;
     bound->given = value != NULL;
-    bound->value = value ? value : bound->row->initial;
+    bound->value = value ? value : default_of(c, bound->row);
   }
 }
 

@@ -16,9 +16,10 @@
 typedef struct nxc_composing {
   const nxc_settings *wanted;
   const nxc_dialect *dialect;
-  const char *version;         /* NULL: options of every version */
-  const char *model_option;    /* the option that names a config.json, where one is composed too; else NULL */
-  const char *model_path;      /* what it names */
+  const char *version;      /* NULL: options of every version */
+  const char *model_option; /* the option that names a config.json, where one is composed too; else NULL */
+  const char *model_path;   /* what it names */
+  const bool *insist;       /* of each setting: say it even where a default should; NULL: of none */
 } nxc_composing;
 
 nxc_binding *nxc_compose(nxc_arena *arena, const nxc_composing *composing);

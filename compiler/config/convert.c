@@ -15,7 +15,8 @@ typedef struct converter {
   const nxc_settings *wanted; /* without what must not be shown */
   const nxc_front *front;     /* of the dialect that is converted to */
   const nxc_dialect *dialect;
-  const char *version; /* whose options are composed; NULL: any */
+  const char *version;        /* whose options are composed; NULL: any */
+  bool insist[NX_N_SETTINGS]; /* settings that a default turned out not to say */
   nxc_compiled back;   /* the text, read back */
   nxc_conversion *out;
 } converter;
@@ -98,7 +99,8 @@ static const nxc_node *make_tree(converter *c) {
                                    .dialect = c->dialect,
                                    .version = c->version,
                                    .model_option = model_option,
-                                   .model_path = c->request->model_path};
+                                   .model_path = c->request->model_path,
+                                   .insist = c->insist};
   nxc_binding *composed = nxc_compose(c->arena, &composing);
   if (stays(c)) {
     nxc_node *root = c->source->document->root;
@@ -140,6 +142,22 @@ static const char *options_that_say(converter *c, const nxc_dialect *dialect, nx
     if (here && nxc_option_speaks_of(c->arena, row, id)) names = join(c->arena, names, row->name);
   }
   return names;
+}
+
+/* Whether whatever option says the setting always says the same. */
+static bool is_constant(converter *c, nxc_setting_id id) {
+  size_t n_constant = 0;
+  for (size_t i = 0; i < c->dialect->n_options; i++) {
+    const nxc_option_row *row = &c->dialect->options[i];
+    for (size_t k = 0; k < row->n_sets; k++) {
+      if (row->sets[k].setting != id) continue;
+      const char *error;
+      size_t error_at;
+      if (nxc_expression_parse(c->arena, row->sets[k].expression, &error, &error_at)->n_names > 0) return false;
+      n_constant++;
+    }
+  }
+  return n_constant > 0;
 }
 
 static const nxc_rule_row *rule_that_derives(const nxc_dialect *dialect, nxc_setting_id id) {
@@ -185,8 +203,16 @@ static bool is_same(const nxc_value *one, const nxc_value *other) {
   return one == NULL || other == NULL ? one == other : nxc_value_equal(one, other);
 }
 
+/* Whether a setting means anything where these were compiled. */
+static bool is_read(const nxc_compiled *compiled, nxc_setting_id id) {
+  const char *condition = nxc_setting_rows[id].read_when;
+  const nxc_value *read = condition ? nxc_binding_evaluate(compiled->binding, NULL, condition) : NULL;
+  return read == NULL || nxc_value_is_true(read);
+}
+
 static bool differs(const converter *c, nxc_setting_id id) {
   if (c->back.settings == NULL) return nxc_settings_known(c->source->settings, id);
+  if (!is_read(c->source, id) && !is_read(&c->back, id)) return false;
   return !is_same(nxc_settings_value(c->source->settings, id), nxc_settings_value(c->back.settings, id));
 }
 
@@ -213,6 +239,7 @@ static const char *why_unsaid(converter *c, nxc_setting_id id) {
   if (in_model && c->out->model_text == NULL)
     return nxc_arena_printf(c->arena, "%s reads it in the model's config.json, which --model-config-out writes",
                             name);
+  if (is_constant(c, id)) return nxc_arena_printf(c->arena, "in %s it never is anything else", name);
   if (*options != '\0') return nxc_arena_printf(c->arena, "%s cannot say it", options);
   if (rule != NULL) return nxc_arena_printf(c->arena, "%s derives it otherwise (%s)", name, rule->id);
   return nxc_arena_printf(c->arena, "%s has no option for it", name);
@@ -301,6 +328,20 @@ const char *nxc_unsaid_show(nxc_arena *arena, const nxc_unsaid *unsaid) {
   return nxc_arena_printf(arena, "%s = %s%s: %s", unsaid->name, unsaid->value, there, unsaid->why);
 }
 
+/* Once, and where something is unsaid once more, with a word about that; the better one counts. */
+static void convert_to_version(converter *c, const char *version, nxc_conversion *to) {
+  nxc_conversion tried = {0};
+  c->out = to;
+  c->version = version;
+  memset(c->insist, 0, sizeof c->insist);
+  convert_once(c);
+  if (to->n_unsaid == 0) return;
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) c->insist[id] = differs(c, id);
+  c->out = &tried;
+  convert_once(c);
+  if (tried.n_unsaid < to->n_unsaid) *to = tried;
+}
+
 /* A dialect whose keys tell its version is written in the version that says most. */
 static void convert_best(converter *c) {
   const char *version;
@@ -313,10 +354,7 @@ static void convert_best(converter *c) {
   nxc_conversion *best = c->out, tried;
   for (size_t i = 0; i == 0 || versions[i] != NULL; i++) {
     tried = (nxc_conversion){0};
-    c->out = &tried;
-    c->version = versions[i];
-    c->back = (nxc_compiled){0};
-    convert_once(c);
+    convert_to_version(c, versions[i], &tried);
     if (i == 0 || tried.n_unsaid < best->n_unsaid) *best = tried;
   }
   c->out = best;
@@ -327,6 +365,7 @@ bool nxc_convert(nxc_arena *arena, const nxc_conversion_request *request, nxc_si
   nxc_compiled source;
   *conversion = (nxc_conversion){0};
   bool good = nxc_compile_settings(arena, &request->from, sink, &source);
+  conversion->unreadable = source.unreadable;
   if (!good) return false;
   converter c = {.arena = arena, .request = request, .source = &source, .out = conversion};
   c.wanted = settings_to_say(&c);

@@ -28,6 +28,7 @@ typedef struct nxc_unsaid {
 } nxc_unsaid;
 
 typedef struct nxc_conversion {
+  bool unreadable;               /* a file could not be opened */
   const char *dialect, *version; /* of the text */
   const char *text;              /* with a comment of what is unsaid at its head */
   const char *model_text;        /* config.json; NULL: none was asked for, or none is read there */

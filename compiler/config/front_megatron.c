@@ -91,6 +91,7 @@ static void put_beside(front *f, nxc_node *map, const char *name, const nxc_word
   node->raw = word->text;
   node->raw_bytes = strlen(word->text);
   node->value = value;
+  node->environment = word->from_environment;
   nxc_node_set_key(node, &key, name, word->at);
   nxc_node_append(f->to.arena, map, node);
 }
@@ -116,6 +117,12 @@ static void read_launcher(front *f, const nxc_words *words) {
   }
 }
 
+/* Exported, or of a name that the training minds: many a script writes those in front of the command. */
+static bool reaches_training(const front *f, const nxc_assigned *assigned) {
+  const char *name = nxc_arena_printf(f->to.arena, "environment.%s", assigned->name);
+  return assigned->exported || strcmp(nxc_option_find(f->to.dialect, name)->name, name) == 0;
+}
+
 /* Variables that the text sets for the training. */
 static void read_environment(front *f, const nxc_script *script) {
   nxc_value number;
@@ -129,7 +136,7 @@ static void read_environment(front *f, const nxc_script *script) {
   nxc_node *map = section(f, "environment", at);
   for (size_t i = 0; i < script->n_assigned; i++) {
     const nxc_assigned *assigned = &script->assigned[i];
-    if (assigned->array || assigned->words.n_items != 1) continue;
+    if (assigned->array || assigned->words.n_items != 1 || !reaches_training(f, assigned)) continue;
     const nxc_word *word = &assigned->words.items[0];
     put_beside(f, map, assigned->name, word, nxc_string_value(word->text, strlen(word->text)));
   }

@@ -109,6 +109,7 @@ void nxc_script_assign(nxc_script *script, const char *name, nxc_word value) {
   *item = value;
   assigned->words = (nxc_words){item, 1};
   assigned->array = false;
+  assigned->exported = true;
 }
 
 /* A variable of the environment, noted once. NULL: not set. */

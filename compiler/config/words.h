@@ -29,6 +29,7 @@ typedef struct nxc_assigned {
   nxc_span at;
   nxc_words words; /* one for a plain value */
   bool array;
+  bool exported; /* the training's environment has it; others only served the script */
 } nxc_assigned;
 
 typedef struct nxc_script {

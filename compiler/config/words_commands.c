@@ -138,7 +138,7 @@ static void read_array(nxc_shell *s, nxc_words *words) {
   s->at++;
 }
 
-static void read_assignment(nxc_shell *s, size_t n_head) {
+static void read_assignment(nxc_shell *s, size_t n_head, bool exported) {
   bool appends = s->text[s->at + n_head - 2] == '+';
   size_t n_name = n_head - 1 - appends;
   const char *name = nxc_arena_strndup(s->script->arena, s->text + s->at, n_name);
@@ -153,6 +153,7 @@ static void read_assignment(nxc_shell *s, size_t n_head) {
   nxc_assigned *assigned = nxc_shell_assign(s->script, name, at);
   if (!appends) assigned->words = (nxc_words){0};
   for (size_t i = 0; i < words.n_items; i++) nxc_shell_keep(s, &assigned->words, words.items[i]);
+  assigned->exported = assigned->exported || exported;
   assigned->array = array || (appends && assigned->array) || assigned->words.n_items > 1;
 }
 
@@ -183,7 +184,7 @@ static void read_command(nxc_shell *s) {
     size_t n_head = leading ? assignment_length(s) : 0;
     bool duplicates = c == '&' && s->at + 1 < s->n_bytes && s->text[s->at + 1] == '>';
     if (n_head > 0) {
-      read_assignment(s, n_head);
+      read_assignment(s, n_head, is_word(&read.words, 0, "export"));
     } else if (c == '<' || c == '>' || duplicates) {
       skip_redirection(s, &read.words);
     } else if (nxc_shell_ends_word(c)) {

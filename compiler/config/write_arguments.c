@@ -82,15 +82,9 @@ static void write_option(nxc_buffer *text, const char *name, const nxc_value *va
 
 /* -- the script around them ------------------------------------------------------------------------------ */
 
-/* Variables whose values are options themselves only gathered them. */
-static bool is_variable(const nxc_value *value) {
-  return value->kind != NXC_STRING || strstr(value->text, "--") == NULL;
-}
-
 static void write_variables(nxc_buffer *text, const nxc_value *environment, const nxc_value *world) {
   for (size_t i = 0; environment != NULL && i < environment->n_items; i++) {
     const nxc_value *value = &environment->items[2 * i + 1];
-    if (!is_variable(value)) continue;
     nxc_buffer_puts(text, "export ");
     nxc_buffer_puts(text, environment->items[2 * i].text);
     nxc_buffer_puts(text, "=");
@@ -115,7 +109,7 @@ static void write_launcher(nxc_buffer *text, const nxc_value *launch) {
 
 void nxc_write_arguments(nxc_buffer *text, const nxc_value *root) {
   const nxc_value *launch = member(root, "launch"), *environment = member(root, "environment");
-  bool script = launch != NULL || environment != NULL;
+  bool script = launch != NULL || (environment != NULL && environment->n_items > 0);
   const nxc_value nothing = {.kind = NXC_MAP};
   if (script) {
     write_variables(text, environment, member(launch, "world"));

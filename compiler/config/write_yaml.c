@@ -18,8 +18,9 @@ static bool is_plain_yaml(nxc_arena *arena, const nxc_value *value) {
       value->n_bytes)
     return false;
   if (value->text[0] == '-' || value->text[0] == '.') return false;
-  if (strpbrk(value->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL)
-    return false; /* 2024-01-01 is a date to PyYAML */
+  bool date = value->n_bytes == 10 && value->text[4] == '-' && value->text[7] == '-' &&
+              strspn(value->text, "0123456789-") == 10;
+  if (date) return false; /* to PyYAML */
   return nxc_scalar_read(arena, value->text, value->n_bytes, &read, &problem) && read.kind == NXC_STRING &&
          nxc_scalar_oddity(value->text, value->n_bytes, &read) == NXC_ODD_NONE;
 }

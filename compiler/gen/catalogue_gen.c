@@ -128,6 +128,7 @@ static void write_settings(const gen_catalogue *catalogue) {
     printf(", .meaning = %s, .needed = %s", row->meaning && !is_yes(row->meaning) ? "false" : "true",
            row->needed ? "true" : "false");
     if (is_yes(row->shorthand)) fputs(", .shorthand = true", stdout);
+    field("read_when", row->read_when);
     printf(", .changes = NXC_CHANGES_%s", changes_constant(row->changes));
     field("unit", row->unit);
     field("refused_when", row->refused_when);

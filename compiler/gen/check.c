@@ -159,6 +159,7 @@ static void check_setting(const place *at, const gen_setting *row) {
   check_word(at, "needed", row->needed, (const char *const[]){"plan", NULL});
   check_word(at, "changes", row->changes,
              (const char *const[]){"restart-safe", "data-order", "optimizer-state", "checkpoint", NULL});
+  check_expression(at, "for", row->read_when);
   check_expression(at, "refused_when", row->refused_when);
   if (row->refused_when != NULL) check_text(at, "why", row->why);
 }

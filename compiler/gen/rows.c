@@ -29,6 +29,7 @@ static const cyaml_schema_field_t setting_fields[] = {
     TEXT("unit", gen_setting, unit),
     TEXT("meaning", gen_setting, meaning),
     TEXT("shorthand", gen_setting, shorthand),
+    TEXT("for", gen_setting, read_when),
     TEXT("needed", gen_setting, needed),
     TEXT("changes", gen_setting, changes),
     TEXT("doc", gen_setting, doc),

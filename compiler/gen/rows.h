@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 typedef struct gen_setting {
-  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *shorthand, *needed, *changes, *doc,
-      *runs;
+  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *shorthand, *read_when, *needed, *changes,
+      *doc, *runs;
   char **values;
   unsigned values_count;
   char *refused_when, *why, *instead;

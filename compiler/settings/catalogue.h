@@ -57,6 +57,7 @@ typedef struct nxc_setting_row {
   const char *unit;
   bool meaning;             /* counts for plan_id */
   bool shorthand;           /* a name for other settings, which say what it means */
+  const char *read_when;    /* expression, the row's `for`: elsewhere it means nothing; NULL: it always does */
   bool needed;              /* plan -o demands it */
   nxc_changes changes;
   const char *refused_when; /* expression: nxrun cannot execute it, whatever the dialect */
