@@ -78,11 +78,13 @@ char *nxc_arena_strdup(nxc_arena *arena, const char *text) {
 }
 
 char *nxc_arena_vprintf(nxc_arena *arena, const char *format, va_list args) {
+  char usual[256]; /* nearly every text fits, and is then made once */
   va_list again;
   va_copy(again, args);
-  int n_bytes = vsnprintf(NULL, 0, format, again);
+  int n_bytes = vsnprintf(usual, sizeof usual, format, again);
   va_end(again);
   if (n_bytes < 0) require(NULL);
+  if ((size_t)n_bytes < sizeof usual) return nxc_arena_strndup(arena, usual, (size_t)n_bytes);
   char *text = nxc_arena_alloc(arena, (size_t)n_bytes + 1);
   vsnprintf(text, (size_t)n_bytes + 1, format, args);
   return text;

@@ -44,7 +44,7 @@ static void add_reads(const digging *d, nxc_why_step *step, const nxc_node *node
   const nxc_derivation *from = node->derivation;
   for (size_t i = 0; from != NULL && depth < CHAIN_MAX && i < from->n_references; i++) {
     const nxc_reference *reference = &from->references[i];
-    nxc_why_step read = {.kind = "environment", .name = reference->variable, .at = reference->at};
+    nxc_why_step read = {.kind = "environment", .name = reference->variable};
     if (reference->node != NULL) {
       read = (nxc_why_step){.kind = "reference",
                             .name = nxc_node_path(d->arena, reference->node),
@@ -53,6 +53,7 @@ static void add_reads(const digging *d, nxc_why_step *step, const nxc_node *node
       add_reads(d, &read, reference->node, depth + 1);
     } else {
       read.value = show_variable(d, reference->variable);
+      read.at = nxc_node_place_inside(node, reference->offset, reference->length);
     }
     add(d->arena, &step->reads, &step->n_reads, read);
   }

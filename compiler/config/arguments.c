@@ -214,12 +214,17 @@ static const char *with_hyphens(nxc_arena *arena, const char *name) {
 
 /* The option that this is the beginning of, where it is the beginning of one only. */
 static const char *completion(const nxc_arguments *to, const char *name) {
+  const nxc_option_row *options = to->dialect->options;
   const char *found = NULL;
-  size_t n_bytes = strlen(name), n_found = 0;
-  for (size_t i = 0; n_bytes > 2 && i < to->dialect->n_options; i++) {
-    const char *option = to->dialect->options[i].name;
-    if (strncmp(option, name, n_bytes) != 0 || strchr(option, '.') != NULL) continue;
-    found = option;
+  size_t n_bytes = strlen(name), n_found = 0, low = 0, high = to->dialect->n_options;
+  while (low < high) { /* the first name that is not less */
+    size_t middle = low + (high - low) / 2;
+    if (strcmp(options[middle].name, name) < 0) low = middle + 1;
+    else high = middle;
+  }
+  for (; low < to->dialect->n_options && strncmp(options[low].name, name, n_bytes) == 0; low++) {
+    if (n_bytes < 3 || strchr(options[low].name, '.') != NULL) continue;
+    found = options[low].name;
     n_found++;
   }
   return n_found == 1 ? found : NULL;

@@ -109,11 +109,6 @@ static bool read_texts(compilation *c) {
 
 /* -- dialect --------------------------------------------------------------------------------------------- */
 
-static void take_findings(nxc_sink *to, const nxc_sink *from) {
-  for (size_t i = 0; i < nxc_sink_n_findings(from); i++) nxc_sink_report(to, nxc_sink_finding(from, i));
-  for (size_t i = 0; i < nxc_sink_n_suppressed(from); i++) nxc_sink_report(to, nxc_sink_suppressed(from, i));
-}
-
 /* By its keys, read as nx and nxdt are; when it is one of those the reading stands, and else is forgotten. */
 static bool tell_by_keys(compilation *c) {
   nxc_sink *trial = nxc_sink_new(c->arena);
@@ -123,7 +118,7 @@ static bool tell_by_keys(compilation *c) {
   const nxc_dialect *dialect = document->complete ? nxc_dialect_detect(document, trial) : NULL;
   c->front = dialect ? nxc_front_find(c->arena, dialect->name, &c->texts.version) : NULL;
   if (c->front != NULL && c->front->read != nxc_front_read_yaml) return true;
-  take_findings(c->sink, trial);
+  nxc_sink_take(c->sink, trial);
   c->out->document = document;
   return c->front != NULL;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Every suggestion looks at all options and siblings; a file with more unknown keys is no configuration. */
-enum { SUGGESTIONS_MAX = 200 };
+enum { SUGGESTIONS_MAX = 100 };
 
 /* Users add keys of their own where their own modules read them. */
 bool nxc_section_is_open(const nxc_dialect *dialect, const char *name) {
@@ -36,16 +36,21 @@ static size_t names_beside(nxc_binding *binding, const char *name, const char **
   size_t n_section = (size_t)(last_part(name) - name), first = 0, end = dialect->n_options, n_names = 0;
   if (n_section > 0)
     end = nxc_dialect_section(dialect, nxc_arena_strndup(arena, name, n_section - 1), &first);
-  *names = nxc_arena_array(arena, 2 * (end - first) + 1, sizeof **names);
-  for (int given = 0; given < 2; given++) {
-    for (size_t i = first; i < end; i++) {
-      const char *rest = dialect->options[i].name + n_section;
-      const char *step = nxc_arena_strndup(arena, rest, strcspn(rest, "."));
-      if (*step == '*' || (n_names > 0 && strcmp((*names)[n_names - 1], step) == 0)) continue;
-      if (is_given(binding, nxc_arena_printf(arena, "%.*s%s", (int)n_section, name, step)) == given)
-        (*names)[n_names++] = step;
-    }
+  const char **steps = nxc_arena_array(arena, end - first + 1, sizeof *steps);
+  bool *given = nxc_arena_array(arena, end - first + 1, sizeof *given);
+  size_t n_steps = 0;
+  for (size_t i = first; i < end; i++) { /* options of one step stand together */
+    const char *rest = dialect->options[i].name + n_section;
+    size_t n_bytes = strcspn(rest, ".");
+    if (*rest == '*') continue;
+    bool again = n_steps > 0 && strncmp(steps[n_steps - 1], rest, n_bytes) == 0 && steps[n_steps - 1][n_bytes] == '\0';
+    if (!again) steps[n_steps++] = nxc_arena_strndup(arena, rest, n_bytes);
+    given[n_steps - 1] = given[n_steps - 1] || binding->options[i].given;
   }
+  *names = nxc_arena_array(arena, n_steps + 1, sizeof **names);
+  for (int wanted = 0; wanted < 2; wanted++)
+    for (size_t i = 0; i < n_steps; i++)
+      if (given[i] == wanted) (*names)[n_names++] = steps[i];
   return n_names;
 }
 
@@ -80,11 +85,12 @@ static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *na
   return NULL;
 }
 
-/* A sibling that is an empty section and would hold this key: its lines are not indented. */
+/* The sibling above that is an empty section and would hold this key: its lines are not indented. */
 static const char *empty_section_above(nxc_binding *binding, const nxc_node *node, const char *name) {
+  enum { LOOKED_AT_MAX = 256 };
   size_t n_section = (size_t)(last_part(name) - name);
-  for (size_t i = 0; node->parent && i < node->parent->n_children; i++) {
-    const nxc_node *sibling = node->parent->children[i];
+  for (size_t n = 1; node->parent && n <= node->index && n <= LOOKED_AT_MAX; n++) {
+    const nxc_node *sibling = node->parent->children[node->index - n];
     if (sibling->kind != NXC_NODE_SCALAR || sibling->value.kind != NXC_NULL || sibling->key == NULL) continue;
     const char *inside =
         nxc_arena_printf(binding->arena, "%.*s%s.%s", (int)n_section, name, sibling->key, node->key);

@@ -110,15 +110,14 @@ static nxc_span span_at(const nxc_source *source, size_t offset, uint32_t length
     if (source->line_start[middle] <= offset) low = middle;
     else high = middle;
   }
-  uint32_t column = 1;
-  for (size_t i = source->line_start[low]; i < offset; i++)
-    column += ((unsigned char)source->text[i] & 0xC0) != 0x80;
+  uint32_t column = (uint32_t)nxc_source_column(source, low + 1, offset) + 1;
   return (nxc_span){source, low + 1, column, length ? length : 1};
 }
 
 /* Quoting and line folding shift text, but every `${` of the value stands in the source in the same order:
  * count to the last one before the offset, and go on from there as far as the bytes agree. */
 nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t length) {
+  enum { LONGEST_ESCAPE = 10 /* \U00000024 */, FOLDED_BYTES = 256 };
   const nxc_source *source = node->at.source;
   if (source == NULL) return node->at;
   size_t n_before = 0, last = 0;
@@ -127,12 +126,10 @@ nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t len
     n_before++;
     last = i;
   }
-  size_t at = source->line_start[node->at.line - 1];
-  for (uint32_t column = 1; column < node->at.column && at < source->n_bytes; column++) do
-      at++;
-    while (at < source->n_bytes && ((unsigned char)source->text[at] & 0xC0) == 0x80);
-  size_t found = at;
-  for (size_t i = at; n_before > 0 && i < source->n_bytes; i++) {
+  size_t at = nxc_span_offset(node->at, false);
+  size_t found = at, end = at + LONGEST_ESCAPE * node->raw_bytes + FOLDED_BYTES;
+  if (end > source->n_bytes) end = source->n_bytes;
+  for (size_t i = at; n_before > 0 && i < end; i++) {
     if (!opens(source->text + i, source->n_bytes - i)) continue;
     found = i;
     n_before--;

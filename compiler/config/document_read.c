@@ -18,6 +18,7 @@ typedef struct frame {
   nxc_node *node;
   nxc_node *key;
   bool skip;
+  bool key_anchored;
   bool pairs, flow;
   nxc_node **merges; /* values of << */
   size_t n_merges;
@@ -32,6 +33,7 @@ typedef struct builder {
   nxc_names *anchors;
   size_t n_alias_left, n_nodes;
   nxc_node *root;
+  nxc_node *spare; /* a key's node, whose pair has taken what it held */
   size_t *texts; /* byte ranges of quoted and block scalars */
   size_t n_texts;
   bool stopped;
@@ -110,6 +112,15 @@ static void put_pair(builder *b, frame *in, nxc_node *value) {
   nxc_node *earlier = nxc_node_find_key(b->reader.arena, in->node, &key->value);
   if (earlier) nxc_node_replace(b->reader.arena, earlier, value);
   else nxc_node_append(b->reader.arena, in->node, value);
+  if (!in->key_anchored) b->spare = key;
+}
+
+static nxc_node *new_scalar(builder *b, nxc_span at) {
+  nxc_node *node = b->spare;
+  b->spare = NULL;
+  if (node == NULL) return nxc_node_new(b->reader.arena, NXC_NODE_SCALAR, at);
+  *node = (nxc_node){.kind = NXC_NODE_SCALAR, .at = at, .value = {.kind = NXC_NULL}};
+  return node;
 }
 
 /* A finished node goes where it belongs: root, list item, key or value. */
@@ -155,7 +166,7 @@ static void read_scalar(builder *b, const yaml_event_t *event) {
       [YAML_FOLDED_SCALAR_STYLE] = NXC_STYLE_BLOCK,
   };
   nxc_arena *arena = b->reader.arena;
-  nxc_node *node = nxc_node_new(arena, NXC_NODE_SCALAR, event_span(b, event));
+  nxc_node *node = new_scalar(b, event_span(b, event));
   node->style = styles[event->data.scalar.style];
   node->raw_bytes = event->data.scalar.length;
   node->raw = nxc_arena_strndup(arena, (const char *)event->data.scalar.value, node->raw_bytes);
@@ -170,6 +181,7 @@ static void read_scalar(builder *b, const yaml_event_t *event) {
   const char *tag = (const char *)event->data.scalar.tag;
   bool is_key = in && in->node->kind == NXC_NODE_MAP && in->key == NULL;
   remember_anchor(b, event->data.scalar.anchor, node);
+  if (is_key) in->key_anchored = event->data.scalar.anchor != NULL;
   if (is_key && node->style == NXC_STYLE_PLAIN && tag == NULL && strcmp(node->raw, "<<") == 0) {
     in->key = node;
     in->merging = true;

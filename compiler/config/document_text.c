@@ -27,10 +27,10 @@ nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, s
   const nxc_source *source = reader->source;
   if (line >= source->n_lines) line = source->n_lines - 1;
   if (length == 0) {
-    size_t n_bytes, n_columns = 0;
+    size_t n_bytes, start = source->line_start[line];
     const char *text = nxc_source_line(source, (uint32_t)line + 1, &n_bytes);
     while (n_bytes > 0 && (text[n_bytes - 1] == ' ' || text[n_bytes - 1] == '\t')) n_bytes--;
-    for (size_t i = 0; i < n_bytes; i++) n_columns += ((unsigned char)text[i] & 0xC0) != 0x80;
+    size_t n_columns = nxc_source_column(source, (uint32_t)line + 1, start + n_bytes);
     length = n_columns > column ? n_columns - column : 1;
   }
   return (nxc_span){source, (uint32_t)line + 1, (uint32_t)column + 1, (uint32_t)length};
@@ -109,9 +109,9 @@ static bool is_allowed(uint32_t code) {
 
 static void report_character(nxc_reader *reader, size_t offset, size_t n_bytes, uint32_t code) {
   const nxc_source *source = reader->source;
-  size_t line = 0, column = 0;
+  size_t line = 0;
   while (line + 1 < source->n_lines && source->line_start[line + 1] <= offset) line++;
-  for (size_t i = source->line_start[line]; i < offset; i++) column += (source->text[i] & 0xC0) != 0x80;
+  size_t column = nxc_source_column(source, (uint32_t)line + 1, offset);
   nxc_span at = nxc_reader_span(reader, line, column, 1);
   if (n_bytes == 0)
     nxc_reader_error(reader, "NX1002", at, "save the file as UTF-8", "byte 0x%02X is not UTF-8 text",
@@ -154,6 +154,10 @@ char *nxc_reader_clean(nxc_reader *reader) {
   int n_bad = 0;
   for (size_t i = 0; i < source->n_bytes;) {
     uint32_t code = 0;
+    if ((bytes[i] >= ' ' && bytes[i] < 0x7F) || bytes[i] == '\n') { /* nearly all */
+      i++;
+      continue;
+    }
     size_t n = decode(bytes + i, source->n_bytes - i, &code);
     if (n == 0 || !is_allowed(code)) {
       if (n_bad++ < REPORTED_CHARACTERS_MAX) report_character(reader, i, n, code);
@@ -167,14 +171,7 @@ char *nxc_reader_clean(nxc_reader *reader) {
 
 size_t nxc_reader_offset(const nxc_reader *reader, size_t line, size_t column) {
   const nxc_source *source = reader->source;
-  if (line >= source->n_lines) return source->n_bytes;
-  size_t at = source->line_start[line], end = source->n_bytes;
-  while (column > 0 && at < end) {
-    at++;
-    while (at < end && ((unsigned char)source->text[at] & 0xC0) == 0x80) at++;
-    column--;
-  }
-  return at;
+  return line < source->n_lines ? nxc_source_offset(source, (uint32_t)line + 1, column) : source->n_bytes;
 }
 
 void nxc_reader_check_tabs(nxc_reader *reader, const size_t *texts, size_t n_texts) {
@@ -192,9 +189,7 @@ void nxc_reader_check_tabs(nxc_reader *reader, const size_t *texts, size_t n_tex
       char before = i > source->line_start[line] ? source->text[i - 1] : ' ';
       if (source->text[i] == '#' && (before == ' ' || before == '\t')) break;
       if (source->text[i] != '\t') continue;
-      size_t column = 0;
-      for (size_t k = source->line_start[line]; k < i; k++)
-        column += ((unsigned char)source->text[k] & 0xC0) != 0x80;
+      size_t column = nxc_source_column(source, line + 1, i);
       nxc_reader_error(reader, "NX1008", nxc_reader_span(reader, line, column, 1), "write spaces instead",
                        "a tab outside quotes, which YAML loaders reject");
       break;

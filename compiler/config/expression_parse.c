@@ -11,6 +11,12 @@ enum { DEPTH_MAX = 64, ARGS_MAX = 64, BYTES_MAX = 8192 };
 
 typedef nxc_expression_node node;
 
+typedef struct binary_row {
+  const char *token;
+  nxc_operation operation;
+  unsigned level;
+} binary_row;
+
 typedef struct parser {
   nxc_arena *arena;
   const char *text;
@@ -22,13 +28,10 @@ typedef struct parser {
   unsigned minding; /* inside known() */
   const char *error;
   size_t error_at;
+  const char *peeked_at;    /* where the next operator was looked for */
+  const char *peeked_end;
+  const binary_row *peeked; /* what stands there, NULL: none */
 } parser;
-
-typedef struct binary_row {
-  const char *token;
-  nxc_operation operation;
-  unsigned level;
-} binary_row;
 
 /* Longer tokens stand before their beginnings. Levels rise with strength; `**` is handled by parse_power. */
 static const binary_row binary_rows[] = {
@@ -53,22 +56,26 @@ static node *fail(parser *p, const char *error) {
 }
 
 static void skip_blanks(parser *p) {
-  while (isspace((unsigned char)*p->at)) p->at++;
+  while (*p->at == ' ' || (*p->at >= '\t' && *p->at <= '\r')) p->at++;
 }
 
 static bool is_word(char c) {
-  return isalnum((unsigned char)c) || c == '_';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Takes the token when it stands here; a token of letters must end where a word ends. */
+/* Bytes of the token when it stands at `at`, else 0; a token of letters must end where a word ends. */
+static size_t token_at(const char *at, const char *token) {
+  if (*at != *token) return 0;
+  size_t n_bytes = strlen(token);
+  if (strncmp(at, token, n_bytes) != 0) return 0;
+  return is_word(token[n_bytes - 1]) && (is_word(at[n_bytes]) || at[n_bytes] == '.') ? 0 : n_bytes;
+}
+
 static bool take(parser *p, const char *token) {
   skip_blanks(p);
-  if (*p->at != *token) return false;
-  size_t n_bytes = strlen(token);
-  if (strncmp(p->at, token, n_bytes) != 0) return false;
-  if (is_word(token[n_bytes - 1]) && (is_word(p->at[n_bytes]) || p->at[n_bytes] == '.')) return false;
+  size_t n_bytes = token_at(p->at, token);
   p->at += n_bytes;
-  return true;
+  return n_bytes > 0;
 }
 
 static node *new_node(parser *p, nxc_operation operation, size_t n_args, node *const *args) {
@@ -256,13 +263,27 @@ static node *parse_power(parser *p) {
   return args[1] ? new_node(p, NXC_OP_POWER, 2, args) : NULL;
 }
 
-static const binary_row *take_binary(parser *p, unsigned level) {
+/* Every level asks for the operator at the same place: it is looked for once. */
+static void peek_binary(parser *p) {
   skip_blanks(p);
-  if (p->at[0] == '*' && p->at[1] == '*') return NULL;
+  if (p->peeked_at == p->at) return;
+  p->peeked_at = p->at;
+  p->peeked = NULL;
+  if (p->at[0] == '*' && p->at[1] == '*') return;
   for (size_t i = 0; i < sizeof binary_rows / sizeof *binary_rows; i++) {
-    if (binary_rows[i].level == level && take(p, binary_rows[i].token)) return &binary_rows[i];
+    size_t n_bytes = token_at(p->at, binary_rows[i].token);
+    if (n_bytes == 0) continue;
+    p->peeked = &binary_rows[i];
+    p->peeked_end = p->at + n_bytes;
+    return;
   }
-  return NULL;
+}
+
+static const binary_row *take_binary(parser *p, unsigned level) {
+  peek_binary(p);
+  if (p->peeked == NULL || p->peeked->level != level) return NULL;
+  p->at = p->peeked_end;
+  return p->peeked;
 }
 
 static node *parse_not(parser *p, unsigned level) {

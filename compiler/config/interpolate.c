@@ -159,20 +159,16 @@ size_t nxc_report_missing(nxc_arena *arena, const nxc_node *node, nxc_sink *sink
   return n;
 }
 
-enum { PLACED_REFERENCES_MAX = 64 };
-
 void nxc_machine_note(nxc_machine *m, const nxc_node *read, const char *variable) {
   if (m->n_frames == 0) return;
   nxc_node *node = nxc_machine_top(m)->node;
   nxc_resolved *resolved = (nxc_resolved *)node->derivation;
   if (resolved == NULL) return;
   nxc_derivation *derivation = &resolved->derivation;
-  /* Finding a place takes time in proportion to the text, so only the first references get one of their own.
-   */
-  nxc_span at = derivation->n_references < PLACED_REFERENCES_MAX ? nxc_machine_place(m) : node->at;
+  const nxc_op *op = nxc_machine_operation(m);
   resolved->references =
       nxc_arena_grow(m->arena, resolved->references, derivation->n_references, sizeof *resolved->references);
-  resolved->references[derivation->n_references++] = (nxc_reference){at, read, variable};
+  resolved->references[derivation->n_references++] = (nxc_reference){op->offset, op->length, read, variable};
   derivation->references = resolved->references;
   if (variable) derivation->from_environment = true;
   if (read == NULL) return;

@@ -13,7 +13,7 @@
 
 /* One thing that an interpolation read: a node, or an environment variable. */
 typedef struct nxc_reference {
-  nxc_span at;          /* the ${...} */
+  uint32_t offset, length; /* of the ${...} in the scalar's text: nxc_node_place_inside */
   const nxc_node *node; /* NULL: an environment variable */
   const char *variable;
 } nxc_reference;

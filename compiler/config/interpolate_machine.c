@@ -3,7 +3,7 @@
 #include "compiler/config/nodes.h"
 #include "compiler/config/resolvers.h"
 #include "compiler/config/scalar.h"
-#include "compiler/config/buffer.h"
+#include "compiler/config/canon.h"
 
 #include <assert.h>
 #include <string.h>
@@ -195,16 +195,27 @@ static nxc_step do_list(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_ite
   return NXC_STEP_DONE;
 }
 
+/* By the canonical text of a value, which is one for 0.0 and -0.0. */
+static void **slot_of(nxc_arena *arena, nxc_names *names, nxc_value key) {
+  nxc_buffer text = {.arena = arena};
+  if (key.kind == NXC_FLOAT) key.number += 0.0;
+  nxc_write_canon(&text, &key);
+  return nxc_names_slot(names, text.bytes, text.n_bytes);
+}
+
 static nxc_step do_map(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
   nxc_step step = flatten_all(m, own, 2 * (size_t)op->n);
   if (step != NXC_STEP_DONE) return step;
   nxc_value *items = nxc_arena_array(m->arena, 2 * (size_t)op->n, sizeof *items);
   size_t n = 0;
+  nxc_names *places = nxc_names_new(m->arena);
   for (size_t i = 0; i < op->n; i++) { /* a key given twice: the last value, at the first place */
-    size_t k = 0;
-    while (k < n && !nxc_value_equal(&items[2 * k], &own[2 * i].value)) k++;
-    if (k == n) items[2 * n++] = own[2 * i].value;
-    items[2 * k + 1] = own[2 * i + 1].value;
+    nxc_value **place = (nxc_value **)slot_of(m->arena, places, own[2 * i].value);
+    if (*place == NULL) {
+      *place = &items[2 * n++];
+      **place = own[2 * i].value;
+    }
+    (*place)[1] = own[2 * i + 1].value;
   }
   *result = (nxc_item){.value = {.kind = NXC_MAP, .items = items, .n_items = n}};
   return NXC_STEP_DONE;

@@ -91,6 +91,8 @@ void nxc_machine_variable(nxc_machine *machine, const char *name, const char *va
 
 /* A value for a message, unless it is a secret of the node (NULL: of what is resolved now). */
 const char *nxc_machine_show(const nxc_machine *machine, const nxc_node *node, const nxc_value *value);
+/* The operation under way of the scalar's own formula. */
+const nxc_op *nxc_machine_operation(const nxc_machine *machine);
 /* The place of the interpolation under way. */
 nxc_span nxc_machine_place(const nxc_machine *machine);
 /* Findings at the operation under way, with the chain of references that led to it. */

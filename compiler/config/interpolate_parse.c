@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Nesting of interpolations, lists and maps inside one text: the parser recurses this deep at most. */
-enum { NESTING_MAX = 200, NAME_PARTS_MAX = 64 };
+enum { NESTING_MAX = 200, NAME_PARTS_MAX = 64, USUAL_OPS = 16 };
 
 static bool parse_interpolation(nxc_parser *p);
 static bool parse_element(nxc_parser *p);
@@ -32,7 +32,10 @@ bool nxc_formula_needed(const char *text, size_t n_bytes, nxc_marks marks) {
 }
 
 static void emit(nxc_parser *p, nxc_op_code code, size_t n, const char *from, const nxc_value *value) {
-  p->ops = nxc_arena_grow(p->arena, p->ops, p->n_ops, sizeof *p->ops);
+  if (p->n_ops == p->ops_capacity) {
+    p->ops_capacity *= 2;
+    p->ops = memcpy(nxc_arena_array(p->arena, p->ops_capacity, sizeof *p->ops), p->ops, p->n_ops * sizeof *p->ops);
+  }
   p->ops[p->n_ops++] = (nxc_op){.code = code,
                                 .n = (uint32_t)n,
                                 .offset = (uint32_t)(from - p->text),
@@ -370,16 +373,21 @@ static bool parse_element(nxc_parser *p) {
 
 bool nxc_formula_parse(nxc_arena *arena, const char *text, size_t n_bytes, nxc_marks marks, bool element,
                        nxc_formula *formula, nxc_syntax_problem *problem) {
+  nxc_op first[USUAL_OPS]; /* longer formulas move to the arena */
   *formula = (nxc_formula){0};
   nxc_parser p = {.arena = arena,
                   .text = text,
                   .at = text,
                   .end = text + n_bytes,
                   .marks = marks,
+                  .ops = first,
+                  .ops_capacity = USUAL_OPS,
                   .formula = formula,
                   .problem = problem};
   bool ok = element ? parse_element(&p) : parse_text(&p, '\0');
   if (ok && p.at != p.end) ok = bad_character(&p);
+  if (p.ops == first && p.n_ops > 0)
+    p.ops = memcpy(nxc_arena_array(arena, p.n_ops, sizeof *first), first, p.n_ops * sizeof *first);
   formula->ops = p.ops;
   formula->n_ops = p.n_ops;
   return ok;

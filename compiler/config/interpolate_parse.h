@@ -62,7 +62,7 @@ typedef struct nxc_parser {
   nxc_marks marks;
   size_t depth;
   nxc_op *ops;
-  size_t n_ops;
+  size_t n_ops, ops_capacity;
   nxc_formula *formula;
   nxc_syntax_problem *problem;
 } nxc_parser;

@@ -20,6 +20,12 @@ static nxc_span frame_place(const nxc_machine *m, size_t index) {
   return nxc_node_place_inside(frame->node, op->offset, op->length);
 }
 
+const nxc_op *nxc_machine_operation(const nxc_machine *m) {
+  const nxc_frame *frame = nxc_machine_top(m);
+  while (frame->decoded) frame--;
+  return &frame->formula->ops[frame->position];
+}
+
 nxc_span nxc_machine_place(const nxc_machine *m) {
   return frame_place(m, m->n_frames - 1);
 }

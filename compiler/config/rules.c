@@ -292,7 +292,7 @@ static bool is_broken(const nxc_rule_run *run, const char *id) {
 
 /* False when the rule is violated. */
 static bool check_one(nxc_rule_run *run, const nxc_rule_row *rule) {
-  const nxc_expression *when = parse(run, rule->when), *require = parse(run, rule->require);
+  const nxc_expression *when = parse(run, rule->when);
   const char *error = NULL;
   const nxc_value *condition = when ? evaluate(run, when, &error) : NULL;
   if (when != NULL && condition == NULL) {
@@ -300,6 +300,7 @@ static bool check_one(nxc_rule_run *run, const nxc_rule_row *rule) {
     return true;
   }
   if (condition != NULL && !nxc_value_is_true(condition)) return true;
+  const nxc_expression *require = parse(run, rule->require);
   const nxc_value *value = evaluate(run, require, &error);
   if (value == NULL) skip(run, rule, require, when, error);
   if (value == NULL || nxc_value_is_true(value)) return true;

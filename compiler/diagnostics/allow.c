@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+enum { LINE_BYTES_MAX = 16384 };
 enum { IDS_MAX = sizeof((nxc_allow *)NULL)->ids / sizeof(char *), NX_DIGITS = 4 };
 
 static size_t count_of(const char *text, size_t n_bytes, char first, char last) {
@@ -33,11 +34,16 @@ static const char *find_comment(const char *text, size_t n_bytes, const char **h
   return end - at >= 6 && memcmp(at, "allow ", 6) == 0 ? at + 6 : NULL;
 }
 
+bool nxc_allow_stands_in(const nxc_source *source) {
+  return memmem(source->text, source->n_bytes, "nxcfg:", 6) != NULL;
+}
+
+/* In a line longer than any that people write no comment is looked for: it may have very many findings. */
 bool nxc_allow_read(nxc_arena *arena, const nxc_source *source, uint32_t line, nxc_allow *allow) {
   size_t n_bytes;
   if (line < 1 || line > source->n_lines) return false;
   const char *text = nxc_source_line(source, line, &n_bytes), *end = text + n_bytes, *hash;
-  const char *at = find_comment(text, n_bytes, &hash);
+  const char *at = n_bytes <= LINE_BYTES_MAX ? find_comment(text, n_bytes, &hash) : NULL;
   if (at == NULL) return false;
   uint32_t column = 1, length = 0;
   for (const char *byte = text; byte < end; byte++) {
@@ -74,29 +80,42 @@ bool nxc_allow_find(nxc_arena *arena, const nxc_finding *finding, nxc_allow *all
          names(allow, finding->id);
 }
 
-static bool allows_something(const nxc_sink *sink, const nxc_allow *allow, const char *id) {
-  for (size_t i = 0; i < nxc_sink_n_suppressed(sink); i++) {
+/* The first suppressed finding of a source from this line on, at or after `index`. */
+static size_t skip_to_line(const nxc_sink *sink, size_t index, const nxc_source *source, uint32_t line) {
+  size_t n_suppressed = nxc_sink_n_suppressed(sink);
+  for (; index < n_suppressed; index++) {
+    const nxc_span at = nxc_sink_suppressed(sink, index)->at;
+    if (at.source == source && at.line >= line) break;
+  }
+  return index;
+}
+
+/* Whether one of the suppressed findings, of which `first` is the first in the comment's line or behind it, is so for
+ * its sake. */
+static bool allows_something(const nxc_sink *sink, size_t first, const nxc_allow *allow, const char *id) {
+  uint32_t last_line = allow->at.line + allow->alone;
+  for (size_t i = first; i < nxc_sink_n_suppressed(sink); i++) {
     const nxc_finding *finding = nxc_sink_suppressed(sink, i);
-    if (finding->at.source != allow->at.source || strcmp(finding->id, id) != 0) continue;
-    if (finding->at.line == allow->at.line || (allow->alone && finding->at.line == allow->at.line + 1))
-      return true;
+    if (finding->at.source != allow->at.source || finding->at.line > last_line) return false;
+    if (strcmp(finding->id, id) == 0) return true;
   }
   return false;
 }
 
 void nxc_allow_report_unused(nxc_sink *sink, const nxc_source *source,
                              bool (*excused)(const void *context, const char *id), const void *context) {
-  if (memmem(source->text, source->n_bytes, "nxcfg:", 6) == NULL) return;
+  if (!nxc_allow_stands_in(source)) return;
   nxc_arena *arena = nxc_sink_arena(sink);
   nxc_allow *unused = NULL;
-  size_t n_unused = 0;
+  size_t n_unused = 0, behind = 0;
   for (uint32_t line = 1; line <= source->n_lines; line++) {
     nxc_allow allow, left;
     if (!nxc_allow_read(arena, source, line, &allow)) continue;
     left = allow;
     left.n_ids = 0;
+    behind = skip_to_line(sink, behind, source, line);
     for (size_t i = 0; i < allow.n_ids; i++)
-      if (!excused(context, allow.ids[i]) && !allows_something(sink, &allow, allow.ids[i]))
+      if (!excused(context, allow.ids[i]) && !allows_something(sink, behind, &allow, allow.ids[i]))
         left.ids[left.n_ids++] = allow.ids[i];
     if (left.n_ids == 0) continue;
     unused = nxc_arena_grow(arena, unused, n_unused, sizeof *unused);

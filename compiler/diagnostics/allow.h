@@ -17,6 +17,8 @@ typedef struct nxc_allow {
   nxc_span at;
 } nxc_allow;
 
+/* Whether a text has any such comment: most have none. */
+bool nxc_allow_stands_in(const nxc_source *source);
 /* The comment of this line; false when it has none. Texts go into the arena. */
 bool nxc_allow_read(nxc_arena *arena, const nxc_source *source, uint32_t line, nxc_allow *allow);
 /* The comment that allows a finding: of its line, or alone above. */

@@ -10,6 +10,7 @@
 typedef struct entry {
   nxc_finding finding;
   size_t n_source; /* sources in order of first finding; the sourceless come last */
+  bool commented;  /* comments of its source may allow it */
   size_t sequence;
 } entry;
 
@@ -17,8 +18,9 @@ struct nxc_sink {
   nxc_arena *arena;
   entry **entries; /* everything reported */
   size_t n_entries;
-  entry **visible; /* sorted, without repetitions and suppressed ones; valid while settled */
+  entry **visible; /* sorted, without repetitions, suppressed ones and the rest of the many; valid while settled */
   size_t n_visible;
+  size_t n_by_severity[NXC_SEVERITY_ERROR + 1]; /* the rest of the many included */
   entry **suppressed;
   size_t n_suppressed;
   const char **allowed; /* ids */
@@ -95,15 +97,19 @@ void nxc_sink_warnings_are_errors(nxc_sink *sink) {
 
 /* -- suppression ----------------------------------------------------------------------------------------- */
 
-/* What could not be read stays an error: the ids up to NX12xx are the text's own. */
-static bool is_suppressed(const nxc_sink *sink, const nxc_finding *finding) {
-  if (finding->severity == NXC_SEVERITY_ERROR && strncmp(finding->id, "NX13", 4) < 0 &&
-      strncmp(finding->id, "NX", 2) == 0)
-    return false;
+/* Whether a project allows it. What could not be read stays an error: the ids up to NX12xx are the text's own. */
+static bool may_be_allowed(const nxc_finding *finding) {
+  return finding->severity != NXC_SEVERITY_ERROR || strncmp(finding->id, "NX13", 4) >= 0 ||
+         strncmp(finding->id, "NX", 2) != 0;
+}
+
+static bool is_suppressed(const nxc_sink *sink, const entry *reported) {
+  const nxc_finding *finding = &reported->finding;
+  if (!may_be_allowed(finding)) return false;
   for (size_t i = 0; i < sink->n_allowed; i++)
     if (strcmp(sink->allowed[i], finding->id) == 0) return true;
   nxc_allow allow;
-  return nxc_allow_find(sink->arena, finding, &allow);
+  return reported->commented && nxc_allow_find(sink->arena, finding, &allow);
 }
 
 void nxc_sink_allow(nxc_sink *sink, const char *id) {
@@ -134,17 +140,25 @@ static bool same_finding(const entry *a, const entry *b) {
 }
 
 static void number_sources(nxc_sink *sink) {
-  const nxc_source **sources = NULL;
-  size_t n_sources = 0;
+  struct numbered {
+    const nxc_source *source;
+    bool commented;
+  } *known = NULL;
+  size_t n_known = 0;
   for (size_t i = 0; i < sink->n_entries; i++) {
-    const nxc_source *source = sink->entries[i]->finding.at.source;
+    entry *reported = sink->entries[i];
+    const nxc_source *source = reported->finding.at.source;
+    reported->n_source = SIZE_MAX;
+    reported->commented = false;
+    if (source == NULL) continue;
     size_t n = 0;
-    while (n < n_sources && sources[n] != source) n++;
-    if (n == n_sources && source != NULL) {
-      sources = nxc_arena_grow(sink->arena, sources, n_sources, sizeof *sources);
-      sources[n_sources++] = source;
+    while (n < n_known && known[n].source != source) n++;
+    if (n == n_known) {
+      known = nxc_arena_grow(sink->arena, known, n_known, sizeof *known);
+      known[n_known++] = (struct numbered){source, nxc_allow_stands_in(source)};
     }
-    sink->entries[i]->n_source = source ? n : SIZE_MAX;
+    reported->n_source = n;
+    reported->commented = known[n].commented;
   }
 }
 
@@ -158,15 +172,70 @@ static size_t sort_entries(entry **entries, size_t n_entries) {
   return n_kept;
 }
 
+/* -- many of a kind -------------------------------------------------------------------------------------- */
+
+/* Of one id in one source so many errors, and so many warnings, are kept; one finding stands for the others. */
+enum { ALIKE_MAX = 100 };
+
+typedef struct kind_count {
+  const entry *first; /* one of them */
+  size_t n;
+  entry *rest; /* stands for all from the one after ALIKE_MAX on */
+} kind_count;
+
+static kind_count *count_kind(nxc_sink *sink, kind_count **kinds, size_t *n_kinds, const entry *of) {
+  for (size_t i = 0; i < *n_kinds; i++) {
+    const entry *first = (*kinds)[i].first;
+    if (first->n_source == of->n_source && first->finding.severity == of->finding.severity &&
+        strcmp(first->finding.id, of->finding.id) == 0)
+      return &(*kinds)[i];
+  }
+  *kinds = nxc_arena_grow(sink->arena, *kinds, *n_kinds, sizeof **kinds);
+  (*kinds)[*n_kinds] = (kind_count){.first = of};
+  return &(*kinds)[(*n_kinds)++];
+}
+
+static entry *stand_for_rest(nxc_sink *sink, const entry *first) {
+  entry *rest = nxc_arena_alloc(sink->arena, sizeof *rest);
+  *rest = *first;
+  rest->finding = (nxc_finding){.id = first->finding.id, .severity = first->finding.severity, .at = first->finding.at};
+  return rest;
+}
+
+/* Notes are as many as the options that the file gives, and stay. */
+static void keep_first_of_many(nxc_sink *sink) {
+  kind_count *kinds = NULL;
+  size_t n_kinds = 0, n_kept = 0;
+  for (size_t i = 0; i < sink->n_visible; i++) {
+    entry *at = sink->visible[i];
+    sink->n_by_severity[at->finding.severity]++;
+    kind_count *kind = at->finding.severity > NXC_SEVERITY_NOTE ? count_kind(sink, &kinds, &n_kinds, at) : NULL;
+    if (kind != NULL && ++kind->n > ALIKE_MAX) {
+      if (kind->n > ALIKE_MAX + 1) continue;
+      at = kind->rest = stand_for_rest(sink, at);
+    }
+    sink->visible[n_kept++] = at;
+  }
+  sink->n_visible = n_kept;
+  for (size_t i = 0; i < n_kinds; i++) {
+    size_t n_rest = kinds[i].n - ALIKE_MAX;
+    if (kinds[i].rest == NULL) continue;
+    kinds[i].rest->finding.message =
+        nxc_arena_printf(sink->arena, "%zu more finding%s of this kind in this file %s not shown", n_rest,
+                         n_rest == 1 ? "" : "s", n_rest == 1 ? "is" : "are");
+  }
+}
+
 static void settle(nxc_sink *sink) {
   if (sink->settled) return;
   number_sources(sink);
   sink->visible = nxc_arena_array(sink->arena, sink->n_entries + 1, sizeof *sink->visible);
   sink->suppressed = nxc_arena_array(sink->arena, sink->n_entries + 1, sizeof *sink->suppressed);
   sink->n_visible = sink->n_suppressed = 0;
+  memset(sink->n_by_severity, 0, sizeof sink->n_by_severity);
   for (size_t i = 0; i < sink->n_entries; i++) {
     nxc_finding *finding = &sink->entries[i]->finding;
-    bool hidden = is_suppressed(sink, finding);
+    bool hidden = is_suppressed(sink, sink->entries[i]);
     if (!hidden && sink->warnings_are_errors && finding->severity == NXC_SEVERITY_WARNING)
       finding->severity = NXC_SEVERITY_ERROR;
     if (hidden) sink->suppressed[sink->n_suppressed++] = sink->entries[i];
@@ -174,7 +243,17 @@ static void settle(nxc_sink *sink) {
   }
   sink->n_visible = sort_entries(sink->visible, sink->n_visible);
   sink->n_suppressed = sort_entries(sink->suppressed, sink->n_suppressed);
+  keep_first_of_many(sink);
   sink->settled = true;
+}
+
+void nxc_sink_take(nxc_sink *sink, const nxc_sink *from) {
+  for (size_t i = 0; i < from->n_entries; i++) {
+    sink->entries = nxc_arena_grow(sink->arena, sink->entries, sink->n_entries, sizeof *sink->entries);
+    from->entries[i]->sequence = sink->n_entries;
+    sink->entries[sink->n_entries++] = from->entries[i];
+  }
+  sink->settled = false;
 }
 
 nxc_arena *nxc_sink_arena(const nxc_sink *sink) {
@@ -200,8 +279,6 @@ const nxc_finding *nxc_sink_finding(const nxc_sink *sink, size_t index) {
 }
 
 size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity) {
-  size_t n_found = 0;
-  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++)
-    n_found += sink->visible[i]->finding.severity == severity;
-  return n_found;
+  settle((nxc_sink *)(uintptr_t)sink);
+  return sink->n_by_severity[severity];
 }

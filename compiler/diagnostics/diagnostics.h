@@ -55,8 +55,11 @@ void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span 
                 const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* Takes findings with this id about this path, or a path below it, back: a better one says it. */
 void nxc_sink_withdraw(nxc_sink *sink, const char *id, const char *path);
+/* Moves what the other sink has, in the same arena, to the end of this one. */
+void nxc_sink_take(nxc_sink *sink, const nxc_sink *from);
 /* After suppression by comments and after `-W error`. */
 size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity);
+/* Those to show: of very many of one kind in one text the first hundred, and one that counts the others. */
 size_t nxc_sink_n_findings(const nxc_sink *sink);
 /* sorted by source, line, column, id */
 const nxc_finding *nxc_sink_finding(const nxc_sink *sink, size_t index);

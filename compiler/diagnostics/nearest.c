@@ -1,35 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/diagnostics/diagnostics.h"
 
-#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { WORD_MAX = 96 };
 
-static int folded(char c) {
-  return c == '-' ? '_' : tolower((unsigned char)c);
+static char folded(char c) {
+  if (c >= 'A' && c <= 'Z') return (char)(c - 'A' + 'a');
+  return c == '-' ? '_' : c;
 }
 
 static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* Damerau's edit distance (optimal string alignment), without regard to case, with - as _. */
-static size_t distance(const char *a, const char *b) {
-  size_t n_a = strlen(a), n_b = strlen(b);
-  if (n_a > WORD_MAX || n_b > WORD_MAX) return SIZE_MAX;
-  size_t rows[3][WORD_MAX + 1];
+/* Damerau's edit distance (optimal string alignment), without regard to case, with - as _; any number above `limit` where
+ * it is above that. Only cells at most `limit` from the diagonal can matter. */
+static size_t distance(const char *a, const char *b, size_t limit) {
+  size_t n_a = strlen(a), n_b = strlen(b), far = limit + 1, least_before = 0;
+  if (n_a > WORD_MAX || n_b > WORD_MAX) return far;
+  size_t rows[3][WORD_MAX + 2];
   size_t *before = rows[0], *last = rows[1], *now = rows[2];
   for (size_t j = 0; j <= n_b; j++) last[j] = j;
   for (size_t i = 1; i <= n_a; i++) {
-    now[0] = i;
-    for (size_t j = 1; j <= n_b; j++) {
+    size_t from = i > limit ? i - limit : 1, to = smaller(n_b, i + limit);
+    size_t least = now[from - 1] = from == 1 ? i : far;
+    for (size_t j = from; j <= to; j++) {
       size_t replaced = last[j - 1] + (folded(a[i - 1]) != folded(b[j - 1]));
       now[j] = smaller(replaced, smaller(last[j], now[j - 1]) + 1);
       bool swapped =
           i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]);
       if (swapped) now[j] = smaller(now[j], before[j - 2] + 1);
+      least = smaller(least, now[j]);
     }
+    now[to + 1] = far;
+    if (least > limit && least_before > limit) return far;
+    least_before = least;
     size_t *free_row = before;
     before = last;
     last = now;
@@ -45,7 +53,7 @@ const char *nxc_nearest(const char *word, const char *const *names, size_t n_nam
   for (size_t i = 0; i < n_names; i++) {
     size_t n_name = strlen(names[i]);
     if ((n_name > n_word ? n_name - n_word : n_word - n_name) > limit) continue;
-    size_t edits = distance(word, names[i]);
+    size_t edits = distance(word, names[i], limit);
     if (edits > limit || (nearest != NULL && edits == limit)) continue;
     nearest = names[i];
     limit = edits;

@@ -21,7 +21,9 @@ static uint32_t find_lines(const char *text, size_t n_bytes, uint32_t *starts) {
   uint32_t n_lines = 1;
   if (starts) starts[0] = 0;
   for (size_t i = 0; i < n_bytes;) {
-    size_t n_break = break_bytes((const unsigned char *)text + i, n_bytes - i);
+    unsigned char c = (unsigned char)text[i];
+    bool may_break = c <= '\r' || c == 0xC2 || c == 0xE2;
+    size_t n_break = may_break ? break_bytes((const unsigned char *)text + i, n_bytes - i) : 0;
     i += n_break ? n_break : 1;
     if (n_break == 0) continue;
     if (starts) starts[n_lines] = (uint32_t)i;
@@ -29,6 +31,27 @@ static uint32_t find_lines(const char *text, size_t n_bytes, uint32_t *starts) {
   }
   if (starts) starts[n_lines] = (uint32_t)n_bytes;
   return n_lines;
+}
+
+/* Characters are counted once for each block, so that no place in the text is far from a known one. */
+enum { BLOCK_BYTES = 1024 };
+
+static bool begins_character(char byte) {
+  return ((unsigned char)byte & 0xC0) != 0x80;
+}
+
+static uint32_t count_characters(const char *text, size_t n_bytes) {
+  uint32_t n_characters = 0;
+  for (size_t i = 0; i < n_bytes; i++) n_characters += begins_character(text[i]);
+  return n_characters;
+}
+
+static const uint32_t *count_blocks(nxc_arena *arena, const char *text, size_t n_bytes) {
+  size_t n_blocks = n_bytes / BLOCK_BYTES;
+  uint32_t *before = nxc_arena_array(arena, n_blocks + 1, sizeof *before);
+  for (size_t i = 0; i < n_blocks; i++)
+    before[i + 1] = before[i] + count_characters(text + i * BLOCK_BYTES, BLOCK_BYTES);
+  return before;
 }
 
 /* Takes over `text`, which is NUL-terminated. A leading byte-order mark is not part of the text. */
@@ -42,6 +65,7 @@ static const nxc_source *source_over(nxc_arena *arena, const char *name, const c
   *source = (nxc_source){.name = nxc_arena_strdup(arena, name), .text = text, .n_bytes = n_bytes};
   source->n_lines = find_lines(text, n_bytes, starts);
   source->line_start = starts;
+  source->block_characters = count_blocks(arena, text, n_bytes);
   return source;
 }
 
@@ -90,32 +114,64 @@ const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t lim
   return source_over(arena, standard_input ? "<stdin>" : path, text, n_bytes);
 }
 
+/* Bytes of the break that a line of the text ends with. */
+static size_t final_break_bytes(const char *line, size_t n_bytes) {
+  for (size_t n = n_bytes < 3 ? n_bytes : 3; n > 0; n--)
+    if (break_bytes((const unsigned char *)line + n_bytes - n, n) == n) return n;
+  return 0;
+}
+
 const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes) {
-  if (line < 1 || line > source->n_lines) {
-    *n_bytes = 0;
-    return "";
-  }
+  *n_bytes = 0;
+  if (line < 1 || line > source->n_lines) return "";
   const char *start = source->text + source->line_start[line - 1];
   size_t n = source->line_start[line] - source->line_start[line - 1];
-  for (size_t i = 0; i < n;) {
-    if (break_bytes((const unsigned char *)start + i, n - i)) {
-      n = i;
-      break;
-    }
-    i++;
-  }
-  *n_bytes = n;
+  *n_bytes = n - final_break_bytes(start, n);
   return start;
 }
 
+size_t nxc_source_characters(const nxc_source *source, size_t offset) {
+  size_t block = offset / BLOCK_BYTES, start = block * BLOCK_BYTES;
+  return source->block_characters[block] + count_characters(source->text + start, offset - start);
+}
+
+size_t nxc_source_column(const nxc_source *source, uint32_t line, size_t offset) {
+  size_t start = source->line_start[line - 1];
+  if (offset - start <= BLOCK_BYTES) return count_characters(source->text + start, offset - start);
+  return nxc_source_characters(source, offset) - nxc_source_characters(source, start);
+}
+
+/* The last block with at most this many characters before it. */
+static size_t block_before(const nxc_source *source, size_t n_characters) {
+  size_t low = 0, high = source->n_bytes / BLOCK_BYTES + 1;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (source->block_characters[middle] <= n_characters) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+size_t nxc_source_offset(const nxc_source *source, uint32_t line, size_t column) {
+  size_t n_bytes;
+  const char *text = nxc_source_line(source, line, &n_bytes);
+  size_t at = (size_t)(text - source->text), end = at + n_bytes;
+  if (n_bytes > BLOCK_BYTES) {
+    size_t n_before = nxc_source_characters(source, at) + column, block = block_before(source, n_before);
+    if (block * BLOCK_BYTES > at) {
+      at = block * BLOCK_BYTES;
+      column = n_before - source->block_characters[block];
+      while (at < end && !begins_character(source->text[at])) at++;
+    }
+  }
+  for (; at < end && column > 0; column--)
+    do at++;
+    while (at < end && !begins_character(source->text[at]));
+  return at < end ? at : end;
+}
+
 size_t nxc_span_offset(nxc_span at, bool end) {
-  size_t n_bytes, i = 0;
-  const char *line = nxc_source_line(at.source, at.line, &n_bytes);
-  size_t n_before = at.column - 1 + (end ? at.length : 0);
-  for (; i < n_bytes && n_before > 0; n_before--)
-    do i++;
-    while (i < n_bytes && ((unsigned char)line[i] & 0xC0) == 0x80);
-  return (size_t)(line - at.source->text) + i;
+  return nxc_source_offset(at.source, at.line, (size_t)at.column - 1 + (end ? at.length : 0));
 }
 
 bool nxc_span_reads(nxc_span at, const char *text) {

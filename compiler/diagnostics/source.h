@@ -19,6 +19,7 @@ typedef struct nxc_source {
   size_t n_bytes;
   const uint32_t *line_start; /* byte offset of each line; line_start[n_lines] == n_bytes */
   uint32_t n_lines;
+  const uint32_t *block_characters; /* characters before each block of the text (source.c) */
 } nxc_source;
 
 typedef struct nxc_span {
@@ -35,6 +36,11 @@ const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char 
 const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes);
 /* The text of a 1-based line without its line break; *n_bytes receives its length. */
 const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes);
+/* Characters before a byte offset; those of its own line alone (`line` counts from 1); and the byte offset of a place in a
+ * line, `column` characters behind its start and at most its end. None takes longer in a long text, or a long line. */
+size_t nxc_source_characters(const nxc_source *source, size_t offset);
+size_t nxc_source_column(const nxc_source *source, uint32_t line, size_t offset);
+size_t nxc_source_offset(const nxc_source *source, uint32_t line, size_t column);
 /* Byte offset in the source's text of where a span begins; of its end where `end`. */
 size_t nxc_span_offset(nxc_span at, bool end);
 /* Whether exactly this text stands at the span. */

@@ -57,19 +57,12 @@ static json_t *uri(nxc_arena *arena, const char *name) {
   return json_string(text);
 }
 
-static size_t count_characters(const char *text, size_t n_bytes) {
-  size_t n_characters = 0;
-  for (size_t i = 0; i < n_bytes; i++) n_characters += ((unsigned char)text[i] & 0xC0) != 0x80;
-  return n_characters;
-}
-
 static json_t *region(nxc_span at) {
-  size_t start = nxc_span_offset(at, false), end = nxc_span_offset(at, true);
-  const char *text = at.source->text;
-  size_t length = count_characters(text + start, end - start);
+  size_t start = nxc_source_characters(at.source, nxc_span_offset(at, false)),
+         end = nxc_source_characters(at.source, nxc_span_offset(at, true));
   return json_pack("{s:I, s:I, s:I, s:I, s:I}", "startLine", (json_int_t)at.line, "startColumn",
-                   (json_int_t)at.column, "endColumn", (json_int_t)(at.column + length), "charOffset",
-                   (json_int_t)count_characters(text, start), "charLength", (json_int_t)length);
+                   (json_int_t)at.column, "endColumn", (json_int_t)(at.column + end - start), "charOffset",
+                   (json_int_t)start, "charLength", (json_int_t)(end - start));
 }
 
 static json_t *location(nxc_arena *arena, nxc_span at, const char *file) {

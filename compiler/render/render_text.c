@@ -17,7 +17,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { SHOWN_CHARACTERS = 100, CONTEXT_CHARACTERS = 30, KEY_MAX = 64 };
+enum { SHOWN_CHARACTERS = 100, CONTEXT_CHARACTERS = 30, KEY_MAX = 64, LINE_BYTES_MAX = 65536 };
 
 static const char *const colour_of[] = {[NXC_SEVERITY_NOTE] = "\033[1;36m",
                                         [NXC_SEVERITY_WARNING] = "\033[1;33m",
@@ -81,11 +81,13 @@ static size_t count_characters(const char *line, size_t n_bytes) {
   return n_characters;
 }
 
+/* None of a line so long that no editor shows it. */
 static void print_excerpt(const nxc_finding *finding, int width, bool colour, FILE *out) {
   nxc_span at = finding->at;
   if (at.line < 1 || at.line > at.source->n_lines) return;
   size_t n_bytes;
   const char *line = nxc_source_line(at.source, at.line, &n_bytes);
+  if (n_bytes > LINE_BYTES_MAX) return;
   size_t n_characters = count_characters(line, n_bytes);
   bool fits = n_characters <= SHOWN_CHARACTERS || at.column + CONTEXT_CHARACTERS <= SHOWN_CHARACTERS;
   size_t first = fits ? 0 : at.column - CONTEXT_CHARACTERS;

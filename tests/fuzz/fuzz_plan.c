@@ -110,8 +110,9 @@ static void change_field(uint8_t *bytes) {
   memcpy(at, &value, width);
 }
 
-static void change_fields(uint8_t *bytes) {
-  for (uint64_t n = 1 + draw(MOST_CHANGES); n > 0; n--) change_field(bytes);
+/* A change may be one of the table of sections, where a section lies over it. */
+static void change_fields(uint8_t *bytes, size_t n_bytes) {
+  for (uint64_t n = 1 + draw(MOST_CHANGES); n > 0 && has_sections(bytes, n_bytes); n--) change_field(bytes);
 }
 
 #ifdef NX_LIBFUZZER
@@ -123,7 +124,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t n_bytes, size_t n_room, un
   uint8_t *changed = copy(bytes, n_bytes);
   bool known = has_sections(changed, n_bytes) && draw(16) != 0;
   if (known) {
-    change_fields(changed);
+    change_fields(changed, n_bytes);
     memcpy(bytes, changed, n_bytes);
   }
   free(changed);
@@ -139,7 +140,7 @@ static void try_mutants(const uint8_t *bytes, size_t n_bytes) {
   for (uint32_t i = 0; i < N_MUTANTS; i++) {
     uint8_t *changed = copy(bytes, n_bytes);
     random_state = (i + UINT64_C(1)) * UINT64_C(0x9E3779B97F4A7C15);
-    change_fields(changed);
+    change_fields(changed, n_bytes);
     if (has_sections(changed, n_bytes)) plan_seal(changed);
     n_accepted += try_plan(changed, n_bytes);
     free(changed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds any bytes to the reader and the resolver, in both modes, and prints what comes out. */
+/* Feeds any bytes as YAML to the reader and the resolver, in both modes, and prints what comes out. */
 #include "compiler/config/canon.h"
 #include "compiler/config/write.h"
 #include "compiler/config/interpolate.h"
