@@ -134,7 +134,7 @@ typedef struct reader {
   void *room;    /* [widest piece] floats */
 } reader;
 
-/* What of a row is to be read: of weights all of the box, since every rank holds whole parameters. */
+/* What of a row is to be read: of weights all of the box where this rank holds whole parameters. */
 static nxr_span row_span(const reader *in, uint32_t piece, int64_t row) {
   nxr_kind kind = in->content == NXR_WEIGHTS ? NXR_PARAM : nxr_tensors_kind(in->tensors, in->content, piece);
   return nxr_pieces_row(in->tensors->pieces, kind, piece, row);

@@ -6,11 +6,11 @@
 #include <assert.h>
 #include <string.h>
 
-/* The value that holds a kind of storage: a range's, or for parameters the piece's own. */
+/* The value that holds a kind of storage. */
 static uint32_t value_of(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
   const nx_range *range = &pieces->plan->ranges[pieces->plan->pieces[piece].range];
   switch (kind) {
-    case NXR_PARAM: return pieces->plan->pieces[piece].value;
+    case NXR_PARAM: return range->param;
     case NXR_MASTER: return range->master;
     case NXR_GRAD: return range->grad;
     case NXR_MOMENT1: return range->moment1;
@@ -35,9 +35,16 @@ nx_dtype nxr_pieces_dtype(const nxr_pieces *pieces, nxr_kind kind, uint32_t piec
   return pieces->plan->values[value_of(pieces, kind, piece)].dtype;
 }
 
+static const nx_range *range_of(const nxr_pieces *pieces, uint32_t piece) {
+  return &pieces->plan->ranges[pieces->plan->pieces[piece].range];
+}
+
+/* Whether this rank's copy counts in its shard alone: what is stored as a shard, and gradients, which are summed
+ * only there. */
 static bool is_sharded(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
-  const nx_range *range = &pieces->plan->ranges[pieces->plan->pieces[piece].range];
-  return kind != NXR_PARAM && range->n_shard != range->n_elements;
+  const nx_range *range = range_of(pieces, piece);
+  uint64_t n = (uint64_t)pieces->plan->values[value_of(pieces, kind, piece)].dims[0];
+  return range->shard_group != NX_NONE && (kind == NXR_GRAD || n == range->n_shard);
 }
 
 /* The owner of a box writes it. Where it is sharded over a group, each member writes its shard if the group
@@ -47,7 +54,7 @@ bool nxr_pieces_writes(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) 
   uint32_t rank = pieces->rank;
   if (chunk_of(pieces, at)->stage != pieces->stage) return false;
   if (is_sharded(pieces, kind, piece))
-    rank = nx_group_member(pieces->plan, pieces->plan->ranges[at->range].group, rank, 0);
+    rank = nx_group_member(pieces->plan, pieces->plan->ranges[at->range].shard_group, rank, 0);
   return nx_constant_value(pieces->plan, at->owner, rank, at->chunk) == 1;
 }
 
@@ -55,14 +62,6 @@ static uint8_t *value_address(const nxr_pieces *pieces, const nx_piece *piece, c
   int64_t shift = value->offset_shift == NX_NONE ? 0 : constant(pieces, piece, value->offset_shift);
   return (uint8_t *)pieces->base[value->arena] + chunk_of(pieces, piece)->arena_base[value->arena] +
          value->offset + shift;
-}
-
-/* Element of a parameter where row `row` of the piece begins: `row` counts rows of a matrix, elements of a
- * vector. */
-static uint64_t param_element(const nx_plan *plan, const nx_piece *piece, int64_t row) {
-  const nx_value *value = &plan->values[piece->value];
-  if (value->n_dims == 1) return (uint64_t)(piece->row + row * piece->columns);
-  return (uint64_t)((piece->row + row) * value->dims[1]);
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -90,13 +89,9 @@ nxr_span nxr_pieces_row(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece,
   span.n = span.row < at->logical_rows ? least(at->columns, at->logical_columns - span.column) : 0;
   if (span.n <= 0 || chunk_of(pieces, at)->stage != pieces->stage)
     return (nxr_span){.row = span.row, .column = span.column};
-  int64_t element = (int64_t)param_element(plan, at, row);
-  if (kind != NXR_PARAM) {
-    int64_t origin = kind == NXR_GRAD ? 0 : constant(pieces, at, range->shard_start);
-    element = (int64_t)at->range_offset + row * at->columns;
-    clip_to_shard(pieces, at, range, &element, &span);
-    element -= origin;
-  }
+  int64_t element = (int64_t)at->range_offset + row * at->columns;
+  if (is_sharded(pieces, kind, piece)) clip_to_shard(pieces, at, range, &element, &span);
+  if ((uint64_t)value->dims[0] == range->n_shard) element -= constant(pieces, at, range->shard_start);
   if (span.n == 0) return span;
   span.address = value_address(pieces, at, value) + (uint64_t)element * (nx_dtype_bits(value->dtype) / 8);
   return span;

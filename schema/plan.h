@@ -231,19 +231,22 @@ typedef struct nx_piece {
 } nx_piece;
 _Static_assert(sizeof(nx_piece) == 104, "plan piece");
 
-/* Parameters that are reduced over the same group and updated by the same rule: one run of elements, padded so that
- * the group's shards are equal. */
+/* Parameters that are reduced together over the same group and updated by the same rule: one run of elements, padded
+ * so that the shards are equal. param and grad are what outlives a step and a pass: whole [n_elements], or this rank's
+ * shard [n_shard] (ZeRO). Where param is the shard, the passes gather it; between steps nothing else counts. */
 typedef struct nx_range {
   uint32_t name; /* string */
-  uint32_t group;      /* gradients are summed over it; NX_NONE: no sum */
-  uint64_t n_elements; /* padding included */
-  uint64_t n_shard;    /* elements that this rank updates: n_elements, or that over the group's size (ZeRO) */
+  uint32_t group;       /* gradients are summed over it; NX_NONE: no sum */
+  uint64_t n_elements;  /* padding included */
+  uint64_t n_shard;     /* elements that this rank updates: n_elements, or that over the size of shard_group */
+  uint32_t shard_group; /* that the update is divided over; its atoms are of the group's; NX_NONE: not divided */
   uint32_t shard_start; /* constant: first element that it updates */
-  uint32_t param, master, grad; /* values [n_elements]; master is the shard [n_shard], or NX_NONE where param is updated */
+  uint32_t param, master, grad; /* values; master is [n_shard], or NX_NONE where param is updated */
   uint32_t moment1, moment2;    /* values [n_shard], or NX_NONE */
+  uint32_t reserved;
   double weight_decay;
 } nx_range;
-_Static_assert(sizeof(nx_range) == 56, "plan range");
+_Static_assert(sizeof(nx_range) == 64, "plan range");
 
 enum { NX_WHEN_FIRST = 1, NX_WHEN_MIDDLE = 2, NX_WHEN_LAST = 4, NX_WHEN_ALWAYS = 7 };
 

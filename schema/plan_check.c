@@ -181,25 +181,31 @@ static bool check_value(const checker *check, uint32_t index) {
   return true;
 }
 
+/* Whether a value is a vector as long as a shard, or as the range where it may be. */
+static bool has_length(const nx_plan *plan, const nx_range *range, uint32_t index, bool may_be_whole) {
+  if (!is_index(plan, index, NX_SECTION_VALUES) || plan->values[index].n_dims != 1) return false;
+  uint64_t n = (uint64_t)plan->values[index].dims[0];
+  return n == range->n_shard || (may_be_whole && n == range->n_elements);
+}
+
 static bool check_range(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_range *range = &plan->ranges[index];
-  const uint32_t values[] = {range->param, range->grad, range->master, range->moment1, range->moment2};
-  const uint64_t sizes[] = {range->n_elements, range->n_elements, range->n_shard, range->n_shard, range->n_shard};
-  const bool required[] = {true, true, false, false, false};
+  const uint32_t optional[] = {range->master, range->moment1, range->moment2};
   if (!is_string(plan, range->name) || !is_index_or_none(plan, range->group, NX_SECTION_GROUPS) ||
+      !is_index_or_none(plan, range->shard_group, NX_SECTION_GROUPS) || range->reserved != 0 ||
       !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS) || !isfinite(range->weight_decay))
     FAIL(range, "range %u is malformed", index);
-  uint32_t n_shards = range->group == NX_NONE ? 1 : plan->groups[range->group].size;
-  if (range->n_shard > range->n_elements ||
-      (range->n_shard != range->n_elements && range->n_shard * n_shards != range->n_elements))
+  bool divided = range->shard_group != NX_NONE;
+  if (divided && (range->group == NX_NONE || plan->groups[range->shard_group].atoms & ~plan->groups[range->group].atoms))
+    FAIL(range, "range %u is divided over ranks that do not sum its gradients", index);
+  uint32_t n_shards = divided ? plan->groups[range->shard_group].size : 1;
+  if (range->n_shard > range->n_elements || range->n_shard * n_shards != range->n_elements)
     FAIL(range, "range %u is not a whole number of shards", index);
-  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-    if (values[i] == NX_NONE && !required[i]) continue;
-    if (!is_index(plan, values[i], NX_SECTION_VALUES) || plan->values[values[i]].n_dims != 1 ||
-        (uint64_t)plan->values[values[i]].dims[0] != sizes[i])
-      FAIL(range, "range %u has values of the wrong size", index);
-  }
+  bool good = has_length(plan, range, range->param, true) && has_length(plan, range, range->grad, true);
+  for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+    good = good && (optional[i] == NX_NONE || has_length(plan, range, optional[i], false));
+  if (!good) FAIL(range, "range %u has values of the wrong size", index);
   int64_t least, greatest;
   constant_bounds(plan, range->shard_start, &least, &greatest);
   if (least < 0 || (uint64_t)greatest + range->n_shard > range->n_elements)
@@ -244,7 +250,7 @@ static bool check_piece(const checker *check, uint32_t index) {
   const nx_value *value = &plan->values[piece->value];
   int64_t columns = value->n_dims == 1 ? value->dims[0] : value->dims[1];
   int64_t rows = value->n_dims == 1 ? 1 : value->dims[0];
-  if (value->arena != NX_ARENA_param || piece->rows < 1 || piece->columns < 1 || piece->row < 0 ||
+  if (piece->rows < 1 || piece->columns < 1 || piece->row < 0 ||
       piece->logical_rows < 1 || piece->logical_columns < 1 || value->n_dims > 2)
     FAIL(piece, "piece %u has no box", index);
   bool part_of_vector = value->n_dims == 1 && piece->rows == 1 && piece->row <= columns - piece->columns;

@@ -133,12 +133,12 @@ static void forget_scratch(const walk *at) {
   }
 }
 
-/* A program leaves no collective behind. */
-static bool nothing_pending(const walk *at, const nx_program *program) {
+/* What a program leaves under way is of values that outlive it; when the step is over (`all`), nothing is. */
+static bool nothing_pending(const walk *at, const char *after, bool all) {
   for (uint32_t value = 0; value < at->n_values; value++)
-    if (*state_of(at, value) & (RESULT_PENDING | SOURCE_PENDING))
-      return nx_fault_set(at->fault, 0, "no operator of program %s waits for the collective on %s",
-                          nx_plan_string(at->plan, program->name),
+    if (*state_of(at, value) & (RESULT_PENDING | SOURCE_PENDING) &&
+        (all || at->plan->values[value].arena != NX_ARENA_grad))
+      return nx_fault_set(at->fault, 0, "no operator of %s waits for the collective on %s", after,
                           nx_plan_string(at->plan, at->plan->values[value].name));
   return true;
 }
@@ -151,7 +151,7 @@ static bool run_program(walk *at, uint32_t chunk, uint32_t index, uint8_t when) 
     if (op->when & when && !run_operator(at, op)) return false;
   }
   forget_scratch(at);
-  return nothing_pending(at, program);
+  return nothing_pending(at, nx_plan_string(at->plan, program->name), false);
 }
 
 /* What was received is there when the program begins. */
@@ -197,6 +197,8 @@ static bool run_stage(walk *at, uint32_t stage) {
     if (item->stage != stage || item->kind != NX_ITEM_STEP) continue;
     if (!run_program(at, item->chunk, nx_item_program(plan, item), nx_item_when(plan, item))) return false;
   }
+  for (at->chunk = 0; at->chunk < plan->n[NX_SECTION_CHUNKS]; at->chunk++)
+    if (plan->chunks[at->chunk].stage == stage && !nothing_pending(at, "the step", true)) return false;
   return true;
 }
 

@@ -133,6 +133,7 @@ static void emit_ranges(nxc_emitter *e) {
     const nxc_range_node *range = &e->graph->ranges[i];
     nx_range record = {.name = nxc_emit_string(e, range->name),
                        .group = range->group_atoms ? nxc_group(e->graph, range->group_atoms) : NX_NONE,
+                       .shard_group = range->shard_atoms ? nxc_group(e->graph, range->shard_atoms) : NX_NONE,
                        .n_elements = range->n_elements,
                        .n_shard = range->n_shard,
                        .shard_start = nxc_constant(e->graph, &range->shard_start),
@@ -146,24 +147,16 @@ static void emit_ranges(nxc_emitter *e) {
   }
 }
 
-static uint32_t range_of(const nxc_graph *graph, nxc_id parameter) {
-  for (size_t i = 0; i < graph->n_ranges; i++)
-    if (graph->ranges[i].param == graph->values[parameter].view_of) return (uint32_t)i;
-  assert(!"a parameter is in no range");
-  return NX_NONE;
-}
-
 static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *piece) {
   nxc_graph *graph = e->graph;
   const nxc_chunk_node *at = &e->pipeline->chunks[chunk];
   const nxc_value_node *value = &graph->values[piece->value];
   int32_t layer = piece->layer < 0 ? piece->layer : piece->layer - graph->first_layer + at->first_layer;
   const nxc_rank_number tensor_id = nxc_rank_number_of(nxc_piece_key(e->training, piece, layer));
-  uint64_t start = value->view_offset / (nx_dtype_bits(value->shape.dtype) / 8);
   uint64_t row_elements = value->shape.n_dims == 1 ? 1 : (uint64_t)piece->columns;
   nx_piece record = {.name = nxc_emit_string(e, nxc_piece_name(e->arena, e->training, piece, layer)),
                      .value = value_of(e, piece->value),
-                     .range = e->first_range[at->graph] + range_of(graph, piece->value),
+                     .range = e->first_range[at->graph] + value->range,
                      .flags = piece->transposed ? NX_PIECE_TRANSPOSED : 0,
                      .logical_rows = piece->logical_rows,
                      .logical_columns = piece->logical_columns,
@@ -172,7 +165,7 @@ static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *pie
                      .row_start = nxc_constant(graph, &piece->row_start),
                      .column_start = nxc_constant(graph, &piece->column_start),
                      .row = piece->row,
-                     .range_offset = start + (uint64_t)piece->row * row_elements,
+                     .range_offset = value->range_start + (uint64_t)piece->row * row_elements,
                      .owner = nxc_constant(graph, &piece->owner),
                      .init = piece->init,
                      .init_std = piece->init_std,

@@ -89,20 +89,25 @@ static bool first_writer(const nxc_grad *grad, nxc_id parameter_gradient) {
   return grad->graph->values[parameter_gradient].producer == NX_NONE;
 }
 
+/* Whether a pass begins the gradient anew and hands it over at its end, instead of adding to the passes before. */
+static bool is_of_one_pass(const nxc_graph *graph, nxc_id gradient) {
+  return graph->divides_gradients && (partial_atoms(graph, gradient) & graph->shard_axis) != 0;
+}
+
 /* The outputs that are gradients of parameters are all of one operator, so all or none of them are written
  * first. */
 void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request, uint32_t accumulate) {
   nxc_graph *graph = grad->graph;
-  bool first = false;
+  nxc_id gradient = 0;
   for (int i = 0; i < NX_MAX_ARGS; i++)
-    if (request->out[i] && graph->values[request->out[i]].role == NXC_ROLE_GRADIENT)
-      first = first_writer(grad, request->out[i]);
-  bool split = first && graph->n_micro_batches > 1;
+    if (request->out[i] && graph->values[request->out[i]].role == NXC_ROLE_GRADIENT) gradient = request->out[i];
+  bool first = gradient && first_writer(grad, gradient);
   request->attrs[accumulate] = nxc_integer(!first);
-  request->when = split ? NX_WHEN_FIRST : NX_WHEN_ALWAYS;
+  request->when = NX_WHEN_ALWAYS;
   nxc_append(graph, request);
   nxc_operator_node op = graph->operators[graph->n_operators - 1];
-  if (split) {
+  if (first && graph->n_micro_batches > 1 && !is_of_one_pass(graph, gradient)) {
+    graph->operators[graph->n_operators - 1].when = NX_WHEN_FIRST;
     for (uint32_t i = 0; i < op.n_out; i++) request->out[i] = op.args[op.n_in + i];
     request->attrs[accumulate] = nxc_integer(1);
     request->when = NX_WHEN_MIDDLE | NX_WHEN_LAST;
@@ -112,13 +117,14 @@ void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request, uint32_t accum
 
 void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request) {
   nxc_graph *graph = grad->graph;
-  nxc_id gradient = request->out[0];
-  if (first_writer(grad, gradient))
-    nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
-                                        .out = {gradient},
-                                        .attrs = {nxc_real(0)},
-                                        .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
+  nxc_id gradient = request->out[0], cleared = NX_NONE;
+  if (first_writer(grad, gradient)) {
+    cleared = (nxc_id)graph->n_operators;
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill, .out = {gradient}, .attrs = {nxc_real(0)}});
+  }
   nxc_append(graph, request);
+  if (cleared != NX_NONE && graph->n_micro_batches > 1 && !is_of_one_pass(graph, gradient))
+    graph->operators[cleared].when = NX_WHEN_FIRST;
 }
 
 void nxc_grad_build(nxc_graph *graph, double loss_scale) {

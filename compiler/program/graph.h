@@ -54,6 +54,8 @@ typedef struct nxc_value_node {
   nxc_id shift;         /* constant in bytes added to the offset, or NX_NONE */
   nxc_id producer;      /* the operator that wrote it first, or NX_NONE */
   nxc_id gradient;      /* of a parameter: where its gradient is summed */
+  nxc_id range;         /* of a parameter, once there are ranges */
+  uint64_t range_start; /* elements before it in the range */
   nx_arena_kind arena;  /* memory.c decides it for activations */
   uint64_t offset;
 } nxc_value_node;
@@ -119,14 +121,37 @@ typedef struct nxc_piece_node {
   uint32_t n_dims;
 } nxc_piece_node;
 
+enum { NXC_UNIT_INPUT = -1, NXC_UNIT_OUTPUT = -2, NXC_UNIT_ANY = -3 };
+
+/* Where the parameters of a range are between steps, and who brings them together. */
+typedef enum nxc_storage {
+  NXC_WHOLE,    /* on every rank; where the update is divided the step gathers them */
+  NXC_GATHERED, /* on every rank, but gathered by the first forward pass of a step, ahead of their readers */
+  NXC_DIVIDED   /* in shards: gathered by every pass, for as long as it needs them */
+} nxc_storage;
+
+/* Parameters that are reduced together over the same ranks and updated by the same rule. What the optimizer
+ * keeps is divided over shard_atoms; its part of a whole value begins at shard_start. */
 typedef struct nxc_range_node {
   const char *name;
+  uint32_t class;       /* ranges of one class differ only in which parameters they hold */
   uint32_t group_atoms; /* gradients are summed over it */
+  uint32_t shard_atoms; /* of the group; 0: nothing is divided */
   uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
+  int32_t unit;         /* the layer that its parameters are of, or NXC_UNIT_* */
   double weight_decay;
   uint64_t n_elements, n_shard;
   nxc_rank_number shard_start;
-  nxc_id param, master, grad, moment1, moment2; /* values; 0: none */
+  nxc_storage storage;
+  bool divided_gradients; /* grad is a shard, added to by every pass; else whole, and reduced once a step */
+  nxc_id param;           /* what outlives the step: [n_elements], or [n_shard] where passes gather it */
+  nxc_id whole;           /* [n_elements], in the same bytes; 0 where storage is NXC_DIVIDED */
+  nxc_id param_shard;     /* what the optimizer writes */
+  nxc_id master, moment1, moment2; /* [n_shard]; 0: none */
+  nxc_id grad;            /* what outlives a pass: [n_elements], or [n_shard] where gradients are divided */
+  nxc_id pass_grad;       /* [n_elements]: what a backward pass writes */
+  nxc_id grad_shard;      /* [n_shard]: summed over shard_atoms; 0: nothing is divided */
+  nxc_id summed;          /* [n_shard]: summed over the whole group, what the optimizer reads */
 } nxc_range_node;
 
 /* One type per class of values. */
@@ -162,6 +187,8 @@ typedef struct nxc_graph {
   nxc_pipeline *pipeline;
   uint32_t chunk;        /* the first of those that this is */
   bool is_first, is_last; /* has the embedding; has the loss */
+  uint32_t shard_axis;    /* atoms over which ZeRO may divide */
+  bool divides_gradients; /* a backward pass adds to shards of the gradients that are summed over shard_axis */
   int32_t first_layer, n_layers;
   nxc_id ports[NX_N_PORTS]; /* 0: none */
   uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */

@@ -62,10 +62,9 @@ static void check_step(check *c) {
   for (size_t i = 0; i < graph->n_parameters; i++) {
     const nxc_value_node *gradient = &graph->values[graph->values[graph->parameters[i]].gradient];
     uint32_t partial = nxc_placed(&gradient->shape.place, NXC_PARTIAL);
-    bool found = false;
-    for (size_t r = 0; r < graph->n_ranges; r++)
-      found |= graph->ranges[r].grad == gradient->view_of && graph->ranges[r].group_atoms == partial;
-    if (!found)
+    const nxc_range_node *range = &graph->ranges[graph->values[graph->parameters[i]].range];
+    if (range->pass_grad != gradient->view_of || range->group_atoms != partial ||
+        nxc_whole(&graph->values[range->summed].shape))
       nxc_graph_fault(graph, "%s is reduced over other ranks than hold its summands", gradient->name);
   }
 }

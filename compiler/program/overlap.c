@@ -62,10 +62,19 @@ static bool meet(extent a, extent b) {
   return a.from < b.to && b.from < a.to;
 }
 
-/* Entries of a table of numbers are written one by one and read together. */
-static uint32_t owner_of(const replay *r, uint32_t value) {
-  const nx_value *at = &r->plan->values[value];
-  return at->arena == NX_ARENA_scalar && at->view_of != NX_NONE ? at->view_of : value;
+static uint32_t base_of(const replay *r, uint32_t value) {
+  uint32_t base = r->plan->values[value].view_of;
+  return base == NX_NONE ? value : base;
+}
+
+/* Who owns what is written: views are parts of their base, and what was written as one may be read as the other;
+ * but an operator that writes over its input leaves nothing there that its input's other names stand for. */
+static uint32_t owner_of(const replay *r, uint32_t value, const uint32_t *inputs, uint32_t n_inputs) {
+  for (uint32_t i = 0; i < n_inputs; i++)
+    if (inputs[i] != value && base_of(r, inputs[i]) == base_of(r, value) &&
+        meet(extent_of(r, inputs[i]), extent_of(r, value)))
+      return value;
+  return base_of(r, value);
 }
 
 static bool fail(const replay *r, const nx_operator *op, uint32_t value, const char *what, uint32_t other) {
@@ -132,25 +141,27 @@ static bool read_value(replay *r, const nx_operator *op, uint32_t value) {
   uint64_t reached = e.from;
   for (size_t i = segment_at(o, e.from); i < o->n && reached < e.to; i++) {
     if (o->segments[i].from > reached) break;
-    if (o->segments[i].owner != owner_of(r, value)) return fail(r, op, value, "reads", o->segments[i].owner);
+    uint32_t owner = o->segments[i].owner;
+    if (owner != value && owner != base_of(r, value)) return fail(r, op, value, "reads", owner);
     reached = o->segments[i].to;
   }
   return reached >= e.to || fail(r, op, value, "reads what was never written,", NX_NONE);
 }
 
-static bool write_value(replay *r, const nx_operator *op, uint32_t value) {
+static bool write_value(replay *r, const nx_operator *op, uint32_t value, const uint32_t *inputs,
+                        uint32_t n_inputs) {
   const nx_value *at = &r->plan->values[value];
   extent e = extent_of(r, value);
   for (size_t i = 0; i < r->n_started; i++)
     if (uses(r, &r->started[i], r->started[i].result, at->arena, e) ||
         uses(r, &r->started[i], r->started[i].input, at->arena, e))
       return fail(r, op, value, "writes, while a collective is using the place,", NX_NONE);
-  if (is_passing(at->arena)) own(r, at->arena, e, owner_of(r, value));
+  if (is_passing(at->arena)) own(r, at->arena, e, owner_of(r, value, inputs, n_inputs));
   return true;
 }
 
 static bool run_collective(replay *r, const nx_operator *op, uint32_t input, uint32_t result) {
-  if (!read_value(r, op, input) || !write_value(r, op, result)) return false;
+  if (!read_value(r, op, input) || !write_value(r, op, result, &input, 1)) return false;
   start(r, input, result);
   return true;
 }
@@ -171,7 +182,21 @@ static bool run_operator(replay *r, const nx_operator *op) {
   for (uint32_t i = 0; i < op->n_in; i++)
     if (!read_value(r, op, args[i])) return false;
   for (uint32_t i = 0; i < op->n_out; i++)
-    if (!write_value(r, op, args[op->n_in + i])) return false;
+    if (!write_value(r, op, args[op->n_in + i], args, op->n_in)) return false;
+  return true;
+}
+
+static bool passes(const replay *r, uint32_t value) {
+  return value != NX_NONE && is_passing(r->plan->values[value].arena);
+}
+
+/* Collectives that outlive their program are on what lives as long as the run; transfers are the schedule's. */
+static bool nothing_passing(const replay *r, const nx_item *item) {
+  for (size_t i = 0; i < r->n_started; i++) {
+    const collective *at = &r->started[i];
+    bool transfer = at->input == NX_NONE || at->result == NX_NONE;
+    if (!transfer && at->chunk == item->chunk && (passes(r, at->input) || passes(r, at->result))) return false;
+  }
   return true;
 }
 
@@ -179,12 +204,11 @@ static bool run_program(replay *r, const nx_item *item) {
   const nx_plan *plan = r->plan;
   const nx_program *program = &plan->programs[nx_item_program(plan, item)];
   uint8_t when = nx_item_when(plan, item);
-  size_t n_before = r->n_started;
   for (uint32_t i = 0; i < program->n_operators; i++) {
     const nx_operator *op = &plan->operators[program->first_operator + i];
     if ((op->when & when) && !run_operator(r, op)) return false;
   }
-  return r->n_started == n_before || nx_fault_set(r->fault, 0, "a program ends before its collectives");
+  return nothing_passing(r, item) || nx_fault_set(r->fault, 0, "a program ends before its collectives");
 }
 
 static bool wait_transfer(replay *r, uint32_t value) {
@@ -207,7 +231,7 @@ static bool run_item(replay *r, const nx_item *item) {
       start(r, value, NX_NONE);
       return true;
     case NX_ITEM_RECV:
-      if (!write_value(r, NULL, value)) return false;
+      if (!write_value(r, NULL, value, NULL, 0)) return false;
       start(r, NX_NONE, value);
       return true;
     case NX_ITEM_WAIT: return wait_transfer(r, value);
@@ -253,6 +277,18 @@ static void list_values(const nx_plan *plan, uint32_t index, bool *listed) {
     if (listed[i] && plan->values[i].view_of != NX_NONE) listed[plan->values[i].view_of] = true;
 }
 
+/* The boxes of a chunk's parameters within their ranges. */
+static bool check_pieces(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, nx_fault *fault) {
+  box *boxes = nxc_arena_array(arena, plan->n[NX_SECTION_PIECES] + 1, sizeof *boxes);
+  size_t n = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    const nx_piece *piece = &plan->pieces[i];
+    uint64_t end = piece->range_offset + (uint64_t)(piece->rows * piece->columns);
+    if (piece->chunk == chunk) boxes[n++] = (box){piece->range_offset, end, piece->range, piece->value};
+  }
+  return disjoint(plan, boxes, n, fault);
+}
+
 /* What lives as long as the run, and the parameters within their ranges. */
 static bool check_standing(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, nx_fault *fault) {
   uint32_t n_values = plan->n[NX_SECTION_VALUES];
@@ -268,16 +304,7 @@ static bool check_standing(const nx_plan *plan, uint32_t chunk, nxc_arena *arena
       boxes[n++] = (box){value->offset, value->offset + value->bytes, value->arena, i};
   }
   if (!disjoint(plan, boxes, n, fault)) return false;
-  n = 0;
-  for (uint32_t i = 0; i < n_values; i++) listed[i] = false;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
-    uint32_t index = plan->pieces[i].value;
-    const nx_value *value = &plan->values[index];
-    if (plan->pieces[i].chunk != chunk) continue;
-    if (!listed[index]) boxes[n++] = (box){value->offset, value->offset + value->bytes, value->arena, index};
-    listed[index] = true;
-  }
-  return disjoint(plan, boxes, n, fault);
+  return check_pieces(plan, chunk, arena, fault);
 }
 
 /* The chunks of a stage have disjoint parts of the arenas whose values outlive a program. */
@@ -324,6 +351,8 @@ bool nxc_overlap_check(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
     }
     stage = item->stage;
     if (is_replayed(plan, item) && !run_item(&r, item)) return false;
+    bool is_last = i + 1 == plan->n[NX_SECTION_ITEMS] || plan->items[i + 1].stage != stage;
+    if (is_last && r.n_started) return nx_fault_set(fault, 0, "the step ends before its collectives");
   }
   return true;
 }

@@ -14,15 +14,33 @@ void nxc_recompute(nxc_graph *graph, const nxc_training *training);
  * the graph does not write it. */
 void nxc_step_begin(nxc_graph *graph, const nxc_training *training, int64_t n_squares);
 
-/* Cuts parameters, gradients and optimizer state into ranges, and fills the step program: reduction, norm,
- * clipping, update, gathering. */
+/* Cuts parameters, gradients and optimizer state into ranges: by the ranks that reduce them and the rule that
+ * updates them; also by layer, or by the size of buckets, where data parallelism works on one part while the
+ * rest computes. */
+void nxc_ranges_build(nxc_graph *graph, const nxc_training *training);
+/* Makes a value of a parameter's (or its gradient's) shape a view of its range's value `base`. */
+void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id base);
+
+/* Gathers divided parameters in the passes, each range ahead of its first reader: right before it, or, where
+ * gathers overlap, before the first reader of the range before it. At most two ranges of a class are there at
+ * once then. */
+void nxc_gathers_build(nxc_graph *graph, const nxc_training *training);
+
+/* Reduces gradients behind the backward pass's operators: divided ones in every pass, whole ones in the last,
+ * where reductions overlap. The ranges' buffers are freed when the next range of the class is complete. */
+void nxc_reductions_build(nxc_graph *graph, const nxc_training *training);
+/* Reduces in the step what no pass has reduced. */
+void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *training, const nxc_range_node *range);
+
+/* Fills the step program: reduction, norm, clipping, update, gathering. */
 void nxc_step_build(nxc_graph *graph, const nxc_training *training);
 
 /* Lets an operator write over an input that nothing reads afterwards, where its rule allows it. */
 void nxc_in_place(nxc_graph *graph);
 
 /* Puts each collective's wait right before what needs it: a reader of its result, a writer of its input, or
- * the end of the program. */
+ * the end of the program. Waits that stand there stay. What the backward pass of the last micro-batch starts
+ * on gradients goes on until the step needs them. */
 void nxc_waits(nxc_graph *graph);
 
 /* Gives every value its arena and offset: two events (written first, used last) per value, best fit by size.

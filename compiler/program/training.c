@@ -35,7 +35,6 @@ static const limit limits[] = {
     {NX_SETTING_MODEL_SLIDING_WINDOW, NULL, -1, "attention always reaches back over the whole sequence"},
     {NX_SETTING_OPTIMIZER_NAME, WORDS("adamw", "sgd"), 0, "this optimizer is not executed"},
     {NX_SETTING_OPTIMIZER_MOMENTUM, NULL, 0, "sgd runs without momentum"},
-    {NX_SETTING_OPTIMIZER_ZERO_STAGE, NULL, 1, "only the optimizer state is divided"},
     {NX_SETTING_SCHEDULE_NAME, WORDS("linear", "cosine", "constant", "annealing"), 0,
      "this schedule is not executed"},
     {NX_SETTING_PRECISION_STOCHASTIC_ROUNDING, NULL, 0, "updates are rounded to nearest"},
@@ -181,6 +180,10 @@ static void read_optimizer(const nxc_settings *s, nxc_training *t) {
   t->clip_norm =
       nxc_has(s, NX_SETTING_OPTIMIZER_CLIP_NORM) ? nxc_number(s, NX_SETTING_OPTIMIZER_CLIP_NORM) : 0;
   t->zero_stage = (uint32_t)nxc_int(s, NX_SETTING_OPTIMIZER_ZERO_STAGE);
+  t->reshard_after_forward = nxc_flag(s, NX_SETTING_OPTIMIZER_RESHARD_AFTER_FORWARD);
+  t->overlap_reduce = nxc_flag(s, NX_SETTING_REDUCE_OVERLAP);
+  t->overlap_gather = nxc_flag(s, NX_SETTING_GATHER_OVERLAP);
+  t->bucket_elements = (uint64_t)int_or(s, NX_SETTING_REDUCE_BUCKET_ELEMENTS, 0);
   bool from_zero = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "zero");
   t->schedule_shape = nxc_is(s, NX_SETTING_SCHEDULE_NAME, "linear")   ? 1
                       : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "cosine")    ? (from_zero ? 4 : 2)

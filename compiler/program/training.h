@@ -37,6 +37,8 @@ typedef struct nxc_training {
   bool adamw, norm_weight_decay;
   double lr, beta1, beta2, epsilon, weight_decay, clip_norm;
   uint32_t zero_stage;
+  bool reshard_after_forward, overlap_reduce, overlap_gather;
+  uint64_t bucket_elements; /* 0: not given */
   int64_t schedule_shape, warmup_steps, constant_steps, max_steps;
   double min_lr;
   nxc_types types;
