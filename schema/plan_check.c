@@ -260,6 +260,10 @@ static bool check_piece(const checker *check, uint32_t index) {
   uint64_t room = plan->ranges[piece->range].n_elements;
   if (piece->range_offset > room || n_elements > room - piece->range_offset)
     FAIL(piece, "piece %u lies outside its range", index);
+  const nx_value *base = value->view_of == NX_NONE ? value : &plan->values[value->view_of];
+  uint64_t start = (value->offset - base->offset) / (nx_dtype_bits(value->dtype) / 8);
+  if (start + (uint64_t)(piece->row * (value->n_dims == 1 ? 1 : piece->columns)) != piece->range_offset)
+    FAIL(piece, "piece %u stands elsewhere in its range than in its parameter", index);
   return check_piece_chunk(check, piece, index);
 }
 

@@ -187,7 +187,7 @@ static void write_sections(const nx_program programs[3]) {
                           .logical_columns = N_ELEMENTS, .rows = 1, .columns = N_ELEMENTS, .owner = 2,
                           .n_dims = 1};
   const nx_range range = {.name = text("weights"), .group = 0, .n_elements = N_ELEMENTS,
-                          .n_shard = N_ELEMENTS, .param = param, .master = NX_NONE, .grad = grad,
+                          .n_shard = N_ELEMENTS, .shard_group = NX_NONE, .param = param, .master = NX_NONE, .grad = grad,
                           .moment1 = NX_NONE, .moment2 = NX_NONE};
   nx_chunk chunk = {.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1,
                     .ports = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};

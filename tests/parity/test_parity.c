@@ -129,7 +129,8 @@ int main(int argc, char **argv) {
   training_result expected, actual;
   read_expected(&expected);
   training_run(&request, &actual);
-  bool good = training_compare(&expected, &actual, json_number_value(json_object_get(record, "tolerance")));
+  double allowed = json_number_value(json_object_get(record, "tolerance"));
+  bool good = training_compare(&expected, &actual, allowed, allowed);
   if (gradients) {
     snprintf(path, sizeof path, "%s/%s", recorded, gradients);
     snprintf(actual_path, sizeof actual_path, "%s/gradients/gradients.safetensors", folder);

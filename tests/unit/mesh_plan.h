@@ -8,7 +8,7 @@
  *                      each with its rows cut by tensor; transposed in the file
  *   bias       [6]     three pieces likewise, of a vector
  *   norm       [5]     whole on every rank, in range 1, which is not cut
- * The runtime's world is replaced by one whose ranks are threads. */
+ * A piece's own value is not used: what a rank holds are the ranges' values. The runtime's world is replaced by one whose ranks are threads. */
 #ifndef TESTS_UNIT_MESH_PLAN_H
 #define TESTS_UNIT_MESH_PLAN_H
 
@@ -28,6 +28,7 @@ typedef struct mesh_shape {
   uint32_t tensor, shard;
   bool bf16;    /* parameters in bf16, with fp32 masters; else fp32 alone */
   bool moments; /* AdamW, else SGD */
+  bool divided; /* parameters and gradients of range 0 are shards too (ZeRO 3) */
 } mesh_shape;
 
 typedef struct mesh_plan {
@@ -97,10 +98,12 @@ static inline void mesh_add_range(mesh_plan *mesh, uint32_t index, int64_t n_ele
   if (cut) n_elements = n_shard * mesh->shape.shard;
   nx_range *range = &mesh->ranges[index];
   *range = (nx_range){.group = 0, .n_elements = (uint64_t)n_elements, .n_shard = (uint64_t)n_shard,
+                      .shard_group = cut ? 0 : NX_NONE,
                       .shard_start = mesh_constant(mesh, 0, 1, cut ? n_shard : 0), .master = NX_NONE,
                       .moment1 = NX_NONE, .moment2 = NX_NONE};
-  range->param = mesh_value(mesh, NX_ARENA_param, mesh->shape.bf16 ? NX_bf16 : NX_f32, 1, n_elements);
-  range->grad = mesh_value(mesh, NX_ARENA_grad, NX_f32, 1, n_elements);
+  int64_t n_held = mesh->shape.divided ? n_shard : n_elements;
+  range->param = mesh_value(mesh, NX_ARENA_param, mesh->shape.bf16 ? NX_bf16 : NX_f32, 1, n_held);
+  range->grad = mesh_value(mesh, NX_ARENA_grad, NX_f32, 1, n_held);
   if (mesh->shape.bf16) range->master = mesh_value(mesh, NX_ARENA_master, NX_f32, 1, n_shard);
   if (mesh->shape.moments) {
     range->moment1 = mesh_value(mesh, NX_ARENA_state, NX_f32, 1, n_shard);

@@ -13,7 +13,8 @@
 static const mesh_shape one_rank = {1, 1, false, true};
 static const mesh_shape shapes[] = {{1, 1, true, true}, {2, 1, true, true},  {1, 2, true, true},
                                     {2, 2, true, true}, {1, 4, true, true},  {2, 2, false, true},
-                                    {1, 2, false, true}, {2, 2, true, false}, {1, 1, false, false}};
+                                    {1, 2, false, true}, {2, 2, true, false}, {1, 1, false, false},
+                                    {2, 2, true, true, true}, {1, 4, false, true, true}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 /* The number at a place of a logical tensor; `salt` tells storages and steps apart. */

@@ -40,7 +40,7 @@ static const nx_value values[] = {
     {.dtype = NX_bf16, .n_dims = 1, .arena = NX_ARENA_param, .dims = {6, 1, 1, 1}, .offset = 2 * NORM,
      .bytes = 12, .view_of = 0, .offset_shift = NX_NONE},
 };
-static const nx_range ranges[] = {{.group = 0, .n_elements = N_RANGE, .n_shard = N_SHARD,
+static const nx_range ranges[] = {{.group = 0, .n_elements = N_RANGE, .n_shard = N_SHARD, .shard_group = 0,
                                    .shard_start = SHARD_START, .param = 0, .master = 1, .grad = 2,
                                    .moment1 = NX_NONE, .moment2 = NX_NONE}};
 static const nx_piece pieces[] = {
