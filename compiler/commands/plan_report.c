@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/plan_report.h"
 
-#include "compiler/config/presets.h"
+#include "compiler/config/exports.h"
 #include "compiler/render/render.h"
 #include "compiler/config/settings_json.h"
 #include "schema/plan_dump.h"
@@ -140,30 +140,27 @@ static void print_memory(const nxc_plan_report *r, FILE *out) {
   print_bytes("workspace", r->plan->plan.run->workspace_bytes, "at most, for the kernels", out);
 }
 
-/* ---- what the original system's launcher exports ---------------------------------------------------------------- */
-
-static const nxc_preset_row *preset_of(const nxc_plan_report *r) {
-  const nxc_settings *settings = r->compiled->settings;
-  if (settings == NULL || !nxc_has(settings, NX_SETTING_PRECISION_PRESET)) return NULL;
-  if (strcmp(r->compiled->dialect->name, "nx") == 0) return NULL;
-  return nxc_preset_find(r->compiled->dialect, nxc_text(settings, NX_SETTING_PRECISION_PRESET));
-}
+/* ---- what the original system's environment is ------------------------------------------------------------------ */
 
 static void print_exports(const nxc_plan_report *r, FILE *out) {
-  const nxc_preset_row *preset = preset_of(r);
-  if (preset == NULL || preset->n_environment == 0) return;
-  fprintf(out, "environment that the preset %s means to %s (there, a variable that is set already wins)\n", preset->name,
-          r->compiled->dialect->name);
-  for (size_t i = 0; i < preset->n_environment; i++) fprintf(out, "  %s\n", preset->environment[i]);
+  size_t n_exports;
+  const nxc_export *exports = nxc_exports(r->arena, r->compiled, &n_exports);
+  if (n_exports > 0) fprintf(out, "environment of %s\n", r->compiled->dialect->name);
+  for (size_t i = 0; i < n_exports; i++) {
+    const nxc_export *e = &exports[i];
+    fprintf(out, "  %s=%s  (%s)", e->name, e->value, e->from);
+    if (e->ambient != NULL)
+      fprintf(out, ", but it is %s here, which would win there", *e->ambient ? e->ambient : "empty");
+    putc('\n', out);
+  }
 }
 
 static json_t *exports_json(const nxc_plan_report *r) {
-  const nxc_preset_row *preset = preset_of(r);
   json_t *object = json_object();
-  for (size_t i = 0; preset != NULL && i < preset->n_environment; i++) {
-    const char *text = preset->environment[i], *value = strchr(text, '=') + 1;
-    json_object_set_new(object, nxc_arena_strndup(r->arena, text, (size_t)(value - 1 - text)), json_string(value));
-  }
+  size_t n_exports;
+  const nxc_export *exports = nxc_exports(r->arena, r->compiled, &n_exports);
+  for (size_t i = 0; i < n_exports; i++)
+    json_object_set_new(object, exports[i].name, nxc_json_text(exports[i].value));
   return object;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys that are no option: is it a variable, a misspelling, a key of another section, or the user's own? */
 #include "compiler/config/dialect.h"
+#include "compiler/config/dialect_words.h"
 #include "compiler/config/project.h"
 
 #include <string.h>
@@ -170,6 +171,19 @@ static const char *misspelt_section(nxc_binding *binding, const nxc_node *map, c
   return 2 * n_known > map->n_children ? meant : NULL;
 }
 
+/* A word of another system, and what it is called here. */
+static const char *report_foreign(nxc_binding *binding, const nxc_node *node, const char *name, nxc_severity severity,
+                                  const nxc_foreign_word *word) {
+  nxc_arena *arena = binding->arena;
+  const char *whole = strcmp(word->option, name) ? nxc_arena_printf(arena, " (%s)", word->option) : "";
+  bool map = node->kind == NXC_NODE_MAP;
+  const char *advice = map ? "write what it holds option by option, such as %s" : "write %s here";
+  report(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : NULL, name,
+         nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
+                          word->here ? "" : ", and nothing here says the same"));
+  return word->here && severity == NXC_SEVERITY_ERROR ? take_for(binding, node, word->here) : NULL;
+}
+
 const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   const nxc_node *node = binding->unknown[index].node;
   const char *name = binding->unknown[index].name;
@@ -196,8 +210,12 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
            nxc_arena_printf(arena, "; it belongs to the section %s above, which is empty", empty));
     return NULL;
   }
-  const char *meant = known_misspelling(binding->dialect, name);
-  if (meant == NULL) meant = nearest_beside(binding, name);
+  nxc_foreign_word word = {0};
+  bool foreign = nxc_foreign_word_find(binding->dialect, binding->version, name, node->kind == NXC_NODE_MAP, &word);
+  const char *meant = known_misspelling(binding->dialect, name), *near = meant ? NULL : nearest_beside(binding, name);
+  if (near != NULL && word.here != NULL && strpbrk(name, "-_") != NULL)
+    return report_foreign(binding, node, name, NXC_SEVERITY_ERROR, &word);
+  if (meant == NULL) meant = near;
   if (meant != NULL) {
     report_misspelt(binding, node, name, meant);
     return take_for(binding, node, meant);
@@ -209,7 +227,8 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
            nxc_arena_printf(arena, "move it to %s", elsewhere), name, more);
     return open ? NULL : take_for(binding, node, elsewhere);
   }
-  report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name,
-         open ? "; nothing reads it, unless a module of your own does" : "");
+  nxc_severity severity = open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
+  if (foreign) return report_foreign(binding, node, name, severity, &word);
+  report(binding, node, severity, NULL, name, open ? "; nothing reads it, unless a module of your own does" : "");
   return NULL;
 }

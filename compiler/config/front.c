@@ -4,6 +4,7 @@
 #include "compiler/config/buffer.h"
 #include "compiler/config/front_megatron.h"
 #include "compiler/config/front_neox.h"
+#include "compiler/config/front_nxdt.h"
 #include "compiler/config/front_xorl.h"
 
 #include <string.h>
@@ -39,7 +40,11 @@ static const nxc_front fronts[] = {
      .resolve = nxc_megatron_resolve,
      .write = nxc_write_arguments},
     {.dialect = "nx", .read = nxc_front_read_yaml, .resolve = nxc_resolve, .write = nxc_write_yaml},
-    {.dialect = "nxdt", .read = nxc_front_read_yaml, .resolve = nxc_resolve, .write = nxc_write_yaml},
+    {.dialect = "nxdt",
+     .read = nxc_front_read_yaml,
+     .resolve = nxc_resolve,
+     .prepare = nxc_nxdt_prepare,
+     .write = nxc_write_yaml},
     {.dialect = "neox",
      .versions = nxc_neox_versions,
      .version_by_keys = true,

@@ -62,9 +62,20 @@ static const char *model_key_of(const nxc_binding *binding, nxc_setting_id id) {
   return NULL;
 }
 
+/* The given option from which a rule derived a setting; NULL when there is none. */
+static const char *option_behind(const nxc_rule_run *run, nxc_setting_id id) {
+  const nxc_provenance *from = nxc_settings_from(run->settings, id);
+  if (from->kind != NXC_FROM_RULE || from->input_names == NULL || run->binding == NULL) return NULL;
+  const char *first = nxc_arena_strndup(run->arena, from->input_names, strcspn(from->input_names, ","));
+  const nxc_bound *bound = nxc_binding_find(run->binding, first);
+  return bound != NULL && bound->given ? first : NULL;
+}
+
 static const char *name_in_dialect(const nxc_rule_run *run, const nxc_name *name) {
   nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
   if (id == NX_N_SETTINGS) return name->path;
+  const char *behind = option_behind(run, id);
+  if (behind != NULL) return behind;
   const char *called = nxc_setting_name_in_dialect(run->settings, id);
   const nxc_bound *bound = run->binding ? nxc_binding_find(run->binding, called) : NULL;
   const char *key = bound && bound->inactive ? model_key_of(run->binding, id) : NULL;
@@ -76,6 +87,18 @@ static nxc_span place_of(const nxc_rule_run *run, const nxc_name *name) {
   nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
   if (id < NX_N_SETTINGS) return nxc_settings_span(run->settings, id);
   return bound ? bound->at : (nxc_span){0};
+}
+
+/* The innermost section that is there of those in which an option would stand; nowhere for one at the top. */
+static nxc_span place_of_section(const nxc_rule_run *run, const nxc_name *name) {
+  if (run->binding == NULL || name->kind != NXC_NAME_OPTION) return (nxc_span){0};
+  char *path = nxc_arena_strdup(run->arena, name->path);
+  for (char *dot; (dot = strrchr(path, '.')) != NULL;) {
+    *dot = '\0';
+    const nxc_node *section = nxc_node_lookup(run->binding->document->root, path);
+    if (section != NULL) return nxc_node_place(section);
+  }
+  return (nxc_span){0};
 }
 
 /* "model.num_layers is 30" with its place, or "mesh.data is 4 (derived by NX2001)". */
@@ -182,6 +205,7 @@ static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expres
     if (is_said(run, &names[i])) remarks[n_remarks++] = describe(run, &names[i]);
     if (at.source == NULL) at = place_of(run, &names[i]);
   }
+  if (at.source == NULL && wanted != NULL && wanted->n_names > 0) at = place_of_section(run, &wanted->names[0]);
   nxc_sink_report(run->sink, &(nxc_finding){.id = rule->id,
                                             .severity = rule->severity,
                                             .message = fill(run, rule->message),

@@ -164,6 +164,20 @@ static void write_paths(const gen_catalogue *catalogue) {
   puts("};\n");
 }
 
+static void write_exports(const gen_option *row) {
+  if (row->exports_count == 0) return;
+  fputs(", .exports = (const nxc_export_row[]){", stdout);
+  for (unsigned i = 0; i < row->exports_count; i++) {
+    size_t n_bytes;
+    const char *expression;
+    gen_assignment_split(row->exports[i], &n_bytes, &expression);
+    printf("{\"%.*s\", ", (int)n_bytes, row->exports[i]);
+    gen_write_text(expression);
+    fputs("}, ", stdout);
+  }
+  printf("}, .n_exports = %u", row->exports_count);
+}
+
 static void write_option(const gen_catalogue *catalogue, const gen_option *row, size_t place) {
   const domain_texts texts = {row->type,  row->nullable, row->min,    row->max,
                               row->above, row->initial,  row->values, row->values_count};
@@ -188,6 +202,7 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
     printf("}, .n_sets = %u", row->sets_count);
   }
   field("from", row->from);
+  write_exports(row);
   const char *status = row->status ? row->status : "checked";
   printf(", .status = %s", strcmp(status, "executed") == 0  ? "NXC_EXECUTED"
                            : strcmp(status, "checked") == 0 ? "NXC_CHECKED"

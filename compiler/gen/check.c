@@ -179,6 +179,18 @@ static void check_sets(const place *at, const gen_option *row) {
   }
 }
 
+/* NAME = expression, of a variable of the training's environment. */
+static void check_exports(const place *at, const gen_option *row) {
+  for (unsigned i = 0; i < row->exports_count; i++) {
+    size_t n_bytes;
+    const char *expression;
+    if (!gen_assignment_split(row->exports[i], &n_bytes, &expression) ||
+        strspn(row->exports[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != n_bytes)
+      gen_complain(at->catalogue, at->file, at->row, "exports: no variable: %s", row->exports[i]);
+    else check_expression(at, "exports", expression);
+  }
+}
+
 /* WORD in VERSION, VERSION: of an option whose words or default are not the same in all versions. */
 static void check_versioned(const place *at, const gen_option *row, nxc_type type) {
   const char *value, *versions;
@@ -224,6 +236,7 @@ static void check_option(const place *at, const gen_option *row) {
   check_expression(at, "for", row->read_when);
   check_expression(at, "refused_when", row->refused_when);
   check_sets(at, row);
+  check_exports(at, row);
   check_versioned(at, row, type);
   const place before_it_has_a_value = {at->catalogue, at->file, at->row, at->dialect, false};
   check_expression(&before_it_has_a_value, "from", row->from);

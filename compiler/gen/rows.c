@@ -53,6 +53,7 @@ static const cyaml_schema_field_t option_fields[] = {
     TEXT("for", gen_option, read_when),
     TEXTS("sets", gen_option, sets),
     TEXT("from", gen_option, from),
+    TEXTS("exports", gen_option, exports),
     TEXT("status", gen_option, status),
     TEXT("refused_when", gen_option, refused_when),
     TEXT("why", gen_option, why),

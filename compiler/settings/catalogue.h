@@ -81,6 +81,11 @@ typedef struct nxc_versioned {
   size_t n_versions;
 } nxc_versioned;
 
+/* A variable that the real system's environment gets; the value is unknown where it does not. */
+typedef struct nxc_export_row {
+  const char *name, *expression;
+} nxc_export_row;
+
 typedef struct nxc_option_row {
   const char *name; /* dotted; ends in ".*" for a free-form section */
   size_t place;     /* among the rows of its file, which is the order that people write options in */
@@ -91,6 +96,8 @@ typedef struct nxc_option_row {
   const nxc_assignment *sets;
   size_t n_sets;
   const char *from; /* expression: the value that says the settings; NULL: found by trying (compose.h) */
+  const nxc_export_row *exports;
+  size_t n_exports;
   nxc_status status;
   const char *refused_when; /* expression */
   const char *why;

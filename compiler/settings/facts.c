@@ -77,6 +77,8 @@ nxc_facts nxc_option_facts(nxc_arena *arena, const nxc_option_row *row) {
     const char *path = nxc_setting_rows[row->sets[i].setting].path;
     add(&facts, "sets", nxc_arena_printf(arena, "%s = %s", path, row->sets[i].expression));
   }
+  for (size_t i = 0; i < row->n_exports; i++)
+    add(&facts, "exports", nxc_arena_printf(arena, "%s = %s", row->exports[i].name, row->exports[i].expression));
   return facts;
 }
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/exports.h"
+
+#include "compiler/config/presets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct list {
+  nxc_arena *arena;
+  nxc_export *items;
+  size_t n_items;
+} list;
+
+static void add(list *l, const char *name, const char *value, const char *from) {
+  for (size_t i = 0; i < l->n_items; i++) {
+    nxc_export *known = &l->items[i];
+    if (strcmp(known->name, name) != 0) continue;
+    known->value = nxc_arena_printf(l->arena, "%s %s", known->value, value);
+    known->from = nxc_arena_printf(l->arena, "%s, %s", known->from, from);
+    return;
+  }
+  l->items = nxc_arena_grow(l->arena, l->items, l->n_items, sizeof *l->items);
+  l->items[l->n_items++] = (nxc_export){.name = name, .value = value, .from = from};
+}
+
+static void add_preset(list *l, const nxc_compiled *compiled) {
+  const nxc_settings *settings = compiled->settings;
+  if (!nxc_has(settings, NX_SETTING_PRECISION_PRESET) || strcmp(compiled->dialect->name, "nx") == 0) return;
+  const nxc_preset_row *preset =
+      nxc_preset_find(compiled->dialect, nxc_text(settings, NX_SETTING_PRECISION_PRESET));
+  for (size_t i = 0; preset != NULL && i < preset->n_environment; i++) {
+    const char *text = preset->environment[i], *value = strchr(text, '=') + 1;
+    add(l, nxc_arena_strndup(l->arena, text, (size_t)(value - 1 - text)), value,
+        nxc_arena_printf(l->arena, "preset %s", preset->name));
+  }
+}
+
+static void add_options(list *l, nxc_binding *binding) {
+  for (size_t i = 0; i < binding->dialect->n_options; i++) {
+    const nxc_option_row *row = &binding->dialect->options[i];
+    const nxc_bound *bound = &binding->options[i];
+    for (size_t j = 0; j < row->n_exports && !bound->inactive; j++) {
+      const nxc_value *value = nxc_binding_evaluate(binding, bound, row->exports[j].expression);
+      if (value == NULL || value->kind == NXC_NULL) continue;
+      const char *text = value->kind == NXC_STRING ? value->text : nxc_value_show(l->arena, value);
+      add(l, row->exports[j].name, bound->secret ? "(not shown)" : text, row->name);
+    }
+  }
+}
+
+const nxc_export *nxc_exports(nxc_arena *arena, const nxc_compiled *compiled, size_t *n_exports) {
+  list l = {.arena = arena};
+  if (compiled->settings != NULL) add_preset(&l, compiled);
+  if (compiled->binding != NULL) add_options(&l, compiled->binding);
+  for (size_t i = 0; i < l.n_items; i++) {
+    const char *ambient = getenv(l.items[i].name);
+    if (ambient != NULL && strcmp(ambient, l.items[i].value) != 0)
+      l.items[i].ambient = nxc_arena_strdup(arena, ambient);
+  }
+  *n_exports = l.n_items;
+  return l.items;
+}
