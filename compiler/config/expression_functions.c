@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/expression_tree.h"
+#include "compiler/config/expression_cuts.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -336,6 +336,10 @@ static const nxc_expression_function functions[] = {
     {"kind", 1, 1, false, call_kind},
     {"texts", 1, 1, false, call_texts},
     {"pieces", 1, 1, false, call_pieces},
+    {"stage_cuts", 7, 7, false, nxc_call_stage_cuts},
+    {"weighted_cuts", 4, 4, false, nxc_call_weighted_cuts},
+    {"layout_cuts", 1, 1, false, nxc_call_layout_cuts},
+    {"deepspeed_cuts", 4, 8, false, nxc_call_deepspeed_cuts},
 };
 
 const nxc_expression_function *nxc_expression_function_find(const char *name, size_t n_bytes) {

@@ -343,13 +343,16 @@ static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
   size_t n_cuts = t->n_chunks - 1;
   bool has_cuts = nxc_has(s, NX_SETTING_PIPELINE_CUTS), rising = true;
   if (has_cuts) (void)nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
-  for (uint32_t chunk = 0; chunk < t->n_chunks; chunk++)
-    rising = rising && nxc_training_layers_before(t, chunk) < nxc_training_layers_before(t, chunk + 1);
+  for (uint32_t chunk = 0; chunk < t->n_chunks; chunk++) {
+    bool end = t->cuts != NULL && (chunk == 0 || chunk + 1 == t->n_chunks);
+    int64_t n = nxc_training_layers_before(t, chunk + 1) - nxc_training_layers_before(t, chunk);
+    rising = rising && (end ? n >= 0 : n > 0);
+  }
   const demand demands[] = {
       {n_cuts + 1 == t->n_chunks, NX_SETTING_PIPELINE_CUTS, "NX3008",
        "there must be one cut less than there are chunks of layers"},
       {!has_cuts || rising, NX_SETTING_PIPELINE_CUTS, "NX3008",
-       "each cut must name a later layer of the model than the one before, and not its last one"},
+       "each cut must name a later layer of the model than the one before"},
       {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008",
        "there are not as many layers as chunks of layers"},
       {t->pipeline == 1 || !t->tied, NX_SETTING_MODEL_TIED_EMBEDDINGS, "NX3009",
@@ -382,7 +385,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
          check_pipeline(settings, sink, t);
 }
 
-/* The number at the end of a layer's name; -1 where there is none. */
+/* The number at the end of a layer's name; -1 where there is none, as of the embedding. */
 static int64_t layer_of_name(const char *name) {
   const char *dot = strrchr(name, '.');
   const char *digits = dot == NULL ? name : dot + 1;

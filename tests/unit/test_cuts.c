@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the layers of a pipeline are cut, as each of the real systems does. */
+#include "compiler/config/expression.h"
+#include "tests/unit/cmocka_all.h"
+
+#include <string.h>
+
+typedef struct expected {
+  const char *call, *cuts; /* "layers." left out; "error" where it fails */
+} expected;
+
+/* The cuts, separated by blanks. */
+static const char *evaluate(nxc_arena *arena, const char *text) {
+  const nxc_scope scope = {0};
+  const char *error;
+  size_t error_at;
+  const nxc_expression *expression = nxc_expression_parse(arena, text, &error, &error_at);
+  assert_non_null(expression);
+  const nxc_value *value = nxc_expression_evaluate(arena, expression, &scope, &error);
+  if (error != NULL) return "error";
+  assert_int_equal(value->kind, NXC_LIST);
+  const char *cuts = "";
+  for (size_t i = 0; i < value->n_items; i++) {
+    const char *name = value->items[i].text;
+    if (strncmp(name, "layers.", 7) == 0) name += 7;
+    cuts = nxc_arena_printf(arena, "%s%s%s", cuts, i ? " " : "", name);
+  }
+  return cuts;
+}
+
+static void check_all(const expected *rows, size_t n_rows) {
+  nxc_arena *arena = nxc_arena_new();
+  for (size_t i = 0; i < n_rows; i++) {
+    const char *cuts = evaluate(arena, rows[i].call);
+    if (strcmp(cuts, rows[i].cuts) != 0)
+      fail_msg("%s: %s, expected %s", rows[i].call, cuts, rows[i].cuts);
+  }
+  nxc_arena_free(arena);
+}
+#define CHECK(rows) check_all(rows, sizeof(rows) / sizeof *(rows))
+
+static void megatron_shares_what_the_ends_leave(void **state) {
+  (void)state;
+  static const expected rows[] = {
+      {"stage_cuts(8, 4, 1, null, null, 0, 0)", "1 3 5"},
+      {"stage_cuts(126, 16, 1, 7, 7, 0, 0)", "6 14 22 30 38 46 54 62 70 78 86 94 102 110 118"},
+      {"stage_cuts(126, 16, 1, null, null, 1, 1)", "6 14 22 30 38 46 54 62 70 78 86 94 102 110 118"},
+      {"stage_cuts(10, 4, 1, 1, null, 0, 0)", "0 3 6"},
+      {"stage_cuts(10, 4, 1, null, 1, 0, 0)", "2 5 8"},
+      {"stage_cuts(7, 2, 1, 3, 4, 0, 0)", "2"},
+      {"stage_cuts(7, 2, 1, 3, 3, 0, 0)", "error"},
+      {"stage_cuts(14, 4, 2, null, null, 1, 1)", "0 2 4 6 8 10 12"},
+      {"stage_cuts(14, 4, 1, 0, null, 0, 0)", "error"},
+      {"stage_cuts(9, 4, 1, 0, null, 0, 0)", "embedding 2 5"},
+      {"stage_cuts(8, 2, 3, null, null, 0, 0)", "error"},
+      {"stage_cuts(12, 2, 2, 4, null, 0, 0)", "1 5 7"},
+      {"stage_cuts(2, 4, 1, null, null, 1, 1)", "embedding 0 1"},
+      {"stage_cuts(-1, 4, 1, null, null, 1, 1)", "error"},
+  };
+  CHECK(rows);
+}
+
+static void a_layout_is_written_out(void **state) {
+  (void)state;
+  static const expected rows[] = {
+      {"layout_cuts('Et|t|t|tL')", "0 1 2"},
+      {"layout_cuts('Et*3|(tt|)*4m|L')", "error"},
+      {"layout_cuts('Et*3|(tt|)*4|L')", "2 4 6 8 10 10"},
+      {"layout_cuts('Et*3|(tt|)*4L')", "2 4 6 8 10"},
+      {"layout_cuts('E|(t|)*3,tt|L')", "embedding 0 1 2 4"},
+      {"layout_cuts('tE|t|L')", "error"},
+      {"layout_cuts('Et|t')", "error"},
+      {"layout_cuts('E(t|t')", "error"},
+      {"layout_cuts('Et*999999999|L')", "error"},
+  };
+  CHECK(rows);
+}
+
+static void xorl_gives_the_rest_to_the_first(void **state) {
+  (void)state;
+  static const expected rows[] = {
+      {"weighted_cuts(8, 4, 0, 0)", "1 3 5"},
+      {"weighted_cuts(8, 4, 1, 1)", "1 4 6"},
+      {"weighted_cuts(28, 4, 1, 1)", "6 14 21"},
+      {"weighted_cuts(2, 4, 3, 0)", "error"},
+  };
+  CHECK(rows);
+}
+
+/* The expected cuts come from the rules of DeeperSpeed's utils.py worked out by another program. */
+static void deepspeed_balances_its_list_of_modules(void **state) {
+  (void)state;
+  static const expected rows[] = {
+      {"deepspeed_cuts('type:transformer|mlp', 4, 2, true, 0, 10000000, 128, 0)", "1"},
+      {"deepspeed_cuts('type:transformer|mlp', 6, 4, false, 3219456, 49152, 128, 3219456)", "0 2 4"},
+      {"deepspeed_cuts('type:transformer|mlp', 12, 4, false, 1000, 10000000, 128, 1000)", "2 6 10"},
+      {"deepspeed_cuts('type:transformer|mlp', 44, 8, false, 0, 10000000, 128, 0)", "4 10 16 22 28 34 40"},
+      {"deepspeed_cuts('type:transformer|mlp', 32, 6, true, 3219456, 49152, 128, 3219456)", "4 10 16 22 28"},
+      {"deepspeed_cuts('type:transformer|mlp', 7, 3, false, 0, 10000000, 128, 0)", "1 4"},
+      {"deepspeed_cuts('type:paralleltransformer', 4, 2, true, 3219456, 10000000, 128, 3219456)", "1"},
+      {"deepspeed_cuts('type:paralleltransformer', 6, 4, true, 0, 10000000, 128, 0)", "1 3 5"},
+      {"deepspeed_cuts('type:paralleltransformer', 12, 4, false, 1000, 10000000, 128, 1000)", "2 5 8"},
+      {"deepspeed_cuts('type:paralleltransformer', 44, 8, false, 3219456, 10000000, 128, 3219456)",
+       "5 11 17 23 29 35 41"},
+      {"deepspeed_cuts('type:paralleltransformer', 32, 6, true, 3219456, 10000000, 128, 3219456)",
+       "5 11 17 23 29"},
+      {"deepspeed_cuts('type:paralleltransformer', 7, 3, true, 0, 10000000, 128, 0)", "2 5"},
+      {"deepspeed_cuts('type:embedding|layer', 4, 2, false, 1000, 49152, 128, 1000)", "1"},
+      {"deepspeed_cuts('type:embedding|layer', 6, 4, false, 0, 49152, 128, 0)", "0 2 4"},
+      {"deepspeed_cuts('type:embedding|layer', 12, 4, false, 0, 49152, 128, 0)", "2 6 10"},
+      {"deepspeed_cuts('type:embedding|layer', 44, 8, false, 3219456, 10000000, 128, 3219456)",
+       "4 10 16 22 28 34 40"},
+      {"deepspeed_cuts('type:embedding|layer', 32, 6, true, 3219456, 10000000, 128, 3219456)",
+       "4 10 16 22 28"},
+      {"deepspeed_cuts('type:embedding|layer', 7, 3, false, 1000, 49152, 128, 1000)", "1 4"},
+      {"deepspeed_cuts('uniform', 4, 2, true, 1000, 49152, 128, 1000)", "1"},
+      {"deepspeed_cuts('uniform', 6, 4, true, 0, 49152, 128, 0)", "embedding 1 3"},
+      {"deepspeed_cuts('uniform', 12, 4, true, 0, 10000000, 128, 0)", "1 5 9"},
+      {"deepspeed_cuts('uniform', 44, 8, false, 1000, 49152, 128, 1000)", "3 9 15 21 27 33 39"},
+      {"deepspeed_cuts('uniform', 32, 6, true, 0, 49152, 128, 0)", "3 9 15 21 27"},
+      {"deepspeed_cuts('uniform', 7, 3, false, 1000, 10000000, 128, 1000)", "1 5"},
+      {"deepspeed_cuts('parameters', 4, 2, true, 3219456, 10000000, 128, 3219456)", "1"},
+      {"deepspeed_cuts('parameters', 6, 4, true, 0, 10000000, 128, 0)", "1 3 5"},
+      {"deepspeed_cuts('parameters', 12, 4, false, 0, 49152, 128, 0)", "2 5 8"},
+      {"deepspeed_cuts('parameters', 44, 8, true, 0, 49152, 128, 0)", "5 11 17 23 29 35 41"},
+      {"deepspeed_cuts('parameters', 32, 6, false, 1000, 10000000, 128, 1000)", "4 10 16 22 28"},
+      {"deepspeed_cuts('parameters', 7, 3, false, 0, 10000000, 128, 0)", "2 5"},
+      {"deepspeed_cuts('parameters', 12, 4, true, 38597376, 7087872, 1536, 38597376)", "embedding 5 11"},
+      {"deepspeed_cuts('parameters', 16, 8, false, 51511296, 12596224, 4096, 51511296)",
+       "embedding 3 7 11 15 15 15"},
+      {"deepspeed_cuts('type:norm|linear', 4, 2, false, 1, 1, 1, 1)", "3"},
+      {"deepspeed_cuts('type:(', 4, 2, false, 1, 1, 1, 1)", "error"},
+  };
+  CHECK(rows);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(megatron_shares_what_the_ends_leave),
+      cmocka_unit_test(a_layout_is_written_out),
+      cmocka_unit_test(xorl_gives_the_rest_to_the_first),
+      cmocka_unit_test(deepspeed_balances_its_list_of_modules),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
