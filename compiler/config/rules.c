@@ -266,6 +266,18 @@ static bool holds(nxc_rule_run *run, const nxc_expression *when) {
   return when == NULL || (value != NULL && nxc_value_is_true(value));
 }
 
+static bool is_sites(const nxc_rule_run *run, const nxc_rule_row *rule) {
+  return rule >= run->site.rows && rule < run->site.rows + run->site.n_rows;
+}
+
+/* What a rule of the site has given belongs to that rule. */
+static bool is_taken(const nxc_rule_run *run, const nxc_provenance *from, const nxc_rule_row *by) {
+  for (size_t i = 0; from->kind == NXC_FROM_RULE && i < run->site.n_rows; i++) {
+    if (&run->site.rows[i] != by && strcmp(run->site.rows[i].id, from->origin) == 0) return true;
+  }
+  return false;
+}
+
 /* Runs one rule once; *changed when the setting has a new value. */
 static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   nxc_setting_id id = d->rule->derives;
@@ -273,7 +285,7 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   const nxc_value *old = nxc_settings_value(run->settings, id);
   const nxc_provenance *before = nxc_settings_from(run->settings, id);
   bool forgotten = before->kind == NXC_FROM_UNKNOWN && before->option != NULL;
-  if (forgotten || (!overrides && before->kind > NXC_FROM_RULE)) return true;
+  if (forgotten || (!overrides && before->kind > NXC_FROM_RULE) || is_taken(run, before, d->rule)) return true;
   if (!holds(run, d->when)) return true;
   const char *error;
   const nxc_value *value = evaluate(run, d->derive, &error);
@@ -288,20 +300,37 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   return nxc_settings_override(run->settings, id, value, &from, run->sink);
 }
 
-bool nxc_rules_derive(nxc_rule_run *run) {
-  derivation *derivations = nxc_arena_array(run->arena, nxc_n_rules + 1, sizeof *derivations);
-  size_t n_derivations = 0;
-  for (size_t i = 0; i < nxc_n_rules; i++) {
-    const nxc_rule_row *rule = &nxc_rules[i];
-    if (rule->derive == NULL || !applies(run, rule)) continue;
-    derivations[n_derivations++] =
-        (derivation){rule, parse(run, rule->when), parse(run, rule->derive), false};
+static derivation *add_derivations(nxc_rule_run *run, const nxc_rule_row *rows, size_t n_rows, derivation *at) {
+  for (size_t i = 0; i < n_rows; i++) {
+    if (rows[i].derive == NULL || !applies(run, &rows[i])) continue;
+    *at++ = (derivation){.rule = &rows[i], .when = parse(run, rows[i].when), .derive = parse(run, rows[i].derive)};
   }
+  return at;
+}
+
+/* Rules of ours that never agree are a fault of ours; with a site's rules they are a fault of the site. */
+static bool report_unsettled(nxc_rule_run *run, const char *id) {
+  assert(run->site.n_rows > 0);
+  nxc_report(run->sink, "NX1520", NXC_SEVERITY_ERROR, (nxc_span){0},
+             "derive it from what does not depend on it", "%s: what it derives changes what it is derived from", id);
+  return false;
+}
+
+bool nxc_rules_derive(nxc_rule_run *run) {
+  derivation *first = nxc_arena_array(run->arena, nxc_n_rules + run->site.n_rows + 1, sizeof *first);
+  derivation *end = add_derivations(run, run->site.rows, run->site.n_rows, first);
+  end = add_derivations(run, nxc_rules, nxc_n_rules, end);
   bool ok = true, changed = true;
-  for (size_t pass = 0; changed && ok; pass++) {
-    assert(pass <= n_derivations + 1); /* rules that never agree are a fault of ours */
+  const char *last = "";
+  for (ptrdiff_t pass = 0; changed && ok; pass++) {
+    if (pass > end - first + 1) return report_unsettled(run, last);
     changed = false;
-    for (size_t i = 0; i < n_derivations && ok; i++) ok = derive_one(run, &derivations[i], &changed);
+    for (derivation *d = first; d < end && ok; d++) {
+      bool now = false;
+      ok = derive_one(run, d, &now);
+      if (now && is_sites(run, d->rule)) last = d->rule->id;
+      changed |= now;
+    }
   }
   return ok;
 }

@@ -25,7 +25,7 @@ typedef struct nxc_rule_run {
   nxc_settings *settings;
   nxc_binding *binding; /* NULL: no dialect; rules of dialects then do not apply */
   nxc_sink *sink;
-  nxc_site_rules site; /* demanded after the catalogue's */
+  nxc_site_rules site; /* derive before the catalogue's, and demand after them */
   nxc_skipped_rule *skipped;
   size_t n_skipped;
   const nxc_rule_row **broken; /* rules that were violated */

@@ -17,7 +17,7 @@ enum { RULES_BYTES_MAX = 4 * 1024 * 1024 };
 /* -- rows as libcyaml fills them ------------------------------------------------------------------------- */
 
 typedef struct site_row {
-  char *rule, *dialect, *severity, *when, *after, *require, *at, *message, *fix, *explain, *source;
+  char *rule, *dialect, *severity, *when, *after, *require, *derive, *at, *message, *fix, *explain, *source;
   char **versions;
   unsigned versions_count;
 } site_row;
@@ -37,6 +37,7 @@ static const cyaml_schema_field_t fields[] = {
     TEXT(when),
     TEXT(after),
     TEXT(require),
+    TEXT(derive),
     TEXT(at),
     TEXT(message),
     TEXT(fix),
@@ -111,10 +112,6 @@ static void check_field(reading *r, const nxc_node *field) {
     return;
   }
   const char *key = field->key ? field->key : "";
-  if (strcmp(key, "derive") == 0) {
-    complain(r, nxc_node_place(field), "say what must hold with require", "a site's rule derives nothing");
-    return;
-  }
   const char *nearest = nxc_nearest(key, names, n_names);
   complain(r, nxc_node_place(field), nearest ? nxc_arena_printf(r->arena, "did you mean %s?", nearest) : NULL,
            "there is no field %s", key);
@@ -197,6 +194,31 @@ static void check_expression(reading *r, const char *field, const char *text, si
     check_name(r, field, &expression->names[i]);
 }
 
+/* SETTING = EXPRESSION. Gives the setting, NX_N_SETTINGS where there is none, and where the expression begins. */
+static nxc_setting_id split_derive(nxc_arena *arena, const char *text, size_t *at) {
+  size_t n_bytes = strcspn(text, " =");
+  *at = n_bytes + strspn(text + n_bytes, " ");
+  if (text[*at] != '=' || text[*at + 1] == '=') {
+    *at = 0;
+    return NX_N_SETTINGS;
+  }
+  *at += 1 + strspn(text + *at + 1, " ");
+  return nxc_setting_find(nxc_arena_strndup(arena, text, n_bytes));
+}
+
+static void check_derive(reading *r, const char *text) {
+  size_t at;
+  nxc_setting_id id = split_derive(r->arena, text, &at);
+  if (at == 0) {
+    complain(r, place(r, "derive"), "write derive: SETTING = EXPRESSION", "derive is no assignment");
+  } else if (id == NX_N_SETTINGS) {
+    const nxc_name name = {.path = nxc_arena_strndup(r->arena, text, strcspn(text, " ="))};
+    check_name(r, "derive", &name);
+  } else {
+    check_expression(r, "derive", text + at, at);
+  }
+}
+
 /* {path}, {@path} and {=expression} of messages and fixes. */
 static void check_template(reading *r, const char *field, const char *text) {
   for (const char *at = text; at != NULL && (at = strchr(at, '{')) != NULL;) {
@@ -241,6 +263,14 @@ static void check_dialect(reading *r, const site_row *row) {
   }
 }
 
+/* A rule comes behind one that is judged before it. */
+static void check_after(reading *r, const char *after, const nxc_site_rules *others) {
+  bool known = after == NULL || nxc_rule_find(after) != NULL;
+  for (size_t i = 0; !known && i < others->n_rows; i++) known = strcmp(others->rows[i].id, after) == 0;
+  if (!known)
+    complain(r, place(r, "after"), "name a rule of nxcfg, or one above this one", "after: there is no rule %s", after);
+}
+
 static void check_row(reading *r, const site_row *row, const nxc_site_rules *others) {
   static const char *const severities[] = {"error", "warning", "note"};
   bool known = row->severity == NULL;
@@ -249,8 +279,14 @@ static void check_row(reading *r, const site_row *row, const nxc_site_rules *oth
   for (size_t i = 0; !known && i < 3; i++) known = strcmp(severities[i], row->severity) == 0;
   if (!known)
     complain(r, place(r, "severity"), NULL, "severity is error, warning or note, not %s", row->severity);
-  if (row->require == NULL) complain(r, r->node->at, "add require: EXPRESSION", "the rule demands nothing");
-  if (row->message == NULL) complain(r, r->node->at, "add message: TEXT", "the rule has no message");
+  if (row->require != NULL && row->derive != NULL)
+    complain(r, place(r, "derive"), "make two rules of it", "a rule demands or derives, not both");
+  if (row->require == NULL && row->derive == NULL)
+    complain(r, r->node->at, "add require: EXPRESSION", "the rule demands nothing");
+  if (row->message == NULL && row->derive == NULL)
+    complain(r, r->node->at, "add message: TEXT", "the rule has no message");
+  if (row->derive != NULL) check_derive(r, row->derive);
+  check_after(r, row->after, others);
   check_expression(r, "when", row->when, 0);
   check_expression(r, "require", row->require, 0);
   check_expression(r, "at", row->at, 0);
@@ -266,6 +302,8 @@ static nxc_rule_row keep_row(nxc_arena *arena, const site_row *row) {
   const char **versions = nxc_arena_array(arena, row->versions_count + 1, sizeof *versions);
   for (unsigned i = 0; i < row->versions_count; i++) versions[i] = copy(arena, row->versions[i]);
   const char *severity = row->severity ? row->severity : "error";
+  size_t at = 0;
+  nxc_setting_id derives = row->derive ? split_derive(arena, row->derive, &at) : NX_N_SETTINGS;
   return (nxc_rule_row){.id = copy(arena, row->rule),
                         .dialect = copy(arena, row->dialect),
                         .versions = versions,
@@ -276,7 +314,8 @@ static nxc_rule_row keep_row(nxc_arena *arena, const site_row *row) {
                         .when = copy(arena, row->when),
                         .after = copy(arena, row->after),
                         .require = copy(arena, row->require),
-                        .derives = NX_N_SETTINGS,
+                        .derives = derives,
+                        .derive = row->derive ? copy(arena, row->derive + at) : NULL,
                         .at = copy(arena, row->at),
                         .message = copy(arena, row->message),
                         .fix = copy(arena, row->fix),

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A site's own policy: rules in the format of schema/rules, read from a file at run time.
  *
- * A row is what the catalogue's are, except that it only demands (no `derive`) and that its id has a prefix
- * of the site's own: capital letters other than NX, then digits. Everything that the build demands of our own
- * rules is demanded here, with the place in the file. libcyaml fills the rows; our reader knows where they
- * stand. */
+ * A row is what the catalogue's are, except that its id has a prefix of the site's own: capital letters other
+ * than NX, then digits. Everything that the build demands of our own rules is demanded here, with the place
+ * in the file. libcyaml fills the rows; our reader knows where they stand. */
 #ifndef NXC_CONFIG_SITE_RULES_H
 #define NXC_CONFIG_SITE_RULES_H
 
