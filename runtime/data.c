@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/data.h"
 
+#include "runtime/data_layout.h"
 #include "runtime/dataset.h"
 #include "schema/philox.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The order of samples. An epoch reads the documents one after another, in an order drawn for that epoch, as
  * one stream; sample i of it are the sequence + 1 tokens from i x sequence on, so neighbours share one token.
@@ -15,13 +15,17 @@
 struct nxr_data {
   const nx_plan *plan;
   nxr_dataset dataset;
-  uint32_t data_rank;
+  uint32_t data_rank, ring_rank;
+  uint32_t n_part, n_own; /* tokens of a sequence: of the ring rank, and of this rank among them */
+  uint32_t first_own;     /* in the part */
   uint64_t n_samples;  /* per epoch */
   uint64_t epoch;      /* whose order the tables hold */
   uint64_t *documents; /* [n_documents] in order of reading */
-  uint64_t *starts;    /* [n_documents + 1] first token of each in the stream */
+  uint64_t *firsts;    /* [n_documents + 1] first token of each in the stream */
   uint64_t *samples;   /* [n_samples] in order of training */
   int32_t *tokens;     /* [sequence + 1] one sample */
+  int32_t *starts;     /* [sequence] of its documents */
+  int32_t *places;     /* [ring_size, n_part] */
 };
 
 enum { ORDER_OF_DOCUMENTS = 0x446f6373, ORDER_OF_SAMPLES = 0x53616d70 };
@@ -56,19 +60,21 @@ static void order_epoch(nxr_data *data, uint64_t epoch) {
     identity(data->documents, n_documents);
     identity(data->samples, data->n_samples);
   }
-  data->starts[0] = 0;
+  data->firsts[0] = 0;
   for (uint64_t i = 0; i < n_documents; i++)
-    data->starts[i + 1] = data->starts[i] + nxr_dataset_document_tokens(&data->dataset, data->documents[i]);
+    data->firsts[i + 1] = data->firsts[i] + nxr_dataset_document_tokens(&data->dataset, data->documents[i]);
   data->epoch = epoch;
 }
 
 static bool allocate(nxr_data *data, nxr_fault *fault) {
   uint64_t n_documents = data->dataset.n_documents;
   data->documents = calloc(n_documents, sizeof *data->documents);
-  data->starts = calloc(n_documents + 1, sizeof *data->starts);
+  data->firsts = calloc(n_documents + 1, sizeof *data->firsts);
   data->samples = calloc(data->n_samples, sizeof *data->samples);
   data->tokens = calloc((size_t)data->plan->run->sequence + 1, sizeof *data->tokens);
-  if (data->documents && data->starts && data->samples && data->tokens) return true;
+  data->starts = calloc(data->plan->run->sequence, sizeof *data->starts);
+  data->places = calloc(data->plan->run->sequence, sizeof *data->places);
+  if (data->documents && data->firsts && data->samples && data->tokens && data->starts && data->places) return true;
   return nxr_fault_set(fault, "out of memory for the order of %llu samples",
                        (unsigned long long)data->n_samples);
 }
@@ -88,15 +94,31 @@ static bool open_dataset(nxr_data *data, nxr_fault *fault) {
   return allocate(data, fault);
 }
 
-bool nxr_data_open(const nx_plan *plan, uint32_t data_rank, nxr_data **out, nxr_fault *fault) {
+/* Row t: the part of the t-th ring rank before this one. */
+static void make_places(nxr_data *data) {
+  const nx_run *run = data->plan->run;
+  for (uint32_t row = 0; row < run->ring_size; row++) {
+    uint32_t ring_rank = (data->ring_rank + run->ring_size - row) % run->ring_size;
+    for (uint32_t i = 0; i < data->n_part; i++)
+      data->places[(size_t)row * data->n_part + i] = (int32_t)nxr_ring_place(run, ring_rank, i);
+  }
+}
+
+bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_data **out, nxr_fault *fault) {
+  const nx_run *run = plan->run;
   *out = NULL;
   nxr_data *data = calloc(1, sizeof *data);
   if (data == NULL) return nxr_fault_set(fault, "out of memory");
-  *data = (nxr_data){.plan = plan, .data_rank = data_rank};
+  *data = (nxr_data){.plan = plan, .n_part = run->sequence / run->ring_size};
+  data->data_rank = (uint32_t)nx_constant_value(plan, run->data_rank, rank, 0);
+  data->ring_rank = (uint32_t)nx_constant_value(plan, run->ring_rank, rank, 0);
+  data->n_own = data->n_part / run->ulysses_size;
+  data->first_own = (uint32_t)nx_constant_value(plan, run->ulysses_rank, rank, 0) * data->n_own;
   if (!open_dataset(data, fault)) {
     nxr_data_close(data);
     return false;
   }
+  make_places(data);
   order_epoch(data, 0);
   *out = data;
   return true;
@@ -108,7 +130,9 @@ void nxr_data_close(nxr_data *data) {
   free(data->documents);
   free(data->starts);
   free(data->samples);
+  free(data->firsts);
   free(data->tokens);
+  free(data->places);
   free(data);
 }
 
@@ -117,7 +141,7 @@ static uint64_t find_document(const nxr_data *data, uint64_t token) {
   uint64_t low = 0, high = data->dataset.n_documents;
   while (high - low > 1) {
     uint64_t middle = low + (high - low) / 2;
-    if (data->starts[middle] <= token) low = middle;
+    if (data->firsts[middle] <= token) low = middle;
     else high = middle;
   }
   return low;
@@ -125,8 +149,8 @@ static uint64_t find_document(const nxr_data *data, uint64_t token) {
 
 static void read_stream(nxr_data *data, uint64_t first, uint64_t n, int32_t *tokens) {
   for (uint64_t at = find_document(data, first); n > 0; at++) {
-    uint64_t n_left = data->starts[at + 1] - first, n_here = n < n_left ? n : n_left;
-    nxr_dataset_read(&data->dataset, data->documents[at], first - data->starts[at], n_here, tokens);
+    uint64_t n_left = data->firsts[at + 1] - first, n_here = n < n_left ? n : n_left;
+    nxr_dataset_read(&data->dataset, data->documents[at], first - data->firsts[at], n_here, tokens);
     tokens += n_here, first += n_here, n -= n_here;
   }
 }
@@ -144,10 +168,38 @@ static bool check_tokens(const nxr_data *data, uint64_t sample, nxr_fault *fault
   return true;
 }
 
-bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, int32_t *tokens, int32_t *labels,
-                   int32_t *positions, int64_t *samples, nxr_fault *fault) {
+const int32_t *nxr_data_places(const nxr_data *data) {
+  return data->places;
+}
+
+/* Sequence i of the micro-batch from the sample at hand; weights of 0 and 1. */
+static void give_sequence(const nxr_data *data, uint32_t i, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;
-  uint64_t share = run->global_batch / run->data_size, sequence = run->sequence;
+  bool restart = run->documents & NX_DOCUMENTS_POSITIONS, separate = run->documents & NX_DOCUMENTS_ATTENTION;
+  const int32_t *own = data->places + data->first_own;
+  size_t first = (size_t)i * data->n_own;
+  for (uint32_t at = 0; at < data->n_own; at++) {
+    int32_t place = own[at];
+    batch->tokens[first + at] = data->tokens[place];
+    batch->labels[first + at] = data->tokens[place + 1];
+    batch->positions[first + at] = place - (restart ? data->starts[place] : 0);
+    if (batch->weights) batch->weights[first + at] = nxr_is_predicted(run, data->tokens[place]) ? 1.0F : 0.0F;
+  }
+  for (uint32_t at = 0; batch->starts && at < data->n_part; at++)
+    batch->starts[(size_t)i * data->n_part + at] = separate ? data->starts[data->places[at]] : 0;
+}
+
+/* The losses of a micro-batch weigh as much together as if all of its tokens were predicted. */
+static void scale_weights(const nxr_data *data, uint64_t n_predicted, const nxr_batch *batch) {
+  const nx_run *run = data->plan->run;
+  double all = (double)run->micro_batch * run->sequence;
+  float factor = n_predicted ? (float)(all / (double)n_predicted) : 0.0F;
+  for (size_t i = 0; batch->weights && i < (size_t)run->micro_batch * data->n_own; i++) batch->weights[i] *= factor;
+}
+
+bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, const nxr_batch *batch, nxr_fault *fault) {
+  const nx_run *run = data->plan->run;
+  uint64_t share = run->global_batch / run->data_size, sequence = run->sequence, n_predicted = 0;
   uint64_t first =
       step * run->global_batch + data->data_rank * share + (uint64_t)micro_batch * run->micro_batch;
   for (uint32_t i = 0; i < run->micro_batch; i++) {
@@ -155,10 +207,11 @@ bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, int32_t 
     if (epoch != data->epoch) order_epoch(data, epoch);
     read_stream(data, data->samples[sample % data->n_samples] * sequence, sequence + 1, data->tokens);
     if (!check_tokens(data, sample, fault)) return false;
-    memcpy(tokens + i * sequence, data->tokens, sequence * sizeof *tokens);
-    memcpy(labels + i * sequence, data->tokens + 1, sequence * sizeof *labels);
-    for (uint32_t at = 0; at < sequence; at++) positions[i * sequence + at] = (int32_t)at;
-    samples[i] = (int64_t)sample;
+    nxr_find_documents(run, data->tokens, data->starts);
+    n_predicted += nxr_count_predicted(run, data->tokens);
+    give_sequence(data, i, batch);
+    batch->samples[i] = (int64_t)sample;
   }
+  scale_weights(data, n_predicted, batch);
   return true;
 }

@@ -15,35 +15,49 @@ static double read_number(const nxr_machine *machine, uint32_t value) {
   return number;
 }
 
+/* A host copy of an input; NULL where the plan has none. */
+static bool host_copy(const nx_plan *plan, uint32_t value, void **copy) {
+  *copy = value == NX_NONE ? NULL : calloc(1, plan->values[value].bytes);
+  return value == NX_NONE || *copy;
+}
+
+static bool open_batch(nxr_exec *exec) {
+  const nx_plan *plan = exec->machine->plan;
+  const nx_run *run = plan->run;
+  nxr_batch *batch = &exec->batch;
+  return host_copy(plan, run->tokens, (void **)&batch->tokens) && host_copy(plan, run->labels, (void **)&batch->labels) &&
+         host_copy(plan, run->positions, (void **)&batch->positions) &&
+         host_copy(plan, run->samples, (void **)&batch->samples) &&
+         host_copy(plan, run->starts, (void **)&batch->starts) &&
+         host_copy(plan, run->weights, (void **)&batch->weights);
+}
+
 bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault) {
-  size_t n_tokens = (size_t)machine->plan->run->micro_batch * machine->plan->run->sequence;
   *exec = (nxr_exec){.machine = machine, .data = data, .loaded = NX_NONE};
-  exec->tokens = calloc(n_tokens, sizeof *exec->tokens);
-  exec->labels = calloc(n_tokens, sizeof *exec->labels);
-  exec->positions = calloc(n_tokens, sizeof *exec->positions);
-  exec->samples = calloc(machine->plan->run->micro_batch, sizeof *exec->samples);
-  if (exec->tokens && exec->labels && exec->positions && exec->samples) return true;
-  return nxr_fault_set(fault, "out of memory");
+  if (!open_batch(exec)) return nxr_fault_set(fault, "out of memory");
+  if (data && machine->plan->run->places != NX_NONE)
+    write_value(machine, machine->plan->run->places, nxr_data_places(data));
+  return true;
 }
 
 void nxr_exec_close(nxr_exec *exec) {
-  free(exec->tokens);
-  free(exec->labels);
-  free(exec->positions);
-  free(exec->samples);
+  void *copies[] = {exec->batch.tokens,  exec->batch.labels, exec->batch.positions,
+                    exec->batch.samples, exec->batch.starts, exec->batch.weights};
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) free(copies[i]);
 }
 
 /* Several micro-batches may be in flight, but the input arena holds one: what comes next is brought back. */
 static bool load_micro_batch(nxr_exec *exec, uint64_t step, uint32_t micro_batch, nxr_fault *fault) {
   const nx_run *run = exec->machine->plan->run;
+  const nxr_batch *batch = &exec->batch;
   if (!exec->data || (exec->loaded == micro_batch && exec->loaded_step == step)) return true;
-  if (!nxr_data_read(exec->data, step, micro_batch, exec->tokens, exec->labels, exec->positions, exec->samples,
-                     fault))
-    return false;
-  write_value(exec->machine, run->tokens, exec->tokens);
-  write_value(exec->machine, run->labels, exec->labels);
-  write_value(exec->machine, run->positions, exec->positions);
-  write_value(exec->machine, run->samples, exec->samples);
+  if (!nxr_data_read(exec->data, step, micro_batch, batch, fault)) return false;
+  write_value(exec->machine, run->tokens, batch->tokens);
+  write_value(exec->machine, run->labels, batch->labels);
+  write_value(exec->machine, run->positions, batch->positions);
+  write_value(exec->machine, run->samples, batch->samples);
+  if (batch->starts) write_value(exec->machine, run->starts, batch->starts);
+  if (batch->weights) write_value(exec->machine, run->weights, batch->weights);
   exec->loaded = micro_batch, exec->loaded_step = step;
   return true;
 }

@@ -11,8 +11,7 @@ typedef struct nxr_exec {
   nxr_data *data;
   uint64_t loaded_step;   /* of the micro-batch that stands in the input arena */
   uint32_t loaded;        /* NX_NONE: none */
-  int32_t *tokens, *labels, *positions; /* host copies, [micro_batch, sequence] */
-  int64_t *samples;       /* [micro_batch] */
+  nxr_batch batch;        /* host copies */
 } nxr_exec;
 
 typedef struct nxr_numbers {

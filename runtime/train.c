@@ -127,8 +127,7 @@ static bool load_weights(training *run) {
 }
 
 static bool load_state(training *run) {
-  uint32_t data_rank = (uint32_t)nx_constant_value(run->plan, run->plan->run->data_rank, run->world->rank, 0);
-  nxr_data_open(run->plan, data_rank, &run->data, &run->fault);
+  nxr_data_open(run->plan, run->world->rank, &run->data, &run->fault);
   if (!agree(run)) return false;
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
   if (!agree(run)) return false;

@@ -25,13 +25,14 @@ static const char *const signatures[NX_OP_END] = {
     [NX_OP_merge_qkv] = "aBnSd aBmSd aBmSd iBS > aBSC",
     [NX_OP_split_heads] = "aBSC iBS > aBnSd",
     [NX_OP_merge_heads] = "aBnSd iBS > aBSC",
-    [NX_OP_attention] = "aBnSd aBmSd aBmSd lB > aBSC fBnS",
-    [NX_OP_attention_grad] = "aBSC aBnSd aBmSd aBmSd aBSC fBnS lB > aBnSd aBmSd aBmSd",
+    [NX_OP_attention] = "aBnSd aBmKd aBmKd lB iS iK iBS > aBSC fBnS",
+    [NX_OP_attention_grad] = "aBSC aBnSd aBmKd aBmKd aBSC fBnS lB iS iK iBS > aBnSd aBmKd aBmKd",
+    [NX_OP_attention_merge] = "aBSC fBnS aBSC fBnS > aBSC fBnS",
     [NX_OP_swiglu] = "a*TG > a*TF",
     [NX_OP_swiglu_grad] = "a*TF a*TG > a*TG",
     [NX_OP_gelu] = "a*N > a*N",
     [NX_OP_gelu_grad] = "a*N a*N > a*N",
-    [NX_OP_dropout] = "aBSF lB > aBSF",
+    [NX_OP_dropout] = "aBSF lB iQ > aBSF",
     [NX_OP_ce_stats] = "a*TV i*T > f1T3",
     [NX_OP_ce_loss] = "fpT3 > f*T d1",
     [NX_OP_ce_grad] = "a*TV i*T f*T > a*TV",
@@ -175,6 +176,13 @@ static bool check_shift(const nx_plan *plan, const nx_operator *op) {
   return operand(plan, op, 0)->dtype == operand(plan, op, 1)->dtype;
 }
 
+/* Places come all or none; without them there are as many keys as queries. */
+static bool check_attention(const sizes *known, int n_places) {
+  const int64_t *of = known->of;
+  return of['C'] == of['n'] * of['d'] && of['n'] % of['m'] == 0 &&
+         (n_places == 3 || (n_places == 0 && of['K'] == of['S']));
+}
+
 /* What a signature can not say: sizes that are sums or products of others, and attributes that repeat
  * sizes. */
 static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *known) {
@@ -195,8 +203,9 @@ static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *
     case NX_OP_merge_heads:
       return of['C'] == of['n'] * of['d'] && attribute(plan, op, NX_split_heads_heads) == of['n'] &&
              attribute(plan, op, NX_split_heads_rotary_dims) <= of['d'];
-    case NX_OP_attention:
-    case NX_OP_attention_grad: return of['C'] == of['n'] * of['d'] && of['n'] % of['m'] == 0;
+    case NX_OP_attention: return check_attention(known, op->n_in - 4);
+    case NX_OP_attention_grad: return check_attention(known, op->n_in - 7);
+    case NX_OP_attention_merge: return of['C'] % of['n'] == 0;
     case NX_OP_swiglu:
     case NX_OP_swiglu_grad: return of['G'] == 2 * of['F'];
     default: return true;

@@ -125,7 +125,7 @@ typedef struct nx_run {
   uint32_t shuffle;        /* 0 or 1 */
   uint32_t data_rank;      /* constant: which share of every batch this rank takes */
   uint32_t data_size;      /* how many shares */
-  uint32_t tokens, labels, positions, samples; /* values [B,S] i32 x3, [B] i64 in arena input */
+  uint32_t tokens, labels, positions, samples; /* values [B,s] i32 x3, [B] i64 in arena input; s = S / ring / ulysses */
   uint32_t step;                               /* value [1] i64 in arena input */
   uint32_t loss;                               /* value [1] f64: this rank's sum over its tokens of the step */
   uint32_t loss_total;                         /* value [1] f64: the sum over all ranks (equals loss on one rank) */
@@ -134,8 +134,25 @@ typedef struct nx_run {
   uint32_t names;                              /* nx_names: of tensors in checkpoints and init_from */
   uint32_t init_from;                          /* string; "": weights are drawn */
   uint32_t n_slots;                            /* micro-batches in flight, of the chunk that has most */
+  /* Of every sequence, ring rank r of R has the r-th of 2 R equal pieces from the front and the r-th from the back, in
+   * order: S / R tokens, of which Ulysses rank u of U has the u-th of U equal parts. The ranks are constants. */
+  uint32_t ring_rank, ring_size, ulysses_rank, ulysses_size;
+  uint32_t places;  /* value [R,S/R] i32 in arena input: where the tokens of the t-th ring rank before this one stand
+                     * in the sequence, or NX_NONE */
+  uint32_t starts;  /* value [B,S/R] i32: where the document of each of this ring rank's tokens starts, or NX_NONE */
+  uint32_t weights; /* value [B,s] f32: of each token's loss, 1 on average, or NX_NONE */
+  uint32_t documents;       /* NX_DOCUMENTS_*: what their ends change */
+  uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
+  uint32_t reserved;
 } nx_run;
-_Static_assert(sizeof(nx_run) == 152, "plan run");
+_Static_assert(sizeof(nx_run) == 192, "plan run");
+
+/* A document ends with its token. Without any of these a sequence is one document. */
+enum {
+  NX_DOCUMENTS_ATTENTION = 1, /* a token reads its own document alone */
+  NX_DOCUMENTS_POSITIONS = 2, /* positions count from the start of the document */
+  NX_DOCUMENTS_LOSS = 4       /* what follows the end of a document is not predicted */
+};
 
 typedef struct nx_run_names {
   uint32_t name;        /* text */

@@ -438,38 +438,64 @@ static bool check_run_counts(const checker *check) {
   return true;
 }
 
+static bool check_rank(const checker *check, uint32_t constant, uint32_t size, const char *axis) {
+  const nx_plan *plan = check->plan;
+  int64_t least, greatest;
+  if (!is_index(plan, constant, NX_SECTION_CONSTANTS)) FAIL(plan->run, "the run names no %s rank", axis);
+  constant_bounds(plan, constant, &least, &greatest);
+  if (least < 0 || greatest >= size) FAIL(plan->run, "the %s rank is not below %u", axis, size);
+  return true;
+}
+
+/* Sequences are cut into whole pieces, two for each ring rank. */
+static bool check_sequence(const checker *check) {
+  const nx_run *run = check->plan->run;
+  uint64_t n_parts = (uint64_t)run->ring_size * run->ulysses_size;
+  if (n_parts == 0 || run->sequence % n_parts != 0 ||
+      (run->ring_size > 1 && run->sequence % (2 * (uint64_t)run->ring_size) != 0))
+    FAIL(run, "%llu ranks do not divide a sequence of %u tokens", (unsigned long long)n_parts, run->sequence);
+  if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) || run->reserved != 0 ||
+      (run->documents == 0) != (run->end_of_document == NX_NONE))
+    FAIL(run, "the run's documents are malformed");
+  return true;
+}
+
 static bool check_run_values(const checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
-  int64_t batch = run->micro_batch, sequence = run->sequence;
+  if (!check_sequence(check)) return false;
+  int64_t batch = run->micro_batch, part = run->sequence / run->ring_size, sequence = part / run->ulysses_size;
   const struct {
     uint32_t value;
     nx_dtype dtype;
     nx_arena_kind arena;
     int64_t rows, columns;
+    bool optional;
   } wanted[] = {
       {run->tokens, NX_i32, NX_ARENA_input, batch, sequence},    {run->labels, NX_i32, NX_ARENA_input, batch, sequence},
       {run->positions, NX_i32, NX_ARENA_input, batch, sequence}, {run->samples, NX_i64, NX_ARENA_input, batch, 1},
       {run->step, NX_i64, NX_ARENA_input, 1, 1},                 {run->loss, NX_f64, NX_ARENA_scalar, 1, 1},
       {run->loss_total, NX_f64, NX_ARENA_scalar, 1, 1},          {run->grad_norm, NX_f64, NX_ARENA_scalar, 1, 1},
       {run->lr, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->places, NX_i32, NX_ARENA_input, run->ring_size, part, true},
+      {run->starts, NX_i32, NX_ARENA_input, batch, part, true},
+      {run->weights, NX_f32, NX_ARENA_input, batch, sequence, true},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    if (wanted[i].optional && wanted[i].value == NX_NONE) continue;
     if (!is_index(plan, wanted[i].value, NX_SECTION_VALUES)) FAIL(run, "the run names a value that does not exist");
     const nx_value *value = &plan->values[wanted[i].value];
     if (value->dtype != wanted[i].dtype || value->arena != wanted[i].arena || value->dims[0] != wanted[i].rows ||
         value->dims[1] != wanted[i].columns || value->n_dims > 2)
       FAIL(value, "a value that the host reads or writes has the wrong shape");
   }
-  int64_t least, greatest;
   uint32_t n_slots = 0;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_CHUNKS]; i++)
     if (plan->chunks[i].n_slots > n_slots) n_slots = plan->chunks[i].n_slots;
   if (n_slots != run->n_slots) FAIL(run, "no chunk has as many slots as the run");
-  if (!is_index(plan, run->data_rank, NX_SECTION_CONSTANTS)) FAIL(run, "the run names no data rank");
-  constant_bounds(plan, run->data_rank, &least, &greatest);
-  if (least < 0 || greatest >= run->data_size) FAIL(run, "the data rank is not below %u", run->data_size);
-  return true;
+  return check_rank(check, run->data_rank, run->data_size, "data") &&
+         check_rank(check, run->ring_rank, run->ring_size, "ring") &&
+         check_rank(check, run->ulysses_rank, run->ulysses_size, "ulysses");
 }
 
 static bool check_records(const checker *check) {

@@ -64,8 +64,9 @@ static void mark_values(nxc_emitter *e, bool *used) {
       const nxc_operator_node *op = &graph->operators[graph->programs[program].operators[i]];
       for (uint32_t arg = 0; arg < op->n_in + op->n_out; arg++) used[op->args[arg]] = true;
     }
-  const nxc_id inputs[] = {graph->tokens, graph->labels, graph->positions, graph->samples, graph->step};
-  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) used[inputs[i]] = true;
+  nxc_id inputs[NXC_N_INPUTS];
+  nxc_graph_inputs(graph, inputs);
+  for (size_t i = 0; i < NXC_N_INPUTS; i++) used[inputs[i]] = inputs[i] != 0;
   for (size_t i = 0; i < graph->n_ranges; i++)
     used[graph->ranges[i].param] = used[graph->ranges[i].grad] = true;
   for (nx_port port = 0; port < NX_N_PORTS; port++)
@@ -79,7 +80,7 @@ static uint32_t find_shared(const nxc_emitter *e, const nx_value *record) {
   const nxc_section *section = &e->sections[NX_SECTION_VALUES];
   const nx_value *values = (const void *)section->bytes;
   bool shared = record->arena == NX_ARENA_input || record->arena == NX_ARENA_scalar;
-  if (!shared || record->view_of != NX_NONE) return NX_NONE;
+  if (!shared || (record->view_of != NX_NONE && record->arena == NX_ARENA_scalar)) return NX_NONE;
   for (uint32_t i = 0; i < section->n_records; i++)
     if (memcmp(&values[i], record, sizeof *record) == 0) return i;
   return NX_NONE;
@@ -185,6 +186,7 @@ static void emit_pieces(nxc_emitter *e) {
 /* ---- programs ---- */
 
 static void emit_operator(nxc_emitter *e, const nxc_operator_node *op) {
+  bool grouped = op->group_atoms && nx_op_find(op->op)->kind == NX_COMM;
   nx_operator record = {.op = (uint16_t)op->op,
                         .when = op->when,
                         .n_in = (uint8_t)op->n_in,
@@ -192,7 +194,7 @@ static void emit_operator(nxc_emitter *e, const nxc_operator_node *op) {
                         .n_attrs = (uint8_t)op->n_attrs,
                         .first_argument = e->sections[NX_SECTION_ARGUMENTS].n_records,
                         .first_attribute = e->sections[NX_SECTION_ATTRIBUTES].n_records,
-                        .group = op->group_atoms ? nxc_group(e->graph, op->group_atoms) : NX_NONE,
+                        .group = grouped ? nxc_group(e->graph, op->group_atoms) : NX_NONE,
                         .origin = nxc_emit_string(e, op->origin),
                         .flops = nxc_flops(e->graph, op),
                         .moved_bytes = nxc_bytes_moved(e->graph, op)};
@@ -263,12 +265,17 @@ static void emit_graphs(nxc_emitter *e) {
 
 /* ---- the run ---- */
 
+/* A rank's number on an axis, as a constant. */
+static nxc_id axis_rank(nxc_graph *graph, nxc_axis_id axis) {
+  nxc_rank_number number = nxc_rank_number_of(0);
+  nxc_rank_number_stride(&number, nxc_axis(&graph->mesh, axis), 1);
+  return nxc_constant(graph, &number);
+}
+
 static void emit_run(nxc_emitter *e) {
   const nxc_training *t = e->training;
   const nxc_settings *s = e->settings;
   nxc_graph *graph = e->graph;
-  nxc_rank_number data_rank = nxc_rank_number_of(0);
-  nxc_rank_number_stride(&data_rank, nxc_axis(&graph->mesh, NXC_AXIS_DATA), 1);
   const char *init_from = nxc_has(s, NX_SETTING_RUN_INIT_FROM) ? nxc_text(s, NX_SETTING_RUN_INIT_FROM) : "";
   nx_run run = {.n_ranks = t->world,
                 .n_hosts = t->nodes,
@@ -287,7 +294,7 @@ static void emit_run(nxc_emitter *e) {
                 .n_parameters = nxc_training_parameters(t),
                 .data_kind = NX_DATA_INDEXED,
                 .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE),
-                .data_rank = nxc_constant(graph, &data_rank),
+                .data_rank = axis_rank(graph, NXC_AXIS_DATA),
                 .data_size = t->data,
                 .tokens = value_of(e, graph->tokens),
                 .labels = value_of(e, graph->labels),
@@ -300,7 +307,19 @@ static void emit_run(nxc_emitter *e) {
                 .lr = value_of(e, graph->lr),
                 .names = t->names,
                 .init_from = nxc_emit_string(e, init_from),
-                .n_slots = e->pipeline->n_slots};
+                .n_slots = e->pipeline->n_slots,
+                .ring_rank = axis_rank(graph, NXC_AXIS_RING),
+                .ring_size = t->context / t->ulysses,
+                .ulysses_rank = axis_rank(graph, NXC_AXIS_ULYSSES),
+                .ulysses_size = t->ulysses,
+                .places = value_of(e, graph->places),
+                .starts = value_of(e, graph->starts),
+                .weights = NX_NONE,
+                .documents = (t->separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
+                             (t->restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
+                             (t->mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
+                .end_of_document = NX_NONE};
+  if (run.documents) run.end_of_document = (uint32_t)t->end_of_document;
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }
 

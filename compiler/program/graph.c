@@ -139,6 +139,12 @@ nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request) {
   return op.n_out ? op.args[op.n_in] : 0;
 }
 
+void nxc_graph_inputs(const nxc_graph *graph, nxc_id inputs[NXC_N_INPUTS]) {
+  const nxc_id all[NXC_N_INPUTS] = {graph->tokens, graph->labels, graph->positions, graph->samples,
+                                    graph->step,   graph->places, graph->starts};
+  memcpy(inputs, all, sizeof all);
+}
+
 const nxc_operator_node *nxc_producer(const nxc_graph *graph, nxc_id value) {
   nxc_id producer = graph->values[value].producer;
   return producer == NX_NONE ? NULL : &graph->operators[producer];

@@ -218,8 +218,9 @@ static uint64_t place_for_good(planner *p, nx_arena_kind arena) {
 
 static void choose_arenas(planner *p) {
   nxc_graph *graph = p->graph;
-  const nxc_id inputs[] = {graph->tokens, graph->labels, graph->positions, graph->samples, graph->step};
-  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) p->lives[inputs[i]].used = true;
+  nxc_id inputs[NXC_N_INPUTS];
+  nxc_graph_inputs(graph, inputs);
+  for (size_t i = 0; i < NXC_N_INPUTS; i++) p->lives[inputs[i]].used = inputs[i] != 0;
   for (nxc_id i = 1; i < graph->n_values; i++) {
     if (graph->values[i].view_of || !p->lives[i].used) continue;
     graph->values[i].arena = arena_of(p, i);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model_decoder.h"
 
+#include "compiler/program/context.h"
 #include "compiler/program/parameters.h"
 
 #include <math.h>
@@ -33,10 +34,9 @@ static nxc_rank_number divided(const decoder *d, int64_t unit) {
   return nxc_rank_number_tensor(d->graph, 0, unit);
 }
 
-/* First local token between tensor-parallel regions. */
-static nx_attribute sequence_start(const decoder *d) {
-  nxc_rank_number start = divided(d, d->t->sequence_parallel ? d->sequence : 0);
-  return nxc_attribute(d->graph, &start);
+/* First local token between tensor-parallel regions, among those of the context rank. */
+static nxc_rank_number sequence_start(const decoder *d) {
+  return divided(d, d->t->sequence_parallel ? d->sequence : 0);
 }
 
 /* The key of a mask of this layer, or of the embedding. */
@@ -47,18 +47,20 @@ static nx_attribute dropout_key(nxc_graph *graph, int key) {
   return nxc_attribute(graph, &number);
 }
 
-static nxc_id dropout(const decoder *d, nxc_id x, double probability, int key, nx_attribute first_token,
+static nxc_id dropout(const decoder *d, nxc_id x, double probability, int key, nxc_rank_number first_token,
                       const nxc_rank_number *first_feature) {
   if (probability <= 0) return x;
   nxc_graph *graph = d->graph;
   nx_attribute id = dropout_key(graph, key);
+  nxc_id places = d->t->context > 1 ? graph->place_rows[0] : 0;
+  nxc_context_first_token(graph, d->t, &first_token);
   return nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_dropout,
                                .name = "dropout",
-                               .in = {x, graph->samples},
+                               .in = {x, graph->samples, places},
                                .attrs = {[NX_dropout_probability] = nxc_real(probability),
                                          [NX_dropout_tensor_id] = id,
-                                         [NX_dropout_seq_start] = first_token,
+                                         [NX_dropout_seq_start] = nxc_attribute(graph, &first_token),
                                          [NX_dropout_feature_start] = nxc_attribute(graph, first_feature)}});
 }
 
@@ -206,15 +208,22 @@ static nxc_id attention(const decoder *d, nxc_id x) {
   nxc_rank_number first_head = divided(d, d->heads);
   nxc_rank_number number = nxc_rank_number_layer(graph, 1, t->qk_layer_scaling ? 1 : 0, graph->layer);
   if (!t->qk_layer_scaling) number = nxc_rank_number_of(1);
-  nxc_id o = nxc_append(
-      graph, &(nxc_op_request){.op = NX_OP_attention,
-                               .name = "o",
-                               .in = {h.q, h.k, h.v, graph->samples},
-                               .attrs = {[NX_attention_scale] = nxc_real(1 / sqrt((double)t->head_dim)),
-                                         [NX_attention_layer_number] = nxc_attribute(graph, &number),
-                                         [NX_attention_dropout] = nxc_real(t->attention_dropout),
-                                         [NX_attention_tensor_id] = dropout_key(graph, KEY_ATTENTION),
-                                         [NX_attention_head_start] = nxc_attribute(graph, &first_head)}});
+  nxc_context_first_head(graph, &first_head, d->heads);
+  nxc_op_request request = {.op = NX_OP_attention,
+                            .name = "o",
+                            .in = {nxc_context_gather(graph, h.q, "q_whole"), nxc_context_gather(graph, h.k, "k_whole"),
+                                   nxc_context_gather(graph, h.v, "v_whole"), graph->samples},
+                            .attrs = {[NX_attention_scale] = nxc_real(1 / sqrt((double)t->head_dim)),
+                                      [NX_attention_layer_number] = nxc_attribute(graph, &number),
+                                      [NX_attention_dropout] = nxc_real(t->attention_dropout),
+                                      [NX_attention_tensor_id] = dropout_key(graph, KEY_ATTENTION),
+                                      [NX_attention_head_start] = nxc_attribute(graph, &first_head)},
+                            .group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_RING)};
+  if (graph->starts) {
+    request.in[4] = request.in[5] = graph->place_rows[0];
+    request.in[6] = graph->starts;
+  }
+  nxc_id o = nxc_context_scatter(graph, nxc_append(graph, &request), "o_own");
   const nxc_box box = {NXC_PART_O, d->heads * t->head_dim, divided(d, d->heads * t->head_dim)};
   return row_product(d, o, &box);
 }
@@ -230,7 +239,7 @@ static nxc_id feed_forward(const decoder *d, nxc_id x) {
   if (!t->swiglu) activation.attrs[NX_gelu_tanh] = nxc_integer(t->gelu_tanh);
   nxc_id y = nxc_append(graph, &activation);
   nxc_rank_number first_feature = divided(d, d->ffn);
-  y = dropout(d, y, t->ffn_dropout, KEY_FFN, nxc_integer(0), &first_feature);
+  y = dropout(d, y, t->ffn_dropout, KEY_FFN, nxc_rank_number_of(0), &first_feature);
   const nxc_box box = {NXC_PART_DOWN, d->ffn, first_feature};
   return row_product(d, y, &box);
 }
@@ -250,11 +259,12 @@ static nxc_id embed(decoder *d) {
   x = leave_region(d, x);
   if (t->learned_positions) {
     const nxc_box positions = {NXC_PART_POSITIONS, t->max_positions, none};
+    const nxc_rank_number start = sequence_start(d);
     nxc_id table = nxc_parameter_rows(graph, t, "positions", &positions, 1, t->hidden, 0);
     x = nxc_append(graph, &(nxc_op_request){.op = NX_OP_position_add,
                                             .name = "placed",
                                             .in = {x, table, graph->positions},
-                                            .attrs = {[NX_position_add_seq_start] = sequence_start(d)}});
+                                            .attrs = {[NX_position_add_seq_start] = nxc_attribute(graph, &start)}});
   }
   return dropout(d, x, t->hidden_dropout, KEY_ATTENTION_OUTPUT, sequence_start(d), &none);
 }
@@ -319,16 +329,18 @@ static void loss(const decoder *d, nxc_id x) {
 }
 
 static void inputs(nxc_graph *graph, const nxc_training *t) {
-  nxc_shape tokens = nxc_shape_of(NX_i32, 2, (int64_t[]){t->micro_batch, t->sequence});
+  nxc_shape tokens = nxc_shape_of(NX_i32, 2, (int64_t[]){t->micro_batch, nxc_context_tokens(t)});
   nxc_shape samples = nxc_shape_of(NX_i64, 1, (int64_t[]){t->micro_batch});
   const nxc_shape step = nxc_shape_of(NX_i64, 1, (int64_t[]){1});
   nxc_place(&tokens.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
   samples.place = tokens.place;
+  nxc_place(&tokens.place, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_SPLIT + 1);
   graph->tokens = nxc_value_new(graph, "tokens", NXC_ROLE_INPUT, &tokens);
   graph->labels = nxc_value_new(graph, "labels", NXC_ROLE_INPUT, &tokens);
   graph->positions = nxc_value_new(graph, "positions", NXC_ROLE_INPUT, &tokens);
   graph->samples = nxc_value_new(graph, "samples", NXC_ROLE_INPUT, &samples);
   graph->step = nxc_value_new(graph, "step", NXC_ROLE_INPUT, &step);
+  nxc_context_inputs(graph, t);
 }
 
 /* What comes from a neighbouring chunk: residuals, or their gradients. */
@@ -337,6 +349,7 @@ static nxc_id receive(const decoder *d, nx_port port) {
   nxc_shape shape = nxc_shape_of(graph->types.activation, 3,
                                  (int64_t[]){d->t->micro_batch, d->sequence, d->t->hidden});
   nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
+  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_SPLIT + 1);
   if (d->t->sequence_parallel) nxc_place(&shape.place, d->tensor, NXC_SPLIT + 1);
   const char *name = port == NX_PORT_INPUT ? "chunk.input" : "chunk.output.grad";
   graph->ports[port] = nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
@@ -351,7 +364,7 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
                .kv_heads = t->kv_heads * t->kv_replica / t->tensor,
                .ffn = t->ffn_hidden / t->tensor,
                .vocab = t->vocab_padded / t->tensor,
-               .sequence = t->sequence_parallel ? t->sequence / t->tensor : t->sequence};
+               .sequence = nxc_context_tokens(t) / (t->sequence_parallel ? t->tensor : 1)};
   inputs(graph, t);
   nxc_id x = graph->is_first ? embed(&d) : receive(&d, NX_PORT_INPUT);
   for (int32_t layer = graph->first_layer; layer < graph->first_layer + graph->n_layers; layer++) {

@@ -64,9 +64,10 @@ const nxc_rule nxc_rule_gelu = {.infer = infer_whole, .grad = grad_gelu};
 const nxc_rule nxc_rule_gelu_grad = {.infer = infer_gelu_grad, .overwrites = 3};
 
 static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
-  nxc_id dy = nxc_grad_of(grad, op->args[2]);
+  nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);
   if (dy == 0) return;
-  nxc_op_request request = {.op = NX_OP_dropout, .of = {op->args[0]}, .in = {dy, op->args[1]}};
+  nxc_op_request request = {.op = NX_OP_dropout, .of = {op->args[0]}, .in = {dy}};
+  memcpy(request.in + 1, op->args + 1, (op->n_in - 1) * sizeof *op->args);
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
   nxc_grad_give(grad, op->args[0], nxc_append(nxc_grad_graph(grad), &request));
 }

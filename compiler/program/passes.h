@@ -10,6 +10,9 @@
  * before their first reader there, back to the nearest value that is kept. */
 void nxc_recompute(nxc_graph *graph, const nxc_training *training);
 
+/* Attention over a ring becomes rounds of attention over one rank's keys, and exchanges between them. */
+void nxc_ring(nxc_graph *graph);
+
 /* Makes what all stages sum in the step, n_squares entries in the table of squared norms, and clears it where
  * the graph does not write it. */
 void nxc_step_begin(nxc_graph *graph, const nxc_training *training, int64_t n_squares);

@@ -45,6 +45,8 @@ static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squar
   if (!check(graph, sink, "gradients")) return false;
   nxc_recompute(graph, t);
   if (!check(graph, sink, "recomputation")) return false;
+  nxc_ring(graph);
+  if (!check(graph, sink, "ring attention")) return false;
   nxc_ranges_build(graph, t);
   nxc_gathers_build(graph, t);
   if (!check(graph, sink, "gathers")) return false;

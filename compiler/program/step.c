@@ -186,6 +186,7 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
     nxc_value_node *loss = &graph->values[graph->loss];
     loss->unplaced = false;
     nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
+    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_PARTIAL);
     nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
     clear(graph, graph->loss);
   }

@@ -19,7 +19,6 @@ typedef struct limit {
   }
 
 static const limit limits[] = {
-    {NX_SETTING_MESH_CONTEXT, NULL, 1, "context parallelism is not executed"},
     {NX_SETTING_MESH_EXPERT, NULL, 1, "expert parallelism is not executed"},
     {NX_SETTING_MESH_ENCODER, NULL, 0, "only decoders are executed"},
     {NX_SETTING_PRECISION_PARAM, WORDS("fp32", "bf16"), 0, "numbers are fp32 or bf16"},
@@ -298,8 +297,14 @@ static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_traini
        "the tensor-parallel ranks do not divide the feed-forward width"},
       {t->vocab_padded % t->tensor == 0 && t->vocab_padded >= t->vocab, NX_SETTING_MODEL_VOCAB, "NX3003",
        "the tensor-parallel ranks do not divide the padded vocabulary"},
-      {!t->sequence_parallel || t->sequence % t->tensor == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
-       "the tensor-parallel ranks do not divide the sequence, as sequence parallelism needs"},
+      {!t->sequence_parallel || t->sequence % (t->tensor * (int64_t)t->context) == 0, NX_SETTING_MODEL_SEQUENCE,
+       "NX3003", "the tensor-parallel ranks do not divide the sequence, as sequence parallelism needs"},
+      {t->context == 1 || t->sequence % (2 * (int64_t)t->context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
+       "the sequence is not a whole number of pieces, two for each context-parallel rank"},
+      {t->heads % (t->tensor * (int64_t)t->ulysses) == 0 &&
+           t->kv_heads * t->kv_replica % (t->tensor * (int64_t)t->ulysses) == 0,
+       NX_SETTING_MESH_ULYSSES, "NX3003",
+       "the ranks that exchange heads for sequence do not divide a tensor-parallel rank's query and key heads"},
       {t->max_positions >= t->sequence, NX_SETTING_MODEL_SEQUENCE, "NX3003",
        "a sequence is longer than there are positions"},
   };

@@ -29,6 +29,8 @@ typedef struct nxc_training {
   double rope_theta, rope_factor, rope_low_freq_factor, rope_high_freq_factor;
   int64_t rope_original_positions;
   double init_std, output_init_std;
+  bool separate_documents, restart_positions, mask_document_ends; /* need end_of_document */
+  int64_t end_of_document;                                        /* token id */
   double hidden_dropout, attention_dropout, ffn_dropout;
   nx_names names;
   bool recompute_full;

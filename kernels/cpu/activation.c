@@ -158,6 +158,7 @@ void CPU_NAME(cpu_dropout)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *shape = cpu_in(kernel, 0);
   const void *x = cpu_in_at(kernel, frame, 0);
   const int64_t *samples = cpu_in_at(kernel, frame, 1);
+  const int32_t *places = kernel->operator.n_in > 2 ? cpu_in_at(kernel, frame, 2) : NULL;
   void *y = cpu_out_at(kernel, frame, 0);
   nx_dtype x_type = shape->dtype, y_type = cpu_out(kernel, 0)->dtype;
   double p = cpu_real(kernel, NX_dropout_probability);
@@ -174,7 +175,8 @@ void CPU_NAME(cpu_dropout)(const nxk_kernel *kernel, const nxk_frame *frame) {
     cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
     for (int64_t row = span.begin; row < span.end; row++) {
       uint64_t sample = (uint64_t)samples[row / shape->dims[1]];
-      uint32_t token = (uint32_t)(token0 + row % shape->dims[1]);
+      int64_t place = token0 + row % shape->dims[1];
+      uint32_t token = (uint32_t)(places ? places[place] : place);
       for (int64_t j = 0; j < n; j += VEC_CHUNK) {
         int64_t count = vec_chunk_of(j, n), feature = feature0 + j, lead = feature % 4;
         vec_philox(words, (lead + count + 3) / 4, frame->seed, tensor_id, (uint32_t)(feature / 4), token,

@@ -12,9 +12,9 @@
 
 /* A thread's memory; every block is 64-byte aligned. */
 typedef struct attention_space {
-  float *k_packed, *v_packed; /* [n_tiles, width, SIDE] transposed */
-  float *k, *v;               /* [n_tiles SIDE, width], only where the operand is not fp32 of that width */
-  float *dk, *dv;             /* [n_tiles SIDE, width] */
+  float *k_packed, *v_packed; /* [n_key_tiles, width, SIDE] transposed */
+  float *k, *v;               /* [n_key_tiles SIDE, width], only where the operand is not fp32 of that width */
+  float *dk, *dv;             /* [n_key_tiles SIDE, width] */
   float *q, *o, *dq;          /* [SIDE, width] */
   float *score, *slope;       /* [SIDE, SIDE] */
   float *packed_row;          /* [SIDE, width] */
@@ -24,7 +24,7 @@ typedef struct attention_space {
 /* Divides a thread's memory; with base 0 it measures it. */
 static uint64_t space_divide(const attention_shape *s, bool backward, char *base, attention_space *space) {
   char *at = base;
-  int64_t all = s->n_tiles * SIDE * s->width, tile = SIDE * s->width;
+  int64_t all = s->n_key_tiles * SIDE * s->width, tile = SIDE * s->width;
   *space = (attention_space){.k_packed = attention_take(&at, all), .v = attention_take(&at, all)};
   space->q = attention_take(&at, tile);
   space->o = attention_take(&at, tile);
@@ -58,11 +58,11 @@ static const float *rows_read(const attention_shape *s, const void *x, nx_dtype 
   return place;
 }
 
-/* One head [S,d] transposed to [tile][width][SIDE]; tokens behind the last are zero. */
+/* One head [K,d] transposed to [tile][width][SIDE]; keys behind the last are zero. */
 static void pack_transposed(const attention_shape *s, const void *x, nx_dtype type, int64_t start,
                             float *place, float *packed) {
-  for (int64_t tile = 0; tile < s->n_tiles; tile++) {
-    int64_t first = tile * SIDE, n = attention_tile_rows(s, tile), row;
+  for (int64_t tile = 0; tile < s->n_key_tiles; tile++) {
+    int64_t first = tile * SIDE, n = attention_key_rows(s, tile), row;
     const float *rows = rows_read(s, x, type, start + first * s->d, s->d, n, place, &row);
     float *target = packed + tile * s->width * SIDE;
     if (n < SIDE) memset(target, 0, (size_t)(s->width * SIDE) * sizeof *target);
@@ -75,26 +75,33 @@ static void pack_transposed(const attention_shape *s, const void *x, nx_dtype ty
 
 enum { KEYS4 = SIDE / 4, DRAWN_ROWS = PHILOX_BLOCK / KEYS4 };
 
-/* The words of a tile's mask, [n_rows, SIDE]: DRAWN_ROWS queries at a time. */
-static void draw_tile(const attention_shape *s, int64_t batch, int64_t head, int64_t query, int64_t key,
+/* The words of a tile's mask, [n_rows, SIDE]: DRAWN_ROWS queries at a time, four keys at a time where their words
+ * stand together. */
+static void draw_tile(const attention_shape *s, int64_t batch, int64_t head, const attention_mask *mask,
                       int64_t n_rows, uint32_t *words) {
   uint64_t sample = (uint64_t)s->samples[batch];
   uint32_t high = (s->head_start + (uint32_t)head) ^ (uint32_t)(sample >> 32) << 16;
   uint32_t k0 = (uint32_t)s->seed ^ (s->tensor_id * UINT32_C(0x9E3779B1));
   uint32_t k1 = (uint32_t)(s->seed >> 32) ^ s->tensor_id;
   vec_counters v;
-  for (int64_t row = 0; row < n_rows; row += DRAWN_ROWS) {
+  for (int64_t row = 0; row < n_rows; row += DRAWN_ROWS)
+    for (int pass = 0; pass < (mask->in_fours ? 1 : 4); pass++) {
+      const int32_t *place = mask->place + pass;
 #pragma omp simd
-    for (int i = 0; i < PHILOX_BLOCK; i++) {
-      v.c[0][i] = (uint32_t)(key / 4) + (uint32_t)(i % KEYS4);
-      v.c[1][i] = (uint32_t)(query + row) + (uint32_t)(i / KEYS4);
-      v.c[2][i] = (uint32_t)sample;
-      v.c[3][i] = high;
+      for (int i = 0; i < PHILOX_BLOCK; i++) {
+        int64_t query = row + i / KEYS4;
+        v.c[0][i] = (uint32_t)place[i % KEYS4 * 4] / 4;
+        v.c[1][i] = (uint32_t)mask->low[query] + mask->reach[query];
+        v.c[2][i] = (uint32_t)sample;
+        v.c[3][i] = high;
+      }
+      vec_philox_rounds(&v, k0, k1);
+      uint32_t *target = words + row * SIDE;
+      for (int i = 0; i < PHILOX_BLOCK; i++) {
+        for (int word = 0; mask->in_fours && word < 4; word++) target[4 * i + word] = v.c[word][i];
+        if (!mask->in_fours) target[4 * i + pass] = v.c[place[i % KEYS4 * 4] & 3][i];
+      }
     }
-    vec_philox_rounds(&v, k0, k1);
-    for (int i = 0; i < PHILOX_BLOCK; i++)
-      for (int word = 0; word < 4; word++) words[row * SIDE + 4 * i + word] = v.c[word][i];
-  }
 }
 
 /* Running softmax of one query over the tiles met so far. */
@@ -103,15 +110,18 @@ typedef struct softmax_row {
 } softmax_row;
 
 /* Turns a row of scores into weights relative to the new maximum; returns the factor of everything before. */
-static float row_softmax(float *score, int64_t n_live, float scale, softmax_row *row) {
+static float row_softmax(float *score, const attention_mask *mask, int64_t query, float scale, softmax_row *row) {
   float max = row->max, sum = 0;
 #pragma omp simd reduction(max : max)
-  for (int64_t j = 0; j < n_live; j++) max = score[j] > max ? score[j] : max;
+  for (int64_t j = 0; j < SIDE; j++) {
+    float x = attention_reads(mask, query, j) ? score[j] : -INFINITY;
+    max = x > max ? x : max;
+  }
   float old = row->max == -INFINITY ? 0.0F : vec_exp((row->max - max) * scale);
 #pragma omp simd reduction(+ : sum)
   for (int64_t j = 0; j < SIDE; j++) {
     float weight = vec_exp((score[j] - max) * scale);
-    weight = j < n_live ? weight : 0.0F;
+    weight = attention_reads(mask, query, j) ? weight : 0.0F;
     score[j] = weight;
     sum += weight;
   }
@@ -128,29 +138,33 @@ static void drop_row(float *weight, const uint32_t *words, uint32_t threshold) {
 static void forward_tile(const attention_shape *s, const attention_args *a, const attention_space *space,
                          const float *values, int64_t v_row, int64_t batch, int64_t head, int64_t tile) {
   softmax_row rows[SIDE];
+  attention_mask mask;
   int64_t first = tile * SIDE, n = attention_tile_rows(s, tile), q_row;
   int64_t start = ((batch * s->n_heads + head) * s->n_tokens + first) * s->d;
+  int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   const float *q = rows_read(s, a->q, a->q_type, start, s->d, n, space->q, &q_row);
   for (int64_t i = 0; i < n; i++) rows[i] = (softmax_row){-INFINITY, 0};
   memset(space->o, 0, (size_t)(SIDE * s->width) * sizeof(float));
-  for (int64_t t = 0; t <= tile; t++) {
+  attention_mask_queries(s, batch, tile, &mask);
+  for (int64_t t = begin; t < end; t++) {
+    attention_mask_keys(s, t, &mask);
     tile_multiply((tile_product){n, SIDE, s->d, q, q_row, 1, space->k_packed + t * s->width * SIDE, SIDE,
                                  space->score, SIDE, false});
-    if (s->threshold) draw_tile(s, batch, head, first, t * SIDE, n, space->words);
+    if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
     for (int64_t i = 0; i < n; i++) {
-      float old = row_softmax(space->score + i * SIDE, t == tile ? i + 1 : SIDE, s->scale, &rows[i]);
+      float old = row_softmax(space->score + i * SIDE, &mask, i, s->scale, &rows[i]);
       if (s->threshold) drop_row(space->score + i * SIDE, space->words + i * SIDE, s->threshold);
-      if (t == 0 || old == 1) continue;
+      if (t == begin || old == 1) continue;
       float *o = space->o + i * s->width;
 #pragma omp simd
       for (int64_t j = 0; j < s->width; j++) o[j] *= old;
     }
-    tile_multiply((tile_product){n, s->width, t == tile ? n : SIDE, space->score, SIDE, 1,
+    tile_multiply((tile_product){n, s->width, attention_key_rows(s, t), space->score, SIDE, 1,
                                  values + t * SIDE * v_row, v_row, space->o, s->width, true});
   }
   float kept = (float)(1 / (1 - s->dropout));
   for (int64_t i = 0; i < n; i++) {
-    float *o = space->o + i * s->width, factor = kept / rows[i].sum;
+    float *o = space->o + i * s->width, factor = rows[i].sum > 0 ? kept / rows[i].sum : 0.0F;
 #pragma omp simd
     for (int64_t j = 0; j < s->width; j++) o[j] *= factor;
     vec_copy(a->out, a->out_type, ((batch * s->n_tokens + first + i) * s->n_heads + head) * s->d, o, NX_f32,
@@ -174,10 +188,10 @@ static void forward_share(const attention_shape *s, const attention_args *a, con
   const float *values = NULL;
   for (int64_t item = begin; item < end; item++) {
     int64_t head = item / s->n_tiles, batch = head / s->n_heads, local = head % s->n_heads;
-    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_tokens * s->d;
+    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_keys * s->d;
     if (kv != packed) {
       pack_transposed(s, a->k, a->k_type, start, space->packed_row, space->k_packed);
-      values = rows_read(s, a->v, a->v_type, start, s->d, s->n_tokens, space->v, &v_row);
+      values = rows_read(s, a->v, a->v_type, start, s->d, s->n_keys, space->v, &v_row);
       packed = kv;
     }
     forward_tile(s, a, space, values, v_row, batch, local, item % s->n_tiles);
@@ -185,7 +199,7 @@ static void forward_share(const attention_shape *s, const attention_args *a, con
 }
 
 void CPU_NAME(cpu_attention)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  attention_shape s = attention_start(kernel, frame, false);
+  attention_shape s = attention_shape_at(kernel, frame, false);
   attention_args a = attention_forward_args(kernel, frame);
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
@@ -208,19 +222,18 @@ typedef struct query_tile {
 
 /* Weights in `score` (dropped ones zero, for dv) and slopes of the scores in `slope`. */
 static void backward_rows(const attention_shape *s, const attention_space *space, const query_tile *tile,
-                          bool diagonal) {
+                          const attention_mask *mask) {
   float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
   for (int64_t i = 0; i < tile->n; i++) {
     float *score = space->score + i * SIDE, *slope = space->slope + i * SIDE;
     float lse = tile->lse[i], product = tile->product[i];
     const uint32_t *words = space->words + i * SIDE;
-    int64_t n_live = diagonal ? i + 1 : SIDE;
     uint32_t threshold = s->threshold;
     if (threshold) {
 #pragma omp simd
       for (int64_t j = 0; j < SIDE; j++) {
         float weight = vec_exp(score[j] * scale - lse), keep = words[j] >= threshold ? kept : 0.0F;
-        weight = j < n_live ? weight : 0.0F;
+        weight = attention_reads(mask, i, j) ? weight : 0.0F;
         score[j] = weight * keep;
         slope[j] = weight * (slope[j] * keep - product) * scale;
       }
@@ -228,7 +241,7 @@ static void backward_rows(const attention_shape *s, const attention_space *space
 #pragma omp simd
       for (int64_t j = 0; j < SIDE; j++) {
         float weight = vec_exp(score[j] * scale - lse);
-        weight = j < n_live ? weight : 0.0F;
+        weight = attention_reads(mask, i, j) ? weight : 0.0F;
         score[j] = weight;
         slope[j] = weight * (slope[j] - product) * scale;
       }
@@ -255,26 +268,30 @@ static void query_read(const attention_shape *s, const attention_args *a, const 
   query->q = rows_read(s, a->q, a->q_type, heads * s->d, s->d, query->n, space->q, &query->q_row);
 }
 
-/* One query tile against all key tiles before it and its own. */
+/* One query tile against all key tiles that it reads. */
 static void backward_tile(const attention_shape *s, const attention_args *a, const attention_space *space,
                           const float *keys, int64_t k_row, int64_t batch, int64_t head, int64_t tile) {
   query_tile query;
+  attention_mask mask;
   query_read(s, a, space, batch, head, tile, &query);
-  int64_t n = query.n;
-  for (int64_t t = 0; t <= tile; t++) {
-    int64_t n_keys = t == tile ? n : SIDE, packed = t * s->width * SIDE, at = t * SIDE * s->width;
+  int64_t n = query.n, begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
+  attention_mask_queries(s, batch, tile, &mask);
+  if (begin >= end) memset(space->dq, 0, (size_t)(SIDE * s->width) * sizeof(float));
+  for (int64_t t = begin; t < end; t++) {
+    int64_t n_keys = attention_key_rows(s, t), packed = t * s->width * SIDE, at = t * SIDE * s->width;
+    attention_mask_keys(s, t, &mask);
     tile_multiply((tile_product){n, SIDE, s->d, query.q, query.q_row, 1, space->k_packed + packed, SIDE,
                                  space->score, SIDE, false});
     tile_multiply((tile_product){n, SIDE, s->d, query.dout, query.dout_row, 1, space->v_packed + packed, SIDE,
                                  space->slope, SIDE, false});
-    if (s->threshold) draw_tile(s, batch, head, query.first, t * SIDE, n, space->words);
-    backward_rows(s, space, &query, t == tile);
+    if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
+    backward_rows(s, space, &query, &mask);
     tile_multiply((tile_product){n_keys, s->width, n, space->score, 1, SIDE, query.dout, query.dout_row,
                                  space->dv + at, s->width, true});
     tile_multiply((tile_product){n_keys, s->width, n, space->slope, 1, SIDE, query.q, query.q_row,
                                  space->dk + at, s->width, true});
     tile_multiply((tile_product){n, s->width, n_keys, space->slope, SIDE, 1, keys + t * SIDE * k_row, k_row,
-                                 space->dq, s->width, t > 0});
+                                 space->dq, s->width, t > begin});
   }
   int64_t start = ((batch * s->n_heads + head) * s->n_tokens + query.first) * s->d;
   for (int64_t i = 0; i < n; i++)
@@ -285,11 +302,11 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
 static void backward_part(const attention_shape *s, const attention_args *a, const attention_space *space,
                           attention_part part) {
   int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv, k_row;
-  int64_t start = part.unit * s->n_tokens * s->d;
-  size_t n_bytes = (size_t)(s->n_tiles * SIDE * s->width) * sizeof(float);
+  int64_t start = part.unit * s->n_keys * s->d;
+  size_t n_bytes = (size_t)(s->n_key_tiles * SIDE * s->width) * sizeof(float);
   pack_transposed(s, a->k, a->k_type, start, space->packed_row, space->k_packed);
   pack_transposed(s, a->v, a->v_type, start, space->packed_row, space->v_packed);
-  const float *keys = rows_read(s, a->k, a->k_type, start, s->d, s->n_tokens, space->k, &k_row);
+  const float *keys = rows_read(s, a->k, a->k_type, start, s->d, s->n_keys, space->k, &k_row);
   memset(space->dk, 0, n_bytes);
   memset(space->dv, 0, n_bytes);
   for (int64_t head = kv * group; head < (kv + 1) * group; head++)
@@ -302,8 +319,8 @@ static void backward_part(const attention_shape *s, const attention_args *a, con
  * memory. */
 static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part,
                             char *others, uint64_t n_bytes) {
-  cpu_span rows = cpu_share(s->n_tokens, 1, part.index, part.n_parts);
-  int64_t start = part.unit * s->n_tokens * s->d;
+  cpu_span rows = cpu_share(s->n_keys, 1, part.index, part.n_parts);
+  int64_t start = part.unit * s->n_keys * s->d;
   attention_space first, other;
   space_divide(s, true, others, &first);
   for (int64_t p = 1; p < part.n_parts; p++) {
@@ -330,7 +347,7 @@ bool CPU_NAME(cpu_attention_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 }
 
 void CPU_NAME(cpu_attention_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  attention_shape s = attention_start(kernel, frame, true);
+  attention_shape s = attention_shape_at(kernel, frame, true);
   attention_args a = attention_backward_args(kernel, frame);
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two forms of causal attention share: the shape, tiles of SIDE queries by SIDE keys, and who works
- * on which.
+/* What the two forms of causal attention share: the shape, tiles of SIDE queries by SIDE keys, which of them
+ * are read, and who works on which.
  *
- * attention.c multiplies in fp32 and takes any types; attention16.c multiplies in bf16. Threads take query
- * tiles forward, in order and by equal cost (tile t of a head costs t + 1), and key heads, or parts of one,
- * backward. */
+ * attention.c multiplies in fp32 and takes any types; attention16.c multiplies in bf16. A query reads the keys
+ * whose places are from the start of its document to its own; places ascend, so the tiles that it reads stand
+ * together, and all but the first and last of them are read whole. Threads take query tiles forward, in order
+ * and by equal cost (the tiles of keys before a query tile), and key heads, or parts of one, backward. */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
@@ -13,14 +14,15 @@
 enum { SIDE = 64 };
 
 typedef struct attention_shape {
-  int64_t n_batch, n_heads, n_kv, n_tokens, d;
-  int64_t width;   /* d rounded up to whole vectors */
-  int64_t n_tiles; /* of SIDE tokens */
+  int64_t n_batch, n_heads, n_kv, n_tokens, n_keys, d;
+  int64_t width;                /* d rounded up to whole vectors */
+  int64_t n_tiles, n_key_tiles; /* of SIDE tokens, of SIDE keys */
   float scale;
   double dropout;
   uint32_t threshold, tensor_id, head_start;
   uint64_t seed;
   const int64_t *samples;
+  const int32_t *places, *key_places, *starts; /* NULL: a place is the number of a token, a start is 0 */
 } attention_shape;
 
 typedef struct attention_args {
@@ -37,9 +39,11 @@ static inline attention_shape attention_shape_of(const nxk_kernel *kernel, bool 
                        .n_heads = q->dims[1],
                        .n_kv = k->dims[1],
                        .n_tokens = q->dims[2],
+                       .n_keys = k->dims[2],
                        .d = q->dims[3],
                        .width = (q->dims[3] + 15) / 16 * 16};
   s.n_tiles = (s.n_tokens + SIDE - 1) / SIDE;
+  s.n_key_tiles = (s.n_keys + SIDE - 1) / SIDE;
   s.scale = (float)cpu_real(kernel, NX_attention_scale);
   s.dropout = cpu_real(kernel, NX_attention_dropout);
   s.threshold = nx_philox_threshold(s.dropout);
@@ -47,13 +51,18 @@ static inline attention_shape attention_shape_of(const nxk_kernel *kernel, bool 
 }
 
 /* The shape with what only a frame tells. */
-static inline attention_shape attention_start(const nxk_kernel *kernel, const nxk_frame *frame,
+static inline attention_shape attention_shape_at(const nxk_kernel *kernel, const nxk_frame *frame,
                                               bool backward) {
   attention_shape s = attention_shape_of(kernel, backward);
   s.tensor_id = (uint32_t)cpu_int(kernel, frame, NX_attention_tensor_id);
   s.head_start = (uint32_t)cpu_int(kernel, frame, NX_attention_head_start);
   s.seed = frame->seed;
-  s.samples = cpu_in_at(kernel, frame, backward ? 6 : 3);
+  uint32_t samples = backward ? 6 : 3;
+  s.samples = cpu_in_at(kernel, frame, samples);
+  if (kernel->operator.n_in == samples + 1) return s;
+  s.places = cpu_in_at(kernel, frame, samples + 1);
+  s.key_places = cpu_in_at(kernel, frame, samples + 2);
+  s.starts = cpu_in_at(kernel, frame, samples + 3);
   return s;
 }
 
@@ -89,12 +98,84 @@ static inline attention_args attention_backward_args(const nxk_kernel *kernel, c
                           .dv_type = cpu_out(kernel, 2)->dtype};
 }
 
-/* Where a thread's share of the query tiles begins. */
+static inline int64_t attention_tile_rows(const attention_shape *s, int64_t tile) {
+  return s->n_tokens - tile * SIDE < SIDE ? s->n_tokens - tile * SIDE : SIDE;
+}
+
+static inline int64_t attention_key_rows(const attention_shape *s, int64_t tile) {
+  return s->n_keys - tile * SIDE < SIDE ? s->n_keys - tile * SIDE : SIDE;
+}
+
+static inline int32_t attention_place(const attention_shape *s, int64_t query) {
+  return s->places ? s->places[query] : (int32_t)query;
+}
+
+static inline int32_t attention_key_place(const attention_shape *s, int64_t key) {
+  return s->key_places ? s->key_places[key] : (int32_t)key;
+}
+
+static inline int32_t attention_start(const attention_shape *s, int64_t batch, int64_t query) {
+  return s->starts ? s->starts[batch * s->n_tokens + query] : 0;
+}
+
+/* Key tiles of which no query of a tile reads a later one. */
+static inline int64_t attention_tiles_end(const attention_shape *s, int64_t tile) {
+  int32_t last = attention_place(s, tile * SIDE + attention_tile_rows(s, tile) - 1);
+  int64_t end = s->places ? 0 : tile + 1;
+  while (s->places && end < s->n_key_tiles && attention_key_place(s, end * SIDE) <= last) end++;
+  return end;
+}
+
+/* Key tiles that stand before the document of every query of a tile. */
+static inline int64_t attention_tiles_begin(const attention_shape *s, int64_t batch, int64_t tile) {
+  int32_t start = attention_start(s, batch, tile * SIDE);
+  int64_t begin = 0;
+  while (begin < s->n_key_tiles && attention_key_place(s, begin * SIDE + attention_key_rows(s, begin) - 1) < start)
+    begin++;
+  return begin;
+}
+
+/* Which keys of a tile the queries of a tile read: query i those whose place is at most reach[i] behind low[i].
+ */
+typedef struct attention_mask {
+  int32_t low[SIDE] __attribute__((aligned(64)));
+  uint32_t reach[SIDE] __attribute__((aligned(64)));
+  int32_t place[SIDE] __attribute__((aligned(64)));
+  bool in_fours; /* keys 4 i to 4 i + 3 share the words of one counter, in order */
+} attention_mask;
+
+/* Queries behind the last read nothing. */
+static inline void attention_mask_queries(const attention_shape *s, int64_t batch, int64_t tile,
+                                          attention_mask *mask) {
+  int64_t n = attention_tile_rows(s, tile);
+  for (int64_t i = 0; i < SIDE; i++) {
+    mask->low[i] = i < n ? attention_start(s, batch, tile * SIDE + i) : INT32_MAX;
+    mask->reach[i] = i < n ? (uint32_t)(attention_place(s, tile * SIDE + i) - mask->low[i]) : 0;
+  }
+}
+
+/* Keys behind the last are read by none. */
+static inline void attention_mask_keys(const attention_shape *s, int64_t tile, attention_mask *mask) {
+  int64_t n = attention_key_rows(s, tile);
+  mask->in_fours = true;
+  for (int64_t j = 0; j < SIDE; j++) {
+    mask->place[j] = j < n ? attention_key_place(s, tile * SIDE + j) : INT32_MIN;
+    mask->in_fours &= j >= n || (j % 4 == 0 ? mask->place[j] % 4 == 0 : mask->place[j] == mask->place[j - 1] + 1);
+  }
+}
+
+static inline bool attention_reads(const attention_mask *mask, int64_t query, int64_t key) {
+  return (uint32_t)mask->place[key] - (uint32_t)mask->low[query] <= mask->reach[query];
+}
+
+/* Where a thread's share of the query tiles begins; those that read nothing fall to the share before. */
 static inline int64_t attention_share_start(const attention_shape *s, int64_t index, int64_t n_shares) {
-  int64_t per_head = s->n_tiles * (s->n_tiles + 1) / 2, n_heads = s->n_batch * s->n_heads;
+  int64_t per_head = 0, n_heads = s->n_batch * s->n_heads, tile = 0;
+  if (index == 0) return 0;
+  for (int64_t t = 0; t < s->n_tiles; t++) per_head += attention_tiles_end(s, t);
   int64_t cost = (int64_t)((double)(per_head * n_heads) * (double)index / (double)n_shares);
-  int64_t head = cost / per_head, rest = cost % per_head, tile = 0;
-  while (tile < s->n_tiles && (tile + 1) * (tile + 2) / 2 <= rest) tile++;
+  int64_t head = per_head ? cost / per_head : n_heads * index / n_shares, rest = per_head ? cost % per_head : 0;
+  while (tile + 1 < s->n_tiles && attention_tiles_end(s, tile) <= rest) rest -= attention_tiles_end(s, tile++);
   return head >= n_heads ? n_heads * s->n_tiles : head * s->n_tiles + tile;
 }
 
@@ -116,16 +197,14 @@ static inline attention_work attention_work_of(const attention_shape *s, int64_t
   return (attention_work){thread, thread % n_parts, n_parts, {unit, unit < n_units ? unit + 1 : unit}};
 }
 
-static inline int64_t attention_tile_rows(const attention_shape *s, int64_t tile) {
-  return s->n_tokens - tile * SIDE < SIDE ? s->n_tokens - tile * SIDE : SIDE;
-}
-
-/* Whether every operand but lse and samples has one of the types. */
+/* Whether the operands have types that a form computes with: of bf16 products, bf16 but for results, which may
+ * be fp32 too. */
 static inline bool attention_types(const nxk_kernel *kernel, bool backward, bool bf16_alone) {
-  uint32_t lse = 5, samples = backward ? 6 : 3;
-  for (uint32_t i = 0; i < kernel->operator.n_in + kernel->operator.n_out; i++) {
+  uint32_t samples = backward ? 6 : 3, n_in = kernel->operator.n_in, lse = backward ? 5 : n_in + 1;
+  for (uint32_t i = 0; i < n_in + kernel->operator.n_out; i++) {
     const nxk_tensor *x = &kernel->operator.args[i];
-    if (i != lse && i != samples && (bf16_alone ? x->dtype != NX_bf16 : !cpu_is_real(x))) return false;
+    if (i == lse || (i >= samples && i < n_in)) continue;
+    if (bf16_alone && i < n_in ? x->dtype != NX_bf16 : !cpu_is_real(x)) return false;
   }
   return kernel->operator.args[lse].dtype == NX_f32 && kernel->operator.args[samples].dtype == NX_i64;
 }

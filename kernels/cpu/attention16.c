@@ -17,7 +17,7 @@
 
 /* A thread's memory. w = d / 2 words in a row of d. */
 typedef struct space16 {
-  uint32_t *packed;                   /* [n_tiles, d, PAIRS]: v' forward, k' backward */
+  uint32_t *packed;                   /* [n_key_tiles, d, PAIRS]: v' forward, k' backward */
   uint32_t *q_across, *do_across;     /* [w, SIDE]: q', do' as right sides */
   uint32_t *q_pairs, *do_pairs;       /* [PAIRS, d]: q, do as right sides */
   uint32_t *k_end, *v_end;            /* [SIDE, w]: the last tile, padded */
@@ -26,7 +26,7 @@ typedef struct space16 {
   uint32_t *weight_rows, *slope_rows; /* [SIDE, PAIRS] bf16 */
   uint32_t *pairs;                    /* [PAIRS, SIDE]: p' or ds' as right side */
   float *across;                      /* [d, SIDE]: o' or dq' */
-  float *dk, *dv;                     /* [n_tiles SIDE, d] */
+  float *dk, *dv;                     /* [n_key_tiles SIDE, d] */
   uint32_t *words;                    /* [SIDE, SIDE] random, [keys, queries] */
 } space16;
 
@@ -34,7 +34,7 @@ typedef struct space16 {
 static uint64_t space_divide(const attention_shape *s, bool backward, char *base, space16 *x) {
   char *at = base;
   int64_t rows = SIDE * s->d / 2, square = SIDE * SIDE;
-  *x = (space16){.packed = attention_take(&at, s->n_tiles * rows), .q_across = attention_take(&at, rows)};
+  *x = (space16){.packed = attention_take(&at, s->n_key_tiles * rows), .q_across = attention_take(&at, rows)};
   x->k_end = attention_take(&at, rows);
   x->row_place = attention_take(&at, rows);
   x->score = attention_take(&at, square);
@@ -49,32 +49,34 @@ static uint64_t space_divide(const attention_shape *s, bool backward, char *base
     x->slope = attention_take(&at, square);
     x->weight_rows = attention_take(&at, square / 2);
     x->slope_rows = attention_take(&at, square / 2);
-    x->dk = attention_take(&at, s->n_tiles * SIDE * s->d);
-    x->dv = attention_take(&at, s->n_tiles * SIDE * s->d);
+    x->dk = attention_take(&at, s->n_key_tiles * SIDE * s->d);
+    x->dv = attention_take(&at, s->n_key_tiles * SIDE * s->d);
   }
   return (uint64_t)(at - base);
 }
 
 _Static_assert((int)PHILOX_BLOCK == (int)SIDE, "a block of counters is a row of queries");
 
-/* The words of a tile's mask, [keys, queries]. */
-static void draw_square(const attention_shape *s, int64_t batch, int64_t head, int64_t query, int64_t key,
+/* The words of a tile's mask, [keys, queries]: four keys at a time where their words stand together. */
+static void draw_square(const attention_shape *s, int64_t batch, int64_t head, const attention_mask *mask,
                         uint32_t *words) {
   uint64_t sample = (uint64_t)s->samples[batch];
   uint32_t high = (s->head_start + (uint32_t)head) ^ (uint32_t)(sample >> 32) << 16;
   uint32_t k0 = (uint32_t)s->seed ^ (s->tensor_id * UINT32_C(0x9E3779B1));
   uint32_t k1 = (uint32_t)(s->seed >> 32) ^ s->tensor_id;
   vec_counters v;
-  for (int64_t key4 = 0; key4 < SIDE / 4; key4++) {
+  for (int64_t key = 0; key < SIDE; key += mask->in_fours ? 4 : 1) {
+    uint32_t place = (uint32_t)mask->place[key];
 #pragma omp simd
     for (int i = 0; i < SIDE; i++) {
-      v.c[0][i] = (uint32_t)(key / 4 + key4);
-      v.c[1][i] = (uint32_t)(query + i);
+      v.c[0][i] = place / 4;
+      v.c[1][i] = (uint32_t)mask->low[i] + mask->reach[i];
       v.c[2][i] = (uint32_t)sample;
       v.c[3][i] = high;
     }
     vec_philox_rounds(&v, k0, k1);
-    memcpy(words + key4 * 4 * SIDE, v.c, sizeof v.c);
+    if (mask->in_fours) memcpy(words + key * SIDE, v.c, sizeof v.c);
+    else memcpy(words + key * SIDE, v.c[place & 3], sizeof v.c[0]);
   }
 }
 
@@ -84,29 +86,31 @@ typedef struct softmax16 {
 } softmax16;
 
 /* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
-static void square_softmax(float *score, float scale, bool diagonal, softmax16 *run, float *old) {
+static void square_softmax(float *score, float scale, const attention_mask *mask, softmax16 *run, float *old) {
   float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64))) = {0};
   memcpy(max, run->max, sizeof max);
   for (int key = 0; key < SIDE; key++) {
     float *row = score + key * SIDE;
-    int first = diagonal ? key : 0;
 #pragma omp simd
     for (int i = 0; i < SIDE; i++) {
-      row[i] = i < first ? -INFINITY : row[i];
+      row[i] = attention_reads(mask, i, key) ? row[i] : -INFINITY;
       max[i] = row[i] > max[i] ? row[i] : max[i];
     }
   }
+  float base[SIDE] __attribute__((aligned(64))); /* finite where nothing was read yet */
+#pragma omp simd
+  for (int i = 0; i < SIDE; i++) base[i] = max[i] == -INFINITY ? 0.0F : max[i];
   for (int key = 0; key < SIDE; key++) {
     float *row = score + key * SIDE;
 #pragma omp simd
     for (int i = 0; i < SIDE; i++) {
-      row[i] = vec_exp((row[i] - max[i]) * scale);
+      row[i] = vec_exp((row[i] - base[i]) * scale);
       sum[i] += row[i];
     }
   }
 #pragma omp simd
   for (int i = 0; i < SIDE; i++) {
-    old[i] = vec_exp((run->max[i] - max[i]) * scale);
+    old[i] = vec_exp((run->max[i] - base[i]) * scale);
     run->sum[i] = run->sum[i] * old[i] + sum[i];
     run->max[i] = max[i];
   }
@@ -119,7 +123,7 @@ static void square_drop(float *weight, const uint32_t *words, uint32_t threshold
 
 static word_rows key_rows(const attention_shape *s, const void *x, int64_t start, int64_t tile,
                           const uint32_t *end) {
-  if (attention_tile_rows(s, tile) < SIDE) return (word_rows){end, s->d / 2};
+  if (attention_key_rows(s, tile) < SIDE) return (word_rows){end, s->d / 2};
   const uint16_t *from = (const uint16_t *)x + start + tile * SIDE * s->d;
   return (word_rows){(const uint32_t *)(const void *)from, s->d / 2};
 }
@@ -127,33 +131,38 @@ static word_rows key_rows(const attention_shape *s, const void *x, int64_t start
 static void forward_tile(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
                          int64_t head, int64_t tile) {
   int64_t n = attention_tile_rows(s, tile), first = tile * SIDE, w = s->d / 2;
-  int64_t kv = (batch * s->n_kv + head / (s->n_heads / s->n_kv)) * s->n_tokens * s->d;
+  int64_t kv = (batch * s->n_kv + head / (s->n_heads / s->n_kv)) * s->n_keys * s->d;
   int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
+  int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
+  attention_mask mask;
   softmax16 run;
   float old[SIDE];
   for (int i = 0; i < SIDE; i++) run.max[i] = -INFINITY, run.sum[i] = 0;
   rows_across(s, rows_of(s, a->q, queries * s->d, s->d, n, x->row_place), x->q_across);
-  for (int64_t t = 0; t <= tile; t++) {
+  attention_mask_queries(s, batch, tile, &mask);
+  if (begin >= end) memset(x->across, 0, (size_t)(s->d * SIDE) * sizeof *x->across);
+  for (int64_t t = begin; t < end; t++) {
+    attention_mask_keys(s, t, &mask);
     word_rows k = key_rows(s, a->k, kv, t, x->k_end);
     tile16_multiply(
       (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
-    square_softmax(x->score, s->scale, t == tile, &run, old);
+    square_softmax(x->score, s->scale, &mask, &run, old);
     if (s->threshold) {
-      draw_square(s, batch, head, first, t * SIDE, x->words);
+      draw_square(s, batch, head, &mask, x->words);
       square_drop(x->score, x->words, s->threshold);
     }
     square_paired(x->score, x->pairs);
-    for (int64_t j = 0; t > 0 && j < s->d; j++) {
+    for (int64_t j = 0; t > begin && j < s->d; j++) {
       float *row = x->across + j * SIDE;
 #pragma omp simd
       for (int i = 0; i < SIDE; i++) row[i] *= old[i];
     }
     tile16_multiply((tile16_product){s->d, SIDE, PAIRS, x->packed + t * s->d * PAIRS, PAIRS, x->pairs, SIDE,
-                                     x->across, SIDE, t > 0});
+                                     x->across, SIDE, t > begin});
   }
   float kept = (float)(1 / (1 - s->dropout)), factors[SIDE];
-  for (int i = 0; i < SIDE; i++) factors[i] = kept / run.sum[i];
-  across_store(s, x->across, factors, n, a->out, ((batch * s->n_tokens + first) * s->n_heads + head) * s->d,
+  for (int i = 0; i < SIDE; i++) factors[i] = run.sum[i] > 0 ? kept / run.sum[i] : 0.0F;
+  across_store(s, x->across, factors, n, a->out, a->out_type, ((batch * s->n_tokens + first) * s->n_heads + head) * s->d,
                s->n_heads * s->d);
   for (int64_t i = 0; i < n; i++)
     a->lse[queries + i] = (float)((double)(run.max[i] * s->scale) + log((double)run.sum[i]));
@@ -161,17 +170,17 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
 
 static void forward_share(const attention_shape *s, const attention_args *a, const space16 *x, int64_t begin,
                           int64_t end) {
-  int64_t group = s->n_heads / s->n_kv, packed = -1, last = s->n_tiles - 1;
+  int64_t group = s->n_heads / s->n_kv, packed = -1, last = s->n_key_tiles - 1;
   for (int64_t item = begin; item < end; item++) {
     int64_t head = item / s->n_tiles, batch = head / s->n_heads, local = head % s->n_heads;
-    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_tokens * s->d;
+    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_keys * s->d;
     if (kv != packed) {
-      for (int64_t t = 0; t < s->n_tiles; t++) {
-        word_rows v = rows_of(s, a->v, start + t * SIDE * s->d, s->d, attention_tile_rows(s, t),
+      for (int64_t t = 0; t < s->n_key_tiles; t++) {
+        word_rows v = rows_of(s, a->v, start + t * SIDE * s->d, s->d, attention_key_rows(s, t),
                               x->row_place);
         rows_transposed(s, v, x->q_across, x->packed + t * s->d * PAIRS);
       }
-      rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_tile_rows(s, last), x->k_end);
+      rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_key_rows(s, last), x->k_end);
       packed = kv;
     }
     forward_tile(s, a, x, batch, local, item % s->n_tiles);
@@ -191,7 +200,7 @@ bool CPU_NAME(cpu_attention16_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 }
 
 void CPU_NAME(cpu_attention16)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  attention_shape s = attention_start(kernel, frame, false);
+  attention_shape s = attention_shape_at(kernel, frame, false);
   attention_args a = attention_forward_args(kernel, frame);
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
@@ -236,18 +245,18 @@ static void query_read(const attention_shape *s, const attention_args *a, const 
 }
 
 /* Weights (dropped ones zero) in `score`, slopes of the scores in `slope`. */
-static void square_backward(const attention_shape *s, const space16 *x, const query16 *query, bool diagonal) {
+static void square_backward(const attention_shape *s, const space16 *x, const query16 *query,
+                            const attention_mask *mask) {
   float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
   for (int key = 0; key < SIDE; key++) {
     float *score = x->score + key * SIDE, *slope = x->slope + key * SIDE;
     const uint32_t *words = x->words + key * SIDE;
     uint32_t threshold = s->threshold;
-    int first = diagonal ? key : 0;
 #pragma omp simd
     for (int i = 0; i < SIDE; i++) {
       float weight = vec_exp(score[i] * scale - query->lse[i]);
       float keep = threshold == 0 || words[i] >= threshold ? kept : 0.0F;
-      weight = i < first ? 0.0F : weight;
+      weight = attention_reads(mask, i, key) ? weight : 0.0F;
       score[i] = weight * keep;
       slope[i] = weight * (slope[i] * keep - query->product[i]) * scale;
     }
@@ -257,30 +266,35 @@ static void square_backward(const attention_shape *s, const space16 *x, const qu
   square_paired(x->slope, x->pairs);
 }
 
-/* One query tile against all key tiles before it and its own. */
+/* One query tile against all key tiles that it reads. */
 static void backward_tile(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
                           int64_t head, int64_t tile) {
-  int64_t d = s->d, w = d / 2, kv = (batch * s->n_kv + head / (s->n_heads / s->n_kv)) * s->n_tokens * d;
+  int64_t d = s->d, w = d / 2, kv = (batch * s->n_kv + head / (s->n_heads / s->n_kv)) * s->n_keys * d;
+  int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   query16 query;
+  attention_mask mask;
   query_read(s, a, x, batch, head, tile, &query);
-  for (int64_t t = 0; t <= tile; t++) {
+  attention_mask_queries(s, batch, tile, &mask);
+  if (begin >= end) memset(x->across, 0, (size_t)(d * SIDE) * sizeof *x->across);
+  for (int64_t t = begin; t < end; t++) {
+    attention_mask_keys(s, t, &mask);
     word_rows k = key_rows(s, a->k, kv, t, x->k_end), v = key_rows(s, a->v, kv, t, x->v_end);
     tile16_multiply(
       (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
     tile16_multiply(
       (tile16_product){SIDE, SIDE, w, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
-    if (s->threshold) draw_square(s, batch, head, tile * SIDE, t * SIDE, x->words);
-    square_backward(s, x, &query, t == tile);
+    if (s->threshold) draw_square(s, batch, head, &mask, x->words);
+    square_backward(s, x, &query, &mask);
     tile16_multiply(
       (tile16_product){SIDE, d, PAIRS, x->weight_rows, PAIRS, x->do_pairs, d, x->dv + t * SIDE * d, d, true});
     tile16_multiply(
       (tile16_product){SIDE, d, PAIRS, x->slope_rows, PAIRS, x->q_pairs, d, x->dk + t * SIDE * d, d, true});
     tile16_multiply((tile16_product){d, SIDE, PAIRS, x->packed + t * d * PAIRS, PAIRS, x->pairs, SIDE,
-                                     x->across, SIDE, t > 0});
+                                     x->across, SIDE, t > begin});
   }
   float ones[SIDE];
   for (int i = 0; i < SIDE; i++) ones[i] = 1;
-  across_store(s, x->across, ones, attention_tile_rows(s, tile), a->dq,
+  across_store(s, x->across, ones, attention_tile_rows(s, tile), a->dq, a->dq_type,
                ((batch * s->n_heads + head) * s->n_tokens + tile * SIDE) * d, d);
 }
 
@@ -288,14 +302,14 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
 static void backward_part(const attention_shape *s, const attention_args *a, const space16 *x,
                           attention_part part) {
   int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv;
-  int64_t start = part.unit * s->n_tokens * s->d, last = s->n_tiles - 1;
-  size_t n_bytes = (size_t)(s->n_tiles * SIDE * s->d) * sizeof(float);
-  for (int64_t t = 0; t < s->n_tiles; t++) {
-    word_rows k = rows_of(s, a->k, start + t * SIDE * s->d, s->d, attention_tile_rows(s, t), x->row_place);
+  int64_t start = part.unit * s->n_keys * s->d, last = s->n_key_tiles - 1;
+  size_t n_bytes = (size_t)(s->n_key_tiles * SIDE * s->d) * sizeof(float);
+  for (int64_t t = 0; t < s->n_key_tiles; t++) {
+    word_rows k = rows_of(s, a->k, start + t * SIDE * s->d, s->d, attention_key_rows(s, t), x->row_place);
     rows_transposed(s, k, x->q_across, x->packed + t * s->d * PAIRS);
   }
-  rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_tile_rows(s, last), x->k_end);
-  rows_of(s, a->v, start + last * SIDE * s->d, s->d, attention_tile_rows(s, last), x->v_end);
+  rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_key_rows(s, last), x->k_end);
+  rows_of(s, a->v, start + last * SIDE * s->d, s->d, attention_key_rows(s, last), x->v_end);
   memset(x->dk, 0, n_bytes);
   memset(x->dv, 0, n_bytes);
   for (int64_t head = kv * group; head < (kv + 1) * group; head++)
@@ -307,9 +321,9 @@ static void backward_part(const attention_shape *s, const attention_args *a, con
  * memory. */
 static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part,
                             char *others, uint64_t n_bytes) {
-  cpu_span rows = cpu_share(s->n_tokens, 1, part.index, part.n_parts);
+  cpu_span rows = cpu_share(s->n_keys, 1, part.index, part.n_parts);
   int64_t from = rows.begin * s->d, n = (rows.end - rows.begin) * s->d,
-          start = part.unit * s->n_tokens * s->d + from;
+          start = part.unit * s->n_keys * s->d + from;
   space16 first, other;
   space_divide(s, true, others, &first);
   for (int64_t p = 1; p < part.n_parts; p++) {
@@ -321,8 +335,8 @@ static void backward_finish(const attention_shape *s, const attention_args *a, a
       dv[i] += other.dv[from + i];
     }
   }
-  rows_round(first.dk + from, (uint16_t *)a->dk + start, n);
-  rows_round(first.dv + from, (uint16_t *)a->dv + start, n);
+  rows_store(first.dk + from, a->dk, a->dk_type, start, n);
+  rows_store(first.dv + from, a->dv, a->dv_type, start, n);
 }
 
 bool CPU_NAME(cpu_attention16_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
@@ -334,7 +348,7 @@ bool CPU_NAME(cpu_attention16_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 }
 
 void CPU_NAME(cpu_attention16_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  attention_shape s = attention_start(kernel, frame, true);
+  attention_shape s = attention_shape_at(kernel, frame, true);
   attention_args a = attention_backward_args(kernel, frame);
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)

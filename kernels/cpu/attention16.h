@@ -59,11 +59,15 @@ static inline void rows_transposed(const attention_shape *s, word_rows x, uint32
     }
 }
 
-/* Row `query` of [d, SIDE] times its factor becomes row `query` of y, rounded; n queries, y_row elements
- * apart. */
+/* 16 elements as a type. */
+static inline void store16(void *y, nx_dtype type, int64_t at, __m512 x) {
+  if (type == NX_f32) _mm512_storeu_ps((float *)y + at, x);
+  else _mm256_storeu_si256((void *)((uint16_t *)y + at), (__m256i)_mm512_cvtneps_pbh(x));
+}
+
+/* Row `query` of [d, SIDE] times its factor becomes row `query` of y; n queries, y_row elements apart. */
 static inline void across_store(const attention_shape *s, const float *across, const float *factors,
-                                int64_t n, void *y, int64_t start, int64_t y_row) {
-  uint16_t *target = (uint16_t *)y + start;
+                                int64_t n, void *y, nx_dtype type, int64_t start, int64_t y_row) {
   float block[16 * 16];
   for (int64_t i = 0; i < n; i += 16)
     for (int64_t j = 0; j < s->d; j += 16) {
@@ -71,7 +75,7 @@ static inline void across_store(const attention_shape *s, const float *across, c
                        (uint32_t *)(void *)block, 16);
       for (int64_t row = 0; row < 16 && i + row < n; row++) {
         __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + row * 16), _mm512_set1_ps(factors[i + row]));
-        _mm256_storeu_si256((void *)(target + (i + row) * y_row + j), (__m256i)_mm512_cvtneps_pbh(scaled));
+        store16(y, type, start + (i + row) * y_row + j, scaled);
       }
     }
 }
@@ -79,6 +83,11 @@ static inline void across_store(const attention_shape *s, const float *across, c
 /* fp32 rows to bf16, n elements. */
 static inline void rows_round(const float *x, uint16_t *y, int64_t n) {
   for (int64_t i = 0; i < n; i += 16) _mm256_storeu_si256((void *)(y + i), tile16_narrow(x + i));
+}
+
+/* fp32 rows to either type, n elements, a multiple of 16. */
+static inline void rows_store(const float *x, void *y, nx_dtype type, int64_t start, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) store16(y, type, start + i, _mm512_loadu_ps(x + i));
 }
 
 /* Rows 2 i and 2 i + 1 of a square, rounded, as a right side. */

@@ -25,6 +25,7 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_merge_heads] = OWN(cpu_merge_heads),
     [NX_OP_attention] = OWN(cpu_attention),
     [NX_OP_attention_grad] = OWN(cpu_attention_grad),
+    [NX_OP_attention_merge] = OWN(cpu_attention_merge),
     [NX_OP_swiglu] = REAL(cpu_swiglu),
     [NX_OP_swiglu_grad] = REAL(cpu_swiglu_grad),
     [NX_OP_gelu] = REAL(cpu_gelu),

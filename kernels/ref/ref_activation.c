@@ -60,6 +60,7 @@ void ref_gelu_grad(const ref_call *call) {
 
 void ref_dropout(const ref_call *call) {
   ref_operand x = ref_in(call, 0), samples = ref_in(call, 1), y = ref_out(call, 0);
+  ref_operand places = call->operator->n_in > 2 ? ref_in(call, 2) : samples;
   double p = ref_real(call, NX_dropout_probability);
   assert(p >= 0 && p < 1);
   uint32_t threshold = nx_philox_threshold(p), tensor_id = (uint32_t)ref_int(call, NX_dropout_tensor_id);
@@ -68,7 +69,8 @@ void ref_dropout(const ref_call *call) {
   int64_t n_tokens = n_batches && width ? x.n_elements / (n_batches * width) : 0;
   for (int64_t row = 0; row < n_batches * n_tokens; row++) {
     uint64_t sample = (uint64_t)ref_index(&samples, row / n_tokens);
-    uint32_t token = (uint32_t)(seq_start + row % n_tokens);
+    int64_t place = seq_start + row % n_tokens;
+    uint32_t token = (uint32_t)(call->operator->n_in > 2 ? ref_index(&places, place) : place);
     nx_philox words = {{0}};
     for (int64_t col = 0; col < width; col++) {
       int64_t feature = first + col;

@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Causal attention over grouped heads, and its gradient.
+/* Causal attention over grouped heads, its gradient, and attention over some keys joined with that over others.
  *
- * s_ij = scale q_i k_j for j <= i, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij v_j, where c_ij is 0 or
- * 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which changes no number here but
- * keeps half-precision scores small elsewhere. Sums run over ascending keys; gradients of keys and values
- * over ascending heads, then queries. */
+ * s_ij = scale q_i k_j for the keys j that query i reads, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij v_j,
+ * where c_ij is 0 or 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which changes
+ * no number here but keeps half-precision scores small elsewhere. Sums run over ascending keys; gradients of
+ * keys and values over ascending heads, then queries. */
 #include "kernels/ref/ref.h"
 #include "schema/philox.h"
 
 #include <math.h>
 
 typedef struct attention {
-  int64_t batches, heads, kv_heads, tokens, d;
+  int64_t batches, heads, kv_heads, tokens, keys, d;
   double scale, layer, dropout;
   uint32_t tensor_id, threshold;
   int64_t head_start;
   uint64_t seed;
+  const int32_t *places, *key_places, *starts; /* NULL: a query reads the keys up to its own */
 } attention;
 
-static attention attention_shape(const ref_call *call, const ref_operand *q, const ref_operand *k) {
+/* `first` is the input of places. */
+static attention attention_shape(const ref_call *call, const ref_operand *q, const ref_operand *k,
+                                 uint32_t first) {
   double dropout = ref_real(call, NX_attention_dropout);
+  bool placed = call->operator->n_in > first;
   return (attention){
       .batches = q->dims[0],
       .heads = q->dims[1],
       .kv_heads = k->dims[1],
       .tokens = q->dims[2],
+      .keys = k->dims[2],
       .d = q->dims[3],
       .scale = ref_real(call, NX_attention_scale),
       .layer = (double)ref_int(call, NX_attention_layer_number),
@@ -33,17 +38,32 @@ static attention attention_shape(const ref_call *call, const ref_operand *q, con
       .threshold = nx_philox_threshold(dropout),
       .head_start = ref_int(call, NX_attention_head_start),
       .seed = call->frame->seed,
+      .places = placed ? ref_in(call, first).data : NULL,
+      .key_places = placed ? ref_in(call, first + 1).data : NULL,
+      .starts = placed ? ref_in(call, first + 2).data : NULL,
   };
 }
 
-/* c_ij of one query, for keys 0 .. query. */
+/* Keys behind the last that a query may read. */
+static int64_t keys_end(const attention *p, int64_t query) {
+  return p->places ? p->keys : query + 1;
+}
+
+static bool reads(const attention *p, int64_t batch, int64_t query, int64_t key) {
+  if (!p->places) return key <= query;
+  return p->starts[batch * p->tokens + query] <= p->key_places[key] && p->key_places[key] <= p->places[query];
+}
+
+/* c_ij of one query. */
 static void keep_factors(const attention *p, uint64_t sample, int64_t head, int64_t query, double *factors) {
   nx_philox words = {{0}};
-  for (int64_t key = 0; key <= query; key++) {
-    if (p->dropout > 0 && key % 4 == 0)
+  int64_t drawn = -1, query_place = p->places ? p->places[query] : query;
+  for (int64_t key = 0; key < keys_end(p, query); key++) {
+    int64_t place = p->places ? p->key_places[key] : key;
+    if (p->dropout > 0 && place / 4 != drawn)
       words = nx_philox_attention(p->seed, p->tensor_id, sample, (uint32_t)(p->head_start + head),
-                                  (uint32_t)query, (uint32_t)(key / 4));
-    bool kept = p->dropout <= 0 || nx_philox_keeps(words.word[key % 4], p->threshold);
+                                  (uint32_t)query_place, (uint32_t)(drawn = place / 4));
+    bool kept = p->dropout <= 0 || nx_philox_keeps(words.word[place % 4], p->threshold);
     factors[key] = kept ? 1 / (1 - p->dropout) : 0;
   }
 }
@@ -58,41 +78,43 @@ static double score(const attention *p, const double *query, const double *key) 
   return dot(query, key, p->d) * p->scale / p->layer * p->layer;
 }
 
-/* Softmax over keys 0 .. query in place; returns the logarithm of the sum of the exponentials. */
-static double softmax(double *scores, int64_t query) {
-  double largest = scores[0], sum = 0;
-  for (int64_t key = 1; key <= query; key++) largest = scores[key] > largest ? scores[key] : largest;
-  for (int64_t key = 0; key <= query; key++) sum += scores[key] = exp(scores[key] - largest);
-  for (int64_t key = 0; key <= query; key++) scores[key] /= sum;
+/* Softmax over n keys in place, -infinity where one is not read; returns the logarithm of the sum of the
+ * exponentials. */
+static double softmax(double *scores, int64_t n) {
+  double largest = -INFINITY, sum = 0;
+  for (int64_t key = 0; key < n; key++) largest = scores[key] > largest ? scores[key] : largest;
+  for (int64_t key = 0; key < n; key++) sum += scores[key] = largest > -INFINITY ? exp(scores[key] - largest) : 0;
+  for (int64_t key = 0; key < n && sum > 0; key++) scores[key] /= sum;
   return largest + log(sum);
 }
 
 /* Keys and values of one kv head, scores and factors of one query, q and o of one query. */
 int64_t ref_attention_work(const nxk_operator *operator) {
-  int64_t tokens = operator->args[0].dims[2], d = operator->args[0].dims[3];
-  return 2 * tokens * d + 2 * tokens + 2 * d;
+  int64_t keys = operator->args[1].dims[2], d = operator->args[1].dims[3];
+  return 2 * keys * d + 2 * keys + 2 * d;
 }
 
 void ref_attention(const ref_call *call) {
   ref_operand q = ref_in(call, 0), k = ref_in(call, 1), v = ref_in(call, 2), samples = ref_in(call, 3);
   ref_operand o = ref_out(call, 0), lse = ref_out(call, 1);
-  attention p = attention_shape(call, &q, &k);
+  attention p = attention_shape(call, &q, &k, 4);
   int64_t s = p.tokens, d = p.d;
-  double *keys = call->work, *values = keys + s * d, *scores = values + s * d, *factors = scores + s;
-  double *query = factors + s, *sum = query + d;
+  double *keys = call->work, *values = keys + p.keys * d, *scores = values + p.keys * d;
+  double *factors = scores + p.keys, *query = factors + p.keys, *sum = query + d;
   for (int64_t batch = 0; batch < p.batches; batch++)
     for (int64_t head = 0; head < p.heads; head++) {
       int64_t kv = batch * p.kv_heads + head * p.kv_heads / p.heads;
-      ref_load_row(&k, kv * s * d, 1, s * d, keys);
-      ref_load_row(&v, kv * s * d, 1, s * d, values);
+      ref_load_row(&k, kv * p.keys * d, 1, p.keys * d, keys);
+      ref_load_row(&v, kv * p.keys * d, 1, p.keys * d, values);
       for (int64_t i = 0; i < s; i++) {
-        int64_t at = (batch * p.heads + head) * s + i;
+        int64_t at = (batch * p.heads + head) * s + i, end = keys_end(&p, i);
         ref_load_row(&q, at * d, 1, d, query);
-        for (int64_t j = 0; j <= i; j++) scores[j] = score(&p, query, keys + j * d);
-        ref_store(&lse, at, softmax(scores, i));
+        for (int64_t j = 0; j < end; j++)
+          scores[j] = reads(&p, batch, i, j) ? score(&p, query, keys + j * d) : -INFINITY;
+        ref_store(&lse, at, softmax(scores, end));
         keep_factors(&p, (uint64_t)ref_index(&samples, batch), head, i, factors);
         for (int64_t f = 0; f < d; f++) sum[f] = 0;
-        for (int64_t j = 0; j <= i; j++)
+        for (int64_t j = 0; j < end; j++)
           for (int64_t f = 0; f < d; f++) sum[f] += factors[j] * scores[j] * values[j * d + f];
         ref_store_row(&o, ((batch * s + i) * p.heads + head) * d, d, sum);
       }
@@ -101,29 +123,30 @@ void ref_attention(const ref_call *call) {
 
 /* Doubles of the gradient: keys, values and their gradients of one kv head, and rows of one query. */
 typedef struct rows {
-  double *keys, *values, *dkeys, *dvalues;   /* [S,d] */
-  double *factors;                           /* [S] */
+  double *keys, *values, *dkeys, *dvalues;   /* [K,d] */
+  double *factors;                           /* [K] */
   double *query, *doutput, *output, *dquery; /* [d] */
 } rows;
 
 int64_t ref_attention_grad_work(const nxk_operator *operator) {
-  int64_t tokens = operator->args[1].dims[2], d = operator->args[1].dims[3];
-  return 4 * tokens * d + tokens + 4 * d;
+  int64_t keys = operator->args[2].dims[2], d = operator->args[2].dims[3];
+  return 4 * keys * d + keys + 4 * d;
 }
 
-static rows rows_of(double *work, int64_t s, int64_t d) {
-  double *factors = work + 4 * s * d, *query = factors + s;
-  return (rows){work,  work + s * d, work + 2 * s * d, work + 3 * s * d, factors,
-                query, query + d,    query + 2 * d,    query + 3 * d};
+static rows rows_of(double *work, int64_t keys, int64_t d) {
+  double *factors = work + 4 * keys * d, *query = factors + keys;
+  return (rows){work,  work + keys * d, work + 2 * keys * d, work + 3 * keys * d, factors,
+                query, query + d,       query + 2 * d,       query + 3 * d};
 }
 
 /* With D = do . o: ds_ij = p_ij (c_ij do_i . v_j - D_i), dq_i = scale sum_j ds_ij k_j,
  * dk_j = scale sum_i ds_ij q_i, dv_j = sum_i c_ij p_ij do_i. */
-static void query_grad(const attention *p, const rows *r, int64_t i, double lse) {
+static void query_grad(const attention *p, const rows *r, int64_t batch, int64_t i, double lse) {
   int64_t d = p->d;
   double delta = dot(r->doutput, r->output, d);
   for (int64_t f = 0; f < d; f++) r->dquery[f] = 0;
-  for (int64_t j = 0; j <= i; j++) {
+  for (int64_t j = 0; j < keys_end(p, i); j++) {
+    if (!reads(p, batch, i, j)) continue;
     double weight = exp(score(p, r->query, r->keys + j * d) - lse);
     double dweight = r->factors[j] * dot(r->doutput, r->values + j * d, d);
     double dscore = weight * (dweight - delta) * p->scale;
@@ -148,7 +171,7 @@ static void head_grad(const attention *p, const grad_operands *x, const rows *r,
     ref_load_row(&x->doutput, at_o, 1, d, r->doutput);
     ref_load_row(&x->o, at_o, 1, d, r->output);
     keep_factors(p, (uint64_t)ref_index(&x->samples, batch), head, i, r->factors);
-    query_grad(p, r, i, ref_load(&x->lse, at));
+    query_grad(p, r, batch, i, ref_load(&x->lse, at));
     ref_store_row(&x->dq, at * d, d, r->dquery);
   }
 }
@@ -156,9 +179,9 @@ static void head_grad(const attention *p, const grad_operands *x, const rows *r,
 void ref_attention_grad(const ref_call *call) {
   grad_operands x = {ref_in(call, 0), ref_in(call, 1), ref_in(call, 2),  ref_in(call, 3),  ref_in(call, 4),
                      ref_in(call, 5), ref_in(call, 6), ref_out(call, 0), ref_out(call, 1), ref_out(call, 2)};
-  attention p = attention_shape(call, &x.q, &x.k);
-  int64_t n = p.tokens * p.d, group = p.heads / p.kv_heads;
-  rows r = rows_of(call->work, p.tokens, p.d);
+  attention p = attention_shape(call, &x.q, &x.k, 7);
+  int64_t n = p.keys * p.d, group = p.heads / p.kv_heads;
+  rows r = rows_of(call->work, p.keys, p.d);
   for (int64_t batch = 0; batch < p.batches; batch++)
     for (int64_t kv_head = 0; kv_head < p.kv_heads; kv_head++) {
       int64_t at = (batch * p.kv_heads + kv_head) * n;
@@ -170,4 +193,21 @@ void ref_attention_grad(const ref_call *call) {
       ref_store_row(&x.dk, at, n, r.dkeys);
       ref_store_row(&x.dv, at, n, r.dvalues);
     }
+}
+
+/* The weights of the two sides are exp(lse - lse of both). */
+void ref_attention_merge(const ref_call *call) {
+  ref_operand a = ref_in(call, 0), lse_a = ref_in(call, 1), b = ref_in(call, 2), lse_b = ref_in(call, 3);
+  ref_operand o = ref_out(call, 0), lse = ref_out(call, 1);
+  int64_t heads = lse.dims[1], s = lse.dims[2], d = ref_last_dim(&o) / heads;
+  for (int64_t row = 0; row < lse.n_elements; row++) {
+    int64_t batch = row / s / heads, head = row / s % heads, first = ((batch * s + row % s) * heads + head) * d;
+    double left = ref_load(&lse_a, row), right = ref_load(&lse_b, row);
+    double largest = left > right ? left : right;
+    bool empty = isinf(largest);
+    double x = empty ? 0 : exp(left - largest), y = empty ? 0 : exp(right - largest), sum = x + y;
+    for (int64_t f = first; f < first + d; f++)
+      ref_store(&o, f, empty ? 0 : (x * ref_load(&a, f) + y * ref_load(&b, f)) / sum);
+    ref_store(&lse, row, largest + log(sum));
+  }
 }

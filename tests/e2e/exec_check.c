@@ -48,8 +48,8 @@ static bool open_check(check *at, const char *path, const char *backend) {
                      &at->fault))
     return false;
   machine->comm = at->comm;
-  uint32_t data_rank = (uint32_t)nx_constant_value(plan, plan->run->data_rank, at->world.rank, 0);
-  return nxr_machine_open(machine, &at->fault) && nxr_data_open(plan, data_rank, &at->data, &at->fault) &&
+  return nxr_machine_open(machine, &at->fault) &&
+         nxr_data_open(plan, at->world.rank, &at->data, &at->fault) &&
          nxr_exec_open(&at->exec, machine, at->data, &at->fault);
 }
 

@@ -149,7 +149,9 @@ static nx_run make_run(void) {
                   .n_parameters = N_ELEMENTS, .data_kind = NX_DATA_INDEXED, .data_rank = 1,
                   .data_size = n_ranks, .tokens = tokens, .labels = labels, .positions = positions,
                   .samples = samples, .step = step, .loss = loss, .loss_total = loss_total,
-                  .grad_norm = norm, .lr = lr, .names = NX_NAMES_LLAMA, .n_slots = 1};
+                  .grad_norm = norm, .lr = lr, .names = NX_NAMES_LLAMA, .n_slots = 1,
+                  .ring_size = 1, .ulysses_size = 1, .places = NX_NONE, .starts = NX_NONE,
+                  .weights = NX_NONE, .end_of_document = NX_NONE};
 }
 
 static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {

@@ -81,15 +81,16 @@ static bool numbers_read(reader *r, char *text, const record_value *value, doubl
 }
 
 static bool in_read(reader *r, char *rest) {
-  static const char *const kinds[] = {"", "normal", "uniform", "int", "count", "value", "values"};
+  static const char *const kinds[] = {"", "normal", "uniform", "int", "count", "value", "values",
+                                      "places", "starts"};
   char name[16], shape[64], kind[16];
-  double low = 0, high = 0;
+  double low = 0, high = 0, length = 1;
   int n_read = 0;
-  if (sscanf(rest, "%15s %63s %15s%n %lf %lf", name, shape, kind, &n_read, &low, &high) < 3)
+  if (sscanf(rest, "%15s %63s %15s%n %lf %lf %lf", name, shape, kind, &n_read, &low, &high, &length) < 3)
     return fail(r, "in NAME TYPE[DIMS] KIND expected");
   record_value *value = value_new(r, name, strlen(name));
   if (!value || !shape_read(r, shape, value)) return false;
-  value->low = low, value->high = high;
+  value->low = low, value->high = high, value->length = length;
   for (uint32_t index = 1; index < sizeof kinds / sizeof *kinds; index++)
     if (strcmp(kind, kinds[index]) == 0) value->fill = (fill_kind)index;
   if (value->fill == FILL_LIST && !numbers_read(r, rest + n_read, value, value->listed, &value->n_listed))
@@ -147,7 +148,8 @@ static bool op_read(reader *r, char *rest) {
   op->op = row->op;
   while ((word = strtok_r(NULL, " ", &save)) && strcmp(word, "->") != 0) {
     uint32_t index = value_find(r->at, word, strlen(word));
-    if (index == UINT32_MAX || op->n_in == NX_MAX_ARGS / 2 + 1) return fail(r, "unknown value");
+    if (index == UINT32_MAX) return fail(r, "unknown value");
+    if (op->n_in == row->max_in) return fail(r, "wrong number of inputs");
     op->args[op->n_in++] = index;
   }
   while ((word = strtok_r(NULL, " ", &save)) && strcmp(word, ";") != 0)

@@ -20,7 +20,9 @@ typedef enum fill_kind {
   FILL_INT,
   FILL_COUNT,
   FILL_VALUE,
-  FILL_LIST
+  FILL_LIST,
+  FILL_PLACES,
+  FILL_STARTS
 } fill_kind;
 
 typedef struct record_value {
@@ -31,6 +33,7 @@ typedef struct record_value {
   int64_t dims[NX_MAX_DIMS];
   fill_kind fill;
   double low, high; /* or standard deviation, or value, in low */
+  double length;    /* of documents */
   bool added_to;    /* an output that keeps what it held */
   uint32_t n_listed, n_expected;
   double listed[RECORD_MAX_LIST], expected[RECORD_MAX_LIST];

@@ -32,6 +32,14 @@ typedef struct test {
   uint32_t n_declined;
 } test;
 
+/* Rank `low` of a ring of `high` holds the `low`-th piece from the front of the sequence and the `low`-th from its
+ * back. */
+static double ring_place(const record_value *value, int64_t i) {
+  int64_t n = value->dims[value->n_dims - 1], half = n / 2, rank = (int64_t)value->low, at = i % n;
+  if (at < half) return (double)(rank * half + at);
+  return (double)((2 * (int64_t)value->high - 1 - rank) * half + at - half);
+}
+
 static double draw(const record_value *value, random_state *random, int64_t i) {
   switch (value->fill) {
   case FILL_NORMAL: return value->low * random_normal(random);
@@ -40,6 +48,8 @@ static double draw(const record_value *value, random_state *random, int64_t i) {
   case FILL_COUNT: return (double)(i % value->dims[value->n_dims - 1]);
   case FILL_VALUE: return value->low;
   case FILL_LIST: return value->listed[i];
+  case FILL_PLACES: return ring_place(value, i);
+  case FILL_STARTS: return floor(ring_place(value, i) / value->length) * value->length;
   case FILL_OUTPUT: return value->added_to ? random_normal(random) : NAN;
   }
   return 0;

@@ -90,6 +90,37 @@ static const mesh staged_data[] = {
     {"tp2-pp2-dp2-order", 8, WORLD("8") STAGES("2") TENSOR("2") ZERO1 SET("mesh.order", "tp-pp-dp"), NULL},
 };
 
+#define RING(n) SET("mesh.context", n) SET("attention.ring", "true")
+#define ULYSSES(n) SET("mesh.context", n) SET("attention.ulysses", "true")
+#define BOTH(n, of) RING(n) SET("attention.ulysses", "true") SET("mesh.ulysses", of)
+/* A sequence divided over ranks, alone and with every other axis. */
+static const mesh context[] = {
+    {"ring2", 2, WORLD("2") RING("2"), NULL},
+    {"ring4", 4, WORLD("4") RING("4"), NULL},
+    {"ulysses2", 2, WORLD("2") ULYSSES("2"), NULL},
+    {"ulysses2-ring2", 4, WORLD("4") BOTH("4", "2"), NULL},
+    {"ring4-messages", 4, WORLD("4") RING("4"), "--comm p2p"},
+    {"ulysses2-ring2-messages", 4, WORLD("4") BOTH("4", "2"), "--comm p2p"},
+    {"ring2-tp2-sp", 4, WORLD("4") RING("2") TENSOR("2") SEQUENCE, NULL},
+    {"ring2-tp4-kv2", 8, WORLD("8") RING("2") TENSOR("4") SET("mesh.kv_replicator", "2"), NULL},
+    {"ulysses2-dp2-zero1", 4, WORLD("4") ULYSSES("2") ZERO1, NULL},
+    {"ring2-dp2-zero1", 4, WORLD("4") RING("2") ZERO1, NULL},
+    {"ring2-dp2-zero3", 4, WORLD("4") RING("2") ZERO("3") OVERLAP, NULL},
+    {"ring2-tp2-dp2-zero1", 8, WORLD("8") RING("2") TENSOR("2") SEQUENCE ZERO1, NULL},
+};
+static const mesh contexts[] = {
+    {"ring2", 2, WORLD("2") RING("2"), NULL},
+    {"ulysses2", 2, WORLD("2") ULYSSES("2"), NULL},
+    {"ulysses2-ring2", 4, WORLD("4") BOTH("4", "2"), NULL},
+    {"ring2-tp2-sp", 4, WORLD("4") RING("2") TENSOR("2") SEQUENCE, NULL},
+};
+static const mesh staged_context[] = {
+    {"ring2", 2, WORLD("2") RING("2"), NULL},
+    {"pp2-ring2", 4, WORLD("4") STAGES("2") RING("2"), NULL},
+    {"pp2-vpp2-ulysses2", 4, WORLD("4") STAGES("2") CHUNKS("2") ULYSSES("2"), NULL},
+    {"pp2-ring2-tp2", 8, WORLD("8") STAGES("2") RING("2") TENSOR("2") SEQUENCE, NULL},
+};
+
 /* Divided gradients and parameters, and hybrid sharding, alone and with every other axis. */
 static const mesh zero[] = {
     {"dp2-zero2", 2, WORLD("2") ZERO("2"), NULL},
@@ -183,6 +214,16 @@ static const struct family {
      few, 3},
     {"qk-scaling", SET("model.query_key_layer_scaling", "true"), few, 3},
     {"recompute", SET("recompute.granularity", "full"), few, 3},
+    {"context", "", context, sizeof context / sizeof *context},
+    {"context-dropout",
+     SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1") SET("model.ffn_dropout", "0.1"),
+     contexts, 4},
+    {"context-gpt2",
+     SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
+         SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4")
+             SET("model.tied_embeddings", "true"),
+     contexts, 4},
+    {"context-stages", LAYERS("4"), staged_context, 4},
     {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
     {"stages-tensor", LAYERS("4"), staged_tensor, 3},
     {"stages-data", LAYERS("4"), staged_data, 4},
@@ -288,6 +329,8 @@ static bool test_delays(void) {
       {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2") LAYERS("4"), NULL},
       {"pp2-tp2-messages", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE LAYERS("4"), "--comm p2p"},
       {"pp4-gpipe", 4, WORLD("4") STAGES("4") LAYERS("4") SET("pipeline.schedule", "gpipe"), NULL},
+      {"ring4", 4, WORLD("4") RING("4"), NULL},
+      {"ulysses2-ring2-messages", 4, WORLD("4") BOTH("4", "2"), "--comm p2p"},
       {"dp4-zero1-overlap", 4, WORLD("4") ZERO1 OVERLAP BUCKETS, NULL},
       {"dp2-zero3-overlap", 2, WORLD("2") ZERO("3") OVERLAP, NULL},
       {"pp2-dp2-zero2-messages", 4, WORLD("4") STAGES("2") ZERO("2") OVERLAP, "--comm p2p"},

@@ -26,9 +26,15 @@ typedef struct setup {
   uint32_t micro_batch, data_size;
 } setup;
 
+/* Atoms: ulysses, ring, data; the rank on each is a constant. */
+enum { ULYSSES, RING, DATA, N_ATOMS };
+
 typedef struct made_plan {
   nx_plan plan;
   nx_run run;
+  nx_atom atoms[N_ATOMS];
+  nx_constant constants[N_ATOMS];
+  nx_term terms[N_ATOMS];
   char strings[1024];
   uint32_t paths[2];
 } made_plan;
@@ -41,11 +47,37 @@ static void make_plan(made_plan *made, const setup *from) {
                               .global_batch = GLOBAL_BATCH,
                               .vocab = from->vocab,
                               .shuffle = from->shuffle,
-                              .data_size = from->data_size},
+                              .data_size = from->data_size,
+                              .data_rank = DATA,
+                              .ring_rank = RING,
+                              .ring_size = 1,
+                              .ulysses_rank = ULYSSES,
+                              .ulysses_size = 1},
                       .paths = {1, 1}};
   snprintf(made->strings + 1, sizeof made->strings - 1, "%s", temporary_path(0, "set"));
-  made->plan = (nx_plan){.run = &made->run, .strings = made->strings, .data_paths = made->paths};
+  made->plan = (nx_plan){.run = &made->run,
+                         .strings = made->strings,
+                         .data_paths = made->paths,
+                         .atoms = made->atoms,
+                         .constants = made->constants,
+                         .terms = made->terms};
   made->plan.n[NX_SECTION_DATA_PATHS] = 1;
+  made->plan.n[NX_SECTION_ATOMS] = N_ATOMS;
+}
+
+static nxr_data *open_data(made_plan *made, uint32_t rank) {
+  const uint32_t sizes[N_ATOMS] = {made->run.ulysses_size, made->run.ring_size, made->run.data_size};
+  uint32_t stride = 1;
+  nxr_data *data;
+  nxr_fault fault = {""};
+  for (uint32_t atom = 0; atom < N_ATOMS; atom++) {
+    made->atoms[atom] = (nx_atom){.size = sizes[atom], .stride = stride};
+    made->terms[atom] = (nx_term){.atoms = 1u << atom, .table = NX_NONE, .stride = 1};
+    made->constants[atom] = (nx_constant){.first_term = atom, .n_terms = 1};
+    stride *= sizes[atom];
+  }
+  assert_true(nxr_data_open(&made->plan, rank, &data, &fault));
+  return data;
 }
 
 /* Tokens and their labels by number of the sample, and how often each was read. */
@@ -60,7 +92,8 @@ static void read_micro_batch(nxr_data *data, const setup *from, uint64_t step, u
       positions[GLOBAL_BATCH * SEQUENCE];
   int64_t samples[GLOBAL_BATCH];
   nxr_fault fault = {""};
-  assert_true(nxr_data_read(data, step, micro_batch, tokens, labels, positions, samples, &fault));
+  const nxr_batch batch = {tokens, labels, positions, samples, NULL, NULL};
+  assert_true(nxr_data_read(data, step, micro_batch, &batch, &fault));
   for (uint32_t i = 0; i < from->micro_batch; i++) {
     assert_in_range(samples[i], 0, N_STEPS * GLOBAL_BATCH - 1);
     int32_t *sample = into->tokens[samples[i]];
@@ -79,9 +112,7 @@ static void read_all(const setup *from, reading *into) {
   *into = (reading){0};
   make_plan(&made, from);
   for (uint32_t rank = 0; rank < from->data_size; rank++) {
-    nxr_data *data;
-    nxr_fault fault = {""};
-    assert_true(nxr_data_open(&made.plan, rank, &data, &fault));
+    nxr_data *data = open_data(&made, rank);
     for (uint64_t step = 0; step < N_STEPS; step++)
       for (uint32_t micro_batch = 0; micro_batch < made.run.n_micro_batches; micro_batch++)
         read_micro_batch(data, from, step, micro_batch, into);
@@ -117,12 +148,12 @@ static void gives_every_rank_its_share(void **state) {
   (void)state;
   made_plan made;
   make_plan(&made, &(setup){true, 7, 100, 2, 2});
-  nxr_data *data;
+  nxr_data *data = open_data(&made, 1);
   nxr_fault fault = {""};
-  assert_true(nxr_data_open(&made.plan, 1, &data, &fault));
   int32_t tokens[2 * SEQUENCE], labels[2 * SEQUENCE], positions[2 * SEQUENCE];
   int64_t samples[2];
-  assert_true(nxr_data_read(data, 3, 1, tokens, labels, positions, samples, &fault));
+  const nxr_batch batch = {tokens, labels, positions, samples, NULL, NULL};
+  assert_true(nxr_data_read(data, 3, 1, &batch, &fault));
   assert_int_equal(samples[0], 3 * GLOBAL_BATCH + 4 + 2);
   assert_int_equal(samples[1], samples[0] + 1);
   nxr_data_close(data);
@@ -162,13 +193,13 @@ static void keeps_its_order_for_ever(void **state) {
 static void reports_what_does_not_fit(void **state) {
   (void)state;
   made_plan made;
-  nxr_data *data;
   nxr_fault fault = {""};
   make_plan(&made, &(setup){false, 1, 30, 8, 1});
-  assert_true(nxr_data_open(&made.plan, 0, &data, &fault));
+  nxr_data *data = open_data(&made, 0);
   int32_t tokens[8 * SEQUENCE], labels[8 * SEQUENCE], positions[8 * SEQUENCE];
   int64_t samples[8];
-  assert_false(nxr_data_read(data, 0, 0, tokens, labels, positions, samples, &fault));
+  const nxr_batch batch = {tokens, labels, positions, samples, NULL, NULL};
+  assert_false(nxr_data_read(data, 0, 0, &batch, &fault));
   assert_non_null(strstr(fault.text, "token 30"));
   assert_non_null(strstr(fault.text, "30 words"));
   nxr_data_close(data);
@@ -188,6 +219,64 @@ static void reports_what_does_not_fit(void **state) {
   assert_non_null(strstr(fault.text, "nxdata build"));
 }
 
+/* One sequence of 24 tokens, token i of which is i, on ranks of 2 rings of 3. */
+enum { LONG = 24, N_RING = 2, N_ULYSSES = 3, PART = LONG / N_RING, OWN = PART / N_ULYSSES };
+
+static void divides_a_sequence_over_its_ranks(void **state) {
+  (void)state;
+  static const int32_t expected[N_RING * N_ULYSSES][OWN] = {
+      {0, 1, 2, 3}, {4, 5, 18, 19}, {20, 21, 22, 23}, {6, 7, 8, 9}, {10, 11, 12, 13}, {14, 15, 16, 17}};
+  made_plan made;
+  make_plan(&made, &(setup){false, 1, 100, 1, 1});
+  made.run.sequence = LONG, made.run.ring_size = N_RING, made.run.ulysses_size = N_ULYSSES;
+  for (uint32_t rank = 0; rank < N_RING * N_ULYSSES; rank++) {
+    nxr_data *data = open_data(&made, rank);
+    int32_t tokens[OWN], labels[OWN], positions[OWN], starts[PART];
+    int64_t sample;
+    nxr_fault fault = {""};
+    const nxr_batch batch = {tokens, labels, positions, &sample, starts, NULL};
+    assert_true(nxr_data_read(data, 0, 0, &batch, &fault));
+    assert_memory_equal(tokens, expected[rank], sizeof tokens);
+    assert_memory_equal(positions, expected[rank], sizeof positions);
+    for (int i = 0; i < OWN; i++) assert_int_equal(labels[i], tokens[i] + 1);
+    for (int i = 0; i < PART; i++) assert_int_equal(starts[i], 0);
+    const int32_t *places = nxr_data_places(data), *own = expected[rank / N_ULYSSES * N_ULYSSES];
+    assert_memory_equal(places, own, PART * sizeof *own); /* the ranks of a part have it in order */
+    assert_memory_equal(places + PART, expected[N_ULYSSES - rank / N_ULYSSES * N_ULYSSES], PART * sizeof *own);
+    nxr_data_close(data);
+  }
+}
+
+/* Token 5 ends a document, in the first piece of ring rank 0. */
+static void tells_documents_apart(void **state) {
+  (void)state;
+  made_plan made;
+  make_plan(&made, &(setup){false, 1, 100, 1, 1});
+  made.run.sequence = LONG, made.run.ring_size = N_RING;
+  made.run.end_of_document = 5;
+  made.run.documents = NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS;
+  nxr_data *data = open_data(&made, 0);
+  int32_t tokens[PART], labels[PART], positions[PART], starts[PART];
+  int64_t sample;
+  float weights[PART];
+  nxr_fault fault = {""};
+  const nxr_batch batch = {tokens, labels, positions, &sample, starts, weights};
+  assert_true(nxr_data_read(data, 0, 0, &batch, &fault));
+  for (int i = 0; i < PART; i++) {
+    int32_t start = tokens[i] <= 5 ? 0 : 6;
+    assert_int_equal(starts[i], start);
+    assert_int_equal(positions[i], tokens[i] - start);
+    assert_true(weights[i] == (tokens[i] == 5 ? 0.0F : (float)(24.0 / 23)));
+  }
+  made.run.documents = NX_DOCUMENTS_POSITIONS;
+  assert_true(nxr_data_read(data, 0, 0, &batch, &fault));
+  for (int i = 0; i < PART; i++) {
+    assert_int_equal(starts[i], 0);
+    assert_true(weights[i] == 1.0F);
+  }
+  nxr_data_close(data);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keeps_the_order_without_shuffling),
@@ -196,6 +285,8 @@ int main(void) {
       cmocka_unit_test(reads_every_sample_once_an_epoch),
       cmocka_unit_test(keeps_its_order_for_ever),
       cmocka_unit_test(reports_what_does_not_fit),
+      cmocka_unit_test(divides_a_sequence_over_its_ranks),
+      cmocka_unit_test(tells_documents_apart),
   };
   return cmocka_run_group_tests_name("data_order", tests, make_dataset, temporary_remove);
 }

@@ -444,7 +444,6 @@ static void what_cannot_run_is_refused(void **state) {
       {"mesh.pipeline=2 mesh.world=2 pipeline.cuts=[layers.0,layers.1]", "NX3008"},
       {"pipeline.cuts=[layers.0]", "NX3008"},
       {"mesh.pipeline=2 mesh.world=2 model.tied_embeddings=true", "NX3009"},
-      {"mesh.context=2 mesh.world=2", "NX3001"},
       {"moe.experts=4", "NX3001"},
       {"model.activation=relu", "NX3001"},
       {"model.sliding_window=8", "NX3001"},
