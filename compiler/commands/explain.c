@@ -38,7 +38,8 @@ static void print_facts(const nxc_facts *facts) {
   for (size_t i = 0; i < facts->n_items; i++) {
     const nxc_fact *fact = &facts->items[i];
     const char *joint = strcmp(fact->label, "because") == 0 ? " " : ": ";
-    print_paragraph(*fact->label ? nxc_arena_printf(facts->arena, "%s%s", fact->label, joint) : "", fact->text);
+    const char *label = *fact->label ? nxc_arena_printf(facts->arena, "%s%s", fact->label, joint) : "";
+    print_paragraph(label, fact->text);
   }
 }
 

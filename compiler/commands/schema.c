@@ -143,7 +143,8 @@ static json_t *option_schema(const writing *w, const nxc_option_row *row) {
   if (*text != '\0') json_object_set_new(schema, "description", json_string(text));
   if (row != target) json_object_set_new(schema, "deprecated", json_true());
   nxc_setting_id id = strcmp(w->dialect->name, "nx") == 0 ? nxc_setting_find(target->name) : NX_N_SETTINGS;
-  const nxc_value *initial = id < NX_N_SETTINGS ? nxc_setting_rows[id].initial : nxc_option_default(target, w->version);
+  const nxc_value *initial = nxc_option_default(target, w->version);
+  if (id < NX_N_SETTINGS) initial = nxc_setting_rows[id].initial;
   if (initial != NULL) json_object_set_new(schema, "default", value_to_json(w->arena, initial));
   return schema;
 }

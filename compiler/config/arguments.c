@@ -196,7 +196,7 @@ static bool is_negative_number(const char *text) {
   return n_fraction > 0 && text[n_whole + 2 + n_fraction] == '\0';
 }
 
-/* As argparse tells options from values: one with blanks is a value, unless a known name stands before its =. */
+/* As argparse tells options from values: what has blanks is a value, unless a known name stands before =. */
 static bool is_option_word(const nxc_arguments *to, const char *text) {
   if (text[0] != '-' || text[1] == '\0' || is_negative_number(text)) return false;
   if (strchr(text, ' ') == NULL) return true;
@@ -247,18 +247,28 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
   return row;
 }
 
-static void report_stray(nxc_arguments *to, const nxc_word *word, const char *behind) {
-  bool truth = strcasecmp(word->text, "true") == 0 || strcasecmp(word->text, "false") == 0;
+/* A value behind a switch. */
+static void report_switch_value(nxc_arguments *to, const nxc_word *word, const char *name) {
+  bool no = strcasecmp(word->text, "false") == 0;
   const char *shown = word->from_environment ? "this value" : word->text;
-  const char *message = nxc_arena_printf(to->arena, "%s belongs to no option", shown), *fix = NULL;
-  if (behind != NULL) {
-    message = nxc_arena_printf(to->arena, "--%s is a switch and takes no value; Megatron stops at %s", behind,
-                               shown);
-    fix = !truth || strcasecmp(word->text, "true") == 0
-              ? "leave the value out"
-              : nxc_arena_printf(to->arena, "leave --%s out altogether", behind);
-  }
-  report(to, behind ? "NX5903" : "NX5905", word->at, fix, message);
+  const char *fix = no ? nxc_arena_printf(to->arena, "leave --%s out altogether", name) : "leave the value out";
+  report(to, "NX5903", word->at, fix,
+         nxc_arena_printf(to->arena, "--%s is a switch and takes no value; Megatron stops at %s", name,
+                          shown));
+}
+
+/* Words behind everything that could take them, as one finding; gives the index behind them. */
+static size_t report_strays(nxc_arguments *to, const nxc_words *words, size_t from, bool ended) {
+  size_t end = from + 1;
+  while (end < words->n_items && (ended || !is_option_word(to, words->items[end].text))) end++;
+  const nxc_word *word = &words->items[from];
+  const char *shown = word->from_environment ? "this value" : word->text;
+  const char *message = end - from == 1
+                            ? nxc_arena_printf(to->arena, "%s belongs to no option", shown)
+                            : nxc_arena_printf(to->arena, "%s and %zu more belong to no option", shown,
+                                               end - from - 1);
+  report(to, "NX5905", word->at, NULL, message);
+  return end;
 }
 
 /* The words behind an option that may be its values; *next receives the index of the one behind them. */
@@ -287,6 +297,16 @@ static nxc_word part_of(nxc_arguments *to, const nxc_word *word, size_t from, si
   return part;
 }
 
+/* An option without a value; a negative number behind it that argparse takes for an option was meant. */
+static void report_missing(nxc_arguments *to, const char *name, nxc_span at, const char *behind,
+                           size_t *next) {
+  bool meant = behind[0] == '-' && (isdigit((unsigned char)behind[1]) || behind[1] == '.');
+  const char *fix = meant ? nxc_arena_printf(to->arena, "write --%s=%s", name, behind) : NULL;
+  const char *why = meant ? nxc_arena_printf(to->arena, ": argparse takes %s for an option", behind) : "";
+  report(to, "NX5904", at, fix, nxc_arena_printf(to->arena, "a value is missing behind --%s%s", name, why));
+  *next += meant;
+}
+
 /* One option and what belongs to it; gives the index of the next word. */
 static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
   const nxc_word *word = &words->items[i];
@@ -300,23 +320,23 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
     row = find_meant(to, name, head.at);
     if (row != NULL) name = row->name;
   }
-  const nxc_option_row *target = row != NULL && row->alias_of != NULL ? nxc_option_find(to->dialect, row->alias_of)
-                                                                      : row;
+  const nxc_option_row *target = row;
+  if (row != NULL && row->alias_of != NULL) target = nxc_option_find(to->dialect, row->alias_of);
   bool is_switch = target != NULL && target->domain.type == NXC_TYPE_BOOL;
   bool is_list = target != NULL && nxc_arguments_is_list(target);
   nxc_words values = {0};
   if (equals != NULL) {
     nxc_word value = part_of(to, word, n_dashes + n_name + 1, n_bytes - n_dashes - n_name - 1);
-    if (is_switch) report_stray(to, &value, name);
+    if (is_switch) report_switch_value(to, &value, name);
     values.items = nxc_arena_grow(to->arena, NULL, 0, sizeof value);
     values.items[values.n_items++] = value;
   } else {
     values = values_behind(to, words, next, is_list || row == NULL ? words->n_items : 1, &next);
-    if (is_switch && values.n_items > 0) report_stray(to, &values.items[0], name);
+    if (is_switch && values.n_items > 0) report_switch_value(to, &values.items[0], name);
   }
   bool needed = target != NULL && !is_switch && target->domain.type != NXC_TYPE_LIST && values.n_items == 0;
   if (needed) {
-    report(to, "NX5904", head.at, NULL, nxc_arena_printf(to->arena, "a value is missing behind --%s", name));
+    report_missing(to, name, head.at, next < words->n_items ? words->items[next].text : "", &next);
     return next;
   }
   nxc_arguments_put(to, row, name, head.at, &values);
@@ -329,6 +349,6 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_words *words) {
     const char *text = words->items[i].text;
     if (!ended && strcmp(text, "--") == 0) ended = ++i > 0;
     else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
-    else report_stray(to, &words->items[i++], NULL);
+    else i = report_strays(to, words, i, ended);
   }
 }

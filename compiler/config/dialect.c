@@ -120,7 +120,8 @@ nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const
                            .settings = settings};
   binding->options = new_bounds(arena, dialect, version);
   binding->model_dialect = nxc_dialect_find("hf_config");
-  if (binding->model_dialect != NULL) binding->model_options = new_bounds(arena, binding->model_dialect, NULL);
+  if (binding->model_dialect != NULL)
+    binding->model_options = new_bounds(arena, binding->model_dialect, NULL);
   return binding;
 }
 
@@ -141,8 +142,8 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound
 }
 
 /* What other versions of the system have: an option, or a word of one. */
-static void report_other_version(nxc_binding *binding, nxc_span at, const char *what, const nxc_versioned *kept,
-                                 const char *advice) {
+static void report_other_version(nxc_binding *binding, nxc_span at, const char *what,
+                                 const nxc_versioned *kept, const char *advice) {
   const char *dialect = binding->dialect->name;
   nxc_report(binding->sink, "NX1320", NXC_SEVERITY_ERROR, at,
              nxc_arena_printf(binding->arena, "%s, or read the file with --dialect %s@%s", advice, dialect,
@@ -151,20 +152,24 @@ static void report_other_version(nxc_binding *binding, nxc_span at, const char *
              nxc_versions_show(binding->arena, kept->versions, kept->n_versions), binding->version);
 }
 
+static bool word_is_known(const nxc_binding *binding, const nxc_versioned *kept) {
+  return kept == NULL || nxc_in_version(kept->versions, kept->n_versions, binding->version);
+}
+
 /* Whether this version knows the word; one that it does not know is reported. */
 static bool has_word(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node, const char *name) {
   const nxc_option_row *row = bound->row;
   const nxc_versioned *kept = nxc_option_word(row, bound->value->text);
-  if (kept == NULL || nxc_in_version(kept->versions, kept->n_versions, binding->version)) return true;
+  if (word_is_known(binding, kept)) return true;
   const char *words = "write ";
   size_t n_words = 0;
   for (size_t i = 0; i < row->domain.n_values; i++) {
-    const nxc_versioned *other = nxc_option_word(row, row->domain.values[i]);
-    if (other != NULL && !nxc_in_version(other->versions, other->n_versions, binding->version)) continue;
-    words = nxc_arena_printf(binding->arena, "%s%s%s", words, n_words++ ? ", " : "", row->domain.values[i]);
+    const char *other = row->domain.values[i];
+    if (word_is_known(binding, nxc_option_word(row, other)))
+      words = nxc_arena_printf(binding->arena, "%s%s%s", words, n_words++ ? ", " : "", other);
   }
-  report_other_version(binding, node->at,
-                       nxc_arena_printf(binding->arena, "%s %s is a word", name, bound->value->text), kept, words);
+  const char *what = nxc_arena_printf(binding->arena, "%s %s is a word", name, bound->value->text);
+  report_other_version(binding, node->at, what, kept, words);
   return false;
 }
 
@@ -173,8 +178,8 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
   const nxc_option_row *target = row;
   if (!nxc_in_version(row->versions, row->n_versions, binding->version)) {
     const nxc_versioned kept = {.versions = row->versions, .n_versions = row->n_versions};
-    report_other_version(binding, nxc_node_place(node), nxc_arena_printf(binding->arena, "%s is an option", name),
-                         &kept, "leave it out");
+    const char *what = nxc_arena_printf(binding->arena, "%s is an option", name);
+    report_other_version(binding, nxc_node_place(node), what, &kept, "leave it out");
     return;
   }
   if (row->alias_of != NULL) {

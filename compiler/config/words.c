@@ -175,16 +175,32 @@ void nxc_shell_put_assigned(nxc_shell *s, nxc_draft *word, nxc_words *words, con
   }
 }
 
+void nxc_shell_split(nxc_shell *s, const nxc_word *value, nxc_words *words) {
+  nxc_draft word = {.from_environment = value->from_environment};
+  char quote = '\0';
+  for (size_t i = 0; value->text[i] != '\0' && !s->failed; i++) {
+    char c = value->text[i];
+    size_t at = value->origins && value->at.source == s->source ? value->origins[i] : 0;
+    if (c == quote) quote = '\0';
+    else if (quote == '\0' && (c == '\'' || c == '"')) quote = c, word.open = true;
+    else if (quote == '\0' && is_blank(c)) nxc_shell_finish(s, &word, words, at);
+    else if (quote != '\'' && c == '\\' && value->text[i + 1] == '\n') i++;
+    else put(s, &word, c, at);
+  }
+  nxc_shell_finish(s, &word, words, 0);
+}
+
 typedef struct reference {
   const char *name;
   size_t n_name;
   const char *otherwise; /* behind :- ; NULL: none */
   size_t n_otherwise;
-  bool all;   /* [@] or [*] */
+  bool instead; /* :+ ; what stands there takes the place of a value */
+  bool all;     /* [@] or [*] */
   bool plain; /* nothing that only a shell would do */
 } reference;
 
-/* NAME, NAME[@] or NAME:-TEXT, between the braces. */
+/* NAME, NAME[@], NAME:-TEXT or NAME:+TEXT, between the braces. */
 static reference parse_reference(const char *inside, size_t n_bytes) {
   reference found = {.name = inside, .plain = true};
   while (found.n_name < n_bytes && nxc_shell_is_name(inside[found.n_name])) found.n_name++;
@@ -195,12 +211,11 @@ static reference parse_reference(const char *inside, size_t n_bytes) {
     rest += 3;
     n_rest -= 3;
   }
-  if (n_rest >= 2 && rest[0] == ':' && strchr("-=", rest[1])) {
-    found.otherwise = rest + 2;
-    found.n_otherwise = n_rest - 2;
-  } else if (n_rest >= 1 && rest[0] == '-') {
-    found.otherwise = rest + 1;
-    found.n_otherwise = n_rest - 1;
+  size_t n_sign = n_rest >= 2 && rest[0] == ':' ? 2 : 1;
+  if (n_rest >= n_sign && strchr(n_sign == 2 ? "-=+" : "-+", rest[n_sign - 1])) {
+    found.instead = rest[n_sign - 1] == '+';
+    found.otherwise = rest + n_sign;
+    found.n_otherwise = n_rest - n_sign;
   } else if (n_rest > 0) {
     found.plain = false;
   }
@@ -210,6 +225,63 @@ static reference parse_reference(const char *inside, size_t n_bytes) {
 
 static void expand_reference(nxc_shell *s, nxc_draft *word, nxc_words *words, const reference *r,
                              const char *written, size_t n_written, bool quoted, size_t origin);
+
+static size_t expand(nxc_shell *s, nxc_draft *word, nxc_words *words, const char *text, size_t n_bytes,
+                     bool quoted, size_t base);
+
+void nxc_shell_put_text(nxc_shell *s, nxc_draft *word, const char *text, size_t n_bytes, size_t origin) {
+  nxc_words none = {0};
+  word->open = true;
+  for (size_t i = 0; i < n_bytes && !s->failed;) {
+    if (text[i] == '\\' && i + 1 < n_bytes && text[i + 1] == '\n') i += 2;
+    else if (text[i] == '$' || text[i] == '`')
+      i += expand(s, word, &none, text + i, n_bytes - i, true, origin + i);
+    else put(s, word, text[i], origin + i), i++;
+  }
+}
+
+/* Names stand for their values in arithmetic, with and without $. */
+static bool put_operands(nxc_shell *s, nxc_draft *sum, const char *text, size_t n_bytes, size_t origin) {
+  for (size_t i = 0; i < n_bytes && !s->failed;) {
+    size_t n_name = 0;
+    while (i + n_name < n_bytes && nxc_shell_is_name(text[i + n_name])) n_name++;
+    if (n_name > 0 && !isdigit((unsigned char)text[i])) {
+      const char *name = nxc_arena_printf(s->script->arena, "${%.*s}", (int)n_name, text + i);
+      nxc_shell_put_text(s, sum, name, strlen(name), origin);
+    } else {
+      n_name = n_name > 0 ? n_name : 1;
+      if (text[i] == '$') {
+        nxc_words none = {0};
+        n_name = expand(s, sum, &none, text + i, n_bytes - i, true, origin);
+      } else {
+        for (size_t k = 0; k < n_name; k++) put(s, sum, text[i + k], origin);
+      }
+    }
+    i += n_name;
+  }
+  return sum->unset == NULL && !s->failed;
+}
+
+bool nxc_shell_compute(nxc_shell *s, const char *text, size_t n_bytes, size_t origin, nxc_draft *used,
+                       int64_t *value) {
+  nxc_draft sum = {.open = true};
+  if (++s->depth > DEFAULTS_DEPTH_MAX) return false;
+  bool known = put_operands(s, &sum, text, n_bytes, origin);
+  s->depth--;
+  used->from_environment = used->from_environment || sum.from_environment;
+  const char *operands = nxc_arena_strndup(s->script->arena, sum.n_bytes ? sum.bytes : "", sum.n_bytes);
+  return known && nxc_shell_arithmetic(operands, value);
+}
+
+/* $((...)) of known integers becomes its value. */
+static bool put_arithmetic(nxc_shell *s, nxc_draft *word, const char *text, size_t n_bytes, size_t origin) {
+  int64_t value;
+  bool sum = n_bytes >= 5 && strncmp(text, "$((", 3) == 0 && strncmp(text + n_bytes - 2, "))", 2) == 0;
+  if (!sum || !nxc_shell_compute(s, text + 3, n_bytes - 5, origin, word, &value)) return false;
+  const char *shown = nxc_arena_printf(s->script->arena, "%lld", (long long)value);
+  for (; *shown != '\0'; shown++) put(s, word, *shown, origin);
+  return true;
+}
 
 /* $NAME, ${...}, $(...) and `...` at `at` of a text whose first byte came from `base`; gives the bytes taken.
  */
@@ -221,8 +293,10 @@ static size_t expand(nxc_shell *s, nxc_draft *word, nxc_words *words, const char
     if (n_taken < n_bytes) n_taken++;
     put_unknown(s, word, text, n_taken, base);
   } else if (n_bytes > 1 && text[1] == '(') {
+    n_taken = nxc_shell_put_here(s, word, text, n_bytes, base);
+    if (n_taken > 0) return n_taken;
     n_taken = behind_bracket(text, n_bytes, 1);
-    put_unknown(s, word, text, n_taken, base);
+    if (!put_arithmetic(s, word, text, n_taken, base)) put_unknown(s, word, text, n_taken, base);
   } else if (n_bytes > 1 && text[1] == '{') {
     n_taken = behind_bracket(text, n_bytes, 1);
     reference r = parse_reference(text + 2, n_taken > 3 ? n_taken - 3 : 0);
@@ -239,7 +313,7 @@ static size_t expand(nxc_shell *s, nxc_draft *word, nxc_words *words, const char
   return n_taken;
 }
 
-/* What stands behind `:-`, without its quotes and with its own variables. */
+/* What stands behind `:-` or `:+`, without its quotes and with its own variables. */
 static void put_default(nxc_shell *s, nxc_draft *word, nxc_words *words, const reference *r,
                         const char *written, bool quoted, size_t origin) {
   const char *text = r->otherwise;
@@ -264,11 +338,24 @@ static void put_default(nxc_shell *s, nxc_draft *word, nxc_words *words, const r
   s->depth--;
 }
 
+/* ${NAME:+TEXT}: the text where the name has a value. */
+static void put_instead(nxc_shell *s, nxc_draft *word, nxc_words *words, const reference *r,
+                        const nxc_assigned *own, const char *written, bool quoted, size_t origin) {
+  const char *name = nxc_arena_strndup(s->script->arena, r->name, r->n_name), *value = NULL;
+  if (own == NULL) value = read_environment(s->script, name, nxc_shell_place(s, origin, 1), false);
+  else if (own->words.n_items > 0) value = nxc_shell_tested(&own->words.items[0]);
+  if (value != NULL && *value != '\0') put_default(s, word, words, r, written, quoted, origin);
+}
+
 static void expand_reference(nxc_shell *s, nxc_draft *word, nxc_words *words, const reference *r,
                              const char *written, size_t n_written, bool quoted, size_t origin) {
   const nxc_assigned *own = r->plain ? nxc_script_find(s->script, r->name, r->n_name) : NULL;
   if (!r->plain) {
     put_unknown(s, word, written, n_written, origin);
+    return;
+  }
+  if (r->instead) {
+    put_instead(s, word, words, r, own, written, quoted, origin);
     return;
   }
   for (size_t i = 0; own != NULL && i < own->words.n_items && !s->failed; i++) {
@@ -346,6 +433,7 @@ void nxc_shell_skip_blanks(nxc_shell *s, bool lines) {
       s->at += next == '\n' ? 2 : 3;
     } else if (is_blank(c) && (lines || c != '\n')) {
       s->at++;
+      if (c == '\n' && s->n_here > 0) nxc_shell_read_here(s);
     } else {
       return;
     }

@@ -1,115 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands of a shell text: assignments, branches, and which command is the training. */
+/* Simple commands of a shell text: assignments, redirections, and which command is the training. */
 #include "compiler/config/words_shell.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* -- branches -------------------------------------------------------------------------------------------- */
-
-static bool is_taken(const nxc_shell *s) {
-  return s->n_branches == 0 ||
-         (s->branches[s->n_branches - 1].taken && !s->branches[s->n_branches - 1].testing);
-}
-
 static bool is_word(const nxc_words *words, size_t i, const char *text) {
   return i < words->n_items && strcmp(words->items[i].text, text) == 0;
-}
-
-/* What a test compares: a variable of the environment that is not set is empty, what only a run would tell is
- * unknown (NULL). */
-static const char *tested(const nxc_word *word) {
-  if (word->unset == NULL) return word->text;
-  const char *name = word->unset + strspn(word->unset, "${");
-  bool variable = *word->unset == '$' && (isalpha((unsigned char)*name) || *name == '_');
-  return variable && strcmp(word->text, word->unset) == 0 ? "" : NULL;
-}
-
-static nxc_truth negate(nxc_truth value) {
-  return value == NXC_MAYBE ? NXC_MAYBE : value == NXC_YES ? NXC_NO : NXC_YES;
-}
-
-/* [ -n A ], [[ A == B ]] and their like; anything else may be so or not. */
-static nxc_truth judge_test(const nxc_words *words, size_t from) {
-  size_t end = words->n_items;
-  bool negated = false;
-  for (; from < end; from++) {
-    if (is_word(words, from, "!")) negated = !negated;
-    else if (!is_word(words, from, "[") && !is_word(words, from, "[[") && !is_word(words, from, "test"))
-      break;
-  }
-  while (end > from && (is_word(words, end - 1, "]") || is_word(words, end - 1, "]]"))) end--;
-  nxc_truth found = NXC_MAYBE;
-  if (end - from == 2) {
-    const char *value = tested(&words->items[from + 1]);
-    if (value != NULL && is_word(words, from, "-n")) found = *value != '\0' ? NXC_YES : NXC_NO;
-    if (value != NULL && is_word(words, from, "-z")) found = *value == '\0' ? NXC_YES : NXC_NO;
-  } else if (end - from == 3) {
-    const char *a = tested(&words->items[from]), *b = tested(&words->items[from + 2]);
-    bool equal = a != NULL && b != NULL && strcmp(a, b) == 0;
-    bool known = a != NULL && b != NULL && strpbrk(b, "*?[") == NULL;
-    bool asks_equal =
-        is_word(words, from + 1, "=") || is_word(words, from + 1, "==") || is_word(words, from + 1, "-eq");
-    bool asks_other = is_word(words, from + 1, "!=") || is_word(words, from + 1, "-ne");
-    if (known && asks_equal) found = equal ? NXC_YES : NXC_NO;
-    if (known && asks_other) found = equal ? NXC_NO : NXC_YES;
-  }
-  return negated ? negate(found) : found;
-}
-
-static void add_test(nxc_branch *in, nxc_truth value, char joint) {
-  nxc_truth before = in->result;
-  if (in->joint == '|')
-    in->result = before == NXC_YES || value == NXC_YES ? NXC_YES
-                 : before == NXC_NO && value == NXC_NO ? NXC_NO
-                                                       : NXC_MAYBE;
-  else if (in->joint == '&')
-    in->result = before == NXC_NO || value == NXC_NO     ? NXC_NO
-                 : before == NXC_YES && value == NXC_YES ? NXC_YES
-                                                         : NXC_MAYBE;
-  else in->result = value;
-  in->joint = joint;
-}
-
-static void open_branch(nxc_shell *s) {
-  bool outside = is_taken(s);
-  s->branches = nxc_arena_grow(s->script->arena, s->branches, s->n_branches, sizeof *s->branches);
-  s->branches[s->n_branches++] = (nxc_branch){.outside = outside, .testing = true};
-}
-
-/* A word that opens, divides or closes a branch ends its command, so that what follows is one of its own. */
-static bool is_keyword(const char *text) {
-  static const char *const words[] = {"then", "else", "fi", "do", "done", "{", "}"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcmp(text, words[i]) == 0) return true;
-  return false;
-}
-
-/* Whether the command was about branches alone. */
-static bool take_branch(nxc_shell *s, const nxc_words *words, char joint) {
-  nxc_branch *in = s->n_branches ? &s->branches[s->n_branches - 1] : NULL;
-  if (is_word(words, 0, "if")) {
-    open_branch(s);
-    add_test(&s->branches[s->n_branches - 1], judge_test(words, 1), joint);
-  } else if (in != NULL && is_word(words, 0, "elif")) {
-    in->testing = true;
-    in->joint = 0;
-    add_test(in, judge_test(words, 1), joint);
-  } else if (in != NULL && is_word(words, 0, "then")) {
-    in->testing = false;
-    in->taken = in->outside && !in->done && in->result != NXC_NO;
-    in->done = in->done || in->taken;
-  } else if (in != NULL && is_word(words, 0, "else")) {
-    in->taken = in->outside && !in->done;
-    in->done = true;
-  } else if (in != NULL && is_word(words, 0, "fi")) {
-    s->n_branches--;
-  } else if (in != NULL && in->testing) {
-    add_test(in, judge_test(words, 0), joint);
-  } else {
-    return is_keyword(words->items[0].text);
-  }
-  return true;
 }
 
 /* -- commands -------------------------------------------------------------------------------------------- */
@@ -138,7 +35,22 @@ static void read_array(nxc_shell *s, nxc_words *words) {
   s->at++;
 }
 
-static void read_assignment(nxc_shell *s, size_t n_head, bool exported) {
+static void keep_assigned(nxc_shell *s, const char *name, nxc_span at, const nxc_words *words, bool array,
+                          bool appends) {
+  nxc_assigned *assigned = nxc_shell_assign(s->script, name, at);
+  if (!appends) assigned->words = (nxc_words){0};
+  for (size_t i = 0; i < words->n_items; i++) nxc_shell_keep(s, &assigned->words, words->items[i]);
+  assigned->array = array || (appends && assigned->array) || assigned->words.n_items > 1;
+}
+
+void nxc_shell_set(nxc_shell *s, const char *name, nxc_span at, const nxc_word *value, bool taken) {
+  nxc_word item = *value;
+  s->script->is_script = true;
+  s->loop_assigns = true;
+  if (taken) keep_assigned(s, name, at, &(nxc_words){&item, 1}, false, false);
+}
+
+static void read_assignment(nxc_shell *s, size_t n_head, bool exported, bool taken) {
   bool appends = s->text[s->at + n_head - 2] == '+';
   size_t n_name = n_head - 1 - appends;
   const char *name = nxc_arena_strndup(s->script->arena, s->text + s->at, n_name);
@@ -149,60 +61,102 @@ static void read_assignment(nxc_shell *s, size_t n_head, bool exported) {
   if (array) read_array(s, &words);
   else nxc_shell_read_word(s, &words); /* one word, whatever variables put into it */
   s->script->is_script = true;
-  if (!is_taken(s)) return;
-  nxc_assigned *assigned = nxc_shell_assign(s->script, name, at);
-  if (!appends) assigned->words = (nxc_words){0};
-  for (size_t i = 0; i < words.n_items; i++) nxc_shell_keep(s, &assigned->words, words.items[i]);
-  assigned->exported = assigned->exported || exported;
-  assigned->array = array || (appends && assigned->array) || assigned->words.n_items > 1;
+  s->loop_assigns = true;
+  if (!taken) return;
+  keep_assigned(s, name, at, &words, array, appends);
+  if (exported) nxc_shell_assign(s->script, name, at)->exported = true;
 }
 
-/* > FILE and its like, which are no arguments. */
+/* > FILE and its like, which are no arguments; << takes lines. */
 static void skip_redirection(nxc_shell *s, nxc_words *words) {
   nxc_word *last = words->n_items ? &words->items[words->n_items - 1] : NULL;
   bool number = last && strspn(last->text, "0123456789") == strlen(last->text) && s->at > 0 &&
                 isdigit((unsigned char)s->text[s->at - 1]);
   if (number) words->n_items--;
+  bool here = strncmp(s->text + s->at, "<<", 2) == 0 && strncmp(s->text + s->at, "<<<", 3) != 0;
+  if (here) {
+    s->at += 2;
+    nxc_shell_open_here(s, words);
+    return;
+  }
   while (s->at < s->n_bytes && strchr("<>&", s->text[s->at])) s->at++;
   nxc_shell_skip_blanks(s, false);
   nxc_words target = {0};
   nxc_shell_read_word(s, &target);
 }
 
-/* One command, to the end of its line or to what separates it from the next. */
-static void read_command(nxc_shell *s) {
-  nxc_command read = {0};
-  char joint = 0;
+/* export, local and their like, with options such as -a: assignments may follow. */
+static bool declares(const nxc_words *words) {
+  static const char *const names[] = {"export", "local", "declare", "readonly", "typeset"};
+  bool found = words->n_items == 0;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) found = found || is_word(words, 0, names[i]);
+  for (size_t i = 1; found && i < words->n_items; i++) found = *words->items[i].text == '-';
+  return found;
+}
+
+/* Inside [[ ]] signs are words. */
+static bool put_sign(nxc_shell *s, nxc_words *words) {
+  bool inside = is_word(words, 0, "[[") || (is_word(words, 0, "!") && is_word(words, 1, "[["));
+  if (!inside || is_word(words, words->n_items - 1, "]]") || s->text[s->at] == '\n') return false;
+  char c = s->text[s->at];
+  size_t n_bytes = s->at + 1 < s->n_bytes && s->text[s->at + 1] == c && strchr("&|", c) ? 2 : 1;
+  nxc_shell_keep(s, words, (nxc_word){.text = nxc_arena_strndup(s->script->arena, s->text + s->at, n_bytes),
+                                      .at = nxc_shell_place(s, s->at, n_bytes)});
+  s->at += n_bytes;
+  return true;
+}
+
+/* (( ... )): a test of numbers. */
+static bool skip_arithmetic(nxc_shell *s, const nxc_words *words, nxc_truth *truth) {
+  int64_t value;
+  nxc_draft used = {0};
+  if (words->n_items > 0 || strncmp(s->text + s->at, "((", 2) != 0) return false;
+  const char *end = strstr(s->text + s->at, "))");
+  if (end == NULL || end > s->text + s->n_bytes - 2) return false;
+  size_t from = s->at + 2;
+  bool known = nxc_shell_compute(s, s->text + from, (size_t)(end - s->text) - from, from, &used, &value);
+  *truth = !known ? NXC_MAYBE : value ? NXC_YES : NXC_NO;
+  s->at = (size_t)(end - s->text) + 2;
+  return true;
+}
+
+/* export NAME: of a value that was assigned before. */
+static void export_names(nxc_shell *s, const nxc_words *words) {
+  for (size_t i = 1; is_word(words, 0, "export") && i < words->n_items; i++) {
+    const nxc_assigned *known = nxc_script_find(s->script, words->items[i].text, strlen(words->items[i].text));
+    if (known != NULL) nxc_shell_assign(s->script, known->name, known->at)->exported = true;
+  }
+}
+
+static void keep_command(nxc_shell *s, const nxc_words *words) {
+  export_names(s, words);
+  if (is_word(words, 0, "source") || is_word(words, 0, "."))
+    nxc_report(s->sink, "NX5914", NXC_SEVERITY_NOTE, words->items[0].at, NULL,
+               "what %s assigns is not read here", words->n_items > 1 ? words->items[1].text : "this");
+  s->commands = nxc_arena_grow(s->script->arena, s->commands, s->n_commands, sizeof *s->commands);
+  s->commands[s->n_commands++] = (nxc_command){*words};
+}
+
+nxc_truth nxc_shell_read_command(nxc_shell *s, bool taken) {
+  nxc_words words = {0};
+  nxc_truth truth = NXC_YES;
   for (;;) {
     nxc_shell_skip_blanks(s, false);
     if (s->failed || s->at >= s->n_bytes) break;
     char c = s->text[s->at];
-    bool leading =
-        read.words.n_items == 0 ||
-        (read.words.n_items == 1 && (is_word(&read.words, 0, "export") || is_word(&read.words, 0, "local") ||
-                                     is_word(&read.words, 0, "declare")));
-    size_t n_head = leading ? assignment_length(s) : 0;
+    size_t n_head = declares(&words) ? assignment_length(s) : 0;
     bool duplicates = c == '&' && s->at + 1 < s->n_bytes && s->text[s->at + 1] == '>';
-    if (n_head > 0) {
-      read_assignment(s, n_head, is_word(&read.words, 0, "export"));
-    } else if (c == '<' || c == '>' || duplicates) {
-      skip_redirection(s, &read.words);
-    } else if (nxc_shell_ends_word(c)) {
-      s->at++;
-      if ((c == '|' || c == '&') && s->at < s->n_bytes && s->text[s->at] == c) {
-        joint = c;
-        s->at++;
-      }
-      break;
-    } else {
-      nxc_shell_read_word(s, &read.words);
-      if (read.words.n_items == 1 && is_keyword(read.words.items[0].text)) break;
-    }
+    if (n_head > 0) read_assignment(s, n_head, is_word(&words, 0, "export"), taken);
+    else if (nxc_shell_ends_word(c) && put_sign(s, &words)) continue;
+    else if (c == '<' || c == '>' || duplicates) skip_redirection(s, &words);
+    else if (c == '(' && skip_arithmetic(s, &words, &truth)) return truth;
+    else if (nxc_shell_ends_word(c)) break;
+    else nxc_shell_read_word(s, &words);
   }
-  if (read.words.n_items == 0) return;
-  if (take_branch(s, &read.words, joint) || !is_taken(s)) return;
-  s->commands = nxc_arena_grow(s->script->arena, s->commands, s->n_commands, sizeof *s->commands);
-  s->commands[s->n_commands++] = read;
+  if (words.n_items == 0 || s->failed) return NXC_YES;
+  if (nxc_shell_call(s, &words, taken)) return NXC_MAYBE;
+  if (taken) keep_command(s, &words);
+  return nxc_shell_judge(&words);
 }
 
 /* -- what is what ---------------------------------------------------------------------------------------- */
@@ -225,8 +179,25 @@ static size_t count_options(const nxc_words *words, size_t from) {
   return n_options;
 }
 
+/* bash -c "python ...": the command inside is one as well. */
+static void open_texts(nxc_shell *s) {
+  for (size_t i = 0, n_commands = s->n_commands; i < n_commands && !s->failed; i++) {
+    const nxc_words words = s->commands[i].words;
+    size_t n_searched = find_program(&words) == words.n_items ? words.n_items : 0;
+    for (size_t k = 0; k < n_searched; k++) {
+      const nxc_word *word = &words.items[k];
+      nxc_command inside = {0};
+      if (strchr(word->text, ' ') == NULL || strstr(word->text, ".py ") == NULL) continue;
+      nxc_shell_split(s, word, &inside.words);
+      s->commands = nxc_arena_grow(s->script->arena, s->commands, s->n_commands, sizeof *s->commands);
+      s->commands[s->n_commands++] = inside;
+    }
+  }
+}
+
 /* The command that runs a program with the most options is the training. */
 static bool take_training(nxc_shell *s) {
+  open_texts(s);
   const nxc_words *best = NULL;
   size_t n_best = 0;
   for (size_t i = 0; i < s->n_commands; i++) {
@@ -268,6 +239,18 @@ static void take_all(nxc_shell *s) {
   }
 }
 
+/* An option that begins a command of a script: the line above did not continue, so that the training never
+ * gets it. */
+static void report_lost(nxc_shell *s) {
+  for (size_t i = 0; i < s->n_commands; i++) {
+    const nxc_word *word = &s->commands[i].words.items[0];
+    if (strncmp(word->text, "--", 2) != 0) continue;
+    nxc_report(s->sink, "NX5915", NXC_SEVERITY_ERROR, word->at,
+               "let the line above end with a backslash, and nothing behind it; no comment may stand between",
+               "%s begins a command of its own here, and never reaches the training", word->text);
+  }
+}
+
 bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_script *script) {
   *script = (nxc_script){.arena = arena};
   nxc_shell s = {
@@ -276,10 +259,9 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink,
     nxc_shell_fail(&s, strlen(source->text), "arguments hold no NUL bytes");
     return false;
   }
-  while (s.at < s.n_bytes && !s.failed) {
-    read_command(&s);
-    nxc_shell_skip_blanks(&s, true);
-  }
-  if (!s.failed && !take_training(&s)) take_all(&s);
+  nxc_shell_read_all(&s);
+  if (s.failed) return false;
+  if (take_training(&s)) report_lost(&s);
+  else take_all(&s);
   return !s.failed;
 }

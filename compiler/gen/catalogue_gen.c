@@ -59,7 +59,8 @@ static void field_literal(nxc_arena *arena, const char *name, nxc_type type, con
 }
 
 /* "VALUE in VERSION, VERSION" */
-static void field_versioned(nxc_arena *arena, const char *name, nxc_type type, char *const *texts, unsigned n_texts) {
+static void field_versioned(nxc_arena *arena, const char *name, nxc_type type, char *const *texts,
+                            unsigned n_texts) {
   if (n_texts == 0) return;
   printf(", .%s = (const nxc_versioned[]){", name);
   for (unsigned i = 0; i < n_texts; i++) {
@@ -67,8 +68,8 @@ static void field_versioned(nxc_arena *arena, const char *name, nxc_type type, c
     char *rest, *versions[8];
     unsigned n_versions = 0;
     gen_versioned_split(arena, texts[i], &value, &names);
-    for (char *version = strtok_r(nxc_arena_strdup(arena, names), ", ", &rest); version != NULL && n_versions < 8;
-         version = strtok_r(NULL, ", ", &rest))
+    char *version = strtok_r(nxc_arena_strdup(arena, names), ", ", &rest);
+    for (; version != NULL && n_versions < 8; version = strtok_r(NULL, ", ", &rest))
       versions[n_versions++] = version;
     fputs("{.value = ", stdout);
     fputs("&(const nxc_value)", stdout);

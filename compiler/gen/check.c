@@ -206,7 +206,9 @@ static void check_versioned(const place *at, const gen_option *row, nxc_type typ
   for (unsigned i = 0; i < row->defaults_in_count; i++) {
     if (gen_versioned_split(at->catalogue->arena, row->defaults_in[i], &value, &versions))
       check_literal(at, "defaults_in", type, value);
-    else gen_complain(at->catalogue, at->file, at->row, "defaults_in: not VALUE in VERSION: %s", row->defaults_in[i]);
+    else
+      gen_complain(at->catalogue, at->file, at->row, "defaults_in: not VALUE in VERSION: %s",
+                   row->defaults_in[i]);
   }
 }
 

@@ -20,7 +20,8 @@ static void add_domain(nxc_facts *facts, const nxc_domain *domain, const char *u
   for (size_t i = 0; i < domain->n_values; i++)
     text = nxc_arena_printf(arena, "%s%s%s", i ? text : "", i ? ", " : "one of: ", domain->values[i]);
   if (domain->nullable) text = nxc_arena_printf(arena, "%s, or null", text);
-  if (domain->min) text = nxc_arena_printf(arena, "%s, at least %s", text, nxc_value_show(arena, domain->min));
+  if (domain->min)
+    text = nxc_arena_printf(arena, "%s, at least %s", text, nxc_value_show(arena, domain->min));
   if (domain->max) text = nxc_arena_printf(arena, "%s, at most %s", text, nxc_value_show(arena, domain->max));
   if (domain->above)
     text = nxc_arena_printf(arena, "%s, greater than %s", text, nxc_value_show(arena, domain->above));

@@ -43,6 +43,18 @@ try 'many variables'
 try 'a growing variable'
 { echo 'A="--num-layers 24 "'; repeat 'A="$A$A$A$A"\n' 30; echo 'python a.py $A'; } >text
 try 'a doubling variable'
+{ echo 'for a in'; repeat ' %d' 2000; echo '; do for b in'; repeat ' %d' 2000; echo '; do A+=x; done; done'; } | tr '\n' ' ' >text
+try 'loops within loops'
+{ echo 'f0() { A+=x; }'; for i in $(seq 60); do echo "f$i() { f$((i - 1)); f$((i - 1)); }"; done; echo f60; } >text
+try 'functions that call functions'
+repeat 'cat <<E\n' 3000 >text
+try 'here documents without end'
+repeat 'case x in x) ' 3000 >text
+try 'cases within cases'
+{ printf 'A=$(('; repeat '(' 5000; } >text
+try 'sums within sums'
+repeat 'stray ' 20000 >text
+try 'words of no option'
 printf -- '--num-layers 1\0 --x' >text
 try 'a NUL byte'
 printf -- '--save \377\376 --num-layers x' >text
