@@ -34,29 +34,35 @@ static bool write_texts(const job *j, const nxc_conversion *conversion) {
   return true;
 }
 
+static const char *file_of(const job *j) {
+  return j->options->files.n_items > 0 ? j->options->files.items[0] : NULL;
+}
+
 static void report(const job *j, const nxc_conversion *conversion) {
-  fprintf(stderr, "%s: %s%s%s: %zu settings said, %zu not%s\n", j->options->files.items[0], conversion->dialect,
+  const char *file = file_of(j) ? file_of(j) : "arguments";
+  fprintf(stderr, "%s: %s%s%s: %zu settings said, %zu not%s\n", file, conversion->dialect,
           conversion->version ? "@" : "", conversion->version ? conversion->version : "", conversion->n_said,
           conversion->n_unsaid, conversion->n_unsaid ? ":" : "");
   for (size_t i = 0; i < conversion->n_unsaid; i++)
     fprintf(stderr, "  %s\n", nxc_unsaid_show(j->arena, &conversion->unsaid[i]));
-  if (conversion->n_left > 0)
-    fprintf(stderr, "%zu options that the first system alone reads are left out: %s\n", conversion->n_left,
-            conversion->left);
+  if (*conversion->left != '\0')
+    fprintf(stderr, "left out, since %s alone reads it: %s\n", conversion->first, conversion->left);
 }
 
 static int convert(const job *j) {
   nxc_sink *sink = nxc_sink_new(j->arena);
   if (j->options->warnings_are_errors) nxc_sink_warnings_are_errors(sink);
-  const nxc_conversion_request request = {.from = nxc_options_request(j->options, j->options->files.items[0]),
+  const nxc_conversion_request request = {.from = nxc_options_request(j->options, file_of(j)),
                                           .to = j->to,
                                           .model_path = j->model_output,
                                           .reveal = j->reveal};
   nxc_conversion conversion;
   bool good = nxc_convert(j->arena, &request, sink, &conversion);
-  const nxc_render render = nxc_options_render(j->options);
-  nxc_sink_print(sink, &render, stderr);
-  if (!good) return conversion.unreadable ? NXC_EXIT_USAGE : NXC_EXIT_FOUND;
+  if (!good) {
+    const nxc_render render = nxc_options_render(j->options);
+    nxc_sink_print(sink, &render, stderr);
+    return conversion.unreadable ? NXC_EXIT_USAGE : NXC_EXIT_FOUND;
+  }
   if (!write_texts(j, &conversion)) return NXC_EXIT_USAGE;
   report(j, &conversion);
   return conversion.n_unsaid > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
@@ -69,7 +75,8 @@ static int complain(const char *what, const char *about) {
 
 static int check_and_convert(const job *j) {
   const char *version;
-  if (j->options->files.n_items != 1) return complain("one FILE is converted at a time", "");
+  size_t n_files = j->options->files.n_items, n_arguments = j->options->arguments.n_items;
+  if (n_files != 1 && (n_files > 1 || n_arguments == 0)) return complain("one FILE is converted at a time", "");
   if (j->to == NULL) return complain("--to is missing: it names the dialect", "");
   if (nxc_front_find(j->arena, j->to, &version) == NULL)
     return complain("there is no dialect ", nxc_arena_printf(j->arena, "%s; there are %s", j->to,

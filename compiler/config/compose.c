@@ -23,6 +23,11 @@ typedef struct fit {
   int agrees, differs;
 } fit;
 
+static void add_fit(fit *sum, fit one) {
+  sum->agrees += one.agrees;
+  sum->differs += one.differs;
+}
+
 static int score(fit found) {
   return 2 * found.agrees - 3 * found.differs;
 }
@@ -58,24 +63,24 @@ static fit fit_setting(composer *c, nxc_setting_id id, const nxc_value *value) {
   return wanted != NULL && nxc_value_equal(wanted, verdict.value) ? (fit){1, 0} : (fit){0, 1};
 }
 
-/* What the option would say with this value. Where it is not given and says nothing, the setting's own default
- * stays. */
+/* What the option would say with this value. Where it is not given and says nothing at all, the settings' own
+ * defaults stay. */
 static fit fit_value(composer *c, nxc_bound *bound, const nxc_value *value, bool given) {
   const nxc_bound kept = *bound;
-  fit found = {0};
+  const nxc_option_row *row = bound->row;
+  fit said = {0}, unsaid = {0};
+  bool silent = true;
   bound->value = value;
   bound->given = given;
-  for (size_t i = 0; i < bound->row->n_sets; i++) {
-    const nxc_assignment *assignment = &bound->row->sets[i];
-    const nxc_value *result =
-        value ? nxc_binding_evaluate(c->binding, bound, assignment->expression) : NULL;
-    if (result == NULL && !given) result = nxc_setting_rows[assignment->setting].initial;
-    fit one = fit_setting(c, assignment->setting, result);
-    found.agrees += one.agrees;
-    found.differs += one.differs;
+  for (size_t i = 0; i < row->n_sets; i++) {
+    const nxc_setting_id id = row->sets[i].setting;
+    const nxc_value *result = value ? nxc_binding_evaluate(c->binding, bound, row->sets[i].expression) : NULL;
+    silent = silent && result == NULL && !given;
+    add_fit(&said, fit_setting(c, id, result));
+    add_fit(&unsaid, fit_setting(c, id, nxc_setting_rows[id].initial));
   }
   *bound = kept;
-  return found;
+  return silent ? unsaid : said;
 }
 
 /* -- trying ---------------------------------------------------------------------------------------------- */
@@ -95,7 +100,7 @@ static const nxc_value *keep(composer *c, nxc_value value) {
 
 /* The value in the option's own type: whole numbers as integers where it takes no others. */
 static const nxc_value *in_domain(composer *c, const nxc_option_row *row, const nxc_value *value) {
-  bool integer = row->domain.type == NXC_TYPE_INT || row->domain.type == NXC_TYPE_INT_OR_FLOAT;
+  bool integer = row->domain.type == NXC_TYPE_INT;
   bool whole = value->kind == NXC_FLOAT && value->number == floor(value->number) && fabs(value->number) < 1e15;
   if (integer && whole) value = keep(c, (nxc_value){.kind = NXC_INT, .integer = (int64_t)value->number});
   nxc_verdict verdict = nxc_domain_judge(c->arena, &row->domain, value, false);

@@ -22,7 +22,7 @@ typedef struct converter {
 } converter;
 
 static bool stays(const converter *c) {
-  return c->dialect == c->source->dialect;
+  return c->dialect == c->source->dialect && !c->request->anew;
 }
 
 static void add_unsaid(converter *c, nxc_unsaid one) {
@@ -79,15 +79,19 @@ static bool is_from_outside(const nxc_settings *settings, nxc_setting_id id) {
   return kind == NXC_FROM_CLI || kind == NXC_FROM_PROJECT;
 }
 
+/* Given as a setting, not as an option, so that the tree of the file lacks it. */
+static bool is_beside_file(const converter *c, nxc_setting_id id) {
+  const nxc_provenance *from = nxc_settings_from(c->wanted, id);
+  const nxc_bound *bound = from->option ? nxc_binding_find(c->source->binding, from->option) : NULL;
+  return is_from_outside(c->wanted, id) && (bound == NULL || !bound->given);
+}
+
 /* Options that say what the command line, and not the file, says about settings. */
 static void compose_outside(converter *c, const nxc_binding *composed, nxc_node *root) {
   for (size_t i = 0; i < composed->dialect->n_options; i++) {
     const nxc_bound *bound = &composed->options[i];
     for (size_t id = 0; bound->given && id < NX_N_SETTINGS; id++) {
-      const nxc_provenance *from = nxc_settings_from(c->wanted, (nxc_setting_id)id);
-      bool by_setting = is_from_outside(c->wanted, (nxc_setting_id)id) && from->option == NULL;
-      by_setting = by_setting || from->kind == NXC_FROM_PROJECT;
-      if (by_setting && nxc_option_speaks_of(c->arena, bound->row, (nxc_setting_id)id))
+      if (is_beside_file(c, (nxc_setting_id)id) && nxc_option_speaks_of(c->arena, bound->row, (nxc_setting_id)id))
         nxc_compose_put(c->arena, root, bound->row->name, bound->value);
     }
   }
@@ -179,21 +183,24 @@ static bool is_launchers(converter *c, nxc_setting_id id) {
 static void read_back(converter *c, const nxc_source *text) {
   nxc_sink *sink = nxc_sink_new(c->arena);
   nxc_request request = {.file = c->request->from.file, .text = text, .dialect = c->request->to};
-  if (stays(c)) request.model_config = c->request->from.model_config;
+  if (stays(c)) {
+    request.model_config = c->request->from.model_config;
+    request.model_text = c->request->from.model_text;
+  }
   if (c->out->model_text != NULL)
     request.model_text =
         nxc_source_new(c->arena, c->request->model_path, c->out->model_text, strlen(c->out->model_text));
   bool known = nxc_has(c->wanted, NX_SETTING_MESH_WORLD);
   if (known && is_launchers(c, NX_SETTING_MESH_WORLD))
-    request.world_size =
-        nxc_value_show(c->arena, nxc_settings_value(c->wanted, NX_SETTING_MESH_WORLD));
+    c->out->world_size = nxc_settings_show(c->wanted, NX_SETTING_MESH_WORLD);
+  request.world_size = c->out->world_size;
   nxc_compile_settings(c->arena, &request, sink, &c->back);
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
     if (finding->severity != NXC_SEVERITY_ERROR) continue;
     const char *why = nxc_arena_printf(c->arena, "%s refuses it: %s (%s)", c->dialect->name, finding->message,
                                        finding->id);
-    add_unsaid(c, (nxc_unsaid){.why = why});
+    add_unsaid(c, (nxc_unsaid){.why = why, .finding = finding->id});
   }
 }
 
@@ -288,13 +295,17 @@ static void list_left(converter *c) {
       continue;
     }
     c->out->left = join(c->arena, c->out->left, bound->row->name);
-    c->out->n_left++;
   }
-  for (size_t i = 0; i < binding->n_unknown; i++, c->out->n_left++)
+  for (size_t i = 0; i < binding->n_unknown; i++)
     c->out->left = join(c->arena, c->out->left, binding->unknown[i].name);
 }
 
 /* -- the whole ------------------------------------------------------------------------------------------- */
+
+static const char *name_of_source(const nxc_conversion_request *request) {
+  const char *file = request->from.file;
+  return file == NULL ? "arguments" : strcmp(file, "-") == 0 ? "standard input" : file;
+}
 
 static const char *comment(converter *c) {
   nxc_buffer text = {.arena = c->arena};
@@ -302,7 +313,7 @@ static const char *comment(converter *c) {
   nxc_buffer_puts(&text, "");
   if (!stays(c))
     nxc_buffer_puts(&text, nxc_arena_printf(c->arena, "# %s, converted by nxcfg from %s\n", c->dialect->name,
-                                            c->request->from.file));
+                                            name_of_source(c->request)));
   if (out->n_unsaid > 0) nxc_buffer_puts(&text, "# Not said here:\n");
   for (size_t i = 0; i < out->n_unsaid; i++) {
     const nxc_unsaid *one = &out->unsaid[i];
@@ -317,6 +328,7 @@ static void convert_once(converter *c) {
   read_back(c, write_text(c));
   c->out->dialect = c->dialect->name;
   c->out->version = c->back.version;
+  c->out->first = c->source->dialect->name;
   compare(c);
   list_left(c);
   c->out->text = nxc_arena_printf(c->arena, "%s%s", comment(c), c->out->text);

@@ -15,16 +15,18 @@
 typedef struct nxc_conversion_request {
   nxc_request from;
   const char *to;         /* a dialect, with @VERSION where one is meant */
+  bool anew;              /* compose a file that stays in its dialect, too */
   const char *model_path; /* where the config.json that the text names will stand; NULL: none is made */
   bool reveal;            /* secrets, and values of the environment */
 } nxc_conversion_request;
 
 /* Something that the text does not say. */
 typedef struct nxc_unsaid {
-  const char *name;  /* a setting, or an option of the first dialect; NULL: `why` says it all */
+  const char *name;  /* a setting, or an option of the first dialect; NULL: the reader refuses the text */
   const char *value; /* what it is */
   const char *there; /* what the text's reader takes instead; NULL: nothing */
   const char *why;
+  const char *finding; /* the id of what the reader refuses; NULL: nothing */
 } nxc_unsaid;
 
 typedef struct nxc_conversion {
@@ -32,11 +34,12 @@ typedef struct nxc_conversion {
   const char *dialect, *version; /* of the text */
   const char *text;              /* with a comment of what is unsaid at its head */
   const char *model_text;        /* config.json; NULL: none was asked for, or none is read there */
+  const char *world_size;        /* what a reader of the text must be told; NULL: the text says it, or nobody does */
   nxc_unsaid *unsaid;
   size_t n_unsaid;
   size_t n_said;    /* settings that are known, and the same there */
   const char *left; /* given options that mean something to the first system alone, "a, b"; "" for none */
-  size_t n_left;
+  const char *first; /* the dialect of the file */
 } nxc_conversion;
 
 /* "run.threads = 4 (there 1): nxdt has no option for it" */
