@@ -213,6 +213,7 @@ static void bind(compilation *c) {
   out->binding->partial = c->request->partial;
   out->binding->own_keys = &out->project.keys;
   nxc_binding_read(out->binding);
+  out->binding->checks_all = c->front->checks_all;
   if (c->front->prepare != NULL) c->front->prepare(out->binding);
   if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);
   else read_model_config(c);

@@ -67,6 +67,7 @@ typedef struct nxc_binding {
   const struct nxc_words *own_keys; /* patterns of keys that the project reads itself; NULL: none */
   bool has_model_config;
   bool for_nxrun;           /* what nxrun cannot execute is an error */
+  bool checks_all;          /* the real system judges values that it does not read, too */
   bool partial;             /* other files will complete this one: what is not given is unknown */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;

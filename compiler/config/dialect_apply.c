@@ -71,12 +71,38 @@ static const char *readable(nxc_arena *arena, const char *expression) {
   return text;
 }
 
+/* What switches an option off: each option that its condition names, with its value and place. */
+static size_t switches_of(nxc_binding *binding, const char *condition, nxc_remark **remarks) {
+  const char *error;
+  size_t error_at, n_remarks = 0;
+  const nxc_expression *expression = nxc_expression_parse(binding->arena, condition, &error, &error_at);
+  assert(expression != NULL);
+  *remarks = nxc_arena_array(binding->arena, expression->n_names + 1, sizeof **remarks);
+  for (size_t i = 0; i < expression->n_names; i++) {
+    const nxc_name *name = &expression->names[i];
+    const nxc_bound *of = name->kind == NXC_NAME_OPTION ? nxc_binding_find(binding, name->path) : NULL;
+    if (of == NULL || of->value == NULL || of->value->kind == NXC_MAP || of->secret) continue;
+    const char *shown = nxc_value_show(binding->arena, of->value), *how = of->given ? "" : " (default)";
+    (*remarks)[n_remarks++] =
+        (nxc_remark){of->at, nxc_arena_printf(binding->arena, "%s is %s%s", name->path, shown, how)};
+  }
+  return n_remarks;
+}
+
 static void report_inactive(nxc_binding *binding, const nxc_bound *bound) {
   bool preset = strncmp(bound->row->name, "precision.", 10) == 0;
-  nxc_report(binding->sink, preset ? "NX1404" : "NX1402", NXC_SEVERITY_NOTE, bound->at, NULL,
-             preset ? "%s is given in vain: the precision preset decides (read only where %s)"
-                    : "%s is not read here, only where %s",
-             bound->row->name, readable(binding->arena, bound->row->read_when));
+  nxc_remark *remarks;
+  size_t n_remarks = switches_of(binding, bound->row->read_when, &remarks);
+  const char *format = preset ? "%s is given in vain: the precision preset decides (read only where %s)"
+                              : "%s is not read here, only where %s";
+  nxc_sink_report(binding->sink,
+                  &(nxc_finding){.id = preset ? "NX1404" : "NX1402",
+                                 .severity = NXC_SEVERITY_NOTE,
+                                 .at = bound->at,
+                                 .message = nxc_arena_printf(binding->arena, format, bound->row->name,
+                                                             readable(binding->arena, bound->row->read_when)),
+                                 .remarks = remarks,
+                                 .n_remarks = n_remarks});
 }
 
 static void report_refused(nxc_binding *binding, const nxc_bound *bound) {
@@ -139,14 +165,15 @@ static bool follows_misfit(const nxc_binding *binding, const nxc_misfit_value *m
   return false;
 }
 
-/* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system does not read is
- * worth a warning only. */
+/* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system never looks at is worth
+ * a warning only. */
 static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
   nxc_arena *arena = binding->arena;
   const nxc_value *value = misfit->value;
   bool is_short = !misfit->bound->secret && value->kind != NXC_LIST && value->kind != NXC_MAP &&
                   value->kind != NXC_NULL && value->kind != NXC_MISSING;
   const char *shown = is_short ? nxc_arena_printf(arena, " (it is %s)", nxc_value_show(arena, value)) : "";
+  bool unseen = misfit->bound->inactive && !binding->checks_all;
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
   const nxc_node *node = misfit->bound->node;
   const char *fix = misfit->verdict.fix;
@@ -163,7 +190,7 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
                      .at = misfit->at,
                      .fix = fix,
                      .replacement = plain ? nxc_nearest(value->text, domain->values, domain->n_values) : NULL,
-                     .severity = misfit->bound->inactive ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
+                     .severity = unseen ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
                      .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem,
                                                  shown, unread),
                      .remarks = &remark,
