@@ -229,6 +229,10 @@ static void progress_all(nxr_comm *comm) {
       i++;
 }
 
+void nxr_comm_progress(nxr_comm *comm) {
+  if (comm->n_active) progress_all(comm);
+}
+
 static uint64_t peer_beats(const nxr_comm *comm, uint32_t rank) {
   const nxr_pulse *pulse = (const nxr_pulse *)control_of(comm, rank);
   return pulse ? atomic_load_explicit(&pulse->beats, memory_order_relaxed) : 0;

@@ -2,7 +2,8 @@
 /* Collectives within a step: bytes are moved, sums are the backend's, and no wait is for ever.
  *
  * A collective is bound once to its operands' addresses and started any number of times; it is complete after its
- * wait. Every wait moves all collectives along that were started, so their waits may come in any order. Members of a
+ * wait. Copies and sums are work of the ranks' own threads: between operators, and in every wait, all collectives that
+ * were started are moved along as far as their members have come, so their waits may come in any order. Members of a
  * group start their collectives in the same order (proved when the plan is loaded); the k-th start of one rank meets
  * the k-th of the others. Sums run over the members in coordinate order, accumulated in fp32 (fp64 for f64) and
  * rounded once, whatever the transport: the bits depend on the plan alone.
@@ -53,6 +54,8 @@ void nxr_comm_name_transfer(const nxr_comm *comm, nxr_collective *collective, ui
 void nxr_comm_start(nxr_comm *comm, nxr_collective *collective);
 /* Returns at once where the collective was not started since its last wait. */
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective);
+/* Moves along what was started, as far as the peers have come: copies and sums whatever is ready, waits for nothing. */
+void nxr_comm_progress(nxr_comm *comm);
 
 /* Whether any rank says true; meets all ranks. */
 bool nxr_comm_vote(nxr_comm *comm, bool own);

@@ -98,6 +98,7 @@ static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step
     if (!(plan->operators[index].when & when)) continue;
     const nxr_kernel *kernel = &machine->kernels[index];
     nxr_comm_beat(machine->comm, step + 1, index);
+    nxr_comm_progress(machine->comm);
     if (kernel->backend)
       kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
     else
