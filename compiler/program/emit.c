@@ -143,7 +143,7 @@ static void emit_ranges(nxc_emitter *e) {
                        .grad = value_of(e, range->grad),
                        .moment1 = value_of(e, range->moment1),
                        .moment2 = value_of(e, range->moment2),
-                       .weight_decay = range->weight_decay};
+                       .weight_decay = range->decayed ? e->training->weight_decay : 0};
     nxc_emit_record(e, NX_SECTION_RANGES, &record);
   }
 }

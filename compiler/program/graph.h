@@ -138,8 +138,8 @@ typedef struct nxc_range_node {
   uint32_t group_atoms; /* gradients are summed over it */
   uint32_t shard_atoms; /* of the group; 0: nothing is divided */
   uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
+  bool decayed, kept;   /* by weight decay; between the passes, though parameters are divided */
   int32_t unit;         /* the layer that its parameters are of, or NXC_UNIT_* */
-  double weight_decay;
   uint64_t n_elements, n_shard;
   nxc_rank_number shard_start;
   nxc_storage storage;

@@ -15,9 +15,8 @@ static nxc_graph *new_graph(nxc_pipeline *p, const nxc_training *t, uint32_t chu
   graph->is_last = chunk + 1 == p->n_chunks;
   graph->first_layer = p->chunks[chunk].first_layer;
   graph->n_layers = p->chunks[chunk].n_layers;
-  if (t->zero_stage > 0)
-    graph->shard_axis = nxc_axis(&graph->mesh, NXC_AXIS_STAGE) & ~nxc_axis(&graph->mesh, NXC_AXIS_REPLICATE);
-  graph->divides_gradients = t->zero_stage > 1;
+  graph->shard_axis = t->zero_axis;
+  graph->divides_gradients = t->zero_stage > 1 && !t->reduce_once;
   if (p->n_graphs) graph->tables = p->graphs[0]->tables;
   p->graphs[p->n_graphs++] = graph;
   return graph;

@@ -46,7 +46,7 @@ static int32_t unit_of(const cutter *c, nxc_id parameter) {
   return input ? NXC_UNIT_INPUT : NXC_UNIT_OUTPUT;
 }
 
-static const char *range_name(nxc_graph *graph, const nxc_range_node *range, bool decayed, uint32_t bucket) {
+static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uint32_t bucket) {
   nxc_arena *arena = graph->arena;
   const char *over = range->group_atoms ? nxc_mesh_set_name(arena, &graph->mesh, range->group_atoms) : "none";
   const char *copied = range->copy_atoms ? nxc_mesh_set_name(arena, &graph->mesh, range->copy_atoms) : NULL;
@@ -54,55 +54,51 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, boo
                      : range->unit == NXC_UNIT_INPUT  ? "embedding."
                      : range->unit == NXC_UNIT_OUTPUT ? "output."
                                                       : "";
-  const char *name = nxc_arena_printf(arena, "%s%s.%s%s%s", unit, decayed ? "decayed" : "plain", over,
-                                      copied ? ".copied_over_" : "", copied ? copied : "");
+  const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, range->decayed ? "decayed" : "plain",
+                                      range->kept ? ".kept" : "", over, copied ? ".copied_over_" : "",
+                                      copied ? copied : "");
   return bucket ? nxc_arena_printf(arena, "%s.bucket%u", name, bucket) : name;
 }
 
-/* The last range made of the properties of `like`; NULL: none. */
-static nxc_range_node *last_like(const nxc_graph *graph, const nxc_range_node *like, bool decayed,
-                                 const bool *is_decayed, uint32_t *n_before) {
-  nxc_range_node *last = NULL;
-  for (size_t i = 0; i < graph->n_ranges; i++) {
-    nxc_range_node *range = &graph->ranges[i];
-    if (range->group_atoms != like->group_atoms || range->copy_atoms != like->copy_atoms ||
-        range->unit != like->unit || is_decayed[range->class] != decayed)
-      continue;
-    last = range;
-    ++*n_before;
-  }
-  return last;
+static bool is_same_class(const nxc_range_node *a, const nxc_range_node *b) {
+  return a->group_atoms == b->group_atoms && a->copy_atoms == b->copy_atoms && a->decayed == b->decayed &&
+         a->kept == b->kept;
 }
 
-static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *like, bool decayed, bool *is_decayed) {
+static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
   uint32_t n_classes = 0;
   for (size_t i = 0; i < graph->n_ranges; i++) {
-    const nxc_range_node *range = &graph->ranges[i];
-    if (range->class >= n_classes) n_classes = range->class + 1;
-    if (range->group_atoms == like->group_atoms && range->copy_atoms == like->copy_atoms &&
-        is_decayed[range->class] == decayed)
-      return range->class;
+    if (is_same_class(&graph->ranges[i], new)) return graph->ranges[i].class;
+    if (graph->ranges[i].class >= n_classes) n_classes = graph->ranges[i].class + 1;
   }
-  is_decayed[n_classes] = decayed;
   return n_classes;
 }
 
-/* A parameter joins the newest range of its properties, unless that would be larger than a bucket then. */
-static void join(cutter *c, nxc_id parameter, bool *is_decayed) {
+static nxc_range_node new_range(const cutter *c, nxc_id parameter) {
+  const nxc_shape *gradient = &c->graph->values[c->graph->values[parameter].gradient].shape;
+  uint32_t held = nxc_placed(&gradient->place, NXC_REPLICATED);
+  return (nxc_range_node){.group_atoms = nxc_placed(&gradient->place, NXC_PARTIAL),
+                          .copy_atoms = held & nxc_axis(&c->graph->mesh, NXC_AXIS_STAGE),
+                          .decayed = gradient->n_dims > 1 || c->t->norm_weight_decay,
+                          .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->keep_below,
+                          .unit = unit_of(c, parameter)};
+}
+
+/* A parameter joins the newest range of its class and unit, unless that would be larger than a bucket then. */
+static void join(cutter *c, nxc_id parameter) {
   nxc_graph *graph = c->graph;
-  const nxc_shape *gradient = &graph->values[graph->values[parameter].gradient].shape;
-  bool decayed = gradient->n_dims > 1 || c->t->norm_weight_decay;
-  uint32_t held = nxc_placed(&gradient->place, NXC_REPLICATED), n_before = 0;
-  nxc_range_node new = {.group_atoms = nxc_placed(&gradient->place, NXC_PARTIAL),
-                        .copy_atoms = held & nxc_axis(&graph->mesh, NXC_AXIS_STAGE),
-                        .unit = unit_of(c, parameter),
-                        .weight_decay = decayed ? c->t->weight_decay : 0};
-  uint64_t n = round_up((uint64_t)nxc_shape_elements(gradient), block_elements(graph));
+  nxc_range_node new = new_range(c, parameter), *range = NULL;
+  uint64_t n = round_up((uint64_t)nxc_shape_elements(&graph->values[parameter].shape), block_elements(graph));
   uint64_t most = c->by_unit || c->t->bucket_elements == 0 ? UINT64_MAX : c->t->bucket_elements;
-  nxc_range_node *range = last_like(graph, &new, decayed, is_decayed, &n_before);
-  if (range == NULL || (range->n_elements > 0 && n > most - range->n_elements)) {
-    new.class = class_of(graph, &new, decayed, is_decayed);
-    new.name = range_name(graph, &new, decayed, n_before);
+  uint32_t n_before = 0;
+  for (size_t i = 0; i < graph->n_ranges; i++) {
+    if (!is_same_class(&graph->ranges[i], &new) || graph->ranges[i].unit != new.unit) continue;
+    range = &graph->ranges[i];
+    n_before++;
+  }
+  if (range == NULL || (range->n_elements > 0 && n + range->n_elements > most)) {
+    new.class = class_of(graph, &new);
+    new.name = range_name(graph, &new, n_before);
     graph->ranges = nxc_arena_grow(graph->arena, graph->ranges, graph->n_ranges, sizeof *graph->ranges);
     range = &graph->ranges[graph->n_ranges++];
     *range = new;
@@ -209,7 +205,7 @@ static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *rang
   nxc_rank_number_stride(&range->shard_start, over, (int64_t)range->n_shard);
   range->divided_gradients = graph->divides_gradients;
   if (t->zero_stage == 3)
-    range->storage = t->reshard_after_forward ? NXC_DIVIDED : NXC_GATHERED;
+    range->storage = t->reshard_after_forward && !range->kept ? NXC_DIVIDED : NXC_GATHERED;
   else
     range->storage = t->overlap_gather ? NXC_GATHERED : NXC_WHOLE;
 }
@@ -238,8 +234,7 @@ void nxc_ranges_build(nxc_graph *graph, const nxc_training *t) {
   bool early = t->zero_stage > 1 || t->overlap_reduce || (t->zero_stage > 0 && t->overlap_gather);
   c.by_unit = t->zero_stage == 3 || (early && t->bucket_elements == 0);
   order_parameters(&c);
-  bool *is_decayed = nxc_arena_array(graph->arena, graph->n_parameters + 1, sizeof *is_decayed);
-  for (size_t i = 0; i < graph->n_parameters; i++) join(&c, c.parameters[i], is_decayed);
+  for (size_t i = 0; i < graph->n_parameters; i++) join(&c, c.parameters[i]);
   for (size_t i = 0; i < graph->n_ranges; i++) lay_out(graph, t, &graph->ranges[i]);
   for (size_t i = 0; i < graph->n_parameters; i++) {
     nxc_id parameter = graph->parameters[i];

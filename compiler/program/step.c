@@ -120,6 +120,7 @@ static void update(step *s, size_t index) {
   graph->origin = range.name;
   nxc_id copy = range.param_shard, param = range.master ? range.master : copy;
   uint32_t n_copies = range.master ? 1 : 0;
+  double decay = range.decayed ? t->weight_decay : 0;
   if (t->adamw) {
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_adamw,
                                         .in = {param, range.moment1, range.moment2, range.summed,
@@ -130,14 +131,14 @@ static void update(step *s, size_t index) {
                                         .attrs = {[NX_adamw_beta1] = nxc_real(t->beta1),
                                                   [NX_adamw_beta2] = nxc_real(t->beta2),
                                                   [NX_adamw_epsilon] = nxc_real(t->epsilon),
-                                                  [NX_adamw_weight_decay] = nxc_real(range.weight_decay)}});
+                                                  [NX_adamw_weight_decay] = nxc_real(decay)}});
   } else {
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_sgd,
                                         .in = {param, range.summed, graph->lr, s->scale},
                                         .out = {param, n_copies ? copy : 0},
                                         .n_out = 1 + n_copies,
                                         .when = NX_WHEN_LAST,
-                                        .attrs = {[NX_sgd_weight_decay] = nxc_real(range.weight_decay)}});
+                                        .attrs = {[NX_sgd_weight_decay] = nxc_real(decay)}});
   }
   if (is_divided(&range) && range.storage == NXC_WHOLE)
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,

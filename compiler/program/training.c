@@ -182,7 +182,9 @@ static void read_optimizer(const nxc_settings *s, nxc_training *t) {
   t->reshard_after_forward = nxc_flag(s, NX_SETTING_OPTIMIZER_RESHARD_AFTER_FORWARD);
   t->overlap_reduce = nxc_flag(s, NX_SETTING_REDUCE_OVERLAP);
   t->overlap_gather = nxc_flag(s, NX_SETTING_GATHER_OVERLAP);
+  t->reduce_once = nxc_flag(s, NX_SETTING_REDUCE_ONCE);
   t->bucket_elements = (uint64_t)int_or(s, NX_SETTING_REDUCE_BUCKET_ELEMENTS, 0);
+  t->keep_below = t->zero_stage == 3 ? (uint64_t)nxc_int(s, NX_SETTING_GATHER_KEEP_BELOW) : 0;
   bool from_zero = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "zero");
   t->schedule_shape = nxc_is(s, NX_SETTING_SCHEDULE_NAME, "linear")   ? 1
                       : nxc_is(s, NX_SETTING_SCHEDULE_NAME, "cosine")    ? (from_zero ? 4 : 2)
@@ -311,6 +313,19 @@ static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_traini
   return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
+/* The atoms that ZeRO divides over: all of a stage but copies, and those of the context that are left out. */
+static uint32_t zero_axis(const nxc_settings *s, const nxc_training *t) {
+  static const struct {
+    const char *word;
+    nxc_axis_id without;
+  } rows[] = {{"ulysses", NXC_AXIS_RING}, {"ring", NXC_AXIS_ULYSSES}, {"none", NXC_AXIS_CONTEXT}};
+  if (t->zero_stage == 0) return 0;
+  uint32_t over = nxc_axis(&t->mesh, NXC_AXIS_STAGE) & ~nxc_axis(&t->mesh, NXC_AXIS_REPLICATE);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (nxc_is(s, NX_SETTING_OPTIMIZER_ZERO_CONTEXT, rows[i].word)) over &= ~nxc_axis(&t->mesh, rows[i].without);
+  return over;
+}
+
 /* The mesh, once its degrees are known to divide one another. */
 static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
   const nxc_degrees degrees = {.kv_replica = t->kv_replica,
@@ -325,7 +340,10 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
                                .expert_tensor = t->expert_tensor,
                                .order = nxc_text(s, NX_SETTING_MESH_ORDER)};
   nx_fault fault;
-  if (nxc_mesh_new(&degrees, &t->mesh, &fault)) return true;
+  if (nxc_mesh_new(&degrees, &t->mesh, &fault)) {
+    t->zero_axis = zero_axis(s, t);
+    return true;
+  }
   nxc_setting_id at = degrees.has_experts ? NX_SETTING_MESH_EXPERT : NX_SETTING_MESH_ORDER;
   nxc_report(sink, "NX3010", NXC_SEVERITY_ERROR, nxc_settings_span(s, at), NULL, "%s", fault.text);
   return false;

@@ -40,7 +40,10 @@ typedef struct nxc_training {
   double lr, beta1, beta2, epsilon, weight_decay, clip_norm;
   uint32_t zero_stage;
   bool reshard_after_forward, overlap_reduce, overlap_gather;
+  bool reduce_once;
+  uint32_t zero_axis; /* atoms that ZeRO may divide over */
   uint64_t bucket_elements; /* 0: not given */
+  uint64_t keep_below;
   int64_t schedule_shape, warmup_steps, constant_steps, max_steps;
   double min_lr;
   nxc_types types;
