@@ -4,6 +4,7 @@
 #include "compiler/diagnostics/allow.h"
 #include "compiler/config/assignment.h"
 #include "compiler/config/presets.h"
+#include "compiler/config/refusal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -322,11 +323,8 @@ static void note_other_world(compilation *c) {
 static void refuse_settings(compilation *c) {
   for (size_t id = 0; id < NX_N_SETTINGS; id++) {
     const nxc_setting_row *row = &nxc_setting_rows[id];
-    const nxc_value *value = nxc_settings_value(c->out->settings, (nxc_setting_id)id);
-    if (row->refused_when == NULL || value == NULL || refused_as_option(c, (nxc_setting_id)id)) continue;
-    const nxc_bound current = {.value = value};
-    const nxc_value *refused = nxc_binding_evaluate(c->out->binding, &current, row->refused_when);
-    if (refused == NULL || !nxc_value_is_true(refused)) continue;
+    if (!nxc_setting_is_refused(c->out->settings, (nxc_setting_id)id)) continue;
+    if (refused_as_option(c, (nxc_setting_id)id)) continue;
     const char *name = nxc_setting_name_in_dialect(c->out->settings, (nxc_setting_id)id);
     const char *setting = strcmp(name, row->path) ? nxc_arena_printf(c->arena, " (%s)", row->path) : "";
     nxc_report(c->sink, "NX1401", c->request->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,

@@ -1,67 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/training.h"
 
+#include "compiler/config/refusal.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What nxrun executes of a setting: a number up to `most`, one of `words`, or none at all. */
-typedef struct limit {
-  nxc_setting_id setting;
-  const char *const *words;
-  double most;
-  const char *why;
-} limit;
-
-#define WORDS(...)        \
-  (const char *const[]) { \
-    __VA_ARGS__, NULL     \
-  }
-
-static const limit limits[] = {
-    {NX_SETTING_MESH_EXPERT, NULL, 1, "expert parallelism is not executed"},
-    {NX_SETTING_MESH_ENCODER, NULL, 0, "only decoders are executed"},
-    {NX_SETTING_PRECISION_PARAM, WORDS("fp32", "bf16"), 0, "numbers are fp32 or bf16"},
-    {NX_SETTING_PRECISION_COMPUTE, WORDS("fp32", "bf16"), 0, "numbers are fp32 or bf16"},
-    {NX_SETTING_MOE_EXPERTS, NULL, 0, "mixtures of experts are not executed"},
-    {NX_SETTING_MODEL_ACTIVATION, WORDS("swiglu", "gelu", "gelu_tanh"), 0,
-     "there is no kernel for this activation"},
-    {NX_SETTING_MODEL_NORMALIZATION, WORDS("rmsnorm", "layernorm"), 0,
-     "there is no kernel for this normalization"},
-    {NX_SETTING_MODEL_ROPE_SCALING, WORDS("none", "linear", "llama3"), 0,
-     "this rope scaling is not executed"},
-    {NX_SETTING_MODEL_BLOCK, WORDS("pre_ln"), 0, "only blocks that begin with their norm are executed"},
-    {NX_SETTING_MODEL_SLIDING_WINDOW, NULL, -1, "attention always reaches back over the whole sequence"},
-    {NX_SETTING_OPTIMIZER_NAME, WORDS("adamw", "sgd"), 0, "this optimizer is not executed"},
-    {NX_SETTING_OPTIMIZER_MOMENTUM, NULL, 0, "sgd runs without momentum"},
-    {NX_SETTING_SCHEDULE_NAME, WORDS("linear", "cosine", "constant", "annealing"), 0,
-     "this schedule is not executed"},
-    {NX_SETTING_PRECISION_STOCHASTIC_ROUNDING, NULL, 0, "updates are rounded to nearest"},
-    {NX_SETTING_DATA_KIND, WORDS("indexed"), 0, "nxrun reads indexed datasets"},
-    {NX_SETTING_ALIGNMENT_STRATEGY, WORDS("none"), 0, "only pre-training is executed"},
-    {NX_SETTING_LORA_RANK, NULL, 0, "the full model is trained"},
-    {NX_SETTING_VALIDATION_BATCHES, NULL, 0, "validation is not executed"},
-    {NX_SETTING_VALIDATION_SHARE, NULL, 0, "validation is not executed"},
-};
-
-static bool within(const nxc_settings *settings, const limit *at) {
-  const nxc_value *value = nxc_settings_value(settings, at->setting);
-  if (value == NULL || value->kind == NXC_NULL) return true;
-  for (size_t i = 0; at->words != NULL && at->words[i] != NULL; i++)
-    if (nxc_is(settings, at->setting, at->words[i])) return true;
-  if (at->words != NULL) return false;
-  if (value->kind == NXC_BOOL) return value->boolean <= at->most;
-  return nxc_number(settings, at->setting) <= at->most;
-}
-
-static bool check_limits(const nxc_settings *settings, nxc_sink *sink) {
+static bool check_executable(const nxc_settings *settings, nxc_sink *sink) {
   bool good = true;
-  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-    const limit *at = &limits[i];
-    if (within(settings, at)) continue;
-    nxc_report(sink, "NX3001", NXC_SEVERITY_ERROR, nxc_settings_span(settings, at->setting), NULL,
-               "nxrun cannot execute %s = %s: %s", nxc_setting_name_in_dialect(settings, at->setting),
-               nxc_settings_show(settings, at->setting), at->why);
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    if (!nxc_setting_is_refused(settings, id)) continue;
+    nxc_report(sink, "NX3001", NXC_SEVERITY_ERROR, nxc_settings_span(settings, id), NULL,
+               "nxrun cannot execute %s = %s: %s", nxc_setting_name_in_dialect(settings, id),
+               nxc_settings_show(settings, id), nxc_setting_rows[id].why);
     good = false;
   }
   return good;
@@ -386,7 +338,7 @@ static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
 
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
   *t = (nxc_training){0};
-  bool known = check_known(settings, sink), executable = check_limits(settings, sink);
+  bool known = check_known(settings, sink), executable = check_executable(settings, sink);
   if (!known || !check_counts(settings, sink)) return false;
   read_mesh(settings, t);
   read_pipeline(settings, t);
