@@ -101,6 +101,15 @@ static bool add_file(nxc_arena *arena, nxc_node *base, const nxc_node *over, nxc
   return good;
 }
 
+/* The real system looks for NAME.yml unless the name ends in .yml or .json. */
+static void check_ending(const nxc_source *source, nxc_sink *sink) {
+  const char *name = source ? base_name(source->name) : "", *end = strrchr(name, '.');
+  if (end == NULL || strcmp(end, ".yaml") != 0) return;
+  nxc_report(sink, "NX6910", NXC_SEVERITY_WARNING, (nxc_span){source, 1, 1, 1},
+             "give the file a name that ends in .yml",
+             "GPT-NeoX puts .yml behind a name that ends in neither .yml nor .json, and does not find %s.yml", name);
+}
+
 static bool check_name(const nxc_front_texts *texts, size_t which) {
   const char *name = base_name(texts->layers[which]->name);
   bool taken = texts->first != NULL && strcmp(base_name(texts->first->name), name) == 0;
@@ -121,8 +130,10 @@ static const char *fold_assignment(nxc_arena *arena, const char *assignment) {
 nxc_document *nxc_neox_read(const nxc_front_texts *texts) {
   const nxc_reading reading = {.omegaconf = texts->omegaconf, .pyyaml = true};
   nxc_document *document = read_one(texts, texts->first);
+  check_ending(texts->first, texts->sink);
   for (size_t i = 0; i < texts->n_layers; i++) {
     nxc_document *layer = read_one(texts, texts->layers[i]);
+    check_ending(texts->layers[i], texts->sink);
     bool good = layer->complete && check_name(texts, i);
     if (document->root->kind == NXC_NODE_MAP && layer->root->kind == NXC_NODE_MAP)
       good = add_file(texts->arena, document->root, layer->root, texts->sink) && good;

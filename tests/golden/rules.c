@@ -3,7 +3,7 @@
  *
  *   FINDINGS | BASE | KEY=VALUE | --arguments of --megatron | ranks 32
  *
- * BASE is BASE.yaml or BASE.args in FOLDER, with @VERSION of its dialect and +NAME for the config.json
+ * BASE is BASE.args, BASE.yml or BASE.yaml in FOLDER, with @VERSION of its dialect and +NAME for the config.json
  * NAME.json; ! judges for nxrun too. Megatron has 8 ranks; `ranks told` leaves them to the file. FINDINGS are E (error), W (warning), N (note) and the digits of the
  * id, in order; - means none. Errors and warnings are exactly these, and so are notes, but for those that
  * most files get. What the first case of each id prints stands in FOLDER/rules.out, and so does what each
@@ -85,8 +85,11 @@ static void read_base(rule_case *c, const char *folder, char *base) {
   if (model != NULL) *model = '\0';
   char *version = strchr(base, '@');
   if (version != NULL) *version++ = '\0';
-  c->request.file = nxc_arena_printf(c->arena, "%s.args", base);
-  if (access(c->request.file, R_OK) != 0) c->request.file = nxc_arena_printf(c->arena, "%s.yaml", base);
+  static const char *const ends[] = {"args", "yml", "yaml"};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    c->request.file = nxc_arena_printf(c->arena, "%s.%s", base, ends[i]);
+    if (access(c->request.file, R_OK) == 0) break;
+  }
   bool megatron = strcmp(folder, "megatron") == 0;
   if (megatron) c->request.world_size = "8";
   if (megatron || version != NULL)
