@@ -56,10 +56,17 @@ typedef struct nxk_operator {
   nxk_attr attrs[NX_MAX_ATTRS];
 } nxk_operator;
 
+/* Who is told what ends the run: data that the plan has no room for. */
+typedef struct nxk_alarm {
+  void (*raise)(void *context, const char *text); /* does not return */
+  void *context;
+} nxk_alarm;
+
 typedef struct nxk_frame {
   void *base[NX_N_ARENAS]; /* where each arena begins for this chunk and slot, in the backend's memory */
   const int64_t *constants;
   uint64_t seed;
+  const nxk_alarm *alarm; /* NULL: the process aborts */
 } nxk_frame;
 
 typedef struct nxk_device_options {
@@ -105,6 +112,9 @@ extern const nxk_backend nxk_cpu;
 
 /* NULL where this build has no backend of that name. */
 const nxk_backend *nxk_backend_find(const char *name);
+
+/* Raises the alarm of the frame. */
+_Noreturn void nxk_fail(const nxk_frame *frame, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static inline int64_t nxk_attr_int(const nxk_attr *attr, const nxk_frame *frame) {
   return attr->kind == NXK_CONSTANT ? frame->constants[attr->constant] : attr->integer;

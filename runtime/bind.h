@@ -35,6 +35,8 @@ typedef struct nxr_machine {
   nxk_frame *frames;            /* [chunks][slots] */
   int64_t *constants;           /* [chunks][constants] */
   uint32_t n_by_ref;            /* operators that the backend declined */
+  uint32_t running;             /* the operator that was enqueued last */
+  nxk_alarm alarm;              /* set before opening, or left empty: kernels then abort */
 } nxr_machine;
 
 /* Binds what this rank's stage runs. The machine is to be closed whatever the result. */

@@ -97,6 +97,7 @@ static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step
     uint32_t index = program->first_operator + i;
     if (!(plan->operators[index].when & when)) continue;
     const nxr_kernel *kernel = &machine->kernels[index];
+    machine->running = index;
     nxr_comm_beat(machine->comm, step + 1, index);
     nxr_comm_progress(machine->comm);
     if (kernel->backend)

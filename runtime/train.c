@@ -78,9 +78,19 @@ static bool open_memory(training *run) {
                          window, &run->arenas, &run->fault);
 }
 
+/* Data that the plan has no room for: no rank can go on. */
+static void raise_alarm(void *context, const char *text) {
+  const training *run = context;
+  const nx_operator *op = &run->plan->operators[run->machine.running];
+  fprintf(stderr, "nxrun: rank %u, step %llu, %s of %s: %s\n", run->world->rank, (unsigned long long)run->done + 1,
+          nx_op_find(op->op)->name, nx_plan_string(run->plan, op->origin), text);
+  nxr_world_abort(NXR_EXIT_FAILED);
+}
+
 static bool open_machine(training *run) {
   nxr_machine *machine = &run->machine;
   machine->plan = run->plan, machine->world = run->world, machine->arenas = &run->arenas;
+  machine->alarm = (nxk_alarm){raise_alarm, run};
   if (!nxr_comm_open(run->world, run->plan, machine->backend, machine->device, &run->arenas,
                      run->plan->run_names->deadline_s, &run->comm, &run->fault))
     return false;

@@ -46,6 +46,14 @@ static const char *const signatures[NX_OP_END] = {
     [NX_OP_lr_schedule] = "l1 > d1",
     [NX_OP_adamw] = "a*N a*N a*N a*N d1 d1 l1 > a*N a*N a*N a*N",
     [NX_OP_sgd] = "a*N a*N d1 d1 > a*N a*N",
+    [NX_OP_moe_route] = "fBsE fBSE > iBsk fBsk fnE d2",
+    [NX_OP_moe_route_grad] = "fBsk fBsE iBsk fnE > aBsE",
+    [NX_OP_moe_index] = "iBsk > iBsk iD1L",
+    [NX_OP_moe_permute] = "aBsH iBsk > aDRH",
+    [NX_OP_moe_combine] = "aDRH iBsk fBsk > aBsH",
+    [NX_OP_moe_combine_grad] = "aBsH aDRH iBsk fBsk > aDRH fBsk",
+    [NX_OP_grouped_matmul] = "apqK ipgL aLVW > apqN",
+    [NX_OP_grouped_wgrad] = "apqN apqK ipgL > aLNK",
 };
 
 typedef struct sizes {
@@ -183,6 +191,20 @@ static bool check_attention(const sizes *known, int n_places) {
          (n_places == 3 || (n_places == 0 && of['K'] == of['S']));
 }
 
+static bool check_route(const nx_plan *plan, const nx_operator *op, const sizes *known) {
+  const int64_t *of = known->of;
+  int64_t zigzag = attribute(plan, op, NX_moe_route_zigzag), capacity = attribute(plan, op, NX_moe_route_capacity);
+  return attribute(plan, op, NX_moe_route_top_k) == of['k'] && of['k'] <= of['E'] && of['s'] <= of['S'] &&
+         (of['n'] == 1 || of['n'] == of['B']) && zigzag >= 0 && (zigzag == 0 || of['S'] % (2 * zigzag) == 0) &&
+         capacity >= 0 && capacity <= of['B'] * of['S'] && attribute(plan, op, NX_moe_route_sinkhorn) >= 0;
+}
+
+static bool check_grouped(const nx_plan *plan, const nx_operator *op, const sizes *known) {
+  const int64_t *of = known->of;
+  bool trans_b = attribute(plan, op, NX_grouped_matmul_trans_b);
+  return of[trans_b ? 'V' : 'W'] == of['N'] && of[trans_b ? 'W' : 'V'] == of['K'] && of['q'] % of['g'] == 0;
+}
+
 /* What a signature can not say: sizes that are sums or products of others, and attributes that repeat
  * sizes. */
 static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *known) {
@@ -208,6 +230,16 @@ static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *
     case NX_OP_attention_merge: return of['C'] % of['n'] == 0;
     case NX_OP_swiglu:
     case NX_OP_swiglu_grad: return of['G'] == 2 * of['F'];
+    case NX_OP_moe_route: return check_route(plan, op, known);
+    case NX_OP_moe_route_grad: return of['n'] == 1 || of['n'] == of['B'];
+    case NX_OP_moe_index:
+      return attribute(plan, op, NX_moe_index_destinations) == of['D'] &&
+             attribute(plan, op, NX_moe_index_experts) == of['L'] && attribute(plan, op, NX_moe_index_rows) > 0;
+    case NX_OP_moe_permute:
+      return attribute(plan, op, NX_moe_permute_destinations) == of['D'] &&
+             attribute(plan, op, NX_moe_permute_rows) == of['R'];
+    case NX_OP_grouped_matmul: return check_grouped(plan, op, known);
+    case NX_OP_grouped_wgrad: return of['q'] % of['g'] == 0;
     default: return true;
   }
 }

@@ -42,7 +42,7 @@ enum {
 typedef enum nx_op_kind { NX_COMPUTE, NX_COMM } nx_op_kind;
 typedef enum nx_attr_type { NX_INT, NX_REAL } nx_attr_type;
 
-enum { NX_MAX_DIMS = 4, NX_MAX_ARGS = 16, NX_MAX_ATTRS = 12 };
+enum { NX_MAX_DIMS = 4, NX_MAX_ARGS = 16, NX_MAX_ATTRS = 16 };
 
 typedef struct nx_attr_row {
   const char *name;

@@ -102,7 +102,7 @@ _Static_assert(sizeof(nx_section) == 64, "plan section entry");
 
 typedef enum nx_target { NX_TARGET_CPU_AVX2 = 1, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AMX } nx_target;
 typedef enum nx_data_kind { NX_DATA_INDEXED = 1 } nx_data_kind;
-typedef enum nx_names { NX_NAMES_LLAMA = 1, NX_NAMES_GPT2 } nx_names;
+typedef enum nx_names { NX_NAMES_LLAMA = 1, NX_NAMES_GPT2, NX_NAMES_DEEPSEEK } nx_names;
 
 /* The run: one record. Value indices name what the host writes and reads. */
 typedef struct nx_run {

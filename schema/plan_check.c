@@ -248,10 +248,11 @@ static bool check_piece(const checker *check, uint32_t index) {
       !is_index(plan, piece->owner, NX_SECTION_CONSTANTS) || !is_index(plan, piece->tensor_id, NX_SECTION_CONSTANTS))
     FAIL(piece, "piece %u is malformed", index);
   const nx_value *value = &plan->values[piece->value];
-  int64_t columns = value->n_dims == 1 ? value->dims[0] : value->dims[1];
-  int64_t rows = value->n_dims == 1 ? 1 : value->dims[0];
+  if (value->n_dims < 1) FAIL(piece, "piece %u has no box", index);
+  int64_t columns = value->dims[value->n_dims - 1], rows = 1;
+  for (int dim = 0; dim + 1 < value->n_dims; dim++) rows *= value->dims[dim];
   if (piece->rows < 1 || piece->columns < 1 || piece->row < 0 ||
-      piece->logical_rows < 1 || piece->logical_columns < 1 || value->n_dims > 2)
+      piece->logical_rows < 1 || piece->logical_columns < 1)
     FAIL(piece, "piece %u has no box", index);
   bool part_of_vector = value->n_dims == 1 && piece->rows == 1 && piece->row <= columns - piece->columns;
   bool rows_of_matrix = piece->columns == columns && piece->row <= rows - piece->rows;
@@ -426,7 +427,7 @@ static bool check_run_counts(const checker *check) {
       run->n_slots == 0 || run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 ||
       run->micro_batch == 0 || run->sequence == 0 || run->data_size == 0 || run->n_steps == 0 || run->target < NX_TARGET_CPU_AVX2 ||
       run->target > NX_TARGET_CPU_AMX || run->data_kind != NX_DATA_INDEXED || run->shuffle > 1 ||
-      run->names < NX_NAMES_LLAMA || run->names > NX_NAMES_GPT2 || !is_string(plan, run->init_from))
+      run->names < NX_NAMES_LLAMA || run->names > NX_NAMES_DEEPSEEK || !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1) FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
   if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)

@@ -32,7 +32,7 @@ typedef struct job {
 
 static bool sizes_known(const nxc_settings *settings) {
   nxc_setting_id ids[NX_N_SETTINGS];
-  return nxc_settings_unknown_for_plan(settings, ids) == 0 && nxc_int(settings, NX_SETTING_MOE_EXPERTS) == 0;
+  return nxc_settings_unknown_for_plan(settings, ids) == 0;
 }
 
 static void report(const job *j, nxc_plan_report *r) {

@@ -20,6 +20,8 @@ static const struct {
     [NX_OP_matmul] = {0, 1, false},
     [NX_OP_attention] = {0, 2, true},
     [NX_OP_attention_grad] = {1, 5, true},
+    [NX_OP_grouped_matmul] = {0, 1, false},
+    [NX_OP_grouped_wgrad] = {0, 1, false},
 };
 
 static bool multiplies(const nx_operator *op) {

@@ -37,7 +37,7 @@ static nxc_id reduce(nxc_graph *graph, nxc_id of, nxc_id value, uint32_t atoms) 
   return nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
                                              .of = {of},
                                              .in = {value},
-                                             .dtype = graph->types.activation,
+                                             .dtype = graph->values[of].shape.dtype,
                                              .group_atoms = atoms});
 }
 

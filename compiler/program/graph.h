@@ -118,6 +118,7 @@ typedef struct nxc_piece_node {
   uint32_t part; /* nxc_part (parameters.h) */
   bool bias;
   int32_t layer;
+  int32_t expert; /* of parts that each expert has */
   uint32_t n_dims;
 } nxc_piece_node;
 
@@ -185,6 +186,7 @@ typedef struct nxc_graph {
   nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
   nxc_id places, starts; /* as in nx_run; 0: none */
   nxc_id *place_rows;    /* views of places, one per ring rank */
+  nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */
   nxc_id squares;      /* sums of squared gradients, one entry per parameter of the model */
   nxc_pipeline *pipeline;
   uint32_t chunk;        /* the first of those that this is */

@@ -2,6 +2,7 @@
 #include "compiler/program/model_decoder.h"
 
 #include "compiler/program/context.h"
+#include "compiler/program/moe_layer.h"
 #include "compiler/program/parameters.h"
 
 #include <math.h>
@@ -228,20 +229,31 @@ static nxc_id attention(const decoder *d, nxc_id x) {
   return row_product(d, o, &box);
 }
 
-static nxc_id feed_forward(const decoder *d, nxc_id x) {
+/* A dense network of this width, of three parts: gate, up and down. */
+static nxc_id dense(const decoder *d, nxc_id x, nxc_part first, int64_t width, const char *name) {
   nxc_graph *graph = d->graph;
   const nxc_training *t = d->t;
-  const nxc_box boxes[2] = {{NXC_PART_GATE, d->ffn, divided(d, d->ffn)},
-                            {NXC_PART_UP, d->ffn, divided(d, d->ffn)}};
+  const nxc_box boxes[2] = {{first, width, divided(d, width)}, {first + 1, width, divided(d, width)}};
   nxc_id up =
-      column_product(d, "up", x, t->swiglu ? boxes : boxes + 1, t->swiglu ? 2 : 1, d->tensor, t->bias);
+      column_product(d, name, x, t->swiglu ? boxes : boxes + 1, t->swiglu ? 2 : 1, d->tensor, t->bias);
   nxc_op_request activation = {.op = t->swiglu ? NX_OP_swiglu : NX_OP_gelu, .name = "activation", .in = {up}};
   if (!t->swiglu) activation.attrs[NX_gelu_tanh] = nxc_integer(t->gelu_tanh);
   nxc_id y = nxc_append(graph, &activation);
-  nxc_rank_number first_feature = divided(d, d->ffn);
+  nxc_rank_number first_feature = divided(d, width);
   y = dropout(d, y, t->ffn_dropout, KEY_FFN, nxc_rank_number_of(0), &first_feature);
-  const nxc_box box = {NXC_PART_DOWN, d->ffn, first_feature};
+  const nxc_box box = {first + 2, width, first_feature};
   return row_product(d, y, &box);
+}
+
+/* x is between tensor-parallel regions. */
+static nxc_id feed_forward(const decoder *d, nxc_id x) {
+  const nxc_mixture *mixture = &d->t->mixture;
+  if (!nxc_mixture_has(mixture, d->graph->layer)) return dense(d, enter_region(d, x), NXC_PART_GATE, d->ffn, "up");
+  nxc_id y = nxc_moe_layer(d->graph, d->t, x);
+  if (mixture->shared_hidden == 0) return y;
+  int64_t width = mixture->shared_hidden / d->t->tensor;
+  nxc_id shared = dense(d, enter_region(d, x), NXC_PART_SHARED_GATE, width, "shared_up");
+  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_add, .name = "with_shared", .in = {y, shared}});
 }
 
 static nxc_id embed(decoder *d) {
@@ -375,7 +387,7 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
     enter(&d, layer, "ffn_norm");
     y = norm(&d, x, NXC_PART_FFN_NORM);
     enter(&d, layer, "ffn");
-    x = residual(&d, x, feed_forward(&d, enter_region(&d, y)), KEY_FFN_OUTPUT);
+    x = residual(&d, x, feed_forward(&d, y), KEY_FFN_OUTPUT);
   }
   if (!graph->is_last) {
     graph->ports[NX_PORT_OUTPUT] = x;

@@ -277,16 +277,45 @@ static void list_values(const nx_plan *plan, uint32_t index, bool *listed) {
     if (listed[i] && plan->values[i].view_of != NX_NONE) listed[plan->values[i].view_of] = true;
 }
 
-/* The boxes of a chunk's parameters within their ranges. */
+/* The atoms on which ranks hold other tensors: those of tables by which pieces begin. */
+static uint32_t holder_atoms(const nx_plan *plan) {
+  uint32_t atoms = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    const nx_constant *start = &plan->constants[plan->pieces[i].row_start];
+    for (uint32_t t = start->first_term; t < start->first_term + start->n_terms; t++)
+      if (plan->terms[t].table != NX_NONE && plan->terms[t].atoms != NX_NONE) atoms |= plan->terms[t].atoms;
+  }
+  return atoms;
+}
+
+/* The rank with this coordinate on a set of atoms, and 0 on all others. */
+static uint32_t rank_at(const nx_plan *plan, uint32_t atoms, uint32_t coordinate) {
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ATOMS]; i++) {
+    if (!(atoms & 1u << i)) continue;
+    rank += coordinate % plan->atoms[i].size * plan->atoms[i].stride;
+    coordinate /= plan->atoms[i].size;
+  }
+  return rank;
+}
+
+/* The boxes of a chunk's parameters within their ranges, as each rank holds them: of pieces that begin behind their
+ * tensor it has nothing, and others may lie in their place. */
 static bool check_pieces(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, nx_fault *fault) {
   box *boxes = nxc_arena_array(arena, plan->n[NX_SECTION_PIECES] + 1, sizeof *boxes);
-  size_t n = 0;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
-    const nx_piece *piece = &plan->pieces[i];
-    uint64_t end = piece->range_offset + (uint64_t)(piece->rows * piece->columns);
-    if (piece->chunk == chunk) boxes[n++] = (box){piece->range_offset, end, piece->range, piece->value};
+  uint32_t atoms = holder_atoms(plan);
+  for (uint32_t holder = 0; holder < nx_set_size(plan, atoms); holder++) {
+    uint32_t rank = rank_at(plan, atoms, holder);
+    size_t n = 0;
+    for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+      const nx_piece *piece = &plan->pieces[i];
+      uint64_t end = piece->range_offset + (uint64_t)(piece->rows * piece->columns);
+      if (piece->chunk == chunk && nx_constant_value(plan, piece->row_start, rank, chunk) < piece->logical_rows)
+        boxes[n++] = (box){piece->range_offset, end, piece->range, piece->value};
+    }
+    if (!disjoint(plan, boxes, n, fault)) return false;
   }
-  return disjoint(plan, boxes, n, fault);
+  return true;
 }
 
 /* What lives as long as the run, and the parameters within their ranges. */

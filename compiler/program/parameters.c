@@ -3,37 +3,61 @@
 
 #include <string.h>
 
-/* Names without ".weight" and ".bias"; %d is the layer. Conv1D: GPT-2 keeps the transpose. */
+/* Names without ".weight" and ".bias"; the first %d is the layer, the second the expert. Models with shared experts have
+ * DeepSeek's names, other mixtures Mixtral's, where those differ from Llama's. Conv1D: GPT-2 keeps the transpose. */
 typedef struct part_row {
-  const char *llama, *gpt2;
+  const char *llama, *gpt2, *deepseek;
   bool gpt2_transposed;
   bool output; /* drawn with the smaller standard deviation of what is added to the residual stream */
 } part_row;
 
+#define LAYER "model.layers.%d."
+
 static const part_row part_rows[NXC_N_PARTS] = {
-    [NXC_PART_EMBEDDING] = {"model.embed_tokens", "transformer.wte", false, false},
-    [NXC_PART_POSITIONS] = {"model.embed_positions", "transformer.wpe", false, false},
-    [NXC_PART_FINAL_NORM] = {"model.norm", "transformer.ln_f", false, false},
-    [NXC_PART_OUTPUT] = {"lm_head", "lm_head", false, false},
-    [NXC_PART_ATTENTION_NORM] = {"model.layers.%d.input_layernorm", "transformer.h.%d.ln_1", false, false},
-    [NXC_PART_Q] = {"model.layers.%d.self_attn.q_proj", "transformer.h.%d.attn.c_attn", true, false},
-    [NXC_PART_K] = {"model.layers.%d.self_attn.k_proj", "transformer.h.%d.attn.c_attn", true, false},
-    [NXC_PART_V] = {"model.layers.%d.self_attn.v_proj", "transformer.h.%d.attn.c_attn", true, false},
-    [NXC_PART_O] = {"model.layers.%d.self_attn.o_proj", "transformer.h.%d.attn.c_proj", true, true},
-    [NXC_PART_FFN_NORM] = {"model.layers.%d.post_attention_layernorm", "transformer.h.%d.ln_2", false, false},
-    [NXC_PART_GATE] = {"model.layers.%d.mlp.gate_proj", NULL, true, false},
-    [NXC_PART_UP] = {"model.layers.%d.mlp.up_proj", "transformer.h.%d.mlp.c_fc", true, false},
-    [NXC_PART_DOWN] = {"model.layers.%d.mlp.down_proj", "transformer.h.%d.mlp.c_proj", true, true},
+    [NXC_PART_EMBEDDING] = {.llama = "model.embed_tokens", .gpt2 = "transformer.wte"},
+    [NXC_PART_POSITIONS] = {.llama = "model.embed_positions", .gpt2 = "transformer.wpe"},
+    [NXC_PART_FINAL_NORM] = {.llama = "model.norm", .gpt2 = "transformer.ln_f"},
+    [NXC_PART_OUTPUT] = {.llama = "lm_head", .gpt2 = "lm_head"},
+    [NXC_PART_ATTENTION_NORM] = {.llama = LAYER "input_layernorm", .gpt2 = "transformer.h.%d.ln_1"},
+    [NXC_PART_Q] = {LAYER "self_attn.q_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
+    [NXC_PART_K] = {LAYER "self_attn.k_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
+    [NXC_PART_V] = {LAYER "self_attn.v_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
+    [NXC_PART_O] = {LAYER "self_attn.o_proj", "transformer.h.%d.attn.c_proj", .gpt2_transposed = true,
+                    .output = true},
+    [NXC_PART_FFN_NORM] = {.llama = LAYER "post_attention_layernorm", .gpt2 = "transformer.h.%d.ln_2"},
+    [NXC_PART_GATE] = {LAYER "mlp.gate_proj", .gpt2_transposed = true},
+    [NXC_PART_UP] = {LAYER "mlp.up_proj", "transformer.h.%d.mlp.c_fc", .gpt2_transposed = true},
+    [NXC_PART_DOWN] = {LAYER "mlp.down_proj", "transformer.h.%d.mlp.c_proj", .gpt2_transposed = true,
+                       .output = true},
+    [NXC_PART_ROUTER] = {.llama = LAYER "block_sparse_moe.gate", .deepseek = LAYER "mlp.gate"},
+    [NXC_PART_SHARED_GATE] = {.llama = LAYER "mlp.shared_experts.gate_proj"},
+    [NXC_PART_SHARED_UP] = {.llama = LAYER "mlp.shared_experts.up_proj"},
+    [NXC_PART_SHARED_DOWN] = {.llama = LAYER "mlp.shared_experts.down_proj", .output = true},
+    [NXC_PART_EXPERT_GATE] = {.llama = LAYER "block_sparse_moe.experts.%d.w1",
+                              .deepseek = LAYER "mlp.experts.%d.gate_proj"},
+    [NXC_PART_EXPERT_UP] = {.llama = LAYER "block_sparse_moe.experts.%d.w3",
+                            .deepseek = LAYER "mlp.experts.%d.up_proj"},
+    [NXC_PART_EXPERT_DOWN] = {.llama = LAYER "block_sparse_moe.experts.%d.w2",
+                              .deepseek = LAYER "mlp.experts.%d.down_proj",
+                              .output = true},
 };
+
+static const char *stem_of(const nxc_training *t, const part_row *row) {
+  if (t->names == NX_NAMES_GPT2) return row->gpt2;
+  return t->names == NX_NAMES_DEEPSEEK && row->deepseek ? row->deepseek : row->llama;
+}
+
+/* The stem with a number in place of its first %d. */
+static const char *numbered(nxc_arena *arena, const char *stem, int32_t number) {
+  const char *hole = strstr(stem, "%d");
+  if (hole == NULL) return stem;
+  return nxc_arena_printf(arena, "%.*s%d%s", (int)(hole - stem), stem, number, hole + 2);
+}
 
 const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
                            int32_t layer) {
-  const part_row *row = &part_rows[piece->part];
-  const char *stem = t->names == NX_NAMES_GPT2 ? row->gpt2 : row->llama;
-  const char *hole = strstr(stem, "%d");
-  const char *end = piece->bias ? "bias" : "weight";
-  if (hole == NULL) return nxc_arena_printf(arena, "%s.%s", stem, end);
-  return nxc_arena_printf(arena, "%.*s%d%s.%s", (int)(hole - stem), stem, layer, hole + 2, end);
+  const char *name = numbered(arena, stem_of(t, &part_rows[piece->part]), layer);
+  return nxc_arena_printf(arena, "%s.%s", numbered(arena, name, piece->expert), piece->bias ? "bias" : "weight");
 }
 
 /* GPT-2 keeps queries, keys and values in one tensor. */
@@ -54,6 +78,11 @@ static int64_t logical_rows(const nxc_training *t, nxc_part part) {
     case NXC_PART_V: return keys;
     case NXC_PART_GATE:
     case NXC_PART_UP: return t->ffn_hidden;
+    case NXC_PART_SHARED_GATE:
+    case NXC_PART_SHARED_UP: return t->mixture.shared_hidden;
+    case NXC_PART_EXPERT_GATE:
+    case NXC_PART_EXPERT_UP: return t->mixture.hidden;
+    case NXC_PART_ROUTER: return t->mixture.n_experts;
     default: return t->hidden;
   }
 }
@@ -64,9 +93,15 @@ static int64_t part_offset(const nxc_training *t, nxc_part part) {
   return t->head_dim * (part == NXC_PART_K ? t->heads : t->heads + t->kv_heads);
 }
 
+/* Keys of experts begin above those of all other tensors. */
+enum { KEY_EXPERTS = 1 << 28, KEYS_OF_LAYER = 64, KEYS_OF_EXPERT = 4 };
+
 uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32_t layer) {
   nxc_part part = tensor_part(t, piece->part);
-  return layer < 0 ? 1 + part : 64 + 64 * (uint32_t)layer + part;
+  if (layer < 0) return 1 + part;
+  if (part < NXC_PART_EXPERT_GATE) return KEYS_OF_LAYER + KEYS_OF_LAYER * (uint32_t)layer + part;
+  uint32_t expert = (uint32_t)(layer * t->mixture.n_experts + piece->expert);
+  return KEY_EXPERTS + KEYS_OF_EXPERT * expert + (part - NXC_PART_EXPERT_GATE);
 }
 
 static nxc_id new_parameter(nxc_graph *graph, const char *name, const nxc_shape *shape) {
@@ -168,5 +203,40 @@ nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *n
   piece->logical_columns = piece->columns = t->hidden;
   piece->init = bias ? NX_INIT_ZEROS : NX_INIT_ONES;
   piece->init_std = 0;
+  return value;
+}
+
+/* The rows of an expert begin behind the logical tensor on ranks that do not hold it: there, nothing of it is. */
+static void hold(nxc_graph *graph, nxc_rank_number *row_start, int64_t logical_rows, uint32_t holder) {
+  uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT), n = nxc_mesh_size(&graph->mesh, ranks);
+  int64_t *start = nxc_arena_array(graph->arena, n, sizeof *start);
+  for (uint32_t rank = 0; rank < n; rank++) start[rank] = rank == holder ? 0 : logical_rows;
+  if (ranks) nxc_rank_number_table(graph, row_start, ranks, start, false);
+}
+
+nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
+                             uint32_t n_boxes, int64_t n_other, bool divides_columns) {
+  int64_t rows = divides_columns ? n_other : rows_of(boxes, n_boxes);
+  int64_t columns = divides_columns ? boxes[0].n_local : n_other;
+  uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT), tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR);
+  int64_t n_local = t->mixture.n_experts / nxc_mesh_size(&graph->mesh, ranks);
+  nxc_shape shape = nxc_shape_of(graph->types.param, 3, (int64_t[]){n_local, rows, columns});
+  nxc_place(&shape.place, ranks, NXC_SPLIT);
+  nxc_place(&shape.place, tensor, divides_columns ? NXC_SPLIT + 2 : NXC_SPLIT + 1);
+  nxc_id value = new_parameter(graph, name, &shape);
+  for (int64_t expert = 0; expert < t->mixture.n_experts; expert++) {
+    int64_t row = expert % n_local * rows;
+    for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
+      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
+      piece->expert = (int32_t)expert;
+      piece->rows = divides_columns ? rows : boxes[i].n_local;
+      piece->columns = columns;
+      piece->logical_rows = logical_rows(t, boxes[i].part);
+      piece->logical_columns = divides_columns ? columns * nxc_mesh_size(&graph->mesh, tensor) : columns;
+      piece->row = row;
+      *(divides_columns ? &piece->column_start : &piece->row_start) = boxes[i].start;
+      hold(graph, &piece->row_start, piece->logical_rows, (uint32_t)(expert / n_local));
+    }
+  }
   return value;
 }

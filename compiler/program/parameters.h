@@ -24,6 +24,13 @@ typedef enum nxc_part {
   NXC_PART_GATE,
   NXC_PART_UP,
   NXC_PART_DOWN,
+  NXC_PART_ROUTER,
+  NXC_PART_SHARED_GATE, /* of the experts that every token goes through */
+  NXC_PART_SHARED_UP,
+  NXC_PART_SHARED_DOWN,
+  NXC_PART_EXPERT_GATE, /* from here on one per layer and expert */
+  NXC_PART_EXPERT_UP,
+  NXC_PART_EXPERT_DOWN,
   NXC_N_PARTS
 } nxc_part;
 
@@ -46,6 +53,10 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *training, const 
 /* A matrix of all rows and some columns, divided over `atoms`. */
 nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *training, const char *name,
                              const nxc_box *box, int64_t rows, uint32_t atoms);
+/* The matrices of this rank's experts, [experts, rows, columns], each as of the two functions above: boxes one below the
+ * other, of rows divided over expert-tensor ranks; or one box, whose columns are. n_other: columns, or rows. */
+nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *training, const char *name, const nxc_box *boxes,
+                             uint32_t n_boxes, int64_t n_other, bool divides_columns);
 /* The bias of a matrix of boxes. */
 nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const char *name,
                           const nxc_box *boxes, uint32_t n_boxes, uint32_t atoms);

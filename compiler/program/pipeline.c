@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/pipeline.h"
 
-static bool is_same_shape(const nxc_pipeline *p, uint32_t a, uint32_t b) {
+static bool is_same_shape(const nxc_pipeline *p, const nxc_mixture *mixture, uint32_t a, uint32_t b) {
+  const nxc_chunk_node *one = &p->chunks[a], *other = &p->chunks[b];
   bool ends = a == 0 || b == 0 || a + 1 == p->n_chunks || b + 1 == p->n_chunks;
-  return a == b || (!ends && p->chunks[a].n_layers == p->chunks[b].n_layers);
+  bool same = a == b || (!ends && one->n_layers == other->n_layers);
+  for (int32_t i = 0; same && i < one->n_layers; i++)
+    same = nxc_mixture_has(mixture, one->first_layer + i) == nxc_mixture_has(mixture, other->first_layer + i);
+  return same;
 }
 
 static nxc_graph *new_graph(nxc_pipeline *p, const nxc_training *t, uint32_t chunk) {
@@ -38,7 +42,7 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   }
   for (uint32_t c = 0; c < p->n_chunks; c++) {
     uint32_t like = 0;
-    while (!is_same_shape(p, c, like)) like++;
+    while (!is_same_shape(p, &t->mixture, c, like)) like++;
     p->chunks[c].graph = like == c ? p->n_graphs : p->chunks[like].graph;
     if (like == c) new_graph(p, t, c);
   }

@@ -89,6 +89,17 @@ static void read_positions(const nxc_settings *s, nxc_training *t) {
   t->rope_original_positions = nxc_int(s, NX_SETTING_MODEL_ROPE_ORIGINAL_POSITIONS);
 }
 
+static nx_names names_of(const nxc_settings *s, const nxc_training *t) {
+  static const struct {
+    const char *word;
+    nx_names names;
+  } rows[] = {{"llama", NX_NAMES_LLAMA}, {"gpt2", NX_NAMES_GPT2}, {"deepseek", NX_NAMES_DEEPSEEK}};
+  for (size_t i = 0; nxc_has(s, NX_SETTING_MODEL_CHECKPOINT_NAMES) && i < sizeof rows / sizeof *rows; i++)
+    if (nxc_is(s, NX_SETTING_MODEL_CHECKPOINT_NAMES, rows[i].word)) return rows[i].names;
+  if (t->mixture.shared_hidden) return NX_NAMES_DEEPSEEK;
+  return t->learned_positions && t->mixture.n_experts == 0 ? NX_NAMES_GPT2 : NX_NAMES_LLAMA;
+}
+
 static void read_form(const nxc_settings *s, nxc_training *t) {
   t->swiglu = nxc_is(s, NX_SETTING_MODEL_ACTIVATION, "swiglu");
   t->gelu_tanh = nxc_is(s, NX_SETTING_MODEL_ACTIVATION, "gelu_tanh");
@@ -106,10 +117,7 @@ static void read_form(const nxc_settings *s, nxc_training *t) {
   t->hidden_dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT);
   t->attention_dropout = nxc_number(s, NX_SETTING_MODEL_ATTENTION_DROPOUT);
   t->ffn_dropout = nxc_number(s, NX_SETTING_MODEL_FFN_DROPOUT);
-  bool gpt2 = nxc_has(s, NX_SETTING_MODEL_CHECKPOINT_NAMES)
-                  ? nxc_is(s, NX_SETTING_MODEL_CHECKPOINT_NAMES, "gpt2")
-                  : t->learned_positions;
-  t->names = gpt2 ? NX_NAMES_GPT2 : NX_NAMES_LLAMA;
+  t->names = names_of(s, t);
 }
 
 static void read_recompute(const nxc_settings *s, nxc_training *t) {
@@ -207,7 +215,9 @@ static bool check_counts(const nxc_settings *settings, nxc_sink *sink) {
 static bool fits(const nxc_training *t) {
   double tokens = (double)t->micro_batch * (double)t->sequence,
          heads = (double)t->heads * (double)t->head_dim;
-  double width = 16 * ((double)t->hidden + (double)t->ffn_hidden + heads);
+  const nxc_mixture *m = &t->mixture;
+  double width = 16 * ((double)t->hidden + (double)t->ffn_hidden + heads + (double)m->shared_hidden);
+  width += 16 * (double)m->hidden * (double)(m->n_experts + 1) * (m->buffer_factor + (double)m->top_k);
   double tables = 2 * (double)t->hidden * ((double)t->vocab_padded + (double)t->max_positions);
   double parameters = (double)t->layers * (double)t->hidden * width + tables;
   return (double)t->layers * tokens * width + tokens * (double)t->vocab_padded < 1e15 && parameters < 1e15;
@@ -287,7 +297,7 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
                                .shard = t->data / t->replicate,
                                .replicate = t->replicate,
                                .pipeline = t->pipeline,
-                               .has_experts = nxc_int(s, NX_SETTING_MOE_EXPERTS) > 0,
+                               .has_experts = t->mixture.n_experts > 0,
                                .expert = t->expert,
                                .expert_tensor = t->expert_tensor,
                                .order = nxc_text(s, NX_SETTING_MESH_ORDER)};
@@ -312,6 +322,37 @@ static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "GPT-2 has no name for the gate of a swiglu"},
   };
   return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+static bool check_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_mixture *m = &t->mixture;
+  int64_t n_pattern = m->pattern ? nxc_mixture_pattern(m->pattern, &(int64_t){0}) : t->layers;
+  uint32_t tokens = nxc_axis(&t->mesh, NXC_AXIS_DATA) | nxc_axis(&t->mesh, NXC_AXIS_CONTEXT);
+  if (t->sequence_parallel) tokens |= nxc_axis(&t->mesh, NXC_AXIS_TENSOR);
+  uint32_t expert = nxc_axis(&t->mesh, NXC_AXIS_EXPERT), width = nxc_axis(&t->mesh, NXC_AXIS_EXPERT_TENSOR);
+  uint32_t whole = nxc_axis(&t->mesh, NXC_AXIS_TENSOR) & ~tokens;
+  const demand demands[] = {
+      {m->n_experts % t->expert == 0, NX_SETTING_MESH_EXPERT, "NX3011", "the expert-parallel ranks do not divide the experts"},
+      {m->top_k <= m->n_experts, NX_SETTING_MOE_TOP_K, "NX3011", "a token goes to more experts than there are"},
+      {m->hidden % t->expert_tensor == 0, NX_SETTING_MESH_EXPERT_TENSOR, "NX3011",
+       "the expert-tensor-parallel ranks do not divide the width of an expert"},
+      {m->shared_hidden % t->tensor == 0, NX_SETTING_MOE_SHARED_FFN_HIDDEN, "NX3011",
+       "the tensor-parallel ranks do not divide the width of the shared experts"},
+      {n_pattern == t->layers, NX_SETTING_MOE_PATTERN, "NX3011",
+       "the pattern of layers is no number, or list of 0 and 1 that is as long as the model has layers"},
+      {m->pattern || m->offset < m->frequency, NX_SETTING_MOE_OFFSET, "NX3011",
+       "the first mixture is beyond the first block of layers"},
+      {(whole & (m->gathers ? 0 : expert)) == 0, NX_SETTING_SEQUENCE_PARALLEL, "NX3012",
+       "experts that are divided over tensor-parallel ranks are sent tokens that only sequence parallelism divides"},
+      {(whole & ~width) == 0 || (whole & width) == 0, NX_SETTING_MESH_EXPERT_TENSOR, "NX3012",
+       "without sequence parallelism experts are divided over all tensor-parallel ranks or none"},
+      {m->aux == 0 || m->aux_scope != NXC_AUX_OF_MODEL || t->pipeline == 1, NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3012",
+       "a load-balancing loss over all layers couples pipeline stages before their backward passes"},
+      {!t->bias, NX_SETTING_MODEL_BIAS, "NX3012", "products of experts have no biases"},
+      {t->ffn_dropout == 0, NX_SETTING_MODEL_FFN_DROPOUT, "NX3012", "there is no dropout inside experts"},
+      {t->names != NX_NAMES_GPT2, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006", "GPT-2 has no names for experts"},
+  };
+  return m->n_experts == 0 || check_demands(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
 static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
@@ -344,6 +385,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
   read_pipeline(settings, t);
   read_sizes(settings, t);
   read_positions(settings, t);
+  nxc_mixture_read(settings, &t->mixture);
   read_form(settings, t);
   read_recompute(settings, t);
   read_optimizer(settings, t);
@@ -357,7 +399,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
   }
   if (!executable) return false;
   return check_layout(settings, sink, t) && make_mesh(settings, sink, t) && check_form(settings, sink, t) &&
-         check_pipeline(settings, sink, t);
+         check_mixture(settings, sink, t) && check_pipeline(settings, sink, t);
 }
 
 /* The number at the end of a layer's name; -1 where there is none, as of the embedding. */
@@ -377,9 +419,16 @@ int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {
   return each * chunk + (chunk > smaller ? chunk - smaller : 0);
 }
 
-static uint64_t matrix_elements(const nxc_training *t) {
-  int64_t attention = t->hidden * t->head_dim * (2 * t->heads + 2 * t->kv_heads);
-  return (uint64_t)(t->layers * (attention + (t->swiglu ? 3 : 2) * t->hidden * t->ffn_hidden));
+/* Elements of all matrices of the layers, or of those that a token meets. */
+static double matrix_elements(const nxc_training *t, bool met) {
+  const nxc_mixture *m = &t->mixture;
+  double hidden = (double)t->hidden, n_mixtures = (double)nxc_mixture_layers(m, t->layers);
+  double attention = hidden * (double)(t->head_dim * (2 * t->heads + 2 * t->kv_heads));
+  double network = (t->swiglu ? 3 : 2) * hidden; /* per feature */
+  double experts = (double)(met ? m->top_k : m->n_experts) * (double)m->hidden + (double)m->shared_hidden;
+  double mixture = network * experts + hidden * (double)m->n_experts;
+  return (double)t->layers * attention + ((double)t->layers - n_mixtures) * network * (double)t->ffn_hidden +
+         n_mixtures * mixture;
 }
 
 uint64_t nxc_training_parameters(const nxc_training *t) {
@@ -388,12 +437,12 @@ uint64_t nxc_training_parameters(const nxc_training *t) {
   if (t->bias) biases += 2 * t->hidden + t->ffn_hidden * (t->swiglu ? 2 : 1);
   int64_t tables =
       t->vocab * t->hidden * (t->tied ? 1 : 2) + (t->learned_positions ? t->max_positions * t->hidden : 0);
-  return matrix_elements(t) + (uint64_t)(t->layers * (2 * norm + biases) + norm + tables);
+  return (uint64_t)matrix_elements(t, false) + (uint64_t)(t->layers * (2 * norm + biases) + norm + tables);
 }
 
 double nxc_training_flops(const nxc_training *t) {
   double tokens = (double)(t->global_batch * t->sequence);
-  double products = 2 * ((double)matrix_elements(t) + (double)(t->vocab_padded * t->hidden));
+  double products = 2 * (matrix_elements(t, true) + (double)(t->vocab_padded * t->hidden));
   double attention = 4.0 * (double)(t->layers * t->heads * t->head_dim) * (double)t->sequence;
   return 3 * tokens * (products + attention);
 }

@@ -8,6 +8,7 @@
 
 #include "compiler/diagnostics/diagnostics.h"
 #include "compiler/program/graph.h"
+#include "compiler/program/mixture.h"
 #include "compiler/settings/settings.h"
 
 typedef struct nxc_training {
@@ -32,6 +33,7 @@ typedef struct nxc_training {
   bool separate_documents, restart_positions, mask_document_ends; /* need end_of_document */
   int64_t end_of_document;                                        /* token id */
   double hidden_dropout, attention_dropout, ffn_dropout;
+  nxc_mixture mixture;
   nx_names names;
   bool recompute_full;
   const nxc_value *recompute_modules; /* list, or NULL */

@@ -49,6 +49,11 @@ FAMILY(cpu_ce_grad)
 FAMILY(cpu_norm_sq)
 FAMILY(cpu_adamw)
 FAMILY(cpu_sgd)
+FAMILY(cpu_moe_route)
+FAMILY(cpu_moe_route_grad)
+FAMILY(cpu_moe_permute)
+FAMILY(cpu_moe_combine)
+FAMILY(cpu_moe_combine_grad)
 
 #undef FAMILY
 #undef RUN

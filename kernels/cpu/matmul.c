@@ -194,15 +194,22 @@ static void block_run(const matmul_run *run, int64_t i, int64_t j) {
   if (s->sum_apart) device->table->convert_box(device, c_block, c->dtype, s->n, sum, NX_f32, n, m, n);
 }
 
-void cpu_matmul_run(const nxk_kernel *kernel, const nxk_frame *frame) {
+uint64_t cpu_matmul_scratch_bytes(const nxk_kernel *kernel) {
   const matmul_state *s = kernel->state;
-  matmul_run run = {.kernel = kernel,
-                    .state = s,
-                    .a = cpu_in_at(kernel, frame, 0),
-                    .b = cpu_in_at(kernel, frame, 1),
-                    .c = cpu_out_at(kernel, frame, 0),
-                    .scratch = kernel->device->scratch};
-  if (s->has_bias) run.bias = cpu_in_at(kernel, frame, 2);
+  return s->scratch_bytes;
+}
+
+void cpu_matmul_apply(const nxk_kernel *kernel, const void *a, const void *b, const void *bias, void *c) {
+  const matmul_state *s = kernel->state;
+  const matmul_run run = {
+      .kernel = kernel, .state = s, .a = a, .b = b, .bias = bias, .c = c, .scratch = kernel->device->scratch};
   for (int64_t j = 0; j < s->n; j += s->block_n)
     for (int64_t i = 0; i < s->m; i += s->block_m) block_run(&run, i, j);
+}
+
+void cpu_matmul_run(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const matmul_state *s = kernel->state;
+  const void *bias = s->has_bias ? cpu_in_at(kernel, frame, 2) : NULL;
+  cpu_matmul_apply(kernel, cpu_in_at(kernel, frame, 0), cpu_in_at(kernel, frame, 1), bias,
+                   cpu_out_at(kernel, frame, 0));
 }

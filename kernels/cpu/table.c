@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A target's table. clip_scale and lr_schedule are a few scalars each: ref takes them. */
+/* A target's table. clip_scale, lr_schedule and moe_index are a few numbers each: ref takes them. */
 #include "kernels/cpu/family.h"
 
 #define OWN(name) {CPU_NAME(name##_bind), CPU_NAME(name)}
@@ -39,6 +39,13 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_norm_sq] = OWN(cpu_norm_sq),
     [NX_OP_adamw] = OWN(cpu_adamw),
     [NX_OP_sgd] = OWN(cpu_sgd),
+    [NX_OP_moe_route] = OWN(cpu_moe_route),
+    [NX_OP_moe_route_grad] = OWN(cpu_moe_route_grad),
+    [NX_OP_moe_permute] = OWN(cpu_moe_permute),
+    [NX_OP_moe_combine] = OWN(cpu_moe_combine),
+    [NX_OP_moe_combine_grad] = OWN(cpu_moe_combine_grad),
+    [NX_OP_grouped_matmul] = {cpu_grouped_matmul_bind, cpu_grouped_matmul_run},
+    [NX_OP_grouped_wgrad] = {cpu_grouped_wgrad_bind, cpu_grouped_wgrad_run},
   },
   .sum = CPU_NAME(cpu_sum),
   .convert_box = CPU_NAME(cpu_convert_box),

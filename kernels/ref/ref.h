@@ -101,5 +101,10 @@ int64_t ref_row_work(const nxk_operator *operator);
 int64_t ref_heads_work(const nxk_operator *operator);
 int64_t ref_attention_work(const nxk_operator *operator);
 int64_t ref_attention_grad_work(const nxk_operator *operator);
+int64_t ref_moe_route_work(const nxk_operator *operator);
+int64_t ref_moe_route_grad_work(const nxk_operator *operator);
+int64_t ref_moe_index_work(const nxk_operator *operator);
+int64_t ref_grouped_matmul_work(const nxk_operator *operator);
+int64_t ref_grouped_wgrad_work(const nxk_operator *operator);
 
 #endif

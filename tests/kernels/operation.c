@@ -99,7 +99,7 @@ void bench_close(test_bench *b) {
 /* Attributes that a plan may leave to constants. */
 static bool attr_may_vary(const char *name) {
   static const char *const names[] = {"row_start",  "n_valid",      "seq_start", "feature_start",
-                                      "head_start", "layer_number", "tensor_id", "weight"};
+                                      "head_start", "layer_number", "tensor_id", "weight", "expert_start"};
   for (size_t index = 0; index < sizeof names / sizeof *names; index++)
     if (strcmp(name, names[index]) == 0) return true;
   return false;

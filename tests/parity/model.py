@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Llama and GPT-2 in plain PyTorch: the oracle that nxrun is compared with.
+"""Llama, GPT-2 and Mixtral in plain PyTorch: the oracle that nxrun is compared with.
 
-A model is a function (parameters, config, ids, arithmetic) -> logits. Parameters are a dictionary with
+A model is a function (parameters, config, ids, arithmetic) -> logits, and the losses that it adds to the
+cross-entropy (0 of a dense model). Parameters are a dictionary with
 Hugging Face's tensor names and shapes; nothing here depends on the transformers package.
 
 Every value that nxrun would write to memory passes through `a.store`. In float64 and float32 that is the
@@ -29,6 +30,18 @@ class _RoundBoth(torch.autograd.Function):
     return grad.bfloat16().float()
 
 
+class _RoundGradient(torch.autograd.Function):
+  """Rounds the gradient alone."""
+
+  @staticmethod
+  def forward(ctx, x):
+    return x.clone()
+
+  @staticmethod
+  def backward(ctx, grad):
+    return grad.bfloat16().float()
+
+
 @dataclasses.dataclass(frozen=True)
 class Arithmetic:
   """How one run computes. The last three are other legitimate choices, used only to measure their effect."""
@@ -40,6 +53,10 @@ class Arithmetic:
 
   def store(self, x):
     return _RoundBoth.apply(x) if self.bf16 else x
+
+  def keep(self, x):
+    """For values that stay in fp32, but whose gradient does not."""
+    return _RoundGradient.apply(x) if self.bf16 else x
 
   def parameter(self, master):
     """The leaf that the model computes with: the fp32 master rounded to the compute type."""
@@ -111,26 +128,89 @@ def norm_input(x, a):
 
 # -- models ------------------------------------------------------------------------------------------------
 
-def llama(p, cfg, ids, a):
+def llama_attention(w, cfg, x, divisor, a):
+  """The first half of a layer of Llama or Mixtral; w names its weights."""
   heads, kv_heads, eps = cfg["num_attention_heads"], cfg["num_key_value_heads"], cfg["rms_norm_eps"]
-  head_dim = cfg["hidden_size"] // heads
-  cos, sin = rope_table(ids.shape[1], head_dim, cfg["rope_theta"], a.dtype)
+  cos, sin = rope_table(x.shape[1], cfg["hidden_size"] // heads, cfg["rope_theta"], a.dtype)
+  h = a.store(rms_norm(norm_input(x, a), w("input_layernorm"), eps))
+  q, k, v = fused_products(h, [w(f"self_attn.{n}_proj") for n in "qkv"], a)
+  q = a.store(rope(split_heads(q, heads), cos, sin))
+  k = a.store(rope(split_heads(k, kv_heads), cos, sin))
+  o = a.store(merge_heads(attention(q, k, split_heads(v, kv_heads), divisor, a)))
+  return a.store(x + a.store(o @ w("self_attn.o_proj").T))
+
+
+def gated(gate, up, a):
+  return a.store(gate * torch.sigmoid(gate) * up)
+
+
+def llama(p, cfg, ids, a):
+  eps = cfg["rms_norm_eps"]
   x = p["model.embed_tokens.weight"][ids]
   for i in range(cfg["num_hidden_layers"]):
     w = lambda name: p[f"model.layers.{i}.{name}.weight"]
-    divisor = i + 1 if cfg["query_key_layer_scaling"] else 1
-    h = a.store(rms_norm(norm_input(x, a), w("input_layernorm"), eps))
-    q, k, v = fused_products(h, [w(f"self_attn.{n}_proj") for n in "qkv"], a)
-    q = a.store(rope(split_heads(q, heads), cos, sin))
-    k = a.store(rope(split_heads(k, kv_heads), cos, sin))
-    o = a.store(merge_heads(attention(q, k, split_heads(v, kv_heads), divisor, a)))
-    x = a.store(x + a.store(o @ w("self_attn.o_proj").T))
+    x = llama_attention(w, cfg, x, i + 1 if cfg["query_key_layer_scaling"] else 1, a)
     h = a.store(rms_norm(norm_input(x, a), w("post_attention_layernorm"), eps))
-    gate, up = fused_products(h, [w("mlp.gate_proj"), w("mlp.up_proj")], a)
-    h = a.store(gate * torch.sigmoid(gate) * up)
+    h = gated(*fused_products(h, [w("mlp.gate_proj"), w("mlp.up_proj")], a), a)
     x = a.store(x + a.store(h @ w("mlp.down_proj").T))
   h = a.store(rms_norm(norm_input(x, a), p["model.norm.weight"], eps))
-  return a.store(h @ p["lm_head.weight"].T)
+  return a.store(h @ p["lm_head.weight"].T), 0.0
+
+
+# -- mixture of experts ------------------------------------------------------------------------------------
+
+def mixture(w, cfg, h, a):
+  """Tokens h [T, H] through their experts: the weighted sum of what they make of them, and the router's
+  logits. Mixtral's weights are softmax values over all experts, divided by their sum; Megatron's, without
+  pre-softmax, the softmax over the chosen."""
+  n_experts, top_k = cfg["num_local_experts"], cfg["num_experts_per_tok"]
+  logits = a.keep(a.store(h) @ w("block_sparse_moe.gate").T)
+  chosen = torch.topk(logits, top_k).indices
+  if cfg["pre_softmax"]:
+    weights = torch.softmax(logits, -1).gather(1, chosen)
+    weights = weights / weights.sum(-1, keepdim=True)
+  else:
+    weights = torch.softmax(logits.gather(1, chosen), -1)
+  tokens, mixed = a.store(h), torch.zeros_like(h)
+  for e in range(n_experts):
+    rows, places = torch.where(chosen == e)
+    expert = lambda name: w(f"block_sparse_moe.experts.{e}.{name}")
+    y = gated(*fused_products(a.store(tokens[rows]), [expert("w1"), expert("w3")], a), a)
+    y = a.store(y @ expert("w2").T)
+    mixed = mixed.index_add(0, rows, weights[rows, places, None] * y)
+  return a.store(mixed), logits
+
+
+def balancing_loss(cfg, logits, top_k):
+  """Of one list of tokens (all layers' in Hugging Face, a layer's in Megatron-LM): experts x the sum of mean
+  probability x mean count."""
+  probabilities = torch.softmax(logits, -1)
+  counts = torch.nn.functional.one_hot(torch.topk(logits, top_k).indices, cfg["num_local_experts"]).sum(1)
+  return cfg["num_local_experts"] * (probabilities.mean(0) * counts.to(logits.dtype).mean(0)).sum()
+
+
+def router_losses(cfg, logits):
+  """logits: of each layer, [T, experts]."""
+  top_k, coefficient = cfg["num_experts_per_tok"], cfg["router_aux_loss_coef"]
+  if cfg["aux_loss_scope"] == "model":
+    return coefficient * balancing_loss(cfg, torch.cat(logits), top_k)
+  balance = sum(balancing_loss(cfg, layer, top_k) / top_k for layer in logits)
+  z = sum(torch.logsumexp(layer, -1).pow(2).mean() for layer in logits)
+  return coefficient * balance + cfg["z_loss_coef"] * z
+
+
+def mixtral(p, cfg, ids, a):
+  eps, logits = cfg["rms_norm_eps"], []
+  x = p["model.embed_tokens.weight"][ids]
+  for i in range(cfg["num_hidden_layers"]):
+    w = lambda name: p[f"model.layers.{i}.{name}.weight"]
+    x = llama_attention(w, cfg, x, 1, a)
+    h = a.store(rms_norm(norm_input(x, a), w("post_attention_layernorm"), eps))
+    mixed, router = mixture(w, cfg, h.flatten(0, 1), a)
+    x = a.store(x + mixed.view_as(x))
+    logits.append(router)
+  h = a.store(rms_norm(norm_input(x, a), p["model.norm.weight"], eps))
+  return a.store(h @ p["lm_head.weight"].T), router_losses(cfg, logits)
 
 
 def gpt2(p, cfg, ids, a):
@@ -146,10 +226,10 @@ def gpt2(p, cfg, ids, a):
     x = a.store(x + linear(o, at + "attn.c_proj"))
     h = linear(norm(x, at + "ln_2"), at + "mlp.c_fc")
     x = a.store(x + linear(a.store(gelu_tanh(h)), at + "mlp.c_proj"))
-  return a.store(norm(x, "transformer.ln_f") @ p["transformer.wte.weight"].T)
+  return a.store(norm(x, "transformer.ln_f") @ p["transformer.wte.weight"].T), 0.0
 
 
-MODELS = {"llama": llama, "gpt2": gpt2}
+MODELS = {"llama": llama, "gpt2": gpt2, "mixtral": mixtral}
 
 
 # -- shapes and initial weights ----------------------------------------------------------------------------
@@ -165,6 +245,21 @@ def llama_shapes(cfg):
              "mlp.gate_proj": (ffn, hidden), "mlp.up_proj": (ffn, hidden), "mlp.down_proj": (hidden, ffn)}
     shapes.update({f"model.layers.{i}.{name}.weight": shape for name, shape in layer.items()})
   shapes.update({"model.norm.weight": (hidden,), "lm_head.weight": (vocab, hidden)})
+  return shapes
+
+
+def mixtral_shapes(cfg):
+  hidden, ffn = cfg["hidden_size"], cfg["intermediate_size"]
+  shapes = {}
+  for name, shape in llama_shapes(cfg).items():
+    at, dense, _ = name.partition("mlp.gate_proj")
+    if dense:
+      experts = range(cfg["num_local_experts"])
+      shapes[f"{at}block_sparse_moe.gate.weight"] = (len(experts), hidden)
+      shapes |= {f"{at}block_sparse_moe.experts.{e}.{part}.weight": part_shape for e in experts
+                 for part, part_shape in {"w1": (ffn, hidden), "w2": (hidden, ffn), "w3": (ffn, hidden)}.items()}
+    elif ".mlp." not in name:
+      shapes[name] = shape
   return shapes
 
 
@@ -194,7 +289,7 @@ def initial_weights(model, cfg, seed):
   """Normal around 0, gains around 1, biases not zero. NumPy's RandomState, whose stream never changes."""
   random = numpy.random.RandomState(seed)
   weights = {}
-  for name, shape in {"llama": llama_shapes, "gpt2": gpt2_shapes}[model](cfg).items():
+  for name, shape in {"llama": llama_shapes, "gpt2": gpt2_shapes, "mixtral": mixtral_shapes}[model](cfg).items():
     gain = len(shape) == 1 and name.endswith("weight")
     values = gain + initial_scale(name, shape) * random.randn(*shape)
     weights[name] = torch.from_numpy(values.astype(numpy.float32))

@@ -23,7 +23,7 @@ from model import Arithmetic
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS, GLOBAL_BATCH, MICRO_BATCH, SEQUENCE, VOCAB = 24, 8, 2, 32, 250
 
-# Hugging Face's config.json of the two models, as far as it matters here.
+# Hugging Face's config.json of the models, as far as it matters here.
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": VOCAB, "hidden_size": 64,
          "intermediate_size": 136, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
          "max_position_embeddings": SEQUENCE, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
@@ -33,7 +33,11 @@ GPT2 = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size"
         "n_positions": SEQUENCE, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_inner": 256,
         "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "attn_pdrop": 0.0, "embd_pdrop": 0.0,
         "resid_pdrop": 0.0, "bos_token_id": 0, "eos_token_id": 0, "tie_word_embeddings": True}
-CONFIGS = {"llama": LLAMA, "gpt2": GPT2}
+MIXTRAL = {key: value for key, value in LLAMA.items() if key != "mlp_bias"} | {
+    "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "intermediate_size": 72,
+    "num_hidden_layers": 2, "num_local_experts": 4, "num_experts_per_tok": 2, "router_aux_loss_coef": 0.02,
+    "output_router_logits": True, "router_jitter_noise": 0.0, "sliding_window": None}
+CONFIGS = {"llama": LLAMA, "gpt2": GPT2, "mixtral": MIXTRAL}
 
 ADAMW = {"name": "adamw", "lr": 3e-3, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1,
          "clip_norm": 1.0}
@@ -47,9 +51,20 @@ FP32 = {"parameter": "fp32", "master": "fp32", "gradient": "fp32", "optimizer": 
 BF16 = FP32 | {"parameter": "bf16", "residual": "bf16", "activation": "bf16", "logits": "bf16"}
 
 
-def case(model, optimizer=ADAMW, schedule=COSINE, precision=FP32, layer_scaling=False, gradients=False):
+# How Hugging Face routes Mixtral and balances its load, and how Megatron-LM does by default (with a z-loss).
+HUGGING_FACE = {"pre_softmax": True, "aux_loss_scope": "model", "router_aux_loss_coef": 0.02, "z_loss_coef": 0.0}
+MEGATRON = {"pre_softmax": False, "aux_loss_scope": "layer", "router_aux_loss_coef": 0.05, "z_loss_coef": 0.01}
+
+
+def case(model, optimizer=ADAMW, schedule=COSINE, precision=FP32, layer_scaling=False, gradients=False,
+         mixture=None):
   return {"model": model, "query_key_layer_scaling": layer_scaling, "optimizer": optimizer,
-          "schedule": schedule, "precision": precision, "gradients": gradients}
+          "schedule": schedule, "precision": precision, "gradients": gradients, "mixture": mixture}
+
+
+def config_of(spec):
+  return CONFIGS[spec["model"]] | {"query_key_layer_scaling": spec["query_key_layer_scaling"]} | (
+      spec["mixture"] or {})
 
 
 CASES = {
@@ -62,6 +77,10 @@ CASES = {
     "llama_bf16": case("llama", optimizer=SLOW, schedule=COSINE | {"min_lr": 1e-4}, precision=BF16,
                        gradients=True),
     "gpt2_bf16": case("gpt2", optimizer=SLOW, schedule=LINEAR, precision=BF16, gradients=True),
+    "mixtral_fp32": case("mixtral", gradients=True, mixture=HUGGING_FACE),
+    "mixtral_megatron_fp32": case("mixtral", mixture=MEGATRON),
+    "mixtral_bf16": case("mixtral", optimizer=SLOW, schedule=COSINE | {"min_lr": 1e-4}, precision=BF16,
+                         gradients=True, mixture=HUGGING_FACE),
 }
 
 
@@ -158,20 +177,21 @@ def make_optimizer(settings, masters):
 
 def gradients_of_step(forward, cfg, masters, tokens, step, a, micro):
   """Mean loss of the global batch and its gradient by every tensor. Per micro-batch the losses are summed
-  over its tokens, and backward starts from 1 / (tokens of the global batch)."""
+  over its tokens, and backward starts from 1 / (tokens of the global batch); a router's losses are means over
+  the micro-batch, and so a mean over micro-batches. The loss that is returned is without them."""
   leaves = {name: a.parameter(w) for name, w in masters.items()}
   total, count = 0.0, GLOBAL_BATCH * SEQUENCE
   for inputs, labels in micro_batches(tokens, step, micro):
-    logits = forward(leaves, cfg, inputs, a).flatten(0, 1)
-    losses = torch.nn.functional.cross_entropy(logits, labels.flatten(), reduction="none")
-    (losses.sum() / count).backward()
+    logits, router = forward(leaves, cfg, inputs, a)
+    losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
+    (losses.sum() / count + router * (micro / GLOBAL_BATCH)).backward()
     total += losses.detach().double().sum().item()
   return total / count, {name: leaf.grad for name, leaf in leaves.items()}
 
 
 def train(spec, weights, tokens, a, micro=MICRO_BATCH):
   """Loss, gradient norm before clipping and rate of each step, and the first step's gradients."""
-  cfg = CONFIGS[spec["model"]] | {"query_key_layer_scaling": spec["query_key_layer_scaling"]}
+  cfg = config_of(spec)
   masters = {name: w.to(a.dtype, copy=True).requires_grad_() for name, w in weights.items()}
   optimizer, clip = make_optimizer(spec["optimizer"], masters), spec["optimizer"]["clip_norm"]
   steps, first = [], None
@@ -210,7 +230,7 @@ def record_case(name, spec, weights, tokens):
             "query_key_layer_scaling": spec["query_key_layer_scaling"], "precision": spec["precision"],
             "batch": {"global": GLOBAL_BATCH, "micro": MICRO_BATCH, "sequence": SEQUENCE}, "data": "tokens",
             "init_from": spec["model"] + "/model.safetensors", "optimizer": spec["optimizer"],
-            "schedule": spec["schedule"], "tolerance": 2e-6 if fp32 else 1e-3,
+            "schedule": spec["schedule"], "mixture": spec["mixture"], "tolerance": 2e-6 if fp32 else 1e-3,
             "first_gradients": f"{name}.grads.safetensors" if spec["gradients"] else None,
             "first_gradient_tolerance": 1e-5 if fp32 else 3e-2,
             "distance_from_f64": {key: worst(steps, exact, key) for key in ("loss", "grad_norm")},
@@ -221,7 +241,7 @@ def record_case(name, spec, weights, tokens):
 # -- commands ----------------------------------------------------------------------------------------------
 
 def make_inputs():
-  weights = {m: models.initial_weights(m, CONFIGS[m], seed) for m, seed in (("llama", 1), ("gpt2", 2))}
+  weights = {m: models.initial_weights(m, CONFIGS[m], seed) for m, seed in (("llama", 1), ("gpt2", 2), ("mixtral", 4))}
   return weights, make_tokens(3)
 
 

@@ -121,6 +121,55 @@ static const mesh staged_context[] = {
     {"pp2-ring2-tp2", 8, WORLD("8") STAGES("2") RING("2") TENSOR("2") SEQUENCE, NULL},
 };
 
+#define EXPERT(n) SET("mesh.expert", n)
+#define EXPERT_TENSOR(n) SET("mesh.expert_tensor", n)
+#define GATHER SET("moe.dispatcher", "allgather")
+/* Experts over data-parallel ranks, over tensor-parallel ones, over both; divided or whole on a rank. */
+static const mesh expert_meshes[] = {
+    {"dp2", 2, WORLD("2"), NULL},
+    {"ep2", 2, WORLD("2") EXPERT("2"), NULL},
+    {"ep4", 4, WORLD("4") EXPERT("4"), NULL},
+    {"ep2-edp2-zero1", 4, WORLD("4") EXPERT("2") ZERO1, NULL},
+    {"tp2-etp2", 2, WORLD("2") TENSOR("2"), NULL},
+    {"tp2-etp1", 2, WORLD("2") TENSOR("2") EXPERT_TENSOR("1"), NULL},
+    {"tp2-sp-etp2", 2, WORLD("2") TENSOR("2") SEQUENCE, NULL},
+    {"tp2-sp-ep2", 2, WORLD("2") TENSOR("2") SEQUENCE EXPERT("2") EXPERT_TENSOR("1"), NULL},
+    {"tp2-sp-etp2-ep2", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("2"), NULL},
+    {"tp2-sp-ep4-zero1", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1") ZERO1, NULL},
+    {"etp2-ep2", 4, WORLD("4") EXPERT("2") EXPERT_TENSOR("2"), NULL},
+    {"pp2-ep2", 4, WORLD("4") STAGES("2") EXPERT("2"), NULL},
+    {"ep2-edp2-zero2", 4, WORLD("4") EXPERT("2") ZERO("2") OVERLAP, NULL},
+    {"ep2-edp2-zero3", 4, WORLD("4") EXPERT("2") ZERO("3") OVERLAP, NULL},
+    {"tp2-sp-ep2-edp2-zero3", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("2") EXPERT_TENSOR("1") ZERO("3"), NULL},
+    {"ep2-messages", 2, WORLD("2") EXPERT("2"), "--comm p2p"},
+};
+static const mesh gather_meshes[] = {
+    {"ep2", 2, WORLD("2") EXPERT("2") GATHER, NULL},
+    {"tp2-ep2", 2, WORLD("2") TENSOR("2") EXPERT("2") EXPERT_TENSOR("1") GATHER, NULL},
+    {"tp2-sp-ep4-zero1", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1") GATHER ZERO1, NULL},
+    {"tp2-sp-etp2-ep2", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("2") GATHER, NULL},
+};
+static const mesh few_expert_meshes[] = {
+    {"ep2", 2, WORLD("2") EXPERT("2"), NULL},
+    {"tp2-sp-ep4", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1"), NULL},
+    {"tp2-sp-etp2-ep2-gather", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("2") GATHER, NULL},
+};
+static const mesh context_experts[] = {
+    {"ring2-ep2", 2, WORLD("2") RING("2") EXPERT("2"), NULL},
+    {"ring2-tp2-sp-ep4", 4, WORLD("4") RING("2") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1"), NULL},
+    {"ulysses2-ring2-ep2", 4, WORLD("4") BOTH("4", "2") EXPERT("2"), NULL},
+    {"ulysses2-dp2-ep4-gather", 4, WORLD("4") ULYSSES("2") EXPERT("4") GATHER, NULL},
+};
+static const mesh staged_experts[] = {
+    {"pp2-ep2", 4, WORLD("4") STAGES("2") EXPERT("2"), NULL},
+    {"pp2-vpp2-tp2-sp-ep2", 4,
+     WORLD("4") STAGES("2") CHUNKS("2") TENSOR("2") SEQUENCE EXPERT("2") EXPERT_TENSOR("1"), NULL},
+};
+
+#define MIXTURE(top_k)                                                                                   \
+  SET("moe.experts", "4") SET("moe.top_k", top_k) SET("moe.ffn_hidden", "48") SET("batch.micro", "2") \
+      SET("moe.aux_loss_coef", "0.05") SET("moe.buffer_factor", "4")
+
 /* Divided gradients and parameters, and hybrid sharding, alone and with every other axis. */
 static const mesh zero[] = {
     {"dp2-zero2", 2, WORLD("2") ZERO("2"), NULL},
@@ -237,6 +286,23 @@ static const struct family {
      LAYERS("8") SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
          SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4"),
      staged, 2, true},
+    {"experts", MIXTURE("2") SET("moe.normalize_top_k", "true") SET("moe.z_loss_coef", "0.01"), expert_meshes,
+     sizeof expert_meshes / sizeof *expert_meshes},
+    {"experts-gathered", MIXTURE("2") SET("moe.pre_softmax", "false"), gather_meshes, 4},
+    {"experts-capacity", MIXTURE("2") SET("moe.capacity_factor", "0.8") SET("moe.aux_loss_scope", "sequence"),
+     few_expert_meshes, 3},
+    {"experts-position", MIXTURE("1") SET("moe.capacity_factor", "1") SET("moe.drop_policy", "position"),
+     few_expert_meshes, 3},
+    {"experts-context", MIXTURE("2") SET("moe.capacity_factor", "0.8") SET("moe.drop_policy", "position"),
+     context_experts, 4},
+    {"experts-sinkhorn", MIXTURE("1") SET("moe.routing", "sinkhorn") SET("moe.router_activation", "sigmoid"),
+     few_expert_meshes, 3},
+    {"experts-shared",
+     MIXTURE("2") SET("moe.shared_ffn_hidden", "32") SET("moe.router_activation", "sigmoid")
+         SET("moe.normalize_top_k", "true") SET("moe.router_scale", "2.5") SET("moe.aux_loss_scope", "model"),
+     few_expert_meshes, 3},
+    {"experts-recompute", MIXTURE("2") SET("recompute.granularity", "full"), few_expert_meshes, 3},
+    {"experts-between", MIXTURE("2") LAYERS("4") " --set 'nx:moe.pattern=([0]+[1])*2'", staged_experts, 2},
 };
 
 static const char *recorded;

@@ -21,6 +21,12 @@ static const char gpt2[] =
     "  normalization: layernorm, norm_epsilon: 1e-5, position_embedding: learned, activation: gelu_tanh,\n"
     "  tied_embeddings: true, query_key_layer_scaling: false}\n";
 
+static const char mixtral[] =
+    "mesh: {world: 1}\n"
+    "model: {layers: 2, hidden: 64, ffn_hidden: 72, heads: 4, kv_heads: 2, max_positions: 32, vocab: 250,\n"
+    "  normalization: rmsnorm, norm_epsilon: 1e-5, position_embedding: rope, activation: swiglu}\n"
+    "moe: {experts: 4, top_k: 2}\n";
+
 static json_t *record; /* CASE.json */
 static char overrides[8192];
 
@@ -83,6 +89,16 @@ static void set_precision(void) {
   set("precision.master_weights", "true");
 }
 
+static void set_mixture(void) {
+  bool pre_softmax = json_is_true(at("mixture", "pre_softmax"));
+  if (!json_is_object(json_object_get(record, "mixture"))) return;
+  set("moe.pre_softmax", "%s", pre_softmax ? "true" : "false");
+  set("moe.normalize_top_k", "%s", pre_softmax ? "true" : "false");
+  set("moe.aux_loss_scope", "%s", text("mixture", "aux_loss_scope"));
+  set("moe.aux_loss_coef", "%.17g", number("mixture", "router_aux_loss_coef"));
+  set("moe.z_loss_coef", "%.17g", number("mixture", "z_loss_coef"));
+}
+
 static void set_all(const char *recorded) {
   set("batch.global", "%.0f", number("batch", "global"));
   set("batch.micro", "%.0f", number("batch", "micro"));
@@ -95,6 +111,12 @@ static void set_all(const char *recorded) {
   set_optimizer();
   set_schedule();
   set_precision();
+  set_mixture();
+}
+
+static const char *config_of(const char *model) {
+  if (strcmp(model, "mixtral") == 0) return mixtral;
+  return strcmp(model, "llama") == 0 ? llama : gpt2;
 }
 
 static void read_expected(training_result *expected) {
@@ -116,7 +138,7 @@ int main(int argc, char **argv) {
   record = json_load_file(path, 0, NULL);
   if (record == NULL) return fprintf(stderr, "cannot read %s\n", path), 1;
   set_all(recorded);
-  bool is_llama = strcmp(json_string_value(json_object_get(record, "model")), "llama") == 0;
+  const char *config = config_of(json_string_value(json_object_get(record, "model")));
   snprintf(folder, sizeof folder, "parity-%s%s", name, argc > 3 ? "-with-arguments" : "");
   char arguments[1024] = "";
   for (int i = 3; i < argc; i++) {
@@ -124,7 +146,7 @@ int main(int argc, char **argv) {
     snprintf(arguments + used, sizeof arguments - used, " %s", argv[i]);
   }
   const char *gradients = json_string_value(json_object_get(record, "first_gradients"));
-  const training request = {.folder = folder, .config = is_llama ? llama : gpt2, .overrides = overrides,
+  const training request = {.folder = folder, .config = config, .overrides = overrides,
                             .arguments = arguments, .n_ranks = 1, .gradients = gradients != NULL};
   training_result expected, actual;
   read_expected(&expected);

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of each expert's rows with its own matrix: matmul kernels of a few numbers of rows, made at bind,
+ * since how many rows an expert gets is known only when running.
+ *
+ * An expert's rows are taken in pieces of those sizes; a piece that the rows do not fill is copied to scratch
+ * and filled up with zeros. A weight gradient sums over its rows: the first piece writes (or adds, where the
+ * operator does), the next ones add; one that is narrower than fp32 is summed in scratch and rounded once. */
+#include "kernels/cpu/cpu.h"
+
+#include <string.h>
+
+enum { N_SIZES = 3 };
+static const int64_t forward_sizes[N_SIZES] = {256, 64, 16}, gradient_sizes[N_SIZES] = {512, 128, 32};
+
+typedef struct grouped {
+  const int64_t *sizes;
+  nxk_kernel products[N_SIZES][2]; /* [..][0] overwrites, [..][1] adds */
+  uint64_t left_at, right_at, sum_at, n_bytes; /* in scratch, after what the products use */
+} grouped;
+
+/* Blocks of rows, as ops.def has them. */
+typedef struct blocks {
+  const int32_t *counts;
+  int64_t n_blocks, n_experts, n_rows;
+} blocks;
+
+static blocks blocks_of(const nxk_kernel *kernel, const nxk_frame *frame, uint32_t x, uint32_t counts) {
+  int64_t n_experts = cpu_columns(cpu_in(kernel, counts)), n = cpu_rows(cpu_in(kernel, counts));
+  return (blocks){cpu_in_at(kernel, frame, counts), n, n_experts, cpu_rows(cpu_in(kernel, x)) / n};
+}
+
+static uint64_t bytes_of(const nxk_tensor *tensor, int64_t n_elements) {
+  return (uint64_t)n_elements * (tensor->dtype == NX_f32 ? 4 : 2);
+}
+
+static nxk_tensor matrix(nx_dtype type, int64_t rows, int64_t columns) {
+  return (nxk_tensor){.dtype = type, .n_dims = 2, .dims = {rows, columns, 1, 1}, .shift_constant = UINT32_MAX};
+}
+
+static bool product_bind(nxk_kernel *kernel, grouped *g, int size, int adds, const nxk_operator *product,
+                         nxk_fault *fault) {
+  nxk_kernel *made = &g->products[size][adds];
+  *made = (nxk_kernel){.device = kernel->device, .operator = *product};
+  made->operator.attrs[NX_matmul_accumulate].integer = adds;
+  if (!cpu_matmul_bind(made, fault)) return false;
+  uint64_t n_bytes = cpu_align(cpu_matmul_scratch_bytes(made));
+  if (n_bytes > g->n_bytes) g->n_bytes = n_bytes;
+  return true;
+}
+
+static uint64_t take(grouped *g, uint64_t n_bytes) {
+  uint64_t at = g->n_bytes;
+  g->n_bytes += cpu_align(n_bytes);
+  return at;
+}
+
+static grouped *grouped_new(nxk_kernel *kernel, const int64_t *sizes, nxk_fault *fault) {
+  grouped *g = cpu_keep(kernel->device, sizeof *g, "grouped product", fault);
+  if (g) *g = (grouped){.sizes = sizes};
+  kernel->state = g;
+  return g;
+}
+
+bool cpu_grouped_matmul_bind(nxk_kernel *kernel, nxk_fault *fault) {
+  const nxk_tensor *x = cpu_in(kernel, 0), *w = cpu_in(kernel, 2), *y = cpu_out(kernel, 0);
+  if (!cpu_is_real(x) || !cpu_is_real(w) || !cpu_is_real(y)) return false;
+  grouped *g = grouped_new(kernel, forward_sizes, fault);
+  nxk_operator product = {.op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3};
+  product.attrs[NX_matmul_trans_b] = kernel->operator.attrs[NX_grouped_matmul_trans_b];
+  product.args[1] = matrix(w->dtype, w->dims[1], w->dims[2]);
+  for (int i = 0; g && i < N_SIZES; i++) {
+    product.args[0] = matrix(x->dtype, g->sizes[i], cpu_columns(x));
+    product.args[2] = matrix(y->dtype, g->sizes[i], cpu_columns(y));
+    if (!product_bind(kernel, g, i, 0, &product, fault)) return false;
+  }
+  if (!g) return false;
+  g->left_at = take(g, bytes_of(x, g->sizes[0] * cpu_columns(x)));
+  g->right_at = take(g, bytes_of(y, g->sizes[0] * cpu_columns(y)));
+  return cpu_reserve(kernel->device, g->n_bytes, "grouped_matmul", fault);
+}
+
+/* Which size takes the next of n rows: the smallest that holds all of them if they fill half of it, else the largest
+ * that they fill; the smallest always. */
+static int size_for(const grouped *g, int64_t n) {
+  int size = N_SIZES - 1;
+  while (size > 0 && g->sizes[size] < n) size--;
+  while (size < N_SIZES - 1 && g->sizes[size] > n && 2 * n < g->sizes[size]) size++;
+  return size;
+}
+
+/* The rows themselves, or `size` rows in scratch that begin with them. */
+static const void *filled(const nxk_kernel *kernel, uint64_t at, const nxk_tensor *tensor, const void *rows, int64_t n,
+                          int64_t size) {
+  uint64_t row_bytes = bytes_of(tensor, cpu_columns(tensor));
+  if (n == size) return rows;
+  char *place = kernel->device->scratch + at;
+  memcpy(place, rows, (uint64_t)n * row_bytes);
+  memset(place + (uint64_t)n * row_bytes, 0, (uint64_t)(size - n) * row_bytes);
+  return place;
+}
+
+static void multiply(const nxk_kernel *kernel, const char *x, const void *w, char *y, int64_t n_rows) {
+  const grouped *g = kernel->state;
+  const nxk_tensor *x_is = cpu_in(kernel, 0), *y_is = cpu_out(kernel, 0);
+  uint64_t x_bytes = bytes_of(x_is, cpu_columns(x_is)), y_bytes = bytes_of(y_is, cpu_columns(y_is));
+  for (int64_t row = 0; row < n_rows;) {
+    int size = size_for(g, n_rows - row);
+    int64_t n = g->sizes[size] < n_rows - row ? g->sizes[size] : n_rows - row;
+    const void *left = filled(kernel, g->left_at, x_is, x + (uint64_t)row * x_bytes, n, g->sizes[size]);
+    char *place = n == g->sizes[size] ? y + (uint64_t)row * y_bytes : kernel->device->scratch + g->right_at;
+    cpu_matmul_apply(&g->products[size][0], left, w, NULL, place);
+    if (n < g->sizes[size]) memcpy(y + (uint64_t)row * y_bytes, place, (uint64_t)n * y_bytes);
+    row += n;
+  }
+}
+
+void cpu_grouped_matmul_run(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *x_is = cpu_in(kernel, 0), *w_is = cpu_in(kernel, 2), *y_is = cpu_out(kernel, 0);
+  const char *x = cpu_in_at(kernel, frame, 0), *w = cpu_in_at(kernel, frame, 2);
+  char *y = cpu_out_at(kernel, frame, 0);
+  const blocks b = blocks_of(kernel, frame, 0, 1);
+  uint64_t x_bytes = bytes_of(x_is, cpu_columns(x_is)), y_bytes = bytes_of(y_is, cpu_columns(y_is)),
+           w_bytes = bytes_of(w_is, w_is->dims[1] * w_is->dims[2]);
+  for (int64_t block = 0; block < b.n_blocks; block++) {
+    uint64_t row = (uint64_t)(block * b.n_rows), end = row + (uint64_t)b.n_rows;
+    for (int64_t e = 0; e < b.n_experts; e++) {
+      int64_t n = b.counts[block * b.n_experts + e];
+      multiply(kernel, x + row * x_bytes, w + (uint64_t)e * w_bytes, y + row * y_bytes, n);
+      row += (uint64_t)n;
+    }
+    memset(y + row * y_bytes, 0, (end - row) * y_bytes);
+  }
+}
+
+/* ---- weight gradients ---- */
+
+bool cpu_grouped_wgrad_bind(nxk_kernel *kernel, nxk_fault *fault) {
+  const nxk_tensor *dy = cpu_in(kernel, 0), *x = cpu_in(kernel, 1), *dw = cpu_out(kernel, 0);
+  if (!cpu_is_real(x) || !cpu_is_real(dy) || !cpu_is_real(dw)) return false;
+  grouped *g = grouped_new(kernel, gradient_sizes, fault);
+  nxk_operator product = {.op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3};
+  product.attrs[NX_matmul_trans_a].integer = 1;
+  product.args[2] = matrix(NX_f32, dw->dims[1], dw->dims[2]);
+  for (int i = 0; g && i < 2 * N_SIZES; i++) {
+    product.args[0] = matrix(dy->dtype, g->sizes[i / 2], cpu_columns(dy));
+    product.args[1] = matrix(x->dtype, g->sizes[i / 2], cpu_columns(x));
+    if (!product_bind(kernel, g, i / 2, i % 2, &product, fault)) return false;
+  }
+  if (!g) return false;
+  g->left_at = take(g, bytes_of(dy, g->sizes[0] * cpu_columns(dy)));
+  g->right_at = take(g, bytes_of(x, g->sizes[0] * cpu_columns(x)));
+  if (dw->dtype != NX_f32) g->sum_at = take(g, 4 * (uint64_t)(dw->dims[1] * dw->dims[2]));
+  return cpu_reserve(kernel->device, g->n_bytes, "grouped_wgrad", fault);
+}
+
+/* dw (+)= dy^T x over some rows; `adds` says whether dw has something already, and is true afterwards. */
+static void add_rows(const nxk_kernel *kernel, const char *dy, const char *x, int64_t n_rows, void *dw, bool *adds) {
+  const grouped *g = kernel->state;
+  const nxk_tensor *dy_is = cpu_in(kernel, 0), *x_is = cpu_in(kernel, 1);
+  uint64_t dy_bytes = bytes_of(dy_is, cpu_columns(dy_is)), x_bytes = bytes_of(x_is, cpu_columns(x_is));
+  for (int64_t row = 0; row < n_rows;) {
+    int size = size_for(g, n_rows - row);
+    int64_t n = g->sizes[size] < n_rows - row ? g->sizes[size] : n_rows - row;
+    const void *left = filled(kernel, g->left_at, dy_is, dy + (uint64_t)row * dy_bytes, n, g->sizes[size]);
+    const void *right = filled(kernel, g->right_at, x_is, x + (uint64_t)row * x_bytes, n, g->sizes[size]);
+    cpu_matmul_apply(&g->products[size][*adds], left, right, NULL, dw);
+    *adds = true;
+    row += n;
+  }
+}
+
+void cpu_grouped_wgrad_run(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const grouped *g = kernel->state;
+  const nxk_device *device = kernel->device;
+  const nxk_tensor *dy_is = cpu_in(kernel, 0), *x_is = cpu_in(kernel, 1), *dw_is = cpu_out(kernel, 0);
+  const char *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
+  const blocks b = blocks_of(kernel, frame, 0, 2);
+  int64_t rows = dw_is->dims[1], columns = dw_is->dims[2];
+  uint64_t dy_bytes = bytes_of(dy_is, cpu_columns(dy_is)), x_bytes = bytes_of(x_is, cpu_columns(x_is));
+  for (int64_t e = 0; e < b.n_experts; e++) {
+    char *dw = (char *)cpu_out_at(kernel, frame, 0) + (uint64_t)e * bytes_of(dw_is, rows * columns);
+    char *sum = dw_is->dtype == NX_f32 ? dw : device->scratch + g->sum_at;
+    bool adds = cpu_int(kernel, frame, NX_grouped_wgrad_accumulate);
+    if (sum != dw && adds) device->table->convert_box(device, sum, NX_f32, columns, dw, NX_bf16, columns, rows, columns);
+    for (int64_t block = 0; block < b.n_blocks; block++) {
+      const int32_t *counts = b.counts + block * b.n_experts;
+      uint64_t row = (uint64_t)(block * b.n_rows);
+      for (int64_t before = 0; before < e; before++) row += (uint64_t)counts[before];
+      add_rows(kernel, dy + row * dy_bytes, x + row * x_bytes, counts[e], sum, &adds);
+    }
+    if (!adds) memset(dw, 0, bytes_of(dw_is, rows * columns));
+    else if (sum != dw) device->table->convert_box(device, dw, NX_bf16, columns, sum, NX_f32, columns, rows, columns);
+  }
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mixtures of experts: routing, its losses, and the way of tokens to experts and back. */
+#include "kernels/moe.h"
+#include "kernels/ref/ref.h"
+
+#include <assert.h>
+
+/* The workspace of a route: one row of everything, then the whole micro-batch's. */
+typedef struct route_work {
+  double *logits, *p, *load, *columns, *weights; /* [E], [E], [E], [2E], [k] */
+  double *all;                            /* [n,E] where sinkhorn chooses, else NULL */
+  float *all_weights;                     /* [n,k] */
+  int32_t *chosen;                        /* [n,k] */
+  nxk_moe_claim *claims;                  /* [capacity] */
+} route_work;
+
+static int64_t doubles(int64_t n, size_t bytes) {
+  return (n * (int64_t)bytes + 7) / 8;
+}
+
+static int64_t attribute(const nxk_operator *operator, uint32_t index) {
+  return operator->attrs[index].integer;
+}
+
+int64_t ref_moe_route_work(const nxk_operator *operator) {
+  const int64_t *all = operator->args[1].dims;
+  int64_t n = all[0] * all[1], n_experts = all[2], k = attribute(operator, NX_moe_route_top_k);
+  int64_t matrix = attribute(operator, NX_moe_route_sinkhorn) ? n * n_experts : 0;
+  return 5 * n_experts + k + matrix + doubles(n * k, sizeof(float)) + doubles(n * k, sizeof(int32_t)) +
+         doubles(attribute(operator, NX_moe_route_capacity), sizeof(nxk_moe_claim));
+}
+
+static route_work route_work_of(double *work, const nxk_moe *moe) {
+  int64_t n = moe->n_sequences * moe->sequence, n_experts = moe->n_experts;
+  route_work w = {.logits = work, .p = work + n_experts, .load = work + 2 * n_experts};
+  w.columns = w.load + n_experts;
+  w.weights = w.columns + 2 * n_experts;
+  double *next = w.weights + moe->top_k;
+  if (moe->sinkhorn) w.all = next, next += n * n_experts;
+  w.all_weights = (float *)next, next += doubles(n * moe->top_k, sizeof(float));
+  w.chosen = (int32_t *)next, next += doubles(n * moe->top_k, sizeof(int32_t));
+  w.claims = (nxk_moe_claim *)next;
+  return w;
+}
+
+static nxk_moe route_form(const ref_call *call) {
+  const int64_t *all = call->operator->args[1].dims;
+  return (nxk_moe){.n_sequences = all[0],
+                   .sequence = all[1],
+                   .n_experts = all[2],
+                   .top_k = ref_int(call, NX_moe_route_top_k),
+                   .score = ref_int(call, NX_moe_route_score),
+                   .normalize = ref_int(call, NX_moe_route_normalize),
+                   .scale = ref_real(call, NX_moe_route_scale),
+                   .sinkhorn = ref_int(call, NX_moe_route_sinkhorn),
+                   .tolerance = ref_real(call, NX_moe_route_tolerance),
+                   .capacity = ref_int(call, NX_moe_route_capacity),
+                   .by_position = ref_int(call, NX_moe_route_by_position),
+                   .zigzag = ref_int(call, NX_moe_route_zigzag)};
+}
+
+static void choose_all(const nxk_moe *moe, const ref_operand *all, const route_work *w) {
+  int64_t n = moe->n_sequences * moe->sequence, n_experts = moe->n_experts, k = moe->top_k;
+  if (w->all) {
+    ref_load_row(all, 0, 1, n * n_experts, w->all);
+    nxk_moe_sinkhorn(moe, w->all, n, w->columns);
+  }
+  for (int64_t t = 0; t < n; t++) {
+    ref_load_row(all, t * n_experts, 1, n_experts, w->logits);
+    nxk_moe_choose(w->all ? w->all + t * n_experts : w->logits, n_experts, k, w->chosen + t * k);
+    nxk_moe_weights(moe, w->logits, w->chosen + t * k, w->p, w->weights);
+    for (int64_t j = 0; j < k; j++) w->all_weights[t * k + j] = (float)w->weights[j];
+  }
+}
+
+static void count(const nxk_moe *moe, const int32_t *chosen, const ref_operand *counts) {
+  int64_t n_each = moe->n_sequences * moe->sequence * moe->top_k / counts->dims[0];
+  for (int64_t i = 0; i < counts->n_elements; i++) ref_store(counts, i, 0);
+  for (int64_t i = 0; i < n_each * counts->dims[0]; i++)
+    ref_store_sum(counts, i / n_each * moe->n_experts + chosen[i], 1, true);
+}
+
+void ref_moe_route(const ref_call *call) {
+  ref_operand logits = ref_in(call, 0), all = ref_in(call, 1);
+  ref_operand experts = ref_out(call, 0), weights = ref_out(call, 1), counts = ref_out(call, 2),
+              losses = ref_out(call, 3);
+  nxk_moe moe = route_form(call);
+  route_work w = route_work_of(call->work, &moe);
+  int64_t k = moe.top_k, n_local = logits.dims[1], seq_start = ref_int(call, NX_moe_route_seq_start);
+  double sums[2], total[2] = {0, 0};
+  assert(seq_start >= 0 && seq_start + n_local <= moe.sequence);
+  choose_all(&moe, &all, &w);
+  count(&moe, w.chosen, &counts);
+  nxk_moe_drop(&moe, w.all_weights, w.chosen, w.claims);
+  for (int64_t t = 0; t < moe.n_sequences * n_local; t++) {
+    const int32_t *chosen = w.chosen + (t / n_local * moe.sequence + seq_start + t % n_local) * k;
+    ref_load_row(&logits, t * moe.n_experts, 1, moe.n_experts, w.logits);
+    nxk_moe_weights(&moe, w.logits, chosen, w.p, w.weights);
+    for (int64_t j = 0; j < k; j++) {
+      ref_store(&experts, t * k + j, chosen[j]);
+      ref_store(&weights, t * k + j, w.weights[j]);
+    }
+    ref_load_row(&counts, t / n_local * counts.dims[0] / moe.n_sequences * moe.n_experts, 1, moe.n_experts, w.load);
+    nxk_moe_losses(w.logits, w.load, moe.n_experts, 0, 0, w.p, NULL, sums);
+    for (int i = 0; i < 2; i++) total[i] += sums[i];
+  }
+  ref_store(&losses, 0, ref_real(call, NX_moe_route_aux) * total[0]);
+  ref_store(&losses, 1, ref_real(call, NX_moe_route_z) * total[1]);
+}
+
+int64_t ref_moe_route_grad_work(const nxk_operator *operator) {
+  return 4 * operator->args[1].dims[2] + 2 * operator->args[2].dims[2];
+}
+
+void ref_moe_route_grad(const ref_call *call) {
+  ref_operand dweights = ref_in(call, 0), logits = ref_in(call, 1), experts = ref_in(call, 2),
+              counts = ref_in(call, 3), dlogits = ref_out(call, 0);
+  int64_t n_experts = logits.dims[2], k = experts.dims[2], n = logits.dims[0] * logits.dims[1];
+  nxk_moe moe = {.n_experts = n_experts,
+                 .top_k = k,
+                 .score = ref_int(call, NX_moe_route_grad_score),
+                 .normalize = ref_int(call, NX_moe_route_grad_normalize),
+                 .scale = ref_real(call, NX_moe_route_grad_scale)};
+  double aux = ref_real(call, NX_moe_route_grad_aux), z = ref_real(call, NX_moe_route_grad_z), sums[2];
+  double *x = call->work, *p = x + n_experts, *dx = p + n_experts, *load = dx + n_experts,
+         *dw = load + n_experts, *scores = dw + k;
+  for (int64_t t = 0; t < n; t++) {
+    ref_load_row(&logits, t * n_experts, 1, n_experts, x);
+    ref_load_row(&counts, t / logits.dims[1] * counts.dims[0] / logits.dims[0] * n_experts, 1, n_experts, load);
+    ref_load_row(&dweights, t * k, 1, k, dw);
+    nxk_moe_weights_grad(&moe, x, (const int32_t *)experts.data + t * k, dw, p, scores, dx);
+    if (aux != 0 || z != 0) nxk_moe_losses(x, load, n_experts, aux, z, p, dx, sums);
+    ref_store_row(&dlogits, t * n_experts, n_experts, dx);
+  }
+}
+
+int64_t ref_moe_index_work(const nxk_operator *operator) {
+  return attribute(operator, NX_moe_index_destinations) * attribute(operator, NX_moe_index_experts);
+}
+
+void ref_moe_index(const ref_call *call) {
+  ref_operand experts = ref_in(call, 0), rows = ref_out(call, 0), counts = ref_out(call, 1);
+  int64_t n_rows = ref_int(call, NX_moe_index_rows), most;
+  if (nxk_moe_number(experts.data, experts.n_elements, ref_int(call, NX_moe_index_expert_start), counts.dims[0],
+                     counts.dims[2], n_rows, counts.data, (int64_t *)call->work, rows.data, &most))
+    return;
+  nxk_fail(call->frame,
+           "%lld rows go to the experts of one rank, and there is room for %lld: set moe.buffer_factor to more than "
+           "%.2f times its value, or balance the load (moe.aux_loss_coef)",
+           (long long)most, (long long)n_rows, (double)most / (double)n_rows);
+}
+
+/* y[rows[t,j]] = x[t], or dx[t] weights[t,j] where there are weights. */
+static void scatter(const ref_operand *x, const ref_operand *rows, const ref_operand *weights, const ref_operand *y) {
+  int64_t k = rows->dims[2], width = ref_last_dim(x);
+  for (int64_t i = 0; i < y->n_elements; i++) ref_store(y, i, 0);
+  for (int64_t i = 0; i < rows->n_elements; i++) {
+    int64_t row = ref_index(rows, i);
+    double weight = weights ? ref_load(weights, i) : 1;
+    for (int64_t h = 0; row >= 0 && h < width; h++)
+      ref_store(y, row * width + h, weight * ref_load(x, i / k * width + h));
+  }
+}
+
+void ref_moe_permute(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), rows = ref_in(call, 1), y = ref_out(call, 0);
+  scatter(&x, &rows, NULL, &y);
+}
+
+void ref_moe_combine(const ref_call *call) {
+  ref_operand y = ref_in(call, 0), rows = ref_in(call, 1), x = ref_out(call, 0);
+  bool weighted = call->operator->n_in == 3;
+  ref_operand weights = weighted ? ref_in(call, 2) : (ref_operand){0};
+  int64_t k = rows.dims[2], width = ref_last_dim(&x);
+  for (int64_t i = 0; i < x.n_elements; i++) {
+    double sum = 0;
+    for (int64_t at = i / width * k; at < (i / width + 1) * k; at++) {
+      int64_t row = ref_index(&rows, at);
+      if (row >= 0) sum += (weighted ? ref_load(&weights, at) : 1) * ref_load(&y, row * width + i % width);
+    }
+    ref_store(&x, i, sum);
+  }
+}
+
+void ref_moe_combine_grad(const ref_call *call) {
+  ref_operand dx = ref_in(call, 0), y = ref_in(call, 1), rows = ref_in(call, 2), weights = ref_in(call, 3);
+  ref_operand dy = ref_out(call, 0), dweights = ref_out(call, 1);
+  int64_t k = rows.dims[2], width = ref_last_dim(&dx);
+  scatter(&dx, &rows, &weights, &dy);
+  for (int64_t i = 0; i < rows.n_elements; i++) {
+    int64_t row = ref_index(&rows, i);
+    double sum = 0;
+    for (int64_t h = 0; row >= 0 && h < width; h++)
+      sum += ref_load(&dx, i / k * width + h) * ref_load(&y, row * width + h);
+    ref_store(&dweights, i, sum);
+  }
+}
