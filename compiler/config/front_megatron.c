@@ -223,7 +223,7 @@ static void check_yaml_cfg(front *f) {
   }
   if (file == NULL || other == NULL) return;
   const nxc_remark remark = {nxc_node_place(file), "the file that counts"};
-  const char *more = n_others > 1 ? nxc_arena_printf(f->to.arena, " and %zu more", n_others - 1) : "";
+  const char *more = n_others > 1 ? nxc_arena_printf(f->to.arena, " and %zu more are", n_others - 1) : " is";
   nxc_sink_report(f->to.sink,
                   &(nxc_finding){.id = "NX5908",
                                  .severity = NXC_SEVERITY_ERROR,
@@ -233,7 +233,7 @@ static void check_yaml_cfg(front *f) {
                                  .n_remarks = 1,
                                  .message = nxc_arena_printf(
                                      f->to.arena,
-                                     "--%s%s is dropped without a word: --yaml-cfg replaces every other "
+                                     "--%s%s dropped without a word: --yaml-cfg replaces every other "
                                      "argument",
                                      other->key, more)});
 }

@@ -166,7 +166,7 @@ static void check_keys(front *f, nxc_node *section) {
     }
     nxc_report(f->texts->sink, "NX7904", NXC_SEVERITY_ERROR, nxc_node_place(children[i]),
                nxc_arena_printf(f->texts->arena, "write %s", strrchr(meant, '.') + 1),
-               "%s is no option; the real parser silently takes it for %s", name, meant);
+               "%s is no option; xorl's parser silently takes it for %s", name, meant);
   }
 }
 
@@ -180,7 +180,7 @@ static void check_sections(front *f) {
     bool empty = section->kind == NXC_NODE_SCALAR && section->value.kind == NXC_NULL;
     if (known && empty)
       complain(f, "NX7905", nxc_node_place(section), "leave the section out",
-               nxc_arena_printf(f->texts->arena, "the section %s is empty, which the real parser cannot read",
+               nxc_arena_printf(f->texts->arena, "the section %s is empty, which xorl's parser cannot read",
                                 section->key));
   }
 }

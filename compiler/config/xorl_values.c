@@ -62,7 +62,7 @@ static void read_by_type(typing *t, nxc_type type, nxc_node *node) {
   if (good && node->value.kind != NXC_NULL) node->value = read;
   if (is_text_type(type) && *text == '-' && node->value.kind == NXC_STRING)
     nxc_report(t->sink, "NX7903", NXC_SEVERITY_ERROR, node->at, "begin it with another character",
-               "%s begins with -, and the real parser takes it for an option", text);
+               "%s begins with -, and xorl's parser takes it for an option", text);
 }
 
 static void reject_null(typing *t, nxc_node *node, const char *name, const char *what) {
@@ -89,7 +89,7 @@ static void type_list(typing *t, const nxc_option_row *row, nxc_node *node, cons
   if (node->kind == NXC_NODE_SCALAR && !of_maps) node = list_around(t, node);
   if (node->kind == NXC_NODE_LIST && node->n_children == 0 && t->seed && !of_maps)
     nxc_report(t->sink, "NX7902", NXC_SEVERITY_ERROR, nxc_node_place(node), "leave the key out",
-               "%s is an empty list, which the real parser refuses", name);
+               "%s is an empty list, which xorl's parser refuses", name);
   for (size_t i = 0; i < node->n_children; i++)
     if (node->children[i]->kind == NXC_NODE_SCALAR) read_by_type(t, row->domain.type, node->children[i]);
 }
@@ -107,7 +107,7 @@ static void type_option(typing *t, const nxc_option_row *row, nxc_node *node, co
     bool wants_text = row->domain.type == NXC_TYPE_STR || row->domain.type == NXC_TYPE_PATH;
     bool word = row->domain.type == NXC_TYPE_ENUM || row->domain.type == NXC_TYPE_BOOL;
     if (wants_text) reject_null(t, node, name, "becomes the text \"null\" here");
-    if (word) reject_null(t, node, name, "is no word that the real parser takes here");
+    if (word) reject_null(t, node, name, "is no word that xorl's parser takes here");
     return;
   }
   read_by_type(t, row->domain.type, node);
