@@ -155,7 +155,7 @@ static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_n
                                            .message = nxc_arena_printf(to->arena, message, name)});
 }
 
-static void put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node *node) {
+void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node *node) {
   const nxc_value key = nxc_string_value(name, strlen(name));
   nxc_node_set_key(node, &key, name, at);
   nxc_node *earlier = nxc_node_find_key(to->arena, to->map, &key);
@@ -177,7 +177,7 @@ void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char 
   if (type == NXC_TYPE_BOOL || (row == NULL && values->n_items == 0)) node = switch_node(to, at);
   else if (row != NULL && nxc_arguments_is_list(row)) node = list_node(to, name, type, at, values);
   else node = scalar_node(to, name, type, &values->items[0]);
-  put_node(to, name, at, node);
+  nxc_arguments_put_node(to, name, at, node);
 }
 
 /* -- words ----------------------------------------------------------------------------------------------- */

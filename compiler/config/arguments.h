@@ -26,6 +26,8 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_words *words);
  * hyphens in front. */
 void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span name_at,
                        const nxc_words *values);
+/* The same with a value that is typed already. */
+void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node *node);
 bool nxc_arguments_is_list(const nxc_option_row *row);
 /* What Python's int() and float() make of a text. False: nothing. */
 bool nxc_text_to_int(nxc_arena *arena, const char *text, nxc_value *value);

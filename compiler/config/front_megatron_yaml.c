@@ -196,18 +196,50 @@ static nxc_words words_of(form *f, const nxc_node *node, bool divide) {
   return words;
 }
 
-/* PyYAML reads a number with an exponent as text unless it has a point, and a sign behind the e. */
-static void check_exponent(form *f, const nxc_option_row *row, const nxc_node *node) {
+/* PyYAML reads a number with an exponent as text unless it has a point, and a sign behind the e. False
+ * (reported): this is such a one, and a number was meant. */
+static bool check_exponent(form *f, const nxc_option_row *row, const nxc_node *node) {
   const char *e = row->domain.type == NXC_TYPE_FLOAT ? strpbrk(node->raw, "eE") : NULL;
   nxc_value number;
-  if (!f->typed || e == NULL || node->style != NXC_STYLE_PLAIN) return;
+  if (e == NULL || node->style != NXC_STYLE_PLAIN) return true;
   const char *point = memchr(node->raw, '.', (size_t)(e - node->raw));
-  if ((point != NULL && strchr("+-", e[1])) || !nxc_text_to_float(f->to->arena, node->raw, &number)) return;
+  if (point != NULL && strchr("+-", e[1])) return true;
+  if (!nxc_text_to_float(f->to->arena, node->raw, &number)) return true;
   const char *exponent = e[1] == '+' || e[1] == '-' ? e + 1 : nxc_arena_printf(f->to->arena, "+%s", e + 1);
   const char *fix = nxc_arena_printf(f->to->arena, "write %.*s%se%s", (int)(e - node->raw), node->raw,
                                      point ? "" : ".0", exponent);
   nxc_report(f->to->sink, "NX5913", NXC_SEVERITY_ERROR, node->at, fix,
              "%s is text to PyYAML, which Megatron reads this file with, and no number", node->raw);
+  return false;
+}
+
+/* A value as PyYAML types it; what reads the environment is text. */
+static bool put_typed(form *f, const nxc_option_row *row, const nxc_node *node, const char *name) {
+  bool reads = node->kind != NXC_NODE_SCALAR || strchr(node->raw, '$') != NULL;
+  if (!f->typed || reads || row == NULL || nxc_arguments_is_list(row)) return false;
+  if (!check_exponent(f, row, node)) return false;
+  if (node->style == NXC_STYLE_PLAIN && nxc_scalar_is_date(node->raw))
+    nxc_report(f->to->sink, "NX5916", NXC_SEVERITY_ERROR, node->at, "quote it",
+               "%s is read as a date, which no option takes", node->raw);
+  nxc_node *copy = nxc_node_new(f->to->arena, NXC_NODE_SCALAR, node->at);
+  copy->style = node->style;
+  copy->raw = node->raw;
+  copy->raw_bytes = node->raw_bytes;
+  copy->value = node->value;
+  nxc_arguments_put_node(f->to, name, node->key_at, copy);
+  return true;
+}
+
+/* A switch: whether it stands there. */
+static bool is_set(form *f, const nxc_node *node, const char *name, bool opposite) {
+  bool text = f->typed && node->value.kind == NXC_STRING; /* any text but the empty one is true there */
+  bool truth = !text && is_truth(node, true);
+  bool lie = !text && (is_truth(node, false) || (f->typed && strcmp(node->raw, "0") == 0));
+  if (!truth && !lie)
+    nxc_report(f->to->sink, "NX5903", NXC_SEVERITY_ERROR, node->at, "write true, or leave it out",
+               text ? "%s is a switch, and text counts as true" : "%s is a switch: it is true or not there",
+               name);
+  return truth != opposite && (truth || lie);
 }
 
 static void put_option(form *f, const nxc_node *node, const char *name, bool opposite) {
@@ -216,16 +248,10 @@ static void put_option(form *f, const nxc_node *node, const char *name, bool opp
   bool is_switch = row != NULL && row->alias_of == NULL && row->domain.type == NXC_TYPE_BOOL;
   if (is_nothing(node) && f->typed) return;
   if (is_switch || (row == NULL && (is_truth(node, true) || is_truth(node, false)))) {
-    bool truth = is_truth(node, true),
-         lie = is_truth(node, false) || (f->typed && strcmp(node->raw, "0") == 0);
-    if (!truth && !lie) {
-      nxc_report(f->to->sink, "NX5903", NXC_SEVERITY_ERROR, node->at, "write true, or leave it out",
-                 "%s is a switch: it is true or not there", name);
-    }
-    if (truth != opposite && (truth || lie)) nxc_arguments_put(f->to, row, name, node->key_at, &none);
+    if (is_set(f, node, name, opposite)) nxc_arguments_put(f->to, row, name, node->key_at, &none);
     return;
   }
-  if (row != NULL && node->kind == NXC_NODE_SCALAR) check_exponent(f, row, node);
+  if (put_typed(f, row, node, name)) return;
   bool list = row != NULL && nxc_arguments_is_list(row);
   nxc_words words = words_of(f, node, list);
   if (words.n_items == 0 && !list) add_word(f, &words, &(nxc_node){.raw = "", .at = node->at});
@@ -311,7 +337,8 @@ static void read_variables(form *f, const nxc_node *map) {
 }
 
 bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_script *script) {
-  const nxc_reading reading = {.text = true};
+  bool texts = has_key(source, forms[0]) || has_key(source, forms[1]);
+  const nxc_reading reading = {.text = texts, .pyyaml = !texts};
   nxc_document *document = nxc_document_read(to->arena, source, &reading, to->sink);
   form f = {.to = to, .script = script};
   const nxc_node *root = document->root, *variables = NULL, *arguments = NULL;
@@ -326,7 +353,7 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
   if (arguments != NULL && arguments->kind == NXC_NODE_MAP) {
     return read_command_line(&f, arguments) && document->complete;
   }
-  f.typed = true;
+  f.typed = !texts;
   read_namespace(&f, root);
   return document->complete;
 }

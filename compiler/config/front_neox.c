@@ -210,21 +210,13 @@ static nxc_misfit_value *misfit_at(const nxc_binding *binding, const nxc_node *n
   return NULL;
 }
 
-/* 2024-01-01 and 2024-01-01 12:00:00, which the loader makes dates of. */
-static bool is_date(const char *text) {
-  static const char pattern[] = "dddd-dd-dd";
-  for (size_t i = 0; pattern[i] != '\0'; i++)
-    if (pattern[i] == 'd' ? !isdigit((unsigned char)text[i]) : text[i] != pattern[i]) return false;
-  return strchr(" \tTt", text[sizeof pattern - 1]) != NULL;
-}
-
 /* Plain texts that look like numbers or dates: 1e-5 stays text, a date does not, and nobody means either. */
 static void note_scalars(nxc_binding *binding, const nxc_node *node) {
   for (size_t i = 0; i < node->n_children; i++) note_scalars(binding, node->children[i]);
   bool plain = node->kind == NXC_NODE_SCALAR && node->style == NXC_STYLE_PLAIN;
   if (!plain || node->value.kind != NXC_STRING) return;
   const char *meant = node->raw ? nxc_scalar_pyyaml_float(binding->arena, node->raw) : NULL;
-  if (node->raw && is_date(node->raw))
+  if (node->raw && nxc_scalar_is_date(node->raw))
     nxc_report(binding->sink, "NX6909", NXC_SEVERITY_ERROR, node->at, "quote it",
                "%s is read as a date, which no option takes", node->raw);
   if (meant == NULL) return;

@@ -173,6 +173,13 @@ bool nxc_scalar_read_pyyaml(nxc_arena *arena, const char *text, size_t n_bytes, 
   return good;
 }
 
+bool nxc_scalar_is_date(const char *text) {
+  static const char pattern[] = "dddd-dd-dd";
+  for (size_t i = 0; pattern[i] != '\0'; i++)
+    if (pattern[i] == 'd' ? !isdigit((unsigned char)text[i]) : text[i] != pattern[i]) return false;
+  return strchr(" \tTt", text[sizeof pattern - 1]) != NULL;
+}
+
 const char *nxc_scalar_pyyaml_float(nxc_arena *arena, const char *text) {
   if (!is_float(text) || is_pyyaml_float(text)) return NULL;
   size_t n_number = strcspn(text, "eE");

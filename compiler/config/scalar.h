@@ -36,6 +36,8 @@ bool nxc_scalar_read(nxc_arena *arena, const char *text, size_t n_bytes, nxc_val
  * is text too. Dates stay text. */
 bool nxc_scalar_read_pyyaml(nxc_arena *arena, const char *text, size_t n_bytes, nxc_value *value,
                             const char **problem);
+/* 2024-01-01 and 2024-01-01 12:00:00, which PyYAML makes dates of, and OmegaConf texts. */
+bool nxc_scalar_is_date(const char *text);
 /* How PyYAML reads as a float what it takes for text only because of its exponent: 1.0e-2 for 1e-2. NULL: it
  * is another text. */
 const char *nxc_scalar_pyyaml_float(nxc_arena *arena, const char *text);
