@@ -77,6 +77,7 @@ static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
   bool all = index == comm->plan->n[NX_SECTION_GROUPS];
   uint32_t rank = comm->world->rank;
   nxr_comm_group *group = &comm->groups[index];
+  if (!all && nx_group_position(comm->plan, index, rank) == NX_NONE) return true;
   group->name = all ? "all ranks" : nx_plan_string(comm->plan, comm->plan->groups[index].name);
   group->size = group_size(comm, index);
   group->position = all ? rank : nx_group_position(comm->plan, index, rank);

@@ -173,13 +173,17 @@ typedef struct nx_atom {
   uint32_t reserved;
 } nx_atom;
 
-/* Ranks that differ only in the coordinates of these atoms. Members in ascending rank order. */
+/* Ranks that differ only in the coordinates of these atoms. Members in ascending rank order. A group over the
+ * pipeline may be of some stages alone; the ranks of the others are in none such. */
 typedef struct nx_group {
   uint32_t name;  /* string: "tensor", "data", ... */
   uint32_t atoms; /* bit i: atom i */
   uint32_t size;
+  uint32_t n_stages; /* that take part; 0: all */
+  uint32_t stages;   /* their numbers, ascending: first entry in NX_SECTION_TABLE; 0 where n_stages is 0 */
   uint32_t reserved;
 } nx_group;
+_Static_assert(sizeof(nx_group) == 24, "plan group");
 
 /* value(rank, chunk) = base, then its terms in order. */
 typedef struct nx_constant {
@@ -423,9 +427,13 @@ uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms);
 /* What a term with a table adds or multiplies by. */
 int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordinate);
 int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk);
-/* The `index`-th member of the group that `rank` belongs to, and the position of `rank` in it. */
+/* The `index`-th member of the group that `rank` (or the rank of another stage with its coordinates) belongs to, and
+ * the position of `rank` in it: NX_NONE where its stage takes no part. */
 uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uint32_t index);
 uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank);
+/* Whether a collective over the group needs several stages, and a stage is among them. */
+bool nx_group_crosses_stages(const nx_plan *plan, uint32_t group);
+bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);

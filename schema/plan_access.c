@@ -60,19 +60,54 @@ static uint32_t group_origin(const nx_plan *plan, uint32_t atoms, uint32_t rank)
   return rank;
 }
 
+/* Coordinates of an atom that take part in a group. */
+static uint32_t n_taking_part(const nx_plan *plan, const nx_group *group, uint32_t atom) {
+  bool some = group->n_stages && atom == nx_plan_pipeline_atom(plan);
+  return some ? group->n_stages : plan->atoms[atom].size;
+}
+
 uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uint32_t index) {
-  uint32_t atoms = plan->groups[group].atoms;
-  uint32_t member = group_origin(plan, atoms, rank);
+  const nx_group *at = &plan->groups[group];
+  uint32_t member = group_origin(plan, at->atoms, rank);
   for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++) {
-    if (!(atoms & 1u << atom)) continue;
-    member += index % plan->atoms[atom].size * plan->atoms[atom].stride;
-    index /= plan->atoms[atom].size;
+    if (!(at->atoms & 1u << atom)) continue;
+    uint32_t n = n_taking_part(plan, at, atom), coordinate = index % n;
+    if (n != plan->atoms[atom].size) coordinate = (uint32_t)plan->table[at->stages + coordinate];
+    member += coordinate * plan->atoms[atom].stride;
+    index /= n;
   }
   return member;
 }
 
+static uint32_t place_of_stage(const nx_plan *plan, const nx_group *group, uint32_t stage) {
+  uint32_t place = 0;
+  while (place < group->n_stages && plan->table[group->stages + place] != stage) place++;
+  return place;
+}
+
 uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank) {
-  return nx_set_coordinate(plan, rank, plan->groups[group].atoms);
+  const nx_group *at = &plan->groups[group];
+  uint32_t position = 0, scale = 1;
+  if (!nx_group_has_stage(plan, group, nx_plan_stage(plan, rank))) return NX_NONE;
+  for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++) {
+    if (!(at->atoms & 1u << atom)) continue;
+    uint32_t n = n_taking_part(plan, at, atom), coordinate = nx_plan_coordinate(plan, rank, atom);
+    if (n != plan->atoms[atom].size) coordinate = place_of_stage(plan, at, coordinate);
+    position += scale * coordinate;
+    scale *= n;
+  }
+  return position;
+}
+
+bool nx_group_crosses_stages(const nx_plan *plan, uint32_t group) {
+  uint32_t atom = nx_plan_pipeline_atom(plan);
+  return atom != NX_NONE && group != NX_NONE && plan->groups[group].atoms & 1u << atom &&
+         n_taking_part(plan, &plan->groups[group], atom) > 1;
+}
+
+bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage) {
+  const nx_group *at = &plan->groups[group];
+  return at->n_stages == 0 || place_of_stage(plan, at, stage) < at->n_stages;
 }
 
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind) {

@@ -56,12 +56,29 @@ static bool check_atom(const checker *check, uint32_t index) {
   return true;
 }
 
+static bool check_stages(const checker *check, const nx_group *group, uint64_t *size) {
+  const nx_plan *plan = check->plan;
+  uint32_t atom = nx_plan_pipeline_atom(plan);
+  if (atom == NX_NONE || !(group->atoms & 1u << atom)) FAIL(group, "a group of stages is not over the pipeline");
+  if ((uint64_t)group->stages + group->n_stages > plan->n[NX_SECTION_TABLE])
+    FAIL(group, "a group of stages reads past the table");
+  for (uint32_t i = 0; i < group->n_stages; i++) {
+    int64_t stage = plan->table[group->stages + i];
+    if (stage < 0 || stage >= plan->atoms[atom].size || (i && stage <= plan->table[group->stages + i - 1]))
+      FAIL(group, "a group of stages does not list them in order");
+  }
+  *size = *size / plan->atoms[atom].size * group->n_stages;
+  return true;
+}
+
 static bool check_group(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_group *group = &plan->groups[index];
   if (!is_string(plan, group->name) || group->atoms >> plan->n[NX_SECTION_ATOMS] != 0)
     FAIL(group, "group %u is malformed", index);
-  if (group->size != nx_set_size(plan, group->atoms)) FAIL(group, "group %u has the wrong size", index);
+  uint64_t size = nx_set_size(plan, group->atoms);
+  if (group->n_stages && !check_stages(check, group, &size)) return false;
+  if (group->size != size) FAIL(group, "group %u has the wrong size", index);
   return true;
 }
 

@@ -204,16 +204,10 @@ static bool run_stage(walk *at, uint32_t stage) {
 
 /* ---- collectives that cross stages ---- */
 
-static bool is_crossing(const nx_plan *plan, const nx_operator *op) {
-  uint32_t atom = nx_plan_pipeline_atom(plan);
-  return atom != NX_NONE && op->group != NX_NONE && plan->atoms[atom].size > 1 &&
-         plan->groups[op->group].atoms & 1u << atom;
-}
-
 /* The next collective of a program that crosses stages, from operator `at` on; the program's end where there
  * is none. */
 static uint32_t next_crossing(const nx_plan *plan, const nx_program *program, uint32_t at) {
-  while (at < program->n_operators && !is_crossing(plan, &plan->operators[program->first_operator + at]))
+  while (at < program->n_operators && !nx_group_crosses_stages(plan, plan->operators[program->first_operator + at].group))
     at++;
   return at;
 }
@@ -234,22 +228,51 @@ static bool fail_crossing(const nx_plan *plan, nx_fault *fault, const nx_operato
                       nx_plan_string(plan, op->origin), what);
 }
 
-static bool compare_steps(const nx_plan *plan, nx_fault *fault, uint32_t one, uint32_t other) {
-  const nx_program *a = &plan->programs[one], *b = &plan->programs[other];
-  uint32_t at = next_crossing(plan, a, 0), to = next_crossing(plan, b, 0);
-  while (at < a->n_operators && to < b->n_operators) {
-    const nx_operator *op = &plan->operators[a->first_operator + at];
-    if (op->when != NX_WHEN_MIDDLE)
-      return fail_crossing(plan, fault, op, "but not in the part of the step that stages share");
-    if (!is_same_collective(plan, op, &plan->operators[b->first_operator + to]))
-      return fail_crossing(plan, fault, op, "and another stage comes to another collective");
-    at = next_crossing(plan, a, at + 1);
-    to = next_crossing(plan, b, to + 1);
+/* The collectives of a group that a stage comes to, in order, over the items of its step. */
+typedef struct comer {
+  const nx_plan *plan;
+  uint32_t stage, group;
+  uint32_t item, op; /* where to look next */
+} comer;
+
+static const nx_operator *next_of_group(comer *at) {
+  const nx_plan *plan = at->plan;
+  for (; at->item < plan->n[NX_SECTION_ITEMS]; at->item++, at->op = 0) {
+    const nx_item *item = &plan->items[at->item];
+    if (item->stage != at->stage || item->kind != NX_ITEM_STEP) continue;
+    const nx_program *program = &plan->programs[nx_item_program(plan, item)];
+    while (at->op < program->n_operators) {
+      const nx_operator *op = &plan->operators[program->first_operator + at->op++];
+      if (op->group == at->group && op->when & nx_item_when(plan, item)) return op;
+    }
   }
-  if (at < a->n_operators || to < b->n_operators) {
-    const nx_operator *op = at < a->n_operators ? &plan->operators[a->first_operator + at]
-                                                : &plan->operators[b->first_operator + to];
-    return fail_crossing(plan, fault, op, "and another stage does not come to it");
+  return NULL;
+}
+
+static bool compare_stages(const nx_plan *plan, nx_fault *fault, uint32_t group, uint32_t one, uint32_t other) {
+  comer a = {plan, one, group, 0, 0}, b = {plan, other, group, 0, 0};
+  for (;;) {
+    const nx_operator *op = next_of_group(&a), *of_other = next_of_group(&b);
+    if (op == NULL && of_other == NULL) return true;
+    if (op == NULL || of_other == NULL)
+      return fail_crossing(plan, fault, op ? op : of_other, "and another stage does not come to it");
+    if (!is_same_collective(plan, op, of_other))
+      return fail_crossing(plan, fault, op, "and another stage comes to another collective");
+  }
+}
+
+/* All stages of a group come to the same collectives; a stage that is not in it to none. */
+static bool check_meetings(const nx_plan *plan, nx_fault *fault, uint32_t group) {
+  uint32_t first = NX_NONE;
+  for (uint32_t stage = 0; stage < nx_plan_n_stages(plan); stage++) {
+    if (!nx_group_has_stage(plan, group, stage)) {
+      comer at = {plan, stage, group, 0, 0};
+      const nx_operator *op = next_of_group(&at);
+      if (op) return fail_crossing(plan, fault, op, "of which this is none");
+      continue;
+    }
+    if (first == NX_NONE) first = stage;
+    if (!compare_stages(plan, fault, group, first, stage)) return false;
   }
   return true;
 }
@@ -264,10 +287,9 @@ static bool check_crossings(const nx_plan *plan, nx_fault *fault) {
       if (at < program->n_operators)
         return fail_crossing(plan, fault, &plan->operators[program->first_operator + at], "outside the step");
     }
-    if (plan->chunks[i].step != NX_NONE && plan->chunks[0].step != NX_NONE &&
-        !compare_steps(plan, fault, plan->chunks[0].step, plan->chunks[i].step))
-      return false;
   }
+  for (uint32_t group = 0; group < plan->n[NX_SECTION_GROUPS]; group++)
+    if (nx_group_crosses_stages(plan, group) && !check_meetings(plan, fault, group)) return false;
   return true;
 }
 

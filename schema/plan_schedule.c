@@ -7,7 +7,7 @@
 
 /* The walk runs the items of all stages together, each stage as far as it can. What can hold up a stage: the
  * wait for a transfer whose other end has not been started (nothing is buffered), and the step, where it sums
- * over all stages. A stage that is held up is looked at again when what it waits for happens, so every item
+ * over stages: each such sum is a meeting, which the stages of its group come to in turn. A stage that is held up is looked at again when what it waits for happens, so every item
  * is looked at a few times.
  *
  * Beside that each stage's list must make sense by itself: every micro-batch goes forward and back once, in
@@ -37,17 +37,25 @@ typedef struct stage_state {
   uint32_t next, end; /* items */
   double at;
   uint8_t stepped; /* phases of the step that the chunks together began */
-  bool queued, arrived; /* at the step that sums over stages */
+  bool queued, arrived; /* at the next meeting of its item */
+  uint32_t n_met;       /* meetings of its item that are over */
 } stage_state;
+
+/* Of a group that crosses stages. A stage is at most one meeting ahead of another. */
+typedef struct meetings {
+  double at[2]; /* when the last stage so far came to an even, to an odd meeting */
+  uint32_t *n_come; /* [stages]: how often */
+} meetings;
 
 typedef struct walk {
   const nx_plan *plan;
   nx_fault *fault;
   const double *seconds;
   double *begin, *end;
-  uint32_t n_stages, n_arrived;
-  double meet_at; /* when the last stage came to the step */
+  uint32_t n_stages;
   stage_state *stages;
+  meetings *meetings; /* [groups] */
+  uint32_t *n_come;   /* [groups][stages] */
   slot_state *slots;     /* [chunks][slots of the run] */
   channel_end *ends;     /* [chunks][ports] */
   uint32_t *n_forward, *n_backward; /* [chunks] */
@@ -228,32 +236,50 @@ static bool run_step(walk *w, const nx_item *item) {
   return true;
 }
 
-static bool crosses_stages(const nx_plan *plan, const nx_operator *op) {
-  uint32_t atom = nx_plan_pipeline_atom(plan);
-  return atom != NX_NONE && op->group != NX_NONE && plan->atoms[atom].size > 1 &&
-         plan->groups[op->group].atoms & 1u << atom;
-}
-
-/* A step that sums over stages begins when all stages have come to it. */
-static bool meets_others(const walk *w, const nx_item *item) {
-  if (item->kind != NX_ITEM_STEP || !(nx_item_when(w->plan, item) & NX_WHEN_MIDDLE)) return false;
-  const nx_program *program = &w->plan->programs[nx_item_program(w->plan, item)];
-  for (uint32_t i = 0; i < program->n_operators; i++)
-    if (crosses_stages(w->plan, &w->plan->operators[program->first_operator + i])) return true;
-  return false;
-}
-
-static bool all_arrived(walk *w, const nx_item *item) {
-  stage_state *stage = &w->stages[item->stage];
-  if (!stage->arrived) {
-    stage->arrived = true;
-    w->n_arrived++;
-    if (stage->at > w->meet_at) w->meet_at = stage->at;
-    for (uint32_t i = 0; i < w->n_stages && w->n_arrived == w->n_stages; i++)
-      if (i != item->stage) enqueue(w, i);
+/* The `index`-th collective of an item that crosses stages, or NULL. */
+static const nx_operator *meeting_of(const walk *w, const nx_item *item, uint32_t index) {
+  const nx_plan *plan = w->plan;
+  if (item->kind != NX_ITEM_STEP || w->n_stages == 1) return NULL;
+  const nx_program *program = &plan->programs[nx_item_program(plan, item)];
+  for (uint32_t i = 0; i < program->n_operators; i++) {
+    const nx_operator *op = &plan->operators[program->first_operator + i];
+    if (op->when & nx_item_when(plan, item) && nx_group_crosses_stages(plan, op->group) && index-- == 0) return op;
   }
-  if (w->n_arrived < w->n_stages) return false;
-  stage->at = w->meet_at;
+  return NULL;
+}
+
+static void arrive(walk *w, uint32_t index, uint32_t group) {
+  stage_state *stage = &w->stages[index];
+  meetings *of = &w->meetings[group];
+  double *at = &of->at[of->n_come[index] % 2];
+  bool first = true;
+  for (uint32_t i = 0; i < w->n_stages; i++) {
+    if (i != index && of->n_come[i] > of->n_come[index]) first = false;
+    if (i != index && nx_group_has_stage(w->plan, group, i)) enqueue(w, i);
+  }
+  if (first || stage->at > *at) *at = stage->at;
+  of->n_come[index]++;
+  stage->arrived = true;
+}
+
+static bool is_complete(const walk *w, uint32_t index, uint32_t group) {
+  const meetings *of = &w->meetings[group];
+  for (uint32_t i = 0; i < w->n_stages; i++)
+    if (nx_group_has_stage(w->plan, group, i) && of->n_come[i] < of->n_come[index]) return false;
+  return true;
+}
+
+/* Whether all meetings of the item are over: the stage goes from one to the next as they become complete. */
+static bool has_met_all(walk *w, const nx_item *item) {
+  stage_state *stage = &w->stages[item->stage];
+  for (const nx_operator *op; (op = meeting_of(w, item, stage->n_met)) != NULL; stage->n_met++) {
+    if (!stage->arrived) arrive(w, item->stage, op->group);
+    if (!is_complete(w, item->stage, op->group)) return false;
+    const meetings *of = &w->meetings[op->group];
+    stage->at = of->at[(of->n_come[item->stage] - 1) % 2];
+    stage->arrived = false;
+  }
+  stage->n_met = 0;
   return true;
 }
 
@@ -277,7 +303,7 @@ static bool run_stage(walk *w, uint32_t index) {
     const nx_item *item = &w->plan->items[stage->next];
     double since = stage->at;
     if (item->kind == NX_ITEM_WAIT && !may_complete(w, item)) return true;
-    if (meets_others(w, item) && !all_arrived(w, item)) return true;
+    if (!has_met_all(w, item)) return true;
     if (!run_item(w, item)) return false;
     if (w->seconds) stage->at += w->seconds[stage->next];
     if (w->begin)
@@ -357,8 +383,16 @@ bool nx_schedule_walk(const nx_plan *plan, const double *seconds, double *begin,
   w.n_forward = calloc(n_chunks, sizeof *w.n_forward);
   w.n_backward = calloc(n_chunks, sizeof *w.n_backward);
   w.stepped = calloc(n_chunks, sizeof *w.stepped);
-  bool enough = w.stages && w.queue && w.slots && w.ends && w.n_forward && w.n_backward && w.stepped;
+  uint32_t n_groups = plan->n[NX_SECTION_GROUPS];
+  w.meetings = calloc(n_groups + 1, sizeof *w.meetings);
+  w.n_come = calloc((size_t)n_groups * w.n_stages + 1, sizeof *w.n_come);
+  bool enough = w.stages && w.queue && w.slots && w.ends && w.n_forward && w.n_backward && w.stepped &&
+                w.meetings && w.n_come;
+  for (uint32_t group = 0; enough && group < n_groups; group++)
+    w.meetings[group].n_come = &w.n_come[(size_t)group * w.n_stages];
   bool good = enough ? walk_all(&w) : nx_fault_set(fault, 0, "out of memory");
+  free(w.meetings);
+  free(w.n_come);
   free(w.stages);
   free(w.queue);
   free(w.slots);

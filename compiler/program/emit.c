@@ -25,9 +25,16 @@ static void emit_mesh(nxc_emitter *e) {
 static void emit_groups(nxc_emitter *e) {
   for (size_t i = 0; i < e->graph->tables->n_groups; i++) {
     const nxc_group_node *group = &e->graph->tables->groups[i];
-    uint32_t name = nxc_emit_string(e, group->name);
-    nxc_emit_record(e, NX_SECTION_GROUPS,
-                    &(nx_group){name, group->atoms, nxc_mesh_size(&e->graph->mesh, group->atoms), 0});
+    nx_group record = {.name = nxc_emit_string(e, group->name),
+                       .atoms = group->atoms,
+                       .size = nxc_group_size(e->graph, group->atoms, group->stages)};
+    if (group->stages) {
+      record.n_stages = group->stages->n;
+      record.stages = e->sections[NX_SECTION_TABLE].n_records;
+      for (uint32_t s = 0; s < group->stages->n; s++)
+        nxc_emit_record(e, NX_SECTION_TABLE, &(int64_t){group->stages->at[s]});
+    }
+    nxc_emit_record(e, NX_SECTION_GROUPS, &record);
   }
 }
 
@@ -133,8 +140,8 @@ static void emit_ranges(nxc_emitter *e) {
   for (size_t i = 0; i < e->graph->n_ranges; i++) {
     const nxc_range_node *range = &e->graph->ranges[i];
     nx_range record = {.name = nxc_emit_string(e, range->name),
-                       .group = range->group_atoms ? nxc_group(e->graph, range->group_atoms) : NX_NONE,
-                       .shard_group = range->shard_atoms ? nxc_group(e->graph, range->shard_atoms) : NX_NONE,
+                       .group = range->group_atoms ? nxc_group(e->graph, range->group_atoms, NULL) : NX_NONE,
+                       .shard_group = range->shard_atoms ? nxc_group(e->graph, range->shard_atoms, NULL) : NX_NONE,
                        .n_elements = range->n_elements,
                        .n_shard = range->n_shard,
                        .shard_start = nxc_constant(e->graph, &range->shard_start),
@@ -194,7 +201,7 @@ static void emit_operator(nxc_emitter *e, const nxc_operator_node *op) {
                         .n_attrs = (uint8_t)op->n_attrs,
                         .first_argument = e->sections[NX_SECTION_ARGUMENTS].n_records,
                         .first_attribute = e->sections[NX_SECTION_ATTRIBUTES].n_records,
-                        .group = grouped ? nxc_group(e->graph, op->group_atoms) : NX_NONE,
+                        .group = grouped ? nxc_group(e->graph, op->group_atoms, op->stages) : NX_NONE,
                         .origin = nxc_emit_string(e, op->origin),
                         .flops = nxc_flops(e->graph, op),
                         .moved_bytes = nxc_bytes_moved(e->graph, op)};

@@ -5,6 +5,7 @@
 
 struct nxc_grad {
   nxc_graph *graph;
+  nx_op op; /* of the forward operator whose gradient is being built */
   double loss_scale;
   size_t n_forward_values; /* values made later have no gradients */
   nxc_id (*given)[4];      /* per value: summands, not yet added up; 0 ends */
@@ -73,17 +74,30 @@ nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value) {
   return sum;
 }
 
-nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter) {
-  nxc_graph *graph = grad->graph;
-  if (graph->values[parameter].gradient) return graph->values[parameter].gradient;
-  nxc_shape shape = graph->values[parameter].shape;
+static nxc_id new_gradient(nxc_graph *graph, const char *name, const nxc_shape *like) {
+  nxc_shape shape = *like;
   shape.dtype = graph->types.grad;
-  const char *name = nxc_arena_printf(graph->arena, "%s.grad", graph->values[parameter].name);
   nxc_id gradient = nxc_value_new(graph, name, NXC_ROLE_GRADIENT, &shape);
   graph->values[gradient].unplaced = true;
+  return gradient;
+}
+
+/* A matrix that is embedding and output has an accumulator for either use, which are added once: so it makes no
+ * difference whether one stage has both. */
+nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter) {
+  nxc_graph *graph = grad->graph;
+  const nxc_shape shape = graph->values[parameter].shape;
+  if (parameter == graph->tied && grad->op != NX_OP_embedding) {
+    if (graph->tied_gradient == 0) graph->tied_gradient = new_gradient(graph, "output.weight.grad", &shape);
+    return graph->tied_gradient;
+  }
+  if (graph->values[parameter].gradient) return graph->values[parameter].gradient;
+  const char *name = nxc_arena_printf(graph->arena, "%s.grad", graph->values[parameter].name);
+  nxc_id gradient = new_gradient(graph, name, &shape);
   graph->values[parameter].gradient = gradient;
   return gradient;
 }
+
 
 static bool first_writer(const nxc_grad *grad, nxc_id parameter_gradient) {
   return grad->graph->values[parameter_gradient].producer == NX_NONE;
@@ -127,6 +141,20 @@ void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request) {
     graph->operators[cleared].when = NX_WHEN_FIRST;
 }
 
+static void add_tied(nxc_graph *graph) {
+  if (graph->tied_gradient == 0) return;
+  nxc_id gradient = graph->values[graph->tied].gradient;
+  bool of_one_pass = is_of_one_pass(graph, graph->tied_gradient);
+  if (of_one_pass) graph->values[graph->tied_gradient].role = NXC_ROLE_ACTIVATION;
+  graph->origin = "output";
+  graph->layer = -1;
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_add,
+                                      .in = {gradient, graph->tied_gradient},
+                                      .out = {gradient},
+                                      .when = graph->n_micro_batches > 1 && !of_one_pass ? NX_WHEN_LAST
+                                                                                         : NX_WHEN_ALWAYS});
+}
+
 void nxc_grad_build(nxc_graph *graph, double loss_scale) {
   nxc_grad grad = {.graph = graph, .loss_scale = loss_scale, .n_forward_values = graph->n_values};
   grad.given = nxc_arena_array(graph->arena, graph->n_values, sizeof *grad.given);
@@ -139,8 +167,10 @@ void nxc_grad_build(nxc_graph *graph, double loss_scale) {
     graph->origin = op.origin;
     graph->layer = op.layer;
     const nxc_rule *rule = nxc_rule_of(op.op);
+    grad.op = op.op;
     if (rule->grad != NULL) rule->grad(&grad, &op);
   }
+  add_tied(graph);
   if (graph->ports[NX_PORT_INPUT])
     graph->ports[NX_PORT_INPUT_GRADIENT] = nxc_grad_of(&grad, graph->ports[NX_PORT_INPUT]);
 }

@@ -120,6 +120,7 @@ nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request) {
                           .n_out = request->n_out ? request->n_out : row->min_out,
                           .n_attrs = nx_op_n_attrs(row),
                           .group_atoms = request->group_atoms,
+                          .stages = request->stages,
                           .layer = graph->layer,
                           .origin = graph->origin};
   while (op.n_in < NX_MAX_ARGS && request->in[op.n_in]) op.n_in++;

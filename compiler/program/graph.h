@@ -44,6 +44,12 @@ typedef enum nxc_role {
   NXC_ROLE_STATE
 } nxc_role;
 
+/* Some stages of the pipeline: those that hold a parameter, or take part in a collective. */
+typedef struct nxc_stages {
+  uint32_t n;
+  uint32_t *at; /* ascending */
+} nxc_stages;
+
 typedef struct nxc_value_node {
   const char *name;
   nxc_shape shape;
@@ -54,6 +60,7 @@ typedef struct nxc_value_node {
   nxc_id shift;         /* constant in bytes added to the offset, or NX_NONE */
   nxc_id producer;      /* the operator that wrote it first, or NX_NONE */
   nxc_id gradient;      /* of a parameter: where its gradient is summed */
+  const nxc_stages *shared; /* of a parameter: the stages that hold copies of it; NULL: it is one stage's alone */
   nxc_id range;         /* of a parameter, once there are ranges */
   uint64_t range_start; /* elements before it in the range */
   nx_arena_kind arena;  /* memory.c decides it for activations */
@@ -67,6 +74,7 @@ typedef struct nxc_operator_node {
   nxc_id args[NX_MAX_ARGS]; /* inputs, then outputs */
   nx_attribute attrs[NX_MAX_ATTRS];
   uint32_t group_atoms; /* of collectives */
+  const nxc_stages *stages; /* of one over the pipeline; NULL: all */
   int32_t layer;        /* -1: before or after the layers */
   const char *origin;
 } nxc_operator_node;
@@ -90,6 +98,7 @@ typedef struct nxc_rank_number {
 
 typedef struct nxc_group_node {
   uint32_t atoms;
+  const nxc_stages *stages;
   const char *name;
 } nxc_group_node;
 
@@ -140,6 +149,7 @@ typedef struct nxc_range_node {
   uint32_t shard_atoms; /* of the group; 0: nothing is divided */
   uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
   bool decayed, kept;   /* by weight decay; between the passes, though parameters are divided */
+  const nxc_stages *shared; /* stages that hold copies, whose gradients are summed before all else; NULL: none */
   int32_t unit;         /* the layer that its parameters are of, or NXC_UNIT_* */
   uint64_t n_elements, n_shard;
   nxc_rank_number shard_start;
@@ -151,6 +161,7 @@ typedef struct nxc_range_node {
   nxc_id master, moment1, moment2; /* [n_shard]; 0: none */
   nxc_id grad;            /* what outlives a pass: [n_elements], or [n_shard] where gradients are divided */
   nxc_id pass_grad;       /* [n_elements]: what a backward pass writes */
+  nxc_id stage_sum;       /* [n_elements]: pass_grad summed over the stages that share it; 0: none do */
   nxc_id grad_shard;      /* [n_shard]: summed over shard_atoms; 0: nothing is divided */
   nxc_id summed;          /* [n_shard]: summed over the whole group, what the optimizer reads */
 } nxc_range_node;
@@ -187,6 +198,8 @@ typedef struct nxc_graph {
   nxc_id places, starts; /* as in nx_run; 0: none */
   nxc_id *place_rows;    /* views of places, one per ring rank */
   nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */
+  nxc_id tied;         /* a parameter of this graph that is both embedding and output matrix; 0: none */
+  nxc_id tied_gradient; /* its gradient as the output matrix, until both are added */
   nxc_id squares;      /* sums of squared gradients, one entry per parameter of the model */
   nxc_pipeline *pipeline;
   uint32_t chunk;        /* the first of those that this is */
@@ -230,6 +243,7 @@ typedef struct nxc_op_request {
   nx_attribute attrs[NX_MAX_ATTRS];
   nx_dtype dtype; /* of the first output; 0: what the rule prefers */
   uint32_t group_atoms;
+  const nxc_stages *stages;
   uint8_t when; /* 0: always */
 } nxc_op_request;
 
@@ -268,7 +282,9 @@ nxc_rank_number nxc_rank_number_tensor(const nxc_graph *graph, int64_t base, int
 /* 1 where every coordinate on the atoms is 0, else 0. */
 nxc_rank_number nxc_rank_number_first(uint32_t atoms);
 nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number);
-/* Index of the group over these atoms, of which there is one at least. */
-nxc_id nxc_group(nxc_graph *graph, uint32_t atoms);
+/* Index of the group over these atoms, of which there is one at least, and of these stages (NULL: all). */
+nxc_id nxc_group(nxc_graph *graph, uint32_t atoms, const nxc_stages *stages);
+/* Its members. */
+uint32_t nxc_group_size(const nxc_graph *graph, uint32_t atoms, const nxc_stages *stages);
 
 #endif

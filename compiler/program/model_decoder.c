@@ -4,6 +4,7 @@
 #include "compiler/program/context.h"
 #include "compiler/program/moe_layer.h"
 #include "compiler/program/parameters.h"
+#include "compiler/program/pipeline.h"
 
 #include <math.h>
 
@@ -22,7 +23,7 @@ typedef struct decoder {
   const nxc_training *t;
   int64_t heads, kv_heads, ffn, vocab, sequence; /* of one rank */
   uint32_t tensor;                               /* axis */
-  nxc_id table;                                  /* the embedding */
+  nxc_id table;                                  /* the embedding, in the first chunk */
 } decoder;
 
 static void enter(decoder *d, int32_t layer, const char *module) {
@@ -263,6 +264,7 @@ static nxc_id embed(decoder *d) {
   const nxc_box rows = {NXC_PART_EMBEDDING, d->vocab, divided(d, d->vocab)};
   enter(d, -1, "embedding");
   d->table = nxc_parameter_rows(graph, t, "weight", &rows, 1, t->hidden, d->tensor);
+  if (t->tied && !graph->is_last) nxc_parameter_share(graph, d->table, &graph->pipeline->ends);
   nxc_id x = nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_embedding,
                                .name = "x",
@@ -297,9 +299,12 @@ static nxc_rank_number valid_columns(const decoder *d) {
 static nxc_id logits(const decoder *d, nxc_id x) {
   nxc_graph *graph = d->graph;
   nxc_id table = d->table;
-  if (!d->t->tied) {
-    const nxc_box rows = {NXC_PART_OUTPUT, d->vocab, divided(d, d->vocab)};
+  bool tied = d->t->tied;
+  if (tied && graph->is_first) graph->tied = table;
+  if (!tied || !graph->is_first) {
+    const nxc_box rows = {tied ? NXC_PART_EMBEDDING : NXC_PART_OUTPUT, d->vocab, divided(d, d->vocab)};
     table = nxc_parameter_rows(graph, d->t, "weight", &rows, 1, d->t->hidden, d->tensor);
+    if (tied) nxc_parameter_share(graph, table, &graph->pipeline->ends);
   }
   return product(d, "logits", enter_region(d, x), table, 0);
 }

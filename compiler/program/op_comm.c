@@ -4,7 +4,7 @@
 #include "compiler/program/rules.h"
 
 static uint32_t group_size(const nxc_graph *graph, const nxc_operator_node *op) {
-  return nxc_mesh_size(&graph->mesh, op->group_atoms);
+  return nxc_group_size(graph, op->group_atoms, op->stages);
 }
 
 /* Replaces `from` by `to` on all atoms of the group. */

@@ -118,7 +118,6 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
                                  bool bias) {
   const nxc_shape *shape = &graph->values[value].shape;
   const part_row *row = &part_rows[part];
-  uint32_t stage = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
   graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
   nxc_piece_node *piece = &graph->pieces[graph->n_pieces++];
   *piece = (nxc_piece_node){
@@ -127,7 +126,7 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
       .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
       .row_start = nxc_rank_number_of(0),
       .column_start = nxc_rank_number_of(0),
-      .owner = nxc_rank_number_first(nxc_placed(&shape->place, NXC_REPLICATED) & stage),
+      .owner = nxc_rank_number_first(nxc_parameter_copies(graph, value, &shape->place)),
       .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
       .init_std = bias          ? 0
                   : row->output ? t->output_init_std
@@ -137,6 +136,20 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
       .layer = graph->layer,
   };
   return piece;
+}
+
+uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *place) {
+  uint32_t held_by = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
+  if (graph->values[parameter].shared) held_by |= nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE);
+  return nxc_placed(place, NXC_REPLICATED) & held_by;
+}
+
+void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages) {
+  nxc_value_node *value = &graph->values[parameter];
+  value->shared = stages;
+  uint32_t copies = nxc_parameter_copies(graph, parameter, &value->shape.place);
+  for (size_t i = 0; i < graph->n_pieces; i++)
+    if (graph->pieces[i].value == parameter) graph->pieces[i].owner = nxc_rank_number_first(copies);
 }
 
 static int64_t rows_of(const nxc_box *boxes, uint32_t n_boxes) {

@@ -64,4 +64,9 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const 
 nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
                           bool bias);
 
+/* Several stages hold copies of the parameter: the first of them owns it. */
+void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages);
+/* The atoms over which a value of this placement is there in copies, for the purposes of a parameter. */
+uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *place);
+
 #endif

@@ -30,6 +30,8 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   nxc_pipeline *p = nxc_arena_alloc(arena, sizeof *p);
   *p = (nxc_pipeline){.arena = arena, .n_stages = t->pipeline, .n_chunks = t->n_chunks};
   p->chunks = nxc_arena_array(arena, p->n_chunks, sizeof *p->chunks);
+  p->ends = (nxc_stages){.n = 2, .at = nxc_arena_array(arena, 2, sizeof *p->ends.at)};
+  p->ends.at[1] = p->n_stages - 1;
   p->graphs = nxc_arena_array(arena, p->n_chunks, sizeof *p->graphs);
   p->first_layers = nxc_arena_array(arena, p->n_chunks, sizeof *p->first_layers);
   for (uint32_t c = 0; c < p->n_chunks; c++) {

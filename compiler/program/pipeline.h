@@ -26,6 +26,7 @@ struct nxc_pipeline {
   size_t n_items;
   uint32_t n_slots;
   int64_t *first_layers; /* [chunks] */
+  nxc_stages ends;       /* the first and the last stage */
   /* [graphs][chunks]: bytes before the chunk's entries in the table of squared norms */
   int64_t **first_squares;
   uint64_t arena_bytes[NX_N_ARENAS]; /* of the stage that needs most */

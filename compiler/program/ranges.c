@@ -62,7 +62,7 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
 
 static bool is_same_class(const nxc_range_node *a, const nxc_range_node *b) {
   return a->group_atoms == b->group_atoms && a->copy_atoms == b->copy_atoms && a->decayed == b->decayed &&
-         a->kept == b->kept;
+         a->kept == b->kept && a->shared == b->shared;
 }
 
 static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
@@ -76,9 +76,9 @@ static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
 
 static nxc_range_node new_range(const cutter *c, nxc_id parameter) {
   const nxc_shape *gradient = &c->graph->values[c->graph->values[parameter].gradient].shape;
-  uint32_t held = nxc_placed(&gradient->place, NXC_REPLICATED);
   return (nxc_range_node){.group_atoms = nxc_placed(&gradient->place, NXC_PARTIAL),
-                          .copy_atoms = held & nxc_axis(&c->graph->mesh, NXC_AXIS_STAGE),
+                          .copy_atoms = nxc_parameter_copies(c->graph, parameter, &gradient->place),
+                          .shared = c->graph->values[parameter].shared,
                           .decayed = gradient->n_dims > 1 || c->t->norm_weight_decay,
                           .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->keep_below,
                           .unit = unit_of(c, parameter)};
@@ -143,6 +143,7 @@ static nxc_id range_value(nxc_graph *graph, const nxc_range_node *range, const c
   nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_SPLIT);
   nxc_place(&shape.place, range->copy_atoms, NXC_REPLICATED);
   nxc_place(&shape.place, range->group_atoms, placed);
+  if (range->shared) nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), placed);
   if (!whole) nxc_place(&shape.place, range->shard_atoms, NXC_SPLIT);
   return nxc_value_new(graph, nxc_arena_printf(graph->arena, "%s.%s", range->name, what), role, &shape);
 }
@@ -153,20 +154,21 @@ static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id val
   shape.dims[0] = (int64_t)range->n_shard;
   nxc_place(&shape.place, range->shard_atoms, NXC_SPLIT);
   const char *name = nxc_arena_printf(graph->arena, "%s.%s.shard", range->name, what);
-  nxc_id shard = nxc_view_new(graph, name, value, 0, &shape);
+  nxc_id shard = nxc_view_new(graph, name, nxc_value_root(graph, value), 0, &shape);
   nxc_rank_number start = range->shard_start;
   for (uint32_t i = 0; i < start.n_terms; i++) start.terms[i].stride *= nx_dtype_bits(shape.dtype) / 8;
   graph->values[shard].shift = nxc_constant(graph, &start);
   return shard;
 }
 
-/* The same bytes, summed over all of the group. */
-static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient) {
+/* The same bytes, summed over some of what is still to be summed. */
+static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient, uint32_t over,
+                     const char *what) {
   nxc_value_node of = graph->values[gradient];
-  uint32_t partial = nxc_placed(&of.shape.place, NXC_PARTIAL);
+  uint32_t partial = nxc_placed(&of.shape.place, NXC_PARTIAL) & over;
   if (partial == 0) return gradient;
   nxc_place(&of.shape.place, partial, NXC_REPLICATED);
-  const char *name = nxc_arena_printf(graph->arena, "%s.grad.sum", range->name);
+  const char *name = nxc_arena_printf(graph->arena, "%s.grad.%s", range->name, what);
   nxc_id sum = nxc_view_new(graph, name, nxc_value_root(graph, gradient), of.view_offset, &of.shape);
   graph->values[sum].shift = of.shift;
   return sum;
@@ -189,9 +191,13 @@ static void make_gradients(nxc_graph *graph, nxc_range_node *range) {
   if (!whole)
     range->pass_grad =
         range_value(graph, range, "grad.whole", NXC_ROLE_ACTIVATION, dtype, true, NXC_PARTIAL);
-  if (is_divided(range))
-    range->grad_shard = whole ? shard_of(graph, range, range->grad, "grad") : range->grad;
-  range->summed = summed(graph, range, range->grad_shard ? range->grad_shard : range->grad);
+  nxc_id grad = range->grad;
+  if (range->shared)
+    range->stage_sum = grad =
+        summed(graph, range, grad, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), "stage_sum");
+  if (is_divided(range)) range->grad_shard = whole ? shard_of(graph, range, grad, "grad") : grad;
+  if (is_divided(range)) grad = range->grad_shard;
+  range->summed = summed(graph, range, grad, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), "sum");
 }
 
 static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *range) {

@@ -101,13 +101,25 @@ nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number) {
   return (nxc_id)tables->n_constants++;
 }
 
-nxc_id nxc_group(nxc_graph *graph, uint32_t atoms) {
+uint32_t nxc_group_size(const nxc_graph *graph, uint32_t atoms, const nxc_stages *stages) {
+  if (stages == NULL) return nxc_mesh_size(&graph->mesh, atoms);
+  return nxc_mesh_size(&graph->mesh, atoms & ~nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE)) * stages->n;
+}
+
+/* "data", "pipeline", or, of some stages, "stages 0, 3". */
+static const char *group_name(const nxc_graph *graph, uint32_t atoms, const nxc_stages *stages) {
+  const char *name = nxc_mesh_set_name(graph->arena, &graph->mesh, atoms);
+  for (uint32_t i = 0; stages != NULL && i < stages->n; i++)
+    name = nxc_arena_printf(graph->arena, "%s%s%u", i ? name : "stages", i ? ", " : " ", stages->at[i]);
+  return name;
+}
+
+nxc_id nxc_group(nxc_graph *graph, uint32_t atoms, const nxc_stages *stages) {
   nxc_tables *tables = graph->tables;
   assert(atoms != 0);
   for (size_t i = 0; i < tables->n_groups; i++)
-    if (tables->groups[i].atoms == atoms) return (nxc_id)i;
+    if (tables->groups[i].atoms == atoms && tables->groups[i].stages == stages) return (nxc_id)i;
   tables->groups = nxc_arena_grow(graph->arena, tables->groups, tables->n_groups, sizeof *tables->groups);
-  tables->groups[tables->n_groups] =
-      (nxc_group_node){atoms, nxc_mesh_set_name(graph->arena, &graph->mesh, atoms)};
+  tables->groups[tables->n_groups] = (nxc_group_node){atoms, stages, group_name(graph, atoms, stages)};
   return (nxc_id)tables->n_groups++;
 }

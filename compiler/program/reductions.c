@@ -15,7 +15,7 @@ typedef struct reductions {
 static void reduce(nxc_graph *graph, const nxc_range_node *range, nxc_id to, uint8_t when) {
   bool divided = range->shard_atoms != 0;
   nxc_append(graph, &(nxc_op_request){.op = divided ? NX_OP_reduce_scatter : NX_OP_all_reduce,
-                                      .in = {range->pass_grad},
+                                      .in = {range->stage_sum ? range->stage_sum : range->pass_grad},
                                       .out = {to},
                                       .when = when,
                                       .group_atoms = divided ? range->shard_atoms : range->group_atoms});
@@ -36,9 +36,20 @@ static void enter(nxc_graph *graph, const nxc_range_node *range) {
   graph->layer = range->unit >= 0 ? range->unit : -1;
 }
 
+/* Each stage has summed what its use of the parameters gave. */
+static void sum_stages(nxc_graph *graph, const nxc_range_node *range) {
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
+                                      .in = {range->pass_grad},
+                                      .out = {range->stage_sum},
+                                      .when = NX_WHEN_FIRST,
+                                      .group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE),
+                                      .stages = range->shared});
+}
+
 void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *t, const nxc_range_node *range) {
-  if (range->group_atoms == 0 || t->overlap_reduce) return;
   enter(graph, range);
+  if (range->shared) sum_stages(graph, range);
+  if (range->group_atoms == 0 || (t->overlap_reduce && !range->shared)) return;
   if (!range->divided_gradients)
     reduce(graph, range, range->grad_shard ? range->grad_shard : range->summed, NX_WHEN_FIRST);
   reduce_copies(graph, range, NX_WHEN_FIRST);
@@ -150,6 +161,7 @@ static void finish(reductions *r, uint32_t class) {
 static void reach(reductions *r, nxc_id index) {
   const nxc_range_node *range = &r->graph->ranges[index];
   if (range->group_atoms == 0 || (!range->divided_gradients && !r->t->overlap_reduce)) return;
+  if (range->shared) return; /* the stages sum it first, in the step */
   uint32_t class = range->class;
   finish(r, class);
   start(r, index);

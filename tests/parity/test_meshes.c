@@ -83,6 +83,20 @@ static const mesh staged_tensor[] = {
     {"pp2-tp2", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE, NULL},
     {"pp2-vpp2-tp2", 4, WORLD("4") STAGES("2") CHUNKS("2") TENSOR("2") SEQUENCE, NULL},
 };
+/* The first and the last stage hold the same matrix. */
+static const mesh staged_tied[] = {
+    {"pp2", 2, WORLD("2") STAGES("2"), NULL},
+    {"pp4", 4, WORLD("4") STAGES("4"), NULL},
+    {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2"), NULL},
+    {"pp4-messages", 4, WORLD("4") STAGES("4"), "--comm p2p"},
+};
+static const mesh staged_tied_mixed[] = {
+    {"pp2-dp2", 4, WORLD("4") STAGES("2"), NULL},
+    {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},
+    {"pp2-tp2-sp", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE, NULL},
+    {"pp2-vpp2-tp2-dp2-zero1", 8, WORLD("8") STAGES("2") CHUNKS("2") TENSOR("2") SEQUENCE ZERO1, NULL},
+    {"pp4-dp2-order", 8, WORLD("8") STAGES("4") ZERO1 SET("mesh.order", "tp-pp-dp"), NULL},
+};
 static const mesh staged_data[] = {
     {"dp2-zero1", 2, WORLD("2") ZERO1, NULL},
     {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},
@@ -276,6 +290,8 @@ static const struct family {
     {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
     {"stages-tensor", LAYERS("4"), staged_tensor, 3},
     {"stages-data", LAYERS("4"), staged_data, 4},
+    {"stages-tied", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied, 4, true},
+    {"stages-tied-mixed", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied_mixed, 5},
     {"stages-recompute", LAYERS("8") SET("recompute.granularity", "full") SET("batch.global", "6"), staged, 2,
      true},
     {"stages-dropout",

@@ -349,11 +349,47 @@ static void first_writers_overwrite(void **state) {
   program_end(&four);
 }
 
-static void tied_embeddings_need_no_fill(void **state) {
+/* Embedding and output add up apart, and are added once: within a stage, or between two. */
+static void a_tied_matrix_has_two_accumulators(void **state) {
   (void)state;
   program_case c = program_good("model.tied_embeddings=true");
-  assert_int_equal(count_operators(&c.out.plan, NX_OP_fill), 0);
-  assert_int_equal(count_operators(&c.out.plan, NX_OP_embedding_grad), 1);
+  const nx_plan *plan = &c.out.plan;
+  const nx_program *backward = &plan->programs[plan->chunks[0].backward];
+  const nx_operator *last = &plan->operators[backward->first_operator + backward->n_operators - 1];
+  assert_int_equal(last->op, NX_OP_add);
+  assert_int_equal(last->when, NX_WHEN_LAST);
+  assert_int_equal(count_operators(plan, NX_OP_fill), 1);
+  program_end(&c);
+}
+
+static const nx_group *group_named(const nx_plan *plan, const char *name) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_GROUPS]; i++)
+    if (strcmp(nx_plan_string(plan, plan->groups[i].name), name) == 0) return &plan->groups[i];
+  fail_msg("there is no group %s", name);
+  return NULL;
+}
+
+static void a_matrix_tied_over_stages_is_owned_once(void **state) {
+  (void)state;
+  program_case c = program_good("mesh.world=12 mesh.tensor=2 mesh.pipeline=3 model.layers=3 batch.global=16 "
+                                "model.tied_embeddings=true optimizer.zero_stage=1");
+  const nx_plan *plan = &c.out.plan;
+  const nx_group *ends = group_named(plan, "stages 0, 2");
+  uint32_t group = (uint32_t)(ends - plan->groups), n_pieces = 0;
+  assert_int_equal(ends->size, 2);
+  assert_int_equal(nx_group_member(plan, group, 1, 1), 9);
+  assert_int_equal(nx_group_position(plan, group, 9), 1);
+  assert_int_equal(nx_group_position(plan, group, 5), NX_NONE);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    const nx_piece *piece = &plan->pieces[i];
+    if (strcmp(nx_plan_string(plan, piece->name), "model.embed_tokens.weight") != 0) continue;
+    const nx_range *range = &plan->ranges[piece->range];
+    assert_int_equal(range->n_shard * 2, range->n_elements);
+    for (uint32_t rank = 0; rank < 12; rank++)
+      assert_int_equal(nx_constant_value(plan, piece->owner, rank, piece->chunk), rank < 4 && rank / 2 == 0);
+    n_pieces++;
+  }
+  assert_int_equal(n_pieces, 2);
   program_end(&c);
 }
 
@@ -443,7 +479,7 @@ static void what_cannot_run_is_refused(void **state) {
       {"mesh.pipeline=3 mesh.world=3 pipeline.cuts=[layers.0,layers.0]", "NX3008"},
       {"mesh.pipeline=2 mesh.world=2 pipeline.cuts=[layers.0,layers.1]", "NX3008"},
       {"pipeline.cuts=[layers.0]", "NX3008"},
-      {"mesh.pipeline=2 mesh.world=2 model.tied_embeddings=true", "NX3009"},
+      {"mesh.pipeline=2 mesh.world=4 model.tied_embeddings=true optimizer.zero_stage=2", "NX3009"},
       {"moe.experts=4 moe.top_k=5", "NX3011"},
       {"moe.experts=4 moe.pattern=([1]+[0]+[1])", "NX3011"},
       {"moe.experts=4 moe.pattern=2x", "NX3011"},
@@ -578,7 +614,8 @@ int main(void) {
       cmocka_unit_test(pieces_have_hugging_face_names),
       cmocka_unit_test(gpt2_keeps_one_transposed_tensor_for_qkv),
       cmocka_unit_test(first_writers_overwrite),
-      cmocka_unit_test(tied_embeddings_need_no_fill),
+      cmocka_unit_test(a_tied_matrix_has_two_accumulators),
+      cmocka_unit_test(a_matrix_tied_over_stages_is_owned_once),
       cmocka_unit_test(recomputation_trades_memory_for_products),
       cmocka_unit_test(sequence_parallelism_keeps_less),
       cmocka_unit_test(a_plan_does_not_grow_with_the_ranks),

@@ -117,6 +117,9 @@ static void every_generated_schedule_is_proved(void **state) {
       "mesh.world=4 mesh.pipeline=4 model.layers=8 mesh.virtual_pipeline=2 batch.micro=1 batch.global=9 "
       "pipeline.schedule=gpipe",
       "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=20 pipeline.schedule=gpipe",
+      "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=4 model.tied_embeddings=true",
+      "mesh.world=8 mesh.pipeline=4 mesh.virtual_pipeline=2 model.layers=8 batch.micro=1 batch.global=8 "
+      "model.tied_embeddings=true optimizer.zero_stage=1",
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     schedule s = begin(cases[i]);
@@ -305,6 +308,64 @@ static void stages_that_sum_different_things(void **state) {
   expect(&s, "another stage comes to another collective", "sums over pipeline stages");
 }
 
+/* ---- sums of some stages ---- */
+
+static const char tied3[] = "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=4 "
+                            "model.tied_embeddings=true";
+
+/* The `index`-th sum over stages in the step of a chunk: of the tied matrix where there is one, of the loss, of
+ * the squares. */
+static nx_operator *sum_of(const schedule *s, uint32_t chunk, uint32_t index) {
+  const nx_program *program = &s->plan.programs[s->plan.chunks[chunk].step];
+  for (uint32_t i = 0; i < program->n_operators; i++) {
+    const nx_operator *op = &s->plan.operators[program->first_operator + i];
+    if (op->op == NX_OP_all_reduce && index-- == 0) return (nx_operator *)(uintptr_t)op;
+  }
+  fail_msg("the step lacks a sum");
+  return NULL;
+}
+
+static void a_stage_that_stays_away(void **state) {
+  (void)state;
+  schedule s = begin(tied3);
+  sum_of(&s, 2, 0)->group = sum_of(&s, 2, 1)->group;
+  expect(&s, "can not end", "stage 0 stands");
+}
+
+static void a_stage_that_is_not_in_the_group(void **state) {
+  (void)state;
+  schedule s = begin(tied3);
+  int64_t *stages = (int64_t *)(uintptr_t)&s.plan.table[s.plan.groups[sum_of(&s, 0, 0)->group].stages];
+  assert_int_equal(stages[1], 2);
+  stages[1] = 1;
+  expect(&s, "can not end", "stage 0 stands");
+}
+
+static void a_stage_that_comes_uninvited(void **state) {
+  (void)state;
+  schedule s = begin(tied3);
+  sum_of(&s, 1, 0)->group = sum_of(&s, 0, 0)->group; /* the middle one sums its loss with nobody */
+  expect(&s, "can not end", "stage 0 stands");
+}
+
+static void stages_that_sum_in_another_order(void **state) {
+  (void)state;
+  schedule s = begin(tied3);
+  nx_operator *tied = sum_of(&s, 2, 0), *loss = sum_of(&s, 2, 1), kept = *tied;
+  *tied = *loss;
+  *loss = kept;
+  expect(&s, "can not end", "stage 2 stands");
+}
+
+static void stages_that_sum_different_parts(void **state) {
+  (void)state;
+  schedule s = begin(tied3);
+  const nx_operator *tied = sum_of(&s, 2, 0);
+  for (uint32_t i = 0; i < 2; i++)
+    ((nx_value *)(uintptr_t)&s.plan.values[s.plan.arguments[tied->first_argument + i]])->dims[0] -= 16;
+  expect(&s, "another stage comes to another collective", "sums over pipeline stages");
+}
+
 /* ---- the picture ---- */
 
 typedef struct drawing {
@@ -366,6 +427,11 @@ int main(void) {
       cmocka_unit_test(an_update_before_the_norm),
       cmocka_unit_test(a_norm_before_all_gradients),
       cmocka_unit_test(stages_that_sum_different_things),
+      cmocka_unit_test(a_stage_that_stays_away),
+      cmocka_unit_test(a_stage_that_is_not_in_the_group),
+      cmocka_unit_test(a_stage_that_comes_uninvited),
+      cmocka_unit_test(stages_that_sum_in_another_order),
+      cmocka_unit_test(stages_that_sum_different_parts),
       cmocka_unit_test(a_schedule_is_drawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
