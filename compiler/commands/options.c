@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/options.h"
 
+#include "compiler/config/override.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 const char nxc_options_usage[] =
     "  -l FILE              lay this file over the configuration (repeatable)\n"
     "  --set KEY=VALUE      set an option of the dialect, or nx:PATH=VALUE a setting (repeatable)\n"
+    "  KEY=VALUE            nx and nxdt: override, as Hydra does; +KEY=VALUE adds, ++KEY=VALUE does either, ~KEY deletes\n"
     "  --dialect D[@V]      read the file as this dialect (of this version) instead of detecting it\n"
     "  -- ARGUMENT...       with --dialect megatron or xorl: the training's arguments, over FILE if there is one\n"
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
@@ -95,12 +98,19 @@ static bool means_something(const parsing *p, const char *option) {
   static const struct {
     const char *command, *options;
   } few[] = {{"explain", " --dialect --rules --help "},
+             {"schema", " --help "},
+             {"show", " --help "},
              {"resolve", " -l --set --compat --format -W --notes --help "}};
   for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
     if (strcmp(few[i].command, p->command) != 0) continue;
     return strstr(few[i].options, nxc_arena_printf(p->arena, " %s ", option)) != NULL;
   }
   return true;
+}
+
+/* KEY=VALUE, +KEY=VALUE, ~KEY, unless a file has that name. */
+static bool is_override(const parsing *p, const char *argument) {
+  return nxc_override_is(argument) && means_something(p, "KEY=VALUE") && access(argument, F_OK) != 0;
 }
 
 static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option *common,
@@ -110,7 +120,7 @@ static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option 
   for (int i = 0; i < argc; i++) {
     const char *argument = argv[i], *value = NULL;
     if (only_files || argument[0] != '-' || argument[1] == '\0') {
-      append(p->arena, rest, argument);
+      append(p->arena, !only_files && is_override(p, argument) ? &p->options->overrides : rest, argument);
       continue;
     }
     if (strcmp(argument, "--") == 0) {
@@ -161,6 +171,8 @@ nxc_request nxc_options_request(const nxc_options *options, const char *file) {
       .n_layers = options->layers.n_items,
       .sets = options->sets.items,
       .n_sets = options->sets.n_items,
+      .overrides = options->overrides.items,
+      .n_overrides = options->overrides.n_items,
       .arguments = options->arguments.items,
       .n_arguments = options->arguments.n_items,
       .dialect = options->dialect,

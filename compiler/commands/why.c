@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/why.h"
 
+#include "compiler/diagnostics/secret.h"
 #include "compiler/render/render.h"
 
 #include <jansson.h>
@@ -29,6 +30,14 @@ static const char *show_node(const digging *d, const nxc_node *node, bool raw) {
   return value ? nxc_value_show(d->arena, value) : "unknown";
 }
 
+/* The interpolation that stands there; not of keys that are secret themselves. */
+static const char *interpolation_of(const digging *d, const nxc_node *node) {
+  if (node->derivation == NULL || node->raw == NULL) return NULL;
+  for (const nxc_node *up = node; up != NULL; up = up->parent)
+    if (up->key != NULL && nxc_key_is_secret(up->key)) return NULL;
+  return nxc_arena_strndup(d->arena, node->raw, node->raw_bytes);
+}
+
 static const char *show_variable(const digging *d, const char *name) {
   const nxc_resolution *resolution = &d->compiled->resolution;
   for (size_t i = 0; i < resolution->n_variables; i++) {
@@ -49,6 +58,7 @@ static void add_reads(const digging *d, nxc_why_step *step, const nxc_node *node
       read = (nxc_why_step){.kind = "reference",
                             .name = nxc_node_path(d->arena, reference->node),
                             .value = show_node(d, reference->node, false),
+                            .text = interpolation_of(d, reference->node),
                             .at = nxc_node_place(reference->node)};
       add_reads(d, &read, reference->node, depth + 1);
     } else {
@@ -67,6 +77,7 @@ static void add_nodes(const digging *d, const nxc_node *node, const char *option
   nxc_why_step step = {.kind = nxc_provenance_kind_name(kind),
                        .name = option,
                        .value = show_node(d, node, !last),
+                       .text = last ? interpolation_of(d, node) : NULL,
                        .at = nxc_node_place(node)};
   if (last || node->derivation != NULL) add_reads(d, &step, node, 0);
   add(d->arena, &d->why->steps, &d->why->n_steps, step);
@@ -170,6 +181,7 @@ static void print_step(const nxc_why_step *step, int depth, FILE *out) {
   fprintf(out, "%s%*s%-16s %-*s", step->counts ? "=>" : "  ", 2 * depth + 1, "", step->kind, more ? 24 : 0,
           step->value);
   if (step->name != NULL) fprintf(out, " %s", step->name);
+  if (step->text != NULL) fprintf(out, ": %s", step->text);
   if (step->inputs != NULL) fprintf(out, " from %s", step->inputs);
   if (step->at.source != NULL)
     fprintf(out, " (%s:%u:%u)", step->at.source->name, step->at.line, step->at.column);
@@ -186,6 +198,7 @@ void nxc_why_print(const nxc_why *why, FILE *out) {
 static json_t *step_to_json(const nxc_why_step *step) {
   json_t *object = json_pack("{s:s, s:o}", "kind", step->kind, "value", nxc_json_text(step->value));
   if (step->name != NULL) json_object_set_new(object, "name", nxc_json_text(step->name));
+  if (step->text != NULL) json_object_set_new(object, "text", nxc_json_text(step->text));
   if (step->inputs != NULL) json_object_set_new(object, "inputs", nxc_json_text(step->inputs));
   if (step->at.source != NULL) {
     json_object_set_new(object, "file", nxc_json_text(step->at.source->name));

@@ -15,6 +15,7 @@ struct nxc_why_step {
   const char *kind;  /* as nxc_provenance_kind_name; "reference", "environment" for what was read */
   const char *name;  /* of the option, rule, preset, path or variable; may be NULL */
   const char *value; /* as people read it; of what lost as it was written */
+  const char *text;  /* the interpolation that the value came from, as it is written; NULL: none to show */
   const char *inputs; /* of a rule; else NULL */
   nxc_span at;
   bool counts;

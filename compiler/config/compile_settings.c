@@ -3,6 +3,7 @@
 
 #include "compiler/diagnostics/allow.h"
 #include "compiler/config/assignment.h"
+#include "compiler/config/override.h"
 #include "compiler/config/presets.h"
 #include "compiler/config/refusal.h"
 
@@ -158,6 +159,20 @@ static void choose_version(compilation *c) {
   }
 }
 
+static void apply_overrides(compilation *c) {
+  const nxc_request *request = c->request;
+  for (size_t i = 0; i < request->n_overrides; i++) {
+    const char *text = request->overrides[i];
+    if (c->front->takes_overrides) {
+      nxc_override_apply(c->out->document, text, c->out->dialect, c->sink);
+      continue;
+    }
+    const nxc_source *source = nxc_source_new(c->arena, "override", text, strlen(text));
+    nxc_report(c->sink, "NX1029", NXC_SEVERITY_ERROR, (nxc_span){source, 1, 1, (uint32_t)strlen(text)},
+               "give --set KEY=VALUE", "%s has no overrides of this form", c->front->dialect);
+  }
+}
+
 /* The document, with what it reads elsewhere filled in. */
 static bool read_document(compilation *c) {
   nxc_compiled *out = c->out;
@@ -166,6 +181,7 @@ static bool read_document(compilation *c) {
   assert(out->dialect != NULL);
   if (out->document == NULL) out->document = c->front->read(&c->texts);
   if (!out->document->complete) return false;
+  if (out->document->root->kind == NXC_NODE_MAP) apply_overrides(c);
   choose_version(c);
   const nxc_resolving resolving = {.omegaconf = c->request->omegaconf};
   out->resolution = c->front->resolve(out->document, &resolving, c->sink);

@@ -23,6 +23,8 @@ typedef struct nxc_request {
   size_t n_layers;
   const char *const *sets; /* KEY=VALUE or nx:PATH=VALUE */
   size_t n_sets;
+  const char *const *overrides; /* Hydra's KEY=VALUE, +KEY=VALUE, ~KEY, for dialects that take them */
+  size_t n_overrides;
   const char *const *arguments; /* behind `--`, for dialects that take arguments */
   size_t n_arguments;
   const char *dialect;      /* with @VERSION; NULL: detected */

@@ -81,6 +81,10 @@ bool nxc_document_layer(nxc_document *base, nxc_document *over, nxc_sink *sink);
 bool nxc_document_set(nxc_document *document, const char *assignment, const char *origin,
                       const nxc_reading *reading, nxc_sink *sink);
 
+/* Puts a node at the dotted key that stands at these bytes of a source; maps merge, and missing ones are made. */
+bool nxc_document_put(nxc_document *document, const nxc_source *source, size_t key_at, size_t n_key_bytes,
+                      nxc_node *value, nxc_sink *sink);
+
 /* The child of a map with this string key, or NULL. Does not go through references. */
 nxc_node *nxc_node_child(const nxc_node *map, const char *key);
 nxc_node *nxc_node_child_n(const nxc_node *map, const char *key, size_t n_bytes);

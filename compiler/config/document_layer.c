@@ -144,6 +144,21 @@ static bool put_at(nxc_reader *reader, nxc_node *root, const step *steps, size_t
   return true;
 }
 
+bool nxc_document_put(nxc_document *document, const nxc_source *source, size_t key_at, size_t n_key_bytes,
+                      nxc_node *value, nxc_sink *sink) {
+  static const nxc_reading plainly = {0};
+  nxc_reader reader = {
+      .arena = document->arena, .reading = &plainly, .sink = sink, .source = source, .ok = true};
+  step *steps;
+  size_t n_steps = split_key(document->arena, source->text + key_at, n_key_bytes, &steps);
+  for (size_t i = 0; i < n_steps; i++) steps[i].start += key_at;
+  bool good = n_steps > 0 && n_steps <= NXC_DOCUMENT_DEPTH_MAX;
+  if (!good)
+    nxc_reader_error(&reader, "NX1020", nxc_reader_span(&reader, 0, 0, 0), NULL,
+                     "an assignment is written KEY=VALUE, with a dotted key and no blanks around it");
+  return good && put_at(&reader, document->root, steps, n_steps, value);
+}
+
 /* VALUE is read as YAML in its own columns: the key before it becomes blanks. */
 static nxc_node *read_value(nxc_reader *reader, size_t n_key_bytes) {
   char *text = nxc_reader_clean(reader), *to = text;

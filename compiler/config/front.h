@@ -33,6 +33,7 @@ typedef struct nxc_front {
   const char *const
       *versions;        /* ends with NULL; the first is meant unless another is named. NULL: one only */
   bool takes_arguments; /* reads what stands behind `--` */
+  bool takes_overrides; /* Hydra's KEY=VALUE, behind the file */
   /* Whether the text itself shows that it is of this dialect. NULL: its keys tell. */
   bool (*claims)(const nxc_source *text);
   /* Never NULL; `complete` says whether everything could be read. */

@@ -90,6 +90,16 @@ nxc_node *nxc_node_find_key(nxc_arena *arena, const nxc_node *map, const nxc_val
   return NULL;
 }
 
+void nxc_node_remove(nxc_arena *arena, nxc_node *child) {
+  nxc_node *parent = child->parent, **children = parent->children;
+  size_t n_children = parent->n_children;
+  parent->children = NULL;
+  parent->n_children = 0;
+  parent->names = NULL;
+  for (size_t i = 0; i < n_children; i++)
+    if (children[i] != child) nxc_node_append(arena, parent, children[i]);
+}
+
 void nxc_node_set_key(nxc_node *child, const nxc_value *key, const char *text, nxc_span at) {
   child->key_value = *key;
   child->key = text;

@@ -17,6 +17,8 @@ void nxc_node_replace(nxc_arena *arena, nxc_node *old, nxc_node *child);
 nxc_node *nxc_node_find_key(nxc_arena *arena, const nxc_node *map, const nxc_value *key);
 /* One step down by text: a map's key, or a list's index written in plain decimal. NULL when absent. */
 nxc_node *nxc_node_item(const nxc_node *from, const char *step, size_t n_bytes);
+/* Takes a child out of its map. It keeps its own fields. */
+void nxc_node_remove(nxc_arena *arena, nxc_node *child);
 void nxc_node_set_key(nxc_node *child, const nxc_value *key, const char *text, nxc_span at);
 /* Deep copy; *n_left is lowered by the nodes made. NULL when it would fall below 0 or `depth` (the copy's own
  * depth in the tree) pass NXC_DOCUMENT_DEPTH_MAX. */
