@@ -17,10 +17,14 @@ static const char *const dialects[DIALECTS] = {"nx", "nxdt", "megatron", "neox",
 
 /* -- what is counted ------------------------------------------------------------------------------------- */
 
+typedef struct counted_name {
+  char name[80];
+  int count;
+} counted_name;
+
 typedef struct tally {
-  char names[NAMES_MAX][80];
-  int counts[NAMES_MAX];
-  int n_names;
+  counted_name items[NAMES_MAX];
+  int n_items;
 } tally;
 
 typedef struct pair {
@@ -33,10 +37,10 @@ static pair pairs[DIALECTS][DIALECTS];
 
 static void count(tally *to, const char *name) {
   int i = 0;
-  while (i < to->n_names && strcmp(to->names[i], name) != 0) i++;
+  while (i < to->n_items && strcmp(to->items[i].name, name) != 0) i++;
   if (i == NAMES_MAX) return;
-  if (i == to->n_names) snprintf(to->names[to->n_names++], sizeof to->names[0], "%s", name);
-  to->counts[i]++;
+  if (i == to->n_items) snprintf(to->items[to->n_items++].name, sizeof to->items[0].name, "%s", name);
+  to->items[i].count++;
 }
 
 static int index_of(const char *dialect) {
@@ -188,17 +192,22 @@ static bool add_corpora(const char *shared) {
 
 /* -- the report ------------------------------------------------------------------------------------------ */
 
-static void put_tally(char *line, const char *label, const tally *from) {
-  if (from->n_names == 0) return;
+static int compare_counted(const void *a, const void *b) {
+  return strcmp(((const counted_name *)a)->name, ((const counted_name *)b)->name);
+}
+
+static void put_tally(char *line, const char *label, tally *from) {
+  if (from->n_items == 0) return;
+  qsort(from->items, (size_t)from->n_items, sizeof *from->items, compare_counted);
   char *end = line + strlen(line);
   size_t n_left = LINE_MAX_BYTES - (size_t)(end - line);
   int n = snprintf(end, n_left, "; %s", label);
-  for (int i = 0; i < from->n_names; i++)
-    n += snprintf(end + n, n_left - (size_t)n, " %s:%d", from->names[i], from->counts[i]);
+  for (int i = 0; i < from->n_items; i++)
+    n += snprintf(end + n, n_left - (size_t)n, " %s:%d", from->items[i].name, from->items[i].count);
 }
 
 static void show(char *line, int home, int to) {
-  const pair *counted = &pairs[home][to];
+  pair *counted = &pairs[home][to];
   snprintf(line, LINE_MAX_BYTES, "%s to %s: %d files, %d of them back", dialects[home], dialects[to],
            counted->n_files, counted->n_back);
   put_tally(line, "unsaid", &counted->unsaid);
