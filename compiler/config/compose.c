@@ -203,7 +203,7 @@ static bool derived_anyway(composer *c, const nxc_option_row *row) {
 
 static bool is_said(composer *c, nxc_bound *bound, const nxc_value *value, fit found) {
   const nxc_option_row *row = bound->row;
-  if (holds(c, bound, row->required)) return true;
+  if (holds(c, bound, row->required)) return value->kind != NXC_NULL || row->initial == NULL;
   const nxc_value *initial = default_of(c, row);
   bool usual = initial != NULL && nxc_value_equal(initial, value);
   bool means = row->from != NULL || found.agrees > 0;

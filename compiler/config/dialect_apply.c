@@ -241,15 +241,37 @@ static void report_lack(nxc_binding *binding, const lack *found) {
                                                 .n_remarks = !whole && found->doc != NULL});
 }
 
+/* A null that says no more than leaving the option out. */
+static bool is_void(const nxc_bound *bound) {
+  const nxc_value *initial = bound->row->initial;
+  return bound->given && bound->value != NULL && bound->value->kind == NXC_NULL && initial != NULL &&
+         initial->kind == NXC_NULL;
+}
+
+static void report_void(nxc_binding *binding, nxc_bound *bound) {
+  const nxc_remark remark = {{0}, bound->row->doc};
+  nxc_sink_report(binding->sink,
+                  &(nxc_finding){.id = "NX1306",
+                                 .severity = NXC_SEVERITY_ERROR,
+                                 .message = nxc_arena_printf(binding->arena, "%s is required, and null is no value",
+                                                             bound->row->name),
+                                 .at = bound->at,
+                                 .remarks = &remark,
+                                 .n_remarks = remark.text != NULL});
+}
+
 static void check_required(nxc_binding *binding) {
   lack *lacks = NULL;
   size_t n_lacks = 0;
   for (size_t i = 0; i < binding->dialect->n_options; i++) {
     nxc_bound *bound = &binding->options[i];
-    if (bound->given || bound->inactive || bound->row->required == NULL) continue;
+    bool nothing = is_void(bound);
+    if ((bound->given && !nothing) || bound->inactive || bound->row->required == NULL) continue;
     if (!is_true(binding, bound, bound->row->required)) continue;
+    if (nothing) report_void(binding, bound);
     bound->lacks = true;
     bound->value = NULL;
+    if (nothing) continue;
     nxc_sink_withdraw(binding->sink, "NX1202", bound->row->name);
     lack found = find_lack(binding, bound->row->name);
     found.doc = bound->row->doc;

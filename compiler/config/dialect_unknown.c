@@ -171,6 +171,12 @@ static const char *misspelt_section(nxc_binding *binding, const nxc_node *map, c
   return 2 * n_known > map->n_children ? meant : NULL;
 }
 
+/* Alike but for - and _. */
+static bool same_folded(const char *a, const char *b) {
+  while (*a != '\0' && (*a == *b || (strchr("-_", *a) && *b != '\0' && strchr("-_", *b)))) a++, b++;
+  return *a == *b;
+}
+
 /* A word of another system, and what it is called here. */
 static const char *report_foreign(nxc_binding *binding, const nxc_node *node, const char *name, nxc_severity severity,
                                   const nxc_foreign_word *word) {
@@ -213,7 +219,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   nxc_foreign_word word = {0};
   bool foreign = nxc_foreign_word_find(binding->dialect, binding->version, name, node->kind == NXC_NODE_MAP, &word);
   const char *meant = known_misspelling(binding->dialect, name), *near = meant ? NULL : nearest_beside(binding, name);
-  if (near != NULL && word.here != NULL && strpbrk(name, "-_") != NULL)
+  if (near != NULL && word.here != NULL && strpbrk(name, "-_") != NULL && !same_folded(near, name))
     return report_foreign(binding, node, name, NXC_SEVERITY_ERROR, &word);
   if (meant == NULL) meant = near;
   if (meant != NULL) {

@@ -89,7 +89,7 @@ static nxc_span place_of(const nxc_rule_run *run, const nxc_name *name) {
   return bound ? bound->at : (nxc_span){0};
 }
 
-/* The innermost section that is there of those in which an option would stand; nowhere for one at the top. */
+/* The innermost section that is there of those in which an option would stand; for one at the top the whole. */
 static nxc_span place_of_section(const nxc_rule_run *run, const nxc_name *name) {
   if (run->binding == NULL || name->kind != NXC_NAME_OPTION) return (nxc_span){0};
   char *path = nxc_arena_strdup(run->arena, name->path);
@@ -98,7 +98,7 @@ static nxc_span place_of_section(const nxc_rule_run *run, const nxc_name *name) 
     const nxc_node *section = nxc_node_lookup(run->binding->document->root, path);
     if (section != NULL) return nxc_node_place(section);
   }
-  return (nxc_span){0};
+  return nxc_node_place(run->binding->document->root);
 }
 
 /* "model.num_layers is 30" with its place, or "mesh.data is 4 (derived by NX2001)". */
