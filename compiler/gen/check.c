@@ -284,6 +284,8 @@ static void check_rule(const place *at, const gen_rule *row) {
     gen_complain(at->catalogue, at->file, at->row, "a rule has either require or derive");
   }
   if (row->require != NULL) check_text(at, "message", row->message);
+  if (row->require != NULL) check_text(at, "fix", row->fix);
+  check_text(at, "source", row->source);
   bool later = row->after != NULL && (row->rule == NULL || strcmp(row->after, row->rule) >= 0);
   if (later || (row->after != NULL && !is_rule(at, row->after)))
     gen_complain(at->catalogue, at->file, at->row, "after: there is no earlier rule %s", row->after);
