@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and
  * then on each mesh of the family's list, and demands the same losses and gradient norms at every step and
- * the same gradient of every logical tensor at the first; the same bits where only the pipeline's stages
- * differ. `test_meshes RECORDED delays` delays communication at random. `test_meshes RECORDED broken` breaks
+ * the same gradient of every logical tensor at the first, and the same weights after the last; the same bits
+ * where only the pipeline's stages differ. `test_meshes RECORDED delays` delays communication at random. `test_meshes RECORDED broken` breaks
  * a plan on purpose and demands that the comparison sees it. */
 #include "tests/parity/training.h"
 #include "tests/plan_edit.h"
@@ -12,6 +12,7 @@
 #include <string.h>
 
 static const double tolerance = 1e-5; /* relative, fp32 */
+static const double weight_tolerance = 1e-4;
 static const double norm_tolerance = 1e-13; /* of sums in fp64 over the same gradients, divided otherwise */
 
 static const char base[] =
@@ -180,6 +181,13 @@ static const mesh staged_experts[] = {
      WORLD("4") STAGES("2") CHUNKS("2") TENSOR("2") SEQUENCE EXPERT("2") EXPERT_TENSOR("1"), NULL},
 };
 
+/* A bias of keys moves all scores of a query alike, so its gradient is rounding alone; AdamW would make steps of it,
+ * different ones on every mesh, were its epsilon not above that. */
+#define GPT2                                                                                              \
+  SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")                     \
+      SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4")          \
+          SET("optimizer.epsilon", "1e-5")
+
 #define MIXTURE(top_k)                                                                                   \
   SET("moe.experts", "4") SET("moe.top_k", top_k) SET("moe.ffn_hidden", "48") SET("batch.micro", "2") \
       SET("moe.aux_loss_coef", "0.05") SET("moe.buffer_factor", "4")
@@ -251,11 +259,7 @@ static const struct family {
     {"zero", "", zero, sizeof zero / sizeof *zero},
     {"zero-tied", SET("model.tied_embeddings", "true"), zero_few, 3},
     {"zero-recompute", SET("recompute.granularity", "full"), zero_few, 3},
-    {"zero-gpt2",
-     SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
-         SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4")
-             SET("model.tied_embeddings", "true"),
-     zero_few, 3},
+    {"zero-gpt2", GPT2 SET("model.tied_embeddings", "true"), zero_few, 3},
     {"zero-stages", LAYERS("4"), zero_staged, sizeof zero_staged / sizeof *zero_staged},
     {"zero-bits", SET("batch.global", "2") NO_CLIP, zero_alike, sizeof zero_alike / sizeof *zero_alike, true, &dp2},
     {"zero-bits-bf16",
@@ -267,11 +271,7 @@ static const struct family {
     {"llama", "", dense, sizeof dense / sizeof *dense},
     {"tied", SET("model.tied_embeddings", "true"), few, 3},
     {"separate-qkv", SET("model.fused_qkv", "false"), few, 3},
-    {"gpt2",
-     SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
-         SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4")
-             SET("model.tied_embeddings", "true"),
-     few, 3},
+    {"gpt2", GPT2 SET("model.tied_embeddings", "true"), few, 3},
     {"dropout",
      SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1") SET("model.ffn_dropout", "0.1"),
      few, 3},
@@ -281,11 +281,7 @@ static const struct family {
     {"context-dropout",
      SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1") SET("model.ffn_dropout", "0.1"),
      contexts, 4},
-    {"context-gpt2",
-     SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
-         SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4")
-             SET("model.tied_embeddings", "true"),
-     contexts, 4},
+    {"context-gpt2", GPT2 SET("model.tied_embeddings", "true"), contexts, 4},
     {"context-stages", LAYERS("4"), staged_context, 4},
     {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
     {"stages-tensor", LAYERS("4"), staged_tensor, 3},
@@ -298,10 +294,7 @@ static const struct family {
      LAYERS("8") SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1")
          SET("model.query_key_layer_scaling", "true") SET("batch.global", "10"),
      staged, 2, true},
-    {"stages-gpt2",
-     LAYERS("8") SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
-         SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4"),
-     staged, 2, true},
+    {"stages-gpt2", LAYERS("8") GPT2, staged, 2, true},
     {"experts", MIXTURE("2") SET("moe.normalize_top_k", "true") SET("moe.z_loss_coef", "0.01"), expert_meshes,
      sizeof expert_meshes / sizeof *expert_meshes},
     {"experts-gathered", MIXTURE("2") SET("moe.pre_softmax", "false"), gather_meshes, 4},
@@ -340,6 +333,13 @@ static bool same_gradients(const char *expected, const char *actual, double allo
   return training_compare_tensors(a, b, allowed);
 }
 
+static bool same_weights(const char *expected, const char *actual) {
+  char a[512], b[512];
+  snprintf(a, sizeof a, "meshes-%s/run/checkpoints/step-000010/model.safetensors", expected);
+  snprintf(b, sizeof b, "meshes-%s/run/checkpoints/step-000010/model.safetensors", actual);
+  return training_compare_tensors(a, b, weight_tolerance);
+}
+
 /* The checkpoint at the end: weights and moments, byte by byte. */
 static bool same_checkpoint(const char *expected, const char *actual) {
   static const char *const files[] = {"model", "moment1", "moment2"};
@@ -373,7 +373,7 @@ static bool test_family(const struct family *family) {
     double norm_allowed = family->like ? norm_tolerance : allowed;
     good = training_compare(&expected, &actual, allowed, norm_allowed) && good;
     good = same_gradients(one_name, name, allowed) && good;
-    if (family->exact) good = same_checkpoint(one_name, name) && good;
+    good = (family->exact ? same_checkpoint(one_name, name) : same_weights(one_name, name)) && good;
   }
   return good;
 }
