@@ -9,6 +9,7 @@
 #include "compiler/commands/folders.h"
 #include "compiler/commands/options.h"
 #include "compiler/commands/parallel.h"
+#include "compiler/diagnostics/characters.h"
 #include "compiler/render/render.h"
 #include "compiler/render/render_document.h"
 
@@ -180,17 +181,18 @@ static void print_environment(const verdict *v) {
 /* -- printing -------------------------------------------------------------------------------------------- */
 
 static void print_verdict(const verdict *v) {
+  const char *file = nxc_characters_shown(v->arena, v->file);
   size_t n_errors = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR),
          n_warnings = nxc_sink_count(v->sink, NXC_SEVERITY_WARNING);
   if (n_errors > 0) {
-    printf("%s: %zu error%s, %zu warning%s\n", v->file, n_errors, n_errors == 1 ? "" : "s", n_warnings,
+    printf("%s: %zu error%s, %zu warning%s\n", file, n_errors, n_errors == 1 ? "" : "s", n_warnings,
            n_warnings == 1 ? "" : "s");
   } else {
     bool told = v->options->dialect != NULL || v->compiled.project.dialect != NULL;
     const char *how = told ? "" : " (detected)";
     const char *version = v->compiled.version, *name = v->compiled.dialect->name;
     if (version != NULL) name = nxc_arena_printf(v->arena, "%s %s", name, version);
-    printf("%s: valid %s%s: %s, %s", v->file, name, how, show_mesh(v), show_batches(v));
+    printf("%s: valid %s%s: %s, %s", file, name, how, show_mesh(v), show_batches(v));
     if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
     putchar('\n');
   }

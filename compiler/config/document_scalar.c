@@ -50,7 +50,8 @@ static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at)
     oddity = NXC_ODD_HOME;
   bool told_later = reader->reading->pyyaml && oddity == NXC_ODD_NUMBER_TEXT &&
                     nxc_scalar_pyyaml_float(reader->arena, node->raw) != NULL; /* nxc_neox_prepare */
-  if (oddity == NXC_ODD_NONE || told_later) return;
+  bool patched = reader->stand_ins && oddity == NXC_ODD_UNDERSCORES;
+  if (oddity == NXC_ODD_NONE || told_later || patched) return;
   if (oddity == NXC_ODD_HOME) {
     reader->homes = nxc_arena_grow(reader->arena, reader->homes, reader->n_homes, sizeof *reader->homes);
     reader->homes[reader->n_homes++] = (nxc_remark){at, "and here"};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text around YAML: places and findings in it, encoding, forbidden characters, directives, tabs. */
 #include "compiler/config/reader.h"
+#include "compiler/diagnostics/characters.h"
 
 #include <string.h>
 
@@ -82,25 +83,6 @@ void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, con
 
 enum { REPORTED_CHARACTERS_MAX = 8 };
 
-/* Bytes of the well-formed UTF-8 character at `at`, 0 when there is none; *code receives it. */
-static size_t decode(const unsigned char *at, size_t n_left, uint32_t *code) {
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  size_t n = at[0] < 0x80                    ? 1
-             : at[0] >= 0xC2 && at[0] < 0xE0 ? 2
-             : (at[0] & 0xF0) == 0xE0        ? 3
-             : at[0] < 0xF5                  ? 4
-                                             : 0;
-  if (n == 1) *code = at[0];
-  if (n <= 1 || at[0] < 0xC2) return n == 1;
-  if (n > n_left) return 0;
-  *code = at[0] & (0x7Fu >> n);
-  for (size_t i = 1; i < n; i++) {
-    if ((at[i] & 0xC0) != 0x80) return 0;
-    *code = *code << 6 | (at[i] & 0x3F);
-  }
-  return *code >= least[n] && *code <= 0x10FFFF ? n : 0;
-}
-
 static bool is_allowed(uint32_t code) {
   if (code < 0x20) return code == '\t' || code == '\n' || code == '\r';
   if (code < 0xA0) return code < 0x7F || code == 0x85;
@@ -118,23 +100,41 @@ static void report_character(nxc_reader *reader, size_t offset, size_t n_bytes, 
                      (unsigned char)source->text[offset]);
   else
     nxc_reader_error(reader, "NX1002", at, "remove it, or write it as an escape inside double quotes",
-                     code ? "the control character U+%04X cannot stand in YAML" : "the file holds a NUL byte",
+                     code == 0       ? "the file holds a NUL byte"
+                     : code == 0xFEFF ? "a byte-order mark (U+%04X) stands inside the file"
+                                      : "the control character U+%04X cannot stand in YAML",
                      code);
 }
 
-/* %FOO lines before the document: libyaml refuses them, the original loaders pass over them. */
+/* %FOO lines before the document: libyaml refuses them, the original loaders pass over them. Of %TAG only so many as
+ * people write: libyaml compares each with all before it. */
 static void blank_directives(nxc_reader *reader, char *text) {
+  enum { TAGS_MAX = 64 };
   const nxc_source *source = reader->source;
+  int n_tags = 0;
   for (uint32_t line = 0; line < source->n_lines; line++) {
     char *at = text + source->line_start[line];
     if (*at == '#' || *at == '\n' || *at == '\r') continue;
     if (*at != '%') return;
-    if (strncmp(at, "%YAML", 5) == 0 || strncmp(at, "%TAG", 4) == 0) continue;
+    bool known = strncmp(at, "%YAML", 5) == 0 || strncmp(at, "%TAG", 4) == 0;
+    if (known && ++n_tags <= TAGS_MAX) continue;
     *at = '#';
+    if (known && n_tags == TAGS_MAX + 1)
+      nxc_reader_error(reader, "NX1006", nxc_reader_span(reader, line, 0, 0), NULL, "the file has more than %d directives",
+                       TAGS_MAX);
+    if (known) continue;
     if (!reader->reading->omegaconf)
       nxc_reader_warn(reader, "NX1022", nxc_reader_span(reader, line, 0, 0), "remove the line",
                       "this directive means nothing and is ignored");
   }
+}
+
+/* By its mark, or without one by the zero halves of its first two characters. */
+static bool is_utf16(const unsigned char *bytes, size_t n_bytes) {
+  if (n_bytes >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0)) return true;
+  if (n_bytes < 4) return false;
+  bool little = bytes[0] && !bytes[1] && bytes[2] && !bytes[3], big = !bytes[0] && bytes[1] && !bytes[2] && bytes[3];
+  return little || big;
 }
 
 char *nxc_reader_clean(nxc_reader *reader) {
@@ -145,7 +145,7 @@ char *nxc_reader_clean(nxc_reader *reader) {
     nxc_reader_error(reader, "NX1006", start, NULL, "the file is larger than 16 MiB");
     return NULL;
   }
-  if (source->n_bytes >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0)) {
+  if (is_utf16(bytes, source->n_bytes)) {
     nxc_reader_error(reader, "NX1003", start, "save the file as UTF-8", "the file is UTF-16");
     return NULL;
   }
@@ -158,10 +158,11 @@ char *nxc_reader_clean(nxc_reader *reader) {
       i++;
       continue;
     }
-    size_t n = decode(bytes + i, source->n_bytes - i, &code);
+    size_t n = nxc_character_decode(source->text + i, source->n_bytes - i, &code);
     if (n == 0 || !is_allowed(code)) {
       if (n_bad++ < REPORTED_CHARACTERS_MAX) report_character(reader, i, n, code);
       memcpy(clean + i, stand_in[n], n ? n : 1);
+      reader->stand_ins = true;
     }
     i += n ? n : 1;
   }

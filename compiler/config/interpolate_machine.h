@@ -59,7 +59,7 @@ typedef struct nxc_machine {
   bool ok;
 } nxc_machine;
 
-enum { NXC_TEXT_BYTES_MAX = 64 * 1024 * 1024 };
+enum { NXC_TEXT_BYTES_MAX = 16 * 1024 * 1024 };
 
 /* Resolves everything in a list or map, or a scalar and what it stands for. */
 bool nxc_machine_complete(nxc_machine *machine, nxc_node *node);

@@ -14,6 +14,7 @@ typedef struct nxc_reader {
   const nxc_reading *reading;
   nxc_sink *sink;
   bool ok;           /* no error so far */
+  bool stand_ins;    /* the text has some in place of characters that cannot stand in it */
   bool in_flow;      /* inside [...] or {...} */
   bool secret;       /* the key names a secret: findings do not show the value */
   nxc_remark *homes; /* texts that begin with $HOME: one finding names them all */

@@ -2,6 +2,7 @@
 #include "compiler/diagnostics/diagnostics.h"
 
 #include "compiler/diagnostics/allow.h"
+#include "compiler/diagnostics/characters.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,30 +36,19 @@ nxc_sink *nxc_sink_new(nxc_arena *arena) {
   return sink;
 }
 
-/* A copy that is safe to show on a terminal: users' keys and values stand in it. */
-static const char *copy_text(nxc_arena *arena, const char *text) {
-  if (text == NULL) return NULL;
-  char *copy = nxc_arena_strdup(arena, text);
-  for (char *at = copy; *at != '\0'; at++) {
-    if (*at == '\n') *at = ' ';
-    else if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
-  }
-  return copy;
-}
-
 void nxc_sink_report(nxc_sink *sink, const nxc_finding *finding) {
   nxc_arena *arena = sink->arena;
   entry *kept = nxc_arena_alloc(arena, sizeof *kept);
   kept->finding = *finding;
-  kept->finding.id = copy_text(arena, finding->id);
-  kept->finding.message = copy_text(arena, finding->message);
-  kept->finding.label = copy_text(arena, finding->label);
-  kept->finding.fix = copy_text(arena, finding->fix);
+  kept->finding.id = nxc_characters_shown(arena, finding->id);
+  kept->finding.message = nxc_characters_shown(arena, finding->message);
+  kept->finding.label = nxc_characters_shown(arena, finding->label);
+  kept->finding.fix = nxc_characters_shown(arena, finding->fix);
   kept->finding.about = finding->about ? nxc_arena_strdup(arena, finding->about) : NULL;
-  kept->finding.replacement = copy_text(arena, finding->replacement);
+  kept->finding.replacement = finding->replacement ? nxc_arena_strdup(arena, finding->replacement) : NULL;
   nxc_remark *remarks = nxc_arena_array(arena, finding->n_remarks + 1, sizeof *remarks);
   for (size_t i = 0; i < finding->n_remarks; i++) {
-    remarks[i] = (nxc_remark){finding->remarks[i].at, copy_text(arena, finding->remarks[i].text)};
+    remarks[i] = (nxc_remark){finding->remarks[i].at, nxc_characters_shown(arena, finding->remarks[i].text)};
   }
   kept->finding.remarks = remarks;
   kept->sequence = sink->n_entries;

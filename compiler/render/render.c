@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/render/render.h"
 
+#include "compiler/diagnostics/characters.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +100,9 @@ struct json_t *nxc_findings_to_json(const nxc_sink *sink) {
 
 void nxc_render_short(const nxc_finding *finding, const char *file, FILE *out) {
   const nxc_span at = finding->at;
-  if (at.source != NULL) fprintf(out, "%s:%u:%u: ", at.source->name, at.line, at.column);
-  else if (file != NULL) fprintf(out, "%s: ", file);
+  if (at.source != NULL || file != NULL) nxc_characters_print(at.source ? at.source->name : file, out);
+  if (at.source != NULL) fprintf(out, ":%u:%u: ", at.line, at.column);
+  else if (file != NULL) fputs(": ", out);
   fprintf(out, "%s[%s]: %s", nxc_severity_name(finding->severity), finding->id, finding->message);
   fprintf(out, "%s%s\n", finding->fix ? "; " : "", finding->fix ? finding->fix : "");
 }

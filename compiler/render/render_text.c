@@ -11,6 +11,7 @@
  *
  * A note without further notes of its own is one line. What stands behind a key that names a secret is not
  * shown. */
+#include "compiler/diagnostics/characters.h"
 #include "compiler/diagnostics/secret.h"
 #include "compiler/render/render.h"
 
@@ -23,17 +24,6 @@ static const char *const colour_of[] = {[NXC_SEVERITY_NOTE] = "\033[1;36m",
                                         [NXC_SEVERITY_WARNING] = "\033[1;33m",
                                         [NXC_SEVERITY_ERROR] = "\033[1;31m"};
 static const char bold[] = "\033[1m", plain[] = "\033[0m";
-
-/* Bytes of the character at `at`; 1 for a broken one. */
-static size_t character_bytes(const char *at, size_t n_left) {
-  unsigned char c = (unsigned char)*at;
-  size_t n_bytes = c < 0xC0 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-  if (n_bytes > n_left) return 1;
-  for (size_t i = 1; i < n_bytes; i++) {
-    if (((unsigned char)at[i] & 0xC0) != 0x80) return 1;
-  }
-  return n_bytes;
-}
 
 /* The offset behind the colon of the first key that names a secret; n_bytes when there is none. */
 static size_t find_secret(const char *line, size_t n_bytes) {
@@ -53,31 +43,28 @@ static size_t find_secret(const char *line, size_t n_bytes) {
   return n_bytes;
 }
 
-/* Prints the characters [first, first + SHOWN_CHARACTERS) of a line; control characters and broken ones as
- * '?'. */
+/* Prints the characters [first, first + SHOWN_CHARACTERS) of a line. */
 static void print_line(const char *line, size_t n_bytes, size_t first, FILE *out) {
   size_t secret = find_secret(line, n_bytes);
   size_t character = 0;
   if (first > 0) fputs("...", out);
-  for (size_t i = 0; i < n_bytes && character < first + SHOWN_CHARACTERS; character++) {
+  for (size_t i = 0, n; i < n_bytes && character < first + SHOWN_CHARACTERS; i += n, character++) {
+    bool shown;
+    n = nxc_character_next(line + i, n_bytes - i, &shown);
     if (i >= secret) {
       fputs(" (not shown)", out);
       return;
     }
-    size_t n = character_bytes(line + i, n_bytes - i);
-    unsigned char c = (unsigned char)line[i];
-    if (character >= first) {
-      if (c == '\t') fputc(' ', out);
-      else if (c < ' ' || c == 127 || (n == 1 && c >= 128)) fputc('?', out);
-      else fwrite(line + i, 1, n, out);
-    }
-    i += n;
+    if (character < first) continue;
+    if (shown) fwrite(line + i, 1, n, out);
+    else fputc(line[i] == '\t' ? ' ' : '?', out);
   }
 }
 
 static size_t count_characters(const char *line, size_t n_bytes) {
   size_t n_characters = 0;
-  for (size_t i = 0; i < n_bytes; i += character_bytes(line + i, n_bytes - i)) n_characters++;
+  bool shown;
+  for (size_t i = 0; i < n_bytes; i += nxc_character_next(line + i, n_bytes - i, &shown)) n_characters++;
   return n_characters;
 }
 
@@ -114,7 +101,8 @@ static int digits_of(uint32_t number) {
 static void print_note(const nxc_finding *finding, bool colour, FILE *out) {
   fprintf(out, "%snote[%s]%s ", colour ? colour_of[NXC_SEVERITY_NOTE] : "", finding->id, colour ? plain : "");
   if (finding->at.source != NULL) {
-    fprintf(out, "%s:%u:%u: ", finding->at.source->name, finding->at.line, finding->at.column);
+    nxc_characters_print(finding->at.source->name, out);
+    fprintf(out, ":%u:%u: ", finding->at.line, finding->at.column);
   }
   fputs(finding->message, out);
   if (finding->fix != NULL) fprintf(out, "; %s", finding->fix);
@@ -131,14 +119,19 @@ void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out) {
           colour ? plain : "");
   int width = finding->at.source ? digits_of(finding->at.line) : 1;
   if (finding->at.source != NULL) {
-    fprintf(out, "%*s--> %s:%u:%u\n", width, "", finding->at.source->name, finding->at.line,
-            finding->at.column);
+    fprintf(out, "%*s--> ", width, "");
+    nxc_characters_print(finding->at.source->name, out);
+    fprintf(out, ":%u:%u\n", finding->at.line, finding->at.column);
     print_excerpt(finding, width, colour, out);
   }
   for (size_t i = 0; i < finding->n_remarks; i++) {
     const nxc_remark *remark = &finding->remarks[i];
     fprintf(out, "%*s = note: %s", width, "", remark->text);
-    if (remark->at.source != NULL) fprintf(out, " (%s:%u)", remark->at.source->name, remark->at.line);
+    if (remark->at.source != NULL) {
+      fputs(" (", out);
+      nxc_characters_print(remark->at.source->name, out);
+      fprintf(out, ":%u)", remark->at.line);
+    }
     fputc('\n', out);
   }
   if (finding->fix != NULL) fprintf(out, "%*s = fix: %s\n", width, "", finding->fix);
