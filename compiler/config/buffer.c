@@ -27,7 +27,9 @@ void nxc_buffer_puts(nxc_buffer *text, const char *bytes) {
 }
 
 void nxc_buffer_repeat(nxc_buffer *text, const char *bytes, size_t n_times) {
-  while (n_times-- > 0) nxc_buffer_puts(text, bytes);
+  size_t n_bytes = strlen(bytes);
+  reserve(text, n_times * n_bytes);
+  while (n_times-- > 0) nxc_buffer_put(text, bytes, n_bytes);
 }
 
 uint32_t nxc_buffer_decode(const char *bytes, size_t n_bytes, size_t *n_used) {

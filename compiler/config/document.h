@@ -100,7 +100,7 @@ nxc_span nxc_node_place(const nxc_node *node);
 nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t length);
 /* Deep copy of a scalar, list or map as a value (after resolution: through references). NULL when it would
  * have more than NXC_VALUE_NODES_MAX items, which only doubling references reach. */
-enum { NXC_VALUE_NODES_MAX = 1000000 };
+enum { NXC_VALUE_NODES_MAX = 300000 }; /* a document itself has fewer */
 const nxc_value *nxc_node_value(nxc_arena *arena, const nxc_node *node);
 /* The same with every interpolation as its text, whether it is resolved or not. */
 const nxc_value *nxc_node_raw_value(nxc_arena *arena, const nxc_node *node);

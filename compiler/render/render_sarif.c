@@ -131,11 +131,14 @@ static void add_result(json_t *run, nxc_arena *arena, const nxc_finding *finding
   json_array_append_new(results, result);
 }
 
+/* Of those that comments and the project allow so many, for the record. */
+enum { SUPPRESSED_MAX = 500 };
+
 void nxc_sarif_add(struct json_t *document, const nxc_sink *sink, const char *file) {
   json_t *run = json_array_get(json_object_get(document, "runs"), 0);
   nxc_arena *arena = nxc_sink_arena(sink);
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++)
     add_result(run, arena, nxc_sink_finding(sink, i), file, false);
-  for (size_t i = 0; i < nxc_sink_n_suppressed(sink); i++)
+  for (size_t i = 0; i < nxc_sink_n_suppressed(sink) && i < SUPPRESSED_MAX; i++)
     add_result(run, arena, nxc_sink_suppressed(sink, i), file, true);
 }
