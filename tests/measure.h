@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one run of a program costs: processor time and memory of its own, whatever else the machine does.
  *
- * A slower machine takes longer for everything: `measure_slowness` says how much, by a loop that a core of the machine
- * that limits are made for (AMD Zen 5) runs in a known time. The memory of a run is at least that of the program that
+ * A slower machine takes longer for everything: `measure_slowness` says how much, by a loop and by the start of a program,
+ * which the machine that limits are made for (a virtual one, on AMD Zen 5) does in known times. The memory of a run is at least that of the program that
  * starts it, which should therefore be small. */
 #ifndef TESTS_MEASURE_H
 #define TESTS_MEASURE_H
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -43,6 +44,7 @@ static inline measured measure_run(char *const *command, const char *output, uns
     int file = open(output ? output : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0) _exit(126);
     setrlimit(RLIMIT_CPU, &limit);
+    unsetenv("MALLOC_PERTURB_"); /* meson's, with which every free byte is written */
     execvp(command[0], command);
     _exit(127);
   }
@@ -56,17 +58,24 @@ static inline measured measure_run(char *const *command, const char *output, uns
   return run;
 }
 
-/* At least 1: how many times as long as there a fixed piece of work takes here and now. */
-static inline double measure_slowness(void) {
+static inline double measure_loop_ms(void) {
   enum { N_ROUNDS = 1000000 };
-  static const double usual_ms = 0.9;
   static volatile uint64_t kept; /* so that the loop is run */
   uint64_t hash = 1;
   double start = measure_now_ms(CLOCK_THREAD_CPUTIME_ID);
   for (uint64_t i = 0; i < N_ROUNDS; i++) hash = (hash ^ i) * UINT64_C(0x100000001B3);
   kept = hash;
   (void)kept;
-  double slowness = (measure_now_ms(CLOCK_THREAD_CPUTIME_ID) - start) / usual_ms;
+  return measure_now_ms(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+/* At least 1: how many times as long as there work takes here and now. */
+static inline double measure_slowness(void) {
+  static const double usual_loop_ms = 0.9, usual_start_ms = 0.5;
+  char program[] = "true";
+  double loop = measure_loop_ms() / usual_loop_ms;
+  double start = measure_run((char *[]){program, NULL}, NULL, 1).cpu_ms / usual_start_ms;
+  double slowness = loop > start ? loop : start;
   return slowness > 1 ? slowness : 1;
 }
 

@@ -27,6 +27,16 @@ size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size
   return low;
 }
 
+const char *nxc_name_below(nxc_arena *arena, const char *section, const char *key) {
+  size_t n_section = strlen(section), n_key = strlen(key);
+  if (n_section == 0) return key;
+  char *name = nxc_arena_alloc(arena, n_section + n_key + 2);
+  memcpy(name, section, n_section);
+  name[n_section] = '.';
+  memcpy(name + n_section + 1, key, n_key);
+  return name;
+}
+
 static bool is_section(const nxc_dialect *dialect, const char *name) {
   size_t first;
   return nxc_dialect_section(dialect, name, &first) > first;
@@ -59,7 +69,7 @@ static size_t count_known(nxc_arena *arena, const nxc_dialect *dialect, const nx
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *child = map->children[i];
     if (child->key == NULL) continue;
-    const char *name = *section ? nxc_arena_printf(arena, "%s.%s", section, child->key) : child->key;
+    const char *name = nxc_name_below(arena, section, child->key);
     n_known += nxc_option_find(dialect, name) != NULL;
     if (child->kind == NXC_NODE_MAP && is_section(dialect, name)) {
       n_known += 1 + count_known(arena, dialect, child, name);
@@ -244,8 +254,7 @@ static void read_map(nxc_binding *binding, const nxc_node *map, const char *sect
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *child = map->children[i];
     if (child->key == NULL) continue;
-    read_key(binding, child,
-             *section ? nxc_arena_printf(binding->arena, "%s.%s", section, child->key) : child->key);
+    read_key(binding, child, nxc_name_below(binding->arena, section, child->key));
   }
 }
 

@@ -106,6 +106,8 @@ const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *cur
 bool nxc_section_is_open(const nxc_dialect *dialect, const char *name);
 /* Options of a dialect whose names start with `section` and a dot: [*first, return value). */
 size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);
+/* The dotted name of a key of a section; "" is the top. */
+const char *nxc_name_below(nxc_arena *arena, const char *section, const char *key);
 /* The provenance that a node's place means. */
 nxc_provenance_kind nxc_origin_kind(const nxc_origin *origin, nxc_span at);
 

@@ -128,7 +128,7 @@ static void doubt_inside(nxc_binding *binding, const nxc_node *map, const char *
     binding->unknown =
         nxc_arena_grow(binding->arena, binding->unknown, binding->n_unknown, sizeof *binding->unknown);
     binding->unknown[binding->n_unknown++] =
-        (struct nxc_unknown_key){child, nxc_arena_printf(binding->arena, "%s.%s", name, child->key)};
+        (struct nxc_unknown_key){child, nxc_name_below(binding->arena, name, child->key)};
   }
 }
 
@@ -164,7 +164,7 @@ static const char *misspelt_section(nxc_binding *binding, const nxc_node *map, c
   size_t n_known = 0, first;
   for (size_t i = 0; i < map->n_children; i++) {
     if (map->children[i]->key == NULL) continue;
-    const char *inside = nxc_arena_printf(binding->arena, "%s.%s", meant, map->children[i]->key);
+    const char *inside = nxc_name_below(binding->arena, meant, map->children[i]->key);
     n_known += nxc_option_find(binding->dialect, inside) != NULL ||
                nxc_dialect_section(binding->dialect, inside, &first) > first;
   }

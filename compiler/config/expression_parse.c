@@ -28,9 +28,6 @@ typedef struct parser {
   unsigned minding; /* inside known() */
   const char *error;
   size_t error_at;
-  const char *peeked_at;    /* where the next operator was looked for */
-  const char *peeked_end;
-  const binary_row *peeked; /* what stands there, NULL: none */
 } parser;
 
 /* Longer tokens stand before their beginnings. Levels rise with strength; `**` is handled by parse_power. */
@@ -263,51 +260,42 @@ static node *parse_power(parser *p) {
   return args[1] ? new_node(p, NXC_OP_POWER, 2, args) : NULL;
 }
 
-/* Every level asks for the operator at the same place: it is looked for once. */
-static void peek_binary(parser *p) {
+/* The operator that stands here, where it is of this level or a stronger one. */
+static const binary_row *take_binary(parser *p, unsigned level) {
   skip_blanks(p);
-  if (p->peeked_at == p->at) return;
-  p->peeked_at = p->at;
-  p->peeked = NULL;
-  if (p->at[0] == '*' && p->at[1] == '*') return;
+  if (p->at[0] == '*' && p->at[1] == '*') return NULL;
   for (size_t i = 0; i < sizeof binary_rows / sizeof *binary_rows; i++) {
     size_t n_bytes = token_at(p->at, binary_rows[i].token);
     if (n_bytes == 0) continue;
-    p->peeked = &binary_rows[i];
-    p->peeked_end = p->at + n_bytes;
-    return;
+    if (binary_rows[i].level < level) return NULL;
+    p->at += n_bytes;
+    return &binary_rows[i];
   }
+  return NULL;
 }
 
-static const binary_row *take_binary(parser *p, unsigned level) {
-  peek_binary(p);
-  if (p->peeked == NULL || p->peeked->level != level) return NULL;
-  p->at = p->peeked_end;
-  return p->peeked;
+static node *parse_not(parser *p) {
+  node *operand = nest(p) ? parse_binary(p, LEVEL_NOT) : NULL;
+  p->depth--;
+  return operand ? new_node(p, NXC_OP_NOT, 1, &operand) : NULL;
 }
 
-static node *parse_not(parser *p, unsigned level) {
-  if (level == LEVEL_NOT && take(p, "not")) {
-    node *operand = nest(p) ? parse_binary(p, level) : NULL;
-    p->depth--;
-    return operand ? new_node(p, NXC_OP_NOT, 1, &operand) : NULL;
-  }
-  return level == LEVEL_STRONGEST ? parse_power(p) : parse_binary(p, level + 1);
-}
-
-/* One level of binary operators; a chain of comparisons a < b < c is (a < b) and (b < c). */
+/* Operators of this level and stronger ones, by precedence climbing; a chain of comparisons a < b < c is (a < b) and
+ * (b < c). */
 static node *parse_binary(parser *p, unsigned level) {
-  node *left = parse_not(p, level);
+  node *left = level <= LEVEL_NOT && take(p, "not") ? parse_not(p) : parse_power(p);
   node *previous = NULL;
   const binary_row *row;
   while (left != NULL && (row = take_binary(p, level)) != NULL) {
-    node *right = level == LEVEL_STRONGEST ? parse_power(p) : parse_binary(p, level + 1);
+    node *right = row->level == LEVEL_STRONGEST ? parse_power(p) : parse_binary(p, row->level + 1);
     if (right == NULL) return NULL;
+    bool compares = row->level == LEVEL_COMPARE;
+    if (!compares) previous = NULL;
     node *args[] = {previous ? previous : left, right};
     node *made = new_node(p, row->operation, 2, args);
     node *both[] = {left, made};
     left = previous ? new_node(p, NXC_OP_AND, 2, both) : made;
-    previous = level == LEVEL_COMPARE ? right : NULL;
+    previous = compares ? right : NULL;
   }
   return left;
 }
