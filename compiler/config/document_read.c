@@ -79,8 +79,7 @@ static void take_key(builder *b, frame *in, nxc_node *key) {
   bool same_text = earlier && key->value.kind == NXC_STRING;
   if (earlier && (same_text || !reader->reading->omegaconf)) {
     const nxc_remark first = {earlier->key_at, "first given here"};
-    const char *message = nxc_arena_printf(reader->arena, "the key %s is given twice, on lines %u and %u",
-                                           key->raw, earlier->key_at.line, key->at.line);
+    const char *message = nxc_arena_printf(reader->arena, "the key %s is given twice", key->raw);
     nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1005",
                                                  .severity = NXC_SEVERITY_ERROR,
                                                  .message = message,

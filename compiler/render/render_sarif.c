@@ -46,7 +46,7 @@ static size_t rule_index(json_t *run, nxc_arena *arena, const char *id) {
 
 /* A file's name as a relative or file URI. */
 static json_t *uri(nxc_arena *arena, const char *name) {
-  static const char plain[] = "-._~/!$&'()*+,;=:@";
+  static const char plain[] = "-._~/!$&'()*+,;=@"; /* a colon would end a scheme */
   char *text = nxc_arena_alloc(arena, 3 * strlen(name) + 8), *at = text;
   if (*name == '/') at = stpcpy(at, "file://");
   for (const char *byte = name; *byte != '\0'; byte++) {
