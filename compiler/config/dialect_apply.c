@@ -250,14 +250,14 @@ static bool is_void(const nxc_bound *bound) {
 
 static void report_void(nxc_binding *binding, nxc_bound *bound) {
   const nxc_remark remark = {{0}, bound->row->doc};
-  nxc_sink_report(binding->sink,
-                  &(nxc_finding){.id = "NX1306",
-                                 .severity = NXC_SEVERITY_ERROR,
-                                 .message = nxc_arena_printf(binding->arena, "%s is required, and null is no value",
-                                                             bound->row->name),
-                                 .at = bound->at,
-                                 .remarks = &remark,
-                                 .n_remarks = remark.text != NULL});
+  const char *name = bound->row->name;
+  nxc_finding finding = {.id = "NX1306",
+                         .severity = NXC_SEVERITY_ERROR,
+                         .message = nxc_arena_printf(binding->arena, "%s is required, and null is no value", name),
+                         .at = bound->at,
+                         .remarks = &remark,
+                         .n_remarks = remark.text != NULL};
+  nxc_sink_report(binding->sink, &finding);
 }
 
 static void check_required(nxc_binding *binding) {

@@ -178,8 +178,8 @@ static bool same_folded(const char *a, const char *b) {
 }
 
 /* A word of another system, and what it is called here. */
-static const char *report_foreign(nxc_binding *binding, const nxc_node *node, const char *name, nxc_severity severity,
-                                  const nxc_foreign_word *word) {
+static const char *report_foreign(nxc_binding *binding, const nxc_node *node, const char *name,
+                                  nxc_severity severity, const nxc_foreign_word *word) {
   nxc_arena *arena = binding->arena;
   const char *whole = strcmp(word->option, name) ? nxc_arena_printf(arena, " (%s)", word->option) : "";
   bool map = node->kind == NXC_NODE_MAP;
@@ -217,8 +217,10 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
     return NULL;
   }
   nxc_foreign_word word = {0};
-  bool foreign = nxc_foreign_word_find(binding->dialect, binding->version, name, node->kind == NXC_NODE_MAP, &word);
-  const char *meant = known_misspelling(binding->dialect, name), *near = meant ? NULL : nearest_beside(binding, name);
+  bool map = node->kind == NXC_NODE_MAP;
+  bool foreign = nxc_foreign_word_find(binding->dialect, binding->version, name, map, &word);
+  const char *meant = known_misspelling(binding->dialect, name);
+  const char *near = meant ? NULL : nearest_beside(binding, name);
   if (near != NULL && word.here != NULL && strpbrk(name, "-_") != NULL && !same_folded(near, name))
     return report_foreign(binding, node, name, NXC_SEVERITY_ERROR, &word);
   if (meant == NULL) meant = near;
@@ -235,6 +237,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   }
   nxc_severity severity = open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
   if (foreign) return report_foreign(binding, node, name, severity, &word);
-  report(binding, node, severity, NULL, name, open ? "; nothing reads it, unless a module of your own does" : "");
+  const char *more = open ? "; nothing reads it, unless a module of your own does" : "";
+  report(binding, node, severity, NULL, name, more);
   return NULL;
 }

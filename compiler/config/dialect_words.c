@@ -67,7 +67,8 @@ static const char *option_for(const nxc_dialect *dialect, const char *version, n
   const char *best = NULL;
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
-    if (row->alias_of != NULL || !nxc_in_version(row->versions, row->n_versions, version) || !sets(row, id)) continue;
+    bool here = row->alias_of == NULL && nxc_in_version(row->versions, row->n_versions, version);
+    if (!here || !sets(row, id)) continue;
     size_t like = likeness(row->name, foreign), known = best ? likeness(best, foreign) : 0;
     if (best == NULL || like > known || (like == known && strlen(row->name) < strlen(best))) best = row->name;
   }

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* -- the launcher's count of devices ---------------------------------------------------------------------- */
+/* -- the launcher's count of devices --------------------------------------------------------------------- */
 
 /* Where a line of the text has `devices:`; 0: nowhere. */
 static uint32_t column_of_devices(const nxc_source *source, uint32_t line) {
@@ -40,25 +40,27 @@ static void check_devices(nxc_binding *binding) {
     else second = here;
   }
   if (first.source == NULL) return;
+  const nxc_remark remark = {first, "the launcher finds this line too"};
+  nxc_finding finding = {.id = "NX2901", .severity = NXC_SEVERITY_WARNING};
   if (second.source != NULL) {
-    const nxc_remark remark = {first, "the launcher finds this line too"};
-    nxc_sink_report(binding->sink,
-                    &(nxc_finding){.id = "NX2901",
-                                   .severity = NXC_SEVERITY_WARNING,
-                                   .at = second,
-                                   .message = "NxDT's launcher counts the devices by searching the text for devices:, "
-                                              "which stands in several lines, comments among them",
-                                   .fix = "write another word here",
-                                   .remarks = &remark,
-                                   .n_remarks = 1});
+    finding.at = second;
+    finding.message = "NxDT's launcher counts the devices by searching the text for devices:, which stands "
+                      "in several lines, comments among them";
+    finding.fix = "write another word here";
+    finding.remarks = &remark;
+    finding.n_remarks = 1;
   } else if (!second_word_counts(source, first.line)) {
-    nxc_report(binding->sink, "NX2901", NXC_SEVERITY_WARNING, first, "write devices: and the number on a line of their own",
-               "NxDT's launcher counts the devices by searching the text for devices:, and takes the next word, "
-               "which is no number here");
+    finding.at = first;
+    finding.message = "NxDT's launcher counts the devices by searching the text for devices:, and takes the "
+                      "next word, which is no number here";
+    finding.fix = "write devices: and the number on a line of their own";
+  } else {
+    return;
   }
+  nxc_sink_report(binding->sink, &finding);
 }
 
-/* -- keys that NxDT looks for everywhere ------------------------------------------------------------------ */
+/* -- keys that NxDT looks for everywhere ----------------------------------------------------------------- */
 
 static const struct {
   const char *key, *section; /* where it belongs */
@@ -78,7 +80,8 @@ static void check_key(nxc_binding *binding, const nxc_node *node, const char *pa
     const char *top = nxc_arena_strndup(binding->arena, path, strcspn(path, "."));
     bool home = nxc_nearest(top, &sought[i].section, 1) != NULL; /* a misspelt section is said elsewhere */
     if (strcmp(node->key, sought[i].key) != 0 || home || !counts(binding, node)) continue;
-    nxc_report(binding->sink, "NX2902", NXC_SEVERITY_WARNING, nxc_node_place(node), "give this key another name",
+    nxc_report(binding->sink, "NX2902", NXC_SEVERITY_WARNING, nxc_node_place(node),
+               "give this key another name",
                "NxDT looks for %s in the whole file, and may take %s for the one of %s", node->key, path,
                sought[i].section);
   }

@@ -89,7 +89,7 @@ static nxc_span place_of(const nxc_rule_run *run, const nxc_name *name) {
   return bound ? bound->at : (nxc_span){0};
 }
 
-/* The innermost section that is there of those in which an option would stand; for one at the top the whole. */
+/* The innermost of the sections around an option that is there; for one at the top the whole document. */
 static nxc_span place_of_section(const nxc_rule_run *run, const nxc_name *name) {
   if (run->binding == NULL || name->kind != NXC_NAME_OPTION) return (nxc_span){0};
   char *path = nxc_arena_strdup(run->arena, name->path);
@@ -205,7 +205,8 @@ static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expres
     if (is_said(run, &names[i])) remarks[n_remarks++] = describe(run, &names[i]);
     if (at.source == NULL) at = place_of(run, &names[i]);
   }
-  if (at.source == NULL && wanted != NULL && wanted->n_names > 0) at = place_of_section(run, &wanted->names[0]);
+  if (at.source == NULL && wanted != NULL && wanted->n_names > 0)
+    at = place_of_section(run, &wanted->names[0]);
   nxc_sink_report(run->sink, &(nxc_finding){.id = rule->id,
                                             .severity = rule->severity,
                                             .message = fill(run, rule->message),
@@ -285,7 +286,8 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   const nxc_value *old = nxc_settings_value(run->settings, id);
   const nxc_provenance *before = nxc_settings_from(run->settings, id);
   bool forgotten = before->kind == NXC_FROM_UNKNOWN && before->option != NULL;
-  if (forgotten || (!overrides && before->kind > NXC_FROM_RULE) || is_taken(run, before, d->rule)) return true;
+  bool stronger = !overrides && before->kind > NXC_FROM_RULE;
+  if (forgotten || stronger || is_taken(run, before, d->rule)) return true;
   if (!holds(run, d->when)) return true;
   const char *error;
   const nxc_value *value = evaluate(run, d->derive, &error);
@@ -300,10 +302,11 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   return nxc_settings_override(run->settings, id, value, &from, run->sink);
 }
 
-static derivation *add_derivations(nxc_rule_run *run, const nxc_rule_row *rows, size_t n_rows, derivation *at) {
-  for (size_t i = 0; i < n_rows; i++) {
-    if (rows[i].derive == NULL || !applies(run, &rows[i])) continue;
-    *at++ = (derivation){.rule = &rows[i], .when = parse(run, rows[i].when), .derive = parse(run, rows[i].derive)};
+static derivation *add_derivations(nxc_rule_run *run, const nxc_rule_row *rows, size_t n_rows,
+                                   derivation *at) {
+  for (const nxc_rule_row *rule = rows; rule < rows + n_rows; rule++) {
+    if (rule->derive == NULL || !applies(run, rule)) continue;
+    *at++ = (derivation){rule, parse(run, rule->when), parse(run, rule->derive), false};
   }
   return at;
 }
@@ -312,7 +315,8 @@ static derivation *add_derivations(nxc_rule_run *run, const nxc_rule_row *rows, 
 static bool report_unsettled(nxc_rule_run *run, const char *id) {
   assert(run->site.n_rows > 0);
   nxc_report(run->sink, "NX1520", NXC_SEVERITY_ERROR, (nxc_span){0},
-             "derive it from what does not depend on it", "%s: what it derives changes what it is derived from", id);
+             "derive it from what does not depend on it",
+             "%s: what it derives changes what it is derived from", id);
   return false;
 }
 

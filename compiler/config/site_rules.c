@@ -194,7 +194,7 @@ static void check_expression(reading *r, const char *field, const char *text, si
     check_name(r, field, &expression->names[i]);
 }
 
-/* SETTING = EXPRESSION. Gives the setting, NX_N_SETTINGS where there is none, and where the expression begins. */
+/* SETTING = EXPRESSION: the setting, NX_N_SETTINGS where there is none, and where the expression begins. */
 static nxc_setting_id split_derive(nxc_arena *arena, const char *text, size_t *at) {
   size_t n_bytes = strcspn(text, " =");
   *at = n_bytes + strspn(text + n_bytes, " ");
@@ -268,7 +268,8 @@ static void check_after(reading *r, const char *after, const nxc_site_rules *oth
   bool known = after == NULL || nxc_rule_find(after) != NULL;
   for (size_t i = 0; !known && i < others->n_rows; i++) known = strcmp(others->rows[i].id, after) == 0;
   if (!known)
-    complain(r, place(r, "after"), "name a rule of nxcfg, or one above this one", "after: there is no rule %s", after);
+    complain(r, place(r, "after"), "name a rule of nxcfg, or one above this one",
+             "after: there is no rule %s", after);
 }
 
 static void check_row(reading *r, const site_row *row, const nxc_site_rules *others) {

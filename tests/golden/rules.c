@@ -3,13 +3,14 @@
  *
  *   FINDINGS | BASE | KEY=VALUE | --arguments of --megatron | ranks 32
  *
- * BASE is BASE.args, BASE.yml or BASE.yaml in FOLDER, with @VERSION of its dialect and +NAME for the config.json
- * NAME.json; ! judges for nxrun too. Megatron has 8 ranks; `ranks told` leaves them to the file. FINDINGS are E (error), W (warning), N (note) and the digits of the
- * id, in order; - means none. Errors and warnings are exactly these, and so are notes, but for those that
- * most files get. What the first case of each id prints stands in FOLDER/rules.out, and so does what each
- * deriving rule first gives; UPDATE=1 rewrites that. At the end each rule needs a case that breaks it, and
- * one that it judges and accepts; one that derives needs a case where it gives a value, and one where it
- * has nothing to say. Usage: rules FOLDER... */
+ * BASE is BASE.args, BASE.yml or BASE.yaml in FOLDER, with @VERSION of its dialect and +NAME for the
+ * config.json NAME.json; ! judges for nxrun too. Megatron has 8 ranks; `ranks told` leaves them to the file.
+ * FINDINGS are E (error), W (warning), N (note) and the digits of the id, in order; - means none. Errors and
+ * warnings are exactly these, and so are notes, but for those that most files get. What the first case of
+ * each id prints stands in FOLDER/rules.out, and so does what each deriving rule first gives; UPDATE=1
+ * rewrites that. At the end each rule needs a case that breaks it, and one that it judges and accepts; one
+ * that derives needs a case where it gives a value, and one where it has nothing to say.
+ * Usage: rules FOLDER... */
 #include "compiler/config/compile_settings.h"
 #include "compiler/render/render.h"
 
@@ -27,7 +28,7 @@ static void result(bool good, const char *name, const char *more) {
   n_bad += !good;
 }
 
-/* -- what the cases show ----------------------------------------------------------------------------------- */
+/* -- what the cases show --------------------------------------------------------------------------------- */
 
 typedef struct coverage {
   bool refused, accepted;
@@ -51,7 +52,7 @@ static bool show_id(golden *g, const char *id) {
   return true;
 }
 
-/* -- one case ---------------------------------------------------------------------------------------------- */
+/* -- one case -------------------------------------------------------------------------------------------- */
 
 typedef struct rule_case {
   nxc_arena *arena;
@@ -137,7 +138,7 @@ static const char *findings(const rule_case *c) {
   return *text ? text : "-";
 }
 
-/* -- coverage ---------------------------------------------------------------------------------------------- */
+/* -- coverage -------------------------------------------------------------------------------------------- */
 
 static bool is_found(const rule_case *c, const char *id) {
   for (size_t i = 0; i < nxc_sink_n_findings(c->sink); i++)
@@ -183,7 +184,7 @@ static void judge(const rule_case *c, golden *g) {
   }
 }
 
-/* -- the golden file --------------------------------------------------------------------------------------- */
+/* -- the golden file ------------------------------------------------------------------------------------- */
 
 /* Notes are shown once. */
 static void show_case(const rule_case *c, golden *g, const char *line) {
