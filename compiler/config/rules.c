@@ -267,10 +267,6 @@ static bool holds(nxc_rule_run *run, const nxc_expression *when) {
   return when == NULL || (value != NULL && nxc_value_is_true(value));
 }
 
-static bool is_sites(const nxc_rule_run *run, const nxc_rule_row *rule) {
-  return rule >= run->site.rows && rule < run->site.rows + run->site.n_rows;
-}
-
 /* What a rule of the site has given belongs to that rule. */
 static bool is_taken(const nxc_rule_run *run, const nxc_provenance *from, const nxc_rule_row *by) {
   for (size_t i = 0; from->kind == NXC_FROM_RULE && i < run->site.n_rows; i++) {
@@ -304,9 +300,9 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
 
 static derivation *add_derivations(nxc_rule_run *run, const nxc_rule_row *rows, size_t n_rows,
                                    derivation *at) {
-  for (const nxc_rule_row *rule = rows; rule < rows + n_rows; rule++) {
-    if (rule->derive == NULL || !applies(run, rule)) continue;
-    *at++ = (derivation){rule, parse(run, rule->when), parse(run, rule->derive), false};
+  for (size_t i = 0; i < n_rows; i++) {
+    if (rows[i].derive == NULL || !applies(run, &rows[i])) continue;
+    *at++ = (derivation){&rows[i], parse(run, rows[i].when), parse(run, rows[i].derive), false};
   }
   return at;
 }
@@ -322,8 +318,8 @@ static bool report_unsettled(nxc_rule_run *run, const char *id) {
 
 bool nxc_rules_derive(nxc_rule_run *run) {
   derivation *first = nxc_arena_array(run->arena, nxc_n_rules + run->site.n_rows + 1, sizeof *first);
-  derivation *end = add_derivations(run, run->site.rows, run->site.n_rows, first);
-  end = add_derivations(run, nxc_rules, nxc_n_rules, end);
+  derivation *ours = add_derivations(run, run->site.rows, run->site.n_rows, first); /* behind the site's */
+  derivation *end = add_derivations(run, nxc_rules, nxc_n_rules, ours);
   bool ok = true, changed = true;
   const char *last = "";
   for (ptrdiff_t pass = 0; changed && ok; pass++) {
@@ -332,7 +328,7 @@ bool nxc_rules_derive(nxc_rule_run *run) {
     for (derivation *d = first; d < end && ok; d++) {
       bool now = false;
       ok = derive_one(run, d, &now);
-      if (now && is_sites(run, d->rule)) last = d->rule->id;
+      if (now && d < ours) last = d->rule->id;
       changed |= now;
     }
   }
