@@ -179,6 +179,16 @@ static bool check_all_to_all(const nx_plan *plan, const nx_operator *op) {
   return true;
 }
 
+static bool check_slice(const nx_plan *plan, const nx_operator *op) {
+  const nx_value *x = operand(plan, op, 0), *y = operand(plan, op, 1);
+  int64_t axis = attribute(plan, op, NX_slice_axis), parts = attribute(plan, op, NX_slice_parts);
+  if (axis < 0 || axis >= x->n_dims || parts < 1 || x->n_dims != y->n_dims || x->dtype != y->dtype) return false;
+  for (int64_t dim = 0; dim < x->n_dims; dim++)
+    if (x->dims[dim] % (dim == axis ? parts : 1) != 0 || y->dims[dim] != x->dims[dim] / (dim == axis ? parts : 1))
+      return false;
+  return true;
+}
+
 /* The members' operands must be of one type. */
 static bool check_shift(const nx_plan *plan, const nx_operator *op) {
   return operand(plan, op, 0)->dtype == operand(plan, op, 1)->dtype;
@@ -215,6 +225,7 @@ static bool check_rest(const nx_plan *plan, const nx_operator *op, const sizes *
     case NX_OP_reduce_scatter: return check_reduce_scatter(plan, op);
     case NX_OP_all_to_all: return check_all_to_all(plan, op);
     case NX_OP_shift: return check_shift(plan, op);
+    case NX_OP_slice: return check_slice(plan, op);
     case NX_OP_split_qkv:
     case NX_OP_merge_qkv:
       return of['C'] == (of['n'] + 2 * of['m']) * of['d'] &&

@@ -132,6 +132,21 @@ static uint64_t bytes_wait(const nxc_graph *graph, const nxc_operator_node *op) 
   return 0;
 }
 
+/* The opposite of gathering: each rank of the atoms that the part is a coordinate on has another. */
+static const char *infer_slice(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  int64_t axis = op->attrs[NX_slice_axis].integer, parts = op->attrs[NX_slice_parts].integer;
+  const nx_attribute *part = &op->attrs[NX_slice_part];
+  out[0] = *nxc_in(graph, op, 0);
+  if (out[0].dims[axis] % parts != 0) return "the slices are not equal";
+  out[0].dims[axis] /= parts;
+  if (part->kind != NX_ATTRIBUTE_CONSTANT) return nxc_whole(&out[0]);
+  const nxc_rank_number *number = &graph->tables->constants[part->constant];
+  for (uint32_t i = 0; i < number->n_terms; i++)
+    nxc_place(&out[0].place, number->terms[i].atoms, (uint8_t)(NXC_SPLIT + axis));
+  return nxc_whole(nxc_in(graph, op, 0));
+}
+
+const nxc_rule nxc_rule_slice = {.infer = infer_slice};
 const nxc_rule nxc_rule_all_reduce = {
     .infer = infer_all_reduce, .grad = grad_all_reduce, .bytes = bytes_all_reduce, .overwrites = 1};
 const nxc_rule nxc_rule_all_gather = {

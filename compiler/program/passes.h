@@ -9,6 +9,8 @@
 /* Values of the forward program that are to be computed again are cloned into the backward program, right
  * before their first reader there, back to the nearest value that is kept. */
 void nxc_recompute(nxc_graph *graph, const nxc_training *training);
+/* Whether recompute.modules may name it. */
+bool nxc_recompute_knows(const char *module);
 
 /* Attention over a ring becomes rounds of attention over one rank's keys, and exchanges between them. */
 void nxc_ring(nxc_graph *graph);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/training.h"
 
+#include "compiler/program/passes.h"
+
 #include "compiler/config/refusal.h"
 
 #include <math.h>
@@ -122,6 +124,10 @@ static void read_form(const nxc_settings *s, nxc_training *t) {
 
 static void read_recompute(const nxc_settings *s, nxc_training *t) {
   t->recompute_full = nxc_is(s, NX_SETTING_RECOMPUTE_GRANULARITY, "full");
+  t->recompute_block = nxc_is(s, NX_SETTING_RECOMPUTE_METHOD, "block");
+  t->recompute_layers = nxc_int(s, NX_SETTING_RECOMPUTE_LAYERS);
+  t->recompute_distribute = t->recompute_full && t->tensor > 1 && !t->sequence_parallel &&
+                            nxc_flag(s, NX_SETTING_RECOMPUTE_DISTRIBUTE);
   if (nxc_is(s, NX_SETTING_RECOMPUTE_GRANULARITY, "selective"))
     t->recompute_modules = nxc_list(s, NX_SETTING_RECOMPUTE_MODULES, &t->n_recompute_modules);
 }
@@ -355,6 +361,14 @@ static bool check_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
   return m->n_experts == 0 || check_demands(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
+/* The systems pass over names that they do not know: so does this, but not in silence. */
+static void check_modules(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  for (size_t i = 0; i < t->n_recompute_modules; i++)
+    if (!nxc_recompute_knows(t->recompute_modules[i].text))
+      nxc_report(sink, "NX3013", NXC_SEVERITY_WARNING, nxc_settings_span(s, NX_SETTING_RECOMPUTE_MODULES), NULL,
+                 "there is no module %s to compute again", t->recompute_modules[i].text);
+}
+
 static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   size_t n_cuts = t->n_chunks - 1;
   bool has_cuts = nxc_has(s, NX_SETTING_PIPELINE_CUTS), rising = true;
@@ -398,6 +412,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
     return false;
   }
   if (!executable) return false;
+  check_modules(settings, sink, t);
   return check_layout(settings, sink, t) && make_mesh(settings, sink, t) && check_form(settings, sink, t) &&
          check_mixture(settings, sink, t) && check_pipeline(settings, sink, t);
 }

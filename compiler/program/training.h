@@ -35,7 +35,9 @@ typedef struct nxc_training {
   double hidden_dropout, attention_dropout, ffn_dropout;
   nxc_mixture mixture;
   nx_names names;
-  bool recompute_full;
+  bool recompute_full, recompute_block; /* block: the first layers of each chunk only */
+  bool recompute_distribute;            /* what is kept for it is divided over the tensor-parallel ranks */
+  int64_t recompute_layers;             /* that are computed again together; block: how many */
   const nxc_value *recompute_modules; /* list, or NULL */
   size_t n_recompute_modules;
   bool adamw, norm_weight_decay;

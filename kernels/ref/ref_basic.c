@@ -19,6 +19,17 @@ void ref_cast(const ref_call *call) {
   for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, ref_load(&x, i));
 }
 
+void ref_slice(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  int64_t axis = ref_int(call, NX_slice_axis), parts = ref_int(call, NX_slice_parts), inner = 1;
+  int64_t part = ref_int(call, NX_slice_part);
+  for (int64_t dim = axis; dim < (int64_t)y.n_dims; dim++) inner *= y.dims[dim];
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    int64_t from = (i / inner * parts + part) * inner + i % inner;
+    ref_store(&y, i, part >= 0 && part < parts ? ref_load(&x, from) : 0);
+  }
+}
+
 /* Blocks of NORM_BLOCK elements, so that threads do not change the sum. Weight 0 reads nothing: a NaN of a
  * copy that another rank owns is counted there. */
 void ref_norm_sq(const ref_call *call) {

@@ -247,6 +247,28 @@ static const mesh zero_each_pass[] = {
     {"zero3-kept", 2, WORLD("2") ZERO("3") KEPT, NULL},
 };
 
+/* Without recomputation, and with it: the same bits. */
+#define AGAIN(how) SET("recompute.granularity", how)
+static const mesh again[] = {
+    {"layers", 1, WORLD("1") AGAIN("full"), NULL},
+    {"pairs", 1, WORLD("1") AGAIN("full") SET("recompute.layers", "2"), NULL},
+    {"all-at-once", 1, WORLD("1") AGAIN("full") SET("recompute.layers", "9"), NULL},
+    {"block", 1, WORLD("1") AGAIN("full") SET("recompute.method", "block") SET("recompute.layers", "3"), NULL},
+    {"mlp", 1, WORLD("1") AGAIN("selective") SET("recompute.modules", "[mlp]"), NULL},
+    {"most", 1, WORLD("1") AGAIN("selective") SET("recompute.modules", "[self_attn,moe_act,layernorm]"), NULL},
+    {"pp2-block", 2,
+     WORLD("2") STAGES("2") AGAIN("full") SET("recompute.method", "block") SET("recompute.layers", "1"), NULL},
+};
+#define DISTRIBUTE SET("recompute.distribute", "true")
+static const mesh tp2 = {"tp2", 2, WORLD("2") TENSOR("2"), NULL};
+static const mesh again_divided[] = {
+    {"layers", 2, WORLD("2") TENSOR("2") AGAIN("full"), NULL},
+    {"divided", 2, WORLD("2") TENSOR("2") AGAIN("full") DISTRIBUTE, NULL},
+    {"divided-pairs", 2, WORLD("2") TENSOR("2") AGAIN("full") DISTRIBUTE SET("recompute.layers", "2"), NULL},
+    {"divided-pp2", 4, WORLD("4") TENSOR("2") STAGES("2") AGAIN("full") DISTRIBUTE, NULL},
+    {"divided-messages", 2, WORLD("2") TENSOR("2") AGAIN("full") DISTRIBUTE, "--comm p2p"},
+};
+
 /* `exact`: the meshes sum in the same order, so all numbers have the same bits. `like`: what they are compared with,
  * where that is not one rank. */
 static const struct family {
@@ -286,6 +308,14 @@ static const struct family {
     {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
     {"stages-tensor", LAYERS("4"), staged_tensor, 3},
     {"stages-data", LAYERS("4"), staged_data, 4},
+    {"again",
+     LAYERS("5") SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1"), again,
+     sizeof again / sizeof *again, true},
+    {"again-gpt2",
+     LAYERS("5") SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
+         SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4"),
+     again, sizeof again / sizeof *again, true},
+    {"again-divided", LAYERS("4"), again_divided, sizeof again_divided / sizeof *again_divided, true, &tp2},
     {"stages-tied", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied, 4, true},
     {"stages-tied-mixed", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied_mixed, 5},
     {"stages-recompute", LAYERS("8") SET("recompute.granularity", "full") SET("batch.global", "6"), staged, 2,

@@ -414,6 +414,36 @@ static void recomputation_trades_memory_for_products(void **state) {
   program_end(&core);
 }
 
+static uint64_t kept_with(const char *changes) {
+  program_case c = program_good(changes);
+  uint64_t bytes = arena_bytes(&c.out.plan, NX_ARENA_slot);
+  program_end(&c);
+  return bytes;
+}
+
+/* Of full recomputation: whole layers but the first three, layers' inputs, every third layer's, a half of them. */
+static void layers_may_be_computed_again_in_groups(void **state) {
+  (void)state;
+  const uint64_t stream = 2 * 16 * 32 * sizeof(float); /* B S H */
+  uint64_t none = kept_with("model.layers=6"), each = kept_with("model.layers=6 recompute.granularity=full"),
+           block = kept_with("model.layers=6 recompute.granularity=full recompute.method=block recompute.layers=3"),
+           threes = kept_with("model.layers=6 recompute.granularity=full recompute.layers=3");
+  assert_in_range(block, (none + each) / 2 - stream, (none + each) / 2 + stream);
+  assert_int_equal(each - threes, 4 * stream);
+  uint64_t tensor = kept_with("mesh.world=2 mesh.tensor=2 model.layers=6 recompute.granularity=full");
+  uint64_t slices =
+      kept_with("mesh.world=2 mesh.tensor=2 model.layers=6 recompute.granularity=full recompute.distribute=true");
+  assert_int_equal(tensor - slices, 6 * stream / 2);
+}
+
+static void a_module_that_is_none_is_told(void **state) {
+  (void)state;
+  program_case c = program_good("recompute.granularity=selective recompute.modules=[mlp,cake]");
+  assert_true(program_found(&c, "NX3013"));
+  assert_non_null(strstr(nxc_sink_finding(c.sink, 0)->message, "cake"));
+  program_end(&c);
+}
+
 /* Each rank keeps its part of the sequence of everything outside the products, and gathers again on the way
  * back. */
 static void sequence_parallelism_keeps_less(void **state) {
@@ -617,6 +647,8 @@ int main(void) {
       cmocka_unit_test(a_tied_matrix_has_two_accumulators),
       cmocka_unit_test(a_matrix_tied_over_stages_is_owned_once),
       cmocka_unit_test(recomputation_trades_memory_for_products),
+      cmocka_unit_test(layers_may_be_computed_again_in_groups),
+      cmocka_unit_test(a_module_that_is_none_is_told),
       cmocka_unit_test(sequence_parallelism_keeps_less),
       cmocka_unit_test(a_plan_does_not_grow_with_the_ranks),
       cmocka_unit_test(the_same_settings_give_the_same_bytes),
