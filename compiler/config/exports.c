@@ -49,13 +49,47 @@ static void add_options(list *l, nxc_binding *binding) {
   }
 }
 
+/* What a launcher gives every process itself. */
+static const struct {
+  const char *launcher, *name, *expression;
+  bool keeps; /* a variable that is set already stays */
+} launched[] = {
+    {"torchrun", "WORLD_SIZE", "mesh.world", false},
+    {"torchrun", "LOCAL_WORLD_SIZE", "mesh.world // mesh.nodes", false},
+    {"torchrun", "GROUP_WORLD_SIZE", "mesh.nodes", false},
+    {"torchrun", "RANK", "'0 to ' + str(mesh.world - 1)", false},
+    {"torchrun", "LOCAL_RANK", "'0 to ' + str(mesh.world // mesh.nodes - 1)", false},
+    {"torchrun", "OMP_NUM_THREADS", "mesh.world // mesh.nodes > 1 ? 1 : null", true},
+    {"deepspeed", "WORLD_SIZE", "mesh.world", false},
+    {"deepspeed", "LOCAL_SIZE", "mesh.world // mesh.nodes", false},
+    {"deepspeed", "CROSS_SIZE", "mesh.nodes", false},
+    {"deepspeed", "RANK", "'0 to ' + str(mesh.world - 1)", false},
+    {"deepspeed", "LOCAL_RANK", "'0 to ' + str(mesh.world // mesh.nodes - 1)", false},
+};
+enum { N_LAUNCHED = sizeof launched / sizeof *launched };
+
+static void add_launched(list *l, nxc_binding *binding) {
+  const char *dialect = binding->dialect->name;
+  const char *launcher = strcmp(dialect, "neox") == 0 ? "deepspeed" : "torchrun";
+  const nxc_bound none = {0};
+  for (size_t i = 0; i < N_LAUNCHED && strcmp(dialect, "nx") != 0; i++) {
+    if (strcmp(launched[i].launcher, launcher) != 0) continue;
+    const nxc_value *value = nxc_binding_evaluate(binding, &none, launched[i].expression);
+    if (value == NULL || value->kind == NXC_NULL) continue;
+    const char *text = value->kind == NXC_STRING ? value->text : nxc_value_show(l->arena, value);
+    add(l, launched[i].name, text, launcher);
+    l->items[l->n_items - 1].fixed = !launched[i].keeps;
+  }
+}
+
 const nxc_export *nxc_exports(nxc_arena *arena, const nxc_compiled *compiled, size_t *n_exports) {
   list l = {.arena = arena};
+  if (compiled->binding != NULL) add_launched(&l, compiled->binding);
   if (compiled->settings != NULL) add_preset(&l, compiled);
   if (compiled->binding != NULL) add_options(&l, compiled->binding);
   for (size_t i = 0; i < l.n_items; i++) {
     const char *ambient = getenv(l.items[i].name);
-    if (ambient != NULL && strcmp(ambient, l.items[i].value) != 0)
+    if (ambient != NULL && !l.items[i].fixed && strcmp(ambient, l.items[i].value) != 0)
       l.items[i].ambient = nxc_arena_strdup(arena, ambient);
   }
   *n_exports = l.n_items;

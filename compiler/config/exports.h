@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Variables of the environment that the real system trains with: what its launcher makes of a configuration.
  *
- * They come from the precision preset and from the `exports` of options, each name once. Where several give
- * the same one, their texts are joined, as flags of a compiler are. nxrun reads none of them. What lies in
- * nxcfg's own environment is told beside it, since a launcher that finds a variable set may leave it so. */
+ * They come from the launcher itself, from the precision preset and from the `exports` of options, each name
+ * once. Where several give the same one, their texts are joined, as flags of a compiler are. nxrun reads none
+ * of them. What lies in nxcfg's own environment is told beside it, since a launcher that finds a variable set
+ * may leave it so. */
 #ifndef NXC_CONFIG_EXPORTS_H
 #define NXC_CONFIG_EXPORTS_H
 
@@ -11,11 +12,12 @@
 
 typedef struct nxc_export {
   const char *name, *value;
-  const char *from;    /* the option, or "preset NAME" */
+  const char *from;    /* the option, "preset NAME", or the launcher */
+  bool fixed;          /* set whatever the environment has */
   const char *ambient; /* what nxcfg's own environment has and differs; NULL: the same, or nothing */
 } nxc_export;
 
-/* In the order of presets and options. */
+/* In the order of launcher, preset and options. */
 const nxc_export *nxc_exports(nxc_arena *arena, const nxc_compiled *compiled, size_t *n_exports);
 
 #endif
