@@ -2,6 +2,7 @@
 #include "compiler/program/cost.h"
 
 #include <assert.h>
+#include <string.h>
 
 const char *const nxc_cost_names[NXC_N_COSTS] = {"products", "memory_bound", "collectives", "transfers",
                                                  "optimizer"};
@@ -120,6 +121,7 @@ enum { N_VARIANTS = NX_WHEN_ALWAYS + 1 /* masks of `when` */ };
 typedef struct spent {
   double class_s[NXC_N_COSTS];
   double total_s;
+  double busy_until; /* where the machine overlaps: the end of the last collective that was started */
   bool known; /* of programs, which are added up when first met */
 } spent;
 
@@ -129,6 +131,7 @@ typedef struct player {
   group_place *places; /* [group] */
   spent *programs;     /* [program, mask] */
   spent *stages;       /* [stage] */
+  double *ends;        /* [value]: of the collective that writes it, since the program began */
   uint32_t n_stages;
 } player;
 
@@ -146,16 +149,20 @@ static double operator_seconds(const player *p, const nx_operator *op) {
   return machine->operator_s + work;
 }
 
+static void wait_until(spent *s, double end_s) {
+  if (end_s > s->total_s) spend(s, NXC_COST_COLLECTIVES, end_s - s->total_s);
+}
+
 /* A collective takes its time where it is started; or, where the machine overlaps, goes on until
  * `busy_until`, one after another, and a wait takes what is left. */
-static void add_operator(const player *p, const nx_program *program, const nx_operator *op,
-                         double *busy_until, spent *s) {
+static void add_operator(const player *p, const nx_program *program, const nx_operator *op, spent *s) {
   double seconds = operator_seconds(p, op);
   if (op->op == NX_OP_wait) {
-    if (*busy_until > s->total_s) spend(s, NXC_COST_COLLECTIVES, *busy_until - s->total_s);
+    wait_until(s, p->ends[p->plan->arguments[op->first_argument]]);
   } else if (is_collective(op)) {
+    double *end = &p->ends[p->plan->arguments[op->first_argument + 1]];
     if (!p->machine->overlap) spend(s, NXC_COST_COLLECTIVES, seconds);
-    else *busy_until = (*busy_until > s->total_s ? *busy_until : s->total_s) + seconds;
+    else *end = s->busy_until = (s->busy_until > s->total_s ? s->busy_until : s->total_s) + seconds;
   } else if (program->kind == NX_PROGRAM_STEP) {
     spend(s, NXC_COST_OPTIMIZER, seconds);
   } else {
@@ -166,9 +173,9 @@ static void add_operator(const player *p, const nx_program *program, const nx_op
 static spent program_spent(const player *p, const nx_program *program, uint8_t when) {
   const nx_operator *operators = &p->plan->operators[program->first_operator];
   spent s = {.known = true};
-  double busy_until = 0;
+  memset(p->ends, 0, p->plan->n[NX_SECTION_VALUES] * sizeof *p->ends);
   for (uint32_t i = 0; i < program->n_operators; i++)
-    if (operators[i].when & when) add_operator(p, program, &operators[i], &busy_until, &s);
+    if (operators[i].when & when) add_operator(p, program, &operators[i], &s);
   return s;
 }
 
@@ -207,18 +214,22 @@ static double transfer_seconds(const player *p, const nx_item *item) {
   return link == NULL ? 0 : link->latency_s + bytes / nxc_rate_at(&link->bandwidth, bytes);
 }
 
-/* What the item takes by itself; it counts for its stage. */
+/* What the item takes by itself; it counts for its stage. Reductions that the last backward passes have started go on
+ * beneath whatever comes before the step, which waits for them. */
 static double item_seconds(player *p, const nx_item *item) {
   uint32_t program = nx_item_program(p->plan, item);
   spent *stage = &p->stages[item->stage];
+  double since = stage->total_s;
   if (program == NX_NONE) {
     double seconds = receives(item) ? transfer_seconds(p, item) : 0;
     spend(stage, NXC_COST_TRANSFERS, seconds);
     return seconds;
   }
   const spent *s = spent_of(p, program, nx_item_when(p->plan, item));
+  if (item->kind == NX_ITEM_STEP) wait_until(stage, stage->busy_until);
+  if (stage->total_s + s->busy_until > stage->busy_until) stage->busy_until = stage->total_s + s->busy_until;
   for (int class = 0; class < NXC_N_COSTS; class++) spend(stage, (nxc_cost_class)class, s->class_s[class]);
-  return s->total_s;
+  return stage->total_s - since;
 }
 
 /* Seconds until the last item of all stages has ended. */
@@ -309,6 +320,7 @@ nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, 
   p.n_stages = nx_plan_n_stages(plan);
   p.programs = nxc_arena_array(arena, n_programs * N_VARIANTS, sizeof *p.programs);
   p.stages = nxc_arena_array(arena, p.n_stages, sizeof *p.stages);
+  p.ends = nxc_arena_array(arena, plan->n[NX_SECTION_VALUES], sizeof *p.ends);
   f.step_s = play(&p, arena);
   for (uint32_t stage = 1; stage < p.n_stages; stage++)
     if (p.stages[stage].total_s > p.stages[f.stage].total_s) f.stage = stage;

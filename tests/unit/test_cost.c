@@ -27,13 +27,13 @@ static nxc_machine machine_of(uint32_t ranks_per_host) {
 
 enum { MAX_OPERATORS = 16, MAX_ITEMS = 96 };
 
-/* Operators of three programs per chunk: forward, backward, step. Value 0 is [2,4,8,16] f32. */
+/* Operators of three programs per chunk: forward, backward, step, all on value 0; that and value 1 are [2,4,8,16] f32. */
 typedef struct case_plan {
   nx_plan plan;
   nx_run run;
   nx_atom atoms[2];
   nx_group groups[2];
-  nx_value values[1];
+  nx_value values[2];
   uint32_t arguments[16];
   nx_operator operators[MAX_OPERATORS];
   nx_program programs[3];
@@ -54,6 +54,8 @@ static void case_begin(case_plan *c, uint32_t n_ranks, uint32_t n_hosts, uint32_
   c->groups[0] = (nx_group){.atoms = 1, .size = 2};
   c->groups[1] = (nx_group){.atoms = 2, .size = c->atoms[1].size};
   c->values[0] = (nx_value){.dtype = NX_f32, .n_dims = 4, .dims = {2, 4, 8, 16}, .view_of = NX_NONE};
+  c->values[1] = c->values[0];
+  memcpy(c->arguments, (uint32_t[]){0, 0, 0, 1, 1}, 5 * sizeof *c->arguments); /* [2]: from 0 to 1; [4]: 1 */
   c->chunks[0] = (nx_chunk){.backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1};
   for (nx_port port = 0; port < NX_N_PORTS; port++) c->chunks[0].ports[port] = NX_NONE;
   for (uint32_t kind = 0; kind < 3; kind++)
@@ -68,7 +70,7 @@ static void case_begin(case_plan *c, uint32_t n_ranks, uint32_t n_hosts, uint32_
                       .programs = c->programs,
                       .chunks = c->chunks,
                       .items = c->items};
-  c->plan.n[NX_SECTION_ATOMS] = c->plan.n[NX_SECTION_GROUPS] = 2;
+  c->plan.n[NX_SECTION_ATOMS] = c->plan.n[NX_SECTION_GROUPS] = c->plan.n[NX_SECTION_VALUES] = 2;
   c->plan.n[NX_SECTION_PROGRAMS] = 3, c->plan.n[NX_SECTION_CHUNKS] = 1;
 }
 
@@ -216,6 +218,47 @@ static void machines_may_overlap(void **state) {
   f = nxc_forecast_step(&c.plan, &machine, arena);
   assert_near(f.step_s, 10e-3, "hidden");
   assert_near(f.class_s[NXC_COST_COLLECTIVES], 0, "hidden collectives");
+  nxc_arena_free(arena);
+}
+
+/* A wait is for one collective; those started after it go on. */
+static void a_gather_ahead_is_not_waited_for(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(2);
+  case_plan c;
+  case_begin(&c, 2, 1, 1);
+  machine.overlap = true;
+  case_collective(&c, 0, NX_OP_all_gather, 0, 10000); /* 1 + 1 + 1 ms */
+  case_collective(&c, 0, NX_OP_all_gather, 0, 30000); /* 1 + 1 + 3 ms, until 8 ms */
+  c.operators[1].first_argument = 2;
+  case_operator(&c, 0, NX_OP_wait, 0, 0);             /* until 3 ms */
+  case_operator(&c, 0, NX_OP_add, 0, 100000);         /* 1 + 1 ms */
+  case_operator(&c, 0, NX_OP_wait, 0, 0)->first_argument = 4;
+  case_operator(&c, 0, NX_OP_add, 0, 100000);         /* 1 + 1 ms */
+  case_items(&c);
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.class_s[NXC_COST_COLLECTIVES], 3e-3 + 3e-3, "what is waited for");
+  assert_near(f.step_s, 10e-3, "step");
+  nxc_arena_free(arena);
+}
+
+/* A reduction that the backward pass leaves under way is waited for in the step. */
+static void a_reduction_may_outlive_its_pass(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(2);
+  case_plan c;
+  case_begin(&c, 2, 1, 1);
+  machine.overlap = true;
+  case_collective(&c, 1, NX_OP_reduce_scatter, 0, 30000); /* 1 + 1 + 3 ms */
+  case_operator(&c, 1, NX_OP_add, 0, 100000);             /* 1 + 1 ms */
+  case_operator(&c, 2, NX_OP_wait, 0, 0);
+  case_operator(&c, 2, NX_OP_adamw, 0, 100000);           /* 1 + 1 ms */
+  case_items(&c);
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.class_s[NXC_COST_COLLECTIVES], 3e-3, "what is waited for");
+  assert_near(f.step_s, 7e-3, "step");
   nxc_arena_free(arena);
 }
 
@@ -380,6 +423,8 @@ int main(void) {
       cmocka_unit_test(links_are_those_of_the_group),
       cmocka_unit_test(groups_may_be_near_and_far),
       cmocka_unit_test(machines_may_overlap),
+      cmocka_unit_test(a_gather_ahead_is_not_waited_for),
+      cmocka_unit_test(a_reduction_may_outlive_its_pass),
       cmocka_unit_test(what_is_not_told_is_named),
       cmocka_unit_test(pipelines_have_bubbles),
       cmocka_unit_test(stages_may_stand_on_two_hosts),
