@@ -141,33 +141,57 @@ bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr
   return good || nxr_fault_set(fault, "manifest.json is damaged");
 }
 
-/* Appends the settings that differ to the text, a few of them. */
-static void list_differences(const json_t *old, const json_t *new, char *text, size_t n_room) {
+/* A setting that this plan does not know binds. */
+static bool binds(const nx_plan *plan, const char *path) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++)
+    if (strcmp(nx_plan_text(plan, plan->settings[i].path), path) == 0) return plan->settings[i].bound;
+  return true;
+}
+
+/* Settings that differ: a few of them as text, and how many there are. */
+typedef struct differences {
+  char text[600];
+  size_t n_used, n;
+} differences;
+
+static void add_difference(differences *to, const char *path, const json_t *there, const json_t *here) {
   enum { MOST = 5 };
-  size_t n_used = strlen(text), n_different = 0;
-  json_t *merged = json_copy((json_t *)(uintptr_t)old), *value;
-  json_object_update_missing(merged, (json_t *)(uintptr_t)new);
+  if (++to->n > MOST || to->n_used + 1 >= sizeof to->text) return;
+  char *was = there ? json_dumps(there, JSON_ENCODE_ANY) : NULL;
+  char *is = here ? json_dumps(here, JSON_ENCODE_ANY) : NULL;
+  to->n_used += (size_t)snprintf(to->text + to->n_used, sizeof to->text - to->n_used, "\n  %s: %.60s there, %.60s here",
+                                 path, was ? was : "not set", is ? is : "not set");
+  free(was);
+  free(is);
+}
+
+static void end_differences(differences *to) {
+  enum { MOST = 5 };
+  if (to->n_used >= sizeof to->text) to->n_used = sizeof to->text - 1;
+  if (to->n > MOST)
+    snprintf(to->text + to->n_used, sizeof to->text - to->n_used, "\n  and %zu more", to->n - MOST);
+}
+
+/* Those that bind a run, and those that do not. */
+static void compare_settings(const json_t *manifest, const nx_plan *plan, differences *bound, differences *free_ones) {
+  json_t *old = json_object_get(manifest, "settings"), *new = make_settings(plan), *value;
+  json_t *merged = json_copy(old);
   const char *path;
+  json_object_update_missing(merged, new);
   json_object_foreach(merged, path, value) {
     const json_t *there = json_object_get(old, path), *here = json_object_get(new, path);
-    if (json_equal(there, here) || ++n_different > MOST || n_used + 1 >= n_room) continue;
-    char *was = there ? json_dumps(there, JSON_ENCODE_ANY) : NULL;
-    char *is = here ? json_dumps(here, JSON_ENCODE_ANY) : NULL;
-    n_used += (size_t)snprintf(text + n_used, n_room - n_used, "\n  %s: %.60s there, %.60s here", path,
-                               was ? was : "not set", is ? is : "not set");
-    free(was);
-    free(is);
+    if (!json_equal(there, here)) add_difference(binds(plan, path) ? bound : free_ones, path, there, here);
   }
-  if (n_used >= n_room) n_used = n_room - 1;
-  if (n_different > MOST) snprintf(text + n_used, n_room - n_used, "\n  and %zu more", n_different - MOST);
-  if (n_different == 0)
-    snprintf(text + n_used, n_room - n_used, "\n  no setting: another version of nxcfg made it");
+  end_differences(bound);
+  end_differences(free_ones);
   json_decref(merged);
+  json_decref(new);
 }
 
 bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan,
                              nxr_fault *fault) {
-  char hex[HEX_BYTES], differences[600] = "";
+  char hex[HEX_BYTES];
+  differences bound = {"", 0, 0}, others = {"", 0, 0};
   const char *recorded = json_string_value(json_object_get(manifest, "plan_id"));
   long long version = json_integer_value(json_object_get(manifest, "version"));
   if (version != VERSION)
@@ -175,13 +199,19 @@ bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const n
                          VERSION);
   nx_hex(plan->header->plan_id, hex);
   if (strcmp(recorded, hex) == 0) return true;
-  json_t *settings = make_settings(plan);
-  list_differences(json_object_get(manifest, "settings"), settings, differences, sizeof differences);
-  json_decref(settings);
+  compare_settings(manifest, plan, &bound, &others);
+  if (bound.n == 0 && others.n == 0)
+    return nxr_fault_set(fault, "%s is of another plan: %.12s…, and this one is %.12s…. No setting differs: another "
+                         "version of nxcfg made it", folder, recorded, hex);
+  if (bound.n == 0) {
+    fprintf(stderr, "nxrun: %s was made by another plan, from which this run may go on. What differs:%s\n", folder,
+            others.text);
+    return true;
+  }
   return nxr_fault_set(
       fault,
       "%s is of another plan: %.12s…, and this one is %.12s…. What differs:%s\nA run "
-      "resumes with its own plan alone; to start a new run from these weights, set run.init_from "
+      "goes on only where these are the same; to start a new run from these weights, set run.init_from "
       "to that folder",
-      folder, recorded, hex, differences);
+      folder, recorded, hex, bound.text);
 }

@@ -28,7 +28,9 @@ bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* Reads the manifest; false where the checkpoint is incomplete or damaged. The caller's to json_decref. */
 bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault);
-/* Whether it is of this plan, and in a version that can be read; the fault says what differs. */
+/* Whether a run of this plan may go on from it: it is in a version that can be read, and of the same plan, or of one
+ * that differs in nothing that binds a run (other ranks, another ZeRO stage, another learning rate), which is said on
+ * stderr. The fault says what differs. */
 bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan,
                              nxr_fault *fault);
 /* Fills n_bytes and sha256 of the files by name; false where one is missing, or of another size. */

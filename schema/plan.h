@@ -359,6 +359,7 @@ _Static_assert(sizeof(nx_item) == 16, "plan item");
 typedef struct nx_setting_record {
   uint32_t path;  /* text */
   uint32_t value; /* text: the value as JSON */
+  uint32_t bound; /* 1: a run goes on from a checkpoint of the same value only; 0: of any */
 } nx_setting_record;
 
 typedef struct nx_place {

@@ -416,7 +416,7 @@ static bool check_item(const checker *check, uint32_t index) {
 
 static bool check_setting(const checker *check, uint32_t index) {
   const nx_setting_record *setting = &check->plan->settings[index];
-  if (!is_place_text(check->plan, setting->path) || !is_place_text(check->plan, setting->value))
+  if (!is_place_text(check->plan, setting->path) || !is_place_text(check->plan, setting->value) || setting->bound > 1)
     FAIL(setting, "setting %u is malformed", index);
   return true;
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What nxrun takes is what the plan says: the arenas that it maps are the plan's to the byte, and the ranks'
 # memory (PSS, summed over the host) is within 3 % of arenas + workspace ceilings + what nxrun takes for a
-# plan of almost nothing. Two ranks of more than 256 MB.
+# plan of almost nothing. Two ranks of more than 256 MB; and with ZeRO 3, whose layers are gathered while they are
+# needed.
 # SPDX-License-Identifier: Apache-2.0
 # usage: memory.sh NXCFG NXRUN MPIEXEC DATASET_PREFIX
 set -eu
@@ -16,14 +17,16 @@ ranks() { # NAME
 end() { # NAME
   for pid in $(ranks "$1"); do kill -KILL "$pid" 2>/dev/null || true; done
 }
-trap 'end least; end large; rm -rf "$work"' EXIT
+trap 'end least; end large; end sharded; rm -rf "$work"' EXIT
 
-make_plan() { # NAME LAYERS HIDDEN FFN WORKSPACE
+make_plan() { # NAME LAYERS HIDDEN FFN WORKSPACE [ZERO_STAGE]
   cat >"$work/$1.yaml" <<YAML
 mesh: {world: 2}
 batch: {micro: 1, global: 2}
 model: {layers: $2, hidden: $3, ffn_hidden: $4, heads: 4, sequence: 64, vocab: 250}
-optimizer: {lr: 1e-3, zero_stage: 1}
+optimizer: {lr: 1e-3, zero_stage: ${6:-1}}
+reduce: {overlap: true}
+gather: {overlap: true}
 schedule: {max_steps: 100000}
 data: {path: ["$data"]}
 run: {workspace_bytes: $5}
@@ -61,23 +64,27 @@ reported() { # NAME FIELD
 
 # The ceiling is what the kernels need, so that it is used.
 make_plan least 1 8 8 4194304
-make_plan large 8 512 1376 67108864
-ceiling=$(reported large workspace_bytes)
-make_plan large 8 512 1376 "$ceiling"
 least=$(measure least)
-large=$(measure large)
-arenas=$(arena_bytes large)
-expected=$((2 * arenas + 2 * ceiling + least - 2 * $(arena_bytes least)))
-echo "arenas $arenas and workspace $ceiling bytes a rank"
-echo "measured $large bytes, expected $expected, nxrun itself $least"
-[ "$arenas" -ge 268435456 ] || { echo "the test is too small"; exit 1; }
-awk -v a="$large" -v b="$expected" 'BEGIN {
-  d = (a - b) / b
-  printf "difference %.2f %%\n", 100 * d
-  exit !(d <= 0.03 && d >= -0.03)
-}'
 
-# To the byte: what nxrun says that it mapped.
-mapped=$(reported large mapped_bytes)
-echo "mapped $mapped bytes a rank"
-[ "$mapped" = "$arenas" ]
+check() { # NAME LAYERS ZERO_STAGE LEAST_ARENAS
+  make_plan "$1" "$2" 512 1376 67108864 "$3"
+  ceiling=$(reported "$1" workspace_bytes)
+  make_plan "$1" "$2" 512 1376 "$ceiling" "$3"
+  measured=$(measure "$1")
+  arenas=$(arena_bytes "$1")
+  expected=$((2 * arenas + 2 * ceiling + least - 2 * $(arena_bytes least)))
+  echo "$1: arenas $arenas and workspace $ceiling bytes a rank"
+  echo "$1: measured $measured bytes, expected $expected, nxrun itself $least"
+  [ "$arenas" -ge "$4" ] || { echo "the test is too small"; exit 1; }
+  awk -v a="$measured" -v b="$expected" 'BEGIN {
+    d = (a - b) / b
+    printf "difference %.2f %%\n", 100 * d
+    exit !(d <= 0.03 && d >= -0.03)
+  }'
+  # To the byte: what nxrun says that it mapped.
+  mapped=$(reported "$1" mapped_bytes)
+  echo "$1: mapped $mapped bytes a rank"
+  [ "$mapped" = "$arenas" ]
+}
+check large 8 1 268435456
+check sharded 10 3 268435456

@@ -59,6 +59,27 @@ expect 'with its plan_id' 1 "is of another plan: $(sed -n 's/.*"plan_id": "\(.\{
   zero/checkpoints/step-000008/manifest.json)" $run seed.bin --dir zero --resume
 same 'and the run is as it was' zero-whole zero
 
+# A run goes on with other ranks and other stages of ZeRO, back and forth, with the losses of the run that did not
+# change; with the same bits where sums are made in the same order.
+cp -r zero-whole moved && rm -r moved/checkpoints/step-00000[68] && head -4 zero-whole/metrics.jsonl >moved/metrics.jsonl
+plan wide 'tensor: 1' fp32 'name: adamw, zero_stage: 3'
+sed -i 's/world: 2/world: 4/; s/zero_stage: 3/zero_stage: 3, reshard_after_forward: false/' wide.yaml
+"$nxcfg" plan wide.yaml --set gather.overlap=true -o wide.bin >out 2>&1
+plan hybrid 'replicate: 2' fp32 'name: adamw, zero_stage: 2'
+sed -i 's/world: 2/world: 4/' hybrid.yaml
+"$nxcfg" plan hybrid.yaml -o hybrid.bin >>out 2>&1
+expect 'zero: goes on with four ranks and ZeRO 3' 0 'resumes from .*step-000004' "$mpiexec" -n 4 "$nxrun" wide.bin \
+  --dir moved --resume --stop-after 6
+grep -q 'mesh.world: 2 there, 4 here' out
+report 'which is said' $?
+expect 'then in two copies of two shards' 0 'resumes from .*step-000006' "$mpiexec" -n 4 "$nxrun" hybrid.bin \
+  --dir moved --resume --stop-after 7
+expect 'and with ZeRO 1 on two ranks again' 0 'resumes from .*step-000007' $run zero.bin --dir moved --resume
+losses() { sed 's/.*"loss":\([0-9.]*\).*/\1/' "$1/metrics.jsonl"; }
+losses zero-whole >one && losses moved >other &&
+  paste one other | awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-5 * $1) bad = 1 } END { exit bad || NR != 8 }'
+report 'with the losses of the run that stayed' $?
+
 printf x | dd of=zero/checkpoints/step-000008/moment2.safetensors bs=1 seek=5000 conv=notrunc 2>/dev/null
 rm zero/checkpoints/step-000006/model.safetensors
 cp -r zero/checkpoints/step-000006 zero/checkpoints/step-000007.tmp

@@ -45,7 +45,7 @@ typedef struct mesh_plan {
   nx_value values[32];
   nx_piece pieces[MESH_PIECES];
   nx_range ranges[2];
-  nx_setting_record settings[2];
+  nx_setting_record settings[4];
   char strings[1024];
   uint32_t zero, first_of_shard; /* constants: 0; owner among the ranks of a shard group */
   uint32_t n_strings, n_constants, n_terms, n_values;
@@ -202,6 +202,13 @@ static inline void mesh_add_norm(mesh_plan *mesh) {
                                .n_dims = 1};
 }
 
+/* A setting that binds no run. */
+static inline void mesh_set(mesh_plan *mesh, uint32_t index, const char *path, uint32_t value) {
+  char text[16];
+  snprintf(text, sizeof text, "%u", value);
+  mesh->settings[index] = (nx_setting_record){mesh_string(mesh, path), mesh_string(mesh, text), 0};
+}
+
 static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
   *mesh = (mesh_plan){.shape = *shape, .n_strings = 1};
   mesh->atoms[0] = (nx_atom){.name = mesh_string(mesh, "tensor"), .size = shape->tensor, .stride = 1};
@@ -217,11 +224,11 @@ static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
   mesh_add_norm(mesh);
   mesh->run = (nx_run){.n_ranks = shape->tensor * shape->shard};
   mesh->run_names = (nx_run_names){.keep = -1};
-  char degree[8];
-  snprintf(degree, sizeof degree, "%u", shape->tensor);
-  mesh->settings[0] = (nx_setting_record){mesh_string(mesh, "mesh.tensor"), mesh_string(mesh, degree)};
-  mesh->settings[1] = (nx_setting_record){mesh_string(mesh, "optimizer.name"),
-                                          mesh_string(mesh, shape->moments ? "\"adamw\"" : "\"sgd\"")};
+  mesh_set(mesh, 0, "mesh.tensor", shape->tensor);
+  mesh_set(mesh, 1, "mesh.world", shape->tensor * shape->shard);
+  mesh_set(mesh, 2, "optimizer.zero_stage", shape->divided ? 3 : 1);
+  mesh->settings[3] = (nx_setting_record){mesh_string(mesh, "optimizer.name"),
+                                          mesh_string(mesh, shape->moments ? "\"adamw\"" : "\"sgd\""), 1};
   memcpy(mesh->header.plan_id, shape, sizeof *shape);
   mesh->plan = (nx_plan){.header = &mesh->header,
                          .strings = mesh->strings,
@@ -241,7 +248,7 @@ static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
   mesh->plan.n[NX_SECTION_ATOMS] = 2, mesh->plan.n[NX_SECTION_GROUPS] = 1;
   mesh->plan.n[NX_SECTION_CONSTANTS] = mesh->n_constants, mesh->plan.n[NX_SECTION_VALUES] = mesh->n_values;
   mesh->plan.n[NX_SECTION_PIECES] = MESH_PIECES, mesh->plan.n[NX_SECTION_RANGES] = 2;
-  mesh->plan.n[NX_SECTION_SETTINGS] = 2;
+  mesh->plan.n[NX_SECTION_SETTINGS] = 4;
 }
 
 /* ---- ranks ---- */

@@ -230,13 +230,31 @@ static void imports_on_any_mesh(void **state) {
   }
 }
 
+/* From any mesh and stage of ZeRO to any other with the same types and moments. */
+static void goes_on_on_any_mesh(void **state) {
+  (void)state;
+  for (uint32_t from = 0; from < N_SHAPES; from++) {
+    mesh_ranks_close(make_run(&shapes[from], 2));
+    for (uint32_t to = 0; to < N_SHAPES; to++) {
+      if (shapes[to].bf16 != shapes[from].bf16 || shapes[to].moments != shapes[from].moments) continue;
+      mesh_ranks *all = open_mesh(&shapes[to], 9);
+      request going_on = {.resume = true};
+      must(all, prepare, &going_on);
+      must(all, resume, &going_on);
+      assert_int_equal(going_on.step, 2);
+      holds(all, 2);
+      mesh_ranks_close(all);
+    }
+  }
+}
+
 static void refuses_another_plan(void **state) {
   (void)state;
   mesh_ranks_close(make_run(&shapes[3], 2));
-  mesh_ranks *all = open_mesh(&shapes[2], 5);
+  mesh_ranks *all = open_mesh(&shapes[7], 5);
   request from = {.resume = true};
   must(all, prepare, &from);
-  must_fail(all, resume, &from, "mesh.tensor: 2 there, 1 here");
+  must_fail(all, resume, &from, "optimizer.name: \"adamw\" there, \"sgd\" here");
   assert_non_null(strstr(mesh_fault(all), "run.init_from"));
   assert_non_null(strstr(mesh_fault(all), "step-000002"));
   holds(all, 5);
@@ -413,7 +431,8 @@ static void a_full_disk_harms_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(resumes_exactly),        cmocka_unit_test(writes_logical_tensors),
-      cmocka_unit_test(imports_on_any_mesh),    cmocka_unit_test(refuses_another_plan),
+      cmocka_unit_test(imports_on_any_mesh),    cmocka_unit_test(goes_on_on_any_mesh),
+      cmocka_unit_test(refuses_another_plan),
       cmocka_unit_test(passes_over_damage),     cmocka_unit_test(refuses_if_all_are_damaged),
       cmocka_unit_test(survives_a_killed_save), cmocka_unit_test(keeps_as_many_as_asked),
       cmocka_unit_test(overwrites_nothing),     cmocka_unit_test(one_run_uses_a_folder),

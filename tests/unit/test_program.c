@@ -124,6 +124,76 @@ static void zero_divides_the_optimizer_state(void **state) {
   program_end(&divided);
 }
 
+/* Parameters, gradients, master copies and moments: all that stands between steps, of one rank. */
+static uint64_t standing_bytes(const nx_plan *plan) {
+  return arena_bytes(plan, NX_ARENA_param) + arena_bytes(plan, NX_ARENA_grad) + arena_bytes(plan, NX_ARENA_master) +
+         arena_bytes(plan, NX_ARENA_state);
+}
+
+static void zero_divides_gradients_and_parameters(void **state) {
+  (void)state;
+  const char types[] = "precision.param=bf16 precision.compute=bf16 precision.master_weights=true mesh.world=4";
+  static const char *const stages[] = {"0", "1", "2", "3", "3 optimizer.reshard_after_forward=false", "2 reduce.once=true"};
+  /* bytes of an element: 2 parameter, 4 gradient, 4 master, 8 moments, each whole or a quarter */
+  static const double bytes[] = {18, 2 + 4 + 3, 2 + 1 + 3, 0.5 + 1 + 3, 2 + 1 + 3, 2 + 4 + 3};
+  char changes[256];
+  for (int i = 0; i < 6; i++) {
+    snprintf(changes, sizeof changes, "%s optimizer.zero_stage=%s", types, stages[i]);
+    program_case c = program_good(changes);
+    double n = (double)c.out.plan.run->n_parameters, padding = c.out.plan.n[NX_SECTION_RANGES] * 4.0 * 32 + 16 * 32;
+    double standing = (double)standing_bytes(&c.out.plan);
+    if (standing < n * bytes[i] || standing > (n + padding) * bytes[i])
+      fail_msg("ZeRO %s: %g bytes of each parameter, not %g", stages[i], standing / n, bytes[i]);
+    program_end(&c);
+  }
+}
+
+/* What the largest unit's parameters and gradients take when they are whole. */
+static uint64_t unit_bytes(const nx_plan *plan) {
+  uint64_t most = 0;
+  static const char *const units[] = {"embedding.", "layers.0.", "output."};
+  for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < plan->n[NX_SECTION_RANGES]; i++)
+      if (strncmp(nx_plan_string(plan, plan->ranges[i].name), units[u], strlen(units[u])) == 0)
+        bytes += plan->ranges[i].n_elements * (4 + 4);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+/* However many layers there are, ZeRO 3 has no more than two of them whole at once; one where nothing overlaps. */
+static void at_most_two_layers_are_whole(void **state) {
+  (void)state;
+  const char *const overlaps[] = {"", "reduce.overlap=true gather.overlap=true", "recompute.granularity=full gather.overlap=true"};
+  for (size_t i = 0; i < 3; i++) {
+    char changes[256];
+    uint64_t comm[2];
+    for (int many = 0; many < 2; many++) {
+      snprintf(changes, sizeof changes, "mesh.world=4 optimizer.zero_stage=3 model.layers=%d batch.micro=1 %s",
+               many ? 12 : 4, overlaps[i]);
+      program_case c = program_good(changes);
+      comm[many] = arena_bytes(&c.out.plan, NX_ARENA_comm);
+      uint64_t unit = unit_bytes(&c.out.plan);
+      assert_true(comm[many] <= (i == 0 ? 1 : 2) * (unit + unit / 8)); /* and the shard of a pass's sum */
+      program_end(&c);
+    }
+    assert_int_equal(comm[0], comm[1]);
+  }
+}
+
+/* Buckets bound what ZeRO 2 keeps of a pass's gradients. */
+static void buckets_bound_whole_gradients(void **state) {
+  (void)state;
+  program_case c = program_good("mesh.world=4 optimizer.zero_stage=2 model.layers=8 reduce.bucket_elements=4000");
+  uint64_t n_largest = 0;
+  for (uint32_t i = 0; i < c.out.plan.n[NX_SECTION_RANGES]; i++)
+    if (c.out.plan.ranges[i].n_elements > n_largest) n_largest = c.out.plan.ranges[i].n_elements;
+  assert_in_range(n_largest, 2000, 4000 + 64);
+  assert_true(arena_bytes(&c.out.plan, NX_ARENA_comm) <= 3 * 4 * n_largest);
+  program_end(&c);
+}
+
 static void sums_are_stored_in_the_reduce_type(void **state) {
   (void)state;
   program_case c = program_good("mesh.world=2 mesh.tensor=2 precision.param=bf16 precision.compute=bf16");
@@ -637,6 +707,9 @@ int main(void) {
       cmocka_unit_test(arenas_have_the_bytes_of_the_model),
       cmocka_unit_test(stored_activations_are_bf16),
       cmocka_unit_test(zero_divides_the_optimizer_state),
+      cmocka_unit_test(zero_divides_gradients_and_parameters),
+      cmocka_unit_test(at_most_two_layers_are_whole),
+      cmocka_unit_test(buckets_bound_whole_gradients),
       cmocka_unit_test(sums_are_stored_in_the_reduce_type),
       cmocka_unit_test(every_element_is_owned_and_weighed_once),
       cmocka_unit_test(shards_partition_their_range),
