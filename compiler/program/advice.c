@@ -36,6 +36,11 @@ static bool propose_zero(const nxc_settings *s, change *out) {
   return nxc_int(s, NX_SETTING_OPTIMIZER_ZERO_STAGE) < 1;
 }
 
+static bool propose_shards(const nxc_settings *s, change *out) {
+  *out = (change){NX_SETTING_OPTIMIZER_ZERO_STAGE, whole(3)};
+  return nxc_int(s, NX_SETTING_OPTIMIZER_ZERO_STAGE) < 3;
+}
+
 static bool propose_recompute(const nxc_settings *s, change *out) {
   const nxc_value full = {.kind = NXC_STRING, .text = "full", .n_bytes = 4};
   *out = (change){NX_SETTING_RECOMPUTE_GRANULARITY, full};
@@ -54,7 +59,7 @@ static bool propose_tensor(const nxc_settings *s, change *out) {
   return nxc_int(s, NX_SETTING_MESH_WORLD) % (2 * tensor) == 0;
 }
 
-static propose *const proposals[] = {propose_zero, propose_recompute, propose_micro, propose_tensor};
+static propose *const proposals[] = {propose_zero, propose_shards, propose_recompute, propose_micro, propose_tensor};
 enum { N_PROPOSALS = sizeof proposals / sizeof *proposals };
 
 static void apply(nxc_settings *settings, const change *to, nxc_sink *sink) {
@@ -164,15 +169,24 @@ static void tell_changes(telling *t, const change *changes, size_t n, uint64_t n
   if (fits && t->fix == NULL) t->fix = show_changes(t, "--set nx:", " ", changes, n);
 }
 
+/* A change of the same setting takes the place of an earlier one. */
+static void keep_change(change *changes, size_t *n, change new) {
+  size_t at = 0;
+  while (at < *n && changes[at].setting != new.setting) at++;
+  changes[at] = new;
+  if (at == *n) ++*n;
+}
+
 /* Each change alone; where none is enough, those that help together. */
 static void try_changes(telling *t, uint64_t now) {
-  change changes[N_PROPOSALS];
+  change changes[N_PROPOSALS], one;
   size_t n = 0;
   for (size_t i = 0; i < N_PROPOSALS; i++) {
-    if (!proposals[i](t->settings, &changes[n])) continue;
-    uint64_t need = need_after(t->settings, &changes[n], 1, t->arena);
+    if (!proposals[i](t->settings, &one)) continue;
+    uint64_t need = need_after(t->settings, &one, 1, t->arena);
     if (need == 0 || need >= now) continue;
-    tell_changes(t, &changes[n++], 1, need, now);
+    tell_changes(t, &one, 1, need, now);
+    keep_change(changes, &n, one);
   }
   uint64_t need = t->fix == NULL && n > 1 ? need_after(t->settings, changes, n, t->arena) : 0;
   if (need && need < now) tell_changes(t, changes, n, need, now);
