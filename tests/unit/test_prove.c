@@ -368,6 +368,41 @@ static void stages_that_sum_different_parts(void **state) {
 
 /* ---- the picture ---- */
 
+/* Gathers and reductions that overlap the passes: without any one of them, or of their waits, a plan is refused. */
+static void every_collective_and_every_wait_is_needed(void **state) {
+  (void)state;
+  static const char *const layouts[] = {
+      "mesh.world=2 optimizer.zero_stage=3 reduce.overlap=true gather.overlap=true batch.micro=1",
+      "mesh.world=4 optimizer.zero_stage=2 mesh.replicate=2 reduce.overlap=true gather.overlap=true batch.micro=1",
+      "mesh.world=2 optimizer.zero_stage=1 reduce.overlap=true gather.overlap=true reduce.bucket_elements=3000",
+      "mesh.world=2 reduce.overlap=true batch.micro=1",
+      "mesh.world=4 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 optimizer.zero_stage=3 "
+      "optimizer.reshard_after_forward=false reduce.overlap=true batch.micro=1",
+  };
+  for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+    schedule s = begin(layouts[i]);
+    uint32_t n = s.plan.n[NX_SECTION_OPERATORS], n_dropped = 0;
+    nx_operator *operators = calloc(n, sizeof *operators);
+    memcpy(operators, s.plan.operators, n * sizeof *operators);
+    s.plan.operators = operators;
+    assert_true(is_proved(&s));
+    for (uint32_t op = 0; op < n; op++) {
+      const nx_value *operand = &s.plan.values[s.plan.arguments[operators[op].first_argument]];
+      if (nx_op_find(operators[op].op)->kind != NX_COMM || operand->arena == NX_ARENA_scalar) continue;
+      uint8_t when = operators[op].when;
+      operators[op].when = 0;
+      if (is_proved(&s))
+        fail_msg("%s: proved without %s of %s (operator %u)", layouts[i], nx_op_find(operators[op].op)->name,
+                 nx_plan_string(&s.plan, operators[op].origin), op);
+      operators[op].when = when;
+      n_dropped++;
+    }
+    assert_true(n_dropped > 8);
+    free(operators);
+    end(&s);
+  }
+}
+
 typedef struct drawing {
   char *text;
   size_t n_bytes;
@@ -432,6 +467,7 @@ int main(void) {
       cmocka_unit_test(a_stage_that_comes_uninvited),
       cmocka_unit_test(stages_that_sum_in_another_order),
       cmocka_unit_test(stages_that_sum_different_parts),
+      cmocka_unit_test(every_collective_and_every_wait_is_needed),
       cmocka_unit_test(a_schedule_is_drawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
