@@ -189,7 +189,8 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
   if (!nxc_in_version(row->versions, row->n_versions, binding->version)) {
     const nxc_versioned kept = {.versions = row->versions, .n_versions = row->n_versions};
     const char *what = nxc_arena_printf(binding->arena, "%s is an option", name);
-    report_other_version(binding, nxc_node_place(node), what, &kept, "leave it out");
+    const char *advice = row->became ? nxc_arena_printf(binding->arena, "write %s", row->became) : "leave it out";
+    report_other_version(binding, nxc_node_place(node), what, &kept, advice);
     return;
   }
   if (row->alias_of != NULL) {

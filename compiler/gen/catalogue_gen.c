@@ -212,6 +212,7 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
   field("why", row->why);
   field("instead", row->instead);
   field("alias_of", row->alias_of);
+  field("became", row->became);
   field_texts("nearest_to", row->nearest_to, row->nearest_to_count);
   field_texts("versions", row->versions, row->versions_count);
   nxc_type type = NXC_TYPE_ANY;

@@ -237,6 +237,8 @@ static void check_option(const place *at, const gen_option *row) {
   check_expression(at, "required", row->required);
   check_expression(at, "for", row->read_when);
   check_expression(at, "refused_when", row->refused_when);
+  if (row->became != NULL && row->versions_count == 0)
+    gen_complain(at->catalogue, at->file, at->row, "became: every version has it");
   check_sets(at, row);
   check_exports(at, row);
   check_versioned(at, row, type);

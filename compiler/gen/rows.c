@@ -59,6 +59,7 @@ static const cyaml_schema_field_t option_fields[] = {
     TEXT("why", gen_option, why),
     TEXT("instead", gen_option, instead),
     TEXT("alias_of", gen_option, alias_of),
+    TEXT("became", gen_option, became),
     TEXTS("nearest_to", gen_option, nearest_to),
     TEXTS("versions", gen_option, versions),
     TEXTS("words_in", gen_option, words_in),

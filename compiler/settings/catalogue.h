@@ -103,6 +103,7 @@ typedef struct nxc_option_row {
   const char *why;
   const char *instead;
   const char *alias_of;
+  const char *became; /* how the versions without it say the same; NULL: not at all */
   const char *const *nearest_to; /* misspellings worth knowing */
   size_t n_nearest_to;
   const char *const *versions; /* of the dialect that have it; none: all */
