@@ -13,9 +13,9 @@ typedef struct reductions {
 
 /* Of whole gradients to this rank's shard, or of all where nothing is divided. */
 static void reduce(nxc_graph *graph, const nxc_range_node *range, nxc_id to, uint8_t when) {
-  bool divided = range->shard_atoms != 0;
+  bool divided = range->shard_atoms != 0, summed_before = range->shared && !range->divided_gradients;
   nxc_append(graph, &(nxc_op_request){.op = divided ? NX_OP_reduce_scatter : NX_OP_all_reduce,
-                                      .in = {range->stage_sum ? range->stage_sum : range->pass_grad},
+                                      .in = {summed_before ? range->stage_sum : range->pass_grad},
                                       .out = {to},
                                       .when = when,
                                       .group_atoms = divided ? range->shard_atoms : range->group_atoms});
@@ -36,10 +36,10 @@ static void enter(nxc_graph *graph, const nxc_range_node *range) {
   graph->layer = range->unit >= 0 ? range->unit : -1;
 }
 
-/* Each stage has summed what its use of the parameters gave. */
+/* Each stage has summed what its use of the parameters gave: whole, or, where passes reduce it, its shard. */
 static void sum_stages(nxc_graph *graph, const nxc_range_node *range) {
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
-                                      .in = {range->pass_grad},
+                                      .in = {range->grad},
                                       .out = {range->stage_sum},
                                       .when = NX_WHEN_FIRST,
                                       .group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE),
@@ -153,7 +153,8 @@ static void finish(reductions *r, uint32_t class) {
   nxc_id index = r->under_way[class] - 1;
   enter(graph, &graph->ranges[index]);
   if (graph->ranges[index].divided_gradients) finish_divided(r, index);
-  if (r->t->overlap_reduce) reduce_copies(graph, &graph->ranges[index], NX_WHEN_LAST);
+  if (r->t->overlap_reduce && !graph->ranges[index].shared)
+    reduce_copies(graph, &graph->ranges[index], NX_WHEN_LAST);
   r->under_way[class] = 0;
 }
 
@@ -161,7 +162,7 @@ static void finish(reductions *r, uint32_t class) {
 static void reach(reductions *r, nxc_id index) {
   const nxc_range_node *range = &r->graph->ranges[index];
   if (range->group_atoms == 0 || (!range->divided_gradients && !r->t->overlap_reduce)) return;
-  if (range->shared) return; /* the stages sum it first, in the step */
+  if (range->shared && !range->divided_gradients) return; /* the stages sum it first, in the step */
   uint32_t class = range->class;
   finish(r, class);
   start(r, index);

@@ -385,8 +385,6 @@ static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
        "each cut must name a later layer of the model than the one before"},
       {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008",
        "there are not as many layers as chunks of layers"},
-      {t->pipeline == 1 || !t->tied || t->zero_stage < 2, NX_SETTING_OPTIMIZER_ZERO_STAGE, "NX3009",
-       "gradients of an embedding that is the output matrix of another stage cannot be divided"},
   };
   return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
 }

@@ -94,6 +94,8 @@ static const mesh staged_tied[] = {
 static const mesh staged_tied_mixed[] = {
     {"pp2-dp2", 4, WORLD("4") STAGES("2"), NULL},
     {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},
+    {"pp2-dp2-zero2", 4, WORLD("4") STAGES("2") ZERO("2"), NULL},
+    {"pp2-dp2x2-zero3", 8, WORLD("8") STAGES("2") REPLICATE("2") ZERO("3") OVERLAP, NULL},
     {"pp2-tp2-sp", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE, NULL},
     {"pp2-vpp2-tp2-dp2-zero1", 8, WORLD("8") STAGES("2") CHUNKS("2") TENSOR("2") SEQUENCE ZERO1, NULL},
     {"pp4-dp2-order", 8, WORLD("8") STAGES("4") ZERO1 SET("mesh.order", "tp-pp-dp"), NULL},
@@ -204,6 +206,11 @@ static const mesh zero[] = {
     {"tp2-sp-dp2-zero3", 4, WORLD("4") TENSOR("2") SEQUENCE ZERO("3") OVERLAP, NULL},
     {"tp4-kv2-zero3", 4, WORLD("4") TENSOR("4") SEQUENCE SET("mesh.kv_replicator", "2") ZERO("3"), NULL},
     {"dp2-zero3-messages", 2, WORLD("2") ZERO("3") OVERLAP, "--comm p2p"},
+    {"dp2-zero3-some-kept", 2, WORLD("2") ZERO("3") OVERLAP SET("gather.keep_below", "5000"), NULL},
+    {"dp4-zero2-once", 4, WORLD("4") ZERO("2") OVERLAP SET("reduce.once", "true"), NULL},
+    {"ring2-dp2-zero3-data", 4,
+     WORLD("4") SET("mesh.context", "2") SET("attention.ring", "true") ZERO("3") OVERLAP
+         SET("optimizer.zero_context", "none"), NULL},
 };
 static const mesh zero_few[] = {
     {"dp2-zero2", 2, WORLD("2") ZERO("2") OVERLAP, NULL},
@@ -317,7 +324,8 @@ static const struct family {
      again, sizeof again / sizeof *again, true},
     {"again-divided", LAYERS("4"), again_divided, sizeof again_divided / sizeof *again_divided, true, &tp2},
     {"stages-tied", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied, 4, true},
-    {"stages-tied-mixed", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied_mixed, 5},
+    {"stages-tied-mixed", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied_mixed,
+     sizeof staged_tied_mixed / sizeof *staged_tied_mixed},
     {"stages-recompute", LAYERS("8") SET("recompute.granularity", "full") SET("batch.global", "6"), staged, 2,
      true},
     {"stages-dropout",

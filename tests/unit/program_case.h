@@ -104,6 +104,8 @@ static const char *const program_layouts[] = {
     "mesh.world=4 mesh.replicate=2 optimizer.zero_stage=1 reduce.overlap=true reduce.bucket_elements=3000",
     "mesh.world=8 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 mesh.replicate=2 optimizer.zero_stage=3 "
     "reduce.overlap=true batch.micro=1",
+    "mesh.world=8 mesh.pipeline=2 mesh.replicate=2 optimizer.zero_stage=3 model.tied_embeddings=true reduce.overlap=true "
+    "batch.micro=1",
     "mesh.world=2 reduce.overlap=true reduce.bucket_elements=2000 model.bias=true model.normalization=layernorm",
     "mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2 optimizer.zero_stage=3 sequence_parallel=true",
     "mesh.world=4 optimizer.name=sgd precision.param=bf16 precision.compute=bf16 "

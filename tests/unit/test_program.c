@@ -579,7 +579,6 @@ static void what_cannot_run_is_refused(void **state) {
       {"mesh.pipeline=3 mesh.world=3 pipeline.cuts=[layers.0,layers.0]", "NX3008"},
       {"mesh.pipeline=2 mesh.world=2 pipeline.cuts=[layers.0,layers.1]", "NX3008"},
       {"pipeline.cuts=[layers.0]", "NX3008"},
-      {"mesh.pipeline=2 mesh.world=4 model.tied_embeddings=true optimizer.zero_stage=2", "NX3009"},
       {"moe.experts=4 moe.top_k=5", "NX3011"},
       {"moe.experts=4 moe.pattern=([1]+[0]+[1])", "NX3011"},
       {"moe.experts=4 moe.pattern=2x", "NX3011"},
