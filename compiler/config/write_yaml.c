@@ -9,14 +9,22 @@
 /* What would be read as an interpolation, and is escaped. */
 typedef enum guard { GUARD_NOTHING, GUARD_BRACES, GUARD_ALL } guard;
 
+/* Characters that stand for themselves everywhere in a text: most of ASCII's, and letters beyond it. */
+static bool is_harmless(const nxc_value *value) {
+  static const char ascii[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+  for (size_t i = 0, n; i < value->n_bytes; i += n) {
+    uint32_t code = nxc_buffer_decode(value->text + i, value->n_bytes - i, &n);
+    bool letter = code >= 0xC0 && code < 0x2000;
+    if (!letter && (code == 0 || code > 0x7F || strchr(ascii, (int)code) == NULL)) return false;
+  }
+  return true;
+}
+
 /* Whether a string can stand without quotes and still be this string. */
 static bool is_plain_yaml(nxc_arena *arena, const nxc_value *value) {
   const char *problem;
   nxc_value read;
-  if (value->n_bytes == 0 || strlen(value->text) != value->n_bytes) return false;
-  if (strspn(value->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") !=
-      value->n_bytes)
-    return false;
+  if (value->n_bytes == 0 || !is_harmless(value)) return false;
   if (value->text[0] == '-' || value->text[0] == '.') return false;
   bool date = value->n_bytes == 10 && value->text[4] == '-' && value->text[7] == '-' &&
               strspn(value->text, "0123456789-") == 10;
