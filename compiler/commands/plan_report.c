@@ -149,7 +149,8 @@ static void print_exports(const nxc_plan_report *r, FILE *out) {
   for (size_t i = 0; i < n_exports; i++) {
     const nxc_export *e = &exports[i];
     fprintf(out, "  %s=%s  (%s)", e->name, e->value, e->from);
-    if (e->ambient != NULL)
+    if (e->ambient != NULL && e->joined) fprintf(out, ", behind %s, which is set here", e->ambient);
+    else if (e->ambient != NULL)
       fprintf(out, ", but it is %s here, which would win there", *e->ambient ? e->ambient : "empty");
     putc('\n', out);
   }

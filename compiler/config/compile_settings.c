@@ -3,6 +3,7 @@
 
 #include "compiler/diagnostics/allow.h"
 #include "compiler/config/assignment.h"
+#include "compiler/config/exports.h"
 #include "compiler/config/override.h"
 #include "compiler/config/presets.h"
 #include "compiler/config/refusal.h"
@@ -65,6 +66,22 @@ static void check_environment(compilation *c) {
                nxc_arena_printf(c->arena, "write the value, or list %s under env in " NXC_PROJECT_FILE,
                                 variable->name),
                "the environment variable %s is not declared", variable->name);
+  }
+}
+
+/* What the launcher finds set it leaves so, and the file's word is lost. */
+static void warn_of_ambient(compilation *c) {
+  size_t n_exports;
+  const nxc_export *exports = nxc_exports(c->arena, c->out, &n_exports);
+  bool hermetic = c->request->hermetic || c->out->project.hermetic;
+  for (size_t i = 0; i < n_exports; i++) {
+    const nxc_export *e = &exports[i];
+    if (e->ambient == NULL || e->joined || e->at.source == NULL) continue;
+    bool error = hermetic && !is_declared(&c->out->project.env, e->name);
+    nxc_report(c->sink, "NX1532", error ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING, e->at,
+               nxc_arena_printf(c->arena, "unset %s where the training is launched", e->name),
+               "%s is %s in this environment, which would win over %s, from %s", e->name,
+               *e->ambient ? e->ambient : "empty", e->value, e->from);
   }
 }
 
@@ -382,6 +399,7 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   bind(&c);
   if (set_settings(&c)) apply_rules(&c);
   note_other_world(&c);
+  warn_of_ambient(&c);
   refuse_settings(&c);
   report_unused_comments(&c);
   return nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0 && ruled && !compiled->unreadable;

@@ -12,7 +12,13 @@ typedef struct list {
   size_t n_items;
 } list;
 
-static void add(list *l, const char *name, const char *value, const char *from) {
+static const char not_shown[] = "(not shown)";
+
+static bool is_joined(const char *name) {
+  return strcmp(name, "NEURON_CC_FLAGS") == 0;
+}
+
+static void add(list *l, const char *name, const char *value, const char *from, nxc_span at) {
   for (size_t i = 0; i < l->n_items; i++) {
     nxc_export *known = &l->items[i];
     if (strcmp(known->name, name) != 0) continue;
@@ -21,7 +27,8 @@ static void add(list *l, const char *name, const char *value, const char *from) 
     return;
   }
   l->items = nxc_arena_grow(l->arena, l->items, l->n_items, sizeof *l->items);
-  l->items[l->n_items++] = (nxc_export){.name = name, .value = value, .from = from};
+  l->items[l->n_items++] =
+      (nxc_export){.name = name, .value = value, .from = from, .at = at, .joined = is_joined(name)};
 }
 
 static void add_preset(list *l, const nxc_compiled *compiled) {
@@ -32,7 +39,8 @@ static void add_preset(list *l, const nxc_compiled *compiled) {
   for (size_t i = 0; preset != NULL && i < preset->n_environment; i++) {
     const char *text = preset->environment[i], *value = strchr(text, '=') + 1;
     add(l, nxc_arena_strndup(l->arena, text, (size_t)(value - 1 - text)), value,
-        nxc_arena_printf(l->arena, "preset %s", preset->name));
+        nxc_arena_printf(l->arena, "preset %s", preset->name),
+        nxc_settings_span(settings, NX_SETTING_PRECISION_PRESET));
   }
 }
 
@@ -44,7 +52,7 @@ static void add_options(list *l, nxc_binding *binding) {
       const nxc_value *value = nxc_binding_evaluate(binding, bound, row->exports[j].expression);
       if (value == NULL || value->kind == NXC_NULL) continue;
       const char *text = value->kind == NXC_STRING ? value->text : nxc_value_show(l->arena, value);
-      add(l, row->exports[j].name, bound->secret ? "(not shown)" : text, row->name);
+      add(l, row->exports[j].name, bound->secret ? not_shown : text, row->name, bound->at);
     }
   }
 }
@@ -77,7 +85,7 @@ static void add_launched(list *l, nxc_binding *binding) {
     const nxc_value *value = nxc_binding_evaluate(binding, &none, launched[i].expression);
     if (value == NULL || value->kind == NXC_NULL) continue;
     const char *text = value->kind == NXC_STRING ? value->text : nxc_value_show(l->arena, value);
-    add(l, launched[i].name, text, launcher);
+    add(l, launched[i].name, text, launcher, (nxc_span){0});
     l->items[l->n_items - 1].fixed = !launched[i].keeps;
   }
 }
@@ -89,7 +97,8 @@ const nxc_export *nxc_exports(nxc_arena *arena, const nxc_compiled *compiled, si
   if (compiled->binding != NULL) add_options(&l, compiled->binding);
   for (size_t i = 0; i < l.n_items; i++) {
     const char *ambient = getenv(l.items[i].name);
-    if (ambient != NULL && !l.items[i].fixed && strcmp(ambient, l.items[i].value) != 0)
+    bool compared = ambient != NULL && !l.items[i].fixed && l.items[i].value != not_shown;
+    if (compared && strcmp(ambient, l.items[i].value) != 0)
       l.items[i].ambient = nxc_arena_strdup(arena, ambient);
   }
   *n_exports = l.n_items;

@@ -13,7 +13,9 @@
 typedef struct nxc_export {
   const char *name, *value;
   const char *from;    /* the option, "preset NAME", or the launcher */
+  nxc_span at;         /* of the option or the preset; source is NULL where no text gives it */
   bool fixed;          /* set whatever the environment has */
+  bool joined;         /* the launcher puts its text behind what it finds; what it finds elsewhere wins */
   const char *ambient; /* what nxcfg's own environment has and differs; NULL: the same, or nothing */
 } nxc_export;
 

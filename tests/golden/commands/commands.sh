@@ -1,20 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs each line of cases.txt, as TAP. Usage: commands.sh NXCFG FOLDER
+# Runs each line of cases.txt, as TAP; a line "env NAME=VALUE" sets a variable for the lines behind it, and "env" alone
+# sets none any more. Usage: commands.sh NXCFG FOLDER
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
 n=0
 status=0
+variable=
 trim() {
   printf '%s' "$1" | sed 's/^ *//; s/ *$//'
 }
 while IFS= read -r line; do
-  case $line in '' | '#'*) continue ;; esac
+  case $line in
+  '' | '#'*) continue ;;
+  'env '*) variable=${line#env } && continue ;;
+  env) variable= && continue ;;
+  esac
   n=$((n + 1))
   wanted=$(trim "${line%%|*}")
   rest=${line#*|}
   # shellcheck disable=SC2086
-  printed=$("$nxcfg" ${rest%%|*} 2>&1 </dev/null)
+  printed=$(env $variable "$nxcfg" ${rest%%|*} 2>&1 </dev/null)
   found=$?
   bad=
   if [ "$found" != "$wanted" ]; then bad="exit status $found"; fi
