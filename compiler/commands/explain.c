@@ -13,7 +13,8 @@
 
 static const char usage[] = "usage: nxcfg explain [--dialect D] [--rules FILE] NAME...\n"
                             "Explains settings (mesh.tensor), options (trainer.devices, or devices alone), "
-                            "rules and diagnostics (NX2104).\n";
+                            "rules and diagnostics (NX2104).\n"
+                            "Where the end of a name belongs to several, they are listed.\n";
 
 /* -- text ------------------------------------------------------------------------------------------------ */
 
@@ -149,21 +150,64 @@ static const char *last_part(const char *name) {
   return dot ? dot + 1 : name;
 }
 
-/* Options of this full name; where there is none, options whose last part it is. */
-static void explain_options(search *s, const char *name, bool by_last_part) {
+/* Options of this full name, in every dialect that has one. */
+static void explain_options(search *s, const char *name) {
   for (size_t i = 0; i < nxc_n_dialects; i++) {
     const nxc_dialect *dialect = &nxc_dialects[i];
-    if (!is_searched(s, dialect)) continue;
-    const nxc_option_row *row = by_last_part ? NULL : nxc_option_find(dialect, name);
-    if (row != NULL) {
-      separate(s);
-      explain_option(s->arena, dialect, row);
+    const nxc_option_row *row = is_searched(s, dialect) ? nxc_option_find(dialect, name) : NULL;
+    if (row == NULL) continue;
+    separate(s);
+    explain_option(s->arena, dialect, row);
+  }
+}
+
+/* -- by the end of a name -------------------------------------------------------------------------------- */
+
+/* An option of a dialect, or a setting (nx). */
+typedef struct match {
+  const nxc_dialect *dialect;
+  const nxc_option_row *row;
+} match;
+
+static match *find_ends(search *s, const char *end, size_t *n_matches) {
+  match *matches = NULL;
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    const nxc_dialect *dialect = &nxc_dialects[i];
+    bool settings = strcmp(dialect->name, "nx") == 0 && s->only == NULL;
+    for (size_t j = 0; (settings || is_searched(s, dialect)) && j < dialect->n_options; j++) {
+      if (!nxc_name_ends_in(dialect->options[j].name, end)) continue;
+      matches = nxc_arena_grow(s->arena, matches, *n_matches, sizeof *matches);
+      matches[(*n_matches)++] = (match){dialect, &dialect->options[j]};
     }
-    for (size_t j = 0; by_last_part && j < dialect->n_options; j++) {
-      if (strcmp(last_part(dialect->options[j].name), name) != 0) continue;
-      separate(s);
-      explain_option(s->arena, dialect, &dialect->options[j]);
-    }
+  }
+  return matches;
+}
+
+static void print_first_sentence(const char *doc) {
+  if (doc == NULL) return;
+  const char *end = strstr(doc, ". ");
+  size_t n_bytes = end ? (size_t)(end - doc) : strlen(doc);
+  if (n_bytes > 0 && doc[n_bytes - 1] == '.') n_bytes--;
+  printf("  %.*s", (int)n_bytes, doc);
+}
+
+/* One is explained; of several there is a list. */
+static void explain_ends(search *s, const char *end) {
+  size_t n_matches = 0;
+  const match *matches = find_ends(s, end, &n_matches);
+  if (n_matches == 0) return;
+  separate(s);
+  bool setting = strcmp(matches[0].dialect->name, "nx") == 0;
+  nxc_setting_id id = setting ? nxc_setting_find(matches[0].row->name) : NX_N_SETTINGS;
+  if (n_matches == 1 && id < NX_N_SETTINGS) explain_setting(s->arena, id);
+  else if (n_matches == 1) explain_option(s->arena, matches[0].dialect, matches[0].row);
+  if (n_matches == 1) return;
+  printf("%s is the end of %zu names\n", end, n_matches);
+  for (size_t i = 0; i < n_matches; i++) {
+    setting = strcmp(matches[i].dialect->name, "nx") == 0;
+    printf("  %-9s %-40s", setting ? "setting" : matches[i].dialect->name, matches[i].row->name);
+    print_first_sentence(matches[i].row->doc);
+    putchar('\n');
   }
 }
 
@@ -172,9 +216,11 @@ static void explain_respelt(search *s, const char *name, char from, char to) {
   char *respelt = nxc_arena_strdup(s->arena, name);
   for (char *at = respelt; (at = strchr(at, from)) != NULL;) *at = to;
   size_t n_before = s->n_found;
-  explain_options(s, respelt, false);
-  if (s->n_found == n_before) explain_options(s, respelt, true);
+  explain_options(s, respelt);
+  if (s->n_found == n_before) explain_ends(s, respelt);
 }
+
+/* -- names ----------------------------------------------------------------------------------------------- */
 
 static const char *find_nearest(nxc_arena *arena, const char *name) {
   size_t n_names = 0, n_max = 2 * NX_N_SETTINGS + nxc_n_rules + nxc_n_diagnostics;
@@ -212,8 +258,8 @@ static bool explain(search *s, const char *name) {
     separate(s);
     explain_setting(s->arena, id);
   }
-  explain_options(s, name, false);
-  if (s->n_found == n_before) explain_options(s, name, true);
+  explain_options(s, name);
+  if (s->n_found == n_before) explain_ends(s, name);
   if (s->n_found == n_before && (id = nxc_setting_find(name)) < NX_N_SETTINGS) {
     separate(s);
     explain_setting(s->arena, id);

@@ -134,8 +134,7 @@ static const nxc_bound *find_option(const nxc_compiled *compiled, const char *pa
   if (bound != NULL) return bound;
   for (size_t i = 0; i < compiled->dialect->n_options; i++) {
     const nxc_option_row *row = &compiled->dialect->options[i];
-    const char *dot = strrchr(row->name, '.');
-    if (dot == NULL || strcmp(dot + 1, path) != 0 || row->alias_of != NULL) continue;
+    if (!nxc_name_ends_in(row->name, path) || row->alias_of != NULL) continue;
     if (bound != NULL) return NULL;
     bound = &compiled->binding->options[i];
   }

@@ -64,6 +64,11 @@ const char *nxc_versions_show(nxc_arena *arena, const char *const *versions, siz
   return text;
 }
 
+bool nxc_name_ends_in(const char *name, const char *end) {
+  size_t n_name = strlen(name), n_end = strlen(end);
+  return n_name > n_end && name[n_name - n_end - 1] == '.' && strcmp(name + n_name - n_end, end) == 0;
+}
+
 static int compare_rule(const void *id, const void *row) {
   return strcmp(id, ((const nxc_rule_row *)row)->id);
 }

@@ -174,6 +174,8 @@ extern const size_t nxc_n_diagnostics;
 const nxc_dialect *nxc_dialect_find(const char *name);
 /* The row of exactly this name; else of the free-form section that it stands in; else NULL. */
 const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *name);
+/* Whether a dotted name has more steps than `end` and ends in them: model.optim.lr in optim.lr. */
+bool nxc_name_ends_in(const char *name, const char *end);
 /* Whether a row that names versions has this one; a row that names none belongs to all. */
 bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version);
 /* The versions that a word is kept to. NULL: every version of the option has it. */
