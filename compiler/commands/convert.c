@@ -11,9 +11,9 @@
 
 static const char usage[] =
     "usage: nxcfg convert FILE --to D[@V] [-o OUTPUT] [options]\n"
-    "Writes the training of FILE (- is standard input) in the words of the dialect D, and lists what could not be\n"
-    "said there. To the dialect of FILE itself: the same file resolved, with its layers and what the command line\n"
-    "sets. Exit status: 0 everything is said, 1 something is not, or FILE has an error.\n"
+    "Writes the training of FILE (- is standard input) in the words of the dialect D, and lists what could\n"
+    "not be said there. To the dialect of FILE itself: the same file resolved, with its layers and what the\n"
+    "command line sets. Exit status: 0 everything is said, 1 something is not, or FILE has an error.\n"
     "  --to D[@V]           nx, nxdt, megatron, neox or xorl; of this version\n"
     "  -o OUTPUT            write this file instead of standard output\n"
     "  --model-config-out F write the model's config.json too, for xorl, which reads the model there\n"
@@ -28,7 +28,8 @@ typedef struct job {
 
 static bool write_texts(const job *j, const nxc_conversion *conversion) {
   const char *model = conversion->model_text, *text = conversion->text;
-  if (model != NULL && !nxc_output_write(j->arena, "convert", j->model_output, model, strlen(model))) return false;
+  if (model != NULL && !nxc_output_write(j->arena, "convert", j->model_output, model, strlen(model)))
+    return false;
   if (j->output != NULL) return nxc_output_write(j->arena, "convert", j->output, text, strlen(text));
   fputs(text, stdout);
   return true;
@@ -76,7 +77,7 @@ static int complain(const char *what, const char *about) {
 static int check_and_convert(const job *j) {
   const char *version;
   size_t n_files = j->options->files.n_items, n_arguments = j->options->arguments.n_items;
-  if (n_files != 1 && (n_files > 1 || n_arguments == 0)) return complain("one FILE is converted at a time", "");
+  if (n_files > 1 || n_files + n_arguments == 0) return complain("one FILE is converted at a time", "");
   if (j->to == NULL) return complain("--to is missing: it names the dialect", "");
   if (nxc_front_find(j->arena, j->to, &version) == NULL)
     return complain("there is no dialect ", nxc_arena_printf(j->arena, "%s; there are %s", j->to,

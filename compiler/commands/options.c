@@ -10,7 +10,7 @@
 const char nxc_options_usage[] =
     "  -l FILE              lay this file over the configuration (repeatable)\n"
     "  --set KEY=VALUE      set an option of the dialect, or nx:PATH=VALUE a setting (repeatable)\n"
-    "  KEY=VALUE            nx and nxdt: override, as Hydra does; +KEY=VALUE adds, ++KEY=VALUE does either, ~KEY deletes\n"
+    "  KEY=VALUE            nx and nxdt: override as Hydra does; +KEY=VALUE adds, ++ does either, ~KEY deletes\n"
     "  --dialect D[@V]      read the file as this dialect (of this version) instead of detecting it\n"
     "  -- ARGUMENT...       with --dialect megatron or xorl: the training's arguments, over FILE if there is one\n"
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"

@@ -101,8 +101,8 @@ static const nxc_value *keep(composer *c, nxc_value value) {
 /* The value in the option's own type: whole numbers as integers where it takes no others. */
 static const nxc_value *in_domain(composer *c, const nxc_option_row *row, const nxc_value *value) {
   bool integer = row->domain.type == NXC_TYPE_INT;
-  bool whole = value->kind == NXC_FLOAT && value->number == floor(value->number) && fabs(value->number) < 1e15;
-  if (integer && whole) value = keep(c, (nxc_value){.kind = NXC_INT, .integer = (int64_t)value->number});
+  bool real = value->kind == NXC_FLOAT && fabs(value->number) < 1e15;
+  if (integer && real && value->number == floor(value->number)) value = keep(c, (nxc_value){.kind = NXC_INT, .integer = (int64_t)value->number});
   nxc_verdict verdict = nxc_domain_judge(c->arena, &row->domain, value, false);
   if (verdict.misfit != NXC_FITS) return NULL;
   const nxc_versioned *kept = value->kind == NXC_STRING ? nxc_option_word(row, value->text) : NULL;
@@ -289,7 +289,8 @@ static nxc_node *node_of(nxc_arena *arena, const nxc_value *value) {
   }
   for (size_t i = 0; i < value->n_items; i++) {
     nxc_node *child = node_of(arena, &value->items[is_map ? 2 * i + 1 : i]);
-    if (is_map) nxc_node_set_key(child, &value->items[2 * i], nxc_value_show(arena, &value->items[2 * i]), (nxc_span){0});
+    const nxc_value *key = is_map ? &value->items[2 * i] : NULL;
+    if (key != NULL) nxc_node_set_key(child, key, nxc_value_show(arena, key), (nxc_span){0});
     nxc_node_append(arena, node, child);
   }
   return node;

@@ -91,7 +91,8 @@ static void compose_outside(converter *c, const nxc_binding *composed, nxc_node 
   for (size_t i = 0; i < composed->dialect->n_options; i++) {
     const nxc_bound *bound = &composed->options[i];
     for (size_t id = 0; bound->given && id < NX_N_SETTINGS; id++) {
-      if (is_beside_file(c, (nxc_setting_id)id) && nxc_option_speaks_of(c->arena, bound->row, (nxc_setting_id)id))
+      bool beside = is_beside_file(c, (nxc_setting_id)id);
+      if (beside && nxc_option_speaks_of(c->arena, bound->row, (nxc_setting_id)id))
         nxc_compose_put(c->arena, root, bound->row->name, bound->value);
     }
   }
@@ -157,7 +158,9 @@ static bool is_constant(converter *c, nxc_setting_id id) {
       if (row->sets[k].setting != id) continue;
       const char *error;
       size_t error_at;
-      if (nxc_expression_parse(c->arena, row->sets[k].expression, &error, &error_at)->n_names > 0) return false;
+      const nxc_expression *parsed =
+          nxc_expression_parse(c->arena, row->sets[k].expression, &error, &error_at);
+      if (parsed->n_names > 0) return false;
       n_constant++;
     }
   }
@@ -167,7 +170,8 @@ static bool is_constant(converter *c, nxc_setting_id id) {
 static const nxc_rule_row *rule_that_derives(const nxc_dialect *dialect, nxc_setting_id id) {
   for (size_t i = 0; i < nxc_n_rules; i++) {
     const nxc_rule_row *rule = &nxc_rules[i];
-    if (rule->derives == id && rule->dialect != NULL && strcmp(rule->dialect, dialect->name) == 0) return rule;
+    bool own = rule->dialect != NULL && strcmp(rule->dialect, dialect->name) == 0;
+    if (own && rule->derives == id) return rule;
   }
   return NULL;
 }
@@ -240,12 +244,12 @@ static const char *why_unsaid(converter *c, nxc_setting_id id) {
   if (cause != NULL) return nxc_arena_printf(c->arena, "follows from %s", cause);
   if (!nxc_settings_known(c->source->settings, id))
     return nxc_arena_printf(c->arena, "it is not known here, and %s decides", name);
-  if (is_launchers(c, id)) return nxc_arena_printf(c->arena, "the launcher of %s says it, not its file", name);
+  if (is_launchers(c, id)) return nxc_arena_printf(c->arena, "the launcher of %s says it, no file", name);
   bool in_model = c->front->model_option != NULL && c->back.binding != NULL &&
                   *options_that_say(c, c->back.binding->model_dialect, id) != '\0';
   if (in_model && c->out->model_text == NULL)
-    return nxc_arena_printf(c->arena, "%s reads it in the model's config.json, which --model-config-out writes",
-                            name);
+    return nxc_arena_printf(
+        c->arena, "%s reads it in the model's config.json, which --model-config-out writes", name);
   if (is_constant(c, id)) return nxc_arena_printf(c->arena, "in %s it never is anything else", name);
   if (*options != '\0') return nxc_arena_printf(c->arena, "%s cannot say it", options);
   if (rule != NULL) return nxc_arena_printf(c->arena, "%s derives it otherwise (%s)", name, rule->id);
@@ -265,8 +269,9 @@ static void compare(converter *c) {
     bool known = nxc_settings_known(c->source->settings, id);
     nxc_unsaid one = {.name = nxc_setting_path(id), .why = why_unsaid(c, id)};
     one.value = known ? nxc_settings_show(c->source->settings, id) : "unknown";
+    bool known_there = c->back.settings != NULL && nxc_settings_known(c->back.settings, id);
     if (differs(c, id) && c->back.settings != NULL)
-      one.there = nxc_settings_known(c->back.settings, id) ? nxc_settings_show(c->back.settings, id) : "unknown";
+      one.there = known_there ? nxc_settings_show(c->back.settings, id) : "unknown";
     add_unsaid(c, one);
   }
 }

@@ -3,10 +3,11 @@
  *
  *   file ─▶ settings ─▶ options of the other dialect ─▶ text ─▶ read back ─▶ settings, compared with the first
  *
- * A file that stays in its dialect is not composed anew: its own tree is written, resolved and with its layers,
- * so that keys which mean nothing here stay too; only what the command line says about settings is composed into
- * it. Either way the text is read back by the dialect's own front, and a setting that then differs is unsaid: that
- * list is complete by construction. Secrets and values of the environment are written only where asked for. */
+ * A file that stays in its dialect is not composed anew: its own tree is written, resolved and with its
+ * layers, so that keys which mean nothing here stay too; only what the command line says about settings is
+ * composed into it. Either way the text is read back by the dialect's own front, and a setting that then
+ * differs is unsaid: that list is complete by construction. Secrets and values of the environment are
+ * written only where asked for. */
 #ifndef NXC_CONFIG_CONVERT_H
 #define NXC_CONFIG_CONVERT_H
 
@@ -34,7 +35,7 @@ typedef struct nxc_conversion {
   const char *dialect, *version; /* of the text */
   const char *text;              /* with a comment of what is unsaid at its head */
   const char *model_text;        /* config.json; NULL: none was asked for, or none is read there */
-  const char *world_size;        /* what a reader of the text must be told; NULL: the text says it, or nobody does */
+  const char *world_size;        /* what a reader must be told; NULL: the text says it, or nobody does */
   nxc_unsaid *unsaid;
   size_t n_unsaid;
   size_t n_said;    /* settings that are known, and the same there */

@@ -81,7 +81,7 @@ bool nxc_document_layer(nxc_document *base, nxc_document *over, nxc_sink *sink);
 bool nxc_document_set(nxc_document *document, const char *assignment, const char *origin,
                       const nxc_reading *reading, nxc_sink *sink);
 
-/* Puts a node at the dotted key that stands at these bytes of a source; maps merge, and missing ones are made. */
+/* Puts a node at the dotted key that stands at these bytes of a source; maps merge, missing ones are made. */
 bool nxc_document_put(nxc_document *document, const nxc_source *source, size_t key_at, size_t n_key_bytes,
                       nxc_node *value, nxc_sink *sink);
 

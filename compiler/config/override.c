@@ -155,7 +155,8 @@ static nxc_node *parse_words(override *o, bool colon) {
 }
 
 /* The items between brackets; `pair` reads one. */
-static nxc_node *parse_items(override *o, nxc_node_kind kind, char close, bool (*item)(override *, nxc_node *)) {
+static nxc_node *parse_items(override *o, nxc_node_kind kind, char close,
+                             bool (*item)(override *, nxc_node *)) {
   const char *from = o->words.at++;
   nxc_node *node = new_node(o, kind, from);
   if (++o->depth > DEPTH_MAX) fail(o, from, NULL, "this is nested too deeply");
@@ -250,8 +251,11 @@ static const char *nearest_key(const override *o) {
   size_t n_names = 0;
   const char *section = dot ? nxc_arena_strndup(arena, o->key, (size_t)(dot - o->key)) : "";
   const nxc_node *map = dot ? nxc_node_lookup(o->document->root, section) : o->document->root;
-  for (size_t i = 0; map != NULL && map->kind == NXC_NODE_MAP && i < map->n_children && n_names < NAMES_MAX; i++)
-    names[n_names++] = dot ? nxc_arena_printf(arena, "%s.%s", section, map->children[i]->key) : map->children[i]->key;
+  size_t n_children = map != NULL && map->kind == NXC_NODE_MAP ? map->n_children : 0;
+  for (size_t i = 0; i < n_children && n_names < NAMES_MAX; i++) {
+    const char *key = map->children[i]->key;
+    names[n_names++] = dot ? nxc_arena_printf(arena, "%s.%s", section, key) : key;
+  }
   const char *found = nxc_nearest(o->key, names, n_names);
   if (found != NULL || o->dialect == NULL) return found;
   for (n_names = 0; n_names < o->dialect->n_options && n_names < NAMES_MAX; n_names++)
@@ -265,8 +269,8 @@ static bool report_absent(const override *o) {
   const nxc_option_row *row = o->dialect ? nxc_option_find(o->dialect, o->key) : NULL;
   bool known = row != NULL && strcmp(row->name, o->key) == 0;
   const char *nearest = known ? NULL : nearest_key(o), *rest = o->source->text + o->key_at;
-  const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s? To add the key write +%s", nearest, rest)
-                            : nxc_arena_printf(arena, "write +%s to add it", rest);
+  const char *fix = nxc_arena_printf(arena, "write +%s to add it", rest);
+  if (nearest) fix = nxc_arena_printf(arena, "did you mean %s? To add the key write +%s", nearest, rest);
   if (o->action == DELETE) fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
   nxc_report(o->sink, "NX1026", NXC_SEVERITY_ERROR, key_span(o), fix, "the file has no %s%s", o->key,
              known ? ", although it is an option" : "");

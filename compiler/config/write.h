@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values as configuration texts, which the loader of the dialect reads back as the same values.
  *
- * A writer takes the whole tree of a file (a map) and gives its text, without comments. Scalars are written so
- * that YAML 1.1 and OmegaConf agree on them: 0.0003 and 1.0e-05 are numbers to both, and a text that either would
- * take for something else stands in quotes. What only the reader's machine can fill in (NXC_MISSING with a text)
- * stays as it was written. */
+ * A writer takes the whole tree of a file (a map) and gives its text, without comments. Scalars are written
+ * so that YAML 1.1 and OmegaConf agree on them: 0.0003 and 1.0e-05 are numbers to both, and a text that
+ * either would take for something else stands in quotes. What only the reader's machine can fill in
+ * (NXC_MISSING with a text) stays as it was written. */
 #ifndef NXC_CONFIG_WRITE_H
 #define NXC_CONFIG_WRITE_H
 

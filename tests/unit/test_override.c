@@ -117,7 +117,8 @@ static void test_overrides(void **state) {
 static void test_form(void **state) {
   (void)state;
   static const char *const overrides[] = {"a=1", "+a.b=", "++a=1", "~a", "~a.b=1", "_x[0]=1", "a.b-c=x=y"};
-  static const char *const others[] = {"a", "a.yaml", "conf/a=1.yaml", "~/x", "=1", "+a", "-x=1", "1=2", "", "~"};
+  static const char *const others[] = {"a",  "a.yaml", "conf/a=1.yaml", "~/x", "=1",
+                                       "+a", "-x=1",   "1=2",           "",    "~"};
   for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++)
     if (!nxc_override_is(overrides[i])) fail_msg("%s is an override", overrides[i]);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -18,7 +18,7 @@ static const struct {
     {"dotlist/spaces", "blanks around = are refused: OmegaConf makes a key that ends in a blank"},
     {"dotlist/list_idx", "--set changes items of lists, which OmegaConf's dotlist cannot"},
     {"dotlist/list_idx_br", "--set changes items of lists, which OmegaConf's dotlist cannot"},
-    {"to_yaml/multiline", "texts of several lines stand in double quotes, not single ones: the value is the same"},
+    {"to_yaml/multiline", "texts of several lines stand in double quotes, not single: the value is the same"},
     {"missing/ref_inplace", "a reference to ??? is an error, as in OmegaConf 2.4; 2.2 silently makes it ???"},
 };
 

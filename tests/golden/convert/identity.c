@@ -128,8 +128,9 @@ int main(int argc, char **argv) {
   int n_tests = 0, n_bad = 0;
   for (int i = 2; i < argc; i++) {
     for (size_t d = 0; d < sizeof dialects / sizeof *dialects; d++) {
-      if (strstr(argv[i], dialects[d]) == NULL || argv[i][strcspn(argv[i], "/") + 1 + strlen(dialects[d])] != '/')
-        continue;
+      char folder[32];
+      snprintf(folder, sizeof folder, "/%s/", dialects[d]);
+      if (strstr(argv[i], folder) == NULL) continue;
       trying t = {.base = {.file = argv[i], .dialect = dialects[d]}, .to = dialects[d]};
       if (strcmp(dialects[d], "xorl") == 0) t.base.world_size = "2";
       try_dialect(&t);

@@ -162,11 +162,11 @@ static void add_megatron(const json_t *one) {
   const char **arguments = nxc_arena_array(arena, json_array_size(words) + 1, sizeof *arguments);
   for (size_t i = 0; i < json_array_size(words); i++)
     arguments[i] = json_string_value(json_array_get(words, i));
-  const nxc_request request = {
-      .arguments = arguments,
-      .n_arguments = json_array_size(words),
-      .dialect = "megatron",
-      .world_size = nxc_arena_printf(arena, "%d", (int)json_integer_value(json_object_get(one, "world_size")))};
+  int world = (int)json_integer_value(json_object_get(one, "world_size"));
+  const nxc_request request = {.arguments = arguments,
+                               .n_arguments = json_array_size(words),
+                               .dialect = "megatron",
+                               .world_size = nxc_arena_printf(arena, "%d", world)};
   convert_to_all(&request, "megatron");
   nxc_arena_free(arena);
 }
