@@ -117,12 +117,22 @@ const char *nxc_front_names(nxc_arena *arena) {
   return names;
 }
 
+/* What a shell would not take for a word, were it the first: A=1, if, for. */
+static bool begins_command(const char *word) {
+  static const char *const words[] = {"if", "case", "for", "while", "until", "select", "function"};
+  bool found = *word != '-' && strchr(word, '=') != NULL;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) found = found || strcmp(word, words[i]) == 0;
+  return found && strpbrk(word, "' ") == NULL;
+}
+
 const nxc_source *nxc_front_join(nxc_arena *arena, const char *const *arguments, size_t n_arguments) {
   nxc_buffer text = {.arena = arena};
   nxc_buffer_puts(&text, "");
   for (size_t i = 0; i < n_arguments; i++) {
     if (i > 0) nxc_buffer_puts(&text, strncmp(arguments[i], "--", 2) == 0 ? "\n" : " ");
-    nxc_write_shell_word(&text, arguments[i], false);
+    if (i == 0 && begins_command(arguments[i]))
+      nxc_buffer_puts(&text, nxc_arena_printf(arena, "'%s'", arguments[i]));
+    else nxc_write_shell_word(&text, arguments[i], false);
   }
   return nxc_source_new(arena, "<arguments>", text.bytes, text.n_bytes);
 }
