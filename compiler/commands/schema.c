@@ -224,9 +224,9 @@ static void add_argument_forms(json_t *root) {
     json_object_set_new(arguments, flag, json_pack("{s:s}", "$ref", reference));
   }
   json_object_set_new(properties, "MODEL_ARGS",
-                      json_pack("{s:s, s:s, s:o}", "description",
+                      json_pack("{s:s, s:s, s:o, s:b}", "description",
                                 "Arguments of the training, as its command line has them.", "type", "object",
-                                "properties", arguments));
+                                "properties", arguments, "additionalProperties", 0));
 }
 
 /* Whether keys of the user's own may stand at the top: for interpolations to read, or as other forms of the

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `nxcfg schema` prints, judged by jsonschema: the schemas themselves, the shipped configurations, and mistakes.
+"""What `nxcfg schema` prints, judged by jsonschema: the schemas themselves, the shipped configurations, real ones
+below $NX_SHARED where it is set, and mistakes.
 
   check_schema.py NXCFG SOURCE_ROOT
 
@@ -24,6 +25,9 @@ MISTAKES = {
     "nx": ["mesh: {tensor: 0}", "mesh: {tensr: 2}", "mesh: {tensor: two}", "optimizer: {lr: fast}",
            "model: {activation: swish}", "data: {path: 3}"],
     "nxdt": ["trainer: {devices: 0}", "trainer: {devicess: 8}", "distributed_strategy: {zero1: 3}"],
+    "neox": ["num-layer: 12", "pipe-parallel-size: two", "optimizer: {type: Adam, params: {lr: fast}}"],
+    "xorl": ["train: {lr_typo: 1}", "modle: {}", "train: {lr: fast}"],
+    "megatron": ["num-layers: two", "MODEL_ARGS: {--num-layer: 12}", "MODEL_ARGS: {--num-layers: two}"],
 }
 GOOD = {
     "nx": ["mesh: {tensor: '${vars.x}'}\nvars: {x: 2}", "optimizer: {lr: 3e-4}", "optimizer: {lr: $<vars.lr>}",
@@ -54,6 +58,16 @@ def main():
         with open(path, encoding="utf-8") as file:
           found = faults(file.read())
         check(not found, f"{os.path.relpath(path, root)} fits {dialect}", "; ".join(found))
+    golden = os.path.join(root, "tests/golden", "validate" if dialect == "nxdt" else dialect, "files", "*.y*ml")
+    real = os.path.join(os.environ.get("NX_SHARED", "/nowhere"), "corpora", dialect, "**", "*.y*ml")
+    for path in sorted(glob.glob(golden)) + sorted(glob.glob(real, recursive=True)):
+      command = [nxcfg, "validate", "--partial", "--dialect", dialect, path]
+      valid = subprocess.run(command, capture_output=True).returncode == 0
+      if not valid:
+        continue
+      with open(path, encoding="utf-8") as file:
+        found = faults(file.read())
+      check(not found, f"{os.path.basename(path)} is valid and fits {dialect}", "; ".join(found))
     for text in MISTAKES.get(dialect, []):
       check(bool(faults(text)), f"{dialect} refuses {text!r}")
     for text in GOOD.get(dialect, []):
