@@ -18,11 +18,13 @@ static void put_escaped(nxc_buffer *text, uint32_t code) {
   nxc_buffer_puts(text, escape);
 }
 
-/* DEL stays in the ASCII form, as in Python's json; without `ascii` what YAML forbids is escaped too. */
+/* DEL stays in the ASCII form, as in Python's json; without `ascii` what YAML forbids is escaped too, and what it
+ * takes for a line break. */
 static bool needs_escape(uint32_t code, bool ascii) {
   if (code < ' ' || (code >= 0xD800 && code < 0xE000)) return true;
   return ascii ? code > 0x7F
-               : (code >= 0x7F && code < 0xA0) || code == 0xFEFF || code == 0xFFFE || code == 0xFFFF;
+               : (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 || code == 0xFEFF ||
+                     code == 0xFFFE || code == 0xFFFF;
 }
 
 void nxc_write_json_string(nxc_buffer *text, const char *bytes, size_t n_bytes, bool ascii) {

@@ -423,14 +423,22 @@ static void read_double(nxc_shell *s, nxc_draft *word, nxc_words *words) {
   s->at++;
 }
 
+/* Bytes of a backslash that lets the line go on, with the break behind it; 0 where there is none. */
+static size_t continuation_bytes(const nxc_shell *s) {
+  if (s->text[s->at] != '\\' || s->at + 1 >= s->n_bytes) return 0;
+  if (s->text[s->at + 1] == '\n') return 2;
+  if (s->text[s->at + 1] != '\r') return 0;
+  return s->at + 2 < s->n_bytes && s->text[s->at + 2] == '\n' ? 3 : 2;
+}
+
 void nxc_shell_skip_blanks(nxc_shell *s, bool lines) {
   while (s->at < s->n_bytes) {
-    char c = s->text[s->at], next = s->at + 1 < s->n_bytes ? s->text[s->at + 1] : '\0';
-    bool continued = c == '\\' && (next == '\n' || (next == '\r' && s->at + 2 < s->n_bytes));
+    char c = s->text[s->at];
+    size_t n_continued = continuation_bytes(s);
     if (c == '#') {
       while (s->at < s->n_bytes && s->text[s->at] != '\n') s->at++;
-    } else if (continued) {
-      s->at += next == '\n' ? 2 : 3;
+    } else if (n_continued > 0) {
+      s->at += n_continued;
     } else if (is_blank(c) && (lines || c != '\n')) {
       s->at++;
       if (c == '\n' && s->n_here > 0) nxc_shell_read_here(s);
@@ -452,7 +460,7 @@ void nxc_shell_read_word(nxc_shell *s, nxc_words *words) {
     char c = s->text[s->at], next = s->at + 1 < s->n_bytes ? s->text[s->at + 1] : '\0';
     if (c == '\'') read_single(s, &word);
     else if (c == '"') read_double(s, &word, words);
-    else if (c == '\\' && (next == '\n' || next == '\r')) break;
+    else if (continuation_bytes(s) > 0) break;
     else if (c == '\\' && next != '\0') put(s, &word, next, s->at + 1), s->at += 2;
     else if (c == '$' || c == '`')
       s->at += expand(s, &word, words, s->text + s->at, s->n_bytes - s->at, false, s->at);
