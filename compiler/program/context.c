@@ -24,7 +24,14 @@ static void make_places(nxc_graph *graph, const nxc_training *t) {
                                         (uint64_t)i * nxc_shape_bytes(&row), &row);
 }
 
+static void make_weights(nxc_graph *graph) {
+  nxc_shape shape = graph->values[graph->tokens].shape;
+  shape.dtype = NX_f32;
+  graph->weights = nxc_value_new(graph, "weights", NXC_ROLE_INPUT, &shape);
+}
+
 void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
+  if (t->mask_document_ends) make_weights(graph);
   bool ring = nxc_axis(&graph->mesh, NXC_AXIS_RING) != 0, attention = ring || t->separate_documents;
   if (attention || (t->context > 1 && has_dropout(t))) make_places(graph, t);
   if (!attention) return;

@@ -321,7 +321,7 @@ static void emit_run(nxc_emitter *e) {
                 .ulysses_size = t->ulysses,
                 .places = value_of(e, graph->places),
                 .starts = value_of(e, graph->starts),
-                .weights = NX_NONE,
+                .weights = value_of(e, graph->weights),
                 .documents = (t->separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
                              (t->restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
                              (t->mask_document_ends ? NX_DOCUMENTS_LOSS : 0),

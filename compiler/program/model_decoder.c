@@ -335,7 +335,7 @@ static void loss(const decoder *d, nxc_id x) {
   graph->loss = scalar(graph, "loss");
   bool several = graph->n_micro_batches > 1;
   nxc_op_request request = {.op = NX_OP_ce_loss,
-                            .in = {stats},
+                            .in = {stats, graph->weights},
                             .out = {0, graph->loss},
                             .attrs = {[NX_ce_loss_accumulate] = nxc_integer(0)},
                             .when = several ? NX_WHEN_FIRST : NX_WHEN_ALWAYS};

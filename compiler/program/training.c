@@ -122,6 +122,13 @@ static void read_form(const nxc_settings *s, nxc_training *t) {
   t->names = names_of(s, t);
 }
 
+static void read_documents(const nxc_settings *s, nxc_training *t) {
+  t->separate_documents = nxc_flag(s, NX_SETTING_DATA_RESET_ATTENTION_MASK);
+  t->restart_positions = nxc_flag(s, NX_SETTING_DATA_RESET_POSITION_IDS);
+  t->mask_document_ends = nxc_flag(s, NX_SETTING_DATA_EOD_MASK_LOSS);
+  t->end_of_document = int_or(s, NX_SETTING_DATA_END_OF_DOCUMENT, -1);
+}
+
 static void read_recompute(const nxc_settings *s, nxc_training *t) {
   t->recompute_full = nxc_is(s, NX_SETTING_RECOMPUTE_GRANULARITY, "full");
   t->recompute_block = nxc_is(s, NX_SETTING_RECOMPUTE_METHOD, "block");
@@ -319,7 +326,10 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
 
 static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   bool gpt2 = t->names == NX_NAMES_GPT2;
+  bool documents = t->separate_documents || t->restart_positions || t->mask_document_ends;
   const demand demands[] = {
+      {!documents || (t->end_of_document >= 0 && t->end_of_document < t->vocab), NX_SETTING_DATA_END_OF_DOCUMENT,
+       "NX3011", "documents are told apart by a token that ends each, and this is no token of the vocabulary"},
       {t->kv_replica == 1 || t->kv_heads * t->kv_replica == t->tensor, NX_SETTING_MODEL_KV_HEADS, "NX3004",
        "key heads can be copied only where each tensor-parallel rank then holds one"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
@@ -399,6 +409,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
   read_positions(settings, t);
   nxc_mixture_read(settings, &t->mixture);
   read_form(settings, t);
+  read_documents(settings, t);
   read_recompute(settings, t);
   read_optimizer(settings, t);
   read_types(settings, t);

@@ -67,6 +67,7 @@ bool CPU_NAME(cpu_ce_loss_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 /* Few numbers: one thread, fp64, in the order of tokens. */
 void CPU_NAME(cpu_ce_loss)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const float *stats = cpu_in_at(kernel, frame, 0);
+  const float *weights = kernel->operator.n_in > 1 ? cpu_in_at(kernel, frame, 1) : NULL;
   float *lse = cpu_out_at(kernel, frame, 0);
   double *loss = cpu_out_at(kernel, frame, 1), total = 0;
   int64_t n_shards = cpu_in(kernel, 0)->dims[0], n_rows = cpu_in(kernel, 0)->dims[1];
@@ -83,7 +84,7 @@ void CPU_NAME(cpu_ce_loss)(const nxk_kernel *kernel, const nxk_frame *frame) {
     }
     double row_lse = max + log(sum);
     lse[t] = (float)row_lse;
-    total += row_lse - label;
+    total += (weights ? (double)weights[t] : 1) * (row_lse - label);
   }
   *loss = (cpu_int(kernel, frame, NX_ce_loss_accumulate) ? *loss : 0) + total;
 }
@@ -93,16 +94,15 @@ typedef struct ce_gradient {
   void *y;
   nx_dtype x_type, y_type;
   int64_t n, n_valid;
-  float scale;
 } ce_gradient;
 
-static void row_gradient(const ce_gradient *g, int64_t row, float lse, int64_t label) {
+static void row_gradient(const ce_gradient *g, int64_t row, float lse, float scale, int64_t label) {
   vec_buffer x_buffer, y_buffer;
   for (int64_t j = 0; j < g->n; j += VEC_CHUNK) {
     int64_t count = vec_chunk_of(j, g->n), start = row * g->n + j;
     int64_t n_live = g->n_valid - j < 0 ? 0 : g->n_valid - j < count ? g->n_valid - j : count;
     const float *p = vec_read(g->x, g->x_type, start, count, x_buffer);
-    float *r = vec_target(g->y, g->y_type, start, y_buffer), scale = g->scale;
+    float *r = vec_target(g->y, g->y_type, start, y_buffer);
     float at_label = label >= j && label < j + n_live ? vec_exp(p[label - j] - lse) : 0;
 #pragma omp simd
     for (int64_t i = 0; i < n_live; i++) r[i] = scale * vec_exp(p[i] - lse);
@@ -126,12 +126,14 @@ void CPU_NAME(cpu_ce_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
                    logits->dtype,
                    cpu_out(kernel, 0)->dtype,
                    cpu_columns(logits),
-                   cpu_int(kernel, frame, NX_ce_grad_n_valid),
-                   (float)cpu_real(kernel, NX_ce_grad_scale)};
+                   cpu_int(kernel, frame, NX_ce_grad_n_valid)};
+  const float *weights = kernel->operator.n_in > 3 ? cpu_in_at(kernel, frame, 3) : NULL;
+  float scale = (float)cpu_real(kernel, NX_ce_grad_scale);
   int64_t n_rows = cpu_rows(logits), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
     cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
-    for (int64_t t = span.begin; t < span.end; t++) row_gradient(&g, t, lse[t], labels[t] - row_start);
+    for (int64_t t = span.begin; t < span.end; t++)
+      row_gradient(&g, t, lse[t], weights ? scale * weights[t] : scale, labels[t] - row_start);
   }
 }

@@ -25,6 +25,8 @@ void ref_ce_stats(const ref_call *call) {
 
 void ref_ce_loss(const ref_call *call) {
   ref_operand stats = ref_in(call, 0), lse = ref_out(call, 0), loss = ref_out(call, 1);
+  bool weighed = call->operator->n_in > 1;
+  ref_operand weights = weighed ? ref_in(call, 1) : stats;
   int64_t n_tokens = lse.n_elements, n_shards = stats.dims[0];
   double total = 0;
   for (int64_t t = 0; t < n_tokens; t++) {
@@ -38,7 +40,7 @@ void ref_ce_loss(const ref_call *call) {
     }
     double logarithm = largest + log(sum);
     ref_store(&lse, t, logarithm);
-    total += logarithm - label;
+    total += (weighed ? ref_load(&weights, t) : 1) * (logarithm - label);
   }
   ref_store_sum(&loss, 0, total, ref_int(call, NX_ce_loss_accumulate));
 }
@@ -50,12 +52,14 @@ void ref_ce_grad(const ref_call *call) {
   int64_t n_valid = ref_int(call, NX_ce_grad_n_valid);
   double scale = ref_real(call, NX_ce_grad_scale);
   assert(n_valid >= 0 && n_valid <= width);
+  bool weighed = call->operator->n_in > 3;
+  ref_operand weights = weighed ? ref_in(call, 3) : lse;
   for (int64_t t = 0; t < labels.n_elements; t++) {
     int64_t label = ref_index(&labels, t) - start;
-    double logarithm = ref_load(&lse, t);
+    double logarithm = ref_load(&lse, t), slope = weighed ? scale * ref_load(&weights, t) : scale;
     for (int64_t i = 0; i < n_valid; i++) {
       double weight = exp(ref_load(&logits, t * width + i) - logarithm);
-      ref_store(&dlogits, t * width + i, scale * (i == label ? weight - 1 : weight));
+      ref_store(&dlogits, t * width + i, slope * (i == label ? weight - 1 : weight));
     }
     for (int64_t i = n_valid; i < width; i++) ref_store(&dlogits, t * width + i, 0);
   }

@@ -311,6 +311,11 @@ static const struct family {
      SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1") SET("model.ffn_dropout", "0.1"),
      contexts, 4},
     {"context-gpt2", GPT2 SET("model.tied_embeddings", "true"), contexts, 4},
+    {"context-documents",
+     SET("data.end_of_document", "244") SET("data.reset_attention_mask", "true")
+         SET("data.reset_position_ids", "true") SET("data.eod_mask_loss", "true"),
+     contexts, 4},
+    {"context-recompute", SET("recompute.granularity", "full"), contexts, 3},
     {"context-stages", LAYERS("4"), staged_context, 4},
     {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
     {"stages-tensor", LAYERS("4"), staged_tensor, 3},
