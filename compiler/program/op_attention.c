@@ -88,5 +88,6 @@ static const char *infer_attention_merge(const nxc_graph *graph, const nxc_opera
 
 const nxc_rule nxc_rule_attention = {
     .infer = infer_attention, .grad = grad_attention, .flops = flops_attention, .suffixes = {NULL, "lse"}};
-const nxc_rule nxc_rule_attention_grad = {.infer = infer_attention_grad, .flops = flops_attention_grad};
+const nxc_rule nxc_rule_attention_grad = {
+    .infer = infer_attention_grad, .flops = flops_attention_grad, .suffixes = {"dq", "dk", "dv"}};
 const nxc_rule nxc_rule_attention_merge = {.infer = infer_attention_merge, .suffixes = {NULL, "lse"}};
