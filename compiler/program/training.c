@@ -329,7 +329,7 @@ static bool check_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
   bool documents = t->separate_documents || t->restart_positions || t->mask_document_ends;
   const demand demands[] = {
       {!documents || (t->end_of_document >= 0 && t->end_of_document < t->vocab), NX_SETTING_DATA_END_OF_DOCUMENT,
-       "NX3011", "documents are told apart by a token that ends each, and this is no token of the vocabulary"},
+       "NX3020", "documents are told apart by a token that ends each, and this is no token of the vocabulary"},
       {t->kv_replica == 1 || t->kv_heads * t->kv_replica == t->tensor, NX_SETTING_MODEL_KV_HEADS, "NX3004",
        "key heads can be copied only where each tensor-parallel rank then holds one"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
