@@ -182,8 +182,9 @@ static void step(generator *g) {
   for (uint32_t v = 0; v < g->n_virtual; v++) push(g, NX_ITEM_STEP, 0, chunk_at(g, v), NX_WHEN_LAST, 0);
 }
 
-/* As many slots as micro-batches are between their forward and their backward pass at once. */
-static void count_slots(generator *g) {
+/* As many slots as micro-batches are between their forward and their backward pass at once, and one for the
+ * next one's input where it is to be received ahead. The first chunk receives none. */
+static void count_slots(generator *g, bool ahead) {
   uint32_t *in_flight = nxc_arena_array(g->p->arena, g->p->n_chunks, sizeof *in_flight);
   for (size_t i = 0; i < g->n_passes; i++) {
     uint32_t chunk = g->passes[i].chunk;
@@ -191,7 +192,11 @@ static void count_slots(generator *g) {
       in_flight[chunk]--;
     else if (++in_flight[chunk] > g->p->chunks[chunk].n_slots)
       g->p->chunks[chunk].n_slots = in_flight[chunk];
-    if (g->p->chunks[chunk].n_slots > g->p->n_slots) g->p->n_slots = g->p->chunks[chunk].n_slots;
+  }
+  for (uint32_t c = g->stage; c < g->p->n_chunks; c += g->p->n_stages) {
+    uint32_t *n_slots = &g->p->chunks[c].n_slots;
+    if (ahead && c > 0 && *n_slots < g->n_micro_batches) ++*n_slots;
+    if (*n_slots > g->p->n_slots) g->p->n_slots = *n_slots;
   }
 }
 
@@ -219,7 +224,7 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stag
     all_forward_then_back(&g);
   else
     one_forward_one_back(&g);
-  count_slots(&g);
+  count_slots(&g, t->receive_ahead);
   open_lists(&g);
   for (size_t i = 0; i < g.n_passes; i++) {
     receive(&g, &g.passes[i], false);

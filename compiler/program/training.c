@@ -57,6 +57,7 @@ static void read_mesh(const nxc_settings *s, nxc_training *t) {
 static void read_pipeline(const nxc_settings *s, nxc_training *t) {
   size_t n_cuts = 0;
   t->gpipe = nxc_is(s, NX_SETTING_PIPELINE_SCHEDULE, "gpipe");
+  t->receive_ahead = nxc_flag(s, NX_SETTING_PIPELINE_RECEIVE_AHEAD);
   if (nxc_has(s, NX_SETTING_PIPELINE_CUTS)) t->cuts = nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
   if (n_cuts + 1 != t->n_chunks) t->cuts = NULL; /* check_pipeline says so */
 }

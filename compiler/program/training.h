@@ -19,6 +19,7 @@ typedef struct nxc_training {
   uint32_t n_chunks; /* of layers: stages x chunks of a stage */
   const nxc_value *cuts; /* list of n_chunks - 1 names of layers that end a chunk, or NULL */
   bool gpipe;
+  bool receive_ahead; /* one slot more than there are micro-batches in flight */
   bool sequence_parallel;
   int64_t micro_batch, global_batch, n_micro_batches;
   int64_t layers, hidden, ffn_hidden, heads, kv_heads, head_dim, sequence, max_positions, vocab, vocab_padded;
