@@ -217,7 +217,7 @@ static bool is_same_collective(const nx_plan *plan, const nx_operator *a, const 
   for (uint32_t i = 0; i < 2; i++) {
     const nx_value *x = &plan->values[plan->arguments[a->first_argument + i]];
     const nx_value *y = &plan->values[plan->arguments[b->first_argument + i]];
-    if (x->dtype != y->dtype || memcmp(x->dims, y->dims, sizeof x->dims) != 0) return false;
+    if (x->dtype != y->dtype || x->name != y->name || memcmp(x->dims, y->dims, sizeof x->dims) != 0) return false;
   }
   return true;
 }

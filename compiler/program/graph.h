@@ -193,6 +193,8 @@ typedef struct nxc_graph {
   size_t n_parameters;
   const char *origin; /* given to appended operators */
   int32_t layer;
+  const char *weights_origin; /* as origin and layer, of whoever has the weights of this layer */
+  int32_t weights_layer;
   uint32_t n_micro_batches;
   nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
   nxc_id places, starts, weights; /* as in nx_run; 0: none */

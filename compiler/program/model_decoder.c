@@ -30,6 +30,10 @@ static void enter(decoder *d, int32_t layer, const char *module) {
   nxc_graph *graph = d->graph;
   graph->layer = layer;
   graph->origin = layer < 0 ? module : nxc_arena_printf(graph->arena, "layers.%d.%s", layer, module);
+  graph->weights_layer = (int32_t)nxc_training_weights_of(d->t, layer);
+  graph->weights_origin = graph->origin;
+  if (graph->weights_layer != layer)
+    graph->weights_origin = nxc_arena_printf(graph->arena, "layers.%d.%s", graph->weights_layer, module);
 }
 
 static nxc_rank_number divided(const decoder *d, int64_t unit) {
@@ -264,7 +268,7 @@ static nxc_id embed(decoder *d) {
   const nxc_box rows = {NXC_PART_EMBEDDING, d->vocab, divided(d, d->vocab)};
   enter(d, -1, "embedding");
   d->table = nxc_parameter_rows(graph, t, "weight", &rows, 1, t->hidden, d->tensor);
-  if (t->tied && !graph->is_last) nxc_parameter_share(graph, d->table, &graph->pipeline->ends);
+  if (t->tied && !graph->is_last) nxc_parameter_share(graph, d->table, graph->pipeline->ends);
   nxc_id x = nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_embedding,
                                .name = "x",
@@ -304,7 +308,7 @@ static nxc_id logits(const decoder *d, nxc_id x) {
   if (!tied || !graph->is_first) {
     const nxc_box rows = {tied ? NXC_PART_EMBEDDING : NXC_PART_OUTPUT, d->vocab, divided(d, d->vocab)};
     table = nxc_parameter_rows(graph, d->t, "weight", &rows, 1, d->t->hidden, d->tensor);
-    if (tied) nxc_parameter_share(graph, table, &graph->pipeline->ends);
+    if (tied) nxc_parameter_share(graph, table, graph->pipeline->ends);
   }
   return product(d, "logits", enter_region(d, x), table, 0);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/parameters.h"
 
+#include "compiler/program/pipeline.h"
+
 #include <string.h>
 
 /* Names without ".weight" and ".bias"; the first %d is the layer, the second the expert. Models with shared experts have
@@ -104,12 +106,27 @@ uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32
   return KEY_EXPERTS + KEYS_OF_EXPERT * expert + (part - NXC_PART_EXPERT_GATE);
 }
 
-static nxc_id new_parameter(nxc_graph *graph, const char *name, const nxc_shape *shape) {
-  const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->origin, name);
+static bool shares_weights(const nxc_graph *graph, const nxc_training *t) {
+  return t->unique_layers != t->layers && graph->layer >= 0;
+}
+
+/* What an earlier layer of the graph shares with this one; 0: nothing. */
+static nxc_id known_parameter(const nxc_graph *graph, const nxc_training *t, const char *name) {
+  if (!shares_weights(graph, t)) return 0;
+  const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->weights_origin, name);
+  for (size_t i = 0; i < graph->n_parameters; i++)
+    if (strcmp(graph->values[graph->parameters[i]].name, full) == 0) return graph->parameters[i];
+  return 0;
+}
+
+static nxc_id new_parameter(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_shape *shape) {
+  const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->weights_origin, name);
   nxc_id value = nxc_value_new(graph, full, NXC_ROLE_PARAMETER, shape);
   graph->parameters =
       nxc_arena_grow(graph->arena, graph->parameters, graph->n_parameters, sizeof *graph->parameters);
   graph->parameters[graph->n_parameters++] = value;
+  if (shares_weights(graph, t))
+    graph->values[value].shared = nxc_pipeline_holders(graph->pipeline, t, graph->weights_layer);
   return value;
 }
 
@@ -126,14 +143,15 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
       .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
       .row_start = nxc_rank_number_of(0),
       .column_start = nxc_rank_number_of(0),
-      .owner = nxc_rank_number_first(nxc_parameter_copies(graph, value, &shape->place)),
+      .owner = nxc_parameter_owner(graph, nxc_parameter_copies(graph, value, &shape->place),
+                                   graph->values[value].shared),
       .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
       .init_std = bias          ? 0
                   : row->output ? t->output_init_std
                                 : t->init_std,
       .part = part,
       .bias = bias,
-      .layer = graph->layer,
+      .layer = graph->weights_layer,
   };
   return piece;
 }
@@ -149,7 +167,18 @@ void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *s
   value->shared = stages;
   uint32_t copies = nxc_parameter_copies(graph, parameter, &value->shape.place);
   for (size_t i = 0; i < graph->n_pieces; i++)
-    if (graph->pieces[i].value == parameter) graph->pieces[i].owner = nxc_rank_number_first(copies);
+    if (graph->pieces[i].value == parameter)
+      graph->pieces[i].owner = nxc_parameter_owner(graph, copies, stages);
+}
+
+nxc_rank_number nxc_parameter_owner(nxc_graph *graph, uint32_t copies, const nxc_stages *stages) {
+  uint32_t pipeline = nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), n = nxc_mesh_size(&graph->mesh, pipeline);
+  if (stages == NULL || stages->at[0] == 0) return nxc_rank_number_first(copies);
+  nxc_rank_number owner = nxc_rank_number_first(copies & ~pipeline);
+  int64_t *owns = nxc_arena_array(graph->arena, n, sizeof *owns);
+  owns[stages->at[0]] = 1;
+  nxc_rank_number_table(graph, &owner, pipeline, owns, true);
+  return owner;
 }
 
 static int64_t rows_of(const nxc_box *boxes, uint32_t n_boxes) {
@@ -162,7 +191,9 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
                           uint32_t n_boxes, int64_t columns, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows_of(boxes, n_boxes), columns});
   nxc_place(&shape.place, atoms, NXC_SPLIT);
-  nxc_id value = new_parameter(graph, name, &shape);
+  nxc_id value = known_parameter(graph, t, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
   int64_t row = 0;
   for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
     nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
@@ -180,7 +211,9 @@ nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char
                              int64_t rows, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows, box->n_local});
   nxc_place(&shape.place, atoms, NXC_SPLIT + 1);
-  nxc_id value = new_parameter(graph, name, &shape);
+  nxc_id value = known_parameter(graph, t, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
   nxc_piece_node *piece = new_piece(graph, t, value, box->part, false);
   piece->logical_rows = piece->rows = rows;
   piece->logical_columns = box->n_local * nxc_mesh_size(&graph->mesh, atoms);
@@ -193,7 +226,9 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
                           uint32_t n_boxes, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){rows_of(boxes, n_boxes)});
   nxc_place(&shape.place, atoms, NXC_SPLIT);
-  nxc_id value = new_parameter(graph, name, &shape);
+  nxc_id value = known_parameter(graph, t, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
   int64_t row = 0;
   for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
     nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, true);
@@ -210,7 +245,9 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
 nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
                           bool bias) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){t->hidden});
-  nxc_id value = new_parameter(graph, name, &shape);
+  nxc_id value = known_parameter(graph, t, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
   nxc_piece_node *piece = new_piece(graph, t, value, part, bias);
   piece->logical_rows = piece->rows = 1;
   piece->logical_columns = piece->columns = t->hidden;
@@ -236,7 +273,7 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
   nxc_shape shape = nxc_shape_of(graph->types.param, 3, (int64_t[]){n_local, rows, columns});
   nxc_place(&shape.place, ranks, NXC_SPLIT);
   nxc_place(&shape.place, tensor, divides_columns ? NXC_SPLIT + 2 : NXC_SPLIT + 1);
-  nxc_id value = new_parameter(graph, name, &shape);
+  nxc_id value = new_parameter(graph, t, name, &shape);
   for (int64_t expert = 0; expert < t->mixture.n_experts; expert++) {
     int64_t row = expert % n_local * rows;
     for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {

@@ -66,6 +66,9 @@ nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const 
 
 /* Several stages hold copies of the parameter: the first of them owns it. */
 void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages);
+/* 1 on the one rank of those that hold copies, over these atoms and on these stages (NULL: any), that counts and
+ * writes them. */
+nxc_rank_number nxc_parameter_owner(nxc_graph *graph, uint32_t copies, const nxc_stages *stages);
 /* The atoms over which a value of this placement is there in copies, for the purposes of a parameter. */
 uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *place);
 

@@ -1,12 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/pipeline.h"
 
-static bool is_same_shape(const nxc_pipeline *p, const nxc_mixture *mixture, uint32_t a, uint32_t b) {
+#include <string.h>
+
+static const nxc_stages *list_stages(nxc_pipeline *p, const uint32_t *at, uint32_t n) {
+  for (size_t i = 0; i < p->n_stage_lists; i++)
+    if (p->stages[i]->n == n && memcmp(p->stages[i]->at, at, n * sizeof *at) == 0) return p->stages[i];
+  nxc_stages *list = nxc_arena_alloc(p->arena, sizeof *list);
+  *list = (nxc_stages){.n = n, .at = nxc_arena_array(p->arena, n, sizeof *list->at)};
+  memcpy(list->at, at, n * sizeof *at);
+  p->stages = nxc_arena_grow(p->arena, p->stages, p->n_stage_lists, sizeof *p->stages);
+  return p->stages[p->n_stage_lists++] = list;
+}
+
+const nxc_stages *nxc_pipeline_holders(nxc_pipeline *p, const nxc_training *t, int64_t weights) {
+  uint32_t *at = nxc_arena_array(p->arena, p->n_stages, sizeof *at), n = 0;
+  for (uint32_t c = 0; c < p->n_chunks; c++) {
+    const nxc_chunk_node *chunk = &p->chunks[c];
+    int32_t layer = chunk->first_layer, end = layer + chunk->n_layers;
+    while (layer < end && nxc_training_weights_of(t, layer) != weights) layer++;
+    if (layer < end) at[n++] = chunk->stage;
+  }
+  return n > 1 ? list_stages(p, at, n) : NULL;
+}
+
+/* Of chunks that share weights with others each is a shape of its own. */
+static bool is_same_shape(const nxc_pipeline *p, const nxc_training *t, uint32_t a, uint32_t b) {
   const nxc_chunk_node *one = &p->chunks[a], *other = &p->chunks[b];
   bool ends = a == 0 || b == 0 || a + 1 == p->n_chunks || b + 1 == p->n_chunks;
-  bool same = a == b || (!ends && one->n_layers == other->n_layers);
+  bool shares = t->unique_layers != t->layers;
+  bool same = a == b || (!ends && !shares && one->n_layers == other->n_layers);
   for (int32_t i = 0; same && i < one->n_layers; i++)
-    same = nxc_mixture_has(mixture, one->first_layer + i) == nxc_mixture_has(mixture, other->first_layer + i);
+    same = nxc_mixture_has(&t->mixture, one->first_layer + i) ==
+           nxc_mixture_has(&t->mixture, other->first_layer + i);
   return same;
 }
 
@@ -30,8 +56,7 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   nxc_pipeline *p = nxc_arena_alloc(arena, sizeof *p);
   *p = (nxc_pipeline){.arena = arena, .n_stages = t->pipeline, .n_chunks = t->n_chunks};
   p->chunks = nxc_arena_array(arena, p->n_chunks, sizeof *p->chunks);
-  p->ends = (nxc_stages){.n = 2, .at = nxc_arena_array(arena, 2, sizeof *p->ends.at)};
-  p->ends.at[1] = p->n_stages - 1;
+  if (p->n_stages > 1) p->ends = list_stages(p, (uint32_t[]){0, p->n_stages - 1}, 2);
   p->graphs = nxc_arena_array(arena, p->n_chunks, sizeof *p->graphs);
   p->first_layers = nxc_arena_array(arena, p->n_chunks, sizeof *p->first_layers);
   for (uint32_t c = 0; c < p->n_chunks; c++) {
@@ -44,7 +69,7 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   }
   for (uint32_t c = 0; c < p->n_chunks; c++) {
     uint32_t like = 0;
-    while (!is_same_shape(p, &t->mixture, c, like)) like++;
+    while (!is_same_shape(p, t, c, like)) like++;
     p->chunks[c].graph = like == c ? p->n_graphs : p->chunks[like].graph;
     if (like == c) new_graph(p, t, c);
   }

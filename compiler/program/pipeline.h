@@ -26,7 +26,9 @@ struct nxc_pipeline {
   size_t n_items;
   uint32_t n_slots;
   int64_t *first_layers; /* [chunks] */
-  nxc_stages ends;       /* the first and the last stage */
+  const nxc_stages *ends; /* the first and the last stage */
+  nxc_stages **stages;    /* each list once, so that they are the same where they are equal */
+  size_t n_stage_lists;
   /* [graphs][chunks]: bytes before the chunk's entries in the table of squared norms */
   int64_t **first_squares;
   uint64_t arena_bytes[NX_N_ARENAS]; /* of the stage that needs most */
@@ -35,6 +37,8 @@ struct nxc_pipeline {
 
 /* Cuts the layers and makes an empty graph per shape of chunk. */
 nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *training);
+/* The stages that hold the weights of a layer which other layers share; NULL where it is one. */
+const nxc_stages *nxc_pipeline_holders(nxc_pipeline *pipeline, const nxc_training *training, int64_t weights);
 /* Fills the items and the number of slots of each chunk. */
 void nxc_schedule(nxc_pipeline *pipeline, const nxc_training *training);
 /* Gives each chunk its part of every arena. */

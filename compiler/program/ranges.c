@@ -40,7 +40,8 @@ static const nxc_piece_node *piece_of(const nxc_graph *graph, nxc_id parameter) 
 
 static int32_t unit_of(const cutter *c, nxc_id parameter) {
   const nxc_piece_node *piece = piece_of(c->graph, parameter);
-  if (!c->by_unit) return NXC_UNIT_ANY;
+  bool shared = c->graph->values[parameter].shared && piece->layer >= 0;
+  if (!c->by_unit && !shared) return NXC_UNIT_ANY;
   if (piece->layer >= 0) return piece->layer;
   bool input = piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_POSITIONS;
   return input ? NXC_UNIT_INPUT : NXC_UNIT_OUTPUT;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/parameters.h"
 #include "compiler/program/passes.h"
 #include "compiler/program/pipeline.h"
 #include "compiler/program/rules.h"
@@ -61,7 +62,7 @@ static void squares(step *s) {
     nxc_id x = gradient;
     if (range->group_atoms) x = is_divided(range) ? range->summed : summed(graph, range, gradient);
     uint32_t held_by_all = range->copy_atoms | (range->group_atoms & ~range->shard_atoms);
-    nxc_rank_number weight = nxc_rank_number_first(held_by_all);
+    nxc_rank_number weight = nxc_parameter_owner(graph, held_by_all, range->shared);
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
                                         .in = {x},
                                         .out = {square_entry(s, i)},
@@ -198,13 +199,31 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
   if (!alone || t->zero_stage > 0) clear(graph, graph->squares);
 }
 
+/* What stages share goes first, in one order on all of them: that of the layers that have the weights. */
+static void reduce(nxc_graph *graph, const nxc_training *t) {
+  int64_t last = INT64_MIN;
+  for (bool more = true; more;) {
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < graph->n_ranges; i++)
+      if (graph->ranges[i].shared && graph->ranges[i].unit > last && graph->ranges[i].unit < next)
+        next = graph->ranges[i].unit;
+    more = next != INT64_MAX;
+    for (size_t i = 0; more && i < graph->n_ranges; i++)
+      if (graph->ranges[i].shared && graph->ranges[i].unit == next)
+        nxc_reduce_in_step(graph, t, &graph->ranges[i]);
+    last = next;
+  }
+  for (size_t i = 0; i < graph->n_ranges; i++)
+    if (!graph->ranges[i].shared) nxc_reduce_in_step(graph, t, &graph->ranges[i]);
+}
+
 /* In the phases of a step item (schema/plan.h): each chunk's gradients, what the chunks share, each chunk's
  * update. */
 void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   step s = {.graph = graph, .t = training};
   graph->program = NXC_STEP;
   graph->layer = -1;
-  for (size_t i = 0; i < graph->n_ranges; i++) nxc_reduce_in_step(graph, training, &graph->ranges[i]);
+  reduce(graph, training);
   graph->layer = -1;
   squares(&s);
   total_loss(&s);

@@ -64,6 +64,8 @@ static void read_pipeline(const nxc_settings *s, nxc_training *t) {
 
 static void read_sizes(const nxc_settings *s, nxc_training *t) {
   t->layers = nxc_int(s, NX_SETTING_MODEL_LAYERS);
+  t->unique_layers = int_or(s, NX_SETTING_MODEL_UNIQUE_LAYERS, t->layers);
+  t->spaced = nxc_is(s, NX_SETTING_MODEL_LAYER_SHARING, "spaced");
   t->hidden = nxc_int(s, NX_SETTING_MODEL_HIDDEN);
   t->ffn_hidden = nxc_int(s, NX_SETTING_MODEL_FFN_HIDDEN);
   t->heads = nxc_int(s, NX_SETTING_MODEL_HEADS);
@@ -383,6 +385,7 @@ static void check_modules(const nxc_settings *s, nxc_sink *sink, const nxc_train
 static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   size_t n_cuts = t->n_chunks - 1;
   bool has_cuts = nxc_has(s, NX_SETTING_PIPELINE_CUTS), rising = true;
+  bool shares = t->unique_layers != t->layers;
   if (has_cuts) (void)nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
   for (uint32_t chunk = 0; chunk < t->n_chunks; chunk++) {
     bool end = t->cuts != NULL && (chunk == 0 || chunk + 1 == t->n_chunks);
@@ -396,6 +399,14 @@ static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
        "each cut must name a later layer of the model than the one before"},
       {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008",
        "there are not as many layers as chunks of layers"},
+      {t->layers % t->unique_layers == 0, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+       "the layers with weights of their own do not divide the layers"},
+      {!shares || t->mixture.n_experts == 0, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+       "mixtures of experts share no weights between layers"},
+      {!shares || t->zero_stage < 2, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+       "gradients of layers that share weights cannot be divided in every pass"},
+      {!shares || t->n_chunks == t->pipeline, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+       "layers that share weights may not be in several chunks of one stage"},
   };
   return check_demands(s, sink, demands, sizeof demands / sizeof *demands);
 }
@@ -436,6 +447,11 @@ static int64_t layer_of_name(const char *name) {
   return end == digits || *end || layer < 0 || layer >= INT32_MAX ? -1 : layer;
 }
 
+int64_t nxc_training_weights_of(const nxc_training *t, int64_t layer) {
+  if (layer < 0 || t->unique_layers == t->layers) return layer;
+  return t->spaced ? layer / (t->layers / t->unique_layers) : layer % t->unique_layers;
+}
+
 int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {
   if (chunk == 0) return 0;
   if (t->cuts != NULL && chunk < t->n_chunks) return layer_of_name(t->cuts[chunk - 1].text) + 1;
@@ -444,15 +460,15 @@ int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {
   return each * chunk + (chunk > smaller ? chunk - smaller : 0);
 }
 
-/* Elements of all matrices of the layers, or of those that a token meets. */
-static double matrix_elements(const nxc_training *t, bool met) {
+/* Elements of all matrices of so many layers, or of those that a token meets. */
+static double matrix_elements(const nxc_training *t, int64_t n_layers, bool met) {
   const nxc_mixture *m = &t->mixture;
   double hidden = (double)t->hidden, n_mixtures = (double)nxc_mixture_layers(m, t->layers);
   double attention = hidden * (double)(t->head_dim * (2 * t->heads + 2 * t->kv_heads));
   double network = (t->swiglu ? 3 : 2) * hidden; /* per feature */
   double experts = (double)(met ? m->top_k : m->n_experts) * (double)m->hidden + (double)m->shared_hidden;
   double mixture = network * experts + hidden * (double)m->n_experts;
-  return (double)t->layers * attention + ((double)t->layers - n_mixtures) * network * (double)t->ffn_hidden +
+  return (double)n_layers * attention + ((double)n_layers - n_mixtures) * network * (double)t->ffn_hidden +
          n_mixtures * mixture;
 }
 
@@ -462,12 +478,13 @@ uint64_t nxc_training_parameters(const nxc_training *t) {
   if (t->bias) biases += 2 * t->hidden + t->ffn_hidden * (t->swiglu ? 2 : 1);
   int64_t tables =
       t->vocab * t->hidden * (t->tied ? 1 : 2) + (t->learned_positions ? t->max_positions * t->hidden : 0);
-  return (uint64_t)matrix_elements(t, false) + (uint64_t)(t->layers * (2 * norm + biases) + norm + tables);
+  return (uint64_t)matrix_elements(t, t->unique_layers, false) +
+         (uint64_t)(t->unique_layers * (2 * norm + biases) + norm + tables);
 }
 
 double nxc_training_flops(const nxc_training *t) {
   double tokens = (double)(t->global_batch * t->sequence);
-  double products = 2 * (matrix_elements(t, true) + (double)(t->vocab_padded * t->hidden));
+  double products = 2 * (matrix_elements(t, t->layers, true) + (double)(t->vocab_padded * t->hidden));
   double attention = 4.0 * (double)(t->layers * t->heads * t->head_dim) * (double)t->sequence;
   return 3 * tokens * (products + attention);
 }

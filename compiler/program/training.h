@@ -22,6 +22,8 @@ typedef struct nxc_training {
   bool receive_ahead; /* one slot more than there are micro-batches in flight */
   bool sequence_parallel;
   int64_t micro_batch, global_batch, n_micro_batches;
+  int64_t unique_layers; /* with weights of their own; layers: all */
+  bool spaced;           /* layers that share weights follow one another */
   int64_t layers, hidden, ffn_hidden, heads, kv_heads, head_dim, sequence, max_positions, vocab, vocab_padded;
   bool swiglu, gelu_tanh, rms_norm, norm_bias, learned_positions, bias, qkv_bias, tied, fused_qkv,
       qk_layer_scaling;
@@ -58,6 +60,9 @@ typedef struct nxc_training {
 /* False, with findings, where the settings do not determine a program that nxrun can execute. The sizes are
  * read nevertheless where they are known (layers is 0 where they are not). */
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
+
+/* The layer, below unique_layers, whose weights a layer has. */
+int64_t nxc_training_weights_of(const nxc_training *training, int64_t layer);
 
 /* Layers before a chunk, up to all of them before chunk n_chunks. */
 int64_t nxc_training_layers_before(const nxc_training *training, uint32_t chunk);

@@ -268,6 +268,16 @@ static const mesh again[] = {
     {"pp2-block", 2,
      WORLD("2") STAGES("2") AGAIN("full") SET("recompute.method", "block") SET("recompute.layers", "1"), NULL},
 };
+/* Layers that share weights, on one stage and over several. */
+static const mesh shared_layers[] = {
+    {"tp2-sp", 2, WORLD("2") TENSOR("2") SEQUENCE, NULL},
+    {"dp2-zero1", 2, WORLD("2") ZERO1, NULL},
+    {"pp2", 2, WORLD("2") STAGES("2"), NULL},
+    {"pp4", 4, WORLD("4") STAGES("4"), NULL},
+    {"pp3", 3, WORLD("3") STAGES("3"), NULL},
+    {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},
+    {"pp4-tp2-messages", 8, WORLD("8") STAGES("4") TENSOR("2"), "--comm p2p"},
+};
 #define DISTRIBUTE SET("recompute.distribute", "true")
 static const mesh tp2 = {"tp2", 2, WORLD("2") TENSOR("2"), NULL};
 static const mesh again_divided[] = {
@@ -322,6 +332,12 @@ static const struct family {
     {"stages", LAYERS("5"), stages, sizeof stages / sizeof *stages, true},
     {"stages-tensor", LAYERS("4"), staged_tensor, 3},
     {"stages-data", LAYERS("4"), staged_data, 4},
+    {"shared-layers", LAYERS("8") SET("model.unique_layers", "4"), shared_layers,
+     sizeof shared_layers / sizeof *shared_layers},
+    {"shared-layers-spaced",
+     LAYERS("8") SET("model.unique_layers", "2") SET("model.layer_sharing", "spaced")
+         SET("model.tied_embeddings", "true"),
+     shared_layers, sizeof shared_layers / sizeof *shared_layers},
     {"again",
      LAYERS("5") SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1"), again,
      sizeof again / sizeof *again, true},

@@ -432,6 +432,20 @@ static void a_tied_matrix_has_two_accumulators(void **state) {
   program_end(&c);
 }
 
+static void layers_may_share_weights(void **state) {
+  (void)state;
+  program_case own = program_good("model.layers=4"), shared = program_good("model.layers=4 model.unique_layers=2"),
+               two = program_good("model.layers=2");
+  assert_int_equal(shared.out.plan.run->n_parameters, two.out.plan.run->n_parameters);
+  assert_int_equal(shared.out.plan.n[NX_SECTION_PIECES], two.out.plan.n[NX_SECTION_PIECES]);
+  assert_true(shared.out.plan.run->flops_per_step == own.out.plan.run->flops_per_step);
+  assert_int_equal(arena_bytes(&shared.out.plan, NX_ARENA_param), arena_bytes(&two.out.plan, NX_ARENA_param));
+  assert_int_equal(arena_bytes(&shared.out.plan, NX_ARENA_slot), arena_bytes(&own.out.plan, NX_ARENA_slot));
+  program_end(&own);
+  program_end(&shared);
+  program_end(&two);
+}
+
 static const nx_group *group_named(const nx_plan *plan, const char *name) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_GROUPS]; i++)
     if (strcmp(nx_plan_string(plan, plan->groups[i].name), name) == 0) return &plan->groups[i];
@@ -579,6 +593,10 @@ static void what_cannot_run_is_refused(void **state) {
       {"mesh.pipeline=3 mesh.world=3 pipeline.cuts=[layers.0,layers.0]", "NX3008"},
       {"mesh.pipeline=2 mesh.world=2 pipeline.cuts=[layers.0,layers.1]", "NX3008"},
       {"pipeline.cuts=[layers.0]", "NX3008"},
+      {"model.layers=3 model.unique_layers=2", "NX3014"},
+      {"model.layers=4 model.unique_layers=2 optimizer.zero_stage=2 mesh.world=2", "NX3014"},
+      {"model.layers=4 model.unique_layers=2 mesh.pipeline=2 mesh.virtual_pipeline=2 mesh.world=2", "NX3014"},
+      {"model.layers=4 model.unique_layers=2 moe.experts=4", "NX3014"},
       {"moe.experts=4 moe.top_k=5", "NX3011"},
       {"moe.experts=4 moe.pattern=([1]+[0]+[1])", "NX3011"},
       {"moe.experts=4 moe.pattern=2x", "NX3011"},
@@ -733,6 +751,7 @@ int main(void) {
       cmocka_unit_test(first_writers_overwrite),
       cmocka_unit_test(a_tied_matrix_has_two_accumulators),
       cmocka_unit_test(a_matrix_tied_over_stages_is_owned_once),
+      cmocka_unit_test(layers_may_share_weights),
       cmocka_unit_test(recomputation_trades_memory_for_products),
       cmocka_unit_test(layers_may_be_computed_again_in_groups),
       cmocka_unit_test(a_module_that_is_none_is_told),
