@@ -214,16 +214,20 @@ static bool is_same(const nxc_value *one, const nxc_value *other) {
   return one == NULL || other == NULL ? one == other : nxc_value_equal(one, other);
 }
 
-/* Whether a setting means anything where these were compiled. */
-static bool is_read(const nxc_compiled *compiled, nxc_setting_id id) {
+typedef enum meaning { MEANS_NOTHING, MAY_MEAN, MEANS_SOMETHING } meaning;
+
+static meaning meaning_in(const nxc_compiled *compiled, nxc_setting_id id) {
   const char *condition = nxc_setting_rows[id].read_when;
-  const nxc_value *read = condition ? nxc_binding_evaluate(compiled->binding, NULL, condition) : NULL;
-  return read == NULL || nxc_value_is_true(read);
+  if (condition == NULL) return MEANS_SOMETHING;
+  const nxc_value *read = nxc_binding_evaluate(compiled->binding, NULL, condition);
+  return read == NULL ? MAY_MEAN : nxc_value_is_true(read) ? MEANS_SOMETHING : MEANS_NOTHING;
 }
 
 static bool differs(const converter *c, nxc_setting_id id) {
   if (c->back.settings == NULL) return nxc_settings_known(c->source->settings, id);
-  if (!is_read(c->source, id) && !is_read(&c->back, id)) return false;
+  meaning here = meaning_in(c->source, id), there = meaning_in(&c->back, id);
+  bool nothing = here == MEANS_NOTHING || there == MEANS_NOTHING;
+  if (nothing && here != MEANS_SOMETHING && there != MEANS_SOMETHING) return false;
   return !is_same(nxc_settings_value(c->source->settings, id), nxc_settings_value(c->back.settings, id));
 }
 

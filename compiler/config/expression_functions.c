@@ -305,6 +305,41 @@ static const nxc_value *call_texts(evaluation *e, arguments args, size_t n_args)
   return list;
 }
 
+/* The numbers among them: the weights. */
+static const nxc_value *call_numbers(evaluation *e, arguments args, size_t n_args) {
+  args = spread(e, args, &n_args);
+  nxc_value *items = nxc_arena_array(e->arena, n_args + 1, sizeof *items);
+  size_t n_items = 0;
+  for (size_t i = 0; i < n_args; i++) {
+    bool text = args[i]->kind == NXC_STRING;
+    char *end = NULL;
+    double number = text ? strtod(args[i]->text, &end) : 0;
+    if (text && *end == '\0' && end > args[i]->text)
+      items[n_items++] = (nxc_value){.kind = NXC_FLOAT, .number = number};
+    else if (args[i]->kind == NXC_INT || args[i]->kind == NXC_FLOAT) items[n_items++] = *args[i];
+  }
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = n_items};
+  return list;
+}
+
+/* Weights and paths in turn, as they are written; a path without a weight has 1. */
+static const nxc_value *call_blend(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  const nxc_value *weights = args[0], *paths = args[1];
+  if (paths->kind != NXC_LIST) return nxc_evaluation_fail(e, "blend needs a list of paths");
+  size_t n_weights = weights->kind == NXC_LIST ? weights->n_items : 0;
+  nxc_value *items = nxc_arena_array(e->arena, 2 * paths->n_items + 1, sizeof *items);
+  for (size_t i = 0; i < paths->n_items; i++) {
+    items[2 * i] = (nxc_value){.kind = NXC_FLOAT, .number = 1};
+    if (i < n_weights) items[2 * i] = weights->items[i];
+    items[2 * i + 1] = paths->items[i];
+  }
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = 2 * paths->n_items};
+  return list;
+}
+
 enum { MANY = 64 };
 
 static const nxc_expression_function functions[] = {
@@ -335,6 +370,8 @@ static const nxc_expression_function functions[] = {
     {"gcd", 2, 2, false, call_gcd},
     {"kind", 1, 1, false, call_kind},
     {"texts", 1, 1, false, call_texts},
+    {"numbers", 1, 1, false, call_numbers},
+    {"blend", 2, 2, false, call_blend},
     {"pieces", 1, 1, false, call_pieces},
     {"stage_cuts", 7, 7, false, nxc_call_stage_cuts},
     {"weighted_cuts", 4, 4, false, nxc_call_weighted_cuts},
