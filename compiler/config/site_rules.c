@@ -302,7 +302,7 @@ static const char *copy(nxc_arena *arena, const char *text) {
 static nxc_rule_row keep_row(nxc_arena *arena, const site_row *row) {
   const char **versions = nxc_arena_array(arena, row->versions_count + 1, sizeof *versions);
   for (unsigned i = 0; i < row->versions_count; i++) versions[i] = copy(arena, row->versions[i]);
-  const char *severity = row->severity ? row->severity : "error";
+  const char *usual = row->derive ? "warning" : "error", *severity = row->severity ? row->severity : usual;
   size_t at = 0;
   nxc_setting_id derives = row->derive ? split_derive(arena, row->derive, &at) : NX_N_SETTINGS;
   return (nxc_rule_row){.id = copy(arena, row->rule),

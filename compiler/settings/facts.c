@@ -44,6 +44,7 @@ static void add_default(nxc_facts *facts, const nxc_option_row *row) {
 static void add_versions(nxc_facts *facts, const nxc_option_row *row) {
   const char *words = "";
   add(facts, "in versions", nxc_versions_show(facts->arena, row->versions, row->n_versions));
+  add(facts, "in the others", row->became);
   for (size_t i = 0; i < row->n_words_in; i++) {
     const nxc_versioned *kept = &row->words_in[i];
     words = nxc_arena_printf(facts->arena, "%s%s%s in %s", words, i ? "; " : "", kept->value->text,
