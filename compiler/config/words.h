@@ -2,9 +2,10 @@
 /* Words of a text that is written for a shell: an arguments file, or a script that starts a training.
  *
  * The text is read as a shell would read it, as far as arguments go: quotes, backslashes, comments, arrays
- * (NAME=( ... )), variables of the script and of the environment. Nothing is run: control flow is taken as it
- * stands, and what only a command would tell stays text. A word keeps the place where it is written, also
- * when it came through a variable. Everything lives in the arena. */
+ * (NAME=( ... )), here documents, arithmetic, variables of the script and of the environment. Nothing is run:
+ * tests that those variables tell decide branches and cases, for turns through its words, functions are read
+ * where they are called, and what only a command would tell stays text; a note says what was left out. A word
+ * keeps the place where it is written, also when it came through a variable. Everything lives in the arena. */
 #ifndef NXC_CONFIG_WORDS_H
 #define NXC_CONFIG_WORDS_H
 
