@@ -154,6 +154,7 @@ typedef struct form {
   nxc_arguments *to;
   nxc_script *script;
   bool typed; /* by PyYAML, not text for a command line */
+  bool exact; /* only true makes a switch, and only false leaves it out */
 } form;
 
 static bool is_truth(const nxc_node *node, bool truth) {
@@ -233,11 +234,14 @@ static bool put_typed(form *f, const nxc_option_row *row, const nxc_node *node, 
 /* A switch: whether it stands there. */
 static bool is_set(form *f, const nxc_node *node, const char *name, bool opposite) {
   bool text = f->typed && node->value.kind == NXC_STRING; /* any text but the empty one is true there */
-  bool truth = !text && is_truth(node, true);
-  bool lie = !text && (is_truth(node, false) || (f->typed && strcmp(node->raw, "0") == 0));
+  bool other = f->exact && strcmp(node->raw, "true") != 0 && strcmp(node->raw, "false") != 0;
+  bool truth = !text && !other && is_truth(node, true);
+  bool lie = !text && !other && (is_truth(node, false) || (f->typed && strcmp(node->raw, "0") == 0));
   if (!truth && !lie)
     nxc_report(f->to->sink, "NX5903", NXC_SEVERITY_ERROR, node->at, "write true, or leave it out",
-               text ? "%s is a switch, and text counts as true" : "%s is a switch: it is true or not there",
+               text    ? "%s is a switch, and text counts as true"
+               : other ? "%s is a switch, and of its values only true and false are no further argument"
+                       : "%s is a switch: it is true or not there",
                name);
   return truth != opposite && (truth || lie);
 }
@@ -340,7 +344,7 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
   bool texts = has_key(source, forms[0]) || has_key(source, forms[1]);
   const nxc_reading reading = {.text = texts, .pyyaml = !texts};
   nxc_document *document = nxc_document_read(to->arena, source, &reading, to->sink);
-  form f = {.to = to, .script = script};
+  form f = {.to = to, .script = script, .exact = has_key(source, forms[0])};
   const nxc_node *root = document->root, *variables = NULL, *arguments = NULL;
   if (root->kind != NXC_NODE_MAP) {
     nxc_report(to->sink, "NX1314", NXC_SEVERITY_ERROR, root->at, NULL,
