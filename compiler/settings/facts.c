@@ -79,6 +79,8 @@ nxc_facts nxc_option_facts(nxc_arena *arena, const nxc_option_row *row) {
     const char *path = nxc_setting_rows[row->sets[i].setting].path;
     add(&facts, "sets", nxc_arena_printf(arena, "%s = %s", path, row->sets[i].expression));
   }
+  bool written = row->from == NULL || strcmp(row->from, "unknown") != 0;
+  if (row->from != NULL) add(&facts, "convert writes", written ? row->from : "it never");
   for (size_t i = 0; i < row->n_exports; i++)
     add(&facts, "exports", nxc_arena_printf(arena, "%s = %s", row->exports[i].name, row->exports[i].expression));
   return facts;
@@ -90,6 +92,7 @@ nxc_facts nxc_setting_facts(nxc_arena *arena, nxc_setting_id id) {
   add(&facts, "", row->doc);
   add_domain(&facts, &row->domain, row->unit);
   if (row->initial) add(&facts, "default", show_default(arena, row->initial));
+  add(&facts, "means something where", row->read_when);
   add(&facts, "executed", row->runs);
   add(&facts, "not by nxrun where", row->refused_when);
   if (row->refused_when) add(&facts, "because", row->why);
