@@ -477,6 +477,8 @@ static bool test_delays(void) {
       {"dp4-zero1-overlap", 4, WORLD("4") ZERO1 OVERLAP BUCKETS, NULL},
       {"dp2-zero3-overlap", 2, WORLD("2") ZERO("3") OVERLAP, NULL},
       {"pp2-dp2-zero2-messages", 4, WORLD("4") STAGES("2") ZERO("2") OVERLAP, "--comm p2p"},
+      {"ep2", 2, WORLD("2") EXPERT("2") MIXTURE("2"), NULL},
+      {"ring2-ep4-gather", 4, WORLD("4") RING("2") EXPERT("4") GATHER MIXTURE("2"), "--comm p2p"},
   };
   bool good = true;
   for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
