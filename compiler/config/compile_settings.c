@@ -3,7 +3,7 @@
 
 #include "compiler/diagnostics/allow.h"
 #include "compiler/config/assignment.h"
-#include "compiler/config/exports.h"
+#include "compiler/config/environment.h"
 #include "compiler/config/override.h"
 #include "compiler/config/presets.h"
 #include "compiler/config/refusal.h"
@@ -48,41 +48,6 @@ static bool read_project(compilation *c) {
 
 static const char *dialect_told(const compilation *c) {
   return c->request->dialect ? c->request->dialect : c->out->project.dialect;
-}
-
-static bool is_declared(const nxc_words *names, const char *name) {
-  for (size_t i = 0; i < names->n_items; i++)
-    if (strcmp(names->items[i], name) == 0) return true;
-  return false;
-}
-
-static void check_environment(compilation *c) {
-  const nxc_resolution *resolution = &c->out->resolution;
-  if (!c->request->hermetic && !c->out->project.hermetic) return;
-  for (size_t i = 0; i < resolution->n_variables; i++) {
-    const nxc_variable *variable = &resolution->variables[i];
-    if (is_declared(&c->out->project.env, variable->name)) continue;
-    nxc_report(c->sink, "NX1531", NXC_SEVERITY_ERROR, variable->at,
-               nxc_arena_printf(c->arena, "write the value, or list %s under env in " NXC_PROJECT_FILE,
-                                variable->name),
-               "the environment variable %s is not declared", variable->name);
-  }
-}
-
-/* What the launcher finds set it leaves so, and the file's word is lost. */
-static void warn_of_ambient(compilation *c) {
-  size_t n_exports;
-  const nxc_export *exports = nxc_exports(c->arena, c->out, &n_exports);
-  bool hermetic = c->request->hermetic || c->out->project.hermetic;
-  for (size_t i = 0; i < n_exports; i++) {
-    const nxc_export *e = &exports[i];
-    if (e->ambient == NULL || e->joined || e->at.source == NULL) continue;
-    bool error = hermetic && !is_declared(&c->out->project.env, e->name);
-    nxc_report(c->sink, "NX1532", error ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING, e->at,
-               nxc_arena_printf(c->arena, "unset %s where the training is launched", e->name),
-               "%s is %s in this environment, which would win over %s, from %s", e->name,
-               *e->ambient ? e->ambient : "empty", e->value, e->from);
-  }
 }
 
 /* -- text ------------------------------------------------------------------------------------------------ */
@@ -394,12 +359,12 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   compilation c = {.arena = arena, .request = request, .sink = sink, .out = compiled};
   bool ruled = read_project(&c);
   if (!read_texts(&c) || !choose_front(&c) || !read_document(&c)) return false;
-  check_environment(&c);
+  nxc_environment_check(arena, request, compiled, sink);
   note_angles(&c);
   bind(&c);
   if (set_settings(&c)) apply_rules(&c);
   note_other_world(&c);
-  warn_of_ambient(&c);
+  nxc_environment_warn(arena, request, compiled, sink);
   refuse_settings(&c);
   report_unused_comments(&c);
   return nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0 && ruled && !compiled->unreadable;
