@@ -74,7 +74,8 @@ static bool allocate(nxr_data *data, nxr_fault *fault) {
   data->tokens = calloc((size_t)data->plan->run->sequence + 1, sizeof *data->tokens);
   data->starts = calloc(data->plan->run->sequence, sizeof *data->starts);
   data->places = calloc(data->plan->run->sequence, sizeof *data->places);
-  if (data->documents && data->firsts && data->samples && data->tokens && data->starts && data->places) return true;
+  bool ordered = data->documents && data->firsts && data->samples;
+  if (ordered && data->tokens && data->starts && data->places) return true;
   return nxr_fault_set(fault, "out of memory for the order of %llu samples",
                        (unsigned long long)data->n_samples);
 }
@@ -194,10 +195,12 @@ static void scale_weights(const nxr_data *data, uint64_t n_predicted, const nxr_
   const nx_run *run = data->plan->run;
   double all = (double)run->micro_batch * run->sequence;
   float factor = n_predicted ? (float)(all / (double)n_predicted) : 0.0F;
-  for (size_t i = 0; batch->weights && i < (size_t)run->micro_batch * data->n_own; i++) batch->weights[i] *= factor;
+  size_t n = batch->weights ? (size_t)run->micro_batch * data->n_own : 0;
+  for (size_t i = 0; i < n; i++) batch->weights[i] *= factor;
 }
 
-bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, const nxr_batch *batch, nxr_fault *fault) {
+bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
+                   nxr_fault *fault) {
   const nx_run *run = data->plan->run;
   uint64_t share = run->global_batch / run->data_size, sequence = run->sequence, n_predicted = 0;
   uint64_t first =

@@ -3,7 +3,8 @@
  *
  * Sample k of the run (k from 0, over all steps and ranks) is the same whatever the mesh. Step b takes
  * samples b G … (b + 1) G - 1; of these a rank takes the share `data_rank` of `data_size`, and of its share
- * one micro-batch at a time; of each sequence it takes its own tokens (data_layout.h). Reading allocates nothing. */
+ * one micro-batch at a time; of each sequence it takes its own tokens (data_layout.h). Reading allocates
+ * nothing. */
 #ifndef NXR_DATA_H
 #define NXR_DATA_H
 
@@ -23,11 +24,12 @@ typedef struct nxr_batch {
   float *weights;  /* or NULL */
 } nxr_batch;
 
-/* Maps and checks the plan's datasets and works out the order of the samples. Relative paths are relative to the
- * current folder. On failure *data is NULL. */
+/* Maps and checks the plan's datasets and works out the order of the samples. Relative paths are relative to
+ * the current folder. On failure *data is NULL. */
 bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_data **data, nxr_fault *fault);
 void nxr_data_close(nxr_data *data);
-bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, const nxr_batch *batch, nxr_fault *fault);
+bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
+                   nxr_fault *fault);
 /* [R,S/R], as nx_run's. */
 const int32_t *nxr_data_places(const nxr_data *data);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tokens of a sequence a rank has, and to which document each belongs. Sizes and order as nx_run says. */
+/* Which tokens of a sequence a rank has, and to which document each belongs. Sizes and order as nx_run says.
+ */
 #ifndef NXR_DATA_LAYOUT_H
 #define NXR_DATA_LAYOUT_H
 
@@ -9,7 +10,8 @@
 
 /* Token i of a ring rank's part: where it stands in the sequence. */
 uint32_t nxr_ring_place(const nx_run *run, uint32_t ring_rank, uint32_t i);
-/* starts[p]: where the document that token p belongs to starts; 0 for all where documents are not told apart. */
+/* starts[p]: where the document that token p belongs to starts; 0 for all where documents are not told
+ * apart. */
 void nxr_find_documents(const nx_run *run, const int32_t *tokens, int32_t *starts);
 /* Tokens of a sequence whose next token is predicted. */
 uint32_t nxr_count_predicted(const nx_run *run, const int32_t *tokens);

@@ -25,7 +25,8 @@ static bool open_batch(nxr_exec *exec) {
   const nx_plan *plan = exec->machine->plan;
   const nx_run *run = plan->run;
   nxr_batch *batch = &exec->batch;
-  return host_copy(plan, run->tokens, (void **)&batch->tokens) && host_copy(plan, run->labels, (void **)&batch->labels) &&
+  return host_copy(plan, run->tokens, (void **)&batch->tokens) &&
+         host_copy(plan, run->labels, (void **)&batch->labels) &&
          host_copy(plan, run->positions, (void **)&batch->positions) &&
          host_copy(plan, run->samples, (void **)&batch->samples) &&
          host_copy(plan, run->starts, (void **)&batch->starts) &&

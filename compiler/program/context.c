@@ -19,9 +19,11 @@ static void make_places(nxc_graph *graph, const nxc_training *t) {
   const nxc_shape row = nxc_shape_of(NX_i32, 1, (int64_t[]){n});
   graph->places = nxc_value_new(graph, "places", NXC_ROLE_INPUT, &shape);
   graph->place_rows = nxc_arena_array(graph->arena, (size_t)n_rows, sizeof *graph->place_rows);
-  for (int64_t i = 0; i < n_rows; i++)
-    graph->place_rows[i] = nxc_view_new(graph, nxc_arena_printf(graph->arena, "places.%d", (int)i), graph->places,
-                                        (uint64_t)i * nxc_shape_bytes(&row), &row);
+  for (int64_t i = 0; i < n_rows; i++) {
+    const char *name = nxc_arena_printf(graph->arena, "places.%d", (int)i);
+    uint64_t offset = (uint64_t)i * nxc_shape_bytes(&row);
+    graph->place_rows[i] = nxc_view_new(graph, name, graph->places, offset, &row);
+  }
 }
 
 static void make_weights(nxc_graph *graph) {

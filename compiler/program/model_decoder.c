@@ -217,7 +217,8 @@ static nxc_id attention(const decoder *d, nxc_id x) {
   nxc_context_first_head(graph, &first_head, d->heads);
   nxc_op_request request = {.op = NX_OP_attention,
                             .name = "o",
-                            .in = {nxc_context_gather(graph, h.q, "q_whole"), nxc_context_gather(graph, h.k, "k_whole"),
+                            .in = {nxc_context_gather(graph, h.q, "q_whole"),
+                                   nxc_context_gather(graph, h.k, "k_whole"),
                                    nxc_context_gather(graph, h.v, "v_whole"), graph->samples},
                             .attrs = {[NX_attention_scale] = nxc_real(1 / sqrt((double)t->head_dim)),
                                       [NX_attention_layer_number] = nxc_attribute(graph, &number),

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* Heads may be divided; key heads may be copied where query heads are divided. The sequence is whole, or divided over
- * the ring around which the keys travel: the operator's group, of which it is the whole attention before the ring
- * pass, and one round of it afterwards. */
+/* Heads may be divided; key heads may be copied where query heads are divided. The sequence is whole, or
+ * divided over the ring around which the keys travel: the operator's group, of which it is the whole
+ * attention before the ring pass, and one round of it afterwards. */
 static const char *check_heads(const nxc_operator_node *op, const nxc_shape *q, const nxc_shape *k,
                                const nxc_shape *v) {
   const char *fault = nxc_same(k, v);
@@ -42,7 +42,8 @@ static const char *infer_attention(const nxc_graph *graph, const nxc_operator_no
 
 static void grad_attention(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
-  nxc_id q = op->args[0], k = op->args[1], v = op->args[2], o = op->args[op->n_in], lse = op->args[op->n_in + 1];
+  nxc_id q = op->args[0], k = op->args[1], v = op->args[2];
+  nxc_id o = op->args[op->n_in], lse = op->args[op->n_in + 1];
   nxc_id d_o = nxc_grad_of(grad, o);
   if (d_o == 0) return;
   nxc_op_request request = {.op = NX_OP_attention_grad,
@@ -68,7 +69,8 @@ static const char *infer_attention_grad(const nxc_graph *graph, const nxc_operat
   return fault ? fault : check_heads(op, q, k, v);
 }
 
-/* Two products of [S,d] and [S,K] per query head; half of the scores are dead, in every round of a ring too. */
+/* Two products of [S,d] and [S,K] per query head; half of the scores are dead, in every round of a ring too.
+ */
 static uint64_t flops_attention(const nxc_graph *graph, const nxc_operator_node *op) {
   return 2 * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 0)) * (uint64_t)nxc_in(graph, op, 1)->dims[2];
 }
@@ -77,7 +79,8 @@ static uint64_t flops_attention_grad(const nxc_graph *graph, const nxc_operator_
   return 5 * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 1)) * (uint64_t)nxc_in(graph, op, 2)->dims[2];
 }
 
-static const char *infer_attention_merge(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+static const char *infer_attention_merge(const nxc_graph *graph, const nxc_operator_node *op,
+                                         nxc_shape *out) {
   for (uint32_t i = 0; i < 2; i++) {
     out[i] = *nxc_in(graph, op, i);
     const char *fault = nxc_same(&out[i], nxc_in(graph, op, i + 2));

@@ -35,10 +35,10 @@ static void grad_ce_loss(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
   const nxc_operator_node *stats = nxc_producer(graph, op->args[0]);
   if (stats->op == NX_OP_all_gather) stats = nxc_producer(graph, stats->args[0]);
-  nxc_id logits = stats->args[0];
+  nxc_id logits = stats->args[0], weights = op->n_in > 1 ? op->args[1] : 0;
   nxc_op_request request = {.op = NX_OP_ce_grad,
                             .of = {logits},
-                            .in = {logits, stats->args[1], op->args[op->n_in], op->n_in > 1 ? op->args[1] : 0},
+                            .in = {logits, stats->args[1], op->args[op->n_in], weights},
                             .attrs = {[NX_ce_grad_row_start] = stats->attrs[NX_ce_stats_row_start],
                                       [NX_ce_grad_n_valid] = stats->attrs[NX_ce_stats_n_valid],
                                       [NX_ce_grad_scale] = nxc_real(nxc_grad_loss_scale(grad))}};

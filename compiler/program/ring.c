@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ring pass: attention over a ring becomes attention over one rank's keys at a time.
  *
- * In round t a rank has the keys of the t-th rank before it; those of the next round are under way meanwhile. Forward
- * joins what the rounds give. Backward each round's gradient follows from the o and lse of all; that of the queries is
- * added up here, those of keys and values travel on with them, one round behind, and are home after the last.
+ * In round t a rank has the keys of the t-th rank before it; those of the next round are under way
+ * meanwhile. Forward joins what the rounds give. Backward each round's gradient follows from the o and lse
+ * of all; that of the queries is added up here, those of keys and values travel on with them, one round
+ * behind, and are home after the last.
  *
  *   forward    k_t, v_t ─ shift ─▶ k_t+1, v_t+1     attention(q, k_t, v_t) ─ merge ─▶ o, lse
  *   backward   k_t, v_t ─ shift ─▶ k_t+1, v_t+1     attention_grad(do, q, k_t, v_t, o, lse)

@@ -13,7 +13,7 @@
 /* A thread's memory; every block is 64-byte aligned. */
 typedef struct attention_space {
   float *k_packed, *v_packed; /* [n_key_tiles, width, SIDE] transposed */
-  float *k, *v;               /* [n_key_tiles SIDE, width], only where the operand is not fp32 of that width */
+  float *k, *v;               /* [n_key_tiles SIDE, width], where the operand is not fp32 of that width */
   float *dk, *dv;             /* [n_key_tiles SIDE, width] */
   float *q, *o, *dq;          /* [SIDE, width] */
   float *score, *slope;       /* [SIDE, SIDE] */
@@ -75,8 +75,8 @@ static void pack_transposed(const attention_shape *s, const void *x, nx_dtype ty
 
 enum { KEYS4 = SIDE / 4, DRAWN_ROWS = PHILOX_BLOCK / KEYS4 };
 
-/* The words of a tile's mask, [n_rows, SIDE]: DRAWN_ROWS queries at a time, four keys at a time where their words
- * stand together. */
+/* The words of a tile's mask, [n_rows, SIDE]: DRAWN_ROWS queries at a time, four keys at a time where their
+ * words stand together. */
 static void draw_tile(const attention_shape *s, int64_t batch, int64_t head, const attention_mask *mask,
                       int64_t n_rows, uint32_t *words) {
   uint64_t sample = (uint64_t)s->samples[batch];
@@ -110,7 +110,8 @@ typedef struct softmax_row {
 } softmax_row;
 
 /* Turns a row of scores into weights relative to the new maximum; returns the factor of everything before. */
-static float row_softmax(float *score, const attention_mask *mask, int64_t query, float scale, softmax_row *row) {
+static float row_softmax(float *score, const attention_mask *mask, int64_t query, float scale,
+                         softmax_row *row) {
   float max = row->max, sum = 0;
 #pragma omp simd reduction(max : max)
   for (int64_t j = 0; j < SIDE; j++) {

@@ -2,10 +2,11 @@
 /* What the two forms of causal attention share: the shape, tiles of SIDE queries by SIDE keys, which of them
  * are read, and who works on which.
  *
- * attention.c multiplies in fp32 and takes any types; attention16.c multiplies in bf16. A query reads the keys
- * whose places are from the start of its document to its own; places ascend, so the tiles that it reads stand
- * together, and all but the first and last of them are read whole. Threads take query tiles forward, in order
- * and by equal cost (the tiles of keys before a query tile), and key heads, or parts of one, backward. */
+ * attention.c multiplies in fp32 and takes any types; attention16.c multiplies in bf16. A query reads the
+ * keys whose places are from the start of its document to its own; places ascend, so the tiles that it reads
+ * stand together, and all but the first and last of them are read whole. Threads take query tiles forward,
+ * in order and by equal cost (the tiles of keys before a query tile), and key heads, or parts of one,
+ * backward. */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
@@ -129,14 +130,15 @@ static inline int64_t attention_tiles_end(const attention_shape *s, int64_t tile
 /* Key tiles that stand before the document of every query of a tile. */
 static inline int64_t attention_tiles_begin(const attention_shape *s, int64_t batch, int64_t tile) {
   int32_t start = attention_start(s, batch, tile * SIDE);
-  int64_t begin = 0;
-  while (begin < s->n_key_tiles && attention_key_place(s, begin * SIDE + attention_key_rows(s, begin) - 1) < start)
-    begin++;
-  return begin;
+  for (int64_t begin = 0; begin < s->n_key_tiles; begin++) {
+    int64_t last = begin * SIDE + attention_key_rows(s, begin) - 1;
+    if (attention_key_place(s, last) >= start) return begin;
+  }
+  return s->n_key_tiles;
 }
 
-/* Which keys of a tile the queries of a tile read: query i those whose place is at most reach[i] behind low[i].
- */
+/* Which keys of a tile the queries of a tile read: query i those whose place is at most reach[i] behind
+ * low[i]. */
 typedef struct attention_mask {
   int32_t low[SIDE] __attribute__((aligned(64)));
   uint32_t reach[SIDE] __attribute__((aligned(64)));
@@ -160,7 +162,8 @@ static inline void attention_mask_keys(const attention_shape *s, int64_t tile, a
   mask->in_fours = true;
   for (int64_t j = 0; j < SIDE; j++) {
     mask->place[j] = j < n ? attention_key_place(s, tile * SIDE + j) : INT32_MIN;
-    mask->in_fours &= j >= n || (j % 4 == 0 ? mask->place[j] % 4 == 0 : mask->place[j] == mask->place[j - 1] + 1);
+    bool fits = j % 4 == 0 ? mask->place[j] % 4 == 0 : mask->place[j] == mask->place[j - 1] + 1;
+    mask->in_fours &= j >= n || fits;
   }
 }
 
@@ -174,8 +177,10 @@ static inline int64_t attention_share_start(const attention_shape *s, int64_t in
   if (index == 0) return 0;
   for (int64_t t = 0; t < s->n_tiles; t++) per_head += attention_tiles_end(s, t);
   int64_t cost = (int64_t)((double)(per_head * n_heads) * (double)index / (double)n_shares);
-  int64_t head = per_head ? cost / per_head : n_heads * index / n_shares, rest = per_head ? cost % per_head : 0;
-  while (tile + 1 < s->n_tiles && attention_tiles_end(s, tile) <= rest) rest -= attention_tiles_end(s, tile++);
+  int64_t head = per_head ? cost / per_head : n_heads * index / n_shares;
+  int64_t rest = per_head ? cost % per_head : 0;
+  while (tile + 1 < s->n_tiles && attention_tiles_end(s, tile) <= rest)
+    rest -= attention_tiles_end(s, tile++);
   return head >= n_heads ? n_heads * s->n_tiles : head * s->n_tiles + tile;
 }
 
@@ -197,8 +202,8 @@ static inline attention_work attention_work_of(const attention_shape *s, int64_t
   return (attention_work){thread, thread % n_parts, n_parts, {unit, unit < n_units ? unit + 1 : unit}};
 }
 
-/* Whether the operands have types that a form computes with: of bf16 products, bf16 but for results, which may
- * be fp32 too. */
+/* Whether the operands have types that a form computes with: of bf16 products, bf16 but for results, which
+ * may be fp32 too. */
 static inline bool attention_types(const nxk_kernel *kernel, bool backward, bool bf16_alone) {
   uint32_t samples = backward ? 6 : 3, n_in = kernel->operator.n_in, lse = backward ? 5 : n_in + 1;
   for (uint32_t i = 0; i < n_in + kernel->operator.n_out; i++) {

@@ -86,7 +86,8 @@ typedef struct softmax16 {
 } softmax16;
 
 /* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
-static void square_softmax(float *score, float scale, const attention_mask *mask, softmax16 *run, float *old) {
+static void square_softmax(float *score, float scale, const attention_mask *mask, softmax16 *run,
+                           float *old) {
   float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64))) = {0};
   memcpy(max, run->max, sizeof max);
   for (int key = 0; key < SIDE; key++) {
@@ -162,8 +163,8 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   }
   float kept = (float)(1 / (1 - s->dropout)), factors[SIDE];
   for (int i = 0; i < SIDE; i++) factors[i] = run.sum[i] > 0 ? kept / run.sum[i] : 0.0F;
-  across_store(s, x->across, factors, n, a->out, a->out_type, ((batch * s->n_tokens + first) * s->n_heads + head) * s->d,
-               s->n_heads * s->d);
+  int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * s->d;
+  across_store(s, x->across, factors, n, a->out, a->out_type, start, s->n_heads * s->d);
   for (int64_t i = 0; i < n; i++)
     a->lse[queries + i] = (float)((double)(run.max[i] * s->scale) + log((double)run.sum[i]));
 }

@@ -19,8 +19,9 @@ static merge_row merge_weights(float left, float right) {
 bool CPU_NAME(cpu_attention_merge_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   (void)fault;
   const nxk_tensor *lse = cpu_out(kernel, 1);
-  return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_in(kernel, 2)) && cpu_is_real(cpu_out(kernel, 0)) &&
-         lse->dtype == NX_f32 && cpu_columns(cpu_out(kernel, 0)) / lse->dims[1] <= VEC_CHUNK;
+  const nxk_tensor *a = cpu_in(kernel, 0), *b = cpu_in(kernel, 2), *o = cpu_out(kernel, 0);
+  return cpu_is_real(a) && cpu_is_real(b) && cpu_is_real(o) && lse->dtype == NX_f32 &&
+         cpu_columns(o) / lse->dims[1] <= VEC_CHUNK;
 }
 
 void CPU_NAME(cpu_attention_merge)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -30,7 +31,8 @@ void CPU_NAME(cpu_attention_merge)(const nxk_kernel *kernel, const nxk_frame *fr
   const float *lse_a = cpu_in_at(kernel, frame, 1), *lse_b = cpu_in_at(kernel, frame, 3);
   void *o = cpu_out_at(kernel, frame, 0);
   float *lse = cpu_out_at(kernel, frame, 1);
-  nx_dtype a_type = cpu_in(kernel, 0)->dtype, b_type = cpu_in(kernel, 2)->dtype, o_type = cpu_out(kernel, 0)->dtype;
+  nx_dtype a_type = cpu_in(kernel, 0)->dtype, b_type = cpu_in(kernel, 2)->dtype;
+  nx_dtype o_type = cpu_out(kernel, 0)->dtype;
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {

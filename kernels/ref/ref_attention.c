@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Causal attention over grouped heads, its gradient, and attention over some keys joined with that over others.
+/* Causal attention over grouped heads, its gradient, and attention over some keys joined with that over
+ * others.
  *
- * s_ij = scale q_i k_j for the keys j that query i reads, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij v_j,
- * where c_ij is 0 or 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which changes
- * no number here but keeps half-precision scores small elsewhere. Sums run over ascending keys; gradients of
- * keys and values over ascending heads, then queries. */
+ * s_ij = scale q_i k_j for the keys j that query i reads, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij
+ * v_j, where c_ij is 0 or 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which
+ * changes no number here but keeps half-precision scores small elsewhere. Sums run over ascending keys;
+ * gradients of keys and values over ascending heads, then queries. */
 #include "kernels/ref/ref.h"
 #include "schema/philox.h"
 
@@ -83,7 +84,8 @@ static double score(const attention *p, const double *query, const double *key) 
 static double softmax(double *scores, int64_t n) {
   double largest = -INFINITY, sum = 0;
   for (int64_t key = 0; key < n; key++) largest = scores[key] > largest ? scores[key] : largest;
-  for (int64_t key = 0; key < n; key++) sum += scores[key] = largest > -INFINITY ? exp(scores[key] - largest) : 0;
+  for (int64_t key = 0; key < n; key++)
+    sum += scores[key] = largest > -INFINITY ? exp(scores[key] - largest) : 0;
   for (int64_t key = 0; key < n && sum > 0; key++) scores[key] /= sum;
   return largest + log(sum);
 }
@@ -201,7 +203,8 @@ void ref_attention_merge(const ref_call *call) {
   ref_operand o = ref_out(call, 0), lse = ref_out(call, 1);
   int64_t heads = lse.dims[1], s = lse.dims[2], d = ref_last_dim(&o) / heads;
   for (int64_t row = 0; row < lse.n_elements; row++) {
-    int64_t batch = row / s / heads, head = row / s % heads, first = ((batch * s + row % s) * heads + head) * d;
+    int64_t batch = row / s / heads, head = row / s % heads;
+    int64_t first = ((batch * s + row % s) * heads + head) * d;
     double left = ref_load(&lse_a, row), right = ref_load(&lse_b, row);
     double largest = left > right ? left : right;
     bool empty = isinf(largest);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # What nxrun takes is what the plan says: the arenas that it maps are the plan's to the byte, and the ranks'
 # memory (PSS, summed over the host) is within 3 % of arenas + workspace ceilings + what nxrun takes for a
-# plan of almost nothing. Two ranks of more than 256 MB; and with ZeRO 3, whose layers are gathered while they are
-# needed.
+# plan of almost nothing. Two ranks of more than 256 MB; with ZeRO 3, whose layers are gathered while they are
+# needed; and with sequences divided over the ranks, whose keys and values go around.
 # SPDX-License-Identifier: Apache-2.0
 # usage: memory.sh NXCFG NXRUN MPIEXEC DATASET_PREFIX
 set -eu
@@ -17,11 +17,12 @@ ranks() { # NAME
 end() { # NAME
   for pid in $(ranks "$1"); do kill -KILL "$pid" 2>/dev/null || true; done
 }
-trap 'end least; end large; end sharded; rm -rf "$work"' EXIT
+trap 'end least; end large; end sharded; end ring; rm -rf "$work"' EXIT
 
-make_plan() { # NAME LAYERS HIDDEN FFN WORKSPACE [ZERO_STAGE]
+make_plan() { # NAME LAYERS HIDDEN FFN WORKSPACE [ZERO_STAGE [CONTEXT]]
   cat >"$work/$1.yaml" <<YAML
-mesh: {world: 2}
+mesh: {world: 2, context: ${7:-1}}
+attention: {ring: $([ "${7:-1}" = 1 ] && echo false || echo true)}
 batch: {micro: 1, global: 2}
 model: {layers: $2, hidden: $3, ffn_hidden: $4, heads: 4, sequence: 64, vocab: 250}
 optimizer: {lr: 1e-3, zero_stage: ${6:-1}}
@@ -66,10 +67,10 @@ reported() { # NAME FIELD
 make_plan least 1 8 8 4194304
 least=$(measure least)
 
-check() { # NAME LAYERS ZERO_STAGE LEAST_ARENAS
-  make_plan "$1" "$2" 512 1376 67108864 "$3"
+check() { # NAME LAYERS ZERO_STAGE LEAST_ARENAS [CONTEXT]
+  make_plan "$1" "$2" 512 1376 67108864 "$3" "${5:-1}"
   ceiling=$(reported "$1" workspace_bytes)
-  make_plan "$1" "$2" 512 1376 "$ceiling" "$3"
+  make_plan "$1" "$2" 512 1376 "$ceiling" "$3" "${5:-1}"
   measured=$(measure "$1")
   arenas=$(arena_bytes "$1")
   expected=$((2 * arenas + 2 * ceiling + least - 2 * $(arena_bytes least)))
@@ -88,3 +89,4 @@ check() { # NAME LAYERS ZERO_STAGE LEAST_ARENAS
 }
 check large 8 1 268435456
 check sharded 10 3 268435456
+check ring 8 1 268435456 2

@@ -242,7 +242,8 @@ static void divides_a_sequence_over_its_ranks(void **state) {
     for (int i = 0; i < PART; i++) assert_int_equal(starts[i], 0);
     const int32_t *places = nxr_data_places(data), *own = expected[rank / N_ULYSSES * N_ULYSSES];
     assert_memory_equal(places, own, PART * sizeof *own); /* the ranks of a part have it in order */
-    assert_memory_equal(places + PART, expected[N_ULYSSES - rank / N_ULYSSES * N_ULYSSES], PART * sizeof *own);
+    const int32_t *before = expected[N_ULYSSES - rank / N_ULYSSES * N_ULYSSES];
+    assert_memory_equal(places + PART, before, PART * sizeof *own);
     nxr_data_close(data);
   }
 }

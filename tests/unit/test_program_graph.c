@@ -188,6 +188,72 @@ static void a_value_read_too_early_is_caught(void **state) {
   program_end(&c);
 }
 
+/* ---- sequences over several ranks ---- */
+
+static const char ring[] = "mesh.world=4 mesh.context=2 attention.ring=true";
+
+static size_t count(const nxc_graph *graph, nxc_program_index program, nx_op op) {
+  size_t n = 0;
+  for (size_t i = 0; i < graph->programs[program].n; i++)
+    n += graph->operators[graph->programs[program].operators[i]].op == op;
+  return n;
+}
+
+/* Of parameters that all ranks of a context hold each has a summand; keys and values go around once forward,
+ * and once more backward with their gradients. */
+static void a_ring_sums_over_its_ranks(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, ring);
+  assert_string_equal(partial(graph, "layers.0.attention.qkv_weight.grad"), "data+context");
+  assert_string_equal(partial(graph, "layers.1.ffn_norm.weight.grad"), "data+context");
+  assert_string_equal(partial(graph, "embedding.weight.grad"), "data+context");
+  assert_string_equal(partial(graph, "loss"), "data+context");
+  assert_int_equal(count(graph, NXC_FORWARD, NX_OP_shift), 2 * 2);  /* k, v of two layers */
+  assert_int_equal(count(graph, NXC_BACKWARD, NX_OP_shift), 2 * 6); /* k, v; dk, dv on, and home */
+  assert_int_equal(count(graph, NXC_FORWARD, NX_OP_attention), 2 * 2);
+  assert_int_equal(count(graph, NXC_FORWARD, NX_OP_attention_merge), 2);
+  program_end(&c);
+}
+
+/* The exchange for the next round has begun when the attention of this one runs, and is awaited behind it. */
+static void keys_travel_while_attention_runs(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, ring);
+  const nxc_program_list *list = &graph->programs[NXC_FORWARD];
+  size_t at = 0;
+  while (graph->operators[list->operators[at]].op != NX_OP_attention) at++;
+  assert_int_equal(graph->operators[list->operators[at - 1]].op, NX_OP_shift);
+  assert_int_equal(graph->operators[list->operators[at - 2]].op, NX_OP_shift);
+  assert_int_equal(graph->operators[list->operators[at + 1]].op, NX_OP_wait);
+  assert_int_equal(graph->operators[list->operators[at + 2]].op, NX_OP_wait);
+  program_end(&c);
+}
+
+static void attention_to_a_part_of_a_sequence_is_caught(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, ring);
+  operator_in(graph, NXC_FORWARD, NX_OP_attention, 0)->group_atoms = 0;
+  assert_non_null(nxc_graph_check(graph));
+  assert_non_null(strstr(graph->fault, "whole sequences"));
+  program_end(&c);
+}
+
+static void heads_are_exchanged_and_come_back(void **state) {
+  (void)state;
+  program_case c;
+  nxc_graph *graph = build(&c, "mesh.world=2 mesh.context=2 attention.ulysses=true");
+  assert_int_equal(count(graph, NXC_FORWARD, NX_OP_all_to_all), 2 * 4); /* q, k, v; o */
+  assert_int_equal(count(graph, NXC_BACKWARD, NX_OP_all_to_all), 2 * 4);
+  assert_int_equal(find(graph, "layers.0.attention.q_whole")->shape.dims[1], 2);
+  assert_int_equal(find(graph, "layers.0.attention.q_whole")->shape.dims[2], 16);
+  operator_in(graph, NXC_FORWARD, NX_OP_all_to_all, 0)->attrs[NX_all_to_all_concat_axis] = nxc_integer(3);
+  assert_non_null(nxc_graph_check(graph));
+  program_end(&c);
+}
+
 /* ---- dropout ---- */
 
 static int64_t coordinate(const nxc_mesh *mesh, uint32_t atoms, uint32_t rank) {
@@ -246,6 +312,10 @@ int main(void) {
       cmocka_unit_test(a_collective_over_the_wrong_group_is_caught),
       cmocka_unit_test(a_forgotten_sum_is_caught),
       cmocka_unit_test(a_gradient_that_skips_its_sum_is_caught),
+      cmocka_unit_test(a_ring_sums_over_its_ranks),
+      cmocka_unit_test(keys_travel_while_attention_runs),
+      cmocka_unit_test(attention_to_a_part_of_a_sequence_is_caught),
+      cmocka_unit_test(heads_are_exchanged_and_come_back),
       cmocka_unit_test(a_value_read_too_early_is_caught),
       cmocka_unit_test(masks_know_their_place),
   };
