@@ -124,6 +124,24 @@ static void dump_mesh(const nx_plan *plan, FILE *out) {
   fputs(plan->n[NX_SECTION_ATOMS] ? "\n" : "one rank\n", out);
 }
 
+/* What ranks hold a part of, and of how many: "optimizer state, gradients in 4, 9 of 10 ranges". */
+static void dump_shards(const nx_plan *plan, FILE *out) {
+  uint32_t n_divided = 0, n_most = 0;
+  bool gradients = false, parameters = false;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_RANGES]; i++) {
+    const nx_range *range = &plan->ranges[i];
+    const nx_value *param = &plan->values[range->param], *grad = &plan->values[range->grad];
+    if (range->shard_group == NX_NONE) continue;
+    n_divided++;
+    if (plan->groups[range->shard_group].size > n_most) n_most = plan->groups[range->shard_group].size;
+    gradients |= (uint64_t)grad->dims[0] == range->n_shard;
+    parameters |= (uint64_t)param->dims[0] == range->n_shard && param->view_of == NX_NONE;
+  }
+  if (n_divided == 0) return;
+  fprintf(out, "shards      optimizer state%s%s in %u, %u of %u ranges\n", gradients ? ", gradients" : "",
+          parameters ? ", parameters" : "", n_most, n_divided, plan->n[NX_SECTION_RANGES]);
+}
+
 void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
   const nx_run *run = plan->run;
   char plan_id[65], file_hash[65];
@@ -133,6 +151,7 @@ void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
   fprintf(out, "file        format %u.%u, %" PRIu64 " bytes\n", plan->header->major, plan->header->minor,
           plan->n_bytes);
   dump_mesh(plan, out);
+  dump_shards(plan, out);
   fputs("model       ", out);
   nx_print_quantity(out, (double)run->n_parameters, "parameters");
   fprintf(

@@ -376,8 +376,8 @@ static void every_collective_and_every_wait_is_needed(void **state) {
       "mesh.world=4 optimizer.zero_stage=2 mesh.replicate=2 reduce.overlap=true gather.overlap=true batch.micro=1",
       "mesh.world=2 optimizer.zero_stage=1 reduce.overlap=true gather.overlap=true reduce.bucket_elements=3000",
       "mesh.world=2 reduce.overlap=true batch.micro=1",
-      "mesh.world=4 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 optimizer.zero_stage=3 "
-      "optimizer.reshard_after_forward=false reduce.overlap=true batch.micro=1",
+      ("mesh.world=4 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 optimizer.zero_stage=3 "
+       "optimizer.reshard_after_forward=false reduce.overlap=true batch.micro=1"),
   };
   for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
     schedule s = begin(layouts[i]);
