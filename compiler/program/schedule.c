@@ -116,14 +116,20 @@ static void send(generator *g, uint32_t chunk, nx_port port, uint32_t micro_batc
   push(g, NX_ITEM_SEND, port, chunk, micro_batch, list->slot_of[micro_batch]);
 }
 
+/* The number of a port's sends up to the last one of the slot that is still under way. */
+static uint32_t last_send_of(const chunk_list *list, nx_port port, uint16_t slot) {
+  uint32_t last = list->n_waited[port];
+  for (uint32_t s = last; s < list->n_sent[port]; s++)
+    if (list->sends[port][s].slot == slot) last = s + 1;
+  return last;
+}
+
 /* Waits for what was sent from the slot before. */
 static void wait_sends_of(generator *g, uint32_t chunk, uint16_t slot) {
   static const nx_port ports[] = {NX_PORT_OUTPUT, NX_PORT_INPUT_GRADIENT};
   chunk_list *list = &g->lists[chunk];
   for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) {
-    uint32_t last = list->n_waited[ports[i]];
-    for (uint32_t s = last; s < list->n_sent[ports[i]]; s++)
-      if (list->sends[ports[i]][s].slot == slot) last = s + 1;
+    uint32_t last = last_send_of(list, ports[i], slot);
     while (list->n_waited[ports[i]] < last) wait_oldest_send(g, chunk, ports[i]);
   }
 }
@@ -131,6 +137,17 @@ static void wait_sends_of(generator *g, uint32_t chunk, uint16_t slot) {
 static bool is_slot_free(const generator *g, uint32_t chunk) {
   const chunk_list *list = &g->lists[chunk];
   return list->n_new < g->p->chunks[chunk].n_slots || list->n_taken_again < list->n_freed;
+}
+
+/* A slot that is free, and of which nothing is being sent: to wait for that ahead of time could be to wait for
+ * a stage that waits for this one. */
+static bool is_slot_idle(const generator *g, uint32_t chunk) {
+  const chunk_list *list = &g->lists[chunk];
+  if (!is_slot_free(g, chunk)) return false;
+  if (list->n_new < g->p->chunks[chunk].n_slots) return true;
+  uint16_t slot = list->free_slots[list->n_taken_again];
+  return last_send_of(list, NX_PORT_OUTPUT, slot) == list->n_waited[NX_PORT_OUTPUT] &&
+         last_send_of(list, NX_PORT_INPUT_GRADIENT, slot) == list->n_waited[NX_PORT_INPUT_GRADIENT];
 }
 
 static void take_slot(generator *g, uint32_t chunk, uint32_t micro_batch) {
@@ -152,7 +169,7 @@ static void receive(generator *g, const pass *at, bool ahead) {
     if (list->received_gradient[m] || !list->forwarded[m]) return;
     list->received_gradient[m] = true;
     push(g, NX_ITEM_RECV, NX_PORT_OUTPUT_GRADIENT, at->chunk, m, list->slot_of[m]);
-  } else if (!list->has_slot[m] && (!ahead || (at->chunk > 0 && is_slot_free(g, at->chunk)))) {
+  } else if (!list->has_slot[m] && (!ahead || (at->chunk > 0 && is_slot_idle(g, at->chunk)))) {
     take_slot(g, at->chunk, m);
     if (at->chunk > 0) push(g, NX_ITEM_RECV, NX_PORT_INPUT, at->chunk, m, list->slot_of[m]);
   }

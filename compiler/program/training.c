@@ -382,6 +382,13 @@ static void check_modules(const nxc_settings *s, nxc_sink *sink, const nxc_train
                  "there is no module %s to compute again", t->recompute_modules[i].text);
 }
 
+/* Interleaved, chunks take turns of as many micro-batches as there are stages. A last turn of much fewer would
+ * come round to a stage whose next pass waits for a stage that waits for it. */
+static bool fills_last_turn(const nxc_training *t) {
+  int64_t rest = t->n_micro_batches % t->pipeline;
+  return t->n_micro_batches <= t->pipeline || rest == 0 || rest + 2 >= t->pipeline;
+}
+
 static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   size_t n_cuts = t->n_chunks - 1;
   bool has_cuts = nxc_has(s, NX_SETTING_PIPELINE_CUTS), rising = true;
@@ -399,6 +406,8 @@ static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
        "each cut must name a later layer of the model than the one before"},
       {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008",
        "there are not as many layers as chunks of layers"},
+      {t->gpipe || t->n_chunks == t->pipeline || fills_last_turn(t), NX_SETTING_BATCH_GLOBAL, "NX3015",
+       "with several chunks on a stage the last turn of micro-batches is too short"},
       {t->layers % t->unique_layers == 0, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
        "the layers with weights of their own do not divide the layers"},
       {!shares || t->mixture.n_experts == 0, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",

@@ -593,6 +593,8 @@ static void what_cannot_run_is_refused(void **state) {
       {"mesh.pipeline=3 mesh.world=3 pipeline.cuts=[layers.0,layers.0]", "NX3008"},
       {"mesh.pipeline=2 mesh.world=2 pipeline.cuts=[layers.0,layers.1]", "NX3008"},
       {"pipeline.cuts=[layers.0]", "NX3008"},
+      {"mesh.world=4 mesh.pipeline=4 mesh.virtual_pipeline=3 model.layers=12 batch.micro=1 batch.global=9",
+       "NX3015"},
       {"model.layers=3 model.unique_layers=2", "NX3014"},
       {"model.layers=4 model.unique_layers=2 optimizer.zero_stage=2 mesh.world=2", "NX3014"},
       {"model.layers=4 model.unique_layers=2 mesh.pipeline=2 mesh.virtual_pipeline=2 mesh.world=2", "NX3014"},

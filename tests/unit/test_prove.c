@@ -118,6 +118,9 @@ static void every_generated_schedule_is_proved(void **state) {
       "pipeline.schedule=gpipe",
       "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=20 pipeline.schedule=gpipe",
       "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=4 model.tied_embeddings=true",
+      "mesh.world=8 mesh.pipeline=8 model.layers=24 mesh.virtual_pipeline=3 batch.micro=1 batch.global=22",
+      "mesh.world=5 mesh.pipeline=5 model.layers=10 mesh.virtual_pipeline=2 batch.micro=1 batch.global=13 "
+      "pipeline.receive_ahead=true",
       "mesh.world=8 mesh.pipeline=4 mesh.virtual_pipeline=2 model.layers=8 batch.micro=1 batch.global=8 "
       "model.tied_embeddings=true optimizer.zero_stage=1",
   };
