@@ -156,8 +156,9 @@ static inline void nxk_moe_sift(nxk_moe_claim *heap, int64_t n, int64_t at) {
   }
 }
 
-/* Marks what is beyond the capacity of its expert. The claims of an expert come in logical order; `claims` has
- * room for `capacity`: a heap with the next to be dropped on top. weights, chosen: [tokens as held, top_k]. */
+/* Marks what is beyond the capacity of its expert. The claims of an expert come in logical order; `claims`
+ * has room for `capacity`: a heap with the next to be dropped on top. weights, chosen: [tokens as held,
+ * top_k]. */
 static inline void nxk_moe_drop(const nxk_moe *moe, const float *weights, int32_t *chosen,
                                 nxk_moe_claim *claims) {
   int64_t n_tokens = moe->n_sequences * moe->sequence;
@@ -186,12 +187,12 @@ static inline void nxk_moe_drop(const nxk_moe *moe, const float *weights, int32_
 
 /* ---- rows ---- */
 
-/* Numbers the rows of what is kept: of each destination packed by expert, then by token. chosen [n], rows [n], counts
- * [n_destinations, n_local]; `next` has room for as many. False where a destination gets more than n_rows: `most` says
- * how many. */
-static inline bool nxk_moe_number(const int32_t *chosen, int64_t n, int64_t expert_start, int64_t n_destinations,
-                                  int64_t n_local, int64_t n_rows, int32_t *counts, int64_t *next, int32_t *rows,
-                                  int64_t *most) {
+/* Numbers the rows of what is kept: of each destination packed by expert, then by token. chosen [n], rows
+ * [n], counts [n_destinations, n_local]; `next` has room for as many. False where a destination gets more
+ * than n_rows: `most` says how many. */
+static inline bool nxk_moe_number(const int32_t *chosen, int64_t n, int64_t expert_start,
+                                  int64_t n_destinations, int64_t n_local, int64_t n_rows, int32_t *counts,
+                                  int64_t *next, int32_t *rows, int64_t *most) {
   int64_t n_experts = n_destinations * n_local;
   for (int64_t e = 0; e < n_experts; e++) counts[e] = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -213,10 +214,10 @@ static inline bool nxk_moe_number(const int32_t *chosen, int64_t n, int64_t expe
 
 /* ---- losses ---- */
 
-/* Of one token: adds to dlogits the gradient of aux x sum of softmax x counts, and of z x lse^2. Returns both sums
- * without their factors. `p` has room for n_experts; dlogits may be NULL. */
-static inline void nxk_moe_losses(const double *logits, const double *counts, int64_t n_experts, double aux, double z,
-                                  double *p, double *dlogits, double sums[2]) {
+/* Of one token: adds to dlogits the gradient of aux x sum of softmax x counts, and of z x lse^2. Returns both
+ * sums without their factors. `p` has room for n_experts; dlogits may be NULL. */
+static inline void nxk_moe_losses(const double *logits, const double *counts, int64_t n_experts, double aux,
+                                  double z, double *p, double *dlogits, double sums[2]) {
   double lse = nxk_moe_softmax(logits, n_experts, p), mean = 0;
   for (int64_t e = 0; e < n_experts; e++) mean += p[e] * counts[e];
   for (int64_t e = 0; e < n_experts && dlogits; e++)

@@ -24,14 +24,17 @@ void nxc_mixture_read(const nxc_settings *s, nxc_mixture *m) {
   if (m->n_experts == 1) m->n_experts = 0;
   if (m->n_experts == 0) return;
   m->top_k = nxc_int(s, NX_SETTING_MOE_TOP_K);
-  m->hidden = nxc_int(s, nxc_has(s, NX_SETTING_MOE_FFN_HIDDEN) ? NX_SETTING_MOE_FFN_HIDDEN : NX_SETTING_MODEL_FFN_HIDDEN);
+  m->hidden = nxc_int(s, nxc_has(s, NX_SETTING_MOE_FFN_HIDDEN) ? NX_SETTING_MOE_FFN_HIDDEN
+                                                               : NX_SETTING_MODEL_FFN_HIDDEN);
   m->shared_hidden = nxc_int(s, NX_SETTING_MOE_SHARED_FFN_HIDDEN);
   m->score = score_of(s);
   m->normalize = nxc_flag(s, NX_SETTING_MOE_NORMALIZE_TOP_K);
   m->scale = nxc_number(s, NX_SETTING_MOE_ROUTER_SCALE);
-  if (nxc_is(s, NX_SETTING_MOE_ROUTING, "sinkhorn")) m->sinkhorn = nxc_int(s, NX_SETTING_MOE_SINKHORN_ITERATIONS);
+  if (nxc_is(s, NX_SETTING_MOE_ROUTING, "sinkhorn"))
+    m->sinkhorn = nxc_int(s, NX_SETTING_MOE_SINKHORN_ITERATIONS);
   m->tolerance = nxc_number(s, NX_SETTING_MOE_SINKHORN_TOLERANCE);
-  if (!nxc_flag(s, NX_SETTING_MOE_DROPLESS)) m->capacity_factor = number_or(s, NX_SETTING_MOE_CAPACITY_FACTOR, 0);
+  if (!nxc_flag(s, NX_SETTING_MOE_DROPLESS))
+    m->capacity_factor = number_or(s, NX_SETTING_MOE_CAPACITY_FACTOR, 0);
   m->by_position = nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position");
   m->aux = nxc_number(s, NX_SETTING_MOE_AUX_LOSS_COEF);
   m->z = nxc_number(s, NX_SETTING_MOE_Z_LOSS_COEF);

@@ -35,8 +35,8 @@ void nxc_mixture_read(const nxc_settings *settings, nxc_mixture *mixture);
 /* Whether the layer, from 0, is a mixture. The pattern has been checked. */
 bool nxc_mixture_has(const nxc_mixture *mixture, int64_t layer);
 int64_t nxc_mixture_layers(const nxc_mixture *mixture, int64_t n_layers);
-/* How many layers a pattern describes, as "([0]*3+[1]*58)"; 0: a number N (every N-th layer), which it sets; -1: none
- * of both. */
+/* How many layers a pattern describes, as "([0]*3+[1]*58)"; 0: a number N (every N-th layer), which it sets;
+ * -1: none of both. */
 int64_t nxc_mixture_pattern(const char *pattern, int64_t *frequency);
 /* Tokens that an expert takes of n_tokens of a micro-batch; 0: every one. */
 int64_t nxc_mixture_capacity(const nxc_mixture *mixture, int64_t n_tokens);

@@ -24,15 +24,17 @@ static uint32_t placed(const nxc_graph *graph, nxc_id value, uint8_t how) {
   return nxc_placed(&graph->values[value].shape.place, how);
 }
 
-static nxc_id collective(nxc_graph *graph, nx_op op, const char *name, nxc_id x, int64_t axis, uint32_t atoms) {
+static nxc_id collective(nxc_graph *graph, nx_op op, const char *name, nxc_id x, int64_t axis,
+                         uint32_t atoms) {
   if (atoms == 0) return x;
   bool summed = (placed(graph, x, NXC_PARTIAL) & ~atoms) == 0;
-  return nxc_append(graph, &(nxc_op_request){.op = op,
-                                             .name = name,
-                                             .in = {x},
-                                             .attrs = {[NX_all_gather_axis] = nxc_integer(axis)},
-                                             .dtype = op != NX_OP_all_gather && summed ? graph->types.activation : 0,
-                                             .group_atoms = atoms});
+  return nxc_append(graph,
+                    &(nxc_op_request){.op = op,
+                                      .name = name,
+                                      .in = {x},
+                                      .attrs = {[NX_all_gather_axis] = nxc_integer(axis)},
+                                      .dtype = op != NX_OP_all_gather && summed ? graph->types.activation : 0,
+                                      .group_atoms = atoms});
 }
 
 /* Tokens of all these ranks: along the sequence, then sequence by sequence. */
@@ -66,8 +68,8 @@ static nxc_id all_logits(const layer *l, nxc_id logits, nxc_rank_number *start) 
 }
 
 /* The load-balancing loss, in the unit of the cross-entropy's sum over tokens: of a layer (or sequence of it)
- * coefficient x E / (tokens x k) x sum of probability x count; of the model, as Hugging Face has it, both are means
- * over the tokens of all layers, and counts are not divided by k. */
+ * coefficient x E / (tokens x k) x sum of probability x count; of the model, as Hugging Face has it, both are
+ * means over the tokens of all layers, and counts are not divided by k. */
 static double aux_factor(const layer *l, int64_t n_tokens) {
   double per_count = l->m->aux * (double)l->m->n_experts / (double)n_tokens;
   if (l->m->aux_scope != NXC_AUX_OF_MODEL) return per_count / (double)l->m->top_k;
@@ -81,7 +83,8 @@ static void count_for_model(nxc_graph *graph, nxc_id counts) {
   graph->layer = -1;
   if (graph->mixture_counts)
     counts = nxc_append(
-        graph, &(nxc_op_request){.op = NX_OP_add, .name = "counts_so_far", .in = {graph->mixture_counts, counts}});
+        graph,
+        &(nxc_op_request){.op = NX_OP_add, .name = "counts_so_far", .in = {graph->mixture_counts, counts}});
   graph->mixture_counts = counts;
   graph->layer = within;
 }
@@ -124,16 +127,18 @@ static void route(const layer *l, nxc_id x, routed *r) {
 
 /* ---- experts ---- */
 
-/* Rows for one destination: what a balanced load needs, times the factor; never more than tokens or capacities can
- * fill. */
+/* Rows for one destination: what a balanced load needs, times the factor; never more than tokens or
+ * capacities can fill. */
 static int64_t buffer_rows(const layer *l, const nxc_shape *tokens) {
   const nxc_training *t = l->t;
-  int64_t n_tokens = tokens->dims[0] * tokens->dims[1], each = l->m->top_k < l->n_local ? l->m->top_k : l->n_local;
+  int64_t n_tokens = tokens->dims[0] * tokens->dims[1],
+          each = l->m->top_k < l->n_local ? l->m->top_k : l->n_local;
   int64_t most = n_tokens * each, capacity = nxc_mixture_capacity(l->m, t->micro_batch * t->sequence);
   int64_t n_micro_batches = tokens->dims[0] / t->micro_batch;
   double balanced = (double)(n_tokens * l->m->top_k) / (double)l->n_ranks;
   double room = ceil(l->m->buffer_factor * balanced);
-  if (capacity && capacity * l->n_local * n_micro_batches < most) most = capacity * l->n_local * n_micro_batches;
+  if (capacity && capacity * l->n_local * n_micro_batches < most)
+    most = capacity * l->n_local * n_micro_batches;
   if (capacity) return most;
   return room < (double)most ? (int64_t)room : most;
 }
@@ -149,12 +154,16 @@ static nxc_id exchange(const layer *l, const char *name, nxc_id x, int64_t split
                                       .group_atoms = l->expert});
 }
 
-static nxc_id grouped(const layer *l, const char *name, nxc_id x, nxc_id counts, nxc_id weight, int64_t n_rows) {
-  return nxc_append(l->graph, &(nxc_op_request){.op = NX_OP_grouped_matmul,
-                                                .name = name,
-                                                .in = {x, counts, weight},
-                                                .attrs = {[NX_grouped_matmul_trans_b] = nxc_integer(1),
-                                                          [NX_grouped_matmul_rows] = nxc_integer(n_rows)}});
+static nxc_id grouped(const layer *l, const char *name, nxc_id x, nxc_id counts, nxc_id weight,
+                      int64_t n_rows) {
+  return nxc_append(
+      l->graph,
+      &(nxc_op_request){
+          .op = NX_OP_grouped_matmul,
+          .name = name,
+          .in = {x, counts, weight},
+          .attrs = {
+              [NX_grouped_matmul_trans_b] = nxc_integer(1), [NX_grouped_matmul_rows] = nxc_integer(n_rows)}});
 }
 
 /* Each expert is a feed-forward network of the model's kind. */
@@ -166,10 +175,11 @@ static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
   nxc_rank_number_stride(&start, l->expert_tensor, width);
   const nxc_box boxes[2] = {{NXC_PART_EXPERT_GATE, width, start}, {NXC_PART_EXPERT_UP, width, start}};
   const nxc_box down = {NXC_PART_EXPERT_DOWN, width, start};
-  nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", t->swiglu ? boxes : boxes + 1, t->swiglu ? 2 : 1,
-                                        t->hidden, false);
+  nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", t->swiglu ? boxes : boxes + 1,
+                                        t->swiglu ? 2 : 1, t->hidden, false);
   nxc_id up = grouped(l, "expert_up", x, counts, weight, n_rows);
-  nxc_op_request activation = {.op = t->swiglu ? NX_OP_swiglu : NX_OP_gelu, .name = "expert_activation", .in = {up}};
+  nxc_op_request activation = {
+      .op = t->swiglu ? NX_OP_swiglu : NX_OP_gelu, .name = "expert_activation", .in = {up}};
   if (!t->swiglu) activation.attrs[NX_gelu_tanh] = nxc_integer(t->gelu_tanh);
   nxc_id y = nxc_append(graph, &activation);
   weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->hidden, true);
@@ -192,12 +202,12 @@ static nxc_id dispatch(const layer *l, const routed *r) {
                                          [NX_moe_index_experts] = nxc_integer(l->n_local),
                                          [NX_moe_index_rows] = nxc_integer(n_rows)}});
   nxc_id counts = exchange(l, "received_counts", nxc_last_output(graph, 1), 0, 1);
-  nxc_id x = nxc_append(graph,
-                        &(nxc_op_request){.op = NX_OP_moe_permute,
-                                          .name = "rows",
-                                          .in = {r->tokens, rows},
-                                          .attrs = {[NX_moe_permute_destinations] = nxc_integer(n_destinations),
-                                                    [NX_moe_permute_rows] = nxc_integer(n_rows)}});
+  nxc_id x = nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_moe_permute,
+                               .name = "rows",
+                               .in = {r->tokens, rows},
+                               .attrs = {[NX_moe_permute_destinations] = nxc_integer(n_destinations),
+                                         [NX_moe_permute_rows] = nxc_integer(n_rows)}});
   nxc_id y = experts(l, exchange(l, "received", x, 0, 1), counts, balanced);
   y = exchange(l, "returned", y, 1, 0);
   return nxc_append(graph,

@@ -28,7 +28,8 @@ static const char *infer_grouped_matmul(const nxc_graph *graph, const nxc_operat
   uint8_t inner = trans_b ? NXC_SPLIT + 2 : NXC_SPLIT + 1, outer = trans_b ? NXC_SPLIT + 1 : NXC_SPLIT + 2;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
     out[0].place.at[atom] = product_place(x->place.at[atom], w->place.at[atom], inner, outer, &fault);
-    if (!counts_fit(x->place.at[atom], counts->place.at[atom])) fault = "rows and their counts are divided differently";
+    if (!counts_fit(x->place.at[atom], counts->place.at[atom]))
+      fault = "rows and their counts are divided differently";
   }
   if (nxc_placed(&out[0].place, NXC_PARTIAL)) out[0].dtype = graph->types.partial;
   return fault;
@@ -58,17 +59,20 @@ static uint8_t gradient_place(uint8_t dy, uint8_t x, const char **fault) {
   if (dy == NXC_SPLIT + 1 && x == NXC_SPLIT + 1) return NXC_PARTIAL;
   if (dy == NXC_SPLIT + 2 && x == NXC_REPLICATED) return NXC_SPLIT + 1;
   if (dy == NXC_REPLICATED && x == NXC_SPLIT + 2) return NXC_SPLIT + 2;
-  if (dy != NXC_REPLICATED || x != NXC_REPLICATED) *fault = "rows and their gradients are divided differently";
+  if (dy != NXC_REPLICATED || x != NXC_REPLICATED)
+    *fault = "rows and their gradients are divided differently";
   return NXC_REPLICATED;
 }
 
 static const char *infer_grouped_wgrad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *dy = nxc_in(graph, op, 0), *x = nxc_in(graph, op, 1), *counts = nxc_in(graph, op, 2);
   const char *fault = NULL;
-  out[0] = nxc_shape_of(graph->types.grad, 3, (int64_t[]){counts->dims[2], nxc_shape_last(dy), nxc_shape_last(x)});
+  out[0] =
+      nxc_shape_of(graph->types.grad, 3, (int64_t[]){counts->dims[2], nxc_shape_last(dy), nxc_shape_last(x)});
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
     out[0].place.at[atom] = gradient_place(dy->place.at[atom], x->place.at[atom], &fault);
-    if (!counts_fit(x->place.at[atom], counts->place.at[atom])) fault = "rows and their counts are divided differently";
+    if (!counts_fit(x->place.at[atom], counts->place.at[atom]))
+      fault = "rows and their counts are divided differently";
   }
   return fault;
 }
@@ -86,6 +90,7 @@ static uint64_t flops_grouped_wgrad(const nxc_graph *graph, const nxc_operator_n
   return flops(nxc_in(graph, op, 0), nxc_in(graph, op, 1), op->attrs[NX_grouped_wgrad_rows].integer);
 }
 
-const nxc_rule nxc_rule_grouped_matmul = {
-    .infer = infer_grouped_matmul, .grad = grad_grouped_matmul, .flops = flops_grouped_matmul};
+const nxc_rule nxc_rule_grouped_matmul = {.infer = infer_grouped_matmul,
+                                          .grad = grad_grouped_matmul,
+                                          .flops = flops_grouped_matmul};
 const nxc_rule nxc_rule_grouped_wgrad = {.infer = infer_grouped_wgrad, .flops = flops_grouped_wgrad};

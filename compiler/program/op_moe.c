@@ -25,7 +25,8 @@ static const char *infer_route(const nxc_graph *graph, const nxc_operator_node *
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
     uint8_t place = logits->place.at[atom], gathered = all->place.at[atom];
     if (place != NXC_REPLICATED && !is_of_tokens(place)) return "the router reads parts of tokens";
-    if (gathered != (place == NXC_SPLIT ? NXC_SPLIT : NXC_REPLICATED)) return "the router lacks tokens of the micro-batch";
+    if (gathered != (place == NXC_SPLIT ? NXC_SPLIT : NXC_REPLICATED))
+      return "the router lacks tokens of the micro-batch";
     out[2].place.at[atom] = gathered;
     if (place != NXC_REPLICATED) out[3].place.at[atom] = NXC_PARTIAL;
   }
@@ -58,8 +59,9 @@ static const char *infer_route_grad(const nxc_graph *graph, const nxc_operator_n
   return nxc_same(dweights, nxc_in(graph, op, 2));
 }
 
-const nxc_rule nxc_rule_moe_route = {
-    .infer = infer_route, .grad = grad_route, .suffixes = {"experts", "weights", "counts", "losses"}};
+const nxc_rule nxc_rule_moe_route = {.infer = infer_route,
+                                     .grad = grad_route,
+                                     .suffixes = {"experts", "weights", "counts", "losses"}};
 const nxc_rule nxc_rule_moe_route_grad = {.infer = infer_route_grad};
 
 /* ---- rows ---- */
@@ -96,7 +98,8 @@ const nxc_rule nxc_rule_moe_index = {.infer = infer_index, .suffixes = {"rows", 
 static uint8_t row_place(uint8_t tokens, uint8_t rows, const char **fault) {
   if (rows == NXC_PARTIAL && tokens == NXC_REPLICATED) return NXC_SPLIT;
   if (is_of_tokens(tokens) && rows == tokens) return NXC_SPLIT + 1;
-  if (tokens != NXC_REPLICATED || rows != NXC_REPLICATED) *fault = "tokens and their rows are divided differently";
+  if (tokens != NXC_REPLICATED || rows != NXC_REPLICATED)
+    *fault = "tokens and their rows are divided differently";
   return NXC_REPLICATED;
 }
 
@@ -121,8 +124,8 @@ static void grad_permute(nxc_grad *grad, const nxc_operator_node *op) {
 
 const nxc_rule nxc_rule_moe_permute = {.infer = infer_permute, .grad = grad_permute, .linear = true};
 
-/* The sum over a token's experts of rows that lie on the token's rank, or on those of its experts; a summand of it,
- * where the rows are summands. */
+/* The sum over a token's experts of rows that lie on the token's rank, or on those of its experts; a summand
+ * of it, where the rows are summands. */
 static const char *infer_combine(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *y = nxc_in(graph, op, 0), *rows = nxc_in(graph, op, 1);
   const char *fault = NULL;
@@ -133,7 +136,8 @@ static const char *infer_combine(const nxc_graph *graph, const nxc_operator_node
     bool summand = of_y == NXC_PARTIAL && place == NXC_REPLICATED;
     out[0].place.at[atom] = summand ? NXC_PARTIAL : place;
     uint8_t tokens = place == NXC_PARTIAL ? NXC_REPLICATED : place;
-    if (!summand && of_y != row_place(tokens, place, &fault)) fault = "rows are not where their tokens look for them";
+    if (!summand && of_y != row_place(tokens, place, &fault))
+      fault = "rows are not where their tokens look for them";
     uint8_t weighted = op->n_in == 3 ? nxc_in(graph, op, 2)->place.at[atom] : tokens;
     if (weighted != tokens) fault = "weights and rows are divided differently";
   }
@@ -142,10 +146,12 @@ static const char *infer_combine(const nxc_graph *graph, const nxc_operator_node
 }
 
 static void grad_combine(nxc_grad *grad, const nxc_operator_node *op) {
-  nxc_id y = op->args[0], rows = op->args[1], weights = op->args[2], dx = nxc_grad_of(grad, op->args[op->n_in]);
+  nxc_id y = op->args[0], rows = op->args[1], weights = op->args[2],
+         dx = nxc_grad_of(grad, op->args[op->n_in]);
   nxc_graph *graph = nxc_grad_graph(grad);
   if (dx == 0) return;
-  nxc_append(graph, &(nxc_op_request){.op = NX_OP_moe_combine_grad, .of = {y, weights}, .in = {dx, y, rows, weights}});
+  nxc_append(graph, &(nxc_op_request){
+                        .op = NX_OP_moe_combine_grad, .of = {y, weights}, .in = {dx, y, rows, weights}});
   nxc_id dy = nxc_last_output(graph, 0), dweights = nxc_last_output(graph, 1);
   nxc_grad_give(grad, y, dy);
   nxc_grad_give(grad, weights, dweights);

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Names without ".weight" and ".bias"; the first %d is the layer, the second the expert. Models with shared experts have
- * DeepSeek's names, other mixtures Mixtral's, where those differ from Llama's. Conv1D: GPT-2 keeps the transpose. */
+/* Names without ".weight" and ".bias"; the first %d is the layer, the second the expert. Models with shared
+ * experts have DeepSeek's names, other mixtures Mixtral's, where those differ from Llama's. Conv1D: GPT-2
+ * keeps the transpose. */
 typedef struct part_row {
   const char *llama, *gpt2, *deepseek;
   bool gpt2_transposed;
@@ -59,7 +60,8 @@ static const char *numbered(nxc_arena *arena, const char *stem, int32_t number) 
 const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
                            int32_t layer) {
   const char *name = numbered(arena, stem_of(t, &part_rows[piece->part]), layer);
-  return nxc_arena_printf(arena, "%s.%s", numbered(arena, name, piece->expert), piece->bias ? "bias" : "weight");
+  return nxc_arena_printf(arena, "%s.%s", numbered(arena, name, piece->expert),
+                          piece->bias ? "bias" : "weight");
 }
 
 /* GPT-2 keeps queries, keys and values in one tensor. */
@@ -119,7 +121,8 @@ static nxc_id known_parameter(const nxc_graph *graph, const nxc_training *t, con
   return 0;
 }
 
-static nxc_id new_parameter(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_shape *shape) {
+static nxc_id new_parameter(nxc_graph *graph, const nxc_training *t, const char *name,
+                            const nxc_shape *shape) {
   const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->weights_origin, name);
   nxc_id value = nxc_value_new(graph, full, NXC_ROLE_PARAMETER, shape);
   graph->parameters =
@@ -256,7 +259,8 @@ nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *n
   return value;
 }
 
-/* The rows of an expert begin behind the logical tensor on ranks that do not hold it: there, nothing of it is. */
+/* The rows of an expert begin behind the logical tensor on ranks that do not hold it: there, nothing of it
+ * is. */
 static void hold(nxc_graph *graph, nxc_rank_number *row_start, int64_t logical_rows, uint32_t holder) {
   uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT), n = nxc_mesh_size(&graph->mesh, ranks);
   int64_t *start = nxc_arena_array(graph->arena, n, sizeof *start);
@@ -268,7 +272,8 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
                              uint32_t n_boxes, int64_t n_other, bool divides_columns) {
   int64_t rows = divides_columns ? n_other : rows_of(boxes, n_boxes);
   int64_t columns = divides_columns ? boxes[0].n_local : n_other;
-  uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT), tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR);
+  uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT),
+           tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR);
   int64_t n_local = t->mixture.n_experts / nxc_mesh_size(&graph->mesh, ranks);
   nxc_shape shape = nxc_shape_of(graph->types.param, 3, (int64_t[]){n_local, rows, columns});
   nxc_place(&shape.place, ranks, NXC_SPLIT);

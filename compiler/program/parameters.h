@@ -53,10 +53,11 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *training, const 
 /* A matrix of all rows and some columns, divided over `atoms`. */
 nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *training, const char *name,
                              const nxc_box *box, int64_t rows, uint32_t atoms);
-/* The matrices of this rank's experts, [experts, rows, columns], each as of the two functions above: boxes one below the
- * other, of rows divided over expert-tensor ranks; or one box, whose columns are. n_other: columns, or rows. */
-nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *training, const char *name, const nxc_box *boxes,
-                             uint32_t n_boxes, int64_t n_other, bool divides_columns);
+/* The matrices of this rank's experts, [experts, rows, columns], each as of the two functions above: boxes
+ * one below the other, of rows divided over expert-tensor ranks; or one box, whose columns are. n_other:
+ * columns, or rows. */
+nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *training, const char *name,
+                             const nxc_box *boxes, uint32_t n_boxes, int64_t n_other, bool divides_columns);
 /* The bias of a matrix of boxes. */
 nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const char *name,
                           const nxc_box *boxes, uint32_t n_boxes, uint32_t atoms);
@@ -66,8 +67,8 @@ nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const 
 
 /* Several stages hold copies of the parameter: the first of them owns it. */
 void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages);
-/* 1 on the one rank of those that hold copies, over these atoms and on these stages (NULL: any), that counts and
- * writes them. */
+/* 1 on the one rank of those that hold copies, over these atoms and on these stages (NULL: any), that counts
+ * and writes them. */
 nxc_rank_number nxc_parameter_owner(nxc_graph *graph, uint32_t copies, const nxc_stages *stages);
 /* The atoms over which a value of this placement is there in copies, for the purposes of a parameter. */
 uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *place);

@@ -14,7 +14,7 @@ static const int64_t forward_sizes[N_SIZES] = {256, 64, 16}, gradient_sizes[N_SI
 
 typedef struct grouped {
   const int64_t *sizes;
-  nxk_kernel products[N_SIZES][2]; /* [..][0] overwrites, [..][1] adds */
+  nxk_kernel products[N_SIZES][2];             /* [..][0] overwrites, [..][1] adds */
   uint64_t left_at, right_at, sum_at, n_bytes; /* in scratch, after what the products use */
 } grouped;
 
@@ -34,7 +34,8 @@ static uint64_t bytes_of(const nxk_tensor *tensor, int64_t n_elements) {
 }
 
 static nxk_tensor matrix(nx_dtype type, int64_t rows, int64_t columns) {
-  return (nxk_tensor){.dtype = type, .n_dims = 2, .dims = {rows, columns, 1, 1}, .shift_constant = UINT32_MAX};
+  return (nxk_tensor){
+      .dtype = type, .n_dims = 2, .dims = {rows, columns, 1, 1}, .shift_constant = UINT32_MAX};
 }
 
 static bool product_bind(nxk_kernel *kernel, grouped *g, int size, int adds, const nxk_operator *product,
@@ -79,8 +80,8 @@ bool cpu_grouped_matmul_bind(nxk_kernel *kernel, nxk_fault *fault) {
   return cpu_reserve(kernel->device, g->n_bytes, "grouped_matmul", fault);
 }
 
-/* Which size takes the next of n rows: the smallest that holds all of them if they fill half of it, else the largest
- * that they fill; the smallest always. */
+/* Which size takes the next of n rows: the smallest that holds all of them if they fill half of it, else the
+ * largest that they fill; the smallest always. */
 static int size_for(const grouped *g, int64_t n) {
   int size = N_SIZES - 1;
   while (size > 0 && g->sizes[size] < n) size--;
@@ -89,8 +90,8 @@ static int size_for(const grouped *g, int64_t n) {
 }
 
 /* The rows themselves, or `size` rows in scratch that begin with them. */
-static const void *filled(const nxk_kernel *kernel, uint64_t at, const nxk_tensor *tensor, const void *rows, int64_t n,
-                          int64_t size) {
+static const void *filled(const nxk_kernel *kernel, uint64_t at, const nxk_tensor *tensor, const void *rows,
+                          int64_t n, int64_t size) {
   uint64_t row_bytes = bytes_of(tensor, cpu_columns(tensor));
   if (n == size) return rows;
   char *place = kernel->device->scratch + at;
@@ -154,7 +155,8 @@ bool cpu_grouped_wgrad_bind(nxk_kernel *kernel, nxk_fault *fault) {
 }
 
 /* dw (+)= dy^T x over some rows; `adds` says whether dw has something already, and is true afterwards. */
-static void add_rows(const nxk_kernel *kernel, const char *dy, const char *x, int64_t n_rows, void *dw, bool *adds) {
+static void add_rows(const nxk_kernel *kernel, const char *dy, const char *x, int64_t n_rows, void *dw,
+                     bool *adds) {
   const grouped *g = kernel->state;
   const nxk_tensor *dy_is = cpu_in(kernel, 0), *x_is = cpu_in(kernel, 1);
   uint64_t dy_bytes = bytes_of(dy_is, cpu_columns(dy_is)), x_bytes = bytes_of(x_is, cpu_columns(x_is));
@@ -181,7 +183,8 @@ void cpu_grouped_wgrad_run(const nxk_kernel *kernel, const nxk_frame *frame) {
     char *dw = (char *)cpu_out_at(kernel, frame, 0) + (uint64_t)e * bytes_of(dw_is, rows * columns);
     char *sum = dw_is->dtype == NX_f32 ? dw : device->scratch + g->sum_at;
     bool adds = cpu_int(kernel, frame, NX_grouped_wgrad_accumulate);
-    if (sum != dw && adds) device->table->convert_box(device, sum, NX_f32, columns, dw, NX_bf16, columns, rows, columns);
+    if (sum != dw && adds)
+      device->table->convert_box(device, sum, NX_f32, columns, dw, NX_bf16, columns, rows, columns);
     for (int64_t block = 0; block < b.n_blocks; block++) {
       const int32_t *counts = b.counts + block * b.n_experts;
       uint64_t row = (uint64_t)(block * b.n_rows);
@@ -189,6 +192,7 @@ void cpu_grouped_wgrad_run(const nxk_kernel *kernel, const nxk_frame *frame) {
       add_rows(kernel, dy + row * dy_bytes, x + row * x_bytes, counts[e], sum, &adds);
     }
     if (!adds) memset(dw, 0, bytes_of(dw_is, rows * columns));
-    else if (sum != dw) device->table->convert_box(device, dw, NX_bf16, columns, sum, NX_f32, columns, rows, columns);
+    else if (sum != dw)
+      device->table->convert_box(device, dw, NX_bf16, columns, sum, NX_f32, columns, rows, columns);
   }
 }

@@ -66,7 +66,8 @@ bool CPU_NAME(cpu_moe_route_bind)(nxk_kernel *kernel, nxk_fault *fault) {
     if (i != NX_moe_route_seq_start && kernel->operator.attrs[i].kind == NXK_CONSTANT) return false;
   if (cpu_in(kernel, 0)->dtype != NX_f32 || cpu_out(kernel, 1)->dtype != NX_f32) return false;
   nxk_moe moe = route_form(kernel);
-  return cpu_reserve(kernel->device, route_scratch_of(kernel->device, &moe, NULL).n_bytes, "moe_route", fault);
+  return cpu_reserve(kernel->device, route_scratch_of(kernel->device, &moe, NULL).n_bytes, "moe_route",
+                     fault);
 }
 
 static void widen(const float *x, int64_t n, double *y) {
@@ -90,8 +91,8 @@ static void count(const nxk_moe *moe, const int32_t *chosen, int64_t n_lists, fl
 }
 
 /* A thread's part of the losses of the rank's tokens. */
-static void add_losses(const nxk_moe *moe, const float *logits, const float *counts, int64_t n_lists, int64_t n_local,
-                       cpu_span span, double *row, double *total) {
+static void add_losses(const nxk_moe *moe, const float *logits, const float *counts, int64_t n_lists,
+                       int64_t n_local, cpu_span span, double *row, double *total) {
   int64_t e = moe->n_experts;
   double sums[2];
   total[0] = total[1] = 0;
@@ -103,7 +104,8 @@ static void add_losses(const nxk_moe *moe, const float *logits, const float *cou
   }
 }
 
-static void losses_run(const nxk_kernel *kernel, const nxk_frame *frame, const nxk_moe *moe, const route_scratch *s) {
+static void losses_run(const nxk_kernel *kernel, const nxk_frame *frame, const nxk_moe *moe,
+                       const route_scratch *s) {
   double factors[2] = {cpu_real(kernel, NX_moe_route_aux), cpu_real(kernel, NX_moe_route_z)};
   double *losses = cpu_out_at(kernel, frame, 3);
   const float *logits = cpu_in_at(kernel, frame, 0), *counts = cpu_out_at(kernel, frame, 2);
@@ -115,8 +117,8 @@ static void losses_run(const nxk_kernel *kernel, const nxk_frame *frame, const n
   {
     int thread = omp_get_thread_num();
     cpu_span span = cpu_share(moe->n_sequences * n_local, 1, thread, n_threads);
-    add_losses(moe, logits, counts, n_lists, n_local, span, s->rows + thread * (3 * moe->n_experts + moe->top_k),
-               s->sums + 2 * thread);
+    add_losses(moe, logits, counts, n_lists, n_local, span,
+               s->rows + thread * (3 * moe->n_experts + moe->top_k), s->sums + 2 * thread);
   }
   for (int64_t i = 0; i < 2 * n_threads; i++) losses[i % 2] += factors[i % 2] * s->sums[i];
 }
@@ -142,8 +144,10 @@ void CPU_NAME(cpu_moe_route)(const nxk_kernel *kernel, const nxk_frame *frame) {
   nxk_moe_drop(&moe, s.weights, s.chosen, s.claims);
   for (int64_t sequence = 0; sequence < moe.n_sequences; sequence++) {
     int64_t from = (sequence * moe.sequence + seq_start) * k, to = sequence * n_local * k;
-    memcpy((int32_t *)cpu_out_at(kernel, frame, 0) + to, s.chosen + from, (size_t)(n_local * k) * sizeof *s.chosen);
-    memcpy((float *)cpu_out_at(kernel, frame, 1) + to, s.weights + from, (size_t)(n_local * k) * sizeof *s.weights);
+    memcpy((int32_t *)cpu_out_at(kernel, frame, 0) + to, s.chosen + from,
+           (size_t)(n_local * k) * sizeof *s.chosen);
+    memcpy((float *)cpu_out_at(kernel, frame, 1) + to, s.weights + from,
+           (size_t)(n_local * k) * sizeof *s.weights);
   }
   losses_run(kernel, frame, &moe, &s);
 }
@@ -164,7 +168,8 @@ void CPU_NAME(cpu_moe_route_grad)(const nxk_kernel *kernel, const nxk_frame *fra
   const int32_t *chosen = cpu_in_at(kernel, frame, 2);
   void *dlogits = cpu_out_at(kernel, frame, 0);
   nx_dtype type = cpu_out(kernel, 0)->dtype;
-  int64_t n = dims[0] * dims[1], e = dims[2], k = cpu_in(kernel, 2)->dims[2], n_threads = kernel->device->n_threads;
+  int64_t n = dims[0] * dims[1], e = dims[2], k = cpu_in(kernel, 2)->dims[2],
+          n_threads = kernel->device->n_threads;
   nxk_moe moe = {.n_experts = e,
                  .top_k = k,
                  .score = cpu_int(kernel, frame, NX_moe_route_grad_score),
@@ -175,8 +180,8 @@ void CPU_NAME(cpu_moe_route_grad)(const nxk_kernel *kernel, const nxk_frame *fra
 #pragma omp parallel num_threads(n_threads)
   {
     cpu_span span = cpu_share(n, 1, omp_get_thread_num(), n_threads);
-    double *x = (double *)(void *)kernel->device->scratch + omp_get_thread_num() * (4 * e + 2 * k), *p = x + e,
-           *dx = p + e, *load = dx + e, *dw = load + e, sums[2];
+    double *x = (double *)(void *)kernel->device->scratch + omp_get_thread_num() * (4 * e + 2 * k),
+           *p = x + e, *dx = p + e, *load = dx + e, *dw = load + e, sums[2];
     for (int64_t t = span.begin; t < span.end; t++) {
       widen(logits + t * e, e, x);
       widen(counts + t / dims[1] * n_lists / dims[0] * e, e, load);

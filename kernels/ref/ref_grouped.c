@@ -2,7 +2,8 @@
 /* Products of each expert's rows with its own matrix. */
 #include "kernels/ref/ref.h"
 
-/* Blocks of n_rows rows; in each the experts' rows stand one after another, as many as counts[block, expert]. */
+/* Blocks of n_rows rows; in each the experts' rows stand one after another, as many as counts[block, expert].
+ */
 typedef struct groups {
   const int32_t *counts;
   int64_t n_blocks, n_experts, n_rows;

@@ -8,10 +8,10 @@
 /* The workspace of a route: one row of everything, then the whole micro-batch's. */
 typedef struct route_work {
   double *logits, *p, *load, *columns, *weights; /* [E], [E], [E], [2E], [k] */
-  double *all;                            /* [n,E] where sinkhorn chooses, else NULL */
-  float *all_weights;                     /* [n,k] */
-  int32_t *chosen;                        /* [n,k] */
-  nxk_moe_claim *claims;                  /* [capacity] */
+  double *all;                                   /* [n,E] where sinkhorn chooses, else NULL */
+  float *all_weights;                            /* [n,k] */
+  int32_t *chosen;                               /* [n,k] */
+  nxk_moe_claim *claims;                         /* [capacity] */
 } route_work;
 
 static int64_t doubles(int64_t n, size_t bytes) {
@@ -100,7 +100,8 @@ void ref_moe_route(const ref_call *call) {
       ref_store(&experts, t * k + j, chosen[j]);
       ref_store(&weights, t * k + j, w.weights[j]);
     }
-    ref_load_row(&counts, t / n_local * counts.dims[0] / moe.n_sequences * moe.n_experts, 1, moe.n_experts, w.load);
+    ref_load_row(&counts, t / n_local * counts.dims[0] / moe.n_sequences * moe.n_experts, 1, moe.n_experts,
+                 w.load);
     nxk_moe_losses(w.logits, w.load, moe.n_experts, 0, 0, w.p, NULL, sums);
     for (int i = 0; i < 2; i++) total[i] += sums[i];
   }
@@ -126,7 +127,8 @@ void ref_moe_route_grad(const ref_call *call) {
          *dw = load + n_experts, *scores = dw + k;
   for (int64_t t = 0; t < n; t++) {
     ref_load_row(&logits, t * n_experts, 1, n_experts, x);
-    ref_load_row(&counts, t / logits.dims[1] * counts.dims[0] / logits.dims[0] * n_experts, 1, n_experts, load);
+    ref_load_row(&counts, t / logits.dims[1] * counts.dims[0] / logits.dims[0] * n_experts, 1, n_experts,
+                 load);
     ref_load_row(&dweights, t * k, 1, k, dw);
     nxk_moe_weights_grad(&moe, x, (const int32_t *)experts.data + t * k, dw, p, scores, dx);
     if (aux != 0 || z != 0) nxk_moe_losses(x, load, n_experts, aux, z, p, dx, sums);
@@ -141,17 +143,20 @@ int64_t ref_moe_index_work(const nxk_operator *operator) {
 void ref_moe_index(const ref_call *call) {
   ref_operand experts = ref_in(call, 0), rows = ref_out(call, 0), counts = ref_out(call, 1);
   int64_t n_rows = ref_int(call, NX_moe_index_rows), most;
-  if (nxk_moe_number(experts.data, experts.n_elements, ref_int(call, NX_moe_index_expert_start), counts.dims[0],
-                     counts.dims[2], n_rows, counts.data, (int64_t *)call->work, rows.data, &most))
+  if (nxk_moe_number(experts.data, experts.n_elements, ref_int(call, NX_moe_index_expert_start),
+                     counts.dims[0], counts.dims[2], n_rows, counts.data, (int64_t *)call->work, rows.data,
+                     &most))
     return;
   nxk_fail(call->frame,
-           "%lld rows go to the experts of one rank, and there is room for %lld: set moe.buffer_factor to more than "
+           "%lld rows go to the experts of one rank, and there is room for %lld: set moe.buffer_factor to "
+           "more than "
            "%.2f times its value, or balance the load (moe.aux_loss_coef)",
            (long long)most, (long long)n_rows, (double)most / (double)n_rows);
 }
 
 /* y[rows[t,j]] = x[t], or dx[t] weights[t,j] where there are weights. */
-static void scatter(const ref_operand *x, const ref_operand *rows, const ref_operand *weights, const ref_operand *y) {
+static void scatter(const ref_operand *x, const ref_operand *rows, const ref_operand *weights,
+                    const ref_operand *y) {
   int64_t k = rows->dims[2], width = ref_last_dim(x);
   for (int64_t i = 0; i < y->n_elements; i++) ref_store(y, i, 0);
   for (int64_t i = 0; i < rows->n_elements; i++) {
