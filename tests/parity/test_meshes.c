@@ -288,6 +288,13 @@ static const mesh again_divided[] = {
     {"divided-messages", 2, WORLD("2") TENSOR("2") AGAIN("full") DISTRIBUTE, "--comm p2p"},
 };
 
+static const mesh ring2 = {"ring2", 2, WORLD("2") RING("2"), NULL};
+static const mesh again_context[] = {
+    {"layers", 2, WORLD("2") RING("2") AGAIN("full"), NULL},
+    {"attention", 2, WORLD("2") RING("2") AGAIN("selective") SET("recompute.modules", "[self_attn]"), NULL},
+    {"layers-messages", 2, WORLD("2") RING("2") AGAIN("full"), "--comm p2p"},
+};
+
 /* `exact`: the meshes sum in the same order, so all numbers have the same bits. `like`: what they are compared with,
  * where that is not one rank. */
 static const struct family {
@@ -345,6 +352,7 @@ static const struct family {
      LAYERS("5") SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")
          SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4"),
      again, sizeof again / sizeof *again, true},
+    {"again-context", SET("model.attention_dropout", "0.1"), again_context, 3, true, &ring2},
     {"again-divided", LAYERS("4"), again_divided, sizeof again_divided / sizeof *again_divided, true, &tp2},
     {"stages-tied", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied, 4, true},
     {"stages-tied-mixed", LAYERS("4") SET("model.tied_embeddings", "true"), staged_tied_mixed,
