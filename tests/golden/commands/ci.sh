@@ -37,8 +37,14 @@ value() {
     set -- "$@" --at "$step"
     shift
   done
-  nxcfg resolve "$file" "$@" --format json 2>/dev/null |
-    sed -e 's/^"//' -e 's/"$//' -e 's/\\n/\n/g' -e 's/\\"/"/g' -e 's/\\\\/\\/g'
+  nxcfg resolve "$file" "$@" --format json 2>/dev/null | sed -e 's/^"//' -e 's/"$//' | awk '{
+    for (i = 1; i <= length($0); i++) {
+      c = substr($0, i, 1)
+      if (c == "\\") { c = substr($0, ++i, 1); if (c == "n") c = "\n" }
+      printf "%s", c
+    }
+    print ""
+  }'
 }
 block github >"$work/github.yaml"
 block gitlab >"$work/gitlab.yaml"
@@ -58,6 +64,7 @@ git_quietly update-ref refs/remotes/origin/main HEAD
 sed -i 's/zero_stage: 1/zero_stge: 1/' configs/one.yaml
 sed -i 's/lr: 1e-3/lr: 2e-3/' configs/deep/two.yml
 cp "$plain" configs/four.yaml
+cp "$plain" 'configs/fünf und mehr.yaml'
 git_quietly add . && git_quietly commit -m change
 
 # -- GitHub
@@ -70,8 +77,10 @@ GITHUB_BASE_REF=main bash -e "$work/validate.sh" >"$work/out" 2>&1
 check "github: a broken file that changed is annotated"
 ! grep -q three "$work/out"
 check "github: a file that did not change is not judged"
-[ "$(sort changed | tr '\n' ' ')" = "configs/deep/two.yml configs/four.yaml configs/one.yaml " ]
-check "github: what changed, in folders too"
+[ "$(LC_ALL=C sort changed | tr '\n' ' ')" = "configs/deep/two.yml configs/four.yaml configs/fünf und mehr.yaml configs/one.yaml " ]
+check "github: what changed, in folders too, whatever it is called"
+! grep -q 'cannot read' "$work/out"
+check "github: all of it is read"
 git_quietly checkout "$base" -- configs/one.yaml && git_quietly commit -m mended
 GITHUB_BASE_REF=main bash -e "$work/validate.sh" >"$work/out" 2>&1
 check "github: good files pass"
@@ -82,7 +91,7 @@ check "github: by meaning"
 
 # -- GitLab
 i=0
-while [ $i -lt 3 ]; do
+while [ $i -lt 4 ]; do
   value "$work/gitlab.yaml" configurations script $i
   echo
   i=$((i + 1))
@@ -105,10 +114,23 @@ $hook configs/four.yaml configs/deep/two.yml >"$work/out" 2>&1
 [ $? = 1 ] && grep -q '^configs/four.yaml:7:23: error\[NX1301\]' "$work/out"
 check "pre-commit: a broken one does not"
 pattern=$(value "$work/pre-commit.yaml" repos 0 hooks 0 files)
-[ "$(git ls-files | grep -cE "$pattern")" = 4 ]
+[ "$(git ls-files | grep -cE "$pattern")" = 5 ]
 check "pre-commit: files names the configurations"
 for key in id name language types; do value "$root/.pre-commit-hooks.yaml" 0 $key; done >"$work/out"
 [ "$(grep -c . "$work/out")" -ge 4 ]
 check "pre-commit: the hook has what pre-commit demands"
+
+# What pre-commit itself makes of both, where it is installed.
+if command -v pre-commit >/dev/null; then
+  pre-commit validate-manifest "$root/.pre-commit-hooks.yaml" >"$work/out" 2>&1
+  check "pre-commit takes the hook"
+  cp "$work/pre-commit.yaml" .pre-commit-config.yaml && git_quietly add .pre-commit-config.yaml
+  pre-commit run --all-files >"$work/out" 2>&1
+  [ $? = 1 ] && grep -q '^configs/four.yaml:7:23: error\[NX1301\]' "$work/out"
+  check "pre-commit stops a broken file"
+  rm configs/four.yaml configs/three.yaml && git_quietly add -A && git_quietly commit -m mended
+  pre-commit run --all-files >"$work/out" 2>&1
+  check "pre-commit lets good ones pass"
+fi
 echo "1..$n"
 exit $status
