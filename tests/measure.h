@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one run of a program costs: processor time and memory of its own, whatever else the machine does.
  *
- * A slower machine takes longer for everything: `measure_slowness` says how much, by a loop and by the start of a program,
- * which the machine that limits are made for (a virtual one, on AMD Zen 5) does in known times. The memory of a run is at least that of the program that
- * starts it, which should therefore be small. */
+ * A slower machine takes longer for everything: `measure_slowness` says how much, by a loop and by the start
+ * of a program, which the machine that limits are made for (a virtual one, on AMD Zen 5) does in known times.
+ * The memory of a run is at least that of the program that starts it, which should therefore be small. */
 #ifndef TESTS_MEASURE_H
 #define TESTS_MEASURE_H
 
@@ -34,7 +34,8 @@ static inline double measure_ms_of(struct timeval time) {
   return 1e3 * (double)time.tv_sec + 1e-3 * (double)time.tv_usec;
 }
 
-/* Runs a program, its output and messages into a file (NULL: nowhere), for at most so many seconds of processor time. */
+/* Runs a program, its output and messages into a file (NULL: nowhere), for at most so many seconds of
+ * processor time. */
 static inline measured measure_run(char *const *command, const char *output, unsigned limit_s) {
   measured run = {.exit_status = 127};
   double start = measure_now_ms(CLOCK_MONOTONIC);

@@ -251,7 +251,8 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
 static void report_switch_value(nxc_arguments *to, const nxc_word *word, const char *name) {
   bool no = strcasecmp(word->text, "false") == 0;
   const char *shown = word->from_environment ? "this value" : word->text;
-  const char *fix = no ? nxc_arena_printf(to->arena, "leave --%s out altogether", name) : "leave the value out";
+  const char *fix =
+      no ? nxc_arena_printf(to->arena, "leave --%s out altogether", name) : "leave the value out";
   report(to, "NX5903", word->at, fix,
          nxc_arena_printf(to->arena, "--%s is a switch and takes no value; Megatron stops at %s", name,
                           shown));

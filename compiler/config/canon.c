@@ -18,8 +18,8 @@ static void put_escaped(nxc_buffer *text, uint32_t code) {
   nxc_buffer_puts(text, escape);
 }
 
-/* DEL stays in the ASCII form, as in Python's json; without `ascii` what YAML forbids is escaped too, and what it
- * takes for a line break. */
+/* DEL stays in the ASCII form, as in Python's json; without `ascii` what YAML forbids is escaped too, and
+ * what it takes for a line break. */
 static bool needs_escape(uint32_t code, bool ascii) {
   if (code < ' ' || (code >= 0xD800 && code < 0xE000)) return true;
   return ascii ? code > 0x7F

@@ -44,7 +44,8 @@ static size_t names_beside(nxc_binding *binding, const char *name, const char **
     const char *rest = dialect->options[i].name + n_section;
     size_t n_bytes = strcspn(rest, ".");
     if (*rest == '*') continue;
-    bool again = n_steps > 0 && strncmp(steps[n_steps - 1], rest, n_bytes) == 0 && steps[n_steps - 1][n_bytes] == '\0';
+    bool again =
+        n_steps > 0 && strncmp(steps[n_steps - 1], rest, n_bytes) == 0 && steps[n_steps - 1][n_bytes] == '\0';
     if (!again) steps[n_steps++] = nxc_arena_strndup(arena, rest, n_bytes);
     given[n_steps - 1] = given[n_steps - 1] || binding->options[i].given;
   }
@@ -111,13 +112,14 @@ static void report_misspelt(nxc_binding *binding, const nxc_node *node, const ch
   size_t n_section = (size_t)(last_part(name) - name);
   bool beside = n_section == (size_t)(last_part(meant) - meant) && strncmp(name, meant, n_section) == 0;
   nxc_span at = nxc_node_place(node);
-  nxc_sink_report(binding->sink,
-                  &(nxc_finding){.id = "NX1301",
-                                 .severity = NXC_SEVERITY_ERROR,
-                                 .at = at,
-                                 .message = nxc_arena_printf(binding->arena, "unknown key %s", name),
-                                 .fix = nxc_arena_printf(binding->arena, "did you mean %s?", meant),
-                                 .replacement = beside && nxc_span_reads(at, node->key) ? last_part(meant) : NULL});
+  nxc_sink_report(
+      binding->sink,
+      &(nxc_finding){.id = "NX1301",
+                     .severity = NXC_SEVERITY_ERROR,
+                     .at = at,
+                     .message = nxc_arena_printf(binding->arena, "unknown key %s", name),
+                     .fix = nxc_arena_printf(binding->arena, "did you mean %s?", meant),
+                     .replacement = beside && nxc_span_reads(at, node->key) ? last_part(meant) : NULL});
 }
 
 /* All that a map holds may be read by interpolations although the map itself is not. */

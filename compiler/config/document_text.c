@@ -106,8 +106,8 @@ static void report_character(nxc_reader *reader, size_t offset, size_t n_bytes, 
                      code);
 }
 
-/* %FOO lines before the document: libyaml refuses them, the original loaders pass over them. Of %TAG only so many as
- * people write: libyaml compares each with all before it. */
+/* %FOO lines before the document: libyaml refuses them, the original loaders pass over them. Of %TAG only so
+ * many as people write: libyaml compares each with all before it. */
 static void blank_directives(nxc_reader *reader, char *text) {
   enum { TAGS_MAX = 64 };
   const nxc_source *source = reader->source;
@@ -120,8 +120,8 @@ static void blank_directives(nxc_reader *reader, char *text) {
     if (known && ++n_tags <= TAGS_MAX) continue;
     *at = '#';
     if (known && n_tags == TAGS_MAX + 1)
-      nxc_reader_error(reader, "NX1006", nxc_reader_span(reader, line, 0, 0), NULL, "the file has more than %d directives",
-                       TAGS_MAX);
+      nxc_reader_error(reader, "NX1006", nxc_reader_span(reader, line, 0, 0), NULL,
+                       "the file has more than %d directives", TAGS_MAX);
     if (known) continue;
     if (!reader->reading->omegaconf)
       nxc_reader_warn(reader, "NX1022", nxc_reader_span(reader, line, 0, 0), "remove the line",
@@ -133,7 +133,8 @@ static void blank_directives(nxc_reader *reader, char *text) {
 static bool is_utf16(const unsigned char *bytes, size_t n_bytes) {
   if (n_bytes >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0)) return true;
   if (n_bytes < 4) return false;
-  bool little = bytes[0] && !bytes[1] && bytes[2] && !bytes[3], big = !bytes[0] && bytes[1] && !bytes[2] && bytes[3];
+  bool little = bytes[0] && !bytes[1] && bytes[2] && !bytes[3],
+       big = !bytes[0] && bytes[1] && !bytes[2] && bytes[3];
   return little || big;
 }
 

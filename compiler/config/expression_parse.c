@@ -280,8 +280,8 @@ static node *parse_not(parser *p) {
   return operand ? new_node(p, NXC_OP_NOT, 1, &operand) : NULL;
 }
 
-/* Operators of this level and stronger ones, by precedence climbing; a chain of comparisons a < b < c is (a < b) and
- * (b < c). */
+/* Operators of this level and stronger ones, by precedence climbing. A chain of comparisons a < b < c is
+ * (a < b) and (b < c). */
 static node *parse_binary(parser *p, unsigned level) {
   node *left = level <= LEVEL_NOT && take(p, "not") ? parse_not(p) : parse_power(p);
   node *previous = NULL;

@@ -34,7 +34,8 @@ bool nxc_formula_needed(const char *text, size_t n_bytes, nxc_marks marks) {
 static void emit(nxc_parser *p, nxc_op_code code, size_t n, const char *from, const nxc_value *value) {
   if (p->n_ops == p->ops_capacity) {
     p->ops_capacity *= 2;
-    p->ops = memcpy(nxc_arena_array(p->arena, p->ops_capacity, sizeof *p->ops), p->ops, p->n_ops * sizeof *p->ops);
+    p->ops =
+        memcpy(nxc_arena_array(p->arena, p->ops_capacity, sizeof *p->ops), p->ops, p->n_ops * sizeof *p->ops);
   }
   p->ops[p->n_ops++] = (nxc_op){.code = code,
                                 .n = (uint32_t)n,

@@ -90,8 +90,8 @@ static size_t skip_to_line(const nxc_sink *sink, size_t index, const nxc_source 
   return index;
 }
 
-/* Whether one of the suppressed findings, of which `first` is the first in the comment's line or behind it, is so for
- * its sake. */
+/* Whether one of the suppressed findings, of which `first` is the first in the comment's line or behind it,
+ * is so for its sake. */
 static bool allows_something(const nxc_sink *sink, size_t first, const nxc_allow *allow, const char *id) {
   uint32_t last_line = allow->at.line + allow->alone;
   for (size_t i = first; i < nxc_sink_n_suppressed(sink); i++) {

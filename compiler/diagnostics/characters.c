@@ -44,7 +44,8 @@ const char *nxc_characters_shown(nxc_arena *arena, const char *text) {
   size_t n_bytes = strlen(text), n_plain = 0;
   while (n_plain < n_bytes && text[n_plain] >= ' ' && text[n_plain] < 0x7F) n_plain++;
   if (n_plain == n_bytes && n_bytes <= SHOWN_BYTES_MAX) return nxc_arena_strndup(arena, text, n_bytes);
-  char *copy = nxc_arena_alloc(arena, (n_bytes < SHOWN_BYTES_MAX ? n_bytes : SHOWN_BYTES_MAX) + sizeof "..."), *to = copy;
+  char *copy = nxc_arena_alloc(arena, (n_bytes < SHOWN_BYTES_MAX ? n_bytes : SHOWN_BYTES_MAX) + sizeof "..."),
+       *to = copy;
   for (size_t i = 0, n; i < n_bytes; i += n) {
     bool shown;
     n = nxc_character_next(text + i, n_bytes - i, &shown);

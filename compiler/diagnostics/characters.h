@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Characters of users' texts: UTF-8, and which of them may be shown.
  *
- * A terminal obeys control characters (C0, DEL, C1), and marks that turn the direction of writing make a text look like
- * another: findings show '?' in place of them, and of bytes that are no UTF-8. */
+ * A terminal obeys control characters (C0, DEL, C1), and marks that turn the direction of writing make a text
+ * look like another: findings show '?' in place of them, and of bytes that are no UTF-8. */
 #ifndef NXC_CHARACTERS_H
 #define NXC_CHARACTERS_H
 

@@ -19,7 +19,7 @@ struct nxc_sink {
   nxc_arena *arena;
   entry **entries; /* everything reported */
   size_t n_entries;
-  entry **visible; /* sorted, without repetitions, suppressed ones and the rest of the many; valid while settled */
+  entry **visible; /* sorted; no repetitions, no suppressed ones, of many the first; valid while settled */
   size_t n_visible;
   size_t n_by_severity[NXC_SEVERITY_ERROR + 1]; /* the rest of the many included */
   entry **suppressed;
@@ -87,7 +87,7 @@ void nxc_sink_warnings_are_errors(nxc_sink *sink) {
 
 /* -- suppression ----------------------------------------------------------------------------------------- */
 
-/* Whether a project allows it. What could not be read stays an error: the ids up to NX12xx are the text's own. */
+/* Whether it can be allowed. What could not be read stays an error: ids up to NX12xx are the text's own. */
 static bool may_be_allowed(const nxc_finding *finding) {
   return finding->severity != NXC_SEVERITY_ERROR || strncmp(finding->id, "NX13", 4) >= 0 ||
          strncmp(finding->id, "NX", 2) != 0;
@@ -164,7 +164,7 @@ static size_t sort_entries(entry **entries, size_t n_entries) {
 
 /* -- many of a kind -------------------------------------------------------------------------------------- */
 
-/* Of one id in one source so many errors, and so many warnings, are kept; one finding stands for the others. */
+/* Of one id in one source so many errors, and so many warnings, are kept; one stands for the others. */
 enum { ALIKE_MAX = 100 };
 
 typedef struct kind_count {
@@ -188,7 +188,8 @@ static kind_count *count_kind(nxc_sink *sink, kind_count **kinds, size_t *n_kind
 static entry *stand_for_rest(nxc_sink *sink, const entry *first) {
   entry *rest = nxc_arena_alloc(sink->arena, sizeof *rest);
   *rest = *first;
-  rest->finding = (nxc_finding){.id = first->finding.id, .severity = first->finding.severity, .at = first->finding.at};
+  rest->finding =
+      (nxc_finding){.id = first->finding.id, .severity = first->finding.severity, .at = first->finding.at};
   return rest;
 }
 
@@ -199,7 +200,8 @@ static void keep_first_of_many(nxc_sink *sink) {
   for (size_t i = 0; i < sink->n_visible; i++) {
     entry *at = sink->visible[i];
     sink->n_by_severity[at->finding.severity]++;
-    kind_count *kind = at->finding.severity > NXC_SEVERITY_NOTE ? count_kind(sink, &kinds, &n_kinds, at) : NULL;
+    kind_count *kind =
+        at->finding.severity > NXC_SEVERITY_NOTE ? count_kind(sink, &kinds, &n_kinds, at) : NULL;
     if (kind != NULL && ++kind->n > ALIKE_MAX) {
       if (kind->n > ALIKE_MAX + 1) continue;
       at = kind->rest = stand_for_rest(sink, at);

@@ -16,8 +16,8 @@ static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* Damerau's edit distance (optimal string alignment), without regard to case, with - as _; any number above `limit` where
- * it is above that. Only cells at most `limit` from the diagonal can matter. */
+/* Damerau's edit distance (optimal string alignment), without regard to case, with - as _; any number above
+ * `limit` where it is above that. Only cells at most `limit` from the diagonal can matter. */
 static size_t distance(const char *a, const char *b, size_t limit) {
   size_t n_a = strlen(a), n_b = strlen(b), far = limit + 1, least_before = 0;
   if (n_a > WORD_MAX || n_b > WORD_MAX) return far;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where things stand in the user's texts.
  *
- * A source is one text that was read (a file, standard input, a command-line argument) and is kept, unchanged, for
- * as long as findings may point into it. A span is a run of characters on one line of it. Lines and columns are
- * 1-based; columns and lengths count Unicode characters, as editors do, not bytes. */
+ * A source is one text that was read (a file, standard input, a command-line argument) and is kept,
+ * unchanged, for as long as findings may point into it. A span is a run of characters on one line of it.
+ * Lines and columns are 1-based; columns and lengths count Unicode characters, as editors do, not bytes. */
 #ifndef NXC_SOURCE_H
 #define NXC_SOURCE_H
 
@@ -31,13 +31,14 @@ typedef struct nxc_span {
 
 /* A source over a copy of `text`. */
 const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char *text, size_t n_bytes);
-/* Reads a whole file ("-" is standard input), at most `limit_bytes` of it. NULL with errno set when it cannot be read
- * (EFBIG: larger than the limit). */
+/* Reads a whole file ("-" is standard input), at most `limit_bytes` of it. NULL with errno set when it cannot
+ * be read (EFBIG: larger than the limit). */
 const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes);
 /* The text of a 1-based line without its line break; *n_bytes receives its length. */
 const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes);
-/* Characters before a byte offset; those of its own line alone (`line` counts from 1); and the byte offset of a place in a
- * line, `column` characters behind its start and at most its end. None takes longer in a long text, or a long line. */
+/* Characters before a byte offset; those of its own line alone (`line` counts from 1); and the byte offset of
+ * a place in a line, `column` characters behind its start and at most its end. None takes longer in a long
+ * text, or a long line. */
 size_t nxc_source_characters(const nxc_source *source, size_t offset);
 size_t nxc_source_column(const nxc_source *source, uint32_t line, size_t offset);
 size_t nxc_source_offset(const nxc_source *source, uint32_t line, size_t column);

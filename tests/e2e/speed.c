@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long `nxcfg validate` takes on one core, and how much memory: limits of the whole process, for files of three
- * sizes and several kinds, with findings and without. TAP. Usage: speed NXCFG SOURCE_ROOT
+/* How long `nxcfg validate` takes on one core, and how much memory: limits of the whole process, for files of
+ * three sizes and several kinds, with findings and without. TAP. Usage: speed NXCFG SOURCE_ROOT
  *
- * Processor time is judged, so that other work does not count, and a run that is too slow is repeated: the least time is
- * what the program needs. On a slower machine the limits are longer (measure.h). */
+ * Processor time is judged, so that other work does not count, and a run that is too slow is repeated: the
+ * least time is what the program needs. On a slower machine the limits are longer (measure.h). */
 #include "tests/measure.h"
 
 #include <stdlib.h>
@@ -49,9 +49,11 @@ static int n_tests, n_failed;
 
 static void report(bool good, const char *name, const measured *run, double limit_ms, double slowness) {
   n_failed += !good;
-  printf("%s %d - %s: %.2f ms of at most %.0f, %ld KiB\n", good ? "ok" : "not ok", ++n_tests, name, run->cpu_ms, limit_ms,
-         run->memory_kib);
-  if (!good) printf("# exit status %d; the machine is %.2f times as slow as the one of the limits\n", run->exit_status, slowness);
+  printf("%s %d - %s: %.2f ms of at most %.0f, %ld KiB\n", good ? "ok" : "not ok", ++n_tests, name,
+         run->cpu_ms, limit_ms, run->memory_kib);
+  if (!good)
+    printf("# exit status %d; the machine is %.2f times as slow as the one of the limits\n", run->exit_status,
+           slowness);
   fflush(stdout);
 }
 
@@ -77,7 +79,8 @@ static bool write_lines(const char *path, const kind *of, int n_lines) {
   FILE *file = fopen(path, "w");
   if (file == NULL) return false;
   fputs(of->head, file);
-  for (int i = 0; i < n_lines; i += 1 + (strchr(of->line, '\n')[1] != '\0')) fprintf(file, of->line, i, i / 2);
+  for (int i = 0; i < n_lines; i += 1 + (strchr(of->line, '\n')[1] != '\0'))
+    fprintf(file, of->line, i, i / 2);
   fputs(of->tail, file);
   return fclose(file) == 0;
 }

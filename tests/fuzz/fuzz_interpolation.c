@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any text as one value, `it`, among values of every kind that it may refer to, and resolves it.
  *
- * Whatever the text is: what resolving the whole document gives is what resolving `it` alone gives, resolving once
- * more changes nothing, and findings stand in the text. */
+ * Whatever the text is: what resolving the whole document gives is what resolving `it` alone gives, resolving
+ * once more changes nothing, and findings stand in the text. */
 #include "compiler/config/canon.h"
 #include "compiler/config/interpolate.h"
 #include "tests/fuzz/replay.h"
@@ -82,15 +82,18 @@ static const char *resolve_alone(nxc_arena *arena, const nxc_source *source, con
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
-  static const nxc_resolving ways[] = {{.probes = true}, {.omegaconf = true, .probes = true}, {.angles_only = true}};
+  static const nxc_resolving ways[] = {
+      {.probes = true}, {.omegaconf = true, .probes = true}, {.angles_only = true}};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     nxc_arena *arena = nxc_arena_new();
     nxc_buffer text = {.arena = arena};
     nxc_buffer_puts(&text, others);
     write_quoted(&text, bytes, n_bytes);
     const nxc_source *source = nxc_source_new(arena, "fuzz.yaml", text.bytes, text.n_bytes);
-    const char *whole = resolve_whole(arena, source, &ways[i]), *alone = resolve_alone(arena, source, &ways[i]);
-    bool missing = whole != NULL && strcmp(whole, "s\"???\"") == 0; /* what is asked for alone must be there */
+    const char *whole = resolve_whole(arena, source, &ways[i]),
+               *alone = resolve_alone(arena, source, &ways[i]);
+    bool missing =
+        whole != NULL && strcmp(whole, "s\"???\"") == 0; /* what is asked for alone must be there */
     assert(whole == NULL || missing || (alone != NULL && strcmp(whole, alone) == 0));
     nxc_arena_free(arena);
   }

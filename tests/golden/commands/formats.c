@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What validate prints for programs is what they read: SARIF 2.1.0 by the rows of its schema that concern what is
- * written, GitLab's Code Quality, GitHub's commands. TAP. Usage: formats NXCFG FILE... */
+/* What validate prints for programs is what they read: SARIF 2.1.0 by the rows of its schema that concern
+ * what is written, GitLab's Code Quality, GitHub's commands. TAP. Usage: formats NXCFG FILE... */
 #include <ctype.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -36,10 +36,12 @@ static json_t *json_of(const char *nxcfg, const char *arguments) {
   return document;
 }
 
-/* -- SARIF ------------------------------------------------------------------------------------------------ */
+/* -- SARIF ------------------------------------------------------------------------------------------------
+ */
 
-/* A property of an object of the schema. Kinds: text; uri; a number from `count` (0) or `place` (1) on; words with bars
- * between them; [object: a list of objects, <object: of different ones; {: a map of texts; else an object. */
+/* A property of an object of the schema. Kinds: text; uri; a number from `count` (0) or `place` (1) on; words
+ * with bars between them; [object: a list of objects, <object: of different ones; {: a map of texts; else an
+ * object. */
 typedef struct property {
   const char *object, *name;
   bool required;
@@ -146,7 +148,8 @@ static bool is_kind(json_t *value, const char *kind, int depth) {
 
 static const property *find_property(const char *object, const char *name) {
   for (size_t i = 0; i < N_PROPERTIES; i++)
-    if (strcmp(properties[i].object, object) == 0 && strcmp(properties[i].name, name) == 0) return &properties[i];
+    if (strcmp(properties[i].object, object) == 0 && strcmp(properties[i].name, name) == 0)
+      return &properties[i];
   return NULL;
 }
 
@@ -174,7 +177,8 @@ static bool agrees(const json_t *run) {
   for (size_t i = 0; i < json_array_size(results); i++) {
     const json_t *result = json_array_get(results, i);
     size_t index = (size_t)json_integer_value(json_object_get(result, "ruleIndex"));
-    if (!json_equal(json_object_get(json_array_get(rules, index), "id"), json_object_get(result, "ruleId"))) return false;
+    if (!json_equal(json_object_get(json_array_get(rules, index), "id"), json_object_get(result, "ruleId")))
+      return false;
   }
   return true;
 }
@@ -193,13 +197,16 @@ static void check_sarif(const char *nxcfg, const char *files) {
   }
   check(fits(log, "log", 0), "sarif: the log is one of SARIF 2.1.0");
   check(agrees(run), "sarif: results point to their rules");
-  check(has_suppressed && has_fix && has_related, "sarif: suppressions, fixes and related places are among them");
+  check(has_suppressed && has_fix && has_related,
+        "sarif: suppressions, fixes and related places are among them");
   json_decref(log);
 }
 
-/* -- a file of its own ------------------------------------------------------------------------------------ */
+/* -- a file of its own ------------------------------------------------------------------------------------
+ */
 
-static const char text[] = "trainer:\n  devices: 2\n  devices: 3\n  gradient_clip_vall: 1\n  nonsense_q: 1\n  nonsense_q2: 1\n";
+static const char text[] =
+    "trainer:\n  devices: 2\n  devices: 3\n  gradient_clip_vall: 1\n  nonsense_q: 1\n  nonsense_q2: 1\n";
 
 static void write_file(const char *path, const char *above) {
   FILE *file = fopen(path, "w");
@@ -213,13 +220,15 @@ static bool is_code_quality(const json_t *list) {
     const char *description, *name, *fingerprint, *severity, *path;
     int line;
     json_t *issue = json_array_get(list, i);
-    bool good = json_unpack(issue, "{s:s, s:s, s:s, s:s, s:{s:s, s:{s:i}}}", "description", &description, "check_name",
-                            &name, "fingerprint", &fingerprint, "severity", &severity, "location", "path", &path, "lines",
-                            "begin", &line) == 0;
-    if (!good || line < 1 || strlen(fingerprint) != 64 || strncmp(path, "./", 2) == 0 || *path == '/') return false;
+    bool good = json_unpack(issue, "{s:s, s:s, s:s, s:s, s:{s:s, s:{s:i}}}", "description", &description,
+                            "check_name", &name, "fingerprint", &fingerprint, "severity", &severity,
+                            "location", "path", &path, "lines", "begin", &line) == 0;
+    if (!good || line < 1 || strlen(fingerprint) != 64 || strncmp(path, "./", 2) == 0 || *path == '/')
+      return false;
     if (strcmp(severity, "major") != 0 && strcmp(severity, "minor") != 0) return false;
     for (size_t k = 0; k < i; k++)
-      if (json_equal(json_object_get(json_array_get(list, k), "fingerprint"), json_object_get(issue, "fingerprint")))
+      if (json_equal(json_object_get(json_array_get(list, k), "fingerprint"),
+                     json_object_get(issue, "fingerprint")))
         return false;
   }
   return json_array_size(list) > 0;
@@ -239,7 +248,8 @@ static void check_gitlab(const char *nxcfg) {
   json_t *before = json_of(nxcfg, arguments);
   write_file("moved.yaml", "# two lines\n# more\n");
   json_t *after = json_of(nxcfg, arguments);
-  check(is_code_quality(before), "gitlab: a report of Code Quality, each finding with a fingerprint of its own");
+  check(is_code_quality(before),
+        "gitlab: a report of Code Quality, each finding with a fingerprint of its own");
   check(same_fingerprints(before, after) && !json_equal(before, after),
         "gitlab: fingerprints stay when lines move");
   json_decref(before);
@@ -264,7 +274,8 @@ static void check_github(const char *nxcfg) {
 }
 
 int main(int argc, char **argv) {
-  char folder[] = "/tmp/nxcfg-formats-XXXXXX", files[4096] = "", *nxcfg = argc > 2 ? realpath(argv[1], NULL) : NULL;
+  char folder[] = "/tmp/nxcfg-formats-XXXXXX", files[4096] = "",
+       *nxcfg = argc > 2 ? realpath(argv[1], NULL) : NULL;
   if (nxcfg == NULL) return EXIT_FAILURE;
   for (int i = 2; i < argc; i++) {
     size_t n_bytes = strlen(files);
