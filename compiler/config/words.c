@@ -168,9 +168,12 @@ void nxc_shell_put_assigned(nxc_shell *s, nxc_draft *word, nxc_words *words, con
   word->from_environment = word->from_environment || value->from_environment;
   if (value->unset != NULL) word->unset = value->unset;
   bool here = value->at.source == s->source && value->origins != NULL;
+  const char *unknown = value->unset ? strstr(value->text, value->unset) : NULL; /* $(...) is not divided */
+  size_t from = unknown ? (size_t)(unknown - value->text) : 0, end = unknown ? from + strlen(value->unset) : 0;
   for (size_t i = 0; value->text[i] != '\0' && !s->failed; i++) {
     size_t at = here ? value->origins[i] : origin;
-    if (quoted || !is_blank(value->text[i])) put(s, word, value->text[i], at);
+    bool whole = quoted || (i >= from && i < end);
+    if (whole || !is_blank(value->text[i])) put(s, word, value->text[i], at);
     else nxc_shell_finish(s, word, words, at);
   }
 }
@@ -299,9 +302,15 @@ static size_t expand(nxc_shell *s, nxc_draft *word, nxc_words *words, const char
     if (!put_arithmetic(s, word, text, n_taken, base)) put_unknown(s, word, text, n_taken, base);
   } else if (n_bytes > 1 && text[1] == '{') {
     n_taken = behind_bracket(text, n_bytes, 1);
+    bool own = n_taken > 3 && strchr("@*", text[2]) != NULL; /* ${@:2} */
+    s->empty_list = s->empty_list || own;
+    if (own) return n_taken;
     reference r = parse_reference(text + 2, n_taken > 3 ? n_taken - 3 : 0);
     expand_reference(s, word, words, &r, text, n_taken, quoted, base);
-  } else if (n_bytes > 1 && (nxc_shell_is_name(text[1]) || strchr("@*#?$!", text[1]))) {
+  } else if (n_bytes > 1 && (text[1] == '@' || text[1] == '*')) { /* a script is read without arguments */
+    n_taken = 2;
+    s->empty_list = true;
+  } else if (n_bytes > 1 && (nxc_shell_is_name(text[1]) || strchr("#?$!", text[1]))) {
     bool digit = isdigit((unsigned char)text[1]) || !nxc_shell_is_name(text[1]);
     n_taken = 2;
     while (!digit && n_taken < n_bytes && nxc_shell_is_name(text[n_taken])) n_taken++;
@@ -363,6 +372,7 @@ static void expand_reference(nxc_shell *s, nxc_draft *word, nxc_words *words, co
     nxc_shell_put_assigned(s, word, words, &own->words.items[i], quoted, origin);
     if (own->array && quoted) word->open = true;
   }
+  if (own != NULL && own->words.n_items == 0) s->empty_list = true;
   if (own != NULL || s->failed) return;
   const char *name = nxc_arena_strndup(s->script->arena, r->name, r->n_name);
   const char *value =
@@ -410,7 +420,9 @@ static void read_single(nxc_shell *s, nxc_draft *word) {
 
 static void read_double(nxc_shell *s, nxc_draft *word, nxc_words *words) {
   size_t start = s->at++;
+  bool was_open = word->open;
   word->open = word->quoted = true;
+  s->empty_list = false;
   while (s->at < s->n_bytes && s->text[s->at] != '"' && !s->failed) {
     char c = s->text[s->at], next = s->at + 1 < s->n_bytes ? s->text[s->at + 1] : '\0';
     if (c == '\\' && next == '\n') s->at += 2;
@@ -421,6 +433,7 @@ static void read_double(nxc_shell *s, nxc_draft *word, nxc_words *words) {
   }
   if (s->at >= s->n_bytes) nxc_shell_fail(s, start, "this quote does not end");
   s->at++;
+  if (s->empty_list && word->n_bytes == 0) word->open = was_open;
 }
 
 /* Bytes of a backslash that lets the line go on, with the break behind it; 0 where there is none. */

@@ -66,6 +66,7 @@ typedef struct nxc_shell {
   nxc_function *functions;
   size_t n_functions;
   unsigned nesting;     /* of branches, loops and calls */
+  bool empty_list;      /* "$@" or "${A[@]}" without a word was read since this was last cleared */
   bool loop_assigns;    /* something was assigned since this was last cleared, taken or not */
   nxc_span placed;      /* the last place that was asked for */
   size_t placed_offset; /* its byte */
