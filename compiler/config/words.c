@@ -169,7 +169,8 @@ void nxc_shell_put_assigned(nxc_shell *s, nxc_draft *word, nxc_words *words, con
   if (value->unset != NULL) word->unset = value->unset;
   bool here = value->at.source == s->source && value->origins != NULL;
   const char *unknown = value->unset ? strstr(value->text, value->unset) : NULL; /* $(...) is not divided */
-  size_t from = unknown ? (size_t)(unknown - value->text) : 0, end = unknown ? from + strlen(value->unset) : 0;
+  size_t from = unknown ? (size_t)(unknown - value->text) : 0;
+  size_t end = unknown ? from + strlen(value->unset) : 0;
   for (size_t i = 0; value->text[i] != '\0' && !s->failed; i++) {
     size_t at = here ? value->origins[i] : origin;
     bool whole = quoted || (i >= from && i < end);

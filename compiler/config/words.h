@@ -4,8 +4,9 @@
  * The text is read as a shell would read it, as far as arguments go: quotes, backslashes, comments, arrays
  * (NAME=( ... )), here documents, arithmetic, variables of the script and of the environment. Nothing is run:
  * tests that those variables tell decide branches and cases, for turns through its words, functions are read
- * where they are called, and what only a command would tell stays text; a note says what was left out. A word
- * keeps the place where it is written, also when it came through a variable. Everything lives in the arena. */
+ * where they are called, and what only a command would tell stays text; a note says what was left out. A
+ * word keeps the place where it is written, also when it came through a variable. Everything lives in the
+ * arena. */
 #ifndef NXC_CONFIG_WORDS_H
 #define NXC_CONFIG_WORDS_H
 

@@ -123,7 +123,8 @@ static bool skip_arithmetic(nxc_shell *s, const nxc_words *words, nxc_truth *tru
 /* export NAME: of a value that was assigned before. */
 static void export_names(nxc_shell *s, const nxc_words *words) {
   for (size_t i = 1; is_word(words, 0, "export") && i < words->n_items; i++) {
-    const nxc_assigned *known = nxc_script_find(s->script, words->items[i].text, strlen(words->items[i].text));
+    const char *name = words->items[i].text;
+    const nxc_assigned *known = nxc_script_find(s->script, name, strlen(name));
     if (known != NULL) nxc_shell_assign(s->script, known->name, known->at)->exported = true;
   }
 }

@@ -82,7 +82,8 @@ nxc_facts nxc_option_facts(nxc_arena *arena, const nxc_option_row *row) {
   bool written = row->from == NULL || strcmp(row->from, "unknown") != 0;
   if (row->from != NULL) add(&facts, "convert writes", written ? row->from : "it never");
   for (size_t i = 0; i < row->n_exports; i++)
-    add(&facts, "exports", nxc_arena_printf(arena, "%s = %s", row->exports[i].name, row->exports[i].expression));
+    add(&facts, "exports",
+        nxc_arena_printf(arena, "%s = %s", row->exports[i].name, row->exports[i].expression));
   return facts;
 }
 

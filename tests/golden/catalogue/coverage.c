@@ -7,8 +7,8 @@
  *
  *   SYSTEM OPTION: what, theirs, ours
  *
- * and the line must stand in coverage.txt, with its reason behind " # "; a line there that is not needed fails
- * as well. UPDATE=1 prints the lines on standard error. Without NX_SHARED the test is skipped.
+ * and the line must stand in coverage.txt, with its reason behind " # "; a line there that is not needed
+ * fails as well. UPDATE=1 prints the lines on standard error. Without NX_SHARED the test is skipped.
  * Usage: coverage COVERAGE.TXT */
 #include "compiler/config/front.h"
 #include "compiler/settings/catalogue.h"
@@ -196,7 +196,8 @@ static void compare(const table *t, const nxc_option_row *row, char *const *colu
   const char *type = bare_type(columns[t->type]), *theirs = plain_literal(columns[t->initial]);
   bool list = t->n_args >= 0 && *columns[t->n_args] != '\0';
   if (!fits_type(list ? "list" : type, row->domain.type))
-    deviate("%s@%s %s: type, %s, %s", t->dialect, t->version, row->name, type, nxc_type_name(row->domain.type));
+    deviate("%s@%s %s: type, %s, %s", t->dialect, t->version, row->name, type,
+            nxc_type_name(row->domain.type));
   const char *mine = ours(row, t->version);
   if (!same_literal(theirs, mine))
     deviate("%s@%s %s: default, %s, %s", t->dialect, t->version, row->name, theirs, mine);
@@ -283,7 +284,8 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < n_reviewed; i++) {
     if (!needed[i]) printf("# not needed: %s\n", reviewed[i]), n_idle++;
   }
-  printf("%sok %d - every reviewed line is needed\n1..%d\n", n_idle ? "not " : "", N_TABLES + 1, N_TABLES + 1);
+  printf("%sok %d - every reviewed line is needed\n", n_idle ? "not " : "", N_TABLES + 1);
+  printf("1..%d\n", N_TABLES + 1);
   nxc_arena_free(arena);
   return n_failed || n_idle ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -122,7 +122,8 @@ int main(int argc, char **argv) {
   FILE *file = fopen(argv[1], update ? "w" : "r");
   size_t n_bad = file == NULL;
   if (update && file != NULL)
-    fputs("# TEXT | dialect | what a text, an integer, a number and a switch get; ! is refused | findings\n", file);
+    fputs("# TEXT | dialect | what a text, an integer, a number and a switch get; ! is refused | findings\n",
+          file);
   for (size_t i = 0; i < N_TEXTS; i++) {
     bool good = true;
     for (size_t k = 0; k < N_FORMS; k++) {
