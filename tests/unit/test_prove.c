@@ -17,6 +17,11 @@ static const char pipeline2[] = "mesh.world=2 mesh.pipeline=2 batch.micro=1 batc
 static const char interleaved2[] =
     "mesh.world=2 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 batch.micro=1 batch.global=4";
 
+static const char ahead5[] = "mesh.world=5 mesh.pipeline=5 model.layers=10 mesh.virtual_pipeline=2 batch.micro=1 "
+                             "batch.global=13 pipeline.receive_ahead=true";
+static const char tied4[] = "mesh.world=8 mesh.pipeline=4 mesh.virtual_pipeline=2 model.layers=8 batch.micro=1 "
+                            "batch.global=8 model.tied_embeddings=true optimizer.zero_stage=1";
+
 static schedule begin(const char *changes) {
   schedule s = {.compiled = program_good(changes)};
   s.plan = s.compiled.out.plan;
@@ -119,10 +124,8 @@ static void every_generated_schedule_is_proved(void **state) {
       "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=20 pipeline.schedule=gpipe",
       "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=4 model.tied_embeddings=true",
       "mesh.world=8 mesh.pipeline=8 model.layers=24 mesh.virtual_pipeline=3 batch.micro=1 batch.global=22",
-      "mesh.world=5 mesh.pipeline=5 model.layers=10 mesh.virtual_pipeline=2 batch.micro=1 batch.global=13 "
-      "pipeline.receive_ahead=true",
-      "mesh.world=8 mesh.pipeline=4 mesh.virtual_pipeline=2 model.layers=8 batch.micro=1 batch.global=8 "
-      "model.tied_embeddings=true optimizer.zero_stage=1",
+      ahead5,
+      tied4,
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     schedule s = begin(cases[i]);
