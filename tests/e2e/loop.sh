@@ -75,9 +75,9 @@ report 'the newest checkpoint is behind the metrics' $?
 train whole 4 four.bin
 [ $? -eq 1 ] && grep -q 'has a run already' out
 report 'a folder with a run is not overwritten' $?
-train other 2 two.bin --resume --stop-after 1 && train whole 2 two.bin --resume
-[ $? -eq 1 ] && grep -q 'plan' out
-report "another plan's checkpoint is refused" $?
+plan wider.bin mesh.world=2 model.ffn_hidden=96 && train whole 2 wider.bin --resume
+[ $? -eq 1 ] && grep -q 'model.ffn_hidden' out
+report "another model's checkpoint is refused" $?
 
 # The bytes mapped are those that nxcfg announced.
 "$nxcfg" plan small.yaml --set nx:mesh.world=4 --set nx:mesh.tensor=2 --set nx:sequence_parallel=true \
