@@ -6,8 +6,8 @@
  * compared too. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
-#include "compiler/config/interpolate.h"
-#include "compiler/program/emit.h"
+#include "compiler/config/interpolation/interpolate.h"
+#include "compiler/program/emit/emit.h"
 #include "schema/plan.h"
 
 #include <jansson.h>

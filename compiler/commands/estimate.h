@@ -6,8 +6,8 @@
 #ifndef NXC_COMMANDS_ESTIMATE_H
 #define NXC_COMMANDS_ESTIMATE_H
 
-#include "compiler/program/advice.h"
-#include "compiler/program/cost.h"
+#include "compiler/program/forecast/advice.h"
+#include "compiler/program/forecast/cost.h"
 
 #include <jansson.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg explain: what a setting, an option, a rule or a diagnostic is, from the catalogue alone. */
-#include "compiler/settings/catalogue.h"
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
-#include "compiler/config/expression.h"
+#include "compiler/config/expression/expression.h"
 #include "compiler/config/site_rules.h"
 #include "compiler/render/render.h"
+#include "compiler/settings/catalogue.h"
 #include "compiler/settings/facts.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/options.h"
 
-#include "compiler/config/override.h"
+#include "compiler/config/front/override.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/assignment.h"
 
-#include "compiler/config/document.h"
+#include "compiler/config/document/document.h"
 #include "compiler/config/rules.h"
 
 static const nxc_value *parse_text(nxc_arena *arena, const char *path, const char *text, nxc_sink *sink,

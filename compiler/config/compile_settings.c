@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/compile_settings.h"
 
-#include "compiler/diagnostics/allow.h"
 #include "compiler/config/assignment.h"
 #include "compiler/config/environment.h"
-#include "compiler/config/override.h"
+#include "compiler/config/front/override.h"
 #include "compiler/config/presets.h"
 #include "compiler/config/refusal.h"
+#include "compiler/diagnostics/allow.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -10,8 +10,8 @@
 #define NXC_COMPILE_SETTINGS_H
 
 #include "compiler/config/dialect.h"
-#include "compiler/config/front.h"
-#include "compiler/config/interpolate.h"
+#include "compiler/config/front/front.h"
+#include "compiler/config/interpolation/interpolate.h"
 #include "compiler/config/project.h"
 #include "compiler/config/rules.h"
 #include "compiler/settings/settings.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/dialect.h"
 
-#include "compiler/config/front.h"
-#include "compiler/config/interpolate.h"
+#include "compiler/config/front/front.h"
+#include "compiler/config/interpolation/interpolate.h"
 #include "compiler/settings/domain.h"
 
 #include <assert.h>

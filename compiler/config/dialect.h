@@ -11,9 +11,9 @@
 #ifndef NXC_CONFIG_DIALECT_H
 #define NXC_CONFIG_DIALECT_H
 
+#include "compiler/config/document/document.h"
+#include "compiler/config/expression/expression.h"
 #include "compiler/settings/catalogue.h"
-#include "compiler/config/document.h"
-#include "compiler/config/expression.h"
 #include "compiler/settings/domain.h"
 #include "compiler/settings/settings.h"
 

@@ -2,7 +2,7 @@
 /* What bound options say together: inactive ones, missing ones, refused ones, and the settings that the
  * rest set. */
 #include "compiler/config/dialect.h"
-#include "compiler/config/interpolate.h"
+#include "compiler/config/interpolation/interpolate.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/project.h"
 
+#include "compiler/config/front/front.h"
 #include "compiler/diagnostics/allow.h"
-#include "compiler/config/front.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -17,7 +17,7 @@
 #ifndef NXC_CONFIG_PROJECT_H
 #define NXC_CONFIG_PROJECT_H
 
-#include "compiler/config/document.h"
+#include "compiler/config/document/document.h"
 
 typedef struct nxc_words {
   const char **items;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/refusal.h"
 
-#include "compiler/config/expression.h"
+#include "compiler/config/expression/expression.h"
 
 #include <assert.h>
 

@@ -7,7 +7,7 @@
 #ifndef NXC_SETTINGS_JSON_H
 #define NXC_SETTINGS_JSON_H
 
-#include "compiler/config/interpolate.h"
+#include "compiler/config/interpolation/interpolate.h"
 #include "compiler/settings/settings.h"
 
 struct json_t;

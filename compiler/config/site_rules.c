@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/site_rules.h"
 
+#include "compiler/config/document/document.h"
+#include "compiler/config/expression/expression.h"
+#include "compiler/config/front/front.h"
 #include "compiler/diagnostics/allow.h"
-#include "compiler/config/document.h"
-#include "compiler/config/expression.h"
-#include "compiler/config/front.h"
 #include "compiler/settings/settings.h"
 
 #include <cyaml/cyaml.h>

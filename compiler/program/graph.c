@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/graph.h"
 
-#include "compiler/program/rules.h"
+#include "compiler/program/operators/rules.h"
 
 #include <assert.h>
 #include <string.h>

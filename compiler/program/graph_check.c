@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checker that runs after every pass. It knows no pass: it infers everything again from the rules. */
-#include "compiler/program/rules.h"
+#include "compiler/program/operators/rules.h"
 
 #include <string.h>
 

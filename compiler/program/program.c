@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/program.h"
 
-#include "compiler/program/emit.h"
-#include "compiler/program/grad.h"
-#include "compiler/program/model_decoder.h"
-#include "compiler/program/overlap.h"
-#include "compiler/program/passes.h"
+#include "compiler/program/emit/emit.h"
+#include "compiler/program/model/model_decoder.h"
+#include "compiler/program/passes/grad.h"
+#include "compiler/program/passes/overlap.h"
+#include "compiler/program/passes/passes.h"
 #include "compiler/program/pipeline.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/training.h"
 
-#include "compiler/program/passes.h"
+#include "compiler/program/passes/passes.h"
 
 #include "compiler/config/refusal.h"
 

@@ -8,7 +8,7 @@
 
 #include "compiler/diagnostics/diagnostics.h"
 #include "compiler/program/graph.h"
-#include "compiler/program/mixture.h"
+#include "compiler/program/model/mixture.h"
 #include "compiler/settings/settings.h"
 
 typedef struct nxc_training {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any bytes as YAML to the reader and the resolver, in both modes, and prints what comes out. */
-#include "compiler/config/canon.h"
-#include "compiler/config/write.h"
-#include "compiler/config/interpolate.h"
+#include "compiler/config/convert/write.h"
+#include "compiler/config/document/canon.h"
+#include "compiler/config/interpolation/interpolate.h"
 #include "tests/fuzz/replay.h"
 
 #include <assert.h>

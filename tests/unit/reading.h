@@ -3,8 +3,8 @@
 #ifndef NX_TESTS_READING_H
 #define NX_TESTS_READING_H
 
-#include "compiler/config/canon.h"
-#include "compiler/config/interpolate.h"
+#include "compiler/config/document/canon.h"
+#include "compiler/config/interpolation/interpolate.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <stdlib.h>

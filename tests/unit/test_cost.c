@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts of small plans, against sums made by hand. The machine has round numbers: products 1e9 FLOP/s,
  * memory 1e8 B/s, links 1e7 and 1e6 B/s, latencies 1 and 10 ms, an operator 1 ms. */
-#include "compiler/program/cost.h"
+#include "compiler/program/forecast/cost.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
 #include "tests/plan_edit.h"
 #include "tests/unit/program_case.h"
 
-#include "compiler/settings/catalogue.h"
 #include "compiler/config/presets.h"
-#include "compiler/program/overlap.h"
+#include "compiler/program/passes/overlap.h"
+#include "compiler/settings/catalogue.h"
 
 /* ---- lookups ---- */
 

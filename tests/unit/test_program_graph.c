@@ -3,8 +3,8 @@
  */
 #include "tests/unit/program_case.h"
 
-#include "compiler/program/grad.h"
-#include "compiler/program/passes.h"
+#include "compiler/program/passes/grad.h"
+#include "compiler/program/passes/passes.h"
 
 static nxc_graph *build(program_case *c, const char *changes) {
   nxc_training training;

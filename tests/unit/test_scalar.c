@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/canon.h"
-#include "compiler/config/integer.h"
-#include "compiler/config/scalar.h"
+#include "compiler/config/document/canon.h"
+#include "compiler/config/document/integer.h"
+#include "compiler/config/document/scalar.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <math.h>

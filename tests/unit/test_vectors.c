@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replays what the real OmegaConf gave, $NX_SHARED/vectors/omegaconf.json, in --compat omegaconf. */
-#include "compiler/config/canon.h"
-#include "compiler/config/interpolate.h"
-#include "compiler/config/write.h"
+#include "compiler/config/convert/write.h"
+#include "compiler/config/document/canon.h"
+#include "compiler/config/interpolation/interpolate.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <jansson.h>

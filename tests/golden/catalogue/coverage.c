@@ -10,7 +10,7 @@
  * and the line must stand in coverage.txt, with its reason behind " # "; a line there that is not needed
  * fails as well. UPDATE=1 prints the lines on standard error. Without NX_SHARED the test is skipped.
  * Usage: coverage COVERAGE.TXT */
-#include "compiler/config/front.h"
+#include "compiler/config/front/front.h"
 #include "compiler/settings/catalogue.h"
 
 #include <ctype.h>

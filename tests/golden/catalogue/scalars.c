@@ -6,7 +6,7 @@
  * where ! is a value that the option refuses, and findings are their ids, each once. Every text is tried in
  * every dialect; UPDATE=1 rewrites the file. Usage: scalars SCALARS.TXT */
 #include "compiler/config/dialect.h"
-#include "compiler/config/front.h"
+#include "compiler/config/front/front.h"
 
 #include <stdio.h>
 #include <stdlib.h>

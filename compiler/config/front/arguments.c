@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/front/arguments.h"
+
+#include "compiler/config/document/nodes.h"
+#include "compiler/config/document/scalar.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+/* -- numbers --------------------------------------------------------------------------------------------- */
+
+/* Without blanks around it. NULL where single underscores do not stand between digits. */
+static const char *bare_number(nxc_arena *arena, const char *text) {
+  while (isspace((unsigned char)*text)) text++;
+  size_t n_bytes = strlen(text);
+  while (n_bytes > 0 && isspace((unsigned char)text[n_bytes - 1])) n_bytes--;
+  char *bare = nxc_arena_alloc(arena, n_bytes + 1);
+  size_t n_bare = 0;
+  for (size_t i = 0; i < n_bytes; i++) {
+    bool between = i > 0 && isdigit((unsigned char)text[i - 1]) && i + 1 < n_bytes &&
+                   isdigit((unsigned char)text[i + 1]);
+    if (text[i] != '_') bare[n_bare++] = text[i];
+    else if (!between) return NULL;
+  }
+  bare[n_bare] = '\0';
+  return bare;
+}
+
+bool nxc_text_to_int(nxc_arena *arena, const char *text, nxc_value *value) {
+  const char *bare = bare_number(arena, text), *problem;
+  if (bare == NULL) return false;
+  bool negative = *bare == '-';
+  bare += *bare == '-' || *bare == '+';
+  size_t n_digits = strspn(bare, "0123456789");
+  if (n_digits == 0 || bare[n_digits] != '\0') return false;
+  return nxc_integer_from_digits(arena, bare, n_digits, 10, negative, value, &problem);
+}
+
+bool nxc_text_to_float(nxc_arena *arena, const char *text, nxc_value *value) {
+  static const char *const names[] = {"inf", "infinity", "nan"};
+  const char *bare = bare_number(arena, text);
+  if (bare == NULL || *bare == '\0') return false;
+  const char *unsigned_part = bare + (*bare == '-' || *bare == '+');
+  *value = (nxc_value){.kind = NXC_FLOAT};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strcasecmp(unsigned_part, names[i]) != 0) continue;
+    value->number = i == 2 ? NAN : *bare == '-' ? -INFINITY : INFINITY;
+    return true;
+  }
+  if (unsigned_part[strspn(unsigned_part, "0123456789.eE+-")] != '\0') return false;
+  return nxc_float_from_text(arena, bare, strlen(bare), &value->number);
+}
+
+/* -- values ---------------------------------------------------------------------------------------------- */
+
+bool nxc_arguments_is_list(const nxc_option_row *row) {
+  switch (row->domain.type) {
+  case NXC_TYPE_LIST:
+  case NXC_TYPE_LIST_INT:
+  case NXC_TYPE_LIST_FLOAT:
+  case NXC_TYPE_LIST_STR: return true;
+  default: return false;
+  }
+}
+
+static void report(nxc_arguments *to, const char *id, nxc_span at, const char *fix, const char *message) {
+  nxc_report(to->sink, id, NXC_SEVERITY_ERROR, at, fix, "%s", message);
+}
+
+/* A text that an option's type cannot read: what to write instead, where that is clear. */
+static const char *number_fix(nxc_arena *arena, const char *text, nxc_type type) {
+  nxc_value number;
+  if (type != NXC_TYPE_INT && type != NXC_TYPE_LIST_INT) return NULL;
+  if (!nxc_text_to_float(arena, text, &number) || number.number != floor(number.number)) return NULL;
+  return fabs(number.number) < 1e15 ? nxc_arena_printf(arena, "write %.0f", number.number) : NULL;
+}
+
+static bool read_text(nxc_arena *arena, nxc_type type, const char *text, nxc_value *value) {
+  *value = nxc_string_value(text, strlen(text));
+  switch (type) {
+  case NXC_TYPE_INT:
+  case NXC_TYPE_LIST_INT: return nxc_text_to_int(arena, text, value);
+  case NXC_TYPE_FLOAT:
+  case NXC_TYPE_LIST_FLOAT: return nxc_text_to_float(arena, text, value);
+  case NXC_TYPE_INT_OR_FLOAT:
+    return nxc_text_to_int(arena, text, value) || nxc_text_to_float(arena, text, value);
+  case NXC_TYPE_LIST: /* of numbers and texts */
+    if (!nxc_text_to_int(arena, text, value) && !nxc_text_to_float(arena, text, value))
+      *value = nxc_string_value(text, strlen(text));
+    return true;
+  default: return true;
+  }
+}
+
+static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type, const nxc_word *word) {
+  nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
+  node->style = NXC_STYLE_DOUBLE;
+  node->raw = word->text;
+  node->raw_bytes = strlen(word->text);
+  node->environment = word->from_environment;
+  bool is_text = type == NXC_TYPE_STR || type == NXC_TYPE_PATH || type == NXC_TYPE_LIST_STR ||
+                 type == NXC_TYPE_LIST || type == NXC_TYPE_ANY;
+  if (word->unset != NULL && !is_text) {
+    node->failed = true;
+    node->value = nxc_string_value(node->raw, node->raw_bytes);
+    nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, NULL,
+               "--%s is unknown here: nothing gives %s a value", name, word->unset);
+    return node;
+  }
+  if (read_text(to->arena, type, word->text, &node->value)) return node;
+  node->failed = true;
+  const char *shown = word->from_environment ? "the value of the environment" : word->text;
+  const char *wanted = type == NXC_TYPE_INT || type == NXC_TYPE_LIST_INT ? "an integer" : "a number";
+  report(to, "NX5907", word->at, number_fix(to->arena, word->text, type),
+         nxc_arena_printf(to->arena, "--%s needs %s, and %s is none", name, wanted, shown));
+  return node;
+}
+
+static nxc_node *list_node(nxc_arguments *to, const char *name, nxc_type type, nxc_span at,
+                           const nxc_words *values) {
+  nxc_node *list = nxc_node_new(to->arena, NXC_NODE_LIST, values->n_items ? values->items[0].at : at);
+  for (size_t i = 0; i < values->n_items; i++) {
+    nxc_node *item = scalar_node(to, name, type, &values->items[i]);
+    list->failed = list->failed || item->failed;
+    list->environment = list->environment || item->environment;
+    nxc_node_append(to->arena, list, item);
+  }
+  return list;
+}
+
+static nxc_node *switch_node(nxc_arguments *to, nxc_span at) {
+  nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, at);
+  node->value = (nxc_value){.kind = NXC_BOOL, .boolean = true};
+  node->raw = "true";
+  node->raw_bytes = 4;
+  return node;
+}
+
+/* -- into the map ---------------------------------------------------------------------------------------- */
+
+/* Where both say the same, nothing is lost. */
+static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name) {
+  const nxc_remark remark = {nxc_node_place(earlier), "the first one"};
+  const nxc_value *first = nxc_node_value(to->arena, earlier), *last = nxc_node_value(to->arena, node);
+  bool same = first != NULL && last != NULL && nxc_value_equal(first, last);
+  const char *message = same ? "--%s is given twice, with the same value"
+                             : "--%s is given twice; Megatron takes the last one and says nothing";
+  nxc_sink_report(to->sink, &(nxc_finding){.id = "NX5906",
+                                           .severity = same ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR,
+                                           .at = node->key_at,
+                                           .fix = "keep one of them",
+                                           .remarks = &remark,
+                                           .n_remarks = 1,
+                                           .message = nxc_arena_printf(to->arena, message, name)});
+}
+
+void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node *node) {
+  const nxc_value key = nxc_string_value(name, strlen(name));
+  nxc_node_set_key(node, &key, name, at);
+  nxc_node *earlier = nxc_node_find_key(to->arena, to->map, &key);
+  if (earlier == NULL) {
+    nxc_node_append(to->arena, to->map, node);
+    return;
+  }
+  bool gives_way = to->over != NULL && earlier->key_at.source != to->over;
+  if (!gives_way) report_twice(to, earlier, node, name);
+  nxc_node_replace(to->arena, earlier, node);
+  nxc_node_set_key(node, &key, name, at);
+}
+
+void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span at,
+                       const nxc_words *values) {
+  nxc_node *node;
+  if (row != NULL && row->alias_of != NULL) row = nxc_option_find(to->dialect, row->alias_of);
+  nxc_type type = row ? row->domain.type : NXC_TYPE_STR;
+  if (type == NXC_TYPE_BOOL || (row == NULL && values->n_items == 0)) node = switch_node(to, at);
+  else if (row != NULL && nxc_arguments_is_list(row)) node = list_node(to, name, type, at, values);
+  else node = scalar_node(to, name, type, &values->items[0]);
+  nxc_arguments_put_node(to, name, at, node);
+}
+
+/* -- words ----------------------------------------------------------------------------------------------- */
+
+/* An option of the command line; sections of the catalogue that stand beside it are none. */
+static const nxc_option_row *find_option(const nxc_arguments *to, const char *name) {
+  return strchr(name, '.') == NULL && strcmp(name, "environment") != 0 ? nxc_option_find(to->dialect, name)
+                                                                       : NULL;
+}
+
+/* -1 and -.5, and neither -1. nor -1e5. */
+static bool is_negative_number(const char *text) {
+  size_t n_whole = strspn(text + 1, "0123456789");
+  if (text[1 + n_whole] == '\0') return n_whole > 0;
+  size_t n_fraction = text[1 + n_whole] == '.' ? strspn(text + n_whole + 2, "0123456789") : 0;
+  return n_fraction > 0 && text[n_whole + 2 + n_fraction] == '\0';
+}
+
+/* As argparse tells options from values: what has blanks is a value, unless a known name stands before =. */
+static bool is_option_word(const nxc_arguments *to, const char *text) {
+  if (text[0] != '-' || text[1] == '\0' || is_negative_number(text)) return false;
+  if (strchr(text, ' ') == NULL) return true;
+  const char *equals = strchr(text, '=');
+  if (equals == NULL || text[1] != '-') return false;
+  return find_option(to, nxc_arena_strndup(to->arena, text + 2, (size_t)(equals - text - 2))) != NULL;
+}
+
+static const char *with_hyphens(nxc_arena *arena, const char *name) {
+  char *text = nxc_arena_strdup(arena, name);
+  for (char *c = text; *c != '\0'; c++)
+    if (*c == '_') *c = '-';
+  return text;
+}
+
+/* The option that this is the beginning of, where it is the beginning of one only. */
+static const char *completion(const nxc_arguments *to, const char *name) {
+  const nxc_option_row *options = to->dialect->options;
+  const char *found = NULL;
+  size_t n_bytes = strlen(name), n_found = 0, low = 0, high = to->dialect->n_options;
+  while (low < high) { /* the first name that is not less */
+    size_t middle = low + (high - low) / 2;
+    if (strcmp(options[middle].name, name) < 0) low = middle + 1;
+    else high = middle;
+  }
+  for (; low < to->dialect->n_options && strncmp(options[low].name, name, n_bytes) == 0; low++) {
+    if (n_bytes < 3 || strchr(options[low].name, '.') != NULL) continue;
+    found = options[low].name;
+    n_found++;
+  }
+  return n_found == 1 ? found : NULL;
+}
+
+/* Reports forms that argparse refuses although they look right; gives the option that is meant, or NULL. */
+static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc_span at) {
+  nxc_arena *arena = to->arena;
+  const char *hyphens = with_hyphens(arena, name), *whole = completion(to, hyphens);
+  const nxc_option_row *row = find_option(to, hyphens);
+  if (row != NULL) {
+    report(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", hyphens),
+           nxc_arena_printf(arena, "options are written with hyphens on the command line, and --%s is not",
+                            name));
+  } else if (whole != NULL) {
+    row = find_option(to, whole);
+    report(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
+           nxc_arena_printf(arena, "Megatron takes no abbreviations, and --%s is one of --%s", name, whole));
+  }
+  return row;
+}
+
+/* A value behind a switch. */
+static void report_switch_value(nxc_arguments *to, const nxc_word *word, const char *name) {
+  bool no = strcasecmp(word->text, "false") == 0;
+  const char *shown = word->from_environment ? "this value" : word->text;
+  const char *fix =
+      no ? nxc_arena_printf(to->arena, "leave --%s out altogether", name) : "leave the value out";
+  report(to, "NX5903", word->at, fix,
+         nxc_arena_printf(to->arena, "--%s is a switch and takes no value; Megatron stops at %s", name,
+                          shown));
+}
+
+/* Words behind everything that could take them, as one finding; gives the index behind them. */
+static size_t report_strays(nxc_arguments *to, const nxc_words *words, size_t from, bool ended) {
+  size_t end = from + 1;
+  while (end < words->n_items && (ended || !is_option_word(to, words->items[end].text))) end++;
+  const nxc_word *word = &words->items[from];
+  const char *shown = word->from_environment ? "this value" : word->text;
+  const char *message = end - from == 1
+                            ? nxc_arena_printf(to->arena, "%s belongs to no option", shown)
+                            : nxc_arena_printf(to->arena, "%s and %zu more belong to no option", shown,
+                                               end - from - 1);
+  report(to, "NX5905", word->at, NULL, message);
+  return end;
+}
+
+/* The words behind an option that may be its values; *next receives the index of the one behind them. */
+static nxc_words values_behind(nxc_arguments *to, const nxc_words *words, size_t from, size_t n_max,
+                               size_t *next) {
+  nxc_words values = {0};
+  while (from < words->n_items && values.n_items < n_max && !is_option_word(to, words->items[from].text)) {
+    values.items = nxc_arena_grow(to->arena, values.items, values.n_items, sizeof *values.items);
+    values.items[values.n_items++] = words->items[from++];
+  }
+  *next = from;
+  return values;
+}
+
+/* --name=value as two words. */
+static nxc_word part_of(nxc_arguments *to, const nxc_word *word, size_t from, size_t n_bytes) {
+  nxc_word part = *word;
+  part.text = nxc_arena_strndup(to->arena, word->text + from, n_bytes);
+  uint32_t column = 0, length = 0;
+  for (size_t i = 0; i < from + n_bytes; i++)
+    *(i < from ? &column : &length) += ((unsigned char)word->text[i] & 0xC0) != 0x80;
+  if (part.at.source != NULL && column < part.at.length) {
+    part.at.column += column;
+    part.at.length = length ? length : 1;
+  }
+  return part;
+}
+
+/* An option without a value; a negative number behind it that argparse takes for an option was meant. */
+static void report_missing(nxc_arguments *to, const char *name, nxc_span at, const char *behind,
+                           size_t *next) {
+  bool meant = behind[0] == '-' && (isdigit((unsigned char)behind[1]) || behind[1] == '.');
+  const char *fix = meant ? nxc_arena_printf(to->arena, "write --%s=%s", name, behind) : NULL;
+  const char *why = meant ? nxc_arena_printf(to->arena, ": argparse takes %s for an option", behind) : "";
+  report(to, "NX5904", at, fix, nxc_arena_printf(to->arena, "a value is missing behind --%s%s", name, why));
+  *next += meant;
+}
+
+/* One option and what belongs to it; gives the index of the next word. */
+static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
+  const nxc_word *word = &words->items[i];
+  size_t n_dashes = strncmp(word->text, "--", 2) == 0 ? 2 : 1, n_bytes = strlen(word->text), next = i + 1;
+  const char *equals = strchr(word->text, '=');
+  size_t n_name = (equals ? (size_t)(equals - word->text) : n_bytes) - n_dashes;
+  const nxc_word head = part_of(to, word, 0, n_dashes + n_name);
+  const char *name = head.text + n_dashes;
+  const nxc_option_row *row = n_dashes == 2 ? find_option(to, name) : NULL;
+  if (row == NULL && n_dashes == 2) {
+    row = find_meant(to, name, head.at);
+    if (row != NULL) name = row->name;
+  }
+  const nxc_option_row *target = row;
+  if (row != NULL && row->alias_of != NULL) target = nxc_option_find(to->dialect, row->alias_of);
+  bool is_switch = target != NULL && target->domain.type == NXC_TYPE_BOOL;
+  bool is_list = target != NULL && nxc_arguments_is_list(target);
+  nxc_words values = {0};
+  if (equals != NULL) {
+    nxc_word value = part_of(to, word, n_dashes + n_name + 1, n_bytes - n_dashes - n_name - 1);
+    if (is_switch) report_switch_value(to, &value, name);
+    values.items = nxc_arena_grow(to->arena, NULL, 0, sizeof value);
+    values.items[values.n_items++] = value;
+  } else {
+    values = values_behind(to, words, next, is_list || row == NULL ? words->n_items : 1, &next);
+    if (is_switch && values.n_items > 0) report_switch_value(to, &values.items[0], name);
+  }
+  bool needed = target != NULL && !is_switch && target->domain.type != NXC_TYPE_LIST && values.n_items == 0;
+  if (needed) {
+    report_missing(to, name, head.at, next < words->n_items ? words->items[next].text : "", &next);
+    return next;
+  }
+  nxc_arguments_put(to, row, name, head.at, &values);
+  return next;
+}
+
+void nxc_arguments_read(nxc_arguments *to, const nxc_words *words) {
+  bool ended = false;
+  for (size_t i = 0; i < words->n_items;) {
+    const char *text = words->items[i].text;
+    if (!ended && strcmp(text, "--") == 0) ended = ++i > 0;
+    else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
+    else i = report_strays(to, words, i, ended);
+  }
+}

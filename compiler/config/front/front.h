@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How each dialect's texts become the document that is bound to its options: one row per dialect.
+ *
+ * A front takes everything that the user gave (a file, layers over it, assignments, arguments behind `--`)
+ * and gives one tree, typed as the dialect's own loader would type it; what the dialect's ${...} means is its
+ * front's matter too. Every node keeps the place that it was read at. Nothing outside this table asks which
+ * dialect it has before it. A dialect has versions; options and rules may belong to some of them only. */
+#ifndef NXC_CONFIG_FRONT_H
+#define NXC_CONFIG_FRONT_H
+
+#include "compiler/config/convert/write.h"
+#include "compiler/config/document/document.h"
+#include "compiler/config/interpolation/interpolate.h"
+
+struct nxc_binding; /* dialect.h */
+
+/* What the user gave, not yet read. */
+typedef struct nxc_front_texts {
+  nxc_arena *arena;
+  nxc_sink *sink;
+  const nxc_source *first; /* NULL: there are arguments alone */
+  const nxc_source *const *layers;
+  size_t n_layers;
+  const char *const *sets; /* KEY=VALUE in the dialect's own keys */
+  size_t n_sets;
+  const nxc_source *arguments; /* behind `--`, as nxc_front_join writes them; NULL: none */
+  const char *version;         /* of the dialect; NULL where it has one only */
+  bool omegaconf;              /* --compat omegaconf */
+} nxc_front_texts;
+
+typedef struct nxc_front {
+  const char *dialect;
+  const char *const
+      *versions;        /* ends with NULL; the first is meant unless another is named. NULL: one only */
+  bool takes_arguments; /* reads what stands behind `--` */
+  bool takes_overrides; /* Hydra's KEY=VALUE, behind the file */
+  /* Whether the text itself shows that it is of this dialect. NULL: its keys tell. */
+  bool (*claims)(const nxc_source *text);
+  /* Never NULL; `complete` says whether everything could be read. */
+  nxc_document *(*read)(const nxc_front_texts *texts);
+  /* What ${...} means there. */
+  nxc_resolution (*resolve)(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
+  /* Completes values of options, between reading and judging them together. NULL: nothing to do. */
+  void (*prepare)(struct nxc_binding *binding);
+  nxc_writer *write;        /* the tree of a file as a text that `read` reads back */
+  const char *model_option; /* the option that names the config.json of the model; NULL: options say the model */
+  bool folds_dashes;    /* keys may be written with - or _ */
+  bool checks_all;      /* a value that nothing reads is judged all the same */
+  bool version_by_keys; /* unless the user names a version, it is the one that knows the keys */
+} nxc_front;
+
+/* The row for "megatron" or "megatron@0.11"; *version receives the version that is meant, NULL where the
+ * dialect has one only. NULL when there is no such dialect or no such version of it. */
+const nxc_front *nxc_front_find(nxc_arena *arena, const char *name, const char **version);
+/* The first row that claims the text; NULL: none does. */
+const nxc_front *nxc_front_claiming(const nxc_source *text, const char **version);
+/* Whether the keys of a document may tell this dialect. */
+bool nxc_front_told_by_keys(const char *dialect);
+/* Every dialect with its versions, "nx, nxdt, megatron@0.10|0.11". */
+const char *nxc_front_names(nxc_arena *arena);
+/* Arguments as a text that shows each option on a line of its own, quoted as for a shell. */
+const nxc_source *nxc_front_join(nxc_arena *arena, const char *const *arguments, size_t n_arguments);
+
+/* ${...} stays text; $<...> is ours everywhere. */
+nxc_resolution nxc_front_resolve_angles(nxc_document *document, const nxc_resolving *resolving,
+                                        nxc_sink *sink);
+
+/* The reading of nx and nxdt: YAML as OmegaConf reads it, layers merged, assignments on top. */
+nxc_document *nxc_front_read_yaml(const nxc_front_texts *texts);
+
+#endif

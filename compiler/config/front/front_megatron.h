@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Megatron-LM's texts: arguments (a file of them, a script that starts a training, or what stands behind
+ * `--`), and the YAML forms that its tests, recipes and --yaml-cfg use.
+ *
+ * All become one map: an option as on the command line without its hyphens, beside it `launch` (what torchrun
+ * was told, and the keys of --yaml-cfg's sections) and `environment` (variables that the text sets). Layers, --set and arguments take the place of
+ * what the file says; within one of them an option stands once. */
+#ifndef NXC_CONFIG_FRONT_MEGATRON_H
+#define NXC_CONFIG_FRONT_MEGATRON_H
+
+#include "compiler/config/front/arguments.h"
+#include "compiler/config/front/front.h"
+
+extern const char *const nxc_megatron_versions[];
+
+bool nxc_megatron_claims(const nxc_source *text);
+nxc_document *nxc_megatron_read(const nxc_front_texts *texts);
+/* Variables were filled in while reading; this tells which, and resolves our own $<...>. */
+nxc_resolution nxc_megatron_resolve(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
+
+/* -- YAML (front_megatron_yaml.c) -- */
+
+/* Whether a text is one of the YAML forms, and not arguments. */
+bool nxc_megatron_is_yaml(const nxc_source *text);
+/* Puts the options of a YAML form into `to`, and variables that it sets into the script. False (reported):
+ * the text is no YAML map. */
+bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *text, nxc_script *script);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must not be shown, and what is shown instead. */
+#include "compiler/config/document/canon.h"
+#include "compiler/config/document/scalar.h"
+#include "compiler/config/interpolation/interpolate.h"
+#include "compiler/diagnostics/secret.h"
+
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <string.h>
+
+bool nxc_node_is_secret(const nxc_node *node) {
+  if (node->environment) return true;
+  if (node->derivation && (node->derivation->from_environment || node->derivation->from_secret)) return true;
+  for (; node; node = node->parent)
+    if (node->key && nxc_key_is_secret(node->key)) return true;
+  return false;
+}
+
+nxc_value nxc_redacted(nxc_arena *arena, const nxc_value *value) {
+  enum { SHOWN_BYTES = 8 };
+  nxc_buffer canon = {.arena = arena};
+  nxc_write_canon(&canon, value);
+  struct sha256_ctx context;
+  uint8_t digest[SHA256_DIGEST_SIZE];
+  sha256_init(&context);
+  sha256_update(&context, canon.n_bytes, (const uint8_t *)canon.bytes);
+  sha256_digest(&context, sizeof digest, digest);
+  nxc_buffer shown = {.arena = arena};
+  nxc_buffer_puts(&shown, "redacted:sha256:");
+  for (int i = 0; i < SHOWN_BYTES; i++) nxc_buffer_puts(&shown, nxc_arena_printf(arena, "%02x", digest[i]));
+  return nxc_string_value(shown.bytes, shown.n_bytes);
+}
+
+static nxc_value redact_inside(nxc_arena *arena, const nxc_node *node, const nxc_value *value, bool secret) {
+  secret = secret || node->environment || (node->key && nxc_key_is_secret(node->key)) ||
+           (node->derivation && (node->derivation->from_environment || node->derivation->from_secret));
+  const nxc_node *final = nxc_node_final(node);
+  if (final->kind == NXC_NODE_SCALAR) {
+    bool nothing = value->kind == NXC_NULL || value->kind == NXC_MISSING;
+    return secret && !nothing ? nxc_redacted(arena, value) : *value;
+  }
+  bool is_map = value->kind == NXC_MAP;
+  nxc_value *items = nxc_arena_array(arena, value->n_items * (is_map ? 2 : 1), sizeof *items);
+  for (size_t i = 0; i < value->n_items; i++) {
+    size_t at = is_map ? 2 * i + 1 : i;
+    if (is_map) items[2 * i] = value->items[2 * i];
+    items[at] = redact_inside(arena, final->children[i], &value->items[at], secret);
+  }
+  return (nxc_value){.kind = value->kind, .items = items, .n_items = value->n_items};
+}
+
+const nxc_value *nxc_node_public_value(nxc_arena *arena, const nxc_node *node) {
+  const nxc_value *value = nxc_node_value(arena, node);
+  if (value == NULL) return NULL;
+  bool secret = false;
+  for (const nxc_node *up = node->parent; up; up = up->parent)
+    secret = secret || (up->key && nxc_key_is_secret(up->key));
+  nxc_value *shown = nxc_arena_alloc(arena, sizeof *shown);
+  *shown = redact_inside(arena, node, value, secret);
+  return shown;
+}

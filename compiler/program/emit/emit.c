@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/emit/emit.h"
+
+#include "compiler/program/model/parameters.h"
+#include "compiler/program/operators/rules.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void enter_graph(nxc_emitter *e, uint32_t index) {
+  e->graph = e->pipeline->graphs[index];
+  e->value_index = e->value_indices[index];
+}
+
+/* ---- mesh and constants ---- */
+
+static void emit_mesh(nxc_emitter *e) {
+  const nxc_mesh *mesh = &e->graph->mesh;
+  for (uint32_t atom = 0; atom < mesh->n_atoms; atom++) {
+    uint32_t name = nxc_emit_string(e, mesh->name[atom]);
+    nxc_emit_record(e, NX_SECTION_ATOMS, &(nx_atom){name, mesh->size[atom], mesh->stride[atom], 0});
+  }
+}
+
+static void emit_groups(nxc_emitter *e) {
+  for (size_t i = 0; i < e->graph->tables->n_groups; i++) {
+    const nxc_group_node *group = &e->graph->tables->groups[i];
+    nx_group record = {.name = nxc_emit_string(e, group->name),
+                       .atoms = group->atoms,
+                       .size = nxc_group_size(e->graph, group->atoms, group->stages)};
+    if (group->stages) {
+      record.n_stages = group->stages->n;
+      record.stages = e->sections[NX_SECTION_TABLE].n_records;
+      for (uint32_t s = 0; s < group->stages->n; s++)
+        nxc_emit_record(e, NX_SECTION_TABLE, &(int64_t){group->stages->at[s]});
+    }
+    nxc_emit_record(e, NX_SECTION_GROUPS, &record);
+  }
+}
+
+static uint32_t emit_table(nxc_emitter *e, const nxc_term *term) {
+  if (term->first) return NX_TERM_FIRST;
+  if (term->table == NULL) return NX_NONE;
+  uint32_t first = e->sections[NX_SECTION_TABLE].n_records;
+  uint32_t n = term->atoms == NX_NONE ? e->pipeline->n_chunks : nxc_mesh_size(&e->graph->mesh, term->atoms);
+  for (uint32_t i = 0; i < n; i++)
+    nxc_emit_record(e, NX_SECTION_TABLE, &term->table[i]);
+  return first;
+}
+
+static void emit_constants(nxc_emitter *e) {
+  for (size_t i = 0; i < e->graph->tables->n_constants; i++) {
+    const nxc_rank_number *number = &e->graph->tables->constants[i];
+    uint32_t first = e->sections[NX_SECTION_TERMS].n_records;
+    for (uint32_t t = 0; t < number->n_terms; t++) {
+      const nxc_term *term = &number->terms[t];
+      bool listed = term->first || term->table != NULL;
+      nx_term record = {term->atoms, emit_table(e, term), listed ? term->multiply : term->stride};
+      nxc_emit_record(e, NX_SECTION_TERMS, &record);
+    }
+    nxc_emit_record(e, NX_SECTION_CONSTANTS, &(nx_constant){number->base, first, number->n_terms});
+  }
+}
+
+/* ---- values ---- */
+
+static void mark_values(nxc_emitter *e, bool *used) {
+  nxc_graph *graph = e->graph;
+  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++)
+    for (size_t i = 0; i < graph->programs[program].n; i++) {
+      const nxc_operator_node *op = &graph->operators[graph->programs[program].operators[i]];
+      for (uint32_t arg = 0; arg < op->n_in + op->n_out; arg++) used[op->args[arg]] = true;
+    }
+  nxc_id inputs[NXC_N_INPUTS];
+  nxc_graph_inputs(graph, inputs);
+  for (size_t i = 0; i < NXC_N_INPUTS; i++) used[inputs[i]] = inputs[i] != 0;
+  for (size_t i = 0; i < graph->n_ranges; i++)
+    used[graph->ranges[i].param] = used[graph->ranges[i].grad] = true;
+  for (nx_port port = 0; port < NX_N_PORTS; port++)
+    if (graph->ports[port]) used[graph->ports[port]] = true;
+  for (size_t i = 1; i < graph->n_values; i++)
+    if (used[i]) used[nxc_value_root(graph, (nxc_id)i)] = true;
+}
+
+/* The host's values and the numbers of the step are the same in all graphs, at the same place. */
+static uint32_t find_shared(const nxc_emitter *e, const nx_value *record) {
+  const nxc_section *section = &e->sections[NX_SECTION_VALUES];
+  const nx_value *values = (const void *)section->bytes;
+  bool shared = record->arena == NX_ARENA_input || record->arena == NX_ARENA_scalar;
+  if (!shared || (record->view_of != NX_NONE && record->arena == NX_ARENA_scalar)) return NX_NONE;
+  for (uint32_t i = 0; i < section->n_records; i++)
+    if (memcmp(&values[i], record, sizeof *record) == 0) return i;
+  return NX_NONE;
+}
+
+static void emit_value(nxc_emitter *e, nxc_id id) {
+  const nxc_value_node *value = &e->graph->values[id];
+  nx_value record = {.name = nxc_emit_string(e, value->name),
+                     .dtype = (uint16_t)value->shape.dtype,
+                     .n_dims = (uint8_t)value->shape.n_dims,
+                     .arena = (uint8_t)value->arena,
+                     .offset = value->offset,
+                     .bytes = nxc_shape_bytes(&value->shape),
+                     .view_of = value->view_of ? e->value_index[value->view_of] : NX_NONE,
+                     .offset_shift = value->shift};
+  memcpy(record.dims, value->shape.dims, sizeof record.dims);
+  e->value_index[id] = find_shared(e, &record);
+  if (e->value_index[id] == NX_NONE) e->value_index[id] = nxc_emit_record(e, NX_SECTION_VALUES, &record);
+}
+
+/* A view stands after the value that it is a view of. */
+static void emit_values(nxc_emitter *e) {
+  bool *used = nxc_arena_array(e->arena, e->graph->n_values, sizeof *used);
+  mark_values(e, used);
+  for (size_t i = 0; i < e->graph->n_values; i++) e->value_index[i] = NX_NONE;
+  for (int views = 0; views < 2; views++)
+    for (nxc_id i = 1; i < e->graph->n_values; i++)
+      if (used[i] && (e->graph->values[i].view_of != 0) == views) emit_value(e, i);
+}
+
+static void emit_arenas(nxc_emitter *e) {
+  const nxc_pipeline *p = e->pipeline;
+  for (nx_arena_kind kind = 0; kind < NX_N_ARENAS; kind++) {
+    bool shared = false;
+    for (uint32_t i = 0; i < p->n_graphs; i++) shared |= p->graphs[i]->arena_shared[kind];
+    if (p->arena_bytes[kind] == 0) continue;
+    nx_arena_record record = {.kind = kind,
+                              .flags = shared ? NX_ARENA_SHARED : 0,
+                              .bytes = p->arena_bytes[kind],
+                              .slot_bytes = kind == NX_ARENA_slot ? p->slot_bytes : 0};
+    nxc_emit_record(e, NX_SECTION_ARENAS, &record);
+  }
+}
+
+static uint32_t value_of(const nxc_emitter *e, nxc_id id) {
+  return id ? e->value_index[id] : NX_NONE;
+}
+
+static void emit_ranges(nxc_emitter *e) {
+  for (size_t i = 0; i < e->graph->n_ranges; i++) {
+    const nxc_range_node *range = &e->graph->ranges[i];
+    nx_range record = {.name = nxc_emit_string(e, range->name),
+                       .group = range->group_atoms ? nxc_group(e->graph, range->group_atoms, NULL) : NX_NONE,
+                       .shard_group = range->shard_atoms ? nxc_group(e->graph, range->shard_atoms, NULL) : NX_NONE,
+                       .n_elements = range->n_elements,
+                       .n_shard = range->n_shard,
+                       .shard_start = nxc_constant(e->graph, &range->shard_start),
+                       .param = value_of(e, range->param),
+                       .master = value_of(e, range->master),
+                       .grad = value_of(e, range->grad),
+                       .moment1 = value_of(e, range->moment1),
+                       .moment2 = value_of(e, range->moment2),
+                       .weight_decay = range->decayed ? e->training->weight_decay : 0};
+    nxc_emit_record(e, NX_SECTION_RANGES, &record);
+  }
+}
+
+static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *piece) {
+  nxc_graph *graph = e->graph;
+  const nxc_chunk_node *at = &e->pipeline->chunks[chunk];
+  const nxc_value_node *value = &graph->values[piece->value];
+  int32_t layer = piece->layer < 0 ? piece->layer : piece->layer - graph->first_layer + at->first_layer;
+  const nxc_rank_number tensor_id = nxc_rank_number_of(nxc_piece_key(e->training, piece, layer));
+  uint64_t row_elements = value->shape.n_dims == 1 ? 1 : (uint64_t)piece->columns;
+  nx_piece record = {.name = nxc_emit_string(e, nxc_piece_name(e->arena, e->training, piece, layer)),
+                     .value = value_of(e, piece->value),
+                     .range = e->first_range[at->graph] + value->range,
+                     .flags = piece->transposed ? NX_PIECE_TRANSPOSED : 0,
+                     .logical_rows = piece->logical_rows,
+                     .logical_columns = piece->logical_columns,
+                     .rows = piece->rows,
+                     .columns = piece->columns,
+                     .row_start = nxc_constant(graph, &piece->row_start),
+                     .column_start = nxc_constant(graph, &piece->column_start),
+                     .row = piece->row,
+                     .range_offset = value->range_start + (uint64_t)piece->row * row_elements,
+                     .owner = nxc_constant(graph, &piece->owner),
+                     .init = piece->init,
+                     .init_std = piece->init_std,
+                     .tensor_id = nxc_constant(graph, &tensor_id),
+                     .n_dims = piece->n_dims,
+                     .chunk = chunk};
+  nxc_emit_record(e, NX_SECTION_PIECES, &record);
+}
+
+static void emit_pieces(nxc_emitter *e) {
+  for (uint32_t chunk = 0; chunk < e->pipeline->n_chunks; chunk++) {
+    enter_graph(e, e->pipeline->chunks[chunk].graph);
+    for (size_t i = 0; i < e->graph->n_pieces; i++) emit_piece(e, chunk, &e->graph->pieces[i]);
+  }
+}
+
+/* ---- programs ---- */
+
+static void emit_operator(nxc_emitter *e, const nxc_operator_node *op) {
+  bool grouped = op->group_atoms && nx_op_find(op->op)->kind == NX_COMM;
+  nx_operator record = {.op = (uint16_t)op->op,
+                        .when = op->when,
+                        .n_in = (uint8_t)op->n_in,
+                        .n_out = (uint8_t)op->n_out,
+                        .n_attrs = (uint8_t)op->n_attrs,
+                        .first_argument = e->sections[NX_SECTION_ARGUMENTS].n_records,
+                        .first_attribute = e->sections[NX_SECTION_ATTRIBUTES].n_records,
+                        .group = grouped ? nxc_group(e->graph, op->group_atoms, op->stages) : NX_NONE,
+                        .origin = nxc_emit_string(e, op->origin),
+                        .flops = nxc_flops(e->graph, op),
+                        .moved_bytes = nxc_bytes_moved(e->graph, op)};
+  for (uint32_t i = 0; i < op->n_in + op->n_out; i++)
+    nxc_emit_record(e, NX_SECTION_ARGUMENTS, &e->value_index[op->args[i]]);
+  for (uint32_t i = 0; i < op->n_attrs; i++) nxc_emit_record(e, NX_SECTION_ATTRIBUTES, &op->attrs[i]);
+  nxc_emit_record(e, NX_SECTION_OPERATORS, &record);
+}
+
+static const struct {
+  const char *name;
+  nx_program_kind kind;
+} program_rows[NXC_N_PROGRAMS] = {
+    [NXC_FORWARD] = {"forward", NX_PROGRAM_FORWARD},
+    [NXC_BACKWARD] = {"backward", NX_PROGRAM_BACKWARD},
+    [NXC_STEP] = {"step", NX_PROGRAM_STEP},
+};
+
+static void emit_programs(nxc_emitter *e) {
+  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
+    const nxc_program_list *list = &e->graph->programs[program];
+    const char *name = program_rows[program].name;
+    if (e->pipeline->n_graphs > 1) name = nxc_arena_printf(e->arena, "%s of chunk %u", name, e->graph->chunk);
+    nx_program record = {nxc_emit_string(e, name), program_rows[program].kind,
+                         e->sections[NX_SECTION_OPERATORS].n_records, (uint32_t)list->n};
+    for (size_t i = 0; i < list->n; i++) emit_operator(e, &e->graph->operators[list->operators[i]]);
+    nxc_emit_record(e, NX_SECTION_PROGRAMS, &record);
+  }
+}
+
+static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
+  enter_graph(e, chunk->graph);
+  uint32_t first_program = chunk->graph * NXC_N_PROGRAMS;
+  nx_chunk record = {.stage = chunk->stage,
+                     .first_layer = (uint32_t)chunk->first_layer,
+                     .n_layers = (uint32_t)chunk->n_layers,
+                     .forward = first_program + NXC_FORWARD,
+                     .backward = first_program + NXC_BACKWARD,
+                     .evaluate = NX_NONE,
+                     .step = first_program + NXC_STEP,
+                     .n_slots = chunk->n_slots};
+  for (nx_port port = 0; port < NX_N_PORTS; port++) record.ports[port] = value_of(e, e->graph->ports[port]);
+  memcpy(record.arena_base, chunk->arena_base, sizeof record.arena_base);
+  memcpy(record.arena_bytes, e->graph->arena_bytes, sizeof record.arena_bytes);
+  nxc_emit_record(e, NX_SECTION_CHUNKS, &record);
+}
+
+static void emit_schedule(nxc_emitter *e) {
+  for (uint32_t i = 0; i < e->pipeline->n_chunks; i++) emit_chunk(e, &e->pipeline->chunks[i]);
+  for (size_t i = 0; i < e->pipeline->n_items; i++)
+    nxc_emit_record(e, NX_SECTION_ITEMS, &e->pipeline->items[i]);
+}
+
+/* Values, ranges and programs, one graph after another. */
+static void emit_graphs(nxc_emitter *e) {
+  nxc_pipeline *p = e->pipeline;
+  e->value_indices = nxc_arena_array(e->arena, p->n_graphs, sizeof *e->value_indices);
+  e->first_range = nxc_arena_array(e->arena, p->n_graphs, sizeof *e->first_range);
+  for (uint32_t i = 0; i < p->n_graphs; i++) {
+    e->value_indices[i] = nxc_arena_array(e->arena, p->graphs[i]->n_values, sizeof **e->value_indices);
+    enter_graph(e, i);
+    emit_values(e);
+    e->first_range[i] = e->sections[NX_SECTION_RANGES].n_records;
+    emit_ranges(e);
+    emit_programs(e);
+  }
+}
+
+/* ---- the run ---- */
+
+/* A rank's number on an axis, as a constant. */
+static nxc_id axis_rank(nxc_graph *graph, nxc_axis_id axis) {
+  nxc_rank_number number = nxc_rank_number_of(0);
+  nxc_rank_number_stride(&number, nxc_axis(&graph->mesh, axis), 1);
+  return nxc_constant(graph, &number);
+}
+
+static void emit_run(nxc_emitter *e) {
+  const nxc_training *t = e->training;
+  const nxc_settings *s = e->settings;
+  nxc_graph *graph = e->graph;
+  const char *init_from = nxc_has(s, NX_SETTING_RUN_INIT_FROM) ? nxc_text(s, NX_SETTING_RUN_INIT_FROM) : "";
+  nx_run run = {.n_ranks = t->world,
+                .n_hosts = t->nodes,
+                .n_threads = (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS),
+                .target = t->target,
+                .workspace_bytes = (uint64_t)nxc_int(s, NX_SETTING_RUN_WORKSPACE_BYTES),
+                .seed = (uint64_t)nxc_int(s, NX_SETTING_RUN_SEED),
+                .n_steps = (uint64_t)t->max_steps,
+                .n_micro_batches = graph->n_micro_batches,
+                .micro_batch = (uint32_t)t->micro_batch,
+                .sequence = (uint32_t)t->sequence,
+                .global_batch = (uint32_t)t->global_batch,
+                .vocab = (uint64_t)t->vocab,
+                .tokens_per_step = (uint64_t)(t->global_batch * t->sequence),
+                .flops_per_step = nxc_training_flops(t),
+                .n_parameters = nxc_training_parameters(t),
+                .data_kind = NX_DATA_INDEXED,
+                .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE),
+                .data_rank = axis_rank(graph, NXC_AXIS_DATA),
+                .data_size = t->data,
+                .tokens = value_of(e, graph->tokens),
+                .labels = value_of(e, graph->labels),
+                .positions = value_of(e, graph->positions),
+                .samples = value_of(e, graph->samples),
+                .step = value_of(e, graph->step),
+                .loss = value_of(e, graph->loss),
+                .loss_total = value_of(e, graph->loss_total),
+                .grad_norm = value_of(e, graph->grad_norm),
+                .lr = value_of(e, graph->lr),
+                .names = t->names,
+                .init_from = nxc_emit_string(e, init_from),
+                .n_slots = e->pipeline->n_slots,
+                .ring_rank = axis_rank(graph, NXC_AXIS_RING),
+                .ring_size = t->context / t->ulysses,
+                .ulysses_rank = axis_rank(graph, NXC_AXIS_ULYSSES),
+                .ulysses_size = t->ulysses,
+                .places = value_of(e, graph->places),
+                .starts = value_of(e, graph->starts),
+                .weights = value_of(e, graph->weights),
+                .documents = (t->separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
+                             (t->restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
+                             (t->mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
+                .end_of_document = NX_NONE};
+  if (run.documents) run.end_of_document = (uint32_t)t->end_of_document;
+  nxc_emit_record(e, NX_SECTION_RUN, &run);
+}
+
+const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, const nxc_settings *settings,
+                        uint64_t *n_bytes) {
+  nxc_emitter e = {
+      .arena = pipeline->arena, .pipeline = pipeline, .training = training, .settings = settings};
+  e.graph = pipeline->graphs[0];
+  nxc_emit_strings_begin(&e, &e.strings, NX_SECTION_STRINGS);
+  nxc_emit_strings_begin(&e, &e.places, NX_SECTION_PLACES_TEXT);
+  emit_mesh(&e);
+  emit_graphs(&e);
+  emit_arenas(&e);
+  emit_pieces(&e);
+  emit_schedule(&e);
+  enter_graph(&e, 0);
+  emit_run(&e);
+  nxc_emit_data_paths(&e);
+  emit_groups(&e);
+  emit_constants(&e);
+  nxc_emit_run_names(&e);
+  nxc_emit_settings(&e);
+  return nxc_emit_file(&e, n_bytes);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/emit/emit.h"
+
+#include "compiler/config/interpolation/interpolate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- values as JSON ---- */
+
+static const char *text_json(nxc_arena *arena, const char *text, size_t n_bytes) {
+  char *json = nxc_arena_alloc(arena, 6 * n_bytes + 3), *at = json;
+  *at++ = '"';
+  for (size_t i = 0; i < n_bytes; i++) {
+    unsigned char byte = (unsigned char)text[i];
+    if (byte == '"' || byte == '\\') *at++ = '\\';
+    if (byte >= 0x20)
+      *at++ = (char)byte;
+    else
+      at += sprintf(at, "\\u%04x", byte);
+  }
+  *at++ = '"';
+  *at = '\0';
+  return json;
+}
+
+static const char *list_json(nxc_arena *arena, const nxc_value *value) {
+  const char *json = "[";
+  for (size_t i = 0; i < value->n_items; i++)
+    json = nxc_arena_printf(arena, "%s%s%s", json, i ? ", " : "", nxc_value_json(arena, &value->items[i]));
+  return nxc_arena_printf(arena, "%s]", json);
+}
+
+const char *nxc_value_json(nxc_arena *arena, const nxc_value *value) {
+  switch (value->kind) {
+    case NXC_BOOL: return value->boolean ? "true" : "false";
+    case NXC_INT:
+      return value->digits ? value->digits : nxc_arena_printf(arena, "%lld", (long long)value->integer);
+    case NXC_FLOAT: {
+      const char *repr = nxc_float_repr(arena, value->number);
+      return isfinite(value->number) ? repr : text_json(arena, repr, strlen(repr));
+    }
+    case NXC_STRING: return text_json(arena, value->text, value->n_bytes);
+    case NXC_LIST: return list_json(arena, value);
+    default: return "null";
+  }
+}
+
+/* ---- settings ---- */
+
+/* A value from the environment is not shown: its hash still tells whether two runs had the same. */
+static const char *setting_json(nxc_emitter *e, nxc_setting_id id) {
+  const nxc_value *value = nxc_settings_value(e->settings, id);
+  bool hidden = nxc_settings_from(e->settings, id)->redacted;
+  const nxc_value shown = hidden ? nxc_redacted(e->arena, value) : *value;
+  return nxc_value_json(e->arena, &shown);
+}
+
+static size_t folder_length(const char *name) {
+  const char *slash = strrchr(name, '/');
+  return slash == NULL ? 0 : (size_t)(slash - name) + 1;
+}
+
+/* The file that the others' names are relative to: the one in which the first setting that has a place
+ * stands. */
+static const char *first_file(const nxc_settings *settings) {
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    const nxc_provenance *from = nxc_settings_from(settings, id);
+    if (from->kind == NXC_FROM_FILE && from->at.source != NULL) return from->at.source->name;
+  }
+  return "";
+}
+
+static const char *relative_name(const char *name, const char *first) {
+  size_t folder = folder_length(first);
+  if (strncmp(name, first, folder) == 0) return name + folder;
+  return name + folder_length(name);
+}
+
+void nxc_emit_settings(nxc_emitter *e) {
+  const char *first = first_file(e->settings);
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    if (!nxc_settings_known(e->settings, id)) continue;
+    const nxc_provenance *from = nxc_settings_from(e->settings, id);
+    const nx_setting_record record = {nxc_emit_place_text(e, nxc_setting_path(id)),
+                                      nxc_emit_place_text(e, setting_json(e, id)),
+                                      nxc_setting_rows[id].changes != NXC_CHANGES_NOTHING_KEPT};
+    uint32_t index = nxc_emit_record(e, NX_SECTION_SETTINGS, &record);
+    const nxc_source *source = from->at.source;
+    const char *option = from->option != NULL ? from->option : from->origin;
+    const nx_place place = {
+        .setting = index,
+        .kind = nxc_emit_place_text(e, nxc_provenance_kind_name(from->kind)),
+        .file = source == NULL ? 0 : nxc_emit_place_text(e, relative_name(source->name, first)),
+        .option = option == NULL ? 0 : nxc_emit_place_text(e, option),
+        .line = source == NULL ? 0 : from->at.line,
+        .column = source == NULL ? 0 : from->at.column};
+    nxc_emit_record(e, NX_SECTION_PLACES, &place);
+  }
+}
+
+void nxc_emit_run_names(nxc_emitter *e) {
+  const nxc_settings *s = e->settings;
+  const char *name = nxc_text(s, NX_SETTING_RUN_NAME);
+  const char *directory = nxc_has(s, NX_SETTING_RUN_DIRECTORY) ? nxc_text(s, NX_SETTING_RUN_DIRECTORY) : name;
+  bool saves = nxc_has(s, NX_SETTING_CHECKPOINT_EVERY_STEPS);
+  const nx_run_names names = {
+      .name = nxc_emit_place_text(e, name),
+      .directory = nxc_emit_place_text(e, directory),
+      .log_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_LOG_EVERY),
+      .save_every = saves ? (uint32_t)nxc_int(s, NX_SETTING_CHECKPOINT_EVERY_STEPS) : 0,
+      .keep = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_KEEP),
+      .resume = nxc_flag(s, NX_SETTING_CHECKPOINT_RESUME),
+      .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S)};
+  nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
+}
+
+void nxc_emit_data_paths(nxc_emitter *e) {
+  size_t n_items = 0;
+  const nxc_value *items = nxc_settings_known(e->settings, NX_SETTING_DATA_PATH)
+                               ? nxc_list(e->settings, NX_SETTING_DATA_PATH, &n_items)
+                               : NULL;
+  for (size_t i = 0; i < n_items; i++) {
+    uint32_t string = nxc_emit_string(e, items[i].text);
+    nxc_emit_record(e, NX_SECTION_DATA_PATHS, &string);
+  }
+}

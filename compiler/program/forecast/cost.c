@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/forecast/cost.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *const nxc_cost_names[NXC_N_COSTS] = {"products", "memory_bound", "collectives", "transfers",
+                                                 "optimizer"};
+
+/* ---- operators ---- */
+
+static const nx_value *operand(const nx_plan *plan, const nx_operator *op, uint32_t index) {
+  return &plan->values[plan->arguments[op->first_argument + index]];
+}
+
+/* How an operator that multiplies is cut into products: its first factor, and products per head. */
+static const struct {
+  uint32_t factor, n_products;
+  bool by_head;
+} product_rows[NX_OP_END] = {
+    [NX_OP_matmul] = {0, 1, false},
+    [NX_OP_attention] = {0, 2, true},
+    [NX_OP_attention_grad] = {1, 5, true},
+    [NX_OP_grouped_matmul] = {0, 1, false},
+    [NX_OP_grouped_wgrad] = {0, 1, false},
+};
+
+static bool multiplies(const nx_operator *op) {
+  return product_rows[op->op].n_products > 0;
+}
+
+static nx_dtype product_type(const nx_plan *plan, const nx_operator *op) {
+  return (nx_dtype)operand(plan, op, product_rows[op->op].factor)->dtype;
+}
+
+static double memory_seconds(const nxc_machine *machine, double bytes) {
+  return bytes > 0 ? bytes / nxc_rate_at(&machine->bandwidth, bytes) : 0;
+}
+
+/* Attention multiplies head by head, and each of its products has a pass over the scores: 4 bytes read, 4
+ * written. Half of the scores are dead, in flops too: n_products x 2 x d FLOP make one. */
+static double attention_seconds(const nx_plan *plan, const nxc_machine *machine, const nx_operator *op) {
+  const nx_value *q = operand(plan, op, product_rows[op->op].factor);
+  double n_products = product_rows[op->op].n_products, n_heads = (double)(q->dims[0] * q->dims[1]);
+  double one = (double)op->flops / n_heads / n_products;
+  double score_bytes = 8 * one / (2 * (double)q->dims[3]);
+  return n_heads * n_products *
+         (one / nxc_rate_at(&machine->products[q->dtype], one) + memory_seconds(machine, score_bytes) / 2);
+}
+
+static double product_seconds(const nx_plan *plan, const nxc_machine *machine, const nx_operator *op) {
+  double flops = (double)op->flops;
+  if (product_rows[op->op].by_head) return attention_seconds(plan, machine, op);
+  double work = flops > 0 ? flops / nxc_rate_at(&machine->products[product_type(plan, op)], flops) : 0;
+  double moved = memory_seconds(machine, (double)op->moved_bytes);
+  return work > moved ? work : moved;
+}
+
+/* ---- collectives ---- */
+
+/* Where the members of rank 0's group stand. */
+typedef struct group_place {
+  uint32_t n_local; /* on rank 0's host */
+  uint32_t n_hosts;
+} group_place;
+
+static uint32_t ranks_per_host(const nx_plan *plan, const nxc_machine *machine) {
+  uint32_t planned = plan->run->n_ranks / plan->run->n_hosts;
+  return machine->ranks_per_host < planned ? machine->ranks_per_host : planned;
+}
+
+static group_place *place_groups(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
+  group_place *places = nxc_arena_array(arena, plan->n[NX_SECTION_GROUPS], sizeof *places);
+  uint32_t per_host = ranks_per_host(plan, machine);
+  for (uint32_t group = 0; group < plan->n[NX_SECTION_GROUPS]; group++)
+    for (uint32_t i = 0, last = NX_NONE; i < plan->groups[group].size; i++) {
+      uint32_t host = nx_group_member(plan, group, 0, i) / per_host;
+      places[group].n_local += host == 0;
+      places[group].n_hosts += host != last;
+      last = host;
+    }
+  return places;
+}
+
+typedef struct exchange {
+  uint32_t n_steps;
+  double seconds;
+} exchange;
+
+static exchange exchange_of(const nx_plan *plan, const nxc_machine *machine, const group_place *places,
+                            const nx_operator *op) {
+  exchange e = {0, 0};
+  uint32_t size = plan->groups[op->group].size, n_local = places[op->group].n_local, n_far = size - n_local;
+  uint32_t phases = op->op == NX_OP_all_reduce ? 2 : 1;
+  if (size < 2) return e;
+  double bytes = (double)op->moved_bytes, near = bytes * (n_local - 1) / (size - 1);
+  if (op->op == NX_OP_shift) { /* from one neighbour, and the slowest delays all */
+    const nxc_link *link = n_far > 0 ? &machine->between : &machine->inside;
+    return (exchange){1, link->latency_s + bytes / nxc_rate_at(&link->bandwidth, bytes)};
+  }
+  if (n_local > 1) {
+    e.n_steps += phases;
+    e.seconds += phases * machine->inside.latency_s + near / nxc_rate_at(&machine->inside.bandwidth, bytes);
+  }
+  if (n_far > 0) {
+    e.n_steps += phases * n_far;
+    e.seconds += phases * n_far * machine->between.latency_s;
+    e.seconds += (bytes - near) / nxc_rate_at(&machine->between.bandwidth, bytes);
+  }
+  return e;
+}
+
+static bool is_collective(const nx_operator *op) {
+  return nx_op_find(op->op)->kind == NX_COMM && op->group != NX_NONE && op->op != NX_OP_wait;
+}
+
+/* ---- programs ---- */
+
+enum { N_VARIANTS = NX_WHEN_ALWAYS + 1 /* masks of `when` */ };
+
+typedef struct spent {
+  double class_s[NXC_N_COSTS];
+  double total_s;
+  double busy_until; /* where the machine overlaps: the end of the last collective that was started */
+  bool known; /* of programs, which are added up when first met */
+} spent;
+
+typedef struct player {
+  const nx_plan *plan;
+  const nxc_machine *machine;
+  group_place *places; /* [group] */
+  spent *programs;     /* [program, mask] */
+  spent *stages;       /* [stage] */
+  double *ends;        /* [value]: of the collective that writes it, since the program began */
+  uint32_t n_stages;
+} player;
+
+static void spend(spent *s, nxc_cost_class class, double seconds) {
+  s->class_s[class] += seconds;
+  s->total_s += seconds;
+}
+
+static double operator_seconds(const player *p, const nx_operator *op) {
+  const nxc_machine *machine = p->machine;
+  if (is_collective(op)) return machine->operator_s + exchange_of(p->plan, machine, p->places, op).seconds;
+  if (nx_op_find(op->op)->kind == NX_COMM) return 0;
+  double work = multiplies(op) ? product_seconds(p->plan, machine, op)
+                               : memory_seconds(machine, (double)op->moved_bytes);
+  return machine->operator_s + work;
+}
+
+static void wait_until(spent *s, double end_s) {
+  if (end_s > s->total_s) spend(s, NXC_COST_COLLECTIVES, end_s - s->total_s);
+}
+
+/* A collective takes its time where it is started; or, where the machine overlaps, goes on until
+ * `busy_until`, one after another, and a wait takes what is left. */
+static void add_operator(const player *p, const nx_program *program, const nx_operator *op, spent *s) {
+  double seconds = operator_seconds(p, op);
+  if (op->op == NX_OP_wait) {
+    wait_until(s, p->ends[p->plan->arguments[op->first_argument]]);
+  } else if (is_collective(op)) {
+    double *end = &p->ends[p->plan->arguments[op->first_argument + 1]];
+    if (!p->machine->overlap) spend(s, NXC_COST_COLLECTIVES, seconds);
+    else *end = s->busy_until = (s->busy_until > s->total_s ? s->busy_until : s->total_s) + seconds;
+  } else if (program->kind == NX_PROGRAM_STEP) {
+    spend(s, NXC_COST_OPTIMIZER, seconds);
+  } else {
+    spend(s, multiplies(op) ? NXC_COST_PRODUCTS : NXC_COST_MEMORY, seconds);
+  }
+}
+
+static spent program_spent(const player *p, const nx_program *program, uint8_t when) {
+  const nx_operator *operators = &p->plan->operators[program->first_operator];
+  spent s = {.known = true};
+  memset(p->ends, 0, p->plan->n[NX_SECTION_VALUES] * sizeof *p->ends);
+  for (uint32_t i = 0; i < program->n_operators; i++)
+    if (operators[i].when & when) add_operator(p, program, &operators[i], &s);
+  return s;
+}
+
+static const spent *spent_of(player *p, uint32_t program, uint8_t when) {
+  spent *s = &p->programs[program * N_VARIANTS + when];
+  if (!s->known) *s = program_spent(p, &p->plan->programs[program], when);
+  return s;
+}
+
+/* ---- stages ---- */
+
+/* The rank of a stage whose other coordinates are 0. */
+static uint32_t rank_of_stage(const nx_plan *plan, uint32_t stage) {
+  uint32_t atom = nx_plan_pipeline_atom(plan);
+  return atom == NX_NONE ? 0 : stage * plan->atoms[atom].stride;
+}
+
+/* The link that what a chunk receives comes over; NULL where both chunks are on one stage. */
+static const nxc_link *link_of(const player *p, const nx_item *item) {
+  const nx_plan *plan = p->plan;
+  uint32_t per_host = ranks_per_host(plan, p->machine);
+  uint32_t peer = plan->chunks[nx_port_peer(item->chunk, (nx_port)item->port)].stage;
+  if (peer == item->stage) return NULL;
+  bool near = rank_of_stage(plan, peer) / per_host == rank_of_stage(plan, item->stage) / per_host;
+  return near ? &p->machine->inside : &p->machine->between;
+}
+
+/* Whether the item waits for something to arrive. */
+static bool receives(const nx_item *item) {
+  return item->kind == NX_ITEM_WAIT && (item->port == NX_PORT_INPUT || item->port == NX_PORT_OUTPUT_GRADIENT);
+}
+
+static double transfer_seconds(const player *p, const nx_item *item) {
+  const nxc_link *link = link_of(p, item);
+  double bytes = (double)p->plan->values[p->plan->chunks[item->chunk].ports[item->port]].bytes;
+  return link == NULL ? 0 : link->latency_s + bytes / nxc_rate_at(&link->bandwidth, bytes);
+}
+
+/* What the item takes by itself; it counts for its stage. Reductions that the last backward passes have started go on
+ * beneath whatever comes before the step, which waits for them. */
+static double item_seconds(player *p, const nx_item *item) {
+  uint32_t program = nx_item_program(p->plan, item);
+  spent *stage = &p->stages[item->stage];
+  double since = stage->total_s;
+  if (program == NX_NONE) {
+    double seconds = receives(item) ? transfer_seconds(p, item) : 0;
+    spend(stage, NXC_COST_TRANSFERS, seconds);
+    return seconds;
+  }
+  const spent *s = spent_of(p, program, nx_item_when(p->plan, item));
+  if (item->kind == NX_ITEM_STEP) wait_until(stage, stage->busy_until);
+  if (stage->total_s + s->busy_until > stage->busy_until) stage->busy_until = stage->total_s + s->busy_until;
+  for (int class = 0; class < NXC_N_COSTS; class++) spend(stage, (nxc_cost_class)class, s->class_s[class]);
+  return stage->total_s - since;
+}
+
+/* Seconds until the last item of all stages has ended. */
+static double play(player *p, nxc_arena *arena) {
+  uint32_t n = p->plan->n[NX_SECTION_ITEMS];
+  double *seconds = nxc_arena_array(arena, n, sizeof *seconds), *end = nxc_arena_array(arena, n, sizeof *end);
+  double last = 0;
+  nx_fault fault;
+  for (uint32_t i = 0; i < n; i++) seconds[i] = item_seconds(p, &p->plan->items[i]);
+  bool ends = nx_schedule_walk(p->plan, seconds, NULL, end, &fault);
+  assert(ends); /* the plan is proved */
+  for (uint32_t i = 0; i < n; i++)
+    if (end[i] > last) last = end[i];
+  return last;
+}
+
+/* ---- all ---- */
+
+static void add_collective(const player *p, nxc_forecast *f, const nx_operator *op, uint64_t n_runs) {
+  exchange e = exchange_of(p->plan, p->machine, p->places, op);
+  nxc_group_cost *cost = &f->groups[op->group];
+  cost->n_hosts = p->places[op->group].n_hosts;
+  cost->n_collectives += n_runs;
+  cost->bytes += n_runs * op->moved_bytes;
+  cost->n_steps += n_runs * e.n_steps;
+  cost->seconds += (double)n_runs * e.seconds;
+}
+
+/* Of the stage that works longest. */
+static void add_groups(const player *p, nxc_forecast *f, nxc_arena *arena) {
+  const nx_plan *plan = p->plan;
+  size_t n = (size_t)plan->n[NX_SECTION_PROGRAMS] * N_VARIANTS;
+  uint64_t *n_runs = nxc_arena_array(arena, n, sizeof *n_runs);
+  f->groups = nxc_arena_array(arena, plan->n[NX_SECTION_GROUPS], sizeof *f->groups);
+  f->n_groups = plan->n[NX_SECTION_GROUPS];
+  for (uint32_t i = 0; i < f->n_groups; i++) f->groups[i].group = i;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
+    uint32_t program = nx_item_program(plan, &plan->items[i]);
+    if (plan->items[i].stage == f->stage && program != NX_NONE)
+      n_runs[program * N_VARIANTS + nx_item_when(plan, &plan->items[i])]++;
+  }
+  for (size_t run = 0; run < n; run++) {
+    const nx_program *program = &plan->programs[run / N_VARIANTS];
+    const nx_operator *operators = &plan->operators[program->first_operator];
+    for (uint32_t i = 0; n_runs[run] && i < program->n_operators; i++)
+      if (is_collective(&operators[i]) && operators[i].when & run % N_VARIANTS)
+        add_collective(p, f, &operators[i], n_runs[run]);
+  }
+}
+
+/* The type in which most FLOP are. */
+static nx_dtype main_type(const nx_plan *plan) {
+  double flops[NX_DTYPE_END] = {0};
+  nx_dtype best = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++)
+    if (multiplies(&plan->operators[i]))
+      flops[product_type(plan, &plan->operators[i])] += (double)plan->operators[i].flops;
+  for (uint32_t type = 0; type < NX_DTYPE_END; type++)
+    if (flops[type] > flops[best]) best = (nx_dtype)type;
+  return best;
+}
+
+const char *nxc_forecast_lacks(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
+  bool near = false, far = false;
+  const player p = {.plan = plan, .machine = machine, .places = place_groups(plan, machine, arena)};
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) {
+    const nx_operator *op = &plan->operators[i];
+    if (multiplies(op) && machine->products[product_type(plan, op)].n_points == 0)
+      return nxc_arena_printf(arena, "products.%s", nx_dtype_name(product_type(plan, op)));
+    if (!is_collective(op) || plan->groups[op->group].size < 2) continue;
+    near = near || p.places[op->group].n_local > 1;
+    far = far || p.places[op->group].n_local < plan->groups[op->group].size;
+  }
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
+    const nxc_link *link = receives(&plan->items[i]) ? link_of(&p, &plan->items[i]) : NULL;
+    near = near || link == &machine->inside;
+    far = far || link == &machine->between;
+  }
+  if (near && machine->inside.bandwidth.n_points == 0) return "inside (links within a host)";
+  if (far && machine->between.bandwidth.n_points == 0) return "between (links between hosts)";
+  return NULL;
+}
+
+nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
+  player p = {.plan = plan, .machine = machine, .places = place_groups(plan, machine, arena)};
+  nxc_forecast f = {.ranks_per_host = ranks_per_host(plan, machine), .type = main_type(plan)};
+  size_t n_programs = plan->n[NX_SECTION_PROGRAMS];
+  p.n_stages = nx_plan_n_stages(plan);
+  p.programs = nxc_arena_array(arena, n_programs * N_VARIANTS, sizeof *p.programs);
+  p.stages = nxc_arena_array(arena, p.n_stages, sizeof *p.stages);
+  p.ends = nxc_arena_array(arena, plan->n[NX_SECTION_VALUES], sizeof *p.ends);
+  f.step_s = play(&p, arena);
+  for (uint32_t stage = 1; stage < p.n_stages; stage++)
+    if (p.stages[stage].total_s > p.stages[f.stage].total_s) f.stage = stage;
+  const spent *busiest = &p.stages[f.stage];
+  for (int class = 0; class < NXC_N_COSTS; class++) f.class_s[class] = busiest->class_s[class];
+  double idle_s = f.step_s - busiest->total_s;
+  f.bubble_s = idle_s > 1e-9 * f.step_s ? idle_s : 0; /* sums in two orders */
+  f.tokens_per_s = (double)plan->run->tokens_per_step / f.step_s;
+  double peak = f.type ? nxc_rate_peak(&machine->products[f.type]) : 0;
+  if (peak > 0) f.utilisation = plan->run->flops_per_step / plan->run->n_ranks / f.step_s / peak;
+  add_groups(&p, &f, arena);
+  return f;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/model/mixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t score_of(const nxc_settings *s) {
+  if (nxc_is(s, NX_SETTING_MOE_ROUTER_ACTIVATION, "sigmoid")) return 2;
+  return nxc_flag(s, NX_SETTING_MOE_PRE_SOFTMAX) ? 0 : 1;
+}
+
+static nxc_aux_scope scope_of(const nxc_settings *s) {
+  if (nxc_is(s, NX_SETTING_MOE_AUX_LOSS_SCOPE, "model")) return NXC_AUX_OF_MODEL;
+  return nxc_is(s, NX_SETTING_MOE_AUX_LOSS_SCOPE, "sequence") ? NXC_AUX_OF_SEQUENCE : NXC_AUX_OF_LAYER;
+}
+
+static double number_or(const nxc_settings *s, nxc_setting_id id, double otherwise) {
+  return nxc_has(s, id) ? nxc_number(s, id) : otherwise;
+}
+
+void nxc_mixture_read(const nxc_settings *s, nxc_mixture *m) {
+  *m = (nxc_mixture){.n_experts = nxc_int(s, NX_SETTING_MOE_EXPERTS)};
+  if (m->n_experts == 1) m->n_experts = 0;
+  if (m->n_experts == 0) return;
+  m->top_k = nxc_int(s, NX_SETTING_MOE_TOP_K);
+  m->hidden = nxc_int(s, nxc_has(s, NX_SETTING_MOE_FFN_HIDDEN) ? NX_SETTING_MOE_FFN_HIDDEN
+                                                               : NX_SETTING_MODEL_FFN_HIDDEN);
+  m->shared_hidden = nxc_int(s, NX_SETTING_MOE_SHARED_FFN_HIDDEN);
+  m->score = score_of(s);
+  m->normalize = nxc_flag(s, NX_SETTING_MOE_NORMALIZE_TOP_K);
+  m->scale = nxc_number(s, NX_SETTING_MOE_ROUTER_SCALE);
+  if (nxc_is(s, NX_SETTING_MOE_ROUTING, "sinkhorn"))
+    m->sinkhorn = nxc_int(s, NX_SETTING_MOE_SINKHORN_ITERATIONS);
+  m->tolerance = nxc_number(s, NX_SETTING_MOE_SINKHORN_TOLERANCE);
+  if (!nxc_flag(s, NX_SETTING_MOE_DROPLESS))
+    m->capacity_factor = number_or(s, NX_SETTING_MOE_CAPACITY_FACTOR, 0);
+  m->by_position = nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position");
+  m->aux = nxc_number(s, NX_SETTING_MOE_AUX_LOSS_COEF);
+  m->z = nxc_number(s, NX_SETTING_MOE_Z_LOSS_COEF);
+  m->aux_scope = scope_of(s);
+  m->gathers = nxc_is(s, NX_SETTING_MOE_DISPATCHER, "allgather");
+  m->buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR);
+  m->frequency = nxc_int(s, NX_SETTING_MOE_FREQUENCY);
+  m->offset = nxc_int(s, NX_SETTING_MOE_OFFSET);
+  if (nxc_has(s, NX_SETTING_MOE_PATTERN)) m->pattern = nxc_text(s, NX_SETTING_MOE_PATTERN);
+  if (m->pattern && nxc_mixture_pattern(m->pattern, &m->frequency) == 0) m->pattern = NULL, m->offset = 0;
+}
+
+int64_t nxc_mixture_capacity(const nxc_mixture *m, int64_t n_tokens) {
+  if (m->capacity_factor <= 0) return 0;
+  double capacity = ceil(m->capacity_factor * (double)(n_tokens * m->top_k) / (double)m->n_experts);
+  return capacity < (double)n_tokens ? (int64_t)capacity : n_tokens;
+}
+
+/* ---- patterns ----
+ * sum = product { "+" product };  product = term { "*" term };  term = number | "(" sum ")" | "[" numbers "]"
+ * A value is a number, or a list of 0 and 1; a product of a list and a number repeats it. */
+
+enum { MOST_LAYERS = 4096 };
+
+typedef struct pattern_value {
+  bool is_list;
+  int64_t number;
+  int64_t n;
+  bool mixture[MOST_LAYERS];
+} pattern_value;
+
+typedef struct pattern_reader {
+  const char *at;
+  int depth;
+  bool good;
+} pattern_reader;
+
+static bool accept(pattern_reader *r, char wanted) {
+  while (*r->at == ' ') r->at++;
+  if (*r->at != wanted) return false;
+  r->at++;
+  return true;
+}
+
+static int64_t number(pattern_reader *r) {
+  char *end;
+  while (*r->at == ' ') r->at++;
+  bool digit = *r->at >= '0' && *r->at <= '9';
+  int64_t value = strtol(r->at, &end, 10);
+  r->good = r->good && digit && value <= MOST_LAYERS;
+  r->at = end;
+  return value;
+}
+
+static void list(pattern_reader *r, pattern_value *v) {
+  v->is_list = true;
+  if (accept(r, ']')) return;
+  do {
+    int64_t entry = number(r);
+    r->good = r->good && v->n < MOST_LAYERS && entry <= 1;
+    if (r->good) v->mixture[v->n++] = entry == 1;
+  } while (r->good && accept(r, ','));
+  r->good = r->good && accept(r, ']');
+}
+
+static void sum(pattern_reader *r, pattern_value *v);
+
+static void term(pattern_reader *r, pattern_value *v) {
+  *v = (pattern_value){0};
+  if (accept(r, '[')) {
+    list(r, v);
+  } else if (accept(r, '(')) {
+    if (++r->depth > 8) r->good = false;
+    if (r->good) sum(r, v);
+    r->good = r->good && accept(r, ')');
+    r->depth--;
+  } else {
+    v->number = number(r);
+  }
+}
+
+static void multiply(pattern_reader *r, pattern_value *a, const pattern_value *b) {
+  int64_t times = a->is_list ? b->number : a->number;
+  const pattern_value once = a->is_list ? *a : *b;
+  if (a->is_list && b->is_list) r->good = false;
+  if (!a->is_list && !b->is_list) {
+    a->number *= b->number;
+    r->good = r->good && a->number <= MOST_LAYERS;
+    return;
+  }
+  r->good = r->good && once.n * times <= MOST_LAYERS;
+  *a = (pattern_value){.is_list = true};
+  for (int64_t i = 0; r->good && i < once.n * times; i++) a->mixture[a->n++] = once.mixture[i % once.n];
+}
+
+static void product(pattern_reader *r, pattern_value *v) {
+  term(r, v);
+  while (r->good && accept(r, '*')) {
+    pattern_value factor;
+    term(r, &factor);
+    if (r->good) multiply(r, v, &factor);
+  }
+}
+
+static void sum(pattern_reader *r, pattern_value *v) {
+  product(r, v);
+  while (r->good && accept(r, '+')) {
+    pattern_value more;
+    product(r, &more);
+    r->good = r->good && v->is_list == more.is_list && v->n + more.n <= MOST_LAYERS;
+    v->number += more.number;
+    for (int64_t i = 0; r->good && i < more.n; i++) v->mixture[v->n++] = more.mixture[i];
+  }
+}
+
+static bool pattern_read(const char *pattern, pattern_value *v) {
+  pattern_reader r = {.at = pattern, .good = true};
+  sum(&r, v);
+  return r.good && *r.at == '\0';
+}
+
+int64_t nxc_mixture_pattern(const char *pattern, int64_t *frequency) {
+  pattern_value v;
+  if (!pattern_read(pattern, &v) || (v.is_list ? v.n : v.number) == 0) return -1;
+  if (v.is_list) return v.n;
+  *frequency = v.number;
+  return 0;
+}
+
+bool nxc_mixture_has(const nxc_mixture *m, int64_t layer) {
+  pattern_value v;
+  if (m->n_experts == 0) return false;
+  if (m->pattern == NULL) return layer % m->frequency == m->offset;
+  return pattern_read(m->pattern, &v) && layer < v.n && v.mixture[layer];
+}
+
+int64_t nxc_mixture_layers(const nxc_mixture *m, int64_t n_layers) {
+  int64_t n = 0;
+  for (int64_t layer = 0; m->n_experts && layer < n_layers; layer++) n += nxc_mixture_has(m, layer);
+  return n;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/model/moe_layer.h"
+
+#include "compiler/program/model/parameters.h"
+
+#include <math.h>
+
+typedef struct layer {
+  nxc_graph *graph;
+  const nxc_training *t;
+  const nxc_mixture *m;
+  uint32_t expert, expert_tensor; /* axes */
+  uint32_t gathered;              /* atoms over which tokens meet before they go to experts */
+  int64_t n_ranks;                /* that experts are divided over */
+  int64_t n_local;                /* experts of a rank */
+} layer;
+
+/* What goes to the experts. */
+typedef struct routed {
+  nxc_id tokens, experts, weights; /* of the gathered tokens */
+} routed;
+
+static uint32_t placed(const nxc_graph *graph, nxc_id value, uint8_t how) {
+  return nxc_placed(&graph->values[value].shape.place, how);
+}
+
+static nxc_id collective(nxc_graph *graph, nx_op op, const char *name, nxc_id x, int64_t axis,
+                         uint32_t atoms) {
+  if (atoms == 0) return x;
+  bool summed = (placed(graph, x, NXC_PARTIAL) & ~atoms) == 0;
+  return nxc_append(graph,
+                    &(nxc_op_request){.op = op,
+                                      .name = name,
+                                      .in = {x},
+                                      .attrs = {[NX_all_gather_axis] = nxc_integer(axis)},
+                                      .dtype = op != NX_OP_all_gather && summed ? graph->types.activation : 0,
+                                      .group_atoms = atoms});
+}
+
+/* Tokens of all these ranks: along the sequence, then sequence by sequence. */
+static nxc_id gather(nxc_graph *graph, const char *name, nxc_id x, uint32_t atoms) {
+  x = collective(graph, NX_OP_all_gather, name, x, 1, atoms & placed(graph, x, NXC_SPLIT + 1));
+  return collective(graph, NX_OP_all_gather, name, x, 0, atoms & placed(graph, x, NXC_SPLIT));
+}
+
+/* The other way round: sums what is partial, and leaves each rank the tokens that it has of `like`. */
+static nxc_id scatter(nxc_graph *graph, nxc_id y, nxc_id like) {
+  uint32_t partial = placed(graph, y, NXC_PARTIAL);
+  y = collective(graph, NX_OP_reduce_scatter, "sum", y, 0, partial & placed(graph, like, NXC_SPLIT));
+  y = collective(graph, NX_OP_reduce_scatter, "sum", y, 1, partial & placed(graph, like, NXC_SPLIT + 1));
+  return collective(graph, NX_OP_all_reduce, "sum", y, 0, placed(graph, y, NXC_PARTIAL));
+}
+
+/* ---- routing ---- */
+
+/* The logits of a micro-batch's sequences, whose parts lie on context-parallel ranks, and the parts' parts on
+ * tensor-parallel ones; and where those of this rank begin. */
+static nxc_id all_logits(const layer *l, nxc_id logits, nxc_rank_number *start) {
+  nxc_graph *graph = l->graph;
+  const nxc_axis_id axes[] = {NXC_AXIS_TENSOR, NXC_AXIS_CONTEXT};
+  *start = nxc_rank_number_of(0);
+  for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
+    uint32_t atoms = nxc_axis(&graph->mesh, axes[i]) & placed(graph, logits, NXC_SPLIT + 1);
+    nxc_rank_number_stride(start, atoms, graph->values[logits].shape.dims[1]);
+    logits = collective(graph, NX_OP_all_gather, "all_logits", logits, 1, atoms);
+  }
+  return logits;
+}
+
+/* The load-balancing loss, in the unit of the cross-entropy's sum over tokens: of a layer (or sequence of it)
+ * coefficient x E / (tokens x k) x sum of probability x count; of the model, as Hugging Face has it, both are
+ * means over the tokens of all layers, and counts are not divided by k. */
+static double aux_factor(const layer *l, int64_t n_tokens) {
+  double per_count = l->m->aux * (double)l->m->n_experts / (double)n_tokens;
+  if (l->m->aux_scope != NXC_AUX_OF_MODEL) return per_count / (double)l->m->top_k;
+  double n_layers = (double)nxc_mixture_layers(l->m, l->t->layers);
+  return per_count / (n_layers * n_layers);
+}
+
+/* Adds to the counts of all layers; they are kept whatever is computed again. */
+static void count_for_model(nxc_graph *graph, nxc_id counts) {
+  int32_t within = graph->layer;
+  graph->layer = -1;
+  if (graph->mixture_counts)
+    counts = nxc_append(
+        graph,
+        &(nxc_op_request){.op = NX_OP_add, .name = "counts_so_far", .in = {graph->mixture_counts, counts}});
+  graph->mixture_counts = counts;
+  graph->layer = within;
+}
+
+static void route(const layer *l, nxc_id x, routed *r) {
+  nxc_graph *graph = l->graph;
+  const nxc_mixture *m = l->m;
+  const nxc_box box = {NXC_PART_ROUTER, m->n_experts, nxc_rank_number_of(0)};
+  nxc_id weight = nxc_parameter_rows(graph, l->t, "router_weight", &box, 1, l->t->hidden, 0);
+  nxc_id logits = nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul,
+                                                      .name = "router",
+                                                      .in = {x, weight},
+                                                      .attrs = {[NX_matmul_trans_b] = nxc_integer(1)},
+                                                      .dtype = NX_f32});
+  nxc_rank_number start;
+  nxc_id all = all_logits(l, logits, &start);
+  int64_t ring = l->t->context / l->t->ulysses, n_tokens = l->t->micro_batch * l->t->sequence;
+  bool by_sequence = m->aux_scope == NXC_AUX_OF_SEQUENCE;
+  r->experts = nxc_append(
+      graph,
+      &(nxc_op_request){
+          .op = NX_OP_moe_route,
+          .in = {logits, all},
+          .attrs = {[NX_moe_route_top_k] = nxc_integer(m->top_k),
+                    [NX_moe_route_score] = nxc_integer(m->score),
+                    [NX_moe_route_normalize] = nxc_integer(m->normalize),
+                    [NX_moe_route_scale] = nxc_real(m->scale),
+                    [NX_moe_route_sinkhorn] = nxc_integer(m->sinkhorn),
+                    [NX_moe_route_tolerance] = nxc_real(m->tolerance),
+                    [NX_moe_route_capacity] = nxc_integer(nxc_mixture_capacity(m, n_tokens)),
+                    [NX_moe_route_by_position] = nxc_integer(m->by_position),
+                    [NX_moe_route_seq_start] = nxc_attribute(graph, &start),
+                    [NX_moe_route_zigzag] = nxc_integer(ring > 1 ? ring : 0),
+                    [NX_moe_route_per_sequence] = nxc_integer(by_sequence),
+                    [NX_moe_route_aux] = nxc_real(aux_factor(l, by_sequence ? l->t->sequence : n_tokens)),
+                    [NX_moe_route_z] = nxc_real(m->z)}});
+  r->weights = nxc_last_output(graph, 1);
+  if (m->aux_scope == NXC_AUX_OF_MODEL) count_for_model(graph, nxc_last_output(graph, 2));
+}
+
+/* ---- experts ---- */
+
+/* Rows for one destination: what a balanced load needs, times the factor; never more than tokens or
+ * capacities can fill. */
+static int64_t buffer_rows(const layer *l, const nxc_shape *tokens) {
+  const nxc_training *t = l->t;
+  int64_t n_tokens = tokens->dims[0] * tokens->dims[1],
+          each = l->m->top_k < l->n_local ? l->m->top_k : l->n_local;
+  int64_t most = n_tokens * each, capacity = nxc_mixture_capacity(l->m, t->micro_batch * t->sequence);
+  int64_t n_micro_batches = tokens->dims[0] / t->micro_batch;
+  double balanced = (double)(n_tokens * l->m->top_k) / (double)l->n_ranks;
+  double room = ceil(l->m->buffer_factor * balanced);
+  if (capacity && capacity * l->n_local * n_micro_batches < most)
+    most = capacity * l->n_local * n_micro_batches;
+  if (capacity) return most;
+  return room < (double)most ? (int64_t)room : most;
+}
+
+static nxc_id exchange(const layer *l, const char *name, nxc_id x, int64_t split_axis, int64_t concat_axis) {
+  if (l->m->gathers || l->expert == 0) return x;
+  return nxc_append(l->graph,
+                    &(nxc_op_request){.op = NX_OP_all_to_all,
+                                      .name = name,
+                                      .in = {x},
+                                      .attrs = {[NX_all_to_all_split_axis] = nxc_integer(split_axis),
+                                                [NX_all_to_all_concat_axis] = nxc_integer(concat_axis)},
+                                      .group_atoms = l->expert});
+}
+
+static nxc_id grouped(const layer *l, const char *name, nxc_id x, nxc_id counts, nxc_id weight,
+                      int64_t n_rows) {
+  return nxc_append(
+      l->graph,
+      &(nxc_op_request){
+          .op = NX_OP_grouped_matmul,
+          .name = name,
+          .in = {x, counts, weight},
+          .attrs = {
+              [NX_grouped_matmul_trans_b] = nxc_integer(1), [NX_grouped_matmul_rows] = nxc_integer(n_rows)}});
+}
+
+/* Each expert is a feed-forward network of the model's kind. */
+static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
+  nxc_graph *graph = l->graph;
+  const nxc_training *t = l->t;
+  int64_t width = l->m->hidden / nxc_mesh_size(&graph->mesh, l->expert_tensor);
+  nxc_rank_number start = nxc_rank_number_of(0);
+  nxc_rank_number_stride(&start, l->expert_tensor, width);
+  const nxc_box boxes[2] = {{NXC_PART_EXPERT_GATE, width, start}, {NXC_PART_EXPERT_UP, width, start}};
+  const nxc_box down = {NXC_PART_EXPERT_DOWN, width, start};
+  nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", t->swiglu ? boxes : boxes + 1,
+                                        t->swiglu ? 2 : 1, t->hidden, false);
+  nxc_id up = grouped(l, "expert_up", x, counts, weight, n_rows);
+  nxc_op_request activation = {
+      .op = t->swiglu ? NX_OP_swiglu : NX_OP_gelu, .name = "expert_activation", .in = {up}};
+  if (!t->swiglu) activation.attrs[NX_gelu_tanh] = nxc_integer(t->gelu_tanh);
+  nxc_id y = nxc_append(graph, &activation);
+  weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->hidden, true);
+  return grouped(l, "expert_down", y, counts, weight, n_rows);
+}
+
+/* The gathered tokens through their experts: a sum over the gathered ranks, still to be made. */
+static nxc_id dispatch(const layer *l, const routed *r) {
+  nxc_graph *graph = l->graph;
+  const nxc_shape tokens = graph->values[r->tokens].shape;
+  int64_t n_rows = buffer_rows(l, &tokens), n_destinations = l->m->gathers ? 1 : l->n_ranks;
+  int64_t balanced = tokens.dims[0] * tokens.dims[1] * l->m->top_k / (l->m->gathers ? l->n_ranks : 1);
+  nxc_rank_number first = nxc_rank_number_of(0);
+  if (l->m->gathers) nxc_rank_number_stride(&first, l->expert, l->n_local);
+  nxc_id rows = nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_moe_index,
+                               .in = {r->experts},
+                               .attrs = {[NX_moe_index_expert_start] = nxc_attribute(graph, &first),
+                                         [NX_moe_index_destinations] = nxc_integer(n_destinations),
+                                         [NX_moe_index_experts] = nxc_integer(l->n_local),
+                                         [NX_moe_index_rows] = nxc_integer(n_rows)}});
+  nxc_id counts = exchange(l, "received_counts", nxc_last_output(graph, 1), 0, 1);
+  nxc_id x = nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_moe_permute,
+                               .name = "rows",
+                               .in = {r->tokens, rows},
+                               .attrs = {[NX_moe_permute_destinations] = nxc_integer(n_destinations),
+                                         [NX_moe_permute_rows] = nxc_integer(n_rows)}});
+  nxc_id y = experts(l, exchange(l, "received", x, 0, 1), counts, balanced);
+  y = exchange(l, "returned", y, 1, 0);
+  return nxc_append(graph,
+                    &(nxc_op_request){.op = NX_OP_moe_combine, .name = "mixed", .in = {y, rows, r->weights}});
+}
+
+nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *t, nxc_id x) {
+  layer l = {.graph = graph,
+             .t = t,
+             .m = &t->mixture,
+             .expert = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT),
+             .expert_tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR)};
+  l.n_ranks = nxc_mesh_size(&graph->mesh, l.expert);
+  l.n_local = t->mixture.n_experts / l.n_ranks;
+  l.gathered = l.expert_tensor | (t->mixture.gathers ? l.expert : 0);
+  routed r;
+  route(&l, x, &r);
+  r.tokens = gather(graph, "tokens", x, l.gathered);
+  r.experts = gather(graph, "all_experts", r.experts, l.gathered);
+  r.weights = gather(graph, "all_weights", r.weights, l.gathered);
+  return scatter(graph, dispatch(&l, &r), x);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/model/parameters.h"
+
+#include "compiler/program/pipeline.h"
+
+#include <string.h>
+
+/* Names without ".weight" and ".bias"; the first %d is the layer, the second the expert. Models with shared
+ * experts have DeepSeek's names, other mixtures Mixtral's, where those differ from Llama's. Conv1D: GPT-2
+ * keeps the transpose. */
+typedef struct part_row {
+  const char *llama, *gpt2, *deepseek;
+  bool gpt2_transposed;
+  bool output; /* drawn with the smaller standard deviation of what is added to the residual stream */
+} part_row;
+
+#define LAYER "model.layers.%d."
+
+static const part_row part_rows[NXC_N_PARTS] = {
+    [NXC_PART_EMBEDDING] = {.llama = "model.embed_tokens", .gpt2 = "transformer.wte"},
+    [NXC_PART_POSITIONS] = {.llama = "model.embed_positions", .gpt2 = "transformer.wpe"},
+    [NXC_PART_FINAL_NORM] = {.llama = "model.norm", .gpt2 = "transformer.ln_f"},
+    [NXC_PART_OUTPUT] = {.llama = "lm_head", .gpt2 = "lm_head"},
+    [NXC_PART_ATTENTION_NORM] = {.llama = LAYER "input_layernorm", .gpt2 = "transformer.h.%d.ln_1"},
+    [NXC_PART_Q] = {LAYER "self_attn.q_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
+    [NXC_PART_K] = {LAYER "self_attn.k_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
+    [NXC_PART_V] = {LAYER "self_attn.v_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
+    [NXC_PART_O] = {LAYER "self_attn.o_proj", "transformer.h.%d.attn.c_proj", .gpt2_transposed = true,
+                    .output = true},
+    [NXC_PART_FFN_NORM] = {.llama = LAYER "post_attention_layernorm", .gpt2 = "transformer.h.%d.ln_2"},
+    [NXC_PART_GATE] = {LAYER "mlp.gate_proj", .gpt2_transposed = true},
+    [NXC_PART_UP] = {LAYER "mlp.up_proj", "transformer.h.%d.mlp.c_fc", .gpt2_transposed = true},
+    [NXC_PART_DOWN] = {LAYER "mlp.down_proj", "transformer.h.%d.mlp.c_proj", .gpt2_transposed = true,
+                       .output = true},
+    [NXC_PART_ROUTER] = {.llama = LAYER "block_sparse_moe.gate", .deepseek = LAYER "mlp.gate"},
+    [NXC_PART_SHARED_GATE] = {.llama = LAYER "mlp.shared_experts.gate_proj"},
+    [NXC_PART_SHARED_UP] = {.llama = LAYER "mlp.shared_experts.up_proj"},
+    [NXC_PART_SHARED_DOWN] = {.llama = LAYER "mlp.shared_experts.down_proj", .output = true},
+    [NXC_PART_EXPERT_GATE] = {.llama = LAYER "block_sparse_moe.experts.%d.w1",
+                              .deepseek = LAYER "mlp.experts.%d.gate_proj"},
+    [NXC_PART_EXPERT_UP] = {.llama = LAYER "block_sparse_moe.experts.%d.w3",
+                            .deepseek = LAYER "mlp.experts.%d.up_proj"},
+    [NXC_PART_EXPERT_DOWN] = {.llama = LAYER "block_sparse_moe.experts.%d.w2",
+                              .deepseek = LAYER "mlp.experts.%d.down_proj",
+                              .output = true},
+};
+
+static const char *stem_of(const nxc_training *t, const part_row *row) {
+  if (t->names == NX_NAMES_GPT2) return row->gpt2;
+  return t->names == NX_NAMES_DEEPSEEK && row->deepseek ? row->deepseek : row->llama;
+}
+
+/* The stem with a number in place of its first %d. */
+static const char *numbered(nxc_arena *arena, const char *stem, int32_t number) {
+  const char *hole = strstr(stem, "%d");
+  if (hole == NULL) return stem;
+  return nxc_arena_printf(arena, "%.*s%d%s", (int)(hole - stem), stem, number, hole + 2);
+}
+
+const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
+                           int32_t layer) {
+  const char *name = numbered(arena, stem_of(t, &part_rows[piece->part]), layer);
+  return nxc_arena_printf(arena, "%s.%s", numbered(arena, name, piece->expert),
+                          piece->bias ? "bias" : "weight");
+}
+
+/* GPT-2 keeps queries, keys and values in one tensor. */
+static nxc_part tensor_part(const nxc_training *t, nxc_part part) {
+  bool together = t->names == NX_NAMES_GPT2 && (part == NXC_PART_K || part == NXC_PART_V);
+  return together ? NXC_PART_Q : part;
+}
+
+/* Rows of the logical matrix (entries of its bias). */
+static int64_t logical_rows(const nxc_training *t, nxc_part part) {
+  int64_t queries = t->heads * t->head_dim, keys = t->kv_heads * t->head_dim;
+  switch (part) {
+    case NXC_PART_EMBEDDING:
+    case NXC_PART_OUTPUT: return t->vocab;
+    case NXC_PART_POSITIONS: return t->max_positions;
+    case NXC_PART_Q: return t->names == NX_NAMES_GPT2 ? queries + 2 * keys : queries;
+    case NXC_PART_K:
+    case NXC_PART_V: return keys;
+    case NXC_PART_GATE:
+    case NXC_PART_UP: return t->ffn_hidden;
+    case NXC_PART_SHARED_GATE:
+    case NXC_PART_SHARED_UP: return t->mixture.shared_hidden;
+    case NXC_PART_EXPERT_GATE:
+    case NXC_PART_EXPERT_UP: return t->mixture.hidden;
+    case NXC_PART_ROUTER: return t->mixture.n_experts;
+    default: return t->hidden;
+  }
+}
+
+/* Rows before the part in the logical tensor. */
+static int64_t part_offset(const nxc_training *t, nxc_part part) {
+  if (t->names != NX_NAMES_GPT2 || (part != NXC_PART_K && part != NXC_PART_V)) return 0;
+  return t->head_dim * (part == NXC_PART_K ? t->heads : t->heads + t->kv_heads);
+}
+
+/* Keys of experts begin above those of all other tensors. */
+enum { KEY_EXPERTS = 1 << 28, KEYS_OF_LAYER = 64, KEYS_OF_EXPERT = 4 };
+
+uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32_t layer) {
+  nxc_part part = tensor_part(t, piece->part);
+  if (layer < 0) return 1 + part;
+  if (part < NXC_PART_EXPERT_GATE) return KEYS_OF_LAYER + KEYS_OF_LAYER * (uint32_t)layer + part;
+  uint32_t expert = (uint32_t)(layer * t->mixture.n_experts + piece->expert);
+  return KEY_EXPERTS + KEYS_OF_EXPERT * expert + (part - NXC_PART_EXPERT_GATE);
+}
+
+static bool shares_weights(const nxc_graph *graph, const nxc_training *t) {
+  return t->unique_layers != t->layers && graph->layer >= 0;
+}
+
+/* What an earlier layer of the graph shares with this one; 0: nothing. */
+static nxc_id known_parameter(const nxc_graph *graph, const nxc_training *t, const char *name) {
+  if (!shares_weights(graph, t)) return 0;
+  const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->weights_origin, name);
+  for (size_t i = 0; i < graph->n_parameters; i++)
+    if (strcmp(graph->values[graph->parameters[i]].name, full) == 0) return graph->parameters[i];
+  return 0;
+}
+
+static nxc_id new_parameter(nxc_graph *graph, const nxc_training *t, const char *name,
+                            const nxc_shape *shape) {
+  const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->weights_origin, name);
+  nxc_id value = nxc_value_new(graph, full, NXC_ROLE_PARAMETER, shape);
+  graph->parameters =
+      nxc_arena_grow(graph->arena, graph->parameters, graph->n_parameters, sizeof *graph->parameters);
+  graph->parameters[graph->n_parameters++] = value;
+  if (shares_weights(graph, t))
+    graph->values[value].shared = nxc_pipeline_holders(graph->pipeline, t, graph->weights_layer);
+  return value;
+}
+
+/* What all pieces of a parameter share; its copies are owned by the first of the ranks that hold them. */
+static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id value, nxc_part part,
+                                 bool bias) {
+  const nxc_shape *shape = &graph->values[value].shape;
+  const part_row *row = &part_rows[part];
+  graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
+  nxc_piece_node *piece = &graph->pieces[graph->n_pieces++];
+  *piece = (nxc_piece_node){
+      .value = value,
+      .transposed = !bias && t->names == NX_NAMES_GPT2 && row->gpt2_transposed,
+      .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
+      .row_start = nxc_rank_number_of(0),
+      .column_start = nxc_rank_number_of(0),
+      .owner = nxc_parameter_owner(graph, nxc_parameter_copies(graph, value, &shape->place),
+                                   graph->values[value].shared),
+      .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
+      .init_std = bias          ? 0
+                  : row->output ? t->output_init_std
+                                : t->init_std,
+      .part = part,
+      .bias = bias,
+      .layer = graph->weights_layer,
+  };
+  return piece;
+}
+
+uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *place) {
+  uint32_t held_by = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
+  if (graph->values[parameter].shared) held_by |= nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE);
+  return nxc_placed(place, NXC_REPLICATED) & held_by;
+}
+
+void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages) {
+  nxc_value_node *value = &graph->values[parameter];
+  value->shared = stages;
+  uint32_t copies = nxc_parameter_copies(graph, parameter, &value->shape.place);
+  for (size_t i = 0; i < graph->n_pieces; i++)
+    if (graph->pieces[i].value == parameter)
+      graph->pieces[i].owner = nxc_parameter_owner(graph, copies, stages);
+}
+
+nxc_rank_number nxc_parameter_owner(nxc_graph *graph, uint32_t copies, const nxc_stages *stages) {
+  uint32_t pipeline = nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), n = nxc_mesh_size(&graph->mesh, pipeline);
+  if (stages == NULL || stages->at[0] == 0) return nxc_rank_number_first(copies);
+  nxc_rank_number owner = nxc_rank_number_first(copies & ~pipeline);
+  int64_t *owns = nxc_arena_array(graph->arena, n, sizeof *owns);
+  owns[stages->at[0]] = 1;
+  nxc_rank_number_table(graph, &owner, pipeline, owns, true);
+  return owner;
+}
+
+static int64_t rows_of(const nxc_box *boxes, uint32_t n_boxes) {
+  int64_t rows = 0;
+  for (uint32_t i = 0; i < n_boxes; i++) rows += boxes[i].n_local;
+  return rows;
+}
+
+nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
+                          uint32_t n_boxes, int64_t columns, uint32_t atoms) {
+  nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows_of(boxes, n_boxes), columns});
+  nxc_place(&shape.place, atoms, NXC_SPLIT);
+  nxc_id value = known_parameter(graph, t, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
+  int64_t row = 0;
+  for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
+    nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
+    piece->logical_rows = logical_rows(t, tensor_part(t, boxes[i].part));
+    piece->logical_columns = piece->columns = columns;
+    piece->rows = boxes[i].n_local;
+    piece->row = row;
+    piece->row_start = boxes[i].start;
+    piece->row_start.base += part_offset(t, boxes[i].part);
+  }
+  return value;
+}
+
+nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *box,
+                             int64_t rows, uint32_t atoms) {
+  nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows, box->n_local});
+  nxc_place(&shape.place, atoms, NXC_SPLIT + 1);
+  nxc_id value = known_parameter(graph, t, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
+  nxc_piece_node *piece = new_piece(graph, t, value, box->part, false);
+  piece->logical_rows = piece->rows = rows;
+  piece->logical_columns = box->n_local * nxc_mesh_size(&graph->mesh, atoms);
+  piece->columns = box->n_local;
+  piece->column_start = box->start;
+  return value;
+}
+
+nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
+                          uint32_t n_boxes, uint32_t atoms) {
+  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){rows_of(boxes, n_boxes)});
+  nxc_place(&shape.place, atoms, NXC_SPLIT);
+  nxc_id value = known_parameter(graph, t, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
+  int64_t row = 0;
+  for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
+    nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, true);
+    piece->logical_rows = piece->rows = 1;
+    piece->logical_columns = logical_rows(t, tensor_part(t, boxes[i].part));
+    piece->columns = boxes[i].n_local;
+    piece->row = row;
+    piece->column_start = boxes[i].start;
+    piece->column_start.base += part_offset(t, boxes[i].part);
+  }
+  return value;
+}
+
+nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
+                          bool bias) {
+  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){t->hidden});
+  nxc_id value = known_parameter(graph, t, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
+  nxc_piece_node *piece = new_piece(graph, t, value, part, bias);
+  piece->logical_rows = piece->rows = 1;
+  piece->logical_columns = piece->columns = t->hidden;
+  piece->init = bias ? NX_INIT_ZEROS : NX_INIT_ONES;
+  piece->init_std = 0;
+  return value;
+}
+
+/* The rows of an expert begin behind the logical tensor on ranks that do not hold it: there, nothing of it
+ * is. */
+static void hold(nxc_graph *graph, nxc_rank_number *row_start, int64_t logical_rows, uint32_t holder) {
+  uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT), n = nxc_mesh_size(&graph->mesh, ranks);
+  int64_t *start = nxc_arena_array(graph->arena, n, sizeof *start);
+  for (uint32_t rank = 0; rank < n; rank++) start[rank] = rank == holder ? 0 : logical_rows;
+  if (ranks) nxc_rank_number_table(graph, row_start, ranks, start, false);
+}
+
+nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
+                             uint32_t n_boxes, int64_t n_other, bool divides_columns) {
+  int64_t rows = divides_columns ? n_other : rows_of(boxes, n_boxes);
+  int64_t columns = divides_columns ? boxes[0].n_local : n_other;
+  uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT),
+           tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR);
+  int64_t n_local = t->mixture.n_experts / nxc_mesh_size(&graph->mesh, ranks);
+  nxc_shape shape = nxc_shape_of(graph->types.param, 3, (int64_t[]){n_local, rows, columns});
+  nxc_place(&shape.place, ranks, NXC_SPLIT);
+  nxc_place(&shape.place, tensor, divides_columns ? NXC_SPLIT + 2 : NXC_SPLIT + 1);
+  nxc_id value = new_parameter(graph, t, name, &shape);
+  for (int64_t expert = 0; expert < t->mixture.n_experts; expert++) {
+    int64_t row = expert % n_local * rows;
+    for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
+      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
+      piece->expert = (int32_t)expert;
+      piece->rows = divides_columns ? rows : boxes[i].n_local;
+      piece->columns = columns;
+      piece->logical_rows = logical_rows(t, boxes[i].part);
+      piece->logical_columns = divides_columns ? columns * nxc_mesh_size(&graph->mesh, tensor) : columns;
+      piece->row = row;
+      *(divides_columns ? &piece->column_start : &piece->row_start) = boxes[i].start;
+      hold(graph, &piece->row_start, piece->logical_rows, (uint32_t)(expert / n_local));
+    }
+  }
+  return value;
+}

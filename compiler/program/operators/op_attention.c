@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Causal attention, whose scores are never stored. */
+#include "compiler/program/operators/rules.h"
+#include "compiler/program/passes/grad.h"
+
+#include <string.h>
+
+/* Heads may be divided; key heads may be copied where query heads are divided. The sequence is whole, or
+ * divided over the ring around which the keys travel: the operator's group, of which it is the whole
+ * attention before the ring pass, and one round of it afterwards. */
+static const char *check_heads(const nxc_operator_node *op, const nxc_shape *q, const nxc_shape *k,
+                               const nxc_shape *v) {
+  const char *fault = nxc_same(k, v);
+  for (int atom = 0; atom < NXC_N_ATOMS && fault == NULL; atom++) {
+    uint8_t place_q = q->place.at[atom], place_k = k->place.at[atom];
+    bool copied = place_q == NXC_SPLIT + 1 && place_k == NXC_REPLICATED;
+    bool ring = op->group_atoms & 1u << atom;
+    if (place_q != place_k && !copied) fault = "q and k are divided in ways that do not fit";
+    if (place_q == NXC_PARTIAL || (place_q > NXC_SPLIT + 1 && !ring))
+      fault = "attention needs whole sequences of whole sums";
+    if (ring && place_q != NXC_SPLIT + 2) fault = "what the ring passes around is not divided over it";
+  }
+  return fault;
+}
+
+static nxc_shape output_shape(const nxc_shape *q) {
+  nxc_shape shape = nxc_shape_of(q->dtype, 3, (int64_t[]){q->dims[0], q->dims[2], q->dims[1] * q->dims[3]});
+  shape.place = q->place;
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
+    if (q->place.at[atom] == NXC_SPLIT + 1) shape.place.at[atom] = NXC_SPLIT + 2;
+    if (q->place.at[atom] == NXC_SPLIT + 2) shape.place.at[atom] = NXC_SPLIT + 1;
+  }
+  return shape;
+}
+
+static const char *infer_attention(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *q = nxc_in(graph, op, 0);
+  out[0] = output_shape(q);
+  out[1] = nxc_shape_without_last(q, NX_f32);
+  return check_heads(op, q, nxc_in(graph, op, 1), nxc_in(graph, op, 2));
+}
+
+static void grad_attention(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_graph *graph = nxc_grad_graph(grad);
+  nxc_id q = op->args[0], k = op->args[1], v = op->args[2];
+  nxc_id o = op->args[op->n_in], lse = op->args[op->n_in + 1];
+  nxc_id d_o = nxc_grad_of(grad, o);
+  if (d_o == 0) return;
+  nxc_op_request request = {.op = NX_OP_attention_grad,
+                            .of = {q, k, v},
+                            .in = {d_o, q, k, v, o, lse},
+                            .group_atoms = op->group_atoms};
+  memcpy(request.in + 6, op->args + 3, (op->n_in - 3) * sizeof *op->args); /* samples, and places */
+  memcpy(request.attrs, op->attrs, sizeof op->attrs);
+  nxc_append(graph, &request);
+  const nxc_operator_node made = graph->operators[graph->n_operators - 1];
+  for (uint32_t i = 0; i < 3; i++) nxc_grad_give(grad, op->args[i], made.args[made.n_in + i]);
+}
+
+/* A key head that several ranks read has a summand of its gradient on each. */
+static const char *infer_attention_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *q = nxc_in(graph, op, 1), *k = nxc_in(graph, op, 2), *v = nxc_in(graph, op, 3);
+  const nxc_shape o = output_shape(q);
+  out[0] = *q, out[1] = *k, out[2] = *v;
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++)
+    if (q->place.at[atom] != NXC_REPLICATED && k->place.at[atom] == NXC_REPLICATED)
+      out[1].place.at[atom] = out[2].place.at[atom] = NXC_PARTIAL;
+  const char *fault = nxc_same(nxc_in(graph, op, 0), &o);
+  return fault ? fault : check_heads(op, q, k, v);
+}
+
+/* Two products of [S,d] and [S,K] per query head; half of the scores are dead, in every round of a ring too.
+ */
+static uint64_t flops_attention(const nxc_graph *graph, const nxc_operator_node *op) {
+  return 2 * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 0)) * (uint64_t)nxc_in(graph, op, 1)->dims[2];
+}
+
+static uint64_t flops_attention_grad(const nxc_graph *graph, const nxc_operator_node *op) {
+  return 5 * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 1)) * (uint64_t)nxc_in(graph, op, 2)->dims[2];
+}
+
+static const char *infer_attention_merge(const nxc_graph *graph, const nxc_operator_node *op,
+                                         nxc_shape *out) {
+  for (uint32_t i = 0; i < 2; i++) {
+    out[i] = *nxc_in(graph, op, i);
+    const char *fault = nxc_same(&out[i], nxc_in(graph, op, i + 2));
+    if (fault != NULL) return fault;
+  }
+  return nxc_whole(&out[0]);
+}
+
+const nxc_rule nxc_rule_attention = {
+    .infer = infer_attention, .grad = grad_attention, .flops = flops_attention, .suffixes = {NULL, "lse"}};
+const nxc_rule nxc_rule_attention_grad = {
+    .infer = infer_attention_grad, .flops = flops_attention_grad, .suffixes = {"dq", "dk", "dv"}};
+const nxc_rule nxc_rule_attention_merge = {.infer = infer_attention_merge, .suffixes = {NULL, "lse"}};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Normalizations over the last dimension. */
+#include "compiler/program/operators/rules.h"
+#include "compiler/program/passes/grad.h"
+
+static const char *check_input(const nxc_graph *graph, const nxc_operator_node *op, uint32_t index) {
+  const nxc_shape *x = nxc_in(graph, op, index);
+  if (nxc_placed(&x->place, (uint8_t)(NXC_SPLIT + x->n_dims - 1))) return "what is normalized is cut";
+  return nxc_whole(x);
+}
+
+static const char *infer_norm(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *x = nxc_in(graph, op, 0), *gain = nxc_in(graph, op, 1);
+  out[0] = *x;
+  for (uint32_t i = 1; i < op->n_out; i++) out[i] = nxc_shape_without_last(x, NX_f32);
+  if (gain->n_dims != 1 || gain->dims[0] != nxc_shape_last(x)) return "the gain has another width";
+  return check_input(graph, op, 0);
+}
+
+/* dx as x; the gradients of gain and bias are sums over all rows. */
+static const char *infer_norm_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *dy = nxc_in(graph, op, 0), *x = nxc_in(graph, op, 1);
+  out[0] = *x;
+  for (uint32_t i = 1; i < op->n_out; i++) {
+    out[i] = nxc_shape_of(graph->types.grad, 1, (int64_t[]){nxc_shape_last(x)});
+    out[i].place = nxc_place_row_sum(x);
+  }
+  const char *fault = nxc_same(dy, x);
+  return fault ? fault : check_input(graph, op, 0);
+}
+
+static void grad_rms_norm(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id x = op->args[0], gain = op->args[1], y = op->args[2], rstd = op->args[3], dy = nxc_grad_of(grad, y);
+  if (dy == 0) return;
+  nxc_op_request request = {.op = NX_OP_rms_norm_grad,
+                            .of = {x},
+                            .in = {dy, x, gain, rstd},
+                            .out = {0, nxc_grad_parameter(grad, gain)}};
+  nxc_grad_accumulate(grad, &request, NX_rms_norm_grad_accumulate);
+  nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
+}
+
+static void grad_layer_norm(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id x = op->args[0], gain = op->args[1], bias = op->n_in == 3 ? op->args[2] : 0;
+  const nxc_id *out = op->args + op->n_in;
+  nxc_id dy = nxc_grad_of(grad, out[0]);
+  if (dy == 0) return;
+  nxc_op_request request = {
+      .op = NX_OP_layer_norm_grad,
+      .of = {x},
+      .in = {dy, x, gain, out[1], out[2]},
+      .out = {0, nxc_grad_parameter(grad, gain), bias ? nxc_grad_parameter(grad, bias) : 0},
+      .n_out = bias ? 3 : 2};
+  nxc_grad_accumulate(grad, &request, NX_layer_norm_grad_accumulate);
+  nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
+}
+
+const nxc_rule nxc_rule_rms_norm = {.infer = infer_norm, .grad = grad_rms_norm, .suffixes = {NULL, "rstd"}};
+const nxc_rule nxc_rule_rms_norm_grad = {.infer = infer_norm_grad};
+const nxc_rule nxc_rule_layer_norm = {
+    .infer = infer_norm, .grad = grad_layer_norm, .suffixes = {NULL, "mean", "rstd"}};
+const nxc_rule nxc_rule_layer_norm_grad = {.infer = infer_norm_grad};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that work element by element. */
+#include "compiler/program/operators/rules.h"
+#include "compiler/program/passes/grad.h"
+
+#include <string.h>
+
+static const char *infer_add(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return nxc_same(&out[0], nxc_in(graph, op, 1));
+}
+
+static void grad_add(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[2]);
+  if (dy == 0) return;
+  nxc_grad_give(grad, op->args[0], dy);
+  nxc_grad_give(grad, op->args[1], dy);
+}
+
+const nxc_rule nxc_rule_add = {.infer = infer_add, .grad = grad_add, .overwrites = 3};
+
+static const char *infer_swiglu(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *x = nxc_in(graph, op, 0);
+  out[0] = nxc_shape_with_last(x, nxc_shape_last(x) / 2);
+  return nxc_shape_last(x) % 2 ? "the two halves differ" : nxc_whole(x);
+}
+
+static void grad_swiglu(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
+  if (dy == 0) return;
+  nxc_op_request request = {.op = NX_OP_swiglu_grad, .of = {x}, .in = {dy, x}};
+  nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &request));
+}
+
+static const char *infer_swiglu_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *dy = nxc_in(graph, op, 0), *x = nxc_in(graph, op, 1);
+  const nxc_shape half = nxc_shape_with_last(x, nxc_shape_last(x) / 2);
+  out[0] = *x;
+  return nxc_same(dy, &half);
+}
+
+const nxc_rule nxc_rule_swiglu = {.infer = infer_swiglu, .grad = grad_swiglu};
+const nxc_rule nxc_rule_swiglu_grad = {.infer = infer_swiglu_grad, .overwrites = 2};
+
+static const char *infer_whole(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return nxc_whole(&out[0]);
+}
+
+static void grad_gelu(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
+  if (dy == 0) return;
+  nxc_op_request request = {
+      .op = NX_OP_gelu_grad, .of = {x}, .in = {dy, x}, .attrs = {op->attrs[NX_gelu_tanh]}};
+  nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &request));
+}
+
+static const char *infer_gelu_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 1);
+  return nxc_same(nxc_in(graph, op, 0), &out[0]);
+}
+
+const nxc_rule nxc_rule_gelu = {.infer = infer_whole, .grad = grad_gelu};
+const nxc_rule nxc_rule_gelu_grad = {.infer = infer_gelu_grad, .overwrites = 3};
+
+static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);
+  if (dy == 0) return;
+  nxc_op_request request = {.op = NX_OP_dropout, .of = {op->args[0]}, .in = {dy}};
+  memcpy(request.in + 1, op->args + 1, (op->n_in - 1) * sizeof *op->args);
+  memcpy(request.attrs, op->attrs, sizeof op->attrs);
+  nxc_grad_give(grad, op->args[0], nxc_append(nxc_grad_graph(grad), &request));
+}
+
+const nxc_rule nxc_rule_dropout = {.infer = infer_whole, .grad = grad_dropout, .overwrites = 1};
+
+static const char *infer_fill(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_out(graph, op, 0);
+  return NULL;
+}
+
+static const char *infer_cast(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return NULL;
+}
+
+const nxc_rule nxc_rule_fill = {.infer = infer_fill};
+const nxc_rule nxc_rule_cast = {.infer = infer_cast};

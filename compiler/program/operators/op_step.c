@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens once per step: norm, clipping, learning rate, update. */
+#include "compiler/program/operators/rules.h"
+
+/* Each rank's share of the sum, over all atoms: divided ones, and those of which its weight picks one
+ * coordinate. */
+static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *x = nxc_in(graph, op, 0);
+  const nx_attribute *weight = &op->attrs[NX_norm_sq_weight];
+  out[0] = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
+  uint32_t picked = 0;
+  if (weight->kind == NX_ATTRIBUTE_CONSTANT) {
+    const nxc_rank_number *number = &graph->tables->constants[weight->constant];
+    for (uint32_t i = 0; i < number->n_terms; i++)
+      if (number->terms[i].first) picked |= number->terms[i].atoms;
+  }
+  uint32_t stage = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
+  /* every stage has its own parameters */
+  nxc_place(&out[0].place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
+  for (uint32_t atom = 0; atom < graph->mesh.n_atoms; atom++) {
+    bool divided = x->place.at[atom] >= NXC_SPLIT, counted_once = picked & 1u << atom;
+    if (!(stage & 1u << atom)) continue;
+    if (divided && counted_once) return "a part of the gradient is not counted";
+    if (divided || counted_once)
+      out[0].place.at[atom] = NXC_PARTIAL;
+    else
+      return "copies of a gradient are counted";
+  }
+  return nxc_whole(x);
+}
+
+static const char *infer_clip_scale(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = out[1] = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
+  return nxc_whole(nxc_in(graph, op, 0));
+}
+
+static const char *infer_lr_schedule(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
+  return nxc_whole(nxc_in(graph, op, 0));
+}
+
+/* Parameters, moments and gradient are the same shard; the last output may be a copy of it in another type.
+ */
+static const char *check_update(const nxc_graph *graph, const nxc_operator_node *op, uint32_t n_shards,
+                                nxc_shape *out) {
+  const char *fault = NULL;
+  for (uint32_t i = 0; i < op->n_in && fault == NULL; i++) fault = nxc_whole(nxc_in(graph, op, i));
+  for (uint32_t i = 1; i < n_shards && fault == NULL; i++)
+    fault = nxc_same(nxc_in(graph, op, 0), nxc_in(graph, op, i));
+  for (uint32_t i = 0; i < op->n_out; i++) {
+    out[i] = *nxc_in(graph, op, 0);
+    out[i].dtype = nxc_out(graph, op, i)->dtype;
+  }
+  return fault;
+}
+
+static const char *infer_adamw(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  return check_update(graph, op, 4, out);
+}
+
+static const char *infer_sgd(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  return check_update(graph, op, 2, out);
+}
+
+const nxc_rule nxc_rule_norm_sq = {.infer = infer_norm_sq};
+const nxc_rule nxc_rule_clip_scale = {.infer = infer_clip_scale, .suffixes = {"norm", "scale"}};
+const nxc_rule nxc_rule_lr_schedule = {.infer = infer_lr_schedule};
+const nxc_rule nxc_rule_adamw = {.infer = infer_adamw};
+const nxc_rule nxc_rule_sgd = {.infer = infer_sgd};

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/operators/rules.h"
+#include "compiler/program/passes/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* When a root value is written first and used last, on the line of forward, backward and step operators. */
+typedef struct lifetime {
+  uint64_t first, last;
+  uint64_t bytes;
+  bool used;
+  bool collective; /* enters or leaves one */
+} lifetime;
+
+typedef struct planner {
+  nxc_graph *graph;
+  lifetime *lives;                    /* per value; of roots only */
+  uint64_t start[NXC_N_PROGRAMS + 1]; /* position of each program's first operator */
+} planner;
+
+static uint64_t round_up(uint64_t bytes) {
+  return (bytes + NX_VALUE_ALIGNMENT - 1) / NX_VALUE_ALIGNMENT * NX_VALUE_ALIGNMENT;
+}
+
+static void touch(planner *p, nxc_id value, uint64_t at) {
+  lifetime *life = &p->lives[nxc_value_root(p->graph, value)];
+  if (!life->used) life->first = at;
+  life->used = true;
+  life->last = at;
+}
+
+/* The operator that started what a wait completes: what it reads is in use until then. */
+static const nxc_operator_node *started_by(const nxc_graph *graph, const nxc_program_list *list,
+                                           size_t before, nxc_id y) {
+  while (before-- > 0) {
+    const nxc_operator_node *op = &graph->operators[list->operators[before]];
+    if (op->n_out == 1 && op->args[op->n_in] == y && nx_op_find(op->op)->kind == NX_COMM) return op;
+  }
+  return NULL;
+}
+
+/* What is received is written before its program begins, and what is sent is read after it has ended: a
+ * chunk's slot holds each from the pass that it belongs to, or the one before, to the end of the backward
+ * pass. */
+static void keep_ports(planner *p) {
+  static const bool from_forward[NX_N_PORTS] = {[NX_PORT_INPUT] = true};
+  for (nx_port port = 0; port < NX_N_PORTS; port++) {
+    nxc_id value = p->graph->ports[port];
+    if (value == 0) continue;
+    lifetime *life = &p->lives[nxc_value_root(p->graph, value)];
+    uint64_t first = from_forward[port] ? 0 : p->start[NXC_BACKWARD] - 1;
+    if (!life->used || life->first > first) life->first = first;
+    life->used = true;
+    life->last = p->start[NXC_STEP] - 1;
+    life->collective = true;
+  }
+}
+
+static void find_lifetimes(planner *p) {
+  nxc_graph *graph = p->graph;
+  uint64_t at = 0;
+  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
+    const nxc_program_list *list = &graph->programs[program];
+    p->start[program] = at;
+    for (size_t i = 0; i < list->n; i++, at++) {
+      const nxc_operator_node *op = &graph->operators[list->operators[i]];
+      for (uint32_t arg = 0; arg < op->n_in + op->n_out; arg++) {
+        touch(p, op->args[arg], at);
+        if (nx_op_find(op->op)->kind == NX_COMM)
+          p->lives[nxc_value_root(graph, op->args[arg])].collective = true;
+      }
+      const nxc_operator_node *collective =
+          op->op == NX_OP_wait ? started_by(graph, list, i, op->args[0]) : NULL;
+      if (collective != NULL) touch(p, collective->args[0], at);
+    }
+  }
+  p->start[NXC_N_PROGRAMS] = at;
+  keep_ports(p);
+  for (size_t i = 1; i < graph->n_values; i++) {
+    const nxc_value_node *value = &graph->values[i];
+    uint64_t end = value->view_offset + nxc_shape_bytes(&value->shape);
+    lifetime *life = &p->lives[nxc_value_root(graph, (nxc_id)i)];
+    if (round_up(end) > life->bytes) life->bytes = round_up(end);
+  }
+}
+
+static nxc_program_index program_at(const planner *p, uint64_t position) {
+  nxc_program_index program = NXC_FORWARD;
+  while (position >= p->start[program + 1]) program++;
+  return program;
+}
+
+static nx_arena_kind arena_of(const planner *p, nxc_id value) {
+  static const nx_arena_kind by_role[] = {
+      [NXC_ROLE_INPUT] = NX_ARENA_input,     [NXC_ROLE_SCALAR] = NX_ARENA_scalar,
+      [NXC_ROLE_PARAMETER] = NX_ARENA_param, [NXC_ROLE_MASTER] = NX_ARENA_master,
+      [NXC_ROLE_GRADIENT] = NX_ARENA_grad,   [NXC_ROLE_STATE] = NX_ARENA_state,
+  };
+  const lifetime *life = &p->lives[value];
+  if (p->graph->values[value].role != NXC_ROLE_ACTIVATION) return by_role[p->graph->values[value].role];
+  if (program_at(p, life->first) != program_at(p, life->last)) return NX_ARENA_slot;
+  return life->collective ? NX_ARENA_comm : NX_ARENA_scratch;
+}
+
+/* ---- placing ---- */
+
+typedef struct hole {
+  uint64_t offset, bytes;
+} hole;
+
+/* Free space below `end`, in ascending order, no two holes touching. */
+typedef struct space {
+  nxc_arena *arena;
+  hole *holes;
+  size_t n_holes;
+  uint64_t end;
+} space;
+
+static void hole_insert(space *s, size_t at, hole new_hole) {
+  s->holes = nxc_arena_grow(s->arena, s->holes, s->n_holes, sizeof *s->holes);
+  memmove(s->holes + at + 1, s->holes + at, (s->n_holes - at) * sizeof *s->holes);
+  s->holes[at] = new_hole;
+  s->n_holes++;
+}
+
+static void hole_remove(space *s, size_t at) {
+  memmove(s->holes + at, s->holes + at + 1, (s->n_holes - at - 1) * sizeof *s->holes);
+  s->n_holes--;
+}
+
+/* The smallest hole that is large enough; else the end, which a hole that touches it helps. */
+static uint64_t space_take(space *s, uint64_t bytes) {
+  size_t best = s->n_holes;
+  for (size_t i = 0; i < s->n_holes; i++)
+    if (s->holes[i].bytes >= bytes && (best == s->n_holes || s->holes[i].bytes < s->holes[best].bytes))
+      best = i;
+  if (best < s->n_holes) {
+    uint64_t offset = s->holes[best].offset;
+    s->holes[best].offset += bytes;
+    s->holes[best].bytes -= bytes;
+    if (s->holes[best].bytes == 0) hole_remove(s, best);
+    return offset;
+  }
+  uint64_t offset = s->end;
+  if (s->n_holes && s->holes[s->n_holes - 1].offset + s->holes[s->n_holes - 1].bytes == s->end)
+    offset = s->holes[--s->n_holes].offset;
+  s->end = offset + bytes;
+  return offset;
+}
+
+static void space_give(space *s, uint64_t offset, uint64_t bytes) {
+  size_t at = 0;
+  while (at < s->n_holes && s->holes[at].offset < offset) at++;
+  hole_insert(s, at, (hole){offset, bytes});
+  if (at + 1 < s->n_holes && offset + bytes == s->holes[at + 1].offset) {
+    s->holes[at].bytes += s->holes[at + 1].bytes;
+    hole_remove(s, at + 1);
+  }
+  if (at > 0 && s->holes[at - 1].offset + s->holes[at - 1].bytes == offset) {
+    s->holes[at - 1].bytes += s->holes[at].bytes;
+    hole_remove(s, at);
+  }
+}
+
+typedef struct event {
+  uint64_t at;
+  uint64_t bytes;
+  nxc_id value;
+  bool ends;
+} event;
+
+/* At one position values are written before others end: an operator's inputs and outputs are alive together.
+ * Larger values are placed first. */
+static int compare_events(const void *left, const void *right) {
+  const event *a = left, *b = right;
+  if (a->at != b->at) return a->at < b->at ? -1 : 1;
+  if (a->ends != b->ends) return a->ends ? 1 : -1;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return a->value < b->value ? -1 : a->value > b->value;
+}
+
+/* Places all values of an arena that are alive within some positions; returns how many bytes they need. */
+static uint64_t place(planner *p, nx_arena_kind arena, uint64_t from, uint64_t to) {
+  nxc_graph *graph = p->graph;
+  event *events = nxc_arena_array(graph->arena, 2 * graph->n_values, sizeof *events);
+  size_t n = 0;
+  for (nxc_id i = 1; i < graph->n_values; i++) {
+    const lifetime *life = &p->lives[i];
+    if (graph->values[i].view_of || !life->used || graph->values[i].arena != arena) continue;
+    if (life->first < from || life->first >= to) continue;
+    events[n++] = (event){life->first, life->bytes, i, false};
+    events[n++] = (event){life->last, life->bytes, i, true};
+  }
+  qsort(events, n, sizeof *events, compare_events);
+  space s = {.arena = graph->arena};
+  for (size_t i = 0; i < n; i++) {
+    nxc_value_node *value = &graph->values[events[i].value];
+    if (events[i].ends)
+      space_give(&s, value->offset, events[i].bytes);
+    else
+      value->offset = space_take(&s, events[i].bytes);
+  }
+  return s.end;
+}
+
+/* Values that live as long as the run, one after another. */
+static uint64_t place_for_good(planner *p, nx_arena_kind arena) {
+  uint64_t end = 0;
+  for (nxc_id i = 1; i < p->graph->n_values; i++) {
+    nxc_value_node *value = &p->graph->values[i];
+    if (value->view_of || value->arena != arena || !p->lives[i].bytes || !p->lives[i].used) continue;
+    value->offset = end;
+    end += p->lives[i].bytes;
+  }
+  return end;
+}
+
+static void choose_arenas(planner *p) {
+  nxc_graph *graph = p->graph;
+  nxc_id inputs[NXC_N_INPUTS];
+  nxc_graph_inputs(graph, inputs);
+  for (size_t i = 0; i < NXC_N_INPUTS; i++) p->lives[inputs[i]].used = inputs[i] != 0;
+  for (nxc_id i = 1; i < graph->n_values; i++) {
+    if (graph->values[i].view_of || !p->lives[i].used) continue;
+    graph->values[i].arena = arena_of(p, i);
+    if (p->lives[i].collective) graph->arena_shared[graph->values[i].arena] = true;
+  }
+}
+
+void nxc_memory_plan(nxc_graph *graph) {
+  planner p = {graph, nxc_arena_array(graph->arena, graph->n_values, sizeof *p.lives), {0}};
+  find_lifetimes(&p);
+  choose_arenas(&p);
+  for (nx_arena_kind arena = 0; arena < NX_N_ARENAS; arena++) {
+    uint64_t *bytes = &graph->arena_bytes[arena];
+    if (arena == NX_ARENA_slot) {
+      *bytes = place(&p, arena, p.start[NXC_FORWARD], p.start[NXC_STEP]);
+    } else if (arena == NX_ARENA_scratch || arena == NX_ARENA_comm) {
+      for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
+        uint64_t need = place(&p, arena, p.start[program], p.start[program + 1]);
+        if (need > *bytes) *bytes = need;
+      }
+    } else {
+      *bytes = place_for_good(&p, arena);
+    }
+  }
+  for (nxc_id i = 1; i < graph->n_values; i++) {
+    nxc_value_node *value = &graph->values[i];
+    if (!value->view_of) continue;
+    value->arena = graph->values[value->view_of].arena;
+    value->offset = graph->values[value->view_of].offset + value->view_offset;
+  }
+}

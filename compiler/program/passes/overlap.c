@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/passes/overlap.h"
+
+#include "schema/plan_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes [from, to) of an arena were last written by `owner`. */
+typedef struct segment {
+  uint64_t from, to;
+  uint32_t owner;
+} segment;
+
+typedef struct owners {
+  segment *segments; /* ascending, disjoint */
+  size_t n;
+} owners;
+
+/* A collective, or a transfer between stages, that is under way. */
+typedef struct collective {
+  uint32_t input, result; /* values that it reads and writes; NX_NONE: none */
+  uint32_t chunk, slot;   /* in which it was started */
+} collective;
+
+typedef struct replay {
+  const nx_plan *plan;
+  nxc_arena *arena;
+  nx_fault *fault;
+  owners by_arena[NX_N_ARENAS];
+  collective *started;
+  size_t n_started;
+  uint32_t chunk;
+  uint32_t slot;
+} replay;
+
+typedef struct extent {
+  uint64_t from, to;
+} extent;
+
+/* Values that are planned for one micro-batch; all others live as long as the run. */
+static bool is_passing(uint32_t arena) {
+  return arena == NX_ARENA_slot || arena == NX_ARENA_scratch || arena == NX_ARENA_comm ||
+         arena == NX_ARENA_input || arena == NX_ARENA_scalar;
+}
+
+static extent extent_in(const replay *r, uint32_t value, uint32_t index, uint32_t slot) {
+  const nx_value *at = &r->plan->values[value];
+  const nx_chunk *chunk = &r->plan->chunks[index];
+  uint64_t from = at->offset + chunk->arena_base[at->arena];
+  if (at->arena == NX_ARENA_slot) from += slot * chunk->arena_bytes[NX_ARENA_slot];
+  if (at->offset_shift != NX_NONE && at->arena == NX_ARENA_scalar)
+    from += (uint64_t)nx_constant_value(r->plan, at->offset_shift, 0, index);
+  return (extent){from, from + at->bytes};
+}
+
+static extent extent_of(const replay *r, uint32_t value) {
+  return extent_in(r, value, r->chunk, r->slot);
+}
+
+static bool meet(extent a, extent b) {
+  return a.from < b.to && b.from < a.to;
+}
+
+static uint32_t base_of(const replay *r, uint32_t value) {
+  uint32_t base = r->plan->values[value].view_of;
+  return base == NX_NONE ? value : base;
+}
+
+/* Who owns what is written: views are parts of their base, and what was written as one may be read as the other;
+ * but an operator that writes over its input leaves nothing there that its input's other names stand for. */
+static uint32_t owner_of(const replay *r, uint32_t value, const uint32_t *inputs, uint32_t n_inputs) {
+  for (uint32_t i = 0; i < n_inputs; i++)
+    if (inputs[i] != value && base_of(r, inputs[i]) == base_of(r, value) &&
+        meet(extent_of(r, inputs[i]), extent_of(r, value)))
+      return value;
+  return base_of(r, value);
+}
+
+static bool fail(const replay *r, const nx_operator *op, uint32_t value, const char *what, uint32_t other) {
+  const nx_plan *plan = r->plan;
+  const uint8_t *at = op ? (const void *)op : (const void *)plan->chunks;
+  return nx_fault_set(r->fault, (uint64_t)(at - plan->bytes), "%s (%s) %s %s%s%s",
+                      op ? nx_op_find(op->op)->name : "a transfer",
+                      op ? nx_plan_string(plan, op->origin) : "pipeline", what,
+                      nx_plan_string(plan, plan->values[value].name),
+                      other == NX_NONE ? "" : ", overwritten by ",
+                      other == NX_NONE ? "" : nx_plan_string(plan, plan->values[other].name));
+}
+
+/* The first segment that ends after `offset`. */
+static size_t segment_at(const owners *o, uint64_t offset) {
+  size_t low = 0, high = o->n;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (o->segments[middle].to <= offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static void own(replay *r, uint32_t arena, extent e, uint32_t value) {
+  owners *o = &r->by_arena[arena];
+  size_t first = segment_at(o, e.from), last = first;
+  segment kept[3];
+  size_t n_kept = 0;
+  if (first < o->n && o->segments[first].from < e.from)
+    kept[n_kept++] = (segment){o->segments[first].from, e.from, o->segments[first].owner};
+  kept[n_kept++] = (segment){e.from, e.to, value};
+  while (last < o->n && o->segments[last].from < e.to) last++;
+  if (last > first && o->segments[last - 1].to > e.to)
+    kept[n_kept++] = (segment){e.to, o->segments[last - 1].to, o->segments[last - 1].owner};
+  size_t n_new = o->n - (last - first) + n_kept;
+  for (size_t n = o->n; n < n_new; n++)
+    o->segments = nxc_arena_grow(r->arena, o->segments, n, sizeof *o->segments);
+  memmove(o->segments + first + n_kept, o->segments + last, (o->n - last) * sizeof *o->segments);
+  memcpy(o->segments + first, kept, n_kept * sizeof *kept);
+  o->n = n_new;
+}
+
+static bool uses(const replay *r, const collective *under_way, uint32_t value, uint32_t arena, extent e) {
+  return value != NX_NONE && r->plan->values[value].arena == arena &&
+         meet(extent_in(r, value, under_way->chunk, under_way->slot), e);
+}
+
+static void start(replay *r, uint32_t input, uint32_t result) {
+  r->started = nxc_arena_grow(r->arena, r->started, r->n_started, sizeof *r->started);
+  r->started[r->n_started++] = (collective){input, result, r->chunk, r->slot};
+}
+
+static bool read_value(replay *r, const nx_operator *op, uint32_t value) {
+  const nx_value *at = &r->plan->values[value];
+  extent e = extent_of(r, value);
+  for (size_t i = 0; i < r->n_started; i++)
+    if (uses(r, &r->started[i], r->started[i].result, at->arena, e))
+      return fail(r, op, value, "reads, while a collective writes there,", NX_NONE);
+  if (!is_passing(at->arena)) return true;
+  const owners *o = &r->by_arena[at->arena];
+  uint64_t reached = e.from;
+  for (size_t i = segment_at(o, e.from); i < o->n && reached < e.to; i++) {
+    if (o->segments[i].from > reached) break;
+    uint32_t owner = o->segments[i].owner;
+    if (owner != value && owner != base_of(r, value)) return fail(r, op, value, "reads", owner);
+    reached = o->segments[i].to;
+  }
+  return reached >= e.to || fail(r, op, value, "reads what was never written,", NX_NONE);
+}
+
+static bool write_value(replay *r, const nx_operator *op, uint32_t value, const uint32_t *inputs,
+                        uint32_t n_inputs) {
+  const nx_value *at = &r->plan->values[value];
+  extent e = extent_of(r, value);
+  for (size_t i = 0; i < r->n_started; i++)
+    if (uses(r, &r->started[i], r->started[i].result, at->arena, e) ||
+        uses(r, &r->started[i], r->started[i].input, at->arena, e))
+      return fail(r, op, value, "writes, while a collective is using the place,", NX_NONE);
+  if (is_passing(at->arena)) own(r, at->arena, e, owner_of(r, value, inputs, n_inputs));
+  return true;
+}
+
+static bool run_collective(replay *r, const nx_operator *op, uint32_t input, uint32_t result) {
+  if (!read_value(r, op, input) || !write_value(r, op, result, &input, 1)) return false;
+  start(r, input, result);
+  return true;
+}
+
+static bool run_wait(replay *r, const nx_operator *op, uint32_t result) {
+  for (size_t i = 0; i < r->n_started; i++) {
+    if (r->started[i].result != result || r->started[i].chunk != r->chunk) continue;
+    r->started[i] = r->started[--r->n_started];
+    return true;
+  }
+  return fail(r, op, result, "waits for what was never started,", NX_NONE);
+}
+
+static bool run_operator(replay *r, const nx_operator *op) {
+  const uint32_t *args = r->plan->arguments + op->first_argument;
+  if (op->op == NX_OP_wait) return run_wait(r, op, args[0]);
+  if (nx_op_find(op->op)->kind == NX_COMM) return run_collective(r, op, args[0], args[1]);
+  for (uint32_t i = 0; i < op->n_in; i++)
+    if (!read_value(r, op, args[i])) return false;
+  for (uint32_t i = 0; i < op->n_out; i++)
+    if (!write_value(r, op, args[op->n_in + i], args, op->n_in)) return false;
+  return true;
+}
+
+static bool passes(const replay *r, uint32_t value) {
+  return value != NX_NONE && is_passing(r->plan->values[value].arena);
+}
+
+/* Collectives that outlive their program are on what lives as long as the run; transfers are the schedule's. */
+static bool nothing_passing(const replay *r, const nx_item *item) {
+  for (size_t i = 0; i < r->n_started; i++) {
+    const collective *at = &r->started[i];
+    bool transfer = at->input == NX_NONE || at->result == NX_NONE;
+    if (!transfer && at->chunk == item->chunk && (passes(r, at->input) || passes(r, at->result))) return false;
+  }
+  return true;
+}
+
+static bool run_program(replay *r, const nx_item *item) {
+  const nx_plan *plan = r->plan;
+  const nx_program *program = &plan->programs[nx_item_program(plan, item)];
+  uint8_t when = nx_item_when(plan, item);
+  for (uint32_t i = 0; i < program->n_operators; i++) {
+    const nx_operator *op = &plan->operators[program->first_operator + i];
+    if ((op->when & when) && !run_operator(r, op)) return false;
+  }
+  return nothing_passing(r, item) || nx_fault_set(r->fault, 0, "a program ends before its collectives");
+}
+
+static bool wait_transfer(replay *r, uint32_t value) {
+  for (size_t i = 0; i < r->n_started; i++) {
+    const collective *at = &r->started[i];
+    if ((at->result != value && at->input != value) || at->chunk != r->chunk || at->slot != r->slot) continue;
+    r->started[i] = r->started[--r->n_started];
+    return true;
+  }
+  return fail(r, NULL, value, "is waited for, and was never started,", NX_NONE);
+}
+
+static bool run_item(replay *r, const nx_item *item) {
+  uint32_t value = r->plan->chunks[item->chunk].ports[item->port];
+  r->chunk = item->chunk;
+  r->slot = item->slot;
+  switch (item->kind) {
+    case NX_ITEM_SEND:
+      if (!read_value(r, NULL, value)) return false;
+      start(r, value, NX_NONE);
+      return true;
+    case NX_ITEM_RECV:
+      if (!write_value(r, NULL, value, NULL, 0)) return false;
+      start(r, NX_NONE, value);
+      return true;
+    case NX_ITEM_WAIT: return wait_transfer(r, value);
+    default: return run_program(r, item);
+  }
+}
+
+typedef struct box {
+  uint64_t from, to;
+  uint32_t arena, value;
+} box;
+
+static int compare_boxes(const void *left, const void *right) {
+  const box *a = left, *b = right;
+  if (a->arena != b->arena) return a->arena < b->arena ? -1 : 1;
+  return a->from < b->from ? -1 : a->from > b->from;
+}
+
+static bool disjoint(const nx_plan *plan, box *boxes, size_t n, nx_fault *fault) {
+  qsort(boxes, n, sizeof *boxes, compare_boxes);
+  for (size_t i = 1; i < n; i++)
+    if (boxes[i].arena == boxes[i - 1].arena && boxes[i].from < boxes[i - 1].to)
+      return nx_fault_set(fault, 0, "%s and %s share bytes",
+                          nx_plan_string(plan, plan->values[boxes[i - 1].value].name),
+                          nx_plan_string(plan, plan->values[boxes[i].value].name));
+  return true;
+}
+
+/* Marks the values that a chunk's operators and pieces name. */
+static void list_values(const nx_plan *plan, uint32_t index, bool *listed) {
+  const nx_chunk *chunk = &plan->chunks[index];
+  const uint32_t programs[] = {chunk->forward, chunk->backward, chunk->step};
+  for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+    if (programs[p] == NX_NONE) continue;
+    const nx_program *program = &plan->programs[programs[p]];
+    for (uint32_t i = program->first_operator; i < program->first_operator + program->n_operators; i++)
+      for (uint32_t arg = 0; arg < (uint32_t)plan->operators[i].n_in + plan->operators[i].n_out; arg++)
+        listed[plan->arguments[plan->operators[i].first_argument + arg]] = true;
+  }
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (plan->pieces[i].chunk == index) listed[plan->pieces[i].value] = true;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_VALUES]; i++)
+    if (listed[i] && plan->values[i].view_of != NX_NONE) listed[plan->values[i].view_of] = true;
+}
+
+/* The atoms on which ranks hold other tensors: those of tables by which pieces begin. */
+static uint32_t holder_atoms(const nx_plan *plan) {
+  uint32_t atoms = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    const nx_constant *start = &plan->constants[plan->pieces[i].row_start];
+    for (uint32_t t = start->first_term; t < start->first_term + start->n_terms; t++)
+      if (plan->terms[t].table != NX_NONE && plan->terms[t].atoms != NX_NONE) atoms |= plan->terms[t].atoms;
+  }
+  return atoms;
+}
+
+/* The rank with this coordinate on a set of atoms, and 0 on all others. */
+static uint32_t rank_at(const nx_plan *plan, uint32_t atoms, uint32_t coordinate) {
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ATOMS]; i++) {
+    if (!(atoms & 1u << i)) continue;
+    rank += coordinate % plan->atoms[i].size * plan->atoms[i].stride;
+    coordinate /= plan->atoms[i].size;
+  }
+  return rank;
+}
+
+/* The boxes of a chunk's parameters within their ranges, as each rank holds them: of pieces that begin behind their
+ * tensor it has nothing, and others may lie in their place. */
+static bool check_pieces(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, nx_fault *fault) {
+  box *boxes = nxc_arena_array(arena, plan->n[NX_SECTION_PIECES] + 1, sizeof *boxes);
+  uint32_t atoms = holder_atoms(plan);
+  for (uint32_t holder = 0; holder < nx_set_size(plan, atoms); holder++) {
+    uint32_t rank = rank_at(plan, atoms, holder);
+    size_t n = 0;
+    for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+      const nx_piece *piece = &plan->pieces[i];
+      uint64_t end = piece->range_offset + (uint64_t)(piece->rows * piece->columns);
+      if (piece->chunk == chunk && nx_constant_value(plan, piece->row_start, rank, chunk) < piece->logical_rows)
+        boxes[n++] = (box){piece->range_offset, end, piece->range, piece->value};
+    }
+    if (!disjoint(plan, boxes, n, fault)) return false;
+  }
+  return true;
+}
+
+/* What lives as long as the run, and the parameters within their ranges. */
+static bool check_standing(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, nx_fault *fault) {
+  uint32_t n_values = plan->n[NX_SECTION_VALUES];
+  box *boxes = nxc_arena_array(arena, n_values, sizeof *boxes);
+  bool *listed = nxc_arena_array(arena, n_values, sizeof *listed);
+  size_t n = 0;
+  list_values(plan, chunk, listed);
+  for (uint32_t i = 0; i < n_values; i++) {
+    const nx_value *value = &plan->values[i];
+    bool standing =
+        !is_passing(value->arena) || value->arena == NX_ARENA_input || value->arena == NX_ARENA_scalar;
+    if (standing && listed[i] && value->view_of == NX_NONE)
+      boxes[n++] = (box){value->offset, value->offset + value->bytes, value->arena, i};
+  }
+  if (!disjoint(plan, boxes, n, fault)) return false;
+  return check_pieces(plan, chunk, arena, fault);
+}
+
+/* The chunks of a stage have disjoint parts of the arenas whose values outlive a program. */
+static bool check_chunks(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
+  uint32_t n_chunks = plan->n[NX_SECTION_CHUNKS];
+  box *boxes = nxc_arena_array(arena, n_chunks, sizeof *boxes);
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
+    if (is_passing(kind) && kind != NX_ARENA_slot) continue;
+    for (uint32_t c = 0; c < n_chunks; c++) {
+      const nx_chunk *chunk = &plan->chunks[c];
+      uint64_t bytes = chunk->arena_bytes[kind] * (kind == NX_ARENA_slot ? chunk->n_slots : 1);
+      boxes[c] = (box){chunk->arena_base[kind], chunk->arena_base[kind] + bytes, chunk->stage, 0};
+    }
+    qsort(boxes, n_chunks, sizeof *boxes, compare_boxes);
+    for (uint32_t c = 1; c < n_chunks; c++)
+      if (boxes[c].arena == boxes[c - 1].arena && boxes[c].from < boxes[c - 1].to)
+        return nx_fault_set(fault, 0, "two chunks of stage %u share bytes of arena %s", boxes[c].arena,
+                            nx_arena_name(kind));
+  }
+  return true;
+}
+
+/* Every state that slots can be in occurs among the first micro-batches and the last; the others are left
+ * out, as if the step were shorter. */
+static bool is_replayed(const nx_plan *plan, const nx_item *item) {
+  uint32_t n = plan->run->n_micro_batches, some = 2 * plan->run->n_slots + 2;
+  return item->kind == NX_ITEM_STEP || item->micro_batch < some || item->micro_batch + some >= n;
+}
+
+bool nxc_overlap_check(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
+  for (uint32_t chunk = 0; chunk < plan->n[NX_SECTION_CHUNKS]; chunk++) {
+    bool shared = chunk > 1 && plan->chunks[chunk].forward == plan->chunks[chunk - 1].forward;
+    if (!shared && !check_standing(plan, chunk, arena, fault)) return false;
+  }
+  if (!check_chunks(plan, arena, fault)) return false;
+  replay r = {.plan = plan, .arena = arena, .fault = fault};
+  uint32_t stage = NX_NONE;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
+    const nx_item *item = &plan->items[i];
+    if (item->stage != stage) {
+      r = (replay){.plan = plan, .arena = arena, .fault = fault, .chunk = item->chunk};
+      for (uint32_t v = 0; v < plan->n[NX_SECTION_VALUES]; v++)
+        if (plan->values[v].arena == NX_ARENA_input) own(&r, NX_ARENA_input, extent_of(&r, v), v);
+    }
+    stage = item->stage;
+    if (is_replayed(plan, item) && !run_item(&r, item)) return false;
+    bool is_last = i + 1 == plan->n[NX_SECTION_ITEMS] || plan->items[i + 1].stage != stage;
+    if (is_last && r.n_started) return nx_fault_set(fault, 0, "the step ends before its collectives");
+  }
+  return true;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/model/parameters.h"
+#include "compiler/program/passes/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct cutter {
+  nxc_graph *graph;
+  const nxc_training *t;
+  uint64_t *written;  /* per value: the last operator of the backward pass that writes it */
+  nxc_id *parameters; /* in the order in which they join ranges */
+  bool by_unit;
+} cutter;
+
+static uint64_t round_up(uint64_t n, uint64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+/* Elements that fill NX_BLOCK_BYTES in every type that a range is stored in. */
+static uint64_t block_elements(const nxc_graph *graph) {
+  const nx_dtype types[] = {graph->types.param, graph->types.grad, graph->types.state};
+  uint32_t bits = 32;
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (nx_dtype_bits(types[i]) < bits) bits = nx_dtype_bits(types[i]);
+  return NX_BLOCK_BYTES * 8 / bits;
+}
+
+static bool is_divided(const nxc_range_node *range) {
+  return range->shard_atoms != 0;
+}
+
+/* ---- which parameters stand together ---- */
+
+static const nxc_piece_node *piece_of(const nxc_graph *graph, nxc_id parameter) {
+  size_t i = 0;
+  while (graph->pieces[i].value != parameter) i++;
+  return &graph->pieces[i];
+}
+
+static int32_t unit_of(const cutter *c, nxc_id parameter) {
+  const nxc_piece_node *piece = piece_of(c->graph, parameter);
+  bool shared = c->graph->values[parameter].shared && piece->layer >= 0;
+  if (!c->by_unit && !shared) return NXC_UNIT_ANY;
+  if (piece->layer >= 0) return piece->layer;
+  bool input = piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_POSITIONS;
+  return input ? NXC_UNIT_INPUT : NXC_UNIT_OUTPUT;
+}
+
+static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uint32_t bucket) {
+  nxc_arena *arena = graph->arena;
+  const char *over = range->group_atoms ? nxc_mesh_set_name(arena, &graph->mesh, range->group_atoms) : "none";
+  const char *copied = range->copy_atoms ? nxc_mesh_set_name(arena, &graph->mesh, range->copy_atoms) : NULL;
+  const char *unit = range->unit >= 0                 ? nxc_arena_printf(arena, "layers.%d.", range->unit)
+                     : range->unit == NXC_UNIT_INPUT  ? "embedding."
+                     : range->unit == NXC_UNIT_OUTPUT ? "output."
+                                                      : "";
+  const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, range->decayed ? "decayed" : "plain",
+                                      range->kept ? ".kept" : "", over, copied ? ".copied_over_" : "",
+                                      copied ? copied : "");
+  return bucket ? nxc_arena_printf(arena, "%s.bucket%u", name, bucket) : name;
+}
+
+static bool is_same_class(const nxc_range_node *a, const nxc_range_node *b) {
+  return a->group_atoms == b->group_atoms && a->copy_atoms == b->copy_atoms && a->decayed == b->decayed &&
+         a->kept == b->kept && a->shared == b->shared;
+}
+
+static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
+  uint32_t n_classes = 0;
+  for (size_t i = 0; i < graph->n_ranges; i++) {
+    if (is_same_class(&graph->ranges[i], new)) return graph->ranges[i].class;
+    if (graph->ranges[i].class >= n_classes) n_classes = graph->ranges[i].class + 1;
+  }
+  return n_classes;
+}
+
+static nxc_range_node new_range(const cutter *c, nxc_id parameter) {
+  const nxc_shape *gradient = &c->graph->values[c->graph->values[parameter].gradient].shape;
+  return (nxc_range_node){.group_atoms = nxc_placed(&gradient->place, NXC_PARTIAL),
+                          .copy_atoms = nxc_parameter_copies(c->graph, parameter, &gradient->place),
+                          .shared = c->graph->values[parameter].shared,
+                          .decayed = gradient->n_dims > 1 || c->t->norm_weight_decay,
+                          .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->keep_below,
+                          .unit = unit_of(c, parameter)};
+}
+
+/* A parameter joins the newest range of its class and unit, unless that would be larger than a bucket then. */
+static void join(cutter *c, nxc_id parameter) {
+  nxc_graph *graph = c->graph;
+  nxc_range_node new = new_range(c, parameter), *range = NULL;
+  uint64_t n = round_up((uint64_t)nxc_shape_elements(&graph->values[parameter].shape), block_elements(graph));
+  uint64_t most = c->by_unit || c->t->bucket_elements == 0 ? UINT64_MAX : c->t->bucket_elements;
+  uint32_t n_before = 0;
+  for (size_t i = 0; i < graph->n_ranges; i++) {
+    if (!is_same_class(&graph->ranges[i], &new) || graph->ranges[i].unit != new.unit) continue;
+    range = &graph->ranges[i];
+    n_before++;
+  }
+  if (range == NULL || (range->n_elements > 0 && n + range->n_elements > most)) {
+    new.class = class_of(graph, &new);
+    new.name = range_name(graph, &new, n_before);
+    graph->ranges = nxc_arena_grow(graph->arena, graph->ranges, graph->n_ranges, sizeof *graph->ranges);
+    range = &graph->ranges[graph->n_ranges++];
+    *range = new;
+  }
+  graph->values[parameter].range = (nxc_id)(range - graph->ranges);
+  graph->values[parameter].range_start = range->n_elements;
+  range->n_elements += n;
+}
+
+static const cutter *sorting; /* for compare_written */
+
+static int compare_written(const void *left, const void *right) {
+  const nxc_value_node *values = sorting->graph->values;
+  nxc_id a = *(const nxc_id *)left, b = *(const nxc_id *)right;
+  uint64_t at = sorting->written[values[a].gradient], other = sorting->written[values[b].gradient];
+  if (at != other) return at < other ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+/* In the order of their declaration; where buckets are filled, in the order in which gradients are complete. */
+static void order_parameters(cutter *c) {
+  nxc_graph *graph = c->graph;
+  const nxc_program_list *list = &graph->programs[NXC_BACKWARD];
+  c->parameters = nxc_arena_array(graph->arena, graph->n_parameters, sizeof *c->parameters);
+  memcpy(c->parameters, graph->parameters, graph->n_parameters * sizeof *c->parameters);
+  if (c->by_unit || c->t->bucket_elements == 0) return;
+  c->written = nxc_arena_array(graph->arena, graph->n_values, sizeof *c->written);
+  for (size_t i = 0; i < list->n; i++) {
+    const nxc_operator_node *op = &graph->operators[list->operators[i]];
+    for (uint32_t out = 0; out < op->n_out; out++) c->written[op->args[op->n_in + out]] = i;
+  }
+  sorting = c;
+  qsort(c->parameters, graph->n_parameters, sizeof *c->parameters, compare_written);
+}
+
+/* ---- what a range consists of ---- */
+
+static nxc_id range_value(nxc_graph *graph, const nxc_range_node *range, const char *what, nxc_role role,
+                          nx_dtype dtype, bool whole, uint8_t placed) {
+  uint64_t n = whole ? range->n_elements : range->n_shard;
+  nxc_shape shape = nxc_shape_of(dtype, 1, (int64_t[]){(int64_t)n});
+  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_SPLIT);
+  nxc_place(&shape.place, range->copy_atoms, NXC_REPLICATED);
+  nxc_place(&shape.place, range->group_atoms, placed);
+  if (range->shared) nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), placed);
+  if (!whole) nxc_place(&shape.place, range->shard_atoms, NXC_SPLIT);
+  return nxc_value_new(graph, nxc_arena_printf(graph->arena, "%s.%s", range->name, what), role, &shape);
+}
+
+/* This rank's part of a whole value: a view at a place that depends on the rank. */
+static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id value, const char *what) {
+  nxc_shape shape = graph->values[value].shape;
+  shape.dims[0] = (int64_t)range->n_shard;
+  nxc_place(&shape.place, range->shard_atoms, NXC_SPLIT);
+  const char *name = nxc_arena_printf(graph->arena, "%s.%s.shard", range->name, what);
+  nxc_id shard = nxc_view_new(graph, name, nxc_value_root(graph, value), 0, &shape);
+  nxc_rank_number start = range->shard_start;
+  for (uint32_t i = 0; i < start.n_terms; i++) start.terms[i].stride *= nx_dtype_bits(shape.dtype) / 8;
+  graph->values[shard].shift = nxc_constant(graph, &start);
+  return shard;
+}
+
+/* The same bytes, summed over some of what is still to be summed. */
+static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient, uint32_t over,
+                     const char *what) {
+  nxc_value_node of = graph->values[gradient];
+  uint32_t partial = nxc_placed(&of.shape.place, NXC_PARTIAL) & over;
+  if (partial == 0) return gradient;
+  nxc_place(&of.shape.place, partial, NXC_REPLICATED);
+  const char *name = nxc_arena_printf(graph->arena, "%s.grad.%s", range->name, what);
+  nxc_id sum = nxc_view_new(graph, name, nxc_value_root(graph, gradient), of.view_offset, &of.shape);
+  graph->values[sum].shift = of.shift;
+  return sum;
+}
+
+static void make_parameters(nxc_graph *graph, nxc_range_node *range) {
+  nx_dtype dtype = graph->types.param;
+  bool divided = range->storage == NXC_DIVIDED;
+  nxc_id held = range_value(graph, range, "param", NXC_ROLE_PARAMETER, dtype, !divided, NXC_REPLICATED);
+  range->whole = divided ? 0 : held;
+  range->param_shard = divided || !is_divided(range) ? held : shard_of(graph, range, held, "param");
+  range->param = range->storage == NXC_WHOLE ? held : range->param_shard;
+}
+
+static void make_gradients(nxc_graph *graph, nxc_range_node *range) {
+  nx_dtype dtype = graph->types.grad;
+  bool whole = !range->divided_gradients;
+  range->grad = range_value(graph, range, "grad", NXC_ROLE_GRADIENT, dtype, whole, NXC_PARTIAL);
+  range->pass_grad = range->grad;
+  if (!whole)
+    range->pass_grad =
+        range_value(graph, range, "grad.whole", NXC_ROLE_ACTIVATION, dtype, true, NXC_PARTIAL);
+  nxc_id grad = range->grad;
+  if (range->shared)
+    range->stage_sum = grad =
+        summed(graph, range, grad, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), "stage_sum");
+  if (is_divided(range)) range->grad_shard = whole ? shard_of(graph, range, grad, "grad") : grad;
+  if (is_divided(range)) grad = range->grad_shard;
+  range->summed = summed(graph, range, grad, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), "sum");
+}
+
+static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *range) {
+  uint32_t over = range->group_atoms & graph->shard_axis;
+  range->n_elements =
+      round_up(range->n_elements, nxc_mesh_size(&graph->mesh, range->group_atoms) * block_elements(graph));
+  range->shard_atoms = over;
+  range->n_shard = range->n_elements / nxc_mesh_size(&graph->mesh, over);
+  range->shard_start = nxc_rank_number_of(0);
+  if (over == 0) return;
+  nxc_rank_number_stride(&range->shard_start, over, (int64_t)range->n_shard);
+  range->divided_gradients = graph->divides_gradients;
+  if (t->zero_stage == 3)
+    range->storage = t->reshard_after_forward && !range->kept ? NXC_DIVIDED : NXC_GATHERED;
+  else
+    range->storage = t->overlap_gather ? NXC_GATHERED : NXC_WHOLE;
+}
+
+static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *range) {
+  divide(graph, t, range);
+  make_parameters(graph, range);
+  make_gradients(graph, range);
+  if (t->types.master)
+    range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, false, NXC_REPLICATED);
+  if (!t->adamw) return;
+  range->moment1 =
+      range_value(graph, range, "moment1", NXC_ROLE_STATE, t->types.state, false, NXC_REPLICATED);
+  range->moment2 =
+      range_value(graph, range, "moment2", NXC_ROLE_STATE, t->types.state, false, NXC_REPLICATED);
+}
+
+void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id base) {
+  nxc_value_node *node = &graph->values[value];
+  node->view_of = base;
+  node->view_offset = graph->values[parameter].range_start * nx_dtype_bits(node->shape.dtype) / 8;
+}
+
+void nxc_ranges_build(nxc_graph *graph, const nxc_training *t) {
+  cutter c = {.graph = graph, .t = t};
+  bool early = t->zero_stage > 1 || t->overlap_reduce || (t->zero_stage > 0 && t->overlap_gather);
+  c.by_unit = t->zero_stage == 3 || (early && t->bucket_elements == 0);
+  order_parameters(&c);
+  for (size_t i = 0; i < graph->n_parameters; i++) join(&c, c.parameters[i]);
+  for (size_t i = 0; i < graph->n_ranges; i++) lay_out(graph, t, &graph->ranges[i]);
+  for (size_t i = 0; i < graph->n_parameters; i++) {
+    nxc_id parameter = graph->parameters[i];
+    const nxc_range_node *range = &graph->ranges[graph->values[parameter].range];
+    if (range->whole) nxc_range_view(graph, parameter, parameter, range->whole);
+    nxc_range_view(graph, parameter, graph->values[parameter].gradient, range->pass_grad);
+  }
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/passes/passes.h"
+
+typedef struct reductions {
+  nxc_graph *graph;
+  const nxc_training *t;
+  size_t *complete;  /* per range: behind which operator its gradients are complete, plus 1; 0: never written */
+  nxc_id *under_way; /* per class: the range whose reduction was started, plus 1; 0: none */
+  nxc_id *added;     /* per range: what the pass's reduction gives, where it is added to the passes before */
+} reductions;
+
+/* ---- the collectives ---- */
+
+/* Of whole gradients to this rank's shard, or of all where nothing is divided. */
+static void reduce(nxc_graph *graph, const nxc_range_node *range, nxc_id to, uint8_t when) {
+  bool divided = range->shard_atoms != 0, summed_before = range->shared && !range->divided_gradients;
+  nxc_append(graph, &(nxc_op_request){.op = divided ? NX_OP_reduce_scatter : NX_OP_all_reduce,
+                                      .in = {summed_before ? range->stage_sum : range->pass_grad},
+                                      .out = {to},
+                                      .when = when,
+                                      .group_atoms = divided ? range->shard_atoms : range->group_atoms});
+}
+
+/* Of shards, over the ranks that hold the same. */
+static void reduce_copies(nxc_graph *graph, const nxc_range_node *range, uint8_t when) {
+  if (range->grad_shard == 0 || range->summed == range->grad_shard) return;
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
+                                      .in = {range->grad_shard},
+                                      .out = {range->summed},
+                                      .when = when,
+                                      .group_atoms = range->group_atoms & ~range->shard_atoms});
+}
+
+static void enter(nxc_graph *graph, const nxc_range_node *range) {
+  graph->origin = range->name;
+  graph->layer = range->unit >= 0 ? range->unit : -1;
+}
+
+/* Each stage has summed what its use of the parameters gave: whole, or, where passes reduce it, its shard. */
+static void sum_stages(nxc_graph *graph, const nxc_range_node *range) {
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
+                                      .in = {range->grad},
+                                      .out = {range->stage_sum},
+                                      .when = NX_WHEN_FIRST,
+                                      .group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE),
+                                      .stages = range->shared});
+}
+
+void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *t, const nxc_range_node *range) {
+  enter(graph, range);
+  if (range->shared) sum_stages(graph, range);
+  if (range->group_atoms == 0 || (t->overlap_reduce && !range->shared)) return;
+  if (!range->divided_gradients)
+    reduce(graph, range, range->grad_shard ? range->grad_shard : range->summed, NX_WHEN_FIRST);
+  reduce_copies(graph, range, NX_WHEN_FIRST);
+}
+
+/* ---- behind the backward pass's operators ---- */
+
+static nxc_id gradient_range(const nxc_graph *graph, nxc_id gradient) {
+  for (size_t i = 0; i < graph->n_parameters; i++)
+    if (graph->values[graph->parameters[i]].gradient == gradient)
+      return graph->values[graph->parameters[i]].range;
+  return NX_NONE;
+}
+
+static void find_complete(reductions *r, const nxc_program_list *list) {
+  const nxc_graph *graph = r->graph;
+  for (size_t i = 0; i < list->n; i++) {
+    const nxc_operator_node *op = &graph->operators[list->operators[i]];
+    for (uint32_t out = 0; out < op->n_out; out++) {
+      nxc_id value = op->args[op->n_in + out];
+      if (graph->values[value].role != NXC_ROLE_GRADIENT) continue;
+      nxc_id range = gradient_range(graph, value);
+      if (range != NX_NONE) r->complete[range] = i + 1;
+    }
+  }
+}
+
+/* Nothing writes what lies between parameters and behind them, but it is reduced and its squares are summed. */
+static void clear_gap(nxc_graph *graph, const nxc_range_node *range, uint64_t from, uint64_t to) {
+  if (from >= to) return;
+  nxc_shape shape = graph->values[range->pass_grad].shape;
+  shape.dims[0] = (int64_t)(to - from);
+  const char *name = nxc_arena_printf(graph->arena, "%s.grad.padding", range->name);
+  nxc_id gap = nxc_view_new(graph, name, range->pass_grad, from * nx_dtype_bits(shape.dtype) / 8, &shape);
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill, .out = {gap}, .attrs = {nxc_real(0)}});
+}
+
+/* Parameters of a range may stand in another order than they were declared in. */
+static uint64_t next_start(const nxc_graph *graph, nxc_id range, uint64_t after) {
+  uint64_t next = graph->ranges[range].n_elements;
+  for (size_t i = 0; i < graph->n_parameters; i++) {
+    const nxc_value_node *parameter = &graph->values[graph->parameters[i]];
+    if (parameter->range == range && parameter->range_start >= after && parameter->range_start < next)
+      next = parameter->range_start;
+  }
+  return next;
+}
+
+static void clear_gaps(nxc_graph *graph, nxc_id range) {
+  const nxc_range_node of = graph->ranges[range];
+  for (size_t i = 0; i < graph->n_parameters; i++) {
+    const nxc_value_node parameter = graph->values[graph->parameters[i]];
+    if (parameter.range != range) continue;
+    uint64_t end = parameter.range_start + (uint64_t)nxc_shape_elements(&parameter.shape);
+    clear_gap(graph, &of, end, next_start(graph, range, end));
+  }
+}
+
+static void start_divided(reductions *r, nxc_id index) {
+  nxc_graph *graph = r->graph;
+  const nxc_range_node range = graph->ranges[index];
+  clear_gaps(graph, index);
+  if (graph->n_micro_batches == 1) {
+    reduce(graph, &range, range.grad, NX_WHEN_ALWAYS);
+    return;
+  }
+  const nxc_shape shape = graph->values[range.grad].shape;
+  const char *name = nxc_arena_printf(graph->arena, "%s.grad.pass", range.name);
+  r->added[index] = nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
+  reduce(graph, &range, range.grad, NX_WHEN_FIRST);
+  reduce(graph, &range, r->added[index], NX_WHEN_MIDDLE | NX_WHEN_LAST);
+}
+
+static void start(reductions *r, nxc_id index) {
+  nxc_graph *graph = r->graph;
+  const nxc_range_node *range = &graph->ranges[index];
+  enter(graph, range);
+  if (range->divided_gradients)
+    start_divided(r, index);
+  else
+    reduce(graph, range, range->grad_shard ? range->grad_shard : range->summed, NX_WHEN_LAST);
+  r->under_way[range->class] = index + 1;
+}
+
+static void finish_divided(reductions *r, nxc_id index) {
+  nxc_graph *graph = r->graph;
+  const nxc_range_node *range = &graph->ranges[index];
+  bool once = graph->n_micro_batches == 1;
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_wait, .in = {range->grad},
+                                      .when = once ? NX_WHEN_ALWAYS : NX_WHEN_FIRST});
+  if (once) return;
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_add,
+                                      .in = {range->grad, r->added[index]},
+                                      .out = {range->grad},
+                                      .when = NX_WHEN_MIDDLE | NX_WHEN_LAST});
+}
+
+static void finish(reductions *r, uint32_t class) {
+  nxc_graph *graph = r->graph;
+  if (r->under_way[class] == 0) return;
+  nxc_id index = r->under_way[class] - 1;
+  enter(graph, &graph->ranges[index]);
+  if (graph->ranges[index].divided_gradients) finish_divided(r, index);
+  if (r->t->overlap_reduce && !graph->ranges[index].shared)
+    reduce_copies(graph, &graph->ranges[index], NX_WHEN_LAST);
+  r->under_way[class] = 0;
+}
+
+/* A range's reduction goes on until the next range of its class is complete. */
+static void reach(reductions *r, nxc_id index) {
+  const nxc_range_node *range = &r->graph->ranges[index];
+  if (range->group_atoms == 0 || (!range->divided_gradients && !r->t->overlap_reduce)) return;
+  if (range->shared && !range->divided_gradients) return; /* the stages sum it first, in the step */
+  uint32_t class = range->class;
+  finish(r, class);
+  start(r, index);
+  if (!r->t->overlap_reduce) finish(r, class);
+}
+
+void nxc_reductions_build(nxc_graph *graph, const nxc_training *t) {
+  const nxc_program_list list = graph->programs[NXC_BACKWARD];
+  reductions r = {.graph = graph, .t = t};
+  if (!graph->divides_gradients && !t->overlap_reduce) return;
+  r.complete = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.complete);
+  r.under_way = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.under_way);
+  r.added = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.added);
+  find_complete(&r, &list);
+  graph->program = NXC_BACKWARD;
+  graph->programs[NXC_BACKWARD] = (nxc_program_list){0};
+  for (size_t i = 0; i < list.n; i++) {
+    nxc_program_push(graph, &graph->programs[NXC_BACKWARD], list.operators[i]);
+    for (nxc_id range = 0; range < graph->n_ranges; range++)
+      if (r.complete[range] == i + 1) reach(&r, range);
+  }
+  for (uint32_t class = 0; class < graph->n_ranges; class++) finish(&r, class);
+}

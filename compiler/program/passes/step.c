@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/model/parameters.h"
+#include "compiler/program/operators/rules.h"
+#include "compiler/program/passes/passes.h"
+#include "compiler/program/pipeline.h"
+
+#include <string.h>
+
+typedef struct step {
+  nxc_graph *graph;
+  const nxc_training *t;
+  nxc_id scale;
+} step;
+
+static nxc_id scalar(nxc_graph *graph, const char *name) {
+  const nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
+  nxc_id value = nxc_value_new(graph, name, NXC_ROLE_SCALAR, &shape);
+  graph->values[value].unplaced = true;
+  return value;
+}
+
+static bool is_divided(const nxc_range_node *range) {
+  return range->shard_atoms != 0;
+}
+
+/* The same bytes, summed over the ranks. */
+static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient) {
+  nxc_shape shape = graph->values[gradient].shape;
+  nxc_place(&shape.place, range->group_atoms, NXC_REPLICATED);
+  const char *name = nxc_arena_printf(graph->arena, "%s.sum", graph->values[gradient].name);
+  return nxc_view_new(graph, name, range->grad, graph->values[gradient].view_offset, &shape);
+}
+
+/* The entry of a parameter in the table of squares, which is in the order of the model. */
+static nxc_id square_entry(step *s, size_t parameter) {
+  nxc_graph *graph = s->graph;
+  nxc_shape shape = graph->values[graph->squares].shape;
+  shape.dims[0] = 1;
+  const char *of = graph->values[graph->parameters[parameter]].name;
+  const char *name = nxc_arena_printf(graph->arena, "%s.square", of);
+  nxc_id entry = nxc_view_new(graph, name, graph->squares, 0, &shape);
+  nxc_rank_number offset = nxc_rank_number_of((int64_t)(parameter * sizeof(double)));
+  const nxc_pipeline *pipeline = graph->pipeline;
+  nxc_rank_number_chunk(graph, &offset, pipeline->first_squares[pipeline->chunks[graph->chunk].graph]);
+  graph->values[entry].view_offset = offset.n_terms ? 0 : (uint64_t)offset.base;
+  graph->values[entry].shift = offset.n_terms ? nxc_constant(graph, &offset) : NX_NONE;
+  return entry;
+}
+
+/* Sums of squares, each element counted on one rank: one sum per parameter, or per range where ranks hold a
+ * shard, which begins and ends anywhere. */
+static void squares(step *s) {
+  nxc_graph *graph = s->graph;
+  bool *counted = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *counted);
+  graph->origin = "grad_norm";
+  for (size_t i = 0; i < graph->n_parameters; i++) {
+    nxc_id index = graph->values[graph->parameters[i]].range;
+    const nxc_range_node *range = &graph->ranges[index];
+    nxc_id gradient = graph->values[graph->parameters[i]].gradient;
+    if (is_divided(range) && counted[index]) continue;
+    counted[index] = true;
+    nxc_id x = gradient;
+    if (range->group_atoms) x = is_divided(range) ? range->summed : summed(graph, range, gradient);
+    uint32_t held_by_all = range->copy_atoms | (range->group_atoms & ~range->shard_atoms);
+    nxc_rank_number weight = nxc_parameter_owner(graph, held_by_all, range->shared);
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
+                                        .in = {x},
+                                        .out = {square_entry(s, i)},
+                                        .when = NX_WHEN_FIRST,
+                                        .attrs = {[NX_norm_sq_accumulate] = nxc_integer(0),
+                                                  [NX_norm_sq_weight] = nxc_attribute(graph, &weight)}});
+  }
+}
+
+static void global_norm(step *s) {
+  nxc_graph *graph = s->graph;
+  nxc_id sum = graph->squares;
+  graph->origin = "grad_norm";
+  uint32_t world = nxc_placed(&graph->values[sum].shape.place, NXC_PARTIAL);
+  if (world) {
+    nxc_shape shape = graph->values[sum].shape;
+    nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_REPLICATED);
+    nxc_id total = nxc_value_new(graph, "grad_norm.total", NXC_ROLE_SCALAR, &shape);
+    sum = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
+                                              .in = {sum},
+                                              .out = {total},
+                                              .when = NX_WHEN_MIDDLE,
+                                              .group_atoms = world});
+  }
+  graph->grad_norm = scalar(graph, "grad_norm");
+  s->scale = scalar(graph, "grad_scale");
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_clip_scale,
+                                      .in = {sum},
+                                      .out = {graph->grad_norm, s->scale},
+                                      .when = NX_WHEN_MIDDLE,
+                                      .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->clip_norm)}});
+}
+
+static void learning_rate(step *s) {
+  nxc_graph *graph = s->graph;
+  const nxc_training *t = s->t;
+  graph->origin = "schedule";
+  graph->lr = scalar(graph, "lr");
+  nxc_append(graph,
+             &(nxc_op_request){.op = NX_OP_lr_schedule,
+                               .in = {graph->step},
+                               .out = {graph->lr},
+                               .when = NX_WHEN_MIDDLE,
+                               .attrs = {[NX_lr_schedule_shape] = nxc_integer(t->schedule_shape),
+                                         [NX_lr_schedule_lr] = nxc_real(t->lr),
+                                         [NX_lr_schedule_min_lr] = nxc_real(t->min_lr),
+                                         [NX_lr_schedule_warmup_steps] = nxc_integer(t->warmup_steps),
+                                         [NX_lr_schedule_constant_steps] = nxc_integer(t->constant_steps),
+                                         [NX_lr_schedule_max_steps] = nxc_integer(t->max_steps)}});
+}
+
+static void update(step *s, size_t index) {
+  nxc_graph *graph = s->graph;
+  const nxc_training *t = s->t;
+  const nxc_range_node range = graph->ranges[index];
+  graph->origin = range.name;
+  nxc_id copy = range.param_shard, param = range.master ? range.master : copy;
+  uint32_t n_copies = range.master ? 1 : 0;
+  double decay = range.decayed ? t->weight_decay : 0;
+  if (t->adamw) {
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_adamw,
+                                        .in = {param, range.moment1, range.moment2, range.summed,
+                                               graph->lr, s->scale, graph->step},
+                                        .out = {param, range.moment1, range.moment2, n_copies ? copy : 0},
+                                        .n_out = 3 + n_copies,
+                                        .when = NX_WHEN_LAST,
+                                        .attrs = {[NX_adamw_beta1] = nxc_real(t->beta1),
+                                                  [NX_adamw_beta2] = nxc_real(t->beta2),
+                                                  [NX_adamw_epsilon] = nxc_real(t->epsilon),
+                                                  [NX_adamw_weight_decay] = nxc_real(decay)}});
+  } else {
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_sgd,
+                                        .in = {param, range.summed, graph->lr, s->scale},
+                                        .out = {param, n_copies ? copy : 0},
+                                        .n_out = 1 + n_copies,
+                                        .when = NX_WHEN_LAST,
+                                        .attrs = {[NX_sgd_weight_decay] = nxc_real(decay)}});
+  }
+  if (is_divided(&range) && range.storage == NXC_WHOLE)
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
+                                        .in = {copy},
+                                        .out = {range.whole},
+                                        .when = NX_WHEN_LAST,
+                                        .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
+                                        .group_atoms = range.shard_atoms});
+}
+
+static void total_loss(step *s) {
+  nxc_graph *graph = s->graph;
+  graph->origin = "loss";
+  graph->loss_total = graph->loss;
+  uint32_t partial = nxc_placed(&graph->values[graph->loss].shape.place, NXC_PARTIAL);
+  if (partial == 0) return;
+  graph->loss_total = scalar(graph, "loss_total");
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
+                                      .in = {graph->loss},
+                                      .out = {graph->loss_total},
+                                      .when = NX_WHEN_MIDDLE,
+                                      .group_atoms = partial});
+}
+
+/* Before all else in the first micro-batch. */
+static void clear(nxc_graph *graph, nxc_id value) {
+  nxc_program_list *list = &graph->programs[NXC_FORWARD];
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
+                                      .out = {value},
+                                      .attrs = {nxc_real(0)},
+                                      .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
+  nxc_id op = list->operators[list->n - 1];
+  memmove(list->operators + 1, list->operators, (list->n - 1) * sizeof *list->operators);
+  list->operators[0] = op;
+}
+
+/* What stages sum together: a stage without the loss has 0 of it, and 0 where others' parameters are
+ * counted. */
+void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) {
+  bool alone = graph->pipeline->n_chunks == 1;
+  graph->program = NXC_FORWARD;
+  graph->layer = -1;
+  if (!graph->is_last) {
+    graph->origin = "loss";
+    graph->loss = scalar(graph, "loss");
+    nxc_value_node *loss = &graph->values[graph->loss];
+    loss->unplaced = false;
+    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
+    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_PARTIAL);
+    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
+    clear(graph, graph->loss);
+  }
+  nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n_squares});
+  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_PARTIAL);
+  graph->squares = nxc_value_new(graph, "grad_norm.squares", NXC_ROLE_SCALAR, &shape);
+  graph->origin = "grad_norm";
+  if (!alone || t->zero_stage > 0) clear(graph, graph->squares);
+}
+
+/* What stages share goes first, in one order on all of them: that of the layers that have the weights. */
+static void reduce(nxc_graph *graph, const nxc_training *t) {
+  int64_t last = INT64_MIN;
+  for (bool more = true; more;) {
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < graph->n_ranges; i++)
+      if (graph->ranges[i].shared && graph->ranges[i].unit > last && graph->ranges[i].unit < next)
+        next = graph->ranges[i].unit;
+    more = next != INT64_MAX;
+    for (size_t i = 0; more && i < graph->n_ranges; i++)
+      if (graph->ranges[i].shared && graph->ranges[i].unit == next)
+        nxc_reduce_in_step(graph, t, &graph->ranges[i]);
+    last = next;
+  }
+  for (size_t i = 0; i < graph->n_ranges; i++)
+    if (!graph->ranges[i].shared) nxc_reduce_in_step(graph, t, &graph->ranges[i]);
+}
+
+/* In the phases of a step item (schema/plan.h): each chunk's gradients, what the chunks share, each chunk's
+ * update. */
+void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
+  step s = {.graph = graph, .t = training};
+  graph->program = NXC_STEP;
+  graph->layer = -1;
+  reduce(graph, training);
+  graph->layer = -1;
+  squares(&s);
+  total_loss(&s);
+  global_norm(&s);
+  learning_rate(&s);
+  for (size_t i = 0; i < graph->n_ranges; i++) update(&s, i);
+}
