@@ -2,6 +2,7 @@
 /* nxcfg: the table of its subcommands. */
 #include "compiler/commands/commands.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,15 @@ static void print_usage(FILE *out) {
   fputs("`nxcfg COMMAND --help` tells more; nxcfg --version prints the version.\n", out);
 }
 
+/* What was printed must have arrived: a report that is cut short would pass for a whole one. */
+static int finish(const char *command, int status) {
+  bool lost = ferror(stdout) != 0;
+  lost |= fflush(stdout) != 0;
+  if (!lost) return status;
+  fprintf(stderr, "nxcfg %s: cannot write all of its output to standard output\n", command);
+  return status > NXC_EXIT_USAGE ? status : NXC_EXIT_USAGE;
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) {
     print_usage(stderr);
@@ -41,7 +51,7 @@ int main(int argc, char **argv) {
     return NXC_EXIT_GOOD;
   }
   for (int i = 0; i < N_COMMANDS; i++)
-    if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+    if (strcmp(argv[1], commands[i].name) == 0) return finish(argv[1], commands[i].run(argc - 1, argv + 1));
   fprintf(stderr, "nxcfg: there is no command %s\n", argv[1]);
   print_usage(stderr);
   return NXC_EXIT_USAGE;

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool write_all(int file, const char *bytes, size_t n_bytes) {
@@ -15,19 +17,40 @@ static bool write_all(int file, const char *bytes, size_t n_bytes) {
     bytes += n;
     n_bytes -= (size_t)n;
   }
-  return fsync(file) == 0;
+  return true;
+}
+
+static bool close_after(int file, bool good) {
+  int error = errno;
+  if (close(file) != 0 && good) return false;
+  errno = error;
+  return good;
+}
+
+/* A device or a pipe, such as /dev/stdout: there is nothing to replace. */
+static bool write_through(const char *path, const char *bytes, size_t n_bytes) {
+  int file = open(path, O_WRONLY | O_CLOEXEC);
+  return file >= 0 && close_after(file, write_all(file, bytes, n_bytes));
+}
+
+static bool replace_file(nxc_arena *arena, const char *path, const char *bytes, size_t n_bytes) {
+  char *target = realpath(path, NULL); /* of a link, the file that it leads to */
+  char *temporary = nxc_arena_printf(arena, "%s.%ld.tmp", target ? target : path, (long)getpid());
+  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  bool good = file >= 0 && close_after(file, write_all(file, bytes, n_bytes) && fsync(file) == 0);
+  good = good && rename(temporary, target ? target : path) == 0;
+  int error = errno;
+  if (file >= 0 && !good) unlink(temporary);
+  free(target);
+  errno = error;
+  return good;
 }
 
 bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, const void *bytes,
                       size_t n_bytes) {
-  char *temporary = nxc_arena_printf(arena, "%s.%ld.tmp", path, (long)getpid());
-  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  bool good = file >= 0 && write_all(file, bytes, n_bytes);
-  int error = errno;
-  if (file >= 0 && close(file) != 0 && good) good = false, error = errno;
-  if (good && rename(temporary, path) != 0) good = false, error = errno;
-  if (good) return true;
-  if (file >= 0) unlink(temporary);
-  fprintf(stderr, "nxcfg %s: cannot write %s: %s\n", command, path, strerror(error));
+  struct stat status;
+  bool is_stream = stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+  if (is_stream ? write_through(path, bytes, n_bytes) : replace_file(arena, path, bytes, n_bytes)) return true;
+  fprintf(stderr, "nxcfg %s: cannot write %s: %s\n", command, path, strerror(errno));
   return false;
 }

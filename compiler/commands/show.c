@@ -37,7 +37,9 @@ static const void *map_plan(const char *path, uint64_t *n_bytes) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   struct stat status;
   void *bytes = MAP_FAILED;
-  if (file >= 0 && fstat(file, &status) == 0) {
+  if (file >= 0 && fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
+    errno = EISDIR;
+  } else if (file >= 0 && fstat(file, &status) == 0) {
     *n_bytes = (uint64_t)status.st_size;
     bytes = mmap(NULL, status.st_size ? (size_t)status.st_size : 1, PROT_READ, MAP_PRIVATE, file, 0);
   }
@@ -77,13 +79,18 @@ int nxc_command_show(int argc, char **argv) {
   options[N_VIEWS + 1] = (struct option){"svg", required_argument, NULL, 's'};
   nx_plan_dump *dump = nx_plan_dump_summary;
   const char *svg = NULL;
+  opterr = 0;
   for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
     if (option == 'h') return print_usage(stdout), NXC_EXIT_GOOD;
     if (option == 's') {
       svg = optarg;
       continue;
     }
-    if (option < 256) return print_usage(stderr), NXC_EXIT_USAGE;
+    if (option < 256) {
+      fprintf(stderr, "nxcfg show: unknown option %s, or its value is missing (nxcfg show --help)\n",
+              argv[optind - 1]);
+      return NXC_EXIT_USAGE;
+    }
     dump = views[option - 256].dump;
   }
   if (optind + 1 != argc) return print_usage(stderr), NXC_EXIT_USAGE;

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Where nxcfg writes: a pipe or a device stays one, a link stays a link, and output that is lost is an error. TAP.
+# Usage: outputs.sh NXCFG FOLDER
+nxcfg=$(realpath "$1")
+cd "$2" || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+n=0
+status=0
+check() {
+  n=$((n + 1))
+  if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; status=1; fi
+}
+file=../ops/llama_tp2.yaml
+"$nxcfg" plan $file -o "$work/plan" >/dev/null || exit 1
+
+mkfifo "$work/pipe"
+cat "$work/pipe" >"$work/through" &
+"$nxcfg" plan $file -o "$work/pipe" >/dev/null
+check $? "a plan goes into a pipe"
+if [ -p "$work/pipe" ]; then kept=0; else kept=1 && kill $!; fi
+wait
+check $kept "which stays a pipe"
+cmp -s "$work/plan" "$work/through"
+check $? "and gets the whole plan"
+
+echo old >"$work/file"
+ln -s file "$work/link"
+"$nxcfg" plan $file -o "$work/link" >/dev/null && [ -h "$work/link" ] && cmp -s "$work/plan" "$work/file"
+check $? "a link stays a link, and its file is replaced"
+
+if [ -c /dev/full ]; then
+  for words in "validate $file" "resolve $file" "schema nx" "explain mesh.tensor" "diff $file diff_lr.yaml" \
+    "convert $file --to nx" "show $work/plan --ops"; do
+    # shellcheck disable=SC2086
+    "$nxcfg" $words >/dev/full 2>"$work/message"
+    [ $? = 2 ] && grep -q "cannot write all of its output" "$work/message"
+    check $? "${words%% *} notices a full disk"
+  done
+fi
+"$nxcfg" show "$work" 2>&1 | grep -q "Is a directory"
+check $? "a folder is no plan"
+"$nxcfg" show "$work/plan" --opps 2>&1 | grep -q "unknown option --opps"
+check $? "an unknown option is named"
+echo "1..$n"
+exit $status
