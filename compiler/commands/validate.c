@@ -10,6 +10,7 @@
 #include "compiler/commands/options.h"
 #include "compiler/commands/parallel.h"
 #include "compiler/diagnostics/characters.h"
+#include "compiler/program/training.h"
 #include "compiler/render/render.h"
 #include "compiler/render/render_document.h"
 
@@ -204,6 +205,16 @@ static void print_verdict(const verdict *v) {
   if (v->memory_skipped != NULL) printf("  %s\n", v->memory_skipped);
 }
 
+/* With --for nxrun: the limits that nxcfg plan -o judges, where all that they need is known. */
+static void judge_limits(verdict *v) {
+  nxc_setting_id unknown[NX_N_SETTINGS];
+  bool wrong = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable;
+  if (wrong || v->compiled.settings == NULL) return;
+  if (nxc_settings_unknown_for_plan(v->compiled.settings, unknown) > 0) return;
+  nxc_training training;
+  (void)nxc_training_read(v->compiled.settings, v->sink, &training);
+}
+
 /* With --memory: what nxcfg plan would find. */
 static void judge_memory(verdict *v, const nxc_estimate_request *asked) {
   bool wrong = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable;
@@ -244,6 +255,7 @@ static void judge(void *context, size_t index) {
   request.partial = all->judged_by->partial;
   if (all->options->warnings_are_errors) nxc_sink_warnings_are_errors(v->sink);
   nxc_compile_settings(v->arena, &request, v->sink, &v->compiled);
+  if (request.for_nxrun && !request.partial) judge_limits(v);
   judge_memory(v, &all->judged_by->estimate);
 }
 

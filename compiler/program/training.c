@@ -322,7 +322,8 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
     t->zero_axis = zero_axis(s, t);
     return true;
   }
-  nxc_setting_id at = degrees.has_experts ? NX_SETTING_MESH_EXPERT : NX_SETTING_MESH_ORDER;
+  bool ordered = nxc_settings_span(s, NX_SETTING_MESH_ORDER).source != NULL;
+  nxc_setting_id at = degrees.has_experts && !ordered ? NX_SETTING_MESH_EXPERT : NX_SETTING_MESH_ORDER;
   nxc_report(sink, "NX3010", NXC_SEVERITY_ERROR, nxc_settings_span(s, at), NULL, "%s", fault.text);
   return false;
 }
