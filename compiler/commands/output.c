@@ -50,7 +50,8 @@ bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, c
                       size_t n_bytes) {
   struct stat status;
   bool is_stream = stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-  if (is_stream ? write_through(path, bytes, n_bytes) : replace_file(arena, path, bytes, n_bytes)) return true;
+  bool good = is_stream ? write_through(path, bytes, n_bytes) : replace_file(arena, path, bytes, n_bytes);
+  if (good) return true;
   fprintf(stderr, "nxcfg %s: cannot write %s: %s\n", command, path, strerror(errno));
   return false;
 }

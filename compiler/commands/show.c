@@ -87,7 +87,7 @@ int nxc_command_show(int argc, char **argv) {
       continue;
     }
     if (option < 256) {
-      fprintf(stderr, "nxcfg show: unknown option %s, or its value is missing (nxcfg show --help)\n",
+      fprintf(stderr, "nxcfg show: unknown option %s, or it lacks a value (nxcfg show --help)\n",
               argv[optind - 1]);
       return NXC_EXIT_USAGE;
     }

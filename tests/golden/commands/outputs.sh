@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Where nxcfg writes: a pipe or a device stays one, a link stays a link, and output that is lost is an error. TAP.
+# Where nxcfg writes: a pipe or a device stays one, a link stays a link, and lost output is an error. TAP.
 # Usage: outputs.sh NXCFG FOLDER
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
