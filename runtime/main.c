@@ -57,6 +57,13 @@ static int fail_usage(const char *what, const char *about) {
   return NXR_EXIT_USAGE;
 }
 
+static int fail_value(int option, const char *value) {
+  const struct option *at = long_options;
+  while (at->val != option) at++;
+  if (nxr_launch_speaks()) fprintf(stderr, "nxrun: --%s cannot be '%s'\n%s", at->name, value, usage);
+  return NXR_EXIT_USAGE;
+}
+
 /* `value` is one of two words: *second says which. */
 static bool choose(const char *value, const char *first_word, const char *second_word, bool *second) {
   *second = strcmp(value, second_word) == 0;
@@ -161,8 +168,7 @@ int main(int argc, char **argv) {
       return NXR_EXIT_OK;
     }
     if (option == '?') return fail_usage("no such option, or its value is missing: ", argv[optind - 1]);
-    if (!parse_option(option, &options, &calibrate))
-      return fail_usage("not a value of that option: ", optarg);
+    if (!parse_option(option, &options, &calibrate)) return fail_value(option, optarg);
     seen |= 1u << option;
   }
   return dispatch(seen, argc - optind, &options, &calibrate, argv);

@@ -22,7 +22,7 @@ expect 'help on many ranks is said once' 0 'usage: nxrun PLAN' "$mpiexec" -n 3 "
 expect 'version' 0 '^nxrun [0-9]' "$nxrun" --version
 expect 'no plan is named' 2 'no plan' "$nxrun"
 expect 'an unknown option' 2 'no such option.*--fast' "$mpiexec" -n 2 "$nxrun" two.bin --fast
-expect 'a bad value' 2 'not a value of that option: many' "$nxrun" one.bin --stop-after many
+expect 'a bad value' 2 "--stop-after cannot be 'many'" "$nxrun" one.bin --stop-after many
 expect 'one rank' 0 '^step 4/4 ' "$nxrun" one.bin --dir run1
 expect 'two ranks' 0 '^step 4/4 ' "$mpiexec" -n 2 "$nxrun" two.bin --dir run2
 expect 'two ranks by messages' 0 '^step 4/4 ' "$mpiexec" -n 2 "$nxrun" two.bin --dir run3 --comm p2p

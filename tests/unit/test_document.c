@@ -97,6 +97,7 @@ static void refuses_what_is_no_document(void **state) {
       {"a: &a [*a]\n", 11, "NX1011"},
       {"12\n", 3, "NX1018"},
       {"word\n", 5, "NX1018"},
+      {"\177ELF\n", 5, "NX1002"},
       {"a: 0x_\n", 7, "NX1109"},
       {"~: 1\n", 5, "NX1017"},
       {"a: {<<: 3}\n", 11, "NX1013"},

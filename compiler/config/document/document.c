@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OmegaConf makes the text T alone into {T: null}. */
+/* OmegaConf makes the text T alone into {T: null}. What could not be read is a text by chance. */
 static nxc_node *root_of_text(nxc_reader *reader, nxc_node *scalar) {
   nxc_node *root = nxc_node_new(reader->arena, NXC_NODE_MAP, scalar->at);
+  if (!reader->ok) return root;
   if (!reader->reading->omegaconf) {
     nxc_reader_error(reader, "NX1018", scalar->at, "write KEY: VALUE",
                      "the document is the text %s alone, not a map",

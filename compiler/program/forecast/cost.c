@@ -13,16 +13,18 @@ static const nx_value *operand(const nx_plan *plan, const nx_operator *op, uint3
   return &plan->values[plan->arguments[op->first_argument + index]];
 }
 
-/* How an operator that multiplies is cut into products: its first factor, and products per head. */
+/* How an operator that multiplies is cut into products: its first factor, and products per head, or the operand that
+ * has a matrix for each expert. */
 static const struct {
   uint32_t factor, n_products;
   bool by_head;
+  uint32_t matrices; /* 0: none */
 } product_rows[NX_OP_END] = {
-    [NX_OP_matmul] = {0, 1, false},
-    [NX_OP_attention] = {0, 2, true},
-    [NX_OP_attention_grad] = {1, 5, true},
-    [NX_OP_grouped_matmul] = {0, 1, false},
-    [NX_OP_grouped_wgrad] = {0, 1, false},
+    [NX_OP_matmul] = {0, 1, false, 0},
+    [NX_OP_attention] = {0, 2, true, 0},
+    [NX_OP_attention_grad] = {1, 5, true, 0},
+    [NX_OP_grouped_matmul] = {0, 1, false, 2},
+    [NX_OP_grouped_wgrad] = {0, 1, false, 3},
 };
 
 static bool multiplies(const nx_operator *op) {
@@ -48,10 +50,17 @@ static double attention_seconds(const nx_plan *plan, const nxc_machine *machine,
          (one / nxc_rate_at(&machine->products[q->dtype], one) + memory_seconds(machine, score_bytes) / 2);
 }
 
+/* A grouped product is one for each expert. */
+static double n_parts(const nx_plan *plan, const nx_operator *op) {
+  uint32_t matrices = product_rows[op->op].matrices;
+  return matrices > 0 ? (double)operand(plan, op, matrices)->dims[0] : 1;
+}
+
 static double product_seconds(const nx_plan *plan, const nxc_machine *machine, const nx_operator *op) {
   double flops = (double)op->flops;
   if (product_rows[op->op].by_head) return attention_seconds(plan, machine, op);
-  double work = flops > 0 ? flops / nxc_rate_at(&machine->products[product_type(plan, op)], flops) : 0;
+  double one = flops / n_parts(plan, op); /* experts get equal shares, where routing is balanced */
+  double work = flops > 0 ? flops / nxc_rate_at(&machine->products[product_type(plan, op)], one) : 0;
   double moved = memory_seconds(machine, (double)op->moved_bytes);
   return work > moved ? work : moved;
 }
