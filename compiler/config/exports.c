@@ -33,7 +33,7 @@ static void add(list *l, const char *name, const char *value, const char *from, 
 
 static void add_preset(list *l, const nxc_compiled *compiled) {
   const nxc_settings *settings = compiled->settings;
-  if (!nxc_has(settings, NX_SETTING_PRECISION_PRESET) || strcmp(compiled->dialect->name, "nx") == 0) return;
+  if (!nxc_has(settings, NX_SETTING_PRECISION_PRESET)) return;
   const nxc_preset_row *preset =
       nxc_preset_find(compiled->dialect, nxc_text(settings, NX_SETTING_PRECISION_PRESET));
   for (size_t i = 0; preset != NULL && i < preset->n_environment; i++) {
@@ -44,14 +44,19 @@ static void add_preset(list *l, const nxc_compiled *compiled) {
   }
 }
 
+/* NULL: there is no value. */
+static const char *text_of(const list *l, const nxc_value *value) {
+  if (value == NULL || value->kind == NXC_NULL) return NULL;
+  return value->kind == NXC_STRING ? value->text : nxc_value_show(l->arena, value);
+}
+
 static void add_options(list *l, nxc_binding *binding) {
   for (size_t i = 0; i < binding->dialect->n_options; i++) {
     const nxc_option_row *row = &binding->dialect->options[i];
     const nxc_bound *bound = &binding->options[i];
     for (size_t j = 0; j < row->n_exports && !bound->inactive; j++) {
-      const nxc_value *value = nxc_binding_evaluate(binding, bound, row->exports[j].expression);
-      if (value == NULL || value->kind == NXC_NULL) continue;
-      const char *text = value->kind == NXC_STRING ? value->text : nxc_value_show(l->arena, value);
+      const char *text = text_of(l, nxc_binding_evaluate(binding, bound, row->exports[j].expression));
+      if (text == NULL) continue;
       add(l, row->exports[j].name, bound->secret ? not_shown : text, row->name, bound->at);
     }
   }
@@ -76,15 +81,12 @@ static const struct {
 };
 enum { N_LAUNCHED = sizeof launched / sizeof *launched };
 
-static void add_launched(list *l, nxc_binding *binding) {
-  const char *dialect = binding->dialect->name;
-  const char *launcher = strcmp(dialect, "neox") == 0 ? "deepspeed" : "torchrun";
+static void add_launched(list *l, nxc_binding *binding, const char *launcher) {
   const nxc_bound none = {0};
-  for (size_t i = 0; i < N_LAUNCHED && strcmp(dialect, "nx") != 0; i++) {
+  for (size_t i = 0; i < N_LAUNCHED; i++) {
     if (strcmp(launched[i].launcher, launcher) != 0) continue;
-    const nxc_value *value = nxc_binding_evaluate(binding, &none, launched[i].expression);
-    if (value == NULL || value->kind == NXC_NULL) continue;
-    const char *text = value->kind == NXC_STRING ? value->text : nxc_value_show(l->arena, value);
+    const char *text = text_of(l, nxc_binding_evaluate(binding, &none, launched[i].expression));
+    if (text == NULL) continue;
     add(l, launched[i].name, text, launcher, (nxc_span){0});
     l->items[l->n_items - 1].fixed = !launched[i].keeps;
   }
@@ -92,8 +94,11 @@ static void add_launched(list *l, nxc_binding *binding) {
 
 const nxc_export *nxc_exports(nxc_arena *arena, const nxc_compiled *compiled, size_t *n_exports) {
   list l = {.arena = arena};
-  if (compiled->binding != NULL) add_launched(&l, compiled->binding);
-  if (compiled->settings != NULL) add_preset(&l, compiled);
+  const char *version;
+  const nxc_front *front = compiled->dialect ? nxc_front_find(arena, compiled->dialect->name, &version) : NULL;
+  const char *launcher = front ? front->launcher : NULL;
+  if (launcher != NULL && compiled->binding != NULL) add_launched(&l, compiled->binding, launcher);
+  if (launcher != NULL && compiled->settings != NULL) add_preset(&l, compiled);
   if (compiled->binding != NULL) add_options(&l, compiled->binding);
   for (size_t i = 0; i < l.n_items; i++) {
     const char *ambient = getenv(l.items[i].name);

@@ -44,6 +44,7 @@ typedef struct nxc_front {
   void (*prepare)(struct nxc_binding *binding);
   nxc_writer *write;        /* the tree of a file as a text that `read` reads back */
   const char *model_option; /* the option that names the config.json of the model; NULL: options say the model */
+  const char *launcher; /* starts its processes and gives each its variables (exports.c); NULL: none */
   bool folds_dashes;    /* keys may be written with - or _ */
   bool checks_all;      /* a value that nothing reads is judged all the same */
   bool version_by_keys; /* unless the user names a version, it is the one that knows the keys */
