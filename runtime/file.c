@@ -38,8 +38,11 @@ bool nxr_file_open(const char *path, nxr_file *file, nxr_fault *fault) {
   if (file->bytes == NULL) return false;
   nx_fault why = {""};
   if (nx_plan_check(file->bytes, n_bytes, &file->plan, &why) && nx_plan_prove(&file->plan, &why)) return true;
-  nxr_fault_set(fault, "%s: at byte %llu: %s; nxcfg plan FILE -o %s makes it anew", path,
-                (unsigned long long)why.offset, why.text, path);
+  bool marked = n_bytes >= 8 && memcmp(file->bytes, NX_PLAN_MAGIC, 8) == 0;
+  if (marked)
+    nxr_fault_set(fault, "%s: at byte %llu: %s; nxcfg plan FILE -o %s makes it anew", path,
+                  (unsigned long long)why.offset, why.text, path);
+  else nxr_fault_set(fault, "%s is not a plan; if it is a configuration, nxcfg plan %s -o PLAN makes one", path, path);
   nxr_file_close(file);
   return false;
 }

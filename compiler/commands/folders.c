@@ -39,6 +39,10 @@ static bool read_names(nxc_arena *arena, const char *command, const char *folder
 
 static bool walk(nxc_arena *arena, const char *command, const char *folder, int depth, nxc_texts *found) {
   nxc_texts names = {0};
+  if (depth > DEPTH_MAX) {
+    fprintf(stderr, "nxcfg %s: more than %d folders deep, so not searched: %s\n", command, DEPTH_MAX, folder);
+    return false;
+  }
   if (!read_names(arena, command, folder, &names)) return false;
   bool ends = folder[strlen(folder) - 1] == '/', good = true;
   for (size_t i = 0; i < names.n_items; i++) {
@@ -47,8 +51,7 @@ static bool walk(nxc_arena *arena, const char *command, const char *folder, int 
     if (lstat(path, &status) != 0) continue;
     bool link = S_ISLNK(status.st_mode);
     if (link && (stat(path, &status) != 0 || S_ISDIR(status.st_mode))) continue;
-    if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX)
-      good = walk(arena, command, path, depth + 1, found) && good;
+    if (S_ISDIR(status.st_mode)) good = walk(arena, command, path, depth + 1, found) && good;
     else if (S_ISREG(status.st_mode) && is_configuration(path)) append(arena, found, path);
   }
   return good;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/output.h"
 
+#include "schema/plan.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,6 +46,20 @@ static bool replace_file(nxc_arena *arena, const char *path, const char *bytes, 
   free(target);
   errno = error;
   return good;
+}
+
+bool nxc_output_may_replace_plan(const char *command, const char *path) {
+  struct stat status;
+  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return true;
+  char magic[sizeof NX_PLAN_MAGIC - 1] = "";
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  bool is_plan = file >= 0 && read(file, magic, sizeof magic) == sizeof magic &&
+                 memcmp(magic, NX_PLAN_MAGIC, sizeof magic) == 0;
+  if (file >= 0) close(file);
+  if (!is_plan)
+    fprintf(stderr, "nxcfg %s: %s is there and is no plan, so it is not replaced: give -o another name\n", command,
+            path);
+  return is_plan;
 }
 
 bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, const void *bytes,

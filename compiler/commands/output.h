@@ -13,4 +13,7 @@
 bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, const void *bytes,
                       size_t n_bytes);
 
+/* False, with a message, where the path is a file with content that is no plan: a configuration, say. */
+bool nxc_output_may_replace_plan(const char *command, const char *path);
+
 #endif

@@ -154,6 +154,7 @@ static int plan_files(const nxc_options *options, const wish *wished) {
     fputs("nxcfg plan: --why writes no plan; leave -o out\n", stderr);
     return NXC_EXIT_USAGE;
   }
+  if (wished->output != NULL && !nxc_output_may_replace_plan("plan", wished->output)) return NXC_EXIT_USAGE;
   for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
     int own = plan_file(options, n_files ? options->files.items[i] : NULL, wished);
     if (own > status) status = own;

@@ -358,7 +358,10 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   *compiled = (nxc_compiled){0};
   compilation c = {.arena = arena, .request = request, .sink = sink, .out = compiled};
   bool ruled = read_project(&c);
-  if (!read_texts(&c) || !choose_front(&c) || !read_document(&c)) return false;
+  if (!read_texts(&c) || !choose_front(&c) || !read_document(&c)) {
+    nxc_sink_unjudged(sink);
+    return false;
+  }
   nxc_environment_check(arena, request, compiled, sink);
   note_angles(&c);
   bind(&c);

@@ -267,12 +267,24 @@ static bool holds(nxc_rule_run *run, const nxc_expression *when) {
   return when == NULL || (value != NULL && nxc_value_is_true(value));
 }
 
-/* What a rule of the site has given belongs to that rule. */
+/* Of two rules for one setting that of the site counts, then that of the dialect. */
+static int rank_of(const nxc_rule_run *run, const nxc_rule_row *rule) {
+  bool of_site = rule >= run->site.rows && rule < run->site.rows + run->site.n_rows;
+  return of_site ? 2 : rule->dialect != NULL;
+}
+
+static const nxc_rule_row *find_rule(const nxc_rule_run *run, const char *id) {
+  for (size_t i = 0; i < run->site.n_rows; i++)
+    if (strcmp(run->site.rows[i].id, id) == 0) return &run->site.rows[i];
+  return nxc_rule_find(id);
+}
+
+/* What a rule has given belongs to it, before rules of less rank; among a site's to the first. */
 static bool is_taken(const nxc_rule_run *run, const nxc_provenance *from, const nxc_rule_row *by) {
-  for (size_t i = 0; from->kind == NXC_FROM_RULE && i < run->site.n_rows; i++) {
-    if (&run->site.rows[i] != by && strcmp(run->site.rows[i].id, from->origin) == 0) return true;
-  }
-  return false;
+  const nxc_rule_row *giver = from->kind == NXC_FROM_RULE ? find_rule(run, from->origin) : NULL;
+  if (giver == NULL || giver == by) return false;
+  int rank = rank_of(run, giver), other = rank_of(run, by);
+  return rank > other || (rank == other && rank == 2);
 }
 
 /* Runs one rule once; *changed when the setting has a new value. */
@@ -307,9 +319,7 @@ static derivation *add_derivations(nxc_rule_run *run, const nxc_rule_row *rows, 
   return at;
 }
 
-/* Rules of ours that never agree are a fault of ours; with a site's rules they are a fault of the site. */
 static bool report_unsettled(nxc_rule_run *run, const char *id) {
-  assert(run->site.n_rows > 0);
   nxc_report(run->sink, "NX1520", NXC_SEVERITY_ERROR, (nxc_span){0},
              "derive it from what does not depend on it",
              "%s: what it derives changes what it is derived from", id);
@@ -328,7 +338,7 @@ bool nxc_rules_derive(nxc_rule_run *run) {
     for (derivation *d = first; d < end && ok; d++) {
       bool now = false;
       ok = derive_one(run, d, &now);
-      if (now && d < ours) last = d->rule->id;
+      if (now && (d < ours || run->site.n_rows == 0)) last = d->rule->id;
       changed |= now;
     }
   }

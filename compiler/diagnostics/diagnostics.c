@@ -28,6 +28,7 @@ struct nxc_sink {
   size_t n_allowed;
   bool settled;
   bool warnings_are_errors;
+  bool unjudged;
 };
 
 nxc_sink *nxc_sink_new(nxc_arena *arena) {
@@ -88,14 +89,19 @@ void nxc_sink_warnings_are_errors(nxc_sink *sink) {
 /* -- suppression ----------------------------------------------------------------------------------------- */
 
 /* Whether it can be allowed. What could not be read stays an error: ids up to NX12xx are the text's own. */
-static bool may_be_allowed(const nxc_finding *finding) {
-  return finding->severity != NXC_SEVERITY_ERROR || strncmp(finding->id, "NX13", 4) >= 0 ||
-         strncmp(finding->id, "NX", 2) != 0;
+static bool may_be_allowed(const nxc_sink *sink, const nxc_finding *finding) {
+  if (finding->severity != NXC_SEVERITY_ERROR) return true;
+  return !sink->unjudged && (strncmp(finding->id, "NX13", 4) >= 0 || strncmp(finding->id, "NX", 2) != 0);
+}
+
+void nxc_sink_unjudged(nxc_sink *sink) {
+  sink->unjudged = true;
+  sink->settled = false;
 }
 
 static bool is_suppressed(const nxc_sink *sink, const entry *reported) {
   const nxc_finding *finding = &reported->finding;
-  if (!may_be_allowed(finding)) return false;
+  if (!may_be_allowed(sink, finding)) return false;
   for (size_t i = 0; i < sink->n_allowed; i++)
     if (strcmp(sink->allowed[i], finding->id) == 0) return true;
   nxc_allow allow;

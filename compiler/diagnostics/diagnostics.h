@@ -67,6 +67,8 @@ void nxc_sink_warnings_are_errors(nxc_sink *sink);
 nxc_arena *nxc_sink_arena(const nxc_sink *sink);
 /* From now on findings of this id, placed or not, are suppressed: a project's decision. */
 void nxc_sink_allow(nxc_sink *sink, const char *id);
+/* Reading ended early: its errors count, whatever is allowed, since nothing behind them was judged. */
+void nxc_sink_unjudged(nxc_sink *sink);
 /* What comments (allow.h) and the project suppressed, in the same order as the rest. */
 size_t nxc_sink_n_suppressed(const nxc_sink *sink);
 const nxc_finding *nxc_sink_suppressed(const nxc_sink *sink, size_t index);

@@ -109,12 +109,11 @@ static void join(cutter *c, nxc_id parameter) {
   range->n_elements += n;
 }
 
-static const cutter *sorting; /* for compare_written */
-
-static int compare_written(const void *left, const void *right) {
-  const nxc_value_node *values = sorting->graph->values;
+static int compare_written(const void *left, const void *right, void *context) {
+  const cutter *c = context;
+  const nxc_value_node *values = c->graph->values;
   nxc_id a = *(const nxc_id *)left, b = *(const nxc_id *)right;
-  uint64_t at = sorting->written[values[a].gradient], other = sorting->written[values[b].gradient];
+  uint64_t at = c->written[values[a].gradient], other = c->written[values[b].gradient];
   if (at != other) return at < other ? -1 : 1;
   return a < b ? -1 : a > b;
 }
@@ -131,8 +130,7 @@ static void order_parameters(cutter *c) {
     const nxc_operator_node *op = &graph->operators[list->operators[i]];
     for (uint32_t out = 0; out < op->n_out; out++) c->written[op->args[op->n_in + out]] = i;
   }
-  sorting = c;
-  qsort(c->parameters, graph->n_parameters, sizeof *c->parameters, compare_written);
+  qsort_r(c->parameters, graph->n_parameters, sizeof *c->parameters, compare_written, c);
 }
 
 /* ---- what a range consists of ---- */

@@ -24,6 +24,14 @@ cp wrong.yaml "$work/all/.hidden.yaml"
 echo text >"$work/all/README.md"
 ln -s "$work/all" "$work/all/sub/again"
 cd "$work" || exit 1
+(
+  mkdir too && cd too || exit 1
+  for level in $(seq 66); do mkdir "$level" && cd "$level" || exit 1; done
+  echo 'a: 1' >below.yaml
+)
+"$nxcfg" validate too >found 2>&1
+[ $? = 2 ] && grep -q "more than 64 folders deep" found
+check $? "folders that are not searched are named"
 find all -name '*.y*ml' ! -path '*/.*' | LC_ALL=C sort >names
 for format in text short; do
   while read -r file; do "$nxcfg" validate --format $format "$file"; done <names >wanted

@@ -25,10 +25,16 @@ check $kept "which stays a pipe"
 cmp -s "$work/plan" "$work/through"
 check $? "and gets the whole plan"
 
-echo old >"$work/file"
 ln -s file "$work/link"
+cp "$work/plan" "$work/file"
+"$nxcfg" plan $file --set optimizer.lr=0.5 -o "$work/file" >/dev/null || exit 1
 "$nxcfg" plan $file -o "$work/link" >/dev/null && [ -h "$work/link" ] && cmp -s "$work/plan" "$work/file"
 check $? "a link stays a link, and its file is replaced"
+
+cp $file "$work/own.yaml"
+"$nxcfg" plan "$work/own.yaml" -o "$work/own.yaml" >"$work/message" 2>&1
+[ $? = 2 ] && cmp -s $file "$work/own.yaml" && grep -q "is no plan, so it is not replaced" "$work/message"
+check $? "a configuration is not replaced by its plan"
 
 if [ -c /dev/full ]; then
   for words in "validate $file" "resolve $file" "schema nx" "explain mesh.tensor" "diff $file diff_lr.yaml" \
