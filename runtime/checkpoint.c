@@ -4,6 +4,7 @@
 #include "runtime/checkpoint_folder.h"
 #include "runtime/checkpoint_manifest.h"
 #include "runtime/checkpoint_read.h"
+#include "runtime/checkpoint_remove.h"
 #include "runtime/checkpoint_write.h"
 
 #include <assert.h>
@@ -85,35 +86,36 @@ static bool write_files(const nxr_checkpoint *checkpoint, const nxr_tensors *ten
   if (!hash_files(world, folder, files, n_files, fault)) return false;
   bool good = world->rank != 0 ||
               (nxr_manifest_write(folder, checkpoint->plan, step, files, n_files, fault) &&
-               nxr_folder_publish(checkpoint->directory, step, fault));
+               nxr_folder_publish(checkpoint->directory, step, folder, fault));
   return nxr_world_all(world, good);
 }
 
 /* A checkpoint of this step that is there already was written by an earlier run of the same plan: it holds
- * the same. */
-static bool begin(const nxr_checkpoint *checkpoint, uint64_t step, bool *is_there, nxr_fault *fault) {
+ * the same. Otherwise `folder` is the new one's, under its temporary name. */
+static bool begin(const nxr_checkpoint *checkpoint, uint64_t step, bool *is_there, char folder[NXR_PATH_BYTES],
+                  nxr_fault *fault) {
   uint64_t there = 0;
   bool good = true;
   if (checkpoint->world->rank == 0) {
     there = nxr_folder_has(checkpoint->directory, step);
-    good = there || nxr_folder_begin(checkpoint->directory, step, fault);
+    good = there || nxr_folder_begin(checkpoint->directory, step, folder, fault);
   }
   nxr_world_broadcast(checkpoint->world, &there, sizeof there);
+  nxr_world_broadcast(checkpoint->world, folder, NXR_PATH_BYTES);
   *is_there = there != 0;
   return nxr_world_all(checkpoint->world, good);
 }
 
 bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault) {
-  char folder[NXR_PATH_BYTES];
+  char folder[NXR_PATH_BYTES] = "";
   nxr_tensors tensors;
   bool is_there, opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
-  nxr_folder_path(checkpoint->directory, step, ".tmp", folder);
-  bool good = nxr_world_all(checkpoint->world, opened) && begin(checkpoint, step, &is_there, fault) &&
+  bool good = nxr_world_all(checkpoint->world, opened) && begin(checkpoint, step, &is_there, folder, fault) &&
               (is_there || write_files(checkpoint, &tensors, folder, step, fault));
   if (opened) nxr_tensors_close(&tensors);
   if (checkpoint->world->rank == 0) {
-    if (good) good = nxr_folder_prune(checkpoint->directory, checkpoint->plan->run_names->keep, fault);
-    else nxr_folder_discard(checkpoint->directory, step);
+    if (good) nxr_folder_prune(checkpoint->directory, checkpoint->plan->run_names->keep);
+    else if (folder[0] != '\0') nxr_unfinished_remove(folder);
   }
   return nxr_world_all(checkpoint->world, good);
 }
@@ -256,8 +258,8 @@ static bool make_place(const char *directory, nxr_fault *fault) {
   if (access(path, F_OK) == 0)
     return nxr_fault_set(fault, "%s exists: remove it, or choose another folder for --dump-gradients", path);
   gradients_path(directory, ".tmp", path);
-  unlink(path);
-  return true;
+  return access(path, F_OK) != 0 ||
+         nxr_fault_set(fault, "%s exists, as a run that was killed leaves it: remove it", path);
 }
 
 bool nxr_checkpoint_prepare_gradients(const nxr_checkpoint *checkpoint, const char *directory,

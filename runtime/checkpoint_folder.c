@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint_folder.h"
 
+#include "runtime/checkpoint_remove.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +13,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { MOST_ATTEMPTS = 100 };
 
 /* Of this process's run; the lock goes with it. */
 static int lock_file = -1;
@@ -63,43 +67,56 @@ bool nxr_folder_has(const char *directory, uint64_t step) {
   return access(path, F_OK) == 0;
 }
 
-/* The checkpoint of fewer steps than `below` with the most steps (or fewest); counts all of them. */
-static uint64_t find(const char *directory, uint64_t below, bool newest, uint64_t *step) {
+bool nxr_folder_newest(const char *directory, uint64_t below, uint64_t *step) {
   char path[NXR_PATH_BYTES];
   parent_path(directory, path);
   DIR *folder = opendir(path);
-  uint64_t n = 0, at;
+  bool found = false;
+  uint64_t at;
   for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
-    if (!parse_name(entry->d_name, "", &at) || at >= below) continue;
-    if (n++ == 0 || (newest ? at > *step : at < *step)) *step = at;
+    if (!parse_name(entry->d_name, "", &at) || at >= below || (found && at < *step)) continue;
+    *step = at;
+    found = true;
   }
   if (folder) closedir(folder);
-  return n;
+  return found;
 }
 
-bool nxr_folder_newest(const char *directory, uint64_t below, uint64_t *step) {
-  return find(directory, below, true, step) > 0;
+/* The name under which a checkpoint is written or removed, when `attempt - 1` others were taken. */
+static void temporary_path(const char *directory, uint64_t step, uint32_t attempt,
+                           char path[NXR_PATH_BYTES]) {
+  char rest[32] = ".tmp";
+  if (attempt > 1) snprintf(rest, sizeof rest, ".tmp-%u", attempt);
+  nxr_folder_path(directory, step, rest, path);
 }
 
-/* Removes a folder and the files in it; there are no folders in a checkpoint. */
-static bool remove_folder(const char *path) {
-  DIR *folder = opendir(path);
-  for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-      unlinkat(dirfd(folder), entry->d_name, 0);
-  if (folder) closedir(folder);
-  return rmdir(path) == 0;
-}
-
-static void remove_leftovers(const char *directory) {
-  char path[NXR_PATH_BYTES];
+static bool is_temporary_name(const char *name) {
+  char expected[64], rest[32] = ".tmp";
   uint64_t step;
-  parent_path(directory, path);
-  DIR *folder = opendir(path);
+  uint32_t attempt;
+  int n = sscanf(name, "step-%19" SCNu64 ".tmp-%9u", &step, &attempt);
+  if (n == 2) snprintf(rest, sizeof rest, ".tmp-%u", attempt);
+  if (n >= 1) snprintf(expected, sizeof expected, "step-%06" PRIu64 "%s", step, rest);
+  return n >= 1 && strcmp(name, expected) == 0;
+}
+
+static void clear_away(const char *parent, const char *name, uint64_t step, bool finished) {
+  char path[NXR_PATH_BYTES + 256];
+  snprintf(path, sizeof path, "%s/%s", parent, name);
+  if (finished ? nxr_checkpoint_is_own(path, step) : nxr_unfinished_remove(path)) return;
+  fprintf(stderr, "nxrun: %s is a link, or not only nxrun wrote it: %s\n", path,
+          finished ? "it is never removed" : "it is left as it is");
+}
+
+/* Removes what a killed run left, and says what stays because it is not of nxrun. */
+static void look_around(const char *directory) {
+  char parent[NXR_PATH_BYTES];
+  uint64_t step;
+  parent_path(directory, parent);
+  DIR *folder = opendir(parent);
   for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
-    if (!parse_name(entry->d_name, ".tmp", &step)) continue;
-    nxr_folder_path(directory, step, ".tmp", path);
-    remove_folder(path);
+    bool finished = parse_name(entry->d_name, "", &step);
+    if (finished || is_temporary_name(entry->d_name)) clear_away(parent, entry->d_name, step, finished);
   }
   if (folder) closedir(folder);
 }
@@ -129,49 +146,72 @@ bool nxr_folder_open(const char *directory, bool resume, nxr_fault *fault) {
                          "the folder %s has a run already, of %" PRIu64 " step%s: continue it with --resume, "
                          "or choose another folder (run.directory, --dir)",
                          directory, newest, newest == 1 ? "" : "s");
-  remove_leftovers(directory);
+  look_around(directory);
   return true;
 }
 
-bool nxr_folder_begin(const char *directory, uint64_t step, nxr_fault *fault) {
-  char path[NXR_PATH_BYTES];
-  nxr_folder_discard(directory, step);
-  nxr_folder_path(directory, step, ".tmp", path);
-  if (mkdir(path, 0777) == 0) return true;
-  return nxr_fault_set(fault, "cannot make the folder %s: %s", path, strerror(errno));
+bool nxr_folder_begin(const char *directory, uint64_t step, char path[NXR_PATH_BYTES], nxr_fault *fault) {
+  for (uint32_t attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    temporary_path(directory, step, attempt, path);
+    nxr_unfinished_remove(path);
+    if (mkdir(path, 0777) == 0 && nxr_unfinished_mark(path)) return true;
+    if (errno != EEXIST) break;
+    fprintf(stderr, "nxrun: %s is in the way: another name is taken\n", path);
+  }
+  nxr_fault_set(fault, "cannot make the folder %s: %s", path, strerror(errno));
+  nxr_unfinished_remove(path);
+  return false;
 }
 
-bool nxr_folder_publish(const char *directory, uint64_t step, nxr_fault *fault) {
-  char temporary[NXR_PATH_BYTES], path[NXR_PATH_BYTES];
-  nxr_folder_path(directory, step, ".tmp", temporary);
+bool nxr_folder_publish(const char *directory, uint64_t step, const char *temporary, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
   nxr_folder_path(directory, step, "", path);
   if (!nxr_folder_sync(temporary, fault)) return false;
   if (rename(temporary, path) != 0)
     return nxr_fault_set(fault, "cannot name %s %s: %s", temporary, path, strerror(errno));
+  nxr_unfinished_unmark(path);
   parent_path(directory, path);
   return nxr_folder_sync(path, fault);
 }
 
-void nxr_folder_discard(const char *directory, uint64_t step) {
-  char path[NXR_PATH_BYTES];
-  nxr_folder_path(directory, step, ".tmp", path);
-  remove_folder(path);
-}
-
 /* Renamed first, so that half of a checkpoint never has its name. */
-static bool remove_checkpoint(const char *directory, uint64_t step, nxr_fault *fault) {
+static bool remove_checkpoint(const char *directory, uint64_t step) {
   char temporary[NXR_PATH_BYTES], path[NXR_PATH_BYTES];
-  nxr_folder_path(directory, step, ".tmp", temporary);
   nxr_folder_path(directory, step, "", path);
-  if (rename(path, temporary) == 0 && remove_folder(temporary)) return true;
-  return nxr_fault_set(fault, "cannot remove the old checkpoint %s: %s", path, strerror(errno));
+  if (!nxr_unfinished_mark(path)) return false;
+  for (uint32_t attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    temporary_path(directory, step, attempt, temporary);
+    if (rename(path, temporary) == 0) return nxr_unfinished_remove(temporary);
+    if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) return false;
+  }
+  return false;
 }
 
-bool nxr_folder_prune(const char *directory, int64_t keep, nxr_fault *fault) {
+static uint64_t find_oldest_own(const char *directory, uint64_t *step) {
+  char path[NXR_PATH_BYTES];
+  parent_path(directory, path);
+  DIR *folder = opendir(path);
+  uint64_t n = 0, at;
+  for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+    if (!parse_name(entry->d_name, "", &at)) continue;
+    nxr_folder_path(directory, at, "", path);
+    if (nxr_checkpoint_is_own(path, at) && (n++ == 0 || at < *step)) *step = at;
+  }
+  if (folder) closedir(folder);
+  return n;
+}
+
+void nxr_folder_prune(const char *directory, int64_t keep) {
   uint64_t n_left = keep < 1 ? 1 : (uint64_t)keep, oldest;
-  while (keep >= 0 && find(directory, UINT64_MAX, false, &oldest) > n_left)
-    if (!remove_checkpoint(directory, oldest, fault)) return false;
-  return true;
+  while (keep >= 0 && find_oldest_own(directory, &oldest) > n_left) {
+    if (remove_checkpoint(directory, oldest)) continue;
+    char path[NXR_PATH_BYTES];
+    int error = errno;
+    nxr_folder_path(directory, oldest, "", path);
+    fprintf(stderr, "nxrun: cannot remove the old checkpoint %s: %s; the training goes on\n", path,
+            strerror(error));
+    return;
+  }
 }
 
 bool nxr_folder_set_aside(const char *directory, uint64_t step, nxr_fault *fault) {

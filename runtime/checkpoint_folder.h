@@ -3,7 +3,8 @@
  *
  *   DIR/lock                        held while a run uses the folder
  *   DIR/checkpoints/step-000120     a checkpoint: renamed to this name when all of it is on disk
- *   DIR/checkpoints/step-000120.tmp being written or removed; the next run clears away what a killed one left
+ *   DIR/checkpoints/step-000120.tmp being written or removed, or .tmp-2 … where that name is taken; the next run
+ *                                   clears away what a killed one left
  *   DIR/checkpoints/step-000120.damaged   passed over by a resume, and set aside
  *
  * For one rank alone; runtime/checkpoint.c makes the ranks meet. */
@@ -27,12 +28,13 @@ bool nxr_folder_has(const char *directory, uint64_t step);
 /* The newest checkpoint of fewer steps than `below`. */
 bool nxr_folder_newest(const char *directory, uint64_t below, uint64_t *step);
 
-/* An empty step-NNNNNN.tmp; then its name at last, when everything is synced; or its end. */
-bool nxr_folder_begin(const char *directory, uint64_t step, nxr_fault *fault);
-bool nxr_folder_publish(const char *directory, uint64_t step, nxr_fault *fault);
-void nxr_folder_discard(const char *directory, uint64_t step);
-/* Removes the oldest until `keep` are left; below 0: none is removed. The newest always stays. */
-bool nxr_folder_prune(const char *directory, int64_t keep, nxr_fault *fault);
+/* A folder with a temporary name for the checkpoint of this step; then its own name at last, when everything
+ * is synced. checkpoint_remove.h removes it. */
+bool nxr_folder_begin(const char *directory, uint64_t step, char path[NXR_PATH_BYTES], nxr_fault *fault);
+bool nxr_folder_publish(const char *directory, uint64_t step, const char *temporary, nxr_fault *fault);
+/* Removes the oldest of nxrun's own until `keep` are left; below 0: none is removed. The newest always stays.
+ * One that cannot be removed is a warning. */
+void nxr_folder_prune(const char *directory, int64_t keep);
 bool nxr_folder_set_aside(const char *directory, uint64_t step, nxr_fault *fault);
 
 /* mkdir, for the folders above it too. */

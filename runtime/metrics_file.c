@@ -12,26 +12,41 @@
 static const char LINE_START[] = "{\"step\":";
 enum { MOST_LINE_BYTES = 512, MOST_PATH_BYTES = 4096 };
 
-/* Where the lines of steps up to `last` end; below 0 where the file holds something else. */
-static off_t find_end(FILE *file, uint64_t last) {
-  char line[MOST_LINE_BYTES];
-  off_t end = 0;
-  while (fgets(line, sizeof line, file)) {
-    bool whole = line[strlen(line) - 1] == '\n', ours = strncmp(line, LINE_START, strlen(LINE_START)) == 0;
-    if (whole && !ours) return -1;
-    if (!whole || strtoull(line + strlen(LINE_START), NULL, 10) > last) break;
-    end = ftello(file);
-  }
-  return end;
+typedef enum line_kind { OURS, HALF_OF_OURS, FOREIGN } line_kind;
+
+/* `line` is what fgets read, into zeroed bytes. Half a line is at the end of the file, if anywhere. */
+static line_kind judge_line(const char line[MOST_LINE_BYTES], bool at_end) {
+  size_t n = strlen(line), n_start = sizeof LINE_START - 1;
+  if (n > n_start && strncmp(line, LINE_START, n_start) == 0 && strcmp(line + n - 2, "}\n") == 0) return OURS;
+  bool begins = strncmp(line, LINE_START, n < n_start ? n : n_start) == 0;
+  return at_end && begins && (n == 0 || line[n - 1] != '\n') ? HALF_OF_OURS : FOREIGN;
 }
 
-static bool cut_back(const char *path, uint64_t n_steps, nxr_fault *fault) {
+/* Where the lines of steps up to `last` end; below 0 where the file holds something else. */
+static off_t find_end(FILE *file, uint64_t last) {
+  char line[MOST_LINE_BYTES] = "";
+  off_t end = 0;
+  bool first = true, ended = false;
+  for (; fgets(line, sizeof line, file); first = false) {
+    line_kind kind = judge_line(line, feof(file));
+    if (kind == FOREIGN || (first && line[0] != LINE_START[0])) return -1;
+    ended = ended || kind == HALF_OF_OURS || strtoull(line + sizeof LINE_START - 1, NULL, 10) > last;
+    if (!ended) end = ftello(file);
+  }
+  return ferror(file) ? -1 : end;
+}
+
+/* Only a file whose every line is ours is ever changed. */
+static bool measure(const char *path, uint64_t n_steps, off_t *end, nxr_fault *fault) {
   FILE *file = fopen(path, "r");
-  if (file == NULL)
-    return errno == ENOENT || nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
-  off_t end = find_end(file, n_steps);
+  if (file == NULL) return nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
+  *end = find_end(file, n_steps);
   fclose(file);
-  if (end < 0) return nxr_fault_set(fault, "%s is no file of metrics: choose another with --metrics", path);
+  return *end >= 0 ||
+         nxr_fault_set(fault, "%s is no file of metrics: choose another with --metrics", path);
+}
+
+static bool cut_back(const char *path, off_t end, nxr_fault *fault) {
   return truncate(path, end) == 0 || nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
 }
 
@@ -50,8 +65,10 @@ bool nxr_metrics_file_open(nxr_metrics_file *metrics, const char *path, uint64_t
   struct stat status = {0};
   bool is_there = stat(path, &status) == 0;
   *metrics = (nxr_metrics_file){.file = -1, .regular = !is_there || S_ISREG(status.st_mode)};
+  off_t end = 0;
   if (is_there && metrics->regular && status.st_size > 0 &&
-      !(n_steps > 0 ? cut_back(path, n_steps, fault) : set_aside(path, fault)))
+      !(measure(path, n_steps, &end, fault) &&
+        (n_steps > 0 ? cut_back(path, end, fault) : set_aside(path, fault))))
     return false;
   metrics->file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (metrics->file < 0) return nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));

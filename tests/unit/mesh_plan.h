@@ -268,7 +268,7 @@ struct mesh_ranks {
   mesh_plan *mesh;
   uint32_t n;
   pthread_barrier_t barrier;
-  uint64_t meeting[64];
+  uint64_t meeting[512];
   mesh_rank ranks[MESH_MAX_RANKS];
   bool (*work)(mesh_rank *rank, void *data);
   void *data;

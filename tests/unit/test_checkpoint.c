@@ -284,7 +284,8 @@ static void passes_over_damage(void **state) {
       {"cp ../step-000002/manifest.json .", 2},
       {"cp ../step-000002/model.safetensors .", 2},
       {"rm manifest.json ../step-000002/moment1.safetensors", 1},
-      {"mkdir ../step-000004 ../step-000005.tmp ../step-6 ../step-000007x; touch ../step-000005.tmp/model",
+      {"mkdir ../step-000004 ../step-000005.tmp ../step-6 ../step-000007x; "
+       "touch ../step-000005.tmp/unfinished ../step-000005.tmp/model.safetensors",
        3},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -332,7 +333,8 @@ static void survives_a_killed_save(void **state) {
   char command[1024];
   snprintf(command, sizeof command,
            "cd %s/run/checkpoints && cp -r step-000002 step-000003.tmp && "
-           "truncate -s 100 step-000003.tmp/moment1.safetensors && rm step-000003.tmp/manifest.json",
+           "truncate -s 100 step-000003.tmp/moment1.safetensors && rm step-000003.tmp/manifest.json && "
+           "touch step-000003.tmp/unfinished",
            temporary_folder);
   assert_int_equal(system(command), 0);
   request from = {.resume = true};
@@ -360,6 +362,63 @@ static void keeps_as_many_as_asked(void **state) {
       snprintf(name, sizeof name, "run/checkpoints/step-%06u", step);
       assert_int_equal(temporary_exists(name), step >= cases[i].oldest);
     }
+    mesh_ranks_close(all);
+  }
+}
+
+static void shell(const char *command) {
+  char line[2048];
+  snprintf(line, sizeof line, "cd %s && %s", temporary_folder, command);
+  if (system(line) != 0) fail_msg("failed: %s", command);
+}
+
+/* What a user linked in, or put beside our files, outlives pruning and does not count. */
+static void removes_only_its_own(void **state) {
+  (void)state;
+  mesh_ranks_close(make_run(&one_rank, 2));
+  shell("rm -rf other && mv run other");
+  mesh_ranks *all = make_run(&one_rank, 2);
+  shell("cd run/checkpoints && ln -s ../../other/checkpoints/step-000001 step-000000 && "
+        "touch step-000001/notes && rm -rf ../../folder && mkdir ../../folder && touch ../../folder/mine && "
+        "mv step-000002/moment1.safetensors ../../folder && "
+        "ln -s ../../../folder/moment1.safetensors step-000002/moment1.safetensors");
+  mesh.run_names.keep = 1;
+  for (uint64_t step = 3; step <= 5; step++) must(all, save, &(request){.step = step});
+  shell("test -L run/checkpoints/step-000000 && cmp other/checkpoints/step-000001/model.safetensors "
+        "run/checkpoints/step-000001/model.safetensors && test -e run/checkpoints/step-000001/notes && "
+        "test -e run/checkpoints/step-000002/manifest.json && test -s folder/moment1.safetensors");
+  shell("test ! -e run/checkpoints/step-000003 && test ! -e run/checkpoints/step-000004 && "
+        "test -e run/checkpoints/step-000005");
+  mesh.run_names.keep = -1;
+  mesh_ranks_close(all);
+}
+
+/* A temporary name that something else has is left to it: the checkpoint is written under another. */
+static void takes_another_temporary_name(void **state) {
+  (void)state;
+  static const char *const occupants[] = {
+      "ln -s ../../folder step-000002.tmp",
+      "mkdir step-000002.tmp && touch step-000002.tmp/mine",
+      "mkdir -p step-000002.tmp/model.safetensors && touch step-000002.tmp/unfinished",
+      "mkdir step-000002.tmp && touch step-000002.tmp/model.safetensors",
+      "touch step-000002.tmp",
+  };
+  for (size_t i = 0; i < sizeof occupants / sizeof *occupants; i++) {
+    mesh_ranks *all = make_run(&shapes[3], 1);
+    char command[512];
+    snprintf(command, sizeof command,
+             "rm -rf folder && mkdir folder && touch folder/unfinished folder/model.safetensors && "
+             "cd run/checkpoints && %s", occupants[i]);
+    shell(command);
+    shell("ls -lR --time-style=full-iso run/checkpoints/step-000002.tmp* folder | grep -v ^total >before");
+    must(all, prepare, &(request){.resume = true});
+    must(all, save, &(request){.step = 2});
+    shell("ls -lR --time-style=full-iso run/checkpoints/step-000002.tmp* folder | grep -v ^total >after && "
+          "cmp before after && test ! -e run/checkpoints/step-000002.tmp-2 && "
+          "test ! -e run/checkpoints/step-000002/unfinished");
+    request from = {.resume = true};
+    must(all, resume, &from);
+    assert_int_equal(from.step, 2);
     mesh_ranks_close(all);
   }
 }
@@ -435,6 +494,7 @@ int main(void) {
       cmocka_unit_test(refuses_another_plan),
       cmocka_unit_test(passes_over_damage),     cmocka_unit_test(refuses_if_all_are_damaged),
       cmocka_unit_test(survives_a_killed_save), cmocka_unit_test(keeps_as_many_as_asked),
+      cmocka_unit_test(removes_only_its_own),   cmocka_unit_test(takes_another_temporary_name),
       cmocka_unit_test(overwrites_nothing),     cmocka_unit_test(one_run_uses_a_folder),
       cmocka_unit_test(a_full_disk_harms_nothing),
   };

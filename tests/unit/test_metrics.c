@@ -80,21 +80,50 @@ static void continues_where_the_run_is(void **state) {
   assert_true(temporary_exists("late"));
 }
 
-static void refuses_what_is_not_its_own(void **state) {
-  (void)state;
-  const char text[] = "model:\n  layers: 4\n";
-  temporary_write("notes", text, sizeof text - 1);
+typedef struct foreign {
+  const char *text;
+  size_t n_bytes;
+} foreign;
+
+/* A run that begins and one that goes on leave a file that is not theirs as it is. */
+static void leaves(const foreign *file, uint64_t done) {
   nxr_metrics metrics = {.log_every = 1};
   nxr_fault fault = {""};
-  assert_false(nxr_metrics_open(&metrics, temporary_path(0, "notes"), 3, &fault));
+  temporary_write("notes", file->text, file->n_bytes);
+  assert_false(nxr_metrics_open(&metrics, temporary_path(0, "notes"), done, &fault));
   assert_non_null(strstr(fault.text, "no file of metrics"));
   nxr_metrics_close(&metrics);
   size_t n_bytes;
   uint8_t *left = temporary_read("notes", &n_bytes);
-  assert_int_equal(n_bytes, sizeof text - 1);
-  assert_memory_equal(left, text, n_bytes);
+  assert_int_equal(n_bytes, file->n_bytes);
+  assert_memory_equal(left, file->text, n_bytes);
   free(left);
-  fault.text[0] = '\0';
+  assert_false(temporary_exists("notes.1"));
+}
+
+static void refuses_what_is_not_its_own(void **state) {
+  (void)state;
+  static const char weights[1024] = "\0\1\0\2", half[1024] = "{\"step\":1";
+  const foreign files[] = {
+#define TEXT(text) {text, sizeof text - 1}
+      TEXT("model:\n  layers: 4\n"),
+      TEXT("a file without an end of its line"),
+      TEXT("\0"),
+      TEXT("{\"step\":1}\nand something else\n"),
+      TEXT("{\"step\":1}\nand something else"),
+      TEXT("{\"step\":1}\n{\"step\":9}\nafter the last step\n"),
+      TEXT("{\"step\":1}\n\n"),
+      TEXT("{\"step\":1,\n"),
+#undef TEXT
+      {weights, sizeof weights},
+      {half, sizeof half},
+  };
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    leaves(&files[i], 0);
+    leaves(&files[i], 3);
+  }
+  nxr_metrics metrics = {.log_every = 1};
+  nxr_fault fault = {""};
   assert_false(nxr_metrics_open(&metrics, temporary_path(0, "none/metrics"), 0, &fault));
   assert_non_null(strstr(fault.text, "cannot write"));
   nxr_metrics_close(&metrics);
