@@ -175,7 +175,7 @@ static bool bind_collective(nxr_machine *machine, uint32_t chunk, uint32_t index
 /* ---- programs ---- */
 
 static bool is_collective(const nx_operator *op) {
-  return nx_op_find(op->op)->kind == NX_COMM && op->op != NX_OP_wait;
+  return nx_op_is_collective(nx_op_find(op->op)) && op->op != NX_OP_wait;
 }
 
 static bool bind_program(nxr_machine *machine, uint32_t chunk, const nx_program *program, nxr_fault *missing,
@@ -184,7 +184,7 @@ static bool bind_program(nxr_machine *machine, uint32_t chunk, const nx_program 
     uint32_t index = program->first_operator + i;
     const nx_operator *op = &machine->plan->operators[index];
     if (is_collective(op) && !bind_collective(machine, chunk, index, fault)) return false;
-    if (nx_op_find(op->op)->kind == NX_COMPUTE) bind_kernel(machine, index, missing);
+    if (!nx_op_is_collective(nx_op_find(op->op))) bind_kernel(machine, index, missing);
   }
   return true;
 }

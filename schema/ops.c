@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/ops.h"
 
+#include <float.h>
 #include <string.h>
 
+/* How ops.def says the type of an attribute. */
+#define NX_ATTR_INT(min, max) .type = NX_INT, .least = min, .greatest = max
+#define NX_ATTR_CONSTANT(min, max) NX_ATTR_INT(min, max), .may_vary = true
+#define NX_ATTR_FLAG NX_ATTR_INT(0, 1)
+#define NX_ATTR_ENUM(names) .type = NX_INT, .values = names
+#define NX_ATTR_REAL(min, max) .type = NX_REAL, .lowest = min, .highest = max
+#define BELOW_ONE 0x1.fffffffffffffp-1
+#define MOST_STEPS (INT64_C(1) << 48)
+
 static const nx_attr_row attrs[NX_OP_END][NX_MAX_ATTRS + 1] = {
-#define OP(number, name, min_in, max_in, min_out, max_out, kind, meaning)
-#define ATTR(op, index, name, type, meaning) [NX_OP_##op][index] = {#name, NX_##type, meaning},
+#define ATTR(op, index, attribute, kind, text) \
+  [NX_OP_##op][index] = {.name = #attribute, .meaning = text, NX_ATTR_##kind},
 #include "schema/ops.def"
-#undef OP
-#undef ATTR
 };
 
 static const nx_op_row rows[NX_OP_END] = {
-#define OP(number, name, min_in, max_in, min_out, max_out, kind, meaning) \
-  [number] = {NX_OP_##name, #name, min_in, max_in, min_out, max_out, NX_##kind, attrs[number], meaning},
-#define ATTR(op, index, name, type, meaning)
+#define OP(number, name, class, signature, meaning) \
+  [number] = {NX_OP_##name, #name, NX_##class, signature, attrs[number], meaning},
 #include "schema/ops.def"
-#undef OP
-#undef ATTR
 };
 
 typedef struct dtype_row {
@@ -56,6 +61,16 @@ uint32_t nx_op_n_attrs(const nx_op_row *row) {
   uint32_t n_attrs = 0;
   while (row->attrs[n_attrs].name) n_attrs++;
   return n_attrs;
+}
+
+uint32_t nx_op_find_attr(const nx_op_row *row, const char *name, size_t n_chars) {
+  for (uint32_t index = 0; row->attrs[index].name; index++)
+    if (strncmp(row->attrs[index].name, name, n_chars) == 0 && row->attrs[index].name[n_chars] == '\0') return index;
+  return NX_MAX_ATTRS;
+}
+
+uint32_t nx_op_accumulate(const nx_op_row *row) {
+  return nx_op_find_attr(row, "accumulate", strlen("accumulate"));
 }
 
 uint32_t nx_dtype_bits(uint32_t number) {

@@ -425,9 +425,12 @@ const char *nx_plan_text(const nx_plan *plan, uint32_t text);
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);
 uint32_t nx_set_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atoms);
 uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms);
-/* What a term with a table adds or multiplies by. */
+/* How many coordinates a term tells apart; what one with a table adds or multiplies by at one of them. */
+uint64_t nx_term_coordinates(const nx_plan *plan, const nx_term *term);
 int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordinate);
 int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk);
+/* Bounds of it over all ranks and chunks; no number lies between the least and the greatest that it has and these. */
+void nx_constant_range(const nx_plan *plan, uint32_t constant, int64_t *least, int64_t *greatest);
 /* The `index`-th member of the group that `rank` (or the rank of another stage with its coordinates) belongs to, and
  * the position of `rank` in it: NX_NONE where its stage takes no part. */
 uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uint32_t index);
@@ -438,6 +441,8 @@ bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);
+/* A size of an operator by its letter in the signature; 0 where no operand has it as a dimension of its own. */
+int64_t nx_op_size(const nx_plan *plan, const nx_operator *op, char letter);
 uint32_t nx_plan_n_stages(const nx_plan *plan);
 /* NX_NONE where the mesh has no pipeline. */
 uint32_t nx_plan_pipeline_atom(const nx_plan *plan);

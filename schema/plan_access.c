@@ -53,6 +53,32 @@ int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank,
   return value;
 }
 
+uint64_t nx_term_coordinates(const nx_plan *plan, const nx_term *term) {
+  return term->atoms == NX_NONE ? plan->n[NX_SECTION_CHUNKS] : nx_set_size(plan, term->atoms);
+}
+
+/* Where no table lists the entries, the first and the last coordinate have the extremes, however many ranks there
+ * are. */
+void nx_constant_range(const nx_plan *plan, uint32_t index, int64_t *least, int64_t *greatest) {
+  *least = *greatest = plan->constants[index].base;
+  for (uint32_t i = 0; i < plan->constants[index].n_terms; i++) {
+    const nx_term *term = &plan->terms[plan->constants[index].first_term + i];
+    bool multiplies = term->table != NX_NONE && term->stride != 0;
+    bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
+    uint64_t n = nx_term_coordinates(plan, term), step = listed || n == 1 ? 1 : n - 1;
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (uint64_t at = 0; at < n; at += step) {
+      int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : nx_term_entry(plan, term, (uint32_t)at);
+      int64_t a = multiplies ? *least * entry : *least + entry, b = multiplies ? *greatest * entry : *greatest + entry;
+      if (a < low) low = a;
+      if (b < low) low = b;
+      if (a > high) high = a;
+      if (b > high) high = b;
+    }
+    *least = low, *greatest = high;
+  }
+}
+
 /* The rank with the coordinates of `rank` on the atoms outside the group, and 0 on those in it. */
 static uint32_t group_origin(const nx_plan *plan, uint32_t atoms, uint32_t rank) {
   for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)

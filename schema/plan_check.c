@@ -82,10 +82,6 @@ static bool check_group(const checker *check, uint32_t index) {
   return true;
 }
 
-static uint64_t n_coordinates(const nx_plan *plan, const nx_term *term) {
-  return term->atoms == NX_NONE ? plan->n[NX_SECTION_CHUNKS] : nx_set_size(plan, term->atoms);
-}
-
 /* Far above any offset in a plan, and small enough that sums of them do not overflow. */
 static bool is_bounded(int64_t number) {
   return number >= -(INT64_C(1) << 48) && number <= INT64_C(1) << 48;
@@ -96,7 +92,7 @@ static bool check_term(const checker *check, uint32_t index) {
   const nx_term *term = &plan->terms[index];
   if (term->atoms != NX_NONE && (term->atoms == 0 || term->atoms >> plan->n[NX_SECTION_ATOMS] != 0))
     FAIL(term, "term %u names no atoms", index);
-  uint64_t n = n_coordinates(plan, term), last = term->table + n;
+  uint64_t n = nx_term_coordinates(plan, term), last = term->table + n;
   bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
   if (listed && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
   if (term->table != NX_NONE && term->stride != 0 && term->stride != 1) FAIL(term, "term %u is malformed", index);
@@ -118,28 +114,6 @@ static bool check_constant(const checker *check, uint32_t index) {
       constant->n_terms > 2 * NX_MAX_ATOMS + 2 || !is_bounded(constant->base))
     FAIL(constant, "constant %u is malformed", index);
   return true;
-}
-
-/* Least and greatest value of a constant over all ranks and chunks. Where no table lists the entries, the first and
- * the last coordinate have the extremes, however many ranks there are. */
-static void constant_bounds(const nx_plan *plan, uint32_t index, int64_t *least, int64_t *greatest) {
-  *least = *greatest = plan->constants[index].base;
-  for (uint32_t i = 0; i < plan->constants[index].n_terms; i++) {
-    const nx_term *term = &plan->terms[plan->constants[index].first_term + i];
-    bool multiplies = term->table != NX_NONE && term->stride != 0;
-    bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
-    uint64_t n = n_coordinates(plan, term), step = listed || n == 1 ? 1 : n - 1;
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    for (uint64_t at = 0; at < n; at += step) {
-      int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : nx_term_entry(plan, term, (uint32_t)at);
-      int64_t a = multiplies ? *least * entry : *least + entry, b = multiplies ? *greatest * entry : *greatest + entry;
-      if (a < low) low = a;
-      if (b < low) low = b;
-      if (a > high) high = a;
-      if (b > high) high = b;
-    }
-    *least = low, *greatest = high;
-  }
 }
 
 static bool check_arena(const checker *check, uint32_t index) {
@@ -166,7 +140,7 @@ static bool value_bytes(const nx_value *value, uint64_t *bytes) {
 static bool value_extent(const checker *check, const nx_value *value, uint64_t *first, uint64_t *end) {
   int64_t least = 0, greatest = 0;
   *first = *end = 0;
-  if (value->offset_shift != NX_NONE) constant_bounds(check->plan, value->offset_shift, &least, &greatest);
+  if (value->offset_shift != NX_NONE) nx_constant_range(check->plan, value->offset_shift, &least, &greatest);
   if (least < 0 || value->bytes > UINT64_MAX / 4 || value->offset > UINT64_MAX / 4 || greatest > INT64_MAX / 4)
     FAIL(value, "a value lies outside any arena");
   *first = value->offset + (uint64_t)least;
@@ -224,7 +198,7 @@ static bool check_range(const checker *check, uint32_t index) {
     good = good && (optional[i] == NX_NONE || has_length(plan, range, optional[i], false));
   if (!good) FAIL(range, "range %u has values of the wrong size", index);
   int64_t least, greatest;
-  constant_bounds(plan, range->shard_start, &least, &greatest);
+  nx_constant_range(plan, range->shard_start, &least, &greatest);
   if (least < 0 || (uint64_t)greatest + range->n_shard > range->n_elements)
     FAIL(range, "range %u has a shard outside itself", index);
   return true;
@@ -285,35 +259,24 @@ static bool check_piece(const checker *check, uint32_t index) {
   return check_piece_chunk(check, piece, index);
 }
 
-static bool check_attribute(const checker *check, const nx_attribute *attribute, nx_attr_type type) {
-  if (attribute->kind == NX_ATTRIBUTE_CONSTANT && type == NX_INT)
-    return is_index(check->plan, attribute->constant, NX_SECTION_CONSTANTS);
-  return type == NX_INT ? attribute->kind == NX_ATTRIBUTE_INT
-                        : attribute->kind == NX_ATTRIBUTE_REAL && isfinite(attribute->real);
-}
-
 static bool check_operator(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_operator *op = &plan->operators[index];
   const nx_op_row *row = nx_op_find(op->op);
   if (row == NULL) FAIL(op, "operator %u has number %u, which this program does not know", index, op->op);
   uint64_t n_args = (uint64_t)op->n_in + op->n_out;
-  if (op->n_in < row->min_in || op->n_in > row->max_in || op->n_out < row->min_out || op->n_out > row->max_out ||
-      op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->when > NX_WHEN_ALWAYS || op->reserved != 0 ||
+  if (op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->when > NX_WHEN_ALWAYS || op->reserved != 0 ||
       op->first_argument + n_args > plan->n[NX_SECTION_ARGUMENTS] ||
       (uint64_t)op->first_attribute + op->n_attrs > plan->n[NX_SECTION_ATTRIBUTES] || !is_string(plan, op->origin))
     FAIL(op, "operator %u (%s) is malformed", index, row->name);
-  bool grouped = row->kind == NX_COMM && op->op != NX_OP_wait;
+  bool grouped = nx_op_is_collective(row) && op->op != NX_OP_wait;
   if (grouped ? !is_index(plan, op->group, NX_SECTION_GROUPS) : op->group != NX_NONE)
     FAIL(op, "operator %u (%s) has the wrong group", index, row->name);
   for (uint64_t i = 0; i < n_args; i++)
     if (!is_index(plan, plan->arguments[op->first_argument + i], NX_SECTION_VALUES))
       FAIL(op, "operator %u (%s) has no such value", index, row->name);
-  for (uint32_t i = 0; i < op->n_attrs; i++)
-    if (!check_attribute(check, &plan->attributes[op->first_attribute + i], row->attrs[i].type))
-      FAIL(op, "attribute %s of operator %u (%s) is malformed", row->attrs[i].name, index, row->name);
-  char why[128];
-  if (!nx_op_check_shapes(plan, op, why)) FAIL(op, "operator %u (%s): %s", index, row->name, why);
+  char why[NX_OP_WHY];
+  if (!nx_op_check(plan, op, why)) FAIL(op, "operator %u (%s): %s", index, row->name, why);
   return true;
 }
 
@@ -460,7 +423,7 @@ static bool check_rank(const checker *check, uint32_t constant, uint32_t size, c
   const nx_plan *plan = check->plan;
   int64_t least, greatest;
   if (!is_index(plan, constant, NX_SECTION_CONSTANTS)) FAIL(plan->run, "the run names no %s rank", axis);
-  constant_bounds(plan, constant, &least, &greatest);
+  nx_constant_range(plan, constant, &least, &greatest);
   if (least < 0 || greatest >= size) FAIL(plan->run, "the %s rank is not below %u", axis, size);
   return true;
 }

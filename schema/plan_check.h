@@ -20,9 +20,10 @@ bool nx_plan_check_file(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_f
 void nx_plan_hash_meaning(const uint8_t *bytes, uint8_t plan_id[32]);
 void nx_plan_hash_root(const uint8_t *bytes, uint8_t root[32]);
 
-/* Whether the shapes and types of an operator's operands agree with its row in ops.def; `why` says what does
- * not. */
-bool nx_op_check_shapes(const nx_plan *plan, const nx_operator *op, char why[128]);
+/* Whether an operator's operands and attributes agree with its row in ops.def, on every rank and chunk; `why` says what
+ * does not. Values, constants and groups are checked before. */
+enum { NX_OP_WHY = 192 };
+bool nx_op_check(const nx_plan *plan, const nx_operator *op, char why[NX_OP_WHY]);
 
 /* Bytes of one record of a section; 0 where the type is unknown. */
 uint32_t nx_section_record_bytes(uint32_t type);

@@ -95,31 +95,24 @@ static bool wait_collective(const walk *at, const nx_operator *op, uint32_t resu
 }
 
 /* Whether an output is added to, so that it must have been written before. */
-static bool accumulates(const nx_plan *plan, const nx_operator *op) {
-  const nx_op_row *row = nx_op_find(op->op);
-  if (op->op == NX_OP_embedding_grad || op->op == NX_OP_position_grad) return true;
-  for (uint32_t i = 0; i < op->n_attrs; i++)
-    if (strcmp(row->attrs[i].name, "accumulate") == 0)
-      return plan->attributes[op->first_attribute + i].integer != 0;
-  return false;
-}
-
-/* The first output that an accumulating operator adds to: a norm's gradient adds to all but its first
- * output. */
-static uint32_t first_accumulated(const nx_operator *op) {
-  return op->op == NX_OP_rms_norm_grad || op->op == NX_OP_layer_norm_grad || op->op == NX_OP_ce_loss ? 1 : 0;
+static bool is_added_to(const nx_plan *plan, const nx_operator *op, const nx_operand_row *output) {
+  if (output->added != NX_ADDED_ON_REQUEST) return output->added == NX_ADDED_ALWAYS;
+  uint32_t accumulate = nx_op_accumulate(nx_op_find(op->op));
+  return plan->attributes[op->first_attribute + accumulate].integer != 0;
 }
 
 static bool run_operator(walk *at, const nx_operator *op) {
   const uint32_t *arguments = at->plan->arguments + op->first_argument;
   if (op->op == NX_OP_wait) return wait_collective(at, op, arguments[0]);
-  if (nx_op_find(op->op)->kind == NX_COMM) return start_collective(at, op, arguments[0], arguments[1]);
+  const nx_op_row *row = nx_op_find(op->op);
+  if (nx_op_is_collective(row)) return start_collective(at, op, arguments[0], arguments[1]);
   for (uint32_t i = 0; i < op->n_in; i++)
     if (!read_value(at, op, arguments[i])) return false;
-  bool adds = accumulates(at->plan, op);
+  nx_signature signature = nx_op_signature(row);
   for (uint32_t i = 0; i < op->n_out; i++) {
     uint32_t value = arguments[op->n_in + i];
-    if (adds && i >= first_accumulated(op) && !read_value(at, op, value)) return false;
+    bool adds = is_added_to(at->plan, op, nx_signature_output(&signature, i));
+    if (adds && !read_value(at, op, value)) return false;
     if (!write_value(at, op, value)) return false;
   }
   return true;

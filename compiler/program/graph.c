@@ -115,16 +115,17 @@ static void make_outputs(nxc_graph *graph, const nxc_op_request *request, nxc_op
 
 nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request) {
   const nx_op_row *row = nx_op_find(request->op);
+  nx_signature signature = nx_op_signature(row);
   nxc_operator_node op = {.op = request->op,
                           .when = request->when ? request->when : NX_WHEN_ALWAYS,
-                          .n_out = request->n_out ? request->n_out : row->min_out,
+                          .n_out = request->n_out ? request->n_out : signature.min_out,
                           .n_attrs = nx_op_n_attrs(row),
                           .group_atoms = request->group_atoms,
                           .stages = request->stages,
                           .layer = graph->layer,
                           .origin = graph->origin};
   while (op.n_in < NX_MAX_ARGS && request->in[op.n_in]) op.n_in++;
-  assert(op.n_in >= row->min_in && op.n_in <= row->max_in && op.n_out <= row->max_out);
+  assert(nx_signature_admits(&signature, op.n_in, op.n_out));
   memcpy(op.args, request->in, op.n_in * sizeof *op.args);
   memcpy(op.args + op.n_in, request->out, op.n_out * sizeof *op.args);
   memcpy(op.attrs, request->attrs, sizeof op.attrs);

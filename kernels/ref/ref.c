@@ -33,15 +33,9 @@ typedef void ref_kernel(const ref_call *call);
 typedef int64_t ref_work(const nxk_operator *operator);
 
 static ref_kernel *const kernels[NX_OP_END] = {
-#define OP(number, name, min_in, max_in, min_out, max_out, kind, meaning) REF_ROW_##kind(name)
-#define ATTR(op, index, name, type, meaning)
-#define REF_ROW_COMPUTE(name) [NX_OP_##name] = ref_##name,
-#define REF_ROW_COMM(name)
+#define OP(number, name, class, signature, meaning) [NX_OP_##name] = ref_##name,
+#define COLLECTIVE(number, name, signature, meaning)
 #include "schema/ops.def"
-#undef REF_ROW_COMPUTE
-#undef REF_ROW_COMM
-#undef OP
-#undef ATTR
 };
 
 static ref_work *const works[NX_OP_END] = {

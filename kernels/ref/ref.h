@@ -86,15 +86,9 @@ static inline int64_t ref_index(const ref_operand *x, int64_t i) {
   return x->dtype == NX_i32 ? ((const int32_t *)x->data)[i] : ((const int64_t *)x->data)[i];
 }
 
-#define OP(number, name, min_in, max_in, min_out, max_out, kind, meaning) REF_DECLARE_##kind(name)
-#define ATTR(op, index, name, type, meaning)
-#define REF_DECLARE_COMPUTE(name) void ref_##name(const ref_call *call);
-#define REF_DECLARE_COMM(name)
+#define OP(number, name, class, signature, meaning) void ref_##name(const ref_call *call);
+#define COLLECTIVE(number, name, signature, meaning)
 #include "schema/ops.def"
-#undef REF_DECLARE_COMPUTE
-#undef REF_DECLARE_COMM
-#undef OP
-#undef ATTR
 
 /* Doubles of workspace, for the operators that need any; ref_row_work: two rows of the first output. */
 int64_t ref_row_work(const nxk_operator *operator);

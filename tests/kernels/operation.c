@@ -96,20 +96,11 @@ void bench_close(test_bench *b) {
   b->backend->close(b->device);
 }
 
-/* Attributes that a plan may leave to constants. */
-static bool attr_may_vary(const char *name) {
-  static const char *const names[] = {"row_start",  "n_valid",      "seq_start", "feature_start",
-                                      "head_start", "layer_number", "tensor_id", "weight", "expert_start"};
-  for (size_t index = 0; index < sizeof names / sizeof *names; index++)
-    if (strcmp(name, names[index]) == 0) return true;
-  return false;
-}
-
 static void attributes_set(test_operation *o, const record_operator *op, bool moved) {
   const nx_op_row *row = nx_op_find(op->op);
   for (uint32_t index = 0; index < op->n_attrs; index++) {
     o->operator.attrs[index] = op->attrs[index];
-    if (!moved || !attr_may_vary(row->attrs[index].name)) continue;
+    if (!moved || !row->attrs[index].may_vary) continue;
     o->constants[index] = op->attrs[index].integer;
     o->operator.attrs[index] =(nxk_attr){.kind = NXK_CONSTANT, .constant = index};
   }

@@ -128,15 +128,14 @@ static bool output_read(reader *r, record_operator *op, const char *text) {
   return true;
 }
 
-/* ops.def: the outputs with `accumulate` at 1, and the gradients of tables. */
 static void mark_added(test_record *at, const record_operator *op, const nx_op_row *row) {
-  bool added = op->op == NX_OP_embedding_grad || op->op == NX_OP_position_grad;
-  for (uint32_t index = 0; index < op->n_attrs; index++)
-    added = added || (strcmp(row->attrs[index].name, "accumulate") == 0 && op->attrs[index].integer == 1);
-  /* dx is overwritten, whatever dg does; so is the lse next to a loss */
-  bool norm = op->op == NX_OP_rms_norm_grad || op->op == NX_OP_layer_norm_grad || op->op == NX_OP_ce_loss;
-  for (uint32_t out = norm ? 1 : 0; out < op->n_out; out++)
-    at->values[op->args[op->n_in + out]].added_to = added;
+  nx_signature signature = nx_op_signature(row);
+  uint32_t accumulate = nx_op_accumulate(row);
+  bool asked = accumulate < NX_MAX_ATTRS && op->attrs[accumulate].integer == 1;
+  for (uint32_t out = 0; out < op->n_out; out++) {
+    nx_added added = nx_signature_output(&signature, out)->added;
+    at->values[op->args[op->n_in + out]].added_to = added == NX_ADDED_ALWAYS || (added != NX_ADDED_NEVER && asked);
+  }
 }
 
 static bool op_read(reader *r, char *rest) {
@@ -144,12 +143,12 @@ static bool op_read(reader *r, char *rest) {
   record_operator *op = &r->at->operators[r->at->n_operators++];
   char *save, *word = strtok_r(rest, " ", &save);
   const nx_op_row *row = word ? nx_op_find_name(word) : NULL;
-  if (!row || row->kind != NX_COMPUTE) return fail(r, "unknown operator");
+  if (!row || nx_op_is_collective(row)) return fail(r, "unknown operator");
   op->op = row->op;
   while ((word = strtok_r(NULL, " ", &save)) && strcmp(word, "->") != 0) {
     uint32_t index = value_find(r->at, word, strlen(word));
     if (index == UINT32_MAX) return fail(r, "unknown value");
-    if (op->n_in == row->max_in) return fail(r, "wrong number of inputs");
+    if (op->n_in == NX_MAX_ARGS) return fail(r, "wrong number of inputs");
     op->args[op->n_in++] = index;
   }
   while ((word = strtok_r(NULL, " ", &save)) && strcmp(word, ";") != 0)
@@ -158,8 +157,8 @@ static bool op_read(reader *r, char *rest) {
   while ((word = strtok_r(NULL, " ", &save)))
     if (!attribute_read(r, op, row, word)) return false;
   if (op->n_attrs != nx_op_n_attrs(row)) return fail(r, "attributes are missing");
-  if (op->n_in < row->min_in || op->n_in > row->max_in) return fail(r, "wrong number of inputs");
-  if (op->n_out < row->min_out || op->n_out > row->max_out) return fail(r, "wrong number of outputs");
+  nx_signature signature = nx_op_signature(row);
+  if (!nx_signature_admits(&signature, op->n_in, op->n_out)) return fail(r, "wrong number of operands");
   mark_added(r->at, op, row);
   return true;
 }

@@ -13,15 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-/* "y may be x" of ops.def. */
-static const struct {
-  nx_op op;
-  uint32_t out, in;
-} aliases[] = {
-    {NX_OP_add, 0, 0},       {NX_OP_add, 0, 1},       {NX_OP_bias_add, 0, 0}, {NX_OP_swiglu_grad, 0, 1},
-    {NX_OP_gelu_grad, 0, 0}, {NX_OP_gelu_grad, 0, 1}, {NX_OP_dropout, 0, 0},  {NX_OP_ce_grad, 0, 0},
-};
-
 typedef struct test {
   const test_record *record;
   test_variant variant;
@@ -107,20 +98,26 @@ static bool outcomes_same(const test_outcome *a, const test_outcome *b, const ch
   return good;
 }
 
+/* The output where the input is, if the row allows it and both have the same type. */
+static bool aliased_same(test_bench *bench, const record_operator *op, tensor *const *args, const test_outcome *first,
+                         uint32_t out, uint32_t in) {
+  nx_signature signature = nx_op_signature(nx_op_find(op->op));
+  const nx_operand_row *row = nx_signature_output(&signature, out);
+  const tensor *x = args[in], *y = args[op->n_in + out];
+  if (!(row->shares & 1u << in) || row->in_place || x->dtype != y->dtype || x->n_bytes != y->n_bytes) return true;
+  test_outcome aliased = operator_outcome(bench, op, args, &(test_layout){false, out, in, true});
+  bool good = outcomes_same(first, &aliased, "when it lies where an input does");
+  outcome_free(&aliased);
+  return good;
+}
+
 static bool again_and_aliased(test_bench *bench, const record_operator *op, tensor *const *args,
                               const test_outcome *first) {
   test_outcome again = operator_outcome(bench, op, args, &(test_layout){.moved = true});
   bool good = outcomes_same(first, &again, "on the second run, elsewhere in memory");
   outcome_free(&again);
-  for (size_t index = 0; index < sizeof aliases / sizeof *aliases; index++) {
-    if (aliases[index].op != op->op) continue;
-    const tensor *in = args[aliases[index].in], *out = args[op->n_in + aliases[index].out];
-    if (in->dtype != out->dtype || in->n_bytes != out->n_bytes) continue;
-    test_outcome aliased =
-        operator_outcome(bench, op, args, &(test_layout){false, aliases[index].out, aliases[index].in, true});
-    good = outcomes_same(first, &aliased, "when it lies where an input does") && good;
-    outcome_free(&aliased);
-  }
+  for (uint32_t out = 0; out < op->n_out; out++)
+    for (uint32_t in = 0; in < op->n_in; in++) good = aliased_same(bench, op, args, first, out, in) && good;
   return good;
 }
 
@@ -187,9 +184,8 @@ static bool outcome_expected(const test *t, const record_operator *op, const tes
 static bool outcome_adds(test *t, const record_operator *op, tensor *const *args, const test_outcome *added) {
   record_operator plain = *op;
   const nx_op_row *row = nx_op_find(op->op);
-  uint32_t index = 0;
-  while (index < op->n_attrs && strcmp(row->attrs[index].name, "accumulate") != 0) index++;
-  if (t->variant != VARIANT_F64 || index == op->n_attrs || op->attrs[index].integer == 0) return true;
+  uint32_t index = nx_op_accumulate(row);
+  if (t->variant != VARIANT_F64 || index == NX_MAX_ATTRS || op->attrs[index].integer == 0) return true;
   plain.attrs[index].integer = 0;
   test_outcome overwritten = operator_outcome(&t->reference, &plain, args, &(test_layout){0});
   bool good = overwritten.bound == BIND_DONE;

@@ -394,7 +394,7 @@ static void every_collective_and_every_wait_is_needed(void **state) {
     assert_true(is_proved(&s));
     for (uint32_t op = 0; op < n; op++) {
       const nx_value *operand = &s.plan.values[s.plan.arguments[operators[op].first_argument]];
-      if (nx_op_find(operators[op].op)->kind != NX_COMM || operand->arena == NX_ARENA_scalar) continue;
+      if (!nx_op_is_collective(nx_op_find(operators[op].op)) || operand->arena == NX_ARENA_scalar) continue;
       uint8_t when = operators[op].when;
       operators[op].when = 0;
       if (is_proved(&s))

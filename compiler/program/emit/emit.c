@@ -193,7 +193,7 @@ static void emit_pieces(nxc_emitter *e) {
 /* ---- programs ---- */
 
 static void emit_operator(nxc_emitter *e, const nxc_operator_node *op) {
-  bool grouped = op->group_atoms && nx_op_find(op->op)->kind == NX_COMM;
+  bool grouped = op->group_atoms && nx_op_is_collective(nx_op_find(op->op));
   nx_operator record = {.op = (uint16_t)op->op,
                         .when = op->when,
                         .n_in = (uint8_t)op->n_in,

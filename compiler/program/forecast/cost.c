@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/forecast/cost.h"
 
+#include "compiler/program/operators/rules.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -13,26 +15,13 @@ static const nx_value *operand(const nx_plan *plan, const nx_operator *op, uint3
   return &plan->values[plan->arguments[op->first_argument + index]];
 }
 
-/* How an operator that multiplies is cut into products: its first factor, and products per head, or the operand that
- * has a matrix for each expert. */
-static const struct {
-  uint32_t factor, n_products;
-  bool by_head;
-  uint32_t matrices; /* 0: none */
-} product_rows[NX_OP_END] = {
-    [NX_OP_matmul] = {0, 1, false, 0},
-    [NX_OP_attention] = {0, 2, true, 0},
-    [NX_OP_attention_grad] = {1, 5, true, 0},
-    [NX_OP_grouped_matmul] = {0, 1, false, 2},
-    [NX_OP_grouped_wgrad] = {0, 1, false, 3},
-};
-
 static bool multiplies(const nx_operator *op) {
-  return product_rows[op->op].n_products > 0;
+  nx_op_class class = nx_op_find(op->op)->class;
+  return class == NX_PRODUCT || class == NX_ATTENTION;
 }
 
 static nx_dtype product_type(const nx_plan *plan, const nx_operator *op) {
-  return (nx_dtype)operand(plan, op, product_rows[op->op].factor)->dtype;
+  return (nx_dtype)operand(plan, op, 0)->dtype;
 }
 
 static double memory_seconds(const nxc_machine *machine, double bytes) {
@@ -42,23 +31,22 @@ static double memory_seconds(const nxc_machine *machine, double bytes) {
 /* Attention multiplies head by head, and each of its products has a pass over the scores: 4 bytes read, 4
  * written. Half of the scores are dead, in flops too: n_products x 2 x d FLOP make one. */
 static double attention_seconds(const nx_plan *plan, const nxc_machine *machine, const nx_operator *op) {
-  const nx_value *q = operand(plan, op, product_rows[op->op].factor);
-  double n_products = product_rows[op->op].n_products, n_heads = (double)(q->dims[0] * q->dims[1]);
-  double one = (double)op->flops / n_heads / n_products;
-  double score_bytes = 8 * one / (2 * (double)q->dims[3]);
+  double n_heads = (double)(nx_op_size(plan, op, 'B') * nx_op_size(plan, op, 'n'));
+  double n_products = nxc_rule_of(op->op)->n_products, one = (double)op->flops / n_heads / n_products;
+  double score_bytes = 8 * one / (2 * (double)nx_op_size(plan, op, 'd'));
   return n_heads * n_products *
-         (one / nxc_rate_at(&machine->products[q->dtype], one) + memory_seconds(machine, score_bytes) / 2);
+         (one / nxc_rate_at(&machine->products[product_type(plan, op)], one) + memory_seconds(machine, score_bytes) / 2);
 }
 
-/* A grouped product is one for each expert. */
+/* A grouped product is one for each of L experts. */
 static double n_parts(const nx_plan *plan, const nx_operator *op) {
-  uint32_t matrices = product_rows[op->op].matrices;
-  return matrices > 0 ? (double)operand(plan, op, matrices)->dims[0] : 1;
+  int64_t n_experts = nx_op_size(plan, op, 'L');
+  return n_experts > 0 ? (double)n_experts : 1;
 }
 
 static double product_seconds(const nx_plan *plan, const nxc_machine *machine, const nx_operator *op) {
   double flops = (double)op->flops;
-  if (product_rows[op->op].by_head) return attention_seconds(plan, machine, op);
+  if (nx_op_find(op->op)->class == NX_ATTENTION) return attention_seconds(plan, machine, op);
   double one = flops / n_parts(plan, op); /* experts get equal shares, where routing is balanced */
   double work = flops > 0 ? flops / nxc_rate_at(&machine->products[product_type(plan, op)], one) : 0;
   double moved = memory_seconds(machine, (double)op->moved_bytes);
@@ -120,7 +108,7 @@ static exchange exchange_of(const nx_plan *plan, const nxc_machine *machine, con
 }
 
 static bool is_collective(const nx_operator *op) {
-  return nx_op_find(op->op)->kind == NX_COMM && op->group != NX_NONE && op->op != NX_OP_wait;
+  return nx_op_is_collective(nx_op_find(op->op)) && op->group != NX_NONE && op->op != NX_OP_wait;
 }
 
 /* ---- programs ---- */
@@ -152,7 +140,7 @@ static void spend(spent *s, nxc_cost_class class, double seconds) {
 static double operator_seconds(const player *p, const nx_operator *op) {
   const nxc_machine *machine = p->machine;
   if (is_collective(op)) return machine->operator_s + exchange_of(p->plan, machine, p->places, op).seconds;
-  if (nx_op_find(op->op)->kind == NX_COMM) return 0;
+  if (nx_op_is_collective(nx_op_find(op->op))) return 0;
   double work = multiplies(op) ? product_seconds(p->plan, machine, op)
                                : memory_seconds(machine, (double)op->moved_bytes);
   return machine->operator_s + work;

@@ -69,14 +69,16 @@ static const char *infer_attention_grad(const nxc_graph *graph, const nxc_operat
   return fault ? fault : check_heads(op, q, k, v);
 }
 
-/* Two products of [S,d] and [S,K] per query head; half of the scores are dead, in every round of a ring too.
+enum { N_PRODUCTS = 2, N_GRAD_PRODUCTS = 5 };
+
+/* Products of [S,d] and [S,K] per query head; half of the scores are dead, in every round of a ring too.
  */
 static uint64_t flops_attention(const nxc_graph *graph, const nxc_operator_node *op) {
-  return 2 * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 0)) * (uint64_t)nxc_in(graph, op, 1)->dims[2];
+  return N_PRODUCTS * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 0)) * (uint64_t)nxc_in(graph, op, 1)->dims[2];
 }
 
 static uint64_t flops_attention_grad(const nxc_graph *graph, const nxc_operator_node *op) {
-  return 5 * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 1)) * (uint64_t)nxc_in(graph, op, 2)->dims[2];
+  return N_GRAD_PRODUCTS * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 1)) * (uint64_t)nxc_in(graph, op, 2)->dims[2];
 }
 
 static const char *infer_attention_merge(const nxc_graph *graph, const nxc_operator_node *op,
@@ -90,7 +92,9 @@ static const char *infer_attention_merge(const nxc_graph *graph, const nxc_opera
 }
 
 const nxc_rule nxc_rule_attention = {
-    .infer = infer_attention, .grad = grad_attention, .flops = flops_attention, .suffixes = {NULL, "lse"}};
+    .infer = infer_attention, .grad = grad_attention, .flops = flops_attention, .n_products = N_PRODUCTS,
+    .suffixes = {NULL, "lse"}};
 const nxc_rule nxc_rule_attention_grad = {
-    .infer = infer_attention_grad, .flops = flops_attention_grad, .suffixes = {"dq", "dk", "dv"}};
+    .infer = infer_attention_grad, .flops = flops_attention_grad, .n_products = N_GRAD_PRODUCTS,
+    .suffixes = {"dq", "dk", "dv"}};
 const nxc_rule nxc_rule_attention_merge = {.infer = infer_attention_merge, .suffixes = {NULL, "lse"}};

@@ -148,7 +148,7 @@ static const char *infer_slice(const nxc_graph *graph, const nxc_operator_node *
 
 const nxc_rule nxc_rule_slice = {.infer = infer_slice};
 const nxc_rule nxc_rule_all_reduce = {
-    .infer = infer_all_reduce, .grad = grad_all_reduce, .bytes = bytes_all_reduce, .overwrites = 1};
+    .infer = infer_all_reduce, .grad = grad_all_reduce, .bytes = bytes_all_reduce};
 const nxc_rule nxc_rule_all_gather = {
     .infer = infer_all_gather, .grad = grad_all_gather, .bytes = bytes_all_gather, .linear = true};
 const nxc_rule nxc_rule_reduce_scatter = {

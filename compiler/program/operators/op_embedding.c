@@ -90,7 +90,7 @@ static uint64_t bytes_position_add(const nxc_graph *graph, const nxc_operator_no
 }
 
 const nxc_rule nxc_rule_position_add = {
-    .infer = infer_position_add, .grad = grad_position_add, .bytes = bytes_position_add, .overwrites = 1};
+    .infer = infer_position_add, .grad = grad_position_add, .bytes = bytes_position_add};
 
 static const char *infer_position_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   return infer_table_grad(graph, op, nxc_in(graph, op, 0), out);

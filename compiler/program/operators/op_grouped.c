@@ -45,8 +45,7 @@ static void grad_grouped_matmul(nxc_grad *grad, const nxc_operator_node *op) {
                       &(nxc_op_request){.op = NX_OP_grouped_wgrad,
                                         .in = {dy, x, counts},
                                         .out = {nxc_grad_parameter(grad, weight)},
-                                        .attrs = {[NX_grouped_wgrad_rows] = rows}},
-                      NX_grouped_wgrad_accumulate);
+                                        .attrs = {[NX_grouped_wgrad_rows] = rows}});
   nxc_grad_give(grad, x,
                 nxc_append(graph, &(nxc_op_request){.op = NX_OP_grouped_matmul,
                                                     .of = {x},

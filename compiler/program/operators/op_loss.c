@@ -53,4 +53,4 @@ static const char *infer_ce_grad(const nxc_graph *graph, const nxc_operator_node
 
 const nxc_rule nxc_rule_ce_stats = {.infer = infer_ce_stats};
 const nxc_rule nxc_rule_ce_loss = {.infer = infer_ce_loss, .grad = grad_ce_loss, .suffixes = {"lse", "loss"}};
-const nxc_rule nxc_rule_ce_grad = {.infer = infer_ce_grad, .overwrites = 1};
+const nxc_rule nxc_rule_ce_grad = {.infer = infer_ce_grad};

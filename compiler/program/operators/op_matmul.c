@@ -64,14 +64,12 @@ static void grad_matmul(nxc_grad *grad, const nxc_operator_node *op) {
   if (op->n_in == 3)
     nxc_grad_accumulate(
         grad,
-        &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[2])}},
-        NX_bias_grad_accumulate);
+        &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[2])}});
   nxc_grad_accumulate(grad,
                       &(nxc_op_request){.op = NX_OP_matmul,
                                         .in = {dy, a},
                                         .out = {nxc_grad_parameter(grad, weight)},
-                                        .attrs = {[NX_matmul_trans_a] = nxc_integer(1)}},
-                      NX_matmul_accumulate);
+                                        .attrs = {[NX_matmul_trans_a] = nxc_integer(1)}});
   nxc_grad_give(grad, a,
                 nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul, .of = {a}, .in = {dy, weight}}));
 }
@@ -108,9 +106,8 @@ static void grad_bias_add(nxc_grad *grad, const nxc_operator_node *op) {
   if (dy == 0) return;
   nxc_grad_accumulate(
       grad,
-      &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[1])}},
-      NX_bias_grad_accumulate);
+      &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[1])}});
   nxc_grad_give(grad, op->args[0], dy);
 }
 
-const nxc_rule nxc_rule_bias_add = {.infer = infer_bias_add, .grad = grad_bias_add, .overwrites = 1};
+const nxc_rule nxc_rule_bias_add = {.infer = infer_bias_add, .grad = grad_bias_add};

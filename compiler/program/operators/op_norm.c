@@ -36,7 +36,7 @@ static void grad_rms_norm(nxc_grad *grad, const nxc_operator_node *op) {
                             .of = {x},
                             .in = {dy, x, gain, rstd},
                             .out = {0, nxc_grad_parameter(grad, gain)}};
-  nxc_grad_accumulate(grad, &request, NX_rms_norm_grad_accumulate);
+  nxc_grad_accumulate(grad, &request);
   nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
 }
 
@@ -51,7 +51,7 @@ static void grad_layer_norm(nxc_grad *grad, const nxc_operator_node *op) {
       .in = {dy, x, gain, out[1], out[2]},
       .out = {0, nxc_grad_parameter(grad, gain), bias ? nxc_grad_parameter(grad, bias) : 0},
       .n_out = bias ? 3 : 2};
-  nxc_grad_accumulate(grad, &request, NX_layer_norm_grad_accumulate);
+  nxc_grad_accumulate(grad, &request);
   nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
 }
 

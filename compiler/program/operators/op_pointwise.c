@@ -17,7 +17,7 @@ static void grad_add(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_grad_give(grad, op->args[1], dy);
 }
 
-const nxc_rule nxc_rule_add = {.infer = infer_add, .grad = grad_add, .overwrites = 3};
+const nxc_rule nxc_rule_add = {.infer = infer_add, .grad = grad_add};
 
 static const char *infer_swiglu(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *x = nxc_in(graph, op, 0);
@@ -40,7 +40,7 @@ static const char *infer_swiglu_grad(const nxc_graph *graph, const nxc_operator_
 }
 
 const nxc_rule nxc_rule_swiglu = {.infer = infer_swiglu, .grad = grad_swiglu};
-const nxc_rule nxc_rule_swiglu_grad = {.infer = infer_swiglu_grad, .overwrites = 2};
+const nxc_rule nxc_rule_swiglu_grad = {.infer = infer_swiglu_grad};
 
 static const char *infer_whole(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_in(graph, op, 0);
@@ -61,7 +61,7 @@ static const char *infer_gelu_grad(const nxc_graph *graph, const nxc_operator_no
 }
 
 const nxc_rule nxc_rule_gelu = {.infer = infer_whole, .grad = grad_gelu};
-const nxc_rule nxc_rule_gelu_grad = {.infer = infer_gelu_grad, .overwrites = 3};
+const nxc_rule nxc_rule_gelu_grad = {.infer = infer_gelu_grad};
 
 static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);
@@ -72,7 +72,7 @@ static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_grad_give(grad, op->args[0], nxc_append(nxc_grad_graph(grad), &request));
 }
 
-const nxc_rule nxc_rule_dropout = {.infer = infer_whole, .grad = grad_dropout, .overwrites = 1};
+const nxc_rule nxc_rule_dropout = {.infer = infer_whole, .grad = grad_dropout};
 
 static const char *infer_fill(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_out(graph, op, 0);

@@ -4,11 +4,8 @@
 #include <string.h>
 
 static const nxc_rule *const rules[NX_OP_END] = {
-#define OP(number, name, min_in, max_in, min_out, max_out, kind, meaning) [number] = &nxc_rule_##name,
-#define ATTR(op, index, name, type, meaning)
+#define OP(number, name, class, signature, meaning) [number] = &nxc_rule_##name,
 #include "schema/ops.def"
-#undef OP
-#undef ATTR
 };
 
 const nxc_rule *nxc_rule_of(nx_op op) {

@@ -19,15 +19,11 @@ typedef struct nxc_rule {
   uint64_t (*bytes)(const nxc_graph *graph, const nxc_operator_node *op); /* NULL: all operands once */
   const char *suffixes[4]; /* of output names, where there are several */
   bool linear;             /* takes a partial gradient of its output as well as a whole one */
-  uint32_t overwrites;     /* bit i: output 0 may be input i */
+  uint32_t n_products;     /* class attention: of a query head with its keys */
 } nxc_rule;
 
-#define OP(number, name, min_in, max_in, min_out, max_out, kind, meaning) \
-  extern const nxc_rule nxc_rule_##name;
-#define ATTR(op, index, name, type, meaning)
+#define OP(number, name, class, signature, meaning) extern const nxc_rule nxc_rule_##name;
 #include "schema/ops.def"
-#undef OP
-#undef ATTR
 
 const nxc_rule *nxc_rule_of(nx_op op);
 

@@ -110,7 +110,8 @@ static bool is_of_one_pass(const nxc_graph *graph, nxc_id gradient) {
 
 /* The outputs that are gradients of parameters are all of one operator, so all or none of them are written
  * first. */
-void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request, uint32_t accumulate) {
+void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request) {
+  uint32_t accumulate = nx_op_accumulate(nx_op_find(request->op));
   nxc_graph *graph = grad->graph;
   nxc_id gradient = 0;
   for (int i = 0; i < NX_MAX_ARGS; i++)

@@ -22,7 +22,7 @@ nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value);
 void nxc_grad_give(nxc_grad *grad, nxc_id value, nxc_id gradient);
 /* Appends an operator whose outputs hold gradients of parameters, and whose attribute `accumulate` says
  * whether to add. `request->out` has the gradients (nxc_grad_parameter) in place. */
-void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request, uint32_t accumulate);
+void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request);
 /* The same for operators that always add: the gradient is filled with 0 first where they are the first
  * writer. */
 void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request);

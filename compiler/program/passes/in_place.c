@@ -25,7 +25,8 @@ static void find_readers(readers *r) {
 
 static bool may_overwrite(const readers *r, const nxc_operator_node *op, uint32_t in, uint64_t at) {
   const nxc_value_node *x = &r->graph->values[op->args[in]], *y = &r->graph->values[op->args[op->n_in]];
-  if (!(nxc_rule_of(op->op)->overwrites & 1u << in) || r->last[op->args[in]] != at) return false;
+  nx_signature signature = nx_op_signature(nx_op_find(op->op));
+  if (!(nx_signature_output(&signature, 0)->shares & 1u << in) || r->last[op->args[in]] != at) return false;
   for (uint32_t other = 0; other < op->n_in; other++)
     if (other != in && op->args[other] == op->args[in]) return false;
   return x->role == NXC_ROLE_ACTIVATION && y->role == NXC_ROLE_ACTIVATION && y->view_of == 0 &&

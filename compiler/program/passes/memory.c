@@ -35,7 +35,7 @@ static const nxc_operator_node *started_by(const nxc_graph *graph, const nxc_pro
                                            size_t before, nxc_id y) {
   while (before-- > 0) {
     const nxc_operator_node *op = &graph->operators[list->operators[before]];
-    if (op->n_out == 1 && op->args[op->n_in] == y && nx_op_find(op->op)->kind == NX_COMM) return op;
+    if (op->n_out == 1 && op->args[op->n_in] == y && nx_op_is_collective(nx_op_find(op->op))) return op;
   }
   return NULL;
 }
@@ -67,7 +67,7 @@ static void find_lifetimes(planner *p) {
       const nxc_operator_node *op = &graph->operators[list->operators[i]];
       for (uint32_t arg = 0; arg < op->n_in + op->n_out; arg++) {
         touch(p, op->args[arg], at);
-        if (nx_op_find(op->op)->kind == NX_COMM)
+        if (nx_op_is_collective(nx_op_find(op->op)))
           p->lives[nxc_value_root(graph, op->args[arg])].collective = true;
       }
       const nxc_operator_node *collective =

@@ -178,7 +178,7 @@ static bool run_wait(replay *r, const nx_operator *op, uint32_t result) {
 static bool run_operator(replay *r, const nx_operator *op) {
   const uint32_t *args = r->plan->arguments + op->first_argument;
   if (op->op == NX_OP_wait) return run_wait(r, op, args[0]);
-  if (nx_op_find(op->op)->kind == NX_COMM) return run_collective(r, op, args[0], args[1]);
+  if (nx_op_is_collective(nx_op_find(op->op))) return run_collective(r, op, args[0], args[1]);
   for (uint32_t i = 0; i < op->n_in; i++)
     if (!read_value(r, op, args[i])) return false;
   for (uint32_t i = 0; i < op->n_out; i++)

@@ -53,8 +53,8 @@ typedef struct recompute {
   nxc_program_list backward;
 } recompute;
 
-static bool is_activation(nx_op op) {
-  return op == NX_OP_swiglu || op == NX_OP_gelu;
+static bool is_of_class(const nxc_operator_node *op, nx_op_class class) {
+  return nx_op_find(op->op)->class == class;
 }
 
 static bool is_named(const nxc_training *t, const nxc_operator_node *op) {
@@ -63,7 +63,7 @@ static bool is_named(const nxc_training *t, const nxc_operator_node *op) {
     for (size_t m = 0; m < sizeof modules / sizeof *modules; m++) {
       if (strcmp(modules[m].module, t->recompute_modules[i].text) != 0) continue;
       bool of_part = modules[m].part == NULL || strcmp(modules[m].part, part) == 0;
-      if (of_part && (!modules[m].activation || is_activation(op->op))) return true;
+      if (of_part && (!modules[m].activation || is_of_class(op, NX_ACTIVATION))) return true;
     }
   return false;
 }
@@ -80,7 +80,7 @@ static bool drops(const recompute *r, const nxc_operator_node *op) {
   if (t->sequence_parallel && op->op == NX_OP_all_gather) return true;
   if (op->layer < 0) return false;
   if (t->recompute_full) return !t->recompute_block || place_of(r->graph, op) < t->recompute_layers;
-  return is_named(t, op) && op->op != NX_OP_attention && op->op != NX_OP_add;
+  return is_named(t, op) && !is_of_class(op, NX_ATTENTION) && op->op != NX_OP_add;
 }
 
 /* Whether the last value of a layer, which is the next one's input, is kept: within a group of layers that

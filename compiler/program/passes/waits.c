@@ -109,7 +109,7 @@ void nxc_waits(nxc_graph *graph) {
       if (program == NXC_STEP) wait_for_phase(graph, &list, &started, op.when);
       wait_for(graph, &list, &started, &op);
       nxc_program_push(graph, &list, old.operators[i]);
-      if (nx_op_find(op.op)->kind != NX_COMM) continue;
+      if (!nx_op_is_collective(nx_op_find(op.op))) continue;
       if (started.n == sizeof started.operators / sizeof *started.operators) wait(graph, &list, &started, 0);
       started.when[started.n] = op.when;
       started.operators[started.n++] = old.operators[i];
