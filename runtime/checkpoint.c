@@ -2,7 +2,6 @@
 #include "runtime/checkpoint.h"
 
 #include "runtime/checkpoint_folder.h"
-#include "runtime/checkpoint_manifest.h"
 #include "runtime/checkpoint_read.h"
 #include "runtime/checkpoint_remove.h"
 #include "runtime/checkpoint_write.h"
@@ -85,7 +84,7 @@ static bool write_files(const nxr_checkpoint *checkpoint, const nxr_tensors *ten
   }
   if (!hash_files(world, folder, files, n_files, fault)) return false;
   bool good = world->rank != 0 ||
-              (nxr_manifest_write(folder, checkpoint->plan, step, files, n_files, fault) &&
+              (nxr_manifest_write(folder, &checkpoint->run, step, files, n_files, fault) &&
                nxr_folder_publish(checkpoint->directory, step, folder, fault));
   return nxr_world_all(world, good);
 }
@@ -114,7 +113,7 @@ bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fa
               (is_there || write_files(checkpoint, &tensors, folder, step, fault));
   if (opened) nxr_tensors_close(&tensors);
   if (checkpoint->world->rank == 0) {
-    if (good) nxr_folder_prune(checkpoint->directory, checkpoint->plan->run_names->keep);
+    if (good) nxr_folder_prune(checkpoint->directory, checkpoint->run.plan->run_names->keep);
     else if (folder[0] != '\0') nxr_unfinished_remove(folder);
   }
   return nxr_world_all(checkpoint->world, good);
@@ -130,7 +129,7 @@ static verdict judge(const nxr_checkpoint *checkpoint, const char *folder, uint6
   json_t *manifest;
   if (!nxr_manifest_read(folder, step, &manifest, why)) return DAMAGED;
   verdict is = WHOLE;
-  if (!nxr_manifest_check_plan(manifest, folder, checkpoint->plan, why)) is = REFUSED;
+  if (!nxr_manifest_check_run(manifest, folder, &checkpoint->run, why)) is = REFUSED;
   else if (!nxr_manifest_files(manifest, folder, files, n_files, why)) is = DAMAGED;
   json_decref(manifest);
   return is;

@@ -19,7 +19,7 @@
 #ifndef NXR_CHECKPOINT_H
 #define NXR_CHECKPOINT_H
 
-#include "runtime/fault.h"
+#include "runtime/checkpoint_manifest.h"
 #include "runtime/pieces.h"
 #include "runtime/world.h"
 
@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 typedef struct nxr_checkpoint {
-  const nx_plan *plan;
+  nxr_manifest_run run;
   nxr_world *world;
   const nxr_pieces *pieces;
   const char *directory; /* the run's folder */
@@ -40,7 +40,7 @@ bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_f
  * earlier ones as they were. */
 bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault);
 /* Reads the newest complete checkpoint; *step is how many steps it has behind it, 0 where the folder has none
- * (then nothing is read). Says on stderr which one, and which were damaged. One of another plan is
+ * (then nothing is read). Says on stderr which one, and which were damaged. One of another plan or dataset is
  * refused where what differs binds a run (checkpoint_manifest.h), and so is a folder whose checkpoints are all
  * damaged. */
 bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr_fault *fault);

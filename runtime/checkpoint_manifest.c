@@ -63,7 +63,16 @@ static json_t *make_settings(const nx_plan *plan) {
   return settings;
 }
 
-static json_t *make_manifest(const nx_plan *plan, uint64_t step, const nxr_checkpoint_file *files,
+/* NULL where it is not known. */
+static json_t *make_dataset(const nxr_fingerprint *dataset) {
+  char hex[HEX_BYTES];
+  if (dataset == NULL) return NULL;
+  nx_hex(dataset->sha256, hex);
+  return json_pack("{s:I, s:I, s:s}", "documents", (json_int_t)dataset->n_documents, "tokens",
+                   (json_int_t)dataset->n_tokens, "sha256", hex);
+}
+
+static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const nxr_checkpoint_file *files,
                              uint32_t n_files) {
   char hex[HEX_BYTES];
   json_t *entries = json_object();
@@ -72,16 +81,17 @@ static json_t *make_manifest(const nx_plan *plan, uint64_t step, const nxr_check
     json_object_set_new(entries, files[i].name, json_pack("{s:I, s:s}", "bytes", (json_int_t)files[i].n_bytes,
                                                           "sha256", hex));
   }
-  nx_hex(plan->header->plan_id, hex);
-  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o}", "format", FORMAT, "version", VERSION, "plan_id", hex,
-                   "step", (json_int_t)step, "files", entries, "settings", make_settings(plan));
+  nx_hex(run->plan->header->plan_id, hex);
+  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*}", "format", FORMAT, "version", VERSION, "plan_id", hex,
+                   "step", (json_int_t)step, "files", entries, "settings", make_settings(run->plan), "dataset",
+                   make_dataset(run->dataset));
 }
 
-bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step,
+bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   snprintf(path, sizeof path, "%s/manifest.json", folder);
-  json_t *manifest = make_manifest(plan, step, files, n_files);
+  json_t *manifest = make_manifest(run, step, files, n_files);
   char *text = manifest ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
   json_decref(manifest);
   if (text == NULL) return nxr_fault_set(fault, "out of memory");
@@ -122,18 +132,34 @@ bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoi
   return json_object_size(entries) == n_files || nxr_fault_set(fault, "its manifest.json names other files");
 }
 
-bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault) {
+/* NULL where there is none, or none of a checkpoint. */
+static json_t *load(const char *folder, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   json_error_t error;
+  snprintf(path, sizeof path, "%s/manifest.json", folder);
+  if (access(path, R_OK) != 0) return nxr_fault_set(fault, "manifest.json: %s", strerror(errno)), NULL;
+  json_t *read = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (read == NULL) return nxr_fault_set(fault, "manifest.json is damaged: %s", error.text), NULL;
+  const char *format = json_string_value(json_object_get(read, "format"));
+  if (format && strcmp(format, FORMAT) == 0) return read;
+  json_decref(read);
+  return nxr_fault_set(fault, "manifest.json is damaged"), NULL;
+}
+
+bool nxr_manifest_is_there(const char *folder) {
+  nxr_fault none;
+  json_t *manifest = load(folder, &none);
+  json_decref(manifest);
+  return manifest != NULL;
+}
+
+bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault) {
   uint8_t plan_id[32];
   *manifest = NULL;
-  snprintf(path, sizeof path, "%s/manifest.json", folder);
-  if (access(path, R_OK) != 0) return nxr_fault_set(fault, "manifest.json: %s", strerror(errno));
-  json_t *read = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-  if (read == NULL) return nxr_fault_set(fault, "manifest.json is damaged: %s", error.text);
-  const char *format = json_string_value(json_object_get(read, "format"));
+  json_t *read = load(folder, fault);
+  if (read == NULL) return false;
   const json_t *recorded = json_object_get(read, "step");
-  bool good = format && strcmp(format, FORMAT) == 0 && json_is_integer(json_object_get(read, "version")) &&
+  bool good = json_is_integer(json_object_get(read, "version")) &&
               parse_hex(json_string_value(json_object_get(read, "plan_id")), plan_id) &&
               json_is_integer(recorded) && (uint64_t)json_integer_value(recorded) == step;
   if (good) *manifest = read;
@@ -141,8 +167,10 @@ bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr
   return good || nxr_fault_set(fault, "manifest.json is damaged");
 }
 
-/* A setting that this plan does not know binds. */
-static bool binds(const nx_plan *plan, const char *path) {
+/* A setting that this plan does not know binds. Where the dataset lies does not, if another is welcome. */
+static bool binds(const nxr_manifest_run *run, const char *path) {
+  const nx_plan *plan = run->plan;
+  if (run->new_dataset && strcmp(path, "data.path") == 0) return false;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++)
     if (strcmp(nx_plan_text(plan, plan->settings[i].path), path) == 0) return plan->settings[i].bound;
   return true;
@@ -173,14 +201,15 @@ static void end_differences(differences *to) {
 }
 
 /* Those that bind a run, and those that do not. */
-static void compare_settings(const json_t *manifest, const nx_plan *plan, differences *bound, differences *free_ones) {
-  json_t *old = json_object_get(manifest, "settings"), *new = make_settings(plan), *value;
+static void compare_settings(const json_t *manifest, const nxr_manifest_run *run, differences *bound,
+                             differences *free_ones) {
+  json_t *old = json_object_get(manifest, "settings"), *new = make_settings(run->plan), *value;
   json_t *merged = json_copy(old);
   const char *path;
   json_object_update_missing(merged, new);
   json_object_foreach(merged, path, value) {
     const json_t *there = json_object_get(old, path), *here = json_object_get(new, path);
-    if (!json_equal(there, here)) add_difference(binds(plan, path) ? bound : free_ones, path, there, here);
+    if (!json_equal(there, here)) add_difference(binds(run, path) ? bound : free_ones, path, there, here);
   }
   end_differences(bound);
   end_differences(free_ones);
@@ -188,8 +217,8 @@ static void compare_settings(const json_t *manifest, const nx_plan *plan, differ
   json_decref(new);
 }
 
-bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan,
-                             nxr_fault *fault) {
+static bool check_plan(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
+                       nxr_fault *fault) {
   char hex[HEX_BYTES];
   differences bound = {"", 0, 0}, others = {"", 0, 0};
   const char *recorded = json_string_value(json_object_get(manifest, "plan_id"));
@@ -197,9 +226,9 @@ bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const n
   if (version != VERSION)
     return nxr_fault_set(fault, "%s has version %lld of the format, and this nxrun reads %d", folder, version,
                          VERSION);
-  nx_hex(plan->header->plan_id, hex);
+  nx_hex(run->plan->header->plan_id, hex);
   if (strcmp(recorded, hex) == 0) return true;
-  compare_settings(manifest, plan, &bound, &others);
+  compare_settings(manifest, run, &bound, &others);
   if (bound.n == 0 && others.n == 0)
     return nxr_fault_set(fault, "%s is of another plan: %.12s…, and this one is %.12s…. No setting differs: another "
                          "version of nxcfg made it", folder, recorded, hex);
@@ -214,4 +243,39 @@ bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const n
       "goes on only where these are the same; to start a new run from these weights, set run.init_from "
       "to that folder",
       folder, recorded, hex, bound.text);
+}
+
+/* Another dataset is refused, unless it is welcome. */
+static bool judge_dataset(const nxr_fingerprint *there, const char *folder, const nxr_manifest_run *run,
+                          nxr_fault *fault) {
+  const nxr_fingerprint *here = run->dataset;
+  char was[HEX_BYTES], is[HEX_BYTES], what[300];
+  nx_hex(there->sha256, was);
+  nx_hex(here->sha256, is);
+  snprintf(what, sizeof what,
+           "of another dataset: %" PRIu64 " documents of %" PRIu64 " tokens there (SHA-256 %.12s…), %" PRIu64
+           " of %" PRIu64 " here (%.12s…)",
+           there->n_documents, there->n_tokens, was, here->n_documents, here->n_tokens, is);
+  if (run->new_dataset) fprintf(stderr, "nxrun: %s is %s\n", folder, what);
+  return run->new_dataset ||
+         nxr_fault_set(fault, "%s is %s; put the first one back, or give --new-dataset to go on with this one",
+                       folder, what);
+}
+
+/* Manifests of older versions do not say what the run was trained on. */
+static bool check_dataset(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
+                          nxr_fault *fault) {
+  const json_t *recorded = json_object_get(manifest, "dataset");
+  nxr_fingerprint there = {.n_documents = (uint64_t)json_integer_value(json_object_get(recorded, "documents")),
+                           .n_tokens = (uint64_t)json_integer_value(json_object_get(recorded, "tokens"))};
+  bool known = parse_hex(json_string_value(json_object_get(recorded, "sha256")), there.sha256);
+  if (run->dataset == NULL || (known && nxr_fingerprint_equal(&there, run->dataset))) return true;
+  if (known) return judge_dataset(&there, folder, run, fault);
+  fprintf(stderr, "nxrun: %s does not say on which dataset it was trained: this one is taken to be it\n", folder);
+  return true;
+}
+
+bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
+                            nxr_fault *fault) {
+  return check_plan(manifest, folder, run, fault) && check_dataset(manifest, folder, run, fault);
 }

@@ -2,13 +2,15 @@
 /* manifest.json: what a checkpoint consists of, of which plan, and after which step.
  *
  *   {"format": "nxrun checkpoint", "version": 1, "plan_id": hex, "step": n,
- *    "files": {name: {"bytes": n, "sha256": hex}}, "settings": {path: value}}
+ *    "files": {name: {"bytes": n, "sha256": hex}}, "settings": {path: value},
+ *    "dataset": {"documents": n, "tokens": n, "sha256": hex}}
  *
- * It is written last, and the settings are the plan's: so that a later plan can say what differs. */
+ * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset is
+ * what the run was trained on (dataset_fingerprint.h). */
 #ifndef NXR_CHECKPOINT_MANIFEST_H
 #define NXR_CHECKPOINT_MANIFEST_H
 
-#include "runtime/fault.h"
+#include "runtime/dataset_fingerprint.h"
 #include "schema/plan.h"
 
 #include <jansson.h>
@@ -23,16 +25,25 @@ typedef struct nxr_checkpoint_file {
 
 /* Fills n_bytes and sha256 of a file in the folder. */
 bool nxr_manifest_hash(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault);
+/* What a manifest says of its run: of which plan it is, and on what it was trained. */
+typedef struct nxr_manifest_run {
+  const nx_plan *plan;
+  const nxr_fingerprint *dataset; /* NULL: not known, and not compared */
+  bool new_dataset;               /* going on with another one was asked for */
+} nxr_manifest_run;
+
+/* Whether the folder has a manifest of a checkpoint at all, of whatever step. */
+bool nxr_manifest_is_there(const char *folder);
 /* Writes and syncs the manifest of a checkpoint whose files have been hashed. */
-bool nxr_manifest_write(const char *folder, const nx_plan *plan, uint64_t step,
+bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* Reads the manifest; false where the checkpoint is incomplete or damaged. The caller's to json_decref. */
 bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault);
-/* Whether a run of this plan may go on from it: it is in a version that can be read, and of the same plan, or of one
- * that differs in nothing that binds a run (other ranks, another ZeRO stage, another learning rate), which is said on
- * stderr. The fault says what differs. */
-bool nxr_manifest_check_plan(const json_t *manifest, const char *folder, const nx_plan *plan,
-                             nxr_fault *fault);
+/* Whether a run may go on from it: it is in a version that can be read, of the same dataset, and of the same plan, or of
+ * one that differs in nothing that binds a run (other ranks, another ZeRO stage, another learning rate), which is said
+ * on stderr. The fault says what differs. */
+bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
+                            nxr_fault *fault);
 /* Fills n_bytes and sha256 of the files by name; false where one is missing, or of another size. */
 bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files,
                         uint32_t n_files, nxr_fault *fault);

@@ -94,7 +94,8 @@ bool nxr_unfinished_remove(const char *path) {
   DIR *folder = open_folder(path);
   if (folder == NULL) return false;
   bool own = holds_only_known(folder, NULL, &n) &&
-             (n == 0 || faccessat(dirfd(folder), MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+             (n == 0 || faccessat(dirfd(folder), MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+              nxr_manifest_is_there(path));
   if (own) remove_files(folder);
   closedir(folder);
   return own && rmdir(path) == 0;

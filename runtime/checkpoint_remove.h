@@ -15,8 +15,8 @@ bool nxr_checkpoint_is_own(const char *folder, uint64_t step);
 /* Marks a folder as unfinished, or takes the mark away; false with errno. */
 bool nxr_unfinished_mark(const char *folder);
 bool nxr_unfinished_unmark(const char *folder);
-/* Removes a folder that has the mark and nothing but files of a checkpoint, or that is empty. Otherwise it is
- * left as it is, and the result is false. */
+/* Removes a folder that has the mark, or a manifest, and nothing but files of a checkpoint; or that is empty.
+ * Otherwise it is left as it is, and the result is false. */
 bool nxr_unfinished_remove(const char *folder);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef NXR_DATA_H
 #define NXR_DATA_H
 
-#include "runtime/fault.h"
+#include "runtime/dataset_fingerprint.h"
 #include "schema/plan.h"
 
 #include <stdbool.h>
@@ -30,6 +30,7 @@ bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_data **data, nxr_faul
 void nxr_data_close(nxr_data *data);
 bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
                    nxr_fault *fault);
+const nxr_fingerprint *nxr_data_fingerprint(const nxr_data *data);
 /* [R,S/R], as nx_run's. */
 const int32_t *nxr_data_places(const nxr_data *data);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,28 +33,28 @@ static uint64_t load_border(const nxr_dataset *dataset, uint64_t document) {
 }
 
 static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *fault) {
-  const nxr_mapping *index = &dataset->index;
-  if (index->n_bytes < HEADER_BYTES || memcmp(index->bytes, "MMIDIDX\0\0", 9) != 0)
+  const uint8_t *index = dataset->index;
+  if (dataset->n_index_bytes < HEADER_BYTES || memcmp(index, "MMIDIDX\0\0", 9) != 0)
     return nxr_fault_set(fault, "%s is not the index of a dataset", path);
-  if (load_u64(index->bytes + 9) != 1)
+  if (load_u64(index + 9) != 1)
     return nxr_fault_set(fault, "%s has version %llu of the index format, not 1", path,
-                         (unsigned long long)load_u64(index->bytes + 9));
-  dataset->type_code = index->bytes[17];
+                         (unsigned long long)load_u64(index + 9));
+  dataset->type_code = index[17];
   dataset->token_bytes = dataset->type_code < sizeof token_bytes_of ? token_bytes_of[dataset->type_code] : 0;
   if (dataset->token_bytes == 0)
     return nxr_fault_set(fault, "%s has type code %u, which is no type of tokens", path, dataset->type_code);
-  uint64_t n_sequences = load_u64(index->bytes + 18), n_borders = load_u64(index->bytes + 26);
-  uint64_t room = index->n_bytes - HEADER_BYTES;
+  uint64_t n_sequences = load_u64(index + 18), n_borders = load_u64(index + 26);
+  uint64_t room = dataset->n_index_bytes - HEADER_BYTES;
   if (n_sequences > room / 12 || n_borders > room / 8 || n_borders < 1 ||
       12 * n_sequences + 8 * n_borders != room)
     return nxr_fault_set(fault,
                          "%s is cut short or damaged: %llu sequences and %llu borders do not make its %llu "
                          "bytes",
                          path, (unsigned long long)n_sequences, (unsigned long long)n_borders,
-                         (unsigned long long)index->n_bytes);
+                         (unsigned long long)dataset->n_index_bytes);
   dataset->n_sequences = n_sequences;
   dataset->n_documents = n_borders - 1;
-  dataset->sizes = index->bytes + HEADER_BYTES;
+  dataset->sizes = index + HEADER_BYTES;
   dataset->pointers = dataset->sizes + 4 * n_sequences;
   dataset->borders = dataset->pointers + 8 * n_sequences;
   return true;
@@ -86,6 +87,17 @@ static bool check_contents(nxr_dataset *dataset, const char *path, nxr_fault *fa
   return true;
 }
 
+/* A copy: its numbers say where to read, and what was checked must not change any more. */
+static bool read_index(nxr_dataset *dataset, const char *path, nxr_fault *fault) {
+  nxr_mapping file;
+  if (!nxr_mapping_open(path, &file, fault)) return false;
+  dataset->index = malloc(file.n_bytes + 1);
+  if (dataset->index && file.n_bytes > 0) memcpy(dataset->index, file.bytes, file.n_bytes);
+  dataset->n_index_bytes = file.n_bytes;
+  nxr_mapping_close(&file);
+  return dataset->index != NULL || nxr_fault_set(fault, "out of memory for %s", path);
+}
+
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault) {
   char index_path[4096], data_path[4096];
   *dataset = (nxr_dataset){.prefix = prefix};
@@ -95,7 +107,7 @@ bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault
   if (access(index_path, F_OK) != 0)
     return nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset)", index_path,
                          strerror(errno));
-  bool good = nxr_mapping_open(index_path, &dataset->index, fault) &&
+  bool good = read_index(dataset, index_path, fault) &&
               nxr_mapping_open(data_path, &dataset->data, fault) &&
               check_header(dataset, index_path, fault) && check_contents(dataset, index_path, fault);
   if (!good) nxr_dataset_close(dataset);
@@ -103,7 +115,8 @@ bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault
 }
 
 void nxr_dataset_close(nxr_dataset *dataset) {
-  nxr_mapping_close(&dataset->index);
+  free(dataset->index);
+  dataset->index = NULL;
   nxr_mapping_close(&dataset->data);
 }
 

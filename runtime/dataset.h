@@ -3,8 +3,9 @@
  *
  * The index holds "MMIDIDX\0\0", u64 version 1, u8 type code, u64 number of sequences, u64 number of document
  * borders, then i32 tokens of each sequence, i64 byte offset of each in the .bin file, i64 document borders
- * (indices into the sequences; the first is 0). Little-endian, unaligned. Both files are mapped; everything
- * is checked when they are opened, so that no later read can leave them. A document is a run of sequences. */
+ * (indices into the sequences; the first is 0). Little-endian, unaligned. The index is read into memory, and the
+ * data is mapped; everything is checked when they are opened, so that no later read can leave them, whatever
+ * is written to the index meanwhile. A document is a run of sequences. */
 #ifndef NXR_DATASET_H
 #define NXR_DATASET_H
 
@@ -15,13 +16,15 @@
 
 typedef struct nxr_dataset {
   const char *prefix; /* the caller's */
-  nxr_mapping index, data;
+  uint8_t *index; /* all of the file */
+  uint64_t n_index_bytes;
+  nxr_mapping data;
   uint32_t type_code, token_bytes;
   uint64_t n_sequences, n_documents, n_tokens;
   const uint8_t *sizes, *pointers, *borders; /* in the index, unaligned */
 } nxr_dataset;
 
-/* Maps and checks both files. On failure nothing stays open. */
+/* Opens and checks both files. On failure nothing stays open. */
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault);
 void nxr_dataset_close(nxr_dataset *dataset);
 
@@ -40,10 +43,10 @@ typedef struct nxr_dataset_summary {
 
 bool nxr_dataset_summarize(const nxr_dataset *dataset, nxr_dataset_summary *summary, nxr_fault *fault);
 
-/* dataset_write.c: writes PREFIX.bin and PREFIX.idx under temporary names, synced and renamed at the end. One
- * text file is one document of its bytes, as 16-bit tokens; with `append_end` token 256 follows each. An
- * existing dataset is not overwritten unless `force`. */
+/* dataset_write.c: writes PREFIX.bin and PREFIX.idx (dataset_pair.h). One text file is one document of its
+ * bytes, as 16-bit tokens; with `append_end` token 256 follows each. An existing dataset is not overwritten
+ * unless `force`. `written` says what it has; it is not open. */
 bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *prefix, bool append_end,
-                       bool force, nxr_fault *fault);
+                       bool force, nxr_dataset *written, nxr_fault *fault);
 
 #endif

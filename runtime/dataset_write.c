@@ -1,126 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/dataset.h"
+#include "runtime/dataset_pair.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { TYPE_UINT16 = 8, END_OF_DOCUMENT = 256, CHUNK_BYTES = 1 << 16 };
 
-typedef struct output {
-  FILE *file;
-  bool started; /* the temporary file is ours */
-  char temporary[4096], path[4096];
-} output;
-
-static bool write_fault(const output *out, nxr_fault *fault) {
-  return nxr_fault_set(fault, "cannot write %s: %s", out->temporary, strerror(errno));
-}
-
-static bool output_open(output *out, const char *prefix, const char *ending, bool force, nxr_fault *fault) {
-  if (snprintf(out->path, sizeof out->path, "%s%s", prefix, ending) >= (int)sizeof out->path ||
-      snprintf(out->temporary, sizeof out->temporary, "%s%s.tmp", prefix, ending) >=
-          (int)sizeof out->temporary)
-    return nxr_fault_set(fault, "the name of the dataset is too long");
-  if (!force && access(out->path, F_OK) == 0)
-    return nxr_fault_set(fault, "%s exists: remove it, choose another name, or give --force", out->path);
-  out->file = fopen(out->temporary, "wb");
-  out->started = out->file != NULL;
-  return out->started || write_fault(out, fault);
-}
-
-static bool output_close(output *out, nxr_fault *fault) {
-  bool good = fflush(out->file) == 0 && fsync(fileno(out->file)) == 0;
-  if (!good) write_fault(out, fault);
-  if (fclose(out->file) != 0 && good) good = write_fault(out, fault);
-  out->file = NULL;
-  return good;
-}
-
-static bool output_rename(const output *out, nxr_fault *fault) {
-  if (rename(out->temporary, out->path) == 0) return true;
-  return nxr_fault_set(fault, "cannot name %s %s: %s", out->temporary, out->path, strerror(errno));
-}
-
-/* Both files are safe before either gets its name. An old index goes first and the new one comes last, so
- * that an index never stands beside another dataset's data. */
-static bool publish(output *data, output *index, nxr_fault *fault) {
-  if (!output_close(data, fault) || !output_close(index, fault)) return false;
-  if (unlink(index->path) != 0 && errno != ENOENT)
-    return nxr_fault_set(fault, "cannot replace %s: %s", index->path, strerror(errno));
-  return output_rename(data, fault) && output_rename(index, fault);
-}
-
-static void output_discard(output *out) {
-  if (out->file) fclose(out->file);
-  if (out->started) unlink(out->temporary);
-}
-
-/* Appends one text as 16-bit tokens; *n_tokens receives how many. */
-static bool append_text(output *data, const char *text, bool append_end, uint64_t *n_tokens,
-                        nxr_fault *fault) {
-  FILE *in = strcmp(text, "-") == 0 ? stdin : fopen(text, "rb");
-  if (in == NULL) return nxr_fault_set(fault, "cannot read %s: %s", text, strerror(errno));
+/* Appends the bytes of an open text as 16-bit tokens; *n_tokens receives how many. */
+static bool append_bytes(nxr_dataset_pair *pair, const char *text, FILE *in, uint64_t *n_tokens,
+                         nxr_fault *fault) {
   static unsigned char bytes[CHUNK_BYTES];
   static uint16_t tokens[CHUNK_BYTES];
-  size_t n;
-  bool good = true;
   *n_tokens = 0;
-  while (good && (n = fread(bytes, 1, sizeof bytes, in)) > 0) {
+  for (size_t n; (n = fread(bytes, 1, sizeof bytes, in)) > 0; *n_tokens += n) {
     for (size_t i = 0; i < n; i++) tokens[i] = bytes[i];
-    good = fwrite(tokens, sizeof *tokens, n, data->file) == n || write_fault(data, fault);
-    *n_tokens += n;
+    if (!nxr_dataset_pair_write(pair, tokens, n * sizeof *tokens, fault)) return false;
   }
-  if (good && ferror(in)) good = nxr_fault_set(fault, "cannot read %s: %s", text, strerror(errno));
-  if (in != stdin) fclose(in);
-  if (good && append_end) {
-    const uint16_t end = END_OF_DOCUMENT;
-    good = fwrite(&end, sizeof end, 1, data->file) == 1 || write_fault(data, fault);
-    *n_tokens += 1;
-  }
-  if (good && *n_tokens == 0) return nxr_fault_set(fault, "%s is empty", text);
-  if (good && *n_tokens > INT32_MAX)
-    return nxr_fault_set(fault, "%s has more than %d tokens, more than one document can hold: split it", text,
-                         INT32_MAX);
-  return good;
+  return !ferror(in) || nxr_fault_set(fault, "cannot read %s: %s", text, strerror(errno));
 }
 
-static bool write_index(output *index, const uint64_t *sizes, uint32_t n, nxr_fault *fault) {
-  const uint64_t version = 1, n_sequences = n, n_borders = (uint64_t)n + 1;
-  const uint8_t type = TYPE_UINT16;
-  bool good = fwrite("MMIDIDX\0\0", 9, 1, index->file) == 1 && fwrite(&version, 8, 1, index->file) == 1 &&
-              fwrite(&type, 1, 1, index->file) == 1 && fwrite(&n_sequences, 8, 1, index->file) == 1 &&
-              fwrite(&n_borders, 8, 1, index->file) == 1;
-  for (uint32_t i = 0; good && i < n; i++) {
-    const int32_t size = (int32_t)sizes[i];
-    good = fwrite(&size, 4, 1, index->file) == 1;
-  }
-  uint64_t pointer = 0;
-  for (uint32_t i = 0; good && i < n; i++) {
-    good = fwrite(&pointer, 8, 1, index->file) == 1;
-    pointer += sizes[i] * sizeof(uint16_t);
-  }
-  for (uint64_t i = 0; good && i <= n; i++) good = fwrite(&i, 8, 1, index->file) == 1;
-  return good || write_fault(index, fault);
+static bool append_text(nxr_dataset_pair *pair, const char *text, bool append_end, int32_t *size,
+                        nxr_fault *fault) {
+  const uint16_t end = END_OF_DOCUMENT;
+  uint64_t n_tokens;
+  FILE *in = strcmp(text, "-") == 0 ? stdin : fopen(text, "rb");
+  if (in == NULL) return nxr_fault_set(fault, "cannot read %s: %s", text, strerror(errno));
+  bool good = append_bytes(pair, text, in, &n_tokens, fault);
+  if (in != stdin) fclose(in);
+  if (!good || (append_end && !nxr_dataset_pair_write(pair, &end, sizeof end, fault))) return false;
+  n_tokens += append_end;
+  if (n_tokens == 0) return nxr_fault_set(fault, "%s is empty", text);
+  if (n_tokens > INT32_MAX)
+    return nxr_fault_set(fault, "%s has more than %d tokens, more than one document can hold: split it", text,
+                         INT32_MAX);
+  *size = (int32_t)n_tokens;
+  return true;
 }
 
 bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *prefix, bool append_end,
-                       bool force, nxr_fault *fault) {
-  output data = {0}, index = {0};
-  uint64_t *sizes = calloc(n_texts, sizeof *sizes);
+                       bool force, nxr_dataset *written, nxr_fault *fault) {
+  nxr_dataset_pair pair;
+  int32_t *sizes = calloc(n_texts, sizeof *sizes);
   if (sizes == NULL) return nxr_fault_set(fault, "out of memory");
-  bool good =
-      output_open(&data, prefix, ".bin", force, fault) && output_open(&index, prefix, ".idx", force, fault);
+  bool good = nxr_dataset_pair_open(&pair, prefix, force, fault);
   for (uint32_t i = 0; good && i < n_texts; i++)
-    good = append_text(&data, texts[i], append_end, &sizes[i], fault);
-  good = good && write_index(&index, sizes, n_texts, fault);
-  good = good && publish(&data, &index, fault);
-  if (!good) {
-    output_discard(&data);
-    output_discard(&index);
-  }
+    good = append_text(&pair, texts[i], append_end, &sizes[i], fault);
+  const nxr_dataset_contents contents = {.type_code = TYPE_UINT16, .token_bytes = sizeof(uint16_t),
+                                         .n_sequences = n_texts, .n_documents = n_texts, .sizes = sizes};
+  good = good && nxr_dataset_pair_finish(&pair, &contents, written, fault);
+  nxr_dataset_pair_close(&pair);
   free(sizes);
   return good;
 }

@@ -19,6 +19,7 @@ static const char usage[] =
     "  --backend cpu|ref      kernels: oneDNN and vector code, or plain C (slow; defines what is correct)\n"
     "  --dir DIR              folder of the run, instead of the plan's\n"
     "  --resume               go on from the newest checkpoint in the folder\n"
+    "  --new-dataset          with --resume: although the dataset is another than the checkpoint's\n"
     "  --stop-after N         end, with a checkpoint, when N steps are done\n"
     "  --log text|json        a line for people, or a JSON object, per step\n"
     "  --metrics FILE         metrics file, instead of metrics.jsonl in the folder\n"
@@ -31,13 +32,14 @@ static const char usage[] =
     "  --help, --version\n"
     "Exit status: 0 done (also when SIGTERM or SIGINT ended it after a checkpoint), 1 failed, 2 usage.\n";
 
-enum { BACKEND = 1, DIRECTORY, RESUME, STOP_AFTER, LOG, METRICS, DUMP_GRADIENTS, COMM, DRY_RUN, HELP, VERSION,
-       CALIBRATE, OUTPUT, THREADS };
+enum { BACKEND = 1, DIRECTORY, RESUME, NEW_DATASET, STOP_AFTER, LOG, METRICS, DUMP_GRADIENTS, COMM, DRY_RUN, HELP,
+       VERSION, CALIBRATE, OUTPUT, THREADS };
 
 static const struct option long_options[] = {
     {"backend", required_argument, NULL, BACKEND},
     {"dir", required_argument, NULL, DIRECTORY},
     {"resume", no_argument, NULL, RESUME},
+    {"new-dataset", no_argument, NULL, NEW_DATASET},
     {"stop-after", required_argument, NULL, STOP_AFTER},
     {"log", required_argument, NULL, LOG},
     {"metrics", required_argument, NULL, METRICS},
@@ -91,6 +93,7 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     case BACKEND: options->backend = optarg; return choose(optarg, "cpu", "ref", &second);
     case DIRECTORY: options->directory = optarg; return optarg[0] != '\0';
     case RESUME: options->resume = true; return true;
+    case NEW_DATASET: options->new_dataset = true; return true;
     case STOP_AFTER: return parse_count(optarg, &options->stop_after);
     case LOG: {
       bool known = choose(optarg, "text", "json", &second);

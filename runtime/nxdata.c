@@ -160,13 +160,11 @@ static int command_build(int n, char **arguments) {
   for (uint32_t i = 0; i < options.n_texts; i++)
     if (strcmp(arguments[i], "-") != 0 && !is_readable(arguments[i])) return STATUS_USAGE;
   nxr_fault fault = {""};
+  nxr_dataset written;
   if (!nxr_dataset_build((const char *const *)arguments, options.n_texts, prefix, options.append_end,
-                         options.force, &fault))
+                         options.force, &written, &fault))
     return damaged(&fault);
-  nxr_dataset dataset;
-  if (!nxr_dataset_open(prefix, &dataset, &fault)) return damaged(&fault);
-  print_info(&dataset);
-  nxr_dataset_close(&dataset);
+  print_info(&written);
   return STATUS_DONE;
 }
 

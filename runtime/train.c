@@ -105,7 +105,7 @@ static void open_pieces(training *run) {
   run->pieces = (nxr_pieces){.plan = run->plan, .rank = run->world->rank, .stage = run->machine.stage,
                              .backend = run->machine.backend, .device = run->machine.device};
   memcpy(run->pieces.base, run->arenas.base, sizeof run->pieces.base);
-  run->checkpoint = (nxr_checkpoint){.plan = run->plan, .world = run->world, .pieces = &run->pieces,
+  run->checkpoint = (nxr_checkpoint){.run = {.plan = run->plan}, .world = run->world, .pieces = &run->pieces,
                                      .directory = directory};
 }
 
@@ -136,9 +136,27 @@ static bool load_weights(training *run) {
   return agree(run);
 }
 
-static bool load_state(training *run) {
+/* All ranks must read the same; what they read goes into the checkpoints. */
+static bool open_data(training *run) {
   nxr_data_open(run->plan, run->world->rank, &run->data, &run->fault);
   if (!agree(run)) return false;
+  const nxr_fingerprint *own = nxr_data_fingerprint(run->data);
+  nxr_fingerprint first = *own;
+  nxr_world_broadcast(run->world, &first, sizeof first);
+  if (!nxr_fingerprint_equal(own, &first))
+    nxr_fault_set(&run->fault,
+                  "the dataset that rank %u reads (%llu documents, %llu tokens) is not that of rank 0 (%llu documents, "
+                  "%llu tokens): give every host the same files at %s",
+                  run->world->rank, (unsigned long long)own->n_documents, (unsigned long long)own->n_tokens,
+                  (unsigned long long)first.n_documents, (unsigned long long)first.n_tokens,
+                  nx_plan_string(run->plan, run->plan->data_paths[0]));
+  run->checkpoint.run.dataset = own;
+  run->checkpoint.run.new_dataset = run->options->new_dataset;
+  return agree(run);
+}
+
+static bool load_state(training *run) {
+  if (!open_data(run)) return false;
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
   if (!agree(run)) return false;
   if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);

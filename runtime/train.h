@@ -14,6 +14,7 @@ typedef struct nxr_options {
   const char *dump_gradients; /* folder for the first step's gradients, or NULL */
   uint64_t stop_after;   /* end, with a checkpoint, when so many steps are behind the run; 0: the plan's number */
   bool resume, dry_run, force_p2p;
+  bool new_dataset; /* a run that is resumed may read another dataset than before */
   nxr_log log;
 } nxr_options;
 

@@ -35,11 +35,28 @@ expect 'a missing text' 2 'cannot read .*none' "$nxdata" build none -o new
 expect 'a missing folder' 1 'cannot write' "$nxdata" build "$text" -o none/new
 expect 'an empty text' 1 'is empty' "$nxdata" build /dev/null -o new
 expect 'full standard output' 1 'No space left' sh -c "'$nxdata' --help >/dev/full"
-if [ -w /dev/full ]; then
-  expect 'a full disk' 1 'No space left' sh -c "ln -s /dev/full new.bin.tmp &&
-    '$nxdata' build '$text' -o new"
-fi
+expect 'a limit on the size of files' 1 'File too large' sh -c "trap '' XFSZ; ulimit -f 1; '$nxdata' build '$text' -o new"
 expect 'nothing is left of builds that failed' 0 '^0$' sh -c "ls | grep -c '^new' || true"
+
+# Builds to one prefix at once: one of them is the dataset, whole; with --force the last.
+at_once() { # OPTION
+  for i in 1 2 3 4 5 6; do
+    head -c "$((1000 * i))" "$text" >"part$i"
+    "$nxdata" build "part$i" -o at_once $1 >"said$i" 2>&1 &
+    echo $! >"pid$i"
+  done
+  built=0
+  for i in 1 2 3 4 5 6; do wait "$(cat "pid$i")" && built=$((built + 1)); done
+  cat said? >out
+  "$nxdata" check at_once >>out 2>&1 && [ "$(find . -name 'at_once*' | wc -l)" -eq 2 ]
+}
+at_once '' && [ $built -eq 1 ] && [ "$(grep -c 'at_once.*exists' out)" -eq 5 ]
+report 'of six builds at once one counts' $?
+at_once --force && [ $built -eq 6 ]
+report 'of six that replace it all do' $?
+touch at_once.bin.tmp
+expect 'a temporary name that is taken stays' 0 'tokens  *6000$' "$nxdata" build part6 --force -o at_once
+expect 'as it was' 0 '^0$' sh -c 'wc -c <at_once.bin.tmp'
 
 expect 'no command' 2 'build, info or check' "$nxdata"
 expect 'an unknown command' 2 'unknown command frob' "$nxdata" frob

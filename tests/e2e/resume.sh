@@ -59,6 +59,24 @@ expect 'with its plan_id' 1 "is of another plan: $(sed -n 's/.*"plan_id": "\(.\{
   zero/checkpoints/step-000008/manifest.json)" $run seed.bin --dir zero --resume
 same 'and the run is as it was' zero-whole zero
 
+# The dataset is a part of the run: another one is refused, on any rank, unless it was asked for.
+cp -r zero other_data && rm -r other_data/checkpoints/step-00000[68] && cp data.bin kept.bin && cp data.idx kept.idx
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10009 }' >text2
+"$nxdata" build text2 -o data --force >/dev/null
+expect 'another dataset is refused' 1 'of another dataset: .* give --new-dataset' $run zero.bin --dir other_data --resume
+expect 'unless it was asked for' 0 'resumes from .*step-000004' $run zero.bin --dir other_data --resume --new-dataset \
+  --stop-after 5
+mkdir -p elsewhere && cp data.bin data.idx elsewhere && mv kept.bin data.bin && mv kept.idx data.idx
+cat >second_elsewhere <<'END'
+#!/bin/sh
+plan=$(realpath "$2") dir=$(realpath -m "$4")
+[ "${PMI_RANK:-0}" -eq 0 ] || cd elsewhere
+exec "$1" "$plan" --dir "$dir"
+END
+chmod +x second_elsewhere
+expect 'and another on one rank too' 1 'that rank 1 reads .* is not that of rank 0' \
+  "$mpiexec" -n 2 ./second_elsewhere "$nxrun" zero.bin --dir elsewhere_run
+
 # A run goes on with other ranks and other stages of ZeRO, back and forth, with the losses of the run that did not
 # change; with the same bits where sums are made in the same order.
 cp -r zero-whole moved && rm -r moved/checkpoints/step-00000[68] && head -4 zero-whole/metrics.jsonl >moved/metrics.jsonl

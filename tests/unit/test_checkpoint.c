@@ -56,12 +56,16 @@ typedef struct request {
   const char *path;
 } request;
 
+static const nxr_fingerprint *trained_on;
+static bool welcomes_another;
+
 static nxr_checkpoint checkpoint_of(mesh_rank *rank) {
   static char directory[512];
   if (rank->world.rank == 0) snprintf(directory, sizeof directory, "%s/run", temporary_folder);
   uint64_t meet = 0;
   nxr_world_max(&rank->world, &meet, 1);
-  return (nxr_checkpoint){&rank->all->mesh->plan, &rank->world, &rank->pieces, directory};
+  const nxr_manifest_run run = {&rank->all->mesh->plan, trained_on, welcomes_another};
+  return (nxr_checkpoint){run, &rank->world, &rank->pieces, directory};
 }
 
 static bool prepare(mesh_rank *rank, void *data) {
@@ -259,6 +263,34 @@ static void refuses_another_plan(void **state) {
   assert_non_null(strstr(mesh_fault(all), "step-000002"));
   holds(all, 5);
   assert_true(temporary_exists("run/checkpoints/step-000002/manifest.json"));
+  mesh_ranks_close(all);
+}
+
+static void refuses_another_dataset(void **state) {
+  (void)state;
+  const nxr_fingerprint one = {.sha256 = {1}, .n_documents = 7, .n_tokens = 700},
+                        other = {.sha256 = {2}, .n_documents = 8, .n_tokens = 700};
+  const nxr_fingerprint *const before[] = {&one, NULL, &one}, *const now[] = {&one, &one, NULL};
+  for (int i = 0; i < 3; i++) { /* the same, or not known */
+    trained_on = before[i];
+    mesh_ranks *all = make_run(&shapes[3], 2);
+    trained_on = now[i];
+    request from = {.resume = true};
+    must(all, resume, &from);
+    assert_int_equal(from.step, 2);
+    mesh_ranks_close(all);
+  }
+  trained_on = &one;
+  mesh_ranks *all = make_run(&shapes[3], 2);
+  trained_on = &other;
+  request from = {.resume = true};
+  must_fail(all, resume, &from, "7 documents of 700 tokens there (SHA-256 010000000000…), 8 of 700 here");
+  assert_non_null(strstr(mesh_fault(all), "--new-dataset"));
+  welcomes_another = true;
+  must(all, resume, &from);
+  assert_int_equal(from.step, 2);
+  welcomes_another = false;
+  trained_on = NULL;
   mesh_ranks_close(all);
 }
 
@@ -491,7 +523,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(resumes_exactly),        cmocka_unit_test(writes_logical_tensors),
       cmocka_unit_test(imports_on_any_mesh),    cmocka_unit_test(goes_on_on_any_mesh),
-      cmocka_unit_test(refuses_another_plan),
+      cmocka_unit_test(refuses_another_plan),   cmocka_unit_test(refuses_another_dataset),
       cmocka_unit_test(passes_over_damage),     cmocka_unit_test(refuses_if_all_are_damaged),
       cmocka_unit_test(survives_a_killed_save), cmocka_unit_test(keeps_as_many_as_asked),
       cmocka_unit_test(removes_only_its_own),   cmocka_unit_test(takes_another_temporary_name),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which tokens a step trains on: decided by the dataset and the seed, not by the mesh. */
 #include "runtime/data.h"
+#include "runtime/data_order.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 
@@ -41,6 +42,7 @@ typedef struct made_plan {
 
 static void make_plan(made_plan *made, const setup *from) {
   *made = (made_plan){.run = {.seed = from->seed,
+                              .n_steps = N_STEPS,
                               .n_micro_batches = GLOBAL_BATCH / from->data_size / from->micro_batch,
                               .micro_batch = from->micro_batch,
                               .sequence = SEQUENCE,
@@ -177,6 +179,28 @@ static void reads_every_sample_once_an_epoch(void **state) {
   assert_memory_not_equal(all.tokens, all.tokens + N_SAMPLES, N_SAMPLES * sizeof *all.tokens);
 }
 
+/* At an epoch's end micro-batches of both are read in turn: neither order is made again. */
+static void keeps_two_epochs(void **state) {
+  (void)state;
+  made_plan made;
+  nxr_dataset dataset;
+  nxr_orders orders;
+  nxr_fault fault = {""};
+  make_plan(&made, &(setup){true, 7, 100, 2, 1});
+  assert_true(nxr_dataset_open(temporary_path(0, "set"), &dataset, &fault));
+  assert_true(nxr_orders_open(&dataset, dataset.n_documents, &made.run, &orders, &fault));
+  for (uint64_t epoch = 0; epoch < 5; epoch++) {
+    const nxr_order *one = nxr_orders_of(&orders, epoch), *next = nxr_orders_of(&orders, epoch + 1);
+    uint64_t first = one->samples[0];
+    one->samples[0] = UINT64_MAX; /* a mark, which an order that is made again has not */
+    assert_ptr_equal(nxr_orders_of(&orders, epoch), one);
+    assert_true(one->samples[0] == UINT64_MAX && one->epoch == epoch && next->epoch == epoch + 1);
+    one->samples[0] = first;
+  }
+  nxr_orders_close(&orders);
+  nxr_dataset_close(&dataset);
+}
+
 /* Runs are resumed with later versions of nxrun: the order may never change. */
 static void keeps_its_order_for_ever(void **state) {
   (void)state;
@@ -285,6 +309,7 @@ int main(void) {
       cmocka_unit_test(gives_every_rank_its_share),
       cmocka_unit_test(reads_every_sample_once_an_epoch),
       cmocka_unit_test(keeps_its_order_for_ever),
+      cmocka_unit_test(keeps_two_epochs),
       cmocka_unit_test(reports_what_does_not_fit),
       cmocka_unit_test(divides_a_sequence_over_its_ranks),
       cmocka_unit_test(tells_documents_apart),

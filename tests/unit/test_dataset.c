@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indexed datasets: what is written is read back, and nothing damaged is believed. */
-#include "runtime/dataset.h"
+#include "runtime/dataset_fingerprint.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 
@@ -209,7 +209,8 @@ static void reports_missing_files(void **state) {
 
 static bool build(const char *const *texts, uint32_t n, bool append_end, bool force, nxr_fault *fault) {
   *fault = (nxr_fault){""};
-  return nxr_dataset_build(texts, n, temporary_path(0, "set"), append_end, force, fault);
+  nxr_dataset written;
+  return nxr_dataset_build(texts, n, temporary_path(0, "set"), append_end, force, &written, fault);
 }
 
 static void builds_what_it_reads(void **state) {
@@ -274,6 +275,71 @@ static void a_failed_build_leaves_nothing(void **state) {
   nxr_dataset_close(&dataset);
 }
 
+/* What was checked stays, whatever is written to the index meanwhile. */
+static void survives_an_index_that_is_rewritten(void **state) {
+  (void)state;
+  nxr_dataset dataset;
+  nxr_fault fault;
+  int32_t tokens[4];
+  size_t n_bytes;
+  write_dataset(&good, good_tokens, sizeof good_tokens);
+  assert_true(open_set(&dataset, &fault));
+  uint8_t *index = temporary_read("set.idx", &n_bytes);
+  FILE *file = fopen(temporary_path(1, "set.idx"), "r+b");
+  memset(index, 0x7f, n_bytes);
+  assert_int_equal(fwrite(index, 1, n_bytes, file), n_bytes);
+  fclose(file);
+  nxr_dataset_read(&dataset, 2, 0, 4, tokens);
+  assert_int_equal(tokens[0], 13);
+  assert_int_equal(tokens[3], 65535);
+  assert_int_equal(nxr_dataset_document_tokens(&dataset, 0), 3);
+  nxr_dataset_close(&dataset);
+  free(index);
+}
+
+static nxr_fingerprint fingerprint(uint64_t n_documents) {
+  nxr_dataset dataset;
+  nxr_fault fault;
+  assert_true(open_set(&dataset, &fault));
+  nxr_fingerprint is = nxr_fingerprint_of(&dataset, n_documents, 0);
+  nxr_dataset_close(&dataset);
+  return is;
+}
+
+/* Of small data every bit counts; of large data its size, its ends and samples between. */
+static void tells_datasets_apart(void **state) {
+  (void)state;
+  write_dataset(&good, good_tokens, sizeof good_tokens);
+  nxr_fingerprint is = fingerprint(3), same = fingerprint(3), fewer = fingerprint(2);
+  assert_true(nxr_fingerprint_equal(&is, &same));
+  assert_false(nxr_fingerprint_equal(&is, &fewer));
+  for (size_t token = 0; token < 7; token++) {
+    uint16_t tokens[7];
+    memcpy(tokens, good_tokens, sizeof tokens);
+    tokens[token] ^= 1;
+    write_dataset(&good, tokens, sizeof tokens);
+    nxr_fingerprint other = fingerprint(3);
+    assert_false(nxr_fingerprint_equal(&is, &other));
+  }
+  const int64_t borders[] = {0, 2, 2, 5};
+  write_dataset(&(dataset_files){8, 5, 4, good_sizes, good_pointers, borders}, good_tokens, sizeof good_tokens);
+  nxr_fingerprint other = fingerprint(3);
+  assert_false(nxr_fingerprint_equal(&is, &other));
+
+  enum { LARGE = 20 << 20 };
+  static uint8_t large[LARGE];
+  write_dataset(&good, large, sizeof large);
+  is = fingerprint(3);
+  const size_t changed[] = {0, LARGE - 1, (LARGE - 4096) / 1023 * 500 + 2000};
+  for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
+    large[changed[i]] = 1;
+    write_dataset(&good, large, sizeof large);
+    other = fingerprint(3);
+    assert_false(nxr_fingerprint_equal(&is, &other));
+    large[changed[i]] = 0;
+  }
+}
+
 /* What the test's own process cannot survive: a child reads on, and says which file. */
 static void names_a_file_that_was_cut(void **state) {
   (void)state;
@@ -312,6 +378,8 @@ int main(void) {
       cmocka_unit_test(reports_missing_files),
       cmocka_unit_test(builds_what_it_reads),
       cmocka_unit_test(a_failed_build_leaves_nothing),
+      cmocka_unit_test(survives_an_index_that_is_rewritten),
+      cmocka_unit_test(tells_datasets_apart),
       cmocka_unit_test(names_a_file_that_was_cut),
   };
   return cmocka_run_group_tests_name("dataset", tests, temporary_make, temporary_remove);

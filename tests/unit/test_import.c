@@ -81,7 +81,7 @@ static const entry complete[] = {{"model.embed_tokens.weight", 0, 1, 0},
 
 static bool import_one(mesh_rank *rank, void *path) {
   memset(rank->arenas, 0, (size_t)NX_N_ARENAS * MESH_ARENA_BYTES);
-  const nxr_checkpoint checkpoint = {&rank->all->mesh->plan, &rank->world, &rank->pieces, "unused"};
+  const nxr_checkpoint checkpoint = {{.plan = &rank->all->mesh->plan}, &rank->world, &rank->pieces, "unused"};
   return nxr_checkpoint_import(&checkpoint, path, &rank->fault);
 }
 

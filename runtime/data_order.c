@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/data_order.h"
+
+#include "schema/philox.h"
+
+#include <stdlib.h>
+
+enum { ORDER_OF_DOCUMENTS = 0x446f6373, ORDER_OF_SAMPLES = 0x53616d70 };
+
+static uint64_t draw_below(uint64_t bound, uint64_t seed, uint32_t what, uint64_t epoch, uint64_t index) {
+  nx_philox words = nx_philox_draw(seed, what, (uint32_t)index, (uint32_t)(index >> 32), (uint32_t)epoch,
+                                   (uint32_t)(epoch >> 32));
+  uint64_t random = (uint64_t)words.word[0] << 32 | words.word[1];
+  return (uint64_t)((unsigned __int128)random * bound >> 64);
+}
+
+static void shuffle(uint64_t *items, uint64_t n, uint64_t seed, uint32_t what, uint64_t epoch) {
+  for (uint64_t i = n; i > 1; i--) {
+    uint64_t j = draw_below(i, seed, what, epoch, i), item = items[i - 1];
+    items[i - 1] = items[j];
+    items[j] = item;
+  }
+}
+
+static void identity(uint64_t *items, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++) items[i] = i;
+}
+
+static void order_epoch(const nxr_orders *orders, nxr_order *order, uint64_t epoch) {
+  const nx_run *run = orders->run;
+  identity(order->documents, orders->n_documents);
+  identity(order->samples, orders->n_samples);
+  if (run->shuffle) {
+    shuffle(order->documents, orders->n_documents, run->seed, ORDER_OF_DOCUMENTS, epoch);
+    shuffle(order->samples, orders->n_samples, run->seed, ORDER_OF_SAMPLES, epoch);
+  }
+  order->firsts[0] = 0;
+  for (uint64_t i = 0; i < orders->n_documents; i++)
+    order->firsts[i + 1] =
+        order->firsts[i] + nxr_dataset_document_tokens(orders->dataset, order->documents[i]);
+  order->epoch = epoch;
+}
+
+static bool allocate(nxr_orders *orders) {
+  bool good = true;
+  for (uint32_t i = 0; i < orders->n; i++) {
+    nxr_order *order = &orders->kept[i];
+    order->epoch = UINT64_MAX;
+    order->documents = calloc(orders->n_documents, sizeof *order->documents);
+    order->firsts = calloc(orders->n_documents + 1, sizeof *order->firsts);
+    order->samples = calloc(orders->n_samples, sizeof *order->samples);
+    good = good && order->documents && order->firsts && order->samples;
+  }
+  return good;
+}
+
+bool nxr_orders_open(const nxr_dataset *dataset, uint64_t n_documents, const nx_run *run, nxr_orders *orders,
+                     nxr_fault *fault) {
+  *orders = (nxr_orders){.dataset = dataset, .run = run, .n_documents = n_documents};
+  for (uint64_t i = 0; i < n_documents; i++) orders->n_tokens += nxr_dataset_document_tokens(dataset, i);
+  orders->n_samples = orders->n_tokens > 0 ? (orders->n_tokens - 1) / run->sequence : 0;
+  if (orders->n_samples == 0)
+    return nxr_fault_set(fault, "dataset %s has %llu tokens to train on, fewer than one sample of %u + 1",
+                         dataset->prefix, (unsigned long long)orders->n_tokens, run->sequence);
+  /* Without shuffling all epochs have the order of the first. */
+  bool several = run->shuffle && run->n_steps > orders->n_samples / run->global_batch;
+  orders->n = several ? 2 : 1;
+  if (allocate(orders)) {
+    order_epoch(orders, &orders->kept[0], 0);
+    return true;
+  }
+  nxr_orders_close(orders);
+  return nxr_fault_set(fault, "out of memory for the order of %llu samples",
+                       (unsigned long long)orders->n_samples);
+}
+
+void nxr_orders_close(nxr_orders *orders) {
+  for (uint32_t i = 0; i < orders->n; i++) {
+    free(orders->kept[i].documents);
+    free(orders->kept[i].firsts);
+    free(orders->kept[i].samples);
+  }
+  *orders = (nxr_orders){0};
+}
+
+const nxr_order *nxr_orders_of(nxr_orders *orders, uint64_t epoch) {
+  nxr_order *order = &orders->kept[epoch % orders->n];
+  if (order->epoch != epoch && orders->run->shuffle) order_epoch(orders, order, epoch);
+  return order;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/dataset_fingerprint.h"
+
+#include <nettle/sha2.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 4096, N_BLOCKS = 1024, WHOLE_BYTES = 16 << 20 };
+
+static void add_number(struct sha256_ctx *state, uint64_t number) {
+  uint8_t bytes[8];
+  for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(number >> 8 * i);
+  sha256_update(state, sizeof bytes, bytes);
+}
+
+static void add_data(struct sha256_ctx *state, const nxr_mapping *data) {
+  if (data->n_bytes <= WHOLE_BYTES) {
+    if (data->n_bytes > 0) sha256_update(state, data->n_bytes, data->bytes);
+    return;
+  }
+  uint64_t last = data->n_bytes - BLOCK_BYTES;
+  for (uint64_t i = 0; i < N_BLOCKS; i++) {
+    uint64_t at = (uint64_t)((unsigned __int128)last * i / (N_BLOCKS - 1));
+    sha256_update(state, BLOCK_BYTES, data->bytes + at);
+  }
+}
+
+nxr_fingerprint nxr_fingerprint_of(const nxr_dataset *dataset, uint64_t n_documents, uint64_t n_tokens) {
+  nxr_fingerprint fingerprint = {.n_documents = n_documents, .n_tokens = n_tokens};
+  struct sha256_ctx state;
+  sha256_init(&state);
+  add_number(&state, dataset->type_code);
+  add_number(&state, dataset->n_sequences);
+  add_number(&state, dataset->n_documents);
+  add_number(&state, n_documents);
+  add_number(&state, dataset->data.n_bytes);
+  sha256_update(&state, dataset->n_index_bytes, dataset->index);
+  add_data(&state, &dataset->data);
+  sha256_digest(&state, sizeof fingerprint.sha256, fingerprint.sha256);
+  return fingerprint;
+}
+
+bool nxr_fingerprint_equal(const nxr_fingerprint *one, const nxr_fingerprint *other) {
+  return memcmp(one->sha256, other->sha256, sizeof one->sha256) == 0;
+}
