@@ -8,7 +8,7 @@
 
 bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory, const char *machine,
                        nxc_estimate_request *out) {
-  *out = (nxc_estimate_request){0};
+  *out = (nxc_estimate_request){.system = out->system};
   if (memory != NULL && !nxc_bytes_parse(memory, &out->memory_bytes)) {
     fprintf(stderr, "nxcfg %s: --memory takes a number of bytes, as 80GiB, not %s\n", command, memory);
     return false;
@@ -42,6 +42,7 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *request, const nxc_se
   nxc_estimate estimate = {.machine = request->machine};
   check_memory(request, settings, plan, obstacles, arena, sink, &estimate);
   if (request->machine == NULL || plan == NULL) return estimate;
+  if (request->machine->device != NULL) return estimate; /* not one that nxrun runs on */
   const char *lacks = nxc_forecast_lacks(plan, request->machine, arena);
   if (lacks != NULL) {
     nxc_report(sink, "NX3111", NXC_SEVERITY_WARNING, (nxc_span){0}, NULL,
@@ -51,6 +52,44 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *request, const nxc_se
   estimate.forecast = nxc_forecast_step(plan, request->machine, arena);
   estimate.forecast_made = true;
   return estimate;
+}
+
+/* ---- the file's own system ---- */
+
+nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *request, const nxc_settings *settings,
+                                       const char *dialect, nxc_arena *arena) {
+  nxc_own_estimate own = {.system = request->system ? request->system : dialect};
+  const nxc_system *system = nxc_system_open(arena, own.system);
+  nxc_setting_id lacks;
+  if (system == NULL) own.system = NULL;
+  if (system == NULL) return own;
+  if (!nxc_sizes_read(settings, &own.sizes, &lacks)) {
+    own.lacks = nxc_setting_name_in_dialect(settings, lacks);
+    return own;
+  }
+  own.memory = nxc_own_memory_of(system, &own.sizes, settings, arena);
+  own.timed = request->machine != NULL && request->machine->device != NULL;
+  if (own.timed) own.time = nxc_own_time_of(system, &own.sizes, settings, request->machine, arena);
+  return own;
+}
+
+json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
+  if (own->system == NULL || own->lacks != NULL) return json_null();
+  json_t *memory = json_object(), *parts = json_object(), *object = json_object();
+  for (int part = 0; part < NXC_N_PARTS; part++)
+    json_object_set_new(memory, nxc_part_names[part], json_real(own->memory.parts[part]));
+  json_object_set_new(memory, "total", json_real(own->memory.total));
+  json_object_set_new(object, "system", json_string(own->system));
+  json_object_set_new(object, "stage", json_integer(own->memory.stage));
+  json_object_set_new(object, "memory_bytes", memory);
+  if (!own->timed) return json_decref(parts), object;
+  for (int part = 0; part < NXC_N_SPENT; part++)
+    json_object_set_new(parts, nxc_spent_names[part], json_real(own->time.parts[part]));
+  json_object_set_new(object, "step_seconds", json_real(own->time.step_s));
+  json_object_set_new(object, "seconds", parts);
+  json_object_set_new(object, "tokens_per_second", json_real(own->time.tokens_per_s));
+  json_object_set_new(object, "utilisation", json_real(own->time.utilisation));
+  return object;
 }
 
 /* ---- printing ---- */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --memory and --machine: whether a plan's ranks fit, and what a step would take; for people and as JSON.
+/* --memory and --machine: whether ranks fit, and what a step would take, on the file's own system and in nxrun; for
+ * people and as JSON.
  *
  * Nothing of it goes into a plan. A memory that is given on the command line counts more than
  * the machine's. */
 #ifndef NXC_COMMANDS_ESTIMATE_H
 #define NXC_COMMANDS_ESTIMATE_H
 
+#include "compiler/estimate/memory.h"
+#include "compiler/estimate/time.h"
 #include "compiler/program/forecast/advice.h"
 #include "compiler/program/forecast/cost.h"
 
@@ -13,11 +16,23 @@
 
 /* What is asked for; all zero: nothing. */
 typedef struct nxc_estimate_request {
+  const char *system; /* whose memory and time; NULL: the file's own */
   uint64_t memory_bytes;
   const nxc_machine *machine;
 } nxc_estimate_request;
 
+/* Of the file's own system. */
+typedef struct nxc_own_estimate {
+  const char *system; /* NULL: none is known */
+  const char *lacks;  /* what would have to be told, or NULL */
+  nxc_sizes sizes;
+  nxc_own_memory memory;
+  bool timed;
+  nxc_own_time time;
+} nxc_own_estimate;
+
 typedef struct nxc_estimate {
+  nxc_own_estimate own;
   const nxc_machine *machine;
   const char *memory_skipped; /* why the memory is not judged, or NULL */
   bool forecast_made;
@@ -33,6 +48,11 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *request, const nxc_se
                                const nx_plan *plan, const nxc_sink *obstacles, nxc_arena *arena,
                                nxc_sink *sink);
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
+/* `dialect` is whose system it is where the request names none. */
+nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *request, const nxc_settings *settings,
+                                       const char *dialect, nxc_arena *arena);
+void nxc_own_estimate_print(const nxc_own_estimate *own, const nxc_machine *machine, FILE *out);
+json_t *nxc_own_estimate_json(const nxc_own_estimate *own);
 /* null where there is no forecast */
 json_t *nxc_forecast_json(const nxc_estimate *estimate, const nx_plan *plan);
 

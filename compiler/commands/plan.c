@@ -76,6 +76,8 @@ static int plan_settings(job *j, const char *file) {
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
     estimate = nxc_estimate_make(j->asked, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles,
                                  j->arena, j->sink);
+  if (good && j->compiled.dialect != NULL)
+    estimate.own = nxc_own_estimate_make(j->asked, j->compiled.settings, j->compiled.dialect->name, j->arena);
   nxc_plan_report r = {.arena = j->arena,
                        .file = file ? file : "arguments",
                        .compiled = &j->compiled,
@@ -171,6 +173,7 @@ int nxc_command_plan(int argc, char **argv) {
                                      {.name = "--why", .list = &wished.why},
                                      {.name = "--memory", .text = &memory},
                                      {.name = "--machine", .text = &machine},
+                                     {.name = "--system", .text = &wished.estimate.system},
                                      {.name = NULL}};
   int status = NXC_EXIT_USAGE;
   if (!nxc_options_parse(arena, &options, "plan", argc - 1, argv + 1, extras, false)) {

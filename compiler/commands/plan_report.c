@@ -252,6 +252,7 @@ void nxc_plan_print_json(const nxc_plan_report *r, FILE *out) {
     json_object_set_new(object, "derived", derived_json(r));
   }
   json_object_set_new(object, "memory", memory_json(r));
+  json_object_set_new(object, "own", nxc_own_estimate_json(&r->estimate->own));
   if (r->estimate->machine != NULL)
     json_object_set_new(object, "forecast",
                         r->plan ? nxc_forecast_json(r->estimate, &r->plan->plan) : json_null());

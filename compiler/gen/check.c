@@ -323,6 +323,7 @@ static const char *row_name(gen_kind kind, const gen_file *file, unsigned index)
   case GEN_PRESETS: return ((const gen_preset *)file->rows)[index].preset;
   case GEN_RULES: return ((const gen_rule *)file->rows)[index].rule;
   case GEN_DIAGNOSTICS: return ((const gen_diagnostic *)file->rows)[index].diagnostic;
+  case GEN_SYSTEM:
   case GEN_N_KINDS: break;
   }
   return NULL;

@@ -121,11 +121,27 @@ static const cyaml_schema_field_t diagnostic_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t system_fields[] = {
+    TEXT("keeps", gen_system, keeps),
+    TEXT("part", gen_system, part),
+    TEXT("of", gen_system, of),
+    TEXT("bytes", gen_system, bytes),
+    TEXT("when", gen_system, when),
+    TEXT("module", gen_system, module),
+    TEXT("does", gen_system, does),
+    TEXT("value", gen_system, value),
+    TEXT("doc", gen_system, doc),
+    TEXT("source", gen_system, source),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_value_t setting_row = ROW(gen_setting, setting_fields);
 static const cyaml_schema_value_t option_row = ROW(gen_option, option_fields);
 static const cyaml_schema_value_t preset_row = ROW(gen_preset, preset_fields);
 static const cyaml_schema_value_t rule_row = ROW(gen_rule, rule_fields);
 static const cyaml_schema_value_t diagnostic_row = ROW(gen_diagnostic, diagnostic_fields);
+
+static const cyaml_schema_value_t system_row = ROW(gen_system, system_fields);
 
 static const cyaml_schema_value_t file_schemas[GEN_N_KINDS] = {
     [GEN_SETTINGS] = ROWS(gen_setting, &setting_row),
@@ -133,6 +149,7 @@ static const cyaml_schema_value_t file_schemas[GEN_N_KINDS] = {
     [GEN_PRESETS] = ROWS(gen_preset, &preset_row),
     [GEN_RULES] = ROWS(gen_rule, &rule_row),
     [GEN_DIAGNOSTICS] = ROWS(gen_diagnostic, &diagnostic_row),
+    [GEN_SYSTEM] = ROWS(gen_system, &system_row),
 };
 
 bool gen_file_read(gen_file *file, gen_kind kind, const char *path) {

@@ -49,6 +49,11 @@ typedef struct gen_diagnostic {
   char *diagnostic, *title, *explain;
 } gen_diagnostic;
 
+/* What a training system keeps, or does. */
+typedef struct gen_system {
+  char *keeps, *part, *of, *bytes, *when, *module, *does, *value, *doc, *source;
+} gen_system;
+
 /* Everything of one kind in one file. */
 typedef struct gen_file {
   const char *path;
@@ -63,6 +68,7 @@ typedef enum gen_kind {
   GEN_PRESETS,
   GEN_RULES,
   GEN_DIAGNOSTICS,
+  GEN_SYSTEM,
   GEN_N_KINDS
 } gen_kind;
 

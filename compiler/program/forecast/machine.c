@@ -158,6 +158,47 @@ static void read_products(reading *r, const nxc_node *node, void *field) {
   if (node->n_children == 0) complain(r, node, "must name a type at least");
 }
 
+static void read_number(reading *r, const nxc_node *node, void *field) {
+  *(double *)field = number_of(node);
+  if (*(double *)field == 0) complain(r, node, "must be a positive number");
+}
+
+/* [rows, columns] */
+static void read_tile(reading *r, const nxc_node *node, void *field) {
+  nxc_device *device = field;
+  nxc_rate_point tile = {0, 0};
+  if (!read_point(node, &tile)) complain(r, node, "must be [rows, columns]");
+  device->tile_rows = tile.size;
+  device->tile_columns = tile.rate;
+}
+
+/* [forward, backward] */
+static void read_attention(reading *r, const nxc_node *node, void *field) {
+  nxc_device *device = field;
+  nxc_rate_point shares = {0, 0};
+  if (!read_point(node, &shares)) complain(r, node, "must be [forward, backward], shares of the peak");
+  device->attention_forward = shares.size;
+  device->attention_backward = shares.rate;
+}
+
+static void read_device(reading *r, const nxc_node *node, void *field) {
+  nxc_device *device = nxc_arena_alloc(r->arena, sizeof *device);
+  const key keys[] = {{"peak", read_number, &device->peak, true},
+                      {"peak_fp8", read_number, &device->peak_fp8, false},
+                      {"efficiency", read_number, &device->efficiency, true},
+                      {"attention", read_attention, device, true},
+                      {"tile", read_tile, device, true},
+                      {"units", read_number, &device->units, true},
+                      {"depth", read_number, &device->depth, true},
+                      {"memory_bandwidth", read_number, &device->memory_bandwidth, true},
+                      {"launch", read_seconds, &device->launch_s, true},
+                      {"domain", read_number, &device->domain, true},
+                      {"reserved", read_bytes, &device->reserved_bytes, false}};
+  *device = (nxc_device){0};
+  read_keys(r, node, keys, sizeof keys / sizeof *keys);
+  *(const nxc_device **)field = device;
+}
+
 static const key *find_key(const key *keys, size_t n_keys, const char *name) {
   for (size_t i = 0; i < n_keys; i++)
     if (strcmp(keys[i].name, name) == 0) return &keys[i];
@@ -201,20 +242,23 @@ const nxc_machine *nxc_machine_read(nxc_arena *arena, const char *path, nxc_sink
                path, strerror(errno));
     return NULL;
   }
+  nxc_document *document = nxc_document_read(arena, machine->source, &plain, sink);
+  bool map = document->complete && document->root->kind == NXC_NODE_MAP;
+  bool host = !map || nxc_node_child(document->root, "device") == NULL;
   const key keys[] = {
       {"name", read_text, &machine->name, false},
       {"ranks_per_host", read_count, &machine->ranks_per_host, true},
       {"threads", read_count, &machine->threads, false},
       {"memory", read_bytes, &machine->memory_bytes, false},
       {"operator", read_seconds, &machine->operator_s, false},
-      {"products", read_products, machine->products, true},
-      {"memory_bandwidth", read_rate, &machine->bandwidth, true},
+      {"products", read_products, machine->products, host},
+      {"memory_bandwidth", read_rate, &machine->bandwidth, host},
+      {"device", read_device, &machine->device, false},
       {"inside", read_link, &machine->inside, false},
       {"between", read_link, &machine->between, false},
       {"overlap", read_flag, &machine->overlap, false},
   };
   machine->name = path;
-  nxc_document *document = nxc_document_read(arena, machine->source, &plain, sink);
   if (document->complete) read_keys(&r, document->root, keys, sizeof keys / sizeof *keys);
   return document->complete && r.good ? machine : NULL;
 }

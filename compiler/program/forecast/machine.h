@@ -25,6 +25,20 @@ typedef struct nxc_link {
   double latency_s;   /* of one step of a collective */
 } nxc_link;
 
+/* An accelerator, for whose products there are shapes instead of curves. Peaks are of dense products; the shares
+ * of them that kernels reach are of large ones. */
+typedef struct nxc_device {
+  double peak, peak_fp8; /* FLOP/s in bf16 or fp16; 0: no fp8 */
+  double efficiency;     /* share of the peak that a large product reaches */
+  double attention_forward, attention_backward; /* the same of flash attention */
+  double tile_rows, tile_columns, units;        /* tiles of a result, and how many are computed at a time */
+  double depth;            /* length of a sum that reaches half of the efficiency */
+  double memory_bandwidth; /* bytes/s that kernels reach */
+  double launch_s;         /* of a kernel, on the host */
+  double domain;           /* ranks that `inside` links */
+  uint64_t reserved_bytes; /* driver, communicators, allocator */
+} nxc_device;
+
 typedef struct nxc_machine {
   const char *name;
   const nxc_source *source;
@@ -35,6 +49,7 @@ typedef struct nxc_machine {
   nxc_rate bandwidth;               /* of memory: bytes a second, by the bytes of one operator */
   nxc_link inside, between;         /* hosts */
   bool overlap;                     /* collectives go on while the rank computes */
+  const nxc_device *device;         /* NULL: a host whose processors compute */
 } nxc_machine;
 
 /* NULL, with findings, where the file is no machine description. */

@@ -29,11 +29,8 @@ done
 found=$("$generator" "$@" 2>&1 >/dev/null)
 result $? "the catalogue itself" "$found"
 for file in "$schema"/*.yaml "$schema"/*/*.yaml; do
-  read=1
-  for one in "$@"; do
-    if [ "$(realpath "$one")" = "$(realpath "$file")" ]; then read=0; fi
-  done
-  result $read "${file#"$schema"/} is read" "schema/meson.build does not list it"
+  grep -qF "'${file#"$schema"/}'" "$schema/meson.build"
+  result $? "${file#"$schema"/} is read" "schema/meson.build does not list it"
 done
 echo "1..$n"
 exit $status

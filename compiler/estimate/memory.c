@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/estimate/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Layers of the stage whose activations are kept, and of which only the input is. */
+typedef struct kept_layers {
+  double whole, again;
+} kept_layers;
+
+static kept_layers layers_kept(const nxc_sizes *z) {
+  if (!z->recomputes_all) return (kept_layers){z->stage_layers, 0};
+  if (!z->recompute_block) return (kept_layers){0, ceil(z->stage_layers / fmax(1, z->recompute_layers))};
+  double again = fmin(z->stage_layers, z->recompute_layers);
+  return (kept_layers){z->stage_layers - again, again};
+}
+
+/* How often a row of this kind stands in memory at the peak. */
+static double times(nxc_keep keep, const nxc_sizes *z) {
+  kept_layers layers = layers_kept(z);
+  double mixtures = z->stage_layers > 0 ? z->stage_mixtures / z->stage_layers : 0;
+  switch (keep) {
+  case NXC_KEEP_LAYER: return layers.whole * z->in_flight;
+  case NXC_KEEP_DENSE: return layers.whole * (1 - mixtures) * z->in_flight;
+  case NXC_KEEP_MIXTURE: return layers.whole * mixtures * z->in_flight;
+  case NXC_KEEP_INPUT: return layers.again * z->in_flight;
+  case NXC_KEEP_BATCH: return z->in_flight;
+  default: return 1;
+  }
+}
+
+/* The activations of the layers that are computed again together, for one micro-batch. */
+static double working_set(const nxc_kept *kept, size_t n_kept, const nxc_sizes *z) {
+  double layer = 0, dense = 0, mixture = 0;
+  for (size_t i = 0; i < n_kept; i++) {
+    if (kept[i].row->keep == NXC_KEEP_LAYER) layer += kept[i].bytes;
+    if (kept[i].row->keep == NXC_KEEP_DENSE) dense += kept[i].bytes;
+    if (kept[i].row->keep == NXC_KEEP_MIXTURE) mixture += kept[i].bytes;
+  }
+  if (!z->recomputes_all) return 0;
+  double of_one = layer + (z->stage_mixtures > 0 ? fmax(mixture, z->stage_mixtures < z->stage_layers ? dense : 0) : dense);
+  return of_one * (z->recompute_block ? 1 : fmax(1, z->recompute_layers));
+}
+
+static int compare_lines(const void *a, const void *b) {
+  double left = ((const nxc_memory_line *)a)->bytes, right = ((const nxc_memory_line *)b)->bytes;
+  return (left < right) - (left > right);
+}
+
+static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, const nxc_settings *settings,
+                               nxc_arena *arena) {
+  static const nxc_system_row again = {.name = "layers that are computed again",
+                                       .keep = NXC_KEEP_TRANSIENT,
+                                       .part = NXC_PART_ACTIVATIONS};
+  size_t n_kept;
+  nxc_kept *kept = nxc_system_keeps(system, z, settings, arena, &n_kept);
+  nxc_own_memory m = {.lines = nxc_arena_array(arena, n_kept + 1, sizeof *m.lines)};
+  nxc_memory_line largest = {&again, working_set(kept, n_kept, z)};
+  for (size_t i = 0; i < n_kept; i++) {
+    nxc_memory_line line = {kept[i].row, kept[i].bytes * times(kept[i].row->keep, z)};
+    if (line.row->keep != NXC_KEEP_TRANSIENT) m.lines[m.n_lines++] = line;
+    else if (line.bytes > largest.bytes) largest = line;
+  }
+  if (largest.bytes > 0) m.lines[m.n_lines++] = largest;
+  for (size_t i = 0; i < m.n_lines; i++) {
+    m.parts[m.lines[i].row->part] += m.lines[i].bytes;
+    m.total += m.lines[i].bytes;
+  }
+  qsort(m.lines, m.n_lines, sizeof *m.lines, compare_lines);
+  return m;
+}
+
+nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+                                 nxc_arena *arena) {
+  nxc_own_memory most = {.total = -1};
+  for (uint32_t stage = 0; stage < (uint32_t)sizes->pipeline; stage++) {
+    nxc_sizes z;
+    nxc_sizes_of_stage(sizes, settings, stage, &z);
+    nxc_own_memory m = of_stage(system, &z, settings, arena);
+    m.stage = stage;
+    if (m.total > most.total) most = m;
+  }
+  return most;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/estimate/system.h"
+
+#include <string.h>
+
+const char *const nxc_keep_names[NXC_N_KEEPS] = {"stage", "layer", "dense",     "mixture",
+                                                 "input", "batch", "transient"};
+const char *const nxc_part_names[NXC_N_PARTS] = {"parameters", "gradients", "optimizer", "activations",
+                                                 "buffers"};
+
+/* A row with its expressions parsed, and for each of their names its place in nxc_sizes. */
+typedef struct formula {
+  const nxc_expression *expression; /* NULL: none */
+  int *sizes;
+} formula;
+
+typedef struct open_row {
+  const nxc_system_row *row;
+  formula when, amount; /* bytes, or the value of a trait */
+} open_row;
+
+struct nxc_system {
+  const char *name;
+  open_row *rows;
+  size_t n_rows;
+};
+
+/* ---- opening ---- */
+
+static formula parse(nxc_arena *arena, const char *text) {
+  const char *error;
+  size_t error_at;
+  formula f = {NULL, NULL};
+  if (text == NULL) return f;
+  f.expression = nxc_expression_parse(arena, text, &error, &error_at); /* the build has parsed it once */
+  f.sizes = nxc_arena_array(arena, f.expression->n_names + 1, sizeof *f.sizes);
+  for (size_t i = 0; i < f.expression->n_names; i++) f.sizes[i] = nxc_size_find(f.expression->names[i].path);
+  return f;
+}
+
+const nxc_system *nxc_system_open(nxc_arena *arena, const char *name) {
+  for (size_t i = 0; i < nxc_n_system_tables; i++) {
+    const nxc_system_table *table = &nxc_system_tables[i];
+    if (strcmp(table->name, name) != 0) continue;
+    nxc_system *system = nxc_arena_alloc(arena, sizeof *system);
+    *system = (nxc_system){name, nxc_arena_array(arena, table->n_rows, sizeof *system->rows), table->n_rows};
+    for (size_t row = 0; row < table->n_rows; row++) {
+      const nxc_system_row *r = &table->rows[row];
+      system->rows[row] = (open_row){r, parse(arena, r->when), parse(arena, r->bytes ? r->bytes : r->value)};
+    }
+    return system;
+  }
+  return NULL;
+}
+
+/* ---- evaluating ---- */
+
+typedef struct scope {
+  const formula *formula;
+  nxc_value *values; /* of the formula's names, in their order */
+} scope;
+
+static const nxc_value *look_up(void *context, const nxc_name *name) {
+  const scope *s = context;
+  return &s->values[name - s->formula->expression->names];
+}
+
+static bool is_given(void *context, const nxc_name *name) {
+  (void)context, (void)name;
+  return true;
+}
+
+/* 0 where a formula divides by zero, as by the experts of a dense model. */
+static double evaluate(nxc_arena *arena, const formula *f, const nxc_sizes *sizes) {
+  const double *all = (const double *)sizes;
+  scope s = {f, nxc_arena_array(arena, f->expression->n_names + 1, sizeof *s.values)};
+  for (size_t i = 0; i < f->expression->n_names; i++)
+    s.values[i] = (nxc_value){.kind = NXC_FLOAT, .number = all[f->sizes[i]]};
+  const char *error;
+  const nxc_scope names = {look_up, is_given, &s};
+  const nxc_value *value = nxc_expression_evaluate(arena, f->expression, &names, &error);
+  if (value == NULL) return 0;
+  if (value->kind == NXC_FLOAT) return value->number;
+  return value->kind == NXC_INT ? (double)value->integer : nxc_value_is_true(value);
+}
+
+static bool applies(nxc_arena *arena, const open_row *row, const nxc_sizes *sizes) {
+  return row->when.expression == NULL || evaluate(arena, &row->when, sizes) != 0;
+}
+
+nxc_traits nxc_system_traits(const nxc_system *system, const nxc_sizes *sizes, nxc_arena *arena) {
+  static const char *const names[] = {
+#define TRAIT(name, otherwise, meaning) #name,
+      NXC_TRAITS(TRAIT)
+#undef TRAIT
+  };
+  nxc_traits traits = {
+#define TRAIT(name, otherwise, meaning) .name = otherwise,
+      NXC_TRAITS(TRAIT)
+#undef TRAIT
+  };
+  double *all = (double *)&traits;
+  for (size_t i = 0; i < system->n_rows; i++)
+    for (size_t t = 0; system->rows[i].row->trait != NULL && t < sizeof names / sizeof *names; t++)
+      if (strcmp(system->rows[i].row->trait, names[t]) == 0 && applies(arena, &system->rows[i], sizes))
+        all[t] = evaluate(arena, &system->rows[i].amount, sizes);
+  return traits;
+}
+
+/* Whether selective recomputation names the module, so that nothing of it is kept. */
+static bool computes_again(const nxc_settings *settings, const char *module) {
+  size_t n_modules = 0;
+  if (module == NULL || !nxc_is(settings, NX_SETTING_RECOMPUTE_GRANULARITY, "selective")) return false;
+  if (!nxc_has(settings, NX_SETTING_RECOMPUTE_MODULES)) return false;
+  const nxc_value *modules = nxc_list(settings, NX_SETTING_RECOMPUTE_MODULES, &n_modules);
+  for (size_t i = 0; i < n_modules; i++)
+    if (modules[i].kind == NXC_STRING && strcmp(modules[i].text, module) == 0) return true;
+  return n_modules == 0 && strcmp(module, "core_attn") == 0;
+}
+
+nxc_kept *nxc_system_keeps(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+                           nxc_arena *arena, size_t *n_kept) {
+  nxc_kept *kept = nxc_arena_array(arena, system->n_rows, sizeof *kept);
+  *n_kept = 0;
+  for (size_t i = 0; i < system->n_rows; i++) {
+    const open_row *row = &system->rows[i];
+    if (row->row->trait != NULL || computes_again(settings, row->row->module)) continue;
+    if (applies(arena, row, sizes))
+      kept[(*n_kept)++] = (nxc_kept){row->row, evaluate(arena, &row->amount, sizes)};
+  }
+  return kept;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a training system keeps in memory and how it works, as schema/systems/NAME.yaml says, one file a system.
+ *
+ * A row of a file is something that is kept, with its bytes as an expression over sizes.def, or a trait of how
+ * the system works, with its value. The tables are made at build time; expressions are parsed when a system is
+ * opened, and belong to the arena that it was opened in. */
+#ifndef NXC_SYSTEM_H
+#define NXC_SYSTEM_H
+
+#include "compiler/config/expression/expression.h"
+#include "compiler/estimate/sizes.h"
+
+/* What a row's bytes are of. */
+typedef enum nxc_keep {
+  NXC_KEEP_STAGE,     /* of the whole stage, once */
+  NXC_KEEP_LAYER,     /* of each layer and micro-batch in flight */
+  NXC_KEEP_DENSE,     /* of each layer without experts, and micro-batch in flight */
+  NXC_KEEP_MIXTURE,   /* of each layer with experts, and micro-batch in flight */
+  NXC_KEEP_INPUT,     /* of each layer that is computed again, and micro-batch in flight */
+  NXC_KEEP_BATCH,     /* of the stage, and micro-batch in flight */
+  NXC_KEEP_TRANSIENT, /* for a moment: of these only the largest counts */
+  NXC_N_KEEPS
+} nxc_keep;
+
+typedef enum nxc_part {
+  NXC_PART_PARAMETERS,
+  NXC_PART_GRADIENTS,
+  NXC_PART_OPTIMIZER,
+  NXC_PART_ACTIVATIONS,
+  NXC_PART_BUFFERS,
+  NXC_N_PARTS
+} nxc_part;
+
+extern const char *const nxc_keep_names[NXC_N_KEEPS]; /* "stage", "layer", ... */
+extern const char *const nxc_part_names[NXC_N_PARTS]; /* "parameters", ... */
+
+/* TRAIT(name, default, meaning) */
+#define NXC_TRAITS(TRAIT)                                                                                      \
+  TRAIT(pointwise_passes, 1, "how often a tensor between products is read and written, beside the least")     \
+  TRAIT(attention, 1, "speed of the attention, beside the best that the machine has")                         \
+  TRAIT(hides_tensor, 0, "share of tensor-parallel communication beneath products")                           \
+  TRAIT(hides_reduce, 0, "share of the reduction of gradients beneath the backward pass")                     \
+  TRAIT(hides_gather, 0, "share of gathering parameters beneath the passes")                                  \
+  TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                              \
+  TRAIT(hides_experts, 0, "share of what goes between experts beneath products")                              \
+  TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                      \
+  TRAIT(update_bytes, 30, "that the update of a parameter moves")
+
+typedef struct nxc_traits {
+#define TRAIT(name, otherwise, meaning) double name;
+  NXC_TRAITS(TRAIT)
+#undef TRAIT
+} nxc_traits;
+
+typedef struct nxc_system_row {
+  const char *name, *bytes, *when; /* of what is kept; expressions, `when` may be NULL */
+  nxc_keep keep;
+  nxc_part part;
+  const char *module; /* that recomputation may name, or NULL */
+  const char *trait, *value;
+  const char *doc, *source;
+} nxc_system_row;
+
+typedef struct nxc_system_table {
+  const char *name; /* of the dialect whose own system it is */
+  const nxc_system_row *rows;
+  size_t n_rows;
+} nxc_system_table;
+
+extern const nxc_system_table nxc_system_tables[];
+extern const size_t nxc_n_system_tables;
+
+typedef struct nxc_system nxc_system;
+
+/* NULL where the dialect has no system of its own. */
+const nxc_system *nxc_system_open(nxc_arena *arena, const char *name);
+nxc_traits nxc_system_traits(const nxc_system *system, const nxc_sizes *sizes, nxc_arena *arena);
+
+/* What one row takes of the rank whose sizes these are. */
+typedef struct nxc_kept {
+  const nxc_system_row *row;
+  double bytes;
+} nxc_kept;
+
+/* All rows that apply, in their order; modules that `settings` computes again are left out. */
+nxc_kept *nxc_system_keeps(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+                           nxc_arena *arena, size_t *n_kept);
+
+#endif

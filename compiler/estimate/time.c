@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/estimate/time.h"
+
+#include "compiler/estimate/exchange.h"
+#include "compiler/estimate/product.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const nxc_spent_names[NXC_N_SPENT] = {
+#define SPENT(id, name, meaning) name,
+    NXC_SPENT(SPENT)
+#undef SPENT
+};
+
+/* What passes over one layer, or over the output layer, take. */
+typedef struct pass {
+  double parts[NXC_N_SPENT];
+} pass;
+
+typedef struct passes {
+  pass forward, backward;
+} passes;
+
+typedef struct clock {
+  const nxc_sizes *z;
+  const nxc_machine *machine;
+  const nxc_device *device;
+  nxc_traits traits;
+  nxc_ranks tensor, context, data, shard, expert, expert_shard, stages;
+} clock;
+
+static double sum(const pass *p) {
+  double total = 0;
+  for (int i = 0; i < NXC_N_SPENT; i++) total += p->parts[i];
+  return total;
+}
+
+static void add(pass *to, const pass *what, double times) {
+  for (int i = 0; i < NXC_N_SPENT; i++) to->parts[i] += times * what->parts[i];
+}
+
+static double work_of(const pass *p) {
+  return p->parts[NXC_SPENT_PRODUCTS] + p->parts[NXC_SPENT_ATTENTION] + p->parts[NXC_SPENT_POINTWISE] +
+         p->parts[NXC_SPENT_LAUNCH];
+}
+
+/* ---- products ---- */
+
+/* y[m, n] = x[m, k] w: forward, then the gradients of x and of w. */
+static void add_product(const clock *c, passes *p, double m, double n, double k, double times) {
+  bool fp8 = c->z->fp8 > 0;
+  p->forward.parts[NXC_SPENT_PRODUCTS] += times * nxc_product_s(c->device, fp8, m, n, k);
+  p->backward.parts[NXC_SPENT_PRODUCTS] +=
+      times * (nxc_product_s(c->device, fp8, m, k, n) + nxc_product_s(c->device, fp8, n, k, m));
+}
+
+static void add_network(const clock *c, passes *p, double rows, double width, double times) {
+  if (width <= 0 || times <= 0) return;
+  add_product(c, p, rows, (1 + c->z->gates) * width, c->z->hidden, times);
+  add_product(c, p, rows, c->z->hidden, width, times);
+}
+
+/* ---- attention ---- */
+
+/* Keys that a query meets on average: causal, within the window. */
+static double keys_met(const nxc_sizes *z) {
+  double window = z->window > 0 ? fmin(z->window, z->sequence) : z->sequence;
+  return window * (1 - window / (2 * z->sequence));
+}
+
+/* A flash kernel: 2 products forward, 5 backward, over the scores that live; short sequences and narrow heads
+ * reach less (arXiv:2307.08691). */
+static void add_flash(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  double queries = z->sequence / z->context, dims = z->head_dim + z->value_dim;
+  double flops = 2 * z->micro_batch * z->heads / z->tensor * queries * keys_met(z) * dims;
+  double fill = queries / (queries + 500) * fmin(1, 0.7 + 0.3 * z->head_dim / 128);
+  double speed = c->device->peak * fill * c->traits.attention;
+  p->forward.parts[NXC_SPENT_ATTENTION] += flops / (speed * c->device->attention_forward);
+  p->backward.parts[NXC_SPENT_ATTENTION] += 2.5 * flops / (speed * c->device->attention_backward);
+}
+
+/* Batched products over all scores, dead ones too, with passes of softmax and dropout between. */
+static void add_scores(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  double heads = z->micro_batch * z->heads / z->tensor, queries = z->sequence / z->context;
+  double flops = 2 * heads * queries * z->sequence * (z->head_dim + z->value_dim);
+  double speed = c->device->peak * c->device->efficiency * z->head_dim / (z->head_dim + c->device->depth / 2);
+  double scores = heads * queries * z->sequence;
+  double moved = scores * (4 * z->compute_bytes + z->attention_dropout * (1 + 2 * z->compute_bytes));
+  p->forward.parts[NXC_SPENT_ATTENTION] += flops / speed + nxc_moved_s(c->device, moved);
+  p->backward.parts[NXC_SPENT_ATTENTION] += 2 * flops / speed + nxc_moved_s(c->device, moved);
+}
+
+/* ---- what memory bounds ---- */
+
+static void add_pointwise(const clock *c, passes *p, double elements) {
+  double seconds = c->traits.pointwise_passes * nxc_moved_s(c->device, elements * c->z->compute_bytes);
+  p->forward.parts[NXC_SPENT_POINTWISE] += seconds;
+  p->backward.parts[NXC_SPENT_POINTWISE] += 1.7 * seconds;
+}
+
+/* Norms and residuals read and write the stream, rotation the heads; casts to fp8 and their scales pass over
+ * what the products read. */
+static void add_stream(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  double stream = z->tokens * z->hidden / z->sequence_split;
+  double heads = z->tokens * (z->heads + 2 * z->kv_heads) * z->head_dim / z->tensor;
+  add_pointwise(c, p, 10 * stream + 2 * heads);
+  if (z->fp8) add_pointwise(c, p, 1.5 * (3 * z->tokens * z->hidden + heads));
+}
+
+static void add_activation(const clock *c, passes *p, double rows, double width) {
+  add_pointwise(c, p, rows * width * (2 + c->z->gates) * (c->z->fp8 ? 1.5 : 1));
+}
+
+/* ---- exchanges within a layer ---- */
+
+static void add_tensor(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  double one = nxc_gather_s(c->machine, c->tensor, z->compute_bytes * z->tokens * z->hidden);
+  double seconds = 4 * one * (1 - c->traits.hides_tensor); /* two all-reduces, or gathers and scattered sums */
+  p->forward.parts[NXC_SPENT_TENSOR] += seconds;
+  p->backward.parts[NXC_SPENT_TENSOR] += seconds;
+}
+
+/* Keys and values go round while blocks of attention are computed. */
+static void add_ring(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  if (z->context <= 1) return;
+  double bytes = z->compute_bytes * z->tokens * z->kv_heads * (z->head_dim + z->value_dim) / z->tensor;
+  double one = nxc_send_s(c->machine, c->context, bytes) * (z->context - 1);
+  p->forward.parts[NXC_SPENT_CONTEXT] += fmax(0, one - p->forward.parts[NXC_SPENT_ATTENTION]);
+  p->backward.parts[NXC_SPENT_CONTEXT] += fmax(0, 2 * one - p->backward.parts[NXC_SPENT_ATTENTION]);
+}
+
+/* Rows to the experts and back, forward and backward alike. */
+static void add_dispatch(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  double rows = z->tokens * z->top_k / z->tensor;
+  double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden);
+  add_pointwise(c, p, 8 * rows * z->hidden);
+  p->forward.parts[NXC_SPENT_EXPERT] += seconds * (1 - c->traits.hides_experts);
+  p->backward.parts[NXC_SPENT_EXPERT] += seconds * (1 - c->traits.hides_experts);
+}
+
+/* ---- layers ---- */
+
+/* What kernels take to be launched, where that is more than their work. */
+static void add_launches(const clock *c, passes *p, double n_forward) {
+  double forward = n_forward * c->traits.launches * c->device->launch_s;
+  double missing = forward - work_of(&p->forward), missing_back = 2 * forward - work_of(&p->backward);
+  if (missing > 0) p->forward.parts[NXC_SPENT_LAUNCH] += missing;
+  if (missing_back > 0) p->backward.parts[NXC_SPENT_LAUNCH] += missing_back;
+}
+
+static void add_attention(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  double out = (z->heads + z->kv_heads) * z->head_dim + z->kv_heads * z->value_dim;
+  add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
+  add_product(c, p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
+  if (c->traits.attention > 0) add_flash(c, p);
+  else add_scores(c, p);
+}
+
+/* Full recomputation runs the forward pass again before the backward pass; selective recomputation of the
+ * scores runs them again. */
+static void add_recompute(const clock *c, const nxc_settings *settings, passes *p) {
+  const nxc_sizes *z = c->z;
+  bool selective = nxc_is(settings, NX_SETTING_RECOMPUTE_GRANULARITY, "selective");
+  if (z->recomputes_all) {
+    double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
+    add(&p->backward, &p->forward, share);
+  } else if (selective && c->traits.attention == 0) {
+    p->backward.parts[NXC_SPENT_ATTENTION] += p->forward.parts[NXC_SPENT_ATTENTION];
+  }
+}
+
+static passes dense_layer(const clock *c, const nxc_settings *settings) {
+  const nxc_sizes *z = c->z;
+  passes p = {0};
+  add_attention(c, &p);
+  add_stream(c, &p);
+  add_network(c, &p, z->tokens, z->ffn / z->tensor, 1);
+  add_activation(c, &p, z->tokens, z->ffn / z->tensor);
+  add_tensor(c, &p);
+  add_ring(c, &p);
+  add_launches(c, &p, 16);
+  add_recompute(c, settings, &p);
+  return p;
+}
+
+static passes mixture_layer(const clock *c, const nxc_settings *settings) {
+  const nxc_sizes *z = c->z;
+  passes p = {0};
+  double local = z->experts / z->expert, rows = z->tokens * z->top_k * z->expert_tensor / z->tensor;
+  add_attention(c, &p);
+  add_stream(c, &p);
+  add_network(c, &p, rows / local, z->expert_ffn / z->expert_tensor, local);
+  add_activation(c, &p, rows, z->expert_ffn / z->expert_tensor);
+  add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);
+  add_dispatch(c, &p);
+  add_tensor(c, &p);
+  add_ring(c, &p);
+  add_launches(c, &p, 40);
+  add_recompute(c, settings, &p);
+  return p;
+}
+
+static passes output_layer(const clock *c) {
+  const nxc_sizes *z = c->z;
+  passes p = {0};
+  double m = z->tokens, n = z->vocab / z->tensor, k = z->hidden;
+  p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, false, m, n, k);
+  p.backward.parts[NXC_SPENT_PRODUCTS] =
+      nxc_product_s(c->device, false, m, k, n) + nxc_product_s(c->device, false, n, k, m);
+  p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * m * n);
+  p.backward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 6 * m * n);
+  return p;
+}
+
+/* ---- data-parallel exchanges ---- */
+
+/* ZeRO-3 gathers each layer before both passes and scatters its gradients behind the backward one, beneath the
+ * work of its neighbours. */
+static void add_gathers(const clock *c, passes *p, double elements, nxc_ranks group) {
+  const nxc_sizes *z = c->z;
+  if (z->zero < 3 || group.size <= 1) return;
+  double gather = nxc_gather_s(c->machine, group, fmin(2, z->param_bytes) * elements);
+  double scatter = nxc_gather_s(c->machine, group, z->reduce_bytes * elements);
+  double hidden_forward = c->traits.hides_gather * sum(&p->forward);
+  double hidden_backward = c->traits.hides_reduce * sum(&p->backward);
+  double back = (z->reshards ? gather : 0) + scatter;
+  p->forward.parts[NXC_SPENT_DATA] += fmax(0, gather - hidden_forward);
+  p->backward.parts[NXC_SPENT_DATA] += fmax(0, back - hidden_backward);
+}
+
+/* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
+static double reduce_s(const clock *c, double hidden_s) {
+  const nxc_sizes *z = c->z;
+  double bytes = z->trained * z->grad_bytes * z->parameters, experts = z->trained * z->grad_bytes * z->expert_parameters;
+  if (z->zero >= 3) return 0;
+  double reduce = nxc_gather_s(c->machine, c->data, bytes) + nxc_gather_s(c->machine, c->expert_shard, experts);
+  double gather = reduce * z->param_bytes / z->grad_bytes;
+  if (z->zero == 0) gather = reduce;
+  double exposed = reduce * (1 - c->traits.hides_reduce) + gather * (1 - c->traits.hides_gather);
+  return fmax(exposed, reduce + gather - hidden_s);
+}
+
+static double update_s(const clock *c) {
+  const nxc_sizes *z = c->z;
+  double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
+  return nxc_moved_s(c->device, z->trained * c->traits.update_bytes * elements) + 1e-3;
+}
+
+/* ---- a step ---- */
+
+static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_machine *machine, nxc_arena *arena) {
+  clock c = {.z = z, .machine = machine, .device = machine->device};
+  c.traits = nxc_system_traits(system, z, arena);
+  double data = z->data * z->context;
+  c.tensor = (nxc_ranks){z->tensor, 1};
+  c.context = (nxc_ranks){z->context, z->tensor};
+  c.data = (nxc_ranks){data, z->tensor};
+  c.shard = (nxc_ranks){z->shard, z->tensor};
+  c.expert = (nxc_ranks){z->expert, z->expert_tensor};
+  c.expert_shard = (nxc_ranks){z->expert_shard, z->expert * z->expert_tensor};
+  c.stages = (nxc_ranks){z->pipeline, z->world / z->pipeline};
+  return c;
+}
+
+/* Forward and backward of one micro-batch on a stage. */
+static pass micro_batch(const clock *c, const nxc_settings *settings) {
+  const nxc_sizes *z = c->z;
+  passes dense = dense_layer(c, settings), mixture = {0};
+  double attention = z->hidden * ((z->heads + z->kv_heads) * z->head_dim + (z->kv_heads + z->heads) * z->value_dim);
+  double experts = z->stage_mixtures > 0 ? z->expert_parameters / z->stage_mixtures : 0;
+  add_gathers(c, &dense, (attention + (2 + z->gates) * z->hidden * z->ffn) / z->tensor, c->shard);
+  if (z->stage_mixtures > 0) {
+    mixture = mixture_layer(c, settings);
+    add_gathers(c, &mixture, attention / z->tensor, c->shard);
+    add_gathers(c, &mixture, experts, c->expert_shard);
+  }
+  pass p = {0};
+  add(&p, &dense.forward, z->stage_layers - z->stage_mixtures);
+  add(&p, &dense.backward, z->stage_layers - z->stage_mixtures);
+  add(&p, &mixture.forward, z->stage_mixtures);
+  add(&p, &mixture.backward, z->stage_mixtures);
+  if (z->last) {
+    passes out = output_layer(c);
+    add(&p, &out.forward, 1);
+    add(&p, &out.backward, 1);
+  }
+  if (z->pipeline > 1) {
+    double bytes = z->compute_bytes * z->tokens * z->hidden / z->sequence_split;
+    double seconds = 2 * z->chunks * nxc_send_s(c->machine, c->stages, bytes);
+    p.parts[NXC_SPENT_STAGES] += seconds * (1 - c->traits.hides_stages);
+  }
+  return p;
+}
+
+static nxc_own_time of_stage(const clock *c, const nxc_settings *settings, double mean_s) {
+  const nxc_sizes *z = c->z;
+  nxc_own_time t = {0};
+  pass one = micro_batch(c, settings);
+  for (int i = 0; i < NXC_N_SPENT; i++) t.parts[i] = one.parts[i] * z->micro_batches;
+  double steady_s = sum(&one) * z->micro_batches;
+  t.parts[NXC_SPENT_BUBBLE] = (z->pipeline - 1) * mean_s / z->chunks;
+  t.parts[NXC_SPENT_DATA] += reduce_s(c, 0.7 * steady_s / z->micro_batches);
+  t.parts[NXC_SPENT_UPDATE] = update_s(c);
+  for (int i = 0; i < NXC_N_SPENT; i++) t.step_s += t.parts[i];
+  return t;
+}
+
+/* Forward and backward once, with half of the scores. */
+static double model_flops(const nxc_sizes *z) {
+  double d = z->heads + z->kv_heads, tokens = z->micro_batches * z->micro_batch * z->sequence * z->data;
+  double attention = z->hidden * (d * z->head_dim + d * z->value_dim);
+  double dense = (z->layers - z->mixtures) * (2 + z->gates) * z->hidden * z->ffn;
+  double mixtures = z->mixtures * (2 + z->gates) * z->hidden * (z->top_k * z->expert_ffn + z->shared_ffn);
+  double scores = z->layers * z->heads * keys_met(z) * (z->head_dim + z->value_dim);
+  return 6 * tokens * (z->layers * attention + dense + mixtures + scores + z->vocab * z->hidden);
+}
+
+nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+                             const nxc_machine *machine, nxc_arena *arena) {
+  nxc_own_time slowest = {0};
+  uint32_t stages = (uint32_t)sizes->pipeline;
+  double sum_s = 0;
+  for (int round = 0; round < 2; round++) /* the mean first, then the stage that all wait for */
+    for (uint32_t stage = 0; stage < stages; stage++) {
+      nxc_sizes z;
+      nxc_sizes_of_stage(sizes, settings, stage, &z);
+      clock c = clock_of(system, &z, machine, arena);
+      pass one = micro_batch(&c, settings);
+      if (round == 0) sum_s += sum(&one);
+      nxc_own_time t = of_stage(&c, settings, sum_s / stages);
+      if (round == 1 && t.step_s > slowest.step_s) slowest = t;
+    }
+  double tokens = sizes->micro_batches * sizes->micro_batch * sizes->sequence * sizes->data;
+  slowest.tokens_per_s = tokens / slowest.step_s;
+  slowest.model_flops = model_flops(sizes) / sizes->world;
+  double peak = sizes->fp8 > 0 && machine->device->peak_fp8 > 0 ? machine->device->peak_fp8 : machine->device->peak;
+  slowest.utilisation = slowest.model_flops / slowest.step_s / peak;
+  return slowest;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes estimate.gen.c: schema/systems/NAME.yaml as constant C tables. Arguments are the files.
+ *
+ * Every expression is parsed and its names are looked up in sizes.def, so that a system that would fail at run
+ * time fails to build. */
+#include "compiler/config/expression/expression.h"
+#include "compiler/gen/literal.h"
+#include "compiler/gen/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const sizes[] = {
+#define SIZE(name, meaning) #name,
+#include "compiler/estimate/sizes.def"
+#undef SIZE
+};
+
+static const char *const keeps[] = {"stage", "layer", "dense", "mixture", "input", "batch", "transient", NULL};
+static const char *const parts[] = {"parameters", "gradients", "optimizer", "activations", "buffers", NULL};
+
+static unsigned n_complaints;
+
+static void complain(const gen_file *file, const gen_system *row, const char *what, const char *text) {
+  fprintf(stderr, "%s: %s: %s: %s\n", file->path, row->keeps ? row->keeps : row->does ? row->does : "a row", what,
+          text ? text : "");
+  n_complaints++;
+}
+
+static bool is_size(const char *name) {
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (strcmp(sizes[i], name) == 0) return true;
+  return false;
+}
+
+static void check_expression(nxc_arena *arena, const gen_file *file, const gen_system *row, const char *text) {
+  const char *error;
+  size_t error_at;
+  if (text == NULL) return;
+  const nxc_expression *expression = nxc_expression_parse(arena, text, &error, &error_at);
+  if (expression == NULL) complain(file, row, error, text);
+  for (size_t i = 0; expression != NULL && i < expression->n_names; i++)
+    if (!is_size(expression->names[i].path)) complain(file, row, "there is no size", expression->names[i].path);
+}
+
+/* The place of a word in a list that ends with NULL; complains where it is not there. */
+static int find(const char *const *words, const char *word, const gen_file *file, const gen_system *row) {
+  for (int i = 0; words[i] != NULL; i++)
+    if (word != NULL && strcmp(words[i], word) == 0) return i;
+  complain(file, row, "no such word", word);
+  return 0;
+}
+
+static void field(const char *name, const char *text) {
+  if (text == NULL) return;
+  printf(", .%s = ", name);
+  gen_write_text(text);
+}
+
+static void write_row(nxc_arena *arena, const gen_file *file, const gen_system *row) {
+  bool keeps_bytes = row->keeps != NULL && row->bytes != NULL, works = row->does != NULL && row->value != NULL;
+  if (keeps_bytes == works) complain(file, row, "a row keeps bytes, or does something of a value", NULL);
+  check_expression(arena, file, row, row->bytes);
+  check_expression(arena, file, row, row->when);
+  check_expression(arena, file, row, row->value);
+  fputs("  {.name = ", stdout);
+  gen_write_text(row->keeps ? row->keeps : row->does);
+  if (row->keeps) printf(", .keep = %d, .part = %d", find(keeps, row->of, file, row), find(parts, row->part, file, row));
+  field("bytes", row->bytes);
+  field("when", row->when);
+  field("module", row->module);
+  field("trait", row->does);
+  field("value", row->value);
+  field("doc", row->doc);
+  field("source", row->source);
+  puts("},");
+}
+
+static void write_rows(nxc_arena *arena, const gen_file *file) {
+  printf("static const nxc_system_row rows_of_%s[] = {\n", file->name);
+  for (unsigned i = 0; i < file->n_rows; i++) write_row(arena, file, (const gen_system *)file->rows + i);
+  puts("};\n");
+}
+
+int main(int argc, char **argv) {
+  nxc_arena *arena = nxc_arena_new();
+  gen_file *files = nxc_arena_array(arena, (size_t)argc, sizeof *files);
+  puts("/* SPDX-License-Identifier: Apache-2.0 */");
+  puts("/* Made from schema/systems by compiler/gen; do not edit. */");
+  puts("#include \"compiler/estimate/system.h\"\n");
+  for (int i = 1; i < argc; i++) {
+    if (!gen_file_read(&files[i], GEN_SYSTEM, argv[i])) return EXIT_FAILURE;
+    write_rows(arena, &files[i]);
+  }
+  puts("const nxc_system_table nxc_system_tables[] = {");
+  for (int i = 1; i < argc; i++)
+    printf("  {\"%s\", rows_of_%s, sizeof rows_of_%s / sizeof *rows_of_%s},\n", files[i].name, files[i].name,
+           files[i].name, files[i].name);
+  puts("};\nconst size_t nxc_n_system_tables = sizeof nxc_system_tables / sizeof *nxc_system_tables;");
+  return n_complaints > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
