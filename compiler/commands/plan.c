@@ -30,11 +30,6 @@ typedef struct job {
   nxc_compiled compiled;
 } job;
 
-static bool sizes_known(const nxc_settings *settings) {
-  nxc_setting_id ids[NX_N_SETTINGS];
-  return nxc_settings_unknown_for_plan(settings, ids) == 0;
-}
-
 static void report(const job *j, nxc_plan_report *r) {
   if (j->options->format == NXC_FORMAT_JSON) {
     nxc_plan_print_json(r, stdout);
@@ -69,9 +64,7 @@ static int plan_settings(job *j, const char *file) {
   bool good = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0 && j->compiled.settings != NULL;
   bool compiled =
       good && nxc_program_compile(j->compiled.settings, j->arena, j->output ? j->sink : obstacles, &plan);
-  bool sized = good && sizes_known(j->compiled.settings);
-  if (sized) nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
-  sized = sized && training.layers > 0;
+  bool sized = good && nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   nxc_estimate estimate = {0};
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
     estimate = nxc_estimate_make(j->asked, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles,

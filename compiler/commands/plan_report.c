@@ -32,7 +32,7 @@ static void derive(const nxc_plan_report *r, derived rows[N_DERIVED]) {
   rows[1] = from_setting(r, "micro_batches", "micro-batches per step and rank", NX_SETTING_BATCH_ACCUMULATION);
   rows[2] = (derived){"parameters", "parameters", "", known, known ? (double)nxc_training_parameters(t) : 0};
   rows[3] = (derived){"tokens_per_step", "tokens per step", "", known,
-                      known ? (double)(t->global_batch * t->sequence) : 0};
+                      known ? (double)(t->batch.global * t->model.sequence) : 0};
   rows[4] = (derived){"flops_per_step", "operations per step", "FLOP", known, known ? nxc_training_flops(t) : 0};
 }
 

@@ -212,7 +212,8 @@ static void judge_limits(verdict *v) {
   if (wrong || v->compiled.settings == NULL) return;
   if (nxc_settings_unknown_for_plan(v->compiled.settings, unknown) > 0) return;
   nxc_training training;
-  (void)nxc_training_read(v->compiled.settings, v->sink, &training);
+  if (nxc_training_read(v->compiled.settings, v->sink, &training))
+    (void)nxc_training_judge(v->compiled.settings, v->sink, &training);
 }
 
 /* With --memory: what nxcfg plan would find. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/estimate/sizes.h"
 
-#include "compiler/program/model/mixture.h"
+#include "compiler/program/records/mixture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,11 +74,10 @@ static void read_model(reading *r, nxc_sizes *z) {
 }
 
 static void read_experts(reading *r, nxc_sizes *z) {
-  nxc_mixture mixture;
-  nxc_mixture_read(r->settings, &mixture);
+  if (nxc_int(r->settings, NX_SETTING_MOE_EXPERTS) <= 1) return;
+  const nxc_mixture mixture = nxc_mixture_read(r->settings);
   z->experts = (double)mixture.n_experts;
-  if (mixture.n_experts == 0) return;
-  z->mixtures = (double)nxc_mixture_layers(&mixture, (int64_t)z->layers);
+  z->mixtures = (double)nxc_mixture_count(r->settings, (int64_t)z->layers);
   z->top_k = (double)mixture.top_k;
   z->expert_ffn = (double)mixture.hidden;
   z->shared_ffn = (double)mixture.shared_hidden;

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-nxc_graph *nxc_graph_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_types *types) {
+nxc_graph *nxc_graph_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_precision *types) {
   nxc_graph *graph = nxc_arena_alloc(arena, sizeof *graph);
   *graph =
       (nxc_graph){.arena = arena, .mesh = *mesh, .types = *types, .layer = -1, .origin = ""};

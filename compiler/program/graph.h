@@ -16,6 +16,7 @@
 
 #include "compiler/arena.h"
 #include "compiler/program/mesh.h"
+#include "compiler/program/records/precision.h"
 #include "schema/plan.h"
 
 typedef uint32_t nxc_id;
@@ -166,18 +167,12 @@ typedef struct nxc_range_node {
   nxc_id summed;          /* [n_shard]: summed over the whole group, what the optimizer reads */
 } nxc_range_node;
 
-/* One type per class of values. */
-typedef struct nxc_types {
-  nx_dtype param, activation, partial, grad, state;
-  bool master; /* fp32 copies of the parameters */
-} nxc_types;
-
 typedef struct nxc_pipeline nxc_pipeline;
 
 typedef struct nxc_graph {
   nxc_arena *arena;
   nxc_mesh mesh;
-  nxc_types types;
+  nxc_precision types;
   nxc_value_node *values;
   size_t n_values;
   nxc_operator_node *operators;
@@ -215,7 +210,7 @@ typedef struct nxc_graph {
   const char *fault; /* the first inconsistency met; NULL: none */
 } nxc_graph;
 
-nxc_graph *nxc_graph_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_types *types);
+nxc_graph *nxc_graph_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_precision *types);
 
 nxc_id nxc_value_new(nxc_graph *graph, const char *name, nxc_role role, const nxc_shape *shape);
 /* A value over the same bytes from `offset` on. */

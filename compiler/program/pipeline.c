@@ -18,7 +18,7 @@ const nxc_stages *nxc_pipeline_holders(nxc_pipeline *p, const nxc_training *t, i
   for (uint32_t c = 0; c < p->n_chunks; c++) {
     const nxc_chunk_node *chunk = &p->chunks[c];
     int32_t layer = chunk->first_layer, end = layer + chunk->n_layers;
-    while (layer < end && nxc_training_weights_of(t, layer) != weights) layer++;
+    while (layer < end && nxc_model_weights_of(&t->model, layer) != weights) layer++;
     if (layer < end) at[n++] = chunk->stage;
   }
   return n > 1 ? list_stages(p, at, n) : NULL;
@@ -28,25 +28,24 @@ const nxc_stages *nxc_pipeline_holders(nxc_pipeline *p, const nxc_training *t, i
 static bool is_same_shape(const nxc_pipeline *p, const nxc_training *t, uint32_t a, uint32_t b) {
   const nxc_chunk_node *one = &p->chunks[a], *other = &p->chunks[b];
   bool ends = a == 0 || b == 0 || a + 1 == p->n_chunks || b + 1 == p->n_chunks;
-  bool shares = t->unique_layers != t->layers;
+  bool shares = t->model.unique_layers != t->model.layers;
   bool same = a == b || (!ends && !shares && one->n_layers == other->n_layers);
   for (int32_t i = 0; same && i < one->n_layers; i++)
-    same = nxc_mixture_has(&t->mixture, one->first_layer + i) ==
-           nxc_mixture_has(&t->mixture, other->first_layer + i);
+    same = t->model.spec_of[one->first_layer + i] == t->model.spec_of[other->first_layer + i];
   return same;
 }
 
 static nxc_graph *new_graph(nxc_pipeline *p, const nxc_training *t, uint32_t chunk) {
   nxc_graph *graph = nxc_graph_new(p->arena, &t->mesh, &t->types);
-  graph->n_micro_batches = (uint32_t)t->n_micro_batches;
+  graph->n_micro_batches = (uint32_t)t->batch.n_micro;
   graph->pipeline = p;
   graph->chunk = chunk;
   graph->is_first = chunk == 0;
   graph->is_last = chunk + 1 == p->n_chunks;
   graph->first_layer = p->chunks[chunk].first_layer;
   graph->n_layers = p->chunks[chunk].n_layers;
-  graph->shard_axis = t->zero_axis;
-  graph->divides_gradients = t->zero_stage > 1 && !t->reduce_once;
+  graph->shard_axis = t->sharding.axis;
+  graph->divides_gradients = t->sharding.stage > 1 && !t->sharding.reduce_once;
   if (p->n_graphs) graph->tables = p->graphs[0]->tables;
   p->graphs[p->n_graphs++] = graph;
   return graph;
@@ -54,7 +53,7 @@ static nxc_graph *new_graph(nxc_pipeline *p, const nxc_training *t, uint32_t chu
 
 nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   nxc_pipeline *p = nxc_arena_alloc(arena, sizeof *p);
-  *p = (nxc_pipeline){.arena = arena, .n_stages = t->pipeline, .n_chunks = t->n_chunks};
+  *p = (nxc_pipeline){.arena = arena, .n_stages = t->layout.pipeline, .n_chunks = t->layout.n_chunks};
   p->chunks = nxc_arena_array(arena, p->n_chunks, sizeof *p->chunks);
   if (p->n_stages > 1) p->ends = list_stages(p, (uint32_t[]){0, p->n_stages - 1}, 2);
   p->graphs = nxc_arena_array(arena, p->n_chunks, sizeof *p->graphs);

@@ -41,7 +41,7 @@ static int64_t count_squares(nxc_pipeline *p) {
 static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squares, nxc_sink *sink) {
   nxc_step_begin(graph, t, n_squares);
   if (!check(graph, sink, "building the model")) return false;
-  nxc_grad_build(graph, 1.0 / (double)(t->global_batch * t->sequence));
+  nxc_grad_build(graph, 1.0 / (double)(t->batch.global * t->model.sequence));
   if (!check(graph, sink, "gradients")) return false;
   nxc_recompute(graph, t);
   if (!check(graph, sink, "recomputation")) return false;
@@ -76,7 +76,8 @@ bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sin
                          nxc_plan_bytes *out) {
   nxc_training training;
   nx_fault fault = {{0}, 0};
-  if (!nxc_training_read(settings, sink, &training)) return false;
+  bool read = nxc_training_read(settings, sink, &training);
+  if (!nxc_training_judge(settings, sink, read ? &training : NULL) || !read) return false;
   nxc_pipeline *pipeline = nxc_program_build(&training, arena, sink);
   if (pipeline == NULL) return false;
   out->bytes = nxc_emit(pipeline, &training, settings, &out->n_bytes);

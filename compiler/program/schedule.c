@@ -234,14 +234,14 @@ static void open_lists(generator *g) {
 }
 
 static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stage) {
-  generator g = {.p = p, .stage = stage, .n_micro_batches = (uint32_t)t->n_micro_batches,
+  generator g = {.p = p, .stage = stage, .n_micro_batches = (uint32_t)t->batch.n_micro,
                  .n_virtual = p->n_chunks / p->n_stages};
   g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);
-  if (t->gpipe)
+  if (t->layout.gpipe)
     all_forward_then_back(&g);
   else
     one_forward_one_back(&g);
-  count_slots(&g, t->receive_ahead);
+  count_slots(&g, t->layout.receive_ahead);
   open_lists(&g);
   for (size_t i = 0; i < g.n_passes; i++) {
     receive(&g, &g.passes[i], false);

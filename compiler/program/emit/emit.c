@@ -150,7 +150,7 @@ static void emit_ranges(nxc_emitter *e) {
                        .grad = value_of(e, range->grad),
                        .moment1 = value_of(e, range->moment1),
                        .moment2 = value_of(e, range->moment2),
-                       .weight_decay = range->decayed ? e->training->weight_decay : 0};
+                       .weight_decay = range->decayed ? e->training->optimizer.weight_decay : 0};
     nxc_emit_record(e, NX_SECTION_RANGES, &record);
   }
 }
@@ -279,30 +279,36 @@ static nxc_id axis_rank(nxc_graph *graph, nxc_axis_id axis) {
   return nxc_constant(graph, &number);
 }
 
+static nx_target target_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_RUN_TARGET, "cpu-avx2")  ? NX_TARGET_CPU_AVX2
+         : nxc_is(s, NX_SETTING_RUN_TARGET, "cpu-amx") ? NX_TARGET_CPU_AMX
+                                                       : NX_TARGET_CPU_AVX512;
+}
+
 static void emit_run(nxc_emitter *e) {
   const nxc_training *t = e->training;
   const nxc_settings *s = e->settings;
   nxc_graph *graph = e->graph;
   const char *init_from = nxc_has(s, NX_SETTING_RUN_INIT_FROM) ? nxc_text(s, NX_SETTING_RUN_INIT_FROM) : "";
-  nx_run run = {.n_ranks = t->world,
-                .n_hosts = t->nodes,
+  nx_run run = {.n_ranks = t->layout.world,
+                .n_hosts = t->layout.nodes,
                 .n_threads = (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS),
-                .target = t->target,
+                .target = target_of(s),
                 .workspace_bytes = (uint64_t)nxc_int(s, NX_SETTING_RUN_WORKSPACE_BYTES),
                 .seed = (uint64_t)nxc_int(s, NX_SETTING_RUN_SEED),
-                .n_steps = (uint64_t)t->max_steps,
+                .n_steps = (uint64_t)t->rate.max_steps,
                 .n_micro_batches = graph->n_micro_batches,
-                .micro_batch = (uint32_t)t->micro_batch,
-                .sequence = (uint32_t)t->sequence,
-                .global_batch = (uint32_t)t->global_batch,
-                .vocab = (uint64_t)t->vocab,
-                .tokens_per_step = (uint64_t)(t->global_batch * t->sequence),
+                .micro_batch = (uint32_t)t->batch.micro,
+                .sequence = (uint32_t)t->model.sequence,
+                .global_batch = (uint32_t)t->batch.global,
+                .vocab = (uint64_t)t->model.vocab,
+                .tokens_per_step = (uint64_t)(t->batch.global * t->model.sequence),
                 .flops_per_step = nxc_training_flops(t),
                 .n_parameters = nxc_training_parameters(t),
                 .data_kind = NX_DATA_INDEXED,
                 .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE),
                 .data_rank = axis_rank(graph, NXC_AXIS_DATA),
-                .data_size = t->data,
+                .data_size = t->layout.data,
                 .tokens = value_of(e, graph->tokens),
                 .labels = value_of(e, graph->labels),
                 .positions = value_of(e, graph->positions),
@@ -312,21 +318,21 @@ static void emit_run(nxc_emitter *e) {
                 .loss_total = value_of(e, graph->loss_total),
                 .grad_norm = value_of(e, graph->grad_norm),
                 .lr = value_of(e, graph->lr),
-                .names = t->names,
+                .names = t->model.names,
                 .init_from = nxc_emit_string(e, init_from),
                 .n_slots = e->pipeline->n_slots,
                 .ring_rank = axis_rank(graph, NXC_AXIS_RING),
-                .ring_size = t->context / t->ulysses,
+                .ring_size = t->layout.context / t->layout.ulysses,
                 .ulysses_rank = axis_rank(graph, NXC_AXIS_ULYSSES),
-                .ulysses_size = t->ulysses,
+                .ulysses_size = t->layout.ulysses,
                 .places = value_of(e, graph->places),
                 .starts = value_of(e, graph->starts),
                 .weights = value_of(e, graph->weights),
-                .documents = (t->separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
-                             (t->restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
-                             (t->mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
+                .documents = (t->data.separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
+                             (t->data.restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
+                             (t->data.mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
                 .end_of_document = NX_NONE};
-  if (run.documents) run.end_of_document = (uint32_t)t->end_of_document;
+  if (run.documents) run.end_of_document = (uint32_t)t->data.end_of_document;
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }
 

@@ -2,19 +2,19 @@
 #include "compiler/program/model/context.h"
 
 int64_t nxc_context_tokens(const nxc_training *t) {
-  return t->sequence / t->context;
+  return t->model.sequence / t->layout.context;
 }
 
 int64_t nxc_context_part(const nxc_training *t) {
-  return t->sequence / (t->context / t->ulysses);
+  return t->model.sequence / (t->layout.context / t->layout.ulysses);
 }
 
 static bool has_dropout(const nxc_training *t) {
-  return t->hidden_dropout > 0 || t->ffn_dropout > 0;
+  return t->model.embedding_dropout > 0 || t->model.specs[0].ffn.dropout > 0;
 }
 
 static void make_places(nxc_graph *graph, const nxc_training *t) {
-  int64_t n_rows = t->context / t->ulysses, n = nxc_context_part(t);
+  int64_t n_rows = t->layout.context / t->layout.ulysses, n = nxc_context_part(t);
   const nxc_shape shape = nxc_shape_of(NX_i32, 2, (int64_t[]){n_rows, n});
   const nxc_shape row = nxc_shape_of(NX_i32, 1, (int64_t[]){n});
   graph->places = nxc_value_new(graph, "places", NXC_ROLE_INPUT, &shape);
@@ -33,11 +33,11 @@ static void make_weights(nxc_graph *graph) {
 }
 
 void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
-  if (t->mask_document_ends) make_weights(graph);
-  bool ring = nxc_axis(&graph->mesh, NXC_AXIS_RING) != 0, attention = ring || t->separate_documents;
-  if (attention || (t->context > 1 && has_dropout(t))) make_places(graph, t);
+  if (t->data.mask_document_ends) make_weights(graph);
+  bool ring = nxc_axis(&graph->mesh, NXC_AXIS_RING) != 0, attention = ring || t->data.separate_documents;
+  if (attention || (t->layout.context > 1 && has_dropout(t))) make_places(graph, t);
   if (!attention) return;
-  nxc_shape starts = nxc_shape_of(NX_i32, 2, (int64_t[]){t->micro_batch, nxc_context_part(t)});
+  nxc_shape starts = nxc_shape_of(NX_i32, 2, (int64_t[]){t->batch.micro, nxc_context_part(t)});
   nxc_place(&starts.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
   graph->starts = nxc_value_new(graph, "starts", NXC_ROLE_INPUT, &starts);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/moe_layer.h"
 
+#include "compiler/program/model/activation.h"
 #include "compiler/program/model/parameters.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 typedef struct layer {
   nxc_graph *graph;
   const nxc_training *t;
+  const nxc_activation *activation;
   const nxc_mixture *m;
   uint32_t expert, expert_tensor; /* axes */
   uint32_t gathered;              /* atoms over which tokens meet before they go to experts */
@@ -73,7 +75,7 @@ static nxc_id all_logits(const layer *l, nxc_id logits, nxc_rank_number *start) 
 static double aux_factor(const layer *l, int64_t n_tokens) {
   double per_count = l->m->aux * (double)l->m->n_experts / (double)n_tokens;
   if (l->m->aux_scope != NXC_AUX_OF_MODEL) return per_count / (double)l->m->top_k;
-  double n_layers = (double)nxc_mixture_layers(l->m, l->t->layers);
+  double n_layers = (double)nxc_model_mixtures(&l->t->model);
   return per_count / (n_layers * n_layers);
 }
 
@@ -93,7 +95,7 @@ static void route(const layer *l, nxc_id x, routed *r) {
   nxc_graph *graph = l->graph;
   const nxc_mixture *m = l->m;
   const nxc_box box = {NXC_PART_ROUTER, m->n_experts, nxc_rank_number_of(0)};
-  nxc_id weight = nxc_parameter_rows(graph, l->t, "router_weight", &box, 1, l->t->hidden, 0);
+  nxc_id weight = nxc_parameter_rows(graph, l->t, "router_weight", &box, 1, l->t->model.hidden, 0);
   nxc_id logits = nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul,
                                                       .name = "router",
                                                       .in = {x, weight},
@@ -101,8 +103,10 @@ static void route(const layer *l, nxc_id x, routed *r) {
                                                       .dtype = NX_f32});
   nxc_rank_number start;
   nxc_id all = all_logits(l, logits, &start);
-  int64_t ring = l->t->context / l->t->ulysses, n_tokens = l->t->micro_batch * l->t->sequence;
+  int64_t ring = l->t->layout.context / l->t->layout.ulysses;
+  int64_t n_tokens = l->t->batch.micro * l->t->model.sequence;
   bool by_sequence = m->aux_scope == NXC_AUX_OF_SEQUENCE;
+  double aux = aux_factor(l, by_sequence ? l->t->model.sequence : n_tokens);
   r->experts = nxc_append(
       graph,
       &(nxc_op_request){
@@ -119,7 +123,7 @@ static void route(const layer *l, nxc_id x, routed *r) {
                     [NX_moe_route_seq_start] = nxc_attribute(graph, &start),
                     [NX_moe_route_zigzag] = nxc_integer(ring > 1 ? ring : 0),
                     [NX_moe_route_per_sequence] = nxc_integer(by_sequence),
-                    [NX_moe_route_aux] = nxc_real(aux_factor(l, by_sequence ? l->t->sequence : n_tokens)),
+                    [NX_moe_route_aux] = nxc_real(aux),
                     [NX_moe_route_z] = nxc_real(m->z)}});
   r->weights = nxc_last_output(graph, 1);
   if (m->aux_scope == NXC_AUX_OF_MODEL) count_for_model(graph, nxc_last_output(graph, 2));
@@ -133,8 +137,8 @@ static int64_t buffer_rows(const layer *l, const nxc_shape *tokens) {
   const nxc_training *t = l->t;
   int64_t n_tokens = tokens->dims[0] * tokens->dims[1],
           each = l->m->top_k < l->n_local ? l->m->top_k : l->n_local;
-  int64_t most = n_tokens * each, capacity = nxc_mixture_capacity(l->m, t->micro_batch * t->sequence);
-  int64_t n_micro_batches = tokens->dims[0] / t->micro_batch;
+  int64_t most = n_tokens * each, capacity = nxc_mixture_capacity(l->m, t->batch.micro * t->model.sequence);
+  int64_t n_micro_batches = tokens->dims[0] / t->batch.micro;
   double balanced = (double)(n_tokens * l->m->top_k) / (double)l->n_ranks;
   double room = ceil(l->m->buffer_factor * balanced);
   if (capacity && capacity * l->n_local * n_micro_batches < most)
@@ -175,14 +179,12 @@ static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
   nxc_rank_number_stride(&start, l->expert_tensor, width);
   const nxc_box boxes[2] = {{NXC_PART_EXPERT_GATE, width, start}, {NXC_PART_EXPERT_UP, width, start}};
   const nxc_box down = {NXC_PART_EXPERT_DOWN, width, start};
-  nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", t->swiglu ? boxes : boxes + 1,
-                                        t->swiglu ? 2 : 1, t->hidden, false);
+  bool gated = l->activation->gated;
+  nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", gated ? boxes : boxes + 1,
+                                        gated ? 2 : 1, t->model.hidden, false);
   nxc_id up = grouped(l, "expert_up", x, counts, weight, n_rows);
-  nxc_op_request activation = {
-      .op = t->swiglu ? NX_OP_swiglu : NX_OP_gelu, .name = "expert_activation", .in = {up}};
-  if (!t->swiglu) activation.attrs[NX_gelu_tanh] = nxc_integer(t->gelu_tanh);
-  nxc_id y = nxc_append(graph, &activation);
-  weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->hidden, true);
+  nxc_id y = nxc_activation_append(graph, l->activation, "expert_activation", up);
+  weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->model.hidden, true);
   return grouped(l, "expert_down", y, counts, weight, n_rows);
 }
 
@@ -214,15 +216,17 @@ static nxc_id dispatch(const layer *l, const routed *r) {
                     &(nxc_op_request){.op = NX_OP_moe_combine, .name = "mixed", .in = {y, rows, r->weights}});
 }
 
-nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *t, nxc_id x) {
+nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *t, const nxc_feed_forward_spec *spec,
+                      nxc_id x) {
   layer l = {.graph = graph,
              .t = t,
-             .m = &t->mixture,
+             .activation = spec->activation,
+             .m = spec->mixture,
              .expert = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT),
              .expert_tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR)};
   l.n_ranks = nxc_mesh_size(&graph->mesh, l.expert);
-  l.n_local = t->mixture.n_experts / l.n_ranks;
-  l.gathered = l.expert_tensor | (t->mixture.gathers ? l.expert : 0);
+  l.n_local = l.m->n_experts / l.n_ranks;
+  l.gathered = l.expert_tensor | (l.m->gathers ? l.expert : 0);
   routed r;
   route(&l, x, &r);
   r.tokens = gather(graph, "tokens", x, l.gathered);

@@ -12,6 +12,7 @@
 #include "compiler/program/training.h"
 
 /* The mixture's output, placed as x is. */
-nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *training, nxc_id x);
+nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *training, const nxc_feed_forward_spec *spec,
+                      nxc_id x);
 
 #endif

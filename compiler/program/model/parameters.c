@@ -46,8 +46,8 @@ static const part_row part_rows[NXC_N_PARTS] = {
 };
 
 static const char *stem_of(const nxc_training *t, const part_row *row) {
-  if (t->names == NX_NAMES_GPT2) return row->gpt2;
-  return t->names == NX_NAMES_DEEPSEEK && row->deepseek ? row->deepseek : row->llama;
+  if (t->model.names == NX_NAMES_GPT2) return row->gpt2;
+  return t->model.names == NX_NAMES_DEEPSEEK && row->deepseek ? row->deepseek : row->llama;
 }
 
 /* The stem with a number in place of its first %d. */
@@ -66,35 +66,40 @@ const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_pi
 
 /* GPT-2 keeps queries, keys and values in one tensor. */
 static nxc_part tensor_part(const nxc_training *t, nxc_part part) {
-  bool together = t->names == NX_NAMES_GPT2 && (part == NXC_PART_K || part == NXC_PART_V);
+  bool together = t->model.names == NX_NAMES_GPT2 && (part == NXC_PART_K || part == NXC_PART_V);
   return together ? NXC_PART_Q : part;
 }
 
-/* Rows of the logical matrix (entries of its bias). */
-static int64_t logical_rows(const nxc_training *t, nxc_part part) {
-  int64_t queries = t->heads * t->head_dim, keys = t->kv_heads * t->head_dim;
+/* Rows of a logical matrix of a layer (entries of its bias). */
+static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_part part) {
+  const nxc_attention_spec *a = &spec->attention;
+  int64_t queries = a->heads * a->head_dim, keys = a->kv_heads * a->head_dim;
   switch (part) {
-    case NXC_PART_EMBEDDING:
-    case NXC_PART_OUTPUT: return t->vocab;
-    case NXC_PART_POSITIONS: return t->max_positions;
-    case NXC_PART_Q: return t->names == NX_NAMES_GPT2 ? queries + 2 * keys : queries;
+    case NXC_PART_Q: return m->names == NX_NAMES_GPT2 ? queries + 2 * keys : queries;
     case NXC_PART_K:
     case NXC_PART_V: return keys;
     case NXC_PART_GATE:
-    case NXC_PART_UP: return t->ffn_hidden;
+    case NXC_PART_UP: return spec->ffn.width;
     case NXC_PART_SHARED_GATE:
-    case NXC_PART_SHARED_UP: return t->mixture.shared_hidden;
+    case NXC_PART_SHARED_UP: return spec->ffn.mixture->shared_hidden;
     case NXC_PART_EXPERT_GATE:
-    case NXC_PART_EXPERT_UP: return t->mixture.hidden;
-    case NXC_PART_ROUTER: return t->mixture.n_experts;
-    default: return t->hidden;
+    case NXC_PART_EXPERT_UP: return spec->ffn.mixture->hidden;
+    case NXC_PART_ROUTER: return spec->ffn.mixture->n_experts;
+    default: return m->hidden;
   }
 }
 
+static int64_t logical_rows(const nxc_graph *graph, const nxc_model *m, nxc_part part) {
+  if (part == NXC_PART_EMBEDDING || part == NXC_PART_OUTPUT) return m->vocab;
+  if (part == NXC_PART_POSITIONS) return m->learned_positions;
+  return graph->layer < 0 ? m->hidden : layer_rows(m, nxc_model_layer(m, graph->layer), part);
+}
+
 /* Rows before the part in the logical tensor. */
-static int64_t part_offset(const nxc_training *t, nxc_part part) {
-  if (t->names != NX_NAMES_GPT2 || (part != NXC_PART_K && part != NXC_PART_V)) return 0;
-  return t->head_dim * (part == NXC_PART_K ? t->heads : t->heads + t->kv_heads);
+static int64_t part_offset(const nxc_graph *graph, const nxc_model *m, nxc_part part) {
+  if (m->names != NX_NAMES_GPT2 || (part != NXC_PART_K && part != NXC_PART_V)) return 0;
+  const nxc_attention_spec *a = &nxc_model_layer(m, graph->layer)->attention;
+  return a->head_dim * (part == NXC_PART_K ? a->heads : a->heads + a->kv_heads);
 }
 
 /* Keys of experts begin above those of all other tensors. */
@@ -104,12 +109,12 @@ uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32
   nxc_part part = tensor_part(t, piece->part);
   if (layer < 0) return 1 + part;
   if (part < NXC_PART_EXPERT_GATE) return KEYS_OF_LAYER + KEYS_OF_LAYER * (uint32_t)layer + part;
-  uint32_t expert = (uint32_t)(layer * t->mixture.n_experts + piece->expert);
+  uint32_t expert = (uint32_t)(layer * t->model.mixture->n_experts + piece->expert);
   return KEY_EXPERTS + KEYS_OF_EXPERT * expert + (part - NXC_PART_EXPERT_GATE);
 }
 
 static bool shares_weights(const nxc_graph *graph, const nxc_training *t) {
-  return t->unique_layers != t->layers && graph->layer >= 0;
+  return t->model.unique_layers != t->model.layers && graph->layer >= 0;
 }
 
 /* What an earlier layer of the graph shares with this one; 0: nothing. */
@@ -142,7 +147,7 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
   nxc_piece_node *piece = &graph->pieces[graph->n_pieces++];
   *piece = (nxc_piece_node){
       .value = value,
-      .transposed = !bias && t->names == NX_NAMES_GPT2 && row->gpt2_transposed,
+      .transposed = !bias && t->model.names == NX_NAMES_GPT2 && row->gpt2_transposed,
       .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
       .row_start = nxc_rank_number_of(0),
       .column_start = nxc_rank_number_of(0),
@@ -150,8 +155,8 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
                                    graph->values[value].shared),
       .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
       .init_std = bias          ? 0
-                  : row->output ? t->output_init_std
-                                : t->init_std,
+                  : row->output ? t->model.output_init_std
+                                : t->model.init_std,
       .part = part,
       .bias = bias,
       .layer = graph->weights_layer,
@@ -200,12 +205,12 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
   int64_t row = 0;
   for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
     nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
-    piece->logical_rows = logical_rows(t, tensor_part(t, boxes[i].part));
+    piece->logical_rows = logical_rows(graph, &t->model, tensor_part(t, boxes[i].part));
     piece->logical_columns = piece->columns = columns;
     piece->rows = boxes[i].n_local;
     piece->row = row;
     piece->row_start = boxes[i].start;
-    piece->row_start.base += part_offset(t, boxes[i].part);
+    piece->row_start.base += part_offset(graph, &t->model, boxes[i].part);
   }
   return value;
 }
@@ -236,24 +241,24 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
   for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
     nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, true);
     piece->logical_rows = piece->rows = 1;
-    piece->logical_columns = logical_rows(t, tensor_part(t, boxes[i].part));
+    piece->logical_columns = logical_rows(graph, &t->model, tensor_part(t, boxes[i].part));
     piece->columns = boxes[i].n_local;
     piece->row = row;
     piece->column_start = boxes[i].start;
-    piece->column_start.base += part_offset(t, boxes[i].part);
+    piece->column_start.base += part_offset(graph, &t->model, boxes[i].part);
   }
   return value;
 }
 
 nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
                           bool bias) {
-  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){t->hidden});
+  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){t->model.hidden});
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
   nxc_piece_node *piece = new_piece(graph, t, value, part, bias);
   piece->logical_rows = piece->rows = 1;
-  piece->logical_columns = piece->columns = t->hidden;
+  piece->logical_columns = piece->columns = t->model.hidden;
   piece->init = bias ? NX_INIT_ZEROS : NX_INIT_ONES;
   piece->init_std = 0;
   return value;
@@ -274,19 +279,20 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
   int64_t columns = divides_columns ? boxes[0].n_local : n_other;
   uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT),
            tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR);
-  int64_t n_local = t->mixture.n_experts / nxc_mesh_size(&graph->mesh, ranks);
+  int64_t n_experts = t->model.mixture->n_experts;
+  int64_t n_local = n_experts / nxc_mesh_size(&graph->mesh, ranks);
   nxc_shape shape = nxc_shape_of(graph->types.param, 3, (int64_t[]){n_local, rows, columns});
   nxc_place(&shape.place, ranks, NXC_SPLIT);
   nxc_place(&shape.place, tensor, divides_columns ? NXC_SPLIT + 2 : NXC_SPLIT + 1);
   nxc_id value = new_parameter(graph, t, name, &shape);
-  for (int64_t expert = 0; expert < t->mixture.n_experts; expert++) {
+  for (int64_t expert = 0; expert < n_experts; expert++) {
     int64_t row = expert % n_local * rows;
     for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
       nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
       piece->expert = (int32_t)expert;
       piece->rows = divides_columns ? rows : boxes[i].n_local;
       piece->columns = columns;
-      piece->logical_rows = logical_rows(t, boxes[i].part);
+      piece->logical_rows = logical_rows(graph, &t->model, boxes[i].part);
       piece->logical_columns = divides_columns ? columns * nxc_mesh_size(&graph->mesh, tensor) : columns;
       piece->row = row;
       *(divides_columns ? &piece->column_start : &piece->row_start) = boxes[i].start;

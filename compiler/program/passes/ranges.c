@@ -80,8 +80,8 @@ static nxc_range_node new_range(const cutter *c, nxc_id parameter) {
   return (nxc_range_node){.group_atoms = nxc_placed(&gradient->place, NXC_PARTIAL),
                           .copy_atoms = nxc_parameter_copies(c->graph, parameter, &gradient->place),
                           .shared = c->graph->values[parameter].shared,
-                          .decayed = gradient->n_dims > 1 || c->t->norm_weight_decay,
-                          .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->keep_below,
+                          .decayed = gradient->n_dims > 1 || c->t->optimizer.norm_weight_decay,
+                          .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->sharding.keep_below,
                           .unit = unit_of(c, parameter)};
 }
 
@@ -90,7 +90,7 @@ static void join(cutter *c, nxc_id parameter) {
   nxc_graph *graph = c->graph;
   nxc_range_node new = new_range(c, parameter), *range = NULL;
   uint64_t n = round_up((uint64_t)nxc_shape_elements(&graph->values[parameter].shape), block_elements(graph));
-  uint64_t most = c->by_unit || c->t->bucket_elements == 0 ? UINT64_MAX : c->t->bucket_elements;
+  uint64_t most = c->by_unit || c->t->sharding.bucket_elements == 0 ? UINT64_MAX : c->t->sharding.bucket_elements;
   uint32_t n_before = 0;
   for (size_t i = 0; i < graph->n_ranges; i++) {
     if (!is_same_class(&graph->ranges[i], &new) || graph->ranges[i].unit != new.unit) continue;
@@ -124,7 +124,7 @@ static void order_parameters(cutter *c) {
   const nxc_program_list *list = &graph->programs[NXC_BACKWARD];
   c->parameters = nxc_arena_array(graph->arena, graph->n_parameters, sizeof *c->parameters);
   memcpy(c->parameters, graph->parameters, graph->n_parameters * sizeof *c->parameters);
-  if (c->by_unit || c->t->bucket_elements == 0) return;
+  if (c->by_unit || c->t->sharding.bucket_elements == 0) return;
   c->written = nxc_arena_array(graph->arena, graph->n_values, sizeof *c->written);
   for (size_t i = 0; i < list->n; i++) {
     const nxc_operator_node *op = &graph->operators[list->operators[i]];
@@ -209,10 +209,10 @@ static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *rang
   if (over == 0) return;
   nxc_rank_number_stride(&range->shard_start, over, (int64_t)range->n_shard);
   range->divided_gradients = graph->divides_gradients;
-  if (t->zero_stage == 3)
-    range->storage = t->reshard_after_forward && !range->kept ? NXC_DIVIDED : NXC_GATHERED;
+  if (t->sharding.stage == 3)
+    range->storage = t->sharding.reshard_after_forward && !range->kept ? NXC_DIVIDED : NXC_GATHERED;
   else
-    range->storage = t->overlap_gather ? NXC_GATHERED : NXC_WHOLE;
+    range->storage = t->sharding.overlap_gather ? NXC_GATHERED : NXC_WHOLE;
 }
 
 static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *range) {
@@ -221,7 +221,7 @@ static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *ran
   make_gradients(graph, range);
   if (t->types.master)
     range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, false, NXC_REPLICATED);
-  if (!t->adamw) return;
+  if (!t->optimizer.adamw) return;
   range->moment1 =
       range_value(graph, range, "moment1", NXC_ROLE_STATE, t->types.state, false, NXC_REPLICATED);
   range->moment2 =
@@ -236,8 +236,8 @@ void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id bas
 
 void nxc_ranges_build(nxc_graph *graph, const nxc_training *t) {
   cutter c = {.graph = graph, .t = t};
-  bool early = t->zero_stage > 1 || t->overlap_reduce || (t->zero_stage > 0 && t->overlap_gather);
-  c.by_unit = t->zero_stage == 3 || (early && t->bucket_elements == 0);
+  bool early = t->sharding.stage > 1 || t->sharding.overlap_reduce || (t->sharding.stage > 0 && t->sharding.overlap_gather);
+  c.by_unit = t->sharding.stage == 3 || (early && t->sharding.bucket_elements == 0);
   order_parameters(&c);
   for (size_t i = 0; i < graph->n_parameters; i++) join(&c, c.parameters[i]);
   for (size_t i = 0; i < graph->n_ranges; i++) lay_out(graph, t, &graph->ranges[i]);

@@ -59,9 +59,9 @@ static bool is_of_class(const nxc_operator_node *op, nx_op_class class) {
 
 static bool is_named(const nxc_training *t, const nxc_operator_node *op) {
   const char *dot = strrchr(op->origin, '.'), *part = dot == NULL ? op->origin : dot + 1;
-  for (size_t i = 0; i < t->n_recompute_modules; i++)
+  for (size_t i = 0; i < t->recomputation.n_modules; i++)
     for (size_t m = 0; m < sizeof modules / sizeof *modules; m++) {
-      if (strcmp(modules[m].module, t->recompute_modules[i].text) != 0) continue;
+      if (strcmp(modules[m].module, t->recomputation.modules[i].text) != 0) continue;
       bool of_part = modules[m].part == NULL || strcmp(modules[m].part, part) == 0;
       if (of_part && (!modules[m].activation || is_of_class(op, NX_ACTIVATION))) return true;
     }
@@ -77,9 +77,10 @@ static int64_t place_of(const nxc_graph *graph, const nxc_operator_node *op) {
  * sequence each rank keeps its own part and gathers again, else sequence parallelism would save little. */
 static bool drops(const recompute *r, const nxc_operator_node *op) {
   const nxc_training *t = r->t;
-  if (t->sequence_parallel && op->op == NX_OP_all_gather) return true;
+  if (t->layout.sequence_parallel && op->op == NX_OP_all_gather) return true;
   if (op->layer < 0) return false;
-  if (t->recompute_full) return !t->recompute_block || place_of(r->graph, op) < t->recompute_layers;
+  const nxc_recomputation *again = &t->recomputation;
+  if (again->full) return !again->block || place_of(r->graph, op) < again->layers;
   return is_named(t, op) && !is_of_class(op, NX_ATTENTION) && op->op != NX_OP_add;
 }
 
@@ -87,9 +88,9 @@ static bool drops(const recompute *r, const nxc_operator_node *op) {
  * are computed again together it is not. */
 static bool ends_group(const recompute *r, const nxc_operator_node *op) {
   const nxc_graph *graph = r->graph;
-  bool grouped = r->t->recompute_full && !r->t->recompute_block && op->layer >= 0;
+  bool grouped = r->t->recomputation.full && !r->t->recomputation.block && op->layer >= 0;
   if (!grouped || op->layer + 1 == graph->first_layer + graph->n_layers) return true;
-  return (place_of(graph, op) + 1) % r->t->recompute_layers == 0;
+  return (place_of(graph, op) + 1) % r->t->recomputation.layers == 0;
 }
 
 /* This rank's slice of the sequence of a value that all tensor-parallel ranks hold. */
@@ -178,14 +179,14 @@ static nxc_id available(recompute *r, nxc_id value, size_t n_forward_values) {
 }
 
 void nxc_recompute(nxc_graph *graph, const nxc_training *training) {
-  if (!training->recompute_full && training->n_recompute_modules == 0 && !training->sequence_parallel) return;
+  if (!training->recomputation.full && training->recomputation.n_modules == 0 && !training->layout.sequence_parallel) return;
   size_t n_values = graph->n_values;
   recompute r = {.graph = graph, .t = training};
   r.clone = nxc_arena_array(graph->arena, n_values, sizeof *r.clone);
   r.dropped = nxc_arena_array(graph->arena, n_values, sizeof *r.dropped);
   r.slice = nxc_arena_array(graph->arena, n_values, sizeof *r.slice);
   mark_dropped(&r);
-  if (training->recompute_distribute) keep_slices(&r);
+  if (training->recomputation.distribute) keep_slices(&r);
   const nxc_program_list old = graph->programs[NXC_BACKWARD];
   for (size_t i = 0; i < old.n; i++) {
     nxc_id index = old.operators[i];

@@ -49,7 +49,7 @@ static void sum_stages(nxc_graph *graph, const nxc_range_node *range) {
 void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *t, const nxc_range_node *range) {
   enter(graph, range);
   if (range->shared) sum_stages(graph, range);
-  if (range->group_atoms == 0 || (t->overlap_reduce && !range->shared)) return;
+  if (range->group_atoms == 0 || (t->sharding.overlap_reduce && !range->shared)) return;
   if (!range->divided_gradients)
     reduce(graph, range, range->grad_shard ? range->grad_shard : range->summed, NX_WHEN_FIRST);
   reduce_copies(graph, range, NX_WHEN_FIRST);
@@ -153,7 +153,7 @@ static void finish(reductions *r, uint32_t class) {
   nxc_id index = r->under_way[class] - 1;
   enter(graph, &graph->ranges[index]);
   if (graph->ranges[index].divided_gradients) finish_divided(r, index);
-  if (r->t->overlap_reduce && !graph->ranges[index].shared)
+  if (r->t->sharding.overlap_reduce && !graph->ranges[index].shared)
     reduce_copies(graph, &graph->ranges[index], NX_WHEN_LAST);
   r->under_way[class] = 0;
 }
@@ -161,18 +161,18 @@ static void finish(reductions *r, uint32_t class) {
 /* A range's reduction goes on until the next range of its class is complete. */
 static void reach(reductions *r, nxc_id index) {
   const nxc_range_node *range = &r->graph->ranges[index];
-  if (range->group_atoms == 0 || (!range->divided_gradients && !r->t->overlap_reduce)) return;
+  if (range->group_atoms == 0 || (!range->divided_gradients && !r->t->sharding.overlap_reduce)) return;
   if (range->shared && !range->divided_gradients) return; /* the stages sum it first, in the step */
   uint32_t class = range->class;
   finish(r, class);
   start(r, index);
-  if (!r->t->overlap_reduce) finish(r, class);
+  if (!r->t->sharding.overlap_reduce) finish(r, class);
 }
 
 void nxc_reductions_build(nxc_graph *graph, const nxc_training *t) {
   const nxc_program_list list = graph->programs[NXC_BACKWARD];
   reductions r = {.graph = graph, .t = t};
-  if (!graph->divides_gradients && !t->overlap_reduce) return;
+  if (!graph->divides_gradients && !t->sharding.overlap_reduce) return;
   r.complete = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.complete);
   r.under_way = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.under_way);
   r.added = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.added);

@@ -93,7 +93,7 @@ static void global_norm(step *s) {
                                       .in = {sum},
                                       .out = {graph->grad_norm, s->scale},
                                       .when = NX_WHEN_MIDDLE,
-                                      .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->clip_norm)}});
+                                      .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->optimizer.clip_norm)}});
 }
 
 static void learning_rate(step *s) {
@@ -106,12 +106,12 @@ static void learning_rate(step *s) {
                                .in = {graph->step},
                                .out = {graph->lr},
                                .when = NX_WHEN_MIDDLE,
-                               .attrs = {[NX_lr_schedule_shape] = nxc_integer(t->schedule_shape),
-                                         [NX_lr_schedule_lr] = nxc_real(t->lr),
-                                         [NX_lr_schedule_min_lr] = nxc_real(t->min_lr),
-                                         [NX_lr_schedule_warmup_steps] = nxc_integer(t->warmup_steps),
-                                         [NX_lr_schedule_constant_steps] = nxc_integer(t->constant_steps),
-                                         [NX_lr_schedule_max_steps] = nxc_integer(t->max_steps)}});
+                               .attrs = {[NX_lr_schedule_shape] = nxc_integer(t->rate.shape),
+                                         [NX_lr_schedule_lr] = nxc_real(t->rate.lr),
+                                         [NX_lr_schedule_min_lr] = nxc_real(t->rate.min_lr),
+                                         [NX_lr_schedule_warmup_steps] = nxc_integer(t->rate.warmup_steps),
+                                         [NX_lr_schedule_constant_steps] = nxc_integer(t->rate.constant_steps),
+                                         [NX_lr_schedule_max_steps] = nxc_integer(t->rate.max_steps)}});
 }
 
 static void update(step *s, size_t index) {
@@ -121,17 +121,17 @@ static void update(step *s, size_t index) {
   graph->origin = range.name;
   nxc_id copy = range.param_shard, param = range.master ? range.master : copy;
   uint32_t n_copies = range.master ? 1 : 0;
-  double decay = range.decayed ? t->weight_decay : 0;
-  if (t->adamw) {
+  double decay = range.decayed ? t->optimizer.weight_decay : 0;
+  if (t->optimizer.adamw) {
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_adamw,
                                         .in = {param, range.moment1, range.moment2, range.summed,
                                                graph->lr, s->scale, graph->step},
                                         .out = {param, range.moment1, range.moment2, n_copies ? copy : 0},
                                         .n_out = 3 + n_copies,
                                         .when = NX_WHEN_LAST,
-                                        .attrs = {[NX_adamw_beta1] = nxc_real(t->beta1),
-                                                  [NX_adamw_beta2] = nxc_real(t->beta2),
-                                                  [NX_adamw_epsilon] = nxc_real(t->epsilon),
+                                        .attrs = {[NX_adamw_beta1] = nxc_real(t->optimizer.beta1),
+                                                  [NX_adamw_beta2] = nxc_real(t->optimizer.beta2),
+                                                  [NX_adamw_epsilon] = nxc_real(t->optimizer.epsilon),
                                                   [NX_adamw_weight_decay] = nxc_real(decay)}});
   } else {
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_sgd,
@@ -196,7 +196,7 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
   nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_PARTIAL);
   graph->squares = nxc_value_new(graph, "grad_norm.squares", NXC_ROLE_SCALAR, &shape);
   graph->origin = "grad_norm";
-  if (!alone || t->zero_stage > 0) clear(graph, graph->squares);
+  if (!alone || t->sharding.stage > 0) clear(graph, graph->squares);
 }
 
 /* What stages share goes first, in one order on all of them: that of the layers that have the weights. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mixture of experts that settings ask for: its sizes, how it routes, and which layers have one.
+/* The mixture of experts that settings ask for: its sizes, and how it routes.
  *
  * Sizes are the model's; a rank's share follows from the mesh. A capacity counts tokens of one whole
- * micro-batch of a data-parallel rank, whichever ranks hold parts of it; so do the losses. Everything is 0
- * where the model is dense (n_experts). */
-#ifndef NXC_MIXTURE_H
-#define NXC_MIXTURE_H
+ * micro-batch of a data-parallel rank, whichever ranks hold parts of it; so do the losses. */
+#ifndef NXC_RECORDS_MIXTURE_H
+#define NXC_RECORDS_MIXTURE_H
 
-#include "compiler/diagnostics/diagnostics.h"
 #include "compiler/settings/settings.h"
 
 typedef enum nxc_aux_scope { NXC_AUX_OF_LAYER, NXC_AUX_OF_SEQUENCE, NXC_AUX_OF_MODEL } nxc_aux_scope;
@@ -27,17 +25,14 @@ typedef struct nxc_mixture {
   nxc_aux_scope aux_scope;
   bool gathers;         /* ranks gather all tokens instead of sending each to its experts */
   double buffer_factor; /* room for rows, as a multiple of a balanced load */
-  int64_t frequency, offset;
-  const char *pattern; /* of layers, or NULL: each whose number modulo frequency is offset */
 } nxc_mixture;
 
-void nxc_mixture_read(const nxc_settings *settings, nxc_mixture *mixture);
-/* Whether the layer, from 0, is a mixture. The pattern has been checked. */
-bool nxc_mixture_has(const nxc_mixture *mixture, int64_t layer);
-int64_t nxc_mixture_layers(const nxc_mixture *mixture, int64_t n_layers);
-/* How many layers a pattern describes, as "([0]*3+[1]*58)"; 0: a number N (every N-th layer), which it sets;
- * -1: none of both. */
-int64_t nxc_mixture_pattern(const char *pattern, int64_t *frequency);
+/* There is more than one expert. */
+nxc_mixture nxc_mixture_read(const nxc_settings *settings);
+/* Which of so many layers are mixtures, 1 or 0 each, by their frequency or a pattern as "([0]*3+[1]*58)".
+ * False where the pattern is neither a number nor a list that is as long. */
+bool nxc_mixture_layers_read(const nxc_settings *settings, int64_t n_layers, uint8_t *is_mixture);
+int64_t nxc_mixture_count(const nxc_settings *settings, int64_t n_layers);
 /* Tokens that an expert takes of n_tokens of a micro-batch; 0: every one. */
 int64_t nxc_mixture_capacity(const nxc_mixture *mixture, int64_t n_tokens);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/program/model/mixture.h"
+#include "compiler/program/records/mixture.h"
+
+#include "compiler/program/records/read.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,36 +17,27 @@ static nxc_aux_scope scope_of(const nxc_settings *s) {
   return nxc_is(s, NX_SETTING_MOE_AUX_LOSS_SCOPE, "sequence") ? NXC_AUX_OF_SEQUENCE : NXC_AUX_OF_LAYER;
 }
 
-static double number_or(const nxc_settings *s, nxc_setting_id id, double otherwise) {
-  return nxc_has(s, id) ? nxc_number(s, id) : otherwise;
-}
-
-void nxc_mixture_read(const nxc_settings *s, nxc_mixture *m) {
-  *m = (nxc_mixture){.n_experts = nxc_int(s, NX_SETTING_MOE_EXPERTS)};
-  if (m->n_experts == 1) m->n_experts = 0;
-  if (m->n_experts == 0) return;
-  m->top_k = nxc_int(s, NX_SETTING_MOE_TOP_K);
-  m->hidden = nxc_int(s, nxc_has(s, NX_SETTING_MOE_FFN_HIDDEN) ? NX_SETTING_MOE_FFN_HIDDEN
-                                                               : NX_SETTING_MODEL_FFN_HIDDEN);
-  m->shared_hidden = nxc_int(s, NX_SETTING_MOE_SHARED_FFN_HIDDEN);
-  m->score = score_of(s);
-  m->normalize = nxc_flag(s, NX_SETTING_MOE_NORMALIZE_TOP_K);
-  m->scale = nxc_number(s, NX_SETTING_MOE_ROUTER_SCALE);
+nxc_mixture nxc_mixture_read(const nxc_settings *s) {
+  nxc_mixture m = {.n_experts = nxc_int(s, NX_SETTING_MOE_EXPERTS),
+                   .top_k = nxc_int(s, NX_SETTING_MOE_TOP_K),
+                   .shared_hidden = nxc_int(s, NX_SETTING_MOE_SHARED_FFN_HIDDEN),
+                   .score = score_of(s),
+                   .normalize = nxc_flag(s, NX_SETTING_MOE_NORMALIZE_TOP_K),
+                   .scale = nxc_number(s, NX_SETTING_MOE_ROUTER_SCALE),
+                   .tolerance = nxc_number(s, NX_SETTING_MOE_SINKHORN_TOLERANCE),
+                   .by_position = nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position"),
+                   .aux = nxc_number(s, NX_SETTING_MOE_AUX_LOSS_COEF),
+                   .z = nxc_number(s, NX_SETTING_MOE_Z_LOSS_COEF),
+                   .aux_scope = scope_of(s),
+                   .gathers = nxc_is(s, NX_SETTING_MOE_DISPATCHER, "allgather"),
+                   .buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR)};
+  m.hidden = nxc_int(s, nxc_has(s, NX_SETTING_MOE_FFN_HIDDEN) ? NX_SETTING_MOE_FFN_HIDDEN
+                                                              : NX_SETTING_MODEL_FFN_HIDDEN);
   if (nxc_is(s, NX_SETTING_MOE_ROUTING, "sinkhorn"))
-    m->sinkhorn = nxc_int(s, NX_SETTING_MOE_SINKHORN_ITERATIONS);
-  m->tolerance = nxc_number(s, NX_SETTING_MOE_SINKHORN_TOLERANCE);
+    m.sinkhorn = nxc_int(s, NX_SETTING_MOE_SINKHORN_ITERATIONS);
   if (!nxc_flag(s, NX_SETTING_MOE_DROPLESS))
-    m->capacity_factor = number_or(s, NX_SETTING_MOE_CAPACITY_FACTOR, 0);
-  m->by_position = nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position");
-  m->aux = nxc_number(s, NX_SETTING_MOE_AUX_LOSS_COEF);
-  m->z = nxc_number(s, NX_SETTING_MOE_Z_LOSS_COEF);
-  m->aux_scope = scope_of(s);
-  m->gathers = nxc_is(s, NX_SETTING_MOE_DISPATCHER, "allgather");
-  m->buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR);
-  m->frequency = nxc_int(s, NX_SETTING_MOE_FREQUENCY);
-  m->offset = nxc_int(s, NX_SETTING_MOE_OFFSET);
-  if (nxc_has(s, NX_SETTING_MOE_PATTERN)) m->pattern = nxc_text(s, NX_SETTING_MOE_PATTERN);
-  if (m->pattern && nxc_mixture_pattern(m->pattern, &m->frequency) == 0) m->pattern = NULL, m->offset = 0;
+    m.capacity_factor = nxc_number_or(s, NX_SETTING_MOE_CAPACITY_FACTOR, 0);
+  return m;
 }
 
 int64_t nxc_mixture_capacity(const nxc_mixture *m, int64_t n_tokens) {
@@ -156,23 +149,39 @@ static bool pattern_read(const char *pattern, pattern_value *v) {
   return r.good && *r.at == '\0';
 }
 
-int64_t nxc_mixture_pattern(const char *pattern, int64_t *frequency) {
-  pattern_value v;
-  if (!pattern_read(pattern, &v) || (v.is_list ? v.n : v.number) == 0) return -1;
-  if (v.is_list) return v.n;
-  *frequency = v.number;
-  return 0;
+/* Which layers are mixtures: those of a list, or those whose number modulo the frequency is the offset. */
+typedef struct selection {
+  int64_t frequency, offset;
+  pattern_value pattern;
+} selection;
+
+static bool select_layers(const nxc_settings *s, selection *which) {
+  *which = (selection){.frequency = nxc_int(s, NX_SETTING_MOE_FREQUENCY),
+                       .offset = nxc_int(s, NX_SETTING_MOE_OFFSET)};
+  if (!nxc_has(s, NX_SETTING_MOE_PATTERN)) return true;
+  pattern_value *v = &which->pattern;
+  if (!pattern_read(nxc_text(s, NX_SETTING_MOE_PATTERN), v)) return false;
+  which->frequency = v->number;
+  which->offset = 0;
+  return v->is_list || v->number > 0;
 }
 
-bool nxc_mixture_has(const nxc_mixture *m, int64_t layer) {
-  pattern_value v;
-  if (m->n_experts == 0) return false;
-  if (m->pattern == NULL) return layer % m->frequency == m->offset;
-  return pattern_read(m->pattern, &v) && layer < v.n && v.mixture[layer];
+static bool is_selected(const selection *which, int64_t layer) {
+  if (which->pattern.is_list) return layer < which->pattern.n && which->pattern.mixture[layer];
+  return layer % which->frequency == which->offset;
 }
 
-int64_t nxc_mixture_layers(const nxc_mixture *m, int64_t n_layers) {
+bool nxc_mixture_layers_read(const nxc_settings *s, int64_t n_layers, uint8_t *is_mixture) {
+  selection which;
+  if (!select_layers(s, &which)) return false;
+  for (int64_t layer = 0; layer < n_layers; layer++) is_mixture[layer] = is_selected(&which, layer);
+  return !which.pattern.is_list || which.pattern.n == n_layers;
+}
+
+int64_t nxc_mixture_count(const nxc_settings *s, int64_t n_layers) {
+  selection which;
   int64_t n = 0;
-  for (int64_t layer = 0; m->n_experts && layer < n_layers; layer++) n += nxc_mixture_has(m, layer);
+  if (!select_layers(s, &which)) return 0;
+  for (int64_t layer = 0; layer < n_layers; layer++) n += is_selected(&which, layer);
   return n;
 }

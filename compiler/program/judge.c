@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What nxrun refuses of a training that is well formed. */
+#include "compiler/config/refusal.h"
+#include "compiler/program/demands.h"
+#include "compiler/program/passes/passes.h"
+
+static bool judge_settings(const nxc_settings *settings, nxc_sink *sink) {
+  bool good = true;
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    if (!nxc_setting_is_refused(settings, id)) continue;
+    nxc_report(sink, "NX3001", NXC_SEVERITY_ERROR, nxc_settings_span(settings, id), NULL,
+               "nxrun cannot execute %s = %s: %s", nxc_setting_name_in_dialect(settings, id),
+               nxc_settings_show(settings, id), nxc_setting_rows[id].why);
+    good = false;
+  }
+  return good;
+}
+
+/* Numbers of the run that no size depends on. */
+static bool judge_known(const nxc_settings *settings, nxc_sink *sink) {
+  const nxc_setting_id ids[] = {NX_SETTING_OPTIMIZER_LR, NX_SETTING_SCHEDULE_MAX_STEPS};
+  bool good = true;
+  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    if (nxc_has(settings, ids[i])) continue;
+    nxc_report_unknown(settings, sink, ids[i]);
+    good = false;
+  }
+  return good;
+}
+
+static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_layer_spec *layer = &t->model.specs[0];
+  bool gpt2 = t->model.names == NX_NAMES_GPT2;
+  const nxc_demand demands[] = {
+      {!nxc_data_has_documents(&t->data) ||
+           (t->data.end_of_document >= 0 && t->data.end_of_document < t->model.vocab),
+       NX_SETTING_DATA_END_OF_DOCUMENT, "NX3020",
+       "documents are told apart by a token that ends each, and this is no token of the vocabulary"},
+      {t->layout.kv_replica == 1 || layer->attention.kv_heads * t->layout.kv_replica == t->layout.tensor,
+       NX_SETTING_MODEL_KV_HEADS, "NX3004",
+       "key heads can be copied only where each tensor-parallel rank then holds one"},
+      {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
+       "parameters and activations must have one type for the products"},
+      {!gpt2 || !layer->ffn.activation->gated, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006",
+       "GPT-2 has no name for the gate of a gated activation"},
+  };
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_mixture *m = t->model.mixture;
+  const nxc_feed_forward_spec *ffn = &t->model.specs[0].ffn;
+  if (m == NULL) return true;
+  uint32_t tokens = nxc_axis(&t->mesh, NXC_AXIS_DATA) | nxc_axis(&t->mesh, NXC_AXIS_CONTEXT);
+  if (t->layout.sequence_parallel) tokens |= nxc_axis(&t->mesh, NXC_AXIS_TENSOR);
+  uint32_t expert = nxc_axis(&t->mesh, NXC_AXIS_EXPERT), width = nxc_axis(&t->mesh, NXC_AXIS_EXPERT_TENSOR);
+  uint32_t whole = nxc_axis(&t->mesh, NXC_AXIS_TENSOR) & ~tokens;
+  const nxc_demand demands[] = {
+      {(whole & (m->gathers ? 0 : expert)) == 0, NX_SETTING_SEQUENCE_PARALLEL, "NX3012",
+       "experts that are divided over tensor-parallel ranks are sent tokens that only sequence parallelism divides"},
+      {(whole & ~width) == 0 || (whole & width) == 0, NX_SETTING_MESH_EXPERT_TENSOR, "NX3012",
+       "without sequence parallelism experts are divided over all tensor-parallel ranks or none"},
+      {m->aux == 0 || m->aux_scope != NXC_AUX_OF_MODEL || t->layout.pipeline == 1,
+       NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3012",
+       "a load-balancing loss over all layers couples pipeline stages before their backward passes"},
+      {!ffn->bias, NX_SETTING_MODEL_BIAS, "NX3012", "products of experts have no biases"},
+      {ffn->dropout == 0, NX_SETTING_MODEL_FFN_DROPOUT, "NX3012", "there is no dropout inside experts"},
+      {t->model.names != NX_NAMES_GPT2, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006",
+       "GPT-2 has no names for experts"},
+  };
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+/* Interleaved, chunks take turns of as many micro-batches as there are stages. A last turn of much fewer would
+ * come round to a stage whose next pass waits for a stage that waits for it. */
+static bool fills_last_turn(const nxc_training *t) {
+  int64_t n = t->batch.n_micro, stages = t->layout.pipeline, rest = n % stages;
+  return n <= stages || rest == 0 || rest + 2 >= stages;
+}
+
+static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  bool shares = t->model.unique_layers != t->model.layers;
+  bool one_each = t->layout.n_chunks == t->layout.pipeline;
+  const nxc_demand demands[] = {
+      {t->layout.gpipe || one_each || fills_last_turn(t), NX_SETTING_BATCH_GLOBAL, "NX3015",
+       "with several chunks on a stage the last turn of micro-batches is too short"},
+      {!shares || t->model.mixture == NULL, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+       "mixtures of experts share no weights between layers"},
+      {!shares || t->sharding.stage < 2, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+       "gradients of layers that share weights cannot be divided in every pass"},
+      {!shares || one_each, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+       "layers that share weights may not be in several chunks of one stage"},
+  };
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+/* The systems pass over names that they do not know: so does this, but not in silence. */
+static void judge_modules(const nxc_settings *s, nxc_sink *sink, const nxc_recomputation *r) {
+  for (size_t i = 0; i < r->n_modules; i++)
+    if (!nxc_recompute_knows(r->modules[i].text))
+      nxc_report(sink, "NX3013", NXC_SEVERITY_WARNING, nxc_settings_span(s, NX_SETTING_RECOMPUTE_MODULES), NULL,
+                 "there is no module %s to compute again", r->modules[i].text);
+}
+
+bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_training *t) {
+  bool known = judge_known(settings, sink), executable = judge_settings(settings, sink);
+  if (t == NULL || !known || !executable) return false;
+  judge_modules(settings, sink, &t->recomputation);
+  bool formed = judge_form(settings, sink, t), mixed = judge_mixture(settings, sink, t);
+  return judge_pipeline(settings, sink, t) && formed && mixed;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the ranks are laid out: the degrees that the settings ask for, and the order of the pipeline.
+ *
+ * Degrees are factors of `world`. What the settings leave open but others determine is filled in as the
+ * deriving rules would. Which ranks belong together follows from it (mesh.h). */
+#ifndef NXC_RECORDS_LAYOUT_H
+#define NXC_RECORDS_LAYOUT_H
+
+#include "compiler/settings/settings.h"
+
+typedef struct nxc_layout {
+  uint32_t world, nodes, tensor, context, data, pipeline;
+  uint32_t kv_replica;            /* ranks of `tensor` that hold the same key and value heads */
+  uint32_t ulysses, replicate;    /* of context, of data; the rest of each is ring, is shard */
+  uint32_t expert, expert_tensor; /* 1 and tensor where there are no experts */
+  const char *order;              /* of the axes in a rank's number */
+  bool sequence_parallel;
+  uint32_t n_chunks;     /* of layers: stages x chunks of a stage */
+  const nxc_value *cuts; /* list of n_chunks - 1 names of layers that end a chunk, or NULL */
+  bool gpipe;
+  bool receive_ahead; /* one slot more than there are micro-batches in flight */
+} nxc_layout;
+
+nxc_layout nxc_layout_read(const nxc_settings *settings);
+/* Key and value heads are copied just as often as whole heads per rank need. */
+uint32_t nxc_layout_kv_copies(const nxc_layout *layout, int64_t kv_heads);
+/* Layers, of so many, before a chunk; up to all of them before chunk n_chunks. */
+int64_t nxc_layout_layers_before(const nxc_layout *layout, int64_t n_layers, uint32_t chunk);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/records/model.h"
+
+#include "compiler/program/records/read.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- tables: the settings' names come first in each row ---- */
+
+static const nxc_activation activations[] = {
+    {"swiglu", true, NX_OP_swiglu, 0},
+    {"gelu", false, NX_OP_gelu, 0},
+    {"gelu_tanh", false, NX_OP_gelu, 1},
+    {.name = "geglu", .gated = true},
+    {.name = "reglu", .gated = true},
+    {.name = "silu"},
+    {.name = "relu"},
+    {.name = "squared_relu"},
+    {.name = NULL},
+};
+
+static const nxc_norm_kind norms[] = {
+    {"rmsnorm", NX_OP_rms_norm, false},
+    {"layernorm", NX_OP_layer_norm, true},
+    {.name = "layernorm1p", .biased = true},
+    {.name = NULL},
+};
+
+/* Where norms stand, and whether attention and the feed-forward part read the same input. */
+typedef struct block_row {
+  const char *name;
+  bool before, after, parallel;
+} block_row;
+
+static const block_row blocks[] = {
+    {"pre_ln", true, false, false},
+    {"post_ln", false, true, false},
+    {"normformer", true, true, false},
+    {"gpt_j", true, false, true},
+    {.name = NULL},
+};
+
+typedef struct scaling_row {
+  const char *name;
+  nxc_rope_scaling scaling;
+} scaling_row;
+
+static const scaling_row scalings[] = {
+    {"none", NXC_ROPE_PLAIN},      {"linear", NXC_ROPE_LINEAR}, {"llama3", NXC_ROPE_LLAMA3},
+    {"dynamic", NXC_ROPE_DYNAMIC}, {"yarn", NXC_ROPE_YARN},     {"longrope", NXC_ROPE_LONGROPE},
+    {.name = NULL},
+};
+
+typedef struct names_row {
+  const char *name;
+  nx_names names;
+} names_row;
+
+static const names_row tensor_names[] = {
+    {"llama", NX_NAMES_LLAMA}, {"gpt2", NX_NAMES_GPT2}, {"deepseek", NX_NAMES_DEEPSEEK}, {.name = NULL}};
+
+/* The row that an enumeration names: the catalogue's values are the tables' names (tested). */
+static const void *row_of(const nxc_settings *s, nxc_setting_id id, const void *rows, size_t row_bytes) {
+  const char *row = rows;
+  for (; *(const char *const *)(const void *)row != NULL; row += row_bytes)
+    if (nxc_is(s, id, *(const char *const *)(const void *)row)) return row;
+  return NULL;
+}
+
+/* ---- the parts of a layer ---- */
+
+static nxc_norm_spec read_norm(const nxc_settings *s) {
+  const nxc_norm_kind *kind = row_of(s, NX_SETTING_MODEL_NORMALIZATION, norms, sizeof *norms);
+  assert(kind != NULL);
+  return (nxc_norm_spec){.kind = kind,
+                         .bias = kind->biased && nxc_flag(s, NX_SETTING_MODEL_NORM_BIAS),
+                         .epsilon = nxc_number(s, NX_SETTING_MODEL_NORM_EPSILON)};
+}
+
+static nxc_rope_spec read_rope(const nxc_settings *s, int64_t head_dim) {
+  const scaling_row *scaling = row_of(s, NX_SETTING_MODEL_ROPE_SCALING, scalings, sizeof *scalings);
+  assert(scaling != NULL);
+  nxc_rope_spec rope = {.theta = nxc_number(s, NX_SETTING_MODEL_ROPE_THETA),
+                        .scaling = scaling->scaling,
+                        .factor = nxc_number(s, NX_SETTING_MODEL_ROPE_FACTOR),
+                        .low_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_LOW_FREQ_FACTOR),
+                        .high_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_HIGH_FREQ_FACTOR),
+                        .original_positions = nxc_int(s, NX_SETTING_MODEL_ROPE_ORIGINAL_POSITIONS)};
+  if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "rope"))
+    rope.dims = (int64_t)((double)head_dim * nxc_number(s, NX_SETTING_MODEL_ROTARY_PERCENTAGE)) / 2 * 2;
+  return rope;
+}
+
+static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) {
+  nxc_attention_spec a = {.heads = nxc_int(s, NX_SETTING_MODEL_HEADS),
+                          .window = nxc_int_or(s, NX_SETTING_MODEL_SLIDING_WINDOW, 0),
+                          .dropout = nxc_number(s, NX_SETTING_MODEL_ATTENTION_DROPOUT),
+                          .output_bias = nxc_flag(s, NX_SETTING_MODEL_BIAS),
+                          .fused = nxc_flag(s, NX_SETTING_MODEL_FUSED_QKV),
+                          .layer_scaling = nxc_flag(s, NX_SETTING_MODEL_QUERY_KEY_LAYER_SCALING)};
+  a.kv_heads = nxc_int_or(s, NX_SETTING_MODEL_KV_HEADS, a.heads);
+  a.head_dim = nxc_int_or(s, NX_SETTING_MODEL_HEAD_DIM, hidden / a.heads);
+  a.scale = 1 / sqrt((double)a.head_dim);
+  a.qkv_bias = a.output_bias || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
+  a.rope = read_rope(s, a.head_dim);
+  return a;
+}
+
+static nxc_feed_forward_spec read_feed_forward(const nxc_settings *s) {
+  const nxc_activation *activation =
+      row_of(s, NX_SETTING_MODEL_ACTIVATION, activations, sizeof *activations);
+  assert(activation != NULL);
+  return (nxc_feed_forward_spec){.activation = activation,
+                                 .width = nxc_int(s, NX_SETTING_MODEL_FFN_HIDDEN),
+                                 .bias = nxc_flag(s, NX_SETTING_MODEL_BIAS),
+                                 .dropout = nxc_number(s, NX_SETTING_MODEL_FFN_DROPOUT)};
+}
+
+static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden) {
+  const block_row *block = row_of(s, NX_SETTING_MODEL_BLOCK, blocks, sizeof *blocks);
+  assert(block != NULL);
+  return (nxc_layer_spec){.norm = read_norm(s),
+                          .norm_before = block->before,
+                          .norm_after = block->after,
+                          .parallel = block->parallel,
+                          .attention = read_attention(s, hidden),
+                          .ffn = read_feed_forward(s),
+                          .dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT)};
+}
+
+/* ---- layers ---- */
+
+/* The settings tell layers apart by one thing: whether they are mixtures. */
+static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
+  enum { DENSE, MIXTURE };
+  const nxc_layer_spec dense = read_layer(s, m->hidden);
+  m->specs = nxc_arena_array(arena, 2, sizeof *m->specs);
+  m->spec_of = nxc_arena_array(arena, (size_t)m->layers, sizeof *m->spec_of);
+  m->specs[DENSE] = dense;
+  m->n_specs = 1;
+  if (nxc_int(s, NX_SETTING_MOE_EXPERTS) <= 1) return;
+  nxc_mixture *mixture = nxc_arena_alloc(arena, sizeof *mixture);
+  *mixture = nxc_mixture_read(s);
+  m->mixture = mixture;
+  m->specs[MIXTURE] = dense;
+  m->specs[MIXTURE].ffn.mixture = mixture;
+  m->n_specs = 2;
+  nxc_mixture_layers_read(s, m->layers, m->spec_of);
+}
+
+/* ---- the whole ---- */
+
+static nx_names read_names(const nxc_settings *s, const nxc_model *m) {
+  const names_row *row = row_of(s, NX_SETTING_MODEL_CHECKPOINT_NAMES, tensor_names, sizeof *tensor_names);
+  if (row != NULL) return row->names;
+  if (m->mixture != NULL) return m->mixture->shared_hidden > 0 ? NX_NAMES_DEEPSEEK : NX_NAMES_LLAMA;
+  return m->learned_positions ? NX_NAMES_GPT2 : NX_NAMES_LLAMA;
+}
+
+static int64_t padded(const nxc_settings *s, int64_t vocab, uint32_t tensor) {
+  int64_t unit = nxc_int(s, NX_SETTING_MODEL_VOCAB_DIVISOR) * tensor;
+  return nxc_int_or(s, NX_SETTING_MODEL_VOCAB_PADDED, (vocab + unit - 1) / unit * unit);
+}
+
+nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_arena *arena) {
+  nxc_model m = {.layers = nxc_int(s, NX_SETTING_MODEL_LAYERS),
+                 .hidden = nxc_int(s, NX_SETTING_MODEL_HIDDEN),
+                 .sequence = nxc_int(s, NX_SETTING_MODEL_SEQUENCE),
+                 .vocab = nxc_int(s, NX_SETTING_MODEL_VOCAB),
+                 .embedding_dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT),
+                 .tied = nxc_flag(s, NX_SETTING_MODEL_TIED_EMBEDDINGS),
+                 .final_norm = read_norm(s),
+                 .init_std = nxc_number(s, NX_SETTING_MODEL_INIT_STD)};
+  m.vocab_padded = padded(s, m.vocab, layout->tensor);
+  if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
+    m.learned_positions = nxc_int_or(s, NX_SETTING_MODEL_MAX_POSITIONS, m.sequence);
+  m.unique_layers = nxc_int_or(s, NX_SETTING_MODEL_UNIQUE_LAYERS, m.layers);
+  m.spaced = nxc_is(s, NX_SETTING_MODEL_LAYER_SHARING, "spaced");
+  m.output_init_std = m.init_std;
+  if (nxc_flag(s, NX_SETTING_MODEL_SCALED_INIT)) m.output_init_std /= sqrt(2.0 * (double)m.layers);
+  read_layers(s, &m, arena);
+  m.names = read_names(s, &m);
+  return m;
+}
+
+const nxc_layer_spec *nxc_model_layer(const nxc_model *m, int64_t layer) {
+  return &m->specs[m->spec_of[layer]];
+}
+
+int64_t nxc_model_mixtures(const nxc_model *m) {
+  int64_t n = 0;
+  for (int64_t layer = 0; layer < m->layers; layer++) n += nxc_model_layer(m, layer)->ffn.mixture != NULL;
+  return n;
+}
+
+int64_t nxc_model_weights_of(const nxc_model *m, int64_t layer) {
+  if (layer < 0 || m->unique_layers == m->layers) return layer;
+  return m->spaced ? layer / (m->layers / m->unique_layers) : layer % m->unique_layers;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model: a decoder as a list of layers, each of which is what its spec says.
+ *
+ * Layers that are equal share one spec: spec_of[layer] is its index. Sizes are those of the whole model, not of
+ * a rank. What the settings leave unknown but others determine (kv_heads, head_dim, ...) is filled in as the
+ * deriving rules would. A spec may say what the graph has no operator for yet; what nxrun refuses of it is
+ * judged elsewhere (training.h). */
+#ifndef NXC_RECORDS_MODEL_H
+#define NXC_RECORDS_MODEL_H
+
+#include "compiler/program/records/layout.h"
+#include "compiler/program/records/mixture.h"
+#include "schema/plan.h"
+
+/* A table of activations and one of norms: the settings' names, and the operator; 0: the graph has none. */
+typedef struct nxc_activation {
+  const char *name;
+  bool gated; /* of two halves, the first goes through the activation and multiplies the second */
+  nx_op op;
+  int64_t tanh; /* attribute of gelu */
+} nxc_activation;
+
+typedef struct nxc_norm_kind {
+  const char *name;
+  nx_op op;
+  bool biased; /* it may have a bias */
+} nxc_norm_kind;
+
+typedef struct nxc_norm_spec {
+  const nxc_norm_kind *kind;
+  bool bias;
+  double epsilon;
+} nxc_norm_spec;
+
+typedef enum nxc_rope_scaling { /* the first three as in split_heads */
+  NXC_ROPE_PLAIN,
+  NXC_ROPE_LINEAR,
+  NXC_ROPE_LLAMA3,
+  NXC_ROPE_DYNAMIC,
+  NXC_ROPE_YARN,
+  NXC_ROPE_LONGROPE
+} nxc_rope_scaling;
+
+/* Rotation of queries and keys: of the first `dims` features of a head, i with i + dims / 2. */
+typedef struct nxc_rope_spec {
+  int64_t dims; /* 0: none */
+  double theta;
+  nxc_rope_scaling scaling;
+  double factor, low_freq_factor, high_freq_factor;
+  int64_t original_positions;
+} nxc_rope_spec;
+
+typedef struct nxc_attention_spec {
+  int64_t heads, kv_heads, head_dim;
+  int64_t window; /* tokens that a token looks back; 0: all */
+  double scale;   /* of the scores */
+  double dropout;
+  bool qkv_bias, output_bias;
+  bool fused;         /* queries, keys and values from one product */
+  bool layer_scaling; /* scores are divided by the layer's number, and multiplied back in the softmax */
+  nxc_rope_spec rope;
+} nxc_attention_spec;
+
+/* A dense network, or a mixture of such. */
+typedef struct nxc_feed_forward_spec {
+  const nxc_activation *activation;
+  int64_t width; /* of the dense network */
+  bool bias;
+  double dropout;             /* between its products */
+  const nxc_mixture *mixture; /* NULL: dense */
+} nxc_feed_forward_spec;
+
+typedef struct nxc_layer_spec {
+  nxc_norm_spec norm;
+  bool norm_before, norm_after; /* of attention and of the feed-forward part */
+  bool parallel;                /* both read the same input, and are added to it together */
+  nxc_attention_spec attention;
+  nxc_feed_forward_spec ffn;
+  double dropout; /* of what is added to the residual stream */
+} nxc_layer_spec;
+
+typedef struct nxc_model {
+  int64_t layers, hidden, sequence, vocab, vocab_padded;
+  int64_t learned_positions; /* rows of a table that is added to the embedding; 0: none */
+  double embedding_dropout;
+  bool tied; /* the output matrix is the embedding */
+  nxc_norm_spec final_norm;
+  nxc_layer_spec *specs;
+  uint32_t n_specs;
+  uint8_t *spec_of;           /* [layers] */
+  const nxc_mixture *mixture; /* that some specs name; NULL: the model is dense */
+  int64_t unique_layers;      /* with weights of their own; layers: all */
+  bool spaced;                /* layers that share weights follow one another */
+  double init_std, output_init_std;
+  nx_names names;
+} nxc_model;
+
+/* A plan names layers one by one: there may be no more. */
+enum { NXC_MOST_LAYERS = 4096 };
+
+/* The sizes are known, and there are NXC_MOST_LAYERS layers at most. What it points to is in the arena. */
+nxc_model nxc_model_read(const nxc_settings *settings, const nxc_layout *layout, nxc_arena *arena);
+const nxc_layer_spec *nxc_model_layer(const nxc_model *model, int64_t layer);
+/* Layers that are mixtures. */
+int64_t nxc_model_mixtures(const nxc_model *model);
+/* The layer, below unique_layers, whose weights a layer has; below 0 the number itself. */
+int64_t nxc_model_weights_of(const nxc_model *model, int64_t layer);
+
+#endif
