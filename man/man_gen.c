@@ -91,8 +91,8 @@ static void print_versions(const nxc_front *front) {
   printf("Versions are ");
   for (const char *const *version = front->versions; *version != NULL; version++)
     printf("%s%s", version == front->versions ? "" : version[1] ? ", " : " and ", *version);
-  printf(", as in\n.BR \"\\-\\-dialect %s@%s\" ;\nthe first is meant where none is named%s.\n", front->dialect,
-         front->versions[1], front->version_by_keys ? " and the keys do not tell" : "");
+  printf(", as in\n.BR \"\\-\\-dialect %s@%s\" ;\n", front->dialect, front->versions[1]);
+  puts("where none is named, the newest that knows every key of the file is meant.");
   puts("An option that names no versions is in all of them.");
 }
 

@@ -261,8 +261,7 @@ int nxc_command_schema(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   writing w = {.arena = arena};
   w.front = nxc_front_find(arena, argv[1], &w.version);
-  /* where the keys tell the version, all of them are described */
-  if (w.front != NULL && w.front->version_by_keys && strchr(argv[1], '@') == NULL) w.version = NULL;
+  if (strchr(argv[1], '@') == NULL) w.version = NULL; /* the keys tell it: those of all are described */
   w.dialect = w.front ? nxc_dialect_find(w.front->dialect) : NULL;
   if (w.dialect == NULL) {
     fprintf(stderr, "nxcfg schema: there is no dialect %s; there are %s\n", argv[1], nxc_front_names(arena));

@@ -169,6 +169,15 @@ static void print_multiples(const verdict *v) {
   puts(" (--world-size N)");
 }
 
+/* By what the version was told, or what it decides where nothing tells it. */
+static void print_version(const verdict *v) {
+  const char *version = v->compiled.version, *evidence = v->compiled.version_evidence;
+  if (evidence != NULL) printf("  %s is told by %s\n", version, evidence);
+  if (v->compiled.version_doubts != NULL)
+    printf("  defaults of %s: %s; other versions have others (--dialect %s@VERSION)\n", version,
+           v->compiled.version_doubts, v->compiled.dialect->name);
+}
+
 static void print_environment(const verdict *v) {
   const nxc_resolution *resolution = &v->compiled.resolution;
   for (size_t i = 0; i < resolution->n_variables; i++) {
@@ -190,14 +199,14 @@ static void print_verdict(const verdict *v) {
            n_warnings == 1 ? "" : "s");
   } else {
     bool told = v->options->dialect != NULL || v->compiled.project.dialect != NULL;
-    const char *how = told ? "" : " (detected)";
-    const char *version = v->compiled.version, *name = v->compiled.dialect->name;
-    if (version != NULL) name = nxc_arena_printf(v->arena, "%s %s", name, version);
+    const char *how = told ? "" : " (detected)", *name = v->compiled.dialect->name;
+    if (v->compiled.version != NULL) name = nxc_arena_printf(v->arena, "%s %s", name, v->compiled.version);
     printf("%s: valid %s%s: %s, %s", file, name, how, show_mesh(v), show_batches(v));
     if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
     putchar('\n');
   }
   if (v->compiled.settings == NULL) return;
+  print_version(v);
   print_notes(v);
   print_skipped(v);
   if (n_errors == 0) print_multiples(v);

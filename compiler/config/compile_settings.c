@@ -6,6 +6,7 @@
 #include "compiler/config/front/override.h"
 #include "compiler/config/presets.h"
 #include "compiler/config/refusal.h"
+#include "compiler/config/version.h"
 #include "compiler/diagnostics/allow.h"
 
 #include <assert.h>
@@ -121,24 +122,13 @@ static bool choose_front(compilation *c) {
   return false;
 }
 
-static bool knows_keys(const nxc_dialect *dialect, const nxc_node *root, const char *version) {
-  for (size_t i = 0; i < root->n_children; i++) {
-    const nxc_option_row *row = nxc_option_find(dialect, root->children[i]->key);
-    if (row != NULL && !nxc_in_version(row->versions, row->n_versions, version)) return false;
-  }
-  return true;
-}
-
-/* The first version that knows every key, where the user named none. */
+/* The newest that knows the document, where the user named none. */
 static void choose_version(compilation *c) {
   nxc_compiled *out = c->out;
   bool named = dialect_told(c) != NULL && strchr(dialect_told(c), '@') != NULL;
-  if (named || !c->front->version_by_keys || out->document->root->kind != NXC_NODE_MAP) return;
-  for (const char *const *version = c->front->versions; *version != NULL; version++) {
-    if (!knows_keys(out->dialect, out->document->root, *version)) continue;
-    out->version = *version;
-    return;
-  }
+  if (named || c->front->versions == NULL) return;
+  out->version = nxc_version_choose(c->arena, out->dialect, c->front->versions, out->document);
+  out->version_evidence = nxc_version_evidence(c->arena, out->dialect, c->front->versions, out->document);
 }
 
 static void apply_overrides(compilation *c) {
@@ -217,6 +207,8 @@ static void bind(compilation *c) {
   if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);
   else read_model_config(c);
   nxc_binding_apply(out->binding);
+  bool chosen = c->front->versions != NULL && (dialect_told(c) == NULL || strchr(dialect_told(c), '@') == NULL);
+  if (chosen) out->version_doubts = nxc_version_doubts(out->binding, c->front->versions);
 }
 
 /* -- settings from the command line ---------------------------------------------------------------------- */

@@ -44,6 +44,8 @@ typedef struct nxc_compiled {
   nxc_resolution resolution;  /* with the environment variables that the file names */
   const nxc_dialect *dialect; /* NULL when it could not be told */
   const char *version;        /* of the dialect; NULL where it has one only */
+  const char *version_evidence; /* the key that tells it; NULL: none does, or the user named it */
+  const char *version_doubts; /* options whose defaults are others in versions that it may be too; NULL: none */
   nxc_settings *settings;     /* NULL when there is no dialect */
   nxc_binding *binding;
   nxc_project project; /* what .nxcfg.yaml says about this file */

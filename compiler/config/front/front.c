@@ -56,7 +56,6 @@ static const nxc_front fronts[] = {
     {.dialect = "neox",
      .launcher = "deepspeed",
      .versions = nxc_neox_versions,
-     .version_by_keys = true,
      .checks_all = true,
      .folds_dashes = true,
      .claims = nxc_neox_claims,

@@ -31,7 +31,7 @@ typedef struct nxc_front_texts {
 typedef struct nxc_front {
   const char *dialect;
   const char *const
-      *versions;        /* ends with NULL; the first is meant unless another is named. NULL: one only */
+      *versions;        /* the newest first, NULL at the end (version.h chooses). NULL: one only */
   bool takes_arguments; /* reads what stands behind `--` */
   bool takes_overrides; /* Hydra's KEY=VALUE, behind the file */
   /* Whether the text itself shows that it is of this dialect. NULL: its keys tell. */
@@ -47,7 +47,6 @@ typedef struct nxc_front {
   const char *launcher; /* starts its processes and gives each its variables (exports.c); NULL: none */
   bool folds_dashes;    /* keys may be written with - or _ */
   bool checks_all;      /* a value that nothing reads is judged all the same */
-  bool version_by_keys; /* unless the user names a version, it is the one that knows the keys */
 } nxc_front;
 
 /* The row for "megatron" or "megatron@0.11"; *version receives the version that is meant, NULL where the

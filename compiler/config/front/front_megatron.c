@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *const nxc_megatron_versions[] = {"0.10", "0.11", "later", "0.9", NULL};
+const char *const nxc_megatron_versions[] = {"later", "0.11", "0.10", "0.9", NULL};
 
 /* -- whose text ------------------------------------------------------------------------------------------ */
 

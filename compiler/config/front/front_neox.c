@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *const nxc_neox_versions[] = {"seed", "today", NULL};
+const char *const nxc_neox_versions[] = {"today", "seed", NULL};
 
 /* -- keys ------------------------------------------------------------------------------------------------ */
 

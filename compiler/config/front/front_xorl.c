@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-const char *const nxc_xorl_versions[] = {"seed", "later", NULL};
+const char *const nxc_xorl_versions[] = {"later", "seed", NULL};
 
 typedef struct front {
   const nxc_front_texts *texts;
@@ -227,7 +227,7 @@ nxc_document *nxc_xorl_read(const nxc_front_texts *texts) {
       f.ok = nxc_document_set(f.document, texts->sets[i], "--set", &reading, texts->sink) && f.ok;
     read_arguments(&f);
     check_sections(&f);
-    nxc_xorl_type(f.document, texts->version, texts->sink);
+    nxc_xorl_type(f.document, texts->sink);
   }
   f.document->complete = f.document->complete && f.ok;
   return f.document;

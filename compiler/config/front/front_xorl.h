@@ -17,6 +17,6 @@ extern const char *const nxc_xorl_versions[];
 nxc_document *nxc_xorl_read(const nxc_front_texts *texts);
 void nxc_xorl_prepare(nxc_binding *binding);
 /* The type of a tree's values by their options: part of nxc_xorl_read. */
-void nxc_xorl_type(nxc_document *document, const char *version, nxc_sink *sink);
+void nxc_xorl_type(nxc_document *document, nxc_sink *sink);
 
 #endif

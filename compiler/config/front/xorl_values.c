@@ -15,7 +15,6 @@ typedef struct typing {
   nxc_arena *arena;
   nxc_sink *sink;
   const nxc_dialect *dialect;
-  bool seed; /* the era of the documents */
 } typing;
 
 /* -- scalars --------------------------------------------------------------------------------------------- */
@@ -87,9 +86,6 @@ static void type_list(typing *t, const nxc_option_row *row, nxc_node *node, cons
     return;
   }
   if (node->kind == NXC_NODE_SCALAR && !of_maps) node = list_around(t, node);
-  if (node->kind == NXC_NODE_LIST && node->n_children == 0 && t->seed && !of_maps)
-    nxc_report(t->sink, "NX7902", NXC_SEVERITY_ERROR, nxc_node_place(node), "leave the key out",
-               "%s is an empty list, which xorl's parser refuses", name);
   for (size_t i = 0; i < node->n_children; i++)
     if (node->children[i]->kind == NXC_NODE_SCALAR) read_by_type(t, row->domain.type, node->children[i]);
 }
@@ -113,10 +109,9 @@ static void type_option(typing *t, const nxc_option_row *row, nxc_node *node, co
   read_by_type(t, row->domain.type, node);
 }
 
-void nxc_xorl_type(nxc_document *document, const char *version, nxc_sink *sink) {
+void nxc_xorl_type(nxc_document *document, nxc_sink *sink) {
   typing t = {.document = document, .arena = document->arena, .sink = sink};
   t.dialect = nxc_dialect_find("xorl");
-  t.seed = version == NULL || strcmp(version, "seed") == 0;
   for (size_t i = 0; i < document->root->n_children; i++) {
     const nxc_node *section = document->root->children[i];
     if (section->kind != NXC_NODE_MAP || section->key == NULL) continue;
@@ -220,7 +215,24 @@ static void check_datasets(nxc_binding *binding, const char *option) {
   }
 }
 
+/* A list that may be null may be empty too, since the versions after the seed era. */
+static void check_empty_lists(nxc_binding *binding) {
+  bool seed = strcmp(binding->version, "seed") == 0;
+  for (size_t i = 0; i < binding->dialect->n_options; i++) {
+    nxc_bound *bound = &binding->options[i];
+    bool of_maps = bound->row->domain.type == NXC_TYPE_LIST;
+    if (!bound->given || bound->node == NULL || of_maps) continue;
+    const nxc_node *node = nxc_node_final(bound->node);
+    const nxc_value *initial = nxc_option_default(bound->row, binding->version);
+    bool optional = initial != NULL && initial->kind == NXC_NULL;
+    if (node->kind == NXC_NODE_LIST && node->n_children == 0 && (seed || !optional))
+      nxc_report(binding->sink, "NX7902", NXC_SEVERITY_ERROR, bound->at, "leave the key out",
+                 "%s is an empty list, which xorl's parser refuses", bound->row->name);
+  }
+}
+
 void nxc_xorl_prepare(nxc_binding *binding) {
+  check_empty_lists(binding);
   check_datasets(binding, "data.datasets");
   check_datasets(binding, "data.test_datasets");
 }
