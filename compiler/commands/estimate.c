@@ -69,7 +69,10 @@ nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *request, cons
   }
   own.memory = nxc_own_memory_of(system, &own.sizes, settings, arena);
   own.timed = request->machine != NULL && request->machine->device != NULL;
-  if (own.timed) own.time = nxc_own_time_of(system, &own.sizes, settings, request->machine, arena);
+  if (!own.timed) return own;
+  own.held_bytes = own.memory.total * request->machine->device->allocator;
+  own.device_bytes = own.held_bytes + (double)request->machine->device->reserved_bytes;
+  own.time = nxc_own_time_of(system, &own.sizes, settings, request->machine, arena);
   return own;
 }
 
@@ -79,6 +82,10 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
   for (int part = 0; part < NXC_N_PARTS; part++)
     json_object_set_new(memory, nxc_part_names[part], json_real(own->memory.parts[part]));
   json_object_set_new(memory, "total", json_real(own->memory.total));
+  if (own->timed) {
+    json_object_set_new(memory, "with_allocator", json_real(own->held_bytes));
+    json_object_set_new(memory, "of_device", json_real(own->device_bytes));
+  }
   json_object_set_new(object, "system", json_string(own->system));
   json_object_set_new(object, "stage", json_integer(own->memory.stage));
   json_object_set_new(object, "memory_bytes", memory);

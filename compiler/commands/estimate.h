@@ -27,6 +27,8 @@ typedef struct nxc_own_estimate {
   const char *lacks;  /* what would have to be told, or NULL */
   nxc_sizes sizes;
   nxc_own_memory memory;
+  double held_bytes;   /* by its allocator, on the machine's devices */
+  double device_bytes; /* and with what driver and communicators take */
   bool timed;
   nxc_own_time time;
 } nxc_own_estimate;

@@ -24,9 +24,15 @@ static double tiled_s(const nxc_device *device, double peak, double m, double n,
   return best;
 }
 
+/* Rows that do not begin at multiples of 16 bytes are read element by element. */
+static double aligned(double n, double k, double element_bytes) {
+  return fmod(n * element_bytes, 16) == 0 && fmod(k * element_bytes, 16) == 0 ? 1 : 0.25;
+}
+
 double nxc_product_s(const nxc_device *device, bool fp8, double m, double n, double k) {
   if (m <= 0 || n <= 0 || k <= 0) return 0;
   bool narrow = fp8 && device->peak_fp8 > 0;
-  double moved = (narrow ? 1 : 2) * (m * k + n * k) + 2 * m * n;
-  return fmax(tiled_s(device, narrow ? device->peak_fp8 : device->peak, m, n, k), nxc_moved_s(device, moved));
+  double element_bytes = narrow ? 1 : 2, moved = element_bytes * (m * k + n * k) + 2 * m * n;
+  double peak = (narrow ? device->peak_fp8 : device->peak) * aligned(n, k, element_bytes);
+  return fmax(tiled_s(device, peak, m, n, k), nxc_moved_s(device, moved));
 }

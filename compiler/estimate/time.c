@@ -86,7 +86,8 @@ static void add_scores(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double heads = z->micro_batch * z->heads / z->tensor, queries = z->sequence / z->context;
   double flops = 2 * heads * queries * z->sequence * (z->head_dim + z->value_dim);
-  double speed = c->device->peak * c->device->efficiency * z->head_dim / (z->head_dim + c->device->depth / 2);
+  double fill = z->head_dim / (z->head_dim + c->device->depth / 2) * (fmod(z->head_dim, 8) == 0 ? 1 : 0.25);
+  double speed = c->device->peak * c->device->efficiency * fill;
   double scores = heads * queries * z->sequence;
   double moved = scores * (4 * z->compute_bytes + z->attention_dropout * (1 + 2 * z->compute_bytes));
   p->forward.parts[NXC_SPENT_ATTENTION] += flops / speed + nxc_moved_s(c->device, moved);

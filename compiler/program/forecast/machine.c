@@ -193,8 +193,9 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
                       {"memory_bandwidth", read_number, &device->memory_bandwidth, true},
                       {"launch", read_seconds, &device->launch_s, true},
                       {"domain", read_number, &device->domain, true},
+                      {"allocator", read_number, &device->allocator, false},
                       {"reserved", read_bytes, &device->reserved_bytes, false}};
-  *device = (nxc_device){0};
+  *device = (nxc_device){.allocator = 1};
   read_keys(r, node, keys, sizeof keys / sizeof *keys);
   *(const nxc_device **)field = device;
 }

@@ -36,7 +36,8 @@ typedef struct nxc_device {
   double memory_bandwidth; /* bytes/s that kernels reach */
   double launch_s;         /* of a kernel, on the host */
   double domain;           /* ranks that `inside` links */
-  uint64_t reserved_bytes; /* driver, communicators, allocator */
+  double allocator;        /* what its allocator holds, as a multiple of the tensors at their peak */
+  uint64_t reserved_bytes; /* of the driver and communicators */
 } nxc_device;
 
 typedef struct nxc_machine {
