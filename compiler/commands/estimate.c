@@ -60,19 +60,21 @@ nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *request, cons
                                        const char *dialect, nxc_arena *arena) {
   nxc_own_estimate own = {.system = request->system ? request->system : dialect};
   const nxc_system *system = nxc_system_open(arena, own.system);
-  nxc_setting_id lacks;
+  nxc_sink *obstacles = nxc_sink_new(arena);
+  nxc_training training;
   if (system == NULL) own.system = NULL;
   if (system == NULL) return own;
-  if (!nxc_sizes_read(settings, &own.sizes, &lacks)) {
-    own.lacks = nxc_setting_name_in_dialect(settings, lacks);
+  if (!nxc_training_read(settings, obstacles, &training)) {
+    own.lacks = nxc_sink_finding(obstacles, 0)->message;
     return own;
   }
-  own.memory = nxc_own_memory_of(system, &own.sizes, settings, arena);
+  own.sizes = nxc_sizes_read(&training, settings);
+  own.memory = nxc_own_memory_of(system, &own.sizes, &training, arena);
   own.timed = request->machine != NULL && request->machine->device != NULL;
   if (!own.timed) return own;
   own.held_bytes = own.memory.total * request->machine->device->allocator;
   own.device_bytes = own.held_bytes + (double)request->machine->device->reserved_bytes;
-  own.time = nxc_own_time_of(system, &own.sizes, settings, request->machine, arena);
+  own.time = nxc_own_time_of(system, &own.sizes, &training, request->machine, arena);
   return own;
 }
 

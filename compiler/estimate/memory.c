@@ -48,13 +48,13 @@ static int compare_lines(const void *a, const void *b) {
   return (left < right) - (left > right);
 }
 
-static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, const nxc_settings *settings,
+static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
                                nxc_arena *arena) {
   static const nxc_system_row again = {.name = "layers that are computed again",
                                        .keep = NXC_KEEP_TRANSIENT,
                                        .part = NXC_PART_ACTIVATIONS};
   size_t n_kept;
-  nxc_kept *kept = nxc_system_keeps(system, z, settings, arena, &n_kept);
+  nxc_kept *kept = nxc_system_keeps(system, z, training, arena, &n_kept);
   nxc_own_memory m = {.lines = nxc_arena_array(arena, n_kept + 1, sizeof *m.lines)};
   nxc_memory_line largest = {&again, working_set(kept, n_kept, z)};
   for (size_t i = 0; i < n_kept; i++) {
@@ -71,13 +71,13 @@ static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, con
   return m;
 }
 
-nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                                  nxc_arena *arena) {
   nxc_own_memory most = {.total = -1};
   for (uint32_t stage = 0; stage < (uint32_t)sizes->pipeline; stage++) {
     nxc_sizes z;
-    nxc_sizes_of_stage(sizes, settings, stage, &z);
-    nxc_own_memory m = of_stage(system, &z, settings, arena);
+    nxc_sizes_of_stage(sizes, training, stage, &z);
+    nxc_own_memory m = of_stage(system, &z, training, arena);
     m.stage = stage;
     if (m.total > most.total) most = m;
   }

@@ -22,7 +22,7 @@ typedef struct nxc_own_memory {
   size_t n_lines;
 } nxc_own_memory;
 
-nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                                  nxc_arena *arena);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers that an estimate is made from: of one rank of one pipeline stage.
  *
- * They are read from the settings alone, whether nxrun can execute them or not, so every decoder of known
+ * They come from the training's records, whether nxrun can execute those or not, so every decoder of known
  * shape and layout has them, whichever system it is written for. Everything is a double: numbers are sizes,
  * and formulas divide. */
 #ifndef NXC_SIZES_H
 #define NXC_SIZES_H
 
-#include "compiler/settings/settings.h"
+#include "compiler/program/training.h"
 
 typedef struct nxc_sizes {
 #define SIZE(name, meaning) double name;
@@ -18,11 +18,9 @@ typedef struct nxc_sizes {
 /* A size by its name in sizes.def: its place in the struct, or -1. */
 int nxc_size_find(const char *name);
 
-/* Those of a whole stage, 0 <= stage < sizes->pipeline, in *out: `sizes` as read, and what differs from stage
- * to stage. */
-void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_settings *settings, uint32_t stage, nxc_sizes *out);
-
-/* False where a size is unknown: *lacks then says which setting would have to be told. */
-bool nxc_sizes_read(const nxc_settings *settings, nxc_sizes *out, nxc_setting_id *lacks);
+nxc_sizes nxc_sizes_read(const nxc_training *training, const nxc_settings *settings);
+/* Those of a stage, 0 <= stage < sizes->pipeline, in *out: `sizes` as read, and what differs from stage to
+ * stage. */
+void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *training, uint32_t stage, nxc_sizes *out);
 
 #endif

@@ -107,24 +107,20 @@ nxc_traits nxc_system_traits(const nxc_system *system, const nxc_sizes *sizes, n
   return traits;
 }
 
-/* Whether selective recomputation names the module, so that nothing of it is kept. */
-static bool computes_again(const nxc_settings *settings, const char *module) {
-  size_t n_modules = 0;
-  if (module == NULL || !nxc_is(settings, NX_SETTING_RECOMPUTE_GRANULARITY, "selective")) return false;
-  if (!nxc_has(settings, NX_SETTING_RECOMPUTE_MODULES)) return false;
-  const nxc_value *modules = nxc_list(settings, NX_SETTING_RECOMPUTE_MODULES, &n_modules);
-  for (size_t i = 0; i < n_modules; i++)
-    if (modules[i].kind == NXC_STRING && strcmp(modules[i].text, module) == 0) return true;
-  return n_modules == 0 && strcmp(module, "core_attn") == 0;
+bool nxc_computes_again(const nxc_training *training, const char *module) {
+  const nxc_recomputation *r = &training->recomputation;
+  for (size_t i = 0; module != NULL && i < r->n_modules; i++)
+    if (r->modules[i].kind == NXC_STRING && strcmp(r->modules[i].text, module) == 0) return true;
+  return module != NULL && r->modules != NULL && r->n_modules == 0 && strcmp(module, "core_attn") == 0;
 }
 
-nxc_kept *nxc_system_keeps(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+nxc_kept *nxc_system_keeps(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                            nxc_arena *arena, size_t *n_kept) {
   nxc_kept *kept = nxc_arena_array(arena, system->n_rows, sizeof *kept);
   *n_kept = 0;
   for (size_t i = 0; i < system->n_rows; i++) {
     const open_row *row = &system->rows[i];
-    if (row->row->trait != NULL || computes_again(settings, row->row->module)) continue;
+    if (row->row->trait != NULL || nxc_computes_again(training, row->row->module)) continue;
     if (applies(arena, row, sizes))
       kept[(*n_kept)++] = (nxc_kept){row->row, evaluate(arena, &row->amount, sizes)};
   }

@@ -82,8 +82,11 @@ typedef struct nxc_kept {
   double bytes;
 } nxc_kept;
 
-/* All rows that apply, in their order; modules that `settings` computes again are left out. */
-nxc_kept *nxc_system_keeps(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+/* Whether selective recomputation names the module, so that nothing of it is kept; without names it is the
+ * core of the attention. */
+bool nxc_computes_again(const nxc_training *training, const char *module);
+/* All rows that apply, in their order; modules that are computed again are left out. */
+nxc_kept *nxc_system_keeps(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                            nxc_arena *arena, size_t *n_kept);
 
 #endif

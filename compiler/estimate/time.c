@@ -167,18 +167,17 @@ static void add_attention(const clock *c, passes *p) {
 
 /* Full recomputation runs the forward pass again before the backward pass; selective recomputation of the
  * scores runs them again. */
-static void add_recompute(const clock *c, const nxc_settings *settings, passes *p) {
+static void add_recompute(const clock *c, const nxc_training *training, passes *p) {
   const nxc_sizes *z = c->z;
-  bool selective = nxc_is(settings, NX_SETTING_RECOMPUTE_GRANULARITY, "selective");
   if (z->recomputes_all) {
     double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
     add(&p->backward, &p->forward, share);
-  } else if (selective && c->traits.attention == 0) {
+  } else if (nxc_computes_again(training, "core_attn") && c->traits.attention == 0) {
     p->backward.parts[NXC_SPENT_ATTENTION] += p->forward.parts[NXC_SPENT_ATTENTION];
   }
 }
 
-static passes dense_layer(const clock *c, const nxc_settings *settings) {
+static passes dense_layer(const clock *c, const nxc_training *training) {
   const nxc_sizes *z = c->z;
   passes p = {0};
   add_attention(c, &p);
@@ -188,11 +187,11 @@ static passes dense_layer(const clock *c, const nxc_settings *settings) {
   add_tensor(c, &p);
   add_ring(c, &p);
   add_launches(c, &p, 16);
-  add_recompute(c, settings, &p);
+  add_recompute(c, training, &p);
   return p;
 }
 
-static passes mixture_layer(const clock *c, const nxc_settings *settings) {
+static passes mixture_layer(const clock *c, const nxc_training *training) {
   const nxc_sizes *z = c->z;
   passes p = {0};
   double local = z->experts / z->expert, rows = z->tokens * z->top_k * z->expert_tensor / z->tensor;
@@ -205,7 +204,7 @@ static passes mixture_layer(const clock *c, const nxc_settings *settings) {
   add_tensor(c, &p);
   add_ring(c, &p);
   add_launches(c, &p, 40);
-  add_recompute(c, settings, &p);
+  add_recompute(c, training, &p);
   return p;
 }
 
@@ -272,14 +271,14 @@ static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_ma
 }
 
 /* Forward and backward of one micro-batch on a stage. */
-static pass micro_batch(const clock *c, const nxc_settings *settings) {
+static pass micro_batch(const clock *c, const nxc_training *training) {
   const nxc_sizes *z = c->z;
-  passes dense = dense_layer(c, settings), mixture = {0};
+  passes dense = dense_layer(c, training), mixture = {0};
   double attention = z->hidden * ((z->heads + z->kv_heads) * z->head_dim + (z->kv_heads + z->heads) * z->value_dim);
   double experts = z->stage_mixtures > 0 ? z->expert_parameters / z->stage_mixtures : 0;
   add_gathers(c, &dense, (attention + (2 + z->gates) * z->hidden * z->ffn) / z->tensor, c->shard);
   if (z->stage_mixtures > 0) {
-    mixture = mixture_layer(c, settings);
+    mixture = mixture_layer(c, training);
     add_gathers(c, &mixture, attention / z->tensor, c->shard);
     add_gathers(c, &mixture, experts, c->expert_shard);
   }
@@ -301,10 +300,10 @@ static pass micro_batch(const clock *c, const nxc_settings *settings) {
   return p;
 }
 
-static nxc_own_time of_stage(const clock *c, const nxc_settings *settings, double mean_s) {
+static nxc_own_time of_stage(const clock *c, const nxc_training *training, double mean_s) {
   const nxc_sizes *z = c->z;
   nxc_own_time t = {0};
-  pass one = micro_batch(c, settings);
+  pass one = micro_batch(c, training);
   for (int i = 0; i < NXC_N_SPENT; i++) t.parts[i] = one.parts[i] * z->micro_batches;
   double steady_s = sum(&one) * z->micro_batches;
   t.parts[NXC_SPENT_BUBBLE] = (z->pipeline - 1) * mean_s / z->chunks;
@@ -324,7 +323,7 @@ static double model_flops(const nxc_sizes *z) {
   return 6 * tokens * (z->layers * attention + dense + mixtures + scores + z->vocab * z->hidden);
 }
 
-nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                              const nxc_machine *machine, nxc_arena *arena) {
   nxc_own_time slowest = {0};
   uint32_t stages = (uint32_t)sizes->pipeline;
@@ -332,11 +331,11 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
   for (int round = 0; round < 2; round++) /* the mean first, then the stage that all wait for */
     for (uint32_t stage = 0; stage < stages; stage++) {
       nxc_sizes z;
-      nxc_sizes_of_stage(sizes, settings, stage, &z);
+      nxc_sizes_of_stage(sizes, training, stage, &z);
       clock c = clock_of(system, &z, machine, arena);
-      pass one = micro_batch(&c, settings);
+      pass one = micro_batch(&c, training);
       if (round == 0) sum_s += sum(&one);
-      nxc_own_time t = of_stage(&c, settings, sum_s / stages);
+      nxc_own_time t = of_stage(&c, training, sum_s / stages);
       if (round == 1 && t.step_s > slowest.step_s) slowest = t;
     }
   double tokens = sizes->micro_batches * sizes->micro_batch * sizes->sequence * sizes->data;

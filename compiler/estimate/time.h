@@ -44,7 +44,7 @@ typedef struct nxc_own_time {
 } nxc_own_time;
 
 /* The machine has a device. */
-nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_settings *settings,
+nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                              const nxc_machine *machine, nxc_arena *arena);
 
 #endif
