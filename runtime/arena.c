@@ -47,6 +47,7 @@ bool nxr_arenas_open(nxr_world *world, const nx_plan *plan, const nxk_backend *b
     bool shared = use_window && arena->flags & NX_ARENA_SHARED;
     void *memory = shared ? arenas->own_segment + at : NULL;
     if (shared) at += round_up(n_bytes, PAGE);
+    nxr_world_beat();
     if (n_bytes == 0) continue;
     if (!backend->arena_open(device, arena->kind, n_bytes, memory, &arenas->base[arena->kind], &why))
       return nxr_fault_set(fault, "rank %u has no %llu MiB for the arena of %s: %s (nxcfg show PLAN --memory "

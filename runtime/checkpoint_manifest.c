@@ -2,6 +2,7 @@
 #include "runtime/checkpoint_manifest.h"
 
 #include "runtime/checkpoint_folder.h"
+#include "runtime/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,7 @@ static bool hash_open_file(int descriptor, nxr_checkpoint_file *file) {
   sha256_init(&state);
   file->n_bytes = 0;
   while (chunk && (n = read(descriptor, chunk, CHUNK_BYTES)) > 0) {
+    nxr_world_beat();
     sha256_update(&state, (size_t)n, chunk);
     file->n_bytes += (uint64_t)n;
   }

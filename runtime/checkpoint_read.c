@@ -2,6 +2,7 @@
 #include "runtime/checkpoint_read.h"
 
 #include "runtime/checkpoint_folder.h"
+#include "runtime/world.h"
 #include "schema/bf16.h"
 
 #include <assert.h>
@@ -196,6 +197,7 @@ static void read_piece(const reader *in, const nxr_safetensor *tensor, uint32_t 
   int64_t step = transposed ? BLOCK_ROWS : 1;
   for (int64_t row = 0; row < piece->rows; row += step) {
     int64_t n = step < piece->rows - row ? step : piece->rows - row;
+    nxr_world_beat();
     if (transposed) read_transposed(in, tensor, index, row, n);
     else read_row(in, tensor, index, row);
   }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RUN_BYTES = 1 << 20, BLOCK_BYTES = 8 << 20 };
+enum { RUN_BYTES = 1 << 20, BLOCK_BYTES = 8 << 20, SYNC_BYTES = 256 << 20 };
 
 /* The layout of the file, and this rank's hold on it: bytes that follow each other are gathered into a run
  * and written together. */
@@ -21,7 +21,7 @@ typedef struct writer {
   uint64_t n_header_bytes, n_file_bytes;
   int file;
   uint8_t *run;             /* [RUN_BYTES] */
-  uint64_t run_offset, n_run_bytes;
+  uint64_t run_offset, n_run_bytes, n_unsynced_bytes;
   nxr_fault *fault;
 } writer;
 
@@ -38,6 +38,7 @@ static bool write_fault(const writer *out) {
 static bool write_at(const writer *out, const void *bytes, uint64_t n_bytes, uint64_t offset) {
   const uint8_t *from = bytes;
   while (n_bytes > 0) {
+    nxr_world_beat();
     ssize_t n = pwrite(out->file, from, n_bytes, (off_t)offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return write_fault(out);
@@ -46,16 +47,24 @@ static bool write_at(const writer *out, const void *bytes, uint64_t n_bytes, uin
   return true;
 }
 
+/* Has the disk keep up, so that no sync at the end takes longer than the other ranks wait. */
+static bool keep_up(writer *out, uint64_t n_written) {
+  out->n_unsynced_bytes += n_written;
+  if (out->n_unsynced_bytes < SYNC_BYTES) return true;
+  out->n_unsynced_bytes = 0;
+  return fdatasync(out->file) == 0 || write_fault(out);
+}
+
 static bool flush(writer *out) {
-  bool good = write_at(out, out->run, out->n_run_bytes, out->run_offset);
+  uint64_t n_bytes = out->n_run_bytes;
   out->n_run_bytes = 0;
-  return good;
+  return write_at(out, out->run, n_bytes, out->run_offset) && keep_up(out, n_bytes);
 }
 
 static bool put(writer *out, const void *bytes, uint64_t n_bytes, uint64_t offset) {
   bool follows = offset == out->run_offset + out->n_run_bytes;
   if ((!follows || out->n_run_bytes + n_bytes > RUN_BYTES) && !flush(out)) return false;
-  if (n_bytes > RUN_BYTES) return write_at(out, bytes, n_bytes, offset);
+  if (n_bytes > RUN_BYTES) return write_at(out, bytes, n_bytes, offset) && keep_up(out, n_bytes);
   if (out->n_run_bytes == 0) out->run_offset = offset;
   memcpy(out->run + out->n_run_bytes, bytes, n_bytes);
   out->n_run_bytes += n_bytes;

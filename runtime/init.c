@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/init.h"
 
+#include "runtime/world.h"
 #include "schema/normal.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, 
       (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, piece->chunk);
   for (int64_t row = 0; row < piece->rows; row++) {
     nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
+    nxr_world_beat();
     if (span.n == 0) continue;
     if (piece->init == NX_INIT_NORMAL)
       draw_row(pieces->plan->run->seed, tensor_id, piece->init_std, &span, values);

@@ -11,8 +11,9 @@ static unsigned long launcher_number(const char *name, unsigned long otherwise) 
   return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
-bool nxr_launch_speaks(void) {
-  return launcher_number("PMI_RANK", launcher_number("SLURM_PROCID", 0)) == 0;
+uint32_t nxr_launch_ranks(void) {
+  uint32_t n = (uint32_t)launcher_number("PMI_SIZE", 1);
+  return n ? n : 1;
 }
 
 uint32_t nxr_launch_local_ranks(void) {

@@ -5,10 +5,10 @@
 
 #include "schema/plan.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 
-/* Whether this process is the one of its run that prints what all would. */
-bool nxr_launch_speaks(void);
+/* How many processes the launcher has started; 1 where nothing says it. */
+uint32_t nxr_launch_ranks(void);
 /* Ranks of this host, as the launcher tells; 1 where nothing does. */
 uint32_t nxr_launch_local_ranks(void);
 /* The OpenMP library reads how its threads wait when it is loaded, and by default they spin for milliseconds,

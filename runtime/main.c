@@ -7,7 +7,9 @@
 #include "runtime/mapping.h"
 #include "runtime/train.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +32,11 @@ static const char usage[] =
     "  -o FILE                with --calibrate: write its description there, instead of printing it\n"
     "  --threads N            with --calibrate: threads of a rank, instead of the cores over the ranks\n"
     "  --help, --version\n"
-    "Exit status: 0 done (also when SIGTERM or SIGINT ended it after a checkpoint), 1 failed, 2 usage.\n";
+    "Exit status: 0 done (also when a signal ended it after a checkpoint), 1 failed, 2 usage.\n";
 
 enum { BACKEND = 1, DIRECTORY, RESUME, NEW_DATASET, STOP_AFTER, LOG, METRICS, DUMP_GRADIENTS, COMM, DRY_RUN, HELP,
        VERSION, CALIBRATE, OUTPUT, THREADS };
+enum { DEADLINE_S = 300 }; /* where no plan says it */
 
 static const struct option long_options[] = {
     {"backend", required_argument, NULL, BACKEND},
@@ -53,18 +56,18 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Only one rank of a launched run speaks before MPI is there. */
-static int fail_usage(const char *what, const char *about) {
-  if (nxr_launch_speaks()) fprintf(stderr, "nxrun: %s%s\n%s", what, about, usage);
-  return NXR_EXIT_USAGE;
-}
+typedef enum request_kind { TRAIN, MEASURE, PRINT_USAGE, PRINT_VERSION, MISTAKE } request_kind;
 
-static int fail_value(int option, const char *value) {
-  const struct option *at = long_options;
-  while (at->val != option) at++;
-  if (nxr_launch_speaks()) fprintf(stderr, "nxrun: --%s cannot be '%s'\n%s", at->name, value, usage);
-  return NXR_EXIT_USAGE;
-}
+/* What the command line asks for. */
+typedef struct request {
+  request_kind kind;
+  nxr_options options;
+  nxr_calibrate_options calibrate;
+  char command[2048]; /* version and options, for the ranks to compare */
+  nxr_fault mistake;  /* of the user */
+} request;
+
+/* ---- the command line ---- */
 
 /* `value` is one of two words: *second says which. */
 static bool choose(const char *value, const char *first_word, const char *second_word, bool *second) {
@@ -75,8 +78,9 @@ static bool choose(const char *value, const char *first_word, const char *second
 static bool parse_count(const char *value, uint64_t *count) {
   char *end;
   if (value[0] < '0' || value[0] > '9') return false;
+  errno = 0;
   *count = strtoull(value, &end, 10);
-  return *end == '\0' && *count > 0;
+  return *end == '\0' && *count > 0 && errno == 0;
 }
 
 static bool parse_option(int option, nxr_options *options, nxr_calibrate_options *calibrate) {
@@ -107,72 +111,121 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
   }
 }
 
-static int run(const nxr_options *options, char **argv) {
-  nxr_fault fault = {""};
+static void set_mistake(request *asked, const char *what, const char *about) {
+  asked->kind = MISTAKE;
+  nxr_fault_set(&asked->mistake, "%s%s", what, about);
+}
+
+static void note_option(request *asked, int option) {
+  const struct option *at = long_options;
+  while (at->name && at->val != option) at++;
+  size_t n = strlen(asked->command), room = sizeof asked->command - n;
+  snprintf(asked->command + n, room, " %s%s%s%s", at->name ? "--" : "-o", at->name ? at->name : "",
+           optarg ? " " : "", optarg ? optarg : "");
+}
+
+/* Which options go together; `seen` has a bit for each. */
+static void check_together(request *asked, uint32_t seen, int n_plans) {
+  const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << COMM;
+  if (asked->kind == MEASURE) {
+    if (n_plans > 0) set_mistake(asked, "--calibrate takes no plan", "");
+    else if (seen & ~(own | both | 1u << CALIBRATE))
+      set_mistake(asked, "an option is of no use to --calibrate", "");
+  } else if (seen & own) {
+    set_mistake(asked, "-o and --threads belong to --calibrate", "");
+  } else if (n_plans != 1) {
+    set_mistake(asked, n_plans == 0 ? "no plan" : "more than one plan", "");
+  }
+}
+
+static void parse(int argc, char **argv, request *asked) {
+  uint32_t seen = 0;
+  opterr = 0;
+  snprintf(asked->command, sizeof asked->command, "nxrun " NX_VERSION);
+  for (int option; (option = getopt_long(argc, argv, "o:", long_options, NULL)) != -1;) {
+    if (option == 'o') option = OUTPUT;
+    if (option == '?') {
+      set_mistake(asked, "no such option, or its value is missing: ", argv[optind - 1]);
+      return;
+    }
+    note_option(asked, option);
+    if (option == HELP || option == VERSION) {
+      asked->kind = option == HELP ? PRINT_USAGE : PRINT_VERSION;
+      return;
+    }
+    if (!parse_option(option, &asked->options, &asked->calibrate)) {
+      const struct option *at = long_options;
+      while (at->name && at->val != option) at++;
+      asked->kind = MISTAKE;
+      nxr_fault_set(&asked->mistake, "%s%s cannot be '%s'", at->name ? "--" : "-o", at->name ? at->name : "", optarg);
+      return;
+    }
+    seen |= 1u << option;
+  }
+  if (seen & 1u << CALIBRATE) asked->kind = MEASURE;
+  check_together(asked, seen, argc - optind);
+  asked->options.plan_path = argv[optind];
+  asked->calibrate.backend = asked->options.backend, asked->calibrate.force_p2p = asked->options.force_p2p;
+}
+
+/* ---- what is asked for ---- */
+
+static int answer(const request *asked) {
+  if (asked->kind == PRINT_USAGE) fputs(usage, stdout);
+  if (asked->kind == PRINT_VERSION) puts("nxrun " NX_VERSION);
+  return NXR_EXIT_OK;
+}
+
+static int train(nxr_world *world, const nx_plan *plan, const nxr_options *options) {
+  if (!nxr_world_check_same(world, plan) || !nxr_world_check_launch(world, plan, options->plan_path))
+    return NXR_EXIT_FAILED;
+  return nxr_train(world, plan, options);
+}
+
+/* A mistake on one rank must end them all, so even that is told through MPI. */
+static int run_together(const request *asked, char **argv) {
+  const nx_run measured = {.n_threads = nxr_calibrate_threads(&asked->calibrate)};
+  nxr_fault fault = asked->mistake;
   nxr_world world;
   nxr_file file = {0};
-  bool mapped = nxr_file_open(options->plan_path, &file, &fault);
-  if (mapped) nxr_launch_prepare(file.plan.run, argv);
-  if (!nxr_world_open(&world, &fault)) {
+  bool mapped = asked->kind == TRAIN && nxr_file_open(asked->options.plan_path, &file, &fault);
+  if (mapped || asked->kind == MEASURE) nxr_launch_prepare(mapped ? file.plan.run : &measured, argv);
+  if (!nxr_world_open(&world, mapped ? file.plan.run_names->deadline_s : DEADLINE_S, &fault)) {
     fprintf(stderr, "nxrun: %s\n", fault.text);
     return NXR_EXIT_FAILED;
   }
   nxr_mapping_guard("nxrun", world.rank);
-  int status = NXR_EXIT_FAILED;
-  if (nxr_world_agree(&world, &fault) && nxr_world_check_same(&world, &file.plan) &&
-      nxr_world_check_launch(&world, &file.plan, options->plan_path))
-    status = nxr_train(&world, &file.plan, options);
+  uint64_t status_of_all = asked->kind == MISTAKE ? NXR_EXIT_USAGE : NXR_EXIT_FAILED;
+  nxr_world_max(&world, &status_of_all, 1);
+  int status = (int)status_of_all;
+  if (nxr_world_agree(&world, &fault) && nxr_world_check_command(&world, asked->command)) {
+    if (asked->kind == TRAIN) status = train(&world, &file.plan, &asked->options);
+    else if (asked->kind == MEASURE) status = nxr_calibrate(&world, &asked->calibrate);
+    else status = world.rank == 0 ? answer(asked) : NXR_EXIT_OK;
+  } else if (asked->kind == MISTAKE && world.rank == 0) {
+    fputs(usage, stderr);
+  }
   nxr_world_close(&world);
   nxr_file_close(&file);
   return status;
 }
 
-static int calibrate_machine(const nxr_calibrate_options *options, char **argv) {
-  const nx_run run = {.n_threads = nxr_calibrate_threads(options)};
-  nxr_fault fault = {""};
-  nxr_world world;
-  nxr_launch_prepare(&run, argv);
-  if (!nxr_world_open(&world, &fault)) {
-    fprintf(stderr, "nxrun: %s\n", fault.text);
-    return NXR_EXIT_FAILED;
-  }
-  int status = nxr_calibrate(&world, options);
-  nxr_world_close(&world);
-  return status;
-}
-
-/* Which options go together; `seen` has a bit for each. */
-static int dispatch(uint32_t seen, int n_plans, nxr_options *options, nxr_calibrate_options *calibrate,
-                    char **argv) {
-  const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << COMM;
-  if (seen & 1u << CALIBRATE) {
-    if (n_plans > 0) return fail_usage("--calibrate takes no plan", "");
-    if (seen & ~(own | both | 1u << CALIBRATE))
-      return fail_usage("an option is of no use to --calibrate", "");
-    calibrate->backend = options->backend, calibrate->force_p2p = options->force_p2p;
-    return calibrate_machine(calibrate, argv);
-  }
-  if (seen & own) return fail_usage("-o and --threads belong to --calibrate", "");
-  if (n_plans != 1) return fail_usage(n_plans == 0 ? "no plan" : "more than one plan", "");
-  options->plan_path = argv[optind];
-  nxr_train_catch_signals();
-  return run(options, argv);
+/* What was printed must have arrived. */
+static int finish(int status) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  fprintf(stderr, "nxrun: cannot write to standard output: %s\n", strerror(errno));
+  return NXR_EXIT_FAILED;
 }
 
 int main(int argc, char **argv) {
-  nxr_options options = {0};
-  nxr_calibrate_options calibrate = {0};
-  uint32_t seen = 0;
-  opterr = 0;
-  for (int option; (option = getopt_long(argc, argv, "o:", long_options, NULL)) != -1;) {
-    if (option == 'o') option = OUTPUT;
-    if (option == HELP || option == VERSION) {
-      if (nxr_launch_speaks()) fputs(option == HELP ? usage : "nxrun " NX_VERSION "\n", stdout);
-      return NXR_EXIT_OK;
-    }
-    if (option == '?') return fail_usage("no such option, or its value is missing: ", argv[optind - 1]);
-    if (!parse_option(option, &options, &calibrate)) return fail_value(option, optarg);
-    seen |= 1u << option;
+  static request asked;
+  signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
+  parse(argc, argv, &asked);
+  bool alone = nxr_launch_ranks() == 1;
+  if (alone && asked.kind == MISTAKE) {
+    fprintf(stderr, "nxrun: %s\n%s", asked.mistake.text, usage);
+    return NXR_EXIT_USAGE;
   }
-  return dispatch(seen, argc - optind, &options, &calibrate, argv);
+  if (alone && asked.kind > MEASURE) return finish(answer(&asked));
+  return finish(run_together(&asked, argv));
 }

@@ -27,10 +27,22 @@ static void on_signal(int number) {
   stop_signal = number;
 }
 
-void nxr_train_catch_signals(void) {
+/* Only while there are steps to stop between: before and after, a signal ends the process at once. */
+static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
+enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
+static struct sigaction usual_actions[N_STOP_SIGNALS];
+
+static void catch_signals(void) {
   const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-  sigaction(SIGTERM, &action, NULL);
-  sigaction(SIGINT, &action, NULL);
+  for (int i = 0; i < N_STOP_SIGNALS; i++) {
+    sigaction(stop_signals[i], NULL, &usual_actions[i]);
+    bool no_hangup = stop_signals[i] == SIGHUP && usual_actions[i].sa_handler == SIG_IGN; /* nohup */
+    if (!no_hangup) sigaction(stop_signals[i], &action, NULL);
+  }
+}
+
+static void release_signals(void) {
+  for (int i = 0; i < N_STOP_SIGNALS; i++) sigaction(stop_signals[i], &usual_actions[i], NULL);
 }
 
 typedef struct training {
@@ -156,6 +168,7 @@ static bool open_data(training *run) {
 }
 
 static bool load_state(training *run) {
+  run->world->phase = "while data and weights are read";
   if (!open_data(run)) return false;
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
   if (!agree(run)) return false;
@@ -184,9 +197,12 @@ static bool open_metrics(training *run) {
 
 static bool save(training *run) {
   if (run->saved == run->done) return true;
+  run->world->phase = "while a checkpoint is written";
   nxr_checkpoint_save(&run->checkpoint, run->done, &run->fault);
   run->saved = run->done;
-  return agree(run);
+  bool well = agree(run);
+  run->world->phase = "between steps";
+  return well;
 }
 
 static void report(training *run, const nxr_numbers *numbers, double seconds) {
@@ -259,7 +275,11 @@ static bool run_all(training *run) {
     nxr_report_memory(&run->machine, run->options->log);
     return true;
   }
-  return load_state(run) && open_metrics(run) && loop(run);
+  if (!load_state(run) || !open_metrics(run)) return false;
+  catch_signals();
+  bool well = loop(run);
+  release_signals();
+  return well;
 }
 
 int nxr_train(nxr_world *world, const nx_plan *plan, const nxr_options *options) {

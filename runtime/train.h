@@ -20,10 +20,8 @@ typedef struct nxr_options {
 
 enum { NXR_EXIT_OK = 0, NXR_EXIT_FAILED = 1, NXR_EXIT_USAGE = 2 };
 
-/* The exit status; the same on every rank. */
+/* The exit status; the same on every rank. SIGTERM, SIGINT and SIGHUP end the run after the current step, with a
+ * checkpoint; a second one, later than a second after the first, ends it at once. */
 int nxr_train(nxr_world *world, const nx_plan *plan, const nxr_options *options);
-/* SIGTERM and SIGINT end the run after the current step, with a checkpoint; a second one, later than a
- * second after the first, ends it at once. */
-void nxr_train_catch_signals(void);
 
 #endif

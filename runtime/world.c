@@ -1,57 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world.h"
 
-#include <mpi.h>
+#include "runtime/watch.h"
+#include "runtime/world_end.h"
+#include "runtime/world_meet.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 static MPI_Comm host_communicator = MPI_COMM_NULL;
 static MPI_Win window = MPI_WIN_NULL;
-
-/* Between steps a rank may read or write files for long; one that does not come for this long is lost. */
-enum { LONGEST_WAIT_S = 1800, POLLS_PER_CLOCK = 4096, POLLS_BEFORE_SLEEP = 1 << 16, SLEEP_US = 200 };
-
-static void give_up(void) {
-  int rank;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  fprintf(stderr,
-          "nxrun: rank %d has waited %d s for the other ranks, outside of a step: one of them stands still, "
-          "or its files are out of reach; see what it does, and start again with --resume\n",
-          rank, LONGEST_WAIT_S);
-  nxr_world_abort(1);
-}
-
-/* MPICH's own waiting never gives its core away, which costs milliseconds where ranks share cores. */
-static void complete(MPI_Request *request) {
-  time_t start = time(NULL);
-  unsigned polls = 0;
-  for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
-    if (++polls < POLLS_BEFORE_SLEEP) sched_yield();
-    else usleep(SLEEP_US);
-    if (polls % POLLS_PER_CLOCK == 0 && time(NULL) - start > LONGEST_WAIT_S) give_up();
-  }
-}
 
 /* Tells every rank where each rank is: the lowest rank of its host, and its place there. */
 static bool gather_places(nxr_world *world, nxr_fault *fault) {
   uint32_t own[2] = {world->rank, world->local_rank};
   MPI_Request request;
   MPI_Ibcast(&own[0], 1, MPI_UINT32_T, 0, host_communicator, &request);
-  complete(&request);
+  nxr_meet_complete(world, &request);
   uint32_t(*places)[2] = calloc(world->size, sizeof *places);
   world->hosts = calloc(world->size, sizeof *world->hosts);
   world->local_ranks = calloc(world->size, sizeof *world->local_ranks);
-  if (!places || !world->hosts || !world->local_ranks) {
+  world->host_names = calloc(world->size, sizeof *world->host_names);
+  if (!places || !world->hosts || !world->local_ranks || !world->host_names) {
     free(places);
     return nxr_fault_set(fault, "out of memory");
   }
   MPI_Iallgather(own, 2, MPI_UINT32_T, places, 2, MPI_UINT32_T, MPI_COMM_WORLD, &request);
-  complete(&request);
+  nxr_meet_complete(world, &request);
+  gethostname(world->host_names[world->rank], NXR_HOST_BYTES - 1);
+  MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, world->host_names, NXR_HOST_BYTES, MPI_BYTE, MPI_COMM_WORLD, &request);
+  nxr_meet_complete(world, &request);
   for (uint32_t rank = 0; rank < world->size; rank++) {
     uint32_t first = places[rank][0];
     world->hosts[rank] = first == rank ? world->n_hosts++ : world->hosts[first];
@@ -61,9 +43,27 @@ static bool gather_places(nxr_world *world, nxr_fault *fault) {
   return true;
 }
 
-bool nxr_world_open(nxr_world *world, nxr_fault *fault) {
+/* Before MPI has started only the launcher knows which rank this is. */
+static void watch_start(const nxr_world *world) {
+  char host[NXR_HOST_BYTES] = "";
+  const char *rank = getenv("PMI_RANK");
+  gethostname(host, sizeof host - 1);
+  nxr_watch_begin(world->deadline_s,
+                  "nxrun: rank %s (%s) waits for MPI to start: another rank gave no sign of life for %g s "
+                  "(run.deadline_s); it stands still, or was not started",
+                  rank ? rank : "0", host, world->deadline_s);
+}
+
+static void watch(const nxr_world *world) {
+  nxr_watch_begin(world->deadline_s,
+                  "nxrun: rank %u (%s) waits %s: another rank gave no sign of life for %g s (run.deadline_s)",
+                  world->rank, nxr_world_host(world, world->rank), world->phase, world->deadline_s);
+}
+
+bool nxr_world_open(nxr_world *world, double deadline_s, nxr_fault *fault) {
   int provided, rank, size, local_rank, local_size;
-  *world = (nxr_world){0};
+  *world = (nxr_world){.deadline_s = deadline_s, .phase = "while the run is set up"};
+  watch_start(world);
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
     return nxr_fault_set(fault, "MPI does not start");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -73,16 +73,24 @@ bool nxr_world_open(nxr_world *world, nxr_fault *fault) {
   MPI_Comm_size(host_communicator, &local_size);
   world->rank = (uint32_t)rank, world->size = (uint32_t)size;
   world->local_rank = (uint32_t)local_rank, world->local_size = (uint32_t)local_size;
-  return gather_places(world, fault);
+  bool good = gather_places(world, fault) && nxr_meet_open(world, fault);
+  nxr_watch_end();
+  return good;
 }
 
 void nxr_world_close(nxr_world *world) {
+  world->phase = "for the run to end";
+  nxr_meet(world);
+  watch(world);
+  nxr_meet_close();
   if (window != MPI_WIN_NULL) MPI_Win_free(&window);
   if (host_communicator != MPI_COMM_NULL) MPI_Comm_free(&host_communicator);
+  nxr_end_mpi(world->n_hosts);
+  nxr_watch_end();
   free(world->hosts);
   free(world->local_ranks);
-  world->hosts = world->local_ranks = NULL;
-  MPI_Finalize();
+  free(world->host_names);
+  world->hosts = world->local_ranks = NULL, world->host_names = NULL;
 }
 
 /* The launcher drops what it has not read from a rank's stderr when the run is aborted: give it the time. */
@@ -97,8 +105,9 @@ bool nxr_world_agree(nxr_world *world, const nxr_fault *fault) {
   /* Signed: MPICH 4.0.2 compares unsigned numbers as if they were signed. */
   int64_t own = fault->text[0] != '\0' ? world->rank : INT64_MAX, first;
   MPI_Request request;
+  nxr_meet(world);
   MPI_Iallreduce(&own, &first, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD, &request);
-  complete(&request);
+  nxr_meet_complete(world, &request);
   if (first == INT64_MAX) return true;
   if (first == world->rank) {
     fprintf(stderr, "nxrun: %s\n", fault->text);
@@ -108,41 +117,38 @@ bool nxr_world_agree(nxr_world *world, const nxr_fault *fault) {
 }
 
 void nxr_world_barrier(nxr_world *world) {
-  (void)world;
-  MPI_Request request;
-  MPI_Ibarrier(MPI_COMM_WORLD, &request);
-  complete(&request);
+  nxr_meet(world);
 }
 
 void nxr_world_sum(nxr_world *world, double *values, size_t n) {
-  (void)world;
   MPI_Request request;
+  nxr_meet(world);
   MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
-  complete(&request);
+  nxr_meet_complete(world, &request);
 }
 
 /* As signed numbers in the same order (see nxr_world_agree). */
 void nxr_world_max(nxr_world *world, uint64_t *values, size_t n) {
-  (void)world;
   MPI_Request request;
+  nxr_meet(world);
   for (size_t i = 0; i < n; i++) values[i] ^= UINT64_C(1) << 63;
   MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
-  complete(&request);
+  nxr_meet_complete(world, &request);
   for (size_t i = 0; i < n; i++) values[i] ^= UINT64_C(1) << 63;
 }
 
 void nxr_world_broadcast(nxr_world *world, void *bytes, size_t n_bytes) {
-  (void)world;
   MPI_Request request;
+  nxr_meet(world);
   MPI_Ibcast(bytes, (int)n_bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
-  complete(&request);
+  nxr_meet_complete(world, &request);
 }
 
 void nxr_world_host_union(nxr_world *world, void *bits, size_t n_bytes) {
-  (void)world;
   MPI_Request request;
+  nxr_meet(world);
   MPI_Iallreduce(MPI_IN_PLACE, bits, (int)n_bytes, MPI_BYTE, MPI_BOR, host_communicator, &request);
-  complete(&request);
+  nxr_meet_complete(world, &request);
 }
 
 /* MPICH puts windows under /dev/shm, where writing past the limit is a signal and not an error. */
@@ -161,14 +167,19 @@ static bool window_fits(const nxr_world *world, uint64_t need, nxr_fault *fault)
 bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_fault *fault) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), rounded = (n_bytes + page - 1) / page * page;
   uint64_t all = 0; /* the stages of a pipeline need different amounts */
-  MPI_Allreduce(&rounded, &all, 1, MPI_UINT64_T, MPI_SUM, host_communicator);
+  MPI_Request request;
+  nxr_meet(world);
+  MPI_Iallreduce(&rounded, &all, 1, MPI_UINT64_T, MPI_SUM, host_communicator, &request);
+  nxr_meet_complete(world, &request);
   window_fits(world, all, fault);
   if (!nxr_world_agree(world, fault)) return false;
   MPI_Info info;
   MPI_Info_create(&info);
   MPI_Info_set(info, "alloc_shared_noncontig", "true");
   void *own;
+  watch(world);
   int status = MPI_Win_allocate_shared((MPI_Aint)rounded, 1, info, host_communicator, &own, &window);
+  nxr_watch_end();
   MPI_Info_free(&info);
   if (status != MPI_SUCCESS)
     return nxr_fault_set(fault, "MPI makes no shared window of %llu bytes: run with --comm p2p",

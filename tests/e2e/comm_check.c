@@ -346,10 +346,28 @@ static void be_late(nxr_world *world, const nx_plan *plan, bool use_window) {
   nxr_comm_wait(at.comm, at.cases[0].collective);
 }
 
+/* A meeting to which one rank comes five deadlines late, with signs of life or without. */
+static void meet_late(nxr_world *world, bool first, bool alive) {
+  enum { N_SIGNS = 100 };
+  world->phase = "for a test";
+  world->deadline_s = 1;
+  nxr_world_barrier(world);
+  bool late = world->rank == (first ? 0 : world->size - 1);
+  for (int i = 0; late && i < N_SIGNS; i++) {
+    usleep((useconds_t)(5e6 * world->deadline_s / N_SIGNS));
+    if (alive) nxr_world_beat();
+  }
+  nxr_world_barrier(world);
+}
+
 static bool run_checks(nxr_world *world, const nx_plan *plan, int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "late") == 0) {
     be_late(world, plan, strcmp(argv[2], "window") == 0);
     return false;
+  }
+  if (argc == 4 && strcmp(argv[1], "meet") == 0) {
+    meet_late(world, strcmp(argv[2], "first") == 0, strcmp(argv[3], "alive") == 0);
+    return true;
   }
   if (argc == 3 && strcmp(argv[1], "stress") == 0) {
     double seconds = strtod(argv[2], NULL);
@@ -363,7 +381,7 @@ static bool run_checks(nxr_world *world, const nx_plan *plan, int argc, char **a
 int main(int argc, char **argv) {
   nxr_world world;
   nxr_fault fault = {""};
-  if (!nxr_world_open(&world, &fault)) return 1;
+  if (!nxr_world_open(&world, 60, &fault)) return 1;
   uint32_t tensor = world.size % 2 == 0 ? 2 : 1;
   static const char strings[] = "\0tensor\0data";
   const nx_atom atoms[] = {{1, tensor, 1, 0}, {8, world.size / tensor, tensor, 0}};

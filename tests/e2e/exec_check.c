@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
   uint64_t n_allocated = 0;
   if (argc < 4) return 2;
   uint32_t n_steps = (uint32_t)strtoul(argv[3], NULL, 10);
-  if (n_steps < 2 || n_steps > MAX_STEPS || !nxr_world_open(&at.world, &at.fault)) return 2;
+  if (n_steps < 2 || n_steps > MAX_STEPS || !nxr_world_open(&at.world, 60, &at.fault)) return 2;
   at.use_window = at.world.size > 1 && argc == 4;
   at.count_libraries = (at.use_window || at.world.size == 1) && strcmp(argv[2], "ref") == 0;
   bool well = open_check(&at, argv[1], argv[2]);

@@ -63,6 +63,44 @@ for way in window messages; do
     'rank 0 waits in step 7 .*: rank 1 does not come' "$mpiexec" -n 2 "$comm_check" late $way
 done
 
+# Ranks that were told different things say so, whatever it is.
+differ() { # NAME STATUS PATTERN OPTION...: the second rank has the options
+  name=$1 status=$2 pattern=$3
+  shift 3
+  expect "$name" "$status" "$pattern" \
+    "$mpiexec" -n 1 "$nxrun" two.bin --dir differ : -n 1 "$nxrun" two.bin --dir differ "$@"
+}
+differ 'one rank resumes' 1 'rank 1 (.*) was started as' --resume
+differ 'one rank stops early' 1 '^  nxrun .*--stop-after 3' --stop-after 3
+differ 'one rank has another backend' 1 '^  nxrun .*--backend ref' --backend ref
+differ 'one rank sends messages' 1 '^  nxrun .*--comm p2p' --comm p2p
+differ 'one rank makes no step' 1 '^  nxrun .*--dry-run' --dry-run
+differ 'one rank is asked for help' 1 '^  nxrun .*--help' --help
+differ 'one rank has an option that is none' 2 'no such option.*--fast' --fast
+[ ! -e differ ]
+report 'and nothing was made' $?
+expect 'a number beyond all steps' 2 "--stop-after cannot be '18446744073709551617'" \
+  "$nxrun" one.bin --stop-after 18446744073709551617
+expect 'full standard output' 1 'cannot write to standard output' sh -c "'$nxrun' --help >/dev/full"
+expect 'full standard output, dry run' 1 'cannot write to standard output' \
+  sh -c "'$nxrun' one.bin --dry-run >/dev/full"
+if [ "$(ulimit -H -f)" = unlimited ]; then
+  expect 'a limit on the size of files' 0 'cannot write .*File too large' \
+    sh -c "(ulimit -f 0; exec '$nxrun' one.bin --dir limited) 2>&1 | cat"
+  [ -d limited ] && [ -z "$(find limited -name '*.safetensors' -o -name '*.tmp')" ]
+  report 'and nothing half written stays' $?
+fi
+
+# No wait is for ever, wherever the rank that is waited for stands still.
+expect 'a rank that does not come to MPI' 1 'rank 0 (.*) waits for MPI to start' \
+  "$mpiexec" -n 1 "$nxrun" long.bin : -n 1 sleep 50
+expect 'a rank that does not come to a meeting' 1 'rank 0 (.*) waits for a test: rank 2 (.*) gave no sign' \
+  "$mpiexec" -n 3 "$comm_check" meet last silent
+expect 'the first rank does not' 1 'rank [12] (.*) waits for a test: rank 0 (.*) gave no sign' \
+  "$mpiexec" -n 2 "$comm_check" meet first silent
+passes 'a rank that works long' "$mpiexec" -n 3 "$comm_check" meet last alive
+passes 'the first rank works long' "$mpiexec" -n 3 "$comm_check" meet first alive
+
 # The clock of a run that is ended from outside: start, wait until it steps, send the signal (or, with CUT,
 # cut the dataset), see how it ends. One line says the pattern.
 end_by() { # NAME SIGNAL WHOM STATUS PATTERN
@@ -96,6 +134,7 @@ end_by 'SIGTERM: a checkpoint, then the end' TERM job 0 'stopped by a signal aft
 at=$(tail -n 1 long/metrics.jsonl | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 expect 'and the run goes on from there' 0 'step.:' "$mpiexec" -n 2 "$nxrun" long.bin --dir long --resume \
   --log json --stop-after $((at + 1))
+end_by 'SIGHUP of a rank is the same' HUP rank 0 'stopped by a signal after step'
 end_by 'SIGINT is the same' INT job 0 'stopped by a signal after step'
 end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
 end_by 'a rank stands still: the others end by the deadline' STOP rank 1 \

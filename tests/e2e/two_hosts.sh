@@ -1,0 +1,65 @@
+#!/bin/sh
+# Two hosts, which are two network namespaces with a cable between them: every run ends. TAP.
+# usage: two_hosts.sh NXRUN NXDATA SMALL_PLAN MPIEXEC [REPETITIONS]
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") mpiexec=$4 repetitions=${5:-3}
+. "$(dirname "$0")/lib.sh"
+
+one=nxrun-$$-1 two=nxrun-$$-2 # namespaces
+net=10.213.$(($$ % 250 + 1))
+trap 'for host in $one $two; do ip netns pids $host 2>/dev/null | xargs -r kill -9; ip netns del $host; done \
+  2>/dev/null; rm -rf "$folder"' EXIT
+make_hosts() {
+  ip netns add $one && ip netns add $two &&
+    ip link add nx$$a netns $one type veth peer name nx$$b netns $two &&
+    ip -n $one addr add $net.1/24 dev nx$$a && ip -n $two addr add $net.2/24 dev nx$$b &&
+    for host in $one $two; do ip -n $host link set lo up || return 1; done &&
+    ip -n $one link set nx$$a up && ip -n $two link set nx$$b up
+  for _ in $(seq 50); do
+    ip -n $one link show nx$$a | grep -q 'state UP' && ip -n $two link show nx$$b | grep -q 'state UP' && break
+    sleep 0.1
+  done
+}
+if ! command -v ip >/dev/null || ! make_hosts >out 2>&1; then
+  skip 'runs on two hosts' 'no network namespaces can be made here: it takes iproute2 and root'
+  finish
+  exit
+fi
+
+# What mpiexec calls in place of ssh: enter [option]... HOST COMMAND...
+cat >enter <<END
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done
+case \$1 in *.1) host=$one ;; *) host=$two ;; esac
+shift
+exec ip netns exec \$host sh -c "\$*"
+END
+chmod +x enter
+# Between hosts TCP alone: without that UCX finds the memory that these two share.
+on_two_hosts() { # ARGUMENT OF NXRUN...
+  timeout -s KILL 60 ip netns exec $one "$mpiexec" -launcher ssh -launcher-exec "$folder/enter" \
+    -genv UCX_TLS tcp,self -hosts $net.1:2,$net.2:2 -n 4 "$nxrun" "$@" >out 2>&1
+}
+
+printf '%2000s' 'A text to train on. ' >text
+"$nxdata" build text -o data >out 2>&1 || exit 99
+"$small" four.bin 4 hosts=2 data=data || exit 99
+bad=0 done=0
+while [ $done -lt "$repetitions" ]; do
+  done=$((done + 1))
+  rm -rf run
+  on_two_hosts four.bin --dir run
+  status=$?
+  if [ $status -ne 0 ] || ! grep -q '^step 4/4' out || [ ! -d run/checkpoints/step-000004 ]; then
+    bad=$((bad + 1))
+    echo "# run $done: status $status, $(tail -n 1 out)"
+  fi
+done
+echo "# $bad of $repetitions runs did not end well"
+[ $bad -eq 0 ]
+report 'runs on two hosts end' $?
+on_two_hosts four.bin --dir run
+[ $? -eq 1 ] && grep -q 'has a run already' out
+report 'and a refused one, with its status' $?
+finish
