@@ -2,6 +2,7 @@
 /* nxcfg: the table of its subcommands. */
 #include "compiler/commands/commands.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,17 +39,18 @@ static int finish(const char *command, int status) {
 }
 
 int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   if (argc < 2) {
     print_usage(stderr);
     return NXC_EXIT_USAGE;
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
     print_usage(stdout);
-    return NXC_EXIT_GOOD;
+    return finish(argv[1], NXC_EXIT_GOOD);
   }
   if (strcmp(argv[1], "--version") == 0) {
     puts("nxcfg " NX_VERSION);
-    return NXC_EXIT_GOOD;
+    return finish(argv[1], NXC_EXIT_GOOD);
   }
   for (int i = 0; i < N_COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0) return finish(argv[1], commands[i].run(argc - 1, argv + 1));

@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +37,6 @@ static uint32_t list_files(const nxr_tensors *tensors, nxr_content contents[], n
 }
 
 bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault) {
-  signal(SIGXFSZ, SIG_IGN);
   bool good = checkpoint->world->rank != 0 || nxr_folder_open(checkpoint->directory, resume, fault);
   return nxr_world_all(checkpoint->world, good);
 }

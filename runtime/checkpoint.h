@@ -34,7 +34,7 @@ typedef struct nxr_checkpoint {
 } nxr_checkpoint;
 
 /* Makes the run's folder, or looks at the one that exists: without `resume` one that has checkpoints is
- * refused. From here on a file that grows past a limit is an error, not a signal. */
+ * refused. */
 bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault);
 /* Writes the state after `step` steps, and removes older ones beyond the plan's `keep`. A failure leaves the
  * earlier ones as they were. */

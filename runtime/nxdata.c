@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -184,6 +185,7 @@ static int finish(int status) {
 }
 
 int main(int n, char **arguments) {
+  signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   nxr_mapping_guard("nxdata", 0);
   for (int i = 1; i < n && strcmp(arguments[i], "--") != 0; i++) {
     if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {

@@ -35,15 +35,38 @@ static bool write_through(const char *path, const char *bytes, size_t n_bytes) {
   return file >= 0 && close_after(file, write_all(file, bytes, n_bytes));
 }
 
+/* A file without a name, in the folder of `path`: it goes with the process, whatever ends that. Below 0 where the
+ * file system has none. */
+static int open_unnamed(nxc_arena *arena, const char *path) {
+  const char *slash = strrchr(path, '/');
+  int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
+  return open(nxc_arena_printf(arena, "%.*s", length, slash ? path : "."), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+static bool give_name(nxc_arena *arena, int file, const char *name) {
+  const char *open_file = nxc_arena_printf(arena, "/proc/self/fd/%d", file);
+  return linkat(AT_FDCWD, open_file, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* A name is given to what is whole. Where the path is taken a temporary name comes first, since only a rename
+ * replaces. */
 static bool replace_file(nxc_arena *arena, const char *path, const char *bytes, size_t n_bytes) {
-  char *target = realpath(path, NULL); /* of a link, the file that it leads to */
-  char *temporary = nxc_arena_printf(arena, "%s.%ld.tmp", target ? target : path, (long)getpid());
-  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  bool good = file >= 0 && close_after(file, write_all(file, bytes, n_bytes) && fsync(file) == 0);
-  good = good && rename(temporary, target ? target : path) == 0;
+  char *real = realpath(path, NULL); /* of a link, the file that it leads to */
+  const char *target = real ? real : path;
+  const char *temporary = nxc_arena_printf(arena, "%s.%ld.tmp", target, (long)getpid());
+  int file = open_unnamed(arena, target);
+  bool unnamed = file >= 0, named = false;
+  if (!unnamed) file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  bool made = file >= 0, good = made && write_all(file, bytes, n_bytes) && fsync(file) == 0;
+  if (good && unnamed) {
+    named = give_name(arena, file, target);
+    good = named || (errno == EEXIST && give_name(arena, file, temporary));
+  }
+  good = made && close_after(file, good);
+  if (good && !named) good = rename(temporary, target) == 0;
   int error = errno;
-  if (file >= 0 && !good) unlink(temporary);
-  free(target);
+  if (made && !good && !named) unlink(temporary);
+  free(real);
   errno = error;
   return good;
 }

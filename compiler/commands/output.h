@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* To a temporary name beside it, synced, then renamed; a file that exists is replaced, a device or a pipe
+/* What is there stays until the new is whole and synced, and nothing else is left behind; a device or a pipe is
  * written to. False, with a message on stderr that names the command, where it cannot be written. */
 bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, const void *bytes,
                       size_t n_bytes);

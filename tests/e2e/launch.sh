@@ -84,12 +84,6 @@ expect 'a number beyond all steps' 2 "--stop-after cannot be '184467440737095516
 expect 'full standard output' 1 'cannot write to standard output' sh -c "'$nxrun' --help >/dev/full"
 expect 'full standard output, dry run' 1 'cannot write to standard output' \
   sh -c "'$nxrun' one.bin --dry-run >/dev/full"
-if [ "$(ulimit -H -f)" = unlimited ]; then
-  expect 'a limit on the size of files' 0 'cannot write .*File too large' \
-    sh -c "(ulimit -f 0; exec '$nxrun' one.bin --dir limited) 2>&1 | cat"
-  [ -d limited ] && [ -z "$(find limited -name '*.safetensors' -o -name '*.tmp')" ]
-  report 'and nothing half written stays' $?
-fi
 
 # No wait is for ever, wherever the rank that is waited for stands still.
 expect 'a rank that does not come to MPI' 1 'rank 0 (.*) waits for MPI to start' \

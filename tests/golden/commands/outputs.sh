@@ -36,8 +36,23 @@ cp $file "$work/own.yaml"
 [ $? = 2 ] && cmp -s $file "$work/own.yaml" && grep -q "is no plan, so it is not replaced" "$work/message"
 check $? "a configuration is not replaced by its plan"
 
+mkdir "$work/limited"
+for kept in "" "$work/plan"; do
+  [ -z "$kept" ] || cp "$kept" "$work/limited/plan"
+  (ulimit -f 4 && "$nxcfg" plan $file -o "$work/limited/plan") >/dev/null 2>"$work/message"
+  [ $? = 2 ] && grep -q "cannot write .*plan: File too large" "$work/message" &&
+    [ "$(ls "$work/limited")" = "${kept:+plan}" ] && { [ -z "$kept" ] || cmp -s "$kept" "$work/limited/plan"; }
+  check $? "a limit on the size of files leaves what was there: ${kept:+the old plan}"
+done
+for delay in 1 2 3 4 5 6 7 8 9; do
+  timeout -s KILL 0.00$delay "$nxcfg" plan $file -o "$work/limited/plan" >/dev/null 2>&1
+  timeout -s KILL 0.0$delay "$nxcfg" plan $file -o "$work/limited/plan" >/dev/null 2>&1
+done
+[ "$(ls "$work/limited")" = plan ] && cmp -s "$work/plan" "$work/limited/plan"
+check $? "killed at any moment it leaves a whole plan, and nothing else"
+
 if [ -c /dev/full ]; then
-  for words in "validate $file" "resolve $file" "schema nx" "explain mesh.tensor" "diff $file diff_lr.yaml" \
+  for words in --help --version "plan --help" "validate $file" "resolve $file" "schema nx" "explain mesh.tensor" "diff $file diff_lr.yaml" \
     "convert $file --to nx" "show $work/plan --ops"; do
     # shellcheck disable=SC2086
     "$nxcfg" $words >/dev/full 2>"$work/message"
