@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A target's table. clip_scale, lr_schedule and moe_index are a few numbers each: ref takes them. */
+/* A target's table. clip_scale, segment and moe_index are a few numbers each: ref takes them. */
 #include "kernels/cpu/family.h"
 
 #define OWN(name) {CPU_NAME(name##_bind), CPU_NAME(name)}

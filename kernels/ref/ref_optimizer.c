@@ -15,71 +15,39 @@ void ref_clip_scale(const ref_call *call) {
   ref_store(&scale, 0, clip == 0 || ratio > 1 ? 1 : ratio);
 }
 
-typedef struct schedule {
-  double lr, min_lr;
-  int64_t warmup, constant, max;
-} schedule;
-
-/* (step + 1) / (warmup + 1): the first step already learns. */
-static double rate_rising(const schedule *s, int64_t step) {
-  return s->lr * (double)(step + 1) / (double)(s->warmup + 1);
+/* Between from and to, `k` of `n` steps behind its origin: both ends are met exactly. */
+static double linear(double from, double to, double k, double n) {
+  return from < to ? from + (to - from) * k / n : to + (from - to) * ((n - k) / n);
 }
 
-/* NeMo's WarmupPolicy (nemo/core/optim/lr_scheduler.py). */
-static double rate_constant(const schedule *s, int64_t step) {
-  if (step <= s->warmup && s->warmup > 0) return rate_rising(s, step);
-  return step > s->max ? s->min_lr : s->lr;
+static double cosine(double from, double to, double k, double n) {
+  return to + (from - to) * 0.5 * (1 + cos(3.14159265358979323846 * k / n));
 }
 
-/* NxDT's LinearAnnealingWithWarmUp (optim/lr_schedulers.py), which is transformers' linear schedule: it rises
- * from 0 at step 0, and falls to min_lr (there: 0). */
-static double rate_linear(const schedule *s, int64_t step) {
-  if (step < s->warmup) return s->lr * (double)step / (double)s->warmup;
-  int64_t end = s->max - s->constant, span = end - s->warmup;
-  double left = (double)(end - step) / (double)(span > 1 ? span : 1);
-  return s->min_lr + (s->lr - s->min_lr) * fmax(0, left);
+/* The polynomial decay, or a power of the time so far as the inverse square root is. */
+static double power(double from, double to, double k, double n, double exponent) {
+  return exponent < 0 ? fmax(to, from * pow(k / n, exponent)) : to + (from - to) * pow((n - k) / n, exponent);
 }
 
-static double cosine_fall(const schedule *s, int64_t step) {
-  int64_t span = s->max - s->constant - s->warmup;
-  if (step > s->warmup + span || span < 1) return s->min_lr;
-  double turn = 3.14159265358979323846 * (double)(step - s->warmup) / (double)span;
-  return s->min_lr + (s->lr - s->min_lr) * 0.5 * (1 + cos(turn));
-}
-
-/* NeMo's CosineAnnealing, whose rise starts from 0 where there are constant_steps. */
-static double rate_cosine(const schedule *s, int64_t step) {
-  if (step > s->warmup || s->warmup <= 0) return cosine_fall(s, step);
-  return s->constant ? s->lr * (double)step / (double)s->warmup : rate_rising(s, step);
-}
-
-/* Megatron's cosine and constant (core/optimizer_param_scheduler.py): both rise from 0. */
-static double rate_cosine_from_zero(const schedule *s, int64_t step) {
-  return step < s->warmup ? s->lr * (double)step / (double)s->warmup : cosine_fall(s, step);
-}
-
-static double rate_constant_from_zero(const schedule *s, int64_t step) {
-  return step < s->warmup ? s->lr * (double)step / (double)s->warmup : s->lr;
-}
-
-/* NeMo's WarmupAnnealing: it falls straight to min_lr at the end. */
-static double rate_annealing(const schedule *s, int64_t step) {
-  if (step <= s->warmup && s->warmup > 0) return rate_rising(s, step);
-  int64_t span = s->max - s->constant - s->warmup;
-  if (step > s->warmup + span || span < 1) return s->min_lr;
-  return s->min_lr + (s->lr - s->min_lr) * (1 - (double)(step - s->warmup) / (double)span);
-}
-
-static double (*const shapes[])(const schedule *s, int64_t step) = {rate_constant, rate_linear, rate_cosine,
-                                                                    rate_annealing, rate_cosine_from_zero,
-                                                                    rate_constant_from_zero};
-
-void ref_lr_schedule(const ref_call *call) {
-  ref_operand step = ref_in(call, 0), lr = ref_out(call, 0);
-  schedule s = {ref_real(call, NX_lr_schedule_lr), ref_real(call, NX_lr_schedule_min_lr),
-                ref_int(call, NX_lr_schedule_warmup_steps), ref_int(call, NX_lr_schedule_constant_steps),
-                ref_int(call, NX_lr_schedule_max_steps)};
-  ref_store(&lr, 0, shapes[ref_int(call, NX_lr_schedule_shape)](&s, ref_index(&step, 0)));
+void ref_segment(const ref_call *call) {
+  ref_operand step = ref_in(call, 0), y = ref_out(call, 0), before = {0};
+  int64_t now = ref_index(&step, 0), origin = ref_int(call, NX_segment_origin);
+  double from = ref_real(call, NX_segment_from), to = ref_real(call, NX_segment_to);
+  double exponent = ref_real(call, NX_segment_exponent), n = (double)ref_int(call, NX_segment_span);
+  double k = (double)(now - origin);
+  int64_t kind = ref_int(call, NX_segment_kind);
+  if (call->operator->n_in > 1) before = ref_in(call, 1);
+  if (now < ref_int(call, NX_segment_first)) {
+    ref_store(&y, 0, call->operator->n_in > 1 ? ref_load(&before, 0) : 0);
+    return;
+  }
+  if (kind != 4 || exponent > 0) k = fmin(k, n);
+  ref_store(&y, 0,
+            kind == 0   ? from
+            : kind == 1 ? linear(from, to, k, n)
+            : kind == 2 ? cosine(from, to, k, n)
+            : kind == 3 ? from * pow(to / from, k / n)
+                        : power(from, to, k, n, exponent));
 }
 
 /* torch.optim.AdamW on scale x g. The update uses the moments before they are rounded to their types. */

@@ -119,11 +119,8 @@ static void add_step_operators(void) {
   operation(NX_OP_wait, NX_NONE, 1, 0, (uint32_t[]){loss_total});
   operation(NX_OP_norm_sq, NX_NONE, 1, 1, (uint32_t[]){grad, sum}), integer(0), integer(1);
   operation(NX_OP_clip_scale, NX_NONE, 1, 2, (uint32_t[]){sum, norm, scale}), real(0);
-  operation(NX_OP_lr_schedule, NX_NONE, 1, 1, (uint32_t[]){step, lr});
-  for (uint32_t i = 0; i < nx_op_n_attrs(nx_op_find(NX_OP_lr_schedule)); i++) {
-    if (nx_op_find(NX_OP_lr_schedule)->attrs[i].type == NX_REAL) real(i == NX_lr_schedule_lr ? 0.5 : 0);
-    else integer(i == NX_lr_schedule_max_steps ? 100 : 0);
-  }
+  operation(NX_OP_segment, NX_NONE, 1, 1, (uint32_t[]){step, lr});
+  integer(0), integer(0), integer(0), integer(1), real(0.5), real(0), real(0);
   operation(NX_OP_sgd, NX_NONE, 4, 1, (uint32_t[]){param, grad, lr, scale, param}), real(0);
 }
 

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the records can not say: bf16, random numbers and their masks, learning rates of whole schedules,
- * workspace. argv[1]: schedules.json, rates recorded from other code. */
-#include "tests/kernels/operation.h"
+/* What the records can not say: bf16, random numbers and their masks, workspace. */
+#include "tests/kernels/ref_run.h"
 
 #include "schema/bf16.h"
 #include "schema/philox.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-static const char *schedules_path;
 
 static float float_of(uint32_t bits) {
   float value;
@@ -81,44 +73,6 @@ static void philox_known_answers(void **state) {
   assert_memory_equal(&zeros, ((uint32_t[]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}), sizeof zeros);
   assert_memory_equal(&ones, ((uint32_t[]){0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}), sizeof ones);
   assert_memory_equal(&pi, ((uint32_t[]){0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}), sizeof pi);
-}
-
-static tensor tensor_of(nx_dtype dtype, int64_t d0, int64_t d1, int64_t d2, int64_t d3) {
-  record_value value = {.dtype = dtype, .dims = {d0, d1, d2, d3}};
-  while (value.n_dims < NX_MAX_DIMS && value.dims[value.n_dims] > 0) value.n_dims++;
-  for (uint32_t dim = value.n_dims; dim < NX_MAX_DIMS; dim++) value.dims[dim] = 1;
-  return tensor_new(&value, VARIANT_F64);
-}
-
-/* Runs one operator on ref; outputs are written into their tensors. */
-static void ref_run(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args, const nxk_attr *attrs) {
-  record_operator row = {.op = op, .n_in = n_in, .n_out = n_out, .n_attrs = nx_op_n_attrs(nx_op_find(op))};
-  tensor *operands[NX_MAX_ARGS];
-  uint64_t n_bytes = 0;
-  for (uint32_t index = 0; index < row.n_attrs; index++) row.attrs[index] = attrs[index];
-  for (uint32_t index = 0; index < n_in + n_out; index++) {
-    operands[index] = &args[index];
-    n_bytes += args[index].n_bytes;
-  }
-  test_bench bench;
-  test_operation operation;
-  test_layout plain = {0};
-  assert_true(bench_open(&bench, &nxk_ref, n_bytes));
-  assert_int_equal(operation_bind(&operation, &bench, &row, operands, &plain), BIND_DONE);
-  assert_true(operation_run(&operation, operands, args + n_in, &plain));
-  bench_close(&bench);
-}
-
-static void tensors_free(tensor *tensors, int n_tensors) {
-  for (int index = 0; index < n_tensors; index++) free(tensors[index].data);
-}
-
-static nxk_attr whole(int64_t value) {
-  return (nxk_attr){.kind = NXK_INT, .integer = value};
-}
-
-static nxk_attr real(double value) {
-  return (nxk_attr){.kind = NXK_REAL, .real = value};
 }
 
 /* Dropout of ones: [1,S,F] of one sample. */
@@ -226,82 +180,6 @@ static void attention_dropout_keeps_its_share(void **state) {
   tensors_free(args, 6);
 }
 
-static double rate_of(int64_t step, int64_t shape, double lr, double min_lr, int64_t warmup, int64_t constant,
-                      int64_t max) {
-  tensor args[2] = {tensor_of(NX_i64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0)};
-  tensor_set(&args[0], 0, (double)step);
-  ref_run(NX_OP_lr_schedule, 1, 1, args,
-          (nxk_attr[]){whole(shape), real(lr), real(min_lr), whole(warmup), whole(constant), whole(max)});
-  double rate = tensor_get(&args[1], 0);
-  tensors_free(args, 2);
-  return rate;
-}
-
-static int64_t integer_of(const json_t *object, const char *key) {
-  return json_integer_value(json_object_get(object, key));
-}
-
-/* core/optimizer_param_scheduler.py of Megatron by hand: lr k / warm-up while k <= warm-up, then down to min_lr at
- * the end of the decay, which may lie behind the end of the training. */
-static void megatron_rises_from_zero(void **state) {
-  (void)state;
-  for (int64_t shape = 4; shape <= 5; shape++)
-    for (int64_t step = 0; step <= 4; step++)
-      assert_true(rate_of(step, shape, 1, 0.5, 4, 0, 20) == (double)step / 4);
-  assert_true(fabs(rate_of(12, 4, 1, 0.5, 4, 0, 20) - 0.75) < 1e-15);
-  assert_true(rate_of(20, 4, 1, 0.5, 4, 0, 20) == 0.5 && rate_of(21, 4, 1, 0.5, 4, 0, 20) == 0.5);
-  assert_true(fabs(rate_of(20, 4, 1, 0.5, 4, -16, 20) - 0.75) < 1e-15);
-  assert_true(rate_of(16, 4, 1, 0.5, 4, 6, 20) == 0.5);
-  assert_true(rate_of(25, 5, 1, 0.5, 4, 0, 20) == 1 && rate_of(0, 5, 1, 0.5, 0, 0, 20) == 1);
-  assert_true(rate_of(0, 4, 1, 0.5, 0, 0, 20) == 1);
-}
-
-static void check_schedule(const json_t *entry) {
-  const json_t *schedule = json_object_get(entry, "schedule"), *rates = json_object_get(entry, "rates"),
-               *rate;
-  const char *name = json_string_value(json_object_get(schedule, "name"));
-  static const char *const names[] = {"WarmupPolicy", "LinearAnnealingWithWarmUp", "CosineAnnealing",
-                                      "WarmupAnnealing"};
-  int64_t shape = 0;
-  while (shape < 4 && strcmp(name, names[shape]) != 0) shape++;
-  assert_true(shape < 4);
-  double lr = json_number_value(json_object_get(entry, "lr"));
-  double min_lr = json_number_value(json_object_get(schedule, "min_lr"));
-  size_t step;
-  assert_true(json_array_size(rates) > 20);
-  json_array_foreach(rates, step, rate) {
-    double expected = json_number_value(rate);
-    double found = rate_of((int64_t)step, shape, lr, min_lr, integer_of(schedule, "warmup_steps"),
-                           integer_of(schedule, "constant_steps"), integer_of(schedule, "max_steps"));
-    if (fabs(found - expected) > 1e-15)
-      fail_msg("%s, step %zu: %.17g, recorded %.17g", name, step, found, expected);
-  }
-}
-
-static void rates_agree_with_the_recorded(void **state) {
-  (void)state;
-  json_t *entries = json_load_file(schedules_path, 0, NULL);
-  const json_t *entry;
-  size_t index;
-  assert_non_null(entries);
-  assert_true(json_array_size(entries) >= 7);
-  json_array_foreach(entries, index, entry) check_schedule(entry);
-  json_decref(entries);
-}
-
-/* First NeMo's WarmupPolicy: up to lr, then lr until the end, then min_lr. */
-static void rates_at_the_edges(void **state) {
-  (void)state;
-  static const double expected[] = {0.2, 0.4, 0.6, 0.8, 1, 1, 1, 0.1, 0.1};
-  for (int64_t step = 0; step < 9; step++)
-    assert_true(fabs(rate_of(step, 0, 1, 0.1, 4, 0, 6) - expected[step]) < 1e-15);
-  assert_true(rate_of(0, 0, 1, 0.1, 0, 0, 6) == 1);
-  assert_true(rate_of(0, 2, 1, 0.1, 0, 6, 6) == 0.1); /* no step of decay is left */
-  assert_true(rate_of(7, 1, 1, 0.1, 6, 0, 6) == 0.1);
-  assert_true(fabs(rate_of(2, 1, 1, 0.1, 0, 2, 6) - 0.55) < 1e-15); /* linear, constant for the last two */
-  assert_true(rate_of(4, 1, 1, 0.1, 0, 2, 6) == 0.1);
-}
-
 static void workspace_has_a_ceiling(void **state) {
   (void)state;
   nxk_device_options options = {.n_threads = 1, .workspace_bytes = 64};
@@ -359,7 +237,7 @@ static void backends_have_names(void **state) {
   assert_null(nxk_backend_find("reference"));
 }
 
-int main(int argc, char **argv) {
+int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bf16_rounds),
       cmocka_unit_test(bf16_rounds_doubles_once),
@@ -368,14 +246,10 @@ int main(int argc, char **argv) {
       cmocka_unit_test(dropout_does_not_depend_on_the_mesh),
       cmocka_unit_test(attention_dropout_keeps_its_share),
       cmocka_unit_test(attention_dropout_does_not_depend_on_the_mesh),
-      cmocka_unit_test(rates_agree_with_the_recorded),
-      cmocka_unit_test(rates_at_the_edges),
-      cmocka_unit_test(megatron_rises_from_zero),
       cmocka_unit_test(workspace_has_a_ceiling),
       cmocka_unit_test(arenas_are_zeroed),
       cmocka_unit_test(denormals_are_zeros),
       cmocka_unit_test(backends_have_names),
   };
-  schedules_path = argc > 1 ? argv[1] : "";
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static const char *infer_clip_scale(const nxc_graph *graph, const nxc_operator_n
   return nxc_whole(nxc_in(graph, op, 0));
 }
 
-static const char *infer_lr_schedule(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+static const char *infer_segment(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
   return nxc_whole(nxc_in(graph, op, 0));
 }
@@ -64,6 +64,6 @@ static const char *infer_sgd(const nxc_graph *graph, const nxc_operator_node *op
 
 const nxc_rule nxc_rule_norm_sq = {.infer = infer_norm_sq};
 const nxc_rule nxc_rule_clip_scale = {.infer = infer_clip_scale, .suffixes = {"norm", "scale"}};
-const nxc_rule nxc_rule_lr_schedule = {.infer = infer_lr_schedule};
+const nxc_rule nxc_rule_segment = {.infer = infer_segment};
 const nxc_rule nxc_rule_adamw = {.infer = infer_adamw};
 const nxc_rule nxc_rule_sgd = {.infer = infer_sgd};

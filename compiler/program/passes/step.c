@@ -98,20 +98,23 @@ static void global_norm(step *s) {
 
 static void learning_rate(step *s) {
   nxc_graph *graph = s->graph;
-  const nxc_training *t = s->t;
+  const nxc_learning_rate *rate = &s->t->rate;
   graph->origin = "schedule";
   graph->lr = scalar(graph, "lr");
-  nxc_append(graph,
-             &(nxc_op_request){.op = NX_OP_lr_schedule,
-                               .in = {graph->step},
-                               .out = {graph->lr},
-                               .when = NX_WHEN_MIDDLE,
-                               .attrs = {[NX_lr_schedule_shape] = nxc_integer(t->rate.shape),
-                                         [NX_lr_schedule_lr] = nxc_real(t->rate.lr),
-                                         [NX_lr_schedule_min_lr] = nxc_real(t->rate.min_lr),
-                                         [NX_lr_schedule_warmup_steps] = nxc_integer(t->rate.warmup_steps),
-                                         [NX_lr_schedule_constant_steps] = nxc_integer(t->rate.constant_steps),
-                                         [NX_lr_schedule_max_steps] = nxc_integer(t->rate.max_steps)}});
+  for (size_t i = 0; i < rate->n_segments; i++) {
+    const nxc_segment *segment = &rate->segments[i];
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_segment,
+                                        .in = {graph->step, i > 0 ? graph->lr : 0},
+                                        .out = {graph->lr},
+                                        .when = NX_WHEN_MIDDLE,
+                                        .attrs = {[NX_segment_kind] = nxc_integer(segment->kind),
+                                                  [NX_segment_first] = nxc_integer(segment->first),
+                                                  [NX_segment_origin] = nxc_integer(segment->origin),
+                                                  [NX_segment_span] = nxc_integer(segment->span),
+                                                  [NX_segment_from] = nxc_real(segment->from),
+                                                  [NX_segment_to] = nxc_real(segment->to),
+                                                  [NX_segment_exponent] = nxc_real(segment->exponent)}});
+  }
 }
 
 static void update(step *s, size_t index) {
