@@ -49,8 +49,20 @@ static inline void nxk_moe_choose(const double *values, int64_t n_experts, int64
   }
 }
 
-static inline int64_t nxk_moe_expert(int32_t mark) {
-  return mark < 0 ? -1 - mark : mark;
+/* What is read from memory is never trusted as an index. Of a mark that is of no expert: the first. */
+static inline int64_t nxk_moe_expert(const nxk_moe *moe, int32_t mark) {
+  int64_t expert = mark < 0 ? -1 - (int64_t)mark : mark;
+  return expert < moe->n_experts ? expert : 0;
+}
+
+/* -1 where the buffer has no such row. */
+static inline int64_t nxk_moe_row(int64_t row, int64_t n_rows) {
+  return row >= 0 && row < n_rows ? row : -1;
+}
+
+/* How many of the `n_left` rows of a block are the next expert's. */
+static inline int64_t nxk_moe_count(int32_t count, int64_t n_left) {
+  return count < 0 ? 0 : count < n_left ? count : n_left;
 }
 
 /* p = softmax(x); returns the logarithm of the sum of exponentials. */
@@ -65,12 +77,12 @@ static inline double nxk_moe_softmax(const double *x, int64_t n, double *p) {
 /* The scores of the chosen experts before they are normalised and scaled. `p` has room for n_experts. */
 static inline void nxk_moe_scores(const nxk_moe *moe, const double *logits, const int32_t *chosen, double *p,
                                   double *scores) {
-  double most = logits[nxk_moe_expert(chosen[0])], sum = 0;
+  double most = logits[nxk_moe_expert(moe, chosen[0])], sum = 0;
   if (moe->score == NXK_MOE_SOFTMAX) nxk_moe_softmax(logits, moe->n_experts, p);
-  for (int64_t j = 1; j < moe->top_k; j++) most = fmax(most, logits[nxk_moe_expert(chosen[j])]);
+  for (int64_t j = 1; j < moe->top_k; j++) most = fmax(most, logits[nxk_moe_expert(moe, chosen[j])]);
   for (int64_t j = 0; j < moe->top_k; j++) {
-    double x = logits[nxk_moe_expert(chosen[j])];
-    if (moe->score == NXK_MOE_SOFTMAX) scores[j] = p[nxk_moe_expert(chosen[j])];
+    double x = logits[nxk_moe_expert(moe, chosen[j])];
+    if (moe->score == NXK_MOE_SOFTMAX) scores[j] = p[nxk_moe_expert(moe, chosen[j])];
     if (moe->score == NXK_MOE_SIGMOID) scores[j] = 1 / (1 + exp(-x));
     if (moe->score == NXK_MOE_SOFTMAX_OF_CHOSEN) sum += scores[j] = exp(x - most);
   }
@@ -105,7 +117,7 @@ static inline void nxk_moe_weights_grad(const nxk_moe *moe, const double *logits
     double s = scores[j], slope = dweights[j] * s;
     if (moe->score == NXK_MOE_SIGMOID) slope *= 1 - s;
     if (moe->score == NXK_MOE_SOFTMAX_OF_CHOSEN) slope -= inner * s;
-    dlogits[nxk_moe_expert(chosen[j])] += slope;
+    dlogits[nxk_moe_expert(moe, chosen[j])] += slope;
   }
 }
 

@@ -42,6 +42,8 @@ enum {
   NX_PLAN_MINOR = 0,
   NX_PLAN_ALIGNMENT = 64,
   NX_MAX_ATOMS = 16,
+  NX_MAX_RANKS = 1 << 24,
+  NX_MAX_THREADS = 1024, /* of a rank */
   NX_VALUE_ALIGNMENT = 64,
   NX_BLOCK_BYTES = 64 /* a ZeRO shard of a range is a multiple of this */
 };
@@ -438,6 +440,8 @@ uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank);
 /* Whether a collective over the group needs several stages, and a stage is among them. */
 bool nx_group_crosses_stages(const nx_plan *plan, uint32_t group);
 bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage);
+/* Whether it is a multiple of `unit` on every rank and chunk. */
+bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t unit);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);

@@ -79,6 +79,24 @@ void nx_constant_range(const nx_plan *plan, uint32_t index, int64_t *least, int6
   }
 }
 
+/* A term that multiplies, by 0 or 1, changes nothing. */
+static bool term_is_multiple(const nx_plan *plan, const nx_term *term, int64_t unit) {
+  if (term->table == NX_NONE) return term->stride % unit == 0;
+  uint64_t n = term->stride ? 0 : nx_term_coordinates(plan, term);
+  if (n > 0 && term->table == NX_TERM_FIRST) return unit == 1;
+  for (uint64_t at = 0; at < n; at++)
+    if (nx_term_entry(plan, term, (uint32_t)at) % unit != 0) return false;
+  return true;
+}
+
+bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t unit) {
+  const nx_constant *at = &plan->constants[constant];
+  bool is = at->base % (int64_t)unit == 0;
+  for (uint32_t i = 0; i < at->n_terms; i++)
+    is = is && term_is_multiple(plan, &plan->terms[at->first_term + i], (int64_t)unit);
+  return is;
+}
+
 /* The rank with the coordinates of `rank` on the atoms outside the group, and 0 on those in it. */
 static uint32_t group_origin(const nx_plan *plan, uint32_t atoms, uint32_t rank) {
   for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)

@@ -164,7 +164,9 @@ static bool check_value(const checker *check, uint32_t index) {
       FAIL(value, "value %u is not aligned", index);
     return true;
   }
-  if (value->view_of >= index || value->offset % element != 0) FAIL(value, "value %u is a view of no value", index);
+  bool aligned = value->offset % element == 0 &&
+                 (value->offset_shift == NX_NONE || nx_constant_is_multiple(plan, value->offset_shift, element));
+  if (value->view_of >= index || !aligned) FAIL(value, "value %u is a view of no value", index);
   const nx_value *base = &plan->values[value->view_of];
   if (base->view_of != NX_NONE || base->arena != value->arena || first < base->offset ||
       end > base->offset + base->bytes)
@@ -175,6 +177,7 @@ static bool check_value(const checker *check, uint32_t index) {
 /* Whether a value is a vector as long as a shard, or as the range where it may be. */
 static bool has_length(const nx_plan *plan, const nx_range *range, uint32_t index, bool may_be_whole) {
   if (!is_index(plan, index, NX_SECTION_VALUES) || plan->values[index].n_dims != 1) return false;
+  if (plan->values[index].dtype != NX_f32 && plan->values[index].dtype != NX_bf16) return false;
   uint64_t n = (uint64_t)plan->values[index].dims[0];
   return n == range->n_shard || (may_be_whole && n == range->n_elements);
 }
@@ -213,6 +216,36 @@ static bool in_chunk(const checker *check, const nx_chunk *chunk, uint32_t index
   return true;
 }
 
+/* Elements of a piece and of those beside it that are boxes of the same tensor; 0: too many. */
+static uint64_t elements_of_tensor(const nx_plan *plan, uint32_t index) {
+  uint32_t name = plan->pieces[index].name, first = index;
+  uint64_t sum = 0, n;
+  while (first > 0 && plan->pieces[first - 1].name == name) first--;
+  for (uint32_t i = first; i < plan->n[NX_SECTION_PIECES] && plan->pieces[i].name == name; i++)
+    if (__builtin_mul_overflow((uint64_t)plan->pieces[i].rows, (uint64_t)plan->pieces[i].columns, &n) ||
+        __builtin_add_overflow(sum, n, &sum))
+      return 0;
+  return sum;
+}
+
+/* Where a box may start; and that all ranks together can hold the whole tensor. */
+static bool check_piece_tensor(const checker *check, const nx_piece *piece, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const uint32_t starts[] = {piece->row_start, piece->column_start};
+  for (size_t dim = 0; dim < sizeof starts / sizeof *starts; dim++) {
+    int64_t least, greatest;
+    nx_constant_range(plan, starts[dim], &least, &greatest);
+    if (least < 0) FAIL(piece, "piece %u has no box", index);
+  }
+  uint64_t held = elements_of_tensor(plan, index), n;
+  if (__builtin_mul_overflow(held, (uint64_t)plan->run->n_ranks, &held) ||
+      __builtin_mul_overflow((uint64_t)piece->logical_rows, (uint64_t)piece->logical_columns, &n) || n > held)
+    FAIL(piece, "piece %u is of a larger tensor than all ranks hold", index);
+  if (piece->n_dims == 1 && (piece->logical_rows != 1 || piece->flags & NX_PIECE_TRANSPOSED))
+    FAIL(piece, "piece %u is no vector", index);
+  return true;
+}
+
 /* A piece's chunk holds its parameter, and all that its range consists of. */
 static bool check_piece_chunk(const checker *check, const nx_piece *piece, uint32_t index) {
   const nx_plan *plan = check->plan;
@@ -242,9 +275,10 @@ static bool check_piece(const checker *check, uint32_t index) {
   if (value->n_dims < 1) FAIL(piece, "piece %u has no box", index);
   int64_t columns = value->dims[value->n_dims - 1], rows = 1;
   for (int dim = 0; dim + 1 < value->n_dims; dim++) rows *= value->dims[dim];
-  if (piece->rows < 1 || piece->columns < 1 || piece->row < 0 ||
-      piece->logical_rows < 1 || piece->logical_columns < 1)
+  if (piece->rows < 1 || piece->columns < 1 || piece->row < 0 || piece->logical_rows < 1 ||
+      piece->logical_columns < 1)
     FAIL(piece, "piece %u has no box", index);
+  if (!check_piece_tensor(check, piece, index)) return false;
   bool part_of_vector = value->n_dims == 1 && piece->rows == 1 && piece->row <= columns - piece->columns;
   bool rows_of_matrix = piece->columns == columns && piece->row <= rows - piece->rows;
   if (!part_of_vector && !rows_of_matrix) FAIL(piece, "piece %u lies outside its parameter", index);
@@ -403,18 +437,20 @@ static bool check_run_counts(const checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
   if (plan->n[NX_SECTION_RUN] != 1 || plan->n[NX_SECTION_RUN_NAMES] != 1) FAIL(run, "a plan has one run");
-  if (run->n_ranks == 0 || run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 ||
+  if (run->n_ranks == 0 || run->n_ranks > NX_MAX_RANKS || run->n_threads > NX_MAX_THREADS || run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 ||
       run->n_slots == 0 || run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 ||
-      run->micro_batch == 0 || run->sequence == 0 || run->data_size == 0 || run->n_steps == 0 || run->target < NX_TARGET_CPU_AVX2 ||
+      run->micro_batch == 0 || run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 || run->target < NX_TARGET_CPU_AVX2 ||
       run->target > NX_TARGET_CPU_AMX || run->data_kind != NX_DATA_INDEXED || run->shuffle > 1 ||
       run->names < NX_NAMES_LLAMA || run->names > NX_NAMES_DEEPSEEK || !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1) FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
   if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)
     FAIL(run, "the run's batch sizes contradict each other");
+  if (run->tokens_per_step != (uint64_t)run->global_batch * run->sequence)
+    FAIL(run, "a step has another number of tokens than its sequences");
   const nx_run_names *names = plan->run_names;
   if (!is_place_text(plan, names->name) || !is_place_text(plan, names->directory) || names->log_every == 0 ||
-      names->resume > 1 || !(names->deadline_s > 0))
+      names->resume > 1 || !(names->deadline_s > 0) || !isfinite(names->deadline_s))
     FAIL(names, "the run's names are malformed");
   return true;
 }

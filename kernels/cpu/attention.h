@@ -152,7 +152,7 @@ static inline void attention_mask_queries(const attention_shape *s, int64_t batc
   int64_t n = attention_tile_rows(s, tile);
   for (int64_t i = 0; i < SIDE; i++) {
     mask->low[i] = i < n ? attention_start(s, batch, tile * SIDE + i) : INT32_MAX;
-    mask->reach[i] = i < n ? (uint32_t)(attention_place(s, tile * SIDE + i) - mask->low[i]) : 0;
+    mask->reach[i] = i < n ? (uint32_t)attention_place(s, tile * SIDE + i) - (uint32_t)mask->low[i] : 0;
   }
 }
 
@@ -162,7 +162,7 @@ static inline void attention_mask_keys(const attention_shape *s, int64_t tile, a
   mask->in_fours = true;
   for (int64_t j = 0; j < SIDE; j++) {
     mask->place[j] = j < n ? attention_key_place(s, tile * SIDE + j) : INT32_MIN;
-    bool fits = j % 4 == 0 ? mask->place[j] % 4 == 0 : mask->place[j] == mask->place[j - 1] + 1;
+    bool fits = j % 4 == 0 ? mask->place[j] % 4 == 0 : (uint32_t)mask->place[j] == (uint32_t)mask->place[j - 1] + 1;
     mask->in_fours &= j >= n || fits;
   }
 }

@@ -6,6 +6,7 @@
  * and filled up with zeros. A weight gradient sums over its rows: the first piece writes (or adds, where the
  * operator does), the next ones add; one that is narrower than fp32 is summed in scratch and rounded once. */
 #include "kernels/cpu/cpu.h"
+#include "kernels/moe.h"
 
 #include <string.h>
 
@@ -125,7 +126,7 @@ void cpu_grouped_matmul_run(const nxk_kernel *kernel, const nxk_frame *frame) {
   for (int64_t block = 0; block < b.n_blocks; block++) {
     uint64_t row = (uint64_t)(block * b.n_rows), end = row + (uint64_t)b.n_rows;
     for (int64_t e = 0; e < b.n_experts; e++) {
-      int64_t n = b.counts[block * b.n_experts + e];
+      int64_t n = nxk_moe_count(b.counts[block * b.n_experts + e], (int64_t)(end - row));
       multiply(kernel, x + row * x_bytes, w + (uint64_t)e * w_bytes, y + row * y_bytes, n);
       row += (uint64_t)n;
     }
@@ -187,9 +188,11 @@ void cpu_grouped_wgrad_run(const nxk_kernel *kernel, const nxk_frame *frame) {
       device->table->convert_box(device, sum, NX_f32, columns, dw, NX_bf16, columns, rows, columns);
     for (int64_t block = 0; block < b.n_blocks; block++) {
       const int32_t *counts = b.counts + block * b.n_experts;
-      uint64_t row = (uint64_t)(block * b.n_rows);
-      for (int64_t before = 0; before < e; before++) row += (uint64_t)counts[before];
-      add_rows(kernel, dy + row * dy_bytes, x + row * x_bytes, counts[e], sum, &adds);
+      uint64_t row = (uint64_t)(block * b.n_rows), end = row + (uint64_t)b.n_rows;
+      for (int64_t before = 0; before < e; before++)
+        row += (uint64_t)nxk_moe_count(counts[before], (int64_t)(end - row));
+      add_rows(kernel, dy + row * dy_bytes, x + row * x_bytes, nxk_moe_count(counts[e], (int64_t)(end - row)),
+               sum, &adds);
     }
     if (!adds) memset(dw, 0, bytes_of(dw_is, rows * columns));
     else if (sum != dw)

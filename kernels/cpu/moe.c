@@ -7,8 +7,6 @@
 #include "kernels/cpu/vec.h"
 #include "kernels/moe.h"
 
-#include <assert.h>
-
 /* ---- routing ---- */
 
 /* Scratch of a route: what the whole micro-batch needs, then a row of doubles for each thread. */
@@ -129,7 +127,6 @@ void CPU_NAME(cpu_moe_route)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const float *all = cpu_in_at(kernel, frame, 1);
   int64_t n = moe.n_sequences * moe.sequence, k = moe.top_k, n_threads = kernel->device->n_threads;
   int64_t n_local = cpu_in(kernel, 0)->dims[1], seq_start = cpu_int(kernel, frame, NX_moe_route_seq_start);
-  assert(seq_start >= 0 && seq_start + n_local <= moe.sequence);
   if (s.all) {
     widen(all, n * moe.n_experts, s.all);
     nxk_moe_sinkhorn(&moe, s.all, n, s.columns);
@@ -225,12 +222,14 @@ void CPU_NAME(cpu_moe_permute)(const nxk_kernel *kernel, const nxk_frame *frame)
   const int32_t *rows = cpu_in_at(kernel, frame, 1);
   void *target = cpu_out_at(kernel, frame, 0);
   int64_t width = cpu_columns(x), k = cpu_columns(cpu_in(kernel, 1)), n_threads = kernel->device->n_threads;
+  int64_t n_rows = cpu_rows(y);
   clear_rows(target, y->dtype, nxk_n_elements(y), n_threads);
 #pragma omp parallel num_threads(n_threads)
   {
     cpu_span span = cpu_share(cpu_rows(x) * k, 1, omp_get_thread_num(), n_threads);
     for (int64_t i = span.begin; i < span.end; i++)
-      if (rows[i] >= 0) vec_copy(target, y->dtype, rows[i] * width, source, x->dtype, i / k * width, width);
+      if (nxk_moe_row(rows[i], n_rows) >= 0)
+        vec_copy(target, y->dtype, rows[i] * width, source, x->dtype, i / k * width, width);
   }
 }
 
@@ -246,6 +245,7 @@ void CPU_NAME(cpu_moe_combine)(const nxk_kernel *kernel, const nxk_frame *frame)
   const float *weights = kernel->operator.n_in > 2 ? cpu_in_at(kernel, frame, 2) : NULL;
   void *target = cpu_out_at(kernel, frame, 0);
   int64_t width = cpu_columns(x), k = cpu_columns(cpu_in(kernel, 1)), n_threads = kernel->device->n_threads;
+  int64_t n_rows = cpu_rows(y);
 #pragma omp parallel num_threads(n_threads)
   {
     vec_buffer sum, buffer;
@@ -255,7 +255,7 @@ void CPU_NAME(cpu_moe_combine)(const nxk_kernel *kernel, const nxk_frame *frame)
         int64_t n = vec_chunk_of(start, width);
         memset(sum, 0, (size_t)n * sizeof *sum);
         for (int64_t at = t * k; at < (t + 1) * k; at++) {
-          if (rows[at] < 0) continue;
+          if (nxk_moe_row(rows[at], n_rows) < 0) continue;
           const float *row = vec_read(source, y->dtype, rows[at] * width + start, n, buffer);
           float weight = weights ? weights[at] : 1;
 #pragma omp simd
@@ -279,6 +279,7 @@ void CPU_NAME(cpu_moe_combine_grad)(const nxk_kernel *kernel, const nxk_frame *f
   void *target = cpu_out_at(kernel, frame, 0);
   float *dweights = cpu_out_at(kernel, frame, 1);
   int64_t width = cpu_columns(dx), k = cpu_columns(cpu_in(kernel, 2)), n_threads = kernel->device->n_threads;
+  int64_t n_rows = cpu_rows(dy);
   clear_rows(target, dy->dtype, nxk_n_elements(dy), n_threads);
 #pragma omp parallel num_threads(n_threads)
   {
@@ -286,7 +287,7 @@ void CPU_NAME(cpu_moe_combine_grad)(const nxk_kernel *kernel, const nxk_frame *f
     cpu_span span = cpu_share(cpu_rows(dx) * k, 1, omp_get_thread_num(), n_threads);
     for (int64_t at = span.begin; at < span.end; at++) {
       float weight = weights[at], inner = 0;
-      for (int64_t start = 0; rows[at] >= 0 && start < width; start += VEC_CHUNK) {
+      for (int64_t start = 0; nxk_moe_row(rows[at], n_rows) >= 0 && start < width; start += VEC_CHUNK) {
         int64_t n = vec_chunk_of(start, width);
         const float *p = vec_read(source, dx->dtype, at / k * width + start, n, dx_buffer);
         const float *q = vec_read(outputs, y->dtype, rows[at] * width + start, n, y_buffer);

@@ -3,7 +3,6 @@
 #include "kernels/ref/ref.h"
 #include "schema/philox.h"
 
-#include <assert.h>
 #include <math.h>
 
 static double logistic(double x) {
@@ -62,7 +61,6 @@ void ref_dropout(const ref_call *call) {
   ref_operand x = ref_in(call, 0), samples = ref_in(call, 1), y = ref_out(call, 0);
   ref_operand places = call->operator->n_in > 2 ? ref_in(call, 2) : samples;
   double p = ref_real(call, NX_dropout_probability);
-  assert(p >= 0 && p < 1);
   uint32_t threshold = nx_philox_threshold(p), tensor_id = (uint32_t)ref_int(call, NX_dropout_tensor_id);
   int64_t seq_start = ref_int(call, NX_dropout_seq_start), first = ref_int(call, NX_dropout_feature_start);
   int64_t width = ref_last_dim(&x), n_batches = samples.n_elements;

@@ -58,13 +58,13 @@ static bool reads(const attention *p, int64_t batch, int64_t query, int64_t key)
 /* c_ij of one query. */
 static void keep_factors(const attention *p, uint64_t sample, int64_t head, int64_t query, double *factors) {
   nx_philox words = {{0}};
-  int64_t drawn = -1, query_place = p->places ? p->places[query] : query;
+  int64_t drawn = INT64_MAX, query_place = p->places ? p->places[query] : query;
   for (int64_t key = 0; key < keys_end(p, query); key++) {
     int64_t place = p->places ? p->key_places[key] : key;
-    if (p->dropout > 0 && place / 4 != drawn)
+    if (p->dropout > 0 && place >> 2 != drawn)
       words = nx_philox_attention(p->seed, p->tensor_id, sample, (uint32_t)(p->head_start + head),
-                                  (uint32_t)query_place, (uint32_t)(drawn = place / 4));
-    bool kept = p->dropout <= 0 || nx_philox_keeps(words.word[place % 4], p->threshold);
+                                  (uint32_t)query_place, (uint32_t)(drawn = place >> 2));
+    bool kept = p->dropout <= 0 || nx_philox_keeps(words.word[place & 3], p->threshold);
     factors[key] = kept ? 1 / (1 - p->dropout) : 0;
   }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of each expert's rows with its own matrix. */
+#include "kernels/moe.h"
 #include "kernels/ref/ref.h"
 
 /* Blocks of n_rows rows; in each the experts' rows stand one after another, as many as counts[block, expert].
@@ -19,8 +20,9 @@ static int64_t expert_of(const groups *g, int64_t row) {
   int64_t within = row % g->n_rows;
   const int32_t *counts = g->counts + row / g->n_rows * g->n_experts;
   for (int64_t e = 0; e < g->n_experts; e++) {
-    if (within < counts[e]) return e;
-    within -= counts[e];
+    int64_t count = nxk_moe_count(counts[e], g->n_rows);
+    if (within < count) return e;
+    within -= count;
   }
   return -1;
 }

@@ -3,8 +3,6 @@
 #include "kernels/moe.h"
 #include "kernels/ref/ref.h"
 
-#include <assert.h>
-
 /* The workspace of a route: one row of everything, then the whole micro-batch's. */
 typedef struct route_work {
   double *logits, *p, *load, *columns, *weights; /* [E], [E], [E], [2E], [k] */
@@ -88,7 +86,6 @@ void ref_moe_route(const ref_call *call) {
   route_work w = route_work_of(call->work, &moe);
   int64_t k = moe.top_k, n_local = logits.dims[1], seq_start = ref_int(call, NX_moe_route_seq_start);
   double sums[2], total[2] = {0, 0};
-  assert(seq_start >= 0 && seq_start + n_local <= moe.sequence);
   choose_all(&moe, &all, &w);
   count(&moe, w.chosen, &counts);
   nxk_moe_drop(&moe, w.all_weights, w.chosen, w.claims);
@@ -160,7 +157,7 @@ static void scatter(const ref_operand *x, const ref_operand *rows, const ref_ope
   int64_t k = rows->dims[2], width = ref_last_dim(x);
   for (int64_t i = 0; i < y->n_elements; i++) ref_store(y, i, 0);
   for (int64_t i = 0; i < rows->n_elements; i++) {
-    int64_t row = ref_index(rows, i);
+    int64_t row = nxk_moe_row(ref_index(rows, i), y->n_elements / width);
     double weight = weights ? ref_load(weights, i) : 1;
     for (int64_t h = 0; row >= 0 && h < width; h++)
       ref_store(y, row * width + h, weight * ref_load(x, i / k * width + h));
@@ -180,7 +177,7 @@ void ref_moe_combine(const ref_call *call) {
   for (int64_t i = 0; i < x.n_elements; i++) {
     double sum = 0;
     for (int64_t at = i / width * k; at < (i / width + 1) * k; at++) {
-      int64_t row = ref_index(&rows, at);
+      int64_t row = nxk_moe_row(ref_index(&rows, at), y.n_elements / width);
       if (row >= 0) sum += (weighted ? ref_load(&weights, at) : 1) * ref_load(&y, row * width + i % width);
     }
     ref_store(&x, i, sum);
@@ -193,7 +190,7 @@ void ref_moe_combine_grad(const ref_call *call) {
   int64_t k = rows.dims[2], width = ref_last_dim(&dx);
   scatter(&dx, &rows, &weights, &dy);
   for (int64_t i = 0; i < rows.n_elements; i++) {
-    int64_t row = ref_index(&rows, i);
+    int64_t row = nxk_moe_row(ref_index(&rows, i), y.n_elements / width);
     double sum = 0;
     for (int64_t h = 0; row >= 0 && h < width; h++)
       sum += ref_load(&dx, i / k * width + h) * ref_load(&y, row * width + h);

@@ -144,10 +144,10 @@ static void break_string_end(uint8_t *bytes) {
   nx_section *section = plan_section(bytes, NX_SECTION_STRINGS);
   bytes[section->offset + section->bytes - 1] = 'x';
 }
-/* Two thousand million ranks, on which a term that was within bounds overflows. */
+/* Sixteen million ranks, on which a term that was within bounds overflows. */
 static void break_term(uint8_t *bytes) {
   nx_atom *atom = plan_record(bytes, NX_SECTION_ATOMS, 0);
-  const uint32_t larger = (1u << 31) / run_of(bytes)->n_ranks;
+  const uint32_t larger = NX_MAX_RANKS / run_of(bytes)->n_ranks;
   while (atom->size == 1) atom++;
   uint32_t index = (uint32_t)(atom - (nx_atom *)plan_record(bytes, NX_SECTION_ATOMS, 0));
   atom->size *= larger, run_of(bytes)->n_ranks *= larger;
