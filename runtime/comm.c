@@ -186,7 +186,6 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
   bool shared = group->on_host && (group->size == 1 || (in_window(comm, spec->x) && in_window(comm, spec->y))
                                    || (spec->op != NX_OP_all_reduce && in_window(comm, spec->x)));
   collective->transport = shared ? &nxr_transport_shared : &nxr_transport_p2p;
-  group->n_bound++;
   return collective->transport->bind(comm, collective, fault) ? collective : NULL;
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives by messages: persistent sends and receives, made at bind, started and tested, never waited in.
+/* Collectives by messages: what is sent and received is laid out at bind, started and tested, never waited in.
  *
+ * A tag says the group and, modulo those that may be under way at once, which of its starts it is. That is enough: the
+ * members start alike, an earlier start with the same tag is over on the side that goes on, and messages of one tag
+ * between two ranks keep their order. So few tags do: MPI promises no more than 32767.
  * The members' parts of a sum are received beside each other (staging) and then summed in coordinate order, so the
  * bits are those of the shared window. Sums go in rounds of at most ROUND_BYTES a member, so that staging stays small.
  * An all_reduce takes part i of every x to member i, and in a last round, begun when all has left x, the sums to
@@ -11,11 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BOUND = 1 << 17, MAX_GROUPS = 1 << 9, N_TAGS = 2, ROUND_BYTES = 4 << 20 };
+enum { ROUND_BYTES = 4 << 20 };
+
+typedef struct message {
+  void *bytes;
+  uint64_t n_bytes;
+  uint32_t position; /* of the member at the other end */
+  bool is_send;
+} message;
 
 typedef struct round {
-  MPI_Request *requests; /* receives, then sends */
-  uint32_t *positions;   /* the member at the other end of each */
+  message *messages; /* receives, then sends */
+  MPI_Request *requests;
   uint32_t n, cursor;    /* those before the cursor are complete */
 } round;
 
@@ -25,7 +35,6 @@ typedef struct messages {
   uint64_t n_round;   /* elements of a member in a round of the sum */
   uint8_t *staging;   /* [size] parts received, then [size] parts packed for sending, where they are needed */
   uint64_t part_bytes;
-  uint32_t tag;
 } messages;
 
 static uint64_t x_bytes(const nxr_collective *collective) {
@@ -45,22 +54,19 @@ static uint8_t *packed(const nxr_collective *collective, uint32_t position) {
   return received(collective, collective->group->size + position);
 }
 
-static void add_receive(nxr_collective *collective, uint32_t at, uint32_t from, void *bytes, uint64_t n_bytes) {
+static void add_message(nxr_collective *collective, uint32_t at, const message *added) {
   messages *own = collective->messages;
   round *in = &own->rounds[at];
-  if (n_bytes == 0) return;
-  in->positions[in->n] = from;
-  MPI_Recv_init_c(bytes, (MPI_Count)n_bytes, MPI_BYTE, (int)collective->group->members[from],
-                  (int)(own->tag + (at >= own->n_sum_rounds)), MPI_COMM_WORLD, &in->requests[in->n++]);
+  if (added->n_bytes > 0) in->messages[in->n++] = *added;
+}
+
+static void add_receive(nxr_collective *collective, uint32_t at, uint32_t from, void *bytes, uint64_t n_bytes) {
+  add_message(collective, at, &(message){.bytes = bytes, .n_bytes = n_bytes, .position = from});
 }
 
 static void add_send(nxr_collective *collective, uint32_t at, uint32_t to, const void *bytes, uint64_t n_bytes) {
-  messages *own = collective->messages;
-  round *in = &own->rounds[at];
-  if (n_bytes == 0) return;
-  in->positions[in->n] = to;
-  MPI_Send_init_c(bytes, (MPI_Count)n_bytes, MPI_BYTE, (int)collective->group->members[to],
-                  (int)(own->tag + (at >= own->n_sum_rounds)), MPI_COMM_WORLD, &in->requests[in->n++]);
+  void *kept = (void *)(uintptr_t)bytes; /* only read */
+  add_message(collective, at, &(message){.bytes = kept, .n_bytes = n_bytes, .position = to, .is_send = true});
 }
 
 /* Of a part of n elements, what goes in round `at` of the sum. */
@@ -270,10 +276,17 @@ static bool make_room(nxr_comm *comm, nxr_collective *collective, messages *own)
   own->rounds = calloc(own->n_rounds, sizeof *own->rounds);
   for (uint32_t at = 0; own->rounds && at < own->n_rounds; at++) {
     own->rounds[at].requests = calloc(2 * size, sizeof *own->rounds[at].requests);
-    own->rounds[at].positions = calloc(2 * size, sizeof *own->rounds[at].positions);
-    if (!own->rounds[at].requests || !own->rounds[at].positions) return false;
+    own->rounds[at].messages = calloc(2 * size, sizeof *own->rounds[at].messages);
+    if (!own->rounds[at].requests || !own->rounds[at].messages) return false;
   }
   return own->rounds != NULL;
+}
+
+/* How many groups have tags of their own. */
+static uint32_t most_groups(void) {
+  int *most_tag, is_known = 0;
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most_tag, &is_known);
+  return ((is_known ? (uint32_t)*most_tag : 32767) + 1) / NXR_WINDOW_STARTS;
 }
 
 static bool p2p_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *fault) {
@@ -281,12 +294,11 @@ static bool p2p_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *faul
   uint32_t index = (uint32_t)(group - comm->groups);
   messages *own = collective->messages = calloc(1, sizeof *own);
   if (!own || !make_room(comm, collective, own)) return nxr_fault_set(fault, "out of memory");
-  if (index >= MAX_GROUPS || group->n_bound > MAX_BOUND)
-    return nxr_fault_set(fault, "the plan has more than %d groups, or %d collectives of one", MAX_GROUPS, MAX_BOUND);
-  own->tag = (index * MAX_BOUND + group->n_bound - 1) * N_TAGS;
+  if (index >= most_groups())
+    return nxr_fault_set(fault, "the plan has %u groups and channels of ranks, and the tags of this MPI (MPI_TAG_UB) "
+                         "tell %u apart", comm->n_groups, most_groups());
   nx_op op = collective->spec.op;
   if ((int)op == NXR_TRANSFER) {
-    own->tag = index * MAX_BOUND * N_TAGS; /* one for the channel: messages of a pair of ranks keep their order */
     if (group->position == 0) add_send(collective, 0, 1, collective->spec.x, collective->spec.axis);
     if (group->position == 1) add_receive(collective, 0, 0, collective->spec.y, collective->spec.axis);
     return true;
@@ -303,31 +315,38 @@ static void p2p_unbind(nxr_comm *comm, nxr_collective *collective) {
   messages *own = collective->messages;
   if (!own) return;
   for (uint32_t at = 0; own->rounds && at < own->n_rounds; at++) {
-    for (uint32_t i = 0; i < own->rounds[at].n; i++) MPI_Request_free(&own->rounds[at].requests[i]);
     free(own->rounds[at].requests);
-    free(own->rounds[at].positions);
+    free(own->rounds[at].messages);
   }
   free(own->rounds);
   free(own->staging);
   free(own);
 }
 
-static void start_round(round *in) {
+static void start_round(const nxr_comm *comm, const nxr_collective *collective, round *in) {
+  uint64_t turn = collective->sequence % NXR_WINDOW_STARTS;
+  int tag = (int)((uint64_t)(collective->group - comm->groups) * NXR_WINDOW_STARTS + turn);
   in->cursor = 0;
-  if (in->n) MPI_Startall((int)in->n, in->requests);
+  for (uint32_t i = 0; i < in->n; i++) {
+    const message *at = &in->messages[i];
+    int rank = (int)collective->group->members[at->position];
+    if (at->is_send)
+      MPI_Isend_c(at->bytes, (MPI_Count)at->n_bytes, MPI_BYTE, rank, tag, MPI_COMM_WORLD, &in->requests[i]);
+    else
+      MPI_Irecv_c(at->bytes, (MPI_Count)at->n_bytes, MPI_BYTE, rank, tag, MPI_COMM_WORLD, &in->requests[i]);
+  }
 }
 
 static void p2p_start(nxr_comm *comm, nxr_collective *collective) {
-  (void)comm;
   messages *own = collective->messages;
   if (packs(collective)) pack_slices(collective);
-  start_round(&own->rounds[0]);
+  start_round(comm, collective, &own->rounds[0]);
 }
 
 static bool round_complete(nxr_collective *collective, round *in) {
   for (; in->cursor < in->n; in->cursor++) {
     int done = 0;
-    collective->waits_for = in->positions[in->cursor];
+    collective->waits_for = in->messages[in->cursor].position;
     MPI_Test(&in->requests[in->cursor], &done, MPI_STATUS_IGNORE);
     if (!done) return false;
   }
@@ -345,7 +364,7 @@ static bool p2p_progress(nxr_comm *comm, nxr_collective *collective) {
     return true;
   }
   collective->phase++;
-  start_round(&own->rounds[at + 1]);
+  start_round(comm, collective, &own->rounds[at + 1]);
   return false;
 }
 

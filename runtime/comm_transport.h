@@ -36,7 +36,6 @@ typedef struct nxr_comm_group {
   uint32_t size, position;
   bool on_host;      /* all members on this host */
   uint64_t n_started;
-  uint32_t n_bound;
   nxr_post **posts;  /* [size]: each member's NXR_WINDOW_STARTS posts; NULL where not on this host */
   nxr_collective *started[NXR_WINDOW_STARTS];
 } nxr_comm_group;

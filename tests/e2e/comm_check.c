@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives on real ranks: mpiexec -n N comm_check [late window|late messages|stress SECONDS].
+/* Collectives on real ranks: mpiexec -n N comm_check [late window|late messages|stress SECONDS|tags N|meet ...].
  *
  * Every operator, type, axis and a spread of sizes, over a tensor group, a data group and all ranks, through
  * the shared window and through messages, against sums made here in coordinate order; bit for bit, with
@@ -9,11 +9,12 @@
  * With `late` the last rank never comes, and the others must end by the deadline. With `stress` the ranks run
  * tiny collectives against each other without ever meeting in between, each with pauses of its own, and write
  * into the operands again as soon as a wait allows: a flag that comes early shows as a wrong number, one that
- * is lost as a deadline. */
+ * is lost as a deadline. With `tags N` MPI has none above N. */
 #include "runtime/comm.h"
 #include "tests/e2e/count_allocations.h"
 #include "schema/bf16.h"
 
+#include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,24 @@
 
 enum { N_SIZES = 6, N_CASES_MAX = 512, ARENA_BYTES = 200 << 20, N_LARGE = 2500000, N_REPEATS = 3 };
 enum { MOST_UNDER_WAY = 12 /* more than the window has posts of a group */, ROUNDS_PER_VOTE = 50 };
+
+/* Between nxrun and MPI: no tag is sent above the most that MPI must have, or than `tags` says. */
+static int most_tag = 32767;
+
+int MPI_Comm_get_attr(MPI_Comm communicator, int key, void *value, int *is_known) {
+  if (key != MPI_TAG_UB) return PMPI_Comm_get_attr(communicator, key, value, is_known);
+  *(int **)value = &most_tag, *is_known = 1;
+  return MPI_SUCCESS;
+}
+
+int MPI_Isend_c(const void *bytes, MPI_Count n, MPI_Datatype type, int to, int tag, MPI_Comm communicator,
+                MPI_Request *request) {
+  if (tag > most_tag) {
+    fprintf(stderr, "a message has tag %d, above %d\n", tag, most_tag);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return PMPI_Isend_c(bytes, n, type, to, tag, communicator, request);
+}
 
 typedef struct check_case {
   nxr_collective_spec spec;
@@ -364,6 +383,10 @@ static bool run_checks(nxr_world *world, const nx_plan *plan, int argc, char **a
   if (argc == 3 && strcmp(argv[1], "late") == 0) {
     be_late(world, plan, strcmp(argv[2], "window") == 0);
     return false;
+  }
+  if (argc == 3 && strcmp(argv[1], "tags") == 0) {
+    most_tag = atoi(argv[2]);
+    return check_transport(world, plan, false);
   }
   if (argc == 4 && strcmp(argv[1], "meet") == 0) {
     meet_late(world, strcmp(argv[2], "first") == 0, strcmp(argv[3], "alive") == 0);

@@ -63,6 +63,10 @@ for way in window messages; do
     'rank 0 waits in step 7 .*: rank 1 does not come' "$mpiexec" -n 2 "$comm_check" late $way
 done
 
+passes 'tags for three groups' "$mpiexec" -n 2 "$comm_check" tags 23
+expect 'an MPI with fewer' 1 'the plan has 3 groups .* tell 2 apart' sh -c "'$mpiexec' -n 2 '$comm_check' tags 22 2>&1 |
+  sort -u; exit 1"
+
 # Ranks that were told different things say so, whatever it is.
 differ() { # NAME STATUS PATTERN OPTION...: the second rank has the options
   name=$1 status=$2 pattern=$3
