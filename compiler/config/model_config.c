@@ -87,6 +87,7 @@ static void read_object(reader *r, json_t *object, const char *section) {
     const char *name = *section ? nxc_arena_printf(binding->arena, "%s.%s", section, key) : key;
     json_t *json = json_object_iter_value(at);
     const nxc_option_row *row = nxc_option_find(binding->model_dialect, name);
+    if (row != NULL && row->alias_of != NULL) row = nxc_option_find(binding->model_dialect, row->alias_of);
     size_t first;
     bool has_parts =
         json_is_object(json) && nxc_dialect_section(binding->model_dialect, name, &first) > first;

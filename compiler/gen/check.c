@@ -215,7 +215,7 @@ static void check_versioned(const place *at, const gen_option *row, nxc_type typ
 static void check_option(const place *at, const gen_option *row) {
   check_text(at, "option", row->option);
   if (row->alias_of != NULL) {
-    if (gen_option_find(at->catalogue, at->dialect, row->alias_of) == NULL) {
+    if (gen_option_find(at->catalogue, at->file->name, row->alias_of) == NULL) {
       gen_complain(at->catalogue, at->file, at->row, "alias_of: there is no option %s", row->alias_of);
     }
     return;

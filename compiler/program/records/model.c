@@ -94,16 +94,17 @@ static nxc_rope_spec read_rope(const nxc_settings *s, int64_t head_dim) {
 }
 
 static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) {
+  bool all = nxc_flag(s, NX_SETTING_MODEL_BIAS);
   nxc_attention_spec a = {.heads = nxc_int(s, NX_SETTING_MODEL_HEADS),
                           .window = nxc_int_or(s, NX_SETTING_MODEL_SLIDING_WINDOW, 0),
                           .dropout = nxc_number(s, NX_SETTING_MODEL_ATTENTION_DROPOUT),
-                          .output_bias = nxc_flag(s, NX_SETTING_MODEL_BIAS),
+                          .output_bias = all || nxc_flag(s, NX_SETTING_MODEL_ATTENTION_OUTPUT_BIAS),
                           .fused = nxc_flag(s, NX_SETTING_MODEL_FUSED_QKV),
                           .layer_scaling = nxc_flag(s, NX_SETTING_MODEL_QUERY_KEY_LAYER_SCALING)};
   a.kv_heads = nxc_int_or(s, NX_SETTING_MODEL_KV_HEADS, a.heads);
   a.head_dim = nxc_int_or(s, NX_SETTING_MODEL_HEAD_DIM, hidden / a.heads);
   a.scale = 1 / sqrt((double)a.head_dim);
-  a.qkv_bias = a.output_bias || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
+  a.qkv_bias = all || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
   a.rope = read_rope(s, a.head_dim);
   return a;
 }
