@@ -4,6 +4,7 @@
 #include "compiler/config/assignment.h"
 #include "compiler/config/environment.h"
 #include "compiler/config/front/override.h"
+#include "compiler/config/init_from.h"
 #include "compiler/config/presets.h"
 #include "compiler/config/refusal.h"
 #include "compiler/config/version.h"
@@ -358,6 +359,7 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   note_angles(&c);
   bind(&c);
   if (set_settings(&c)) apply_rules(&c);
+  nxc_init_from_check(compiled->binding);
   note_other_world(&c);
   nxc_environment_warn(arena, request, compiled, sink);
   refuse_settings(&c);

@@ -2,12 +2,13 @@
 /* Hugging Face config.json, read with Jansson. Objects inside it become dotted names
  * (rope_scaling.factor). Jansson keeps no places, so a key's place is where its quoted name first stands
  * in the text. */
+#include "compiler/config/model_config.h"
+
 #include "compiler/config/dialect.h"
 
 #include "compiler/settings/domain.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 enum { MODEL_CONFIG_BYTES_MAX = 4 * 1024 * 1024 };
@@ -31,7 +32,7 @@ static nxc_span place_of(const reader *r, const char *key) {
                     (uint32_t)strlen(quoted)};
 }
 
-static nxc_value to_value(nxc_arena *arena, const json_t *json) {
+nxc_value nxc_value_of_json(nxc_arena *arena, const json_t *json) {
   switch (json_typeof(json)) {
   case JSON_TRUE:
   case JSON_FALSE: return (nxc_value){.kind = NXC_BOOL, .boolean = json_is_true(json)};
@@ -44,7 +45,7 @@ static nxc_value to_value(nxc_arena *arena, const json_t *json) {
   }
   case JSON_ARRAY: {
     nxc_value *items = nxc_arena_array(arena, json_array_size(json) + 1, sizeof *items);
-    for (size_t i = 0; i < json_array_size(json); i++) items[i] = to_value(arena, json_array_get(json, i));
+    for (size_t i = 0; i < json_array_size(json); i++) items[i] = nxc_value_of_json(arena, json_array_get(json, i));
     return (nxc_value){.kind = NXC_LIST, .items = items, .n_items = json_array_size(json)};
   }
   case JSON_OBJECT: {
@@ -54,7 +55,7 @@ static nxc_value to_value(nxc_arena *arena, const json_t *json) {
     for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
       const char *key = nxc_arena_strdup(arena, json_object_iter_key(at));
       items[2 * n_items] = (nxc_value){.kind = NXC_STRING, .text = key, .n_bytes = strlen(key)};
-      items[2 * n_items + 1] = to_value(arena, json_object_iter_value(at));
+      items[2 * n_items + 1] = nxc_value_of_json(arena, json_object_iter_value(at));
       n_items++;
     }
     return (nxc_value){.kind = NXC_MAP, .items = items, .n_items = n_items};
@@ -69,7 +70,7 @@ static void bind_key(reader *r, const nxc_option_row *row, const char *key, cons
   nxc_binding *binding = r->binding;
   nxc_bound *bound = &binding->model_options[row - binding->model_dialect->options];
   nxc_value *value = nxc_arena_alloc(binding->arena, sizeof *value);
-  *value = to_value(binding->arena, json);
+  *value = nxc_value_of_json(binding->arena, json);
   nxc_verdict verdict = nxc_domain_judge(binding->arena, &row->domain, value, false);
   bound->given = true;
   bound->at = place_of(r, key);

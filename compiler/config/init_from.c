@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/init_from.h"
+
+#include "compiler/config/model_config.h"
+#include "compiler/settings/domain.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES_MAX = 16 * 1024 * 1024 };
+
+typedef struct comparison {
+  nxc_binding *binding; /* of the model that is compiled */
+  const char *name;     /* of the file that says other things */
+} comparison;
+
+/* The file of this name beside the weights; NULL where there is none. */
+static const char *beside(nxc_arena *arena, const char *weights, const char *name) {
+  struct stat status;
+  const char *slash = strrchr(weights, '/');
+  const char *folder = slash ? nxc_arena_strndup(arena, weights, (size_t)(slash - weights)) : ".";
+  if (stat(weights, &status) == 0 && S_ISDIR(status.st_mode)) folder = weights;
+  const char *path = nxc_arena_printf(arena, "%s/%s", folder, name);
+  return access(path, R_OK) == 0 ? path : NULL;
+}
+
+/* -- comparing ------------------------------------------------------------------------------------------- */
+
+/* What the model has where the setting itself says nothing. */
+static const nxc_value *effective(const comparison *c, nxc_setting_id id) {
+  const nxc_settings *settings = c->binding->settings;
+  bool biased = nxc_settings_known(settings, NX_SETTING_MODEL_BIAS) && nxc_flag(settings, NX_SETTING_MODEL_BIAS);
+  if (biased && (id == NX_SETTING_MODEL_QKV_BIAS || id == NX_SETTING_MODEL_ATTENTION_OUTPUT_BIAS))
+    id = NX_SETTING_MODEL_BIAS;
+  if (id == NX_SETTING_MODEL_KV_HEADS && !nxc_has(settings, id)) id = NX_SETTING_MODEL_HEADS;
+  const nxc_value *value = nxc_settings_value(settings, id);
+  bool says_nothing = value != NULL && value->kind == NXC_NULL && id != NX_SETTING_MODEL_SLIDING_WINDOW;
+  return says_nothing ? NULL : value;
+}
+
+/* Facts of the model itself: what a run from these weights must share. */
+static bool is_fact(const comparison *c, nxc_setting_id id) {
+  const nxc_setting_row *row = &nxc_setting_rows[id];
+  const nxc_settings *settings = c->binding->settings;
+  if (row->changes != NXC_CHANGES_CHECKPOINT || strncmp(row->path, "mesh.", 5) == 0) return false;
+  if (id == NX_SETTING_MODEL_MAX_POSITIONS && !nxc_is(settings, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
+    return false;
+  const nxc_value *read = row->read_when ? nxc_binding_evaluate(c->binding, NULL, row->read_when) : NULL;
+  return row->read_when == NULL || (read != NULL && nxc_value_is_true(read));
+}
+
+static void compare(const comparison *c, nxc_setting_id id, const char *key, const nxc_value *told) {
+  nxc_binding *binding = c->binding;
+  const nxc_value *value = is_fact(c, id) ? effective(c, id) : NULL;
+  if (told == NULL || value == NULL || nxc_value_equal(told, value)) return;
+  const char *path = nxc_setting_path(id), *shown = nxc_value_show(binding->arena, told);
+  const char *named = strcmp(key, path) == 0 ? "" : nxc_arena_printf(binding->arena, " (%s)", key);
+  nxc_report(binding->sink, "NX1321", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
+             nxc_settings_span(binding->settings, id),
+             nxc_arena_printf(binding->arena, "set %s to %s, or begin from other weights", path, shown),
+             "the weights of run.init_from are of another model: %s is %s here, and %s%s in %s", path,
+             nxc_settings_show(binding->settings, id), shown, named, c->name);
+}
+
+/* -- config.json ----------------------------------------------------------------------------------------- */
+
+static bool is_of_model(const nxc_binding *told, const nxc_provenance *from) {
+  return from->option != NULL && nxc_binding_find_model(told, from->option) != NULL;
+}
+
+/* Whether the key told a setting, which is compared then. */
+static bool tells(const nxc_binding *told, const nxc_bound *bound) {
+  for (size_t i = 0; i < bound->row->n_sets; i++) {
+    const nxc_provenance *from = nxc_settings_from(told->settings, bound->row->sets[i].setting);
+    bool said = from->kind == NXC_FROM_MODEL_CONFIG && from->option != NULL;
+    if (said && strcmp(from->option, bound->row->name) == 0) return true;
+  }
+  return false;
+}
+
+/* What no setting can say: a kind of model that nxrun does not have at all. */
+static void report_others(const comparison *c, const nxc_binding *told) {
+  for (size_t i = 0; i < told->model_dialect->n_options; i++) {
+    const nxc_bound *bound = &told->model_options[i];
+    if (!bound->given || !bound->refused || tells(told, bound)) continue;
+    nxc_report(c->binding->sink, "NX1321", c->binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
+               bound->at, "begin from other weights",
+               "the weights of run.init_from are of a model that nxrun does not have: %s is %s: %s",
+               bound->row->name, nxc_value_show(told->arena, bound->value), bound->row->why);
+  }
+}
+
+/* The settings that the file alone would make. */
+static nxc_binding *read_config(nxc_binding *binding, const nxc_source *text) {
+  static const nxc_origin nowhere;
+  nxc_settings *settings = nxc_settings_new(binding->arena);
+  nxc_sink *unheard = nxc_sink_new(binding->arena);
+  const nxc_value *sequence = nxc_settings_value(binding->settings, NX_SETTING_MODEL_SEQUENCE);
+  const nxc_provenance from = {.kind = NXC_FROM_CLI};
+  if (sequence != NULL) nxc_settings_set(settings, NX_SETTING_MODEL_SEQUENCE, sequence, &from, unheard);
+  nxc_binding *told = nxc_binding_new(binding->arena, nxc_dialect_find("hf_config"), NULL, NULL, &nowhere,
+                                      settings, unheard);
+  told->for_nxrun = true;
+  if (!nxc_binding_read_model_text(told, text)) return NULL;
+  nxc_binding_apply(told);
+  return told;
+}
+
+/* What the file does not say is as transformers has it, if this is a Llama; of other families it is not
+ * known here. */
+static void compare_config(const comparison *c, const nxc_source *text) {
+  const nxc_binding *told = read_config(c->binding, text);
+  if (told == NULL) {
+    nxc_report(c->binding->sink, "NX1315", NXC_SEVERITY_WARNING, (nxc_span){text, 1, 1, 1}, NULL,
+               "this is no config.json: the weights beside it cannot be compared with the model");
+    return;
+  }
+  const nxc_bound *type = nxc_binding_find_model(told, "model_type");
+  bool llama = type->given && type->value != NULL && strcmp(type->value->text, "llama") == 0;
+  report_others(c, told);
+  for (size_t i = 0; i < NX_N_SETTINGS; i++) {
+    nxc_setting_id id = (nxc_setting_id)i;
+    const nxc_provenance *from = nxc_settings_from(told->settings, id);
+    bool said = from->kind == NXC_FROM_MODEL_CONFIG;
+    bool meant = llama && (is_of_model(told, from) || id == NX_SETTING_MODEL_ROPE_SCALING);
+    if (said || meant)
+      compare(c, id, from->option ? from->option : "rope_scaling", nxc_settings_value(told->settings, id));
+  }
+}
+
+/* -- manifest.json --------------------------------------------------------------------------------------- */
+
+static void compare_manifest(const comparison *c, const nxc_source *text) {
+  json_t *root = json_loadb(text->text, text->n_bytes, 0, NULL), *value;
+  const char *path;
+  json_object_foreach(json_object_get(root, "settings"), path, value) {
+    nxc_setting_id id = nxc_setting_find(path);
+    if (id == NX_N_SETTINGS) continue;
+    nxc_value told = nxc_value_of_json(c->binding->arena, value);
+    nxc_verdict verdict = nxc_domain_judge(c->binding->arena, &nxc_setting_rows[id].domain, &told, true);
+    bool says_nothing = told.kind == NXC_NULL && id != NX_SETTING_MODEL_SLIDING_WINDOW;
+    if (verdict.misfit == NXC_FITS && !says_nothing) compare(c, id, path, verdict.value);
+  }
+  json_decref(root);
+}
+
+/* -- all ------------------------------------------------------------------------------------------------- */
+
+typedef struct description {
+  const char *name;
+  void (*compare)(const comparison *c, const nxc_source *text);
+} description;
+
+static const description descriptions[] = {{"config.json", compare_config}, {"manifest.json", compare_manifest}};
+
+void nxc_init_from_check(nxc_binding *binding) {
+  if (!nxc_has(binding->settings, NX_SETTING_RUN_INIT_FROM)) return;
+  const char *weights = nxc_text(binding->settings, NX_SETTING_RUN_INIT_FROM);
+  for (size_t i = 0; i < sizeof descriptions / sizeof *descriptions; i++) {
+    const char *path = beside(binding->arena, weights, descriptions[i].name);
+    const nxc_source *text = path ? nxc_source_read(binding->arena, path, TEXT_BYTES_MAX) : NULL;
+    if (text != NULL) descriptions[i].compare(&(comparison){binding, path}, text);
+  }
+}
