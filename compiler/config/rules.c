@@ -51,10 +51,11 @@ static const nxc_bound *bound_of(const nxc_rule_run *run, const nxc_name *name) 
   return name->kind == NXC_NAME_MODEL_CONFIG ? nxc_binding_find_model(run->binding, name->path) : NULL;
 }
 
-/* The key of config.json that gives a setting; NULL when none does. */
+/* The key of config.json that gives a setting, and that is written for it; NULL when none does. */
 static const char *model_key_of(const nxc_binding *binding, nxc_setting_id id) {
   for (size_t i = 0; binding->model_dialect != NULL && i < binding->model_dialect->n_options; i++) {
     const nxc_option_row *row = &binding->model_dialect->options[i];
+    if (row->from != NULL && strcmp(row->from, "unknown") == 0) continue;
     for (size_t j = 0; j < row->n_sets; j++) {
       if (row->sets[j].setting == id) return row->name;
     }
