@@ -2,6 +2,7 @@
 #include "runtime/checkpoint_manifest.h"
 
 #include "runtime/checkpoint_folder.h"
+#include "runtime/mapping.h"
 #include "runtime/world.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static bool hash_open_file(int descriptor, nxr_checkpoint_file *file) {
 bool nxr_manifest_hash(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   snprintf(path, sizeof path, "%s/%s", folder, file->name);
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe nothing is awaited */
   bool good = descriptor >= 0 && hash_open_file(descriptor, file);
   if (!good) nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
   if (descriptor >= 0) close(descriptor);
@@ -139,8 +140,10 @@ static json_t *load(const char *folder, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   json_error_t error;
   snprintf(path, sizeof path, "%s/manifest.json", folder);
-  if (access(path, R_OK) != 0) return nxr_fault_set(fault, "manifest.json: %s", strerror(errno)), NULL;
-  json_t *read = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  nxr_mapping file;
+  if (!nxr_mapping_open(path, &file, fault)) return NULL;
+  json_t *read = json_loadb((const char *)file.bytes, file.n_bytes, JSON_REJECT_DUPLICATES, &error);
+  nxr_mapping_close(&file);
   if (read == NULL) return nxr_fault_set(fault, "manifest.json is damaged: %s", error.text), NULL;
   const char *format = json_string_value(json_object_get(read, "format"));
   if (format && strcmp(format, FORMAT) == 0) return read;

@@ -64,9 +64,11 @@ static bool set_aside(const char *path, nxr_fault *fault) {
 bool nxr_metrics_file_open(nxr_metrics_file *metrics, const char *path, uint64_t n_steps, nxr_fault *fault) {
   struct stat status = {0};
   bool is_there = stat(path, &status) == 0;
-  *metrics = (nxr_metrics_file){.file = -1, .regular = !is_there || S_ISREG(status.st_mode)};
+  *metrics = (nxr_metrics_file){.file = -1};
   off_t end = 0;
-  if (is_there && metrics->regular && status.st_size > 0 &&
+  if (is_there && !S_ISREG(status.st_mode)) /* nothing can be taken back there, and a pipe may never be read */
+    return nxr_fault_set(fault, "%s is no regular file: choose another with --metrics", path);
+  if (is_there && status.st_size > 0 &&
       !(measure(path, n_steps, &end, fault) &&
         (n_steps > 0 ? cut_back(path, end, fault) : set_aside(path, fault))))
     return false;
@@ -83,11 +85,11 @@ void nxr_metrics_file_close(nxr_metrics_file *metrics) {
 
 void nxr_metrics_file_write(nxr_metrics_file *metrics, const char *line, size_t n_bytes) {
   if (metrics->path == NULL) return;
-  off_t end = metrics->regular ? lseek(metrics->file, 0, SEEK_END) : 0;
+  off_t end = lseek(metrics->file, 0, SEEK_END);
   ssize_t n = write(metrics->file, line, n_bytes);
   bool good = n == (ssize_t)n_bytes;
   int error = n < 0 ? errno : ENOSPC;
-  if (!good && n > 0 && metrics->regular && ftruncate(metrics->file, end) != 0) error = errno;
+  if (!good && n > 0 && ftruncate(metrics->file, end) != 0) error = errno;
   if (!good && !metrics->failed)
     fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", metrics->path,
             strerror(error));

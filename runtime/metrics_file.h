@@ -16,13 +16,13 @@
 typedef struct nxr_metrics_file {
   const char *path; /* the caller's; NULL: there is none */
   int file;
-  bool regular; /* else a pipe or a device, where nothing can be taken back */
   bool failed;  /* the last line was not written; it has been said */
 } nxr_metrics_file;
 
 /* A new run (`n_steps` 0) sets a file that exists aside as PATH.1, PATH.2, …; a run that goes on after
  * `n_steps` steps continues the file, and drops lines of later steps and half a line, which a killed run may
- * have left. A file that holds something else is refused. */
+ * have left. A file that holds something else, or what is no regular
+ * file, is refused. */
 bool nxr_metrics_file_open(nxr_metrics_file *metrics, const char *path, uint64_t n_steps, nxr_fault *fault);
 void nxr_metrics_file_close(nxr_metrics_file *metrics);
 /* Appends a line. Where that fails, a warning is printed once, and the training goes on. */

@@ -67,6 +67,11 @@ passes 'tags for three groups' "$mpiexec" -n 2 "$comm_check" tags 23
 expect 'an MPI with fewer' 1 'the plan has 3 groups .* tell 2 apart' sh -c "'$mpiexec' -n 2 '$comm_check' tags 22 2>&1 |
   sort -u; exit 1"
 
+mkfifo pipe
+expect 'a pipe for metrics' 1 'pipe is no regular file' "$nxrun" one.bin --dir piped --metrics pipe
+rm run1/checkpoints/step-000004/manifest.json && mkfifo run1/checkpoints/step-000004/manifest.json
+expect 'a pipe for a manifest' 1 'manifest.json: it is no file' "$nxrun" one.bin --dir run1 --resume
+
 # Ranks that were told different things say so, whatever it is.
 differ() { # NAME STATUS PATTERN OPTION...: the second rank has the options
   name=$1 status=$2 pattern=$3
