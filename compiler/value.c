@@ -127,3 +127,64 @@ const char *nxc_value_show(nxc_arena *arena, const nxc_value *value) {
   }
   return "";
 }
+
+static const char *text_json(nxc_arena *arena, const char *text, size_t n_bytes) {
+  char *json = nxc_arena_alloc(arena, 6 * n_bytes + 3), *at = json;
+  *at++ = '"';
+  for (size_t i = 0; i < n_bytes; i++) {
+    unsigned char byte = (unsigned char)text[i];
+    if (byte == '"' || byte == '\\') *at++ = '\\';
+    if (byte >= 0x20) *at++ = (char)byte;
+    else at += sprintf(at, "\\u%04x", byte);
+  }
+  *at++ = '"';
+  *at = '\0';
+  return json;
+}
+
+static void write_branch(nxc_arena *arena, FILE *out, const nxc_value *value);
+
+static const char *leaf_json(nxc_arena *arena, const nxc_value *value) {
+  switch (value->kind) {
+  case NXC_BOOL:
+  case NXC_INT: return nxc_value_show(arena, value);
+  case NXC_FLOAT: {
+    const char *repr = nxc_float_repr(arena, value->number);
+    return isfinite(value->number) ? repr : text_json(arena, repr, strlen(repr));
+  }
+  case NXC_STRING: return text_json(arena, value->text, value->n_bytes);
+  default: return "null";
+  }
+}
+
+static void write_json(nxc_arena *arena, FILE *out, const nxc_value *value) {
+  if (value->kind == NXC_LIST || value->kind == NXC_MAP) write_branch(arena, out, value);
+  else fputs(leaf_json(arena, value), out);
+}
+
+static void write_branch(nxc_arena *arena, FILE *out, const nxc_value *value) {
+  bool is_map = value->kind == NXC_MAP;
+  putc(is_map ? '{' : '[', out);
+  for (size_t i = 0; i < value->n_items; i++) {
+    const nxc_value *key = is_map ? &value->items[2 * i] : NULL;
+    const char *name = key == NULL ? NULL : key->kind == NXC_STRING ? key->text : nxc_value_show(arena, key);
+    if (i > 0) fputs(", ", out);
+    if (name != NULL) fprintf(out, "%s: ", text_json(arena, name, strlen(name)));
+    write_json(arena, out, &value->items[is_map ? 2 * i + 1 : i]);
+  }
+  putc(is_map ? '}' : ']', out);
+}
+
+/* Lists and maps through a stream, so that long ones take time in proportion. */
+const char *nxc_value_json(nxc_arena *arena, const nxc_value *value) {
+  if (value->kind != NXC_LIST && value->kind != NXC_MAP) return leaf_json(arena, value);
+  char *text = NULL;
+  size_t n_bytes = 0;
+  FILE *out = open_memstream(&text, &n_bytes);
+  if (out == NULL) return "null";
+  write_branch(arena, out, value);
+  fclose(out);
+  const char *kept = nxc_arena_strndup(arena, text, n_bytes);
+  free(text);
+  return kept;
+}

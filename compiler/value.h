@@ -49,6 +49,8 @@ bool nxc_value_equal(const nxc_value *a, const nxc_value *b);
 const char *nxc_value_show(nxc_arena *arena, const nxc_value *value);
 /* The shortest decimal text that reads back as the same double, in Python's repr form (1e-05, 1e+16, 0.1, nan, -inf). */
 const char *nxc_float_repr(nxc_arena *arena, double number);
+/* JSON on one line; not-a-number and infinities are texts, bytes are null. */
+const char *nxc_value_json(nxc_arena *arena, const nxc_value *value);
 const char *nxc_kind_name(nxc_kind kind);
 
 #endif

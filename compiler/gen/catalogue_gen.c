@@ -113,12 +113,6 @@ static void write_setting_domain(nxc_arena *arena, const gen_setting *row, bool 
   write_domain(arena, &texts);
 }
 
-static const char *changes_constant(const char *word) {
-  if (word == NULL || strcmp(word, "checkpoint") == 0) return "CHECKPOINT";
-  if (strcmp(word, "optimizer-state") == 0) return "OPTIMIZER_STATE";
-  return strcmp(word, "data-order") == 0 ? "DATA_ORDER" : "NOTHING_KEPT";
-}
-
 static void write_settings(const gen_catalogue *catalogue) {
   const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
   puts("const nxc_setting_row nxc_setting_rows[NX_N_SETTINGS] = {");
@@ -130,7 +124,7 @@ static void write_settings(const gen_catalogue *catalogue) {
            row->needed ? "true" : "false");
     if (is_yes(row->shorthand)) fputs(", .shorthand = true", stdout);
     field("read_when", row->read_when);
-    printf(", .changes = NXC_CHANGES_%s", changes_constant(row->changes));
+    printf(", .changes = NXC_CHANGES_%s", gen_changes_constant(row->changes, "CHECKPOINT"));
     field("unit", row->unit);
     field("refused_when", row->refused_when);
     field("why", row->why);
@@ -208,6 +202,7 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
   printf(", .status = %s", strcmp(status, "executed") == 0  ? "NXC_EXECUTED"
                            : strcmp(status, "checked") == 0 ? "NXC_CHECKED"
                                                             : "NXC_REFUSED");
+  printf(", .changes = NXC_CHANGES_%s", gen_changes_constant(row->changes, row->sets_count > 0 ? "SETTINGS" : "UNFOLLOWED"));
   field("refused_when", row->refused_when);
   field("why", row->why);
   field("instead", row->instead);

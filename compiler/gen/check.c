@@ -141,6 +141,34 @@ static void check_word(const place *at, const char *field, const char *word, con
 
 static const char *const yes_no[] = {"yes", "no", "true", "false", NULL};
 
+static const struct changes_word {
+  const char *word, *constant;
+  bool of_option; /* and not of a setting */
+} changes_words[] = {{"settings", "SETTINGS", true},
+                     {"training", "UNFOLLOWED", true},
+                     {"nothing", "OUTSIDE", true},
+                     {"place", "PLACE", true},
+                     {"restart-safe", "NOTHING_KEPT", false},
+                     {"data-order", "DATA_ORDER", false},
+                     {"optimizer-state", "OPTIMIZER_STATE", false},
+                     {"checkpoint", "CHECKPOINT", false}};
+
+static const struct changes_word *find_changes(const char *word) {
+  for (size_t i = 0; i < sizeof changes_words / sizeof *changes_words; i++)
+    if (strcmp(changes_words[i].word, word) == 0) return &changes_words[i];
+  return NULL;
+}
+
+const char *gen_changes_constant(const char *word, const char *otherwise) {
+  return word ? find_changes(word)->constant : otherwise;
+}
+
+static void check_changes(const place *at, const char *word, bool is_option) {
+  const struct changes_word *found = word ? find_changes(word) : NULL;
+  if (word != NULL && (found == NULL || (found->of_option && !is_option)))
+    gen_complain(at->catalogue, at->file, at->row, "changes: %s is no word for it", word);
+}
+
 static void check_setting(const place *at, const gen_setting *row) {
   nxc_type type = NXC_TYPE_ANY;
   if (!gen_type_find(row->type, &type))
@@ -157,8 +185,7 @@ static void check_setting(const place *at, const gen_setting *row) {
   check_word(at, "meaning", row->meaning, yes_no);
   check_word(at, "shorthand", row->shorthand, yes_no);
   check_word(at, "needed", row->needed, (const char *const[]){"plan", NULL});
-  check_word(at, "changes", row->changes,
-             (const char *const[]){"restart-safe", "data-order", "optimizer-state", "checkpoint", NULL});
+  check_changes(at, row->changes, false);
   check_expression(at, "for", row->read_when);
   check_expression(at, "refused_when", row->refused_when);
   if (row->refused_when != NULL) check_text(at, "why", row->why);
@@ -229,6 +256,7 @@ static void check_option(const place *at, const gen_option *row) {
   check_text(at, "status", row->status);
   check_word(at, "status", row->status, (const char *const[]){"executed", "checked", "refused", NULL});
   if (row->status && strcmp(row->status, "executed") != 0) check_text(at, "why", row->why);
+  check_changes(at, row->changes, true);
   check_word(at, "nullable", row->nullable, yes_no);
   check_literal(at, "default", type, row->initial);
   check_literal(at, "min", type, row->min);

@@ -55,6 +55,7 @@ static const cyaml_schema_field_t option_fields[] = {
     TEXT("from", gen_option, from),
     TEXTS("exports", gen_option, exports),
     TEXT("status", gen_option, status),
+    TEXT("changes", gen_option, changes),
     TEXT("refused_when", gen_option, refused_when),
     TEXT("why", gen_option, why),
     TEXT("instead", gen_option, instead),

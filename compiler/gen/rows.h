@@ -21,7 +21,7 @@ typedef struct gen_setting {
 
 typedef struct gen_option {
   char *option, *type, *nullable, *required, *initial, *min, *max, *above, *read_when, *status, *refused_when,
-      *why, *instead, *alias_of, *became, *from, *doc, *source;
+      *why, *instead, *alias_of, *became, *from, *changes, *doc, *source;
   char **values, **sets, **exports, **nearest_to, **versions, **words_in, **defaults_in;
   unsigned values_count, sets_count, exports_count, nearest_to_count, versions_count, words_in_count,
       defaults_in_count;

@@ -122,9 +122,13 @@ const char *nxc_message_readable(nxc_arena *arena, const char *text) {
 
 const char *nxc_changes_name(nxc_changes changes) {
   static const char *const names[] = {
+      [NXC_CHANGES_SETTINGS] = "changes its settings alone",
+      [NXC_CHANGES_OUTSIDE] = "not part of the training",
+      [NXC_CHANGES_PLACE] = "where it runs",
       [NXC_CHANGES_NOTHING_KEPT] = "restart-safe",
       [NXC_CHANGES_DATA_ORDER] = "changes data order",
       [NXC_CHANGES_OPTIMIZER_STATE] = "changes optimizer state",
+      [NXC_CHANGES_UNFOLLOWED] = "changes the training, by an option that nxcfg does not follow further",
       [NXC_CHANGES_CHECKPOINT] = "incompatible checkpoint",
   };
   return names[changes];

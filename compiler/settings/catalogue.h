@@ -42,11 +42,16 @@ typedef struct nxc_domain {
   const nxc_value *min, *max, *above; /* NULL: none; `above` is exclusive */
 } nxc_domain;
 
-/* What a checkpoint of another value of a setting is worth, from all to nothing. */
+/* What another value of a setting or an option changes, and so what a checkpoint is worth then: from all to
+ * nothing. */
 typedef enum nxc_changes {
+  NXC_CHANGES_SETTINGS, /* of options: settings say all of it, and are compared themselves */
+  NXC_CHANGES_OUTSIDE,  /* what is logged, served or measured */
+  NXC_CHANGES_PLACE,    /* hosts, kernels, transport: how the same is computed */
   NXC_CHANGES_NOTHING_KEPT, /* restart-safe: the run goes on */
   NXC_CHANGES_DATA_ORDER,
   NXC_CHANGES_OPTIMIZER_STATE,
+  NXC_CHANGES_UNFOLLOWED, /* of options: the training, and nobody here knows how */
   NXC_CHANGES_CHECKPOINT
 } nxc_changes;
 
@@ -99,6 +104,7 @@ typedef struct nxc_option_row {
   const nxc_export_row *exports;
   size_t n_exports;
   nxc_status status;
+  nxc_changes changes; /* where the row does not say: SETTINGS where it sets some, else UNFOLLOWED */
   const char *refused_when; /* expression */
   const char *why;
   const char *instead;

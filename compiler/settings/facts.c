@@ -84,6 +84,8 @@ nxc_facts nxc_option_facts(nxc_arena *arena, const nxc_option_row *row) {
   for (size_t i = 0; i < row->n_exports; i++)
     add(&facts, "exports",
         nxc_arena_printf(arena, "%s = %s", row->exports[i].name, row->exports[i].expression));
+  if (row->changes != NXC_CHANGES_SETTINGS)
+    add(&facts, "another value", nxc_changes_name(row->changes));
   return facts;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/convert/convert.h"
 
+#include "compiler/config/beyond.h"
 #include "compiler/config/convert/compose.h"
 #include "compiler/config/document/canon.h"
 #include "compiler/config/document/nodes.h"
@@ -13,6 +14,8 @@ typedef struct converter {
   const nxc_conversion_request *request;
   const nxc_compiled *source;
   const nxc_settings *wanted; /* without what must not be shown */
+  const nxc_beyond *beyond;   /* what settings do not say */
+  size_t n_beyond;
   const nxc_front *front;     /* of the dialect that is converted to */
   const nxc_dialect *dialect;
   const char *version;        /* whose options are composed; NULL: any */
@@ -282,31 +285,22 @@ static void compare(converter *c) {
 
 /* -- what only the first system reads -------------------------------------------------------------------- */
 
-static bool is_read_by_rules(const nxc_option_row *row) {
-  return row->status == NXC_EXECUTED || row->n_sets > 0;
-}
-
+/* Options, and keys that are none, whose meaning no setting holds. What the training does not depend on is left out;
+ * what it may depend on is unsaid. */
 static void list_left(converter *c) {
-  const nxc_binding *binding = c->source->binding;
+  const char *dialect = c->source->dialect->name;
   c->out->left = "";
-  if (stays(c)) return;
-  for (size_t i = 0; i < binding->dialect->n_options; i++) {
-    const nxc_bound *bound = &binding->options[i];
-    size_t first;
-    bool section = bound->row->domain.type == NXC_TYPE_MAP &&
-                   nxc_dialect_section(binding->dialect, bound->row->name, &first) > first;
-    if (!bound->given || bound->inactive || section || is_read_by_rules(bound->row)) continue;
-    if (bound->refused) {
-      const char *why = nxc_arena_printf(c->arena, "an option of %s alone, which changes the training",
-                                         binding->dialect->name);
-      const char *value = bound->secret ? "(not shown)" : nxc_value_show(c->arena, bound->value);
-      add_unsaid(c, (nxc_unsaid){bound->row->name, value, NULL, why});
+  for (size_t i = 0; i < c->n_beyond && !stays(c); i++) {
+    const nxc_beyond *one = &c->beyond[i];
+    if (!one->given || !one->read || one->followed) continue;
+    if (one->changes <= NXC_CHANGES_PLACE || one->usual) {
+      c->out->left = join(c->arena, c->out->left, one->name);
       continue;
     }
-    c->out->left = join(c->arena, c->out->left, bound->row->name);
+    const char *why = nxc_arena_printf(c->arena, "%s alone has it, and nxcfg does not follow it further", dialect);
+    const char *value = one->value ? one->value : "unknown";
+    add_unsaid(c, (nxc_unsaid){.name = one->name, .value = value, .why = why, .is_option = true});
   }
-  for (size_t i = 0; i < binding->n_unknown; i++)
-    c->out->left = join(c->arena, c->out->left, binding->unknown[i].name);
 }
 
 /* -- the whole ------------------------------------------------------------------------------------------- */
@@ -390,6 +384,7 @@ bool nxc_convert(nxc_arena *arena, const nxc_conversion_request *request, nxc_si
   if (!good) return false;
   converter c = {.arena = arena, .request = request, .source = &source, .out = conversion};
   c.wanted = settings_to_say(&c);
+  c.beyond = nxc_beyond_settings(arena, &source, &c.n_beyond);
   convert_best(&c);
   return true;
 }

@@ -27,6 +27,7 @@ typedef struct nxc_unsaid {
   const char *value; /* what it is */
   const char *there; /* what the text's reader takes instead; NULL: nothing */
   const char *why;
+  bool is_option;
   const char *finding; /* the id of what the reader refuses; NULL: nothing */
 } nxc_unsaid;
 

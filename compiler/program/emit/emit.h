@@ -50,7 +50,4 @@ void nxc_emit_data_paths(nxc_emitter *emitter);
 const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, const nxc_settings *settings,
                         uint64_t *n_bytes);
 
-/* A value as JSON text. */
-const char *nxc_value_json(nxc_arena *arena, const nxc_value *value);
-
 #endif

@@ -3,49 +3,7 @@
 
 #include "compiler/config/interpolation/interpolate.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-/* ---- values as JSON ---- */
-
-static const char *text_json(nxc_arena *arena, const char *text, size_t n_bytes) {
-  char *json = nxc_arena_alloc(arena, 6 * n_bytes + 3), *at = json;
-  *at++ = '"';
-  for (size_t i = 0; i < n_bytes; i++) {
-    unsigned char byte = (unsigned char)text[i];
-    if (byte == '"' || byte == '\\') *at++ = '\\';
-    if (byte >= 0x20)
-      *at++ = (char)byte;
-    else
-      at += sprintf(at, "\\u%04x", byte);
-  }
-  *at++ = '"';
-  *at = '\0';
-  return json;
-}
-
-static const char *list_json(nxc_arena *arena, const nxc_value *value) {
-  const char *json = "[";
-  for (size_t i = 0; i < value->n_items; i++)
-    json = nxc_arena_printf(arena, "%s%s%s", json, i ? ", " : "", nxc_value_json(arena, &value->items[i]));
-  return nxc_arena_printf(arena, "%s]", json);
-}
-
-const char *nxc_value_json(nxc_arena *arena, const nxc_value *value) {
-  switch (value->kind) {
-    case NXC_BOOL: return value->boolean ? "true" : "false";
-    case NXC_INT:
-      return value->digits ? value->digits : nxc_arena_printf(arena, "%lld", (long long)value->integer);
-    case NXC_FLOAT: {
-      const char *repr = nxc_float_repr(arena, value->number);
-      return isfinite(value->number) ? repr : text_json(arena, repr, strlen(repr));
-    }
-    case NXC_STRING: return text_json(arena, value->text, value->n_bytes);
-    case NXC_LIST: return list_json(arena, value);
-    default: return "null";
-  }
-}
 
 /* ---- settings ---- */
 

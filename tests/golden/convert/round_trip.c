@@ -77,7 +77,7 @@ static void come_back(nxc_arena *arena, const nxc_conversion *there, const char 
   counted->n_back++;
   counted->n_kept += back.n_said;
   for (size_t i = 0; i < back.n_unsaid; i++)
-    if (back.unsaid[i].name != NULL && !is_unsaid(there, back.unsaid[i].name))
+    if (back.unsaid[i].name != NULL && !back.unsaid[i].is_option && !is_unsaid(there, back.unsaid[i].name))
       count(&counted->lost, back.unsaid[i].name);
 }
 
@@ -91,6 +91,7 @@ static void convert(nxc_arena *arena, const nxc_request *from, const char *home,
   counted->n_said += there.n_said;
   for (size_t i = 0; i < there.n_unsaid; i++) {
     const nxc_unsaid *one = &there.unsaid[i];
+    if (one->is_option) continue; /* meaning.c looks at those */
     if (one->name != NULL) count(&counted->unsaid, one->name);
     else count(&counted->refused, one->finding);
   }
