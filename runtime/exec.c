@@ -93,7 +93,7 @@ static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step
   const nx_plan *plan = machine->plan;
   const nx_program *program = &plan->programs[nx_item_program(plan, item)];
   const nxk_frame *frame = nxr_machine_frame(machine, item->chunk, item->slot);
-  uint8_t when = nx_item_when(plan, item);
+  uint8_t when = item->when;
   for (uint32_t i = 0; i < program->n_operators; i++) {
     uint32_t index = program->first_operator + i;
     if (!(plan->operators[index].when & when)) continue;

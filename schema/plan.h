@@ -38,7 +38,7 @@
 #define NX_PLAN_MAGIC "\x89NXP\r\n\x1a\n"
 
 enum {
-  NX_PLAN_MAJOR = 1,
+  NX_PLAN_MAJOR = 2,
   NX_PLAN_MINOR = 0,
   NX_PLAN_ALIGNMENT = 64,
   NX_MAX_ATOMS = 16,
@@ -103,8 +103,6 @@ typedef struct nx_section {
 _Static_assert(sizeof(nx_section) == 64, "plan section entry");
 
 typedef enum nx_target { NX_TARGET_CPU_AVX2 = 1, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AMX } nx_target;
-typedef enum nx_data_kind { NX_DATA_INDEXED = 1 } nx_data_kind;
-typedef enum nx_names { NX_NAMES_LLAMA = 1, NX_NAMES_GPT2, NX_NAMES_DEEPSEEK } nx_names;
 
 /* The run: one record. Value indices name what the host writes and reads. */
 typedef struct nx_run {
@@ -123,7 +121,6 @@ typedef struct nx_run {
   uint64_t tokens_per_step;
   double flops_per_step;   /* of the model, all ranks: the usual count, matrix products and attention, 3 x forward */
   uint64_t n_parameters;   /* logical, each once */
-  uint32_t data_kind;      /* nx_data_kind */
   uint32_t shuffle;        /* 0 or 1 */
   uint32_t data_rank;      /* constant: which share of every batch this rank takes */
   uint32_t data_size;      /* how many shares */
@@ -133,7 +130,6 @@ typedef struct nx_run {
   uint32_t loss_total;                         /* value [1] f64: the sum over all ranks (equals loss on one rank) */
   uint32_t grad_norm;                          /* value [1] f64 */
   uint32_t lr;                                 /* value [1] f64 */
-  uint32_t names;                              /* nx_names: of tensors in checkpoints and init_from */
   uint32_t init_from;                          /* string; "": weights are drawn */
   uint32_t n_slots;                            /* micro-batches in flight, of the chunk that has most */
   /* Of every sequence, ring rank r of R has the r-th of 2 R equal pieces from the front and the r-th from the back, in
@@ -147,7 +143,7 @@ typedef struct nx_run {
   uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
   uint32_t reserved;
 } nx_run;
-_Static_assert(sizeof(nx_run) == 192, "plan run");
+_Static_assert(sizeof(nx_run) == 184, "plan run");
 
 /* A document ends with its token. Without any of these a sequence is one document. */
 enum {
@@ -167,12 +163,14 @@ typedef struct nx_run_names {
 } nx_run_names;
 _Static_assert(sizeof(nx_run_names) == 32, "plan run names");
 
+enum { NX_ATOM_PIPELINE = 1 /* its coordinate is the stage; one atom at most */ };
+
 /* A mesh atom. Rank = sum over atoms of coordinate x stride; atom 0 varies fastest. */
 typedef struct nx_atom {
-  uint32_t name; /* string: "kv_replica", "kv_group", "ring", "shard", "replicate", "pipeline", ... */
+  uint32_t name; /* string, for messages: "kv_replica", "kv_group", "ring", "shard", "replicate", "pipeline", ... */
   uint32_t size;
   uint32_t stride;
-  uint32_t reserved;
+  uint32_t flags;
 } nx_atom;
 
 /* Ranks that differ only in the coordinates of these atoms. Members in ascending rank order. A group over the
@@ -193,16 +191,22 @@ typedef struct nx_constant {
   uint32_t first_term, n_terms;
 } nx_constant;
 
-/* Of a rank's coordinate on a set of atoms, counted as in a group (or of the chunk number, atoms NX_NONE). Without a
- * table (NX_NONE): stride x coordinate is added. With one: table[coordinate] is added (stride 0), or the value so far
- * is multiplied by it, 0 or 1 (stride 1: "1 on one rank of many"). Table NX_TERM_FIRST is 1 at coordinate 0 and 0
- * elsewhere, whatever the number of coordinates. */
-#define NX_TERM_FIRST (UINT32_MAX - 1)
+typedef enum nx_term_kind {
+  NX_TERM_STRIDE = 1, /* stride x coordinate is added */
+  NX_TERM_ENTRY,      /* table[coordinate] is added */
+  NX_TERM_CHOICE,     /* the value so far is kept where table[coordinate] is 1, and 0 where it is 0 */
+  NX_TERM_FIRST       /* the value so far is kept at coordinate 0, and 0 elsewhere */
+} nx_term_kind;
+
+/* Of a rank's coordinate on a set of atoms, counted as in a group (or of the chunk number, atoms NX_NONE). */
 typedef struct nx_term {
   uint32_t atoms; /* bit i: atom i */
-  uint32_t table; /* first entry in NX_SECTION_TABLE; one entry per coordinate */
-  int64_t stride;
+  uint32_t table; /* first entry in NX_SECTION_TABLE; one entry per coordinate; 0 where the kind has none */
+  int64_t stride; /* 0 but of NX_TERM_STRIDE */
+  uint32_t kind;  /* nx_term_kind */
+  uint32_t reserved;
 } nx_term;
+_Static_assert(sizeof(nx_term) == 24, "plan term");
 
 enum { NX_ARENA_SHARED = 1 /* other ranks of the host read it: lies in the shared window */ };
 
@@ -267,9 +271,8 @@ typedef struct nx_range {
   uint32_t param, master, grad; /* values; master is [n_shard], or NX_NONE where param is updated */
   uint32_t moment1, moment2;    /* values [n_shard], or NX_NONE */
   uint32_t reserved;
-  double weight_decay;
 } nx_range;
-_Static_assert(sizeof(nx_range) == 64, "plan range");
+_Static_assert(sizeof(nx_range) == 56, "plan range");
 
 enum { NX_WHEN_FIRST = 1, NX_WHEN_MIDDLE = 2, NX_WHEN_LAST = 4, NX_WHEN_ALWAYS = 7 };
 
@@ -345,18 +348,20 @@ typedef enum nx_item_kind {
 /* Transfers of one port of one chunk that may be under way at once. */
 enum { NX_MAX_TRANSFERS = 8 };
 
-/* One thing that a stage does. The items of a stage stand together, in order. Of a step, micro_batch is the mask of
- * operators (by their `when`) that run, 0: all; a stage of several chunks first reduces the gradients of each (first),
- * then makes what all share, once (middle), then updates each (last). */
+/* One thing that a stage does. The items of a stage stand together, in order. Of a step `when` says which phases run;
+ * a stage of several chunks first reduces the gradients of each (first), then makes what all share, once (middle), then
+ * updates each (last). Of a pass it follows from the micro-batch. */
 typedef struct nx_item {
   uint32_t stage;
   uint8_t kind; /* nx_item_kind */
   uint8_t port; /* nx_port of a send, recv or wait; else 0 */
-  uint16_t slot;
+  uint8_t when; /* of an item that runs a program: its operators with one of these bits run; else 0 */
+  uint8_t reserved;
+  uint32_t slot;
   uint32_t chunk;
-  uint32_t micro_batch;
+  uint32_t micro_batch; /* 0 of a step */
 } nx_item;
-_Static_assert(sizeof(nx_item) == 16, "plan item");
+_Static_assert(sizeof(nx_item) == 20, "plan item");
 
 typedef struct nx_setting_record {
   uint32_t path;  /* text */
@@ -427,9 +432,8 @@ const char *nx_plan_text(const nx_plan *plan, uint32_t text);
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);
 uint32_t nx_set_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atoms);
 uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms);
-/* How many coordinates a term tells apart; what one with a table adds or multiplies by at one of them. */
+/* How many coordinates a term tells apart. */
 uint64_t nx_term_coordinates(const nx_plan *plan, const nx_term *term);
-int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordinate);
 int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk);
 /* Bounds of it over all ranks and chunks; no number lies between the least and the greatest that it has and these. */
 void nx_constant_range(const nx_plan *plan, uint32_t constant, int64_t *least, int64_t *greatest);
@@ -452,8 +456,8 @@ uint32_t nx_plan_n_stages(const nx_plan *plan);
 uint32_t nx_plan_pipeline_atom(const nx_plan *plan);
 /* The stage of a rank. */
 uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank);
-/* The operators that an item runs, as a mask of `when`. */
-uint8_t nx_item_when(const nx_plan *plan, const nx_item *item);
+/* Which operators the passes of a micro-batch run, as a mask of `when`. */
+uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches);
 /* The program that an item runs, or NX_NONE. */
 uint32_t nx_item_program(const nx_plan *plan, const nx_item *item);
 /* The other end of a transfer: a chunk and its port. */

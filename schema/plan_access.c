@@ -33,23 +33,23 @@ uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms) {
   return size;
 }
 
-int64_t nx_term_entry(const nx_plan *plan, const nx_term *term, uint32_t coordinate) {
-  return term->table == NX_TERM_FIRST ? coordinate == 0 : plan->table[term->table + coordinate];
-}
-
-static int64_t term_apply(const nx_plan *plan, const nx_term *term, uint32_t rank, uint32_t chunk,
-                          int64_t value) {
-  uint32_t coordinate = term->atoms == NX_NONE ? chunk : nx_set_coordinate(plan, rank, term->atoms);
-  if (term->table == NX_NONE) return value + term->stride * coordinate;
-  int64_t entry = nx_term_entry(plan, term, coordinate);
-  return term->stride ? value * entry : value + entry;
+/* The value so far, and the term at one of its coordinates. */
+static int64_t term_apply(const nx_plan *plan, const nx_term *term, uint32_t coordinate, int64_t value) {
+  switch (term->kind) {
+    case NX_TERM_STRIDE: return value + term->stride * coordinate;
+    case NX_TERM_ENTRY: return value + plan->table[term->table + coordinate];
+    case NX_TERM_CHOICE: return plan->table[term->table + coordinate] ? value : 0;
+    default: return coordinate == 0 ? value : 0;
+  }
 }
 
 int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk) {
   const nx_constant *at = &plan->constants[constant];
   int64_t value = at->base;
-  for (uint32_t i = 0; i < at->n_terms; i++)
-    value = term_apply(plan, &plan->terms[at->first_term + i], rank, chunk, value);
+  for (uint32_t i = 0; i < at->n_terms; i++) {
+    const nx_term *term = &plan->terms[at->first_term + i];
+    value = term_apply(plan, term, term->atoms == NX_NONE ? chunk : nx_set_coordinate(plan, rank, term->atoms), value);
+  }
   return value;
 }
 
@@ -57,35 +57,29 @@ uint64_t nx_term_coordinates(const nx_plan *plan, const nx_term *term) {
   return term->atoms == NX_NONE ? plan->n[NX_SECTION_CHUNKS] : nx_set_size(plan, term->atoms);
 }
 
-/* Where no table lists the entries, the first and the last coordinate have the extremes, however many ranks there
- * are. */
+/* Where no table lists the entries, the first and the last coordinate have the extremes, however many there are. */
 void nx_constant_range(const nx_plan *plan, uint32_t index, int64_t *least, int64_t *greatest) {
   *least = *greatest = plan->constants[index].base;
   for (uint32_t i = 0; i < plan->constants[index].n_terms; i++) {
     const nx_term *term = &plan->terms[plan->constants[index].first_term + i];
-    bool multiplies = term->table != NX_NONE && term->stride != 0;
-    bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
+    bool listed = term->kind == NX_TERM_ENTRY || term->kind == NX_TERM_CHOICE;
     uint64_t n = nx_term_coordinates(plan, term), step = listed || n == 1 ? 1 : n - 1;
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (uint64_t at = 0; at < n; at += step) {
-      int64_t entry = term->table == NX_NONE ? term->stride * (int64_t)at : nx_term_entry(plan, term, (uint32_t)at);
-      int64_t a = multiplies ? *least * entry : *least + entry, b = multiplies ? *greatest * entry : *greatest + entry;
-      if (a < low) low = a;
-      if (b < low) low = b;
-      if (a > high) high = a;
-      if (b > high) high = b;
+      int64_t a = term_apply(plan, term, (uint32_t)at, *least), b = term_apply(plan, term, (uint32_t)at, *greatest);
+      low = a < low ? a : low;
+      high = b > high ? b : high;
     }
     *least = low, *greatest = high;
   }
 }
 
-/* A term that multiplies, by 0 or 1, changes nothing. */
+/* Terms that keep the value or make it 0 change nothing. */
 static bool term_is_multiple(const nx_plan *plan, const nx_term *term, int64_t unit) {
-  if (term->table == NX_NONE) return term->stride % unit == 0;
-  uint64_t n = term->stride ? 0 : nx_term_coordinates(plan, term);
-  if (n > 0 && term->table == NX_TERM_FIRST) return unit == 1;
+  if (term->kind == NX_TERM_STRIDE) return term->stride % unit == 0;
+  uint64_t n = term->kind == NX_TERM_ENTRY ? nx_term_coordinates(plan, term) : 0;
   for (uint64_t at = 0; at < n; at++)
-    if (nx_term_entry(plan, term, (uint32_t)at) % unit != 0) return false;
+    if (plan->table[term->table + at] % unit != 0) return false;
   return true;
 }
 
@@ -191,7 +185,7 @@ uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind)
 
 uint32_t nx_plan_pipeline_atom(const nx_plan *plan) {
   for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
-    if (strcmp(nx_plan_string(plan, plan->atoms[atom].name), "pipeline") == 0) return atom;
+    if (plan->atoms[atom].flags & NX_ATOM_PIPELINE) return atom;
   return NX_NONE;
 }
 
@@ -205,10 +199,9 @@ uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank) {
   return atom == NX_NONE ? 0 : nx_plan_coordinate(plan, rank, atom);
 }
 
-uint8_t nx_item_when(const nx_plan *plan, const nx_item *item) {
-  if (item->kind == NX_ITEM_STEP) return item->micro_batch ? (uint8_t)item->micro_batch : NX_WHEN_ALWAYS;
-  uint8_t when = item->micro_batch == 0 ? NX_WHEN_FIRST : 0;
-  if (item->micro_batch + 1 == plan->run->n_micro_batches) when |= NX_WHEN_LAST;
+uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches) {
+  uint8_t when = micro_batch == 0 ? NX_WHEN_FIRST : 0;
+  if (micro_batch + 1 == n_micro_batches) when |= NX_WHEN_LAST;
   return when ? when : NX_WHEN_MIDDLE;
 }
 

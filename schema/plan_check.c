@@ -49,7 +49,8 @@ static bool check_atom(const checker *check, uint32_t index) {
   const nx_atom *atom = &plan->atoms[index];
   uint64_t stride = index == 0 ? 1 : (uint64_t)atom[-1].stride * atom[-1].size;
   if (plan->n[NX_SECTION_ATOMS] > NX_MAX_ATOMS) FAIL(atom, "the mesh has more than %d atoms", NX_MAX_ATOMS);
-  if (!is_string(plan, atom->name) || atom->size == 0 || atom->stride != stride)
+  bool second = atom->flags == NX_ATOM_PIPELINE && nx_plan_pipeline_atom(plan) != index;
+  if (!is_string(plan, atom->name) || atom->size == 0 || atom->stride != stride || atom->flags > NX_ATOM_PIPELINE || second)
     FAIL(atom, "mesh atom %u is malformed", index);
   if (index + 1 == plan->n[NX_SECTION_ATOMS] && stride * atom->size != plan->run->n_ranks)
     FAIL(atom, "the mesh has %llu ranks and the run %u", (unsigned long long)(stride * atom->size), plan->run->n_ranks);
@@ -90,19 +91,22 @@ static bool is_bounded(int64_t number) {
 static bool check_term(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_term *term = &plan->terms[index];
+  bool listed = term->kind == NX_TERM_ENTRY || term->kind == NX_TERM_CHOICE;
   if (term->atoms != NX_NONE && (term->atoms == 0 || term->atoms >> plan->n[NX_SECTION_ATOMS] != 0))
     FAIL(term, "term %u names no atoms", index);
-  uint64_t n = nx_term_coordinates(plan, term), last = term->table + n;
-  bool listed = term->table != NX_NONE && term->table != NX_TERM_FIRST;
-  if (listed && last > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
-  if (term->table != NX_NONE && term->stride != 0 && term->stride != 1) FAIL(term, "term %u is malformed", index);
+  if (term->kind < NX_TERM_STRIDE || term->kind > NX_TERM_FIRST || term->reserved != 0 ||
+      (term->kind != NX_TERM_STRIDE && term->stride != 0) || (!listed && term->table != 0))
+    FAIL(term, "term %u is malformed", index);
+  uint64_t n = nx_term_coordinates(plan, term);
+  if (listed && term->table + n > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
   int64_t farthest;
   if (__builtin_mul_overflow(term->stride, (int64_t)n - 1, &farthest) ||
       !is_bounded(term->stride) || !is_bounded(farthest))
     FAIL(term, "term %u is out of bounds", index);
   for (uint64_t at = 0; listed && at < n; at++) {
     int64_t entry = plan->table[term->table + at];
-    if (!is_bounded(entry) || (term->stride && entry != 0 && entry != 1)) FAIL(term, "term %u is out of bounds", index);
+    if (!is_bounded(entry) || (term->kind == NX_TERM_CHOICE && entry != 0 && entry != 1))
+      FAIL(term, "term %u is out of bounds", index);
   }
   return true;
 }
@@ -188,7 +192,7 @@ static bool check_range(const checker *check, uint32_t index) {
   const uint32_t optional[] = {range->master, range->moment1, range->moment2};
   if (!is_string(plan, range->name) || !is_index_or_none(plan, range->group, NX_SECTION_GROUPS) ||
       !is_index_or_none(plan, range->shard_group, NX_SECTION_GROUPS) || range->reserved != 0 ||
-      !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS) || !isfinite(range->weight_decay))
+      !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS))
     FAIL(range, "range %u is malformed", index);
   bool divided = range->shard_group != NX_NONE;
   if (divided && (range->group == NX_NONE || plan->groups[range->shard_group].atoms & ~plan->groups[range->group].atoms))
@@ -393,16 +397,18 @@ static bool check_chunk(const checker *check, uint32_t index) {
 static bool check_item(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_item *item = &plan->items[index];
-  uint32_t n = item->kind == NX_ITEM_STEP ? NX_WHEN_ALWAYS + 1 : plan->run->n_micro_batches;
-  if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->port >= NX_N_PORTS ||
+  bool step = item->kind == NX_ITEM_STEP;
+  if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->port >= NX_N_PORTS || item->reserved != 0 ||
       !is_index(plan, item->chunk, NX_SECTION_CHUNKS) || item->slot >= plan->chunks[item->chunk].n_slots ||
-      item->micro_batch >= n || plan->chunks[item->chunk].stage != item->stage ||
-      (index > 0 && item[-1].stage > item->stage))
+      item->micro_batch >= (step ? 1 : plan->run->n_micro_batches) ||
+      plan->chunks[item->chunk].stage != item->stage || (index > 0 && item[-1].stage > item->stage))
     FAIL(item, "schedule item %u is malformed", index);
   bool runs = item->kind <= NX_ITEM_EVALUATE || item->kind == NX_ITEM_STEP;
   if (runs && nx_item_program(plan, item) == NX_NONE)
     FAIL(item, "schedule item %u runs a program that its chunk lacks", index);
-  if (runs && item->port != 0) FAIL(item, "schedule item %u is malformed", index);
+  uint8_t pass_when = runs ? nx_pass_when(item->micro_batch, plan->run->n_micro_batches) : 0;
+  bool good_when = step ? item->when > 0 && item->when <= NX_WHEN_ALWAYS : item->when == pass_when;
+  if ((runs && item->port != 0) || !good_when) FAIL(item, "schedule item %u is malformed", index);
   if (!runs && plan->chunks[item->chunk].ports[item->port] == NX_NONE)
     FAIL(item, "schedule item %u moves data through a port that its chunk lacks", index);
   bool sends = item->port == NX_PORT_OUTPUT || item->port == NX_PORT_INPUT_GRADIENT;
@@ -440,8 +446,8 @@ static bool check_run_counts(const checker *check) {
   if (run->n_ranks == 0 || run->n_ranks > NX_MAX_RANKS || run->n_threads > NX_MAX_THREADS || run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 ||
       run->n_slots == 0 || run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 ||
       run->micro_batch == 0 || run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 || run->target < NX_TARGET_CPU_AVX2 ||
-      run->target > NX_TARGET_CPU_AMX || run->data_kind != NX_DATA_INDEXED || run->shuffle > 1 ||
-      run->names < NX_NAMES_LLAMA || run->names > NX_NAMES_DEEPSEEK || !is_string(plan, run->init_from))
+      run->target > NX_TARGET_CPU_AMX || run->shuffle > 1 ||
+      !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1) FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
   if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)

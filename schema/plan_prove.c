@@ -188,7 +188,7 @@ static bool run_stage(walk *at, uint32_t stage) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
     if (item->stage != stage || item->kind != NX_ITEM_STEP) continue;
-    if (!run_program(at, item->chunk, nx_item_program(plan, item), nx_item_when(plan, item))) return false;
+    if (!run_program(at, item->chunk, nx_item_program(plan, item), item->when)) return false;
   }
   for (at->chunk = 0; at->chunk < plan->n[NX_SECTION_CHUNKS]; at->chunk++)
     if (plan->chunks[at->chunk].stage == stage && !nothing_pending(at, "the step", true)) return false;
@@ -236,7 +236,7 @@ static const nx_operator *next_of_group(comer *at) {
     const nx_program *program = &plan->programs[nx_item_program(plan, item)];
     while (at->op < program->n_operators) {
       const nx_operator *op = &plan->operators[program->first_operator + at->op++];
-      if (op->group == at->group && op->when & nx_item_when(plan, item)) return op;
+      if (op->group == at->group && op->when & item->when) return op;
     }
   }
   return NULL;

@@ -217,7 +217,7 @@ static bool is_chunk_done(const walk *w, uint32_t chunk) {
 /* Phases run in order: all of one, over the stage's chunks, before any of the next. */
 static bool run_step(walk *w, const nx_item *item) {
   const nx_plan *plan = w->plan;
-  uint8_t phases = nx_item_when(plan, item), all_first = NX_WHEN_FIRST, earlier = 0;
+  uint8_t phases = item->when, all_first = NX_WHEN_FIRST, earlier = 0;
   stage_state *stage = &w->stages[item->stage];
   if (!is_chunk_done(w, item->chunk))
     return fail(w, item, "passes or transfers of the chunk are missing before it");
@@ -243,7 +243,7 @@ static const nx_operator *meeting_of(const walk *w, const nx_item *item, uint32_
   const nx_program *program = &plan->programs[nx_item_program(plan, item)];
   for (uint32_t i = 0; i < program->n_operators; i++) {
     const nx_operator *op = &plan->operators[program->first_operator + i];
-    if (op->when & nx_item_when(plan, item) && nx_group_crosses_stages(plan, op->group) && index-- == 0) return op;
+    if (op->when & item->when && nx_group_crosses_stages(plan, op->group) && index-- == 0) return op;
   }
   return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/estimate.h"
 
-#include "schema/plan_dump.h"
+#include "compiler/show/plan_dump.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -120,7 +120,7 @@ static void print_group(const nxc_group_cost *cost, const nx_plan *plan, FILE *o
   fprintf(out, "  over %s (%u ranks on %u host%s): %" PRIu64 " collectives, %" PRIu64 " steps, ",
           nx_plan_string(plan, group->name), group->size, cost->n_hosts, cost->n_hosts == 1 ? "" : "s",
           cost->n_collectives, cost->n_steps);
-  nx_print_quantity(out, (double)cost->bytes, "B");
+  nxc_print_quantity(out, (double)cost->bytes, "B");
   fputs(" received,", out);
   print_seconds(cost->seconds, out);
   fputc('\n', out);

@@ -4,7 +4,7 @@
 #include "compiler/config/exports.h"
 #include "compiler/render/render.h"
 #include "compiler/config/settings_json.h"
-#include "schema/plan_dump.h"
+#include "compiler/show/plan_dump.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -44,7 +44,7 @@ static void print_derived(const nxc_plan_report *r, FILE *out) {
     fprintf(out, "  %-32s ", rows[i].words);
     bool large = rows[i].value >= 100000, counted = *rows[i].unit == '\0';
     if (!rows[i].known) fputs("unknown", out);
-    else if (large) nx_print_quantity(out, rows[i].value, rows[i].unit);
+    else if (large) nxc_print_quantity(out, rows[i].value, rows[i].unit);
     else fprintf(out, "%.0f%s%s", rows[i].value, counted ? "" : " ", rows[i].unit);
     if (rows[i].known && large && counted) fprintf(out, " (%.0f)", rows[i].value);
     fputc('\n', out);
@@ -103,7 +103,7 @@ static void print_stages(const nxc_plan_report *r, FILE *out) {
     uint64_t bytes = 0;
     fprintf(out, "  %-10u ", stage);
     for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) bytes += nx_plan_stage_bytes(plan, stage, kind);
-    nx_print_quantity(out, (double)bytes, "B");
+    nxc_print_quantity(out, (double)bytes, "B");
     fputs(" a rank; layers", out);
     for (uint32_t c = 0, n = 0; c < plan->n[NX_SECTION_CHUNKS]; c++) {
       const nx_chunk *chunk = &plan->chunks[c];
@@ -125,7 +125,7 @@ static void print_bytes(const char *name, uint64_t bytes, const char *meaning, F
   char text[32] = "";
   FILE *memory = fmemopen(text, sizeof text, "w");
   if (memory != NULL) {
-    nx_print_quantity(memory, (double)bytes, "B");
+    nxc_print_quantity(memory, (double)bytes, "B");
     fclose(memory);
   }
   fprintf(out, "  %-10s %9s  %s\n", name, text, meaning);

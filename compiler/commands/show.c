@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/commands.h"
-#include "schema/plan_dump.h"
+#include "compiler/show/plan_dump.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,14 +13,14 @@
 
 static const struct view {
   const char *name;
-  nx_plan_dump *dump;
+  nxc_plan_dump *dump;
   const char *meaning;
 } views[] = {
-    {"settings", nx_plan_dump_settings, "every setting, its value and where that came from"},
-    {"ops", nx_plan_dump_ops, "every operator: operands, shapes, bytes, cost, origin"},
-    {"schedule", nx_plan_dump_schedule, "what each stage does in a step"},
-    {"memory", nx_plan_dump_memory, "arenas and their largest values"},
-    {"tensors", nx_plan_dump_tensors, "logical tensors and the parameters that hold them"},
+    {"settings", nxc_dump_settings, "every setting, its value and where that came from"},
+    {"ops", nxc_dump_ops, "every operator: operands, shapes, bytes, cost, origin"},
+    {"schedule", nxc_dump_schedule, "what each stage does in a step"},
+    {"memory", nxc_dump_memory, "arenas and their largest values"},
+    {"tensors", nxc_dump_tensors, "logical tensors and the parameters that hold them"},
 };
 enum { N_VIEWS = sizeof views / sizeof *views };
 
@@ -50,14 +50,14 @@ static const void *map_plan(const char *path, uint64_t *n_bytes) {
 
 static int draw(const nx_plan *plan, const char *path) {
   FILE *out = fopen(path, "w");
-  bool good = out != NULL && nx_plan_draw_svg(plan, out);
+  bool good = out != NULL && nxc_draw_svg(plan, out);
   if (out != NULL && fclose(out) != 0) good = false;
   if (good) return NXC_EXIT_GOOD;
   fprintf(stderr, "nxcfg show: cannot write %s: %s\n", path, strerror(errno));
   return NXC_EXIT_USAGE;
 }
 
-static int show(const char *path, nx_plan_dump *dump, const char *svg) {
+static int show(const char *path, nxc_plan_dump *dump, const char *svg) {
   uint64_t n_bytes = 0;
   const void *bytes = map_plan(path, &n_bytes);
   if (bytes == NULL) return NXC_EXIT_USAGE;
@@ -77,7 +77,7 @@ int nxc_command_show(int argc, char **argv) {
   struct option options[N_VIEWS + 3] = {{"help", no_argument, NULL, 'h'}};
   for (int i = 0; i < N_VIEWS; i++) options[i + 1] = (struct option){views[i].name, no_argument, NULL, 256 + i};
   options[N_VIEWS + 1] = (struct option){"svg", required_argument, NULL, 's'};
-  nx_plan_dump *dump = nx_plan_dump_summary;
+  nxc_plan_dump *dump = nxc_dump_summary;
   const char *svg = NULL;
   opterr = 0;
   for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {

@@ -30,7 +30,7 @@ static bool judge_known(const nxc_settings *settings, nxc_sink *sink) {
 
 static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   const nxc_layer_spec *layer = &t->model.specs[0];
-  bool gpt2 = t->model.names == NX_NAMES_GPT2;
+  bool gpt2 = t->model.names == NXC_NAMES_GPT2;
   const nxc_demand demands[] = {
       {!nxc_data_has_documents(&t->data) ||
            (t->data.end_of_document >= 0 && t->data.end_of_document < t->model.vocab),
@@ -65,7 +65,7 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
        "a load-balancing loss over all layers couples pipeline stages before their backward passes"},
       {!ffn->bias, NX_SETTING_MODEL_BIAS, "NX3012", "products of experts have no biases"},
       {ffn->dropout == 0, NX_SETTING_MODEL_FFN_DROPOUT, "NX3012", "there is no dropout inside experts"},
-      {t->model.names != NX_NAMES_GPT2, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006",
+      {t->model.names != NXC_NAMES_GPT2, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006",
        "GPT-2 has no names for experts"},
   };
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);

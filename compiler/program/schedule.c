@@ -89,9 +89,11 @@ static void push(generator *g, nx_item_kind kind, nx_port port, uint32_t chunk, 
                  uint16_t slot) {
   nxc_pipeline *p = g->p;
   p->items = nxc_arena_grow(p->arena, p->items, p->n_items, sizeof *p->items);
+  bool runs = kind == NX_ITEM_FORWARD || kind == NX_ITEM_BACKWARD;
   p->items[p->n_items++] = (nx_item){.stage = g->stage,
                                      .kind = (uint8_t)kind,
                                      .port = (uint8_t)port,
+                                     .when = runs ? nx_pass_when(micro_batch, g->n_micro_batches) : 0,
                                      .slot = slot,
                                      .chunk = chunk,
                                      .micro_batch = micro_batch};
@@ -188,15 +190,20 @@ static void run(generator *g, const pass *at) {
     list->forwarded[m] = true;
 }
 
+static void push_step(generator *g, uint32_t chunk, uint8_t when) {
+  push(g, NX_ITEM_STEP, 0, chunk, 0, 0);
+  g->p->items[g->p->n_items - 1].when = when;
+}
+
 /* A stage of several chunks steps in three phases. */
 static void step(generator *g) {
   if (g->n_virtual == 1) {
-    push(g, NX_ITEM_STEP, 0, g->stage, 0, 0);
+    push_step(g, g->stage, NX_WHEN_ALWAYS);
     return;
   }
-  for (uint32_t v = 0; v < g->n_virtual; v++) push(g, NX_ITEM_STEP, 0, chunk_at(g, v), NX_WHEN_FIRST, 0);
-  push(g, NX_ITEM_STEP, 0, g->stage, NX_WHEN_MIDDLE, 0);
-  for (uint32_t v = 0; v < g->n_virtual; v++) push(g, NX_ITEM_STEP, 0, chunk_at(g, v), NX_WHEN_LAST, 0);
+  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), NX_WHEN_FIRST);
+  push_step(g, g->stage, NX_WHEN_MIDDLE);
+  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), NX_WHEN_LAST);
 }
 
 /* As many slots as micro-batches are between their forward and their backward pass at once, and one for the

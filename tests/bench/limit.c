@@ -136,7 +136,7 @@ static void collect(limit *l, const nx_plan *plan) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
     if (item->stage != 0 || item->chunk >= plan->n[NX_SECTION_CHUNKS]) continue;
-    add_program(l, plan, nx_item_program(plan, item), nx_item_when(plan, item));
+    add_program(l, plan, nx_item_program(plan, item), item->when);
   }
 }
 

@@ -143,10 +143,10 @@ static nx_run make_run(void) {
                   .n_steps = count("steps", 4), .n_micro_batches = 1, .micro_batch = batch,
                   .sequence = sequence, .global_batch = batch * n_ranks, .vocab = 256,
                   .tokens_per_step = (uint64_t)batch * n_ranks * sequence, .flops_per_step = 1,
-                  .n_parameters = N_ELEMENTS, .data_kind = NX_DATA_INDEXED, .data_rank = 1,
+                  .n_parameters = N_ELEMENTS, .data_rank = 1,
                   .data_size = n_ranks, .tokens = tokens, .labels = labels, .positions = positions,
                   .samples = samples, .step = step, .loss = loss, .loss_total = loss_total,
-                  .grad_norm = norm, .lr = lr, .names = NX_NAMES_LLAMA, .n_slots = 1,
+                  .grad_norm = norm, .lr = lr, .n_slots = 1,
                   .ring_size = 1, .ulysses_size = 1, .places = NX_NONE, .starts = NX_NONE,
                   .weights = NX_NONE, .end_of_document = NX_NONE};
 }
@@ -168,9 +168,11 @@ static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
 enum { N_SECTIONS = 19, MEANING = NX_SECTION_MEANING };
 
 static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
-static const nx_term terms[] = {{1, NX_NONE, 1}, {1, NX_TERM_FIRST, 1}};
+static const nx_term terms[] = {{.atoms = 1, .stride = 1, .kind = NX_TERM_STRIDE}, {.atoms = 1, .kind = NX_TERM_FIRST}};
 static const nx_item items[] = {
-    {.kind = NX_ITEM_FORWARD}, {.kind = NX_ITEM_BACKWARD}, {.kind = NX_ITEM_STEP}};
+    {.kind = NX_ITEM_FORWARD, .when = NX_WHEN_FIRST | NX_WHEN_LAST},
+    {.kind = NX_ITEM_BACKWARD, .when = NX_WHEN_FIRST | NX_WHEN_LAST},
+    {.kind = NX_ITEM_STEP, .when = NX_WHEN_ALWAYS}};
 
 /* In ascending order: the strings come first, and so all that has a name is made before. */
 static void write_sections(const nx_program programs[3]) {

@@ -5,7 +5,7 @@
  * right. What mutations change are fields of records: libFuzzer's in a search, and some thousands of every
  * seed in the normal run, always the same. Seeds are plans that the build has just compiled, so that all of
  * them are accepted. */
-#include "schema/plan_dump.h"
+#include "compiler/show/plan_dump.h"
 #include "tests/fuzz/plan_mutate.h"
 #include "tests/fuzz/replay.h"
 #include "tests/plan_edit.h"
@@ -41,8 +41,8 @@ static FILE *open_nowhere(void) {
 }
 
 static void read_plan(const nx_plan *plan) {
-  static nx_plan_dump *const dumps[] = {nx_plan_dump_summary,  nx_plan_dump_settings, nx_plan_dump_ops,
-                                        nx_plan_dump_schedule, nx_plan_dump_memory,   nx_plan_dump_tensors};
+  static nxc_plan_dump *const dumps[] = {nxc_dump_summary,  nxc_dump_settings, nxc_dump_ops,
+                                        nxc_dump_schedule, nxc_dump_memory,   nxc_dump_tensors};
   for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++) dumps[i](plan, open_nowhere());
   read_mesh(plan);
 }
@@ -53,7 +53,7 @@ static bool try_plan(const uint8_t *bytes, size_t n_bytes) {
   bool checked = nx_plan_check(bytes, n_bytes, &plan, &fault);
   if (checked) read_plan(&plan);
   bool accepted = checked && nx_plan_prove(&plan, &fault);
-  if (accepted) nx_plan_draw_svg(&plan, open_nowhere());
+  if (accepted) nxc_draw_svg(&plan, open_nowhere());
   assert(accepted || (fault.text[0] != '\0' && fault.offset <= n_bytes));
   return accepted;
 }

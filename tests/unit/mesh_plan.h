@@ -63,7 +63,7 @@ static inline uint32_t mesh_string(mesh_plan *mesh, const char *text) {
 
 /* base + stride x the coordinate on an atom */
 static inline uint32_t mesh_constant(mesh_plan *mesh, int64_t base, uint32_t atom, int64_t stride) {
-  mesh->terms[mesh->n_terms] = (nx_term){.atoms = 1u << atom, .table = NX_NONE, .stride = stride};
+  mesh->terms[mesh->n_terms] = (nx_term){.atoms = 1u << atom, .stride = stride, .kind = NX_TERM_STRIDE};
   mesh->constants[mesh->n_constants] = (nx_constant){base, mesh->n_terms++, 1};
   return mesh->n_constants++;
 }
@@ -72,7 +72,7 @@ static inline uint32_t mesh_constant(mesh_plan *mesh, int64_t base, uint32_t ato
 static inline uint32_t mesh_owner(mesh_plan *mesh, uint32_t atoms) {
   nx_constant *owner = &mesh->constants[mesh->n_constants];
   *owner = (nx_constant){1, mesh->n_terms, atoms != 0};
-  if (atoms) mesh->terms[mesh->n_terms++] = (nx_term){.atoms = atoms, .table = NX_TERM_FIRST, .stride = 1};
+  if (atoms) mesh->terms[mesh->n_terms++] = (nx_term){.atoms = atoms, .kind = NX_TERM_FIRST};
   return mesh->n_constants++;
 }
 

@@ -60,7 +60,7 @@ static void case_begin(case_plan *c, uint32_t n_ranks, uint32_t n_hosts, uint32_
   for (nx_port port = 0; port < NX_N_PORTS; port++) c->chunks[0].ports[port] = NX_NONE;
   for (uint32_t kind = 0; kind < 3; kind++)
     c->programs[kind] = (nx_program){.kind = kind == 2 ? NX_PROGRAM_STEP : NX_PROGRAM_FORWARD + kind};
-  c->plan = (nx_plan){.strings = "\0pipeline",
+  c->plan = (nx_plan){.strings = "",
                       .run = &c->run,
                       .atoms = c->atoms,
                       .groups = c->groups,
@@ -90,8 +90,14 @@ static void case_collective(case_plan *c, uint32_t program, nx_op op, uint32_t g
 
 static void case_item(case_plan *c, uint32_t stage, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
   assert_true(c->plan.n[NX_SECTION_ITEMS] < MAX_ITEMS);
+  uint8_t when = kind <= NX_ITEM_EVALUATE ? nx_pass_when(micro_batch, c->run.n_micro_batches) : 0;
   c->items[c->plan.n[NX_SECTION_ITEMS]++] =
-      (nx_item){.stage = stage, .kind = (uint8_t)kind, .chunk = chunk, .micro_batch = micro_batch};
+      (nx_item){.stage = stage, .kind = (uint8_t)kind, .when = when, .chunk = chunk, .micro_batch = micro_batch};
+}
+
+static void case_step(case_plan *c, uint32_t stage, uint8_t when) {
+  case_item(c, stage, NX_ITEM_STEP, stage, 0);
+  c->items[c->plan.n[NX_SECTION_ITEMS] - 1].when = when;
 }
 
 static void case_items(case_plan *c) {
@@ -99,7 +105,7 @@ static void case_items(case_plan *c) {
     case_item(c, 0, NX_ITEM_FORWARD, 0, m);
     case_item(c, 0, NX_ITEM_BACKWARD, 0, m);
   }
-  case_item(c, 0, NX_ITEM_STEP, 0, 0);
+  case_step(c, 0, NX_WHEN_ALWAYS);
 }
 
 static void assert_near(double found, double wanted, const char *what) {
@@ -307,7 +313,7 @@ static void case_pass(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port f
 static void case_gpipe(case_plan *c, uint32_t n_micro_batches, uint64_t port_bytes) {
   case_begin(c, 2, 1, n_micro_batches);
   c->run.n_slots = n_micro_batches;
-  c->atoms[0].name = 1;
+  c->atoms[0].flags = NX_ATOM_PIPELINE;
   c->values[0].bytes = port_bytes;
   case_operator(c, 0, NX_OP_add, 0, 100000);
   case_operator(c, 1, NX_OP_add, 0, 300000);
@@ -323,7 +329,7 @@ static void case_gpipe(case_plan *c, uint32_t n_micro_batches, uint64_t port_byt
     for (uint32_t m = 0; m < n_micro_batches; m++)
       case_pass(c, stage, NX_ITEM_BACKWARD, NX_PORT_OUTPUT_GRADIENT, NX_PORT_INPUT_GRADIENT, m);
     for (uint32_t m = 0; m < n_micro_batches; m++) case_transfer(c, stage, NX_ITEM_WAIT, sent[stage], m);
-    case_item(c, stage, NX_ITEM_STEP, stage, 0);
+    case_step(c, stage, NX_WHEN_ALWAYS);
   }
 }
 
@@ -374,9 +380,9 @@ static void phases_of_a_step_add_up(void **state) {
   case_operator(&c, 2, NX_OP_adamw, 0, 300000)->when = NX_WHEN_LAST;
   case_item(&c, 0, NX_ITEM_FORWARD, 0, 0);
   case_item(&c, 0, NX_ITEM_BACKWARD, 0, 0);
-  case_item(&c, 0, NX_ITEM_STEP, 0, NX_WHEN_FIRST);
-  case_item(&c, 0, NX_ITEM_STEP, 0, NX_WHEN_MIDDLE);
-  case_item(&c, 0, NX_ITEM_STEP, 0, NX_WHEN_LAST);
+  case_step(&c, 0, NX_WHEN_FIRST);
+  case_step(&c, 0, NX_WHEN_MIDDLE);
+  case_step(&c, 0, NX_WHEN_LAST);
   assert_near(nxc_forecast_step(&c.plan, &machine, arena).class_s[NXC_COST_OPTIMIZER], 7e-3, "step");
   nxc_arena_free(arena);
 }

@@ -74,7 +74,7 @@ static nxr_data *open_data(made_plan *made, uint32_t rank) {
   nxr_fault fault = {""};
   for (uint32_t atom = 0; atom < N_ATOMS; atom++) {
     made->atoms[atom] = (nx_atom){.size = sizes[atom], .stride = stride};
-    made->terms[atom] = (nx_term){.atoms = 1u << atom, .table = NX_NONE, .stride = 1};
+    made->terms[atom] = (nx_term){.atoms = 1u << atom, .stride = 1, .kind = NX_TERM_STRIDE};
     made->constants[atom] = (nx_constant){.first_term = atom, .n_terms = 1};
     stride *= sizes[atom];
   }

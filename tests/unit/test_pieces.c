@@ -21,7 +21,10 @@ static const char strings[] = "\0embedding\0matrix\0norm\0pad";
 static const nx_atom atoms[] = {{0, 2, 1, 0}, {0, 2, 2, 0}};
 static const nx_group groups[] = {{0, 2, 2, 0}};
 static const int64_t table[] = {1, 0};
-static const nx_term terms[] = {{1, NX_NONE, 4}, {2, NX_NONE, N_SHARD}, {1, 0, 1}, {2, 0, 1}};
+static const nx_term terms[] = {{1, 0, 4, NX_TERM_STRIDE, 0},
+                                {2, 0, N_SHARD, NX_TERM_STRIDE, 0},
+                                {1, 0, 0, NX_TERM_CHOICE, 0},
+                                {2, 0, 0, NX_TERM_CHOICE, 0}};
 static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {0, 0, 1}, {0, 1, 1}, {1, 2, 2},
                                         {1, 3, 1}, {11, 0, 0}, {12, 0, 0}, {13, 0, 0}};
 static const nx_arena_record arenas[] = {{NX_ARENA_param, 0, 128, 0}, {NX_ARENA_master, 0, 128, 0},

@@ -158,7 +158,7 @@ static void break_term(uint8_t *bytes) {
     if (group->atoms & 1u << index) group->size *= larger;
   nx_term *term;
   for (uint32_t i = 0; (term = plan_record(bytes, NX_SECTION_TERMS, i)) != NULL; i++)
-    if (term->atoms == 1u << index && term->table == NX_NONE) term->stride = INT64_C(1) << 40;
+    if (term->atoms == 1u << index && term->kind == NX_TERM_STRIDE) term->stride = INT64_C(1) << 40;
 }
 static void break_section_flags(uint8_t *bytes) { plan_section(bytes, NX_SECTION_OPERATORS)->flags = 0; }
 static void break_section_size(uint8_t *bytes) {

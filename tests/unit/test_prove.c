@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules that end, and schedules that were broken on purpose: each must be refused, and the fault must say
  * where. */
-#include "schema/plan_dump.h"
+#include "compiler/show/plan_dump.h"
 #include "tests/unit/program_case.h"
 
 /* The items of a compiled plan, in room for more; `plan` is a view of them. */
@@ -65,6 +65,15 @@ static uint32_t find_port(const schedule *s, nx_item_kind kind, nx_port port, ui
 
 static uint32_t find(const schedule *s, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
   return find_port(s, kind, 0, chunk, micro_batch);
+}
+
+/* The step of a chunk that has the phase. */
+static uint32_t find_step(const schedule *s, uint32_t chunk, uint8_t phase) {
+  uint32_t at = 0;
+  while (at < s->n && !(s->items[at].kind == NX_ITEM_STEP && s->items[at].chunk == chunk && s->items[at].when & phase))
+    at++;
+  assert_true(at < s->n);
+  return at;
 }
 
 static void drop(schedule *s, uint32_t at) {
@@ -285,14 +294,14 @@ static void waiting_for_the_other_stage_first(void **state) {
 static void an_update_before_the_norm(void **state) {
   (void)state;
   schedule s = begin(interleaved2);
-  swap(&s, find(&s, NX_ITEM_STEP, 0, NX_WHEN_MIDDLE), find(&s, NX_ITEM_STEP, 0, NX_WHEN_LAST));
+  swap(&s, find_step(&s, 0, NX_WHEN_MIDDLE), find_step(&s, 0, NX_WHEN_LAST));
   expect(&s, "before the norm is known", "step of chunk 0");
 }
 
 static void a_norm_before_all_gradients(void **state) {
   (void)state;
   schedule s = begin(interleaved2);
-  swap(&s, find(&s, NX_ITEM_STEP, 2, NX_WHEN_FIRST), find(&s, NX_ITEM_STEP, 0, NX_WHEN_MIDDLE));
+  swap(&s, find_step(&s, 2, NX_WHEN_FIRST), find_step(&s, 0, NX_WHEN_MIDDLE));
   expect(&s, "not reduced yet", "stage 0");
 }
 
@@ -409,6 +418,30 @@ static void every_collective_and_every_wait_is_needed(void **state) {
   }
 }
 
+/* A terminal obeys control characters, and a line break makes one text look like two. */
+static void strings_are_shown_without_control_characters(void **state) {
+  (void)state;
+  static nxc_plan_dump *const dumps[] = {nxc_dump_summary, nxc_dump_settings, nxc_dump_ops, nxc_dump_memory,
+                                         nxc_dump_tensors};
+  schedule s = begin(pipeline2);
+  char *strings = malloc(s.plan.n[NX_SECTION_STRINGS]), *texts = malloc(s.plan.n[NX_SECTION_PLACES_TEXT]);
+  for (uint32_t i = 0; i < s.plan.n[NX_SECTION_STRINGS]; i++) strings[i] = s.plan.strings[i] ? '\033' : '\0';
+  for (uint32_t i = 0; i < s.plan.n[NX_SECTION_PLACES_TEXT]; i++) texts[i] = s.plan.places_text[i] ? '\r' : '\0';
+  s.plan.strings = strings, s.plan.places_text = texts;
+  for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++) {
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&text, &n_bytes);
+    dumps[i](&s.plan, out);
+    fclose(out);
+    for (size_t at = 0; at < n_bytes; at++)
+      if (text[at] == '\033' || text[at] == '\r') fail_msg("dump %zu prints a control character", i);
+    free(text);
+  }
+  free(strings), free(texts);
+  end(&s);
+}
+
 typedef struct drawing {
   char *text;
   size_t n_bytes;
@@ -418,9 +451,9 @@ static void draw(const nx_plan *plan, bool svg, drawing *to) {
   FILE *out = open_memstream(&to->text, &to->n_bytes);
   assert_non_null(out);
   if (svg)
-    assert_true(nx_plan_draw_svg(plan, out));
+    assert_true(nxc_draw_svg(plan, out));
   else
-    nx_plan_dump_schedule(plan, out);
+    nxc_dump_schedule(plan, out);
   fclose(out);
 }
 
@@ -474,6 +507,7 @@ int main(void) {
       cmocka_unit_test(stages_that_sum_in_another_order),
       cmocka_unit_test(stages_that_sum_different_parts),
       cmocka_unit_test(every_collective_and_every_wait_is_needed),
+      cmocka_unit_test(strings_are_shown_without_control_characters),
       cmocka_unit_test(a_schedule_is_drawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,8 @@ static void emit_mesh(nxc_emitter *e) {
   const nxc_mesh *mesh = &e->graph->mesh;
   for (uint32_t atom = 0; atom < mesh->n_atoms; atom++) {
     uint32_t name = nxc_emit_string(e, mesh->name[atom]);
-    nxc_emit_record(e, NX_SECTION_ATOMS, &(nx_atom){name, mesh->size[atom], mesh->stride[atom], 0});
+    uint32_t flags = nxc_axis(mesh, NXC_AXIS_PIPELINE) == 1u << atom ? NX_ATOM_PIPELINE : 0;
+    nxc_emit_record(e, NX_SECTION_ATOMS, &(nx_atom){name, mesh->size[atom], mesh->stride[atom], flags});
   }
 }
 
@@ -38,14 +39,15 @@ static void emit_groups(nxc_emitter *e) {
   }
 }
 
-static uint32_t emit_table(nxc_emitter *e, const nxc_term *term) {
-  if (term->first) return NX_TERM_FIRST;
-  if (term->table == NULL) return NX_NONE;
-  uint32_t first = e->sections[NX_SECTION_TABLE].n_records;
+static nx_term describe_term(nxc_emitter *e, const nxc_term *term) {
+  nx_term record = {.atoms = term->atoms, .stride = term->stride, .kind = NX_TERM_STRIDE};
+  if (term->first) return (nx_term){.atoms = term->atoms, .kind = NX_TERM_FIRST};
+  if (term->table == NULL) return record;
   uint32_t n = term->atoms == NX_NONE ? e->pipeline->n_chunks : nxc_mesh_size(&e->graph->mesh, term->atoms);
-  for (uint32_t i = 0; i < n; i++)
-    nxc_emit_record(e, NX_SECTION_TABLE, &term->table[i]);
-  return first;
+  record = (nx_term){.atoms = term->atoms, .kind = term->multiply ? NX_TERM_CHOICE : NX_TERM_ENTRY};
+  record.table = e->sections[NX_SECTION_TABLE].n_records;
+  for (uint32_t i = 0; i < n; i++) nxc_emit_record(e, NX_SECTION_TABLE, &term->table[i]);
+  return record;
 }
 
 static void emit_constants(nxc_emitter *e) {
@@ -53,9 +55,7 @@ static void emit_constants(nxc_emitter *e) {
     const nxc_rank_number *number = &e->graph->tables->constants[i];
     uint32_t first = e->sections[NX_SECTION_TERMS].n_records;
     for (uint32_t t = 0; t < number->n_terms; t++) {
-      const nxc_term *term = &number->terms[t];
-      bool listed = term->first || term->table != NULL;
-      nx_term record = {term->atoms, emit_table(e, term), listed ? term->multiply : term->stride};
+      nx_term record = describe_term(e, &number->terms[t]);
       nxc_emit_record(e, NX_SECTION_TERMS, &record);
     }
     nxc_emit_record(e, NX_SECTION_CONSTANTS, &(nx_constant){number->base, first, number->n_terms});
@@ -149,8 +149,7 @@ static void emit_ranges(nxc_emitter *e) {
                        .master = value_of(e, range->master),
                        .grad = value_of(e, range->grad),
                        .moment1 = value_of(e, range->moment1),
-                       .moment2 = value_of(e, range->moment2),
-                       .weight_decay = range->decayed ? e->training->optimizer.weight_decay : 0};
+                       .moment2 = value_of(e, range->moment2)};
     nxc_emit_record(e, NX_SECTION_RANGES, &record);
   }
 }
@@ -305,7 +304,6 @@ static void emit_run(nxc_emitter *e) {
                 .tokens_per_step = (uint64_t)(t->batch.global * t->model.sequence),
                 .flops_per_step = nxc_training_flops(t),
                 .n_parameters = nxc_training_parameters(t),
-                .data_kind = NX_DATA_INDEXED,
                 .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE),
                 .data_rank = axis_rank(graph, NXC_AXIS_DATA),
                 .data_size = t->layout.data,
@@ -318,7 +316,6 @@ static void emit_run(nxc_emitter *e) {
                 .loss_total = value_of(e, graph->loss_total),
                 .grad_norm = value_of(e, graph->grad_norm),
                 .lr = value_of(e, graph->lr),
-                .names = t->model.names,
                 .init_from = nxc_emit_string(e, init_from),
                 .n_slots = e->pipeline->n_slots,
                 .ring_rank = axis_rank(graph, NXC_AXIS_RING),

@@ -222,7 +222,7 @@ static double item_seconds(player *p, const nx_item *item) {
     spend(stage, NXC_COST_TRANSFERS, seconds);
     return seconds;
   }
-  const spent *s = spent_of(p, program, nx_item_when(p->plan, item));
+  const spent *s = spent_of(p, program, item->when);
   if (item->kind == NX_ITEM_STEP) wait_until(stage, stage->busy_until);
   if (stage->total_s + s->busy_until > stage->busy_until) stage->busy_until = stage->total_s + s->busy_until;
   for (int class = 0; class < NXC_N_COSTS; class++) spend(stage, (nxc_cost_class)class, s->class_s[class]);
@@ -266,7 +266,7 @@ static void add_groups(const player *p, nxc_forecast *f, nxc_arena *arena) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     uint32_t program = nx_item_program(plan, &plan->items[i]);
     if (plan->items[i].stage == f->stage && program != NX_NONE)
-      n_runs[program * N_VARIANTS + nx_item_when(plan, &plan->items[i])]++;
+      n_runs[program * N_VARIANTS + plan->items[i].when]++;
   }
   for (size_t run = 0; run < n; run++) {
     const nx_program *program = &plan->programs[run / N_VARIANTS];

@@ -46,8 +46,8 @@ static const part_row part_rows[NXC_N_PARTS] = {
 };
 
 static const char *stem_of(const nxc_training *t, const part_row *row) {
-  if (t->model.names == NX_NAMES_GPT2) return row->gpt2;
-  return t->model.names == NX_NAMES_DEEPSEEK && row->deepseek ? row->deepseek : row->llama;
+  if (t->model.names == NXC_NAMES_GPT2) return row->gpt2;
+  return t->model.names == NXC_NAMES_DEEPSEEK && row->deepseek ? row->deepseek : row->llama;
 }
 
 /* The stem with a number in place of its first %d. */
@@ -66,7 +66,7 @@ const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_pi
 
 /* GPT-2 keeps queries, keys and values in one tensor. */
 static nxc_part tensor_part(const nxc_training *t, nxc_part part) {
-  bool together = t->model.names == NX_NAMES_GPT2 && (part == NXC_PART_K || part == NXC_PART_V);
+  bool together = t->model.names == NXC_NAMES_GPT2 && (part == NXC_PART_K || part == NXC_PART_V);
   return together ? NXC_PART_Q : part;
 }
 
@@ -75,7 +75,7 @@ static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_pa
   const nxc_attention_spec *a = &spec->attention;
   int64_t queries = a->heads * a->head_dim, keys = a->kv_heads * a->head_dim;
   switch (part) {
-    case NXC_PART_Q: return m->names == NX_NAMES_GPT2 ? queries + 2 * keys : queries;
+    case NXC_PART_Q: return m->names == NXC_NAMES_GPT2 ? queries + 2 * keys : queries;
     case NXC_PART_K:
     case NXC_PART_V: return keys;
     case NXC_PART_GATE:
@@ -97,7 +97,7 @@ static int64_t logical_rows(const nxc_graph *graph, const nxc_model *m, nxc_part
 
 /* Rows before the part in the logical tensor. */
 static int64_t part_offset(const nxc_graph *graph, const nxc_model *m, nxc_part part) {
-  if (m->names != NX_NAMES_GPT2 || (part != NXC_PART_K && part != NXC_PART_V)) return 0;
+  if (m->names != NXC_NAMES_GPT2 || (part != NXC_PART_K && part != NXC_PART_V)) return 0;
   const nxc_attention_spec *a = &nxc_model_layer(m, graph->layer)->attention;
   return a->head_dim * (part == NXC_PART_K ? a->heads : a->heads + a->kv_heads);
 }
@@ -147,7 +147,7 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
   nxc_piece_node *piece = &graph->pieces[graph->n_pieces++];
   *piece = (nxc_piece_node){
       .value = value,
-      .transposed = !bias && t->model.names == NX_NAMES_GPT2 && row->gpt2_transposed,
+      .transposed = !bias && t->model.names == NXC_NAMES_GPT2 && row->gpt2_transposed,
       .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
       .row_start = nxc_rank_number_of(0),
       .column_start = nxc_rank_number_of(0),

@@ -203,7 +203,7 @@ static bool nothing_passing(const replay *r, const nx_item *item) {
 static bool run_program(replay *r, const nx_item *item) {
   const nx_plan *plan = r->plan;
   const nx_program *program = &plan->programs[nx_item_program(plan, item)];
-  uint8_t when = nx_item_when(plan, item);
+  uint8_t when = item->when;
   for (uint32_t i = 0; i < program->n_operators; i++) {
     const nx_operator *op = &plan->operators[program->first_operator + i];
     if ((op->when & when) && !run_operator(r, op)) return false;

@@ -55,11 +55,11 @@ static const scaling_row scalings[] = {
 
 typedef struct names_row {
   const char *name;
-  nx_names names;
+  nxc_checkpoint_names names;
 } names_row;
 
 static const names_row tensor_names[] = {
-    {"llama", NX_NAMES_LLAMA}, {"gpt2", NX_NAMES_GPT2}, {"deepseek", NX_NAMES_DEEPSEEK}, {.name = NULL}};
+    {"llama", NXC_NAMES_LLAMA}, {"gpt2", NXC_NAMES_GPT2}, {"deepseek", NXC_NAMES_DEEPSEEK}, {.name = NULL}};
 
 /* The row that an enumeration names: the catalogue's values are the tables' names (tested). */
 static const void *row_of(const nxc_settings *s, nxc_setting_id id, const void *rows, size_t row_bytes) {
@@ -153,11 +153,11 @@ static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
 
 /* ---- the whole ---- */
 
-static nx_names read_names(const nxc_settings *s, const nxc_model *m) {
+static nxc_checkpoint_names read_names(const nxc_settings *s, const nxc_model *m) {
   const names_row *row = row_of(s, NX_SETTING_MODEL_CHECKPOINT_NAMES, tensor_names, sizeof *tensor_names);
   if (row != NULL) return row->names;
-  if (m->mixture != NULL) return m->mixture->shared_hidden > 0 ? NX_NAMES_DEEPSEEK : NX_NAMES_LLAMA;
-  return m->learned_positions ? NX_NAMES_GPT2 : NX_NAMES_LLAMA;
+  if (m->mixture != NULL) return m->mixture->shared_hidden > 0 ? NXC_NAMES_DEEPSEEK : NXC_NAMES_LLAMA;
+  return m->learned_positions ? NXC_NAMES_GPT2 : NXC_NAMES_LLAMA;
 }
 
 static int64_t padded(const nxc_settings *s, int64_t vocab, uint32_t tensor) {

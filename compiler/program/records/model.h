@@ -79,6 +79,9 @@ typedef struct nxc_layer_spec {
   double dropout; /* of what is added to the residual stream */
 } nxc_layer_spec;
 
+/* Whose names the tensors have in checkpoints and init_from. */
+typedef enum nxc_checkpoint_names { NXC_NAMES_LLAMA = 1, NXC_NAMES_GPT2, NXC_NAMES_DEEPSEEK } nxc_checkpoint_names;
+
 typedef struct nxc_model {
   int64_t layers, hidden, sequence, vocab, vocab_padded;
   int64_t learned_positions; /* rows of a table that is added to the embedding; 0: none */
@@ -92,7 +95,7 @@ typedef struct nxc_model {
   int64_t unique_layers;      /* with weights of their own; layers: all */
   bool spaced;                /* layers that share weights follow one another */
   double init_std, output_init_std;
-  nx_names names;
+  nxc_checkpoint_names names;
 } nxc_model;
 
 /* A plan names layers one by one: there may be no more. */

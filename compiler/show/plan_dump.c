@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/plan_dump.h"
+#include "compiler/show/plan_dump.h"
+
+#include "compiler/diagnostics/characters.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-void nx_print_quantity(FILE *out, double quantity, const char *unit) {
+void nxc_print_quantity(FILE *out, double quantity, const char *unit) {
   static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
   size_t prefix = 0;
   for (; quantity >= 999.5 && prefix + 1 < sizeof prefixes / sizeof *prefixes; prefix++) quantity /= 1000;
   int decimals = prefix == 0 || quantity >= 99.95 ? 0 : quantity >= 9.995 ? 1 : 2;
   fprintf(out, "%.*f %s%s", decimals, quantity, prefixes[prefix], unit);
+}
+
+/* A text of the plan between two of ours. */
+static void print_text(FILE *out, const char *before, const char *text, const char *behind) {
+  fputs(before, out);
+  nxc_characters_print(text, out);
+  fputs(behind, out);
 }
 
 static void print_box(FILE *out, const nx_value *value) {
@@ -24,7 +33,7 @@ static void print_set(const nx_plan *plan, uint32_t atoms, FILE *out) {
   if (atoms == NX_NONE) fputs("chunk", out);
   for (uint32_t atom = plan->n[NX_SECTION_ATOMS]; atoms != NX_NONE && atom-- > 0;) {
     if (!(atoms & 1u << atom)) continue;
-    fprintf(out, "%s%s", joint, nx_plan_string(plan, plan->atoms[atom].name));
+    print_text(out, joint, nx_plan_string(plan, plan->atoms[atom].name), "");
     joint = ":";
   }
 }
@@ -35,11 +44,10 @@ static void print_constant(const nx_plan *plan, uint32_t index, FILE *out) {
   fprintf(out, "%" PRId64, constant->base);
   for (uint32_t i = 0; i < constant->n_terms; i++) {
     const nx_term *term = &plan->terms[constant->first_term + i];
-    bool listed = term->table != NX_NONE;
-    if (listed) fprintf(out, " %c table[", term->stride ? 'x' : '+');
-    else fprintf(out, " + %" PRId64 " ", term->stride);
+    if (term->kind == NX_TERM_STRIDE) fprintf(out, " + %" PRId64 " ", term->stride);
+    else fprintf(out, " %c table[", term->kind == NX_TERM_ENTRY ? '+' : 'x');
     print_set(plan, term->atoms, out);
-    if (listed) fputc(']', out);
+    if (term->kind != NX_TERM_STRIDE) fputc(']', out);
   }
 }
 
@@ -53,7 +61,7 @@ static void print_attribute(const nx_plan *plan, const nx_attr_row *row, const n
 
 static void print_operand(const nx_plan *plan, uint32_t index, FILE *out) {
   const nx_value *value = &plan->values[index];
-  fprintf(out, "%s:", nx_plan_string(plan, value->name));
+  print_text(out, "", nx_plan_string(plan, value->name), ":");
   print_box(out, value);
   fprintf(out, "@%s+%" PRIu64, nx_arena_name(value->arena), value->offset);
   if (value->offset_shift == NX_NONE) return;
@@ -76,14 +84,15 @@ static void dump_operator(const nx_plan *plan, uint32_t index, FILE *out) {
   const nx_op_row *row = nx_op_find(op->op);
   fprintf(out, "%5u %c%c%c %s", index, op->when & NX_WHEN_FIRST ? 'f' : '-',
           op->when & NX_WHEN_MIDDLE ? 'm' : '-', op->when & NX_WHEN_LAST ? 'l' : '-', row->name);
-  if (op->group != NX_NONE)
-    fprintf(out, " over %s (%u)", nx_plan_string(plan, plan->groups[op->group].name),
-            plan->groups[op->group].size);
+  if (op->group != NX_NONE) {
+    print_text(out, " over ", nx_plan_string(plan, plan->groups[op->group].name), " ");
+    fprintf(out, "(%u)", plan->groups[op->group].size);
+  }
   for (uint32_t i = 0; i < op->n_attrs; i++)
     print_attribute(plan, &row->attrs[i], &plan->attributes[op->first_attribute + i], out);
-  fprintf(out, "  [%s", nx_plan_string(plan, op->origin));
-  if (op->flops) fputs("; ", out), nx_print_quantity(out, (double)op->flops, "FLOP");
-  if (op->moved_bytes) fputs("; ", out), nx_print_quantity(out, (double)op->moved_bytes, "B");
+  print_text(out, "  [", nx_plan_string(plan, op->origin), "");
+  if (op->flops) fputs("; ", out), nxc_print_quantity(out, (double)op->flops, "FLOP");
+  if (op->moved_bytes) fputs("; ", out), nxc_print_quantity(out, (double)op->moved_bytes, "B");
   fputs("]\n", out);
   print_operands(plan, op, op->n_in, op->n_out, "->", out);
   print_operands(plan, op, 0, op->n_in, "<-", out);
@@ -97,7 +106,7 @@ static void program_cost(const nx_plan *plan, const nx_program *program, uint64_
   }
 }
 
-void nx_plan_dump_ops(const nx_plan *plan, FILE *out) {
+void nxc_dump_ops(const nx_plan *plan, FILE *out) {
   fputs(
       "number, in which micro-batches of a step (first, middle, last), operator, attributes [origin; cost]\n",
       out);
@@ -105,10 +114,11 @@ void nx_plan_dump_ops(const nx_plan *plan, FILE *out) {
     const nx_program *program = &plan->programs[i];
     uint64_t flops, bytes;
     program_cost(plan, program, &flops, &bytes);
-    fprintf(out, "\nprogram %s: %u operators, ", nx_plan_string(plan, program->name), program->n_operators);
-    nx_print_quantity(out, (double)flops, "FLOP");
+    print_text(out, "\nprogram ", nx_plan_string(plan, program->name), ": ");
+    fprintf(out, "%u operators, ", program->n_operators);
+    nxc_print_quantity(out, (double)flops, "FLOP");
     fputs(", ", out);
-    nx_print_quantity(out, (double)bytes, "B");
+    nxc_print_quantity(out, (double)bytes, "B");
     fputs(" moved\n", out);
     for (uint32_t op = 0; op < program->n_operators; op++)
       dump_operator(plan, program->first_operator + op, out);
@@ -119,8 +129,10 @@ static void dump_mesh(const nx_plan *plan, FILE *out) {
   fprintf(out, "ranks       %u on %u host%s, %u thread%s each\n", plan->run->n_ranks, plan->run->n_hosts,
           plan->run->n_hosts == 1 ? "" : "s", plan->run->n_threads, plan->run->n_threads == 1 ? "" : "s");
   fputs("mesh        ", out);
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_ATOMS]; i++)
-    fprintf(out, "%s%s %u", i ? " x " : "", nx_plan_string(plan, plan->atoms[i].name), plan->atoms[i].size);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_ATOMS]; i++) {
+    print_text(out, i ? " x " : "", nx_plan_string(plan, plan->atoms[i].name), " ");
+    fprintf(out, "%u", plan->atoms[i].size);
+  }
   fputs(plan->n[NX_SECTION_ATOMS] ? "\n" : "one rank\n", out);
 }
 
@@ -142,7 +154,7 @@ static void dump_shards(const nx_plan *plan, FILE *out) {
           parameters ? ", parameters" : "", n_most, n_divided, plan->n[NX_SECTION_RANGES]);
 }
 
-void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
+void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   const nx_run *run = plan->run;
   char plan_id[65], file_hash[65];
   nx_hex(plan->header->plan_id, plan_id);
@@ -153,29 +165,32 @@ void nx_plan_dump_summary(const nx_plan *plan, FILE *out) {
   dump_mesh(plan, out);
   dump_shards(plan, out);
   fputs("model       ", out);
-  nx_print_quantity(out, (double)run->n_parameters, "parameters");
+  nxc_print_quantity(out, (double)run->n_parameters, "parameters");
   fprintf(
       out,
       "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",
       run->global_batch, run->sequence, run->n_micro_batches, run->micro_batch, run->data_size);
-  nx_print_quantity(out, run->flops_per_step, "FLOP");
+  nxc_print_quantity(out, run->flops_per_step, "FLOP");
   fprintf(out, "\ntraining    %" PRIu64 " steps, ", run->n_steps);
-  nx_print_quantity(out, (double)run->n_steps * (double)run->tokens_per_step, "tokens");
+  nxc_print_quantity(out, (double)run->n_steps * (double)run->tokens_per_step, "tokens");
   fprintf(out, "\noperators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS],
           plan->n[NX_SECTION_PROGRAMS]);
 }
 
-void nx_plan_dump_settings(const nx_plan *plan, FILE *out) {
+void nxc_dump_settings(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++) {
     const nx_setting_record *setting = &plan->settings[i];
-    fprintf(out, "%-32s %s", nx_plan_text(plan, setting->path), nx_plan_text(plan, setting->value));
+    const char *path = nx_plan_text(plan, setting->path);
+    print_text(out, "", path, " ");
+    for (size_t column = strlen(path); column < 32; column++) fputc(' ', out);
+    print_text(out, "", nx_plan_text(plan, setting->value), "");
     for (uint32_t p = 0; p < plan->n[NX_SECTION_PLACES]; p++) {
       const nx_place *place = &plan->places[p];
       if (place->setting != i) continue;
-      fprintf(out, "  # %s", plan->places_text + place->kind);
-      if (plan->places_text[place->option]) fprintf(out, " %s", plan->places_text + place->option);
-      if (plan->places_text[place->file])
-        fprintf(out, " %s:%u:%u", plan->places_text + place->file, place->line, place->column);
+      const char *option = nx_plan_text(plan, place->option), *file = nx_plan_text(plan, place->file);
+      print_text(out, "  # ", nx_plan_text(plan, place->kind), "");
+      if (option[0]) print_text(out, " ", option, "");
+      if (file[0]) print_text(out, " ", file, ":"), fprintf(out, "%u:%u", place->line, place->column);
     }
     fputc('\n', out);
   }
@@ -199,7 +214,7 @@ static uint32_t find_largest(const nx_plan *plan, uint32_t kind, uint32_t larges
   return n;
 }
 
-void nx_plan_dump_memory(const nx_plan *plan, FILE *out) {
+void nxc_dump_memory(const nx_plan *plan, FILE *out) {
   uint64_t total = 0;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ARENAS]; i++) {
     const nx_arena_record *arena = &plan->arenas[i];
@@ -209,7 +224,8 @@ void nx_plan_dump_memory(const nx_plan *plan, FILE *out) {
             arena->flags & NX_ARENA_SHARED ? ", shared" : "        ", nx_arena_meaning(arena->kind));
     for (uint32_t v = 0; v < n; v++) {
       const nx_value *value = &plan->values[largest[v]];
-      fprintf(out, "         %14" PRIu64 "         %s ", value->bytes, nx_plan_string(plan, value->name));
+      fprintf(out, "         %14" PRIu64 "         ", value->bytes);
+      print_text(out, "", nx_plan_string(plan, value->name), " ");
       print_box(out, value);
       fputc('\n', out);
     }
@@ -224,17 +240,17 @@ void nx_plan_dump_memory(const nx_plan *plan, FILE *out) {
           total, n_stages > 1 ? " at most" : "", plan->run->workspace_bytes);
 }
 
-void nx_plan_dump_tensors(const nx_plan *plan, FILE *out) {
+void nxc_dump_tensors(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
     const nx_piece *piece = &plan->pieces[i];
-    fprintf(out, "%s [%" PRId64 ",%" PRId64 "]%s: local [%" PRId64 ",%" PRId64 "] at row ",
-            nx_plan_string(plan, piece->name), piece->logical_rows, piece->logical_columns,
+    print_text(out, "", nx_plan_string(plan, piece->name), " ");
+    fprintf(out, "[%" PRId64 ",%" PRId64 "]%s: local [%" PRId64 ",%" PRId64 "] at row ", piece->logical_rows, piece->logical_columns,
             piece->flags & NX_PIECE_TRANSPOSED ? " (stored transposed)" : "", piece->rows, piece->columns);
     print_constant(plan, piece->row_start, out);
     fputs(", column ", out);
     print_constant(plan, piece->column_start, out);
     fprintf(out, "; row %" PRId64 " of ", piece->row);
     print_operand(plan, piece->value, out);
-    fprintf(out, "; range %s\n", nx_plan_string(plan, plan->ranges[piece->range].name));
+    print_text(out, "; range ", nx_plan_string(plan, plan->ranges[piece->range].name), "\n");
   }
 }

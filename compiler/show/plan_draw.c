@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule as a picture: a line for each stage, time from left to right, a box for each pass. A pass
  * takes as long as its operations are many, and transfers take no time: what is empty is the bubble. */
-#include "schema/plan_dump.h"
+#include "compiler/show/plan_dump.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +123,7 @@ static void print_stages(const nx_plan *plan, FILE *out) {
   }
 }
 
-void nx_plan_dump_schedule(const nx_plan *plan, FILE *out) {
+void nxc_dump_schedule(const nx_plan *plan, FILE *out) {
   timeline t;
   fputs("F forward, B backward, each with its micro-batch; slots hold what a backward pass needs\n", out);
   print_stages(plan, out);
@@ -156,7 +156,7 @@ static void draw_box(const timeline *t, uint32_t index, FILE *out) {
     fprintf(out, "<text x=\"%.2f\" y=\"%u\" text-anchor=\"middle\">%s</text>\n", x + width / 2, y + 16, text);
 }
 
-bool nx_plan_draw_svg(const nx_plan *plan, FILE *out) {
+bool nxc_draw_svg(const nx_plan *plan, FILE *out) {
   timeline t;
   if (!timeline_open(plan, &t)) return false;
   unsigned height = TOP + ROW * t.n_stages + 10;
