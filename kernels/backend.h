@@ -10,7 +10,8 @@
  * has run, and order across streams is made with events. On a CPU arenas are host memory, a stream runs at once and
  * events are always complete. The host reads and writes arenas through copy_in and copy_out alone, unless
  * `host_addressable` says that addresses are host pointers: then collectives read and write them directly, and `ref`
- * may take operators that the backend declines.
+ * may take operators that the backend declines. Elsewhere collectives run on memory of the runtime, to which and from
+ * which they copy.
  *
  * Invariant: after the last bind, nothing here allocates. */
 #ifndef NXK_BACKEND_H
@@ -109,6 +110,7 @@ typedef struct nxk_backend {
 
 extern const nxk_backend nxk_ref;
 extern const nxk_backend nxk_cpu;
+extern const nxk_backend nxk_far; /* of tests alone: kernels/far/far.c */
 
 /* NULL where this build has no backend of that name. */
 const nxk_backend *nxk_backend_find(const char *name);

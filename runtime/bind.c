@@ -159,8 +159,6 @@ static bool bind_collective(nxr_machine *machine, uint32_t chunk, uint32_t index
   bool per_slot = lies_in_slot(plan, &plan->operators[index]);
   nxr_collective **at = machine->collectives + (size_t)chunk * machine->n_slots * machine->n_operators + index;
   if (*at) return true;
-  if (!machine->backend->host_addressable)
-    return nxr_fault_set(fault, "backend %s has no collectives: its memory is not the host's", machine->backend->name);
   for (uint32_t slot = 0; slot < plan->chunks[chunk].n_slots; slot++, at += machine->n_operators) {
     if (slot > 0 && !per_slot) {
       *at = *(at - machine->n_operators);
@@ -226,8 +224,6 @@ static bool bind_transfers(nxr_machine *machine, uint32_t chunk, nxr_fault *faul
   for (nx_port port = 0; port < NX_N_PORTS; port++) {
     uint32_t value = plan->chunks[chunk].ports[port];
     if (value == NX_NONE) continue;
-    if (!machine->backend->host_addressable)
-      return nxr_fault_set(fault, "backend %s has no transfers: its memory is not the host's", machine->backend->name);
     for (uint32_t slot = 0; slot < plan->chunks[chunk].n_slots; slot++) {
       void *bytes = nxr_value_address(plan, value, nxr_machine_frame(machine, chunk, slot));
       nxr_collective **at = &machine->transfers[((size_t)chunk * machine->n_slots + slot) * NX_N_PORTS + port];

@@ -91,7 +91,7 @@ static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
 static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
   const nxr_collective_spec spec = {.op = NX_OP_all_reduce, .group = NX_NONE, .x_dtype = NX_f64, .y_dtype = NX_f64,
                                     .x = &comm->pulse->vote_in, .y = &comm->pulse->vote_out, .outer = 1, .axis = 1,
-                                    .inner = 1, .operator = NX_NONE};
+                                    .inner = 1, .on_host = true, .operator = NX_NONE};
   return nxr_comm_bind(comm, &spec, fault);
 }
 
@@ -119,11 +119,56 @@ bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *bac
   return comm->vote != NULL;
 }
 
+/* ---- copies of operands that are not the host's ---- */
+
+static uint64_t x_bytes(const nxr_collective *collective) {
+  const nxr_collective_spec *spec = &collective->spec;
+  return spec->outer * spec->axis * spec->inner * (nx_dtype_bits(spec->x_dtype) / 8);
+}
+
+static uint64_t y_bytes(const nxr_collective *collective) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint64_t n = spec->outer * spec->axis * spec->inner, size = collective->group->size;
+  if (spec->op == NX_OP_all_gather) n *= size;
+  if (spec->op == NX_OP_reduce_scatter) n /= size;
+  return n * (nx_dtype_bits(spec->y_dtype) / 8);
+}
+
+static bool open_copies(nxr_comm *comm, nxr_collective *collective) {
+  nxr_collective_spec *spec = &collective->spec;
+  if (comm->backend->host_addressable || spec->on_host) return true;
+  collective->device_x = spec->x, collective->device_y = spec->y;
+  spec->on_host = true;
+  spec->x = calloc(1, x_bytes(collective)), spec->y = calloc(1, y_bytes(collective));
+  comm->staging_bytes += x_bytes(collective) + y_bytes(collective);
+  return spec->x && spec->y;
+}
+
+static void close_copies(nxr_collective *collective) {
+  if (!collective->device_x) return;
+  free(collective->spec.x);
+  free(collective->spec.y);
+}
+
+/* Of a transfer the first member has the one end, the second the other. */
+static void copy_operand_out(const nxr_comm *comm, const nxr_collective *collective) {
+  bool receives_only = (int)collective->spec.op == NXR_TRANSFER && collective->group->position == 1;
+  if (!collective->device_x || receives_only) return;
+  comm->backend->copy_out(comm->device, collective->spec.x, collective->device_x, x_bytes(collective));
+}
+
+static void copy_result_in(const nxr_comm *comm, const nxr_collective *collective) {
+  bool sends_only = (int)collective->spec.op == NXR_TRANSFER && collective->group->position == 0;
+  if (!collective->device_y || sends_only) return;
+  comm->backend->copy_in(comm->device, collective->device_y, collective->spec.y, y_bytes(collective));
+}
+
 void nxr_comm_close(nxr_comm *comm) {
   if (!comm) return;
   for (nxr_collective *next, *at = comm->last; at; at = next) {
     next = at->next;
     if (at->transport) at->transport->unbind(comm, at);
+    close_copies(at);
     free(at->sources);
     free(at);
   }
@@ -183,6 +228,11 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
     nxr_fault_set(fault, "out of memory");
     return NULL;
   }
+  if (!open_copies(comm, collective)) {
+    nxr_fault_set(fault, "out of memory");
+    return NULL;
+  }
+  spec = &collective->spec;
   bool shared = group->on_host && (group->size == 1 || (in_window(comm, spec->x) && in_window(comm, spec->y))
                                    || (spec->op != NX_OP_all_reduce && in_window(comm, spec->x)));
   collective->transport = shared ? &nxr_transport_shared : &nxr_transport_p2p;
@@ -217,6 +267,7 @@ static void delay(nxr_comm *comm) {
 }
 
 static void remove_active(nxr_comm *comm, uint32_t index) {
+  copy_result_in(comm, comm->active[index]);
   comm->active[index]->active = false;
   comm->active[index] = comm->active[--comm->n_active];
 }
@@ -250,6 +301,7 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   collective->waits_for = 0;
   collective->active = true;
   comm->active[comm->n_active++] = collective;
+  copy_operand_out(comm, collective);
   collective->transport->start(comm, collective);
 }
 
@@ -301,6 +353,13 @@ uint64_t nxr_comm_staging_bytes(const nxr_comm *comm) {
 }
 
 /* ---- for the transports ---- */
+
+void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n) {
+  const nxr_collective_spec *spec = &collective->spec;
+  const nxk_backend *backend = spec->on_host ? &nxk_ref : comm->backend; /* ref sums without a device */
+  backend->sum(spec->on_host ? NULL : comm->device, comm->stream, y, spec->y_dtype, collective->sources,
+               collective->group->size, spec->x_dtype, n);
+}
 
 static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t room) {
   if (operator == NX_NONE) {

@@ -204,12 +204,10 @@ static void unpack_received(nxr_collective *collective) {
 /* y[0..n) = sum over the members of what each sent; `own` is this rank's part of x. */
 static void sum_received(nxr_comm *comm, nxr_collective *collective, const uint8_t *own, uint64_t skip, void *y,
                          uint64_t n) {
-  const nxr_collective_spec *spec = &collective->spec;
   if (n == 0) return;
   for (uint32_t i = 0; i < collective->group->size; i++)
     collective->sources[i] = i == collective->group->position ? own : received(collective, i) + skip;
-  comm->backend->sum(comm->device, comm->stream, y, spec->y_dtype, collective->sources, collective->group->size,
-                     spec->x_dtype, n);
+  nxr_comm_sum(comm, collective, y, n);
 }
 
 /* Elements [first, first + n) of x and y, which this rank sums in the round that is complete. */

@@ -68,8 +68,7 @@ static void sum_members(nxr_comm *comm, nxr_collective *collective, uint64_t x_f
   if (n == 0) return;
   for (uint32_t i = 0; i < collective->group->size; i++)
     collective->sources[i] = peer_x(comm, collective, i) + x_first * x_size;
-  comm->backend->sum(comm->device, comm->stream, (uint8_t *)spec->y + y_first * y_size, spec->y_dtype,
-                     collective->sources, collective->group->size, spec->x_dtype, n);
+  nxr_comm_sum(comm, collective, (uint8_t *)spec->y + y_first * y_size, n);
 }
 
 static void check_signature(nxr_comm *comm, nxr_collective *collective, uint32_t position) {

@@ -59,7 +59,8 @@ struct nxr_collective {
   bool active;
   uint64_t n_slice;     /* elements of one member's part that lie together, where the members' parts are equal */
   uint64_t signature;
-  const void **sources; /* [size], for the backend's sum */
+  const void **sources; /* [size], for a sum */
+  void *device_x, *device_y; /* where spec.x and spec.y are copies of the backend's memory; NULL: they are it */
   void *messages;       /* comm_mpi.c's */
 };
 
@@ -85,6 +86,8 @@ struct nxr_comm {
 extern const nxr_transport nxr_transport_shared;
 extern const nxr_transport nxr_transport_p2p;
 
+/* y[0..n) = sum of the collective's sources, on the host where its operands are there. */
+void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n);
 /* Ends the run: this collective can not be completed. */
 _Noreturn void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what);
 /* The part of an all_reduce that the member at `position` sums: elements [*first, return value + *first). */

@@ -94,7 +94,9 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
       calibrate->n_threads = (uint32_t)n_threads;
       return number;
     }
-    case BACKEND: options->backend = optarg; return choose(optarg, "cpu", "ref", &second);
+    case BACKEND:
+      options->backend = optarg;
+      return strcmp(optarg, "cpu") == 0 || nxk_backend_find(optarg); /* cpu: said later where it was not built */
     case DIRECTORY: options->directory = optarg; return optarg[0] != '\0';
     case RESUME: options->resume = true; return true;
     case NEW_DATASET: options->new_dataset = true; return true;

@@ -70,7 +70,7 @@ void ref_adamw(const ref_call *call) {
     ref_store(&m, i, first);
     ref_store(&v, i, second);
     ref_store(&p, i, value);
-    if (with_copy) ref_store(&copy, i, value);
+    if (with_copy) ref_store(&copy, i, ref_load(&p, i)); /* of what is kept, as after a resume */
   }
 }
 
@@ -84,6 +84,6 @@ void ref_sgd(const ref_call *call) {
   for (int64_t i = 0; i < p.n_elements; i++) {
     double old = ref_load(&p, i), value = old - rate * (factor * ref_load(&g, i) + decay * old);
     ref_store(&p, i, value);
-    if (with_copy) ref_store(&copy, i, value);
+    if (with_copy) ref_store(&copy, i, ref_load(&p, i)); /* of what is kept, as after a resume */
   }
 }
