@@ -21,6 +21,27 @@ bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory
   return out->machine != NULL;
 }
 
+bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts, nxc_estimate_request *out) {
+  nxc_assumption *items = nxc_arena_array(arena, texts->n_items + 1, sizeof *items);
+  size_t n = 0;
+  for (size_t i = 0; i < texts->n_items; i++) {
+    const char *text = texts->items[i] + (strncmp(texts->items[i], "nx:", 3) == 0 ? 3 : 0);
+    size_t n_path = strcspn(text, "=");
+    nxc_setting_id id = nxc_setting_find(nxc_arena_strndup(arena, text, n_path));
+    if (strcmp(text, "none") == 0) {
+      out->assumes_nothing = true;
+    } else if (text[n_path] == '\0' || id == NX_N_SETTINGS) {
+      fprintf(stderr, "nxcfg %s: --assume takes SETTING=VALUE, as model.vocab=50257, or none, not %s\n", command, text);
+      return false;
+    } else {
+      items[n++] = (nxc_assumption){id, text + n_path + 1, "--assume"};
+    }
+  }
+  out->assumptions = items;
+  out->n_assumptions = n;
+  return true;
+}
+
 /* ---- judging ---- */
 
 static void check_memory(const nxc_estimate_request *request, const nxc_settings *settings,
@@ -56,30 +77,52 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *request, const nxc_se
 
 /* ---- the file's own system ---- */
 
-nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *request, const nxc_settings *settings,
-                                       const char *dialect, nxc_arena *arena) {
-  nxc_own_estimate own = {.system = request->system ? request->system : dialect};
+static bool compile_for(const nxc_estimate_request *asked, const nxc_request *request, nxc_arena *arena,
+                        nxc_compiled *compiled, nxc_assumed *assumed) {
+  nxc_sink *sink = nxc_sink_new(arena); /* what is wrong was told already */
+  if (asked->assumes_nothing) nxc_compile_settings(arena, request, sink, compiled);
+  else nxc_assume_compile(arena, request, asked->assumptions, asked->n_assumptions, sink, compiled, assumed);
+  return compiled->settings != NULL;
+}
+
+nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
+                                       nxc_arena *arena) {
+  nxc_own_estimate own = {0};
+  nxc_compiled compiled;
+  if (!compile_for(asked, request, arena, &compiled, &own.assumed)) return own;
+  own.system = asked->system ? asked->system : compiled.dialect->name;
   const nxc_system *system = nxc_system_open(arena, own.system);
   nxc_sink *obstacles = nxc_sink_new(arena);
   nxc_training training;
   if (system == NULL) own.system = NULL;
   if (system == NULL) return own;
-  if (!nxc_training_read(settings, obstacles, &training)) {
+  if (!nxc_training_read(compiled.settings, obstacles, &training)) {
     own.lacks = nxc_sink_finding(obstacles, 0)->message;
     return own;
   }
-  own.sizes = nxc_sizes_read(&training, settings);
+  own.sizes = nxc_sizes_read(&training, compiled.settings);
   own.memory = nxc_own_memory_of(system, &own.sizes, &training, arena);
-  own.timed = request->machine != NULL && request->machine->device != NULL;
+  own.timed = asked->machine != NULL && asked->machine->device != NULL;
   if (!own.timed) return own;
-  own.held_bytes = own.memory.total * request->machine->device->allocator;
-  own.device_bytes = own.held_bytes + (double)request->machine->device->reserved_bytes;
-  own.time = nxc_own_time_of(system, &own.sizes, &training, request->machine, arena);
+  own.held_bytes = own.memory.total * asked->machine->device->allocator;
+  own.device_bytes = own.held_bytes + (double)asked->machine->device->reserved_bytes;
+  own.time = nxc_own_time_of(system, &own.sizes, &training, asked->machine, arena);
   return own;
 }
 
+static json_t *assumed_json(const nxc_assumed *assumed) {
+  json_t *list = json_array();
+  if (assumed->model != NULL)
+    json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "model", "value", assumed->model));
+  for (size_t i = 0; i < assumed->n_items; i++)
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "setting", nxc_setting_path(assumed->items[i].setting),
+                                          "value", assumed->items[i].value, "why", assumed->items[i].why));
+  return list;
+}
+
 json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
-  if (own->system == NULL || own->lacks != NULL) return json_null();
+  if (own->system == NULL) return json_null();
+  if (own->lacks != NULL) return json_pack("{s:s, s:s}", "system", own->system, "lacks", own->lacks);
   json_t *memory = json_object(), *parts = json_object(), *object = json_object();
   for (int part = 0; part < NXC_N_PARTS; part++)
     json_object_set_new(memory, nxc_part_names[part], json_real(own->memory.parts[part]));
@@ -89,6 +132,7 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
     json_object_set_new(memory, "of_device", json_real(own->device_bytes));
   }
   json_object_set_new(object, "system", json_string(own->system));
+  json_object_set_new(object, "assumed", assumed_json(&own->assumed));
   json_object_set_new(object, "stage", json_integer(own->memory.stage));
   json_object_set_new(object, "memory_bytes", memory);
   if (!own->timed) return json_decref(parts), object;

@@ -7,6 +7,8 @@
 #ifndef NXC_COMMANDS_ESTIMATE_H
 #define NXC_COMMANDS_ESTIMATE_H
 
+#include "compiler/commands/options.h"
+#include "compiler/estimate/assume.h"
 #include "compiler/estimate/memory.h"
 #include "compiler/estimate/time.h"
 #include "compiler/program/forecast/advice.h"
@@ -17,6 +19,9 @@
 /* What is asked for; all zero: nothing. */
 typedef struct nxc_estimate_request {
   const char *system; /* whose memory and time; NULL: the file's own */
+  bool assumes_nothing;
+  const nxc_assumption *assumptions; /* the user's own */
+  size_t n_assumptions;
   uint64_t memory_bytes;
   const nxc_machine *machine;
 } nxc_estimate_request;
@@ -25,6 +30,7 @@ typedef struct nxc_estimate_request {
 typedef struct nxc_own_estimate {
   const char *system; /* NULL: none is known */
   const char *lacks;  /* what would have to be told, or NULL */
+  nxc_assumed assumed;
   nxc_sizes sizes;
   nxc_own_memory memory;
   double held_bytes;   /* by its allocator, on the machine's devices */
@@ -45,14 +51,16 @@ typedef struct nxc_estimate {
  * wrong. */
 bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory, const char *machine,
                        nxc_estimate_request *out);
+/* --assume, each KEY=VALUE of a setting, or none. */
+bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts, nxc_estimate_request *out);
 /* Findings go to the sink. `plan` is NULL where there is none, for the `obstacles`. */
 nxc_estimate nxc_estimate_make(const nxc_estimate_request *request, const nxc_settings *settings,
                                const nx_plan *plan, const nxc_sink *obstacles, nxc_arena *arena,
                                nxc_sink *sink);
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
-/* `dialect` is whose system it is where the request names none. */
-nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *request, const nxc_settings *settings,
-                                       const char *dialect, nxc_arena *arena);
+/* Of the configuration that `request` names, which has no error. */
+nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
+                                       nxc_arena *arena);
 void nxc_own_estimate_print(const nxc_own_estimate *own, const nxc_machine *machine, FILE *out);
 json_t *nxc_own_estimate_json(const nxc_own_estimate *own);
 /* null where there is no forecast */

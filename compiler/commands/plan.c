@@ -19,6 +19,8 @@ static const char usage[] =
     "  -o PLAN              write the plan that nxrun executes\n"
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
     "  --machine FILE       forecast a step on the machine that FILE describes; a rank must fit it\n"
+    "  --assume KEY=VALUE   assume it for the estimate where nothing gives it (repeatable); none assumes nothing\n"
+    "  --system NAME        estimate as if this system ran it, as megatron, neox, nxdt, xorl\n"
     "  --why PATH           tell the history of one setting or option instead (repeatable)\n";
 
 typedef struct job {
@@ -26,6 +28,7 @@ typedef struct job {
   const nxc_options *options;
   const char *output; /* NULL: print only */
   const nxc_estimate_request *asked;
+  const nxc_request *request;
   nxc_sink *sink;
   nxc_compiled compiled;
 } job;
@@ -69,8 +72,7 @@ static int plan_settings(job *j, const char *file) {
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
     estimate = nxc_estimate_make(j->asked, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles,
                                  j->arena, j->sink);
-  if (good && j->compiled.dialect != NULL)
-    estimate.own = nxc_own_estimate_make(j->asked, j->compiled.settings, j->compiled.dialect->name, j->arena);
+  if (good && j->output == NULL) estimate.own = nxc_own_estimate_make(j->asked, j->request, j->arena);
   nxc_plan_report r = {.arena = j->arena,
                        .file = file ? file : "arguments",
                        .compiled = &j->compiled,
@@ -131,6 +133,7 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = output != NULL;
+  j.request = &request;
   if (options->warnings_are_errors) nxc_sink_warnings_are_errors(j.sink);
   nxc_compile_settings(j.arena, &request, j.sink, &j.compiled);
   int status = wished->why.n_items > 0 ? tell_why(&j, &wished->why) : plan_settings(&j, file);
@@ -161,11 +164,13 @@ int nxc_command_plan(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
   const char *memory = NULL, *machine = NULL;
+  nxc_texts assume = {0};
   wish wished = {0};
   const nxc_extra_option extras[] = {{.name = "-o", .text = &wished.output},
                                      {.name = "--why", .list = &wished.why},
                                      {.name = "--memory", .text = &memory},
                                      {.name = "--machine", .text = &machine},
+                                     {.name = "--assume", .list = &assume},
                                      {.name = "--system", .text = &wished.estimate.system},
                                      {.name = NULL}};
   int status = NXC_EXIT_USAGE;
@@ -176,7 +181,8 @@ int nxc_command_plan(int argc, char **argv) {
     status = NXC_EXIT_GOOD;
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
-  } else if (nxc_estimate_read(arena, "plan", memory, machine, &wished.estimate)) {
+  } else if (nxc_estimate_read(arena, "plan", memory, machine, &wished.estimate) &&
+             nxc_estimate_assume(arena, "plan", &assume, &wished.estimate)) {
     status = plan_files(&options, &wished);
   }
   nxc_arena_free(arena);

@@ -29,6 +29,14 @@ bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char 
   return value != NULL && nxc_settings_set(settings, id, value, &from, sink);
 }
 
+bool nxc_settings_assume(nxc_settings *settings, nxc_setting_id id, const char *text, const char *why,
+                         nxc_sink *sink) {
+  nxc_provenance from = {.kind = NXC_FROM_ASSUMED, .origin = why};
+  nxc_span at;
+  const nxc_value *value = parse_text(nxc_settings_arena(settings), nxc_setting_path(id), text, sink, &at);
+  return value != NULL && nxc_settings_set(settings, id, value, &from, sink);
+}
+
 bool nxc_settings_derive(nxc_settings *settings, nxc_sink *sink) {
   nxc_rule_run run = {.arena = nxc_settings_arena(settings), .settings = settings, .sink = sink};
   return nxc_rules_derive(&run);

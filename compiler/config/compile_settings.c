@@ -205,6 +205,7 @@ static void bind(compilation *c) {
   nxc_binding_read(out->binding);
   out->binding->checks_all = c->front->checks_all;
   if (c->front->prepare != NULL) c->front->prepare(out->binding);
+  out->binding->model_assumed = c->request->model_assumed;
   if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);
   else read_model_config(c);
   nxc_binding_apply(out->binding);
@@ -268,6 +269,15 @@ static bool set_settings(compilation *c) {
   const char *world = c->request->world_size;
   if (world == NULL && c->out->project.world_size != NULL) return set_world_of_project(c) && ok;
   return (world == NULL || set_from_command_line(c, NX_SETTING_MESH_WORLD, world, "--world-size")) && ok;
+}
+
+/* What rules may derive from: whatever nothing has given so far. */
+static void set_assumptions(compilation *c) {
+  for (size_t i = 0; i < c->request->n_assumptions; i++) {
+    const nxc_assumption *assumption = &c->request->assumptions[i];
+    if (!nxc_settings_known(c->out->settings, assumption->setting))
+      nxc_settings_assume(c->out->settings, assumption->setting, assumption->value, assumption->why, c->sink);
+  }
 }
 
 /* -- rules ----------------------------------------------------------------------------------------------- */
@@ -358,7 +368,10 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   nxc_environment_check(arena, request, compiled, sink);
   note_angles(&c);
   bind(&c);
-  if (set_settings(&c)) apply_rules(&c);
+  if (set_settings(&c)) {
+    set_assumptions(&c);
+    apply_rules(&c);
+  }
   nxc_init_from_check(compiled->binding);
   note_other_world(&c);
   nxc_environment_warn(arena, request, compiled, sink);

@@ -16,6 +16,12 @@
 #include "compiler/config/rules.h"
 #include "compiler/settings/settings.h"
 
+/* What a setting is taken to be where nothing else gives it: for estimates, never for a plan. */
+typedef struct nxc_assumption {
+  nxc_setting_id setting;
+  const char *value, *why;
+} nxc_assumption;
+
 typedef struct nxc_request {
   const char *file; /* "-": standard input; NULL: arguments alone */
   const nxc_source *text; /* what is read in place of the file, which then only has a place; NULL: the file */
@@ -31,6 +37,9 @@ typedef struct nxc_request {
   const char *world_size;   /* NULL: what the file says */
   const char *model_config; /* NULL: none */
   const nxc_source *model_text; /* in place of that file */
+  bool model_assumed;           /* it is what a model of that name has */
+  const nxc_assumption *assumptions;
+  size_t n_assumptions;
   const char *const *rules; /* files of a site's own rules */
   size_t n_rules;
   bool omegaconf;           /* --compat omegaconf */

@@ -66,6 +66,7 @@ typedef struct nxc_binding {
   size_t n_unknown;
   const struct nxc_words *own_keys; /* patterns of keys that the project reads itself; NULL: none */
   bool has_model_config;
+  bool model_assumed; /* it is what is well known of a model of that name */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool checks_all;          /* the real system judges values that it does not read, too */
   bool partial;             /* other files will complete this one: what is not given is unknown */

@@ -33,7 +33,7 @@ static bool is_given(void *context, const nxc_name *name) {
   if (name->kind == NXC_NAME_MODEL_CONFIG) bound = nxc_binding_find_model(binding, name->path);
   if (name->kind != NXC_NAME_SETTING) return bound != NULL && bound->given;
   nxc_setting_id id = nxc_setting_find(name->path);
-  return id < NX_N_SETTINGS && nxc_settings_from(binding->settings, id)->kind >= NXC_FROM_MODEL_CONFIG;
+  return id < NX_N_SETTINGS && nxc_settings_from(binding->settings, id)->kind >= NXC_FROM_ASSUMED;
 }
 
 nxc_scope nxc_binding_scope(nxc_binding *binding) {

@@ -74,7 +74,7 @@ static void bind_key(reader *r, const nxc_option_row *row, const char *key, cons
   nxc_verdict verdict = nxc_domain_judge(binding->arena, &row->domain, value, false);
   bound->given = true;
   bound->at = place_of(r, key);
-  bound->kind = NXC_FROM_MODEL_CONFIG;
+  bound->kind = binding->model_assumed ? NXC_FROM_ASSUMED : NXC_FROM_MODEL_CONFIG;
   bound->value = verdict.value;
   if (verdict.misfit == NXC_FITS) return;
   nxc_report(binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, bound->at, verdict.fix,

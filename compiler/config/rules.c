@@ -16,7 +16,7 @@ static const nxc_value *look_up(void *context, const nxc_name *name) {
 static bool is_given(void *context, const nxc_name *name) {
   const nxc_rule_run *run = context;
   nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
-  return id < NX_N_SETTINGS && nxc_settings_from(run->settings, id)->kind >= NXC_FROM_MODEL_CONFIG;
+  return id < NX_N_SETTINGS && nxc_settings_from(run->settings, id)->kind >= NXC_FROM_ASSUMED;
 }
 
 static nxc_scope scope_of(nxc_rule_run *run) {

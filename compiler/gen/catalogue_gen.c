@@ -206,6 +206,7 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
   field("refused_when", row->refused_when);
   field("why", row->why);
   field("instead", row->instead);
+  field("names", row->names);
   field("alias_of", row->alias_of);
   field("became", row->became);
   field_texts("nearest_to", row->nearest_to, row->nearest_to_count);

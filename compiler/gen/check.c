@@ -352,6 +352,8 @@ static const char *row_name(gen_kind kind, const gen_file *file, unsigned index)
   case GEN_RULES: return ((const gen_rule *)file->rows)[index].rule;
   case GEN_DIAGNOSTICS: return ((const gen_diagnostic *)file->rows)[index].diagnostic;
   case GEN_SYSTEM:
+  case GEN_MODELS:
+  case GEN_TOKENIZERS:
   case GEN_N_KINDS: break;
   }
   return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes estimate.gen.c: schema/systems/NAME.yaml as constant C tables. Arguments are the files.
+/* Writes the tables of estimates: schema/systems/NAME.yaml, schema/models.yaml and schema/tokenizers.yaml as constant
+ * C. Arguments are the files; the name tells the kind.
  *
  * Every expression is parsed and its names are looked up in sizes.def, so that a system that would fail at run
  * time fails to build. */
@@ -83,20 +84,75 @@ static void write_rows(nxc_arena *arena, const gen_file *file) {
   puts("};\n");
 }
 
+/* ---- models and tokenizers ---- */
+
+static void pair(const char *key, const char *value, bool quoted) {
+  if (value == NULL) return;
+  printf(quoted ? ", \\\"%s\\\": \\\"%s\\\"" : ", \\\"%s\\\": %s", key, value);
+}
+
+/* What its config.json would say of its shape. */
+static void write_config(const gen_model *row) {
+  printf("\"{\\\"model_type\\\": \\\"%s\\\"", row->family);
+  pair("num_hidden_layers", row->layers, false);
+  pair("hidden_size", row->hidden, false);
+  pair("intermediate_size", row->ffn, false);
+  pair("num_attention_heads", row->heads, false);
+  pair("num_key_value_heads", row->kv_heads, false);
+  pair("head_dim", row->head_dim, false);
+  pair("vocab_size", row->vocab, false);
+  pair("max_position_embeddings", row->max_positions, false);
+  pair("rope_theta", row->rope_theta, false);
+  pair("tie_word_embeddings", row->tied, false);
+  pair(strcmp(row->family, "mixtral") == 0 ? "num_local_experts" : "num_experts", row->experts, false);
+  pair("num_experts_per_tok", row->top_k, false);
+  pair("moe_intermediate_size", row->expert_ffn, false);
+  fputs("}\"", stdout);
+}
+
+static void write_models(const gen_file *file) {
+  puts("const nxc_known_model nxc_known_models[] = {");
+  for (unsigned i = 0; i < file->n_rows; i++) {
+    const gen_model *row = (const gen_model *)file->rows + i;
+    printf("  {\"%s\", \"%s\", %s, %s, %s, ", row->model, row->family, row->layers, row->hidden, row->vocab);
+    write_config(row);
+    puts("},");
+  }
+  puts("};\nconst size_t nxc_n_known_models = sizeof nxc_known_models / sizeof *nxc_known_models;\n");
+}
+
+static void write_tokenizers(const gen_file *file) {
+  puts("const nxc_known_tokenizer nxc_known_tokenizers[] = {");
+  for (unsigned i = 0; i < file->n_rows; i++) {
+    const gen_tokenizer *row = (const gen_tokenizer *)file->rows + i;
+    printf("  {\"%s\", %s, %s, \"%s\"},\n", row->tokenizer, row->vocab, row->usual ? "true" : "false", row->source);
+  }
+  puts("};\nconst size_t nxc_n_known_tokenizers = sizeof nxc_known_tokenizers / sizeof *nxc_known_tokenizers;\n");
+}
+
+static gen_kind kind_of(const char *path) {
+  if (strstr(path, "models.yaml") != NULL) return GEN_MODELS;
+  return strstr(path, "tokenizers.yaml") != NULL ? GEN_TOKENIZERS : GEN_SYSTEM;
+}
+
 int main(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   gen_file *files = nxc_arena_array(arena, (size_t)argc, sizeof *files);
   puts("/* SPDX-License-Identifier: Apache-2.0 */");
-  puts("/* Made from schema/systems by compiler/gen; do not edit. */");
-  puts("#include \"compiler/estimate/system.h\"\n");
+  puts("/* Made from schema by compiler/gen; do not edit. */");
+  puts("#include \"compiler/estimate/known.h\"\n#include \"compiler/estimate/system.h\"\n");
   for (int i = 1; i < argc; i++) {
-    if (!gen_file_read(&files[i], GEN_SYSTEM, argv[i])) return EXIT_FAILURE;
-    write_rows(arena, &files[i]);
+    gen_kind kind = kind_of(argv[i]);
+    if (!gen_file_read(&files[i], kind, argv[i])) return EXIT_FAILURE;
+    if (kind == GEN_SYSTEM) write_rows(arena, &files[i]);
+    if (kind == GEN_MODELS) write_models(&files[i]);
+    if (kind == GEN_TOKENIZERS) write_tokenizers(&files[i]);
   }
   puts("const nxc_system_table nxc_system_tables[] = {");
   for (int i = 1; i < argc; i++)
-    printf("  {\"%s\", rows_of_%s, sizeof rows_of_%s / sizeof *rows_of_%s},\n", files[i].name, files[i].name,
-           files[i].name, files[i].name);
+    if (kind_of(argv[i]) == GEN_SYSTEM)
+      printf("  {\"%s\", rows_of_%s, sizeof rows_of_%s / sizeof *rows_of_%s},\n", files[i].name, files[i].name,
+             files[i].name, files[i].name);
   puts("};\nconst size_t nxc_n_system_tables = sizeof nxc_system_tables / sizeof *nxc_system_tables;");
   return n_complaints > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -59,6 +59,7 @@ static const cyaml_schema_field_t option_fields[] = {
     TEXT("refused_when", gen_option, refused_when),
     TEXT("why", gen_option, why),
     TEXT("instead", gen_option, instead),
+    TEXT("names", gen_option, names),
     TEXT("alias_of", gen_option, alias_of),
     TEXT("became", gen_option, became),
     TEXTS("nearest_to", gen_option, nearest_to),
@@ -142,6 +143,39 @@ static const cyaml_schema_value_t preset_row = ROW(gen_preset, preset_fields);
 static const cyaml_schema_value_t rule_row = ROW(gen_rule, rule_fields);
 static const cyaml_schema_value_t diagnostic_row = ROW(gen_diagnostic, diagnostic_fields);
 
+static const cyaml_schema_field_t model_fields[] = {
+    TEXT("model", gen_model, model),
+    TEXT("family", gen_model, family),
+    TEXT("layers", gen_model, layers),
+    TEXT("hidden", gen_model, hidden),
+    TEXT("ffn", gen_model, ffn),
+    TEXT("heads", gen_model, heads),
+    TEXT("kv_heads", gen_model, kv_heads),
+    TEXT("head_dim", gen_model, head_dim),
+    TEXT("vocab", gen_model, vocab),
+    TEXT("max_positions", gen_model, max_positions),
+    TEXT("rope_theta", gen_model, rope_theta),
+    TEXT("rotary_fraction", gen_model, rotary_fraction),
+    TEXT("norm_eps", gen_model, norm_eps),
+    TEXT("experts", gen_model, experts),
+    TEXT("top_k", gen_model, top_k),
+    TEXT("expert_ffn", gen_model, expert_ffn),
+    TEXT("sliding_window", gen_model, sliding_window),
+    TEXT("rope_factor", gen_model, rope_factor),
+    TEXT("tied", gen_model, tied),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t tokenizer_fields[] = {
+    TEXT("tokenizer", gen_tokenizer, tokenizer),
+    TEXT("vocab", gen_tokenizer, vocab),
+    TEXT("usual", gen_tokenizer, usual),
+    TEXT("source", gen_tokenizer, source),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t model_row = ROW(gen_model, model_fields);
+static const cyaml_schema_value_t tokenizer_row = ROW(gen_tokenizer, tokenizer_fields);
 static const cyaml_schema_value_t system_row = ROW(gen_system, system_fields);
 
 static const cyaml_schema_value_t file_schemas[GEN_N_KINDS] = {
@@ -151,6 +185,8 @@ static const cyaml_schema_value_t file_schemas[GEN_N_KINDS] = {
     [GEN_RULES] = ROWS(gen_rule, &rule_row),
     [GEN_DIAGNOSTICS] = ROWS(gen_diagnostic, &diagnostic_row),
     [GEN_SYSTEM] = ROWS(gen_system, &system_row),
+    [GEN_MODELS] = ROWS(gen_model, &model_row),
+    [GEN_TOKENIZERS] = ROWS(gen_tokenizer, &tokenizer_row),
 };
 
 bool gen_file_read(gen_file *file, gen_kind kind, const char *path) {

@@ -21,7 +21,7 @@ typedef struct gen_setting {
 
 typedef struct gen_option {
   char *option, *type, *nullable, *required, *initial, *min, *max, *above, *read_when, *status, *refused_when,
-      *why, *instead, *alias_of, *became, *from, *changes, *doc, *source;
+      *changes, *why, *instead, *names, *alias_of, *became, *from, *doc, *source;
   char **values, **sets, **exports, **nearest_to, **versions, **words_in, **defaults_in;
   unsigned values_count, sets_count, exports_count, nearest_to_count, versions_count, words_in_count,
       defaults_in_count;
@@ -54,6 +54,17 @@ typedef struct gen_system {
   char *keeps, *part, *of, *bytes, *when, *module, *does, *value, *doc, *source;
 } gen_system;
 
+/* The shape of a well-known model. */
+typedef struct gen_model {
+  char *model, *family, *layers, *hidden, *ffn, *heads, *kv_heads, *head_dim, *vocab, *max_positions, *rope_theta,
+      *rotary_fraction, *norm_eps, *experts, *top_k, *expert_ffn, *sliding_window, *rope_factor, *tied;
+} gen_model;
+
+/* The size of a well-known vocabulary. */
+typedef struct gen_tokenizer {
+  char *tokenizer, *vocab, *usual, *source;
+} gen_tokenizer;
+
 /* Everything of one kind in one file. */
 typedef struct gen_file {
   const char *path;
@@ -69,6 +80,8 @@ typedef enum gen_kind {
   GEN_RULES,
   GEN_DIAGNOSTICS,
   GEN_SYSTEM,
+  GEN_MODELS,
+  GEN_TOKENIZERS,
   GEN_N_KINDS
 } gen_kind;
 

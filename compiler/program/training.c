@@ -98,9 +98,8 @@ static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_traini
        "the tensor-parallel ranks do not divide the sequence, as sequence parallelism needs"},
       {context == 1 || sequence % (2 * context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
        "the sequence is not a whole number of pieces, two for each context-parallel rank"},
-      {a->heads % (tensor * l->ulysses) == 0 && a->kv_heads * l->kv_replica % (tensor * l->ulysses) == 0,
-       NX_SETTING_MESH_ULYSSES, "NX3003",
-       "the ranks that exchange heads for sequence do not divide a tensor-parallel rank's query and key heads"},
+      {a->heads % (tensor * l->ulysses) == 0, NX_SETTING_MESH_ULYSSES, "NX3003",
+       "the ranks that exchange heads for sequence do not divide a tensor-parallel rank's query heads"},
       {m->learned_positions == 0 || m->learned_positions >= sequence, NX_SETTING_MODEL_SEQUENCE, "NX3003",
        "a sequence is longer than there are positions"},
   };

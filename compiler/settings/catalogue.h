@@ -108,6 +108,7 @@ typedef struct nxc_option_row {
   const char *refused_when; /* expression */
   const char *why;
   const char *instead;
+  const char *names; /* what its value is the name of, "model" or "tokenizer"; NULL: of neither */
   const char *alias_of;
   const char *became; /* how the versions without it say the same; NULL: not at all */
   const char *const *nearest_to; /* misspellings worth knowing */

@@ -190,6 +190,7 @@ const char *nxc_provenance_kind_name(nxc_provenance_kind kind) {
       [NXC_FROM_UNKNOWN] = "unknown", [NXC_FROM_DEFAULT] = "default",
       [NXC_FROM_RULE] = "rule",       [NXC_FROM_DIALECT_DEFAULT] = "dialect-default",
       [NXC_FROM_PRESET] = "preset",   [NXC_FROM_MODEL_CONFIG] = "model-config",
+      [NXC_FROM_ASSUMED] = "assumed",
       [NXC_FROM_FILE] = "file",       [NXC_FROM_LAYER] = "layer",
       [NXC_FROM_PROJECT] = "project", [NXC_FROM_CLI] = "cli",
   };
@@ -252,6 +253,8 @@ const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_i
     return nxc_arena_printf(settings->arena, "derived by %s from %s", from->origin, from->input_names);
   case NXC_FROM_DIALECT_DEFAULT: return nxc_arena_printf(settings->arena, "default of %s", from->option);
   case NXC_FROM_PRESET: return nxc_arena_printf(settings->arena, "precision preset %s", from->origin);
+  case NXC_FROM_ASSUMED:
+    return from->origin ? nxc_arena_printf(settings->arena, "assumed: %s", from->origin) : "assumed";
   default: return show_place(settings, id);
   }
 }

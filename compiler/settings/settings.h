@@ -29,6 +29,7 @@ typedef enum nxc_provenance_kind {
   NXC_FROM_RULE,            /* derived by a rule from other settings */
   NXC_FROM_DIALECT_DEFAULT, /* the default of the real system's option */
   NXC_FROM_PRESET,          /* a precision preset */
+  NXC_FROM_ASSUMED,         /* what is usual, or well known of a model or tokenizer of this name */
   NXC_FROM_MODEL_CONFIG,    /* --model-config, HF config.json */
   NXC_FROM_FILE,            /* the configuration file */
   NXC_FROM_LAYER,           /* a file laid over it with -l */

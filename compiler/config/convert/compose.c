@@ -183,7 +183,7 @@ static bool says_plainly(const nxc_option_row *row, nxc_setting_id id) {
 /* Whether a setting that the option speaks of is worth a word even where the default says it. */
 static bool is_worth_a_word(composer *c, const nxc_option_row *row) {
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
-    bool spoken = nxc_settings_from(c->binding->settings, id)->kind >= NXC_FROM_MODEL_CONFIG;
+    bool spoken = nxc_settings_from(c->binding->settings, id)->kind >= NXC_FROM_ASSUMED;
     bool insisted = c->composing->insist != NULL && c->composing->insist[id];
     if (spoken && is_read(c, id) && says_plainly(row, id)) return true;
     if (insisted && nxc_option_speaks_of(c->arena, row, id)) return true;
