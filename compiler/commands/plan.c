@@ -21,12 +21,14 @@ static const char usage[] =
     "  --machine FILE       forecast a step on the machine that FILE describes; a rank must fit it\n"
     "  --assume KEY=VALUE   assume it for the estimate where nothing gives it (repeatable); none assumes nothing\n"
     "  --system NAME        estimate as if this system ran it, as megatron, neox, nxdt, xorl\n"
+    "  --reveal             let the plan hold paths and names that come from secrets or the environment\n"
     "  --why PATH           tell the history of one setting or option instead (repeatable)\n";
 
 typedef struct job {
   nxc_arena *arena;
   const nxc_options *options;
   const char *output; /* NULL: print only */
+  bool reveal;
   const nxc_estimate_request *asked;
   const nxc_request *request;
   nxc_sink *sink;
@@ -58,12 +60,30 @@ static bool contradicts(const nxc_sink *sink) {
   return false;
 }
 
+static bool is_text(nxc_type type) {
+  return type == NXC_TYPE_STR || type == NXC_TYPE_PATH || type == NXC_TYPE_LIST_STR || type == NXC_TYPE_LIST;
+}
+
+/* nxrun needs paths and names as they are, so that whoever has the plan can read them. */
+static void refuse_hidden(const job *j) {
+  const nxc_settings *settings = j->compiled.settings;
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS && settings != NULL; id++) {
+    const nxc_provenance *from = nxc_settings_from(settings, id);
+    if (!from->redacted || !nxc_has(settings, id) || !is_text(nxc_setting_rows[id].domain.type)) continue;
+    nxc_report(j->sink, "NX1534", NXC_SEVERITY_ERROR, nxc_settings_span(settings, id),
+               "give --reveal, or write the value itself",
+               "the plan would hold the value of %s, which is a secret or comes from the environment",
+               nxc_setting_name_in_dialect(settings, id));
+  }
+}
+
 /* Findings of the program half are errors only where a plan is to be written; else they are why there is
  * none. */
 static int plan_settings(job *j, const char *file) {
   nxc_sink *obstacles = nxc_sink_new(j->arena);
   nxc_plan_bytes plan;
   nxc_training training;
+  if (j->output != NULL && !j->reveal) refuse_hidden(j);
   bool good = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0 && j->compiled.settings != NULL;
   bool compiled =
       good && nxc_program_compile(j->compiled.settings, j->arena, j->output ? j->sink : obstacles, &plan);
@@ -123,13 +143,15 @@ static int tell_why(job *j, const nxc_texts *paths) {
 /* What the options of this command alone ask for. */
 typedef struct wish {
   const char *output;
+  bool reveal;
   nxc_texts why;
   nxc_estimate_request estimate;
 } wish;
 
 static int plan_file(const nxc_options *options, const char *file, const wish *wished) {
   const char *output = wished->output;
-  job j = {.arena = nxc_arena_new(), .options = options, .output = output, .asked = &wished->estimate};
+  job j = {.arena = nxc_arena_new(), .options = options, .output = output, .reveal = wished->reveal,
+           .asked = &wished->estimate};
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = output != NULL;
@@ -168,6 +190,7 @@ int nxc_command_plan(int argc, char **argv) {
   wish wished = {0};
   const nxc_extra_option extras[] = {{.name = "-o", .text = &wished.output},
                                      {.name = "--why", .list = &wished.why},
+                                     {.name = "--reveal", .flag = &wished.reveal},
                                      {.name = "--memory", .text = &memory},
                                      {.name = "--machine", .text = &machine},
                                      {.name = "--assume", .list = &assume},

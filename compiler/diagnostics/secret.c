@@ -1,19 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/diagnostics/secret.h"
 
+#include <ctype.h>
 #include <string.h>
-#include <strings.h>
+
+enum { KEY_MAX = 64, GIVEN_KEY_MIN = 16 };
+
+/* -- keys ------------------------------------------------------------------------------------------------ */
+
+static bool ends_in(const char *key, size_t n_key, const char *ending) {
+  size_t n_ending = strlen(ending);
+  if (n_key < n_ending) return false;
+  for (size_t i = 0; i < n_ending; i++) {
+    int letter = tolower((unsigned char)key[n_key - n_ending + i]);
+    if ((letter == '-' ? '_' : letter) != ending[i]) return false;
+  }
+  return true;
+}
 
 bool nxc_key_is_secret(const char *key) {
-  static const char *const endings[] = {"token",      "secret",     "password",   "passwd",     "passphrase",
-                                       "credential", "credentials", "api_key",   "apikey",     "secret_key",
-                                       "access_key", "private_key"};
-  size_t n = strlen(key);
-  if (n == 0 || strchr("delnsty", key[n - 1] | 0x20) == NULL)
-    return false; /* the last letters of the endings */
-  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-    size_t n_ending = strlen(endings[i]);
-    if (n >= n_ending && strcasecmp(key + n - n_ending, endings[i]) == 0) return true;
-  }
+  static const char *const endings[] = {
+      "token",      "secret",        "password", "passwd",     "pwd",         "passphrase", "passcode",
+      "auth",       "authorization", "bearer",   "credential", "credentials", "api_key",    "apikey",
+      "secret_key", "access_key",    "private_key"};
+  size_t n_key = strlen(key);
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+    if (ends_in(key, n_key, endings[i])) return true;
   return false;
+}
+
+/* -- texts ----------------------------------------------------------------------------------------------- */
+
+static bool is_word(char letter) {
+  return isalnum((unsigned char)letter) || letter == '_' || letter == '-';
+}
+
+/* A password before the host: ://user:password@ */
+static size_t find_url_password(const char *text, size_t n_bytes) {
+  for (size_t i = 0; i + 3 < n_bytes; i++) {
+    if (memcmp(text + i, "://", 3) != 0) continue;
+    size_t colon = 0;
+    for (size_t at = i + 3; at < n_bytes && strchr("/ \"'\t?#", text[at]) == NULL; at++) {
+      if (text[at] == ':' && colon == 0) colon = at;
+      if (text[at] == '@' && colon != 0 && at > colon + 1) return colon + 1;
+    }
+  }
+  return n_bytes;
+}
+
+static size_t find_given_key(const char *text, size_t n_bytes) {
+  static const char *const starts[] = {"hf_",  "sk-",  "ghp_", "gho_", "ghs_", "github_pat_", "glpat-",
+                                       "xoxb-", "xoxp-", "AKIA", "ASIA"};
+  for (size_t at = 0; at < n_bytes; at++) {
+    if (at > 0 && is_word(text[at - 1])) continue;
+    size_t n_word = 0, n_digits = 0;
+    for (; at + n_word < n_bytes && is_word(text[at + n_word]); n_word++)
+      n_digits += isdigit((unsigned char)text[at + n_word]) != 0;
+    for (size_t i = 0; n_word >= GIVEN_KEY_MIN && n_digits > 0 && i < sizeof starts / sizeof *starts; i++)
+      if (strncmp(text + at, starts[i], strlen(starts[i])) == 0) return at;
+  }
+  return n_bytes;
+}
+
+static size_t find_in_text(const char *text, size_t n_bytes) {
+  size_t password = find_url_password(text, n_bytes), given = find_given_key(text, n_bytes);
+  return password < given ? password : given;
+}
+
+bool nxc_text_is_secret(const char *text, size_t n_bytes) {
+  return find_in_text(text, n_bytes) < n_bytes;
+}
+
+/* -- lines ----------------------------------------------------------------------------------------------- */
+
+/* Whether the word that ends before `end` is a key that names a secret; with `dashes`, one that begins
+ * with --. */
+static bool is_secret_key(const char *line, size_t end, bool dashes) {
+  size_t start = end;
+  while (start > 0 && is_word(line[start - 1])) start--;
+  char key[KEY_MAX + 1];
+  if (start == end || end - start > KEY_MAX) return false;
+  memcpy(key, line + start, end - start);
+  key[end - start] = '\0';
+  return nxc_key_is_secret(key) && (!dashes || strncmp(key, "--", 2) == 0);
+}
+
+size_t nxc_secret_in_line(const char *line, size_t n_bytes) {
+  size_t in_text = find_in_text(line, n_bytes);
+  for (size_t i = 0; i < in_text; i++) {
+    bool assigns = line[i] == ':' || line[i] == '=';
+    if (!assigns && line[i] != ' ') continue;
+    size_t end = i;
+    while (assigns && end > 0 && strchr(" \"'", line[end - 1]) != NULL) end--;
+    if (is_secret_key(line, end, !assigns)) return i + 1;
+  }
+  return in_text;
 }

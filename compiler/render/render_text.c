@@ -18,34 +18,16 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { SHOWN_CHARACTERS = 100, CONTEXT_CHARACTERS = 30, KEY_MAX = 64, LINE_BYTES_MAX = 65536 };
+enum { SHOWN_CHARACTERS = 100, CONTEXT_CHARACTERS = 30, LINE_BYTES_MAX = 65536 };
 
 static const char *const colour_of[] = {[NXC_SEVERITY_NOTE] = "\033[1;36m",
                                         [NXC_SEVERITY_WARNING] = "\033[1;33m",
                                         [NXC_SEVERITY_ERROR] = "\033[1;31m"};
 static const char bold[] = "\033[1m", plain[] = "\033[0m";
 
-/* The offset behind the colon of the first key that names a secret; n_bytes when there is none. */
-static size_t find_secret(const char *line, size_t n_bytes) {
-  for (size_t i = 0; i < n_bytes; i++) {
-    if (line[i] != ':' && line[i] != '=') continue;
-    size_t end = i, start;
-    while (end > 0 && (line[end - 1] == ' ' || line[end - 1] == '"' || line[end - 1] == '\'')) end--;
-    for (start = end; start > 0 && (isalnum((unsigned char)line[start - 1]) || line[start - 1] == '_' ||
-                                    line[start - 1] == '-');)
-      start--;
-    char key[KEY_MAX + 1];
-    if (start == end || end - start > KEY_MAX) continue;
-    memcpy(key, line + start, end - start);
-    key[end - start] = '\0';
-    if (nxc_key_is_secret(key)) return i + 1;
-  }
-  return n_bytes;
-}
-
 /* Prints the characters [first, first + SHOWN_CHARACTERS) of a line. */
 static void print_line(const char *line, size_t n_bytes, size_t first, FILE *out) {
-  size_t secret = find_secret(line, n_bytes);
+  size_t secret = nxc_secret_in_line(line, n_bytes);
   size_t character = 0;
   if (first > 0) fputs("...", out);
   for (size_t i = 0, n; i < n_bytes && character < first + SHOWN_CHARACTERS; i += n, character++) {

@@ -179,6 +179,7 @@ void nxc_machine_note(nxc_machine *m, const nxc_node *read, const char *variable
 }
 
 void nxc_machine_variable(nxc_machine *m, const char *name, const char *value, bool default_taken) {
+  name = nxc_machine_public(m, name);
   if (value) nxc_machine_note(m, NULL, name);
   if (m->variable_names == NULL) m->variable_names = nxc_names_new(m->arena);
   void **slot = nxc_names_slot(m->variable_names, name, strlen(name));

@@ -89,6 +89,8 @@ nxc_step nxc_machine_walk(nxc_machine *machine, const char *key, size_t n_bytes,
 void nxc_machine_note(nxc_machine *machine, const nxc_node *read, const char *variable);
 void nxc_machine_variable(nxc_machine *machine, const char *name, const char *value, bool default_taken);
 
+/* A text for people without values of the environment and of secrets. */
+const char *nxc_machine_public(nxc_machine *m, const char *text);
 /* A value for a message, unless it is a secret of the node (NULL: of what is resolved now). */
 const char *nxc_machine_show(const nxc_machine *machine, const nxc_node *node, const nxc_value *value);
 /* The operation under way of the scalar's own formula. */

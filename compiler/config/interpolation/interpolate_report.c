@@ -4,6 +4,7 @@
 #include "compiler/config/interpolation/interpolate_machine.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 enum { REMARKS_MAX = 64, PATHS_IN_MESSAGE_MAX = 12, WARNINGS_MAX = 100 };
 
@@ -50,9 +51,41 @@ static const char *path_of(nxc_machine *m, const nxc_node *node) {
   return *path ? path : "the document";
 }
 
+/* Shorter values are no secrets, and stand in too many words. */
+enum { HIDDEN_MIN = 3 };
+
+static const char *without(nxc_machine *m, const char *text, const char *hidden, size_t n_hidden) {
+  const nxc_node *node = m->n_frames > 0 ? nxc_machine_top(m)->node : NULL;
+  bool known = node != NULL && node->raw != NULL && memmem(node->raw, node->raw_bytes, hidden, n_hidden);
+  if (n_hidden < HIDDEN_MIN || known) return text; /* the file says it itself */
+  nxc_buffer shown = {.arena = m->arena};
+  const char *at;
+  for (; (at = strstr(text, hidden)) != NULL; text = at + n_hidden) {
+    nxc_buffer_put(&shown, text, (size_t)(at - text));
+    nxc_buffer_puts(&shown, "(not shown)");
+  }
+  nxc_buffer_puts(&shown, text);
+  return shown.bytes;
+}
+
+const char *nxc_machine_public(nxc_machine *m, const char *text) {
+  if (text == NULL || m->options->omegaconf) return text;
+  for (size_t i = 0; i < m->n_variables; i++)
+    if (m->variables[i].value) text = without(m, text, m->variables[i].value, strlen(m->variables[i].value));
+  const nxc_derivation *from = m->n_frames > 0 ? nxc_machine_top(m)->node->derivation : NULL;
+  for (size_t i = 0; from != NULL && i < from->n_references; i++) {
+    const nxc_node *read = from->references[i].node ? nxc_node_final(from->references[i].node) : NULL;
+    if (read != NULL && nxc_node_is_secret(from->references[i].node) && read->value.kind == NXC_STRING)
+      text = without(m, text, read->value.text, read->value.n_bytes);
+  }
+  return text;
+}
+
 static void report(nxc_machine *m, const char *id, nxc_severity severity, const char *fix,
                    const char *message, const char *about) {
-  nxc_finding finding = {.id = id, .severity = severity, .message = message, .fix = fix, .about = about};
+  nxc_finding finding = {.id = id, .severity = severity, .about = about};
+  finding.message = nxc_machine_public(m, message);
+  finding.fix = nxc_machine_public(m, fix);
   if (m->n_frames == 0) {
     finding.at = nxc_node_place(m->document->root);
     nxc_sink_report(m->sink, &finding);

@@ -9,8 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_secret_text(const nxc_node *node) {
+  const nxc_node *final = nxc_node_final(node);
+  return final->kind == NXC_NODE_SCALAR && final->value.kind == NXC_STRING &&
+         nxc_text_is_secret(final->value.text, final->value.n_bytes);
+}
+
 bool nxc_node_is_secret(const nxc_node *node) {
-  if (node->environment) return true;
+  if (node->environment || is_secret_text(node)) return true;
   if (node->derivation && (node->derivation->from_environment || node->derivation->from_secret)) return true;
   for (; node; node = node->parent)
     if (node->key && nxc_key_is_secret(node->key)) return true;
@@ -33,7 +39,7 @@ nxc_value nxc_redacted(nxc_arena *arena, const nxc_value *value) {
 }
 
 static nxc_value redact_inside(nxc_arena *arena, const nxc_node *node, const nxc_value *value, bool secret) {
-  secret = secret || node->environment || (node->key && nxc_key_is_secret(node->key)) ||
+  secret = secret || node->environment || is_secret_text(node) || (node->key && nxc_key_is_secret(node->key)) ||
            (node->derivation && (node->derivation->from_environment || node->derivation->from_secret));
   const nxc_node *final = nxc_node_final(node);
   if (final->kind == NXC_NODE_SCALAR) {
