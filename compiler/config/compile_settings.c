@@ -200,7 +200,7 @@ static void bind(compilation *c) {
   out->binding = nxc_binding_new(c->arena, out->dialect, out->version, out->document, &c->origin,
                                  out->settings, c->sink);
   out->binding->for_nxrun = c->request->for_nxrun;
-  out->binding->partial = c->request->partial;
+  out->binding->partial = c->request->partial || out->document->open;
   out->binding->own_keys = &out->project.keys;
   nxc_binding_read(out->binding);
   out->binding->checks_all = c->front->checks_all;

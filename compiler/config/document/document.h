@@ -57,6 +57,7 @@ typedef struct nxc_document {
   nxc_arena *arena;
   nxc_node *root; /* a map or a list; never NULL */
   bool complete;  /* false: an error was reported and what could not be read is missing from the tree */
+  bool open;      /* it may have keys that nothing here tells */
   const struct nxc_variable *variables; /* of the environment, filled in while reading (interpolate.h) */
   size_t n_variables;
 } nxc_document;

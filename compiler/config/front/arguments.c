@@ -93,7 +93,21 @@ static bool read_text(nxc_arena *arena, nxc_type type, const char *text, nxc_val
   }
 }
 
+/* Of an option that the script gives on some of its ways, or with values that differ. */
+static nxc_node *unknown_node(nxc_arguments *to, const char *name, const nxc_word *word) {
+  nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
+  node->raw = word->text;
+  node->raw_bytes = strlen(word->text);
+  node->value = nxc_string_value(node->raw, node->raw_bytes);
+  node->failed = true;
+  nxc_report(to->sink, "NX5911", NXC_SEVERITY_WARNING, word->at, NULL,
+             "--%s is unknown here: nothing here tells which way the script takes, and only some give %s", name,
+             strncmp(word->text, "--", 2) == 0 ? "it" : word->text);
+  return node;
+}
+
 static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type, const nxc_word *word) {
+  if (word->maybe) return unknown_node(to, name, word);
   nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
   node->style = NXC_STYLE_DOUBLE;
   node->raw = word->text;
@@ -104,8 +118,9 @@ static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
   if (word->unset != NULL && !is_text) {
     node->failed = true;
     node->value = nxc_string_value(node->raw, node->raw_bytes);
-    nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, NULL,
-               "--%s is unknown here: nothing gives %s a value", name, word->unset);
+    nxc_report(to->sink, "NX5911", word->expected ? NXC_SEVERITY_NOTE : NXC_SEVERITY_WARNING, word->at, NULL,
+               "--%s is unknown here: nothing %s %s%s", name, word->expected ? "gives" : "here tells",
+               word->unset, word->expected ? " a value" : "");
     return node;
   }
   if (read_text(to->arena, type, word->text, &node->value)) return node;
@@ -163,7 +178,7 @@ void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nx
     nxc_node_append(to->arena, to->map, node);
     return;
   }
-  bool gives_way = to->over != NULL && earlier->key_at.source != to->over;
+  bool gives_way = (to->over != NULL && earlier->key_at.source != to->over) || earlier->failed || node->failed;
   if (!gives_way) report_twice(to, earlier, node, name);
   nxc_node_replace(to->arena, earlier, node);
   nxc_node_set_key(node, &key, name, at);
@@ -277,6 +292,7 @@ static nxc_words values_behind(nxc_arguments *to, const nxc_words *words, size_t
                                size_t *next) {
   nxc_words values = {0};
   while (from < words->n_items && values.n_items < n_max && !is_option_word(to, words->items[from].text)) {
+    if (words->items[from].many && (values.n_items > 0 || n_max > 1)) break; /* of the next option, or none */
     values.items = nxc_arena_grow(to->arena, values.items, values.n_items, sizeof *values.items);
     values.items[values.n_items++] = words->items[from++];
   }
@@ -308,6 +324,11 @@ static void report_missing(nxc_arguments *to, const char *name, nxc_span at, con
   *next += meant;
 }
 
+/* A word that may be none, or several, of which nothing here tells. */
+static bool is_many(const nxc_words *words, size_t i) {
+  return i < words->n_items && words->items[i].many;
+}
+
 /* One option and what belongs to it; gives the index of the next word. */
 static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
   const nxc_word *word = &words->items[i];
@@ -332,10 +353,17 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
     values.items = nxc_arena_grow(to->arena, NULL, 0, sizeof value);
     values.items[values.n_items++] = value;
   } else {
-    values = values_behind(to, words, next, is_list || row == NULL ? words->n_items : 1, &next);
-    if (is_switch && values.n_items > 0) report_switch_value(to, &values.items[0], name);
+    size_t n_max = is_list || row == NULL ? words->n_items : is_switch && is_many(words, next) ? 0 : 1;
+    values = values_behind(to, words, next, n_max, &next);
+    if (is_switch && values.n_items > 0 && !values.items[0].maybe)
+      report_switch_value(to, &values.items[0], name);
+  }
+  if (word->maybe) {
+    nxc_arguments_put_node(to, row ? row->name : name, head.at, unknown_node(to, name, word));
+    return next;
   }
   bool needed = target != NULL && !is_switch && target->domain.type != NXC_TYPE_LIST && values.n_items == 0;
+  if (needed && is_many(words, next)) values = (nxc_words){&words->items[next++], 1}, needed = false;
   if (needed) {
     report_missing(to, name, head.at, next < words->n_items ? words->items[next].text : "", &next);
     return next;
@@ -350,6 +378,8 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_words *words) {
     const char *text = words->items[i].text;
     if (!ended && strcmp(text, "--") == 0) ended = ++i > 0;
     else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
+    else if (is_many(words, i)) to->open = to->open || !words->items[i].expected, i++; /* not set here: no word */
+    else if (words->items[i].maybe) i++;
     else i = report_strays(to, words, i, ended);
   }
 }

@@ -9,7 +9,7 @@
 #ifndef NXC_CONFIG_ARGUMENTS_H
 #define NXC_CONFIG_ARGUMENTS_H
 
-#include "compiler/config/front/words.h"
+#include "compiler/config/front/shell/script.h"
 #include "compiler/settings/catalogue.h"
 
 typedef struct nxc_arguments {
@@ -17,6 +17,7 @@ typedef struct nxc_arguments {
   nxc_sink *sink;
   const nxc_dialect *dialect;
   nxc_node *map;
+  bool open; /* a word that nothing here tells may be any option */
   const nxc_source *over; /* options of other sources give way to this one's; NULL: every option once */
 } nxc_arguments;
 

@@ -120,22 +120,25 @@ static void read_launcher(front *f, const nxc_words *words) {
 /* Exported, or of a name that the training minds: many a script writes those in front of the command. */
 static bool reaches_training(const front *f, const nxc_assigned *assigned) {
   const char *name = nxc_arena_printf(f->to.arena, "environment.%s", assigned->name);
-  return assigned->exported || strcmp(nxc_option_find(f->to.dialect, name)->name, name) == 0;
+  const nxc_option_row *row = nxc_option_find(f->to.dialect, name);
+  return assigned->exported || (row != NULL && strcmp(row->name, name) == 0);
 }
 
 /* Variables that the text sets for the training. */
-static void read_environment(front *f, const nxc_script *script) {
+static void read_environment(front *f, const nxc_script *script, const nxc_launch *launch) {
   nxc_value number;
-  const nxc_assigned *world = nxc_script_find(script, "WORLD_SIZE", strlen("WORLD_SIZE"));
+  const nxc_assigned *world = NULL;
+  for (size_t i = 0; i < launch->n_assigned; i++)
+    if (strcmp(launch->assigned[i].name, "WORLD_SIZE") == 0) world = &launch->assigned[i];
   if (world != NULL && !world->array && world->words.n_items == 1 &&
       nxc_text_to_int(f->to.arena, world->words.items[0].text, &number) && number.digits == NULL &&
       number.integer > 0)
     put_beside(f, section(f, "launch", world->at), "world", &world->words.items[0], number);
   if (!script->is_script) return;
-  nxc_span at = script->n_assigned ? script->assigned[0].at : (nxc_span){.source = f->texts->first, 1, 1, 1};
+  nxc_span at = launch->n_assigned ? launch->assigned[0].at : (nxc_span){.source = f->texts->first, 1, 1, 1};
   nxc_node *map = section(f, "environment", at);
-  for (size_t i = 0; i < script->n_assigned; i++) {
-    const nxc_assigned *assigned = &script->assigned[i];
+  for (size_t i = 0; i < launch->n_assigned; i++) {
+    const nxc_assigned *assigned = &launch->assigned[i];
     if (assigned->array || assigned->words.n_items != 1 || !reaches_training(f, assigned)) continue;
     const nxc_word *word = &assigned->words.items[0];
     put_beside(f, map, assigned->name, word, nxc_string_value(word->text, strlen(word->text)));
@@ -156,6 +159,16 @@ static void take_variables(front *f, const nxc_script *script) {
 
 /* -- texts ----------------------------------------------------------------------------------------------- */
 
+/* The one that is meant, or else that with the most options. */
+static const nxc_launch *choose_launch(front *f, nxc_script *script) {
+  const nxc_launch *best = &script->launches[0];
+  (void)f;
+  for (size_t i = 1; i < script->n_launches; i++)
+    if (script->launches[i].arguments.n_items >= best->arguments.n_items) best = &script->launches[i];
+  script->launches[0] = *best;
+  return &script->launches[0];
+}
+
 static void read_source(front *f, const nxc_source *source) {
   nxc_script script = {.arena = f->to.arena};
   if (nxc_megatron_is_yaml(source)) {
@@ -163,10 +176,11 @@ static void read_source(front *f, const nxc_source *source) {
   } else if (!nxc_script_read(f->to.arena, source, f->to.sink, &script)) {
     f->unreadable = true;
   } else {
-    nxc_arguments_read(&f->to, &script.arguments);
-    read_launcher(f, &script.launcher);
+    const nxc_launch *launch = choose_launch(f, &script);
+    nxc_arguments_read(&f->to, &launch->arguments);
+    read_launcher(f, &launch->launcher);
   }
-  read_environment(f, &script);
+  read_environment(f, &script, nxc_script_collect(&script));
   take_variables(f, &script);
 }
 
@@ -194,22 +208,22 @@ static void read_set(front *f, const char *assignment) {
     before->at = before->key_at = at;
     return;
   }
-  nxc_script script;
-  if (!nxc_script_read(arena, nxc_source_new(arena, "--set", equals + 1, strlen(equals + 1)), f->to.sink,
-                       &script)) {
+  nxc_words words = {0};
+  if (!nxc_script_split(arena, nxc_source_new(arena, "--set", equals + 1, strlen(equals + 1)), f->to.sink,
+                        &words)) {
     f->unreadable = true;
     return;
   }
-  for (size_t i = 0; i < script.arguments.n_items; i++) {
-    script.arguments.items[i].at.source = source;
-    script.arguments.items[i].at.column += at.length + 1;
+  for (size_t i = 0; i < words.n_items; i++) {
+    words.items[i].at.source = source;
+    words.items[i].at.column += at.length + 1;
   }
-  if (script.arguments.n_items == 0) {
+  if (words.n_items == 0) {
     nxc_word *empty = nxc_arena_alloc(arena, sizeof *empty);
     *empty = (nxc_word){.text = "", .at = at};
-    script.arguments = (nxc_words){empty, 1};
+    words = (nxc_words){empty, 1};
   }
-  nxc_arguments_put(&f->to, row, name, at, &script.arguments);
+  nxc_arguments_put(&f->to, row, name, at, &words);
 }
 
 /* --yaml-cfg replaces every argument beside it. */
@@ -262,6 +276,7 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
   *f.document = (nxc_document){.arena = arena,
                                .root = root,
                                .complete = !f.unreadable,
+                               .open = f.to.open,
                                .variables = f.variables,
                                .n_variables = f.n_variables};
   return f.document;

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that start a program, kept with what the variables are then. */
+#include "compiler/config/document/names.h"
+#include "compiler/config/front/shell/shell.h"
+
+#include <string.h>
+
+enum { LAUNCHES_MAX = 200 };
+
+static bool ends_in_py(const nxc_text *word) {
+  return word->n_bytes > 3 && memcmp(word->bytes + word->n_bytes - 3, ".py", 3) == 0 &&
+         memchr(word->bytes, ' ', word->n_bytes) == NULL;
+}
+
+static bool begins(const nxc_text *word, const char *text) {
+  return word->n_bytes >= strlen(text) && memcmp(word->bytes, text, strlen(text)) == 0;
+}
+
+static bool contains(const nxc_text *word, const char *text) {
+  return word->n_bytes > 0 && memmem(word->bytes, word->n_bytes, text, strlen(text)) != NULL;
+}
+
+/* The first word that names a Python program, or behind torchrun one that nothing here tells; n_words: none. */
+static size_t find_program(const nxc_text *words, size_t n_words) {
+  bool launcher = false;
+  for (size_t i = 0; i < n_words; i++)
+    if (ends_in_py(&words[i])) return i;
+  for (size_t i = 0; i < n_words; i++) {
+    bool unknown = nxc_text_all(&words[i], NXC_MARK_UNKNOWN);
+    bool behind = i > 0 && !(begins(&words[i - 1], "--") && memchr(words[i - 1].bytes, '=', words[i - 1].n_bytes) == NULL);
+    bool options = i + 1 < n_words && begins(&words[i + 1], "--");
+    if (launcher && unknown && behind && options) return i;
+    launcher = launcher || contains(&words[i], "torchrun") || contains(&words[i], "torch.distributed");
+  }
+  return n_words;
+}
+
+/* -- what a launch has ----------------------------------------------------------------------------------- */
+
+static nxc_assigned assigned_of(nxc_shell *s, size_t number, const nxc_shell_value *value) {
+  const char *name = s->name_list[number];
+  nxc_assigned assigned = {.name = name, .exported = value->exported, .array = value->kind != NXC_SHELL_TEXT};
+  assigned.at = nxc_shell_place(s, value->at, strlen(name));
+  size_t n_items = value->kind == NXC_SHELL_TEXT ? 1 : value->n_items;
+  assigned.words.items = nxc_arena_array(s->arena, n_items + 1, sizeof *assigned.words.items);
+  assigned.words.n_items = n_items;
+  for (size_t i = 0; i < n_items; i++) {
+    const nxc_text *text = value->kind == NXC_SHELL_TEXT ? &value->text : &value->items[i].text;
+    assigned.words.items[i] = nxc_shell_word_of(s, text, value->at);
+  }
+  return assigned;
+}
+
+static void keep_variables(nxc_shell *s, nxc_launch *launch) {
+  nxc_assigned *all = NULL;
+  for (size_t i = 0; i < s->state.n_values; i++) {
+    const nxc_shell_value *value = s->state.values[i];
+    if (value == NULL || value->kind == NXC_SHELL_UNSET) continue;
+    all = nxc_arena_grow(s->arena, all, launch->n_assigned, sizeof *all);
+    all[launch->n_assigned++] = assigned_of(s, i, value);
+  }
+  launch->assigned = all;
+}
+
+static void add_word(nxc_shell *s, nxc_words *words, nxc_word word) {
+  words->items = nxc_arena_grow(s->arena, words->items, words->n_items, sizeof *words->items);
+  words->items[words->n_items++] = word;
+}
+
+static bool same_words(const nxc_words *a, const nxc_words *b) {
+  bool same = a->n_items == b->n_items;
+  for (size_t i = 0; same && i < a->n_items; i++) same = strcmp(a->items[i].text, b->items[i].text) == 0;
+  return same;
+}
+
+static void add_launch(nxc_shell *s, const nxc_launch *launch) {
+  nxc_script *script = s->script;
+  for (size_t i = 0; i < script->n_launches; i++) {
+    const nxc_launch *other = &script->launches[i];
+    bool same = other->at.line == launch->at.line && same_words(&other->arguments, &launch->arguments) &&
+                same_words(&other->launcher, &launch->launcher);
+    if (same) return;
+  }
+  if (script->n_launches == LAUNCHES_MAX)
+    nxc_report(s->sink, "NX5914", NXC_SEVERITY_WARNING, launch->at, NULL,
+               "this script starts more than %d programs: the rest is not judged", LAUNCHES_MAX);
+  if (script->n_launches > LAUNCHES_MAX) return;
+  script->launches =
+      nxc_arena_grow(script->arena, script->launches, script->n_launches, sizeof *script->launches);
+  script->launches[script->n_launches++] = *launch;
+}
+
+size_t nxc_shell_n_launches(const nxc_shell *s) {
+  return s->script->n_launches;
+}
+
+void nxc_shell_forget_launches(nxc_shell *s, size_t n_launches) {
+  s->script->n_launches = n_launches;
+}
+
+/* -- variables that nothing sets ------------------------------------------------------------------------- */
+
+typedef struct nxc_shell_pending {
+  const char *name;
+  size_t at;
+} pending;
+
+/* NAME of $NAME and ${NAME...} among the bytes of one word. */
+static void note_undefined(nxc_shell *s, const nxc_text *word) {
+  for (size_t i = 0; i < word->n_bytes; i++) {
+    bool begins_here = word->bytes[i] == '$' && (word->marks[i] & NXC_MARK_UNDEFINED);
+    if (!begins_here) continue;
+    size_t from = i + 1 + (i + 1 < word->n_bytes && word->bytes[i + 1] == '{'), n = 0;
+    while (from + n < word->n_bytes && (word->bytes[from + n] == '_' || (word->bytes[from + n] >= '0' && word->bytes[from + n] <= '9') ||
+                                        ((word->bytes[from + n] | 32) >= 'a' && (word->bytes[from + n] | 32) <= 'z')))
+      n++;
+    if (n == 0) continue;
+    const char *name = nxc_arena_strndup(s->arena, word->bytes + from, n);
+    void **known = nxc_names_slot(s->undefined, name, n);
+    if (*known != NULL) continue;
+    pending *kept = nxc_arena_alloc(s->arena, sizeof *kept);
+    *kept = (pending){.name = name, .at = word->origins[i]};
+    *known = kept;
+    s->pending = nxc_arena_grow(s->arena, s->pending, s->n_pending, sizeof *s->pending);
+    s->pending[s->n_pending++] = kept;
+  }
+}
+
+/* A name that is near one that the script sets is misspelt; any other the environment may give. */
+static void report_undefined(nxc_shell *s) {
+  enum { SHORTEST = 5 };
+  for (size_t i = 0; i < s->n_pending; i++) {
+    const char *name = s->pending[i]->name;
+    const nxc_shell_value *value = nxc_shell_find(s, name);
+    bool expected = nxc_names_find(s->expected, name, strlen(name)) != NULL || s->sources;
+    if (expected || value != NULL || strlen(name) < SHORTEST) continue;
+    const char **names = NULL;
+    size_t n_names = 0;
+    for (size_t k = 0; k < s->n_names && k < s->state.n_values; k++) {
+      if (s->state.values[k] == NULL) continue;
+      names = nxc_arena_grow(s->arena, names, n_names, sizeof *names);
+      names[n_names++] = s->name_list[k];
+    }
+    const char *nearest = nxc_nearest(name, names, n_names);
+    if (nearest == NULL) continue;
+    nxc_report(s->sink, "NX5918", NXC_SEVERITY_ERROR, nxc_shell_place(s, s->pending[i]->at, strlen(name) + 1),
+               nxc_arena_printf(s->arena, "did you mean %s?", nearest), "nothing gives %s a value, and it stands in a launch",
+               name);
+  }
+}
+
+/* -- commands -------------------------------------------------------------------------------------------- */
+
+/* bash -c "python ...": the command inside is one as well. */
+static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at) {
+  bool any = false;
+  for (size_t i = 1; i < n_words && !s->failed; i++) {
+    if (!contains(&words[i], ".py ") && !contains(&words[i], ".py\n")) continue;
+    nxc_text text = nxc_text_copy(s->arena, &words[i]);
+    for (size_t k = 0; k < text.n_bytes; k++) text.marks[k] &= (unsigned char)~NXC_MARK_QUOTED;
+    if (nxc_shell_spend(s, text.n_bytes, at)) nxc_shell_run_text(s, &text, at, true);
+    any = true;
+  }
+  return any;
+}
+
+void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words) {
+  size_t program = find_program(words, n_words);
+  if (program == n_words) {
+    open_texts(s, words, n_words, command->at);
+    return;
+  }
+  nxc_launch launch = {.program = nxc_text_string(s->arena, &words[program])};
+  size_t at = words[program].n_bytes ? words[program].origins[0] : command->at;
+  launch.at = nxc_shell_place(s, at, words[program].n_bytes);
+  for (size_t i = 0; i < n_words; i++) {
+    if (i != program) add_word(s, i < program ? &launch.launcher : &launch.arguments, nxc_shell_word_of(s, &words[i], command->at));
+    note_undefined(s, &words[i]);
+  }
+  keep_variables(s, &launch);
+  add_launch(s, &launch);
+}
+
+/* Without a command that starts a program: every variable that holds options, and every bare option. */
+static void take_all(nxc_shell *s) {
+  nxc_launch all = {.at = {.source = s->source, .line = 1, .column = 1, .length = 1}};
+  keep_variables(s, &all);
+  for (size_t i = 0; i < s->state.n_values; i++) {
+    const nxc_shell_value *value = s->state.values[i];
+    if (value == NULL || value->kind == NXC_SHELL_UNSET) continue;
+    const char *name = s->name_list[i];
+    bool launcher = strstr(name, "DISTRIBUTED") || strstr(name, "LAUNCH") || strstr(name, "TORCHRUN");
+    nxc_shell_fields fields = {0};
+    if (value->kind == NXC_SHELL_TEXT) nxc_shell_put_divided(s, &fields, &value->text, true);
+    for (size_t k = 0; k < value->n_items; k++) {
+      nxc_shell_put(s, &fields, &value->items[k].text, false);
+      nxc_shell_finish(s, &fields);
+    }
+    nxc_shell_finish(s, &fields);
+    if (fields.n_items == 0 || !begins(&fields.items[0], "--")) continue;
+    for (size_t k = 0; k < fields.n_items; k++)
+      add_word(s, launcher ? &all.launcher : &all.arguments, nxc_shell_word_of(s, &fields.items[k], value->at));
+  }
+  bool takes = true;
+  for (size_t i = 0; i < s->options.n_items; i++) {
+    const nxc_word *word = &s->options.items[i];
+    if (word->first) takes = !s->script->is_script || strncmp(word->text, "--", 2) == 0;
+    if (takes) add_word(s, &all.arguments, *word);
+  }
+  add_launch(s, &all);
+}
+
+/* An option that begins a command of a script: the line above did not continue, so that the training never
+ * gets it. */
+static void report_lost(nxc_shell *s) {
+  for (size_t i = 0; i < s->options.n_items; i++) {
+    const nxc_word *word = &s->options.items[i];
+    if (strncmp(word->text, "--", 2) != 0 || !word->first) continue;
+    nxc_report(s->sink, "NX5915", NXC_SEVERITY_ERROR, word->at,
+               "let the line above end with a backslash, and nothing behind it; no comment may stand between",
+               "%s begins a command of its own here, and never reaches the training", word->text);
+  }
+}
+
+void nxc_shell_end_launches(nxc_shell *s) {
+  if (s->script->n_launches > 0) s->script->is_script = true;
+  if (s->script->n_launches > 0) report_lost(s);
+  else take_all(s);
+  report_undefined(s);
+}

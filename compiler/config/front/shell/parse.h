@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parser of shell texts: words (parse_word.c), ${...} (parse_parameter.c) and commands (parse.c).
+ *
+ * A text may have bytes that stand for an unknown value; they are never a sign. After a failure nothing more
+ * is read. */
+#ifndef NXC_SHELL_PARSE_H
+#define NXC_SHELL_PARSE_H
+
+#include "compiler/config/front/shell/syntax.h"
+
+enum { NXC_SHELL_NESTING_MAX = 64 };
+
+typedef struct nxc_shell_here {
+  nxc_shell_redirect *redirect;
+  const char *end;
+  bool quoted, tabs;
+} nxc_shell_here;
+
+typedef struct nxc_shell_parser {
+  nxc_arena *arena;
+  nxc_text text;
+  size_t at;
+  unsigned nesting;
+  const char *problem; /* NULL: none yet */
+  size_t problem_at;   /* byte of the source */
+  nxc_shell_here *here; /* whose lines have not begun yet */
+  size_t n_here;
+  bool bare_options; /* a command that begins with an option may hold any sign but an end of the line */
+} nxc_shell_parser;
+
+/* Where a word ends. */
+typedef enum nxc_shell_end {
+  NXC_END_BLANK, /* as between commands */
+  NXC_END_BRACE, /* at } */
+  NXC_END_SLASH, /* at } and / */
+  NXC_END_COLON, /* at } and : */
+  NXC_END_BRACKET, /* at ] */
+  NXC_END_TEXT   /* with the text */
+} nxc_shell_end;
+
+/* -- parse.c */
+nxc_shell_command *nxc_shell_parse(nxc_shell_parser *p);
+/* Commands up to the ) that closes them, which is read. */
+nxc_shell_command *nxc_shell_parse_inside(nxc_shell_parser *p);
+
+/* -- parse_word.c */
+/* The byte `ahead` of here; \0 at the end, \1 for one that is no sign. */
+char nxc_shell_peek(const nxc_shell_parser *p, size_t ahead);
+size_t nxc_shell_origin(const nxc_shell_parser *p, size_t at);
+void nxc_shell_parse_fail(nxc_shell_parser *p, size_t at, const char *problem);
+bool nxc_shell_parse_enter(nxc_shell_parser *p);
+bool nxc_shell_is_name(char c);
+bool nxc_shell_is_blank(char c);
+bool nxc_shell_ends_word(char c);
+nxc_shell_word nxc_shell_parse_word(nxc_shell_parser *p, nxc_shell_end end);
+/* As between double quotes, up to `end`: quotes are bytes where `here`. */
+void nxc_shell_parse_quoted(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_end end, bool here);
+void nxc_shell_put_literal(nxc_shell_parser *p, nxc_shell_word *word, bool quoted, size_t at);
+nxc_shell_part *nxc_shell_add_part(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_part_kind kind,
+                                   bool quoted);
+
+/* -- parse_parameter.c */
+/* ${ ... } whose brace is next. */
+void nxc_shell_parse_braces(nxc_shell_parser *p, nxc_shell_word *word, bool quoted, size_t start);
+
+#endif

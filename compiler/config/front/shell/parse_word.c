@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/front/shell/parse.h"
+
+#include <ctype.h>
+#include <string.h>
+
+char nxc_shell_peek(const nxc_shell_parser *p, size_t ahead) {
+  size_t at = p->at + ahead;
+  if (at >= p->text.n_bytes) return '\0';
+  return p->text.marks[at] & NXC_MARK_UNKNOWN ? '\1' : p->text.bytes[at];
+}
+
+size_t nxc_shell_origin(const nxc_shell_parser *p, size_t at) {
+  if (p->text.n_bytes == 0) return 0;
+  return at < p->text.n_bytes ? p->text.origins[at] : p->text.origins[p->text.n_bytes - 1];
+}
+
+void nxc_shell_parse_fail(nxc_shell_parser *p, size_t at, const char *problem) {
+  if (p->problem == NULL) p->problem_at = nxc_shell_origin(p, at), p->problem = problem;
+  p->at = p->text.n_bytes;
+}
+
+bool nxc_shell_parse_enter(nxc_shell_parser *p) {
+  if (++p->nesting > NXC_SHELL_NESTING_MAX)
+    nxc_shell_parse_fail(p, p->at, "this is nested too deeply to be followed");
+  return p->problem == NULL;
+}
+
+bool nxc_shell_is_name(char c) {
+  return isalnum((unsigned char)c) || c == '_';
+}
+
+bool nxc_shell_is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool nxc_shell_ends_word(char c) {
+  return c == '\0' || nxc_shell_is_blank(c) || strchr(";&|()<>", c) != NULL;
+}
+
+nxc_shell_part *nxc_shell_add_part(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_part_kind kind,
+                                   bool quoted) {
+  word->parts = nxc_arena_grow(p->arena, word->parts, word->n_parts, sizeof *word->parts);
+  nxc_shell_part *part = &word->parts[word->n_parts++];
+  *part = (nxc_shell_part){.kind = kind, .quoted = quoted};
+  return part;
+}
+
+/* The part that literal bytes go to. */
+static nxc_shell_part *text_part(nxc_shell_parser *p, nxc_shell_word *word, bool quoted) {
+  nxc_shell_part *last = word->n_parts ? &word->parts[word->n_parts - 1] : NULL;
+  if (last != NULL && last->kind == NXC_PART_TEXT && last->quoted == quoted) return last;
+  return nxc_shell_add_part(p, word, NXC_PART_TEXT, quoted);
+}
+
+void nxc_shell_put_literal(nxc_shell_parser *p, nxc_shell_word *word, bool quoted, size_t at) {
+  nxc_shell_part *part = text_part(p, word, quoted);
+  if (at >= p->text.n_bytes) return;
+  nxc_text_put(p->arena, &part->text, p->text.bytes[at], p->text.origins[at],
+               (unsigned char)(p->text.marks[at] | (quoted ? NXC_MARK_QUOTED : 0)));
+}
+
+static void parse_single(nxc_shell_parser *p, nxc_shell_word *word) {
+  size_t start = p->at++;
+  text_part(p, word, true);
+  while (p->at < p->text.n_bytes && nxc_shell_peek(p, 0) != '\'')
+    nxc_shell_put_literal(p, word, true, p->at++);
+  if (p->at >= p->text.n_bytes) nxc_shell_parse_fail(p, start, "this quote does not end");
+  else p->at++;
+}
+
+/* $'...' */
+static void parse_escaped(nxc_shell_parser *p, nxc_shell_word *word) {
+  static const char letters[] = "nrtabfve\\'\"?", values[] = "\n\r\t\a\b\f\v\033\\'\"?";
+  size_t start = p->at++;
+  nxc_shell_part *part = text_part(p, word, true);
+  while (p->at < p->text.n_bytes && nxc_shell_peek(p, 0) != '\'') {
+    char next = nxc_shell_peek(p, 0) == '\\' ? nxc_shell_peek(p, 1) : '\0';
+    const char *letter = next ? strchr(letters, next) : NULL;
+    p->at += letter != NULL;
+    char byte = letter ? values[letter - letters] : p->text.bytes[p->at];
+    nxc_text_put(p->arena, &part->text, byte, p->text.origins[p->at],
+                 (unsigned char)(p->text.marks[p->at] | NXC_MARK_QUOTED));
+    p->at++;
+  }
+  if (p->at >= p->text.n_bytes) nxc_shell_parse_fail(p, start, "this quote does not end");
+  else p->at++;
+}
+
+/* `...`, where a backslash keeps \ $ and `. */
+static void parse_backquotes(nxc_shell_parser *p, nxc_shell_word *word, bool quoted) {
+  size_t start = p->at++;
+  nxc_text inside = {0};
+  while (p->at < p->text.n_bytes && nxc_shell_peek(p, 0) != '`') {
+    char next = nxc_shell_peek(p, 1);
+    if (nxc_shell_peek(p, 0) == '\\' && next != '\0' && strchr("\\$`", next)) p->at++;
+    nxc_text_put(p->arena, &inside, p->text.bytes[p->at], p->text.origins[p->at], p->text.marks[p->at]);
+    p->at++;
+  }
+  if (p->at >= p->text.n_bytes) {
+    nxc_shell_parse_fail(p, start, "this command between backquotes does not end");
+    return;
+  }
+  p->at++;
+  nxc_shell_parser inner = {.arena = p->arena, .text = inside, .nesting = p->nesting};
+  nxc_shell_part *part = nxc_shell_add_part(p, word, NXC_PART_COMMAND, quoted);
+  part->text = nxc_text_part(&p->text, start, p->at - start);
+  if (nxc_shell_parse_enter(&inner)) part->command = nxc_shell_parse(&inner);
+  if (inner.problem != NULL) nxc_shell_parse_fail(p, start, inner.problem);
+}
+
+/* The index behind the ) that closes what was opened at `from`; 0: none. */
+static size_t behind_sum(const nxc_shell_parser *p, size_t from) {
+  unsigned depth = 0;
+  for (size_t i = from; i < p->text.n_bytes; i++) {
+    if (p->text.marks[i] & NXC_MARK_UNKNOWN) continue;
+    if (p->text.bytes[i] == '(') depth++;
+    if (p->text.bytes[i] == ')' && --depth == 0) return i + 1;
+  }
+  return 0;
+}
+
+/* $(( ... )); false: it is a command whose first is a group. */
+static bool parse_sum(nxc_shell_parser *p, nxc_shell_word *word, bool quoted, size_t start) {
+  size_t inner = behind_sum(p, p->at + 1);
+  if (inner == 0 || inner >= p->text.n_bytes || p->text.bytes[inner] != ')') return false;
+  nxc_shell_parser sum = {.arena = p->arena,
+                          .text = nxc_text_part(&p->text, p->at + 2, inner - 1 - (p->at + 2)),
+                          .nesting = p->nesting};
+  nxc_shell_word *operands = nxc_arena_alloc(p->arena, sizeof *operands);
+  operands->at = nxc_shell_origin(p, p->at);
+  if (nxc_shell_parse_enter(&sum)) nxc_shell_parse_quoted(&sum, operands, NXC_END_TEXT, true);
+  if (sum.problem != NULL) nxc_shell_parse_fail(p, start, sum.problem);
+  if (p->problem != NULL) return true;
+  p->at = inner + 1;
+  nxc_shell_part *part = nxc_shell_add_part(p, word, NXC_PART_ARITHMETIC, quoted);
+  part->text = nxc_text_part(&p->text, start, p->at - start);
+  part->sum = operands;
+  return true;
+}
+
+static void parse_substitution(nxc_shell_parser *p, nxc_shell_word *word, bool quoted, size_t start,
+                               nxc_shell_part_kind kind) {
+  if (!nxc_shell_parse_enter(p)) return;
+  p->at++;
+  nxc_shell_command *command = nxc_shell_parse_inside(p);
+  p->nesting--;
+  nxc_shell_part *part = nxc_shell_add_part(p, word, kind, quoted);
+  part->text = nxc_text_part(&p->text, start, p->at - start);
+  part->command = command;
+}
+
+static void add_plain_parameter(nxc_shell_parser *p, nxc_shell_word *word, bool quoted, size_t start,
+                                size_t n_name) {
+  nxc_shell_part *part = nxc_shell_add_part(p, word, NXC_PART_PARAMETER, quoted);
+  p->at = start + 1 + n_name;
+  part->text = nxc_text_part(&p->text, start, 1 + n_name);
+  part->parameter = nxc_arena_alloc(p->arena, sizeof *part->parameter);
+  part->parameter->name = nxc_arena_strndup(p->arena, p->text.bytes + start + 1, n_name);
+}
+
+static void parse_dollar(nxc_shell_parser *p, nxc_shell_word *word, bool quoted) {
+  size_t start = p->at++, n_name = 0;
+  char next = nxc_shell_peek(p, 0);
+  if (next == '(' && nxc_shell_peek(p, 1) == '(' && parse_sum(p, word, quoted, start)) return;
+  if (next == '(') {
+    parse_substitution(p, word, quoted, start, NXC_PART_COMMAND);
+  } else if (next == '{') {
+    nxc_shell_parse_braces(p, word, quoted, start);
+  } else if (next == '\'' && !quoted) {
+    parse_escaped(p, word);
+  } else if (next == '"' && !quoted) {
+    return; /* $"..." is a text like any other */
+  } else if (next != '\0' && strchr("@*#?-$!0123456789", next)) {
+    add_plain_parameter(p, word, quoted, start, 1);
+  } else {
+    while (nxc_shell_is_name(nxc_shell_peek(p, n_name))) n_name++;
+    if (n_name > 0) add_plain_parameter(p, word, quoted, start, n_name);
+    else nxc_shell_put_literal(p, word, quoted, start);
+  }
+}
+
+static bool at_end(const nxc_shell_parser *p, nxc_shell_end end) {
+  char c = nxc_shell_peek(p, 0);
+  if (p->at >= p->text.n_bytes) return true;
+  switch (end) {
+  case NXC_END_BLANK: return nxc_shell_ends_word(c);
+  case NXC_END_BRACE: return c == '}';
+  case NXC_END_SLASH: return c == '}' || c == '/';
+  case NXC_END_COLON: return c == '}' || c == ':';
+  case NXC_END_BRACKET: return c == ']';
+  case NXC_END_TEXT: return false;
+  }
+  return true;
+}
+
+/* Bytes of a backslash that lets the line go on, with the break behind it. */
+static size_t continuation_bytes(const nxc_shell_parser *p) {
+  if (nxc_shell_peek(p, 0) != '\\') return 0;
+  if (nxc_shell_peek(p, 1) == '\n') return 2;
+  return nxc_shell_peek(p, 1) == '\r' && nxc_shell_peek(p, 2) == '\n' ? 3 : 0;
+}
+
+void nxc_shell_parse_quoted(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_end end, bool here) {
+  text_part(p, word, true);
+  while (p->problem == NULL && !at_end(p, end)) {
+    char c = nxc_shell_peek(p, 0), next = nxc_shell_peek(p, 1);
+    size_t n_continued = continuation_bytes(p);
+    if (c == '"' && !here) return;
+    if (n_continued > 0) p->at += n_continued;
+    else if (c == '\\' && next != '\0' && (strchr("\\$`", next) || (next == '"' && !here) ||
+                                           (next == '}' && end != NXC_END_TEXT)))
+      nxc_shell_put_literal(p, word, true, p->at + 1), p->at += 2;
+    else if (c == '$') parse_dollar(p, word, true);
+    else if (c == '`') parse_backquotes(p, word, true);
+    else nxc_shell_put_literal(p, word, true, p->at++);
+  }
+}
+
+static void parse_double(nxc_shell_parser *p, nxc_shell_word *word) {
+  size_t start = p->at++, n_before = word->n_parts;
+  nxc_shell_parse_quoted(p, word, NXC_END_TEXT, false);
+  if (nxc_shell_peek(p, 0) != '"') nxc_shell_parse_fail(p, start, "this quote does not end");
+  else p->at++;
+  /* "$@" is no word where there is none: the empty text in front of it is no part of its own */
+  bool bare = word->n_parts == n_before + 2 && word->parts[n_before].text.n_bytes == 0 &&
+              word->parts[n_before + 1].kind == NXC_PART_PARAMETER;
+  if (!bare) return;
+  word->parts[n_before] = word->parts[n_before + 1];
+  word->n_parts--;
+}
+
+nxc_shell_word nxc_shell_parse_word(nxc_shell_parser *p, nxc_shell_end end) {
+  nxc_shell_word word = {.at = nxc_shell_origin(p, p->at)};
+  while (p->problem == NULL && !at_end(p, end)) {
+    char c = nxc_shell_peek(p, 0), next = nxc_shell_peek(p, 1);
+    size_t n_continued = continuation_bytes(p);
+    if (n_continued > 0) {
+      p->at += n_continued;
+    } else if (c == '\'') parse_single(p, &word);
+    else if (c == '"') parse_double(p, &word);
+    else if (c == '\\' && p->at + 1 < p->text.n_bytes && next != '\r')
+      nxc_shell_put_literal(p, &word, true, p->at + 1), p->at += 2;
+    else if (c == '$') parse_dollar(p, &word, false);
+    else if (c == '`') parse_backquotes(p, &word, false);
+    else nxc_shell_put_literal(p, &word, false, p->at++);
+  }
+  if (end == NXC_END_BLANK && word.n_parts == 0 && (nxc_shell_peek(p, 0) == '<' || nxc_shell_peek(p, 0) == '>') &&
+      nxc_shell_peek(p, 1) == '(') {
+    size_t start = p->at++;
+    parse_substitution(p, &word, false, start, NXC_PART_UNKNOWN);
+  }
+  return word;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A text that is written for a shell: an arguments file, or a script that starts trainings.
+ *
+ * The text is followed as bash would run it: quotes, arrays, arithmetic, functions, branches, loops, here
+ * documents, and the output of what can be computed. Nothing is run: what only a command or a file would tell
+ * is unknown. A word keeps the place where it is written, also when it came through a variable. Everything
+ * lives in the arena. */
+#ifndef NXC_SHELL_SCRIPT_H
+#define NXC_SHELL_SCRIPT_H
+
+#include "compiler/config/document/names.h"
+#include "compiler/config/interpolation/interpolate.h"
+
+typedef struct nxc_word {
+  const char *text;
+  nxc_span at;
+  const char *unset;     /* what in it has no value here, as it is written; NULL: nothing */
+  bool first;              /* of its command, where that is an option */
+  bool many;             /* it may be no word, or several */
+  bool maybe;              /* it stands there on some ways through the script only */
+  bool expected;         /* what it lacks the environment or the script's own arguments give */
+  bool from_environment; /* a variable of nxcfg's own environment has a part in it */
+} nxc_word;
+
+typedef struct nxc_words {
+  nxc_word *items;
+  size_t n_items;
+} nxc_words;
+
+/* A variable of the script, as a launch finds it. */
+typedef struct nxc_assigned {
+  const char *name;
+  nxc_span at;
+  nxc_words words; /* one for a plain value */
+  bool array;
+  bool exported; /* the training's environment has it; others only served the script */
+} nxc_assigned;
+
+/* A command that starts a program. */
+typedef struct nxc_launch {
+  nxc_span at;
+  const char *program;  /* the .py file; NULL: arguments alone */
+  nxc_words launcher;   /* in front of the program: torchrun and its options */
+  nxc_words arguments;  /* behind it */
+  const nxc_assigned *assigned;
+  size_t n_assigned;
+} nxc_launch;
+
+typedef struct nxc_script {
+  nxc_arena *arena;
+  nxc_launch *launches;
+  size_t n_launches;
+  bool is_script;          /* it assigns or runs something; else it holds arguments alone */
+  nxc_variable *variables; /* of the environment, that the text reads */
+  size_t n_variables;
+  nxc_names *variables_by_name; /* NULL: none yet */
+  struct nxc_shell *shell;      /* whose variables nxc_script_expand fills in */
+} nxc_script;
+
+/* False (reported) when the text cannot be read: bash would stop at it, or it makes too much text. There is
+ * at least one launch then. */
+bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_script *script);
+/* The words of a text that holds no commands. False (reported): it cannot be read. */
+bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_words *words);
+/* The text of one YAML scalar with its variables filled in, from the script's own or from the environment. */
+nxc_word nxc_script_expand(nxc_script *script, const char *text, nxc_span at);
+/* The value of a name, as an ENV_VARS section gives it. */
+void nxc_script_assign(nxc_script *script, const char *name, nxc_word value);
+/* The variables that nxc_script_assign gave, as a launch without words. */
+nxc_launch *nxc_script_collect(nxc_script *script);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The evaluator of shell texts: variables and branches (state.c), words (expand.c, parameter.c, pattern.c),
+ * arithmetic (sum.c), tests (test.c), commands (run.c, flow.c, builtins.c), and which commands are launches
+ * (launch.c).
+ *
+ * Nothing is run. Where a condition cannot be told both ways are followed, and what they leave different is
+ * unknown afterwards. A path that exits ends; what follows is told by the others. */
+#ifndef NXC_SHELL_SHELL_H
+#define NXC_SHELL_SHELL_H
+
+#include "compiler/config/front/shell/script.h"
+#include "compiler/config/front/shell/syntax.h"
+
+enum {
+  NXC_SHELL_BYTES_MAX = 4 * 1024 * 1024,
+  NXC_SHELL_TURNS_MAX = 1000,    /* of a loop that can be told */
+  NXC_SHELL_COMMANDS_MAX = 20000, /* each as often as it is followed */
+  NXC_SHELL_DEPTH_MAX = 200
+};
+
+/* Whether something holds, as far as it can be told. */
+typedef enum nxc_truth { NXC_NO, NXC_YES, NXC_MAYBE } nxc_truth;
+
+typedef enum nxc_shell_kind { NXC_SHELL_UNSET, NXC_SHELL_TEXT, NXC_SHELL_ARRAY, NXC_SHELL_TABLE } nxc_shell_kind;
+
+typedef struct nxc_shell_item {
+  const char *key; /* of a table; of an array the index as text */
+  nxc_text text;
+} nxc_shell_item;
+
+/* A value is never changed: an assignment makes another one. */
+typedef struct nxc_shell_value {
+  nxc_shell_kind kind;
+  bool exported, integer;
+  nxc_text text;
+  nxc_shell_item *items; /* by index */
+  size_t n_items;
+  size_t at; /* where it was assigned */
+} nxc_shell_value;
+
+/* Everything that a command can change. */
+typedef struct nxc_shell_state {
+  const nxc_shell_value **values; /* by the number of the name; NULL: never assigned */
+  size_t n_values;
+  const nxc_text *arguments; /* $1 and on */
+  size_t n_arguments;
+  bool arguments_known;
+  nxc_text output; /* of the commands whose output is taken */
+  nxc_truth status;
+} nxc_shell_state;
+
+/* Ways that come together again. */
+typedef struct nxc_shell_ways {
+  bool any;
+  nxc_shell_state state;
+} nxc_shell_ways;
+
+/* A loop, or the call of a function. */
+typedef struct nxc_shell_frame {
+  struct nxc_shell_frame *outer;
+  bool loop;
+  nxc_shell_ways leaves; /* break, return */
+  nxc_shell_ways again;  /* continue */
+  struct {
+    size_t name;
+    const nxc_shell_value *before;
+  } *locals;
+  size_t n_locals;
+} nxc_shell_frame;
+
+typedef struct nxc_shell {
+  nxc_script *script;
+  const nxc_source *source;
+  nxc_sink *sink;
+  nxc_arena *arena;
+  nxc_shell_state state;
+  bool ended;  /* this path goes no further */
+  bool failed; /* reported: nothing more is followed */
+  bool captures; /* output is taken */
+  bool sources; /* another file may have assigned */
+  bool testing; /* what is not set counts as empty */
+  const nxc_text *input; /* of the command, where it can be told */
+  nxc_shell_frame *frame;
+  struct nxc_names *names; /* of variables: their numbers, from 1 */
+  const char **name_list;
+  size_t n_names;
+  struct nxc_names *functions;
+  struct nxc_names *expected; /* that the script itself can do without */
+  size_t n_expanded, n_steps, n_followed;
+  unsigned depth;
+  nxc_words options; /* commands that begin with one */
+  struct nxc_shell_pending **pending; /* variables of launches that nothing sets */
+  size_t n_pending;
+  struct nxc_names *undefined;
+  struct nxc_names *noted; /* places that have a note */
+  nxc_span placed;         /* the last place that was asked for */
+  size_t placed_offset;    /* its byte */
+} nxc_shell;
+
+/* -- script.c */
+nxc_span nxc_shell_place(nxc_shell *s, size_t offset, size_t n_bytes);
+void nxc_shell_fail(nxc_shell *s, size_t at, const char *problem);
+void nxc_shell_note(nxc_shell *s, size_t at, const char *text);
+bool nxc_shell_enter(nxc_shell *s, size_t at);
+/* Counts what is written; false (reported): too much. */
+bool nxc_shell_spend(nxc_shell *s, size_t n_bytes, size_t at);
+nxc_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at);
+nxc_shell_command *nxc_shell_read_text(nxc_shell *s, const nxc_text *text, size_t at);
+
+/* -- state.c */
+size_t nxc_shell_number(nxc_shell *s, const char *name);
+/* NULL: the script gives it none. */
+const nxc_shell_value *nxc_shell_find(nxc_shell *s, const char *name);
+void nxc_shell_set(nxc_shell *s, const char *name, nxc_shell_value value);
+void nxc_shell_set_text(nxc_shell *s, const char *name, nxc_text text, size_t at);
+void nxc_shell_set_unknown(nxc_shell *s, const char *name, size_t at);
+void nxc_shell_set_local(nxc_shell *s, const char *name);
+const nxc_shell_item *nxc_shell_item_of(const nxc_shell_value *value, const char *key);
+void nxc_shell_put_item(nxc_shell *s, nxc_shell_value *value, const char *key, nxc_text text);
+nxc_shell_state nxc_shell_snapshot(nxc_shell *s);
+void nxc_shell_join(nxc_shell *s, nxc_shell_ways *ways);
+void nxc_shell_take(nxc_shell *s, const nxc_shell_ways *ways);
+bool nxc_shell_same(const nxc_shell_state *a, const nxc_shell_state *b);
+nxc_truth nxc_truth_not(nxc_truth a);
+nxc_truth nxc_truth_and(nxc_truth a, nxc_truth b);
+nxc_truth nxc_truth_or(nxc_truth a, nxc_truth b);
+
+/* -- expand.c */
+typedef struct nxc_shell_fields {
+  nxc_text *items;
+  size_t n_items;
+  nxc_text draft;
+  bool open; /* the draft is a word, even when it has no bytes */
+} nxc_shell_fields;
+
+void nxc_shell_expand(nxc_shell *s, const nxc_shell_word *word, nxc_shell_fields *fields);
+/* As one text: of an assignment, a test or between quotes. */
+nxc_text nxc_shell_expand_one(nxc_shell *s, const nxc_shell_word *word);
+/* Of a text in which quotes make bytes no signs of a pattern. */
+void nxc_shell_finish(nxc_shell *s, nxc_shell_fields *fields);
+void nxc_shell_put(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *text, bool quoted);
+/* Outside of quotes: divided at the signs of IFS. */
+void nxc_shell_put_divided(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *text, bool listed);
+void nxc_shell_put_parts(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_word *word, bool quoted,
+                         bool divides);
+const char *nxc_shell_ifs(nxc_shell *s);
+
+/* -- parameter.c */
+void nxc_shell_put_parameter(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, bool quoted,
+                             bool divides);
+/* What a name stands for in arithmetic and tests; false: it cannot be told. */
+bool nxc_shell_lookup(nxc_shell *s, const char *name, size_t at, nxc_text *text);
+nxc_text nxc_shell_known_text(const nxc_text *text); /* without what is not set */
+
+/* -- braces.c */
+/* {a,b} and {1..3}: the words that come of it; NULL: it has none. */
+nxc_shell_word *nxc_shell_open_braces(nxc_shell *s, const nxc_shell_word *word, size_t *n_words);
+
+/* -- pattern.c */
+nxc_truth nxc_shell_fits(nxc_shell *s, const nxc_text *pattern, const nxc_text *text);
+/* #, ##, %, %% ; false: it cannot be told. */
+bool nxc_shell_cut(nxc_shell *s, nxc_text *text, const nxc_text *pattern, char op, bool longest);
+bool nxc_shell_replace(nxc_shell *s, nxc_text *text, const nxc_text *pattern, const nxc_text *by, bool all,
+                       char anchor);
+
+/* -- sum.c */
+/* False: a value in it is unknown, or it is no arithmetic. */
+bool nxc_shell_sum(nxc_shell *s, const nxc_text *text, size_t at, int64_t *value);
+
+/* -- test.c */
+nxc_truth nxc_shell_test(nxc_shell *s, const nxc_text *words, size_t n_words, bool patterns);
+
+/* -- run.c */
+void nxc_shell_run(nxc_shell *s, const nxc_shell_command *command);
+void nxc_shell_assign(nxc_shell *s, const nxc_shell_assignment *assignment, bool exported, bool local);
+/* A command in a shell of its own, whose output is taken. */
+nxc_text nxc_shell_run_taken(nxc_shell *s, const nxc_shell_command *command);
+void nxc_shell_run_text(nxc_shell *s, const nxc_text *text, size_t at, bool apart);
+void nxc_shell_run_words(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words,
+                         size_t n_words);
+bool nxc_shell_call(nxc_shell *s, const char *name, const nxc_text *words, size_t n_words, size_t at);
+
+/* -- flow.c */
+void nxc_shell_run_if(nxc_shell *s, const nxc_shell_command *command);
+void nxc_shell_run_case(nxc_shell *s, const nxc_shell_command *command);
+void nxc_shell_run_for(nxc_shell *s, const nxc_shell_command *command);
+void nxc_shell_run_count(nxc_shell *s, const nxc_shell_command *command);
+void nxc_shell_run_while(nxc_shell *s, const nxc_shell_command *command);
+void nxc_shell_run_either(nxc_shell *s, const nxc_shell_command *command);
+void nxc_shell_run_apart(nxc_shell *s, const nxc_shell_command *command);
+
+/* -- builtins.c */
+/* Whether the words are a command of the shell itself; then it is done. */
+bool nxc_shell_builtin(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words);
+void nxc_shell_print(nxc_shell *s, const nxc_text *text);
+/* -- output.c: echo, printf, seq and their like */
+bool nxc_shell_prints(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
+
+/* -- launch.c */
+void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words);
+size_t nxc_shell_n_launches(const nxc_shell *s);
+void nxc_shell_forget_launches(nxc_shell *s, size_t n_launches);
+/* At the end of the text: what is no launch, and what misses. */
+void nxc_shell_end_launches(nxc_shell *s);
+
+#endif
