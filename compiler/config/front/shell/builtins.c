@@ -109,7 +109,7 @@ static void set(nxc_shell *s, const call *c) {
     const char *word = string(s, &c->words[i]);
     bool ends = strcmp(word, "--") == 0;
     if (!ends && (*word == '-' || *word == '+')) {
-      if (word[1] == 'o' && word[2] == '\0') i++;
+      if (strchr(word, 'o') != NULL) i++; /* -o pipefail */
       continue;
     }
     s->state.arguments = c->words + i + ends;

@@ -63,7 +63,7 @@ void nxc_shell_put_divided(nxc_shell *s, nxc_shell_fields *fields, const nxc_tex
 static bool put_home(nxc_shell *s, nxc_shell_fields *fields, nxc_text *text) {
   const char *home = getenv("HOME");
   bool tilde = text->n_bytes > 0 && text->bytes[0] == '~' && (text->n_bytes == 1 || text->bytes[1] == '/');
-  if (!tilde || home == NULL || fields->open) return false;
+  if (!tilde || home == NULL || fields->open || s->plain) return false;
   nxc_text folder = nxc_text_from(s->arena, home, strlen(home), text->origins[0], NXC_MARK_ENVIRONMENT);
   nxc_shell_put(s, fields, &folder, false);
   *text = nxc_text_part(text, 1, text->n_bytes - 1);
@@ -117,7 +117,7 @@ void nxc_shell_put_parts(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell
 
 void nxc_shell_expand(nxc_shell *s, const nxc_shell_word *word, nxc_shell_fields *fields) {
   size_t n_words = 1;
-  const nxc_shell_word *words = nxc_shell_open_braces(s, word, &n_words);
+  const nxc_shell_word *words = s->plain ? NULL : nxc_shell_open_braces(s, word, &n_words);
   for (size_t i = 0; i < n_words && !s->failed; i++) {
     nxc_shell_put_parts(s, fields, words ? &words[i] : word, false, true);
     nxc_shell_finish(s, fields);

@@ -131,6 +131,7 @@ bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink
   nxc_shell *s = new_shell(arena, source, sink, &script);
   nxc_shell_parser p = {.arena = arena, .text = whole_text(arena, source)};
   nxc_shell_fields fields = {0};
+  s->plain = true;
   while (p.problem == NULL && p.at < p.text.n_bytes) {
     bool blank = nxc_shell_is_blank(nxc_shell_peek(&p, 0));
     nxc_shell_word word = {0};
