@@ -2,7 +2,6 @@
 /* What a word of the text becomes: its values, divided into fields outside of quotes. */
 #include "compiler/config/front/shell/shell.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *nxc_shell_ifs(nxc_shell *s) {
@@ -59,17 +58,6 @@ void nxc_shell_put_divided(nxc_shell *s, nxc_shell_fields *fields, const nxc_tex
   }
 }
 
-/* ~ and ~/... are the home folder. */
-static bool put_home(nxc_shell *s, nxc_shell_fields *fields, nxc_text *text) {
-  const char *home = getenv("HOME");
-  bool tilde = text->n_bytes > 0 && text->bytes[0] == '~' && (text->n_bytes == 1 || text->bytes[1] == '/');
-  if (!tilde || home == NULL || fields->open || s->plain) return false;
-  nxc_text folder = nxc_text_from(s->arena, home, strlen(home), text->origins[0], NXC_MARK_ENVIRONMENT);
-  nxc_shell_put(s, fields, &folder, false);
-  *text = nxc_text_part(text, 1, text->n_bytes - 1);
-  return true;
-}
-
 static void put_unknown(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *written, bool quoted) {
   nxc_text unknown = nxc_text_copy(s->arena, written);
   for (size_t i = 0; i < unknown.n_bytes; i++)
@@ -106,9 +94,7 @@ void nxc_shell_put_parts(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell
     if (part->kind == NXC_PART_PARAMETER) {
       nxc_shell_put_parameter(s, fields, part, inside, divides);
     } else if (part->kind == NXC_PART_TEXT) {
-      nxc_text text = part->text;
-      if (!inside && i == 0) put_home(s, fields, &text);
-      nxc_shell_put(s, fields, &text, inside);
+      nxc_shell_put(s, fields, &part->text, inside); /* ~ stays: no path is opened */
     } else {
       put_computed(s, fields, part, inside, divides);
     }

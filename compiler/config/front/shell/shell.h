@@ -77,7 +77,7 @@ typedef struct nxc_shell {
   bool ended;  /* this path goes no further */
   bool failed; /* reported: nothing more is followed */
   bool captures; /* output is taken */
-  bool plain;   /* ~ and {} are bytes like any other */
+  bool plain;   /* {} are bytes like any other */
   bool sources; /* another file may have assigned */
   bool testing; /* what is not set counts as empty */
   const nxc_text *input; /* of the command, where it can be told */
