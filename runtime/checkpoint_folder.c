@@ -134,13 +134,20 @@ static bool take_lock(const char *directory, nxr_fault *fault) {
                        directory);
 }
 
+/* The plan may name a folder of another machine or user. */
+static bool make_own(const char *path, nxr_fault *fault) {
+  nxr_fault why = {""};
+  return nxr_folder_make(path, &why) ||
+         nxr_fault_set(fault, "%.800s: choose another folder for the run (run.directory, --dir)", why.text);
+}
+
 bool nxr_folder_open(const char *directory, bool resume, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   uint64_t newest;
   if (strlen(directory) > NXR_PATH_BYTES - 128)
     return nxr_fault_set(fault, "the name of the run's folder is too long");
   parent_path(directory, path);
-  if (!nxr_folder_make(path, fault) || !take_lock(directory, fault)) return false;
+  if (!make_own(path, fault) || !take_lock(directory, fault)) return false;
   if (!resume && nxr_folder_newest(directory, UINT64_MAX, &newest))
     return nxr_fault_set(fault,
                          "the folder %s has a run already, of %" PRIu64 " step%s: continue it with --resume, "

@@ -39,6 +39,8 @@ expect 'ranks laid out otherwise' 1 'lays 1 ranks on each of 2 hosts' "$mpiexec"
 plan four.bin 4 hosts=2
 expect 'two hosts' 0 '^step 4/4 ' "$mpiexec" -launcher fork -hosts one:2,two:2 -n 4 \
   "$nxrun" four.bin --dir run6
+expect 'a folder that cannot be made: where to say another' 1 'proc.*choose another folder .*--dir' \
+  "$mpiexec" -n 2 "$nxrun" two.bin --dir /proc/none
 expect 'missing data' 1 'nowhere' "$mpiexec" -n 2 "$nxrun" nodata.bin --dir run4
 expect 'srun that started single ranks' 1 'srun started 2 separate runs' \
   env SLURM_NTASKS=2 SLURM_PROCID=0 "$nxrun" two.bin

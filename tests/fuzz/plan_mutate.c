@@ -42,8 +42,11 @@ uint8_t *plan_copy(const uint8_t *bytes, size_t n_bytes) {
 static void change_field(uint8_t *bytes) {
   static const uint64_t extremes[] = {0, 1, UINT8_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX, UINT32_MAX - 1,
                                       UINT64_C(1) << 48, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
-  const nx_section *section =
-      section_at(bytes, (uint32_t)draw(((const nx_header *)(const void *)bytes)->n_sections));
+  const uint32_t n_sections = ((const nx_header *)(const void *)bytes)->n_sections;
+  const nx_section *section = section_at(bytes, (uint32_t)draw(n_sections));
+  /* mostly what a run is made of: names and provenance rarely change it */
+  for (int i = 0; i < 4 && (!(section->flags & NX_SECTION_MEANING) || section->record_bytes == 1); i++)
+    section = section_at(bytes, (uint32_t)draw(n_sections));
   uint64_t width = UINT64_C(1) << draw(4), value = 0, other = 0;
   while (width > section->record_bytes) width /= 2;
   if (section->n_records == 0 || width == 0 || section->bytes < section->record_bytes) return;

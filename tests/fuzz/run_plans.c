@@ -44,7 +44,10 @@ static int train(const search *s, const nx_plan *plan, uint64_t seed) {
   static const char *const backends[] = {"ref", "cpu"};
   const struct rlimit files = {MOST_FILE_BYTES, MOST_FILE_BYTES}, none = {0, 0};
   const nxr_options options = {.backend = s->backend ? s->backend : backends[seed % 2],
-                               .directory = s->directory, .stop_after = 1};
+                               .directory = s->directory,
+                               .stop_after = 1,
+                               .dry_run = seed % 16 == 7,
+                               .dump_gradients = seed % 16 == 5 ? s->directory : NULL};
   setrlimit(RLIMIT_FSIZE, &files);
   setrlimit(RLIMIT_CORE, &none);
   alarm(MOST_SECONDS);
