@@ -101,14 +101,15 @@ void nxr_world_abort(int status) {
   _exit(status);
 }
 
+static void keep_least(void *all, const void *one, size_t n_bytes) {
+  (void)n_bytes;
+  if (*(const uint64_t *)one < *(uint64_t *)all) *(uint64_t *)all = *(const uint64_t *)one;
+}
+
 bool nxr_world_agree(nxr_world *world, const nxr_fault *fault) {
-  /* Signed: MPICH 4.0.2 compares unsigned numbers as if they were signed. */
-  int64_t own = fault->text[0] != '\0' ? world->rank : INT64_MAX, first;
-  MPI_Request request;
-  nxr_meet(world);
-  MPI_Iallreduce(&own, &first, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD, &request);
-  nxr_meet_complete(world, &request);
-  if (first == INT64_MAX) return true;
+  uint64_t first = fault->text[0] != '\0' ? world->rank : UINT64_MAX;
+  nxr_meet_exchange(world, &first, sizeof first, keep_least);
+  if (first == UINT64_MAX) return true;
   if (first == world->rank) {
     fprintf(stderr, "nxrun: %s\n", fault->text);
     fflush(stderr);
@@ -120,28 +121,31 @@ void nxr_world_barrier(nxr_world *world) {
   nxr_meet(world);
 }
 
-void nxr_world_sum(nxr_world *world, double *values, size_t n) {
-  MPI_Request request;
-  nxr_meet(world);
-  MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
-  nxr_meet_complete(world, &request);
+static void add(void *all, const void *one, size_t n_bytes) {
+  for (size_t i = 0; i < n_bytes / sizeof(double); i++) ((double *)all)[i] += ((const double *)one)[i];
 }
 
-/* As signed numbers in the same order (see nxr_world_agree). */
+void nxr_world_sum(nxr_world *world, double *values, size_t n) {
+  nxr_meet_exchange(world, values, n * sizeof *values, add);
+}
+
+static void keep_largest(void *all, const void *one, size_t n_bytes) {
+  uint64_t *most = all;
+  const uint64_t *values = one;
+  for (size_t i = 0; i < n_bytes / sizeof *most; i++)
+    if (values[i] > most[i]) most[i] = values[i];
+}
+
 void nxr_world_max(nxr_world *world, uint64_t *values, size_t n) {
-  MPI_Request request;
-  nxr_meet(world);
-  for (size_t i = 0; i < n; i++) values[i] ^= UINT64_C(1) << 63;
-  MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
-  nxr_meet_complete(world, &request);
-  for (size_t i = 0; i < n; i++) values[i] ^= UINT64_C(1) << 63;
+  nxr_meet_exchange(world, values, n * sizeof *values, keep_largest);
+}
+
+static void keep_first(void *all, const void *one, size_t n_bytes) {
+  (void)all, (void)one, (void)n_bytes;
 }
 
 void nxr_world_broadcast(nxr_world *world, void *bytes, size_t n_bytes) {
-  MPI_Request request;
-  nxr_meet(world);
-  MPI_Ibcast(bytes, (int)n_bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
-  nxr_meet_complete(world, &request);
+  nxr_meet_exchange(world, bytes, n_bytes, keep_first);
 }
 
 void nxr_world_host_union(nxr_world *world, void *bits, size_t n_bytes) {

@@ -3,6 +3,7 @@
 
 #include "runtime/clock.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 enum { POLLS_PER_CLOCK = 64, POLLS_BEFORE_SLEEP = 1 << 14, SLEEP_US = 200 };
+enum { WORDS, BYTES, MOST_BYTES = 4096 }; /* tags, and the room for bytes */
 enum { COME = 1, ALIVE, WAIT, GO }; /* a rank to rank 0: COME, ALIVE; rank 0 to a rank: WAIT, GO */
 static const double SIGNS_PER_DEADLINE = 8, LONGEST_BETWEEN_SIGNS_S = 1;
 
@@ -32,7 +34,7 @@ static uint32_t n_peers(const nxr_world *world) {
 }
 
 static void listen(uint32_t index) {
-  MPI_Irecv(&peers[index].said, 1, MPI_INT32_T, (int)index, 0, communicator, &peers[index].in);
+  MPI_Irecv(&peers[index].said, 1, MPI_INT32_T, (int)index, WORDS, communicator, &peers[index].in);
 }
 
 bool nxr_meet_open(nxr_world *world, nxr_fault *fault) {
@@ -90,7 +92,7 @@ static void say(const nxr_world *world, uint32_t index, int32_t what, bool must)
     if (nxr_clock_s() - since > world->deadline_s) give_up_on(world, index);
   }
   to->answer = what;
-  MPI_Isend(&to->answer, 1, MPI_INT32_T, (int)index, 0, communicator, &to->out);
+  MPI_Isend(&to->answer, 1, MPI_INT32_T, (int)index, WORDS, communicator, &to->out);
 }
 
 static bool is_time_for_sign(const nxr_world *world, double now) {
@@ -134,10 +136,11 @@ static void receive_all(nxr_world *world) {
     }
   }
   n_come = 0;
-  for (uint32_t i = 1; i < world->size; i++) {
-    peers[i].has_come = false;
-    say(world, i, GO, true);
-  }
+  for (uint32_t i = 1; i < world->size; i++) peers[i].has_come = false;
+}
+
+static void send_all_on(const nxr_world *world) {
+  for (uint32_t i = 1; i < world->size; i++) say(world, i, GO, true);
 }
 
 /* ---- the others ---- */
@@ -164,8 +167,56 @@ static void come(nxr_world *world) {
 
 void nxr_meet(nxr_world *world) {
   if (world->size == 1) return;
-  if (world->rank == 0) receive_all(world);
-  else come(world);
+  if (world->rank != 0) {
+    come(world);
+    return;
+  }
+  receive_all(world);
+  send_all_on(world);
+}
+
+/* ---- with a few bytes ---- */
+
+/* Waits for a message from a rank, or to it. */
+static void complete_with(const nxr_world *world, MPI_Request *request, uint32_t rank) {
+  double since = nxr_clock_s();
+  unsigned polls = 0;
+  for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
+    pause_between_polls(++polls);
+    if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s) give_up_on(world, rank);
+  }
+}
+
+/* The bytes leave before the word that this rank has come, so rank 0 waits for none that is not under way. */
+static void exchange_with_first(nxr_world *world, void *bytes, size_t n_bytes) {
+  MPI_Request request;
+  MPI_Isend(bytes, (int)n_bytes, MPI_BYTE, 0, BYTES, communicator, &request);
+  come(world);
+  complete_with(world, &request, 0);
+  MPI_Irecv(bytes, (int)n_bytes, MPI_BYTE, 0, BYTES, communicator, &request);
+  complete_with(world, &request, 0);
+}
+
+void nxr_meet_exchange(nxr_world *world, void *bytes, size_t n_bytes, nxr_combine *combine) {
+  _Alignas(16) uint8_t one[MOST_BYTES];
+  MPI_Request request;
+  assert(n_bytes <= MOST_BYTES);
+  if (world->size == 1) return;
+  if (world->rank != 0) {
+    exchange_with_first(world, bytes, n_bytes);
+    return;
+  }
+  receive_all(world);
+  for (uint32_t i = 1; i < world->size; i++) {
+    MPI_Irecv(one, (int)n_bytes, MPI_BYTE, (int)i, BYTES, communicator, &request);
+    complete_with(world, &request, i);
+    combine(bytes, one, n_bytes);
+  }
+  send_all_on(world);
+  for (uint32_t i = 1; i < world->size; i++) {
+    MPI_Isend(bytes, (int)n_bytes, MPI_BYTE, (int)i, BYTES, communicator, &request);
+    complete_with(world, &request, i);
+  }
 }
 
 void nxr_world_beat(void) {

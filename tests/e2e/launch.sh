@@ -144,5 +144,7 @@ end_by 'SIGINT is the same' INT job 0 'stopped by a signal after step'
 end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
 end_by 'a rank stands still: the others end by the deadline' STOP rank 1 \
   'rank 0 waits in step .*: rank 1 does not come'
+plan long.bin 2 steps=2000000000 deadline=4 save=1
+end_by 'a rank stands still, probably in a checkpoint' STOP rank 1 'rank 0 .*waits .*: rank 1 '
 end_by 'the dataset is cut while it is read' CUT job 1 '^nxrun: data.bin was cut short'
 finish
