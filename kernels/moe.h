@@ -226,14 +226,26 @@ static inline bool nxk_moe_number(const int32_t *chosen, int64_t n, int64_t expe
 
 /* ---- losses ---- */
 
-/* Of one token: adds to dlogits the gradient of aux x sum of softmax x counts, and of z x lse^2. Returns both
+/* Probabilities as the load-balancing loss has them: softmax; or sigmoids, divided by their sum. Returns the
+ * logarithm of the sum of exponentials. */
+static inline double nxk_moe_probabilities(int64_t score, const double *logits, int64_t n_experts, double *p) {
+  double lse = nxk_moe_softmax(logits, n_experts, p), sum = 1e-20;
+  if (score != NXK_MOE_SIGMOID) return lse;
+  for (int64_t e = 0; e < n_experts; e++) sum += 1 / (1 + exp(-logits[e]));
+  for (int64_t e = 0; e < n_experts; e++) p[e] = 1 / (1 + exp(-logits[e])) / sum;
+  return lse;
+}
+
+/* Of one token: adds to dlogits the gradient of aux x sum of probability x counts, and of z x lse^2. Returns both
  * sums without their factors. `p` has room for n_experts; dlogits may be NULL. */
-static inline void nxk_moe_losses(const double *logits, const double *counts, int64_t n_experts, double aux,
-                                  double z, double *p, double *dlogits, double sums[2]) {
-  double lse = nxk_moe_softmax(logits, n_experts, p), mean = 0;
+static inline void nxk_moe_losses(int64_t score, const double *logits, const double *counts, int64_t n_experts,
+                                  double aux, double z, double *p, double *dlogits, double sums[2]) {
+  double lse = nxk_moe_probabilities(score, logits, n_experts, p), mean = 0;
   for (int64_t e = 0; e < n_experts; e++) mean += p[e] * counts[e];
-  for (int64_t e = 0; e < n_experts && dlogits; e++)
-    dlogits[e] += p[e] * (aux * (counts[e] - mean) + 2 * z * lse);
+  for (int64_t e = 0; e < n_experts && dlogits; e++) {
+    double slope = score == NXK_MOE_SIGMOID ? p[e] / (1 + exp(logits[e])) : p[e];
+    dlogits[e] += slope * aux * (counts[e] - mean) + exp(logits[e] - lse) * 2 * z * lse;
+  }
   sums[0] = mean;
   sums[1] = lse * lse;
 }

@@ -80,7 +80,7 @@ void CPU_NAME(cpu_ce_loss)(const nxk_kernel *kernel, const nxk_frame *frame) {
     }
     for (int64_t shard = 0; shard < n_shards; shard++) {
       const float *row = stats + 3 * (shard * n_rows + t);
-      if (row[1] > 0) sum += (double)row[1] * exp((double)row[0] - max);
+      if (row[1] != 0) sum += (double)row[1] * exp((double)row[0] - max);
     }
     double row_lse = max + log(sum);
     lse[t] = (float)row_lse;

@@ -97,7 +97,7 @@ static void add_losses(const nxk_moe *moe, const float *logits, const float *cou
   for (int64_t t = span.begin; t < span.end; t++) {
     widen(logits + t * e, e, row);
     widen(counts + t / n_local * n_lists / moe->n_sequences * e, e, row + e);
-    nxk_moe_losses(row, row + e, e, 0, 0, row + 2 * e, NULL, sums);
+    nxk_moe_losses(moe->score, row, row + e, e, 0, 0, row + 2 * e, NULL, sums);
     for (int i = 0; i < 2; i++) total[i] += sums[i];
   }
 }
@@ -184,7 +184,7 @@ void CPU_NAME(cpu_moe_route_grad)(const nxk_kernel *kernel, const nxk_frame *fra
       widen(counts + t / dims[1] * n_lists / dims[0] * e, e, load);
       widen(dweights + t * k, k, dw);
       nxk_moe_weights_grad(&moe, x, chosen + t * k, dw, p, dw + k, dx);
-      if (aux != 0 || z != 0) nxk_moe_losses(x, load, e, aux, z, p, dx, sums);
+      if (aux != 0 || z != 0) nxk_moe_losses(moe.score, x, load, e, aux, z, p, dx, sums);
       for (int64_t i = 0; i < e; i++) {
         float value = (float)dx[i];
         vec_copy(dlogits, type, t * e + i, &value, NX_f32, 0, 1);

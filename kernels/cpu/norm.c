@@ -3,6 +3,7 @@
  * dg and db in scratch, and the threads' sums are added in thread order. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
+#include "kernels/norm.h"
 
 enum { NORM_UNIT = 64 /* columns that one thread finishes at a time */ };
 
@@ -83,7 +84,7 @@ void CPU_NAME(cpu_rms_norm)(const nxk_kernel *kernel, const nxk_frame *frame) {
     cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
     for (int64_t row = span.begin; row < span.end; row++) {
       norm_sums sums = row_sums(f.x, f.x_type, row * f.n, f.n, 0);
-      rstd[row] = (float)(1 / sqrt(sums.square / (double)f.n + epsilon));
+      rstd[row] = (float)nxk_rstd(sums.square, sums.square / (double)f.n, epsilon);
       row_apply(&f, row, 0, rstd[row]);
     }
   }
@@ -102,7 +103,7 @@ void CPU_NAME(cpu_layer_norm)(const nxk_kernel *kernel, const nxk_frame *frame) 
       norm_sums sums = row_sums(f.x, f.x_type, row * f.n, f.n, about);
       double rest = sums.plain / (double)f.n;
       mean[row] = (float)((double)about + rest);
-      rstd[row] = (float)(1 / sqrt(sums.square / (double)f.n - rest * rest + epsilon));
+      rstd[row] = (float)nxk_rstd(sums.square, sums.square / (double)f.n - rest * rest, epsilon);
       row_apply(&f, row, mean[row], rstd[row]);
     }
   }

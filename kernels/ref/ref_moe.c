@@ -99,7 +99,7 @@ void ref_moe_route(const ref_call *call) {
     }
     ref_load_row(&counts, t / n_local * counts.dims[0] / moe.n_sequences * moe.n_experts, 1, moe.n_experts,
                  w.load);
-    nxk_moe_losses(w.logits, w.load, moe.n_experts, 0, 0, w.p, NULL, sums);
+    nxk_moe_losses(moe.score, w.logits, w.load, moe.n_experts, 0, 0, w.p, NULL, sums);
     for (int i = 0; i < 2; i++) total[i] += sums[i];
   }
   ref_store(&losses, 0, ref_real(call, NX_moe_route_aux) * total[0]);
@@ -128,7 +128,7 @@ void ref_moe_route_grad(const ref_call *call) {
                  load);
     ref_load_row(&dweights, t * k, 1, k, dw);
     nxk_moe_weights_grad(&moe, x, (const int32_t *)experts.data + t * k, dw, p, scores, dx);
-    if (aux != 0 || z != 0) nxk_moe_losses(x, load, n_experts, aux, z, p, dx, sums);
+    if (aux != 0 || z != 0) nxk_moe_losses(moe.score, x, load, n_experts, aux, z, p, dx, sums);
     ref_store_row(&dlogits, t * n_experts, n_experts, dx);
   }
 }

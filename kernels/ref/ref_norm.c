@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RMSNorm and LayerNorm. Gradients sum over the tokens in ascending order. */
+#include "kernels/norm.h"
 #include "kernels/ref/ref.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ void ref_rms_norm(const ref_call *call) {
   for (int64_t t = 0; t < rstd.n_elements; t++) {
     double squares = 0;
     for (int64_t i = 0; i < h; i++) squares += ref_load(&x, t * h + i) * ref_load(&x, t * h + i);
-    double scale = 1 / sqrt(squares / (double)h + epsilon);
+    double scale = nxk_rstd(squares, squares / (double)h, epsilon);
     ref_store(&rstd, t, scale);
     for (int64_t i = 0; i < h; i++)
       ref_store(&y, t * h + i, ref_load(&x, t * h + i) * scale * ref_load(&g, i));
@@ -56,7 +57,7 @@ void ref_layer_norm(const ref_call *call) {
       double away = ref_load(&x, t * h + i) - middle;
       squares += away * away;
     }
-    double scale = 1 / sqrt(squares / (double)h + ref_real(call, NX_layer_norm_epsilon));
+    double scale = nxk_rstd(squares, squares / (double)h, ref_real(call, NX_layer_norm_epsilon));
     ref_store(&mean, t, middle);
     ref_store(&rstd, t, scale);
     for (int64_t i = 0; i < h; i++) {

@@ -12,7 +12,7 @@ void ref_clip_scale(const ref_call *call) {
   double root = sqrt(sum);
   double ratio = clip / (root + 1e-6);
   ref_store(&norm, 0, root);
-  ref_store(&scale, 0, clip == 0 || ratio > 1 ? 1 : ratio);
+  ref_store(&scale, 0, ratio > 1 ? 1 : ratio);
 }
 
 /* Between from and to, `k` of `n` steps behind its origin: both ends are met exactly. */

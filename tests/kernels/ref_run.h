@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operator on ref, on small tensors of a cmocka test. */
+/* One operator, on ref unless said otherwise, on small tensors of a cmocka test. */
 #ifndef NX_TESTS_REF_RUN_H
 #define NX_TESTS_REF_RUN_H
 
@@ -19,8 +19,9 @@ static inline tensor tensor_of(nx_dtype dtype, int64_t d0, int64_t d1, int64_t d
   return tensor_new(&value, VARIANT_F64);
 }
 
-/* Runs one operator on ref; outputs are written into their tensors. */
-static inline void ref_run(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args, const nxk_attr *attrs) {
+/* Runs one operator; outputs are written into their tensors. */
+static inline void run_on(const nxk_backend *backend, nx_op op, uint32_t n_in, uint32_t n_out, tensor *args,
+                          const nxk_attr *attrs) {
   record_operator row = {.op = op, .n_in = n_in, .n_out = n_out, .n_attrs = nx_op_n_attrs(nx_op_find(op))};
   tensor *operands[NX_MAX_ARGS];
   uint64_t n_bytes = 0;
@@ -32,10 +33,14 @@ static inline void ref_run(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args
   test_bench bench;
   test_operation operation;
   test_layout plain = {0};
-  assert_true(bench_open(&bench, &nxk_ref, n_bytes));
+  assert_true(bench_open(&bench, backend, n_bytes));
   assert_int_equal(operation_bind(&operation, &bench, &row, operands, &plain), BIND_DONE);
   assert_true(operation_run(&operation, operands, args + n_in, &plain));
   bench_close(&bench);
+}
+
+static inline void ref_run(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args, const nxk_attr *attrs) {
+  run_on(&nxk_ref, op, n_in, n_out, args, attrs);
 }
 
 static inline void tensors_free(tensor *tensors, int n_tensors) {

@@ -3,6 +3,8 @@
 
 #include "compiler/program/records/read.h"
 
+#include <float.h>
+
 nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
   size_t n_betas;
   const nxc_value *betas = nxc_list(s, NX_SETTING_OPTIMIZER_BETAS, &n_betas);
@@ -12,7 +14,7 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
                          .beta2 = n_betas > 1 ? betas[1].number : 0,
                          .epsilon = nxc_number(s, NX_SETTING_OPTIMIZER_EPSILON),
                          .weight_decay = nxc_number(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY),
-                         .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, 0)};
+                         .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX)};
 }
 
 nxc_sharding nxc_sharding_read(const nxc_settings *s) {

@@ -7,7 +7,8 @@
 
 typedef struct nxc_optimizer {
   bool adamw, norm_weight_decay;
-  double beta1, beta2, epsilon, weight_decay, clip_norm;
+  double beta1, beta2, epsilon, weight_decay;
+  double clip_norm; /* DBL_MAX: gradients are not clipped */
 } nxc_optimizer;
 
 /* ZeRO, and the reductions and gathers of ranges. */

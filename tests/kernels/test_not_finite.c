@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_not_finite BACKEND: numbers that have run away are not hidden: what reads them is no number. */
+#include "tests/kernels/ref_run.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const nxk_backend *backend;
+
+static double first_output(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args, const nxk_attr *attrs, int out) {
+  run_on(backend, op, n_in, n_out, args, attrs);
+  double found = tensor_get(&args[n_in + (uint32_t)out], 0);
+  tensors_free(args, (int)(n_in + n_out));
+  return found;
+}
+
+/* Squares beyond fp32: 1 / infinity would be a norm of zeros. */
+static void a_norm_of_what_overflows_is_no_number(void **state) {
+  (void)state;
+  for (int with_mean = 0; with_mean < 2; with_mean++) {
+    tensor args[5] = {tensor_of(NX_f32, 1, 8, 0, 0), tensor_of(NX_f32, 8, 0, 0, 0), tensor_of(NX_f32, 1, 8, 0, 0),
+                      tensor_of(NX_f32, 1, 0, 0, 0), tensor_of(NX_f32, 1, 0, 0, 0)};
+    for (int64_t i = 0; i < 8; i++) tensor_set(&args[0], i, i % 2 ? 1e25 : -1e25), tensor_set(&args[1], i, 1);
+    nx_op op = with_mean ? NX_OP_layer_norm : NX_OP_rms_norm;
+    assert_true(isnan(first_output(op, 2, with_mean ? 3 : 2, args, (nxk_attr[]){real(1e-5)}, 0)));
+    if (!with_mean) free(args[4].data);
+  }
+}
+
+static void a_loss_of_no_numbers_is_none(void **state) {
+  (void)state;
+  tensor args[4] = {tensor_of(NX_f32, 1, 4, 0, 0), tensor_of(NX_i32, 1, 0, 0, 0), tensor_of(NX_f32, 1, 1, 3, 0)};
+  for (int64_t i = 0; i < 4; i++) tensor_set(&args[0], i, NAN);
+  tensor_set(&args[1], 0, 2);
+  run_on(backend, NX_OP_ce_stats, 2, 1, args, (nxk_attr[]){whole(0), whole(4)});
+  tensor loss[3] = {args[2], tensor_of(NX_f32, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0)};
+  tensors_free(args, 2);
+  assert_true(isnan(first_output(NX_OP_ce_loss, 1, 2, loss, (nxk_attr[]){whole(0)}, 1)));
+}
+
+static void a_scale_by_no_number_is_none(void **state) {
+  (void)state;
+  tensor args[3] = {tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0)};
+  tensor_set(&args[0], 0, NAN);
+  ref_run(NX_OP_clip_scale, 1, 2, args, (nxk_attr[]){real(1)}); /* every backend takes it from ref */
+  assert_true(isnan(tensor_get(&args[2], 0)));
+  tensors_free(args, 3);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_norm_of_what_overflows_is_no_number),
+      cmocka_unit_test(a_loss_of_no_numbers_is_none),
+      cmocka_unit_test(a_scale_by_no_number_is_none),
+  };
+  backend = nxk_backend_find(argc > 1 ? argv[1] : "ref");
+  return backend == NULL || cmocka_run_group_tests(tests, NULL, NULL);
+}
