@@ -15,6 +15,7 @@ static const char usage[] =
     "not be said there. To the dialect of FILE itself: the same file resolved, with its layers and what the\n"
     "command line sets. Exit status: 0 everything is said, 1 something is not, or FILE has an error.\n"
     "  --to D[@V]           nx, nxdt, megatron, neox or xorl; of this version\n"
+    "  --format FORMAT      of findings: text, short, json, sarif, github or gitlab\n"
     "  -o OUTPUT            write this file instead of standard output\n"
     "  --model-config-out F write the model's config.json too, for xorl, which reads the model there\n"
     "  --reveal             write secrets and values of environment variables too\n";

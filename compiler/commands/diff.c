@@ -14,7 +14,8 @@ static const char usage[] =
     "usage: nxcfg diff A B [options]\n"
     "Compares two configurations, two plans, or one of each by meaning, and says of every difference what a\n"
     "checkpoint of A is worth to B. Options apply to configurations.\n"
-    "Exit status: 0 the same, 1 different, 2 trouble.\n";
+    "Exit status: 0 the same, 1 different, 2 trouble.\n"
+    "  --format FORMAT      text or json\n";
 
 enum { PLAN_BYTES_MAX = 1 << 30 };
 

@@ -267,6 +267,10 @@ static bool explain(search *s, const char *name) {
   if (s->n_found == n_before) explain_respelt(s, name, '-', '_');
   if (s->n_found == n_before) explain_respelt(s, name, '_', '-');
   if (s->n_found > n_before) return true;
+  if (name[strspn(name, " \t")] == '\0') {
+    fputs("nxcfg explain: an empty name says nothing (nxcfg explain --help)\n", stderr);
+    return false;
+  }
   const char *nearest = find_nearest(s->arena, name);
   fprintf(stderr, "nxcfg explain: there is no setting, option, rule or diagnostic %s%s%s%s\n", name,
           nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");

@@ -18,7 +18,6 @@ const char nxc_options_usage[] =
     "  --rules FILE         further rules, a site's own policy (repeatable)\n"
     "  --hermetic           environment variables must be declared in .nxcfg.yaml\n"
     "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding; $< stays text\n"
-    "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  -W error             warnings are errors\n"
     "  --notes              show notes too\n";
 

@@ -17,6 +17,7 @@ static const char usage[] =
     "usage: nxcfg plan FILE [-o PLAN] [options]\n"
     "Prints the settings of FILE (- is standard input) with their sources, and what follows from them.\n"
     "  -o PLAN              write the plan that nxrun executes\n"
+    "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
     "  --machine FILE       forecast a step on the machine that FILE describes; a rank must fit it\n"
     "  --assume KEY=VALUE   assume it for the estimate where nothing gives it (repeatable); none assumes nothing\n"

@@ -21,6 +21,7 @@
 static const char usage[] = "usage: nxcfg validate FILE... [options]\n"
                             "Judges each FILE (- is standard input; a folder: every *.yaml and *.yml below it) for the\n"
                             "system that it is written for.\n"
+                            "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
                             "  --for nxrun          what nxrun cannot execute is an error\n"
                             "  --partial            the file is a part: what it does not give may stand elsewhere\n"
                             "  --memory BYTES       demand that a rank of nxrun needs no more, as 80GiB\n";

@@ -215,11 +215,17 @@ static void bind(compilation *c) {
 
 /* -- settings from the command line ---------------------------------------------------------------------- */
 
-static bool report_no_setting(compilation *c, const char *path) {
+/* The name of a --set nx:NAME=VALUE. */
+static nxc_span place_of_set(compilation *c, const char *assignment) {
+  const nxc_source *source = nxc_source_new(c->arena, "--set", assignment, strlen(assignment));
+  return (nxc_span){source, 1, 1, (uint32_t)strcspn(assignment, "=")};
+}
+
+static bool report_no_setting(compilation *c, const char *path, nxc_span at) {
   const char **paths = nxc_arena_array(c->arena, NX_N_SETTINGS, sizeof *paths);
   for (size_t id = 0; id < NX_N_SETTINGS; id++) paths[id] = nxc_setting_path((nxc_setting_id)id);
   const char *nearest = nxc_nearest(path, paths, NX_N_SETTINGS);
-  nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0},
+  nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, at,
              nearest ? nxc_arena_printf(c->arena, "did you mean nx:%s?", nearest) : NULL,
              "there is no setting %s", path);
   return false;
@@ -255,11 +261,11 @@ static bool set_settings(compilation *c) {
     const char *path = nxc_arena_strndup(c->arena, assignment + 3, n_path);
     nxc_setting_id id = nxc_setting_find(path);
     if (assignment[3 + n_path] == '\0') {
-      nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "--set %s has no =VALUE",
-                 assignment);
+      nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, place_of_set(c, assignment), NULL,
+                 "--set %s has no =VALUE", assignment);
       ok = false;
     } else if (id == NX_N_SETTINGS) {
-      ok = report_no_setting(c, path);
+      ok = report_no_setting(c, path, place_of_set(c, assignment));
     } else {
       ok = set_from_command_line(c, id, assignment + 4 + n_path,
                                  nxc_arena_printf(c->arena, "--set nx:%s", path)) &&

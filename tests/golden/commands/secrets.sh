@@ -83,8 +83,9 @@ check $? "a plan that would hold a value of the environment is not written"
 grep -q Zq7hidden shown.plan
 check $? "unless it may"
 
-"$nxcfg" plan environment.yaml -o other.plan >/dev/null 2>&1
-! grep -q "$secret" other.plan
+sed 's/^exp_manager:/&\n  wandb_logger_kwargs: {api_key: Zq7hidden}/' "$root/conf/nxdt/quickstart.yaml" >harmless.yaml
+"$nxcfg" plan harmless.yaml -o other.plan >/dev/null
+[ -s other.plan ] && ! grep -q "$secret" other.plan
 check $? "a plan has nothing of keys that it does not need"
 echo "1..$n"
 exit $status
