@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operator of a plan against its row in ops.def: its operands against the signature, its attributes against their
- * bounds on every rank and chunk, the relations between both, and which of its operands share bytes. */
+/* An operator of a plan against its row in ops.def: its operands against the signature, its attributes
+ * against their bounds on every rank and chunk, the relations between both, and which of its operands
+ * share bytes. */
 #include "schema/op_check.h"
 #include "schema/plan_check.h"
 
@@ -27,15 +28,15 @@ static int64_t greatest_of(const nx_attr_row *row) {
   return n;
 }
 
-static bool check_attribute(const nx_plan *plan, nx_op_facts *facts, uint32_t index, const nx_attribute *attribute,
-                            char why[NX_OP_WHY]) {
+static bool check_attribute(const nx_plan *plan, nx_op_facts *facts, uint32_t index,
+                            const nx_attribute *attribute, char why[NX_OP_WHY]) {
   const nx_attr_row *row = &facts->row->attrs[index];
   if (row->type == NX_REAL) {
     if (attribute->kind != NX_ATTRIBUTE_REAL || !isfinite(attribute->real))
       return why_not(why, "attribute %s is no finite number", row->name);
     if (attribute->real >= row->lowest && attribute->real <= row->highest) return true;
-    return why_not(why, "attribute %s is %g, and %g to %g is allowed", row->name, attribute->real, row->lowest,
-                   row->highest);
+    return why_not(why, "attribute %s is %g, and %g to %g is allowed", row->name, attribute->real,
+                   row->lowest, row->highest);
   }
   int64_t *least = &facts->least[index], *greatest = &facts->greatest[index];
   if (attribute->kind == NX_ATTRIBUTE_CONSTANT && row->may_vary) {
@@ -45,7 +46,8 @@ static bool check_attribute(const nx_plan *plan, nx_op_facts *facts, uint32_t in
   } else if (attribute->kind == NX_ATTRIBUTE_INT) {
     *least = *greatest = attribute->integer;
   } else {
-    return why_not(why, "attribute %s must be %s", row->name, row->may_vary ? "an integer" : "one number for all ranks");
+    return why_not(why, "attribute %s must be %s", row->name,
+                   row->may_vary ? "an integer" : "one number for all ranks");
   }
   if (*least >= row->least && *greatest <= greatest_of(row)) return true;
   return why_not(why, "attribute %s is %lld, and %lld to %lld is allowed", row->name,
@@ -53,7 +55,8 @@ static bool check_attribute(const nx_plan *plan, nx_op_facts *facts, uint32_t in
                  (long long)greatest_of(row));
 }
 
-static bool check_attributes(const nx_plan *plan, const nx_operator *op, nx_op_facts *facts, char why[NX_OP_WHY]) {
+static bool check_attributes(const nx_plan *plan, const nx_operator *op, nx_op_facts *facts,
+                             char why[NX_OP_WHY]) {
   for (uint32_t i = 0; i < op->n_attrs; i++)
     if (!check_attribute(plan, facts, i, &plan->attributes[op->first_attribute + i], why)) return false;
   return true;
@@ -124,7 +127,8 @@ static uint32_t operand(const nx_plan *plan, const nx_operator *op, uint32_t ind
   return plan->arguments[op->first_argument + index];
 }
 
-static const nx_operand_row *operand_row(const nx_signature *signature, const nx_operator *op, uint32_t index) {
+static const nx_operand_row *operand_row(const nx_signature *signature, const nx_operator *op,
+                                         uint32_t index) {
   return index < op->n_in ? &signature->operands[index] : nx_signature_output(signature, index - op->n_in);
 }
 
@@ -165,8 +169,8 @@ static bool is_same_place(const nx_value *a, const nx_value *b) {
 }
 
 /* Kernels read an element before they write it only where the row says that both may be one. */
-static bool check_output(const nx_plan *plan, const nx_operator *op, const nx_operand_row *row, uint32_t index,
-                         char why[NX_OP_WHY]) {
+static bool check_output(const nx_plan *plan, const nx_operator *op, const nx_operand_row *row,
+                         uint32_t index, char why[NX_OP_WHY]) {
   const nx_value *output = &plan->values[operand(plan, op, index)];
   for (uint32_t i = 0; i < index; i++) {
     const nx_value *other = &plan->values[operand(plan, op, i)];
@@ -185,8 +189,10 @@ bool nx_op_check(const nx_plan *plan, const nx_operator *op, char why[NX_OP_WHY]
   const char *broken;
   uint32_t n_chars;
   if (op->group != NX_NONE) facts.group_size = plan->groups[op->group].size;
-  if (!nx_signature_admits(&signature, op->n_in, op->n_out)) return why_not(why, "it has the wrong number of operands");
-  if (!check_attributes(plan, op, &facts, why) || !check_shapes(plan, op, &signature, &facts, why)) return false;
+  if (!nx_signature_admits(&signature, op->n_in, op->n_out))
+    return why_not(why, "it has the wrong number of operands");
+  if (!check_attributes(plan, op, &facts, why) || !check_shapes(plan, op, &signature, &facts, why))
+    return false;
   for (uint32_t i = op->n_in; i < (uint32_t)op->n_in + op->n_out && !nx_op_is_collective(row); i++)
     if (!check_output(plan, op, operand_row(&signature, op, i), i, why)) return false;
   return nx_op_relations_hold(&facts, signature.relations, &broken, &n_chars) ||

@@ -11,8 +11,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* What a part of a relation may be. Not known: it has a dimension that no operand has. Not good: it overflows, or is
- * of a kind that is defined for one number only and there are several. */
+/* What a part of a relation may be. Not known: it has a dimension that no operand has. Not good: it
+ * overflows, or is of a kind that is defined for one number only and there are several. */
 typedef struct range {
   int64_t least, greatest;
   bool known, good;

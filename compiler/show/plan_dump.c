@@ -244,7 +244,8 @@ void nxc_dump_tensors(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
     const nx_piece *piece = &plan->pieces[i];
     print_text(out, "", nx_plan_string(plan, piece->name), " ");
-    fprintf(out, "[%" PRId64 ",%" PRId64 "]%s: local [%" PRId64 ",%" PRId64 "] at row ", piece->logical_rows, piece->logical_columns,
+    fprintf(out, "[%" PRId64 ",%" PRId64 "]%s: local [%" PRId64 ",%" PRId64 "] at row ",
+            piece->logical_rows, piece->logical_columns,
             piece->flags & NX_PIECE_TRANSPOSED ? " (stored transposed)" : "", piece->rows, piece->columns);
     print_constant(plan, piece->row_start, out);
     fputs(", column ", out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One rank of a run without the others: the world and the collectives as nxrun has them (runtime/world.h,
- * runtime/comm.h), where every other rank holds what this one does. Takes their place in the test that trains changed
- * plans: it needs no MPI and ends at once. Every byte that a collective may touch is looked at, so that AddressSanitizer
- * sees one outside its arena. */
+ * runtime/comm.h), where every other rank holds what this one does. Takes their place in the test that
+ * trains changed plans: it needs no MPI and ends at once. Every byte that a collective may touch is looked
+ * at, so that AddressSanitizer sees one outside its arena. */
 #include "runtime/comm.h"
 #include "tests/fuzz/lone_rank.h"
 
@@ -94,7 +94,8 @@ void nxr_comm_close(nxr_comm *comm) {
   free(comm);
 }
 
-static nxr_collective *bind(nxr_comm *comm, const nxr_collective_spec *spec, uint64_t x_bytes, uint64_t y_bytes) {
+static nxr_collective *bind(nxr_comm *comm, const nxr_collective_spec *spec, uint64_t x_bytes,
+                            uint64_t y_bytes) {
   nxr_collective *made = malloc(sizeof *made);
   if (made == NULL) abort();
   *made = (nxr_collective){*spec, x_bytes, y_bytes, comm->bound};
@@ -108,8 +109,8 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
   return bind(comm, spec, n * nx_dtype_bits(spec->x_dtype) / 8, n_y * nx_dtype_bits(spec->y_dtype) / 8);
 }
 
-nxr_collective *nxr_comm_bind_transfer(nxr_comm *comm, uint32_t chunk, nx_port port, void *bytes, uint64_t n_bytes,
-                                       nxr_fault *fault) {
+nxr_collective *nxr_comm_bind_transfer(nxr_comm *comm, uint32_t chunk, nx_port port, void *bytes,
+                                       uint64_t n_bytes, nxr_fault *fault) {
   bool sends = port == NX_PORT_OUTPUT || port == NX_PORT_INPUT_GRADIENT;
   const nxr_collective_spec spec = {.op = (nx_op)NXR_TRANSFER, .x = bytes, .y = bytes};
   (void)chunk, (void)fault;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes fields of a plan's records, the same ones for the same seed. Its hashes are to be made right afterwards. */
+/* Changes fields of a plan's records, the same ones for the same seed. Its hashes are to be made right
+ * afterwards. */
 #ifndef TESTS_FUZZ_PLAN_MUTATE_H
 #define TESTS_FUZZ_PLAN_MUTATE_H
 

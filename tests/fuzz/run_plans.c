@@ -62,9 +62,10 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 static void run_plan(search *s, const char *path, const nx_plan *plan, uint64_t seed) {
   fflush(NULL);
   pid_t child = fork();
-  if (child == 0) _exit(freopen("/dev/null", "w", stdout) && (getenv("NX_LOUD") || freopen("/dev/null", "w", stderr))
-                            ? train(s, plan, seed)
-                            : 99);
+  if (child == 0) {
+    bool quiet = freopen("/dev/null", "w", stdout) && (getenv("NX_LOUD") || freopen("/dev/null", "w", stderr));
+    _exit(quiet ? train(s, plan, seed) : 99);
+  }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) abort();
   bool ended = WIFEXITED(status) && WEXITSTATUS(status) <= NXR_EXIT_USAGE;
@@ -106,8 +107,8 @@ static bool try_plan(search *s, const char *path) {
   bool trains = s->n_trained == 1;
   uint64_t n_failed = s->n_failed, n_run = s->n_run, n_trained = s->n_trained;
   for (uint64_t seed = s->from; seed < s->from + s->count; seed++) try_seed(s, path, bytes, n_bytes, seed);
-  printf("# %s: %llu changed plans are plans too, %llu of them train\n", path, (unsigned long long)(s->n_run - n_run),
-         (unsigned long long)(s->n_trained - n_trained));
+  printf("# %s: %llu changed plans are plans too, %llu of them train\n", path,
+         (unsigned long long)(s->n_run - n_run), (unsigned long long)(s->n_trained - n_trained));
   free(bytes);
   return trains && s->n_failed == n_failed;
 }
@@ -125,7 +126,8 @@ int main(int argc, char **argv) {
   for (; n < argc; n++) {
     bool good = try_plan(&s, argv[n]);
     n_bad += !good;
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_plans, strrchr(argv[n], '/') ? strrchr(argv[n], '/') + 1 : argv[n]);
+    const char *slash = strrchr(argv[n], '/');
+    printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_plans, slash ? slash + 1 : argv[n]);
     fflush(stdout);
   }
   printf("1..%d\n", n_plans);

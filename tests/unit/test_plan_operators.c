@@ -53,8 +53,8 @@ static void try_integer(int plan, const nx_op_row *row, const nx_attr_row *attr,
 }
 
 static void try_real(int plan, const nx_op_row *row, const nx_attr_row *attr, nx_attribute *at) {
-  const double numbers[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, nextafter(attr->lowest, -INFINITY),
-                            nextafter(attr->highest, INFINITY)};
+  const double numbers[] = {(double)NAN, (double)INFINITY, -(double)INFINITY,
+                            nextafter(attr->lowest, -INFINITY), nextafter(attr->highest, INFINITY)};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     *at = (nx_attribute){.kind = NX_ATTRIBUTE_REAL, .real = numbers[i]};
     expect_refused(plan, row, attr, "a number outside its bounds");
@@ -99,7 +99,8 @@ static void test_attributes_that_do_not_fit_the_shapes_are_refused(void **state)
       {NX_OP_position_grad, NX_position_grad_seq_start, 1},
       {NX_OP_split_qkv, NX_split_qkv_rotary_dims, 1 << 20}, {NX_OP_split_qkv, NX_split_qkv_rotary_dims, 3},
       {NX_OP_merge_qkv, NX_merge_qkv_rotary_dims, 1 << 20}, {NX_OP_split_qkv, NX_split_qkv_heads, 1 << 20},
-      {NX_OP_moe_index, NX_moe_index_rows, INT32_MAX},      {NX_OP_moe_index, NX_moe_index_destinations, 1 << 20},
+      {NX_OP_moe_index, NX_moe_index_rows, INT32_MAX},
+      {NX_OP_moe_index, NX_moe_index_destinations, 1 << 20},
       {NX_OP_moe_permute, NX_moe_permute_rows, 1 << 20},    {NX_OP_moe_route, NX_moe_route_top_k, 3},
       {NX_OP_moe_route, NX_moe_route_seq_start, 1 << 20},   {NX_OP_moe_route, NX_moe_route_zigzag, 7},
       {NX_OP_moe_route, NX_moe_route_capacity, 1 << 20},
