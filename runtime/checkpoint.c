@@ -14,24 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct content_file {
-  nxr_content content;
-  const char *name;
-} content_file;
-
-static const content_file content_files[NXR_CHECKPOINT_FILES] = {
-    {NXR_WEIGHTS, "model.safetensors"},
-    {NXR_FIRST_MOMENT, "moment1.safetensors"},
-    {NXR_SECOND_MOMENT, "moment2.safetensors"},
-};
-
 /* The files that a checkpoint of this plan has; returns how many. */
 static uint32_t list_files(const nxr_tensors *tensors, nxr_content contents[], nxr_checkpoint_file files[]) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < NXR_CHECKPOINT_FILES; i++) {
-    if (!nxr_tensors_have(tensors, content_files[i].content)) continue;
-    contents[n] = content_files[i].content;
-    files[n++] = (nxr_checkpoint_file){.name = content_files[i].name};
+  const nx_optimizer_row *optimizer = nx_optimizer_of(tensors->pieces->plan->ranges[0].optimizer);
+  uint32_t n = 1;
+  contents[0] = NXR_WEIGHTS;
+  files[0] = (nxr_checkpoint_file){.name = "model.safetensors"};
+  for (uint32_t i = 0; i < nx_optimizer_n_states(optimizer); i++) {
+    contents[n] = (nxr_content)(NXR_STATES + i);
+    files[n++] = (nxr_checkpoint_file){.name = optimizer->states[i].file};
   }
   return n;
 }

@@ -15,7 +15,7 @@
 
 #include <jansson.h>
 
-enum { NXR_CHECKPOINT_FILES = 3 };
+enum { NXR_CHECKPOINT_FILES = 1 + NX_MAX_STATES };
 
 typedef struct nxr_checkpoint_file {
   const char *name;

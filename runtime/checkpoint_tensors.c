@@ -72,9 +72,8 @@ void nxr_tensors_close(nxr_tensors *tensors) {
 }
 
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
-  static const nxr_kind kinds[] = {[NXR_FIRST_MOMENT] = NXR_MOMENT1, [NXR_SECOND_MOMENT] = NXR_MOMENT2,
-                                   [NXR_GRADIENTS] = NXR_GRAD};
-  if (content != NXR_WEIGHTS) return kinds[content];
+  if (content >= NXR_STATES) return (nxr_kind)(NXR_STATE + (content - NXR_STATES));
+  if (content == NXR_GRADIENTS) return NXR_GRAD;
   return nxr_pieces_has(tensors->pieces, NXR_MASTER, piece) ? NXR_MASTER : NXR_PARAM;
 }
 

@@ -10,7 +10,13 @@
 #include "runtime/pieces.h"
 #include "runtime/safetensors.h"
 
-typedef enum nxr_content { NXR_WEIGHTS, NXR_FIRST_MOMENT, NXR_SECOND_MOMENT, NXR_GRADIENTS } nxr_content;
+/* From NXR_STATES on, what the optimizer keeps. */
+typedef enum nxr_content {
+  NXR_WEIGHTS,
+  NXR_GRADIENTS,
+  NXR_STATES,
+  NXR_N_CONTENTS = NXR_STATES + NX_MAX_STATES
+} nxr_content;
 
 typedef struct nxr_tensor {
   const char *name;

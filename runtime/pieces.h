@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum nxr_kind { NXR_PARAM, NXR_MASTER, NXR_GRAD, NXR_MOMENT1, NXR_MOMENT2, NXR_N_KINDS } nxr_kind;
+typedef enum nxr_kind { NXR_PARAM, NXR_MASTER, NXR_GRAD, NXR_STATE, NXR_N_KINDS = NXR_STATE + NX_MAX_STATES } nxr_kind;
 
 typedef struct nxr_pieces {
   const nx_plan *plan;

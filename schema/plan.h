@@ -28,7 +28,7 @@
 #ifndef NX_PLAN_H
 #define NX_PLAN_H
 
-#include "schema/ops.h"
+#include "schema/optimizers.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -269,8 +269,8 @@ typedef struct nx_range {
   uint32_t shard_group; /* that the update is divided over; its atoms are of the group's; NX_NONE: not divided */
   uint32_t shard_start; /* constant: first element that it updates */
   uint32_t param, master, grad; /* values; master is [n_shard], or NX_NONE where param is updated */
-  uint32_t moment1, moment2;    /* values [n_shard], or NX_NONE */
-  uint32_t reserved;
+  uint32_t states[NX_MAX_STATES]; /* values [n_shard] that the optimizer keeps; NX_NONE behind the last */
+  uint32_t optimizer;             /* number of the operator that updates it (optimizers.def) */
 } nx_range;
 _Static_assert(sizeof(nx_range) == 56, "plan range");
 

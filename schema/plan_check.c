@@ -189,9 +189,8 @@ static bool has_length(const nx_plan *plan, const nx_range *range, uint32_t inde
 static bool check_range(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_range *range = &plan->ranges[index];
-  const uint32_t optional[] = {range->master, range->moment1, range->moment2};
   if (!is_string(plan, range->name) || !is_index_or_none(plan, range->group, NX_SECTION_GROUPS) ||
-      !is_index_or_none(plan, range->shard_group, NX_SECTION_GROUPS) || range->reserved != 0 ||
+      !is_index_or_none(plan, range->shard_group, NX_SECTION_GROUPS) || nx_optimizer_of(range->optimizer) == NULL ||
       !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS))
     FAIL(range, "range %u is malformed", index);
   bool divided = range->shard_group != NX_NONE;
@@ -201,8 +200,10 @@ static bool check_range(const checker *check, uint32_t index) {
   if (range->n_shard > range->n_elements || range->n_shard * n_shards != range->n_elements)
     FAIL(range, "range %u is not a whole number of shards", index);
   bool good = has_length(plan, range, range->param, true) && has_length(plan, range, range->grad, true);
-  for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
-    good = good && (optional[i] == NX_NONE || has_length(plan, range, optional[i], false));
+  good = good && (range->master == NX_NONE || has_length(plan, range, range->master, false));
+  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(range->optimizer));
+  for (uint32_t i = 0; i < NX_MAX_STATES; i++)
+    good = good && (i < n_states ? has_length(plan, range, range->states[i], false) : range->states[i] == NX_NONE);
   if (!good) FAIL(range, "range %u has values of the wrong size", index);
   int64_t least, greatest;
   nx_constant_range(plan, range->shard_start, &least, &greatest);
@@ -256,7 +257,7 @@ static bool check_piece_chunk(const checker *check, const nx_piece *piece, uint3
   if (!is_index(plan, piece->chunk, NX_SECTION_CHUNKS) || piece->reserved != 0)
     FAIL(piece, "piece %u is malformed", index);
   const nx_range *range = &plan->ranges[piece->range];
-  const uint32_t values[] = {piece->value, range->param, range->master, range->grad, range->moment1, range->moment2};
+  const uint32_t values[] = {piece->value, range->param, range->master, range->grad, range->states[0], range->states[1]};
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     bool inside = true;
     if (values[i] != NX_NONE && !in_chunk(check, &plan->chunks[piece->chunk], values[i], &inside)) return false;

@@ -159,7 +159,8 @@ typedef struct nxc_range_node {
   nxc_id param;           /* what outlives the step: [n_elements], or [n_shard] where passes gather it */
   nxc_id whole;           /* [n_elements], in the same bytes; 0 where storage is NXC_DIVIDED */
   nxc_id param_shard;     /* what the optimizer writes */
-  nxc_id master, moment1, moment2; /* [n_shard]; 0: none */
+  nxc_id master;                /* [n_shard]; 0: none */
+  nxc_id states[NX_MAX_STATES]; /* [n_shard], of the optimizer; 0: none */
   nxc_id grad;            /* what outlives a pass: [n_elements], or [n_shard] where gradients are divided */
   nxc_id pass_grad;       /* [n_elements]: what a backward pass writes */
   nxc_id stage_sum;       /* [n_elements]: pass_grad summed over the stages that share it; 0: none do */

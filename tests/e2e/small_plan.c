@@ -189,7 +189,7 @@ static void write_sections(const nx_program programs[3]) {
                           .n_dims = 1};
   const nx_range range = {.name = text("weights"), .group = 0, .n_elements = N_ELEMENTS,
                           .n_shard = N_ELEMENTS, .shard_group = NX_NONE, .param = param, .master = NX_NONE, .grad = grad,
-                          .moment1 = NX_NONE, .moment2 = NX_NONE};
+                          .states = {NX_NONE, NX_NONE}, .optimizer = NX_OP_sgd};
   nx_chunk chunk = {.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1,
                     .ports = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
   memcpy(chunk.arena_bytes, arena_bytes, sizeof chunk.arena_bytes);

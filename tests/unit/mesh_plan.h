@@ -100,14 +100,15 @@ static inline void mesh_add_range(mesh_plan *mesh, uint32_t index, int64_t n_ele
   *range = (nx_range){.group = 0, .n_elements = (uint64_t)n_elements, .n_shard = (uint64_t)n_shard,
                       .shard_group = cut ? 0 : NX_NONE,
                       .shard_start = mesh_constant(mesh, 0, 1, cut ? n_shard : 0), .master = NX_NONE,
-                      .moment1 = NX_NONE, .moment2 = NX_NONE};
+                      .states = {NX_NONE, NX_NONE},
+                      .optimizer = mesh->shape.moments ? NX_OP_adamw : NX_OP_sgd};
   int64_t n_held = mesh->shape.divided ? n_shard : n_elements;
   range->param = mesh_value(mesh, NX_ARENA_param, mesh->shape.bf16 ? NX_bf16 : NX_f32, 1, n_held);
   range->grad = mesh_value(mesh, NX_ARENA_grad, NX_f32, 1, n_held);
   if (mesh->shape.bf16) range->master = mesh_value(mesh, NX_ARENA_master, NX_f32, 1, n_shard);
   if (mesh->shape.moments) {
-    range->moment1 = mesh_value(mesh, NX_ARENA_state, NX_f32, 1, n_shard);
-    range->moment2 = mesh_value(mesh, NX_ARENA_state, NX_f32, 1, n_shard);
+    range->states[0] = mesh_value(mesh, NX_ARENA_state, NX_f32, 1, n_shard);
+    range->states[1] = mesh_value(mesh, NX_ARENA_state, NX_f32, 1, n_shard);
   }
 }
 

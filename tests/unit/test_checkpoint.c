@@ -197,8 +197,8 @@ static void writes_logical_tensors(void **state) {
     mesh_ranks *all = make_run(&shapes[i], 1);
     check_file(temporary_path(0, "run/checkpoints/step-000001/model.safetensors"), 1);
     if (shapes[i].moments) {
-      check_file(temporary_path(0, "run/checkpoints/step-000001/moment1.safetensors"), 1 + 100 * NXR_MOMENT1);
-      check_file(temporary_path(0, "run/checkpoints/step-000001/moment2.safetensors"), 1 + 100 * NXR_MOMENT2);
+      check_file(temporary_path(0, "run/checkpoints/step-000001/moment1.safetensors"), 1 + 100 * NXR_STATE);
+      check_file(temporary_path(0, "run/checkpoints/step-000001/moment2.safetensors"), 1 + 100 * (NXR_STATE + 1));
     }
     char folder[512];
     strcpy(folder, temporary_path(0, "run/gradients"));

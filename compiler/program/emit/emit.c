@@ -148,8 +148,9 @@ static void emit_ranges(nxc_emitter *e) {
                        .param = value_of(e, range->param),
                        .master = value_of(e, range->master),
                        .grad = value_of(e, range->grad),
-                       .moment1 = value_of(e, range->moment1),
-                       .moment2 = value_of(e, range->moment2)};
+                       .optimizer = e->training->optimizer.rule->op};
+    for (uint32_t state = 0; state < NX_MAX_STATES; state++)
+      record.states[state] = value_of(e, range->states[state]);
     nxc_emit_record(e, NX_SECTION_RANGES, &record);
   }
 }

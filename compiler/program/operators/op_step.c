@@ -39,11 +39,10 @@ static const char *infer_segment(const nxc_graph *graph, const nxc_operator_node
   return nxc_whole(nxc_in(graph, op, 0));
 }
 
-/* Parameters, moments and gradient are the same shard; the last output may be a copy of it in another type.
- */
-static const char *check_update(const nxc_graph *graph, const nxc_operator_node *op, uint32_t n_shards,
-                                nxc_shape *out) {
+/* Parameters, states and gradient are the same shard; the last output may be a copy of it in another type. */
+static const char *infer_update(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const char *fault = NULL;
+  uint32_t n_shards = 2 + nx_optimizer_n_states(nx_optimizer_of(op->op));
   for (uint32_t i = 0; i < op->n_in && fault == NULL; i++) fault = nxc_whole(nxc_in(graph, op, i));
   for (uint32_t i = 1; i < n_shards && fault == NULL; i++)
     fault = nxc_same(nxc_in(graph, op, 0), nxc_in(graph, op, i));
@@ -54,16 +53,8 @@ static const char *check_update(const nxc_graph *graph, const nxc_operator_node 
   return fault;
 }
 
-static const char *infer_adamw(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
-  return check_update(graph, op, 4, out);
-}
-
-static const char *infer_sgd(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
-  return check_update(graph, op, 2, out);
-}
-
 const nxc_rule nxc_rule_norm_sq = {.infer = infer_norm_sq};
 const nxc_rule nxc_rule_clip_scale = {.infer = infer_clip_scale, .suffixes = {"norm", "scale"}};
 const nxc_rule nxc_rule_segment = {.infer = infer_segment};
-const nxc_rule nxc_rule_adamw = {.infer = infer_adamw};
-const nxc_rule nxc_rule_sgd = {.infer = infer_sgd};
+const nxc_rule nxc_rule_adamw = {.infer = infer_update};
+const nxc_rule nxc_rule_sgd = {.infer = infer_update};

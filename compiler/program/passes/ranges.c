@@ -221,11 +221,10 @@ static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *ran
   make_gradients(graph, range);
   if (t->types.master)
     range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, false, NXC_REPLICATED);
-  if (!t->optimizer.adamw) return;
-  range->moment1 =
-      range_value(graph, range, "moment1", NXC_ROLE_STATE, t->types.state, false, NXC_REPLICATED);
-  range->moment2 =
-      range_value(graph, range, "moment2", NXC_ROLE_STATE, t->types.state, false, NXC_REPLICATED);
+  const nx_optimizer_row *rule = t->optimizer.rule;
+  for (uint32_t i = 0; rule != NULL && i < nx_optimizer_n_states(rule); i++)
+    range->states[i] = range_value(graph, range, rule->states[i].name, NXC_ROLE_STATE, t->types.state, false,
+                                   NXC_REPLICATED);
 }
 
 void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id base) {

@@ -117,33 +117,39 @@ static void learning_rate(step *s) {
   }
 }
 
+/* The numbers of an update, by the names of its operator's attributes. */
+static nx_attribute number_of(const nxc_optimizer *o, const char *name, bool decayed) {
+  const struct {
+    const char *name;
+    double value;
+  } numbers[] = {{"beta1", o->beta1},
+                 {"beta2", o->beta2},
+                 {"epsilon", o->epsilon},
+                 {"weight_decay", decayed ? o->weight_decay : 0}};
+  size_t i = 0;
+  while (strcmp(numbers[i].name, name) != 0) i++;
+  return nxc_real(numbers[i].value);
+}
+
 static void update(step *s, size_t index) {
   nxc_graph *graph = s->graph;
-  const nxc_training *t = s->t;
+  const nx_optimizer_row *rule = s->t->optimizer.rule;
+  const nx_op_row *op = nx_op_find(rule->op);
   const nxc_range_node range = graph->ranges[index];
   graph->origin = range.name;
   nxc_id copy = range.param_shard, param = range.master ? range.master : copy;
-  uint32_t n_copies = range.master ? 1 : 0;
-  double decay = range.decayed ? t->optimizer.weight_decay : 0;
-  if (t->optimizer.adamw) {
-    nxc_append(graph, &(nxc_op_request){.op = NX_OP_adamw,
-                                        .in = {param, range.moment1, range.moment2, range.summed,
-                                               graph->lr, s->scale, graph->step},
-                                        .out = {param, range.moment1, range.moment2, n_copies ? copy : 0},
-                                        .n_out = 3 + n_copies,
-                                        .when = NX_WHEN_LAST,
-                                        .attrs = {[NX_adamw_beta1] = nxc_real(t->optimizer.beta1),
-                                                  [NX_adamw_beta2] = nxc_real(t->optimizer.beta2),
-                                                  [NX_adamw_epsilon] = nxc_real(t->optimizer.epsilon),
-                                                  [NX_adamw_weight_decay] = nxc_real(decay)}});
-  } else {
-    nxc_append(graph, &(nxc_op_request){.op = NX_OP_sgd,
-                                        .in = {param, range.summed, graph->lr, s->scale},
-                                        .out = {param, n_copies ? copy : 0},
-                                        .n_out = 1 + n_copies,
-                                        .when = NX_WHEN_LAST,
-                                        .attrs = {[NX_sgd_weight_decay] = nxc_real(decay)}});
-  }
+  uint32_t n_states = nx_optimizer_n_states(rule), n = 0;
+  nxc_op_request request = {.op = rule->op, .n_out = 1 + n_states, .when = NX_WHEN_LAST};
+  request.in[n] = request.out[n] = param;
+  for (n = 1; n <= n_states; n++) request.in[n] = request.out[n] = range.states[n - 1];
+  if (range.master) request.out[request.n_out++] = copy;
+  request.in[n++] = range.summed;
+  request.in[n++] = graph->lr;
+  request.in[n++] = s->scale;
+  if (nx_op_signature(op).n_in > n) request.in[n] = graph->step;
+  for (uint32_t i = 0; i < nx_op_n_attrs(op); i++)
+    request.attrs[i] = number_of(&s->t->optimizer, op->attrs[i].name, range.decayed);
+  nxc_append(graph, &request);
   if (is_divided(&range) && range.storage == NXC_WHOLE)
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
                                         .in = {copy},

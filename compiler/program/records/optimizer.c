@@ -8,7 +8,7 @@
 nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
   size_t n_betas;
   const nxc_value *betas = nxc_list(s, NX_SETTING_OPTIMIZER_BETAS, &n_betas);
-  return (nxc_optimizer){.adamw = nxc_is(s, NX_SETTING_OPTIMIZER_NAME, "adamw"),
+  return (nxc_optimizer){.rule = nx_optimizer_find(nxc_text(s, NX_SETTING_OPTIMIZER_NAME)),
                          .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
                          .beta1 = n_betas > 0 ? betas[0].number : 0,
                          .beta2 = n_betas > 1 ? betas[1].number : 0,

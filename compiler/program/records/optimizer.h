@@ -4,9 +4,11 @@
 #define NXC_RECORDS_OPTIMIZER_H
 
 #include "compiler/settings/settings.h"
+#include "schema/optimizers.h"
 
 typedef struct nxc_optimizer {
-  bool adamw, norm_weight_decay;
+  const nx_optimizer_row *rule; /* NULL: there is no such operator */
+  bool norm_weight_decay;
   double beta1, beta2, epsilon, weight_decay;
   double clip_norm; /* DBL_MAX: gradients are not clipped */
 } nxc_optimizer;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/optimizers.h"
+
+#include <string.h>
+
+enum {
+#define OPTIMIZER(name, kind, meaning) ROW_##name,
+#include "schema/optimizers.def"
+  N_ROWS
+};
+
+static const nx_state_row states[N_ROWS][NX_MAX_STATES] = {
+#define STATE(optimizer, index, name, shape, type) [ROW_##optimizer][index] = {#name, #name ".safetensors"},
+#include "schema/optimizers.def"
+};
+
+static const nx_optimizer_row rows[N_ROWS] = {
+#define OPTIMIZER(name, kind, meaning) [ROW_##name] = {#name, NX_OP_##name, meaning, states[ROW_##name]},
+#include "schema/optimizers.def"
+};
+
+const nx_optimizer_row *nx_optimizer_find(const char *name) {
+  for (size_t i = 0; i < N_ROWS; i++)
+    if (strcmp(rows[i].name, name) == 0) return &rows[i];
+  return NULL;
+}
+
+const nx_optimizer_row *nx_optimizer_of(uint32_t op) {
+  for (size_t i = 0; i < N_ROWS; i++)
+    if ((uint32_t)rows[i].op == op) return &rows[i];
+  return NULL;
+}
+
+uint32_t nx_optimizer_n_states(const nx_optimizer_row *row) {
+  uint32_t n = 0;
+  while (n < NX_MAX_STATES && row->states[n].name != NULL) n++;
+  return n;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of optimizers.def as rows. */
+#ifndef NX_OPTIMIZERS_H
+#define NX_OPTIMIZERS_H
+
+#include "schema/ops.h"
+
+enum { NX_MAX_STATES = 2 };
+
+typedef struct nx_state_row {
+  const char *name, *file; /* of a checkpoint */
+} nx_state_row;
+
+typedef struct nx_optimizer_row {
+  const char *name;
+  nx_op op; /* the update: p, states, gradient, lr, scale (, step) -> p, states (, copy of p) */
+  const char *meaning;
+  const nx_state_row *states; /* what it keeps of each parameter: nx_optimizer_n_states of them */
+} nx_optimizer_row;
+
+/* By name, or by the number of the operator; NULL where there is none. */
+const nx_optimizer_row *nx_optimizer_find(const char *name);
+const nx_optimizer_row *nx_optimizer_of(uint32_t op);
+uint32_t nx_optimizer_n_states(const nx_optimizer_row *row);
+
+#endif
