@@ -362,6 +362,19 @@ static void forget_defaults(nxc_binding *binding) {
     if (!binding->options[i].given) binding->options[i].value = NULL;
 }
 
+static bool sets(const nxc_dialect *dialect, nxc_setting_id id) {
+  for (size_t i = 0; i < dialect->n_options; i++)
+    for (size_t j = 0; j < dialect->options[i].n_sets; j++)
+      if (dialect->options[i].sets[j].setting == id) return true;
+  return false;
+}
+
+void nxc_binding_forget_model(nxc_binding *binding) {
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++)
+    if (sets(binding->model_dialect, id) && !sets(binding->dialect, id))
+      nxc_settings_forget(binding->settings, id, NULL, (nxc_span){0});
+}
+
 void nxc_binding_apply(nxc_binding *binding) {
   if (binding->partial) forget_defaults(binding);
   size_t n_options = binding->dialect->n_options, n_kept = 0;

@@ -81,22 +81,12 @@ static nxc_node *list_of(front *f, const nxc_word *words, size_t n_words, nxc_sp
   return list;
 }
 
-/* A dictionary, which is written as JSON. */
-static nxc_node *map_of(front *f, const nxc_word *word) {
-  const nxc_reading reading = {.pyyaml = true};
-  const nxc_source *source = nxc_source_new(f->texts->arena, "<arguments>", word->text, strlen(word->text));
-  nxc_sink *trial = nxc_sink_new(f->texts->arena);
-  nxc_document *document = nxc_document_read(f->texts->arena, source, &reading, trial);
-  bool good = document->complete && document->root->kind == NXC_NODE_MAP && *word->text == '{';
-  return good ? document->root : text_node(f, word);
-}
-
 /* Two values for one option: argparse keeps the last. */
 static void check_twice(front *f, const char *name, const nxc_word *word) {
   const nxc_node *earlier = nxc_node_lookup(f->document->root, name);
   if (earlier == NULL || earlier->key_at.source != word->at.source) return;
   const nxc_remark remark = {nxc_node_place(earlier), "the first one"};
-  nxc_finding finding = {.id = "NX7908", .severity = NXC_SEVERITY_ERROR, .at = word->at};
+  nxc_finding finding = {.id = "NX7908", .severity = NXC_SEVERITY_WARNING, .at = word->at};
   finding.message = nxc_arena_printf(f->texts->arena, "--%s is given twice, and the last one counts", name);
   finding.fix = "keep one of them";
   finding.remarks = &remark;
@@ -130,10 +120,8 @@ static size_t read_option(front *f, const nxc_words *words, size_t first) {
     put(f, name, word->at, bare_switch(f, name, word, first + 1 == words->n_items));
   } else if (n_own == 0) {
     complain(f, "NX7907", word->at, NULL, nxc_arena_printf(f->texts->arena, "--%s needs a value", name));
-  } else if (row != NULL && nxc_arguments_is_list(row)) {
+  } else if (row != NULL && nxc_arguments_is_list(row) && row->domain.type != NXC_TYPE_LIST) {
     put(f, name, word->at, list_of(f, values, n_own, word->at));
-  } else if (row != NULL && row->domain.type == NXC_TYPE_MAP) {
-    put(f, name, word->at, map_of(f, values));
   } else {
     put(f, name, word->at, text_node(f, values));
   }
