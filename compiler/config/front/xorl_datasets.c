@@ -61,7 +61,7 @@ static const char *remote_separator(const char *path) {
   static const char *const schemes[] = {"s3", "gs", "gcs", "adl", "abfs", "az", "oci", "https"};
   const char *separator = strstr(path, "://");
   for (size_t i = 0; separator != NULL && i < sizeof schemes / sizeof *schemes; i++)
-    if (strlen(schemes[i]) == (size_t)(separator - path) && strncmp(path, schemes[i], strlen(schemes[i])) == 0)
+    if (strncmp(path, schemes[i], strlen(schemes[i])) == 0 && path + strlen(schemes[i]) == separator)
       return separator;
   return NULL;
 }
@@ -98,7 +98,8 @@ static void check_entry(const entry *e) {
     complain(e, path, "NX7914", NULL, ".path is no address: it has :// twice");
   if (shards != NULL && given(e, "preprocess_shards") != NULL)
     nxc_report(e->binding->sink, "NX7915", NXC_SEVERITY_WARNING, nxc_node_place(shards),
-               "keep one of them", "%s has shards and preprocess_shards, and xorl then ignores preprocess_shards", e->name);
+               "keep one of them",
+               "%s has shards and preprocess_shards, and xorl then ignores preprocess_shards", e->name);
 }
 
 static void check_datasets(nxc_binding *binding, const char *option) {

@@ -39,7 +39,7 @@ static const char *text_of(nxc_arena *arena, const nxc_value *value) {
   return value->kind == NXC_STRING ? value->text : nxc_value_show(arena, value);
 }
 
-/* What argparse takes for an option where it wants a value: what begins with -, unless it is a number or has a
+/* What argparse takes for an option where it wants a value: it begins with -, and is no number, and has no
  * blank. */
 static bool looks_like_option(const char *text) {
   size_t n_digits = strspn(text + 1, "0123456789");
@@ -143,7 +143,8 @@ static bool reject_date(typing *t, nxc_node *node, const char *name) {
   bool argument = node->at.source != NULL && strcmp(node->at.source->name, "<arguments>") == 0;
   if (argument || !is_date(node)) return false;
   nxc_report(t->sink, "NX7917", NXC_SEVERITY_ERROR, node->at,
-             nxc_arena_printf(t->arena, "write '%s'", node->raw), "%s: %s is a date in YAML, and xorl stops at it", name, node->raw);
+             nxc_arena_printf(t->arena, "write '%s'", node->raw),
+             "%s: %s is a date in YAML, and xorl stops at it", name, node->raw);
   node->failed = true;
   return true;
 }
