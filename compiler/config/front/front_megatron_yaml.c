@@ -233,6 +233,11 @@ static bool put_typed(form *f, const nxc_option_row *row, const nxc_node *node, 
 
 /* A switch: whether it stands there. */
 static bool is_set(form *f, const nxc_node *node, const char *name, bool opposite) {
+  if (node->raw == NULL) {
+    nxc_report(f->to->sink, "NX5903", NXC_SEVERITY_ERROR, node->at, "write true, or leave it out",
+               "%s is a switch, not a list or a map", name);
+    return false;
+  }
   bool text = f->typed && node->value.kind == NXC_STRING; /* any text but the empty one is true there */
   bool other = f->exact && strcmp(node->raw, "true") != 0 && strcmp(node->raw, "false") != 0;
   bool truth = !text && !other && is_truth(node, true);
