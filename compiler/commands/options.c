@@ -4,6 +4,7 @@
 #include "compiler/config/front/override.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@ const char nxc_options_usage[] =
     "  KEY=VALUE            nx and nxdt: override as Hydra does; +KEY=VALUE adds, ++ does either, ~KEY deletes\n"
     "  --dialect D[@V]      read the file as this dialect (of this version) instead of detecting it\n"
     "  -- ARGUMENT...       with --dialect megatron or xorl: the training's arguments, over FILE if there is one\n"
+    "  --launch N           of a script that starts several programs, the one that is meant\n"
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
     "  --rules FILE         further rules, a site's own policy (repeatable)\n"
@@ -138,15 +140,24 @@ static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option 
   return true;
 }
 
+/* Counted from 1. */
+static bool check_launch(parsing *p, const char *text) {
+  if (text == NULL) return true;
+  size_t n_digits = strspn(text, "0123456789");
+  p->options->launch = n_digits > 0 && n_digits < 6 ? strtoul(text, NULL, 10) : 0;
+  return (text[n_digits] == '\0' && p->options->launch > 0) || complain(p, "--launch takes a number from 1, not", text);
+}
+
 bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *command, int argc, char **argv,
                        const nxc_extra_option *extras, bool own_formats) {
   static const nxc_extra_option none[] = {{.name = NULL}};
-  const char *warnings = NULL, *compat = NULL;
+  const char *warnings = NULL, *compat = NULL, *launch = NULL;
   *options = (nxc_options){.format = NXC_FORMAT_TEXT};
   const nxc_extra_option common[] = {
       {.name = "-l", .list = &options->layers},
       {.name = "--set", .list = &options->sets},
       {.name = "--dialect", .text = &options->dialect},
+      {.name = "--launch", .text = &launch},
       {.name = "--world-size", .text = &options->world_size},
       {.name = "--devices", .text = &options->world_size},
       {.name = "--model-config", .text = &options->model_config},
@@ -160,7 +171,8 @@ bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *comma
       {.name = NULL},
   };
   parsing p = {arena, options, command, own_formats};
-  return parse_all(&p, argc, argv, common, extras ? extras : none) && check_words(&p, warnings, compat);
+  return parse_all(&p, argc, argv, common, extras ? extras : none) && check_words(&p, warnings, compat) &&
+         check_launch(&p, launch);
 }
 
 nxc_request nxc_options_request(const nxc_options *options, const char *file) {
@@ -176,6 +188,7 @@ nxc_request nxc_options_request(const nxc_options *options, const char *file) {
       .n_arguments = options->arguments.n_items,
       .dialect = options->dialect,
       .world_size = options->world_size,
+      .launch = options->launch,
       .model_config = options->model_config,
       .rules = options->rules.items,
       .n_rules = options->rules.n_items,

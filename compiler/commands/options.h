@@ -30,6 +30,7 @@ typedef struct nxc_extra_option {
 typedef struct nxc_options {
   nxc_texts files, layers, sets, overrides, arguments, rules;
   const char *dialect, *world_size, *model_config;
+  size_t launch; /* --launch; 0: none */
   bool omegaconf, hermetic;
   nxc_format format;
   const char *format_name; /* as given; NULL: not given */

@@ -170,6 +170,18 @@ static void print_multiples(const verdict *v) {
   puts(" (--world-size N)");
 }
 
+/* What a script starts. */
+static void print_launches(const verdict *v) {
+  const nxc_document *document = v->compiled.document;
+  if (document->program != NULL)
+    printf("  it runs %s: %s; what it shares with the training of a decoder is judged\n", document->program,
+           document->program_model);
+  if (document->n_launches < 2 || v->options->launch > 0) return;
+  printf("  it starts %zu programs, at lines", document->n_launches);
+  for (size_t i = 0; i < document->n_launches; i++) printf("%s %u", i ? "," : "", document->launches[i].line);
+  puts("; each is judged, and this tells of the first (--launch N)");
+}
+
 /* By what the version was told, or what it decides where nothing tells it. */
 static void print_version(const verdict *v) {
   const char *version = v->compiled.version, *evidence = v->compiled.version_evidence;
@@ -207,6 +219,7 @@ static void print_verdict(const verdict *v) {
     putchar('\n');
   }
   if (v->compiled.settings == NULL) return;
+  print_launches(v);
   print_version(v);
   print_notes(v);
   print_skipped(v);
@@ -254,6 +267,29 @@ typedef struct validation {
   int status;        /* the worst */
 } validation;
 
+static bool is_told(const nxc_sink *sink, const nxc_finding *finding) {
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
+    const nxc_finding *other = nxc_sink_finding(sink, i);
+    bool same = other->at.line == finding->at.line && other->at.column == finding->at.column;
+    if (same && strcmp(other->id, finding->id) == 0 && strcmp(other->message, finding->message) == 0) return true;
+  }
+  return false;
+}
+
+/* The other programs that a script starts: what is wrong with each, once. */
+static void judge_other_launches(verdict *v, nxc_request request) {
+  size_t n_launches = v->compiled.document ? v->compiled.document->n_launches : 0;
+  if (request.launch > 0) return;
+  for (request.launch = 2; request.launch <= n_launches; request.launch++) {
+    nxc_sink *own = nxc_sink_new(v->arena);
+    nxc_compiled compiled;
+    if (v->options->warnings_are_errors) nxc_sink_warnings_are_errors(own);
+    nxc_compile_settings(v->arena, &request, own, &compiled);
+    for (size_t i = 0; i < nxc_sink_n_findings(own); i++)
+      if (!is_told(v->sink, nxc_sink_finding(own, i))) nxc_sink_report(v->sink, nxc_sink_finding(own, i));
+  }
+}
+
 /* Runs in any thread. */
 static void judge(void *context, size_t index) {
   const validation *all = context;
@@ -264,8 +300,10 @@ static void judge(void *context, size_t index) {
   nxc_request request = nxc_options_request(all->options, file);
   request.for_nxrun = all->judged_by->for_nxrun;
   request.partial = all->judged_by->partial;
+  request.all_launches = true;
   if (all->options->warnings_are_errors) nxc_sink_warnings_are_errors(v->sink);
   nxc_compile_settings(v->arena, &request, v->sink, &v->compiled);
+  judge_other_launches(v, request);
   if (request.for_nxrun && !request.partial) judge_limits(v);
   judge_memory(v, &all->judged_by->estimate);
 }

@@ -77,7 +77,8 @@ static bool read_texts(compilation *c) {
                                .sink = c->sink,
                                .layers = origin->layers,
                                .sets = sets,
-                               .omegaconf = request->omegaconf};
+                               .omegaconf = request->omegaconf,
+                               .launch = request->launch};
   c->texts.first = request->text;
   if (request->text == NULL && request->file != NULL) c->texts.first = read_file(c, request->file);
   for (size_t i = 0; i < request->n_layers && !c->out->unreadable; i++) {
@@ -193,6 +194,30 @@ static void read_model_config(compilation *c) {
   if (path != NULL) c->out->unreadable = !nxc_binding_read_model_config(c->out->binding, path);
 }
 
+/* Where one training is wanted: the file starts one program, and that trains a decoder. */
+static bool check_launches(compilation *c) {
+  const nxc_document *document = c->out->document;
+  const nxc_request *request = c->request;
+  if (request->launch > document->n_launches && request->launch > 1) {
+    nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "--launch %zu: this file starts %zu program%s",
+               request->launch, document->n_launches, document->n_launches == 1 ? "" : "s");
+    return false;
+  }
+  if (request->all_launches) return true;
+  if (request->launch == 0 && document->n_launches > 1) {
+    const char *lines = "";
+    for (size_t i = 0; i < document->n_launches; i++)
+      lines = nxc_arena_printf(c->arena, "%s%s%zu at line %u", lines, i ? ", " : "", i + 1, document->launches[i].line);
+    nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, document->launches[0], "name one with --launch N",
+               "this script starts several programs: %s", lines);
+    return false;
+  }
+  if (document->program == NULL) return true;
+  nxc_report(c->sink, "NX5920", NXC_SEVERITY_ERROR, document->root->at, NULL,
+             "this script runs %s: %s, which nxrun cannot build", document->program, document->program_model);
+  return false;
+}
+
 static void bind(compilation *c) {
   nxc_compiled *out = c->out;
   out->settings = nxc_settings_new(c->arena);
@@ -201,6 +226,7 @@ static void bind(compilation *c) {
                                  out->settings, c->sink);
   out->binding->for_nxrun = c->request->for_nxrun;
   out->binding->partial = c->request->partial || out->document->open;
+  out->binding->other_program = out->document->program != NULL;
   out->binding->own_keys = &out->project.keys;
   nxc_binding_read(out->binding);
   out->binding->checks_all = c->front->checks_all;
@@ -373,6 +399,7 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
     nxc_sink_unjudged(sink);
     return false;
   }
+  if (!check_launches(&c)) return false;
   nxc_environment_check(arena, request, compiled, sink);
   note_angles(&c);
   bind(&c);

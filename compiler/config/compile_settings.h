@@ -44,6 +44,8 @@ typedef struct nxc_request {
   size_t n_rules;
   bool omegaconf;           /* --compat omegaconf */
   bool hermetic;            /* environment variables must be declared in .nxcfg.yaml */
+  size_t launch;            /* of a script that starts several programs, counted from 1; 0: none named */
+  bool all_launches;        /* each is judged; else the file must mean one training */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool partial;             /* judged as a part: what is not given may come from other files */
 } nxc_request;

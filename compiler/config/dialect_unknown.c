@@ -198,6 +198,10 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   nxc_arena *arena = binding->arena;
   if (binding->own_keys != NULL && nxc_project_has_key(binding->own_keys, name)) return NULL;
   if (node->reader != NULL) return NULL;
+  if (binding->other_program) {
+    report(binding, node, NXC_SEVERITY_NOTE, NULL, name, ": the program that the script starts may have it");
+    return NULL;
+  }
   const char *section = index < SUGGESTIONS_MAX ? misspelt_section(binding, node, name) : NULL;
   if (section != NULL) {
     report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "did you mean %s?", section), name, "");

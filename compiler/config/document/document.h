@@ -57,6 +57,10 @@ typedef struct nxc_document {
   nxc_arena *arena;
   nxc_node *root; /* a map or a list; never NULL */
   bool complete;  /* false: an error was reported and what could not be read is missing from the tree */
+  const char *program; /* what it starts, where that is no training of a decoder: "T5 pre-training (FILE)" */
+  const char *program_model; /* what that trains */
+  nxc_span *launches;        /* of a script: where each program that it starts stands */
+  size_t n_launches;
   bool open;      /* it may have keys that nothing here tells */
   const struct nxc_variable *variables; /* of the environment, filled in while reading (interpolate.h) */
   size_t n_variables;

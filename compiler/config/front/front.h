@@ -24,6 +24,7 @@ typedef struct nxc_front_texts {
   const char *const *sets; /* KEY=VALUE in the dialect's own keys */
   size_t n_sets;
   const nxc_source *arguments; /* behind `--`, as nxc_front_join writes them; NULL: none */
+  size_t launch;               /* of a script, counted from 1; 0: the one with the most options */
   const char *version;         /* of the dialect; NULL where it has one only */
   bool omegaconf;              /* --compat omegaconf */
 } nxc_front_texts;

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <fnmatch.h>
 #include <string.h>
 
 const char *const nxc_megatron_versions[] = {"later", "0.11", "0.10", "0.9", NULL};
@@ -72,6 +73,9 @@ typedef struct front {
   size_t n_variables;
   nxc_names *names; /* of the variables */
   bool unreadable;
+  const char *program, *program_model; /* what is started, where it is no training of a decoder */
+  nxc_span *launches;
+  size_t n_launches;
 } front;
 
 static nxc_node *section(front *f, const char *name, nxc_span at) {
@@ -157,30 +161,81 @@ static void take_variables(front *f, const nxc_script *script) {
   }
 }
 
-/* -- texts ----------------------------------------------------------------------------------------------- */
+/* -- programs -------------------------------------------------------------------------------------------- */
 
-/* The one that is meant, or else that with the most options. */
-static const nxc_launch *choose_launch(front *f, nxc_script *script) {
-  const nxc_launch *best = &script->launches[0];
-  (void)f;
-  for (size_t i = 1; i < script->n_launches; i++)
-    if (script->launches[i].arguments.n_items >= best->arguments.n_items) best = &script->launches[i];
-  script->launches[0] = *best;
-  return &script->launches[0];
+typedef struct program {
+  const char *pattern, *what, *model;
+  bool judged;
+} program;
+
+static const program programs[] = {
+#define PROGRAM(pattern, what, model, judged) {pattern, what, model, judged},
+#include "schema/programs.def"
+#undef PROGRAM
+};
+
+/* NULL: it trains a decoder. */
+static const program *find_program(const char *path) {
+  for (size_t i = 0; path != NULL && i < sizeof programs / sizeof *programs; i++)
+    if (fnmatch(programs[i].pattern, path, 0) == 0) return &programs[i];
+  return NULL;
 }
 
+/* Whether it is worth judging: a training, or a program that shares its options. */
+static bool is_judged(const nxc_launch *launch) {
+  const program *found = find_program(launch->program);
+  if (found != NULL) return found->judged;
+  for (size_t i = 0; i < launch->arguments.n_items; i++) {
+    const nxc_word *word = &launch->arguments.items[i];
+    if (word->many || names_option(word->text, strlen(word->text))) return true;
+  }
+  return launch->program == NULL || strstr(launch->program, "pretrain") != NULL;
+}
+
+/* Keeps the launches that are worth judging, or all where none is. */
+static void select_launches(nxc_script *script) {
+  size_t n_kept = 0;
+  for (size_t i = 0; i < script->n_launches; i++) n_kept += is_judged(&script->launches[i]);
+  if (n_kept == 0) return;
+  n_kept = 0;
+  for (size_t i = 0; i < script->n_launches; i++)
+    if (is_judged(&script->launches[i])) script->launches[n_kept++] = script->launches[i];
+  script->n_launches = n_kept;
+}
+
+/* The one that is named, or else the first. */
+static const nxc_launch *choose_launch(front *f, nxc_script *script) {
+  select_launches(script);
+  f->launches = nxc_arena_array(f->to.arena, script->n_launches, sizeof *f->launches);
+  f->n_launches = script->n_launches;
+  for (size_t i = 0; i < script->n_launches; i++) f->launches[i] = script->launches[i].at;
+  size_t named = f->texts->launch;
+  const nxc_launch *chosen = &script->launches[named > 0 && named <= script->n_launches ? named - 1 : 0];
+  const program *found = find_program(chosen->program);
+  if (found != NULL) {
+    const char *slash = strrchr(chosen->program, '/');
+    f->program = nxc_arena_printf(f->to.arena, "%s (%s)", found->what, slash ? slash + 1 : chosen->program);
+    f->program_model = found->model;
+    f->to.open = true;
+  }
+  return chosen;
+}
+
+/* -- texts ----------------------------------------------------------------------------------------------- */
+
 static void read_source(front *f, const nxc_source *source) {
+  const nxc_launch *launch = NULL;
   nxc_script script = {.arena = f->to.arena};
   if (nxc_megatron_is_yaml(source)) {
     f->unreadable = !nxc_megatron_read_yaml(&f->to, source, &script) || f->unreadable;
   } else if (!nxc_script_read(f->to.arena, source, f->to.sink, &script)) {
     f->unreadable = true;
   } else {
-    const nxc_launch *launch = choose_launch(f, &script);
+    launch = choose_launch(f, &script);
     nxc_arguments_read(&f->to, &launch->arguments);
     read_launcher(f, &launch->launcher);
   }
-  read_environment(f, &script, nxc_script_collect(&script));
+  read_environment(f, &script, launch ? launch : nxc_script_collect(&script));
   take_variables(f, &script);
 }
 
@@ -277,6 +332,10 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
                                .root = root,
                                .complete = !f.unreadable,
                                .open = f.to.open,
+                               .program = f.program,
+                               .program_model = f.program_model,
+                               .launches = f.launches,
+                               .n_launches = f.n_launches,
                                .variables = f.variables,
                                .n_variables = f.n_variables};
   return f.document;

@@ -61,6 +61,12 @@ static void declare(nxc_shell *s, const call *c) {
     if (!is_name(name)) continue;
     if (local) nxc_shell_set_local(s, name);
     if (exported) mark_exported(s, name);
+    const nxc_shell_value *before = nxc_shell_find(s, name);
+    if (integer && before != NULL) {
+      nxc_shell_value counted = *before;
+      counted.integer = true;
+      nxc_shell_set(s, name, counted);
+    }
     bool kind = table || array || integer;
     if (kind && nxc_shell_find(s, name) == NULL)
       nxc_shell_set(s, name, (nxc_shell_value){.kind = table ? NXC_SHELL_TABLE : array ? NXC_SHELL_ARRAY : NXC_SHELL_TEXT, .integer = integer, .at = command->at});

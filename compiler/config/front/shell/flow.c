@@ -13,7 +13,7 @@ void nxc_shell_run_apart(nxc_shell *s, const nxc_shell_command *command) {
   nxc_shell_join(s, &frame.leaves);
   nxc_shell_take(s, &frame.leaves);
   before.output = s->state.output;
-  before.status = s->ended ? NXC_MAYBE : s->state.status;
+  before.status = s->state.status;
   s->state = before;
   s->ended = false;
   s->frame = frame.outer;

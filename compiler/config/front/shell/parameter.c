@@ -185,6 +185,12 @@ static bool number_of(nxc_shell *s, const nxc_shell_word *word, int64_t otherwis
   return nxc_shell_sum(s, &text, word->at, number);
 }
 
+static int64_t first_from(const found *value, int64_t index) {
+  size_t i = 0;
+  while (i < value->n_items && strtoll(value->keys[i], NULL, 10) < index) i++;
+  return (int64_t)i;
+}
+
 /* ${A[@]:from:count} and ${X:from:count}. */
 static bool cut_out(nxc_shell *s, const nxc_shell_parameter *p, found *value) {
   int64_t from, count;
@@ -197,9 +203,11 @@ static bool cut_out(nxc_shell *s, const nxc_shell_parameter *p, found *value) {
       return false;
   if (arguments && from > 0) from--;
   if (from < 0) from = from + n;
-  if (from < 0 || from > n) from = n, count = 0;
+  bool gaps = value->list && !arguments && n > 0;
+  if (from < 0 || (from > n && !gaps)) from = n, count = 0;
   if (count < 0) count = value->list ? 0 : n - from + count;
   if (count < 0) return false;
+  if (value->list && !arguments) from = first_from(value, from); /* of an array with gaps: by index */
   if (count > n - from) count = n - from;
   if (value->list) {
     value->items = value->items ? value->items + from : NULL;
@@ -299,6 +307,16 @@ static void put_unknown(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *
   else nxc_shell_put(s, fields, &text, quoted);
 }
 
+/* The operand: outside of quotes its own blanks divide as well. */
+static void put_first(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_parameter *p, bool quoted, bool divides) {
+  for (size_t i = 0; i < p->first->n_parts; i++) {
+    nxc_shell_word one = {.parts = &p->first->parts[i], .n_parts = 1, .at = p->first->at};
+    bool plain = one.parts->kind == NXC_PART_TEXT && !one.parts->quoted && !quoted;
+    if (plain && divides) nxc_shell_put_divided(s, fields, &one.parts->text, true);
+    else nxc_shell_put_parts(s, fields, &one, quoted, divides);
+  }
+}
+
 /* - = + and ?; true: the operand took the value's place, or nothing did. */
 static bool put_operand(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, found *value,
                         bool quoted, bool divides) {
@@ -310,8 +328,8 @@ static bool put_operand(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_
     return true;
   }
   if (p->op == '+') {
-    if (holds) nxc_shell_put_parts(s, fields, p->first, quoted, divides);
-    else if (quoted) fields->open = true;
+    if (holds) put_first(s, fields, p, quoted, divides);
+    else if (quoted && !value->list) fields->open = true;
     return true;
   }
   if (holds) return false;
@@ -326,13 +344,8 @@ static bool put_operand(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_
   } else if (quoted) {
     fields->open = true;
     nxc_shell_put_parts(s, fields, p->first, true, divides);
-  } else { /* its own blanks divide as well, but not in quotes */
-    for (size_t i = 0; i < p->first->n_parts; i++) {
-      nxc_shell_word one = {.parts = &p->first->parts[i], .n_parts = 1, .at = p->first->at};
-      bool plain = one.parts->kind == NXC_PART_TEXT && !one.parts->quoted;
-      if (plain && divides) nxc_shell_put_divided(s, fields, &one.parts->text, true);
-      else nxc_shell_put_parts(s, fields, &one, false, divides);
-    }
+  } else {
+    put_first(s, fields, p, false, divides);
   }
   return true;
 }

@@ -84,6 +84,11 @@ static void assign_text(nxc_shell *s, const nxc_shell_assignment *a, nxc_shell_v
   bool array = before != NULL && (before->kind == NXC_SHELL_ARRAY || before->kind == NXC_SHELL_TABLE);
   const char *key = a->subscript ? key_text(s, a->subscript, before && before->kind == NXC_SHELL_TABLE) : "0";
   const nxc_shell_item *item = array && key ? nxc_shell_item_of(before, key) : NULL;
+  int64_t sum;
+  if (number && !a->appends && nxc_shell_sum(s, &text, a->at, &sum)) {
+    const char *shown = nxc_arena_printf(s->arena, "%lld", (long long)sum);
+    text = nxc_text_from(s->arena, shown, strlen(shown), a->at, 0);
+  }
   if (a->appends) {
     if (item != NULL) nxc_text_append(s->arena, &whole, &item->text);
     else if (before != NULL && before->kind == NXC_SHELL_TEXT) nxc_text_append(s->arena, &whole, &before->text);
