@@ -83,12 +83,22 @@ static nxc_document *read_one(const nxc_front_texts *texts, const nxc_source *so
   return document;
 }
 
-/* No two files may give one key, not even inside one section. */
+/* Whether a later file's key passes the real search for keys given twice, which compares them as they are written with
+ * what earlier files gave, written with _. */
+static bool passes_unseen(const nxc_node *key) {
+  size_t begin = nxc_span_offset(key->key_at, false), end = nxc_span_offset(key->key_at, true);
+  return memchr(key->key_at.source->text + begin, '-', end - begin) != NULL;
+}
+
+/* No two files may give one key, not even inside one section. Written with - the later one counts, which is no mistake
+ * where both say the same. */
 static bool add_file(nxc_arena *arena, nxc_node *base, const nxc_node *over, nxc_sink *sink) {
   bool good = true;
   for (size_t i = 0; i < over->n_children; i++) {
     nxc_node *fresh = over->children[i];
     nxc_node *earlier = nxc_node_find_key(arena, base, &fresh->key_value);
+    bool scalars = earlier != NULL && earlier->kind == NXC_NODE_SCALAR && fresh->kind == NXC_NODE_SCALAR;
+    if (scalars && passes_unseen(fresh) && nxc_value_equal(&earlier->value, &fresh->value)) continue;
     if (earlier == NULL) {
       nxc_node_append(arena, base, fresh);
       continue;
@@ -262,14 +272,39 @@ static void report_extra(nxc_binding *binding, const nxc_node *extra) {
   nxc_sink_report(binding->sink, &finding);
 }
 
+/* Whether it says again what its option says: then nothing is replaced. */
+static bool repeats(const nxc_binding *binding, const nxc_node *extra) {
+  const nxc_bound *bound = nxc_binding_find(binding, extra->key);
+  return bound != NULL && bound->given && bound->value != NULL && extra->kind == NXC_NODE_SCALAR &&
+         nxc_value_equal(bound->value, &extra->value);
+}
+
 static void check_extra_arguments(nxc_binding *binding) {
   const nxc_node *extra = nxc_node_child(binding->document->root, "deepspeed_extra_args");
-  for (size_t i = 0; extra != NULL && extra->kind == NXC_NODE_MAP && i < extra->n_children; i++)
-    if (is_given_anyway(binding, extra->children[i]->key)) report_extra(binding, extra->children[i]);
+  for (size_t i = 0; extra != NULL && extra->kind == NXC_NODE_MAP && i < extra->n_children; i++) {
+    const nxc_node *key = extra->children[i];
+    if (is_given_anyway(binding, key->key) && !repeats(binding, key)) report_extra(binding, key);
+  }
+}
+
+/* Under autotuning "auto" is of every type, and options of ZeRO may be lists: DeepSpeed tries values there. What it will
+ * be is unknown here. */
+static void accept_auto(nxc_binding *binding) {
+  const nxc_bound *tuning = nxc_binding_find(binding, "autotuning");
+  if (!tuning->given || tuning->node->kind != NXC_NODE_MAP) return;
+  size_t n_kept = 0;
+  for (size_t i = 0; i < binding->n_misfits; i++) {
+    const nxc_value *value = binding->misfits[i].value;
+    bool tried = strncmp(binding->misfits[i].name, "zero_optimization.", 18) == 0;
+    tried = tried || (value->kind == NXC_STRING && strcmp(value->text, "auto") == 0);
+    if (!tried) binding->misfits[n_kept++] = binding->misfits[i];
+  }
+  binding->n_misfits = n_kept;
 }
 
 void nxc_neox_prepare(nxc_binding *binding) {
   note_scalars(binding, binding->document->root);
+  accept_auto(binding);
   nxc_neox_count_gpus(binding);
   nxc_neox_expand_attention(binding);
   nxc_neox_check_partition(binding);
