@@ -9,7 +9,7 @@ typedef struct expected {
   const char *call, *cuts; /* "layers." left out; "error" where it fails */
 } expected;
 
-/* The cuts, separated by blanks. */
+/* The cuts, separated by blanks, or a number. */
 static const char *evaluate(nxc_arena *arena, const char *text) {
   const nxc_scope scope = {0};
   const char *error;
@@ -18,6 +18,7 @@ static const char *evaluate(nxc_arena *arena, const char *text) {
   assert_non_null(expression);
   const nxc_value *value = nxc_expression_evaluate(arena, expression, &scope, &error);
   if (error != NULL) return "error";
+  if (value->kind == NXC_INT) return nxc_value_show(arena, value);
   assert_int_equal(value->kind, NXC_LIST);
   const char *cuts = "";
   for (size_t i = 0; i < value->n_items; i++) {
@@ -134,12 +135,29 @@ static void deepspeed_balances_its_list_of_modules(void **state) {
   CHECK(rows);
 }
 
+/* Counted by the loop that Megatron itself counts its steps with. */
+static void steps_of_a_growing_batch(void **state) {
+  (void)state;
+  static const expected rows[] = {
+      {"ramped_steps(32, 32, 50000, 512, 800000)", "1811"},
+      {"ramped_steps(16, 8, 300000, 1024, 400000)", "1416"},
+      {"ramped_steps(16, 16, 160, 32, 100)", "7"},
+      {"ramped_steps(384, 384, 97656250, 1152, 4882813)", "12716"},
+      {"ramped_steps(8, 8, 64, 16, 64)", "9"},
+      {"ramped_steps(8, 7, 64, 16, 64)", "error"},
+      {"ramped_steps(8, 0, 64, 16, 64)", "error"},
+      {"ramped_steps(1, 1, 64, 9000000000000000000, 64)", "error"},
+  };
+  CHECK(rows);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(megatron_shares_what_the_ends_leave),
       cmocka_unit_test(a_layout_is_written_out),
       cmocka_unit_test(xorl_gives_the_rest_to_the_first),
       cmocka_unit_test(deepspeed_balances_its_list_of_modules),
+      cmocka_unit_test(steps_of_a_growing_batch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/expression/expression_cuts.h"
+#include "compiler/config/expression/expression_ramp.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -377,6 +378,7 @@ static const nxc_expression_function functions[] = {
     {"weighted_cuts", 4, 4, false, nxc_call_weighted_cuts},
     {"layout_cuts", 1, 1, false, nxc_call_layout_cuts},
     {"deepspeed_cuts", 4, 8, false, nxc_call_deepspeed_cuts},
+    {"ramped_steps", 5, 5, false, nxc_call_ramped_steps},
 };
 
 const nxc_expression_function *nxc_expression_function_find(const char *name, size_t n_bytes) {

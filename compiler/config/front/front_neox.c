@@ -83,15 +83,15 @@ static nxc_document *read_one(const nxc_front_texts *texts, const nxc_source *so
   return document;
 }
 
-/* Whether a later file's key passes the real search for keys given twice, which compares them as they are written with
- * what earlier files gave, written with _. */
+/* Whether a later file's key passes the real search for keys given twice, which compares them as they are
+ * written with what earlier files gave, written with _. */
 static bool passes_unseen(const nxc_node *key) {
   size_t begin = nxc_span_offset(key->key_at, false), end = nxc_span_offset(key->key_at, true);
   return memchr(key->key_at.source->text + begin, '-', end - begin) != NULL;
 }
 
-/* No two files may give one key, not even inside one section. Written with - the later one counts, which is no mistake
- * where both say the same. */
+/* No two files may give one key, not even inside one section. Written with - the later one counts, which is
+ * no mistake where both say the same. */
 static bool add_file(nxc_arena *arena, nxc_node *base, const nxc_node *over, nxc_sink *sink) {
   bool good = true;
   for (size_t i = 0; i < over->n_children; i++) {
@@ -287,8 +287,8 @@ static void check_extra_arguments(nxc_binding *binding) {
   }
 }
 
-/* Under autotuning "auto" is of every type, and options of ZeRO may be lists: DeepSpeed tries values there. What it will
- * be is unknown here. */
+/* Under autotuning "auto" is of every type, and options of ZeRO may be lists: DeepSpeed tries values there.
+ * What it will be is unknown here. */
 static void accept_auto(nxc_binding *binding) {
   const nxc_bound *tuning = nxc_binding_find(binding, "autotuning");
   if (!tuning->given || tuning->node->kind != NXC_NODE_MAP) return;
