@@ -3,6 +3,7 @@
 
 #include "runtime/data_layout.h"
 #include "runtime/data_order.h"
+#include "runtime/dataset_split.h"
 
 #include <stdlib.h>
 
@@ -34,7 +35,7 @@ static bool open_dataset(nxr_data *data, nxr_fault *fault) {
                          "the plan names %u datasets; this version reads one: compile it with one data.path",
                          plan->n[NX_SECTION_DATA_PATHS]);
   if (!nxr_dataset_open(nx_plan_string(plan, plan->data_paths[0]), &data->dataset, fault)) return false;
-  uint64_t n_documents = data->dataset.n_documents;
+  uint64_t n_documents = nxr_split_end(plan->run->train_share, data->dataset.n_documents);
   if (!nxr_orders_open(&data->dataset, n_documents, plan->run, &data->orders, fault)) return false;
   data->fingerprint = nxr_fingerprint_of(&data->dataset, n_documents, data->orders.n_tokens);
   return allocate(data, fault);

@@ -28,7 +28,7 @@ static uint64_t load_pointer(const nxr_dataset *dataset, uint64_t sequence) {
   return load_u64(dataset->pointers + 8 * sequence);
 }
 
-static uint64_t load_border(const nxr_dataset *dataset, uint64_t document) {
+uint64_t nxr_dataset_border(const nxr_dataset *dataset, uint64_t document) {
   return load_u64(dataset->borders + 8 * document);
 }
 
@@ -75,8 +75,8 @@ static bool check_contents(nxr_dataset *dataset, const char *path, nxr_fault *fa
     dataset->n_tokens += load_size(dataset, sequence);
   }
   for (uint64_t document = 0; document <= dataset->n_documents; document++) {
-    uint64_t border = load_border(dataset, document),
-             before = document ? load_border(dataset, document - 1) : 0;
+    uint64_t border = nxr_dataset_border(dataset, document),
+             before = document ? nxr_dataset_border(dataset, document - 1) : 0;
     bool last = document == dataset->n_documents;
     if (border < before || border > dataset->n_sequences || (document == 0 && border != 0) ||
         (last && border != dataset->n_sequences))
@@ -120,9 +120,14 @@ void nxr_dataset_close(nxr_dataset *dataset) {
   nxr_mapping_close(&dataset->data);
 }
 
+const uint8_t *nxr_dataset_sequence(const nxr_dataset *dataset, uint64_t sequence, uint64_t *n_tokens) {
+  *n_tokens = load_size(dataset, sequence);
+  return dataset->data.bytes + load_pointer(dataset, sequence);
+}
+
 uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document) {
   uint64_t n_tokens = 0;
-  for (uint64_t sequence = load_border(dataset, document); sequence < load_border(dataset, document + 1);
+  for (uint64_t sequence = nxr_dataset_border(dataset, document); sequence < nxr_dataset_border(dataset, document + 1);
        sequence++)
     n_tokens += load_size(dataset, sequence);
   return n_tokens;
@@ -149,7 +154,7 @@ static int32_t load_token(const nxr_dataset *dataset, const uint8_t *at) {
 
 void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
                       int32_t *tokens) {
-  for (uint64_t sequence = load_border(dataset, document); n > 0; sequence++) {
+  for (uint64_t sequence = nxr_dataset_border(dataset, document); n > 0; sequence++) {
     uint64_t size = load_size(dataset, sequence);
     if (first >= size) {
       first -= size;

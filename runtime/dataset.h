@@ -28,6 +28,9 @@ typedef struct nxr_dataset {
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault);
 void nxr_dataset_close(nxr_dataset *dataset);
 
+/* The first sequence of a document, or behind the last one the number of all; and the bytes of a sequence. */
+uint64_t nxr_dataset_border(const nxr_dataset *dataset, uint64_t document);
+const uint8_t *nxr_dataset_sequence(const nxr_dataset *dataset, uint64_t sequence, uint64_t *n_tokens);
 uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document);
 /* Copies tokens [first, first + n) of a document; the caller keeps them within it. */
 void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,

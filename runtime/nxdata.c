@@ -3,7 +3,7 @@
  *
  * Exit status: 0 done; 1 the dataset is damaged, or could not be written; 2 usage, or an input that cannot be
  * read. */
-#include "runtime/dataset.h"
+#include "runtime/dataset_split.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +16,7 @@ enum { STATUS_DONE = 0, STATUS_DAMAGED = 1, STATUS_USAGE = 2, MAX_PREFIX = 4000 
 
 static const char help[] =
     "usage: nxdata build TEXT… -o PREFIX [--append-end] [--force]\n"
+    "       nxdata split PREFIX SHARES -o PREFIX [--force]\n"
     "       nxdata info PREFIX\n"
     "       nxdata check PREFIX\n"
     "\n"
@@ -26,6 +27,9 @@ static const char help[] =
     "          -o PREFIX     where to write\n"
     "          --append-end  token 256 ends each document (model.vocab is then 257)\n"
     "          --force       replaces a dataset that exists\n"
+    "split   divides the documents of one, in order, by shares as 969,30,1, and writes\n"
+    "        PREFIX-train, PREFIX-valid and PREFIX-test; a part of no document is not\n"
+    "        written. Options as for build\n"
     "info    says what the index says\n"
     "check   reads every token: least and greatest id, lengths of documents, damage\n"
     "\n"
@@ -169,13 +173,55 @@ static int command_build(int n, char **arguments) {
   return STATUS_DONE;
 }
 
+/* -- split ----------------------------------------------------------------------------------------------- */
+
+static bool write_part(const nxr_dataset *from, uint64_t first, uint64_t end, const char *prefix, bool force,
+                       nxr_fault *fault) {
+  nxr_dataset written;
+  if (first == end) return true;
+  if (!nxr_dataset_copy(from, first, end, prefix, force, &written, fault)) return false;
+  print_info(&written);
+  return true;
+}
+
+static int write_all_parts(const nxr_dataset *from, const double shares[NXR_PARTS], const char *prefix, bool force) {
+  static const char *const names[NXR_PARTS] = {"train", "valid", "test"};
+  uint64_t borders[NXR_PARTS + 1];
+  nxr_fault fault = {""};
+  char path[MAX_PREFIX + 8];
+  nxr_split_borders(shares, from->n_documents, borders);
+  for (int i = 0; i < NXR_PARTS; i++) {
+    snprintf(path, sizeof path, "%s-%s", prefix, names[i]);
+    if (!write_part(from, borders[i], borders[i + 1], path, force, &fault)) return damaged(&fault);
+  }
+  return STATUS_DONE;
+}
+
+static int command_split(int n, char **arguments) {
+  build_options options = {0};
+  double shares[NXR_PARTS];
+  char prefix[MAX_PREFIX], out[MAX_PREFIX];
+  nxr_dataset dataset;
+  int status = read_build_options(n, arguments, &options);
+  if (status != STATUS_DONE) return status;
+  if (options.append_end) return usage("unknown option ", "--append-end");
+  if (options.n_texts != 2) return usage("split takes a PREFIX and SHARES, as in 969,30,1", "");
+  if (!nxr_split_parse(arguments[1], shares)) return usage("no shares as in 969,30,1: ", arguments[1]);
+  if (!read_prefix(options.prefix, out)) return usage("no name for a dataset: ", options.prefix);
+  status = open_only(1, arguments, prefix, &dataset);
+  if (status != STATUS_DONE) return status;
+  status = write_all_parts(&dataset, shares, out, options.force);
+  nxr_dataset_close(&dataset);
+  return status;
+}
+
 typedef struct command {
   const char *name;
   int (*run)(int n, char **arguments);
 } command;
 
 static const command commands[] = {
-    {"build", command_build}, {"info", command_info}, {"check", command_check}};
+    {"build", command_build}, {"split", command_split}, {"info", command_info}, {"check", command_check}};
 
 /* What was printed must have arrived. */
 static int finish(int status) {
@@ -197,7 +243,7 @@ int main(int n, char **arguments) {
       return finish(STATUS_DONE);
     }
   }
-  if (n < 2) return usage("what to do? build, info or check", "");
+  if (n < 2) return usage("what to do? build, split, info or check", "");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (strcmp(arguments[1], commands[i].name) == 0) return finish(commands[i].run(n - 2, arguments + 2));
   return usage("unknown command ", arguments[1]);

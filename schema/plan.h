@@ -142,8 +142,9 @@ typedef struct nx_run {
   uint32_t documents;       /* NX_DOCUMENTS_*: what their ends change */
   uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
   uint32_t reserved;
+  double train_share; /* of the dataset's documents, from the first; the others are not read */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 184, "plan run");
+_Static_assert(sizeof(nx_run) == 192, "plan run");
 
 /* A document ends with its token. Without any of these a sequence is one document. */
 enum {

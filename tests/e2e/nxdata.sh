@@ -58,7 +58,21 @@ touch at_once.bin.tmp
 expect 'a temporary name that is taken stays' 0 'tokens  *6000$' "$nxdata" build part6 --force -o at_once
 expect 'as it was' 0 '^0$' sh -c 'wc -c <at_once.bin.tmp'
 
-expect 'no command' 2 'build, info or check' "$nxdata"
+# Ten documents by 6, 3, 1: the parts are they, in order.
+for i in 0 1 2 3 4 5 6 7 8 9; do printf "document $i" >"doc$i"; done
+"$nxdata" build doc? -o ten >out 2>&1
+expect 'split' 0 'documents  *6$' "$nxdata" split ten 6,3,1 -o parts
+cat parts-train.bin parts-valid.bin parts-test.bin | cmp - ten.bin >out 2>&1
+report 'the parts are the whole' $?
+expect 'its parts are sound' 0 'documents  *3$' "$nxdata" check parts-valid
+expect 'a part exists' 1 'give --force' "$nxdata" split ten 6/3/1 -o parts
+expect 'a part of nothing is not written' 0 'documents  *10$' "$nxdata" split ten 1 -o whole
+test ! -e whole-valid.idx
+report 'so there is none' $?
+expect 'shares that are none' 2 'no shares' "$nxdata" split ten 0,0 -o none
+expect 'shares that are too many' 2 'no shares' "$nxdata" split ten 1,1,1,1 -o none
+
+expect 'no command' 2 'build, split, info or check' "$nxdata"
 expect 'an unknown command' 2 'unknown command frob' "$nxdata" frob
 expect 'an unknown option' 2 'unknown option --frob' "$nxdata" build --frob "$text" -o new
 expect 'no text' 2 'which text' "$nxdata" build -o new

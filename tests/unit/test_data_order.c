@@ -2,6 +2,7 @@
 /* Which tokens a step trains on: decided by the dataset and the seed, not by the mesh. */
 #include "runtime/data.h"
 #include "runtime/data_order.h"
+#include "runtime/dataset_split.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 
@@ -43,6 +44,7 @@ typedef struct made_plan {
 static void make_plan(made_plan *made, const setup *from) {
   *made = (made_plan){.run = {.seed = from->seed,
                               .n_steps = N_STEPS,
+                              .train_share = 1,
                               .n_micro_batches = GLOBAL_BATCH / from->data_size / from->micro_batch,
                               .micro_batch = from->micro_batch,
                               .sequence = SEQUENCE,
@@ -179,6 +181,53 @@ static void reads_every_sample_once_an_epoch(void **state) {
   assert_memory_not_equal(all.tokens, all.tokens + N_SAMPLES, N_SAMPLES * sizeof *all.tokens);
 }
 
+/* Borders as Megatron Core draws them: cumulative shares of the documents, rounded, a half to the even one. */
+static void divides_as_megatron_does(void **state) {
+  (void)state;
+  static const struct {
+    const char *shares;
+    uint64_t n, borders[4];
+  } cases[] = {
+      {"969,30,1", 1000, {0, 969, 999, 1000}}, {"969, 30, 1", 17, {0, 16, 17, 17}}, {"99,1,0", 100, {0, 99, 100, 100}},
+      {"1/1", 5, {0, 2, 5, 5}},                {"1,1", 7, {0, 4, 7, 7}},            {"98,2", 1, {0, 1, 1, 1}},
+      {"1", 3, {0, 3, 3, 3}},                  {"0,1", 3, {0, 0, 3, 3}},            {"969,30,1", 150, {0, 145, 150, 150}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    double shares[NXR_PARTS];
+    uint64_t borders[NXR_PARTS + 1];
+    assert_true(nxr_split_parse(cases[i].shares, shares));
+    nxr_split_borders(shares, cases[i].n, borders);
+    assert_memory_equal(borders, cases[i].borders, sizeof borders);
+  }
+  static const char *const none[] = {"", ",", "0,0,0", "1,2,3,4", "a", "1,,2", "1;2", "-1,2", "1e999", "inf"};
+  double shares[NXR_PARTS];
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(nxr_split_parse(none[i], shares));
+}
+
+/* Of the four documents the first two are trained on, with 40 tokens: nine samples, and none of the others. */
+static void reads_its_share_alone(void **state) {
+  (void)state;
+  made_plan made;
+  make_plan(&made, &(setup){true, 7, 40, 2, 1});
+  made.run.train_share = 0.5;
+  nxr_data *data = open_data(&made, 0);
+  static reading all;
+  all = (reading){0};
+  for (uint64_t step = 0; step < N_STEPS; step++)
+    for (uint32_t micro_batch = 0; micro_batch < made.run.n_micro_batches; micro_batch++)
+      read_micro_batch(data, &(setup){true, 7, 40, 2, 1}, step, micro_batch, &all);
+  uint32_t n_times[10] = {0};
+  for (uint32_t sample = 0; sample < 9; sample++) n_times[all.tokens[sample][0] / SEQUENCE]++;
+  for (uint32_t i = 0; i < 9; i++) assert_int_equal(n_times[i], 1);
+  assert_int_equal(nxr_data_fingerprint(data)->n_documents, 2);
+  assert_int_equal(nxr_data_fingerprint(data)->n_tokens, 40);
+  nxr_data_close(data);
+  nxr_fault fault = {""};
+  made.run.train_share = 0.01;
+  assert_false(nxr_data_open(&made.plan, 0, &data, &fault));
+  assert_non_null(strstr(fault.text, "0 of its 4 documents"));
+}
+
 /* At an epoch's end micro-batches of both are read in turn: neither order is made again. */
 static void keeps_two_epochs(void **state) {
   (void)state;
@@ -310,6 +359,8 @@ int main(void) {
       cmocka_unit_test(reads_every_sample_once_an_epoch),
       cmocka_unit_test(keeps_its_order_for_ever),
       cmocka_unit_test(keeps_two_epochs),
+      cmocka_unit_test(divides_as_megatron_does),
+      cmocka_unit_test(reads_its_share_alone),
       cmocka_unit_test(reports_what_does_not_fit),
       cmocka_unit_test(divides_a_sequence_over_its_ranks),
       cmocka_unit_test(tells_documents_apart),

@@ -324,6 +324,40 @@ static const nxc_value *call_numbers(evaluation *e, arguments args, size_t n_arg
   return list;
 }
 
+/* One to three shares in a text, whatever stands between them: "969, 30, 1". Null where the first has all. */
+static const nxc_value *call_shares(evaluation *e, arguments args, size_t n_args) {
+  enum { MOST = 3 };
+  if (!need_text(e, args, n_args)) return NULL;
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  nxc_value *items = nxc_arena_array(e->arena, MOST, sizeof *items);
+  size_t n_items = 0;
+  double sum = 0;
+  for (const char *text = args[0]->text; *(text += strcspn(text, ".0123456789")) != '\0';) {
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || n_items == MOST) return nxc_evaluation_fail(e, "shares needs one to three numbers");
+    items[n_items++] = (nxc_value){.kind = NXC_FLOAT, .number = number};
+    sum += number;
+    text = end;
+  }
+  if (sum <= 0) return nxc_evaluation_fail(e, "shares needs a share above 0");
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = n_items};
+  if (items[0].number == sum) *list = (nxc_value){.kind = NXC_NULL};
+  return list;
+}
+
+/* A list of numbers as one text: "969,30,1". */
+static const nxc_value *call_joined(evaluation *e, arguments args, size_t n_args) {
+  const char *text = "";
+  args = spread(e, args, &n_args);
+  for (size_t i = 0; i < n_args; i++) {
+    double number;
+    if (!nxc_value_number(args[i], &number)) return nxc_evaluation_fail(e, "joined needs numbers");
+    text = nxc_arena_printf(e->arena, "%s%s%.15g", text, i > 0 ? "," : "", number);
+  }
+  return nxc_value_of_text(e, text, strlen(text));
+}
+
 /* Weights and paths in turn, as they are written; a path without a weight has 1. */
 static const nxc_value *call_blend(evaluation *e, arguments args, size_t n_args) {
   (void)n_args;
@@ -372,6 +406,8 @@ static const nxc_expression_function functions[] = {
     {"kind", 1, 1, false, call_kind},
     {"texts", 1, 1, false, call_texts},
     {"numbers", 1, 1, false, call_numbers},
+    {"shares", 1, 1, true, call_shares},
+    {"joined", 1, 1, false, call_joined},
     {"blend", 2, 2, false, call_blend},
     {"pieces", 1, 1, false, call_pieces},
     {"stage_cuts", 7, 7, false, nxc_call_stage_cuts},

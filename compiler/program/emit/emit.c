@@ -285,6 +285,16 @@ static nx_target target_of(const nxc_settings *s) {
                                                        : NX_TARGET_CPU_AVX512;
 }
 
+/* What of a dataset is divided off for training comes first. */
+static double train_share(const nxc_settings *s) {
+  size_t n;
+  double sum = 0;
+  if (!nxc_has(s, NX_SETTING_DATA_SPLIT)) return 1;
+  const nxc_value *shares = nxc_list(s, NX_SETTING_DATA_SPLIT, &n);
+  for (size_t i = 0; i < n; i++) sum += shares[i].number;
+  return shares[0].number / sum;
+}
+
 static void emit_run(nxc_emitter *e) {
   const nxc_training *t = e->training;
   const nxc_settings *s = e->settings;
@@ -329,7 +339,8 @@ static void emit_run(nxc_emitter *e) {
                 .documents = (t->data.separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
                              (t->data.restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
                              (t->data.mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
-                .end_of_document = NX_NONE};
+                .end_of_document = NX_NONE,
+                .train_share = train_share(s)};
   if (run.documents) run.end_of_document = (uint32_t)t->data.end_of_document;
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }
