@@ -21,12 +21,18 @@ double nxc_gather_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   return fmax(inside, between) + machine->between.latency_s * log2(domains + 1);
 }
 
-double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
+/* Share of the copies of a row that leave for other domains, on average. */
+static double share_far(double domains, double copies) {
+  double other = 1 - pow(1 - 1 / domains, copies); /* that a given domain gets the row */
+  return (domains - 1) * other / copies;
+}
+
+double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double bytes, double copies) {
   if (group.size <= 1 || bytes <= 0) return 0;
-  double near = members_near(machine, group), far = group.size - near;
-  double inside = bytes * (near - 1) / group.size / rate(&machine->inside, bytes) + machine->inside.latency_s;
-  if (far <= 0) return inside;
-  return inside + bytes * far / group.size / rate(&machine->between, bytes) + machine->between.latency_s;
+  double near = members_near(machine, group), domains = ceil(group.size / near);
+  double inside = bytes * (near - 1) / near / rate(&machine->inside, bytes) + machine->inside.latency_s;
+  if (domains <= 1) return inside;
+  return inside + bytes * share_far(domains, copies) / rate(&machine->between, bytes) + machine->between.latency_s;
 }
 
 double nxc_send_s(const nxc_machine *machine, nxc_ranks group, double bytes) {

@@ -13,13 +13,13 @@ static const struct {
   double rows, columns, speed;
 } cuts[] = {{1, 1, 1}, {1, 0.5, 0.95}, {0.5, 0.5, 0.8}};
 
-static double tiled_s(const nxc_device *device, double peak, double m, double n, double k) {
+static double tiled_s(const nxc_device *device, double reached, const nxc_product *p) {
   double best = INFINITY;
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
     double rows = device->tile_rows * cuts[i].rows, columns = device->tile_columns * cuts[i].columns;
-    double rounds = ceil(ceil(m / rows) * ceil(n / columns) / device->units);
-    double one_s = 2 * rows * columns * (k + device->depth) / (peak / device->units * device->efficiency * cuts[i].speed);
-    best = fmin(best, rounds * one_s);
+    double rounds = ceil(p->count * ceil(p->m / rows) * ceil(p->n / columns) / device->units);
+    double rate = reached / device->units * cuts[i].speed;
+    best = fmin(best, rounds * 2 * rows * columns * (p->k + device->depth) / rate);
   }
   return best;
 }
@@ -29,10 +29,15 @@ static double aligned(double n, double k, double element_bytes) {
   return fmod(n * element_bytes, 16) == 0 && fmod(k * element_bytes, 16) == 0 ? 1 : 0.25;
 }
 
-double nxc_product_s(const nxc_device *device, bool fp8, double m, double n, double k) {
-  if (m <= 0 || n <= 0 || k <= 0) return 0;
-  bool narrow = fp8 && device->peak_fp8 > 0;
-  double element_bytes = narrow ? 1 : 2, moved = element_bytes * (m * k + n * k) + 2 * m * n;
-  double peak = (narrow ? device->peak_fp8 : device->peak) * aligned(n, k, element_bytes);
-  return fmax(tiled_s(device, peak, m, n, k), nxc_moved_s(device, moved));
+/* Of the shorter of work and moves, what a kernel of many products does not hide beneath the longer. */
+static const double unhidden = 0.7;
+
+double nxc_product_s(const nxc_device *device, const nxc_product *p) {
+  if (p->m <= 0 || p->n <= 0 || p->k <= 0 || p->count <= 0) return 0;
+  bool narrow = p->fp8 && device->peak_fp8 > 0;
+  double element_bytes = narrow ? 1 : 2;
+  double bytes = element_bytes * (p->m * p->k + p->n * p->k) + p->out_bytes * p->m * p->n;
+  double reached = narrow ? device->peak_fp8 * device->efficiency_fp8 : device->peak * device->efficiency;
+  double work = tiled_s(device, reached * aligned(p->n, p->k, element_bytes), p), moves = nxc_moved_s(device, p->count * bytes);
+  return fmax(work, moves) + (p->count > 1 ? unhidden * fmin(work, moves) : 0);
 }

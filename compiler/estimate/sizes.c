@@ -36,8 +36,13 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->hidden = (double)m->hidden;
   z->heads = (double)layer->attention.heads;
   z->kv_heads = (double)layer->attention.kv_heads;
-  z->head_dim = z->value_dim = (double)layer->attention.head_dim;
+  z->head_dim = (double)layer->attention.head_dim;
+  z->value_dim = (double)layer->attention.value_dim;
+  z->query_rank = (double)layer->attention.query_rank;
+  z->kv_rank = (double)layer->attention.kv_rank;
+  z->rope_dim = layer->attention.kv_rank > 0 ? (double)layer->attention.rope.dims : 0;
   z->window = (double)layer->attention.window;
+  z->windowed = layer->attention.window > 0 ? m->windowed : 0;
   z->ffn = (double)layer->ffn.width;
   z->gates = layer->ffn.activation->gated;
   z->vocab = (double)m->vocab_padded;
@@ -109,6 +114,7 @@ static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_size
   z->bucket = (double)sharding->bucket_elements;
   z->overlap_reduce = sharding->overlap_reduce;
   z->overlap_gather = sharding->overlap_gather;
+  z->overlap_experts = flag(s, NX_SETTING_MOE_OVERLAP);
   z->overlap_tensor = flag(s, NX_SETTING_TENSOR_OVERLAP);
   z->shard = sharding->stage >= 1 ? fmax(1, of_stage / z->replicas) : 1;
   z->expert_shard = sharding->stage >= 1 ? fmax(1, experts / z->replicas) : 1;
@@ -153,8 +159,20 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
 
 /* ---- a stage ---- */
 
-static double attention_parameters(const nxc_sizes *z) {
-  return z->hidden * (z->heads + z->kv_heads) * z->head_dim + (z->kv_heads + z->heads) * z->value_dim * z->hidden;
+double nxc_attention_parameters(const nxc_sizes *z) {
+  double out = z->heads * z->value_dim * z->hidden;
+  double keys = z->kv_heads * (z->head_dim + z->value_dim) * z->hidden;
+  if (z->kv_rank == 0) return z->hidden * z->heads * z->head_dim + keys + out;
+  double queries = z->query_rank > 0 ? z->query_rank * (z->hidden + z->heads * z->head_dim)
+                                     : z->hidden * z->heads * z->head_dim;
+  double up = z->kv_rank * z->heads * (z->head_dim - z->rope_dim + z->value_dim);
+  return queries + z->hidden * (z->kv_rank + z->rope_dim) + up + out;
+}
+
+/* Of them the products to a latent's ranks are whole on each tensor-parallel rank. */
+static double attention_on_rank(const nxc_sizes *z) {
+  double whole = z->kv_rank > 0 ? z->hidden * (z->query_rank + z->kv_rank + z->rope_dim) : 0;
+  return whole + (nxc_attention_parameters(z) - whole) / z->tensor;
 }
 
 static double network_parameters(const nxc_sizes *z, double width) {
@@ -191,7 +209,7 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   z->in_flight = in_flight(z, t, stage);
   double dense = z->stage_layers - z->stage_mixtures, embedding = z->vocab * z->hidden / z->tensor;
   double norms = 2 * z->hidden;
-  double attention = attention_parameters(z) / z->tensor, network = network_parameters(z, z->ffn) / z->tensor;
+  double attention = attention_on_rank(z), network = network_parameters(z, z->ffn) / z->tensor;
   double shared = network_parameters(z, z->shared_ffn) / z->tensor + z->hidden * z->experts;
   z->parameters = z->stage_layers * (attention + norms) + dense * network + z->stage_mixtures * shared;
   if (z->first) z->parameters += embedding;

@@ -44,7 +44,8 @@ extern const char *const nxc_part_names[NXC_N_PARTS]; /* "parameters", ... */
   TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                              \
   TRAIT(hides_experts, 0, "share of what goes between experts beneath products")                              \
   TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                      \
-  TRAIT(update_bytes, 30, "that the update of a parameter moves")
+  TRAIT(update_bytes, 30, "that the update of a parameter moves")                                             \
+  TRAIT(clear_bytes, 0, "that clearing a parameter's gradient moves, once a step")
 
 typedef struct nxc_traits {
 #define TRAIT(name, otherwise, meaning) double name;

@@ -19,11 +19,12 @@ typedef struct pass {
 } pass;
 
 typedef struct passes {
-  pass forward, backward;
+  pass forward, backward, again; /* again: what of the forward pass is computed again before the backward one */
 } passes;
 
 typedef struct clock {
   const nxc_sizes *z;
+  const nxc_training *training;
   const nxc_machine *machine;
   const nxc_device *device;
   nxc_traits traits;
@@ -45,39 +46,55 @@ static double work_of(const pass *p) {
          p->parts[NXC_SPENT_LAUNCH];
 }
 
-/* ---- products ---- */
-
-/* y[m, n] = x[m, k] w: forward, then the gradients of x and of w. */
-static void add_product(const clock *c, passes *p, double m, double n, double k, double times) {
-  bool fp8 = c->z->fp8 > 0;
-  p->forward.parts[NXC_SPENT_PRODUCTS] += times * nxc_product_s(c->device, fp8, m, n, k);
-  p->backward.parts[NXC_SPENT_PRODUCTS] +=
-      times * (nxc_product_s(c->device, fp8, m, k, n) + nxc_product_s(c->device, fp8, n, k, m));
+/* What the forward pass has got since `before` belongs to a module. */
+static void end_module(const clock *c, passes *p, const pass *before, const char *module) {
+  if (!nxc_computes_again(c->training, module)) return;
+  add(&p->again, &p->forward, 1);
+  add(&p->again, before, -1);
 }
 
-static void add_network(const clock *c, passes *p, double rows, double width, double times) {
-  if (width <= 0 || times <= 0) return;
-  add_product(c, p, rows, (1 + c->z->gates) * width, c->z->hidden, times);
-  add_product(c, p, rows, c->z->hidden, width, times);
+/* ---- products ---- */
+
+/* Bytes that an element of a weight's gradient moves: it is read and written where micro-batches are summed, and
+ * only written where it goes to the ranks that own it. */
+static double gradient_bytes(const nxc_sizes *z) {
+  return z->zero >= 2 ? 2 : 2 * z->grad_bytes;
+}
+
+/* y[m, n] = x[m, k] w: forward, then the gradients of x and of w; `count` of them in one kernel. */
+static void add_product(const clock *c, passes *p, double m, double n, double k, double count) {
+  const nxc_product forward = {m, n, k, count, 2, c->z->fp8 > 0}, input = {m, k, n, count, 2, c->z->fp8 > 0};
+  const nxc_product weight = {n, k, m, count, gradient_bytes(c->z), c->z->fp8 > 0};
+  p->forward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &forward);
+  p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &input);
+  if (c->z->trained == 1) p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &weight);
+}
+
+static void add_network(const clock *c, passes *p, double rows, double width, double count) {
+  if (width <= 0 || count <= 0) return;
+  add_product(c, p, rows, (1 + c->z->gates) * width, c->z->hidden, count);
+  add_product(c, p, rows, c->z->hidden, width, count);
 }
 
 /* ---- attention ---- */
 
-/* Keys that a query meets on average: causal, within the window. */
+/* Keys that a query meets on average: causal, and within the window in the layers that have one. */
 static double keys_met(const nxc_sizes *z) {
   double window = z->window > 0 ? fmin(z->window, z->sequence) : z->sequence;
-  return window * (1 - window / (2 * z->sequence));
+  return z->windowed * window * (1 - window / (2 * z->sequence)) + (1 - z->windowed) * z->sequence / 2;
 }
 
-/* A flash kernel: 2 products forward, 5 backward, over the scores that live; short sequences and narrow heads
- * reach less (arXiv:2307.08691). */
+/* A flash kernel: 2 products forward, 5 backward, over the scores that live. Of a forward pass the last block of
+ * queries goes over all keys when the others are done; the backward pass goes over blocks of keys, and fills the
+ * units. Values are padded to the width of keys. Narrow heads reach less (arXiv:2307.08691). */
 static void add_flash(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
-  double queries = z->sequence / z->context, dims = z->head_dim + z->value_dim;
-  double flops = 2 * z->micro_batch * z->heads / z->tensor * queries * keys_met(z) * dims;
-  double fill = queries / (queries + 500) * fmin(1, 0.7 + 0.3 * z->head_dim / 128);
-  double speed = c->device->peak * fill * c->traits.attention;
-  p->forward.parts[NXC_SPENT_ATTENTION] += flops / (speed * c->device->attention_forward);
+  const double block = 128;
+  double queries = z->sequence / z->context, dims = 2 * fmax(z->head_dim, z->value_dim), keys = keys_met(z);
+  double flops = 2 * z->micro_batch * z->heads / z->tensor * queries * keys * dims;
+  double speed = c->device->peak * fmin(1, 0.7 + 0.3 * z->head_dim / 128) * c->traits.attention;
+  double tail = 2 * fmin(block, queries) * fmin(z->sequence, 2 * keys) * dims * c->device->units;
+  p->forward.parts[NXC_SPENT_ATTENTION] += (flops + tail) / (speed * c->device->attention_forward);
   p->backward.parts[NXC_SPENT_ATTENTION] += 2.5 * flops / (speed * c->device->attention_backward);
 }
 
@@ -108,7 +125,10 @@ static void add_stream(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double stream = z->tokens * z->hidden / z->sequence_split;
   double heads = z->tokens * (z->heads + 2 * z->kv_heads) * z->head_dim / z->tensor;
-  add_pointwise(c, p, 10 * stream + 2 * heads);
+  pass before = p->forward;
+  add_pointwise(c, p, 4 * stream); /* two norms */
+  end_module(c, p, &before, "layernorm");
+  add_pointwise(c, p, 6 * stream + 2 * heads);
   if (z->fp8) add_pointwise(c, p, 1.5 * (3 * z->tokens * z->hidden + heads));
 }
 
@@ -136,12 +156,13 @@ static void add_ring(const clock *c, passes *p) {
   p->backward.parts[NXC_SPENT_CONTEXT] += fmax(0, 2 * one - p->backward.parts[NXC_SPENT_ATTENTION]);
 }
 
-/* Rows to the experts and back, forward and backward alike. */
+/* Rows to the experts and back, forward and backward alike; they are sorted by expert, and back, at about 0.75 of
+ * the rate of other moves (SimuMax, B200). */
 static void add_dispatch(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double rows = z->tokens * z->top_k / z->tensor;
-  double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden);
-  add_pointwise(c, p, 8 * rows * z->hidden);
+  double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, z->top_k);
+  add_pointwise(c, p, 5.5 * rows * z->hidden);
   p->forward.parts[NXC_SPENT_EXPERT] += seconds * (1 - c->traits.hides_experts);
   p->backward.parts[NXC_SPENT_EXPERT] += seconds * (1 - c->traits.hides_experts);
 }
@@ -156,55 +177,74 @@ static void add_launches(const clock *c, passes *p, double n_forward) {
   if (missing_back > 0) p->backward.parts[NXC_SPENT_LAUNCH] += missing_back;
 }
 
+/* Latent attention goes down to its ranks, and up from them to the heads (arXiv:2405.04434). */
+static void add_latent_products(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  double heads = z->heads / z->tensor, plain = z->head_dim - z->rope_dim;
+  double down = z->query_rank + z->kv_rank + z->rope_dim, query_from = z->query_rank > 0 ? z->query_rank : z->hidden;
+  add_product(c, p, z->tokens / z->sequence_split, down, z->hidden, 1);
+  pass before = p->forward;
+  add_product(c, p, z->tokens, heads * z->head_dim, query_from, 1);
+  add_product(c, p, z->tokens, heads * (plain + z->value_dim), z->kv_rank, 1);
+  end_module(c, p, &before, "mla_up_proj");
+}
+
 static void add_attention(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
+  pass before = p->forward;
   double out = (z->heads + z->kv_heads) * z->head_dim + z->kv_heads * z->value_dim;
-  add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
-  add_product(c, p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
+  if (z->kv_rank > 0) add_latent_products(c, p);
+  else add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
+  pass core = p->forward;
   if (c->traits.attention > 0) add_flash(c, p);
   else add_scores(c, p);
+  end_module(c, p, &core, "core_attn");
+  add_product(c, p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
+  end_module(c, p, &before, "attention");
 }
 
-/* Full recomputation runs the forward pass again before the backward pass; selective recomputation of the
- * scores runs them again. */
-static void add_recompute(const clock *c, const nxc_training *training, passes *p) {
+/* What is computed again is that before the backward pass: of full recomputation the whole layer. */
+static void add_recompute(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
-  if (z->recomputes_all) {
-    double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
-    add(&p->backward, &p->forward, share);
-  } else if (nxc_computes_again(training, "core_attn") && c->traits.attention == 0) {
-    p->backward.parts[NXC_SPENT_ATTENTION] += p->forward.parts[NXC_SPENT_ATTENTION];
-  }
+  double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
+  if (z->recomputes_all) add(&p->backward, &p->forward, share);
+  else add(&p->backward, &p->again, 1);
 }
 
-static passes dense_layer(const clock *c, const nxc_training *training) {
+static passes dense_layer(const clock *c) {
   const nxc_sizes *z = c->z;
   passes p = {0};
   add_attention(c, &p);
   add_stream(c, &p);
+  pass before = p.forward;
   add_network(c, &p, z->tokens, z->ffn / z->tensor, 1);
   add_activation(c, &p, z->tokens, z->ffn / z->tensor);
+  end_module(c, &p, &before, "mlp");
   add_tensor(c, &p);
   add_ring(c, &p);
   add_launches(c, &p, 16);
-  add_recompute(c, training, &p);
+  add_recompute(c, &p);
   return p;
 }
 
-static passes mixture_layer(const clock *c, const nxc_training *training) {
+static passes mixture_layer(const clock *c) {
   const nxc_sizes *z = c->z;
   passes p = {0};
   double local = z->experts / z->expert, rows = z->tokens * z->top_k * z->expert_tensor / z->tensor;
   add_attention(c, &p);
   add_stream(c, &p);
+  pass before = p.forward;
   add_network(c, &p, rows / local, z->expert_ffn / z->expert_tensor, local);
+  pass experts = p.forward;
   add_activation(c, &p, rows, z->expert_ffn / z->expert_tensor);
+  end_module(c, &p, &experts, "moe_act");
   add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);
   add_dispatch(c, &p);
+  end_module(c, &p, &before, "moe");
   add_tensor(c, &p);
   add_ring(c, &p);
   add_launches(c, &p, 40);
-  add_recompute(c, training, &p);
+  add_recompute(c, &p);
   return p;
 }
 
@@ -212,9 +252,10 @@ static passes output_layer(const clock *c) {
   const nxc_sizes *z = c->z;
   passes p = {0};
   double m = z->tokens, n = z->vocab / z->tensor, k = z->hidden;
-  p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, false, m, n, k);
-  p.backward.parts[NXC_SPENT_PRODUCTS] =
-      nxc_product_s(c->device, false, m, k, n) + nxc_product_s(c->device, false, n, k, m);
+  const nxc_product forward = {m, n, k, 1, 2, false}, input = {m, k, n, 1, 2, false};
+  const nxc_product weight = {n, k, m, 1, gradient_bytes(c->z), false};
+  p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
+  p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input) + nxc_product_s(c->device, &weight);
   p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * m * n);
   p.backward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 6 * m * n);
   return p;
@@ -222,18 +263,25 @@ static passes output_layer(const clock *c) {
 
 /* ---- data-parallel exchanges ---- */
 
+/* What is left of an exchange beneath work: what does not fit, and what the work loses to it, since collectives
+ * run on some of the units that compute. */
+static double exposed_s(const clock *c, double exchange_s, double work_s) {
+  return fmax(0, exchange_s - work_s) + c->device->contention * fmin(exchange_s, work_s);
+}
+
 /* ZeRO-3 gathers each layer before both passes and scatters its gradients behind the backward one, beneath the
- * work of its neighbours. */
+ * work of its neighbours. What is gathered is copied to its parameters, and gradients to what is sent. */
 static void add_gathers(const clock *c, passes *p, double elements, nxc_ranks group) {
   const nxc_sizes *z = c->z;
   if (z->zero < 3 || group.size <= 1) return;
   double gather = nxc_gather_s(c->machine, group, fmin(2, z->param_bytes) * elements);
   double scatter = nxc_gather_s(c->machine, group, z->reduce_bytes * elements);
-  double hidden_forward = c->traits.hides_gather * sum(&p->forward);
-  double hidden_backward = c->traits.hides_reduce * sum(&p->backward);
-  double back = (z->reshards ? gather : 0) + scatter;
-  p->forward.parts[NXC_SPENT_DATA] += fmax(0, gather - hidden_forward);
-  p->backward.parts[NXC_SPENT_DATA] += fmax(0, back - hidden_backward);
+  double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * elements);
+  double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * elements) + (z->reshards ? copy : 0);
+  double back = (z->reshards ? gather : 0) + z->trained * scatter;
+  double under = c->traits.hides_gather * sum(&p->forward), under_back = c->traits.hides_reduce * sum(&p->backward);
+  p->forward.parts[NXC_SPENT_DATA] += exposed_s(c, gather, under) + copy;
+  p->backward.parts[NXC_SPENT_DATA] += exposed_s(c, back, under_back) + copy_back;
 }
 
 /* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
@@ -251,13 +299,16 @@ static double reduce_s(const clock *c, double hidden_s) {
 static double update_s(const clock *c) {
   const nxc_sizes *z = c->z;
   double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
-  return nxc_moved_s(c->device, z->trained * c->traits.update_bytes * elements) + 1e-3;
+  double cleared = z->zero >= 2 ? elements : z->parameters + z->expert_parameters;
+  double bytes = c->traits.update_bytes * elements + c->traits.clear_bytes * cleared;
+  return nxc_moved_s(c->device, z->trained * bytes) + 1e-3;
 }
 
 /* ---- a step ---- */
 
-static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_machine *machine, nxc_arena *arena) {
-  clock c = {.z = z, .machine = machine, .device = machine->device};
+static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
+                      const nxc_machine *machine, nxc_arena *arena) {
+  clock c = {.z = z, .training = training, .machine = machine, .device = machine->device};
   c.traits = nxc_system_traits(system, z, arena);
   double data = z->data * z->context;
   c.tensor = (nxc_ranks){z->tensor, 1};
@@ -271,14 +322,14 @@ static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_ma
 }
 
 /* Forward and backward of one micro-batch on a stage. */
-static pass micro_batch(const clock *c, const nxc_training *training) {
+static pass micro_batch(const clock *c) {
   const nxc_sizes *z = c->z;
-  passes dense = dense_layer(c, training), mixture = {0};
-  double attention = z->hidden * ((z->heads + z->kv_heads) * z->head_dim + (z->kv_heads + z->heads) * z->value_dim);
+  passes dense = dense_layer(c), mixture = {0};
+  double attention = nxc_attention_parameters(z);
   double experts = z->stage_mixtures > 0 ? z->expert_parameters / z->stage_mixtures : 0;
   add_gathers(c, &dense, (attention + (2 + z->gates) * z->hidden * z->ffn) / z->tensor, c->shard);
   if (z->stage_mixtures > 0) {
-    mixture = mixture_layer(c, training);
+    mixture = mixture_layer(c);
     add_gathers(c, &mixture, attention / z->tensor, c->shard);
     add_gathers(c, &mixture, experts, c->expert_shard);
   }
@@ -300,10 +351,10 @@ static pass micro_batch(const clock *c, const nxc_training *training) {
   return p;
 }
 
-static nxc_own_time of_stage(const clock *c, const nxc_training *training, double mean_s) {
+static nxc_own_time of_stage(const clock *c, double mean_s) {
   const nxc_sizes *z = c->z;
   nxc_own_time t = {0};
-  pass one = micro_batch(c, training);
+  pass one = micro_batch(c);
   for (int i = 0; i < NXC_N_SPENT; i++) t.parts[i] = one.parts[i] * z->micro_batches;
   double steady_s = sum(&one) * z->micro_batches;
   t.parts[NXC_SPENT_BUBBLE] = (z->pipeline - 1) * mean_s / z->chunks;
@@ -315,8 +366,8 @@ static nxc_own_time of_stage(const clock *c, const nxc_training *training, doubl
 
 /* Forward and backward once, with half of the scores. */
 static double model_flops(const nxc_sizes *z) {
-  double d = z->heads + z->kv_heads, tokens = z->micro_batches * z->micro_batch * z->sequence * z->data;
-  double attention = z->hidden * (d * z->head_dim + d * z->value_dim);
+  double tokens = z->micro_batches * z->micro_batch * z->sequence * z->data;
+  double attention = nxc_attention_parameters(z);
   double dense = (z->layers - z->mixtures) * (2 + z->gates) * z->hidden * z->ffn;
   double mixtures = z->mixtures * (2 + z->gates) * z->hidden * (z->top_k * z->expert_ffn + z->shared_ffn);
   double scores = z->layers * z->heads * keys_met(z) * (z->head_dim + z->value_dim);
@@ -332,10 +383,10 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
     for (uint32_t stage = 0; stage < stages; stage++) {
       nxc_sizes z;
       nxc_sizes_of_stage(sizes, training, stage, &z);
-      clock c = clock_of(system, &z, machine, arena);
-      pass one = micro_batch(&c, training);
+      clock c = clock_of(system, &z, training, machine, arena);
+      pass one = micro_batch(&c);
       if (round == 0) sum_s += sum(&one);
-      nxc_own_time t = of_stage(&c, training, sum_s / stages);
+      nxc_own_time t = of_stage(&c, sum_s / stages);
       if (round == 1 && t.step_s > slowest.step_s) slowest = t;
     }
   double tokens = sizes->micro_batches * sizes->micro_batch * sizes->sequence * sizes->data;

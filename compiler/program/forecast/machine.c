@@ -186,17 +186,20 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
   const key keys[] = {{"peak", read_number, &device->peak, true},
                       {"peak_fp8", read_number, &device->peak_fp8, false},
                       {"efficiency", read_number, &device->efficiency, true},
+                      {"efficiency_fp8", read_number, &device->efficiency_fp8, false},
                       {"attention", read_attention, device, true},
                       {"tile", read_tile, device, true},
                       {"units", read_number, &device->units, true},
                       {"depth", read_number, &device->depth, true},
                       {"memory_bandwidth", read_number, &device->memory_bandwidth, true},
                       {"launch", read_seconds, &device->launch_s, true},
+                      {"contention", read_number, &device->contention, false},
                       {"domain", read_number, &device->domain, true},
                       {"allocator", read_number, &device->allocator, false},
                       {"reserved", read_bytes, &device->reserved_bytes, false}};
   *device = (nxc_device){.allocator = 1};
   read_keys(r, node, keys, sizeof keys / sizeof *keys);
+  if (device->efficiency_fp8 == 0) device->efficiency_fp8 = device->efficiency;
   *(const nxc_device **)field = device;
 }
 

@@ -29,12 +29,13 @@ typedef struct nxc_link {
  * of them that kernels reach are of large ones. */
 typedef struct nxc_device {
   double peak, peak_fp8; /* FLOP/s in bf16 or fp16; 0: no fp8 */
-  double efficiency;     /* share of the peak that a large product reaches */
+  double efficiency, efficiency_fp8; /* share of the peak that a large product reaches */
   double attention_forward, attention_backward; /* the same of flash attention */
   double tile_rows, tile_columns, units;        /* tiles of a result, and how many are computed at a time */
   double depth;            /* length of a sum that reaches half of the efficiency */
   double memory_bandwidth; /* bytes/s that kernels reach */
   double launch_s;         /* of a kernel, on the host */
+  double contention;       /* share of the units that a collective beneath work takes from it */
   double domain;           /* ranks that `inside` links */
   double allocator;        /* what its allocator holds, as a multiple of the tensors at their peak */
   uint64_t reserved_bytes; /* of the driver and communicators */

@@ -103,9 +103,13 @@ static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) 
                           .layer_scaling = nxc_flag(s, NX_SETTING_MODEL_QUERY_KEY_LAYER_SCALING)};
   a.kv_heads = nxc_int_or(s, NX_SETTING_MODEL_KV_HEADS, a.heads);
   a.head_dim = nxc_int_or(s, NX_SETTING_MODEL_HEAD_DIM, hidden / a.heads);
+  a.value_dim = nxc_int_or(s, NX_SETTING_MODEL_VALUE_DIM, a.head_dim);
+  a.query_rank = nxc_int_or(s, NX_SETTING_MODEL_LATENT_QUERY_RANK, 0);
+  a.kv_rank = nxc_int_or(s, NX_SETTING_MODEL_LATENT_RANK, 0);
   a.scale = 1 / sqrt((double)a.head_dim);
   a.qkv_bias = all || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
   a.rope = read_rope(s, a.head_dim);
+  if (a.kv_rank > 0) a.rope.dims = nxc_int_or(s, NX_SETTING_MODEL_LATENT_ROPE_DIM, a.rope.dims);
   return a;
 }
 
@@ -177,6 +181,8 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
   m.vocab_padded = padded(s, m.vocab, layout->tensor);
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
     m.learned_positions = nxc_int_or(s, NX_SETTING_MODEL_MAX_POSITIONS, m.sequence);
+  int64_t period = nxc_int_or(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, 0);
+  m.windowed = period > 0 ? (double)(m.layers - m.layers / period) / (double)m.layers : 1;
   m.unique_layers = nxc_int_or(s, NX_SETTING_MODEL_UNIQUE_LAYERS, m.layers);
   m.spaced = nxc_is(s, NX_SETTING_MODEL_LAYER_SHARING, "spaced");
   m.output_init_std = m.init_std;

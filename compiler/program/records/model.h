@@ -52,6 +52,8 @@ typedef struct nxc_rope_spec {
 
 typedef struct nxc_attention_spec {
   int64_t heads, kv_heads, head_dim;
+  int64_t value_dim;           /* of a value head */
+  int64_t query_rank, kv_rank; /* of the latents of queries, and of keys and values; 0: none */
   int64_t window; /* tokens that a token looks back; 0: all */
   double scale;   /* of the scores */
   double dropout;
@@ -84,6 +86,7 @@ typedef enum nxc_checkpoint_names { NXC_NAMES_LLAMA = 1, NXC_NAMES_GPT2, NXC_NAM
 
 typedef struct nxc_model {
   int64_t layers, hidden, sequence, vocab, vocab_padded;
+  double windowed;           /* share of the layers whose attention has its window */
   int64_t learned_positions; /* rows of a table that is added to the embedding; 0: none */
   double embedding_dropout;
   bool tied; /* the output matrix is the embedding */
