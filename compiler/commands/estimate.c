@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/estimate.h"
 
-#include "compiler/show/plan_dump.h"
-
-#include <inttypes.h>
 #include <string.h>
 
 bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory, const char *machine,
@@ -42,187 +39,177 @@ bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts 
   return true;
 }
 
-/* ---- judging ---- */
+/* ---- nxrun ---- */
 
-static void check_memory(const nxc_estimate_request *request, const nxc_settings *settings,
-                         const nx_plan *plan, const nxc_sink *obstacles, nxc_arena *arena, nxc_sink *sink, nxc_estimate *out) {
-  uint64_t limit = request->memory_bytes;
-  const char *source = "--memory";
-  if (limit == 0 && request->machine != NULL) {
-    limit = request->machine->memory_bytes;
-    source = request->machine->name;
-  }
-  if (limit == 0) return;
-  if (plan == NULL) out->memory_skipped = nxc_memory_skip(obstacles, arena, sink);
-  else nxc_memory_check(settings, plan, limit, source, arena, sink);
+static bool is_accelerator(const nxc_machine *machine) {
+  return machine != NULL && machine->device != NULL;
 }
 
-nxc_estimate nxc_estimate_make(const nxc_estimate_request *request, const nxc_settings *settings,
-                               const nx_plan *plan, const nxc_sink *obstacles, nxc_arena *arena,
-                               nxc_sink *sink) {
-  nxc_estimate estimate = {.machine = request->machine};
-  check_memory(request, settings, plan, obstacles, arena, sink, &estimate);
-  if (request->machine == NULL || plan == NULL) return estimate;
-  if (request->machine->device != NULL) return estimate; /* not one that nxrun runs on */
-  const char *lacks = nxc_forecast_lacks(plan, request->machine, arena);
-  if (lacks != NULL) {
+static void forecast(const nx_plan *plan, nxc_arena *arena, nxc_sink *sink, nxc_estimate *out) {
+  const nxc_machine *machine = out->machine;
+  if (machine == NULL || plan == NULL || is_accelerator(machine)) return; /* nxrun runs on processors */
+  const char *lacks = nxc_forecast_lacks(plan, machine, arena);
+  out->forecast_made = lacks == NULL;
+  if (lacks == NULL) out->forecast = nxc_forecast_step(plan, machine, arena);
+  else
     nxc_report(sink, "NX3111", NXC_SEVERITY_WARNING, (nxc_span){0}, NULL,
-               "no forecast: the machine description %s has no %s", request->machine->source->name, lacks);
-    return estimate;
-  }
-  estimate.forecast = nxc_forecast_step(plan, request->machine, arena);
-  estimate.forecast_made = true;
-  return estimate;
+               "no forecast: the machine description %s has no %s", machine->source->name, lacks);
 }
 
 /* ---- the file's own system ---- */
 
 static bool compile_for(const nxc_estimate_request *asked, const nxc_request *request, nxc_arena *arena,
-                        nxc_compiled *compiled, nxc_assumed *assumed) {
-  nxc_sink *sink = nxc_sink_new(arena); /* what is wrong was told already */
+                        nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed) {
   if (asked->assumes_nothing) nxc_compile_settings(arena, request, sink, compiled);
   else nxc_assume_compile(arena, request, asked->assumptions, asked->n_assumptions, sink, compiled, assumed);
   return compiled->settings != NULL;
 }
 
-nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
-                                       nxc_arena *arena) {
+static void time_on(const nxc_machine *machine, const nxc_system *system, nxc_arena *arena, nxc_own_estimate *own) {
+  own->timed = is_accelerator(machine);
+  if (!own->timed) return;
+  own->held_bytes = own->memory.total * machine->device->allocator;
+  own->device_bytes = own->held_bytes + (double)machine->device->reserved_bytes;
+  own->time = nxc_own_time_of(system, &own->sizes, &own->training, machine, arena);
+}
+
+/* Findings, which were told already where they are of the file as it is, go to the sink. */
+static nxc_own_estimate estimate_own(const nxc_estimate_request *asked, const nxc_request *request, nxc_arena *arena,
+                                     nxc_sink *sink) {
   nxc_own_estimate own = {0};
-  nxc_compiled compiled;
-  if (!compile_for(asked, request, arena, &compiled, &own.assumed)) return own;
-  own.system = asked->system ? asked->system : compiled.dialect->name;
-  const nxc_system *system = nxc_system_open(arena, own.system);
   nxc_sink *obstacles = nxc_sink_new(arena);
-  nxc_training training;
-  if (system == NULL) own.system = NULL;
+  if (!compile_for(asked, request, arena, sink, &own.compiled, &own.assumed)) return own;
+  const char *name = asked->system ? asked->system : own.compiled.dialect->name;
+  const nxc_system *system = nxc_system_open(arena, name);
   if (system == NULL) return own;
-  if (!nxc_training_read(compiled.settings, obstacles, &training)) {
+  own.system = name;
+  if (!nxc_training_read(own.compiled.settings, obstacles, &own.training)) {
     own.lacks = nxc_sink_finding(obstacles, 0)->message;
     return own;
   }
-  own.sizes = nxc_sizes_read(&training, compiled.settings);
-  own.memory = nxc_own_memory_of(system, &own.sizes, &training, arena);
-  own.timed = asked->machine != NULL && asked->machine->device != NULL;
-  if (!own.timed) return own;
-  own.held_bytes = own.memory.total * asked->machine->device->allocator;
-  own.device_bytes = own.held_bytes + (double)asked->machine->device->reserved_bytes;
-  own.time = nxc_own_time_of(system, &own.sizes, &training, asked->machine, arena);
+  own.sizes = nxc_sizes_read(&own.training, own.compiled.settings);
+  own.memory = nxc_own_memory_of(system, &own.sizes, &own.training, arena);
+  time_on(asked->machine, system, arena, &own);
   return own;
 }
 
-static json_t *assumed_json(const nxc_assumed *assumed) {
-  json_t *list = json_array();
-  if (assumed->model != NULL)
-    json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "model", "value", assumed->model));
-  for (size_t i = 0; i < assumed->n_items; i++)
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "setting", nxc_setting_path(assumed->items[i].setting),
-                                          "value", assumed->items[i].value, "why", assumed->items[i].why));
-  return list;
+nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
+                                       nxc_arena *arena) {
+  return estimate_own(asked, request, arena, nxc_sink_new(arena));
 }
 
-json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
-  if (own->system == NULL) return json_null();
-  if (own->lacks != NULL) return json_pack("{s:s, s:s}", "system", own->system, "lacks", own->lacks);
-  json_t *memory = json_object(), *parts = json_object(), *object = json_object();
-  for (int part = 0; part < NXC_N_PARTS; part++)
-    json_object_set_new(memory, nxc_part_names[part], json_real(own->memory.parts[part]));
-  json_object_set_new(memory, "total", json_real(own->memory.total));
-  if (own->timed) {
-    json_object_set_new(memory, "with_allocator", json_real(own->held_bytes));
-    json_object_set_new(memory, "of_device", json_real(own->device_bytes));
-  }
-  json_object_set_new(object, "system", json_string(own->system));
-  json_object_set_new(object, "assumed", assumed_json(&own->assumed));
-  json_object_set_new(object, "stage", json_integer(own->memory.stage));
-  json_object_set_new(object, "memory_bytes", memory);
-  if (!own->timed) return json_decref(parts), object;
-  for (int part = 0; part < NXC_N_SPENT; part++)
-    json_object_set_new(parts, nxc_spent_names[part], json_real(own->time.parts[part]));
-  json_object_set_new(object, "step_seconds", json_real(own->time.step_s));
-  json_object_set_new(object, "seconds", parts);
-  json_object_set_new(object, "tokens_per_second", json_real(own->time.tokens_per_s));
-  json_object_set_new(object, "utilisation", json_real(own->time.utilisation));
-  return object;
+/* ---- judging ---- */
+
+static uint64_t bytes_of(const nxc_own_estimate *own) {
+  return (uint64_t)(own->timed ? own->device_bytes : own->memory.total);
 }
 
-/* ---- printing ---- */
+typedef struct own_source {
+  const nxc_estimate_request *asked;
+  const nxc_request *request;
+  nxc_arena *arena;
+} own_source;
 
-static void print_seconds(double seconds, FILE *out) {
-  if (seconds >= 1 || seconds == 0) fprintf(out, "%7.3g s ", seconds);
-  else if (seconds >= 1e-3) fprintf(out, "%7.3g ms", seconds * 1e3);
-  else fprintf(out, "%7.3g us", seconds * 1e6);
+/* The file with these settings set as well, judged by its system's rules. */
+static uint64_t need_of_own_after(const void *context, const nxc_change *changes, size_t n_changes) {
+  const own_source *source = context;
+  nxc_arena *arena = source->arena;
+  nxc_arena_mark mark = nxc_arena_mark_now(arena);
+  nxc_request request = *source->request;
+  nxc_estimate_request asked = *source->asked;
+  nxc_sink *sink = nxc_sink_new(arena);
+  const char **sets = nxc_arena_array(arena, request.n_sets + n_changes, sizeof *sets);
+  for (size_t i = 0; i < request.n_sets; i++) sets[i] = request.sets[i];
+  for (size_t i = 0; i < n_changes; i++)
+    sets[request.n_sets++] = nxc_arena_printf(arena, "nx:%s=%s", nxc_setting_path(changes[i].setting),
+                                              nxc_value_show(arena, &changes[i].value));
+  request.sets = sets;
+  nxc_own_estimate own = estimate_own(&asked, &request, arena, sink);
+  bool good = own.system != NULL && own.lacks == NULL && nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0;
+  uint64_t need = good ? bytes_of(&own) : 0;
+  nxc_arena_rewind(arena, mark);
+  return need;
 }
 
-static void print_part(const char *name, double seconds, double step_s, FILE *out) {
-  fprintf(out, "  %-14s ", name);
-  print_seconds(seconds, out);
-  fprintf(out, "  %5.1f %%\n", 100 * seconds / step_s);
+enum { N_LINES_TOLD = 3 };
+
+static void judge_own(const own_source *source, const nxc_estimate *estimate, nxc_sink *sink) {
+  const nxc_own_estimate *own = &estimate->own;
+  nxc_arena *arena = source->arena;
+  const char *largest[N_LINES_TOLD];
+  nxc_memory_need need = {.whose = own->system, .bytes = bytes_of(own), .limit_bytes = estimate->limit_bytes,
+                          .limit_source = estimate->limit_source, .largest = largest,
+                          .after = need_of_own_after, .context = source};
+  for (size_t i = 0; i < own->memory.n_lines && i < N_LINES_TOLD; i++)
+    largest[need.n_largest++] = nxc_arena_printf(arena, "%s: %s", own->memory.lines[i].row->name,
+                                                 nxc_bytes_show(arena, (uint64_t)own->memory.lines[i].bytes));
+  double beside = own->timed ? own->device_bytes - own->memory.total : 0;
+  need.parts = own->timed ? nxc_arena_printf(arena, "%s of them for allocator, driver and communicators",
+                                             nxc_bytes_show(arena, (uint64_t)beside))
+                          : "estimated, without what allocator and driver add";
+  nxc_memory_judge(&need, own->compiled.settings, arena, sink);
 }
 
-static void print_group(const nxc_group_cost *cost, const nx_plan *plan, FILE *out) {
-  const nx_group *group = &plan->groups[cost->group];
-  fprintf(out, "  over %s (%u ranks on %u host%s): %" PRIu64 " collectives, %" PRIu64 " steps, ",
-          nx_plan_string(plan, group->name), group->size, cost->n_hosts, cost->n_hosts == 1 ? "" : "s",
-          cost->n_collectives, cost->n_steps);
-  nxc_print_quantity(out, (double)cost->bytes, "B");
-  fputs(" received,", out);
-  print_seconds(cost->seconds, out);
-  fputc('\n', out);
+/* On accelerators it is the file's own system that runs. */
+static void judge(const own_source *source, const nxc_settings *settings, const nx_plan *plan,
+                  const nxc_sink *obstacles, nxc_sink *sink, nxc_estimate *out) {
+  const nxc_estimate_request *asked = source->asked;
+  bool by_plan = plan != NULL && (asked->nxrun_alone || !is_accelerator(asked->machine));
+  bool by_own = out->own.system != NULL && out->own.lacks == NULL;
+  out->limit_bytes = asked->memory_bytes ? asked->memory_bytes : asked->machine ? asked->machine->memory_bytes : 0;
+  out->limit_source = asked->memory_bytes ? "--memory" : asked->machine ? asked->machine->name : NULL;
+  if (out->limit_bytes == 0) return;
+  if (by_plan) nxc_memory_check(settings, plan, out->limit_bytes, out->limit_source, source->arena, sink);
+  else if (by_own) judge_own(source, out, sink);
+  else out->memory_skipped = nxc_memory_skip(obstacles, source->arena, sink);
 }
 
-/* What was measured with other threads, or laid out otherwise, is not what would run. */
-static void print_cautions(const nxc_estimate *estimate, const nx_plan *plan, FILE *out) {
-  const nxc_machine *machine = estimate->machine;
-  if (machine->threads && machine->threads != plan->run->n_threads)
-    fprintf(out, "  the machine is described for %u thread%s a rank, the plan has %u\n", machine->threads,
-            machine->threads == 1 ? "" : "s", plan->run->n_threads);
-  if (estimate->forecast.ranks_per_host < plan->run->n_ranks / plan->run->n_hosts)
-    fprintf(out, "  the plan puts %u ranks on a host, the machine has %u: reckoned with %u\n",
-            plan->run->n_ranks / plan->run->n_hosts, machine->ranks_per_host, machine->ranks_per_host);
+nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
+                               const nxc_settings *settings, const nx_plan *plan, const nxc_sink *obstacles,
+                               nxc_arena *arena, nxc_sink *sink) {
+  nxc_estimate estimate = {.machine = asked->machine};
+  const own_source source = {asked, request, arena};
+  if (!asked->nxrun_alone) estimate.own = nxc_own_estimate_make(asked, request, arena);
+  judge(&source, settings, plan, obstacles, sink, &estimate);
+  forecast(plan, arena, sink, &estimate);
+  return estimate;
 }
 
-void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out) {
-  const nxc_forecast *f = &estimate->forecast;
-  if (!estimate->forecast_made) return;
-  fprintf(out, "forecast of a step on %s", estimate->machine->name);
-  if (nx_plan_n_stages(plan) > 1) fprintf(out, "; of stage %u, which works longest", f->stage);
-  fputc('\n', out);
-  for (int class = 0; class < NXC_N_COSTS; class++)
-    if (f->class_s[class] > 0) print_part(nxc_cost_names[class], f->class_s[class], f->step_s, out);
-  if (f->bubble_s > 0) print_part("bubble", f->bubble_s, f->step_s, out);
-  print_part("step", f->step_s, f->step_s, out);
-  for (size_t i = 0; i < f->n_groups; i++)
-    if (f->groups[i].n_steps) print_group(&f->groups[i], plan, out);
-  fprintf(out, "  %.0f tokens/s, %.1f %% of the peak of %s products\n", f->tokens_per_s, 100 * f->utilisation,
-          nx_dtype_name(f->type));
-  print_cautions(estimate, plan, out);
+/* ---- both in the same parts ---- */
+
+nxc_column nxc_own_column(const nxc_own_estimate *own) {
+  nxc_column column = {.whose = own->lacks == NULL ? own->system : NULL};
+  if (column.whose == NULL) return column;
+  column.stage = own->memory.stage;
+  for (int part = 0; part < NXC_N_PARTS; part++) column.parts[part] = own->memory.parts[part];
+  column.total = own->timed ? own->device_bytes : own->memory.total;
+  column.beside = column.total - own->memory.total;
+  column.timed = own->timed;
+  column.step_s = own->time.step_s;
+  column.tokens_per_s = own->time.tokens_per_s;
+  column.utilisation = own->time.utilisation;
+  return column;
 }
 
-static json_t *group_json(const nxc_group_cost *cost, const nx_plan *plan) {
-  const nx_group *group = &plan->groups[cost->group];
-  json_t *object = json_pack("{s:s, s:i, s:i}", "name", nx_plan_string(plan, group->name), "size",
-                             (int)group->size, "hosts", (int)cost->n_hosts);
-  json_object_set_new(object, "collectives", json_integer((json_int_t)cost->n_collectives));
-  json_object_set_new(object, "steps", json_integer((json_int_t)cost->n_steps));
-  json_object_set_new(object, "bytes", json_integer((json_int_t)cost->bytes));
-  json_object_set_new(object, "seconds", json_real(cost->seconds));
-  return object;
-}
+static const nxc_part part_of_arena[NX_N_ARENAS] = {
+    [NX_ARENA_param] = NXC_PART_PARAMETERS,  [NX_ARENA_master] = NXC_PART_OPTIMIZER,
+    [NX_ARENA_grad] = NXC_PART_GRADIENTS,    [NX_ARENA_state] = NXC_PART_OPTIMIZER,
+    [NX_ARENA_slot] = NXC_PART_ACTIVATIONS,  [NX_ARENA_scratch] = NXC_PART_ACTIVATIONS,
+    [NX_ARENA_input] = NXC_PART_BUFFERS,     [NX_ARENA_scalar] = NXC_PART_BUFFERS,
+    [NX_ARENA_comm] = NXC_PART_BUFFERS,
+};
 
-json_t *nxc_forecast_json(const nxc_estimate *estimate, const nx_plan *plan) {
-  const nxc_forecast *f = &estimate->forecast;
-  if (!estimate->forecast_made) return json_null();
-  json_t *seconds = json_object(), *groups = json_array();
-  for (int class = 0; class < NXC_N_COSTS; class++)
-    json_object_set_new(seconds, nxc_cost_names[class], json_real(f->class_s[class]));
-  json_object_set_new(seconds, "bubble", json_real(f->bubble_s));
-  for (size_t i = 0; i < f->n_groups; i++)
-    if (f->groups[i].n_steps) json_array_append_new(groups, group_json(&f->groups[i], plan));
-  json_t *object = json_pack("{s:s, s:f, s:i}", "machine", estimate->machine->name, "step_seconds", f->step_s,
-                             "stage", (int)f->stage);
-  json_object_set_new(object, "seconds", seconds);
-  json_object_set_new(object, "groups", groups);
-  json_object_set_new(object, "tokens_per_second", json_real(f->tokens_per_s));
-  json_object_set_new(object, "utilisation", json_real(f->utilisation));
-  return object;
+nxc_column nxc_nxrun_column(const nxc_estimate *estimate, const nx_plan *plan) {
+  nxc_column column = {.whose = plan ? "nxrun" : NULL};
+  uint64_t bytes[NX_N_ARENAS];
+  if (plan == NULL) return column;
+  column.stage = nxc_forecast_memory(plan, bytes);
+  for (int kind = 0; kind < NX_N_ARENAS; kind++) column.parts[part_of_arena[kind]] += (double)bytes[kind];
+  column.parts[NXC_PART_BUFFERS] += (double)plan->run->workspace_bytes;
+  column.total = (double)nxc_memory_of_plan(plan);
+  column.timed = estimate->forecast_made;
+  column.step_s = estimate->forecast.step_s;
+  column.tokens_per_s = estimate->forecast.tokens_per_s;
+  column.utilisation = estimate->forecast.utilisation;
+  return column;
 }

@@ -19,6 +19,7 @@
 /* What is asked for; all zero: nothing. */
 typedef struct nxc_estimate_request {
   const char *system; /* whose memory and time; NULL: the file's own */
+  bool nxrun_alone;   /* a plan is to be written: nothing else is judged */
   bool assumes_nothing;
   const nxc_assumption *assumptions; /* the user's own */
   size_t n_assumptions;
@@ -31,6 +32,8 @@ typedef struct nxc_own_estimate {
   const char *system; /* NULL: none is known */
   const char *lacks;  /* what would have to be told, or NULL */
   nxc_assumed assumed;
+  nxc_compiled compiled; /* with what is assumed */
+  nxc_training training; /* where nothing lacks */
   nxc_sizes sizes;
   nxc_own_memory memory;
   double held_bytes;   /* by its allocator, on the machine's devices */
@@ -42,10 +45,23 @@ typedef struct nxc_own_estimate {
 typedef struct nxc_estimate {
   nxc_own_estimate own;
   const nxc_machine *machine;
+  uint64_t limit_bytes;     /* of a rank's memory; 0: none is given */
+  const char *limit_source; /* "--memory", the name of the machine */
   const char *memory_skipped; /* why the memory is not judged, or NULL */
   bool forecast_made;
   nxc_forecast forecast;
 } nxc_estimate;
+
+/* What either system needs, in the same parts. */
+typedef struct nxc_column {
+  const char *whose; /* NULL: not known */
+  uint32_t stage;    /* the one that needs most */
+  double parts[NXC_N_PARTS];
+  double beside; /* allocator, driver, communicators */
+  double total;
+  bool timed;
+  double step_s, tokens_per_s, utilisation;
+} nxc_column;
 
 /* From the options' texts, either of which may be NULL. False, with a message on stderr, where they are
  * wrong. */
@@ -53,16 +69,23 @@ bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory
                        nxc_estimate_request *out);
 /* --assume, each KEY=VALUE of a setting, or none. */
 bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts, nxc_estimate_request *out);
-/* Findings go to the sink. `plan` is NULL where there is none, for the `obstacles`. */
-nxc_estimate nxc_estimate_make(const nxc_estimate_request *request, const nxc_settings *settings,
-                               const nx_plan *plan, const nxc_sink *obstacles, nxc_arena *arena,
-                               nxc_sink *sink);
-void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
-/* Of the configuration that `request` names, which has no error. */
+/* Of the configuration that `request` names, which has no error, and whose settings these are. Memory is judged by
+ * the plan where nxrun would run on the machine, else by the file's own system; findings go to the sink. `plan` is
+ * NULL where there is none, for the `obstacles`. */
+nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
+                               const nxc_settings *settings, const nx_plan *plan, const nxc_sink *obstacles,
+                               nxc_arena *arena, nxc_sink *sink);
 nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
                                        nxc_arena *arena);
-void nxc_own_estimate_print(const nxc_own_estimate *own, const nxc_machine *machine, FILE *out);
+nxc_column nxc_own_column(const nxc_own_estimate *own);
+nxc_column nxc_nxrun_column(const nxc_estimate *estimate, const nx_plan *plan);
+
+/* What was measured with other threads, or laid out otherwise, is not what would run. */
+void nxc_forecast_print_cautions(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
+void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
 json_t *nxc_own_estimate_json(const nxc_own_estimate *own);
+/* null of what is not known */
+json_t *nxc_column_json(const nxc_column *column);
 /* null where there is no forecast */
 json_t *nxc_forecast_json(const nxc_estimate *estimate, const nx_plan *plan);
 

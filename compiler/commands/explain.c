@@ -5,6 +5,7 @@
 #include "compiler/config/expression/expression.h"
 #include "compiler/config/site_rules.h"
 #include "compiler/render/render.h"
+#include "compiler/render/screen.h"
 #include "compiler/settings/catalogue.h"
 #include "compiler/settings/facts.h"
 
@@ -18,21 +19,13 @@ static const char usage[] = "usage: nxcfg explain [--dialect D] [--rules FILE] N
 
 /* -- text ------------------------------------------------------------------------------------------------ */
 
-enum { COLUMNS = 100, INDENT = 2 };
+enum { COLUMNS = 100, INDENT = 4 };
 
 /* A paragraph of words, filled to COLUMNS. */
 static void print_paragraph(const char *label, const char *text) {
-  if (text == NULL || *text == '\0') return;
-  int column = printf("%*s%s", INDENT, "", label);
-  for (bool first = true; *text != '\0'; first = false) {
-    int n_bytes = (int)strcspn(text, " ");
-    bool wrap = !first && column + 1 + n_bytes > COLUMNS;
-    if (wrap) column = printf("\n%*s", 2 * INDENT, "") - 1;
-    else if (!first) column += printf(" ");
-    column += printf("%.*s", n_bytes, text);
-    text += n_bytes + strspn(text + n_bytes, " ");
-  }
-  putchar('\n');
+  char indented[120];
+  snprintf(indented, sizeof indented, "  %s", label);
+  nxc_print_paragraph(stdout, COLUMNS, INDENT, indented, text);
 }
 
 static void print_facts(const nxc_facts *facts) {

@@ -15,11 +15,13 @@
 
 static const char usage[] =
     "usage: nxcfg plan FILE [-o PLAN] [options]\n"
-    "Prints the settings of FILE (- is standard input) with their sources, and what follows from them.\n"
+    "Prints what the training of FILE (- is standard input) needs and takes, on its own system and in nxrun, and what\n"
+    "is set.\n"
     "  -o PLAN              write the plan that nxrun executes\n"
+    "  --all                print every setting with its source, and all that follows\n"
     "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
-    "  --machine FILE       forecast a step on the machine that FILE describes; a rank must fit it\n"
+    "  --machine FILE       tell the time of a step on the machine that FILE describes; a rank must fit it\n"
     "  --assume KEY=VALUE   assume it for the estimate where nothing gives it (repeatable); none assumes nothing\n"
     "  --system NAME        estimate as if this system ran it, as megatron, neox, nxdt, xorl\n"
     "  --reveal             let the plan hold paths and names that come from secrets or the environment\n"
@@ -29,7 +31,7 @@ typedef struct job {
   nxc_arena *arena;
   const nxc_options *options;
   const char *output; /* NULL: print only */
-  bool reveal;
+  bool reveal, all;
   const nxc_estimate_request *asked;
   const nxc_request *request;
   nxc_sink *sink;
@@ -51,8 +53,8 @@ static void report(const job *j, nxc_plan_report *r) {
   nxc_render render = nxc_options_render(j->options);
   render.file = r->file;
   nxc_sink_print(j->sink, &render, stdout);
-  if (j->options->format == NXC_FORMAT_TEXT && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
-    nxc_plan_print(r, stdout);
+  if (j->options->format == NXC_FORMAT_TEXT && r->sound && (j->output == NULL || r->written != NULL))
+    (j->all ? nxc_plan_print : nxc_plan_print_screen)(r, stdout);
 }
 
 static bool contradicts(const nxc_sink *sink) {
@@ -91,10 +93,10 @@ static int plan_settings(job *j, const char *file) {
   bool sized = good && nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   nxc_estimate estimate = {0};
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
-    estimate = nxc_estimate_make(j->asked, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles,
+    estimate = nxc_estimate_make(j->asked, j->request, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles,
                                  j->arena, j->sink);
-  if (good && j->output == NULL) estimate.own = nxc_own_estimate_make(j->asked, j->request, j->arena);
   nxc_plan_report r = {.arena = j->arena,
+                       .sound = good,
                        .file = file ? file : "arguments",
                        .compiled = &j->compiled,
                        .training = sized ? &training : NULL,
@@ -144,15 +146,17 @@ static int tell_why(job *j, const nxc_texts *paths) {
 /* What the options of this command alone ask for. */
 typedef struct wish {
   const char *output;
-  bool reveal;
+  bool reveal, all;
   nxc_texts why;
   nxc_estimate_request estimate;
 } wish;
 
 static int plan_file(const nxc_options *options, const char *file, const wish *wished) {
   const char *output = wished->output;
+  nxc_estimate_request asked = wished->estimate;
+  asked.nxrun_alone = output != NULL;
   job j = {.arena = nxc_arena_new(), .options = options, .output = output, .reveal = wished->reveal,
-           .asked = &wished->estimate};
+           .all = wished->all, .asked = &asked};
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = output != NULL;
@@ -191,6 +195,7 @@ int nxc_command_plan(int argc, char **argv) {
   wish wished = {0};
   const nxc_extra_option extras[] = {{.name = "-o", .text = &wished.output},
                                      {.name = "--why", .list = &wished.why},
+                                     {.name = "--all", .flag = &wished.all},
                                      {.name = "--reveal", .flag = &wished.reveal},
                                      {.name = "--memory", .text = &memory},
                                      {.name = "--machine", .text = &machine},

@@ -2,45 +2,33 @@
 #include "compiler/commands/plan_report.h"
 
 #include "compiler/config/exports.h"
-#include "compiler/render/render.h"
-#include "compiler/config/settings_json.h"
 #include "compiler/show/plan_dump.h"
 
-#include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
 /* ---- numbers that follow ---------------------------------------------------------------------------------------- */
 
-typedef struct derived {
-  const char *name, *words, *unit;
-  bool known;
-  double value; /* exact below 2^53 */
-} derived;
-
-enum { N_DERIVED = 5 };
-
-static derived from_setting(const nxc_plan_report *r, const char *name, const char *words, nxc_setting_id id) {
+static nxc_derived from_setting(const nxc_plan_report *r, const char *name, const char *words, nxc_setting_id id) {
   bool known = nxc_has(r->compiled->settings, id);
-  return (derived){name, words, "", known, known ? (double)nxc_int(r->compiled->settings, id) : 0};
+  return (nxc_derived){name, words, "", known, known ? (double)nxc_int(r->compiled->settings, id) : 0};
 }
 
-static void derive(const nxc_plan_report *r, derived rows[N_DERIVED]) {
+void nxc_plan_derive(const nxc_plan_report *r, nxc_derived rows[NXC_N_DERIVED]) {
   const nxc_training *t = r->training;
   bool known = t != NULL;
   rows[0] = from_setting(r, "data_parallel", "data-parallel size", NX_SETTING_MESH_DATA);
   rows[1] = from_setting(r, "micro_batches", "micro-batches per step and rank", NX_SETTING_BATCH_ACCUMULATION);
-  rows[2] = (derived){"parameters", "parameters", "", known, known ? (double)nxc_training_parameters(t) : 0};
-  rows[3] = (derived){"tokens_per_step", "tokens per step", "", known,
+  rows[2] = (nxc_derived){"parameters", "parameters", "", known, known ? (double)nxc_training_parameters(t) : 0};
+  rows[3] = (nxc_derived){"tokens_per_step", "tokens per step", "", known,
                       known ? (double)(t->batch.global * t->model.sequence) : 0};
-  rows[4] = (derived){"flops_per_step", "operations per step", "FLOP", known, known ? nxc_training_flops(t) : 0};
+  rows[4] = (nxc_derived){"flops_per_step", "operations per step", "FLOP", known, known ? nxc_training_flops(t) : 0};
 }
 
 static void print_derived(const nxc_plan_report *r, FILE *out) {
-  derived rows[N_DERIVED];
-  derive(r, rows);
+  nxc_derived rows[NXC_N_DERIVED];
+  nxc_plan_derive(r, rows);
   fputs("derived\n", out);
-  for (int i = 0; i < N_DERIVED; i++) {
+  for (int i = 0; i < NXC_N_DERIVED; i++) {
     fprintf(out, "  %-32s ", rows[i].words);
     bool large = rows[i].value >= 100000, counted = *rows[i].unit == '\0';
     if (!rows[i].known) fputs("unknown", out);
@@ -114,7 +102,7 @@ static void print_stages(const nxc_plan_report *r, FILE *out) {
   }
 }
 
-static uint64_t memory_of(const nxc_plan_report *r, uint64_t bytes[NX_N_ARENAS]) {
+uint64_t nxc_plan_memory(const nxc_plan_report *r, uint64_t bytes[NX_N_ARENAS]) {
   uint64_t sum = 0;
   nxc_forecast_memory(&r->plan->plan, bytes);
   for (int kind = 0; kind < NX_N_ARENAS; kind++) sum += bytes[kind];
@@ -132,7 +120,7 @@ static void print_bytes(const char *name, uint64_t bytes, const char *meaning, F
 }
 
 static void print_memory(const nxc_plan_report *r, FILE *out) {
-  uint64_t bytes[NX_N_ARENAS], sum = memory_of(r, bytes);
+  uint64_t bytes[NX_N_ARENAS], sum = nxc_plan_memory(r, bytes);
   fputs("memory per rank\n", out);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
     if (bytes[kind]) print_bytes(nx_arena_name(kind), bytes[kind], nx_arena_meaning(kind), out);
@@ -156,110 +144,17 @@ static void print_exports(const nxc_plan_report *r, FILE *out) {
   }
 }
 
-static json_t *exports_json(const nxc_plan_report *r) {
-  json_t *object = json_object();
-  size_t n_exports;
-  const nxc_export *exports = nxc_exports(r->arena, r->compiled, &n_exports);
-  for (size_t i = 0; i < n_exports; i++)
-    json_object_set_new(object, exports[i].name, nxc_json_text(exports[i].value));
-  return object;
-}
-
-static void print_obstacles(const nxc_plan_report *r, FILE *out) {
-  size_t n = nxc_sink_n_findings(r->obstacles);
-  if (n) fputs("no plan yet\n", out);
-  for (size_t i = 0; i < n; i++) fprintf(out, "  %s\n", nxc_sink_finding(r->obstacles, i)->message);
-}
-
-static void print_id(const nxc_plan_report *r, FILE *out) {
-  char text[65];
-  nx_hex(r->plan->plan.header->plan_id, text);
-  fputs(text, out);
-}
-
 void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
   fprintf(out, "%s: %s\n", r->file, r->compiled->dialect->name);
-  if (r->written == NULL) print_settings(r, out);
+  print_settings(r, out);
   print_derived(r, out);
-  if (r->written == NULL) print_exports(r, out);
+  print_exports(r, out);
+  nxc_plan_print_estimate(r, out);
   if (r->plan != NULL) {
     print_layout(r, out);
     print_stages(r, out);
     print_memory(r, out);
     nxc_forecast_print(r->estimate, &r->plan->plan, out);
-    fputs("plan_id ", out);
-    print_id(r, out);
-    fputc('\n', out);
   }
-  print_obstacles(r, out);
-  if (r->estimate->memory_skipped != NULL) fputs("memory is not judged\n", out);
-  if (r->written != NULL) fprintf(out, "wrote %s, %" PRIu64 " bytes\n", r->written, r->plan->n_bytes);
-}
-
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
-
-static json_t *derived_json(const nxc_plan_report *r) {
-  json_t *object = json_object();
-  derived rows[N_DERIVED];
-  derive(r, rows);
-  for (int i = 0; i < N_DERIVED; i++) {
-    bool exact = rows[i].value < 9e15;
-    json_t *number = exact ? json_integer((json_int_t)rows[i].value) : json_real(rows[i].value);
-    json_object_set(object, rows[i].name, rows[i].known ? number : json_null());
-    json_decref(number);
-  }
-  return object;
-}
-
-static json_t *memory_json(const nxc_plan_report *r) {
-  if (r->plan == NULL) return json_null();
-  uint64_t bytes[NX_N_ARENAS], sum = memory_of(r, bytes);
-  json_t *object = json_object();
-  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
-    json_object_set_new(object, nx_arena_name(kind), json_integer((json_int_t)bytes[kind]));
-  json_object_set_new(object, "sum", json_integer((json_int_t)sum));
-  json_object_set_new(object, "workspace", json_integer((json_int_t)r->plan->plan.run->workspace_bytes));
-  return object;
-}
-
-static json_t *id_json(const nxc_plan_report *r) {
-  if (r->plan == NULL) return json_null();
-  char text[65];
-  nx_hex(r->plan->plan.header->plan_id, text);
-  return json_string(text);
-}
-
-static json_t *findings_json(const nxc_plan_report *r) {
-  json_t *findings = nxc_findings_to_json(r->sink), *obstacles = nxc_findings_to_json(r->obstacles);
-  size_t index;
-  json_t *finding;
-  json_array_foreach(obstacles, index, finding) {
-    json_object_set_new(finding, "severity", json_string("note"));
-    json_array_append(findings, finding);
-  }
-  json_decref(obstacles);
-  return findings;
-}
-
-void nxc_plan_print_json(const nxc_plan_report *r, FILE *out) {
-  const nxc_compiled *compiled = r->compiled;
-  json_t *object = json_object();
-  json_object_set_new(object, "plan_id", id_json(r));
-  json_object_set_new(object, "dialect", compiled->dialect ? json_string(compiled->dialect->name) : json_null());
-  if (compiled->settings != NULL) {
-    json_object_set_new(object, "settings", nxc_settings_to_json(r->arena, compiled->settings));
-    json_object_set_new(object, "sources", nxc_sources_to_json(compiled->settings));
-    json_object_set_new(object, "derived", derived_json(r));
-  }
-  json_object_set_new(object, "memory", memory_json(r));
-  json_object_set_new(object, "own", nxc_own_estimate_json(&r->estimate->own));
-  if (r->estimate->machine != NULL)
-    json_object_set_new(object, "forecast",
-                        r->plan ? nxc_forecast_json(r->estimate, &r->plan->plan) : json_null());
-  json_object_set_new(object, "environment", nxc_environment_to_json(&compiled->resolution));
-  json_object_set_new(object, "exports", exports_json(r));
-  json_object_set_new(object, "diagnostics", findings_json(r));
-  json_dumpf(object, out, JSON_INDENT(2));
-  fputc('\n', out);
-  json_decref(object);
+  nxc_plan_print_end(r, out);
 }

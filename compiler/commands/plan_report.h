@@ -11,6 +11,7 @@
 typedef struct nxc_plan_report {
   nxc_arena *arena;
   const char *file;
+  bool sound; /* the configuration has no errors; that a rank does not fit is none of its own */
   const nxc_compiled *compiled;
   const nxc_training *training; /* NULL where its sizes are unknown */
   const nxc_plan_bytes *plan;   /* NULL where there is none */
@@ -20,7 +21,27 @@ typedef struct nxc_plan_report {
   const char *written;          /* the plan's file, or NULL */
 } nxc_plan_report;
 
+/* A number that follows from the settings. */
+typedef struct nxc_derived {
+  const char *name, *words, *unit;
+  bool known;
+  double value; /* exact below 2^53 */
+} nxc_derived;
+
+enum { NXC_N_DERIVED = 5 };
+
+void nxc_plan_derive(const nxc_plan_report *report, nxc_derived rows[NXC_N_DERIVED]);
+/* The bytes of the rank that needs most, by arena; returns their sum. */
+uint64_t nxc_plan_memory(const nxc_plan_report *report, uint64_t bytes[NX_N_ARENAS]);
+
+/* One screen: the model, its layout, memory, time, what is assumed, what nxrun refuses, what is set. */
+void nxc_plan_print_screen(const nxc_plan_report *report, FILE *out);
+/* Its parts: what either system needs and takes; what nxrun says of it, and what was written. */
+void nxc_plan_print_estimate(const nxc_plan_report *report, FILE *out);
+void nxc_plan_print_end(const nxc_plan_report *report, FILE *out);
+/* Everything. */
 void nxc_plan_print(const nxc_plan_report *report, FILE *out);
+json_t *nxc_plan_json(const nxc_plan_report *report);
 void nxc_plan_print_json(const nxc_plan_report *report, FILE *out);
 
 #endif

@@ -9,6 +9,7 @@
 #include "compiler/commands/folders.h"
 #include "compiler/commands/options.h"
 #include "compiler/commands/parallel.h"
+#include "compiler/commands/summary.h"
 #include "compiler/diagnostics/characters.h"
 #include "compiler/program/training.h"
 #include "compiler/render/render.h"
@@ -24,7 +25,10 @@ static const char usage[] = "usage: nxcfg validate FILE... [options]\n"
                             "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
                             "  --for nxrun          what nxrun cannot execute is an error\n"
                             "  --partial            the file is a part: what it does not give may stand elsewhere\n"
-                            "  --memory BYTES       demand that a rank of nxrun needs no more, as 80GiB\n";
+                            "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
+                            "  --machine FILE       demand that a rank fits a device of this machine\n"
+                            "  --assume KEY=VALUE   assume it for the memory where nothing gives it (repeatable); none\n"
+                            "                       assumes nothing\n";
 
 typedef struct verdict {
   nxc_arena *arena;
@@ -33,45 +37,8 @@ typedef struct verdict {
   nxc_sink *sink;
   nxc_compiled compiled;
   const char *memory_skipped; /* why --memory was not judged, or NULL */
+  nxc_assumed assumed;        /* for the memory's estimate */
 } verdict;
-
-/* -- the one line of success ----------------------------------------------------------------------------- */
-
-static const char *show_mesh(const verdict *v) {
-  static const struct {
-    nxc_setting_id id;
-    const char *name;
-  } axes[] = {
-      {NX_SETTING_MESH_TENSOR, "tensor"},
-      {NX_SETTING_MESH_PIPELINE, "pipeline"},
-      {NX_SETTING_MESH_CONTEXT, "context"},
-      {NX_SETTING_MESH_DATA, "data"},
-  };
-  const nxc_settings *settings = v->compiled.settings;
-  if (!nxc_has(settings, NX_SETTING_MESH_WORLD)) return "world size unknown";
-  long long world = nxc_int(settings, NX_SETTING_MESH_WORLD);
-  const char *text = nxc_arena_printf(v->arena, world == 1 ? "%lld rank" : "%lld ranks", world);
-  const char *joint = " = ";
-  for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
-    if (!nxc_has(settings, axes[i].id) || nxc_int(settings, axes[i].id) == 1) continue;
-    text = nxc_arena_printf(v->arena, "%s%s%s %lld", text, joint, axes[i].name,
-                            (long long)nxc_int(settings, axes[i].id));
-    joint = " x ";
-  }
-  return text;
-}
-
-static const char *show_batches(const verdict *v) {
-  const nxc_settings *settings = v->compiled.settings;
-  if (!nxc_has(settings, NX_SETTING_BATCH_MICRO)) return "batch unknown";
-  if (!nxc_has(settings, NX_SETTING_BATCH_ACCUMULATION)) {
-    return nxc_arena_printf(v->arena, "micro-batches of %lld",
-                            (long long)nxc_int(settings, NX_SETTING_BATCH_MICRO));
-  }
-  long long n_batches = nxc_int(settings, NX_SETTING_BATCH_ACCUMULATION);
-  return nxc_arena_printf(v->arena, "%lld micro-batch%s of %lld a step", n_batches,
-                          n_batches == 1 ? "" : "es", (long long)nxc_int(settings, NX_SETTING_BATCH_MICRO));
-}
 
 /* -- what the verdict leaves open ------------------------------------------------------------------------ */
 
@@ -201,6 +168,12 @@ static void print_environment(const verdict *v) {
   if (resolution->n_variables > 0) putchar('\n');
 }
 
+/* What the judgement of the memory took to be so. */
+static void print_assumed(const verdict *v) {
+  const char *text = nxc_assumed_show(v->arena, &v->assumed);
+  if (*text != '\0') printf("  assumed for the memory: %s\n", text);
+}
+
 /* -- printing -------------------------------------------------------------------------------------------- */
 
 static void print_verdict(const verdict *v) {
@@ -214,7 +187,7 @@ static void print_verdict(const verdict *v) {
     bool told = v->options->dialect != NULL || v->compiled.project.dialect != NULL;
     const char *how = told ? "" : " (detected)", *name = v->compiled.dialect->name;
     if (v->compiled.version != NULL) name = nxc_arena_printf(v->arena, "%s %s", name, v->compiled.version);
-    printf("%s: valid %s%s: %s, %s", file, name, how, show_mesh(v), show_batches(v));
+    printf("%s: valid %s%s: %s, %s", file, name, how, nxc_mesh_show(v->arena, v->compiled.settings), nxc_batches_show(v->arena, v->compiled.settings));
     if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
     putchar('\n');
   }
@@ -226,6 +199,7 @@ static void print_verdict(const verdict *v) {
   if (n_errors == 0) print_multiples(v);
   print_environment(v);
   if (v->memory_skipped != NULL) printf("  %s\n", v->memory_skipped);
+  print_assumed(v);
 }
 
 /* With --for nxrun: the limits that nxcfg plan -o judges, where all that they need is known. */
@@ -239,16 +213,17 @@ static void judge_limits(verdict *v) {
     (void)nxc_training_judge(v->compiled.settings, v->sink, &training);
 }
 
-/* With --memory: what nxcfg plan would find. */
-static void judge_memory(verdict *v, const nxc_estimate_request *asked) {
+/* With --memory or --machine: what nxcfg plan would find. */
+static void judge_memory(verdict *v, const nxc_estimate_request *asked, const nxc_request *request) {
   bool wrong = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable;
-  if (asked->memory_bytes == 0 || wrong) return;
+  if ((asked->memory_bytes == 0 && asked->machine == NULL) || wrong) return;
   nxc_sink *obstacles = nxc_sink_new(v->arena);
   nxc_plan_bytes plan;
   bool compiled = nxc_program_compile(v->compiled.settings, v->arena, obstacles, &plan);
-  v->memory_skipped = nxc_estimate_make(asked, v->compiled.settings, compiled ? &plan.plan : NULL, obstacles,
-                                        v->arena, v->sink)
-                          .memory_skipped;
+  nxc_estimate estimate = nxc_estimate_make(asked, request, v->compiled.settings, compiled ? &plan.plan : NULL,
+                                            obstacles, v->arena, v->sink);
+  v->memory_skipped = estimate.memory_skipped;
+  v->assumed = estimate.own.assumed;
 }
 
 /* -- all files ------------------------------------------------------------------------------------------- */
@@ -305,7 +280,7 @@ static void judge(void *context, size_t index) {
   nxc_compile_settings(v->arena, &request, v->sink, &v->compiled);
   judge_other_launches(v, request);
   if (request.for_nxrun && !request.partial) judge_limits(v);
-  judge_memory(v, &all->judged_by->estimate);
+  judge_memory(v, &all->judged_by->estimate, &request);
 }
 
 /* Runs in one thread, in the files' order. */
@@ -343,11 +318,14 @@ static int validate_all(nxc_arena *arena, nxc_options *options, const standard *
 int nxc_command_validate(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
-  const char *target = NULL, *memory = NULL;
+  const char *target = NULL, *memory = NULL, *machine = NULL;
+  nxc_texts assume = {0};
   standard judged_by = {0};
   const nxc_extra_option extras[] = {{.name = "--for", .text = &target},
                                      {.name = "--partial", .flag = &judged_by.partial},
                                      {.name = "--memory", .text = &memory},
+                                     {.name = "--machine", .text = &machine},
+                                     {.name = "--assume", .list = &assume},
                                      {.name = NULL}};
   int status = NXC_EXIT_USAGE;
   if (!nxc_options_parse(arena, &options, "validate", argc - 1, argv + 1, extras, false)) {
@@ -359,7 +337,8 @@ int nxc_command_validate(int argc, char **argv) {
     fprintf(stderr, "nxcfg validate: --for takes nxrun, not %s\n", target);
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
     fprintf(stderr, "%s%s", usage, nxc_options_usage);
-  } else if (nxc_estimate_read(arena, "validate", memory, NULL, &judged_by.estimate)) {
+  } else if (nxc_estimate_read(arena, "validate", memory, machine, &judged_by.estimate) &&
+             nxc_estimate_assume(arena, "validate", &assume, &judged_by.estimate)) {
     judged_by.for_nxrun = target != NULL;
     status = validate_all(arena, &options, &judged_by);
   }

@@ -71,14 +71,20 @@ static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, con
   return m;
 }
 
+nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
+                                       uint32_t stage, nxc_arena *arena) {
+  nxc_sizes z;
+  nxc_sizes_of_stage(sizes, training, stage, &z);
+  nxc_own_memory m = of_stage(system, &z, training, arena);
+  m.stage = stage;
+  return m;
+}
+
 nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                                  nxc_arena *arena) {
   nxc_own_memory most = {.total = -1};
   for (uint32_t stage = 0; stage < (uint32_t)sizes->pipeline; stage++) {
-    nxc_sizes z;
-    nxc_sizes_of_stage(sizes, training, stage, &z);
-    nxc_own_memory m = of_stage(system, &z, training, arena);
-    m.stage = stage;
+    nxc_own_memory m = nxc_own_memory_of_stage(system, sizes, training, stage, arena);
     if (m.total > most.total) most = m;
   }
   return most;

@@ -22,6 +22,9 @@ typedef struct nxc_own_memory {
   size_t n_lines;
 } nxc_own_memory;
 
+nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
+                                       uint32_t stage, nxc_arena *arena);
+/* Of the stage that needs most. */
 nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                                  nxc_arena *arena);
 

@@ -88,14 +88,17 @@ bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sin
   return true;
 }
 
-void nxc_forecast_memory(const nx_plan *plan, uint64_t bytes[NX_N_ARENAS]) {
+uint32_t nxc_forecast_memory(const nx_plan *plan, uint64_t bytes[NX_N_ARENAS]) {
   uint64_t most = 0;
+  uint32_t worst = 0;
   for (uint32_t stage = 0; stage < nx_plan_n_stages(plan); stage++) {
     uint64_t of_stage[NX_N_ARENAS], sum = 0;
     for (nx_arena_kind kind = 0; kind < NX_N_ARENAS; kind++)
       sum += of_stage[kind] = nx_plan_stage_bytes(plan, stage, kind);
     if (stage > 0 && sum <= most) continue;
     most = sum;
+    worst = stage;
     memcpy(bytes, of_stage, sizeof of_stage);
   }
+  return worst;
 }

@@ -20,7 +20,7 @@ bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sin
 /* The passes up to memory, for tests and for whoever wants the graphs. NULL with findings. */
 nxc_pipeline *nxc_program_build(const nxc_training *training, nxc_arena *arena, nxc_sink *sink);
 
-/* Bytes of one rank by arena, all slots together; of the pipeline stage that needs most. */
-void nxc_forecast_memory(const nx_plan *plan, uint64_t bytes[NX_N_ARENAS]);
+/* Bytes of one rank by arena, all slots together; of the pipeline stage that needs most, which it returns. */
+uint32_t nxc_forecast_memory(const nx_plan *plan, uint64_t bytes[NX_N_ARENAS]);
 
 #endif

@@ -1,22 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a rank fits into the memory that there is, and what would make it smaller.
  *
- * What a rank needs is exact: the plan's arenas, and its ceiling of workspace. Advice is exact too: the same
- * settings with one of them changed are compiled to a plan in memory, and its bytes are told. A change with
- * which there is no plan is no advice. */
+ * What a rank of nxrun needs is exact: the plan's arenas, and its ceiling of workspace. What one of another system
+ * needs is what the caller says. Advice is made alike for both: the same training with one setting changed is
+ * compiled, and its need is told. A change with which there is none is no advice. */
 #ifndef NXC_ADVICE_H
 #define NXC_ADVICE_H
 
 #include "compiler/program/program.h"
 
+typedef struct nxc_change {
+  nxc_setting_id setting;
+  nxc_value value;
+} nxc_change;
+
+/* What a rank would need after some changes; 0: the system does not accept them. */
+typedef uint64_t nxc_need_after(const void *context, const nxc_change *changes, size_t n_changes);
+
+/* A rank's need, and what it is held against. */
+typedef struct nxc_memory_need {
+  const char *whose; /* the system */
+  uint64_t bytes, limit_bytes;
+  const char *limit_source; /* "--memory", the name of a machine */
+  const char *parts;        /* of which the bytes consist, in words */
+  const char *const *largest;
+  size_t n_largest;
+  nxc_need_after *after;
+  const void *context;
+} nxc_memory_need;
+
+/* False, with a finding that tells what is largest and what would help, where a rank does not fit. */
+bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink);
 /* Arenas, all slots, and workspace; of the stage that needs most. */
-uint64_t nxc_memory_need(const nx_plan *plan);
-/* False, with a finding that tells what is largest and what would help, where a rank does not fit. `source`
- * says where the limit stands: "--memory", the name of a machine. */
+uint64_t nxc_memory_of_plan(const nx_plan *plan);
+/* The same of a rank of nxrun. */
 bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_t limit_bytes,
                       const char *source, nxc_arena *arena, nxc_sink *sink);
-/* Why the memory cannot be judged, as a note: there is no plan, and `obstacles` says why. Returns its
- * text. */
+/* Why the memory cannot be judged, as a note; returns its text. */
 const char *nxc_memory_skip(const nxc_sink *obstacles, nxc_arena *arena, nxc_sink *sink);
 
 #endif

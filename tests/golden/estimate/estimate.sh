@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs each line of cases.txt and compares what is printed (of a plan, the forecast) and the exit status with NAME.out,
-# as TAP; UPDATE=1 rewrites. Usage: estimate.sh NXCFG FOLDER
+# Runs each line of cases.txt and compares what is printed and the exit status with NAME.out, as TAP; UPDATE=1 rewrites. Usage: estimate.sh NXCFG FOLDER
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
 n=0
 status=0
+export LC_ALL=C
 while IFS= read -r line; do
   case $line in '' | '#'*) continue ;; esac
   n=$((n + 1))
   name=${line%% |*}
   # shellcheck disable=SC2086
   found=$("$nxcfg" ${line#*| } 2>&1 </dev/null; echo "exit $?")
-  found=$(printf '%s\n' "$found" | sed -e '/^model.yaml: nx$/,/^  workspace/d' -e '/^plan_id/d')
+  found=$(printf '%s\n' "$found" | sed '/^plan_id/d')
   [ -z "$UPDATE" ] || printf '%s\n' "$found" >"$name.out"
   if [ "$found" = "$(cat "$name.out")" ]; then
     echo "ok $n - $line"
@@ -22,6 +22,31 @@ while IFS= read -r line; do
     status=1
   fi
 done <cases.txt
+
+# ---- one screen ----
+
+check() { # NAME STATUS
+  n=$((n + 1))
+  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1" && status=1; fi
+}
+conf=../../../conf h100=../../../machines/h100.yaml
+for locale in C C.UTF-8; do
+  LC_ALL=$locale "$nxcfg" plan $conf/megatron/llama-405b.sh --machine $h100 >screen
+  sed -i '/^error/,/^$/d' screen # that it does not fit has lines of its own
+  lines=$(wc -l <screen)
+  [ "$lines" -ge 24 ] && [ "$lines" -le 40 ]
+  check "405B in $locale: one screen of $lines lines" $?
+  [ "$(tr -d '\200-\277' <screen | awk 'length > 80')" = "" ] # a character begins with one other byte
+  check "405B in $locale: no line is longer than 80 columns" $?
+done
+LC_ALL=C.UTF-8 "$nxcfg" plan $conf/megatron/llama-405b.sh --memory 1TB | grep -q '█'
+check 'bars of blocks where the locale has UTF-8' $?
+for words in '^memory .* megatron  *nxrun$' '^time of a step of megatron on ' '^  in all .* tokens/s, .*(MFU)$' \
+  ': does not fit$' '^plan_id '; do
+  grep -q "$words" screen
+  check "405B: $words" $?
+done
+rm -f screen
 for file in no.plan*; do # what does not fit is not written
   [ ! -e "$file" ] || { echo "not ok $((n + 1)) - $file was written"; rm -f "$file"; n=$((n + 1)); status=1; }
 done

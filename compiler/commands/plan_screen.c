@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What plan prints first: one screen of what matters, in lines of 80 columns. */
+#include "compiler/commands/plan_report.h"
+#include "compiler/commands/summary.h"
+#include "compiler/render/screen.h"
+#include "compiler/show/plan_dump.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LABEL = 9, N_OBSTACLES_SHOWN = 3, LONGEST_VALUE = 48, BAR = 28 };
+
+static const double GIB = 1073741824.0;
+
+static void paragraph(const nxc_plan_report *r, const char *label, const char *text, FILE *out) {
+  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, LABEL, nxc_arena_printf(r->arena, "%-*s", LABEL, label), text);
+}
+
+/* A path keeps its end. */
+static const char *shortened(nxc_arena *arena, const char *text, size_t most) {
+  size_t n = strlen(text);
+  if (n <= most) return text;
+  text += n - most + 3;
+  while (((unsigned char)*text & 0xc0) == 0x80) text++; /* whole characters */
+  return nxc_arena_printf(arena, "...%s", text);
+}
+
+/* ---- the training ----------------------------------------------------------------------------------------------- */
+
+/* The training as it is, or as it is assumed. */
+static const nxc_training *training_of(const nxc_plan_report *r) {
+  const nxc_own_estimate *own = &r->estimate->own;
+  if (r->training != NULL) return r->training;
+  return own->system != NULL && own->lacks == NULL ? &own->training : NULL;
+}
+
+static const nxc_settings *settings_of(const nxc_plan_report *r) {
+  const nxc_settings *assumed = r->estimate->own.compiled.settings;
+  return r->training == NULL && assumed != NULL ? assumed : r->compiled->settings;
+}
+
+static const char *count_in_words(nxc_arena *arena, double count) {
+  if (count >= 1e9) return nxc_arena_printf(arena, "%.4g billion", count / 1e9);
+  if (count >= 1e6) return nxc_arena_printf(arena, "%.4g million", count / 1e6);
+  return nxc_arena_printf(arena, "%.0f", count);
+}
+
+static const char *show_model(nxc_arena *arena, const nxc_training *t) {
+  const nxc_model *m = &t->model;
+  const nxc_layer_spec *layer = &m->specs[0];
+  const char *text = nxc_arena_printf(arena, "%s parameters: %lld layer%s, width %lld, %lld heads",
+                                      count_in_words(arena, (double)nxc_training_parameters(t)),
+                                      (long long)m->layers, m->layers == 1 ? "" : "s", (long long)m->hidden,
+                                      (long long)layer->attention.heads);
+  if (layer->attention.kv_heads != layer->attention.heads)
+    text = nxc_arena_printf(arena, "%s, %lld of keys and values", text, (long long)layer->attention.kv_heads);
+  if (m->mixture != NULL)
+    text = nxc_arena_printf(arena, "%s, %lld experts of which a token goes to %lld", text,
+                            (long long)m->mixture->n_experts, (long long)m->mixture->top_k);
+  else text = nxc_arena_printf(arena, "%s, network %lld", text, (long long)layer->ffn.width);
+  return nxc_arena_printf(arena, "%s, vocabulary %lld", text, (long long)m->vocab);
+}
+
+static const char *show_layout(nxc_arena *arena, const nxc_settings *s, const nxc_training *t) {
+  const char *text = nxc_mesh_show(arena, s);
+  if (t == NULL) return text;
+  if (t->layout.expert > 1) text = nxc_arena_printf(arena, "%s; experts over %u", text, (unsigned)t->layout.expert);
+  if (t->layout.n_chunks > t->layout.pipeline)
+    text = nxc_arena_printf(arena, "%s; %u chunks of layers a stage", text,
+                            (unsigned)(t->layout.n_chunks / t->layout.pipeline));
+  return t->sharding.stage > 0 ? nxc_arena_printf(arena, "%s; ZeRO %d", text, (int)t->sharding.stage) : text;
+}
+
+static void print_training(const nxc_plan_report *r, FILE *out) {
+  nxc_arena *arena = r->arena;
+  const nxc_training *t = training_of(r);
+  const nxc_settings *s = settings_of(r);
+  fprintf(out, "%s: %s\n", shortened(arena, r->file, 60), r->compiled->dialect->name);
+  if (t != NULL) paragraph(r, "model", show_model(arena, t), out);
+  paragraph(r, "layout", show_layout(arena, s, t), out);
+  const char *batch = nxc_batches_show(arena, s);
+  if (t != NULL)
+    batch = nxc_arena_printf(arena, "%lld sequences of %lld = %lld tokens; %s", (long long)t->batch.global,
+                             (long long)t->model.sequence, (long long)(t->batch.global * t->model.sequence), batch);
+  paragraph(r, "batch", batch, out);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+enum { N_COLUMNS = 2 };
+
+static void print_row(const char *name, const nxc_column columns[N_COLUMNS], const double bytes[N_COLUMNS], FILE *out) {
+  if (bytes[0] <= 0 && bytes[1] <= 0) return;
+  fprintf(out, "  %-36s", name);
+  for (int i = 0; i < N_COLUMNS; i++) {
+    if (columns[i].whose == NULL) continue;
+    if (bytes[i] > 0) fprintf(out, " %11.3f GiB", bytes[i] / GIB);
+    else fprintf(out, " %15s", "-");
+  }
+  putc('\n', out);
+}
+
+static void print_memory_bar(const nxc_plan_report *r, const nxc_column *column, FILE *out) {
+  const nxc_estimate *e = r->estimate;
+  if (column->whose == NULL || e->limit_bytes == 0) return;
+  double share = column->total / (double)e->limit_bytes;
+  fprintf(out, "  %-8.8s ", column->whose);
+  nxc_print_bar(out, BAR, share);
+  fprintf(out, " %.0f %% of %.4g GiB%s\n", 100 * share, (double)e->limit_bytes / GIB, share > 1 ? ": does not fit" : "");
+}
+
+static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_COLUMNS], FILE *out) {
+  double bytes[N_COLUMNS];
+  fprintf(out, "%-38s", "memory of the rank that needs most");
+  for (int i = 0; i < N_COLUMNS; i++)
+    if (columns[i].whose != NULL) fprintf(out, " %15s", columns[i].whose);
+  putc('\n', out);
+  for (int part = 0; part < NXC_N_PARTS; part++) {
+    for (int i = 0; i < N_COLUMNS; i++) bytes[i] = columns[i].parts[part];
+    print_row(nxc_part_names[part], columns, bytes, out);
+  }
+  for (int i = 0; i < N_COLUMNS; i++) bytes[i] = columns[i].beside;
+  print_row("allocator, driver, communicators", columns, bytes, out);
+  for (int i = 0; i < N_COLUMNS; i++) bytes[i] = columns[i].total;
+  print_row("in all", columns, bytes, out);
+  for (int i = 0; i < N_COLUMNS; i++) print_memory_bar(r, &columns[i], out);
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------- */
+
+static void print_spent(const char *name, double seconds, double step_s, FILE *out) {
+  if (seconds < 5e-3 * step_s) return; /* --format json has all */
+  fprintf(out, "  %-18s %9.3g s %5.1f %%  ", name, seconds, 100 * seconds / step_s);
+  nxc_print_bar(out, BAR, seconds / step_s);
+  putc('\n', out);
+}
+
+static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE *out) {
+  const nxc_estimate *e = r->estimate;
+  if (!column->timed) return;
+  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 2, "",
+                      nxc_arena_printf(r->arena, "time of a step of %s on %s", column->whose, e->machine->name));
+  if (e->forecast_made) {
+    for (int class = 0; class < NXC_N_COSTS; class++)
+      print_spent(nxc_cost_names[class], e->forecast.class_s[class], column->step_s, out);
+    print_spent("bubble", e->forecast.bubble_s, column->step_s, out);
+  } else {
+    for (int part = 0; part < NXC_N_SPENT; part++)
+      print_spent(nxc_spent_names[part], e->own.time.parts[part], column->step_s, out);
+  }
+  fprintf(out, "  %-18s %9.3g s, %.0f tokens/s, %.1f %% of the peak (MFU)\n", "in all", column->step_s,
+          column->tokens_per_s, 100 * column->utilisation);
+  if (e->forecast_made) nxc_forecast_print_cautions(e, &r->plan->plan, out);
+}
+
+void nxc_plan_print_estimate(const nxc_plan_report *r, FILE *out) {
+  const nxc_own_estimate *own = &r->estimate->own;
+  const nxc_column columns[N_COLUMNS] = {nxc_own_column(own),
+                                         nxc_nxrun_column(r->estimate, r->plan ? &r->plan->plan : NULL)};
+  if (columns[0].whose != NULL || columns[1].whose != NULL) print_memory(r, columns, out);
+  for (int i = 0; i < N_COLUMNS; i++) print_time(r, &columns[i], out);
+  if (own->lacks != NULL)
+    paragraph(r, own->system, nxc_arena_printf(r->arena, "is not estimated: %s", own->lacks), out);
+  paragraph(r, "assumed", nxc_assumed_show(r->arena, &own->assumed), out);
+}
+
+/* ---- what is set ------------------------------------------------------------------------------------------------ */
+
+/* Given by whoever wrote the configuration, and other than what the catalogue has. */
+static bool is_set(const nxc_settings *s, nxc_setting_id id) {
+  const nxc_value *value = nxc_settings_value(s, id), *initial = nxc_setting_rows[id].initial;
+  if (nxc_settings_from(s, id)->kind < NXC_FROM_MODEL_CONFIG || value == NULL) return false;
+  return initial == NULL || !nxc_value_equal(value, initial);
+}
+
+static void print_section(const nxc_plan_report *r, const char *section, FILE *out) {
+  const nxc_settings *s = r->compiled->settings;
+  const char *text = "";
+  size_t n = strlen(section);
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    const char *path = nxc_setting_path(id), *dot = strchr(path, '.');
+    bool here = dot == NULL ? n == 0 : (size_t)(dot - path) == n && strncmp(path, section, n) == 0;
+    if (!here || !is_set(s, id)) continue;
+    const char *value = shortened(r->arena, nxc_settings_show(s, id), LONGEST_VALUE);
+    text = nxc_arena_printf(r->arena, "%s%s%s %s", text, *text ? ", " : "", dot ? dot + 1 : path, value);
+  }
+  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL, nxc_arena_printf(r->arena, "  %-10s ", n ? section : "beside"),
+                      text);
+}
+
+/* Each section once, where its first setting stands. */
+static void print_settings(const nxc_plan_report *r, FILE *out) {
+  const char *last = "";
+  size_t n_set = 0;
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) n_set += is_set(r->compiled->settings, id);
+  fprintf(out, "settings that are not defaults: %zu (--all lists every one with its source)\n", n_set);
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    const char *path = nxc_setting_path(id), *dot = strchr(path, '.');
+    if (dot == NULL) continue;
+    const char *section = nxc_arena_strndup(r->arena, path, (size_t)(dot - path));
+    if (strcmp(section, last) != 0) print_section(r, section, out);
+    last = section;
+  }
+  print_section(r, "", out);
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------- */
+
+static void print_obstacles(const nxc_plan_report *r, FILE *out) {
+  size_t n = nxc_sink_n_findings(r->obstacles);
+  if (n == 0) return;
+  const char *text = "no plan yet:";
+  for (size_t i = 0; i < n && i < N_OBSTACLES_SHOWN; i++)
+    text = nxc_arena_printf(r->arena, "%s%s %s", text, i ? ";" : "", nxc_sink_finding(r->obstacles, i)->message);
+  if (n > N_OBSTACLES_SHOWN)
+    text = nxc_arena_printf(r->arena, "%s; and %zu more (validate --for nxrun)", text, n - N_OBSTACLES_SHOWN);
+  paragraph(r, "nxrun", text, out);
+}
+
+void nxc_plan_print_end(const nxc_plan_report *r, FILE *out) {
+  char id[65];
+  print_obstacles(r, out);
+  if (r->plan != NULL) {
+    nx_hex(r->plan->plan.header->plan_id, id);
+    fprintf(out, "plan_id %s\n", id);
+  }
+  if (r->estimate->memory_skipped != NULL) fputs("memory is not judged\n", out);
+  if (r->written != NULL) fprintf(out, "wrote %s, %" PRIu64 " bytes\n", r->written, r->plan->n_bytes);
+}
+
+void nxc_plan_print_screen(const nxc_plan_report *r, FILE *out) {
+  print_training(r, out);
+  nxc_plan_print_estimate(r, out);
+  if (r->written == NULL) print_settings(r, out);
+  nxc_plan_print_end(r, out);
+}
