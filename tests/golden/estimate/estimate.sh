@@ -46,6 +46,13 @@ for words in '^memory .* megatron  *nxrun$' '^time of a step of megatron on ' '^
   grep -q "$words" screen
   check "405B: $words" $?
 done
+"$nxcfg" validate model.yaml --machine device.yaml >screen
+check 'a device that is too small: exit status' $(($? - 1))
+for words in 'a rank of nx does not fit' 'of them for allocator, driver and communicators), and little allows' \
+  'with mesh.tensor = 4 a rank needs'; do
+  grep -q "$words" screen
+  check "a device that is too small: $words" $?
+done
 rm -f screen
 for file in no.plan*; do # what does not fit is not written
   [ ! -e "$file" ] || { echo "not ok $((n + 1)) - $file was written"; rm -f "$file"; n=$((n + 1)); status=1; }

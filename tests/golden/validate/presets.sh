@@ -21,7 +21,7 @@ while IFS= read -r line; do
     set -- "$@" --set "$(echo "$assignment" | sed 's/^ *//; s/ *$//')"
     shift
   done
-  found=$("$nxcfg" plan "$folder/$base.yaml" "$@" 2>/dev/null | awk '
+  found=$("$nxcfg" plan --all "$folder/$base.yaml" "$@" 2>/dev/null | awk '
     $1 ~ /^precision\./ { value[$1] = $2 }
     END {
       n = split("param compute master_weights grad_accumulation optimizer_state reduce stochastic_rounding", names, " ")
