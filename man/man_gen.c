@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the manual pages that are made of the catalogue, at build time: `man_gen settings`, `man_gen rules`,
  * or `man_gen DIALECT` for one of the foreign dialects. */
-#include "compiler/config/front/front.h"
+#include "compiler/config/fronts.h"
 #include "compiler/settings/facts.h"
 
 #include <ctype.h>

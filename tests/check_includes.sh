@@ -1,12 +1,13 @@
 #!/bin/sh
-# The rooms of the house know only what they may: who includes what is checked here, file by file.
+# The rooms of the house know only what they may: who includes what is checked here, file by file, and that no room
+# knows, through whatever others, one that knows it.
 # SPDX-License-Identifier: Apache-2.0
 # usage: check_includes.sh SOURCE_ROOT
 set -u
 cd "$1" || exit 1
 failed=0
 
-# forbid WHAT WHERE... : no file below WHERE (less those that the exceptions name) includes WHAT.
+# forbid WHAT EXCEPT WHERE... : no file below WHERE (less those that EXCEPT matches) includes WHAT.
 forbid() {
   what=$1 except=$2
   shift 2
@@ -22,9 +23,33 @@ forbid 'compiler/' "$none" schema runtime kernels
 forbid 'kernels/' "$none" schema compiler
 forbid 'mpi\.h' '^runtime/(comm_mpi|world)' schema compiler kernels runtime
 forbid '(oneapi/dnnl/)?dnnl' '^(kernels/cpu/|tests/bench/)' schema compiler kernels runtime tests
-forbid 'cuda' '^kernels/cuda/' schema compiler kernels runtime
-forbid 'yaml\.h' '^(compiler/config/|compiler/gen/)' schema compiler kernels runtime
+forbid 'CL/' '^kernels/opencl/' schema compiler kernels runtime
+forbid 'yaml\.h' '^(compiler/document/|compiler/config/|compiler/gen/)' schema compiler kernels runtime
 forbid 'cyaml/' '^(compiler/config/|compiler/gen/)' schema compiler kernels runtime
-forbid 'pcre2\.h' '^(compiler/config/|compiler/gen/)' schema compiler kernels runtime
-[ $failed -eq 0 ] && echo "includes: every room knows only what it may"
+forbid 'pcre2\.h' '^(compiler/expression/|compiler/config/|compiler/gen/)' schema compiler kernels runtime
+
+# What stands lower must not know what stands higher. From the ground up:
+floors='compiler compiler/diagnostics compiler/expression compiler/settings compiler/document compiler/machine
+compiler/render compiler/show compiler/config compiler/compare compiler/convert compiler/program compiler/estimate
+compiler/tune compiler/commands'
+below=
+for floor in $floors; do
+  for lower in $below; do
+    [ "$lower" = compiler ] && where="compiler/arena.* compiler/value.* compiler/texts.h" || where=$lower
+    # shellcheck disable=SC2086
+    forbid "$floor/[^\"]*\"" '\.gen\.h"' $where
+  done
+  [ "$floor" = compiler ] || :
+  below="$below $floor"
+done
+
+# Rooms are folders. Each line: a room, and one that it includes; tsort names what goes in circles.
+circles=$(grep -rHoE --include='*.[ch]' '^ *#include "[^"]+/[^"/]+"' compiler kernels runtime schema |
+  grep -v '\.gen\.h"' | sed -E 's|/[^/]*:[^"]*"| |; s|/[^/ ]*"$||' | awk '$1 != $2' | sort -u | tsort 2>&1 >/dev/null)
+if [ -n "$circles" ]; then
+  echo "rooms in circles:"
+  echo "$circles"
+  failed=1
+fi
+[ $failed -eq 0 ] && echo "includes: every room knows only what it may, and none goes in circles"
 exit $failed

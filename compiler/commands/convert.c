@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg convert: a configuration in another dialect's words, and a list of what could not be said there. */
-#include "compiler/config/convert/convert.h"
+#include "compiler/convert/convert.h"
+#include "compiler/config/fronts.h"
 
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"

@@ -3,7 +3,7 @@
  * settings, a configuration is compiled. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
-#include "compiler/config/compare.h"
+#include "compiler/compare/compare.h"
 #include "schema/plan.h"
 
 #include <jansson.h>

@@ -11,7 +11,7 @@
 #include "compiler/estimate/assume.h"
 #include "compiler/estimate/memory.h"
 #include "compiler/estimate/time.h"
-#include "compiler/program/forecast/advice.h"
+#include "compiler/estimate/advice.h"
 #include "compiler/program/forecast/cost.h"
 
 #include <jansson.h>

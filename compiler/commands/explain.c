@@ -2,7 +2,7 @@
 /* nxcfg explain: what a setting, an option, a rule or a diagnostic is, from the catalogue alone. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
-#include "compiler/config/expression/expression.h"
+#include "compiler/expression/expression.h"
 #include "compiler/config/site_rules.h"
 #include "compiler/render/render.h"
 #include "compiler/render/screen.h"

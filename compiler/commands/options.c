@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/options.h"
+#include "compiler/config/fronts.h"
 
 #include "compiler/config/front/override.h"
 

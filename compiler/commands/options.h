@@ -10,14 +10,10 @@
 
 #include "compiler/config/compile_settings.h"
 #include "compiler/diagnostics/diagnostics.h"
+#include "compiler/texts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-typedef struct nxc_texts {
-  const char **items;
-  size_t n_items;
-} nxc_texts;
 
 /* One of flag, text and list is set. */
 typedef struct nxc_extra_option {

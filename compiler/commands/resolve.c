@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
-#include "compiler/config/convert/write.h"
-#include "compiler/config/document/canon.h"
+#include "compiler/config/write/write.h"
+#include "compiler/document/canon.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * validate. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
-#include "compiler/config/dialect.h"
-#include "compiler/config/front/front.h"
+#include "compiler/config/binding/dialect.h"
+#include "compiler/config/fronts.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -11,7 +11,7 @@
 #include "compiler/commands/parallel.h"
 #include "compiler/commands/summary.h"
 #include "compiler/diagnostics/characters.h"
-#include "compiler/program/training.h"
+#include "compiler/program/records/training.h"
 #include "compiler/render/render.h"
 #include "compiler/render/render_document.h"
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/compile_settings.h"
+#include "compiler/config/fronts.h"
 
-#include "compiler/config/assignment.h"
+#include "compiler/config/rules/assignment.h"
+#include "compiler/config/site_rules.h"
 #include "compiler/config/environment.h"
 #include "compiler/config/front/override.h"
 #include "compiler/config/init_from.h"
-#include "compiler/config/presets.h"
-#include "compiler/config/refusal.h"
-#include "compiler/config/version.h"
+#include "compiler/config/rules/presets.h"
+#include "compiler/settings/refusal.h"
+#include "compiler/config/binding/version.h"
 #include "compiler/diagnostics/allow.h"
 
 #include <assert.h>
@@ -102,7 +104,7 @@ static bool tell_by_keys(compilation *c) {
   nxc_front_texts texts = c->texts;
   texts.sink = trial;
   nxc_document *document = nxc_front_read_yaml(&texts);
-  const nxc_dialect *dialect = document->complete ? nxc_dialect_detect(document, trial) : NULL;
+  const nxc_dialect *dialect = document->complete ? nxc_dialect_detect(document, nxc_front_told_by_keys, trial) : NULL;
   c->front = dialect ? nxc_front_find(c->arena, dialect->name, &c->texts.version) : NULL;
   if (c->front != NULL && c->front->read != nxc_front_read_yaml) return true;
   nxc_sink_take(c->sink, trial);
@@ -176,16 +178,18 @@ static void note_angles(compilation *c) {
 /* The config.json that the file itself names (or whose folder it names), where it is there; on other
  * machines than the one that trains it often is not. */
 static const char *named_model_config(compilation *c) {
-  static const char *const options[] = {"model.model_config", "model.config_path", "model.model_path"};
-  const nxc_bound *bound = NULL;
-  for (size_t i = 0; i < sizeof options / sizeof *options && (bound == NULL || !bound->given); i++)
-    bound = nxc_binding_find(c->out->binding, options[i]);
-  if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) return NULL;
-  const char *path = bound->value->text;
-  struct stat status;
-  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-    path = nxc_arena_printf(c->arena, "%s/config.json", path);
-  return access(path, R_OK) == 0 ? path : NULL;
+  const nxc_binding *binding = c->out->binding;
+  for (size_t i = 0; i < binding->dialect->n_options; i++) {
+    const nxc_bound *bound = &binding->options[i];
+    bool names = bound->row->names != NULL && strcmp(bound->row->names, "model") == 0;
+    if (!names || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) continue;
+    const char *path = bound->value->text;
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+      path = nxc_arena_printf(c->arena, "%s/config.json", path);
+    if (access(path, R_OK) == 0) return path;
+  }
+  return NULL;
 }
 
 static void read_model_config(compilation *c) {

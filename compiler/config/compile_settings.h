@@ -9,11 +9,11 @@
 #ifndef NXC_COMPILE_SETTINGS_H
 #define NXC_COMPILE_SETTINGS_H
 
-#include "compiler/config/dialect.h"
+#include "compiler/config/binding/dialect.h"
 #include "compiler/config/front/front.h"
 #include "compiler/config/interpolation/interpolate.h"
 #include "compiler/config/project.h"
-#include "compiler/config/rules.h"
+#include "compiler/config/rules/rules.h"
 #include "compiler/settings/settings.h"
 
 /* What a setting is taken to be where nothing else gives it: for estimates, never for a plan. */

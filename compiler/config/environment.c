@@ -6,7 +6,7 @@
 #include <string.h>
 
 static bool is_declared(const nxc_compiled *compiled, const char *name) {
-  const nxc_words *names = &compiled->project.env;
+  const nxc_texts *names = &compiled->project.env;
   for (size_t i = 0; i < names->n_items; i++)
     if (strcmp(names->items[i], name) == 0) return true;
   return false;

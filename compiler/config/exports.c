@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/exports.h"
+#include "compiler/config/fronts.h"
 
-#include "compiler/config/presets.h"
+#include "compiler/config/rules/presets.h"
 
 #include <stdlib.h>
 #include <string.h>

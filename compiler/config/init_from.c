@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/init_from.h"
 
-#include "compiler/config/model_config.h"
+#include "compiler/config/binding/model_config.h"
 #include "compiler/settings/domain.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef NXC_CONFIG_INIT_FROM_H
 #define NXC_CONFIG_INIT_FROM_H
 
-#include "compiler/config/dialect.h"
+#include "compiler/config/binding/dialect.h"
 
 /* Reports what differs: errors where the plan is for nxrun, else warnings. `binding` has been applied, and its
  * settings derived. A folder that is not on this machine is passed over. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/project.h"
 
-#include "compiler/config/front/front.h"
+#include "compiler/config/fronts.h"
 #include "compiler/diagnostics/allow.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static const char *read_text(reading *r, const nxc_node *node) {
 }
 
 /* Adds a text, or each item of a list of texts. */
-static void add_texts(reading *r, const nxc_node *node, nxc_words *words) {
+static void add_texts(reading *r, const nxc_node *node, nxc_texts *words) {
   size_t n_items = node->kind == NXC_NODE_LIST ? node->n_children : 1;
   for (size_t i = 0; i < n_items; i++) {
     const char *text = read_text(r, node->kind == NXC_NODE_LIST ? node->children[i] : node);
@@ -114,7 +114,7 @@ static void take_hermetic(reading *r, const nxc_node *node) {
 static void take_files(reading *r, const nxc_node *node);
 
 static void take_match(reading *r, const nxc_node *node) {
-  nxc_words patterns = {0};
+  nxc_texts patterns = {0};
   add_texts(r, node, &patterns);
 }
 
@@ -166,7 +166,7 @@ static void take_entry(reading *r, const nxc_node *entry) {
              "an entry of files is a map with the key match");
     return;
   }
-  nxc_words patterns = {0};
+  nxc_texts patterns = {0};
   add_texts(r, match, &patterns);
   bool meant = false;
   for (size_t i = 0; i < patterns.n_items; i++) meant = meant || matches(r, patterns.items[i], r->file);
@@ -253,15 +253,4 @@ bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_pr
     if (root->children[i] != files) take_key(&r, root->children[i], false);
   if (files != NULL) take_key(&r, files, false); /* after what it refines */
   return r.good;
-}
-
-bool nxc_project_has_key(const nxc_words *patterns, const char *name) {
-  for (size_t i = 0; i < patterns->n_items; i++) {
-    const char *pattern = patterns->items[i];
-    size_t n_bytes = strlen(pattern);
-    bool section = n_bytes > 2 && strcmp(pattern + n_bytes - 2, ".*") == 0;
-    if (section && strncmp(pattern, name, n_bytes - 2) == 0 && name[n_bytes - 2] == '\0') return true;
-    if (fnmatch(pattern, name, 0) == 0) return true;
-  }
-  return false;
 }

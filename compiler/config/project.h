@@ -17,18 +17,14 @@
 #ifndef NXC_CONFIG_PROJECT_H
 #define NXC_CONFIG_PROJECT_H
 
-#include "compiler/config/document/document.h"
-
-typedef struct nxc_words {
-  const char **items;
-  size_t n_items;
-} nxc_words;
+#include "compiler/document/document.h"
+#include "compiler/texts.h"
 
 typedef struct nxc_project {
   const char *path; /* of the project file, as shown; NULL: there is none */
   const char *dialect, *model_config;
   const nxc_node *world_size; /* an integer; NULL: not said */
-  nxc_words keys, allow, rules, env;
+  nxc_texts keys, allow, rules, env;
   bool hermetic;
 } nxc_project;
 
@@ -37,7 +33,5 @@ typedef struct nxc_project {
 /* What the project says about one configuration; "-" and NULL stand for the current folder. False (reported)
  * when the project file is wrong. */
 bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_project *project);
-/* Whether a key is one of the team's own: a pattern names it, or with ".*" a section around it. */
-bool nxc_project_has_key(const nxc_words *keys, const char *name);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/document/redaction.h"
 #include "compiler/config/settings_json.h"
 
 #include <jansson.h>

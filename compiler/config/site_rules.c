@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/site_rules.h"
 
-#include "compiler/config/document/document.h"
-#include "compiler/config/expression/expression.h"
-#include "compiler/config/front/front.h"
+#include "compiler/document/document.h"
+#include "compiler/expression/expression.h"
+#include "compiler/config/fronts.h"
 #include "compiler/diagnostics/allow.h"
 #include "compiler/settings/settings.h"
 

@@ -7,12 +7,7 @@
 #ifndef NXC_CONFIG_SITE_RULES_H
 #define NXC_CONFIG_SITE_RULES_H
 
-#include "compiler/settings/catalogue.h"
-
-typedef struct nxc_site_rules {
-  const nxc_rule_row *rows;
-  size_t n_rows;
-} nxc_site_rules;
+#include "compiler/config/rules/rules.h"
 
 /* Appends the rules of one file. False (reported) when it cannot be read, or any of it is wrong; *unreadable
  * tells the first. */

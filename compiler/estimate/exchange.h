@@ -7,7 +7,7 @@
 #ifndef NXC_EXCHANGE_H
 #define NXC_EXCHANGE_H
 
-#include "compiler/program/forecast/machine.h"
+#include "compiler/machine/machine.h"
 
 typedef struct nxc_ranks {
   double size, stride;

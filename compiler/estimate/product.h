@@ -9,7 +9,7 @@
 #ifndef NXC_PRODUCT_H
 #define NXC_PRODUCT_H
 
-#include "compiler/program/forecast/machine.h"
+#include "compiler/machine/machine.h"
 
 typedef struct nxc_product {
   double m, n, k;

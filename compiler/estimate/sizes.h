@@ -7,7 +7,7 @@
 #ifndef NXC_SIZES_H
 #define NXC_SIZES_H
 
-#include "compiler/program/training.h"
+#include "compiler/program/records/training.h"
 
 typedef struct nxc_sizes {
 #define SIZE(name, meaning) double name;

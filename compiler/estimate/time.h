@@ -10,7 +10,7 @@
 #define NXC_ESTIMATE_TIME_H
 
 #include "compiler/estimate/system.h"
-#include "compiler/program/forecast/machine.h"
+#include "compiler/machine/machine.h"
 
 /* SPENT(id, name, meaning): where the time of a step goes. */
 #define NXC_SPENT(SPENT)                                                                                       \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/gen/check.h"
 
-#include "compiler/config/expression/expression.h"
+#include "compiler/expression/expression.h"
 #include "compiler/gen/literal.h"
 
 #include <stdarg.h>

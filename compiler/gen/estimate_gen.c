@@ -4,7 +4,7 @@
  *
  * Every expression is parsed and its names are looked up in sizes.def, so that a system that would fail at run
  * time fails to build. */
-#include "compiler/config/expression/expression.h"
+#include "compiler/expression/expression.h"
 #include "compiler/gen/literal.h"
 #include "compiler/gen/rows.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What nxrun refuses of a training that is well formed. */
-#include "compiler/config/refusal.h"
-#include "compiler/program/demands.h"
+#include "compiler/settings/refusal.h"
+#include "compiler/program/records/demands.h"
 #include "compiler/program/passes/passes.h"
 
 static bool judge_settings(const nxc_settings *settings, nxc_sink *sink) {

@@ -3,10 +3,10 @@
 
 #include "compiler/program/emit/emit.h"
 #include "compiler/program/model/model_decoder.h"
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/grad.h"
 #include "compiler/program/passes/overlap.h"
 #include "compiler/program/passes/passes.h"
-#include "compiler/program/pipeline.h"
+#include "compiler/program/pipeline/pipeline.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef NXC_PROGRAM_H
 #define NXC_PROGRAM_H
 
-#include "compiler/program/pipeline.h"
+#include "compiler/program/pipeline/pipeline.h"
 
 typedef struct nxc_plan_bytes {
   const uint8_t *bytes;

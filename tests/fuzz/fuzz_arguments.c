@@ -3,8 +3,8 @@
  *
  * Whatever the text is, a tree comes out whose nodes stand in it, findings point into it, and what reading
  * gives does not depend on whether it is read once more. */
-#include "compiler/config/dialect.h"
-#include "compiler/config/front/front_megatron.h"
+#include "compiler/config/binding/dialect.h"
+#include "compiler/config/front/megatron/front_megatron.h"
 #include "tests/fuzz/replay.h"
 
 #include <assert.h>

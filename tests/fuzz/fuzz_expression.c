@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any text to the parser and the evaluator of expressions. */
-#include "compiler/config/expression/expression.h"
+#include "compiler/expression/expression.h"
 #include "tests/fuzz/replay.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
  *
  * Whatever the text is: what resolving the whole document gives is what resolving `it` alone gives, resolving
  * once more changes nothing, and findings stand in the text. */
-#include "compiler/config/document/canon.h"
+#include "compiler/document/canon.h"
 #include "compiler/config/interpolation/interpolate.h"
 #include "tests/fuzz/replay.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any bytes as YAML to the reader and the resolver, in both modes, and prints what comes out. */
-#include "compiler/config/convert/write.h"
-#include "compiler/config/document/canon.h"
+#include "compiler/config/write/write.h"
+#include "compiler/document/canon.h"
 #include "compiler/config/interpolation/interpolate.h"
 #include "tests/fuzz/replay.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Learning rates: named schedules, lowered to segments, and evaluated by ref. argv[1]: schedules.json, rates
  * recorded from other code. */
-#include "compiler/config/assignment.h"
+#include "compiler/config/rules/assignment.h"
 #include "compiler/program/records/learning_rate.h"
 #include "tests/kernels/ref_run.h"
 

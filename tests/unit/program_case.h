@@ -3,7 +3,7 @@
 #ifndef NX_TESTS_PROGRAM_CASE_H
 #define NX_TESTS_PROGRAM_CASE_H
 
-#include "compiler/config/assignment.h"
+#include "compiler/config/rules/assignment.h"
 #include "compiler/program/program.h"
 #include "tests/unit/cmocka_all.h"
 

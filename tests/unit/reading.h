@@ -3,7 +3,7 @@
 #ifndef NX_TESTS_READING_H
 #define NX_TESTS_READING_H
 
-#include "compiler/config/document/canon.h"
+#include "compiler/document/canon.h"
 #include "compiler/config/interpolation/interpolate.h"
 #include "tests/unit/cmocka_all.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the layers of a pipeline are cut, as each of the real systems does. */
-#include "compiler/config/expression/expression.h"
+#include "compiler/expression/expression.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/expression/expression.h"
+#include "compiler/expression/expression.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <string.h>

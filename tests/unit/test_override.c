@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hydra's overrides: what each makes of one small document, or the finding and its column. */
-#include "compiler/config/document/canon.h"
+#include "compiler/document/canon.h"
 #include "compiler/config/front/override.h"
 #include "compiler/config/interpolation/interpolate.h"
 #include "tests/unit/cmocka_all.h"

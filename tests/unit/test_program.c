@@ -3,7 +3,7 @@
 #include "tests/plan_edit.h"
 #include "tests/unit/program_case.h"
 
-#include "compiler/config/presets.h"
+#include "compiler/config/rules/presets.h"
 #include "compiler/program/passes/overlap.h"
 #include "compiler/settings/catalogue.h"
 

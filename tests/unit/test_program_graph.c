@@ -3,7 +3,7 @@
  */
 #include "tests/unit/program_case.h"
 
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/grad.h"
 #include "compiler/program/passes/passes.h"
 
 static nxc_graph *build(program_case *c, const char *changes) {

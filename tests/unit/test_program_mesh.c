@@ -3,7 +3,7 @@
  * layers and experts over many factorisations. */
 #include "tests/unit/program_case.h"
 
-#include "compiler/program/mesh.h"
+#include "compiler/program/mesh/mesh.h"
 
 static nxc_degrees degrees(uint32_t tensor, uint32_t context, uint32_t data, uint32_t pipeline) {
   return (nxc_degrees){.kv_replica = 1, .kv_group = tensor, .ulysses = 1, .ring = context, .shard = data,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/assignment.h"
+#include "compiler/config/rules/assignment.h"
 #include "compiler/config/settings_json.h"
 #include "tests/unit/cmocka_all.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replays what the real OmegaConf gave, $NX_SHARED/vectors/omegaconf.json, in --compat omegaconf. */
-#include "compiler/config/convert/write.h"
-#include "compiler/config/document/canon.h"
+#include "compiler/config/write/write.h"
+#include "compiler/document/canon.h"
 #include "compiler/config/interpolation/interpolate.h"
 #include "tests/unit/cmocka_all.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/arguments.h"
 
-#include "compiler/config/document/nodes.h"
-#include "compiler/config/document/scalar.h"
+#include "compiler/document/nodes.h"
+#include "compiler/document/scalar.h"
 
 #include <ctype.h>
 #include <math.h>

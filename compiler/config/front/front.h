@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How each dialect's texts become the document that is bound to its options: one row per dialect.
+/* How a dialect's texts become the document that is bound to its options: what a row of the table (fronts.h) says.
  *
  * A front takes everything that the user gave (a file, layers over it, assignments, arguments behind `--`)
  * and gives one tree, typed as the dialect's own loader would type it; what the dialect's ${...} means is its
- * front's matter too. Every node keeps the place that it was read at. Nothing outside this table asks which
+ * front's matter too. Every node keeps the place that it was read at. Nothing outside the table asks which
  * dialect it has before it. A dialect has versions; options and rules may belong to some of them only. */
 #ifndef NXC_CONFIG_FRONT_H
 #define NXC_CONFIG_FRONT_H
 
-#include "compiler/config/convert/write.h"
-#include "compiler/config/document/document.h"
+#include "compiler/config/write/write.h"
+#include "compiler/document/document.h"
 #include "compiler/config/interpolation/interpolate.h"
 
 struct nxc_binding; /* dialect.h */
@@ -50,15 +50,6 @@ typedef struct nxc_front {
   bool checks_all;      /* a value that nothing reads is judged all the same */
 } nxc_front;
 
-/* The row for "megatron" or "megatron@0.11"; *version receives the version that is meant, NULL where the
- * dialect has one only. NULL when there is no such dialect or no such version of it. */
-const nxc_front *nxc_front_find(nxc_arena *arena, const char *name, const char **version);
-/* The first row that claims the text; NULL: none does. */
-const nxc_front *nxc_front_claiming(const nxc_source *text, const char **version);
-/* Whether the keys of a document may tell this dialect. */
-bool nxc_front_told_by_keys(const char *dialect);
-/* Every dialect with its versions, "nx, nxdt, megatron@0.10|0.11". */
-const char *nxc_front_names(nxc_arena *arena);
 /* Arguments as a text that shows each option on a line of its own, quoted as for a shell. */
 const nxc_source *nxc_front_join(nxc_arena *arena, const char *const *arguments, size_t n_arguments);
 

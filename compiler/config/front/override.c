@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/override.h"
 
-#include "compiler/config/document/buffer.h"
-#include "compiler/config/document/nodes.h"
-#include "compiler/config/document/scalar.h"
+#include "compiler/document/buffer.h"
+#include "compiler/document/nodes.h"
+#include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/interpolate_parse.h"
 #include "compiler/settings/catalogue.h"
 

@@ -9,7 +9,7 @@
 #ifndef NXC_CONFIG_OVERRIDE_H
 #define NXC_CONFIG_OVERRIDE_H
 
-#include "compiler/config/document/document.h"
+#include "compiler/document/document.h"
 
 struct nxc_dialect; /* settings/catalogue.h */
 

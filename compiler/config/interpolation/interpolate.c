@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/document/nodes.h"
-#include "compiler/config/document/scalar.h"
+#include "compiler/document/nodes.h"
+#include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/interpolate_machine.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef NXC_CONFIG_INTERPOLATE_H
 #define NXC_CONFIG_INTERPOLATE_H
 
-#include "compiler/config/document/document.h"
+#include "compiler/document/document.h"
 
 /* One thing that an interpolation read: a node, or an environment variable. */
 typedef struct nxc_reference {
@@ -63,8 +63,6 @@ size_t nxc_report_missing(nxc_arena *arena, const nxc_node *node, nxc_sink *sink
 
 /* Whether a value must not be shown: its key names a secret, or the environment had a part in it. */
 bool nxc_node_is_secret(const nxc_node *node);
-/* What stands for a secret value wherever values are shown: redacted:sha256:<the first 8 bytes>. */
-nxc_value nxc_redacted(nxc_arena *arena, const nxc_value *value);
 /* nxc_node_value with every secret inside redacted. */
 const nxc_value *nxc_node_public_value(nxc_arena *arena, const nxc_node *node);
 

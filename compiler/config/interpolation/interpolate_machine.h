@@ -8,7 +8,7 @@
 #ifndef NXC_CONFIG_INTERPOLATE_MACHINE_H
 #define NXC_CONFIG_INTERPOLATE_MACHINE_H
 
-#include "compiler/config/document/names.h"
+#include "compiler/document/names.h"
 #include "compiler/config/interpolation/interpolate_parse.h"
 
 typedef enum nxc_step { NXC_STEP_DONE, NXC_STEP_AGAIN, NXC_STEP_FAILED } nxc_step;

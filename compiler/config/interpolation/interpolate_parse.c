@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/document/buffer.h"
-#include "compiler/config/document/scalar.h"
+#include "compiler/document/buffer.h"
+#include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/interpolate_parse.h"
 
 #include <ctype.h>

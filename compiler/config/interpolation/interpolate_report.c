@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong while formulas run, with the chain of references that led there. */
-#include "compiler/config/document/buffer.h"
+#include "compiler/document/buffer.h"
 #include "compiler/config/interpolation/interpolate_machine.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of unquoted arguments. The longest match wins; among equals number, keyword, character, name. */
-#include "compiler/config/document/scalar.h"
+#include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/interpolate_parse.h"
 
 #include <ctype.h>

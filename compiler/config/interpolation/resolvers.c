@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/document/buffer.h"
-#include "compiler/config/document/integer.h"
-#include "compiler/config/document/scalar.h"
+#include "compiler/document/buffer.h"
+#include "compiler/document/integer.h"
+#include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/resolvers.h"
 
 #include <math.h>

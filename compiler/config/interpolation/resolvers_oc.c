@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OmegaConf's own resolvers. */
-#include "compiler/config/document/buffer.h"
-#include "compiler/config/document/nodes.h"
-#include "compiler/config/document/scalar.h"
+#include "compiler/document/buffer.h"
+#include "compiler/document/nodes.h"
+#include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/resolvers.h"
 
 #include <stdlib.h>

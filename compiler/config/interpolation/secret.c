@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must not be shown, and what is shown instead. */
-#include "compiler/config/document/canon.h"
-#include "compiler/config/document/scalar.h"
+#include "compiler/document/redaction.h"
+#include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/interpolate.h"
 #include "compiler/diagnostics/secret.h"
 
-#include <nettle/sha2.h>
-#include <stdio.h>
-#include <string.h>
 
 static bool is_secret_text(const nxc_node *node) {
   const nxc_node *final = nxc_node_final(node);
@@ -21,21 +18,6 @@ bool nxc_node_is_secret(const nxc_node *node) {
   for (; node; node = node->parent)
     if (node->key && nxc_key_is_secret(node->key)) return true;
   return false;
-}
-
-nxc_value nxc_redacted(nxc_arena *arena, const nxc_value *value) {
-  enum { SHOWN_BYTES = 8 };
-  nxc_buffer canon = {.arena = arena};
-  nxc_write_canon(&canon, value);
-  struct sha256_ctx context;
-  uint8_t digest[SHA256_DIGEST_SIZE];
-  sha256_init(&context);
-  sha256_update(&context, canon.n_bytes, (const uint8_t *)canon.bytes);
-  sha256_digest(&context, sizeof digest, digest);
-  nxc_buffer shown = {.arena = arena};
-  nxc_buffer_puts(&shown, "redacted:sha256:");
-  for (int i = 0; i < SHOWN_BYTES; i++) nxc_buffer_puts(&shown, nxc_arena_printf(arena, "%02x", digest[i]));
-  return nxc_string_value(shown.bytes, shown.n_bytes);
 }
 
 static nxc_value redact_inside(nxc_arena *arena, const nxc_node *node, const nxc_value *value, bool secret) {

@@ -2,7 +2,7 @@
 #include "compiler/program/emit/emit.h"
 
 #include "compiler/program/model/parameters.h"
-#include "compiler/program/operators/rules.h"
+#include "compiler/program/graph/rules.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef NXC_EMIT_H
 #define NXC_EMIT_H
 
-#include "compiler/program/pipeline.h"
+#include "compiler/program/pipeline/pipeline.h"
 
 /* A section under construction. */
 typedef struct nxc_section {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/emit/emit.h"
 
-#include "compiler/config/interpolation/interpolate.h"
+#include "compiler/document/redaction.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/forecast/cost.h"
 
-#include "compiler/program/operators/rules.h"
+#include "compiler/program/graph/rules.h"
 
 #include <assert.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef NXC_COST_H
 #define NXC_COST_H
 
-#include "compiler/program/forecast/machine.h"
+#include "compiler/machine/machine.h"
 #include "schema/plan.h"
 
 typedef enum nxc_cost_class {

@@ -3,7 +3,7 @@
 #ifndef NXC_ACTIVATION_H
 #define NXC_ACTIVATION_H
 
-#include "compiler/program/graph.h"
+#include "compiler/program/graph/graph.h"
 #include "compiler/program/records/model.h"
 
 nxc_id nxc_activation_append(nxc_graph *graph, const nxc_activation *activation, const char *name, nxc_id x);

@@ -13,7 +13,8 @@
 #ifndef NXC_CONTEXT_H
 #define NXC_CONTEXT_H
 
-#include "compiler/program/training.h"
+#include "compiler/program/graph/graph.h"
+#include "compiler/program/records/training.h"
 
 /* Tokens of a sequence on one rank, and in the part of a ring rank. */
 int64_t nxc_context_tokens(const nxc_training *training);

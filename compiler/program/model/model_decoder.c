@@ -5,7 +5,7 @@
 #include "compiler/program/model/context.h"
 #include "compiler/program/model/moe_layer.h"
 #include "compiler/program/model/parameters.h"
-#include "compiler/program/pipeline.h"
+#include "compiler/program/pipeline/pipeline.h"
 
 /* Keys of dropout masks: a block of the layer's, then which of its masks. Above every tensor's key. */
 enum {

@@ -12,7 +12,8 @@
 #ifndef NXC_MODEL_DECODER_H
 #define NXC_MODEL_DECODER_H
 
-#include "compiler/program/training.h"
+#include "compiler/program/graph/graph.h"
+#include "compiler/program/records/training.h"
 
 /* Declares inputs and parameters and fills the forward program of the graph's layers; before the first
  * chunk's layers comes the embedding, after the last one's the loss. */

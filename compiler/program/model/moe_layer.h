@@ -9,7 +9,8 @@
 #ifndef NXC_MOE_LAYER_H
 #define NXC_MOE_LAYER_H
 
-#include "compiler/program/training.h"
+#include "compiler/program/graph/graph.h"
+#include "compiler/program/records/training.h"
 
 /* The mixture's output, placed as x is. */
 nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *training, const nxc_feed_forward_spec *spec,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/parameters.h"
 
-#include "compiler/program/pipeline.h"
+#include "compiler/program/pipeline/pipeline.h"
 
 #include <string.h>
 

@@ -8,7 +8,8 @@
 #ifndef NXC_PARAMETERS_H
 #define NXC_PARAMETERS_H
 
-#include "compiler/program/training.h"
+#include "compiler/program/graph/graph.h"
+#include "compiler/program/records/training.h"
 
 typedef enum nxc_part {
   NXC_PART_EMBEDDING,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives: what they do to a placement is all that they do. */
-#include "compiler/program/operators/rules.h"
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/grad.h"
 
 static uint32_t group_size(const nxc_graph *graph, const nxc_operator_node *op) {
   return nxc_group_size(graph, op->group_atoms, op->stages);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of each expert's rows with its own matrix. Rows are divided by expert (dimension 0) or by where
  * their tokens come from (1), features by expert-tensor parallelism (2). */
-#include "compiler/program/operators/rules.h"
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/grad.h"
 
 static bool counts_fit(uint8_t rows, uint8_t counts) {
   return counts == (rows == NXC_SPLIT || rows == NXC_SPLIT + 1 ? rows : NXC_REPLICATED);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cross-entropy over a vocabulary that may be divided: statistics of each part, then the loss from all of
  * them. */
-#include "compiler/program/operators/rules.h"
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/grad.h"
 
 /* stats[1,T,3]: ranks that hold other columns have other statistics, so dimension 0 is divided. */
 static const char *infer_ce_stats(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {

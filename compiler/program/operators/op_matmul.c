@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products and biases. */
-#include "compiler/program/operators/rules.h"
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/grad.h"
 
 /* Which role of the product a placement splits: the rows of c, its columns, or what is summed over. */
 typedef enum part { PART_NONE, PART_SUM, PART_ROWS, PART_COLUMNS, PART_INNER } part;

@@ -4,8 +4,8 @@
  * Tokens are divided by sequence and place ([B,s,..] on dimensions 0 and 1), their rows on the way to experts
  * by destination ([D,R,..] on dimension 0) or by source (dimension 1). Where every rank looks at all tokens
  * and has rows for its own experts alone, `rows` is partial: the ranks' rows together are those of all. */
-#include "compiler/program/operators/rules.h"
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/grad.h"
 
 static bool is_of_tokens(uint8_t place) {
   return place == NXC_SPLIT || place == NXC_SPLIT + 1;

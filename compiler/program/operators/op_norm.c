@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Normalizations over the last dimension. */
-#include "compiler/program/operators/rules.h"
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/grad.h"
 
 static const char *check_input(const nxc_graph *graph, const nxc_operator_node *op, uint32_t index) {
   const nxc_shape *x = nxc_in(graph, op, index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that work element by element. */
-#include "compiler/program/operators/rules.h"
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/grad.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens once per step: norm, clipping, learning rate, update. */
-#include "compiler/program/operators/rules.h"
+#include "compiler/program/graph/rules.h"
 
 /* Each rank's share of the sum, over all atoms: divided ones, and those of which its weight picks one
  * coordinate. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/program/operators/rules.h"
+#include "compiler/program/graph/rules.h"
 
 #include <string.h>
 

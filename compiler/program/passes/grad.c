@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/program/passes/grad.h"
+#include "compiler/program/graph/grad.h"
 
 #include <assert.h>
 

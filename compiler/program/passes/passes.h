@@ -4,7 +4,8 @@
 #ifndef NXC_PASSES_H
 #define NXC_PASSES_H
 
-#include "compiler/program/training.h"
+#include "compiler/program/graph/graph.h"
+#include "compiler/program/records/training.h"
 
 /* Values of the forward program that are to be computed again are cloned into the backward program, right
  * before their first reader there, back to the nearest value that is kept. */

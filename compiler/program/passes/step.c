@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/parameters.h"
-#include "compiler/program/operators/rules.h"
+#include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
-#include "compiler/program/pipeline.h"
+#include "compiler/program/pipeline/pipeline.h"
 
 #include <string.h>
 

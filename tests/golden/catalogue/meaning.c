@@ -4,8 +4,8 @@
  * difference; and a conversion names it too, unless settings carry it. Where a value changes nothing although it
  * is read, the reviewed LISTING says why: "DIALECT OPTION=VALUE # reason", a "*" for any value. UPDATE=1 prints
  * the lines without their reasons. TAP, a test for each dialect. Usage: meaning LISTING FILE... */
-#include "compiler/config/compare.h"
-#include "compiler/config/convert/convert.h"
+#include "compiler/compare/compare.h"
+#include "compiler/convert/convert.h"
 
 #include <stdio.h>
 #include <stdlib.h>

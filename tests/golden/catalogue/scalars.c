@@ -5,8 +5,8 @@
  *
  * where ! is a value that the option refuses, and findings are their ids, each once. Every text is tried in
  * every dialect; UPDATE=1 rewrites the file. Usage: scalars SCALARS.TXT */
-#include "compiler/config/dialect.h"
-#include "compiler/config/front/front.h"
+#include "compiler/config/binding/dialect.h"
+#include "compiler/config/fronts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,8 @@
  * samples of its values, over a file that is valid; the training is composed anew in the same dialect and read
  * back. Every setting must be the same. Exceptions stand in the reviewed LISTING, "OPTION=VALUE: SETTINGS";
  * UPDATE=1 prints them. TAP, a test for each dialect. Usage: identity LISTING FILE... */
-#include "compiler/config/convert/convert.h"
+#include "compiler/convert/convert.h"
+#include "compiler/config/fronts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

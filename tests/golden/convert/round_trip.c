@@ -4,7 +4,7 @@
  * behind each name stands how many files it is about. The lines must be those of the reviewed LISTING;
  * UPDATE=1 rewrites it. The numbers of settings kept stand in comments.
  * Usage: round_trip LISTING FILE...  or, for the files of $NX_SHARED/corpora: round_trip LISTING */
-#include "compiler/config/convert/convert.h"
+#include "compiler/convert/convert.h"
 
 #include <dirent.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that start a program, kept with what the variables are then. */
-#include "compiler/config/document/names.h"
+#include "compiler/document/names.h"
 #include "compiler/config/front/shell/shell.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* $NAME and ${...}: what a variable, an array or a parameter of a function gives. */
-#include "compiler/config/document/names.h"
+#include "compiler/document/names.h"
 #include "compiler/config/front/shell/shell.h"
 
 #include <ctype.h>

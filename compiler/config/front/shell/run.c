@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands of a shell text, followed one after the other. */
-#include "compiler/config/document/names.h"
+#include "compiler/document/names.h"
 #include "compiler/config/front/shell/parse.h"
 #include "compiler/config/front/shell/shell.h"
 

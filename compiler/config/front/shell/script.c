@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/shell/script.h"
 
-#include "compiler/config/document/names.h"
+#include "compiler/document/names.h"
 #include "compiler/config/front/shell/parse.h"
 #include "compiler/config/front/shell/shell.h"
 

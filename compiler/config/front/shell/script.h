@@ -8,7 +8,7 @@
 #ifndef NXC_SHELL_SCRIPT_H
 #define NXC_SHELL_SCRIPT_H
 
-#include "compiler/config/document/names.h"
+#include "compiler/document/names.h"
 #include "compiler/config/interpolation/interpolate.h"
 
 typedef struct nxc_word {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Variables, and what becomes of them where two ways of a script meet. */
-#include "compiler/config/document/names.h"
+#include "compiler/document/names.h"
 #include "compiler/config/front/shell/shell.h"
 
 #include <string.h>

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/compare/beyond.h"
+#include "compiler/document/redaction.h"
+#include "compiler/config/fronts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct list {
+  nxc_arena *arena;
+  nxc_binding *binding;
+  const char *model_option; /* names a config.json, whose keys are here where it was read */
+  nxc_beyond *items;
+  size_t n_items;
+} list;
+
+static void add(list *l, nxc_beyond one) {
+  l->items = nxc_arena_grow(l->arena, l->items, l->n_items, sizeof one);
+  l->items[l->n_items++] = one;
+}
+
+/* -- options --------------------------------------------------------------------------------------------- */
+
+static bool is_free_form(const nxc_option_row *row) {
+  size_t n_bytes = strlen(row->name);
+  return n_bytes > 2 && strcmp(row->name + n_bytes - 2, ".*") == 0;
+}
+
+/* A section speaks through its keys. */
+static bool is_section(const nxc_dialect *dialect, const nxc_option_row *row) {
+  size_t first;
+  return nxc_dialect_section(dialect, row->name, &first) > first;
+}
+
+static bool is_followed(list *l, const nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  bool names_model = l->model_option != NULL && strcmp(l->model_option, row->name) == 0;
+  if (names_model && l->binding->has_model_config) return true;
+  if (row->changes != NXC_CHANGES_SETTINGS) return false;
+  if (row->n_sets == 0 || !bound->given || bound->inactive) return true;
+  for (size_t i = 0; i < row->n_sets; i++)
+    if (nxc_binding_evaluate(l->binding, bound, row->sets[i].expression) != NULL) return true;
+  return false;
+}
+
+/* As the option's type has it; lists and maps as they stand there, since a secret may be inside. */
+static const char *value_of(list *l, const nxc_bound *bound) {
+  const nxc_value *value = bound->value;
+  if (value == NULL) return NULL;
+  bool branch = value->kind == NXC_LIST || value->kind == NXC_MAP;
+  if (branch && bound->node != NULL) value = nxc_node_public_value(l->arena, bound->node);
+  const nxc_value redacted = bound->secret && !branch ? nxc_redacted(l->arena, value) : *value;
+  return nxc_value_json(l->arena, &redacted);
+}
+
+static void add_option(list *l, const nxc_dialect *dialect, const nxc_bound *bound, const char *prefix) {
+  const nxc_option_row *row = bound->row;
+  if (row->alias_of != NULL || is_free_form(row) || is_section(dialect, row)) return;
+  if (!nxc_in_version(row->versions, row->n_versions, l->binding->version) && !bound->given) return;
+  const nxc_value *initial = nxc_option_default(row, l->binding->version);
+  bool null = bound->value != NULL && bound->value->kind == NXC_NULL;
+  bool usual = null || (bound->value != NULL && initial != NULL && nxc_value_equal(initial, bound->value));
+  add(l, (nxc_beyond){.name = *prefix ? nxc_arena_printf(l->arena, "%s%s", prefix, row->name) : row->name,
+                      .value = value_of(l, bound),
+                      .changes = row->changes == NXC_CHANGES_SETTINGS ? NXC_CHANGES_UNFOLLOWED : row->changes,
+                      .given = bound->given,
+                      .usual = usual,
+                      .read = !bound->inactive,
+                      .followed = is_followed(l, bound),
+                      .at = bound->at});
+}
+
+/* -- keys ------------------------------------------------------------------------------------------------ */
+
+static void add_key(list *l, const char *name, const nxc_node *node, nxc_changes changes) {
+  const nxc_value *value = nxc_node_final(node)->failed ? NULL : nxc_node_public_value(l->arena, node);
+  add(l, (nxc_beyond){.name = name,
+                      .value = value ? nxc_value_json(l->arena, value) : NULL,
+                      .changes = changes,
+                      .given = true,
+                      .read = true,
+                      .followed = changes == NXC_CHANGES_SETTINGS,
+                      .at = nxc_node_place(node)});
+}
+
+/* The keys of a section that takes any, but those that are options themselves. */
+static void add_free_form(list *l, const nxc_option_row *row) {
+  const nxc_dialect *dialect = l->binding->dialect;
+  const char *section = nxc_arena_strndup(l->arena, row->name, strlen(row->name) - 2);
+  const nxc_node *map = nxc_node_lookup(l->binding->document->root, section);
+  if (map != NULL) map = nxc_node_final(map);
+  for (size_t i = 0; map != NULL && map->kind == NXC_NODE_MAP && i < map->n_children; i++) {
+    const nxc_node *child = map->children[i];
+    const char *name = nxc_name_below(l->arena, section, child->key);
+    if (nxc_option_find(dialect, name) == row) add_key(l, name, child, row->changes);
+  }
+}
+
+/* -- all ------------------------------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(((const nxc_beyond *)a)->name, ((const nxc_beyond *)b)->name);
+}
+
+nxc_beyond *nxc_beyond_settings(nxc_arena *arena, const nxc_compiled *compiled, size_t *n) {
+  list l = {.arena = arena, .binding = compiled->binding};
+  *n = 0;
+  if (l.binding == NULL) return NULL;
+  const nxc_dialect *dialect = l.binding->dialect, *model = l.binding->model_dialect;
+  const char *version;
+  l.model_option = nxc_front_find(arena, dialect->name, &version)->model_option;
+  for (size_t i = 0; i < dialect->n_options; i++) {
+    add_option(&l, dialect, &l.binding->options[i], "");
+    if (is_free_form(&dialect->options[i])) add_free_form(&l, &dialect->options[i]);
+  }
+  for (size_t i = 0; l.binding->has_model_config && i < model->n_options; i++)
+    add_option(&l, model, &l.binding->model_options[i], "config.json: ");
+  for (size_t i = 0; i < l.binding->n_unknown; i++)
+    add_key(&l, l.binding->unknown[i].name, l.binding->unknown[i].node, NXC_CHANGES_UNFOLLOWED);
+  if (l.n_items > 0) qsort(l.items, l.n_items, sizeof *l.items, compare_names);
+  *n = l.n_items;
+  return l.items;
+}
+
+static bool names_option(nxc_arena *arena, const char *text, const char *option) {
+  const char *error;
+  size_t error_at;
+  const nxc_expression *expression = text ? nxc_expression_parse(arena, text, &error, &error_at) : NULL;
+  for (size_t i = 0; expression != NULL && i < expression->n_names; i++) {
+    const nxc_name *name = &expression->names[i];
+    if (name->kind == NXC_NAME_OPTION && strcmp(name->path, option) == 0) return true;
+  }
+  return false;
+}
+
+bool nxc_setting_follows(nxc_arena *arena, const nxc_settings *settings, nxc_setting_id id,
+                         const char *option) {
+  const nxc_provenance *from = nxc_settings_from(settings, id);
+  if (from->option != NULL && strcmp(from->option, option) == 0) return true;
+  const nxc_rule_row *rule = from->kind == NXC_FROM_RULE ? nxc_rule_find(from->origin) : NULL;
+  return rule && (names_option(arena, rule->when, option) || names_option(arena, rule->derive, option));
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/binding/dialect.h"
+
+#include "compiler/config/interpolation/interpolate.h"
+#include "compiler/settings/domain.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* -- names ----------------------------------------------------------------------------------------------- */
+
+/* The first option whose name is not less than `section.`, by bisection. */
+size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first) {
+  size_t n_bytes = strlen(section), low = 0, high = dialect->n_options;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const char *name = dialect->options[middle].name;
+    int order = strncmp(name, section, n_bytes);
+    if (order < 0 || (order == 0 && (unsigned char)name[n_bytes] < '.')) low = middle + 1;
+    else high = middle;
+  }
+  *first = low;
+  while (low < dialect->n_options && strncmp(dialect->options[low].name, section, n_bytes) == 0 &&
+         dialect->options[low].name[n_bytes] == '.')
+    low++;
+  return low;
+}
+
+const char *nxc_name_below(nxc_arena *arena, const char *section, const char *key) {
+  size_t n_section = strlen(section), n_key = strlen(key);
+  if (n_section == 0) return key;
+  char *name = nxc_arena_alloc(arena, n_section + n_key + 2);
+  memcpy(name, section, n_section);
+  name[n_section] = '.';
+  memcpy(name + n_section + 1, key, n_key);
+  return name;
+}
+
+static bool is_section(const nxc_dialect *dialect, const char *name) {
+  size_t first;
+  return nxc_dialect_section(dialect, name, &first) > first;
+}
+
+const nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name) {
+  const nxc_option_row *row = nxc_option_find(binding->dialect, name);
+  return row ? &binding->options[row - binding->dialect->options] : NULL;
+}
+
+const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *name) {
+  const nxc_option_row *row = binding->model_dialect ? nxc_option_find(binding->model_dialect, name) : NULL;
+  return row ? &binding->model_options[row - binding->model_dialect->options] : NULL;
+}
+
+nxc_provenance_kind nxc_origin_kind(const nxc_origin *origin, nxc_span at) {
+  if (at.source == origin->first) return NXC_FROM_FILE;
+  for (size_t i = 0; i < origin->n_layers; i++) {
+    if (at.source == origin->layers[i]) return NXC_FROM_LAYER;
+  }
+  return NXC_FROM_CLI;
+}
+
+/* -- detection ------------------------------------------------------------------------------------------- */
+
+/* Keys of a map, and of the maps in it, that are options or sections of the dialect. */
+static size_t count_known(nxc_arena *arena, const nxc_dialect *dialect, const nxc_node *map,
+                          const char *section) {
+  size_t n_known = 0;
+  for (size_t i = 0; i < map->n_children; i++) {
+    const nxc_node *child = map->children[i];
+    if (child->key == NULL) continue;
+    const char *name = nxc_name_below(arena, section, child->key);
+    n_known += nxc_option_find(dialect, name) != NULL;
+    if (child->kind == NXC_NODE_MAP && is_section(dialect, name)) {
+      n_known += 1 + count_known(arena, dialect, child, name);
+    }
+  }
+  return n_known;
+}
+
+const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),
+                                      nxc_sink *sink) {
+  const nxc_dialect *best = NULL;
+  size_t best_score = 0, second_score = 0;
+  const char *names = "";
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    const nxc_dialect *dialect = &nxc_dialects[i];
+    if (strcmp(dialect->name, "hf_config") == 0) continue; /* comes with --model-config only */
+    names = nxc_arena_printf(document->arena, "%s%s%s", names, *names ? " or " : "", dialect->name);
+    if (!told_by_keys(dialect->name)) continue;
+    size_t score = count_known(document->arena, dialect, document->root, "");
+    if (score > best_score) {
+      second_score = best_score;
+      best_score = score;
+      best = dialect;
+    } else if (score > second_score) {
+      second_score = score;
+    }
+  }
+  if (best_score > second_score) return best;
+  nxc_span at = {.source = document->root->at.source, .line = 1, .column = 1, .length = 1};
+  nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at,
+             nxc_arena_printf(document->arena, "give --dialect %s", names),
+             "cannot tell which dialect this is: %s",
+             best_score ? "its keys belong to several alike" : "no key of it is known");
+  return NULL;
+}
+
+/* -- binding --------------------------------------------------------------------------------------------- */
+
+static nxc_bound *new_bounds(nxc_arena *arena, const nxc_dialect *dialect, const char *version) {
+  nxc_bound *bounds = nxc_arena_array(arena, dialect->n_options + 1, sizeof *bounds);
+  for (size_t i = 0; i < dialect->n_options; i++) {
+    bounds[i] = (nxc_bound){.row = &dialect->options[i]};
+    bounds[i].value = nxc_option_default(bounds[i].row, version);
+    bounds[i].kind = bounds[i].value ? NXC_FROM_DIALECT_DEFAULT : NXC_FROM_UNKNOWN;
+  }
+  return bounds;
+}
+
+nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const char *version,
+                             nxc_document *document, const nxc_origin *origin, nxc_settings *settings,
+                             nxc_sink *sink) {
+  nxc_binding *binding = nxc_arena_alloc(arena, sizeof *binding);
+  *binding = (nxc_binding){.arena = arena,
+                           .sink = sink,
+                           .dialect = dialect,
+                           .version = version,
+                           .document = document,
+                           .origin = *origin,
+                           .settings = settings};
+  binding->options = new_bounds(arena, dialect, version);
+  binding->model_dialect = nxc_dialect_find("hf_config");
+  if (binding->model_dialect != NULL)
+    binding->model_options = new_bounds(arena, binding->model_dialect, NULL);
+  return binding;
+}
+
+/* Judges a given value. What is wrong with it is reported by nxc_binding_apply, which knows whether it is
+ * read. */
+static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node,
+                                    const char *name) {
+  const nxc_node *final = nxc_node_final(node);
+  if (final->failed) return NULL;
+  const nxc_value *value = nxc_node_value(binding->arena, node);
+  if (value == NULL) return NULL;
+  nxc_verdict verdict = nxc_domain_judge(binding->arena, &bound->row->domain, value, false);
+  if (verdict.misfit == NXC_FITS) return verdict.value;
+  binding->misfits =
+      nxc_arena_grow(binding->arena, binding->misfits, binding->n_misfits, sizeof *binding->misfits);
+  binding->misfits[binding->n_misfits++] = (nxc_misfit_value){bound, node->at, name, value, verdict};
+  return NULL;
+}
+
+/* What other versions of the system have: an option, or a word of one. */
+static void report_other_version(nxc_binding *binding, nxc_span at, const char *what,
+                                 const nxc_versioned *kept, const char *advice) {
+  const char *dialect = binding->dialect->name;
+  nxc_report(binding->sink, "NX1320", NXC_SEVERITY_ERROR, at,
+             nxc_arena_printf(binding->arena, "%s, or read the file with --dialect %s@%s", advice, dialect,
+                              kept->versions[0]),
+             "%s of %s %s, and this is read as %s", what, dialect,
+             nxc_versions_show(binding->arena, kept->versions, kept->n_versions), binding->version);
+}
+
+static bool word_is_known(const nxc_binding *binding, const nxc_versioned *kept) {
+  return kept == NULL || nxc_in_version(kept->versions, kept->n_versions, binding->version);
+}
+
+/* Whether this version knows the word; one that it does not know is reported. */
+static bool has_word(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node, const char *name) {
+  const nxc_option_row *row = bound->row;
+  const nxc_versioned *kept = nxc_option_word(row, bound->value->text);
+  if (word_is_known(binding, kept)) return true;
+  const char *words = "write ";
+  size_t n_words = 0;
+  for (size_t i = 0; i < row->domain.n_values; i++) {
+    const char *other = row->domain.values[i];
+    if (word_is_known(binding, nxc_option_word(row, other)))
+      words = nxc_arena_printf(binding->arena, "%s%s%s", words, n_words++ ? ", " : "", other);
+  }
+  const char *what = nxc_arena_printf(binding->arena, "%s %s is a word", name, bound->value->text);
+  report_other_version(binding, node->at, what, kept, words);
+  return false;
+}
+
+static void bind_option(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,
+                        const char *name) {
+  const nxc_option_row *target = row;
+  if (!nxc_in_version(row->versions, row->n_versions, binding->version)) {
+    const nxc_versioned kept = {.versions = row->versions, .n_versions = row->n_versions};
+    const char *what = nxc_arena_printf(binding->arena, "%s is an option", name);
+    const char *advice = row->became ? nxc_arena_printf(binding->arena, "write %s", row->became) : "leave it out";
+    report_other_version(binding, nxc_node_place(node), what, &kept, advice);
+    return;
+  }
+  if (row->alias_of != NULL) {
+    target = nxc_option_find(binding->dialect, row->alias_of);
+    assert(target != NULL && target->alias_of == NULL);
+    nxc_report(binding->sink, "NX1405", NXC_SEVERITY_NOTE, nxc_node_place(node),
+               nxc_arena_printf(binding->arena, "write %s", target->name), "%s is read as %s", name,
+               target->name);
+  }
+  nxc_bound *bound = &binding->options[target - binding->dialect->options];
+  bool free_form = strcmp(target->name + strlen(target->name) - 1, "*") == 0;
+  if (bound->given && !free_form) {
+    nxc_report(binding->sink, "NX1406", NXC_SEVERITY_ERROR, nxc_node_place(node), "keep one of them",
+               "%s and %s are two names of one option, and both are given",
+               nxc_node_path(binding->arena, bound->node), name);
+    return;
+  }
+  bound->given = true;
+  bound->node = node;
+  bound->at = nxc_node_place(node);
+  bound->secret = nxc_node_is_secret(node);
+  bound->kind = nxc_origin_kind(&binding->origin, node->at);
+  bound->value = judge_given(binding, bound, node, name);
+  bool word = bound->value != NULL && bound->value->kind == NXC_STRING && target->n_words_in > 0;
+  if (word && !has_word(binding, bound, node, name)) bound->value = NULL;
+  bool section = is_section(binding->dialect, target->name);
+  if (bound->value == NULL && section) nxc_binding_doubt_section(binding, target->name, node);
+}
+
+static void read_map(nxc_binding *binding, const nxc_node *map, const char *section);
+
+static void read_section(nxc_binding *binding, const nxc_node *node, const char *name) {
+  const nxc_node *final = nxc_node_final(node);
+  if (final->failed) return;
+  if (final->kind == NXC_NODE_MAP) {
+    read_map(binding, final, name);
+  } else if (final->kind == NXC_NODE_LIST || final->value.kind != NXC_NULL) {
+    nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, nxc_node_place(node), NULL,
+               "%s is a section: it holds further keys, not %s", name,
+               final->kind == NXC_NODE_LIST ? "a list" : "a value");
+    nxc_binding_doubt_section(binding, name, node);
+  }
+}
+
+static void read_key(nxc_binding *binding, const nxc_node *node, const char *name) {
+  const nxc_option_row *row = nxc_option_find(binding->dialect, name);
+  bool section = is_section(binding->dialect, name);
+  bool nested = strchr(node->key, '.') == NULL || strcmp(binding->dialect->name, "nx") == 0;
+  if (row != NULL && nested) bind_option(binding, row, node, name);
+  bool optional_section =
+      row != NULL && (row->domain.type == NXC_TYPE_MAP || row->domain.type == NXC_TYPE_ANY);
+  if (section && (row == NULL || (optional_section && nxc_node_final(node)->kind == NXC_NODE_MAP))) {
+    read_section(binding, node, name);
+  } else if (row == NULL || !nested) {
+    binding->unknown =
+        nxc_arena_grow(binding->arena, binding->unknown, binding->n_unknown, sizeof *binding->unknown);
+    binding->unknown[binding->n_unknown++] = (struct nxc_unknown_key){node, name};
+  }
+}
+
+static void read_map(nxc_binding *binding, const nxc_node *map, const char *section) {
+  for (size_t i = 0; i < map->n_children; i++) {
+    const nxc_node *child = map->children[i];
+    if (child->key == NULL) continue;
+    read_key(binding, child, nxc_name_below(binding->arena, section, child->key));
+  }
+}
+
+void nxc_binding_read(nxc_binding *binding) {
+  if (binding->document->root->kind == NXC_NODE_MAP) {
+    read_map(binding, binding->document->root, "");
+    for (size_t i = 0; i < binding->n_unknown; i++) {
+      struct nxc_unknown_key key = binding->unknown[i];
+      const char *section = nxc_binding_report_unknown(binding, i);
+      if (section != NULL) read_section(binding, key.node, section);
+    }
+    return;
+  }
+  nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, binding->document->root->at, NULL,
+             "a configuration is a map of keys, not a list");
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A document bound to a dialect: which option each key is, whether its value fits, and the settings it
+ * sets.
+ *
+ * A binding has one nxc_bound per option row of the dialect (and of hf_config, the keys of a Hugging Face
+ * config.json), in the rows' order. A bound option is given (it stands in the document), or stands for its
+ * default, or is unknown. It is inactive when its row's `for` is false: the real system does not read it,
+ * so it sets nothing. The binder reports everything that it finds, and goes on; an option whose value is
+ * wrong is unknown afterwards. A binding is also the scope of expressions: of `sets` here, of the rules in
+ * rules.h. */
+#ifndef NXC_CONFIG_DIALECT_H
+#define NXC_CONFIG_DIALECT_H
+
+#include "compiler/document/document.h"
+#include "compiler/texts.h"
+#include "compiler/expression/expression.h"
+#include "compiler/settings/catalogue.h"
+#include "compiler/settings/domain.h"
+#include "compiler/settings/settings.h"
+
+typedef struct nxc_bound {
+  const nxc_option_row *row;
+  const nxc_node *node;   /* where it is given; NULL: not given. Of config.json: NULL too, see `at` */
+  nxc_span at;            /* of the key that gives it */
+  const nxc_value *value; /* given or default; NULL: unknown */
+  bool given;  /* a key that was meant for it counts too */
+  bool lacks;  /* required and not given, or meant by another key, which has been reported: unknown */
+  bool inactive;
+  bool refused; /* nxrun cannot execute it, which has been reported */
+  bool secret;  /* its value must not be shown */
+  nxc_provenance_kind kind;
+} nxc_bound;
+
+/* A given value that its option cannot take. */
+typedef struct nxc_misfit_value {
+  const nxc_bound *bound;
+  nxc_span at;
+  const char *name; /* as it is given, which may be an alias */
+  const nxc_value *value;
+  nxc_verdict verdict;
+} nxc_misfit_value;
+
+/* Where the document's nodes come from, so that a source tells the kind of a provenance. */
+typedef struct nxc_origin {
+  const nxc_source *first; /* the configuration file */
+  const nxc_source **layers;
+  size_t n_layers; /* everything else came from the command line */
+} nxc_origin;
+
+typedef struct nxc_binding {
+  nxc_arena *arena;
+  nxc_sink *sink;
+  const nxc_dialect *dialect;
+  const char *version;              /* of the dialect; NULL where it has one only */
+  const nxc_dialect *model_dialect; /* hf_config */
+  nxc_document *document;
+  nxc_origin origin;
+  nxc_settings *settings;
+  nxc_bound *options;       /* dialect->n_options */
+  nxc_bound *model_options; /* model_dialect->n_options */
+  nxc_misfit_value *misfits;
+  size_t n_misfits;
+  struct nxc_unknown_key {
+    const nxc_node *node;
+    const char *name;
+  } *unknown; /* keys that are no option */
+  size_t n_unknown;
+  const nxc_texts *own_keys; /* patterns of keys that the project reads itself; NULL: none */
+  bool has_model_config;
+  bool model_assumed; /* it is what is well known of a model of that name */
+  bool for_nxrun;           /* what nxrun cannot execute is an error */
+  bool checks_all;          /* the real system judges values that it does not read, too */
+  bool other_program;       /* it has options of its own, which the catalogue does not have */
+  bool partial;             /* other files will complete this one: what is not given is unknown */
+  const nxc_bound *current; /* what `value` means in the expression that is evaluated */
+} nxc_binding;
+
+/* The dialect, among those that keys tell, whose options the document has and the others lack. NULL (reported, naming --dialect) on a
+ * tie. */
+const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),
+                                      nxc_sink *sink);
+
+/* A binding with every option at its default in this version of the dialect (NULL: it has one only). */
+nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const char *version,
+                             nxc_document *document, const nxc_origin *origin, nxc_settings *settings,
+                             nxc_sink *sink);
+/* Finds each key's option and judges its value: unknown keys, aliases; types, words, bounds and null are
+ * kept. */
+void nxc_binding_read(nxc_binding *binding);
+/* Reads a Hugging Face config.json into the model options. False (reported) when it cannot be read. */
+bool nxc_binding_read_model_config(nxc_binding *binding, const char *path);
+bool nxc_binding_read_model_text(nxc_binding *binding, const nxc_source *text);
+/* What only a config.json says is unknown, and not at nx's default: it is not here. */
+void nxc_binding_forget_model(nxc_binding *binding);
+/* What options say together: which are inactive, what does not fit (a warning where it is inactive), which
+ * required ones lack, what nxrun refuses; then sets settings. */
+void nxc_binding_apply(nxc_binding *binding);
+
+/* Reports the n-th unknown key, unless an interpolation reads it. An option that was meant is unknown
+ * afterwards; a section that was meant is returned, so that it can be read (NULL: none). */
+const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index);
+/* Options below a section that are not given, and might have been, are unknown. */
+void nxc_binding_doubt_section(nxc_binding *binding, const char *section, const nxc_node *node);
+
+const nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name);
+const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *name);
+/* The scope in which expressions see this binding and its settings. */
+nxc_scope nxc_binding_scope(nxc_binding *binding);
+/* NULL: unknown. A failed expression is unknown too. */
+const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
+/* Whether a key of this name may be one of the users' own: their modules read it. "data." asks about the section. */
+bool nxc_section_is_open(const nxc_dialect *dialect, const char *name);
+/* Options of a dialect whose names start with `section` and a dot: [*first, return value). */
+size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);
+/* The dotted name of a key of a section; "" is the top. */
+const char *nxc_name_below(nxc_arena *arena, const char *section, const char *key);
+/* The provenance that a node's place means. */
+nxc_provenance_kind nxc_origin_kind(const nxc_origin *origin, nxc_span at);
+
+#endif

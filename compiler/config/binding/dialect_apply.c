@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bound options say together: inactive ones, missing ones, refused ones, and the settings that the
+ * rest set. */
+#include "compiler/config/binding/dialect.h"
+#include "compiler/config/interpolation/interpolate.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* -- expressions ----------------------------------------------------------------------------------------- */
+
+static const nxc_value *look_up(void *context, const nxc_name *name) {
+  const nxc_binding *binding = context;
+  const nxc_bound *bound = NULL;
+  nxc_setting_id id;
+  switch (name->kind) {
+  case NXC_NAME_SETTING:
+    id = nxc_setting_find(name->path);
+    return id < NX_N_SETTINGS ? nxc_settings_value(binding->settings, id) : NULL;
+  case NXC_NAME_OPTION: bound = nxc_binding_find(binding, name->path); break;
+  case NXC_NAME_MODEL_CONFIG:
+    bound = binding->has_model_config ? nxc_binding_find_model(binding, name->path) : NULL;
+    break;
+  case NXC_NAME_VALUE: bound = binding->current; break;
+  }
+  return bound ? bound->value : NULL;
+}
+
+static bool is_given(void *context, const nxc_name *name) {
+  const nxc_binding *binding = context;
+  const nxc_bound *bound = binding->current;
+  if (name->kind == NXC_NAME_OPTION) bound = nxc_binding_find(binding, name->path);
+  if (name->kind == NXC_NAME_MODEL_CONFIG) bound = nxc_binding_find_model(binding, name->path);
+  if (name->kind != NXC_NAME_SETTING) return bound != NULL && bound->given;
+  nxc_setting_id id = nxc_setting_find(name->path);
+  return id < NX_N_SETTINGS && nxc_settings_from(binding->settings, id)->kind >= NXC_FROM_ASSUMED;
+}
+
+nxc_scope nxc_binding_scope(nxc_binding *binding) {
+  return (nxc_scope){.lookup = look_up, .given = is_given, .context = binding};
+}
+
+const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *text) {
+  if (strcmp(text, "value") == 0) return current->value;
+  const char *error;
+  size_t error_at;
+  const nxc_expression *expression = nxc_expression_parse(binding->arena, text, &error, &error_at);
+  assert(expression != NULL);
+  nxc_scope scope = nxc_binding_scope(binding);
+  binding->current = current;
+  const nxc_value *value = nxc_expression_evaluate(binding->arena, expression, &scope, &error);
+  binding->current = NULL;
+  return value;
+}
+
+static bool is_true(nxc_binding *binding, const nxc_bound *bound, const char *text) {
+  if (strcmp(text, "true") == 0) return true;
+  const nxc_value *value = nxc_binding_evaluate(binding, bound, text);
+  return value != NULL && nxc_value_is_true(value);
+}
+
+/* -- status ---------------------------------------------------------------------------------------------- */
+
+/* A condition without the marks that only the catalogue needs. */
+static const char *readable(nxc_arena *arena, const char *expression) {
+  char *text = nxc_arena_strdup(arena, expression), *end = text;
+  for (const char *at = expression; *at != '\0'; at++) {
+    if (*at != '@') *end++ = *at;
+  }
+  *end = '\0';
+  return text;
+}
+
+/* What switches an option off: each option that its condition names, with its value and place. */
+static size_t switches_of(nxc_binding *binding, const char *condition, nxc_remark **remarks) {
+  const char *error;
+  size_t error_at, n_remarks = 0;
+  const nxc_expression *expression = nxc_expression_parse(binding->arena, condition, &error, &error_at);
+  assert(expression != NULL);
+  *remarks = nxc_arena_array(binding->arena, expression->n_names + 1, sizeof **remarks);
+  for (size_t i = 0; i < expression->n_names; i++) {
+    const nxc_name *name = &expression->names[i];
+    const nxc_bound *of = name->kind == NXC_NAME_OPTION ? nxc_binding_find(binding, name->path) : NULL;
+    if (of == NULL || of->value == NULL || of->value->kind == NXC_MAP || of->secret) continue;
+    const char *shown = nxc_value_show(binding->arena, of->value), *how = of->given ? "" : " (default)";
+    (*remarks)[n_remarks++] =
+        (nxc_remark){of->at, nxc_arena_printf(binding->arena, "%s is %s%s", name->path, shown, how)};
+  }
+  return n_remarks;
+}
+
+static void report_inactive(nxc_binding *binding, const nxc_bound *bound) {
+  bool preset = strncmp(bound->row->name, "precision.", 10) == 0;
+  nxc_remark *remarks;
+  size_t n_remarks = switches_of(binding, bound->row->read_when, &remarks);
+  const char *format = preset ? "%s is given in vain: the precision preset decides (read only where %s)"
+                              : "%s is not read here, only where %s";
+  nxc_sink_report(binding->sink,
+                  &(nxc_finding){.id = preset ? "NX1404" : "NX1402",
+                                 .severity = NXC_SEVERITY_NOTE,
+                                 .at = bound->at,
+                                 .message = nxc_arena_printf(binding->arena, format, bound->row->name,
+                                                             readable(binding->arena, bound->row->read_when)),
+                                 .remarks = remarks,
+                                 .n_remarks = n_remarks});
+}
+
+static void report_refused(nxc_binding *binding, const nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  bool is_short = !bound->secret && bound->value->kind != NXC_MAP && bound->value->kind != NXC_LIST;
+  const char *shown =
+      is_short ? nxc_arena_printf(binding->arena, ": %s", nxc_value_show(binding->arena, bound->value)) : "";
+  const char *fix = bound->given ? "leave it out" : NULL;
+  if (row->instead != NULL) fix = nxc_arena_printf(binding->arena, "use %s", row->instead);
+  nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, bound->at,
+             fix, "nxrun cannot execute %s%s%s: %s", row->name, shown, bound->given ? "" : " (the default)",
+             row->why ? row->why : "not yet");
+}
+
+static bool is_refused(nxc_binding *binding, const nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  if (bound->value == NULL) return false;
+  if (row->refused_when != NULL) return is_true(binding, bound, row->refused_when);
+  if (row->status != NXC_REFUSED || !bound->given || bound->value->kind == NXC_NULL) return false;
+  const nxc_value *initial = nxc_option_default(row, binding->version);
+  return initial == NULL || !nxc_value_equal(initial, bound->value);
+}
+
+/* What a section holds is judged key by key. */
+static bool is_section_row(const nxc_binding *binding, const nxc_option_row *row) {
+  size_t first;
+  return row->domain.type == NXC_TYPE_MAP && nxc_dialect_section(binding->dialect, row->name, &first) > first;
+}
+
+static void judge_status(nxc_binding *binding, nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  if (row->read_when != NULL) {
+    const nxc_value *read = nxc_binding_evaluate(binding, bound, row->read_when);
+    bound->inactive = read ? !nxc_value_is_true(read) : !bound->given;
+  }
+  if (bound->lacks) return;
+  if (bound->inactive) {
+    if (bound->given) report_inactive(binding, bound);
+    return;
+  }
+  bound->refused = is_refused(binding, bound);
+  if (bound->refused) {
+    report_refused(binding, bound);
+  } else if (bound->given && row->status == NXC_CHECKED && !is_section_row(binding, row)) {
+    nxc_report(binding->sink, "NX1403", NXC_SEVERITY_NOTE, bound->at, NULL,
+               "%s is checked and otherwise ignored: %s", row->name,
+               row->why ? row->why : "it means nothing to nxrun");
+  }
+}
+
+/* What a wrong value was computed from may be wrong itself: that finding is enough. */
+static bool follows_misfit(const nxc_binding *binding, const nxc_misfit_value *misfit) {
+  const nxc_derivation *from = misfit->bound->node->derivation;
+  for (size_t i = 0; from != NULL && i < from->n_references; i++) {
+    for (size_t j = 0; j < binding->n_misfits; j++) {
+      if (&binding->misfits[j] != misfit && binding->misfits[j].bound->node == from->references[i].node)
+        return true;
+    }
+  }
+  return false;
+}
+
+/* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system never looks at is worth
+ * a warning only. */
+static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
+  nxc_arena *arena = binding->arena;
+  const nxc_value *value = misfit->value;
+  bool is_short = !misfit->bound->secret && value->kind != NXC_LIST && value->kind != NXC_MAP &&
+                  value->kind != NXC_NULL && value->kind != NXC_MISSING;
+  const char *shown = is_short ? nxc_arena_printf(arena, " (it is %s)", nxc_value_show(arena, value)) : "";
+  bool unseen = misfit->bound->inactive && !binding->checks_all;
+  const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
+  const nxc_node *node = misfit->bound->node;
+  const char *fix = misfit->verdict.fix;
+  if (follows_misfit(binding, misfit)) return;
+  if (node->derivation != NULL && value->kind == NXC_STRING && misfit->verdict.misfit == NXC_WRONG_TYPE)
+    fix = "write ${oc.decode:...} around the interpolation to read its text as a number or a boolean";
+  const nxc_remark remark = {{0}, misfit->bound->row->doc};
+  const nxc_domain *domain = &misfit->bound->row->domain;
+  bool word = misfit->verdict.misfit == NXC_NOT_A_WORD && value->kind == NXC_STRING;
+  bool plain = word && nxc_span_reads(misfit->at, value->text);
+  nxc_sink_report(
+      binding->sink,
+      &(nxc_finding){.id = nxc_misfit_id(misfit->verdict.misfit),
+                     .at = misfit->at,
+                     .fix = fix,
+                     .replacement = plain ? nxc_nearest(value->text, domain->values, domain->n_values) : NULL,
+                     .severity = unseen ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
+                     .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem,
+                                                 shown, unread),
+                     .remarks = &remark,
+                     .n_remarks = remark.text != NULL});
+}
+
+/* -- required options ------------------------------------------------------------------------------------ */
+
+typedef struct lack {
+  const char *section;    /* the outermost section that is missing as a whole; "" when only the option is */
+  const nxc_node *inside; /* the innermost map that is there */
+  const char *names;
+  const char *doc; /* what the option says, where it is one */
+} lack;
+
+/* Splits a missing option's path at the first step that the document lacks. */
+static lack find_lack(nxc_binding *binding, const char *name) {
+  lack found = {.section = "", .inside = binding->document->root, .names = name};
+  const char *dot = name;
+  while ((dot = strchr(dot, '.')) != NULL) {
+    const char *section = nxc_arena_strndup(binding->arena, name, (size_t)(dot - name));
+    const nxc_node *node = nxc_node_lookup(binding->document->root, section);
+    if (node == NULL) {
+      found.section = section;
+      return found;
+    }
+    found.inside = node;
+    dot++;
+  }
+  return found;
+}
+
+static void report_lack(nxc_binding *binding, const lack *found) {
+  nxc_arena *arena = binding->arena;
+  nxc_span at = {.source = binding->origin.first, .line = 1, .column = 1, .length = 1};
+  if (found->inside->key != NULL) at = nxc_node_place(found->inside);
+  bool whole = *found->section != '\0';
+  const char *message =
+      nxc_arena_printf(arena,
+                       whole ? "the section %s is missing; it must give %s" : "%s%s is required and not given",
+                       found->section, found->names);
+  const nxc_remark remark = {{0}, found->doc};
+  nxc_sink_report(binding->sink, &(nxc_finding){.id = "NX1307",
+                                                .severity = NXC_SEVERITY_ERROR,
+                                                .message = message,
+                                                .at = at,
+                                                .remarks = &remark,
+                                                .n_remarks = !whole && found->doc != NULL});
+}
+
+/* A null that says no more than leaving the option out. */
+static bool is_void(const nxc_bound *bound) {
+  const nxc_value *initial = bound->row->initial;
+  return bound->given && bound->value != NULL && bound->value->kind == NXC_NULL && initial != NULL &&
+         initial->kind == NXC_NULL;
+}
+
+static void report_void(nxc_binding *binding, nxc_bound *bound) {
+  const nxc_remark remark = {{0}, bound->row->doc};
+  const char *name = bound->row->name;
+  nxc_finding finding = {.id = "NX1306",
+                         .severity = NXC_SEVERITY_ERROR,
+                         .message = nxc_arena_printf(binding->arena, "%s is required, and null is no value", name),
+                         .at = bound->at,
+                         .remarks = &remark,
+                         .n_remarks = remark.text != NULL};
+  nxc_sink_report(binding->sink, &finding);
+}
+
+static void check_required(nxc_binding *binding) {
+  lack *lacks = NULL;
+  size_t n_lacks = 0;
+  for (size_t i = 0; i < binding->dialect->n_options; i++) {
+    nxc_bound *bound = &binding->options[i];
+    bool nothing = is_void(bound);
+    if ((bound->given && !nothing) || bound->inactive || bound->row->required == NULL) continue;
+    if (!is_true(binding, bound, bound->row->required)) continue;
+    if (nothing) report_void(binding, bound);
+    bound->lacks = true;
+    bound->value = NULL;
+    if (nothing) continue;
+    nxc_sink_withdraw(binding->sink, "NX1202", bound->row->name);
+    lack found = find_lack(binding, bound->row->name);
+    found.doc = bound->row->doc;
+    size_t same = 0;
+    while (same < n_lacks && (*found.section == '\0' || strcmp(lacks[same].section, found.section) != 0))
+      same++;
+    if (same < n_lacks) {
+      lacks[same].names = nxc_arena_printf(binding->arena, "%s, %s", lacks[same].names, found.names);
+      continue;
+    }
+    lacks = nxc_arena_grow(binding->arena, lacks, n_lacks, sizeof *lacks);
+    lacks[n_lacks++] = found;
+  }
+  for (size_t i = 0; i < n_lacks; i++) report_lack(binding, &lacks[i]);
+}
+
+/* -- settings -------------------------------------------------------------------------------------------- */
+
+static void warn_of_clash(nxc_binding *binding, const nxc_bound *bound, nxc_setting_id id,
+                          const nxc_value *value) {
+  const nxc_provenance *from = nxc_settings_from(binding->settings, id);
+  bool clash = bound->given && from->kind == bound->kind && from->option &&
+               strcmp(from->option, bound->row->name) != 0;
+  if (!clash || nxc_value_equal(from->value, value)) return;
+  const nxc_remark remark = {from->at, nxc_arena_printf(binding->arena, "%s is given too", from->option)};
+  nxc_sink_report(
+      binding->sink,
+      &(nxc_finding){.id = "NX1317",
+                     .severity = NXC_SEVERITY_WARNING,
+                     .at = bound->at,
+                     .remarks = &remark,
+                     .n_remarks = 1,
+                     .message = nxc_arena_printf(
+                         binding->arena, "%s and %s both say what %s is, and differ; %s counts", from->option,
+                         bound->row->name, nxc_setting_path(id), bound->row->name)});
+}
+
+/* False: the value is not known yet. */
+static bool assign(nxc_binding *binding, const nxc_bound *bound, const nxc_assignment *assignment) {
+  const nxc_value *value = nxc_binding_evaluate(binding, bound, assignment->expression);
+  if (value == NULL) return false;
+  if (value->kind == NXC_NULL && !nxc_setting_rows[assignment->setting].domain.nullable) return true;
+  warn_of_clash(binding, bound, assignment->setting, value);
+  nxc_provenance from = {
+      .kind = bound->kind, .at = bound->at, .option = bound->row->name, .redacted = bound->secret};
+  from.interpolated = bound->node != NULL && bound->node->derivation != NULL;
+  nxc_settings_set(binding->settings, assignment->setting, value, &from, binding->sink);
+  return true;
+}
+
+/* Assignments may read settings that others make, so those that came too early are tried again. */
+static void set_all(nxc_binding *binding, const nxc_bound **bounds, size_t n_bounds) {
+  bool **done = nxc_arena_array(binding->arena, n_bounds + 1, sizeof *done);
+  for (size_t i = 0; i < n_bounds; i++)
+    done[i] = nxc_arena_array(binding->arena, bounds[i]->row->n_sets, sizeof **done);
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (size_t i = 0; i < n_bounds; i++) {
+      for (size_t j = 0; j < bounds[i]->row->n_sets; j++) {
+        if (done[i][j] || !assign(binding, bounds[i], &bounds[i]->row->sets[j])) continue;
+        done[i][j] = progress = true;
+      }
+    }
+  }
+}
+
+/* What an option with a wrong value would have set is unknown: its default would only lead to further
+ * findings. */
+static void forget(nxc_binding *binding, const nxc_bound *bound) {
+  for (size_t i = 0; i < bound->row->n_sets; i++) {
+    nxc_settings_forget(binding->settings, bound->row->sets[i].setting, bound->row->name, bound->at);
+  }
+}
+
+static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, const nxc_bound **kept,
+                    size_t *n_kept) {
+  for (size_t i = 0; i < n_bounds; i++) {
+    const nxc_bound *bound = &bounds[i];
+    bool open = bound->given || bound->lacks || binding->partial;
+    if (open && bound->value == NULL && !bound->inactive) forget(binding, bound);
+    if (bound->value != NULL && !bound->inactive && bound->row->n_sets > 0) kept[(*n_kept)++] = bound;
+  }
+}
+
+/* In a part of a configuration what is not given may be anything. */
+static void forget_defaults(nxc_binding *binding) {
+  for (size_t i = 0; i < binding->dialect->n_options; i++)
+    if (!binding->options[i].given) binding->options[i].value = NULL;
+}
+
+static bool sets(const nxc_dialect *dialect, nxc_setting_id id) {
+  for (size_t i = 0; i < dialect->n_options; i++)
+    for (size_t j = 0; j < dialect->options[i].n_sets; j++)
+      if (dialect->options[i].sets[j].setting == id) return true;
+  return false;
+}
+
+void nxc_binding_forget_model(nxc_binding *binding) {
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++)
+    if (sets(binding->model_dialect, id) && !sets(binding->dialect, id))
+      nxc_settings_forget(binding->settings, id, NULL, (nxc_span){0});
+}
+
+void nxc_binding_apply(nxc_binding *binding) {
+  if (binding->partial) forget_defaults(binding);
+  size_t n_options = binding->dialect->n_options, n_kept = 0;
+  size_t n_model = binding->has_model_config ? binding->model_dialect->n_options : 0;
+  for (size_t i = 0; i < n_options; i++) judge_status(binding, &binding->options[i]);
+  for (size_t i = 0; i < n_model; i++) judge_status(binding, &binding->model_options[i]);
+  for (size_t i = 0; i < binding->n_misfits; i++) report_misfit(binding, &binding->misfits[i]);
+  if (!binding->partial) check_required(binding);
+  const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 1, sizeof *kept);
+  collect(binding, binding->model_options, n_model, kept, &n_kept);
+  collect(binding, binding->options, n_options, kept, &n_kept);
+  set_all(binding, kept, n_kept);
+}

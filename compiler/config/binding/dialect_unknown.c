@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys that are no option: is it a variable, a misspelling, a key of another section, or the user's own? */
+#include "compiler/config/binding/dialect.h"
+#include "compiler/config/binding/dialect_words.h"
+#include "compiler/config/binding/key_patterns.h"
+
+#include <string.h>
+
+/* Every suggestion looks at all options and siblings; a file with more unknown keys is no configuration. */
+enum { SUGGESTIONS_MAX = 100 };
+
+/* Users add keys of their own where their own modules read them. */
+bool nxc_section_is_open(const nxc_dialect *dialect, const char *name) {
+  bool nxdt = strcmp(dialect->name, "nxdt") == 0;
+  return nxdt && (strncmp(name, "data.", 5) == 0 || strncmp(name, "model.", 6) == 0);
+}
+
+static const char *last_part(const char *name) {
+  const char *dot = strrchr(name, '.');
+  return dot ? dot + 1 : name;
+}
+
+/* Whether an option of this name, or one below it, is given. */
+static bool is_given(const nxc_binding *binding, const char *name) {
+  const nxc_bound *bound = nxc_binding_find(binding, name);
+  if (bound != NULL && bound->given) return true;
+  size_t first, end = nxc_dialect_section(binding->dialect, name, &first);
+  while (first < end && !binding->options[first].given) first++;
+  return first < end;
+}
+
+/* Every name that may follow the section of `name`, the next step of each option below it; those that are
+ * not given first. */
+static size_t names_beside(nxc_binding *binding, const char *name, const char ***names) {
+  const nxc_dialect *dialect = binding->dialect;
+  nxc_arena *arena = binding->arena;
+  size_t n_section = (size_t)(last_part(name) - name), first = 0, end = dialect->n_options, n_names = 0;
+  if (n_section > 0)
+    end = nxc_dialect_section(dialect, nxc_arena_strndup(arena, name, n_section - 1), &first);
+  const char **steps = nxc_arena_array(arena, end - first + 1, sizeof *steps);
+  bool *given = nxc_arena_array(arena, end - first + 1, sizeof *given);
+  size_t n_steps = 0;
+  for (size_t i = first; i < end; i++) { /* options of one step stand together */
+    const char *rest = dialect->options[i].name + n_section;
+    size_t n_bytes = strcspn(rest, ".");
+    if (*rest == '*') continue;
+    bool again =
+        n_steps > 0 && strncmp(steps[n_steps - 1], rest, n_bytes) == 0 && steps[n_steps - 1][n_bytes] == '\0';
+    if (!again) steps[n_steps++] = nxc_arena_strndup(arena, rest, n_bytes);
+    given[n_steps - 1] = given[n_steps - 1] || binding->options[i].given;
+  }
+  *names = nxc_arena_array(arena, n_steps + 1, sizeof **names);
+  for (int wanted = 0; wanted < 2; wanted++)
+    for (size_t i = 0; i < n_steps; i++)
+      if (given[i] == wanted) (*names)[n_names++] = steps[i];
+  return n_names;
+}
+
+/* The nearest option or section beside this key; of two alike rather one that is not given. */
+static const char *nearest_beside(nxc_binding *binding, const char *name) {
+  const char **beside;
+  size_t n_beside = names_beside(binding, name, &beside);
+  const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
+  int n_section = (int)(last_part(name) - name);
+  return nearest ? nxc_arena_printf(binding->arena, "%.*s%s", n_section, name, nearest) : NULL;
+}
+
+/* An option that its row says this word is often written for. */
+static const char *known_misspelling(const nxc_dialect *dialect, const char *name) {
+  const char *word = last_part(name);
+  for (size_t i = 0; i < dialect->n_options; i++) {
+    const nxc_option_row *row = &dialect->options[i];
+    for (size_t j = 0; j < row->n_nearest_to; j++) {
+      if (strcmp(row->nearest_to[j], word) == 0 || strcmp(row->nearest_to[j], name) == 0) return row->name;
+    }
+  }
+  return NULL;
+}
+
+/* An option with the same last step in another section. */
+static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *name) {
+  const char *word = last_part(name);
+  for (size_t i = 0; i < dialect->n_options; i++) {
+    const nxc_option_row *row = &dialect->options[i];
+    if (row->alias_of == NULL && strcmp(last_part(row->name), word) == 0) return row->name;
+  }
+  return NULL;
+}
+
+/* The sibling above that is an empty section and would hold this key: its lines are not indented. */
+static const char *empty_section_above(nxc_binding *binding, const nxc_node *node, const char *name) {
+  enum { LOOKED_AT_MAX = 256 };
+  size_t n_section = (size_t)(last_part(name) - name);
+  for (size_t n = 1; node->parent && n <= node->index && n <= LOOKED_AT_MAX; n++) {
+    const nxc_node *sibling = node->parent->children[node->index - n];
+    if (sibling->kind != NXC_NODE_SCALAR || sibling->value.kind != NXC_NULL || sibling->key == NULL) continue;
+    const char *inside =
+        nxc_arena_printf(binding->arena, "%.*s%s.%s", (int)n_section, name, sibling->key, node->key);
+    if (nxc_option_find(binding->dialect, inside) != NULL) return sibling->key;
+  }
+  return NULL;
+}
+
+static void report(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix,
+                   const char *name, const char *more) {
+  const char *id = severity == NXC_SEVERITY_ERROR ? "NX1301" : "NX1302";
+  nxc_report(binding->sink, id, severity, nxc_node_place(node), fix, "unknown key %s%s", name, more);
+}
+
+/* A name of the same section can be put in place by programs. */
+static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant) {
+  size_t n_section = (size_t)(last_part(name) - name);
+  bool beside = n_section == (size_t)(last_part(meant) - meant) && strncmp(name, meant, n_section) == 0;
+  nxc_span at = nxc_node_place(node);
+  nxc_sink_report(
+      binding->sink,
+      &(nxc_finding){.id = "NX1301",
+                     .severity = NXC_SEVERITY_ERROR,
+                     .at = at,
+                     .message = nxc_arena_printf(binding->arena, "unknown key %s", name),
+                     .fix = nxc_arena_printf(binding->arena, "did you mean %s?", meant),
+                     .replacement = beside && nxc_span_reads(at, node->key) ? last_part(meant) : NULL});
+}
+
+/* All that a map holds may be read by interpolations although the map itself is not. */
+static void doubt_inside(nxc_binding *binding, const nxc_node *map, const char *name) {
+  for (size_t i = 0; i < map->n_children; i++) {
+    const nxc_node *child = map->children[i];
+    if (child->key == NULL) continue;
+    binding->unknown =
+        nxc_arena_grow(binding->arena, binding->unknown, binding->n_unknown, sizeof *binding->unknown);
+    binding->unknown[binding->n_unknown++] =
+        (struct nxc_unknown_key){child, nxc_name_below(binding->arena, name, child->key)};
+  }
+}
+
+static void doubt(nxc_bound *bound, const nxc_node *node) {
+  if (bound->given) return;
+  bound->given = bound->lacks = true;
+  bound->node = node;
+  bound->at = nxc_node_place(node);
+  bound->value = NULL;
+}
+
+void nxc_binding_doubt_section(nxc_binding *binding, const char *section, const nxc_node *node) {
+  size_t first, end = nxc_dialect_section(binding->dialect, section, &first);
+  for (size_t i = first; i < end; i++) doubt(&binding->options[i], node);
+}
+
+/* What the user meant is there after all, though what it says is not known. */
+static const char *take_for(nxc_binding *binding, const nxc_node *node, const char *meant) {
+  bool fresh = !is_given(binding, meant);
+  nxc_sink_withdraw(binding->sink, "NX1202", meant);
+  const nxc_option_row *row = nxc_option_find(binding->dialect, meant);
+  if (row != NULL && row->alias_of != NULL) row = nxc_option_find(binding->dialect, row->alias_of);
+  if (row != NULL) doubt(&binding->options[row - binding->dialect->options], node);
+  bool section = row == NULL || row->domain.type == NXC_TYPE_MAP;
+  return fresh && section && nxc_node_final(node)->kind == NXC_NODE_MAP ? meant : NULL;
+}
+
+/* The section that a map is meant for whose keys are mostly its options; NULL: none, or it is there. */
+static const char *misspelt_section(nxc_binding *binding, const nxc_node *map, const char *name) {
+  if (map->kind != NXC_NODE_MAP || map->n_children == 0) return NULL;
+  const char *meant = nearest_beside(binding, name);
+  if (meant == NULL || is_given(binding, meant)) return NULL;
+  size_t n_known = 0, first;
+  for (size_t i = 0; i < map->n_children; i++) {
+    if (map->children[i]->key == NULL) continue;
+    const char *inside = nxc_name_below(binding->arena, meant, map->children[i]->key);
+    n_known += nxc_option_find(binding->dialect, inside) != NULL ||
+               nxc_dialect_section(binding->dialect, inside, &first) > first;
+  }
+  return 2 * n_known > map->n_children ? meant : NULL;
+}
+
+/* Alike but for - and _. */
+static bool same_folded(const char *a, const char *b) {
+  while (*a != '\0' && (*a == *b || (strchr("-_", *a) && *b != '\0' && strchr("-_", *b)))) a++, b++;
+  return *a == *b;
+}
+
+/* A word of another system, and what it is called here. */
+static const char *report_foreign(nxc_binding *binding, const nxc_node *node, const char *name,
+                                  nxc_severity severity, const nxc_foreign_word *word) {
+  nxc_arena *arena = binding->arena;
+  const char *whole = strcmp(word->option, name) ? nxc_arena_printf(arena, " (%s)", word->option) : "";
+  bool map = node->kind == NXC_NODE_MAP;
+  const char *advice = map ? "write what it holds option by option, such as %s" : "write %s here";
+  report(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : NULL, name,
+         nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
+                          word->here ? "" : ", and nothing here says the same"));
+  return word->here && severity == NXC_SEVERITY_ERROR ? take_for(binding, node, word->here) : NULL;
+}
+
+const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
+  const nxc_node *node = binding->unknown[index].node;
+  const char *name = binding->unknown[index].name;
+  nxc_arena *arena = binding->arena;
+  if (binding->own_keys != NULL && nxc_key_patterns_match(binding->own_keys, name)) return NULL;
+  if (node->reader != NULL) return NULL;
+  if (binding->other_program) {
+    report(binding, node, NXC_SEVERITY_NOTE, NULL, name, ": the program that the script starts may have it");
+    return NULL;
+  }
+  const char *section = index < SUGGESTIONS_MAX ? misspelt_section(binding, node, name) : NULL;
+  if (section != NULL) {
+    report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "did you mean %s?", section), name, "");
+    return take_for(binding, node, section);
+  }
+  if (nxc_node_is_read(node)) {
+    if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
+    return NULL;
+  }
+  bool open = nxc_section_is_open(binding->dialect, name);
+  if (index >= SUGGESTIONS_MAX) {
+    report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name, "");
+    return NULL;
+  }
+  const char *empty = empty_section_above(binding, node, name);
+  if (empty != NULL) {
+    report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "indent it below %s:", empty), name,
+           nxc_arena_printf(arena, "; it belongs to the section %s above, which is empty", empty));
+    return NULL;
+  }
+  nxc_foreign_word word = {0};
+  bool map = node->kind == NXC_NODE_MAP;
+  bool foreign = nxc_foreign_word_find(binding->dialect, binding->version, name, map, &word);
+  const char *meant = known_misspelling(binding->dialect, name);
+  const char *near = meant ? NULL : nearest_beside(binding, name);
+  if (near != NULL && word.here != NULL && strpbrk(name, "-_") != NULL && !same_folded(near, name))
+    return report_foreign(binding, node, name, NXC_SEVERITY_ERROR, &word);
+  if (meant == NULL) meant = near;
+  if (meant != NULL) {
+    report_misspelt(binding, node, name, meant);
+    return take_for(binding, node, meant);
+  }
+  const char *elsewhere = same_key_elsewhere(binding->dialect, name);
+  if (elsewhere != NULL) {
+    const char *more = nxc_arena_printf(arena, "; there is %s", elsewhere);
+    report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
+           nxc_arena_printf(arena, "move it to %s", elsewhere), name, more);
+    return open ? NULL : take_for(binding, node, elsewhere);
+  }
+  nxc_severity severity = open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
+  if (foreign) return report_foreign(binding, node, name, severity, &word);
+  const char *more = open ? "; nothing reads it, unless a module of your own does" : "";
+  report(binding, node, severity, NULL, name, more);
+  return NULL;
+}

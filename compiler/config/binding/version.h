@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which version of its system a configuration is for.
+ *
+ * A dialect's front lists its versions, the newest first. The newest that knows every key and every word of a
+ * document is the one meant, unless the user names another. Where several know them all, what the document does
+ * not give may be another value in each: the verdict names those options. */
+#ifndef NXC_CONFIG_VERSION_H
+#define NXC_CONFIG_VERSION_H
+
+#include "compiler/config/binding/dialect.h"
+
+/* The newest of `versions` (which end with NULL) that knows most of the document, all of it if any does. */
+const char *nxc_version_choose(nxc_arena *arena, const nxc_dialect *dialect, const char *const *versions,
+                               const nxc_document *document);
+/* What only some versions know, by which the choice was made: a key's path. NULL: nothing does. */
+const char *nxc_version_evidence(nxc_arena *arena, const nxc_dialect *dialect, const char *const *versions,
+                                 const nxc_document *document);
+/* Options that set something and stand at a default that is another in a version which knows the document as
+ * well: "a, b". NULL: none. */
+const char *nxc_version_doubts(const nxc_binding *binding, const char *const *versions);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Megatron's YAML forms: MODEL_ARGS of functional tests, ARGS of recipes, files of --yaml-cfg with their two
+ * sections, and flat files of arguments. The first two are texts for a command line; the others are typed by
+ * PyYAML, and their keys are names of argparse's namespace, where a switch that turns something off has its
+ * name without the "no". */
+#include "compiler/document/nodes.h"
+#include "compiler/document/scalar.h"
+#include "compiler/config/front/megatron/front_megatron.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+/* -- which form ------------------------------------------------------------------------------------------ */
+
+/* A line that begins, in its first column, with this key. */
+static bool has_key(const nxc_source *source, const char *key) {
+  size_t n_bytes = strlen(key);
+  for (uint32_t line = 1; line <= source->n_lines; line++) {
+    size_t n_line;
+    const char *text = nxc_source_line(source, line, &n_line);
+    if (n_line > n_bytes && strncmp(text, key, n_bytes) == 0 && text[n_bytes] == ':') return true;
+  }
+  return false;
+}
+
+static const char *const forms[] = {"MODEL_ARGS", "ARGS", "language_model", "model_parallel"};
+
+/* `key: value` on the first line that is no comment. */
+static bool begins_with_key(const nxc_source *source) {
+  for (uint32_t line = 1; line <= source->n_lines; line++) {
+    size_t n_line, n_name = 0;
+    const char *text = nxc_source_line(source, line, &n_line);
+    if (n_line == 0 || *text == '#' || strncmp(text, "---", 3) == 0 || *text == ' ' || *text == '\r')
+      continue;
+    while (n_name < n_line && (isalnum((unsigned char)text[n_name]) || strchr("_-", text[n_name]))) n_name++;
+    return n_name > 0 && *text != '-' && n_name < n_line && text[n_name] == ':' &&
+           (n_name + 1 == n_line || isspace((unsigned char)text[n_name + 1]));
+  }
+  return false;
+}
+
+bool nxc_megatron_is_yaml(const nxc_source *source) {
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (has_key(source, forms[i])) return true;
+  return begins_with_key(source);
+}
+
+/* -- names of the namespace ------------------------------------------------------------------------------ */
+
+/* Names that are no option with underscores: the option behind them, and whether it says the opposite. An
+ * empty option: the name belongs to Megatron Core itself and is no argument. */
+static const struct {
+  const char *name, *option;
+  bool opposite;
+} names[] = {
+    {"add_bias_linear", "disable-bias-linear", true},
+    {"add_position_embedding", "no-position-embedding", true},
+    {"align_grad_reduce", "no-align-grad-reduce", true},
+    {"align_param_gather", "no-align-param-gather", true},
+    {"apply_rope_fusion", "no-rope-fusion", true},
+    {"async_tensor_model_parallel_allreduce", "no-async-tensor-model-parallel-allreduce", true},
+    {"attn_layernorm", "no-attn-layernorm", true},
+    {"barrier_with_L1_time", "no-barrier-with-level-1-timing", true},
+    {"bert_binary_head", "bert-no-binary-head", true},
+    {"bias_activation_fusion", "no-bias-gelu-fusion", true},
+    {"bias_dropout_fusion", "no-bias-dropout-fusion", true},
+    {"bias_gelu_fusion", "no-bias-gelu-fusion", true},
+    {"bias_swiglu_fusion", "no-bias-swiglu-fusion", true},
+    {"check_for_nan_in_loss_and_grad", "no-check-for-nan-in-loss-and-grad", true},
+    {"ckpt_fully_parallel_save", "no-ckpt-fully-parallel-save", true},
+    {"clone_scatter_output_in_embedding", "no-clone-scatter-output-in-embedding", true},
+    {"create_attention_mask_in_dataloader", "no-create-attention-mask-in-dataloader", true},
+    {"data_sharding", "no-data-sharding", true},
+    {"enable_one_logger", "no-one-logger", true},
+    {"final_layernorm", "no-final-layernorm", true},
+    {"fp8_wgrad", "no-fp8-wgrad", true},
+    {"gradient_accumulation_fusion", "no-gradient-accumulation-fusion", true},
+    {"log_loss_scale_to_tensorboard", "no-log-loss-scale-to-tensorboard", true},
+    {"manual_gc_eval", "no-manual-gc-eval", true},
+    {"masked_softmax_fusion", "no-masked-softmax-fusion", true},
+    {"mlp_layernorm", "no-mlp-layernorm", true},
+    {"mmap_bin_files", "no-mmap-bin-files", true},
+    {"overlap_p2p_comm", "no-overlap-p2p-communication", true},
+    {"perform_initialization", "no-initialization", true},
+    {"retro_verify_neighbor_count", "retro-no-verify-neighbor-count", true},
+    {"scatter_gather_tensors_in_pipeline", "no-scatter-gather-tensors-in-pipeline", true},
+    {"tp_comm_bulk_dgrad", "disable-tp-comm-bulk-dgrad", true},
+    {"tp_comm_bulk_wgrad", "disable-tp-comm-bulk-wgrad", true},
+    {"tp_comm_overlap_ag", "disable-tp-comm-overlap-ag", true},
+    {"tp_comm_overlap_rs", "disable-tp-comm-overlap-rs", true},
+    {"tp_comm_split_ag", "disable-tp-comm-split-ag", true},
+    {"tp_comm_split_rs", "disable-tp-comm-split-rs", true},
+    {"use_tokenizer_model_from_checkpoint_args", "no-use-tokenizer-model-from-checkpoint-args", true},
+    {"fp8", "fp8-format", false},
+    {"layernorm_epsilon", "norm-epsilon", false},
+    {"layernorm_zero_centered_gamma", "apply-layernorm-1p", false},
+    {"microbatch_group_size_per_vp_stage", "microbatch-group-size-per-virtual-pipeline-stage", false},
+    {"num_moe_experts", "num-experts", false},
+    {"overlap_p2p_comm_warmup_flush", "overlap-p2p-communication-warmup-flush", false},
+    {"override_opt_param_scheduler", "override-opt_param-scheduler", false},
+    {"persist_layer_norm", "no-persist-layer-norm", true},
+    {"use_checkpoint_opt_param_scheduler", "use-checkpoint-opt_param-scheduler", false},
+    {"_cpu_offloading_context", "", false},
+    {"activation_func", "", false}, /* swiglu and squared_relu say it too */
+    {"autocast_dtype", "", false},
+    {"batch_p2p_comm", "", false},
+    {"batch_p2p_sync", "", false},
+    {"cpu_offloading", "", false},
+    {"cpu_offloading_activations", "", false},
+    {"cpu_offloading_num_layers", "", false},
+    {"cpu_offloading_weights", "", false},
+    {"deallocate_pipeline_outputs", "", false},
+    {"delay_grad_reduce", "", false},
+    {"delay_param_gather", "", false},
+    {"enable_autocast", "", false},
+    {"finalize_model_grads_func", "", false},
+    {"gated_linear_unit", "", false},
+    {"grad_scale_func", "", false},
+    {"grad_sync_func", "", false},
+    {"init_method", "", false},
+    {"memory_efficient_layer_norm", "", false},
+    {"moe_token_dropping", "", false},
+    {"no_sync_func", "", false},
+    {"num_microbatches_with_partial_activation_checkpoints", "", false},
+    {"output_layer_init_method", "", false},
+    {"param_sync_func", "", false},
+    {"params_dtype", "", false},
+    {"pipeline_dtype", "", false},
+    {"timers", "", false},
+    {"tp_comm_atomic_ag", "", false},
+    {"tp_comm_atomic_rs", "", false},
+    {"variable_seq_lengths", "", false},
+    {"virtual_pipeline_model_parallel_size", "", false},
+    {"window_size", "", false},
+};
+
+static const char *option_of(nxc_arena *arena, const char *name, bool *opposite) {
+  *opposite = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strcmp(names[i].name, name) != 0) continue;
+    *opposite = names[i].opposite;
+    return names[i].option;
+  }
+  char *option = nxc_arena_strdup(arena, name);
+  for (char *c = option; *c != '\0'; c++)
+    if (*c == '_') *c = '-';
+  return option;
+}
+
+/* -- one option ------------------------------------------------------------------------------------------ */
+
+typedef struct form {
+  nxc_arguments *to;
+  nxc_script *script;
+  bool typed; /* by PyYAML, not text for a command line */
+  bool exact; /* only true makes a switch, and only false leaves it out */
+} form;
+
+static bool is_truth(const nxc_node *node, bool truth) {
+  static const char *const words[2][4] = {{"false", "no", "off", NULL}, {"true", "yes", "on", NULL}};
+  for (const char *const *word = words[truth]; node->kind == NXC_NODE_SCALAR && *word != NULL; word++)
+    if (strcasecmp(node->raw, *word) == 0) return true;
+  return false;
+}
+
+static bool is_nothing(const nxc_node *node) {
+  if (node->kind != NXC_NODE_SCALAR || node->style != NXC_STYLE_PLAIN) return false;
+  return node->raw_bytes == 0 || strcmp(node->raw, "~") == 0 || strcasecmp(node->raw, "null") == 0;
+}
+
+static void add_word(form *f, nxc_words *words, const nxc_node *node) {
+  if (node->kind != NXC_NODE_SCALAR) return;
+  words->items = nxc_arena_grow(f->to->arena, words->items, words->n_items, sizeof *words->items);
+  words->items[words->n_items++] = nxc_script_expand(f->script, node->raw, node->at);
+}
+
+/* A list's items; of a text for a command line the words that blanks divide. */
+static nxc_words words_of(form *f, const nxc_node *node, bool divide) {
+  nxc_words words = {0};
+  for (size_t i = 0; i < node->n_children; i++) add_word(f, &words, node->children[i]);
+  if (node->kind == NXC_NODE_LIST) return words;
+  add_word(f, &words, node);
+  if (!divide || words.n_items == 0) return words;
+  nxc_word whole = words.items[0];
+  words = (nxc_words){0};
+  for (const char *at = whole.text; *at != '\0';) {
+    size_t n_blank = strspn(at, " \t\n"), n_bytes = strcspn(at + n_blank, " \t\n");
+    if (n_bytes > 0) {
+      nxc_word part = whole;
+      part.text = nxc_arena_strndup(f->to->arena, at + n_blank, n_bytes);
+      words.items = nxc_arena_grow(f->to->arena, words.items, words.n_items, sizeof part);
+      words.items[words.n_items++] = part;
+    }
+    at += n_blank + n_bytes;
+  }
+  return words;
+}
+
+/* PyYAML reads a number with an exponent as text unless it has a point, and a sign behind the e. False
+ * (reported): this is such a one, and a number was meant. */
+static bool check_exponent(form *f, const nxc_option_row *row, const nxc_node *node) {
+  const char *e = row->domain.type == NXC_TYPE_FLOAT ? strpbrk(node->raw, "eE") : NULL;
+  nxc_value number;
+  if (e == NULL || node->style != NXC_STYLE_PLAIN) return true;
+  const char *point = memchr(node->raw, '.', (size_t)(e - node->raw));
+  if (point != NULL && strchr("+-", e[1])) return true;
+  if (!nxc_text_to_float(f->to->arena, node->raw, &number)) return true;
+  const char *exponent = e[1] == '+' || e[1] == '-' ? e + 1 : nxc_arena_printf(f->to->arena, "+%s", e + 1);
+  const char *fix = nxc_arena_printf(f->to->arena, "write %.*s%se%s", (int)(e - node->raw), node->raw,
+                                     point ? "" : ".0", exponent);
+  nxc_report(f->to->sink, "NX5913", NXC_SEVERITY_ERROR, node->at, fix,
+             "%s is text to PyYAML, which Megatron reads this file with, and no number", node->raw);
+  return false;
+}
+
+/* A value as PyYAML types it; what reads the environment is text. */
+static bool put_typed(form *f, const nxc_option_row *row, const nxc_node *node, const char *name) {
+  bool reads = node->kind != NXC_NODE_SCALAR || strchr(node->raw, '$') != NULL;
+  if (!f->typed || reads || row == NULL || nxc_arguments_is_list(row)) return false;
+  if (!check_exponent(f, row, node)) return false;
+  if (node->style == NXC_STYLE_PLAIN && nxc_scalar_is_date(node->raw))
+    nxc_report(f->to->sink, "NX5916", NXC_SEVERITY_ERROR, node->at, "quote it",
+               "%s is read as a date, which no option takes", node->raw);
+  nxc_node *copy = nxc_node_new(f->to->arena, NXC_NODE_SCALAR, node->at);
+  copy->style = node->style;
+  copy->raw = node->raw;
+  copy->raw_bytes = node->raw_bytes;
+  copy->value = node->value;
+  nxc_arguments_put_node(f->to, name, node->key_at, copy);
+  return true;
+}
+
+/* A switch: whether it stands there. */
+static bool is_set(form *f, const nxc_node *node, const char *name, bool opposite) {
+  if (node->raw == NULL) {
+    nxc_report(f->to->sink, "NX5903", NXC_SEVERITY_ERROR, node->at, "write true, or leave it out",
+               "%s is a switch, not a list or a map", name);
+    return false;
+  }
+  bool text = f->typed && node->value.kind == NXC_STRING; /* any text but the empty one is true there */
+  bool other = f->exact && strcmp(node->raw, "true") != 0 && strcmp(node->raw, "false") != 0;
+  bool truth = !text && !other && is_truth(node, true);
+  bool lie = !text && !other && (is_truth(node, false) || (f->typed && strcmp(node->raw, "0") == 0));
+  if (!truth && !lie)
+    nxc_report(f->to->sink, "NX5903", NXC_SEVERITY_ERROR, node->at, "write true, or leave it out",
+               text    ? "%s is a switch, and text counts as true"
+               : other ? "%s is a switch, and of its values only true and false are no further argument"
+                       : "%s is a switch: it is true or not there",
+               name);
+  return truth != opposite && (truth || lie);
+}
+
+static void put_option(form *f, const nxc_node *node, const char *name, bool opposite) {
+  const nxc_option_row *row = nxc_option_find(f->to->dialect, name);
+  nxc_words none = {0};
+  bool is_switch = row != NULL && row->alias_of == NULL && row->domain.type == NXC_TYPE_BOOL;
+  if (is_nothing(node) && f->typed) return;
+  if (is_switch || (row == NULL && (is_truth(node, true) || is_truth(node, false)))) {
+    if (is_set(f, node, name, opposite)) nxc_arguments_put(f->to, row, name, node->key_at, &none);
+    return;
+  }
+  if (put_typed(f, row, node, name)) return;
+  bool list = row != NULL && nxc_arguments_is_list(row);
+  nxc_words words = words_of(f, node, list);
+  if (words.n_items == 0 && !list) add_word(f, &words, &(nxc_node){.raw = "", .at = node->at});
+  nxc_arguments_put(f->to, row, name, node->key_at, &words);
+}
+
+/* -- the forms ------------------------------------------------------------------------------------------- */
+
+static bool is_nemo(const char *key) {
+  return strncmp(key, "++", 2) == 0 || strchr(key, '.') != NULL;
+}
+
+/* MODEL_ARGS: "--option": value, as on a command line. False (reported): it is one for another program. */
+static bool read_command_line(form *f, const nxc_node *map) {
+  const nxc_node *nemo = NULL;
+  for (size_t i = 0; i < map->n_children; i++) {
+    const nxc_node *node = map->children[i];
+    if (strncmp(node->key, "--", 2) == 0) {
+      put_option(f, node, node->key + 2, false);
+    } else if (is_nemo(node->key)) {
+      if (nemo == NULL) nemo = node;
+    } else {
+      bool opposite;
+      const char *option = option_of(f->to->arena, node->key, &opposite);
+      if (*option != '\0') put_option(f, node, option, opposite);
+    }
+  }
+  if (nemo == NULL) return true;
+  nxc_report(f->to->sink, "NX5910", NXC_SEVERITY_ERROR, nemo->key_at, NULL,
+             "%s is a key of NeMo, which Megatron-LM's own program does not read", nemo->key);
+  return false;
+}
+
+static nxc_node *map_below(form *f, nxc_node *parent, const char *name, nxc_span at) {
+  nxc_node *map = nxc_node_child(parent, name);
+  if (map != NULL) return map;
+  nxc_value key = nxc_string_value(name, strlen(name));
+  map = nxc_node_new(f->to->arena, NXC_NODE_MAP, at);
+  nxc_node_set_key(map, &key, name, at);
+  nxc_node_append(f->to->arena, parent, map);
+  return map;
+}
+
+/* launch.sections has the keys of both sections as they are written: what is false has no option of its own. */
+static void note_sections(form *f, const nxc_node *section) {
+  nxc_span at = section->key_at;
+  nxc_node *keys = map_below(f, map_below(f, f->to->map, "launch", at), "sections", at);
+  for (size_t i = 0; i < section->n_children; i++) {
+    const nxc_node *child = section->children[i];
+    if (nxc_node_child(keys, child->key) != NULL) continue;
+    nxc_node *key = nxc_node_new(f->to->arena, NXC_NODE_SCALAR, child->key_at);
+    nxc_value name = nxc_string_value(child->key, strlen(child->key));
+    key->raw = child->key;
+    key->raw_bytes = strlen(child->key);
+    key->value = name;
+    nxc_node_set_key(key, &name, child->key, child->key_at);
+    nxc_node_append(f->to->arena, keys, key);
+  }
+}
+
+static void read_namespace(form *f, const nxc_node *map) {
+  for (size_t i = 0; i < map->n_children; i++) {
+    const nxc_node *node = map->children[i];
+    bool opposite,
+        section = strcmp(node->key, "language_model") == 0 || strcmp(node->key, "model_parallel") == 0;
+    if (section && node->kind == NXC_NODE_MAP) {
+      note_sections(f, node);
+      read_namespace(f, node);
+      continue;
+    }
+    const char *option = option_of(f->to->arena, node->key, &opposite);
+    if (*option != '\0') put_option(f, node, option, opposite);
+  }
+}
+
+static void read_variables(form *f, const nxc_node *map) {
+  f->script->is_script = true;
+  for (size_t i = 0; i < map->n_children; i++) {
+    const nxc_node *node = map->children[i];
+    if (node->kind != NXC_NODE_SCALAR) continue;
+    nxc_script_assign(f->script, node->key, nxc_script_expand(f->script, node->raw, node->at));
+  }
+}
+
+bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_script *script) {
+  bool texts = has_key(source, forms[0]) || has_key(source, forms[1]);
+  const nxc_reading reading = {.text = texts, .pyyaml = !texts};
+  nxc_document *document = nxc_document_read(to->arena, source, &reading, to->sink);
+  form f = {.to = to, .script = script, .exact = has_key(source, forms[0])};
+  const nxc_node *root = document->root, *variables = NULL, *arguments = NULL;
+  if (root->kind != NXC_NODE_MAP) {
+    nxc_report(to->sink, "NX1314", NXC_SEVERITY_ERROR, root->at, NULL,
+               "a configuration is a map of keys, not a list");
+    return false;
+  }
+  if ((variables = nxc_node_child(root, "ENV_VARS")) != NULL && variables->kind == NXC_NODE_MAP)
+    read_variables(&f, variables);
+  for (size_t i = 0; i < 2 && arguments == NULL; i++) arguments = nxc_node_child(root, forms[i]);
+  if (arguments != NULL && arguments->kind == NXC_NODE_MAP) {
+    return read_command_line(&f, arguments) && document->complete;
+  }
+  f.typed = !texts;
+  read_namespace(&f, root);
+  return document->complete;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What NxDT's launcher and its search for keys make of a text, beyond what its values say. */
+#ifndef NXC_CONFIG_FRONT_NXDT_H
+#define NXC_CONFIG_FRONT_NXDT_H
+
+#include "compiler/config/binding/dialect.h"
+
+void nxc_nxdt_prepare(nxc_binding *binding);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/fronts.h"
+
+#include "compiler/config/front/megatron/front_megatron.h"
+#include "compiler/config/front/neox/front_neox.h"
+#include "compiler/config/front/nxdt/front_nxdt.h"
+#include "compiler/config/front/xorl/front_xorl.h"
+
+#include <string.h>
+
+static const nxc_front fronts[] = {
+    {.dialect = "megatron",
+     .launcher = "torchrun",
+     .versions = nxc_megatron_versions,
+     .checks_all = true,
+     .takes_arguments = true,
+     .folds_dashes = true,
+     .claims = nxc_megatron_claims,
+     .read = nxc_megatron_read,
+     .resolve = nxc_megatron_resolve,
+     .write = nxc_write_arguments},
+    {.dialect = "nx",
+     .takes_overrides = true,
+     .read = nxc_front_read_yaml,
+     .resolve = nxc_resolve,
+     .write = nxc_write_yaml},
+    {.dialect = "nxdt",
+     .launcher = "torchrun",
+     .takes_overrides = true,
+     .read = nxc_front_read_yaml,
+     .resolve = nxc_resolve,
+     .prepare = nxc_nxdt_prepare,
+     .write = nxc_write_yaml},
+    {.dialect = "neox",
+     .launcher = "deepspeed",
+     .versions = nxc_neox_versions,
+     .checks_all = true,
+     .folds_dashes = true,
+     .claims = nxc_neox_claims,
+     .read = nxc_neox_read,
+     .resolve = nxc_front_resolve_angles,
+     .prepare = nxc_neox_prepare,
+     .write = nxc_write_flow},
+    {.dialect = "xorl",
+     .launcher = "torchrun",
+     .versions = nxc_xorl_versions,
+     .checks_all = true,
+     .takes_arguments = true,
+     .read = nxc_xorl_read,
+     .resolve = nxc_front_resolve_angles,
+     .prepare = nxc_xorl_prepare,
+     .write = nxc_write_yaml_plain,
+     .model_option = "model.config_path"},
+};
+enum { N_FRONTS = sizeof fronts / sizeof *fronts };
+
+static const char *first_version(const nxc_front *front) {
+  return front->versions ? front->versions[0] : NULL;
+}
+
+const nxc_front *nxc_front_find(nxc_arena *arena, const char *name, const char **version) {
+  size_t n_name = strcspn(name, "@");
+  for (size_t i = 0; i < N_FRONTS; i++) {
+    const nxc_front *front = &fronts[i];
+    if (strcmp(front->dialect, nxc_arena_strndup(arena, name, n_name)) != 0) continue;
+    *version = first_version(front);
+    if (name[n_name] == '\0') return front;
+    for (const char *const *known = front->versions; known != NULL && *known != NULL; known++) {
+      *version = *known;
+      if (strcmp(*known, name + n_name + 1) == 0) return front;
+    }
+  }
+  return NULL;
+}
+
+const nxc_front *nxc_front_claiming(const nxc_source *text, const char **version) {
+  for (size_t i = 0; i < N_FRONTS; i++) {
+    if (fronts[i].claims == NULL || !fronts[i].claims(text)) continue;
+    *version = first_version(&fronts[i]);
+    return &fronts[i];
+  }
+  return NULL;
+}
+
+bool nxc_front_told_by_keys(const char *dialect) {
+  for (size_t i = 0; i < N_FRONTS; i++)
+    if (strcmp(fronts[i].dialect, dialect) == 0) return fronts[i].claims == NULL;
+  return false;
+}
+
+const char *nxc_front_names(nxc_arena *arena) {
+  const char *names = "";
+  for (size_t i = 0; i < N_FRONTS; i++) {
+    names = nxc_arena_printf(arena, "%s%s%s", names, i ? ", " : "", fronts[i].dialect);
+    for (const char *const *version = fronts[i].versions; version != NULL && *version != NULL; version++)
+      names = nxc_arena_printf(arena, "%s%s%s", names, version == fronts[i].versions ? "@" : "|", *version);
+  }
+  return names;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/convert/compose.h"
+
+#include "compiler/document/nodes.h"
+#include "compiler/document/scalar.h"
+#include "compiler/config/rules/presets.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PASSES_MAX = 12 };
+
+typedef struct composer {
+  nxc_arena *arena;
+  const nxc_composing *composing;
+  nxc_binding *binding; /* its settings are the wanted ones */
+  bool changed;
+} composer;
+
+/* What a value, put through `sets`, says about the wanted settings. */
+typedef struct fit {
+  int agrees, differs;
+} fit;
+
+static void add_fit(fit *sum, fit one) {
+  sum->agrees += one.agrees;
+  sum->differs += one.differs;
+}
+
+static int score(fit found) {
+  return 2 * found.agrees - 3 * found.differs;
+}
+
+/* -- what a value says ----------------------------------------------------------------------------------- */
+
+/* A preset's name is right when the preset means what is wanted; manual leaves it to other options. */
+static fit fit_preset(const composer *c, const nxc_value *value) {
+  const nxc_preset_row *row =
+      value->kind == NXC_STRING ? nxc_preset_find(c->binding->dialect, value->text) : NULL;
+  if (row == NULL || row->refused || !nxc_preset_means(row, c->binding->settings)) return (fit){0, 1};
+  return (fit){row->compute != NULL ? 2 : 1, 0};
+}
+
+static bool holds(composer *c, const nxc_bound *bound, const char *condition) {
+  const nxc_value *value = condition ? nxc_binding_evaluate(c->binding, bound, condition) : NULL;
+  return value != NULL && nxc_value_is_true(value);
+}
+
+/* Whether what is wanted leaves the setting a meaning. */
+static bool is_read(composer *c, nxc_setting_id id) {
+  const char *condition = nxc_setting_rows[id].read_when;
+  return condition == NULL || holds(c, NULL, condition);
+}
+
+static fit fit_setting(composer *c, nxc_setting_id id, const nxc_value *value) {
+  const nxc_setting_row *row = &nxc_setting_rows[id];
+  if (value == NULL || (value->kind == NXC_NULL && !row->domain.nullable) || !is_read(c, id)) return (fit){0};
+  nxc_verdict verdict = nxc_domain_judge(c->arena, &row->domain, value, true);
+  const nxc_value *wanted = nxc_settings_value(c->binding->settings, id);
+  if (verdict.misfit != NXC_FITS) return (fit){0, 1};
+  if (row->shorthand) return fit_preset(c, verdict.value);
+  return wanted != NULL && nxc_value_equal(wanted, verdict.value) ? (fit){1, 0} : (fit){0, 1};
+}
+
+/* What the option would say with this value. Where it is not given and says nothing at all, the settings' own
+ * defaults stay. */
+static fit fit_value(composer *c, nxc_bound *bound, const nxc_value *value, bool given) {
+  const nxc_bound kept = *bound;
+  const nxc_option_row *row = bound->row;
+  fit said = {0}, unsaid = {0};
+  bool silent = true;
+  bound->value = value;
+  bound->given = given;
+  for (size_t i = 0; i < row->n_sets; i++) {
+    const nxc_setting_id id = row->sets[i].setting;
+    const nxc_value *result = value ? nxc_binding_evaluate(c->binding, bound, row->sets[i].expression) : NULL;
+    silent = silent && result == NULL && !given;
+    add_fit(&said, fit_setting(c, id, result));
+    add_fit(&unsaid, fit_setting(c, id, nxc_setting_rows[id].initial));
+  }
+  *bound = kept;
+  return silent ? unsaid : said;
+}
+
+/* -- trying ---------------------------------------------------------------------------------------------- */
+
+typedef struct trial {
+  composer *c;
+  nxc_bound *bound;
+  const nxc_value *best;
+  fit found;
+} trial;
+
+static const nxc_value *keep(composer *c, nxc_value value) {
+  nxc_value *kept = nxc_arena_alloc(c->arena, sizeof *kept);
+  *kept = value;
+  return kept;
+}
+
+/* The value in the option's own type: whole numbers as integers where it takes no others. */
+static const nxc_value *in_domain(composer *c, const nxc_option_row *row, const nxc_value *value) {
+  bool integer = row->domain.type == NXC_TYPE_INT;
+  bool real = value->kind == NXC_FLOAT && fabs(value->number) < 1e15;
+  if (integer && real && value->number == floor(value->number)) value = keep(c, (nxc_value){.kind = NXC_INT, .integer = (int64_t)value->number});
+  nxc_verdict verdict = nxc_domain_judge(c->arena, &row->domain, value, false);
+  if (verdict.misfit != NXC_FITS) return NULL;
+  const nxc_versioned *kept = value->kind == NXC_STRING ? nxc_option_word(row, value->text) : NULL;
+  bool elsewhere = kept && !nxc_in_version(kept->versions, kept->n_versions, c->composing->version);
+  return elsewhere ? NULL : verdict.value;
+}
+
+static const nxc_value *default_of(const composer *c, const nxc_option_row *row) {
+  return nxc_option_default(row, c->composing->version);
+}
+
+static void try_value(trial *t, const nxc_value *value) {
+  value = value ? in_domain(t->c, t->bound->row, value) : NULL;
+  if (value == NULL) return;
+  const nxc_value *initial = default_of(t->c, t->bound->row);
+  bool usual = initial != NULL && nxc_value_equal(initial, value);
+  fit found = fit_value(t->c, t->bound, value, !usual);
+  if (t->best != NULL && score(found) <= score(t->found)) return;
+  t->best = value;
+  t->found = found;
+}
+
+static void try_word(trial *t, const char *word) {
+  try_value(t, keep(t->c, nxc_string_value(word, strlen(word))));
+}
+
+static void try_presets(trial *t) {
+  const nxc_dialect *dialect = t->c->binding->dialect;
+  for (size_t i = 0; i < nxc_n_presets; i++)
+    if (nxc_preset_find(dialect, nxc_presets[i].spellings[0]) == &nxc_presets[i])
+      try_word(t, nxc_presets[i].spellings[0]);
+}
+
+/* Every value that the assignments could have come from; of those that say as much the first is taken. */
+static void try_all(trial *t) {
+  const nxc_option_row *row = t->bound->row;
+  try_value(t, default_of(t->c, row));
+  for (size_t i = 0; i < row->n_sets; i++) {
+    const nxc_setting_id id = row->sets[i].setting;
+    const nxc_value *wanted = nxc_settings_value(t->c->binding->settings, id);
+    try_value(t, wanted);
+    if (wanted && wanted->kind == NXC_LIST && wanted->n_items == 1) try_value(t, &wanted->items[0]);
+    if (nxc_setting_rows[id].shorthand) try_presets(t);
+  }
+  for (size_t i = 0; i < row->domain.n_values; i++) try_word(t, row->domain.values[i]);
+  for (int truth = 1; truth >= 0; truth--) {
+    try_value(t, keep(t->c, (nxc_value){.kind = NXC_BOOL, .boolean = truth}));
+    try_value(t, keep(t->c, (nxc_value){.kind = NXC_INT, .integer = truth}));
+    if (row->domain.type == NXC_TYPE_BIT) try_word(t, truth ? "1" : "0");
+  }
+  try_value(t, keep(t->c, (nxc_value){.kind = NXC_NULL}));
+}
+
+/* -- which options are given ----------------------------------------------------------------------------- */
+
+static const nxc_expression *parse(nxc_arena *arena, const char *text) {
+  const char *error;
+  size_t error_at;
+  return nxc_expression_parse(arena, text, &error, &error_at);
+}
+
+bool nxc_option_speaks_of(nxc_arena *arena, const nxc_option_row *row, nxc_setting_id id) {
+  for (size_t i = 0; i < row->n_sets; i++)
+    if (row->sets[i].setting == id) return true;
+  const nxc_expression *from = row->from ? parse(arena, row->from) : NULL;
+  for (size_t i = 0; from != NULL && i < from->n_names; i++)
+    if (from->names[i].kind == NXC_NAME_SETTING && nxc_setting_find(from->names[i].path) == id) return true;
+  return false;
+}
+
+/* Whether the option is the setting's own word: it sets it, or is nothing but it. */
+static bool says_plainly(const nxc_option_row *row, nxc_setting_id id) {
+  for (size_t i = 0; i < row->n_sets; i++)
+    if (row->sets[i].setting == id) return true;
+  return row->from != NULL && strcmp(row->from, nxc_setting_path(id)) == 0;
+}
+
+/* Whether a setting that the option speaks of is worth a word even where the default says it. */
+static bool is_worth_a_word(composer *c, const nxc_option_row *row) {
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
+    bool spoken = nxc_settings_from(c->binding->settings, id)->kind >= NXC_FROM_ASSUMED;
+    bool insisted = c->composing->insist != NULL && c->composing->insist[id];
+    if (spoken && is_read(c, id) && says_plainly(row, id)) return true;
+    if (insisted && nxc_option_speaks_of(c->arena, row, id)) return true;
+  }
+  return false;
+}
+
+/* Whether every reader derives the settings just so, whatever the dialect. */
+static bool derived_anyway(composer *c, const nxc_option_row *row) {
+  for (size_t i = 0; i < row->n_sets; i++) {
+    const nxc_provenance *from = nxc_settings_from(c->binding->settings, row->sets[i].setting);
+    const nxc_rule_row *rule = from->kind == NXC_FROM_RULE ? nxc_rule_find(from->origin) : NULL;
+    if (rule == NULL || rule->dialect != NULL) return false;
+  }
+  return row->n_sets > 0;
+}
+
+static bool is_said(composer *c, nxc_bound *bound, const nxc_value *value, fit found) {
+  const nxc_option_row *row = bound->row;
+  if (holds(c, bound, row->required)) return value->kind != NXC_NULL || row->initial == NULL;
+  const nxc_value *initial = default_of(c, row);
+  bool usual = initial != NULL && nxc_value_equal(initial, value);
+  bool means = row->from != NULL || found.agrees > 0;
+  if (usual) return means && value->kind != NXC_NULL && is_worth_a_word(c, row);
+  if (row->from != NULL) return true;
+  fit unsaid = fit_value(c, bound, initial, false);
+  if (score(found) > score(unsaid))
+    return unsaid.differs > 0 || !derived_anyway(c, row) || is_worth_a_word(c, row);
+  return score(found) == score(unsaid) && found.agrees > 0 && is_worth_a_word(c, row);
+}
+
+static const nxc_value *value_for(composer *c, nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  trial t = {.c = c, .bound = bound};
+  if (row->from != NULL) {
+    const nxc_value *value = nxc_binding_evaluate(c->binding, bound, row->from);
+    bool section = row->domain.type == NXC_TYPE_MAP; /* `from` says whether it is there */
+    if (section && value != NULL && nxc_value_is_true(value)) t.best = keep(c, (nxc_value){.kind = NXC_MAP});
+    else if (!section && value != NULL) try_value(&t, value);
+  } else if (row->n_sets > 0) {
+    try_all(&t);
+  }
+  bool read = row->read_when == NULL || holds(c, bound, row->read_when);
+  return t.best != NULL && read && is_said(c, bound, t.best, t.found) ? t.best : NULL;
+}
+
+static bool is_composed(const composer *c, const nxc_option_row *row) {
+  return row->alias_of == NULL && (row->from != NULL || row->n_sets > 0) &&
+         nxc_in_version(row->versions, row->n_versions, c->composing->version);
+}
+
+static void go_over(composer *c, nxc_bound *bounds, size_t n_bounds) {
+  for (size_t i = 0; i < n_bounds; i++) {
+    nxc_bound *bound = &bounds[i];
+    if (!is_composed(c, bound->row)) continue;
+    const nxc_value *value = value_for(c, bound);
+    bool same = value == NULL ? !bound->given : bound->given && nxc_value_equal(value, bound->value);
+    c->changed = c->changed || !same;
+    bound->given = value != NULL;
+    bound->value = value ? value : default_of(c, bound->row);
+  }
+}
+
+static void name_model_config(nxc_binding *binding, const nxc_composing *composing) {
+  const nxc_option_row *row = nxc_option_find(binding->dialect, composing->model_option);
+  nxc_bound *bound = &binding->options[row - binding->dialect->options];
+  nxc_value *path = nxc_arena_alloc(binding->arena, sizeof *path);
+  *path = nxc_string_value(composing->model_path, strlen(composing->model_path));
+  bound->given = true;
+  bound->value = path;
+  binding->has_model_config = true;
+}
+
+nxc_binding *nxc_compose(nxc_arena *arena, const nxc_composing *composing) {
+  nxc_settings *wanted = nxc_settings_copy(arena, composing->wanted);
+  nxc_binding *binding =
+      nxc_binding_new(arena, composing->dialect, composing->version, NULL,
+                                         &(nxc_origin){0}, wanted, nxc_sink_new(arena));
+  composer c = {.arena = arena, .composing = composing, .binding = binding};
+  binding->version = composing->version;
+  if (composing->model_option != NULL) name_model_config(binding, composing);
+  for (int pass = 0; pass < PASSES_MAX; pass++) {
+    c.changed = false;
+    if (binding->has_model_config) go_over(&c, binding->model_options, binding->model_dialect->n_options);
+    go_over(&c, binding->options, binding->dialect->n_options);
+    if (!c.changed) break;
+  }
+  return binding;
+}
+
+/* -- as a tree ------------------------------------------------------------------------------------------- */
+
+static nxc_node *node_of(nxc_arena *arena, const nxc_value *value) {
+  bool is_list = value->kind == NXC_LIST, is_map = value->kind == NXC_MAP;
+  nxc_node *node = nxc_node_new(arena,
+                                is_map    ? NXC_NODE_MAP
+                                : is_list ? NXC_NODE_LIST
+                                          : NXC_NODE_SCALAR,
+                                (nxc_span){0});
+  if (!is_list && !is_map) {
+    node->value = *value;
+    return node;
+  }
+  for (size_t i = 0; i < value->n_items; i++) {
+    nxc_node *child = node_of(arena, &value->items[is_map ? 2 * i + 1 : i]);
+    const nxc_value *key = is_map ? &value->items[2 * i] : NULL;
+    if (key != NULL) nxc_node_set_key(child, key, nxc_value_show(arena, key), (nxc_span){0});
+    nxc_node_append(arena, node, child);
+  }
+  return node;
+}
+
+/* The map below `in` at this key, made where it is missing. */
+static nxc_node *section_at(nxc_arena *arena, nxc_node *in, const char *name) {
+  nxc_node *found = nxc_node_child(in, name);
+  nxc_node *final = found ? nxc_node_final(found) : NULL;
+  if (final != NULL && final->kind == NXC_NODE_MAP) return final;
+  nxc_node *map = nxc_node_new(arena, NXC_NODE_MAP, (nxc_span){0});
+  nxc_value key = nxc_string_value(name, strlen(name));
+  nxc_node_set_key(map, &key, name, (nxc_span){0});
+  if (found != NULL) nxc_node_replace(arena, found, map);
+  else nxc_node_append(arena, in, map);
+  return map;
+}
+
+void nxc_compose_put(nxc_arena *arena, nxc_node *root, const char *path, const nxc_value *value) {
+  const char *dot;
+  for (; (dot = strchr(path, '.')) != NULL; path = dot + 1)
+    root = section_at(arena, root, nxc_arena_strndup(arena, path, (size_t)(dot - path)));
+  nxc_node *old = nxc_node_child(root, path), *node = node_of(arena, value);
+  nxc_value key = nxc_string_value(path, strlen(path));
+  nxc_node_set_key(node, &key, path, (nxc_span){0});
+  if (old != NULL) nxc_node_replace(arena, old, node);
+  else nxc_node_append(arena, root, node);
+}
+
+static int compare_places(const void *a, const void *b) {
+  size_t one = (*(const nxc_bound *const *)a)->row->place, other = (*(const nxc_bound *const *)b)->row->place;
+  return (one > other) - (one < other);
+}
+
+static void put_given(nxc_arena *arena, const nxc_bound *bounds, size_t n_bounds, nxc_node *root) {
+  const nxc_bound **given = nxc_arena_array(arena, n_bounds + 1, sizeof *given);
+  size_t n_given = 0;
+  for (size_t i = 0; i < n_bounds; i++)
+    if (bounds[i].given) given[n_given++] = &bounds[i];
+  qsort(given, n_given, sizeof *given, compare_places);
+  for (size_t i = 0; i < n_given; i++) {
+    const nxc_option_row *row = given[i]->row;
+    bool section = row->domain.type == NXC_TYPE_MAP; /* its options follow */
+    if (!section || nxc_node_lookup(root, row->name) == NULL)
+      nxc_compose_put(arena, root, row->name, given[i]->value);
+  }
+}
+
+void nxc_compose_into(nxc_binding *composition, nxc_node *root) {
+  put_given(composition->arena, composition->options, composition->dialect->n_options, root);
+}
+
+void nxc_compose_model_into(nxc_binding *composition, nxc_node *root) {
+  put_given(composition->arena, composition->model_options, composition->model_dialect->n_options, root);
+}

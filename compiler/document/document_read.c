@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libyaml's events into the tree. One explicit stack of open lists and maps; no recursion on the way in. */
+#include "compiler/document/document_read.h"
+#include "compiler/document/names.h"
+#include "compiler/document/nodes.h"
+#include "compiler/document/reader.h"
+#include "compiler/diagnostics/secret.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+enum { DOCUMENT_NODES_MAX = 262144 };
+
+/* An open list or map. In a map `key` waits for its value; a key that cannot be used has `skip` set. */
+typedef struct frame {
+  nxc_node *node;
+  nxc_node *key;
+  bool skip;
+  bool key_anchored;
+  bool pairs, flow;
+  nxc_node **merges; /* values of << */
+  size_t n_merges;
+  bool merging;
+} frame;
+
+typedef struct builder {
+  nxc_reader reader;
+  yaml_parser_t parser;
+  frame frames[NXC_DOCUMENT_DEPTH_MAX + 1];
+  size_t depth;
+  nxc_names *anchors;
+  size_t n_alias_left, n_nodes;
+  nxc_node *root;
+  nxc_node *spare; /* a key's node, whose pair has taken what it held */
+  size_t *texts; /* byte ranges of quoted and block scalars */
+  size_t n_texts;
+  bool stopped;
+} builder;
+
+static nxc_span event_span(const builder *b, const yaml_event_t *event) {
+  const yaml_mark_t *start = &event->start_mark, *end = &event->end_mark;
+  size_t length = end->line == start->line && end->column > start->column ? end->column - start->column : 0;
+  if (end->line == start->line && end->column == start->column) length = 1;
+  return nxc_reader_span(&b->reader, start->line, start->column, length);
+}
+
+static frame *top(builder *b) {
+  return b->depth ? &b->frames[b->depth - 1] : NULL;
+}
+
+/* A key that is there already often belongs to the empty section just above it, not indented as it should. */
+static const char *repeated_key_fix(nxc_arena *arena, const nxc_node *map) {
+  const nxc_node *last = map->n_children > 0 ? map->children[map->n_children - 1] : NULL;
+  bool empty = last && last->key && last->kind == NXC_NODE_SCALAR && last->raw_bytes == 0 &&
+               last->style == NXC_STYLE_PLAIN;
+  if (!empty) return "remove one of them";
+  return nxc_arena_printf(arena, "remove one of them, or indent it below %s:, which is empty", last->key);
+}
+
+/* A key has arrived: remember it until its value comes. */
+static void take_key(builder *b, frame *in, nxc_node *key) {
+  nxc_reader *reader = &b->reader;
+  in->key = key;
+  in->skip = true;
+  in->merging = false;
+  if (key->kind != NXC_NODE_SCALAR) {
+    nxc_reader_error(reader, "NX1016", key->at, NULL, "a key must be one word, not a %s",
+                     key->kind == NXC_NODE_MAP ? "map" : "list");
+    return;
+  }
+  if (key->value.kind == NXC_NULL) {
+    nxc_reader_error(reader, "NX1017", key->at, "write a key, or quote it", "a key cannot be empty or null");
+    return;
+  }
+  nxc_node *earlier = nxc_node_find_key(reader->arena, in->node, &key->value);
+  /* OmegaConf finds only equal texts; 16 and 0x10 silently become one key there. */
+  bool same_text = earlier && key->value.kind == NXC_STRING;
+  if (earlier && (same_text || !reader->reading->omegaconf)) {
+    const nxc_remark first = {earlier->key_at, "first given here"};
+    const char *message = nxc_arena_printf(reader->arena, "the key %s is given twice", key->raw);
+    nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1005",
+                                                 .severity = NXC_SEVERITY_ERROR,
+                                                 .message = message,
+                                                 .at = key->at,
+                                                 .fix = repeated_key_fix(reader->arena, in->node),
+                                                 .remarks = &first,
+                                                 .n_remarks = 1});
+    reader->ok = false;
+    return;
+  }
+  if (key->style == NXC_STYLE_PLAIN && !reader->reading->omegaconf && strstr(key->raw, "${"))
+    nxc_reader_warn(reader, "NX1024", key->at, NULL,
+                    "references are not resolved in keys: this key is %s itself", key->raw);
+  in->skip = false;
+}
+
+/* `{x:1}` and `a:1` name a key `x:1` with nothing after it. */
+static void check_lost_colon(builder *b, const nxc_node *key, const nxc_node *value) {
+  if (b->reader.reading->omegaconf || key->style != NXC_STYLE_PLAIN || value->raw == NULL) return;
+  if (value->raw_bytes || value->style != NXC_STYLE_PLAIN || strchr(key->raw, ':') == NULL) return;
+  nxc_reader_warn(&b->reader, "NX1023", key->at, "put a blank after the colon",
+                  "the whole text %s is the key, and it has no value", key->raw);
+}
+
+static void put_pair(builder *b, frame *in, nxc_node *value) {
+  nxc_node *key = in->key;
+  check_lost_colon(b, key, value);
+  nxc_node_set_key(value, &key->value, key->raw, key->at);
+  nxc_node *earlier = nxc_node_find_key(b->reader.arena, in->node, &key->value);
+  if (earlier) nxc_node_replace(b->reader.arena, earlier, value);
+  else nxc_node_append(b->reader.arena, in->node, value);
+  if (!in->key_anchored) b->spare = key;
+}
+
+static nxc_node *new_scalar(builder *b, nxc_span at) {
+  nxc_node *node = b->spare;
+  b->spare = NULL;
+  if (node == NULL) return nxc_node_new(b->reader.arena, NXC_NODE_SCALAR, at);
+  *node = (nxc_node){.kind = NXC_NODE_SCALAR, .at = at, .value = {.kind = NXC_NULL}};
+  return node;
+}
+
+/* A finished node goes where it belongs: root, list item, key or value. */
+static void attach(builder *b, nxc_node *node) {
+  frame *in = top(b);
+  if (in == NULL) {
+    b->root = node;
+    return;
+  }
+  if (in->node->kind == NXC_NODE_LIST) {
+    nxc_node_append(b->reader.arena, in->node, node);
+    return;
+  }
+  if (in->key == NULL) {
+    take_key(b, in, node);
+    return;
+  }
+  if (in->merging) {
+    in->merges = nxc_arena_grow(b->reader.arena, in->merges, in->n_merges, sizeof(nxc_node *));
+    in->merges[in->n_merges++] = node;
+  } else if (!in->skip) {
+    put_pair(b, in, node);
+  }
+  in->key = NULL;
+}
+
+static void remember_anchor(builder *b, const yaml_char_t *anchor, nxc_node *node) {
+  if (anchor == NULL) return;
+  const char *name = nxc_arena_strdup(b->reader.arena, (const char *)anchor);
+  void **slot = nxc_names_slot(b->anchors, name, strlen(name));
+  if (*slot)
+    nxc_reader_error(&b->reader, "NX1012", node->at, "rename one of them", "the anchor &%s is given twice",
+                     name);
+  *slot = node;
+}
+
+static void read_scalar(builder *b, const yaml_event_t *event) {
+  static const nxc_style styles[] = {
+      [YAML_PLAIN_SCALAR_STYLE] = NXC_STYLE_PLAIN,
+      [YAML_SINGLE_QUOTED_SCALAR_STYLE] = NXC_STYLE_SINGLE,
+      [YAML_DOUBLE_QUOTED_SCALAR_STYLE] = NXC_STYLE_DOUBLE,
+      [YAML_LITERAL_SCALAR_STYLE] = NXC_STYLE_BLOCK,
+      [YAML_FOLDED_SCALAR_STYLE] = NXC_STYLE_BLOCK,
+  };
+  nxc_arena *arena = b->reader.arena;
+  nxc_node *node = new_scalar(b, event_span(b, event));
+  node->style = styles[event->data.scalar.style];
+  node->raw_bytes = event->data.scalar.length;
+  node->raw = nxc_arena_strndup(arena, (const char *)event->data.scalar.value, node->raw_bytes);
+  if (node->style != NXC_STYLE_PLAIN) {
+    b->texts = nxc_arena_grow(arena, b->texts, b->n_texts, 2 * sizeof *b->texts);
+    b->texts[2 * b->n_texts] =
+        nxc_reader_offset(&b->reader, event->start_mark.line, event->start_mark.column);
+    b->texts[2 * b->n_texts++ + 1] =
+        nxc_reader_offset(&b->reader, event->end_mark.line, event->end_mark.column);
+  }
+  frame *in = top(b);
+  const char *tag = (const char *)event->data.scalar.tag;
+  bool is_key = in && in->node->kind == NXC_NODE_MAP && in->key == NULL;
+  remember_anchor(b, event->data.scalar.anchor, node);
+  if (is_key) in->key_anchored = event->data.scalar.anchor != NULL;
+  if (is_key && node->style == NXC_STYLE_PLAIN && tag == NULL && strcmp(node->raw, "<<") == 0) {
+    in->key = node;
+    in->merging = true;
+    return;
+  }
+  b->reader.in_flow = in && in->flow;
+  b->reader.secret = in && in->key && in->key->raw && nxc_key_is_secret(in->key->raw);
+  nxc_reader_type(&b->reader, node, tag, is_key);
+  attach(b, node);
+}
+
+static void open_collection(builder *b, const yaml_event_t *event) {
+  bool is_map = event->type == YAML_MAPPING_START_EVENT;
+  const yaml_char_t *tag = is_map ? event->data.mapping_start.tag : event->data.sequence_start.tag;
+  yaml_mark_t at = event->start_mark;
+  nxc_node *node = nxc_node_new(b->reader.arena, is_map ? NXC_NODE_MAP : NXC_NODE_LIST,
+                                nxc_reader_span(&b->reader, at.line, at.column, 0));
+  if (b->depth == NXC_DOCUMENT_DEPTH_MAX) {
+    nxc_reader_error(&b->reader, "NX1004", node->at, NULL, "lists and maps are nested more than %d deep",
+                     NXC_DOCUMENT_DEPTH_MAX);
+    b->stopped = true;
+    return;
+  }
+  bool pairs;
+  nxc_reader_collection_tag(&b->reader, (const char *)tag, node->kind, node->at, &pairs);
+  bool flow = is_map ? event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
+                     : event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+  b->frames[b->depth++] = (frame){.node = node, .pairs = pairs, .flow = flow};
+  remember_anchor(b, is_map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, node);
+}
+
+/* One source of a merge key: its pairs come before the map's own, an own key wins. */
+static void merge_map(builder *b, nxc_node *merged, nxc_node *from) {
+  nxc_arena *arena = b->reader.arena;
+  for (size_t i = 0; from->kind == NXC_NODE_MAP && i < from->n_children; i++) {
+    nxc_node *child = from->children[i];
+    nxc_node *copy = nxc_node_copy(arena, child, b->depth + 1, &b->n_alias_left);
+    if (copy == NULL) {
+      nxc_reader_error(&b->reader, "NX1007", from->at, NULL,
+                       "merge keys and aliases here make more than %d values", NXC_ALIAS_NODES_MAX);
+      b->stopped = true;
+      return;
+    }
+    copy->copy_of = child;
+    copy->merged = true;
+    nxc_node_set_key(copy, &child->key_value, child->key, child->key_at);
+    nxc_node *earlier = nxc_node_find_key(arena, merged, &copy->key_value);
+    if (earlier) nxc_node_replace(arena, earlier, copy);
+    else nxc_node_append(arena, merged, copy);
+    copy->replaced = NULL;
+  }
+}
+
+static bool is_mergeable(const nxc_node *value) {
+  if (value->kind != NXC_NODE_LIST) return value->kind == NXC_NODE_MAP;
+  for (size_t i = 0; i < value->n_children; i++)
+    if (value->children[i]->kind != NXC_NODE_MAP) return false;
+  return true;
+}
+
+static void apply_merges(builder *b, const frame *done) {
+  nxc_arena *arena = b->reader.arena;
+  nxc_node own = *done->node, *node = done->node;
+  node->children = NULL;
+  node->n_children = 0;
+  node->names = NULL;
+  for (size_t i = 0; i < done->n_merges; i++) {
+    nxc_node *value = done->merges[i];
+    if (!is_mergeable(value)) {
+      nxc_reader_error(&b->reader, "NX1013", value->at, NULL, "<< takes a map or a list of maps");
+      continue;
+    }
+    if (value->kind == NXC_NODE_MAP) merge_map(b, node, value);
+    for (size_t k = value->kind == NXC_NODE_LIST ? value->n_children : 0; k-- > 0;)
+      merge_map(b, node, value->children[k]);
+  }
+  for (size_t i = 0; i < own.n_children; i++) {
+    nxc_node *child = own.children[i], *earlier = nxc_node_find_key(arena, node, &child->key_value);
+    if (earlier) nxc_node_replace(arena, earlier, child);
+    else nxc_node_append(arena, node, child);
+  }
+}
+
+/* !!omap and !!pairs: every single-pair map becomes the list [key, value]. */
+static void make_pairs(builder *b, nxc_node *list) {
+  nxc_arena *arena = b->reader.arena;
+  for (size_t i = 0; i < list->n_children; i++) {
+    nxc_node *map = list->children[i];
+    if (map->kind != NXC_NODE_MAP || map->n_children != 1) {
+      nxc_reader_error(&b->reader, "NX1015", map->at, NULL, "an ordered map is a list of single pairs");
+      continue;
+    }
+    nxc_node *value = map->children[0], *pair = nxc_node_new(arena, NXC_NODE_LIST, map->at);
+    nxc_node *key = nxc_node_new(arena, NXC_NODE_SCALAR, value->key_at);
+    key->value = value->key_value;
+    key->raw = value->key;
+    key->raw_bytes = strlen(value->key);
+    nxc_node_append(arena, pair, key);
+    nxc_node_append(arena, pair, value);
+    value->key = NULL;
+    value->key_at = (nxc_span){0};
+    list->children[i] = pair;
+    pair->parent = list;
+    pair->index = i;
+  }
+}
+
+static void close_collection(builder *b) {
+  frame done = b->frames[--b->depth];
+  if (done.n_merges) apply_merges(b, &done);
+  if (done.pairs) make_pairs(b, done.node);
+  attach(b, done.node);
+}
+
+static void read_alias(builder *b, const yaml_event_t *event) {
+  nxc_reader *reader = &b->reader;
+  const char *name = (const char *)event->data.alias.anchor;
+  nxc_span at = event_span(b, event);
+  nxc_node *node = nxc_names_find(b->anchors, name, strlen(name)), *copy = NULL;
+  if (node == NULL) {
+    nxc_reader_error(reader, "NX1010", at, NULL, "no anchor &%s stands before this", name);
+  } else {
+    for (size_t i = 0; i < b->depth; i++) {
+      if (b->frames[i].node != node) continue;
+      nxc_reader_error(reader, "NX1011", at, NULL, "*%s stands inside what it repeats", name);
+      node = NULL;
+      break;
+    }
+  }
+  if (node && (copy = nxc_node_copy(reader->arena, node, b->depth, &b->n_alias_left)) == NULL) {
+    nxc_reader_error(reader, "NX1007", at, NULL,
+                     "aliases in this file make more than %d values, or nest too deep", NXC_ALIAS_NODES_MAX);
+    b->stopped = true;
+  }
+  if (copy == NULL) copy = nxc_node_new(reader->arena, NXC_NODE_SCALAR, at);
+  if (copy->kind == NXC_NODE_SCALAR && copy->raw == NULL) copy->raw = "";
+  copy->copy_of = node;
+  attach(b, copy);
+}
+
+static void take_event(builder *b, const yaml_event_t *event, size_t *n_documents) {
+  switch (event->type) {
+  case YAML_DOCUMENT_START_EVENT:
+    if (++*n_documents < 2) break;
+    nxc_reader_error(&b->reader, "NX1009",
+                     nxc_reader_span(&b->reader, event->start_mark.line, event->start_mark.column, 0),
+                     "keep one document per file", "a second document starts here");
+    b->stopped = true;
+    break;
+  case YAML_SCALAR_EVENT: read_scalar(b, event); break;
+  case YAML_SEQUENCE_START_EVENT:
+  case YAML_MAPPING_START_EVENT: open_collection(b, event); break;
+  case YAML_SEQUENCE_END_EVENT:
+  case YAML_MAPPING_END_EVENT: close_collection(b); break;
+  case YAML_ALIAS_EVENT: read_alias(b, event); break;
+  default: break;
+  }
+  if (++b->n_nodes <= DOCUMENT_NODES_MAX || b->stopped) return;
+  nxc_reader_error(&b->reader, "NX1006", event_span(b, event), NULL, "the file holds more than %d values",
+                   DOCUMENT_NODES_MAX);
+  b->stopped = true;
+}
+
+/* Closes what an error left open, so that the tree holds everything read so far. */
+static void close_all(builder *b) {
+  while (b->depth) {
+    frame *in = top(b);
+    if (in->key && !in->skip && !in->merging) {
+      nxc_node *nothing = nxc_node_new(b->reader.arena, NXC_NODE_SCALAR, in->key->at);
+      nothing->raw = "";
+      attach(b, nothing);
+    }
+    in->pairs = false;
+    in->n_merges = 0;
+    in->key = NULL;
+    close_collection(b);
+  }
+}
+
+static void run_events(builder *b, const char *text, size_t n_bytes) {
+  if (!yaml_parser_initialize(&b->parser)) {
+    fputs("nxcfg: out of memory\n", stderr);
+    exit(3);
+  }
+  yaml_parser_set_encoding(&b->parser, YAML_UTF8_ENCODING);
+  yaml_parser_set_input_string(&b->parser, (const unsigned char *)text, n_bytes);
+  size_t n_documents = 0;
+  for (bool more = true; more && !b->stopped;) {
+    yaml_event_t event;
+    if (!yaml_parser_parse(&b->parser, &event)) {
+      const yaml_parser_t *p = &b->parser;
+      bool elsewhere = p->context && p->context_mark.line != p->problem_mark.line;
+      nxc_reader_syntax(&b->reader, p->problem,
+                        nxc_reader_span(&b->reader, p->problem_mark.line, p->problem_mark.column, 1),
+                        elsewhere ? p->context : NULL,
+                        nxc_reader_span(&b->reader, p->context_mark.line, p->context_mark.column, 1));
+      break;
+    }
+    more = event.type != YAML_STREAM_END_EVENT;
+    take_event(b, &event, &n_documents);
+    yaml_event_delete(&event);
+  }
+  close_all(b);
+  yaml_parser_delete(&b->parser);
+}
+
+nxc_node *nxc_document_read_tree(nxc_reader *reader, const char *text, size_t n_bytes) {
+  builder *b = calloc(1, sizeof *b);
+  if (b == NULL) {
+    fputs("nxcfg: out of memory\n", stderr);
+    exit(3);
+  }
+  b->reader = *reader;
+  b->anchors = nxc_names_new(reader->arena);
+  b->n_alias_left = NXC_ALIAS_NODES_MAX;
+  run_events(b, text, n_bytes);
+  if (b->reader.ok) nxc_reader_check_tabs(&b->reader, b->texts, b->n_texts);
+  nxc_reader_finish(&b->reader);
+  nxc_node *root = b->root;
+  *reader = b->reader;
+  free(b);
+  return root;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The YAML reader's own parts: cleaning the text, typing scalars, and the event loop (document_read.c).
+ *
+ * libyaml sees a cleaned copy of the text with the same lines and columns, so one bad character does not end
+ * the reading. Everything here reports to the reader's sink and goes on. */
+#ifndef NXC_CONFIG_READER_H
+#define NXC_CONFIG_READER_H
+
+#include "compiler/document/document.h"
+
+typedef struct nxc_reader {
+  nxc_arena *arena;
+  const nxc_source *source;
+  const nxc_reading *reading;
+  nxc_sink *sink;
+  bool ok;           /* no error so far */
+  bool stand_ins;    /* the text has some in place of characters that cannot stand in it */
+  bool in_flow;      /* inside [...] or {...} */
+  bool secret;       /* the key names a secret: findings do not show the value */
+  nxc_remark *homes; /* texts that begin with $HOME: one finding names them all */
+  size_t n_homes;
+} nxc_reader;
+
+/* Reports an error and notes that there was one. fix may be NULL. */
+void nxc_reader_error(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format,
+                      ...) __attribute__((format(printf, 5, 6)));
+void nxc_reader_warn(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format,
+                     ...) __attribute__((format(printf, 5, 6)));
+/* Reports libyaml's problem in our words; `context` may be NULL. */
+void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
+                       nxc_span opened);
+/* `length` 0: to the end of the line. */
+nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, size_t length);
+
+/* The source's text for libyaml, one character for one: bad bytes become '_', unknown directives comments.
+ * NULL (reported) when it is not UTF-8 at all or too large. */
+char *nxc_reader_clean(nxc_reader *reader);
+/* Reports tabs outside quotes, block text and comments, which the original loaders reject. `texts` are the
+ * places of quoted and block scalars, in order, as pairs of byte offsets. */
+void nxc_reader_check_tabs(nxc_reader *reader, const size_t *texts, size_t n_texts);
+/* Byte offset of a character of a line (both 0-based, as libyaml counts). */
+size_t nxc_reader_offset(const nxc_reader *reader, size_t line, size_t column);
+
+/* Types the node's raw text: `tag` as libyaml gives it (NULL: none). */
+void nxc_reader_type(nxc_reader *reader, nxc_node *node, const char *tag, bool is_key);
+/* Reports what was gathered for findings that name several places. */
+void nxc_reader_finish(nxc_reader *reader);
+/* What a list's or a map's tag demands. False (reported): not to be read. *pairs: an ordered map. */
+bool nxc_reader_collection_tag(nxc_reader *reader, const char *tag, nxc_node_kind kind, nxc_span at,
+                               bool *pairs);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The expression language's function that counts the steps of a training whose batch grows. */
+#ifndef NXC_CONFIG_EXPRESSION_RAMP_H
+#define NXC_CONFIG_EXPRESSION_RAMP_H
+
+#include "compiler/expression/expression_tree.h"
+
+const nxc_value *nxc_call_ramped_steps(nxc_evaluation *evaluation, const nxc_value *const *args, size_t n_args);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reverse pass: gradients as ordinary operators.
+ *
+ * The forward program is walked backwards; each operator's rule reads the gradients of its outputs
+ * (nxc_grad_of), appends operators, and gives gradients to its inputs. An activation's gradient is the sum of
+ * what was given; where it is partial on an atom on which the activation is not, it is summed over the ranks
+ * of exactly those atoms, as late as the operator that reads it allows. A parameter's gradient is written in
+ * place, over all micro-batches, and stays partial until the step. */
+#ifndef NXC_GRAD_H
+#define NXC_GRAD_H
+
+#include "compiler/program/graph/rules.h"
+
+/* Fills the backward program. loss_scale is the gradient of the loss: 1 / tokens of the step. */
+void nxc_grad_build(nxc_graph *graph, double loss_scale);
+
+nxc_graph *nxc_grad_graph(nxc_grad *grad);
+double nxc_grad_loss_scale(const nxc_grad *grad);
+/* The complete gradient of an output of a forward operator; 0: nothing depends on it. */
+nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value);
+/* Adds one summand to the gradient of an activation. */
+void nxc_grad_give(nxc_grad *grad, nxc_id value, nxc_id gradient);
+/* Appends an operator whose outputs hold gradients of parameters, and whose attribute `accumulate` says
+ * whether to add. `request->out` has the gradients (nxc_grad_parameter) in place. */
+void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request);
+/* The same for operators that always add: the gradient is filled with 0 first where they are the first
+ * writer. */
+void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request);
+/* Where the gradient of a parameter is summed. */
+nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter);
+
+#endif

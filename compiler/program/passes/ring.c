@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ring pass: attention over a ring becomes attention over one rank's keys at a time.
+ *
+ * In round t a rank has the keys of the t-th rank before it; those of the next round are under way
+ * meanwhile. Forward joins what the rounds give. Backward each round's gradient follows from the o and lse
+ * of all; that of the queries is added up here, those of keys and values travel on with them, one round
+ * behind, and are home after the last.
+ *
+ *   forward    k_t, v_t ─ shift ─▶ k_t+1, v_t+1     attention(q, k_t, v_t) ─ merge ─▶ o, lse
+ *   backward   k_t, v_t ─ shift ─▶ k_t+1, v_t+1     attention_grad(do, q, k_t, v_t, o, lse)
+ *              dk, dv ─ add ─ shift ─▶ dk, dv       dq ─ add ─▶ dq */
+#include "compiler/program/graph/rules.h"
+#include "compiler/program/passes/passes.h"
+
+#include <string.h>
+
+typedef struct ring {
+  nxc_graph *graph;
+  const nxc_operator_node *op; /* that is replaced */
+  uint32_t n_rounds;
+} ring;
+
+static const char *of_round(const ring *r, const char *name, uint32_t round) {
+  return nxc_arena_printf(r->graph->arena, "%s.%u", name, round);
+}
+
+static nxc_id shift(const ring *r, nxc_id x, nxc_id into, const char *name, uint32_t round) {
+  return nxc_append(r->graph, &(nxc_op_request){.op = NX_OP_shift,
+                                                .name = of_round(r, name, round),
+                                                .in = {x},
+                                                .out = {into},
+                                                .group_atoms = r->op->group_atoms});
+}
+
+/* a + b, or b where there is no a; the last sum has the type of the result. */
+static nxc_id add(const ring *r, nxc_id a, nxc_id b, uint32_t result, const char *name, uint32_t round) {
+  if (a == 0) return b;
+  bool last = round + 1 == r->n_rounds;
+  nxc_op_request request = {.op = NX_OP_add, .name = of_round(r, name, round), .in = {a, b}};
+  if (last) request.dtype = r->graph->values[r->op->args[r->op->n_in + result]].shape.dtype;
+  if (last && result == 0) request.out[0] = r->op->args[r->op->n_in];
+  return nxc_append(r->graph, &request);
+}
+
+/* The operator for one round's keys; those and values are inputs from `first_key` on. */
+static nxc_op_request block(const ring *r, uint32_t first_key, nxc_id k, nxc_id v, uint32_t round) {
+  const nxc_operator_node *op = r->op;
+  nxc_op_request request = {.op = op->op, .dtype = r->graph->types.partial, .group_atoms = op->group_atoms};
+  memcpy(request.in, op->args, op->n_in * sizeof *op->args);
+  memcpy(request.attrs, op->attrs, sizeof op->attrs);
+  request.in[first_key] = k;
+  request.in[first_key + 1] = v;
+  request.in[op->n_in - 2] = r->graph->place_rows[round];
+  return request;
+}
+
+/* What travels: the keys and values of the round at hand, and those of the next. */
+typedef struct travellers {
+  nxc_id k, v, next_k, next_v;
+} travellers;
+
+static void send_on(const ring *r, travellers *at, uint32_t round) {
+  if (round > 0) at->k = at->next_k, at->v = at->next_v;
+  if (round + 1 == r->n_rounds) return;
+  at->next_k = shift(r, at->k, 0, "k", round + 1);
+  at->next_v = shift(r, at->v, 0, "v", round + 1);
+}
+
+static void expand_forward(const ring *r) {
+  const nxc_operator_node *op = r->op;
+  travellers at = {.k = op->args[1], .v = op->args[2]};
+  nxc_id o = 0, lse = 0;
+  for (uint32_t round = 0; round < r->n_rounds; round++) {
+    send_on(r, &at, round);
+    nxc_op_request request = block(r, 1, at.k, at.v, round);
+    request.name = of_round(r, "block", round);
+    nxc_id block_o = nxc_append(r->graph, &request), block_lse = nxc_last_output(r->graph, 1);
+    bool last = round + 1 == r->n_rounds;
+    if (round > 0) {
+      nxc_op_request merge = {.op = NX_OP_attention_merge,
+                              .name = of_round(r, "merged", round),
+                              .in = {o, lse, block_o, block_lse},
+                              .dtype = r->graph->types.partial};
+      if (last) memcpy(merge.out, op->args + op->n_in, op->n_out * sizeof *op->args);
+      block_o = nxc_append(r->graph, &merge);
+      block_lse = nxc_last_output(r->graph, 1);
+    }
+    o = block_o, lse = block_lse;
+  }
+}
+
+static void expand_backward(const ring *r) {
+  const nxc_operator_node *op = r->op;
+  const nxc_id *out = op->args + op->n_in;
+  travellers at = {.k = op->args[2], .v = op->args[3]};
+  nxc_id dq = 0, dk = 0, dv = 0;
+  for (uint32_t round = 0; round < r->n_rounds; round++) {
+    bool last = round + 1 == r->n_rounds;
+    send_on(r, &at, round);
+    nxc_op_request request = block(r, 2, at.k, at.v, round);
+    request.name = of_round(r, "block", round);
+    nxc_id block_dq = nxc_append(r->graph, &request);
+    nxc_id block_dk = nxc_last_output(r->graph, 1), block_dv = nxc_last_output(r->graph, 2);
+    dq = add(r, dq, block_dq, 0, "dq", round);
+    dk = shift(r, add(r, dk, block_dk, 1, "dk.sum", round), last ? out[1] : 0, "dk", round);
+    dv = shift(r, add(r, dv, block_dv, 2, "dv.sum", round), last ? out[2] : 0, "dv", round);
+  }
+}
+
+void nxc_ring(nxc_graph *graph) {
+  for (nxc_program_index program = NXC_FORWARD; program <= NXC_BACKWARD; program++) {
+    const nxc_program_list old = graph->programs[program];
+    graph->programs[program] = (nxc_program_list){0};
+    graph->program = program;
+    for (size_t i = 0; i < old.n; i++) {
+      const nxc_operator_node op = graph->operators[old.operators[i]];
+      const ring r = {graph, &op, nxc_mesh_size(&graph->mesh, op.group_atoms)};
+      graph->origin = op.origin;
+      graph->layer = op.layer;
+      if (op.op == NX_OP_attention && op.group_atoms)
+        expand_forward(&r);
+      else if (op.op == NX_OP_attention_grad && op.group_atoms)
+        expand_backward(&r);
+      else
+        nxc_program_push(graph, &graph->programs[program], old.operators[i]);
+    }
+  }
+}

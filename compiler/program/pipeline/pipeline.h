@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pipeline: which layers each stage holds, and what the stages do in a step.
+ *
+ * The layers are cut into chunks in model order; chunk c is on stage c modulo the number of stages. The first
+ * chunk has the embedding too, the last the norm, the logits and the loss. Chunks of equal shape share one
+ * graph, and so its programs, values and ranges: what depends on the layer is a number per chunk. A model on
+ * one stage is a pipeline of one chunk. Owned by the arena of its graphs. */
+#ifndef NXC_PIPELINE_H
+#define NXC_PIPELINE_H
+
+#include "compiler/program/graph/graph.h"
+#include "compiler/program/records/training.h"
+
+typedef struct nxc_chunk_node {
+  uint32_t stage, graph;
+  int32_t first_layer, n_layers;
+  uint32_t n_slots;
+  uint64_t arena_base[NX_N_ARENAS];
+} nxc_chunk_node;
+
+struct nxc_pipeline {
+  nxc_arena *arena;
+  uint32_t n_stages, n_chunks, n_graphs;
+  nxc_chunk_node *chunks; /* in model order */
+  nxc_graph **graphs;
+  nx_item *items; /* of stage 0, then of stage 1, ... */
+  size_t n_items;
+  uint32_t n_slots;
+  int64_t *first_layers; /* [chunks] */
+  const nxc_stages *ends; /* the first and the last stage */
+  nxc_stages **stages;    /* each list once, so that they are the same where they are equal */
+  size_t n_stage_lists;
+  /* [graphs][chunks]: bytes before the chunk's entries in the table of squared norms */
+  int64_t **first_squares;
+  uint64_t arena_bytes[NX_N_ARENAS]; /* of the stage that needs most */
+  uint64_t slot_bytes;               /* of the largest slot */
+};
+
+/* Cuts the layers and makes an empty graph per shape of chunk. */
+nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *training);
+/* The stages that hold the weights of a layer which other layers share; NULL where it is one. */
+const nxc_stages *nxc_pipeline_holders(nxc_pipeline *pipeline, const nxc_training *training, int64_t weights);
+/* Fills the items and the number of slots of each chunk. */
+void nxc_schedule(nxc_pipeline *pipeline, const nxc_training *training);
+/* Gives each chunk its part of every arena. */
+void nxc_pipeline_lay_out(nxc_pipeline *pipeline);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schedules are generators of one list of passes per stage: which chunk goes forward or back with which
+ * micro-batch, backward in ascending order in every schedule. What is sent, received and waited for follows
+ * from the passes, and is the same for all schedules:
+ *
+ *   a receive is started one pass ahead, where a slot is free for it, and waited for right before its pass;
+ *   a send is started after its pass, and waited for when its slot is used again, or when too many are under
+ *   way. */
+#include "compiler/program/pipeline/pipeline.h"
+
+#include <assert.h>
+
+typedef struct pass {
+  bool backward;
+  uint32_t chunk, micro_batch;
+} pass;
+
+typedef struct sent {
+  uint16_t slot;
+  uint32_t micro_batch;
+} sent;
+
+/* The state of a chunk while the list of its stage is made. */
+typedef struct chunk_list {
+  uint16_t *slot_of;   /* [micro-batches] */
+  bool *has_slot, *received_gradient, *forwarded; /* [micro-batches] */
+  uint16_t *free_slots; /* queue [micro-batches]: oldest first */
+  uint32_t n_freed, n_taken_again, n_new;
+  sent *sends[NX_N_PORTS]; /* [micro-batches], in order */
+  uint32_t n_sent[NX_N_PORTS], n_waited[NX_N_PORTS];
+} chunk_list;
+
+typedef struct generator {
+  nxc_pipeline *p;
+  uint32_t stage, n_micro_batches, n_virtual;
+  pass *passes;
+  size_t n_passes;
+  chunk_list *lists; /* [chunks] */
+} generator;
+
+/* ---- passes ---- */
+
+static void add_pass(generator *g, bool backward, uint32_t chunk, uint32_t micro_batch) {
+  g->passes[g->n_passes++] = (pass){backward, chunk, micro_batch};
+}
+
+static uint32_t chunk_at(const generator *g, uint32_t virtual_stage) {
+  return virtual_stage * g->p->n_stages + g->stage;
+}
+
+static void all_forward_then_back(generator *g) {
+  for (uint32_t v = 0; v < g->n_virtual; v++)
+    for (uint32_t m = 0; m < g->n_micro_batches; m++) add_pass(g, false, chunk_at(g, v), m);
+  for (uint32_t v = g->n_virtual; v-- > 0;)
+    for (uint32_t m = 0; m < g->n_micro_batches; m++) add_pass(g, true, chunk_at(g, v), m);
+}
+
+/* All passes of one direction of the interleaved schedule: micro-batches in groups of as many as there are
+ * stages, each group through all chunks of the stage. With one chunk a stage they are simply in order. */
+static pass *interleaved_passes(const generator *g, bool backward) {
+  uint32_t n = g->n_micro_batches, width = g->p->n_stages;
+  pass *passes = nxc_arena_array(g->p->arena, (size_t)n * g->n_virtual, sizeof *passes);
+  size_t at = 0;
+  for (uint32_t first = 0; first < n; first += width)
+    for (uint32_t v = 0; v < g->n_virtual; v++)
+      for (uint32_t m = first; m < n && m < first + width; m++)
+        passes[at++] = (pass){backward, chunk_at(g, backward ? g->n_virtual - 1 - v : v), m};
+  return passes;
+}
+
+/* Some forward passes fill the pipeline, then one goes forward and one back in turn. Interleaved (Megatron's
+ * schedules.py) the number is twice as steep over the stages, and all but the last chunk go ahead. */
+static void one_forward_one_back(generator *g) {
+  size_t n = (size_t)g->n_micro_batches * g->n_virtual, later_stages = g->p->n_stages - 1 - g->stage;
+  size_t ahead = later_stages;
+  if (g->n_virtual > 1) ahead = 2 * later_stages + (size_t)(g->n_virtual - 1) * g->p->n_stages;
+  const pass *forward = interleaved_passes(g, false), *backward = interleaved_passes(g, true);
+  if (ahead > n) ahead = n;
+  for (size_t i = 0; i < ahead; i++) g->passes[g->n_passes++] = forward[i];
+  for (size_t i = 0; i < n; i++) {
+    if (ahead + i < n) g->passes[g->n_passes++] = forward[ahead + i];
+    g->passes[g->n_passes++] = backward[i];
+  }
+}
+
+/* ---- items ---- */
+
+static void push(generator *g, nx_item_kind kind, nx_port port, uint32_t chunk, uint32_t micro_batch,
+                 uint16_t slot) {
+  nxc_pipeline *p = g->p;
+  p->items = nxc_arena_grow(p->arena, p->items, p->n_items, sizeof *p->items);
+  bool runs = kind == NX_ITEM_FORWARD || kind == NX_ITEM_BACKWARD;
+  p->items[p->n_items++] = (nx_item){.stage = g->stage,
+                                     .kind = (uint8_t)kind,
+                                     .port = (uint8_t)port,
+                                     .when = runs ? nx_pass_when(micro_batch, g->n_micro_batches) : 0,
+                                     .slot = slot,
+                                     .chunk = chunk,
+                                     .micro_batch = micro_batch};
+}
+
+static bool has_port(const generator *g, uint32_t chunk, nx_port port) {
+  bool towards_start = port == NX_PORT_INPUT || port == NX_PORT_INPUT_GRADIENT;
+  return towards_start ? chunk > 0 : chunk + 1 < g->p->n_chunks;
+}
+
+static void wait_oldest_send(generator *g, uint32_t chunk, nx_port port) {
+  chunk_list *list = &g->lists[chunk];
+  const sent *at = &list->sends[port][list->n_waited[port]++];
+  push(g, NX_ITEM_WAIT, port, chunk, at->micro_batch, at->slot);
+}
+
+static void send(generator *g, uint32_t chunk, nx_port port, uint32_t micro_batch) {
+  chunk_list *list = &g->lists[chunk];
+  if (!has_port(g, chunk, port)) return;
+  if (list->n_sent[port] - list->n_waited[port] == NX_MAX_TRANSFERS) wait_oldest_send(g, chunk, port);
+  list->sends[port][list->n_sent[port]++] = (sent){list->slot_of[micro_batch], micro_batch};
+  push(g, NX_ITEM_SEND, port, chunk, micro_batch, list->slot_of[micro_batch]);
+}
+
+/* The number of a port's sends up to the last one of the slot that is still under way. */
+static uint32_t last_send_of(const chunk_list *list, nx_port port, uint16_t slot) {
+  uint32_t last = list->n_waited[port];
+  for (uint32_t s = last; s < list->n_sent[port]; s++)
+    if (list->sends[port][s].slot == slot) last = s + 1;
+  return last;
+}
+
+/* Waits for what was sent from the slot before. */
+static void wait_sends_of(generator *g, uint32_t chunk, uint16_t slot) {
+  static const nx_port ports[] = {NX_PORT_OUTPUT, NX_PORT_INPUT_GRADIENT};
+  chunk_list *list = &g->lists[chunk];
+  for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) {
+    uint32_t last = last_send_of(list, ports[i], slot);
+    while (list->n_waited[ports[i]] < last) wait_oldest_send(g, chunk, ports[i]);
+  }
+}
+
+static bool is_slot_free(const generator *g, uint32_t chunk) {
+  const chunk_list *list = &g->lists[chunk];
+  return list->n_new < g->p->chunks[chunk].n_slots || list->n_taken_again < list->n_freed;
+}
+
+/* A slot that is free, and of which nothing is being sent: to wait for that ahead of time could be to wait for
+ * a stage that waits for this one. */
+static bool is_slot_idle(const generator *g, uint32_t chunk) {
+  const chunk_list *list = &g->lists[chunk];
+  if (!is_slot_free(g, chunk)) return false;
+  if (list->n_new < g->p->chunks[chunk].n_slots) return true;
+  uint16_t slot = list->free_slots[list->n_taken_again];
+  return last_send_of(list, NX_PORT_OUTPUT, slot) == list->n_waited[NX_PORT_OUTPUT] &&
+         last_send_of(list, NX_PORT_INPUT_GRADIENT, slot) == list->n_waited[NX_PORT_INPUT_GRADIENT];
+}
+
+static void take_slot(generator *g, uint32_t chunk, uint32_t micro_batch) {
+  chunk_list *list = &g->lists[chunk];
+  assert(is_slot_free(g, chunk));
+  bool is_new = list->n_new < g->p->chunks[chunk].n_slots;
+  uint16_t slot = is_new ? (uint16_t)list->n_new++ : list->free_slots[list->n_taken_again++];
+  if (!is_new) wait_sends_of(g, chunk, slot);
+  list->slot_of[micro_batch] = slot;
+  list->has_slot[micro_batch] = true;
+}
+
+/* Starts what a pass receives, unless that was done; ahead of the pass only where it is possible. */
+static void receive(generator *g, const pass *at, bool ahead) {
+  chunk_list *list = &g->lists[at->chunk];
+  uint32_t m = at->micro_batch;
+  if (at->backward) {
+    if (!has_port(g, at->chunk, NX_PORT_OUTPUT_GRADIENT)) return;
+    if (list->received_gradient[m] || !list->forwarded[m]) return;
+    list->received_gradient[m] = true;
+    push(g, NX_ITEM_RECV, NX_PORT_OUTPUT_GRADIENT, at->chunk, m, list->slot_of[m]);
+  } else if (!list->has_slot[m] && (!ahead || (at->chunk > 0 && is_slot_idle(g, at->chunk)))) {
+    take_slot(g, at->chunk, m);
+    if (at->chunk > 0) push(g, NX_ITEM_RECV, NX_PORT_INPUT, at->chunk, m, list->slot_of[m]);
+  }
+}
+
+static void run(generator *g, const pass *at) {
+  chunk_list *list = &g->lists[at->chunk];
+  uint32_t m = at->micro_batch;
+  nx_port port = at->backward ? NX_PORT_OUTPUT_GRADIENT : NX_PORT_INPUT;
+  if (has_port(g, at->chunk, port)) push(g, NX_ITEM_WAIT, port, at->chunk, m, list->slot_of[m]);
+  push(g, at->backward ? NX_ITEM_BACKWARD : NX_ITEM_FORWARD, 0, at->chunk, m, list->slot_of[m]);
+  send(g, at->chunk, at->backward ? NX_PORT_INPUT_GRADIENT : NX_PORT_OUTPUT, m);
+  if (at->backward)
+    list->free_slots[list->n_freed++] = list->slot_of[m];
+  else
+    list->forwarded[m] = true;
+}
+
+static void push_step(generator *g, uint32_t chunk, uint8_t when) {
+  push(g, NX_ITEM_STEP, 0, chunk, 0, 0);
+  g->p->items[g->p->n_items - 1].when = when;
+}
+
+/* A stage of several chunks steps in three phases. */
+static void step(generator *g) {
+  if (g->n_virtual == 1) {
+    push_step(g, g->stage, NX_WHEN_ALWAYS);
+    return;
+  }
+  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), NX_WHEN_FIRST);
+  push_step(g, g->stage, NX_WHEN_MIDDLE);
+  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), NX_WHEN_LAST);
+}
+
+/* As many slots as micro-batches are between their forward and their backward pass at once, and one for the
+ * next one's input where it is to be received ahead. The first chunk receives none. */
+static void count_slots(generator *g, bool ahead) {
+  uint32_t *in_flight = nxc_arena_array(g->p->arena, g->p->n_chunks, sizeof *in_flight);
+  for (size_t i = 0; i < g->n_passes; i++) {
+    uint32_t chunk = g->passes[i].chunk;
+    if (g->passes[i].backward)
+      in_flight[chunk]--;
+    else if (++in_flight[chunk] > g->p->chunks[chunk].n_slots)
+      g->p->chunks[chunk].n_slots = in_flight[chunk];
+  }
+  for (uint32_t c = g->stage; c < g->p->n_chunks; c += g->p->n_stages) {
+    uint32_t *n_slots = &g->p->chunks[c].n_slots;
+    if (ahead && c > 0 && *n_slots < g->n_micro_batches) ++*n_slots;
+    if (*n_slots > g->p->n_slots) g->p->n_slots = *n_slots;
+  }
+}
+
+static void open_lists(generator *g) {
+  nxc_arena *arena = g->p->arena;
+  size_t n = g->n_micro_batches;
+  g->lists = nxc_arena_array(arena, g->p->n_chunks, sizeof *g->lists);
+  for (uint32_t c = g->stage; c < g->p->n_chunks; c += g->p->n_stages) {
+    chunk_list *list = &g->lists[c];
+    list->slot_of = nxc_arena_array(arena, n, sizeof *list->slot_of);
+    list->has_slot = nxc_arena_array(arena, n, sizeof *list->has_slot);
+    list->received_gradient = nxc_arena_array(arena, n, sizeof *list->received_gradient);
+    list->forwarded = nxc_arena_array(arena, n, sizeof *list->forwarded);
+    list->free_slots = nxc_arena_array(arena, n, sizeof *list->free_slots);
+    for (nx_port port = 0; port < NX_N_PORTS; port++)
+      list->sends[port] = nxc_arena_array(arena, n, sizeof *list->sends[port]);
+  }
+}
+
+static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stage) {
+  generator g = {.p = p, .stage = stage, .n_micro_batches = (uint32_t)t->batch.n_micro,
+                 .n_virtual = p->n_chunks / p->n_stages};
+  g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);
+  if (t->layout.gpipe)
+    all_forward_then_back(&g);
+  else
+    one_forward_one_back(&g);
+  count_slots(&g, t->layout.receive_ahead);
+  open_lists(&g);
+  for (size_t i = 0; i < g.n_passes; i++) {
+    receive(&g, &g.passes[i], false);
+    if (i + 1 < g.n_passes) receive(&g, &g.passes[i + 1], true);
+    run(&g, &g.passes[i]);
+  }
+  for (uint32_t c = stage; c < p->n_chunks; c += p->n_stages)
+    for (nx_port port = 0; port < NX_N_PORTS; port++)
+      while (g.lists[c].n_waited[port] < g.lists[c].n_sent[port]) wait_oldest_send(&g, c, port);
+  step(&g);
+}
+
+void nxc_schedule(nxc_pipeline *p, const nxc_training *t) {
+  for (uint32_t stage = 0; stage < p->n_stages; stage++) schedule_stage(p, t, stage);
+}

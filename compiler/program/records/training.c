@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/records/training.h"
+
+#include "compiler/program/records/demands.h"
+
+/* ---- sizes that are known and can be counted ---- */
+
+static bool is_size(nxc_setting_id id) {
+  return id != NX_SETTING_OPTIMIZER_LR && id != NX_SETTING_SCHEDULE_MAX_STEPS;
+}
+
+static bool check_known(const nxc_settings *settings, nxc_sink *sink) {
+  nxc_setting_id ids[NX_N_SETTINGS];
+  size_t n = nxc_settings_unknown_for_plan(settings, ids);
+  bool known = true;
+  for (size_t i = 0; i < n; i++) {
+    if (!is_size(ids[i])) continue;
+    nxc_report_unknown(settings, sink, ids[i]);
+    known = false;
+  }
+  return known;
+}
+
+/* Settings that are factors of sizes, or have 32 bits in the plan. */
+static const nxc_setting_id counts[] = {
+    NX_SETTING_MESH_WORLD,          NX_SETTING_MESH_TENSOR,         NX_SETTING_MESH_NODES,
+    NX_SETTING_MESH_PIPELINE,       NX_SETTING_MESH_VIRTUAL_PIPELINE,
+    NX_SETTING_MESH_CONTEXT,        NX_SETTING_MESH_ULYSSES,        NX_SETTING_MESH_REPLICATE,
+    NX_SETTING_MESH_EXPERT,         NX_SETTING_MESH_EXPERT_TENSOR,
+    NX_SETTING_BATCH_MICRO,         NX_SETTING_BATCH_GLOBAL,        NX_SETTING_MODEL_HIDDEN,
+    NX_SETTING_MODEL_FFN_HIDDEN,    NX_SETTING_MODEL_HEADS,         NX_SETTING_MODEL_KV_HEADS,
+    NX_SETTING_MODEL_HEAD_DIM,      NX_SETTING_MODEL_SEQUENCE,      NX_SETTING_MODEL_VOCAB,
+    NX_SETTING_MODEL_VOCAB_DIVISOR, NX_SETTING_MODEL_VOCAB_PADDED,  NX_SETTING_RUN_LOG_EVERY,
+    NX_SETTING_CHECKPOINT_KEEP,     NX_SETTING_CHECKPOINT_EVERY_STEPS,
+    NX_SETTING_MODEL_MAX_POSITIONS,
+};
+
+static bool is_countable(const nxc_settings *settings, nxc_sink *sink, nxc_setting_id id, int64_t most) {
+  if (!nxc_has(settings, id) || nxc_int(settings, id) <= most) return true;
+  nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, id), NULL,
+             "%s = %s is more than a plan can hold", nxc_setting_name_in_dialect(settings, id),
+             nxc_settings_show(settings, id));
+  return false;
+}
+
+static bool check_counts(const nxc_settings *settings, nxc_sink *sink) {
+  bool good = is_countable(settings, sink, NX_SETTING_MODEL_LAYERS, NXC_MOST_LAYERS);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    good = is_countable(settings, sink, counts[i], INT32_MAX) && good;
+  return good;
+}
+
+/* Elements of all activations and of all parameters, roughly: below it no size overflows, and no machine is
+ * near. */
+static bool fits(const nxc_training *t) {
+  const nxc_model *m = &t->model;
+  const nxc_layer_spec *layer = &m->specs[0];
+  double tokens = (double)t->batch.micro * (double)m->sequence, hidden = (double)m->hidden;
+  double heads = (double)layer->attention.heads * (double)layer->attention.head_dim;
+  double width = 16 * (hidden + (double)layer->ffn.width + heads);
+  const nxc_mixture *e = m->mixture;
+  if (e != NULL) {
+    width += 16 * (double)e->shared_hidden;
+    width += 16 * (double)e->hidden * (double)(e->n_experts + 1) * (e->buffer_factor + (double)e->top_k);
+  }
+  double tables = 2 * hidden * ((double)m->vocab_padded + (double)m->learned_positions);
+  double parameters = (double)m->layers * hidden * width + tables;
+  double activations = (double)m->layers * tokens * width + tokens * (double)m->vocab_padded;
+  return activations < 1e15 && parameters < 1e15;
+}
+
+/* ---- sizes that fit together ---- */
+
+static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_layout *l = &t->layout;
+  const nxc_model *m = &t->model;
+  const nxc_attention_spec *a = &m->specs[0].attention;
+  int64_t batch = t->batch.micro * l->data, sequence = m->sequence, tensor = l->tensor, context = l->context;
+  const nxc_demand demands[] = {
+      {l->data && l->data * (uint64_t)l->tensor * l->context * l->pipeline == l->world, NX_SETTING_MESH_WORLD,
+       "NX3003", "tensor-parallel x context-parallel degree x pipeline stages do not divide the ranks"},
+      {context % l->ulysses == 0, NX_SETTING_MESH_ULYSSES, "NX3003",
+       "the ranks that exchange heads for sequence do not divide the context-parallel ranks"},
+      {l->data % l->replicate == 0, NX_SETTING_MESH_REPLICATE, "NX3003",
+       "the copies of the divided state do not divide the data-parallel ranks"},
+      {l->world % l->nodes == 0, NX_SETTING_MESH_NODES, "NX3003", "the hosts do not divide the ranks"},
+      {batch && t->batch.global % batch == 0, NX_SETTING_BATCH_GLOBAL, "NX3003",
+       "the global batch is not a whole number of micro-batches on every data-parallel rank"},
+      {a->heads % tensor == 0, NX_SETTING_MODEL_HEADS, "NX3003",
+       "the tensor-parallel ranks do not divide the heads"},
+      {a->heads % a->kv_heads == 0, NX_SETTING_MODEL_KV_HEADS, "NX3003",
+       "the key heads do not divide the query heads"},
+      {m->specs[0].ffn.width % tensor == 0, NX_SETTING_MODEL_FFN_HIDDEN, "NX3003",
+       "the tensor-parallel ranks do not divide the feed-forward width"},
+      {m->vocab_padded % tensor == 0 && m->vocab_padded >= m->vocab, NX_SETTING_MODEL_VOCAB, "NX3003",
+       "the tensor-parallel ranks do not divide the padded vocabulary"},
+      {!l->sequence_parallel || sequence % (tensor * context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
+       "the tensor-parallel ranks do not divide the sequence, as sequence parallelism needs"},
+      {context == 1 || sequence % (2 * context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
+       "the sequence is not a whole number of pieces, two for each context-parallel rank"},
+      {a->heads % (tensor * l->ulysses) == 0, NX_SETTING_MESH_ULYSSES, "NX3003",
+       "the ranks that exchange heads for sequence do not divide a tensor-parallel rank's query heads"},
+      {m->learned_positions == 0 || m->learned_positions >= sequence, NX_SETTING_MODEL_SEQUENCE, "NX3003",
+       "a sequence is longer than there are positions"},
+  };
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_layout *l = &t->layout;
+  size_t n_cuts = l->n_chunks - 1;
+  bool has_cuts = nxc_has(s, NX_SETTING_PIPELINE_CUTS), rising = true;
+  if (has_cuts) (void)nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
+  for (uint32_t chunk = 0; chunk < l->n_chunks; chunk++) {
+    bool end = l->cuts != NULL && (chunk == 0 || chunk + 1 == l->n_chunks);
+    int64_t n = nxc_training_layers_before(t, chunk + 1) - nxc_training_layers_before(t, chunk);
+    rising = rising && (end ? n >= 0 : n > 0);
+  }
+  const nxc_demand demands[] = {
+      {n_cuts + 1 == l->n_chunks, NX_SETTING_PIPELINE_CUTS, "NX3008",
+       "there must be one cut less than there are chunks of layers"},
+      {!has_cuts || rising, NX_SETTING_PIPELINE_CUTS, "NX3008",
+       "each cut must name a later layer of the model than the one before"},
+      {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008",
+       "there are not as many layers as chunks of layers"},
+      {t->model.layers % t->model.unique_layers == 0, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+       "the layers with weights of their own do not divide the layers"},
+  };
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+static bool check_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_mixture *m = t->model.mixture;
+  if (m == NULL) return true;
+  bool fits_pattern = nxc_mixture_layers_read(s, t->model.layers, t->model.spec_of);
+  const nxc_demand demands[] = {
+      {m->n_experts % t->layout.expert == 0, NX_SETTING_MESH_EXPERT, "NX3011",
+       "the expert-parallel ranks do not divide the experts"},
+      {m->top_k <= m->n_experts, NX_SETTING_MOE_TOP_K, "NX3011", "a token goes to more experts than there are"},
+      {m->hidden % t->layout.expert_tensor == 0, NX_SETTING_MESH_EXPERT_TENSOR, "NX3011",
+       "the expert-tensor-parallel ranks do not divide the width of an expert"},
+      {m->shared_hidden % t->layout.tensor == 0, NX_SETTING_MOE_SHARED_FFN_HIDDEN, "NX3011",
+       "the tensor-parallel ranks do not divide the width of the shared experts"},
+      {fits_pattern, NX_SETTING_MOE_PATTERN, "NX3011",
+       "the pattern of layers is no number, or list of 0 and 1 that is as long as the model has layers"},
+      {nxc_has(s, NX_SETTING_MOE_PATTERN) ||
+           nxc_int(s, NX_SETTING_MOE_OFFSET) < nxc_int(s, NX_SETTING_MOE_FREQUENCY),
+       NX_SETTING_MOE_OFFSET, "NX3011", "the first mixture is beyond the first block of layers"},
+  };
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+/* ---- the mesh ---- */
+
+/* The atoms that ZeRO divides over: all of a stage but copies, and those of the context that are left out. */
+static uint32_t zero_axis(const nxc_settings *s, const nxc_training *t) {
+  static const struct {
+    const char *word;
+    nxc_axis_id without;
+  } rows[] = {{"ulysses", NXC_AXIS_RING}, {"ring", NXC_AXIS_ULYSSES}, {"none", NXC_AXIS_CONTEXT}};
+  if (t->sharding.stage == 0) return 0;
+  uint32_t over = nxc_axis(&t->mesh, NXC_AXIS_STAGE) & ~nxc_axis(&t->mesh, NXC_AXIS_REPLICATE);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (nxc_is(s, NX_SETTING_OPTIMIZER_ZERO_CONTEXT, rows[i].word))
+      over &= ~nxc_axis(&t->mesh, rows[i].without);
+  return over;
+}
+
+/* The mesh, once its degrees are known to divide one another. */
+static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
+  const nxc_layout *l = &t->layout;
+  const nxc_degrees degrees = {.kv_replica = l->kv_replica,
+                               .kv_group = l->tensor / l->kv_replica,
+                               .ulysses = l->ulysses,
+                               .ring = l->context / l->ulysses,
+                               .shard = l->data / l->replicate,
+                               .replicate = l->replicate,
+                               .pipeline = l->pipeline,
+                               .has_experts = t->model.mixture != NULL,
+                               .expert = l->expert,
+                               .expert_tensor = l->expert_tensor,
+                               .order = l->order};
+  nx_fault fault;
+  if (nxc_mesh_new(&degrees, &t->mesh, &fault)) {
+    t->sharding.axis = zero_axis(s, t);
+    return true;
+  }
+  bool ordered = nxc_settings_span(s, NX_SETTING_MESH_ORDER).source != NULL;
+  nxc_setting_id at = degrees.has_experts && !ordered ? NX_SETTING_MESH_EXPERT : NX_SETTING_MESH_ORDER;
+  nxc_report(sink, "NX3010", NXC_SEVERITY_ERROR, nxc_settings_span(s, at), NULL, "%s", fault.text);
+  return false;
+}
+
+/* ---- all ---- */
+
+bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
+  *t = (nxc_training){0};
+  if (!check_known(settings, sink) || !check_counts(settings, sink)) return false;
+  t->layout = nxc_layout_read(settings);
+  t->batch = nxc_batch_read(settings, &t->layout);
+  t->model = nxc_model_read(settings, &t->layout, nxc_settings_arena(settings));
+  t->data = nxc_data_read(settings);
+  t->types = nxc_precision_read(settings);
+  t->optimizer = nxc_optimizer_read(settings);
+  t->sharding = nxc_sharding_read(settings);
+  t->rate = nxc_learning_rate_read(settings);
+  t->recomputation = nxc_recomputation_read(settings, &t->layout);
+  t->layout.kv_replica = nxc_layout_kv_copies(&t->layout, t->model.specs[0].attention.kv_heads);
+  if (!fits(t)) {
+    nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_HIDDEN), NULL,
+               "the model or its activations have more than 1e15 elements");
+    return false;
+  }
+  return check_layout(settings, sink, t) && check_pipeline(settings, sink, t) &&
+         check_mixture(settings, sink, t) && make_mesh(settings, sink, t);
+}
+
+int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {
+  return nxc_layout_layers_before(&t->layout, t->model.layers, chunk);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program is made from: a record for each subject, read once from the settings.
+ *
+ * Reading needs the sizes alone, and that they fit together; whether nxrun can execute what the records say is
+ * another question (nxc_training_judge), so that a program may be estimated that nxrun refuses. The records
+ * point into the settings and their arena. */
+#ifndef NXC_TRAINING_H
+#define NXC_TRAINING_H
+
+#include "compiler/diagnostics/diagnostics.h"
+#include "compiler/program/mesh/mesh.h"
+#include "compiler/program/records/batch.h"
+#include "compiler/program/records/data.h"
+#include "compiler/program/records/layout.h"
+#include "compiler/program/records/model.h"
+#include "compiler/program/records/optimizer.h"
+#include "compiler/program/records/precision.h"
+#include "compiler/program/records/learning_rate.h"
+#include "compiler/program/records/recomputation.h"
+
+typedef struct nxc_training {
+  nxc_layout layout;
+  nxc_mesh mesh; /* the atoms of the layout */
+  nxc_batch batch;
+  nxc_model model;
+  nxc_data data;
+  nxc_precision types;
+  nxc_optimizer optimizer;
+  nxc_sharding sharding;
+  nxc_learning_rate rate;
+  nxc_recomputation recomputation;
+} nxc_training;
+
+/* False, with findings, where sizes are unknown, too large, or do not fit together. */
+bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
+/* False, with findings, where nxrun cannot execute what has been read, or what it lacks is unknown. Where
+ * nothing could be read (NULL) it judges the settings alone. */
+bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_training *training);
+
+/* Layers before a chunk, up to all of them before chunk n_chunks. */
+int64_t nxc_training_layers_before(const nxc_training *training, uint32_t chunk);
+
+/* Logical parameters, each once, and floating-point operations of a step over all ranks (matrix products and
+ * whole, not only causal, attention; backward counts twice), as they are usually quoted. */
+uint64_t nxc_training_parameters(const nxc_training *training);
+double nxc_training_flops(const nxc_training *training);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters and operations, counted from the specs. */
+#include "compiler/program/records/training.h"
+
+/* Elements of a layer's matrices, or of those that a token meets. */
+static double layer_matrices(const nxc_model *m, const nxc_layer_spec *spec, bool met) {
+  const nxc_attention_spec *a = &spec->attention;
+  const nxc_mixture *mixture = spec->ffn.mixture;
+  double hidden = (double)m->hidden, feature = (spec->ffn.activation->gated ? 3 : 2) * hidden;
+  double attention = hidden * (double)(a->head_dim * (2 * a->heads + 2 * a->kv_heads));
+  if (mixture == NULL) return attention + feature * (double)spec->ffn.width;
+  double n_networks = (double)(met ? mixture->top_k : mixture->n_experts);
+  double width = n_networks * (double)mixture->hidden + (double)mixture->shared_hidden;
+  return attention + feature * width + hidden * (double)mixture->n_experts;
+}
+
+static int64_t norm_vectors(const nxc_norm_spec *norm, int64_t hidden) {
+  return hidden * (norm->bias ? 2 : 1);
+}
+
+/* Norms and biases. */
+static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
+  const nxc_attention_spec *a = &spec->attention;
+  int64_t n = 2 * (spec->norm_before + spec->norm_after) * norm_vectors(&spec->norm, m->hidden);
+  if (a->qkv_bias) n += a->head_dim * (a->heads + 2 * a->kv_heads);
+  if (a->output_bias) n += m->hidden;
+  if (spec->ffn.bias) n += m->hidden + spec->ffn.width * (spec->ffn.activation->gated ? 2 : 1);
+  return n;
+}
+
+uint64_t nxc_training_parameters(const nxc_training *t) {
+  const nxc_model *m = &t->model;
+  double matrices = 0;
+  int64_t rest = norm_vectors(&m->final_norm, m->hidden);
+  for (int64_t layer = 0; layer < m->unique_layers; layer++) {
+    matrices += layer_matrices(m, nxc_model_layer(m, layer), false);
+    rest += layer_vectors(m, nxc_model_layer(m, layer));
+  }
+  rest += m->hidden * (m->vocab * (m->tied ? 1 : 2) + m->learned_positions);
+  return (uint64_t)matrices + (uint64_t)rest;
+}
+
+double nxc_training_flops(const nxc_training *t) {
+  const nxc_model *m = &t->model;
+  double tokens = (double)(t->batch.global * m->sequence);
+  double products = 2 * (double)(m->vocab_padded * m->hidden), attention = 0;
+  for (int64_t layer = 0; layer < m->layers; layer++) {
+    const nxc_layer_spec *spec = nxc_model_layer(m, layer);
+    products += 2 * layer_matrices(m, spec, true);
+    attention += 4.0 * (double)(spec->attention.heads * spec->attention.head_dim) * (double)m->sequence;
+  }
+  return 3 * tokens * (products + attention);
+}
