@@ -19,6 +19,7 @@ static const struct {
     {"show", nxc_command_show, "print what a plan holds"},
     {"explain", nxc_command_explain, "tell what a setting, an option, a rule or a diagnostic is"},
     {"schema", nxc_command_schema, "print a dialect's options as JSON Schema"},
+    {"machines", nxc_command_machines, "list the machines that --machine knows by name"},
     {"resolve", nxc_command_resolve, "print a configuration with its references resolved"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

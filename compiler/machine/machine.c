@@ -2,6 +2,7 @@
 #include "compiler/machine/machine.h"
 
 #include "compiler/document/document.h"
+#include "compiler/machine/names.h"
 
 #include <errno.h>
 #include <math.h>
@@ -100,6 +101,12 @@ static void read_seconds(reading *r, const nxc_node *node, void *field) {
   bool nothing = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_INT && node->value.integer == 0;
   *(double *)field = number_of(node);
   if (*(double *)field == 0 && !nothing) complain(r, node, "must be a number of seconds");
+}
+
+/* What is for the list of names alone (names.h). */
+static void read_names(reading *r, const nxc_node *node, void *field) {
+  (void)field;
+  if (node->kind != NXC_NODE_LIST) complain(r, node, "must be a list of names");
 }
 
 static void read_flag(reading *r, const nxc_node *node, void *field) {
@@ -236,21 +243,34 @@ static void read_keys(reading *r, const nxc_node *map, const key *keys, size_t n
   }
 }
 
+/* A known name counts before a file of that name; a path has a slash or an ending. */
+static const nxc_source *find_source(nxc_arena *arena, const char *name, nxc_sink *sink) {
+  bool path = strpbrk(name, "/.") != NULL;
+  const nxc_machine_text *known = path ? NULL : nxc_machine_named(name);
+  if (known != NULL)
+    return nxc_source_new(arena, nxc_arena_printf(arena, "machine %s", known->name), known->text, strlen(known->text));
+  const nxc_source *source = nxc_source_read(arena, name, NXC_DOCUMENT_BYTES_MAX);
+  if (source != NULL) return source;
+  const char *why = strerror(errno), *nearest = nxc_machine_nearest(name);
+  const char *hint = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : "nxcfg machines lists those";
+  const char *known_as = path ? "" : nxc_arena_printf(arena, "; nor is it known by name (%s)", hint);
+  nxc_report(sink, "NX3110", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read the machine file %s: %s%s", name,
+             why, known_as);
+  return NULL;
+}
+
 const nxc_machine *nxc_machine_read(nxc_arena *arena, const char *path, nxc_sink *sink) {
   static const nxc_reading plain = {.omegaconf = true};
   nxc_machine *machine = nxc_arena_alloc(arena, sizeof *machine);
   reading r = {arena, sink, machine, true};
-  machine->source = nxc_source_read(arena, path, NXC_DOCUMENT_BYTES_MAX);
-  if (machine->source == NULL) {
-    nxc_report(sink, "NX3110", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read the machine file %s: %s",
-               path, strerror(errno));
-    return NULL;
-  }
+  machine->source = find_source(arena, path, sink);
+  if (machine->source == NULL) return NULL;
   nxc_document *document = nxc_document_read(arena, machine->source, &plain, sink);
   bool map = document->complete && document->root->kind == NXC_NODE_MAP;
   bool host = !map || nxc_node_child(document->root, "device") == NULL;
   const key keys[] = {
       {"name", read_text, &machine->name, false},
+      {"also", read_names, NULL, false},
       {"ranks_per_host", read_count, &machine->ranks_per_host, true},
       {"threads", read_count, &machine->threads, false},
       {"memory", read_bytes, &machine->memory_bytes, false},

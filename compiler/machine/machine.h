@@ -54,7 +54,7 @@ typedef struct nxc_machine {
   const nxc_device *device;         /* NULL: a host whose processors compute */
 } nxc_machine;
 
-/* NULL, with findings, where the file is no machine description. */
+/* By a known name (names.h) or from a file. NULL, with findings, where that is no machine description. */
 const nxc_machine *nxc_machine_read(nxc_arena *arena, const char *path, nxc_sink *sink);
 /* `size` in the unit of the rate's points. */
 double nxc_rate_at(const nxc_rate *rate, double size);

@@ -89,7 +89,7 @@ static exchange exchange_of(const nx_plan *plan, const nxc_machine *machine, con
   exchange e = {0, 0};
   uint32_t size = plan->groups[op->group].size, n_local = places[op->group].n_local, n_far = size - n_local;
   uint32_t phases = op->op == NX_OP_all_reduce ? 2 : 1;
-  if (size < 2) return e;
+  if (size < 2 || op->moved_bytes == 0) return e;
   double bytes = (double)op->moved_bytes, near = bytes * (n_local - 1) / (size - 1);
   if (op->op == NX_OP_shift) { /* from one neighbour, and the slowest delays all */
     const nxc_link *link = n_far > 0 ? &machine->between : &machine->inside;
