@@ -2,6 +2,7 @@
 /* nxcfg diff: how two configurations or plans differ, setting by setting (compare.h). A plan brings its
  * settings, a configuration is compiled. */
 #include "compiler/commands/commands.h"
+#include "compiler/commands/estimate.h"
 #include "compiler/commands/options.h"
 #include "compiler/compare/compare.h"
 #include "schema/plan.h"
@@ -13,9 +14,11 @@
 static const char usage[] =
     "usage: nxcfg diff A B [options]\n"
     "Compares two configurations, two plans, or one of each by meaning, and says of every difference what a\n"
-    "checkpoint of A is worth to B. Options apply to configurations.\n"
+    "checkpoint of A is worth to B; then what a rank of each needs and takes. Options apply to configurations.\n"
     "Exit status: 0 the same, 1 different, 2 trouble.\n"
-    "  --format FORMAT      text or json\n";
+    "  --format FORMAT      text or json\n"
+    "  --machine FILE       tell the time of a step on the machine that FILE describes\n"
+    "  --assume KEY=VALUE   assume it for the estimates where nothing gives it (repeatable); none assumes nothing\n";
 
 enum { PLAN_BYTES_MAX = 1 << 30 };
 
@@ -23,11 +26,13 @@ typedef struct side {
   const char *name;
   nxc_compiled compiled; /* of a plan: nothing */
   nxc_side values;
+  nxc_column columns[2]; /* its own system's, and nxrun's; of a plan the second alone */
 } side;
 
 typedef struct comparison {
   nxc_arena *arena;
   const nxc_options *options;
+  const nxc_estimate_request *asked;
   side sides[2];
   nxc_comparison found;
 } comparison;
@@ -61,7 +66,20 @@ static bool read_plan(comparison *c, side *s, const nxc_source *file) {
                              nx_plan_text(&plan, plan.settings[i].value), plan_place(c->arena, &plan, i)};
     nxc_side_add(c->arena, &s->values, &value);
   }
+  nxc_estimate estimate = nxc_estimate_of_plan(c->asked, &plan, c->arena, nxc_sink_new(c->arena));
+  s->columns[1] = nxc_nxrun_column(&estimate, &plan);
   return true;
+}
+
+static void estimate_configuration(comparison *c, side *s, const nxc_request *request) {
+  nxc_sink *obstacles = nxc_sink_new(c->arena), *silent = nxc_sink_new(c->arena);
+  nxc_plan_bytes bytes;
+  const nx_plan *plan =
+      nxc_program_compile(s->compiled.settings, c->arena, obstacles, &bytes) ? &bytes.plan : NULL;
+  nxc_estimate estimate = plan ? nxc_estimate_of_plan(c->asked, plan, c->arena, silent) : (nxc_estimate){0};
+  estimate.own = nxc_own_estimate_make(c->asked, request, c->arena);
+  s->columns[0] = nxc_own_column(&estimate.own);
+  s->columns[1] = nxc_nxrun_column(&estimate, plan);
 }
 
 static bool read_configuration(comparison *c, side *s) {
@@ -77,6 +95,7 @@ static bool read_configuration(comparison *c, side *s) {
     return false;
   }
   nxc_side_fill(c->arena, &s->values, &s->compiled);
+  estimate_configuration(c, s, &request);
   return true;
 }
 
@@ -110,6 +129,29 @@ static const char *count_differences(const comparison *c) {
                           c->found.n_items == 1 ? "s" : "");
 }
 
+/* A number of both, where both have it. */
+static void print_both(const char *name, const char *unit, double a, double b) {
+  if (a <= 0 || b <= 0) return;
+  printf("  %-28s %.4g %s -> %.4g %s (%+.1f %%)\n", name, a, unit, b, unit, 100 * (b / a - 1));
+}
+
+static bool both_known(const comparison *c, int column) {
+  return c->sides[0].columns[column].whose != NULL && c->sides[1].columns[column].whose != NULL;
+}
+
+static void print_estimates(const comparison *c) {
+  for (int i = 0; i < 2 && c->found.n_items > 0; i++) {
+    const nxc_column *a = &c->sides[0].columns[i], *b = &c->sides[1].columns[i];
+    if (!both_known(c, i)) continue;
+    bool same = strcmp(a->whose, b->whose) == 0;
+    printf("a rank of %s%s%s\n", a->whose, same ? "" : " -> ", same ? "" : b->whose);
+    print_both("memory", "GiB", a->total / 1073741824.0, b->total / 1073741824.0);
+    print_both("step", "s", a->step_s, b->step_s);
+    print_both("speed", "tokens/s", a->tokens_per_s, b->tokens_per_s);
+    print_both("share of the peak (MFU)", "%", 100 * a->utilisation, 100 * b->utilisation);
+  }
+}
+
 static void print_text(const comparison *c) {
   for (int changes = NXC_CHANGES_CHECKPOINT; changes >= NXC_CHANGES_SETTINGS; changes--) {
     bool first = true;
@@ -123,6 +165,7 @@ static void print_text(const comparison *c) {
              d->values[1].from ? d->values[1].from : "unknown");
     }
   }
+  print_estimates(c);
   const char *a = c->sides[0].name, *b = c->sides[1].name;
   if (*c->found.unread) printf("differ where they are not read: %s\n", c->found.unread);
   if (c->found.n_items == 0) printf("%s and %s mean the same\n", a, b);
@@ -139,6 +182,12 @@ static json_t *from_json(const nxc_compared_value *value) {
   return json ? json : json_null();
 }
 
+/* [of A, of B] */
+static json_t *estimates_json(const comparison *c, int column) {
+  return json_pack("[o, o]", nxc_column_json(&c->sides[0].columns[column]),
+                   nxc_column_json(&c->sides[1].columns[column]));
+}
+
 static void print_json(const comparison *c) {
   json_t *list = json_array();
   for (size_t i = 0; i < c->found.n_items; i++) {
@@ -149,17 +198,17 @@ static void print_json(const comparison *c) {
                                           from_json(&d->values[0]), "b_from", from_json(&d->values[1]),
                                           "class", nxc_changes_name(d->changes)));
   }
-  json_t *object = json_pack("{s:s, s:s, s:b, s:o, s:o}", "a", c->sides[0].name, "b", c->sides[1].name,
+  json_t *object = json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "a", c->sides[0].name, "b", c->sides[1].name,
                              "same", c->found.n_items == 0, "class",
                              c->found.n_items ? json_string(worst_name(c)) : json_null(),
-                             "differences", list);
+                             "differences", list, "own", estimates_json(c, 0), "nxrun", estimates_json(c, 1));
   json_dumpf(object, stdout, JSON_INDENT(2));
   putchar('\n');
   json_decref(object);
 }
 
-static int diff(nxc_arena *arena, const nxc_options *options) {
-  comparison c = {.arena = arena, .options = options};
+static int diff(nxc_arena *arena, const nxc_options *options, const nxc_estimate_request *asked) {
+  comparison c = {.arena = arena, .options = options, .asked = asked};
   if (options->format != NXC_FORMAT_TEXT && options->format != NXC_FORMAT_JSON) {
     fprintf(stderr, "nxcfg diff: --format takes text or json, not %s\n", options->format_name);
     return NXC_EXIT_USAGE;
@@ -176,15 +225,21 @@ static int diff(nxc_arena *arena, const nxc_options *options) {
 int nxc_command_diff(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
+  const char *machine = NULL;
+  nxc_texts assume = {0};
+  nxc_estimate_request asked = {0};
+  const nxc_extra_option extras[] = {
+      {.name = "--machine", .text = &machine}, {.name = "--assume", .list = &assume}, {.name = NULL}};
   int status = NXC_EXIT_USAGE;
-  if (nxc_options_parse(arena, &options, "diff", argc - 1, argv + 1, NULL, false)) {
+  if (nxc_options_parse(arena, &options, "diff", argc - 1, argv + 1, extras, false)) {
     if (options.help) {
       printf("%s%s", usage, nxc_options_usage);
       status = NXC_EXIT_GOOD;
     } else if (options.files.n_items != 2) {
       fprintf(stderr, "%s%s", usage, nxc_options_usage);
-    } else {
-      status = diff(arena, &options);
+    } else if (nxc_estimate_read(arena, "diff", NULL, machine, &asked) &&
+               nxc_estimate_assume(arena, "diff", &assume, &asked)) {
+      status = diff(arena, &options, &asked);
     }
   }
   nxc_arena_free(arena);

@@ -175,6 +175,13 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_requ
   return estimate;
 }
 
+nxc_estimate nxc_estimate_of_plan(const nxc_estimate_request *asked, const nx_plan *plan, nxc_arena *arena,
+                                  nxc_sink *sink) {
+  nxc_estimate estimate = {.machine = asked->machine};
+  forecast(plan, arena, sink, &estimate);
+  return estimate;
+}
+
 /* ---- both in the same parts ---- */
 
 nxc_column nxc_own_column(const nxc_own_estimate *own) {

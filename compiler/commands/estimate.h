@@ -77,6 +77,9 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_requ
                                nxc_arena *arena, nxc_sink *sink);
 nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
                                        nxc_arena *arena);
+/* Of a plan alone. */
+nxc_estimate nxc_estimate_of_plan(const nxc_estimate_request *asked, const nx_plan *plan, nxc_arena *arena,
+                                  nxc_sink *sink);
 nxc_column nxc_own_column(const nxc_own_estimate *own);
 nxc_column nxc_nxrun_column(const nxc_estimate *estimate, const nx_plan *plan);
 

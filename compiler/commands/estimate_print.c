@@ -45,6 +45,7 @@ json_t *nxc_column_json(const nxc_column *column) {
   json_t *memory = json_object(), *object = json_object();
   for (int part = 0; part < NXC_N_PARTS; part++)
     json_object_set_new(memory, nxc_part_names[part], json_real(column->parts[part]));
+  json_object_set_new(memory, "allocator_and_driver", json_real(column->beside));
   json_object_set_new(memory, "total", json_real(column->total));
   json_object_set_new(object, "system", json_string(column->whose));
   json_object_set_new(object, "stage", json_integer(column->stage));

@@ -36,6 +36,28 @@ GOOD = {
 }
 
 
+REPORTS = {  # the schema of what a command prints, and arguments
+    "plan": ["conf/megatron/llama-405b.sh --machine machines/h100.yaml", "conf/nxdt/quickstart.yaml",
+             "conf/neox/zero.yml --world-size 4", "conf/xorl/fsdp.yaml --memory 1MB", "tests/golden/estimate/unknown.yaml",
+             "tests/golden/estimate/unknown.yaml --assume none", "nofile.yaml",
+             "tests/golden/estimate/model.yaml --machine tests/golden/estimate/machine.yaml"],
+    "diff": ["conf/nxdt/quickstart.yaml conf/nxdt/pipeline.yaml", "conf/nx/quickstart.yaml conf/nx/quickstart.yaml",
+             "conf/nx/quickstart.yaml conf/nx/tied-pipeline.yaml --machine machines/h100.yaml"],
+}
+
+
+def check_reports(nxcfg, root, check):
+  for command, arguments in REPORTS.items():
+    with open(os.path.join(root, "schema", f"{command}.schema.json"), encoding="utf-8") as file:
+      schema = json.load(file)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for words in arguments:
+      printed = subprocess.run([nxcfg, command, *words.split(), "--format", "json"], cwd=root, capture_output=True)
+      found = [f"{list(e.absolute_path)}: {e.message[:200]}" for e in validator.iter_errors(json.loads(printed.stdout))]
+      check(not found, f"{command} {words} fits its schema", "; ".join(found))
+
+
 def main():
   nxcfg, root = sys.argv[1:3]
   tests = []
@@ -44,6 +66,7 @@ def main():
     tests.append(good)
     print(f"{'ok' if good else 'not ok'} {len(tests)} - {name}" + (f"\n# {why}" if why and not good else ""))
 
+  check_reports(os.path.abspath(nxcfg), root, check)
   for dialect in ["nx", "nxdt", "megatron", "neox", "neox@today", "xorl"]:
     schema = json.loads(subprocess.run([nxcfg, "schema", dialect], check=True, capture_output=True).stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
