@@ -17,7 +17,11 @@ static json_t *assumed_json(const nxc_assumed *assumed) {
 
 json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
   if (own->system == NULL) return json_null();
-  if (own->lacks != NULL) return json_pack("{s:s, s:s}", "system", own->system, "lacks", own->lacks);
+  if (own->lacks != NULL) {
+    const char *kind = nxc_settings_show(own->compiled.settings, NX_SETTING_MODEL_KIND);
+    return json_pack("{s:s, s:s, s:s, s:o}", "system", own->system, "lacks", own->lacks, "kind", kind, "assumed",
+                     assumed_json(&own->assumed));
+  }
   json_t *memory = json_object(), *parts = json_object(), *object = json_object();
   for (int part = 0; part < NXC_N_PARTS; part++)
     json_object_set_new(memory, nxc_part_names[part], json_real(own->memory.parts[part]));

@@ -14,15 +14,27 @@ typedef struct attempt {
   const char *model;
 } attempt;
 
-static bool compile(const attempt *a, nxc_compiled *compiled, size_t *n_errors) {
-  nxc_sink *trial = nxc_sink_new(a->arena);
-  nxc_compile_settings(a->arena, &a->request, trial, compiled);
-  *n_errors = nxc_sink_count(trial, NXC_SEVERITY_ERROR);
-  return compiled->settings != NULL;
+/* A compilation with what has been assumed so far. */
+typedef struct trial {
+  nxc_compiled compiled;
+  nxc_sink *sink;
+  size_t n_errors;
+  bool good;
+} trial;
+
+static trial compile(const attempt *a) {
+  trial t = {.sink = nxc_sink_new(a->arena)};
+  t.good = nxc_compile_settings(a->arena, &a->request, t.sink, &t.compiled);
+  t.n_errors = nxc_sink_count(t.sink, NXC_SEVERITY_ERROR);
+  return t;
 }
 
+/* Once each: what is assumed and still unknown stays so. */
 static bool assume(attempt *a, nxc_setting_id setting, const char *value, const char *why) {
-  if (a->request.n_assumptions == MOST_ASSUMPTIONS) return false;
+  size_t n = a->request.n_assumptions;
+  for (size_t i = 0; i < n; i++)
+    if (a->items[i].setting == setting) return false;
+  if (n == MOST_ASSUMPTIONS) return false;
   a->items[a->request.n_assumptions++] = (nxc_assumption){setting, value, why};
   return true;
 }
@@ -47,17 +59,31 @@ static const char *named(const nxc_compiled *compiled, const char *kind, bool gi
   return NULL;
 }
 
-/* By an option's value, by the name of the file at last. */
+/* Qwen/Qwen3-8B: it says which model, even where nothing here knows it. */
+static bool is_identity(const char *text) {
+  const char *slash = strchr(text, '/');
+  return slash != NULL && strchr("/.~$", *text) == NULL && strchr(slash + 1, '/') == NULL;
+}
+
+static const nxc_known_model *find_shape(const char *text, const nxc_settings *s) {
+  int64_t layers = known(s, NX_SETTING_MODEL_LAYERS), hidden = known(s, NX_SETTING_MODEL_HIDDEN);
+  const nxc_known_model *model = nxc_known_model_in(text, layers, hidden);
+  /* Layers that the file gives may be other than those of the model that it names: the rest is as there. */
+  return model == NULL && hidden != 0 ? nxc_known_model_in(text, 0, hidden) : model;
+}
+
+/* By an option's value; by the name of the file where the options name none. */
 static const nxc_known_model *find_model(const nxc_compiled *compiled, const char *file) {
-  int64_t layers = known(compiled->settings, NX_SETTING_MODEL_LAYERS);
-  int64_t hidden = known(compiled->settings, NX_SETTING_MODEL_HIDDEN);
   const nxc_known_model *model = NULL;
+  bool other = false;
   const char *text;
-  for (size_t next = 0; model == NULL && (text = named(compiled, "model", true, &next)) != NULL;)
-    model = nxc_known_model_in(text, layers, hidden);
-  const char *slash = file ? strrchr(file, '/') : NULL;
-  if (model == NULL && file != NULL) model = nxc_known_model_in(slash ? slash + 1 : file, layers, hidden);
-  return model;
+  for (size_t next = 0; model == NULL && (text = named(compiled, "model", true, &next)) != NULL;) {
+    model = find_shape(text, compiled->settings);
+    other = other || is_identity(text);
+  }
+  if (model != NULL || other || file == NULL) return model;
+  const char *slash = strrchr(file, '/');
+  return find_shape(slash ? slash + 1 : file, compiled->settings);
 }
 
 static bool assume_model(attempt *a, const nxc_compiled *compiled) {
@@ -80,7 +106,7 @@ static bool assume_vocab(attempt *a, const nxc_compiled *compiled) {
     for (size_t next = 0; (text = named(compiled, "tokenizer", round == 0, &next)) != NULL;) {
       const nxc_known_tokenizer *tokenizer = nxc_known_tokenizer_in(text);
       const nxc_known_model *model = nxc_known_model_in(text, 0, 0);
-      if (model != NULL)
+      if (model != NULL && model->vocab != 0)
         return assume(a, NX_SETTING_MODEL_VOCAB, decimal(a, model->vocab),
                       nxc_arena_printf(a->arena, "that of %s", model->name));
       if (tokenizer != NULL)
@@ -93,38 +119,51 @@ static bool assume_vocab(attempt *a, const nxc_compiled *compiled) {
 
 /* ---- the world ---- */
 
-static const char *smallest_world(attempt *a, const nxc_compiled *compiled, size_t n_errors) {
-  const nxc_settings *s = compiled->settings;
-  int64_t unit = 1;
-  const nxc_setting_id degrees[] = {NX_SETTING_MESH_TENSOR, NX_SETTING_MESH_PIPELINE, NX_SETTING_MESH_CONTEXT};
-  for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
-    if (known(s, degrees[i]) > 0) unit *= known(s, degrees[i]);
-  const char *first = decimal(a, unit), *given = a->request.world_size;
-  for (int64_t data = 1; data <= 1024 && unit * data < INT32_MAX; data *= 2) {
-    nxc_compiled trial;
-    size_t n_then;
-    a->request.world_size = decimal(a, unit * data);
-    bool good = compile(a, &trial, &n_then) && n_then <= n_errors;
-    const char *world = a->request.world_size;
-    a->request.world_size = given;
-    if (good) return world;
-  }
-  return first;
+static int64_t product_of_known(const nxc_settings *s, const nxc_setting_id *ids, size_t n_ids) {
+  int64_t product = 1;
+  for (size_t i = 0; i < n_ids; i++)
+    if (known(s, ids[i]) > 0) product *= known(s, ids[i]);
+  return product;
 }
 
-static bool assume_world(attempt *a, const nxc_compiled *compiled, size_t n_errors) {
-  return assume(a, NX_SETTING_MESH_WORLD, smallest_world(a, compiled, n_errors), "the smallest that the layout allows");
+/* Ranks of one copy of the model. */
+static int64_t ranks_of_copy(const nxc_settings *s) {
+  const nxc_setting_id ids[] = {NX_SETTING_MESH_TENSOR, NX_SETTING_MESH_PIPELINE, NX_SETTING_MESH_CONTEXT};
+  return product_of_known(s, ids, sizeof ids / sizeof *ids);
+}
+
+/* Fewer ranks than these cannot hold the experts once, or as many copies of the state as are asked for. */
+static int64_t fewest_ranks(const nxc_settings *s) {
+  const nxc_setting_id ids[] = {NX_SETTING_MESH_PIPELINE, NX_SETTING_MESH_EXPERT, NX_SETTING_MESH_EXPERT_TENSOR};
+  int64_t experts = product_of_known(s, ids, sizeof ids / sizeof *ids), copy = ranks_of_copy(s);
+  int64_t copies = known(s, NX_SETTING_MESH_REPLICATE) > 1 ? known(s, NX_SETTING_MESH_REPLICATE) : 1;
+  return experts > copy * copies ? experts : copy * copies;
+}
+
+/* The first world with which nothing more is wrong than without; the first of all where there is none near. */
+static const char *smallest_world(attempt *a, const trial *before) {
+  enum { MOST_TRIALS = 4 };
+  int64_t copy = ranks_of_copy(before->compiled.settings), fewest = fewest_ranks(before->compiled.settings);
+  int64_t first = (fewest + copy - 1) / copy * copy;
+  const char *given = a->request.world_size, *world = NULL;
+  for (int i = 0; i < MOST_TRIALS && world == NULL && first << i < INT32_MAX; i++) {
+    a->request.world_size = decimal(a, first << i);
+    trial t = compile(a);
+    if (t.compiled.settings != NULL && t.n_errors <= before->n_errors) world = a->request.world_size;
+  }
+  a->request.world_size = given;
+  return world ? world : decimal(a, first);
+}
+
+static bool assume_world(attempt *a, const trial *before) {
+  return assume(a, NX_SETTING_MESH_WORLD, smallest_world(a, before), "the smallest that the layout allows");
 }
 
 /* ---- what is usual ---- */
 
-static bool assume_global(attempt *a, const nxc_compiled *compiled) {
-  const nxc_settings *s = compiled->settings;
-  int64_t ranks = known(s, NX_SETTING_MESH_WORLD), copies = 1;
-  const nxc_setting_id degrees[] = {NX_SETTING_MESH_TENSOR, NX_SETTING_MESH_PIPELINE, NX_SETTING_MESH_CONTEXT};
-  for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
-    if (known(s, degrees[i]) > 0) copies *= known(s, degrees[i]);
-  int64_t micro = known(s, NX_SETTING_BATCH_MICRO), data = ranks > copies ? ranks / copies : 1;
+static bool assume_global(attempt *a, const nxc_settings *s) {
+  int64_t ranks = known(s, NX_SETTING_MESH_WORLD), copy = ranks_of_copy(s);
+  int64_t micro = known(s, NX_SETTING_BATCH_MICRO), data = ranks > copy ? ranks / copy : 1;
   return assume(a, NX_SETTING_BATCH_GLOBAL, decimal(a, (micro > 0 ? micro : 1) * data), "one micro-batch a rank");
 }
 
@@ -133,35 +172,58 @@ static const struct {
   const char *value, *why;
 } usual[] = {{NX_SETTING_MODEL_SEQUENCE, "4096", "a usual length"},
              {NX_SETTING_BATCH_MICRO, "1", "the smallest"},
+             {NX_SETTING_RUN_SEED, "1", "no estimate depends on it"},
              {NX_SETTING_OPTIMIZER_LR, "0.0003", "no estimate depends on it"},
              {NX_SETTING_SCHEDULE_MAX_STEPS, "1000", "no estimate depends on it"}};
 
-/* The next of what is unknown; false where nothing more can be assumed. */
-static bool assume_next(attempt *a, const nxc_compiled *compiled, size_t n_errors) {
+static bool assume_usual(attempt *a, const nxc_compiled *compiled) {
   const nxc_settings *s = compiled->settings;
+  bool assumed = !nxc_has(s, NX_SETTING_MODEL_VOCAB) && assume_vocab(a, compiled);
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+    if (!nxc_settings_known(s, usual[i].setting))
+      assumed = assume(a, usual[i].setting, usual[i].value, usual[i].why) || assumed;
+  return assumed;
+}
+
+/* ---- all ---- */
+
+static bool lacks_shape(const nxc_settings *s) {
   const nxc_setting_id shape[] = {NX_SETTING_MODEL_LAYERS, NX_SETTING_MODEL_HIDDEN, NX_SETTING_MODEL_HEADS,
                                   NX_SETTING_MODEL_FFN_HIDDEN, NX_SETTING_MODEL_VOCAB};
-  for (size_t i = 0; i < sizeof shape / sizeof *shape && a->model == NULL; i++)
-    if (!nxc_has(s, shape[i]) && assume_model(a, compiled)) return true;
-  if (!nxc_has(s, NX_SETTING_MODEL_VOCAB)) return assume_vocab(a, compiled);
-  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-    if (!nxc_settings_known(s, usual[i].setting)) return assume(a, usual[i].setting, usual[i].value, usual[i].why);
-  if (!nxc_has(s, NX_SETTING_MESH_WORLD)) return assume_world(a, compiled, n_errors);
-  return !nxc_has(s, NX_SETTING_BATCH_GLOBAL) && assume_global(a, compiled);
+  for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+    if (!nxc_has(s, shape[i])) return true;
+  return false;
+}
+
+/* The next of what is unknown, what others follow from first; false where nothing more can be assumed. */
+static bool assume_next(attempt *a, const trial *t) {
+  const nxc_settings *s = t->compiled.settings;
+  if (s == NULL || (nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder"))) return false;
+  if (a->model == NULL && lacks_shape(s) && assume_model(a, &t->compiled)) return true;
+  if (assume_usual(a, &t->compiled)) return true;
+  if (!nxc_has(s, NX_SETTING_MESH_WORLD)) return assume_world(a, t);
+  return !nxc_has(s, NX_SETTING_BATCH_GLOBAL) && assume_global(a, s);
+}
+
+/* What was assumed and nothing else gives. */
+static nxc_assumed in_use(const attempt *a, const nxc_settings *s) {
+  nxc_assumption *items = nxc_arena_array(a->arena, MOST_ASSUMPTIONS, sizeof *items);
+  nxc_assumed assumed = {.items = items, .model = a->model};
+  for (size_t i = 0; i < a->request.n_assumptions && s != NULL; i++)
+    if (nxc_settings_from(s, a->items[i].setting)->kind == NXC_FROM_ASSUMED) items[assumed.n_items++] = a->items[i];
+  return assumed;
 }
 
 bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_assumption *given, size_t n_given,
                         nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed) {
-  attempt a = {.arena = arena, .request = *request};
-  nxc_compiled trial;
-  size_t n_errors;
-  a.request.assumptions = a.items;
-  for (size_t i = 0; i < n_given; i++) assume(&a, given[i].setting, given[i].value, given[i].why);
-  for (int round = 0; round < MOST_ASSUMPTIONS && compile(&a, &trial, &n_errors); round++)
-    if (!assume_next(&a, &trial, n_errors)) break;
-  nxc_assumption *items = nxc_arena_array(arena, MOST_ASSUMPTIONS, sizeof *items);
-  memcpy(items, a.items, sizeof a.items);
-  a.request.assumptions = items;
-  *assumed = (nxc_assumed){items, a.request.n_assumptions, a.model};
-  return nxc_compile_settings(arena, &a.request, sink, compiled);
+  attempt *a = nxc_arena_alloc(arena, sizeof *a); /* what is compiled points into it */
+  *a = (attempt){.arena = arena, .request = *request};
+  a->request.assumptions = a->items;
+  for (size_t i = 0; i < n_given; i++) assume(a, given[i].setting, given[i].value, given[i].why);
+  trial t = compile(a);
+  while (assume_next(a, &t)) t = compile(a);
+  nxc_sink_take(sink, t.sink);
+  *assumed = in_use(a, t.compiled.settings);
+  *compiled = t.compiled;
+  return t.good;
 }

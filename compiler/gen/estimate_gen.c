@@ -107,14 +107,20 @@ static void write_config(const gen_model *row) {
   pair(strcmp(row->family, "mixtral") == 0 ? "num_local_experts" : "num_experts", row->experts, false);
   pair("num_experts_per_tok", row->top_k, false);
   pair("moe_intermediate_size", row->expert_ffn, false);
+  pair("shared_expert_intermediate_size", row->shared_ffn, false);
   fputs("}\"", stdout);
+}
+
+static const char *number(const char *text) {
+  return text ? text : "0";
 }
 
 static void write_models(const gen_file *file) {
   puts("const nxc_known_model nxc_known_models[] = {");
   for (unsigned i = 0; i < file->n_rows; i++) {
     const gen_model *row = (const gen_model *)file->rows + i;
-    printf("  {\"%s\", \"%s\", %s, %s, %s, ", row->model, row->family, row->layers, row->hidden, row->vocab);
+    printf("  {\"%s\", \"%s\", %s, %s, %s, ", row->model, row->family, number(row->layers), number(row->hidden),
+           number(row->vocab));
     write_config(row);
     puts("},");
   }

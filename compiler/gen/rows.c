@@ -163,6 +163,7 @@ static const cyaml_schema_field_t model_fields[] = {
     TEXT("sliding_window", gen_model, sliding_window),
     TEXT("rope_factor", gen_model, rope_factor),
     TEXT("tied", gen_model, tied),
+    TEXT("shared_ffn", gen_model, shared_ffn),
     CYAML_FIELD_END,
 };
 

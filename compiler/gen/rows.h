@@ -57,7 +57,7 @@ typedef struct gen_system {
 /* The shape of a well-known model. */
 typedef struct gen_model {
   char *model, *family, *layers, *hidden, *ffn, *heads, *kv_heads, *head_dim, *vocab, *max_positions, *rope_theta,
-      *rotary_fraction, *norm_eps, *experts, *top_k, *expert_ffn, *sliding_window, *rope_factor, *tied;
+      *rotary_fraction, *norm_eps, *experts, *top_k, *expert_ffn, *sliding_window, *rope_factor, *tied, *shared_ffn;
 } gen_model;
 
 /* The size of a well-known vocabulary. */

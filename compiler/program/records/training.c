@@ -21,6 +21,29 @@ static bool check_known(const nxc_settings *settings, nxc_sink *sink) {
   return known;
 }
 
+/* What a model of another kind is made of, whose sizes follow from more than there are settings for. */
+static const struct {
+  const char *kind, *words;
+} other_kinds[] = {{"encoder", "an encoder"},
+                   {"encoder-decoder", "an encoder and a decoder"},
+                   {"state-space", "layers of state spaces"},
+                   {"hybrid", "state spaces or linear attention beside attention"},
+                   {"recurrent", "recurrent layers"},
+                   {"gated-mlp", "gated feed-forward layers in place of attention"},
+                   {"retrieval", "a decoder that retrieves its neighbours"},
+                   {"multimodal", "a decoder and encoders of other things than text"}};
+
+static bool check_kind(const nxc_settings *settings, nxc_sink *sink) {
+  for (size_t i = 0; i < sizeof other_kinds / sizeof *other_kinds; i++) {
+    if (!nxc_is(settings, NX_SETTING_MODEL_KIND, other_kinds[i].kind)) continue;
+    nxc_report(sink, "NX3021", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_KIND), NULL,
+               "the model is made of %s (%s), and its sizes are not known", other_kinds[i].words,
+               nxc_setting_name_in_dialect(settings, NX_SETTING_MODEL_KIND));
+    return false;
+  }
+  return true;
+}
+
 /* Settings that are factors of sizes, or have 32 bits in the plan. */
 static const nxc_setting_id counts[] = {
     NX_SETTING_MESH_WORLD,          NX_SETTING_MESH_TENSOR,         NX_SETTING_MESH_NODES,
@@ -195,7 +218,7 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
 
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
   *t = (nxc_training){0};
-  if (!check_known(settings, sink) || !check_counts(settings, sink)) return false;
+  if (!check_kind(settings, sink) || !check_known(settings, sink) || !check_counts(settings, sink)) return false;
   t->layout = nxc_layout_read(settings);
   t->batch = nxc_batch_read(settings, &t->layout);
   t->model = nxc_model_read(settings, &t->layout, nxc_settings_arena(settings));
