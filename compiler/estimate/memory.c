@@ -83,8 +83,10 @@ nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes
 nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                                  nxc_arena *arena) {
   nxc_own_memory most = {.total = -1};
-  for (uint32_t stage = 0; stage < (uint32_t)sizes->pipeline; stage++) {
-    nxc_own_memory m = nxc_own_memory_of_stage(system, sizes, training, stage, arena);
+  nxc_stage_kind *kinds;
+  size_t n_kinds = nxc_sizes_of_stages(sizes, training, arena, &kinds);
+  for (size_t i = 0; i < n_kinds; i++) {
+    nxc_own_memory m = nxc_own_memory_of_stage(system, sizes, training, kinds[i].stage, arena);
     if (m.total > most.total) most = m;
   }
   return most;

@@ -218,3 +218,26 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   z->expert_parameters = z->stage_mixtures * experts;
   z->unit = fmax(attention + norms + (dense > 0 ? network : 0), z->stage_mixtures > 0 ? attention + shared + experts : 0);
 }
+
+static bool is_alike(const nxc_sizes *a, const nxc_sizes *b) {
+  return a->stage_layers == b->stage_layers && a->stage_mixtures == b->stage_mixtures && a->first == b->first &&
+         a->last == b->last;
+}
+
+size_t nxc_sizes_of_stages(const nxc_sizes *sizes, const nxc_training *training, nxc_arena *arena,
+                           nxc_stage_kind **kinds) {
+  uint32_t n_stages = (uint32_t)sizes->pipeline;
+  size_t n = 0;
+  *kinds = nxc_arena_array(arena, n_stages, sizeof **kinds);
+  for (uint32_t stage = 0; stage < n_stages; stage++) {
+    nxc_stage_kind *next = &(*kinds)[n], *like = *kinds;
+    nxc_sizes_of_stage(sizes, training, stage, &next->sizes);
+    while (like < next && !is_alike(&like->sizes, &next->sizes)) like++;
+    if (like == next) {
+      next->stage = stage;
+      n++;
+    }
+    like->n_stages++;
+  }
+  return n;
+}

@@ -25,4 +25,14 @@ double nxc_attention_parameters(const nxc_sizes *sizes);
  * stage. */
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *training, uint32_t stage, nxc_sizes *out);
 
+/* The first of several stages that are alike: as many layers of each kind, and the same ends. None of the others
+ * keeps more micro-batches in flight. */
+typedef struct nxc_stage_kind {
+  nxc_sizes sizes;
+  uint32_t stage, n_stages;
+} nxc_stage_kind;
+
+size_t nxc_sizes_of_stages(const nxc_sizes *sizes, const nxc_training *training, nxc_arena *arena,
+                           nxc_stage_kind **kinds);
+
 #endif

@@ -351,12 +351,11 @@ static pass micro_batch(const clock *c) {
   return p;
 }
 
-static nxc_own_time of_stage(const clock *c, double mean_s) {
+static nxc_own_time of_stage(const clock *c, const pass *one, double mean_s) {
   const nxc_sizes *z = c->z;
   nxc_own_time t = {0};
-  pass one = micro_batch(c);
-  for (int i = 0; i < NXC_N_SPENT; i++) t.parts[i] = one.parts[i] * z->micro_batches;
-  double steady_s = sum(&one) * z->micro_batches;
+  for (int i = 0; i < NXC_N_SPENT; i++) t.parts[i] = one->parts[i] * z->micro_batches;
+  double steady_s = sum(one) * z->micro_batches;
   t.parts[NXC_SPENT_BUBBLE] = (z->pipeline - 1) * mean_s / z->chunks;
   t.parts[NXC_SPENT_DATA] += reduce_s(c, 0.7 * steady_s / z->micro_batches);
   t.parts[NXC_SPENT_UPDATE] = update_s(c);
@@ -377,18 +376,20 @@ static double model_flops(const nxc_sizes *z) {
 nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                              const nxc_machine *machine, nxc_arena *arena) {
   nxc_own_time slowest = {0};
-  uint32_t stages = (uint32_t)sizes->pipeline;
+  nxc_stage_kind *kinds;
+  size_t n_kinds = nxc_sizes_of_stages(sizes, training, arena, &kinds);
+  clock *clocks = nxc_arena_array(arena, n_kinds, sizeof *clocks);
+  pass *passes_of = nxc_arena_array(arena, n_kinds, sizeof *passes_of);
   double sum_s = 0;
-  for (int round = 0; round < 2; round++) /* the mean first, then the stage that all wait for */
-    for (uint32_t stage = 0; stage < stages; stage++) {
-      nxc_sizes z;
-      nxc_sizes_of_stage(sizes, training, stage, &z);
-      clock c = clock_of(system, &z, training, machine, arena);
-      pass one = micro_batch(&c);
-      if (round == 0) sum_s += sum(&one);
-      nxc_own_time t = of_stage(&c, sum_s / stages);
-      if (round == 1 && t.step_s > slowest.step_s) slowest = t;
-    }
+  for (size_t i = 0; i < n_kinds; i++) {
+    clocks[i] = clock_of(system, &kinds[i].sizes, training, machine, arena);
+    passes_of[i] = micro_batch(&clocks[i]);
+    sum_s += kinds[i].n_stages * sum(&passes_of[i]);
+  }
+  for (size_t i = 0; i < n_kinds; i++) {
+    nxc_own_time t = of_stage(&clocks[i], &passes_of[i], sum_s / sizes->pipeline);
+    if (t.step_s > slowest.step_s) slowest = t;
+  }
   double tokens = sizes->micro_batches * sizes->micro_batch * sizes->sequence * sizes->data;
   slowest.tokens_per_s = tokens / slowest.step_s;
   slowest.model_flops = model_flops(sizes) / sizes->world;
