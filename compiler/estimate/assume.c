@@ -224,6 +224,7 @@ bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_
   while (assume_next(a, &t)) t = compile(a);
   nxc_sink_take(sink, t.sink);
   *assumed = in_use(a, t.compiled.settings);
+  assumed->request = a->request;
   *compiled = t.compiled;
   return t.good;
 }

@@ -13,6 +13,7 @@ typedef struct nxc_assumed {
   nxc_assumption *items;
   size_t n_items;
   const char *model; /* whose shape was taken, or NULL */
+  nxc_request request; /* with all of it, to be compiled again */
 } nxc_assumed;
 
 /* As nxc_compile_settings; `given` are the user's own assumptions (--assume), which count before ours. */

@@ -373,6 +373,15 @@ static double model_flops(const nxc_sizes *z) {
   return 6 * tokens * (z->layers * attention + dense + mixtures + scores + z->vocab * z->hidden);
 }
 
+static double peak_of(const nxc_sizes *z, const nxc_device *device) {
+  return z->fp8 > 0 && device->peak_fp8 > 0 ? device->peak_fp8 : device->peak;
+}
+
+double nxc_own_time_least(const nxc_sizes *z, const nxc_machine *machine) {
+  double work_s = model_flops(z) / z->world / peak_of(z, machine->device);
+  return work_s * (1 + (z->pipeline - 1) / z->chunks / z->micro_batches);
+}
+
 nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                              const nxc_machine *machine, nxc_arena *arena) {
   nxc_own_time slowest = {0};
@@ -393,7 +402,6 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
   double tokens = sizes->micro_batches * sizes->micro_batch * sizes->sequence * sizes->data;
   slowest.tokens_per_s = tokens / slowest.step_s;
   slowest.model_flops = model_flops(sizes) / sizes->world;
-  double peak = sizes->fp8 > 0 && machine->device->peak_fp8 > 0 ? machine->device->peak_fp8 : machine->device->peak;
-  slowest.utilisation = slowest.model_flops / slowest.step_s / peak;
+  slowest.utilisation = slowest.model_flops / slowest.step_s / peak_of(sizes, machine->device);
   return slowest;
 }

@@ -46,5 +46,7 @@ typedef struct nxc_own_time {
 /* The machine has a device. */
 nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                              const nxc_machine *machine, nxc_arena *arena);
+/* A step takes no less: every product at the peak, and stages that wait for one another. */
+double nxc_own_time_least(const nxc_sizes *sizes, const nxc_machine *machine);
 
 #endif

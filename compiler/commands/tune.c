@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxcfg tune: searches the layouts that the file's system accepts for the best on a machine. */
+#include "compiler/commands/commands.h"
+#include "compiler/commands/estimate.h"
+#include "compiler/commands/output.h"
+#include "compiler/commands/tune_report.h"
+#include "compiler/tune/difference.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: nxcfg tune FILE --machine M [-o OUTPUT] [options]\n"
+    "Searches the layouts of FILE that its system accepts, and prints the best on the machine: memory, time of\n"
+    "a step, and what each loses against the best. What the training learns stays as it is.\n"
+    "  --machine FILE       the machine that FILE describes\n"
+    "  --memory BYTES       what a rank may need, as 72GiB; else what the machine has\n"
+    "  --vary WORD,...      mesh, batch, recompute, zero (all four, where nothing is said) and global; or of the\n"
+    "                       mesh tensor, pipeline, context, expert. global varies the global batch\n"
+    "  --top N              how many to print; 10 where nothing is said\n"
+    "  --deadline SECONDS   stop then with the best so far\n"
+    "  -o OUTPUT            write FILE with the best layout, its comments kept\n"
+    "  --format FORMAT      text, json, patch (a difference to FILE) or options (KEY=VALUE lines)\n"
+    "  --assume KEY=VALUE   assume it where nothing gives it (repeatable)\n"
+    "  --system NAME        estimate as if this system ran it, as megatron, neox, nxdt, xorl\n";
+
+typedef struct job {
+  nxc_arena *arena;
+  nxc_options options;
+  const char *output, *memory, *machine, *vary, *top, *deadline;
+  nxc_texts assume;
+  nxc_estimate_request estimate;
+  nxc_request request;
+  bool varies[NXC_N_KNOBS];
+} job;
+
+static int complain(const char *what, const char *about) {
+  fprintf(stderr, "nxcfg tune: %s%s (nxcfg tune --help)\n", what, about);
+  return NXC_EXIT_USAGE;
+}
+
+/* ---- progress ---- */
+
+static void draw(double done) {
+  enum { WIDTH = 40 };
+  static int drawn = -1;
+  int filled = (int)(done * WIDTH);
+  if (filled == drawn) return;
+  drawn = filled;
+  fputs("\r  [", stderr);
+  for (int i = 0; i < WIDTH; i++) fputc(i < filled ? '#' : '.', stderr);
+  fprintf(stderr, "] %3.0f %%", 100 * done);
+  fflush(stderr);
+}
+
+static void clear_progress(void) {
+  fputs("\r\033[K", stderr);
+}
+
+/* ---- the file ---- */
+
+/* Sizes that do not divide are what a search is for; those that are unknown are not. */
+static bool is_readable(const nxc_compiled *compiled, nxc_sink *obstacles, nxc_training *training) {
+  *training = (nxc_training){0};
+  if (compiled->settings == NULL) return false;
+  return nxc_training_read(compiled->settings, obstacles, training) ||
+         (training->model.layers > 0 && training->layout.world > 0 && training->batch.micro > 0);
+}
+
+/* False, with what is wrong on stderr, where there is nothing to tune. */
+static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_training *training) {
+  nxc_sink *sink = nxc_sink_new(j->arena), *obstacles = nxc_sink_new(j->arena);
+  const nxc_render render = nxc_options_render(&j->options);
+  nxc_assume_compile(j->arena, &j->request, j->estimate.assumptions, j->estimate.n_assumptions, sink, compiled,
+                     assumed);
+  if (is_readable(compiled, obstacles, training)) return true;
+  nxc_sink_print(nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0 ? sink : obstacles, &render, stderr);
+  return false;
+}
+
+static bool is_input(const job *j) {
+  struct stat input, output;
+  const char *file = j->options.files.n_items > 0 ? j->options.files.items[0] : NULL;
+  return file != NULL && stat(file, &input) == 0 && stat(j->output, &output) == 0 &&
+         input.st_dev == output.st_dev && input.st_ino == output.st_ino;
+}
+
+/* ---- results ---- */
+
+static void print_options(const nxc_tuned *best, nxc_arena *arena) {
+  for (size_t i = 0; i < best->n_edits; i++) puts(nxc_edit_show(arena, &best->edits[i]));
+}
+
+static int report(const job *j, nxc_tune_report *r) {
+  const nxc_tune_result *result = r->result;
+  const char *format = j->options.format_name ? j->options.format_name : "text";
+  const nxc_source *source = r->request->compiled->binding->origin.first;
+  bool found = result->n_best > 0;
+  if (found && j->output != NULL) {
+    if (!nxc_output_write(j->arena, "tune", j->output, result->best[0].text, strlen(result->best[0].text)))
+      return NXC_EXIT_USAGE;
+    r->written = j->output;
+  }
+  if (strcmp(format, "json") == 0) nxc_tune_print_json(r, stdout);
+  else if (strcmp(format, "text") == 0) nxc_tune_print(r, stdout);
+  else if (!found) fputs("nxcfg tune: there is no layout that fits and is accepted\n", stderr);
+  else if (strcmp(format, "options") == 0) print_options(&result->best[0], j->arena);
+  else fputs(nxc_difference(j->arena, r->file, source->text, result->best[0].text), stdout);
+  return found ? NXC_EXIT_GOOD : NXC_EXIT_FOUND;
+}
+
+static const nxc_system *open_system(const job *j, const nxc_compiled *compiled) {
+  const char *name = j->estimate.system ? j->estimate.system : compiled->dialect->name;
+  return nxc_system_open(j->arena, name);
+}
+
+static int tune(job *j) {
+  nxc_compiled compiled;
+  nxc_assumed assumed;
+  nxc_training training;
+  nxc_tune_result result;
+  const char *file = j->options.files.n_items > 0 ? j->options.files.items[0] : NULL;
+  const nxc_machine *machine = j->estimate.machine;
+  j->request = nxc_options_request(&j->options, file);
+  if (!compile(j, &compiled, &assumed, &training)) return NXC_EXIT_FOUND;
+  uint64_t limit = j->estimate.memory_bytes ? j->estimate.memory_bytes : machine->memory_bytes;
+  const nxc_tune_request request = {.request = &assumed.request,
+                                    .compiled = &compiled,
+                                    .training = &training,
+                                    .system = open_system(j, &compiled),
+                                    .machine = machine,
+                                    .memory_bytes = (double)limit,
+                                    .varies = j->varies,
+                                    .top = j->top ? strtoul(j->top, NULL, 10) : 10,
+                                    .deadline_s = j->deadline ? strtod(j->deadline, NULL) : 0,
+                                    .progress = isatty(STDERR_FILENO) ? draw : NULL};
+  if (request.system == NULL && machine->device != NULL) return complain("there is no system ", j->estimate.system);
+  nxc_tune(j->arena, &request, &result);
+  if (request.progress != NULL) clear_progress();
+  nxc_tune_report r = {.arena = j->arena, .file = file ? file : "arguments", .request = &request, .result = &result};
+  return report(j, &r);
+}
+
+/* ---- options ---- */
+
+static bool is_number(const char *text, bool whole) {
+  char *end;
+  double number = strtod(text, &end);
+  return end != text && *end == '\0' && number > 0 && number < 1e9 && (!whole || text[strspn(text, "0123456789")] == '\0');
+}
+
+static int check_and_tune(job *j) {
+  static const char *const formats[] = {"text", "json", "patch", "options"};
+  const char *wrong, *format = j->options.format_name;
+  size_t n_files = j->options.files.n_items, known = format == NULL;
+  for (size_t i = 0; format != NULL && i < sizeof formats / sizeof *formats; i++)
+    known += strcmp(format, formats[i]) == 0;
+  if (!known) return complain("--format takes text, json, patch or options, not ", format);
+  if (n_files > 1 || n_files + j->options.arguments.n_items == 0) return complain("one FILE is tuned at a time", "");
+  if (j->machine == NULL) return complain("--machine is missing: it names the machine's description", "");
+  if (!nxc_knobs_parse(j->arena, j->vary ? j->vary : "mesh,batch,recompute,zero", j->varies, &wrong))
+    return complain("--vary knows no ", wrong);
+  if (j->top != NULL && !is_number(j->top, true)) return complain("--top takes a number, not ", j->top);
+  if (j->deadline != NULL && !is_number(j->deadline, false))
+    return complain("--deadline takes seconds, not ", j->deadline);
+  if (j->output != NULL && is_input(j)) return complain("-o names FILE itself; name another file than ", j->output);
+  if (!nxc_estimate_read(j->arena, "tune", j->memory, j->machine, &j->estimate) ||
+      !nxc_estimate_assume(j->arena, "tune", &j->assume, &j->estimate))
+    return NXC_EXIT_USAGE;
+  return tune(j);
+}
+
+int nxc_command_tune(int argc, char **argv) {
+  job j = {.arena = nxc_arena_new()};
+  const nxc_extra_option extras[] = {{.name = "-o", .text = &j.output},
+                                     {.name = "--machine", .text = &j.machine},
+                                     {.name = "--memory", .text = &j.memory},
+                                     {.name = "--vary", .text = &j.vary},
+                                     {.name = "--top", .text = &j.top},
+                                     {.name = "--deadline", .text = &j.deadline},
+                                     {.name = "--assume", .list = &j.assume},
+                                     {.name = "--system", .text = &j.estimate.system},
+                                     {.name = NULL}};
+  int status = NXC_EXIT_USAGE;
+  if (nxc_options_parse(j.arena, &j.options, "tune", argc - 1, argv + 1, extras, true)) {
+    status = NXC_EXIT_GOOD;
+    if (j.options.help) printf("%s%s", usage, nxc_options_usage);
+    else status = check_and_tune(&j);
+  }
+  nxc_arena_free(j.arena);
+  return status;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/commands/tune_report.h"
+
+#include "compiler/show/plan_dump.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const recompute_words[] = {"none", "selective", "full"};
+
+static const char *recompute_of(const nxc_tune_report *r, const nxc_tuned *tuned) {
+  return recompute_words[nxc_choice_value(&r->result->space, &tuned->choice, NXC_KNOB_RECOMPUTE).first];
+}
+
+static int64_t zero_of(const nxc_tune_report *r, const nxc_tuned *tuned) {
+  return nxc_choice_value(&r->result->space, &tuned->choice, NXC_KNOB_ZERO).first;
+}
+
+/* Of the tokens that the file's steps have; 0 where nobody says how many steps there are. */
+static double device_hours(const nxc_tune_report *r, const nxc_tuned *tuned) {
+  const nxc_settings *settings = r->request->compiled->settings;
+  bool assumed = nxc_settings_from(settings, NX_SETTING_SCHEDULE_MAX_STEPS)->kind == NXC_FROM_ASSUMED;
+  if (assumed || !nxc_has(settings, NX_SETTING_SCHEDULE_MAX_STEPS)) return 0;
+  const nxc_training *training = r->request->training;
+  double tokens = (double)nxc_int(settings, NX_SETTING_SCHEDULE_MAX_STEPS) * (double)training->batch.global *
+                  (double)training->model.sequence;
+  return tokens / tuned->tokens_per_s * tuned->layout.world / 3600;
+}
+
+/* ---- what a layout loses ---- */
+
+typedef struct loss {
+  const char *part;
+  double share; /* of the time that the best takes for as many tokens */
+} loss;
+
+static double seconds_per_token(const nxc_tuned *tuned) {
+  return 1 / tuned->tokens_per_s;
+}
+
+static double loss_of(const nxc_tuned *best, const nxc_tuned *tuned) {
+  return seconds_per_token(tuned) / seconds_per_token(best) - 1;
+}
+
+/* The parts in which it loses most, at most three; the largest first. */
+static size_t find_losses(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *tuned, loss losses[3]) {
+  size_t n_parts, n = 0;
+  const char *const *names = nxc_tune_parts(r->request->machine, &n_parts);
+  for (size_t part = 0; part < n_parts; part++) {
+    double share = tuned->parts[part] / tuned->step_s * seconds_per_token(tuned) / seconds_per_token(best) -
+                   best->parts[part] / best->step_s;
+    if (share < 0.001) continue;
+    size_t at = n < 3 ? n++ : 2;
+    if (n == 3 && at == 2 && losses[2].part != NULL && losses[2].share >= share) continue;
+    while (at > 0 && losses[at - 1].share < share) {
+      losses[at] = losses[at - 1];
+      at--;
+    }
+    losses[at] = (loss){names[part], share};
+  }
+  return n;
+}
+
+/* ---- for people ---- */
+
+static const char *show_stages(const nxc_tune_report *r, const nxc_layout *l) {
+  if (l->n_chunks == l->pipeline) return nxc_arena_printf(r->arena, "%u", l->pipeline);
+  return nxc_arena_printf(r->arena, "%ux%u", l->pipeline, l->n_chunks / l->pipeline);
+}
+
+static const char *show_seconds(const nxc_tune_report *r, double seconds) {
+  if (seconds >= 1) return nxc_arena_printf(r->arena, "%.3g s", seconds);
+  return seconds >= 1e-3 ? nxc_arena_printf(r->arena, "%.3g ms", seconds * 1e3)
+                         : nxc_arena_printf(r->arena, "%.3g us", seconds * 1e6);
+}
+
+static const char *show_memory(const nxc_tune_report *r, double bytes) {
+  return nxc_arena_printf(r->arena, bytes < 0x1p30 ? "%.3f GiB" : "%.1f GiB", bytes / 0x1p30);
+}
+
+static void print_row(const nxc_tune_report *r, const char *label, const nxc_tuned *t, FILE *out) {
+  const nxc_layout *l = &t->layout;
+  fprintf(out, "%4s %4u %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, l->tensor, show_stages(r, l),
+          l->context, l->expert, l->data, (int)t->batch.micro, (int)zero_of(r, t), recompute_of(r, t),
+          show_memory(r, t->memory_bytes), show_seconds(r, t->step_s), 100 * t->utilisation);
+}
+
+static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *t, FILE *out) {
+  double hours = device_hours(r, t), lost = loss_of(best, t);
+  loss losses[3] = {{0}};
+  fputs("       ", out);
+  nxc_print_quantity(out, t->tokens_per_s, "tokens/s");
+  if (hours > 0) fprintf(out, hours < 100 ? ", %.3g device-hours" : ", %.0f device-hours", hours);
+  if (t->batch.global != r->request->training->batch.global)
+    fprintf(out, ", global batch %lld", (long long)t->batch.global);
+  fputc('\n', out);
+  if (t == best) return;
+  size_t n = find_losses(r, best, t, losses);
+  if (lost < 0) n = 0; /* it does not fit */
+  if (fabs(lost) < 0.0005) fputs("       as fast", out);
+  else fprintf(out, "       %.1f %% %s", fabs(100 * lost), lost > 0 ? "slower" : "faster");
+  for (size_t i = 0; i < n; i++)
+    fprintf(out, "%s%s %.1f %%", i ? ", " : ": ", losses[i].part, 100 * losses[i].share);
+  if (r->request->memory_bytes > 0 && t->memory_bytes > r->request->memory_bytes) fputs(", but it does not fit", out);
+  fputc('\n', out);
+}
+
+static void print_counts(const nxc_tune_report *r, FILE *out) {
+  const nxc_tune_result *result = r->result;
+  fprintf(out, "%s on %s, %u ranks\n", r->file, r->request->machine->name, r->request->training->layout.world);
+  fprintf(out, "%.0f combinations, %zu divide, %zu fit", nxc_space_size(&result->space), result->n_divide,
+          result->n_fit);
+  if (r->request->memory_bytes > 0) fprintf(out, " in %s", show_memory(r, r->request->memory_bytes));
+  fprintf(out, "; %zu judged, %zu refused%s\n", result->n_judged, result->n_refused,
+          result->cut_short ? "; stopped by the deadline" : "");
+  if (result->refused != NULL) fprintf(out, "refused, of the fastest: %s\n", result->refused);
+}
+
+static void print_own(const nxc_tune_report *r, FILE *out) {
+  const nxc_tune_result *result = r->result;
+  if (result->own_refused != NULL) {
+    fprintf(out, "the file as it is: %s\n", result->own_refused);
+    return;
+  }
+  print_row(r, "file", &result->own, out);
+  print_rest(r, result->n_best ? &result->best[0] : &result->own, &result->own, out);
+}
+
+static void print_edits(const nxc_tune_report *r, const nxc_tuned *best, FILE *out) {
+  if (best->n_edits == 0) {
+    fputs("\nThe file is the best already.\n", out);
+    return;
+  }
+  fputs("\nThe best in the file's own options:\n", out);
+  for (size_t i = 0; i < best->n_edits; i++) fprintf(out, "  %s\n", nxc_edit_show(r->arena, &best->edits[i]));
+  if (r->written != NULL) fprintf(out, "written: %s\n", r->written);
+}
+
+void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
+  const nxc_tune_result *result = r->result;
+  print_counts(r, out);
+  fputs("\n       TP     PP   CP   EP     DP micro ZeRO recompute     memory     step   MFU\n", out);
+  for (size_t i = 0; i < result->n_best; i++) {
+    print_row(r, nxc_arena_printf(r->arena, "%zu", i + 1), &result->best[i], out);
+    print_rest(r, &result->best[0], &result->best[i], out);
+  }
+  print_own(r, out);
+  if (result->n_best > 0) print_edits(r, &result->best[0], out);
+  else if (result->n_fit == 0 && result->least_bytes > 0)
+    fprintf(out, "\nNo layout fits: each needs %s or more.\n", show_memory(r, result->least_bytes));
+  else fputs("\nNo layout is accepted.\n", out);
+}
+
+/* ---- for programs ---- */
+
+static json_t *options_json(const nxc_tune_report *r, const nxc_tuned *t) {
+  json_t *options = json_array();
+  for (size_t i = 0; i < t->n_edits; i++) {
+    const nxc_value *value = t->edits[i].value;
+    json_t *option = json_pack("{s:s}", "name", t->edits[i].bound->row->name);
+    json_t *text = value ? json_loads(nxc_value_json(r->arena, value), JSON_DECODE_ANY, NULL) : json_null();
+    json_object_set_new(option, "value", text);
+    json_array_append_new(options, option);
+  }
+  return options;
+}
+
+static json_t *tuned_json(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *t) {
+  const nxc_layout *l = &t->layout;
+  size_t n_parts;
+  const char *const *names = nxc_tune_parts(r->request->machine, &n_parts);
+  json_t *object = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "tensor", (int)l->tensor, "pipeline",
+                             (int)l->pipeline, "chunks", (int)(l->n_chunks / l->pipeline), "context",
+                             (int)l->context, "expert", (int)l->expert, "data", (int)l->data,
+                             "sequence_parallel", (int)l->sequence_parallel);
+  json_object_set_new(object, "micro_batch", json_integer(t->batch.micro));
+  json_object_set_new(object, "micro_batches", json_integer(t->batch.n_micro));
+  json_object_set_new(object, "global_batch", json_integer(t->batch.global));
+  json_object_set_new(object, "zero_stage", json_integer(zero_of(r, t)));
+  json_object_set_new(object, "recompute", json_string(recompute_of(r, t)));
+  json_object_set_new(object, "memory_bytes", json_real(t->memory_bytes));
+  json_object_set_new(object, "step_seconds", json_real(t->step_s));
+  json_t *seconds = json_object();
+  for (size_t part = 0; part < n_parts; part++) json_object_set_new(seconds, names[part], json_real(t->parts[part]));
+  json_object_set_new(object, "seconds", seconds);
+  json_object_set_new(object, "tokens_per_second", json_real(t->tokens_per_s));
+  json_object_set_new(object, "utilisation", json_real(t->utilisation));
+  double hours = device_hours(r, t);
+  json_object_set_new(object, "device_hours", hours > 0 ? json_real(hours) : json_null());
+  json_object_set_new(object, "slower", best ? json_real(loss_of(best, t)) : json_null());
+  json_object_set_new(object, "options", options_json(r, t));
+  return object;
+}
+
+void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
+  const nxc_tune_result *result = r->result;
+  const nxc_tuned *first = result->n_best ? &result->best[0] : NULL;
+  json_t *best = json_array(), *object = json_pack("{s:s, s:s, s:i}", "file", r->file, "machine",
+                                                   r->request->machine->name, "ranks",
+                                                   (int)r->request->training->layout.world);
+  for (size_t i = 0; i < result->n_best; i++) json_array_append_new(best, tuned_json(r, first, &result->best[i]));
+  json_object_set_new(object, "combinations", json_real(nxc_space_size(&result->space)));
+  json_object_set_new(object, "divide", json_integer((json_int_t)result->n_divide));
+  json_object_set_new(object, "fit", json_integer((json_int_t)result->n_fit));
+  json_object_set_new(object, "judged", json_integer((json_int_t)result->n_judged));
+  json_object_set_new(object, "refused", json_integer((json_int_t)result->n_refused));
+  json_object_set_new(object, "cut_short", json_boolean(result->cut_short));
+  json_object_set_new(object, "least_bytes", json_real(result->least_bytes));
+  json_object_set_new(object, "best", best);
+  json_object_set_new(object, "file_layout",
+                      result->own_refused ? json_null() : tuned_json(r, first, &result->own));
+  json_object_set_new(object, "file_refused", result->own_refused ? json_string(result->own_refused) : json_null());
+  json_dumpf(object, out, JSON_INDENT(2));
+  fputc('\n', out);
+  json_decref(object);
+}

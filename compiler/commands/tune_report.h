@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `nxcfg tune` found: a table for people, JSON for programs. */
+#ifndef NXC_COMMANDS_TUNE_REPORT_H
+#define NXC_COMMANDS_TUNE_REPORT_H
+
+#include "compiler/tune/search.h"
+
+#include <stdio.h>
+
+typedef struct nxc_tune_report {
+  nxc_arena *arena;
+  const char *file;
+  const nxc_tune_request *request;
+  const nxc_tune_result *result;
+  const char *written; /* where the best was written; NULL: nowhere */
+} nxc_tune_report;
+
+void nxc_tune_print(const nxc_tune_report *report, FILE *out);
+void nxc_tune_print_json(const nxc_tune_report *report, FILE *out);
+
+#endif

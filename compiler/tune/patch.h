@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A configuration's own text with some options changed, and everything else, comments too, as it was.
+ *
+ * A value that stands in the text gives way to another; an option that is new goes to its neighbours, in their
+ * form: a key of a map, a pair within braces, words of a command. What cannot be said so (a value that a variable
+ * or another file gives) is left as it is, so who patches reads the text back and compares. */
+#ifndef NXC_TUNE_PATCH_H
+#define NXC_TUNE_PATCH_H
+
+#include "compiler/config/binding/dialect.h"
+
+typedef struct nxc_edit {
+  const nxc_bound *bound; /* the option as the file has it */
+  const nxc_value *value; /* NULL: it is taken out */
+} nxc_edit;
+
+/* "tensor-model-parallel-size=4", "zero1 taken out" */
+const char *nxc_edit_show(nxc_arena *arena, const nxc_edit *edit);
+/* NULL where an edit has no place in the text. */
+const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_edit *edits, size_t n_edits);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/tune/say.h"
+
+#include "compiler/convert/compose.h"
+
+#include <string.h>
+
+struct nxc_speaker {
+  const nxc_request *request;
+  const nxc_compiled *compiled;
+  bool *speaks;  /* of each option and setting: the option may say it */
+  bool *sets;    /* the same: it does */
+  bool *follows; /* of each setting: an option of the file says it, which follows from others */
+  bool *places;  /* of each option: given, and only says which layers or ranks have what */
+  bool has_places, has_references;
+};
+
+/* ---- which options matter ---- */
+
+static bool is_here(const nxc_compiled *compiled, const nxc_option_row *row) {
+  return row->alias_of == NULL && nxc_in_version(row->versions, row->n_versions, compiled->version);
+}
+
+/* Its value is read elsewhere in the file, and may change with what stands there. */
+static bool refers(const nxc_bound *bound) {
+  return bound->given && bound->node != NULL && bound->node->derivation != NULL;
+}
+
+static void find_options(nxc_speaker *s, nxc_arena *arena) {
+  static const nxc_setting_id ids[] = {
+      NX_SETTING_MESH_TENSOR,     NX_SETTING_MESH_PIPELINE,      NX_SETTING_MESH_VIRTUAL_PIPELINE,
+      NX_SETTING_MESH_CONTEXT,    NX_SETTING_MESH_EXPERT,        NX_SETTING_MESH_ULYSSES,
+      NX_SETTING_MESH_DATA,       NX_SETTING_BATCH_MICRO,        NX_SETTING_BATCH_GLOBAL,
+      NX_SETTING_PIPELINE_CUTS,   NX_SETTING_BATCH_ACCUMULATION, NX_SETTING_OPTIMIZER_ZERO_STAGE,
+      NX_SETTING_RECOMPUTE_LAYERS, NX_SETTING_RECOMPUTE_GRANULARITY, NX_SETTING_RECOMPUTE_METHOD,
+      NX_SETTING_SEQUENCE_PARALLEL, NX_SETTING_RECOMPUTE_MODULES, NX_SETTING_ATTENTION_RING};
+  const nxc_dialect *dialect = s->compiled->dialect;
+  s->speaks = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->speaks);
+  s->sets = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->sets);
+  s->follows = nxc_arena_array(arena, NX_N_SETTINGS, sizeof *s->follows);
+  for (size_t option = 0; option < dialect->n_options; option++) {
+    const nxc_option_row *row = &dialect->options[option];
+    for (size_t i = 0; is_here(s->compiled, row) && i < sizeof ids / sizeof *ids; i++) {
+      bool speaks = nxc_option_speaks_of(arena, row, ids[i]);
+      s->speaks[option * NX_N_SETTINGS + ids[i]] = speaks;
+      s->follows[ids[i]] |= speaks && s->compiled->binding->options[option].given;
+      s->has_references |= speaks && refers(&s->compiled->binding->options[option]);
+    }
+    for (size_t i = 0; i < row->n_sets; i++) s->sets[option * NX_N_SETTINGS + row->sets[i].setting] = true;
+    const nxc_setting_id same = row->from ? nxc_setting_find(row->from) : NX_N_SETTINGS;
+    if (same < NX_N_SETTINGS) s->sets[option * NX_N_SETTINGS + same] = true;
+  }
+}
+
+/* Numbers that only the rules read which derive what stands where. */
+static void find_places(nxc_speaker *s, nxc_arena *arena) {
+  const nxc_binding *binding = s->compiled->binding;
+  s->places = nxc_arena_array(arena, binding->dialect->n_options, sizeof *s->places);
+  for (size_t i = 0; i < nxc_n_rules; i++) {
+    const nxc_rule_row *rule = &nxc_rules[i];
+    bool derives = rule->derives == NX_SETTING_PIPELINE_CUTS || rule->derives == NX_SETTING_MESH_REPLICATE;
+    const char *error;
+    size_t error_at;
+    if (!derives || rule->dialect == NULL || strcmp(rule->dialect, binding->dialect->name) != 0) continue;
+    const nxc_expression *derive = nxc_expression_parse(arena, rule->derive, &error, &error_at);
+    for (size_t n = 0; n < derive->n_names; n++) {
+      if (derive->names[n].kind != NXC_NAME_OPTION) continue;
+      const nxc_bound *bound = nxc_binding_find(binding, derive->names[n].path);
+      bool number = bound != NULL && bound->given && bound->row->domain.type == NXC_TYPE_INT;
+      if (!number || bound->row->n_sets > 0) continue;
+      s->places[bound - binding->options] = s->has_places = true;
+    }
+  }
+}
+
+nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled) {
+  nxc_speaker *speaker = nxc_arena_alloc(arena, sizeof *speaker);
+  *speaker = (nxc_speaker){.request = request, .compiled = compiled};
+  find_options(speaker, arena);
+  find_places(speaker, arena);
+  return speaker;
+}
+
+/* ---- edits ---- */
+
+/* Ways to say a layout, from the least that may be enough to the most. */
+typedef struct way {
+  bool all;    /* options that depend on what has changed too, not only those that set it */
+  bool drops;  /* options that place layers are taken out */
+  bool pins;   /* the batch stands as a number where it was a reference */
+} way;
+
+static const way ways[] = {{0}, {.all = true}, {.drops = true}, {.all = true, .drops = true}, {.pins = true},
+                           {.all = true, .pins = true}, {.all = true, .drops = true, .pins = true}};
+
+typedef struct saying {
+  nxc_speaker *speaker;
+  nxc_arena *arena;
+  const way *how;
+  nxc_edit *edits;
+  size_t n_edits;
+} saying;
+
+static void edit(saying *s, size_t option, const nxc_value *value) {
+  s->edits = nxc_arena_grow(s->arena, s->edits, s->n_edits, sizeof *s->edits);
+  s->edits[s->n_edits++] = (nxc_edit){&s->speaker->compiled->binding->options[option], value};
+}
+
+static bool speaks_of_changed(const saying *s, size_t option, const bool changed[NX_N_SETTINGS]) {
+  const nxc_speaker *speaker = s->speaker;
+  bool all = s->how->all || speaker->compiled->binding->options[option].given;
+  const bool *says = (all ? speaker->speaks : speaker->sets) + option * NX_N_SETTINGS;
+  for (size_t id = 0; id < NX_N_SETTINGS; id++)
+    if (changed[id] && says[id]) return true;
+  return false;
+}
+
+/* What follows from other settings is said only where the file says it too. */
+static void keep_followers(const nxc_speaker *s, bool changed[NX_N_SETTINGS]) {
+  static const nxc_setting_id ids[] = {NX_SETTING_MESH_DATA, NX_SETTING_BATCH_ACCUMULATION,
+                                       NX_SETTING_PIPELINE_CUTS};
+  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) changed[ids[i]] = changed[ids[i]] && s->follows[ids[i]];
+}
+
+static void compare_options(saying *s, const nxc_binding *composed, const bool changed[NX_N_SETTINGS]) {
+  const nxc_compiled *compiled = s->speaker->compiled;
+  for (size_t i = 0; i < compiled->dialect->n_options; i++) {
+    const nxc_bound *is = &compiled->binding->options[i], *shall = &composed->options[i];
+    if (!is_here(compiled, is->row) || !speaks_of_changed(s, i, changed)) continue;
+    const nxc_value *usual = nxc_option_default(is->row, compiled->version);
+    bool pinned = s->how->pins && refers(is);
+    bool same = !pinned && is->value != NULL && shall->value != NULL && nxc_value_equal(is->value, shall->value);
+    bool silent = !is->given && shall->value != NULL && usual != NULL && nxc_value_equal(shall->value, usual);
+    if (shall->given && !same && !silent) edit(s, i, shall->value);
+    if (!shall->given && is->given) edit(s, i, NULL);
+  }
+}
+
+static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choice) {
+  const nxc_compiled *compiled = s->speaker->compiled;
+  bool changed[NX_N_SETTINGS] = {false};
+  nxc_settings *wanted = nxc_settings_copy(s->arena, compiled->settings);
+  nxc_choice_set(space, choice, wanted, changed);
+  keep_followers(s->speaker, changed);
+  if (s->how->pins) changed[NX_SETTING_BATCH_GLOBAL] = changed[NX_SETTING_BATCH_MICRO] = true;
+  const nxc_composing composing = {.wanted = wanted, .dialect = compiled->dialect, .version = compiled->version};
+  compare_options(s, nxc_compose(s->arena, &composing), changed);
+  for (size_t i = 0; s->how->drops && i < compiled->dialect->n_options; i++)
+    if (s->speaker->places[i]) edit(s, i, NULL);
+}
+
+/* ---- reading back ---- */
+
+static const char *first_error(const nxc_sink *sink, nxc_arena *arena) {
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
+    const nxc_finding *finding = nxc_sink_finding(sink, i);
+    if (finding->severity == NXC_SEVERITY_ERROR)
+      return nxc_arena_printf(arena, "%s (%s)", finding->message, finding->id);
+  }
+  return NULL;
+}
+
+static void read_back(saying *s, const nxc_space *space, const nxc_choice *choice, nxc_said *said) {
+  nxc_sink *sink = nxc_sink_new(s->arena);
+  nxc_request request = *s->speaker->request;
+  const nxc_source *first = s->speaker->compiled->binding->origin.first;
+  request.text = nxc_source_new(s->arena, first ? first->name : "arguments", said->text, strlen(said->text));
+  if (space->training->layout.world != nxc_int(s->speaker->compiled->settings, NX_SETTING_MESH_WORLD))
+    request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
+  nxc_compile_settings(s->arena, &request, sink, &said->compiled);
+  said->refused = first_error(sink, s->arena);
+  if (said->refused != NULL) return;
+  if (!nxc_training_read(said->compiled.settings, sink, &said->training)) {
+    said->refused = first_error(sink, s->arena);
+    if (said->refused == NULL) said->refused = "sizes are unknown";
+  } else if (!nxc_choice_is(space, choice, &said->training)) {
+    said->refused = "its options do not say it";
+  }
+}
+
+static nxc_said say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice *choice, const way *how,
+                    nxc_arena *arena) {
+  saying s = {.speaker = speaker, .arena = arena, .how = how};
+  make_edits(&s, space, choice);
+  nxc_said said = {.edits = s.edits, .n_edits = s.n_edits};
+  said.text = nxc_patch(arena, speaker->compiled->binding, s.edits, s.n_edits);
+  if (said.text == NULL) said.refused = "the text of the file has no place for its options";
+  else read_back(&s, space, choice, &said);
+  return said;
+}
+
+nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice *choice, nxc_arena *arena) {
+  nxc_said first = {0};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    if ((ways[i].drops && !speaker->has_places) || (ways[i].pins && !speaker->has_references)) continue;
+    nxc_said said = say(speaker, space, choice, &ways[i], arena);
+    if (said.refused == NULL) return said;
+    if (i == 0) first = said;
+  }
+  return first;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A layout in the file's own options, and whether its system accepts it.
+ *
+ * The chosen settings are composed into options; those that differ from the file's are edits of its text. The text
+ * that results is read back whole: only where it has no error by the system's rules, and says what was chosen, is
+ * the layout accepted. Options that only place layers, and no longer fit, are taken out. */
+#ifndef NXC_TUNE_SAY_H
+#define NXC_TUNE_SAY_H
+
+#include "compiler/config/compile_settings.h"
+#include "compiler/tune/patch.h"
+#include "compiler/tune/space.h"
+
+typedef struct nxc_speaker nxc_speaker;
+
+/* `request` has what is assumed; `compiled` is what it gives. */
+nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled);
+
+typedef struct nxc_said {
+  const nxc_edit *edits;
+  size_t n_edits;
+  const char *text; /* of the file, with them */
+  nxc_compiled compiled;
+  nxc_training training;
+  const char *refused; /* why it is not accepted; NULL: it is */
+} nxc_said;
+
+nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice *choice, nxc_arena *arena);
+
+#endif

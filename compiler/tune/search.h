@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The best layouts of a training on a machine.
+ *
+ *   space ─▶ values that the system knows ─▶ layouts that divide ─▶ fit ─▶ fastest ─▶ accepted as a text
+ *
+ * On accelerators every layout is estimated from its records alone, and only the fastest are written as texts and
+ * judged by all rules; a lower bound of the time spares most estimates, and never one of the best. On a host whose
+ * processors compute there is an exact forecast, which needs the plan, so every layout is judged and compiled. More
+ * tokens a second come first; of equals what needs less memory, and then what comes first in the space. */
+#ifndef NXC_TUNE_SEARCH_H
+#define NXC_TUNE_SEARCH_H
+
+#include "compiler/estimate/time.h"
+#include "compiler/tune/say.h"
+
+enum { NXC_MOST_PARTS = 16 };
+
+typedef struct nxc_tune_request {
+  const nxc_request *request; /* with what is assumed */
+  const nxc_compiled *compiled;
+  const nxc_training *training; /* of it */
+  const nxc_system *system;     /* whose memory and time, on accelerators */
+  const nxc_machine *machine;
+  double memory_bytes; /* 0: any */
+  const bool *varies;  /* of each knob */
+  size_t top;          /* how many are wanted */
+  bool exhaustive;     /* without bounds: for tests */
+  double deadline_s;   /* 0: none */
+  void (*progress)(double done); /* 0 to 1; NULL: nobody watches */
+} nxc_tune_request;
+
+typedef struct nxc_tuned {
+  nxc_choice choice;
+  double memory_bytes, step_s, tokens_per_s, utilisation;
+  double parts[NXC_MOST_PARTS]; /* seconds of a step, named by nxc_tune_parts */
+  nxc_layout layout;
+  nxc_batch batch;
+  const nxc_edit *edits; /* of the file's text */
+  size_t n_edits;
+  const char *text; /* with them */
+} nxc_tuned;
+
+typedef struct nxc_tune_result {
+  nxc_space space;
+  nxc_tuned *best; /* the first is the best */
+  size_t n_best;
+  nxc_tuned own; /* the file's own layout */
+  const char *own_refused; /* why it has no numbers; NULL: it has */
+  size_t n_divide, n_fit, n_estimated, n_judged, n_refused;
+  const char *refused;   /* of the best layout that was refused: why */
+  double least_bytes;    /* that any layout needs */
+  bool cut_short;        /* by the deadline */
+} nxc_tune_result;
+
+/* What the parts of a step are called on this machine. */
+const char *const *nxc_tune_parts(const nxc_machine *machine, size_t *n_parts);
+void nxc_tune(nxc_arena *arena, const nxc_tune_request *request, nxc_tune_result *result);
+
+#endif
