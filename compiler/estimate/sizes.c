@@ -77,11 +77,11 @@ static void read_batch(const nxc_training *t, nxc_sizes *z) {
   z->tokens = z->micro_batch * z->sequence / z->context;
 }
 
-/* Moments that an update rule keeps of each parameter. */
+/* Moments that an update rule keeps of each parameter, and with 1-bit Adam the error of what was sent. */
 static const struct {
   const char *optimizer;
   double states;
-} state_rows[] = {{"adamw", 2},    {"adam", 2},  {"adamax", 2},     {"onebitadam", 2}, {"adadelta", 2},
+} state_rows[] = {{"adamw", 2},    {"adam", 2},  {"adamax", 2},     {"onebitadam", 3}, {"adadelta", 2},
                   {"adagrad", 1},  {"sm3", 1},   {"rmsprop", 1},    {"rprop", 2},      {"novograd", 1},
                   {"lion", 1},     {"muon", 1},  {"madgrad_wd", 3}, {"adafactor", 0}, {"signsgd", 0},  {"distsignsgd", 0}};
 

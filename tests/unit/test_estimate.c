@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the systems that files are written for, against numbers made by hand, and against Megatron-LM's own
+ * report. The model: 24 layers, width 2048, 16 heads, network 8192, 50304 words, tied: 24 * (12 * 2048^2 + 2 * 2048)
+ * + 50304 * 2048 + 2048 = 1311082496 parameters. */
+#include "compiler/estimate/assume.h"
+#include "compiler/estimate/memory.h"
+#include "compiler/machine/machine.h"
+#include "compiler/machine/names.h"
+#include "tests/unit/program_case.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#define MODEL                                                                                                        \
+  "model.layers=24 model.hidden=2048 model.heads=16 model.kv_heads=16 model.head_dim=128 model.ffn_hidden=8192 "     \
+  "model.vocab=50304 model.sequence=2048 model.activation=gelu model.tied_embeddings=true batch.micro=1 "           \
+  "batch.global=64 precision.preset=manual precision.param=bf16 precision.compute=bf16 "                            \
+  "precision.master_weights=true precision.grad_accumulation=fp32 "
+
+static const double parameters = 1311082496, gib = 1 << 30;
+
+typedef struct estimate {
+  program_case c;
+  nxc_training training;
+  nxc_sizes sizes;
+  const nxc_system *system;
+} estimate;
+
+static estimate estimate_of(const char *system, const char *changes) {
+  estimate e = {.c = program_settings(changes)};
+  e.system = nxc_system_open(e.c.arena, system);
+  assert_non_null(e.system);
+  bool read = nxc_training_read(e.c.settings, e.c.sink, &e.training);
+  if (!read) fail_msg("%s: %s", changes, nxc_sink_finding(e.c.sink, 0)->message);
+  e.sizes = nxc_sizes_read(&e.training, e.c.settings);
+  return e;
+}
+
+static nxc_own_memory first_stage(const estimate *e) {
+  return nxc_own_memory_of_stage(e->system, &e->sizes, &e->training, 0, e->c.arena);
+}
+
+static void near_to(const char *what, double found, double wanted, double share) {
+  if (fabs(found - wanted) > share * wanted)
+    fail_msg("%s: %.4f GiB, wanted %.4f GiB within %.2g", what, found / gib, wanted / gib, share);
+}
+
+/* ---- each system by hand ---- */
+
+typedef struct state_case {
+  const char *system, *changes;
+  double parameters, gradients, optimizer; /* bytes of a parameter of the model */
+} state_case;
+
+/* Eight data-parallel ranks. */
+static const state_case states[] = {
+    /* bf16 parameters, fp32 main gradients; fp32 parameters and two moments */
+    {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=0", 2, 4, 12},
+    {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4, 12.0 / 8},
+    {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=1 optimizer.name=lion", 2, 4, 8.0 / 8},
+    {"megatron", MODEL "mesh.world=8 mesh.tensor=8 optimizer.zero_stage=0", 2.0 / 8, 4.0 / 8, 12.0 / 8},
+    /* DeepSpeed: bf16 gradients of a micro-batch beside the fp32 sum; of ZeRO the share's fp32 gradients too */
+    {"neox", MODEL "mesh.world=8 optimizer.zero_stage=0", 2, 2 + 4, 12},
+    {"neox", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 2 + 4, 16.0 / 8},
+    {"neox", MODEL "mesh.world=8 optimizer.zero_stage=2", 2, 6.0 / 8, 16.0 / 8},
+    {"neox", MODEL "mesh.world=8 optimizer.zero_stage=3", 2.0 / 8, 6.0 / 8, 16.0 / 8},
+    {"neox", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.name=onebitadam", 2, 2 + 4, 16},
+    /* NxDT: master weights and moments divided, and the share's gradients in fp32 */
+    {"nxdt", MODEL "mesh.world=8 optimizer.zero_stage=0", 2, 4, 12},
+    {"nxdt", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4 + 4.0 / 8, 12.0 / 8},
+    /* nx: what the stage of ZeRO says is divided */
+    {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4, 12.0 / 8},
+    {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1 alignment.strategy=dpo", 2 + 2, 4, 12.0 / 8},
+};
+
+static void test_state(void **unused) {
+  (void)unused;
+  for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+    estimate e = estimate_of(states[i].system, states[i].changes);
+    nxc_own_memory m = first_stage(&e);
+    char what[400];
+    snprintf(what, sizeof what, "%s %s", states[i].system, strstr(states[i].changes, "mesh.world"));
+    near_to(what, m.parts[NXC_PART_PARAMETERS], states[i].parameters * parameters, 1e-3);
+    near_to(what, m.parts[NXC_PART_GRADIENTS], states[i].gradients * parameters, 1e-3);
+    near_to(what, m.parts[NXC_PART_OPTIMIZER], states[i].optimizer * parameters, 1e-3);
+    program_end(&e.c);
+  }
+}
+
+/* FSDP2 holds fp32 shards, of eight ranks 16 bytes of a parameter in all: parameter, gradient and two moments; beside
+ * them gradients of one layer, in bf16 and in the type of their reduction, before they are divided. */
+static void test_fsdp(void **unused) {
+  (void)unused;
+  estimate e = estimate_of("xorl", MODEL "mesh.world=8 optimizer.zero_stage=3");
+  nxc_own_memory m = first_stage(&e);
+  double layer = 12.0 * 2048 * 2048 + 2 * 2048;
+  near_to("parameters", m.parts[NXC_PART_PARAMETERS], 4 * parameters / 8, 1e-3);
+  near_to("moments", m.parts[NXC_PART_OPTIMIZER], 8 * parameters / 8, 1e-3);
+  near_to("gradients", m.parts[NXC_PART_GRADIENTS], 4 * parameters / 8 + (2 + e.sizes.reduce_bytes) * layer, 1e-3);
+  program_end(&e.c);
+}
+
+/* Low-rank adapters: of a frozen layer h^2 * 12 there are gradients and moments of the adapters alone. */
+static void test_adapters(void **unused) {
+  (void)unused;
+  estimate whole = estimate_of("xorl", MODEL "mesh.world=8 optimizer.zero_stage=3");
+  estimate adapted = estimate_of("xorl", MODEL "mesh.world=8 optimizer.zero_stage=3 lora.rank=16");
+  nxc_own_memory a = first_stage(&whole), b = first_stage(&adapted);
+  assert_true(b.parts[NXC_PART_OPTIMIZER] < 0.02 * a.parts[NXC_PART_OPTIMIZER]);
+  near_to("frozen in bf16", b.parts[NXC_PART_PARAMETERS], a.parts[NXC_PART_PARAMETERS] / 2, 1e-3);
+  program_end(&whole.c);
+  program_end(&adapted.c);
+}
+
+/* DeepSeek-V2's attention, of its paper (arXiv:2405.04434): hidden 5120, 128 heads of 128 + 64, values 128, ranks 1536
+ * and 512. Down 5120 * (1536 + 512 + 64), up 1536 * 128 * 192 and 512 * 128 * 256, out 128 * 128 * 5120. */
+static void test_latent(void **unused) {
+  (void)unused;
+  estimate e = estimate_of("megatron", "model.hidden=5120 model.heads=128 model.kv_heads=128 model.head_dim=192 "
+                                       "model.value_dim=128 model.latent_rank=512 model.latent_query_rank=1536 "
+                                       "model.latent_rope_dim=64");
+  double wanted = 5120.0 * (1536 + 512 + 64) + 1536.0 * 128 * 192 + 512.0 * 128 * 256 + 128.0 * 128 * 5120;
+  assert_true(nxc_attention_parameters(&e.sizes) == wanted);
+  program_end(&e.c);
+}
+
+/* ---- Megatron-LM's report ----
+ *
+ * megatron/training/theoretical_memory_usage.py states, with sequence parallelism and selective recomputation:
+ *   weights and optimizer: (layers / pipeline + embedding [twice when untied and pipeline = 1]) / tensor, each
+ *     18 bytes, or 6 + 12 / data with the distributed optimizer;
+ *   activations of the first stage, over tensor: s b h (18 + 4 f / h) layers, for each micro-batch in flight 8 s b
+ *     and s b h; interleaved times 1 + (p - 1) / (p v); with one stage 4 s b (h + V) more.
+ * It counts biases, and assumes dropout, as many key heads as query heads, an ungated network. Where we deviate:
+ *   logits take 2 bytes more in bf16, which are there while their softmax is made (LOGITS);
+ *   a gated network's first product is twice as wide: 2 s b f more a layer (GATED);
+ *   with fewer key heads keys and values are smaller: 4 s b d (heads - key heads) less a layer (GROUPED). */
+typedef struct peer {
+  double state, activations;
+} peer;
+
+static peer peer_of(const nxc_sizes *z, bool untied) {
+  double query = z->heads * z->head_dim / z->hidden, gate = z->gates > 0 ? 1.5 : 1;
+  double layers = 2 * z->layers * z->hidden * z->hidden *
+                  ((1 + z->kv_heads / z->heads) * query + z->ffn / z->hidden * gate + 2 / z->hidden +
+                   1 / (z->layers * z->hidden));
+  double embedding = z->hidden * z->vocab;
+  double most = (layers / z->pipeline + embedding * (untied && z->pipeline == 1 ? 2 : 1)) / z->tensor;
+  double each = z->shard > 1 ? 6 + 12 / z->shard : 18, sb = z->sequence * z->micro_batch;
+  double activations = sb * z->hidden * (18 + 4 * z->ffn / z->hidden) * z->layers;
+  activations += sb * (z->gates * 2 * z->ffn - 4 * z->head_dim * (z->heads - z->kv_heads)) * z->layers;
+  activations += (8 * sb + sb * z->hidden) * z->pipeline;
+  if (z->chunks > 1) activations *= 1 + (z->pipeline - 1) / (z->pipeline * z->chunks);
+  else activations *= fmin(1, z->micro_batches / z->pipeline);
+  if (z->pipeline == 1) activations += sb * (4 * (z->hidden + z->vocab) + 2 * z->vocab);
+  return (peer){most * each, activations / z->tensor};
+}
+
+#define PEER                                                                                                       \
+  MODEL "sequence_parallel=true recompute.granularity=selective attention.flash=false model.hidden_dropout=0.1 "   \
+        "model.attention_dropout=0.1 "
+
+static const char *const peer_cases[] = {
+    PEER "mesh.world=2 mesh.tensor=2 optimizer.zero_stage=0",
+    PEER "mesh.world=16 mesh.tensor=2 optimizer.zero_stage=1",
+    PEER "mesh.world=8 mesh.tensor=8 optimizer.zero_stage=1",
+    PEER "mesh.world=16 mesh.tensor=4 mesh.pipeline=4 optimizer.zero_stage=0",
+    PEER "mesh.world=32 mesh.tensor=2 mesh.pipeline=4 optimizer.zero_stage=1",
+    PEER "mesh.world=16 mesh.tensor=2 mesh.pipeline=8 batch.global=2 optimizer.zero_stage=0",
+    PEER "mesh.world=8 mesh.tensor=2 mesh.pipeline=4 mesh.virtual_pipeline=3 optimizer.zero_stage=0",
+    PEER "mesh.world=16 mesh.tensor=2 mesh.pipeline=4 mesh.virtual_pipeline=2 optimizer.zero_stage=1",
+    PEER "mesh.world=4 mesh.tensor=4 batch.micro=4 optimizer.zero_stage=0",
+    PEER "mesh.world=4 mesh.tensor=4 model.activation=swiglu model.ffn_hidden=5504 optimizer.zero_stage=0",
+    PEER "mesh.world=4 mesh.tensor=4 model.kv_heads=4 optimizer.zero_stage=0",
+    PEER "mesh.world=4 mesh.tensor=4 model.tied_embeddings=false optimizer.zero_stage=0",
+    PEER "mesh.world=8 mesh.tensor=4 mesh.pipeline=2 model.tied_embeddings=false optimizer.zero_stage=0",
+    PEER "mesh.world=4 mesh.tensor=4 model.head_dim=128 model.sequence=8192 optimizer.zero_stage=0",
+};
+
+static void test_peer(void **unused) {
+  (void)unused;
+  for (size_t i = 0; i < sizeof peer_cases / sizeof *peer_cases; i++) {
+    estimate e = estimate_of("megatron", peer_cases[i]);
+    nxc_own_memory m = first_stage(&e);
+    peer wanted = peer_of(&e.sizes, !e.training.model.tied);
+    const char *what = strstr(peer_cases[i], "mesh.world");
+    double state = m.parts[NXC_PART_PARAMETERS] + m.parts[NXC_PART_GRADIENTS] + m.parts[NXC_PART_OPTIMIZER];
+    near_to(what, state, wanted.state, 0.01);
+    near_to(what, m.parts[NXC_PART_ACTIVATIONS], wanted.activations, 0.05);
+    program_end(&e.c);
+  }
+}
+
+/* The report knows no fp8. */
+static double fp8_copies(const nxc_own_memory *m) {
+  for (size_t i = 0; i < m->n_lines; i++)
+    if (strcmp(m->lines[i].row->name, "fp8 copies") == 0) return m->lines[i].bytes;
+  return 0;
+}
+
+/* Real lists of arguments, of $NX_SHARED/corpora: state wherever there are no experts, latents or windows, and
+ * activations wherever the report tells them. The report takes all for bf16; with fp16, or in fp32, sums of gradients
+ * and copies have other types (TYPES): those are compared in bytes of the type that they have. It counts dropout. */
+static bool compare_arguments(const char *name, const json_t *entry, nxc_arena *arena) {
+  const json_t *argv = json_object_get(entry, "argv");
+  size_t n = json_array_size(argv);
+  const char **words = nxc_arena_array(arena, n + 1, sizeof *words);
+  for (size_t i = 0; i < n; i++) words[i] = json_string_value(json_array_get(argv, i));
+  long long world = json_integer_value(json_object_get(entry, "world_size"));
+  const nxc_request request = {.arguments = words, .n_arguments = n, .dialect = "megatron@0.10",
+                               .world_size = nxc_arena_printf(arena, "%lld", world)};
+  nxc_sink *sink = nxc_sink_new(arena);
+  nxc_compiled compiled;
+  nxc_assumed assumed = {0};
+  nxc_training t;
+  nxc_assume_compile(arena, &request, NULL, 0, sink, &compiled, &assumed);
+  if (compiled.settings == NULL || !nxc_training_read(compiled.settings, sink, &t)) return false;
+  nxc_sizes z = nxc_sizes_read(&t, compiled.settings);
+  if (z.experts > 1 || z.layers == 0 || z.hidden == 0) return false;
+  nxc_sizes first;
+  nxc_sizes_of_stage(&z, &t, 0, &first);
+  if (first.stage_layers * z.pipeline != z.layers) return false; /* the report divides layers evenly */
+  nxc_own_memory m = nxc_own_memory_of_stage(nxc_system_open(arena, "megatron"), &z, &t, 0, arena);
+  double state = m.parts[NXC_PART_PARAMETERS] + m.parts[NXC_PART_GRADIENTS] + m.parts[NXC_PART_OPTIMIZER];
+  double each = z.param_bytes + z.grad_bytes + (z.master * 4 + z.states * z.state_bytes) / z.shard;
+  peer wanted = peer_of(&z, !t.model.tied);
+  near_to(name, state - fp8_copies(&m), wanted.state / (z.shard > 1 ? 6 + 12 / z.shard : 18) * each, 0.01);
+  bool applies = z.sequence_split > 1 && nxc_computes_again(&t, "core_attn") && z.hidden_dropout && z.param_bytes == 2;
+  if (applies) near_to(name, m.parts[NXC_PART_ACTIVATIONS], wanted.activations, 0.05);
+  return true;
+}
+
+static void test_corpora(void **unused) {
+  (void)unused;
+  const char *shared = getenv("NX_SHARED");
+  if (shared == NULL) skip();
+  char path[512];
+  snprintf(path, sizeof path, "%s/corpora/megatron/expected.json", shared);
+  json_t *all = json_load_file(path, 0, NULL), *entry;
+  assert_non_null(all);
+  const char *name;
+  int n_compared = 0;
+  json_object_foreach(all, name, entry) {
+    nxc_arena *arena = nxc_arena_new();
+    if (strncmp(name, "gpt/", 4) == 0) n_compared += compare_arguments(name, entry, arena);
+    nxc_arena_free(arena);
+  }
+  json_decref(all);
+  print_message("%d lists of arguments compared\n", n_compared);
+  assert_true(n_compared >= 30);
+}
+
+/* ---- machines ---- */
+
+static void test_names(void **unused) {
+  (void)unused;
+  static const char *const same[][2] = {{"H100", "h100"}, {"h100-80GB", "h100"}, {"A100 40GB", "a100-40gb"},
+                                        {"TPU v5p", "tpu-v5p"}, {"v5p", "tpu-v5p"}, {"ironwood", "tpu7x"}};
+  for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+    const nxc_machine_text *known = nxc_machine_named(same[i][0]);
+    assert_non_null(known);
+    assert_string_equal(known->name, same[i][1]);
+  }
+  assert_null(nxc_machine_named("h1"));
+  assert_null(nxc_machine_named(""));
+  assert_null(nxc_machine_named("a100-80gb, a100-80"));
+}
+
+/* Every description reads without a finding. */
+static void test_machines(void **unused) {
+  (void)unused;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_sink *sink = nxc_sink_new(arena);
+  for (size_t i = 0; i < nxc_machine_texts_n; i++) {
+    const nxc_machine *m = nxc_machine_read(arena, nxc_machine_texts[i].name, sink);
+    assert_non_null(m);
+    assert_true(m->memory_bytes > 0 && m->ranks_per_host > 0 && m->inside.bandwidth.n_points > 0);
+    assert_true(m->between.bandwidth.n_points > 0);
+  }
+  assert_int_equal(nxc_sink_n_findings(sink), 0);
+  nxc_arena_free(arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_state), cmocka_unit_test(test_fsdp),  cmocka_unit_test(test_adapters),
+      cmocka_unit_test(test_latent), cmocka_unit_test(test_peer),  cmocka_unit_test(test_names),
+      cmocka_unit_test(test_machines), cmocka_unit_test(test_corpora),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
