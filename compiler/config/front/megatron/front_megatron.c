@@ -10,7 +10,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-const char *const nxc_megatron_versions[] = {"later", "0.11", "0.10", "0.9", NULL};
+const char *const nxc_megatron_versions[] = {"later", "dev", "0.16", "0.11", "0.10", "0.9", NULL};
 
 /* -- whose text ------------------------------------------------------------------------------------------ */
 
