@@ -180,7 +180,7 @@ static json_t *section_at(const writing *w, json_t *root, const char *name, cons
     if (n_key > 2 && strcmp(key + n_key - 2, "[]") == 0) next = items_of(properties, key, n_key - 2);
     if (next == NULL) json_object_set_new(properties, key, next = json_object());
     const char *inside = nxc_arena_strndup(w->arena, name, (size_t)(dot + 1 - name));
-    make_section(next, nxc_section_is_open(w->dialect, inside));
+    make_section(next, nxc_section_is_open(w->front->strict_sections, inside));
     at = next;
   }
   *last = step;

@@ -232,6 +232,7 @@ static void bind(compilation *c) {
   out->binding->partial = c->request->partial || out->document->open;
   out->binding->other_program = out->document->program != NULL;
   out->binding->own_keys = &out->project.keys;
+  out->binding->strict_sections = c->front->strict_sections;
   nxc_binding_read(out->binding);
   out->binding->checks_all = c->front->checks_all;
   if (c->front->prepare != NULL) c->front->prepare(out->binding);

@@ -331,6 +331,7 @@ static const nxc_value *evaluate_lacking(nxc_evaluation *e, const node *at) {
   for (size_t i = 0; i < at->n_args; i++) {
     const nxc_name *name = &e->expression->names[at->args[i]->name];
     if (e->scope->given(e->scope->context, name)) continue;
+    if (e->scope->partial) return NULL;
     text = nxc_arena_printf(e->arena, "%s%s%s", text, *text ? ", " : "", name->path);
   }
   return nxc_value_of_text(e, text, strlen(text));

@@ -55,6 +55,7 @@ typedef struct nxc_scope {
   const nxc_value *(*lookup)(void *context, const nxc_name *name);
   bool (*given)(void *context, const nxc_name *name);
   void *context;
+  bool partial; /* what is not given may be given elsewhere: what lacks is unknown */
 } nxc_scope;
 
 /* NULL when the result is unknown. A failure (division by zero, text where a number is needed) gives NULL

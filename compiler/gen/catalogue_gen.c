@@ -341,6 +341,7 @@ static void write_rule(const gen_rule *row) {
   }
   field("derive", derive);
   field("dialect", row->dialect);
+  field("except", row->except);
   field_texts("versions", row->versions, row->versions_count);
   field("after", row->after);
   field("when", row->when);

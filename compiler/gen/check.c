@@ -309,6 +309,8 @@ static void check_rule(const place *at, const gen_rule *row) {
   check_id(at, row->rule);
   if (row->versions_count > 0 && row->dialect == NULL)
     gen_complain(at->catalogue, at->file, at->row, "versions belong to a dialect");
+  if (row->except != NULL && row->dialect != NULL)
+    gen_complain(at->catalogue, at->file, at->row, "except: it holds in one dialect only");
   check_word(at, "severity", row->severity, (const char *const[]){"error", "warning", "note", NULL});
   if ((row->require != NULL) == (row->derive != NULL)) {
     gen_complain(at->catalogue, at->file, at->row, "a rule has either require or derive");

@@ -102,6 +102,7 @@ static const cyaml_schema_field_t preset_fields[] = {
 static const cyaml_schema_field_t rule_fields[] = {
     TEXT("rule", gen_rule, rule),
     TEXT("dialect", gen_rule, dialect),
+    TEXT("except", gen_rule, except),
     TEXTS("versions", gen_rule, versions),
     TEXT("severity", gen_rule, severity),
     TEXT("after", gen_rule, after),

@@ -42,6 +42,12 @@ bool nxc_in_version(const char *const *versions, size_t n_versions, const char *
   return n_versions == 0 || version == NULL;
 }
 
+bool nxc_rule_is_of(const nxc_rule_row *rule, const char *dialect, const char *version) {
+  if (rule->dialect == NULL) return rule->except == NULL || dialect == NULL || strcmp(rule->except, dialect) != 0;
+  return dialect != NULL && strcmp(rule->dialect, dialect) == 0 &&
+         nxc_in_version(rule->versions, rule->n_versions, version);
+}
+
 const nxc_versioned *nxc_option_word(const nxc_option_row *row, const char *word) {
   for (size_t i = 0; i < row->n_words_in; i++)
     if (strcmp(row->words_in[i].value->text, word) == 0) return &row->words_in[i];

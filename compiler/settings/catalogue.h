@@ -146,6 +146,7 @@ typedef struct nxc_preset_row {
 typedef struct nxc_rule_row {
   const char *id;
   const char *dialect; /* NULL: every dialect */
+  const char *except;  /* of every dialect the one that it does not hold in; NULL: none */
   const char *const *versions; /* of the dialect that have it; none: all */
   size_t n_versions;
   nxc_severity severity;
@@ -184,6 +185,8 @@ const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *na
 /* Whether a dotted name has more steps than `end` and ends in them: model.optim.lr in optim.lr. */
 bool nxc_name_ends_in(const char *name, const char *end);
 /* Whether a row that names versions has this one; a row that names none belongs to all. */
+/* Whether a rule holds in this version of the dialect. */
+bool nxc_rule_is_of(const nxc_rule_row *rule, const char *dialect, const char *version);
 bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version);
 /* The versions that a word is kept to. NULL: every version of the option has it. */
 const nxc_versioned *nxc_option_word(const nxc_option_row *row, const char *word);

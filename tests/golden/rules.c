@@ -155,9 +155,7 @@ static bool holds(const rule_case *c, const char *expression) {
 /* A rule of its dialect and version that has a case to judge. */
 static bool applies(const rule_case *c, const nxc_rule_row *rule) {
   if (c->compiled.binding == NULL || c->compiled.settings == NULL) return false;
-  if (rule->dialect == NULL) return true;
-  return strcmp(rule->dialect, c->compiled.dialect->name) == 0 &&
-         nxc_in_version(rule->versions, rule->n_versions, c->compiled.version);
+  return nxc_rule_is_of(rule, c->compiled.dialect->name, c->compiled.version);
 }
 
 static bool gave(const rule_case *c, const nxc_rule_row *rule) {

@@ -20,6 +20,12 @@ static const char right[] = "name: small\n"
                             "  micro_batch_size: 1\n"
                             "  global_batch_size: 16\n"
                             "  data_prefix: [1.0, a/b]\n"
+                            "  data_impl: mmap\n"
+                            "  splits_string: null\n"
+                            "  seq_length: 64\n"
+                            "  num_workers: 1\n"
+                            "  dataloader_type: single\n"
+                            "  tokenizer: {library: megatron}\n"
                             "model:\n"
                             "  encoder_seq_length: 64\n"
                             "  max_position_embeddings: 64\n"
@@ -32,6 +38,7 @@ static const char right[] = "name: small\n"
                             "  activation: swiglu\n"
                             "  normalization: rmsnorm\n"
                             "  has_bias: False\n"
+                            "  fusions: {softmax: True}\n"
                             "  optim:\n"
                             "    name: adamw\n"
                             "    lr: 3e-4\n"
@@ -40,7 +47,14 @@ static const char right[] = "name: small\n"
                             "      warmup_steps: 2\n"
                             "      min_lr: 1e-5\n"
                             "precision:\n"
-                            "  type: mixed_precision\n";
+                            "  type: mixed_precision\n"
+                            "compiler_flags: ''\n"
+                            "compiler_cache_url: ''\n"
+                            "aync_exec_max_inflight_requests: 5\n"
+                            "bucket_size_collectives: 512\n"
+                            "neuron_rt_exec_timeout: 100\n"
+                            "neuron_experimental_compress_rg: False\n"
+                            "exp_manager: {resume_from_checkpoint: null, checkpoint_callback_params: {monitor: step}}\n";
 
 /* The text with the line `line` replaced by `by`, which may be several lines or none. */
 static char *with(const char *line, const char *by) {
@@ -145,7 +159,7 @@ static void test_unknown_keys(void **state) {
        "did you mean model.num_layers?"},
       {"  zero1: True\n", "  zerol: True\n", "NX1301", "distributed_strategy.zerol",
        "did you mean distributed_strategy.zero1?"},
-      /* the user's own key: a warning below data and model, an error elsewhere */
+      /* the user's own key: an error only where it becomes an argument */
       {"data:\n", "data:\n  my_reader_depth: 3\n", "NX1302", "data.my_reader_depth", NULL},
       {"trainer:\n", "trainer:\n  my_reader_depth: 3\n", "NX1301", "trainer.my_reader_depth", NULL},
       /* a key of another section */
@@ -171,24 +185,23 @@ static void test_variables(void **state) {
   (void)state;
   trial t;
   run(&t, with("seed: 1\n", "seed: ${start}\nstart: 1\nsizes: {a: 1, b: 2}\n"));
-  assert_null(trial_finding(&t, "NX1302", 0));
-  const nxc_finding *first = trial_finding(&t, "NX1301", 0);
+  assert_null(trial_finding(&t, "NX1301", 0));
+  const nxc_finding *first = trial_finding(&t, "NX1302", 0);
   assert_non_null(first); /* sizes is not read */
   assert_non_null(strstr(first->message, "sizes"));
-  for (size_t n = 0; trial_finding(&t, "NX1301", n); n++)
-    assert_null(strstr(trial_finding(&t, "NX1301", n)->message, "start"));
+  for (size_t n = 0; trial_finding(&t, "NX1302", n); n++)
+    assert_null(strstr(trial_finding(&t, "NX1302", n)->message, "start"));
   trial_end(&t);
 }
 
 static void test_aliases(void **state) {
   (void)state;
   trial t;
-  run(&t, with("seed: 1\n", "seed: 1\nasync_exec_max_inflight_requests: 5\n"));
+  run(&t, with("aync_exec", "async_exec"));
   assert_string_equal(trial_expect(&t, "NX1405", "async_exec")->fix, "write aync_exec_max_inflight_requests");
   assert_null(trial_finding(&t, "NX1301", 0));
   trial_end(&t);
-  run(&t, with("seed: 1\n",
-               "seed: 1\nasync_exec_max_inflight_requests: 5\naync_exec_max_inflight_requests: 5\n"));
+  run(&t, with("seed: 1\n", "seed: 1\nasync_exec_max_inflight_requests: 5\n"));
   trial_expect(&t, "NX1406", "two names of one option");
   assert_false(t.ok);
   trial_end(&t);
@@ -201,7 +214,10 @@ static void test_required(void **state) {
   const nxc_finding *finding = trial_expect(&t, "NX1307", "trainer.devices is required");
   assert_int_equal(finding->at.line, 4); /* the section's own line */
   trial_end(&t);
-  run(&t, with("data:\n  micro_batch_size: 1\n  global_batch_size: 16\n  data_prefix: [1.0, a/b]\n", ""));
+  run(&t, with("data:\n  micro_batch_size: 1\n  global_batch_size: 16\n  data_prefix: [1.0, a/b]\n  data_impl: mmap\n"
+               "  splits_string: null\n  seq_length: 64\n  num_workers: 1\n  dataloader_type: single\n"
+               "  tokenizer: {library: megatron}\n",
+               ""));
   finding = trial_expect(&t, "NX1307", "the section data is missing");
   assert_non_null(strstr(finding->message, "data.micro_batch_size"));
   trial_end(&t);
@@ -217,7 +233,7 @@ static void test_statuses(void **state) {
   assert_int_equal(nxc_settings_from(t.out.settings, NX_SETTING_PRECISION_MASTER_WEIGHTS)->kind,
                    NXC_FROM_PRESET);
   trial_end(&t);
-  trial_begin(&t, with("seed: 1\n", "seed: 1\ncompiler_flags: x\n"));
+  trial_begin(&t, right);
   trial_run(&t);
   trial_expect(&t, "NX1403", "compiler_flags is checked and otherwise ignored");
   trial_end(&t);

@@ -66,6 +66,7 @@ typedef struct nxc_binding {
   } *unknown; /* keys that are no option */
   size_t n_unknown;
   const nxc_texts *own_keys; /* patterns of keys that the project reads itself; NULL: none */
+  const char *const *strict_sections; /* whose unknown keys the system refuses; NULL: it refuses all */
   bool has_model_config;
   bool model_assumed; /* it is what is well known of a model of that name */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
@@ -109,7 +110,7 @@ nxc_scope nxc_binding_scope(nxc_binding *binding);
 /* NULL: unknown. A failed expression is unknown too. */
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
 /* Whether a key of this name may be one of the users' own: their modules read it. "data." asks about the section. */
-bool nxc_section_is_open(const nxc_dialect *dialect, const char *name);
+bool nxc_section_is_open(const char *const *strict_sections, const char *name);
 /* Options of a dialect whose names start with `section` and a dot: [*first, return value). */
 size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);
 /* The dotted name of a key of a section; "" is the top. */

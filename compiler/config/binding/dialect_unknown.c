@@ -9,10 +9,11 @@
 /* Every suggestion looks at all options and siblings; a file with more unknown keys is no configuration. */
 enum { SUGGESTIONS_MAX = 100 };
 
-/* Users add keys of their own where their own modules read them. */
-bool nxc_section_is_open(const nxc_dialect *dialect, const char *name) {
-  bool nxdt = strcmp(dialect->name, "nxdt") == 0;
-  return nxdt && (strncmp(name, "data.", 5) == 0 || strncmp(name, "model.", 6) == 0);
+bool nxc_section_is_open(const char *const *strict_sections, const char *name) {
+  if (strict_sections == NULL) return false;
+  while (*strict_sections != NULL && strncmp(name, *strict_sections, strlen(*strict_sections)) != 0)
+    strict_sections++;
+  return *strict_sections == NULL;
 }
 
 static const char *last_part(const char *name) {
@@ -211,7 +212,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
     if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
     return NULL;
   }
-  bool open = nxc_section_is_open(binding->dialect, name);
+  bool open = nxc_section_is_open(binding->strict_sections, name);
   if (index >= SUGGESTIONS_MAX) {
     report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name, "");
     return NULL;

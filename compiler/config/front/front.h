@@ -44,6 +44,9 @@ typedef struct nxc_front {
   /* Completes values of options, between reading and judging them together. NULL: nothing to do. */
   void (*prepare)(struct nxc_binding *binding);
   nxc_writer *write;        /* the tree of a file as a text that `read` reads back */
+  /* The sections whose unknown keys the system refuses, each with its dot; elsewhere it leaves them alone. NULL: it
+   * refuses them everywhere. */
+  const char *const *strict_sections;
   const char *model_option; /* the option that names the config.json of the model; NULL: options say the model */
   const char *launcher; /* starts its processes and gives each its variables (exports.c); NULL: none */
   bool folds_dashes;    /* keys may be written with - or _ */

@@ -38,9 +38,8 @@ static const nxc_value *evaluate(nxc_rule_run *run, const nxc_expression *expres
 }
 
 static bool applies(const nxc_rule_run *run, const nxc_rule_row *rule) {
-  if (rule->dialect == NULL) return true;
-  return run->binding != NULL && strcmp(rule->dialect, run->binding->dialect->name) == 0 &&
-         nxc_in_version(rule->versions, rule->n_versions, run->binding->version);
+  const nxc_binding *binding = run->binding;
+  return nxc_rule_is_of(rule, binding ? binding->dialect->name : NULL, binding ? binding->version : NULL);
 }
 
 /* -- what inputs are called and where they stand --------------------------------------------------------- */

@@ -4,6 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
+/* Their keys become arguments of a constructor, or fields of a dataclass. */
+const char *const nxc_nxdt_strict_sections[] = {"trainer.", "exp_manager.", "model.optim.", NULL};
+
 /* -- the launcher's count of devices --------------------------------------------------------------------- */
 
 /* Where a line of the text has `devices:`; 0: nowhere. */

@@ -5,6 +5,8 @@
 
 #include "compiler/config/binding/dialect.h"
 
+extern const char *const nxc_nxdt_strict_sections[];
+
 void nxc_nxdt_prepare(nxc_binding *binding);
 
 #endif
