@@ -254,7 +254,7 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
     report(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", hyphens),
            nxc_arena_printf(arena, "options are written with hyphens on the command line, and --%s is not",
                             name));
-  } else if (whole != NULL) {
+  } else if (whole != NULL && !to->own_options) {
     row = find_option(to, whole);
     report(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
            nxc_arena_printf(arena, "Megatron takes no abbreviations, and --%s is one of --%s", name, whole));
@@ -373,8 +373,9 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
 }
 
 void nxc_arguments_read(nxc_arguments *to, const nxc_words *words) {
-  bool ended = false;
+  bool ended = false, many = false;
   for (size_t i = 0; i < words->n_items;) {
+    many = many || is_many(words, i);
     const char *text = words->items[i].text;
     if (!ended && strcmp(text, "--") == 0) ended = ++i > 0;
     else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
@@ -382,4 +383,5 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_words *words) {
     else if (words->items[i].maybe) i++;
     else i = report_strays(to, words, i, ended);
   }
+  to->open = to->open || (many && to->map->n_children == 0); /* all options come from there */
 }

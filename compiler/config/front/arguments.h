@@ -18,6 +18,7 @@ typedef struct nxc_arguments {
   const nxc_dialect *dialect;
   nxc_node *map;
   bool open; /* a word that nothing here tells may be any option */
+  bool own_options; /* the program has some that the dialect does not have */
   const nxc_source *over; /* options of other sources give way to this one's; NULL: every option once */
 } nxc_arguments;
 

@@ -29,6 +29,14 @@ static bool starts_with(const char *line, size_t n_bytes, const char *text) {
   return n_bytes >= strlen(text) && strncmp(line, text, strlen(text)) == 0;
 }
 
+/* A text for a shell, by its first line or its name. */
+static bool is_shell_script(const nxc_source *source) {
+  size_t n_bytes = 0, n_name = strlen(source->name);
+  const char *first = source->n_lines > 0 ? nxc_source_line(source, 1, &n_bytes) : "";
+  bool marked = starts_with(first, n_bytes, "#!") && memmem(first, n_bytes, "sh", 2) != NULL;
+  return marked || (n_name > 3 && strcmp(source->name + n_name - 3, ".sh") == 0);
+}
+
 /* A section that only other dialects have: one stray option does not make the file Megatron's. */
 static bool is_foreign(const nxc_source *source) {
   static const char *const sections[] = {"distributed_strategy:", "exp_manager:", "model_source:", "mesh:"};
@@ -60,7 +68,7 @@ bool nxc_megatron_claims(const nxc_source *source) {
         starts_with(text, n_bytes, "language_model:") + starts_with(text, n_bytes, "model_parallel:");
     if (n_sections == 2 || names_option(text, n_bytes)) return true;
   }
-  return false;
+  return is_shell_script(source);
 }
 
 /* -- beside the options ---------------------------------------------------------------------------------- */
@@ -216,12 +224,26 @@ static const nxc_launch *choose_launch(front *f, nxc_script *script) {
     const char *slash = strrchr(chosen->program, '/');
     f->program = nxc_arena_printf(f->to.arena, "%s (%s)", found->what, slash ? slash + 1 : chosen->program);
     f->program_model = found->model;
-    f->to.open = true;
+    f->to.open = f->to.own_options = true;
   }
   return chosen;
 }
 
 /* -- texts ----------------------------------------------------------------------------------------------- */
+
+/* A script that starts no program may be read by one that does: what it does not give is unknown. False: it has
+ * nothing of a training. */
+static bool check_launch(front *f, const nxc_source *source, const nxc_script *script, const nxc_launch *launch) {
+  bool is_script = script->is_script || is_shell_script(source);
+  if (!is_script || launch->program != NULL) return true;
+  bool helps = script->is_script && launch->arguments.n_items > 0;
+  f->to.open = true;
+  nxc_report(f->to.sink, "NX5922", helps ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR, launch->at,
+             helps ? NULL : "give the script that starts the training",
+             helps ? "this script starts no program that is known here: its options are a part of a training"
+                   : "this script starts no training, and holds no options of one");
+  return helps;
+}
 
 static void read_source(front *f, const nxc_source *source) {
   const nxc_launch *launch = NULL;
@@ -232,7 +254,9 @@ static void read_source(front *f, const nxc_source *source) {
     f->unreadable = true;
   } else {
     launch = choose_launch(f, &script);
-    nxc_arguments_read(&f->to, &launch->arguments);
+    const program *found = find_program(launch->program);
+    bool judged = check_launch(f, source, &script, launch) && (found == NULL || found->judged);
+    if (judged) nxc_arguments_read(&f->to, &launch->arguments);
     read_launcher(f, &launch->launcher);
   }
   read_environment(f, &script, launch ? launch : nxc_script_collect(&script));

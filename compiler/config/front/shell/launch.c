@@ -157,7 +157,10 @@ static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size
   for (size_t i = 1; i < n_words && !s->failed; i++) {
     if (!contains(&words[i], ".py ") && !contains(&words[i], ".py\n")) continue;
     nxc_text text = nxc_text_copy(s->arena, &words[i]);
-    for (size_t k = 0; k < text.n_bytes; k++) text.marks[k] &= (unsigned char)~NXC_MARK_QUOTED;
+    for (size_t k = 0; k < text.n_bytes; k++) { /* its words are made anew */
+      text.marks[k] &= (unsigned char)~NXC_MARK_QUOTED;
+      if (text.marks[k] & NXC_MARK_UNKNOWN) text.marks[k] |= NXC_MARK_MANY;
+    }
     if (nxc_shell_spend(s, text.n_bytes, at)) nxc_shell_run_text(s, &text, at, true);
     any = true;
   }

@@ -350,11 +350,11 @@ static bool put_operand(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_
   return true;
 }
 
-/* What nothing gives a value: unknown, and empty to a test. */
+/* What nothing gives a value: empty to a test; where the script reads another file, that may give it one. */
 static void put_missing(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, bool quoted, bool list) {
   const char *name = part->parameter->name;
   bool argument = isdigit((unsigned char)*name), given = is_given(name);
-  unsigned char marks = argument ? NXC_MARK_ARGUMENT : given ? 0 : NXC_MARK_UNDEFINED;
+  unsigned char marks = argument ? NXC_MARK_ARGUMENT : given || s->sources ? 0 : NXC_MARK_UNDEFINED;
   if (list && argument) return;
   put_unknown(s, fields, &part->text, quoted, list, marks);
 }

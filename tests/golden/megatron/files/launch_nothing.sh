@@ -1,0 +1,1 @@
+sbatch -p ${SLURM_PARTITION} --nodes=${NNODES} train.sh
