@@ -234,9 +234,11 @@ static const nxc_launch *choose_launch(front *f, nxc_script *script) {
 /* A script that starts no program may be read by one that does: what it does not give is unknown. False: it has
  * nothing of a training. */
 static bool check_launch(front *f, const nxc_source *source, const nxc_script *script, const nxc_launch *launch) {
-  bool is_script = script->is_script || is_shell_script(source);
-  if (!is_script || launch->program != NULL) return true;
-  bool helps = script->is_script && launch->arguments.n_items > 0;
+  const nxc_words *words = &launch->arguments;
+  bool options = words->n_items > 0 && strncmp(words->items[0].text, "--", 2) == 0;
+  bool alone = !script->is_script && (options || !is_shell_script(source));
+  if (alone || launch->program != NULL) return true;
+  bool helps = script->is_script && words->n_items > 0;
   f->to.open = true;
   nxc_report(f->to.sink, "NX5922", helps ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR, launch->at,
              helps ? NULL : "give the script that starts the training",
