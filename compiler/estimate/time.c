@@ -243,7 +243,7 @@ static passes mixture_layer(const clock *c) {
   end_module(c, &p, &before, "moe");
   add_tensor(c, &p);
   add_ring(c, &p);
-  add_launches(c, &p, 40);
+  add_launches(c, &p, 40 + 6 * local); /* products of experts are cast and launched one by one */
   add_recompute(c, &p);
   return p;
 }
