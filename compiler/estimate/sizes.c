@@ -42,6 +42,7 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->kv_rank = (double)layer->attention.kv_rank;
   z->rope_dim = layer->attention.kv_rank > 0 ? (double)layer->attention.rope.dims : 0;
   z->window = (double)layer->attention.window;
+  z->attention = nxc_attention_weights(&layer->attention, m->hidden);
   z->windowed = layer->attention.window > 0 ? m->windowed : 0;
   z->ffn = (double)layer->ffn.width;
   z->gates = layer->ffn.activation->gated;
@@ -159,20 +160,10 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
 
 /* ---- a stage ---- */
 
-double nxc_attention_parameters(const nxc_sizes *z) {
-  double out = z->heads * z->value_dim * z->hidden;
-  double keys = z->kv_heads * (z->head_dim + z->value_dim) * z->hidden;
-  if (z->kv_rank == 0) return z->hidden * z->heads * z->head_dim + keys + out;
-  double queries = z->query_rank > 0 ? z->query_rank * (z->hidden + z->heads * z->head_dim)
-                                     : z->hidden * z->heads * z->head_dim;
-  double up = z->kv_rank * z->heads * (z->head_dim - z->rope_dim + z->value_dim);
-  return queries + z->hidden * (z->kv_rank + z->rope_dim) + up + out;
-}
-
-/* Of them the products to a latent's ranks are whole on each tensor-parallel rank. */
+/* Of the attention's weights the products to a latent's ranks are whole on each tensor-parallel rank. */
 static double attention_on_rank(const nxc_sizes *z) {
   double whole = z->kv_rank > 0 ? z->hidden * (z->query_rank + z->kv_rank + z->rope_dim) : 0;
-  return whole + (nxc_attention_parameters(z) - whole) / z->tensor;
+  return whole + (z->attention - whole) / z->tensor;
 }
 
 static double network_parameters(const nxc_sizes *z, double width) {

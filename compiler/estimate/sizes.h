@@ -19,8 +19,6 @@ typedef struct nxc_sizes {
 int nxc_size_find(const char *name);
 
 nxc_sizes nxc_sizes_read(const nxc_training *training, const nxc_settings *settings);
-/* Of the attention of one layer, undivided. */
-double nxc_attention_parameters(const nxc_sizes *sizes);
 /* Those of a stage, 0 <= stage < sizes->pipeline, in *out: `sizes` as read, and what differs from stage to
  * stage. */
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *training, uint32_t stage, nxc_sizes *out);

@@ -325,7 +325,7 @@ static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_tr
 static pass micro_batch(const clock *c) {
   const nxc_sizes *z = c->z;
   passes dense = dense_layer(c), mixture = {0};
-  double attention = nxc_attention_parameters(z);
+  double attention = z->attention;
   double experts = z->stage_mixtures > 0 ? z->expert_parameters / z->stage_mixtures : 0;
   add_gathers(c, &dense, (attention + (2 + z->gates) * z->hidden * z->ffn) / z->tensor, c->shard);
   if (z->stage_mixtures > 0) {
@@ -366,7 +366,7 @@ static nxc_own_time of_stage(const clock *c, const pass *one, double mean_s) {
 /* Forward and backward once, with half of the scores. */
 static double model_flops(const nxc_sizes *z) {
   double tokens = z->micro_batches * z->micro_batch * z->sequence * z->data;
-  double attention = nxc_attention_parameters(z);
+  double attention = z->attention;
   double dense = (z->layers - z->mixtures) * (2 + z->gates) * z->hidden * z->ffn;
   double mixtures = z->mixtures * (2 + z->gates) * z->hidden * (z->top_k * z->expert_ffn + z->shared_ffn);
   double scores = z->layers * z->heads * keys_met(z) * (z->head_dim + z->value_dim);

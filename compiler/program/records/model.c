@@ -196,6 +196,16 @@ const nxc_layer_spec *nxc_model_layer(const nxc_model *m, int64_t layer) {
   return &m->specs[m->spec_of[layer]];
 }
 
+/* Latent attention goes down to its ranks, the rotated part of keys beside them, and up to the heads. */
+double nxc_attention_weights(const nxc_attention_spec *a, int64_t hidden) {
+  double h = (double)hidden, heads = (double)a->heads, query = heads * (double)a->head_dim;
+  double keys = (double)(a->kv_heads * (a->head_dim + a->value_dim)), out = h * heads * (double)a->value_dim;
+  if (a->kv_rank == 0) return h * (query + keys) + out;
+  double down = (double)(a->query_rank + a->kv_rank + a->rope.dims);
+  double up = (double)a->kv_rank * heads * (double)(a->head_dim - a->rope.dims + a->value_dim);
+  return h * down + (a->query_rank > 0 ? (double)a->query_rank : h) * query + up + out;
+}
+
 int64_t nxc_model_mixtures(const nxc_model *m) {
   int64_t n = 0;
   for (int64_t layer = 0; layer < m->layers; layer++) n += nxc_model_layer(m, layer)->ffn.mixture != NULL;

@@ -107,6 +107,8 @@ enum { NXC_MOST_LAYERS = 4096 };
 /* The sizes are known, and there are NXC_MOST_LAYERS layers at most. What it points to is in the arena. */
 nxc_model nxc_model_read(const nxc_settings *settings, const nxc_layout *layout, nxc_arena *arena);
 const nxc_layer_spec *nxc_model_layer(const nxc_model *model, int64_t layer);
+/* Weights of an attention's products. */
+double nxc_attention_weights(const nxc_attention_spec *attention, int64_t hidden);
 /* Layers that are mixtures. */
 int64_t nxc_model_mixtures(const nxc_model *model);
 /* The layer, below unique_layers, whose weights a layer has; below 0 the number itself. */

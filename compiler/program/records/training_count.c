@@ -7,7 +7,7 @@ static double layer_matrices(const nxc_model *m, const nxc_layer_spec *spec, boo
   const nxc_attention_spec *a = &spec->attention;
   const nxc_mixture *mixture = spec->ffn.mixture;
   double hidden = (double)m->hidden, feature = (spec->ffn.activation->gated ? 3 : 2) * hidden;
-  double attention = hidden * (double)(a->head_dim * (2 * a->heads + 2 * a->kv_heads));
+  double attention = nxc_attention_weights(a, m->hidden);
   if (mixture == NULL) return attention + feature * (double)spec->ffn.width;
   double n_networks = (double)(met ? mixture->top_k : mixture->n_experts);
   double width = n_networks * (double)mixture->hidden + (double)mixture->shared_hidden;
@@ -47,7 +47,8 @@ double nxc_training_flops(const nxc_training *t) {
   for (int64_t layer = 0; layer < m->layers; layer++) {
     const nxc_layer_spec *spec = nxc_model_layer(m, layer);
     products += 2 * layer_matrices(m, spec, true);
-    attention += 4.0 * (double)(spec->attention.heads * spec->attention.head_dim) * (double)m->sequence;
+    const nxc_attention_spec *a = &spec->attention;
+    attention += 2.0 * (double)(a->heads * (a->head_dim + a->value_dim)) * (double)m->sequence;
   }
   return 3 * tokens * (products + attention);
 }
