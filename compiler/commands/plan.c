@@ -5,12 +5,15 @@
  * be known and executable; the plan appears under its name only when it is whole. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/output.h"
+#include "compiler/commands/plan_page.h"
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/why.h"
+#include "compiler/render/html.h"
 #include "compiler/render/render_document.h"
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
@@ -18,6 +21,7 @@ static const char usage[] =
     "Prints what the training of FILE (- is standard input) needs and takes, on its own system and in nxrun, and what\n"
     "is set.\n"
     "  -o PLAN              write the plan that nxrun executes\n"
+    "  --html FILE          write a page for a browser too: memory, time, schedule, mesh, settings with their history\n"
     "  --all                print every setting with its source, and all that follows\n"
     "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
@@ -31,6 +35,7 @@ typedef struct job {
   nxc_arena *arena;
   const nxc_options *options;
   const char *output; /* NULL: print only */
+  const char *html;   /* the page's file; NULL: none */
   bool reveal, all;
   const nxc_estimate_request *asked;
   const nxc_request *request;
@@ -80,6 +85,17 @@ static void refuse_hidden(const job *j) {
   }
 }
 
+/* Of a configuration that has no errors. */
+static bool write_page(const job *j, const nxc_plan_report *r) {
+  json_t *page = nxc_plan_page(r);
+  size_t n_bytes = 0;
+  char *text = nxc_html(page, &n_bytes);
+  bool good = text != NULL && nxc_output_write(j->arena, "plan", j->html, text, n_bytes);
+  free(text);
+  json_decref(page);
+  return good;
+}
+
 /* Findings of the program half are errors only where a plan is to be written; else they are why there is
  * none. */
 static int plan_settings(job *j, const char *file) {
@@ -109,6 +125,7 @@ static int plan_settings(job *j, const char *file) {
     if (!nxc_output_write(j->arena, "plan", j->output, plan.bytes, plan.n_bytes)) return NXC_EXIT_USAGE;
     r.written = j->output;
   }
+  if (j->html != NULL && good && !write_page(j, &r)) return NXC_EXIT_USAGE;
   report(j, &r);
   if (contradicts(j->sink) || contradicts(obstacles)) return NXC_EXIT_INTERNAL;
   return j->compiled.unreadable ? NXC_EXIT_USAGE : status;
@@ -145,7 +162,7 @@ static int tell_why(job *j, const nxc_texts *paths) {
 
 /* What the options of this command alone ask for. */
 typedef struct wish {
-  const char *output;
+  const char *output, *html;
   bool reveal, all;
   nxc_texts why;
   nxc_estimate_request estimate;
@@ -155,7 +172,8 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
   const char *output = wished->output;
   nxc_estimate_request asked = wished->estimate;
   asked.nxrun_alone = output != NULL;
-  job j = {.arena = nxc_arena_new(), .options = options, .output = output, .reveal = wished->reveal,
+  job j = {.arena = nxc_arena_new(), .options = options, .output = output, .html = wished->html,
+           .reveal = wished->reveal,
            .all = wished->all, .asked = &asked};
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
@@ -171,6 +189,10 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
 static int plan_files(const nxc_options *options, const wish *wished) {
   int status = NXC_EXIT_GOOD;
   size_t n_files = options->files.n_items;
+  if (wished->html != NULL && n_files > 1) {
+    fputs("nxcfg plan: --html takes one FILE; lay further files over it with -l\n", stderr);
+    return NXC_EXIT_USAGE;
+  }
   if (wished->output != NULL && n_files > 1) {
     fputs("nxcfg plan: -o takes one FILE; lay further files over it with -l\n", stderr);
     return NXC_EXIT_USAGE;
@@ -196,6 +218,7 @@ int nxc_command_plan(int argc, char **argv) {
   const nxc_extra_option extras[] = {{.name = "-o", .text = &wished.output},
                                      {.name = "--why", .list = &wished.why},
                                      {.name = "--all", .flag = &wished.all},
+                                     {.name = "--html", .text = &wished.html},
                                      {.name = "--reveal", .flag = &wished.reveal},
                                      {.name = "--memory", .text = &memory},
                                      {.name = "--machine", .text = &machine},

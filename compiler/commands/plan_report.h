@@ -34,6 +34,13 @@ void nxc_plan_derive(const nxc_plan_report *report, nxc_derived rows[NXC_N_DERIV
 /* The bytes of the rank that needs most, by arena; returns their sum. */
 uint64_t nxc_plan_memory(const nxc_plan_report *report, uint64_t bytes[NX_N_ARENAS]);
 
+/* The training, and its settings, as they are or as they are assumed; NULL where its sizes are unknown. */
+const nxc_training *nxc_plan_training(const nxc_plan_report *report);
+const nxc_settings *nxc_plan_settings(const nxc_plan_report *report);
+/* "model: ...", "layout: ...", "batch: ...", "assumed: ..."; empty where there is nothing to say. */
+enum { NXC_N_SUMMARY = 4 };
+void nxc_plan_summary(const nxc_plan_report *report, const char *lines[NXC_N_SUMMARY]);
+
 /* One screen: the model, its layout, memory, time, what is assumed, what nxrun refuses, what is set. */
 void nxc_plan_print_screen(const nxc_plan_report *report, FILE *out);
 /* Its parts: what either system needs and takes; what nxrun says of it, and what was written. */

@@ -28,13 +28,13 @@ static const char *shortened(nxc_arena *arena, const char *text, size_t most) {
 /* ---- the training ----------------------------------------------------------------------------------------------- */
 
 /* The training as it is, or as it is assumed. */
-static const nxc_training *training_of(const nxc_plan_report *r) {
+const nxc_training *nxc_plan_training(const nxc_plan_report *r) {
   const nxc_own_estimate *own = &r->estimate->own;
   if (r->training != NULL) return r->training;
   return own->system != NULL && own->lacks == NULL ? &own->training : NULL;
 }
 
-static const nxc_settings *settings_of(const nxc_plan_report *r) {
+const nxc_settings *nxc_plan_settings(const nxc_plan_report *r) {
   const nxc_settings *assumed = r->estimate->own.compiled.settings;
   return r->training == NULL && assumed != NULL ? assumed : r->compiled->settings;
 }
@@ -71,18 +71,31 @@ static const char *show_layout(nxc_arena *arena, const nxc_settings *s, const nx
   return t->sharding.stage > 0 ? nxc_arena_printf(arena, "%s; ZeRO %d", text, (int)t->sharding.stage) : text;
 }
 
+static const char *show_batch(nxc_arena *arena, const nxc_settings *s, const nxc_training *t) {
+  const char *text = nxc_batches_show(arena, s);
+  if (t == NULL) return text;
+  return nxc_arena_printf(arena, "%lld sequences of %lld = %lld tokens; %s", (long long)t->batch.global,
+                          (long long)t->model.sequence, (long long)(t->batch.global * t->model.sequence), text);
+}
+
+void nxc_plan_summary(const nxc_plan_report *r, const char *lines[NXC_N_SUMMARY]) {
+  const nxc_training *t = nxc_plan_training(r);
+  const nxc_settings *s = nxc_plan_settings(r);
+  const char *assumed = nxc_assumed_show(r->arena, &r->estimate->own.assumed);
+  lines[0] = t ? nxc_arena_printf(r->arena, "model: %s", show_model(r->arena, t)) : "";
+  lines[1] = nxc_arena_printf(r->arena, "layout: %s", show_layout(r->arena, s, t));
+  lines[2] = nxc_arena_printf(r->arena, "batch: %s", show_batch(r->arena, s, t));
+  lines[3] = *assumed ? nxc_arena_printf(r->arena, "assumed: %s", assumed) : "";
+}
+
 static void print_training(const nxc_plan_report *r, FILE *out) {
-  nxc_arena *arena = r->arena;
-  const nxc_training *t = training_of(r);
-  const nxc_settings *s = settings_of(r);
-  fprintf(out, "%s: %s\n", shortened(arena, r->file, 60), r->compiled->dialect->name);
-  if (t != NULL) paragraph(r, "model", show_model(arena, t), out);
-  paragraph(r, "layout", show_layout(arena, s, t), out);
-  const char *batch = nxc_batches_show(arena, s);
-  if (t != NULL)
-    batch = nxc_arena_printf(arena, "%lld sequences of %lld = %lld tokens; %s", (long long)t->batch.global,
-                             (long long)t->model.sequence, (long long)(t->batch.global * t->model.sequence), batch);
-  paragraph(r, "batch", batch, out);
+  const char *lines[NXC_N_SUMMARY];
+  nxc_plan_summary(r, lines);
+  fprintf(out, "%s: %s\n", shortened(r->arena, r->file, 60), r->compiled->dialect->name);
+  for (int i = 0; i < NXC_N_SUMMARY; i++) {
+    size_t n = strcspn(lines[i], ":");
+    if (*lines[i] != '\0') paragraph(r, nxc_arena_strndup(r->arena, lines[i], n), lines[i] + n + 2, out);
+  }
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
@@ -161,7 +174,6 @@ void nxc_plan_print_estimate(const nxc_plan_report *r, FILE *out) {
   for (int i = 0; i < N_COLUMNS; i++) print_time(r, &columns[i], out);
   if (own->lacks != NULL)
     paragraph(r, own->system, nxc_arena_printf(r->arena, "is not estimated: %s", own->lacks), out);
-  paragraph(r, "assumed", nxc_assumed_show(r->arena, &own->assumed), out);
 }
 
 /* ---- what is set ------------------------------------------------------------------------------------------------ */

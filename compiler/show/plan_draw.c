@@ -138,11 +138,43 @@ void nxc_dump_schedule(const nx_plan *plan, FILE *out) {
 
 /* ---- the picture ---- */
 
-enum { LEFT = 70, TOP = 34, ROW = 30, BOX = 24, WIDTH = 1200 };
+enum { LEFT = 80, TOP = 64, ROW = 30, BOX = 24, WIDTH = 1200, AXIS = 44 };
+
+/* By direction, then by the chunk's turn on its stage. */
+static const char *const colours[2][4] = {{"#8ecae6", "#6fb3d6", "#b7ddf0", "#559bc2"},
+                                          {"#ffb703", "#f79d00", "#ffd166", "#e08b00"}};
+
+static void draw_key(double x, const char *colour, const char *text, FILE *out) {
+  fprintf(out, "<rect x=\"%.0f\" y=\"36\" width=\"14\" height=\"14\" fill=\"%s\"/>\n"
+               "<text x=\"%.0f\" y=\"47\">%s</text>\n", x, colour, x + 20, text);
+}
+
+static void draw_legend(const timeline *t, FILE *out) {
+  draw_key(10, colours[0][0], "F forward pass", out);
+  draw_key(140, colours[1][0], "B backward pass", out);
+  draw_key(280, "#eeeeee", "the stage waits", out);
+  fputs("<text x=\"410\" y=\"47\">a number is the micro-batch", out);
+  if (t->plan->n[NX_SECTION_CHUNKS] > t->n_stages) fputs(", a letter the chunk of the stage", out);
+  fputs("</text>\n", out);
+}
+
+/* Ticks at round numbers: 1, 2 or 5 of a power of ten. */
+static void draw_axis(const timeline *t, FILE *out) {
+  double power = 1, bottom = TOP + ROW * (double)t->n_stages;
+  while (t->length / power > 10) power *= 10;
+  while (t->length / power < 1) power /= 10;
+  double step = t->length / power <= 2 ? power / 5 : t->length / power <= 5 ? power / 2 : power;
+  for (int i = 0; i * step <= t->length; i++) {
+    double x = LEFT + i * step / t->length * WIDTH;
+    fprintf(out, "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.0f\" y2=\"%.0f\" stroke=\"#555555\"/>\n"
+                 "<text x=\"%.2f\" y=\"%.0f\" text-anchor=\"middle\">%g</text>\n",
+            x, x, bottom, bottom + 5, x, bottom + 18, i * step);
+  }
+  fprintf(out, "<text x=\"%d\" y=\"%.0f\" text-anchor=\"middle\">time, in forward passes of the chunk that has "
+               "most to compute</text>\n", LEFT + WIDTH / 2, bottom + 36);
+}
 
 static void draw_box(const timeline *t, uint32_t index, FILE *out) {
-  static const char *const colours[2][4] = {{"#8ecae6", "#6fb3d6", "#b7ddf0", "#559bc2"},
-                                            {"#ffb703", "#f79d00", "#ffd166", "#e08b00"}};
   const nx_item *item = &t->plan->items[index];
   char text[24];
   double scale = WIDTH / t->length, x = LEFT + t->begin[index] * scale;
@@ -159,7 +191,7 @@ static void draw_box(const timeline *t, uint32_t index, FILE *out) {
 bool nxc_draw_svg(const nx_plan *plan, FILE *out) {
   timeline t;
   if (!timeline_open(plan, &t)) return false;
-  unsigned height = TOP + ROW * t.n_stages + 10;
+  unsigned height = TOP + ROW * t.n_stages + AXIS;
   fprintf(out,
           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" font-family=\"sans-serif\" "
           "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
@@ -173,6 +205,8 @@ bool nxc_draw_svg(const nx_plan *plan, FILE *out) {
             TOP + ROW * stage + 16, stage, LEFT, TOP + ROW * stage, WIDTH, BOX);
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++)
     if (is_pass(&plan->items[i])) draw_box(&t, i, out);
+  draw_legend(&t, out);
+  draw_axis(&t, out);
   fputs("</svg>\n", out);
   timeline_close(&t);
   return ferror(out) == 0;
