@@ -26,6 +26,7 @@ typedef struct side {
   const char *name;
   nxc_compiled compiled; /* of a plan: nothing */
   nxc_side values;
+  const char *lacks;     /* why its own system is not estimated, or NULL */
   nxc_column columns[2]; /* its own system's, and nxrun's; of a plan the second alone */
 } side;
 
@@ -78,6 +79,7 @@ static void estimate_configuration(comparison *c, side *s, const nxc_request *re
       nxc_program_compile(s->compiled.settings, c->arena, obstacles, &bytes) ? &bytes.plan : NULL;
   nxc_estimate estimate = plan ? nxc_estimate_of_plan(c->asked, plan, c->arena, silent) : (nxc_estimate){0};
   estimate.own = nxc_own_estimate_make(c->asked, request, c->arena);
+  s->lacks = estimate.own.lacks;
   s->columns[0] = nxc_own_column(&estimate.own);
   s->columns[1] = nxc_nxrun_column(&estimate, plan);
 }
@@ -150,6 +152,8 @@ static void print_estimates(const comparison *c) {
     print_both("speed", "tokens/s", a->tokens_per_s, b->tokens_per_s);
     print_both("share of the peak (MFU)", "%", 100 * a->utilisation, 100 * b->utilisation);
   }
+  for (int i = 0; i < 2; i++)
+    if (c->sides[i].lacks != NULL) printf("%s is not estimated: %s\n", c->sides[i].name, c->sides[i].lacks);
 }
 
 static void print_text(const comparison *c) {

@@ -471,7 +471,9 @@ static void a_schedule_is_drawn(void **state) {
   double share = strtod(strstr(lines.text, "\nbubble ") + 8, NULL);
   /* (stages - 1) / (micro-batches + stages - 1), if all passes were equal */
   assert_true(share > 100.0 / 4 && share < 100.0 / 2);
-  for (const char *at = boxes.text; (at = strstr(at, "stroke=")) != NULL; at++) n_boxes++;
+  for (const char *at = boxes.text; (at = strstr(at, "stroke=\"#ffffff\"")) != NULL; at++) n_boxes++;
+  static const char *const words[] = {">F forward pass<", ">B backward pass<", ">the stage waits<", ">stage 1<", ">time, in "};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) assert_non_null(strstr(boxes.text, words[i]));
   assert_int_equal(n_boxes, 8); /* 2 micro-batches forward and back on 2 stages */
   free(lines.text);
   free(boxes.text);
