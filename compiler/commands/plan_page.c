@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/plan_page.h"
 
-#include "compiler/commands/timeline.h"
+#include "compiler/estimate/timeline.h"
 #include "compiler/commands/why.h"
 
 #include <math.h>

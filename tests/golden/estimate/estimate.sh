@@ -54,6 +54,28 @@ for words in 'a rank of nx does not fit' 'of them for allocator, driver and comm
   check "a device that is too small: $words" $?
 done
 rm -f screen
+
+# ---- the page ----
+
+"$nxcfg" plan model.yaml --set nx:mesh.world=8 --set nx:mesh.pipeline=2 --set nx:batch.micro=1 --set 'nx:run.name=</script>x' \
+  --html page.html >/dev/null
+[ "$(grep -o '</script>' page.html | wc -l)" = 2 ]
+check 'a page: what a setting holds does not end its data' $?
+for words in '"name":"one forward, one back (1F1B)"' '"stages":2,"chunks":2,"micro_batches":8,"shown":8' \
+  '"stages_of":"nx"' '"name":"pipeline","size":2,"stride":4' '"path":"mesh.tensor"'; do
+  grep -qF "$words" page.html
+  check "a page: $words" $?
+done
+# 2 stages x 8 micro-batches, forward and back
+[ "$(grep -o '"passes":\[\[.*\]\]' page.html | grep -o '\[[0-9]' | wc -l)" = 32 ]
+check 'a page: every pass of the schedule' $?
+"$nxcfg" plan model.yaml --set nx:mesh.world=8 --set nx:mesh.pipeline=2 --set nx:batch.micro=1 \
+  --set nx:pipeline.schedule=gpipe --html page.html >/dev/null && grep -q '(GPipe)' page.html
+check 'a page: GPipe' $?
+"$nxcfg" plan model.yaml small.yaml --html page.html >screen 2>&1
+[ $? -eq 2 ] && grep -q -- '--html takes one FILE' screen
+check 'a page is of one file' $?
+rm -f page.html screen
 for file in no.plan*; do # what does not fit is not written
   [ ! -e "$file" ] || { echo "not ok $((n + 1)) - $file was written"; rm -f "$file"; n=$((n + 1)); status=1; }
 done

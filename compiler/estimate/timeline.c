@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/commands/timeline.h"
+#include "compiler/estimate/timeline.h"
 
 #include "compiler/program/pipeline/pipeline.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the passes of a step run, stage by stage: the schedule that a plan of the training would have, with passes that
  * last as long as their layers are many. Transfers take no time; what is empty is the bubble. */
-#ifndef NXC_COMMANDS_TIMELINE_H
-#define NXC_COMMANDS_TIMELINE_H
+#ifndef NXC_TIMELINE_H
+#define NXC_TIMELINE_H
 
 #include "compiler/estimate/sizes.h"
 
