@@ -109,8 +109,9 @@ static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const n
 static void explain_rule(nxc_arena *arena, const nxc_rule_row *rule) {
   const char *where = rule->dialect ? " of " : rule->except ? " of all but " : "";
   const char *dialect = rule->dialect ? rule->dialect : rule->except ? rule->except : "";
-  printf("%s: rule%s%s, %s\n", rule->id, where, dialect,
-         rule->require ? nxc_severity_name(rule->severity) : "derives a setting");
+  printf("%s: rule%s%s, %s%s\n", rule->id, where, dialect,
+         rule->require ? nxc_severity_name(rule->severity) : "derives a setting",
+         rule->structural ? ", structural: no plan is made without it, even where it is allowed" : "");
   print_paragraph("", nxc_message_readable(arena, rule->message));
   print_paragraph("where: ", rule->when);
   print_paragraph("demands: ", rule->require);

@@ -101,7 +101,7 @@ void nxc_sink_unjudged(nxc_sink *sink) {
 
 static bool is_suppressed(const nxc_sink *sink, const entry *reported) {
   const nxc_finding *finding = &reported->finding;
-  if (!may_be_allowed(sink, finding)) return false;
+  if (finding->firm || !may_be_allowed(sink, finding)) return false;
   for (size_t i = 0; i < sink->n_allowed; i++)
     if (strcmp(sink->allowed[i], finding->id) == 0) return true;
   nxc_allow allow;

@@ -43,6 +43,7 @@ typedef struct nxc_finding {
   const char *about; /* the path of a key that is missed, by which nxc_sink_withdraw finds it; may be NULL */
   const nxc_remark *remarks;
   size_t n_remarks;
+  bool firm; /* no comment and no project allows it */
 } nxc_finding;
 
 typedef struct nxc_sink nxc_sink;

@@ -343,6 +343,7 @@ static void write_rule(const gen_rule *row) {
   field("dialect", row->dialect);
   field("except", row->except);
   field_texts("versions", row->versions, row->versions_count);
+  if (row->structural != NULL) fputs(", .structural = true", stdout);
   field("after", row->after);
   field("when", row->when);
   field("require", row->require);

@@ -318,6 +318,9 @@ static void check_rule(const place *at, const gen_rule *row) {
   if (row->require != NULL) check_text(at, "message", row->message);
   if (row->require != NULL) check_text(at, "fix", row->fix);
   check_text(at, "source", row->source);
+  check_word(at, "structural", row->structural, yes_no);
+  if (row->structural != NULL && (row->dialect != NULL || row->severity != NULL || row->require == NULL))
+    gen_complain(at->catalogue, at->file, at->row, "a structural rule is an error in every dialect");
   bool later = row->after != NULL && (row->rule == NULL || strcmp(row->after, row->rule) >= 0);
   if (later || (row->after != NULL && !is_rule(at, row->after)))
     gen_complain(at->catalogue, at->file, at->row, "after: there is no earlier rule %s", row->after);

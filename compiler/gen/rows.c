@@ -105,6 +105,7 @@ static const cyaml_schema_field_t rule_fields[] = {
     TEXT("except", gen_rule, except),
     TEXTS("versions", gen_rule, versions),
     TEXT("severity", gen_rule, severity),
+    TEXT("structural", gen_rule, structural),
     TEXT("after", gen_rule, after),
     TEXT("when", gen_rule, when),
     TEXT("require", gen_rule, require),

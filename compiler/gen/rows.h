@@ -40,8 +40,8 @@ typedef struct gen_preset {
 } gen_preset;
 
 typedef struct gen_rule {
-  char *rule, *dialect, *except, *severity, *after, *when, *require, *derive, *at, *message, *fix, *explain,
-      *source;
+  char *rule, *dialect, *except, *structural, *severity, *after, *when, *require, *derive, *at, *message, *fix,
+      *explain, *source;
   char **versions;
   unsigned versions_count;
 } gen_rule;

@@ -42,6 +42,8 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
       {layer->attention.kv_heads * t->layout.kv_replica % (t->layout.tensor * t->layout.ulysses) == 0,
        NX_SETTING_MESH_ULYSSES, "NX3003",
        "the ranks that exchange heads for sequence do not divide a tensor-parallel rank's key heads"},
+      {t->layout.context == 1 || t->model.sequence % (2 * t->layout.context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
+       "the sequence is not a whole number of pieces, two for each context-parallel rank"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
        "parameters and activations must have one type for the products"},
       {!gpt2 || !layer->ffn.activation->gated, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006",
@@ -84,7 +86,11 @@ static bool fills_last_turn(const nxc_training *t) {
 static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   bool shares = t->model.unique_layers != t->model.layers;
   bool one_each = t->layout.n_chunks == t->layout.pipeline;
+  size_t n_cuts = 0;
+  if (nxc_has(s, NX_SETTING_PIPELINE_CUTS)) (void)nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
   const nxc_demand demands[] = {
+      {t->layout.pipeline > 1 || n_cuts == 0, NX_SETTING_PIPELINE_CUTS, "NX3008",
+       "one pipeline stage has no chunks to cut"},
       {t->layout.gpipe || one_each || fills_last_turn(t), NX_SETTING_BATCH_GLOBAL, "NX3015",
        "with several chunks on a stage the last turn of micro-batches is too short"},
       {!shares || t->model.mixture == NULL, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",

@@ -150,6 +150,7 @@ typedef struct nxc_rule_row {
   const char *const *versions; /* of the dialect that have it; none: all */
   size_t n_versions;
   nxc_severity severity;
+  bool structural;        /* no program has a shape without it: judged again before one is built, and never allowed */
   const char *after;      /* a rule with a smaller id: where that one is broken this one says nothing */
   const char *when;       /* expression; NULL: always */
   const char *require;    /* expression; NULL where the rule derives */

@@ -2,6 +2,7 @@
 #include "compiler/config/rules/rules.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 
 /* -- expressions over a run ------------------------------------------------------------------------------ */
@@ -213,7 +214,8 @@ static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expres
                                             .at = at,
                                             .fix = rule->fix ? fill(run, rule->fix) : NULL,
                                             .remarks = remarks,
-                                            .n_remarks = n_remarks});
+                                            .n_remarks = n_remarks,
+                                            .firm = run->structural});
 }
 
 static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
@@ -376,6 +378,7 @@ static bool check_rows(nxc_rule_run *run, const nxc_rule_row *rows, size_t n_row
   for (size_t i = 0; i < n_rows; i++) {
     const nxc_rule_row *rule = &rows[i];
     if (rule->require == NULL || !applies(run, rule) || is_broken(run, rule->after)) continue;
+    if (run->structural && !rule->structural) continue;
     if (check_one(run, rule)) continue;
     run->broken = nxc_arena_grow(run->arena, run->broken, run->n_broken, sizeof *run->broken);
     run->broken[run->n_broken++] = rule;
@@ -387,4 +390,18 @@ static bool check_rows(nxc_rule_run *run, const nxc_rule_row *rows, size_t n_row
 bool nxc_rules_check(nxc_rule_run *run) {
   bool ok = check_rows(run, nxc_rules, nxc_n_rules);
   return check_rows(run, run->site.rows, run->site.n_rows) && ok;
+}
+
+bool nxc_rules_check_structure(const nxc_settings *settings, nxc_sink *sink) {
+  nxc_rule_run run = {.arena = nxc_settings_arena(settings),
+                      .settings = (nxc_settings *)(uintptr_t)settings, /* demands only read it */
+                      .sink = sink,
+                      .structural = true};
+  bool ok = check_rows(&run, nxc_rules, nxc_n_rules);
+  for (size_t i = 0; ok && i < run.n_skipped; i++) {
+    const nxc_skipped_rule *skipped = &run.skipped[i];
+    nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "%s cannot be judged: %s%s", skipped->rule->id,
+               skipped->failure ? skipped->failure : skipped->missing, skipped->failure ? "" : " is unknown");
+  }
+  return ok && run.n_skipped == 0;
 }

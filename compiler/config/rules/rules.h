@@ -28,6 +28,7 @@ typedef struct nxc_rule_run {
   nxc_arena *arena;
   nxc_settings *settings;
   nxc_binding *binding; /* NULL: no dialect; rules of dialects then do not apply */
+  bool structural;      /* structural rules alone, and nothing allows what they find */
   nxc_sink *sink;
   nxc_site_rules site; /* derive before the catalogue's, and demand after them */
   nxc_skipped_rule *skipped;
@@ -40,5 +41,8 @@ typedef struct nxc_rule_run {
 bool nxc_rules_derive(nxc_rule_run *run);
 /* False when a rule of severity error is violated. */
 bool nxc_rules_check(nxc_rule_run *run);
+/* The structural rules on settings alone, whatever was allowed before. False, with findings, where one is violated or
+ * what it asks about is unknown: no program has a shape then. */
+bool nxc_rules_check_structure(const nxc_settings *settings, nxc_sink *sink);
 
 #endif

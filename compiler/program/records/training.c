@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/records/training.h"
 
+#include "compiler/config/rules/rules.h"
 #include "compiler/program/records/demands.h"
 
 /* ---- sizes that are known and can be counted ---- */
@@ -92,85 +93,14 @@ static bool fits(const nxc_training *t) {
   return activations < 1e15 && parameters < 1e15;
 }
 
-/* ---- sizes that fit together ---- */
+/* ---- what no rule can say ---- */
 
-static bool check_layout(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
-  const nxc_layout *l = &t->layout;
-  const nxc_model *m = &t->model;
-  const nxc_attention_spec *a = &m->specs[0].attention;
-  int64_t batch = t->batch.micro * l->data, sequence = m->sequence, tensor = l->tensor, context = l->context;
-  const nxc_demand demands[] = {
-      {l->data && l->data * (uint64_t)l->tensor * l->context * l->pipeline == l->world, NX_SETTING_MESH_WORLD,
-       "NX3003", "tensor-parallel x context-parallel degree x pipeline stages do not divide the ranks"},
-      {context % l->ulysses == 0, NX_SETTING_MESH_ULYSSES, "NX3003",
-       "the ranks that exchange heads for sequence do not divide the context-parallel ranks"},
-      {l->data % l->replicate == 0, NX_SETTING_MESH_REPLICATE, "NX3003",
-       "the copies of the divided state do not divide the data-parallel ranks"},
-      {l->world % l->nodes == 0, NX_SETTING_MESH_NODES, "NX3003", "the hosts do not divide the ranks"},
-      {batch && t->batch.global % batch == 0, NX_SETTING_BATCH_GLOBAL, "NX3003",
-       "the global batch is not a whole number of micro-batches on every data-parallel rank"},
-      {a->heads % tensor == 0, NX_SETTING_MODEL_HEADS, "NX3003",
-       "the tensor-parallel ranks do not divide the heads"},
-      {a->heads % a->kv_heads == 0, NX_SETTING_MODEL_KV_HEADS, "NX3003",
-       "the key heads do not divide the query heads"},
-      {m->specs[0].ffn.width % tensor == 0, NX_SETTING_MODEL_FFN_HIDDEN, "NX3003",
-       "the tensor-parallel ranks do not divide the feed-forward width"},
-      {m->vocab_padded % tensor == 0 && m->vocab_padded >= m->vocab, NX_SETTING_MODEL_VOCAB, "NX3003",
-       "the tensor-parallel ranks do not divide the padded vocabulary"},
-      {!l->sequence_parallel || sequence % (tensor * context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
-       "the tensor-parallel ranks do not divide the sequence, as sequence parallelism needs"},
-      {context == 1 || sequence % (2 * context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
-       "the sequence is not a whole number of pieces, two for each context-parallel rank"},
-      {a->heads % (tensor * l->ulysses) == 0, NX_SETTING_MESH_ULYSSES, "NX3003",
-       "the ranks that exchange heads for sequence do not divide a tensor-parallel rank's query heads"},
-      {m->learned_positions == 0 || m->learned_positions >= sequence, NX_SETTING_MODEL_SEQUENCE, "NX3003",
-       "a sequence is longer than there are positions"},
-  };
-  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
-}
-
-static bool check_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
-  const nxc_layout *l = &t->layout;
-  size_t n_cuts = l->n_chunks - 1;
-  bool has_cuts = nxc_has(s, NX_SETTING_PIPELINE_CUTS), rising = true;
-  if (has_cuts) (void)nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
-  for (uint32_t chunk = 0; chunk < l->n_chunks; chunk++) {
-    bool end = l->cuts != NULL && (chunk == 0 || chunk + 1 == l->n_chunks);
-    int64_t n = nxc_training_layers_before(t, chunk + 1) - nxc_training_layers_before(t, chunk);
-    rising = rising && (end ? n >= 0 : n > 0);
-  }
-  const nxc_demand demands[] = {
-      {n_cuts + 1 == l->n_chunks, NX_SETTING_PIPELINE_CUTS, "NX3008",
-       "there must be one cut less than there are chunks of layers"},
-      {!has_cuts || rising, NX_SETTING_PIPELINE_CUTS, "NX3008",
-       "each cut must name a later layer of the model than the one before"},
-      {has_cuts || rising, NX_SETTING_MODEL_LAYERS, "NX3008",
-       "there are not as many layers as chunks of layers"},
-      {t->model.layers % t->model.unique_layers == 0, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
-       "the layers with weights of their own do not divide the layers"},
-  };
-  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
-}
-
-static bool check_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
-  const nxc_mixture *m = t->model.mixture;
-  if (m == NULL) return true;
-  bool fits_pattern = nxc_mixture_layers_read(s, t->model.layers, t->model.spec_of);
-  const nxc_demand demands[] = {
-      {m->n_experts % t->layout.expert == 0, NX_SETTING_MESH_EXPERT, "NX3011",
-       "the expert-parallel ranks do not divide the experts"},
-      {m->top_k <= m->n_experts, NX_SETTING_MOE_TOP_K, "NX3011", "a token goes to more experts than there are"},
-      {m->hidden % t->layout.expert_tensor == 0, NX_SETTING_MESH_EXPERT_TENSOR, "NX3011",
-       "the expert-tensor-parallel ranks do not divide the width of an expert"},
-      {m->shared_hidden % t->layout.tensor == 0, NX_SETTING_MOE_SHARED_FFN_HIDDEN, "NX3011",
-       "the tensor-parallel ranks do not divide the width of the shared experts"},
-      {fits_pattern, NX_SETTING_MOE_PATTERN, "NX3011",
-       "the pattern of layers is no number, or list of 0 and 1 that is as long as the model has layers"},
-      {nxc_has(s, NX_SETTING_MOE_PATTERN) ||
-           nxc_int(s, NX_SETTING_MOE_OFFSET) < nxc_int(s, NX_SETTING_MOE_FREQUENCY),
-       NX_SETTING_MOE_OFFSET, "NX3011", "the first mixture is beyond the first block of layers"},
-  };
-  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+static bool check_pattern(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  if (t->model.mixture == NULL || nxc_mixture_layers_read(s, t->model.layers, t->model.spec_of)) return true;
+  const nxc_demand demand = {
+      false, NX_SETTING_MOE_PATTERN, "NX3011",
+      "the pattern of layers is no number, or list of 0 and 1 that is as long as the model has layers"};
+  return nxc_demands_check(s, sink, &demand, 1);
 }
 
 /* ---- the mesh ---- */
@@ -219,6 +149,7 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
   *t = (nxc_training){0};
   if (!check_kind(settings, sink) || !check_known(settings, sink) || !check_counts(settings, sink)) return false;
+  if (!nxc_rules_check_structure(settings, sink)) return false;
   t->layout = nxc_layout_read(settings);
   t->batch = nxc_batch_read(settings, &t->layout);
   t->model = nxc_model_read(settings, &t->layout, nxc_settings_arena(settings));
@@ -234,8 +165,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
                "the model or its activations have more than 1e15 elements");
     return false;
   }
-  return check_layout(settings, sink, t) && check_pipeline(settings, sink, t) &&
-         check_mixture(settings, sink, t) && make_mesh(settings, sink, t);
+  return check_pattern(settings, sink, t) && make_mesh(settings, sink, t);
 }
 
 int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {
