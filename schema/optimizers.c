@@ -36,3 +36,18 @@ uint32_t nx_optimizer_n_states(const nx_optimizer_row *row) {
   while (n < NX_MAX_STATES && row->states[n].name != NULL) n++;
   return n;
 }
+
+uint32_t nx_optimizer_keeps(const char *name, uint32_t otherwise) {
+  static const struct {
+    const char *name;
+    uint32_t n_states;
+  } foreign[] = {
+#define FOREIGN(name, n_states) {#name, n_states},
+#include "schema/optimizers.def"
+  };
+  const nx_optimizer_row *row = nx_optimizer_find(name);
+  if (row != NULL) return nx_optimizer_n_states(row);
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    if (strcmp(foreign[i].name, name) == 0) return foreign[i].n_states;
+  return otherwise;
+}

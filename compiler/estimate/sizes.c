@@ -2,6 +2,7 @@
 #include "compiler/estimate/sizes.h"
 
 #include "compiler/program/records/mixture.h"
+#include "schema/optimizers.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,21 +79,11 @@ static void read_batch(const nxc_training *t, nxc_sizes *z) {
   z->tokens = z->micro_batch * z->sequence / z->context;
 }
 
-/* Moments that an update rule keeps of each parameter, and with 1-bit Adam the error of what was sent. */
-static const struct {
-  const char *optimizer;
-  double states;
-} state_rows[] = {{"adamw", 2},    {"adam", 2},  {"adamax", 2},     {"onebitadam", 3}, {"adadelta", 2},
-                  {"adagrad", 1},  {"sm3", 1},   {"rmsprop", 1},    {"rprop", 2},      {"novograd", 1},
-                  {"lion", 1},     {"muon", 1},  {"madgrad_wd", 3}, {"adafactor", 0}, {"signsgd", 0},  {"distsignsgd", 0}};
-
+/* Moments that the update rule keeps of each parameter; of one that nobody knows, as many as Adam. */
 static double states_of(const nxc_settings *s) {
   bool momentum = nxc_has(s, NX_SETTING_OPTIMIZER_MOMENTUM) && nxc_number(s, NX_SETTING_OPTIMIZER_MOMENTUM) > 0;
   if (nxc_is(s, NX_SETTING_OPTIMIZER_NAME, "sgd")) return momentum;
-  for (size_t i = 0; i < sizeof state_rows / sizeof *state_rows; i++)
-    if (nxc_is(s, NX_SETTING_OPTIMIZER_NAME, state_rows[i].optimizer))
-      return state_rows[i].states;
-  return 2;
+  return nx_optimizer_keeps(nxc_text(s, NX_SETTING_OPTIMIZER_NAME), 2);
 }
 
 static void read_precision(const nxc_settings *s, nxc_sizes *z) {
