@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/commands.h"
+#include "compiler/commands/output.h"
 #include "compiler/show/plan_dump.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -49,12 +51,17 @@ static const void *map_plan(const char *path, uint64_t *n_bytes) {
 }
 
 static int draw(const nx_plan *plan, const char *path) {
-  FILE *out = fopen(path, "w");
+  char *picture = NULL;
+  size_t n_bytes = 0;
+  FILE *out = open_memstream(&picture, &n_bytes);
   bool good = out != NULL && nxc_draw_svg(plan, out);
   if (out != NULL && fclose(out) != 0) good = false;
-  if (good) return NXC_EXIT_GOOD;
-  fprintf(stderr, "nxcfg show: cannot write %s: %s\n", path, strerror(errno));
-  return NXC_EXIT_USAGE;
+  nxc_arena *arena = nxc_arena_new();
+  if (good) good = nxc_output_write(arena, "show", path, picture, n_bytes);
+  else fputs("nxcfg show: out of memory\n", stderr);
+  nxc_arena_free(arena);
+  free(picture);
+  return good ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
 }
 
 static int show(const char *path, nxc_plan_dump *dump, const char *svg) {

@@ -51,10 +51,18 @@ static void print_constant(const nx_plan *plan, uint32_t index, FILE *out) {
   }
 }
 
+/* The name of one of the values that the row lists. */
+static void print_named(const nx_attr_row *row, int64_t number, FILE *out) {
+  const char *name = row->values;
+  for (; number > 0 && strchr(name, ' ') != NULL; number--) name = strchr(name, ' ') + 1;
+  fprintf(out, "%.*s", (int)strcspn(name, " "), name);
+}
+
 static void print_attribute(const nx_plan *plan, const nx_attr_row *row, const nx_attribute *attribute,
                             FILE *out) {
   fprintf(out, " %s=", row->name);
   if (attribute->kind == NX_ATTRIBUTE_REAL) fprintf(out, "%.9g", attribute->real);
+  else if (attribute->kind == NX_ATTRIBUTE_INT && row->values != NULL) print_named(row, attribute->integer, out);
   else if (attribute->kind == NX_ATTRIBUTE_INT) fprintf(out, "%" PRId64, attribute->integer);
   else print_constant(plan, attribute->constant, out);
 }

@@ -60,6 +60,12 @@ if [ -c /dev/full ]; then
     check $? "${words%% *} notices a full disk"
   done
 fi
+"$nxcfg" show "$work/plan" --ops | grep -q " segment kind=constant "
+check $? "values of an enumeration are shown by their names"
+cp $file "$work/picture.svg"
+(ulimit -f 0 && "$nxcfg" show "$work/plan" --svg "$work/picture.svg") >/dev/null 2>&1
+[ $? = 2 ] && cmp -s $file "$work/picture.svg"
+check $? "a picture that cannot be written leaves what was there"
 "$nxcfg" show "$work" 2>&1 | grep -q "Is a directory"
 check $? "a folder is no plan"
 "$nxcfg" show "$work/plan" --opps 2>&1 | grep -q "unknown option --opps"
