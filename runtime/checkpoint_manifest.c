@@ -152,7 +152,7 @@ static json_t *load(const char *folder, nxr_fault *fault) {
 }
 
 bool nxr_manifest_is_there(const char *folder) {
-  nxr_fault none;
+  nxr_fault none = {""};
   json_t *manifest = load(folder, &none);
   json_decref(manifest);
   return manifest != NULL;

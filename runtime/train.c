@@ -94,8 +94,10 @@ static bool open_memory(training *run) {
 static void raise_alarm(void *context, const char *text) {
   const training *run = context;
   const nx_operator *op = &run->plan->operators[run->machine.running];
-  fprintf(stderr, "nxrun: rank %u, step %llu, %s of %s: %s\n", run->world->rank, (unsigned long long)run->done + 1,
-          nx_op_find(op->op)->name, nx_plan_string(run->plan, op->origin), text);
+  nxr_fault said = {""};
+  nxr_fault_set(&said, "nxrun: rank %u, step %llu, %s of %s: %s", run->world->rank, (unsigned long long)run->done + 1,
+                nx_op_find(op->op)->name, nx_plan_string(run->plan, op->origin), text);
+  fprintf(stderr, "%s\n", said.text);
   nxr_world_abort(NXR_EXIT_FAILED);
 }
 

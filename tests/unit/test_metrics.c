@@ -160,11 +160,19 @@ static void survives_a_full_disk(void **state) {
   signal(SIGXFSZ, SIG_DFL);
 }
 
+/* What a plan's strings may do to a terminal. */
+static void messages_have_no_control_characters(void **state) {
+  (void)state;
+  nxr_fault fault = {""};
+  nxr_fault_set(&fault, "cannot read %s\n  give another", "a\x1b[31mb\x7f\r\xc3\xa9");
+  assert_string_equal(fault.text, "cannot read a?[31mb??\xc3\xa9\n  give another");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_one_object_a_step),    cmocka_unit_test(sets_an_earlier_run_aside),
       cmocka_unit_test(continues_where_the_run_is),  cmocka_unit_test(refuses_what_is_not_its_own),
-      cmocka_unit_test(survives_a_full_disk),
+      cmocka_unit_test(messages_have_no_control_characters), cmocka_unit_test(survives_a_full_disk),
   };
   return cmocka_run_group_tests_name("metrics", tests, temporary_make, temporary_remove);
 }
