@@ -6,6 +6,7 @@
 
 #include "tests/unit/cmocka_all.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +161,48 @@ static void break_term(uint8_t *bytes) {
   for (uint32_t i = 0; (term = plan_record(bytes, NX_SECTION_TERMS, i)) != NULL; i++)
     if (term->atoms == 1u << index && term->kind == NX_TERM_STRIDE) term->stride = INT64_C(1) << 40;
 }
+/* Twice as many ranks as there may be: all that hangs on the first atom grows with it. */
+static void break_rank_bound(uint8_t *bytes) {
+  nx_atom *atom = plan_record(bytes, NX_SECTION_ATOMS, 0);
+  atom->size *= NX_MAX_RANKS, run_of(bytes)->n_ranks *= NX_MAX_RANKS;
+  for (uint32_t i = 1; (atom = plan_record(bytes, NX_SECTION_ATOMS, i)) != NULL; i++) atom->stride *= NX_MAX_RANKS;
+  nx_group *group;
+  for (uint32_t i = 0; (group = plan_record(bytes, NX_SECTION_GROUPS, i)) != NULL; i++)
+    if (group->atoms & 1) group->size *= NX_MAX_RANKS;
+}
+static void break_thread_bound(uint8_t *bytes) { run_of(bytes)->n_threads = NX_MAX_THREADS + 1; }
+static void break_tokens_per_step(uint8_t *bytes) { run_of(bytes)->tokens_per_step += 1; }
+static void break_deadline_bound(uint8_t *bytes) {
+  nx_run_names *names = plan_record(bytes, NX_SECTION_RUN_NAMES, 0);
+  names->deadline_s = INFINITY;
+}
+static void break_value_arena(uint8_t *bytes) { source_of(bytes, NX_OP_add)->arena = NX_N_ARENAS; }
+static void break_item_port(uint8_t *bytes) {
+  item_of(bytes)->kind = NX_ITEM_SEND;
+  item_of(bytes)->when = 0;
+  item_of(bytes)->port = NX_N_PORTS;
+}
+static void break_piece_size(uint8_t *bytes) { piece_of(bytes)->logical_rows = INT64_C(1) << 40; }
+/* An integer where the rule reads and writes floats: the lengths stay right. */
+static void break_range_type(uint8_t *bytes) {
+  nx_value *master = plan_record(bytes, NX_SECTION_VALUES, range_of(bytes)->states[0]);
+  master->dtype = NX_i32;
+}
+/* A ZeRO shard that begins in the middle of an element. */
+static void break_shift(uint8_t *bytes) {
+  nx_value *value;
+  for (uint32_t i = 0; (value = plan_record(bytes, NX_SECTION_VALUES, i)) != NULL; i++) {
+    if (value->view_of == NX_NONE || value->offset_shift == NX_NONE) continue;
+    nx_constant *constant = plan_record(bytes, NX_SECTION_CONSTANTS, value->offset_shift);
+    nx_term *term = plan_record(bytes, NX_SECTION_TERMS, constant->first_term);
+    term->stride -= 1;
+    return;
+  }
+}
+static void break_format(uint8_t *bytes) {
+  nx_header *header = (void *)bytes;
+  header->major = 1, header->minor = 0;
+}
 static void break_section_flags(uint8_t *bytes) { plan_section(bytes, NX_SECTION_OPERATORS)->flags = 0; }
 static void break_section_size(uint8_t *bytes) {
   plan_section(bytes, NX_SECTION_OPERATORS)->n_records = UINT32_MAX;
@@ -197,6 +240,36 @@ static void test_wrong_sections_are_refused(void **state) {
   refuses_all(breaks, sizeof breaks / sizeof *breaks, plan_seal_header);
 }
 
+/* Why a plan with this change is refused: the words of the check that it is there for, and of no other. */
+static void test_each_bound_has_its_own_refusal(void **state) {
+  (void)state;
+  static const struct {
+    break_plan *change;
+    const char *why;
+  } cases[] = {
+      {break_rank_bound, "the run is malformed"},
+      {break_thread_bound, "the run is malformed"},
+      {break_tokens_per_step, "another number of tokens than its sequences"},
+      {break_deadline_bound, "the run's names are malformed"},
+      {break_value_arena, "value "},
+      {break_item_port, "item 0 is malformed"},
+      {break_piece_size, "of a larger tensor than all ranks hold"},
+      {break_range_type, "has values of the wrong size"},
+      {break_shift, "is a view of no value"},
+      {break_format, "format 1.0 and this program reads 2.0: compile it again"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint8_t *bytes = copy_plan();
+    nx_fault fault = {""};
+    cases[i].change(bytes);
+    plan_seal(bytes);
+    bool accepted = accepts(bytes, original.n_bytes, &fault);
+    if (accepted || strstr(fault.text, cases[i].why) == NULL)
+      fail_msg("case %zu (%s): %s", i, cases[i].why, accepted ? "accepted" : fault.text);
+    free(bytes);
+  }
+}
+
 static void test_terms_do_not_overflow(void **state) {
   (void)state;
   uint8_t *bytes = copy_plan();
@@ -231,6 +304,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_appended_bytes_are_refused),
       cmocka_unit_test(test_wrong_records_are_refused),
       cmocka_unit_test(test_wrong_sections_are_refused),
+      cmocka_unit_test(test_each_bound_has_its_own_refusal),
       cmocka_unit_test(test_terms_do_not_overflow),
       cmocka_unit_test(test_reading_before_writing_is_refused),
   };
