@@ -86,6 +86,7 @@ nxc_column nxc_nxrun_column(const nxc_estimate *estimate, const nx_plan *plan);
 /* What was measured with other threads, or laid out otherwise, is not what would run. */
 void nxc_forecast_print_cautions(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
+json_t *nxc_assumed_json(const nxc_assumed *assumed);
 json_t *nxc_own_estimate_json(const nxc_own_estimate *own);
 /* null of what is not known */
 json_t *nxc_column_json(const nxc_column *column);

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-static json_t *assumed_json(const nxc_assumed *assumed) {
+json_t *nxc_assumed_json(const nxc_assumed *assumed) {
   json_t *list = json_array();
   if (assumed->model != NULL)
     json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "model", "value", assumed->model));
@@ -20,7 +20,7 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
   if (own->lacks != NULL) {
     const char *kind = nxc_settings_show(own->compiled.settings, NX_SETTING_MODEL_KIND);
     return json_pack("{s:s, s:s, s:s, s:o}", "system", own->system, "lacks", own->lacks, "kind", kind, "assumed",
-                     assumed_json(&own->assumed));
+                     nxc_assumed_json(&own->assumed));
   }
   json_t *memory = json_object(), *parts = json_object(), *object = json_object();
   for (int part = 0; part < NXC_N_PARTS; part++)
@@ -31,7 +31,7 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
     json_object_set_new(memory, "of_device", json_real(own->device_bytes));
   }
   json_object_set_new(object, "system", json_string(own->system));
-  json_object_set_new(object, "assumed", assumed_json(&own->assumed));
+  json_object_set_new(object, "assumed", nxc_assumed_json(&own->assumed));
   json_object_set_new(object, "stage", json_integer(own->memory.stage));
   json_object_set_new(object, "memory_bytes", memory);
   if (!own->timed) return json_decref(parts), object;

@@ -71,11 +71,13 @@ static bool is_readable(const nxc_compiled *compiled, nxc_sink *obstacles, nxc_t
 }
 
 /* False, with what is wrong on stderr, where there is nothing to tune. */
-static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_training *training) {
+static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_training *training,
+                    size_t *n_warnings) {
   nxc_sink *sink = nxc_sink_new(j->arena), *obstacles = nxc_sink_new(j->arena);
   const nxc_render render = nxc_options_render(&j->options);
   nxc_assume_compile(j->arena, &j->request, j->estimate.assumptions, j->estimate.n_assumptions, sink, compiled,
                      assumed);
+  *n_warnings = nxc_sink_count(sink, NXC_SEVERITY_WARNING);
   if (is_readable(compiled, obstacles, training)) return true;
   nxc_sink_print(nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0 ? sink : obstacles, &render, stderr);
   return false;
@@ -106,7 +108,7 @@ static int report(const job *j, nxc_tune_report *r) {
   }
   if (strcmp(format, "json") == 0) nxc_tune_print_json(r, stdout);
   else if (strcmp(format, "text") == 0) nxc_tune_print(r, stdout);
-  else if (!found) fputs("nxcfg tune: there is no layout that fits and is accepted\n", stderr);
+  else if (!found) nxc_tune_print(r, stderr); /* why there is none */
   else if (strcmp(format, "options") == 0) print_options(&result->best[0], j->arena);
   else fputs(nxc_difference(j->arena, r->file, source->text, result->best[0].text), stdout);
   return found ? NXC_EXIT_GOOD : NXC_EXIT_FOUND;
@@ -125,10 +127,12 @@ static int tune(job *j) {
   const char *file = j->options.files.n_items > 0 ? j->options.files.items[0] : NULL;
   const nxc_machine *machine = j->estimate.machine;
   j->request = nxc_options_request(&j->options, file);
-  if (!compile(j, &compiled, &assumed, &training)) return NXC_EXIT_FOUND;
+  size_t n_warnings;
+  if (!compile(j, &compiled, &assumed, &training, &n_warnings)) return NXC_EXIT_FOUND;
   uint64_t limit = j->estimate.memory_bytes ? j->estimate.memory_bytes : machine->memory_bytes;
   const nxc_tune_request request = {.request = &assumed.request,
                                     .compiled = &compiled,
+                                    .n_warnings = n_warnings,
                                     .training = &training,
                                     .system = open_system(j, &compiled),
                                     .machine = machine,
@@ -140,7 +144,8 @@ static int tune(job *j) {
   if (request.system == NULL && machine->device != NULL) return complain("there is no system ", j->estimate.system);
   nxc_tune(j->arena, &request, &result);
   if (request.progress != NULL) clear_progress();
-  nxc_tune_report r = {.arena = j->arena, .file = file ? file : "arguments", .request = &request, .result = &result};
+  nxc_tune_report r = {.arena = j->arena, .file = file ? file : "arguments", .assumed = &assumed, .request = &request,
+                       .result = &result};
   return report(j, &r);
 }
 

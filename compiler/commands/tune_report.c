@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/tune_report.h"
 
+#include "compiler/commands/estimate.h"
+
 #include "compiler/show/plan_dump.h"
 
 #include <jansson.h>
@@ -64,6 +66,8 @@ static size_t find_losses(const nxc_tune_report *r, const nxc_tuned *best, const
 
 /* ---- for people ---- */
 
+enum { COLUMNS = 80 };
+
 static const char *show_stages(const nxc_tune_report *r, const nxc_layout *l) {
   if (l->n_chunks == l->pipeline) return nxc_arena_printf(r->arena, "%u", l->pipeline);
   return nxc_arena_printf(r->arena, "%ux%u", l->pipeline, l->n_chunks / l->pipeline);
@@ -81,7 +85,7 @@ static const char *show_memory(const nxc_tune_report *r, double bytes) {
 
 static void print_row(const nxc_tune_report *r, const char *label, const nxc_tuned *t, FILE *out) {
   const nxc_layout *l = &t->layout;
-  fprintf(out, "%4s %4u %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, l->tensor, show_stages(r, l),
+  fprintf(out, "%3s %4u %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, l->tensor, show_stages(r, l),
           l->context, l->expert, l->data, (int)t->batch.micro, (int)zero_of(r, t), recompute_of(r, t),
           show_memory(r, t->memory_bytes), show_seconds(r, t->step_s), 100 * t->utilisation);
 }
@@ -96,14 +100,18 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
     fprintf(out, ", global batch %lld", (long long)t->batch.global);
   fputc('\n', out);
   if (t == best) return;
-  size_t n = find_losses(r, best, t, losses);
-  if (lost < 0) n = 0; /* it does not fit */
-  if (fabs(lost) < 0.0005) fputs("       as fast", out);
-  else fprintf(out, "       %.1f %% %s", fabs(100 * lost), lost > 0 ? "slower" : "faster");
-  for (size_t i = 0; i < n; i++)
-    fprintf(out, "%s%s %.1f %%", i ? ", " : ": ", losses[i].part, 100 * losses[i].share);
-  if (r->request->memory_bytes > 0 && t->memory_bytes > r->request->memory_bytes) fputs(", but it does not fit", out);
-  fputc('\n', out);
+  const char *line = "       as fast";
+  if (fabs(lost) >= 0.0005)
+    line = nxc_arena_printf(r->arena, "       %.1f %% %s", fabs(100 * lost), lost > 0 ? "slower" : "faster");
+  size_t n = lost > 0 ? find_losses(r, best, t, losses) : 0;
+  for (size_t i = 0; i < n; i++) {
+    const char *longer = nxc_arena_printf(r->arena, "%s%s %s %.1f %%", line, i ? "," : ":", losses[i].part,
+                                          100 * losses[i].share);
+    if (strlen(longer) <= COLUMNS) line = longer;
+  }
+  fprintf(out, "%s\n", line);
+  if (r->request->memory_bytes > 0 && t->memory_bytes > r->request->memory_bytes)
+    fputs("       it does not fit\n", out);
 }
 
 static void print_counts(const nxc_tune_report *r, FILE *out) {
@@ -117,13 +125,21 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
   if (result->refused != NULL) fprintf(out, "refused, of the fastest: %s\n", result->refused);
 }
 
+static void print_assumed(const nxc_tune_report *r, FILE *out) {
+  if (r->assumed->model != NULL) fprintf(out, "assumed: the shape of %s\n", r->assumed->model);
+  for (size_t i = 0; i < r->assumed->n_items; i++) {
+    const nxc_assumption *one = &r->assumed->items[i];
+    fprintf(out, "assumed: %s = %s (%s)\n", nxc_setting_path(one->setting), one->value, one->why);
+  }
+}
+
 static void print_own(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   if (result->own_refused != NULL) {
     fprintf(out, "the file as it is: %s\n", result->own_refused);
     return;
   }
-  print_row(r, "file", &result->own, out);
+  print_row(r, "now", &result->own, out);
   print_rest(r, result->n_best ? &result->best[0] : &result->own, &result->own, out);
 }
 
@@ -140,7 +156,8 @@ static void print_edits(const nxc_tune_report *r, const nxc_tuned *best, FILE *o
 void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   print_counts(r, out);
-  fputs("\n       TP     PP   CP   EP     DP micro ZeRO recompute     memory     step   MFU\n", out);
+  print_assumed(r, out);
+  fputs("\n  #   TP     PP   CP   EP     DP micro ZeRO recompute     memory     step    MFU\n", out);
   for (size_t i = 0; i < result->n_best; i++) {
     print_row(r, nxc_arena_printf(r->arena, "%zu", i + 1), &result->best[i], out);
     print_rest(r, &result->best[0], &result->best[i], out);
@@ -200,6 +217,7 @@ void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
                                                    r->request->machine->name, "ranks",
                                                    (int)r->request->training->layout.world);
   for (size_t i = 0; i < result->n_best; i++) json_array_append_new(best, tuned_json(r, first, &result->best[i]));
+  json_object_set_new(object, "assumed", nxc_assumed_json(r->assumed));
   json_object_set_new(object, "combinations", json_real(nxc_space_size(&result->space)));
   json_object_set_new(object, "divide", json_integer((json_int_t)result->n_divide));
   json_object_set_new(object, "fit", json_integer((json_int_t)result->n_fit));

@@ -3,6 +3,7 @@
 #ifndef NXC_COMMANDS_TUNE_REPORT_H
 #define NXC_COMMANDS_TUNE_REPORT_H
 
+#include "compiler/estimate/assume.h"
 #include "compiler/tune/search.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 typedef struct nxc_tune_report {
   nxc_arena *arena;
   const char *file;
+  const nxc_assumed *assumed;
   const nxc_tune_request *request;
   const nxc_tune_result *result;
   const char *written; /* where the best was written; NULL: nowhere */

@@ -118,6 +118,8 @@ static void take_out(patcher *p, size_t start, size_t end, bool pair) {
   bool goes_on = !pair && *text_at(p, rest) == '\\' && text_at(p, rest)[1] == '\n';
   if (comment) rest += strcspn(text_at(p, rest), "\n");
   bool ends = *text_at(p, rest) == '\n';
+  if (ends && !alone && !comment) /* nothing trails */
+    while (text_at(p, start)[-1] == ' ' || text_at(p, start)[-1] == '\t') start--;
   if (alone && goes_on) replace(p, line, rest + 2, "");
   else if (alone && pair && ends) replace(p, line, rest + 1, "");
   else replace(p, start, rest, "");

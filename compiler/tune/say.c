@@ -8,6 +8,7 @@
 struct nxc_speaker {
   const nxc_request *request;
   const nxc_compiled *compiled;
+  size_t n_warnings;
   bool *speaks;  /* of each option and setting: the option may say it */
   bool *sets;    /* the same: it does */
   bool *follows; /* of each setting: an option of the file says it, which follows from others */
@@ -73,9 +74,10 @@ static void find_places(nxc_speaker *s, nxc_arena *arena) {
   }
 }
 
-nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled) {
+nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled,
+                             size_t n_warnings) {
   nxc_speaker *speaker = nxc_arena_alloc(arena, sizeof *speaker);
-  *speaker = (nxc_speaker){.request = request, .compiled = compiled};
+  *speaker = (nxc_speaker){.request = request, .compiled = compiled, .n_warnings = n_warnings};
   find_options(speaker, arena);
   find_places(speaker, arena);
   return speaker;
@@ -141,7 +143,7 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
   bool changed[NX_N_SETTINGS] = {false};
   nxc_settings *wanted = nxc_settings_copy(s->arena, compiled->settings);
   nxc_choice_set(space, choice, wanted, changed);
-  keep_followers(s->speaker, changed);
+  if (!s->how->all) keep_followers(s->speaker, changed);
   if (s->how->pins) changed[NX_SETTING_BATCH_GLOBAL] = changed[NX_SETTING_BATCH_MICRO] = true;
   const nxc_composing composing = {.wanted = wanted, .dialect = compiled->dialect, .version = compiled->version};
   compare_options(s, nxc_compose(s->arena, &composing), changed);
@@ -151,10 +153,10 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
 
 /* ---- reading back ---- */
 
-static const char *first_error(const nxc_sink *sink, nxc_arena *arena) {
+static const char *first_of(const nxc_sink *sink, nxc_severity severity, nxc_arena *arena) {
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
-    if (finding->severity == NXC_SEVERITY_ERROR)
+    if (finding->severity == severity)
       return nxc_arena_printf(arena, "%s (%s)", finding->message, finding->id);
   }
   return NULL;
@@ -165,13 +167,16 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   nxc_request request = *s->speaker->request;
   const nxc_source *first = s->speaker->compiled->binding->origin.first;
   request.text = nxc_source_new(s->arena, first ? first->name : "arguments", said->text, strlen(said->text));
-  if (space->training->layout.world != nxc_int(s->speaker->compiled->settings, NX_SETTING_MESH_WORLD))
+  bool all_ranks = space->training->layout.world == nxc_int(s->speaker->compiled->settings, NX_SETTING_MESH_WORLD);
+  if (!all_ranks)
     request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
   nxc_compile_settings(s->arena, &request, sink, &said->compiled);
-  said->refused = first_error(sink, s->arena);
+  said->refused = first_of(sink, NXC_SEVERITY_ERROR, s->arena);
+  if (all_ranks && said->refused == NULL && nxc_sink_count(sink, NXC_SEVERITY_WARNING) > s->speaker->n_warnings)
+    said->refused = first_of(sink, NXC_SEVERITY_WARNING, s->arena);
   if (said->refused != NULL) return;
   if (!nxc_training_read(said->compiled.settings, sink, &said->training)) {
-    said->refused = first_error(sink, s->arena);
+    said->refused = first_of(sink, NXC_SEVERITY_ERROR, s->arena);
     if (said->refused == NULL) said->refused = "sizes are unknown";
   } else if (!nxc_choice_is(space, choice, &said->training)) {
     said->refused = "its options do not say it";

@@ -2,8 +2,8 @@
 /* A layout in the file's own options, and whether its system accepts it.
  *
  * The chosen settings are composed into options; those that differ from the file's are edits of its text. The text
- * that results is read back whole: only where it has no error by the system's rules, and says what was chosen, is
- * the layout accepted. Options that only place layers, and no longer fit, are taken out. */
+ * that results is read back whole: only where it has no error by the system's rules, no more warnings than the file, and says what was
+ * chosen, is the layout accepted. Options that only place layers, and no longer fit, are taken out. */
 #ifndef NXC_TUNE_SAY_H
 #define NXC_TUNE_SAY_H
 
@@ -13,8 +13,9 @@
 
 typedef struct nxc_speaker nxc_speaker;
 
-/* `request` has what is assumed; `compiled` is what it gives. */
-nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled);
+/* `request` has what is assumed; `compiled` is what it gives, with so many warnings. */
+nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled,
+                             size_t n_warnings);
 
 typedef struct nxc_said {
   const nxc_edit *edits;

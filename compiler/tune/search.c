@@ -12,8 +12,8 @@
 #include <time.h>
 
 enum {
-  KEPT = 512,      /* the fastest that are kept to be judged */
-  MOST_LISTED = 1 << 20, /* layouts that are all judged */
+  KEPT = 512,            /* the fastest, to be judged */
+  MOST_LISTED = 1 << 20, /* where all are judged */
 };
 
 typedef struct candidate {
@@ -27,7 +27,7 @@ typedef struct search {
   nxc_tune_result *result;
   nxc_speaker *speaker;
   candidate *list; /* the best first */
-  size_t n_list;
+  size_t n_list, most;
   double began_s;
 } search;
 
@@ -129,8 +129,8 @@ static void keep(search *s, const candidate *new) {
     if (compare_candidates(&s->list[middle], new) < 0) low = middle + 1;
     else high = middle;
   }
-  if (low == KEPT) return;
-  if (s->n_list < KEPT) s->n_list++;
+  if (low == s->most) return;
+  if (s->n_list < s->most) s->n_list++;
   memmove(&s->list[low + 1], &s->list[low], (s->n_list - 1 - low) * sizeof *s->list);
   s->list[low] = *new;
 }
@@ -227,8 +227,8 @@ static void estimate(search *s, const nxc_choice *choice) {
   if (!fits(s, new.memory_bytes)) return;
   r->n_fit++;
   double tokens = sizes.micro_batches * sizes.micro_batch * sizes.sequence * sizes.data;
-  bool full = s->n_list == KEPT && !s->request->exhaustive;
-  if (full && tokens / nxc_own_time_least(&sizes, s->request->machine) < s->list[KEPT - 1].tokens_per_s) return;
+  double most_tokens_per_s = tokens / nxc_own_time_least(&sizes, s->request->machine);
+  if (s->n_list == s->most && most_tokens_per_s < s->list[s->n_list - 1].tokens_per_s) return;
   nxc_own_time time = nxc_own_time_of(s->request->system, &sizes, &training, s->request->machine, s->scratch);
   r->n_estimated++;
   new.tokens_per_s = time.tokens_per_s;
@@ -319,8 +319,9 @@ void nxc_tune(nxc_arena *arena, const nxc_tune_request *request, nxc_tune_result
   const nxc_choice own = {{0}};
   *result = (nxc_tune_result){0};
   result->space = nxc_space_make(arena, request->training, request->compiled->settings, request->varies);
-  s.speaker = nxc_speaker_new(arena, request->request, request->compiled);
-  if (request->machine->device != NULL) s.list = nxc_arena_array(arena, KEPT + 1, sizeof *s.list);
+  s.speaker = nxc_speaker_new(arena, request->request, request->compiled, request->n_warnings);
+  s.most = request->kept ? request->kept : KEPT;
+  if (request->machine->device != NULL) s.list = nxc_arena_array(arena, s.most + 1, sizeof *s.list);
   nxc_arena_mark mark = nxc_arena_mark_now(s.scratch);
   result->own_refused = judge(&s, &own, &result->own);
   nxc_arena_rewind(s.scratch, mark);

@@ -18,13 +18,14 @@ enum { NXC_MOST_PARTS = 16 };
 typedef struct nxc_tune_request {
   const nxc_request *request; /* with what is assumed */
   const nxc_compiled *compiled;
+  size_t n_warnings; /* about it */
   const nxc_training *training; /* of it */
   const nxc_system *system;     /* whose memory and time, on accelerators */
   const nxc_machine *machine;
   double memory_bytes; /* 0: any */
   const bool *varies;  /* of each knob */
   size_t top;          /* how many are wanted */
-  bool exhaustive;     /* without bounds: for tests */
+  size_t kept;         /* how many of the fastest may be judged; 0: 512 */
   double deadline_s;   /* 0: none */
   void (*progress)(double done); /* 0 to 1; NULL: nobody watches */
 } nxc_tune_request;

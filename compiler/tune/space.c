@@ -110,8 +110,8 @@ static void add_zero(nxc_space *space, nxc_arena *arena) {
 }
 
 /* What selective recomputation without further names is of: the scores, as systems call them. */
-static const nxc_value cores[] = {{.kind = NXC_STRING, .text = "CoreAttention", .n_bytes = 13},
-                                  {.kind = NXC_STRING, .text = "core_attn", .n_bytes = 9}};
+static const nxc_value cores[] = {{.kind = NXC_STRING, .text = "core_attn", .n_bytes = 9},
+                                  {.kind = NXC_STRING, .text = "CoreAttention", .n_bytes = 13}};
 
 static void add_recompute(nxc_space *space, nxc_arena *arena) {
   add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_NONE, 0);

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs each line of cases.txt and compares what is printed and the exit status with NAME.out, as TAP; UPDATE=1
+# rewrites. Then what -o writes is read back: it says the best, and where it is the file there is nothing better. And
+# how long whole spaces take, with room for slow machines. Usage: tune.sh NXCFG FOLDER
+nxcfg=$(realpath "$1")
+cd "$2" || exit 1
+n=0
+status=0
+check() { # NAME STATUS
+  n=$((n + 1))
+  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1" && status=1; fi
+}
+while IFS= read -r line; do
+  case $line in '' | '#'*) continue ;; esac
+  name=${line%% |*}
+  # shellcheck disable=SC2086
+  found=$("$nxcfg" ${line#*| } 2>&1 </dev/null; echo "exit $?")
+  [ -z "$UPDATE" ] || printf '%s\n' "$found" >"$name.out"
+  [ "$found" = "$(cat "$name.out")" ]
+  good=$?
+  check "$line" $good
+  [ $good -eq 0 ] || printf '%s\n' "$found" | diff "$name.out" - | sed 's/^/# /'
+done <cases.txt
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+for file in megatron.sh neox.yml nxdt.yaml reference.yaml; do
+  cp "$file" "$folder/$file"
+  set -- --machine device.yaml --world-size 16
+  "$nxcfg" tune "$file" "$@" -o "$folder/best_$file" >"$folder/said" 2>&1
+  grep -q "^written: $folder/best_$file\$" "$folder/said"
+  check "$file: -o writes" $?
+  cmp -s "$file" "$folder/$file"
+  check "$file: it stays as it was" $?
+  "$nxcfg" validate "$folder/best_$file" --world-size 16 >/dev/null 2>&1
+  check "$file: the best is valid" $?
+  "$nxcfg" tune "$folder/best_$file" "$@" | grep -q '^The file is the best already\.$'
+  check "$file: the best of the best is itself" $?
+  "$nxcfg" tune "$file" "$@" --format patch | (cd "$folder" && patch -s -p0 "$file")
+  cmp -s "$folder/$file" "$folder/best_$file"
+  check "$file: patch(1) applies the difference" $?
+  "$nxcfg" tune "$file" "$@" --top 5 | awk '!/^refused/ && length > 80 { exit 1 }'
+  check "$file: no row is longer than 80 columns" $?
+done
+
+seconds() { # of nxcfg with these arguments
+  start=$(date +%s%N)
+  "$nxcfg" "$@" >/dev/null 2>&1
+  echo $((($(date +%s%N) - start) / 1000000000))
+}
+conf=../../../conf
+[ "$(seconds tune $conf/megatron/llama-405b.sh --machine device.yaml)" -le 10 ]
+check "405B on 16384 ranks: 10 seconds" $?
+[ "$(seconds tune nxdt.yaml --machine device.yaml --world-size 8)" -le 3 ]
+check "7B on 8 ranks: 3 seconds" $?
+"$nxcfg" tune $conf/megatron/llama-405b.sh --machine device.yaml --deadline 0.01 | grep -q 'stopped by the deadline'
+check "a deadline stops the search" $?
+echo "1..$n"
+exit $status
