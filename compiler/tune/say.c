@@ -110,8 +110,7 @@ static void edit(saying *s, size_t option, const nxc_value *value) {
 
 static bool speaks_of_changed(const saying *s, size_t option, const bool changed[NX_N_SETTINGS]) {
   const nxc_speaker *speaker = s->speaker;
-  bool all = s->how->all || speaker->compiled->binding->options[option].given;
-  const bool *says = (all ? speaker->speaks : speaker->sets) + option * NX_N_SETTINGS;
+  const bool *says = (s->how->all ? speaker->speaks : speaker->sets) + option * NX_N_SETTINGS;
   for (size_t id = 0; id < NX_N_SETTINGS; id++)
     if (changed[id] && says[id]) return true;
   return false;
@@ -134,7 +133,8 @@ static void compare_options(saying *s, const nxc_binding *composed, const bool c
     bool same = !pinned && is->value != NULL && shall->value != NULL && nxc_value_equal(is->value, shall->value);
     bool silent = !is->given && shall->value != NULL && usual != NULL && nxc_value_equal(shall->value, usual);
     if (shall->given && !same && !silent) edit(s, i, shall->value);
-    if (!shall->given && is->given) edit(s, i, NULL);
+    bool goes = !shall->given && is->given && is->row->n_sets > 0; /* what sets nothing may serve others too */
+    if (goes) edit(s, i, NULL);
   }
 }
 
