@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/estimate/sizes.h"
 
+#include "compiler/estimate/trained.h"
 #include "compiler/program/records/mixture.h"
-#include "schema/optimizers.h"
+
+#include "schema/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,8 +29,8 @@ static double flag(const nxc_settings *s, nxc_setting_id id) {
   return nxc_has(s, id) && nxc_flag(s, id) ? 1 : 0;
 }
 
-static double type_bytes(const nxc_settings *s, nxc_setting_id id) {
-  return nxc_is(s, id, "bf16") || nxc_is(s, id, "fp16") ? 2 : 4;
+static double bytes_of(nx_dtype type) {
+  return nx_dtype_bits(type) / 8.0;
 }
 
 static void read_model(const nxc_model *m, nxc_sizes *z) {
@@ -72,27 +74,25 @@ static void read_layout(const nxc_layout *l, nxc_sizes *z) {
   z->replicas = l->replicate;
 }
 
-static void read_batch(const nxc_training *t, nxc_sizes *z) {
+/* A sample of preferences is two sequences, which go through the model together. */
+static double sequences_of_sample(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "dpo") || nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "orpo") ? 2 : 1;
+}
+
+static void read_batch(const nxc_training *t, const nxc_settings *s, nxc_sizes *z) {
   z->sequence = (double)t->model.sequence;
-  z->micro_batch = (double)t->batch.micro;
+  z->micro_batch = (double)t->batch.micro * sequences_of_sample(s);
   z->micro_batches = (double)t->batch.n_micro;
   z->tokens = z->micro_batch * z->sequence / z->context;
 }
 
-/* Moments that the update rule keeps of each parameter; of one that nobody knows, as many as Adam. */
-static double states_of(const nxc_settings *s) {
-  bool momentum = nxc_has(s, NX_SETTING_OPTIMIZER_MOMENTUM) && nxc_number(s, NX_SETTING_OPTIMIZER_MOMENTUM) > 0;
-  if (nxc_is(s, NX_SETTING_OPTIMIZER_NAME, "sgd")) return momentum;
-  return nx_optimizer_keeps(nxc_text(s, NX_SETTING_OPTIMIZER_NAME), 2);
-}
-
-static void read_precision(const nxc_settings *s, nxc_sizes *z) {
-  z->param_bytes = type_bytes(s, NX_SETTING_PRECISION_PARAM);
-  z->compute_bytes = type_bytes(s, NX_SETTING_PRECISION_COMPUTE);
-  z->grad_bytes = type_bytes(s, NX_SETTING_PRECISION_GRAD_ACCUMULATION);
-  z->reduce_bytes = type_bytes(s, NX_SETTING_PRECISION_REDUCE);
-  z->state_bytes = type_bytes(s, NX_SETTING_PRECISION_OPTIMIZER_STATE);
-  z->master = z->param_bytes < 4 ? flag(s, NX_SETTING_PRECISION_MASTER_WEIGHTS) : 0;
+static void read_precision(const nxc_precision *types, const nxc_settings *s, nxc_sizes *z) {
+  z->param_bytes = bytes_of(types->param);
+  z->compute_bytes = bytes_of(types->activation);
+  z->grad_bytes = bytes_of(types->grad);
+  z->reduce_bytes = bytes_of(types->partial);
+  z->state_bytes = bytes_of(types->state);
+  z->master = types->master;
   z->fp8 = nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8");
   z->flash = flag(s, NX_SETTING_ATTENTION_FLASH);
 }
@@ -100,7 +100,6 @@ static void read_precision(const nxc_settings *s, nxc_sizes *z) {
 static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_sizes *z) {
   const nxc_sharding *sharding = &t->sharding;
   double of_stage = z->data * z->context, experts = z->world / (z->pipeline * z->expert * z->expert_tensor);
-  z->states = states_of(s);
   z->zero = sharding->stage;
   z->reshards = sharding->reshard_after_forward;
   z->bucket = (double)sharding->bucket_elements;
@@ -119,33 +118,15 @@ static void read_recompute(const nxc_recomputation *r, nxc_sizes *z) {
   z->recompute_divides = r->distribute;
 }
 
-/* Adapters are small beside what they adapt: what is frozen has no gradient and no state. */
-static void read_task(const nxc_settings *s, nxc_sizes *z) {
-  bool adapts = nxc_has(s, NX_SETTING_LORA_RANK) && nxc_int(s, NX_SETTING_LORA_RANK) > 0;
-  bool refers = nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "dpo");
-  z->models = refers && !adapts ? 2 : 1;
-  z->frozen_bytes = z->param_bytes;
-  z->trained = 1;
-  if (!adapts) return;
-  double rank = (double)nxc_int(s, NX_SETTING_LORA_RANK), d = z->head_dim;
-  double each[][2] = {{z->hidden, (z->heads + 2 * z->kv_heads) * d}, {z->heads * d, z->hidden}};
-  double frozen = (2 + z->gates) * z->hidden * z->ffn, added = 0;
-  for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-    frozen += each[i][0] * each[i][1];
-    added += rank * (each[i][0] + each[i][1]);
-  }
-  z->trained = added / (frozen + added);
-}
-
 nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   nxc_sizes z = {.first = 1};
   read_layout(&t->layout, &z);
   read_model(&t->model, &z);
-  read_batch(t, &z);
-  read_precision(settings, &z);
+  read_batch(t, settings, &z);
+  read_precision(&t->types, settings, &z);
   read_sharding(t, settings, &z);
   read_recompute(&t->recomputation, &z);
-  read_task(settings, &z);
+  nxc_trained_read(settings, &z);
   return z;
 }
 
@@ -199,6 +180,7 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   double experts = z->experts * network_parameters(z, z->expert_ffn) / (z->expert * z->expert_tensor);
   z->expert_parameters = z->stage_mixtures * experts;
   z->unit = fmax(attention + norms + (dense > 0 ? network : 0), z->stage_mixtures > 0 ? attention + shared + experts : 0);
+  nxc_trained_of_stage(z);
 }
 
 static bool is_alike(const nxc_sizes *a, const nxc_sizes *b) {

@@ -9,10 +9,20 @@
 
 #include "compiler/program/records/training.h"
 
+/* Adapters of a layer, and the frozen parameters that they stand beside, on one rank. */
+typedef struct nxc_adapters {
+  double dense_added, dense_adapted;
+  double mixture_added, mixture_adapted; /* of a layer with experts, outside of these */
+  double experts_added, experts_adapted;
+  bool quantized;
+  double base_bytes, scale_bytes; /* of an adapted parameter */
+} nxc_adapters;
+
 typedef struct nxc_sizes {
 #define SIZE(name, meaning) double name;
 #include "compiler/estimate/sizes.def"
 #undef SIZE
+  nxc_adapters adapters; /* behind the named ones */
 } nxc_sizes;
 
 /* A size by its name in sizes.def: its place in the struct, or -1. */

@@ -2,6 +2,7 @@
 #include "compiler/program/records/precision.h"
 
 static nx_dtype type_of(const nxc_settings *s, nxc_setting_id id) {
+  if (nxc_is(s, id, "fp16")) return NX_f16;
   return nxc_is(s, id, "bf16") ? NX_bf16 : NX_f32;
 }
 
