@@ -185,8 +185,10 @@ static const char *named_model_config(compilation *c) {
     if (!names || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) continue;
     const char *path = bound->value->text;
     struct stat status;
+    size_t n = strlen(path);
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
       path = nxc_arena_printf(c->arena, "%s/config.json", path);
+    else if (n < 5 || strcmp(path + n - 5, ".json") != 0) continue; /* a name, not a file */
     if (access(path, R_OK) == 0) return path;
   }
   return NULL;
