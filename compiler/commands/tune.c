@@ -62,14 +62,6 @@ static void clear_progress(void) {
 
 /* ---- the file ---- */
 
-/* Sizes that do not divide are what a search is for; those that are unknown are not. */
-static bool is_readable(const nxc_compiled *compiled, nxc_sink *obstacles, nxc_training *training) {
-  *training = (nxc_training){0};
-  if (compiled->settings == NULL) return false;
-  return nxc_training_read(compiled->settings, obstacles, training) ||
-         (training->model.layers > 0 && training->layout.world > 0 && training->batch.micro > 0);
-}
-
 /* False, with what is wrong on stderr, where there is nothing to tune. */
 static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_training *training,
                     size_t *n_warnings) {
@@ -78,7 +70,8 @@ static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_tr
   nxc_assume_compile(j->arena, &j->request, j->estimate.assumptions, j->estimate.n_assumptions, sink, compiled,
                      assumed);
   *n_warnings = nxc_sink_count(sink, NXC_SEVERITY_WARNING);
-  if (is_readable(compiled, obstacles, training)) return true;
+  /* sizes that do not fit together are what a search is for; those that are unknown are not */
+  if (compiled->settings != NULL && nxc_training_read_sizes(compiled->settings, obstacles, training)) return true;
   nxc_sink_print(nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0 ? sink : obstacles, &render, stderr);
   return false;
 }

@@ -146,10 +146,13 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
 
 /* ---- all ---- */
 
-bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
+static bool check_sizes(const nxc_settings *settings, nxc_sink *sink) {
+  return check_kind(settings, sink) && check_known(settings, sink) && check_counts(settings, sink);
+}
+
+bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
   *t = (nxc_training){0};
-  if (!check_kind(settings, sink) || !check_known(settings, sink) || !check_counts(settings, sink)) return false;
-  if (!nxc_rules_check_structure(settings, sink)) return false;
+  if (!check_sizes(settings, sink)) return false;
   t->layout = nxc_layout_read(settings);
   t->batch = nxc_batch_read(settings, &t->layout);
   t->model = nxc_model_read(settings, &t->layout, nxc_settings_arena(settings));
@@ -165,7 +168,13 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
                "the model or its activations have more than 1e15 elements");
     return false;
   }
-  return check_pattern(settings, sink, t) && make_mesh(settings, sink, t);
+  return check_pattern(settings, sink, t);
+}
+
+bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
+  *t = (nxc_training){0};
+  if (!check_sizes(settings, sink) || !nxc_rules_check_structure(settings, sink)) return false;
+  return nxc_training_read_sizes(settings, sink, t) && make_mesh(settings, sink, t);
 }
 
 int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {

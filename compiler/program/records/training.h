@@ -33,6 +33,8 @@ typedef struct nxc_training {
 
 /* False, with findings, where sizes are unknown, too large, or do not fit together. */
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
+/* The same, whether sizes fit together or not: without a mesh. */
+bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
 /* False, with findings, where nxrun cannot execute what has been read, or what it lacks is unknown. Where
  * nothing could be read (NULL) it judges the settings alone. */
 bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_training *training);
