@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A typed value: what a scalar, list or map means once it is read.
  *
- * Values are immutable and live in an arena. Integers outside int64_t keep their decimal digits in `digits` and
- * have kind NXC_INT with `digits` set; everywhere else `digits` is NULL. Strings may hold NUL bytes. Map keys are
- * values too (YAML has integer and boolean keys). */
+ * Values are immutable and live in an arena. Integers outside int64_t keep their decimal digits in `digits`
+ * and have kind NXC_INT with `digits` set; everywhere else `digits` is NULL. Strings may hold NUL bytes. Map
+ * keys are values too (YAML has integer and boolean keys). */
 #ifndef NXC_VALUE_H
 #define NXC_VALUE_H
 
@@ -47,7 +47,8 @@ struct nxc_value {
 bool nxc_value_equal(const nxc_value *a, const nxc_value *b);
 /* One line for people: strings bare when they need no quotes, lists as [a, b]. */
 const char *nxc_value_show(nxc_arena *arena, const nxc_value *value);
-/* The shortest decimal text that reads back as the same double, in Python's repr form (1e-05, 1e+16, 0.1, nan, -inf). */
+/* The shortest decimal text that reads back as the same double, in Python's repr form (1e-05, 1e+16, 0.1,
+ * nan, -inf). */
 const char *nxc_float_repr(nxc_arena *arena, double number);
 /* JSON on one line; not-a-number and infinities are texts, bytes are null. */
 const char *nxc_value_json(nxc_arena *arena, const nxc_value *value);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a backend is: memory, kernels and streams behind one table of functions.
  *
- * The runtime opens one device per rank, asks it for arenas, binds every operator of the plan once (all choices,
- * primitives and workspace are made there), and then only enqueues. Operands are named by arena and offset; a *frame*
- * gives, per enqueue, where each arena begins for the chunk and slot at hand, and the values of the plan's constants
- * for this rank and chunk. So one bound kernel serves every slot, chunk and micro-batch.
+ * The runtime opens one device per rank, asks it for arenas, binds every operator of the plan once (all
+ * choices, primitives and workspace are made there), and then only enqueues. Operands are named by arena and
+ * offset; a *frame* gives, per enqueue, where each arena begins for the chunk and slot at hand, and the
+ * values of the plan's constants for this rank and chunk. So one bound kernel serves every slot, chunk and
+ * micro-batch.
  *
- * On an accelerator arenas are device memory, frame addresses are device addresses, enqueue returns before the kernel
- * has run, and order across streams is made with events. On a CPU arenas are host memory, a stream runs at once and
- * events are always complete. The host reads and writes arenas through copy_in and copy_out alone, unless
- * `host_addressable` says that addresses are host pointers: then collectives read and write them directly, and `ref`
- * may take operators that the backend declines. Elsewhere collectives run on memory of the runtime, to which and from
- * which they copy.
+ * On an accelerator arenas are device memory, frame addresses are device addresses, enqueue returns before
+ * the kernel has run, and order across streams is made with events. On a CPU arenas are host memory, a stream
+ * runs at once and events are always complete. The host reads and writes arenas through copy_in and copy_out
+ * alone, unless `host_addressable` says that addresses are host pointers: then collectives read and write
+ * them directly, and `ref` may take operators that the backend declines. Elsewhere collectives run on memory
+ * of the runtime, to which and from which they copy.
  *
  * Invariant: after the last bind, nothing here allocates. */
 #ifndef NXK_BACKEND_H
@@ -86,14 +87,14 @@ typedef struct nxk_backend {
   /* A device for this rank; sets threads, FTZ and DAZ in every one of them. */
   bool (*open)(const nxk_device_options *options, nxk_device **device, nxk_fault *fault);
   void (*close)(nxk_device *device);
-  /* An arena of n_bytes, zeroed and touched. `shared` is host memory of a window shared with other ranks that the
-   * backend must use instead of its own (only where host_addressable), or NULL. */
+  /* An arena of n_bytes, zeroed and touched. `shared` is host memory of a window shared with other ranks that
+   * the backend must use instead of its own (only where host_addressable), or NULL. */
   bool (*arena_open)(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
                      nxk_fault *fault);
   void (*copy_in)(nxk_device *device, void *destination, const void *host, uint64_t n_bytes);
   void (*copy_out)(nxk_device *device, void *host, const void *source, uint64_t n_bytes);
-  /* Makes the kernel for one operator. False with an empty fault: declined, another backend may take it. False with a
-   * fault: it can not be made within the workspace. */
+  /* Makes the kernel for one operator. False with an empty fault: declined, another backend may take it.
+   * False with a fault: it can not be made within the workspace. */
   bool (*bind)(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault);
   void (*enqueue)(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame);
   /* y[i] = sum over s of x[s][i], s ascending, accumulated in fp32 (fp64 for f64), rounded once to y_dtype.
@@ -116,14 +117,16 @@ extern const nxk_backend nxk_far; /* of tests alone: kernels/far/far.c */
 const nxk_backend *nxk_backend_find(const char *name);
 
 /* Raises the alarm of the frame. */
-_Noreturn void nxk_fail(const nxk_frame *frame, const char *format, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void nxk_fail(const nxk_frame *frame, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static inline int64_t nxk_attr_int(const nxk_attr *attr, const nxk_frame *frame) {
   return attr->kind == NXK_CONSTANT ? frame->constants[attr->constant] : attr->integer;
 }
 
 static inline void *nxk_address(const nxk_tensor *tensor, const nxk_frame *frame) {
-  uint64_t shift = tensor->shift_constant == UINT32_MAX ? 0 : (uint64_t)frame->constants[tensor->shift_constant];
+  uint64_t shift =
+      tensor->shift_constant == UINT32_MAX ? 0 : (uint64_t)frame->constants[tensor->shift_constant];
   return (char *)frame->base[tensor->arena] + tensor->offset + shift;
 }
 

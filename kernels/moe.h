@@ -228,7 +228,8 @@ static inline bool nxk_moe_number(const int32_t *chosen, int64_t n, int64_t expe
 
 /* Probabilities as the load-balancing loss has them: softmax; or sigmoids, divided by their sum. Returns the
  * logarithm of the sum of exponentials. */
-static inline double nxk_moe_probabilities(int64_t score, const double *logits, int64_t n_experts, double *p) {
+static inline double nxk_moe_probabilities(int64_t score, const double *logits, int64_t n_experts,
+                                           double *p) {
   double lse = nxk_moe_softmax(logits, n_experts, p), sum = 1e-20;
   if (score != NXK_MOE_SIGMOID) return lse;
   for (int64_t e = 0; e < n_experts; e++) sum += 1 / (1 + exp(-logits[e]));
@@ -236,10 +237,11 @@ static inline double nxk_moe_probabilities(int64_t score, const double *logits, 
   return lse;
 }
 
-/* Of one token: adds to dlogits the gradient of aux x sum of probability x counts, and of z x lse^2. Returns both
- * sums without their factors. `p` has room for n_experts; dlogits may be NULL. */
-static inline void nxk_moe_losses(int64_t score, const double *logits, const double *counts, int64_t n_experts,
-                                  double aux, double z, double *p, double *dlogits, double sums[2]) {
+/* Of one token: adds to dlogits the gradient of aux x sum of probability x counts, and of z x lse^2. Returns
+ * both sums without their factors. `p` has room for n_experts; dlogits may be NULL. */
+static inline void nxk_moe_losses(int64_t score, const double *logits, const double *counts,
+                                  int64_t n_experts, double aux, double z, double *p, double *dlogits,
+                                  double sums[2]) {
   double lse = nxk_moe_probabilities(score, logits, n_experts, p), mean = 0;
   for (int64_t e = 0; e < n_experts; e++) mean += p[e] * counts[e];
   for (int64_t e = 0; e < n_experts && dlogits; e++) {

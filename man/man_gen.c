@@ -137,7 +137,8 @@ static void print_rule(const nxc_rule_row *rule) {
     printf("Derives\n.BR %s :\n", nxc_setting_rows[rule->derives].path);
     print_line("", rule->derive, ".");
   } else {
-    printf("%s%s%s: ", rule->dialect ? rule->dialect : "", rule->dialect ? " " : "", severity_name(rule->severity));
+    printf("%s%s%s: ", rule->dialect ? rule->dialect : "", rule->dialect ? " " : "",
+           severity_name(rule->severity));
     print_line("", rule->message, ".");
     print_line("Demands: ", rule->require, ".");
   }

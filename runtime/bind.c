@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const nx_item_kind program_items[] = {NX_ITEM_FORWARD, NX_ITEM_BACKWARD, NX_ITEM_EVALUATE, NX_ITEM_STEP};
+static const nx_item_kind program_items[] = {NX_ITEM_FORWARD, NX_ITEM_BACKWARD, NX_ITEM_EVALUATE,
+                                             NX_ITEM_STEP};
 enum { N_PROGRAM_ITEMS = sizeof program_items / sizeof *program_items };
 
 uint32_t nxr_chunk_program(const nx_chunk *chunk, nx_item_kind kind) {
@@ -81,8 +82,8 @@ static bool open_ref(nxr_machine *machine, nxk_fault *why) {
   return machine->ref_device || nxk_ref.open(&options, &machine->ref_device, why);
 }
 
-static bool bind_to(nxr_kernel *kernel, const nxk_backend *backend, nxk_device *device, const nxk_operator *op,
-                    nxk_fault *why) {
+static bool bind_to(nxr_kernel *kernel, const nxk_backend *backend, nxk_device *device,
+                    const nxk_operator *op, nxk_fault *why) {
   if (!backend->bind(device, op, &kernel->kernel, why)) return false;
   kernel->backend = backend;
   kernel->device = device;
@@ -125,7 +126,8 @@ static uint64_t run_along(const nx_value *value, uint32_t axis) {
   return n;
 }
 
-static nxr_collective_spec describe_collective(const nxr_machine *machine, const nxk_frame *frame, uint32_t index) {
+static nxr_collective_spec describe_collective(const nxr_machine *machine, const nxk_frame *frame,
+                                               uint32_t index) {
   const nx_plan *plan = machine->plan;
   const nx_operator *op = &plan->operators[index];
   uint32_t x = plan->arguments[op->first_argument], y = plan->arguments[op->first_argument + 1];
@@ -151,13 +153,15 @@ static nxr_collective_spec describe_collective(const nxr_machine *machine, const
 
 static bool lies_in_slot(const nx_plan *plan, const nx_operator *op) {
   const uint32_t *arguments = plan->arguments + op->first_argument;
-  return plan->values[arguments[0]].arena == NX_ARENA_slot || plan->values[arguments[1]].arena == NX_ARENA_slot;
+  return plan->values[arguments[0]].arena == NX_ARENA_slot ||
+         plan->values[arguments[1]].arena == NX_ARENA_slot;
 }
 
 static bool bind_collective(nxr_machine *machine, uint32_t chunk, uint32_t index, nxr_fault *fault) {
   const nx_plan *plan = machine->plan;
   bool per_slot = lies_in_slot(plan, &plan->operators[index]);
-  nxr_collective **at = machine->collectives + (size_t)chunk * machine->n_slots * machine->n_operators + index;
+  nxr_collective **at =
+      machine->collectives + (size_t)chunk * machine->n_slots * machine->n_operators + index;
   if (*at) return true;
   for (uint32_t slot = 0; slot < plan->chunks[chunk].n_slots; slot++, at += machine->n_operators) {
     if (slot > 0 && !per_slot) {
@@ -206,7 +210,8 @@ static bool find_awaited(nxr_machine *machine) {
   for (uint32_t i = 0; enough && i < n_operators; i++) {
     machine->first_awaited[i] = n;
     if (plan->operators[i].op != NX_OP_wait) continue;
-    for (uint32_t at = by_value[plan->arguments[plan->operators[i].first_argument]]; at != NX_NONE; at = next[at]) {
+    for (uint32_t at = by_value[plan->arguments[plan->operators[i].first_argument]]; at != NX_NONE;
+         at = next[at]) {
       uint32_t *longer = realloc(machine->awaited, sizeof *longer * ((size_t)n + 1));
       if (!longer) enough = false;
       else machine->awaited = longer, machine->awaited[n++] = at;
@@ -226,8 +231,10 @@ static bool bind_transfers(nxr_machine *machine, uint32_t chunk, nxr_fault *faul
     if (value == NX_NONE) continue;
     for (uint32_t slot = 0; slot < plan->chunks[chunk].n_slots; slot++) {
       void *bytes = nxr_value_address(plan, value, nxr_machine_frame(machine, chunk, slot));
-      nxr_collective **at = &machine->transfers[((size_t)chunk * machine->n_slots + slot) * NX_N_PORTS + port];
-      if (!(*at = nxr_comm_bind_transfer(machine->comm, chunk, port, bytes, plan->values[value].bytes, fault)))
+      nxr_collective **at =
+          &machine->transfers[((size_t)chunk * machine->n_slots + slot) * NX_N_PORTS + port];
+      if (!(*at =
+                nxr_comm_bind_transfer(machine->comm, chunk, port, bytes, plan->values[value].bytes, fault)))
         return false;
     }
   }
@@ -238,7 +245,8 @@ static bool bind_chunk(nxr_machine *machine, uint32_t chunk, nxr_fault *missing,
   const nx_plan *plan = machine->plan;
   for (int i = 0; i < N_PROGRAM_ITEMS; i++) {
     uint32_t program = nxr_chunk_program(&plan->chunks[chunk], program_items[i]);
-    if (program != NX_NONE && !bind_program(machine, chunk, &plan->programs[program], missing, fault)) return false;
+    if (program != NX_NONE && !bind_program(machine, chunk, &plan->programs[program], missing, fault))
+      return false;
   }
   return bind_transfers(machine, chunk, fault);
 }
@@ -252,15 +260,19 @@ bool nxr_machine_open(nxr_machine *machine, nxr_fault *fault) {
   machine->kernels = calloc(machine->n_operators, sizeof *machine->kernels);
   machine->collectives = calloc((size_t)machine->n_chunks * machine->n_slots * machine->n_operators,
                                 sizeof *machine->collectives);
-  machine->transfers = calloc((size_t)machine->n_chunks * machine->n_slots * NX_N_PORTS, sizeof *machine->transfers);
-  if (!machine->kernels || !machine->collectives || !machine->transfers || !open_frames(machine) || !find_awaited(machine))
+  machine->transfers =
+      calloc((size_t)machine->n_chunks * machine->n_slots * NX_N_PORTS, sizeof *machine->transfers);
+  if (!machine->kernels || !machine->collectives || !machine->transfers || !open_frames(machine) ||
+      !find_awaited(machine))
     return nxr_fault_set(fault, "out of memory");
   nxr_fault missing = {""};
   for (uint32_t chunk = 0; chunk < machine->n_chunks; chunk++)
-    if (plan->chunks[chunk].stage == machine->stage && !bind_chunk(machine, chunk, &missing, fault)) return false;
+    if (plan->chunks[chunk].stage == machine->stage && !bind_chunk(machine, chunk, &missing, fault))
+      return false;
   if (missing.text[0] == '\0') return true;
   return nxr_fault_set(fault, "backend %s can not run this plan (workspace %llu MiB); it lacks:%s",
-                       machine->backend->name, (unsigned long long)(plan->run->workspace_bytes >> 20), missing.text);
+                       machine->backend->name, (unsigned long long)(plan->run->workspace_bytes >> 20),
+                       missing.text);
 }
 
 void nxr_machine_close(nxr_machine *machine) {

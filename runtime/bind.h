@@ -51,8 +51,8 @@ static inline const nxk_frame *nxr_machine_frame(const nxr_machine *machine, uin
   return &machine->frames[(size_t)chunk * machine->n_slots + slot];
 }
 
-static inline nxr_collective *nxr_machine_collective(const nxr_machine *machine, uint32_t chunk, uint32_t slot,
-                                                     uint32_t operator) {
+static inline nxr_collective *nxr_machine_collective(const nxr_machine *machine, uint32_t chunk,
+                                                     uint32_t slot, uint32_t operator) {
   return machine->collectives[((size_t)chunk * machine->n_slots + slot) * machine->n_operators + operator];
 }
 

@@ -80,8 +80,8 @@ static bool write_files(const nxr_checkpoint *checkpoint, const nxr_tensors *ten
 
 /* A checkpoint of this step that is there already was written by an earlier run of the same plan: it holds
  * the same. Otherwise `folder` is the new one's, under its temporary name. */
-static bool begin(const nxr_checkpoint *checkpoint, uint64_t step, bool *is_there, char folder[NXR_PATH_BYTES],
-                  nxr_fault *fault) {
+static bool begin(const nxr_checkpoint *checkpoint, uint64_t step, bool *is_there,
+                  char folder[NXR_PATH_BYTES], nxr_fault *fault) {
   uint64_t there = 0;
   bool good = true;
   if (checkpoint->world->rank == 0) {

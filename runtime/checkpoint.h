@@ -41,8 +41,8 @@ bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_f
 bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault);
 /* Reads the newest complete checkpoint; *step is how many steps it has behind it, 0 where the folder has none
  * (then nothing is read). Says on stderr which one, and which were damaged. One of another plan or dataset is
- * refused where what differs binds a run (checkpoint_manifest.h), and so is a folder whose checkpoints are all
- * damaged. */
+ * refused where what differs binds a run (checkpoint_manifest.h), and so is a folder whose checkpoints are
+ * all damaged. */
 bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr_fault *fault);
 /* Reads the initial weights from a safetensors file, or a folder with model.safetensors or an index of
  * several. Every tensor of the plan must be there, in its shape; what the file has beyond is a fault too (see

@@ -3,9 +3,9 @@
  *
  *   DIR/lock                        held while a run uses the folder
  *   DIR/checkpoints/step-000120     a checkpoint: renamed to this name when all of it is on disk
- *   DIR/checkpoints/step-000120.tmp being written or removed, or .tmp-2 … where that name is taken; the next run
- *                                   clears away what a killed one left
- *   DIR/checkpoints/step-000120.damaged   passed over by a resume, and set aside
+ *   DIR/checkpoints/step-000120.tmp being written or removed, or .tmp-2 … where that name is taken; the next
+ * run clears away what a killed one left DIR/checkpoints/step-000120.damaged   passed over by a resume, and
+ * set aside
  *
  * For one rank alone; runtime/checkpoint.c makes the ranks meet. */
 #ifndef NXR_CHECKPOINT_FOLDER_H

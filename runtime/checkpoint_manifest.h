@@ -5,8 +5,8 @@
  *    "files": {name: {"bytes": n, "sha256": hex}}, "settings": {path: value},
  *    "dataset": {"documents": n, "tokens": n, "sha256": hex}}
  *
- * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset is
- * what the run was trained on (dataset_fingerprint.h). */
+ * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset
+ * is what the run was trained on (dataset_fingerprint.h). */
 #ifndef NXR_CHECKPOINT_MANIFEST_H
 #define NXR_CHECKPOINT_MANIFEST_H
 
@@ -39,9 +39,9 @@ bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* Reads the manifest; false where the checkpoint is incomplete or damaged. The caller's to json_decref. */
 bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault);
-/* Whether a run may go on from it: it is in a version that can be read, of the same dataset, and of the same plan, or of
- * one that differs in nothing that binds a run (other ranks, another ZeRO stage, another learning rate), which is said
- * on stderr. The fault says what differs. */
+/* Whether a run may go on from it: it is in a version that can be read, of the same dataset, and of the same
+ * plan, or of one that differs in nothing that binds a run (other ranks, another ZeRO stage, another learning
+ * rate), which is said on stderr. The fault says what differs. */
 bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
                             nxr_fault *fault);
 /* Fills n_bytes and sha256 of the files by name; false where one is missing, or of another size. */

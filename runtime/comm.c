@@ -89,9 +89,17 @@ static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
 }
 
 static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
-  const nxr_collective_spec spec = {.op = NX_OP_all_reduce, .group = NX_NONE, .x_dtype = NX_f64, .y_dtype = NX_f64,
-                                    .x = &comm->pulse->vote_in, .y = &comm->pulse->vote_out, .outer = 1, .axis = 1,
-                                    .inner = 1, .on_host = true, .operator = NX_NONE};
+  const nxr_collective_spec spec = {.op = NX_OP_all_reduce,
+                                    .group = NX_NONE,
+                                    .x_dtype = NX_f64,
+                                    .y_dtype = NX_f64,
+                                    .x = &comm->pulse->vote_in,
+                                    .y = &comm->pulse->vote_out,
+                                    .outer = 1,
+                                    .axis = 1,
+                                    .inner = 1,
+                                    .on_host = true,
+                                    .operator= NX_NONE };
   return nxr_comm_bind(comm, &spec, fault);
 }
 
@@ -100,7 +108,8 @@ bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *bac
   nxr_comm *comm = calloc(1, sizeof *comm);
   if (!comm) return nxr_fault_set(fault, "out of memory");
   *out = comm;
-  comm->world = world, comm->plan = plan, comm->backend = backend, comm->device = device, comm->arenas = arenas;
+  comm->world = world, comm->plan = plan, comm->backend = backend, comm->device = device,
+  comm->arenas = arenas;
   comm->stream = backend->stream(device, 0);
   comm->deadline_s = deadline_s;
   comm->pulse = (nxr_pulse *)arenas->control;
@@ -215,7 +224,8 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
     nxr_fault_set(fault, "out of memory");
     return NULL;
   }
-  nxr_comm_group *group = &comm->groups[spec->group == NX_NONE ? comm->plan->n[NX_SECTION_GROUPS] : spec->group];
+  nxr_comm_group *group =
+      &comm->groups[spec->group == NX_NONE ? comm->plan->n[NX_SECTION_GROUPS] : spec->group];
   collective->spec = *spec;
   collective->group = group;
   collective->signature = sign(spec);
@@ -239,8 +249,8 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
   return collective->transport->bind(comm, collective, fault) ? collective : NULL;
 }
 
-nxr_collective *nxr_comm_bind_transfer(nxr_comm *comm, uint32_t chunk, nx_port port, void *bytes, uint64_t n_bytes,
-                                       nxr_fault *fault) {
+nxr_collective *nxr_comm_bind_transfer(nxr_comm *comm, uint32_t chunk, nx_port port, void *bytes,
+                                       uint64_t n_bytes, nxr_fault *fault) {
   bool back = port == NX_PORT_OUTPUT_GRADIENT || port == NX_PORT_INPUT_GRADIENT;
   uint32_t boundary = port == NX_PORT_OUTPUT || port == NX_PORT_OUTPUT_GRADIENT ? chunk : chunk - 1;
   const nxr_collective_spec spec = {.op = (nx_op)NXR_TRANSFER,
@@ -305,7 +315,8 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   collective->transport->start(comm, collective);
 }
 
-/* Where ranks share cores a yield often gives the core to another that waits; a nap leaves it to one that works. */
+/* Where ranks share cores a yield often gives the core to another that waits; a nap leaves it to one that
+ * works. */
 static void pause_between_polls(const nxr_comm *comm, uint32_t polls) {
   static const struct timespec nap = {.tv_nsec = NAP_NS};
   bool crowded = comm->world->crowded;
@@ -408,8 +419,8 @@ void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t pe
   describe_rank(comm, last, there, sizeof there);
   if (last != peer) snprintf(chain, sizeof chain, ", held up in the end by rank %u", last);
   fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (run.deadline_s %g)%s; %s\n",
-          comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name, peer,
-          what, comm->deadline_s, chain, there);
+          comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here,
+          collective->group->name, peer, what, comm->deadline_s, chain, there);
   nxr_world_abort(1);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives by messages: what is sent and received is laid out at bind, started and tested, never waited in.
+/* Collectives by messages: what is sent and received is laid out at bind, started and tested, never waited
+ * in.
  *
- * A tag says the group and, modulo those that may be under way at once, which of its starts it is. That is enough: the
- * members start alike, an earlier start with the same tag is over on the side that goes on, and messages of one tag
- * between two ranks keep their order. So few tags do: MPI promises no more than 32767.
- * The members' parts of a sum are received beside each other (staging) and then summed in coordinate order, so the
- * bits are those of the shared window. Sums go in rounds of at most ROUND_BYTES a member, so that staging stays small.
- * An all_reduce takes part i of every x to member i, and in a last round, begun when all has left x, the sums to
- * everyone. */
+ * A tag says the group and, modulo those that may be under way at once, which of its starts it is. That is
+ * enough: the members start alike, an earlier start with the same tag is over on the side that goes on, and
+ * messages of one tag between two ranks keep their order. So few tags do: MPI promises no more than 32767.
+ * The members' parts of a sum are received beside each other (staging) and then summed in coordinate order,
+ * so the bits are those of the shared window. Sums go in rounds of at most ROUND_BYTES a member, so that
+ * staging stays small. An all_reduce takes part i of every x to member i, and in a last round, begun when all
+ * has left x, the sums to everyone. */
 #include "runtime/comm_transport.h"
 
 #include <mpi.h>
@@ -60,11 +61,13 @@ static void add_message(nxr_collective *collective, uint32_t at, const message *
   if (added->n_bytes > 0) in->messages[in->n++] = *added;
 }
 
-static void add_receive(nxr_collective *collective, uint32_t at, uint32_t from, void *bytes, uint64_t n_bytes) {
+static void add_receive(nxr_collective *collective, uint32_t at, uint32_t from, void *bytes,
+                        uint64_t n_bytes) {
   add_message(collective, at, &(message){.bytes = bytes, .n_bytes = n_bytes, .position = from});
 }
 
-static void add_send(nxr_collective *collective, uint32_t at, uint32_t to, const void *bytes, uint64_t n_bytes) {
+static void add_send(nxr_collective *collective, uint32_t at, uint32_t to, const void *bytes,
+                     uint64_t n_bytes) {
   void *kept = (void *)(uintptr_t)bytes; /* only read */
   add_message(collective, at, &(message){.bytes = kept, .n_bytes = n_bytes, .position = to, .is_send = true});
 }
@@ -84,8 +87,8 @@ static void all_reduce_receives(nxr_collective *collective, uint32_t peer) {
     add_receive(collective, at, peer, received(collective, peer),
                 in_round(own, n, at, &first) * x_bytes(collective));
   n = nxr_comm_part(collective, peer, &first);
-  add_receive(collective, own->n_sum_rounds, peer, (uint8_t *)collective->spec.y + first * y_bytes(collective),
-              n * y_bytes(collective));
+  add_receive(collective, own->n_sum_rounds, peer,
+              (uint8_t *)collective->spec.y + first * y_bytes(collective), n * y_bytes(collective));
 }
 
 static void all_reduce_sends(nxr_collective *collective, uint32_t peer) {
@@ -97,15 +100,16 @@ static void all_reduce_sends(nxr_collective *collective, uint32_t peer) {
              n_now * x_bytes(collective));
   }
   n = nxr_comm_part(collective, collective->group->position, &first);
-  add_send(collective, own->n_sum_rounds, peer, (const uint8_t *)collective->spec.y + first * y_bytes(collective),
-           n * y_bytes(collective));
+  add_send(collective, own->n_sum_rounds, peer,
+           (const uint8_t *)collective->spec.y + first * y_bytes(collective), n * y_bytes(collective));
 }
 
 static void all_gather_receives(nxr_collective *collective, uint32_t peer) {
   uint64_t n_bytes = collective->spec.outer * collective->n_slice * x_bytes(collective);
   bool in_place = collective->spec.outer == 1;
   add_receive(collective, 0, peer,
-              in_place ? (uint8_t *)collective->spec.y + peer * n_bytes : received(collective, peer), n_bytes);
+              in_place ? (uint8_t *)collective->spec.y + peer * n_bytes : received(collective, peer),
+              n_bytes);
 }
 
 static void all_gather_sends(nxr_collective *collective, uint32_t peer) {
@@ -117,7 +121,8 @@ static void reduce_scatter_receives(nxr_collective *collective, uint32_t peer) {
   const messages *own = collective->messages;
   uint64_t skip, n = collective->spec.outer * collective->n_slice;
   for (uint32_t at = 0; at < own->n_sum_rounds; at++)
-    add_receive(collective, at, peer, received(collective, peer), in_round(own, n, at, &skip) * x_bytes(collective));
+    add_receive(collective, at, peer, received(collective, peer),
+                in_round(own, n, at, &skip) * x_bytes(collective));
 }
 
 static void reduce_scatter_sends(nxr_collective *collective, uint32_t peer) {
@@ -145,14 +150,16 @@ static void all_to_all_receives(nxr_collective *collective, uint32_t peer) {
   uint64_t n_bytes = part_elements(collective) * x_bytes(collective);
   bool in_place = lies_together(collective, collective->spec.y_run);
   add_receive(collective, 0, peer,
-              in_place ? (uint8_t *)collective->spec.y + peer * n_bytes : received(collective, peer), n_bytes);
+              in_place ? (uint8_t *)collective->spec.y + peer * n_bytes : received(collective, peer),
+              n_bytes);
 }
 
 static void all_to_all_sends(nxr_collective *collective, uint32_t peer) {
   uint64_t n_bytes = part_elements(collective) * x_bytes(collective);
   bool in_place = lies_together(collective, collective->n_slice);
   add_send(collective, 0, peer,
-           in_place ? (const uint8_t *)collective->spec.x + peer * n_bytes : packed(collective, peer), n_bytes);
+           in_place ? (const uint8_t *)collective->spec.x + peer * n_bytes : packed(collective, peer),
+           n_bytes);
 }
 
 static void shift_receives(nxr_collective *collective, uint32_t peer) {
@@ -202,8 +209,8 @@ static void unpack_received(nxr_collective *collective) {
 }
 
 /* y[0..n) = sum over the members of what each sent; `own` is this rank's part of x. */
-static void sum_received(nxr_comm *comm, nxr_collective *collective, const uint8_t *own, uint64_t skip, void *y,
-                         uint64_t n) {
+static void sum_received(nxr_comm *comm, nxr_collective *collective, const uint8_t *own, uint64_t skip,
+                         void *y, uint64_t n) {
   if (n == 0) return;
   for (uint32_t i = 0; i < collective->group->size; i++)
     collective->sources[i] = i == collective->group->position ? own : received(collective, i) + skip;
@@ -211,7 +218,8 @@ static void sum_received(nxr_comm *comm, nxr_collective *collective, const uint8
 }
 
 /* Elements [first, first + n) of x and y, which this rank sums in the round that is complete. */
-static void sum_run(nxr_comm *comm, nxr_collective *collective, uint64_t x_first, uint64_t y_first, uint64_t n) {
+static void sum_run(nxr_comm *comm, nxr_collective *collective, uint64_t x_first, uint64_t y_first,
+                    uint64_t n) {
   const nxr_collective_spec *spec = &collective->spec;
   sum_received(comm, collective, (const uint8_t *)spec->x + x_first * x_bytes(collective), 0,
                (uint8_t *)spec->y + y_first * y_bytes(collective), n);
@@ -221,9 +229,10 @@ static void sum_rows(nxr_comm *comm, nxr_collective *collective) {
   const nxr_collective_spec *spec = &collective->spec;
   uint64_t n = collective->n_slice, size = collective->group->size;
   for (uint64_t outer = 0; outer < spec->outer; outer++)
-    sum_received(comm, collective,
-                 (const uint8_t *)spec->x + (outer * size + collective->group->position) * n * x_bytes(collective),
-                 outer * n * x_bytes(collective), (uint8_t *)spec->y + outer * n * y_bytes(collective), n);
+    sum_received(
+        comm, collective,
+        (const uint8_t *)spec->x + (outer * size + collective->group->position) * n * x_bytes(collective),
+        outer * n * x_bytes(collective), (uint8_t *)spec->y + outer * n * y_bytes(collective), n);
 }
 
 static void sum_round(nxr_comm *comm, nxr_collective *collective, uint32_t at) {
@@ -249,18 +258,21 @@ static bool packs(const nxr_collective *collective) {
   return cuts && collective->spec.outer > 1;
 }
 
-/* How many rounds there are, and how much of a member's part goes in one of the sum: the same on all members. */
+/* How many rounds there are, and how much of a member's part goes in one of the sum: the same on all members.
+ */
 static void lay_out(const nxr_collective *collective, messages *own) {
   uint64_t first, n_part = part_elements(collective);
   bool sums = collective->spec.op == NX_OP_all_reduce || collective->spec.op == NX_OP_reduce_scatter;
-  if (collective->spec.op == NX_OP_all_reduce) n_part = nxr_comm_part(collective, 0, &first); /* the largest */
+  if (collective->spec.op == NX_OP_all_reduce)
+    n_part = nxr_comm_part(collective, 0, &first); /* the largest */
   own->n_round = ROUND_BYTES / x_bytes(collective);
   bool whole = collective->spec.outer > 1 || collective->spec.op == NX_OP_all_to_all;
   if (whole || n_part < own->n_round) own->n_round = n_part;
   own->n_sum_rounds = sums ? (uint32_t)((n_part + own->n_round - 1) / own->n_round) : 0;
   own->n_rounds = own->n_sum_rounds + (collective->spec.op != NX_OP_reduce_scatter);
-  bool stages = sums || collective->spec.outer > 1 ||
-                (collective->spec.op == NX_OP_all_to_all && !lies_together(collective, collective->spec.y_run));
+  bool stages =
+      sums || collective->spec.outer > 1 ||
+      (collective->spec.op == NX_OP_all_to_all && !lies_together(collective, collective->spec.y_run));
   own->part_bytes = stages ? (own->n_round * x_bytes(collective) + 63) / 64 * 64 : 0;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives within a host: peers' operands are read where they lie, in the window.
  *
- * Each member posts where its operands are and how far it is. Phase 1: operands are ready. Phase 2 (all_reduce only):
- * its part of the sum stands in its y. Phase 3: it has read all it needs. When all have reached phase 3 the collective
- * is complete, and its operands may be overwritten. In an all_reduce member i alone reads part i of the members' x,
- * before it writes part i of its y; so y may be x. */
+ * Each member posts where its operands are and how far it is. Phase 1: operands are ready. Phase 2
+ * (all_reduce only): its part of the sum stands in its y. Phase 3: it has read all it needs. When all have
+ * reached phase 3 the collective is complete, and its operands may be overwritten. In an all_reduce member i
+ * alone reads part i of the members' x, before it writes part i of its y; so y may be x. */
 #include "runtime/comm_transport.h"
 
 #include <string.h>
@@ -62,7 +62,8 @@ static const uint8_t *peer_x(const nxr_comm *comm, const nxr_collective *collect
 }
 
 /* y[0..n) = sum of the members' x from element `x_first` on. */
-static void sum_members(nxr_comm *comm, nxr_collective *collective, uint64_t x_first, uint64_t y_first, uint64_t n) {
+static void sum_members(nxr_comm *comm, nxr_collective *collective, uint64_t x_first, uint64_t y_first,
+                        uint64_t n) {
   const nxr_collective_spec *spec = &collective->spec;
   uint64_t x_size = nx_dtype_bits(spec->x_dtype) / 8, y_size = nx_dtype_bits(spec->y_dtype) / 8;
   if (n == 0) return;
@@ -102,12 +103,14 @@ static void scatter_sums(nxr_comm *comm, nxr_collective *collective) {
 }
 
 static void gather_all(const nxr_comm *comm, const nxr_collective *collective) {
-  for (uint32_t i = 0; i < collective->group->size; i++) nxr_comm_place(collective, i, peer_x(comm, collective, i));
+  for (uint32_t i = 0; i < collective->group->size; i++)
+    nxr_comm_place(collective, i, peer_x(comm, collective, i));
 }
 
 static void exchange_all(const nxr_comm *comm, const nxr_collective *collective) {
   for (uint32_t i = 0; i < collective->group->size; i++)
-    nxr_comm_exchange(collective, i, collective->group->position, peer_x(comm, collective, i), collective->spec.y);
+    nxr_comm_exchange(collective, i, collective->group->position, peer_x(comm, collective, i),
+                      collective->spec.y);
 }
 
 /* Whether a member has come so far. */
@@ -163,4 +166,5 @@ static bool shared_progress(nxr_comm *comm, nxr_collective *collective) {
   return false;
 }
 
-const nxr_transport nxr_transport_shared = {"shared", shared_bind, shared_start, shared_progress, shared_unbind};
+const nxr_transport nxr_transport_shared = {"shared", shared_bind, shared_start, shared_progress,
+                                            shared_unbind};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runtime/comm.c and its transports share: the state of a collective and of its group.
  *
- * A collective goes through phases; `progress` does what can be done without waiting and says whether it is complete.
- * Until then `waits_for` is the position of the member that it needs. */
+ * A collective goes through phases; `progress` does what can be done without waiting and says whether it is
+ * complete. Until then `waits_for` is the position of the member that it needs. */
 #ifndef NXR_COMM_TRANSPORT_H
 #define NXR_COMM_TRANSPORT_H
 
@@ -57,10 +57,11 @@ struct nxr_collective {
   uint32_t phase;
   uint32_t waits_for;
   bool active;
-  uint64_t n_slice;     /* elements of one member's part that lie together, where the members' parts are equal */
+  uint64_t n_slice; /* elements of one member's part that lie together, where the members' parts are equal */
   uint64_t signature;
   const void **sources; /* [size], for a sum */
-  void *device_x, *device_y; /* where spec.x and spec.y are copies of the backend's memory; NULL: they are it */
+  void *device_x,
+      *device_y;        /* where spec.x and spec.y are copies of the backend's memory; NULL: they are it */
   void *messages;       /* comm_mpi.c's */
 };
 
@@ -89,13 +90,14 @@ extern const nxr_transport nxr_transport_p2p;
 /* y[0..n) = sum of the collective's sources, on the host where its operands are there. */
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n);
 /* Ends the run: this collective can not be completed. */
-_Noreturn void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what);
+_Noreturn void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer,
+                             const char *what);
 /* The part of an all_reduce that the member at `position` sums: elements [*first, return value + *first). */
 uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint64_t *first);
 /* y[outer][member][axis x inner] from the members' x[outer][axis x inner], one member at a time. */
 void nxr_comm_place(const nxr_collective *collective, uint32_t position, const void *x);
-/* all_to_all: what goes to the member at `to` of an x, or what comes from the one at `from` of y, where it stands
- * among the others' parts (x, y) or one element behind the other (packed). */
+/* all_to_all: what goes to the member at `to` of an x, or what comes from the one at `from` of y, where it
+ * stands among the others' parts (x, y) or one element behind the other (packed). */
 void nxr_comm_exchange(const nxr_collective *collective, uint32_t from, uint32_t to, const void *x, void *y);
 void nxr_comm_pack(const nxr_collective *collective, uint32_t to, void *packed);
 void nxr_comm_unpack(const nxr_collective *collective, uint32_t from, const void *packed);

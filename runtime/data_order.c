@@ -60,11 +60,12 @@ bool nxr_orders_open(const nxr_dataset *dataset, uint64_t n_documents, const nx_
   for (uint64_t i = 0; i < n_documents; i++) orders->n_tokens += nxr_dataset_document_tokens(dataset, i);
   orders->n_samples = orders->n_tokens > 0 ? (orders->n_tokens - 1) / run->sequence : 0;
   if (orders->n_samples == 0)
-    return nxr_fault_set(fault,
-                         "dataset %s has %llu tokens to train on, in %llu of its %llu documents (data.split): fewer "
-                         "than one sample of %u + 1",
-                         dataset->prefix, (unsigned long long)orders->n_tokens, (unsigned long long)n_documents,
-                         (unsigned long long)dataset->n_documents, run->sequence);
+    return nxr_fault_set(
+        fault,
+        "dataset %s has %llu tokens to train on, in %llu of its %llu documents (data.split): fewer "
+        "than one sample of %u + 1",
+        dataset->prefix, (unsigned long long)orders->n_tokens, (unsigned long long)n_documents,
+        (unsigned long long)dataset->n_documents, run->sequence);
   /* Without shuffling all epochs have the order of the first. */
   bool several = run->shuffle && run->n_steps > orders->n_samples / run->global_batch;
   orders->n = several ? 2 : 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In which order the documents of a dataset, and the samples of their stream, come.
  *
- * An epoch reads the documents one after another, in an order drawn for that epoch, as one stream; sample i of
- * it are the sequence + 1 tokens from i x sequence on, so neighbours share one token. The samples are then
+ * An epoch reads the documents one after another, in an order drawn for that epoch, as one stream; sample i
+ * of it are the sequence + 1 tokens from i x sequence on, so neighbours share one token. The samples are then
  * drawn in random order too. What is left at the end of an epoch is not read. Both orders are Fisher-Yates
- * shuffles with Philox keyed by (seed, epoch, which of the two): they depend on nothing else, least of all the
- * mesh. Without shuffling the documents and samples keep their order.
+ * shuffles with Philox keyed by (seed, epoch, which of the two): they depend on nothing else, least of all
+ * the mesh. Without shuffling the documents and samples keep their order.
  *
  * The orders of two epochs are kept where a run has more than one: where micro-batches overlap, those of an
  * epoch's end and of the next one's start are read in turn. */

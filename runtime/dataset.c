@@ -127,8 +127,8 @@ const uint8_t *nxr_dataset_sequence(const nxr_dataset *dataset, uint64_t sequenc
 
 uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document) {
   uint64_t n_tokens = 0;
-  for (uint64_t sequence = nxr_dataset_border(dataset, document); sequence < nxr_dataset_border(dataset, document + 1);
-       sequence++)
+  for (uint64_t sequence = nxr_dataset_border(dataset, document);
+       sequence < nxr_dataset_border(dataset, document + 1); sequence++)
     n_tokens += load_size(dataset, sequence);
   return n_tokens;
 }

@@ -3,9 +3,9 @@
  *
  * The index holds "MMIDIDX\0\0", u64 version 1, u8 type code, u64 number of sequences, u64 number of document
  * borders, then i32 tokens of each sequence, i64 byte offset of each in the .bin file, i64 document borders
- * (indices into the sequences; the first is 0). Little-endian, unaligned. The index is read into memory, and the
- * data is mapped; everything is checked when they are opened, so that no later read can leave them, whatever
- * is written to the index meanwhile. A document is a run of sequences. */
+ * (indices into the sequences; the first is 0). Little-endian, unaligned. The index is read into memory, and
+ * the data is mapped; everything is checked when they are opened, so that no later read can leave them,
+ * whatever is written to the index meanwhile. A document is a run of sequences. */
 #ifndef NXR_DATASET_H
 #define NXR_DATASET_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tells one dataset from another: all of its index, the size of its data, and some of its tokens.
  *
- * SHA-256 of the type, the numbers of sequences, documents and bytes, how many of the documents are trained on,
- * the index, and the data: all of it up to 16 MiB, else 1024 blocks of 4 KiB spread evenly from its first to
- * its last bytes. So it costs little for any size, and finds another text, another tokenizer or a longer
+ * SHA-256 of the type, the numbers of sequences, documents and bytes, how many of the documents are trained
+ * on, the index, and the data: all of it up to 16 MiB, else 1024 blocks of 4 KiB spread evenly from its first
+ * to its last bytes. So it costs little for any size, and finds another text, another tokenizer or a longer
  * dataset; a few tokens that were changed within a large one it may miss. */
 #ifndef NXR_DATASET_FINGERPRINT_H
 #define NXR_DATASET_FINGERPRINT_H

@@ -60,8 +60,8 @@ static bool write_index(nxr_dataset_file *index, const nxr_dataset_contents *con
   FILE *file = index->file;
   const uint64_t version = 1, n_borders = contents->n_documents + 1;
   bool good = fwrite("MMIDIDX\0\0", 9, 1, file) == 1 && fwrite(&version, 8, 1, file) == 1 &&
-              fwrite(&contents->type_code, 1, 1, file) == 1 && fwrite(&contents->n_sequences, 8, 1, file) == 1 &&
-              fwrite(&n_borders, 8, 1, file) == 1 &&
+              fwrite(&contents->type_code, 1, 1, file) == 1 &&
+              fwrite(&contents->n_sequences, 8, 1, file) == 1 && fwrite(&n_borders, 8, 1, file) == 1 &&
               fwrite(contents->sizes, 4, contents->n_sequences, file) == contents->n_sequences;
   uint64_t pointer = 0;
   for (uint64_t i = 0; good && i < contents->n_sequences; i++) {

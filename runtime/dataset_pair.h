@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dataset that is being written: PREFIX.bin and PREFIX.idx under temporary names of their own, which become a
- * dataset together when both are on disk, or not at all. Several may be written to one prefix at once: of those
- * that may replace a dataset the last counts, of the others the first. */
+/* A dataset that is being written: PREFIX.bin and PREFIX.idx under temporary names of their own, which become
+ * a dataset together when both are on disk, or not at all. Several may be written to one prefix at once: of
+ * those that may replace a dataset the last counts, of the others the first. */
 #ifndef NXR_DATASET_PAIR_H
 #define NXR_DATASET_PAIR_H
 

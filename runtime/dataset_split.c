@@ -28,7 +28,8 @@ bool nxr_split_parse(const char *text, double shares[NXR_PARTS]) {
   return false;
 }
 
-void nxr_split_borders(const double shares[NXR_PARTS], uint64_t n_documents, uint64_t borders[NXR_PARTS + 1]) {
+void nxr_split_borders(const double shares[NXR_PARTS], uint64_t n_documents,
+                       uint64_t borders[NXR_PARTS + 1]) {
   double sum = 0, share = 0;
   for (int i = 0; i < NXR_PARTS; i++) sum += shares[i];
   borders[0] = 0;
@@ -38,10 +39,11 @@ void nxr_split_borders(const double shares[NXR_PARTS], uint64_t n_documents, uin
   }
 }
 
-static bool write_parts(const nxr_dataset *from, uint64_t first, nxr_dataset_contents *contents, int32_t *sizes,
-                        uint64_t *borders, nxr_dataset_pair *pair, nxr_fault *fault) {
+static bool write_parts(const nxr_dataset *from, uint64_t first, nxr_dataset_contents *contents,
+                        int32_t *sizes, uint64_t *borders, nxr_dataset_pair *pair, nxr_fault *fault) {
   uint64_t start = nxr_dataset_border(from, first);
-  for (uint64_t i = 0; i <= contents->n_documents; i++) borders[i] = nxr_dataset_border(from, first + i) - start;
+  for (uint64_t i = 0; i <= contents->n_documents; i++)
+    borders[i] = nxr_dataset_border(from, first + i) - start;
   for (uint64_t i = 0; i < contents->n_sequences; i++) {
     uint64_t n_tokens;
     const uint8_t *bytes = nxr_dataset_sequence(from, start + i, &n_tokens);

@@ -10,8 +10,8 @@ static void write_value(const nxr_machine *machine, uint32_t value, const void *
 
 static double read_number(const nxr_machine *machine, uint32_t value) {
   double number;
-  machine->backend->copy_out(machine->device, &number, nxr_value_address(machine->plan, value, machine->frames),
-                             sizeof number);
+  machine->backend->copy_out(machine->device, &number,
+                             nxr_value_address(machine->plan, value, machine->frames), sizeof number);
   return number;
 }
 
@@ -70,7 +70,8 @@ static void run_communication(nxr_machine *machine, const nx_item *item, uint32_
     return;
   }
   for (uint32_t i = machine->first_awaited[index]; i < machine->first_awaited[index + 1]; i++) {
-    nxr_collective *collective = nxr_machine_collective(machine, item->chunk, item->slot, machine->awaited[i]);
+    nxr_collective *collective =
+        nxr_machine_collective(machine, item->chunk, item->slot, machine->awaited[i]);
     if (collective) nxr_comm_wait(machine->comm, collective);
   }
 }

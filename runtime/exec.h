@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: the items of this rank's stage, operator by operator. No choice is made here, and nothing allocates. */
+/* The loop: the items of this rank's stage, operator by operator. No choice is made here, and nothing
+ * allocates. */
 #ifndef NXR_EXEC_H
 #define NXR_EXEC_H
 

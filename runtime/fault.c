@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* A plan's strings come from elsewhere, and end on a terminal: of control characters only the ends of our own lines are
- * let through. */
+/* A plan's strings come from elsewhere, and end on a terminal: of control characters only the ends of our own
+ * lines are let through. */
 static void hide_control_characters(char *text) {
   for (; *text != '\0'; text++)
     if (((unsigned char)*text < ' ' && *text != '\n') || *text == '\x7f') *text = '?';

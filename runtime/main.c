@@ -34,8 +34,23 @@ static const char usage[] =
     "  --help, --version\n"
     "Exit status: 0 done (also when a signal ended it after a checkpoint), 1 failed, 2 usage.\n";
 
-enum { BACKEND = 1, DIRECTORY, RESUME, NEW_DATASET, STOP_AFTER, LOG, METRICS, DUMP_GRADIENTS, COMM, DRY_RUN, HELP,
-       VERSION, CALIBRATE, OUTPUT, THREADS };
+enum {
+  BACKEND = 1,
+  DIRECTORY,
+  RESUME,
+  NEW_DATASET,
+  STOP_AFTER,
+  LOG,
+  METRICS,
+  DUMP_GRADIENTS,
+  COMM,
+  DRY_RUN,
+  HELP,
+  VERSION,
+  CALIBRATE,
+  OUTPUT,
+  THREADS
+};
 enum { DEADLINE_S = 300 }; /* where no plan says it */
 
 static const struct option long_options[] = {
@@ -96,7 +111,8 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     }
     case BACKEND:
       options->backend = optarg;
-      return strcmp(optarg, "cpu") == 0 || nxk_backend_find(optarg); /* cpu: said later where it was not built */
+      return strcmp(optarg, "cpu") == 0 ||
+             nxk_backend_find(optarg); /* cpu: said later where it was not built */
     case DIRECTORY: options->directory = optarg; return optarg[0] != '\0';
     case RESUME: options->resume = true; return true;
     case NEW_DATASET: options->new_dataset = true; return true;

@@ -66,7 +66,8 @@ bool nxr_metrics_file_open(nxr_metrics_file *metrics, const char *path, uint64_t
   bool is_there = stat(path, &status) == 0;
   *metrics = (nxr_metrics_file){.file = -1};
   off_t end = 0;
-  if (is_there && !S_ISREG(status.st_mode)) /* nothing can be taken back there, and a pipe may never be read */
+  if (is_there &&
+      !S_ISREG(status.st_mode)) /* nothing can be taken back there, and a pipe may never be read */
     return nxr_fault_set(fault, "%s is no regular file: choose another with --metrics", path);
   if (is_there && status.st_size > 0 &&
       !(measure(path, n_steps, &end, fault) &&

@@ -184,7 +184,8 @@ static bool write_part(const nxr_dataset *from, uint64_t first, uint64_t end, co
   return true;
 }
 
-static int write_all_parts(const nxr_dataset *from, const double shares[NXR_PARTS], const char *prefix, bool force) {
+static int write_all_parts(const nxr_dataset *from, const double shares[NXR_PARTS], const char *prefix,
+                           bool force) {
   static const char *const names[NXR_PARTS] = {"train", "valid", "test"};
   uint64_t borders[NXR_PARTS + 1];
   nxr_fault fault = {""};

@@ -37,8 +37,8 @@ static const nx_range *range_of(const nxr_pieces *pieces, uint32_t piece) {
   return &pieces->plan->ranges[pieces->plan->pieces[piece].range];
 }
 
-/* Whether this rank's copy counts in its shard alone: what is stored as a shard, and gradients, which are summed
- * only there. */
+/* Whether this rank's copy counts in its shard alone: what is stored as a shard, and gradients, which are
+ * summed only there. */
 static bool is_sharded(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
   const nx_range *range = range_of(pieces, piece);
   uint64_t n = (uint64_t)pieces->plan->values[value_of(pieces, kind, piece)].dims[0];

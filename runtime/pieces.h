@@ -16,7 +16,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum nxr_kind { NXR_PARAM, NXR_MASTER, NXR_GRAD, NXR_STATE, NXR_N_KINDS = NXR_STATE + NX_MAX_STATES } nxr_kind;
+typedef enum nxr_kind {
+  NXR_PARAM,
+  NXR_MASTER,
+  NXR_GRAD,
+  NXR_STATE,
+  NXR_N_KINDS = NXR_STATE + NX_MAX_STATES
+} nxr_kind;
 
 typedef struct nxr_pieces {
   const nx_plan *plan;

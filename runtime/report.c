@@ -25,8 +25,8 @@ static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t
   nx_hex(machine->plan->header->plan_id, plan_id);
   printf("{\"plan_id\":\"%s\",\"ranks\":%u,\"backend\":\"%s\",\"threads\":%u,\"operators\":%u,"
          "\"operators_by_ref\":%u,\"arenas\":{",
-         plan_id, machine->world->size, machine->backend->name, machine->plan->run->n_threads, machine->n_operators,
-         machine->n_by_ref);
+         plan_id, machine->world->size, machine->backend->name, machine->plan->run->n_threads,
+         machine->n_operators, machine->n_by_ref);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
     printf("%s\"%s\":{\"planned_bytes\":%" PRIu64 ",\"mapped_bytes\":%" PRIu64 ",\"shared\":%s}",
            kind ? "," : "", nx_arena_name(kind), planned_bytes(machine, kind), machine->arenas->n_bytes[kind],

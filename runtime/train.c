@@ -80,14 +80,15 @@ static bool open_device(training *run) {
   const nxk_device_options options = {.n_threads = wanted->n_threads, .target = wanted->target,
                                       .workspace_bytes = wanted->workspace_bytes};
   if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
-  return nxr_fault_set(&run->fault, "rank %u, backend %s: %s", run->world->rank, run->machine.backend->name, why.text);
+  return nxr_fault_set(&run->fault, "rank %u, backend %s: %s", run->world->rank, run->machine.backend->name,
+                       why.text);
 }
 
 static bool open_memory(training *run) {
   nxr_machine *machine = &run->machine;
   bool window = run->world->local_size > 1 && machine->backend->host_addressable && !run->options->force_p2p;
-  return nxr_arenas_open(run->world, run->plan, machine->backend, machine->device, nxr_comm_control_bytes(run->plan),
-                         window, &run->arenas, &run->fault);
+  return nxr_arenas_open(run->world, run->plan, machine->backend, machine->device,
+                         nxr_comm_control_bytes(run->plan), window, &run->arenas, &run->fault);
 }
 
 /* Data that the plan has no room for: no rank can go on. */
@@ -95,8 +96,9 @@ static void raise_alarm(void *context, const char *text) {
   const training *run = context;
   const nx_operator *op = &run->plan->operators[run->machine.running];
   nxr_fault said = {""};
-  nxr_fault_set(&said, "nxrun: rank %u, step %llu, %s of %s: %s", run->world->rank, (unsigned long long)run->done + 1,
-                nx_op_find(op->op)->name, nx_plan_string(run->plan, op->origin), text);
+  nxr_fault_set(&said, "nxrun: rank %u, step %llu, %s of %s: %s", run->world->rank,
+                (unsigned long long)run->done + 1, nx_op_find(op->op)->name,
+                nx_plan_string(run->plan, op->origin), text);
   fprintf(stderr, "%s\n", said.text);
   nxr_world_abort(NXR_EXIT_FAILED);
 }

@@ -12,7 +12,8 @@ typedef struct nxr_options {
   const char *directory; /* NULL: the plan's */
   const char *metrics;   /* NULL: metrics.jsonl in the run's folder */
   const char *dump_gradients; /* folder for the first step's gradients, or NULL */
-  uint64_t stop_after;   /* end, with a checkpoint, when so many steps are behind the run; 0: the plan's number */
+  uint64_t
+      stop_after; /* end, with a checkpoint, when so many steps are behind the run; 0: the plan's number */
   bool resume, dry_run, force_p2p;
   bool new_dataset; /* a run that is resumed may read another dataset than before */
   nxr_log log;
@@ -20,8 +21,8 @@ typedef struct nxr_options {
 
 enum { NXR_EXIT_OK = 0, NXR_EXIT_FAILED = 1, NXR_EXIT_USAGE = 2 };
 
-/* The exit status; the same on every rank. SIGTERM, SIGINT and SIGHUP end the run after the current step, with a
- * checkpoint; a second one, later than a second after the first, ends it at once. */
+/* The exit status; the same on every rank. SIGTERM, SIGINT and SIGHUP end the run after the current step,
+ * with a checkpoint; a second one, later than a second after the first, ends it at once. */
 int nxr_train(nxr_world *world, const nx_plan *plan, const nxr_options *options);
 
 #endif

@@ -32,7 +32,8 @@ static bool gather_places(nxr_world *world, nxr_fault *fault) {
   MPI_Iallgather(own, 2, MPI_UINT32_T, places, 2, MPI_UINT32_T, MPI_COMM_WORLD, &request);
   nxr_meet_complete(world, &request);
   gethostname(world->host_names[world->rank], NXR_HOST_BYTES - 1);
-  MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, world->host_names, NXR_HOST_BYTES, MPI_BYTE, MPI_COMM_WORLD, &request);
+  MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, world->host_names, NXR_HOST_BYTES, MPI_BYTE, MPI_COMM_WORLD,
+                 &request);
   nxr_meet_complete(world, &request);
   for (uint32_t rank = 0; rank < world->size; rank++) {
     uint32_t first = places[rank][0];

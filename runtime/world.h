@@ -3,7 +3,8 @@
  *
  * One process is one rank. Ranks of one host share memory (a window); `hosts` and `local_ranks` say for every
  * rank where it is. Everything here is for before and between steps: it may allocate and it makes all ranks
- * meet. What happens within a step is runtime/comm.h. MPI itself appears only in world*.[ch] and comm_mpi*.c. */
+ * meet. What happens within a step is runtime/comm.h. MPI itself appears only in world*.[ch] and comm_mpi*.c.
+ */
 #ifndef NXR_WORLD_H
 #define NXR_WORLD_H
 
@@ -58,8 +59,8 @@ static inline const char *nxr_world_host(const nxr_world *world, uint32_t rank) 
   return world->host_names ? world->host_names[rank] : "host unknown";
 }
 
-/* runtime/world_check.c: each reports through nxr_world_agree. `plan_path` is as the user gave it, `command` what all
- * ranks must have been told alike. */
+/* runtime/world_check.c: each reports through nxr_world_agree. `plan_path` is as the user gave it, `command`
+ * what all ranks must have been told alike. */
 bool nxr_world_check_command(nxr_world *world, const char *command);
 bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *plan_path);
 bool nxr_world_check_same(nxr_world *world, const nx_plan *plan);

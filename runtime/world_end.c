@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPICH over UCX and TCP often hangs in MPI_Finalize between hosts (seen with 4.0.2; its pull request 6596): a rank
- * that has closed its connections waits in the launcher's barrier, and no longer answers one that still closes its
- * own. There the process leaves by the launcher's own messages, which is all that is left to do: it waits for the
- * others at the launcher's barrier and says that it is done. The system closes the connections. */
+/* MPICH over UCX and TCP often hangs in MPI_Finalize between hosts (seen with 4.0.2; its pull request 6596):
+ * a rank that has closed its connections waits in the launcher's barrier, and no longer answers one that
+ * still closes its own. There the process leaves by the launcher's own messages, which is all that is left to
+ * do: it waits for the others at the launcher's barrier and says that it is done. The system closes the
+ * connections. */
 #include "runtime/world_end.h"
 
 #include <mpi.h>

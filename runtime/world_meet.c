@@ -81,7 +81,8 @@ static void pause_between_polls(unsigned polls) {
   else usleep(SLEEP_US);
 }
 
-/* One message to a rank at a time; where the last one has not left yet this one is dropped unless it `must` go. */
+/* One message to a rank at a time; where the last one has not left yet this one is dropped unless it `must`
+ * go. */
 static void say(const nxr_world *world, uint32_t index, int32_t what, bool must) {
   peer *to = &peers[index];
   double since = nxr_clock_s();

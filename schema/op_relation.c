@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Relations of signatures, as "seq_start+S<=Q" or "zigzag=0|S%(2*zigzag)=0", over ranges: an attribute may be another
- * number on every rank.
+/* Relations of signatures, as "seq_start+S<=Q" or "zigzag=0|S%(2*zigzag)=0", over ranges: an attribute may be
+ * another number on every rank.
  *
  *     relation    comparison | comparison | ...
  *     comparison  sum (= or <= or <) sum

@@ -65,7 +65,8 @@ uint32_t nx_op_n_attrs(const nx_op_row *row) {
 
 uint32_t nx_op_find_attr(const nx_op_row *row, const char *name, size_t n_chars) {
   for (uint32_t index = 0; row->attrs[index].name; index++)
-    if (strncmp(row->attrs[index].name, name, n_chars) == 0 && row->attrs[index].name[n_chars] == '\0') return index;
+    if (strncmp(row->attrs[index].name, name, n_chars) == 0 && row->attrs[index].name[n_chars] == '\0')
+      return index;
   return NX_MAX_ATTRS;
 }
 

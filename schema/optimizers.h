@@ -22,7 +22,8 @@ typedef struct nx_optimizer_row {
 const nx_optimizer_row *nx_optimizer_find(const char *name);
 const nx_optimizer_row *nx_optimizer_of(uint32_t op);
 uint32_t nx_optimizer_n_states(const nx_optimizer_row *row);
-/* How many numbers a rule keeps of each parameter's, one that nxrun does not run too; `otherwise` of an unknown one. */
+/* How many numbers a rule keeps of each parameter's, one that nxrun does not run too; `otherwise` of an
+ * unknown one. */
 uint32_t nx_optimizer_keeps(const char *name, uint32_t otherwise);
 
 #endif

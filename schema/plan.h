@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan: everything that nxrun needs to know, in one file.
  *
- * Layout: header (128 bytes), section table (64 bytes a section), sections in ascending type order. Little-endian,
- * no pointers, offsets from the start of the file, sections aligned to 64 bytes with zero padding, the last byte of
- * the last section (padding included) is the last byte of the file. Each section is an array of one record type
- * below (NX_SECTION_STRINGS: bytes). Records hold no padding that is not named, and unused fields are 0.
+ * Layout: header (128 bytes), section table (64 bytes a section), sections in ascending type order.
+ * Little-endian, no pointers, offsets from the start of the file, sections aligned to 64 bytes with zero
+ * padding, the last byte of the last section (padding included) is the last byte of the file. Each section is
+ * an array of one record type below (NX_SECTION_STRINGS: bytes). Records hold no padding that is not named,
+ * and unused fields are 0.
  *
  *   header  magic, version, file size, section count, plan_id, root
- *     plan_id  SHA-256 over (type, size, sha256) of the sections flagged NX_SECTION_MEANING, in file order: what the
- *              training is, wherever its configuration came from. Checkpoints record it.
- *     root     SHA-256 over the header with `root` zeroed, and the section table.
- *   file_sha256  SHA-256 of the whole file; ranks compare it. It is not in the file.
+ *     plan_id  SHA-256 over (type, size, sha256) of the sections flagged NX_SECTION_MEANING, in file order:
+ * what the training is, wherever its configuration came from. Checkpoints record it. root     SHA-256 over
+ * the header with `root` zeroed, and the section table. file_sha256  SHA-256 of the whole file; ranks compare
+ * it. It is not in the file.
  *
- * A string is a u32 offset into NX_SECTION_STRINGS, NUL-terminated; offset 0 is "". What is no part of the meaning
- * (settings, provenance, names of the run) has its strings in NX_SECTION_PLACES_TEXT instead, called a text. Cross references are u32 indices into other sections, NX_NONE where there is none.
+ * A string is a u32 offset into NX_SECTION_STRINGS, NUL-terminated; offset 0 is "". What is no part of the
+ * meaning (settings, provenance, names of the run) has its strings in NX_SECTION_PLACES_TEXT instead, called
+ * a text. Cross references are u32 indices into other sections, NX_NONE where there is none.
  *
- * A plan holds no number that depends on a rank. Where an operator needs one it names a *constant*: base + a term
- * for each set of mesh atoms that matters, evaluated once per rank and chunk (nx_constant_value). So a plan is one file
- * whatever the number of ranks.
+ * A plan holds no number that depends on a rank. Where an operator needs one it names a *constant*: base + a
+ * term for each set of mesh atoms that matters, evaluated once per rank and chunk (nx_constant_value). So a
+ * plan is one file whatever the number of ranks.
  *
- * Programs are lists of operators; an operator's `when` says in which micro-batches of a step it runs (first, middle,
- * last); the schedule says which program runs when. Values are typed boxes of an arena; a view shares the bytes of
- * the value that it is a view of. Values of arena `slot` exist once per slot.
+ * Programs are lists of operators; an operator's `when` says in which micro-batches of a step it runs (first,
+ * middle, last); the schedule says which program runs when. Values are typed boxes of an arena; a view shares
+ * the bytes of the value that it is a view of. Values of arena `slot` exist once per slot.
  *
- * A pipeline's stages hold the model's layers in chunks, in model order; neighbouring chunks pass values through their
- * ports. Programs, values and ranges may serve several chunks: a chunk says where its part of each arena lies. */
+ * A pipeline's stages hold the model's layers in chunks, in model order; neighbouring chunks pass values
+ * through their ports. Programs, values and ranges may serve several chunks: a chunk says where its part of
+ * each arena lies. */
 #ifndef NX_PLAN_H
 #define NX_PLAN_H
 
@@ -119,25 +122,29 @@ typedef struct nx_run {
   uint32_t global_batch;    /* sequences per step */
   uint64_t vocab;           /* before padding: token ids are below it */
   uint64_t tokens_per_step;
-  double flops_per_step;   /* of the model, all ranks: the usual count, matrix products and attention, 3 x forward */
+  double flops_per_step;   /* of the model, all ranks: the usual count, matrix products and attention, 3 x
+                              forward */
   uint64_t n_parameters;   /* logical, each once */
   uint32_t shuffle;        /* 0 or 1 */
   uint32_t data_rank;      /* constant: which share of every batch this rank takes */
   uint32_t data_size;      /* how many shares */
-  uint32_t tokens, labels, positions, samples; /* values [B,s] i32 x3, [B] i64 in arena input; s = S / ring / ulysses */
+  uint32_t tokens, labels, positions,
+      samples; /* values [B,s] i32 x3, [B] i64 in arena input; s = S / ring / ulysses */
   uint32_t step;                               /* value [1] i64 in arena input */
-  uint32_t loss;                               /* value [1] f64: this rank's sum over its tokens of the step */
-  uint32_t loss_total;                         /* value [1] f64: the sum over all ranks (equals loss on one rank) */
+  uint32_t loss;       /* value [1] f64: this rank's sum over its tokens of the step */
+  uint32_t loss_total; /* value [1] f64: the sum over all ranks (equals loss on one rank) */
   uint32_t grad_norm;                          /* value [1] f64 */
   uint32_t lr;                                 /* value [1] f64 */
   uint32_t init_from;                          /* string; "": weights are drawn */
   uint32_t n_slots;                            /* micro-batches in flight, of the chunk that has most */
-  /* Of every sequence, ring rank r of R has the r-th of 2 R equal pieces from the front and the r-th from the back, in
-   * order: S / R tokens, of which Ulysses rank u of U has the u-th of U equal parts. The ranks are constants. */
+  /* Of every sequence, ring rank r of R has the r-th of 2 R equal pieces from the front and the r-th from the
+   * back, in order: S / R tokens, of which Ulysses rank u of U has the u-th of U equal parts. The ranks are
+   * constants. */
   uint32_t ring_rank, ring_size, ulysses_rank, ulysses_size;
-  uint32_t places;  /* value [R,S/R] i32 in arena input: where the tokens of the t-th ring rank before this one stand
-                     * in the sequence, or NX_NONE */
-  uint32_t starts;  /* value [B,S/R] i32: where the document of each of this ring rank's tokens starts, or NX_NONE */
+  uint32_t places; /* value [R,S/R] i32 in arena input: where the tokens of the t-th ring rank before this one
+                    * stand in the sequence, or NX_NONE */
+  uint32_t starts; /* value [B,S/R] i32: where the document of each of this ring rank's tokens starts, or
+                      NX_NONE */
   uint32_t weights; /* value [B,s] f32: of each token's loss, 1 on average, or NX_NONE */
   uint32_t documents;       /* NX_DOCUMENTS_*: what their ends change */
   uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
@@ -214,7 +221,8 @@ enum { NX_ARENA_SHARED = 1 /* other ranks of the host read it: lies in the share
 typedef struct nx_arena_record {
   uint32_t kind; /* nx_arena_kind; each kind at most once */
   uint32_t flags;
-  uint64_t bytes; /* of the stage that needs most, all chunks and slots together; a multiple of NX_VALUE_ALIGNMENT */
+  uint64_t bytes;      /* of the stage that needs most, all chunks and slots together; a multiple of
+                          NX_VALUE_ALIGNMENT */
   uint64_t slot_bytes; /* arena slot: bytes of the largest; else 0 */
 } nx_arena_record;
 
@@ -235,10 +243,10 @@ _Static_assert(sizeof(nx_value) == 64, "plan value");
 typedef enum nx_init { NX_INIT_ZEROS = 0, NX_INIT_ONES, NX_INIT_NORMAL } nx_init;
 enum { NX_PIECE_TRANSPOSED = 1 /* the checkpoint's tensor is the transpose (GPT-2's Conv1D) */ };
 
-/* What a parameter is made of: a box of a logical tensor, whole rows of one parameter value (so fused QKV is three
- * pieces). Logical shapes are [rows, columns] as the products read them, vectors are [1, n]; vocabulary padding is
- * in no piece. Row r of the box is row `row + r` of the value; it has `columns` entries; entries (rows) of the local
- * box that lie outside the logical tensor are padding. */
+/* What a parameter is made of: a box of a logical tensor, whole rows of one parameter value (so fused QKV is
+ * three pieces). Logical shapes are [rows, columns] as the products read them, vectors are [1, n]; vocabulary
+ * padding is in no piece. Row r of the box is row `row + r` of the value; it has `columns` entries; entries
+ * (rows) of the local box that lie outside the logical tensor are padding. */
 typedef struct nx_piece {
   uint32_t name;       /* string, Hugging Face style */
   uint32_t value;      /* the parameter, arena param */
@@ -249,7 +257,7 @@ typedef struct nx_piece {
   uint32_t row_start, column_start; /* constants: where the box starts in the logical tensor */
   int64_t row;                   /* first row of the value that the box fills */
   uint64_t range_offset;         /* elements before the box in its range */
-  uint32_t owner;                /* constant: 1 on the one rank of each set of copies that writes it, else 0 */
+  uint32_t owner; /* constant: 1 on the one rank of each set of copies that writes it, else 0 */
   uint32_t init;                 /* nx_init */
   double init_std;
   uint32_t tensor_id;            /* constant: key of its random numbers, the same on every mesh */
@@ -259,15 +267,17 @@ typedef struct nx_piece {
 } nx_piece;
 _Static_assert(sizeof(nx_piece) == 104, "plan piece");
 
-/* Parameters that are reduced together over the same group and updated by the same rule: one run of elements, padded
- * so that the shards are equal. param and grad are what outlives a step and a pass: whole [n_elements], or this rank's
- * shard [n_shard] (ZeRO). Where param is the shard, the passes gather it; between steps nothing else counts. */
+/* Parameters that are reduced together over the same group and updated by the same rule: one run of elements,
+ * padded so that the shards are equal. param and grad are what outlives a step and a pass: whole
+ * [n_elements], or this rank's shard [n_shard] (ZeRO). Where param is the shard, the passes gather it;
+ * between steps nothing else counts. */
 typedef struct nx_range {
   uint32_t name; /* string */
   uint32_t group;       /* gradients are summed over it; NX_NONE: no sum */
   uint64_t n_elements;  /* padding included */
-  uint64_t n_shard;     /* elements that this rank updates: n_elements, or that over the size of shard_group */
-  uint32_t shard_group; /* that the update is divided over; its atoms are of the group's; NX_NONE: not divided */
+  uint64_t n_shard; /* elements that this rank updates: n_elements, or that over the size of shard_group */
+  uint32_t
+      shard_group; /* that the update is divided over; its atoms are of the group's; NX_NONE: not divided */
   uint32_t shard_start; /* constant: first element that it updates */
   uint32_t param, master, grad; /* values; master is [n_shard], or NX_NONE where param is updated */
   uint32_t states[NX_MAX_STATES]; /* values [n_shard] that the optimizer keeps; NX_NONE behind the last */
@@ -291,7 +301,11 @@ typedef struct nx_operator {
 } nx_operator;
 _Static_assert(sizeof(nx_operator) == 40, "plan operator");
 
-typedef enum nx_attribute_kind { NX_ATTRIBUTE_INT = 0, NX_ATTRIBUTE_REAL, NX_ATTRIBUTE_CONSTANT } nx_attribute_kind;
+typedef enum nx_attribute_kind {
+  NX_ATTRIBUTE_INT = 0,
+  NX_ATTRIBUTE_REAL,
+  NX_ATTRIBUTE_CONSTANT
+} nx_attribute_kind;
 
 typedef struct nx_attribute {
   uint32_t kind;
@@ -324,7 +338,8 @@ typedef enum nx_port {
   NX_N_PORTS
 } nx_port;
 
-/* The part of the model that a stage runs at a time; chunk 0 is the first. Chunks of equal shape share programs. */
+/* The part of the model that a stage runs at a time; chunk 0 is the first. Chunks of equal shape share
+ * programs. */
 typedef struct nx_chunk {
   uint32_t stage;
   uint32_t first_layer, n_layers;
@@ -349,9 +364,9 @@ typedef enum nx_item_kind {
 /* Transfers of one port of one chunk that may be under way at once. */
 enum { NX_MAX_TRANSFERS = 8 };
 
-/* One thing that a stage does. The items of a stage stand together, in order. Of a step `when` says which phases run;
- * a stage of several chunks first reduces the gradients of each (first), then makes what all share, once (middle), then
- * updates each (last). Of a pass it follows from the micro-batch. */
+/* One thing that a stage does. The items of a stage stand together, in order. Of a step `when` says which
+ * phases run; a stage of several chunks first reduces the gradients of each (first), then makes what all
+ * share, once (middle), then updates each (last). Of a pass it follows from the micro-batch. */
 typedef struct nx_item {
   uint32_t stage;
   uint8_t kind; /* nx_item_kind */
@@ -413,33 +428,37 @@ typedef struct nx_fault {
   uint64_t offset;
 } nx_fault;
 
-/* Verifies everything in one pass: header, hashes, strings, every index, shape and bound of every record, and that no
- * two values that are alive at once overlap where the schema can tell. After it every accessor is unchecked. */
+/* Verifies everything in one pass: header, hashes, strings, every index, shape and bound of every record, and
+ * that no two values that are alive at once overlap where the schema can tell. After it every accessor is
+ * unchecked. */
 bool nx_plan_check(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault *fault);
-/* Proves that the schedule ends: every send meets its receive with zero buffering, every collective is met by its
- * whole group in the same order, every wait has its start, values are written before they are read. */
+/* Proves that the schedule ends: every send meets its receive with zero buffering, every collective is met by
+ * its whole group in the same order, every wait has its start, values are written before they are read. */
 bool nx_plan_prove(const nx_plan *plan, nx_fault *fault);
-/* The part of the proof that is about the stages' items: they are walked together, a transfer completes only when both
- * of its ends have been started. Where `seconds` says how long each item takes on its own, `begin` and `end` say when
- * it runs; all three may be NULL. Takes O(items). */
-bool nx_schedule_walk(const nx_plan *plan, const double *seconds, double *begin, double *end, nx_fault *fault);
+/* The part of the proof that is about the stages' items: they are walked together, a transfer completes only
+ * when both of its ends have been started. Where `seconds` says how long each item takes on its own, `begin`
+ * and `end` say when it runs; all three may be NULL. Takes O(items). */
+bool nx_schedule_walk(const nx_plan *plan, const double *seconds, double *begin, double *end,
+                      nx_fault *fault);
 /* "backward of chunk 1, micro-batch 3", ... */
 void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size_t room);
 
 const char *nx_plan_string(const nx_plan *plan, uint32_t string);
 /* Of settings, provenance and names of the run. */
 const char *nx_plan_text(const nx_plan *plan, uint32_t text);
-/* The coordinate of a rank on an atom; on a set of them, the first varying fastest, and how many there are. */
+/* The coordinate of a rank on an atom; on a set of them, the first varying fastest, and how many there are.
+ */
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);
 uint32_t nx_set_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atoms);
 uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms);
 /* How many coordinates a term tells apart. */
 uint64_t nx_term_coordinates(const nx_plan *plan, const nx_term *term);
 int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank, uint32_t chunk);
-/* Bounds of it over all ranks and chunks; no number lies between the least and the greatest that it has and these. */
+/* Bounds of it over all ranks and chunks; no number lies between the least and the greatest that it has and
+ * these. */
 void nx_constant_range(const nx_plan *plan, uint32_t constant, int64_t *least, int64_t *greatest);
-/* The `index`-th member of the group that `rank` (or the rank of another stage with its coordinates) belongs to, and
- * the position of `rank` in it: NX_NONE where its stage takes no part. */
+/* The `index`-th member of the group that `rank` (or the rank of another stage with its coordinates) belongs
+ * to, and the position of `rank` in it: NX_NONE where its stage takes no part. */
 uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uint32_t index);
 uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank);
 /* Whether a collective over the group needs several stages, and a stage is among them. */
@@ -450,7 +469,8 @@ bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t un
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);
-/* A size of an operator by its letter in the signature; 0 where no operand has it as a dimension of its own. */
+/* A size of an operator by its letter in the signature; 0 where no operand has it as a dimension of its own.
+ */
 int64_t nx_op_size(const nx_plan *plan, const nx_operator *op, char letter);
 uint32_t nx_plan_n_stages(const nx_plan *plan);
 /* NX_NONE where the mesh has no pipeline. */

@@ -48,7 +48,8 @@ int64_t nx_constant_value(const nx_plan *plan, uint32_t constant, uint32_t rank,
   int64_t value = at->base;
   for (uint32_t i = 0; i < at->n_terms; i++) {
     const nx_term *term = &plan->terms[at->first_term + i];
-    value = term_apply(plan, term, term->atoms == NX_NONE ? chunk : nx_set_coordinate(plan, rank, term->atoms), value);
+    value = term_apply(plan, term,
+                       term->atoms == NX_NONE ? chunk : nx_set_coordinate(plan, rank, term->atoms), value);
   }
   return value;
 }
@@ -57,7 +58,8 @@ uint64_t nx_term_coordinates(const nx_plan *plan, const nx_term *term) {
   return term->atoms == NX_NONE ? plan->n[NX_SECTION_CHUNKS] : nx_set_size(plan, term->atoms);
 }
 
-/* Where no table lists the entries, the first and the last coordinate have the extremes, however many there are. */
+/* Where no table lists the entries, the first and the last coordinate have the extremes, however many there
+ * are. */
 void nx_constant_range(const nx_plan *plan, uint32_t index, int64_t *least, int64_t *greatest) {
   *least = *greatest = plan->constants[index].base;
   for (uint32_t i = 0; i < plan->constants[index].n_terms; i++) {
@@ -66,7 +68,8 @@ void nx_constant_range(const nx_plan *plan, uint32_t index, int64_t *least, int6
     uint64_t n = nx_term_coordinates(plan, term), step = listed || n == 1 ? 1 : n - 1;
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (uint64_t at = 0; at < n; at += step) {
-      int64_t a = term_apply(plan, term, (uint32_t)at, *least), b = term_apply(plan, term, (uint32_t)at, *greatest);
+      int64_t a = term_apply(plan, term, (uint32_t)at, *least),
+              b = term_apply(plan, term, (uint32_t)at, *greatest);
       low = a < low ? a : low;
       high = b > high ? b : high;
     }

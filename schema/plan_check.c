@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The checks in the order in which they may rely on each other: a table that nx_plan_check walks. Each takes one
- * record of its section. */
+/* The checks in the order in which they may rely on each other: a table that nx_plan_check walks. Each takes
+ * one record of its section. */
 typedef struct checker {
   nx_plan *plan;
   nx_fault *fault;
@@ -50,10 +50,12 @@ static bool check_atom(const checker *check, uint32_t index) {
   uint64_t stride = index == 0 ? 1 : (uint64_t)atom[-1].stride * atom[-1].size;
   if (plan->n[NX_SECTION_ATOMS] > NX_MAX_ATOMS) FAIL(atom, "the mesh has more than %d atoms", NX_MAX_ATOMS);
   bool second = atom->flags == NX_ATOM_PIPELINE && nx_plan_pipeline_atom(plan) != index;
-  if (!is_string(plan, atom->name) || atom->size == 0 || atom->stride != stride || atom->flags > NX_ATOM_PIPELINE || second)
+  if (!is_string(plan, atom->name) || atom->size == 0 || atom->stride != stride ||
+      atom->flags > NX_ATOM_PIPELINE || second)
     FAIL(atom, "mesh atom %u is malformed", index);
   if (index + 1 == plan->n[NX_SECTION_ATOMS] && stride * atom->size != plan->run->n_ranks)
-    FAIL(atom, "the mesh has %llu ranks and the run %u", (unsigned long long)(stride * atom->size), plan->run->n_ranks);
+    FAIL(atom, "the mesh has %llu ranks and the run %u", (unsigned long long)(stride * atom->size),
+         plan->run->n_ranks);
   return true;
 }
 
@@ -123,10 +125,12 @@ static bool check_constant(const checker *check, uint32_t index) {
 static bool check_arena(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_arena_record *arena = &plan->arenas[index];
-  if (arena->kind >= NX_N_ARENAS || (index > 0 && arena[-1].kind >= arena->kind) || arena->flags > NX_ARENA_SHARED ||
-      arena->bytes % NX_VALUE_ALIGNMENT != 0 || arena->bytes > UINT64_MAX / 4)
+  if (arena->kind >= NX_N_ARENAS || (index > 0 && arena[-1].kind >= arena->kind) ||
+      arena->flags > NX_ARENA_SHARED || arena->bytes % NX_VALUE_ALIGNMENT != 0 ||
+      arena->bytes > UINT64_MAX / 4)
     FAIL(arena, "arena %u is malformed", index);
-  if (arena->kind == NX_ARENA_slot ? arena->slot_bytes == 0 || arena->slot_bytes > arena->bytes : arena->slot_bytes != 0)
+  if (arena->kind == NX_ARENA_slot ? arena->slot_bytes == 0 || arena->slot_bytes > arena->bytes
+                                   : arena->slot_bytes != 0)
     FAIL(arena, "arena %s has slots of the wrong size", nx_arena_name(arena->kind));
   return true;
 }
@@ -137,7 +141,8 @@ static bool value_bytes(const nx_value *value, uint64_t *bytes) {
     if (value->dims[dim] < 1 || (dim >= value->n_dims && value->dims[dim] != 1)) return false;
     if (__builtin_mul_overflow(n_elements, (uint64_t)value->dims[dim], &n_elements)) return false;
   }
-  return !__builtin_mul_overflow(n_elements, nx_dtype_bits(value->dtype), bytes) && (*bytes = (*bytes + 7) / 8, true);
+  return !__builtin_mul_overflow(n_elements, nx_dtype_bits(value->dtype), bytes) &&
+         (*bytes = (*bytes + 7) / 8, true);
 }
 
 /* The bytes that a value may cover on any rank, before the chunk's base. */
@@ -145,7 +150,8 @@ static bool value_extent(const checker *check, const nx_value *value, uint64_t *
   int64_t least = 0, greatest = 0;
   *first = *end = 0;
   if (value->offset_shift != NX_NONE) nx_constant_range(check->plan, value->offset_shift, &least, &greatest);
-  if (least < 0 || value->bytes > UINT64_MAX / 4 || value->offset > UINT64_MAX / 4 || greatest > INT64_MAX / 4)
+  if (least < 0 || value->bytes > UINT64_MAX / 4 || value->offset > UINT64_MAX / 4 ||
+      greatest > INT64_MAX / 4)
     FAIL(value, "a value lies outside any arena");
   *first = value->offset + (uint64_t)least;
   *end = value->offset + (uint64_t)greatest + value->bytes;
@@ -157,19 +163,22 @@ static bool check_value(const checker *check, uint32_t index) {
   const nx_value *value = &plan->values[index];
   const nx_arena_record *arena = nx_plan_arena(plan, value->arena);
   uint64_t bytes, first, end, element = nx_dtype_bits(value->dtype) / 8;
-  if (!is_string(plan, value->name) || value->n_dims > NX_MAX_DIMS || !value_bytes(value, &bytes) || element == 0 ||
-      value->bytes != bytes || !is_index_or_none(plan, value->offset_shift, NX_SECTION_CONSTANTS) || arena == NULL)
+  if (!is_string(plan, value->name) || value->n_dims > NX_MAX_DIMS || !value_bytes(value, &bytes) ||
+      element == 0 || value->bytes != bytes ||
+      !is_index_or_none(plan, value->offset_shift, NX_SECTION_CONSTANTS) || arena == NULL)
     FAIL(value, "value %u is malformed", index);
   if (!value_extent(check, value, &first, &end)) return false;
   if (end > (arena->slot_bytes ? arena->slot_bytes : arena->bytes))
-    FAIL(value, "value %u (%s) lies outside arena %s", index, nx_plan_string(plan, value->name), nx_arena_name(arena->kind));
+    FAIL(value, "value %u (%s) lies outside arena %s", index, nx_plan_string(plan, value->name),
+         nx_arena_name(arena->kind));
   if (value->view_of == NX_NONE) {
     if (value->offset % NX_VALUE_ALIGNMENT != 0 || value->offset_shift != NX_NONE)
       FAIL(value, "value %u is not aligned", index);
     return true;
   }
-  bool aligned = value->offset % element == 0 &&
-                 (value->offset_shift == NX_NONE || nx_constant_is_multiple(plan, value->offset_shift, element));
+  bool aligned =
+      value->offset % element == 0 &&
+      (value->offset_shift == NX_NONE || nx_constant_is_multiple(plan, value->offset_shift, element));
   if (value->view_of >= index || !aligned) FAIL(value, "value %u is a view of no value", index);
   const nx_value *base = &plan->values[value->view_of];
   if (base->view_of != NX_NONE || base->arena != value->arena || first < base->offset ||
@@ -190,11 +199,12 @@ static bool check_range(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_range *range = &plan->ranges[index];
   if (!is_string(plan, range->name) || !is_index_or_none(plan, range->group, NX_SECTION_GROUPS) ||
-      !is_index_or_none(plan, range->shard_group, NX_SECTION_GROUPS) || nx_optimizer_of(range->optimizer) == NULL ||
-      !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS))
+      !is_index_or_none(plan, range->shard_group, NX_SECTION_GROUPS) ||
+      nx_optimizer_of(range->optimizer) == NULL || !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS))
     FAIL(range, "range %u is malformed", index);
   bool divided = range->shard_group != NX_NONE;
-  if (divided && (range->group == NX_NONE || plan->groups[range->shard_group].atoms & ~plan->groups[range->group].atoms))
+  if (divided &&
+      (range->group == NX_NONE || plan->groups[range->shard_group].atoms & ~plan->groups[range->group].atoms))
     FAIL(range, "range %u is divided over ranks that do not sum its gradients", index);
   uint32_t n_shards = divided ? plan->groups[range->shard_group].size : 1;
   if (range->n_shard > range->n_elements || range->n_shard * n_shards != range->n_elements)
@@ -203,7 +213,8 @@ static bool check_range(const checker *check, uint32_t index) {
   good = good && (range->master == NX_NONE || has_length(plan, range, range->master, false));
   uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(range->optimizer));
   for (uint32_t i = 0; i < NX_MAX_STATES; i++)
-    good = good && (i < n_states ? has_length(plan, range, range->states[i], false) : range->states[i] == NX_NONE);
+    good = good &&
+           (i < n_states ? has_length(plan, range, range->states[i], false) : range->states[i] == NX_NONE);
   if (!good) FAIL(range, "range %u has values of the wrong size", index);
   int64_t least, greatest;
   nx_constant_range(plan, range->shard_start, &least, &greatest);
@@ -257,10 +268,12 @@ static bool check_piece_chunk(const checker *check, const nx_piece *piece, uint3
   if (!is_index(plan, piece->chunk, NX_SECTION_CHUNKS) || piece->reserved != 0)
     FAIL(piece, "piece %u is malformed", index);
   const nx_range *range = &plan->ranges[piece->range];
-  const uint32_t values[] = {piece->value, range->param, range->master, range->grad, range->states[0], range->states[1]};
+  const uint32_t values[] = {piece->value, range->param,     range->master,
+                             range->grad,  range->states[0], range->states[1]};
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     bool inside = true;
-    if (values[i] != NX_NONE && !in_chunk(check, &plan->chunks[piece->chunk], values[i], &inside)) return false;
+    if (values[i] != NX_NONE && !in_chunk(check, &plan->chunks[piece->chunk], values[i], &inside))
+      return false;
     if (!inside) FAIL(piece, "piece %u lies outside its chunk", index);
   }
   return true;
@@ -274,7 +287,8 @@ static bool check_piece(const checker *check, uint32_t index) {
       piece->init > NX_INIT_NORMAL || !isfinite(piece->init_std) || piece->n_dims < 1 || piece->n_dims > 2 ||
       !is_index(plan, piece->row_start, NX_SECTION_CONSTANTS) ||
       !is_index(plan, piece->column_start, NX_SECTION_CONSTANTS) ||
-      !is_index(plan, piece->owner, NX_SECTION_CONSTANTS) || !is_index(plan, piece->tensor_id, NX_SECTION_CONSTANTS))
+      !is_index(plan, piece->owner, NX_SECTION_CONSTANTS) ||
+      !is_index(plan, piece->tensor_id, NX_SECTION_CONSTANTS))
     FAIL(piece, "piece %u is malformed", index);
   const nx_value *value = &plan->values[piece->value];
   if (value->n_dims < 1) FAIL(piece, "piece %u has no box", index);
@@ -306,7 +320,8 @@ static bool check_operator(const checker *check, uint32_t index) {
   uint64_t n_args = (uint64_t)op->n_in + op->n_out;
   if (op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->when > NX_WHEN_ALWAYS || op->reserved != 0 ||
       op->first_argument + n_args > plan->n[NX_SECTION_ARGUMENTS] ||
-      (uint64_t)op->first_attribute + op->n_attrs > plan->n[NX_SECTION_ATTRIBUTES] || !is_string(plan, op->origin))
+      (uint64_t)op->first_attribute + op->n_attrs > plan->n[NX_SECTION_ATTRIBUTES] ||
+      !is_string(plan, op->origin))
     FAIL(op, "operator %u (%s) is malformed", index, row->name);
   bool grouped = nx_op_is_collective(row) && op->op != NX_OP_wait;
   if (grouped ? !is_index(plan, op->group, NX_SECTION_GROUPS) : op->group != NX_NONE)
@@ -322,14 +337,16 @@ static bool check_operator(const checker *check, uint32_t index) {
 static bool check_program(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_program *program = &plan->programs[index];
-  if (!is_string(plan, program->name) || program->kind < NX_PROGRAM_FORWARD || program->kind > NX_PROGRAM_STEP ||
+  if (!is_string(plan, program->name) || program->kind < NX_PROGRAM_FORWARD ||
+      program->kind > NX_PROGRAM_STEP ||
       (uint64_t)program->first_operator + program->n_operators > plan->n[NX_SECTION_OPERATORS])
     FAIL(program, "program %u is malformed", index);
   return true;
 }
 
 static bool is_program(const nx_plan *plan, uint32_t program, nx_program_kind kind) {
-  return program == NX_NONE || (is_index(plan, program, NX_SECTION_PROGRAMS) && plan->programs[program].kind == kind);
+  return program == NX_NONE ||
+         (is_index(plan, program, NX_SECTION_PROGRAMS) && plan->programs[program].kind == kind);
 }
 
 /* Every operand of a program stays within the chunk's part of its arena. */
@@ -342,7 +359,8 @@ static bool check_chunk_program(const checker *check, const nx_chunk *chunk, uin
       bool inside;
       uint32_t value = plan->arguments[op->first_argument + i];
       if (!in_chunk(check, chunk, value, &inside)) return false;
-      if (!inside) FAIL(chunk, "a chunk reaches outside its part of arena %s", nx_arena_name(plan->values[value].arena));
+      if (!inside)
+        FAIL(chunk, "a chunk reaches outside its part of arena %s", nx_arena_name(plan->values[value].arena));
     }
   }
   return true;
@@ -352,7 +370,8 @@ static bool check_chunk_arenas(const checker *check, const nx_chunk *chunk) {
   const nx_plan *plan = check->plan;
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
     const nx_arena_record *arena = nx_plan_arena(plan, kind);
-    uint64_t room = arena ? arena->bytes : 0, base = chunk->arena_base[kind], bytes = chunk->arena_bytes[kind];
+    uint64_t room = arena ? arena->bytes : 0, base = chunk->arena_base[kind],
+             bytes = chunk->arena_bytes[kind];
     uint64_t n = kind == NX_ARENA_slot ? chunk->n_slots : 1;
     if (base > room || bytes > (room - base) / n || base % NX_VALUE_ALIGNMENT || bytes % NX_VALUE_ALIGNMENT ||
         (kind == NX_ARENA_slot && arena && bytes > arena->slot_bytes))
@@ -385,9 +404,11 @@ static bool check_chunk_ports(const checker *check, uint32_t index) {
 static bool check_chunk(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_chunk *chunk = &plan->chunks[index];
-  if (!is_program(plan, chunk->forward, NX_PROGRAM_FORWARD) || !is_program(plan, chunk->backward, NX_PROGRAM_BACKWARD) ||
-      !is_program(plan, chunk->evaluate, NX_PROGRAM_EVALUATE) || !is_program(plan, chunk->step, NX_PROGRAM_STEP) ||
-      chunk->n_slots == 0 || chunk->n_slots > plan->run->n_slots || chunk->stage >= nx_plan_n_stages(plan))
+  if (!is_program(plan, chunk->forward, NX_PROGRAM_FORWARD) ||
+      !is_program(plan, chunk->backward, NX_PROGRAM_BACKWARD) ||
+      !is_program(plan, chunk->evaluate, NX_PROGRAM_EVALUATE) ||
+      !is_program(plan, chunk->step, NX_PROGRAM_STEP) || chunk->n_slots == 0 ||
+      chunk->n_slots > plan->run->n_slots || chunk->stage >= nx_plan_n_stages(plan))
     FAIL(chunk, "chunk %u is malformed", index);
   const uint32_t programs[] = {chunk->forward, chunk->backward, chunk->evaluate, chunk->step};
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
@@ -399,8 +420,9 @@ static bool check_item(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_item *item = &plan->items[index];
   bool step = item->kind == NX_ITEM_STEP;
-  if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->port >= NX_N_PORTS || item->reserved != 0 ||
-      !is_index(plan, item->chunk, NX_SECTION_CHUNKS) || item->slot >= plan->chunks[item->chunk].n_slots ||
+  if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->port >= NX_N_PORTS ||
+      item->reserved != 0 || !is_index(plan, item->chunk, NX_SECTION_CHUNKS) ||
+      item->slot >= plan->chunks[item->chunk].n_slots ||
       item->micro_batch >= (step ? 1 : plan->run->n_micro_batches) ||
       plan->chunks[item->chunk].stage != item->stage || (index > 0 && item[-1].stage > item->stage))
     FAIL(item, "schedule item %u is malformed", index);
@@ -420,7 +442,8 @@ static bool check_item(const checker *check, uint32_t index) {
 
 static bool check_setting(const checker *check, uint32_t index) {
   const nx_setting_record *setting = &check->plan->settings[index];
-  if (!is_place_text(check->plan, setting->path) || !is_place_text(check->plan, setting->value) || setting->bound > 1)
+  if (!is_place_text(check->plan, setting->path) || !is_place_text(check->plan, setting->value) ||
+      setting->bound > 1)
     FAIL(setting, "setting %u is malformed", index);
   return true;
 }
@@ -444,10 +467,11 @@ static bool check_run_counts(const checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
   if (plan->n[NX_SECTION_RUN] != 1 || plan->n[NX_SECTION_RUN_NAMES] != 1) FAIL(run, "a plan has one run");
-  if (run->n_ranks == 0 || run->n_ranks > NX_MAX_RANKS || run->n_threads > NX_MAX_THREADS || run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 ||
-      run->n_slots == 0 || run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 ||
-      run->micro_batch == 0 || run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 || run->target < NX_TARGET_CPU_AVX2 ||
-      run->target > NX_TARGET_CPU_AMX || run->shuffle > 1 ||
+  if (run->n_ranks == 0 || run->n_ranks > NX_MAX_RANKS || run->n_threads > NX_MAX_THREADS ||
+      run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 || run->n_slots == 0 ||
+      run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
+      run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
+      run->target < NX_TARGET_CPU_AVX2 || run->target > NX_TARGET_CPU_AMX || run->shuffle > 1 ||
       !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1) FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
@@ -478,8 +502,8 @@ static bool check_sequence(const checker *check) {
   if (n_parts == 0 || run->sequence % n_parts != 0 ||
       (run->ring_size > 1 && run->sequence % (2 * (uint64_t)run->ring_size) != 0))
     FAIL(run, "%llu ranks do not divide a sequence of %u tokens", (unsigned long long)n_parts, run->sequence);
-  if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) || run->reserved != 0 ||
-      (run->documents == 0) != (run->end_of_document == NX_NONE))
+  if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) ||
+      run->reserved != 0 || (run->documents == 0) != (run->end_of_document == NX_NONE))
     FAIL(run, "the run's documents are malformed");
   if (!(run->train_share > 0 && run->train_share <= 1)) FAIL(run, "the run trains on no share of its dataset");
   return true;
@@ -489,7 +513,8 @@ static bool check_run_values(const checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
   if (!check_sequence(check)) return false;
-  int64_t batch = run->micro_batch, part = run->sequence / run->ring_size, sequence = part / run->ulysses_size;
+  int64_t batch = run->micro_batch, part = run->sequence / run->ring_size,
+          sequence = part / run->ulysses_size;
   const struct {
     uint32_t value;
     nx_dtype dtype;
@@ -497,10 +522,14 @@ static bool check_run_values(const checker *check) {
     int64_t rows, columns;
     bool optional;
   } wanted[] = {
-      {run->tokens, NX_i32, NX_ARENA_input, batch, sequence},    {run->labels, NX_i32, NX_ARENA_input, batch, sequence},
-      {run->positions, NX_i32, NX_ARENA_input, batch, sequence}, {run->samples, NX_i64, NX_ARENA_input, batch, 1},
-      {run->step, NX_i64, NX_ARENA_input, 1, 1},                 {run->loss, NX_f64, NX_ARENA_scalar, 1, 1},
-      {run->loss_total, NX_f64, NX_ARENA_scalar, 1, 1},          {run->grad_norm, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->tokens, NX_i32, NX_ARENA_input, batch, sequence},
+      {run->labels, NX_i32, NX_ARENA_input, batch, sequence},
+      {run->positions, NX_i32, NX_ARENA_input, batch, sequence},
+      {run->samples, NX_i64, NX_ARENA_input, batch, 1},
+      {run->step, NX_i64, NX_ARENA_input, 1, 1},
+      {run->loss, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->loss_total, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->grad_norm, NX_f64, NX_ARENA_scalar, 1, 1},
       {run->lr, NX_f64, NX_ARENA_scalar, 1, 1},
       {run->places, NX_i32, NX_ARENA_input, run->ring_size, part, true},
       {run->starts, NX_i32, NX_ARENA_input, batch, part, true},
@@ -510,8 +539,8 @@ static bool check_run_values(const checker *check) {
     if (wanted[i].optional && wanted[i].value == NX_NONE) continue;
     if (!is_index(plan, wanted[i].value, NX_SECTION_VALUES)) FAIL(run, "the run names a value that does not exist");
     const nx_value *value = &plan->values[wanted[i].value];
-    if (value->dtype != wanted[i].dtype || value->arena != wanted[i].arena || value->dims[0] != wanted[i].rows ||
-        value->dims[1] != wanted[i].columns || value->n_dims > 2)
+    if (value->dtype != wanted[i].dtype || value->arena != wanted[i].arena ||
+        value->dims[0] != wanted[i].rows || value->dims[1] != wanted[i].columns || value->n_dims > 2)
       FAIL(value, "a value that the host reads or writes has the wrong shape");
   }
   uint32_t n_slots = 0;

@@ -20,8 +20,8 @@ bool nx_plan_check_file(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_f
 void nx_plan_hash_meaning(const uint8_t *bytes, uint8_t plan_id[32]);
 void nx_plan_hash_root(const uint8_t *bytes, uint8_t root[32]);
 
-/* Whether an operator's operands and attributes agree with its row in ops.def, on every rank and chunk; `why` says what
- * does not. Values, constants and groups are checked before. */
+/* Whether an operator's operands and attributes agree with its row in ops.def, on every rank and chunk; `why`
+ * says what does not. Values, constants and groups are checked before. */
 enum { NX_OP_WHY = 192 };
 bool nx_op_check(const nx_plan *plan, const nx_operator *op, char why[NX_OP_WHY]);
 

@@ -38,7 +38,8 @@ static uint32_t base_of(const nx_plan *plan, uint32_t value) {
 /* Parameters, optimizer state and inputs hold something when a step begins. */
 static bool is_standing(const nx_plan *plan, uint32_t value) {
   uint8_t arena = plan->values[value].arena;
-  return arena == NX_ARENA_param || arena == NX_ARENA_master || arena == NX_ARENA_state || arena == NX_ARENA_input;
+  return arena == NX_ARENA_param || arena == NX_ARENA_master || arena == NX_ARENA_state ||
+         arena == NX_ARENA_input;
 }
 
 static bool fail(const walk *at, const nx_operator *op, const char *what, uint32_t value) {
@@ -61,7 +62,8 @@ static bool read_value(const walk *at, const nx_operator *op, uint32_t value) {
   if (state & RESULT_PENDING) return fail(at, op, "reads, before its wait,", value);
   if (is_standing(plan, value) || state & WRITTEN) return true;
   for (uint32_t other = 0; other < at->n_values; other++)
-    if (base_of(plan, other) == base_of(plan, value) && *state_of(at, other) & WRITTEN && overlap(plan, value, other))
+    if (base_of(plan, other) == base_of(plan, value) && *state_of(at, other) & WRITTEN &&
+        overlap(plan, value, other))
       return true;
   return fail(at, op, "reads what was never written,", value);
 }
@@ -200,7 +202,8 @@ static bool run_stage(walk *at, uint32_t stage) {
 /* The next collective of a program that crosses stages, from operator `at` on; the program's end where there
  * is none. */
 static uint32_t next_crossing(const nx_plan *plan, const nx_program *program, uint32_t at) {
-  while (at < program->n_operators && !nx_group_crosses_stages(plan, plan->operators[program->first_operator + at].group))
+  while (at < program->n_operators &&
+         !nx_group_crosses_stages(plan, plan->operators[program->first_operator + at].group))
     at++;
   return at;
 }
@@ -210,7 +213,8 @@ static bool is_same_collective(const nx_plan *plan, const nx_operator *a, const 
   for (uint32_t i = 0; i < 2; i++) {
     const nx_value *x = &plan->values[plan->arguments[a->first_argument + i]];
     const nx_value *y = &plan->values[plan->arguments[b->first_argument + i]];
-    if (x->dtype != y->dtype || x->name != y->name || memcmp(x->dims, y->dims, sizeof x->dims) != 0) return false;
+    if (x->dtype != y->dtype || x->name != y->name || memcmp(x->dims, y->dims, sizeof x->dims) != 0)
+      return false;
   }
   return true;
 }
@@ -242,7 +246,8 @@ static const nx_operator *next_of_group(comer *at) {
   return NULL;
 }
 
-static bool compare_stages(const nx_plan *plan, nx_fault *fault, uint32_t group, uint32_t one, uint32_t other) {
+static bool compare_stages(const nx_plan *plan, nx_fault *fault, uint32_t group, uint32_t one,
+                           uint32_t other) {
   comer a = {plan, one, group, 0, 0}, b = {plan, other, group, 0, 0};
   for (;;) {
     const nx_operator *op = next_of_group(&a), *of_other = next_of_group(&b);

@@ -7,8 +7,8 @@
 
 /* The walk runs the items of all stages together, each stage as far as it can. What can hold up a stage: the
  * wait for a transfer whose other end has not been started (nothing is buffered), and the step, where it sums
- * over stages: each such sum is a meeting, which the stages of its group come to in turn. A stage that is held up is looked at again when what it waits for happens, so every item
- * is looked at a few times.
+ * over stages: each such sum is a meeting, which the stages of its group come to in turn. A stage that is
+ * held up is looked at again when what it waits for happens, so every item is looked at a few times.
  *
  * Beside that each stage's list must make sense by itself: every micro-batch goes forward and back once, in
  * ascending order, in a slot that holds nothing else and whose transfers are complete; the step comes when
@@ -82,7 +82,8 @@ static bool fail(const walk *w, const nx_item *item, const char *what) {
   char text[128];
   nx_item_describe(w->plan, item, text, sizeof text);
   uint64_t offset = (uint64_t)((const uint8_t *)item - w->plan->bytes);
-  return nx_fault_set(w->fault, offset, "stage %u, item %u, %s: %s", item->stage, (uint32_t)(item - w->plan->items), text, what);
+  return nx_fault_set(w->fault, offset, "stage %u, item %u, %s: %s", item->stage,
+                      (uint32_t)(item - w->plan->items), text, what);
 }
 
 static slot_state *slot_of(const walk *w, const nx_item *item) {

@@ -202,10 +202,10 @@ static void print_json(const comparison *c) {
                                           from_json(&d->values[0]), "b_from", from_json(&d->values[1]),
                                           "class", nxc_changes_name(d->changes)));
   }
-  json_t *object = json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "a", c->sides[0].name, "b", c->sides[1].name,
-                             "same", c->found.n_items == 0, "class",
-                             c->found.n_items ? json_string(worst_name(c)) : json_null(),
-                             "differences", list, "own", estimates_json(c, 0), "nxrun", estimates_json(c, 1));
+  json_t *object =
+      json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "a", c->sides[0].name, "b", c->sides[1].name, "same",
+                c->found.n_items == 0, "class", c->found.n_items ? json_string(worst_name(c)) : json_null(),
+                "differences", list, "own", estimates_json(c, 0), "nxrun", estimates_json(c, 1));
   json_dumpf(object, stdout, JSON_INDENT(2));
   putchar('\n');
   json_decref(object);

@@ -18,7 +18,8 @@ bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory
   return out->machine != NULL;
 }
 
-bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts, nxc_estimate_request *out) {
+bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts,
+                         nxc_estimate_request *out) {
   nxc_assumption *items = nxc_arena_array(arena, texts->n_items + 1, sizeof *items);
   size_t n = 0;
   for (size_t i = 0; i < texts->n_items; i++) {
@@ -65,7 +66,8 @@ static bool compile_for(const nxc_estimate_request *asked, const nxc_request *re
   return compiled->settings != NULL;
 }
 
-static void time_on(const nxc_machine *machine, const nxc_system *system, nxc_arena *arena, nxc_own_estimate *own) {
+static void time_on(const nxc_machine *machine, const nxc_system *system, nxc_arena *arena,
+                    nxc_own_estimate *own) {
   own->timed = is_accelerator(machine);
   if (!own->timed) return;
   own->held_bytes = own->memory.total * machine->device->allocator;
@@ -74,8 +76,8 @@ static void time_on(const nxc_machine *machine, const nxc_system *system, nxc_ar
 }
 
 /* Findings, which were told already where they are of the file as it is, go to the sink. */
-static nxc_own_estimate estimate_own(const nxc_estimate_request *asked, const nxc_request *request, nxc_arena *arena,
-                                     nxc_sink *sink) {
+static nxc_own_estimate estimate_own(const nxc_estimate_request *asked, const nxc_request *request,
+                                     nxc_arena *arena, nxc_sink *sink) {
   nxc_own_estimate own = {0};
   nxc_sink *obstacles = nxc_sink_new(arena);
   if (!compile_for(asked, request, arena, sink, &own.compiled, &own.assumed)) return own;
@@ -156,7 +158,9 @@ static void judge(const own_source *source, const nxc_settings *settings, const 
   const nxc_estimate_request *asked = source->asked;
   bool by_plan = plan != NULL && (asked->nxrun_alone || !is_accelerator(asked->machine));
   bool by_own = out->own.system != NULL && out->own.lacks == NULL;
-  out->limit_bytes = asked->memory_bytes ? asked->memory_bytes : asked->machine ? asked->machine->memory_bytes : 0;
+  out->limit_bytes = asked->memory_bytes ? asked->memory_bytes
+                     : asked->machine    ? asked->machine->memory_bytes
+                                         : 0;
   out->limit_source = asked->memory_bytes ? "--memory" : asked->machine ? asked->machine->name : NULL;
   if (out->limit_bytes == 0) return;
   if (by_plan) nxc_memory_check(settings, plan, out->limit_bytes, out->limit_source, source->arena, sink);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --memory and --machine: whether ranks fit, and what a step would take, on the file's own system and in nxrun; for
- * people and as JSON.
+/* --memory and --machine: whether ranks fit, and what a step would take, on the file's own system and in
+ * nxrun; for people and as JSON.
  *
  * Nothing of it goes into a plan. A memory that is given on the command line counts more than
  * the machine's. */
@@ -68,10 +68,11 @@ typedef struct nxc_column {
 bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory, const char *machine,
                        nxc_estimate_request *out);
 /* --assume, each KEY=VALUE of a setting, or none. */
-bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts, nxc_estimate_request *out);
-/* Of the configuration that `request` names, which has no error, and whose settings these are. Memory is judged by
- * the plan where nxrun would run on the machine, else by the file's own system; findings go to the sink. `plan` is
- * NULL where there is none, for the `obstacles`. */
+bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts,
+                         nxc_estimate_request *out);
+/* Of the configuration that `request` names, which has no error, and whose settings these are. Memory is
+ * judged by the plan where nxrun would run on the machine, else by the file's own system; findings go to the
+ * sink. `plan` is NULL where there is none, for the `obstacles`. */
 nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
                                const nxc_settings *settings, const nx_plan *plan, const nxc_sink *obstacles,
                                nxc_arena *arena, nxc_sink *sink);

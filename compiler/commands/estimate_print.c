@@ -10,8 +10,9 @@ json_t *nxc_assumed_json(const nxc_assumed *assumed) {
   if (assumed->model != NULL)
     json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "model", "value", assumed->model));
   for (size_t i = 0; i < assumed->n_items; i++)
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "setting", nxc_setting_path(assumed->items[i].setting),
-                                          "value", assumed->items[i].value, "why", assumed->items[i].why));
+    json_array_append_new(
+        list, json_pack("{s:s, s:s, s:s}", "setting", nxc_setting_path(assumed->items[i].setting), "value",
+                        assumed->items[i].value, "why", assumed->items[i].why));
   return list;
 }
 

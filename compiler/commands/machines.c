@@ -31,8 +31,8 @@ static facts facts_of(const nxc_machine *m) {
 
 static void print_row(const char *name, const nxc_machine *m) {
   facts f = facts_of(m);
-  printf("%-10s %6.0f GiB %8.0f %10.0f %6u %9.0f %10.1f\n", name, f.memory_gib, f.peak * 1e-12, f.bandwidth * 1e-9,
-         m->ranks_per_host, f.inside * 1e-9, f.between * 1e-9);
+  printf("%-10s %6.0f GiB %8.0f %10.0f %6u %9.0f %10.1f\n", name, f.memory_gib, f.peak * 1e-12,
+         f.bandwidth * 1e-9, m->ranks_per_host, f.inside * 1e-9, f.between * 1e-9);
 }
 
 static json_t *row_json(const nxc_machine_text *known, const nxc_machine *m) {
@@ -75,8 +75,8 @@ static int print_descriptions(const nxc_texts *names) {
     const nxc_machine_text *known = nxc_machine_named(names->items[i]);
     const char *nearest = nxc_machine_nearest(names->items[i]);
     if (known == NULL) {
-      fprintf(stderr, "nxcfg machines: there is no machine %s%s%s; nxcfg machines lists them\n", names->items[i],
-              nearest ? ", but " : "", nearest ? nearest : "");
+      fprintf(stderr, "nxcfg machines: there is no machine %s%s%s; nxcfg machines lists them\n",
+              names->items[i], nearest ? ", but " : "", nearest ? nearest : "");
       return NXC_EXIT_USAGE;
     }
     fputs(known->text, stdout);

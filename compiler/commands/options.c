@@ -91,7 +91,8 @@ static bool take(parsing *p, const nxc_extra_option *row, const char *argument, 
 
 static bool takes_arguments(const parsing *p) {
   const char *version;
-  const nxc_front *front = p->options->dialect ? nxc_front_find(p->arena, p->options->dialect, &version) : NULL;
+  const nxc_front *front =
+      p->options->dialect ? nxc_front_find(p->arena, p->options->dialect, &version) : NULL;
   return front != NULL && front->takes_arguments;
 }
 

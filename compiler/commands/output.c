@@ -35,12 +35,13 @@ static bool write_through(const char *path, const char *bytes, size_t n_bytes) {
   return file >= 0 && close_after(file, write_all(file, bytes, n_bytes));
 }
 
-/* A file without a name, in the folder of `path`: it goes with the process, whatever ends that. Below 0 where the
- * file system has none. */
+/* A file without a name, in the folder of `path`: it goes with the process, whatever ends that. Below 0 where
+ * the file system has none. */
 static int open_unnamed(nxc_arena *arena, const char *path) {
   const char *slash = strrchr(path, '/');
   int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
-  return open(nxc_arena_printf(arena, "%.*s", length, slash ? path : "."), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  return open(nxc_arena_printf(arena, "%.*s", length, slash ? path : "."), O_TMPFILE | O_WRONLY | O_CLOEXEC,
+              0666);
 }
 
 static bool give_name(nxc_arena *arena, int file, const char *name) {

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is there stays until the new is whole and synced, and nothing else is left behind; a device or a pipe is
- * written to. False, with a message on stderr that names the command, where it cannot be written. */
+/* What is there stays until the new is whole and synced, and nothing else is left behind; a device or a pipe
+ * is written to. False, with a message on stderr that names the command, where it cannot be written. */
 bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, const void *bytes,
                       size_t n_bytes);
 

@@ -67,7 +67,8 @@ void nxc_parallel(size_t n_items, nxc_item_function *work, nxc_item_function *de
             .done = n_wanted > 1 ? calloc(n_items, sizeof *c.done) : NULL,
             .work = work,
             .context = context};
-  while (c.done != NULL && n_threads < n_wanted && pthread_create(&threads[n_threads], NULL, work_on, &c) == 0)
+  while (c.done != NULL && n_threads < n_wanted &&
+         pthread_create(&threads[n_threads], NULL, work_on, &c) == 0)
     n_threads++;
   for (size_t i = 0; n_threads == 0 && i < n_items; i++) {
     work(context, i);

@@ -109,8 +109,8 @@ static int plan_settings(job *j, const char *file) {
   bool sized = good && nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   nxc_estimate estimate = {0};
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
-    estimate = nxc_estimate_make(j->asked, j->request, j->compiled.settings, compiled ? &plan.plan : NULL, obstacles,
-                                 j->arena, j->sink);
+    estimate = nxc_estimate_make(j->asked, j->request, j->compiled.settings, compiled ? &plan.plan : NULL,
+                                 obstacles, j->arena, j->sink);
   nxc_plan_report r = {.arena = j->arena,
                        .sound = good,
                        .file = file ? file : "arguments",

@@ -61,7 +61,8 @@ json_t *nxc_plan_json(const nxc_plan_report *r) {
   const nxc_compiled *compiled = r->compiled;
   json_t *object = json_object();
   json_object_set_new(object, "plan_id", id_json(r));
-  json_object_set_new(object, "dialect", compiled->dialect ? json_string(compiled->dialect->name) : json_null());
+  json_object_set_new(object, "dialect",
+                      compiled->dialect ? json_string(compiled->dialect->name) : json_null());
   if (compiled->settings != NULL) {
     json_object_set_new(object, "settings", nxc_settings_to_json(r->arena, compiled->settings));
     json_object_set_new(object, "sources", nxc_sources_to_json(compiled->settings));

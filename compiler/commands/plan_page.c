@@ -45,8 +45,9 @@ static json_t *timeline_json(const nxc_plan_report *r, const nxc_timeline *line,
   json_t *passes = json_array();
   for (size_t i = 0; i < line->n_passes; i++) {
     const nxc_timed_pass *p = &line->passes[i];
-    json_array_append_new(passes, json_pack("[i, i, i, i, f, f]", (int)p->stage, (int)p->backward, (int)p->micro_batch,
-                                            (int)p->chunk / (int)line->n_stages, p->begin * scale, p->end * scale));
+    json_array_append_new(
+        passes, json_pack("[i, i, i, i, f, f]", (int)p->stage, (int)p->backward, (int)p->micro_batch,
+                          (int)p->chunk / (int)line->n_stages, p->begin * scale, p->end * scale));
   }
   return json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:f, s:f, s:o}", "name", schedule_name(t), "unit",
                    unit > 0 ? "s" : "passes", "stages", (int)line->n_stages, "chunks", (int)line->n_chunks,
@@ -92,7 +93,8 @@ static void add_schedule(const nxc_plan_report *r, const nxc_training *t, json_t
   if (!nxc_timeline_of(t, &sizes, r->arena, &line)) return;
   json_object_set_new(page, "timeline", timeline_json(r, &line, t));
   if (!own && r->plan == NULL) return;
-  json_object_set_new(page, "stages", own ? own_stages_json(r, &line) : nxrun_stages_json(&r->plan->plan, &line));
+  json_object_set_new(page, "stages",
+                      own ? own_stages_json(r, &line) : nxrun_stages_json(&r->plan->plan, &line));
   json_object_set_new(page, "stages_of", json_string(own ? r->estimate->own.system : "nxrun"));
 }
 
@@ -110,7 +112,8 @@ static json_t *mesh_json(const nxc_plan_report *r, const nxc_training *t) {
   json_t *axes = json_array();
   bool pipeline_first = nxc_is(nxc_plan_settings(r), NX_SETTING_MESH_ORDER, "tp-pp-dp");
   int64_t inner = (int64_t)l->tensor * l->context;
-  int64_t pipeline = pipeline_first ? inner : inner * l->data, data = pipeline_first ? inner * l->pipeline : inner;
+  int64_t pipeline = pipeline_first ? inner : inner * l->data,
+          data = pipeline_first ? inner * l->pipeline : inner;
   add_axis(axes, "tensor", l->tensor, 1, "activations, summed or gathered around each product, in every layer");
   add_axis(axes, "context", l->context, l->tensor, "keys and values, in every layer");
   add_axis(axes, "expert", l->expert, l->expert_tensor, "tokens to their experts and back, in layers with experts");

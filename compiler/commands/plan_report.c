@@ -6,9 +6,11 @@
 
 #include <string.h>
 
-/* ---- numbers that follow ---------------------------------------------------------------------------------------- */
+/* ---- numbers that follow
+ * ---------------------------------------------------------------------------------------- */
 
-static nxc_derived from_setting(const nxc_plan_report *r, const char *name, const char *words, nxc_setting_id id) {
+static nxc_derived from_setting(const nxc_plan_report *r, const char *name, const char *words,
+                                nxc_setting_id id) {
   bool known = nxc_has(r->compiled->settings, id);
   return (nxc_derived){name, words, "", known, known ? (double)nxc_int(r->compiled->settings, id) : 0};
 }
@@ -17,11 +19,14 @@ void nxc_plan_derive(const nxc_plan_report *r, nxc_derived rows[NXC_N_DERIVED]) 
   const nxc_training *t = r->training;
   bool known = t != NULL;
   rows[0] = from_setting(r, "data_parallel", "data-parallel size", NX_SETTING_MESH_DATA);
-  rows[1] = from_setting(r, "micro_batches", "micro-batches per step and rank", NX_SETTING_BATCH_ACCUMULATION);
-  rows[2] = (nxc_derived){"parameters", "parameters", "", known, known ? (double)nxc_training_parameters(t) : 0};
+  rows[1] =
+      from_setting(r, "micro_batches", "micro-batches per step and rank", NX_SETTING_BATCH_ACCUMULATION);
+  rows[2] =
+      (nxc_derived){"parameters", "parameters", "", known, known ? (double)nxc_training_parameters(t) : 0};
   rows[3] = (nxc_derived){"tokens_per_step", "tokens per step", "", known,
                       known ? (double)(t->batch.global * t->model.sequence) : 0};
-  rows[4] = (nxc_derived){"flops_per_step", "operations per step", "FLOP", known, known ? nxc_training_flops(t) : 0};
+  rows[4] = (nxc_derived){"flops_per_step", "operations per step", "FLOP", known,
+                          known ? nxc_training_flops(t) : 0};
 }
 
 static void print_derived(const nxc_plan_report *r, FILE *out) {
@@ -39,7 +44,8 @@ static void print_derived(const nxc_plan_report *r, FILE *out) {
   }
 }
 
-/* ---- settings --------------------------------------------------------------------------------------------------- */
+/* ---- settings
+ * --------------------------------------------------------------------------------------------------- */
 
 static bool same_section(const char *a, const char *b) {
   size_t n = strcspn(a, ".");
@@ -58,7 +64,8 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
   }
 }
 
-/* ---- ranks and memory ------------------------------------------------------------------------------------------- */
+/* ---- ranks and memory
+ * ------------------------------------------------------------------------------------------- */
 
 /* The ranks of the group of rank 0: "0, 2, 4, ..., 14". */
 static void print_members(const nx_atom *atom, FILE *out) {
@@ -96,7 +103,8 @@ static void print_stages(const nxc_plan_report *r, FILE *out) {
     for (uint32_t c = 0, n = 0; c < plan->n[NX_SECTION_CHUNKS]; c++) {
       const nx_chunk *chunk = &plan->chunks[c];
       if (chunk->stage == stage)
-        fprintf(out, "%s %u to %u", n++ ? "," : "", chunk->first_layer, chunk->first_layer + chunk->n_layers - 1);
+        fprintf(out, "%s %u to %u", n++ ? "," : "", chunk->first_layer,
+                chunk->first_layer + chunk->n_layers - 1);
     }
     fputc('\n', out);
   }
@@ -128,7 +136,8 @@ static void print_memory(const nxc_plan_report *r, FILE *out) {
   print_bytes("workspace", r->plan->plan.run->workspace_bytes, "at most, for the kernels", out);
 }
 
-/* ---- what the original system's environment is ------------------------------------------------------------------ */
+/* ---- what the original system's environment is
+ * ------------------------------------------------------------------ */
 
 static void print_exports(const nxc_plan_report *r, FILE *out) {
   size_t n_exports;

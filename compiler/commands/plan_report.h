@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `nxcfg plan` tells about a configuration, for people and as one JSON object. Whatever is unknown is left out:
- * without a plan there is no plan_id and no memory, without sizes there are no parameters. */
+/* What `nxcfg plan` tells about a configuration, for people and as one JSON object. Whatever is unknown is
+ * left out: without a plan there is no plan_id and no memory, without sizes there are no parameters. */
 #ifndef NXC_COMMANDS_PLAN_REPORT_H
 #define NXC_COMMANDS_PLAN_REPORT_H
 

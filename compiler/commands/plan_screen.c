@@ -25,7 +25,8 @@ static const char *shortened(nxc_arena *arena, const char *text, size_t most) {
   return nxc_arena_printf(arena, "...%s", text);
 }
 
-/* ---- the training ----------------------------------------------------------------------------------------------- */
+/* ---- the training
+ * ----------------------------------------------------------------------------------------------- */
 
 /* The training as it is, or as it is assumed. */
 const nxc_training *nxc_plan_training(const nxc_plan_report *r) {
@@ -64,7 +65,8 @@ static const char *show_model(nxc_arena *arena, const nxc_training *t) {
 static const char *show_layout(nxc_arena *arena, const nxc_settings *s, const nxc_training *t) {
   const char *text = nxc_mesh_show(arena, s);
   if (t == NULL) return text;
-  if (t->layout.expert > 1) text = nxc_arena_printf(arena, "%s; experts over %u", text, (unsigned)t->layout.expert);
+  if (t->layout.expert > 1)
+    text = nxc_arena_printf(arena, "%s; experts over %u", text, (unsigned)t->layout.expert);
   if (t->layout.n_chunks > t->layout.pipeline)
     text = nxc_arena_printf(arena, "%s; %u chunks of layers a stage", text,
                             (unsigned)(t->layout.n_chunks / t->layout.pipeline));
@@ -75,7 +77,8 @@ static const char *show_batch(nxc_arena *arena, const nxc_settings *s, const nxc
   const char *text = nxc_batches_show(arena, s);
   if (t == NULL) return text;
   return nxc_arena_printf(arena, "%lld sequences of %lld = %lld tokens; %s", (long long)t->batch.global,
-                          (long long)t->model.sequence, (long long)(t->batch.global * t->model.sequence), text);
+                          (long long)t->model.sequence, (long long)(t->batch.global * t->model.sequence),
+                          text);
 }
 
 void nxc_plan_summary(const nxc_plan_report *r, const char *lines[NXC_N_SUMMARY]) {
@@ -98,11 +101,13 @@ static void print_training(const nxc_plan_report *r, FILE *out) {
   }
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
+/* ---- memory
+ * ----------------------------------------------------------------------------------------------------- */
 
 enum { N_COLUMNS = 2 };
 
-static void print_row(const char *name, const nxc_column columns[N_COLUMNS], const double bytes[N_COLUMNS], FILE *out) {
+static void print_row(const char *name, const nxc_column columns[N_COLUMNS], const double bytes[N_COLUMNS],
+                      FILE *out) {
   if (bytes[0] <= 0 && bytes[1] <= 0) return;
   fprintf(out, "  %-36s", name);
   for (int i = 0; i < N_COLUMNS; i++) {
@@ -139,7 +144,8 @@ static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_CO
   for (int i = 0; i < N_COLUMNS; i++) print_memory_bar(r, &columns[i], out);
 }
 
-/* ---- time ------------------------------------------------------------------------------------------------------- */
+/* ---- time
+ * ------------------------------------------------------------------------------------------------------- */
 
 static void print_spent(const char *name, double seconds, double step_s, FILE *out) {
   if (seconds < 5e-3 * step_s) return; /* --format json has all */
@@ -151,8 +157,9 @@ static void print_spent(const char *name, double seconds, double step_s, FILE *o
 static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE *out) {
   const nxc_estimate *e = r->estimate;
   if (!column->timed) return;
-  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 2, "",
-                      nxc_arena_printf(r->arena, "time of a step of %s on %s", column->whose, e->machine->name));
+  nxc_print_paragraph(
+      out, NXC_SCREEN_COLUMNS, 2, "",
+      nxc_arena_printf(r->arena, "time of a step of %s on %s", column->whose, e->machine->name));
   if (e->forecast_made) {
     for (int class = 0; class < NXC_N_COSTS; class++)
       print_spent(nxc_cost_names[class], e->forecast.class_s[class], column->step_s, out);
@@ -176,7 +183,8 @@ void nxc_plan_print_estimate(const nxc_plan_report *r, FILE *out) {
     paragraph(r, own->system, nxc_arena_printf(r->arena, "is not estimated: %s", own->lacks), out);
 }
 
-/* ---- what is set ------------------------------------------------------------------------------------------------ */
+/* ---- what is set
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Given by whoever wrote the configuration, and other than what the catalogue has. */
 static bool is_set(const nxc_settings *s, nxc_setting_id id) {
@@ -216,14 +224,16 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
   print_section(r, "", out);
 }
 
-/* ---- the end ---------------------------------------------------------------------------------------------------- */
+/* ---- the end
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void print_obstacles(const nxc_plan_report *r, FILE *out) {
   size_t n = nxc_sink_n_findings(r->obstacles);
   if (n == 0) return;
   const char *text = "no plan yet:";
   for (size_t i = 0; i < n && i < N_OBSTACLES_SHOWN; i++)
-    text = nxc_arena_printf(r->arena, "%s%s %s", text, i ? ";" : "", nxc_sink_finding(r->obstacles, i)->message);
+    text =
+        nxc_arena_printf(r->arena, "%s%s %s", text, i ? ";" : "", nxc_sink_finding(r->obstacles, i)->message);
   if (n > N_OBSTACLES_SHOWN)
     text = nxc_arena_printf(r->arena, "%s; and %zu more (validate --for nxrun)", text, n - N_OBSTACLES_SHOWN);
   paragraph(r, "nxrun", text, out);

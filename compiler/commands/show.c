@@ -82,7 +82,8 @@ static int show(const char *path, nxc_plan_dump *dump, const char *svg) {
 
 int nxc_command_show(int argc, char **argv) {
   struct option options[N_VIEWS + 3] = {{"help", no_argument, NULL, 'h'}};
-  for (int i = 0; i < N_VIEWS; i++) options[i + 1] = (struct option){views[i].name, no_argument, NULL, 256 + i};
+  for (int i = 0; i < N_VIEWS; i++)
+    options[i + 1] = (struct option){views[i].name, no_argument, NULL, 256 + i};
   options[N_VIEWS + 1] = (struct option){"svg", required_argument, NULL, 's'};
   nxc_plan_dump *dump = nxc_dump_summary;
   const char *svg = NULL;

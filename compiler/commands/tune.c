@@ -67,11 +67,12 @@ static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_tr
                     size_t *n_warnings) {
   nxc_sink *sink = nxc_sink_new(j->arena), *obstacles = nxc_sink_new(j->arena);
   const nxc_render render = nxc_options_render(&j->options);
-  nxc_assume_compile(j->arena, &j->request, j->estimate.assumptions, j->estimate.n_assumptions, sink, compiled,
-                     assumed);
+  nxc_assume_compile(j->arena, &j->request, j->estimate.assumptions, j->estimate.n_assumptions, sink,
+                     compiled, assumed);
   *n_warnings = nxc_sink_count(sink, NXC_SEVERITY_WARNING);
   /* sizes that do not fit together are what a search is for; those that are unknown are not */
-  if (compiled->settings != NULL && nxc_training_read_sizes(compiled->settings, obstacles, training)) return true;
+  if (compiled->settings != NULL && nxc_training_read_sizes(compiled->settings, obstacles, training))
+    return true;
   nxc_sink_print(nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0 ? sink : obstacles, &render, stderr);
   return false;
 }
@@ -134,10 +135,14 @@ static int tune(job *j) {
                                     .top = j->top ? strtoul(j->top, NULL, 10) : 10,
                                     .deadline_s = j->deadline ? strtod(j->deadline, NULL) : 0,
                                     .progress = isatty(STDERR_FILENO) ? draw : NULL};
-  if (request.system == NULL && machine->device != NULL) return complain("there is no system ", j->estimate.system);
+  if (request.system == NULL && machine->device != NULL)
+    return complain("there is no system ", j->estimate.system);
   nxc_tune(j->arena, &request, &result);
   if (request.progress != NULL) clear_progress();
-  nxc_tune_report r = {.arena = j->arena, .file = file ? file : "arguments", .assumed = &assumed, .request = &request,
+  nxc_tune_report r = {.arena = j->arena,
+                       .file = file ? file : "arguments",
+                       .assumed = &assumed,
+                       .request = &request,
                        .result = &result};
   return report(j, &r);
 }

@@ -46,7 +46,8 @@ static double loss_of(const nxc_tuned *best, const nxc_tuned *tuned) {
 }
 
 /* The parts in which it loses most, at most three; the largest first. */
-static size_t find_losses(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *tuned, loss losses[3]) {
+static size_t find_losses(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *tuned,
+                          loss losses[3]) {
   size_t n_parts, n = 0;
   const char *const *names = nxc_tune_parts(r->request->machine, &n_parts);
   for (size_t part = 0; part < n_parts; part++) {
@@ -85,9 +86,10 @@ static const char *show_memory(const nxc_tune_report *r, double bytes) {
 
 static void print_row(const nxc_tune_report *r, const char *label, const nxc_tuned *t, FILE *out) {
   const nxc_layout *l = &t->layout;
-  fprintf(out, "%3s %4u %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, l->tensor, show_stages(r, l),
-          l->context, l->expert, l->data, (int)t->batch.micro, (int)zero_of(r, t), recompute_of(r, t),
-          show_memory(r, t->memory_bytes), show_seconds(r, t->step_s), 100 * t->utilisation);
+  fprintf(out, "%3s %4u %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, l->tensor,
+          show_stages(r, l), l->context, l->expert, l->data, (int)t->batch.micro, (int)zero_of(r, t),
+          recompute_of(r, t), show_memory(r, t->memory_bytes), show_seconds(r, t->step_s),
+          100 * t->utilisation);
 }
 
 static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *t, FILE *out) {
@@ -116,7 +118,8 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
 
 static void print_counts(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
-  fprintf(out, "%s on %s, %u ranks\n", r->file, r->request->machine->name, r->request->training->layout.world);
+  fprintf(out, "%s on %s, %u ranks\n", r->file, r->request->machine->name,
+          r->request->training->layout.world);
   fprintf(out, "%.0f combinations, %zu divide, %zu fit", nxc_space_size(&result->space), result->n_divide,
           result->n_fit);
   if (r->request->memory_bytes > 0) fprintf(out, " in %s", show_memory(r, r->request->memory_bytes));
@@ -199,7 +202,8 @@ static json_t *tuned_json(const nxc_tune_report *r, const nxc_tuned *best, const
   json_object_set_new(object, "memory_bytes", json_real(t->memory_bytes));
   json_object_set_new(object, "step_seconds", json_real(t->step_s));
   json_t *seconds = json_object();
-  for (size_t part = 0; part < n_parts; part++) json_object_set_new(seconds, names[part], json_real(t->parts[part]));
+  for (size_t part = 0; part < n_parts; part++)
+    json_object_set_new(seconds, names[part], json_real(t->parts[part]));
   json_object_set_new(object, "seconds", seconds);
   json_object_set_new(object, "tokens_per_second", json_real(t->tokens_per_s));
   json_object_set_new(object, "utilisation", json_real(t->utilisation));
@@ -216,7 +220,8 @@ void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
   json_t *best = json_array(), *object = json_pack("{s:s, s:s, s:i}", "file", r->file, "machine",
                                                    r->request->machine->name, "ranks",
                                                    (int)r->request->training->layout.world);
-  for (size_t i = 0; i < result->n_best; i++) json_array_append_new(best, tuned_json(r, first, &result->best[i]));
+  for (size_t i = 0; i < result->n_best; i++)
+    json_array_append_new(best, tuned_json(r, first, &result->best[i]));
   json_object_set_new(object, "assumed", nxc_assumed_json(r->assumed));
   json_object_set_new(object, "combinations", json_real(nxc_space_size(&result->space)));
   json_object_set_new(object, "divide", json_integer((json_int_t)result->n_divide));
@@ -228,7 +233,8 @@ void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
   json_object_set_new(object, "best", best);
   json_object_set_new(object, "file_layout",
                       result->own_refused ? json_null() : tuned_json(r, first, &result->own));
-  json_object_set_new(object, "file_refused", result->own_refused ? json_string(result->own_refused) : json_null());
+  json_object_set_new(object, "file_refused",
+                      result->own_refused ? json_string(result->own_refused) : json_null());
   json_dumpf(object, out, JSON_INDENT(2));
   fputc('\n', out);
   json_decref(object);

@@ -187,7 +187,8 @@ static void print_verdict(const verdict *v) {
     bool told = v->options->dialect != NULL || v->compiled.project.dialect != NULL;
     const char *how = told ? "" : " (detected)", *name = v->compiled.dialect->name;
     if (v->compiled.version != NULL) name = nxc_arena_printf(v->arena, "%s %s", name, v->compiled.version);
-    printf("%s: valid %s%s: %s, %s", file, name, how, nxc_mesh_show(v->arena, v->compiled.settings), nxc_batches_show(v->arena, v->compiled.settings));
+    printf("%s: valid %s%s: %s, %s", file, name, how, nxc_mesh_show(v->arena, v->compiled.settings),
+           nxc_batches_show(v->arena, v->compiled.settings));
     if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
     putchar('\n');
   }
@@ -220,8 +221,8 @@ static void judge_memory(verdict *v, const nxc_estimate_request *asked, const nx
   nxc_sink *obstacles = nxc_sink_new(v->arena);
   nxc_plan_bytes plan;
   bool compiled = nxc_program_compile(v->compiled.settings, v->arena, obstacles, &plan);
-  nxc_estimate estimate = nxc_estimate_make(asked, request, v->compiled.settings, compiled ? &plan.plan : NULL,
-                                            obstacles, v->arena, v->sink);
+  nxc_estimate estimate = nxc_estimate_make(asked, request, v->compiled.settings,
+                                            compiled ? &plan.plan : NULL, obstacles, v->arena, v->sink);
   v->memory_skipped = estimate.memory_skipped;
   v->assumed = estimate.own.assumed;
 }
@@ -246,7 +247,8 @@ static bool is_told(const nxc_sink *sink, const nxc_finding *finding) {
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *other = nxc_sink_finding(sink, i);
     bool same = other->at.line == finding->at.line && other->at.column == finding->at.column;
-    if (same && strcmp(other->id, finding->id) == 0 && strcmp(other->message, finding->message) == 0) return true;
+    if (same && strcmp(other->id, finding->id) == 0 && strcmp(other->message, finding->message) == 0)
+      return true;
   }
   return false;
 }

@@ -2,9 +2,9 @@
 /* How two configurations differ in meaning.
  *
  * A side is one value, as JSON text, for each setting, and what a configuration says beyond its settings
- * (beyond.h). A side may be a plan, which has settings alone. Words of one dialect are compared with each other;
- * of two dialects what one side says, and the other has no words for, is a difference where the training may
- * depend on it. */
+ * (beyond.h). A side may be a plan, which has settings alone. Words of one dialect are compared with each
+ * other; of two dialects what one side says, and the other has no words for, is a difference where the
+ * training may depend on it. */
 #ifndef NXC_CONFIG_COMPARE_H
 #define NXC_CONFIG_COMPARE_H
 

@@ -104,7 +104,8 @@ static bool tell_by_keys(compilation *c) {
   nxc_front_texts texts = c->texts;
   texts.sink = trial;
   nxc_document *document = nxc_front_read_yaml(&texts);
-  const nxc_dialect *dialect = document->complete ? nxc_dialect_detect(document, nxc_front_told_by_keys, trial) : NULL;
+  const nxc_dialect *dialect =
+      document->complete ? nxc_dialect_detect(document, nxc_front_told_by_keys, trial) : NULL;
   c->front = dialect ? nxc_front_find(c->arena, dialect->name, &c->texts.version) : NULL;
   if (c->front != NULL && c->front->read != nxc_front_read_yaml) return true;
   nxc_sink_take(c->sink, trial);
@@ -213,7 +214,8 @@ static bool check_launches(compilation *c) {
   if (request->launch == 0 && document->n_launches > 1) {
     const char *lines = "";
     for (size_t i = 0; i < document->n_launches; i++)
-      lines = nxc_arena_printf(c->arena, "%s%s%zu at line %u", lines, i ? ", " : "", i + 1, document->launches[i].line);
+      lines = nxc_arena_printf(c->arena, "%s%s%zu at line %u", lines, i ? ", " : "", i + 1,
+                               document->launches[i].line);
     nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, document->launches[0], "name one with --launch N",
                "this script starts several programs: %s", lines);
     return false;
@@ -244,7 +246,8 @@ static void bind(compilation *c) {
   if (c->front->model_option != NULL && !out->binding->has_model_config)
     nxc_binding_forget_model(out->binding);
   nxc_binding_apply(out->binding);
-  bool chosen = c->front->versions != NULL && (dialect_told(c) == NULL || strchr(dialect_told(c), '@') == NULL);
+  bool chosen =
+      c->front->versions != NULL && (dialect_told(c) == NULL || strchr(dialect_told(c), '@') == NULL);
   if (chosen) out->version_doubts = nxc_version_doubts(out->binding, c->front->versions);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the user's files to settings: the front half of the compiler, as one function.
  *
- *   files, -l, --set, arguments ─▶ document ─▶ interpolated ─▶ bound to a dialect ─▶ preset ─▶ rules ─▶ settings
+ *   files, -l, --set, arguments ─▶ document ─▶ interpolated ─▶ bound to a dialect ─▶ preset ─▶ rules ─▶
+ * settings
  *
  * validate, plan and explain all start here. Every stage reports to the sink and the next goes on with
  * what is left, so that all problems of a file come out in one run; a text that is no YAML ends it early.
@@ -56,7 +57,8 @@ typedef struct nxc_compiled {
   const nxc_dialect *dialect; /* NULL when it could not be told */
   const char *version;        /* of the dialect; NULL where it has one only */
   const char *version_evidence; /* the key that tells it; NULL: none does, or the user named it */
-  const char *version_doubts; /* options whose defaults are others in versions that it may be too; NULL: none */
+  const char
+      *version_doubts; /* options whose defaults are others in versions that it may be too; NULL: none */
   nxc_settings *settings;     /* NULL when there is no dialect */
   nxc_binding *binding;
   nxc_project project; /* what .nxcfg.yaml says about this file */

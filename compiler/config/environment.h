@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment has to do with a configuration: variables that the file reads, which a project may want
- * declared, and variables that would win over the file where the training is launched. */
+/* What the environment has to do with a configuration: variables that the file reads, which a project may
+ * want declared, and variables that would win over the file where the training is launched. */
 #ifndef NXC_CONFIG_ENVIRONMENT_H
 #define NXC_CONFIG_ENVIRONMENT_H
 

@@ -96,7 +96,8 @@ static void add_launched(list *l, nxc_binding *binding, const char *launcher) {
 const nxc_export *nxc_exports(nxc_arena *arena, const nxc_compiled *compiled, size_t *n_exports) {
   list l = {.arena = arena};
   const char *version;
-  const nxc_front *front = compiled->dialect ? nxc_front_find(arena, compiled->dialect->name, &version) : NULL;
+  const nxc_front *front =
+      compiled->dialect ? nxc_front_find(arena, compiled->dialect->name, &version) : NULL;
   const char *launcher = front ? front->launcher : NULL;
   if (launcher != NULL && compiled->binding != NULL) add_launched(&l, compiled->binding, launcher);
   if (launcher != NULL && compiled->settings != NULL) add_preset(&l, compiled);

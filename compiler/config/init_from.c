@@ -30,7 +30,8 @@ static const char *beside(nxc_arena *arena, const char *weights, const char *nam
 /* What the model has where the setting itself says nothing. */
 static const nxc_value *effective(const comparison *c, nxc_setting_id id) {
   const nxc_settings *settings = c->binding->settings;
-  bool biased = nxc_settings_known(settings, NX_SETTING_MODEL_BIAS) && nxc_flag(settings, NX_SETTING_MODEL_BIAS);
+  bool biased =
+      nxc_settings_known(settings, NX_SETTING_MODEL_BIAS) && nxc_flag(settings, NX_SETTING_MODEL_BIAS);
   if (biased && (id == NX_SETTING_MODEL_QKV_BIAS || id == NX_SETTING_MODEL_ATTENTION_OUTPUT_BIAS))
     id = NX_SETTING_MODEL_BIAS;
   if (id == NX_SETTING_MODEL_KV_HEADS && !nxc_has(settings, id)) id = NX_SETTING_MODEL_HEADS;
@@ -152,7 +153,8 @@ typedef struct description {
   void (*compare)(const comparison *c, const nxc_source *text);
 } description;
 
-static const description descriptions[] = {{"config.json", compare_config}, {"manifest.json", compare_manifest}};
+static const description descriptions[] = {{"config.json", compare_config},
+                                           {"manifest.json", compare_manifest}};
 
 void nxc_init_from_check(nxc_binding *binding) {
   if (!nxc_has(binding->settings, NX_SETTING_RUN_INIT_FROM)) return;

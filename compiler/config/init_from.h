@@ -10,8 +10,8 @@
 
 #include "compiler/config/binding/dialect.h"
 
-/* Reports what differs: errors where the plan is for nxrun, else warnings. `binding` has been applied, and its
- * settings derived. A folder that is not on this machine is passed over. */
+/* Reports what differs: errors where the plan is for nxrun, else warnings. `binding` has been applied, and
+ * its settings derived. A folder that is not on this machine is passed over. */
 void nxc_init_from_check(nxc_binding *binding);
 
 #endif

@@ -102,7 +102,8 @@ static const nxc_value *keep(composer *c, nxc_value value) {
 static const nxc_value *in_domain(composer *c, const nxc_option_row *row, const nxc_value *value) {
   bool integer = row->domain.type == NXC_TYPE_INT;
   bool real = value->kind == NXC_FLOAT && fabs(value->number) < 1e15;
-  if (integer && real && value->number == floor(value->number)) value = keep(c, (nxc_value){.kind = NXC_INT, .integer = (int64_t)value->number});
+  if (integer && real && value->number == floor(value->number))
+    value = keep(c, (nxc_value){.kind = NXC_INT, .integer = (int64_t)value->number});
   nxc_verdict verdict = nxc_domain_judge(c->arena, &row->domain, value, false);
   if (verdict.misfit != NXC_FITS) return NULL;
   const nxc_versioned *kept = value->kind == NXC_STRING ? nxc_option_word(row, value->text) : NULL;

@@ -286,8 +286,8 @@ static void compare(converter *c) {
 
 /* -- what only the first system reads -------------------------------------------------------------------- */
 
-/* Options, and keys that are none, whose meaning no setting holds. What the training does not depend on is left out;
- * what it may depend on is unsaid. */
+/* Options, and keys that are none, whose meaning no setting holds. What the training does not depend on is
+ * left out; what it may depend on is unsaid. */
 static void list_left(converter *c) {
   const char *dialect = c->source->dialect->name;
   c->out->left = "";

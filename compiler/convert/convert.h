@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One training in another dialect's words.
  *
- *   file ─▶ settings ─▶ options of the other dialect ─▶ text ─▶ read back ─▶ settings, compared with the first
+ *   file ─▶ settings ─▶ options of the other dialect ─▶ text ─▶ read back ─▶ settings, compared with the
+ * first
  *
  * A file that stays in its dialect is not composed anew: its own tree is written, resolved and with its
  * layers, so that keys which mean nothing here stay too; only what the command line says about settings is

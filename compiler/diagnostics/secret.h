@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is never shown, in a finding's excerpt or anywhere else: values of keys that name a secret, and texts that
- * are one themselves, whatever their key. The one place that knows. */
+/* What is never shown, in a finding's excerpt or anywhere else: values of keys that name a secret, and texts
+ * that are one themselves, whatever their key. The one place that knows. */
 #ifndef NXC_SECRET_H
 #define NXC_SECRET_H
 

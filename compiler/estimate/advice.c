@@ -137,7 +137,8 @@ static const char *show_arena(nxc_arena *arena, const nx_plan *plan, const nx_ar
   if (value != NULL)
     inside = nxc_arena_printf(arena, "; largest: %s %s, %s", nx_plan_string(plan, value->name),
                               show_box(arena, value), nxc_bytes_show(arena, value->bytes));
-  return nxc_arena_printf(arena, "%s takes %s%s", nx_arena_name(of->kind), nxc_bytes_show(arena, of->bytes), inside);
+  return nxc_arena_printf(arena, "%s takes %s%s", nx_arena_name(of->kind), nxc_bytes_show(arena, of->bytes),
+                          inside);
 }
 
 /* The largest arenas, in order. */
@@ -200,7 +201,8 @@ static void try_changes(telling *t) {
   if (need && need < now->bytes) tell_changes(t, changes, n, need, now->bytes);
 }
 
-bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink) {
+bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena,
+                      nxc_sink *sink) {
   if (need->bytes <= need->limit_bytes) return true;
   telling t = {.settings = settings, .arena = arena, .need = need};
   for (size_t i = 0; i < need->n_largest; i++) remark(&t, need->largest[i]);

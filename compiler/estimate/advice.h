@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a rank fits into the memory that there is, and what would make it smaller.
  *
- * What a rank of nxrun needs is exact: the plan's arenas, and its ceiling of workspace. What one of another system
- * needs is what the caller says. Advice is made alike for both: the same training with one setting changed is
- * compiled, and its need is told. A change with which there is none is no advice. */
+ * What a rank of nxrun needs is exact: the plan's arenas, and its ceiling of workspace. What one of another
+ * system needs is what the caller says. Advice is made alike for both: the same training with one setting
+ * changed is compiled, and its need is told. A change with which there is none is no advice. */
 #ifndef NXC_ADVICE_H
 #define NXC_ADVICE_H
 
@@ -30,7 +30,8 @@ typedef struct nxc_memory_need {
 } nxc_memory_need;
 
 /* False, with a finding that tells what is largest and what would help, where a rank does not fit. */
-bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink);
+bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena,
+                      nxc_sink *sink);
 /* Arenas, all slots, and workspace; of the stage that needs most. */
 uint64_t nxc_memory_of_plan(const nx_plan *plan);
 /* The same of a rank of nxrun. */

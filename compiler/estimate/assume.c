@@ -51,7 +51,8 @@ static const char *named(const nxc_compiled *compiled, const char *kind, bool gi
   for (; *next < binding->dialect->n_options; (*next)++) {
     const nxc_bound *bound = &binding->options[*next];
     bool names = bound->row->names != NULL && strcmp(bound->row->names, kind) == 0 && bound->given == given;
-    const nxc_value *value = names ? given ? bound->value : nxc_option_default(bound->row, binding->version) : NULL;
+    const nxc_value *value =
+        names ? given ? bound->value : nxc_option_default(bound->row, binding->version) : NULL;
     if (value == NULL || value->kind != NXC_STRING) continue;
     (*next)++;
     return value->text;
@@ -134,13 +135,15 @@ static int64_t ranks_of_copy(const nxc_settings *s) {
 
 /* Fewer ranks than these cannot hold the experts once, or as many copies of the state as are asked for. */
 static int64_t fewest_ranks(const nxc_settings *s) {
-  const nxc_setting_id ids[] = {NX_SETTING_MESH_PIPELINE, NX_SETTING_MESH_EXPERT, NX_SETTING_MESH_EXPERT_TENSOR};
+  const nxc_setting_id ids[] = {NX_SETTING_MESH_PIPELINE, NX_SETTING_MESH_EXPERT,
+                                NX_SETTING_MESH_EXPERT_TENSOR};
   int64_t experts = product_of_known(s, ids, sizeof ids / sizeof *ids), copy = ranks_of_copy(s);
   int64_t copies = known(s, NX_SETTING_MESH_REPLICATE) > 1 ? known(s, NX_SETTING_MESH_REPLICATE) : 1;
   return experts > copy * copies ? experts : copy * copies;
 }
 
-/* The first world with which nothing more is wrong than without; the first of all where there is none near. */
+/* The first world with which nothing more is wrong than without; the first of all where there is none near.
+ */
 static const char *smallest_world(attempt *a, const trial *before) {
   enum { MOST_TRIALS = 4 };
   int64_t copy = ranks_of_copy(before->compiled.settings), fewest = fewest_ranks(before->compiled.settings);
@@ -198,7 +201,8 @@ static bool lacks_shape(const nxc_settings *s) {
 /* The next of what is unknown, what others follow from first; false where nothing more can be assumed. */
 static bool assume_next(attempt *a, const trial *t) {
   const nxc_settings *s = t->compiled.settings;
-  if (s == NULL || (nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder"))) return false;
+  if (s == NULL || (nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder")))
+    return false;
   if (a->model == NULL && lacks_shape(s) && assume_model(a, &t->compiled)) return true;
   if (assume_usual(a, &t->compiled)) return true;
   if (!nxc_has(s, NX_SETTING_MESH_WORLD)) return assume_world(a, t);
@@ -210,12 +214,13 @@ static nxc_assumed in_use(const attempt *a, const nxc_settings *s) {
   nxc_assumption *items = nxc_arena_array(a->arena, MOST_ASSUMPTIONS, sizeof *items);
   nxc_assumed assumed = {.items = items, .model = a->model};
   for (size_t i = 0; i < a->request.n_assumptions && s != NULL; i++)
-    if (nxc_settings_from(s, a->items[i].setting)->kind == NXC_FROM_ASSUMED) items[assumed.n_items++] = a->items[i];
+    if (nxc_settings_from(s, a->items[i].setting)->kind == NXC_FROM_ASSUMED)
+      items[assumed.n_items++] = a->items[i];
   return assumed;
 }
 
-bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_assumption *given, size_t n_given,
-                        nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed) {
+bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_assumption *given,
+                        size_t n_given, nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed) {
   attempt *a = nxc_arena_alloc(arena, sizeof *a); /* what is compiled points into it */
   *a = (attempt){.arena = arena, .request = *request};
   a->request.assumptions = a->items;

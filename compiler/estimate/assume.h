@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A configuration compiled with what it leaves open filled in, for estimates.
  *
- * Only what nothing gives is assumed, and every assumption carries what it follows from (NXC_FROM_ASSUMED): the
- * shape of a model and the vocabulary of a tokenizer that the file names, then what is usual. The smallest world
- * is taken that the layout allows. Nothing that is assumed may reach a plan. */
+ * Only what nothing gives is assumed, and every assumption carries what it follows from (NXC_FROM_ASSUMED):
+ * the shape of a model and the vocabulary of a tokenizer that the file names, then what is usual. The
+ * smallest world is taken that the layout allows. Nothing that is assumed may reach a plan. */
 #ifndef NXC_ASSUME_H
 #define NXC_ASSUME_H
 
@@ -17,7 +17,7 @@ typedef struct nxc_assumed {
 } nxc_assumed;
 
 /* As nxc_compile_settings; `given` are the user's own assumptions (--assume), which count before ours. */
-bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_assumption *given, size_t n_given,
-                        nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed);
+bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_assumption *given,
+                        size_t n_given, nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed);
 
 #endif

@@ -16,7 +16,8 @@ double nxc_gather_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   if (group.size <= 1 || bytes <= 0) return 0;
   double near = members_near(machine, group), domains = ceil(group.size / near);
   double inside = near > 1 ? bytes * (near - 1) / near / rate(&machine->inside, bytes) : 0;
-  if (domains <= 1) return bytes * (group.size - 1) / group.size / rate(&machine->inside, bytes) + machine->inside.latency_s;
+  if (domains <= 1)
+    return bytes * (group.size - 1) / group.size / rate(&machine->inside, bytes) + machine->inside.latency_s;
   double between = bytes * (domains - 1) / domains / (near * rate(&machine->between, bytes));
   return fmax(inside, between) + machine->between.latency_s * log2(domains + 1);
 }
@@ -32,11 +33,13 @@ double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double byte
   double near = members_near(machine, group), domains = ceil(group.size / near);
   double inside = bytes * (near - 1) / near / rate(&machine->inside, bytes) + machine->inside.latency_s;
   if (domains <= 1) return inside;
-  return inside + bytes * share_far(domains, copies) / rate(&machine->between, bytes) + machine->between.latency_s;
+  return inside + bytes * share_far(domains, copies) / rate(&machine->between, bytes) +
+         machine->between.latency_s;
 }
 
 double nxc_send_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   if (group.size <= 1 || bytes <= 0) return 0;
-  const nxc_link *link = group.size * group.stride <= machine->device->domain ? &machine->inside : &machine->between;
+  const nxc_link *link =
+      group.size * group.stride <= machine->device->domain ? &machine->inside : &machine->between;
   return bytes / rate(link, bytes) + link->latency_s;
 }

@@ -39,7 +39,9 @@ static double working_set(const nxc_kept *kept, size_t n_kept, const nxc_sizes *
     if (kept[i].row->keep == NXC_KEEP_MIXTURE) mixture += kept[i].bytes;
   }
   if (!z->recomputes_all) return 0;
-  double of_one = layer + (z->stage_mixtures > 0 ? fmax(mixture, z->stage_mixtures < z->stage_layers ? dense : 0) : dense);
+  double of_one =
+      layer +
+      (z->stage_mixtures > 0 ? fmax(mixture, z->stage_mixtures < z->stage_layers ? dense : 0) : dense);
   return of_one * (z->recompute_block ? 1 : fmax(1, z->recompute_layers));
 }
 
@@ -71,8 +73,8 @@ static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, con
   return m;
 }
 
-nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
-                                       uint32_t stage, nxc_arena *arena) {
+nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes *sizes,
+                                       const nxc_training *training, uint32_t stage, nxc_arena *arena) {
   nxc_sizes z;
   nxc_sizes_of_stage(sizes, training, stage, &z);
   nxc_own_memory m = of_stage(system, &z, training, arena);
@@ -80,8 +82,8 @@ nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes
   return m;
 }
 
-nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
-                                 nxc_arena *arena) {
+nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes,
+                                 const nxc_training *training, nxc_arena *arena) {
   nxc_own_memory most = {.total = -1};
   nxc_stage_kind *kinds;
   size_t n_kinds = nxc_sizes_of_stages(sizes, training, arena, &kinds);

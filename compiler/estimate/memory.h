@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank of the file's own system needs in memory, from its rows in schema/systems.
  *
- * A rank keeps the state of its stage, for each micro-batch in flight the activations of its layers, and for a
- * moment the largest of what is transient. `stage` is the one that needs most. Bytes are the system's own
+ * A rank keeps the state of its stage, for each micro-batch in flight the activations of its layers, and for
+ * a moment the largest of what is transient. `stage` is the one that needs most. Bytes are the system's own
  * tensors; what the driver, communicators and the allocator add stands in the machine (`reserved`). */
 #ifndef NXC_ESTIMATE_MEMORY_H
 #define NXC_ESTIMATE_MEMORY_H
@@ -22,10 +22,10 @@ typedef struct nxc_own_memory {
   size_t n_lines;
 } nxc_own_memory;
 
-nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
-                                       uint32_t stage, nxc_arena *arena);
+nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes *sizes,
+                                       const nxc_training *training, uint32_t stage, nxc_arena *arena);
 /* Of the stage that needs most. */
-nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
-                                 nxc_arena *arena);
+nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes,
+                                 const nxc_training *training, nxc_arena *arena);
 
 #endif

@@ -7,8 +7,8 @@ double nxc_moved_s(const nxc_device *device, double bytes) {
   return bytes > 0 ? bytes / device->memory_bandwidth : 0;
 }
 
-/* The whole tile, half of it, a quarter: smaller ones fill the units better and reach less of the peak, since they
- * read their operands more often. */
+/* The whole tile, half of it, a quarter: smaller ones fill the units better and reach less of the peak, since
+ * they read their operands more often. */
 static const struct {
   double rows, columns, speed;
 } cuts[] = {{1, 1, 1}, {1, 0.5, 0.95}, {0.5, 0.5, 0.8}};
@@ -38,6 +38,7 @@ double nxc_product_s(const nxc_device *device, const nxc_product *p) {
   double element_bytes = narrow ? 1 : 2;
   double bytes = element_bytes * (p->m * p->k + p->n * p->k) + p->out_bytes * p->m * p->n;
   double reached = narrow ? device->peak_fp8 * device->efficiency_fp8 : device->peak * device->efficiency;
-  double work = tiled_s(device, reached * aligned(p->n, p->k, element_bytes), p), moves = nxc_moved_s(device, p->count * bytes);
+  double work = tiled_s(device, reached * aligned(p->n, p->k, element_bytes), p),
+         moves = nxc_moved_s(device, p->count * bytes);
   return fmax(work, moves) + (p->count > 1 ? unhidden * fmin(work, moves) : 0);
 }

@@ -3,9 +3,10 @@
  *
  * A product [m, k] x [k, n] is cut into tiles of the result; the device's units work on as many tiles at a
  * time, so the last round is often part empty, and a short sum does not fill the pipeline. It takes at least
- * what moving its operands takes; many small products in one kernel hide little of that, since each begins with
- * operands of its own (measured shapes of SimuMax: A100, 12 of them, and B200, 108). The share of the peak that a large product reaches, the tile, and the length
- * of a sum that reaches half of it stand in the machine's file with their sources. */
+ * what moving its operands takes; many small products in one kernel hide little of that, since each begins
+ * with operands of its own (measured shapes of SimuMax: A100, 12 of them, and B200, 108). The share of the
+ * peak that a large product reaches, the tile, and the length of a sum that reaches half of it stand in the
+ * machine's file with their sources. */
 #ifndef NXC_PRODUCT_H
 #define NXC_PRODUCT_H
 

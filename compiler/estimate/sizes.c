@@ -155,12 +155,13 @@ static double stage_layers(const nxc_training *t, uint32_t stage, double *mixtur
 }
 
 /* One forward, one backward: a stage has as many micro-batches in flight as stages follow it, itself counted.
- * With several chunks on a stage its warm-up is 2 (stages after it) + (chunks - 1) stages passes of a chunk, and
- * one more is under way (arXiv:2104.04473). */
+ * With several chunks on a stage its warm-up is 2 (stages after it) + (chunks - 1) stages passes of a chunk,
+ * and one more is under way (arXiv:2104.04473). */
 static double in_flight(const nxc_sizes *z, const nxc_training *t, uint32_t stage) {
   double after = z->pipeline - 1 - stage;
   if (t->layout.gpipe) return z->micro_batches;
-  if (z->chunks > 1) return fmin(z->micro_batches, (2 * after + (z->chunks - 1) * z->pipeline + 1) / z->chunks);
+  if (z->chunks > 1)
+    return fmin(z->micro_batches, (2 * after + (z->chunks - 1) * z->pipeline + 1) / z->chunks);
   return fmin(z->micro_batches, after + 1);
 }
 
@@ -179,13 +180,14 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   if (z->last) z->parameters += z->hidden + (z->tied && z->first ? 0 : embedding);
   double experts = z->experts * network_parameters(z, z->expert_ffn) / (z->expert * z->expert_tensor);
   z->expert_parameters = z->stage_mixtures * experts;
-  z->unit = fmax(attention + norms + (dense > 0 ? network : 0), z->stage_mixtures > 0 ? attention + shared + experts : 0);
+  z->unit = fmax(attention + norms + (dense > 0 ? network : 0),
+                 z->stage_mixtures > 0 ? attention + shared + experts : 0);
   nxc_trained_of_stage(z);
 }
 
 static bool is_alike(const nxc_sizes *a, const nxc_sizes *b) {
-  return a->stage_layers == b->stage_layers && a->stage_mixtures == b->stage_mixtures && a->first == b->first &&
-         a->last == b->last;
+  return a->stage_layers == b->stage_layers && a->stage_mixtures == b->stage_mixtures &&
+         a->first == b->first && a->last == b->last;
 }
 
 size_t nxc_sizes_of_stages(const nxc_sizes *sizes, const nxc_training *training, nxc_arena *arena,

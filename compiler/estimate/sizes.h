@@ -33,8 +33,8 @@ nxc_sizes nxc_sizes_read(const nxc_training *training, const nxc_settings *setti
  * stage. */
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *training, uint32_t stage, nxc_sizes *out);
 
-/* The first of several stages that are alike: as many layers of each kind, and the same ends. None of the others
- * keeps more micro-batches in flight. */
+/* The first of several stages that are alike: as many layers of each kind, and the same ends. None of the
+ * others keeps more micro-batches in flight. */
 typedef struct nxc_stage_kind {
   nxc_sizes sizes;
   uint32_t stage, n_stages;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training system keeps in memory and how it works, as schema/systems/NAME.yaml says, one file a system.
+/* What a training system keeps in memory and how it works, as schema/systems/NAME.yaml says, one file a
+ * system.
  *
- * A row of a file is something that is kept, with its bytes as an expression over sizes.def, or a trait of how
- * the system works, with its value. The tables are made at build time; expressions are parsed when a system is
- * opened, and belong to the arena that it was opened in. */
+ * A row of a file is something that is kept, with its bytes as an expression over sizes.def, or a trait of
+ * how the system works, with its value. The tables are made at build time; expressions are parsed when a
+ * system is opened, and belong to the arena that it was opened in. */
 #ifndef NXC_SYSTEM_H
 #define NXC_SYSTEM_H
 

@@ -19,7 +19,8 @@ typedef struct pass {
 } pass;
 
 typedef struct passes {
-  pass forward, backward, again; /* again: what of the forward pass is computed again before the backward one */
+  pass forward, backward,
+      again; /* again: what of the forward pass is computed again before the backward one */
 } passes;
 
 typedef struct clock {
@@ -55,8 +56,8 @@ static void end_module(const clock *c, passes *p, const pass *before, const char
 
 /* ---- products ---- */
 
-/* Bytes that an element of a weight's gradient moves: it is read and written where micro-batches are summed, and
- * only written where it goes to the ranks that own it. */
+/* Bytes that an element of a weight's gradient moves: it is read and written where micro-batches are summed,
+ * and only written where it goes to the ranks that own it. */
 static double gradient_bytes(const nxc_sizes *z) {
   return z->zero >= 2 ? 2 : 2 * z->grad_bytes;
 }
@@ -84,9 +85,9 @@ static double keys_met(const nxc_sizes *z) {
   return z->windowed * window * (1 - window / (2 * z->sequence)) + (1 - z->windowed) * z->sequence / 2;
 }
 
-/* A flash kernel: 2 products forward, 5 backward, over the scores that live. Of a forward pass the last block of
- * queries goes over all keys when the others are done; the backward pass goes over blocks of keys, and fills the
- * units. Values are padded to the width of keys. Narrow heads reach less (arXiv:2307.08691). */
+/* A flash kernel: 2 products forward, 5 backward, over the scores that live. Of a forward pass the last block
+ * of queries goes over all keys when the others are done; the backward pass goes over blocks of keys, and
+ * fills the units. Values are padded to the width of keys. Narrow heads reach less (arXiv:2307.08691). */
 static void add_flash(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   const double block = 128;
@@ -141,7 +142,8 @@ static void add_activation(const clock *c, passes *p, double rows, double width)
 static void add_tensor(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double one = nxc_gather_s(c->machine, c->tensor, z->compute_bytes * z->tokens * z->hidden);
-  double seconds = 4 * one * (1 - c->traits.hides_tensor); /* two all-reduces, or gathers and scattered sums */
+  double seconds =
+      4 * one * (1 - c->traits.hides_tensor); /* two all-reduces, or gathers and scattered sums */
   p->forward.parts[NXC_SPENT_TENSOR] += seconds;
   p->backward.parts[NXC_SPENT_TENSOR] += seconds;
 }
@@ -156,8 +158,8 @@ static void add_ring(const clock *c, passes *p) {
   p->backward.parts[NXC_SPENT_CONTEXT] += fmax(0, 2 * one - p->backward.parts[NXC_SPENT_ATTENTION]);
 }
 
-/* Rows to the experts and back, forward and backward alike; they are sorted by expert, and back, at about 0.75 of
- * the rate of other moves (SimuMax, B200). */
+/* Rows to the experts and back, forward and backward alike; they are sorted by expert, and back, at about
+ * 0.75 of the rate of other moves (SimuMax, B200). */
 static void add_dispatch(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double rows = z->tokens * z->top_k / z->tensor;
@@ -181,7 +183,8 @@ static void add_launches(const clock *c, passes *p, double n_forward) {
 static void add_latent_products(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double heads = z->heads / z->tensor, plain = z->head_dim - z->rope_dim;
-  double down = z->query_rank + z->kv_rank + z->rope_dim, query_from = z->query_rank > 0 ? z->query_rank : z->hidden;
+  double down = z->query_rank + z->kv_rank + z->rope_dim,
+         query_from = z->query_rank > 0 ? z->query_rank : z->hidden;
   add_product(c, p, z->tokens / z->sequence_split, down, z->hidden, 1);
   pass before = p->forward;
   add_product(c, p, z->tokens, heads * z->head_dim, query_from, 1);
@@ -263,14 +266,14 @@ static passes output_layer(const clock *c) {
 
 /* ---- data-parallel exchanges ---- */
 
-/* What is left of an exchange beneath work: what does not fit, and what the work loses to it, since collectives
- * run on some of the units that compute. */
+/* What is left of an exchange beneath work: what does not fit, and what the work loses to it, since
+ * collectives run on some of the units that compute. */
 static double exposed_s(const clock *c, double exchange_s, double work_s) {
   return fmax(0, exchange_s - work_s) + c->device->contention * fmin(exchange_s, work_s);
 }
 
-/* ZeRO-3 gathers each layer before both passes and scatters its gradients behind the backward one, beneath the
- * work of its neighbours. What is gathered is copied to its parameters, and gradients to what is sent. */
+/* ZeRO-3 gathers each layer before both passes and scatters its gradients behind the backward one, beneath
+ * the work of its neighbours. What is gathered is copied to its parameters, and gradients to what is sent. */
 static void add_gathers(const clock *c, passes *p, double elements, nxc_ranks group) {
   const nxc_sizes *z = c->z;
   if (z->zero < 3 || group.size <= 1) return;
@@ -279,7 +282,8 @@ static void add_gathers(const clock *c, passes *p, double elements, nxc_ranks gr
   double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * elements);
   double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * elements) + (z->reshards ? copy : 0);
   double back = (z->reshards ? gather : 0) + z->trained * scatter;
-  double under = c->traits.hides_gather * sum(&p->forward), under_back = c->traits.hides_reduce * sum(&p->backward);
+  double under = c->traits.hides_gather * sum(&p->forward),
+         under_back = c->traits.hides_reduce * sum(&p->backward);
   p->forward.parts[NXC_SPENT_DATA] += exposed_s(c, gather, under) + copy;
   p->backward.parts[NXC_SPENT_DATA] += exposed_s(c, back, under_back) + copy_back;
 }
@@ -287,9 +291,11 @@ static void add_gathers(const clock *c, passes *p, double elements, nxc_ranks gr
 /* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
 static double reduce_s(const clock *c, double hidden_s) {
   const nxc_sizes *z = c->z;
-  double bytes = z->trained * z->grad_bytes * z->parameters, experts = z->trained * z->grad_bytes * z->expert_parameters;
+  double bytes = z->trained * z->grad_bytes * z->parameters,
+         experts = z->trained * z->grad_bytes * z->expert_parameters;
   if (z->zero >= 3) return 0;
-  double reduce = nxc_gather_s(c->machine, c->data, bytes) + nxc_gather_s(c->machine, c->expert_shard, experts);
+  double reduce =
+      nxc_gather_s(c->machine, c->data, bytes) + nxc_gather_s(c->machine, c->expert_shard, experts);
   double gather = reduce * z->param_bytes / z->grad_bytes;
   if (z->zero == 0) gather = reduce;
   double exposed = reduce * (1 - c->traits.hides_reduce) + gather * (1 - c->traits.hides_gather);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a step of a training takes on its own system and an accelerator, from sizes, the system's traits and
- * the machine's device.
+/* How long a step of a training takes on its own system and an accelerator, from sizes, the system's traits
+ * and the machine's device.
  *
- * A pass of a layer is its products (by shape), its attention, what memory bounds, and what is exchanged; traits
- * say which exchanges hide beneath work, and only what does not is counted. Passes add up over the layers and
- * micro-batches of the slowest stage; stages wait for one another at both ends of a step (the bubble). All
- * seconds are of one rank and one step. Rules of the pipeline: arXiv:2104.04473; of products: the device. */
+ * A pass of a layer is its products (by shape), its attention, what memory bounds, and what is exchanged;
+ * traits say which exchanges hide beneath work, and only what does not is counted. Passes add up over the
+ * layers and micro-batches of the slowest stage; stages wait for one another at both ends of a step (the
+ * bubble). All seconds are of one rank and one step. Rules of the pipeline: arXiv:2104.04473; of products:
+ * the device. */
 #ifndef NXC_ESTIMATE_TIME_H
 #define NXC_ESTIMATE_TIME_H
 

@@ -111,7 +111,8 @@ static uint32_t shown_of(const nxc_training *training) {
   return training->batch.n_micro < most ? (uint32_t)training->batch.n_micro : most;
 }
 
-bool nxc_timeline_of(const nxc_training *training, const nxc_sizes *sizes, nxc_arena *arena, nxc_timeline *t) {
+bool nxc_timeline_of(const nxc_training *training, const nxc_sizes *sizes, nxc_arena *arena,
+                     nxc_timeline *t) {
   nxc_training shown = *training;
   *t = (nxc_timeline){.n_shown = shown_of(training)};
   shown.batch.n_micro = t->n_shown;
@@ -120,8 +121,12 @@ bool nxc_timeline_of(const nxc_training *training, const nxc_sizes *sizes, nxc_a
   t->n_stages = p->n_stages;
   t->n_chunks = p->n_chunks;
   size_t n = (size_t)t->n_chunks * t->n_shown;
-  walk w = {t, p, nxc_arena_array(arena, n, sizeof(double)), nxc_arena_array(arena, n, sizeof(double)),
-            nxc_arena_array(arena, t->n_stages, sizeof(size_t)), nxc_arena_array(arena, t->n_stages, sizeof(size_t))};
+  walk w = {t,
+            p,
+            nxc_arena_array(arena, n, sizeof(double)),
+            nxc_arena_array(arena, n, sizeof(double)),
+            nxc_arena_array(arena, t->n_stages, sizeof(size_t)),
+            nxc_arena_array(arena, t->n_stages, sizeof(size_t))};
   for (size_t i = 0; i < n; i++) w.forward_end[i] = w.backward_end[i] = -1;
   list_passes(&w, arena);
   if (!run_all(&w, sizes)) return false;

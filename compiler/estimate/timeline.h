@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the passes of a step run, stage by stage: the schedule that a plan of the training would have, with passes that
- * last as long as their layers are many. Transfers take no time; what is empty is the bubble. */
+/* When the passes of a step run, stage by stage: the schedule that a plan of the training would have, with
+ * passes that last as long as their layers are many. Transfers take no time; what is empty is the bubble. */
 #ifndef NXC_TIMELINE_H
 #define NXC_TIMELINE_H
 
@@ -24,6 +24,7 @@ typedef struct nxc_timeline {
 } nxc_timeline;
 
 /* False where the passes wait for one another. */
-bool nxc_timeline_of(const nxc_training *training, const nxc_sizes *sizes, nxc_arena *arena, nxc_timeline *out);
+bool nxc_timeline_of(const nxc_training *training, const nxc_sizes *sizes, nxc_arena *arena,
+                     nxc_timeline *out);
 
 #endif

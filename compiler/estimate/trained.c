@@ -27,23 +27,35 @@ static void read_states(const nxc_settings *s, nxc_sizes *z) {
 /* ---- adapters ---- */
 
 /* What a module that may have adapters multiplies with: its matrix is of `in` by `out` features. */
-typedef enum side { HIDDEN, QUERIES, KEYS, VALUES, ALL_HEADS, HEADS_OUT, WIDTH, TWO_WIDTHS, FIRST_WIDTHS } side;
+typedef enum side {
+  HIDDEN,
+  QUERIES,
+  KEYS,
+  VALUES,
+  ALL_HEADS,
+  HEADS_OUT,
+  WIDTH,
+  TWO_WIDTHS,
+  FIRST_WIDTHS
+} side;
 
 static const struct module {
   const char *name;
   side in, out;
   bool network;       /* of the feed-forward part, and so of experts */
   bool input_divided; /* over tensor-parallel ranks; else the output is */
-} modules[] = {{"q_proj", HIDDEN, QUERIES, false, false},        {"k_proj", HIDDEN, KEYS, false, false},
-               {"v_proj", HIDDEN, VALUES, false, false},         {"qkv_proj", HIDDEN, ALL_HEADS, false, false},
-               {"linear_qkv", HIDDEN, ALL_HEADS, false, false},  {"o_proj", HEADS_OUT, HIDDEN, false, true},
-               {"linear_proj", HEADS_OUT, HIDDEN, false, true},  {"gate_proj", HIDDEN, WIDTH, true, false},
-               {"up_proj", HIDDEN, WIDTH, true, false},          {"gate_up_proj", HIDDEN, TWO_WIDTHS, true, false},
-               {"linear_fc1", HIDDEN, FIRST_WIDTHS, true, false}, {"down_proj", WIDTH, HIDDEN, true, true},
-               {"linear_fc2", WIDTH, HIDDEN, true, true}};
+} modules[] = {
+    {"q_proj", HIDDEN, QUERIES, false, false},         {"k_proj", HIDDEN, KEYS, false, false},
+    {"v_proj", HIDDEN, VALUES, false, false},          {"qkv_proj", HIDDEN, ALL_HEADS, false, false},
+    {"linear_qkv", HIDDEN, ALL_HEADS, false, false},   {"o_proj", HEADS_OUT, HIDDEN, false, true},
+    {"linear_proj", HEADS_OUT, HIDDEN, false, true},   {"gate_proj", HIDDEN, WIDTH, true, false},
+    {"up_proj", HIDDEN, WIDTH, true, false},           {"gate_up_proj", HIDDEN, TWO_WIDTHS, true, false},
+    {"linear_fc1", HIDDEN, FIRST_WIDTHS, true, false}, {"down_proj", WIDTH, HIDDEN, true, true},
+    {"linear_fc2", WIDTH, HIDDEN, true, true}};
 
 static double features(const nxc_sizes *z, side which, double width) {
-  double queries = z->heads * z->head_dim, keys = z->kv_heads * z->head_dim, values = z->kv_heads * z->value_dim;
+  double queries = z->heads * z->head_dim, keys = z->kv_heads * z->head_dim,
+         values = z->kv_heads * z->value_dim;
   const double of[] = {[HIDDEN] = z->hidden,
                        [QUERIES] = queries,
                        [KEYS] = keys,
@@ -57,8 +69,8 @@ static double features(const nxc_sizes *z, side which, double width) {
 }
 
 /* A module's adapters, and the parameters that they stand beside, on one rank. */
-static void add_module(const struct module *module, const nxc_sizes *z, double width, double ranks, double times,
-                       double *added, double *adapted) {
+static void add_module(const struct module *module, const nxc_sizes *z, double width, double ranks,
+                       double times, double *added, double *adapted) {
   double in = features(z, module->in, width), out = features(z, module->out, width);
   *added += times * z->adapter_rank * (module->input_divided ? in / ranks + out : in + out / ranks);
   *adapted += times * in * out / ranks;
@@ -91,7 +103,8 @@ static bool is_module(const nxc_value *name, const char *module) {
 static void read_adapters(const nxc_settings *s, nxc_sizes *z) {
   static const char *const all[] = {"qkv_proj", "o_proj", "linear_fc1", "down_proj"};
   size_t n_names = 0;
-  const nxc_value *names = nxc_has(s, NX_SETTING_LORA_MODULES) ? nxc_list(s, NX_SETTING_LORA_MODULES, &n_names) : NULL;
+  const nxc_value *names =
+      nxc_has(s, NX_SETTING_LORA_MODULES) ? nxc_list(s, NX_SETTING_LORA_MODULES, &n_names) : NULL;
   for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
     bool named = false;
     for (size_t k = 0; k < n_names; k++) named = named || is_module(&names[k], modules[i].name);
@@ -122,7 +135,10 @@ void nxc_trained_read(const nxc_settings *s, nxc_sizes *z) {
   z->trained = 1;
   z->frozen_bytes = z->expert_frozen_bytes = z->param_bytes;
   z->adapter_rank = nxc_has(s, NX_SETTING_LORA_RANK) ? (double)nxc_int(s, NX_SETTING_LORA_RANK) : 0;
-  z->models = nxc_has(s, NX_SETTING_ALIGNMENT_REFERENCE_MODEL) && nxc_flag(s, NX_SETTING_ALIGNMENT_REFERENCE_MODEL) ? 2 : 1;
+  z->models =
+      nxc_has(s, NX_SETTING_ALIGNMENT_REFERENCE_MODEL) && nxc_flag(s, NX_SETTING_ALIGNMENT_REFERENCE_MODEL)
+          ? 2
+          : 1;
   if (z->adapter_rank == 0) return;
   read_base(s, z);
   read_adapters(s, z);
@@ -142,11 +158,13 @@ void nxc_trained_of_stage(nxc_sizes *z) {
   states_of_stage(z);
   if (z->adapter_rank == 0) return;
   double dense = z->stage_layers - z->stage_mixtures, mixtures = z->stage_mixtures;
-  double added = dense * a->dense_added + mixtures * a->mixture_added, experts_added = mixtures * a->experts_added;
+  double added = dense * a->dense_added + mixtures * a->mixture_added,
+         experts_added = mixtures * a->experts_added;
   double adapted = dense * a->dense_adapted + mixtures * a->mixture_adapted;
   double experts = mixtures * a->experts_adapted, fp32 = 4;
   z->trained = (added + experts_added) / (z->parameters + z->expert_parameters);
-  z->frozen_bytes = z->param_bytes + (fp32 * added - (z->param_bytes - a->base_bytes) * adapted) / z->parameters;
+  z->frozen_bytes =
+      z->param_bytes + (fp32 * added - (z->param_bytes - a->base_bytes) * adapted) / z->parameters;
   z->undivided_bytes = a->scale_bytes * (adapted + experts) + (a->quantized ? a->base_bytes * experts : 0);
   if (z->expert_parameters == 0) return;
   double rest = z->expert_parameters - (a->quantized ? experts : 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a model is trained, and what that keeps: the optimizer's moments, adapters beside frozen weights and the
- * types of these, a reference model. */
+/* What of a model is trained, and what that keeps: the optimizer's moments, adapters beside frozen weights
+ * and the types of these, a reference model. */
 #ifndef NXC_ESTIMATE_TRAINED_H
 #define NXC_ESTIMATE_TRAINED_H
 

@@ -9,10 +9,11 @@
  * input may be unknown. Unknown goes through operators and functions, except that `false and unknown` is
  * false and `true or unknown` is true; known(name), given(name) and lacking(name, ...), a text of the
  * names not given, always answer. kind(x) is the kind of a value, texts(x) the texts among weights and
- * numbers(x) the weights, blend(weights, paths) both in turn, pieces(x) the parts of a pipeline's layout. `/` of two integers is an integer when it divides exactly. `matches`
- * (PCRE2, unanchored), lower, basename, int, float, str, last_number, starts and ends work item by item on
- * a list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed;
- * it knows its names, so a rule knows its inputs. */
+ * numbers(x) the weights, blend(weights, paths) both in turn, pieces(x) the parts of a pipeline's layout. `/`
+ * of two integers is an integer when it divides exactly. `matches` (PCRE2, unanchored), lower, basename, int,
+ * float, str, last_number, starts and ends work item by item on a list. Truth is Python's: null, 0, '' and []
+ * are false. An expression is parsed once and never changed; it knows its names, so a rule knows its inputs.
+ */
 #ifndef NXC_EXPRESSION_H
 #define NXC_EXPRESSION_H
 

@@ -37,9 +37,9 @@ static bool read_count(evaluation *e, const nxc_value *value, int64_t most, int6
 }
 
 /* stage_cuts(layers, stages, chunks of a stage, first, last, embedding, loss): Megatron's. The first and the
- * last stage have as many layers as is said, where it is (not null); the others share the rest evenly, with the
- * embedding and the loss counted as so many layers. The chunks of a stage are equal before those are taken
- * off. */
+ * last stage have as many layers as is said, where it is (not null); the others share the rest evenly, with
+ * the embedding and the loss counted as so many layers. The chunks of a stage are equal before those are
+ * taken off. */
 const nxc_value *nxc_call_stage_cuts(evaluation *e, arguments args, size_t n_args) {
   (void)n_args;
   int64_t layers, stages, chunks, embedding, loss, given[2] = {0, 0}, n_given = 0;
@@ -239,8 +239,8 @@ static bool weigh_by_parameters(evaluation *e, arguments weights, size_t n_weigh
   return true;
 }
 
-/* deepspeed_cuts(method, layers, stages, tied), and with the method parameters those of embedding, layer, norm
- * and output: GPT-NeoX's pipe_partition_method. */
+/* deepspeed_cuts(method, layers, stages, tied), and with the method parameters those of embedding, layer,
+ * norm and output: GPT-NeoX's pipe_partition_method. */
 const nxc_value *nxc_call_deepspeed_cuts(evaluation *e, arguments args, size_t n_args) {
   int64_t layers, stages;
   if (args[0]->kind != NXC_STRING || !read_count(e, args[1], LAYERS_MAX, &layers) ||

@@ -5,6 +5,7 @@
 
 #include "compiler/expression/expression_tree.h"
 
-const nxc_value *nxc_call_ramped_steps(nxc_evaluation *evaluation, const nxc_value *const *args, size_t n_args);
+const nxc_value *nxc_call_ramped_steps(nxc_evaluation *evaluation, const nxc_value *const *args,
+                                       size_t n_args);
 
 #endif

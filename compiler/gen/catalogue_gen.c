@@ -229,7 +229,8 @@ static void write_options(const gen_catalogue *catalogue, const gen_file *file) 
   for (unsigned i = 0; i < file->n_rows; i++) sorted[i] = (const gen_option *)file->rows + i;
   qsort(sorted, file->n_rows, sizeof *sorted, compare_options);
   printf("static const nxc_option_row options_of_%s[] = {\n", file->name);
-  for (unsigned i = 0; i < file->n_rows; i++) write_option(catalogue, sorted[i], (size_t)(sorted[i] - (const gen_option *)file->rows));
+  for (unsigned i = 0; i < file->n_rows; i++)
+    write_option(catalogue, sorted[i], (size_t)(sorted[i] - (const gen_option *)file->rows));
   puts("};\n");
 }
 

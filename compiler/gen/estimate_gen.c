@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the tables of estimates: schema/systems/NAME.yaml, schema/models.yaml and schema/tokenizers.yaml as constant
- * C. Arguments are the files; the name tells the kind.
+/* Writes the tables of estimates: schema/systems/NAME.yaml, schema/models.yaml and schema/tokenizers.yaml as
+ * constant C. Arguments are the files; the name tells the kind.
  *
- * Every expression is parsed and its names are looked up in sizes.def, so that a system that would fail at run
- * time fails to build. */
+ * Every expression is parsed and its names are looked up in sizes.def, so that a system that would fail at
+ * run time fails to build. */
 #include "compiler/expression/expression.h"
 #include "compiler/gen/literal.h"
 #include "compiler/gen/rows.h"
@@ -35,14 +35,16 @@ static bool is_size(const char *name) {
   return false;
 }
 
-static void check_expression(nxc_arena *arena, const gen_file *file, const gen_system *row, const char *text) {
+static void check_expression(nxc_arena *arena, const gen_file *file, const gen_system *row,
+                             const char *text) {
   const char *error;
   size_t error_at;
   if (text == NULL) return;
   const nxc_expression *expression = nxc_expression_parse(arena, text, &error, &error_at);
   if (expression == NULL) complain(file, row, error, text);
   for (size_t i = 0; expression != NULL && i < expression->n_names; i++)
-    if (!is_size(expression->names[i].path)) complain(file, row, "there is no size", expression->names[i].path);
+    if (!is_size(expression->names[i].path))
+      complain(file, row, "there is no size", expression->names[i].path);
 }
 
 /* The place of a word in a list that ends with NULL; complains where it is not there. */
@@ -60,14 +62,16 @@ static void field(const char *name, const char *text) {
 }
 
 static void write_row(nxc_arena *arena, const gen_file *file, const gen_system *row) {
-  bool keeps_bytes = row->keeps != NULL && row->bytes != NULL, works = row->does != NULL && row->value != NULL;
+  bool keeps_bytes = row->keeps != NULL && row->bytes != NULL,
+       works = row->does != NULL && row->value != NULL;
   if (keeps_bytes == works) complain(file, row, "a row keeps bytes, or does something of a value", NULL);
   check_expression(arena, file, row, row->bytes);
   check_expression(arena, file, row, row->when);
   check_expression(arena, file, row, row->value);
   fputs("  {.name = ", stdout);
   gen_write_text(row->keeps ? row->keeps : row->does);
-  if (row->keeps) printf(", .keep = %d, .part = %d", find(keeps, row->of, file, row), find(parts, row->part, file, row));
+  if (row->keeps)
+    printf(", .keep = %d, .part = %d", find(keeps, row->of, file, row), find(parts, row->part, file, row));
   field("bytes", row->bytes);
   field("when", row->when);
   field("module", row->module);
@@ -119,8 +123,8 @@ static void write_models(const gen_file *file) {
   puts("const nxc_known_model nxc_known_models[] = {");
   for (unsigned i = 0; i < file->n_rows; i++) {
     const gen_model *row = (const gen_model *)file->rows + i;
-    printf("  {\"%s\", \"%s\", %s, %s, %s, ", row->model, row->family, number(row->layers), number(row->hidden),
-           number(row->vocab));
+    printf("  {\"%s\", \"%s\", %s, %s, %s, ", row->model, row->family, number(row->layers),
+           number(row->hidden), number(row->vocab));
     write_config(row);
     puts("},");
   }
@@ -157,8 +161,8 @@ int main(int argc, char **argv) {
   puts("const nxc_system_table nxc_system_tables[] = {");
   for (int i = 1; i < argc; i++)
     if (kind_of(argv[i]) == GEN_SYSTEM)
-      printf("  {\"%s\", rows_of_%s, sizeof rows_of_%s / sizeof *rows_of_%s},\n", files[i].name, files[i].name,
-             files[i].name, files[i].name);
+      printf("  {\"%s\", rows_of_%s, sizeof rows_of_%s / sizeof *rows_of_%s},\n", files[i].name,
+             files[i].name, files[i].name, files[i].name);
   puts("};\nconst size_t nxc_n_system_tables = sizeof nxc_system_tables / sizeof *nxc_system_tables;");
   return n_complaints > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 typedef struct gen_setting {
-  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *shorthand, *read_when, *needed, *changes,
-      *doc, *runs;
+  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *shorthand, *read_when, *needed,
+      *changes, *doc, *runs;
   char **values;
   unsigned values_count;
   char *refused_when, *why, *instead;
@@ -40,8 +40,8 @@ typedef struct gen_preset {
 } gen_preset;
 
 typedef struct gen_rule {
-  char *rule, *dialect, *except, *structural, *severity, *after, *when, *require, *derive, *at, *message, *fix,
-      *explain, *source;
+  char *rule, *dialect, *except, *structural, *severity, *after, *when, *require, *derive, *at, *message,
+      *fix, *explain, *source;
   char **versions;
   unsigned versions_count;
 } gen_rule;
@@ -57,8 +57,9 @@ typedef struct gen_system {
 
 /* The shape of a well-known model. */
 typedef struct gen_model {
-  char *model, *family, *layers, *hidden, *ffn, *heads, *kv_heads, *head_dim, *vocab, *max_positions, *rope_theta,
-      *rotary_fraction, *norm_eps, *experts, *top_k, *expert_ffn, *sliding_window, *rope_factor, *tied, *shared_ffn;
+  char *model, *family, *layers, *hidden, *ffn, *heads, *kv_heads, *head_dim, *vocab, *max_positions,
+      *rope_theta, *rotary_fraction, *norm_eps, *experts, *top_k, *expert_ffn, *sliding_window, *rope_factor,
+      *tied, *shared_ffn;
 } gen_model;
 
 /* The size of a well-known vocabulary. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes files as C texts, one row a file, named without folder and ending: texts_gen HEADER TYPE ARRAY FILE... */
+/* Writes files as C texts, one row a file, named without folder and ending: texts_gen HEADER TYPE ARRAY
+ * FILE... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -248,7 +248,8 @@ static const nxc_source *find_source(nxc_arena *arena, const char *name, nxc_sin
   bool path = strpbrk(name, "/.") != NULL;
   const nxc_machine_text *known = path ? NULL : nxc_machine_named(name);
   if (known != NULL)
-    return nxc_source_new(arena, nxc_arena_printf(arena, "machine %s", known->name), known->text, strlen(known->text));
+    return nxc_source_new(arena, nxc_arena_printf(arena, "machine %s", known->name), known->text,
+                          strlen(known->text));
   const nxc_source *source = nxc_source_read(arena, name, NXC_DOCUMENT_BYTES_MAX);
   if (source != NULL) return source;
   const char *why = strerror(errno), *nearest = nxc_machine_nearest(name);

@@ -25,8 +25,8 @@ typedef struct nxc_link {
   double latency_s;   /* of one step of a collective */
 } nxc_link;
 
-/* An accelerator, for whose products there are shapes instead of curves. Peaks are of dense products; the shares
- * of them that kernels reach are of large ones. */
+/* An accelerator, for whose products there are shapes instead of curves. Peaks are of dense products; the
+ * shares of them that kernels reach are of large ones. */
 typedef struct nxc_device {
   double peak, peak_fp8; /* FLOP/s in bf16 or fp16; 0: no fp8 */
   double efficiency, efficiency_fp8; /* share of the peak that a large product reaches */

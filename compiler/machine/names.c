@@ -47,6 +47,7 @@ const nxc_machine_text *nxc_machine_named(const char *name) {
 const char *nxc_machine_nearest(const char *name) {
   const char *names[64];
   size_t n = 0;
-  for (; n < nxc_machine_texts_n && n < sizeof names / sizeof *names; n++) names[n] = nxc_machine_texts[n].name;
+  for (; n < nxc_machine_texts_n && n < sizeof names / sizeof *names; n++)
+    names[n] = nxc_machine_texts[n].name;
   return nxc_nearest(name, names, n);
 }

@@ -76,8 +76,8 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
-/* Interleaved, chunks take turns of as many micro-batches as there are stages. A last turn of much fewer would
- * come round to a stage whose next pass waits for a stage that waits for it. */
+/* Interleaved, chunks take turns of as many micro-batches as there are stages. A last turn of much fewer
+ * would come round to a stage whose next pass waits for a stage that waits for it. */
 static bool fills_last_turn(const nxc_training *t) {
   int64_t n = t->batch.n_micro, stages = t->layout.pipeline, rest = n % stages;
   return n <= stages || rest == 0 || rest + 2 >= stages;
@@ -107,8 +107,8 @@ static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
 static void judge_modules(const nxc_settings *s, nxc_sink *sink, const nxc_recomputation *r) {
   for (size_t i = 0; i < r->n_modules; i++)
     if (!nxc_recompute_knows(r->modules[i].text))
-      nxc_report(sink, "NX3013", NXC_SEVERITY_WARNING, nxc_settings_span(s, NX_SETTING_RECOMPUTE_MODULES), NULL,
-                 "there is no module %s to compute again", r->modules[i].text);
+      nxc_report(sink, "NX3013", NXC_SEVERITY_WARNING, nxc_settings_span(s, NX_SETTING_RECOMPUTE_MODULES),
+                 NULL, "there is no module %s to compute again", r->modules[i].text);
 }
 
 bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_training *t) {

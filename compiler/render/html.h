@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page that needs nothing but itself: page.html with the data put into it. What it shows, and how, is the page's. */
+/* A page that needs nothing but itself: page.html with the data put into it. What it shows, and how, is the
+ * page's. */
 #ifndef NXC_HTML_H
 #define NXC_HTML_H
 

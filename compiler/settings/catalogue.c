@@ -43,7 +43,8 @@ bool nxc_in_version(const char *const *versions, size_t n_versions, const char *
 }
 
 bool nxc_rule_is_of(const nxc_rule_row *rule, const char *dialect, const char *version) {
-  if (rule->dialect == NULL) return rule->except == NULL || dialect == NULL || strcmp(rule->except, dialect) != 0;
+  if (rule->dialect == NULL)
+    return rule->except == NULL || dialect == NULL || strcmp(rule->except, dialect) != 0;
   return dialect != NULL && strcmp(rule->dialect, dialect) == 0 &&
          nxc_in_version(rule->versions, rule->n_versions, version);
 }

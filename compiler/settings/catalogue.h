@@ -62,7 +62,7 @@ typedef struct nxc_setting_row {
   const char *unit;
   bool meaning;             /* counts for plan_id */
   bool shorthand;           /* a name for other settings, which say what it means */
-  const char *read_when;    /* expression, the row's `for`: elsewhere it means nothing; NULL: it always does */
+  const char *read_when; /* expression, the row's `for`: elsewhere it means nothing; NULL: it always does */
   bool needed;              /* plan -o demands it */
   nxc_changes changes;
   const char *refused_when; /* expression: nxrun cannot execute it, whatever the dialect */
@@ -150,7 +150,8 @@ typedef struct nxc_rule_row {
   const char *const *versions; /* of the dialect that have it; none: all */
   size_t n_versions;
   nxc_severity severity;
-  bool structural;        /* no program has a shape without it: judged again before one is built, and never allowed */
+  bool
+      structural; /* no program has a shape without it: judged again before one is built, and never allowed */
   const char *after;      /* a rule with a smaller id: where that one is broken this one says nothing */
   const char *when;       /* expression; NULL: always */
   const char *require;    /* expression; NULL where the rule derives */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nxrun cannot execute of a setting, whatever the dialect: the `refused_when` of schema/settings.yaml, which may
- * name the setting's own value and other settings. The one place that knows; validate and plan ask here. */
+/* What nxrun cannot execute of a setting, whatever the dialect: the `refused_when` of schema/settings.yaml,
+ * which may name the setting's own value and other settings. The one place that knows; validate and plan ask
+ * here. */
 #ifndef NXC_REFUSAL_H
 #define NXC_REFUSAL_H
 

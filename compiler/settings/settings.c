@@ -263,7 +263,8 @@ size_t nxc_settings_unknown_for_plan(const nxc_settings *settings, nxc_setting_i
   size_t n_ids = 0;
   for (size_t id = 0; id < NX_N_SETTINGS; id++) {
     const nxc_setting_row *row = &nxc_setting_rows[id];
-    bool wanted = row->needed || row->initial != NULL; /* what has a default has lost it to an unknown option */
+    bool wanted =
+        row->needed || row->initial != NULL; /* what has a default has lost it to an unknown option */
     if (wanted && settings->slots[id].value == NULL) ids[n_ids++] = (nxc_setting_id)id;
   }
   return n_ids;

@@ -62,7 +62,8 @@ static void print_attribute(const nx_plan *plan, const nx_attr_row *row, const n
                             FILE *out) {
   fprintf(out, " %s=", row->name);
   if (attribute->kind == NX_ATTRIBUTE_REAL) fprintf(out, "%.9g", attribute->real);
-  else if (attribute->kind == NX_ATTRIBUTE_INT && row->values != NULL) print_named(row, attribute->integer, out);
+  else if (attribute->kind == NX_ATTRIBUTE_INT && row->values != NULL)
+    print_named(row, attribute->integer, out);
   else if (attribute->kind == NX_ATTRIBUTE_INT) fprintf(out, "%" PRId64, attribute->integer);
   else print_constant(plan, attribute->constant, out);
 }

@@ -155,8 +155,8 @@ static bool change_value(patcher *p, const nxc_edit *edit) {
 
 /* ---- adding ---- */
 
-/* The option of the same part of the file that stands nearest in the catalogue, and has words of its own in the
- * text. */
+/* The option of the same part of the file that stands nearest in the catalogue, and has words of its own in
+ * the text. */
 static const nxc_node *neighbour(const patcher *p, const nxc_bound *bound, size_t n_section) {
   const nxc_node *best = NULL;
   size_t best_distance = SIZE_MAX;

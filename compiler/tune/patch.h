@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A configuration's own text with some options changed, and everything else, comments too, as it was.
  *
- * A value that stands in the text gives way to another; an option that is new goes to its neighbours, in their
- * form: a key of a map, a pair within braces, words of a command. What cannot be said so (a value that a variable
- * or another file gives) is left as it is, so who patches reads the text back and compares. */
+ * A value that stands in the text gives way to another; an option that is new goes to its neighbours, in
+ * their form: a key of a map, a pair within braces, words of a command. What cannot be said so (a value that
+ * a variable or another file gives) is left as it is, so who patches reads the text back and compares. */
 #ifndef NXC_TUNE_PATCH_H
 #define NXC_TUNE_PATCH_H
 

@@ -120,7 +120,8 @@ static bool speaks_of_changed(const saying *s, size_t option, const bool changed
 static void keep_followers(const nxc_speaker *s, bool changed[NX_N_SETTINGS]) {
   static const nxc_setting_id ids[] = {NX_SETTING_MESH_DATA, NX_SETTING_BATCH_ACCUMULATION,
                                        NX_SETTING_PIPELINE_CUTS};
-  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) changed[ids[i]] = changed[ids[i]] && s->follows[ids[i]];
+  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+    changed[ids[i]] = changed[ids[i]] && s->follows[ids[i]];
 }
 
 static void compare_options(saying *s, const nxc_binding *composed, const bool changed[NX_N_SETTINGS]) {
@@ -130,10 +131,12 @@ static void compare_options(saying *s, const nxc_binding *composed, const bool c
     if (!is_here(compiled, is->row) || !speaks_of_changed(s, i, changed)) continue;
     const nxc_value *usual = nxc_option_default(is->row, compiled->version);
     bool pinned = s->how->pins && refers(is);
-    bool same = !pinned && is->value != NULL && shall->value != NULL && nxc_value_equal(is->value, shall->value);
+    bool same =
+        !pinned && is->value != NULL && shall->value != NULL && nxc_value_equal(is->value, shall->value);
     bool silent = !is->given && shall->value != NULL && usual != NULL && nxc_value_equal(shall->value, usual);
     if (shall->given && !same && !silent) edit(s, i, shall->value);
-    bool goes = !shall->given && is->given && is->row->n_sets > 0; /* what sets nothing may serve others too */
+    bool goes =
+        !shall->given && is->given && is->row->n_sets > 0; /* what sets nothing may serve others too */
     if (goes) edit(s, i, NULL);
   }
 }
@@ -145,7 +148,8 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
   nxc_choice_set(space, choice, wanted, changed);
   if (!s->how->all) keep_followers(s->speaker, changed);
   if (s->how->pins) changed[NX_SETTING_BATCH_GLOBAL] = changed[NX_SETTING_BATCH_MICRO] = true;
-  const nxc_composing composing = {.wanted = wanted, .dialect = compiled->dialect, .version = compiled->version};
+  const nxc_composing composing = {
+      .wanted = wanted, .dialect = compiled->dialect, .version = compiled->version};
   compare_options(s, nxc_compose(s->arena, &composing), changed);
   for (size_t i = 0; s->how->drops && i < compiled->dialect->n_options; i++)
     if (s->speaker->places[i]) edit(s, i, NULL);
@@ -167,12 +171,14 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   nxc_request request = *s->speaker->request;
   const nxc_source *first = s->speaker->compiled->binding->origin.first;
   request.text = nxc_source_new(s->arena, first ? first->name : "arguments", said->text, strlen(said->text));
-  bool all_ranks = space->training->layout.world == nxc_int(s->speaker->compiled->settings, NX_SETTING_MESH_WORLD);
+  bool all_ranks =
+      space->training->layout.world == nxc_int(s->speaker->compiled->settings, NX_SETTING_MESH_WORLD);
   if (!all_ranks)
     request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
   nxc_compile_settings(s->arena, &request, sink, &said->compiled);
   said->refused = first_of(sink, NXC_SEVERITY_ERROR, s->arena);
-  if (all_ranks && said->refused == NULL && nxc_sink_count(sink, NXC_SEVERITY_WARNING) > s->speaker->n_warnings)
+  if (all_ranks && said->refused == NULL &&
+      nxc_sink_count(sink, NXC_SEVERITY_WARNING) > s->speaker->n_warnings)
     said->refused = first_of(sink, NXC_SEVERITY_WARNING, s->arena);
   if (said->refused != NULL) return;
   if (!nxc_training_read(said->compiled.settings, sink, &said->training)) {

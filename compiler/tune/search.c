@@ -178,14 +178,16 @@ static bool is_accepted(search *s, const nxc_choice *choice) {
   return accepted;
 }
 
-/* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each other. */
+/* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each other.
+ */
 static bool is_known(search *s, nxc_knob knob, size_t place) {
   const nxc_space *space = &s->result->space;
   nxc_choice choice = {{0}};
   choice.at[knob] = (uint16_t)place;
   if (is_accepted(s, &choice)) return true;
   for (int other = 0; other < NXC_N_KNOBS; other++)
-    for (size_t low = 1; other != (int)knob && other != NXC_KNOB_GLOBAL && low < space->n_values[other]; low++) {
+    for (size_t low = 1; other != (int)knob && other != NXC_KNOB_GLOBAL && low < space->n_values[other];
+         low++) {
       nxc_choice both = choice;
       both.at[other] = (uint16_t)low;
       if (space->values[other][low].first <= 1 && is_accepted(s, &both)) return true;
@@ -193,8 +195,8 @@ static bool is_known(search *s, nxc_knob knob, size_t place) {
   return false;
 }
 
-/* Of two values of a degree, of which one divides sequences too, that one is better; of two names of the same the
- * first that the system knows is enough. */
+/* Of two values of a degree, of which one divides sequences too, that one is better; of two names of the same
+ * the first that the system knows is enough. */
 static bool is_worse(const nxc_space *space, nxc_knob knob, size_t place) {
   nxc_knob_value value = space->values[knob][place];
   for (size_t i = 0; i < place; i++) {
@@ -315,7 +317,8 @@ static void judge_layouts(search *s) {
 }
 
 void nxc_tune(nxc_arena *arena, const nxc_tune_request *request, nxc_tune_result *result) {
-  search s = {.arena = arena, .scratch = nxc_arena_new(), .request = request, .result = result, .began_s = now_s()};
+  search s = {
+      .arena = arena, .scratch = nxc_arena_new(), .request = request, .result = result, .began_s = now_s()};
   const nxc_choice own = {{0}};
   *result = (nxc_tune_result){0};
   result->space = nxc_space_make(arena, request->training, request->compiled->settings, request->varies);

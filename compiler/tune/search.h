@@ -3,10 +3,11 @@
  *
  *   space ─▶ values that the system knows ─▶ layouts that divide ─▶ fit ─▶ fastest ─▶ accepted as a text
  *
- * On accelerators every layout is estimated from its records alone, and only the fastest are written as texts and
- * judged by all rules; a lower bound of the time spares most estimates, and never one of the best. On a host whose
- * processors compute there is an exact forecast, which needs the plan, so every layout is judged and compiled. More
- * tokens a second come first; of equals what needs less memory, and then what comes first in the space. */
+ * On accelerators every layout is estimated from its records alone, and only the fastest are written as texts
+ * and judged by all rules; a lower bound of the time spares most estimates, and never one of the best. On a
+ * host whose processors compute there is an exact forecast, which needs the plan, so every layout is judged
+ * and compiled. More tokens a second come first; of equals what needs less memory, and then what comes first
+ * in the space. */
 #ifndef NXC_TUNE_SEARCH_H
 #define NXC_TUNE_SEARCH_H
 

@@ -115,7 +115,8 @@ static const nxc_value cores[] = {{.kind = NXC_STRING, .text = "core_attn", .n_b
 
 static void add_recompute(nxc_space *space, nxc_arena *arena) {
   add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_NONE, 0);
-  for (int64_t core = 0; core < 2; core++) add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_SELECTIVE, core);
+  for (int64_t core = 0; core < 2; core++)
+    add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_SELECTIVE, core);
   add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_FULL, 0);
 }
 
@@ -129,8 +130,8 @@ static void add_global(nxc_space *space, nxc_arena *arena) {
 
 nxc_space nxc_space_make(nxc_arena *arena, const nxc_training *training, const nxc_settings *settings,
                          const bool varies[NXC_N_KNOBS]) {
-  static void (*const adders[])(nxc_space *, nxc_arena *) = {add_tensor, add_stages, add_context,   add_experts,
-                                                             add_micro,  add_zero,   add_recompute, add_global};
+  static void (*const adders[])(nxc_space *, nxc_arena *) = {
+      add_tensor, add_stages, add_context, add_experts, add_micro, add_zero, add_recompute, add_global};
   static_assert(sizeof adders / sizeof *adders == NXC_N_KNOBS, "one for each knob");
   nxc_space space = {.training = training, .settings = settings};
   add_own(&space, arena);
@@ -235,7 +236,8 @@ bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_t
          l->pipeline == c->pipeline && l->n_chunks == c->n_chunks && l->expert == c->expert &&
          l->sequence_parallel == c->sequence_parallel && t->batch.micro == chosen.batch.micro &&
          t->batch.global == chosen.batch.global && t->batch.n_micro == chosen.batch.n_micro &&
-         t->sharding.stage == chosen.sharding.stage && t->model.sequence == chosen.model.sequence && recomputes;
+         t->sharding.stage == chosen.sharding.stage && t->model.sequence == chosen.model.sequence &&
+         recomputes;
 }
 
 /* ---- settings ---- */

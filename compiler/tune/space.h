@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The layouts that a training may have: every combination of what may be varied, each once.
  *
- * A knob is what is changed together (tensor parallelism with sequence parallelism, stages with their chunks). The
- * first value of each knob is what the file has, so the choice of all zeros is the file itself. Ranks, and what
- * the training learns, stay: only the knob `global` changes the batch. Whether the real system accepts a layout is
- * asked elsewhere; here is arithmetic alone. */
+ * A knob is what is changed together (tensor parallelism with sequence parallelism, stages with their
+ * chunks). The first value of each knob is what the file has, so the choice of all zeros is the file itself.
+ * Ranks, and what the training learns, stay: only the knob `global` changes the batch. Whether the real
+ * system accepts a layout is asked elsewhere; here is arithmetic alone. */
 #ifndef NXC_TUNE_SPACE_H
 #define NXC_TUNE_SPACE_H
 
@@ -30,8 +30,8 @@ typedef enum nxc_knob {
 
 enum { NXC_RECOMPUTE_NONE, NXC_RECOMPUTE_SELECTIVE, NXC_RECOMPUTE_FULL };
 
-/* tensor and whether sequences are divided too; stages and chunks of each; recomputation and what the system calls
- * the scores; of the others `first` alone. */
+/* tensor and whether sequences are divided too; stages and chunks of each; recomputation and what the system
+ * calls the scores; of the others `first` alone. */
 typedef struct nxc_knob_value {
   int64_t first, second;
 } nxc_knob_value;

@@ -162,7 +162,8 @@ static inline void attention_mask_keys(const attention_shape *s, int64_t tile, a
   mask->in_fours = true;
   for (int64_t j = 0; j < SIDE; j++) {
     mask->place[j] = j < n ? attention_key_place(s, tile * SIDE + j) : INT32_MIN;
-    bool fits = j % 4 == 0 ? mask->place[j] % 4 == 0 : (uint32_t)mask->place[j] == (uint32_t)mask->place[j - 1] + 1;
+    bool fits =
+        j % 4 == 0 ? mask->place[j] % 4 == 0 : (uint32_t)mask->place[j] == (uint32_t)mask->place[j - 1] + 1;
     mask->in_fours &= j >= n || fits;
   }
 }

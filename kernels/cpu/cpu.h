@@ -100,7 +100,8 @@ bool cpu_dnnl_open(nxk_device *device, nxk_fault *fault);
 void cpu_dnnl_close(nxk_device *device);
 bool cpu_matmul_bind(nxk_kernel *kernel, nxk_fault *fault);
 void cpu_matmul_run(const nxk_kernel *kernel, const nxk_frame *frame);
-/* A bound product on other operands of the same shapes. It uses the first scratch_bytes of the device's scratch. */
+/* A bound product on other operands of the same shapes. It uses the first scratch_bytes of the device's
+ * scratch. */
 void cpu_matmul_apply(const nxk_kernel *kernel, const void *a, const void *b, const void *bias, void *c);
 uint64_t cpu_matmul_scratch_bytes(const nxk_kernel *kernel);
 /* Products of each expert's rows with its own matrix, made of matmul's. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend `far`, for tests: ref behind addresses that the host cannot touch.
  *
- * An arena's address is that of pages without access; its bytes lie elsewhere, and only what goes through the table of
- * functions is led there. So a host that reads or writes an arena as if it were its own memory ends with a fault, as
- * on an accelerator, and an address of the host that is passed for one of the device is noticed. */
+ * An arena's address is that of pages without access; its bytes lie elsewhere, and only what goes through the
+ * table of functions is led there. So a host that reads or writes an arena as if it were its own memory ends
+ * with a fault, as on an accelerator, and an address of the host that is passed for one of the device is
+ * noticed. */
 #include "kernels/backend.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ static void *near_of(const nxk_device *device, const void *address) {
   const uint8_t *at = address;
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
     const far_arena *arena = &device->arenas[kind];
-    if (arena->far && at >= arena->far && at < arena->far + arena->n_bytes) return arena->near + (at - arena->far);
+    if (arena->far && at >= arena->far && at < arena->far + arena->n_bytes)
+      return arena->near + (at - arena->far);
   }
   fprintf(stderr, "far: %p is no address of an arena\n", address);
   abort();
@@ -77,11 +79,13 @@ static void copy_out(nxk_device *device, void *host, const void *source, uint64_
   if (n_bytes) memcpy(host, near_of(device, source), n_bytes);
 }
 
-static bool kernel_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault) {
+static bool kernel_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel ** kernel,
+                        nxk_fault *fault) {
   return nxk_ref.bind(device->ref, operator, kernel, fault);
 }
 
-static void kernel_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {
+static void kernel_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel,
+                           const nxk_frame *frame) {
   nxk_frame near = *frame;
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
     const far_arena *arena = &device->arenas[kind];
@@ -90,8 +94,8 @@ static void kernel_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *k
   nxk_ref.enqueue(device->ref, stream, kernel, &near);
 }
 
-static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype, const void *const *x,
-                       uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
+static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype,
+                       const void *const *x, uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
   if (n_sources > device->n_sources) {
     free(device->sources);
     device->sources = calloc(n_sources, sizeof *device->sources);
@@ -99,7 +103,8 @@ static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype
     if (!device->sources) abort();
   }
   for (uint32_t i = 0; i < n_sources; i++) device->sources[i] = near_of(device, x[i]);
-  nxk_ref.sum(device->ref, stream, near_of(device, y), y_dtype, device->sources, n_sources, x_dtype, n_elements);
+  nxk_ref.sum(device->ref, stream, near_of(device, y), y_dtype, device->sources, n_sources, x_dtype,
+              n_elements);
 }
 
 static nxk_stream *stream_get(nxk_device *device, uint32_t index) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `repeat N PROGRAM ARGUMENT...` runs a program N times, its output discarded, and prints the least of its processor
- * times and the median of its times in milliseconds, and the largest of its memory in KiB. */
+/* `repeat N PROGRAM ARGUMENT...` runs a program N times, its output discarded, and prints the least of its
+ * processor times and the median of its times in milliseconds, and the largest of its memory in KiB. */
 #include "tests/measure.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ int main(int argc, char **argv) {
   if (times == NULL) return 1;
   for (int i = 0; i < n_runs; i++) {
     measured run = measure_run(argv + 2, NULL, LIMIT_S);
-    if (run.exit_status != 0) return fprintf(stderr, "repeat: %s ends with %d\n", argv[2], run.exit_status), 1;
+    if (run.exit_status != 0)
+      return fprintf(stderr, "repeat: %s ends with %d\n", argv[2], run.exit_status), 1;
     if (run.memory_kib > memory_kib) memory_kib = run.memory_kib;
     if (run.cpu_ms < least_cpu_ms) least_cpu_ms = run.cpu_ms;
     times[i] = run.wall_ms;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives on real ranks: mpiexec -n N comm_check [late window|late messages|stress SECONDS|tags N|meet ...].
+/* Collectives on real ranks: mpiexec -n N comm_check [late window|late messages|stress SECONDS|tags N|meet
+ * ...].
  *
  * Every operator, type, axis and a spread of sizes, over a tensor group, a data group and all ranks, through
  * the shared window and through messages, against sums made here in coordinate order; bit for bit, with
@@ -159,9 +160,10 @@ static void add_case(bench *at, nx_op op, uint32_t group, nx_dtype x_dtype, nx_d
            in_place);
 }
 
-/* A member's part is outer x axis x inner; along the dimension that grows, y_run elements of it lie together. */
-static void add_all_to_all(bench *at, uint32_t group, nx_dtype dtype, uint64_t outer, uint64_t axis, uint64_t inner,
-                           uint64_t y_run) {
+/* A member's part is outer x axis x inner; along the dimension that grows, y_run elements of it lie together.
+ */
+static void add_all_to_all(bench *at, uint32_t group, nx_dtype dtype, uint64_t outer, uint64_t axis,
+                           uint64_t inner, uint64_t y_run) {
   add_spec(at,
            (nxr_collective_spec){.op = NX_OP_all_to_all, .group = group, .x_dtype = dtype, .y_dtype = dtype,
                                  .outer = outer, .axis = axis, .inner = inner, .y_run = y_run, .operator = NX_NONE},
@@ -412,7 +414,8 @@ int main(int argc, char **argv) {
   const nx_arena_record arenas[] = {{NX_ARENA_comm, NX_ARENA_SHARED, ARENA_BYTES, 0}};
   const nx_run run = {.n_ranks = world.size, .n_hosts = 1, .n_threads = 1, .n_slots = 1};
   const nx_chunk chunk = {.n_slots = 1, .arena_bytes = {[NX_ARENA_comm] = ARENA_BYTES}};
-  nx_plan plan = {.strings = strings, .chunks = &chunk, .atoms = atoms, .groups = groups, .arenas = arenas, .run = &run};
+  nx_plan plan = {
+      .strings = strings, .chunks = &chunk, .atoms = atoms, .groups = groups, .arenas = arenas, .run = &run};
   plan.n[NX_SECTION_ATOMS] = plan.n[NX_SECTION_GROUPS] = 2;
   plan.n[NX_SECTION_ARENAS] = plan.n[NX_SECTION_CHUNKS] = 1;
   bool well = run_checks(&world, &plan, argc, argv);

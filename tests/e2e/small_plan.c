@@ -169,7 +169,8 @@ static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
 enum { N_SECTIONS = 19, MEANING = NX_SECTION_MEANING };
 
 static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
-static const nx_term terms[] = {{.atoms = 1, .stride = 1, .kind = NX_TERM_STRIDE}, {.atoms = 1, .kind = NX_TERM_FIRST}};
+static const nx_term terms[] = {{.atoms = 1, .stride = 1, .kind = NX_TERM_STRIDE},
+                                {.atoms = 1, .kind = NX_TERM_FIRST}};
 static const nx_item items[] = {
     {.kind = NX_ITEM_FORWARD, .when = NX_WHEN_FIRST | NX_WHEN_LAST},
     {.kind = NX_ITEM_BACKWARD, .when = NX_WHEN_FIRST | NX_WHEN_LAST},
@@ -188,9 +189,16 @@ static void write_sections(const nx_program programs[3]) {
   const nx_piece piece = {.name = text("weight"), .value = param, .logical_rows = 1,
                           .logical_columns = N_ELEMENTS, .rows = 1, .columns = N_ELEMENTS, .owner = 2,
                           .n_dims = 1};
-  const nx_range range = {.name = text("weights"), .group = 0, .n_elements = N_ELEMENTS,
-                          .n_shard = N_ELEMENTS, .shard_group = NX_NONE, .param = param, .master = NX_NONE, .grad = grad,
-                          .states = {NX_NONE, NX_NONE}, .optimizer = NX_OP_sgd};
+  const nx_range range = {.name = text("weights"),
+                          .group = 0,
+                          .n_elements = N_ELEMENTS,
+                          .n_shard = N_ELEMENTS,
+                          .shard_group = NX_NONE,
+                          .param = param,
+                          .master = NX_NONE,
+                          .grad = grad,
+                          .states = {NX_NONE, NX_NONE},
+                          .optimizer = NX_OP_sgd};
   nx_chunk chunk = {.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1,
                     .ports = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
   memcpy(chunk.arena_bytes, arena_bytes, sizeof chunk.arena_bytes);

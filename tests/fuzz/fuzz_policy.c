@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds any bytes as a site's rules, and as a project file: what is accepted is then applied to a configuration, and
- * may find whatever it likes, but not end nxcfg. */
+/* Feeds any bytes as a site's rules, and as a project file: what is accepted is then applied to a
+ * configuration, and may find whatever it likes, but not end nxcfg. */
 #include "compiler/config/compile_settings.h"
 #include "tests/fuzz/replay.h"
 

@@ -32,7 +32,8 @@ static void check_settings(nxc_arena *arena, const nxc_compiled *compiled) {
   assert(json_object_size(sources) == NX_N_SETTINGS);
   for (size_t id = 0; id < NX_N_SETTINGS; id++) {
     const json_t *value = json_object_get(settings, nxc_setting_path((nxc_setting_id)id));
-    assert(value != NULL && (json_is_null(value) || nxc_settings_known(compiled->settings, (nxc_setting_id)id)));
+    assert(value != NULL &&
+           (json_is_null(value) || nxc_settings_known(compiled->settings, (nxc_setting_id)id)));
   }
   json_decref(settings);
   json_decref(sources);

@@ -65,5 +65,6 @@ static void change_field(uint8_t *bytes) {
 /* A change may be one of the table of sections, where a section lies over it. */
 void plan_mutate(uint8_t *bytes, size_t n_bytes, uint64_t seed) {
   random_state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
-  for (uint64_t n = 1 + draw(MOST_CHANGES); n > 0 && plan_has_sections(bytes, n_bytes); n--) change_field(bytes);
+  for (uint64_t n = 1 + draw(MOST_CHANGES); n > 0 && plan_has_sections(bytes, n_bytes); n--)
+    change_field(bytes);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes plans, makes their hashes right, and trains a step with each that is still a plan: none may crash, hang,
- * write outside its memory or make a huge file (nx-plan(5)).
+/* Changes plans, makes their hashes right, and trains a step with each that is still a plan: none may crash,
+ * hang, write outside its memory or make a huge file (nx-plan(5)).
  *
  *     run_plans [--count N] [--from N] [--backend NAME] PLAN...
  *
- * Every plan is tried with the changes of seeds FROM to FROM + N. A changed plan runs in a process of its own, as one
- * of its ranks (lone_rank.h). What is too large or too slow to be told from a hang in reasonable time is left out. */
+ * Every plan is tried with the changes of seeds FROM to FROM + N. A changed plan runs in a process of its
+ * own, as one of its ranks (lone_rank.h). What is too large or too slow to be told from a hang in reasonable
+ * time is left out. */
 #include "tests/fuzz/lone_rank.h"
 #include "tests/fuzz/plan_mutate.h"
 #include "tests/plan_edit.h"
@@ -63,7 +64,8 @@ static void run_plan(search *s, const char *path, const nx_plan *plan, uint64_t 
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) {
-    bool quiet = freopen("/dev/null", "w", stdout) && (getenv("NX_LOUD") || freopen("/dev/null", "w", stderr));
+    bool quiet =
+        freopen("/dev/null", "w", stdout) && (getenv("NX_LOUD") || freopen("/dev/null", "w", stderr));
     _exit(quiet ? train(s, plan, seed) : 99);
   }
   int status = 0;

@@ -134,7 +134,8 @@ static void mark_added(test_record *at, const record_operator *op, const nx_op_r
   bool asked = accumulate < NX_MAX_ATTRS && op->attrs[accumulate].integer == 1;
   for (uint32_t out = 0; out < op->n_out; out++) {
     nx_added added = nx_signature_output(&signature, out)->added;
-    at->values[op->args[op->n_in + out]].added_to = added == NX_ADDED_ALWAYS || (added != NX_ADDED_NEVER && asked);
+    at->values[op->args[op->n_in + out]].added_to =
+        added == NX_ADDED_ALWAYS || (added != NX_ADDED_NEVER && asked);
   }
 }
 

@@ -23,8 +23,8 @@ typedef struct test {
   uint32_t n_declined;
 } test;
 
-/* Rank `low` of a ring of `high` holds the `low`-th piece from the front of the sequence and the `low`-th from its
- * back. */
+/* Rank `low` of a ring of `high` holds the `low`-th piece from the front of the sequence and the `low`-th
+ * from its back. */
 static double ring_place(const record_value *value, int64_t i) {
   int64_t n = value->dims[value->n_dims - 1], half = n / 2, rank = (int64_t)value->low, at = i % n;
   if (at < half) return (double)(rank * half + at);
@@ -99,12 +99,13 @@ static bool outcomes_same(const test_outcome *a, const test_outcome *b, const ch
 }
 
 /* The output where the input is, if the row allows it and both have the same type. */
-static bool aliased_same(test_bench *bench, const record_operator *op, tensor *const *args, const test_outcome *first,
-                         uint32_t out, uint32_t in) {
+static bool aliased_same(test_bench *bench, const record_operator *op, tensor *const *args,
+                         const test_outcome *first, uint32_t out, uint32_t in) {
   nx_signature signature = nx_op_signature(nx_op_find(op->op));
   const nx_operand_row *row = nx_signature_output(&signature, out);
   const tensor *x = args[in], *y = args[op->n_in + out];
-  if (!(row->shares & 1u << in) || row->in_place || x->dtype != y->dtype || x->n_bytes != y->n_bytes) return true;
+  if (!(row->shares & 1u << in) || row->in_place || x->dtype != y->dtype || x->n_bytes != y->n_bytes)
+    return true;
   test_outcome aliased = operator_outcome(bench, op, args, &(test_layout){false, out, in, true});
   bool good = outcomes_same(first, &aliased, "when it lies where an input does");
   outcome_free(&aliased);

@@ -7,7 +7,8 @@
 
 static const nxk_backend *backend;
 
-static double first_output(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args, const nxk_attr *attrs, int out) {
+static double first_output(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args, const nxk_attr *attrs,
+                           int out) {
   run_on(backend, op, n_in, n_out, args, attrs);
   double found = tensor_get(&args[n_in + (uint32_t)out], 0);
   tensors_free(args, (int)(n_in + n_out));
@@ -18,8 +19,9 @@ static double first_output(nx_op op, uint32_t n_in, uint32_t n_out, tensor *args
 static void a_norm_of_what_overflows_is_no_number(void **state) {
   (void)state;
   for (int with_mean = 0; with_mean < 2; with_mean++) {
-    tensor args[5] = {tensor_of(NX_f32, 1, 8, 0, 0), tensor_of(NX_f32, 8, 0, 0, 0), tensor_of(NX_f32, 1, 8, 0, 0),
-                      tensor_of(NX_f32, 1, 0, 0, 0), tensor_of(NX_f32, 1, 0, 0, 0)};
+    tensor args[5] = {tensor_of(NX_f32, 1, 8, 0, 0), tensor_of(NX_f32, 8, 0, 0, 0),
+                      tensor_of(NX_f32, 1, 8, 0, 0), tensor_of(NX_f32, 1, 0, 0, 0),
+                      tensor_of(NX_f32, 1, 0, 0, 0)};
     for (int64_t i = 0; i < 8; i++) tensor_set(&args[0], i, i % 2 ? 1e25 : -1e25), tensor_set(&args[1], i, 1);
     nx_op op = with_mean ? NX_OP_layer_norm : NX_OP_rms_norm;
     assert_true(isnan(first_output(op, 2, with_mean ? 3 : 2, args, (nxk_attr[]){real(1e-5)}, 0)));
@@ -29,7 +31,8 @@ static void a_norm_of_what_overflows_is_no_number(void **state) {
 
 static void a_loss_of_no_numbers_is_none(void **state) {
   (void)state;
-  tensor args[4] = {tensor_of(NX_f32, 1, 4, 0, 0), tensor_of(NX_i32, 1, 0, 0, 0), tensor_of(NX_f32, 1, 1, 3, 0)};
+  tensor args[4] = {tensor_of(NX_f32, 1, 4, 0, 0), tensor_of(NX_i32, 1, 0, 0, 0),
+                    tensor_of(NX_f32, 1, 1, 3, 0)};
   for (int64_t i = 0; i < 4; i++) tensor_set(&args[0], i, NAN);
   tensor_set(&args[1], 0, 2);
   run_on(backend, NX_OP_ce_stats, 2, 1, args, (nxk_attr[]){whole(0), whole(4)});
@@ -40,7 +43,8 @@ static void a_loss_of_no_numbers_is_none(void **state) {
 
 static void a_scale_by_no_number_is_none(void **state) {
   (void)state;
-  tensor args[3] = {tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0)};
+  tensor args[3] = {tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0),
+                    tensor_of(NX_f64, 1, 0, 0, 0)};
   tensor_set(&args[0], 0, NAN);
   ref_run(NX_OP_clip_scale, 1, 2, args, (nxk_attr[]){real(1)}); /* every backend takes it from ref */
   assert_true(isnan(tensor_get(&args[2], 0)));

@@ -38,7 +38,8 @@ static nxc_learning_rate lowered(nxc_arena *arena, const schedule *of) {
 static double rate_of(int64_t step, const schedule *of) {
   nxc_arena *arena = nxc_arena_new();
   const nxc_learning_rate rate = lowered(arena, of);
-  tensor args[3] = {tensor_of(NX_i64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0)};
+  tensor args[3] = {tensor_of(NX_i64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0),
+                    tensor_of(NX_f64, 1, 0, 0, 0)};
   tensor_set(&args[0], 0, (double)step);
   assert_true(rate.n_segments > 0 && rate.segments[0].first == 0);
   for (size_t i = 0; i < rate.n_segments; i++) {
@@ -58,11 +59,12 @@ static int64_t integer_of(const json_t *object, const char *key) {
   return json_integer_value(json_object_get(object, key));
 }
 
-/* core/optimizer_param_scheduler.py of Megatron by hand: lr k / warm-up while k <= warm-up, then down to min_lr at
- * the end of the decay, which may lie behind the end of the training. */
+/* core/optimizer_param_scheduler.py of Megatron by hand: lr k / warm-up while k <= warm-up, then down to
+ * min_lr at the end of the decay, which may lie behind the end of the training. */
 static void megatron_rises_from_zero(void **state) {
   (void)state;
-  const schedule cosine = {"cosine", "zero", 1, 0.5, 4, 0, 20}, constant = {"constant", "zero", 1, 0.5, 4, 0, 20};
+  const schedule cosine = {"cosine", "zero", 1, 0.5, 4, 0, 20},
+                 constant = {"constant", "zero", 1, 0.5, 4, 0, 20};
   for (int64_t step = 0; step <= 4; step++) {
     assert_true(rate_of(step, &cosine) == (double)step / 4);
     assert_true(rate_of(step, &constant) == (double)step / 4);
@@ -71,7 +73,8 @@ static void megatron_rises_from_zero(void **state) {
   assert_true(rate_of(20, &cosine) == 0.5 && rate_of(21, &cosine) == 0.5);
   assert_true(fabs(rate_of(20, &(schedule){"cosine", "zero", 1, 0.5, 4, -16, 20}) - 0.75) < 1e-15);
   assert_true(rate_of(16, &(schedule){"cosine", "zero", 1, 0.5, 4, 6, 20}) == 0.5);
-  assert_true(rate_of(25, &constant) == 1 && rate_of(0, &(schedule){"constant", "zero", 1, 0.5, 0, 0, 20}) == 1);
+  assert_true(rate_of(25, &constant) == 1 &&
+              rate_of(0, &(schedule){"constant", "zero", 1, 0.5, 0, 0, 20}) == 1);
   assert_true(rate_of(0, &(schedule){"cosine", "zero", 1, 0.5, 0, 0, 20}) == 1);
 }
 
@@ -125,7 +128,8 @@ static void rates_at_the_edges(void **state) {
   (void)state;
   const schedule constant = {"constant", "first_step", 1, 0.1, 4, 0, 6};
   static const double expected[] = {0.2, 0.4, 0.6, 0.8, 1, 1, 1};
-  for (int64_t step = 0; step < 7; step++) assert_true(fabs(rate_of(step, &constant) - expected[step]) < 1e-15);
+  for (int64_t step = 0; step < 7; step++)
+    assert_true(fabs(rate_of(step, &constant) - expected[step]) < 1e-15);
   assert_true(rate_of(0, &(schedule){"constant", "first_step", 1, 0.1, 0, 0, 6}) == 1);
   assert_true(rate_of(0, &(schedule){"cosine", "first_step", 1, 0.1, 0, 6, 6}) == 0.1); /* no decay is left */
   assert_true(rate_of(7, &(schedule){"linear", "first_step", 1, 0.1, 6, 0, 6}) == 0.1);

@@ -2,8 +2,8 @@
 /* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and
  * then on each mesh of the family's list, and demands the same losses and gradient norms at every step and
  * the same gradient of every logical tensor at the first, and the same weights after the last; the same bits
- * where only the pipeline's stages differ. `test_meshes RECORDED delays` delays communication at random. `test_meshes RECORDED broken` breaks
- * a plan on purpose and demands that the comparison sees it. */
+ * where only the pipeline's stages differ. `test_meshes RECORDED delays` delays communication at random.
+ * `test_meshes RECORDED broken` breaks a plan on purpose and demands that the comparison sees it. */
 #include "tests/parity/training.h"
 #include "tests/plan_edit.h"
 
@@ -165,7 +165,8 @@ static const mesh expert_meshes[] = {
 static const mesh gather_meshes[] = {
     {"ep2", 2, WORLD("2") EXPERT("2") GATHER, NULL},
     {"tp2-ep2", 2, WORLD("2") TENSOR("2") EXPERT("2") EXPERT_TENSOR("1") GATHER, NULL},
-    {"tp2-sp-ep4-zero1", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1") GATHER ZERO1, NULL},
+    {"tp2-sp-ep4-zero1", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1") GATHER ZERO1,
+     NULL},
     {"tp2-sp-etp2-ep2", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("2") GATHER, NULL},
 };
 static const mesh few_expert_meshes[] = {
@@ -185,8 +186,8 @@ static const mesh staged_experts[] = {
      WORLD("4") STAGES("2") CHUNKS("2") TENSOR("2") SEQUENCE EXPERT("2") EXPERT_TENSOR("1"), NULL},
 };
 
-/* A bias of keys moves all scores of a query alike, so its gradient is rounding alone; AdamW would make steps of it,
- * different ones on every mesh, were its epsilon not above that. */
+/* A bias of keys moves all scores of a query alike, so its gradient is rounding alone; AdamW would make steps
+ * of it, different ones on every mesh, were its epsilon not above that. */
 #define GPT2                                                                                              \
   SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")                     \
       SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4")          \
@@ -227,10 +228,10 @@ static const mesh zero_staged[] = {
     {"pp2-dp2x2-zero3", 8, WORLD("8") STAGES("2") REPLICATE("2") ZERO("3"), NULL},
 };
 
-/* Meshes whose sums are made in the same order, so that all numbers have the same bits: with one micro-batch a step
- * all stages of ZeRO; with several, those that sum over ranks once a step (0 and 1), and those that do it in every
- * pass (2 and 3). What overlaps, and how buckets are cut, never makes a difference. Norms of shards are sums in another
- * order, so nothing is clipped here. */
+/* Meshes whose sums are made in the same order, so that all numbers have the same bits: with one micro-batch
+ * a step all stages of ZeRO; with several, those that sum over ranks once a step (0 and 1), and those that do
+ * it in every pass (2 and 3). What overlaps, and how buckets are cut, never makes a difference. Norms of
+ * shards are sums in another order, so nothing is clipped here. */
 static const mesh dp2 = {"dp2", 2, WORLD("2"), NULL};
 static const mesh dp2_zero2 = {"dp2-zero2", 2, WORLD("2") ZERO("2"), NULL};
 static const mesh zero_alike[] = {
@@ -295,8 +296,8 @@ static const mesh again_context[] = {
     {"layers-messages", 2, WORLD("2") RING("2") AGAIN("full"), "--comm p2p"},
 };
 
-/* `exact`: the meshes sum in the same order, so all numbers have the same bits. `like`: what they are compared with,
- * where that is not one rank. */
+/* `exact`: the meshes sum in the same order, so all numbers have the same bits. `like`: what they are
+ * compared with, where that is not one rank. */
 static const struct family {
   const char *name, *overrides;
   const mesh *meshes;
@@ -309,13 +310,15 @@ static const struct family {
     {"zero-recompute", SET("recompute.granularity", "full"), zero_few, 3},
     {"zero-gpt2", GPT2 SET("model.tied_embeddings", "true"), zero_few, 3},
     {"zero-stages", LAYERS("4"), zero_staged, sizeof zero_staged / sizeof *zero_staged},
-    {"zero-bits", SET("batch.global", "2") NO_CLIP, zero_alike, sizeof zero_alike / sizeof *zero_alike, true, &dp2},
+    {"zero-bits", SET("batch.global", "2") NO_CLIP, zero_alike, sizeof zero_alike / sizeof *zero_alike, true,
+     &dp2},
     {"zero-bits-bf16",
      SET("batch.global", "2") NO_CLIP SET("precision.param", "bf16") SET("precision.compute", "bf16")
          SET("precision.master_weights", "true") SET("model.tied_embeddings", "true"),
      zero_alike, sizeof zero_alike / sizeof *zero_alike, true, &dp2},
     {"zero-once", NO_CLIP, zero_once, sizeof zero_once / sizeof *zero_once, true, &dp2},
-    {"zero-each-pass", NO_CLIP, zero_each_pass, sizeof zero_each_pass / sizeof *zero_each_pass, true, &dp2_zero2},
+    {"zero-each-pass", NO_CLIP, zero_each_pass, sizeof zero_each_pass / sizeof *zero_each_pass, true,
+     &dp2_zero2},
     {"llama", "", dense, sizeof dense / sizeof *dense},
     {"tied", SET("model.tied_embeddings", "true"), few, 3},
     {"separate-qkv", SET("model.fused_qkv", "false"), few, 3},
@@ -345,8 +348,7 @@ static const struct family {
      LAYERS("8") SET("model.unique_layers", "2") SET("model.layer_sharing", "spaced")
          SET("model.tied_embeddings", "true"),
      shared_layers, sizeof shared_layers / sizeof *shared_layers},
-    {"again",
-     LAYERS("5") SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1"), again,
+    {"again", LAYERS("5") SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1"), again,
      sizeof again / sizeof *again, true},
     {"again-gpt2",
      LAYERS("5") SET("model.normalization", "layernorm") SET("model.position_embedding", "learned")

@@ -32,8 +32,8 @@ typedef struct training_result {
 
 /* Ends the program (exit 1) when anything fails. */
 void training_run(const training *request, training_result *result);
-/* Demands equal steps: relative differences of losses within `tolerance`, of gradient norms within their own, of
- * rates within 1e-12. Prints the largest. False, and what differs, otherwise. */
+/* Demands equal steps: relative differences of losses within `tolerance`, of gradient norms within their own,
+ * of rates within 1e-12. Prints the largest. False, and what differs, otherwise. */
 bool training_compare(const training_result *expected, const training_result *actual, double tolerance,
                       double norm_tolerance);
 /* Demands the same tensors in two safetensors files, each with |a - b| / |a| within `tolerance`. Prints the

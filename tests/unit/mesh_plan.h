@@ -8,7 +8,8 @@
  *                      each with its rows cut by tensor; transposed in the file
  *   bias       [6]     three pieces likewise, of a vector
  *   norm       [5]     whole on every rank, in range 1, which is not cut
- * A piece's own value is not used: what a rank holds are the ranges' values. The runtime's world is replaced by one whose ranks are threads. */
+ * A piece's own value is not used: what a rank holds are the ranges' values. The runtime's world is replaced
+ * by one whose ranks are threads. */
 #ifndef TESTS_UNIT_MESH_PLAN_H
 #define TESTS_UNIT_MESH_PLAN_H
 

@@ -11,10 +11,11 @@ typedef struct attempt {
   nxc_assumed assumed;
 } attempt;
 
-static attempt assume_text(const char *dialect, const char *file, const char *text, const nxc_assumption *given,
-                           size_t n_given) {
+static attempt assume_text(const char *dialect, const char *file, const char *text,
+                           const nxc_assumption *given, size_t n_given) {
   attempt a = {.arena = nxc_arena_new()};
-  nxc_request request = {.file = file, .text = nxc_source_new(a.arena, file, text, strlen(text)), .dialect = dialect};
+  nxc_request request = {
+      .file = file, .text = nxc_source_new(a.arena, file, text, strlen(text)), .dialect = dialect};
   nxc_assume_compile(a.arena, &request, given, n_given, nxc_sink_new(a.arena), &a.out, &a.assumed);
   assert_non_null(a.out.settings);
   return a;

@@ -198,7 +198,8 @@ static void writes_logical_tensors(void **state) {
     check_file(temporary_path(0, "run/checkpoints/step-000001/model.safetensors"), 1);
     if (shapes[i].moments) {
       check_file(temporary_path(0, "run/checkpoints/step-000001/moment1.safetensors"), 1 + 100 * NXR_STATE);
-      check_file(temporary_path(0, "run/checkpoints/step-000001/moment2.safetensors"), 1 + 100 * (NXR_STATE + 1));
+      check_file(temporary_path(0, "run/checkpoints/step-000001/moment2.safetensors"),
+                 1 + 100 * (NXR_STATE + 1));
     }
     char folder[512];
     strcpy(folder, temporary_path(0, "run/gradients"));

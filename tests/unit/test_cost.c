@@ -27,7 +27,8 @@ static nxc_machine machine_of(uint32_t ranks_per_host) {
 
 enum { MAX_OPERATORS = 16, MAX_ITEMS = 96 };
 
-/* Operators of three programs per chunk: forward, backward, step, all on value 0; that and value 1 are [2,4,8,16] f32. */
+/* Operators of three programs per chunk: forward, backward, step, all on value 0; that and value 1 are
+ * [2,4,8,16] f32. */
 typedef struct case_plan {
   nx_plan plan;
   nx_run run;
@@ -91,8 +92,8 @@ static void case_collective(case_plan *c, uint32_t program, nx_op op, uint32_t g
 static void case_item(case_plan *c, uint32_t stage, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
   assert_true(c->plan.n[NX_SECTION_ITEMS] < MAX_ITEMS);
   uint8_t when = kind <= NX_ITEM_EVALUATE ? nx_pass_when(micro_batch, c->run.n_micro_batches) : 0;
-  c->items[c->plan.n[NX_SECTION_ITEMS]++] =
-      (nx_item){.stage = stage, .kind = (uint8_t)kind, .when = when, .chunk = chunk, .micro_batch = micro_batch};
+  c->items[c->plan.n[NX_SECTION_ITEMS]++] = (nx_item){
+      .stage = stage, .kind = (uint8_t)kind, .when = when, .chunk = chunk, .micro_batch = micro_batch};
 }
 
 static void case_step(case_plan *c, uint32_t stage, uint8_t when) {

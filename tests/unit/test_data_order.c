@@ -181,16 +181,23 @@ static void reads_every_sample_once_an_epoch(void **state) {
   assert_memory_not_equal(all.tokens, all.tokens + N_SAMPLES, N_SAMPLES * sizeof *all.tokens);
 }
 
-/* Borders as Megatron Core draws them: cumulative shares of the documents, rounded, a half to the even one. */
+/* Borders as Megatron Core draws them: cumulative shares of the documents, rounded, a half to the even one.
+ */
 static void divides_as_megatron_does(void **state) {
   (void)state;
   static const struct {
     const char *shares;
     uint64_t n, borders[4];
   } cases[] = {
-      {"969,30,1", 1000, {0, 969, 999, 1000}}, {"969, 30, 1", 17, {0, 16, 17, 17}}, {"99,1,0", 100, {0, 99, 100, 100}},
-      {"1/1", 5, {0, 2, 5, 5}},                {"1,1", 7, {0, 4, 7, 7}},            {"98,2", 1, {0, 1, 1, 1}},
-      {"1", 3, {0, 3, 3, 3}},                  {"0,1", 3, {0, 0, 3, 3}},            {"969,30,1", 150, {0, 145, 150, 150}},
+      {"969,30,1", 1000, {0, 969, 999, 1000}},
+      {"969, 30, 1", 17, {0, 16, 17, 17}},
+      {"99,1,0", 100, {0, 99, 100, 100}},
+      {"1/1", 5, {0, 2, 5, 5}},
+      {"1,1", 7, {0, 4, 7, 7}},
+      {"98,2", 1, {0, 1, 1, 1}},
+      {"1", 3, {0, 3, 3, 3}},
+      {"0,1", 3, {0, 0, 3, 3}},
+      {"969,30,1", 150, {0, 145, 150, 150}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     double shares[NXR_PARTS];
@@ -204,7 +211,8 @@ static void divides_as_megatron_does(void **state) {
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(nxr_split_parse(none[i], shares));
 }
 
-/* Of the four documents the first two are trained on, with 40 tokens: nine samples, and none of the others. */
+/* Of the four documents the first two are trained on, with 40 tokens: nine samples, and none of the others.
+ */
 static void reads_its_share_alone(void **state) {
   (void)state;
   made_plan made;

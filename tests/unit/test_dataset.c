@@ -322,7 +322,8 @@ static void tells_datasets_apart(void **state) {
     assert_false(nxr_fingerprint_equal(&is, &other));
   }
   const int64_t borders[] = {0, 2, 2, 5};
-  write_dataset(&(dataset_files){8, 5, 4, good_sizes, good_pointers, borders}, good_tokens, sizeof good_tokens);
+  write_dataset(&(dataset_files){8, 5, 4, good_sizes, good_pointers, borders}, good_tokens,
+                sizeof good_tokens);
   nxr_fingerprint other = fingerprint(3);
   assert_false(nxr_fingerprint_equal(&is, &other));
 

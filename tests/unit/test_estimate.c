@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the systems that files are written for, against numbers made by hand, and against Megatron-LM's own
- * report. The model: 24 layers, width 2048, 16 heads, network 8192, 50304 words, tied: 24 * (12 * 2048^2 + 2 * 2048)
+/* Memory of the systems that files are written for, against numbers made by hand, and against Megatron-LM's
+ * own report. The model: 24 layers, width 2048, 16 heads, network 8192, 50304 words, tied: 24 * (12 * 2048^2
+ * + 2 * 2048)
  * + 50304 * 2048 + 2048 = 1311082496 parameters. */
 #include "compiler/estimate/assume.h"
 #include "compiler/estimate/memory.h"
@@ -59,7 +60,8 @@ static const state_case states[] = {
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4, 12.0 / 8},
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=1 optimizer.name=lion", 2, 4, 8.0 / 8},
     {"megatron", MODEL "mesh.world=8 mesh.tensor=8 optimizer.zero_stage=0", 2.0 / 8, 4.0 / 8, 12.0 / 8},
-    /* DeepSpeed: bf16 gradients of a micro-batch beside the fp32 sum; of ZeRO the share's fp32 gradients too */
+    /* DeepSpeed: bf16 gradients of a micro-batch beside the fp32 sum; of ZeRO the share's fp32 gradients too
+     */
     {"neox", MODEL "mesh.world=8 optimizer.zero_stage=0", 2, 2 + 4, 12},
     {"neox", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 2 + 4, 16.0 / 8},
     {"neox", MODEL "mesh.world=8 optimizer.zero_stage=2", 2, 6.0 / 8, 16.0 / 8},
@@ -70,8 +72,8 @@ static const state_case states[] = {
     {"nxdt", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4 + 4.0 / 8, 12.0 / 8},
     /* nx: what the stage of ZeRO says is divided */
     {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4, 12.0 / 8},
-    {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1 alignment.strategy=dpo alignment.reference_model=true", 2 + 2, 4,
-     12.0 / 8},
+    {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1 alignment.strategy=dpo alignment.reference_model=true",
+     2 + 2, 4, 12.0 / 8},
 };
 
 static void test_state(void **unused) {
@@ -88,8 +90,9 @@ static void test_state(void **unused) {
   }
 }
 
-/* FSDP2 holds fp32 shards, of eight ranks 16 bytes of a parameter in all: parameter, gradient and two moments; beside
- * them gradients of one layer, in bf16 and in the type of their reduction, before they are divided. */
+/* FSDP2 holds fp32 shards, of eight ranks 16 bytes of a parameter in all: parameter, gradient and two
+ * moments; beside them gradients of one layer, in bf16 and in the type of their reduction, before they are
+ * divided. */
 static void test_fsdp(void **unused) {
   (void)unused;
   estimate e = estimate_of("xorl", MODEL "mesh.world=8 optimizer.zero_stage=3");
@@ -97,7 +100,8 @@ static void test_fsdp(void **unused) {
   double layer = 12.0 * 2048 * 2048 + 2 * 2048;
   near_to("parameters", m.parts[NXC_PART_PARAMETERS], 4 * parameters / 8, 1e-3);
   near_to("moments", m.parts[NXC_PART_OPTIMIZER], 8 * parameters / 8, 1e-3);
-  near_to("gradients", m.parts[NXC_PART_GRADIENTS], 4 * parameters / 8 + (2 + e.sizes.reduce_bytes) * layer, 1e-3);
+  near_to("gradients", m.parts[NXC_PART_GRADIENTS], 4 * parameters / 8 + (2 + e.sizes.reduce_bytes) * layer,
+          1e-3);
   program_end(&e.c);
 }
 
@@ -114,8 +118,9 @@ static void test_adapters(void **unused) {
   program_end(&adapted.c);
 }
 
-/* DeepSeek-V2's attention, of its paper (arXiv:2405.04434): hidden 5120, 128 heads of 128 + 64, values 128, ranks 1536
- * and 512. Down 5120 * (1536 + 512 + 64), up 1536 * 128 * 192 and 512 * 128 * 256, out 128 * 128 * 5120. */
+/* DeepSeek-V2's attention, of its paper (arXiv:2405.04434): hidden 5120, 128 heads of 128 + 64, values 128,
+ * ranks 1536 and 512. Down 5120 * (1536 + 512 + 64), up 1536 * 128 * 192 and 512 * 128 * 256, out 128 * 128 *
+ * 5120. */
 static void test_latent(void **unused) {
   (void)unused;
   estimate e = estimate_of("megatron", "model.hidden=5120 model.heads=128 model.kv_heads=128 model.head_dim=192 "
@@ -128,15 +133,15 @@ static void test_latent(void **unused) {
 
 /* ---- Megatron-LM's report ----
  *
- * megatron/training/theoretical_memory_usage.py states, with sequence parallelism and selective recomputation:
- *   weights and optimizer: (layers / pipeline + embedding [twice when untied and pipeline = 1]) / tensor, each
- *     18 bytes, or 6 + 12 / data with the distributed optimizer;
- *   activations of the first stage, over tensor: s b h (18 + 4 f / h) layers, for each micro-batch in flight 8 s b
- *     and s b h; interleaved times 1 + (p - 1) / (p v); with one stage 4 s b (h + V) more.
- * It counts biases, and assumes dropout, as many key heads as query heads, an ungated network. Where we deviate:
- *   logits take 2 bytes more in bf16, which are there while their softmax is made (LOGITS);
- *   a gated network's first product is twice as wide: 2 s b f more a layer (GATED);
- *   with fewer key heads keys and values are smaller: 4 s b d (heads - key heads) less a layer (GROUPED). */
+ * megatron/training/theoretical_memory_usage.py states, with sequence parallelism and selective
+ * recomputation: weights and optimizer: (layers / pipeline + embedding [twice when untied and pipeline = 1])
+ * / tensor, each 18 bytes, or 6 + 12 / data with the distributed optimizer; activations of the first stage,
+ * over tensor: s b h (18 + 4 f / h) layers, for each micro-batch in flight 8 s b and s b h; interleaved times
+ * 1 + (p - 1) / (p v); with one stage 4 s b (h + V) more. It counts biases, and assumes dropout, as many key
+ * heads as query heads, an ungated network. Where we deviate: logits take 2 bytes more in bf16, which are
+ * there while their softmax is made (LOGITS); a gated network's first product is twice as wide: 2 s b f more
+ * a layer (GATED); with fewer key heads keys and values are smaller: 4 s b d (heads - key heads) less a layer
+ * (GROUPED). */
 typedef struct peer {
   double state, activations;
 } peer;
@@ -200,9 +205,10 @@ static double fp8_copies(const nxc_own_memory *m) {
   return 0;
 }
 
-/* Real lists of arguments, of $NX_SHARED/corpora: state wherever there are no experts, latents or windows, and
- * activations wherever the report tells them. The report takes all for bf16; with fp16, or in fp32, sums of gradients
- * and copies have other types (TYPES): those are compared in bytes of the type that they have. It counts dropout. */
+/* Real lists of arguments, of $NX_SHARED/corpora: state wherever there are no experts, latents or windows,
+ * and activations wherever the report tells them. The report takes all for bf16; with fp16, or in fp32, sums
+ * of gradients and copies have other types (TYPES): those are compared in bytes of the type that they have.
+ * It counts dropout. */
 static bool compare_arguments(const char *name, const json_t *entry, nxc_arena *arena) {
   const json_t *argv = json_object_get(entry, "argv");
   size_t n = json_array_size(argv);
@@ -227,7 +233,8 @@ static bool compare_arguments(const char *name, const json_t *entry, nxc_arena *
   double each = z.param_bytes + z.grad_bytes + (z.master * 4 + z.states * z.state_bytes) / z.shard;
   peer wanted = peer_of(&z, !t.model.tied);
   near_to(name, state - fp8_copies(&m), wanted.state / (z.shard > 1 ? 6 + 12 / z.shard : 18) * each, 0.01);
-  bool applies = z.sequence_split > 1 && nxc_computes_again(&t, "core_attn") && z.hidden_dropout && z.param_bytes == 2;
+  bool applies =
+      z.sequence_split > 1 && nxc_computes_again(&t, "core_attn") && z.hidden_dropout && z.param_bytes == 2;
   if (applies) near_to(name, m.parts[NXC_PART_ACTIVATIONS], wanted.activations, 0.05);
   return true;
 }

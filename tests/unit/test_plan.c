@@ -165,7 +165,8 @@ static void break_term(uint8_t *bytes) {
 static void break_rank_bound(uint8_t *bytes) {
   nx_atom *atom = plan_record(bytes, NX_SECTION_ATOMS, 0);
   atom->size *= NX_MAX_RANKS, run_of(bytes)->n_ranks *= NX_MAX_RANKS;
-  for (uint32_t i = 1; (atom = plan_record(bytes, NX_SECTION_ATOMS, i)) != NULL; i++) atom->stride *= NX_MAX_RANKS;
+  for (uint32_t i = 1; (atom = plan_record(bytes, NX_SECTION_ATOMS, i)) != NULL; i++)
+    atom->stride *= NX_MAX_RANKS;
   nx_group *group;
   for (uint32_t i = 0; (group = plan_record(bytes, NX_SECTION_GROUPS, i)) != NULL; i++)
     if (group->atoms & 1) group->size *= NX_MAX_RANKS;

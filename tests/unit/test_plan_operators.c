@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan whose hashes are right and whose operators are not what their rows in ops.def allow is refused: every
- * attribute outside its bounds, a constant where one number must stand, relations to shapes, bytes that are shared.
+/* A plan whose hashes are right and whose operators are not what their rows in ops.def allow is refused:
+ * every attribute outside its bounds, a constant where one number must stand, relations to shapes, bytes that
+ * are shared.
  *
  *     test_plan_operators PLAN...      each attribute of each operator of the plans is tried */
 #include "tests/plan_edit.h"

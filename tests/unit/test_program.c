@@ -126,8 +126,8 @@ static void zero_divides_the_optimizer_state(void **state) {
 
 /* Parameters, gradients, master copies and moments: all that stands between steps, of one rank. */
 static uint64_t standing_bytes(const nx_plan *plan) {
-  return arena_bytes(plan, NX_ARENA_param) + arena_bytes(plan, NX_ARENA_grad) + arena_bytes(plan, NX_ARENA_master) +
-         arena_bytes(plan, NX_ARENA_state);
+  return arena_bytes(plan, NX_ARENA_param) + arena_bytes(plan, NX_ARENA_grad) +
+         arena_bytes(plan, NX_ARENA_master) + arena_bytes(plan, NX_ARENA_state);
 }
 
 static void zero_divides_gradients_and_parameters(void **state) {
@@ -140,7 +140,8 @@ static void zero_divides_gradients_and_parameters(void **state) {
   for (int i = 0; i < 6; i++) {
     snprintf(changes, sizeof changes, "%s optimizer.zero_stage=%s", types, stages[i]);
     program_case c = program_good(changes);
-    double n = (double)c.out.plan.run->n_parameters, padding = c.out.plan.n[NX_SECTION_RANGES] * 4.0 * 32 + 16 * 32;
+    double n = (double)c.out.plan.run->n_parameters,
+           padding = c.out.plan.n[NX_SECTION_RANGES] * 4.0 * 32 + 16 * 32;
     double standing = (double)standing_bytes(&c.out.plan);
     if (standing < n * bytes[i] || standing > (n + padding) * bytes[i])
       fail_msg("ZeRO %s: %g bytes of each parameter, not %g", stages[i], standing / n, bytes[i]);
@@ -162,7 +163,8 @@ static uint64_t unit_bytes(const nx_plan *plan) {
   return most;
 }
 
-/* However many layers there are, ZeRO 3 has no more than two of them whole at once; one where nothing overlaps. */
+/* However many layers there are, ZeRO 3 has no more than two of them whole at once; one where nothing
+ * overlaps. */
 static void at_most_two_layers_are_whole(void **state) {
   (void)state;
   const char *const overlaps[] = {"", "reduce.overlap=true gather.overlap=true", "recompute.granularity=full gather.overlap=true"};
@@ -236,11 +238,13 @@ static coverage *tensor_of(coverage *tensors, const nx_plan *plan, const nx_piec
 }
 
 /* Whether an operator's operand holds element `at` of a range's gradient on a rank. */
-static bool holds_element(const nx_plan *plan, uint32_t operand, const nx_range *range, uint64_t at, uint32_t rank) {
+static bool holds_element(const nx_plan *plan, uint32_t operand, const nx_range *range, uint64_t at,
+                          uint32_t rank) {
   const nx_value *x = &plan->values[operand], *whole = &plan->values[range->grad];
   if (operand != range->grad && x->view_of != range->grad) return false;
   uint64_t size = nx_dtype_bits(x->dtype) / 8, first = (x->offset - whole->offset) / size;
-  if ((uint64_t)whole->dims[0] == range->n_shard) first += (uint64_t)nx_constant_value(plan, range->shard_start, rank, 0);
+  if ((uint64_t)whole->dims[0] == range->n_shard)
+    first += (uint64_t)nx_constant_value(plan, range->shard_start, rank, 0);
   if (x->offset_shift != NX_NONE) first += (uint64_t)nx_constant_value(plan, x->offset_shift, rank, 0) / size;
   return at >= first && at < first + x->bytes / size;
 }
@@ -505,7 +509,8 @@ static uint64_t kept_with(const char *changes) {
   return bytes;
 }
 
-/* Of full recomputation: whole layers but the first three, layers' inputs, every third layer's, a half of them. */
+/* Of full recomputation: whole layers but the first three, layers' inputs, every third layer's, a half of
+ * them. */
 static void layers_may_be_computed_again_in_groups(void **state) {
   (void)state;
   const uint64_t stream = 2 * 16 * 32 * sizeof(float); /* B S H */
@@ -665,8 +670,8 @@ static bool overlaps(const nx_plan *plan, const nx_value *values, char text[256]
   return !good;
 }
 
-/* Every value of an arena, put where another one of its size lies, is found out; returns how many were moved. Values
- * that are never there at once may share a place. */
+/* Every value of an arena, put where another one of its size lies, is found out; returns how many were moved.
+ * Values that are never there at once may share a place. */
 static uint32_t move_values(const nx_plan *plan, nx_arena_kind arena, bool may_be_apart) {
   uint32_t n_values = plan->n[NX_SECTION_VALUES], n_caught = 0;
   nx_value *values = calloc(n_values, sizeof *values);
@@ -683,7 +688,8 @@ static uint32_t move_values(const nx_plan *plan, nx_arena_kind arena, bool may_b
       values[i].offset = values[other].offset;
       bool caught = overlaps(plan, values, text);
       if (!caught && !may_be_apart)
-        fail_msg("%s on top of %s", nx_plan_string(plan, values[i].name), nx_plan_string(plan, values[other].name));
+        fail_msg("%s on top of %s", nx_plan_string(plan, values[i].name),
+                 nx_plan_string(plan, values[other].name));
       values[i].offset = offset;
       n_caught += caught;
       if (!may_be_apart) break;

@@ -70,7 +70,8 @@ static uint32_t find(const schedule *s, nx_item_kind kind, uint32_t chunk, uint3
 /* The step of a chunk that has the phase. */
 static uint32_t find_step(const schedule *s, uint32_t chunk, uint8_t phase) {
   uint32_t at = 0;
-  while (at < s->n && !(s->items[at].kind == NX_ITEM_STEP && s->items[at].chunk == chunk && s->items[at].when & phase))
+  while (at < s->n &&
+         !(s->items[at].kind == NX_ITEM_STEP && s->items[at].chunk == chunk && s->items[at].when & phase))
     at++;
   assert_true(at < s->n);
   return at;
@@ -328,8 +329,8 @@ static void stages_that_sum_different_things(void **state) {
 static const char tied3[] = "mesh.world=3 mesh.pipeline=3 model.layers=3 batch.micro=1 batch.global=4 "
                             "model.tied_embeddings=true";
 
-/* The `index`-th sum over stages in the step of a chunk: of the tied matrix where there is one, of the loss, of
- * the squares. */
+/* The `index`-th sum over stages in the step of a chunk: of the tied matrix where there is one, of the loss,
+ * of the squares. */
 static nx_operator *sum_of(const schedule *s, uint32_t chunk, uint32_t index) {
   const nx_program *program = &s->plan.programs[s->plan.chunks[chunk].step];
   for (uint32_t i = 0; i < program->n_operators; i++) {
@@ -383,7 +384,8 @@ static void stages_that_sum_different_parts(void **state) {
 
 /* ---- the picture ---- */
 
-/* Gathers and reductions that overlap the passes: without any one of them, or of their waits, a plan is refused. */
+/* Gathers and reductions that overlap the passes: without any one of them, or of their waits, a plan is
+ * refused. */
 static void every_collective_and_every_wait_is_needed(void **state) {
   (void)state;
   static const char *const layouts[] = {
@@ -426,7 +428,8 @@ static void strings_are_shown_without_control_characters(void **state) {
   schedule s = begin(pipeline2);
   char *strings = malloc(s.plan.n[NX_SECTION_STRINGS]), *texts = malloc(s.plan.n[NX_SECTION_PLACES_TEXT]);
   for (uint32_t i = 0; i < s.plan.n[NX_SECTION_STRINGS]; i++) strings[i] = s.plan.strings[i] ? '\033' : '\0';
-  for (uint32_t i = 0; i < s.plan.n[NX_SECTION_PLACES_TEXT]; i++) texts[i] = s.plan.places_text[i] ? '\r' : '\0';
+  for (uint32_t i = 0; i < s.plan.n[NX_SECTION_PLACES_TEXT]; i++)
+    texts[i] = s.plan.places_text[i] ? '\r' : '\0';
   s.plan.strings = strings, s.plan.places_text = texts;
   for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++) {
     char *text = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of an estimate, each beside what a person reckons: types, optimizers, adapters, quantized weights,
- * preferences. The model is a small Qwen3: 2 layers, hidden 64, 4 heads of 16, 2 key heads, width 128, vocabulary 512. */
+/* The numbers of an estimate, each beside what a person reckons: types, optimizers, adapters, quantized
+ * weights, preferences. The model is a small Qwen3: 2 layers, hidden 64, 4 heads of 16, 2 key heads, width
+ * 128, vocabulary 512. */
 #include "compiler/config/compile_settings.h"
 #include "compiler/estimate/memory.h"
 #include "tests/unit/cmocka_all.h"
@@ -39,7 +40,8 @@ static reckoned reckon(const char *system, const char *more) {
   reckoned r = {.arena = arena};
   nxc_compile_settings(arena, &request, sink, &compiled);
   assert_non_null(compiled.settings);
-  if (!nxc_training_read(compiled.settings, sink, &training)) fail_msg("%s", nxc_sink_finding(sink, 0)->message);
+  if (!nxc_training_read(compiled.settings, sink, &training))
+    fail_msg("%s", nxc_sink_finding(sink, 0)->message);
   nxc_sizes sizes = nxc_sizes_read(&training, compiled.settings);
   nxc_sizes_of_stage(&sizes, &training, 0, &r.sizes);
   r.memory = nxc_own_memory_of(nxc_system_open(arena, system), &sizes, &training, arena);
@@ -47,7 +49,8 @@ static reckoned reckon(const char *system, const char *more) {
 }
 
 static void expect(const char *what, double found, double wanted) {
-  if (fabs(found - wanted) > 1e-9 * fabs(wanted)) fail_msg("%s is %.17g, expected %.17g", what, found, wanted);
+  if (fabs(found - wanted) > 1e-9 * fabs(wanted))
+    fail_msg("%s is %.17g, expected %.17g", what, found, wanted);
 }
 
 static void all_parameters_are_counted(void **state) {
@@ -94,7 +97,8 @@ static void optimizers_keep_their_moments(void **state) {
 /* Rank 8 beside all matrices of a layer: q, k, v, o, gate, up and down. */
 enum {
   RANK = 8,
-  ADAPTERS = LAYERS * RANK * ((HIDDEN + QUERIES) + 2 * (HIDDEN + KEYS) + (QUERIES + HIDDEN) + 3 * (HIDDEN + WIDTH))
+  ADAPTERS =
+      LAYERS * RANK * ((HIDDEN + QUERIES) + 2 * (HIDDEN + KEYS) + (QUERIES + HIDDEN) + 3 * (HIDDEN + WIDTH))
 };
 
 static const char *const lora = "optimizer: {name: adamw, lr: 1e-3, zero_stage: 3}\n"
@@ -144,9 +148,12 @@ static void preferences_are_pairs_and_may_need_a_second_model(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_parameters_are_counted),         cmocka_unit_test(fp16_has_two_bytes_and_a_master_copy),
-      cmocka_unit_test(optimizers_keep_their_moments),      cmocka_unit_test(adapters_alone_are_trained),
-      cmocka_unit_test(quantized_weights_have_their_bytes), cmocka_unit_test(preferences_are_pairs_and_may_need_a_second_model),
+      cmocka_unit_test(all_parameters_are_counted),
+      cmocka_unit_test(fp16_has_two_bytes_and_a_master_copy),
+      cmocka_unit_test(optimizers_keep_their_moments),
+      cmocka_unit_test(adapters_alone_are_trained),
+      cmocka_unit_test(quantized_weights_have_their_bytes),
+      cmocka_unit_test(preferences_are_pairs_and_may_need_a_second_model),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

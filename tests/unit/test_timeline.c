@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When passes run, against what is known of each schedule (arXiv:2104.04473): with p equal stages, m micro-batches and
- * v chunks a stage, stages wait (p - 1) / v of a micro-batch's time beside m. */
+/* When passes run, against what is known of each schedule (arXiv:2104.04473): with p equal stages, m
+ * micro-batches and v chunks a stage, stages wait (p - 1) / v of a micro-batch's time beside m. */
 #include "compiler/estimate/timeline.h"
 #include "tests/unit/program_case.h"
 
@@ -25,7 +25,8 @@ static void bubble_is(const char *changes, double m, double wait, uint32_t in_fl
   program_case c;
   nxc_timeline line = timeline_of(&c, changes);
   double wanted = wait / (m + wait);
-  if (fabs(line.bubble - wanted) > 0.01) fail_msg("%s: the bubble is %.4f, wanted %.4f", changes, line.bubble, wanted);
+  if (fabs(line.bubble - wanted) > 0.01)
+    fail_msg("%s: the bubble is %.4f, wanted %.4f", changes, line.bubble, wanted);
   assert_int_equal(line.in_flight[0], in_flight);
   program_end(&c);
 }

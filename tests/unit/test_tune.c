@@ -144,7 +144,8 @@ static void brute_force_finds_the_same(void **state) {
   assert_int_equal(few.n_fit, all.n_fit);
   assert_int_equal(all.n_best, 5);
   assert_int_equal(few.n_best, 5);
-  for (size_t i = 0; i < 5; i++) assert_memory_equal(&few.best[i].choice, &all.best[i].choice, sizeof(nxc_choice));
+  for (size_t i = 0; i < 5; i++)
+    assert_memory_equal(&few.best[i].choice, &all.best[i].choice, sizeof(nxc_choice));
   for (size_t i = 1; i < 5; i++) assert_true(all.best[i].tokens_per_s <= all.best[i - 1].tokens_per_s);
   trial_end(&u.t);
 }

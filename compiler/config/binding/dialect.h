@@ -76,8 +76,8 @@ typedef struct nxc_binding {
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
 
-/* The dialect, among those that keys tell, whose options the document has and the others lack. NULL (reported, naming --dialect) on a
- * tie. */
+/* The dialect, among those that keys tell, whose options the document has and the others lack. NULL
+ * (reported, naming --dialect) on a tie. */
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),
                                       nxc_sink *sink);
 
@@ -109,7 +109,8 @@ const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *
 nxc_scope nxc_binding_scope(nxc_binding *binding);
 /* NULL: unknown. A failed expression is unknown too. */
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
-/* Whether a key of this name may be one of the users' own: their modules read it. "data." asks about the section. */
+/* Whether a key of this name may be one of the users' own: their modules read it. "data." asks about the
+ * section. */
 bool nxc_section_is_open(const char *const *strict_sections, const char *name);
 /* Options of a dialect whose names start with `section` and a dot: [*first, return value). */
 size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);

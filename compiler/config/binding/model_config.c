@@ -45,7 +45,8 @@ nxc_value nxc_value_of_json(nxc_arena *arena, const json_t *json) {
   }
   case JSON_ARRAY: {
     nxc_value *items = nxc_arena_array(arena, json_array_size(json) + 1, sizeof *items);
-    for (size_t i = 0; i < json_array_size(json); i++) items[i] = nxc_value_of_json(arena, json_array_get(json, i));
+    for (size_t i = 0; i < json_array_size(json); i++)
+      items[i] = nxc_value_of_json(arena, json_array_get(json, i));
     return (nxc_value){.kind = NXC_LIST, .items = items, .n_items = json_array_size(json)};
   }
   case JSON_OBJECT: {

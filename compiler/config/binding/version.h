@@ -2,8 +2,8 @@
 /* Which version of its system a configuration is for.
  *
  * A dialect's front lists its versions, the newest first. The newest that knows every key and every word of a
- * document is the one meant, unless the user names another. Where several know them all, what the document does
- * not give may be another value in each: the verdict names those options. */
+ * document is the one meant, unless the user names another. Where several know them all, what the document
+ * does not give may be another value in each: the verdict names those options. */
 #ifndef NXC_CONFIG_VERSION_H
 #define NXC_CONFIG_VERSION_H
 

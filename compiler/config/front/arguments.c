@@ -178,7 +178,8 @@ void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nx
     nxc_node_append(to->arena, to->map, node);
     return;
   }
-  bool gives_way = (to->over != NULL && earlier->key_at.source != to->over) || earlier->failed || node->failed;
+  bool gives_way =
+      (to->over != NULL && earlier->key_at.source != to->over) || earlier->failed || node->failed;
   if (!gives_way) report_twice(to, earlier, node, name);
   nxc_node_replace(to->arena, earlier, node);
   nxc_node_set_key(node, &key, name, at);
@@ -379,7 +380,8 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_words *words) {
     const char *text = words->items[i].text;
     if (!ended && strcmp(text, "--") == 0) ended = ++i > 0;
     else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
-    else if (is_many(words, i)) to->open = to->open || !words->items[i].expected, i++; /* not set here: no word */
+    else if (is_many(words, i))
+      to->open = to->open || !words->items[i].expected, i++; /* not set here: no word */
     else if (words->items[i].maybe) i++;
     else i = report_strays(to, words, i, ended);
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a dialect's texts become the document that is bound to its options: what a row of the table (fronts.h) says.
+/* How a dialect's texts become the document that is bound to its options: what a row of the table (fronts.h)
+ * says.
  *
  * A front takes everything that the user gave (a file, layers over it, assignments, arguments behind `--`)
  * and gives one tree, typed as the dialect's own loader would type it; what the dialect's ${...} means is its
@@ -44,10 +45,11 @@ typedef struct nxc_front {
   /* Completes values of options, between reading and judging them together. NULL: nothing to do. */
   void (*prepare)(struct nxc_binding *binding);
   nxc_writer *write;        /* the tree of a file as a text that `read` reads back */
-  /* The sections whose unknown keys the system refuses, each with its dot; elsewhere it leaves them alone. NULL: it
-   * refuses them everywhere. */
+  /* The sections whose unknown keys the system refuses, each with its dot; elsewhere it leaves them alone.
+   * NULL: it refuses them everywhere. */
   const char *const *strict_sections;
-  const char *model_option; /* the option that names the config.json of the model; NULL: options say the model */
+  const char
+      *model_option;    /* the option that names the config.json of the model; NULL: options say the model */
   const char *launcher; /* starts its processes and gives each its variables (exports.c); NULL: none */
   bool folds_dashes;    /* keys may be written with - or _ */
   bool checks_all;      /* a value that nothing reads is judged all the same */

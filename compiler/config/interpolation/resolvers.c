@@ -27,7 +27,8 @@ static double as_double(const nxc_value *value) {
 /* "the integer 3"; null is its own description. */
 static const char *operand(nxc_machine *m, const nxc_value *value) {
   if (value->kind == NXC_NULL) return "null";
-  return nxc_arena_printf(m->arena, "the %s %s", nxc_kind_name(value->kind), nxc_machine_show(m, NULL, value));
+  return nxc_arena_printf(m->arena, "the %s %s", nxc_kind_name(value->kind),
+                          nxc_machine_show(m, NULL, value));
 }
 
 static nxc_step bad_operands(nxc_machine *m, const nxc_resolver *self, const nxc_item *args) {

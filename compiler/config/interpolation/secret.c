@@ -21,7 +21,8 @@ bool nxc_node_is_secret(const nxc_node *node) {
 }
 
 static nxc_value redact_inside(nxc_arena *arena, const nxc_node *node, const nxc_value *value, bool secret) {
-  secret = secret || node->environment || is_secret_text(node) || (node->key && nxc_key_is_secret(node->key)) ||
+  secret = secret || node->environment || is_secret_text(node) ||
+           (node->key && nxc_key_is_secret(node->key)) ||
            (node->derivation && (node->derivation->from_environment || node->derivation->from_secret));
   const nxc_node *final = nxc_node_final(node);
   if (final->kind == NXC_NODE_SCALAR) {

@@ -41,8 +41,8 @@ typedef struct nxc_rule_run {
 bool nxc_rules_derive(nxc_rule_run *run);
 /* False when a rule of severity error is violated. */
 bool nxc_rules_check(nxc_rule_run *run);
-/* The structural rules on settings alone, whatever was allowed before. False, with findings, where one is violated or
- * what it asks about is unknown: no program has a shape then. */
+/* The structural rules on settings alone, whatever was allowed before. False, with findings, where one is
+ * violated or what it asks about is unknown: no program has a shape then. */
 bool nxc_rules_check_structure(const nxc_settings *settings, nxc_sink *sink);
 
 #endif

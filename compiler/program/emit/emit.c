@@ -139,16 +139,17 @@ static uint32_t value_of(const nxc_emitter *e, nxc_id id) {
 static void emit_ranges(nxc_emitter *e) {
   for (size_t i = 0; i < e->graph->n_ranges; i++) {
     const nxc_range_node *range = &e->graph->ranges[i];
-    nx_range record = {.name = nxc_emit_string(e, range->name),
-                       .group = range->group_atoms ? nxc_group(e->graph, range->group_atoms, NULL) : NX_NONE,
-                       .shard_group = range->shard_atoms ? nxc_group(e->graph, range->shard_atoms, NULL) : NX_NONE,
-                       .n_elements = range->n_elements,
-                       .n_shard = range->n_shard,
-                       .shard_start = nxc_constant(e->graph, &range->shard_start),
-                       .param = value_of(e, range->param),
-                       .master = value_of(e, range->master),
-                       .grad = value_of(e, range->grad),
-                       .optimizer = e->training->optimizer.rule->op};
+    nx_range record = {
+        .name = nxc_emit_string(e, range->name),
+        .group = range->group_atoms ? nxc_group(e->graph, range->group_atoms, NULL) : NX_NONE,
+        .shard_group = range->shard_atoms ? nxc_group(e->graph, range->shard_atoms, NULL) : NX_NONE,
+        .n_elements = range->n_elements,
+        .n_shard = range->n_shard,
+        .shard_start = nxc_constant(e->graph, &range->shard_start),
+        .param = value_of(e, range->param),
+        .master = value_of(e, range->master),
+        .grad = value_of(e, range->grad),
+        .optimizer = e->training->optimizer.rule->op};
     for (uint32_t state = 0; state < NX_MAX_STATES; state++)
       record.states[state] = value_of(e, range->states[state]);
     nxc_emit_record(e, NX_SECTION_RANGES, &record);

@@ -35,7 +35,8 @@ static double attention_seconds(const nx_plan *plan, const nxc_machine *machine,
   double n_products = nxc_rule_of(op->op)->n_products, one = (double)op->flops / n_heads / n_products;
   double score_bytes = 8 * one / (2 * (double)nx_op_size(plan, op, 'd'));
   return n_heads * n_products *
-         (one / nxc_rate_at(&machine->products[product_type(plan, op)], one) + memory_seconds(machine, score_bytes) / 2);
+         (one / nxc_rate_at(&machine->products[product_type(plan, op)], one) +
+          memory_seconds(machine, score_bytes) / 2);
 }
 
 /* A grouped product is one for each of L experts. */
@@ -211,8 +212,8 @@ static double transfer_seconds(const player *p, const nx_item *item) {
   return link == NULL ? 0 : link->latency_s + bytes / nxc_rate_at(&link->bandwidth, bytes);
 }
 
-/* What the item takes by itself; it counts for its stage. Reductions that the last backward passes have started go on
- * beneath whatever comes before the step, which waits for them. */
+/* What the item takes by itself; it counts for its stage. Reductions that the last backward passes have
+ * started go on beneath whatever comes before the step, which waits for them. */
 static double item_seconds(player *p, const nx_item *item) {
   uint32_t program = nx_item_program(p->plan, item);
   spent *stage = &p->stages[item->stage];

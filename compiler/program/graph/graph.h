@@ -61,7 +61,8 @@ typedef struct nxc_value_node {
   nxc_id shift;         /* constant in bytes added to the offset, or NX_NONE */
   nxc_id producer;      /* the operator that wrote it first, or NX_NONE */
   nxc_id gradient;      /* of a parameter: where its gradient is summed */
-  const nxc_stages *shared; /* of a parameter: the stages that hold copies of it; NULL: it is one stage's alone */
+  const nxc_stages
+      *shared;          /* of a parameter: the stages that hold copies of it; NULL: it is one stage's alone */
   nxc_id range;         /* of a parameter, once there are ranges */
   uint64_t range_start; /* elements before it in the range */
   nx_arena_kind arena;  /* memory.c decides it for activations */
@@ -150,7 +151,8 @@ typedef struct nxc_range_node {
   uint32_t shard_atoms; /* of the group; 0: nothing is divided */
   uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
   bool decayed, kept;   /* by weight decay; between the passes, though parameters are divided */
-  const nxc_stages *shared; /* stages that hold copies, whose gradients are summed before all else; NULL: none */
+  const nxc_stages
+      *shared;          /* stages that hold copies, whose gradients are summed before all else; NULL: none */
   int32_t unit;         /* the layer that its parameters are of, or NXC_UNIT_* */
   uint64_t n_elements, n_shard;
   nxc_rank_number shard_start;
@@ -203,7 +205,8 @@ typedef struct nxc_graph {
   uint32_t chunk;        /* the first of those that this is */
   bool is_first, is_last; /* has the embedding; has the loss */
   uint32_t shard_axis;    /* atoms over which ZeRO may divide */
-  bool divides_gradients; /* a backward pass adds to shards of the gradients that are summed over shard_axis */
+  bool
+      divides_gradients; /* a backward pass adds to shards of the gradients that are summed over shard_axis */
   int32_t first_layer, n_layers;
   nxc_id ports[NX_N_PORTS]; /* 0: none */
   uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */

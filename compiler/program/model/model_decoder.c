@@ -291,10 +291,11 @@ static nxc_id embed(decoder *d) {
     const nxc_box positions = {NXC_PART_POSITIONS, t->model.learned_positions, none};
     const nxc_rank_number start = sequence_start(d);
     nxc_id table = nxc_parameter_rows(graph, t, "positions", &positions, 1, t->model.hidden, 0);
-    x = nxc_append(graph, &(nxc_op_request){.op = NX_OP_position_add,
-                                            .name = "placed",
-                                            .in = {x, table, graph->positions},
-                                            .attrs = {[NX_position_add_seq_start] = nxc_attribute(graph, &start)}});
+    x = nxc_append(graph,
+                   &(nxc_op_request){.op = NX_OP_position_add,
+                                     .name = "placed",
+                                     .in = {x, table, graph->positions},
+                                     .attrs = {[NX_position_add_seq_start] = nxc_attribute(graph, &start)}});
   }
   return dropout(d, x, t->model.embedding_dropout, KEY_ATTENTION_OUTPUT, sequence_start(d), &none);
 }

@@ -74,11 +74,13 @@ enum { N_PRODUCTS = 2, N_GRAD_PRODUCTS = 5 };
 /* Products of [S,d] and [S,K] per query head; half of the scores are dead, in every round of a ring too.
  */
 static uint64_t flops_attention(const nxc_graph *graph, const nxc_operator_node *op) {
-  return N_PRODUCTS * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 0)) * (uint64_t)nxc_in(graph, op, 1)->dims[2];
+  return N_PRODUCTS * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 0)) *
+         (uint64_t)nxc_in(graph, op, 1)->dims[2];
 }
 
 static uint64_t flops_attention_grad(const nxc_graph *graph, const nxc_operator_node *op) {
-  return N_GRAD_PRODUCTS * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 1)) * (uint64_t)nxc_in(graph, op, 2)->dims[2];
+  return N_GRAD_PRODUCTS * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 1)) *
+         (uint64_t)nxc_in(graph, op, 2)->dims[2];
 }
 
 static const char *infer_attention_merge(const nxc_graph *graph, const nxc_operator_node *op,

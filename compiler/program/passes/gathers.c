@@ -40,7 +40,8 @@ static void new_visit(gathers *g, nxc_id range, size_t at) {
   const nxc_range_node *of = &g->graph->ranges[range];
   visit v = {.range = range, .whole = of->whole, .first = at, .start = at, .number = g->n_visits};
   if (v.whole == 0) v.whole = new_whole(g->graph, of);
-  if (g->t->sharding.overlap_gather && g->current[of->class]) v.start = g->visits[g->current[of->class] - 1].first;
+  if (g->t->sharding.overlap_gather && g->current[of->class])
+    v.start = g->visits[g->current[of->class] - 1].first;
   g->visits = nxc_arena_grow(g->graph->arena, g->visits, g->n_visits, sizeof *g->visits);
   g->visits[g->n_visits++] = v;
   g->current[of->class] = g->n_visits;

@@ -82,8 +82,8 @@ static nxc_id new_gradient(nxc_graph *graph, const char *name, const nxc_shape *
   return gradient;
 }
 
-/* A matrix that is embedding and output has an accumulator for either use, which are added once: so it makes no
- * difference whether one stage has both. */
+/* A matrix that is embedding and output has an accumulator for either use, which are added once: so it makes
+ * no difference whether one stage has both. */
 nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter) {
   nxc_graph *graph = grad->graph;
   const nxc_shape shape = graph->values[parameter].shape;
@@ -103,7 +103,8 @@ static bool first_writer(const nxc_grad *grad, nxc_id parameter_gradient) {
   return grad->graph->values[parameter_gradient].producer == NX_NONE;
 }
 
-/* Whether a pass begins the gradient anew and hands it over at its end, instead of adding to the passes before. */
+/* Whether a pass begins the gradient anew and hands it over at its end, instead of adding to the passes
+ * before. */
 static bool is_of_one_pass(const nxc_graph *graph, nxc_id gradient) {
   return graph->divides_gradients && (partial_atoms(graph, gradient) & graph->shard_axis) != 0;
 }
@@ -115,7 +116,8 @@ void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request) {
   nxc_graph *graph = grad->graph;
   nxc_id gradient = 0;
   for (int i = 0; i < NX_MAX_ARGS; i++)
-    if (request->out[i] && graph->values[request->out[i]].role == NXC_ROLE_GRADIENT) gradient = request->out[i];
+    if (request->out[i] && graph->values[request->out[i]].role == NXC_ROLE_GRADIENT)
+      gradient = request->out[i];
   bool first = gradient && first_writer(grad, gradient);
   request->attrs[accumulate] = nxc_integer(!first);
   request->when = NX_WHEN_ALWAYS;

@@ -67,8 +67,9 @@ static uint32_t base_of(const replay *r, uint32_t value) {
   return base == NX_NONE ? value : base;
 }
 
-/* Who owns what is written: views are parts of their base, and what was written as one may be read as the other;
- * but an operator that writes over its input leaves nothing there that its input's other names stand for. */
+/* Who owns what is written: views are parts of their base, and what was written as one may be read as the
+ * other; but an operator that writes over its input leaves nothing there that its input's other names stand
+ * for. */
 static uint32_t owner_of(const replay *r, uint32_t value, const uint32_t *inputs, uint32_t n_inputs) {
   for (uint32_t i = 0; i < n_inputs; i++)
     if (inputs[i] != value && base_of(r, inputs[i]) == base_of(r, value) &&
@@ -190,12 +191,14 @@ static bool passes(const replay *r, uint32_t value) {
   return value != NX_NONE && is_passing(r->plan->values[value].arena);
 }
 
-/* Collectives that outlive their program are on what lives as long as the run; transfers are the schedule's. */
+/* Collectives that outlive their program are on what lives as long as the run; transfers are the schedule's.
+ */
 static bool nothing_passing(const replay *r, const nx_item *item) {
   for (size_t i = 0; i < r->n_started; i++) {
     const collective *at = &r->started[i];
     bool transfer = at->input == NX_NONE || at->result == NX_NONE;
-    if (!transfer && at->chunk == item->chunk && (passes(r, at->input) || passes(r, at->result))) return false;
+    if (!transfer && at->chunk == item->chunk && (passes(r, at->input) || passes(r, at->result)))
+      return false;
   }
   return true;
 }
@@ -299,8 +302,8 @@ static uint32_t rank_at(const nx_plan *plan, uint32_t atoms, uint32_t coordinate
   return rank;
 }
 
-/* The boxes of a chunk's parameters within their ranges, as each rank holds them: of pieces that begin behind their
- * tensor it has nothing, and others may lie in their place. */
+/* The boxes of a chunk's parameters within their ranges, as each rank holds them: of pieces that begin behind
+ * their tensor it has nothing, and others may lie in their place. */
 static bool check_pieces(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, nx_fault *fault) {
   box *boxes = nxc_arena_array(arena, plan->n[NX_SECTION_PIECES] + 1, sizeof *boxes);
   uint32_t atoms = holder_atoms(plan);
@@ -310,7 +313,8 @@ static bool check_pieces(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, 
     for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
       const nx_piece *piece = &plan->pieces[i];
       uint64_t end = piece->range_offset + (uint64_t)(piece->rows * piece->columns);
-      if (piece->chunk == chunk && nx_constant_value(plan, piece->row_start, rank, chunk) < piece->logical_rows)
+      if (piece->chunk == chunk &&
+          nx_constant_value(plan, piece->row_start, rank, chunk) < piece->logical_rows)
         boxes[n++] = (box){piece->range_offset, end, piece->range, piece->value};
     }
     if (!disjoint(plan, boxes, n, fault)) return false;

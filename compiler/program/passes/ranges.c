@@ -85,12 +85,14 @@ static nxc_range_node new_range(const cutter *c, nxc_id parameter) {
                           .unit = unit_of(c, parameter)};
 }
 
-/* A parameter joins the newest range of its class and unit, unless that would be larger than a bucket then. */
+/* A parameter joins the newest range of its class and unit, unless that would be larger than a bucket then.
+ */
 static void join(cutter *c, nxc_id parameter) {
   nxc_graph *graph = c->graph;
   nxc_range_node new = new_range(c, parameter), *range = NULL;
   uint64_t n = round_up((uint64_t)nxc_shape_elements(&graph->values[parameter].shape), block_elements(graph));
-  uint64_t most = c->by_unit || c->t->sharding.bucket_elements == 0 ? UINT64_MAX : c->t->sharding.bucket_elements;
+  uint64_t most =
+      c->by_unit || c->t->sharding.bucket_elements == 0 ? UINT64_MAX : c->t->sharding.bucket_elements;
   uint32_t n_before = 0;
   for (size_t i = 0; i < graph->n_ranges; i++) {
     if (!is_same_class(&graph->ranges[i], &new) || graph->ranges[i].unit != new.unit) continue;
@@ -118,7 +120,8 @@ static int compare_written(const void *left, const void *right, void *context) {
   return a < b ? -1 : a > b;
 }
 
-/* In the order of their declaration; where buckets are filled, in the order in which gradients are complete. */
+/* In the order of their declaration; where buckets are filled, in the order in which gradients are complete.
+ */
 static void order_parameters(cutter *c) {
   nxc_graph *graph = c->graph;
   const nxc_program_list *list = &graph->programs[NXC_BACKWARD];
@@ -235,7 +238,8 @@ void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id bas
 
 void nxc_ranges_build(nxc_graph *graph, const nxc_training *t) {
   cutter c = {.graph = graph, .t = t};
-  bool early = t->sharding.stage > 1 || t->sharding.overlap_reduce || (t->sharding.stage > 0 && t->sharding.overlap_gather);
+  bool early = t->sharding.stage > 1 || t->sharding.overlap_reduce ||
+               (t->sharding.stage > 0 && t->sharding.overlap_gather);
   c.by_unit = t->sharding.stage == 3 || (early && t->sharding.bucket_elements == 0);
   order_parameters(&c);
   for (size_t i = 0; i < graph->n_parameters; i++) join(&c, c.parameters[i]);

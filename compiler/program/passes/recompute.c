@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Names of modules in recompute.modules, and the parts of a layer that they mean: NULL, all of them. Scores of
- * the attention are never kept, so there is nothing to recompute for its core. */
+/* Names of modules in recompute.modules, and the parts of a layer that they mean: NULL, all of them. Scores
+ * of the attention are never kept, so there is nothing to recompute for its core. */
 static const struct {
   const char *module, *part;
   bool activation; /* nothing but the activation function of the part */
@@ -132,11 +132,12 @@ static nxc_id gathered(recompute *r, nxc_id value) {
   nxc_graph *graph = r->graph;
   graph->program = NXC_BACKWARD;
   graph->origin = graph->operators[graph->values[value].producer].origin;
-  r->clone[value] = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
-                                                        .name = "again",
-                                                        .in = {r->slice[value]},
-                                                        .attrs = {[NX_all_gather_axis] = nxc_integer(1)},
-                                                        .group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_TENSOR)});
+  r->clone[value] =
+      nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
+                                          .name = "again",
+                                          .in = {r->slice[value]},
+                                          .attrs = {[NX_all_gather_axis] = nxc_integer(1)},
+                                          .group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_TENSOR)});
   nxc_program_push(graph, &r->backward, (nxc_id)graph->n_operators - 1);
   return r->clone[value];
 }
@@ -179,7 +180,9 @@ static nxc_id available(recompute *r, nxc_id value, size_t n_forward_values) {
 }
 
 void nxc_recompute(nxc_graph *graph, const nxc_training *training) {
-  if (!training->recomputation.full && training->recomputation.n_modules == 0 && !training->layout.sequence_parallel) return;
+  if (!training->recomputation.full && training->recomputation.n_modules == 0 &&
+      !training->layout.sequence_parallel)
+    return;
   size_t n_values = graph->n_values;
   recompute r = {.graph = graph, .t = training};
   r.clone = nxc_arena_array(graph->arena, n_values, sizeof *r.clone);

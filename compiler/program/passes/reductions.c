@@ -4,7 +4,8 @@
 typedef struct reductions {
   nxc_graph *graph;
   const nxc_training *t;
-  size_t *complete;  /* per range: behind which operator its gradients are complete, plus 1; 0: never written */
+  size_t
+      *complete; /* per range: behind which operator its gradients are complete, plus 1; 0: never written */
   nxc_id *under_way; /* per class: the range whose reduction was started, plus 1; 0: none */
   nxc_id *added;     /* per range: what the pass's reduction gives, where it is added to the passes before */
 } reductions;
@@ -77,7 +78,8 @@ static void find_complete(reductions *r, const nxc_program_list *list) {
   }
 }
 
-/* Nothing writes what lies between parameters and behind them, but it is reduced and its squares are summed. */
+/* Nothing writes what lies between parameters and behind them, but it is reduced and its squares are summed.
+ */
 static void clear_gap(nxc_graph *graph, const nxc_range_node *range, uint64_t from, uint64_t to) {
   if (from >= to) return;
   nxc_shape shape = graph->values[range->pass_grad].shape;

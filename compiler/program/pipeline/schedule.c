@@ -141,8 +141,8 @@ static bool is_slot_free(const generator *g, uint32_t chunk) {
   return list->n_new < g->p->chunks[chunk].n_slots || list->n_taken_again < list->n_freed;
 }
 
-/* A slot that is free, and of which nothing is being sent: to wait for that ahead of time could be to wait for
- * a stage that waits for this one. */
+/* A slot that is free, and of which nothing is being sent: to wait for that ahead of time could be to wait
+ * for a stage that waits for this one. */
 static bool is_slot_idle(const generator *g, uint32_t chunk) {
   const chunk_list *list = &g->lists[chunk];
   if (!is_slot_free(g, chunk)) return false;

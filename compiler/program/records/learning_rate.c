@@ -23,18 +23,20 @@ static void add(nxc_learning_rate *rate, nxc_segment segment) {
   rate->segments[rate->n_segments++] = segment;
 }
 
-/* From zero: 0 at step 0, lr at step `warmup`, where the next segment begins. Learning: lr / (warmup + 1) at step 0,
- * and step `warmup` is the last of the warm-up. Returns the first step behind it. */
+/* From zero: 0 at step 0, lr at step `warmup`, where the next segment begins. Learning: lr / (warmup + 1) at
+ * step 0, and step `warmup` is the last of the warm-up. Returns the first step behind it. */
 static int64_t add_rise(nxc_learning_rate *rate, bool from_zero, int64_t warmup, double lr) {
   if (warmup <= 0) return 0;
-  nxc_segment segment = {NXC_SEGMENT_LINEAR, 0, from_zero ? 0 : -1, from_zero ? warmup : warmup + 1, 0, lr, 0};
+  nxc_segment segment = {
+      NXC_SEGMENT_LINEAR, 0, from_zero ? 0 : -1, from_zero ? warmup : warmup + 1, 0, lr, 0};
   add(rate, segment);
   return from_zero ? warmup : warmup + 1;
 }
 
-/* It falls from the end of the warm-up to `end`; where nothing is left for that it is at its least at once. */
-static void add_fall(nxc_learning_rate *rate, nxc_segment_kind kind, int64_t first, int64_t warmup, int64_t end,
-                     double lr, double least) {
+/* It falls from the end of the warm-up to `end`; where nothing is left for that it is at its least at once.
+ */
+static void add_fall(nxc_learning_rate *rate, nxc_segment_kind kind, int64_t first, int64_t warmup,
+                     int64_t end, double lr, double least) {
   nxc_segment segment = {kind, first, warmup, end - warmup, lr, least, 0};
   if (kind != NXC_SEGMENT_CONSTANT && end <= warmup)
     segment = (nxc_segment){.kind = NXC_SEGMENT_CONSTANT, .from = least, .to = least};

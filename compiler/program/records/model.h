@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model: a decoder as a list of layers, each of which is what its spec says.
  *
- * Layers that are equal share one spec: spec_of[layer] is its index. Sizes are those of the whole model, not of
- * a rank. What the settings leave unknown but others determine (kv_heads, head_dim, ...) is filled in as the
- * deriving rules would. A spec may say what the graph has no operator for yet; what nxrun refuses of it is
- * judged elsewhere (training.h). */
+ * Layers that are equal share one spec: spec_of[layer] is its index. Sizes are those of the whole model, not
+ * of a rank. What the settings leave unknown but others determine (kv_heads, head_dim, ...) is filled in as
+ * the deriving rules would. A spec may say what the graph has no operator for yet; what nxrun refuses of it
+ * is judged elsewhere (training.h). */
 #ifndef NXC_RECORDS_MODEL_H
 #define NXC_RECORDS_MODEL_H
 
@@ -82,7 +82,11 @@ typedef struct nxc_layer_spec {
 } nxc_layer_spec;
 
 /* Whose names the tensors have in checkpoints and init_from. */
-typedef enum nxc_checkpoint_names { NXC_NAMES_LLAMA = 1, NXC_NAMES_GPT2, NXC_NAMES_DEEPSEEK } nxc_checkpoint_names;
+typedef enum nxc_checkpoint_names {
+  NXC_NAMES_LLAMA = 1,
+  NXC_NAMES_GPT2,
+  NXC_NAMES_DEEPSEEK
+} nxc_checkpoint_names;
 
 typedef struct nxc_model {
   int64_t layers, hidden, sequence, vocab, vocab_padded;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a program is made from: a record for each subject, read once from the settings.
  *
- * Reading needs the sizes alone, and that they fit together; whether nxrun can execute what the records say is
- * another question (nxc_training_judge), so that a program may be estimated that nxrun refuses. The records
- * point into the settings and their arena. */
+ * Reading needs the sizes alone, and that they fit together; whether nxrun can execute what the records say
+ * is another question (nxc_training_judge), so that a program may be estimated that nxrun refuses. The
+ * records point into the settings and their arena. */
 #ifndef NXC_TRAINING_H
 #define NXC_TRAINING_H
 

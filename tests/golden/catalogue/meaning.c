@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No option is without meaning: each option of each dialect is given other legal values than it has in a valid
- * file. Where the real system reads it, either a setting differs then, or the option itself is named as a
- * difference; and a conversion names it too, unless settings carry it. Where a value changes nothing although it
- * is read, the reviewed LISTING says why: "DIALECT OPTION=VALUE # reason", a "*" for any value. UPDATE=1 prints
- * the lines without their reasons. TAP, a test for each dialect. Usage: meaning LISTING FILE... */
+/* No option is without meaning: each option of each dialect is given other legal values than it has in a
+ * valid file. Where the real system reads it, either a setting differs then, or the option itself is named as
+ * a difference; and a conversion names it too, unless settings carry it. Where a value changes nothing
+ * although it is read, the reviewed LISTING says why: "DIALECT OPTION=VALUE # reason", a "*" for any value.
+ * UPDATE=1 prints the lines without their reasons. TAP, a test for each dialect. Usage: meaning LISTING
+ * FILE... */
 #include "compiler/compare/compare.h"
 #include "compiler/convert/convert.h"
 
@@ -91,8 +92,8 @@ static const nxc_beyond *find(const nxc_side *side, const char *name) {
   return NULL;
 }
 
-/* Whether the value is another one than before. Where nothing is known to stand before, it may be the one that the
- * settings have anyhow. */
+/* Whether the value is another one than before. Where nothing is known to stand before, it may be the one
+ * that the settings have anyhow. */
 static bool is_another(const nxc_beyond *before, const nxc_beyond *now, size_t n_differences) {
   if (now == NULL || now->value == NULL) return false;
   if (before == NULL || before->value == NULL) return n_differences > 0 || !now->followed;

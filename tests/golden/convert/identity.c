@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an option sets, its dialect can say again: each option that sets something or has a `from` is given
- * samples of its values, over a file that is valid; the training is composed anew in the same dialect and read
- * back. Every setting must be the same. Exceptions stand in the reviewed LISTING, "OPTION=VALUE: SETTINGS";
- * UPDATE=1 prints them. TAP, a test for each dialect. Usage: identity LISTING FILE... */
+ * samples of its values, over a file that is valid; the training is composed anew in the same dialect and
+ * read back. Every setting must be the same. Exceptions stand in the reviewed LISTING, "OPTION=VALUE:
+ * SETTINGS"; UPDATE=1 prints them. TAP, a test for each dialect. Usage: identity LISTING FILE... */
 #include "compiler/convert/convert.h"
 #include "compiler/config/fronts.h"
 

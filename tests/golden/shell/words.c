@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints what a program that a shell text starts receives: each argument in <>, unknown ones in [], those that may
- * not be there in (). Usage: shell_words FILE */
+/* Prints what a program that a shell text starts receives: each argument in <>, unknown ones in [], those
+ * that may not be there in (). Usage: shell_words FILE */
 #include "compiler/config/front/shell/script.h"
 
 #include <stdio.h>

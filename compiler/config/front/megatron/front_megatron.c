@@ -231,9 +231,10 @@ static const nxc_launch *choose_launch(front *f, nxc_script *script) {
 
 /* -- texts ----------------------------------------------------------------------------------------------- */
 
-/* A script that starts no program may be read by one that does: what it does not give is unknown. False: it has
- * nothing of a training. */
-static bool check_launch(front *f, const nxc_source *source, const nxc_script *script, const nxc_launch *launch) {
+/* A script that starts no program may be read by one that does: what it does not give is unknown. False: it
+ * has nothing of a training. */
+static bool check_launch(front *f, const nxc_source *source, const nxc_script *script,
+                         const nxc_launch *launch) {
   const nxc_words *words = &launch->arguments;
   bool options = words->n_items > 0 && strncmp(words->items[0].text, "--", 2) == 0;
   bool alone = !script->is_script && (options || !is_shell_script(source));

@@ -3,8 +3,8 @@
  * `--`), and the YAML forms that its tests, recipes and --yaml-cfg use.
  *
  * All become one map: an option as on the command line without its hyphens, beside it `launch` (what torchrun
- * was told, and the keys of --yaml-cfg's sections) and `environment` (variables that the text sets). Layers, --set and arguments take the place of
- * what the file says; within one of them an option stands once. */
+ * was told, and the keys of --yaml-cfg's sections) and `environment` (variables that the text sets). Layers,
+ * --set and arguments take the place of what the file says; within one of them an option stands once. */
 #ifndef NXC_CONFIG_FRONT_MEGATRON_H
 #define NXC_CONFIG_FRONT_MEGATRON_H
 

@@ -100,7 +100,9 @@ static nxc_shell_word *sequence(nxc_shell *s, const nxc_shell_word *inside, size
     if (*end != '\0' || width > 20) return NULL;
   }
   if (by == 0) by = 1;
-  if (llabs(from) > 1000000000 || llabs(to) > 1000000000 || by > 1000000000 || llabs(to - from) / by >= WORDS_MAX) return NULL;
+  if (llabs(from) > 1000000000 || llabs(to) > 1000000000 || by > 1000000000 ||
+      llabs(to - from) / by >= WORDS_MAX)
+    return NULL;
   nxc_shell_word *words = NULL;
   for (long long i = from; from <= to ? i <= to : i >= to; i += from <= to ? by : -by) {
     nxc_shell_word word = {.at = inside->at};
@@ -112,7 +114,8 @@ static nxc_shell_word *sequence(nxc_shell *s, const nxc_shell_word *inside, size
   return words;
 }
 
-static nxc_shell_word *alternatives(nxc_shell *s, const nxc_shell_word *word, const braces *found, size_t *n_words) {
+static nxc_shell_word *alternatives(nxc_shell *s, const nxc_shell_word *word, const braces *found,
+                                    size_t *n_words) {
   nxc_shell_word *words = NULL, whole = {.at = word->at};
   place from = found->open;
   step(word, &from);
@@ -139,7 +142,8 @@ nxc_shell_word *nxc_shell_open_braces(nxc_shell *s, const nxc_shell_word *word, 
   bool any = false;
   for (size_t i = 0; i < word->n_parts; i++) {
     const nxc_shell_part *part = &word->parts[i];
-    any = any || (part->kind == NXC_PART_TEXT && !part->quoted && part->text.n_bytes > 0 && memchr(part->text.bytes, '{', part->text.n_bytes));
+    any = any || (part->kind == NXC_PART_TEXT && !part->quoted && part->text.n_bytes > 0 &&
+                  memchr(part->text.bytes, '{', part->text.n_bytes));
   }
   if (!any || !find(s, word, begin, &found) || !nxc_shell_enter(s, word->at)) return NULL;
   size_t n_inside;

@@ -69,7 +69,12 @@ static void declare(nxc_shell *s, const call *c) {
     }
     bool kind = table || array || integer;
     if (kind && nxc_shell_find(s, name) == NULL)
-      nxc_shell_set(s, name, (nxc_shell_value){.kind = table ? NXC_SHELL_TABLE : array ? NXC_SHELL_ARRAY : NXC_SHELL_TEXT, .integer = integer, .at = command->at});
+      nxc_shell_set(s, name,
+                    (nxc_shell_value){.kind = table   ? NXC_SHELL_TABLE
+                                              : array ? NXC_SHELL_ARRAY
+                                                      : NXC_SHELL_TEXT,
+                                      .integer = integer,
+                                      .at = command->at});
   }
   for (size_t i = 0; i < command->n_words; i++) {
     if (command->declared[i] == NULL) continue;
@@ -97,7 +102,8 @@ static void unset_item(nxc_shell *s, const char *text, size_t at) {
   if (before == NULL || before->kind < NXC_SHELL_ARRAY) return;
   nxc_shell_value value = {.kind = before->kind, .at = at};
   for (size_t i = 0; i < before->n_items; i++)
-    if (strcmp(before->items[i].key, key) != 0) nxc_shell_put_item(s, &value, before->items[i].key, before->items[i].text);
+    if (strcmp(before->items[i].key, key) != 0)
+      nxc_shell_put_item(s, &value, before->items[i].key, before->items[i].text);
   nxc_shell_set(s, name, value);
 }
 
@@ -106,7 +112,8 @@ static void unset(nxc_shell *s, const call *c) {
     const char *name = string(s, &c->words[i]);
     if (strcmp(name, "-f") == 0) return;
     if (strchr(name, '[') != NULL) unset_item(s, name, c->command->at);
-    else if (is_name(name)) nxc_shell_set(s, name, (nxc_shell_value){.kind = NXC_SHELL_UNSET, .at = c->command->at});
+    else if (is_name(name))
+      nxc_shell_set(s, name, (nxc_shell_value){.kind = NXC_SHELL_UNSET, .at = c->command->at});
   }
 }
 
@@ -122,7 +129,8 @@ static void set(nxc_shell *s, const call *c) {
     s->state.n_arguments = c->n_words - i - ends;
     s->state.arguments_known = true;
     for (size_t k = 0; k < s->state.n_arguments; k++)
-      if (nxc_text_all(&s->state.arguments[k], NXC_MARK_UNKNOWN | NXC_MARK_MANY)) s->state.arguments_known = false;
+      if (nxc_text_all(&s->state.arguments[k], NXC_MARK_UNKNOWN | NXC_MARK_MANY))
+        s->state.arguments_known = false;
     return;
   }
 }
@@ -136,15 +144,19 @@ static void shift(nxc_shell *s, const call *c) {
 
 /* -- read ------------------------------------------------------------------------------------------------ */
 
-static void assign_fields(nxc_shell *s, const char *const *names, size_t n_names, const nxc_text *line, size_t at) {
+static void assign_fields(nxc_shell *s, const char *const *names, size_t n_names, const nxc_text *line,
+                          size_t at) {
   nxc_text rest = *line;
   const char *ifs = nxc_shell_ifs(s);
   for (size_t i = 0; i < n_names; i++) {
-    while (rest.n_bytes > 0 && strchr(" \t\n", rest.bytes[0]) && strchr(ifs, rest.bytes[0])) rest = nxc_text_part(&rest, 1, rest.n_bytes - 1);
+    while (rest.n_bytes > 0 && strchr(" \t\n", rest.bytes[0]) && strchr(ifs, rest.bytes[0]))
+      rest = nxc_text_part(&rest, 1, rest.n_bytes - 1);
     size_t n = 0;
     while (n < rest.n_bytes && (i + 1 == n_names || strchr(ifs, rest.bytes[n]) == NULL)) n++;
     size_t n_kept = n;
-    while (i + 1 == n_names && n_kept > 0 && strchr(" \t\n", rest.bytes[n_kept - 1]) && strchr(ifs, rest.bytes[n_kept - 1])) n_kept--;
+    while (i + 1 == n_names && n_kept > 0 && strchr(" \t\n", rest.bytes[n_kept - 1]) &&
+           strchr(ifs, rest.bytes[n_kept - 1]))
+      n_kept--;
     nxc_text value = nxc_text_part(&rest, 0, n_kept);
     nxc_shell_set_text(s, names[i], nxc_text_copy(s->arena, &value), at);
     rest = nxc_text_part(&rest, n + (n < rest.n_bytes), rest.n_bytes);
@@ -167,7 +179,8 @@ static void assign_list(nxc_shell *s, const char *name, const nxc_text *line, si
     nxc_shell_finish(s, &fields);
   }
   for (size_t i = 0; i < fields.n_items; i++) {
-    for (size_t k = 0; k < fields.items[i].n_bytes; k++) fields.items[i].marks[k] &= (unsigned char)~NXC_MARK_QUOTED;
+    for (size_t k = 0; k < fields.items[i].n_bytes; k++)
+      fields.items[i].marks[k] &= (unsigned char)~NXC_MARK_QUOTED;
     nxc_shell_put_item(s, &value, nxc_arena_printf(s->arena, "%zu", i), fields.items[i]);
   }
   nxc_shell_set(s, name, value);
@@ -217,7 +230,8 @@ static void leave(nxc_shell *s, const call *c) {
   size_t levels = loop && c->n_words > 1 ? strtoul(string(s, &c->words[1]), NULL, 10) : 1;
   if (!loop) s->state.status = status_of(s, c);
   if (loop)
-    while (frame != NULL && frame->loop && levels-- > 1 && frame->outer != NULL && frame->outer->loop) frame = frame->outer;
+    while (frame != NULL && frame->loop && levels-- > 1 && frame->outer != NULL && frame->outer->loop)
+      frame = frame->outer;
   else
     while (frame != NULL && frame->loop) frame = frame->outer;
   bool exits = nxc_text_is(&c->words[0], "exit");
@@ -262,7 +276,8 @@ static void judge(nxc_shell *s, const call *c) {
 static void let(nxc_shell *s, const call *c) {
   int64_t value = 0;
   bool known = true;
-  for (size_t i = 1; i < c->n_words; i++) known = nxc_shell_sum(s, &c->words[i], c->command->at, &value) && known;
+  for (size_t i = 1; i < c->n_words; i++)
+    known = nxc_shell_sum(s, &c->words[i], c->command->at, &value) && known;
   s->state.status = !known ? NXC_MAYBE : value ? NXC_YES : NXC_NO;
 }
 
@@ -291,17 +306,50 @@ static const struct {
   const char *name;
   void (*run)(nxc_shell *s, const call *c);
 } builtins[] = {
-    {":", succeed},       {"true", succeed},    {"false", fail},       {"cd", succeed},     {"pushd", succeed},
-    {"popd", succeed},    {"export", declare},  {"declare", declare},  {"typeset", declare}, {"local", declare},
-    {"readonly", declare}, {"unset", unset},    {"set", set},          {"shift", shift},    {"read", read_input},
-    {"mapfile", read_input}, {"readarray", read_input}, {"return", leave}, {"exit", leave}, {"break", leave},
-    {"continue", leave},  {"eval", evaluate},   {"source", read_other}, {".", read_other},  {"exec", run_rest},
-    {"command", run_rest}, {"builtin", run_rest}, {"[", judge},        {"test", judge},     {"let", let},
-    {"getopts", take_option}, {"trap", succeed}, {"wait", do_nothing}, {"ulimit", succeed}, {"umask", succeed},
-    {"alias", succeed},   {"shopt", succeed},   {"hash", do_nothing},  {"type", do_nothing}, {"which", do_nothing},
+    {":", succeed},
+    {"true", succeed},
+    {"false", fail},
+    {"cd", succeed},
+    {"pushd", succeed},
+    {"popd", succeed},
+    {"export", declare},
+    {"declare", declare},
+    {"typeset", declare},
+    {"local", declare},
+    {"readonly", declare},
+    {"unset", unset},
+    {"set", set},
+    {"shift", shift},
+    {"read", read_input},
+    {"mapfile", read_input},
+    {"readarray", read_input},
+    {"return", leave},
+    {"exit", leave},
+    {"break", leave},
+    {"continue", leave},
+    {"eval", evaluate},
+    {"source", read_other},
+    {".", read_other},
+    {"exec", run_rest},
+    {"command", run_rest},
+    {"builtin", run_rest},
+    {"[", judge},
+    {"test", judge},
+    {"let", let},
+    {"getopts", take_option},
+    {"trap", succeed},
+    {"wait", do_nothing},
+    {"ulimit", succeed},
+    {"umask", succeed},
+    {"alias", succeed},
+    {"shopt", succeed},
+    {"hash", do_nothing},
+    {"type", do_nothing},
+    {"which", do_nothing},
 };
 
-bool nxc_shell_builtin(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words) {
+bool nxc_shell_builtin(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words,
+                       size_t n_words) {
   const call c = {command, words, n_words};
   for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
     if (!nxc_text_is(&words[0], builtins[i].name)) continue;

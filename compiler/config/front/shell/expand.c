@@ -6,7 +6,8 @@
 
 const char *nxc_shell_ifs(nxc_shell *s) {
   const nxc_shell_value *value = nxc_shell_find(s, "IFS");
-  bool known = value != NULL && value->kind == NXC_SHELL_TEXT && !nxc_text_any(&value->text, NXC_MARK_UNKNOWN);
+  bool known =
+      value != NULL && value->kind == NXC_SHELL_TEXT && !nxc_text_any(&value->text, NXC_MARK_UNKNOWN);
   return known ? nxc_text_string(s->arena, &value->text) : " \t\n\r";
 }
 
@@ -28,7 +29,8 @@ static unsigned char marks_put(unsigned char marks, bool quoted) {
 void nxc_shell_put(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *text, bool quoted) {
   if (!nxc_shell_spend(s, text->n_bytes, text->n_bytes ? text->origins[0] : 0)) return;
   for (size_t i = 0; i < text->n_bytes; i++)
-    nxc_text_put(s->arena, &fields->draft, text->bytes[i], text->origins[i], marks_put(text->marks[i], quoted));
+    nxc_text_put(s->arena, &fields->draft, text->bytes[i], text->origins[i],
+                 marks_put(text->marks[i], quoted));
   fields->open = fields->open || quoted || text->n_bytes > 0;
 }
 

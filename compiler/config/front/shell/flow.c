@@ -128,8 +128,8 @@ static void run_body(nxc_shell *s, nxc_shell_frame *frame, const nxc_shell_comma
 
 /* A body that is followed nobody knows how often: what a turn changes is unknown, and a second turn begins
  * with that. */
-static void run_unknown(nxc_shell *s, nxc_shell_frame *frame, const nxc_shell_command *test, const nxc_shell_command *body,
-                        const char *name) {
+static void run_unknown(nxc_shell *s, nxc_shell_frame *frame, const nxc_shell_command *test,
+                        const nxc_shell_command *body, const char *name) {
   size_t n_launches = nxc_shell_n_launches(s);
   nxc_shell_note(s, body->at, "nothing here tells how often this loop turns: what it changes is unknown");
   for (int turn = 0; turn < 2 && !s->failed; turn++) {
@@ -154,7 +154,8 @@ void nxc_shell_run_for(nxc_shell *s, const nxc_shell_command *command) {
   for (size_t i = 0; i < command->n_words; i++) nxc_shell_expand(s, &command->words[i], &fields);
   const nxc_text *items = command->listed ? fields.items : s->state.arguments;
   size_t n_items = command->listed ? fields.n_items : s->state.n_arguments;
-  for (size_t i = 0; i < n_items; i++) unknown = unknown || nxc_text_any(&items[i], NXC_MARK_UNKNOWN | NXC_MARK_MANY);
+  for (size_t i = 0; i < n_items; i++)
+    unknown = unknown || nxc_text_any(&items[i], NXC_MARK_UNKNOWN | NXC_MARK_MANY);
   unknown = unknown || n_items > NXC_SHELL_TURNS_MAX;
   s->state.status = NXC_YES;
   enter_loop(s, &frame);
@@ -200,8 +201,11 @@ static bool asks_arguments(nxc_shell *s, const nxc_shell_command *test) {
   for (size_t i = 0; i < test->n_words; i++)
     for (size_t k = 0; k < test->words[i].n_parts; k++) {
       const nxc_shell_part *part = &test->words[i].parts[k];
-      if (part->kind == NXC_PART_PARAMETER && part->parameter->name[1] == '\0' && strchr("#1@*", *part->parameter->name)) return true;
-      if (part->kind == NXC_PART_TEXT && part->text.n_bytes == 2 && memcmp(part->text.bytes, "$#", 2) == 0) return true;
+      if (part->kind == NXC_PART_PARAMETER && part->parameter->name[1] == '\0' &&
+          strchr("#1@*", *part->parameter->name))
+        return true;
+      if (part->kind == NXC_PART_TEXT && part->text.n_bytes == 2 && memcmp(part->text.bytes, "$#", 2) == 0)
+        return true;
     }
   for (size_t i = 0; i < test->n_children; i++)
     if (asks_arguments(s, test->children[i])) return true;

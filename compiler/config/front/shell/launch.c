@@ -20,14 +20,16 @@ static bool contains(const nxc_text *word, const char *text) {
   return word->n_bytes > 0 && memmem(word->bytes, word->n_bytes, text, strlen(text)) != NULL;
 }
 
-/* The first word that names a Python program, or behind torchrun one that nothing here tells; n_words: none. */
+/* The first word that names a Python program, or behind torchrun one that nothing here tells; n_words: none.
+ */
 static size_t find_program(const nxc_text *words, size_t n_words) {
   bool launcher = false;
   for (size_t i = 0; i < n_words; i++)
     if (ends_in_py(&words[i])) return i;
   for (size_t i = 0; i < n_words; i++) {
     bool unknown = nxc_text_all(&words[i], NXC_MARK_UNKNOWN);
-    bool behind = i > 0 && !(begins(&words[i - 1], "--") && memchr(words[i - 1].bytes, '=', words[i - 1].n_bytes) == NULL);
+    bool behind = i > 0 && !(begins(&words[i - 1], "--") &&
+                             memchr(words[i - 1].bytes, '=', words[i - 1].n_bytes) == NULL);
     bool options = i + 1 < n_words && begins(&words[i + 1], "--");
     if (launcher && unknown && behind && options) return i;
     launcher = launcher || contains(&words[i], "torchrun") || contains(&words[i], "torch.distributed");
@@ -111,8 +113,9 @@ static void note_undefined(nxc_shell *s, const nxc_text *word) {
     bool begins_here = word->bytes[i] == '$' && (word->marks[i] & NXC_MARK_UNDEFINED);
     if (!begins_here) continue;
     size_t from = i + 1 + (i + 1 < word->n_bytes && word->bytes[i + 1] == '{'), n = 0;
-    while (from + n < word->n_bytes && (word->bytes[from + n] == '_' || (word->bytes[from + n] >= '0' && word->bytes[from + n] <= '9') ||
-                                        ((word->bytes[from + n] | 32) >= 'a' && (word->bytes[from + n] | 32) <= 'z')))
+    while (from + n < word->n_bytes &&
+           (word->bytes[from + n] == '_' || (word->bytes[from + n] >= '0' && word->bytes[from + n] <= '9') ||
+            ((word->bytes[from + n] | 32) >= 'a' && (word->bytes[from + n] | 32) <= 'z')))
       n++;
     if (n == 0) continue;
     const char *name = nxc_arena_strndup(s->arena, word->bytes + from, n);
@@ -177,7 +180,9 @@ void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_
   size_t at = words[program].n_bytes ? words[program].origins[0] : command->at;
   launch.at = nxc_shell_place(s, at, words[program].n_bytes);
   for (size_t i = 0; i < n_words; i++) {
-    if (i != program) add_word(s, i < program ? &launch.launcher : &launch.arguments, nxc_shell_word_of(s, &words[i], command->at));
+    if (i != program)
+      add_word(s, i < program ? &launch.launcher : &launch.arguments,
+               nxc_shell_word_of(s, &words[i], command->at));
     note_undefined(s, &words[i]);
   }
   keep_variables(s, &launch);
@@ -202,7 +207,8 @@ static void take_all(nxc_shell *s) {
     nxc_shell_finish(s, &fields);
     if (fields.n_items == 0 || !begins(&fields.items[0], "--")) continue;
     for (size_t k = 0; k < fields.n_items; k++)
-      add_word(s, launcher ? &all.launcher : &all.arguments, nxc_shell_word_of(s, &fields.items[k], value->at));
+      add_word(s, launcher ? &all.launcher : &all.arguments,
+               nxc_shell_word_of(s, &fields.items[k], value->at));
   }
   bool takes = true;
   for (size_t i = 0; i < s->options.n_items; i++) {

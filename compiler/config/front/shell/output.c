@@ -19,7 +19,8 @@ static size_t put_escape(nxc_shell *s, nxc_text *to, const nxc_text *from, size_
   static const char letters[] = "nrtabfv\\\"'", values[] = "\n\r\t\a\b\f\v\\\"'";
   char next = i + 1 < from->n_bytes ? from->bytes[i + 1] : '\0';
   const char *letter = from->bytes[i] == '\\' && next ? strchr(letters, next) : NULL;
-  nxc_text_put(s->arena, to, letter ? values[letter - letters] : from->bytes[i], from->origins[i], from->marks[i]);
+  nxc_text_put(s->arena, to, letter ? values[letter - letters] : from->bytes[i], from->origins[i],
+               from->marks[i]);
   return letter ? 2 : 1;
 }
 
@@ -70,7 +71,8 @@ static conversion read_conversion(const nxc_text *format, size_t at) {
 }
 
 /* The text that a conversion makes of a value; false: it cannot be followed. */
-static bool put_conversion(nxc_shell *s, nxc_text *output, const nxc_text *value, const conversion *how, size_t at) {
+static bool put_conversion(nxc_shell *s, nxc_text *output, const nxc_text *value, const conversion *how,
+                           size_t at) {
   nxc_text shown = *value;
   if (!nxc_shell_spend(s, value->n_bytes + how->width, at)) return false;
   if (strchr("dixX", how->kind) != NULL) {
@@ -99,7 +101,9 @@ static bool put_conversion(nxc_shell *s, nxc_text *output, const nxc_text *value
 /* The format is used again while values are left. */
 static bool print_format(nxc_shell *s, const call *c, nxc_text *output) {
   size_t first = c->n_words > 1 && nxc_text_is(&c->words[1], "--") ? 2 : 1, next = first + 1;
-  if (c->n_words <= first || nxc_text_is(&c->words[first], "-v") || nxc_text_any(&c->words[first], NXC_MARK_UNKNOWN)) return false;
+  if (c->n_words <= first || nxc_text_is(&c->words[first], "-v") ||
+      nxc_text_any(&c->words[first], NXC_MARK_UNKNOWN))
+    return false;
   const nxc_text *format = &c->words[first], nothing = {0};
   for (size_t before = 0; before != next && !s->failed;) {
     before = next;
@@ -161,7 +165,8 @@ static bool seq(nxc_shell *s, const call *c, nxc_text *output) {
 /* The last part of a path, without a suffix; or all in front of it. */
 static bool path_part(nxc_shell *s, const call *c, nxc_text *output) {
   bool folder = nxc_text_is(&c->words[0], "dirname");
-  if (c->n_words < 2 || c->n_words > (folder ? 2U : 3U) || nxc_text_any(&c->words[1], NXC_MARK_UNKNOWN)) return false;
+  if (c->n_words < 2 || c->n_words > (folder ? 2U : 3U) || nxc_text_any(&c->words[1], NXC_MARK_UNKNOWN))
+    return false;
   nxc_text path = c->words[1];
   if (path.n_bytes == 0 || path.bytes[0] == '-') return false;
   while (path.n_bytes > 1 && path.bytes[path.n_bytes - 1] == '/') path.n_bytes--;

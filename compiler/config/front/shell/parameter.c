@@ -82,7 +82,8 @@ static void add_unknown(nxc_shell *s, found *to, const nxc_text *written, unsign
 
 static void add_number(nxc_shell *s, found *to, size_t number, const nxc_text *written) {
   const char *shown = nxc_arena_printf(s->arena, "%zu", number);
-  add(s, to, "0", nxc_text_from(s->arena, shown, strlen(shown), written->n_bytes ? written->origins[0] : 0, 0));
+  add(s, to, "0",
+      nxc_text_from(s->arena, shown, strlen(shown), written->n_bytes ? written->origins[0] : 0, 0));
 }
 
 /* $1, $@, $# and the other names that are no variables; false: it is one. */
@@ -137,7 +138,8 @@ static void find_value(nxc_shell *s, const nxc_shell_parameter *p, const nxc_she
   }
   const char *key = key_of(s, p->subscript, value);
   const nxc_shell_item *item = key ? nxc_shell_item_of(value, key) : NULL;
-  bool open = value->n_items > 0 && nxc_text_all(&value->items[value->n_items - 1].text, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
+  bool open = value->n_items > 0 &&
+              nxc_text_all(&value->items[value->n_items - 1].text, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
   if (item != NULL) add(s, to, key, item->text);
   else if (key == NULL || open) add_unknown(s, to, written, 0);
 }
@@ -148,7 +150,8 @@ static void find_outside(nxc_shell *s, const nxc_shell_parameter *p, const nxc_t
   size_t at = written->n_bytes ? written->origins[0] : 0;
   const char *value = read_environment(s, p->name, at, minds && p->op != '+');
   if (minds || s->testing) *nxc_names_slot(s->expected, p->name, strlen(p->name)) = s;
-  if (value != NULL && p->all == '\0') add(s, to, "0", nxc_text_from(s->arena, value, strlen(value), at, NXC_MARK_ENVIRONMENT));
+  if (value != NULL && p->all == '\0')
+    add(s, to, "0", nxc_text_from(s->arena, value, strlen(value), at, NXC_MARK_ENVIRONMENT));
   else to->missing = true;
 }
 
@@ -242,7 +245,8 @@ static bool change(nxc_shell *s, const nxc_shell_parameter *p, nxc_text *text) {
 static bool take_count(nxc_shell *s, const nxc_shell_parameter *p, const nxc_text *written, found *value) {
   found count = {0};
   for (size_t i = 0; i < value->n_items; i++)
-    if (nxc_text_any(&value->items[i], NXC_MARK_UNKNOWN) && (!value->list || nxc_text_any(&value->items[i], NXC_MARK_MANY)))
+    if (nxc_text_any(&value->items[i], NXC_MARK_UNKNOWN) &&
+        (!value->list || nxc_text_any(&value->items[i], NXC_MARK_MANY)))
       return false;
   if (value->missing && !value->list) return false;
   size_t n_bytes = 0;
@@ -277,8 +281,8 @@ static bool take_indirect(nxc_shell *s, const nxc_shell_parameter *p, const nxc_
 
 /* -- the result ------------------------------------------------------------------------------------------ */
 
-static void put_found(nxc_shell *s, nxc_shell_fields *fields, const found *value, const nxc_shell_parameter *p,
-                      bool quoted, bool divides) {
+static void put_found(nxc_shell *s, nxc_shell_fields *fields, const found *value,
+                      const nxc_shell_parameter *p, bool quoted, bool divides) {
   bool star = p->all == '*' || strcmp(p->name, "*") == 0;
   bool joins = value->list && ((quoted && star) || !divides);
   const char *ifs = nxc_shell_ifs(s);
@@ -299,8 +303,8 @@ static void put_found(nxc_shell *s, nxc_shell_fields *fields, const found *value
   }
 }
 
-static void put_unknown(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *written, bool quoted, bool list,
-                        unsigned char marks) {
+static void put_unknown(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *written, bool quoted,
+                        bool list, unsigned char marks) {
   bool many = !quoted || list;
   nxc_text text = marked(s, written, (unsigned char)(NXC_MARK_UNKNOWN | marks | (many ? NXC_MARK_MANY : 0)));
   if (quoted && list) nxc_shell_put_divided(s, fields, &text, true);
@@ -308,7 +312,8 @@ static void put_unknown(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *
 }
 
 /* The operand: outside of quotes its own blanks divide as well. */
-static void put_first(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_parameter *p, bool quoted, bool divides) {
+static void put_first(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_parameter *p, bool quoted,
+                      bool divides) {
   for (size_t i = 0; i < p->first->n_parts; i++) {
     nxc_shell_word one = {.parts = &p->first->parts[i], .n_parts = 1, .at = p->first->at};
     bool plain = one.parts->kind == NXC_PART_TEXT && !one.parts->quoted && !quoted;
@@ -351,7 +356,8 @@ static bool put_operand(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_
 }
 
 /* What nothing gives a value: empty to a test; where the script reads another file, that may give it one. */
-static void put_missing(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, bool quoted, bool list) {
+static void put_missing(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, bool quoted,
+                        bool list) {
   const char *name = part->parameter->name;
   bool argument = isdigit((unsigned char)*name), given = is_given(name);
   unsigned char marks = argument ? NXC_MARK_ARGUMENT : given || s->sources ? 0 : NXC_MARK_UNDEFINED;

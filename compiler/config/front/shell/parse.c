@@ -474,7 +474,8 @@ static bool parse_function_head(nxc_shell_parser *p, const char **name) {
   bool word = take(&look, "function"), quoted;
   skip_blanks(&look, false);
   size_t from = look.at;
-  if (nxc_shell_ends_word(nxc_shell_peek(&look, 0)) || strchr("'\"$`", nxc_shell_peek(&look, 0))) return false;
+  if (nxc_shell_ends_word(nxc_shell_peek(&look, 0)) || strchr("'\"$`", nxc_shell_peek(&look, 0)))
+    return false;
   *name = bare_word(&look, &quoted);
   if (quoted || look.at == from || strchr(*name, '=') != NULL) return false;
   skip_blanks(&look, false);

@@ -245,8 +245,8 @@ nxc_shell_word nxc_shell_parse_word(nxc_shell_parser *p, nxc_shell_end end) {
     else if (c == '`') parse_backquotes(p, &word, false);
     else nxc_shell_put_literal(p, &word, false, p->at++);
   }
-  if (end == NXC_END_BLANK && word.n_parts == 0 && (nxc_shell_peek(p, 0) == '<' || nxc_shell_peek(p, 0) == '>') &&
-      nxc_shell_peek(p, 1) == '(') {
+  if (end == NXC_END_BLANK && word.n_parts == 0 &&
+      (nxc_shell_peek(p, 0) == '<' || nxc_shell_peek(p, 0) == '>') && nxc_shell_peek(p, 1) == '(') {
     size_t start = p->at++;
     parse_substitution(p, &word, false, start, NXC_PART_UNKNOWN);
   }

@@ -26,11 +26,15 @@ static bool in_named_class(const char *name, size_t n_name, char c) {
   const struct {
     const char *name;
     bool fits;
-  } classes[] = {{"digit", digit},         {"lower", lower},
-                 {"upper", upper},         {"alpha", lower || upper},
-                 {"alnum", digit || lower || upper}, {"space", c != '\0' && strchr(" \t\n\r\v\f", c) != NULL}};
+  } classes[] = {{"digit", digit},
+                 {"lower", lower},
+                 {"upper", upper},
+                 {"alpha", lower || upper},
+                 {"alnum", digit || lower || upper},
+                 {"space", c != '\0' && strchr(" \t\n\r\v\f", c) != NULL}};
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-    if (strlen(classes[i].name) == n_name && strncmp(classes[i].name, name, n_name) == 0) return classes[i].fits;
+    if (strlen(classes[i].name) == n_name && strncmp(classes[i].name, name, n_name) == 0)
+      return classes[i].fits;
   return false;
 }
 
@@ -102,8 +106,8 @@ static bool is_extended(const nxc_text *pattern) {
 
 static bool can_tell(nxc_shell *s, const nxc_text *pattern, const nxc_text *text) {
   enum { STEPS_MAX = 50 * 1000 * 1000 };
-  return !nxc_text_any(pattern, NXC_MARK_UNKNOWN) && !nxc_text_any(text, NXC_MARK_UNKNOWN) && !is_extended(pattern) &&
-         text->n_bytes < TEXT_MAX && s->n_steps < STEPS_MAX;
+  return !nxc_text_any(pattern, NXC_MARK_UNKNOWN) && !nxc_text_any(text, NXC_MARK_UNKNOWN) &&
+         !is_extended(pattern) && text->n_bytes < TEXT_MAX && s->n_steps < STEPS_MAX;
 }
 
 nxc_truth nxc_shell_fits(nxc_shell *s, const nxc_text *pattern, const nxc_text *text) {
@@ -127,7 +131,8 @@ bool nxc_shell_cut(nxc_shell *s, nxc_text *text, const nxc_text *pattern, char o
 }
 
 /* The longest part at `at` that fits; SIZE_MAX: none. */
-static size_t longest_at(nxc_shell *s, const nxc_text *text, const nxc_text *pattern, size_t at, char anchor) {
+static size_t longest_at(nxc_shell *s, const nxc_text *text, const nxc_text *pattern, size_t at,
+                         char anchor) {
   for (size_t n = text->n_bytes - at + 1; n-- > 0;) {
     if (anchor == '%' && at + n != text->n_bytes) continue;
     if (fits(s, pattern, text->bytes + at, n)) return n;
@@ -150,7 +155,8 @@ bool nxc_shell_replace(nxc_shell *s, nxc_text *text, const nxc_text *pattern, co
       continue;
     }
     for (size_t k = 0; k < by->n_bytes; k++)
-      nxc_text_put(s->arena, &made, by->bytes[k], by->origins[k], (unsigned char)(by->marks[k] & ~NXC_MARK_QUOTED));
+      nxc_text_put(s->arena, &made, by->bytes[k], by->origins[k],
+                   (unsigned char)(by->marks[k] & ~NXC_MARK_QUOTED));
     if (!nxc_shell_spend(s, by->n_bytes, text->origins[i])) return false;
     done = true;
     i += n;

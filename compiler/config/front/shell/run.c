@@ -21,7 +21,8 @@ static nxc_text for_keeping(nxc_shell *s, const nxc_text *text, bool many) {
 static size_t next_index(const nxc_shell_value *value) {
   size_t index = 0;
   const char *key = value->n_items ? value->items[value->n_items - 1].key : NULL;
-  for (; key != NULL && isdigit((unsigned char)*key) && index < 100000000; key++) index = index * 10 + (size_t)(*key - '0');
+  for (; key != NULL && isdigit((unsigned char)*key) && index < 100000000; key++)
+    index = index * 10 + (size_t)(*key - '0');
   return value->n_items ? index + 1 : 0;
 }
 
@@ -71,7 +72,8 @@ static void assign_array(nxc_shell *s, const nxc_shell_assignment *a, nxc_shell_
     }
     nxc_shell_expand(s, &a->items[i], &fields);
     for (size_t k = 0; k < fields.n_items; k++)
-      nxc_shell_put_item(s, value, nxc_arena_printf(s->arena, "%zu", next_index(value)), for_keeping(s, &fields.items[k], false));
+      nxc_shell_put_item(s, value, nxc_arena_printf(s->arena, "%zu", next_index(value)),
+                         for_keeping(s, &fields.items[k], false));
   }
 }
 
@@ -91,7 +93,8 @@ static void assign_text(nxc_shell *s, const nxc_shell_assignment *a, nxc_shell_v
   }
   if (a->appends) {
     if (item != NULL) nxc_text_append(s->arena, &whole, &item->text);
-    else if (before != NULL && before->kind == NXC_SHELL_TEXT) nxc_text_append(s->arena, &whole, &before->text);
+    else if (before != NULL && before->kind == NXC_SHELL_TEXT)
+      nxc_text_append(s->arena, &whole, &before->text);
     int64_t x, y;
     if (number && nxc_shell_sum(s, &whole, a->at, &x) && nxc_shell_sum(s, &text, a->at, &y)) {
       const char *shown = nxc_arena_printf(s->arena, "%lld", (long long)(x + y));
@@ -105,7 +108,10 @@ static void assign_text(nxc_shell *s, const nxc_shell_assignment *a, nxc_shell_v
   if (array || a->subscript != NULL) {
     *value = array_of(s, a->name, a->at);
     if (key != NULL) nxc_shell_put_item(s, value, key, text);
-    else nxc_shell_put_item(s, value, "99999999", (nxc_text_from(s->arena, a->name, strlen(a->name), a->at, NXC_MARK_UNKNOWN | NXC_MARK_MANY)));
+    else
+      nxc_shell_put_item(
+          s, value, "99999999",
+          (nxc_text_from(s->arena, a->name, strlen(a->name), a->at, NXC_MARK_UNKNOWN | NXC_MARK_MANY)));
   } else {
     value->text = text;
   }
@@ -123,12 +129,17 @@ void nxc_shell_assign(nxc_shell *s, const nxc_shell_assignment *a, bool exported
 /* -- simple commands ------------------------------------------------------------------------------------- */
 
 /* A = 8 is a command named A; bash finds none. */
-static bool is_spaced_assignment(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words) {
+static bool is_spaced_assignment(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words,
+                                 size_t n_words) {
   const char *name = nxc_text_string(s->arena, &words[0]);
-  bool plain = *name != '\0' && !isdigit((unsigned char)*name) && n_words >= 2 && !nxc_text_any(&words[0], NXC_MARK_UNKNOWN);
+  bool plain = *name != '\0' && !isdigit((unsigned char)*name) && n_words >= 2 &&
+               !nxc_text_any(&words[0], NXC_MARK_UNKNOWN);
   for (const char *c = name; plain && *c != '\0'; c++) plain = nxc_shell_is_name(*c);
-  if (!plain || words[1].n_bytes == 0 || words[1].bytes[0] != '=' || nxc_names_find(s->functions, name, strlen(name))) return false;
-  const char *value = n_words > 2 ? nxc_text_string(s->arena, &words[2]) : nxc_text_string(s->arena, &words[1]) + 1;
+  if (!plain || words[1].n_bytes == 0 || words[1].bytes[0] != '=' ||
+      nxc_names_find(s->functions, name, strlen(name)))
+    return false;
+  const char *value =
+      n_words > 2 ? nxc_text_string(s->arena, &words[2]) : nxc_text_string(s->arena, &words[1]) + 1;
   nxc_report(s->sink, "NX5919", NXC_SEVERITY_ERROR, nxc_shell_place(s, command->at, strlen(name)),
              nxc_arena_printf(s->arena, "write %s=%s, without blanks", name, value),
              "this runs a command named %s: bash assigns only where no blank stands around =", name);
@@ -146,7 +157,8 @@ static nxc_truth outcome(const char *name) {
 }
 
 /* Of a text that holds arguments alone every command is one of them. */
-static void keep_words(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words) {
+static void keep_words(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words,
+                       size_t n_words) {
   nxc_words *kept = &s->options;
   for (size_t i = 0; i < n_words; i++) {
     kept->items = nxc_arena_grow(s->arena, kept->items, kept->n_items, sizeof *kept->items);
@@ -171,7 +183,8 @@ bool nxc_shell_call(nxc_shell *s, const char *name, const nxc_text *words, size_
   nxc_shell_join(s, &frame.leaves);
   nxc_shell_take(s, &frame.leaves);
   for (size_t i = 0; i < frame.n_locals; i++)
-    if (frame.locals[i].name < s->state.n_values) s->state.values[frame.locals[i].name] = frame.locals[i].before;
+    if (frame.locals[i].name < s->state.n_values)
+      s->state.values[frame.locals[i].name] = frame.locals[i].before;
   s->state.arguments = arguments;
   s->state.n_arguments = n_arguments;
   s->state.arguments_known = known;
@@ -180,7 +193,8 @@ bool nxc_shell_call(nxc_shell *s, const char *name, const nxc_text *words, size_
   return true;
 }
 
-void nxc_shell_run_words(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words) {
+void nxc_shell_run_words(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words,
+                         size_t n_words) {
   if (n_words == 0 || s->failed) return;
   const char *name = nxc_text_string(s->arena, &words[0]);
   bool known = !nxc_text_any(&words[0], NXC_MARK_UNKNOWN);
@@ -226,7 +240,8 @@ static void run_simple(nxc_shell *s, const nxc_shell_command *command) {
     run_with(s, command, &fields);
     return;
   }
-  for (size_t i = 0; i < command->n_assignments; i++) nxc_shell_assign(s, &command->assignments[i], false, false);
+  for (size_t i = 0; i < command->n_assignments; i++)
+    nxc_shell_assign(s, &command->assignments[i], false, false);
   if (command->n_words == 0 && command->n_assignments == 0 && command->n_redirects > 0) { /* $(<file) */
     nxc_text unknown = nxc_text_from(s->arena, "$(<)", 4, command->at, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
     nxc_shell_print(s, &unknown);
@@ -354,7 +369,8 @@ nxc_text nxc_shell_run_taken(nxc_shell *s, const nxc_shell_command *command) {
   s->state.output = before;
   s->captures = captures;
   s->testing = testing;
-  while (output.n_bytes > 0 && output.bytes[output.n_bytes - 1] == '\n' && !(output.marks[output.n_bytes - 1] & NXC_MARK_UNKNOWN))
+  while (output.n_bytes > 0 && output.bytes[output.n_bytes - 1] == '\n' &&
+         !(output.marks[output.n_bytes - 1] & NXC_MARK_UNKNOWN))
     output.n_bytes--;
   return output;
 }

@@ -65,7 +65,8 @@ bool nxc_shell_spend(nxc_shell *s, size_t n_bytes, size_t at) {
 
 nxc_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at) {
   nxc_word word = {.text = nxc_text_string(s->arena, text)};
-  size_t first = text->n_bytes ? text->origins[0] : at, last = text->n_bytes ? text->origins[text->n_bytes - 1] : at;
+  size_t first = text->n_bytes ? text->origins[0] : at,
+         last = text->n_bytes ? text->origins[text->n_bytes - 1] : at;
   word.at = nxc_shell_place(s, first, last >= first ? last - first + 1 : 1);
   word.from_environment = nxc_text_any(text, NXC_MARK_ENVIRONMENT);
   word.maybe = nxc_text_any(text, NXC_MARK_MAYBE);
@@ -153,7 +154,8 @@ bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink
 nxc_word nxc_script_expand(nxc_script *script, const char *text, nxc_span at) {
   nxc_shell *s = script->shell;
   if (s == NULL) s = new_shell(script->arena, at.source, nxc_sink_new(script->arena), script);
-  nxc_shell_parser parser = {.arena = script->arena, .text = nxc_text_from(script->arena, text, strlen(text), 0, 0)};
+  nxc_shell_parser parser = {.arena = script->arena,
+                             .text = nxc_text_from(script->arena, text, strlen(text), 0, 0)};
   nxc_shell_word word = {0};
   nxc_shell_parse_quoted(&parser, &word, NXC_END_TEXT, true);
   nxc_text value = parser.text;

@@ -21,7 +21,12 @@ enum {
 /* Whether something holds, as far as it can be told. */
 typedef enum nxc_truth { NXC_NO, NXC_YES, NXC_MAYBE } nxc_truth;
 
-typedef enum nxc_shell_kind { NXC_SHELL_UNSET, NXC_SHELL_TEXT, NXC_SHELL_ARRAY, NXC_SHELL_TABLE } nxc_shell_kind;
+typedef enum nxc_shell_kind {
+  NXC_SHELL_UNSET,
+  NXC_SHELL_TEXT,
+  NXC_SHELL_ARRAY,
+  NXC_SHELL_TABLE
+} nxc_shell_kind;
 
 typedef struct nxc_shell_item {
   const char *key; /* of a table; of an array the index as text */

@@ -137,7 +137,8 @@ static bool same_value(const nxc_shell_value *a, const nxc_shell_value *b) {
   if (a == b) return true;
   if (a == NULL || b == NULL || a->kind != b->kind || a->n_items != b->n_items) return false;
   for (size_t i = 0; i < a->n_items; i++)
-    if (strcmp(a->items[i].key, b->items[i].key) != 0 || !nxc_text_equal(&a->items[i].text, &b->items[i].text))
+    if (strcmp(a->items[i].key, b->items[i].key) != 0 ||
+        !nxc_text_equal(&a->items[i].text, &b->items[i].text))
       return false;
   return nxc_text_equal(&a->text, &b->text);
 }
@@ -146,7 +147,8 @@ static bool same_value(const nxc_shell_value *a, const nxc_shell_value *b) {
 static nxc_text perhaps(nxc_shell *s, const nxc_text *text) {
   nxc_text copy = nxc_text_copy(s->arena, text);
   for (size_t i = 0; i < copy.n_bytes; i++)
-    if (!(copy.marks[i] & NXC_MARK_UNKNOWN)) copy.marks[i] |= NXC_MARK_UNKNOWN | NXC_MARK_MANY | NXC_MARK_MAYBE;
+    if (!(copy.marks[i] & NXC_MARK_UNKNOWN))
+      copy.marks[i] |= NXC_MARK_UNKNOWN | NXC_MARK_MANY | NXC_MARK_MAYBE;
   nxc_shell_spend(s, copy.n_bytes, 0);
   return copy;
 }
@@ -163,7 +165,8 @@ static bool same_item(const nxc_shell_item *a, const nxc_shell_item *b) {
 static const nxc_shell_value *join_arrays(nxc_shell *s, const nxc_shell_value *a, const nxc_shell_value *b) {
   nxc_shell_value joined = {.kind = NXC_SHELL_ARRAY, .at = a->at, .exported = a->exported && b->exported};
   size_t n_same = 0;
-  while (n_same < a->n_items && n_same < b->n_items && same_item(&a->items[n_same], &b->items[n_same])) n_same++;
+  while (n_same < a->n_items && n_same < b->n_items && same_item(&a->items[n_same], &b->items[n_same]))
+    n_same++;
   for (size_t i = 0; i < n_same; i++) add_item(s, &joined, a->items[i].text);
   for (size_t i = n_same; i < a->n_items; i++) add_item(s, &joined, perhaps(s, &a->items[i].text));
   for (size_t i = n_same; i < b->n_items; i++) add_item(s, &joined, perhaps(s, &b->items[i].text));
@@ -180,7 +183,8 @@ static bool is_options(const nxc_text *rest) {
   return i == rest->n_bytes || (i + 1 < rest->n_bytes && rest->bytes[i] == '-' && rest->bytes[i + 1] == '-');
 }
 
-/* The words that both begin with, and behind them the options that one or the other has; or nothing is known. */
+/* The words that both begin with, and behind them the options that one or the other has; or nothing is known.
+ */
 static nxc_text join_texts(nxc_shell *s, const char *name, const nxc_text *a, const nxc_text *b, size_t at) {
   size_t n_same = 0, n_words = 0;
   while (n_same < a->n_bytes && n_same < b->n_bytes && a->bytes[n_same] == b->bytes[n_same] &&
@@ -189,8 +193,9 @@ static nxc_text join_texts(nxc_shell *s, const char *name, const nxc_text *a, co
   if (n_same == a->n_bytes || n_same == b->n_bytes) n_words = n_same;
   nxc_text rest_a = nxc_text_part(a, n_words, a->n_bytes), rest_b = nxc_text_part(b, n_words, b->n_bytes);
   bool ends = n_words == n_same || n_words == 0 || a->bytes[n_words - 1] == ' ';
-  bool divided = (rest_a.n_bytes == 0 || *rest_a.bytes == ' ' || n_words == 0 || a->bytes[n_words - 1] == ' ') &&
-                 (rest_b.n_bytes == 0 || *rest_b.bytes == ' ' || n_words == 0 || b->bytes[n_words - 1] == ' ');
+  bool divided =
+      (rest_a.n_bytes == 0 || *rest_a.bytes == ' ' || n_words == 0 || a->bytes[n_words - 1] == ' ') &&
+      (rest_b.n_bytes == 0 || *rest_b.bytes == ' ' || n_words == 0 || b->bytes[n_words - 1] == ' ');
   if (!ends || !divided || !is_options(&rest_a) || !is_options(&rest_b)) return unknown_text(s, name, at);
   nxc_text whole = nxc_text_part(a, 0, n_words), joined = nxc_text_copy(s->arena, &whole), gap = {0};
   nxc_text_put(s->arena, &gap, ' ', at, 0);
@@ -253,7 +258,8 @@ void nxc_shell_take(nxc_shell *s, const nxc_shell_ways *ways) {
 }
 
 bool nxc_shell_same(const nxc_shell_state *a, const nxc_shell_state *b) {
-  if (a->n_values != b->n_values || a->arguments != b->arguments || a->n_arguments != b->n_arguments) return false;
+  if (a->n_values != b->n_values || a->arguments != b->arguments || a->n_arguments != b->n_arguments)
+    return false;
   for (size_t i = 0; i < a->n_values; i++)
     if (!same_value(a->values[i], b->values[i])) return false;
   return true;

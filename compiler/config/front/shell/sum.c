@@ -145,7 +145,8 @@ static int64_t read_operand(sum *r) {
   if (++r->depth > DEPTH_MAX) r->ok = false;
   if (!r->ok && r->depth > DEPTH_MAX) return 0;
   char sign = *r->at;
-  bool step = (sign == '+' || sign == '-') && r->at[1] == sign && (isalpha((unsigned char)r->at[2]) || r->at[2] == '_');
+  bool step = (sign == '+' || sign == '-') && r->at[1] == sign &&
+              (isalpha((unsigned char)r->at[2]) || r->at[2] == '_');
   if (step) {
     r->at += 2;
     size_t n_name = strspn(r->at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");

@@ -54,7 +54,9 @@ static nxc_truth compare_numbers(test *t, const nxc_text *a, const nxc_text *b, 
 static nxc_truth matches(test *t, const nxc_text *a, const nxc_text *b) {
   regex_t compiled;
   nxc_text escaped = {0};
-  if (a->n_bytes > 1000 || b->n_bytes > 200 || nxc_text_any(a, NXC_MARK_UNKNOWN) || nxc_text_any(b, NXC_MARK_UNKNOWN)) return NXC_MAYBE;
+  if (a->n_bytes > 1000 || b->n_bytes > 200 || nxc_text_any(a, NXC_MARK_UNKNOWN) ||
+      nxc_text_any(b, NXC_MARK_UNKNOWN))
+    return NXC_MAYBE;
   size_t n_repeats = 0; /* each doubles what it repeats */
   for (size_t i = 0; i < b->n_bytes; i++) n_repeats += b->bytes[i] == '+';
   if (n_repeats > 6) return NXC_MAYBE;
@@ -65,7 +67,8 @@ static nxc_truth matches(test *t, const nxc_text *a, const nxc_text *b) {
     if (quoted && ispunct((unsigned char)b->bytes[i])) nxc_text_put(t->s->arena, &escaped, '\\', 0, 0);
     nxc_text_put(t->s->arena, &escaped, b->bytes[i], 0, 0);
   }
-  if (regcomp(&compiled, nxc_text_string(t->s->arena, &escaped), REG_EXTENDED | REG_NOSUB) != 0) return NXC_MAYBE;
+  if (regcomp(&compiled, nxc_text_string(t->s->arena, &escaped), REG_EXTENDED | REG_NOSUB) != 0)
+    return NXC_MAYBE;
   bool found = regexec(&compiled, nxc_text_string(t->s->arena, a), 0, NULL, 0) == 0;
   regfree(&compiled);
   nxc_shell_set_unknown(t->s, "BASH_REMATCH", 0);
@@ -75,7 +78,8 @@ static nxc_truth matches(test *t, const nxc_text *a, const nxc_text *b) {
 static nxc_truth compare_texts(test *t, const nxc_text *a, const nxc_text *b) {
   if (t->patterns) return nxc_shell_fits(t->s, b, a);
   if (nxc_text_any(a, NXC_MARK_UNKNOWN) || nxc_text_any(b, NXC_MARK_UNKNOWN)) return NXC_MAYBE;
-  return truth_of(a->n_bytes == b->n_bytes && (a->n_bytes == 0 || memcmp(a->bytes, b->bytes, a->n_bytes) == 0));
+  return truth_of(a->n_bytes == b->n_bytes &&
+                  (a->n_bytes == 0 || memcmp(a->bytes, b->bytes, a->n_bytes) == 0));
 }
 
 /* A OP B; false: the middle is no operator of two sides. */

@@ -64,6 +64,7 @@ bool nxc_text_equal(const nxc_text *a, const nxc_text *b) {
 }
 
 bool nxc_text_is(const nxc_text *text, const char *what) {
-  return text->n_bytes == strlen(what) && strncmp(text->n_bytes ? text->bytes : "", what, text->n_bytes) == 0 &&
+  return text->n_bytes == strlen(what) &&
+         strncmp(text->n_bytes ? text->bytes : "", what, text->n_bytes) == 0 &&
          !nxc_text_any(text, NXC_MARK_UNKNOWN);
 }

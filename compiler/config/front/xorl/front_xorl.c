@@ -143,7 +143,8 @@ static void read_arguments(front *f) {
   size_t i = 0;
   while (i < script.launches[0].arguments.n_items && !is_option(&script.launches[0].arguments.items[i])) {
     complain(f, "NX7907", script.launches[0].arguments.items[i].at, "write --section.key VALUE",
-             nxc_arena_printf(f->texts->arena, "%s belongs to no option", script.launches[0].arguments.items[i].text));
+             nxc_arena_printf(f->texts->arena, "%s belongs to no option",
+                              script.launches[0].arguments.items[i].text));
     i++;
   }
   while (i < script.launches[0].arguments.n_items) i += read_option(f, &script.launches[0].arguments, i);
