@@ -27,6 +27,7 @@ typedef struct compilation {
   const nxc_front *front;
   nxc_front_texts texts;
   nxc_site_rules site;
+  const nxc_version_search *versions; /* NULL where the user named one, or there is one only */
 } compilation;
 
 /* -- a site's rules -------------------------------------------------------------------------------------- */
@@ -132,8 +133,9 @@ static void choose_version(compilation *c) {
   nxc_compiled *out = c->out;
   bool named = dialect_told(c) != NULL && strchr(dialect_told(c), '@') != NULL;
   if (named || c->front->versions == NULL) return;
-  out->version = nxc_version_choose(c->arena, out->dialect, c->front->versions, out->document);
-  out->version_evidence = nxc_version_evidence(c->arena, out->dialect, c->front->versions, out->document);
+  c->versions = nxc_versions_search(c->arena, out->dialect, c->front->versions, out->document);
+  out->version = nxc_version_choose(c->versions);
+  out->version_evidence = nxc_version_evidence(c->arena, c->versions);
 }
 
 static void apply_overrides(compilation *c) {
@@ -248,7 +250,7 @@ static void bind(compilation *c) {
   nxc_binding_apply(out->binding);
   bool chosen =
       c->front->versions != NULL && (dialect_told(c) == NULL || strchr(dialect_told(c), '@') == NULL);
-  if (chosen) out->version_doubts = nxc_version_doubts(out->binding, c->front->versions);
+  if (chosen) out->version_doubts = nxc_version_doubts(out->binding, c->versions);
 }
 
 /* -- settings from the command line ---------------------------------------------------------------------- */

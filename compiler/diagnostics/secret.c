@@ -32,15 +32,17 @@ bool nxc_key_is_secret(const char *key) {
 /* -- texts ----------------------------------------------------------------------------------------------- */
 
 static bool is_word(char letter) {
-  return isalnum((unsigned char)letter) || letter == '_' || letter == '-';
+  char lower = (char)(letter | 0x20);
+  return (lower >= 'a' && lower <= 'z') || (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
 }
 
 /* A password before the host: ://user:password@ */
 static size_t find_url_password(const char *text, size_t n_bytes) {
-  for (size_t i = 0; i + 3 < n_bytes; i++) {
-    if (memcmp(text + i, "://", 3) != 0) continue;
+  const char *end = text + n_bytes;
+  for (const char *from = text; (from = memchr(from, ':', (size_t)(end - from))) != NULL; from++) {
     size_t colon = 0;
-    for (size_t at = i + 3; at < n_bytes && strchr("/ \"'\t?#", text[at]) == NULL; at++) {
+    if (end - from < 3 || memcmp(from, "://", 3) != 0) continue;
+    for (size_t at = (size_t)(from - text) + 3; at < n_bytes && strchr("/ \"'\t?#", text[at]) == NULL; at++) {
       if (text[at] == ':' && colon == 0) colon = at;
       if (text[at] == '@' && colon != 0 && at > colon + 1) return colon + 1;
     }
@@ -48,16 +50,24 @@ static size_t find_url_password(const char *text, size_t n_bytes) {
   return n_bytes;
 }
 
+/* A word with a digit that is long enough. */
+static bool is_given_key(const char *text, size_t n_bytes) {
+  size_t n_word = 0, n_digits = 0;
+  for (; n_word < n_bytes && is_word(text[n_word]); n_word++)
+    n_digits += isdigit((unsigned char)text[n_word]) != 0;
+  return n_word >= GIVEN_KEY_MIN && n_digits > 0;
+}
+
+/* By how the keys of well-known services begin. Texts may be long: each letter is looked at once. */
 static size_t find_given_key(const char *text, size_t n_bytes) {
   static const char *const starts[] = {"hf_",  "sk-",  "ghp_", "gho_", "ghs_", "github_pat_", "glpat-",
                                        "xoxb-", "xoxp-", "AKIA", "ASIA"};
   for (size_t at = 0; at < n_bytes; at++) {
-    if (at > 0 && is_word(text[at - 1])) continue;
-    size_t n_word = 0, n_digits = 0;
-    for (; at + n_word < n_bytes && is_word(text[at + n_word]); n_word++)
-      n_digits += isdigit((unsigned char)text[at + n_word]) != 0;
-    for (size_t i = 0; n_word >= GIVEN_KEY_MIN && n_digits > 0 && i < sizeof starts / sizeof *starts; i++)
-      if (strncmp(text + at, starts[i], strlen(starts[i])) == 0) return at;
+    if (!is_word(text[at])) continue;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+      if (strncmp(text + at, starts[i], strlen(starts[i])) == 0 && is_given_key(text + at, n_bytes - at))
+        return at;
+    while (at < n_bytes && is_word(text[at])) at++;
   }
   return n_bytes;
 }

@@ -5,13 +5,11 @@
 
 #include <string.h>
 
-/* What a version does not know: keys that are options of others alone, and words of others alone. */
+/* One pass over the document for all versions. */
 typedef struct search {
   nxc_arena *arena;
   const nxc_dialect *dialect;
-  const char *version;
-  const nxc_node *first; /* that was found; NULL: none */
-  size_t n_found;
+  nxc_version_search *versions;
 } search;
 
 static void find_in(search *s, const nxc_node *node, const char *name);
@@ -25,45 +23,43 @@ static void find_in_children(search *s, const nxc_node *node, const char *name) 
   }
 }
 
-static bool is_unknown_word(const search *s, const nxc_option_row *row, const nxc_node *node) {
+static const nxc_versioned *word_of(const nxc_option_row *row, const nxc_node *node) {
   bool word = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING;
-  const nxc_versioned *kept = word ? nxc_option_word(row, node->value.text) : NULL;
-  return kept != NULL && !nxc_in_version(kept->versions, kept->n_versions, s->version);
+  return word ? nxc_option_word(row, node->value.text) : NULL;
 }
 
 static void find_in(search *s, const nxc_node *node, const char *name) {
   const nxc_option_row *row = nxc_option_find(s->dialect, name);
-  bool unknown = row != NULL && (!nxc_in_version(row->versions, row->n_versions, s->version) ||
-                                 is_unknown_word(s, row, nxc_node_final(node)));
-  if (unknown && s->n_found++ == 0) s->first = node;
+  const nxc_versioned *word = row != NULL ? word_of(row, nxc_node_final(node)) : NULL;
+  bool kept = row != NULL && (row->n_versions > 0 || word != NULL);
+  for (nxc_version_search *v = s->versions; kept && v->version != NULL; v++) {
+    bool known = nxc_in_version(row->versions, row->n_versions, v->version) &&
+                 (word == NULL || nxc_in_version(word->versions, word->n_versions, v->version));
+    if (!known && v->n_unknown++ == 0) v->first = node;
+  }
   find_in_children(s, node, name);
 }
 
-static search unknown_to(nxc_arena *arena, const nxc_dialect *dialect, const char *version,
-                         const nxc_document *document) {
-  search s = {.arena = arena, .dialect = dialect, .version = version};
+const nxc_version_search *nxc_versions_search(nxc_arena *arena, const nxc_dialect *dialect,
+                                              const char *const *versions, const nxc_document *document) {
+  size_t n = 0;
+  while (versions[n] != NULL) n++;
+  search s = {arena, dialect, nxc_arena_array(arena, n + 1, sizeof *s.versions)};
+  for (size_t i = 0; i < n; i++) s.versions[i].version = versions[i];
   find_in_children(&s, document->root, "");
-  return s;
+  return s.versions;
 }
 
-const char *nxc_version_choose(nxc_arena *arena, const nxc_dialect *dialect, const char *const *versions,
-                               const nxc_document *document) {
-  const char *best = NULL;
-  size_t n_least = SIZE_MAX;
-  for (; *versions != NULL; versions++) {
-    size_t n_unknown = unknown_to(arena, dialect, *versions, document).n_found;
-    if (n_unknown < n_least) best = *versions;
-    if (n_unknown < n_least) n_least = n_unknown;
-  }
-  return best;
+const char *nxc_version_choose(const nxc_version_search *found) {
+  const nxc_version_search *best = found;
+  for (; found->version != NULL; found++)
+    if (found->n_unknown < best->n_unknown) best = found;
+  return best->version;
 }
 
-const char *nxc_version_evidence(nxc_arena *arena, const nxc_dialect *dialect, const char *const *versions,
-                                 const nxc_document *document) {
-  for (; *versions != NULL; versions++) {
-    const search s = unknown_to(arena, dialect, *versions, document);
-    if (s.first != NULL) return nxc_node_path(arena, s.first);
-  }
+const char *nxc_version_evidence(nxc_arena *arena, const nxc_version_search *found) {
+  for (; found->version != NULL; found++)
+    if (found->first != NULL) return nxc_node_path(arena, found->first);
   return NULL;
 }
 
@@ -72,16 +68,15 @@ static bool differs(const nxc_option_row *row, const char *one, const char *othe
   return a == NULL || b == NULL ? a != b : !nxc_value_equal(a, b);
 }
 
-const char *nxc_version_doubts(const nxc_binding *binding, const char *const *versions) {
+const char *nxc_version_doubts(const nxc_binding *binding, const nxc_version_search *found) {
   const char *doubts = NULL;
   for (size_t i = 0; i < binding->dialect->n_options; i++) {
     const nxc_bound *bound = &binding->options[i];
     if (bound->given || bound->inactive || bound->row->n_defaults_in == 0 || bound->row->n_sets == 0)
       continue;
     bool doubtful = false;
-    for (const char *const *other = versions; *other != NULL && !doubtful; other++)
-      doubtful = differs(bound->row, binding->version, *other) &&
-                 unknown_to(binding->arena, binding->dialect, *other, binding->document).n_found == 0;
+    for (const nxc_version_search *other = found; other->version != NULL && !doubtful; other++)
+      doubtful = other->n_unknown == 0 && differs(bound->row, binding->version, other->version);
     if (doubtful)
       doubts = nxc_arena_printf(binding->arena, "%s%s%s", doubts ? doubts : "", doubts ? ", " : "",
                                 bound->row->name);

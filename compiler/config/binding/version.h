@@ -9,14 +9,22 @@
 
 #include "compiler/config/binding/dialect.h"
 
-/* The newest of `versions` (which end with NULL) that knows most of the document, all of it if any does. */
-const char *nxc_version_choose(nxc_arena *arena, const nxc_dialect *dialect, const char *const *versions,
-                               const nxc_document *document);
+/* What a version does not know of a document: keys that are options of others alone, and words of others alone. */
+typedef struct nxc_version_search {
+  const char *version;
+  const nxc_node *first; /* of them; NULL: none */
+  size_t n_unknown;
+} nxc_version_search;
+
+/* For each of `versions` (which end with NULL, as the result does). */
+const nxc_version_search *nxc_versions_search(nxc_arena *arena, const nxc_dialect *dialect,
+                                              const char *const *versions, const nxc_document *document);
+/* The newest that knows most of the document, all of it if any does. */
+const char *nxc_version_choose(const nxc_version_search *found);
 /* What only some versions know, by which the choice was made: a key's path. NULL: nothing does. */
-const char *nxc_version_evidence(nxc_arena *arena, const nxc_dialect *dialect, const char *const *versions,
-                                 const nxc_document *document);
+const char *nxc_version_evidence(nxc_arena *arena, const nxc_version_search *found);
 /* Options that set something and stand at a default that is another in a version which knows the document as
  * well: "a, b". NULL: none. */
-const char *nxc_version_doubts(const nxc_binding *binding, const char *const *versions);
+const char *nxc_version_doubts(const nxc_binding *binding, const nxc_version_search *found);
 
 #endif
