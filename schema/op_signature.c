@@ -11,7 +11,8 @@ static bool is_dim(char c) {
 
 /* Returns where the text goes on behind the operand. */
 static const char *read_operand(const char *at, nx_operand_row *operand) {
-  *operand = (nx_operand_row){.type = *at++, .dims = at};
+  *operand = (nx_operand_row){.type = *at, .dims = at + 1};
+  at++;
   if (*at == '@' && at[1] == '(') at = strchr(at, ')') + 1;
   else if (*at == '@') at++;
   while (is_dim(*at)) at++;
