@@ -5,6 +5,7 @@
 # how long whole spaces take, with room for slow machines. Usage: tune.sh NXCFG FOLDER
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
+slowness=${3:-1}
 n=0
 status=0
 check() { # NAME STATUS
@@ -50,9 +51,9 @@ seconds() { # of nxcfg with these arguments
   echo $((($(date +%s%N) - start) / 1000000000))
 }
 conf=../../../conf
-[ "$(seconds tune $conf/megatron/llama-405b.sh --machine device.yaml)" -le 10 ]
+[ "$(seconds tune $conf/megatron/llama-405b.sh --machine device.yaml)" -le $((10 * slowness)) ]
 check "405B on 16384 ranks: 10 seconds" $?
-[ "$(seconds tune nxdt.yaml --machine device.yaml --world-size 8)" -le 3 ]
+[ "$(seconds tune nxdt.yaml --machine device.yaml --world-size 8)" -le $((3 * slowness)) ]
 check "7B on 8 ranks: 3 seconds" $?
 "$nxcfg" tune $conf/megatron/llama-405b.sh --machine device.yaml --deadline 0.01 | grep -q 'stopped by the deadline'
 check "a deadline stops the search" $?
