@@ -36,12 +36,6 @@ static bool is_yes(const char *word) {
   return word != NULL && (strcmp(word, "yes") == 0 || strcmp(word, "true") == 0);
 }
 
-static void field(const char *name, const char *text) {
-  if (text == NULL) return;
-  printf(", .%s = ", name);
-  gen_write_text(text);
-}
-
 static void field_texts(const char *name, char *const *texts, unsigned n_texts) {
   if (n_texts == 0) return;
   printf(", .%s = (const char *const[]){", name);
@@ -123,14 +117,14 @@ static void write_settings(const gen_catalogue *catalogue) {
     printf(", .meaning = %s, .needed = %s", row->meaning && !is_yes(row->meaning) ? "false" : "true",
            row->needed ? "true" : "false");
     if (is_yes(row->shorthand)) fputs(", .shorthand = true", stdout);
-    field("read_when", row->read_when);
+    gen_write_field("read_when", row->read_when);
     printf(", .changes = NXC_CHANGES_%s", gen_changes_constant(row->changes, "CHECKPOINT"));
-    field("unit", row->unit);
-    field("refused_when", row->refused_when);
-    field("why", row->why);
-    field("instead", row->instead);
-    field("doc", row->doc);
-    field("runs", row->runs);
+    gen_write_field("unit", row->unit);
+    gen_write_field("refused_when", row->refused_when);
+    gen_write_field("why", row->why);
+    gen_write_field("instead", row->instead);
+    gen_write_field("doc", row->doc);
+    gen_write_field("runs", row->runs);
     puts("},");
   }
   puts("};\n");
@@ -180,8 +174,8 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
   gen_write_text(row->option);
   printf(", .place = %zu", place);
   if (row->alias_of == NULL) write_domain(catalogue->arena, &texts);
-  field("required", row->required);
-  field("read_when", row->read_when);
+  gen_write_field("required", row->required);
+  gen_write_field("read_when", row->read_when);
   if (row->sets_count > 0) {
     fputs(", .sets = (const nxc_assignment[]){", stdout);
     for (unsigned i = 0; i < row->sets_count; i++) {
@@ -196,27 +190,27 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
     }
     printf("}, .n_sets = %u", row->sets_count);
   }
-  field("from", row->from);
+  gen_write_field("from", row->from);
   write_exports(row);
   const char *status = row->status ? row->status : "checked";
   printf(", .status = %s", strcmp(status, "executed") == 0  ? "NXC_EXECUTED"
                            : strcmp(status, "checked") == 0 ? "NXC_CHECKED"
                                                             : "NXC_REFUSED");
   printf(", .changes = NXC_CHANGES_%s", gen_changes_constant(row->changes, row->sets_count > 0 ? "SETTINGS" : "UNFOLLOWED"));
-  field("refused_when", row->refused_when);
-  field("why", row->why);
-  field("instead", row->instead);
-  field("names", row->names);
-  field("alias_of", row->alias_of);
-  field("became", row->became);
+  gen_write_field("refused_when", row->refused_when);
+  gen_write_field("why", row->why);
+  gen_write_field("instead", row->instead);
+  gen_write_field("names", row->names);
+  gen_write_field("alias_of", row->alias_of);
+  gen_write_field("became", row->became);
   field_texts("nearest_to", row->nearest_to, row->nearest_to_count);
   field_texts("versions", row->versions, row->versions_count);
   nxc_type type = NXC_TYPE_ANY;
   if (row->alias_of == NULL) gen_type_find(row->type, &type);
   field_versioned(catalogue->arena, "words_in", type, row->words_in, row->words_in_count);
   field_versioned(catalogue->arena, "defaults_in", type, row->defaults_in, row->defaults_in_count);
-  field("doc", row->doc);
-  field("source", row->source);
+  gen_write_field("doc", row->doc);
+  gen_write_field("source", row->source);
   puts("},");
 }
 
@@ -254,7 +248,7 @@ static void write_nx_options(const gen_catalogue *catalogue, const gen_file *nx)
     fputs(", .sets = (const nxc_assignment[]){{", stdout);
     setting_constant(row->setting, strlen(row->setting));
     fputs(", \"value\"}}, .n_sets = 1, .status = NXC_EXECUTED", stdout);
-    field("doc", row->doc);
+    gen_write_field("doc", row->doc);
     puts("},");
   }
   puts("};\n");
@@ -305,20 +299,20 @@ static void write_presets(const gen_catalogue *catalogue) {
       const gen_preset *row = (const gen_preset *)file->rows + i;
       fputs("  {.name = ", stdout);
       gen_write_text(row->preset);
-      field("dialect", row->dialect);
+      gen_write_field("dialect", row->dialect);
       if (row->spellings_count > 0) field_texts("spellings", row->spellings, row->spellings_count);
       else field_texts("spellings", (char *[]){row->preset}, 1);
-      field("param", row->param);
-      field("compute", row->compute);
-      field("master", row->master);
-      field("gradient", row->gradient);
-      field("optimizer_state", row->optimizer_state);
-      field("reduce", row->reduce);
+      gen_write_field("param", row->param);
+      gen_write_field("compute", row->compute);
+      gen_write_field("master", row->master);
+      gen_write_field("gradient", row->gradient);
+      gen_write_field("optimizer_state", row->optimizer_state);
+      gen_write_field("reduce", row->reduce);
       printf(", .stochastic_rounding = %s, .refused = %s",
              is_yes(row->stochastic_rounding) ? "true" : "false", is_yes(row->refused) ? "true" : "false");
       write_environment(row->environment);
-      field("doc", row->doc);
-      field("note", row->note);
+      gen_write_field("doc", row->doc);
+      gen_write_field("note", row->note);
       puts("},");
     }
   }
@@ -340,19 +334,19 @@ static void write_rule(const gen_rule *row) {
   } else {
     fputs("NX_N_SETTINGS", stdout);
   }
-  field("derive", derive);
-  field("dialect", row->dialect);
-  field("except", row->except);
+  gen_write_field("derive", derive);
+  gen_write_field("dialect", row->dialect);
+  gen_write_field("except", row->except);
   field_texts("versions", row->versions, row->versions_count);
   if (row->structural != NULL) fputs(", .structural = true", stdout);
-  field("after", row->after);
-  field("when", row->when);
-  field("require", row->require);
-  field("at", row->at);
-  field("message", row->message);
-  field("fix", row->fix);
-  field("explain", row->explain);
-  field("source", row->source);
+  gen_write_field("after", row->after);
+  gen_write_field("when", row->when);
+  gen_write_field("require", row->require);
+  gen_write_field("at", row->at);
+  gen_write_field("message", row->message);
+  gen_write_field("fix", row->fix);
+  gen_write_field("explain", row->explain);
+  gen_write_field("source", row->source);
   puts("},");
 }
 
@@ -396,8 +390,8 @@ static void write_diagnostics(const gen_catalogue *catalogue) {
   for (unsigned i = 0; i < n_rows; i++) {
     fputs("  {.id = ", stdout);
     gen_write_text(sorted[i]->diagnostic);
-    field("title", sorted[i]->title);
-    field("explain", sorted[i]->explain);
+    gen_write_field("title", sorted[i]->title);
+    gen_write_field("explain", sorted[i]->explain);
     puts("},");
   }
   puts("  {.id = NULL},\n};\nconst size_t nxc_n_diagnostics = sizeof nxc_diagnostics / sizeof "

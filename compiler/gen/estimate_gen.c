@@ -55,12 +55,6 @@ static int find(const char *const *words, const char *word, const gen_file *file
   return 0;
 }
 
-static void field(const char *name, const char *text) {
-  if (text == NULL) return;
-  printf(", .%s = ", name);
-  gen_write_text(text);
-}
-
 static void write_row(nxc_arena *arena, const gen_file *file, const gen_system *row) {
   bool keeps_bytes = row->keeps != NULL && row->bytes != NULL,
        works = row->does != NULL && row->value != NULL;
@@ -72,13 +66,13 @@ static void write_row(nxc_arena *arena, const gen_file *file, const gen_system *
   gen_write_text(row->keeps ? row->keeps : row->does);
   if (row->keeps)
     printf(", .keep = %d, .part = %d", find(keeps, row->of, file, row), find(parts, row->part, file, row));
-  field("bytes", row->bytes);
-  field("when", row->when);
-  field("module", row->module);
-  field("trait", row->does);
-  field("value", row->value);
-  field("doc", row->doc);
-  field("source", row->source);
+  gen_write_field("bytes", row->bytes);
+  gen_write_field("when", row->when);
+  gen_write_field("module", row->module);
+  gen_write_field("trait", row->does);
+  gen_write_field("value", row->value);
+  gen_write_field("doc", row->doc);
+  gen_write_field("source", row->source);
   puts("},");
 }
 

@@ -144,3 +144,9 @@ void gen_write_value(const nxc_value *value) {
   default: fputs("{.kind = NXC_NULL}", stdout); break;
   }
 }
+
+void gen_write_field(const char *name, const char *text) {
+  if (text == NULL) return;
+  printf(", .%s = ", name);
+  gen_write_text(text);
+}

@@ -17,5 +17,7 @@ const nxc_value *gen_literal(nxc_arena *arena, nxc_type type, const char *text);
 void gen_write_value(const nxc_value *value);
 /* As a C string literal; NULL becomes NULL. */
 void gen_write_text(const char *text);
+/* As a member of an initializer behind others; nothing for NULL. */
+void gen_write_field(const char *name, const char *text);
 
 #endif
