@@ -241,10 +241,8 @@ static bool compare_arguments(const char *name, const json_t *entry, nxc_arena *
 
 static void test_corpora(void **unused) {
   (void)unused;
-  const char *shared = getenv("NX_SHARED");
-  if (shared == NULL) skip();
   char path[512];
-  snprintf(path, sizeof path, "%s/corpora/megatron/expected.json", shared);
+  snprintf(path, sizeof path, "%s/corpora/megatron/expected.json", getenv("NX_SHARED"));
   json_t *all = json_load_file(path, 0, NULL), *entry;
   assert_non_null(all);
   const char *name;
@@ -296,5 +294,10 @@ int main(void) {
       cmocka_unit_test(test_latent), cmocka_unit_test(test_peer),  cmocka_unit_test(test_names),
       cmocka_unit_test(test_machines), cmocka_unit_test(test_corpora),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  size_t n_tests = sizeof tests / sizeof *tests;
+  if (getenv("NX_SHARED") == NULL) {
+    n_tests--; /* left out: meson counts CMocka's skip() as a failure */
+    puts("# NX_SHARED is not set: the corpora are not there");
+  }
+  return _cmocka_run_group_tests("tests", tests, n_tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static bool read_text(nxc_arena *arena, nxc_type type, const char *text, nxc_val
 }
 
 /* Of an option that the script gives on some of its ways, or with values that differ. */
-static nxc_node *unknown_node(nxc_arguments *to, const char *name, const nxc_word *word) {
+static nxc_node *unknown_node(nxc_arguments *to, const char *name, const nxc_launch_word *word) {
   nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
   node->raw = word->text;
   node->raw_bytes = strlen(word->text);
@@ -106,7 +106,7 @@ static nxc_node *unknown_node(nxc_arguments *to, const char *name, const nxc_wor
   return node;
 }
 
-static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type, const nxc_word *word) {
+static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type, const nxc_launch_word *word) {
   if (word->maybe) return unknown_node(to, name, word);
   nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
   node->style = NXC_STYLE_DOUBLE;
@@ -133,7 +133,7 @@ static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
 }
 
 static nxc_node *list_node(nxc_arguments *to, const char *name, nxc_type type, nxc_span at,
-                           const nxc_words *values) {
+                           const nxc_launch_words *values) {
   nxc_node *list = nxc_node_new(to->arena, NXC_NODE_LIST, values->n_items ? values->items[0].at : at);
   for (size_t i = 0; i < values->n_items; i++) {
     nxc_node *item = scalar_node(to, name, type, &values->items[i]);
@@ -186,7 +186,7 @@ void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nx
 }
 
 void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span at,
-                       const nxc_words *values) {
+                       const nxc_launch_words *values) {
   nxc_node *node;
   if (row != NULL && row->alias_of != NULL) row = nxc_option_find(to->dialect, row->alias_of);
   nxc_type type = row ? row->domain.type : NXC_TYPE_STR;
@@ -264,7 +264,7 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
 }
 
 /* A value behind a switch. */
-static void report_switch_value(nxc_arguments *to, const nxc_word *word, const char *name) {
+static void report_switch_value(nxc_arguments *to, const nxc_launch_word *word, const char *name) {
   bool no = strcasecmp(word->text, "false") == 0;
   const char *shown = word->from_environment ? "this value" : word->text;
   const char *fix =
@@ -275,10 +275,10 @@ static void report_switch_value(nxc_arguments *to, const nxc_word *word, const c
 }
 
 /* Words behind everything that could take them, as one finding; gives the index behind them. */
-static size_t report_strays(nxc_arguments *to, const nxc_words *words, size_t from, bool ended) {
+static size_t report_strays(nxc_arguments *to, const nxc_launch_words *words, size_t from, bool ended) {
   size_t end = from + 1;
   while (end < words->n_items && (ended || !is_option_word(to, words->items[end].text))) end++;
-  const nxc_word *word = &words->items[from];
+  const nxc_launch_word *word = &words->items[from];
   const char *shown = word->from_environment ? "this value" : word->text;
   const char *message = end - from == 1
                             ? nxc_arena_printf(to->arena, "%s belongs to no option", shown)
@@ -289,9 +289,9 @@ static size_t report_strays(nxc_arguments *to, const nxc_words *words, size_t fr
 }
 
 /* The words behind an option that may be its values; *next receives the index of the one behind them. */
-static nxc_words values_behind(nxc_arguments *to, const nxc_words *words, size_t from, size_t n_max,
+static nxc_launch_words values_behind(nxc_arguments *to, const nxc_launch_words *words, size_t from, size_t n_max,
                                size_t *next) {
-  nxc_words values = {0};
+  nxc_launch_words values = {0};
   while (from < words->n_items && values.n_items < n_max && !is_option_word(to, words->items[from].text)) {
     if (words->items[from].many && (values.n_items > 0 || n_max > 1)) break; /* of the next option, or none */
     values.items = nxc_arena_grow(to->arena, values.items, values.n_items, sizeof *values.items);
@@ -302,8 +302,8 @@ static nxc_words values_behind(nxc_arguments *to, const nxc_words *words, size_t
 }
 
 /* --name=value as two words. */
-static nxc_word part_of(nxc_arguments *to, const nxc_word *word, size_t from, size_t n_bytes) {
-  nxc_word part = *word;
+static nxc_launch_word part_of(nxc_arguments *to, const nxc_launch_word *word, size_t from, size_t n_bytes) {
+  nxc_launch_word part = *word;
   part.text = nxc_arena_strndup(to->arena, word->text + from, n_bytes);
   uint32_t column = 0, length = 0;
   for (size_t i = 0; i < from + n_bytes; i++)
@@ -326,17 +326,17 @@ static void report_missing(nxc_arguments *to, const char *name, nxc_span at, con
 }
 
 /* A word that may be none, or several, of which nothing here tells. */
-static bool is_many(const nxc_words *words, size_t i) {
+static bool is_many(const nxc_launch_words *words, size_t i) {
   return i < words->n_items && words->items[i].many;
 }
 
 /* One option and what belongs to it; gives the index of the next word. */
-static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
-  const nxc_word *word = &words->items[i];
+static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size_t i) {
+  const nxc_launch_word *word = &words->items[i];
   size_t n_dashes = strncmp(word->text, "--", 2) == 0 ? 2 : 1, n_bytes = strlen(word->text), next = i + 1;
   const char *equals = strchr(word->text, '=');
   size_t n_name = (equals ? (size_t)(equals - word->text) : n_bytes) - n_dashes;
-  const nxc_word head = part_of(to, word, 0, n_dashes + n_name);
+  const nxc_launch_word head = part_of(to, word, 0, n_dashes + n_name);
   const char *name = head.text + n_dashes;
   const nxc_option_row *row = n_dashes == 2 ? find_option(to, name) : NULL;
   if (row == NULL && n_dashes == 2) {
@@ -347,9 +347,9 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
   if (row != NULL && row->alias_of != NULL) target = nxc_option_find(to->dialect, row->alias_of);
   bool is_switch = target != NULL && target->domain.type == NXC_TYPE_BOOL;
   bool is_list = target != NULL && nxc_arguments_is_list(target);
-  nxc_words values = {0};
+  nxc_launch_words values = {0};
   if (equals != NULL) {
-    nxc_word value = part_of(to, word, n_dashes + n_name + 1, n_bytes - n_dashes - n_name - 1);
+    nxc_launch_word value = part_of(to, word, n_dashes + n_name + 1, n_bytes - n_dashes - n_name - 1);
     if (is_switch) report_switch_value(to, &value, name);
     values.items = nxc_arena_grow(to->arena, NULL, 0, sizeof value);
     values.items[values.n_items++] = value;
@@ -364,7 +364,7 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
     return next;
   }
   bool needed = target != NULL && !is_switch && target->domain.type != NXC_TYPE_LIST && values.n_items == 0;
-  if (needed && is_many(words, next)) values = (nxc_words){&words->items[next++], 1}, needed = false;
+  if (needed && is_many(words, next)) values = (nxc_launch_words){&words->items[next++], 1}, needed = false;
   if (needed) {
     report_missing(to, name, head.at, next < words->n_items ? words->items[next].text : "", &next);
     return next;
@@ -373,7 +373,7 @@ static size_t read_option(nxc_arguments *to, const nxc_words *words, size_t i) {
   return next;
 }
 
-void nxc_arguments_read(nxc_arguments *to, const nxc_words *words) {
+void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
   bool ended = false, many = false;
   for (size_t i = 0; i < words->n_items;) {
     many = many || is_many(words, i);

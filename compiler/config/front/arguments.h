@@ -23,11 +23,11 @@ typedef struct nxc_arguments {
 } nxc_arguments;
 
 /* Reads words into the map; what is wrong is reported. */
-void nxc_arguments_read(nxc_arguments *to, const nxc_words *words);
+void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words);
 /* One option with the words that belong to it; for files that keep options in other ways. `name` has no
  * hyphens in front. */
 void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span name_at,
-                       const nxc_words *values);
+                       const nxc_launch_words *values);
 /* The same with a value that is typed already. */
 void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nxc_node *node);
 bool nxc_arguments_is_list(const nxc_option_row *row);

@@ -123,7 +123,7 @@ static const char *end_of_reference(const char *at) {
 static nxc_node *parse_words(override *o, bool colon) {
   const char *from = o->words.at;
   nxc_buffer text = {.arena = o->document->arena};
-  nxc_word word = {0}, only = {0};
+  nxc_syntax_word word = {0}, only = {0};
   size_t n_words = 0;
   for (;; n_words++) {
     const char *at = o->words.at;

@@ -9,7 +9,7 @@ static nxc_marks marks_of(const nxc_resolving *options) {
   return (nxc_marks){.brace = !options->angles_only, .angle = !options->omegaconf};
 }
 
-static void give_formula(nxc_machine *m, nxc_node *node) {
+static void give_formula(nxc_evaluator *m, nxc_node *node) {
   nxc_resolved *resolved = nxc_arena_alloc(m->arena, sizeof *resolved);
   nxc_syntax_problem problem;
   bool ok = nxc_formula_parse(m->arena, node->raw, node->raw_bytes, marks_of(m->options), false,
@@ -29,7 +29,7 @@ static void give_formula(nxc_machine *m, nxc_node *node) {
 }
 
 /* Parses every scalar that needs it: grammar errors count also in keys that nothing reads. */
-static void parse_all(nxc_machine *m, nxc_node *node, const nxc_node **first_angle) {
+static void parse_all(nxc_evaluator *m, nxc_node *node, const nxc_node **first_angle) {
   if (node->kind == NXC_NODE_SCALAR) {
     if (node->derivation || node->value.kind != NXC_STRING) return;
     if (!nxc_formula_needed(node->raw, node->raw_bytes, marks_of(m->options))) return;
@@ -39,9 +39,9 @@ static void parse_all(nxc_machine *m, nxc_node *node, const nxc_node **first_ang
   for (size_t i = 0; i < node->n_children; i++) parse_all(m, node->children[i], first_angle);
 }
 
-static nxc_machine start(nxc_document *document, const nxc_resolving *options, nxc_sink *sink,
+static nxc_evaluator start(nxc_document *document, const nxc_resolving *options, nxc_sink *sink,
                          const nxc_node **first_angle) {
-  nxc_machine machine = {.arena = document->arena,
+  nxc_evaluator machine = {.arena = document->arena,
                          .document = document,
                          .options = options,
                          .sink = sink,
@@ -53,26 +53,26 @@ static nxc_machine start(nxc_document *document, const nxc_resolving *options, n
   return machine;
 }
 
-static nxc_resolution summary(const nxc_machine *m, const nxc_node *first_angle) {
+static nxc_resolution summary(const nxc_evaluator *m, const nxc_node *first_angle) {
   return (nxc_resolution){
       .ok = m->ok, .variables = m->variables, .n_variables = m->n_variables, .first_angle = first_angle};
 }
 
 nxc_resolution nxc_resolve(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink) {
   const nxc_node *first_angle;
-  nxc_machine m = start(document, resolving, sink, &first_angle);
+  nxc_evaluator m = start(document, resolving, sink, &first_angle);
   m.ok = nxc_machine_complete(&m, document->root) && m.ok;
   return summary(&m, first_angle);
 }
 
-static bool fail_step(nxc_machine *m, const char *id, const nxc_node *at, const char *fix,
+static bool fail_step(nxc_evaluator *m, const char *id, const nxc_node *at, const char *fix,
                       const char *message) {
   nxc_report(m->sink, id, NXC_SEVERITY_ERROR, nxc_node_place(at), fix, "%s", message);
   m->ok = false;
   return false;
 }
 
-static nxc_node *child_by_step(nxc_machine *m, nxc_node *in, const char *step) {
+static nxc_node *child_by_step(nxc_evaluator *m, nxc_node *in, const char *step) {
   nxc_node *child = nxc_node_item(in, step, strlen(step));
   nxc_value typed;
   const char *problem;
@@ -82,7 +82,7 @@ static nxc_node *child_by_step(nxc_machine *m, nxc_node *in, const char *step) {
 }
 
 /* From *node one step down; *node becomes the child. */
-static bool take_step(nxc_machine *m, nxc_node **node, const char *step) {
+static bool take_step(nxc_evaluator *m, nxc_node **node, const char *step) {
   if (!nxc_machine_resolve(m, *node)) return false;
   nxc_node *in = nxc_node_final(*node), *child = NULL;
   const char *path = nxc_node_path(m->arena, *node);
@@ -111,7 +111,7 @@ static bool take_step(nxc_machine *m, nxc_node **node, const char *step) {
 nxc_resolution nxc_resolve_at(nxc_document *document, const char *const *steps, size_t n_steps,
                               const nxc_resolving *resolving, nxc_sink *sink, nxc_node **found) {
   const nxc_node *first_angle;
-  nxc_machine m = start(document, resolving, sink, &first_angle);
+  nxc_evaluator m = start(document, resolving, sink, &first_angle);
   nxc_node *node = document->root;
   bool ok = true;
   *found = NULL;
@@ -130,7 +130,7 @@ nxc_resolution nxc_resolve_at(nxc_document *document, const char *const *steps, 
 nxc_resolution nxc_resolve_select(nxc_document *document, const char *key, const nxc_resolving *resolving,
                                   nxc_sink *sink, nxc_node **found) {
   const nxc_node *first_angle;
-  nxc_machine m = start(document, resolving, sink, &first_angle);
+  nxc_evaluator m = start(document, resolving, sink, &first_angle);
   nxc_item item;
   bool absent = true;
   *found = NULL;
@@ -159,7 +159,7 @@ size_t nxc_report_missing(nxc_arena *arena, const nxc_node *node, nxc_sink *sink
   return n;
 }
 
-void nxc_machine_note(nxc_machine *m, const nxc_node *read, const char *variable) {
+void nxc_machine_note(nxc_evaluator *m, const nxc_node *read, const char *variable) {
   if (m->n_frames == 0) return;
   nxc_node *node = nxc_machine_top(m)->node;
   nxc_resolved *resolved = (nxc_resolved *)node->derivation;
@@ -178,7 +178,7 @@ void nxc_machine_note(nxc_machine *m, const nxc_node *read, const char *variable
   if (nxc_node_is_secret(read)) derivation->from_secret = true;
 }
 
-void nxc_machine_variable(nxc_machine *m, const char *name, const char *value, bool default_taken) {
+void nxc_machine_variable(nxc_evaluator *m, const char *name, const char *value, bool default_taken) {
   name = nxc_machine_public(m, name);
   if (value) nxc_machine_note(m, NULL, name);
   if (m->variable_names == NULL) m->variable_names = nxc_names_new(m->arena);

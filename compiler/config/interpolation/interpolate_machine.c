@@ -8,30 +8,30 @@
 #include <assert.h>
 #include <string.h>
 
-nxc_frame *nxc_machine_top(const nxc_machine *machine) {
+nxc_frame *nxc_machine_top(const nxc_evaluator *machine) {
   return &machine->frames[machine->n_frames - 1];
 }
 
 /* Room for one more on a stack that shrinks as well, which nxc_arena_grow is not made for. */
-static void *reserve(nxc_machine *m, void *items, size_t n, size_t *capacity, size_t item_bytes) {
+static void *reserve(nxc_evaluator *m, void *items, size_t n, size_t *capacity, size_t item_bytes) {
   if (n < *capacity) return items;
   *capacity = *capacity ? 2 * *capacity : 16;
   void *larger = nxc_arena_array(m->arena, *capacity, item_bytes);
   return n ? memcpy(larger, items, n * item_bytes) : larger;
 }
 
-static void push_frame(nxc_machine *m, nxc_frame frame) {
+static void push_frame(nxc_evaluator *m, nxc_frame frame) {
   frame.base = m->n_items;
   m->frames = reserve(m, m->frames, m->n_frames, &m->frames_capacity, sizeof *m->frames);
   m->frames[m->n_frames++] = frame;
 }
 
-static void push_item(nxc_machine *m, const nxc_item *item) {
+static void push_item(nxc_evaluator *m, const nxc_item *item) {
   m->items = reserve(m, m->items, m->n_items, &m->items_capacity, sizeof *m->items);
   m->items[m->n_items++] = *item;
 }
 
-nxc_step nxc_machine_need(nxc_machine *m, nxc_node *node) {
+nxc_step nxc_machine_need(nxc_evaluator *m, nxc_node *node) {
   if (node->derivation == NULL) return NXC_STEP_DONE;
   switch (node->state) {
   case NXC_STATE_DONE: return NXC_STEP_DONE;
@@ -44,7 +44,7 @@ nxc_step nxc_machine_need(nxc_machine *m, nxc_node *node) {
   return NXC_STEP_AGAIN;
 }
 
-nxc_step nxc_machine_need_complete(nxc_machine *m, nxc_node *node) {
+nxc_step nxc_machine_need_complete(nxc_evaluator *m, nxc_node *node) {
   nxc_step step = nxc_machine_need(m, node);
   if (step != NXC_STEP_DONE) return step;
   nxc_node *final = nxc_node_final(node);
@@ -68,7 +68,7 @@ static size_t count_values(const nxc_value *value) {
   return n;
 }
 
-nxc_step nxc_machine_spend(nxc_machine *m, size_t n_values) {
+nxc_step nxc_machine_spend(nxc_evaluator *m, size_t n_values) {
   if (n_values > m->n_flat_left)
     return nxc_machine_fail(m, "NX1213", NULL, "references copy lists and maps into more than %d values",
                             NXC_VALUE_NODES_MAX);
@@ -76,7 +76,7 @@ nxc_step nxc_machine_spend(nxc_machine *m, size_t n_values) {
   return NXC_STEP_DONE;
 }
 
-nxc_step nxc_machine_flatten(nxc_machine *m, nxc_item *item) {
+nxc_step nxc_machine_flatten(nxc_evaluator *m, nxc_item *item) {
   if (item->node == NULL) return NXC_STEP_DONE;
   nxc_step step = nxc_machine_need_complete(m, item->node);
   if (step != NXC_STEP_DONE) return step;
@@ -86,7 +86,7 @@ nxc_step nxc_machine_flatten(nxc_machine *m, nxc_item *item) {
   return step;
 }
 
-nxc_step nxc_machine_join(nxc_machine *m, const nxc_item *items, size_t n, nxc_item *result) {
+nxc_step nxc_machine_join(nxc_evaluator *m, const nxc_item *items, size_t n, nxc_item *result) {
   nxc_buffer text = {.arena = m->arena};
   for (size_t i = 0; i < n; i++) {
     const nxc_value *value = &items[i].value;
@@ -103,11 +103,11 @@ nxc_step nxc_machine_join(nxc_machine *m, const nxc_item *items, size_t n, nxc_i
   return NXC_STEP_DONE;
 }
 
-void nxc_machine_decode(nxc_machine *m, const nxc_formula *formula) {
+void nxc_machine_decode(nxc_evaluator *m, const nxc_formula *formula) {
   push_frame(m, (nxc_frame){.node = nxc_machine_top(m)->node, .decoded = true, .formula = formula});
 }
 
-static nxc_node *plant(nxc_machine *m, const nxc_node *over, const nxc_value *value, bool sealed) {
+static nxc_node *plant(nxc_evaluator *m, const nxc_node *over, const nxc_value *value, bool sealed) {
   bool is_map = value->kind == NXC_MAP, is_list = value->kind == NXC_LIST;
   nxc_node_kind kind = is_map ? NXC_NODE_MAP : is_list ? NXC_NODE_LIST : NXC_NODE_SCALAR;
   nxc_node *node = nxc_node_new(m->arena, kind, over->at);
@@ -129,7 +129,7 @@ static nxc_node *plant(nxc_machine *m, const nxc_node *over, const nxc_value *va
   return node;
 }
 
-nxc_node *nxc_machine_plant(nxc_machine *m, const nxc_value *value, bool sealed) {
+nxc_node *nxc_machine_plant(nxc_evaluator *m, const nxc_value *value, bool sealed) {
   nxc_node *over = nxc_machine_top(m)->node, *node = plant(m, over, value, sealed);
   node->parent = over->parent;
   node->key = over->key;
@@ -140,24 +140,24 @@ nxc_node *nxc_machine_plant(nxc_machine *m, const nxc_value *value, bool sealed)
 }
 
 /* Operations. `own` are the n items an operation takes from the top of the stack. */
-static nxc_step do_value(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
+static nxc_step do_value(nxc_evaluator *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
   (void)m;
   (void)own;
   *result = (nxc_item){.value = op->value};
   return NXC_STEP_DONE;
 }
 
-static nxc_step do_concat(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
+static nxc_step do_concat(nxc_evaluator *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
   return nxc_machine_join(m, own, op->n, result);
 }
 
-static const char *show_item(nxc_machine *m, const nxc_item *item) {
+static const char *show_item(nxc_evaluator *m, const nxc_item *item) {
   if (item->node) return item->node->kind == NXC_NODE_MAP ? "a map" : "a list";
   return nxc_arena_printf(m->arena, "the %s %s", nxc_kind_name(item->value.kind),
                           nxc_machine_show(m, NULL, &item->value));
 }
 
-static nxc_step do_key(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
+static nxc_step do_key(nxc_evaluator *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
   bool is_key = op->code == NXC_OP_KEY;
   *result = *own;
   if (own->node == NULL && own->value.kind == NXC_STRING) return NXC_STEP_DONE;
@@ -166,7 +166,7 @@ static nxc_step do_key(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item
                           is_key ? "key" : "resolver's name", show_item(m, own));
 }
 
-static nxc_step do_reference(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
+static nxc_step do_reference(nxc_evaluator *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
   (void)op;
   bool absent = false;
   nxc_step step = nxc_machine_walk(m, own->value.text, own->value.n_bytes, false, result, &absent);
@@ -178,7 +178,7 @@ static nxc_step do_reference(nxc_machine *m, const nxc_op *op, nxc_item *own, nx
   return NXC_STEP_DONE;
 }
 
-static nxc_step flatten_all(nxc_machine *m, nxc_item *items, size_t n) {
+static nxc_step flatten_all(nxc_evaluator *m, nxc_item *items, size_t n) {
   for (size_t i = 0; i < n; i++) {
     nxc_step step = nxc_machine_flatten(m, &items[i]);
     if (step != NXC_STEP_DONE) return step;
@@ -186,7 +186,7 @@ static nxc_step flatten_all(nxc_machine *m, nxc_item *items, size_t n) {
   return NXC_STEP_DONE;
 }
 
-static nxc_step do_list(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
+static nxc_step do_list(nxc_evaluator *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
   nxc_step step = flatten_all(m, own, op->n);
   if (step != NXC_STEP_DONE) return step;
   nxc_value *items = nxc_arena_array(m->arena, op->n, sizeof *items);
@@ -203,7 +203,7 @@ static void **slot_of(nxc_arena *arena, nxc_names *names, nxc_value key) {
   return nxc_names_slot(names, text.bytes, text.n_bytes);
 }
 
-static nxc_step do_map(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
+static nxc_step do_map(nxc_evaluator *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
   nxc_step step = flatten_all(m, own, 2 * (size_t)op->n);
   if (step != NXC_STEP_DONE) return step;
   nxc_value *items = nxc_arena_array(m->arena, 2 * (size_t)op->n, sizeof *items);
@@ -221,11 +221,11 @@ static nxc_step do_map(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item
   return NXC_STEP_DONE;
 }
 
-static nxc_step do_call(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
+static nxc_step do_call(nxc_evaluator *m, const nxc_op *op, nxc_item *own, nxc_item *result) {
   return nxc_resolver_call(m, own[0].value.text, own + 1, op->n, result);
 }
 
-typedef nxc_step operation(nxc_machine *m, const nxc_op *op, nxc_item *own, nxc_item *result);
+typedef nxc_step operation(nxc_evaluator *m, const nxc_op *op, nxc_item *own, nxc_item *result);
 
 static const struct {
   operation *run;
@@ -241,7 +241,7 @@ static const struct {
     [NXC_OP_MAP] = {do_map, 0, 2},
 };
 
-static nxc_step run_operation(nxc_machine *m, const nxc_op *op) {
+static nxc_step run_operation(nxc_evaluator *m, const nxc_op *op) {
   size_t n_taken = operations[op->code].n_fixed + operations[op->code].n_each * op->n;
   size_t first = m->n_items - n_taken;
   nxc_item result = {0};
@@ -255,7 +255,7 @@ static nxc_step run_operation(nxc_machine *m, const nxc_op *op) {
   return NXC_STEP_DONE;
 }
 
-static void finish_formula(nxc_machine *m) {
+static void finish_formula(nxc_evaluator *m) {
   nxc_frame frame = *nxc_machine_top(m);
   nxc_item result = m->items[frame.base];
   m->n_items = frame.base;
@@ -273,7 +273,7 @@ static void finish_formula(nxc_machine *m) {
   m->n_frames--;
 }
 
-static void fail_frame(nxc_machine *m) {
+static void fail_frame(nxc_evaluator *m) {
   bool decoded;
   m->ok = false;
   do {
@@ -287,7 +287,7 @@ static void fail_frame(nxc_machine *m) {
 }
 
 /* A list or map goes on with its other children when one fails, so that all problems are found. */
-static void step_completing(nxc_machine *m) {
+static void step_completing(nxc_evaluator *m) {
   size_t at = m->n_frames - 1;
   nxc_frame *frame = &m->frames[at];
   nxc_node *node = frame->node;
@@ -310,7 +310,7 @@ static void step_completing(nxc_machine *m) {
   m->n_frames--;
 }
 
-void nxc_machine_run(nxc_machine *m) {
+void nxc_machine_run(nxc_evaluator *m) {
   while (m->n_frames > 0) {
     nxc_frame *frame = nxc_machine_top(m);
     if (frame->completing) step_completing(m);
@@ -319,14 +319,14 @@ void nxc_machine_run(nxc_machine *m) {
   }
 }
 
-bool nxc_machine_complete(nxc_machine *m, nxc_node *node) {
+bool nxc_machine_complete(nxc_evaluator *m, nxc_node *node) {
   nxc_step step;
   assert(m->n_frames == 0);
   while ((step = nxc_machine_need_complete(m, node)) == NXC_STEP_AGAIN) nxc_machine_run(m);
   return step == NXC_STEP_DONE;
 }
 
-bool nxc_machine_resolve(nxc_machine *m, nxc_node *node) {
+bool nxc_machine_resolve(nxc_evaluator *m, nxc_node *node) {
   nxc_step step;
   assert(m->n_frames == 0);
   while ((step = nxc_machine_need(m, node)) == NXC_STEP_AGAIN) nxc_machine_run(m);

@@ -41,7 +41,7 @@ typedef struct nxc_frame {
   bool broken;                  /* something inside failed */
 } nxc_frame;
 
-typedef struct nxc_machine {
+typedef struct nxc_evaluator {
   nxc_arena *arena;
   nxc_document *document;
   const nxc_resolving *options;
@@ -57,53 +57,53 @@ typedef struct nxc_machine {
   size_t n_text_left; /* bytes of text that joining may still make */
   size_t n_flat_left; /* values that copying lists and maps may still make */
   bool ok;
-} nxc_machine;
+} nxc_evaluator;
 
 enum { NXC_TEXT_BYTES_MAX = 16 * 1024 * 1024 };
 
 /* Resolves everything in a list or map, or a scalar and what it stands for. */
-bool nxc_machine_complete(nxc_machine *machine, nxc_node *node);
+bool nxc_machine_complete(nxc_evaluator *machine, nxc_node *node);
 /* Resolves one scalar alone. */
-bool nxc_machine_resolve(nxc_machine *machine, nxc_node *node);
+bool nxc_machine_resolve(nxc_evaluator *machine, nxc_node *node);
 /* Runs until no frame is left. */
-void nxc_machine_run(nxc_machine *machine);
+void nxc_machine_run(nxc_evaluator *machine);
 /* Follows a key from the root; *item has neither node nor value where `lenient` finds nothing (*absent). */
-bool nxc_machine_select(nxc_machine *machine, const char *key, nxc_item *item, bool *absent);
+bool nxc_machine_select(nxc_evaluator *machine, const char *key, nxc_item *item, bool *absent);
 
 /* For operations and resolvers, about the frame on top. */
-nxc_frame *nxc_machine_top(const nxc_machine *machine);
-nxc_step nxc_machine_need(nxc_machine *machine, nxc_node *node);          /* a scalar resolved */
-nxc_step nxc_machine_need_complete(nxc_machine *machine, nxc_node *node); /* everything in it resolved */
+nxc_frame *nxc_machine_top(const nxc_evaluator *machine);
+nxc_step nxc_machine_need(nxc_evaluator *machine, nxc_node *node);          /* a scalar resolved */
+nxc_step nxc_machine_need_complete(nxc_evaluator *machine, nxc_node *node); /* everything in it resolved */
 /* The item as a value alone: its node completed and copied. */
-nxc_step nxc_machine_flatten(nxc_machine *machine, nxc_item *item);
-void nxc_machine_decode(nxc_machine *machine, const nxc_formula *formula);
-nxc_step nxc_machine_join(nxc_machine *machine, const nxc_item *items, size_t n, nxc_item *result);
+nxc_step nxc_machine_flatten(nxc_evaluator *machine, nxc_item *item);
+void nxc_machine_decode(nxc_evaluator *machine, const nxc_formula *formula);
+nxc_step nxc_machine_join(nxc_evaluator *machine, const nxc_item *items, size_t n, nxc_item *result);
 /* Counts values that are about to be made; fails when they are too many in all. */
-nxc_step nxc_machine_spend(nxc_machine *machine, size_t n_values);
+nxc_step nxc_machine_spend(nxc_evaluator *machine, size_t n_values);
 /* A list or map of the document for a plain value, standing where the frame's scalar stands. */
-nxc_node *nxc_machine_plant(nxc_machine *machine, const nxc_value *value, bool sealed);
+nxc_node *nxc_machine_plant(nxc_evaluator *machine, const nxc_value *value, bool sealed);
 
 /* Follows a key from the frame's scalar. `lenient` (oc.select): what is absent is no error, *absent tells. */
-nxc_step nxc_machine_walk(nxc_machine *machine, const char *key, size_t n_bytes, bool lenient, nxc_item *item,
+nxc_step nxc_machine_walk(nxc_evaluator *machine, const char *key, size_t n_bytes, bool lenient, nxc_item *item,
                           bool *absent);
-void nxc_machine_note(nxc_machine *machine, const nxc_node *read, const char *variable);
-void nxc_machine_variable(nxc_machine *machine, const char *name, const char *value, bool default_taken);
+void nxc_machine_note(nxc_evaluator *machine, const nxc_node *read, const char *variable);
+void nxc_machine_variable(nxc_evaluator *machine, const char *name, const char *value, bool default_taken);
 
 /* A text for people without values of the environment and of secrets. */
-const char *nxc_machine_public(nxc_machine *m, const char *text);
+const char *nxc_machine_public(nxc_evaluator *m, const char *text);
 /* A value for a message, unless it is a secret of the node (NULL: of what is resolved now). */
-const char *nxc_machine_show(const nxc_machine *machine, const nxc_node *node, const nxc_value *value);
+const char *nxc_machine_show(const nxc_evaluator *machine, const nxc_node *node, const nxc_value *value);
 /* The operation under way of the scalar's own formula. */
-const nxc_op *nxc_machine_operation(const nxc_machine *machine);
+const nxc_op *nxc_machine_operation(const nxc_evaluator *machine);
 /* The place of the interpolation under way. */
-nxc_span nxc_machine_place(const nxc_machine *machine);
+nxc_span nxc_machine_place(const nxc_evaluator *machine);
 /* Findings at the operation under way, with the chain of references that led to it. */
-nxc_step nxc_machine_fail(nxc_machine *machine, const char *id, const char *fix, const char *format, ...)
+nxc_step nxc_machine_fail(nxc_evaluator *machine, const char *id, const char *fix, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* The key with this path is absent (NX1202). */
-nxc_step nxc_machine_miss(nxc_machine *machine, const char *path, const char *fix, const char *message);
-void nxc_machine_warn(nxc_machine *machine, const char *id, const char *fix, const char *format, ...)
+nxc_step nxc_machine_miss(nxc_evaluator *machine, const char *path, const char *fix, const char *message);
+void nxc_machine_warn(nxc_evaluator *machine, const char *id, const char *fix, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-nxc_step nxc_machine_cycle(nxc_machine *machine, const nxc_node *node);
+nxc_step nxc_machine_cycle(nxc_evaluator *machine, const nxc_node *node);
 
 #endif

@@ -290,14 +290,14 @@ static bool parse_words(nxc_parser *p) {
       n++;
       continue;
     }
-    nxc_word word;
+    nxc_syntax_word word;
     const char *at = p->at;
     if (!nxc_parser_word(p, true, &word)) return false;
     if (word.n_bytes == 0) break;
     bool alone = n == 0 && !nxc_parser_opens(p, p->at);
     if (alone) { /* a value only when nothing follows */
       nxc_parser ahead = *p;
-      nxc_word next;
+      nxc_syntax_word next;
       if (!nxc_parser_word(&ahead, true, &next)) return false;
       alone = next.n_bytes == 0;
     }
@@ -313,7 +313,7 @@ static bool parse_words(nxc_parser *p) {
 static bool parse_map_key(nxc_parser *p) {
   const char *start = p->at;
   nxc_buffer joined = {.arena = p->arena};
-  nxc_word word, first = {0};
+  nxc_syntax_word word, first = {0};
   size_t n = 0;
   for (;; n++) {
     if (nxc_parser_opens(p, p->at))

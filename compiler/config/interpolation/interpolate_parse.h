@@ -67,16 +67,16 @@ typedef struct nxc_parser {
   nxc_syntax_problem *problem;
 } nxc_parser;
 
-typedef struct nxc_word {
+typedef struct nxc_syntax_word {
   const char *text;
   size_t n_bytes; /* 0: no word starts here */
   nxc_value value;
   bool joins; /* keeps its text when several words stand together */
-} nxc_word;
+} nxc_syntax_word;
 
 bool nxc_parser_opens(const nxc_parser *parser, const char *at);
 /* The next word of an unquoted element: name, number, keyword, blank, escape, colon or single character. */
-bool nxc_parser_word(nxc_parser *parser, bool colon, nxc_word *word);
+bool nxc_parser_word(nxc_parser *parser, bool colon, nxc_syntax_word *word);
 bool nxc_parser_fail(nxc_parser *parser, const char *at, const char *fix, const char *message);
 
 #endif

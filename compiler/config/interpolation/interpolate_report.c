@@ -9,7 +9,7 @@
 enum { REMARKS_MAX = 64, PATHS_IN_MESSAGE_MAX = 12, WARNINGS_MAX = 100 };
 
 /* The place of what a frame is doing; a decoded formula's place is the call that decodes it. */
-static nxc_span frame_place(const nxc_machine *m, size_t index) {
+static nxc_span frame_place(const nxc_evaluator *m, size_t index) {
   const nxc_frame *frame = &m->frames[index];
   if (frame->completing) {
     bool inside = frame->position < frame->node->n_children;
@@ -21,23 +21,23 @@ static nxc_span frame_place(const nxc_machine *m, size_t index) {
   return nxc_node_place_inside(frame->node, op->offset, op->length);
 }
 
-const nxc_op *nxc_machine_operation(const nxc_machine *m) {
+const nxc_op *nxc_machine_operation(const nxc_evaluator *m) {
   const nxc_frame *frame = nxc_machine_top(m);
   while (frame->decoded) frame--;
   return &frame->formula->ops[frame->position];
 }
 
-nxc_span nxc_machine_place(const nxc_machine *m) {
+nxc_span nxc_machine_place(const nxc_evaluator *m) {
   return frame_place(m, m->n_frames - 1);
 }
 
-const char *nxc_machine_show(const nxc_machine *m, const nxc_node *node, const nxc_value *value) {
+const char *nxc_machine_show(const nxc_evaluator *m, const nxc_node *node, const nxc_value *value) {
   if (node == NULL && m->n_frames > 0) node = nxc_machine_top(m)->node;
   return node && nxc_node_is_secret(node) ? "(not shown)" : nxc_value_show(m->arena, value);
 }
 
 /* Frames that show in a chain: formulas of their own, and lists and maps that a formula needs whole. */
-static bool shows(const nxc_machine *m, size_t index) {
+static bool shows(const nxc_evaluator *m, size_t index) {
   const nxc_frame *frame = &m->frames[index];
   if (frame->decoded) return false;
   if (!frame->completing) return true;
@@ -46,7 +46,7 @@ static bool shows(const nxc_machine *m, size_t index) {
   return false;
 }
 
-static const char *path_of(nxc_machine *m, const nxc_node *node) {
+static const char *path_of(nxc_evaluator *m, const nxc_node *node) {
   const char *path = nxc_node_path(m->arena, node);
   return *path ? path : "the document";
 }
@@ -54,7 +54,7 @@ static const char *path_of(nxc_machine *m, const nxc_node *node) {
 /* Shorter values are no secrets, and stand in too many words. */
 enum { HIDDEN_MIN = 3 };
 
-static const char *without(nxc_machine *m, const char *text, const char *hidden, size_t n_hidden) {
+static const char *without(nxc_evaluator *m, const char *text, const char *hidden, size_t n_hidden) {
   const nxc_node *node = m->n_frames > 0 ? nxc_machine_top(m)->node : NULL;
   bool known = node != NULL && node->raw != NULL && memmem(node->raw, node->raw_bytes, hidden, n_hidden);
   if (n_hidden < HIDDEN_MIN || known) return text; /* the file says it itself */
@@ -68,7 +68,7 @@ static const char *without(nxc_machine *m, const char *text, const char *hidden,
   return shown.bytes;
 }
 
-const char *nxc_machine_public(nxc_machine *m, const char *text) {
+const char *nxc_machine_public(nxc_evaluator *m, const char *text) {
   if (text == NULL || m->options->omegaconf) return text;
   for (size_t i = 0; i < m->n_variables; i++)
     if (m->variables[i].value) text = without(m, text, m->variables[i].value, strlen(m->variables[i].value));
@@ -81,7 +81,7 @@ const char *nxc_machine_public(nxc_machine *m, const char *text) {
   return text;
 }
 
-static void report(nxc_machine *m, const char *id, nxc_severity severity, const char *fix,
+static void report(nxc_evaluator *m, const char *id, nxc_severity severity, const char *fix,
                    const char *message, const char *about) {
   nxc_finding finding = {.id = id, .severity = severity, .about = about};
   finding.message = nxc_machine_public(m, message);
@@ -105,7 +105,7 @@ static void report(nxc_machine *m, const char *id, nxc_severity severity, const 
   nxc_sink_report(m->sink, &finding);
 }
 
-nxc_step nxc_machine_fail(nxc_machine *m, const char *id, const char *fix, const char *format, ...) {
+nxc_step nxc_machine_fail(nxc_evaluator *m, const char *id, const char *fix, const char *format, ...) {
   va_list args;
   va_start(args, format);
   report(m, id, NXC_SEVERITY_ERROR, fix, nxc_arena_vprintf(m->arena, format, args), NULL);
@@ -114,13 +114,13 @@ nxc_step nxc_machine_fail(nxc_machine *m, const char *id, const char *fix, const
   return NXC_STEP_FAILED;
 }
 
-nxc_step nxc_machine_miss(nxc_machine *m, const char *path, const char *fix, const char *message) {
+nxc_step nxc_machine_miss(nxc_evaluator *m, const char *path, const char *fix, const char *message) {
   report(m, "NX1202", NXC_SEVERITY_ERROR, fix, message, path);
   m->ok = false;
   return NXC_STEP_FAILED;
 }
 
-void nxc_machine_warn(nxc_machine *m, const char *id, const char *fix, const char *format, ...) {
+void nxc_machine_warn(nxc_evaluator *m, const char *id, const char *fix, const char *format, ...) {
   if (m->n_warnings++ >= WARNINGS_MAX) return; /* each takes time in proportion to its text */
   va_list args;
   va_start(args, format);
@@ -128,7 +128,7 @@ void nxc_machine_warn(nxc_machine *m, const char *id, const char *fix, const cha
   va_end(args);
 }
 
-nxc_step nxc_machine_cycle(nxc_machine *m, const nxc_node *node) {
+nxc_step nxc_machine_cycle(nxc_evaluator *m, const nxc_node *node) {
   size_t first = 0, n = 0, n_hops = 0;
   while (first < m->n_frames && (m->frames[first].node != node || m->frames[first].decoded)) first++;
   nxc_remark remarks[REMARKS_MAX];

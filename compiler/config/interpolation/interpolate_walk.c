@@ -62,7 +62,7 @@ static bool read_index(token at, int64_t *index) {
   return digit_before;
 }
 
-static const char *place_name(nxc_machine *m, const nxc_node *node) {
+static const char *place_name(nxc_evaluator *m, const nxc_node *node) {
   const char *path = nxc_node_path(m->arena, node);
   return *path ? path : "the document";
 }
@@ -70,7 +70,7 @@ static const char *place_name(nxc_machine *m, const nxc_node *node) {
 /* Suggestions look at maps of a usual size only, so that many errors in a large one stay cheap. */
 enum { SUGGEST_KEYS_MAX = 1000, SUGGEST_BYTES_MAX = 100 };
 
-static nxc_step report_absent(nxc_machine *m, const nxc_node *in, token at) {
+static nxc_step report_absent(nxc_evaluator *m, const nxc_node *in, token at) {
   const char *word = nxc_arena_strndup(m->arena, at.text, at.n_bytes), *nearest = NULL;
   bool suggests = at.n_bytes < SUGGEST_BYTES_MAX && in->n_children < SUGGEST_KEYS_MAX;
   const char *names[SUGGEST_KEYS_MAX];
@@ -92,7 +92,7 @@ static nxc_step report_absent(nxc_machine *m, const nxc_node *in, token at) {
 }
 
 /* One token down from `in`, a list or a map. *child is NULL where a lenient walk finds nothing. */
-static nxc_step step_down(nxc_machine *m, nxc_node *in, token at, bool lenient, nxc_node **child) {
+static nxc_step step_down(nxc_evaluator *m, nxc_node *in, token at, bool lenient, nxc_node **child) {
   *child = NULL;
   if (in->kind == NXC_NODE_MAP) {
     *child = nxc_node_child_n(in, at.text, at.n_bytes);
@@ -115,7 +115,7 @@ static const nxc_node *climb(const nxc_node *node, size_t n_levels) {
 
 /* Dots that lead out of a copy made for an alias lead somewhere else than in the original. One dot from a
  * merged pair stays in the map it was merged into, which is what merging is for. */
-static void check_copies(nxc_machine *m, size_t n_dots) {
+static void check_copies(nxc_evaluator *m, size_t n_dots) {
   const nxc_node *at = nxc_machine_top(m)->node;
   for (size_t n_left = n_dots; at && n_left > 0; n_left--, at = at->parent) {
     if (at->copy_of == NULL || (at->merged && n_left == 1)) continue;
@@ -128,7 +128,7 @@ static void check_copies(nxc_machine *m, size_t n_dots) {
 }
 
 /* Where a key begins: the root, or for leading dots that many containers up from the scalar. */
-static nxc_step begin(nxc_machine *m, const char *key, size_t n_bytes, nxc_node **start, size_t *offset) {
+static nxc_step begin(nxc_evaluator *m, const char *key, size_t n_bytes, nxc_node **start, size_t *offset) {
   size_t n_dots = 0;
   while (n_dots < n_bytes && key[n_dots] == '.') n_dots++;
   *offset = n_dots;
@@ -142,7 +142,7 @@ static nxc_step begin(nxc_machine *m, const char *key, size_t n_bytes, nxc_node 
   return NXC_STEP_DONE;
 }
 
-static nxc_step report_scalar(nxc_machine *m, const nxc_node *at, token next) {
+static nxc_step report_scalar(nxc_evaluator *m, const nxc_node *at, token next) {
   if (at->value.kind == NXC_MISSING)
     return nxc_machine_fail(m, "NX1208", NULL, "%s is ???, which must be given a value", place_name(m, at));
   return nxc_machine_fail(m, "NX1204", NULL, "%s is %s and holds no %.*s", place_name(m, at),
@@ -150,7 +150,7 @@ static nxc_step report_scalar(nxc_machine *m, const nxc_node *at, token next) {
                           (int)next.n_bytes, next.text);
 }
 
-static nxc_step finish(nxc_machine *m, nxc_node *at, bool lenient, nxc_item *item, bool *absent) {
+static nxc_step finish(nxc_evaluator *m, nxc_node *at, bool lenient, nxc_item *item, bool *absent) {
   nxc_node *final = nxc_node_final(at);
   if (final->kind == NXC_NODE_SCALAR && final->value.kind == NXC_MISSING) {
     *absent = true;
@@ -168,7 +168,7 @@ typedef struct progress {
   bool started;
 } progress;
 
-static nxc_step walk_on(nxc_machine *m, const char *key, size_t n_bytes, bool lenient, progress *so_far,
+static nxc_step walk_on(nxc_evaluator *m, const char *key, size_t n_bytes, bool lenient, progress *so_far,
                         nxc_item *item, bool *absent) {
   *absent = false;
   if (so_far->at == NULL) {
@@ -199,7 +199,7 @@ static nxc_step walk_on(nxc_machine *m, const char *key, size_t n_bytes, bool le
   }
 }
 
-nxc_step nxc_machine_walk(nxc_machine *m, const char *key, size_t n_bytes, bool lenient, nxc_item *item,
+nxc_step nxc_machine_walk(nxc_evaluator *m, const char *key, size_t n_bytes, bool lenient, nxc_item *item,
                           bool *absent) {
   size_t own = m->n_frames - 1;
   nxc_frame *frame = &m->frames[own];
@@ -212,7 +212,7 @@ nxc_step nxc_machine_walk(nxc_machine *m, const char *key, size_t n_bytes, bool 
   return step;
 }
 
-bool nxc_machine_select(nxc_machine *m, const char *key, nxc_item *item, bool *absent) {
+bool nxc_machine_select(nxc_evaluator *m, const char *key, nxc_item *item, bool *absent) {
   progress so_far = {0};
   nxc_step step;
   *item = (nxc_item){0};

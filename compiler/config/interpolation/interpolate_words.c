@@ -65,7 +65,7 @@ static size_t blanks_at(const char *at, const char *end) {
   return n;
 }
 
-static bool take_number(nxc_parser *parser, size_t n, bool is_float, nxc_word *word) {
+static bool take_number(nxc_parser *parser, size_t n, bool is_float, nxc_syntax_word *word) {
   const char *at = parser->at, *problem = NULL;
   bool signed_text = *at == '+' || *at == '-';
   if (!is_float) {
@@ -82,7 +82,7 @@ static bool take_number(nxc_parser *parser, size_t n, bool is_float, nxc_word *w
   return true;
 }
 
-static void take_name(nxc_arena *arena, const char *at, size_t n, nxc_word *word) {
+static void take_name(nxc_arena *arena, const char *at, size_t n, nxc_syntax_word *word) {
   word->value = nxc_string_value(nxc_arena_strndup(arena, at, n), n);
   if (n == 4 && strncasecmp(at, "null", 4) == 0) word->value = (nxc_value){.kind = NXC_NULL};
   if (n == 4 && strncasecmp(at, "true", 4) == 0) word->value = (nxc_value){.kind = NXC_BOOL, .boolean = true};
@@ -91,7 +91,7 @@ static void take_name(nxc_arena *arena, const char *at, size_t n, nxc_word *word
 }
 
 /* A run of escapes; the word's own text is the unescaped one. */
-static size_t take_escapes(nxc_parser *parser, nxc_word *word) {
+static size_t take_escapes(nxc_parser *parser, nxc_syntax_word *word) {
   const char *at = parser->at;
   size_t n = 0;
   while (at + n + 1 < parser->end && at[n] == '\\' && at[n + 1] && strchr("\\()[]{}:=, \t", at[n + 1]))
@@ -104,9 +104,9 @@ static size_t take_escapes(nxc_parser *parser, nxc_word *word) {
   return n;
 }
 
-bool nxc_parser_word(nxc_parser *parser, bool colon, nxc_word *word) {
+bool nxc_parser_word(nxc_parser *parser, bool colon, nxc_syntax_word *word) {
   const char *at = parser->at, *end = parser->end;
-  *word = (nxc_word){.text = at};
+  *word = (nxc_syntax_word){.text = at};
   size_t n_blanks = blanks_at(at, end), n;
   const char *after = at + n_blanks;
   bool is_float;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-nxc_step nxc_resolver_fail(nxc_machine *m, const nxc_resolver *self, const char *problem) {
+nxc_step nxc_resolver_fail(nxc_evaluator *m, const nxc_resolver *self, const char *problem) {
   return nxc_machine_fail(m, "NX1210", NULL, "%s: %s", self->name, problem);
 }
 
@@ -25,13 +25,13 @@ static double as_double(const nxc_value *value) {
 }
 
 /* "the integer 3"; null is its own description. */
-static const char *operand(nxc_machine *m, const nxc_value *value) {
+static const char *operand(nxc_evaluator *m, const nxc_value *value) {
   if (value->kind == NXC_NULL) return "null";
   return nxc_arena_printf(m->arena, "the %s %s", nxc_kind_name(value->kind),
                           nxc_machine_show(m, NULL, value));
 }
 
-static nxc_step bad_operands(nxc_machine *m, const nxc_resolver *self, const nxc_item *args) {
+static nxc_step bad_operands(nxc_evaluator *m, const nxc_resolver *self, const nxc_item *args) {
   return nxc_machine_fail(m, "NX1210", NULL, "%s cannot be applied to %s and %s", self->name,
                           operand(m, &args[0].value), operand(m, &args[1].value));
 }
@@ -54,7 +54,7 @@ static double compute_double(char op, double a, double b) {
   }
 }
 
-static nxc_step repeat_text(nxc_machine *m, const nxc_resolver *self, const nxc_value *text,
+static nxc_step repeat_text(nxc_evaluator *m, const nxc_resolver *self, const nxc_value *text,
                             const nxc_value *times, nxc_item *result) {
   int64_t n = as_integer(times).integer;
   if (times->digits || (n > 0 && text->n_bytes > m->n_text_left / (size_t)n))
@@ -71,7 +71,7 @@ static nxc_step repeat_text(nxc_machine *m, const nxc_resolver *self, const nxc_
 }
 
 /* What + and * mean for text and lists. */
-static nxc_step compute_other(nxc_machine *m, const nxc_resolver *self, nxc_item *args, nxc_item *result) {
+static nxc_step compute_other(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, nxc_item *result) {
   const nxc_value *a = &args[0].value, *b = &args[1].value;
   if (self->op == '+' && a->kind == NXC_STRING && b->kind == NXC_STRING)
     return nxc_machine_join(m, args, 2, result);
@@ -92,13 +92,13 @@ static nxc_step compute_other(nxc_machine *m, const nxc_resolver *self, nxc_item
   return bad_operands(m, self, args);
 }
 
-static void warn_boolean(nxc_machine *m, const nxc_resolver *self, const nxc_item *args) {
+static void warn_boolean(nxc_evaluator *m, const nxc_resolver *self, const nxc_item *args) {
   if (m->options->omegaconf || (args[0].value.kind != NXC_BOOL && args[1].value.kind != NXC_BOOL)) return;
   nxc_machine_warn(m, "NX1220", NULL, "%s counts a boolean as 0 or 1", self->name);
 }
 
 /* multiply, add, sub, int_div: integers stay integers. */
-static nxc_step run_arithmetic(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+static nxc_step run_arithmetic(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                                nxc_item *result) {
   (void)n;
   const nxc_value *a = &args[0].value, *b = &args[1].value;
@@ -118,7 +118,7 @@ static nxc_step run_arithmetic(nxc_machine *m, const nxc_resolver *self, nxc_ite
 }
 
 /* divide (op 'f'), and its quotient or product made an integer: up 'c', down 'd', product toward zero 't'. */
-static nxc_step run_rounding(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+static nxc_step run_rounding(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                              nxc_item *result) {
   (void)n;
   const nxc_value *a = &args[0].value, *b = &args[1].value;
@@ -138,7 +138,7 @@ static nxc_step run_rounding(nxc_machine *m, const nxc_resolver *self, nxc_item 
 }
 
 /* floor, ceil and int of one number. */
-static nxc_step run_whole(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+static nxc_step run_whole(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                           nxc_item *result) {
   (void)n;
   const nxc_value *a = &args[0].value;
@@ -156,7 +156,7 @@ static nxc_step run_whole(nxc_machine *m, const nxc_resolver *self, nxc_item *ar
   return nxc_resolver_fail(m, self, problem);
 }
 
-static nxc_step run_args(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+static nxc_step run_args(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                          nxc_item *result) {
   (void)self;
   nxc_value *items = nxc_arena_array(m->arena, n, sizeof *items);
@@ -165,7 +165,7 @@ static nxc_step run_args(nxc_machine *m, const nxc_resolver *self, nxc_item *arg
   return NXC_STEP_DONE;
 }
 
-static nxc_step run_id(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+static nxc_step run_id(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
   (void)m;
   (void)self;
   (void)n;
@@ -173,7 +173,7 @@ static nxc_step run_id(nxc_machine *m, const nxc_resolver *self, nxc_item *args,
   return NXC_STEP_DONE;
 }
 
-static nxc_step run_fail(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+static nxc_step run_fail(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                          nxc_item *result) {
   (void)args;
   (void)n;
@@ -211,7 +211,7 @@ static const nxc_resolver resolvers[] = {
 };
 enum { N_RESOLVERS = sizeof resolvers / sizeof *resolvers };
 
-static nxc_step report_unknown(nxc_machine *m, const char *name) {
+static nxc_step report_unknown(nxc_evaluator *m, const char *name) {
   const char *names[N_RESOLVERS];
   size_t n = 0;
   for (size_t i = 0; i < N_RESOLVERS; i++)
@@ -225,7 +225,7 @@ static nxc_step report_unknown(nxc_machine *m, const char *name) {
   return nxc_machine_fail(m, "NX1209", fix, "there is no resolver %s", name);
 }
 
-nxc_step nxc_resolver_call(nxc_machine *m, const char *name, nxc_item *args, size_t n_args,
+nxc_step nxc_resolver_call(nxc_evaluator *m, const char *name, nxc_item *args, size_t n_args,
                            nxc_item *result) {
   const nxc_resolver *found = NULL;
   for (size_t i = 0; i < N_RESOLVERS && found == NULL; i++)

@@ -12,7 +12,7 @@
 enum { NXC_RESOLVER_NODES = 1, NXC_RESOLVER_PROBE = 2 };
 
 typedef struct nxc_resolver nxc_resolver;
-typedef nxc_step nxc_resolver_run(nxc_machine *machine, const nxc_resolver *self, nxc_item *args,
+typedef nxc_step nxc_resolver_run(nxc_evaluator *machine, const nxc_resolver *self, nxc_item *args,
                                   size_t n_args, nxc_item *result);
 struct nxc_resolver {
   const char *name;
@@ -23,10 +23,10 @@ struct nxc_resolver {
   const char *meaning;
 };
 
-nxc_step nxc_resolver_call(nxc_machine *machine, const char *name, nxc_item *args, size_t n_args,
+nxc_step nxc_resolver_call(nxc_evaluator *machine, const char *name, nxc_item *args, size_t n_args,
                            nxc_item *result);
 /* Fails with NX1210, naming the resolver. */
-nxc_step nxc_resolver_fail(nxc_machine *machine, const nxc_resolver *self, const char *problem);
+nxc_step nxc_resolver_fail(nxc_evaluator *machine, const nxc_resolver *self, const char *problem);
 
 /* resolvers_oc.c */
 nxc_resolver_run nxc_resolve_env, nxc_resolve_select_key, nxc_resolve_decode, nxc_resolve_create,

@@ -12,7 +12,7 @@ static bool is_text(const nxc_item *item) {
   return item->node == NULL && item->value.kind == NXC_STRING;
 }
 
-static nxc_step need_text(nxc_machine *m, const nxc_resolver *self, const nxc_item *arg) {
+static nxc_step need_text(nxc_evaluator *m, const nxc_resolver *self, const nxc_item *arg) {
   if (is_text(arg)) return NXC_STEP_DONE;
   const char *kind = arg->node ? "list or map" : nxc_kind_name(arg->value.kind);
   return nxc_machine_fail(m, "NX1210", "put it in quotes", "%s takes text here, not a value of type %s",
@@ -21,14 +21,14 @@ static nxc_step need_text(nxc_machine *m, const nxc_resolver *self, const nxc_it
 
 /* Whether the call's result goes straight to oc.decode, whose name then stands below the call's own on the
  * stack. */
-static bool is_decoded(const nxc_machine *m, const nxc_item *args) {
+static bool is_decoded(const nxc_evaluator *m, const nxc_item *args) {
   const nxc_frame *frame = nxc_machine_top(m);
   const nxc_op *next = &frame->formula->ops[frame->position + 1];
   if (frame->position + 1 >= frame->formula->n_ops || next->code != NXC_OP_CALL || next->n != 1) return false;
   return is_text(&args[-2]) && strcmp(args[-2].value.text, "oc.decode") == 0;
 }
 
-nxc_step nxc_resolve_env(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+nxc_step nxc_resolve_env(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                          nxc_item *result) {
   nxc_step step = need_text(m, self, &args[0]);
   if (step != NXC_STEP_DONE) return step;
@@ -56,7 +56,7 @@ nxc_step nxc_resolve_env(nxc_machine *m, const nxc_resolver *self, nxc_item *arg
   return nxc_machine_join(m, &args[1], 1, result);
 }
 
-nxc_step nxc_resolve_select_key(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+nxc_step nxc_resolve_select_key(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                                 nxc_item *result) {
   nxc_step step = need_text(m, self, &args[0]);
   if (step != NXC_STEP_DONE) return step;
@@ -67,7 +67,7 @@ nxc_step nxc_resolve_select_key(nxc_machine *m, const nxc_resolver *self, nxc_it
   return NXC_STEP_DONE;
 }
 
-nxc_step nxc_resolve_decode(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+nxc_step nxc_resolve_decode(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                             nxc_item *result) {
   (void)n;
   const nxc_frame *frame = nxc_machine_top(m);
@@ -94,7 +94,7 @@ nxc_step nxc_resolve_decode(nxc_machine *m, const nxc_resolver *self, nxc_item *
   return NXC_STEP_AGAIN;
 }
 
-nxc_step nxc_resolve_create(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+nxc_step nxc_resolve_create(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                             nxc_item *result) {
   (void)n;
   const nxc_value *value = &args[0].value;
@@ -110,7 +110,7 @@ nxc_step nxc_resolve_create(nxc_machine *m, const nxc_resolver *self, nxc_item *
 }
 
 /* The map that the key names, everything in it resolved when `whole`. */
-static nxc_step find_map(nxc_machine *m, const nxc_resolver *self, const nxc_item *arg, bool whole,
+static nxc_step find_map(nxc_evaluator *m, const nxc_resolver *self, const nxc_item *arg, bool whole,
                          nxc_node **map) {
   nxc_step step = need_text(m, self, arg);
   if (step != NXC_STEP_DONE) return step;
@@ -125,7 +125,7 @@ static nxc_step find_map(nxc_machine *m, const nxc_resolver *self, const nxc_ite
   return whole ? nxc_machine_need_complete(m, found.node) : NXC_STEP_DONE;
 }
 
-nxc_step nxc_resolve_dict_keys(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+nxc_step nxc_resolve_dict_keys(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                                nxc_item *result) {
   (void)n;
   nxc_node *map;
@@ -140,7 +140,7 @@ nxc_step nxc_resolve_dict_keys(nxc_machine *m, const nxc_resolver *self, nxc_ite
   return NXC_STEP_DONE;
 }
 
-nxc_step nxc_resolve_dict_values(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+nxc_step nxc_resolve_dict_values(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                                  nxc_item *result) {
   (void)n;
   nxc_node *map;
@@ -183,7 +183,7 @@ static const char *substitute(nxc_arena *arena, const char *message, const char 
   return text.bytes ? text.bytes : "";
 }
 
-nxc_step nxc_resolve_deprecated(nxc_machine *m, const nxc_resolver *self, nxc_item *args, size_t n,
+nxc_step nxc_resolve_deprecated(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                                 nxc_item *result) {
   nxc_step step = need_text(m, self, &args[0]);
   if (step == NXC_STEP_DONE && n > 1) step = need_text(m, self, &args[1]);

@@ -12,9 +12,9 @@ int main(int argc, char **argv) {
   const nxc_source *source = argc > 1 ? nxc_source_read(arena, argv[1], 1 << 20) : NULL;
   bool good = source != NULL && nxc_script_read(arena, source, sink, &script);
   for (size_t i = 0; good && i < script.n_launches; i++) {
-    const nxc_words *words = &script.launches[i].arguments;
+    const nxc_launch_words *words = &script.launches[i].arguments;
     for (size_t k = 0; script.launches[i].program != NULL && k < words->n_items; k++) {
-      const nxc_word *word = &words->items[k];
+      const nxc_launch_word *word = &words->items[k];
       const char *around = word->maybe ? "()" : word->unset ? "[]" : "<>";
       printf("%c%s%c\n", around[0], word->text, around[1]);
     }

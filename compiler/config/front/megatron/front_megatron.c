@@ -96,7 +96,7 @@ static nxc_node *section(front *f, const char *name, nxc_span at) {
   return map;
 }
 
-static void put_beside(front *f, nxc_node *map, const char *name, const nxc_word *word, nxc_value value) {
+static void put_beside(front *f, nxc_node *map, const char *name, const nxc_launch_word *word, nxc_value value) {
   if (nxc_node_child(map, name) != NULL) return;
   nxc_value key = nxc_string_value(name, strlen(name));
   nxc_node *node = nxc_node_new(f->to.arena, NXC_NODE_SCALAR, word->at);
@@ -109,7 +109,7 @@ static void put_beside(front *f, nxc_node *map, const char *name, const nxc_word
 }
 
 /* --nproc_per_node 8, --nnodes=2: numbers only, since torchrun takes words and ranges too. */
-static void read_launcher(front *f, const nxc_words *words) {
+static void read_launcher(front *f, const nxc_launch_words *words) {
   static const char *const names[] = {"nproc-per-node", "nnodes"};
   for (size_t i = 0; i < words->n_items; i++) {
     const char *text = words->items[i].text, *equals = strchr(text, '=');
@@ -117,7 +117,7 @@ static void read_launcher(front *f, const nxc_words *words) {
     for (char *c = name; *c != '\0'; c++)
       if (*c == '_') *c = '-';
     name += strspn(name, "-");
-    nxc_word value = words->items[i];
+    nxc_launch_word value = words->items[i];
     if (equals != NULL) value.text = equals + 1;
     else if (i + 1 < words->n_items) value = words->items[i + 1];
     nxc_value number;
@@ -152,7 +152,7 @@ static void read_environment(front *f, const nxc_script *script, const nxc_launc
   for (size_t i = 0; i < launch->n_assigned; i++) {
     const nxc_assigned *assigned = &launch->assigned[i];
     if (assigned->array || assigned->words.n_items != 1 || !reaches_training(f, assigned)) continue;
-    const nxc_word *word = &assigned->words.items[0];
+    const nxc_launch_word *word = &assigned->words.items[0];
     put_beside(f, map, assigned->name, word, nxc_string_value(word->text, strlen(word->text)));
   }
 }
@@ -194,7 +194,7 @@ static bool is_judged(const nxc_launch *launch) {
   const program *found = find_program(launch->program);
   if (found != NULL) return found->judged;
   for (size_t i = 0; i < launch->arguments.n_items; i++) {
-    const nxc_word *word = &launch->arguments.items[i];
+    const nxc_launch_word *word = &launch->arguments.items[i];
     if (word->many || names_option(word->text, strlen(word->text))) return true;
   }
   return launch->program == NULL || strstr(launch->program, "pretrain") != NULL;
@@ -235,7 +235,7 @@ static const nxc_launch *choose_launch(front *f, nxc_script *script) {
  * has nothing of a training. */
 static bool check_launch(front *f, const nxc_source *source, const nxc_script *script,
                          const nxc_launch *launch) {
-  const nxc_words *words = &launch->arguments;
+  const nxc_launch_words *words = &launch->arguments;
   bool options = words->n_items > 0 && strncmp(words->items[0].text, "--", 2) == 0;
   bool alone = !script->is_script && (options || !is_shell_script(source));
   if (alone || launch->program != NULL) return true;
@@ -290,7 +290,7 @@ static void read_set(front *f, const char *assignment) {
     before->at = before->key_at = at;
     return;
   }
-  nxc_words words = {0};
+  nxc_launch_words words = {0};
   if (!nxc_script_split(arena, nxc_source_new(arena, "--set", equals + 1, strlen(equals + 1)), f->to.sink,
                         &words)) {
     f->unreadable = true;
@@ -301,9 +301,9 @@ static void read_set(front *f, const char *assignment) {
     words.items[i].at.column += at.length + 1;
   }
   if (words.n_items == 0) {
-    nxc_word *empty = nxc_arena_alloc(arena, sizeof *empty);
-    *empty = (nxc_word){.text = "", .at = at};
-    words = (nxc_words){empty, 1};
+    nxc_launch_word *empty = nxc_arena_alloc(arena, sizeof *empty);
+    *empty = (nxc_launch_word){.text = "", .at = at};
+    words = (nxc_launch_words){empty, 1};
   }
   nxc_arguments_put(&f->to, row, name, at, &words);
 }

@@ -169,25 +169,25 @@ static bool is_nothing(const nxc_node *node) {
   return node->raw_bytes == 0 || strcmp(node->raw, "~") == 0 || strcasecmp(node->raw, "null") == 0;
 }
 
-static void add_word(form *f, nxc_words *words, const nxc_node *node) {
+static void add_word(form *f, nxc_launch_words *words, const nxc_node *node) {
   if (node->kind != NXC_NODE_SCALAR) return;
   words->items = nxc_arena_grow(f->to->arena, words->items, words->n_items, sizeof *words->items);
   words->items[words->n_items++] = nxc_script_expand(f->script, node->raw, node->at);
 }
 
 /* A list's items; of a text for a command line the words that blanks divide. */
-static nxc_words words_of(form *f, const nxc_node *node, bool divide) {
-  nxc_words words = {0};
+static nxc_launch_words words_of(form *f, const nxc_node *node, bool divide) {
+  nxc_launch_words words = {0};
   for (size_t i = 0; i < node->n_children; i++) add_word(f, &words, node->children[i]);
   if (node->kind == NXC_NODE_LIST) return words;
   add_word(f, &words, node);
   if (!divide || words.n_items == 0) return words;
-  nxc_word whole = words.items[0];
-  words = (nxc_words){0};
+  nxc_launch_word whole = words.items[0];
+  words = (nxc_launch_words){0};
   for (const char *at = whole.text; *at != '\0';) {
     size_t n_blank = strspn(at, " \t\n"), n_bytes = strcspn(at + n_blank, " \t\n");
     if (n_bytes > 0) {
-      nxc_word part = whole;
+      nxc_launch_word part = whole;
       part.text = nxc_arena_strndup(f->to->arena, at + n_blank, n_bytes);
       words.items = nxc_arena_grow(f->to->arena, words.items, words.n_items, sizeof part);
       words.items[words.n_items++] = part;
@@ -253,7 +253,7 @@ static bool is_set(form *f, const nxc_node *node, const char *name, bool opposit
 
 static void put_option(form *f, const nxc_node *node, const char *name, bool opposite) {
   const nxc_option_row *row = nxc_option_find(f->to->dialect, name);
-  nxc_words none = {0};
+  nxc_launch_words none = {0};
   bool is_switch = row != NULL && row->alias_of == NULL && row->domain.type == NXC_TYPE_BOOL;
   if (is_nothing(node) && f->typed) return;
   if (is_switch || (row == NULL && (is_truth(node, true) || is_truth(node, false)))) {
@@ -262,7 +262,7 @@ static void put_option(form *f, const nxc_node *node, const char *name, bool opp
   }
   if (put_typed(f, row, node, name)) return;
   bool list = row != NULL && nxc_arguments_is_list(row);
-  nxc_words words = words_of(f, node, list);
+  nxc_launch_words words = words_of(f, node, list);
   if (words.n_items == 0 && !list) add_word(f, &words, &(nxc_node){.raw = "", .at = node->at});
   nxc_arguments_put(f->to, row, name, node->key_at, &words);
 }

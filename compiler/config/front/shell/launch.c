@@ -64,12 +64,12 @@ static void keep_variables(nxc_shell *s, nxc_launch *launch) {
   launch->assigned = all;
 }
 
-static void add_word(nxc_shell *s, nxc_words *words, nxc_word word) {
+static void add_word(nxc_shell *s, nxc_launch_words *words, nxc_launch_word word) {
   words->items = nxc_arena_grow(s->arena, words->items, words->n_items, sizeof *words->items);
   words->items[words->n_items++] = word;
 }
 
-static bool same_words(const nxc_words *a, const nxc_words *b) {
+static bool same_words(const nxc_launch_words *a, const nxc_launch_words *b) {
   bool same = a->n_items == b->n_items;
   for (size_t i = 0; same && i < a->n_items; i++) same = strcmp(a->items[i].text, b->items[i].text) == 0;
   return same;
@@ -212,7 +212,7 @@ static void take_all(nxc_shell *s) {
   }
   bool takes = true;
   for (size_t i = 0; i < s->options.n_items; i++) {
-    const nxc_word *word = &s->options.items[i];
+    const nxc_launch_word *word = &s->options.items[i];
     if (word->first) takes = !s->script->is_script || strncmp(word->text, "--", 2) == 0;
     if (takes) add_word(s, &all.arguments, *word);
   }
@@ -223,7 +223,7 @@ static void take_all(nxc_shell *s) {
  * gets it. */
 static void report_lost(nxc_shell *s) {
   for (size_t i = 0; i < s->options.n_items; i++) {
-    const nxc_word *word = &s->options.items[i];
+    const nxc_launch_word *word = &s->options.items[i];
     if (strncmp(word->text, "--", 2) != 0 || !word->first) continue;
     nxc_report(s->sink, "NX5915", NXC_SEVERITY_ERROR, word->at,
                "let the line above end with a backslash, and nothing behind it; no comment may stand between",

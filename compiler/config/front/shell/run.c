@@ -159,7 +159,7 @@ static nxc_truth outcome(const char *name) {
 /* Of a text that holds arguments alone every command is one of them. */
 static void keep_words(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words,
                        size_t n_words) {
-  nxc_words *kept = &s->options;
+  nxc_launch_words *kept = &s->options;
   for (size_t i = 0; i < n_words; i++) {
     kept->items = nxc_arena_grow(s->arena, kept->items, kept->n_items, sizeof *kept->items);
     kept->items[kept->n_items] = nxc_shell_word_of(s, &words[i], command->at);

@@ -63,8 +63,8 @@ bool nxc_shell_spend(nxc_shell *s, size_t n_bytes, size_t at) {
   return !s->failed;
 }
 
-nxc_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at) {
-  nxc_word word = {.text = nxc_text_string(s->arena, text)};
+nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at) {
+  nxc_launch_word word = {.text = nxc_text_string(s->arena, text)};
   size_t first = text->n_bytes ? text->origins[0] : at,
          last = text->n_bytes ? text->origins[text->n_bytes - 1] : at;
   word.at = nxc_shell_place(s, first, last >= first ? last - first + 1 : 1);
@@ -127,7 +127,7 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink,
   return !s->failed;
 }
 
-bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_words *words) {
+bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_launch_words *words) {
   nxc_script script = {.arena = arena};
   nxc_shell *s = new_shell(arena, source, sink, &script);
   nxc_shell_parser p = {.arena = arena, .text = whole_text(arena, source)};
@@ -151,7 +151,7 @@ bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink
 
 /* -- texts of YAML --------------------------------------------------------------------------------------- */
 
-nxc_word nxc_script_expand(nxc_script *script, const char *text, nxc_span at) {
+nxc_launch_word nxc_script_expand(nxc_script *script, const char *text, nxc_span at) {
   nxc_shell *s = script->shell;
   if (s == NULL) s = new_shell(script->arena, at.source, nxc_sink_new(script->arena), script);
   nxc_shell_parser parser = {.arena = script->arena,
@@ -160,12 +160,12 @@ nxc_word nxc_script_expand(nxc_script *script, const char *text, nxc_span at) {
   nxc_shell_parse_quoted(&parser, &word, NXC_END_TEXT, true);
   nxc_text value = parser.text;
   if (parser.problem == NULL) value = nxc_shell_expand_one(s, &word);
-  nxc_word made = nxc_shell_word_of(s, &value, 0);
+  nxc_launch_word made = nxc_shell_word_of(s, &value, 0);
   made.at = at;
   return made;
 }
 
-void nxc_script_assign(nxc_script *script, const char *name, nxc_word value) {
+void nxc_script_assign(nxc_script *script, const char *name, nxc_launch_word value) {
   nxc_shell *s = script->shell;
   unsigned char marks = value.unset ? NXC_MARK_UNKNOWN | NXC_MARK_UNDEFINED : 0;
   if (s == NULL) s = new_shell(script->arena, value.at.source, nxc_sink_new(script->arena), script);

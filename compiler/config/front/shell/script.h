@@ -11,7 +11,7 @@
 #include "compiler/document/names.h"
 #include "compiler/config/interpolation/interpolate.h"
 
-typedef struct nxc_word {
+typedef struct nxc_launch_word {
   const char *text;
   nxc_span at;
   const char *unset;     /* what in it has no value here, as it is written; NULL: nothing */
@@ -20,18 +20,18 @@ typedef struct nxc_word {
   bool maybe;              /* it stands there on some ways through the script only */
   bool expected;         /* what it lacks the environment or the script's own arguments give */
   bool from_environment; /* a variable of nxcfg's own environment has a part in it */
-} nxc_word;
+} nxc_launch_word;
 
-typedef struct nxc_words {
-  nxc_word *items;
+typedef struct nxc_launch_words {
+  nxc_launch_word *items;
   size_t n_items;
-} nxc_words;
+} nxc_launch_words;
 
 /* A variable of the script, as a launch finds it. */
 typedef struct nxc_assigned {
   const char *name;
   nxc_span at;
-  nxc_words words; /* one for a plain value */
+  nxc_launch_words words; /* one for a plain value */
   bool array;
   bool exported; /* the training's environment has it; others only served the script */
 } nxc_assigned;
@@ -40,8 +40,8 @@ typedef struct nxc_assigned {
 typedef struct nxc_launch {
   nxc_span at;
   const char *program;  /* the .py file; NULL: arguments alone */
-  nxc_words launcher;   /* in front of the program: torchrun and its options */
-  nxc_words arguments;  /* behind it */
+  nxc_launch_words launcher;   /* in front of the program: torchrun and its options */
+  nxc_launch_words arguments;  /* behind it */
   const nxc_assigned *assigned;
   size_t n_assigned;
 } nxc_launch;
@@ -61,11 +61,11 @@ typedef struct nxc_script {
  * at least one launch then. */
 bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_script *script);
 /* The words of a text that holds no commands. False (reported): it cannot be read. */
-bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_words *words);
+bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_launch_words *words);
 /* The text of one YAML scalar with its variables filled in, from the script's own or from the environment. */
-nxc_word nxc_script_expand(nxc_script *script, const char *text, nxc_span at);
+nxc_launch_word nxc_script_expand(nxc_script *script, const char *text, nxc_span at);
 /* The value of a name, as an ENV_VARS section gives it. */
-void nxc_script_assign(nxc_script *script, const char *name, nxc_word value);
+void nxc_script_assign(nxc_script *script, const char *name, nxc_launch_word value);
 /* The variables that nxc_script_assign gave, as a launch without words. */
 nxc_launch *nxc_script_collect(nxc_script *script);
 

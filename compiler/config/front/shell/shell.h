@@ -94,7 +94,7 @@ typedef struct nxc_shell {
   struct nxc_names *expected; /* that the script itself can do without */
   size_t n_expanded, n_steps, n_followed;
   unsigned depth;
-  nxc_words options; /* commands that begin with one */
+  nxc_launch_words options; /* commands that begin with one */
   struct nxc_shell_pending **pending; /* variables of launches that nothing sets */
   size_t n_pending;
   struct nxc_names *undefined;
@@ -110,7 +110,7 @@ void nxc_shell_note(nxc_shell *s, size_t at, const char *text);
 bool nxc_shell_enter(nxc_shell *s, size_t at);
 /* Counts what is written; false (reported): too much. */
 bool nxc_shell_spend(nxc_shell *s, size_t n_bytes, size_t at);
-nxc_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at);
+nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at);
 nxc_shell_command *nxc_shell_read_text(nxc_shell *s, const nxc_text *text, size_t at);
 
 /* -- state.c */

@@ -22,7 +22,7 @@ static void complain(front *f, const char *id, nxc_span at, const char *fix, con
 
 /* -- arguments ------------------------------------------------------------------------------------------- */
 
-static nxc_node *text_node(front *f, const nxc_word *word) {
+static nxc_node *text_node(front *f, const nxc_launch_word *word) {
   nxc_node *node = nxc_node_new(f->texts->arena, NXC_NODE_SCALAR, word->at);
   node->style = NXC_STYLE_DOUBLE;
   node->raw = word->text;
@@ -55,7 +55,7 @@ static void put(front *f, const char *path, nxc_span at, nxc_node *node) {
   else nxc_node_append(f->texts->arena, in, node);
 }
 
-static void report_lost(front *f, const char *name, const nxc_word *word, const nxc_node *given) {
+static void report_lost(front *f, const char *name, const nxc_launch_word *word, const nxc_node *given) {
   const nxc_remark remark = {nxc_node_place(given), "what the file says"};
   nxc_finding finding = {.id = "NX7906", .severity = NXC_SEVERITY_ERROR, .at = word->at};
   finding.message =
@@ -67,7 +67,7 @@ static void report_lost(front *f, const char *name, const nxc_word *word, const 
 }
 
 /* --train.save_async: true, unless it stands at the end and the file says something too. */
-static nxc_node *bare_switch(front *f, const char *name, const nxc_word *word, bool last) {
+static nxc_node *bare_switch(front *f, const char *name, const nxc_launch_word *word, bool last) {
   const nxc_node *given = nxc_node_lookup(f->document->root, name);
   if (last && given != NULL) report_lost(f, name, word, given);
   nxc_node *node = text_node(f, word);
@@ -75,14 +75,14 @@ static nxc_node *bare_switch(front *f, const char *name, const nxc_word *word, b
   return node;
 }
 
-static nxc_node *list_of(front *f, const nxc_word *words, size_t n_words, nxc_span at) {
+static nxc_node *list_of(front *f, const nxc_launch_word *words, size_t n_words, nxc_span at) {
   nxc_node *list = nxc_node_new(f->texts->arena, NXC_NODE_LIST, n_words ? words[0].at : at);
   for (size_t i = 0; i < n_words; i++) nxc_node_append(f->texts->arena, list, text_node(f, &words[i]));
   return list;
 }
 
 /* Two values for one option: argparse keeps the last. */
-static void check_twice(front *f, const char *name, const nxc_word *word) {
+static void check_twice(front *f, const char *name, const nxc_launch_word *word) {
   const nxc_node *earlier = nxc_node_lookup(f->document->root, name);
   if (earlier == NULL || earlier->key_at.source != word->at.source) return;
   const nxc_remark remark = {nxc_node_place(earlier), "the first one"};
@@ -94,21 +94,21 @@ static void check_twice(front *f, const char *name, const nxc_word *word) {
   nxc_sink_report(f->texts->sink, &finding);
 }
 
-static bool is_option(const nxc_word *word) {
+static bool is_option(const nxc_launch_word *word) {
   return strncmp(word->text, "--", 2) == 0 && word->text[2] != '\0';
 }
 
 /* One option with the words that belong to it. Returns how many words were read. */
-static size_t read_option(front *f, const nxc_words *words, size_t first) {
-  const nxc_word *word = &words->items[first];
+static size_t read_option(front *f, const nxc_launch_words *words, size_t first) {
+  const nxc_launch_word *word = &words->items[first];
   const char *equals = strchr(word->text, '=');
   const char *name = nxc_arena_strndup(f->texts->arena, word->text + 2,
                                        equals ? (size_t)(equals - word->text) - 2 : strlen(word->text) - 2);
   const nxc_option_row *row = nxc_option_find(f->dialect, name);
   size_t n_values = 0;
   while (first + 1 + n_values < words->n_items && !is_option(&words->items[first + 1 + n_values])) n_values++;
-  nxc_word joined = *word;
-  const nxc_word *values = &words->items[first] + 1;
+  nxc_launch_word joined = *word;
+  const nxc_launch_word *values = &words->items[first] + 1;
   if (equals != NULL) {
     joined.text = equals + 1;
     values = &joined;
