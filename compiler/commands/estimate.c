@@ -135,13 +135,14 @@ static uint64_t need_of_own_after(const void *context, const nxc_change *changes
 
 enum { N_LINES_TOLD = 3 };
 
-static void judge_own(const own_source *source, const nxc_estimate *estimate, nxc_sink *sink) {
+static void judge_own(const own_source *source, const nxc_estimate *estimate, const char *unjudged,
+                      nxc_sink *sink) {
   const nxc_own_estimate *own = &estimate->own;
   nxc_arena *arena = source->arena;
   const char *largest[N_LINES_TOLD];
   nxc_memory_need need = {.whose = own->system, .bytes = bytes_of(own), .limit_bytes = estimate->limit_bytes,
                           .limit_source = estimate->limit_source, .largest = largest,
-                          .after = need_of_own_after, .context = source};
+                          .unjudged = unjudged, .after = need_of_own_after, .context = source};
   for (size_t i = 0; i < own->memory.n_lines && i < N_LINES_TOLD; i++)
     largest[need.n_largest++] = nxc_arena_printf(arena, "%s: %s", own->memory.lines[i].row->name,
                                                  nxc_bytes_show(arena, (uint64_t)own->memory.lines[i].bytes));
@@ -163,9 +164,13 @@ static void judge(const own_source *source, const nxc_settings *settings, const 
                                          : 0;
   out->limit_source = asked->memory_bytes ? "--memory" : asked->machine ? asked->machine->name : NULL;
   if (out->limit_bytes == 0) return;
-  if (by_plan) nxc_memory_check(settings, plan, out->limit_bytes, out->limit_source, source->arena, sink);
-  else if (by_own) judge_own(source, out, sink);
-  else out->memory_skipped = nxc_memory_skip(obstacles, source->arena, sink);
+  nxc_arena *arena = source->arena;
+  const char *obstacle = plan ? NULL : nxc_obstacles_show(obstacles, arena);
+  const char *no_plan = plan ? NULL : nxc_arena_printf(arena, "nxrun has no plan of it: %s", obstacle);
+  out->memory_judged = by_plan || by_own;
+  if (by_plan) nxc_memory_check(settings, plan, out->limit_bytes, out->limit_source, arena, sink);
+  else if (by_own) judge_own(source, out, no_plan, sink);
+  else nxc_memory_skip(out->own.lacks && !asked->nxrun_alone ? out->own.lacks : obstacle, sink);
 }
 
 nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,

@@ -47,7 +47,7 @@ typedef struct nxc_estimate {
   const nxc_machine *machine;
   uint64_t limit_bytes;     /* of a rank's memory; 0: none is given */
   const char *limit_source; /* "--memory", the name of the machine */
-  const char *memory_skipped; /* why the memory is not judged, or NULL */
+  bool memory_judged;
   bool forecast_made;
   nxc_forecast forecast;
 } nxc_estimate;

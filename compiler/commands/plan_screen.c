@@ -246,7 +246,7 @@ void nxc_plan_print_end(const nxc_plan_report *r, FILE *out) {
     nx_hex(r->plan->plan.header->plan_id, id);
     fprintf(out, "plan_id %s\n", id);
   }
-  if (r->estimate->memory_skipped != NULL) fputs("memory is not judged\n", out);
+  if (r->estimate->limit_bytes > 0 && !r->estimate->memory_judged) fputs("memory is not judged\n", out);
   if (r->written != NULL) fprintf(out, "wrote %s, %" PRIu64 " bytes\n", r->written, r->plan->n_bytes);
 }
 

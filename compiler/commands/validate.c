@@ -36,7 +36,6 @@ typedef struct verdict {
   const char *file;
   nxc_sink *sink;
   nxc_compiled compiled;
-  const char *memory_skipped; /* why --memory was not judged, or NULL */
   nxc_assumed assumed;        /* for the memory's estimate */
 } verdict;
 
@@ -61,8 +60,8 @@ static void print_notes(const verdict *v) {
       {"NX1404", "overridden by the precision preset"},
   };
   size_t n_notes = nxc_sink_count(v->sink, NXC_SEVERITY_NOTE),
-         n_named = count_id(v, "NX1401", NXC_SEVERITY_NOTE);
-  size_t n_refused = n_named;
+         n_refused = count_id(v, "NX1401", NXC_SEVERITY_NOTE);
+  size_t n_named = n_refused + count_id(v, "NX3102", NXC_SEVERITY_NOTE) + count_id(v, "NX3103", NXC_SEVERITY_NOTE);
   const char *text = "";
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     size_t n_kind = count_id(v, kinds[i].id, NXC_SEVERITY_NOTE);
@@ -168,6 +167,16 @@ static void print_environment(const verdict *v) {
   if (resolution->n_variables > 0) putchar('\n');
 }
 
+/* That a rank fits, or why nobody knows; an error is told above. */
+static void print_memory(const verdict *v) {
+  for (size_t i = 0; i < nxc_sink_n_findings(v->sink); i++) {
+    const nxc_finding *finding = nxc_sink_finding(v->sink, i);
+    if (strcmp(finding->id, "NX3102") != 0 && strcmp(finding->id, "NX3103") != 0) continue;
+    printf("  %s\n", finding->message);
+    for (size_t k = 0; k < finding->n_remarks; k++) printf("  %s\n", finding->remarks[k].text);
+  }
+}
+
 /* What the judgement of the memory took to be so. */
 static void print_assumed(const verdict *v) {
   const char *text = nxc_assumed_show(v->arena, &v->assumed);
@@ -199,7 +208,7 @@ static void print_verdict(const verdict *v) {
   print_skipped(v);
   if (n_errors == 0) print_multiples(v);
   print_environment(v);
-  if (v->memory_skipped != NULL) printf("  %s\n", v->memory_skipped);
+  print_memory(v);
   print_assumed(v);
 }
 
@@ -223,7 +232,6 @@ static void judge_memory(verdict *v, const nxc_estimate_request *asked, const nx
   bool compiled = nxc_program_compile(v->compiled.settings, v->arena, obstacles, &plan);
   nxc_estimate estimate = nxc_estimate_make(asked, request, v->compiled.settings,
                                             compiled ? &plan.plan : NULL, obstacles, v->arena, v->sink);
-  v->memory_skipped = estimate.memory_skipped;
   v->assumed = estimate.own.assumed;
 }
 

@@ -99,7 +99,7 @@ static uint64_t need_of_plan_after(const void *context, const nxc_change *change
 
 /* ---- the finding ---- */
 
-enum { N_ARENAS_TOLD = 3, MAX_REMARKS = NX_N_ARENAS + N_PROPOSALS + 2 };
+enum { N_ARENAS_TOLD = 3, MAX_REMARKS = NX_N_ARENAS + N_PROPOSALS + 3 };
 
 typedef struct telling {
   const nxc_settings *settings;
@@ -201,23 +201,30 @@ static void try_changes(telling *t) {
   if (need && need < now->bytes) tell_changes(t, changes, n, need, now->bytes);
 }
 
+static const char *show_need(const nxc_memory_need *need, nxc_arena *arena) {
+  return nxc_arena_printf(arena, "it needs %s (%" PRIu64 " bytes; %s), and %s allows %s",
+                          nxc_bytes_show(arena, need->bytes), need->bytes, need->parts, need->limit_source,
+                          nxc_bytes_show(arena, need->limit_bytes));
+}
+
 bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena,
                       nxc_sink *sink) {
-  if (need->bytes <= need->limit_bytes) return true;
+  bool fits = need->bytes <= need->limit_bytes;
   telling t = {.settings = settings, .arena = arena, .need = need};
-  for (size_t i = 0; i < need->n_largest; i++) remark(&t, need->largest[i]);
-  try_changes(&t);
-  const char *message = nxc_arena_printf(
-      arena, "a rank of %s does not fit: it needs %s (%" PRIu64 " bytes; %s), and %s allows %s", need->whose,
-      nxc_bytes_show(arena, need->bytes), need->bytes, need->parts, need->limit_source,
-      nxc_bytes_show(arena, need->limit_bytes));
-  nxc_sink_report(sink, &(nxc_finding){.id = "NX3101",
-                                       .severity = NXC_SEVERITY_ERROR,
-                                       .message = message,
+  if (!fits) {
+    for (size_t i = 0; i < need->n_largest; i++) remark(&t, need->largest[i]);
+    try_changes(&t);
+  }
+  if (need->unjudged != NULL) remark(&t, need->unjudged);
+  const char *verdict = fits ? "fits" : "does not fit";
+  nxc_sink_report(sink, &(nxc_finding){.id = fits ? "NX3103" : "NX3101",
+                                       .severity = fits ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR,
+                                       .message = nxc_arena_printf(arena, "a rank of %s %s: %s", need->whose,
+                                                                   verdict, show_need(need, arena)),
                                        .fix = t.fix,
                                        .remarks = t.remarks,
                                        .n_remarks = t.n_remarks});
-  return false;
+  return fits;
 }
 
 bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_t limit_bytes,
@@ -233,11 +240,13 @@ bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_
   return nxc_memory_judge(&need, settings, arena, sink);
 }
 
-const char *nxc_memory_skip(const nxc_sink *obstacles, nxc_arena *arena, nxc_sink *sink) {
+const char *nxc_obstacles_show(const nxc_sink *obstacles, nxc_arena *arena) {
   const char *why = "";
   for (size_t i = 0; i < nxc_sink_n_findings(obstacles); i++)
     why = nxc_arena_printf(arena, "%s%s%s", why, i ? "; " : "", nxc_sink_finding(obstacles, i)->message);
-  const char *text = nxc_arena_printf(arena, "memory is not judged, for there is no plan yet: %s", why);
-  nxc_report(sink, "NX3102", NXC_SEVERITY_NOTE, (nxc_span){0}, NULL, "%s", text);
-  return text;
+  return why;
+}
+
+void nxc_memory_skip(const char *why, nxc_sink *sink) {
+  nxc_report(sink, "NX3102", NXC_SEVERITY_NOTE, (nxc_span){0}, NULL, "memory is not judged: %s", why);
 }

@@ -23,13 +23,14 @@ typedef struct nxc_memory_need {
   uint64_t bytes, limit_bytes;
   const char *limit_source; /* "--memory", the name of a machine */
   const char *parts;        /* of which the bytes consist, in words */
+  const char *unjudged;     /* what else might be asked after, and why it is not told; NULL: nothing */
   const char *const *largest;
   size_t n_largest;
   nxc_need_after *after;
   const void *context;
 } nxc_memory_need;
 
-/* False, with a finding that tells what is largest and what would help, where a rank does not fit. */
+/* A note where a rank fits; else false, with an error that tells what is largest and what would help. */
 bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena,
                       nxc_sink *sink);
 /* Arenas, all slots, and workspace; of the stage that needs most. */
@@ -37,7 +38,9 @@ uint64_t nxc_memory_of_plan(const nx_plan *plan);
 /* The same of a rank of nxrun. */
 bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_t limit_bytes,
                       const char *source, nxc_arena *arena, nxc_sink *sink);
-/* Why the memory cannot be judged, as a note; returns its text. */
-const char *nxc_memory_skip(const nxc_sink *obstacles, nxc_arena *arena, nxc_sink *sink);
+/* A note: why the memory cannot be judged. */
+void nxc_memory_skip(const char *why, nxc_sink *sink);
+/* All findings of a sink in one line. */
+const char *nxc_obstacles_show(const nxc_sink *obstacles, nxc_arena *arena);
 
 #endif
