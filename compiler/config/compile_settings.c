@@ -235,8 +235,9 @@ static void bind(compilation *c) {
   out->binding = nxc_binding_new(c->arena, out->dialect, out->version, out->document, &c->origin,
                                  out->settings, c->sink);
   out->binding->for_nxrun = c->request->for_nxrun;
-  out->binding->partial = c->request->partial || out->document->open;
   out->binding->other_program = out->document->program != NULL;
+  out->binding->elsewhere = c->request->partial || out->document->open;
+  out->binding->partial = out->binding->elsewhere || out->binding->other_program;
   out->binding->own_keys = &out->project.keys;
   out->binding->strict_sections = c->front->strict_sections;
   nxc_binding_read(out->binding);

@@ -325,6 +325,12 @@ static const nxc_value *evaluate_strict(nxc_evaluation *e, const node *at) {
   return at->function->call(e, args, at->n_args);
 }
 
+/* What is not given here may be given elsewhere, where the text is a part. */
+static const nxc_value *evaluate_given(nxc_evaluation *e, const nxc_name *name) {
+  bool given = e->scope->given(e->scope->context, name);
+  return given || !e->scope->partial ? nxc_value_of_bool(e, given) : NULL;
+}
+
 /* The names that are not given, with commas between them; '' when all are. */
 static const nxc_value *evaluate_lacking(nxc_evaluation *e, const node *at) {
   const char *text = "";
@@ -344,8 +350,7 @@ static const nxc_value *evaluate(nxc_evaluation *e, const node *at) {
   case NXC_OP_UNKNOWN: return NULL;
   case NXC_OP_NAME: return e->scope->lookup(e->scope->context, &e->expression->names[at->name]);
   case NXC_OP_KNOWN: return nxc_value_of_bool(e, evaluate(e, at->args[0]) != NULL);
-  case NXC_OP_GIVEN:
-    return nxc_value_of_bool(e, e->scope->given(e->scope->context, &e->expression->names[at->args[0]->name]));
+  case NXC_OP_GIVEN: return evaluate_given(e, &e->expression->names[at->args[0]->name]);
   case NXC_OP_LACKING: return evaluate_lacking(e, at);
   case NXC_OP_AND: return evaluate_logic(e, at, false);
   case NXC_OP_OR: return evaluate_logic(e, at, true);

@@ -7,12 +7,13 @@
  * false, null, unknown and [lists]. A bare dotted name is a setting, @name an option of the file's
  * dialect, @hf.name a key of HF config.json, and `value` the option that the expression belongs to. Every
  * input may be unknown. Unknown goes through operators and functions, except that `false and unknown` is
- * false and `true or unknown` is true; known(name), given(name) and lacking(name, ...), a text of the
- * names not given, always answer. kind(x) is the kind of a value, texts(x) the texts among weights and
- * numbers(x) the weights, blend(weights, paths) both in turn, pieces(x) the parts of a pipeline's layout. `/`
- * of two integers is an integer when it divides exactly. `matches` (PCRE2, unanchored), lower, basename, int,
- * float, str, last_number, starts and ends work item by item on a list. Truth is Python's: null, 0, '' and []
- * are false. An expression is parsed once and never changed; it knows its names, so a rule knows its inputs.
+ * false and `true or unknown` is true. known(name) always answers; so do given(name) and lacking(name, ...), a
+ * text of the names not given, unless the text is a part of a configuration (nxc_scope). kind(x) is the kind of
+ * a value, texts(x) the texts among weights and numbers(x) the weights, blend(weights, paths) both in turn,
+ * pieces(x) the parts of a pipeline's layout. `/` of two integers is an integer when it divides exactly.
+ * `matches` (PCRE2, unanchored), lower, basename, int, float, str, last_number, starts and ends work item by item
+ * on a list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed; it
+ * knows its names, so a rule knows its inputs.
  */
 #ifndef NXC_EXPRESSION_H
 #define NXC_EXPRESSION_H
@@ -56,7 +57,7 @@ typedef struct nxc_scope {
   const nxc_value *(*lookup)(void *context, const nxc_name *name);
   bool (*given)(void *context, const nxc_name *name);
   void *context;
-  bool partial; /* what is not given may be given elsewhere: what lacks is unknown */
+  bool partial; /* what is not given may be given elsewhere: whether it is, and what lacks, is unknown */
 } nxc_scope;
 
 /* NULL when the result is unknown. A failure (division by zero, text where a number is needed) gives NULL

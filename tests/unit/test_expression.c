@@ -26,15 +26,19 @@ static bool is_given(void *context, const nxc_name *name) {
   return strcmp(name->path, "two") == 0;
 }
 
-static const char *evaluate(nxc_arena *arena, const char *text) {
+static const char *evaluate_in(nxc_arena *arena, const char *text, bool partial) {
   const char *error;
   size_t error_at;
   const nxc_expression *expression = nxc_expression_parse(arena, text, &error, &error_at);
   if (expression == NULL) return nxc_arena_printf(arena, "syntax at %zu", error_at);
-  const nxc_scope scope = {look_up, is_given, NULL};
+  const nxc_scope scope = {look_up, is_given, NULL, partial};
   const nxc_value *value = nxc_expression_evaluate(arena, expression, &scope, &error);
   if (error != NULL) return "error";
   return value ? nxc_value_show(arena, value) : "unknown";
+}
+
+static const char *evaluate(nxc_arena *arena, const char *text) {
+  return evaluate_in(arena, text, false);
 }
 
 typedef struct expected {
@@ -252,10 +256,22 @@ static void test_names(void **state) {
   nxc_arena_free(arena);
 }
 
+/* What a part of a text does not give may be given elsewhere. */
+static void test_part(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  assert_string_equal(evaluate_in(arena, "given(two)", true), "true");
+  assert_string_equal(evaluate_in(arena, "given(none)", true), "unknown");
+  assert_string_equal(evaluate_in(arena, "not given(none) or given(two)", true), "true");
+  assert_string_equal(evaluate_in(arena, "lacking(two, none)", true), "unknown");
+  nxc_arena_free(arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_logic),  cmocka_unit_test(test_unknown),
       cmocka_unit_test(test_functions),  cmocka_unit_test(test_syntax), cmocka_unit_test(test_names),
+      cmocka_unit_test(test_part),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,8 @@ typedef struct nxc_binding {
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool checks_all;          /* the real system judges values that it does not read, too */
   bool other_program;       /* it has options of its own, which the catalogue does not have */
-  bool partial;             /* other files will complete this one: what is not given is unknown */
+  bool elsewhere;           /* other texts will complete this one: what is not given may be given there */
+  bool partial;             /* so, or another program's defaults count: what is not given is unknown */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
 

@@ -225,7 +225,9 @@ static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expressi
   nxc_scope scope = scope_of(run);
   const char *missing = "";
   for (size_t i = 0; i < n_names; i++) {
-    if (names[i].only_asked || names[i].minded || scope.lookup(scope.context, &names[i]) != NULL) continue;
+    bool elsewhere = scope.partial && names[i].only_asked && !scope.given(scope.context, &names[i]);
+    bool unminded = !names[i].only_asked && !names[i].minded;
+    if (!elsewhere && (!unminded || scope.lookup(scope.context, &names[i]) != NULL)) continue;
     missing = nxc_arena_printf(run->arena, "%s%s%s", missing, *missing ? ", " : "",
                                name_in_dialect(run, &names[i]));
   }

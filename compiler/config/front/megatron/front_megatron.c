@@ -224,7 +224,7 @@ static const nxc_launch *choose_launch(front *f, nxc_script *script) {
     const char *slash = strrchr(chosen->program, '/');
     f->program = nxc_arena_printf(f->to.arena, "%s (%s)", found->what, slash ? slash + 1 : chosen->program);
     f->program_model = found->model;
-    f->to.open = f->to.own_options = true;
+    f->to.own_options = true;
   }
   return chosen;
 }

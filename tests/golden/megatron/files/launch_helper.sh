@@ -3,6 +3,6 @@
 MODEL_ARGS=" \
     --num-layers 4 \
     --hidden-size 64 \
-    --num-attention-heads 3 \
+    --num-attention-heads 4 --group-query-attention --num-query-groups 3 \
     --tokenizer-type HuggingFaceTokenizer \
 "
