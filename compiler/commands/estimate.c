@@ -197,7 +197,7 @@ nxc_column nxc_own_column(const nxc_own_estimate *own) {
   nxc_column column = {.whose = own->lacks == NULL ? own->system : NULL};
   if (column.whose == NULL) return column;
   column.stage = own->memory.stage;
-  for (int part = 0; part < NXC_N_PARTS; part++) column.parts[part] = own->memory.parts[part];
+  for (int part = 0; part < NXC_N_MEMORY_PARTS; part++) column.parts[part] = own->memory.parts[part];
   column.total = own->timed ? own->device_bytes : own->memory.total;
   column.beside = column.total - own->memory.total;
   column.timed = own->timed;
@@ -207,7 +207,7 @@ nxc_column nxc_own_column(const nxc_own_estimate *own) {
   return column;
 }
 
-static const nxc_part part_of_arena[NX_N_ARENAS] = {
+static const nxc_memory_part part_of_arena[NX_N_ARENAS] = {
     [NX_ARENA_param] = NXC_PART_PARAMETERS,  [NX_ARENA_master] = NXC_PART_OPTIMIZER,
     [NX_ARENA_grad] = NXC_PART_GRADIENTS,    [NX_ARENA_state] = NXC_PART_OPTIMIZER,
     [NX_ARENA_slot] = NXC_PART_ACTIVATIONS,  [NX_ARENA_scratch] = NXC_PART_ACTIVATIONS,

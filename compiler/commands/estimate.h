@@ -56,7 +56,7 @@ typedef struct nxc_estimate {
 typedef struct nxc_column {
   const char *whose; /* NULL: not known */
   uint32_t stage;    /* the one that needs most */
-  double parts[NXC_N_PARTS];
+  double parts[NXC_N_MEMORY_PARTS];
   double beside; /* allocator, driver, communicators */
   double total;
   bool timed;

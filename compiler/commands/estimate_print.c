@@ -24,8 +24,8 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
                      nxc_assumed_json(&own->assumed));
   }
   json_t *memory = json_object(), *parts = json_object(), *object = json_object();
-  for (int part = 0; part < NXC_N_PARTS; part++)
-    json_object_set_new(memory, nxc_part_names[part], json_real(own->memory.parts[part]));
+  for (int part = 0; part < NXC_N_MEMORY_PARTS; part++)
+    json_object_set_new(memory, nxc_memory_part_names[part], json_real(own->memory.parts[part]));
   json_object_set_new(memory, "total", json_real(own->memory.total));
   if (own->timed) {
     json_object_set_new(memory, "with_allocator", json_real(own->held_bytes));
@@ -48,8 +48,8 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
 json_t *nxc_column_json(const nxc_column *column) {
   if (column->whose == NULL) return json_null();
   json_t *memory = json_object(), *object = json_object();
-  for (int part = 0; part < NXC_N_PARTS; part++)
-    json_object_set_new(memory, nxc_part_names[part], json_real(column->parts[part]));
+  for (int part = 0; part < NXC_N_MEMORY_PARTS; part++)
+    json_object_set_new(memory, nxc_memory_part_names[part], json_real(column->parts[part]));
   json_object_set_new(memory, "allocator_and_driver", json_real(column->beside));
   json_object_set_new(memory, "total", json_real(column->total));
   json_object_set_new(object, "system", json_string(column->whose));

@@ -133,9 +133,9 @@ static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_CO
   for (int i = 0; i < N_COLUMNS; i++)
     if (columns[i].whose != NULL) fprintf(out, " %15s", columns[i].whose);
   putc('\n', out);
-  for (int part = 0; part < NXC_N_PARTS; part++) {
+  for (int part = 0; part < NXC_N_MEMORY_PARTS; part++) {
     for (int i = 0; i < N_COLUMNS; i++) bytes[i] = columns[i].parts[part];
-    print_row(nxc_part_names[part], columns, bytes, out);
+    print_row(nxc_memory_part_names[part], columns, bytes, out);
   }
   for (int i = 0; i < N_COLUMNS; i++) bytes[i] = columns[i].beside;
   print_row("allocator, driver, communicators", columns, bytes, out);

@@ -16,7 +16,7 @@ typedef struct nxc_memory_line {
 
 typedef struct nxc_own_memory {
   uint32_t stage;
-  double parts[NXC_N_PARTS];
+  double parts[NXC_N_MEMORY_PARTS];
   double total;
   nxc_memory_line *lines; /* of the stage, largest first */
   size_t n_lines;

@@ -5,7 +5,7 @@
 
 const char *const nxc_keep_names[NXC_N_KEEPS] = {"stage", "layer", "dense",     "mixture",
                                                  "input", "batch", "transient"};
-const char *const nxc_part_names[NXC_N_PARTS] = {"parameters", "gradients", "optimizer", "activations",
+const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS] = {"parameters", "gradients", "optimizer", "activations",
                                                  "buffers"};
 
 /* A row with its expressions parsed, and for each of their names its place in nxc_sizes. */

@@ -23,17 +23,17 @@ typedef enum nxc_keep {
   NXC_N_KEEPS
 } nxc_keep;
 
-typedef enum nxc_part {
+typedef enum nxc_memory_part {
   NXC_PART_PARAMETERS,
   NXC_PART_GRADIENTS,
   NXC_PART_OPTIMIZER,
   NXC_PART_ACTIVATIONS,
   NXC_PART_BUFFERS,
-  NXC_N_PARTS
-} nxc_part;
+  NXC_N_MEMORY_PARTS
+} nxc_memory_part;
 
 extern const char *const nxc_keep_names[NXC_N_KEEPS]; /* "stage", "layer", ... */
-extern const char *const nxc_part_names[NXC_N_PARTS]; /* "parameters", ... */
+extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "parameters", ... */
 
 /* TRAIT(name, default, meaning) */
 #define NXC_TRAITS(TRAIT)                                                                                      \
@@ -57,7 +57,7 @@ typedef struct nxc_traits {
 typedef struct nxc_system_row {
   const char *name, *bytes, *when; /* of what is kept; expressions, `when` may be NULL */
   nxc_keep keep;
-  nxc_part part;
+  nxc_memory_part part;
   const char *module; /* that recomputation may name, or NULL */
   const char *trait, *value;
   const char *doc, *source;

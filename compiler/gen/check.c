@@ -359,6 +359,7 @@ static const char *row_name(gen_kind kind, const gen_file *file, unsigned index)
   case GEN_SYSTEM:
   case GEN_MODELS:
   case GEN_TOKENIZERS:
+  case GEN_FAMILY:
   case GEN_N_KINDS: break;
   }
   return NULL;

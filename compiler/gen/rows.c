@@ -177,8 +177,19 @@ static const cyaml_schema_field_t tokenizer_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t family_fields[] = {
+    TEXT("family", gen_family, family),
+    TEXT("like", gen_family, like),
+    TEXT("tensor", gen_family, tensor),
+    TEXTS("parts", gen_family, parts),
+    TEXT("layout", gen_family, layout),
+    TEXT("transposed", gen_family, transposed),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_value_t model_row = ROW(gen_model, model_fields);
 static const cyaml_schema_value_t tokenizer_row = ROW(gen_tokenizer, tokenizer_fields);
+static const cyaml_schema_value_t family_row = ROW(gen_family, family_fields);
 static const cyaml_schema_value_t system_row = ROW(gen_system, system_fields);
 
 static const cyaml_schema_value_t file_schemas[GEN_N_KINDS] = {
@@ -190,6 +201,7 @@ static const cyaml_schema_value_t file_schemas[GEN_N_KINDS] = {
     [GEN_SYSTEM] = ROWS(gen_system, &system_row),
     [GEN_MODELS] = ROWS(gen_model, &model_row),
     [GEN_TOKENIZERS] = ROWS(gen_tokenizer, &tokenizer_row),
+    [GEN_FAMILY] = ROWS(gen_family, &family_row),
 };
 
 bool gen_file_read(gen_file *file, gen_kind kind, const char *path) {

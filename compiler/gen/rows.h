@@ -67,6 +67,13 @@ typedef struct gen_tokenizer {
   char *tokenizer, *vocab, *usual, *source;
 } gen_tokenizer;
 
+/* A family of models, or a tensor of its checkpoints. */
+typedef struct gen_family {
+  char *family, *like, *tensor, *layout, *transposed;
+  char **parts;
+  unsigned parts_count;
+} gen_family;
+
 /* Everything of one kind in one file. */
 typedef struct gen_file {
   const char *path;
@@ -84,6 +91,7 @@ typedef enum gen_kind {
   GEN_SYSTEM,
   GEN_MODELS,
   GEN_TOKENIZERS,
+  GEN_FAMILY,
   GEN_N_KINDS
 } gen_kind;
 

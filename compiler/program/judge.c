@@ -30,7 +30,6 @@ static bool judge_known(const nxc_settings *settings, nxc_sink *sink) {
 
 static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   const nxc_layer_spec *layer = &t->model.specs[0];
-  bool gpt2 = t->model.names == NXC_NAMES_GPT2;
   const nxc_demand demands[] = {
       {!nxc_data_has_documents(&t->data) ||
            (t->data.end_of_document >= 0 && t->data.end_of_document < t->model.vocab),
@@ -46,10 +45,47 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "the sequence is not a whole number of pieces, two for each context-parallel rank"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
        "parameters and activations must have one type for the products"},
-      {!gpt2 || !layer->ffn.activation->gated, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006",
-       "GPT-2 has no name for the gate of a gated activation"},
   };
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+static bool has_part(const nxc_training *t, nxc_part part) {
+  const nxc_model *m = &t->model;
+  bool mixed = m->mixture != NULL, gated = m->specs[0].ffn.activation->gated;
+  bool dense = nxc_model_mixtures(m) < m->layers, shares = mixed && m->mixture->shared_hidden > 0;
+  switch (part) {
+    case NXC_PART_POSITIONS: return m->learned_positions > 0;
+    case NXC_PART_OUTPUT: return !m->tied;
+    case NXC_PART_GATE: return dense && gated;
+    case NXC_PART_UP:
+    case NXC_PART_DOWN: return dense;
+    case NXC_PART_SHARED_GATE: return shares && gated;
+    case NXC_PART_SHARED_UP:
+    case NXC_PART_SHARED_DOWN: return shares;
+    case NXC_PART_EXPERT_GATE: return mixed && gated;
+    case NXC_PART_ROUTER:
+    case NXC_PART_EXPERT_UP:
+    case NXC_PART_EXPERT_DOWN: return mixed;
+    default: return true;
+  }
+}
+
+/* What a checkpoint cannot hold under the family's names. */
+static bool judge_names(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_family *family = t->model.family;
+  for (nxc_part part = 0; part < NXC_N_PARTS; part++) {
+    if (!has_part(t, part)) continue;
+    const nxc_tensor_row *tensor = family->tensors[part];
+    bool copied = tensor != NULL && tensor->layout == NXC_LAYOUT_GROUPS && t->layout.kv_replica > 1;
+    if (tensor != NULL && !copied) continue;
+    const char *why = copied ? "holds the parts of each key head together, which several ranks here have copies of"
+                             : "has no such part";
+    nxc_report(sink, "NX3006", NXC_SEVERITY_ERROR, nxc_settings_span(s, NX_SETTING_MODEL_CHECKPOINT_NAMES), NULL,
+               "checkpoints of %s cannot hold this model's %s: the family %s", family->name, nxc_part_name(part),
+               why);
+    return false;
+  }
+  return true;
 }
 
 static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
@@ -70,8 +106,6 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
        "a load-balancing loss over all layers couples pipeline stages before their backward passes"},
       {!ffn->bias, NX_SETTING_MODEL_BIAS, "NX3012", "products of experts have no biases"},
       {ffn->dropout == 0, NX_SETTING_MODEL_FFN_DROPOUT, "NX3012", "there is no dropout inside experts"},
-      {t->model.names != NXC_NAMES_GPT2, NX_SETTING_MODEL_CHECKPOINT_NAMES, "NX3006",
-       "GPT-2 has no names for experts"},
   };
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
 }
@@ -116,5 +150,6 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   if (t == NULL || !known || !executable) return false;
   judge_modules(settings, sink, &t->recomputation);
   bool formed = judge_form(settings, sink, t), mixed = judge_mixture(settings, sink, t);
-  return judge_pipeline(settings, sink, t) && formed && mixed;
+  bool named = judge_names(settings, sink, t);
+  return judge_pipeline(settings, sink, t) && formed && mixed && named;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/emit/emit.h"
 
-#include "compiler/program/model/parameters.h"
+#include "compiler/program/model/tensors.h"
 #include "compiler/program/graph/rules.h"
 
 #include <assert.h>

@@ -1,116 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/parameters.h"
 
+#include "compiler/program/model/tensors.h"
 #include "compiler/program/pipeline/pipeline.h"
 
 #include <string.h>
 
-/* Names without ".weight" and ".bias"; the first %d is the layer, the second the expert. Models with shared
- * experts have DeepSeek's names, other mixtures Mixtral's, where those differ from Llama's. Conv1D: GPT-2
- * keeps the transpose. */
-typedef struct part_row {
-  const char *llama, *gpt2, *deepseek;
-  bool gpt2_transposed;
-  bool output; /* drawn with the smaller standard deviation of what is added to the residual stream */
-} part_row;
-
-#define LAYER "model.layers.%d."
-
-static const part_row part_rows[NXC_N_PARTS] = {
-    [NXC_PART_EMBEDDING] = {.llama = "model.embed_tokens", .gpt2 = "transformer.wte"},
-    [NXC_PART_POSITIONS] = {.llama = "model.embed_positions", .gpt2 = "transformer.wpe"},
-    [NXC_PART_FINAL_NORM] = {.llama = "model.norm", .gpt2 = "transformer.ln_f"},
-    [NXC_PART_OUTPUT] = {.llama = "lm_head", .gpt2 = "lm_head"},
-    [NXC_PART_ATTENTION_NORM] = {.llama = LAYER "input_layernorm", .gpt2 = "transformer.h.%d.ln_1"},
-    [NXC_PART_Q] = {LAYER "self_attn.q_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
-    [NXC_PART_K] = {LAYER "self_attn.k_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
-    [NXC_PART_V] = {LAYER "self_attn.v_proj", "transformer.h.%d.attn.c_attn", .gpt2_transposed = true},
-    [NXC_PART_O] = {LAYER "self_attn.o_proj", "transformer.h.%d.attn.c_proj", .gpt2_transposed = true,
-                    .output = true},
-    [NXC_PART_FFN_NORM] = {.llama = LAYER "post_attention_layernorm", .gpt2 = "transformer.h.%d.ln_2"},
-    [NXC_PART_GATE] = {LAYER "mlp.gate_proj", .gpt2_transposed = true},
-    [NXC_PART_UP] = {LAYER "mlp.up_proj", "transformer.h.%d.mlp.c_fc", .gpt2_transposed = true},
-    [NXC_PART_DOWN] = {LAYER "mlp.down_proj", "transformer.h.%d.mlp.c_proj", .gpt2_transposed = true,
-                       .output = true},
-    [NXC_PART_ROUTER] = {.llama = LAYER "block_sparse_moe.gate", .deepseek = LAYER "mlp.gate"},
-    [NXC_PART_SHARED_GATE] = {.llama = LAYER "mlp.shared_experts.gate_proj"},
-    [NXC_PART_SHARED_UP] = {.llama = LAYER "mlp.shared_experts.up_proj"},
-    [NXC_PART_SHARED_DOWN] = {.llama = LAYER "mlp.shared_experts.down_proj", .output = true},
-    [NXC_PART_EXPERT_GATE] = {.llama = LAYER "block_sparse_moe.experts.%d.w1",
-                              .deepseek = LAYER "mlp.experts.%d.gate_proj"},
-    [NXC_PART_EXPERT_UP] = {.llama = LAYER "block_sparse_moe.experts.%d.w3",
-                            .deepseek = LAYER "mlp.experts.%d.up_proj"},
-    [NXC_PART_EXPERT_DOWN] = {.llama = LAYER "block_sparse_moe.experts.%d.w2",
-                              .deepseek = LAYER "mlp.experts.%d.down_proj",
-                              .output = true},
-};
-
-static const char *stem_of(const nxc_training *t, const part_row *row) {
-  if (t->model.names == NXC_NAMES_GPT2) return row->gpt2;
-  return t->model.names == NXC_NAMES_DEEPSEEK && row->deepseek ? row->deepseek : row->llama;
-}
-
-/* The stem with a number in place of its first %d. */
-static const char *numbered(nxc_arena *arena, const char *stem, int32_t number) {
-  const char *hole = strstr(stem, "%d");
-  if (hole == NULL) return stem;
-  return nxc_arena_printf(arena, "%.*s%d%s", (int)(hole - stem), stem, number, hole + 2);
-}
-
-const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
-                           int32_t layer) {
-  const char *name = numbered(arena, stem_of(t, &part_rows[piece->part]), layer);
-  return nxc_arena_printf(arena, "%s.%s", numbered(arena, name, piece->expert),
-                          piece->bias ? "bias" : "weight");
-}
-
-/* GPT-2 keeps queries, keys and values in one tensor. */
-static nxc_part tensor_part(const nxc_training *t, nxc_part part) {
-  bool together = t->model.names == NXC_NAMES_GPT2 && (part == NXC_PART_K || part == NXC_PART_V);
-  return together ? NXC_PART_Q : part;
-}
-
-/* Rows of a logical matrix of a layer (entries of its bias). */
-static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_part part) {
-  const nxc_attention_spec *a = &spec->attention;
-  int64_t queries = a->heads * a->head_dim, keys = a->kv_heads * a->head_dim;
-  switch (part) {
-    case NXC_PART_Q: return m->names == NXC_NAMES_GPT2 ? queries + 2 * keys : queries;
-    case NXC_PART_K:
-    case NXC_PART_V: return keys;
-    case NXC_PART_GATE:
-    case NXC_PART_UP: return spec->ffn.width;
-    case NXC_PART_SHARED_GATE:
-    case NXC_PART_SHARED_UP: return spec->ffn.mixture->shared_hidden;
-    case NXC_PART_EXPERT_GATE:
-    case NXC_PART_EXPERT_UP: return spec->ffn.mixture->hidden;
-    case NXC_PART_ROUTER: return spec->ffn.mixture->n_experts;
-    default: return m->hidden;
-  }
-}
-
-static int64_t logical_rows(const nxc_graph *graph, const nxc_model *m, nxc_part part) {
-  if (part == NXC_PART_EMBEDDING || part == NXC_PART_OUTPUT) return m->vocab;
-  if (part == NXC_PART_POSITIONS) return m->learned_positions;
-  return graph->layer < 0 ? m->hidden : layer_rows(m, nxc_model_layer(m, graph->layer), part);
-}
-
-/* Rows before the part in the logical tensor. */
-static int64_t part_offset(const nxc_graph *graph, const nxc_model *m, nxc_part part) {
-  if (m->names != NXC_NAMES_GPT2 || (part != NXC_PART_K && part != NXC_PART_V)) return 0;
-  const nxc_attention_spec *a = &nxc_model_layer(m, graph->layer)->attention;
-  return a->head_dim * (part == NXC_PART_K ? a->heads : a->heads + a->kv_heads);
-}
-
-/* Keys of experts begin above those of all other tensors. */
-enum { KEY_EXPERTS = 1 << 28, KEYS_OF_LAYER = 64, KEYS_OF_EXPERT = 4 };
-
-uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32_t layer) {
-  nxc_part part = tensor_part(t, piece->part);
-  if (layer < 0) return 1 + part;
-  if (part < NXC_PART_EXPERT_GATE) return KEYS_OF_LAYER + KEYS_OF_LAYER * (uint32_t)layer + part;
-  uint32_t expert = (uint32_t)(layer * t->model.mixture->n_experts + piece->expert);
-  return KEY_EXPERTS + KEYS_OF_EXPERT * expert + (part - NXC_PART_EXPERT_GATE);
+/* Drawn with the smaller standard deviation of what is added to the residual stream. */
+static bool is_output(nxc_part part) {
+  enum { PLAIN, OUTPUT };
+  static const char kinds[NXC_N_PARTS] = {
+#define PART(id, name, kind) [NXC_PART_##id] = kind,
+#include "compiler/settings/parts.def"
+#undef PART
+  };
+  return kinds[part] == OUTPUT;
 }
 
 static bool shares_weights(const nxc_graph *graph, const nxc_training *t) {
@@ -142,21 +46,20 @@ static nxc_id new_parameter(nxc_graph *graph, const nxc_training *t, const char 
 static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id value, nxc_part part,
                                  bool bias) {
   const nxc_shape *shape = &graph->values[value].shape;
-  const part_row *row = &part_rows[part];
   graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
   nxc_piece_node *piece = &graph->pieces[graph->n_pieces++];
   *piece = (nxc_piece_node){
       .value = value,
-      .transposed = !bias && t->model.names == NXC_NAMES_GPT2 && row->gpt2_transposed,
+      .transposed = !bias && t->model.family->tensors[part]->transposed,
       .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
       .row_start = nxc_rank_number_of(0),
       .column_start = nxc_rank_number_of(0),
       .owner = nxc_parameter_owner(graph, nxc_parameter_copies(graph, value, &shape->place),
                                    graph->values[value].shared),
       .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
-      .init_std = bias          ? 0
-                  : row->output ? t->model.output_init_std
-                                : t->model.init_std,
+      .init_std = bias              ? 0
+                  : is_output(part) ? t->model.output_init_std
+                                    : t->model.init_std,
       .part = part,
       .bias = bias,
       .layer = graph->weights_layer,
@@ -203,14 +106,17 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
   int64_t row = 0;
-  for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
-    nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
-    piece->logical_rows = logical_rows(graph, &t->model, tensor_part(t, boxes[i].part));
-    piece->logical_columns = piece->columns = columns;
-    piece->rows = boxes[i].n_local;
-    piece->row = row;
-    piece->row_start = boxes[i].start;
-    piece->row_start.base += part_offset(graph, &t->model, boxes[i].part);
+  for (uint32_t i = 0; i < n_boxes; i++) {
+    nxc_tensor_cut *cuts;
+    size_t n_cuts = nxc_tensor_cuts(graph, t, boxes[i].part, boxes[i].n_local, &boxes[i].start, &cuts);
+    for (size_t j = 0; j < n_cuts; row += cuts[j++].rows) {
+      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
+      piece->logical_rows = nxc_tensor_rows(graph, t, boxes[i].part);
+      piece->logical_columns = piece->columns = columns;
+      piece->rows = cuts[j].rows;
+      piece->row = row;
+      piece->row_start = cuts[j].start;
+    }
   }
   return value;
 }
@@ -238,14 +144,17 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
   int64_t row = 0;
-  for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
-    nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, true);
-    piece->logical_rows = piece->rows = 1;
-    piece->logical_columns = logical_rows(graph, &t->model, tensor_part(t, boxes[i].part));
-    piece->columns = boxes[i].n_local;
-    piece->row = row;
-    piece->column_start = boxes[i].start;
-    piece->column_start.base += part_offset(graph, &t->model, boxes[i].part);
+  for (uint32_t i = 0; i < n_boxes; i++) {
+    nxc_tensor_cut *cuts;
+    size_t n_cuts = nxc_tensor_cuts(graph, t, boxes[i].part, boxes[i].n_local, &boxes[i].start, &cuts);
+    for (size_t j = 0; j < n_cuts; row += cuts[j++].rows) {
+      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, true);
+      piece->logical_rows = piece->rows = 1;
+      piece->logical_columns = nxc_tensor_rows(graph, t, boxes[i].part);
+      piece->columns = cuts[j].rows;
+      piece->row = row;
+      piece->column_start = cuts[j].start;
+    }
   }
   return value;
 }
@@ -292,7 +201,7 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
       piece->expert = (int32_t)expert;
       piece->rows = divides_columns ? rows : boxes[i].n_local;
       piece->columns = columns;
-      piece->logical_rows = logical_rows(graph, &t->model, boxes[i].part);
+      piece->logical_rows = nxc_tensor_rows(graph, t, boxes[i].part);
       piece->logical_columns = divides_columns ? columns * nxc_mesh_size(&graph->mesh, tensor) : columns;
       piece->row = row;
       *(divides_columns ? &piece->column_start : &piece->row_start) = boxes[i].start;

@@ -11,36 +11,6 @@
 #include "compiler/program/graph/graph.h"
 #include "compiler/program/records/training.h"
 
-typedef enum nxc_part {
-  NXC_PART_EMBEDDING,
-  NXC_PART_POSITIONS,
-  NXC_PART_FINAL_NORM,
-  NXC_PART_OUTPUT,
-  NXC_PART_ATTENTION_NORM, /* from here on one per layer */
-  NXC_PART_Q,
-  NXC_PART_K,
-  NXC_PART_V,
-  NXC_PART_O,
-  NXC_PART_FFN_NORM,
-  NXC_PART_GATE,
-  NXC_PART_UP,
-  NXC_PART_DOWN,
-  NXC_PART_ROUTER,
-  NXC_PART_SHARED_GATE, /* of the experts that every token goes through */
-  NXC_PART_SHARED_UP,
-  NXC_PART_SHARED_DOWN,
-  NXC_PART_EXPERT_GATE, /* from here on one per layer and expert */
-  NXC_PART_EXPERT_UP,
-  NXC_PART_EXPERT_DOWN,
-  NXC_N_PARTS
-} nxc_part;
-
-/* The logical tensor's name in a checkpoint, and the key of its random numbers, which is the same on every
- * mesh. */
-const char *nxc_piece_name(nxc_arena *arena, const nxc_training *training, const nxc_piece_node *piece,
-                           int32_t layer);
-uint32_t nxc_piece_key(const nxc_training *training, const nxc_piece_node *piece, int32_t layer);
-
 /* A box of a logical matrix. `n_local` rows (columns of the down and output projections) start at `start`. */
 typedef struct nxc_box {
   nxc_part part;

@@ -53,14 +53,6 @@ static const scaling_row scalings[] = {
     {.name = NULL},
 };
 
-typedef struct names_row {
-  const char *name;
-  nxc_checkpoint_names names;
-} names_row;
-
-static const names_row tensor_names[] = {
-    {"llama", NXC_NAMES_LLAMA}, {"gpt2", NXC_NAMES_GPT2}, {"deepseek", NXC_NAMES_DEEPSEEK}, {.name = NULL}};
-
 /* The row that an enumeration names: the catalogue's values are the tables' names (tested). */
 static const void *row_of(const nxc_settings *s, nxc_setting_id id, const void *rows, size_t row_bytes) {
   const char *row = rows;
@@ -157,11 +149,15 @@ static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
 
 /* ---- the whole ---- */
 
-static nxc_checkpoint_names read_names(const nxc_settings *s, const nxc_model *m) {
-  const names_row *row = row_of(s, NX_SETTING_MODEL_CHECKPOINT_NAMES, tensor_names, sizeof *tensor_names);
-  if (row != NULL) return row->names;
-  if (m->mixture != NULL) return m->mixture->shared_hidden > 0 ? NXC_NAMES_DEEPSEEK : NXC_NAMES_LLAMA;
-  return m->learned_positions ? NXC_NAMES_GPT2 : NXC_NAMES_LLAMA;
+static const nxc_family *read_family(const nxc_settings *s, const nxc_model *m) {
+  const char *usual = m->mixture && m->mixture->shared_hidden > 0 ? "deepseek"
+                      : m->mixture                                ? "mixtral"
+                      : m->learned_positions                      ? "gpt2"
+                                                                  : "llama";
+  bool named = nxc_has(s, NX_SETTING_MODEL_CHECKPOINT_NAMES);
+  const nxc_family *family = nxc_family_find(named ? nxc_text(s, NX_SETTING_MODEL_CHECKPOINT_NAMES) : usual);
+  assert(family != NULL); /* the catalogue's values are the families (tested) */
+  return family;
 }
 
 static int64_t padded(const nxc_settings *s, int64_t vocab, uint32_t tensor) {
@@ -188,7 +184,7 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
   m.output_init_std = m.init_std;
   if (nxc_flag(s, NX_SETTING_MODEL_SCALED_INIT)) m.output_init_std /= sqrt(2.0 * (double)m.layers);
   read_layers(s, &m, arena);
-  m.names = read_names(s, &m);
+  m.family = read_family(s, &m);
   return m;
 }
 

@@ -10,6 +10,7 @@
 
 #include "compiler/program/records/layout.h"
 #include "compiler/program/records/mixture.h"
+#include "compiler/settings/family.h"
 #include "schema/plan.h"
 
 /* A table of activations and one of norms: the settings' names, and the operator; 0: the graph has none. */
@@ -81,13 +82,6 @@ typedef struct nxc_layer_spec {
   double dropout; /* of what is added to the residual stream */
 } nxc_layer_spec;
 
-/* Whose names the tensors have in checkpoints and init_from. */
-typedef enum nxc_checkpoint_names {
-  NXC_NAMES_LLAMA = 1,
-  NXC_NAMES_GPT2,
-  NXC_NAMES_DEEPSEEK
-} nxc_checkpoint_names;
-
 typedef struct nxc_model {
   int64_t layers, hidden, sequence, vocab, vocab_padded;
   double windowed;           /* share of the layers whose attention has its window */
@@ -102,7 +96,7 @@ typedef struct nxc_model {
   int64_t unique_layers;      /* with weights of their own; layers: all */
   bool spaced;                /* layers that share weights follow one another */
   double init_std, output_init_std;
-  nxc_checkpoint_names names;
+  const nxc_family *family; /* whose names the tensors have in checkpoints and init_from */
 } nxc_model;
 
 /* A plan names layers one by one: there may be no more. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/settings/family.h"
+
+#include <string.h>
+
+const nxc_family *nxc_family_find(const char *name) {
+  for (size_t i = 0; i < nxc_n_families; i++)
+    if (strcmp(nxc_families[i].name, name) == 0) return &nxc_families[i];
+  return NULL;
+}
+
+const char *nxc_part_name(nxc_part part) {
+  static const char *const names[NXC_N_PARTS] = {
+#define PART(id, name, kind) [NXC_PART_##id] = #name,
+#include "compiler/settings/parts.def"
+#undef PART
+  };
+  return names[part];
+}

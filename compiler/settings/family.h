@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Families of models as Hugging Face's transformers has them: how a checkpoint names and lays out the tensors of
+ * each (schema/families/NAME.yaml, made C by compiler/gen). */
+#ifndef NXC_SETTINGS_FAMILY_H
+#define NXC_SETTINGS_FAMILY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum nxc_part {
+#define PART(id, name, kind) NXC_PART_##id,
+#include "compiler/settings/parts.def"
+#undef PART
+  NXC_N_PARTS
+} nxc_part;
+
+/* How several parts stand in one tensor, one below the other. */
+typedef enum nxc_tensor_layout {
+  NXC_LAYOUT_BLOCKS, /* each part as a whole */
+  NXC_LAYOUT_GROUPS  /* for each key head: its rows of every part */
+} nxc_tensor_layout;
+
+/* A tensor of a checkpoint. */
+typedef struct nxc_tensor_row {
+  const char *stem; /* its name without ".weight" and ".bias"; the first %d is the layer, the second the expert */
+  const nxc_part *parts; /* what it holds, in their order */
+  size_t n_parts;
+  nxc_tensor_layout layout;
+  bool transposed; /* inputs stand in rows, as in GPT-2's Conv1D */
+} nxc_tensor_row;
+
+typedef struct nxc_family {
+  const char *name;                           /* as in model.checkpoint_names */
+  const nxc_tensor_row *tensors[NXC_N_PARTS]; /* that holds the part; NULL: the family has no such part */
+} nxc_family;
+
+extern const nxc_family nxc_families[];
+extern const size_t nxc_n_families;
+
+/* NULL: there is none of this name. */
+const nxc_family *nxc_family_find(const char *name);
+/* The name of a part in schema/families. */
+const char *nxc_part_name(nxc_part part);
+
+#endif
