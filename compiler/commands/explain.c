@@ -40,9 +40,7 @@ static void print_facts(const nxc_facts *facts) {
 /* -- what belongs together ------------------------------------------------------------------------------- */
 
 static bool mentions(nxc_arena *arena, const char *text, nxc_name_kind kind, const char *path) {
-  const char *error;
-  size_t error_at;
-  const nxc_expression *expression = text ? nxc_expression_parse(arena, text, &error, &error_at) : NULL;
+  const nxc_expression *expression = nxc_expression_of(arena, text);
   for (size_t i = 0; expression != NULL && i < expression->n_names; i++) {
     if (expression->names[i].kind == kind && strcmp(expression->names[i].path, path) == 0) return true;
   }

@@ -123,9 +123,7 @@ nxc_beyond *nxc_beyond_settings(nxc_arena *arena, const nxc_compiled *compiled, 
 }
 
 static bool names_option(nxc_arena *arena, const char *text, const char *option) {
-  const char *error;
-  size_t error_at;
-  const nxc_expression *expression = text ? nxc_expression_parse(arena, text, &error, &error_at) : NULL;
+  const nxc_expression *expression = nxc_expression_of(arena, text);
   for (size_t i = 0; expression != NULL && i < expression->n_names; i++) {
     const nxc_name *name = &expression->names[i];
     if (name->kind == NXC_NAME_OPTION && strcmp(name->path, option) == 0) return true;

@@ -159,16 +159,10 @@ static void try_all(trial *t) {
 
 /* -- which options are given ----------------------------------------------------------------------------- */
 
-static const nxc_expression *parse(nxc_arena *arena, const char *text) {
-  const char *error;
-  size_t error_at;
-  return nxc_expression_parse(arena, text, &error, &error_at);
-}
-
 bool nxc_option_speaks_of(nxc_arena *arena, const nxc_option_row *row, nxc_setting_id id) {
   for (size_t i = 0; i < row->n_sets; i++)
     if (row->sets[i].setting == id) return true;
-  const nxc_expression *from = row->from ? parse(arena, row->from) : NULL;
+  const nxc_expression *from = nxc_expression_of(arena, row->from);
   for (size_t i = 0; from != NULL && i < from->n_names; i++)
     if (from->names[i].kind == NXC_NAME_SETTING && nxc_setting_find(from->names[i].path) == id) return true;
   return false;

@@ -160,11 +160,7 @@ static bool is_constant(converter *c, nxc_setting_id id) {
     const nxc_option_row *row = &c->dialect->options[i];
     for (size_t k = 0; k < row->n_sets; k++) {
       if (row->sets[k].setting != id) continue;
-      const char *error;
-      size_t error_at;
-      const nxc_expression *parsed =
-          nxc_expression_parse(c->arena, row->sets[k].expression, &error, &error_at);
-      if (parsed->n_names > 0) return false;
+      if (nxc_expression_of(c->arena, row->sets[k].expression)->n_names > 0) return false;
       n_constant++;
     }
   }
@@ -368,7 +364,7 @@ static void convert_best(converter *c) {
   const char *const only[] = {version, NULL};
   const char *const *versions = choice ? c->front->versions : only;
   nxc_conversion *best = c->out, tried;
-  for (size_t i = 0; i == 0 || versions[i] != NULL; i++) {
+  for (size_t i = 0; i == 0 || (versions[i] != NULL && best->n_unsaid > 0); i++) {
     tried = (nxc_conversion){0};
     convert_to_version(c, versions[i], &tried);
     if (i == 0 || tried.n_unsaid < best->n_unsaid) *best = tried;

@@ -28,11 +28,8 @@ struct nxc_system {
 /* ---- opening ---- */
 
 static formula parse(nxc_arena *arena, const char *text) {
-  const char *error;
-  size_t error_at;
-  formula f = {NULL, NULL};
+  formula f = {nxc_expression_of(arena, text), NULL};
   if (text == NULL) return f;
-  f.expression = nxc_expression_parse(arena, text, &error, &error_at); /* the build has parsed it once */
   f.sizes = nxc_arena_array(arena, f.expression->n_names + 1, sizeof *f.sizes);
   for (size_t i = 0; i < f.expression->n_names; i++) f.sizes[i] = nxc_size_find(f.expression->names[i].path);
   return f;

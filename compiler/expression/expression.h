@@ -51,6 +51,9 @@ typedef struct nxc_expression {
 /* NULL when the text is no expression: *error then says why, *error_at is the byte it is about. */
 const nxc_expression *nxc_expression_parse(nxc_arena *arena, const char *text, const char **error,
                                            size_t *error_at);
+/* The same of a text that is known to be an expression, as those of the catalogue and of checked rules are; NULL of NULL.
+ * Each text is parsed once and kept for all threads; where there is no more room for that, in the arena. */
+const nxc_expression *nxc_expression_of(nxc_arena *arena, const char *text);
 
 /* What names mean. lookup returns NULL for unknown. */
 typedef struct nxc_scope {

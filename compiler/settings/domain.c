@@ -133,10 +133,10 @@ static const char *only_beginning(const nxc_domain *domain, const char *text) {
 static nxc_verdict judge_word(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
   const char *word = value->kind == NXC_STRING ? value->text : nxc_value_show(arena, value);
   const char *words = "";
-  for (size_t i = 0; i < domain->n_values; i++) {
+  for (size_t i = 0; i < domain->n_values; i++)
     if (strcmp(domain->values[i], word) == 0) return fits(value);
+  for (size_t i = 0; i < domain->n_values; i++)
     words = nxc_arena_printf(arena, "%s%s%s", words, i ? ", " : "", domain->values[i]);
-  }
   const char *nearest = nxc_nearest(word, domain->values, domain->n_values);
   if (nearest == NULL) nearest = only_beginning(domain, word);
   const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;

@@ -3,8 +3,6 @@
 
 #include "compiler/expression/expression.h"
 
-#include <assert.h>
-
 typedef struct asked {
   const nxc_settings *settings;
   const nxc_value *value;
@@ -24,11 +22,9 @@ static bool is_given(void *context, const nxc_name *name) {
 bool nxc_setting_is_refused(const nxc_settings *settings, nxc_setting_id id) {
   const char *condition = nxc_setting_rows[id].refused_when, *error;
   asked about = {settings, nxc_settings_value(settings, id)};
-  size_t error_at;
   if (condition == NULL || about.value == NULL) return false;
   nxc_arena *arena = nxc_settings_arena(settings);
-  const nxc_expression *expression = nxc_expression_parse(arena, condition, &error, &error_at);
-  assert(expression != NULL); /* the catalogue's generator has parsed it */
+  const nxc_expression *expression = nxc_expression_of(arena, condition);
   const nxc_scope scope = {.lookup = look_up, .given = is_given, .context = &about};
   const nxc_value *refused = nxc_expression_evaluate(arena, expression, &scope, &error);
   return refused != NULL && nxc_value_is_true(refused);

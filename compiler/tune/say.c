@@ -60,10 +60,8 @@ static void find_places(nxc_speaker *s, nxc_arena *arena) {
   for (size_t i = 0; i < nxc_n_rules; i++) {
     const nxc_rule_row *rule = &nxc_rules[i];
     bool derives = rule->derives == NX_SETTING_PIPELINE_CUTS || rule->derives == NX_SETTING_MESH_REPLICATE;
-    const char *error;
-    size_t error_at;
     if (!derives || rule->dialect == NULL || strcmp(rule->dialect, binding->dialect->name) != 0) continue;
-    const nxc_expression *derive = nxc_expression_parse(arena, rule->derive, &error, &error_at);
+    const nxc_expression *derive = nxc_expression_of(arena, rule->derive);
     for (size_t n = 0; n < derive->n_names; n++) {
       if (derive->names[n].kind != NXC_NAME_OPTION) continue;
       const nxc_bound *bound = nxc_binding_find(binding, derive->names[n].path);

@@ -267,11 +267,34 @@ static void test_part(void **state) {
   nxc_arena_free(arena);
 }
 
+/* A text is parsed once; when there is no more room for that, it still is. */
+static void test_kept(void **state) {
+  (void)state;
+  nxc_arena *one = nxc_arena_new(), *other = nxc_arena_new();
+  const nxc_expression *first = nxc_expression_of(one, "two + 1");
+  nxc_arena_free(one);
+  char same[] = "two + 1";
+  assert_ptr_equal(first, nxc_expression_of(other, same));
+  assert_string_equal(first->names[0].path, "two");
+  assert_ptr_not_equal(first, nxc_expression_of(other, "two + 2"));
+  assert_null(nxc_expression_of(other, NULL));
+  char text[16];
+  for (int i = 0; i < 20000; i++) {
+    snprintf(text, sizeof text, "n%d", i);
+    const nxc_expression *e = nxc_expression_of(other, text);
+    assert_string_equal(e->text, text);
+    assert_string_equal(e->names[0].path, text);
+  }
+  assert_ptr_equal(first, nxc_expression_of(other, "two + 1"));
+  nxc_arena_free(other);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_logic),  cmocka_unit_test(test_unknown),
       cmocka_unit_test(test_functions),  cmocka_unit_test(test_syntax), cmocka_unit_test(test_names),
       cmocka_unit_test(test_part),
+      cmocka_unit_test(test_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/interpolation/interpolate.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* -- expressions ----------------------------------------------------------------------------------------- */
@@ -44,9 +43,7 @@ nxc_scope nxc_binding_scope(nxc_binding *binding) {
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *text) {
   if (strcmp(text, "value") == 0) return current->value;
   const char *error;
-  size_t error_at;
-  const nxc_expression *expression = nxc_expression_parse(binding->arena, text, &error, &error_at);
-  assert(expression != NULL);
+  const nxc_expression *expression = nxc_expression_of(binding->arena, text);
   nxc_scope scope = nxc_binding_scope(binding);
   binding->current = current;
   const nxc_value *value = nxc_expression_evaluate(binding->arena, expression, &scope, &error);
@@ -74,10 +71,8 @@ static const char *readable(nxc_arena *arena, const char *expression) {
 
 /* What switches an option off: each option that its condition names, with its value and place. */
 static size_t switches_of(nxc_binding *binding, const char *condition, nxc_remark **remarks) {
-  const char *error;
-  size_t error_at, n_remarks = 0;
-  const nxc_expression *expression = nxc_expression_parse(binding->arena, condition, &error, &error_at);
-  assert(expression != NULL);
+  size_t n_remarks = 0;
+  const nxc_expression *expression = nxc_expression_of(binding->arena, condition);
   *remarks = nxc_arena_array(binding->arena, expression->n_names + 1, sizeof **remarks);
   for (size_t i = 0; i < expression->n_names; i++) {
     const nxc_name *name = &expression->names[i];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/rules/rules.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -26,11 +25,7 @@ static nxc_scope scope_of(nxc_rule_run *run) {
 }
 
 static const nxc_expression *parse(nxc_rule_run *run, const char *text) {
-  const char *error;
-  size_t error_at;
-  const nxc_expression *expression = text ? nxc_expression_parse(run->arena, text, &error, &error_at) : NULL;
-  assert(text == NULL || expression != NULL);
-  return expression;
+  return nxc_expression_of(run->arena, text);
 }
 
 static const nxc_value *evaluate(nxc_rule_run *run, const nxc_expression *expression, const char **error) {

@@ -73,7 +73,7 @@ static char *read_all(const char *path) {
 
 typedef struct trying {
   nxc_request base;
-  const char *to;
+  const char *to, *name; /* the dialect, with its version and without */
   int n_tried, n_bad;
 } trying;
 
@@ -87,14 +87,14 @@ static void try_sample(trying *t, const nxc_option_row *row, const char *text) {
   request.from.n_sets = 1;
   nxc_conversion conversion;
   char line[LINE_MAX_BYTES];
-  int n = snprintf(line, sizeof line, "%s %s:", t->to, sets[0]);
+  int n = snprintf(line, sizeof line, "%s %s:", t->name, sets[0]);
   bool good = nxc_convert(arena, &request, nxc_sink_new(arena), &conversion);
   bool differs = false;
   for (size_t i = 0; good && i < conversion.n_unsaid; i++) {
     const char *name = conversion.unsaid[i].name;
     if (name == NULL || nxc_setting_find(name) == NX_N_SETTINGS) continue;
     bool outside = strcmp(name, "mesh.world") == 0 || strcmp(name, "data.kind") == 0; /* xorl's, as ever */
-    if (outside && strcmp(t->to, "xorl") == 0) continue;
+    if (outside && strcmp(t->name, "xorl") == 0) continue;
     n += snprintf(line + n, sizeof line - (size_t)n, " %s", name);
     differs = true;
   }
@@ -112,6 +112,8 @@ static void try_dialect(trying *t) {
   nxc_arena *arena = nxc_arena_new();
   const char *version;
   nxc_front_find(arena, t->to, &version);
+  if (version != NULL) t->base.dialect = t->to = nxc_arena_printf(arena, "%s@%s", dialect->name, version);
+  t->name = dialect->name;
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
     bool here = row->alias_of == NULL && nxc_in_version(row->versions, row->n_versions, version);
