@@ -63,6 +63,7 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
 
 static void read_layout(const nxc_layout *l, nxc_sizes *z) {
   z->world = l->world;
+  z->hosts = l->nodes;
   z->tensor = l->tensor;
   z->sequence_split = l->sequence_parallel ? l->tensor : 1;
   z->context = l->context;

@@ -43,7 +43,11 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(hides_reduce, 0, "share of the reduction of gradients beneath the backward pass")                     \
   TRAIT(hides_gather, 0, "share of gathering parameters beneath the passes")                                  \
   TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                              \
-  TRAIT(hides_experts, 0, "share of what goes between experts beneath products")                              \
+  TRAIT(hides_experts, 0, "1 where rows go to experts beneath the work of another micro-batch")               \
+  TRAIT(gathers_once, 0, "1 where what is divided is gathered once a step, not for each micro-batch")         \
+  TRAIT(cast_passes, 2.5, "bf16 elements moved for each one that is cast for an fp8 product")                 \
+  TRAIT(casts_weights, 0, "1 where weights are cast in each pass, not once a step")                           \
+  TRAIT(pads_experts, 0, "copies of the rows of experts, to and from counts that fp8 products accept")        \
   TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                      \
   TRAIT(update_bytes, 30, "that the update of a parameter moves")                                             \
   TRAIT(clear_bytes, 0, "that clearing a parameter's gradient moves, once a step")

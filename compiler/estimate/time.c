@@ -54,12 +54,27 @@ static void end_module(const clock *c, passes *p, const pass *before, const char
   add(&p->again, before, -1);
 }
 
+/* What is left of an exchange beneath work: what does not fit, and what the work loses to it, since
+ * collectives run on some of the units that compute. */
+static double exposed_s(const clock *c, double exchange_s, double work_s) {
+  return fmax(0, exchange_s - work_s) + c->device->collective_units / c->device->units * fmin(exchange_s, work_s);
+}
+
 /* ---- products ---- */
 
 /* Bytes that an element of a weight's gradient moves: it is read and written where micro-batches are summed,
  * and only written where it goes to the ranks that own it. */
 static double gradient_bytes(const nxc_sizes *z) {
   return z->zero >= 2 ? 2 : 2 * z->grad_bytes;
+}
+
+/* What an fp8 product reads is cast to it, by rows and by columns, with a scale: inputs and weights forward,
+ * gradients of the result and weights backward. */
+static void add_casts(const clock *c, passes *p, double m, double n, double k, double count) {
+  if (c->z->fp8 == 0) return;
+  double weights = c->traits.casts_weights * n * k, passes_s = c->traits.cast_passes * nxc_moved_s(c->device, 2);
+  p->forward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * k + weights);
+  p->backward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * n + weights);
 }
 
 /* y[m, n] = x[m, k] w: forward, then the gradients of x and of w; `count` of them in one kernel. */
@@ -69,6 +84,7 @@ static void add_product(const clock *c, passes *p, double m, double n, double k,
   p->forward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &forward);
   p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &input);
   if (c->z->trained == 1) p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &weight);
+  add_casts(c, p, m, n, k, count);
 }
 
 static void add_network(const clock *c, passes *p, double rows, double width, double count) {
@@ -120,8 +136,7 @@ static void add_pointwise(const clock *c, passes *p, double elements) {
   p->backward.parts[NXC_SPENT_POINTWISE] += 1.7 * seconds;
 }
 
-/* Norms and residuals read and write the stream, rotation the heads; casts to fp8 and their scales pass over
- * what the products read. */
+/* Norms and residuals read and write the stream, rotation the heads. */
 static void add_stream(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double stream = z->tokens * z->hidden / z->sequence_split;
@@ -130,11 +145,10 @@ static void add_stream(const clock *c, passes *p) {
   add_pointwise(c, p, 4 * stream); /* two norms */
   end_module(c, p, &before, "layernorm");
   add_pointwise(c, p, 6 * stream + 2 * heads);
-  if (z->fp8) add_pointwise(c, p, 1.5 * (3 * z->tokens * z->hidden + heads));
 }
 
 static void add_activation(const clock *c, passes *p, double rows, double width) {
-  add_pointwise(c, p, rows * width * (2 + c->z->gates) * (c->z->fp8 ? 1.5 : 1));
+  add_pointwise(c, p, rows * width * (2 + c->z->gates));
 }
 
 /* ---- exchanges within a layer ---- */
@@ -164,9 +178,20 @@ static void add_dispatch(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double rows = z->tokens * z->top_k / z->tensor;
   double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, z->top_k);
-  add_pointwise(c, p, 5.5 * rows * z->hidden);
-  p->forward.parts[NXC_SPENT_EXPERT] += seconds * (1 - c->traits.hides_experts);
-  p->backward.parts[NXC_SPENT_EXPERT] += seconds * (1 - c->traits.hides_experts);
+  add_pointwise(c, p, (5.5 + z->fp8 * c->traits.pads_experts) * rows * z->hidden);
+  p->forward.parts[NXC_SPENT_EXPERT] += seconds;
+  p->backward.parts[NXC_SPENT_EXPERT] += seconds;
+}
+
+/* The forward pass of a micro-batch goes with the backward pass of one before it, and each exchanges beneath
+ * the work of the other. The micro-batches that fill the pipeline, and the last ones, have no partner. */
+static void hide_dispatch(const clock *c, passes *p) {
+  const nxc_sizes *z = c->z;
+  double paired = c->traits.hides_experts * fmax(0, 1 - z->in_flight / z->micro_batches);
+  double *there = &p->forward.parts[NXC_SPENT_EXPERT], *back = &p->backward.parts[NXC_SPENT_EXPERT];
+  double left = exposed_s(c, *there, work_of(&p->backward)), left_back = exposed_s(c, *back, work_of(&p->forward));
+  *there = paired * left + (1 - paired) * *there;
+  *back = paired * left_back + (1 - paired) * *back;
 }
 
 /* ---- layers ---- */
@@ -248,6 +273,7 @@ static passes mixture_layer(const clock *c) {
   add_ring(c, &p);
   add_launches(c, &p, 40 + 6 * local); /* products of experts are cast and launched one by one */
   add_recompute(c, &p);
+  hide_dispatch(c, &p);
   return p;
 }
 
@@ -266,12 +292,6 @@ static passes output_layer(const clock *c) {
 
 /* ---- data-parallel exchanges ---- */
 
-/* What is left of an exchange beneath work: what does not fit, and what the work loses to it, since
- * collectives run on some of the units that compute. */
-static double exposed_s(const clock *c, double exchange_s, double work_s) {
-  return fmax(0, exchange_s - work_s) + c->device->contention * fmin(exchange_s, work_s);
-}
-
 /* ZeRO-3 gathers each layer before both passes and scatters its gradients behind the backward one, beneath
  * the work of its neighbours. What is gathered is copied to its parameters, and gradients to what is sent. */
 static void add_gathers(const clock *c, passes *p, double elements, nxc_ranks group) {
@@ -281,11 +301,12 @@ static void add_gathers(const clock *c, passes *p, double elements, nxc_ranks gr
   double scatter = nxc_gather_s(c->machine, group, z->reduce_bytes * elements);
   double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * elements);
   double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * elements) + (z->reshards ? copy : 0);
+  double often = c->traits.gathers_once ? 1 / z->micro_batches : 1;
   double back = (z->reshards ? gather : 0) + z->trained * scatter;
   double under = c->traits.hides_gather * sum(&p->forward),
          under_back = c->traits.hides_reduce * sum(&p->backward);
-  p->forward.parts[NXC_SPENT_DATA] += exposed_s(c, gather, under) + copy;
-  p->backward.parts[NXC_SPENT_DATA] += exposed_s(c, back, under_back) + copy_back;
+  p->forward.parts[NXC_SPENT_DATA] += often * (exposed_s(c, gather, under) + copy);
+  p->backward.parts[NXC_SPENT_DATA] += often * (exposed_s(c, back, under_back) + copy_back);
 }
 
 /* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
@@ -311,6 +332,19 @@ static double update_s(const clock *c) {
 }
 
 /* ---- a step ---- */
+
+/* The machine, with as many ranks on a host as the layout puts there: a domain that is a host has no more. */
+static const nxc_machine *laid_out(const nxc_machine *machine, const nxc_sizes *z, nxc_arena *arena) {
+  double of_host = fmax(1, z->world / z->hosts);
+  if (machine->device->domain > machine->ranks_per_host || machine->device->domain <= of_host) return machine;
+  nxc_device *device = nxc_arena_alloc(arena, sizeof *device);
+  nxc_machine *with = nxc_arena_alloc(arena, sizeof *with);
+  *device = *machine->device;
+  *with = *machine;
+  device->domain = of_host;
+  with->device = device;
+  return with;
+}
 
 static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
                       const nxc_machine *machine, nxc_arena *arena) {
@@ -393,11 +427,12 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
   nxc_own_time slowest = {0};
   nxc_stage_kind *kinds;
   size_t n_kinds = nxc_sizes_of_stages(sizes, training, arena, &kinds);
+  const nxc_machine *hosts = laid_out(machine, sizes, arena);
   clock *clocks = nxc_arena_array(arena, n_kinds, sizeof *clocks);
   pass *passes_of = nxc_arena_array(arena, n_kinds, sizeof *passes_of);
   double sum_s = 0;
   for (size_t i = 0; i < n_kinds; i++) {
-    clocks[i] = clock_of(system, &kinds[i].sizes, training, machine, arena);
+    clocks[i] = clock_of(system, &kinds[i].sizes, training, hosts, arena);
     passes_of[i] = micro_batch(&clocks[i]);
     sum_s += kinds[i].n_stages * sum(&passes_of[i]);
   }

@@ -200,7 +200,7 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
                       {"depth", read_number, &device->depth, true},
                       {"memory_bandwidth", read_number, &device->memory_bandwidth, true},
                       {"launch", read_seconds, &device->launch_s, true},
-                      {"contention", read_number, &device->contention, false},
+                      {"collective_units", read_number, &device->collective_units, false},
                       {"domain", read_number, &device->domain, true},
                       {"allocator", read_number, &device->allocator, false},
                       {"reserved", read_bytes, &device->reserved_bytes, false}};

@@ -35,7 +35,7 @@ typedef struct nxc_device {
   double depth;            /* length of a sum that reaches half of the efficiency */
   double memory_bandwidth; /* bytes/s that kernels reach */
   double launch_s;         /* of a kernel, on the host */
-  double contention;       /* share of the units that a collective beneath work takes from it */
+  double collective_units; /* that a collective beneath work takes from it */
   double domain;           /* ranks that `inside` links */
   double allocator;        /* what its allocator holds, as a multiple of the tensors at their peak */
   uint64_t reserved_bytes; /* of the driver and communicators */

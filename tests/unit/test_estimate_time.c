@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a step's time consists of: what hides beneath what, and how often. Each test changes one thing. */
+#include "compiler/estimate/product.h"
+#include "compiler/estimate/time.h"
+#include "tests/unit/estimate_case.h"
+
+#include <math.h>
+
+typedef struct timed {
+  estimate e;
+  nxc_own_time t;
+} timed;
+
+static timed time_of(const char *system, const char *machine, const char *changes) {
+  timed made = {.e = estimate_of(system, changes)};
+  const nxc_machine *m = nxc_machine_read(made.e.c.arena, machine, made.e.c.sink);
+  assert_non_null(m);
+  made.t = nxc_own_time_of(made.e.system, &made.e.sizes, &made.e.training, m, made.e.c.arena);
+  return made;
+}
+
+/* Seconds of one part of a step. */
+static double spent(const char *system, const char *machine, const char *changes, nxc_spent part) {
+  timed made = time_of(system, machine, changes);
+  double seconds = made.t.parts[part];
+  program_end(&made.e.c);
+  return seconds;
+}
+
+/* FSDP2 gathers for each micro-batch, but beneath a pipeline once for all of them. */
+static void test_gathers(void **unused) {
+  (void)unused;
+#define FSDP MODEL "optimizer.zero_stage=3 mesh.world=16 mesh.nodes=2 "
+  double one = spent("xorl", "h100", FSDP "mesh.pipeline=2 batch.global=8", NXC_SPENT_DATA);
+  double four = spent("xorl", "h100", FSDP "mesh.pipeline=2 batch.global=32", NXC_SPENT_DATA);
+  assert_true(one > 0 && fabs(four - one) < 1e-6);
+  one = spent("xorl", "h100", FSDP "batch.global=16", NXC_SPENT_DATA);
+  four = spent("xorl", "h100", FSDP "batch.global=64", NXC_SPENT_DATA);
+  assert_true(fabs(four - 4 * one) < 1e-6);
+}
+
+/* Rows go to experts beneath the work of another micro-batch, and take some of the device's units from it;
+ * a single micro-batch has nothing to go beneath. */
+static void test_experts(void **unused) {
+  (void)unused;
+#define EXPERTS                                                                                                  \
+  MODEL "model.activation=swiglu moe.experts=64 moe.top_k=8 moe.ffn_hidden=1024 mesh.world=8 mesh.expert=8 "     \
+        "mesh.expert_tensor=1 optimizer.zero_stage=1 batch.micro=4 "
+  double open = spent("megatron", "h100", EXPERTS "batch.global=320", NXC_SPENT_EXPERT);
+  double hidden = spent("megatron", "h100", EXPERTS "batch.global=320 moe.overlap=true", NXC_SPENT_EXPERT);
+  double alone = 0.1, taken = 20.0 / 132; /* one of ten micro-batches; units of an H100 */
+  assert_true(fabs(hidden / open - (alone + (1 - alone) * taken)) < 1e-6);
+  open = spent("megatron", "h100", EXPERTS "batch.global=32", NXC_SPENT_EXPERT);
+  hidden = spent("megatron", "h100", EXPERTS "batch.global=32 moe.overlap=true", NXC_SPENT_EXPERT);
+  assert_true(open > 0 && fabs(hidden - open) < 1e-9);
+}
+
+/* A product in fp8 takes more than half of one in bf16: casts come to it, and short sums fill no pipeline. */
+static void test_fp8(void **unused) {
+  (void)unused;
+  timed wide = time_of("megatron", "h100", MODEL "mesh.world=1"),
+        narrow = time_of("megatron", "h100", MODEL "mesh.world=1 precision.products=fp8");
+  double casts = narrow.t.parts[NXC_SPENT_POINTWISE] - wide.t.parts[NXC_SPENT_POINTWISE];
+  /* inputs of four products and gradients of their results, 2.5 elements of 2 bytes moved for each */
+  double elements = 24.0 * 64 * 2048 * ((3 * 2048 + 8192) + (3 + 1 + 4 + 1) * 2048);
+  assert_true(fabs(casts - elements * 5 / 2.95e12) < 1e-3 * casts);
+  const nxc_device *device = nxc_machine_read(wide.e.c.arena, "h100", wide.e.c.sink)->device;
+  nxc_product is_short = {2048, 2048, 512, 1, 2, false}, is_long = {2048, 2048, 65536, 1, 2, false};
+  double short_s = nxc_product_s(device, &is_short), long_s = nxc_product_s(device, &is_long);
+  is_short.fp8 = is_long.fp8 = true;
+  assert_true(nxc_product_s(device, &is_short) > 0.6 * short_s);
+  assert_true(nxc_product_s(device, &is_long) < 0.51 * long_s);
+  program_end(&wide.e.c);
+  program_end(&narrow.e.c);
+}
+
+/* PyTorch's FSDP casts weights in every pass, and reads each tensor once more; experts' rows are copied to
+ * where their counts are multiples of 16 by Transformer Engine alone. */
+static void test_casts(void **unused) {
+  (void)unused;
+  const char *dense = MODEL "mesh.world=8 optimizer.zero_stage=3 precision.products=fp8";
+  assert_true(spent("xorl", "h100", dense, NXC_SPENT_POINTWISE) >
+              1.3 * spent("megatron", "h100", dense, NXC_SPENT_POINTWISE));
+  double plain = spent("megatron", "h100", EXPERTS, NXC_SPENT_POINTWISE);
+  double padded = spent("megatron", "h100", EXPERTS "precision.products=fp8", NXC_SPENT_POINTWISE);
+  /* of 24 layers and 2 micro-batches of 4 x 2048 tokens, 8 experts each: four copies, and 1.7 times them back */
+  double copies = 24.0 * 2 * 4 * 2048 * 8 * 2048 * 4 * 2.7 * 1.25 * 2 / 2.95e12;
+  assert_true(padded - plain > copies);
+}
+
+/* Eight ranks on a host of four exchange over the network; racks of 72 do not care for hosts. */
+static void test_hosts(void **unused) {
+  (void)unused;
+#define TENSOR MODEL "mesh.world=8 mesh.tensor=8 sequence_parallel=true optimizer.zero_stage=1 "
+  double one = spent("megatron", "h200", TENSOR, NXC_SPENT_TENSOR);
+  double two = spent("megatron", "h200", TENSOR "mesh.nodes=2", NXC_SPENT_TENSOR);
+  assert_true(two > 1.4 * one);
+  one = spent("megatron", "gb200", TENSOR, NXC_SPENT_TENSOR);
+  two = spent("megatron", "gb200", TENSOR "mesh.nodes=2", NXC_SPENT_TENSOR);
+  assert_true(one > 0 && two == one);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_gathers), cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8),
+      cmocka_unit_test(test_casts),   cmocka_unit_test(test_hosts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
