@@ -6,6 +6,7 @@
 #include "compiler/config/front/nxdt/front_nxdt.h"
 #include "compiler/config/front/xorl/front_xorl.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const nxc_front fronts[] = {
@@ -35,6 +36,7 @@ static const nxc_front fronts[] = {
     {.dialect = "neox",
      .launcher = "deepspeed",
      .versions = nxc_neox_versions,
+     .dated = true,
      .checks_all = true,
      .folds_dashes = true,
      .claims = nxc_neox_claims,
@@ -59,17 +61,33 @@ static const char *first_version(const nxc_front *front) {
   return front->versions ? front->versions[0] : NULL;
 }
 
+/* YYYY-MM or YYYY-MM-DD */
+static bool is_day(const char *name) {
+  static const char form[] = "dddd-dd-dd";
+  size_t n = strlen(name);
+  for (size_t i = 0; i < n && n <= strlen(form); i++)
+    if (form[i] == 'd' ? !isdigit((unsigned char)name[i]) : name[i] != form[i]) return false;
+  return n == strlen("YYYY-MM") || n == strlen(form);
+}
+
+/* A version by its name, or by any day where they are named by days; `seed` is the oldest of those. */
+static const char *version_named(nxc_arena *arena, const nxc_front *front, const char *name) {
+  const char *oldest = NULL;
+  for (const char *const *known = front->versions; known != NULL && *known != NULL; known++) {
+    if (strcmp(*known, name) == 0) return *known;
+    oldest = *known;
+  }
+  if (!front->dated) return NULL;
+  return strcmp(name, "seed") == 0 ? oldest : is_day(name) ? nxc_arena_strdup(arena, name) : NULL;
+}
+
 const nxc_front *nxc_front_find(nxc_arena *arena, const char *name, const char **version) {
   size_t n_name = strcspn(name, "@");
   for (size_t i = 0; i < N_FRONTS; i++) {
     const nxc_front *front = &fronts[i];
     if (strcmp(front->dialect, nxc_arena_strndup(arena, name, n_name)) != 0) continue;
-    *version = first_version(front);
-    if (name[n_name] == '\0') return front;
-    for (const char *const *known = front->versions; known != NULL && *known != NULL; known++) {
-      *version = *known;
-      if (strcmp(*known, name + n_name + 1) == 0) return front;
-    }
+    *version = name[n_name] == '\0' ? first_version(front) : version_named(arena, front, name + n_name + 1);
+    return name[n_name] == '\0' || *version != NULL ? front : NULL;
   }
   return NULL;
 }
@@ -93,6 +111,10 @@ const char *nxc_front_names(nxc_arena *arena) {
   const char *names = "";
   for (size_t i = 0; i < N_FRONTS; i++) {
     names = nxc_arena_printf(arena, "%s%s%s", names, i ? ", " : "", fronts[i].dialect);
+    if (fronts[i].dated) {
+      names = nxc_arena_printf(arena, "%s@%s|YYYY-MM-DD", names, fronts[i].versions[0]);
+      continue;
+    }
     for (const char *const *version = fronts[i].versions; version != NULL && *version != NULL; version++)
       names = nxc_arena_printf(arena, "%s%s%s", names, version == fronts[i].versions ? "@" : "|", *version);
   }

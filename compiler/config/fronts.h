@@ -5,7 +5,7 @@
 
 #include "compiler/config/front/front.h"
 
-/* The row for "megatron" or "megatron@0.11"; *version receives the version that is meant, NULL where the
+/* The row for "megatron" or "megatron@0.11" or "neox@2023-12-25"; *version receives the version that is meant, NULL where the
  * dialect has one only. NULL when there is no such dialect or no such version of it. */
 const nxc_front *nxc_front_find(nxc_arena *arena, const char *name, const char **version);
 /* The first row that claims the text; NULL: none does. */

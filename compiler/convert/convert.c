@@ -354,13 +354,14 @@ static void convert_to_version(converter *c, const char *version, nxc_conversion
   if (tried.n_unsaid < to->n_unsaid) *to = tried;
 }
 
-/* A dialect with versions is written in the newest of those that say most. */
+/* A dialect with releases is written in the newest of those that say most. */
 static void convert_best(converter *c) {
   const char *version;
   c->front = nxc_front_find(c->arena, c->request->to, &version);
   assert(c->front != NULL);
   c->dialect = nxc_dialect_find(c->front->dialect);
-  bool choice = c->front->versions != NULL && strchr(c->request->to, '@') == NULL && !stays(c);
+  bool releases = c->front->versions != NULL && !c->front->dated;
+  bool choice = releases && strchr(c->request->to, '@') == NULL && !stays(c);
   const char *const only[] = {version, NULL};
   const char *const *versions = choice ? c->front->versions : only;
   nxc_conversion *best = c->out, tried;

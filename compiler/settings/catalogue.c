@@ -36,10 +36,30 @@ const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *na
   return row;
 }
 
+/* One version, or, where versions are named by their last day, those of a span: "2024-03-06..", "..2025-05-08",
+ * or both ends. What is named by a word is later than every day. */
+static bool has_version(const char *span, const char *version) {
+  const char *dots = strstr(span, "..");
+  if (dots == NULL) return strcmp(span, version) == 0;
+  bool late_enough = dots == span || strncmp(version, span, (size_t)(dots - span)) >= 0;
+  return late_enough && (dots[2] == '\0' || strcmp(version, dots + 2) <= 0);
+}
+
 bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version) {
   for (size_t i = 0; i < n_versions && version != NULL; i++)
-    if (strcmp(versions[i], version) == 0) return true;
+    if (has_version(versions[i], version)) return true;
   return n_versions == 0 || version == NULL;
+}
+
+static bool is_past(const char *span, const char *version) {
+  const char *dots = strstr(span, "..");
+  return dots != NULL && dots[2] != '\0' && strcmp(version, dots + 2) > 0;
+}
+
+bool nxc_option_is_past(const nxc_option_row *row, const char *version) {
+  size_t n_past = 0;
+  for (size_t i = 0; i < row->n_versions && version != NULL; i++) n_past += is_past(row->versions[i], version);
+  return n_past > 0 && n_past == row->n_versions;
 }
 
 bool nxc_rule_is_of(const nxc_rule_row *rule, const char *dialect, const char *version) {
@@ -62,13 +82,27 @@ const nxc_value *nxc_option_default(const nxc_option_row *row, const char *versi
   return row->initial;
 }
 
+static const char *show_span(nxc_arena *arena, const char *span) {
+  const char *dots = strstr(span, "..");
+  if (dots == NULL) return span;
+  if (dots == span) return nxc_arena_printf(arena, "until %s", dots + 2);
+  const char *first = nxc_arena_strndup(arena, span, (size_t)(dots - span));
+  return dots[2] == '\0' ? nxc_arena_printf(arena, "since %s", first)
+                         : nxc_arena_printf(arena, "%s to %s", first, dots + 2);
+}
+
 const char *nxc_versions_show(nxc_arena *arena, const char *const *versions, size_t n_versions) {
   const char *text = "";
   for (size_t i = 0; i < n_versions; i++) {
     const char *joint = i == 0 ? "" : i + 1 < n_versions ? ", " : " and ";
-    text = nxc_arena_printf(arena, "%s%s%s", text, joint, versions[i]);
+    text = nxc_arena_printf(arena, "%s%s%s", text, joint, show_span(arena, versions[i]));
   }
   return text;
+}
+
+const char *nxc_version_of_span(nxc_arena *arena, const char *span) {
+  const char *dots = strstr(span, "..");
+  return dots == NULL ? span : dots[2] != '\0' ? dots + 2 : nxc_arena_strndup(arena, span, (size_t)(dots - span));
 }
 
 bool nxc_name_ends_in(const char *name, const char *end) {

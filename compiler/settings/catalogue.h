@@ -113,7 +113,7 @@ typedef struct nxc_option_row {
   const char *became; /* how the versions without it say the same; NULL: not at all */
   const char *const *nearest_to; /* misspellings worth knowing */
   size_t n_nearest_to;
-  const char *const *versions; /* of the dialect that have it; none: all */
+  const char *const *versions; /* of the dialect that have it, names or spans of days; none: all */
   size_t n_versions;
   const nxc_versioned *words_in; /* words of the domain that not all versions have */
   size_t n_words_in;
@@ -186,16 +186,21 @@ const nxc_dialect *nxc_dialect_find(const char *name);
 const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *name);
 /* Whether a dotted name has more steps than `end` and ends in them: model.optim.lr in optim.lr. */
 bool nxc_name_ends_in(const char *name, const char *end);
-/* Whether a row that names versions has this one; a row that names none belongs to all. */
 /* Whether a rule holds in this version of the dialect. */
 bool nxc_rule_is_of(const nxc_rule_row *rule, const char *dialect, const char *version);
+/* Whether a row that names versions has this one; a row that names none belongs to all. */
 bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version);
+/* Whether this version is of a later day than all that have the option: it means nothing any more, while the
+ * default of one that comes later is what the system did before it. */
+bool nxc_option_is_past(const nxc_option_row *row, const char *version);
 /* The versions that a word is kept to. NULL: every version of the option has it. */
 const nxc_versioned *nxc_option_word(const nxc_option_row *row, const char *word);
 /* What stands where the option is not given. NULL: unknown. */
 const nxc_value *nxc_option_default(const nxc_option_row *row, const char *version);
-/* "0.11 and later" */
+/* "0.11 and later", "2024-03-06 to 2025-05-08" */
 const char *nxc_versions_show(nxc_arena *arena, const char *const *versions, size_t n_versions);
+/* A version that belongs to one entry of a row's versions. */
+const char *nxc_version_of_span(nxc_arena *arena, const char *span);
 const nxc_rule_row *nxc_rule_find(const char *id);
 const nxc_diagnostic_row *nxc_diagnostic_find(const char *id);
 const char *nxc_changes_name(nxc_changes changes); /* "restart-safe", "changes data order", ... */

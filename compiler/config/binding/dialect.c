@@ -157,7 +157,7 @@ static void report_other_version(nxc_binding *binding, nxc_span at, const char *
   const char *dialect = binding->dialect->name;
   nxc_report(binding->sink, "NX1320", NXC_SEVERITY_ERROR, at,
              nxc_arena_printf(binding->arena, "%s, or read the file with --dialect %s@%s", advice, dialect,
-                              kept->versions[0]),
+                              nxc_version_of_span(binding->arena, kept->versions[0])),
              "%s of %s %s, and this is read as %s", what, dialect,
              nxc_versions_show(binding->arena, kept->versions, kept->n_versions), binding->version);
 }

@@ -130,6 +130,10 @@ static bool is_section_row(const nxc_binding *binding, const nxc_option_row *row
 
 static void judge_status(nxc_binding *binding, nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
+  if (nxc_option_is_past(row, binding->version)) {
+    bound->inactive = true;
+    return;
+  }
   if (row->read_when != NULL) {
     const nxc_value *read = nxc_binding_evaluate(binding, bound, row->read_when);
     bound->inactive = read ? !nxc_value_is_true(read) : !bound->given;
@@ -342,10 +346,12 @@ static void forget(nxc_binding *binding, const nxc_bound *bound) {
   }
 }
 
-static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, const nxc_bound **kept,
-                    size_t *n_kept) {
+/* Those that the version has, or those that it has not: what it has counts. */
+static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, bool of_version,
+                    const nxc_bound **kept, size_t *n_kept) {
   for (size_t i = 0; i < n_bounds; i++) {
     const nxc_bound *bound = &bounds[i];
+    if (nxc_in_version(bound->row->versions, bound->row->n_versions, binding->version) != of_version) continue;
     bool open = bound->given || bound->lacks || binding->partial;
     if (open && bound->value == NULL && !bound->inactive) forget(binding, bound);
     if (bound->value != NULL && !bound->inactive && bound->row->n_sets > 0) kept[(*n_kept)++] = bound;
@@ -380,7 +386,8 @@ void nxc_binding_apply(nxc_binding *binding) {
   for (size_t i = 0; i < binding->n_misfits; i++) report_misfit(binding, &binding->misfits[i]);
   if (!binding->partial) check_required(binding);
   const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 1, sizeof *kept);
-  collect(binding, binding->model_options, n_model, kept, &n_kept);
-  collect(binding, binding->options, n_options, kept, &n_kept);
+  collect(binding, binding->model_options, n_model, true, kept, &n_kept);
+  collect(binding, binding->options, n_options, false, kept, &n_kept);
+  collect(binding, binding->options, n_options, true, kept, &n_kept);
   set_all(binding, kept, n_kept);
 }

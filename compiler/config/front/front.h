@@ -34,6 +34,7 @@ typedef struct nxc_front {
   const char *dialect;
   const char *const
       *versions;        /* the newest first, NULL at the end (version.h chooses). NULL: one only */
+  bool dated;           /* versions but the newest are named by their last days, and are no releases */
   bool takes_arguments; /* reads what stands behind `--` */
   bool takes_overrides; /* Hydra's KEY=VALUE, behind the file */
   /* Whether the text itself shows that it is of this dialect. NULL: its keys tell. */

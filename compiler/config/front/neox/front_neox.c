@@ -7,7 +7,11 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *const nxc_neox_versions[] = {"today", "seed", NULL};
+/* The last days before its code forgot a key or a word, or changed a default that trains otherwise. */
+const char *const nxc_neox_versions[] = {
+    "today",      "2025-05-08", "2025-02-17", "2024-09-28", "2024-09-05", "2024-08-26", "2024-05-03",
+    "2024-02-04", "2023-12-25", "2023-09-17", "2023-05-18", "2023-05-01", "2023-03-25", "2022-12-13",
+    "2022-12-04", "2021-10-19", "2021-08-29", "2021-05-06", "2021-05-05", "2021-05-01", NULL};
 
 /* -- keys ------------------------------------------------------------------------------------------------ */
 
@@ -287,6 +291,28 @@ static void check_extra_arguments(nxc_binding *binding) {
   }
 }
 
+static bool is_bit(const nxc_value *value) {
+  return value->kind == NXC_INT && (value->integer == 0 || value->integer == 1);
+}
+
+/* In a section, which DeepSpeed reads, 0 and 1 say false and true; for options of its own GPT-NeoX refuses them. */
+static void accept_bits(nxc_binding *binding) {
+  size_t n_kept = 0;
+  for (size_t i = 0; i < binding->n_misfits; i++) {
+    const nxc_misfit_value *misfit = &binding->misfits[i];
+    nxc_bound *bound = nxc_neox_bound(binding, misfit->bound->row->name);
+    bool section = strchr(bound->row->name, '.') != NULL;
+    if (!section || bound->row->domain.type != NXC_TYPE_BOOL || !is_bit(misfit->value)) {
+      binding->misfits[n_kept++] = *misfit;
+      continue;
+    }
+    nxc_value *truth = nxc_arena_alloc(binding->arena, sizeof *truth);
+    *truth = (nxc_value){.kind = NXC_BOOL, .boolean = misfit->value->integer == 1};
+    bound->value = truth;
+  }
+  binding->n_misfits = n_kept;
+}
+
 /* Under autotuning "auto" is of every type, and options of ZeRO may be lists: DeepSpeed tries values there.
  * What it will be is unknown here. */
 static void accept_auto(nxc_binding *binding) {
@@ -305,6 +331,7 @@ static void accept_auto(nxc_binding *binding) {
 void nxc_neox_prepare(nxc_binding *binding) {
   note_scalars(binding, binding->document->root);
   accept_auto(binding);
+  accept_bits(binding);
   nxc_neox_count_gpus(binding);
   nxc_neox_expand_attention(binding);
   nxc_neox_check_partition(binding);
