@@ -14,7 +14,8 @@ enum {
   N_EXCHANGES = 4,
   ALIGNMENT = 4096
 };
-static const double SAMPLE_S = 10e-3, SLOW_S = 0.1; /* of one product: the next is eight times as large */
+static const double SAMPLE_S = 10e-3;
+static const double SLOW_SAMPLES = 10; /* of one product: the next is eight times as large */
 
 static uint64_t round_up(uint64_t bytes) {
   return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -29,6 +30,17 @@ uint64_t nxr_bench_comm_bytes(void) {
 }
 
 /* ---- samples ---- */
+
+/* NXRUN_SAMPLE_MS in the environment (for tests) makes samples shorter, and the numbers rougher. */
+static double sample_s(void) {
+  const char *text = getenv("NXRUN_SAMPLE_MS");
+  double asked = text ? 1e-3 * strtod(text, NULL) : SAMPLE_S;
+  return asked > 0 && asked < SAMPLE_S ? asked : SAMPLE_S;
+}
+
+static bool is_slow(double seconds) {
+  return seconds >= SLOW_SAMPLES * sample_s();
+}
 
 /* Does the thing `repeats` times. */
 typedef void work(nxr_bench *bench, void *what, uint32_t repeats);
@@ -56,14 +68,14 @@ static double sample(nxr_bench *bench, work *run, void *what, uint32_t repeats) 
   return (nxr_clock_s() - start) / repeats;
 }
 
-/* Seconds of one: the median of samples of about SAMPLE_S each, of the slowest rank. */
+/* Seconds of one: the median of samples of about sample_s() each, of the slowest rank. */
 static double measure(nxr_bench *bench, work *run, void *what) {
   double samples[N_SAMPLES];
   sample(bench, run, what, 1);
   double once = slowest(bench, sample(bench, run, what, 1));
-  double wanted = SAMPLE_S / (once > 1e-9 ? once : 1e-9);
+  double wanted = sample_s() / (once > 1e-9 ? once : 1e-9);
   uint32_t repeats = wanted < 1 ? 1 : wanted > MAX_REPEATS ? MAX_REPEATS : (uint32_t)wanted;
-  int n_samples = once < SLOW_S ? N_SAMPLES : 1;
+  int n_samples = is_slow(once) ? 1 : N_SAMPLES;
   for (int i = 0; i < n_samples; i++) samples[i] = sample(bench, run, what, repeats);
   qsort(samples, (size_t)n_samples, sizeof *samples, compare_seconds);
   return slowest(bench, samples[n_samples / 2]);
@@ -134,7 +146,7 @@ static nxk_operator product_of(nx_dtype type, int form, int64_t m, int64_t n, in
 
 bool nxr_measure_products(nxr_bench *bench, nx_dtype type, nxr_curve *curve, nxr_fault *fault) {
   double slowest_s = 0;
-  for (int i = 0; i < NXR_CALIBRATE_POINTS && slowest_s < SLOW_S; i++) {
+  for (int i = 0; i < NXR_CALIBRATE_POINTS && !is_slow(slowest_s); i++) {
     int64_t m = product_shapes[i].m, n = product_shapes[i].n, k = product_shapes[i].k;
     double sum_s = 0, flops = 2.0 * (double)(m * n * k);
     for (int form = 0; form < 3; form++) {

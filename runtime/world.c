@@ -183,6 +183,7 @@ bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_faul
   MPI_Info_set(info, "alloc_shared_noncontig", "true");
   void *own;
   watch(world);
+  if (window != MPI_WIN_NULL) MPI_Win_free(&window);
   int status = MPI_Win_allocate_shared((MPI_Aint)rounded, 1, info, host_communicator, &own, &window);
   nxr_watch_end();
   MPI_Info_free(&info);

@@ -52,7 +52,7 @@ void nxr_world_host_union(nxr_world *world, void *bits, size_t n_bytes);
 void nxr_world_broadcast(nxr_world *world, void *bytes, size_t n_bytes);
 
 /* Memory that the ranks of this host share: n_bytes of each, page aligned; peers[local rank] is where each
- * begins in this process. Lives until nxr_world_close. */
+ * begins in this process. Lives until the next one, or nxr_world_close. */
 bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_fault *fault);
 
 static inline const char *nxr_world_host(const nxr_world *world, uint32_t rank) {

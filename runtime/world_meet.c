@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { POLLS_PER_CLOCK = 64, POLLS_BEFORE_SLEEP = 1 << 14, SLEEP_US = 200 };
+enum { POLLS_PER_CLOCK = 64, POLLS_BEFORE_SLEEP = 1 << 14, POLLS_WHERE_CROWDED = 64, SLEEP_US = 200 };
 enum { WORDS, BYTES, MOST_BYTES = 4096 }; /* tags, and the room for bytes */
 enum { COME = 1, ALIVE, WAIT, GO }; /* a rank to rank 0: COME, ALIVE; rank 0 to a rank: WAIT, GO */
 static const double SIGNS_PER_DEADLINE = 8, LONGEST_BETWEEN_SIGNS_S = 1;
@@ -76,8 +76,8 @@ static _Noreturn void give_up_on(const nxr_world *world, uint32_t rank) {
 }
 
 /* MPICH's own waiting never gives its core away, which costs milliseconds where ranks share cores. */
-static void pause_between_polls(unsigned polls) {
-  if (polls < POLLS_BEFORE_SLEEP) sched_yield();
+static void pause_between_polls(const nxr_world *world, unsigned polls) {
+  if (polls < (world->crowded ? POLLS_WHERE_CROWDED : POLLS_BEFORE_SLEEP)) sched_yield();
   else usleep(SLEEP_US);
 }
 
@@ -89,7 +89,7 @@ static void say(const nxr_world *world, uint32_t index, int32_t what, bool must)
   int sent = 0;
   for (unsigned polls = 1; MPI_Test(&to->out, &sent, MPI_STATUS_IGNORE) == MPI_SUCCESS && !sent; polls++) {
     if (!must) return;
-    pause_between_polls(polls);
+    pause_between_polls(world, polls);
     if (nxr_clock_s() - since > world->deadline_s) give_up_on(world, index);
   }
   to->answer = what;
@@ -127,7 +127,7 @@ static void receive_all(nxr_world *world) {
   double since = nxr_clock_s(), now = since;
   hear(now);
   for (unsigned polls = 1; n_come + 1 < world->size; polls++) {
-    pause_between_polls(polls);
+    pause_between_polls(world, polls);
     if (polls % POLLS_PER_CLOCK == 0) now = nxr_clock_s();
     hear(now);
     if (is_time_for_sign(world, now)) comfort(world);
@@ -161,7 +161,7 @@ static void come(nxr_world *world) {
       since = nxr_clock_s();
     }
     MPI_Test(&first->out, &sent, MPI_STATUS_IGNORE);
-    pause_between_polls(polls);
+    pause_between_polls(world, polls);
     if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > patience) give_up_on(world, 0);
   }
 }
@@ -183,7 +183,7 @@ static void complete_with(const nxr_world *world, MPI_Request *request, uint32_t
   double since = nxr_clock_s();
   unsigned polls = 0;
   for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
-    pause_between_polls(++polls);
+    pause_between_polls(world, ++polls);
     if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s) give_up_on(world, rank);
   }
 }
@@ -236,7 +236,7 @@ void nxr_meet_complete(const nxr_world *world, MPI_Request *request) {
   double since = nxr_clock_s();
   unsigned polls = 0;
   for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
-    pause_between_polls(++polls);
+    pause_between_polls(world, ++polls);
     if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s) give_up(world, "another rank");
   }
 }

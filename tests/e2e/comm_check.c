@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N_SIZES = 6, N_CASES_MAX = 512, ARENA_BYTES = 200 << 20, N_LARGE = 2500000, N_REPEATS = 3 };
+enum { N_SIZES = 6, N_CASES_MAX = 512, ARENA_BYTES = 200 << 20, N_LARGE = 1100003, N_REPEATS = 3 };
 enum { MOST_UNDER_WAY = 12 /* more than the window has posts of a group */, ROUNDS_PER_VOTE = 50 };
 
 /* Between nxrun and MPI: no tag is sent above the most that MPI must have, or than `tags` says. */
@@ -202,8 +202,8 @@ static void add_cases(bench *at) {
 /* More than goes in one message. */
 static void add_large(bench *at) {
   add_case(at, NX_OP_all_reduce, NX_NONE, NX_f32, NX_f32, 1, N_LARGE, 1, true);
-  add_case(at, NX_OP_reduce_scatter, 0, NX_f32, NX_bf16, 1, N_LARGE / 2 + 3, 1, false);
-  add_all_to_all(at, 0, NX_f32, 1, N_LARGE / 4, 2, 2);
+  add_case(at, NX_OP_reduce_scatter, 0, NX_f32, NX_bf16, 1, N_LARGE, 1, false);
+  add_all_to_all(at, 0, NX_f32, 1, N_LARGE / 2, 2, 2);
 }
 
 static void fill_case(const bench *at, uint32_t c, uint32_t round) {
@@ -265,9 +265,12 @@ static bool check_transport(nxr_world *world, const nx_plan *plan, bool use_wind
   at = (bench){.world = world, .plan = plan};
   open_bench(&at, use_window, 60);
   add_cases(&at);
+  const uint32_t n_small = at.n_cases;
   add_large(&at);
+  const uint32_t n_all = at.n_cases;
   uint64_t n_wrong = 0, n_allocated = 0;
   for (uint32_t round = 0; round < N_REPEATS; round++) {
+    at.n_cases = round + 1 < N_REPEATS ? n_small : n_all;
     for (uint32_t c = 0; c < at.n_cases; c++) fill_case(&at, c, round);
     nxr_comm_vote(at.comm, false);
     uint64_t before = count_allocations(use_window && world->n_hosts == 1);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What nxrun takes is what the plan says: the arenas that it maps are the plan's to the byte, and the ranks'
-# memory (PSS, summed over the host) is within 3 % of arenas + workspace ceilings + what nxrun takes for a
+# memory (PSS without files, of which other programs have a share; summed over the host) is within 3 % of arenas + workspace ceilings + what nxrun takes for a
 # plan of almost nothing. Two ranks of more than 256 MB; with ZeRO 3, whose layers are gathered while they are
 # needed; and with sequences divided over the ranks, whose keys and values go around.
 # SPDX-License-Identifier: Apache-2.0
@@ -41,14 +41,14 @@ measure() { # NAME
     >"$work/$1.out" 2>&1 &
   launcher=$!
   waited=0
-  until [ -f "$work/$1.jsonl" ] && [ "$(wc -l <"$work/$1.jsonl")" -ge 4 ]; do
+  until [ -f "$work/$1.jsonl" ] && [ "$(wc -l <"$work/$1.jsonl")" -ge 3 ]; do
     sleep 0.1
     waited=$((waited + 1))
     if [ $waited -gt 600 ] || ! kill -0 $launcher 2>/dev/null; then cat "$work/$1.out" >&2; exit 1; fi
   done
   pss=0
   for pid in $(ranks "$1"); do
-    pss=$((pss + $(awk '/^Pss:/ {print $2}' "/proc/$pid/smaps_rollup") * 1024))
+    pss=$((pss + $(awk '/^Pss_(Anon|Shmem):/ {n += $2} END {print n}' "/proc/$pid/smaps_rollup") * 1024))
   done
   end "$1"
   wait $launcher 2>/dev/null || true

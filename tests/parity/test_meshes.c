@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same training on different meshes: `test_meshes RECORDED FAMILY` trains a small model on one rank and
- * then on each mesh of the family's list, and demands the same losses and gradient norms at every step and
- * the same gradient of every logical tensor at the first, and the same weights after the last; the same bits
- * where only the pipeline's stages differ. `test_meshes RECORDED delays` delays communication at random.
- * `test_meshes RECORDED broken` breaks a plan on purpose and demands that the comparison sees it. */
+/* The same training on different meshes: `test_meshes RECORDED WHICH...` trains, for each family whose name begins so
+ * (or, `1of4`, for the first of every four), a small model on one rank and on each mesh of the family's list, and demands
+ * the same losses and gradient norms at every step and the same gradient of every logical tensor at the first, and the
+ * same weights after the last; the same bits where only the pipeline's stages differ. `delays` delays communication at
+ * random, `broken` breaks a plan on purpose and demands that the comparison sees it. TAP. */
 #include "tests/parity/training.h"
 #include "tests/plan_edit.h"
+#include "tests/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static const char base[] =
     "model: {layers: 2, hidden: 64, ffn_hidden: 176, heads: 4, kv_heads: 2, sequence: 32, vocab: 250,\n"
     "  vocab_divisor: 16, normalization: rmsnorm, position_embedding: rope, activation: swiglu}\n"
     "optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, clip_norm: 1.0}\n"
-    "schedule: {name: cosine, warmup_steps: 3, min_lr: 1e-4, max_steps: 10}\n"
+    "schedule: {name: cosine, warmup_steps: 2, min_lr: 1e-4, max_steps: 6}\n"
     "run: {seed: 7}\n";
 
 typedef struct mesh {
@@ -390,15 +391,51 @@ static const struct family {
 
 static const char *recorded;
 
-static void train(const char *name, const char *family, const mesh *at, training_result *result) {
-  char folder[256], overrides[4096];
-  snprintf(folder, sizeof folder, "meshes-%s", name);
-  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/tokens]' %s %s", recorded, family,
-           at->overrides);
-  const training request = {.folder = folder, .config = base, .overrides = overrides,
-                            .arguments = at->arguments, .n_ranks = at->n_ranks, .gradients = true};
-  training_run(&request, result);
+/* ---- training ---- */
+
+typedef struct job {
+  char folder[256];
+  const mesh *at;
+  int delay; /* NXRUN_DELAY; 0: none */
+} job;
+
+enum { JOBS_MAX = 1024, WORDS_BYTES = 32768 };
+static job jobs[JOBS_MAX];
+static size_t n_jobs;
+
+static training request_of(const char *folder, const mesh *at, const char *overrides) {
+  return (training){.folder = folder, .config = base, .overrides = overrides, .arguments = at->arguments,
+                    .n_ranks = at->n_ranks, .gradients = true};
 }
+
+static void compile(const char *name, const char *family, const mesh *at, int delay) {
+  char overrides[4096];
+  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/tokens]' %s %s", recorded, family, at->overrides);
+  if (n_jobs == JOBS_MAX) tap_bail("more than %d trainings", JOBS_MAX);
+  job *made = &jobs[n_jobs++];
+  *made = (job){.at = at, .delay = delay};
+  snprintf(made->folder, sizeof made->folder, "meshes-%s", name);
+  const training request = request_of(made->folder, at, overrides);
+  training_compile(&request);
+}
+
+/* All jobs, those of as many ranks together. */
+static void train_all(const char *name) {
+  for (unsigned n_ranks = 1; n_ranks <= 8; n_ranks++) {
+    static char words[WORDS_BYTES];
+    size_t used = 0;
+    for (size_t i = 0; i < n_jobs; i++) {
+      if (jobs[i].at->n_ranks != n_ranks) continue;
+      bool p2p = jobs[i].at->arguments != NULL && strcmp(jobs[i].at->arguments, "--comm p2p") == 0;
+      used += (size_t)snprintf(words + used, sizeof words - used, "comm=%s delay=%d %s ", p2p ? "p2p" : "auto",
+                               jobs[i].delay, jobs[i].folder);
+      if (used >= sizeof words) tap_bail("too many trainings on %u ranks", n_ranks);
+    }
+    if (used > 0) training_together(n_ranks, name, words);
+  }
+}
+
+/* ---- comparing ---- */
 
 static bool same_gradients(const char *expected, const char *actual, double allowed) {
   char a[512], b[512];
@@ -409,8 +446,8 @@ static bool same_gradients(const char *expected, const char *actual, double allo
 
 static bool same_weights(const char *expected, const char *actual) {
   char a[512], b[512];
-  snprintf(a, sizeof a, "meshes-%s/run/checkpoints/step-000010/model.safetensors", expected);
-  snprintf(b, sizeof b, "meshes-%s/run/checkpoints/step-000010/model.safetensors", actual);
+  snprintf(a, sizeof a, "meshes-%s/run/checkpoints/step-000006/model.safetensors", expected);
+  snprintf(b, sizeof b, "meshes-%s/run/checkpoints/step-000006/model.safetensors", actual);
   return training_compare_tensors(a, b, weight_tolerance);
 }
 
@@ -421,66 +458,74 @@ static bool same_checkpoint(const char *expected, const char *actual) {
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     char command[1024];
     snprintf(command, sizeof command,
-             "cmp meshes-%s/run/checkpoints/step-000010/%s.safetensors "
-             "meshes-%s/run/checkpoints/step-000010/%s.safetensors",
+             "cmp meshes-%s/run/checkpoints/step-000006/%s.safetensors "
+             "meshes-%s/run/checkpoints/step-000006/%s.safetensors",
              expected, files[i], actual, files[i]);
     good = system(command) == 0 && good;
   }
   return good;
 }
 
-static bool test_family(const struct family *family) {
+static void read_result(const char *name, training_result *result) {
+  char folder[256];
+  snprintf(folder, sizeof folder, "meshes-%s", name);
+  training_read(folder, result);
+}
+
+/* ---- families ---- */
+
+static const mesh *like(const struct family *family) {
   static const mesh one = {"one", 1, WORLD("1"), NULL};
-  const mesh *like = family->like ? family->like : &one;
+  return family->like ? family->like : &one;
+}
+
+static void compile_family(const struct family *family) {
+  char name[128];
+  snprintf(name, sizeof name, "%s-%s", family->name, like(family)->name);
+  compile(name, family->overrides, like(family), 0);
+  for (size_t i = 0; i < family->n_meshes; i++) {
+    snprintf(name, sizeof name, "%s-%s", family->name, family->meshes[i].name);
+    compile(name, family->overrides, &family->meshes[i], 0);
+  }
+}
+
+static void compare_family(const struct family *family) {
   training_result expected, actual;
   char one_name[128], name[128];
-  bool good = true;
-  snprintf(one_name, sizeof one_name, "%s-%s", family->name, like->name);
-  train(one_name, family->overrides, like, &expected);
+  snprintf(one_name, sizeof one_name, "%s-%s", family->name, like(family)->name);
+  read_result(one_name, &expected);
   for (size_t i = 0; i < family->n_meshes; i++) {
-    const mesh *at = &family->meshes[i];
-    snprintf(name, sizeof name, "%s-%s", family->name, at->name);
-    printf("%s: ", name);
-    fflush(stdout);
-    train(name, family->overrides, at, &actual);
+    snprintf(name, sizeof name, "%s-%s", family->name, family->meshes[i].name);
+    read_result(name, &actual);
     double allowed = family->exact ? 0 : tolerance;
     double norm_allowed = family->like ? norm_tolerance : allowed;
-    good = training_compare(&expected, &actual, allowed, norm_allowed) && good;
+    bool good = training_compare(&expected, &actual, allowed, norm_allowed);
     good = same_gradients(one_name, name, allowed) && good;
     good = (family->exact ? same_checkpoint(one_name, name) : same_weights(one_name, name)) && good;
+    tap_report(good, "%s", name);
   }
-  return good;
 }
 
 /* A plan whose gradients are twice too large: AdamW hardly notices, the comparison of gradients must. */
-static bool test_broken(void) {
+static void test_broken(void) {
   static const mesh one = {"one", 1, WORLD("1") SET("optimizer.clip_norm", "null"), NULL};
-  training_result result;
   uint64_t n_bytes;
-  train("right", "", &one, &result);
-  train("broken", "", &one, &result);
+  compile("right", "", &one, 0);
+  compile("broken", "", &one, 0);
   uint8_t *bytes = plan_read("meshes-broken/plan.bin", &n_bytes);
   nx_operator *op = bytes ? plan_operator(bytes, NX_OP_ce_grad) : NULL;
-  if (op == NULL) return printf("the plan has no ce_grad\n"), false;
+  if (op == NULL) tap_bail("the plan has no ce_grad");
   plan_attribute(bytes, op, NX_ce_grad_scale)->real *= 2;
   plan_seal(bytes);
-  bool written = plan_write("meshes-broken/plan.bin", bytes, n_bytes);
+  if (!plan_write("meshes-broken/plan.bin", bytes, n_bytes)) tap_bail("the plan cannot be written");
   free(bytes);
-  char command[2048];
-  snprintf(command, sizeof command,
-           "rm -rf meshes-broken/run meshes-broken/gradients && '%s' meshes-broken/plan.bin "
-           "--dir meshes-broken/run --dump-gradients meshes-broken/gradients >meshes-broken/output.txt 2>&1",
-           getenv("NX_NXRUN"));
-  if (!written || system(command) != 0) return printf("the broken plan does not run\n"), false;
-  if (same_gradients("right", "broken", tolerance))
-    return printf("nobody noticed that gradients are twice too large\n"), false;
-  printf("seen: gradients twice too large\n");
-  return true;
+  train_all("broken");
+  tap_report(!same_gradients("right", "broken", tolerance), "gradients twice too large are noticed");
 }
 
 /* The same training, three times with other random delays before communication: nothing hangs, and no bit
  * differs. */
-static bool test_delays(void) {
+static void test_delays(void) {
   static const mesh layouts[] = {
       {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2") LAYERS("4"), NULL},
       {"pp2-tp2-messages", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE LAYERS("4"), "--comm p2p"},
@@ -493,30 +538,52 @@ static bool test_delays(void) {
       {"ep2", 2, WORLD("2") EXPERT("2") MIXTURE("2"), NULL},
       {"ring2-ep4-gather", 4, WORLD("4") RING("2") EXPERT("4") GATHER MIXTURE("2"), "--comm p2p"},
   };
-  bool good = true;
-  for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+  enum { N_LAYOUTS = sizeof layouts / sizeof *layouts, N_DELAYS = 3 };
+  char name[128], plain_name[128];
+  for (size_t i = 0; i < N_LAYOUTS; i++)
+    for (int delay = 0; delay <= N_DELAYS; delay++) {
+      snprintf(name, sizeof name, "delay%d-%s", delay, layouts[i].name);
+      compile(name, SET("schedule.max_steps", "3"), &layouts[i], delay);
+    }
+  train_all("delays");
+  for (size_t i = 0; i < N_LAYOUTS; i++) {
     training_result plain, delayed;
-    unsetenv("NXRUN_DELAY");
-    train("undelayed", SET("schedule.max_steps", "4"), &layouts[i], &plain);
-    for (int seed = 1; seed <= 3; seed++) {
-      char text[16];
-      snprintf(text, sizeof text, "%d", seed);
-      setenv("NXRUN_DELAY", text, 1);
-      train("delayed", SET("schedule.max_steps", "4"), &layouts[i], &delayed);
-      printf("%s, delays %d: ", layouts[i].name, seed);
-      good = training_compare(&plain, &delayed, 0, 0) && same_gradients("undelayed", "delayed", 0) && good;
+    snprintf(plain_name, sizeof plain_name, "delay0-%s", layouts[i].name);
+    read_result(plain_name, &plain);
+    for (int delay = 1; delay <= N_DELAYS; delay++) {
+      snprintf(name, sizeof name, "delay%d-%s", delay, layouts[i].name);
+      read_result(name, &delayed);
+      bool good = training_compare(&plain, &delayed, 0, 0) && same_gradients(plain_name, name, 0);
+      tap_report(good, "%s", name);
     }
   }
-  return good;
+}
+
+/* "1of4": the first of every four families; else those whose names begin so. */
+static bool is_meant(const char *which, size_t family) {
+  size_t first, n;
+  if (sscanf(which, "%zuof%zu", &first, &n) == 2) return n > 0 && family % n == first % n;
+  return strncmp(families[family].name, which, strlen(which)) == 0;
+}
+
+static void test_families(const char *which) {
+  size_t n_families = sizeof families / sizeof *families;
+  for (size_t i = 0; i < n_families; i++)
+    if (is_meant(which, i)) compile_family(&families[i]);
+  train_all(which);
+  for (size_t i = 0; i < n_families; i++)
+    if (is_meant(which, i)) compare_family(&families[i]);
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) return 2;
+  if (argc < 3) return 2;
   recorded = argv[1];
-  if (strcmp(argv[2], "delays") == 0) return test_delays() ? 0 : 1;
-  if (strcmp(argv[2], "broken") == 0) return test_broken() ? 0 : 1;
-  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-    if (strcmp(families[i].name, argv[2]) == 0) return test_family(&families[i]) ? 0 : 1;
-  fprintf(stderr, "no such family: %s\n", argv[2]);
-  return 2;
+  for (int i = 2; i < argc; i++) {
+    n_jobs = 0;
+    if (strcmp(argv[i], "delays") == 0) test_delays();
+    else if (strcmp(argv[i], "broken") == 0) test_broken();
+    else test_families(argv[i]);
+    if (n_jobs == 0) tap_bail("no such family: %s", argv[i]);
+  }
+  return tap_end();
 }

@@ -3,6 +3,7 @@
  * compares losses, gradient norms, rates and, where they were recorded, the first step's gradients. See
  * tests/parity/README.md. */
 #include "tests/parity/training.h"
+#include "tests/tap.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -160,5 +161,6 @@ int main(int argc, char **argv) {
     good = training_compare_tensors(path, actual_path, tolerance) && good;
   }
   json_decref(record);
-  return good ? 0 : 1;
+  tap_report(good, "%s", folder);
+  return tap_end();
 }

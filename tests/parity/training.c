@@ -2,6 +2,7 @@
 #include "tests/parity/training.h"
 
 #include "runtime/safetensors.h"
+#include "tests/tap.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { COMMAND_BYTES = 16384 };
+enum { COMMAND_BYTES = 65536 };
 
 static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 static void die(const char *format, ...) {
@@ -30,18 +31,18 @@ static const char *program(const char *variable) {
   return path;
 }
 
-/* Runs a command; shows it and its output when it fails. */
-static void run(const char *folder, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void run(const char *folder, const char *format, ...) {
-  char command[COMMAND_BYTES], line[2 * COMMAND_BYTES];
+/* Runs a command, its output into a file; shows it and the end of that when it fails. */
+static void run(const char *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void run(const char *output, const char *format, ...) {
+  static char command[COMMAND_BYTES], line[2 * COMMAND_BYTES];
   va_list args;
   va_start(args, format);
   if (vsnprintf(command, sizeof command, format, args) >= (int)sizeof command) die("command too long");
   va_end(args);
-  snprintf(line, sizeof line, "%s >'%s/output.txt' 2>&1", command, folder);
+  snprintf(line, sizeof line, "%s >'%s' 2>&1", command, output);
   if (system(line) == 0) return;
   fprintf(stderr, "failed: %s\n", command);
-  snprintf(line, sizeof line, "cat '%s/output.txt' >&2", folder);
+  snprintf(line, sizeof line, "tail -n 40 '%s' >&2", output);
   if (system(line) != 0) die("and its output can not be read");
   exit(1);
 }
@@ -62,7 +63,7 @@ static double number_at(json_t *object, const char *key) {
   return json_number_value(value);
 }
 
-static void read_metrics(const char *folder, training_result *result) {
+void training_read(const char *folder, training_result *result) {
   char path[4096], line[4096];
   snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
   FILE *in = fopen(path, "r");
@@ -78,19 +79,35 @@ static void read_metrics(const char *folder, training_result *result) {
   fclose(in);
 }
 
-void training_run(const training *request, training_result *result) {
+static const char *output_of(const char *folder) {
+  static char path[512];
+  snprintf(path, sizeof path, "%s/output.txt", folder);
+  return path;
+}
+
+void training_compile(const training *request) {
   const char *folder = request->folder;
   write_config(request);
-  run(folder, "'%s' plan --dialect nx '%s/config.yaml' %s -o '%s/plan.bin'", program("NX_NXCFG"), folder,
+  run(output_of(folder), "'%s' plan --dialect nx '%s/config.yaml' %s -o '%s/plan.bin'", program("NX_NXCFG"), folder,
       request->overrides ? request->overrides : "", folder);
-  char launcher[512] = "";
+}
+
+void training_together(unsigned n_ranks, const char *name, const char *words) {
+  char output[512];
+  snprintf(output, sizeof output, "%s-%u.txt", name, n_ranks);
+  run(output, "'%s' -n %u '%s' %s", program("NX_MPIEXEC"), n_ranks, program("NX_TRAIN_PLANS"), words);
+}
+
+void training_run(const training *request, training_result *result) {
+  const char *folder = request->folder;
+  char launcher[512] = "", gradients[512] = "";
+  training_compile(request);
   if (request->n_ranks > 1)
     snprintf(launcher, sizeof launcher, "'%s' -n %u", program("NX_MPIEXEC"), request->n_ranks);
-  char gradients[512] = "";
   if (request->gradients) snprintf(gradients, sizeof gradients, "--dump-gradients '%s/gradients'", folder);
-  run(folder, "%s '%s' '%s/plan.bin' --log json --metrics '%s/metrics.jsonl' --dir '%s/run' %s %s", launcher,
+  run(output_of(folder), "%s '%s' '%s/plan.bin' --log json --metrics '%s/metrics.jsonl' --dir '%s/run' %s %s", launcher,
       program("NX_NXRUN"), folder, folder, folder, gradients, request->arguments ? request->arguments : "");
-  read_metrics(folder, result);
+  training_read(folder, result);
 }
 
 static double relative(double expected, double actual) {
@@ -101,7 +118,7 @@ bool training_compare(const training_result *expected, const training_result *ac
                       double norm_tolerance) {
   double worst_loss = 0, worst_norm = 0, worst_lr = 0;
   if (expected->n_steps != actual->n_steps || expected->n_steps == 0) {
-    printf("%zu steps instead of %zu\n", actual->n_steps, expected->n_steps);
+    tap_note("%zu steps instead of %zu", actual->n_steps, expected->n_steps);
     return false;
   }
   for (size_t i = 0; i < expected->n_steps; i++) {
@@ -111,13 +128,13 @@ bool training_compare(const training_result *expected, const training_result *ac
     worst_lr = fmax(worst_lr, a->lr == b->lr ? 0 : relative(a->lr, b->lr));
     bool good = worst_loss <= tolerance && worst_norm <= norm_tolerance && worst_lr <= 1e-12;
     if (!good) {
-      printf("step %zu: loss %.9g instead of %.9g, gradient norm %.9g instead of %.9g, rate %.12g instead of "
-             "%.12g\n",
+      tap_note("step %zu: loss %.9g instead of %.9g, gradient norm %.9g instead of %.9g, rate %.12g instead of "
+             "%.12g",
              i + 1, b->loss, a->loss, b->grad_norm, a->grad_norm, b->lr, a->lr);
       return false;
     }
   }
-  printf("%zu steps: loss within %.1e (tolerance %.0e), gradient norm within %.1e (tolerance %.0e)\n",
+  tap_note("%zu steps: loss within %.1e (tolerance %.0e), gradient norm within %.1e (tolerance %.0e)",
          expected->n_steps, worst_loss, tolerance, worst_norm, norm_tolerance);
   return true;
 }
@@ -154,18 +171,18 @@ bool training_compare_tensors(const char *expected_path, const char *actual_path
   double worst = 0;
   bool good = expected.n_tensors == actual.n_tensors;
   if (!good)
-    printf("%llu tensors instead of %llu\n", (unsigned long long)actual.n_tensors,
+    tap_note("%llu tensors instead of %llu", (unsigned long long)actual.n_tensors,
            (unsigned long long)expected.n_tensors);
   for (uint64_t i = 0; i < expected.n_tensors; i++) {
     const nxr_safetensor *tensor = &expected.tensors[i], *other = nxr_safetensors_find(&actual, tensor->name);
     double distance = other ? tensor_distance(tensor, other) : INFINITY;
     if (!(distance <= tolerance))
-      printf("%s differs by %.2e (tolerance %.0e)\n", tensor->name, distance, tolerance);
+      tap_note("%s differs by %.2e (tolerance %.0e)", tensor->name, distance, tolerance);
     good = good && distance <= tolerance;
     worst = fmax(worst, distance);
   }
   if (good)
-    printf("%llu tensors within %.1e (tolerance %.0e)\n", (unsigned long long)expected.n_tensors, worst,
+    tap_note("%llu tensors within %.1e (tolerance %.0e)", (unsigned long long)expected.n_tensors, worst,
            tolerance);
   nxr_safetensors_close(&expected);
   nxr_safetensors_close(&actual);

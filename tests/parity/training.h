@@ -2,7 +2,7 @@
 /* A training as the tests run it: a configuration in the nx dialect is compiled by nxcfg and run by nxrun,
  * and its metrics and first gradients are read back.
  *
- * Programs are named by the environment: NX_NXCFG, NX_NXRUN, NX_MPIEXEC. Everything is written below
+ * Programs are named by the environment: NX_NXCFG, NX_NXRUN, NX_TRAIN_PLANS, NX_MPIEXEC. Everything is written below
  * `folder`, which is made anew. A failure of any program ends the test with its output. */
 #ifndef NX_TEST_TRAINING_H
 #define NX_TEST_TRAINING_H
@@ -32,6 +32,10 @@ typedef struct training_result {
 
 /* Ends the program (exit 1) when anything fails. */
 void training_run(const training *request, training_result *result);
+/* The same in parts: the plan alone; then many by train_plans, told by its words; then what came out of one. */
+void training_compile(const training *request);
+void training_together(unsigned n_ranks, const char *name, const char *words);
+void training_read(const char *folder, training_result *result);
 /* Demands equal steps: relative differences of losses within `tolerance`, of gradient norms within their own,
  * of rates within 1e-12. Prints the largest. False, and what differs, otherwise. */
 bool training_compare(const training_result *expected, const training_result *actual, double tolerance,
