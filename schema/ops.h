@@ -33,6 +33,20 @@ enum {
 #include "schema/ops.def"
 };
 
+/* Attribute `function` of activation and gated, in the order of their names in ops.def. */
+typedef enum nx_activation {
+  NX_ACTIVATION_GELU,
+  NX_ACTIVATION_GELU_TANH,
+  NX_ACTIVATION_RELU,
+  NX_ACTIVATION_SQUARED_RELU,
+  NX_ACTIVATION_SILU,
+  NX_ACTIVATION_QUICK_GELU,
+  NX_ACTIVATION_MISH,
+  NX_ACTIVATION_SOFTSIGN,
+  NX_ACTIVATION_SIGMOID,
+  NX_ACTIVATION_IDENTITY
+} nx_activation;
+
 typedef enum nx_op_class {
   NX_PRODUCT,
   NX_ATTENTION,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SwiGLU, GELU and dropout, with their gradients. Elementwise, so any output may be the input it replaces. */
+/* Activations, gated or not, and dropout, with their gradients. Elementwise, so any output may be the input it replaces. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 
 static const float SQRT_2_OVER_PI = 0.797884560802865F;
 static const float CUBIC = 0.044715F;
+static const float QUICK = 1.702F;
 
 /* 0.5 (1 + tanh(u)) = sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3): no tanh and no cancellation. */
 static inline float gelu_gate(float x) {
@@ -24,11 +25,117 @@ static inline float gelu_erf_slope(float x) {
   return normal_cdf(x) + x * 0.398942280401433F * vec_exp(-0.5F * x * x);
 }
 
-void CPU_NAME(cpu_gelu)(const nxk_kernel *kernel, const nxk_frame *frame) {
+/* The derivative of x sigmoid(c x). */
+static inline float sigmoid_unit_slope(float x, float c) {
+  float s = vec_sigmoid(c * x);
+  return s * (1 + c * x * (1 - s));
+}
+
+/* With e = exp(x) and n = e (e + 2): tanh(log(1 + e)) = n / (n + 2), which is 1 in fp32 from 20 on. */
+static inline float mish_gate(float x) {
+  float e = vec_exp(x > 20 ? 20 : x), n = e * (e + 2);
+  return n / (n + 2);
+}
+
+static inline float mish_slope(float x) {
+  float e = vec_exp(x > 20 ? 20 : x), n = e * (e + 2), gate = n / (n + 2);
+  return gate + x * 4 * (n + 1) / ((n + 2) * (n + 2)) * vec_sigmoid(x);
+}
+
+/* The functions that follow are inlined with a `function` that is known there, so that loops are vectors. */
+#define INLINED static inline __attribute__((always_inline))
+
+INLINED float value_of(nx_activation function, float x) {
+  switch (function) {
+  case NX_ACTIVATION_GELU: return x * normal_cdf(x);
+  case NX_ACTIVATION_GELU_TANH: return x * gelu_gate(x);
+  case NX_ACTIVATION_RELU: return x < 0 ? 0 : x;
+  case NX_ACTIVATION_SQUARED_RELU: return x < 0 ? 0 : x * x;
+  case NX_ACTIVATION_SILU: return x * vec_sigmoid(x);
+  case NX_ACTIVATION_QUICK_GELU: return x * vec_sigmoid(QUICK * x);
+  case NX_ACTIVATION_MISH: return x * mish_gate(x);
+  case NX_ACTIVATION_SOFTSIGN: return x / (1 + __builtin_fabsf(x));
+  case NX_ACTIVATION_SIGMOID: return vec_sigmoid(x);
+  default: return x;
+  }
+}
+
+INLINED float slope_of(nx_activation function, float x) {
+  float s = 1 + __builtin_fabsf(x);
+  switch (function) {
+  case NX_ACTIVATION_GELU: return gelu_erf_slope(x);
+  case NX_ACTIVATION_GELU_TANH: return gelu_tanh_slope(x);
+  case NX_ACTIVATION_RELU: return x > 0 ? 1 : 0;
+  case NX_ACTIVATION_SQUARED_RELU: return x > 0 ? 2 * x : 0;
+  case NX_ACTIVATION_SILU: return sigmoid_unit_slope(x, 1);
+  case NX_ACTIVATION_QUICK_GELU: return sigmoid_unit_slope(x, QUICK);
+  case NX_ACTIVATION_MISH: return mish_slope(x);
+  case NX_ACTIVATION_SOFTSIGN: return 1 / (s * s);
+  case NX_ACTIVATION_SIGMOID: return vec_sigmoid(x) * vec_sigmoid(-x);
+  default: return 1;
+  }
+}
+
+/* One chunk, and what is made of it. */
+typedef enum chunk_form { PLAIN, PLAIN_GRAD, GATED, GATED_GRAD } chunk_form;
+
+typedef struct chunk {
+  const float *dy, *x, *up; /* x: the gate, where there is one */
+  float *y, *dup;           /* y: or dx */
+  int64_t n;
+} chunk;
+
+INLINED void run_function(chunk_form form, nx_activation function, const chunk *c) {
+  const float *dy = c->dy, *x = c->x, *up = c->up;
+  float *y = c->y, *dup = c->dup;
+  int64_t n = c->n;
+  switch (form) {
+  case PLAIN:
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = value_of(function, x[i]);
+    return;
+  case PLAIN_GRAD:
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = dy[i] * slope_of(function, x[i]);
+    return;
+  case GATED:
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = value_of(function, x[i]) * up[i];
+    return;
+  case GATED_GRAD:
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+      float z = x[i], u = up[i], d = dy[i];
+      dup[i] = d * value_of(function, z);
+      y[i] = d * u * slope_of(function, z);
+    }
+  }
+}
+
+INLINED void run_form(chunk_form form, nx_activation function, const chunk *c) {
+  switch (function) {
+  case NX_ACTIVATION_GELU: run_function(form, NX_ACTIVATION_GELU, c); return;
+  case NX_ACTIVATION_GELU_TANH: run_function(form, NX_ACTIVATION_GELU_TANH, c); return;
+  case NX_ACTIVATION_RELU: run_function(form, NX_ACTIVATION_RELU, c); return;
+  case NX_ACTIVATION_SQUARED_RELU: run_function(form, NX_ACTIVATION_SQUARED_RELU, c); return;
+  case NX_ACTIVATION_SILU: run_function(form, NX_ACTIVATION_SILU, c); return;
+  case NX_ACTIVATION_QUICK_GELU: run_function(form, NX_ACTIVATION_QUICK_GELU, c); return;
+  case NX_ACTIVATION_MISH: run_function(form, NX_ACTIVATION_MISH, c); return;
+  case NX_ACTIVATION_SOFTSIGN: run_function(form, NX_ACTIVATION_SOFTSIGN, c); return;
+  case NX_ACTIVATION_SIGMOID: run_function(form, NX_ACTIVATION_SIGMOID, c); return;
+  case NX_ACTIVATION_IDENTITY: run_function(form, NX_ACTIVATION_IDENTITY, c); return;
+  }
+}
+
+static nx_activation function_of(const nxk_kernel *kernel, const nxk_frame *frame) {
+  return (nx_activation)cpu_int(kernel, frame, NX_activation_function);
+}
+
+void CPU_NAME(cpu_activation)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const void *x = cpu_in_at(kernel, frame, 0);
   void *y = cpu_out_at(kernel, frame, 0);
   nx_dtype x_type = cpu_in(kernel, 0)->dtype, y_type = cpu_out(kernel, 0)->dtype;
-  bool tanh_form = cpu_int(kernel, frame, NX_gelu_tanh);
+  nx_activation function = function_of(kernel, frame);
   int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
@@ -36,26 +143,21 @@ void CPU_NAME(cpu_gelu)(const nxk_kernel *kernel, const nxk_frame *frame) {
     cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
     for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK) {
       int64_t count = vec_chunk_of(start, span.end);
-      const float *p = vec_read(x, x_type, start, count, x_buffer);
-      float *r = vec_target(y, y_type, start, y_buffer);
-      if (tanh_form) {
-#pragma omp simd
-        for (int64_t i = 0; i < count; i++) r[i] = p[i] * gelu_gate(p[i]);
-      } else {
-#pragma omp simd
-        for (int64_t i = 0; i < count; i++) r[i] = p[i] * normal_cdf(p[i]);
-      }
-      vec_commit(y, y_type, start, count, r);
+      chunk c = {.x = vec_read(x, x_type, start, count, x_buffer),
+                 .y = vec_target(y, y_type, start, y_buffer),
+                 .n = count};
+      run_form(PLAIN, function, &c);
+      vec_commit(y, y_type, start, count, c.y);
     }
   }
 }
 
-void CPU_NAME(cpu_gelu_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
+void CPU_NAME(cpu_activation_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const void *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
   void *dx = cpu_out_at(kernel, frame, 0);
   nx_dtype dy_type = cpu_in(kernel, 0)->dtype, x_type = cpu_in(kernel, 1)->dtype,
            dx_type = cpu_out(kernel, 0)->dtype;
-  bool tanh_form = cpu_int(kernel, frame, NX_gelu_grad_tanh);
+  nx_activation function = function_of(kernel, frame);
   int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
@@ -63,17 +165,12 @@ void CPU_NAME(cpu_gelu_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
     cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
     for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK) {
       int64_t count = vec_chunk_of(start, span.end);
-      const float *d = vec_read(dy, dy_type, start, count, dy_buffer);
-      const float *p = vec_read(x, x_type, start, count, x_buffer);
-      float *r = vec_target(dx, dx_type, start, dx_buffer);
-      if (tanh_form) {
-#pragma omp simd
-        for (int64_t i = 0; i < count; i++) r[i] = d[i] * gelu_tanh_slope(p[i]);
-      } else {
-#pragma omp simd
-        for (int64_t i = 0; i < count; i++) r[i] = d[i] * gelu_erf_slope(p[i]);
-      }
-      vec_commit(dx, dx_type, start, count, r);
+      chunk c = {.dy = vec_read(dy, dy_type, start, count, dy_buffer),
+                 .x = vec_read(x, x_type, start, count, x_buffer),
+                 .y = vec_target(dx, dx_type, start, dx_buffer),
+                 .n = count};
+      run_form(PLAIN_GRAD, function, &c);
+      vec_commit(dx, dx_type, start, count, c.y);
     }
   }
 }
@@ -88,56 +185,54 @@ static gated gated_of(const nxk_tensor *half) {
   return (gated){n_columns, n_pieces, n_pieces * cpu_rows(half)};
 }
 
-void CPU_NAME(cpu_swiglu)(const nxk_kernel *kernel, const nxk_frame *frame) {
+void CPU_NAME(cpu_gated)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const void *x = cpu_in_at(kernel, frame, 0);
   void *y = cpu_out_at(kernel, frame, 0);
   nx_dtype x_type = cpu_in(kernel, 0)->dtype, y_type = cpu_out(kernel, 0)->dtype;
+  nx_activation function = function_of(kernel, frame);
   gated shape = gated_of(cpu_out(kernel, 0));
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
     vec_buffer gate_buffer, up_buffer, y_buffer;
     cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
-    for (int64_t chunk = span.begin; chunk < span.end; chunk++) {
-      int64_t row = chunk / shape.n_pieces, j = chunk % shape.n_pieces * VEC_CHUNK;
+    for (int64_t i = span.begin; i < span.end; i++) {
+      int64_t row = i / shape.n_pieces, j = i % shape.n_pieces * VEC_CHUNK;
       int64_t count = vec_chunk_of(j, shape.n_columns), at = row * 2 * shape.n_columns + j;
-      const float *gate = vec_read(x, x_type, at, count, gate_buffer);
-      const float *up = vec_read(x, x_type, at + shape.n_columns, count, up_buffer);
-      float *r = vec_target(y, y_type, row * shape.n_columns + j, y_buffer);
-#pragma omp simd
-      for (int64_t i = 0; i < count; i++) r[i] = gate[i] * vec_sigmoid(gate[i]) * up[i];
-      vec_commit(y, y_type, row * shape.n_columns + j, count, r);
+      chunk c = {.x = vec_read(x, x_type, at, count, gate_buffer),
+                 .up = vec_read(x, x_type, at + shape.n_columns, count, up_buffer),
+                 .y = vec_target(y, y_type, row * shape.n_columns + j, y_buffer),
+                 .n = count};
+      run_form(GATED, function, &c);
+      vec_commit(y, y_type, row * shape.n_columns + j, count, c.y);
     }
   }
 }
 
-void CPU_NAME(cpu_swiglu_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
+void CPU_NAME(cpu_gated_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const void *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
   void *dx = cpu_out_at(kernel, frame, 0);
   nx_dtype dy_type = cpu_in(kernel, 0)->dtype, x_type = cpu_in(kernel, 1)->dtype,
            dx_type = cpu_out(kernel, 0)->dtype;
+  nx_activation function = function_of(kernel, frame);
   gated shape = gated_of(cpu_in(kernel, 0));
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
     vec_buffer dy_buffer, gate_buffer, up_buffer, dgate_buffer, dup_buffer;
     cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
-    for (int64_t chunk = span.begin; chunk < span.end; chunk++) {
-      int64_t row = chunk / shape.n_pieces, j = chunk % shape.n_pieces * VEC_CHUNK;
+    for (int64_t i = span.begin; i < span.end; i++) {
+      int64_t row = i / shape.n_pieces, j = i % shape.n_pieces * VEC_CHUNK;
       int64_t count = vec_chunk_of(j, shape.n_columns), at = row * 2 * shape.n_columns + j;
-      const float *d = vec_read(dy, dy_type, row * shape.n_columns + j, count, dy_buffer);
-      const float *gate = vec_read(x, x_type, at, count, gate_buffer);
-      const float *up = vec_read(x, x_type, at + shape.n_columns, count, up_buffer);
-      float *dgate = vec_target(dx, dx_type, at, dgate_buffer);
-      float *dup = vec_target(dx, dx_type, at + shape.n_columns, dup_buffer);
-#pragma omp simd
-      for (int64_t i = 0; i < count; i++) {
-        float s = vec_sigmoid(gate[i]), z = gate[i], u = up[i];
-        dup[i] = d[i] * z * s;
-        dgate[i] = d[i] * u * s * (1 + z * (1 - s));
-      }
-      vec_commit(dx, dx_type, at, count, dgate);
-      vec_commit(dx, dx_type, at + shape.n_columns, count, dup);
+      chunk c = {.dy = vec_read(dy, dy_type, row * shape.n_columns + j, count, dy_buffer),
+                 .x = vec_read(x, x_type, at, count, gate_buffer),
+                 .up = vec_read(x, x_type, at + shape.n_columns, count, up_buffer),
+                 .y = vec_target(dx, dx_type, at, dgate_buffer),
+                 .dup = vec_target(dx, dx_type, at + shape.n_columns, dup_buffer),
+                 .n = count};
+      run_form(GATED_GRAD, function, &c);
+      vec_commit(dx, dx_type, at, count, c.y);
+      vec_commit(dx, dx_type, at + shape.n_columns, count, c.dup);
     }
   }
 }

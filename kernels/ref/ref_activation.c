@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SwiGLU, GELU and dropout: element by element, each read before it is overwritten. */
+/* Activations, gated or not, and dropout: element by element, each read before it is overwritten. */
 #include "kernels/ref/ref.h"
 #include "schema/philox.h"
 
@@ -9,52 +9,97 @@ static double logistic(double x) {
   return 1 / (1 + exp(-x));
 }
 
-void ref_swiglu(const ref_call *call) {
-  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
-  int64_t width = ref_last_dim(&y);
-  for (int64_t i = 0; i < y.n_elements; i++) {
-    int64_t row = i / width, col = i % width;
-    double gate = ref_load(&x, row * 2 * width + col), up = ref_load(&x, row * 2 * width + width + col);
-    ref_store(&y, i, gate * logistic(gate) * up);
-  }
-}
-
-void ref_swiglu_grad(const ref_call *call) {
-  ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), dx = ref_out(call, 0);
-  int64_t width = ref_last_dim(&dy);
-  for (int64_t i = 0; i < dy.n_elements; i++) {
-    int64_t at_gate = i / width * 2 * width + i % width, at_up = at_gate + width;
-    double gate = ref_load(&x, at_gate), up = ref_load(&x, at_up), dyi = ref_load(&dy, i), s = logistic(gate);
-    ref_store(&dx, at_gate, dyi * up * s * (1 + gate * (1 - s)));
-    ref_store(&dx, at_up, dyi * gate * s);
-  }
-}
-
 static const double SQRT_2_OVER_PI = 0.79788456080286535588, CUBIC = 0.044715;
 static const double SQRT_HALF = 0.70710678118654752440, INVERSE_SQRT_2_PI = 0.39894228040143267794;
+static const double QUICK = 1.702;
 
-static double gelu(double x, bool tanh_form) {
-  if (!tanh_form) return 0.5 * x * (1 + erf(x * SQRT_HALF));
-  return 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + CUBIC * x * x * x)));
+static double tanh_of_softplus(double x) {
+  return tanh(x > 30 ? x : log1p(exp(x)));
 }
 
-static double gelu_slope(double x, bool tanh_form) {
-  if (!tanh_form) return 0.5 * (1 + erf(x * SQRT_HALF)) + x * INVERSE_SQRT_2_PI * exp(-0.5 * x * x);
+static double value_of(nx_activation function, double x) {
+  switch (function) {
+  case NX_ACTIVATION_GELU: return 0.5 * x * (1 + erf(x * SQRT_HALF));
+  case NX_ACTIVATION_GELU_TANH: return 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + CUBIC * x * x * x)));
+  case NX_ACTIVATION_RELU: return x < 0 ? 0 : x;
+  case NX_ACTIVATION_SQUARED_RELU: return x < 0 ? 0 : x * x;
+  case NX_ACTIVATION_SILU: return x * logistic(x);
+  case NX_ACTIVATION_QUICK_GELU: return x * logistic(QUICK * x);
+  case NX_ACTIVATION_MISH: return x * tanh_of_softplus(x);
+  case NX_ACTIVATION_SOFTSIGN: return x / (1 + fabs(x));
+  case NX_ACTIVATION_SIGMOID: return logistic(x);
+  case NX_ACTIVATION_IDENTITY: return x;
+  }
+  return NAN;
+}
+
+static double gelu_tanh_slope(double x) {
   double t = tanh(SQRT_2_OVER_PI * (x + CUBIC * x * x * x));
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * SQRT_2_OVER_PI * (1 + 3 * CUBIC * x * x);
 }
 
-void ref_gelu(const ref_call *call) {
-  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
-  bool tanh_form = ref_int(call, NX_gelu_tanh);
-  for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, gelu(ref_load(&x, i), tanh_form));
+/* The derivative of x logistic(c x). */
+static double sigmoid_unit_slope(double x, double c) {
+  double s = logistic(c * x);
+  return s * (1 + c * x * (1 - s));
 }
 
-void ref_gelu_grad(const ref_call *call) {
+static double mish_slope(double x) {
+  double t = tanh_of_softplus(x);
+  return t + x * (1 - t * t) * logistic(x);
+}
+
+static double slope_of(nx_activation function, double x) {
+  switch (function) {
+  case NX_ACTIVATION_GELU:
+    return 0.5 * (1 + erf(x * SQRT_HALF)) + x * INVERSE_SQRT_2_PI * exp(-0.5 * x * x);
+  case NX_ACTIVATION_GELU_TANH: return gelu_tanh_slope(x);
+  case NX_ACTIVATION_RELU: return x > 0 ? 1 : 0;
+  case NX_ACTIVATION_SQUARED_RELU: return x > 0 ? 2 * x : 0;
+  case NX_ACTIVATION_SILU: return sigmoid_unit_slope(x, 1);
+  case NX_ACTIVATION_QUICK_GELU: return sigmoid_unit_slope(x, QUICK);
+  case NX_ACTIVATION_MISH: return mish_slope(x);
+  case NX_ACTIVATION_SOFTSIGN: return 1 / ((1 + fabs(x)) * (1 + fabs(x)));
+  case NX_ACTIVATION_SIGMOID: return logistic(x) * logistic(-x);
+  case NX_ACTIVATION_IDENTITY: return 1;
+  }
+  return NAN;
+}
+
+static nx_activation function_of(const ref_call *call) {
+  return (nx_activation)ref_int(call, NX_activation_function);
+}
+
+void ref_gated(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  int64_t width = ref_last_dim(&y);
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    int64_t at_gate = i / width * 2 * width + i % width;
+    ref_store(&y, i, value_of(function_of(call), ref_load(&x, at_gate)) * ref_load(&x, at_gate + width));
+  }
+}
+
+void ref_gated_grad(const ref_call *call) {
   ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), dx = ref_out(call, 0);
-  bool tanh_form = ref_int(call, NX_gelu_grad_tanh);
+  nx_activation function = function_of(call);
+  int64_t width = ref_last_dim(&dy);
+  for (int64_t i = 0; i < dy.n_elements; i++) {
+    int64_t at_gate = i / width * 2 * width + i % width, at_up = at_gate + width;
+    double gate = ref_load(&x, at_gate), up = ref_load(&x, at_up), dyi = ref_load(&dy, i);
+    ref_store(&dx, at_gate, dyi * up * slope_of(function, gate));
+    ref_store(&dx, at_up, dyi * value_of(function, gate));
+  }
+}
+
+void ref_activation(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, value_of(function_of(call), ref_load(&x, i)));
+}
+
+void ref_activation_grad(const ref_call *call) {
+  ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), dx = ref_out(call, 0);
   for (int64_t i = 0; i < dx.n_elements; i++)
-    ref_store(&dx, i, ref_load(&dy, i) * gelu_slope(ref_load(&x, i), tanh_form));
+    ref_store(&dx, i, ref_load(&dy, i) * slope_of(function_of(call), ref_load(&x, i)));
 }
 
 void ref_dropout(const ref_call *call) {

@@ -495,7 +495,7 @@ static void recomputation_trades_memory_for_products(void **state) {
   assert_int_equal(arena_bytes(&core.out.plan, NX_ARENA_slot), kept);
   assert_int_equal(count_operators(&full.out.plan, NX_OP_attention), 12);
   assert_int_equal(count_operators(&ffn.out.plan, NX_OP_attention), 6);
-  assert_int_equal(count_operators(&ffn.out.plan, NX_OP_swiglu), 12);
+  assert_int_equal(count_operators(&ffn.out.plan, NX_OP_gated), 12);
   program_end(&none);
   program_end(&full);
   program_end(&ffn);
@@ -622,7 +622,7 @@ static void what_cannot_run_is_refused(void **state) {
       {"moe.experts=4 moe.aux_loss_coef=0.1 moe.aux_loss_scope=model mesh.pipeline=2 mesh.world=2", "NX3012"},
       {"moe.experts=4 model.bias=true", "NX3012"},
       {"moe.experts=4 model.ffn_dropout=0.1", "NX3012"},
-      {"model.activation=relu", "NX3001"},
+      {"model.kind=recurrent", "NX3001"},
       {"model.sliding_window=8", "NX3001"},
       {"optimizer.name=adafactor", "NX3001"},
       {"precision.stochastic_rounding=true", "NX3001"},

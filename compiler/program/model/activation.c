@@ -2,7 +2,8 @@
 #include "compiler/program/model/activation.h"
 
 nxc_id nxc_activation_append(nxc_graph *graph, const nxc_activation *activation, const char *name, nxc_id x) {
-  nxc_op_request request = {.op = activation->op, .name = name, .in = {x}};
-  if (activation->op == NX_OP_gelu) request.attrs[NX_gelu_tanh] = nxc_integer(activation->tanh);
-  return nxc_append(graph, &request);
+  return nxc_append(graph, &(nxc_op_request){.op = activation->gated ? NX_OP_gated : NX_OP_activation,
+                                             .name = name,
+                                             .in = {x},
+                                             .attrs = {[NX_activation_function] = nxc_integer(activation->function)}});
 }

@@ -19,49 +19,51 @@ static void grad_add(nxc_grad *grad, const nxc_operator_node *op) {
 
 const nxc_rule nxc_rule_add = {.infer = infer_add, .grad = grad_add};
 
-static const char *infer_swiglu(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+/* gated and activation alike: the gradient is that of the operator's input, with its function. */
+static void grad_of_function(nxc_grad *grad, const nxc_operator_node *op, nx_op gradient) {
+  nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
+  if (dy == 0) return;
+  nxc_op_request request = {
+      .op = gradient, .of = {x}, .in = {dy, x}, .attrs = {op->attrs[NX_activation_function]}};
+  nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &request));
+}
+
+static const char *infer_gated(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *x = nxc_in(graph, op, 0);
   out[0] = nxc_shape_with_last(x, nxc_shape_last(x) / 2);
   return nxc_shape_last(x) % 2 ? "the two halves differ" : nxc_whole(x);
 }
 
-static void grad_swiglu(nxc_grad *grad, const nxc_operator_node *op) {
-  nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
-  if (dy == 0) return;
-  nxc_op_request request = {.op = NX_OP_swiglu_grad, .of = {x}, .in = {dy, x}};
-  nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &request));
+static void grad_gated(nxc_grad *grad, const nxc_operator_node *op) {
+  grad_of_function(grad, op, NX_OP_gated_grad);
 }
 
-static const char *infer_swiglu_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+static const char *infer_gated_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *dy = nxc_in(graph, op, 0), *x = nxc_in(graph, op, 1);
   const nxc_shape half = nxc_shape_with_last(x, nxc_shape_last(x) / 2);
   out[0] = *x;
   return nxc_same(dy, &half);
 }
 
-const nxc_rule nxc_rule_swiglu = {.infer = infer_swiglu, .grad = grad_swiglu};
-const nxc_rule nxc_rule_swiglu_grad = {.infer = infer_swiglu_grad};
+const nxc_rule nxc_rule_gated = {.infer = infer_gated, .grad = grad_gated};
+const nxc_rule nxc_rule_gated_grad = {.infer = infer_gated_grad};
 
 static const char *infer_whole(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_in(graph, op, 0);
   return nxc_whole(&out[0]);
 }
 
-static void grad_gelu(nxc_grad *grad, const nxc_operator_node *op) {
-  nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
-  if (dy == 0) return;
-  nxc_op_request request = {
-      .op = NX_OP_gelu_grad, .of = {x}, .in = {dy, x}, .attrs = {op->attrs[NX_gelu_tanh]}};
-  nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &request));
+static void grad_activation(nxc_grad *grad, const nxc_operator_node *op) {
+  grad_of_function(grad, op, NX_OP_activation_grad);
 }
 
-static const char *infer_gelu_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+static const char *infer_activation_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_in(graph, op, 1);
   return nxc_same(nxc_in(graph, op, 0), &out[0]);
 }
 
-const nxc_rule nxc_rule_gelu = {.infer = infer_whole, .grad = grad_gelu};
-const nxc_rule nxc_rule_gelu_grad = {.infer = infer_gelu_grad};
+const nxc_rule nxc_rule_activation = {.infer = infer_whole, .grad = grad_activation};
+const nxc_rule nxc_rule_activation_grad = {.infer = infer_activation_grad};
 
 static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);

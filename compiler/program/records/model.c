@@ -10,14 +10,21 @@
 /* ---- tables: the settings' names come first in each row ---- */
 
 static const nxc_activation activations[] = {
-    {"swiglu", true, NX_OP_swiglu, 0},
-    {"gelu", false, NX_OP_gelu, 0},
-    {"gelu_tanh", false, NX_OP_gelu, 1},
-    {.name = "geglu", .gated = true},
-    {.name = "reglu", .gated = true},
-    {.name = "silu"},
-    {.name = "relu"},
-    {.name = "squared_relu"},
+    {"swiglu", true, NX_ACTIVATION_SILU},
+    {"gelu", false, NX_ACTIVATION_GELU},
+    {"gelu_tanh", false, NX_ACTIVATION_GELU_TANH},
+    {"geglu", true, NX_ACTIVATION_GELU},
+    {"geglu_tanh", true, NX_ACTIVATION_GELU_TANH},
+    {"reglu", true, NX_ACTIVATION_RELU},
+    {"silu", false, NX_ACTIVATION_SILU},
+    {"relu", false, NX_ACTIVATION_RELU},
+    {"squared_relu", false, NX_ACTIVATION_SQUARED_RELU},
+    {"quick_gelu", false, NX_ACTIVATION_QUICK_GELU},
+    {"quick_geglu", true, NX_ACTIVATION_QUICK_GELU},
+    {"mish", false, NX_ACTIVATION_MISH},
+    {"softsign", false, NX_ACTIVATION_SOFTSIGN},
+    {"glu", true, NX_ACTIVATION_SIGMOID},
+    {"bilinear", true, NX_ACTIVATION_IDENTITY},
     {.name = NULL},
 };
 

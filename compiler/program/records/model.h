@@ -16,9 +16,8 @@
 /* A table of activations and one of norms: the settings' names, and the operator; 0: the graph has none. */
 typedef struct nxc_activation {
   const char *name;
-  bool gated; /* of two halves, the first goes through the activation and multiplies the second */
-  nx_op op;
-  int64_t tanh; /* attribute of gelu */
+  bool gated; /* of two halves, the first goes through the function and multiplies the second */
+  nx_activation function;
 } nxc_activation;
 
 typedef struct nxc_norm_kind {
