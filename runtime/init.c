@@ -6,13 +6,14 @@
 
 #include <stdlib.h>
 
-static void draw_row(uint64_t seed, uint32_t tensor_id, double std, const nxr_span *span, float *values) {
+static void draw_row(uint64_t seed, uint32_t tensor_id, const nx_piece *piece, const nxr_span *span, float *values) {
   nx_philox bits = {{0}};
   for (int64_t i = 0; i < span->n; i++) {
     uint64_t column = (uint64_t)(span->column + i);
     if (i == 0 || column % 4 == 0)
       bits = nx_normal_bits(seed, tensor_id, (uint64_t)span->row, (uint32_t)(column / 4));
-    values[i] = (float)(std * nx_normal(bits.word[column % 4]));
+    uint32_t word = bits.word[column % 4];
+    values[i] = (float)(piece->init_std * (piece->init == NX_INIT_UNIFORM ? nx_uniform(word) : nx_normal(word)));
   }
 }
 
@@ -24,8 +25,8 @@ static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, 
     nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
     nxr_world_beat();
     if (span.n == 0) continue;
-    if (piece->init == NX_INIT_NORMAL)
-      draw_row(pieces->plan->run->seed, tensor_id, piece->init_std, &span, values);
+    if (piece->init == NX_INIT_NORMAL || piece->init == NX_INIT_UNIFORM)
+      draw_row(pieces->plan->run->seed, tensor_id, piece, &span, values);
     else
       for (int64_t i = 0; i < span.n; i++) values[i] = piece->init == NX_INIT_ONES ? 1.0f : 0.0f;
     nxr_pieces_set(pieces, index, row, values, room);

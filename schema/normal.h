@@ -53,6 +53,11 @@ static inline double nx_normal(uint32_t word) {
   return q < 0 ? -size : size;
 }
 
+/* Uniform numbers of mean 0 and deviation 1, from the same bits. */
+static inline double nx_uniform(uint32_t word) {
+  return 1.7320508075688772 * (2 * (((double)word + 0.5) / 4294967296.0) - 1);
+}
+
 /* The random bits of initial weights: those of element (row, column) of a logical tensor are word column % 4
  * of column4 = column / 4. The last counter keeps them apart from dropout's. */
 static inline nx_philox nx_normal_bits(uint64_t seed, uint32_t tensor_id, uint64_t row, uint32_t column4) {

@@ -240,7 +240,8 @@ typedef struct nx_value {
 } nx_value;
 _Static_assert(sizeof(nx_value) == 64, "plan value");
 
-typedef enum nx_init { NX_INIT_ZEROS = 0, NX_INIT_ONES, NX_INIT_NORMAL } nx_init;
+/* Random ones have the deviation `init_std`. */
+typedef enum nx_init { NX_INIT_ZEROS = 0, NX_INIT_ONES, NX_INIT_NORMAL, NX_INIT_UNIFORM, NX_N_INITS } nx_init;
 enum { NX_PIECE_TRANSPOSED = 1 /* the checkpoint's tensor is the transpose (GPT-2's Conv1D) */ };
 
 /* What a parameter is made of: a box of a logical tensor, whole rows of one parameter value (so fused QKV is

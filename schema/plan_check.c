@@ -284,7 +284,7 @@ static bool check_piece(const checker *check, uint32_t index) {
   const nx_piece *piece = &plan->pieces[index];
   if (!is_string(plan, piece->name) || !is_index(plan, piece->value, NX_SECTION_VALUES) ||
       !is_index(plan, piece->range, NX_SECTION_RANGES) || piece->flags > NX_PIECE_TRANSPOSED ||
-      piece->init > NX_INIT_NORMAL || !isfinite(piece->init_std) || piece->n_dims < 1 || piece->n_dims > 2 ||
+      piece->init >= NX_N_INITS || !isfinite(piece->init_std) || piece->n_dims < 1 || piece->n_dims > 2 ||
       !is_index(plan, piece->row_start, NX_SECTION_CONSTANTS) ||
       !is_index(plan, piece->column_start, NX_SECTION_CONSTANTS) ||
       !is_index(plan, piece->owner, NX_SECTION_CONSTANTS) ||

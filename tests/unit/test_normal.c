@@ -69,10 +69,25 @@ static void test_moments(void **state) {
   assert_true(fabs(sums[4] / n - 3) < 0.06);
 }
 
+static void test_uniform(void **state) {
+  (void)state;
+  double sum = 0, squares = 0;
+  const uint32_t n = 4096;
+  for (uint32_t i = 0; i < n; i++) {
+    double x = nx_uniform(i * (UINT32_MAX / n));
+    sum += x;
+    squares += x * x;
+  }
+  assert_true(fabs(sum / n) < 1e-3 && fabs(squares / n - 1) < 1e-3);
+  assert_true(nx_uniform(0) > -sqrt(3) && nx_uniform(UINT32_MAX) < sqrt(3));
+  assert_true(nx_uniform(0) < -1.732 && nx_uniform(UINT32_MAX) > 1.732);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_quantiles), cmocka_unit_test(test_odd),     cmocka_unit_test(test_rising),
       cmocka_unit_test(test_bits),      cmocka_unit_test(test_moments),
+      cmocka_unit_test(test_uniform),
   };
   return cmocka_run_group_tests_name("normal", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "compiler/program/model/tensors.h"
 #include "compiler/program/pipeline/pipeline.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Drawn with the smaller standard deviation of what is added to the residual stream. */
@@ -56,15 +57,19 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
       .column_start = nxc_rank_number_of(0),
       .owner = nxc_parameter_owner(graph, nxc_parameter_copies(graph, value, &shape->place),
                                    graph->values[value].shared),
-      .init = bias ? NX_INIT_ZEROS : NX_INIT_NORMAL,
-      .init_std = bias              ? 0
-                  : is_output(part) ? t->model.output_init_std
-                                    : t->model.init_std,
+      .init = NX_INIT_ZEROS,
       .part = part,
       .bias = bias,
       .layer = graph->weights_layer,
   };
   return piece;
+}
+
+/* How a piece of a matrix is drawn; fans: rows and columns of the whole matrix together. */
+static void draw(const nxc_training *t, nxc_piece_node *piece, int64_t fans) {
+  const nxc_init_spec *init = is_output(piece->part) ? &t->model.output_init : &t->model.init;
+  piece->init = init->uniform ? NX_INIT_UNIFORM : NX_INIT_NORMAL;
+  piece->init_std = init->xavier ? sqrt(2.0 / (double)fans) : init->std;
 }
 
 uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *place) {
@@ -116,6 +121,7 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
       piece->rows = cuts[j].rows;
       piece->row = row;
       piece->row_start = cuts[j].start;
+      draw(t, piece, shape.dims[0] * nxc_mesh_size(&graph->mesh, atoms) + columns);
     }
   }
   return value;
@@ -133,6 +139,7 @@ nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char
   piece->logical_columns = box->n_local * nxc_mesh_size(&graph->mesh, atoms);
   piece->columns = box->n_local;
   piece->column_start = box->start;
+  draw(t, piece, rows + piece->logical_columns);
   return value;
 }
 
@@ -169,7 +176,6 @@ nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *n
   piece->logical_rows = piece->rows = 1;
   piece->logical_columns = piece->columns = t->model.hidden;
   piece->init = bias ? NX_INIT_ZEROS : NX_INIT_ONES;
-  piece->init_std = 0;
   return value;
 }
 
@@ -190,6 +196,7 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
            tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR);
   int64_t n_experts = t->model.mixture->n_experts;
   int64_t n_local = n_experts / nxc_mesh_size(&graph->mesh, ranks);
+  int64_t n_tensor = nxc_mesh_size(&graph->mesh, tensor);
   nxc_shape shape = nxc_shape_of(graph->types.param, 3, (int64_t[]){n_local, rows, columns});
   nxc_place(&shape.place, ranks, NXC_SPLIT);
   nxc_place(&shape.place, tensor, divides_columns ? NXC_SPLIT + 2 : NXC_SPLIT + 1);
@@ -205,6 +212,7 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
       piece->logical_columns = divides_columns ? columns * nxc_mesh_size(&graph->mesh, tensor) : columns;
       piece->row = row;
       *(divides_columns ? &piece->column_start : &piece->row_start) = boxes[i].start;
+      draw(t, piece, divides_columns ? rows + columns * n_tensor : rows * n_tensor + columns);
       hold(graph, &piece->row_start, piece->logical_rows, (uint32_t)(expert / n_local));
     }
   }

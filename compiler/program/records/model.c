@@ -60,6 +60,26 @@ static const scaling_row scalings[] = {
     {.name = NULL},
 };
 
+/* What a method takes its deviation from. */
+typedef enum init_deviation { GIVEN, OVER_BRANCHES, OVER_LAYERS, SMALL, WANG, XAVIER } init_deviation;
+
+typedef struct init_row {
+  const char *name;
+  init_deviation deviation;
+  bool uniform;
+} init_row;
+
+static const init_row inits[] = {
+    {"normal", GIVEN, false},
+    {"scaled_normal", OVER_BRANCHES, false},
+    {"residual_scaled_normal", OVER_LAYERS, false},
+    {"small_init", SMALL, false},
+    {"wang_init", WANG, false},
+    {"xavier_normal", XAVIER, false},
+    {"xavier_uniform", XAVIER, true},
+    {.name = NULL},
+};
+
 /* The row that an enumeration names: the catalogue's values are the tables' names (tested). */
 static const void *row_of(const nxc_settings *s, nxc_setting_id id, const void *rows, size_t row_bytes) {
   const char *row = rows;
@@ -118,7 +138,7 @@ static nxc_feed_forward_spec read_feed_forward(const nxc_settings *s) {
   assert(activation != NULL);
   return (nxc_feed_forward_spec){.activation = activation,
                                  .width = nxc_int(s, NX_SETTING_MODEL_FFN_HIDDEN),
-                                 .bias = nxc_flag(s, NX_SETTING_MODEL_BIAS),
+                                 .bias = nxc_flag(s, NX_SETTING_MODEL_BIAS) || nxc_flag(s, NX_SETTING_MODEL_FFN_BIAS),
                                  .dropout = nxc_number(s, NX_SETTING_MODEL_FFN_DROPOUT)};
 }
 
@@ -167,6 +187,34 @@ static const nxc_family *read_family(const nxc_settings *s, const nxc_model *m) 
   return family;
 }
 
+static double deviation(const nxc_settings *s, const nxc_model *m, init_deviation of) {
+  double std = nxc_number(s, NX_SETTING_MODEL_INIT_STD), layers = (double)m->layers, hidden = (double)m->hidden;
+  switch (of) {
+    case OVER_BRANCHES: return std / sqrt(2 * layers);
+    case OVER_LAYERS: return std / sqrt(layers);
+    case SMALL: return sqrt(2 / (5 * hidden));
+    case WANG: return 2 / layers / sqrt(hidden);
+    default: return std;
+  }
+}
+
+static nxc_init_spec read_init(const nxc_settings *s, const nxc_model *m, const init_row *row) {
+  assert(row != NULL);
+  return (nxc_init_spec){.xavier = row->deviation == XAVIER,
+                         .uniform = row->uniform,
+                         .std = deviation(s, m, row->deviation)};
+}
+
+static void read_inits(const nxc_settings *s, nxc_model *m) {
+  const init_row *row = row_of(s, NX_SETTING_MODEL_INIT_METHOD, inits, sizeof *inits);
+  const init_row *output = row_of(s, NX_SETTING_MODEL_OUTPUT_INIT_METHOD, inits, sizeof *inits);
+  if (output == NULL) output = row;
+  m->init = read_init(s, m, row);
+  m->output_init = read_init(s, m, output);
+  bool scaled = !nxc_has(s, NX_SETTING_MODEL_OUTPUT_INIT_METHOD) && nxc_flag(s, NX_SETTING_MODEL_SCALED_INIT);
+  if (scaled && row->deviation == GIVEN) m->output_init.std = deviation(s, m, OVER_BRANCHES);
+}
+
 static int64_t padded(const nxc_settings *s, int64_t vocab, uint32_t tensor) {
   int64_t unit = nxc_int(s, NX_SETTING_MODEL_VOCAB_DIVISOR) * tensor;
   return nxc_int_or(s, NX_SETTING_MODEL_VOCAB_PADDED, (vocab + unit - 1) / unit * unit);
@@ -179,8 +227,7 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
                  .vocab = nxc_int(s, NX_SETTING_MODEL_VOCAB),
                  .embedding_dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT),
                  .tied = nxc_flag(s, NX_SETTING_MODEL_TIED_EMBEDDINGS),
-                 .final_norm = read_norm(s),
-                 .init_std = nxc_number(s, NX_SETTING_MODEL_INIT_STD)};
+                 .final_norm = read_norm(s)};
   m.vocab_padded = padded(s, m.vocab, layout->tensor);
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
     m.learned_positions = nxc_int_or(s, NX_SETTING_MODEL_MAX_POSITIONS, m.sequence);
@@ -188,8 +235,7 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
   m.windowed = period > 0 ? (double)(m.layers - m.layers / period) / (double)m.layers : 1;
   m.unique_layers = nxc_int_or(s, NX_SETTING_MODEL_UNIQUE_LAYERS, m.layers);
   m.spaced = nxc_is(s, NX_SETTING_MODEL_LAYER_SHARING, "spaced");
-  m.output_init_std = m.init_std;
-  if (nxc_flag(s, NX_SETTING_MODEL_SCALED_INIT)) m.output_init_std /= sqrt(2.0 * (double)m.layers);
+  read_inits(s, &m);
   read_layers(s, &m, arena);
   m.family = read_family(s, &m);
   return m;

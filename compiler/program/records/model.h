@@ -81,6 +81,12 @@ typedef struct nxc_layer_spec {
   double dropout; /* of what is added to the residual stream */
 } nxc_layer_spec;
 
+/* How matrices are drawn: with one deviation, or with Xavier's, sqrt(2 / (rows + columns)) of each. */
+typedef struct nxc_init_spec {
+  bool xavier, uniform;
+  double std; /* where not Xavier's */
+} nxc_init_spec;
+
 typedef struct nxc_model {
   int64_t layers, hidden, sequence, vocab, vocab_padded;
   double windowed;           /* share of the layers whose attention has its window */
@@ -94,7 +100,7 @@ typedef struct nxc_model {
   const nxc_mixture *mixture; /* that some specs name; NULL: the model is dense */
   int64_t unique_layers;      /* with weights of their own; layers: all */
   bool spaced;                /* layers that share weights follow one another */
-  double init_std, output_init_std;
+  nxc_init_spec init, output_init; /* output_init: of what is added to the residual stream */
   const nxc_family *family; /* whose names the tensors have in checkpoints and init_from */
 } nxc_model;
 
