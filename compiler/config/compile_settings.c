@@ -242,6 +242,7 @@ static void bind(compilation *c) {
   out->binding->strict_sections = c->front->strict_sections;
   nxc_binding_read(out->binding);
   out->binding->checks_all = c->front->checks_all;
+  out->binding->one_family = c->front->one_family;
   if (c->front->prepare != NULL) c->front->prepare(out->binding);
   out->binding->model_assumed = c->request->model_assumed;
   if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);

@@ -30,6 +30,7 @@ static const nxc_front fronts[] = {
      .takes_overrides = true,
      .read = nxc_front_read_yaml,
      .resolve = nxc_resolve,
+     .one_family = true,
      .strict_sections = nxc_nxdt_strict_sections,
      .prepare = nxc_nxdt_prepare,
      .write = nxc_write_yaml},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/init_from.h"
 
+#include "compiler/config/binding/family.h"
 #include "compiler/config/binding/model_config.h"
 #include "compiler/settings/domain.h"
 
@@ -29,11 +30,14 @@ static const char *beside(nxc_arena *arena, const char *weights, const char *nam
 
 /* What the model has where the setting itself says nothing. */
 static const nxc_value *effective(const comparison *c, nxc_setting_id id) {
+  static const nxc_value normalized = {.kind = NXC_BOOL, .boolean = true};
   const nxc_settings *settings = c->binding->settings;
   bool biased =
       nxc_settings_known(settings, NX_SETTING_MODEL_BIAS) && nxc_flag(settings, NX_SETTING_MODEL_BIAS);
   if (biased && (id == NX_SETTING_MODEL_QKV_BIAS || id == NX_SETTING_MODEL_ATTENTION_OUTPUT_BIAS))
     id = NX_SETTING_MODEL_BIAS;
+  bool chosen_alone = nxc_has(settings, NX_SETTING_MOE_PRE_SOFTMAX) && !nxc_flag(settings, NX_SETTING_MOE_PRE_SOFTMAX);
+  if (id == NX_SETTING_MOE_NORMALIZE_TOP_K && chosen_alone) return &normalized; /* the same numbers */
   if (id == NX_SETTING_MODEL_KV_HEADS && !nxc_has(settings, id)) id = NX_SETTING_MODEL_HEADS;
   const nxc_value *value = nxc_settings_value(settings, id);
   bool says_nothing = value != NULL && value->kind == NXC_NULL && id != NX_SETTING_MODEL_SLIDING_WINDOW;
@@ -44,6 +48,7 @@ static const nxc_value *effective(const comparison *c, nxc_setting_id id) {
 static bool is_fact(const comparison *c, nxc_setting_id id) {
   const nxc_setting_row *row = &nxc_setting_rows[id];
   const nxc_settings *settings = c->binding->settings;
+  if (id == NX_SETTING_MOE_PRE_SOFTMAX) return false; /* said by whether the chosen ones' weights sum to 1 */
   if (row->changes != NXC_CHANGES_CHECKPOINT || strncmp(row->path, "mesh.", 5) == 0) return false;
   if (id == NX_SETTING_MODEL_MAX_POSITIONS && !nxc_is(settings, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
     return false;
@@ -108,24 +113,30 @@ static nxc_binding *read_config(nxc_binding *binding, const nxc_source *text) {
   return told;
 }
 
-/* What the file does not say is as transformers has it, if this is a Llama; of other families it is not
- * known here. */
+/* What means nothing in the model of the file, or follows from another of its settings. */
+static bool is_idle(nxc_binding *told, nxc_setting_id id) {
+  const char *when = nxc_setting_rows[id].read_when;
+  const nxc_value *read = when ? nxc_binding_evaluate(told, NULL, when) : NULL;
+  bool part_of_bias = id == NX_SETTING_MODEL_QKV_BIAS || id == NX_SETTING_MODEL_ATTENTION_OUTPUT_BIAS;
+  return (read != NULL && !nxc_value_is_true(read)) || (part_of_bias && nxc_flag(told->settings, NX_SETTING_MODEL_BIAS));
+}
+
+/* What the file does not say is as transformers has it, if the family is known. */
 static void compare_config(const comparison *c, const nxc_source *text) {
-  const nxc_binding *told = read_config(c->binding, text);
+  nxc_binding *told = read_config(c->binding, text);
   if (told == NULL) {
     nxc_report(c->binding->sink, "NX1315", NXC_SEVERITY_WARNING, (nxc_span){text, 1, 1, 1}, NULL,
                "this is no config.json: the weights beside it cannot be compared with the model");
     return;
   }
-  const nxc_bound *type = nxc_binding_find_model(told, "model_type");
-  bool llama = type->given && type->value != NULL && strcmp(type->value->text, "llama") == 0;
+  bool known = nxc_binding_read_family(told) != NULL;
   report_others(c, told);
   for (size_t i = 0; i < NX_N_SETTINGS; i++) {
     nxc_setting_id id = (nxc_setting_id)i;
     const nxc_provenance *from = nxc_settings_from(told->settings, id);
     bool said = from->kind == NXC_FROM_MODEL_CONFIG;
-    bool meant = llama && (is_of_model(told, from) || id == NX_SETTING_MODEL_ROPE_SCALING);
-    if (said || meant)
+    bool meant = known && (is_of_model(told, from) || id == NX_SETTING_MODEL_ROPE_SCALING);
+    if ((said || meant) && !is_idle(told, id))
       compare(c, id, from->option ? from->option : "rope_scaling", nxc_settings_value(told->settings, id));
   }
 }

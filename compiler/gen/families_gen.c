@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes families.gen.c: schema/families/NAME.yaml as constant C tables. Arguments are the files; a family that is
  * `like` another stands behind it. */
+#include "compiler/expression/expression.h"
+#include "compiler/gen/literal.h"
 #include "compiler/gen/rows.h"
 #include "compiler/settings/family.h"
 
@@ -12,6 +14,7 @@
 typedef struct family {
   const char *file;
   const gen_family *head;
+  const struct family *like;
   char tensors[NXC_N_PARTS][96]; /* C of the row that holds the part; "": none */
 } family;
 
@@ -72,6 +75,7 @@ static void write_tensors(const gen_file *file, family *made, const family *fami
   }
   const family *like = rows[0].like ? family_of(families, n_families, rows[0].like) : NULL;
   if (rows[0].like != NULL && like == NULL) complain(file->path, "no family before it is", rows[0].like);
+  made->like = like;
   if (like != NULL) memcpy(made->tensors, like->tensors, sizeof made->tensors);
   if (file->n_rows == 1) return;
   printf("static const nxc_tensor_row tensors_of_%s[] = {\n", file->name);
@@ -84,8 +88,89 @@ static void write_tensors(const gen_file *file, family *made, const family *fami
   puts("};\n");
 }
 
-static void write_family(const family *family) {
-  printf("  {.name = \"%s\", .tensors = {", family->head->family);
+/* ---- config.json ---- */
+
+/* "LEFT = RIGHT" without the blanks around the first sign of equality. */
+static bool divide(nxc_arena *arena, const family *family, const char *text, char **left, char **right) {
+  char *copy = nxc_arena_strdup(arena, text), *sign = strstr(copy, " = ");
+  if (sign == NULL) {
+    complain(family->file, "no NAME = VALUE", text);
+    return false;
+  }
+  *sign = '\0';
+  *left = copy;
+  *right = sign + 3;
+  return true;
+}
+
+/* A list of the head, behind that of the family that it is like. */
+typedef struct list {
+  char *const *texts;
+  unsigned n;
+} list;
+
+static list keys_of(const gen_family *head) {
+  return (list){head->keys, head->keys_count};
+}
+
+static list defaults_of(const gen_family *head) {
+  return (list){head->defaults, head->defaults_count};
+}
+
+static list sets_of(const gen_family *head) {
+  return (list){head->sets, head->sets_count};
+}
+
+static unsigned write_list(nxc_arena *arena, const family *family, list (*list_of)(const gen_family *head),
+                           void (*write)(nxc_arena *arena, const char *file, char *left, char *right)) {
+  unsigned n = family->like ? write_list(arena, family->like, list_of, write) : 0;
+  list own = list_of(family->head);
+  char *left, *right;
+  for (unsigned i = 0; i < own.n; i++)
+    if (divide(arena, family, own.texts[i], &left, &right)) write(arena, family->file, left, right);
+  return n + own.n;
+}
+
+static void write_key(nxc_arena *arena, const char *file, char *left, char *right) {
+  (void)arena, (void)file;
+  fputs("      {", stdout);
+  gen_write_text(left);
+  fputs(", ", stdout);
+  gen_write_text(right);
+  puts("},");
+}
+
+static void write_assignment(nxc_arena *arena, const char *file, char *setting, char *text) {
+  const char *error;
+  size_t error_at;
+  if (nxc_expression_parse(arena, text, &error, &error_at) == NULL) complain(file, error, text);
+  fputs("      {NX_SETTING_", stdout);
+  for (const char *at = setting; *at != '\0'; at++) putchar(*at == '.' ? '_' : toupper((unsigned char)*at));
+  fputs(", ", stdout);
+  gen_write_text(text);
+  puts("},");
+}
+
+static void write_model_types(const gen_family *head) {
+  if (head->model_types_count == 0) return;
+  fputs(".model_types = (const char *const[]){", stdout);
+  for (unsigned i = 0; i < head->model_types_count; i++) {
+    gen_write_text(head->model_types[i]);
+    fputs(", ", stdout);
+  }
+  printf("}, .n_model_types = %u,\n    ", head->model_types_count);
+}
+
+static void write_family(nxc_arena *arena, const family *family) {
+  printf("  {.name = \"%s\",\n    ", family->head->family);
+  write_model_types(family->head);
+  puts(".keys = (const nxc_family_key[]){");
+  printf("      {NULL, NULL}}, .n_keys = %u,\n", write_list(arena, family, keys_of, write_key));
+  puts("    .defaults = (const nxc_family_key[]){");
+  printf("      {NULL, NULL}}, .n_defaults = %u,\n", write_list(arena, family, defaults_of, write_key));
+  puts("    .sets = (const nxc_assignment[]){");
+  printf("      {0, NULL}}, .n_sets = %u,\n    ", write_list(arena, family, sets_of, write_assignment));
+  fputs(".tensors = {", stdout);
   for (nxc_part part = 0; part < NXC_N_PARTS; part++)
     if (family->tensors[part][0] != '\0') printf("\n    [%d] = %s,", part, family->tensors[part]);
   puts("}},");
@@ -93,6 +178,7 @@ static void write_family(const family *family) {
 
 int main(int argc, char **argv) {
   family *families = calloc((size_t)argc, sizeof *families);
+  nxc_arena *arena = nxc_arena_new();
   if (families == NULL) return EXIT_FAILURE;
   puts("/* SPDX-License-Identifier: Apache-2.0 */");
   puts("/* Made from schema/families by compiler/gen; do not edit. */");
@@ -102,10 +188,10 @@ int main(int argc, char **argv) {
     if (!gen_file_read(&file, GEN_FAMILY, argv[i])) return EXIT_FAILURE;
     write_tensors(&file, &families[i - 1], families, i - 1);
   }
-  if (n_complaints > 0) return EXIT_FAILURE;
   puts("const nxc_family nxc_families[] = {");
-  for (int i = 0; i < argc - 1; i++) write_family(&families[i]);
+  for (int i = 0; i < argc - 1 && n_complaints == 0; i++) write_family(arena, &families[i]);
   puts("};\nconst size_t nxc_n_families = sizeof nxc_families / sizeof *nxc_families;");
   free(families);
-  return EXIT_SUCCESS;
+  nxc_arena_free(arena);
+  return n_complaints > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -180,6 +180,10 @@ static const cyaml_schema_field_t tokenizer_fields[] = {
 static const cyaml_schema_field_t family_fields[] = {
     TEXT("family", gen_family, family),
     TEXT("like", gen_family, like),
+    TEXTS("model_types", gen_family, model_types),
+    TEXTS("keys", gen_family, keys),
+    TEXTS("defaults", gen_family, defaults),
+    TEXTS("sets", gen_family, sets),
     TEXT("tensor", gen_family, tensor),
     TEXTS("parts", gen_family, parts),
     TEXT("layout", gen_family, layout),

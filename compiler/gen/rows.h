@@ -70,8 +70,8 @@ typedef struct gen_tokenizer {
 /* A family of models, or a tensor of its checkpoints. */
 typedef struct gen_family {
   char *family, *like, *tensor, *layout, *transposed;
-  char **parts;
-  unsigned parts_count;
+  char **model_types, **keys, **defaults, **sets, **parts;
+  unsigned model_types_count, keys_count, defaults_count, sets_count, parts_count;
 } gen_family;
 
 /* Everything of one kind in one file. */

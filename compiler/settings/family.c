@@ -9,6 +9,20 @@ const nxc_family *nxc_family_find(const char *name) {
   return NULL;
 }
 
+const nxc_family *nxc_family_of_type(const char *model_type) {
+  for (size_t i = 0; i < nxc_n_families; i++)
+    for (size_t j = 0; j < nxc_families[i].n_model_types; j++)
+      if (strcmp(nxc_families[i].model_types[j], model_type) == 0) return &nxc_families[i];
+  return NULL;
+}
+
+bool nxc_families_set(nxc_setting_id id) {
+  for (size_t i = 0; i < nxc_n_families; i++)
+    for (size_t j = 0; j < nxc_families[i].n_sets; j++)
+      if (nxc_families[i].sets[j].setting == id) return true;
+  return false;
+}
+
 const char *nxc_part_name(nxc_part part) {
   static const char *const names[NXC_N_PARTS] = {
 #define PART(id, name, kind) [NXC_PART_##id] = #name,

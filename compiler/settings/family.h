@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Families of models as Hugging Face's transformers has them: how a checkpoint names and lays out the tensors of
- * each (schema/families/NAME.yaml, made C by compiler/gen). */
+ * each, and what the keys of its config.json mean (schema/families/NAME.yaml, made C by compiler/gen). */
 #ifndef NXC_SETTINGS_FAMILY_H
 #define NXC_SETTINGS_FAMILY_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "compiler/settings/catalogue.h"
 
 typedef enum nxc_part {
 #define PART(id, name, kind) NXC_PART_##id,
@@ -29,8 +28,21 @@ typedef struct nxc_tensor_row {
   bool transposed; /* inputs stand in rows, as in GPT-2's Conv1D */
 } nxc_tensor_row;
 
+/* A key that the family calls otherwise, or that has another default there (as JSON). */
+typedef struct nxc_family_key {
+  const char *key, *as;
+} nxc_family_key;
+
 typedef struct nxc_family {
-  const char *name;                           /* as in model.checkpoint_names */
+  const char *name;               /* as in model.checkpoint_names */
+  const char *const *model_types; /* of config.json */
+  size_t n_model_types;
+  const nxc_family_key *keys; /* its own name, and that of hf_config.yaml */
+  size_t n_keys;
+  const nxc_family_key *defaults; /* a name of hf_config.yaml, and a JSON text */
+  size_t n_defaults;
+  const nxc_assignment *sets; /* what its code fixes: stronger than what single keys set */
+  size_t n_sets;
   const nxc_tensor_row *tensors[NXC_N_PARTS]; /* that holds the part; NULL: the family has no such part */
 } nxc_family;
 
@@ -39,6 +51,10 @@ extern const size_t nxc_n_families;
 
 /* NULL: there is none of this name. */
 const nxc_family *nxc_family_find(const char *name);
+/* NULL: none is for this model_type. */
+const nxc_family *nxc_family_of_type(const char *model_type);
+/* Whether a family's code fixes this setting. */
+bool nxc_families_set(nxc_setting_id id);
 /* The name of a part in schema/families. */
 const char *nxc_part_name(nxc_part part);
 

@@ -68,6 +68,7 @@ typedef struct nxc_binding {
   const nxc_texts *own_keys; /* patterns of keys that the project reads itself; NULL: none */
   const char *const *strict_sections; /* whose unknown keys the system refuses; NULL: it refuses all */
   bool has_model_config;
+  bool one_family;    /* the system takes every config.json for a Llama's */
   bool model_assumed; /* it is what is well known of a model of that name */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool checks_all;          /* the real system judges values that it does not read, too */

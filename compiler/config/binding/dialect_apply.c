@@ -2,6 +2,7 @@
 /* What bound options say together: inactive ones, missing ones, refused ones, and the settings that the
  * rest set. */
 #include "compiler/config/binding/dialect.h"
+#include "compiler/config/binding/family.h"
 #include "compiler/config/interpolation/interpolate.h"
 
 #include <string.h>
@@ -373,20 +374,32 @@ static bool sets(const nxc_dialect *dialect, nxc_setting_id id) {
 
 void nxc_binding_forget_model(nxc_binding *binding) {
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++)
-    if (sets(binding->model_dialect, id) && !sets(binding->dialect, id))
+    if ((sets(binding->model_dialect, id) || nxc_families_set(id)) && !sets(binding->dialect, id))
       nxc_settings_forget(binding->settings, id, NULL, (nxc_span){0});
+}
+
+/* A config.json of a family that is not known here. */
+static void refuse_family(nxc_binding *binding) {
+  nxc_bound *type = nxc_binding_family_key(binding);
+  bool named = type->given && type->value != NULL && type->value->kind == NXC_STRING && !binding->one_family;
+  if (!named || type->refused) return;
+  type->refused = true;
+  report_refused(binding, type);
 }
 
 void nxc_binding_apply(nxc_binding *binding) {
   if (binding->partial) forget_defaults(binding);
   size_t n_options = binding->dialect->n_options, n_kept = 0;
   size_t n_model = binding->has_model_config ? binding->model_dialect->n_options : 0;
+  const nxc_family *family = nxc_binding_read_family(binding);
   for (size_t i = 0; i < n_options; i++) judge_status(binding, &binding->options[i]);
   for (size_t i = 0; i < n_model; i++) judge_status(binding, &binding->model_options[i]);
+  if (n_model > 0 && family == NULL) refuse_family(binding);
   for (size_t i = 0; i < binding->n_misfits; i++) report_misfit(binding, &binding->misfits[i]);
   if (!binding->partial) check_required(binding);
-  const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 1, sizeof *kept);
+  const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 2, sizeof *kept);
   collect(binding, binding->model_options, n_model, true, kept, &n_kept);
+  if (family != NULL) kept[n_kept++] = nxc_binding_family_option(binding, family);
   collect(binding, binding->options, n_options, false, kept, &n_kept);
   collect(binding, binding->options, n_options, true, kept, &n_kept);
   set_all(binding, kept, n_kept);
