@@ -17,10 +17,20 @@ typedef struct owners {
   size_t n;
 } owners;
 
+typedef struct extent {
+  uint64_t from, to;
+} extent;
+
+typedef struct place {
+  extent at; /* empty: nowhere */
+  uint32_t arena;
+} place;
+
 /* A collective, or a transfer between stages, that is under way. */
 typedef struct collective {
-  uint32_t input, result; /* values that it reads and writes; NX_NONE: none */
-  uint32_t chunk, slot;   /* in which it was started */
+  uint32_t input, result;   /* values that it reads and writes; NX_NONE: none */
+  place reads, writes;      /* where they lie */
+  uint32_t chunk, slot;     /* in which it was started */
 } collective;
 
 typedef struct replay {
@@ -34,28 +44,20 @@ typedef struct replay {
   uint32_t slot;
 } replay;
 
-typedef struct extent {
-  uint64_t from, to;
-} extent;
-
 /* Values that are planned for one micro-batch; all others live as long as the run. */
 static bool is_passing(uint32_t arena) {
   return arena == NX_ARENA_slot || arena == NX_ARENA_scratch || arena == NX_ARENA_comm ||
          arena == NX_ARENA_input || arena == NX_ARENA_scalar;
 }
 
-static extent extent_in(const replay *r, uint32_t value, uint32_t index, uint32_t slot) {
-  const nx_value *at = &r->plan->values[value];
-  const nx_chunk *chunk = &r->plan->chunks[index];
-  uint64_t from = at->offset + chunk->arena_base[at->arena];
-  if (at->arena == NX_ARENA_slot) from += slot * chunk->arena_bytes[NX_ARENA_slot];
-  if (at->offset_shift != NX_NONE && at->arena == NX_ARENA_scalar)
-    from += (uint64_t)nx_constant_value(r->plan, at->offset_shift, 0, index);
-  return (extent){from, from + at->bytes};
-}
-
 static extent extent_of(const replay *r, uint32_t value) {
-  return extent_in(r, value, r->chunk, r->slot);
+  const nx_value *at = &r->plan->values[value];
+  const nx_chunk *chunk = &r->plan->chunks[r->chunk];
+  uint64_t from = at->offset + chunk->arena_base[at->arena];
+  if (at->arena == NX_ARENA_slot) from += r->slot * chunk->arena_bytes[NX_ARENA_slot];
+  if (at->offset_shift != NX_NONE && at->arena == NX_ARENA_scalar)
+    from += (uint64_t)nx_constant_value(r->plan, at->offset_shift, 0, r->chunk);
+  return (extent){from, from + at->bytes};
 }
 
 static bool meet(extent a, extent b) {
@@ -121,43 +123,45 @@ static void own(replay *r, uint32_t arena, extent e, uint32_t value) {
   o->n = n_new;
 }
 
-static bool uses(const replay *r, const collective *under_way, uint32_t value, uint32_t arena, extent e) {
-  return value != NX_NONE && r->plan->values[value].arena == arena &&
-         meet(extent_in(r, value, under_way->chunk, under_way->slot), e);
+static place place_of(const replay *r, uint32_t value) {
+  if (value == NX_NONE) return (place){0};
+  return (place){extent_of(r, value), r->plan->values[value].arena};
+}
+
+static bool shared(const place *a, const place *b) {
+  return a->arena == b->arena && meet(a->at, b->at);
 }
 
 static void start(replay *r, uint32_t input, uint32_t result) {
   r->started = nxc_arena_grow(r->arena, r->started, r->n_started, sizeof *r->started);
-  r->started[r->n_started++] = (collective){input, result, r->chunk, r->slot};
+  r->started[r->n_started++] =
+      (collective){input, result, place_of(r, input), place_of(r, result), r->chunk, r->slot};
 }
 
 static bool read_value(replay *r, const nx_operator *op, uint32_t value) {
-  const nx_value *at = &r->plan->values[value];
-  extent e = extent_of(r, value);
+  place p = place_of(r, value);
   for (size_t i = 0; i < r->n_started; i++)
-    if (uses(r, &r->started[i], r->started[i].result, at->arena, e))
+    if (shared(&r->started[i].writes, &p))
       return fail(r, op, value, "reads, while a collective writes there,", NX_NONE);
-  if (!is_passing(at->arena)) return true;
-  const owners *o = &r->by_arena[at->arena];
-  uint64_t reached = e.from;
-  for (size_t i = segment_at(o, e.from); i < o->n && reached < e.to; i++) {
+  if (!is_passing(p.arena)) return true;
+  const owners *o = &r->by_arena[p.arena];
+  uint64_t reached = p.at.from;
+  for (size_t i = segment_at(o, reached); i < o->n && reached < p.at.to; i++) {
     if (o->segments[i].from > reached) break;
     uint32_t owner = o->segments[i].owner;
     if (owner != value && owner != base_of(r, value)) return fail(r, op, value, "reads", owner);
     reached = o->segments[i].to;
   }
-  return reached >= e.to || fail(r, op, value, "reads what was never written,", NX_NONE);
+  return reached >= p.at.to || fail(r, op, value, "reads what was never written,", NX_NONE);
 }
 
 static bool write_value(replay *r, const nx_operator *op, uint32_t value, const uint32_t *inputs,
                         uint32_t n_inputs) {
-  const nx_value *at = &r->plan->values[value];
-  extent e = extent_of(r, value);
+  place p = place_of(r, value);
   for (size_t i = 0; i < r->n_started; i++)
-    if (uses(r, &r->started[i], r->started[i].result, at->arena, e) ||
-        uses(r, &r->started[i], r->started[i].input, at->arena, e))
+    if (shared(&r->started[i].writes, &p) || shared(&r->started[i].reads, &p))
       return fail(r, op, value, "writes, while a collective is using the place,", NX_NONE);
-  if (is_passing(at->arena)) own(r, at->arena, e, owner_of(r, value, inputs, n_inputs));
+  if (is_passing(p.arena)) own(r, p.arena, p.at, owner_of(r, value, inputs, n_inputs));
   return true;
 }
 
