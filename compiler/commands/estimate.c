@@ -18,28 +18,6 @@ bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory
   return out->machine != NULL;
 }
 
-bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts,
-                         nxc_estimate_request *out) {
-  nxc_assumption *items = nxc_arena_array(arena, texts->n_items + 1, sizeof *items);
-  size_t n = 0;
-  for (size_t i = 0; i < texts->n_items; i++) {
-    const char *text = texts->items[i] + (strncmp(texts->items[i], "nx:", 3) == 0 ? 3 : 0);
-    size_t n_path = strcspn(text, "=");
-    nxc_setting_id id = nxc_setting_find(nxc_arena_strndup(arena, text, n_path));
-    if (strcmp(text, "none") == 0) {
-      out->assumes_nothing = true;
-    } else if (text[n_path] == '\0' || id == NX_N_SETTINGS) {
-      fprintf(stderr, "nxcfg %s: --assume takes SETTING=VALUE, as model.vocab=50257, or none, not %s\n", command, text);
-      return false;
-    } else {
-      items[n++] = (nxc_assumption){id, text + n_path + 1, "--assume"};
-    }
-  }
-  out->assumptions = items;
-  out->n_assumptions = n;
-  return true;
-}
-
 /* ---- nxrun ---- */
 
 static bool is_accelerator(const nxc_machine *machine) {
@@ -59,8 +37,9 @@ static void forecast(const nx_plan *plan, nxc_arena *arena, nxc_sink *sink, nxc_
 
 /* ---- the file's own system ---- */
 
-static bool compile_for(const nxc_estimate_request *asked, const nxc_request *request, nxc_arena *arena,
-                        nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed) {
+bool nxc_estimate_compile(const nxc_estimate_request *asked, const nxc_request *request, nxc_arena *arena,
+                          nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed) {
+  *assumed = (nxc_assumed){.request = *request};
   if (asked->assumes_nothing) nxc_compile_settings(arena, request, sink, compiled);
   else nxc_assume_compile(arena, request, asked->assumptions, asked->n_assumptions, sink, compiled, assumed);
   return compiled->settings != NULL;
@@ -80,7 +59,7 @@ static nxc_own_estimate estimate_own(const nxc_estimate_request *asked, const nx
                                      nxc_arena *arena, nxc_sink *sink) {
   nxc_own_estimate own = {0};
   nxc_sink *obstacles = nxc_sink_new(arena);
-  if (!compile_for(asked, request, arena, sink, &own.compiled, &own.assumed)) return own;
+  if (!nxc_estimate_compile(asked, request, arena, sink, &own.compiled, &own.assumed)) return own;
   const char *name = asked->system ? asked->system : own.compiled.dialect->name;
   const nxc_system *system = nxc_system_open(arena, name);
   if (system == NULL) return own;
@@ -173,12 +152,30 @@ static void judge(const own_source *source, const nxc_settings *settings, const 
   else nxc_memory_skip(out->own.lacks && !asked->nxrun_alone ? out->own.lacks : obstacle, sink);
 }
 
+/* What the file gives is not assumed, whatever --assume says of it. */
+static void tell_unused(const nxc_estimate_request *asked, const nxc_settings *settings, nxc_arena *arena,
+                        nxc_sink *sink) {
+  for (size_t i = 0; i < asked->n_assumptions && settings != NULL; i++) {
+    const nxc_assumption *one = &asked->assumptions[i];
+    const char *path = nxc_setting_path(one->setting);
+    if (!nxc_has(settings, one->setting)) continue;
+    if (nxc_settings_from(settings, one->setting)->kind == NXC_FROM_ASSUMED) continue;
+    nxc_report(sink, "NX3112", NXC_SEVERITY_WARNING, (nxc_span){0},
+               nxc_arena_printf(arena, "--set nx:%s=%s", path, one->value),
+               "--assume %s=%s does not count: the configuration gives %s", path, one->value,
+               nxc_value_show(arena, nxc_settings_value(settings, one->setting)));
+  }
+}
+
 nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
                                const nxc_settings *settings, const nx_plan *plan, const nxc_sink *obstacles,
                                nxc_arena *arena, nxc_sink *sink) {
   nxc_estimate estimate = {.machine = asked->machine};
   const own_source source = {asked, request, arena};
-  if (!asked->nxrun_alone) estimate.own = nxc_own_estimate_make(asked, request, arena);
+  if (!asked->nxrun_alone) {
+    estimate.own = nxc_own_estimate_make(asked, request, arena);
+    tell_unused(asked, estimate.own.compiled.settings, arena, sink);
+  }
   judge(&source, settings, plan, obstacles, sink, &estimate);
   forecast(plan, arena, sink, &estimate);
   return estimate;

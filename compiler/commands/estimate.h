@@ -70,6 +70,9 @@ bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory
 /* --assume, each KEY=VALUE of a setting, or none. */
 bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts *texts,
                          nxc_estimate_request *out);
+/* The configuration with what is assumed for it, as was asked. False where it cannot be read. */
+bool nxc_estimate_compile(const nxc_estimate_request *asked, const nxc_request *request, nxc_arena *arena,
+                          nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed);
 /* Of the configuration that `request` names, which has no error, and whose settings these are. Memory is
  * judged by the plan where nxrun would run on the machine, else by the file's own system; findings go to the
  * sink. `plan` is NULL where there is none, for the `obstacles`. */

@@ -67,8 +67,7 @@ static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_tr
                     size_t *n_warnings) {
   nxc_sink *sink = nxc_sink_new(j->arena), *obstacles = nxc_sink_new(j->arena);
   const nxc_render render = nxc_options_render(&j->options);
-  nxc_assume_compile(j->arena, &j->request, j->estimate.assumptions, j->estimate.n_assumptions, sink,
-                     compiled, assumed);
+  nxc_estimate_compile(&j->estimate, &j->request, j->arena, sink, compiled, assumed);
   *n_warnings = nxc_sink_count(sink, NXC_SEVERITY_WARNING);
   /* sizes that do not fit together are what a search is for; those that are unknown are not */
   if (compiled->settings != NULL && nxc_training_read_sizes(compiled->settings, obstacles, training))

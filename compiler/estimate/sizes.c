@@ -67,6 +67,7 @@ static void read_layout(const nxc_layout *l, nxc_sizes *z) {
   z->tensor = l->tensor;
   z->sequence_split = l->sequence_parallel ? l->tensor : 1;
   z->context = l->context;
+  z->ulysses = l->ulysses;
   z->pipeline = l->pipeline;
   z->chunks = (double)l->n_chunks / l->pipeline;
   z->expert = l->expert;

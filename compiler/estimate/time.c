@@ -29,7 +29,7 @@ typedef struct clock {
   const nxc_machine *machine;
   const nxc_device *device;
   nxc_traits traits;
-  nxc_ranks tensor, context, data, shard, expert, expert_shard, stages;
+  nxc_ranks tensor, ulysses, ring, data, shard, expert, expert_shard, stages;
 } clock;
 
 static double sum(const pass *p) {
@@ -162,14 +162,17 @@ static void add_tensor(const clock *c, passes *p) {
   p->backward.parts[NXC_SPENT_TENSOR] += seconds;
 }
 
-/* Keys and values go round while blocks of attention are computed. */
-static void add_ring(const clock *c, passes *p) {
+/* Heads are exchanged for sequence before the attention and back after it, which nothing hides; keys and values
+ * go round while blocks of attention are computed. */
+static void add_context(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
-  if (z->context <= 1) return;
-  double bytes = z->compute_bytes * z->tokens * z->kv_heads * (z->head_dim + z->value_dim) / z->tensor;
-  double one = nxc_send_s(c->machine, c->context, bytes) * (z->context - 1);
-  p->forward.parts[NXC_SPENT_CONTEXT] += fmax(0, one - p->forward.parts[NXC_SPENT_ATTENTION]);
-  p->backward.parts[NXC_SPENT_CONTEXT] += fmax(0, 2 * one - p->backward.parts[NXC_SPENT_ATTENTION]);
+  double keys = z->kv_heads * (z->head_dim + z->value_dim), queries = z->heads * (z->head_dim + z->value_dim);
+  double of_feature = z->compute_bytes * z->tokens / z->tensor;
+  double exchange = nxc_all_to_all_s(c->machine, c->ulysses, of_feature * (keys + queries), 1);
+  double round = nxc_send_s(c->machine, c->ring, of_feature * keys) * (c->ring.size - 1);
+  double under = p->forward.parts[NXC_SPENT_ATTENTION], under_back = p->backward.parts[NXC_SPENT_ATTENTION];
+  p->forward.parts[NXC_SPENT_CONTEXT] += exchange + exposed_s(c, round, under);
+  p->backward.parts[NXC_SPENT_CONTEXT] += exchange + exposed_s(c, 2 * round, under_back);
 }
 
 /* Rows to the experts and back, forward and backward alike; they are sorted by expert, and back, at about
@@ -249,7 +252,7 @@ static passes dense_layer(const clock *c) {
   add_activation(c, &p, z->tokens, z->ffn / z->tensor);
   end_module(c, &p, &before, "mlp");
   add_tensor(c, &p);
-  add_ring(c, &p);
+  add_context(c, &p);
   add_launches(c, &p, 16);
   add_recompute(c, &p);
   return p;
@@ -270,7 +273,7 @@ static passes mixture_layer(const clock *c) {
   add_dispatch(c, &p);
   end_module(c, &p, &before, "moe");
   add_tensor(c, &p);
-  add_ring(c, &p);
+  add_context(c, &p);
   add_launches(c, &p, 40 + 6 * local); /* products of experts are cast and launched one by one */
   add_recompute(c, &p);
   hide_dispatch(c, &p);
@@ -352,7 +355,8 @@ static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_tr
   c.traits = nxc_system_traits(system, z, arena);
   double data = z->data * z->context;
   c.tensor = (nxc_ranks){z->tensor, 1};
-  c.context = (nxc_ranks){z->context, z->tensor};
+  c.ulysses = (nxc_ranks){z->ulysses, z->tensor};
+  c.ring = (nxc_ranks){z->context / z->ulysses, z->tensor * z->ulysses};
   c.data = (nxc_ranks){data, z->tensor};
   c.shard = (nxc_ranks){z->shard, z->tensor};
   c.expert = (nxc_ranks){z->expert, z->expert_tensor};

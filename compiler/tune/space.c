@@ -168,6 +168,18 @@ nxc_knob_value nxc_choice_value(const nxc_space *space, const nxc_choice *choice
 
 /* ---- records ---- */
 
+static bool is_on(const nxc_settings *settings, nxc_setting_id id) {
+  return nxc_has(settings, id) && nxc_flag(settings, id);
+}
+
+/* Whether all context-parallel ranks exchange heads, and still do so when there are others; else keys and
+ * values go round. */
+static bool exchanges_heads(const nxc_space *space) {
+  const nxc_layout *l = &space->training->layout;
+  bool told = nxc_has(space->settings, NX_SETTING_MESH_ULYSSES);
+  return l->ulysses == l->context && (told || is_on(space->settings, NX_SETTING_ATTENTION_ULYSSES));
+}
+
 static void read_layout(const nxc_space *space, const nxc_choice *choice, nxc_layout *l) {
   nxc_knob_value tensor = nxc_choice_value(space, choice, NXC_KNOB_TENSOR);
   nxc_knob_value stages = nxc_choice_value(space, choice, NXC_KNOB_STAGES);
@@ -177,6 +189,8 @@ static void read_layout(const nxc_space *space, const nxc_choice *choice, nxc_la
   if (!own_experts) l->expert_tensor = l->tensor;
   l->expert = (uint32_t)nxc_choice_value(space, choice, NXC_KNOB_EXPERT).first;
   l->context = (uint32_t)nxc_choice_value(space, choice, NXC_KNOB_CONTEXT).first;
+  if (exchanges_heads(space)) l->ulysses = l->context;
+  if (l->context % l->ulysses != 0) l->ulysses = 1;
   if (choice->at[NXC_KNOB_STAGES] != 0) l->cuts = NULL;
   l->pipeline = (uint32_t)stages.first;
   l->n_chunks = (uint32_t)(stages.first * stages.second);
@@ -285,18 +299,12 @@ static void set_recompute(const setter *to, nxc_knob_value kind) {
   forget(to, NX_SETTING_RECOMPUTE_LAYERS);
 }
 
-static bool is_on(const nxc_settings *settings, nxc_setting_id id) {
-  return nxc_has(settings, id) && nxc_flag(settings, id);
-}
-
-/* Where all context-parallel ranks exchange heads they still do; else keys and values go round. */
 static void set_context(const nxc_space *space, int64_t context, const setter *to) {
-  bool exchanges = nxc_has(to->settings, NX_SETTING_MESH_ULYSSES) &&
-                   nxc_int(to->settings, NX_SETTING_MESH_ULYSSES) == space->training->layout.context;
+  bool sized = nxc_has(to->settings, NX_SETTING_MESH_ULYSSES);
   set_int(to, NX_SETTING_MESH_CONTEXT, context);
   if (!is_on(to->settings, NX_SETTING_ATTENTION_ULYSSES))
     set(to, NX_SETTING_ATTENTION_RING, (nxc_value){.kind = NXC_BOOL, .boolean = context > 1});
-  if (exchanges) set_int(to, NX_SETTING_MESH_ULYSSES, context);
+  if (sized && exchanges_heads(space)) set_int(to, NX_SETTING_MESH_ULYSSES, context);
 }
 
 static void set_mesh(const nxc_space *space, const nxc_choice *choice, const setter *to) {
