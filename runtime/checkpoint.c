@@ -16,13 +16,12 @@
 
 /* The files that a checkpoint of this plan has; returns how many. */
 static uint32_t list_files(const nxr_tensors *tensors, nxr_content contents[], nxr_checkpoint_file files[]) {
-  const nx_optimizer_row *optimizer = nx_optimizer_of(tensors->pieces->plan->ranges[0].optimizer);
   uint32_t n = 1;
   contents[0] = NXR_WEIGHTS;
   files[0] = (nxr_checkpoint_file){.name = "model.safetensors"};
-  for (uint32_t i = 0; i < nx_optimizer_n_states(optimizer); i++) {
+  for (uint32_t i = 0; i < tensors->n_states; i++) {
     contents[n] = (nxr_content)(NXR_STATES + i);
-    files[n++] = (nxr_checkpoint_file){.name = optimizer->states[i].file};
+    files[n++] = (nxr_checkpoint_file){.name = tensors->states[i]->file};
   }
   return n;
 }

@@ -10,12 +10,13 @@
 #ifndef NXR_CHECKPOINT_MANIFEST_H
 #define NXR_CHECKPOINT_MANIFEST_H
 
+#include "runtime/checkpoint_tensors.h"
 #include "runtime/dataset_fingerprint.h"
 #include "schema/plan.h"
 
 #include <jansson.h>
 
-enum { NXR_CHECKPOINT_FILES = 1 + NX_MAX_STATES };
+enum { NXR_CHECKPOINT_FILES = 1 + NXR_MAX_STATE_FILES };
 
 typedef struct nxr_checkpoint_file {
   const char *name;

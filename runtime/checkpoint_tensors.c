@@ -42,6 +42,27 @@ static bool check_box(const nxr_pieces *pieces, uint32_t index, nxr_fault *fault
                                nx_plan_string(pieces->plan, piece->name));
 }
 
+/* Whether the rule keeps a state of this name; `index` is which. */
+static bool keeps(const nx_optimizer_row *rule, const char *name, uint32_t *index) {
+  for (*index = 0; *index < nx_optimizer_n_states(rule); (*index)++)
+    if (strcmp(rule->states[*index].name, name) == 0) return true;
+  return false;
+}
+
+static bool list_states(nxr_tensors *tensors, nxr_fault *fault) {
+  const nx_plan *plan = tensors->pieces->plan;
+  for (uint32_t g = 0; g < plan->n[NX_SECTION_PARAMETER_GROUPS]; g++) {
+    const nx_optimizer_row *rule = nx_optimizer_of(plan->parameter_groups[g].optimizer);
+    for (uint32_t i = 0; i < nx_optimizer_n_states(rule); i++) {
+      uint32_t at = 0;
+      while (at < tensors->n_states && strcmp(tensors->states[at]->name, rule->states[i].name) != 0) at++;
+      if (at == NXR_MAX_STATE_FILES) return nxr_fault_set(fault, "the plan's optimizers keep too many kinds of state");
+      if (at == tensors->n_states) tensors->states[tensors->n_states++] = &rule->states[i];
+    }
+  }
+  return true;
+}
+
 bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault *fault) {
   const nx_plan *plan = pieces->plan;
   uint32_t n_pieces = plan->n[NX_SECTION_PIECES];
@@ -50,6 +71,7 @@ bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault 
   tensors->of_piece = calloc((size_t)n_pieces + 1, sizeof *tensors->of_piece);
   bool good = tensors->items && tensors->of_piece;
   if (!good) nxr_fault_set(fault, "out of memory");
+  good = good && list_states(tensors, fault);
   for (uint32_t i = 0; good && i < n_pieces; i++)
     tensors->items[i] = (nxr_tensor){nx_plan_string(plan, plan->pieces[i].name), i};
   if (good) qsort(tensors->items, n_pieces, sizeof *tensors->items, by_name);
@@ -72,7 +94,13 @@ void nxr_tensors_close(nxr_tensors *tensors) {
 }
 
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
-  if (content >= NXR_STATES) return (nxr_kind)(NXR_STATE + (content - NXR_STATES));
+  if (content >= NXR_STATES) {
+    const nx_plan *plan = tensors->pieces->plan;
+    const nx_optimizer_row *rule = nx_range_rule(plan, &plan->ranges[plan->pieces[piece].range]);
+    uint32_t index;
+    bool kept = keeps(rule, tensors->states[content - NXR_STATES]->name, &index);
+    return kept ? (nxr_kind)(NXR_STATE + index) : NXR_N_KINDS;
+  }
   if (content == NXR_GRADIENTS) return NXR_GRAD;
   return nxr_pieces_has(tensors->pieces, NXR_MASTER, piece) ? NXR_MASTER : NXR_PARAM;
 }

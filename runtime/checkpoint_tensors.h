@@ -10,13 +10,9 @@
 #include "runtime/pieces.h"
 #include "runtime/safetensors.h"
 
-/* From NXR_STATES on, what the optimizer keeps. */
-typedef enum nxr_content {
-  NXR_WEIGHTS,
-  NXR_GRADIENTS,
-  NXR_STATES,
-  NXR_N_CONTENTS = NXR_STATES + NX_MAX_STATES
-} nxr_content;
+/* From NXR_STATES on, what the optimizers keep, by number in nxr_tensors. */
+typedef enum nxr_content { NXR_WEIGHTS, NXR_GRADIENTS, NXR_STATES } nxr_content;
+enum { NXR_MAX_STATE_FILES = 8 };
 
 typedef struct nxr_tensor {
   const char *name;
@@ -28,6 +24,8 @@ typedef struct nxr_tensors {
   nxr_tensor *items; /* by name */
   uint32_t n;
   uint32_t *of_piece; /* [pieces of the plan] */
+  const nx_state_row *states[NXR_MAX_STATE_FILES]; /* of all parameter groups, each name once */
+  uint32_t n_states;
 } nxr_tensors;
 
 bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault *fault);
@@ -35,7 +33,8 @@ void nxr_tensors_close(nxr_tensors *tensors);
 
 /* NX_NONE where the plan has none of that name. */
 uint32_t nxr_tensors_find(const nxr_tensors *tensors, const char *name);
-/* Weights are the master copy where there is one: so that training goes on exactly. */
+/* Weights are the master copy where there is one: so that training goes on exactly. NXR_N_KINDS of a state that the
+ * piece's rule does not keep. */
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece);
 /* Whether any tensor has it. */
 bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content);

@@ -13,6 +13,7 @@ static uint32_t value_of(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece
     case NXR_PARAM: return range->param;
     case NXR_MASTER: return range->master;
     case NXR_GRAD: return range->grad;
+    case NXR_N_KINDS: return NX_NONE;
     default: return range->states[kind - NXR_STATE];
   }
 }

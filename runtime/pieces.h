@@ -21,7 +21,7 @@ typedef enum nxr_kind {
   NXR_MASTER,
   NXR_GRAD,
   NXR_STATE,
-  NXR_N_KINDS = NXR_STATE + NX_MAX_STATES
+  NXR_N_KINDS = NXR_STATE + NX_MAX_STATES /* a kind that no piece has */
 } nxr_kind;
 
 typedef struct nxr_pieces {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-#define OPTIMIZER(name, kind, meaning) ROW_##name,
+#define OPTIMIZER(number, name, kind, n_states, meaning) ROW_##name,
 #include "schema/optimizers.def"
   N_ROWS
 };
@@ -15,7 +15,8 @@ static const nx_state_row states[N_ROWS][NX_MAX_STATES] = {
 };
 
 static const nx_optimizer_row rows[N_ROWS] = {
-#define OPTIMIZER(name, kind, meaning) [ROW_##name] = {#name, NX_OP_##name, meaning, states[ROW_##name]},
+#define OPTIMIZER(number, name, kind, n_states, meaning) \
+  [ROW_##name] = {#name, NX_OP_##name, meaning, states[ROW_##name]},
 #include "schema/optimizers.def"
 };
 
@@ -35,6 +36,18 @@ uint32_t nx_optimizer_n_states(const nx_optimizer_row *row) {
   uint32_t n = 0;
   while (n < NX_MAX_STATES && row->states[n].name != NULL) n++;
   return n;
+}
+
+const nx_optimizer_row *nx_optimizer_with(const char *name, bool momentum) {
+  static const struct {
+    const char *name, *other;
+  } pairs[] = {
+#define MOMENTUM(rule, other) {#rule, #other},
+#include "schema/optimizers.def"
+  };
+  for (size_t i = 0; momentum && i < sizeof pairs / sizeof *pairs; i++)
+    if (strcmp(pairs[i].name, name) == 0) return nx_optimizer_find(pairs[i].other);
+  return nx_optimizer_find(name);
 }
 
 uint32_t nx_optimizer_keeps(const char *name, uint32_t otherwise) {

@@ -5,7 +5,11 @@
 
 #include "schema/ops.h"
 
-enum { NX_MAX_STATES = 2 };
+enum { NX_MAX_STATES = 4 };
+
+/* Operands of an update: p, its states, then these, counted from behind the states; outputs are p, its states and the
+ * copy of p. */
+enum { NX_UPDATE_GRADIENT, NX_UPDATE_LR, NX_UPDATE_DECAY, NX_UPDATE_SCALE, NX_UPDATE_STEP, NX_UPDATE_END };
 
 typedef struct nx_state_row {
   const char *name, *file; /* of a checkpoint */
@@ -13,7 +17,7 @@ typedef struct nx_state_row {
 
 typedef struct nx_optimizer_row {
   const char *name;
-  nx_op op; /* the update: p, states, gradient, lr, scale (, step) -> p, states (, copy of p) */
+  nx_op op; /* the update */
   const char *meaning;
   const nx_state_row *states; /* what it keeps of each parameter: nx_optimizer_n_states of them */
 } nx_optimizer_row;
@@ -22,6 +26,8 @@ typedef struct nx_optimizer_row {
 const nx_optimizer_row *nx_optimizer_find(const char *name);
 const nx_optimizer_row *nx_optimizer_of(uint32_t op);
 uint32_t nx_optimizer_n_states(const nx_optimizer_row *row);
+/* The rule that is meant by a name: with momentum another one, where there is one of its own. */
+const nx_optimizer_row *nx_optimizer_with(const char *name, bool momentum);
 /* How many numbers a rule keeps of each parameter's, one that nxrun does not run too; `otherwise` of an
  * unknown one. */
 uint32_t nx_optimizer_keeps(const char *name, uint32_t otherwise);

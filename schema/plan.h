@@ -41,7 +41,7 @@
 #define NX_PLAN_MAGIC "\x89NXP\r\n\x1a\n"
 
 enum {
-  NX_PLAN_MAJOR = 2,
+  NX_PLAN_MAJOR = 3,
   NX_PLAN_MINOR = 0,
   NX_PLAN_ALIGNMENT = 64,
   NX_MAX_ATOMS = 16,
@@ -89,6 +89,7 @@ typedef enum nx_section_type {
   NX_SECTION_PLACES,     /* provenance, not part of the meaning */
   NX_SECTION_PLACES_TEXT,
   NX_SECTION_RUN_NAMES, /* nx_run_names: names and intervals that change no number of the training */
+  NX_SECTION_PARAMETER_GROUPS,
   NX_SECTION_END
 } nx_section_type;
 
@@ -268,7 +269,18 @@ typedef struct nx_piece {
 } nx_piece;
 _Static_assert(sizeof(nx_piece) == 104, "plan piece");
 
-/* Parameters that are reduced together over the same group and updated by the same rule: one run of elements,
+/* Parameters that are updated alike. The updates of its ranges read its learning rate and weight decay, which the
+ * step makes. */
+typedef struct nx_parameter_group {
+  uint32_t name;      /* string: what made it so, as "decayed" */
+  uint32_t optimizer; /* number of the operator that updates them (optimizers.def) */
+  uint32_t lr, decay; /* values [1] f64 in arena scalar */
+  double lr_factor;    /* its greatest learning rate, of that of the run */
+  double weight_decay; /* at the end of the training */
+} nx_parameter_group;
+_Static_assert(sizeof(nx_parameter_group) == 32, "plan parameter group");
+
+/* Parameters that are reduced together over the same group and updated alike: one run of elements,
  * padded so that the shards are equal. param and grad are what outlives a step and a pass: whole
  * [n_elements], or this rank's shard [n_shard] (ZeRO). Where param is the shard, the passes gather it;
  * between steps nothing else counts. */
@@ -282,9 +294,9 @@ typedef struct nx_range {
   uint32_t shard_start; /* constant: first element that it updates */
   uint32_t param, master, grad; /* values; master is [n_shard], or NX_NONE where param is updated */
   uint32_t states[NX_MAX_STATES]; /* values [n_shard] that the optimizer keeps; NX_NONE behind the last */
-  uint32_t optimizer;             /* number of the operator that updates it (optimizers.def) */
+  uint32_t parameter_group;
 } nx_range;
-_Static_assert(sizeof(nx_range) == 56, "plan range");
+_Static_assert(sizeof(nx_range) == 64, "plan range");
 
 enum { NX_WHEN_FIRST = 1, NX_WHEN_MIDDLE = 2, NX_WHEN_LAST = 4, NX_WHEN_ALWAYS = 7 };
 
@@ -409,6 +421,7 @@ typedef struct nx_plan {
   const nx_arena_record *arenas;
   const nx_value *values;
   const nx_piece *pieces;
+  const nx_parameter_group *parameter_groups;
   const nx_range *ranges;
   const nx_operator *operators;
   const uint32_t *arguments;
@@ -467,6 +480,8 @@ bool nx_group_crosses_stages(const nx_plan *plan, uint32_t group);
 bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage);
 /* Whether it is a multiple of `unit` on every rank and chunk. */
 bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t unit);
+/* The rule that updates a range. */
+const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);

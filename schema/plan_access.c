@@ -208,6 +208,10 @@ uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches) {
   return when ? when : NX_WHEN_MIDDLE;
 }
 
+const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range) {
+  return nx_optimizer_of(plan->parameter_groups[range->parameter_group].optimizer);
+}
+
 uint32_t nx_item_program(const nx_plan *plan, const nx_item *item) {
   const nx_chunk *chunk = &plan->chunks[item->chunk];
   switch (item->kind) {

@@ -195,12 +195,31 @@ static bool has_length(const nx_plan *plan, const nx_range *range, uint32_t inde
   return n == range->n_shard || (may_be_whole && n == range->n_elements);
 }
 
+/* Whether it is a number of the step. */
+static bool is_scalar(const nx_plan *plan, uint32_t index) {
+  if (!is_index(plan, index, NX_SECTION_VALUES)) return false;
+  const nx_value *value = &plan->values[index];
+  return value->dtype == NX_f64 && value->n_dims == 1 && value->dims[0] == 1 && value->arena == NX_ARENA_scalar;
+}
+
+static bool check_parameter_group(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_parameter_group *group = &plan->parameter_groups[index];
+  bool good = is_string(plan, group->name) && nx_optimizer_of(group->optimizer) != NULL &&
+              is_scalar(plan, group->lr) && is_scalar(plan, group->decay);
+  good = good && isfinite(group->lr_factor) && group->lr_factor >= 0 && isfinite(group->weight_decay) &&
+         group->weight_decay >= 0;
+  if (!good) FAIL(group, "parameter group %u is malformed", index);
+  return true;
+}
+
 static bool check_range(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_range *range = &plan->ranges[index];
   if (!is_string(plan, range->name) || !is_index_or_none(plan, range->group, NX_SECTION_GROUPS) ||
       !is_index_or_none(plan, range->shard_group, NX_SECTION_GROUPS) ||
-      nx_optimizer_of(range->optimizer) == NULL || !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS))
+      !is_index(plan, range->parameter_group, NX_SECTION_PARAMETER_GROUPS) ||
+      !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS))
     FAIL(range, "range %u is malformed", index);
   bool divided = range->shard_group != NX_NONE;
   if (divided &&
@@ -211,7 +230,7 @@ static bool check_range(const checker *check, uint32_t index) {
     FAIL(range, "range %u is not a whole number of shards", index);
   bool good = has_length(plan, range, range->param, true) && has_length(plan, range, range->grad, true);
   good = good && (range->master == NX_NONE || has_length(plan, range, range->master, false));
-  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(range->optimizer));
+  uint32_t n_states = nx_optimizer_n_states(nx_range_rule(plan, range));
   for (uint32_t i = 0; i < NX_MAX_STATES; i++)
     good = good &&
            (i < n_states ? has_length(plan, range, range->states[i], false) : range->states[i] == NX_NONE);
@@ -268,8 +287,8 @@ static bool check_piece_chunk(const checker *check, const nx_piece *piece, uint3
   if (!is_index(plan, piece->chunk, NX_SECTION_CHUNKS) || piece->reserved != 0)
     FAIL(piece, "piece %u is malformed", index);
   const nx_range *range = &plan->ranges[piece->range];
-  const uint32_t values[] = {piece->value, range->param,     range->master,
-                             range->grad,  range->states[0], range->states[1]};
+  uint32_t values[4 + NX_MAX_STATES] = {piece->value, range->param, range->master, range->grad};
+  memcpy(values + 4, range->states, sizeof range->states);
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     bool inside = true;
     if (values[i] != NX_NONE && !in_chunk(check, &plan->chunks[piece->chunk], values[i], &inside))
@@ -560,6 +579,7 @@ static bool check_records(const checker *check) {
       {NX_SECTION_ATOMS, check_atom},           {NX_SECTION_GROUPS, check_group},
       {NX_SECTION_TERMS, check_term},           {NX_SECTION_CONSTANTS, check_constant},
       {NX_SECTION_ARENAS, check_arena},         {NX_SECTION_VALUES, check_value},
+      {NX_SECTION_PARAMETER_GROUPS, check_parameter_group},
       {NX_SECTION_RANGES, check_range},         {NX_SECTION_PIECES, check_piece},
       {NX_SECTION_OPERATORS, check_operator},   {NX_SECTION_PROGRAMS, check_program},
       {NX_SECTION_CHUNKS, check_chunk},         {NX_SECTION_ITEMS, check_item},

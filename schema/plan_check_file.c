@@ -38,6 +38,8 @@ static const section_row section_rows[NX_SECTION_END] = {
     [NX_SECTION_PLACES] = {"places", sizeof(nx_place), false, false, AT(places)},
     [NX_SECTION_PLACES_TEXT] = {"places text", 1, true, false, AT(places_text)},
     [NX_SECTION_RUN_NAMES] = {"run names", sizeof(nx_run_names), true, false, AT(run_names)},
+    [NX_SECTION_PARAMETER_GROUPS] = {"parameter groups", sizeof(nx_parameter_group), true, true,
+                                     AT(parameter_groups)},
 };
 #undef AT
 

@@ -137,6 +137,18 @@ static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
+static bool judge_groups(const nxc_settings *s, nxc_sink *sink) {
+  size_t n;
+  nxc_group_pattern pattern;
+  const nxc_value *texts = nxc_list(s, NX_SETTING_OPTIMIZER_GROUPS, &n);
+  for (size_t i = 0; i < n; i++) {
+    const char *wrong = nxc_group_pattern_read(nxc_settings_arena(s), texts[i].text, &pattern);
+    const nxc_demand demand = {wrong == NULL, NX_SETTING_OPTIMIZER_GROUPS, "NX3022", wrong};
+    if (!nxc_demands_check(s, sink, &demand, 1)) return false;
+  }
+  return true;
+}
+
 /* The systems pass over names that they do not know: so does this, but not in silence. */
 static void judge_modules(const nxc_settings *s, nxc_sink *sink, const nxc_recomputation *r) {
   for (size_t i = 0; i < r->n_modules; i++)
@@ -150,6 +162,6 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   if (t == NULL || !known || !executable) return false;
   judge_modules(settings, sink, &t->recomputation);
   bool formed = judge_form(settings, sink, t), mixed = judge_mixture(settings, sink, t);
-  bool named = judge_names(settings, sink, t);
-  return judge_pipeline(settings, sink, t) && formed && mixed && named;
+  bool named = judge_names(settings, sink, t), grouped = judge_groups(settings, sink);
+  return judge_pipeline(settings, sink, t) && formed && mixed && named && grouped;
 }

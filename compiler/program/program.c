@@ -64,6 +64,10 @@ static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squar
 nxc_pipeline *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sink *sink) {
   nxc_pipeline *pipeline = nxc_pipeline_new(arena, t);
   for (uint32_t i = 0; i < pipeline->n_graphs; i++) nxc_model_decoder(pipeline->graphs[i], t);
+  const char *unused = nxc_parameter_groups_build(pipeline->graphs, pipeline->n_graphs, t);
+  if (unused)
+    nxc_report(sink, "NX3023", NXC_SEVERITY_WARNING, (nxc_span){0}, NULL,
+               "no tensor has a name that optimizer.groups' %s matches", unused);
   int64_t n_squares = count_squares(pipeline);
   for (uint32_t i = 0; i < pipeline->n_graphs; i++)
     if (!build_graph(pipeline->graphs[i], t, n_squares, sink)) return NULL;

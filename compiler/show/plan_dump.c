@@ -163,6 +163,25 @@ static void dump_shards(const nx_plan *plan, FILE *out) {
           parameters ? ", parameters" : "", n_most, n_divided, plan->n[NX_SECTION_RANGES]);
 }
 
+static uint64_t elements_of_group(const nx_plan *plan, uint32_t group) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_RANGES]; i++)
+    if (plan->ranges[i].parameter_group == group) n += plan->ranges[i].n_elements;
+  return n;
+}
+
+/* What is updated alike: "decayed: adamw, learning rate x 1, weight decay 0.1, 1.2 Melements". */
+static void dump_parameter_groups(const nx_plan *plan, FILE *out) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PARAMETER_GROUPS]; i++) {
+    const nx_parameter_group *group = &plan->parameter_groups[i];
+    print_text(out, i ? "            " : "groups      ", nx_plan_string(plan, group->name), ": ");
+    fprintf(out, "%s, learning rate x %.6g, weight decay %.6g, ", nx_optimizer_of(group->optimizer)->name,
+            group->lr_factor, group->weight_decay);
+    nxc_print_quantity(out, (double)elements_of_group(plan, i), "elements");
+    fputs(" of a rank\n", out);
+  }
+}
+
 void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   const nx_run *run = plan->run;
   char plan_id[65], file_hash[65];
@@ -180,7 +199,9 @@ void nxc_dump_summary(const nx_plan *plan, FILE *out) {
       "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",
       run->global_batch, run->sequence, run->n_micro_batches, run->micro_batch, run->data_size);
   nxc_print_quantity(out, run->flops_per_step, "FLOP");
-  fprintf(out, "\ntraining    %" PRIu64 " steps, ", run->n_steps);
+  fputc('\n', out);
+  dump_parameter_groups(plan, out);
+  fprintf(out, "training    %" PRIu64 " steps, ", run->n_steps);
   nxc_print_quantity(out, (double)run->n_steps * (double)run->tokens_per_step, "tokens");
   fprintf(out, "\noperators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS],
           plan->n[NX_SECTION_PROGRAMS]);

@@ -15,6 +15,7 @@
 bool CPU_NAME(cpu_bind_real)(nxk_kernel *kernel, nxk_fault *fault);
 bool CPU_NAME(cpu_norm_grad_bind)(nxk_kernel *kernel, nxk_fault *fault);
 bool CPU_NAME(cpu_ce_bind)(nxk_kernel *kernel, nxk_fault *fault);
+bool CPU_NAME(cpu_element_bind)(nxk_kernel *kernel, nxk_fault *fault);
 
 RUN(cpu_add)
 RUN(cpu_bias_add)
@@ -47,13 +48,14 @@ RUN(cpu_ce_stats)
 FAMILY(cpu_ce_loss)
 FAMILY(cpu_ce_grad)
 FAMILY(cpu_norm_sq)
-FAMILY(cpu_adamw)
-FAMILY(cpu_sgd)
 FAMILY(cpu_moe_route)
 FAMILY(cpu_moe_route_grad)
 FAMILY(cpu_moe_permute)
 FAMILY(cpu_moe_combine)
 FAMILY(cpu_moe_combine_grad)
+
+#define ELEMENT(number, name, n_states, meaning) RUN(cpu_##name)
+#include "schema/optimizers.def"
 
 #undef FAMILY
 #undef RUN

@@ -37,8 +37,9 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_fill] = OWN(cpu_fill),
     [NX_OP_cast] = REAL(cpu_cast),
     [NX_OP_norm_sq] = OWN(cpu_norm_sq),
-    [NX_OP_adamw] = OWN(cpu_adamw),
-    [NX_OP_sgd] = OWN(cpu_sgd),
+#define ELEMENT(number, name, n_states, meaning) \
+    [NX_OP_##name] = {CPU_NAME(cpu_element_bind), CPU_NAME(cpu_##name)},
+#include "schema/optimizers.def"
     [NX_OP_moe_route] = OWN(cpu_moe_route),
     [NX_OP_moe_route_grad] = OWN(cpu_moe_route_grad),
     [NX_OP_moe_permute] = OWN(cpu_moe_permute),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step of training: gradient clipping, the learning rate, AdamW and SGD. */
+/* One step of training, before the update: gradient clipping, the learning rate. */
 #include "kernels/ref/ref.h"
 
 #include <math.h>
@@ -50,40 +50,3 @@ void ref_segment(const ref_call *call) {
                         : power(from, to, k, n, exponent));
 }
 
-/* torch.optim.AdamW on scale x g. The update uses the moments before they are rounded to their types. */
-void ref_adamw(const ref_call *call) {
-  ref_operand g = ref_in(call, 3), lr = ref_in(call, 4), scale = ref_in(call, 5), step = ref_in(call, 6);
-  ref_operand p = ref_out(call, 0), m = ref_out(call, 1), v = ref_out(call, 2), copy = {0};
-  bool with_copy = call->operator->n_out == 4;
-  if (with_copy) copy = ref_out(call, 3);
-  double beta1 = ref_real(call, NX_adamw_beta1), beta2 = ref_real(call, NX_adamw_beta2);
-  double epsilon = ref_real(call, NX_adamw_epsilon), rate = ref_load(&lr, 0), factor = ref_load(&scale, 0);
-  double n_steps = (double)(ref_index(&step, 0) + 1);
-  double correction1 = 1 - pow(beta1, n_steps), correction2 = 1 - pow(beta2, n_steps);
-  double decay = 1 - rate * ref_real(call, NX_adamw_weight_decay);
-  for (int64_t i = 0; i < p.n_elements; i++) {
-    double gradient = factor * ref_load(&g, i);
-    double first = beta1 * ref_load(&m, i) + (1 - beta1) * gradient;
-    double second = beta2 * ref_load(&v, i) + (1 - beta2) * gradient * gradient;
-    double update = first / correction1 / (sqrt(second / correction2) + epsilon);
-    double value = ref_load(&p, i) * decay - rate * update;
-    ref_store(&m, i, first);
-    ref_store(&v, i, second);
-    ref_store(&p, i, value);
-    if (with_copy) ref_store(&copy, i, ref_load(&p, i)); /* of what is kept, as after a resume */
-  }
-}
-
-/* torch.optim.SGD without momentum: weight decay is part of the gradient. */
-void ref_sgd(const ref_call *call) {
-  ref_operand g = ref_in(call, 1), lr = ref_in(call, 2), scale = ref_in(call, 3), p = ref_out(call, 0),
-              copy = {0};
-  bool with_copy = call->operator->n_out == 2;
-  if (with_copy) copy = ref_out(call, 1);
-  double rate = ref_load(&lr, 0), factor = ref_load(&scale, 0), decay = ref_real(call, NX_sgd_weight_decay);
-  for (int64_t i = 0; i < p.n_elements; i++) {
-    double old = ref_load(&p, i), value = old - rate * (factor * ref_load(&g, i) + decay * old);
-    ref_store(&p, i, value);
-    if (with_copy) ref_store(&copy, i, ref_load(&p, i)); /* of what is kept, as after a resume */
-  }
-}

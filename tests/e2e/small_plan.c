@@ -30,7 +30,7 @@ static char **options;
 static uint32_t n_ranks, batch, sequence;
 
 /* The values that the run names, and those of the one parameter. */
-static uint32_t tokens, labels, positions, samples, step, loss, loss_total, norm, lr, sum, scale;
+static uint32_t tokens, labels, positions, samples, step, loss, loss_total, norm, lr, sum, scale, decay;
 static uint32_t param, grad, stored;
 
 static uint32_t text(const char *from) {
@@ -107,6 +107,7 @@ static void add_values(void) {
   lr = value("lr", NX_ARENA_scalar, NX_f64, 1, 1, 1);
   sum = value("sum", NX_ARENA_scalar, NX_f64, 1, 1, 1);
   scale = value("scale", NX_ARENA_scalar, NX_f64, 1, 1, 1);
+  decay = value("decay", NX_ARENA_scalar, NX_f64, 1, 1, 1);
   param = value("weight", NX_ARENA_param, NX_f32, 1, N_ELEMENTS, 1);
   grad = value("weight.grad", NX_ARENA_grad, NX_f32, 1, N_ELEMENTS, 1);
   stored = value("stored", NX_ARENA_slot, NX_f32, 1, N_ELEMENTS, 1);
@@ -121,7 +122,9 @@ static void add_step_operators(void) {
   operation(NX_OP_clip_scale, NX_NONE, 1, 2, (uint32_t[]){sum, norm, scale}), real(1e300);
   operation(NX_OP_segment, NX_NONE, 1, 1, (uint32_t[]){step, lr});
   integer(0), integer(0), integer(0), integer(1), real(0.5), real(0), real(0);
-  operation(NX_OP_sgd, NX_NONE, 4, 1, (uint32_t[]){param, grad, lr, scale, param}), real(0);
+  operation(NX_OP_segment, NX_NONE, 1, 1, (uint32_t[]){step, decay});
+  integer(0), integer(0), integer(0), integer(1), real(0), real(0), real(0);
+  operation(NX_OP_sgd, NX_NONE, 6, 1, (uint32_t[]){param, grad, lr, decay, scale, step, param});
 }
 
 /* Fills the three programs: forward, backward, step. */
@@ -197,8 +200,9 @@ static void write_sections(const nx_program programs[3]) {
                           .param = param,
                           .master = NX_NONE,
                           .grad = grad,
-                          .states = {NX_NONE, NX_NONE},
-                          .optimizer = NX_OP_sgd};
+                          .states = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
+  const nx_parameter_group parameter_group = {.name = text("all"), .optimizer = NX_OP_sgd, .lr = lr, .decay = decay,
+                                              .lr_factor = 1};
   nx_chunk chunk = {.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1,
                     .ports = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
   memcpy(chunk.arena_bytes, arena_bytes, sizeof chunk.arena_bytes);
@@ -221,6 +225,7 @@ static void write_sections(const nx_program programs[3]) {
   section(NX_SECTION_DATA_PATHS, MEANING, &data_path, 1);
   section(NX_SECTION_PLACES_TEXT, 0, strings, n_strings);
   section(NX_SECTION_RUN_NAMES, 0, &names, 1);
+  section(NX_SECTION_PARAMETER_GROUPS, MEANING, &parameter_group, 1);
 }
 
 int main(int argc, char **argv) {

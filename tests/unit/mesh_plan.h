@@ -45,6 +45,7 @@ typedef struct mesh_plan {
   int64_t table[8];
   nx_value values[32];
   nx_piece pieces[MESH_PIECES];
+  nx_parameter_group group;
   nx_range ranges[2];
   nx_setting_record settings[4];
   char strings[1024];
@@ -101,8 +102,8 @@ static inline void mesh_add_range(mesh_plan *mesh, uint32_t index, int64_t n_ele
   *range = (nx_range){.group = 0, .n_elements = (uint64_t)n_elements, .n_shard = (uint64_t)n_shard,
                       .shard_group = cut ? 0 : NX_NONE,
                       .shard_start = mesh_constant(mesh, 0, 1, cut ? n_shard : 0), .master = NX_NONE,
-                      .states = {NX_NONE, NX_NONE},
-                      .optimizer = mesh->shape.moments ? NX_OP_adamw : NX_OP_sgd};
+                      .states = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
+  mesh->group = (nx_parameter_group){.optimizer = mesh->shape.moments ? NX_OP_adamw : NX_OP_sgd};
   int64_t n_held = mesh->shape.divided ? n_shard : n_elements;
   range->param = mesh_value(mesh, NX_ARENA_param, mesh->shape.bf16 ? NX_bf16 : NX_f32, 1, n_held);
   range->grad = mesh_value(mesh, NX_ARENA_grad, NX_f32, 1, n_held);
@@ -244,12 +245,14 @@ static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
                          .table = mesh->table,
                          .values = mesh->values,
                          .pieces = mesh->pieces,
+                         .parameter_groups = &mesh->group,
                          .ranges = mesh->ranges,
                          .chunks = &mesh_chunk,
                          .settings = mesh->settings};
   mesh->plan.n[NX_SECTION_ATOMS] = 2, mesh->plan.n[NX_SECTION_GROUPS] = 1;
   mesh->plan.n[NX_SECTION_CONSTANTS] = mesh->n_constants, mesh->plan.n[NX_SECTION_VALUES] = mesh->n_values;
   mesh->plan.n[NX_SECTION_PIECES] = MESH_PIECES, mesh->plan.n[NX_SECTION_RANGES] = 2;
+  mesh->plan.n[NX_SECTION_PARAMETER_GROUPS] = 1;
   mesh->plan.n[NX_SECTION_SETTINGS] = 4;
 }
 

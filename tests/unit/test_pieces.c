@@ -45,7 +45,7 @@ static const nx_value values[] = {
 };
 static const nx_range ranges[] = {{.group = 0, .n_elements = N_RANGE, .n_shard = N_SHARD, .shard_group = 0,
                                    .shard_start = SHARD_START, .param = 0, .master = 1, .grad = 2,
-                                   .states = {NX_NONE, NX_NONE}}};
+                                   .states = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}}};
 static const nx_piece pieces[] = {
     {.name = 1, .value = 3, .logical_rows = 7, .logical_columns = 6, .rows = 4, .columns = 6,
      .row_start = ROW_START, .range_offset = EMBEDDING, .owner = ON_FIRST_DATA, .init = NX_INIT_NORMAL,

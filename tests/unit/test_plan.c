@@ -92,6 +92,9 @@ static nx_piece *piece_of(uint8_t *bytes) {
 static nx_range *range_of(uint8_t *bytes) {
   return plan_record(bytes, NX_SECTION_RANGES, 0);
 }
+static nx_parameter_group *parameter_group_of(uint8_t *bytes) {
+  return plan_record(bytes, NX_SECTION_PARAMETER_GROUPS, 0);
+}
 static nx_chunk *chunk_of(uint8_t *bytes) {
   return plan_record(bytes, NX_SECTION_CHUNKS, 0);
 }
@@ -241,6 +244,11 @@ static void test_wrong_sections_are_refused(void **state) {
   refuses_all(breaks, sizeof breaks / sizeof *breaks, plan_seal_header);
 }
 
+static void break_group_rule(uint8_t *bytes) { parameter_group_of(bytes)->optimizer = NX_OP_matmul; }
+static void break_group_lr(uint8_t *bytes) { parameter_group_of(bytes)->lr = run_of(bytes)->step; }
+static void break_group_factor(uint8_t *bytes) { parameter_group_of(bytes)->lr_factor = -1; }
+static void break_range_group(uint8_t *bytes) { range_of(bytes)->parameter_group = 1000; }
+
 /* Why a plan with this change is refused: the words of the check that it is there for, and of no other. */
 static void test_each_bound_has_its_own_refusal(void **state) {
   (void)state;
@@ -257,7 +265,11 @@ static void test_each_bound_has_its_own_refusal(void **state) {
       {break_piece_size, "of a larger tensor than all ranks hold"},
       {break_range_type, "has values of the wrong size"},
       {break_shift, "is a view of no value"},
-      {break_format, "format 1.0 and this program reads 2.0: compile it again"},
+      {break_group_rule, "parameter group 0 is malformed"},
+      {break_group_lr, "parameter group 0 is malformed"},
+      {break_group_factor, "parameter group 0 is malformed"},
+      {break_range_group, "range 0 is malformed"},
+      {break_format, "format 1.0 and this program reads 3.0: compile it again"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     uint8_t *bytes = copy_plan();

@@ -149,10 +149,26 @@ static void emit_ranges(nxc_emitter *e) {
         .param = value_of(e, range->param),
         .master = value_of(e, range->master),
         .grad = value_of(e, range->grad),
-        .optimizer = e->training->optimizer.rule->op};
+        .parameter_group = range->parameter_group};
     for (uint32_t state = 0; state < NX_MAX_STATES; state++)
       record.states[state] = value_of(e, range->states[state]);
     nxc_emit_record(e, NX_SECTION_RANGES, &record);
+  }
+}
+
+/* Of the first graph: the numbers of the step are the same values in all. */
+static void emit_parameter_groups(nxc_emitter *e) {
+  for (size_t i = 0; i < e->graph->tables->n_parameter_groups; i++) {
+    const nxc_parameter_group *group = &e->graph->tables->parameter_groups[i];
+    const nxc_group_numbers *numbers = &e->graph->group_numbers[i];
+    const nxc_learning_rate *decay = &group->weight_decay;
+    nxc_emit_record(e, NX_SECTION_PARAMETER_GROUPS,
+                    &(nx_parameter_group){.name = nxc_emit_string(e, group->name),
+                                          .optimizer = group->update.rule->op,
+                                          .lr = value_of(e, numbers->lr),
+                                          .decay = value_of(e, numbers->decay),
+                                          .lr_factor = group->lr_factor,
+                                          .weight_decay = decay->segments[decay->n_segments - 1].to});
   }
 }
 
@@ -359,6 +375,7 @@ const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, co
   emit_pieces(&e);
   emit_schedule(&e);
   enter_graph(&e, 0);
+  emit_parameter_groups(&e);
   emit_run(&e);
   nxc_emit_data_paths(&e);
   emit_groups(&e);

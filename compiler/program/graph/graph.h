@@ -16,6 +16,7 @@
 
 #include "compiler/arena.h"
 #include "compiler/program/mesh/mesh.h"
+#include "compiler/program/records/optimizer.h"
 #include "compiler/program/records/precision.h"
 #include "schema/plan.h"
 
@@ -104,12 +105,28 @@ typedef struct nxc_group_node {
   const char *name;
 } nxc_group_node;
 
+/* Parameters that are updated alike. */
+typedef struct nxc_parameter_group {
+  const char *name; /* what made it so */
+  nxc_update update;
+  bool own_rate;    /* it has another learning rate than most */
+  double lr_factor; /* the greatest of that, of the others' */
+  nxc_learning_rate rate, weight_decay;
+} nxc_parameter_group;
+
+/* What the updates of a group read, as the step makes it. */
+typedef struct nxc_group_numbers {
+  nxc_id lr, decay;
+} nxc_group_numbers;
+
 /* What all graphs of a plan name by index. */
 typedef struct nxc_tables {
   nxc_rank_number *constants;
   size_t n_constants;
   nxc_group_node *groups;
   size_t n_groups;
+  nxc_parameter_group *parameter_groups;
+  size_t n_parameter_groups;
 } nxc_tables;
 
 typedef enum nxc_program_index { NXC_FORWARD, NXC_BACKWARD, NXC_STEP, NXC_N_PROGRAMS } nxc_program_index;
@@ -142,7 +159,7 @@ typedef enum nxc_storage {
   NXC_DIVIDED   /* in shards: gathered by every pass, for as long as it needs them */
 } nxc_storage;
 
-/* Parameters that are reduced together over the same ranks and updated by the same rule. What the optimizer
+/* Parameters that are reduced together over the same ranks and updated alike. What the optimizer
  * keeps is divided over shard_atoms; its part of a whole value begins at shard_start. */
 typedef struct nxc_range_node {
   const char *name;
@@ -150,7 +167,8 @@ typedef struct nxc_range_node {
   uint32_t group_atoms; /* gradients are summed over it */
   uint32_t shard_atoms; /* of the group; 0: nothing is divided */
   uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
-  bool decayed, kept;   /* by weight decay; between the passes, though parameters are divided */
+  uint32_t parameter_group;
+  bool kept;            /* between the passes, though parameters are divided */
   const nxc_stages
       *shared;          /* stages that hold copies, whose gradients are summed before all else; NULL: none */
   int32_t unit;         /* the layer that its parameters are of, or NXC_UNIT_* */
@@ -185,6 +203,7 @@ typedef struct nxc_graph {
   nxc_tables *tables;
   nxc_piece_node *pieces;
   size_t n_pieces;
+  nxc_group_numbers *group_numbers; /* of each parameter group, once there is a step */
   nxc_range_node *ranges;
   size_t n_ranges;
   nxc_id *parameters; /* values, in the order of their declaration */

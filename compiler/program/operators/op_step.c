@@ -56,5 +56,5 @@ static const char *infer_update(const nxc_graph *graph, const nxc_operator_node 
 const nxc_rule nxc_rule_norm_sq = {.infer = infer_norm_sq};
 const nxc_rule nxc_rule_clip_scale = {.infer = infer_clip_scale, .suffixes = {"norm", "scale"}};
 const nxc_rule nxc_rule_segment = {.infer = infer_segment};
-const nxc_rule nxc_rule_adamw = {.infer = infer_update};
-const nxc_rule nxc_rule_sgd = {.infer = infer_update};
+#define OPTIMIZER(number, name, kind, n_states, meaning) const nxc_rule nxc_rule_##name = {.infer = infer_update};
+#include "schema/optimizers.def"

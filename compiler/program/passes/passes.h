@@ -20,8 +20,15 @@ void nxc_ring(nxc_graph *graph);
  * the graph does not write it. */
 void nxc_step_begin(nxc_graph *graph, const nxc_training *training, int64_t n_squares);
 
-/* Cuts parameters, gradients and optimizer state into ranges: by the ranks that reduce them and the rule that
- * updates them; also by layer, or by the size of buckets, where data parallelism works on one part while the
+/* Makes the table of parameter groups, which all graphs share: the step of each has the numbers of all groups, because
+ * one of a stage's chunks makes them for all. Returns a pattern of optimizer.groups that no tensor's name matches, or
+ * NULL. */
+const char *nxc_parameter_groups_build(nxc_graph *const *graphs, uint32_t n_graphs, const nxc_training *training);
+/* Index of the parameter's group in it. */
+uint32_t nxc_parameter_group_of(nxc_graph *graph, const nxc_training *training, nxc_id parameter);
+
+/* Cuts parameters, gradients and optimizer state into ranges: by the ranks that reduce them and the group that
+ * they are updated with; also by layer, or by the size of buckets, where data parallelism works on one part while the
  * rest computes. */
 void nxc_ranges_build(nxc_graph *graph, const nxc_training *training);
 /* Makes a value of a parameter's (or its gradient's) shape a view of its range's value `base`. */

@@ -55,15 +55,14 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
                      : range->unit == NXC_UNIT_INPUT  ? "embedding."
                      : range->unit == NXC_UNIT_OUTPUT ? "output."
                                                       : "";
-  const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, range->decayed ? "decayed" : "plain",
-                                      range->kept ? ".kept" : "", over, copied ? ".copied_over_" : "",
+  const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, graph->tables->parameter_groups[range->parameter_group].name, range->kept ? ".kept" : "", over, copied ? ".copied_over_" : "",
                                       copied ? copied : "");
   return bucket ? nxc_arena_printf(arena, "%s.bucket%u", name, bucket) : name;
 }
 
 static bool is_same_class(const nxc_range_node *a, const nxc_range_node *b) {
-  return a->group_atoms == b->group_atoms && a->copy_atoms == b->copy_atoms && a->decayed == b->decayed &&
-         a->kept == b->kept && a->shared == b->shared;
+  return a->group_atoms == b->group_atoms && a->copy_atoms == b->copy_atoms &&
+         a->parameter_group == b->parameter_group && a->kept == b->kept && a->shared == b->shared;
 }
 
 static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
@@ -75,12 +74,12 @@ static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
   return n_classes;
 }
 
-static nxc_range_node new_range(const cutter *c, nxc_id parameter) {
+static nxc_range_node new_range(cutter *c, nxc_id parameter) {
   const nxc_shape *gradient = &c->graph->values[c->graph->values[parameter].gradient].shape;
   return (nxc_range_node){.group_atoms = nxc_placed(&gradient->place, NXC_PARTIAL),
                           .copy_atoms = nxc_parameter_copies(c->graph, parameter, &gradient->place),
                           .shared = c->graph->values[parameter].shared,
-                          .decayed = gradient->n_dims > 1 || c->t->optimizer.norm_weight_decay,
+                          .parameter_group = nxc_parameter_group_of(c->graph, c->t, parameter),
                           .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->sharding.keep_below,
                           .unit = unit_of(c, parameter)};
 }
@@ -224,7 +223,7 @@ static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *ran
   make_gradients(graph, range);
   if (t->types.master)
     range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, false, NXC_REPLICATED);
-  const nx_optimizer_row *rule = t->optimizer.rule;
+  const nx_optimizer_row *rule = graph->tables->parameter_groups[range->parameter_group].update.rule;
   for (uint32_t i = 0; rule != NULL && i < nx_optimizer_n_states(rule); i++)
     range->states[i] = range_value(graph, range, rule->states[i].name, NXC_ROLE_STATE, t->types.state, false,
                                    NXC_REPLICATED);

@@ -96,16 +96,13 @@ static void global_norm(step *s) {
                                       .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->optimizer.clip_norm)}});
 }
 
-static void learning_rate(step *s) {
-  nxc_graph *graph = s->graph;
-  const nxc_learning_rate *rate = &s->t->rate;
-  graph->origin = "schedule";
-  graph->lr = scalar(graph, "lr");
+/* A number that follows the steps, as segments. */
+static void segments(nxc_graph *graph, const nxc_learning_rate *rate, nxc_id to) {
   for (size_t i = 0; i < rate->n_segments; i++) {
     const nxc_segment *segment = &rate->segments[i];
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_segment,
-                                        .in = {graph->step, i > 0 ? graph->lr : 0},
-                                        .out = {graph->lr},
+                                        .in = {graph->step, i > 0 ? to : 0},
+                                        .out = {to},
                                         .when = NX_WHEN_MIDDLE,
                                         .attrs = {[NX_segment_kind] = nxc_integer(segment->kind),
                                                   [NX_segment_first] = nxc_integer(segment->first),
@@ -117,25 +114,37 @@ static void learning_rate(step *s) {
   }
 }
 
-/* The numbers of an update, by the names of its operator's attributes. */
-static nx_attribute number_of(const nxc_optimizer *o, const char *name, bool decayed) {
-  const struct {
-    const char *name;
-    double value;
-  } numbers[] = {{"beta1", o->beta1},
-                 {"beta2", o->beta2},
-                 {"epsilon", o->epsilon},
-                 {"weight_decay", decayed ? o->weight_decay : 0}};
-  size_t i = 0;
-  while (strcmp(numbers[i].name, name) != 0) i++;
-  return nxc_real(numbers[i].value);
+/* Learning rate and weight decay of each group, whichever of them this graph has parameters of. */
+static void rates(step *s) {
+  nxc_graph *graph = s->graph;
+  graph->origin = "schedule";
+  graph->lr = scalar(graph, "lr");
+  segments(graph, &s->t->rate, graph->lr);
+  size_t n = graph->tables->n_parameter_groups;
+  graph->group_numbers = nxc_arena_array(graph->arena, n, sizeof *graph->group_numbers);
+  for (size_t i = 0; i < n; i++) {
+    const nxc_parameter_group *group = &graph->tables->parameter_groups[i];
+    nxc_group_numbers numbers = {.lr = graph->lr};
+    if (group->own_rate) numbers.lr = scalar(graph, nxc_arena_printf(graph->arena, "lr.%s", group->name));
+    if (group->own_rate) segments(graph, &group->rate, numbers.lr);
+    numbers.decay = scalar(graph, nxc_arena_printf(graph->arena, "weight_decay.%s", group->name));
+    segments(graph, &group->weight_decay, numbers.decay);
+    graph->group_numbers[i] = numbers;
+  }
+}
+
+static nx_attribute number_of(const nxc_update *update, const nx_op_row *op, uint32_t index) {
+  double number = update->numbers[index];
+  return op->attrs[index].type == NX_REAL ? nxc_real(number) : nxc_integer((int64_t)number);
 }
 
 static void update(step *s, size_t index) {
   nxc_graph *graph = s->graph;
-  const nx_optimizer_row *rule = s->t->optimizer.rule;
-  const nx_op_row *op = nx_op_find(rule->op);
   const nxc_range_node range = graph->ranges[index];
+  const nxc_parameter_group *group = &graph->tables->parameter_groups[range.parameter_group];
+  const nxc_group_numbers numbers = graph->group_numbers[range.parameter_group];
+  const nx_optimizer_row *rule = group->update.rule;
+  const nx_op_row *op = nx_op_find(rule->op);
   graph->origin = range.name;
   nxc_id copy = range.param_shard, param = range.master ? range.master : copy;
   uint32_t n_states = nx_optimizer_n_states(rule), n = 0;
@@ -143,12 +152,12 @@ static void update(step *s, size_t index) {
   request.in[n] = request.out[n] = param;
   for (n = 1; n <= n_states; n++) request.in[n] = request.out[n] = range.states[n - 1];
   if (range.master) request.out[request.n_out++] = copy;
-  request.in[n++] = range.summed;
-  request.in[n++] = graph->lr;
-  request.in[n++] = s->scale;
-  if (nx_op_signature(op).n_in > n) request.in[n] = graph->step;
-  for (uint32_t i = 0; i < nx_op_n_attrs(op); i++)
-    request.attrs[i] = number_of(&s->t->optimizer, op->attrs[i].name, range.decayed);
+  request.in[n + NX_UPDATE_GRADIENT] = range.summed;
+  request.in[n + NX_UPDATE_LR] = numbers.lr;
+  request.in[n + NX_UPDATE_DECAY] = numbers.decay;
+  request.in[n + NX_UPDATE_SCALE] = s->scale;
+  request.in[n + NX_UPDATE_STEP] = graph->step;
+  for (uint32_t i = 0; i < nx_op_n_attrs(op); i++) request.attrs[i] = number_of(&group->update, op, i);
   nxc_append(graph, &request);
   if (is_divided(&range) && range.storage == NXC_WHOLE)
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
@@ -237,6 +246,6 @@ void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   squares(&s);
   total_loss(&s);
   global_norm(&s);
-  learning_rate(&s);
+  rates(&s);
   for (size_t i = 0; i < graph->n_ranges; i++) update(&s, i);
 }

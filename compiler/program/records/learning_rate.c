@@ -48,9 +48,8 @@ static void add_fall(nxc_learning_rate *rate, nxc_segment_kind kind, int64_t fir
   add(rate, segment);
 }
 
-nxc_learning_rate nxc_learning_rate_read(const nxc_settings *s) {
+nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double lr, double least) {
   nxc_learning_rate rate = {.max_steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0)};
-  double lr = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0), least = nxc_number(s, NX_SETTING_SCHEDULE_MIN_LR);
   int64_t warmup = nxc_int(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
   int64_t end = rate.max_steps - nxc_int(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS);
   bool asked = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "zero");
@@ -61,4 +60,9 @@ nxc_learning_rate nxc_learning_rate_read(const nxc_settings *s) {
     add_fall(&rate, rows[i].fall, first, warmup, end, lr, least);
   }
   return rate;
+}
+
+nxc_learning_rate nxc_learning_rate_read(const nxc_settings *s) {
+  return nxc_learning_rate_between(s, nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0),
+                                   nxc_number(s, NX_SETTING_SCHEDULE_MIN_LR));
 }

@@ -31,5 +31,7 @@ typedef struct nxc_learning_rate {
 } nxc_learning_rate;
 
 nxc_learning_rate nxc_learning_rate_read(const nxc_settings *settings);
+/* The same schedule with another peak and least. */
+nxc_learning_rate nxc_learning_rate_between(const nxc_settings *settings, double lr, double least);
 
 #endif

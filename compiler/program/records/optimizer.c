@@ -4,17 +4,100 @@
 #include "compiler/program/records/read.h"
 
 #include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- numbers of a rule ---- */
+
+static double beta_of(const nxc_settings *s, size_t index) {
+  size_t n;
+  const nxc_value *betas = nxc_list(s, NX_SETTING_OPTIMIZER_BETAS, &n);
+  return index < n ? betas[index].number : 0;
+}
+
+/* A number is the setting of its name; of an unknown one 0. */
+static double number_of(const nxc_settings *s, const char *name) {
+  if (strcmp(name, "beta1") == 0) return beta_of(s, 0);
+  if (strcmp(name, "beta2") == 0) return beta_of(s, 1);
+  nxc_setting_id id = nxc_setting_find(nxc_arena_printf(nxc_settings_arena(s), "optimizer.%s", name));
+  if (id == NX_N_SETTINGS || !nxc_has(s, id)) return 0;
+  const nxc_value *value = nxc_settings_value(s, id);
+  return value->kind == NXC_BOOL ? nxc_flag(s, id) : nxc_number(s, id);
+}
+
+static nxc_update update_of(const nxc_settings *s, const nx_optimizer_row *rule) {
+  nxc_update update = {.rule = rule};
+  const nx_op_row *op = rule ? nx_op_find(rule->op) : NULL;
+  for (uint32_t i = 0; op && i < nx_op_n_attrs(op); i++) update.numbers[i] = number_of(s, op->attrs[i].name);
+  return update;
+}
+
+/* ---- groups ---- */
+
+/* "name=number", up to a blank; returns where the text goes on, NULL where it is none. */
+static const char *read_number(const char *text, const char *name, double *number) {
+  size_t n = strlen(name);
+  if (strncmp(text, name, n) != 0 || text[n] != '=') return NULL;
+  char *end;
+  *number = strtod(text + n + 1, &end);
+  bool good = end != text + n + 1 && (*end == '\0' || *end == ' ') && isfinite(*number) && *number >= 0;
+  return good ? end : NULL;
+}
+
+const char *nxc_group_pattern_read(nxc_arena *arena, const char *text, nxc_group_pattern *pattern) {
+  size_t n = strcspn(text, " ");
+  *pattern = (nxc_group_pattern){nxc_arena_printf(arena, "%.*s", (int)n, text), 1, -1};
+  if (n == 0) return "it has no pattern of names";
+  for (text += n; *text != '\0';) {
+    text += strspn(text, " ");
+    const char *end = read_number(text, "lr_factor", &pattern->lr_factor);
+    if (end == NULL) end = read_number(text, "weight_decay", &pattern->weight_decay);
+    if (end == NULL && *text != '\0') return "behind the pattern stands lr_factor=NUMBER or weight_decay=NUMBER";
+    if (end) text = end;
+  }
+  return NULL;
+}
+
+static void read_patterns(const nxc_settings *s, nxc_optimizer *o) {
+  size_t n;
+  const nxc_value *texts = nxc_list(s, NX_SETTING_OPTIMIZER_GROUPS, &n);
+  nxc_group_pattern *patterns = nxc_arena_array(nxc_settings_arena(s), n, sizeof *patterns);
+  for (size_t i = 0; i < n; i++)
+    if (nxc_group_pattern_read(nxc_settings_arena(s), texts[i].text, &patterns[o->n_patterns]) == NULL) o->n_patterns++;
+  o->patterns = patterns;
+}
+
+static void read_decoupled(const nxc_settings *s, nxc_optimizer *o) {
+  o->decoupled = nxc_has(s, NX_SETTING_OPTIMIZER_DECOUPLED_LR);
+  if (!o->decoupled) return;
+  double lr = nxc_number(s, NX_SETTING_OPTIMIZER_DECOUPLED_LR), all = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
+  double least = nxc_number_or(s, NX_SETTING_OPTIMIZER_DECOUPLED_MIN_LR, nxc_number(s, NX_SETTING_SCHEDULE_MIN_LR));
+  o->decoupled_rate = nxc_learning_rate_between(s, lr, least);
+  o->decoupled_factor = all > 0 ? lr / all : 1;
+}
+
+/* Weight decay goes from its start to its end over the whole training. */
+static nxc_learning_rate read_weight_decay(const nxc_settings *s) {
+  double end = nxc_number(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY);
+  double start = nxc_number_or(s, NX_SETTING_OPTIMIZER_START_WEIGHT_DECAY, end);
+  nxc_segment segment = {.kind = NXC_SEGMENT_CONSTANT, .span = 1, .from = end, .to = end};
+  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "linear")) segment.kind = NXC_SEGMENT_LINEAR;
+  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "cosine")) segment.kind = NXC_SEGMENT_COSINE;
+  int64_t steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 1);
+  if (segment.kind != NXC_SEGMENT_CONSTANT) segment.from = start, segment.span = steps > 0 ? steps : 1;
+  return (nxc_learning_rate){.segments = {segment}, .n_segments = 1};
+}
 
 nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
-  size_t n_betas;
-  const nxc_value *betas = nxc_list(s, NX_SETTING_OPTIMIZER_BETAS, &n_betas);
-  return (nxc_optimizer){.rule = nx_optimizer_find(nxc_text(s, NX_SETTING_OPTIMIZER_NAME)),
-                         .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
-                         .beta1 = n_betas > 0 ? betas[0].number : 0,
-                         .beta2 = n_betas > 1 ? betas[1].number : 0,
-                         .epsilon = nxc_number(s, NX_SETTING_OPTIMIZER_EPSILON),
-                         .weight_decay = nxc_number(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY),
-                         .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX)};
+  bool momentum = nxc_number_or(s, NX_SETTING_OPTIMIZER_MOMENTUM, 0) > 0;
+  nxc_optimizer o = {.update = update_of(s, nx_optimizer_with(nxc_text(s, NX_SETTING_OPTIMIZER_NAME), momentum)),
+                     .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
+                     .weight_decay = read_weight_decay(s),
+                     .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX)};
+  read_decoupled(s, &o);
+  read_patterns(s, &o);
+  return o;
 }
 
 nxc_sharding nxc_sharding_read(const nxc_settings *s) {

@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The update rule and its numbers, and what of it is divided over the ranks, and when that is exchanged. */
+/* The update rules and their numbers, and what of it is divided over the ranks, and when that is exchanged. */
 #ifndef NXC_RECORDS_OPTIMIZER_H
 #define NXC_RECORDS_OPTIMIZER_H
 
+#include "compiler/program/records/learning_rate.h"
 #include "compiler/settings/settings.h"
 #include "schema/optimizers.h"
 
-typedef struct nxc_optimizer {
+typedef struct nxc_update {
   const nx_optimizer_row *rule; /* NULL: there is no such operator */
+  double numbers[NX_MAX_ATTRS]; /* of its attributes */
+} nxc_update;
+
+/* What optimizer.groups says of tensors whose names match: the first pattern that matches counts. */
+typedef struct nxc_group_pattern {
+  const char *pattern;
+  double lr_factor;    /* of the learning rate; 1: as all others */
+  double weight_decay; /* < 0: as all others */
+} nxc_group_pattern;
+
+typedef struct nxc_optimizer {
+  nxc_update update;
   bool norm_weight_decay;
-  double beta1, beta2, epsilon, weight_decay;
+  nxc_learning_rate weight_decay; /* by step; what a group that is not decayed does not read */
+  bool decoupled;                 /* embedding and output have a learning rate of their own */
+  nxc_learning_rate decoupled_rate;
+  double decoupled_factor; /* its peak, of the others' */
+  const nxc_group_pattern *patterns;
+  size_t n_patterns;
   double clip_norm; /* DBL_MAX: gradients are not clipped */
 } nxc_optimizer;
 
@@ -24,5 +42,9 @@ typedef struct nxc_sharding {
 
 nxc_optimizer nxc_optimizer_read(const nxc_settings *settings);
 nxc_sharding nxc_sharding_read(const nxc_settings *settings);
+
+/* One entry of optimizer.groups, "PATTERN lr_factor=0.1 weight_decay=0"; what is wrong with it, or NULL. The pattern
+ * is copied into the arena. */
+const char *nxc_group_pattern_read(nxc_arena *arena, const char *text, nxc_group_pattern *pattern);
 
 #endif

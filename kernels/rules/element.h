@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ELEMENT rules of schema/optimizers.def: what each does to a run of elements.
+ *
+ * They are written once. Whoever includes this says before in what they are computed: the type `real`, and rule_sqrt,
+ * rule_cbrt and rule_stored (a number as it is when it has been stored in a type). ref computes in double, cpu in
+ * float, where each loop becomes vectors. Numbers of the step are made in double, so that both start from the same.
+ *
+ * p and states are read and written in place; g is not yet scaled. A rule reads states as they were stored, and new
+ * ones before they are, unless it says otherwise. */
+#ifndef KERNELS_RULES_ELEMENT_H
+#define KERNELS_RULES_ELEMENT_H
+
+#include "kernels/rules/step.h"
+
+static inline real rule_sign(real x) {
+  return x > 0 ? 1 : x < 0 ? -1 : x; /* of a NaN that */
+}
+
+static inline real rule_max(real a, real b) {
+  return a > b ? a : b;
+}
+
+static inline real rule_size(real x) {
+  return x < 0 ? -x : x;
+}
+
+static inline void rule_adamw(const rule_step *step, real *restrict p, real *const *states,
+                              const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_adamw_beta1], beta2 = (real)number[NX_adamw_beta2];
+  const real rest1 = (real)(1 - number[NX_adamw_beta1]), rest2 = (real)(1 - number[NX_adamw_beta2]);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+  const real rate = (real)(step->lr / (1 - power[NX_adamw_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_adamw_beta2])), epsilon = (real)number[NX_adamw_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    m[i] = first;
+    v[i] = second;
+    p[i] = p[i] * kept - rate * (first / (rule_sqrt(second) * root + epsilon));
+  }
+}
+
+static inline void rule_adam(const rule_step *step, real *restrict p, real *const *states,
+                             const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_adam_beta1], beta2 = (real)number[NX_adam_beta2];
+  const real rest1 = (real)(1 - number[NX_adam_beta1]), rest2 = (real)(1 - number[NX_adam_beta2]);
+  const real scale = (real)step->scale, decay = (real)step->decay;
+  const real rate = (real)(step->lr / (1 - power[NX_adam_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_adam_beta2])), epsilon = (real)number[NX_adam_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    m[i] = first;
+    v[i] = second;
+    p[i] -= rate * (first / (rule_sqrt(second) * root + epsilon));
+  }
+}
+
+static inline void rule_adamax(const rule_step *step, real *restrict p, real *const *states,
+                               const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict largest = states[1];
+  const double *number = step->number;
+  const real beta1 = (real)number[NX_adamax_beta1], beta2 = (real)number[NX_adamax_beta2];
+  const real rest1 = (real)(1 - number[NX_adamax_beta1]), epsilon = (real)number[NX_adamax_epsilon];
+  const real scale = (real)step->scale, decay = (real)step->decay;
+  const real rate = (real)(step->lr / (1 - step->power[NX_adamax_beta1]));
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real first = beta1 * m[i] + rest1 * gradient;
+    real most = rule_max(beta2 * largest[i], rule_size(gradient) + epsilon);
+    m[i] = first;
+    largest[i] = most;
+    p[i] -= rate * (first / most);
+  }
+}
+
+static inline void rule_sgd(const rule_step *step, real *restrict p, real *const *states,
+                            const real *restrict g, int64_t n) {
+  (void)states;
+  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) p[i] -= lr * (g[i] * scale + decay * p[i]);
+}
+
+static inline void rule_sgd_momentum(const rule_step *step, real *restrict p, real *const *states,
+                                     const real *restrict g, int64_t n) {
+  real *restrict sum = states[0];
+  const double *number = step->number;
+  const real momentum = (real)number[NX_sgd_momentum_momentum];
+  const real share = (real)(step->count == 1 ? 1 : 1 - number[NX_sgd_momentum_dampening]);
+  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
+  const bool nesterov = number[NX_sgd_momentum_nesterov] != 0;
+  const real of_gradient = nesterov ? 1 : 0, of_sum = nesterov ? momentum : 1;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real new = momentum * sum[i] + share * gradient;
+    sum[i] = new;
+    p[i] -= lr * (of_gradient * gradient + of_sum * new);
+  }
+}
+
+static inline void rule_adadelta(const rule_step *step, real *restrict p, real *const *states,
+                                 const real *restrict g, int64_t n) {
+  real *restrict square = states[0], *restrict square_step = states[1];
+  const double *number = step->number;
+  const real rho = (real)number[NX_adadelta_rho], rest = (real)(1 - number[NX_adadelta_rho]);
+  const real epsilon = (real)number[NX_adadelta_epsilon];
+  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real mean = rho * square[i] + rest * (gradient * gradient);
+    real change = rule_sqrt(square_step[i] + epsilon) / rule_sqrt(mean + epsilon) * gradient;
+    square[i] = mean;
+    square_step[i] = rho * square_step[i] + rest * (change * change);
+    p[i] -= lr * change;
+  }
+}
+
+static inline void rule_adagrad(const rule_step *step, real *restrict p, real *const *states,
+                                const real *restrict g, int64_t n) {
+  real *restrict sum = states[0];
+  const double *number = step->number;
+  const real before = (real)(step->count == 1 ? number[NX_adagrad_initial_accumulator] : 0);
+  const real epsilon = (real)number[NX_adagrad_epsilon];
+  const real scale = (real)step->scale, decay = (real)step->decay;
+  const real rate = (real)(step->lr / (1 + (double)(step->count - 1) * number[NX_adagrad_lr_decay]));
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real new = sum[i] + before + gradient * gradient;
+    sum[i] = new;
+    p[i] -= rate * (gradient / (rule_sqrt(new) + epsilon));
+  }
+}
+
+static inline void rule_rmsprop(const rule_step *step, real *restrict p, real *const *states,
+                                const real *restrict g, int64_t n) {
+  real *restrict square = states[0];
+  const double *number = step->number;
+  const real alpha = (real)number[NX_rmsprop_alpha], rest = (real)(1 - number[NX_rmsprop_alpha]);
+  const real epsilon = (real)number[NX_rmsprop_epsilon];
+  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real mean = alpha * square[i] + rest * (gradient * gradient);
+    square[i] = mean;
+    p[i] -= lr * (gradient / (rule_sqrt(mean) + epsilon));
+  }
+}
+
+static inline void rule_rmsprop_momentum(const rule_step *step, real *restrict p, real *const *states,
+                                         const real *restrict g, int64_t n) {
+  real *restrict square = states[0], *restrict sum = states[1];
+  const double *number = step->number;
+  const real alpha = (real)number[NX_rmsprop_momentum_alpha], rest = (real)(1 - number[NX_rmsprop_momentum_alpha]);
+  const real epsilon = (real)number[NX_rmsprop_momentum_epsilon];
+  const real momentum = (real)number[NX_rmsprop_momentum_momentum];
+  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real mean = alpha * square[i] + rest * (gradient * gradient);
+    real new = momentum * sum[i] + gradient / (rule_sqrt(mean) + epsilon);
+    square[i] = mean;
+    sum[i] = new;
+    p[i] -= lr * new;
+  }
+}
+
+/* The first step is lr; where the sign changes the gradient counts as 0, here and at the next step. */
+static inline void rule_rprop(const rule_step *step, real *restrict p, real *const *states,
+                              const real *restrict g, int64_t n) {
+  real *restrict before = states[0], *restrict size = states[1];
+  const double *number = step->number;
+  const real minus = (real)number[NX_rprop_eta_minus], plus = (real)number[NX_rprop_eta_plus];
+  const real least = (real)number[NX_rprop_step_min], most = (real)number[NX_rprop_step_max];
+  const real scale = (real)step->scale, decay = (real)step->decay;
+  const real start = (real)(step->count == 1 ? step->lr : 0);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real agrees = gradient * before[i];
+    real factor = agrees > 0 ? plus : agrees < 0 ? minus : 1;
+    real new = (size[i] + start) * factor;
+    new = new < least ? least : new > most ? most : new;
+    real counted = agrees < 0 ? 0 : gradient;
+    before[i] = counted;
+    size[i] = new;
+    p[i] -= rule_sign(counted) * new;
+  }
+}
+
+static inline void rule_lion(const rule_step *step, real *restrict p, real *const *states,
+                             const real *restrict g, int64_t n) {
+  real *restrict m = states[0];
+  const double *number = step->number;
+  const real beta1 = (real)number[NX_lion_beta1], rest1 = (real)(1 - number[NX_lion_beta1]);
+  const real beta2 = (real)number[NX_lion_beta2], rest2 = (real)(1 - number[NX_lion_beta2]);
+  const real scale = (real)step->scale, lr = (real)step->lr, kept = (real)(1 - step->lr * step->decay);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real direction = beta1 * m[i] + rest1 * gradient;
+    m[i] = beta2 * m[i] + rest2 * gradient;
+    p[i] = p[i] * kept - lr * rule_sign(direction);
+  }
+}
+
+/* The third state is p before the first step. */
+static inline void rule_madgrad_wd(const rule_step *step, real *restrict p, real *const *states,
+                                   const real *restrict g, int64_t n) {
+  real *restrict square = states[0], *restrict sum = states[1], *restrict start = states[2];
+  const double *number = step->number;
+  const double lr = step->lr + number[NX_madgrad_wd_epsilon];
+  const real weight = (real)(lr * sqrt((double)step->count)), kept = (real)(1 - lr * step->decay);
+  const real momentum = (real)number[NX_madgrad_wd_momentum], rest = (real)(1 - number[NX_madgrad_wd_momentum]);
+  const real epsilon = (real)number[NX_madgrad_wd_epsilon], scale = (real)step->scale;
+  const bool first = step->count == 1;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real squares = square[i] + weight * (gradient * gradient), gradients = sum[i] + weight * gradient;
+    real from = first ? p[i] : start[i];
+    square[i] = squares;
+    sum[i] = gradients;
+    start[i] = from;
+    p[i] = p[i] * kept * momentum + rest * (from - gradients / (rule_cbrt(squares) + epsilon));
+  }
+}
+
+/* Both moments are read as they are stored. */
+static inline real rule_anyprecision_update(real first, real second, real rate, real root, real epsilon) {
+  return rate * (first / (rule_sqrt(second) * root + epsilon));
+}
+
+static inline void rule_anyprecision_adamw(const rule_step *step, real *restrict p, real *const *states,
+                                           const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_anyprecision_adamw_beta1], beta2 = (real)number[NX_anyprecision_adamw_beta2];
+  const real rest1 = (real)(1 - number[NX_anyprecision_adamw_beta1]);
+  const real rest2 = (real)(1 - number[NX_anyprecision_adamw_beta2]);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+  const real rate = (real)(step->lr / (1 - power[NX_anyprecision_adamw_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_anyprecision_adamw_beta2]));
+  const real epsilon = (real)number[NX_anyprecision_adamw_epsilon];
+  const nx_dtype m_type = step->states[0], v_type = step->states[1];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = rule_stored(beta1 * m[i] + rest1 * gradient, m_type);
+    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), v_type);
+    m[i] = first;
+    v[i] = second;
+    p[i] = p[i] * kept - rule_anyprecision_update(first, second, rate, root, epsilon);
+  }
+}
+
+static inline void rule_kahan_adamw(const rule_step *step, real *restrict p, real *const *states,
+                                    const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1], *restrict lost = states[2];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_kahan_adamw_beta1], beta2 = (real)number[NX_kahan_adamw_beta2];
+  const real rest1 = (real)(1 - number[NX_kahan_adamw_beta1]), rest2 = (real)(1 - number[NX_kahan_adamw_beta2]);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+  const real rate = (real)(step->lr / (1 - power[NX_kahan_adamw_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_kahan_adamw_beta2]));
+  const real epsilon = (real)number[NX_kahan_adamw_epsilon];
+  const nx_dtype p_type = step->param, m_type = step->states[0], v_type = step->states[1];
+  const nx_dtype lost_type = step->states[2];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = rule_stored(beta1 * m[i] + rest1 * gradient, m_type);
+    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), v_type);
+    real change = rule_anyprecision_update(first, second, rate, root, epsilon);
+    real due = rule_stored(lost[i] - change, lost_type), old = rule_stored(p[i] * kept, p_type);
+    real new = rule_stored(old + due, p_type);
+    m[i] = first;
+    v[i] = second;
+    lost[i] = due + (old - new);
+    p[i] = new;
+  }
+}
+
+static inline void rule_signsgd(const rule_step *step, real *restrict p, real *const *states,
+                                const real *restrict g, int64_t n) {
+  (void)states;
+  const real scale = (real)step->scale, lr = (real)step->lr, kept = (real)(1 - step->lr * step->decay);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) p[i] = p[i] * kept - lr * rule_sign(g[i] * scale);
+}
+
+#endif
