@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which parameters are updated alike. */
-#include "compiler/program/model/parameters.h"
+#include "compiler/program/model/tensors.h"
 #include "compiler/program/passes/passes.h"
 
 #include <fnmatch.h>
