@@ -139,9 +139,19 @@ static void print_multiples(const verdict *v) {
 /* What a script starts. */
 static void print_launches(const verdict *v) {
   const nxc_document *document = v->compiled.document;
-  if (document->program != NULL)
-    printf("  it runs %s: %s; what it shares with the training of a decoder is judged\n", document->program,
-           document->program_model);
+  const nxc_program_row *program = document->program;
+  static const char *const judged[] = {
+      [NXC_PROGRAM_TRAINS] = "; what it shares with the training of a decoder is judged",
+      [NXC_PROGRAM_SHARES] = "; the options that it shares with a training are judged",
+      [NXC_PROGRAM_OWN] = "; its own options are judged, as far as they are known",
+      [NXC_PROGRAM_READS] = "; the files that it is given are judged by themselves",
+      [NXC_PROGRAM_STARTS] = "",
+  };
+  if (program != NULL) {
+    bool nothing = program->use == NXC_PROGRAM_OWN && strlen(program->own) < 2; /* "" or "*" */
+    printf("  it runs %s (%s): %s%s\n", program->what, document->program_name, program->model,
+           nothing ? "; nothing of it is judged" : judged[program->use]);
+  }
   if (document->n_launches < 2 || v->options->launch > 0) return;
   printf("  it starts %zu programs, at lines", document->n_launches);
   for (size_t i = 0; i < document->n_launches; i++) printf("%s %u", i ? "," : "", document->launches[i].line);
@@ -192,6 +202,14 @@ static void print_verdict(const verdict *v) {
   if (n_errors > 0) {
     printf("%s: %zu error%s, %zu warning%s\n", file, n_errors, n_errors == 1 ? "" : "s", n_warnings,
            n_warnings == 1 ? "" : "s");
+  } else if (v->compiled.document->idle) {
+    printf("%s: no training", file);
+    if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
+    putchar('\n');
+    if (v->compiled.document->program == NULL) {
+      const char *name = v->compiled.document->program_name;
+      printf("  it runs %s; nothing is judged\n", name ? name : "no program that is known here");
+    }
   } else {
     bool told = v->options->dialect != NULL || v->compiled.project.dialect != NULL;
     const char *how = told ? "" : " (detected)", *name = v->compiled.dialect->name;
@@ -205,8 +223,8 @@ static void print_verdict(const verdict *v) {
   print_launches(v);
   print_version(v);
   print_notes(v);
-  print_skipped(v);
-  if (n_errors == 0) print_multiples(v);
+  if (!v->compiled.document->idle) print_skipped(v);
+  if (n_errors == 0 && !v->compiled.document->idle) print_multiples(v);
   print_environment(v);
   print_memory(v);
   print_assumed(v);

@@ -11,6 +11,8 @@
 #include "compiler/settings/refusal.h"
 #include "compiler/config/binding/version.h"
 #include "compiler/diagnostics/allow.h"
+#include "compiler/document/scalar.h"
+#include "compiler/settings/programs.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -222,10 +224,27 @@ static bool check_launches(compilation *c) {
                "this script starts several programs: %s", lines);
     return false;
   }
-  if (document->program == NULL) return true;
-  nxc_report(c->sink, "NX5920", NXC_SEVERITY_ERROR, document->root->at, NULL,
-             "this script runs %s: %s, which nxrun cannot build", document->program, document->program_model);
+  const nxc_program_row *program = document->program;
+  if (program == NULL && !document->idle) return true;
+  if (program != NULL && program->use == NXC_PROGRAM_TRAINS) return true; /* model.kind says what it is */
+  const char *what = "this script starts no training that is known here";
+  if (program != NULL)
+    what = nxc_arena_printf(c->arena, "this script runs %s (%s): %s, which is neither compiled nor estimated",
+                            program->what, document->program_name, program->model);
+  nxc_report(c->sink, "NX5920", NXC_SEVERITY_ERROR, document->program_at, NULL, "%s", what);
   return false;
+}
+
+/* What the program trains; options say it of a part alone, as of the decoder behind a vision encoder. */
+static void set_kind(compilation *c) {
+  const nxc_document *document = c->out->document;
+  if (document->program == NULL || document->program->kind[0] == '\0') return;
+  nxc_settings *settings = c->out->settings;
+  nxc_value *kind = nxc_arena_alloc(c->arena, sizeof *kind);
+  *kind = nxc_string_value(document->program->kind, strlen(document->program->kind));
+  const nxc_provenance from = {
+      .kind = NXC_FROM_FILE, .at = document->program_at, .option = document->program_name};
+  nxc_settings_set(settings, NX_SETTING_MODEL_KIND, kind, &from, c->sink);
 }
 
 static void bind(compilation *c) {
@@ -235,9 +254,11 @@ static void bind(compilation *c) {
   out->binding = nxc_binding_new(c->arena, out->dialect, out->version, out->document, &c->origin,
                                  out->settings, c->sink);
   out->binding->for_nxrun = c->request->for_nxrun;
-  out->binding->other_program = out->document->program != NULL;
+  const nxc_program_row *program = out->document->program;
+  out->binding->program = program;
   out->binding->elsewhere = c->request->partial || out->document->open;
-  out->binding->partial = out->binding->elsewhere || out->binding->other_program;
+  out->binding->partial =
+      out->binding->elsewhere || (program != NULL && program->use == NXC_PROGRAM_SHARES);
   out->binding->own_keys = &out->project.keys;
   out->binding->strict_sections = c->front->strict_sections;
   nxc_binding_read(out->binding);
@@ -250,6 +271,7 @@ static void bind(compilation *c) {
   if (c->front->model_option != NULL && !out->binding->has_model_config)
     nxc_binding_forget_model(out->binding);
   nxc_binding_apply(out->binding);
+  set_kind(c);
   bool chosen =
       c->front->versions != NULL && (dialect_told(c) == NULL || strchr(dialect_told(c), '@') == NULL);
   if (chosen) out->version_doubts = nxc_version_doubts(out->binding, c->versions);

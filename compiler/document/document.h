@@ -57,8 +57,11 @@ typedef struct nxc_document {
   nxc_arena *arena;
   nxc_node *root; /* a map or a list; never NULL */
   bool complete;  /* false: an error was reported and what could not be read is missing from the tree */
-  const char *program; /* what it starts, where that is no training of a decoder: "T5 pre-training (FILE)" */
-  const char *program_model; /* what that trains */
+  const struct nxc_program_row *program; /* what it starts; NULL: it trains a decoder, or is not known */
+  const char *program_name; /* "pretrain_t5.py" */
+  nxc_span program_at;
+  bool idle; /* it starts no training, and has no options of one */
+  bool part; /* it has options for a program that another text starts */
   nxc_span *launches;        /* of a script: where each program that it starts stands */
   size_t n_launches;
   bool open;      /* it may have keys that nothing here tells */

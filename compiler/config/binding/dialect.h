@@ -16,6 +16,7 @@
 #include "compiler/expression/expression.h"
 #include "compiler/settings/catalogue.h"
 #include "compiler/settings/domain.h"
+#include "compiler/settings/programs.h"
 #include "compiler/settings/settings.h"
 
 typedef struct nxc_bound {
@@ -72,7 +73,7 @@ typedef struct nxc_binding {
   bool model_assumed; /* it is what is well known of a model of that name */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool checks_all;          /* the real system judges values that it does not read, too */
-  bool other_program;       /* it has options of its own, which the catalogue does not have */
+  const nxc_program_row *program; /* whose own options may stand there too; NULL: none */
   bool elsewhere;           /* other texts will complete this one: what is not given may be given there */
   bool partial;             /* so, or another program's defaults count: what is not given is unknown */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */

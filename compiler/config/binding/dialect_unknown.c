@@ -50,7 +50,12 @@ static size_t names_beside(nxc_binding *binding, const char *name, const char **
     if (!again) steps[n_steps++] = nxc_arena_strndup(arena, rest, n_bytes);
     given[n_steps - 1] = given[n_steps - 1] || binding->options[i].given;
   }
-  *names = nxc_arena_array(arena, n_steps + 1, sizeof **names);
+  const char **own = NULL;
+  size_t n_own = 0;
+  if (binding->program != NULL && n_section == 0)
+    n_own = nxc_program_row_names(arena, binding->program, &own);
+  *names = nxc_arena_array(arena, n_steps + n_own + 1, sizeof **names);
+  for (size_t i = 0; i < n_own; i++) (*names)[n_names++] = own[i];
   for (int wanted = 0; wanted < 2; wanted++)
     for (size_t i = 0; i < n_steps; i++)
       if (given[i] == wanted) (*names)[n_names++] = steps[i];
@@ -199,8 +204,11 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   nxc_arena *arena = binding->arena;
   if (binding->own_keys != NULL && nxc_key_patterns_match(binding->own_keys, name)) return NULL;
   if (node->reader != NULL) return NULL;
-  if (binding->other_program) {
-    report(binding, node, NXC_SEVERITY_NOTE, NULL, name, ": the program that the script starts may have it");
+  nxc_type type;
+  if (binding->program != NULL && nxc_program_row_has(binding->program, name, &type)) return NULL;
+  if (binding->program != NULL && nxc_program_row_has_any(binding->program)) {
+    report(binding, node, NXC_SEVERITY_NOTE, NULL, name,
+           ": the program that the script starts may have it");
     return NULL;
   }
   const char *section = index < SUGGESTIONS_MAX ? misspelt_section(binding, node, name) : NULL;
@@ -212,7 +220,9 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
     if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
     return NULL;
   }
-  bool open = nxc_section_is_open(binding->strict_sections, name);
+  bool shares = binding->document->part ||
+                (binding->program != NULL && binding->program->use == NXC_PROGRAM_SHARES);
+  bool open = shares || nxc_section_is_open(binding->strict_sections, name);
   if (index >= SUGGESTIONS_MAX) {
     report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name, "");
     return NULL;
@@ -244,7 +254,9 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   }
   nxc_severity severity = open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
   if (foreign) return report_foreign(binding, node, name, severity, &word);
-  const char *more = open ? "; nothing reads it, unless a module of your own does" : "";
+  const char *more = shares ? "; no option of a training, nor of the program as far as it is known"
+                     : open ? "; nothing reads it, unless a module of your own does"
+                            : "";
   report(binding, node, severity, NULL, name, more);
   return NULL;
 }

@@ -198,10 +198,29 @@ void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char 
 
 /* -- words ----------------------------------------------------------------------------------------------- */
 
+static bool has_own_alone(const nxc_arguments *to) {
+  return to->program != NULL && to->program->use == NXC_PROGRAM_OWN;
+}
+
+/* As a row of the catalogue would say it. */
+static const nxc_option_row *own_option(const nxc_arguments *to, const char *name) {
+  nxc_type type;
+  if (to->program == NULL || !nxc_program_row_has(to->program, name, &type)) return NULL;
+  nxc_option_row *row = nxc_arena_alloc(to->arena, sizeof *row);
+  *row = (nxc_option_row){.name = nxc_arena_strdup(to->arena, name), .domain = {.type = type}};
+  return row;
+}
+
+/* What stands beside the options in the map. */
+static bool is_section(const char *name) {
+  return strcmp(name, "environment") == 0 || strcmp(name, "launch") == 0;
+}
+
 /* An option of the command line; sections of the catalogue that stand beside it are none. */
 static const nxc_option_row *find_option(const nxc_arguments *to, const char *name) {
-  return strchr(name, '.') == NULL && strcmp(name, "environment") != 0 ? nxc_option_find(to->dialect, name)
-                                                                       : NULL;
+  if (strchr(name, '.') != NULL || is_section(name)) return NULL;
+  const nxc_option_row *row = has_own_alone(to) ? NULL : nxc_option_find(to->dialect, name);
+  return row ? row : own_option(to, name);
 }
 
 /* -1 and -.5, and neither -1. nor -1e5. */
@@ -246,16 +265,29 @@ static const char *completion(const nxc_arguments *to, const char *name) {
   return n_found == 1 ? found : NULL;
 }
 
+/* Programs with a parser of their own take the beginning of an option, where it is of one only. */
+static const nxc_option_row *own_completion(const nxc_arguments *to, const char *name) {
+  const char **names, *found = NULL;
+  size_t n_names = nxc_program_row_names(to->arena, to->program, &names), n_found = 0;
+  for (size_t i = 0; i < n_names; i++) {
+    if (strncmp(names[i], name, strlen(name)) != 0) continue;
+    found = names[i];
+    n_found++;
+  }
+  return n_found == 1 ? own_option(to, found) : NULL;
+}
+
 /* Reports forms that argparse refuses although they look right; gives the option that is meant, or NULL. */
 static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc_span at) {
   nxc_arena *arena = to->arena;
+  if (has_own_alone(to)) return own_completion(to, name);
   const char *hyphens = with_hyphens(arena, name), *whole = completion(to, hyphens);
   const nxc_option_row *row = find_option(to, hyphens);
   if (row != NULL) {
     report(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", hyphens),
            nxc_arena_printf(arena, "options are written with hyphens on the command line, and --%s is not",
                             name));
-  } else if (whole != NULL && !to->own_options) {
+  } else if (whole != NULL && to->program == NULL) {
     row = find_option(to, whole);
     report(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
            nxc_arena_printf(arena, "Megatron takes no abbreviations, and --%s is one of --%s", name, whole));
@@ -325,6 +357,11 @@ static void report_missing(nxc_arguments *to, const char *name, nxc_span at, con
   *next += meant;
 }
 
+/* A word that nothing here tells: it may be an option as well as a value. */
+static bool is_untold(const nxc_launch_word *word) {
+  return word->unset != NULL && strcmp(word->unset, word->text) == 0;
+}
+
 /* A word that may be none, or several, of which nothing here tells. */
 static bool is_many(const nxc_launch_words *words, size_t i) {
   return i < words->n_items && words->items[i].many;
@@ -343,6 +380,7 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
     row = find_meant(to, name, head.at);
     if (row != NULL) name = row->name;
   }
+  if (row == NULL && is_section(name)) name = nxc_arena_printf(to->arena, "--%s", name);
   const nxc_option_row *target = row;
   if (row != NULL && row->alias_of != NULL) target = nxc_option_find(to->dialect, row->alias_of);
   bool is_switch = target != NULL && target->domain.type == NXC_TYPE_BOOL;
@@ -356,6 +394,7 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   } else {
     size_t n_max = is_list || row == NULL ? words->n_items : is_switch && is_many(words, next) ? 0 : 1;
     values = values_behind(to, words, next, n_max, &next);
+    if (is_switch && values.n_items > 0 && is_untold(&values.items[0])) values.n_items = 0, next--;
     if (is_switch && values.n_items > 0 && !values.items[0].maybe)
       report_switch_value(to, &values.items[0], name);
   }
@@ -382,8 +421,26 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
     else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
     else if (is_many(words, i))
       to->open = to->open || !words->items[i].expected, i++; /* not set here: no word */
-    else if (words->items[i].maybe) i++;
+    else if (is_untold(&words->items[i])) to->open = true, i++;
+    else if (words->items[i].maybe || has_own_alone(to)) i++; /* many of those take bare words */
     else i = report_strays(to, words, i, ended);
   }
   to->open = to->open || (many && to->map->n_children == 0); /* all options come from there */
+}
+
+void nxc_arguments_report_unknown(nxc_arguments *to, const char *program) {
+  const char **names;
+  size_t n_names = nxc_program_row_names(to->arena, to->program, &names);
+  nxc_type type;
+  for (size_t i = 0; i < to->map->n_children; i++) {
+    const nxc_node *node = to->map->children[i];
+    bool is_short = strlen(node->key) < 2; /* -o */
+    if (is_short || nxc_program_row_has(to->program, node->key, &type)) continue;
+    if (nxc_program_row_has_any(to->program)) continue;
+    const char *nearest = nxc_nearest(node->key, names, n_names);
+    nxc_report(to->sink, nearest ? "NX1301" : "NX1302", nearest ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
+               nxc_node_place(node),
+               nearest ? nxc_arena_printf(to->arena, "did you mean --%s?", nearest) : NULL,
+               "%s has no option --%s that is known here", program, node->key);
+  }
 }

@@ -11,6 +11,7 @@
 
 #include "compiler/config/front/shell/script.h"
 #include "compiler/settings/catalogue.h"
+#include "compiler/settings/programs.h"
 
 typedef struct nxc_arguments {
   nxc_arena *arena;
@@ -18,12 +19,14 @@ typedef struct nxc_arguments {
   const nxc_dialect *dialect;
   nxc_node *map;
   bool open; /* a word that nothing here tells may be any option */
-  bool own_options; /* the program has some that the dialect does not have */
+  const nxc_program_row *program; /* whose options they are; NULL: of the training of a decoder */
   const nxc_source *over; /* options of other sources give way to this one's; NULL: every option once */
 } nxc_arguments;
 
 /* Reads words into the map; what is wrong is reported. */
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words);
+/* Options of a program that has its own alone: those that it does not have. */
+void nxc_arguments_report_unknown(nxc_arguments *to, const char *program);
 /* One option with the words that belong to it; for files that keep options in other ways. `name` has no
  * hyphens in front. */
 void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span name_at,

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Texts that are made to take forever, or much memory: each ends with a finding in bounded time; TAP.
+# Texts that are made to take forever, or much memory: each ends with a finding in bounded time, or with what was
+# not followed where there is no training; TAP.
 # Usage: hostile.sh NXCFG
 nxcfg=$(realpath "$1")
 work=$(mktemp -d) || exit 99
@@ -8,11 +9,11 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
 n=0
 status=0
-try() { # NAME: of what stands in the file `text`
+try() { # NAME [STATUS]: of what stands in the file `text`
   n=$((n + 1))
   timeout 20 "$nxcfg" validate --dialect megatron text >out 2>&1
   ended=$?
-  if [ "$ended" = 1 ]; then echo "ok $n - $1"; else
+  if [ "$ended" = "${2:-1}" ]; then echo "ok $n - $1"; else
     echo "not ok $n - $1"
     echo "# exit status $ended"
     status=1
@@ -38,13 +39,13 @@ try 'defaults within defaults'
 repeat 'if [ 1 = 1 ]; then\n' 30000 >text
 try 'branches within branches'
 { echo 'A=x'; repeat 'V%d=$A\n' 20000; echo 'python a.py --num-layers $V19999'; } >text
-try 'many variables'
+try 'many variables' 0
 { echo 'A="--x 1"'; repeat 'A+=" --x"\n' 20000; echo 'python a.py $A'; } >text
 try 'a growing variable'
 { echo 'A="--num-layers 24 "'; repeat 'A="$A$A$A$A"\n' 30; echo 'python a.py $A'; } >text
 try 'a doubling variable'
 { echo 'for a in'; repeat ' %d' 2000; echo '; do for b in'; repeat ' %d' 2000; echo '; do A+=x; done; done'; } | tr '\n' ' ' >text
-try 'loops within loops'
+try 'loops within loops' 0
 { echo 'f0() { A+=x; }'; for i in $(seq 60); do echo "f$i() { f$((i - 1)); f$((i - 1)); }"; done; echo f60; } >text
 try 'functions that call functions'
 repeat 'cat <<E\n' 3000 >text

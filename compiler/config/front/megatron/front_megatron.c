@@ -1,28 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/megatron/front_megatron.h"
 
+#include "compiler/config/front/megatron/launched.h"
 #include "compiler/document/names.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 
 #include <assert.h>
 #include <ctype.h>
-#include <fnmatch.h>
 #include <string.h>
 
 const char *const nxc_megatron_versions[] = {"later", "dev", "0.16", "0.11", "0.10", "0.9", NULL};
 
 /* -- whose text ------------------------------------------------------------------------------------------ */
 
-/* Options that every training has, and other programs do not; not in a comment. */
+/* Not in a comment. */
 static bool names_option(const char *line, size_t n_bytes) {
   for (size_t i = 1; i < n_bytes; i++)
     if (line[i] == '#' && isspace((unsigned char)line[i - 1])) n_bytes = i;
-  static const char *const telling[] = {"--num-layers", "--micro-batch-size", "--tensor-model-parallel-size",
-                                        "--hidden-size", "--seq-length"};
-  for (size_t i = 0; i < sizeof telling / sizeof *telling; i++)
-    if (memmem(line, n_bytes, telling[i], strlen(telling[i])) != NULL) return true;
-  return false;
+  return nxc_names_training_option(line, n_bytes);
 }
 
 static bool starts_with(const char *line, size_t n_bytes, const char *text) {
@@ -81,7 +77,8 @@ typedef struct front {
   size_t n_variables;
   nxc_names *names; /* of the variables */
   bool unreadable;
-  const char *program, *program_model; /* what is started, where it is no training of a decoder */
+  nxc_launched launched;
+  bool idle, part;
   nxc_span *launches;
   size_t n_launches;
 } front;
@@ -146,7 +143,7 @@ static void read_environment(front *f, const nxc_script *script, const nxc_launc
       nxc_text_to_int(f->to.arena, world->words.items[0].text, &number) && number.digits == NULL &&
       number.integer > 0)
     put_beside(f, section(f, "launch", world->at), "world", &world->words.items[0], number);
-  if (!script->is_script) return;
+  if (!script->is_script || f->part || f->idle) return; /* whatever reads it may have more */
   nxc_span at = launch->n_assigned ? launch->assigned[0].at : (nxc_span){.source = f->texts->first, 1, 1, 1};
   nxc_node *map = section(f, "environment", at);
   for (size_t i = 0; i < launch->n_assigned; i++) {
@@ -171,80 +168,49 @@ static void take_variables(front *f, const nxc_script *script) {
 
 /* -- programs -------------------------------------------------------------------------------------------- */
 
-typedef struct program {
-  const char *pattern, *what, *model;
-  bool judged;
-} program;
-
-static const program programs[] = {
-#define PROGRAM(pattern, what, model, judged) {pattern, what, model, judged},
-#include "schema/programs.def"
-#undef PROGRAM
-};
-
-/* NULL: it trains a decoder. */
-static const program *find_program(const char *path) {
-  for (size_t i = 0; path != NULL && i < sizeof programs / sizeof *programs; i++)
-    if (fnmatch(programs[i].pattern, path, 0) == 0) return &programs[i];
-  return NULL;
-}
-
-/* Whether it is worth judging: a training, or a program that shares its options. */
-static bool is_judged(const nxc_launch *launch) {
-  const program *found = find_program(launch->program);
-  if (found != NULL) return found->judged;
-  for (size_t i = 0; i < launch->arguments.n_items; i++) {
-    const nxc_launch_word *word = &launch->arguments.items[i];
-    if (word->many || names_option(word->text, strlen(word->text))) return true;
-  }
-  return launch->program == NULL || strstr(launch->program, "pretrain") != NULL;
-}
-
-/* Keeps the launches that are worth judging, or all where none is. */
-static void select_launches(nxc_script *script) {
-  size_t n_kept = 0;
-  for (size_t i = 0; i < script->n_launches; i++) n_kept += is_judged(&script->launches[i]);
-  if (n_kept == 0) return;
-  n_kept = 0;
-  for (size_t i = 0; i < script->n_launches; i++)
-    if (is_judged(&script->launches[i])) script->launches[n_kept++] = script->launches[i];
-  script->n_launches = n_kept;
-}
-
-/* The one that is named, or else the first. */
-static const nxc_launch *choose_launch(front *f, nxc_script *script) {
-  select_launches(script);
+static nxc_launched choose_launch(front *f, nxc_script *script) {
+  nxc_launched found = nxc_launched_choose(script, f->texts->launch);
   f->launches = nxc_arena_array(f->to.arena, script->n_launches, sizeof *f->launches);
   f->n_launches = script->n_launches;
   for (size_t i = 0; i < script->n_launches; i++) f->launches[i] = script->launches[i].at;
-  size_t named = f->texts->launch;
-  const nxc_launch *chosen = &script->launches[named > 0 && named <= script->n_launches ? named - 1 : 0];
-  const program *found = find_program(chosen->program);
-  if (found != NULL) {
-    const char *slash = strrchr(chosen->program, '/');
-    f->program = nxc_arena_printf(f->to.arena, "%s (%s)", found->what, slash ? slash + 1 : chosen->program);
-    f->program_model = found->model;
-    f->to.own_options = true;
-  }
-  return chosen;
+  f->launched = found;
+  f->to.program = found.program;
+  return found;
+}
+
+/* Of a program that has no option of a training: what is wrong with its own. */
+static void read_own(front *f, const nxc_launched *found) {
+  nxc_arguments own = f->to;
+  own.map = nxc_node_new(f->to.arena, NXC_NODE_MAP, found->launch->at);
+  nxc_arguments_read(&own, &found->launch->arguments);
+  nxc_arguments_report_unknown(&own, found->name);
 }
 
 /* -- texts ----------------------------------------------------------------------------------------------- */
 
-/* A script that starts no program may be read by one that does: what it does not give is unknown. False: it
- * has nothing of a training. */
+/* Whether there are options of a training to judge. A script that starts no program may be read by one that
+ * does: what it does not give is unknown. */
 static bool check_launch(front *f, const nxc_source *source, const nxc_script *script,
-                         const nxc_launch *launch) {
-  const nxc_launch_words *words = &launch->arguments;
+                         const nxc_launched *found) {
+  const nxc_launch_words *words = &found->launch->arguments;
   bool options = words->n_items > 0 && strncmp(words->items[0].text, "--", 2) == 0;
   bool alone = !script->is_script && (options || !is_shell_script(source));
-  if (alone || launch->program != NULL) return true;
-  bool helps = script->is_script && words->n_items > 0;
+  if (alone || (found->name != NULL && found->trains)) return true;
+  bool helps = found->name == NULL && script->is_script &&
+               (nxc_launched_has_option(found) || (script->reads_script && words->n_items > 0));
+  f->idle = !helps;
+  f->part = helps;
   f->to.open = true;
-  nxc_report(f->to.sink, "NX5922", helps ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR, launch->at,
-             helps ? NULL : "give the script that starts the training",
-             helps ? "this script starts no program that is known here: its options are a part of a training"
-                   : "this script starts no training, and holds no options of one");
+  const char *what = "this script starts no training, and holds no options of one";
+  if (helps)
+    what = "this script starts no program that is known here: its options are a part of a training";
+  else if (found->program != NULL)
+    what = nxc_arena_printf(f->to.arena, "this script runs %s (%s): %s", found->program->what, found->name,
+                            found->program->model);
+  else if (found->name != NULL)
+    what = nxc_arena_printf(f->to.arena, "this script runs %s, which is no training that is known here",
+                            found->name);
+  nxc_report(f->to.sink, "NX5922", NXC_SEVERITY_NOTE, found->launch->at, NULL, "%s", what);
   return helps;
 }
 
@@ -256,10 +222,10 @@ static void read_source(front *f, const nxc_source *source) {
   } else if (!nxc_script_read(f->to.arena, source, f->to.sink, &script)) {
     f->unreadable = true;
   } else {
-    launch = choose_launch(f, &script);
-    const program *found = find_program(launch->program);
-    bool judged = check_launch(f, source, &script, launch) && (found == NULL || found->judged);
-    if (judged) nxc_arguments_read(&f->to, &launch->arguments);
+    nxc_launched found = choose_launch(f, &script);
+    launch = found.launch;
+    if (check_launch(f, source, &script, &found)) nxc_arguments_read(&f->to, &launch->arguments);
+    else if (found.program != NULL && found.program->use == NXC_PROGRAM_OWN) read_own(f, &found);
     read_launcher(f, &launch->launcher);
   }
   read_environment(f, &script, launch ? launch : nxc_script_collect(&script));
@@ -359,8 +325,11 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
                                .root = root,
                                .complete = !f.unreadable,
                                .open = f.to.open,
-                               .program = f.program,
-                               .program_model = f.program_model,
+                               .program = f.launched.program,
+                               .program_name = f.launched.name,
+                               .program_at = f.launched.launch ? f.launched.launch->at : root->at,
+                               .idle = f.idle,
+                               .part = f.part,
                                .launches = f.launches,
                                .n_launches = f.n_launches,
                                .variables = f.variables,

@@ -257,6 +257,9 @@ static void read_other(nxc_shell *s, const call *c) {
   nxc_report(s->sink, "NX5914", NXC_SEVERITY_NOTE, nxc_shell_place(s, c->command->at, 1), NULL,
              "what %s assigns is not read here", c->n_words > 1 ? string(s, &c->words[1]) : "this");
   s->sources = true;
+  const nxc_text *name = c->n_words > 1 ? &c->words[1] : NULL;
+  if (name != NULL && name->n_bytes > 3 && memcmp(name->bytes + name->n_bytes - 3, ".sh", 3) == 0)
+    s->script->reads_script = true;
 }
 
 static void run_rest(nxc_shell *s, const call *c) {

@@ -2,14 +2,17 @@
 /* Commands that start a program, kept with what the variables are then. */
 #include "compiler/document/names.h"
 #include "compiler/config/front/shell/shell.h"
+#include "compiler/settings/programs.h"
 
 #include <string.h>
 
 enum { LAUNCHES_MAX = 200 };
 
+/* A path of a Python program: it has no blanks, whatever stands for what is unknown in it. */
 static bool ends_in_py(const nxc_text *word) {
-  return word->n_bytes > 3 && memcmp(word->bytes + word->n_bytes - 3, ".py", 3) == 0 &&
-         memchr(word->bytes, ' ', word->n_bytes) == NULL;
+  for (size_t i = 0; i < word->n_bytes; i++)
+    if (word->bytes[i] == ' ' && !(word->marks[i] & NXC_MARK_UNKNOWN)) return false;
+  return word->n_bytes > 3 && memcmp(word->bytes + word->n_bytes - 3, ".py", 3) == 0;
 }
 
 static bool begins(const nxc_text *word, const char *text) {
@@ -20,12 +23,41 @@ static bool contains(const nxc_text *word, const char *text) {
   return word->n_bytes > 0 && memmem(word->bytes, word->n_bytes, text, strlen(text)) != NULL;
 }
 
-/* The first word that names a Python program, or behind torchrun one that nothing here tells; n_words: none.
- */
-static size_t find_program(const nxc_text *words, size_t n_words) {
+/* Whether a command of this name may run what its arguments name: python and its like, a launcher, whatever
+ * has a path of its own or is not known here. Editors and searchers of files do not. */
+static bool may_run(const nxc_text *name) {
+  static const char *const parts[] = {"python", "run",  "launch", "deepspeed", "exec",  "mpi", "bash", "env",
+                                      "nohup",  "time", "nice",   "numactl",   "nsys",  "ncu", "/",    "uv",
+                                      "conda",  "poetry", "accelerate", "docker", "singularity", "sudo"};
+  if (name->n_bytes == 0 || nxc_text_any(name, NXC_MARK_UNKNOWN)) return true;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (contains(name, parts[i])) return true;
+  return false;
+}
+
+/* The path of a module; a file, that of a program alike. */
+static const char *path_of(nxc_arena *arena, const nxc_text *word) {
+  if (ends_in_py(word)) return nxc_text_string(arena, word);
+  char *path = nxc_arena_strdup(arena, nxc_text_string(arena, word));
+  for (char *c = path; *c != '\0'; c++)
+    if (*c == '.') *c = '/';
+  return nxc_arena_printf(arena, "%s.py", path);
+}
+
+/* A module that is known to be a program; others are no more than tools. */
+static bool is_module(nxc_arena *arena, const nxc_text *word) {
+  if (word->n_bytes == 0 || ends_in_py(word) || begins(word, "-")) return false;
+  return nxc_program_row_find(path_of(arena, word)) != NULL || contains(word, "pretrain");
+}
+
+/* The first word that names a Python program, a module behind -m, or behind torchrun one that nothing here
+ * tells; n_words: none. */
+static size_t find_program(nxc_arena *arena, const nxc_text *words, size_t n_words) {
   bool launcher = false;
+  for (size_t i = 1; i < n_words; i++)
+    if (nxc_text_is(&words[i - 1], "-m") && is_module(arena, &words[i])) return i;
   for (size_t i = 0; i < n_words; i++)
-    if (ends_in_py(&words[i])) return i;
+    if (ends_in_py(&words[i]) && !contains(&words[i], "*") && (i == 0 || may_run(&words[0]))) return i;
   for (size_t i = 0; i < n_words; i++) {
     bool unknown = nxc_text_all(&words[i], NXC_MARK_UNKNOWN);
     bool behind = i > 0 && !(begins(&words[i - 1], "--") &&
@@ -147,8 +179,8 @@ static void report_undefined(nxc_shell *s) {
     const char *nearest = nxc_nearest(name, names, n_names);
     if (nearest == NULL) continue;
     nxc_report(s->sink, "NX5918", NXC_SEVERITY_ERROR, nxc_shell_place(s, s->pending[i]->at, strlen(name) + 1),
-               nxc_arena_printf(s->arena, "did you mean %s?", nearest), "nothing gives %s a value, and it stands in a launch",
-               name);
+               nxc_arena_printf(s->arena, "did you mean %s?", nearest),
+               "nothing gives %s a value, and it stands in a launch", name);
   }
 }
 
@@ -158,7 +190,10 @@ static void report_undefined(nxc_shell *s) {
 static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at) {
   bool any = false;
   for (size_t i = 1; i < n_words && !s->failed; i++) {
-    if (!contains(&words[i], ".py ") && !contains(&words[i], ".py\n")) continue;
+    static const char *const signs[] = {".py ", ".py\n", " -m "};
+    bool starts = false;
+    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) starts = starts || contains(&words[i], signs[k]);
+    if (!starts) continue;
     nxc_text text = nxc_text_copy(s->arena, &words[i]);
     for (size_t k = 0; k < text.n_bytes; k++) { /* its words are made anew */
       text.marks[k] &= (unsigned char)~NXC_MARK_QUOTED;
@@ -171,13 +206,14 @@ static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size
 }
 
 void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words) {
-  size_t program = find_program(words, n_words);
+  size_t program = find_program(s->arena, words, n_words);
   if (program == n_words) {
     open_texts(s, words, n_words, command->at);
     return;
   }
-  nxc_launch launch = {.program = nxc_text_string(s->arena, &words[program])};
+  nxc_launch launch = {.program = path_of(s->arena, &words[program])};
   size_t at = words[program].n_bytes ? words[program].origins[0] : command->at;
+  if (at < command->at) at = command->at; /* a variable brought it */
   launch.at = nxc_shell_place(s, at, words[program].n_bytes);
   for (size_t i = 0; i < n_words; i++) {
     if (i != program)

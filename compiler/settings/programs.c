@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/settings/programs.h"
+
+#include <assert.h>
+#include <fnmatch.h>
+#include <string.h>
+
+static const nxc_program_row programs[] = {
+#define PROGRAM(system, pattern, use, kind, what, model, own) \
+  {#system, pattern, NXC_PROGRAM_##use, kind, what, model, own},
+#include "schema/programs.def"
+#undef PROGRAM
+};
+
+static const struct group {
+  const char *name, *options;
+} groups[] = {
+#define OPTIONS(name, options) {#name, options},
+#include "schema/program_options.def"
+#undef OPTIONS
+};
+
+const nxc_program_row *nxc_program_row_find(const char *name) {
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+    if (fnmatch(programs[i].pattern, name, 0) == 0) return &programs[i];
+  return NULL;
+}
+
+/* The next of the words that blanks part, its length in *n_bytes; NULL: none is left. */
+static const char *next_word(const char **at, size_t *n_bytes) {
+  const char *word = *at + strspn(*at, " ");
+  *n_bytes = strcspn(word, " ");
+  *at = word + *n_bytes;
+  return *n_bytes > 0 ? word : NULL;
+}
+
+static const char *options_of(const char *name, size_t n_bytes) {
+  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+    if (strlen(groups[i].name) == n_bytes && memcmp(groups[i].name, name, n_bytes) == 0)
+      return groups[i].options;
+  assert(n_bytes == 1 && *name == '*');
+  return "";
+}
+
+static nxc_type type_of(const char *text, size_t n_bytes) {
+  static const struct {
+    const char *name;
+    nxc_type type;
+  } types[] = {{"switch", NXC_TYPE_BOOL},
+               {"int", NXC_TYPE_INT},
+               {"float", NXC_TYPE_FLOAT},
+               {"list", NXC_TYPE_LIST}};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (strlen(types[i].name) == n_bytes && memcmp(types[i].name, text, n_bytes) == 0) return types[i].type;
+  return NXC_TYPE_STR;
+}
+
+bool nxc_program_row_has(const nxc_program_row *program, const char *option, nxc_type *type) {
+  const char *own = program->own, *group, *word;
+  size_t n_group, n_word, n_option = strlen(option);
+  while ((group = next_word(&own, &n_group)) != NULL) {
+    const char *options = options_of(group, n_group);
+    while ((word = next_word(&options, &n_word)) != NULL) {
+      bool found = n_word >= n_option && memcmp(word, option, n_option) == 0 &&
+                   (n_word == n_option || word[n_option] == ':');
+      if (!found) continue;
+      *type = n_word == n_option ? NXC_TYPE_STR : type_of(word + n_option + 1, n_word - n_option - 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool nxc_program_row_has_any(const nxc_program_row *program) {
+  return strchr(program->own, '*') != NULL;
+}
+
+size_t nxc_program_row_names(nxc_arena *arena, const nxc_program_row *program, const char ***names) {
+  const char *own = program->own, *group, *word;
+  size_t n_group, n_word, n_names = 0;
+  *names = NULL;
+  while ((group = next_word(&own, &n_group)) != NULL) {
+    const char *options = options_of(group, n_group);
+    while ((word = next_word(&options, &n_word)) != NULL) {
+      const char *colon = memchr(word, ':', n_word);
+      *names = nxc_arena_grow(arena, *names, n_names, sizeof **names);
+      (*names)[n_names++] = nxc_arena_strndup(arena, word, colon ? (size_t)(colon - word) : n_word);
+    }
+  }
+  return n_names;
+}
