@@ -2,6 +2,8 @@
 /* What a step's time consists of: what hides beneath what, and how often. Each test changes one thing. */
 #include "compiler/estimate/product.h"
 #include "compiler/estimate/time.h"
+#include "compiler/machine/names.h"
+#include "compiler/program/forecast/cost.h"
 #include "tests/unit/estimate_case.h"
 
 #include <math.h>
@@ -100,10 +102,56 @@ static void test_hosts(void **unused) {
   assert_true(one > 0 && two == one);
 }
 
+/* Nothing hides the exchange of heads; keys and values go round beneath the attention, and take units from it. */
+static void test_context(void **unused) {
+  (void)unused;
+#define CONTEXT MODEL "mesh.world=8 mesh.context=8 model.sequence=65536 optimizer.zero_stage=1 "
+  timed ring = time_of("megatron", "h100", CONTEXT "attention.ring=true"),
+        heads = time_of("megatron", "h100", CONTEXT "attention.ulysses=true");
+  /* 24 layers, 64 micro-batches, both passes: of 8192 tokens queries, keys, values and what comes back of 16 heads */
+  double bytes = 8192.0 * 4 * 2048 * 2, once = bytes * 7 / 8 / 3.51e11 + 1e-5;
+  assert_true(fabs(heads.t.parts[NXC_SPENT_CONTEXT] - 24 * 64 * 2 * once) < 1e-6);
+  /* seven of eight parts of keys and values forward, twice as much back, on a fifteenth of the units */
+  double round = 7 * (8192.0 * 2 * 2048 * 2 / 3.51e11 + 1e-5);
+  assert_true(fabs(ring.t.parts[NXC_SPENT_CONTEXT] - 24 * 64 * 3 * round * 20 / 132) < 1e-6);
+  program_end(&ring.e.c);
+  program_end(&heads.e.c);
+}
+
+static double forecast_of(const nxc_machine *machine, const char *changes) {
+  program_case c = program_good(changes);
+  nx_plan plan;
+  nx_fault fault;
+  assert_true(nx_plan_check(c.out.bytes, c.out.n_bytes, &plan, &fault));
+  double seconds = nxc_forecast_step(&plan, machine, c.arena).step_s;
+  program_end(&c);
+  return seconds;
+}
+
+/* 512 ranks are so many hosts as the machine says, 64 of 8, whether the file tells so or nothing: not one host of
+ * 512. Half as many hosts have no more ranks each. */
+static void test_host_shapes(void **unused) {
+  (void)unused;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_sink *sink = nxc_sink_new(arena);
+  for (size_t i = 0; i < nxc_machine_texts_n; i++) {
+    const char *name = nxc_machine_texts[i].name;
+    const nxc_machine *m = nxc_machine_read(arena, name, sink);
+    const char *ranks = "mesh.world=512 batch.micro=1 batch.global=512 optimizer.zero_stage=1 ";
+    const char *open = nxc_arena_printf(arena, "%s%s", m->device ? MODEL : "", ranks);
+    const char *told = nxc_arena_printf(arena, "%smesh.nodes=%u", open, 512 / m->ranks_per_host);
+    double without = m->device ? spent("megatron", name, open, NXC_SPENT_DATA) : forecast_of(m, open);
+    double with = m->device ? spent("megatron", name, told, NXC_SPENT_DATA) : forecast_of(m, told);
+    if (!(without > 0) || without != with) fail_msg("%s: %g s, with hosts told %g s", name, without, with);
+  }
+  nxc_arena_free(arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gathers), cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8),
       cmocka_unit_test(test_casts),   cmocka_unit_test(test_hosts),
+      cmocka_unit_test(test_context), cmocka_unit_test(test_host_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
