@@ -7,6 +7,8 @@
 
 json_t *nxc_assumed_json(const nxc_assumed *assumed) {
   json_t *list = json_array();
+  if (assumed->defaults)
+    json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "defaults", "value", "of what other texts may give"));
   if (assumed->model != NULL)
     json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "model", "value", assumed->model));
   for (size_t i = 0; i < assumed->n_items; i++)

@@ -36,8 +36,9 @@ const char *nxc_batches_show(nxc_arena *arena, const nxc_settings *settings) {
 }
 
 const char *nxc_assumed_show(nxc_arena *arena, const nxc_assumed *assumed) {
-  const char *text = "";
-  if (assumed->model != NULL) text = nxc_arena_printf(arena, "the shape of %s", assumed->model);
+  const char *text = assumed->defaults ? "defaults of what other texts may give" : "";
+  if (assumed->model != NULL)
+    text = nxc_arena_printf(arena, "%s%sthe shape of %s", text, *text ? ", " : "", assumed->model);
   for (size_t i = 0; i < assumed->n_items; i++)
     text = nxc_arena_printf(arena, "%s%s%s = %s (%s)", text, *text ? ", " : "",
                             nxc_setting_path(assumed->items[i].setting), assumed->items[i].value,

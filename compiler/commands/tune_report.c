@@ -129,6 +129,7 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
 }
 
 static void print_assumed(const nxc_tune_report *r, FILE *out) {
+  if (r->assumed->defaults) fputs("assumed: defaults of what other texts may give\n", out);
   if (r->assumed->model != NULL) fprintf(out, "assumed: the shape of %s\n", r->assumed->model);
   for (size_t i = 0; i < r->assumed->n_items; i++) {
     const nxc_assumption *one = &r->assumed->items[i];

@@ -257,8 +257,9 @@ static void bind(compilation *c) {
   const nxc_program_row *program = out->document->program;
   out->binding->program = program;
   out->binding->elsewhere = c->request->partial || out->document->open;
-  out->binding->partial =
-      out->binding->elsewhere || (program != NULL && program->use == NXC_PROGRAM_SHARES);
+  bool shares = program != NULL && program->use == NXC_PROGRAM_SHARES;
+  out->binding->partial = out->binding->elsewhere || shares;
+  out->binding->assumes_defaults = c->request->assumes_defaults && !shares;
   out->binding->own_keys = &out->project.keys;
   out->binding->strict_sections = c->front->strict_sections;
   nxc_binding_read(out->binding);

@@ -49,6 +49,7 @@ typedef struct nxc_request {
   bool all_launches;        /* each is judged; else the file must mean one training */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool partial;             /* judged as a part: what is not given may come from other files */
+  bool assumes_defaults;    /* for estimates, of a part: what is not given here has its default */
 } nxc_request;
 
 typedef struct nxc_compiled {

@@ -101,21 +101,34 @@ static const char *decimal(attempt *a, int64_t number) {
   return nxc_arena_printf(a->arena, "%lld", (long long)number);
 }
 
-static bool assume_vocab(attempt *a, const nxc_compiled *compiled) {
-  for (int round = 0; round < 2; round++) {
-    const char *text;
-    for (size_t next = 0; (text = named(compiled, "tokenizer", round == 0, &next)) != NULL;) {
-      const nxc_known_tokenizer *tokenizer = nxc_known_tokenizer_in(text);
-      const nxc_known_model *model = nxc_known_model_in(text, 0, 0);
-      if (model != NULL && model->vocab != 0)
-        return assume(a, NX_SETTING_MODEL_VOCAB, decimal(a, model->vocab),
-                      nxc_arena_printf(a->arena, "that of %s", model->name));
-      if (tokenizer != NULL)
-        return assume(a, NX_SETTING_MODEL_VOCAB, decimal(a, tokenizer->vocab),
-                      nxc_arena_printf(a->arena, "%s %s", tokenizer->usual ? "as usual with" : "that of", tokenizer->source));
-    }
+static bool assume_vocab_of(attempt *a, int64_t vocab, bool usual, const char *whose) {
+  const char *why = nxc_arena_printf(a->arena, "%s %s", usual ? "as usual with" : "that of", whose);
+  return assume(a, NX_SETTING_MODEL_VOCAB, decimal(a, vocab), why);
+}
+
+/* Of a tokenizer that an option names: the one that has this name, or what most of its type have. */
+static bool assume_tokenizer(attempt *a, const nxc_compiled *compiled, bool given, bool usual) {
+  const char *text;
+  for (size_t next = 0; (text = named(compiled, "tokenizer", given, &next)) != NULL;) {
+    const nxc_known_tokenizer *tokenizer = nxc_known_tokenizer_in(text);
+    const nxc_known_model *model = nxc_known_model_in(text, 0, 0);
+    if (!usual && model != NULL && model->vocab != 0)
+      return assume_vocab_of(a, model->vocab, false, model->name);
+    if (tokenizer != NULL && tokenizer->usual == usual)
+      return assume_vocab_of(a, tokenizer->vocab, usual, tokenizer->source);
   }
-  return assume(a, NX_SETTING_MODEL_VOCAB, "50257", "as of GPT-2");
+  return false;
+}
+
+/* What is named counts before what is usual, and of the names the tokenizer's before the model's. */
+static bool assume_vocab(attempt *a, const nxc_compiled *compiled) {
+  if (assume_tokenizer(a, compiled, true, false)) return true;
+  bool known_shape = nxc_has(compiled->settings, NX_SETTING_MODEL_LAYERS);
+  const nxc_known_model *model = known_shape ? find_model(compiled, a->request.file) : NULL;
+  if (model != NULL && model->vocab != 0) return assume_vocab_of(a, model->vocab, false, model->name);
+  return assume_tokenizer(a, compiled, true, true) || assume_tokenizer(a, compiled, false, false) ||
+         assume_tokenizer(a, compiled, false, true) ||
+         assume(a, NX_SETTING_MODEL_VOCAB, "50257", "as of GPT-2");
 }
 
 /* ---- the world ---- */
@@ -175,6 +188,7 @@ static const struct {
   const char *value, *why;
 } usual[] = {{NX_SETTING_MODEL_SEQUENCE, "4096", "a usual length"},
              {NX_SETTING_BATCH_MICRO, "1", "the smallest"},
+             {NX_SETTING_MESH_NODES, "1", "a machine has hosts of its own size"},
              {NX_SETTING_RUN_SEED, "1", "no estimate depends on it"},
              {NX_SETTING_OPTIMIZER_LR, "0.0003", "no estimate depends on it"},
              {NX_SETTING_SCHEDULE_MAX_STEPS, "1000", "no estimate depends on it"}};
@@ -203,6 +217,7 @@ static bool assume_next(attempt *a, const trial *t) {
   const nxc_settings *s = t->compiled.settings;
   if (s == NULL || (nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder")))
     return false;
+  if (t->compiled.binding->elsewhere && !a->request.assumes_defaults) return a->request.assumes_defaults = true;
   if (a->model == NULL && lacks_shape(s) && assume_model(a, &t->compiled)) return true;
   if (assume_usual(a, &t->compiled)) return true;
   if (!nxc_has(s, NX_SETTING_MESH_WORLD)) return assume_world(a, t);
@@ -230,6 +245,7 @@ bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_
   nxc_sink_take(sink, t.sink);
   *assumed = in_use(a, t.compiled.settings);
   assumed->request = a->request;
+  assumed->defaults = a->request.assumes_defaults;
   *compiled = t.compiled;
   return t.good;
 }

@@ -76,6 +76,7 @@ typedef struct nxc_binding {
   const nxc_program_row *program; /* whose own options may stand there too; NULL: none */
   bool elsewhere;           /* other texts will complete this one: what is not given may be given there */
   bool partial;             /* so, or another program's defaults count: what is not given is unknown */
+  bool assumes_defaults;    /* but for estimates it has its default */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
 

@@ -347,13 +347,17 @@ static void forget(nxc_binding *binding, const nxc_bound *bound) {
   }
 }
 
+static bool is_open(const nxc_binding *binding) {
+  return binding->partial && !binding->assumes_defaults;
+}
+
 /* Those that the version has, or those that it has not: what it has counts. */
 static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, bool of_version,
                     const nxc_bound **kept, size_t *n_kept) {
   for (size_t i = 0; i < n_bounds; i++) {
     const nxc_bound *bound = &bounds[i];
     if (nxc_in_version(bound->row->versions, bound->row->n_versions, binding->version) != of_version) continue;
-    bool open = bound->given || bound->lacks || binding->partial;
+    bool open = bound->given || bound->lacks || is_open(binding);
     if (open && bound->value == NULL && !bound->inactive) forget(binding, bound);
     if (bound->value != NULL && !bound->inactive && bound->row->n_sets > 0) kept[(*n_kept)++] = bound;
   }
@@ -388,7 +392,7 @@ static void refuse_family(nxc_binding *binding) {
 }
 
 void nxc_binding_apply(nxc_binding *binding) {
-  if (binding->partial) forget_defaults(binding);
+  if (is_open(binding)) forget_defaults(binding);
   size_t n_options = binding->dialect->n_options, n_kept = 0;
   size_t n_model = binding->has_model_config ? binding->model_dialect->n_options : 0;
   const nxc_family *family = nxc_binding_read_family(binding);
