@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LABEL = 9, N_OBSTACLES_SHOWN = 3, LONGEST_VALUE = 48, BAR = 28 };
+enum { LABEL = 9, LONGEST_VALUE = 48, BAR = 28 };
 
 static const double GIB = 1073741824.0;
 
@@ -228,14 +228,9 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
  * ---------------------------------------------------------------------------------------------------- */
 
 static void print_obstacles(const nxc_plan_report *r, FILE *out) {
-  size_t n = nxc_sink_n_findings(r->obstacles);
-  if (n == 0) return;
-  const char *text = "no plan yet:";
-  for (size_t i = 0; i < n && i < N_OBSTACLES_SHOWN; i++)
-    text =
-        nxc_arena_printf(r->arena, "%s%s %s", text, i ? ";" : "", nxc_sink_finding(r->obstacles, i)->message);
-  if (n > N_OBSTACLES_SHOWN)
-    text = nxc_arena_printf(r->arena, "%s; and %zu more (validate --for nxrun)", text, n - N_OBSTACLES_SHOWN);
+  if (nxc_sink_n_findings(r->obstacles) == 0) return;
+  const char *why = nxc_obstacles_show(r->obstacles, r->arena);
+  const char *text = nxc_arena_printf(r->arena, "no plan yet: %s", why);
   paragraph(r, "nxrun", text, out);
 }
 

@@ -241,10 +241,12 @@ bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_
 }
 
 const char *nxc_obstacles_show(const nxc_sink *obstacles, nxc_arena *arena) {
+  enum { MOST_SHOWN = 3 };
   const char *why = "";
-  for (size_t i = 0; i < nxc_sink_n_findings(obstacles); i++)
+  size_t n = nxc_sink_n_findings(obstacles);
+  for (size_t i = 0; i < n && i < MOST_SHOWN; i++)
     why = nxc_arena_printf(arena, "%s%s%s", why, i ? "; " : "", nxc_sink_finding(obstacles, i)->message);
-  return why;
+  return n <= MOST_SHOWN ? why : nxc_arena_printf(arena, "%s; and %zu more (validate --for nxrun)", why, n - MOST_SHOWN);
 }
 
 void nxc_memory_skip(const char *why, nxc_sink *sink) {

@@ -40,7 +40,7 @@ bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_
                       const char *source, nxc_arena *arena, nxc_sink *sink);
 /* A note: why the memory cannot be judged. */
 void nxc_memory_skip(const char *why, nxc_sink *sink);
-/* All findings of a sink in one line. */
+/* The first findings of a sink, and how many more there are. */
 const char *nxc_obstacles_show(const nxc_sink *obstacles, nxc_arena *arena);
 
 #endif

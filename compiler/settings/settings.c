@@ -211,20 +211,31 @@ nxc_span nxc_settings_span(const nxc_settings *settings, nxc_setting_id id) {
   return find_span(settings, id, 0);
 }
 
+/* How well an option says a setting. */
+typedef enum speaking { SAYS_NOTHING, IS_NEVER_WRITTEN, SAYS_MORE, SAYS_IT } speaking;
+
+static speaking how_it_says(const nxc_option_row *row, nxc_setting_id id) {
+  for (size_t i = 0; i < row->n_sets; i++) {
+    if (row->sets[i].setting != id) continue;
+    if (row->from != NULL && strcmp(row->from, "unknown") == 0) return IS_NEVER_WRITTEN;
+    return row->n_sets == 1 && strcmp(row->sets[i].expression, "value") == 0 ? SAYS_IT : SAYS_MORE;
+  }
+  return SAYS_NOTHING;
+}
+
 const char *nxc_setting_name_in_dialect(const nxc_settings *settings, nxc_setting_id id) {
   const nxc_provenance *from = settings->slots[id].from;
   if (from->option != NULL) return from->option;
   const nxc_dialect *dialect = settings->dialect;
-  const char *indirect = NULL;
-  for (size_t i = 0; i < dialect->n_options; i++) {
-    const nxc_option_row *row = &dialect->options[i];
-    for (size_t j = 0; j < row->n_sets; j++) {
-      if (row->sets[j].setting != id) continue;
-      if (row->n_sets == 1 && strcmp(row->sets[j].expression, "value") == 0) return row->name;
-      if (indirect == NULL) indirect = row->name;
-    }
+  const char *best = nxc_setting_path(id);
+  speaking most = SAYS_NOTHING;
+  for (size_t i = 0; i < dialect->n_options && most < SAYS_IT; i++) {
+    speaking how = how_it_says(&dialect->options[i], id);
+    if (how <= most) continue;
+    most = how;
+    best = dialect->options[i].name;
   }
-  return indirect ? indirect : nxc_setting_path(id);
+  return best;
 }
 
 const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id) {

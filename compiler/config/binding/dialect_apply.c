@@ -38,7 +38,7 @@ static bool is_given(void *context, const nxc_name *name) {
 
 nxc_scope nxc_binding_scope(nxc_binding *binding) {
   return (nxc_scope){.lookup = look_up, .given = is_given, .context = binding,
-                     .partial = binding->elsewhere};
+                     .partial = binding->elsewhere && !binding->assumes_defaults};
 }
 
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *text) {
