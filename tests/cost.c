@@ -5,6 +5,7 @@
  * Other work on the machine only adds to the time, so the least of many runs is judged; on a slower machine
  * the limit is longer (measure.h). */
 #include "tests/measure.h"
+#include "tests/tap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,8 @@ static long plan_bytes(char **arguments) {
   return *arguments != NULL && stat(arguments[1], &plan) == 0 ? (long)plan.st_size : -1;
 }
 
-static int judge(int number, double found, double most, const char *what) {
-  int good = found >= 0 && found <= most;
-  printf("%sok %d - %.2f %s, at most %.0f\n", good ? "" : "not ", number, found, what, most);
-  return good;
+static void judge(double found, double most, const char *what) {
+  tap_report(found >= 0 && found <= most, "%.2f %s, at most %.0f", found, what, most);
 }
 
 int main(int argc, char **argv) {
@@ -32,17 +31,13 @@ int main(int argc, char **argv) {
   for (int i = 0; i < N_RUNS && all_ms < LONGEST_MS; i++) {
     double slowness = measure_slowness();
     measured run = measure_run(argv + 4, NULL, LIMIT_S);
-    if (run.exit_status != 0) {
-      printf("Bail out! %s %s fails\n", argv[4], argv[5]);
-      return EXIT_FAILURE;
-    }
+    if (run.exit_status != 0) tap_bail("%s %s fails", argv[4], argv[5]);
     all_ms += run.cpu_ms;
     if (run.cpu_ms / slowness < least_ms) least_ms = run.cpu_ms / slowness;
     if (run.memory_kib > most_kib) most_kib = run.memory_kib;
   }
-  printf("1..3\n");
-  int good = judge(1, least_ms, atof(argv[1]), "ms of processor time");
-  good &= judge(2, (double)most_kib, atof(argv[2]), "KiB of memory");
-  good &= judge(3, (double)plan_bytes(argv + 4), atof(argv[3]), "bytes of plan");
-  return good ? EXIT_SUCCESS : EXIT_FAILURE;
+  judge(least_ms, atof(argv[1]), "ms of processor time");
+  judge((double)most_kib, atof(argv[2]), "KiB of memory");
+  judge((double)plan_bytes(argv + 4), atof(argv[3]), "bytes of plan");
+  return tap_end();
 }

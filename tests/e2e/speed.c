@@ -5,6 +5,7 @@
  * Processor time is judged, so that other work does not count, and a run that is too slow is repeated: the
  * least time is what the program needs. On a slower machine the limits are longer (measure.h). */
 #include "tests/measure.h"
+#include "tests/tap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,16 +46,10 @@ static const struct {
   double cpu_ms;
 } sizes[] = {{10000, 25}, {100000, 250}};
 
-static int n_tests, n_failed;
-
 static void report(bool good, const char *name, const measured *run, double limit_ms, double slowness) {
-  n_failed += !good;
-  printf("%s %d - %s: %.2f ms of at most %.0f, %ld KiB\n", good ? "ok" : "not ok", ++n_tests, name,
-         run->cpu_ms, limit_ms, run->memory_kib);
   if (!good)
-    printf("# exit status %d; the machine is %.2f times as slow as the one of the limits\n", run->exit_status,
-           slowness);
-  fflush(stdout);
+    tap_note("exit status %d; the machine is %.2f times as slow as the one of the limits", run->exit_status, slowness);
+  tap_report(good, "%s: %.2f ms of at most %.0f, %ld KiB", name, run->cpu_ms, limit_ms, run->memory_kib);
 }
 
 /* Runs until the limits are kept, or tries are used up. */
@@ -105,6 +100,5 @@ int main(int argc, char **argv) {
   }
   unlink(path);
   rmdir(folder);
-  printf("1..%d\n", n_tests);
-  return n_failed > 0;
+  return tap_end();
 }

@@ -10,6 +10,7 @@
 #include "tests/fuzz/lone_rank.h"
 #include "tests/fuzz/plan_mutate.h"
 #include "tests/plan_edit.h"
+#include "tests/tap.h"
 
 #include <ftw.h>
 #include <signal.h>
@@ -109,7 +110,7 @@ static bool try_plan(search *s, const char *path) {
   bool trains = s->n_trained == 1;
   uint64_t n_failed = s->n_failed, n_run = s->n_run, n_trained = s->n_trained;
   for (uint64_t seed = s->from; seed < s->from + s->count; seed++) try_seed(s, path, bytes, n_bytes, seed);
-  printf("# %s: %llu changed plans are plans too, %llu of them train\n", path,
+  tap_note("%s: %llu changed plans are plans too, %llu of them train", path,
          (unsigned long long)(s->n_run - n_run), (unsigned long long)(s->n_trained - n_trained));
   free(bytes);
   return trains && s->n_failed == n_failed;
@@ -117,7 +118,7 @@ static bool try_plan(search *s, const char *path) {
 
 int main(int argc, char **argv) {
   search s = {.count = 200, .directory = "/dev/shm/run_plans.XXXXXX"};
-  int n = 1, n_bad = 0, n_plans = 0;
+  int n = 1;
   for (; n + 1 < argc && argv[n][0] == '-'; n += 2) {
     if (strcmp(argv[n], "--count") == 0) s.count = strtoull(argv[n + 1], NULL, 10);
     else if (strcmp(argv[n], "--from") == 0) s.from = strtoull(argv[n + 1], NULL, 10);
@@ -126,13 +127,9 @@ int main(int argc, char **argv) {
   }
   if (n >= argc || mkdtemp(s.directory) == NULL) return 2;
   for (; n < argc; n++) {
-    bool good = try_plan(&s, argv[n]);
-    n_bad += !good;
     const char *slash = strrchr(argv[n], '/');
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_plans, slash ? slash + 1 : argv[n]);
-    fflush(stdout);
+    tap_report(try_plan(&s, argv[n]), "%s", slash ? slash + 1 : argv[n]);
   }
-  printf("1..%d\n", n_plans);
   rmdir(s.directory);
-  return n_bad > 0;
+  return tap_end();
 }

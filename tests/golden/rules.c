@@ -13,6 +13,7 @@
  * Usage: rules FOLDER... */
 #include "compiler/config/compile_settings.h"
 #include "compiler/render/render.h"
+#include "tests/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,6 @@
 #include <unistd.h>
 
 enum { LINE_BYTES_MAX = 4096, FIELDS_MAX = 24, FINDINGS_BYTES_MAX = 512, SHOWN_MAX = 4096 };
-
-static int n_tests, n_bad;
-
-static void result(bool good, const char *name, const char *more) {
-  printf("%s %d - %s%s\n", good ? "ok" : "not ok", ++n_tests, name, more);
-  n_bad += !good;
-}
 
 /* -- what the cases show --------------------------------------------------------------------------------- */
 
@@ -213,8 +207,8 @@ static void run_case(const char *folder, char *line, golden *g) {
   nxc_compile_settings(c.arena, &c.request, c.sink, &c.compiled);
   const char *found = findings(&c);
   bool good = strcmp(found, wanted) == 0;
-  result(good, whole, "");
-  if (!good) printf("# found: %s\n", found);
+  tap_report(good, "%s", whole);
+  if (!good) tap_note("found: %s", found);
   if (strcmp(found, "-") != 0) show_case(&c, g, whole);
   judge(&c, g);
   nxc_arena_free(c.arena);
@@ -238,8 +232,8 @@ static void compare_golden(const char *folder, const char *found) {
   size_t at = 0, line = 1;
   while (wanted != NULL && wanted[at] != '\0' && wanted[at] == found[at]) line += wanted[at++] == '\n';
   bool good = wanted != NULL && wanted[at] == found[at];
-  result(good, folder, "/rules.out");
-  if (!good) printf("# differs from line %zu on; UPDATE=1 rewrites it\n", line);
+  tap_report(good, "%s/rules.out", folder);
+  if (!good) tap_note("differs from line %zu on; UPDATE=1 rewrites it", line);
   free(wanted);
 }
 
@@ -271,9 +265,8 @@ int main(int argc, char **argv) {
     static const char *const lacks[] = {": no case breaks it", ": no case keeps it", ": no case at all"};
     const coverage *c = &covered[i];
     bool good = c->refused && c->accepted;
-    result(good, nxc_rules[i].id, good ? "" : lacks[c->refused ? 1 : c->accepted ? 0 : 2]);
+    tap_report(good, "%s%s", nxc_rules[i].id, good ? "" : lacks[c->refused ? 1 : c->accepted ? 0 : 2]);
   }
   free(covered);
-  printf("1..%d\n", n_tests);
-  return n_bad ? EXIT_FAILURE : EXIT_SUCCESS;
+  return tap_end();
 }

@@ -4,13 +4,7 @@
 #define NX_TESTS_REF_RUN_H
 
 #include "tests/kernels/operation.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_all.h"
 
 static inline tensor tensor_of(nx_dtype dtype, int64_t d0, int64_t d1, int64_t d2, int64_t d3) {
   record_value value = {.dtype = dtype, .dims = {d0, d1, d2, d3}};

@@ -6,15 +6,7 @@
  * malloc and its kin are replaced here, to count. */
 #include "schema/plan.h"
 #include "tests/kernels/operation.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_all.h"
 
 static const char *records_path;
 static bool counting;

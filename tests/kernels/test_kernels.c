@@ -5,6 +5,7 @@
 #include "tests/kernels/gradient.h"
 #include "tests/kernels/random.h"
 #include "tests/kernels/sum.h"
+#include "tests/tap.h"
 
 #include <assert.h>
 #include <math.h>
@@ -309,26 +310,20 @@ static bool record_wanted(const test_options *options, const test_record *record
 }
 
 static int records_run(const test_options *options, const record_list *list) {
-  int n_tests = 0, n_failed = 0;
+  int n_run = 0, n_failed = 0;
   for (uint32_t index = 0; index < list->n_records; index++)
     for (test_variant variant = 0; variant < N_VARIANTS; variant++) {
       if (!record_wanted(options, &list->records[index], variant)) continue;
       test t = {.record = &list->records[index], .variant = variant, .backend = options->backend};
       bool good = options->bench ? record_bench(&t) : record_test(&t);
       n_failed += !good;
-      n_tests++;
-      if (options->bench) continue;
-      printf("%s %d - %s %s%s\n", good ? "ok" : "not ok", n_tests, t.record->name, variant_name(variant),
-             t.n_declined ? " # some operators declined" : "");
-      fflush(stdout);
+      n_run++;
+      const char *more = t.n_declined ? " # some operators declined" : "";
+      if (!options->bench) tap_report(good, "%s %s%s", t.record->name, variant_name(variant), more);
     }
-  if (!options->bench && strncmp("sum", options->prefix, strlen(options->prefix)) == 0) {
-    bool good = sum_test(options->backend);
-    n_failed += !good;
-    printf("%s %d - sum\n", good ? "ok" : "not ok", ++n_tests);
-  }
-  if (!options->bench) printf("1..%d\n", n_tests);
-  return n_failed || !n_tests ? 1 : 0;
+  if (options->bench) return n_failed || !n_run ? 1 : 0;
+  if (strncmp("sum", options->prefix, strlen(options->prefix)) == 0) tap_report(sum_test(options->backend), "sum");
+  return tap_end();
 }
 
 int main(int argc, char **argv) {

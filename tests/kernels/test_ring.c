@@ -4,15 +4,9 @@
  * gradients, from the o and lse of all keys. With and without dropout, whose masks must agree. argv[1]: the
  * backend. */
 #include "tests/kernels/operation.h"
+#include "tests/unit/cmocka_all.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { HEADS = 4, KV_HEADS = 2, D = 32, MAX_RING = 4 };
 

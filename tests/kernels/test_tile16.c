@@ -5,11 +5,8 @@
 #include <immintrin.h>
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,10 +78,8 @@ static void emulated_multiply(int c, int a, int b) {
 #define _tile_dpbf16ps(c, a, b) emulated_multiply(c, a, b)
 #define CPU_AMX
 #include "kernels/cpu/tile16.h"
-
-#include <setjmp.h>
-
-#include <cmocka.h>
+#include "tests/tap.h"
+#include "tests/unit/cmocka_all.h"
 
 static int drawn(void) {
   static uint32_t state = 1;
@@ -137,10 +132,8 @@ static void test_products_are_exact(void **state) {
 }
 
 int main(void) {
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw")) {
-    puts("1..0 # SKIP the rest of tile16.h is compiled for AVX-512");
-    return 0;
-  }
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw"))
+    return tap_skip_all("the rest of tile16.h is compiled for AVX-512");
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_are_exact)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,10 @@
 #define CPU_SUFFIX test
 #include "kernels/cpu/vec.h"
 #include "schema/bf16.h"
+#include "tests/tap.h"
+#include "tests/unit/cmocka_all.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 enum { STRIDE = 1021 /* between the bit patterns that are tried */ };
 
@@ -70,10 +66,7 @@ static void test_random_words_are_the_schemas(void **state) {
 }
 
 int main(void) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-    puts("1..0 # SKIP compiled for AVX2");
-    return 0;
-  }
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return tap_skip_all("compiled for AVX2");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_exp),
     cmocka_unit_test(test_erf),

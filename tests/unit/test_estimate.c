@@ -218,8 +218,13 @@ static bool compare_arguments(const char *name, const json_t *entry, nxc_arena *
 
 static void test_corpora(void **unused) {
   (void)unused;
+  const char *shared = getenv("NX_SHARED");
+  if (shared == NULL) {
+    skip_test(__func__, "NX_SHARED names no folder with corpora");
+    return;
+  }
   char path[512];
-  snprintf(path, sizeof path, "%s/corpora/megatron/expected.json", getenv("NX_SHARED"));
+  snprintf(path, sizeof path, "%s/corpora/megatron/expected.json", shared);
   json_t *all = json_load_file(path, 0, NULL), *entry;
   assert_non_null(all);
   const char *name;
@@ -271,10 +276,5 @@ int main(void) {
       cmocka_unit_test(test_latent), cmocka_unit_test(test_peer),  cmocka_unit_test(test_names),
       cmocka_unit_test(test_machines), cmocka_unit_test(test_corpora),
   };
-  size_t n_tests = sizeof tests / sizeof *tests;
-  if (getenv("NX_SHARED") == NULL) {
-    n_tests--; /* left out: meson counts CMocka's skip() as a failure */
-    puts("# NX_SHARED is not set: the corpora are not there");
-  }
-  return _cmocka_run_group_tests("tests", tests, n_tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

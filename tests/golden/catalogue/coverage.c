@@ -12,6 +12,7 @@
  * Usage: coverage COVERAGE.TXT */
 #include "compiler/config/front/front.h"
 #include "compiler/settings/catalogue.h"
+#include "tests/tap.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -67,7 +68,7 @@ static void deviate(const char *format, ...) {
   size_t i = 0;
   while (i < n_reviewed && strcmp(reviewed[i], line) != 0) i++;
   if (i < n_reviewed) needed[i] = true;
-  else printf("# not reviewed: %s\n", line), n_bad++;
+  else tap_note("not reviewed: %s", line), n_bad++;
   if (getenv("UPDATE") != NULL) fprintf(stderr, "%s\n", line);
 }
 
@@ -266,26 +267,20 @@ static size_t check_table(const table *t) {
 
 int main(int argc, char **argv) {
   const char *shared = getenv("NX_SHARED");
-  if (argc != 2 || shared == NULL) {
-    puts("1..0 # SKIP NX_SHARED names no folder with lists of options");
-    return argc == 2 ? 0 : 2;
-  }
+  if (argc != 2 || shared == NULL)
+    return argc != 2 ? 2 : tap_skip_all("NX_SHARED names no folder with lists of options");
   arena = nxc_arena_new();
   read_reviewed(argv[1]);
-  size_t n_failed = 0;
   for (size_t i = 0; i < N_TABLES; i++) {
     n_bad = 0;
     size_t n_rows = check_table(&tables[i]);
-    bool good = n_bad == 0 && n_rows > 100;
-    printf("%sok %zu - %zu rows of %s\n", good ? "" : "not ", i + 1, n_rows, tables[i].file);
-    n_failed += !good;
+    tap_report(n_bad == 0 && n_rows > 100, "%zu rows of %s", n_rows, tables[i].file);
   }
   size_t n_idle = 0;
   for (size_t i = 0; i < n_reviewed; i++) {
-    if (!needed[i]) printf("# not needed: %s\n", reviewed[i]), n_idle++;
+    if (!needed[i]) tap_note("not needed: %s", reviewed[i]), n_idle++;
   }
-  printf("%sok %d - every reviewed line is needed\n", n_idle ? "not " : "", N_TABLES + 1);
-  printf("1..%d\n", N_TABLES + 1);
+  tap_report(n_idle == 0, "every reviewed line is needed");
   nxc_arena_free(arena);
-  return n_failed || n_idle ? EXIT_FAILURE : EXIT_SUCCESS;
+  return tap_end();
 }

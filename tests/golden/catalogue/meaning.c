@@ -7,6 +7,7 @@
  * FILE... */
 #include "compiler/compare/compare.h"
 #include "compiler/convert/convert.h"
+#include "tests/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,7 @@ static bool converted(const nxc_request *from, const char *dialect, const char *
 
 static void complain(trying *t, const char *what, const char *dialect, const char *set) {
   if (getenv("UPDATE")) fprintf(stderr, "%s %s\n", dialect, set);
-  printf("# %s %s: %s\n", dialect, set, what);
+  tap_note("%s %s: %s", dialect, set, what);
   t->n_bad++;
 }
 
@@ -154,10 +155,10 @@ static void try_option(trying *t, const nxc_option_row *row) {
   for (size_t i = 0; i < n_samples; i++) tried = try_value(t, row, samples[i], !tried) || tried;
   t->n_options++;
   t->n_tried += tried;
-  if (!tried && getenv("NX_VERBOSE")) printf("# not tried: %s\n", row->name);
+  if (!tried && getenv("NX_VERBOSE")) tap_note("not tried: %s", row->name);
 }
 
-static int try_file(const char *file, int number) {
+static void try_file(const char *file) {
   trying t = {.arena = nxc_arena_new(), .base = {.file = file}};
   nxc_compile_settings(t.arena, &t.base, nxc_sink_new(t.arena), &t.compiled);
   t.base.dialect = t.compiled.dialect->name;
@@ -166,17 +167,14 @@ static int try_file(const char *file, int number) {
   nxc_side_fill(t.arena, &t.side, &t.compiled);
   for (size_t i = 0; i < t.compiled.dialect->n_options; i++) try_option(&t, &t.compiled.dialect->options[i]);
   bool good = t.n_bad == 0 && 4 * t.n_tried > 3 * t.n_options;
-  printf("%sok %d - %s: %d of %d options changed, %d values where they are not read\n", good ? "" : "not ", number,
-         t.base.dialect, t.n_tried, t.n_options, t.n_unread);
+  tap_report(good, "%s: %d of %d options changed, %d values where they are not read", t.base.dialect, t.n_tried,
+             t.n_options, t.n_unread);
   nxc_arena_free(t.arena);
-  return !good;
 }
 
 int main(int argc, char **argv) {
-  int n_bad = 0;
   listing = argc > 1 ? read_all(argv[1]) : NULL;
-  for (int i = 2; i < argc; i++) n_bad += try_file(argv[i], i - 1);
-  printf("1..%d\n", argc - 2);
+  for (int i = 2; i < argc; i++) try_file(argv[i]);
   free(listing);
-  return n_bad > 0;
+  return tap_end();
 }

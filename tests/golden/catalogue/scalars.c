@@ -7,6 +7,7 @@
  * every dialect; UPDATE=1 rewrites the file. Usage: scalars SCALARS.TXT */
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/fronts.h"
+#include "tests/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,8 +121,8 @@ int main(int argc, char **argv) {
   if (argc != 2) return 2;
   bool update = getenv("UPDATE") != NULL;
   FILE *file = fopen(argv[1], update ? "w" : "r");
-  size_t n_bad = file == NULL;
-  if (update && file != NULL)
+  if (file == NULL) tap_bail("cannot open %s", argv[1]);
+  if (update)
     fputs("# TEXT | dialect | what a text, an integer, a number and a switch get; ! is refused | findings\n",
           file);
   for (size_t i = 0; i < N_TEXTS; i++) {
@@ -130,17 +131,15 @@ int main(int argc, char **argv) {
       char wanted[LINE_BYTES_MAX];
       nxc_arena *arena = nxc_arena_new();
       const char *found = judge(arena, texts[i], &forms[k]);
-      if (update && file != NULL) fprintf(file, "%s\n", found);
+      if (update) fprintf(file, "%s\n", found);
       else next_line(file, wanted);
       bool same = update || strcmp(wanted, found) == 0;
-      if (!same) printf("# wanted %s\n# found  %s\n", wanted, found);
+      if (!same) tap_note("wanted %s", wanted), tap_note("found  %s", found);
       good = good && same;
       nxc_arena_free(arena);
     }
-    printf("%sok %zu - %s\n", good ? "" : "not ", i + 1, texts[i]);
-    n_bad += !good;
+    tap_report(good, "%s", texts[i]);
   }
-  printf("1..%d\n", N_TEXTS);
-  if (file != NULL) fclose(file);
-  return n_bad ? EXIT_FAILURE : EXIT_SUCCESS;
+  fclose(file);
+  return tap_end();
 }

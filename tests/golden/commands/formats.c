@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What validate prints for programs is what they read: SARIF 2.1.0 by the rows of its schema that concern
  * what is written, GitLab's Code Quality, GitHub's commands. TAP. Usage: formats NXCFG FILE... */
+#include "tests/tap.h"
+
 #include <ctype.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -8,13 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int n_tests, n_failed;
-
-static void check(bool good, const char *what) {
-  n_failed += !good;
-  printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, what);
-}
 
 /* Runs nxcfg; what it prints, freed by the caller. */
 static char *output_of(const char *nxcfg, const char *arguments) {
@@ -160,7 +155,7 @@ static bool fits(const json_t *value, const char *object, int depth) {
   json_object_foreach((json_t *)value, name, inside) {
     const property *row = find_property(object, name);
     if (row != NULL && is_kind(inside, row->kind, depth + 1)) continue;
-    printf("# %s of %s\n", name, object);
+    tap_note("%s of %s", name, object);
     return false;
   }
   for (size_t i = 0; i < N_PROPERTIES; i++) {
@@ -195,9 +190,9 @@ static void check_sarif(const char *nxcfg, const char *files) {
     has_fix = has_fix || json_object_get(result, "fixes") != NULL;
     has_related = has_related || json_object_get(result, "relatedLocations") != NULL;
   }
-  check(fits(log, "log", 0), "sarif: the log is one of SARIF 2.1.0");
-  check(agrees(run), "sarif: results point to their rules");
-  check(has_suppressed && has_fix && has_related,
+  tap_report(fits(log, "log", 0), "sarif: the log is one of SARIF 2.1.0");
+  tap_report(agrees(run), "sarif: results point to their rules");
+  tap_report(has_suppressed && has_fix && has_related,
         "sarif: suppressions, fixes and related places are among them");
   json_decref(log);
 }
@@ -248,9 +243,9 @@ static void check_gitlab(const char *nxcfg) {
   json_t *before = json_of(nxcfg, arguments);
   write_file("moved.yaml", "# two lines\n# more\n");
   json_t *after = json_of(nxcfg, arguments);
-  check(is_code_quality(before),
+  tap_report(is_code_quality(before),
         "gitlab: a report of Code Quality, each finding with a fingerprint of its own");
-  check(same_fingerprints(before, after) && !json_equal(before, after),
+  tap_report(same_fingerprints(before, after) && !json_equal(before, after),
         "gitlab: fingerprints stay when lines move");
   json_decref(before);
   json_decref(after);
@@ -265,10 +260,10 @@ static void check_github(const char *nxcfg) {
     n_lines++;
     n_good += strncmp(line, wanted, strlen(wanted)) == 0 && strstr(line, ",title=NX") != NULL;
   }
-  check(n_lines > 0 && n_good == n_lines, "github: a file's name with marks of the commands");
+  tap_report(n_lines > 0 && n_good == n_lines, "github: a file's name with marks of the commands");
   free(printed);
   json_t *log = json_of(nxcfg, "--dialect nxdt --format sarif 'a,b:c%.yaml'");
-  check(fits(log, "log", 0), "sarif: the same name");
+  tap_report(fits(log, "log", 0), "sarif: the same name");
   json_decref(log);
   unlink(name);
 }
@@ -288,6 +283,5 @@ int main(int argc, char **argv) {
   unlink("moved.yaml");
   if (chdir("/") != 0 || rmdir(folder) != 0) return EXIT_FAILURE;
   free(nxcfg);
-  printf("1..%d\n", n_tests);
-  return n_failed > 0;
+  return tap_end();
 }

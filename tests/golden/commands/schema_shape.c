@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg schema prints JSON Schema: every keyword is one of draft 2020-12 with a value of its kind, every $ref
  * leads somewhere, and known options are what they should be. TAP. Usage: schema_shape NXCFG */
+#include "tests/tap.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int n_tests, n_failed;
-
 static void check(bool good, const char *dialect, const char *what) {
-  n_failed += !good;
-  printf("%s %d - %s: %s\n", good ? "ok" : "not ok", ++n_tests, dialect, what);
+  tap_report(good, "%s: %s", dialect, what);
 }
 
 static json_t *schema_of(const char *nxcfg, const char *dialect) {
@@ -55,7 +54,7 @@ static bool are_schemas(const json_t *root, json_t *object, int depth) {
   json_t *schema;
   json_object_foreach(object, name, schema) {
     if (is_schema(root, schema, depth + 1)) continue;
-    printf("# below %s\n", name);
+    tap_note("below %s", name);
     return false;
   }
   return json_is_object(object);
@@ -89,7 +88,7 @@ static bool is_schema(const json_t *root, const json_t *schema, int depth) {
   if (!json_is_object(schema) || depth > 32) return false;
   json_object_foreach((json_t *)schema, word, value) {
     if (is_keyword(root, word, value, depth)) continue;
-    printf("# %s is no keyword, or not of its kind\n", word);
+    tap_note("%s is no keyword, or not of its kind", word);
     return false;
   }
   return true;
@@ -132,6 +131,5 @@ int main(int argc, char **argv) {
   check(has(nxdt, "trainer.devices", "minimum", "1"), "nxdt", "options");
   json_decref(nx);
   json_decref(nxdt);
-  printf("1..%d\n", n_tests);
-  return n_failed > 0;
+  return tap_end();
 }

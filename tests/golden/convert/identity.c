@@ -5,6 +5,7 @@
  * SETTINGS"; UPDATE=1 prints them. TAP, a test for each dialect. Usage: identity LISTING FILE... */
 #include "compiler/convert/convert.h"
 #include "compiler/config/fronts.h"
+#include "tests/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static void try_sample(trying *t, const nxc_option_row *row, const char *text) {
   t->n_tried += good;
   if (differs && getenv("UPDATE")) fprintf(stderr, "%s\n", line);
   if (differs && !is_listed(line)) {
-    printf("# %s\n", line);
+    tap_note("%s", line);
     t->n_bad++;
   }
   nxc_arena_free(arena);
@@ -128,7 +129,6 @@ int main(int argc, char **argv) {
   static const char *const dialects[] = {"nx", "nxdt", "megatron", "neox", "xorl"};
   if (argc < 2) return 2;
   listing = read_all(argv[1]);
-  int n_tests = 0, n_bad = 0;
   for (int i = 2; i < argc; i++) {
     for (size_t d = 0; d < sizeof dialects / sizeof *dialects; d++) {
       char folder[32];
@@ -138,11 +138,9 @@ int main(int argc, char **argv) {
       if (strcmp(dialects[d], "xorl") == 0) t.base.world_size = "2";
       try_dialect(&t);
       bool good = t.n_bad == 0 && t.n_tried >= SAMPLES_MIN;
-      printf("%s %d - %s, %d samples\n", good ? "ok" : "not ok", ++n_tests, dialects[d], t.n_tried);
-      n_bad += !good;
+      tap_report(good, "%s, %d samples", dialects[d], t.n_tried);
     }
   }
-  printf("1..%d\n", n_tests);
   free(listing);
-  return n_bad > 0;
+  return tap_end();
 }

@@ -5,6 +5,7 @@
  * UPDATE=1 rewrites it. The numbers of settings kept stand in comments.
  * Usage: round_trip LISTING FILE...  or, for the files of $NX_SHARED/corpora: round_trip LISTING */
 #include "compiler/convert/convert.h"
+#include "tests/tap.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -241,19 +242,13 @@ static FILE *rewrite(const char *path) {
 
 int main(int argc, char **argv) {
   const char *shared = getenv("NX_SHARED");
-  if (argc < 2 || (argc == 2 && shared == NULL)) {
-    puts("1..0 # SKIP NX_SHARED names no folder with corpora");
-    return argc < 2;
-  }
+  if (argc < 2 || (argc == 2 && shared == NULL))
+    return argc < 2 ? 2 : tap_skip_all("NX_SHARED names no folder with corpora");
   for (int i = 2; i < argc; i++) add_file(argv[i]);
-  if (argc == 2 && !add_corpora(shared)) {
-    puts("Bail out! the corpora are not there");
-    return 1;
-  }
+  if (argc == 2 && !add_corpora(shared)) tap_bail("the corpora are not there");
   FILE *listing = getenv("UPDATE") ? NULL : fopen(argv[1], "r");
   FILE *rewritten = getenv("UPDATE") ? rewrite(argv[1]) : NULL;
   static char line[LINE_MAX_BYTES], wanted[LINE_MAX_BYTES];
-  int n_tests = 0, n_bad = 0;
   for (int home = 0; home < DIALECTS; home++) {
     for (int to = 0; to < DIALECTS; to++) {
       if (pairs[home][to].n_files == 0) continue;
@@ -261,15 +256,12 @@ int main(int argc, char **argv) {
       if (rewritten != NULL) fprintf(rewritten, "%s\n", line);
       else next_line(listing, wanted);
       bool good = rewritten != NULL || strcmp(line, wanted) == 0;
-      printf("%s %d - %s to %s\n", good ? "ok" : "not ok", ++n_tests, dialects[home], dialects[to]);
-      printf("# %zu settings said there, %zu on the way back\n", pairs[home][to].n_said,
-             pairs[home][to].n_kept);
-      if (!good) printf("# wanted %s\n# found  %s\n", wanted, line);
-      n_bad += !good;
+      tap_note("%zu settings said there, %zu on the way back", pairs[home][to].n_said, pairs[home][to].n_kept);
+      if (!good) tap_note("wanted %s", wanted), tap_note("found  %s", line);
+      tap_report(good, "%s to %s", dialects[home], dialects[to]);
     }
   }
-  printf("1..%d\n", n_tests);
   if (listing != NULL) fclose(listing);
   if (rewritten != NULL) fclose(rewritten);
-  return n_bad > 0;
+  return tap_end();
 }

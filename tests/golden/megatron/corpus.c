@@ -5,6 +5,7 @@
  * that is not needed fails. Usage: corpus FOLDER; $NX_SHARED/corpora/megatron/expected.json is read, and
  * without it the test is skipped. */
 #include "compiler/config/compile_settings.h"
+#include "tests/tap.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -125,7 +126,7 @@ static bool compare(nxc_arena *arena, nxc_binding *binding, const char *name, co
     const nxc_value *found = nxc_binding_evaluate(binding, NULL, fields[i].expression);
     if (value == NULL || same(found, value) || is_known_deviation(fields[i].key, name)) continue;
     char *text = json_dumps(value, JSON_ENCODE_ANY);
-    printf("# %s: %s is %s, and Megatron makes it %s\n", name, fields[i].key,
+    tap_note("%s: %s is %s, and Megatron makes it %s", name, fields[i].key,
            found ? nxc_value_show(arena, found) : "unknown", text);
     free(text);
     good = false;
@@ -141,7 +142,7 @@ static bool check_findings(const nxc_sink *sink, const char *name) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
     bool bad = finding->severity == NXC_SEVERITY_ERROR && !is_known_deviation(finding->id, name);
     if (bad || (n_warnings > WARNINGS_MAX && finding->severity == NXC_SEVERITY_WARNING))
-      printf("# %s: %s %s\n", name, finding->id, finding->message);
+      tap_note("%s: %s %s", name, finding->id, finding->message);
     good = good && !bad;
   }
   return good;
@@ -171,27 +172,18 @@ int main(int argc, char **argv) {
   char path[512];
   snprintf(path, sizeof path, "%s/corpora/megatron/expected.json", shared ? shared : "");
   json_t *cases = shared && argc == 2 ? json_load_file(path, 0, NULL) : NULL;
-  if (cases == NULL) {
-    puts("1..0 # SKIP NX_SHARED names no folder with corpora/megatron/expected.json");
-    return 0;
-  }
+  if (cases == NULL) return tap_skip_all("NX_SHARED names no folder with corpora/megatron/expected.json");
   if (!read_deviations(argv[1])) return EXIT_FAILURE;
-  int n_tests = 0, n_bad = 0;
   const char *name;
   json_t *wanted;
   json_object_foreach(cases, name, wanted) {
-    bool good = check_case(name, wanted);
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_tests, name);
-    n_bad += !good;
+    tap_report(check_case(name, wanted), "%s", name);
   }
   for (size_t i = 0; i < n_deviations; i++) {
     if (!deviations[i].used)
-      printf("# deviations.txt: %s %s is not needed\n", deviations[i].key, deviations[i].in);
-    printf("%s %d - %s deviates in %s\n", deviations[i].used ? "ok" : "not ok", ++n_tests, deviations[i].in,
-           deviations[i].key);
-    n_bad += !deviations[i].used;
+      tap_note("deviations.txt: %s %s is not needed", deviations[i].key, deviations[i].in);
+    tap_report(deviations[i].used, "%s deviates in %s", deviations[i].in, deviations[i].key);
   }
-  printf("1..%d\n", n_tests);
   json_decref(cases);
-  return n_bad ? EXIT_FAILURE : EXIT_SUCCESS;
+  return tap_end();
 }

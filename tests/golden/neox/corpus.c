@@ -5,6 +5,8 @@
  * line says how nxcfg judges the files: valid or refused, with the ids of its errors and warnings, and every
  * value that is not the expected one. The lines must be those of corpus.txt, where each deviation has its
  * reason; UPDATE=1 prints them on standard error. TAP. Usage: corpus NXCFG CORPUS.TXT */
+#include "tests/tap.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -168,10 +170,7 @@ static void next_line(FILE *file, line *to) {
 
 int main(int argc, char **argv) {
   const char *shared = getenv("NX_SHARED");
-  if (argc != 3 || shared == NULL) {
-    puts("1..0 # SKIP NX_SHARED names no folder with corpora");
-    return argc == 3 ? 0 : 2;
-  }
+  if (argc != 3 || shared == NULL) return argc != 3 ? 2 : tap_skip_all("NX_SHARED names no folder with corpora");
   char *nxcfg = realpath(argv[1], NULL), *listing = realpath(argv[2], NULL), path[LINE_MAX_BYTES];
   snprintf(path, sizeof path, "%s/corpora/neox", shared);
   json_t *all = NULL;
@@ -180,13 +179,9 @@ int main(int argc, char **argv) {
     all = json_load_file(path, 0, NULL);
     *strrchr(path, '/') = '\0';
   }
-  if (all == NULL || chdir(path) != 0) {
-    printf("Bail out! cannot read %s\n", path);
-    return 1;
-  }
+  if (all == NULL || chdir(path) != 0) tap_bail("cannot read %s", path);
   FILE *wanted = getenv("UPDATE") ? NULL : fopen(listing, "r"), *rewritten = NULL;
   if (wanted == NULL) rewritten = fopen("/dev/stderr", "w");
-  int n = 0, status = 0;
   const char *key;
   json_t *value;
   json_object_foreach(all, key, value) {
@@ -194,15 +189,13 @@ int main(int argc, char **argv) {
     if (wanted != NULL) next_line(wanted, &expected);
     if (rewritten != NULL) fprintf(rewritten, "%s\n", found.text);
     bool good = strcmp(found.text, expected.text) == 0;
-    printf("%sok %d - %s\n", good ? "" : "not ", ++n, key);
-    if (!good) printf("# wanted %s\n# found  %s\n", expected.text, found.text);
-    status |= !good;
+    if (!good) tap_note("wanted %s", expected.text), tap_note("found  %s", found.text);
+    tap_report(good, "%s", key);
   }
-  printf("1..%d\n", n);
   json_decref(all);
   free(nxcfg);
   free(listing);
   if (wanted != NULL) fclose(wanted);
   if (rewritten != NULL) fclose(rewritten);
-  return status;
+  return tap_end();
 }
