@@ -3,21 +3,16 @@
 # commands of its marked blocks print what it shows. TAP.
 # usage: check_docs.sh SOURCE_ROOT NXCFG NXDATA [NXRUN]
 # SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/tap.sh"
 set -u
 source=$1 nxcfg=$(realpath "$2") nxdata=$(realpath "$3") nxrun=${4:+$(realpath "$4")}
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
-n=0
 
 report() { # NAME: passed if the file `wrong` is empty
-  n=$((n + 1))
-  if [ -s wrong ]; then
-    echo "not ok $n - $1"
-    sed 's/^/# /' wrong
-  else
-    echo "ok $n - $1"
-  fi
+  [ ! -s wrong ]
+  result "$1" $? "$(cat wrong)"
 }
 
 # -- options -----------------------------------------------------
@@ -137,11 +132,10 @@ missing=
 grep -q avx512f /proc/cpuinfo || missing="the processor has no AVX-512"
 for block in block.*; do
   if grep -q nxrun "$block" && [ -n "$missing" ]; then
-    n=$((n + 1))
-    echo "ok $n - $block # SKIP $missing"
+    skip "$block" "$missing"
     continue
   fi
   run_block "$block"
   report "README $block: $(sed -n 2p "$block" | cut -c1-60)"
 done
-echo "1..$n"
+finish

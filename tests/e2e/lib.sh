@@ -1,24 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the tests of programs share: a folder of their own, in which they stand, and TAP. Sourced, after the
 # arguments have been made absolute. The file `out` holds what the last command said.
+. "$(dirname "$0")/../tap.sh"
 folder=$(mktemp -d) || exit 99
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 99
-n=0
 
 report() { # NAME STATUS: 0 is good; otherwise `out` says why it is not
-  n=$((n + 1))
-  if [ "$2" -eq 0 ]; then
-    echo "ok $n - $1"
-  else
-    echo "not ok $n - $1"
-    tail -n 20 out | sed 's/^/# /'
-  fi
-}
-
-skip() { # NAME WHY
-  n=$((n + 1))
-  echo "ok $n - $1 # SKIP $2"
+  result "$1" "$2" "$(tail -n 20 out 2>&1)"
 }
 
 passes() { # NAME COMMAND...
@@ -41,4 +30,3 @@ expect() { # NAME STATUS PATTERN COMMAND...
   report "$name" $good
 }
 
-finish() { echo "1..$n"; }

@@ -3,21 +3,15 @@
 # The pages of `nxcfg plan --html` in headless Chromium, as TAP: 1280 and 400 pixels wide, light and dark, no text
 # overlaps another or is cut (probe.html), nothing is loaded; screenshots go to FOLDER. Skips without Chromium.
 # Usage: pages.sh NXCFG SOURCE_ROOT FOLDER
+. "$(dirname "$0")/../tap.sh"
 nxcfg=$(realpath "$1") here=$(realpath "$(dirname "$0")")
 cd "$2" || exit 1
 out=$3
 for browser in chromium chromium-browser google-chrome; do command -v "$browser" >/dev/null && break; browser=; done
-[ -n "$browser" ] || { echo '1..0 # SKIP Chromium is not installed (Debian: apt-get install chromium)'; exit 0; }
+[ -n "$browser" ] || skip_all 'Chromium is not installed (Debian: apt-get install chromium)'
 mkdir -p "$out" && out=$(realpath "$out")
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
-n=0
-status=0
-
-report() { # NAME STATUS
-  n=$((n + 1))
-  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1" && status=1; fi
-}
 
 # Chromium's own window has at least 500 pixels, so each width is that of a frame; the title collects what they find.
 frames() { # PAGE
@@ -41,9 +35,9 @@ page() { # NAME ARGUMENT of nxcfg plan...
   shift
   "$nxcfg" plan "$@" --html "$work/$name.html" >/dev/null
   [ -s "$work/$name.html" ]
-  report "$name: a page is written" $?
+  result "$name: a page is written" $?
   ! grep -qE '(src|href)=|url\(|@import|https?://[^w]|fetch\(|XMLHttp' "$work/$name.html"
-  report "$name: it loads nothing" $?
+  result "$name: it loads nothing" $?
   cat "$work/$name.html" "$here/probe.html" >"$work/probe.html"
   frames probe.html >"$work/frames.html"
   frames "$name.html" >"$work/plain.html"
@@ -52,12 +46,12 @@ page() { # NAME ARGUMENT of nxcfg plan...
     found=$(browse $scheme --dump-dom "file://$work/frames.html" | grep -o 'data-found="[^"]*"')
     for width in 1280 400; do
       echo "$found" | grep -q "width $width $look texts [1-9][0-9]* wrong 0:"
-      report "$name: $width pixels, $look: no text overlaps or is cut" $?
+      result "$name: $width pixels, $look: no text overlaps or is cut" $?
     done
     echo "$found" | sed 's/^/# /'
     browse $scheme --screenshot="$out/$name-$look.png" "file://$work/plain.html" >"$work/log"
     [ -s "$out/$name-$look.png" ]
-    report "$name: screenshot, $look" $?
+    result "$name: screenshot, $look" $?
   done
 }
 
@@ -66,18 +60,17 @@ echo '<!DOCTYPE html><body><p style="position:absolute;top:90px">one</p><p style
 <p style="position:absolute;left:99%;white-space:nowrap">a text that leaves the window</p>' |
   cat - "$here/probe.html" >"$work/wrong.html"
 browse 1 --dump-dom "file://$work/wrong.html" | grep -q '<title>PROBE .* wrong [1-9].*cut: a text.*overlap: '
-report 'the probe finds texts that overlap and texts that are cut' $?
+result 'the probe finds texts that overlap and texts that are cut' $?
 
 "$nxcfg" plan conf/nxdt/pipeline.yaml -o "$work/plan" >/dev/null && "$nxcfg" show "$work/plan" --svg "$work/plan.svg"
 { echo '<!DOCTYPE html><body><div class=scroll style="overflow:auto">'; cat "$work/plan.svg" "$here/probe.html"; } >"$work/svg.html"
 browse 1 --dump-dom "file://$work/svg.html" | grep -o '<title>PROBE [^<]*' >"$work/log"
 grep -q 'texts [1-9][0-9]* wrong 0:' "$work/log"
-report 'show --svg: no text overlaps or is cut' $?
+result 'show --svg: no text overlaps or is cut' $?
 sed 's/^/# /' "$work/log"
 browse 1 --screenshot="$out/schedule.png" "file://$work/svg.html" >"$work/log"
 
 page 405b conf/megatron/llama-405b.sh --machine machines/h100.yaml
 page interleaved conf/nxdt/pipeline.yaml
 page unknown tests/golden/estimate/unknown.yaml --memory 1GB
-echo "1..$n"
-exit $status
+finish

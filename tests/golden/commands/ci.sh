@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The recipes of README and the hook do what they say, in a repository with a change: their own commands are run.
 # TAP. Usage: ci.sh NXCFG SOURCE_ROOT
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 root=$(realpath "$2")
 work=$(mktemp -d) || exit 1
@@ -11,18 +12,10 @@ PATH=$work/bin:$PATH
 HOME=$work
 GIT_CONFIG_NOSYSTEM=1
 export PATH HOME GIT_CONFIG_NOSYSTEM
-n=0
-status=0
 check() { # NAME, after a command: passed where it gave 0
-  [ $? = 0 ]
-  good=$?
-  n=$((n + 1))
-  if [ $good = 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; status=1; fi
+  result "$1" $?
 }
-if ! command -v git >/dev/null; then
-  echo "1..0 # SKIP there is no git"
-  exit 0
-fi
+command -v git >/dev/null || skip_all "there is no git"
 
 # The yaml block behind `<!-- ci: NAME -->`.
 block() {
@@ -132,5 +125,4 @@ if command -v pre-commit >/dev/null; then
   pre-commit run --all-files >"$work/out" 2>&1
   check "pre-commit lets good ones pass"
 fi
-echo "1..$n"
-exit $status
+finish

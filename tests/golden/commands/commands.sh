@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs each line of cases.txt, as TAP; a line "env NAME=VALUE" sets a variable for the lines behind it, and "env" alone
 # sets none any more. Usage: commands.sh NXCFG FOLDER
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
-n=0
-status=0
 variable=
 trim() {
   printf '%s' "$1" | sed 's/^ *//; s/ *$//'
@@ -16,7 +15,6 @@ while IFS= read -r line; do
   'env '*) variable=${line#env } && continue ;;
   env) variable= && continue ;;
   esac
-  n=$((n + 1))
   wanted=$(trim "${line%%|*}")
   rest=${line#*|}
   # shellcheck disable=SC2086
@@ -33,13 +31,8 @@ while IFS= read -r line; do
     esac
     case $rest in *'|'*) rest=${rest#*|} ;; *) rest= ;; esac
   done
-  if [ -z "$bad" ]; then
-    echo "ok $n - $line"
-  else
-    echo "not ok $n - $line"
-    printf '%s\n%s\n' "$bad" "$printed" | sed 's/^/# /'
-    status=1
-  fi
+  [ -z "$bad" ]
+  result "$line" $? "$bad
+$printed"
 done <cases.txt
-echo "1..$n"
-exit $status
+finish

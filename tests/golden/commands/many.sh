@@ -2,16 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Many files in one process: what is printed is what each alone would print, in order, whatever the threads do; and a
 # folder is every configuration below it. TAP. Usage: many.sh NXCFG FOLDER
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-n=0
-status=0
-check() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; status=1; fi
-}
 mkdir -p "$work/all/sub/deep" "$work/all/.git" "$work/empty"
 i=0
 for file in *.yaml ../validate/*.yaml ../validate/files/*.yaml; do
@@ -31,23 +26,22 @@ cd "$work" || exit 1
 )
 "$nxcfg" validate too >found 2>&1
 [ $? = 2 ] && grep -q "more than 64 folders deep" found
-check $? "folders that are not searched are named"
+result "folders that are not searched are named" $?
 find all -name '*.y*ml' ! -path '*/.*' | LC_ALL=C sort >names
 for format in text short; do
   while read -r file; do "$nxcfg" validate --format $format "$file"; done <names >wanted
   "$nxcfg" validate --format $format all >found
-  check $(($? != 1)) "$format: status of a folder with errors"
+  result "$format: status of a folder with errors" $(($? != 1))
   cmp wanted found
-  check $? "$format: $(wc -l <names) files print what each prints alone"
+  result "$format: $(wc -l <names) files print what each prints alone" $?
 done
 for format in json sarif gitlab; do
   "$nxcfg" validate --format $format all >first
   "$nxcfg" validate --format $format all >second
   cmp first second && [ -s first ]
-  check $? "$format: the same every time"
+  result "$format: the same every time" $?
 done
 "$nxcfg" validate empty 2>message
 [ $? = 2 ] && grep -q 'there is no \*.yaml or \*.yml below empty' message
-check $? "a folder without configurations"
-echo "1..$n"
-exit $status
+result "a folder without configurations" $?
+finish

@@ -2,39 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # Where nxcfg writes: a pipe or a device stays one, a link stays a link, and lost output is an error. TAP.
 # Usage: outputs.sh NXCFG FOLDER
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-n=0
-status=0
-check() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; status=1; fi
-}
 file=../ops/llama_tp2.yaml
 "$nxcfg" plan $file -o "$work/plan" >/dev/null || exit 1
 
 mkfifo "$work/pipe"
 cat "$work/pipe" >"$work/through" &
 "$nxcfg" plan $file -o "$work/pipe" >/dev/null
-check $? "a plan goes into a pipe"
+result "a plan goes into a pipe" $?
 if [ -p "$work/pipe" ]; then kept=0; else kept=1 && kill $!; fi
 wait
-check $kept "which stays a pipe"
+result "which stays a pipe" $kept
 cmp -s "$work/plan" "$work/through"
-check $? "and gets the whole plan"
+result "and gets the whole plan" $?
 
 ln -s file "$work/link"
 cp "$work/plan" "$work/file"
 "$nxcfg" plan $file --set optimizer.lr=0.5 -o "$work/file" >/dev/null || exit 1
 "$nxcfg" plan $file -o "$work/link" >/dev/null && [ -h "$work/link" ] && cmp -s "$work/plan" "$work/file"
-check $? "a link stays a link, and its file is replaced"
+result "a link stays a link, and its file is replaced" $?
 
 cp $file "$work/own.yaml"
 "$nxcfg" plan "$work/own.yaml" -o "$work/own.yaml" >"$work/message" 2>&1
 [ $? = 2 ] && cmp -s $file "$work/own.yaml" && grep -q "is no plan, so it is not replaced" "$work/message"
-check $? "a configuration is not replaced by its plan"
+result "a configuration is not replaced by its plan" $?
 
 mkdir "$work/limited"
 for kept in "" "$work/plan"; do
@@ -42,14 +37,14 @@ for kept in "" "$work/plan"; do
   (ulimit -f 4 && "$nxcfg" plan $file -o "$work/limited/plan") >/dev/null 2>"$work/message"
   [ $? = 2 ] && grep -q "cannot write .*plan: File too large" "$work/message" &&
     [ "$(ls "$work/limited")" = "${kept:+plan}" ] && { [ -z "$kept" ] || cmp -s "$kept" "$work/limited/plan"; }
-  check $? "a limit on the size of files leaves what was there: ${kept:+the old plan}"
+  result "a limit on the size of files leaves what was there: ${kept:+the old plan}" $?
 done
 for delay in 1 2 3 4 5 6 7 8 9; do
   timeout -s KILL 0.00$delay "$nxcfg" plan $file -o "$work/limited/plan" >/dev/null 2>&1
   timeout -s KILL 0.0$delay "$nxcfg" plan $file -o "$work/limited/plan" >/dev/null 2>&1
 done
 [ "$(ls "$work/limited")" = plan ] && cmp -s "$work/plan" "$work/limited/plan"
-check $? "killed at any moment it leaves a whole plan, and nothing else"
+result "killed at any moment it leaves a whole plan, and nothing else" $?
 
 if [ -c /dev/full ]; then
   for words in --help --version "plan --help" "validate $file" "resolve $file" "schema nx" "explain mesh.tensor" "diff $file diff_lr.yaml" \
@@ -57,18 +52,17 @@ if [ -c /dev/full ]; then
     # shellcheck disable=SC2086
     "$nxcfg" $words >/dev/full 2>"$work/message"
     [ $? = 2 ] && grep -q "cannot write all of its output" "$work/message"
-    check $? "${words%% *} notices a full disk"
+    result "${words%% *} notices a full disk" $?
   done
 fi
 "$nxcfg" show "$work/plan" --ops | grep -q " segment kind=constant "
-check $? "values of an enumeration are shown by their names"
+result "values of an enumeration are shown by their names" $?
 cp $file "$work/picture.svg"
 (ulimit -f 0 && "$nxcfg" show "$work/plan" --svg "$work/picture.svg") >/dev/null 2>&1
 [ $? = 2 ] && cmp -s $file "$work/picture.svg"
-check $? "a picture that cannot be written leaves what was there"
+result "a picture that cannot be written leaves what was there" $?
 "$nxcfg" show "$work" 2>&1 | grep -q "Is a directory"
-check $? "a folder is no plan"
+result "a folder is no plan" $?
 "$nxcfg" show "$work/plan" --opps 2>&1 | grep -q "unknown option --opps"
-check $? "an unknown option is named"
-echo "1..$n"
-exit $status
+result "an unknown option is named" $?
+finish

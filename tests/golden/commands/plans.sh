@@ -1,26 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # nxcfg diff of plans: a plan means what its configuration means. TAP. Usage: plans.sh NXCFG FOLDER
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-n=0
-status=0
 check() { # NAME WANTED-STATUS WANTED-TEXT ARGUMENTS...
-  n=$((n + 1))
   name=$1 wanted=$2 text=$3
   shift 3
   printed=$("$nxcfg" diff "$@" 2>&1)
   found=$?
   case $printed in *"$text"*) missing=0 ;; *) missing=1 ;; esac
-  if [ "$found" = "$wanted" ] && [ $missing = 0 ]; then
-    echo "ok $n - $name"
-  else
-    echo "not ok $n - $name: exit $found"
-    printf '%s\n' "$printed" | sed 's/^/# /'
-    status=1
-  fi
+  [ "$found" = "$wanted" ] && [ $missing = 0 ]
+  result "$name" $? "exit $found: $printed"
 }
 "$nxcfg" plan ../ops/llama_tp2.yaml -o "$work/a.plan" >/dev/null || exit 1
 "$nxcfg" plan ../ops/llama_tp2.yaml --set run.seed=7 -o "$work/b.plan" >/dev/null || exit 1
@@ -30,5 +23,4 @@ check "two plans" 1 "changes data order" "$work/a.plan" "$work/b.plan"
 check "a configuration and a plan" 1 "llama_tp2.yaml:7" diff_lr.yaml "$work/a.plan"
 head -c 2000 "$work/a.plan" >"$work/short.plan"
 check "a plan that is cut off" 2 "is no valid plan" "$work/a.plan" "$work/short.plan"
-echo "1..$n"
-exit $status
+finish

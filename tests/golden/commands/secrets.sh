@@ -3,18 +3,13 @@
 # Secrets in every position (names of keys, the environment, references of references, URLs, keys that services give
 # out, the command line, scripts): none is in what any command prints in any format, nor in a plan. TAP.
 # Usage: secrets.sh NXCFG ROOT
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1") root=$(realpath "$2")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-n=0
-status=0
 export NX_TEST_SECRET=Zq7hidden NX_TEST_NAME=NX_TEST_SECRET NX_TEST_SIZE=Zq7hidden
 secret='Zq7hidden\|hf_Zq7'
-check() {
-  n=$((n + 1))
-  if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; status=1; fi
-}
 # What is printed has no secret; and not because nothing was printed.
 silent() {
   printed=$("$nxcfg" "$@" 2>&1 </dev/null)
@@ -22,7 +17,7 @@ silent() {
   if printf '%s' "$printed" | grep -q "$secret"; then bad=1; fi
   if [ -z "$printed" ]; then bad=1; fi
   if [ $bad = 1 ]; then printf '%s\n' "$printed" | grep "$secret" | sed 's/^/# /'; fi
-  check $bad "$(printf '%s' "$*" | sed 's/Zq7[a-z0-9]*/.../g')"
+  result "$(printf '%s' "$*" | sed 's/Zq7[a-z0-9]*/.../g')" $bad
 }
 write() { # NAME LINE: the quick start of NxDT with this line at its end
   cp "$root/conf/nxdt/quickstart.yaml" "$1.yaml"
@@ -78,14 +73,13 @@ silent validate "$root/conf/nxdt/quickstart.yaml" +model.hf_token=Zq7hidden --no
 silent validate "$root/conf/nxdt/quickstart.yaml" --set model.no_token=Zq7hidden --set model.hf_tokn=hf_Zq7hidden0123456789
 silent plan planned.yaml -o hidden.plan
 [ ! -e hidden.plan ]
-check $? "a plan that would hold a value of the environment is not written"
+result "a plan that would hold a value of the environment is not written" $?
 "$nxcfg" plan planned.yaml -o shown.plan --reveal >/dev/null
 grep -q Zq7hidden shown.plan
-check $? "unless it may"
+result "unless it may" $?
 
 sed 's/^exp_manager:/&\n  wandb_logger_kwargs: {api_key: Zq7hidden}/' "$root/conf/nxdt/quickstart.yaml" >harmless.yaml
 "$nxcfg" plan harmless.yaml -o other.plan >/dev/null
 [ -s other.plan ] && ! grep -q "$secret" other.plan
-check $? "a plan has nothing of keys that it does not need"
-echo "1..$n"
-exit $status
+result "a plan has nothing of keys that it does not need" $?
+finish

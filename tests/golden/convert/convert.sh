@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs each line of cases.txt and compares text, findings and exit status with NAME.out; UPDATE=1 rewrites it. The
 # number of settings said is left out. TAP. Usage: convert.sh NXCFG FOLDER ROOT
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1") folder=$2 root=$3
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 ln -s "$root/conf" "$root/tests" "$work" && cd "$work" || exit 99
-n=0
-status=0
 while IFS='|' read -r name arguments environment; do
   case $name in '' | '#'*) continue ;; esac
-  n=$((n + 1))
   name=$(echo "$name" | tr -d ' ')
   rm -f model.json
   # shellcheck disable=SC2086
@@ -25,14 +23,6 @@ while IFS='|' read -r name arguments environment; do
     echo "--- exit status $code"
     sed 's/: [0-9]* settings said/: ... settings said/' err
   } >found
-  if [ -n "${UPDATE:-}" ]; then cp found "$folder/$name.out"; fi
-  if diff "$folder/$name.out" found >difference 2>&1; then
-    echo "ok $n - $name"
-  else
-    echo "not ok $n - $name"
-    sed 's/^/# /' difference
-    status=1
-  fi
+  golden "$name" "$folder/$name.out" <found
 done <"$folder/cases.txt"
-echo "1..$n"
-exit $status
+finish

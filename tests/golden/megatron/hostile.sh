@@ -3,21 +3,16 @@
 # Texts that are made to take forever, or much memory: each ends with a finding in bounded time, or with what was
 # not followed where there is no training; TAP.
 # Usage: hostile.sh NXCFG
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
-n=0
-status=0
 try() { # NAME [STATUS]: of what stands in the file `text`
-  n=$((n + 1))
   timeout 20 "$nxcfg" validate --dialect megatron text >out 2>&1
   ended=$?
-  if [ "$ended" = "${2:-1}" ]; then echo "ok $n - $1"; else
-    echo "not ok $n - $1"
-    echo "# exit status $ended"
-    status=1
-  fi
+  [ $ended = "${2:-1}" ]
+  result "$1" $? "exit status $ended"
 }
 repeat() { # TEXT COUNT: the text so often; %d in it counts
   awk -v text="$1" -v count="$2" 'BEGIN { for (i = 0; i < count; i++) printf text, i, i }'
@@ -62,5 +57,4 @@ printf -- '--save \377\376 --num-layers x' >text
 try 'bytes that are no UTF-8'
 printf -- '--num-layers 24 \\\r\n --hidden-size 1024\r\n' >text
 try 'line breaks of DOS'
-echo "1..$n"
-exit $status
+finish

@@ -2,26 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles conf/megatron/quickstart.sh, and the same with each line of plans.txt behind --, to a plan; TAP.
 # Usage: plans.sh NXCFG FOLDER SOURCE_ROOT
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$1
 folder=$2
 config=$3/conf/megatron/quickstart.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-n=0
-status=0
 set -f
 compile() { # NAME PLAN ARGUMENT...: a plan comes out, and it shows what it is
-  n=$((n + 1))
   name=$1
   plan=$2
   shift 2
-  if "$nxcfg" plan --dialect megatron -o "$work/$plan" "$@" >"$work/out" 2>&1 && "$nxcfg" show "$work/$plan" >"$work/$plan.shown"; then
-    echo "ok $n - $name"
-  else
-    echo "not ok $n - $name"
-    sed 's/^/# /' "$work/out"
-    status=1
-  fi
+  "$nxcfg" plan --dialect megatron -o "$work/$plan" "$@" >"$work/out" 2>&1 && "$nxcfg" show "$work/$plan" >"$work/$plan.shown"
+  result "$name" $? "$(cat "$work/out")"
 }
 compile quickstart whole "$config"
 while IFS= read -r line; do
@@ -35,14 +28,8 @@ arguments=$(sed -n '/_ARGS="$/,/^"/p; /--data-path/,$p' "$config" | grep -o '^ *
   sed 's|$DATA|build/data/devil|; s|$CHECKPOINTS|runs/quickstart-megatron|g')
 # shellcheck disable=SC2086
 compile 'arguments alone' alone --world-size 2 -- $arguments --tensor-model-parallel-size 2 --sequence-parallel
-n=$((n + 1))
 grep plan_id "$work/whole.shown" >"$work/whole.id"
 grep plan_id "$work/alone.shown" >"$work/alone.id"
-if [ -s "$work/whole.id" ] && cmp -s "$work/whole.id" "$work/alone.id"; then
-  echo "ok $n - the same plan"
-else
-  echo "not ok $n - the same plan"
-  status=1
-fi
-echo "1..$n"
-exit $status
+[ -s "$work/whole.id" ] && cmp -s "$work/whole.id" "$work/alone.id"
+result "the same plan" $?
+finish

@@ -2,25 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Validates each file below files/ with the arguments that its first line names, and compares all that is printed with
 # NAME.out beside it, as TAP; UPDATE=1 rewrites. Usage: files.sh NXCFG FOLDER
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 cd "$2/files" || exit 1
-n=0
-status=0
 for file in *.yml; do
-  n=$((n + 1))
   wanted=${file%.yml}.out
   # shellcheck disable=SC2046
   found=$("$nxcfg" validate "$file" $(sed -n '1s/^# arguments: //p' "$file") 2>&1; echo "exit $?")
-  if [ -n "$UPDATE" ]; then
-    printf '%s\n' "$found" >"$wanted"
-  fi
-  if [ "$found" = "$(cat "$wanted")" ]; then
-    echo "ok $n - $file"
-  else
-    echo "not ok $n - $file"
-    printf '%s\n' "$found" | diff "$wanted" - | sed 's/^/# /'
-    status=1
-  fi
+  golden "$file" "$wanted" <<END
+$found
+END
 done
-echo "1..$n"
-exit $status
+finish

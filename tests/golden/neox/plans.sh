@@ -2,25 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles conf/neox/quickstart.yml, and the same with each line of plans.txt set, to a plan; TAP.
 # Usage: plans.sh NXCFG FOLDER SOURCE_ROOT
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$1
 folder=$2
 config=$3/conf/neox/quickstart.yml
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-n=0
-status=0
 set -f
 compile() { # NAME ARGUMENT...: a plan comes out, and it shows what it is
-  n=$((n + 1))
   name=$1
   shift
-  if "$nxcfg" plan "$config" "$@" -o "$work/plan" >"$work/out" 2>&1 && "$nxcfg" show "$work/plan" >/dev/null; then
-    echo "ok $n - $name"
-  else
-    echo "not ok $n - $name"
-    sed 's/^/# /' "$work/out"
-    status=1
-  fi
+  "$nxcfg" plan "$config" "$@" -o "$work/plan" >"$work/out" 2>&1 && "$nxcfg" show "$work/plan" >/dev/null
+  result "$name" $? "$(cat "$work/out")"
 }
 compile quickstart
 while IFS= read -r line; do
@@ -33,5 +26,4 @@ while IFS= read -r line; do
   done
   compile "$line" "$@"
 done <"$folder/plans.txt"
-echo "1..$n"
-exit $status
+finish

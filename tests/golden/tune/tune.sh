@@ -3,25 +3,18 @@
 # Runs each line of cases.txt and compares what is printed and the exit status with NAME.out, as TAP; UPDATE=1
 # rewrites. Then what -o writes is read back: it says the best, and where it is the file there is nothing better. And
 # how long whole spaces take, with room for slow machines. Usage: tune.sh NXCFG FOLDER
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 cd "$2" || exit 1
 slowness=${3:-1}
-n=0
-status=0
-check() { # NAME STATUS
-  n=$((n + 1))
-  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1" && status=1; fi
-}
 while IFS= read -r line; do
   case $line in '' | '#'*) continue ;; esac
   name=${line%% |*}
   # shellcheck disable=SC2086
-  found=$("$nxcfg" ${line#*| } 2>&1 </dev/null; echo "exit $?")
-  [ -z "$UPDATE" ] || printf '%s\n' "$found" >"$name.out"
-  [ "$found" = "$(cat "$name.out")" ]
-  good=$?
-  check "$line" $good
-  [ $good -eq 0 ] || printf '%s\n' "$found" | diff "$name.out" - | sed 's/^/# /'
+  printed=$("$nxcfg" ${line#*| } 2>&1 </dev/null; echo "exit $?")
+  golden "$line" "$name.out" <<END
+$printed
+END
 done <cases.txt
 
 folder=$(mktemp -d)
@@ -31,18 +24,18 @@ for file in megatron.sh neox.yml nxdt.yaml reference.yaml; do
   set -- --machine device.yaml --world-size 16
   "$nxcfg" tune "$file" "$@" -o "$folder/best_$file" >"$folder/said" 2>&1
   grep -q "^written: $folder/best_$file\$" "$folder/said"
-  check "$file: -o writes" $?
+  result "$file: -o writes" $?
   cmp -s "$file" "$folder/$file"
-  check "$file: it stays as it was" $?
+  result "$file: it stays as it was" $?
   "$nxcfg" validate "$folder/best_$file" --world-size 16 >/dev/null 2>&1
-  check "$file: the best is valid" $?
+  result "$file: the best is valid" $?
   "$nxcfg" tune "$folder/best_$file" "$@" | grep -q '^The file is the best already\.$'
-  check "$file: the best of the best is itself" $?
+  result "$file: the best of the best is itself" $?
   "$nxcfg" tune "$file" "$@" --format patch | (cd "$folder" && patch -s -p0 "$file")
   cmp -s "$folder/$file" "$folder/best_$file"
-  check "$file: patch(1) applies the difference" $?
+  result "$file: patch(1) applies the difference" $?
   "$nxcfg" tune "$file" "$@" --top 5 | awk '!/^refused/ && length > 80 { exit 1 }'
-  check "$file: no row is longer than 80 columns" $?
+  result "$file: no row is longer than 80 columns" $?
 done
 
 spent() { # $now: milliseconds of processors, of this shell's processes up to now
@@ -59,7 +52,7 @@ takes() { # NAME MOST ARGUMENTS...: no more milliseconds of a processor, of thre
   spent
   took=$(((now - before) / 3))
   [ $took -le $most ]
-  check "$name: $most ms" $?
+  result "$name: $most ms" $?
   echo "# it took $took ms"
 }
 conf=../../../conf
@@ -67,6 +60,5 @@ takes "405B on 16384 ranks" 10000 tune $conf/megatron/llama-405b.sh --machine de
 takes "7B on 8 ranks" 500 tune nxdt.yaml --machine device.yaml --world-size 8
 takes "the plan of 405B" 60 plan $conf/megatron/llama-405b.sh --machine h100 # 20 on a quiet machine
 "$nxcfg" tune $conf/megatron/llama-405b.sh --machine device.yaml --deadline 0.01 | grep -q 'stopped by the deadline'
-check "a deadline stops the search" $?
-echo "1..$n"
-exit $status
+result "a deadline stops the search" $?
+finish

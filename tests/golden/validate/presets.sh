@@ -1,14 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Compares the types that each line of presets.txt names with those of `nxcfg plan`, as TAP. Usage: presets.sh NXCFG FOLDER
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$1
 folder=$2
-n=0
-status=0
 set -f
 while IFS= read -r line; do
   case $line in '' | '#'*) continue ;; esac
-  n=$((n + 1))
   # shellcheck disable=SC2086
   wanted=$(echo ${line%%|*})
   IFS='|'
@@ -27,13 +25,7 @@ while IFS= read -r line; do
       n = split("param compute master_weights grad_accumulation optimizer_state reduce stochastic_rounding", names, " ")
       for (i = 1; i <= n; i++) printf "%s%s", value["precision." names[i]], i < n ? " " : ""
     }')
-  if [ "$found" = "$wanted" ]; then
-    echo "ok $n - $line"
-  else
-    echo "not ok $n - $line"
-    echo "# found: $found"
-    status=1
-  fi
+  [ "$found" = "$wanted" ]
+  result "$line" $? "found: $found"
 done <"$folder/presets.txt"
-echo "1..$n"
-exit $status
+finish

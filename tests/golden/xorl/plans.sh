@@ -2,26 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # What nxrun executes of xorl: conf/xorl/quickstart.yaml on an indexed dataset, and the same with each line of plans.txt
 # set, becomes a plan; TAP. Usage: plans.sh NXCFG FOLDER SOURCE_ROOT
+. "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
 folder=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$3" || exit 99
-n=0
-status=0
 set -f
 compile() { # NAME ARGUMENT...
-  n=$((n + 1))
   name=$1
   shift
-  if "$nxcfg" plan conf/xorl/quickstart.yaml --world-size 2 --set nx:data.kind=indexed \
-    --set nx:data.path='[build/data/devil]' "$@" -o "$work/plan" >"$work/out" 2>&1 && "$nxcfg" show "$work/plan" >/dev/null; then
-    echo "ok $n - $name"
-  else
-    echo "not ok $n - $name"
-    sed 's/^/# /' "$work/out"
-    status=1
-  fi
+  "$nxcfg" plan conf/xorl/quickstart.yaml --world-size 2 --set nx:data.kind=indexed \
+    --set nx:data.path='[build/data/devil]' "$@" -o "$work/plan" >"$work/out" 2>&1 && "$nxcfg" show "$work/plan" >/dev/null
+  result "$name" $? "$(cat "$work/out")"
 }
 compile quickstart
 while IFS= read -r line; do
@@ -34,5 +27,4 @@ while IFS= read -r line; do
   done
   compile "$line" "$@"
 done <"$folder/plans.txt"
-echo "1..$n"
-exit $status
+finish
