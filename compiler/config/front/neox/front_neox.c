@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/neox/front_neox.h"
 
+#include "compiler/config/front/lenient.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 
@@ -291,26 +292,10 @@ static void check_extra_arguments(nxc_binding *binding) {
   }
 }
 
-static bool is_bit(const nxc_value *value) {
-  return value->kind == NXC_INT && (value->integer == 0 || value->integer == 1);
-}
-
 /* In a section, which DeepSpeed reads, 0 and 1 say false and true; for options of its own GPT-NeoX refuses them. */
-static void accept_bits(nxc_binding *binding) {
-  size_t n_kept = 0;
-  for (size_t i = 0; i < binding->n_misfits; i++) {
-    const nxc_misfit_value *misfit = &binding->misfits[i];
-    nxc_bound *bound = nxc_neox_bound(binding, misfit->bound->row->name);
-    bool section = strchr(bound->row->name, '.') != NULL;
-    if (!section || bound->row->domain.type != NXC_TYPE_BOOL || !is_bit(misfit->value)) {
-      binding->misfits[n_kept++] = *misfit;
-      continue;
-    }
-    nxc_value *truth = nxc_arena_alloc(binding->arena, sizeof *truth);
-    *truth = (nxc_value){.kind = NXC_BOOL, .boolean = misfit->value->integer == 1};
-    bound->value = truth;
-  }
-  binding->n_misfits = n_kept;
+static bool take_bit_of_section(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_value *taken) {
+  (void)arena;
+  return strchr(misfit->bound->row->name, '.') != NULL && nxc_take_bit(misfit, taken);
 }
 
 /* Under autotuning "auto" is of every type, and options of ZeRO may be lists: DeepSpeed tries values there.
@@ -331,7 +316,8 @@ static void accept_auto(nxc_binding *binding) {
 void nxc_neox_prepare(nxc_binding *binding) {
   note_scalars(binding, binding->document->root);
   accept_auto(binding);
-  accept_bits(binding);
+  nxc_take_misfits(binding, take_bit_of_section);
+  nxc_note_null_texts(binding);
   nxc_neox_count_gpus(binding);
   nxc_neox_expand_attention(binding);
   nxc_neox_check_partition(binding);

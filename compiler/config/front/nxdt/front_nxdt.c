@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/nxdt/front_nxdt.h"
 
+#include "compiler/config/front/arguments.h"
+#include "compiler/config/front/lenient.h"
+
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 /* Their keys become arguments of a constructor, or fields of a dataclass. */
 const char *const nxc_nxdt_strict_sections[] = {"trainer.", "exp_manager.", "model.optim.", NULL};
@@ -101,7 +105,60 @@ static void check_keys(nxc_binding *binding, const nxc_node *map, const char *ab
   }
 }
 
+/* -- values that are taken though they are of another type ----------------------------------------------- */
+
+static bool is_among(const char *text, const char *const *words) {
+  for (; *words != NULL; words++)
+    if (strcasecmp(text, *words) == 0) return true;
+  return false;
+}
+
+/* Of a text or a number, as OmegaConf fills a field that has a type. */
+static bool take_truth(nxc_arena *arena, const nxc_value *value, nxc_value *taken) {
+  static const char *const yes[] = {"yes", "y", "on", "true", NULL}, *const no[] = {"no", "n", "off", "false", NULL};
+  nxc_value number = *value;
+  bool text = value->kind == NXC_STRING, truth = text && is_among(value->text, yes);
+  bool counts = text ? nxc_text_to_int(arena, value->text, &number) : value->kind == NXC_INT;
+  *taken = (nxc_value){.kind = NXC_BOOL, .boolean = counts ? number.integer != 0 : truth};
+  return counts || truth || (text && is_among(value->text, no));
+}
+
+static nxc_value text_of(nxc_arena *arena, const nxc_value *value) {
+  bool truth = value->kind == NXC_BOOL;
+  const char *text = !truth ? nxc_value_show(arena, value) : value->boolean ? "True" : "False";
+  return (nxc_value){.kind = NXC_STRING, .text = text, .n_bytes = strlen(text)};
+}
+
+static bool take_field(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_value *taken) {
+  const nxc_value *value = misfit->value;
+  bool text = value->kind == NXC_STRING, scalar = value->kind != NXC_LIST && value->kind != NXC_MAP;
+  switch (misfit->bound->row->domain.type) {
+  case NXC_TYPE_BOOL: return take_truth(arena, value, taken);
+  case NXC_TYPE_INT: return text && nxc_text_to_int(arena, value->text, taken);
+  case NXC_TYPE_FLOAT: return text && nxc_text_to_float(arena, value->text, taken);
+  case NXC_TYPE_STR:
+  case NXC_TYPE_PATH:
+    *taken = text_of(arena, value);
+    return scalar && value->kind != NXC_NULL && value->kind != NXC_MISSING;
+  default: return false;
+  }
+}
+
+/* exp_manager is a dataclass, whose fields are converted. Elsewhere Python asks whether a value is true, of None too,
+ * and compares one option with True itself; a Trainer's None is its own default. */
+static bool take(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_value *taken) {
+  const nxc_option_row *row = misfit->bound->row;
+  if (strncmp(row->name, "exp_manager.", 12) == 0) return take_field(arena, misfit, taken);
+  if (strncmp(row->name, "trainer.", 8) == 0) return nxc_take_bit(misfit, taken);
+  bool none = row->domain.type == NXC_TYPE_BOOL && misfit->value->kind == NXC_NULL;
+  if (none) *taken = (nxc_value){.kind = NXC_BOOL};
+  bool compared = strcmp(row->name, "neuron_experimental_compress_rg") == 0;
+  return none || (nxc_take_bit(misfit, taken) && !(compared && taken->boolean));
+}
+
 void nxc_nxdt_prepare(nxc_binding *binding) {
+  nxc_take_misfits(binding, take);
+  nxc_note_null_texts(binding);
   check_devices(binding);
   check_keys(binding, binding->document->root, "");
 }

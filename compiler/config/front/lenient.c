@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/front/lenient.h"
+
+#include <string.h>
+
+bool nxc_take_bit(const nxc_misfit_value *misfit, nxc_value *taken) {
+  const nxc_value *value = misfit->value;
+  bool bit = value->kind == NXC_INT && (value->integer == 0 || value->integer == 1);
+  if (!bit || misfit->bound->row->domain.type != NXC_TYPE_BOOL) return false;
+  *taken = (nxc_value){.kind = NXC_BOOL, .boolean = value->integer == 1};
+  return true;
+}
+
+/* The bound that a misfit is of; NULL: one of config.json, which no loader is lenient with. */
+static nxc_bound *bound_of(nxc_binding *binding, const nxc_misfit_value *misfit) {
+  for (size_t i = 0; i < binding->dialect->n_options; i++)
+    if (&binding->options[i] == misfit->bound) return &binding->options[i];
+  return NULL;
+}
+
+void nxc_take_misfits(nxc_binding *binding, nxc_taking *take) {
+  size_t n_kept = 0;
+  for (size_t i = 0; i < binding->n_misfits; i++) {
+    nxc_misfit_value misfit = binding->misfits[i];
+    nxc_bound *bound = bound_of(binding, &misfit);
+    nxc_value taken;
+    if (bound != NULL && take(binding->arena, &misfit, &taken)) {
+      nxc_verdict verdict = nxc_domain_judge(binding->arena, &bound->row->domain, &taken, true);
+      if (verdict.misfit == NXC_FITS) {
+        nxc_value *kept = nxc_arena_alloc(binding->arena, sizeof *kept);
+        *kept = *verdict.value;
+        bound->value = kept;
+        continue;
+      }
+    }
+    binding->misfits[n_kept++] = misfit;
+  }
+  binding->n_misfits = n_kept;
+}
+
+/* Not in quotes it is a finding of the document's own. */
+static bool is_quoted_null(const nxc_bound *bound) {
+  static const char *const words[] = {"None", "none", "null", "Null", "NULL", "~"};
+  const nxc_node *final = bound->node ? nxc_node_final(bound->node) : NULL;
+  bool text = bound->row->domain.type == NXC_TYPE_STR || bound->row->domain.type == NXC_TYPE_PATH;
+  if (!text || !bound->row->domain.nullable || bound->value == NULL || bound->value->kind != NXC_STRING) return false;
+  if (final == NULL || final->kind != NXC_NODE_SCALAR || final->style == NXC_STYLE_PLAIN) return false;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(bound->value->text, words[i]) == 0) return true;
+  return false;
+}
+
+void nxc_note_null_texts(nxc_binding *binding) {
+  for (size_t i = 0; i < binding->dialect->n_options; i++) {
+    const nxc_bound *bound = &binding->options[i];
+    if (!is_quoted_null(bound)) continue;
+    nxc_report(binding->sink, "NX1102", NXC_SEVERITY_WARNING, bound->node->at, "write null, without quotes",
+               "\"%s\" in quotes is a text, not an empty value", bound->value->text);
+  }
+}
