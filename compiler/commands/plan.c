@@ -178,6 +178,7 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = output != NULL;
+  request.judges_only = output == NULL;
   j.request = &request;
   if (options->warnings_are_errors) nxc_sink_warnings_are_errors(j.sink);
   nxc_compile_settings(j.arena, &request, j.sink, &j.compiled);

@@ -303,6 +303,7 @@ static void judge(void *context, size_t index) {
   nxc_request request = nxc_options_request(all->options, file);
   request.for_nxrun = all->judged_by->for_nxrun;
   request.partial = all->judged_by->partial;
+  request.judges_only = !request.for_nxrun;
   request.all_launches = true;
   if (all->options->warnings_are_errors) nxc_sink_warnings_are_errors(v->sink);
   nxc_compile_settings(v->arena, &request, v->sink, &v->compiled);

@@ -164,7 +164,7 @@ static bool read_document(compilation *c) {
   if (!out->document->complete) return false;
   if (out->document->root->kind == NXC_NODE_MAP) apply_overrides(c);
   choose_version(c);
-  const nxc_resolving resolving = {.omegaconf = c->request->omegaconf};
+  const nxc_resolving resolving = {.omegaconf = c->request->omegaconf, .open = c->request->judges_only};
   out->resolution = c->front->resolve(out->document, &resolving, c->sink);
   return true;
 }

@@ -47,6 +47,7 @@ typedef struct nxc_request {
   bool hermetic;            /* environment variables must be declared in .nxcfg.yaml */
   size_t launch;            /* of a script that starts several programs, counted from 1; 0: none named */
   bool all_launches;        /* each is judged; else the file must mean one training */
+  bool judges_only;         /* a variable of the environment that is not set is unknown, not an error */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool partial;             /* judged as a part: what is not given may come from other files */
   bool assumes_defaults;    /* for estimates, of a part: what is not given here has its default */

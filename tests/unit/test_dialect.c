@@ -110,7 +110,7 @@ static void test_values(void **state) {
       {"  micro_batch_size: 1\n", "  micro_batch_size: ???\n", "NX1309", "must be given", NULL},
       {"  activation: swiglu\n", "  activation: swiglo\n", "NX1304", "must be one of",
        "did you mean swiglu?"},
-      {"  zero1: True\n", "  zero1: 1\n", "NX1303", "true or false", NULL},
+      {"  zero1: True\n", "  zero1: 2\n", "NX1303", "true or false", NULL},
       {"  type: mixed_precision\n", "  type: mixed_precison\n", "NX1304", "must be one of",
        "did you mean mixed_precision?"},
       {"seed: 1\n", "seed: 1\ntrainer.devices: 2\n", "NX1301", "unknown key trainer.devices", NULL},

@@ -61,47 +61,92 @@ nxc_provenance_kind nxc_origin_kind(const nxc_origin *origin, nxc_span at) {
 
 /* -- detection ------------------------------------------------------------------------------------------- */
 
-/* Keys of a map, and of the maps in it, that are options or sections of the dialect. */
-static size_t count_known(nxc_arena *arena, const nxc_dialect *dialect, const nxc_node *map,
-                          const char *section) {
-  size_t n_known = 0;
+/* How well a document's keys fit a dialect. */
+typedef struct fit {
+  size_t n_known, n_others;         /* keys that are options, and keys that are neither options nor sections */
+  size_t n_top_known, n_top_others; /* of the root; sections are known */
+  bool telling;                     /* a section of it stands there, or an option of two words: not just a name */
+} fit;
+
+static void count_keys(nxc_arena *arena, const nxc_dialect *dialect, const nxc_node *map, const char *section,
+                       fit *counted) {
   for (size_t i = 0; i < map->n_children; i++) {
     const nxc_node *child = map->children[i];
     if (child->key == NULL) continue;
     const char *name = nxc_name_below(arena, section, child->key);
-    n_known += nxc_option_find(dialect, name) != NULL;
-    if (child->kind == NXC_NODE_MAP && is_section(dialect, name)) {
-      n_known += 1 + count_known(arena, dialect, child, name);
-    }
+    const nxc_option_row *row = nxc_option_find(dialect, name);
+    bool holds = is_section(dialect, name), own = row != NULL && strcmp(row->name, name) == 0;
+    bool descends = child->kind == NXC_NODE_MAP && holds;
+    counted->n_known += own && !descends;
+    counted->n_others += row == NULL && !holds;
+    if (descends) count_keys(arena, dialect, child, name, counted);
   }
-  return n_known;
+}
+
+/* A section that is all the users' own, such as hydra, tells nothing. */
+static bool is_own_section(const nxc_dialect *dialect, const char *name) {
+  size_t first, end = nxc_dialect_section(dialect, name, &first);
+  while (first < end && strchr(dialect->options[first].name, '*') != NULL) first++;
+  return first < end;
+}
+
+static fit fit_of(const nxc_document *document, const nxc_dialect *dialect) {
+  fit counted = {0};
+  count_keys(document->arena, dialect, document->root, "", &counted);
+  for (size_t i = 0; i < document->root->n_children; i++) {
+    const nxc_node *child = document->root->children[i];
+    if (child->key == NULL) continue;
+    bool option = nxc_option_find(dialect, child->key) != NULL, section = is_section(dialect, child->key);
+    counted.n_top_known += option || section;
+    counted.n_top_others += !option && !section;
+    bool own = child->kind == NXC_NODE_MAP && is_own_section(dialect, child->key);
+    counted.telling = counted.telling || own || (option && strchr(child->key, '_') != NULL);
+  }
+  return counted;
+}
+
+/* Files of other programs share a few names with a dialect; its own have few others, or a few mistakes. */
+static bool is_told(const fit *counted) {
+  enum { MISTAKES_MAX = 2 };
+  bool few = counted->n_others <= MISTAKES_MAX || counted->n_known > 2 * counted->n_others;
+  return counted->telling && few && counted->n_top_known >= counted->n_top_others;
+}
+
+/* Sections without a key that is known count too. */
+static size_t score_of(const fit *counted) {
+  return counted->n_known + counted->n_top_known;
+}
+
+static const char *doubt(nxc_arena *arena, const char *name, const fit *counted) {
+  if (score_of(counted) == 0) return "no key of it is known";
+  if (is_told(counted)) return "its keys belong to several alike";
+  return nxc_arena_printf(arena, "%zu of its keys %s of %s, and %zu %s", counted->n_known,
+                          counted->n_known == 1 ? "is" : "are", name, counted->n_others,
+                          counted->n_others == 1 ? "is not" : "are not");
 }
 
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),
                                       nxc_sink *sink) {
   const nxc_dialect *best = NULL;
-  size_t best_score = 0, second_score = 0;
+  fit most = {0};
+  bool tie = false;
   const char *names = "";
   for (size_t i = 0; i < nxc_n_dialects; i++) {
     const nxc_dialect *dialect = &nxc_dialects[i];
     if (strcmp(dialect->name, "hf_config") == 0) continue; /* comes with --model-config only */
     names = nxc_arena_printf(document->arena, "%s%s%s", names, *names ? " or " : "", dialect->name);
     if (!told_by_keys(dialect->name)) continue;
-    size_t score = count_known(document->arena, dialect, document->root, "");
-    if (score > best_score) {
-      second_score = best_score;
-      best_score = score;
-      best = dialect;
-    } else if (score > second_score) {
-      second_score = score;
-    }
+    fit counted = fit_of(document, dialect);
+    tie = score_of(&counted) > score_of(&most) ? false : tie || score_of(&counted) == score_of(&most);
+    if (score_of(&counted) <= score_of(&most)) continue;
+    most = counted;
+    best = dialect;
   }
-  if (best_score > second_score) return best;
+  if (best != NULL && !tie && is_told(&most)) return best;
   nxc_span at = {.source = document->root->at.source, .line = 1, .column = 1, .length = 1};
-  nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at,
-             nxc_arena_printf(document->arena, "give --dialect %s", names),
+  nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at, nxc_arena_printf(document->arena, "give --dialect %s", names),
              "cannot tell which dialect this is: %s",
-             best_score ? "its keys belong to several alike" : "no key of it is known");
+             doubt(document->arena, best ? best->name : "", &most));
   return NULL;
 }
 

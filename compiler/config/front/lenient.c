@@ -43,7 +43,8 @@ static bool is_quoted_null(const nxc_bound *bound) {
   static const char *const words[] = {"None", "none", "null", "Null", "NULL", "~"};
   const nxc_node *final = bound->node ? nxc_node_final(bound->node) : NULL;
   bool text = bound->row->domain.type == NXC_TYPE_STR || bound->row->domain.type == NXC_TYPE_PATH;
-  if (!text || !bound->row->domain.nullable || bound->value == NULL || bound->value->kind != NXC_STRING) return false;
+  if (!text || !bound->row->domain.nullable) return false;
+  if (bound->value == NULL || bound->value->kind != NXC_STRING) return false;
   if (final == NULL || final->kind != NXC_NODE_SCALAR || final->style == NXC_STYLE_PLAIN) return false;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(bound->value->text, words[i]) == 0) return true;

@@ -36,6 +36,7 @@ typedef struct nxc_variable {
 typedef struct nxc_resolving {
   bool omegaconf; /* $< stays text, and hazards are reproduced silently */
   bool angles_only; /* ${ stays text: the dialect's loader knows no references */
+  bool open;        /* a variable that is not set here may be where the file is used: unknown, and a warning */
   bool probes;    /* the resolvers args, id and fail, which show how arguments are read */
 } nxc_resolving;
 

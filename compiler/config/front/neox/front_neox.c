@@ -292,7 +292,7 @@ static void check_extra_arguments(nxc_binding *binding) {
   }
 }
 
-/* In a section, which DeepSpeed reads, 0 and 1 say false and true; for options of its own GPT-NeoX refuses them. */
+/* In a section, which DeepSpeed reads, 0 and 1 say false and true; GPT-NeoX refuses them for options of its own. */
 static bool take_bit_of_section(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_value *taken) {
   (void)arena;
   return strchr(misfit->bound->row->name, '.') != NULL && nxc_take_bit(misfit, taken);

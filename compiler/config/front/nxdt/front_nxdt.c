@@ -115,7 +115,8 @@ static bool is_among(const char *text, const char *const *words) {
 
 /* Of a text or a number, as OmegaConf fills a field that has a type. */
 static bool take_truth(nxc_arena *arena, const nxc_value *value, nxc_value *taken) {
-  static const char *const yes[] = {"yes", "y", "on", "true", NULL}, *const no[] = {"no", "n", "off", "false", NULL};
+  static const char *const yes[] = {"yes", "y", "on", "true", NULL};
+  static const char *const no[] = {"no", "n", "off", "false", NULL};
   nxc_value number = *value;
   bool text = value->kind == NXC_STRING, truth = text && is_among(value->text, yes);
   bool counts = text ? nxc_text_to_int(arena, value->text, &number) : value->kind == NXC_INT;
@@ -144,8 +145,8 @@ static bool take_field(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_val
   }
 }
 
-/* exp_manager is a dataclass, whose fields are converted. Elsewhere Python asks whether a value is true, of None too,
- * and compares one option with True itself; a Trainer's None is its own default. */
+/* exp_manager is a dataclass, whose fields are converted. Elsewhere Python asks whether a value is true, of None
+ * too, and compares one option with True itself; a Trainer's None is its own default. */
 static bool take(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_value *taken) {
   const nxc_option_row *row = misfit->bound->row;
   if (strncmp(row->name, "exp_manager.", 12) == 0) return take_field(arena, misfit, taken);
