@@ -17,6 +17,7 @@ typedef struct frame {
   nxc_node *node;
   nxc_node *key;
   bool skip;
+  nxc_node *earlier; /* of the key, where the same one has a value */
   bool key_anchored;
   bool pairs, flow;
   nxc_node **merges; /* values of << */
@@ -58,6 +59,29 @@ static const char *repeated_key_fix(nxc_arena *arena, const nxc_node *map) {
   return nxc_arena_printf(arena, "remove one of them, or indent it below %s:, which is empty", last->key);
 }
 
+static void report_repeated(nxc_reader *reader, const frame *in, nxc_severity severity) {
+  const nxc_remark first = {in->earlier->key_at, "first given here"};
+  const char *same = severity == NXC_SEVERITY_ERROR ? "" : ", with the same value";
+  nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1005",
+                                               .severity = severity,
+                                               .message = nxc_arena_printf(reader->arena,
+                                                                           "the key %s is given twice%s",
+                                                                           in->key->raw, same),
+                                               .at = in->key->at,
+                                               .fix = repeated_key_fix(reader->arena, in->node),
+                                               .remarks = &first,
+                                               .n_remarks = 1});
+  if (severity == NXC_SEVERITY_ERROR) reader->ok = false;
+}
+
+/* Where a text is read for a command line, the same value twice does no harm. */
+static bool is_repeated(nxc_reader *reader, const frame *in, const nxc_node *value) {
+  if (in->earlier == NULL || in->earlier == value) return false;
+  bool same = in->earlier->raw != NULL && value->raw != NULL && strcmp(in->earlier->raw, value->raw) == 0;
+  report_repeated(reader, in, same ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR);
+  return true;
+}
+
 /* A key has arrived: remember it until its value comes. */
 static void take_key(builder *b, frame *in, nxc_node *key) {
   nxc_reader *reader = &b->reader;
@@ -76,17 +100,9 @@ static void take_key(builder *b, frame *in, nxc_node *key) {
   nxc_node *earlier = nxc_node_find_key(reader->arena, in->node, &key->value);
   /* OmegaConf finds only equal texts; 16 and 0x10 silently become one key there. */
   bool same_text = earlier && key->value.kind == NXC_STRING;
-  if (earlier && (same_text || !reader->reading->omegaconf)) {
-    const nxc_remark first = {earlier->key_at, "first given here"};
-    const char *message = nxc_arena_printf(reader->arena, "the key %s is given twice", key->raw);
-    nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1005",
-                                                 .severity = NXC_SEVERITY_ERROR,
-                                                 .message = message,
-                                                 .at = key->at,
-                                                 .fix = repeated_key_fix(reader->arena, in->node),
-                                                 .remarks = &first,
-                                                 .n_remarks = 1});
-    reader->ok = false;
+  in->earlier = earlier && (same_text || !reader->reading->omegaconf) ? earlier : NULL;
+  if (in->earlier != NULL && !reader->reading->text) {
+    report_repeated(reader, in, NXC_SEVERITY_ERROR);
     return;
   }
   if (key->style == NXC_STYLE_PLAIN && !reader->reading->omegaconf && strstr(key->raw, "${"))
@@ -105,6 +121,7 @@ static void check_lost_colon(builder *b, const nxc_node *key, const nxc_node *va
 
 static void put_pair(builder *b, frame *in, nxc_node *value) {
   nxc_node *key = in->key;
+  if (is_repeated(&b->reader, in, value)) return;
   check_lost_colon(b, key, value);
   nxc_node_set_key(value, &key->value, key->raw, key->at);
   nxc_node *earlier = nxc_node_find_key(b->reader.arena, in->node, &key->value);

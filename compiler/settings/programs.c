@@ -89,3 +89,18 @@ size_t nxc_program_row_names(nxc_arena *arena, const nxc_program_row *program, c
   }
   return n_names;
 }
+
+const nxc_program_row *nxc_program_row_of(nxc_program_use use, const char *const *options, size_t n_options) {
+  const nxc_program_row *best = NULL;
+  size_t most = 0;
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    size_t n_had = 0;
+    nxc_type type;
+    if (programs[i].use != use) continue;
+    for (size_t k = 0; k < n_options; k++) n_had += nxc_program_row_has(&programs[i], options[k], &type);
+    if (n_had <= most) continue;
+    most = n_had;
+    best = &programs[i];
+  }
+  return best;
+}

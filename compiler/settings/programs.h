@@ -28,6 +28,8 @@ typedef struct nxc_program_row {
 /* By path or module; of a program that another starts both names with a blank between. NULL: none that is
  * known. */
 const nxc_program_row *nxc_program_row_find(const char *name);
+/* The row of a program of this use that has the most of these options of its own. NULL: none has one. */
+const nxc_program_row *nxc_program_row_of(nxc_program_use use, const char *const *options, size_t n_options);
 /* Whether it has this option of its own; *type receives what its parser takes: a bool is a switch, and
  * NXC_TYPE_LIST any number of texts. */
 bool nxc_program_row_has(const nxc_program_row *program, const char *option, nxc_type *type);

@@ -216,8 +216,8 @@ static bool is_section(const char *name) {
   return strcmp(name, "environment") == 0 || strcmp(name, "launch") == 0;
 }
 
-/* An option of the command line; sections of the catalogue that stand beside it are none. */
-static const nxc_option_row *find_option(const nxc_arguments *to, const char *name) {
+/* Sections of the catalogue that stand beside the options are none. */
+const nxc_option_row *nxc_arguments_option(const nxc_arguments *to, const char *name) {
   if (strchr(name, '.') != NULL || is_section(name)) return NULL;
   const nxc_option_row *row = has_own_alone(to) ? NULL : nxc_option_find(to->dialect, name);
   return row ? row : own_option(to, name);
@@ -237,7 +237,8 @@ static bool is_option_word(const nxc_arguments *to, const char *text) {
   if (strchr(text, ' ') == NULL) return true;
   const char *equals = strchr(text, '=');
   if (equals == NULL || text[1] != '-') return false;
-  return find_option(to, nxc_arena_strndup(to->arena, text + 2, (size_t)(equals - text - 2))) != NULL;
+  const char *name = nxc_arena_strndup(to->arena, text + 2, (size_t)(equals - text - 2));
+  return nxc_arguments_option(to, name) != NULL;
 }
 
 static const char *with_hyphens(nxc_arena *arena, const char *name) {
@@ -282,13 +283,13 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
   nxc_arena *arena = to->arena;
   if (has_own_alone(to)) return own_completion(to, name);
   const char *hyphens = with_hyphens(arena, name), *whole = completion(to, hyphens);
-  const nxc_option_row *row = find_option(to, hyphens);
+  const nxc_option_row *row = nxc_arguments_option(to, hyphens);
   if (row != NULL) {
     report(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", hyphens),
            nxc_arena_printf(arena, "options are written with hyphens on the command line, and --%s is not",
                             name));
   } else if (whole != NULL && to->program == NULL) {
-    row = find_option(to, whole);
+    row = nxc_arguments_option(to, whole);
     report(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
            nxc_arena_printf(arena, "Megatron takes no abbreviations, and --%s is one of --%s", name, whole));
   }
@@ -375,7 +376,7 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   size_t n_name = (equals ? (size_t)(equals - word->text) : n_bytes) - n_dashes;
   const nxc_launch_word head = part_of(to, word, 0, n_dashes + n_name);
   const char *name = head.text + n_dashes;
-  const nxc_option_row *row = n_dashes == 2 ? find_option(to, name) : NULL;
+  const nxc_option_row *row = n_dashes == 2 ? nxc_arguments_option(to, name) : NULL;
   if (row == NULL && n_dashes == 2) {
     row = find_meant(to, name, head.at);
     if (row != NULL) name = row->name;

@@ -27,6 +27,8 @@ typedef struct nxc_arguments {
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words);
 /* Options of a program that has its own alone: those that it does not have. */
 void nxc_arguments_report_unknown(nxc_arguments *to, const char *program);
+/* An option of the command line, of the program's own or of a training. NULL: there is none. */
+const nxc_option_row *nxc_arguments_option(const nxc_arguments *to, const char *name);
 /* One option with the words that belong to it; for files that keep options in other ways. `name` has no
  * hyphens in front. */
 void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span name_at,

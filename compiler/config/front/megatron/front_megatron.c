@@ -219,6 +219,7 @@ static void read_source(front *f, const nxc_source *source) {
   nxc_script script = {.arena = f->to.arena};
   if (nxc_megatron_is_yaml(source)) {
     f->unreadable = !nxc_megatron_read_yaml(&f->to, source, &script) || f->unreadable;
+    f->launched = (nxc_launched){.program = f->to.program, .name = "told by its options"};
   } else if (!nxc_script_read(f->to.arena, source, f->to.sink, &script)) {
     f->unreadable = true;
   } else {

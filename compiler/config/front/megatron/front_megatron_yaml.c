@@ -184,6 +184,9 @@ static nxc_launch_words words_of(form *f, const nxc_node *node, bool divide) {
   if (!divide || words.n_items == 0) return words;
   nxc_launch_word whole = words.items[0];
   words = (nxc_launch_words){0};
+  size_t n_whole = strlen(whole.text);
+  bool bracketed = n_whole > 2 && whole.text[0] == '[' && whole.text[n_whole - 1] == ']';
+  if (bracketed) whole.text = nxc_arena_strndup(f->to->arena, whole.text + 1, n_whole - 2); /* [1 2] */
   for (const char *at = whole.text; *at != '\0';) {
     size_t n_blank = strspn(at, " \t\n"), n_bytes = strcspn(at + n_blank, " \t\n");
     if (n_bytes > 0) {
@@ -252,7 +255,7 @@ static bool is_set(form *f, const nxc_node *node, const char *name, bool opposit
 }
 
 static void put_option(form *f, const nxc_node *node, const char *name, bool opposite) {
-  const nxc_option_row *row = nxc_option_find(f->to->dialect, name);
+  const nxc_option_row *row = nxc_arguments_option(f->to, name);
   nxc_launch_words none = {0};
   bool is_switch = row != NULL && row->alias_of == NULL && row->domain.type == NXC_TYPE_BOOL;
   if (is_nothing(node) && f->typed) return;
@@ -271,6 +274,21 @@ static void put_option(form *f, const nxc_node *node, const char *name, bool opp
 
 static bool is_nemo(const char *key) {
   return strncmp(key, "++", 2) == 0 || strchr(key, '.') != NULL;
+}
+
+/* A test case names no program: its mode tells, or the options that only some have. */
+static void find_program(form *f, const nxc_node *root, const nxc_node *map) {
+  const nxc_node *mode = nxc_node_child(root, "MODE");
+  bool infers = mode != NULL && mode->raw != NULL && strcmp(mode->raw, "inference") == 0;
+  const char **own = nxc_arena_array(f->to->arena, map->n_children + 1, sizeof *own);
+  size_t n_own = 0;
+  for (size_t i = 0; i < map->n_children; i++) {
+    const char *name = map->children[i]->key;
+    if (strncmp(name, "--", 2) == 0 && nxc_option_find(f->to->dialect, name + 2) == NULL)
+      own[n_own++] = name + 2;
+  }
+  f->to->program = nxc_program_row_of(infers ? NXC_PROGRAM_SHARES : NXC_PROGRAM_TRAINS, own, n_own);
+  if (infers && f->to->program == NULL) f->to->program = nxc_program_row_find("inference.py");
 }
 
 /* MODEL_ARGS: "--option": value, as on a command line. False (reported): it is one for another program. */
@@ -361,6 +379,7 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
     read_variables(&f, variables);
   for (size_t i = 0; i < 2 && arguments == NULL; i++) arguments = nxc_node_child(root, forms[i]);
   if (arguments != NULL && arguments->kind == NXC_NODE_MAP) {
+    find_program(&f, root, arguments);
     return read_command_line(&f, arguments) && document->complete;
   }
   f.typed = !texts;
