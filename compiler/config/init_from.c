@@ -56,10 +56,16 @@ static bool is_fact(const comparison *c, nxc_setting_id id) {
   return row->read_when == NULL || (read != NULL && nxc_value_is_true(read));
 }
 
+static bool is_same(nxc_setting_id id, const nxc_value *a, const nxc_value *b) {
+  if (id != NX_SETTING_MODEL_CHECKPOINT_NAMES || a->kind != NXC_STRING || b->kind != NXC_STRING)
+    return nxc_value_equal(a, b);
+  return nxc_family_same_tensors(nxc_family_find(a->text), nxc_family_find(b->text));
+}
+
 static void compare(const comparison *c, nxc_setting_id id, const char *key, const nxc_value *told) {
   nxc_binding *binding = c->binding;
   const nxc_value *value = is_fact(c, id) ? effective(c, id) : NULL;
-  if (told == NULL || value == NULL || nxc_value_equal(told, value)) return;
+  if (told == NULL || value == NULL || is_same(id, told, value)) return;
   const char *path = nxc_setting_path(id), *shown = nxc_value_show(binding->arena, told);
   const char *named = strcmp(key, path) == 0 ? "" : nxc_arena_printf(binding->arena, " (%s)", key);
   nxc_report(binding->sink, "NX1321", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
@@ -121,6 +127,16 @@ static bool is_idle(nxc_binding *told, nxc_setting_id id) {
   return (read != NULL && !nxc_value_is_true(read)) || (part_of_bias && nxc_flag(told->settings, NX_SETTING_MODEL_BIAS));
 }
 
+/* Whose names the tensors have follows from the file, unless it is given. */
+static bool takes_names(const comparison *c, nxc_setting_id id, const nxc_binding *told) {
+  nxc_settings *settings = c->binding->settings;
+  bool given = nxc_settings_from(settings, id)->kind >= NXC_FROM_ASSUMED;
+  if (id != NX_SETTING_MODEL_CHECKPOINT_NAMES || given) return false;
+  const nxc_value *names = nxc_settings_value(told->settings, id);
+  if (names != NULL) nxc_settings_set(settings, id, names, nxc_settings_from(told->settings, id), c->binding->sink);
+  return true;
+}
+
 /* What the file does not say is as transformers has it, if the family is known. */
 static void compare_config(const comparison *c, const nxc_source *text) {
   nxc_binding *told = read_config(c->binding, text);
@@ -136,7 +152,7 @@ static void compare_config(const comparison *c, const nxc_source *text) {
     const nxc_provenance *from = nxc_settings_from(told->settings, id);
     bool said = from->kind == NXC_FROM_MODEL_CONFIG;
     bool meant = known && (is_of_model(told, from) || id == NX_SETTING_MODEL_ROPE_SCALING);
-    if ((said || meant) && !is_idle(told, id))
+    if ((said || meant) && !is_idle(told, id) && !takes_names(c, id, told))
       compare(c, id, from->option ? from->option : "rope_scaling", nxc_settings_value(told->settings, id));
   }
 }

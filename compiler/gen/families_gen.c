@@ -169,7 +169,8 @@ static void write_family(nxc_arena *arena, const family *family) {
   puts("    .defaults = (const nxc_family_key[]){");
   printf("      {NULL, NULL}}, .n_defaults = %u,\n", write_list(arena, family, defaults_of, write_key));
   puts("    .sets = (const nxc_assignment[]){");
-  printf("      {0, NULL}}, .n_sets = %u,\n    ", write_list(arena, family, sets_of, write_assignment));
+  unsigned n_sets = write_list(arena, family, sets_of, write_assignment);
+  printf("      {NX_SETTING_MODEL_CHECKPOINT_NAMES, \"'%s'\"}}, .n_sets = %u,\n    ", family->head->family, n_sets + 1);
   fputs(".tensors = {", stdout);
   for (nxc_part part = 0; part < NXC_N_PARTS; part++)
     if (family->tensors[part][0] != '\0') printf("\n    [%d] = %s,", part, family->tensors[part]);

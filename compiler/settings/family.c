@@ -16,6 +16,10 @@ const nxc_family *nxc_family_of_type(const char *model_type) {
   return NULL;
 }
 
+bool nxc_family_same_tensors(const nxc_family *a, const nxc_family *b) {
+  return memcmp(a->tensors, b->tensors, sizeof a->tensors) == 0;
+}
+
 bool nxc_families_set(nxc_setting_id id) {
   for (size_t i = 0; i < nxc_n_families; i++)
     for (size_t j = 0; j < nxc_families[i].n_sets; j++)

@@ -53,6 +53,8 @@ extern const size_t nxc_n_families;
 const nxc_family *nxc_family_find(const char *name);
 /* NULL: none is for this model_type. */
 const nxc_family *nxc_family_of_type(const char *model_type);
+/* Whether checkpoints of both name and lay out their tensors alike. */
+bool nxc_family_same_tensors(const nxc_family *a, const nxc_family *b);
 /* Whether a family's code fixes this setting. */
 bool nxc_families_set(nxc_setting_id id);
 /* The name of a part in schema/families. */

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a tiny model of each family with transformers' own code and records what nxrun must reproduce (README.md).
+
+  record_families.py [FAMILY...]           writes recorded/families/FAMILY/
+  record_families.py --load FOLDER...      transformers loads what nxrun wrote, with no tensor too many or too few
+"""
+import argparse
+import json
+import pathlib
+import sys
+
+import numpy
+import torch
+import transformers
+
+from record import GLOBAL_BATCH, HERE, MICRO_BATCH, SEQUENCE, VOCAB, learning_rate, micro_batches
+
+STEPS, LR, CLIP, DECAY, BETAS, EPSILON = 20, 1e-3, 1.0, 0.1, (0.9, 0.95), 1e-8
+SCHEDULE = {"name": "CosineAnnealing", "warmup_steps": 4, "max_steps": STEPS, "min_lr": 1e-4, "constant_steps": 0}
+OUT = HERE / "recorded" / "families"
+
+COMMON = {"vocab_size": VOCAB, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+          "max_position_embeddings": SEQUENCE, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
+GATED = COMMON | {"intermediate_size": 48, "num_key_value_heads": 2}
+MIXTURE = GATED | {"moe_intermediate_size": 24, "num_experts": 4, "num_experts_per_tok": 2}
+ROPE = {"linear": {"rope_type": "linear", "factor": 2.0},
+        "dynamic": {"rope_type": "dynamic", "factor": 2.0},
+        "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8},
+        "llama3": {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                   "original_max_position_embeddings": 16}}
+# Of each family: its class of configuration in transformers, and sizes that leave nothing at a special value.
+FAMILIES = {
+    "llama": ("LlamaConfig", GATED),
+    "llama_bias": ("LlamaConfig", GATED | {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}),
+    **{f"llama_{name}": ("LlamaConfig", GATED | {"rope_parameters": {"rope_theta": 500.0} | scaling})
+       for name, scaling in ROPE.items()},
+    "mistral": ("MistralConfig", GATED | {"sliding_window": 8, "head_dim": 16}),
+    "mixtral": ("MixtralConfig", GATED | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None}),
+    "qwen2": ("Qwen2Config", GATED | {"tie_word_embeddings": True}),
+    "qwen3": ("Qwen3Config", GATED | {"head_dim": 16}),
+    "qwen3_moe": ("Qwen3MoeConfig", MIXTURE | {"head_dim": 8, "norm_topk_prob": True}),
+    "gemma": ("GemmaConfig", GATED | {"head_dim": 16}),
+    "gemma2": ("Gemma2Config", GATED | {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 24,
+                                        "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}),
+    "phi3": ("Phi3Config", GATED | {"sliding_window": None}),
+    "olmo2": ("Olmo2Config", GATED),
+    "gpt2": ("GPT2Config", {"vocab_size": VOCAB, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": SEQUENCE,
+                            "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 0,
+                            "eos_token_id": 0}),
+    "gpt_neox": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "rotary_pct": 0.5}),
+    "pythia": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "rotary_pct": 0.25, "use_parallel_residual": True}),
+    "gpt_neox_serial": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "use_parallel_residual": False}),
+    "deepseek_v3": ("DeepseekV3Config",
+                    MIXTURE | {"num_key_value_heads": 4, "n_routed_experts": 4, "n_shared_experts": 1, "n_group": 1,
+                               "topk_group": 1, "first_k_dense_replace": 1, "kv_lora_rank": 16, "q_lora_rank": 24,
+                               "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8}),
+}
+
+
+def make_model(family):
+  """The model, with weights that are not at special values: norms differ from 1, biases from 0."""
+  name, sizes = FAMILIES[family]
+  torch.manual_seed(sum(map(ord, family)))
+  config = getattr(transformers, name)(**sizes)
+  config._attn_implementation = config._experts_implementation = "eager"
+  model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+  with torch.no_grad():
+    for tensor in model.parameters():
+      tensor += 0.05 * torch.randn_like(tensor)
+  return model.train()
+
+
+def gradients_of_step(model, masters, tokens, step):
+  """Mean loss of the global batch, and its gradient by every tensor: fp32 sums of what each micro-batch gives."""
+  total, count = 0.0, GLOBAL_BATCH * SEQUENCE
+  sums = {name: torch.zeros_like(w) for name, w in masters.items()}
+  for inputs, labels in micro_batches(tokens, step, MICRO_BATCH):
+    logits = model(input_ids=inputs, use_cache=False).logits.float()
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
+    model.zero_grad()
+    (loss / count).backward()
+    for name, tensor in model.named_parameters():
+      if tensor.grad is not None:
+        sums[name] += tensor.grad.to(sums[name].dtype)
+    total += loss.item()
+  return total / count, sums
+
+
+def train(model, tokens, master_type):
+  masters = {name: w.detach().to(master_type).clone().requires_grad_() for name, w in model.named_parameters()}
+  groups = [{"params": [w for w in masters.values() if (w.dim() > 1) == decays], "weight_decay": DECAY * decays}
+            for decays in (True, False)]
+  optimizer = torch.optim.AdamW(groups, lr=LR, betas=BETAS, eps=EPSILON, foreach=False)
+  steps = []
+  for i in range(STEPS):
+    loss, gradients = gradients_of_step(model, masters, tokens, i)
+    norm = sum(g.double().pow(2).sum().item() for g in gradients.values()) ** 0.5
+    for name, w in masters.items():
+      w.grad = gradients[name] * min(1.0, CLIP / (norm + 1e-6))
+    rate = learning_rate(SCHEDULE, LR, i)
+    for group in optimizer.param_groups:
+      group["lr"] = rate
+    optimizer.step()
+    with torch.no_grad():
+      for name, tensor in model.named_parameters():
+        tensor.copy_(masters[name])
+    steps.append({"loss": loss, "grad_norm": norm, "lr": rate})
+  return steps
+
+
+def saved(folder):
+  """The tensors that transformers wrote."""
+  from safetensors.torch import load_file
+  return load_file(folder / "model.safetensors")
+
+
+def record_family(family, tokens):
+  folder = OUT / family
+  make_model(family).save_pretrained(folder)
+  (folder / "generation_config.json").unlink(missing_ok=True)
+  initial, last = saved(folder), folder / "last"
+  model = make_model(family)
+  fp32 = train(model, tokens, torch.float32)
+  model.save_pretrained(last)
+  final = saved(last)
+  for path in last.iterdir():
+    path.unlink()
+  last.rmdir()
+  bf16 = train(make_model(family).to(torch.bfloat16), tokens, torch.float32)
+  exact = train(make_model(family).double(), tokens, torch.float64)
+  changes = {name: [(final[name] - w).double().norm().item(), w.double().norm().item()] for name, w in initial.items()}
+  record = {"family": family, "torch": torch.__version__.split("+")[0], "transformers": transformers.__version__,
+            "fp32": fp32, "bf16": bf16, "fp64": exact, "changes": changes}
+  (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n")
+  worst = {kind: max(abs(s["loss"] / e["loss"] - 1) for s, e in zip(run, exact))
+           for kind, run in (("fp32", fp32), ("bf16", bf16))}
+  print(f"{family:16} loss {fp32[0]['loss']:.4f} -> {fp32[-1]['loss']:.4f}, "
+        f"from float64: fp32 {worst['fp32']:.1e}, bf16 {worst['bf16']:.1e}")
+
+
+def load(folder):
+  """What nxrun wrote, as transformers reads it: false where a tensor is missing, left over or of another shape."""
+  model, told = transformers.AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True)
+  wrong = {kind: list(names) for kind, names in told.items() if names}
+  print(f"{folder}: {type(model).__name__}", wrong or "whole")
+  return not wrong
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("--load", nargs="+", metavar="FOLDER")
+  parser.add_argument("families", nargs="*", metavar="FAMILY")
+  arguments = parser.parse_args()
+  if arguments.load:
+    sys.exit(0 if all([load(folder) for folder in arguments.load]) else 1)
+  transformers.utils.logging.disable_progress_bar()
+  torch.set_num_threads(1)
+  torch.use_deterministic_algorithms(True)
+  torch.set_flush_denormal(True)
+  tokens = torch.from_numpy(numpy.fromfile(HERE / "recorded" / "tokens.bin", "<u2").astype(numpy.int64))
+  for family in arguments.families or FAMILIES:
+    record_family(family, tokens)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxrun against transformers: `test_families RECORDED FAMILY...` trains the tiny model of each family from the
+ * config.json and the weights that transformers wrote, on one rank in fp32 and bf16 and on meshes in fp32, and
+ * compares with what transformers' own model does (record_families.py): loss and gradient norm of every step, and in
+ * the last checkpoint each tensor's shape and how far it has moved. */
+#include "runtime/safetensors.h"
+#include "tests/parity/training.h"
+#include "tests/tap.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char base[] =
+    "batch: {micro: 2, global: 8}\n"
+    "model: {sequence: 32}\n"
+    "optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, clip_norm: 1.0, epsilon: 1e-8}\n"
+    "schedule: {name: cosine, warmup_steps: 4, min_lr: 1e-4, max_steps: 20}\n"
+    "data: {shuffle: false}\n"
+    "run: {seed: 7}\n";
+
+#define SET(path, value) " --set nx:" path "=" value
+
+/* tolerance: relative, of losses and norms; norms of bf16 are sums of many rounded gradients. */
+typedef struct variant {
+  const char *name;
+  unsigned n_ranks;
+  const char *overrides;
+  double tolerance, norm_tolerance;
+  bool bf16, mixture; /* compared with the record in bf16; of mixtures alone */
+} variant;
+
+static const variant variants[] = {
+    {"fp32", 1, SET("mesh.world", "1"), 1e-6, 1e-5, false, false},
+    {"bf16", 1,
+     SET("mesh.world", "1") SET("precision.param", "bf16") SET("precision.compute", "bf16")
+         SET("precision.master_weights", "true"),
+     2e-3, 2e-2, true, false},
+    {"tp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2"), 1e-6, 1e-5, false, false},
+    {"pp2", 2, SET("mesh.world", "2") SET("mesh.pipeline", "2"), 1e-6, 1e-5, false, false},
+    {"cp2", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ring", "true"), 1e-6, 1e-5, false, false},
+    {"dp2-zero3", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "3"), 1e-6, 1e-5, false, false},
+    {"ep2", 2, SET("mesh.world", "2") SET("mesh.expert", "2"), 1e-6, 1e-5, false, true},
+};
+enum { N_VARIANTS = sizeof variants / sizeof *variants };
+
+static const double change_tolerance = 1e-3; /* of how far a tensor has moved in 20 steps, in fp32 */
+
+static const char *recorded;
+
+static void folder_of(char *folder, size_t n_bytes, const char *family, const variant *v) {
+  snprintf(folder, n_bytes, "family-%s-%s", family, v->name);
+}
+
+static bool is_mixture(const char *family) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/families/%s/config.json", recorded, family);
+  json_t *config = json_load_file(path, 0, NULL);
+  static const char *const keys[] = {"num_local_experts", "num_experts", "n_routed_experts"};
+  bool found = false;
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) found = found || json_object_get(config, keys[i]) != NULL;
+  json_decref(config);
+  return found;
+}
+
+static void compile(const char *family, const variant *v) {
+  char folder[256], overrides[4096];
+  folder_of(folder, sizeof folder, family, v);
+  snprintf(overrides, sizeof overrides,
+           "--model-config %s/families/%s/config.json --set 'nx:data.path=[%s/tokens]' "
+           "--set nx:run.init_from=%s/families/%s/model.safetensors %s",
+           recorded, family, recorded, recorded, family, v->overrides);
+  training_compile(&(training){.folder = folder, .config = base, .overrides = overrides, .n_ranks = v->n_ranks});
+}
+
+static void train_all(char **families, int n, unsigned n_ranks) {
+  static char words[1 << 16];
+  size_t used = 0;
+  for (int i = 0; i < n; i++) {
+    for (size_t j = 0; j < N_VARIANTS; j++) {
+      char folder[256];
+      if (variants[j].n_ranks != n_ranks || (variants[j].mixture && !is_mixture(families[i]))) continue;
+      compile(families[i], &variants[j]);
+      folder_of(folder, sizeof folder, families[i], &variants[j]);
+      used += (size_t)snprintf(words + used, sizeof words - used, "%s ", folder);
+      if (used >= sizeof words) tap_bail("too many families");
+    }
+  }
+  training_together(n_ranks, "families", words);
+}
+
+/* ---- comparing ---- */
+
+static void read_expected(const json_t *record, const variant *v, training_result *expected) {
+  const json_t *steps = json_object_get(record, v->bf16 ? "bf16" : "fp32");
+  expected->n_steps = json_array_size(steps);
+  for (size_t i = 0; i < expected->n_steps; i++) {
+    const json_t *step = json_array_get(steps, i);
+    expected->steps[i] = (training_step){json_number_value(json_object_get(step, "loss")),
+                                         json_number_value(json_object_get(step, "grad_norm")),
+                                         json_number_value(json_object_get(step, "lr"))};
+  }
+}
+
+static double distance(const nxr_safetensor *a, const nxr_safetensor *b, uint64_t n) {
+  float *left = malloc(n * sizeof *left), *right = malloc(n * sizeof *right);
+  double sum = 0;
+  if (left == NULL || right == NULL) tap_bail("out of memory");
+  nxr_safetensor_floats(a, 0, n, left);
+  nxr_safetensor_floats(b, 0, n, right);
+  for (uint64_t i = 0; i < n; i++) sum += ((double)left[i] - right[i]) * ((double)left[i] - right[i]);
+  free(left);
+  free(right);
+  return sqrt(sum);
+}
+
+/* The tensor is there, has its shape and has moved as far as in transformers. */
+static bool same_change(const nxr_safetensors *first, const nxr_safetensors *last, const char *name,
+                        const json_t *change) {
+  const nxr_safetensor *before = nxr_safetensors_find(first, name), *after = nxr_safetensors_find(last, name);
+  char wanted[160], found[160];
+  if (after == NULL) return tap_note("the checkpoint lacks %s", name), false;
+  nxr_safetensor_shape(before, wanted);
+  nxr_safetensor_shape(after, found);
+  if (strcmp(wanted, found) != 0) return tap_note("%s is %s instead of %s", name, found, wanted), false;
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < before->n_dims; i++) n *= before->dims[i];
+  double moved = distance(before, after, n), expected = json_number_value(json_array_get(change, 0));
+  double size = json_number_value(json_array_get(change, 1));
+  if (fabs(moved - expected) <= change_tolerance * fmax(expected, 1e-3 * size)) return true;
+  tap_note("%s moved by %.6g instead of %.6g", name, moved, expected);
+  return false;
+}
+
+static bool same_checkpoint(const char *family, const char *folder, const json_t *record) {
+  char path[512];
+  nxr_safetensors first, last;
+  nxr_fault fault = {""};
+  snprintf(path, sizeof path, "%s/families/%s/model.safetensors", recorded, family);
+  if (!nxr_safetensors_open(path, &first, &fault)) tap_bail("%s", fault.text);
+  snprintf(path, sizeof path, "%s/run/checkpoints/step-000020/model.safetensors", folder);
+  if (!nxr_safetensors_open(path, &last, &fault)) tap_bail("%s", fault.text);
+  json_t *changes = json_object_get(record, "changes"), *change;
+  const char *name;
+  bool good = first.n_tensors == last.n_tensors;
+  if (!good) tap_note("%zu tensors instead of %zu", (size_t)last.n_tensors, (size_t)first.n_tensors);
+  json_object_foreach(changes, name, change) good = same_change(&first, &last, name, change) && good;
+  nxr_safetensors_close(&first);
+  nxr_safetensors_close(&last);
+  return good;
+}
+
+static void compare(const char *family, const variant *v, const json_t *record) {
+  training_result expected, actual;
+  char folder[256];
+  folder_of(folder, sizeof folder, family, v);
+  read_expected(record, v, &expected);
+  training_read(folder, &actual);
+  bool good = training_compare(&expected, &actual, v->tolerance, v->norm_tolerance);
+  if (!v->bf16) good = same_checkpoint(family, folder, record) && good;
+  tap_report(good, "%s", folder);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3) return 2;
+  recorded = argv[1];
+  for (unsigned n_ranks = 1; n_ranks <= 2; n_ranks++) train_all(argv + 2, argc - 2, n_ranks);
+  for (int i = 2; i < argc; i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/families/%s/record.json", recorded, argv[i]);
+    json_t *record = json_load_file(path, 0, NULL);
+    if (record == NULL) tap_bail("cannot read %s", path);
+    for (size_t j = 0; j < N_VARIANTS; j++)
+      if (!variants[j].mixture || is_mixture(argv[i])) compare(argv[i], &variants[j], record);
+    json_decref(record);
+  }
+  return tap_end();
+}
