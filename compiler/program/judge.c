@@ -43,6 +43,13 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "the ranks that exchange heads for sequence do not divide a tensor-parallel rank's key heads"},
       {t->layout.context == 1 || t->model.sequence % (2 * t->layout.context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
        "the sequence is not a whole number of pieces, two for each context-parallel rank"},
+      {layer->attention.qk_norm != NXC_QK_NORM_OF_ALL || t->model.sequence / t->layout.context % t->layout.tensor == 0,
+       NX_SETTING_MODEL_QK_NORM, "NX3003",
+       "ranks exchange features for tokens to normalize a projection, and they do not divide the tokens"},
+      {layer->attention.qk_norm != NXC_QK_NORM_OF_ALL || t->layout.kv_replica == 1, NX_SETTING_MODEL_QK_NORM, "NX3003",
+       "the norm of a whole projection cannot be taken where key heads are copied"},
+      {!layer->attention.alibi || layer->attention.soft_cap == 0, NX_SETTING_MODEL_ATTENTION_SOFT_CAP, "NX3003",
+       "scores are capped or biased by distance, not both"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
        "parameters and activations must have one type for the products"},
   };
@@ -51,11 +58,18 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
 
 static bool has_part(const nxc_training *t, nxc_part part) {
   const nxc_model *m = &t->model;
-  bool mixed = m->mixture != NULL, gated = m->specs[0].ffn.activation->gated;
+  const nxc_layer_spec *layer = &m->specs[0];
+  bool mixed = m->mixture != NULL, gated = layer->ffn.activation->gated;
   bool dense = nxc_model_mixtures(m) < m->layers, shares = mixed && m->mixture->shared_hidden > 0;
   switch (part) {
     case NXC_PART_POSITIONS: return m->learned_positions > 0;
     case NXC_PART_OUTPUT: return !m->tied;
+    case NXC_PART_ATTENTION_NORM: return layer->norm_before || layer->norm_of_sum;
+    case NXC_PART_FFN_NORM: return (layer->norm_before || layer->norm_of_sum) && !layer->one_norm;
+    case NXC_PART_ATTENTION_AFTER_NORM:
+    case NXC_PART_FFN_AFTER_NORM: return layer->norm_after;
+    case NXC_PART_Q_NORM:
+    case NXC_PART_K_NORM: return layer->attention.qk_norm != NXC_QK_PLAIN;
     case NXC_PART_GATE: return dense && gated;
     case NXC_PART_UP:
     case NXC_PART_DOWN: return dense;

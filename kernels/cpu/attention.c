@@ -147,10 +147,13 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   for (int64_t i = 0; i < n; i++) rows[i] = (softmax_row){-INFINITY, 0};
   memset(space->o, 0, (size_t)(SIDE * s->width) * sizeof(float));
   attention_mask_queries(s, batch, tile, &mask);
+  attention_bend bend = attention_bend_of(s, head);
   for (int64_t t = begin; t < end; t++) {
     attention_mask_keys(s, t, &mask);
     tile_multiply((tile_product){n, SIDE, s->d, q, q_row, 1, space->k_packed + t * s->width * SIDE, SIDE,
                                  space->score, SIDE, false});
+    for (int64_t i = 0; i < n; i++)
+      attention_bend_row(&bend, space->score + i * SIDE, mask.query[i], mask.place, 1);
     if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
     for (int64_t i = 0; i < n; i++) {
       float old = row_softmax(space->score + i * SIDE, &mask, i, s->scale, &rows[i]);
@@ -223,10 +226,11 @@ typedef struct query_tile {
 
 /* Weights in `score` (dropped ones zero, for dv) and slopes of the scores in `slope`. */
 static void backward_rows(const attention_shape *s, const attention_space *space, const query_tile *tile,
-                          const attention_mask *mask) {
-  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
+                          const attention_mask *mask, const attention_bend *bend) {
+  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale, inverse = bend->cap > 0 ? 1 / bend->cap : 0;
   for (int64_t i = 0; i < tile->n; i++) {
     float *score = space->score + i * SIDE, *slope = space->slope + i * SIDE;
+    attention_bend_row(bend, score, mask->query[i], mask->place, 1);
     float lse = tile->lse[i], product = tile->product[i];
     const uint32_t *words = space->words + i * SIDE;
     uint32_t threshold = s->threshold;
@@ -235,16 +239,18 @@ static void backward_rows(const attention_shape *s, const attention_space *space
       for (int64_t j = 0; j < SIDE; j++) {
         float weight = vec_exp(score[j] * scale - lse), keep = words[j] >= threshold ? kept : 0.0F;
         weight = attention_reads(mask, i, j) ? weight : 0.0F;
+        float capped = score[j] * inverse;
         score[j] = weight * keep;
-        slope[j] = weight * (slope[j] * keep - product) * scale;
+        slope[j] = weight * (slope[j] * keep - product) * scale * (1 - capped * capped);
       }
     } else {
 #pragma omp simd
       for (int64_t j = 0; j < SIDE; j++) {
         float weight = vec_exp(score[j] * scale - lse);
         weight = attention_reads(mask, i, j) ? weight : 0.0F;
+        float capped = score[j] * inverse;
         score[j] = weight;
-        slope[j] = weight * (slope[j] - product) * scale;
+        slope[j] = weight * (slope[j] - product) * scale * (1 - capped * capped);
       }
     }
   }
@@ -274,6 +280,7 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
                           const float *keys, int64_t k_row, int64_t batch, int64_t head, int64_t tile) {
   query_tile query;
   attention_mask mask;
+  attention_bend bend = attention_bend_of(s, head);
   query_read(s, a, space, batch, head, tile, &query);
   int64_t n = query.n, begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   attention_mask_queries(s, batch, tile, &mask);
@@ -286,7 +293,7 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
     tile_multiply((tile_product){n, SIDE, s->d, query.dout, query.dout_row, 1, space->v_packed + packed, SIDE,
                                  space->slope, SIDE, false});
     if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
-    backward_rows(s, space, &query, &mask);
+    backward_rows(s, space, &query, &mask, &bend);
     tile_multiply((tile_product){n_keys, s->width, n, space->score, 1, SIDE, query.dout, query.dout_row,
                                  space->dv + at, s->width, true});
     tile_multiply((tile_product){n_keys, s->width, n, space->slope, 1, SIDE, query.q, query.q_row,

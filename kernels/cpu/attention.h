@@ -10,6 +10,7 @@
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
+#include "kernels/alibi.h"
 #include "kernels/cpu/vec.h"
 
 enum { SIDE = 64 };
@@ -18,7 +19,8 @@ typedef struct attention_shape {
   int64_t n_batch, n_heads, n_kv, n_tokens, n_keys, d;
   int64_t width;                /* d rounded up to whole vectors */
   int64_t n_tiles, n_key_tiles; /* of SIDE tokens, of SIDE keys */
-  float scale;
+  float scale, soft_cap;
+  int64_t window, alibi_heads;
   double dropout;
   uint32_t threshold, tensor_id, head_start;
   uint64_t seed;
@@ -47,6 +49,9 @@ static inline attention_shape attention_shape_of(const nxk_kernel *kernel, bool 
   s.n_key_tiles = (s.n_keys + SIDE - 1) / SIDE;
   s.scale = (float)cpu_real(kernel, NX_attention_scale);
   s.dropout = cpu_real(kernel, NX_attention_dropout);
+  s.window = kernel->operator.attrs[NX_attention_window].integer;
+  s.soft_cap = (float)cpu_real(kernel, NX_attention_soft_cap);
+  s.alibi_heads = kernel->operator.attrs[NX_attention_alibi_heads].integer;
   s.threshold = nx_philox_threshold(s.dropout);
   return s;
 }
@@ -115,8 +120,11 @@ static inline int32_t attention_key_place(const attention_shape *s, int64_t key)
   return s->key_places ? s->key_places[key] : (int32_t)key;
 }
 
+/* The first place that a query reads. */
 static inline int32_t attention_start(const attention_shape *s, int64_t batch, int64_t query) {
-  return s->starts ? s->starts[batch * s->n_tokens + query] : 0;
+  int64_t start = s->starts ? s->starts[batch * s->n_tokens + query] : 0;
+  int64_t low = s->window > 0 ? (int64_t)attention_place(s, query) - s->window + 1 : 0;
+  return (int32_t)(low > start ? low : start);
 }
 
 /* Key tiles of which no query of a tile reads a later one. */
@@ -127,9 +135,10 @@ static inline int64_t attention_tiles_end(const attention_shape *s, int64_t tile
   return end;
 }
 
-/* Key tiles that stand before the document of every query of a tile. */
+/* Key tiles that stand before the document, or the window, of every query of a tile. */
 static inline int64_t attention_tiles_begin(const attention_shape *s, int64_t batch, int64_t tile) {
   int32_t start = attention_start(s, batch, tile * SIDE);
+  if (!s->key_places) return start / SIDE;
   for (int64_t begin = 0; begin < s->n_key_tiles; begin++) {
     int64_t last = begin * SIDE + attention_key_rows(s, begin) - 1;
     if (attention_key_place(s, last) >= start) return begin;
@@ -141,6 +150,7 @@ static inline int64_t attention_tiles_begin(const attention_shape *s, int64_t ba
  * low[i]. */
 typedef struct attention_mask {
   int32_t low[SIDE] __attribute__((aligned(64)));
+  int32_t query[SIDE] __attribute__((aligned(64))); /* places of the queries */
   uint32_t reach[SIDE] __attribute__((aligned(64)));
   int32_t place[SIDE] __attribute__((aligned(64)));
   bool in_fours; /* keys 4 i to 4 i + 3 share the words of one counter, in order */
@@ -152,7 +162,8 @@ static inline void attention_mask_queries(const attention_shape *s, int64_t batc
   int64_t n = attention_tile_rows(s, tile);
   for (int64_t i = 0; i < SIDE; i++) {
     mask->low[i] = i < n ? attention_start(s, batch, tile * SIDE + i) : INT32_MAX;
-    mask->reach[i] = i < n ? (uint32_t)attention_place(s, tile * SIDE + i) - (uint32_t)mask->low[i] : 0;
+    mask->query[i] = i < n ? attention_place(s, tile * SIDE + i) : 0;
+    mask->reach[i] = i < n ? (uint32_t)mask->query[i] - (uint32_t)mask->low[i] : 0;
   }
 }
 
@@ -172,16 +183,52 @@ static inline bool attention_reads(const attention_mask *mask, int64_t query, in
   return (uint32_t)mask->place[key] - (uint32_t)mask->low[query] <= mask->reach[query];
 }
 
+/* What the scores of a head go through before the softmax: both are 0 where they stay. */
+typedef struct attention_bend {
+  float cap, slope; /* over the scale; slope: what ALiBi takes for each place */
+} attention_bend;
+
+static inline attention_bend attention_bend_of(const attention_shape *s, int64_t head) {
+  attention_bend bend = {s->soft_cap / s->scale, 0};
+  if (s->alibi_heads)
+    bend.slope = (float)nxk_alibi_slope(s->alibi_heads, (int64_t)s->head_start + head) / s->scale;
+  return bend;
+}
+
+/* A row of scores of one query (sign 1) or one key (-1), `place`, with the keys or queries of a tile. */
+static inline void attention_bend_row(const attention_bend *bend, float *score, int32_t place,
+                                      const int32_t *others, float sign) {
+  float cap = bend->cap, slope = bend->slope * sign, at = (float)place;
+  if (cap > 0) {
+    float inverse = 1 / cap;
+#pragma omp simd
+    for (int64_t j = 0; j < SIDE; j++) score[j] = cap * vec_tanh(score[j] * inverse);
+  }
+  if (slope != 0) {
+#pragma omp simd
+    for (int64_t j = 0; j < SIDE; j++) score[j] += slope * ((float)others[j] - at);
+  }
+}
+
+/* Key tiles that a query tile meets, whatever the documents. */
+static inline int64_t attention_tiles_met(const attention_shape *s, int64_t tile) {
+  int64_t first = attention_place(s, tile * SIDE) - s->window + 1, end = attention_tiles_end(s, tile), begin = 0;
+  if (s->window == 0 || first <= 0) return end;
+  if (!s->key_places) return end - first / SIDE;
+  while (begin < end && attention_key_place(s, begin * SIDE + attention_key_rows(s, begin) - 1) < first) begin++;
+  return end - begin;
+}
+
 /* Where a thread's share of the query tiles begins; those that read nothing fall to the share before. */
 static inline int64_t attention_share_start(const attention_shape *s, int64_t index, int64_t n_shares) {
   int64_t per_head = 0, n_heads = s->n_batch * s->n_heads, tile = 0;
   if (index == 0) return 0;
-  for (int64_t t = 0; t < s->n_tiles; t++) per_head += attention_tiles_end(s, t);
+  for (int64_t t = 0; t < s->n_tiles; t++) per_head += attention_tiles_met(s, t);
   int64_t cost = (int64_t)((double)(per_head * n_heads) * (double)index / (double)n_shares);
   int64_t head = per_head ? cost / per_head : n_heads * index / n_shares;
   int64_t rest = per_head ? cost % per_head : 0;
-  while (tile + 1 < s->n_tiles && attention_tiles_end(s, tile) <= rest)
-    rest -= attention_tiles_end(s, tile++);
+  while (tile + 1 < s->n_tiles && attention_tiles_met(s, tile) <= rest)
+    rest -= attention_tiles_met(s, tile++);
   return head >= n_heads ? n_heads * s->n_tiles : head * s->n_tiles + tile;
 }
 
@@ -203,9 +250,12 @@ static inline attention_work attention_work_of(const attention_shape *s, int64_t
   return (attention_work){thread, thread % n_parts, n_parts, {unit, unit < n_units ? unit + 1 : unit}};
 }
 
-/* Whether the operands have types that a form computes with: of bf16 products, bf16 but for results, which
- * may be fp32 too. */
+/* Whether a form computes it: with operands of these types (of bf16 products, bf16 but for results, which may be
+ * fp32 too), and one way of bending scores at most. */
 static inline bool attention_types(const nxk_kernel *kernel, bool backward, bool bf16_alone) {
+  const nxk_attr *attrs = kernel->operator.attrs;
+  bool capped = attrs[NX_attention_soft_cap].real > 0, biased = attrs[NX_attention_alibi_heads].integer > 0;
+  if ((capped && biased) || ((capped || biased) && attrs[NX_attention_scale].real <= 0)) return false;
   uint32_t samples = backward ? 6 : 3, n_in = kernel->operator.n_in, lse = backward ? 5 : n_in + 1;
   for (uint32_t i = 0; i < n_in + kernel->operator.n_out; i++) {
     const nxk_tensor *x = &kernel->operator.args[i];

@@ -85,6 +85,12 @@ typedef struct softmax16 {
   float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64)));
 } softmax16;
 
+/* Scores stand [keys, queries] here. */
+static void square_bend(const attention_bend *bend, const attention_mask *mask, float *score) {
+  for (int key = 0; key < SIDE; key++)
+    attention_bend_row(bend, score + key * SIDE, mask->place[key], mask->query, -1);
+}
+
 /* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
 static void square_softmax(float *score, float scale, const attention_mask *mask, softmax16 *run,
                            float *old) {
@@ -136,6 +142,7 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   attention_mask mask;
+  attention_bend bend = attention_bend_of(s, head);
   softmax16 run;
   float old[SIDE];
   for (int i = 0; i < SIDE; i++) run.max[i] = -INFINITY, run.sum[i] = 0;
@@ -147,6 +154,7 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
     word_rows k = key_rows(s, a->k, kv, t, x->k_end);
     tile16_multiply(
       (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
+    square_bend(&bend, &mask, x->score);
     square_softmax(x->score, s->scale, &mask, &run, old);
     if (s->threshold) {
       draw_square(s, batch, head, &mask, x->words);
@@ -247,8 +255,9 @@ static void query_read(const attention_shape *s, const attention_args *a, const 
 
 /* Weights (dropped ones zero) in `score`, slopes of the scores in `slope`. */
 static void square_backward(const attention_shape *s, const space16 *x, const query16 *query,
-                            const attention_mask *mask) {
-  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
+                            const attention_mask *mask, const attention_bend *bend) {
+  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale, inverse = bend->cap > 0 ? 1 / bend->cap : 0;
+  square_bend(bend, mask, x->score);
   for (int key = 0; key < SIDE; key++) {
     float *score = x->score + key * SIDE, *slope = x->slope + key * SIDE;
     const uint32_t *words = x->words + key * SIDE;
@@ -258,8 +267,9 @@ static void square_backward(const attention_shape *s, const space16 *x, const qu
       float weight = vec_exp(score[i] * scale - query->lse[i]);
       float keep = threshold == 0 || words[i] >= threshold ? kept : 0.0F;
       weight = attention_reads(mask, i, key) ? weight : 0.0F;
+      float capped = score[i] * inverse;
       score[i] = weight * keep;
-      slope[i] = weight * (slope[i] * keep - query->product[i]) * scale;
+      slope[i] = weight * (slope[i] * keep - query->product[i]) * scale * (1 - capped * capped);
     }
   }
   rows_round(x->score, (uint16_t *)x->weight_rows, SIDE * SIDE);
@@ -274,6 +284,7 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   query16 query;
   attention_mask mask;
+  attention_bend bend = attention_bend_of(s, head);
   query_read(s, a, x, batch, head, tile, &query);
   attention_mask_queries(s, batch, tile, &mask);
   if (begin >= end) memset(x->across, 0, (size_t)(d * SIDE) * sizeof *x->across);
@@ -285,7 +296,7 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
     tile16_multiply(
       (tile16_product){SIDE, SIDE, w, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
     if (s->threshold) draw_square(s, batch, head, &mask, x->words);
-    square_backward(s, x, &query, &mask);
+    square_backward(s, x, &query, &mask, &bend);
     tile16_multiply(
       (tile16_product){SIDE, d, PAIRS, x->weight_rows, PAIRS, x->do_pairs, d, x->dv + t * SIDE * d, d, true});
     tile16_multiply(

@@ -15,6 +15,19 @@ bool CPU_NAME(cpu_embedding_bind)(nxk_kernel *kernel, nxk_fault *fault) {
          cpu_in(kernel, 0)->dtype == NX_i32;
 }
 
+static void row_scale(void *y, nx_dtype y_type, int64_t y_start, const void *x, nx_dtype x_type,
+                      int64_t x_start, int64_t n, float scale) {
+  vec_buffer x_buffer, y_buffer;
+  for (int64_t j = 0; j < n; j += VEC_CHUNK) {
+    int64_t count = vec_chunk_of(j, n);
+    const float *p = vec_read(x, x_type, x_start + j, count, x_buffer);
+    float *r = vec_target(y, y_type, y_start + j, y_buffer);
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) r[i] = scale * p[i];
+    vec_commit(y, y_type, y_start + j, count, r);
+  }
+}
+
 void CPU_NAME(cpu_embedding)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *table = cpu_in(kernel, 1), *y = cpu_out(kernel, 0);
   const int32_t *tokens = cpu_in_at(kernel, frame, 0);
@@ -22,12 +35,15 @@ void CPU_NAME(cpu_embedding)(const nxk_kernel *kernel, const nxk_frame *frame) {
   void *target = cpu_out_at(kernel, frame, 0);
   int64_t row_start = cpu_int(kernel, frame, NX_embedding_row_start), n = cpu_columns(table);
   int64_t n_tokens = cpu_rows(y), n_threads = kernel->device->n_threads;
+  float scale = (float)cpu_real(kernel, NX_embedding_scale);
 #pragma omp parallel num_threads(n_threads)
   {
     cpu_span span = cpu_share(n_tokens, 1, omp_get_thread_num(), n_threads);
     for (int64_t t = span.begin; t < span.end; t++) {
       int64_t row = tokens[t] - row_start;
-      if (row >= 0 && row < table->dims[0]) vec_copy(target, y->dtype, t * n, rows, table->dtype, row * n, n);
+      bool local = row >= 0 && row < table->dims[0];
+      if (local && scale == 1) vec_copy(target, y->dtype, t * n, rows, table->dtype, row * n, n);
+      else if (local) row_scale(target, y->dtype, t * n, rows, table->dtype, row * n, n, scale);
       else memset(vec_at(target, y->dtype, t * n), 0, (size_t)n * (y->dtype == NX_f32 ? 4 : 2));
     }
   }
@@ -102,6 +118,7 @@ typedef struct scatter {
   void *table;
   nx_dtype dy_type, table_type;
   int64_t n_columns;
+  float scale; /* of dy */
 } scatter;
 
 /* Adds dy of pairs [begin, end), all of one row, to the table. */
@@ -113,7 +130,7 @@ static void scatter_row(const scatter *s, const scatter_pair *pairs, int64_t beg
     for (int64_t pair = begin; pair < end; pair++) {
       const float *p = vec_read(s->dy, s->dy_type, pairs[pair].position * s->n_columns + j, count, buffer);
 #pragma omp simd
-      for (int64_t i = 0; i < count; i++) sum[i] += p[i];
+      for (int64_t i = 0; i < count; i++) sum[i] += s->scale * p[i];
     }
     vec_copy(s->table, s->table_type, at, sum, NX_f32, 0, count);
   }
@@ -158,7 +175,7 @@ void CPU_NAME(cpu_embedding_grad)(const nxk_kernel *kernel, const nxk_frame *fra
     if (row >= 0 && row < table->dims[0]) pairs[n_pairs++] = (scatter_pair){(uint32_t)row, (uint32_t)t};
   }
   scatter s = {cpu_in_at(kernel, frame, 1), cpu_out_at(kernel, frame, 0), dy->dtype, table->dtype,
-               cpu_columns(dy)};
+               cpu_columns(dy), (float)cpu_real(kernel, NX_embedding_grad_scale)};
   pairs = pairs_sort(pairs, pairs + n_tokens, n_pairs, table->dims[0]);
   scatter_run(kernel->device, &s, pairs, n_pairs);
 }
@@ -179,7 +196,7 @@ void CPU_NAME(cpu_position_grad)(const nxk_kernel *kernel, const nxk_frame *fram
     if (row >= 0) pairs[n_pairs++] = (scatter_pair){(uint32_t)row, (uint32_t)t};
   }
   scatter s = {cpu_in_at(kernel, frame, 0), cpu_out_at(kernel, frame, 0), dy->dtype, table->dtype,
-               cpu_columns(dy)};
+               cpu_columns(dy), 1};
   pairs = pairs_sort(pairs, pairs + n_tokens, n_pairs, table->dims[0]);
   scatter_run(kernel->device, &s, pairs, n_pairs);
 }

@@ -21,22 +21,17 @@ struct cpu_rope {
   float *cosine, *sine; /* [n_positions, half] */
 };
 
-/* `first` is the position of rotary_dims; the rest follow it in every row of ops.def. */
-static nxk_rope rope_form(const nxk_operator *operator, uint32_t first) {
-  const nxk_attr *a = &operator->attrs[first];
-  return (nxk_rope){a[0].integer, a[1].real, a[2].integer, a[3].real, a[4].real, a[5].real, a[6].integer};
-}
-
 static bool rope_forms_equal(const nxk_rope *x, const nxk_rope *y) {
   return x->rotary_dims == y->rotary_dims && x->theta == y->theta && x->scaling == y->scaling &&
          x->factor == y->factor && x->low_freq_factor == y->low_freq_factor &&
-         x->high_freq_factor == y->high_freq_factor && x->original_positions == y->original_positions;
+         x->high_freq_factor == y->high_freq_factor && x->original_positions == y->original_positions &&
+         x->amplitude == y->amplitude && x->interleaved == y->interleaved;
 }
 
 static void rope_row(const cpu_rope *r, int64_t position, float *cosine, float *sine) {
   for (int64_t pair = 0; pair < r->half; pair++) {
-    cosine[pair] = (float)cos((double)position * r->frequency[pair]);
-    sine[pair] = (float)sin((double)position * r->frequency[pair]);
+    cosine[pair] = (float)(r->form.amplitude * cos((double)position * r->frequency[pair]));
+    sine[pair] = (float)(r->form.amplitude * sin((double)position * r->frequency[pair]));
   }
 }
 
@@ -56,7 +51,7 @@ static cpu_rope *rope_make(nxk_device *device, const nxk_rope *form, int64_t n_p
 }
 
 static bool rope_bind(nxk_kernel *kernel, uint32_t first_attr, int64_t n_positions, nxk_fault *fault) {
-  nxk_rope form = rope_form(&kernel->operator, first_attr);
+  nxk_rope form = nxk_rope_of(&kernel->operator.attrs[first_attr]);
   if (form.rotary_dims > 2 * MAX_HALF) return false;
   cpu_rope *found = kernel->device->ropes;
   while (found && !(rope_forms_equal(&found->form, &form) && found->n_positions == n_positions))
@@ -84,20 +79,34 @@ typedef struct head_move {
   bool merge;
 } head_move;
 
+typedef struct rope_angles {
+  const float *cosine, *sine;
+  float cosine_buffer[MAX_HALF], sine_buffer[MAX_HALF];
+} rope_angles;
+
+static void rope_angles_of(const cpu_rope *r, int64_t position, rope_angles *angles) {
+  bool known = position >= 0 && position < r->n_positions;
+  angles->cosine = known ? r->cosine + position * r->half : angles->cosine_buffer;
+  angles->sine = known ? r->sine + position * r->half : angles->sine_buffer;
+  if (!known) rope_row(r, position, angles->cosine_buffer, angles->sine_buffer);
+}
+
 /* One head of one token: d elements, of which the first 2 half are rotated by the angle (back where sign is
  * -1). */
 static void rotate(const head_move *move, void *y, nx_dtype y_type, int64_t y_start, const void *x,
-                   nx_dtype x_type, int64_t x_start, const float *cosine, const float *sine) {
+                   nx_dtype x_type, int64_t x_start, const rope_angles *angles) {
+  const float *cosine = angles->cosine, *sine = angles->sine;
   float from[2 * MAX_HALF] __attribute__((aligned(64))), to[2 * MAX_HALF] __attribute__((aligned(64)));
   int64_t half = move->rope->half;
   float sign = move->merge ? -1.0F : 1.0F;
   const float *p = vec_read(x, x_type, x_start, 2 * half, from);
   float *r = vec_target(y, y_type, y_start, to);
+  int64_t step = move->rope->form.interleaved ? 2 : 1, other = step == 2 ? 1 : half;
 #pragma omp simd
   for (int64_t i = 0; i < half; i++) {
-    float c = cosine[i], s = sign * sine[i], a = p[i], b = p[i + half];
-    r[i] = a * c - b * s;
-    r[i + half] = b * c + a * s;
+    float c = cosine[i], s = sign * sine[i], a = p[step * i], b = p[step * i + other];
+    r[step * i] = a * c - b * s;
+    r[step * i + other] = b * c + a * s;
   }
   vec_commit(y, y_type, y_start, 2 * half, r);
   vec_copy(y, y_type, y_start + 2 * half, x, x_type, x_start + 2 * half, move->d - 2 * half);
@@ -105,15 +114,9 @@ static void rotate(const head_move *move, void *y, nx_dtype y_type, int64_t y_st
 
 static void move_token(const head_move *move, int64_t token) {
   const cpu_rope *r = move->rope;
-  float cosine_buffer[MAX_HALF], sine_buffer[MAX_HALF];
-  const float *cosine = cosine_buffer, *sine = sine_buffer;
-  int64_t position = move->positions[token], b = token / move->n_tokens, s = token % move->n_tokens;
-  if (position >= 0 && position < r->n_positions) {
-    cosine = r->cosine + position * r->half;
-    sine = r->sine + position * r->half;
-  } else {
-    rope_row(r, position, cosine_buffer, sine_buffer);
-  }
+  rope_angles angles;
+  int64_t b = token / move->n_tokens, s = token % move->n_tokens;
+  rope_angles_of(r, move->positions[token], &angles);
   for (uint32_t i = 0; i < move->n_parts; i++) {
     const head_part *part = &move->parts[i];
     for (int64_t head = 0; head < part->n_heads; head++) {
@@ -123,7 +126,7 @@ static void move_token(const head_move *move, int64_t token) {
       const void *x = move->merge ? part->heads : move->rows;
       nx_dtype y_type = move->merge ? move->type : part->type, x_type = move->merge ? part->type : move->type;
       int64_t y_start = move->merge ? in_row : in_heads, x_start = move->merge ? in_heads : in_row;
-      if (part->rotated && r->half) rotate(move, y, y_type, y_start, x, x_type, x_start, cosine, sine);
+      if (part->rotated && r->half) rotate(move, y, y_type, y_start, x, x_type, x_start, &angles);
       else vec_copy(y, y_type, y_start, x, x_type, x_start, move->d);
     }
   }
@@ -209,4 +212,27 @@ void CPU_NAME(cpu_merge_heads)(const nxk_kernel *kernel, const nxk_frame *frame)
                            cpu_in_at(kernel, frame, 1), true);
   move_add(&move, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), true);
   move_run(kernel, &move);
+}
+
+bool CPU_NAME(cpu_rotate_bind)(nxk_kernel *kernel, nxk_fault *fault) {
+  return types_fit(kernel, 1) && rope_bind(kernel, NX_rotate_rotary_dims, cpu_in(kernel, 0)->dims[2], fault);
+}
+
+void CPU_NAME(cpu_rotate)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *x = cpu_in(kernel, 0), *y = cpu_out(kernel, 0);
+  const void *source = cpu_in_at(kernel, frame, 0);
+  void *target = cpu_out_at(kernel, frame, 0);
+  const int32_t *positions = cpu_in_at(kernel, frame, 1);
+  int64_t n_heads = x->dims[1], n_tokens = x->dims[2], d = x->dims[3], n_threads = kernel->device->n_threads;
+  const head_move move = {.rope = kernel->state, .d = d, .merge = cpu_int(kernel, frame, NX_rotate_backward)};
+#pragma omp parallel num_threads(n_threads)
+  {
+    rope_angles angles;
+    cpu_span span = cpu_share(x->dims[0] * n_heads * n_tokens, 1, omp_get_thread_num(), n_threads);
+    for (int64_t row = span.begin; row < span.end; row++) {
+      int64_t token = row / (n_heads * n_tokens) * n_tokens + row % n_tokens;
+      rope_angles_of(move.rope, positions[token], &angles);
+      rotate(&move, target, y->dtype, row * d, source, x->dtype, row * d, &angles);
+    }
+  }
 }

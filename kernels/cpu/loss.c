@@ -15,12 +15,21 @@ typedef struct ce_row {
   double sum; /* of exp(x - max) */
 } ce_row;
 
-static ce_row row_stats(const void *x, nx_dtype type, int64_t start, int64_t n) {
-  vec_buffer buffer;
+/* Logits as they are read: a chunk of them capped, into `room`; in place where they stay. */
+static const float *capped(const float *x, int64_t n, float cap, float *room) {
+  if (cap == 0) return x;
+  float inverse = 1 / cap;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) room[i] = cap * vec_tanh(x[i] * inverse);
+  return room;
+}
+
+static ce_row row_stats(const void *x, nx_dtype type, int64_t start, int64_t n, float cap) {
+  vec_buffer buffer, room;
   ce_row row = {-INFINITY, 0};
   for (int64_t j = 0; j < n; j += VEC_CHUNK) {
     int64_t count = vec_chunk_of(j, n);
-    const float *p = vec_read(x, type, start + j, count, buffer);
+    const float *p = capped(vec_read(x, type, start + j, count, buffer), count, cap, room);
     float max = row.max, sum = 0;
 #pragma omp simd reduction(max : max)
     for (int64_t i = 0; i < count; i++) max = p[i] > max ? p[i] : max;
@@ -33,8 +42,9 @@ static ce_row row_stats(const void *x, nx_dtype type, int64_t start, int64_t n) 
   return row;
 }
 
-static float element(const void *x, nx_dtype type, int64_t index) {
-  return type == NX_f32 ? ((const float *)x)[index] : vec_float((uint32_t)((const uint16_t *)x)[index] << 16);
+static float element(const void *x, nx_dtype type, int64_t index, float cap) {
+  float value, room;
+  return *capped(vec_read(x, type, index, 1, &value), 1, cap, &room);
 }
 
 void CPU_NAME(cpu_ce_stats)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -44,16 +54,17 @@ void CPU_NAME(cpu_ce_stats)(const nxk_kernel *kernel, const nxk_frame *frame) {
   float *stats = cpu_out_at(kernel, frame, 0);
   int64_t row_start = cpu_int(kernel, frame, NX_ce_stats_row_start);
   int64_t n_valid = cpu_int(kernel, frame, NX_ce_stats_n_valid);
+  float cap = (float)cpu_real(kernel, NX_ce_stats_soft_cap);
   int64_t n_rows = cpu_rows(logits), n = cpu_columns(logits), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
     cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
     for (int64_t t = span.begin; t < span.end; t++) {
-      ce_row row = row_stats(x, logits->dtype, t * n, n_valid);
+      ce_row row = row_stats(x, logits->dtype, t * n, n_valid, cap);
       int64_t label = labels[t] - row_start;
       stats[3 * t] = row.max;
       stats[3 * t + 1] = (float)row.sum;
-      stats[3 * t + 2] = label >= 0 && label < n_valid ? element(x, logits->dtype, t * n + label) : 0;
+      stats[3 * t + 2] = label >= 0 && label < n_valid ? element(x, logits->dtype, t * n + label, cap) : 0;
     }
   }
 }
@@ -94,20 +105,26 @@ typedef struct ce_gradient {
   void *y;
   nx_dtype x_type, y_type;
   int64_t n, n_valid;
+  float cap;
 } ce_gradient;
 
 static void row_gradient(const ce_gradient *g, int64_t row, float lse, float scale, int64_t label) {
-  vec_buffer x_buffer, y_buffer;
+  vec_buffer x_buffer, room, y_buffer;
+  float inverse = g->cap > 0 ? 1 / g->cap : 0;
   for (int64_t j = 0; j < g->n; j += VEC_CHUNK) {
     int64_t count = vec_chunk_of(j, g->n), start = row * g->n + j;
     int64_t n_live = g->n_valid - j < 0 ? 0 : g->n_valid - j < count ? g->n_valid - j : count;
-    const float *p = vec_read(g->x, g->x_type, start, count, x_buffer);
+    const float *p = capped(vec_read(g->x, g->x_type, start, count, x_buffer), n_live, g->cap, room);
     float *r = vec_target(g->y, g->y_type, start, y_buffer);
-    float at_label = label >= j && label < j + n_live ? vec_exp(p[label - j] - lse) : 0;
+    float logit = label >= j && label < j + n_live ? p[label - j] : 0, at_label = vec_exp(logit - lse);
+    float slope_at_label = 1 - logit * inverse * logit * inverse;
 #pragma omp simd
-    for (int64_t i = 0; i < n_live; i++) r[i] = scale * vec_exp(p[i] - lse);
+    for (int64_t i = 0; i < n_live; i++) {
+      float bent = p[i] * inverse;
+      r[i] = scale * vec_exp(p[i] - lse) * (1 - bent * bent);
+    }
     for (int64_t i = n_live; i < count; i++) r[i] = 0;
-    if (label >= j && label < j + n_live) r[label - j] = scale * (at_label - 1);
+    if (label >= j && label < j + n_live) r[label - j] = scale * (at_label - 1) * slope_at_label;
     vec_commit(g->y, g->y_type, start, count, r);
   }
 }
@@ -126,7 +143,8 @@ void CPU_NAME(cpu_ce_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
                    logits->dtype,
                    cpu_out(kernel, 0)->dtype,
                    cpu_columns(logits),
-                   cpu_int(kernel, frame, NX_ce_grad_n_valid)};
+                   cpu_int(kernel, frame, NX_ce_grad_n_valid),
+                   (float)cpu_real(kernel, NX_ce_grad_soft_cap)};
   const float *weights = kernel->operator.n_in > 3 ? cpu_in_at(kernel, frame, 3) : NULL;
   float scale = (float)cpu_real(kernel, NX_ce_grad_scale);
   int64_t n_rows = cpu_rows(logits), n_threads = kernel->device->n_threads;

@@ -35,6 +35,7 @@ typedef struct norm_forward {
   const void *x, *g, *b; /* b may be NULL */
   void *y;
   nx_dtype x_type, g_type, b_type, y_type;
+  float centre; /* of the gains: g + centre multiplies */
   int64_t n;
 } norm_forward;
 
@@ -49,10 +50,10 @@ static void row_apply(const norm_forward *f, int64_t row, float mean, float rstd
     if (f->b) {
       const float *b = vec_read(f->b, f->b_type, j, count, b_buffer);
 #pragma omp simd
-      for (int64_t i = 0; i < count; i++) y[i] = (x[i] - mean) * rstd * g[i] + b[i];
+      for (int64_t i = 0; i < count; i++) y[i] = (x[i] - mean) * rstd * (g[i] + f->centre) + b[i];
     } else {
 #pragma omp simd
-      for (int64_t i = 0; i < count; i++) y[i] = (x[i] - mean) * rstd * g[i];
+      for (int64_t i = 0; i < count; i++) y[i] = (x[i] - mean) * rstd * (g[i] + f->centre);
     }
     vec_commit(f->y, f->y_type, start, count, y);
   }
@@ -66,6 +67,7 @@ static norm_forward forward_of(const nxk_kernel *kernel, const nxk_frame *frame)
                     .x_type = x->dtype,
                     .g_type = cpu_in(kernel, 1)->dtype,
                     .y_type = y->dtype,
+                    .centre = cpu_int(kernel, frame, NX_rms_norm_zero_centred) ? 1 : 0,
                     .n = cpu_columns(x)};
   if (kernel->operator.n_in> 2) {
     f.b = cpu_in_at(kernel, frame, 2);
@@ -115,6 +117,7 @@ typedef struct norm_backward {
   nx_dtype dy_type, x_type, g_type, dx_type;
   const float *mean; /* NULL: RMSNorm */
   const float *rstd;
+  float centre; /* of the gains */
   int64_t n;
 } norm_backward;
 
@@ -131,7 +134,7 @@ static norm_sums row_gradient_sums(const norm_backward *b, int64_t row, float me
     float plain = 0, product = 0;
 #pragma omp simd reduction(+ : plain, product)
     for (int64_t i = 0; i < count; i++) {
-      float scaled = dy[i] * g[i], hat = (x[i] - mean) * rstd;
+      float scaled = dy[i] * (g[i] + b->centre), hat = (x[i] - mean) * rstd;
       plain += scaled;
       product += scaled * hat;
       dg[j + i] += dy[i] * hat;
@@ -157,7 +160,8 @@ static void row_gradient(const norm_backward *b, int64_t row, float mean, float 
     const float *g = vec_read(b->g, b->g_type, j, count, g_buffer);
     float *dx = vec_target(b->dx, b->dx_type, start, dx_buffer);
 #pragma omp simd
-    for (int64_t i = 0; i < count; i++) dx[i] = rstd * (dy[i] * g[i] - a - (x[i] - mean) * rstd * c);
+    for (int64_t i = 0; i < count; i++)
+      dx[i] = rstd * (dy[i] * (g[i] + b->centre) - a - (x[i] - mean) * rstd * c);
     vec_commit(b->dx, b->dx_type, start, count, dx);
   }
 }
@@ -224,6 +228,7 @@ static norm_backward backward_of(const nxk_kernel *kernel, const nxk_frame *fram
                          .x_type = cpu_in(kernel, 1)->dtype,
                          .g_type = cpu_in(kernel, 2)->dtype,
                          .dx_type = cpu_out(kernel, 0)->dtype,
+                         .centre = cpu_int(kernel, frame, NX_rms_norm_grad_zero_centred) ? 1 : 0,
                          .n = cpu_columns(cpu_in(kernel, 1))};
 }
 

@@ -23,6 +23,7 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_merge_qkv] = OWN(cpu_merge_qkv),
     [NX_OP_split_heads] = OWN(cpu_split_heads),
     [NX_OP_merge_heads] = OWN(cpu_merge_heads),
+    [NX_OP_rotate] = OWN(cpu_rotate),
     [NX_OP_attention] = OWN(cpu_attention),
     [NX_OP_attention_grad] = OWN(cpu_attention_grad),
     [NX_OP_attention_merge] = OWN(cpu_attention_merge),

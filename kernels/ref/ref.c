@@ -48,6 +48,7 @@ static ref_work *const works[NX_OP_END] = {
     [NX_OP_merge_qkv] = ref_heads_work,
     [NX_OP_split_heads] = ref_heads_work,
     [NX_OP_merge_heads] = ref_heads_work,
+    [NX_OP_rotate] = ref_heads_work,
     [NX_OP_attention] = ref_attention_work,
     [NX_OP_attention_grad] = ref_attention_grad_work,
     [NX_OP_moe_route] = ref_moe_route_work,

@@ -2,10 +2,11 @@
 /* Causal attention over grouped heads, its gradient, and attention over some keys joined with that over
  * others.
  *
- * s_ij = scale q_i k_j for the keys j that query i reads, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij
+ * s_ij = scale q_i k_j (capped, less what ALiBi takes) for the keys j that query i reads, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij
  * v_j, where c_ij is 0 or 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which
  * changes no number here but keeps half-precision scores small elsewhere. Sums run over ascending keys;
  * gradients of keys and values over ascending heads, then queries. */
+#include "kernels/alibi.h"
 #include "kernels/ref/ref.h"
 #include "schema/philox.h"
 
@@ -13,9 +14,9 @@
 
 typedef struct attention {
   int64_t batches, heads, kv_heads, tokens, keys, d;
-  double scale, layer, dropout;
+  double scale, layer, dropout, soft_cap;
   uint32_t tensor_id, threshold;
-  int64_t head_start;
+  int64_t head_start, window, alibi_heads;
   uint64_t seed;
   const int32_t *places, *key_places, *starts; /* NULL: a query reads the keys up to its own */
 } attention;
@@ -38,6 +39,9 @@ static attention attention_shape(const ref_call *call, const ref_operand *q, con
       .tensor_id = (uint32_t)ref_int(call, NX_attention_tensor_id),
       .threshold = nx_philox_threshold(dropout),
       .head_start = ref_int(call, NX_attention_head_start),
+      .window = ref_int(call, NX_attention_window),
+      .soft_cap = ref_real(call, NX_attention_soft_cap),
+      .alibi_heads = ref_int(call, NX_attention_alibi_heads),
       .seed = call->frame->seed,
       .places = placed ? ref_in(call, first).data : NULL,
       .key_places = placed ? ref_in(call, first + 1).data : NULL,
@@ -50,9 +54,15 @@ static int64_t keys_end(const attention *p, int64_t query) {
   return p->places ? p->keys : query + 1;
 }
 
+/* Places from the key to the query. */
+static int64_t distance(const attention *p, int64_t query, int64_t key) {
+  return p->places ? (int64_t)p->places[query] - p->key_places[key] : query - key;
+}
+
 static bool reads(const attention *p, int64_t batch, int64_t query, int64_t key) {
-  if (!p->places) return key <= query;
-  return p->starts[batch * p->tokens + query] <= p->key_places[key] && p->key_places[key] <= p->places[query];
+  int64_t away = distance(p, query, key);
+  if (away < 0 || (p->window > 0 && away >= p->window)) return false;
+  return !p->places || p->starts[batch * p->tokens + query] <= p->key_places[key];
 }
 
 /* c_ij of one query. */
@@ -75,8 +85,19 @@ static double dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-static double score(const attention *p, const double *query, const double *key) {
-  return dot(query, key, p->d) * p->scale / p->layer * p->layer;
+/* The query and key of a score by number: of the head, of the query, of the key. */
+typedef struct score_place {
+  int64_t head, query, key;
+} score_place;
+
+/* `slope`: of the score by the product of query and key, over the scale. */
+static double score(const attention *p, const double *query, const double *key, score_place at, double *slope) {
+  double s = dot(query, key, p->d) * p->scale / p->layer * p->layer, t = 0;
+  if (p->soft_cap > 0) t = tanh(s / p->soft_cap), s = p->soft_cap * t;
+  if (p->alibi_heads > 0)
+    s -= nxk_alibi_slope(p->alibi_heads, p->head_start + at.head) * (double)distance(p, at.query, at.key);
+  *slope = 1 - t * t;
+  return s;
 }
 
 /* Softmax over n keys in place, -infinity where one is not read; returns the logarithm of the sum of the
@@ -112,7 +133,9 @@ void ref_attention(const ref_call *call) {
         int64_t at = (batch * p.heads + head) * s + i, end = keys_end(&p, i);
         ref_load_row(&q, at * d, 1, d, query);
         for (int64_t j = 0; j < end; j++)
-          scores[j] = reads(&p, batch, i, j) ? score(&p, query, keys + j * d) : -INFINITY;
+          scores[j] = reads(&p, batch, i, j)
+                          ? score(&p, query, keys + j * d, (score_place){head, i, j}, &(double){0})
+                          : -INFINITY;
         ref_store(&lse, at, softmax(scores, end));
         keep_factors(&p, (uint64_t)ref_index(&samples, batch), head, i, factors);
         for (int64_t f = 0; f < d; f++) sum[f] = 0;
@@ -143,15 +166,15 @@ static rows rows_of(double *work, int64_t keys, int64_t d) {
 
 /* With D = do . o: ds_ij = p_ij (c_ij do_i . v_j - D_i), dq_i = scale sum_j ds_ij k_j,
  * dk_j = scale sum_i ds_ij q_i, dv_j = sum_i c_ij p_ij do_i. */
-static void query_grad(const attention *p, const rows *r, int64_t batch, int64_t i, double lse) {
+static void query_grad(const attention *p, const rows *r, int64_t batch, int64_t head, int64_t i, double lse) {
   int64_t d = p->d;
   double delta = dot(r->doutput, r->output, d);
   for (int64_t f = 0; f < d; f++) r->dquery[f] = 0;
   for (int64_t j = 0; j < keys_end(p, i); j++) {
     if (!reads(p, batch, i, j)) continue;
-    double weight = exp(score(p, r->query, r->keys + j * d) - lse);
+    double slope, weight = exp(score(p, r->query, r->keys + j * d, (score_place){head, i, j}, &slope) - lse);
     double dweight = r->factors[j] * dot(r->doutput, r->values + j * d, d);
-    double dscore = weight * (dweight - delta) * p->scale;
+    double dscore = weight * (dweight - delta) * p->scale * slope;
     for (int64_t f = 0; f < d; f++) {
       r->dquery[f] += dscore * r->keys[j * d + f];
       r->dkeys[j * d + f] += dscore * r->query[f];
@@ -173,7 +196,7 @@ static void head_grad(const attention *p, const grad_operands *x, const rows *r,
     ref_load_row(&x->doutput, at_o, 1, d, r->doutput);
     ref_load_row(&x->o, at_o, 1, d, r->output);
     keep_factors(p, (uint64_t)ref_index(&x->samples, batch), head, i, r->factors);
-    query_grad(p, r, batch, i, ref_load(&x->lse, at));
+    query_grad(p, r, batch, head, i, ref_load(&x->lse, at));
     ref_store_row(&x->dq, at * d, d, r->dquery);
   }
 }

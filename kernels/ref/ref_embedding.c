@@ -3,6 +3,8 @@
  * its tokens in ascending order, rounded once. */
 #include "kernels/ref/ref.h"
 
+#include <math.h>
+
 /* Which row of the table a token reads: the tokens are a window of S in sequences of S_all. */
 typedef struct row_source {
   ref_operand indices; /* [B,S_all] */
@@ -26,10 +28,11 @@ void ref_embedding(const ref_call *call) {
   ref_operand tokens = ref_in(call, 0), table = ref_in(call, 1), y = ref_out(call, 0);
   row_source rows = token_rows(&tokens, ref_int(call, NX_embedding_row_start));
   int64_t h = ref_last_dim(&table);
+  double scale = ref_real(call, NX_embedding_scale);
   for (int64_t t = 0; t < tokens.n_elements; t++) {
     int64_t row = row_of(&rows, t);
     bool local = row >= 0 && row < table.dims[0];
-    for (int64_t i = 0; i < h; i++) ref_store(&y, t * h + i, local ? ref_load(&table, row * h + i) : 0);
+    for (int64_t i = 0; i < h; i++) ref_store(&y, t * h + i, local ? scale * ref_load(&table, row * h + i) : 0);
   }
 }
 
@@ -45,8 +48,21 @@ void ref_position_add(const ref_call *call) {
   }
 }
 
+void ref_sinusoid_add(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), positions = ref_in(call, 1), y = ref_out(call, 0);
+  row_source rows = position_rows(&positions, &x, ref_int(call, NX_sinusoid_add_seq_start));
+  int64_t h = ref_last_dim(&x);
+  for (int64_t t = 0; t * h < x.n_elements; t++) {
+    double position = (double)row_of(&rows, t);
+    for (int64_t i = 0; i < h; i++) {
+      double angle = position * pow(10000, -2 * (double)(i % (h / 2)) / (double)h);
+      ref_store(&y, t * h + i, ref_load(&x, t * h + i) + (i < h / 2 ? sin(angle) : cos(angle)));
+    }
+  }
+}
+
 static void table_grad(const ref_operand *dy, const row_source *rows, const ref_operand *dtable,
-                       double *sums) {
+                       double scale, double *sums) {
   int64_t h = ref_last_dim(dtable), n_tokens = dy->n_elements / h;
   for (int64_t first = 0; first < n_tokens; first++) {
     int64_t row = row_of(rows, first), before = 0;
@@ -56,7 +72,7 @@ static void table_grad(const ref_operand *dy, const row_source *rows, const ref_
     ref_load_row(dtable, row * h, 1, h, sums);
     for (int64_t t = first; t < n_tokens; t++) {
       if (row_of(rows, t) != row) continue;
-      for (int64_t i = 0; i < h; i++) sums[i] += ref_load(dy, t * h + i);
+      for (int64_t i = 0; i < h; i++) sums[i] += scale * ref_load(dy, t * h + i);
     }
     ref_store_row(dtable, row * h, h, sums);
   }
@@ -65,11 +81,11 @@ static void table_grad(const ref_operand *dy, const row_source *rows, const ref_
 void ref_embedding_grad(const ref_call *call) {
   ref_operand tokens = ref_in(call, 0), dy = ref_in(call, 1), dtable = ref_out(call, 0);
   row_source rows = token_rows(&tokens, ref_int(call, NX_embedding_grad_row_start));
-  table_grad(&dy, &rows, &dtable, call->work);
+  table_grad(&dy, &rows, &dtable, ref_real(call, NX_embedding_grad_scale), call->work);
 }
 
 void ref_position_grad(const ref_call *call) {
   ref_operand dy = ref_in(call, 0), positions = ref_in(call, 1), dtable = ref_out(call, 0);
   row_source rows = position_rows(&positions, &dy, ref_int(call, NX_position_grad_seq_start));
-  table_grad(&dy, &rows, &dtable, call->work);
+  table_grad(&dy, &rows, &dtable, 1, call->work);
 }

@@ -5,19 +5,32 @@
 
 #include <math.h>
 
+/* Logits as they are read: capped, with the slope that this leaves them. */
+static double capped(double x, double cap, double *slope) {
+  double t = cap > 0 ? tanh(x / cap) : 0;
+  *slope = 1 - t * t;
+  return cap > 0 ? cap * t : x;
+}
+
+static double logit(const ref_operand *logits, int64_t i, double cap) {
+  double slope;
+  return capped(ref_load(logits, i), cap, &slope);
+}
+
 void ref_ce_stats(const ref_call *call) {
   ref_operand logits = ref_in(call, 0), labels = ref_in(call, 1), stats = ref_out(call, 0);
   int64_t width = ref_last_dim(&logits), start = ref_int(call, NX_ce_stats_row_start);
   int64_t n_valid = ref_int(call, NX_ce_stats_n_valid);
+  double cap = ref_real(call, NX_ce_stats_soft_cap);
   for (int64_t t = 0; t < labels.n_elements; t++) {
     double largest = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n_valid; i++) largest = fmax(largest, ref_load(&logits, t * width + i));
-    for (int64_t i = 0; i < n_valid; i++) sum += exp(ref_load(&logits, t * width + i) - largest);
+    for (int64_t i = 0; i < n_valid; i++) largest = fmax(largest, logit(&logits, t * width + i, cap));
+    for (int64_t i = 0; i < n_valid; i++) sum += exp(logit(&logits, t * width + i, cap) - largest);
     int64_t label = ref_index(&labels, t) - start;
     bool local = label >= 0 && label < n_valid;
     ref_store(&stats, 3 * t, largest);
     ref_store(&stats, 3 * t + 1, sum);
-    ref_store(&stats, 3 * t + 2, local ? ref_load(&logits, t * width + label) : 0);
+    ref_store(&stats, 3 * t + 2, local ? logit(&logits, t * width + label, cap) : 0);
   }
 }
 
@@ -48,15 +61,15 @@ void ref_ce_grad(const ref_call *call) {
               dlogits = ref_out(call, 0);
   int64_t width = ref_last_dim(&logits), start = ref_int(call, NX_ce_grad_row_start);
   int64_t n_valid = ref_int(call, NX_ce_grad_n_valid);
-  double scale = ref_real(call, NX_ce_grad_scale);
+  double scale = ref_real(call, NX_ce_grad_scale), cap = ref_real(call, NX_ce_grad_soft_cap);
   bool weighed = call->operator->n_in > 3;
   ref_operand weights = weighed ? ref_in(call, 3) : lse;
   for (int64_t t = 0; t < labels.n_elements; t++) {
     int64_t label = ref_index(&labels, t) - start;
     double logarithm = ref_load(&lse, t), slope = weighed ? scale * ref_load(&weights, t) : scale;
     for (int64_t i = 0; i < n_valid; i++) {
-      double weight = exp(ref_load(&logits, t * width + i) - logarithm);
-      ref_store(&dlogits, t * width + i, slope * (i == label ? weight - 1 : weight));
+      double bend, weight = exp(capped(ref_load(&logits, t * width + i), cap, &bend) - logarithm);
+      ref_store(&dlogits, t * width + i, slope * bend * (i == label ? weight - 1 : weight));
     }
     for (int64_t i = n_valid; i < width; i++) ref_store(&dlogits, t * width + i, 0);
   }

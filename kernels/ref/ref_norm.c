@@ -5,6 +5,11 @@
 
 #include <math.h>
 
+/* What gains are kept around: element i of g stands for 1 + g_i where they are zero-centred. */
+static double gain_of(const ref_call *call, const ref_operand *g, int64_t i) {
+  return ref_load(g, i) + (ref_int(call, NX_rms_norm_zero_centred) ? 1 : 0);
+}
+
 void ref_rms_norm(const ref_call *call) {
   ref_operand x = ref_in(call, 0), g = ref_in(call, 1), y = ref_out(call, 0), rstd = ref_out(call, 1);
   int64_t h = g.n_elements;
@@ -15,7 +20,7 @@ void ref_rms_norm(const ref_call *call) {
     double scale = nxk_rstd(squares, squares / (double)h, epsilon);
     ref_store(&rstd, t, scale);
     for (int64_t i = 0; i < h; i++)
-      ref_store(&y, t * h + i, ref_load(&x, t * h + i) * scale * ref_load(&g, i));
+      ref_store(&y, t * h + i, ref_load(&x, t * h + i) * scale * gain_of(call, &g, i));
   }
 }
 
@@ -30,12 +35,12 @@ void ref_rms_norm_grad(const ref_call *call) {
     double scale = ref_load(&rstd, t), mean = 0;
     for (int64_t i = 0; i < h; i++) {
       double xi = ref_load(&x, t * h + i), dyi = ref_load(&dy, t * h + i);
-      mean += ref_load(&g, i) * dyi * xi / (double)h;
+      mean += gain_of(call, &g, i) * dyi * xi / (double)h;
       dg_sums[i] += dyi * xi * scale;
     }
     for (int64_t i = 0; i < h; i++) {
       double inner =
-          ref_load(&g, i) * ref_load(&dy, t * h + i) - ref_load(&x, t * h + i) * scale * scale * mean;
+          gain_of(call, &g, i) * ref_load(&dy, t * h + i) - ref_load(&x, t * h + i) * scale * scale * mean;
       ref_store(&dx, t * h + i, scale * inner);
     }
   }
@@ -61,7 +66,7 @@ void ref_layer_norm(const ref_call *call) {
     ref_store(&mean, t, middle);
     ref_store(&rstd, t, scale);
     for (int64_t i = 0; i < h; i++) {
-      double value = (ref_load(&x, t * h + i) - middle) * scale * ref_load(&g, i);
+      double value = (ref_load(&x, t * h + i) - middle) * scale * gain_of(call, &g, i);
       ref_store(&y, t * h + i, with_bias ? value + ref_load(&b, i) : value);
     }
   }
@@ -78,7 +83,7 @@ void ref_layer_norm_grad(const ref_call *call) {
     double scale = ref_load(&rstd, t), middle = ref_load(&mean, t), mean_dz = 0, mean_dz_z = 0;
     for (int64_t i = 0; i < h; i++) {
       double z = (ref_load(&x, t * h + i) - middle) * scale, dyi = ref_load(&dy, t * h + i);
-      double dz = ref_load(&g, i) * dyi;
+      double dz = gain_of(call, &g, i) * dyi;
       mean_dz += dz / (double)h;
       mean_dz_z += dz * z / (double)h;
       dg_sums[i] += dyi * z;
@@ -86,7 +91,7 @@ void ref_layer_norm_grad(const ref_call *call) {
     }
     for (int64_t i = 0; i < h; i++) {
       double z = (ref_load(&x, t * h + i) - middle) * scale;
-      double dz = ref_load(&g, i) * ref_load(&dy, t * h + i);
+      double dz = gain_of(call, &g, i) * ref_load(&dy, t * h + i);
       ref_store(&dx, t * h + i, scale * (dz - mean_dz - z * mean_dz_z));
     }
   }

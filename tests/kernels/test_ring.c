@@ -14,6 +14,9 @@ typedef struct shape {
   nx_dtype type;
   int64_t tokens, ring, ulysses;
   double dropout, bound; /* of the difference, norm-wise */
+  int64_t window;
+  double soft_cap;
+  bool alibi;
 } shape;
 
 static const nxk_backend *backend;
@@ -30,11 +33,15 @@ static tensor heads_of(nx_dtype dtype, int64_t heads, int64_t tokens) {
 
 /* args: inputs, then outputs, which are written. */
 static void run(nx_op op, uint32_t n_in, uint32_t n_out, tensor **args, const shape *s, int64_t first_head) {
-  const nxk_attr attrs[] = {{.kind = NXK_REAL, .real = 0.18},
-                            {.kind = NXK_INT, .integer = 1},
-                            {.kind = NXK_REAL, .real = s->dropout},
-                            {.kind = NXK_INT, .integer = 9},
-                            {.kind = NXK_INT, .integer = first_head}};
+  const nxk_attr attrs[NX_MAX_ATTRS] = {
+      [NX_attention_scale] = {.kind = NXK_REAL, .real = 0.18},
+      [NX_attention_layer_number] = {.kind = NXK_INT, .integer = 1},
+      [NX_attention_dropout] = {.kind = NXK_REAL, .real = s->dropout},
+      [NX_attention_tensor_id] = {.kind = NXK_INT, .integer = 9},
+      [NX_attention_head_start] = {.kind = NXK_INT, .integer = first_head},
+      [NX_attention_window] = {.kind = NXK_INT, .integer = s->window},
+      [NX_attention_soft_cap] = {.kind = NXK_REAL, .real = s->soft_cap},
+      [NX_attention_alibi_heads] = {.kind = NXK_INT, .integer = s->alibi ? HEADS : 0}};
   record_operator row = {.op = op, .n_in = n_in, .n_out = n_out, .n_attrs = nx_op_n_attrs(nx_op_find(op))};
   uint64_t n_bytes = 0;
   tensor results[3];
@@ -245,10 +252,31 @@ static void divided_attention_of_many_tiles(void **state) {
   compare(&(shape){NX_bf16, 3 * 128, 3, 2, 0, 1e-2});
 }
 
+/* Windows shorter than a piece, as long as a tile, and reaching over pieces: some blocks have nothing to read. */
+static void divided_attention_in_windows(void **state) {
+  (void)state;
+  static const int64_t windows[] = {2, 5, 64, 130};
+  for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+    compare(&(shape){NX_f32, 3 * 96, 3, 1, 0, 4e-6, .window = windows[i]});
+    compare(&(shape){NX_bf16, 2 * 150, 2, 2, 0.1, 1e-2, .window = windows[i]});
+  }
+}
+
+/* Tanh errs by more ulps than the rest. */
+static void divided_attention_with_bent_scores(void **state) {
+  (void)state;
+  compare(&(shape){NX_f32, 2 * 150, 2, 2, 0, 6e-6, .soft_cap = 3});
+  compare(&(shape){NX_f32, 2 * 150, 2, 2, 0.1, 4e-6, .alibi = true});
+  compare(&(shape){NX_bf16, 3 * 128, 3, 2, 0, 1e-2, .soft_cap = 3, .window = 70});
+  compare(&(shape){NX_bf16, 3 * 128, 3, 2, 0, 1e-2, .alibi = true});
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(divided_attention_is_the_plain_one),
       cmocka_unit_test(divided_attention_of_many_tiles),
+      cmocka_unit_test(divided_attention_in_windows),
+      cmocka_unit_test(divided_attention_with_bent_scores),
   };
   backend = argc > 1 ? nxk_backend_find(argv[1]) : NULL;
   if (backend == NULL) return 2;

@@ -49,6 +49,16 @@ static void test_erf(void **state) {
   assert_true(isnan(vec_erf(NAN)));
 }
 
+static float one_tanh(float x) {
+  return vec_tanh(x);
+}
+
+static void test_tanh(void **state) {
+  (void)state;
+  assert_true(worst(one_tanh, tanh, -INFINITY, INFINITY) < 3);
+  assert_true(isnan(vec_tanh(NAN)));
+}
+
 static void test_bf16_is_the_schemas(void **state) {
   (void)state;
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE)
@@ -69,7 +79,7 @@ int main(void) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return tap_skip_all("compiled for AVX2");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_exp),
-    cmocka_unit_test(test_erf),
+    cmocka_unit_test(test_erf), cmocka_unit_test(test_tanh),
     cmocka_unit_test(test_bf16_is_the_schemas),
     cmocka_unit_test(test_random_words_are_the_schemas),
   };

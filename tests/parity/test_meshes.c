@@ -297,6 +297,20 @@ static const mesh again_context[] = {
     {"layers-messages", 2, WORLD("2") RING("2") AGAIN("full"), "--comm p2p"},
 };
 
+/* Models of other forms: one layout of each kind of parallelism, and recomputation of whole layers. */
+static const mesh formed[] = {
+    {"tp2-sp", 2, WORLD("2") TENSOR("2") SEQUENCE, NULL},
+    {"dp2-zero3", 2, WORLD("2") ZERO("3"), NULL},
+    {"pp2", 2, WORLD("2") STAGES("2"), NULL},
+    {"ring2-tp2", 4, WORLD("4") RING("2") TENSOR("2"), NULL},
+    {"ulysses2", 2, WORLD("2") ULYSSES("2"), NULL},
+    {"recomputed", 1, WORLD("1") AGAIN("full"), NULL},
+    {"tp4-kv2", 4, WORLD("4") TENSOR("4") SET("mesh.kv_replicator", "2"), NULL},
+    {"tp4-kv2-sp", 4, WORLD("4") TENSOR("4") SEQUENCE SET("mesh.kv_replicator", "2"), NULL},
+};
+enum { FORMED = sizeof formed / sizeof *formed };
+#define FORM(name, overrides) {name, LAYERS("4") overrides, formed, FORMED}
+
 /* `exact`: the meshes sum in the same order, so all numbers have the same bits. `like`: what they are
  * compared with, where that is not one rank. */
 static const struct family {
@@ -386,6 +400,29 @@ static const struct family {
          SET("moe.normalize_top_k", "true") SET("moe.router_scale", "2.5") SET("moe.aux_loss_scope", "model"),
      few_expert_meshes, 3},
     {"experts-recompute", MIXTURE("2") SET("recompute.granularity", "full"), few_expert_meshes, 3},
+    FORM("form-pythia",
+         SET("model.block", "gpt_j") SET("model.normalization", "layernorm") SET("model.activation", "gelu")
+             SET("model.bias", "true") SET("model.rotary_percentage", "0.25") SET("model.init_method", "small_init")
+                 SET("model.output_init_method", "wang_init") SET("optimizer.epsilon", "1e-5")),
+    FORM("form-gptj",
+         SET("model.block", "gpt_j_tied") SET("model.rope_interleaved", "true") SET("model.activation", "gelu_tanh")
+             SET("model.ffn_bias", "true") SET("model.init_method", "xavier_uniform")),
+    FORM("form-qwen3", SET("model.qk_norm", "head") SET("model.head_dim", "32")),
+    FORM("form-gemma2",
+         SET("model.block", "sandwich") SET("model.normalization", "rmsnorm1p") SET("model.activation", "geglu_tanh")
+             SET("model.tied_embeddings", "true") SET("model.embedding_scale", "8") SET("model.attention_soft_cap", "5")
+                 SET("model.output_soft_cap", "3") SET("model.sliding_window", "9")
+                     SET("model.full_attention_every", "2") SET("model.attention_scale", "0.2")),
+    {"form-olmo2", LAYERS("4")
+         SET("model.block", "norm_after") SET("model.qk_norm", "projection") SET("model.rope_scaling", "yarn")
+             SET("model.rope_factor", "4") SET("model.rope_original_positions", "16") SET("model.init_std", "0.1"),
+     formed, FORMED - 2},
+    FORM("form-bloom",
+         SET("model.position_embedding", "alibi") SET("model.normalization", "layernorm1p")
+             SET("model.activation", "squared_relu") SET("model.block", "residual_post_ln")
+                 SET("model.attention_dropout", "0.1")),
+    FORM("form-original",
+         SET("model.position_embedding", "sinusoidal") SET("model.block", "post_ln") SET("model.activation", "relu")),
     {"experts-between", MIXTURE("2") LAYERS("4") " --set 'nx:moe.pattern=([0]+[1])*2'", staged_experts, 2},
 };
 

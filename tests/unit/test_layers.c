@@ -46,7 +46,8 @@ static void an_activation_is_an_operator_with_its_function(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_good(cases[i].changes);
     assert_int_equal(count(&c.out.plan, cases[i].op), 2);
-    assert_int_equal(attribute(&c.out.plan, cases[i].op, 1, NX_activation_function)->integer, cases[i].function);
+    assert_int_equal(attribute(&c.out.plan, cases[i].op, 1, NX_activation_function)->integer,
+                     cases[i].function);
     program_end(&c);
   }
 }
@@ -72,15 +73,16 @@ static void weights_are_drawn_as_the_method_says(void **state) {
       {"model.scaled_init=false", NX_INIT_NORMAL, NX_INIT_NORMAL, 0.02, 0.02},
       {"model.init_method=small_init model.output_init_method=wang_init", NX_INIT_NORMAL, NX_INIT_NORMAL,
        0.11180339887498949, 0.17677669529663687},
-      {"model.init_method=small_init", NX_INIT_NORMAL, NX_INIT_NORMAL, 0.11180339887498949, 0.11180339887498949},
+      {"model.init_method=small_init", NX_INIT_NORMAL, NX_INIT_NORMAL, 0.11180339887498949,
+       0.11180339887498949},
       {"model.init_method=small_init model.output_init_method=scaled_normal", NX_INIT_NORMAL, NX_INIT_NORMAL,
        0.11180339887498949, 0.01},
       {"model.output_init_method=residual_scaled_normal", NX_INIT_NORMAL, NX_INIT_NORMAL, 0.02,
        0.014142135623730951},
       {"model.init_method=xavier_uniform mesh.world=2 mesh.tensor=2", NX_INIT_UNIFORM, NX_INIT_UNIFORM, 0.125,
        0.15811388300841897},
-      {"model.init_method=xavier_normal model.output_init_method=normal", NX_INIT_NORMAL, NX_INIT_NORMAL, 0.125,
-       0.02},
+      {"model.init_method=xavier_normal model.output_init_method=normal", NX_INIT_NORMAL, NX_INIT_NORMAL,
+       0.125, 0.02},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_good(cases[i].changes);
@@ -94,11 +96,165 @@ static void weights_are_drawn_as_the_method_says(void **state) {
   }
 }
 
+/* ---- norms and residuals ---- */
+
+/* Norms of two layers and of the end, and some parameters. */
+static void norms_stand_where_the_block_has_them(void **state) {
+  (void)state;
+  static const struct {
+    const char *block;
+    int n_norms;
+    const char *has, *has_not;
+  } cases[] = {
+      {"pre_ln", 5, "post_attention_layernorm", "post_feedforward_layernorm"},
+      {"post_ln", 5, "input_layernorm", "post_feedforward_layernorm"},
+      {"residual_post_ln", 5, "input_layernorm", "attention_output_layernorm"},
+      {"norm_after", 5, "post_feedforward_layernorm", "input_layernorm"},
+      {"sandwich", 9, "attention_output_layernorm", "self_attn.q_norm"},
+      {"gpt_j", 5, "post_attention_layernorm", "post_feedforward_layernorm"},
+      {"gpt_j_tied", 3, "input_layernorm", "post_attention_layernorm"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[128];
+    snprintf(text, sizeof text, "model.block=%s", cases[i].block);
+    program_case c = program_good(text);
+    assert_int_equal(count(&c.out.plan, NX_OP_rms_norm), cases[i].n_norms);
+    snprintf(text, sizeof text, "model.layers.1.%s.weight", cases[i].has);
+    assert_non_null(piece_named(&c.out.plan, text));
+    snprintf(text, sizeof text, "model.layers.1.%s.weight", cases[i].has_not);
+    assert_null(piece_named(&c.out.plan, text));
+    program_end(&c);
+  }
+}
+
+static void zero_centred_gains_begin_at_zero(void **state) {
+  (void)state;
+  program_case c = program_good("model.normalization=rmsnorm1p");
+  assert_int_equal(piece_named(&c.out.plan, "model.norm.weight")->init, NX_INIT_ZEROS);
+  assert_int_equal(attribute(&c.out.plan, NX_OP_rms_norm, 4, NX_rms_norm_zero_centred)->integer, 1);
+  assert_int_equal(attribute(&c.out.plan, NX_OP_rms_norm_grad, 4, NX_rms_norm_grad_zero_centred)->integer, 1);
+  program_end(&c);
+}
+
+/* What layers add to is fp32, what products read is not. */
+static void a_residual_stream_of_its_own_type(void **state) {
+  (void)state;
+  program_case c = program_good("precision.param=bf16 precision.compute=bf16 precision.fp32_residual=true "
+                                "mesh.world=4 mesh.pipeline=2 mesh.tensor=2");
+  const nx_plan *plan = &c.out.plan;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) {
+    const nx_operator *op = &plan->operators[i];
+    const uint32_t *args = plan->arguments + op->first_argument;
+    if (op->op == NX_OP_add) assert_int_equal(plan->values[args[op->n_in]].dtype, NX_f32);
+    if (op->op == NX_OP_matmul) assert_int_equal(plan->values[args[0]].dtype, NX_bf16);
+  }
+  program_end(&c);
+}
+
+/* ---- attention ---- */
+
+static void layers_alternate_between_windows_and_the_whole(void **state) {
+  (void)state;
+  program_case c = program_good("model.layers=4 model.sliding_window=5 model.full_attention_every=2 "
+                                "model.attention_soft_cap=50 model.attention_scale=0.25");
+  for (int layer = 0; layer < 4; layer++) {
+    assert_int_equal(attribute(&c.out.plan, NX_OP_attention, layer, NX_attention_window)->integer,
+                     layer % 2 ? 0 : 5);
+    assert_true(attribute(&c.out.plan, NX_OP_attention, layer, NX_attention_soft_cap)->real == 50);
+    assert_true(attribute(&c.out.plan, NX_OP_attention, layer, NX_attention_scale)->real == 0.25);
+  }
+  program_end(&c);
+}
+
+static uint64_t attention_flops(const char *changes) {
+  program_case c = program_good(changes);
+  uint64_t flops = 0;
+  for (uint32_t i = 0; i < c.out.plan.n[NX_SECTION_OPERATORS]; i++)
+    if (c.out.plan.operators[i].op == NX_OP_attention) flops += c.out.plan.operators[i].flops;
+  program_end(&c);
+  return flops;
+}
+
+/* 16 tokens: 16 x 16 / 2 scores, or (2 x 4 - 1) x 16 / 2 of them in windows of 4. */
+static void a_window_costs_what_it_reads(void **state) {
+  (void)state;
+  assert_int_equal(attention_flops("model.sliding_window=4") * 16, attention_flops("") * 7);
+}
+
+static void heads_are_normalized_before_they_are_rotated(void **state) {
+  (void)state;
+  program_case c = program_good("model.qk_norm=head mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2");
+  const nx_plan *plan = &c.out.plan;
+  assert_int_equal(count(plan, NX_OP_rms_norm), 5 + 4);
+  assert_int_equal(count(plan, NX_OP_rotate), 2 * 4);
+  assert_int_equal(attribute(plan, NX_OP_split_heads, 0, NX_split_heads_rotary_dims)->integer, 0);
+  assert_int_equal(attribute(plan, NX_OP_rotate, 0, NX_rotate_rotary_dims)->integer, 8);
+  assert_int_equal(attribute(plan, NX_OP_rotate, 4, NX_rotate_backward)->integer, 1);
+  assert_int_equal(piece_named(plan, "model.layers.1.self_attn.k_norm.weight")->logical_columns, 8);
+  program_end(&c);
+  c = program_good("model.qk_norm=projection mesh.world=2 mesh.tensor=2");
+  assert_int_equal(count(&c.out.plan, NX_OP_rotate), 0);
+  assert_int_equal(piece_named(&c.out.plan, "model.layers.1.self_attn.q_norm.weight")->logical_columns, 32);
+  assert_int_equal(piece_named(&c.out.plan, "model.layers.1.self_attn.k_norm.weight")->logical_columns, 16);
+  program_end(&c);
+}
+
+/* ---- positions ---- */
+
+static void a_longer_sequence_has_a_larger_base(void **state) {
+  (void)state;
+  program_case c =
+      program_good("model.rope_scaling=dynamic model.rope_factor=4 model.rope_original_positions=8");
+  double theta = attribute(&c.out.plan, NX_OP_split_qkv, 0, NX_split_qkv_theta)->real;
+  assert_true(fabs(theta - 10000 * pow(4 * 2 - 3, 8.0 / 6)) < 1e-8);
+  assert_int_equal(attribute(&c.out.plan, NX_OP_split_qkv, 0, NX_split_qkv_scaling)->integer, 0);
+  program_end(&c);
+}
+
+static void yarn_scales_what_is_rotated(void **state) {
+  (void)state;
+  program_case c =
+      program_good("model.rope_scaling=yarn model.rope_factor=4 model.rope_original_positions=8");
+  double amplitude = attribute(&c.out.plan, NX_OP_split_qkv, 0, NX_split_qkv_amplitude)->real;
+  assert_true(fabs(amplitude - (0.1 * log(4) + 1)) < 1e-15);
+  assert_int_equal(attribute(&c.out.plan, NX_OP_split_qkv, 0, NX_split_qkv_scaling)->integer, 3);
+  program_end(&c);
+}
+
+/* What is counted without a graph is what the graph has. */
+static void all_parameters_are_counted(void **state) {
+  (void)state;
+  static const char *const cases[] = {
+      "",
+      "model.block=sandwich model.qk_norm=head",
+      "model.block=norm_after model.qk_norm=projection",
+      "model.block=gpt_j_tied model.ffn_bias=true model.normalization=layernorm",
+      "model.position_embedding=sinusoidal model.normalization=layernorm1p model.activation=mish",
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    program_case c = program_good(cases[i]);
+    int64_t n = 0;
+    for (uint32_t at = 0; at < c.out.plan.n[NX_SECTION_PIECES]; at++)
+      n += c.out.plan.pieces[at].rows * c.out.plan.pieces[at].columns;
+    assert_int_equal(c.out.plan.run->n_parameters, n);
+    program_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_activation_is_an_operator_with_its_function),
       cmocka_unit_test(feed_forward_alone_may_have_biases),
       cmocka_unit_test(weights_are_drawn_as_the_method_says),
+      cmocka_unit_test(norms_stand_where_the_block_has_them),
+      cmocka_unit_test(zero_centred_gains_begin_at_zero),
+      cmocka_unit_test(a_residual_stream_of_its_own_type),
+      cmocka_unit_test(layers_alternate_between_windows_and_the_whole),
+      cmocka_unit_test(a_window_costs_what_it_reads),
+      cmocka_unit_test(heads_are_normalized_before_they_are_rotated),
+      cmocka_unit_test(a_longer_sequence_has_a_larger_base),
+      cmocka_unit_test(yarn_scales_what_is_rotated),
+      cmocka_unit_test(all_parameters_are_counted),
   };
   return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ typedef struct nxc_rule {
   uint64_t (*bytes)(const nxc_graph *graph, const nxc_operator_node *op); /* NULL: all operands once */
   const char *suffixes[4]; /* of output names, where there are several */
   bool linear;             /* takes a partial gradient of its output as well as a whole one */
+  bool linear_of_heads;    /* the same, of heads [B,n,S,d]: copies of key heads have summands */
   uint32_t n_products;     /* class attention: of a query head with its keys */
 } nxc_rule;
 

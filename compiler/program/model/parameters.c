@@ -65,6 +65,14 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
   return piece;
 }
 
+/* Rows of the matrix that the model has these boxes in: queries, keys and values are one where they are fused,
+ * whether this mesh keeps them so or not. */
+static int64_t rows_of_matrix(const nxc_graph *graph, const nxc_training *t, nxc_part part, int64_t rows) {
+  bool projected = part == NXC_PART_Q || part == NXC_PART_K || part == NXC_PART_V;
+  const nxc_attention_spec *a = projected ? &nxc_model_layer(&t->model, graph->layer)->attention : NULL;
+  return a != NULL && a->fused ? (a->heads + 2 * a->kv_heads) * a->head_dim : rows;
+}
+
 /* How a piece of a matrix is drawn; fans: rows and columns of the whole matrix together. */
 static void draw(const nxc_training *t, nxc_piece_node *piece, int64_t fans) {
   const nxc_init_spec *init = is_output(piece->part) ? &t->model.output_init : &t->model.init;
@@ -110,7 +118,7 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
-  int64_t row = 0;
+  int64_t row = 0, all_rows = shape.dims[0] * nxc_mesh_size(&graph->mesh, atoms);
   for (uint32_t i = 0; i < n_boxes; i++) {
     nxc_tensor_cut *cuts;
     size_t n_cuts = nxc_tensor_cuts(graph, t, boxes[i].part, boxes[i].n_local, &boxes[i].start, &cuts);
@@ -121,7 +129,7 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
       piece->rows = cuts[j].rows;
       piece->row = row;
       piece->row_start = cuts[j].start;
-      draw(t, piece, shape.dims[0] * nxc_mesh_size(&graph->mesh, atoms) + columns);
+      draw(t, piece, rows_of_matrix(graph, t, boxes[i].part, all_rows) + columns);
     }
   }
   return value;
@@ -167,15 +175,15 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
 }
 
 nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
-                          bool bias) {
-  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){t->model.hidden});
+                          nxc_norm_vector kind, int64_t width) {
+  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){width});
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
-  nxc_piece_node *piece = new_piece(graph, t, value, part, bias);
+  nxc_piece_node *piece = new_piece(graph, t, value, part, kind == NXC_NORM_BIAS);
   piece->logical_rows = piece->rows = 1;
-  piece->logical_columns = piece->columns = t->model.hidden;
-  piece->init = bias ? NX_INIT_ZEROS : NX_INIT_ONES;
+  piece->logical_columns = piece->columns = width;
+  piece->init = kind == NXC_NORM_ONES ? NX_INIT_ONES : NX_INIT_ZEROS;
   return value;
 }
 

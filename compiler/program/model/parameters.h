@@ -32,9 +32,10 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *training, con
 /* The bias of a matrix of boxes. */
 nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const char *name,
                           const nxc_box *boxes, uint32_t n_boxes, uint32_t atoms);
-/* A norm's gain (1 at first) or bias (0 at first), on every rank. */
+/* A norm's gain, which is 1 at first or, where it is zero-centred, 0; or its bias. On every rank. */
+typedef enum nxc_norm_vector { NXC_NORM_ONES, NXC_NORM_ZEROS, NXC_NORM_BIAS } nxc_norm_vector;
 nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
-                          bool bias);
+                          nxc_norm_vector kind, int64_t width);
 
 /* Several stages hold copies of the parameter: the first of them owns it. */
 void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages);

@@ -71,16 +71,20 @@ static const char *infer_attention_grad(const nxc_graph *graph, const nxc_operat
 
 enum { N_PRODUCTS = 2, N_GRAD_PRODUCTS = 5 };
 
-/* Products of [S,d] and [S,K] per query head; half of the scores are dead, in every round of a ring too.
- */
+/* Products of [S,d] and [S,K] per query head, two operations for each score that lives: half of them, in every
+ * round of a ring too, or those of the window. */
+static uint64_t flops_of(const nxc_operator_node *op, const nxc_shape *q, const nxc_shape *k) {
+  int64_t keys = k->dims[2], window = op->attrs[NX_attention_window].integer;
+  if (window > 0 && window < keys) keys = 2 * window - window * window / keys;
+  return (uint64_t)nxc_shape_elements(q) * (uint64_t)keys;
+}
+
 static uint64_t flops_attention(const nxc_graph *graph, const nxc_operator_node *op) {
-  return N_PRODUCTS * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 0)) *
-         (uint64_t)nxc_in(graph, op, 1)->dims[2];
+  return N_PRODUCTS * flops_of(op, nxc_in(graph, op, 0), nxc_in(graph, op, 1));
 }
 
 static uint64_t flops_attention_grad(const nxc_graph *graph, const nxc_operator_node *op) {
-  return N_GRAD_PRODUCTS * (uint64_t)nxc_shape_elements(nxc_in(graph, op, 1)) *
-         (uint64_t)nxc_in(graph, op, 2)->dims[2];
+  return N_GRAD_PRODUCTS * flops_of(op, nxc_in(graph, op, 1), nxc_in(graph, op, 2));
 }
 
 static const char *infer_attention_merge(const nxc_graph *graph, const nxc_operator_node *op,

@@ -27,7 +27,8 @@ static void grad_embedding(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_grad_scatter(grad, &(nxc_op_request){.op = NX_OP_embedding_grad,
                                            .in = {op->args[0], dy},
                                            .out = {nxc_grad_parameter(grad, op->args[1])},
-                                           .attrs = {op->attrs[NX_embedding_row_start]}});
+                                           .attrs = {op->attrs[NX_embedding_row_start],
+                                                     op->attrs[NX_embedding_scale]}});
 }
 
 /* The operators touch as many rows as there are tokens, not the table. */
@@ -91,6 +92,18 @@ static uint64_t bytes_position_add(const nxc_graph *graph, const nxc_operator_no
 
 const nxc_rule nxc_rule_position_add = {
     .infer = infer_position_add, .grad = grad_position_add, .bytes = bytes_position_add};
+
+static const char *infer_sinusoid_add(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return nxc_shape_last(&out[0]) % 2 ? "there is a sine without a cosine" : nxc_whole(&out[0]);
+}
+
+static void grad_sinusoid_add(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[2]);
+  if (dy) nxc_grad_give(grad, op->args[0], dy);
+}
+
+const nxc_rule nxc_rule_sinusoid_add = {.infer = infer_sinusoid_add, .grad = grad_sinusoid_add};
 
 static const char *infer_position_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   return infer_table_grad(graph, op, nxc_in(graph, op, 0), out);

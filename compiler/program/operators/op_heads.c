@@ -81,6 +81,21 @@ static const char *infer_merge_heads(const nxc_graph *graph, const nxc_operator_
   return NULL;
 }
 
+static const char *infer_rotate(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return NULL;
+}
+
+static void grad_rotate(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[2]);
+  if (dy == 0) return;
+  nxc_op_request request = {.op = NX_OP_rotate, .of = {op->args[0]}, .in = {dy, op->args[1]}};
+  memcpy(request.attrs, op->attrs, sizeof op->attrs);
+  request.attrs[NX_rotate_backward] = nxc_integer(1);
+  nxc_grad_give(grad, op->args[0], nxc_append(nxc_grad_graph(grad), &request));
+}
+
+const nxc_rule nxc_rule_rotate = {.infer = infer_rotate, .grad = grad_rotate, .linear = true};
 const nxc_rule nxc_rule_split_qkv = {
     .infer = infer_split_qkv, .grad = grad_split_qkv, .suffixes = {"q", "k", "v"}};
 const nxc_rule nxc_rule_merge_qkv = {.infer = infer_merge_qkv};

@@ -41,6 +41,7 @@ static void grad_ce_loss(nxc_grad *grad, const nxc_operator_node *op) {
                             .in = {logits, stats->args[1], op->args[op->n_in], weights},
                             .attrs = {[NX_ce_grad_row_start] = stats->attrs[NX_ce_stats_row_start],
                                       [NX_ce_grad_n_valid] = stats->attrs[NX_ce_stats_n_valid],
+                                      [NX_ce_grad_soft_cap] = stats->attrs[NX_ce_stats_soft_cap],
                                       [NX_ce_grad_scale] = nxc_real(nxc_grad_loss_scale(grad))}};
   nxc_id gradient = nxc_append(graph, &request);
   nxc_grad_give(grad, logits, gradient);

@@ -17,16 +17,20 @@ static const char *infer_norm(const nxc_graph *graph, const nxc_operator_node *o
   return check_input(graph, op, 0);
 }
 
-/* dx as x; the gradients of gain and bias are sums over all rows. */
+/* dx as x; the gradients of gain and bias are sums over all rows. All are linear in dy, and summands where it
+ * is. */
 static const char *infer_norm_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *dy = nxc_in(graph, op, 0), *x = nxc_in(graph, op, 1);
+  uint32_t partial = nxc_placed(&dy->place, NXC_PARTIAL);
   out[0] = *x;
+  nxc_place(&out[0].place, partial, NXC_PARTIAL);
+  const char *fault = nxc_same(dy, &out[0]);
   for (uint32_t i = 1; i < op->n_out; i++) {
     out[i] = nxc_shape_of(graph->types.grad, 1, (int64_t[]){nxc_shape_last(x)});
     out[i].place = nxc_place_row_sum(x);
+    nxc_place(&out[i].place, partial, NXC_PARTIAL);
   }
-  const char *fault = nxc_same(dy, x);
-  return fault ? fault : check_input(graph, op, 0);
+  return fault ? fault : check_input(graph, op, 1);
 }
 
 static void grad_rms_norm(nxc_grad *grad, const nxc_operator_node *op) {
@@ -35,7 +39,8 @@ static void grad_rms_norm(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_op_request request = {.op = NX_OP_rms_norm_grad,
                             .of = {x},
                             .in = {dy, x, gain, rstd},
-                            .out = {0, nxc_grad_parameter(grad, gain)}};
+                            .out = {0, nxc_grad_parameter(grad, gain)},
+                            .attrs = {[NX_rms_norm_grad_zero_centred] = op->attrs[NX_rms_norm_zero_centred]}};
   nxc_grad_accumulate(grad, &request);
   nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
 }
@@ -50,13 +55,17 @@ static void grad_layer_norm(nxc_grad *grad, const nxc_operator_node *op) {
       .of = {x},
       .in = {dy, x, gain, out[1], out[2]},
       .out = {0, nxc_grad_parameter(grad, gain), bias ? nxc_grad_parameter(grad, bias) : 0},
+      .attrs = {[NX_layer_norm_grad_zero_centred] = op->attrs[NX_layer_norm_zero_centred]},
       .n_out = bias ? 3 : 2};
   nxc_grad_accumulate(grad, &request);
   nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
 }
 
-const nxc_rule nxc_rule_rms_norm = {.infer = infer_norm, .grad = grad_rms_norm, .suffixes = {NULL, "rstd"}};
+const nxc_rule nxc_rule_rms_norm = {
+    .infer = infer_norm, .grad = grad_rms_norm, .suffixes = {NULL, "rstd"}, .linear_of_heads = true};
 const nxc_rule nxc_rule_rms_norm_grad = {.infer = infer_norm_grad};
-const nxc_rule nxc_rule_layer_norm = {
-    .infer = infer_norm, .grad = grad_layer_norm, .suffixes = {NULL, "mean", "rstd"}};
+const nxc_rule nxc_rule_layer_norm = {.infer = infer_norm,
+                                      .grad = grad_layer_norm,
+                                      .suffixes = {NULL, "mean", "rstd"},
+                                      .linear_of_heads = true};
 const nxc_rule nxc_rule_layer_norm_grad = {.infer = infer_norm_grad};

@@ -10,11 +10,18 @@ static const char *infer_add(const nxc_graph *graph, const nxc_operator_node *op
   return nxc_same(&out[0], nxc_in(graph, op, 1));
 }
 
+/* The gradient in the type of what it is the gradient of. */
+static nxc_id in_type_of(nxc_grad *grad, nxc_id value, nxc_id dy) {
+  nxc_graph *graph = nxc_grad_graph(grad);
+  nx_dtype type = graph->values[value].shape.dtype;
+  if (graph->values[dy].shape.dtype == type) return dy;
+  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_cast, .of = {value}, .in = {dy}, .dtype = type});
+}
+
 static void grad_add(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[2]);
   if (dy == 0) return;
-  nxc_grad_give(grad, op->args[0], dy);
-  nxc_grad_give(grad, op->args[1], dy);
+  for (int i = 0; i < 2; i++) nxc_grad_give(grad, op->args[i], in_type_of(grad, op->args[i], dy));
 }
 
 const nxc_rule nxc_rule_add = {.infer = infer_add, .grad = grad_add};

@@ -58,6 +58,11 @@ static nxc_id add_up(nxc_grad *grad, nxc_id value, uint32_t partial, nxc_id *who
   return sum;
 }
 
+static bool takes_partial(const nxc_graph *graph, const nxc_operator_node *producer, nxc_id value) {
+  const nxc_rule *rule = nxc_rule_of(producer->op);
+  return rule->linear || (rule->linear_of_heads && graph->values[value].shape.n_dims == NX_MAX_DIMS);
+}
+
 nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value) {
   nxc_graph *graph = grad->graph;
   if (grad->given[value][0] == 0) return 0;
@@ -66,7 +71,7 @@ nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value) {
     partial |= partial_atoms(graph, grad->given[value][i]);
   nxc_id whole, sum = add_up(grad, value, partial, &whole);
   const nxc_operator_node *producer = nxc_producer(graph, value);
-  bool may_stay = producer != NULL && nxc_rule_of(producer->op)->linear && whole == 0;
+  bool may_stay = producer != NULL && whole == 0 && takes_partial(graph, producer, value);
   if (partial && !may_stay) sum = reduce(graph, value, sum, partial);
   if (whole) sum = nxc_append(graph, &(nxc_op_request){.op = NX_OP_add, .of = {value}, .in = {sum, whole}});
   grad->given[value][0] = sum;

@@ -174,7 +174,8 @@ static bool is_selected(const selection *which, int64_t layer) {
 bool nxc_mixture_layers_read(const nxc_settings *s, int64_t n_layers, uint8_t *is_mixture) {
   selection which;
   if (!select_layers(s, &which)) return false;
-  for (int64_t layer = 0; layer < n_layers; layer++) is_mixture[layer] = is_selected(&which, layer);
+  for (int64_t layer = 0; is_mixture != NULL && layer < n_layers; layer++)
+    is_mixture[layer] = is_selected(&which, layer);
   return !which.pattern.is_list || which.pattern.n == n_layers;
 }
 

@@ -29,25 +29,40 @@ static const nxc_activation activations[] = {
 };
 
 static const nxc_norm_kind norms[] = {
-    {"rmsnorm", NX_OP_rms_norm, false},
-    {"layernorm", NX_OP_layer_norm, true},
-    {.name = "layernorm1p", .biased = true},
+    {"rmsnorm", NX_OP_rms_norm, false, false},
+    {"layernorm", NX_OP_layer_norm, true, false},
+    {"layernorm1p", NX_OP_layer_norm, true, true},
+    {"rmsnorm1p", NX_OP_rms_norm, false, true},
     {.name = NULL},
 };
 
-/* Where norms stand, and whether attention and the feed-forward part read the same input. */
+/* The members of a layer's spec of the same names. */
 typedef struct block_row {
   const char *name;
-  bool before, after, parallel;
+  bool norm_before, norm_after, norm_of_sum, adds_to_norm, parallel, one_norm;
 } block_row;
 
 static const block_row blocks[] = {
-    {"pre_ln", true, false, false},
-    {"post_ln", false, true, false},
-    {"normformer", true, true, false},
-    {"gpt_j", true, false, true},
+    {.name = "pre_ln", .norm_before = true},
+    {.name = "post_ln", .norm_of_sum = true},
+    {.name = "normformer", .norm_before = true, .norm_after = true},
+    {.name = "gpt_j", .norm_before = true, .parallel = true},
+    {.name = "gpt_j_tied", .norm_before = true, .parallel = true, .one_norm = true},
+    {.name = "residual_post_ln", .norm_before = true, .adds_to_norm = true},
+    {.name = "norm_after", .norm_after = true},
+    {.name = "sandwich", .norm_before = true, .norm_after = true},
     {.name = NULL},
 };
+
+typedef struct qk_norm_row {
+  const char *name;
+  nxc_qk_norm kind;
+} qk_norm_row;
+
+static const qk_norm_row qk_norms[] = {{"none", NXC_QK_PLAIN},
+                                       {"head", NXC_QK_NORM_OF_HEAD},
+                                       {"projection", NXC_QK_NORM_OF_ALL},
+                                       {.name = NULL}};
 
 typedef struct scaling_row {
   const char *name;
@@ -98,6 +113,28 @@ static nxc_norm_spec read_norm(const nxc_settings *s) {
                          .epsilon = nxc_number(s, NX_SETTING_MODEL_NORM_EPSILON)};
 }
 
+/* The base that stretches the longest wave so that the sequence is to it what the original positions were
+ * ("NTK-aware"; Hugging Face, _compute_dynamic_ntk_parameters). */
+static double dynamic_theta(const nxc_rope_spec *rope, int64_t sequence) {
+  double longer = (double)sequence / (double)rope->original_positions, dims = (double)rope->dims;
+  if (longer <= 1 || rope->dims <= 2) return rope->theta;
+  return rope->theta * pow(rope->factor * longer - (rope->factor - 1), dims / (dims - 2));
+}
+
+/* What only some scalings take, in the place that the operator has for it. */
+static void read_scaling(const nxc_settings *s, nxc_rope_spec *rope) {
+  rope->amplitude = 1;
+  if (rope->scaling == NXC_ROPE_DYNAMIC) {
+    rope->theta = dynamic_theta(rope, nxc_int(s, NX_SETTING_MODEL_SEQUENCE));
+    rope->scaling = NXC_ROPE_PLAIN;
+  }
+  if (rope->scaling != NXC_ROPE_YARN) return;
+  rope->low_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_BETA_SLOW);
+  rope->high_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_BETA_FAST);
+  double usual = rope->factor > 1 ? 0.1 * log(rope->factor) + 1 : 1;
+  rope->amplitude = nxc_number_or(s, NX_SETTING_MODEL_ROPE_ATTENTION_FACTOR, usual);
+}
+
 static nxc_rope_spec read_rope(const nxc_settings *s, int64_t head_dim) {
   const scaling_row *scaling = row_of(s, NX_SETTING_MODEL_ROPE_SCALING, scalings, sizeof *scalings);
   assert(scaling != NULL);
@@ -106,9 +143,11 @@ static nxc_rope_spec read_rope(const nxc_settings *s, int64_t head_dim) {
                         .factor = nxc_number(s, NX_SETTING_MODEL_ROPE_FACTOR),
                         .low_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_LOW_FREQ_FACTOR),
                         .high_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_HIGH_FREQ_FACTOR),
-                        .original_positions = nxc_int(s, NX_SETTING_MODEL_ROPE_ORIGINAL_POSITIONS)};
+                        .original_positions = nxc_int(s, NX_SETTING_MODEL_ROPE_ORIGINAL_POSITIONS),
+                        .interleaved = nxc_flag(s, NX_SETTING_MODEL_ROPE_INTERLEAVED)};
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "rope"))
     rope.dims = (int64_t)((double)head_dim * nxc_number(s, NX_SETTING_MODEL_ROTARY_PERCENTAGE)) / 2 * 2;
+  read_scaling(s, &rope);
   return rope;
 }
 
@@ -125,7 +164,12 @@ static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) 
   a.value_dim = nxc_int_or(s, NX_SETTING_MODEL_VALUE_DIM, a.head_dim);
   a.query_rank = nxc_int_or(s, NX_SETTING_MODEL_LATENT_QUERY_RANK, 0);
   a.kv_rank = nxc_int_or(s, NX_SETTING_MODEL_LATENT_RANK, 0);
-  a.scale = 1 / sqrt((double)a.head_dim);
+  a.scale = nxc_number_or(s, NX_SETTING_MODEL_ATTENTION_SCALE, 1 / sqrt((double)a.head_dim));
+  a.soft_cap = nxc_number_or(s, NX_SETTING_MODEL_ATTENTION_SOFT_CAP, 0);
+  a.alibi = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "alibi");
+  const qk_norm_row *norm = row_of(s, NX_SETTING_MODEL_QK_NORM, qk_norms, sizeof *qk_norms);
+  assert(norm != NULL);
+  a.qk_norm = norm->kind;
   a.qkv_bias = all || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
   a.rope = read_rope(s, a.head_dim);
   if (a.kv_rank > 0) a.rope.dims = nxc_int_or(s, NX_SETTING_MODEL_LATENT_ROPE_DIM, a.rope.dims);
@@ -146,9 +190,12 @@ static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden) {
   const block_row *block = row_of(s, NX_SETTING_MODEL_BLOCK, blocks, sizeof *blocks);
   assert(block != NULL);
   return (nxc_layer_spec){.norm = read_norm(s),
-                          .norm_before = block->before,
-                          .norm_after = block->after,
+                          .norm_before = block->norm_before,
+                          .norm_after = block->norm_after,
+                          .norm_of_sum = block->norm_of_sum,
+                          .adds_to_norm = block->adds_to_norm,
                           .parallel = block->parallel,
+                          .one_norm = block->one_norm,
                           .attention = read_attention(s, hidden),
                           .ffn = read_feed_forward(s),
                           .dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT)};
@@ -156,22 +203,35 @@ static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden) {
 
 /* ---- layers ---- */
 
-/* The settings tell layers apart by one thing: whether they are mixtures. */
+/* The settings tell layers apart by two things: whether they are mixtures, and whether they have the window. */
 static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
-  enum { DENSE, MIXTURE };
-  const nxc_layer_spec dense = read_layer(s, m->hidden);
-  m->specs = nxc_arena_array(arena, 2, sizeof *m->specs);
-  m->spec_of = nxc_arena_array(arena, (size_t)m->layers, sizeof *m->spec_of);
-  m->specs[DENSE] = dense;
+  enum { MIXTURE = 1, WHOLE = 2, KINDS = 4 };
+  const nxc_layer_spec plain = read_layer(s, m->hidden);
+  bool mixed = nxc_int(s, NX_SETTING_MOE_EXPERTS) > 1;
+  int64_t period = nxc_int_or(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, 0);
+  uint8_t *is_mixture = nxc_arena_array(arena, (size_t)m->layers, sizeof *is_mixture);
+  int number_of[KINDS] = {0, -1, -1, -1};
+  m->specs = nxc_arena_array(arena, KINDS, sizeof *m->specs);
+  m->specs[0] = plain;
   m->n_specs = 1;
-  if (nxc_int(s, NX_SETTING_MOE_EXPERTS) <= 1) return;
-  nxc_mixture *mixture = nxc_arena_alloc(arena, sizeof *mixture);
-  *mixture = nxc_mixture_read(s);
-  m->mixture = mixture;
-  m->specs[MIXTURE] = dense;
-  m->specs[MIXTURE].ffn.mixture = mixture;
-  m->n_specs = 2;
-  nxc_mixture_layers_read(s, m->layers, m->spec_of);
+  m->spec_of = nxc_arena_array(arena, (size_t)m->layers, sizeof *m->spec_of);
+  if (mixed) {
+    nxc_mixture *mixture = nxc_arena_alloc(arena, sizeof *mixture);
+    *mixture = nxc_mixture_read(s);
+    m->mixture = mixture;
+    nxc_mixture_layers_read(s, m->layers, is_mixture);
+  }
+  for (int64_t layer = 0; layer < m->layers; layer++) {
+    bool whole = plain.attention.window > 0 && period > 0 && (layer + 1) % period == 0;
+    int kind = (is_mixture[layer] ? MIXTURE : 0) | (whole ? WHOLE : 0);
+    if (number_of[kind] < 0) {
+      nxc_layer_spec *spec = &m->specs[number_of[kind] = (int)m->n_specs++];
+      *spec = plain;
+      if (is_mixture[layer]) spec->ffn.mixture = m->mixture;
+      if (whole) spec->attention.window = 0;
+    }
+    m->spec_of[layer] = (uint8_t)number_of[kind];
+  }
 }
 
 /* ---- the whole ---- */
@@ -227,6 +287,9 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
                  .vocab = nxc_int(s, NX_SETTING_MODEL_VOCAB),
                  .embedding_dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT),
                  .tied = nxc_flag(s, NX_SETTING_MODEL_TIED_EMBEDDINGS),
+                 .embedding_scale = nxc_number(s, NX_SETTING_MODEL_EMBEDDING_SCALE),
+                 .output_soft_cap = nxc_number_or(s, NX_SETTING_MODEL_OUTPUT_SOFT_CAP, 0),
+                 .sinusoidal = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "sinusoidal"),
                  .final_norm = read_norm(s)};
   m.vocab_padded = padded(s, m.vocab, layout->tensor);
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
@@ -253,6 +316,11 @@ double nxc_attention_weights(const nxc_attention_spec *a, int64_t hidden) {
   double down = (double)(a->query_rank + a->kv_rank + a->rope.dims);
   double up = (double)a->kv_rank * heads * (double)(a->head_dim - a->rope.dims + a->value_dim);
   return h * down + (a->query_rank > 0 ? (double)a->query_rank : h) * query + up + out;
+}
+
+int64_t nxc_layer_norms(const nxc_layer_spec *layer) {
+  int64_t parts = layer->one_norm ? 1 : 2;
+  return parts * (layer->norm_before + layer->norm_after + layer->norm_of_sum);
 }
 
 int64_t nxc_model_mixtures(const nxc_model *m) {

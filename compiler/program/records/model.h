@@ -23,7 +23,8 @@ typedef struct nxc_activation {
 typedef struct nxc_norm_kind {
   const char *name;
   nx_op op;
-  bool biased; /* it may have a bias */
+  bool biased;       /* it may have a bias */
+  bool zero_centred; /* 1 + weight multiplies */
 } nxc_norm_kind;
 
 typedef struct nxc_norm_spec {
@@ -32,23 +33,27 @@ typedef struct nxc_norm_spec {
   double epsilon;
 } nxc_norm_spec;
 
-typedef enum nxc_rope_scaling { /* the first three as in split_heads */
+typedef enum nxc_rope_scaling { /* as in split_heads, but for the last two */
   NXC_ROPE_PLAIN,
   NXC_ROPE_LINEAR,
   NXC_ROPE_LLAMA3,
-  NXC_ROPE_DYNAMIC,
   NXC_ROPE_YARN,
+  NXC_ROPE_DYNAMIC, /* plain, with a base of its own */
   NXC_ROPE_LONGROPE
 } nxc_rope_scaling;
 
-/* Rotation of queries and keys: of the first `dims` features of a head, i with i + dims / 2. */
+/* Rotation of queries and keys: of the first `dims` features of a head. */
 typedef struct nxc_rope_spec {
   int64_t dims; /* 0: none */
   double theta;
   nxc_rope_scaling scaling;
   double factor, low_freq_factor, high_freq_factor;
   int64_t original_positions;
+  double amplitude; /* of cosines and sines */
+  bool interleaved; /* pairs are 2 i and 2 i + 1, else i and i + dims / 2 */
 } nxc_rope_spec;
+
+typedef enum nxc_qk_norm { NXC_QK_PLAIN, NXC_QK_NORM_OF_HEAD, NXC_QK_NORM_OF_ALL } nxc_qk_norm;
 
 typedef struct nxc_attention_spec {
   int64_t heads, kv_heads, head_dim;
@@ -56,6 +61,9 @@ typedef struct nxc_attention_spec {
   int64_t query_rank, kv_rank; /* of the latents of queries, and of keys and values; 0: none */
   int64_t window; /* tokens that a token looks back; 0: all */
   double scale;   /* of the scores */
+  double soft_cap; /* of the scores; 0: none */
+  bool alibi;
+  nxc_qk_norm qk_norm;
   double dropout;
   bool qkv_bias, output_bias;
   bool fused;         /* queries, keys and values from one product */
@@ -75,7 +83,10 @@ typedef struct nxc_feed_forward_spec {
 typedef struct nxc_layer_spec {
   nxc_norm_spec norm;
   bool norm_before, norm_after; /* of attention and of the feed-forward part */
+  bool norm_of_sum;             /* of the stream, when they have been added to it */
+  bool adds_to_norm;            /* what they are added to is what they read */
   bool parallel;                /* both read the same input, and are added to it together */
+  bool one_norm;                /* parallel: both read what one norm made */
   nxc_attention_spec attention;
   nxc_feed_forward_spec ffn;
   double dropout; /* of what is added to the residual stream */
@@ -91,7 +102,9 @@ typedef struct nxc_model {
   int64_t layers, hidden, sequence, vocab, vocab_padded;
   double windowed;           /* share of the layers whose attention has its window */
   int64_t learned_positions; /* rows of a table that is added to the embedding; 0: none */
-  double embedding_dropout;
+  bool sinusoidal;           /* sines and cosines of positions are added to the embedding */
+  double embedding_scale, embedding_dropout;
+  double output_soft_cap; /* of the logits; 0: none */
   bool tied; /* the output matrix is the embedding */
   nxc_norm_spec final_norm;
   nxc_layer_spec *specs;
@@ -112,6 +125,8 @@ nxc_model nxc_model_read(const nxc_settings *settings, const nxc_layout *layout,
 const nxc_layer_spec *nxc_model_layer(const nxc_model *model, int64_t layer);
 /* Weights of an attention's products. */
 double nxc_attention_weights(const nxc_attention_spec *attention, int64_t hidden);
+/* Norms of the stream, or of what is added to it, in a layer. */
+int64_t nxc_layer_norms(const nxc_layer_spec *layer);
 /* Layers that are mixtures. */
 int64_t nxc_model_mixtures(const nxc_model *model);
 /* The layer, below unique_layers, whose weights a layer has; below 0 the number itself. */

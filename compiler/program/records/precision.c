@@ -12,6 +12,7 @@ nxc_precision nxc_precision_read(const nxc_settings *s) {
                          .partial = type_of(s, NX_SETTING_PRECISION_REDUCE),
                          .grad = type_of(s, NX_SETTING_PRECISION_GRAD_ACCUMULATION),
                          .state = type_of(s, NX_SETTING_PRECISION_OPTIMIZER_STATE)};
+  types.residual = nxc_flag(s, NX_SETTING_PRECISION_FP32_RESIDUAL) ? NX_f32 : types.activation;
   types.master = nxc_flag(s, NX_SETTING_PRECISION_MASTER_WEIGHTS) && types.param != NX_f32;
   return types;
 }

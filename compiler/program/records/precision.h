@@ -7,7 +7,7 @@
 #include "schema/plan.h"
 
 typedef struct nxc_precision {
-  nx_dtype param, activation, partial, grad, state;
+  nx_dtype param, activation, residual, partial, grad, state;
   bool master; /* fp32 copies of the parameters */
 } nxc_precision;
 

@@ -96,7 +96,7 @@ static bool fits(const nxc_training *t) {
 /* ---- what no rule can say ---- */
 
 static bool check_pattern(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
-  if (t->model.mixture == NULL || nxc_mixture_layers_read(s, t->model.layers, t->model.spec_of)) return true;
+  if (t->model.mixture == NULL || nxc_mixture_layers_read(s, t->model.layers, NULL)) return true;
   const nxc_demand demand = {
       false, NX_SETTING_MOE_PATTERN, "NX3011",
       "the pattern of layers is no number, or list of 0 and 1 that is as long as the model has layers"};

@@ -21,7 +21,9 @@ static int64_t norm_vectors(const nxc_norm_spec *norm, int64_t hidden) {
 /* Norms and biases. */
 static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   const nxc_attention_spec *a = &spec->attention;
-  int64_t n = 2 * (spec->norm_before + spec->norm_after) * norm_vectors(&spec->norm, m->hidden);
+  int64_t n = nxc_layer_norms(spec) * norm_vectors(&spec->norm, m->hidden);
+  if (a->qk_norm == NXC_QK_NORM_OF_HEAD) n += 2 * norm_vectors(&spec->norm, a->head_dim);
+  if (a->qk_norm == NXC_QK_NORM_OF_ALL) n += norm_vectors(&spec->norm, a->head_dim * (a->heads + a->kv_heads));
   if (a->qkv_bias) n += a->head_dim * (a->heads + 2 * a->kv_heads);
   if (a->output_bias) n += m->hidden;
   if (spec->ffn.bias) n += m->hidden + spec->ffn.width * (spec->ffn.activation->gated ? 2 : 1);
@@ -48,7 +50,9 @@ double nxc_training_flops(const nxc_training *t) {
     const nxc_layer_spec *spec = nxc_model_layer(m, layer);
     products += 2 * layer_matrices(m, spec, true);
     const nxc_attention_spec *a = &spec->attention;
-    attention += 2.0 * (double)(a->heads * (a->head_dim + a->value_dim)) * (double)m->sequence;
+    double sequence = (double)m->sequence, window = (double)a->window, keys = sequence / 2;
+    if (window > 0 && window < sequence) keys = window * (1 - window / (2 * sequence));
+    attention += 4.0 * (double)(a->heads * (a->head_dim + a->value_dim)) * keys;
   }
   return 3 * tokens * (products + attention);
 }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/model/decoder.h"
+
+#include "compiler/program/model/context.h"
+
+void nxc_decoder_enter(nxc_decoder *d, int32_t layer, const char *module) {
+  nxc_graph *graph = d->graph;
+  graph->layer = layer;
+  d->layer = layer < 0 ? NULL : nxc_model_layer(&d->t->model, layer);
+  graph->origin = layer < 0 ? module : nxc_arena_printf(graph->arena, "layers.%d.%s", layer, module);
+  graph->weights_layer = (int32_t)nxc_model_weights_of(&d->t->model, layer);
+  graph->weights_origin = graph->origin;
+  if (graph->weights_layer != layer)
+    graph->weights_origin = nxc_arena_printf(graph->arena, "layers.%d.%s", graph->weights_layer, module);
+}
+
+nxc_rank_number nxc_decoder_divided(const nxc_decoder *d, int64_t unit) {
+  return nxc_rank_number_tensor(d->graph, 0, unit);
+}
+
+nxc_rank_number nxc_decoder_first_token(const nxc_decoder *d) {
+  return nxc_decoder_divided(d, d->t->layout.sequence_parallel ? d->sequence : 0);
+}
+
+nx_attribute nxc_decoder_dropout_key(nxc_graph *graph, int key) {
+  if (graph->layer < 0) return nxc_integer(NXC_KEY_DROPOUT + key);
+  const nxc_rank_number number = nxc_rank_number_layer(graph, NXC_KEY_DROPOUT + NXC_KEYS_PER_LAYER + key,
+                                                       NXC_KEYS_PER_LAYER, graph->layer);
+  return nxc_attribute(graph, &number);
+}
+
+nxc_id nxc_decoder_dropout(const nxc_decoder *d, nxc_id x, double probability, int key,
+                           nxc_rank_number first_token, const nxc_rank_number *first_feature) {
+  if (probability <= 0) return x;
+  nxc_graph *graph = d->graph;
+  nx_attribute id = nxc_decoder_dropout_key(graph, key);
+  nxc_id places = d->t->layout.context > 1 ? graph->place_rows[0] : 0;
+  nxc_context_first_token(graph, d->t, &first_token);
+  return nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_dropout,
+                               .name = "dropout",
+                               .in = {x, graph->samples, places},
+                               .attrs = {[NX_dropout_probability] = nxc_real(probability),
+                                         [NX_dropout_tensor_id] = id,
+                                         [NX_dropout_seq_start] = nxc_attribute(graph, &first_token),
+                                         [NX_dropout_feature_start] = nxc_attribute(graph, first_feature)}});
+}
+
+nxc_id nxc_decoder_leave_region(const nxc_decoder *d, nxc_id x, nx_dtype type) {
+  nxc_graph *graph = d->graph;
+  uint32_t partial = nxc_placed(&graph->values[x].shape.place, NXC_PARTIAL);
+  if (partial == 0) return x;
+  nxc_op_request request = {
+      .op = NX_OP_all_reduce, .name = "sum", .in = {x}, .dtype = type, .group_atoms = partial};
+  if (d->t->layout.sequence_parallel) {
+    request.op = NX_OP_reduce_scatter;
+    request.attrs[NX_reduce_scatter_axis] = nxc_integer(1);
+  }
+  return nxc_append(graph, &request);
+}
+
+nxc_id nxc_decoder_enter_region(const nxc_decoder *d, nxc_id x) {
+  if (!d->t->layout.sequence_parallel) return x;
+  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_all_gather,
+                                                .name = "whole",
+                                                .in = {x},
+                                                .attrs = {[NX_all_gather_axis] = nxc_integer(1)},
+                                                .group_atoms = d->tensor});
+}
+
+nxc_id nxc_decoder_norm(const nxc_decoder *d, nxc_id x, nxc_part part, const nxc_norm_spec *spec,
+                        const char *name, nx_dtype type) {
+  nxc_graph *graph = d->graph;
+  int64_t width = nxc_shape_last(&graph->values[x].shape);
+  const char *gain_name = name ? nxc_arena_printf(graph->arena, "%s_weight", name) : "weight";
+  const char *bias_name = name ? nxc_arena_printf(graph->arena, "%s_bias", name) : "bias";
+  nxc_norm_vector first = spec->kind->zero_centred ? NXC_NORM_ZEROS : NXC_NORM_ONES;
+  nxc_id gain = nxc_parameter_norm(graph, d->t, gain_name, part, first, width);
+  nxc_id bias = spec->bias ? nxc_parameter_norm(graph, d->t, bias_name, part, NXC_NORM_BIAS, width) : 0;
+  return nxc_append(
+      graph, &(nxc_op_request){.op = spec->kind->op,
+                               .name = name ? name : "y",
+                               .in = {x, gain, bias},
+                               .attrs = {[NX_rms_norm_epsilon] = nxc_real(spec->epsilon),
+                                         [NX_rms_norm_zero_centred] = nxc_integer(spec->kind->zero_centred)},
+                               .dtype = type});
+}
+
+nxc_id nxc_decoder_product(const nxc_decoder *d, const char *name, nxc_id x, nxc_id weight, nxc_id bias) {
+  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_matmul,
+                                                .name = name,
+                                                .in = {x, weight, bias},
+                                                .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
+}
+
+nxc_id nxc_decoder_column_product(const nxc_decoder *d, const char *name, nxc_id x, const nxc_box *boxes,
+                                  uint32_t n_boxes, uint32_t atoms, bool with_bias) {
+  nxc_graph *graph = d->graph;
+  const char *bias_name = nxc_arena_printf(graph->arena, "%s_bias", name);
+  nxc_id weight = nxc_parameter_rows(graph, d->t, nxc_arena_printf(graph->arena, "%s_weight", name), boxes,
+                                     n_boxes, d->t->model.hidden, atoms);
+  nxc_id bias = with_bias ? nxc_parameter_bias(graph, d->t, bias_name, boxes, n_boxes, atoms) : 0;
+  return nxc_decoder_product(d, name, x, weight, bias);
+}
+
+nxc_id nxc_decoder_row_product(const nxc_decoder *d, nxc_id x, const nxc_box *box, bool with_bias) {
+  nxc_graph *graph = d->graph;
+  const nxc_training *t = d->t;
+  nxc_id weight = nxc_parameter_columns(graph, t, "out_weight", box, t->model.hidden, d->tensor);
+  nxc_id bias = 0;
+  if (with_bias) {
+    const nxc_box whole = {box->part, t->model.hidden, nxc_rank_number_of(0)};
+    bias = nxc_parameter_bias(graph, t, "out_bias", &whole, 1, 0);
+  }
+  bool summed = d->tensor != 0;
+  nxc_id y = nxc_decoder_leave_region(d, nxc_decoder_product(d, "out", x, weight, summed ? 0 : bias),
+                                      graph->types.activation);
+  if (!summed || bias == 0) return y;
+  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_bias_add, .name = "biased", .in = {y, bias}});
+}
