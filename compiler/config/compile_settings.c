@@ -10,6 +10,7 @@
 #include "compiler/config/rules/presets.h"
 #include "compiler/settings/refusal.h"
 #include "compiler/config/binding/version.h"
+#include "compiler/config/world.h"
 #include "compiler/diagnostics/allow.h"
 #include "compiler/document/scalar.h"
 #include "compiler/settings/programs.h"
@@ -373,24 +374,6 @@ static bool refused_as_option(compilation *c, nxc_setting_id id) {
   return bound != NULL && bound->refused;
 }
 
-/* A world size from the command line is worth a note where the file has another. */
-static void note_other_world(compilation *c) {
-  const nxc_settings *settings = c->out->settings;
-  if (nxc_settings_from(settings, NX_SETTING_MESH_WORLD)->kind != NXC_FROM_CLI) return;
-  const nxc_value *world = nxc_settings_value(settings, NX_SETTING_MESH_WORLD);
-  for (size_t i = 0; i < nxc_n_rules; i++) {
-    const nxc_rule_row *rule = &nxc_rules[i];
-    if (rule->derives != NX_SETTING_MESH_WORLD || !rule->dialect ||
-        strcmp(rule->dialect, c->out->dialect->name))
-      continue;
-    const nxc_value *other = nxc_binding_evaluate(c->out->binding, NULL, rule->derive);
-    if (other == NULL || nxc_value_equal(other, world)) continue;
-    nxc_report(c->sink, "NX1319", NXC_SEVERITY_NOTE, (nxc_span){0}, NULL,
-               "the command line gives %s ranks; by the file there are %s (%s)",
-               nxc_value_show(c->arena, world), nxc_value_show(c->arena, other), rule->id);
-  }
-}
-
 /* What the settings catalogue itself says that nxrun cannot execute, whatever the dialect. */
 static void refuse_settings(compilation *c) {
   for (size_t id = 0; id < NX_N_SETTINGS; id++) {
@@ -441,11 +424,12 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   note_angles(&c);
   bind(&c);
   if (set_settings(&c)) {
+    nxc_world_spread(c.arena, c.out, c.sink);
     set_assumptions(&c);
     apply_rules(&c);
   }
   nxc_init_from_check(compiled->binding);
-  note_other_world(&c);
+  nxc_world_note_other(c.arena, c.out, c.sink);
   nxc_environment_warn(arena, request, compiled, sink);
   refuse_settings(&c);
   report_unused_comments(&c);
