@@ -84,7 +84,9 @@ static const char *resolve_alone(nxc_arena *arena, const nxc_source *source, con
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
   static const nxc_resolving ways[] = {
       {.probes = true}, {.omegaconf = true, .probes = true}, {.angles_only = true}};
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+  enum { N_WAYS = sizeof ways / sizeof *ways };
+  for (size_t i = 0; i < N_WAYS; i++) {
+    if (!is_chosen(bytes, n_bytes, i, N_WAYS)) continue;
     nxc_arena *arena = nxc_arena_new();
     nxc_buffer text = {.arena = arena};
     nxc_buffer_puts(&text, others);

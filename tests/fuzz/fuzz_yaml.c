@@ -57,7 +57,7 @@ static void read_and_resolve(const uint8_t *bytes, size_t n_bytes, bool omegacon
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
-  read_and_resolve(bytes, n_bytes, false);
-  read_and_resolve(bytes, n_bytes, true);
+  for (int omegaconf = 0; omegaconf < 2; omegaconf++)
+    if (is_chosen(bytes, n_bytes, (size_t)omegaconf, 2)) read_and_resolve(bytes, n_bytes, omegaconf);
   return 0;
 }

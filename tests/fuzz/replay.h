@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fuzz target's main for the normal test run: replays the files, and the files in the folders, that are
- * given.
+/* A fuzz target's main for the normal test run: replays the files, and the files in the folders, that are given; but not
+ * those that golden tests wrote, *.out.
  *
  * With -DNX_LIBFUZZER there is none, and libFuzzer's is linked. */
 #ifndef TESTS_FUZZ_REPLAY_H
 #define TESTS_FUZZ_REPLAY_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+
+/* Of several things that can be done with an input a replay does all. A search, which must be fast, does the one that
+ * the input chooses. */
+static inline bool is_chosen(const uint8_t *bytes, size_t n_bytes, size_t which, size_t n_ways) {
+#ifdef NX_LIBFUZZER
+  size_t sum = n_bytes;
+  for (size_t i = 0; i < n_bytes; i++) sum = 31 * sum + bytes[i];
+  return sum % n_ways == which;
+#else
+  (void)bytes, (void)n_bytes, (void)which, (void)n_ways;
+  return true;
+#endif
+}
 
 #ifndef NX_LIBFUZZER
 static size_t replay_file(const char *path) {
@@ -38,7 +53,8 @@ static size_t replay(const char *path) {
   size_t n = 0;
   for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
     char inside[4096];
-    if (entry->d_name[0] == '.') continue;
+    const char *end = strrchr(entry->d_name, '.');
+    if (entry->d_name[0] == '.' || (end != NULL && strcmp(end, ".out") == 0)) continue;
     snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
     n += replay(inside);
   }
