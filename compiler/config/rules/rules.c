@@ -268,7 +268,7 @@ static bool holds(nxc_rule_run *run, const nxc_expression *when) {
 
 /* Of two rules for one setting that of the site counts, then that of the dialect. */
 static int rank_of(const nxc_rule_run *run, const nxc_rule_row *rule) {
-  bool of_site = rule >= run->site.rows && rule < run->site.rows + run->site.n_rows;
+  bool of_site = run->site.n_rows > 0 && rule >= run->site.rows && rule < run->site.rows + run->site.n_rows;
   return of_site ? 2 : rule->dialect != NULL;
 }
 

@@ -15,6 +15,11 @@ while IFS= read -r line; do
 done <cases.txt
 rm -f printed.txt
 
+LC_ALL=C awk -f sums.awk ./*.out >sums.txt
+[ "$(grep -vc '^[0-9]* tables$' sums.txt)" -eq 0 ] && [ "$(sed -n 's/ tables$//p' sums.txt)" -ge 12 ]
+result 'tables add up' $? "$(cat sums.txt)"
+rm -f sums.txt
+
 # ---- one screen ----
 
 conf=../../../conf h100=../../../machines/h100.yaml
