@@ -169,7 +169,7 @@ static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
 
 /* ---- the file ---- */
 
-enum { N_SECTIONS = 19, MEANING = NX_SECTION_MEANING };
+enum { N_SECTIONS = 20, MEANING = NX_SECTION_MEANING };
 
 static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
 static const nx_term terms[] = {{.atoms = 1, .stride = 1, .kind = NX_TERM_STRIDE},

@@ -45,6 +45,8 @@ try 'loops within loops' 0
 try 'functions that call functions'
 repeat 'cat <<E\n' 3000 >text
 try 'here documents without end'
+printf '[[ ))\nfor i in a; do echo $i; done\n--num-layers 1' >text
+try 'a test that does not end'
 repeat 'case x in x) ' 3000 >text
 try 'cases within cases'
 { printf 'A=$(('; repeat '(' 5000; } >text

@@ -143,7 +143,7 @@ static nxc_shell_command *parse_test(nxc_shell_parser *p, size_t start) {
   while (p->problem == NULL) {
     nxc_shell_skip_blanks(p, true);
     if (nxc_shell_accept(p, "]]")) return command;
-    if (p->at >= p->text.n_bytes) nxc_shell_parse_fail(p, start, "this [[ does not end with ]]");
+    const size_t before = p->at;
     nxc_shell_word word = {.at = nxc_shell_origin(p, p->at)};
     char c = nxc_shell_peek(p, 0);
     size_t n_sign = c != '\0' && strchr("&|<>()", c) ? 1 + (strchr("&|", c) && nxc_shell_peek(p, 1) == c) : 0;
@@ -155,6 +155,7 @@ static nxc_shell_command *parse_test(nxc_shell_parser *p, size_t start) {
       word = nxc_shell_parse_word(p, NXC_END_BLANK);
     }
     pattern = nxc_shell_is_literal(&word, "=~");
+    if (p->at == before) nxc_shell_parse_fail(p, start, "this [[ does not end with ]]");
     if (p->problem == NULL) nxc_shell_add_word(p, command, word);
   }
   return command;
