@@ -48,6 +48,41 @@ void ref_rms_norm_grad(const ref_call *call) {
   for (int64_t i = 0; i < h; i++) ref_store_sum(&dg, i, dg_sums[i], accumulate);
 }
 
+static double length_of(const ref_operand *x, int64_t first, int64_t n) {
+  double squares = 0;
+  for (int64_t i = first; i < first + n; i++) squares += ref_load(x, i) * ref_load(x, i);
+  return sqrt(squares);
+}
+
+void ref_scale_norm(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), g = ref_in(call, 1), y = ref_out(call, 0), factors = ref_out(call, 1);
+  int64_t h = ref_last_dim(&x);
+  double epsilon = ref_real(call, NX_scale_norm_epsilon);
+  for (int64_t t = 0; t < factors.n_elements; t++) {
+    double length = length_of(&x, t * h, h), factor = 1 / (length < epsilon ? epsilon : length);
+    ref_store(&factors, t, factor);
+    for (int64_t i = t * h; i < (t + 1) * h; i++) ref_store(&y, i, ref_load(&g, 0) * factor * ref_load(&x, i));
+  }
+}
+
+/* With f = 1 / |x|: dx = g f (dy - x f^2 (dy . x)), and g f dy where the length is held; dg = sum f (dy . x). */
+void ref_scale_norm_grad(const ref_call *call) {
+  ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), g = ref_in(call, 2), factors = ref_in(call, 3);
+  ref_operand dx = ref_out(call, 0), dg = ref_out(call, 1);
+  int64_t h = ref_last_dim(&x);
+  double sum = 0, gain = ref_load(&g, 0), epsilon = ref_real(call, NX_scale_norm_grad_epsilon);
+  for (int64_t t = 0; t < factors.n_elements; t++) {
+    double factor = ref_load(&factors, t), product = 0;
+    bool held = length_of(&x, t * h, h) < epsilon;
+    for (int64_t i = t * h; i < (t + 1) * h; i++) product += ref_load(&dy, i) * ref_load(&x, i);
+    sum += factor * product;
+    double back = held ? 0 : factor * factor * product;
+    for (int64_t i = t * h; i < (t + 1) * h; i++)
+      ref_store(&dx, i, gain * factor * (ref_load(&dy, i) - back * ref_load(&x, i)));
+  }
+  ref_store_sum(&dg, 0, sum, ref_int(call, NX_scale_norm_grad_accumulate));
+}
+
 void ref_layer_norm(const ref_call *call) {
   ref_operand x = ref_in(call, 0), g = ref_in(call, 1), y = ref_out(call, 0);
   ref_operand mean = ref_out(call, 1), rstd = ref_out(call, 2), b = {0};

@@ -406,7 +406,8 @@ static const struct family {
                  SET("model.output_init_method", "wang_init") SET("optimizer.epsilon", "1e-5")),
     FORM("form-gptj",
          SET("model.block", "gpt_j_tied") SET("model.rope_interleaved", "true") SET("model.activation", "gelu_tanh")
-             SET("model.ffn_bias", "true") SET("model.init_method", "xavier_uniform")),
+             SET("model.ffn_bias", "true") SET("model.init_method", "xavier_uniform")
+                 SET("model.normalization", "scalenorm") SET("optimizer.epsilon", "1e-5")),
     FORM("form-qwen3", SET("model.qk_norm", "head") SET("model.head_dim", "32")),
     FORM("form-gemma2",
          SET("model.block", "sandwich") SET("model.normalization", "rmsnorm1p") SET("model.activation", "geglu_tanh")

@@ -75,7 +75,7 @@ nxc_id nxc_decoder_norm(const nxc_decoder *d, nxc_id x, nxc_part part, const nxc
   const char *gain_name = name ? nxc_arena_printf(graph->arena, "%s_weight", name) : "weight";
   const char *bias_name = name ? nxc_arena_printf(graph->arena, "%s_bias", name) : "bias";
   nxc_norm_vector first = spec->kind->zero_centred ? NXC_NORM_ZEROS : NXC_NORM_ONES;
-  nxc_id gain = nxc_parameter_norm(graph, d->t, gain_name, part, first, width);
+  nxc_id gain = nxc_parameter_norm(graph, d->t, gain_name, part, first, spec->kind->scalar ? 1 : width);
   nxc_id bias = spec->bias ? nxc_parameter_norm(graph, d->t, bias_name, part, NXC_NORM_BIAS, width) : 0;
   return nxc_append(
       graph, &(nxc_op_request){.op = spec->kind->op,

@@ -13,7 +13,8 @@ static const char *infer_norm(const nxc_graph *graph, const nxc_operator_node *o
   const nxc_shape *x = nxc_in(graph, op, 0), *gain = nxc_in(graph, op, 1);
   out[0] = *x;
   for (uint32_t i = 1; i < op->n_out; i++) out[i] = nxc_shape_without_last(x, NX_f32);
-  if (gain->n_dims != 1 || gain->dims[0] != nxc_shape_last(x)) return "the gain has another width";
+  int64_t width = op->op == NX_OP_scale_norm ? 1 : nxc_shape_last(x);
+  if (gain->n_dims != 1 || gain->dims[0] != width) return "the gain has another width";
   return check_input(graph, op, 0);
 }
 
@@ -26,7 +27,8 @@ static const char *infer_norm_grad(const nxc_graph *graph, const nxc_operator_no
   nxc_place(&out[0].place, partial, NXC_PARTIAL);
   const char *fault = nxc_same(dy, &out[0]);
   for (uint32_t i = 1; i < op->n_out; i++) {
-    out[i] = nxc_shape_of(graph->types.grad, 1, (int64_t[]){nxc_shape_last(x)});
+    int64_t width = op->op == NX_OP_scale_norm_grad ? 1 : nxc_shape_last(x);
+    out[i] = nxc_shape_of(graph->types.grad, 1, (int64_t[]){width});
     out[i].place = nxc_place_row_sum(x);
     nxc_place(&out[i].place, partial, NXC_PARTIAL);
   }
@@ -41,6 +43,18 @@ static void grad_rms_norm(nxc_grad *grad, const nxc_operator_node *op) {
                             .in = {dy, x, gain, rstd},
                             .out = {0, nxc_grad_parameter(grad, gain)},
                             .attrs = {[NX_rms_norm_grad_zero_centred] = op->attrs[NX_rms_norm_zero_centred]}};
+  nxc_grad_accumulate(grad, &request);
+  nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
+}
+
+static void grad_scale_norm(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id x = op->args[0], gain = op->args[1], y = op->args[2], factor = op->args[3], dy = nxc_grad_of(grad, y);
+  if (dy == 0) return;
+  nxc_op_request request = {.op = NX_OP_scale_norm_grad,
+                            .of = {x},
+                            .in = {dy, x, gain, factor},
+                            .out = {0, nxc_grad_parameter(grad, gain)},
+                            .attrs = {[NX_scale_norm_grad_epsilon] = op->attrs[NX_scale_norm_epsilon]}};
   nxc_grad_accumulate(grad, &request);
   nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
 }
@@ -63,6 +77,9 @@ static void grad_layer_norm(nxc_grad *grad, const nxc_operator_node *op) {
 
 const nxc_rule nxc_rule_rms_norm = {
     .infer = infer_norm, .grad = grad_rms_norm, .suffixes = {NULL, "rstd"}, .linear_of_heads = true};
+const nxc_rule nxc_rule_scale_norm = {
+    .infer = infer_norm, .grad = grad_scale_norm, .suffixes = {NULL, "factor"}, .linear_of_heads = true};
+const nxc_rule nxc_rule_scale_norm_grad = {.infer = infer_norm_grad};
 const nxc_rule nxc_rule_rms_norm_grad = {.infer = infer_norm_grad};
 const nxc_rule nxc_rule_layer_norm = {.infer = infer_norm,
                                       .grad = grad_layer_norm,

@@ -29,10 +29,11 @@ static const nxc_activation activations[] = {
 };
 
 static const nxc_norm_kind norms[] = {
-    {"rmsnorm", NX_OP_rms_norm, false, false},
-    {"layernorm", NX_OP_layer_norm, true, false},
-    {"layernorm1p", NX_OP_layer_norm, true, true},
-    {"rmsnorm1p", NX_OP_rms_norm, false, true},
+    {.name = "rmsnorm", .op = NX_OP_rms_norm},
+    {.name = "layernorm", .op = NX_OP_layer_norm, .biased = true},
+    {.name = "layernorm1p", .op = NX_OP_layer_norm, .biased = true, .zero_centred = true},
+    {.name = "rmsnorm1p", .op = NX_OP_rms_norm, .zero_centred = true},
+    {.name = "scalenorm", .op = NX_OP_scale_norm, .scalar = true},
     {.name = NULL},
 };
 

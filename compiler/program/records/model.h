@@ -25,6 +25,7 @@ typedef struct nxc_norm_kind {
   nx_op op;
   bool biased;       /* it may have a bias */
   bool zero_centred; /* 1 + weight multiplies */
+  bool scalar;       /* its weight is one number */
 } nxc_norm_kind;
 
 typedef struct nxc_norm_spec {

@@ -15,7 +15,7 @@ static double layer_matrices(const nxc_model *m, const nxc_layer_spec *spec, boo
 }
 
 static int64_t norm_vectors(const nxc_norm_spec *norm, int64_t hidden) {
-  return hidden * (norm->bias ? 2 : 1);
+  return norm->kind->scalar ? 1 : hidden * (norm->bias ? 2 : 1);
 }
 
 /* Norms and biases. */
