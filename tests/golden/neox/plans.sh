@@ -1,29 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Compiles conf/neox/quickstart.yml, and the same with each line of plans.txt set, to a plan; TAP.
-# Usage: plans.sh NXCFG FOLDER SOURCE_ROOT
+# What nxrun executes: a configuration, and the same with each line of FOLDER/plans.txt set, becomes a plan, which shows
+# what it is; TAP. Usage: plans.sh NXCFG FOLDER SOURCE_ROOT CONFIGURATION [ARGUMENT of nxcfg plan]...
 . "$(dirname "$0")/../../tap.sh"
-nxcfg=$1
-folder=$2
-config=$3/conf/neox/quickstart.yml
-work=$(mktemp -d)
+nxcfg=$(realpath "$1") lines=$(realpath "$2/plans.txt")
+cd "$3" || exit 99
+config=$4
+shift 4
+work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 set -f
-compile() { # NAME ARGUMENT...: a plan comes out, and it shows what it is
-  name=$1
+compile() { # LINE ARGUMENT...
+  line=$1
   shift
+  for assignment in $line; do set -- "$@" --set "$assignment"; done
   "$nxcfg" plan "$config" "$@" -o "$work/plan" >"$work/out" 2>&1 && "$nxcfg" show "$work/plan" >/dev/null
-  result "$name" $? "$(cat "$work/out")"
+  result "${line:-$config}" $? "$(cat "$work/out")"
 }
-compile quickstart
+compile '' "$@"
 while IFS= read -r line; do
   case $line in '' | '#'*) continue ;; esac
-  # shellcheck disable=SC2086
-  set -- $line
-  for assignment; do
-    set -- "$@" --set "$assignment"
-    shift
-  done
   compile "$line" "$@"
-done <"$folder/plans.txt"
+done <"$lines"
 finish
