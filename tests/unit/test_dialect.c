@@ -104,6 +104,7 @@ static void test_values(void **state) {
       {"seed: 1\n", "seed: one\n", "NX1303", "seed needs an integer, not text", NULL},
       {"seed: 1\n", "seed: 1.0\n", "NX1303", "needs an integer", "write 1"},
       {"seed: 1\n", "seed: '1'\n", "NX1303", "needs an integer", "write the number without quotes"},
+      {"seed: 1\n", "seed: '1e3'\n", "NX1303", "needs an integer", "write 1000"},
       {"seed: 1\n", "seed: [1]\n", "NX1303", "not a list", NULL},
       {"seed: 1\n", "seed: 0\n", "NX1305", "at least 1", NULL},
       {"  micro_batch_size: 1\n", "  micro_batch_size: null\n", "NX1306", "may not be null", NULL},

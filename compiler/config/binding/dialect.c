@@ -96,10 +96,10 @@ static fit fit_of(const nxc_document *document, const nxc_dialect *dialect) {
   for (size_t i = 0; i < document->root->n_children; i++) {
     const nxc_node *child = document->root->children[i];
     if (child->key == NULL) continue;
-    bool option = nxc_option_find(dialect, child->key) != NULL, section = is_section(dialect, child->key);
-    counted.n_top_known += option || section;
-    counted.n_top_others += !option && !section;
-    bool own = child->kind == NXC_NODE_MAP && is_own_section(dialect, child->key);
+    bool option = nxc_option_find(dialect, child->key) != NULL, map = child->kind == NXC_NODE_MAP;
+    bool known = option || (map && is_section(dialect, child->key)), own = map && is_own_section(dialect, child->key);
+    counted.n_top_known += known;
+    counted.n_top_others += !known;
     counted.telling = counted.telling || own || (option && strchr(child->key, '_') != NULL);
   }
   return counted;
