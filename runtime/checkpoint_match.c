@@ -5,14 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Hugging Face's base models have no prefix; its causal models have one of these. */
-static const char *const prefixes[] = {"model.", "transformer."};
-/* Buffers that older files hold and nothing needs. */
-static const char *const buffers[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"};
 static const char *const embeddings[] = {"model.embed_tokens.weight", "transformer.wte.weight"};
 static const char OUTPUT[] = "lm_head.weight";
 
-enum { N_PREFIXES = sizeof prefixes / sizeof *prefixes, N_BUFFERS = sizeof buffers / sizeof *buffers };
 enum { N_EMBEDDINGS = sizeof embeddings / sizeof *embeddings, MOST_NAMED = 3, MOST_LETTERS = 128 };
 
 /* What does not fit, as it is found: the first few by name, and how many there are. */
@@ -27,15 +22,9 @@ static void complain(complaint *about, const char *name, const char *detail) {
     snprintf(about->text + used, sizeof about->text - used, "%s%.80s%.90s", used ? ", " : "", name, detail);
 }
 
-static const char *without_prefix(const char *name) {
-  for (int i = 0; i < N_PREFIXES; i++)
-    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return name + strlen(prefixes[i]);
-  return name;
-}
-
 static const nxr_safetensor *find(const nxr_source *source, const char *name) {
   const nxr_safetensor *found = nxr_source_find(source, name);
-  return found ? found : nxr_source_find(source, without_prefix(name));
+  return found ? found : nxr_source_find(source, nx_tensor_base_name(name));
 }
 
 /* How many letters must be changed, added or left out. */
@@ -71,24 +60,16 @@ static void complain_missing(complaint *about, const nxr_source *source, const b
 
 static void complain_shape(complaint *about, const nxr_safetensor *found, const nxr_safetensor *wanted) {
   char is[160], should[160], detail[340];
-  nxr_safetensor_shape(found, is);
-  nxr_safetensor_shape(wanted, should);
+  nx_safetensor_shape(found, is);
+  nx_safetensor_shape(wanted, should);
   snprintf(detail, sizeof detail,
-           nxr_safetensor_is_real(found) ? " is %.40s, not %.40s" : " has no type of weights", is, should);
+           nx_safetensor_is_real(found) ? " is %.40s, not %.40s" : " has no type of weights", is, should);
   complain(about, wanted->name, detail);
 }
 
 static bool has_shape(const nxr_safetensor *found, const nxr_safetensor *wanted) {
-  return nxr_safetensor_is_real(found) && found->n_dims == wanted->n_dims &&
+  return nx_safetensor_is_real(found) && found->n_dims == wanted->n_dims &&
          memcmp(found->dims, wanted->dims, sizeof found->dims) == 0;
-}
-
-static bool is_buffer(const char *name) {
-  for (int i = 0; i < N_BUFFERS; i++) {
-    size_t length = strlen(name), ending = strlen(buffers[i]);
-    if (length >= ending && strcmp(name + length - ending, buffers[i]) == 0) return true;
-  }
-  return false;
 }
 
 /* An output matrix that the plan does not have may stand in the file, if it is the embeddings once more. */
@@ -158,7 +139,7 @@ bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_
     else if (!has_shape(found[i], &shape)) complain_shape(&misshapen, found[i], &shape);
   }
   for (uint64_t i = 0; i < source->n_tensors; i++)
-    if (!used[i] && !is_buffer(source->tensors[i]->name) && !is_tied_output(source, source->tensors[i]))
+    if (!used[i] && !nx_tensor_is_buffer(source->tensors[i]->name) && !is_tied_output(source, source->tensors[i]))
       complain(&extra, source->tensors[i]->name, "");
   free(used);
   return report(source, tensors, &missing, &misshapen, &extra, fault);

@@ -8,6 +8,7 @@
 #include "compiler/commands/plan_page.h"
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/why.h"
+#include "compiler/program/weights.h"
 #include "compiler/render/html.h"
 #include "compiler/render/render_document.h"
 
@@ -18,15 +19,18 @@
 
 static const char usage[] =
     "usage: nxcfg plan FILE [-o PLAN] [options]\n"
-    "Prints what the training of FILE (- is standard input) needs and takes, on its own system and in nxrun, and what\n"
+    "Prints what the training of FILE (- is standard input) needs and takes, on its own system and in nxrun, "
+    "and what\n"
     "is set.\n"
     "  -o PLAN              write the plan that nxrun executes\n"
-    "  --html FILE          write a page for a browser too: memory, time, schedule, mesh, settings with their history\n"
+    "  --html FILE          write a page for a browser too: memory, time, schedule, mesh, settings with "
+    "their history\n"
     "  --all                print every setting with its source, and all that follows\n"
     "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
     "  --machine FILE       tell the time of a step on the machine that FILE describes; a rank must fit it\n"
-    "  --assume KEY=VALUE   assume it for the estimate where nothing gives it (repeatable); none assumes nothing\n"
+    "  --assume KEY=VALUE   assume it for the estimate where nothing gives it (repeatable); none assumes "
+    "nothing\n"
     "  --system NAME        estimate as if this system ran it, as megatron, neox, nxdt, xorl\n"
     "  --reveal             let the plan hold paths and names that come from secrets or the environment\n"
     "  --why PATH           tell the history of one setting or option instead (repeatable)\n";
@@ -106,6 +110,9 @@ static int plan_settings(job *j, const char *file) {
   bool good = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0 && j->compiled.settings != NULL;
   bool compiled =
       good && nxc_program_compile(j->compiled.settings, j->arena, j->output ? j->sink : obstacles, &plan);
+  if (compiled)
+    nxc_weights_check(&plan.plan, j->compiled.settings, j->output ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
+                      j->sink);
   bool sized = good && nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   nxc_estimate estimate = {0};
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)

@@ -7,7 +7,8 @@
 
 enum { RANKS_OF_HOST_MAX = 128 };
 
-/* The ranks that the file itself speaks of, by the first rule of its dialect that derives them. NULL: unknown. */
+/* The ranks that the file itself speaks of, by the first rule of its dialect that derives them. NULL:
+ * unknown. */
 static const nxc_value *own_world(const nxc_compiled *compiled, const nxc_rule_row **by) {
   for (size_t i = 0; i < nxc_n_rules; i++) {
     const nxc_rule_row *rule = &nxc_rules[i];
@@ -40,7 +41,8 @@ void nxc_world_spread(nxc_arena *arena, const nxc_compiled *compiled, nxc_sink *
   nxc_provenance from = *nxc_settings_from(settings, NX_SETTING_MESH_WORLD);
   int64_t before = nxc_int(settings, NX_SETTING_MESH_NODES);
   int64_t hosts = hosts_of(compiled, nxc_int(settings, NX_SETTING_MESH_WORLD), before);
-  if (hosts == before || (hosts == 0 && compiled->binding->for_nxrun)) return; /* nxrun asks no host how large it is */
+  if (hosts == before || (hosts == 0 && compiled->binding->for_nxrun))
+    return; /* nxrun asks no host how large it is */
   nxc_value *value = nxc_arena_alloc(arena, sizeof *value);
   *value = (nxc_value){.kind = NXC_INT, .integer = hosts};
   if (hosts == 0) nxc_settings_forget(settings, NX_SETTING_MESH_NODES, from.option, from.at);
@@ -51,7 +53,8 @@ void nxc_world_note_other(nxc_arena *arena, const nxc_compiled *compiled, nxc_si
   const nxc_settings *settings = compiled->settings;
   const nxc_rule_row *by;
   if (nxc_settings_from(settings, NX_SETTING_MESH_WORLD)->kind != NXC_FROM_CLI) return;
-  const nxc_value *world = nxc_settings_value(settings, NX_SETTING_MESH_WORLD), *own = own_world(compiled, &by);
+  const nxc_value *world = nxc_settings_value(settings, NX_SETTING_MESH_WORLD),
+                  *own = own_world(compiled, &by);
   if (own == NULL || nxc_value_equal(own, world)) return;
   nxc_report(sink, "NX1319", NXC_SEVERITY_NOTE, (nxc_span){0}, NULL,
              "the command line gives %s ranks; by the file there are %s (%s)", nxc_value_show(arena, world),

@@ -36,8 +36,8 @@ const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *na
   return row;
 }
 
-/* One version, or, where versions are named by their last day, those of a span: "2024-03-06..", "..2025-05-08",
- * or both ends. What is named by a word is later than every day. */
+/* One version, or, where versions are named by their last day, those of a span: "2024-03-06..",
+ * "..2025-05-08", or both ends. What is named by a word is later than every day. */
 static bool has_version(const char *span, const char *version) {
   const char *dots = strstr(span, "..");
   if (dots == NULL) return strcmp(span, version) == 0;
@@ -58,7 +58,8 @@ static bool is_past(const char *span, const char *version) {
 
 bool nxc_option_is_past(const nxc_option_row *row, const char *version) {
   size_t n_past = 0;
-  for (size_t i = 0; i < row->n_versions && version != NULL; i++) n_past += is_past(row->versions[i], version);
+  for (size_t i = 0; i < row->n_versions && version != NULL; i++)
+    n_past += is_past(row->versions[i], version);
   return n_past > 0 && n_past == row->n_versions;
 }
 
@@ -102,7 +103,9 @@ const char *nxc_versions_show(nxc_arena *arena, const char *const *versions, siz
 
 const char *nxc_version_of_span(nxc_arena *arena, const char *span) {
   const char *dots = strstr(span, "..");
-  return dots == NULL ? span : dots[2] != '\0' ? dots + 2 : nxc_arena_strndup(arena, span, (size_t)(dots - span));
+  return dots == NULL      ? span
+         : dots[2] != '\0' ? dots + 2
+                           : nxc_arena_strndup(arena, span, (size_t)(dots - span));
 }
 
 bool nxc_name_ends_in(const char *name, const char *end) {

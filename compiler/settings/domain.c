@@ -58,8 +58,10 @@ static bool is_word(const nxc_value *value, const char *word) {
   return value->kind == NXC_STRING && strcasecmp(value->text, word) == 0;
 }
 
-/* A text that is a number to us: in quotes it is text to the original systems too, and 1e3 is no integer to any. */
-static const char *as_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value, bool integer) {
+/* A text that is a number to us: in quotes it is text to the original systems too, and 1e3 is no integer to
+ * any. */
+static const char *as_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                             bool integer) {
   if (domain->nullable && is_word(value, "none")) return "write null";
   bool like_a_number = value->kind == NXC_STRING && value->n_bytes > 0 &&
                        strspn(value->text, "0123456789.eE+-_") == value->n_bytes;
@@ -101,7 +103,8 @@ static nxc_verdict judge_bounds(nxc_arena *arena, const nxc_domain *domain, cons
 static nxc_verdict judge_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
   bool integer_wanted = domain->type == NXC_TYPE_INT || domain->type == NXC_TYPE_LIST_INT;
   if (value->kind != NXC_INT && (value->kind != NXC_FLOAT || integer_wanted)) {
-    const char *fix = value->kind == NXC_FLOAT ? whole(arena, value) : as_number(arena, domain, value, integer_wanted);
+    const char *fix =
+        value->kind == NXC_FLOAT ? whole(arena, value) : as_number(arena, domain, value, integer_wanted);
     return wrong_type(arena, domain, value, fix);
   }
   nxc_verdict verdict = judge_bounds(arena, domain, value);

@@ -13,10 +13,10 @@ static volatile float seen;
 static void read_tensor(const nxr_safetensors *file, const nxr_safetensor *tensor) {
   float values[256];
   char shape[160];
-  nxr_safetensor_shape(tensor, shape);
+  nx_safetensor_shape(tensor, shape);
   assert(nxr_safetensors_find(file, tensor->name) == tensor);
   assert(tensor->bytes >= file->mapping.bytes + 8 && tensor->n_bytes <= file->mapping.n_bytes);
-  if (!nxr_safetensor_is_real(tensor)) return;
+  if (!nx_safetensor_is_real(tensor)) return;
   uint64_t n = tensor->n_bytes / (nx_dtype_bits(tensor->dtype) / 8);
   for (uint64_t first = 0; first < n; first += 256) {
     nxr_safetensor_floats(tensor, first, n - first < 256 ? n - first : 256, values);

@@ -122,8 +122,8 @@ static bool same_change(const nxr_safetensors *first, const nxr_safetensors *las
   const nxr_safetensor *before = nxr_safetensors_find(first, name), *after = nxr_safetensors_find(last, name);
   char wanted[160], found[160];
   if (after == NULL) return tap_note("the checkpoint lacks %s", name), false;
-  nxr_safetensor_shape(before, wanted);
-  nxr_safetensor_shape(after, found);
+  nx_safetensor_shape(before, wanted);
+  nx_safetensor_shape(after, found);
   if (strcmp(wanted, found) != 0) return tap_note("%s is %s instead of %s", name, found, wanted), false;
   uint64_t n = 1;
   for (uint32_t i = 0; i < before->n_dims; i++) n *= before->dims[i];

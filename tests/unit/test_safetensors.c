@@ -64,7 +64,7 @@ static void writes_what_it_reads(void **state) {
   assert_true(read[0] == 1.0f && read[1] == -2.0f && isinf(read[2]));
   assert_int_equal(nxr_safetensors_find(&file, "empty")->n_bytes, 0);
   char shape[160];
-  nxr_safetensor_shape(a, shape);
+  nx_safetensor_shape(a, shape);
   assert_string_equal(shape, "[2, 3]");
   nxr_safetensors_close(&file);
 }
@@ -143,7 +143,7 @@ static void survives_every_changed_bit(void **state) {
       for (uint64_t i = 0; i < file.n_tensors; i++) {
         float values[8];
         const nxr_safetensor *tensor = &file.tensors[i];
-        if (nxr_safetensor_is_real(tensor))
+        if (nx_safetensor_is_real(tensor))
           nxr_safetensor_floats(tensor, 0, tensor->n_bytes / (nx_dtype_bits(tensor->dtype) / 8), values);
       }
       nxr_safetensors_close(&file);
@@ -218,7 +218,7 @@ static void passes_over_types_that_it_cannot_read(void **state) {
   nxr_safetensors file;
   nxr_fault fault;
   assert_true(open_file(&file, &fault));
-  assert_false(nxr_safetensor_is_real(&file.tensors[0]));
+  assert_false(nx_safetensor_is_real(&file.tensors[0]));
   nxr_safetensors_close(&file);
 }
 

@@ -63,9 +63,9 @@ nxc_provenance_kind nxc_origin_kind(const nxc_origin *origin, nxc_span at) {
 
 /* How well a document's keys fit a dialect. */
 typedef struct fit {
-  size_t n_known, n_others;         /* keys that are options, and keys that are neither options nor sections */
+  size_t n_known, n_others; /* keys that are options, and keys that are neither options nor sections */
   size_t n_top_known, n_top_others; /* of the root; sections are known */
-  bool telling;                     /* a section of it stands there, or an option of two words: not just a name */
+  bool telling; /* a section of it stands there, or an option of two words: not just a name */
 } fit;
 
 static void count_keys(nxc_arena *arena, const nxc_dialect *dialect, const nxc_node *map, const char *section,
@@ -97,7 +97,8 @@ static fit fit_of(const nxc_document *document, const nxc_dialect *dialect) {
     const nxc_node *child = document->root->children[i];
     if (child->key == NULL) continue;
     bool option = nxc_option_find(dialect, child->key) != NULL, map = child->kind == NXC_NODE_MAP;
-    bool known = option || (map && is_section(dialect, child->key)), own = map && is_own_section(dialect, child->key);
+    bool known = option || (map && is_section(dialect, child->key)),
+         own = map && is_own_section(dialect, child->key);
     counted.n_top_known += known;
     counted.n_top_others += !known;
     counted.telling = counted.telling || own || (option && strchr(child->key, '_') != NULL);
@@ -144,9 +145,9 @@ const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_
   }
   if (best != NULL && !tie && is_told(&most)) return best;
   nxc_span at = {.source = document->root->at.source, .line = 1, .column = 1, .length = 1};
-  nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at, nxc_arena_printf(document->arena, "give --dialect %s", names),
-             "cannot tell which dialect this is: %s",
-             doubt(document->arena, best ? best->name : "", &most));
+  nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at,
+             nxc_arena_printf(document->arena, "give --dialect %s", names),
+             "cannot tell which dialect this is: %s", doubt(document->arena, best ? best->name : "", &most));
   return NULL;
 }
 
@@ -234,7 +235,8 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
   if (!nxc_in_version(row->versions, row->n_versions, binding->version)) {
     const nxc_versioned kept = {.versions = row->versions, .n_versions = row->n_versions};
     const char *what = nxc_arena_printf(binding->arena, "%s is an option", name);
-    const char *advice = row->became ? nxc_arena_printf(binding->arena, "write %s", row->became) : "leave it out";
+    const char *advice =
+        row->became ? nxc_arena_printf(binding->arena, "write %s", row->became) : "leave it out";
     report_other_version(binding, nxc_node_place(node), what, &kept, advice);
     return;
   }

@@ -36,7 +36,8 @@ nxc_step nxc_resolve_env(nxc_evaluator *m, const nxc_resolver *self, nxc_item *a
   if (value == NULL && n == 1) {
     nxc_machine_variable(m, name, NULL, false);
     if (m->options->open) {
-      nxc_machine_warn(m, "NX1224", nxc_arena_printf(m->arena, "set it here too, or write ${oc.env:%s,DEFAULT}", name),
+      nxc_machine_warn(m, "NX1224",
+                       nxc_arena_printf(m->arena, "set it here too, or write ${oc.env:%s,DEFAULT}", name),
                        "the environment variable %s is not set here: what it gives is unknown", name);
       return NXC_STEP_FAILED;
     }
@@ -103,7 +104,8 @@ nxc_step nxc_resolve_decode(nxc_evaluator *m, const nxc_resolver *self, nxc_item
 static const nxc_value *read_tree(nxc_arena *arena, const char *text) {
   const nxc_reading reading = {.omegaconf = true};
   nxc_sink *sink = nxc_sink_new(arena);
-  nxc_document *holder = nxc_document_read(arena, nxc_source_new(arena, "oc.create", "{}", 2), &reading, sink);
+  nxc_document *holder =
+      nxc_document_read(arena, nxc_source_new(arena, "oc.create", "{}", 2), &reading, sink);
   const char *assignment = nxc_arena_printf(arena, "tree=%s", text);
   if (!nxc_document_set(holder, assignment, "oc.create", &reading, sink)) return NULL;
   const nxc_value *tree = nxc_node_value(arena, nxc_node_child(holder->root, "tree"));
@@ -118,7 +120,8 @@ static const nxc_value *read_tree(nxc_arena *arena, const char *text) {
 nxc_step nxc_resolve_create(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
                             nxc_item *result) {
   (void)n;
-  const nxc_value *value = &args[0].value, *tree = is_text(&args[0]) ? read_tree(m->arena, value->text) : value;
+  const nxc_value *value = &args[0].value,
+                  *tree = is_text(&args[0]) ? read_tree(m->arena, value->text) : value;
   if (tree != NULL) value = tree;
   if (value->kind == NXC_NULL) {
     *result = args[0];

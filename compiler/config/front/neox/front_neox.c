@@ -122,7 +122,8 @@ static void check_ending(const nxc_source *source, nxc_sink *sink) {
   if (end == NULL || strcmp(end, ".yaml") != 0) return;
   nxc_report(sink, "NX6910", NXC_SEVERITY_WARNING, (nxc_span){source, 1, 1, 1},
              "give the file a name that ends in .yml",
-             "GPT-NeoX puts .yml behind a name that ends in neither .yml nor .json, and does not find %s.yml", name);
+             "GPT-NeoX puts .yml behind a name that ends in neither .yml nor .json, and does not find %s.yml",
+             name);
 }
 
 static bool check_name(const nxc_front_texts *texts, size_t which) {
@@ -292,7 +293,8 @@ static void check_extra_arguments(nxc_binding *binding) {
   }
 }
 
-/* In a section, which DeepSpeed reads, 0 and 1 say false and true; GPT-NeoX refuses them for options of its own. */
+/* In a section, which DeepSpeed reads, 0 and 1 say false and true; GPT-NeoX refuses them for options of its
+ * own. */
 static bool take_bit_of_section(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_value *taken) {
   (void)arena;
   return strchr(misfit->bound->row->name, '.') != NULL && nxc_take_bit(misfit, taken);

@@ -145,8 +145,8 @@ static bool take_field(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_val
   }
 }
 
-/* exp_manager is a dataclass, whose fields are converted. Elsewhere Python asks whether a value is true, of None
- * too, and compares one option with True itself; a Trainer's None is its own default. */
+/* exp_manager is a dataclass, whose fields are converted. Elsewhere Python asks whether a value is true, of
+ * None too, and compares one option with True itself; a Trainer's None is its own default. */
 static bool take(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_value *taken) {
   const nxc_option_row *row = misfit->bound->row;
   if (strncmp(row->name, "exp_manager.", 12) == 0) return take_field(arena, misfit, taken);
