@@ -90,20 +90,28 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                    make_dataset(run->dataset));
 }
 
-bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
-                        const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
+/* A new file of the folder, synced. */
+static bool write_text(const char *folder, const char *name, const char *text, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
-  snprintf(path, sizeof path, "%s/manifest.json", folder);
-  json_t *manifest = make_manifest(run, step, files, n_files);
-  char *text = manifest ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
-  json_decref(manifest);
-  if (text == NULL) return nxr_fault_set(fault, "out of memory");
+  snprintf(path, sizeof path, "%s/%s", folder, name);
   FILE *file = fopen(path, "wx");
   bool good = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) == '\n' && fflush(file) == 0 &&
               fsync(fileno(file)) == 0;
   if (!good) nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
   if (file != NULL && fclose(file) != 0 && good)
     good = nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+  return good;
+}
+
+bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
+                        const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
+  const char *config = nx_plan_string(run->plan, run->plan->run->model_config);
+  json_t *manifest = make_manifest(run, step, files, n_files);
+  char *text = manifest ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
+  json_decref(manifest);
+  if (text == NULL) return nxr_fault_set(fault, "out of memory");
+  bool good = (config[0] == '\0' || write_text(folder, NXR_MODEL_CONFIG, config, fault)) &&
+              write_text(folder, "manifest.json", text, fault);
   free(text);
   return good;
 }

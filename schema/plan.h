@@ -149,7 +149,7 @@ typedef struct nx_run {
   uint32_t weights; /* value [B,s] f32: of each token's loss, 1 on average, or NX_NONE */
   uint32_t documents;       /* NX_DOCUMENTS_*: what their ends change */
   uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
-  uint32_t reserved;
+  uint32_t model_config;    /* string: the config.json beside a checkpoint's weights; "": none */
   double train_share; /* of the dataset's documents, from the first; the others are not read */
 } nx_run;
 _Static_assert(sizeof(nx_run) == 192, "plan run");

@@ -522,7 +522,7 @@ static bool check_sequence(const checker *check) {
       (run->ring_size > 1 && run->sequence % (2 * (uint64_t)run->ring_size) != 0))
     FAIL(run, "%llu ranks do not divide a sequence of %u tokens", (unsigned long long)n_parts, run->sequence);
   if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) ||
-      run->reserved != 0 || (run->documents == 0) != (run->end_of_document == NX_NONE))
+      !is_string(check->plan, run->model_config) || (run->documents == 0) != (run->end_of_document == NX_NONE))
     FAIL(run, "the run's documents are malformed");
   if (!(run->train_share > 0 && run->train_share <= 1)) FAIL(run, "the run trains on no share of its dataset");
   return true;

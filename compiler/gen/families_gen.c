@@ -121,6 +121,10 @@ static list sets_of(const gen_family *head) {
   return (list){head->sets, head->sets_count};
 }
 
+static list writes_of(const gen_family *head) {
+  return (list){head->writes, head->writes_count};
+}
+
 static unsigned write_list(nxc_arena *arena, const family *family, list (*list_of)(const gen_family *head),
                            void (*write)(nxc_arena *arena, const char *file, char *left, char *right)) {
   unsigned n = family->like ? write_list(arena, family->like, list_of, write) : 0;
@@ -138,6 +142,14 @@ static void write_key(nxc_arena *arena, const char *file, char *left, char *righ
   fputs(", ", stdout);
   gen_write_text(right);
   puts("},");
+}
+
+/* A key and an expression. */
+static void write_written(nxc_arena *arena, const char *file, char *key, char *text) {
+  const char *error;
+  size_t error_at;
+  if (nxc_expression_parse(arena, text, &error, &error_at) == NULL) complain(file, error, text);
+  write_key(arena, file, key, text);
 }
 
 static void write_assignment(nxc_arena *arena, const char *file, char *setting, char *text) {
@@ -162,12 +174,16 @@ static void write_model_types(const gen_family *head) {
 }
 
 static void write_family(nxc_arena *arena, const family *family) {
-  printf("  {.name = \"%s\",\n    ", family->head->family);
+  printf("  {.name = \"%s\"", family->head->family);
+  gen_write_field("architecture", family->head->architecture);
+  fputs(",\n    ", stdout);
   write_model_types(family->head);
   puts(".keys = (const nxc_family_key[]){");
   printf("      {NULL, NULL}}, .n_keys = %u,\n", write_list(arena, family, keys_of, write_key));
   puts("    .defaults = (const nxc_family_key[]){");
   printf("      {NULL, NULL}}, .n_defaults = %u,\n", write_list(arena, family, defaults_of, write_key));
+  puts("    .writes = (const nxc_family_key[]){");
+  printf("      {NULL, NULL}}, .n_writes = %u,\n", write_list(arena, family, writes_of, write_written));
   puts("    .sets = (const nxc_assignment[]){");
   unsigned n_sets = write_list(arena, family, sets_of, write_assignment);
   printf("      {NX_SETTING_MODEL_CHECKPOINT_NAMES, \"'%s'\"}}, .n_sets = %u,\n    ", family->head->family, n_sets + 1);

@@ -184,6 +184,8 @@ static const cyaml_schema_field_t family_fields[] = {
     TEXTS("keys", gen_family, keys),
     TEXTS("defaults", gen_family, defaults),
     TEXTS("sets", gen_family, sets),
+    TEXT("architecture", gen_family, architecture),
+    TEXTS("writes", gen_family, writes),
     TEXT("tensor", gen_family, tensor),
     TEXTS("parts", gen_family, parts),
     TEXT("layout", gen_family, layout),

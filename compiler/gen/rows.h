@@ -69,9 +69,9 @@ typedef struct gen_tokenizer {
 
 /* A family of models, or a tensor of its checkpoints. */
 typedef struct gen_family {
-  char *family, *like, *tensor, *layout, *transposed;
-  char **model_types, **keys, **defaults, **sets, **parts;
-  unsigned model_types_count, keys_count, defaults_count, sets_count, parts_count;
+  char *family, *like, *architecture, *tensor, *layout, *transposed;
+  char **model_types, **keys, **defaults, **sets, **writes, **parts;
+  unsigned model_types_count, keys_count, defaults_count, sets_count, writes_count, parts_count;
 } gen_family;
 
 /* Everything of one kind in one file. */

@@ -43,6 +43,9 @@ typedef struct nxc_family {
   size_t n_defaults;
   const nxc_assignment *sets; /* what its code fixes: stronger than what single keys set */
   size_t n_sets;
+  const char *architecture;     /* the class in transformers that loads its checkpoints; NULL: none does */
+  const nxc_family_key *writes; /* keys of a config.json, and expressions over settings; the last of a key counts */
+  size_t n_writes;
   const nxc_tensor_row *tensors[NXC_N_PARTS]; /* that holds the part; NULL: the family has no such part */
 } nxc_family;
 

@@ -49,12 +49,7 @@ FAMILIES = {
                             "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 0,
                             "eos_token_id": 0}),
     "gpt_neox": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "rotary_pct": 0.5}),
-    "pythia": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "rotary_pct": 0.25, "use_parallel_residual": True}),
     "gpt_neox_serial": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "use_parallel_residual": False}),
-    "deepseek_v3": ("DeepseekV3Config",
-                    MIXTURE | {"num_key_value_heads": 4, "n_routed_experts": 4, "n_shared_experts": 1, "n_group": 1,
-                               "topk_group": 1, "first_k_dense_replace": 1, "kv_lora_rank": 16, "q_lora_rank": 24,
-                               "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8}),
 }
 
 

@@ -152,6 +152,29 @@ static bool same_checkpoint(const char *family, const char *folder, const json_t
   return good;
 }
 
+/* What nxrun writes beside the weights says what transformers wrote: all that both say. */
+static bool same_config(const char *family, const char *folder) {
+  char path[512];
+  bool good = true;
+  snprintf(path, sizeof path, "%s/families/%s/config.json", recorded, family);
+  json_t *theirs = json_load_file(path, 0, NULL), *value;
+  snprintf(path, sizeof path, "%s/run/checkpoints/step-000020/config.json", folder);
+  json_t *ours = json_load_file(path, 0, NULL);
+  if (ours == NULL) return tap_note("there is no %s", path), json_decref(theirs), false;
+  const char *key;
+  json_object_foreach(ours, key, value) {
+    json_t *other = json_object_get(theirs, key);
+    bool numbers = json_is_number(value) && json_is_number(other);
+    bool equal = numbers ? fabs(json_number_value(value) - json_number_value(other)) <= 1e-12 : json_equal(value, other);
+    if (other == NULL || json_is_null(other) || equal || strcmp(key, "router_aux_loss_coef") == 0) continue; /* 0 where it adds no loss */
+    tap_note("config.json says another %s", key);
+    good = false;
+  }
+  json_decref(theirs);
+  json_decref(ours);
+  return good;
+}
+
 static void compare(const char *family, const variant *v, const json_t *record) {
   training_result expected, actual;
   char folder[256];
@@ -160,6 +183,7 @@ static void compare(const char *family, const variant *v, const json_t *record) 
   training_read(folder, &actual);
   bool good = training_compare(&expected, &actual, v->tolerance, v->norm_tolerance);
   if (!v->bf16) good = same_checkpoint(family, folder, record) && good;
+  good = same_config(family, folder) && good;
   tap_report(good, "%s", folder);
 }
 

@@ -46,6 +46,9 @@ void nxc_emit_settings(nxc_emitter *emitter);
 void nxc_emit_run_names(nxc_emitter *emitter);
 void nxc_emit_data_paths(nxc_emitter *emitter);
 
+/* emit_model_config.c: the text of a config.json of the family; "": transformers has no class for it. */
+const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings, const nxc_family *family);
+
 /* The whole file, in the pipeline's arena. */
 const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, const nxc_settings *settings,
                         uint64_t *n_bytes);

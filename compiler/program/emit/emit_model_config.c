@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The config.json that stands beside the weights of a checkpoint, so that transformers loads them: what the family's
+ * `writes` say of the settings. */
+#include "compiler/program/emit/emit.h"
+#include "compiler/settings/evaluate.h"
+#include "compiler/settings/family.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *json_of(const nxc_value *value) {
+  switch (value->kind) {
+    case NXC_BOOL: return json_boolean(value->boolean);
+    case NXC_INT: return json_integer(value->integer);
+    case NXC_FLOAT: return json_real(value->number);
+    case NXC_STRING: return json_stringn(value->text, value->n_bytes);
+    case NXC_LIST: {
+      json_t *list = json_array();
+      for (size_t i = 0; i < value->n_items; i++) json_array_append_new(list, json_of(&value->items[i]));
+      return list;
+    }
+    default: return json_null(); /* no other value is written */
+  }
+}
+
+/* "rope_scaling.factor" stands in the object rope_scaling. */
+static void put(json_t *root, const char *key, json_t *value) {
+  const char *dot = strchr(key, '.');
+  char section[64];
+  if (dot == NULL || (size_t)(dot - key) >= sizeof section) {
+    json_object_set_new(root, key, value);
+    return;
+  }
+  memcpy(section, key, (size_t)(dot - key));
+  section[dot - key] = '\0';
+  if (json_object_get(root, section) == NULL) json_object_set_new(root, section, json_object());
+  json_object_set_new(json_object_get(root, section), dot + 1, value);
+}
+
+const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings, const nxc_family *family) {
+  if (family->architecture == NULL) return "";
+  json_t *root = json_pack("{s:[s], s:s}", "architectures", family->architecture, "model_type",
+                           family->model_types[0]);
+  for (size_t i = 0; i < family->n_writes; i++) {
+    const nxc_value *value = nxc_settings_evaluate(settings, NULL, family->writes[i].as);
+    if (value != NULL) put(root, family->writes[i].key, json_of(value));
+  }
+  char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(16));
+  const char *copy = nxc_arena_strdup(arena, text);
+  free(text);
+  json_decref(root);
+  return copy;
+}
