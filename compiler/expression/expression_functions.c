@@ -240,6 +240,15 @@ static const nxc_value *call_last_number(evaluation *e, arguments args, size_t n
   return nxc_value_of_int(e, start == end ? -1 : strtoll(text + start, NULL, 10));
 }
 
+/* The number that a text begins with, -127 of "-127,0"; its error where there is none. */
+static const nxc_value *call_first_number(evaluation *e, arguments args, size_t n_args) {
+  if (!need_text(e, args, n_args)) return NULL;
+  char *end;
+  long long number = strtoll(args[0]->text, &end, 10);
+  if (end == args[0]->text) return nxc_evaluation_fail(e, "first_number needs a text that begins with one");
+  return nxc_value_of_int(e, number);
+}
+
 static const nxc_value *call_gcd(evaluation *e, arguments args, size_t n_args) {
   (void)n_args;
   if (args[0]->kind != NXC_INT || args[1]->kind != NXC_INT)
@@ -401,6 +410,7 @@ static const nxc_expression_function functions[] = {
     {"unique", 1, 1, false, call_unique},
     {"index", 2, 2, false, call_index},
     {"last_number", 1, 1, true, call_last_number},
+    {"first_number", 1, 1, true, call_first_number},
     {"rising", 1, MANY, false, call_rising},
     {"gcd", 2, 2, false, call_gcd},
     {"kind", 1, 1, false, call_kind},

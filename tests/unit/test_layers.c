@@ -166,6 +166,18 @@ static void layers_alternate_between_windows_and_the_whole(void **state) {
   program_end(&c);
 }
 
+static void some_layers_do_not_rotate(void **state) {
+  (void)state;
+  program_case c = program_good("model.layers=6 model.sliding_window=5 model.full_attention_every=3 model.no_rope_every=2");
+  for (int layer = 0; layer < 6; layer++) {
+    assert_int_equal(attribute(&c.out.plan, NX_OP_split_qkv, layer, NX_split_qkv_rotary_dims)->integer,
+                     layer % 2 ? 0 : 8);
+    assert_int_equal(attribute(&c.out.plan, NX_OP_attention, layer, NX_attention_window)->integer,
+                     layer % 3 == 2 ? 0 : 5);
+  }
+  program_end(&c);
+}
+
 static uint64_t attention_flops(const char *changes) {
   program_case c = program_good(changes);
   uint64_t flops = 0;
@@ -250,6 +262,7 @@ int main(void) {
       cmocka_unit_test(zero_centred_gains_begin_at_zero),
       cmocka_unit_test(a_residual_stream_of_its_own_type),
       cmocka_unit_test(layers_alternate_between_windows_and_the_whole),
+      cmocka_unit_test(some_layers_do_not_rotate),
       cmocka_unit_test(a_window_costs_what_it_reads),
       cmocka_unit_test(heads_are_normalized_before_they_are_rotated),
       cmocka_unit_test(a_longer_sequence_has_a_larger_base),

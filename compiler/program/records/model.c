@@ -204,32 +204,47 @@ static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden) {
 
 /* ---- layers ---- */
 
-/* The settings tell layers apart by two things: whether they are mixtures, and whether they have the window. */
+/* Whether a layer is the last one of a period, which is null where there is none. */
+static bool ends_period(const nxc_settings *s, nxc_setting_id id, int64_t layer) {
+  int64_t period = nxc_int_or(s, id, 0);
+  return period > 0 && (layer + 1) % period == 0;
+}
+
+/* What the settings tell layers apart by: bits of the number of a kind. */
+enum { IS_MIXTURE = 1, IS_WHOLE = 2, IS_UNROTATED = 4, LAYER_KINDS = 8 };
+
+static nxc_layer_spec layer_of_kind(const nxc_layer_spec *plain, const nxc_mixture *mixture, int kind) {
+  nxc_layer_spec spec = *plain;
+  if (kind & IS_MIXTURE) spec.ffn.mixture = mixture;
+  if (kind & IS_WHOLE) spec.attention.window = 0;
+  if (kind & IS_UNROTATED) spec.attention.rope.dims = 0;
+  return spec;
+}
+
+static const nxc_mixture *read_mixture(const nxc_settings *s, int64_t n_layers, uint8_t *is_mixture, nxc_arena *arena) {
+  if (nxc_int(s, NX_SETTING_MOE_EXPERTS) <= 1) return NULL;
+  nxc_mixture *mixture = nxc_arena_alloc(arena, sizeof *mixture);
+  *mixture = nxc_mixture_read(s);
+  nxc_mixture_layers_read(s, n_layers, is_mixture);
+  return mixture;
+}
+
+/* The first spec is that of kind 0, whether there is such a layer or not. */
 static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
-  enum { MIXTURE = 1, WHOLE = 2, KINDS = 4 };
   const nxc_layer_spec plain = read_layer(s, m->hidden);
-  bool mixed = nxc_int(s, NX_SETTING_MOE_EXPERTS) > 1;
-  int64_t period = nxc_int_or(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, 0);
   uint8_t *is_mixture = nxc_arena_array(arena, (size_t)m->layers, sizeof *is_mixture);
-  int number_of[KINDS] = {0, -1, -1, -1};
-  m->specs = nxc_arena_array(arena, KINDS, sizeof *m->specs);
-  m->specs[0] = plain;
-  m->n_specs = 1;
+  int number_of[LAYER_KINDS] = {0};
+  m->specs = nxc_arena_array(arena, LAYER_KINDS, sizeof *m->specs);
   m->spec_of = nxc_arena_array(arena, (size_t)m->layers, sizeof *m->spec_of);
-  if (mixed) {
-    nxc_mixture *mixture = nxc_arena_alloc(arena, sizeof *mixture);
-    *mixture = nxc_mixture_read(s);
-    m->mixture = mixture;
-    nxc_mixture_layers_read(s, m->layers, is_mixture);
-  }
+  m->mixture = read_mixture(s, m->layers, is_mixture, arena);
+  m->specs[m->n_specs++] = plain;
   for (int64_t layer = 0; layer < m->layers; layer++) {
-    bool whole = plain.attention.window > 0 && period > 0 && (layer + 1) % period == 0;
-    int kind = (is_mixture[layer] ? MIXTURE : 0) | (whole ? WHOLE : 0);
-    if (number_of[kind] < 0) {
-      nxc_layer_spec *spec = &m->specs[number_of[kind] = (int)m->n_specs++];
-      *spec = plain;
-      if (is_mixture[layer]) spec->ffn.mixture = m->mixture;
-      if (whole) spec->attention.window = 0;
+    int kind = is_mixture[layer] ? IS_MIXTURE : 0;
+    if (plain.attention.window > 0 && ends_period(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, layer)) kind |= IS_WHOLE;
+    if (plain.attention.rope.dims > 0 && ends_period(s, NX_SETTING_MODEL_NO_ROPE_EVERY, layer)) kind |= IS_UNROTATED;
+    if (kind != 0 && number_of[kind] == 0) {
+      number_of[kind] = (int)m->n_specs;
+      m->specs[m->n_specs++] = layer_of_kind(&plain, m->mixture, kind);
     }
     m->spec_of[layer] = (uint8_t)number_of[kind];
   }
