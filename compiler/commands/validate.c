@@ -101,7 +101,9 @@ static const char *unknown_inputs(const verdict *v) {
 
 static void print_skipped(const verdict *v) {
   const nxc_rule_run *rules = &v->compiled.rules;
-  if (rules->n_skipped == 0) return;
+  const nxc_binding *binding = v->compiled.binding;
+  bool other = binding->partial && !binding->elsewhere; /* another program, of which little is known */
+  if (rules->n_skipped == 0 || (other && !v->options->notes)) return;
   const char *names = v->compiled.binding->partial ? "" : unknown_inputs(v); /* a part leaves most open */
   printf("  %zu rule%s skipped%s%s\n", rules->n_skipped, rules->n_skipped == 1 ? "" : "s",
          *names ? "; unknown: " : "", names);
@@ -203,7 +205,9 @@ static void print_verdict(const verdict *v) {
     printf("%s: %zu error%s, %zu warning%s\n", file, n_errors, n_errors == 1 ? "" : "s", n_warnings,
            n_warnings == 1 ? "" : "s");
   } else if (v->compiled.document->idle) {
-    printf("%s: no training", file);
+    const nxc_program_row *program = v->compiled.document->program;
+    bool reads = program != NULL && program->use == NXC_PROGRAM_READS;
+    printf("%s: %s", file, reads ? "what it runs stands in other files" : "no training");
     if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
     putchar('\n');
     if (v->compiled.document->program == NULL) {
@@ -221,7 +225,7 @@ static void print_verdict(const verdict *v) {
   }
   if (v->compiled.settings == NULL) return;
   print_launches(v);
-  print_version(v);
+  if (!v->compiled.document->idle) print_version(v);
   print_notes(v);
   if (!v->compiled.document->idle) print_skipped(v);
   if (n_errors == 0 && !v->compiled.document->idle) print_multiples(v);

@@ -211,7 +211,8 @@ static bool check_launches(compilation *c) {
   const nxc_document *document = c->out->document;
   const nxc_request *request = c->request;
   if (request->launch > document->n_launches && request->launch > 1) {
-    nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "--launch %zu: this file starts %zu program%s",
+    nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL,
+               "--launch %zu: this file starts %zu program%s",
                request->launch, document->n_launches, document->n_launches == 1 ? "" : "s");
     return false;
   }
@@ -230,7 +231,7 @@ static bool check_launches(compilation *c) {
   if (program != NULL && program->use == NXC_PROGRAM_TRAINS) return true; /* model.kind says what it is */
   const char *what = "this script starts no training that is known here";
   if (program != NULL)
-    what = nxc_arena_printf(c->arena, "this script runs %s (%s): %s, which is neither compiled nor estimated",
+    what = nxc_arena_printf(c->arena, "this runs %s (%s): %s, which is neither compiled nor estimated",
                             program->what, document->program_name, program->model);
   nxc_report(c->sink, "NX5920", NXC_SEVERITY_ERROR, document->program_at, NULL, "%s", what);
   return false;

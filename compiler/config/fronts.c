@@ -50,6 +50,8 @@ static const nxc_front fronts[] = {
      .versions = nxc_xorl_versions,
      .checks_all = true,
      .takes_arguments = true,
+     .claims = nxc_xorl_claims,
+     .keys_tell = true,
      .read = nxc_xorl_read,
      .resolve = nxc_front_resolve_angles,
      .prepare = nxc_xorl_prepare,
@@ -104,7 +106,7 @@ const nxc_front *nxc_front_claiming(const nxc_source *text, const char **version
 
 bool nxc_front_told_by_keys(const char *dialect) {
   for (size_t i = 0; i < N_FRONTS; i++)
-    if (strcmp(fronts[i].dialect, dialect) == 0) return fronts[i].claims == NULL;
+    if (strcmp(fronts[i].dialect, dialect) == 0) return fronts[i].claims == NULL || fronts[i].keys_tell;
   return false;
 }
 

@@ -39,6 +39,7 @@ typedef struct nxc_front {
   bool takes_overrides; /* Hydra's KEY=VALUE, behind the file */
   /* Whether the text itself shows that it is of this dialect. NULL: its keys tell. */
   bool (*claims)(const nxc_source *text);
+  bool keys_tell; /* its keys tell, too, where it claims only some texts */
   /* Never NULL; `complete` says whether everything could be read. */
   nxc_document *(*read)(const nxc_front_texts *texts);
   /* What ${...} means there. */

@@ -53,6 +53,11 @@ try 'cases within cases'
 try 'sums within sums'
 repeat 'stray ' 20000 >text
 try 'words of no option'
+name=$(repeat V 250)
+{ echo "export $name=x"; echo "python pretrain_gpt.py --num-layers \$$name"; } >text
+try 'a name of 250 signs'
+{ echo 'ENV_VARS:'; echo "  $name: x"; echo 'MODEL_ARGS:'; echo "  --save: \${$name}"; } >text
+try 'a name of 250 signs in YAML'
 printf -- '--num-layers 1\0 --x' >text
 try 'a NUL byte'
 printf -- '--save \377\376 --num-layers x' >text

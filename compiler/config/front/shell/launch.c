@@ -137,6 +137,7 @@ void nxc_shell_forget_launches(nxc_shell *s, size_t n_launches) {
 typedef struct nxc_shell_pending {
   const char *name;
   size_t at;
+  bool array; /* of an array, which no environment gives */
 } pending;
 
 /* NAME of $NAME and ${NAME...} among the bytes of one word. */
@@ -154,7 +155,8 @@ static void note_undefined(nxc_shell *s, const nxc_text *word) {
     void **known = nxc_names_slot(s->undefined, name, n);
     if (*known != NULL) continue;
     pending *kept = nxc_arena_alloc(s->arena, sizeof *kept);
-    *kept = (pending){.name = name, .at = word->origins[i]};
+    bool array = from + n < word->n_bytes && word->bytes[from + n] == '[';
+    *kept = (pending){.name = name, .at = word->origins[i], .array = array};
     *known = kept;
     s->pending = nxc_arena_grow(s->arena, s->pending, s->n_pending, sizeof *s->pending);
     s->pending[s->n_pending++] = kept;
@@ -163,12 +165,13 @@ static void note_undefined(nxc_shell *s, const nxc_text *word) {
 
 /* A name that is near one that the script sets is misspelt; any other the environment may give. */
 static void report_undefined(nxc_shell *s) {
-  enum { SHORTEST = 5 };
+  enum { SHORTEST = 5, SHORTEST_ARRAY = 3 };
   for (size_t i = 0; i < s->n_pending; i++) {
     const char *name = s->pending[i]->name;
     const nxc_shell_value *value = nxc_shell_find(s, name);
     bool expected = nxc_names_find(s->expected, name, strlen(name)) != NULL || s->sources;
-    if (expected || value != NULL || strlen(name) < SHORTEST) continue;
+    if (expected || value != NULL) continue;
+    if (strlen(name) < (s->pending[i]->array ? SHORTEST_ARRAY : SHORTEST)) continue;
     const char **names = NULL;
     size_t n_names = 0;
     for (size_t k = 0; k < s->n_names && k < s->state.n_values; k++) {
@@ -192,7 +195,8 @@ static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size
   for (size_t i = 1; i < n_words && !s->failed; i++) {
     static const char *const signs[] = {".py ", ".py\n", " -m "};
     bool starts = false;
-    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) starts = starts || contains(&words[i], signs[k]);
+    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+      starts = starts || contains(&words[i], signs[k]);
     if (!starts) continue;
     nxc_text text = nxc_text_copy(s->arena, &words[i]);
     for (size_t k = 0; k < text.n_bytes; k++) { /* its words are made anew */

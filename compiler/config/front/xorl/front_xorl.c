@@ -212,6 +212,7 @@ nxc_document *nxc_xorl_read(const nxc_front_texts *texts) {
     f.ok = nxc_document_layer(f.document, layer, texts->sink) && f.ok;
   }
   if (f.document->root->kind == NXC_NODE_MAP) {
+    if (texts->first != NULL) nxc_xorl_take_server(f.document, texts->first, texts->sink);
     for (size_t i = 0; i < texts->n_sets; i++)
       f.ok = nxc_document_set(f.document, texts->sets[i], "--set", &reading, texts->sink) && f.ok;
     read_arguments(&f);

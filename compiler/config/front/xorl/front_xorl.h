@@ -19,4 +19,11 @@ void nxc_xorl_prepare(nxc_binding *binding);
 /* The type of a tree's values by their options: part of nxc_xorl_read. */
 void nxc_xorl_type(nxc_document *document, nxc_sink *sink);
 
+/* -- files of other programs (xorl_server.c) -- */
+
+/* Whether it is such a file: of the server, or of an export. */
+bool nxc_xorl_claims(const nxc_source *text);
+/* Puts the keys of a server's file into their sections; what the server does not know is reported. */
+void nxc_xorl_take_server(nxc_document *document, const nxc_source *text, nxc_sink *sink);
+
 #endif
