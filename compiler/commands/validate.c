@@ -149,7 +149,9 @@ static void print_launches(const verdict *v) {
       [NXC_PROGRAM_READS] = "; the files that it is given are judged by themselves",
       [NXC_PROGRAM_STARTS] = "",
   };
-  if (program != NULL) {
+  if (document->handed != NULL) {
+    printf("  it runs %s\n", document->handed);
+  } else if (program != NULL) {
     bool nothing = program->use == NXC_PROGRAM_OWN && strlen(program->own) < 2; /* "" or "*" */
     printf("  it runs %s (%s): %s%s\n", program->what, document->program_name, program->model,
            nothing ? "; nothing of it is judged" : judged[program->use]);

@@ -6,6 +6,7 @@
 #include "compiler/config/site_rules.h"
 #include "compiler/config/environment.h"
 #include "compiler/config/front/override.h"
+#include "compiler/config/handover.h"
 #include "compiler/config/init_from.h"
 #include "compiler/config/rules/presets.h"
 #include "compiler/settings/refusal.h"
@@ -30,6 +31,7 @@ typedef struct compilation {
   const nxc_front *front;
   nxc_front_texts texts;
   nxc_site_rules site;
+  nxc_handover handover;
   const nxc_version_search *versions; /* NULL where the user named one, or there is one only */
 } compilation;
 
@@ -143,6 +145,8 @@ static void choose_version(compilation *c) {
 
 static void apply_overrides(compilation *c) {
   const nxc_request *request = c->request;
+  for (size_t i = 0; i < c->handover.n_overrides; i++)
+    nxc_override_apply(c->out->document, c->handover.overrides[i], c->out->dialect, c->sink);
   for (size_t i = 0; i < request->n_overrides; i++) {
     const char *text = request->overrides[i];
     if (c->front->takes_overrides) {
@@ -155,6 +159,31 @@ static void apply_overrides(compilation *c) {
   }
 }
 
+/* A script that starts a program of another system, whose files are here: they are read in its place. */
+static void follow(compilation *c) {
+  nxc_compiled *out = c->out;
+  const nxc_document *script = out->document;
+  nxc_handover *handed = &c->handover;
+  if (!script->complete || !nxc_handover_read(c->arena, script, c->request->file, handed)) return;
+  c->front = nxc_front_find(c->arena, script->program->system, &c->texts.version);
+  c->origin = (nxc_origin){.layers = nxc_arena_array(c->arena, handed->n_files, sizeof *c->origin.layers)};
+  c->origin.first = c->texts.first = read_file(c, handed->files[0]);
+  for (size_t i = 1; i < handed->n_files; i++)
+    c->origin.layers[c->origin.n_layers++] = read_file(c, handed->files[i]);
+  if (c->out->unreadable) return;
+  c->texts.layers = c->origin.layers;
+  c->texts.n_layers = c->origin.n_layers;
+  if (handed->n_arguments > 0)
+    c->texts.arguments = nxc_front_join(c->arena, handed->arguments, handed->n_arguments);
+  out->dialect = nxc_dialect_find(c->front->dialect);
+  out->version = c->texts.version;
+  out->document = c->front->read(&c->texts);
+  out->document->handed = handed->shown;
+  if (strcmp(script->program->model, "no training") == 0) out->document->program = script->program;
+  out->document->program_name = script->program_name;
+  out->document->program_at = script->program_at;
+}
+
 /* The document, with what it reads elsewhere filled in. */
 static bool read_document(compilation *c) {
   nxc_compiled *out = c->out;
@@ -162,6 +191,7 @@ static bool read_document(compilation *c) {
   out->version = c->texts.version;
   assert(out->dialect != NULL);
   if (out->document == NULL) out->document = c->front->read(&c->texts);
+  follow(c);
   if (!out->document->complete) return false;
   if (out->document->root->kind == NXC_NODE_MAP) apply_overrides(c);
   choose_version(c);

@@ -60,6 +60,9 @@ typedef struct nxc_document {
   const struct nxc_program_row *program; /* what it starts; NULL: it trains a decoder, or is not known */
   const char *program_name; /* "pretrain_t5.py" */
   nxc_span program_at;
+  const char *const *words; /* behind the program, those that are known */
+  size_t n_words;
+  const char *handed; /* the script that handed this to a program, and how; NULL: the file itself is judged */
   bool idle; /* it starts no training, and has no options of one */
   bool part; /* it has options for a program that another text starts */
   nxc_span *launches;        /* of a script: where each program that it starts stands */

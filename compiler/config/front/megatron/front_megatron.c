@@ -301,6 +301,21 @@ static void check_yaml_cfg(front *f) {
                                      other->key, more)});
 }
 
+/* What nothing here tells is left out. */
+static void keep_words(front *f) {
+  const nxc_launch *launch = f->launched.launch;
+  if (launch == NULL || f->launched.program == NULL) return;
+  const char **words = nxc_arena_array(f->to.arena, launch->arguments.n_items + 1, sizeof *words);
+  for (size_t i = 0; i < launch->arguments.n_items; i++) {
+    const nxc_launch_word *word = &launch->arguments.items[i];
+    if (word->unset == NULL) words[f->document->n_words++] = word->text;
+    else if (f->launched.program->use == NXC_PROGRAM_READS)
+      nxc_report(f->to.sink, "NX5911", word->expected ? NXC_SEVERITY_NOTE : NXC_SEVERITY_WARNING, word->at,
+                 NULL, "%s is left out: nothing here tells %s", word->text, word->unset);
+  }
+  f->document->words = words;
+}
+
 nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
   nxc_arena *arena = texts->arena;
   const nxc_source *first = texts->first ? texts->first : texts->arguments;
@@ -335,6 +350,7 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
                                .n_launches = f.n_launches,
                                .variables = f.variables,
                                .n_variables = f.n_variables};
+  keep_words(&f);
   return f.document;
 }
 

@@ -1,0 +1,3 @@
+#!/bin/bash
+# The file is on another machine: what it says is not judged.
+python ./deepy.py train.py /configs/large.yml
