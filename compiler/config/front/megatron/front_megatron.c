@@ -105,6 +105,11 @@ static void put_beside(front *f, nxc_node *map, const char *name, const nxc_laun
   nxc_node_append(f->to.arena, map, node);
 }
 
+/* And is none that torchrun takes: 1e3, 0x10, 1.5, but neither gpu nor 1:4. */
+static bool looks_like_number(const nxc_launch_word *word) {
+  return word->unset == NULL && isdigit((unsigned char)*word->text) && strchr(word->text, ':') == NULL;
+}
+
 /* --nproc_per_node 8, --nnodes=2: numbers only, since torchrun takes words and ranges too. */
 static void read_launcher(front *f, const nxc_launch_words *words) {
   static const char *const names[] = {"nproc-per-node", "nnodes"};
@@ -122,6 +127,9 @@ static void read_launcher(front *f, const nxc_launch_words *words) {
       if (strcmp(name, names[j]) != 0 || value.from_environment) continue;
       if (nxc_text_to_int(f->to.arena, value.text, &number) && number.digits == NULL && number.integer > 0)
         put_beside(f, section(f, "launch", value.at), names[j], &value, number);
+      else if (looks_like_number(&value))
+        nxc_report(f->to.sink, "NX5907", NXC_SEVERITY_ERROR, value.at, NULL,
+                   "torchrun's --%s needs an integer above 0, and %s is none", names[j], value.text);
     }
   }
 }
