@@ -144,6 +144,7 @@ static void try_all(trial *t) {
   for (size_t i = 0; i < row->n_sets; i++) {
     const nxc_setting_id id = row->sets[i].setting;
     const nxc_value *wanted = nxc_settings_value(t->c->binding->settings, id);
+    if (wanted) try_value(t, nxc_binding_invert(t->c->binding, row->sets[i].expression, wanted));
     try_value(t, wanted);
     if (wanted && wanted->kind == NXC_LIST && wanted->n_items == 1) try_value(t, &wanted->items[0]);
     if (nxc_setting_rows[id].shorthand) try_presets(t);

@@ -104,19 +104,10 @@ nxc_traits nxc_system_traits(const nxc_system *system, const nxc_sizes *sizes, n
   return traits;
 }
 
-/* What a module is called here that a system calls otherwise. */
-static const char *module_of(const char *name) {
-  static const char *const rows[][2] = {
-      {"CoreAttention", "core_attn"}, {"LlamaMLP", "mlp"}, {"LlamaRMSNorm", "layernorm"}};
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (strcmp(name, rows[i][0]) == 0) return rows[i][1];
-  return name;
-}
-
 bool nxc_computes_again(const nxc_training *training, const char *module) {
   const nxc_recomputation *r = &training->recomputation;
   for (size_t i = 0; module != NULL && i < r->n_modules; i++)
-    if (r->modules[i].kind == NXC_STRING && strcmp(module_of(r->modules[i].text), module) == 0) return true;
+    if (r->modules[i].kind == NXC_STRING && strcmp(r->modules[i].text, module) == 0) return true;
   return module != NULL && r->modules != NULL && r->n_modules == 0 && strcmp(module, "core_attn") == 0;
 }
 

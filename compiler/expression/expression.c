@@ -371,3 +371,22 @@ const nxc_value *nxc_expression_evaluate(nxc_arena *arena, const nxc_expression 
   *error = e.error;
   return e.error ? NULL : value;
 }
+
+/* The first call, of those that can be inverted, whose other arguments are known. */
+static const nxc_value *invert(nxc_evaluation *e, const node *at, const nxc_value *result) {
+  const nxc_value *found = NULL;
+  for (size_t i = 0; i < at->n_args && found == NULL; i++) found = invert(e, at->args[i], result);
+  if (found != NULL || at->operation != NXC_OP_CALL || at->function->invert == NULL) return found;
+  const nxc_value **args = nxc_arena_array(e->arena, at->n_args, sizeof *args);
+  args[0] = result;
+  for (size_t i = 1; i < at->n_args; i++)
+    if ((args[i] = evaluate(e, at->args[i])) == NULL) return NULL;
+  return at->function->invert(e, args, at->n_args);
+}
+
+const nxc_value *nxc_expression_invert(nxc_arena *arena, const nxc_expression *expression,
+                                       const nxc_scope *scope, const nxc_value *result) {
+  nxc_evaluation e = {.arena = arena, .scope = scope, .expression = expression};
+  const nxc_value *value = invert(&e, expression->root, result);
+  return e.error ? NULL : value;
+}

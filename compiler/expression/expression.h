@@ -10,7 +10,8 @@
  * false and `true or unknown` is true. known(name) always answers; so do given(name) and lacking(name, ...), a
  * text of the names not given, unless the text is a part of a configuration (nxc_scope). kind(x) is the kind of
  * a value, texts(x) the texts among weights and numbers(x) the weights, blend(weights, paths) both in turn,
- * pieces(x) the parts of a pipeline's layout. `/` of two integers is an integer when it divides exactly.
+ * pieces(x) the parts of a pipeline's layout, renamed(names, table) the names that a table has for them: its
+ * entries are pairs, or texts that are the same on both sides; what it lacks is left out. `/` of two integers is an integer when it divides exactly.
  * `matches` (PCRE2, unanchored), lower, basename, int, float, str, last_number, starts and ends work item by item
  * on a list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed; it
  * knows its names, so a rule knows its inputs.
@@ -67,6 +68,10 @@ typedef struct nxc_scope {
  * too, and sets *error; else *error is NULL. The value may be one that lookup returned. */
 const nxc_value *nxc_expression_evaluate(nxc_arena *arena, const nxc_expression *expression,
                                          const nxc_scope *scope, const char **error);
+/* What a call of the expression would have to be given for this result, where its function tells that
+ * (renamed); NULL where none does. Whether the whole gives it then is not promised. */
+const nxc_value *nxc_expression_invert(nxc_arena *arena, const nxc_expression *expression,
+                                       const nxc_scope *scope, const nxc_value *result);
 bool nxc_value_is_true(const nxc_value *value);
 
 #endif

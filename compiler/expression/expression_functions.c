@@ -384,47 +384,86 @@ static const nxc_value *call_blend(evaluation *e, arguments args, size_t n_args)
   return list;
 }
 
+/* An entry of a table of names: two in turn, or one that is the same on both sides. */
+static const nxc_value *side_of(const nxc_value *entry, size_t side) {
+  return entry->kind == NXC_LIST && entry->n_items == 2 ? &entry->items[side] : entry;
+}
+
+static const nxc_value *find_name(const nxc_value *table, const nxc_value *name, size_t side) {
+  for (size_t i = 0; i < table->n_items; i++)
+    if (nxc_values_same(side_of(&table->items[i], side), name))
+      return side_of(&table->items[i], 1 - side);
+  return NULL;
+}
+
+/* Each item of a list by its other name in the table. NULL: `strict`, and the table lacks one; else that is left out. */
+static const nxc_value *rename_all(evaluation *e, arguments args, size_t side, bool strict) {
+  if (args[1]->kind != NXC_LIST) return nxc_evaluation_fail(e, "renamed needs a table");
+  size_t n_names = 1, n_items = 0;
+  arguments names = spread(e, args, &n_names);
+  nxc_value *items = nxc_arena_array(e->arena, n_names + 1, sizeof *items);
+  for (size_t i = 0; i < n_names; i++) {
+    const nxc_value *other = find_name(args[1], names[i], side);
+    if (other == NULL && strict) return NULL;
+    if (other != NULL) items[n_items++] = *other;
+  }
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = n_items};
+  return list;
+}
+
+static const nxc_value *call_renamed(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  return rename_all(e, args, 0, false);
+}
+
+static const nxc_value *invert_renamed(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  return rename_all(e, args, 1, true);
+}
+
 enum { MANY = 64 };
 
 static const nxc_expression_function functions[] = {
-    {"min", 1, MANY, false, call_min},
-    {"max", 1, MANY, false, call_max},
-    {"floor", 1, 1, false, call_floor},
-    {"ceil", 1, 1, false, call_ceil},
-    {"round", 1, 1, false, call_round},
-    {"len", 1, 1, false, call_len},
-    {"int", 1, 1, true, call_int},
-    {"float", 1, 1, true, call_float},
-    {"str", 1, 1, true, call_str},
-    {"sum", 1, MANY, false, call_sum},
-    {"product", 1, MANY, false, call_product},
-    {"any", 1, MANY, false, call_any},
-    {"all", 1, MANY, false, call_all},
-    {"abs", 1, 1, false, call_abs},
-    {"log2", 1, 1, false, call_log2},
-    {"starts", 2, 2, true, call_starts},
-    {"ends", 2, 2, true, call_ends},
-    {"lower", 1, 1, true, call_lower},
-    {"basename", 1, 1, true, call_basename},
-    {"contains", 2, 2, false, call_contains},
-    {"unique", 1, 1, false, call_unique},
-    {"index", 2, 2, false, call_index},
-    {"last_number", 1, 1, true, call_last_number},
-    {"first_number", 1, 1, true, call_first_number},
-    {"rising", 1, MANY, false, call_rising},
-    {"gcd", 2, 2, false, call_gcd},
-    {"kind", 1, 1, false, call_kind},
-    {"texts", 1, 1, false, call_texts},
-    {"numbers", 1, 1, false, call_numbers},
-    {"shares", 1, 1, true, call_shares},
-    {"joined", 1, 1, false, call_joined},
-    {"blend", 2, 2, false, call_blend},
-    {"pieces", 1, 1, false, call_pieces},
-    {"stage_cuts", 7, 7, false, nxc_call_stage_cuts},
-    {"weighted_cuts", 4, 4, false, nxc_call_weighted_cuts},
-    {"layout_cuts", 1, 1, false, nxc_call_layout_cuts},
-    {"deepspeed_cuts", 4, 8, false, nxc_call_deepspeed_cuts},
-    {"ramped_steps", 5, 5, false, nxc_call_ramped_steps},
+    {"min", 1, MANY, false, call_min, NULL},
+    {"max", 1, MANY, false, call_max, NULL},
+    {"floor", 1, 1, false, call_floor, NULL},
+    {"ceil", 1, 1, false, call_ceil, NULL},
+    {"round", 1, 1, false, call_round, NULL},
+    {"len", 1, 1, false, call_len, NULL},
+    {"int", 1, 1, true, call_int, NULL},
+    {"float", 1, 1, true, call_float, NULL},
+    {"str", 1, 1, true, call_str, NULL},
+    {"sum", 1, MANY, false, call_sum, NULL},
+    {"product", 1, MANY, false, call_product, NULL},
+    {"any", 1, MANY, false, call_any, NULL},
+    {"all", 1, MANY, false, call_all, NULL},
+    {"abs", 1, 1, false, call_abs, NULL},
+    {"log2", 1, 1, false, call_log2, NULL},
+    {"starts", 2, 2, true, call_starts, NULL},
+    {"ends", 2, 2, true, call_ends, NULL},
+    {"lower", 1, 1, true, call_lower, NULL},
+    {"basename", 1, 1, true, call_basename, NULL},
+    {"contains", 2, 2, false, call_contains, NULL},
+    {"unique", 1, 1, false, call_unique, NULL},
+    {"index", 2, 2, false, call_index, NULL},
+    {"last_number", 1, 1, true, call_last_number, NULL},
+    {"first_number", 1, 1, true, call_first_number, NULL},
+    {"rising", 1, MANY, false, call_rising, NULL},
+    {"gcd", 2, 2, false, call_gcd, NULL},
+    {"kind", 1, 1, false, call_kind, NULL},
+    {"texts", 1, 1, false, call_texts, NULL},
+    {"numbers", 1, 1, false, call_numbers, NULL},
+    {"shares", 1, 1, true, call_shares, NULL},
+    {"joined", 1, 1, false, call_joined, NULL},
+    {"blend", 2, 2, false, call_blend, NULL},
+    {"pieces", 1, 1, false, call_pieces, NULL},
+    {"renamed", 2, 2, false, call_renamed, invert_renamed},
+    {"stage_cuts", 7, 7, false, nxc_call_stage_cuts, NULL},
+    {"weighted_cuts", 4, 4, false, nxc_call_weighted_cuts, NULL},
+    {"layout_cuts", 1, 1, false, nxc_call_layout_cuts, NULL},
+    {"deepspeed_cuts", 4, 8, false, nxc_call_deepspeed_cuts, NULL},
+    {"ramped_steps", 5, 5, false, nxc_call_ramped_steps, NULL},
 };
 
 const nxc_expression_function *nxc_expression_function_find(const char *name, size_t n_bytes) {

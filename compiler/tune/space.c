@@ -109,14 +109,12 @@ static void add_zero(nxc_space *space, nxc_arena *arena) {
   for (int64_t stage = 0; stage <= 3; stage++) add(space, arena, NXC_KNOB_ZERO, stage, 0);
 }
 
-/* What selective recomputation without further names is of: the scores, as systems call them. */
-static const nxc_value cores[] = {{.kind = NXC_STRING, .text = "core_attn", .n_bytes = 9},
-                                  {.kind = NXC_STRING, .text = "CoreAttention", .n_bytes = 13}};
+/* What selective recomputation without further names is of: the scores. */
+static const nxc_value core = {.kind = NXC_STRING, .text = "core_attn", .n_bytes = 9};
 
 static void add_recompute(nxc_space *space, nxc_arena *arena) {
   add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_NONE, 0);
-  for (int64_t core = 0; core < 2; core++)
-    add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_SELECTIVE, core);
+  add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_SELECTIVE, 0);
   add(space, arena, NXC_KNOB_RECOMPUTE, NXC_RECOMPUTE_FULL, 0);
 }
 
@@ -203,7 +201,7 @@ static void read_recompute(const nxc_space *space, const nxc_choice *choice, nxc
   nxc_knob_value kind = nxc_choice_value(space, choice, NXC_KNOB_RECOMPUTE);
   *r = (nxc_recomputation){.full = kind.first == NXC_RECOMPUTE_FULL, .layers = 1};
   if (kind.first != NXC_RECOMPUTE_SELECTIVE) return;
-  r->modules = &cores[kind.second];
+  r->modules = &core;
   r->n_modules = 1;
 }
 
@@ -286,10 +284,10 @@ static void forget(const setter *to, nxc_setting_id id) {
 
 static void set_recompute(const setter *to, nxc_knob_value kind) {
   static const char *const words[] = {"none", "selective", "full"};
-  const nxc_value core = {.kind = NXC_LIST, .items = &cores[kind.second], .n_items = 1};
+  const nxc_value cores = {.kind = NXC_LIST, .items = &core, .n_items = 1};
   set_word(to, NX_SETTING_RECOMPUTE_GRANULARITY, words[kind.first]);
   to->changed[NX_SETTING_RECOMPUTE_GRANULARITY] = true;
-  if (kind.first == NXC_RECOMPUTE_SELECTIVE) set(to, NX_SETTING_RECOMPUTE_MODULES, core);
+  if (kind.first == NXC_RECOMPUTE_SELECTIVE) set(to, NX_SETTING_RECOMPUTE_MODULES, cores);
   if (kind.first == NXC_RECOMPUTE_FULL) {
     set_word(to, NX_SETTING_RECOMPUTE_METHOD, "uniform");
     set_int(to, NX_SETTING_RECOMPUTE_LAYERS, 1);

@@ -291,12 +291,42 @@ static void test_kept(void **state) {
   nxc_arena_free(other);
 }
 
+static const char *invert(nxc_arena *arena, const char *text, const char *result) {
+  const char *error;
+  size_t error_at;
+  const nxc_expression *expression = nxc_expression_parse(arena, text, &error, &error_at);
+  const nxc_scope scope = {look_up, is_given, NULL, false};
+  const nxc_value *wanted = nxc_expression_evaluate(
+      arena, nxc_expression_parse(arena, result, &error, &error_at), &scope, &error);
+  const nxc_value *value = nxc_expression_invert(arena, expression, &scope, wanted);
+  return value ? nxc_value_show(arena, value) : "unknown";
+}
+
+/* A table of names is read in both directions. */
+static void test_renamed(void **state) {
+  (void)state;
+#define TABLE "[['Core', 'core'], ['MLP', 'mlp'], 'norm', ['Net', 'mlp']]"
+  static const expected rows[] = {
+      {"renamed(['MLP', 'norm', 'none'], " TABLE ")", "[mlp, norm]"},
+      {"renamed('Net', " TABLE ")", "[mlp]"},
+      {"renamed([], " TABLE ")", "[]"},
+      {"renamed(['MLP'], 'MLP')", "error"},
+  };
+  CHECK(rows);
+  nxc_arena *arena = nxc_arena_new();
+  assert_string_equal(invert(arena, "renamed(value, " TABLE ")", "['mlp', 'norm']"), "[MLP, norm]");
+  assert_string_equal(invert(arena, "two == 3 ? [] : renamed(value, two == 2 ? " TABLE " : [])", "['core']"),
+                      "[Core]");
+  assert_string_equal(invert(arena, "renamed(value, " TABLE ")", "['core', 'Core']"), "unknown");
+  assert_string_equal(invert(arena, "lower(value)", "'a'"), "unknown");
+  nxc_arena_free(arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_logic),  cmocka_unit_test(test_unknown),
       cmocka_unit_test(test_functions),  cmocka_unit_test(test_syntax), cmocka_unit_test(test_names),
-      cmocka_unit_test(test_part),
-      cmocka_unit_test(test_kept),
+      cmocka_unit_test(test_part),       cmocka_unit_test(test_kept),   cmocka_unit_test(test_renamed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,8 @@ const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *
 nxc_scope nxc_binding_scope(nxc_binding *binding);
 /* NULL: unknown. A failed expression is unknown too. */
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
+/* The option's value that would make this of it, as nxc_expression_invert finds it. */
+const nxc_value *nxc_binding_invert(nxc_binding *binding, const char *expression, const nxc_value *result);
 /* Whether a key of this name may be one of the users' own: their modules read it. "data." asks about the
  * section. */
 bool nxc_section_is_open(const char *const *strict_sections, const char *name);

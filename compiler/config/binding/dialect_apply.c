@@ -44,12 +44,17 @@ nxc_scope nxc_binding_scope(nxc_binding *binding) {
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *text) {
   if (strcmp(text, "value") == 0) return current->value;
   const char *error;
-  const nxc_expression *expression = nxc_expression_of(binding->arena, text);
   nxc_scope scope = nxc_binding_scope(binding);
   binding->current = current;
-  const nxc_value *value = nxc_expression_evaluate(binding->arena, expression, &scope, &error);
+  const nxc_value *value =
+      nxc_expression_evaluate(binding->arena, nxc_expression_of(binding->arena, text), &scope, &error);
   binding->current = NULL;
   return value;
+}
+
+const nxc_value *nxc_binding_invert(nxc_binding *binding, const char *text, const nxc_value *result) {
+  nxc_scope scope = nxc_binding_scope(binding);
+  return nxc_expression_invert(binding->arena, nxc_expression_of(binding->arena, text), &scope, result);
 }
 
 static bool is_true(nxc_binding *binding, const nxc_bound *bound, const char *text) {

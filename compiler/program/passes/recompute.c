@@ -4,38 +4,21 @@
 
 #include <string.h>
 
-/* Names of modules in recompute.modules, and the parts of a layer that they mean: NULL, all of them. Scores
- * of the attention are never kept, so there is nothing to recompute for its core. */
+/* Modules that recompute.modules may name, and the parts of a layer that they mean: NULL, all of them. Scores of
+ * the attention are never kept, so there is nothing to recompute for its core. */
 static const struct {
   const char *module, *part;
   bool activation; /* nothing but the activation function of the part */
 } modules[] = {
-    {"CoreAttention", "", false},
     {"core_attn", "", false},
     {"attention", "attention", false},
-    {"ParallelAttention", "attention", false},
-    {"self_attention", "attention", false},
-    {"self_attn", "attention", false},
     {"mlp", "ffn", false},
-    {"MLP", "ffn", false},
-    {"ParallelMLP", "ffn", false},
-    {"LlamaMLP", "ffn", false},
     {"moe", "ffn", false},
-    {"MoE", "ffn", false},
-    {"NeuronSwitchMLP", "ffn", false},
     {"shared_experts", "ffn", false},
     {"moe_act", "ffn", true},
-    {"ActivationMultiplyMLP", "ffn", true},
-    {"norm", "attention_norm", false},
-    {"norm", "ffn_norm", false},
     {"layernorm", "attention_norm", false},
     {"layernorm", "ffn_norm", false},
-    {"LlamaRMSNorm", "attention_norm", false},
-    {"LlamaRMSNorm", "ffn_norm", false},
-    {"MixtralRMSNorm", "attention_norm", false},
-    {"MixtralRMSNorm", "ffn_norm", false},
-    {"LlamaDecoderLayer", NULL, false},
-    {"MixtralDecoderLayer", NULL, false},
+    {"layer", NULL, false},
 };
 
 bool nxc_recompute_knows(const char *module) {
