@@ -112,6 +112,7 @@ static bool read_side(comparison *c, side *s, const char *name) {
 /* -- printing -------------------------------------------------------------------------------------------- */
 
 static const char *shown(const nxc_compared_value *value) {
+  if (value->absent != NULL) return value->absent;
   return value->json ? value->json : "unknown";
 }
 
@@ -177,7 +178,7 @@ static void print_text(const comparison *c) {
 }
 
 static json_t *value_json(const nxc_compared_value *value) {
-  json_t *json = value->json ? json_loads(value->json, JSON_DECODE_ANY, NULL) : NULL;
+  json_t *json = value->json && !value->absent ? json_loads(value->json, JSON_DECODE_ANY, NULL) : NULL;
   return json ? json : json_null();
 }
 

@@ -110,9 +110,13 @@ static const nxc_bound *speaker(const digging *d, const nxc_provenance *from) {
 static void add_provenance(const digging *d, const nxc_provenance *from) {
   if (from->previous != NULL) add_provenance(d, from->previous);
   const nxc_bound *bound = speaker(d, from);
+  bool absent = from->kind == NXC_FROM_ABSENT, fixed = from->kind == NXC_FROM_FIXED;
   const char *value = from->redacted ? "(not shown)"
+                      : absent       ? "-"
                       : from->value  ? nxc_value_show(d->arena, from->value)
                                      : "unknown";
+  const char *origin = from->origin ? from->origin : from->option;
+  if (fixed) origin = nxc_arena_printf(d->arena, "by %s: %s", d->compiled->dialect->name, origin);
   size_t n_before = d->why->n_steps;
   if (bound != NULL) add_option(d, bound, strcmp(bound->row->name, d->why->path) == 0);
   if (bound != NULL && d->why->n_steps > n_before && !from->redacted) {
@@ -120,7 +124,7 @@ static void add_provenance(const digging *d, const nxc_provenance *from) {
   } else if (bound == NULL) {
     add(d->arena, &d->why->steps, &d->why->n_steps,
         (nxc_why_step){.kind = nxc_provenance_kind_name(from->kind),
-                       .name = from->origin ? from->origin : from->option,
+                       .name = origin,
                        .value = value,
                        .inputs = from->input_names,
                        .at = from->kind == NXC_FROM_RULE ? (nxc_span){0} : from->at});

@@ -30,7 +30,8 @@ void nxc_side_fill(nxc_arena *arena, nxc_side *s, const nxc_compiled *compiled) 
     if (value == NULL) continue;
     const nxc_value shown = nxc_settings_from(settings, id)->redacted ? nxc_redacted(arena, value) : *value;
     s->settings[id] = (nxc_compared_value){nxc_setting_path(id), nxc_value_json(arena, &shown),
-                                           nxc_settings_show_origin(settings, id)};
+                                           nxc_settings_show_origin(settings, id), NULL};
+    if (nxc_settings_absent(settings, id)) s->settings[id].absent = nxc_settings_show(settings, id);
   }
   s->beyond = nxc_beyond_settings(arena, compiled, &s->n_beyond);
 }

@@ -14,6 +14,7 @@ typedef struct nxc_compared_value {
   const char *path;
   const char *json; /* NULL: unknown */
   const char *from; /* where it came from, for people */
+  const char *absent; /* "not in megatron": the value is one that changes nothing; NULL elsewhere */
 } nxc_compared_value;
 
 typedef struct nxc_side {

@@ -46,7 +46,7 @@ struct json_t *nxc_settings_to_json(nxc_arena *arena, const nxc_settings *settin
   for (size_t i = 0; i < NX_N_SETTINGS; i++) {
     nxc_setting_id id = (nxc_setting_id)i;
     const nxc_value *value = nxc_settings_value(settings, id);
-    if (value == NULL) {
+    if (value == NULL || nxc_settings_absent(settings, id)) {
       json_object_set_new(object, nxc_setting_path(id), json_null());
       continue;
     }
@@ -75,13 +75,19 @@ static json_t *names_to_json(const char *names) {
   return list;
 }
 
+/* What the origin of a value of this kind is. */
+static const char *origin_key(nxc_provenance_kind kind) {
+  if (kind == NXC_FROM_ABSENT || kind == NXC_FROM_FIXED) return "why";
+  return kind == NXC_FROM_RULE ? "rule" : "preset";
+}
+
 static json_t *source_to_json(const nxc_provenance *from) {
   json_t *object = json_object();
   json_object_set_new(object, "kind", json_string(nxc_provenance_kind_name(from->kind)));
   set_place(object, from->at);
   if (from->option != NULL) json_object_set_new(object, "option", json_string(from->option));
   if (from->origin != NULL) {
-    json_object_set_new(object, from->kind == NXC_FROM_RULE ? "rule" : "preset", json_string(from->origin));
+    json_object_set_new(object, origin_key(from->kind), json_string(from->origin));
   }
   if (from->input_names != NULL) json_object_set_new(object, "inputs", names_to_json(from->input_names));
   if (from->interpolated) json_object_set_new(object, "interpolated", json_true());

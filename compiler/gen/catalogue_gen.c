@@ -254,22 +254,55 @@ static void write_nx_options(const gen_catalogue *catalogue, const gen_file *nx)
   puts("};\n");
 }
 
+static const gen_file *fixed_of(const gen_catalogue *catalogue, const char *dialect) {
+  for (unsigned i = 0; i < catalogue->n_files[GEN_FIXED]; i++)
+    if (strcmp(catalogue->files[GEN_FIXED][i].name, dialect) == 0) return &catalogue->files[GEN_FIXED][i];
+  return NULL;
+}
+
+static void write_fixed(const gen_file *file) {
+  if (file == NULL) return;
+  printf("static const nxc_fixed_row fixed_of_%s[] = {\n", file->name);
+  for (const gen_fixed *row = file->rows; row < (const gen_fixed *)file->rows + file->n_rows; row++) {
+    unsigned n;
+    char **settings = gen_fixed_settings(row, &n);
+    for (unsigned i = 0; i < n; i++) {
+      fputs("  {.setting = ", stdout);
+      setting_constant(settings[i], strlen(settings[i]));
+      printf(", .kind = NXC_%s", row->fixed ? "FIXED" : row->absent_count ? "ABSENT" : "UNTOLD");
+      gen_write_field("value", row->value);
+      gen_write_field("why", row->why);
+      gen_write_field("source", row->source);
+      puts("},");
+    }
+  }
+  puts("};\n");
+}
+
+static void write_dialect(const gen_catalogue *catalogue, const char *name) {
+  printf("  {\"%s\", options_of_%s, sizeof options_of_%s / sizeof *options_of_%s", name, name, name, name);
+  if (fixed_of(catalogue, name) != NULL)
+    printf(", fixed_of_%s, sizeof fixed_of_%s / sizeof *fixed_of_%s", name, name, name);
+  else fputs(", NULL, 0", stdout);
+  puts("},");
+}
+
 static void write_dialects(const gen_catalogue *catalogue) {
   const gen_file *nx = NULL;
   for (unsigned i = 0; i < catalogue->n_files[GEN_DIALECT]; i++) {
     const gen_file *file = &catalogue->files[GEN_DIALECT][i];
     if (strcmp(file->name, "nx") == 0) nx = file;
     else write_options(catalogue, file);
+    write_fixed(fixed_of(catalogue, file->name));
   }
   write_nx_options(catalogue, nx);
   puts("const nxc_dialect nxc_dialects[] = {");
   for (unsigned i = 0; i < catalogue->n_files[GEN_DIALECT]; i++) {
     const gen_file *file = &catalogue->files[GEN_DIALECT][i];
-    if (file == nx) continue;
-    printf("  {\"%s\", options_of_%s, sizeof options_of_%s / sizeof *options_of_%s},\n", file->name,
-           file->name, file->name, file->name);
+    if (file != nx) write_dialect(catalogue, file->name);
   }
-  puts("  {\"nx\", options_of_nx, sizeof options_of_nx / sizeof *options_of_nx},\n};");
+  write_dialect(catalogue, "nx");
+  puts("};");
   puts("const size_t nxc_n_dialects = sizeof nxc_dialects / sizeof *nxc_dialects;\n");
 }
 
@@ -403,7 +436,7 @@ static gen_kind kind_of(const char *path) {
   static const struct {
     const char *begins;
     gen_kind kind;
-  } kinds[] = {{"dialects/", GEN_DIALECT}, {"rules/", GEN_RULES}, {"diagnostics/", GEN_DIAGNOSTICS}};
+  } kinds[] = {{"dialects/", GEN_DIALECT}, {"fixed/", GEN_FIXED}, {"rules/", GEN_RULES}, {"diagnostics/", GEN_DIAGNOSTICS}};
   const char *tail = path + strlen(path);
   for (int n_slashes = 0; tail > path && (n_slashes += tail[-1] == '/') < 2;) tail--;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

@@ -5,6 +5,7 @@
 #include "compiler/gen/literal.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -274,6 +275,38 @@ static void check_option(const place *at, const gen_option *row) {
   check_expression(&before_it_has_a_value, "from", row->from);
 }
 
+char **gen_fixed_settings(const gen_fixed *row, unsigned *n) {
+  *n = row->fixed != NULL ? 1 : row->absent_count + row->unknown_count;
+  if (row->fixed != NULL) return (char **)(uintptr_t)&row->fixed;
+  return row->absent_count > 0 ? row->absent : row->unknown;
+}
+
+static bool is_fixed_before(const gen_file *file, const gen_fixed *row, const char *setting) {
+  for (const gen_fixed *other = file->rows; other < row; other++) {
+    unsigned n;
+    char **settings = gen_fixed_settings(other, &n);
+    for (unsigned i = 0; i < n; i++)
+      if (strcmp(settings[i], setting) == 0) return true;
+  }
+  return false;
+}
+
+static void check_fixed(const place *at, const gen_fixed *row) {
+  unsigned n;
+  char **settings = gen_fixed_settings(row, &n);
+  if ((row->fixed != NULL) + (row->absent_count > 0) + (row->unknown_count > 0) != 1)
+    gen_complain(at->catalogue, at->file, at->row, "a row is of what is fixed, absent or unknown");
+  for (unsigned i = 0; i < n; i++) {
+    if (gen_setting_find(at->catalogue, settings[i], strlen(settings[i])) == NULL)
+      gen_complain(at->catalogue, at->file, at->row, "there is no setting %s", settings[i]);
+    if (is_fixed_before(at->file, row, settings[i]))
+      gen_complain(at->catalogue, at->file, at->row, "%s stands twice", settings[i]);
+  }
+  if (row->fixed != NULL) check_text(at, "value", row->value);
+  check_text(at, row->fixed ? "source" : "why", row->fixed ? row->source : row->why);
+  check_expression(at, "value", row->value);
+}
+
 static void check_preset(const place *at, const gen_preset *row) {
   static const char *const types[] = {"fp32", "bf16", "fp16", "none", NULL};
   check_text(at, "dialect", row->dialect);
@@ -353,6 +386,11 @@ static const char *row_name(gen_kind kind, const gen_file *file, unsigned index)
   switch (kind) {
   case GEN_SETTINGS: return ((const gen_setting *)file->rows)[index].setting;
   case GEN_DIALECT: return ((const gen_option *)file->rows)[index].option;
+  case GEN_FIXED: {
+    unsigned n;
+    char **settings = gen_fixed_settings((const gen_fixed *)file->rows + index, &n);
+    return n > 0 ? settings[0] : NULL;
+  }
   case GEN_PRESETS: return ((const gen_preset *)file->rows)[index].preset;
   case GEN_RULES: return ((const gen_rule *)file->rows)[index].rule;
   case GEN_DIAGNOSTICS: return ((const gen_diagnostic *)file->rows)[index].diagnostic;
@@ -377,6 +415,7 @@ static void check_row(gen_catalogue *catalogue, gen_kind kind, const gen_file *f
   at.has_value = kind == GEN_DIALECT || kind == GEN_SETTINGS;
   if (kind == GEN_SETTINGS) check_setting(&at, (const gen_setting *)file->rows + index);
   if (kind == GEN_DIALECT) check_option(&at, (const gen_option *)file->rows + index);
+  if (kind == GEN_FIXED) check_fixed(&at, (const gen_fixed *)file->rows + index);
   if (kind == GEN_PRESETS) check_preset(&at, (const gen_preset *)file->rows + index);
   if (kind == GEN_DIAGNOSTICS) check_diagnostic(&at, (const gen_diagnostic *)file->rows + index);
   if (kind == GEN_RULES) {
@@ -394,7 +433,7 @@ static void check_unique(gen_catalogue *catalogue, gen_kind kind, const gen_file
     if (other != kind && !(ids && (other == GEN_RULES || other == GEN_DIAGNOSTICS))) continue;
     for (unsigned i = 0; i < catalogue->n_files[other]; i++) {
       const gen_file *also = &catalogue->files[other][i];
-      if (kind == GEN_DIALECT && also != file) continue;
+      if ((kind == GEN_DIALECT || kind == GEN_FIXED) && also != file) continue;
       for (unsigned j = 0; j < also->n_rows; j++) {
         if (also == file && j >= index) break;
         const char *earlier = row_name(other, also, j);

@@ -27,6 +27,8 @@ const gen_option *gen_option_find(const gen_catalogue *catalogue, const char *di
 /* Splits "VALUE in VERSION, VERSION" at its last " in ". */
 bool gen_versioned_split(nxc_arena *arena, const char *text, const char **value, const char **versions);
 bool gen_assignment_split(const char *text, size_t *n_bytes, const char **expression);
+/* The settings that a row is about. */
+char **gen_fixed_settings(const gen_fixed *row, unsigned *n);
 /* The end of NXC_CHANGES_..., for a word that check has passed; `otherwise` where there is none. */
 const char *gen_changes_constant(const char *word, const char *otherwise);
 void gen_check(gen_catalogue *catalogue);

@@ -71,6 +71,16 @@ static const cyaml_schema_field_t option_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t fixed_fields[] = {
+    TEXT("fixed", gen_fixed, fixed),
+    TEXTS("absent", gen_fixed, absent),
+    TEXTS("unknown", gen_fixed, unknown),
+    TEXT("value", gen_fixed, value),
+    TEXT("why", gen_fixed, why),
+    TEXT("source", gen_fixed, source),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t environment_fields[] = {
     TEXT("XLA_USE_BF16", gen_environment, use_bf16),
     TEXT("XLA_DOWNCAST_BF16", gen_environment, downcast_bf16),
@@ -141,6 +151,7 @@ static const cyaml_schema_field_t system_fields[] = {
 
 static const cyaml_schema_value_t setting_row = ROW(gen_setting, setting_fields);
 static const cyaml_schema_value_t option_row = ROW(gen_option, option_fields);
+static const cyaml_schema_value_t fixed_row = ROW(gen_fixed, fixed_fields);
 static const cyaml_schema_value_t preset_row = ROW(gen_preset, preset_fields);
 static const cyaml_schema_value_t rule_row = ROW(gen_rule, rule_fields);
 static const cyaml_schema_value_t diagnostic_row = ROW(gen_diagnostic, diagnostic_fields);
@@ -201,6 +212,7 @@ static const cyaml_schema_value_t system_row = ROW(gen_system, system_fields);
 static const cyaml_schema_value_t file_schemas[GEN_N_KINDS] = {
     [GEN_SETTINGS] = ROWS(gen_setting, &setting_row),
     [GEN_DIALECT] = ROWS(gen_option, &option_row),
+    [GEN_FIXED] = ROWS(gen_fixed, &fixed_row),
     [GEN_PRESETS] = ROWS(gen_preset, &preset_row),
     [GEN_RULES] = ROWS(gen_rule, &rule_row),
     [GEN_DIAGNOSTICS] = ROWS(gen_diagnostic, &diagnostic_row),

@@ -27,6 +27,13 @@ typedef struct gen_option {
       defaults_in_count;
 } gen_option;
 
+/* What a system decides itself about settings: of a row's three kinds one is there. */
+typedef struct gen_fixed {
+  char *fixed, *value, *why, *source;
+  char **absent, **unknown;
+  unsigned absent_count, unknown_count;
+} gen_fixed;
+
 typedef struct gen_environment {
   char *use_bf16, *downcast_bf16, *stochastic_rounding, *compiler_flags;
 } gen_environment;
@@ -85,6 +92,7 @@ typedef struct gen_file {
 typedef enum gen_kind {
   GEN_SETTINGS,
   GEN_DIALECT,
+  GEN_FIXED,
   GEN_PRESETS,
   GEN_RULES,
   GEN_DIAGNOSTICS,

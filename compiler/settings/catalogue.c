@@ -19,6 +19,12 @@ static const nxc_option_row *find_exact(const nxc_dialect *dialect, const char *
   return bsearch(name, dialect->options, dialect->n_options, sizeof *dialect->options, compare_option);
 }
 
+const nxc_fixed_row *nxc_fixed_find(const nxc_dialect *dialect, nxc_setting_id id) {
+  for (size_t i = 0; i < dialect->n_fixed; i++)
+    if (dialect->fixed[i].setting == id) return &dialect->fixed[i];
+  return NULL;
+}
+
 const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *name) {
   enum { NAME_MAX_BYTES = 256 };
   const nxc_option_row *row = find_exact(dialect, name);

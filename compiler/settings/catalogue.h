@@ -123,10 +123,27 @@ typedef struct nxc_option_row {
   const char *source;
 } nxc_option_row;
 
+/* What a system decides itself about a setting that no option of it says, or not always. */
+typedef enum nxc_fixed_kind {
+  NXC_FIXED,  /* its code always has this value */
+  NXC_ABSENT, /* it has no such thing: the setting keeps a value that changes nothing */
+  NXC_UNTOLD  /* nobody can say */
+} nxc_fixed_kind;
+
+typedef struct nxc_fixed_row {
+  nxc_setting_id setting;
+  nxc_fixed_kind kind;
+  const char *value; /* expression; of what is absent NULL: the default of the setting changes nothing */
+  const char *why;
+  const char *source;
+} nxc_fixed_row;
+
 typedef struct nxc_dialect {
   const char *name; /* "nx", "nxdt", "hf_config" */
   const nxc_option_row *options;
   size_t n_options;
+  const nxc_fixed_row *fixed;
+  size_t n_fixed;
 } nxc_dialect;
 
 typedef struct nxc_preset_row {
@@ -182,6 +199,8 @@ extern const nxc_diagnostic_row nxc_diagnostics[];
 extern const size_t nxc_n_diagnostics;
 
 const nxc_dialect *nxc_dialect_find(const char *name);
+/* NULL: the dialect has none for the setting. */
+const nxc_fixed_row *nxc_fixed_find(const nxc_dialect *dialect, nxc_setting_id id);
 /* The row of exactly this name; else of the free-form section that it stands in; else NULL. */
 const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *name);
 /* Whether a dotted name has more steps than `end` and ends in them: model.optim.lr in optim.lr. */

@@ -132,6 +132,10 @@ bool nxc_settings_known(const nxc_settings *settings, nxc_setting_id id) {
   return settings->slots[id].value != NULL;
 }
 
+bool nxc_settings_absent(const nxc_settings *settings, nxc_setting_id id) {
+  return settings->slots[id].from->kind == NXC_FROM_ABSENT;
+}
+
 bool nxc_has(const nxc_settings *settings, nxc_setting_id id) {
   const nxc_value *value = settings->slots[id].value;
   return value != NULL && value->kind != NXC_NULL;
@@ -188,6 +192,7 @@ const nxc_provenance *nxc_settings_from(const nxc_settings *settings, nxc_settin
 const char *nxc_provenance_kind_name(nxc_provenance_kind kind) {
   static const char *const names[] = {
       [NXC_FROM_UNKNOWN] = "unknown", [NXC_FROM_DEFAULT] = "default",
+      [NXC_FROM_ABSENT] = "absent",   [NXC_FROM_FIXED] = "fixed",
       [NXC_FROM_RULE] = "rule",       [NXC_FROM_DIALECT_DEFAULT] = "dialect-default",
       [NXC_FROM_PRESET] = "preset",   [NXC_FROM_MODEL_CONFIG] = "model-config",
       [NXC_FROM_ASSUMED] = "assumed",
@@ -241,6 +246,8 @@ const char *nxc_setting_name_in_dialect(const nxc_settings *settings, nxc_settin
 const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id) {
   const slot *place = &settings->slots[id];
   if (place->value == NULL) return "unknown";
+  if (place->from->kind == NXC_FROM_ABSENT)
+    return nxc_arena_printf(settings->arena, "not in %s", settings->dialect->name);
   if (place->from->redacted) return "(not shown)";
   return place->value->kind == NXC_NULL ? "none" : nxc_value_show(settings->arena, place->value);
 }
@@ -259,6 +266,8 @@ const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_i
   switch (from->kind) {
   case NXC_FROM_UNKNOWN: return "unknown";
   case NXC_FROM_DEFAULT: return "default";
+  case NXC_FROM_ABSENT: return from->origin;
+  case NXC_FROM_FIXED: return nxc_arena_printf(settings->arena, "fixed by %s", settings->dialect->name);
   case NXC_FROM_RULE:
     if (from->input_names == NULL) return nxc_arena_printf(settings->arena, "derived by %s", from->origin);
     return nxc_arena_printf(settings->arena, "derived by %s from %s", from->origin, from->input_names);

@@ -26,6 +26,8 @@
 typedef enum nxc_provenance_kind {
   NXC_FROM_UNKNOWN,         /* nothing gave it a value */
   NXC_FROM_DEFAULT,         /* the settings catalogue's default */
+  NXC_FROM_ABSENT,          /* the file's own system has no such thing: a value that changes nothing */
+  NXC_FROM_FIXED,           /* what the system's own code decides (schema/fixed) */
   NXC_FROM_RULE,            /* derived by a rule from other settings */
   NXC_FROM_DIALECT_DEFAULT, /* the default of the real system's option */
   NXC_FROM_PRESET,          /* a precision preset */
@@ -80,6 +82,8 @@ nxc_settings *nxc_settings_copy(nxc_arena *arena, const nxc_settings *settings);
 /* Makes a setting unknown, so that a rule may derive it again. */
 void nxc_settings_clear(nxc_settings *settings, nxc_setting_id id);
 bool nxc_settings_known(const nxc_settings *settings, nxc_setting_id id);
+/* The file's own system has no such thing, so that the value is nobody's. */
+bool nxc_settings_absent(const nxc_settings *settings, nxc_setting_id id);
 /* Known and not null. What nxc_int and its siblings demand (asserted). */
 bool nxc_has(const nxc_settings *settings, nxc_setting_id id);
 const nxc_value *nxc_settings_value(const nxc_settings *settings, nxc_setting_id id); /* NULL: unknown */
@@ -100,9 +104,10 @@ nxc_span nxc_settings_span(const nxc_settings *settings, nxc_setting_id id);
 /* What the user calls it: the option that gave it, or the dialect's option that would; the path when there
  * is none. */
 const char *nxc_setting_name_in_dialect(const nxc_settings *settings, nxc_setting_id id);
-/* "64", "[0.9, 0.95]", "none", "unknown"; "(not shown)" for what came from the environment. For messages. */
+/* "64", "[0.9, 0.95]", "none", "unknown", "not in megatron"; "(not shown)" for what came from the environment. For
+ * messages. */
 const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id);
-/* Where it came from, in words: "default", "derived by NX2001", "preset mixed_precision", "given in
+/* Where it came from, in words: "default", "fixed by megatron", "derived by NX2001", "preset mixed_precision", "given in
  * case.yaml". */
 const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_id id);
 

@@ -66,7 +66,7 @@ bool nxc_presets_apply(nxc_arena *arena, nxc_settings *settings, const nxc_diale
   const char *spelling = nxc_text(settings, NX_SETTING_PRECISION_PRESET);
   const nxc_preset_row *row = nxc_preset_find(dialect, spelling);
   /* A dialect without presets says types one by one. */
-  bool by_default = nxc_settings_from(settings, NX_SETTING_PRECISION_PRESET)->kind == NXC_FROM_DEFAULT;
+  bool by_default = nxc_settings_from(settings, NX_SETTING_PRECISION_PRESET)->kind <= NXC_FROM_ABSENT;
   if (row == NULL && by_default) return true;
   if (row == NULL) return report_unknown(arena, settings, dialect, spelling, sink);
   if (row->compute == NULL) return true; /* manual: every switch stands by itself */

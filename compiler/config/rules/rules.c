@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/rules/rules.h"
 
+#include "compiler/settings/domain.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -180,12 +182,13 @@ static size_t inputs_of(nxc_rule_run *run, const nxc_expression *demand, const n
   return n_names;
 }
 
-/* An option that is not given, and has no default, took no part. */
+/* An option that is not given, and has no default, took no part; nor did what the system does not have. */
 static bool is_said(const nxc_rule_run *run, const nxc_name *name) {
   const nxc_bound *bound = bound_of(run, name);
   if (bound != NULL) return bound->value != NULL && bound->value->kind != NXC_MAP;
   nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
-  return id < NX_N_SETTINGS && nxc_settings_known(run->settings, id);
+  return id < NX_N_SETTINGS && nxc_settings_known(run->settings, id) &&
+         !nxc_settings_absent(run->settings, id);
 }
 
 static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
@@ -325,6 +328,39 @@ static bool report_unsettled(nxc_rule_run *run, const char *id) {
   return false;
 }
 
+/* What the system decides itself; NULL: unknown. In the setting's own type, where it has that. */
+static const nxc_value *fixed_value(nxc_rule_run *run, const nxc_fixed_row *row) {
+  const nxc_setting_row *setting = &nxc_setting_rows[row->setting];
+  if (row->value == NULL) return row->kind == NXC_ABSENT ? setting->initial : NULL;
+  const char *error;
+  const nxc_value *value = evaluate(run, parse(run, row->value), &error);
+  if (value == NULL) return NULL;
+  nxc_verdict verdict = nxc_domain_judge(run->arena, &setting->domain, value, true);
+  return verdict.misfit == NXC_FITS ? verdict.value : value;
+}
+
+/* It stands where nothing stronger has spoken, and takes the place of our defaults. */
+static bool fix_one(nxc_rule_run *run, const nxc_fixed_row *row, bool *changed) {
+  const nxc_provenance *before = nxc_settings_from(run->settings, row->setting);
+  const nxc_provenance from = {.kind = row->kind == NXC_ABSENT ? NXC_FROM_ABSENT : NXC_FROM_FIXED,
+                               .origin = row->why ? row->why : row->source};
+  bool forgotten = before->kind == NXC_FROM_UNKNOWN && before->option != NULL;
+  if (forgotten || before->kind > NXC_FROM_FIXED) return true;
+  const nxc_value *value = fixed_value(run, row), *old = before->value;
+  bool same = value == NULL || old == NULL ? value == old : nxc_value_equal(value, old);
+  if (same && before->kind != NXC_FROM_DEFAULT) return true;
+  *changed = true;
+  nxc_settings_clear(run->settings, row->setting); /* our default was never the system's */
+  return value == NULL || nxc_settings_override(run->settings, row->setting, value, &from, run->sink);
+}
+
+static bool fix_settings(nxc_rule_run *run, bool *changed) {
+  bool ok = true;
+  for (size_t i = 0; i < run->binding->dialect->n_fixed; i++)
+    ok = fix_one(run, &run->binding->dialect->fixed[i], changed) && ok;
+  return ok;
+}
+
 bool nxc_rules_derive(nxc_rule_run *run) {
   derivation *first = nxc_arena_array(run->arena, nxc_n_rules + run->site.n_rows + 1, sizeof *first);
   derivation *ours = add_derivations(run, run->site.rows, run->site.n_rows, first); /* behind the site's */
@@ -334,6 +370,7 @@ bool nxc_rules_derive(nxc_rule_run *run) {
   for (ptrdiff_t pass = 0; changed && ok; pass++) {
     if (pass > end - first + 1) return report_unsettled(run, last);
     changed = false;
+    ok = run->binding == NULL || fix_settings(run, &changed);
     for (derivation *d = first; d < end && ok; d++) {
       bool now = false;
       ok = derive_one(run, d, &now);
