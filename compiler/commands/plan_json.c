@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What plan tells, as one JSON object. */
 #include "compiler/commands/plan_report.h"
+#include "compiler/compare/beyond.h"
 #include "compiler/config/exports.h"
 #include "compiler/config/settings_json.h"
 #include "compiler/render/render.h"
@@ -12,6 +13,18 @@ static json_t *exports_json(const nxc_plan_report *r) {
   for (size_t i = 0; i < n_exports; i++)
     json_object_set_new(object, exports[i].name, nxc_json_text(exports[i].value));
   return object;
+}
+
+static json_t *unfollowed_json(const nxc_plan_report *r) {
+  size_t n;
+  const nxc_beyond *items = nxc_beyond_unfollowed(r->arena, r->compiled, &n);
+  json_t *list = json_array();
+  for (size_t i = 0; i < n; i++) {
+    json_t *value = items[i].value ? json_loads(items[i].value, JSON_DECODE_ANY, NULL) : NULL;
+    json_array_append_new(list, json_pack("{s:s, s:o}", "option", items[i].name, "value",
+                                          value ? value : json_null()));
+  }
+  return list;
 }
 
 static json_t *derived_json(const nxc_plan_report *r) {
@@ -66,6 +79,7 @@ json_t *nxc_plan_json(const nxc_plan_report *r) {
   if (compiled->settings != NULL) {
     json_object_set_new(object, "settings", nxc_settings_to_json(r->arena, compiled->settings));
     json_object_set_new(object, "sources", nxc_sources_to_json(compiled->settings));
+    json_object_set_new(object, "unfollowed", unfollowed_json(r));
     json_object_set_new(object, "derived", derived_json(r));
   }
   json_object_set_new(object, "memory", memory_json(r));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/plan_report.h"
 
+#include "compiler/compare/beyond.h"
 #include "compiler/config/exports.h"
 #include "compiler/show/plan_dump.h"
 
@@ -61,6 +62,27 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
     last = path;
     fprintf(out, "  %-32s %-20s %s\n", path, nxc_settings_show(r->compiled->settings, id),
             nxc_settings_show_origin(r->compiled->settings, id));
+  }
+}
+
+const char *nxc_plan_unfollowed(const nxc_plan_report *r) {
+  size_t n;
+  const nxc_beyond *items = nxc_beyond_unfollowed(r->arena, r->compiled, &n);
+  const char *text = "";
+  for (size_t i = 0; i < n; i++)
+    text = nxc_arena_printf(r->arena, "%s%s%s = %s", text, i ? ", " : "", items[i].name,
+                            items[i].value ? items[i].value : "unknown");
+  return text;
+}
+
+static void print_unfollowed(const nxc_plan_report *r, FILE *out) {
+  size_t n;
+  const nxc_beyond *items = nxc_beyond_unfollowed(r->arena, r->compiled, &n);
+  if (n > 0) fputs("not followed: they change the training, and no setting says how\n", out);
+  for (size_t i = 0; i < n; i++) {
+    fprintf(out, "  %-32s %-20s ", items[i].name, items[i].value ? items[i].value : "unknown");
+    if (items[i].at.source != NULL) fprintf(out, "%s:%u", items[i].at.source->name, items[i].at.line);
+    fputc('\n', out);
   }
 }
 
@@ -156,6 +178,7 @@ static void print_exports(const nxc_plan_report *r, FILE *out) {
 void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
   fprintf(out, "%s: %s\n", r->file, r->compiled->dialect->name);
   print_settings(r, out);
+  print_unfollowed(r, out);
   print_derived(r, out);
   print_exports(r, out);
   nxc_plan_print_estimate(r, out);

@@ -36,6 +36,7 @@ static bool is_followed(list *l, const nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
   bool names_model = l->model_option != NULL && strcmp(l->model_option, row->name) == 0;
   if (names_model && l->binding->has_model_config) return true;
+  if (row->names != NULL && strcmp(row->names, "family") == 0) return true; /* schema/families follows it */
   if (row->changes != NXC_CHANGES_SETTINGS) return false;
   if (row->n_sets == 0 || !bound->given || bound->inactive) return true;
   for (size_t i = 0; i < row->n_sets; i++)
@@ -122,6 +123,10 @@ nxc_beyond *nxc_beyond_settings(nxc_arena *arena, const nxc_compiled *compiled, 
   return l.items;
 }
 
+bool nxc_beyond_counts(const nxc_beyond *one) {
+  return one->given && !one->usual && one->read && !one->followed && one->changes > NXC_CHANGES_PLACE;
+}
+
 static bool names_option(nxc_arena *arena, const char *text, const char *option) {
   const nxc_expression *expression = nxc_expression_of(arena, text);
   for (size_t i = 0; expression != NULL && i < expression->n_names; i++) {
@@ -137,4 +142,20 @@ bool nxc_setting_follows(nxc_arena *arena, const nxc_settings *settings, nxc_set
   if (from->option != NULL && strcmp(from->option, option) == 0) return true;
   const nxc_rule_row *rule = from->kind == NXC_FROM_RULE ? nxc_rule_find(from->origin) : NULL;
   return rule && (names_option(arena, rule->when, option) || names_option(arena, rule->derive, option));
+}
+
+static bool is_followed_by_rule(nxc_arena *arena, const nxc_compiled *compiled, const char *option) {
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++)
+    if (nxc_setting_follows(arena, compiled->settings, id, option)) return true;
+  return false;
+}
+
+nxc_beyond *nxc_beyond_unfollowed(nxc_arena *arena, const nxc_compiled *compiled, size_t *n) {
+  size_t n_all, n_kept = 0;
+  nxc_beyond *all = nxc_beyond_settings(arena, compiled, &n_all);
+  for (size_t i = 0; i < n_all; i++)
+    if (nxc_beyond_counts(&all[i]) && !is_followed_by_rule(arena, compiled, all[i].name))
+      all[n_kept++] = all[i];
+  *n = compiled->binding->partial ? 0 : n_kept; /* of a part nobody knows yet what follows */
+  return all;
 }

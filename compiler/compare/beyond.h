@@ -23,6 +23,10 @@ typedef struct nxc_beyond {
 
 /* One for each option that has a value or may have one, followed ones too, and for each further key. */
 nxc_beyond *nxc_beyond_settings(nxc_arena *arena, const nxc_compiled *compiled, size_t *n);
+/* Whether it is given, changes the training, and no setting says it: nxcfg follows it no further. */
+bool nxc_beyond_counts(const nxc_beyond *beyond);
+/* Those of a configuration, in the order of their names. */
+nxc_beyond *nxc_beyond_unfollowed(nxc_arena *arena, const nxc_compiled *compiled, size_t *n);
 /* Whether the option has a part in the value of a setting: it set it, or a rule that reads it derived it. */
 bool nxc_setting_follows(nxc_arena *arena, const nxc_settings *settings, nxc_setting_id id,
                          const char *option);

@@ -121,8 +121,7 @@ static void compare_two_dialects(comparing *c) {
     const nxc_side *s = c->sides[k];
     for (size_t i = 0; i < s->n_beyond; i++) {
       const nxc_beyond *own = &s->beyond[i];
-      bool counts = own->given && !own->usual && own->read && own->changes > NXC_CHANGES_PLACE;
-      if (counts) compare_beyond(c, k == 0 ? own : NULL, k == 0 ? NULL : own);
+      if (nxc_beyond_counts(own)) compare_beyond(c, k == 0 ? own : NULL, k == 0 ? NULL : own);
     }
   }
 }

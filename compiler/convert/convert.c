@@ -290,7 +290,7 @@ static void list_left(converter *c) {
   for (size_t i = 0; i < c->n_beyond && !stays(c); i++) {
     const nxc_beyond *one = &c->beyond[i];
     if (!one->given || !one->read || one->followed) continue;
-    if (one->changes <= NXC_CHANGES_PLACE || one->usual) {
+    if (!nxc_beyond_counts(one)) {
       c->out->left = join(c->arena, c->out->left, one->name);
       continue;
     }

@@ -289,6 +289,15 @@ static bool is_taken(const nxc_rule_run *run, const nxc_provenance *from, const 
   return rank > other || (rank == other && rank == 2);
 }
 
+/* What the system decides anyway is the rule's all the same where an option that is given has a part in it. */
+static bool take_over(nxc_rule_run *run, const derivation *d, bool *changed) {
+  nxc_provenance from = provenance_of(run, d);
+  if (from.at.source == NULL) return true;
+  *changed = true;
+  return nxc_settings_override(run->settings, d->rule->derives,
+                               nxc_settings_value(run->settings, d->rule->derives), &from, run->sink);
+}
+
 /* Runs one rule once; *changed when the setting has a new value. */
 static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   nxc_setting_id id = d->rule->derives;
@@ -301,7 +310,8 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   if (!holds(run, d->when)) return true;
   const char *error;
   const nxc_value *value = evaluate(run, d->derive, &error);
-  if (value == NULL || (old != NULL && nxc_value_equal(old, value))) return true;
+  if (value == NULL) return true;
+  if (old != NULL && nxc_value_equal(old, value)) return before->kind != NXC_FROM_FIXED || take_over(run, d, changed);
   if (value->kind == NXC_INT && old != NULL && old->kind == NXC_FLOAT &&
       old->number == (double)value->integer)
     return true;
