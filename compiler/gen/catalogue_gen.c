@@ -46,6 +46,10 @@ static void field_texts(const char *name, char *const *texts, unsigned n_texts) 
   printf("}, .n_%s = %u", name, n_texts);
 }
 
+static void field_flag(const char *name, const char *word) {
+  if (is_yes(word)) printf(", .%s = true", name);
+}
+
 static void field_literal(nxc_arena *arena, const char *name, nxc_type type, const char *text) {
   if (text == NULL) return;
   printf(", .%s = &(const nxc_value)", name);
@@ -73,6 +77,17 @@ static void field_versioned(nxc_arena *arena, const char *name, nxc_type type, c
   }
   printf("}, .n_%s = %u", name, n_texts);
 }
+
+/* A field as its kind has it in the table (fields.h). */
+#define WRITE(row, kind, member, key) WRITE_##kind(row, member)
+#define WRITE_TEXT(row, member) gen_write_field(#member, row->member);
+#define WRITE_EXPRESSION(row, member) gen_write_field(#member, row->member);
+#define WRITE_BEFORE(row, member) gen_write_field(#member, row->member);
+#define WRITE_TEMPLATE(row, member) gen_write_field(#member, row->member);
+#define WRITE_TEXTS(row, member) field_texts(#member, row->member, row->member##_count);
+#define WRITE_FLAG(row, member) field_flag(#member, row->member);
+#define WRITE_OWN(row, member)
+#define WRITE_OWNS(row, member)
 
 static void setting_constant(const char *path, size_t n_bytes) {
   printf("NX_SETTING_");
@@ -116,15 +131,8 @@ static void write_settings(const gen_catalogue *catalogue) {
     write_setting_domain(catalogue->arena, row, true);
     printf(", .meaning = %s, .needed = %s", row->meaning && !is_yes(row->meaning) ? "false" : "true",
            row->needed ? "true" : "false");
-    if (is_yes(row->shorthand)) fputs(", .shorthand = true", stdout);
-    gen_write_field("read_when", row->read_when);
     printf(", .changes = NXC_CHANGES_%s", gen_changes_constant(row->changes, "CHECKPOINT"));
-    gen_write_field("unit", row->unit);
-    gen_write_field("refused_when", row->refused_when);
-    gen_write_field("why", row->why);
-    gen_write_field("instead", row->instead);
-    gen_write_field("doc", row->doc);
-    gen_write_field("runs", row->runs);
+    NXC_SETTING_FIELDS(WRITE, row)
     puts("},");
   }
   puts("};\n");
@@ -174,8 +182,6 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
   gen_write_text(row->option);
   printf(", .place = %zu", place);
   if (row->alias_of == NULL) write_domain(catalogue->arena, &texts);
-  gen_write_field("required", row->required);
-  gen_write_field("read_when", row->read_when);
   if (row->sets_count > 0) {
     fputs(", .sets = (const nxc_assignment[]){", stdout);
     for (unsigned i = 0; i < row->sets_count; i++) {
@@ -190,27 +196,17 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
     }
     printf("}, .n_sets = %u", row->sets_count);
   }
-  gen_write_field("from", row->from);
   write_exports(row);
   const char *status = row->status ? row->status : "checked";
   printf(", .status = %s", strcmp(status, "executed") == 0  ? "NXC_EXECUTED"
                            : strcmp(status, "checked") == 0 ? "NXC_CHECKED"
                                                             : "NXC_REFUSED");
   printf(", .changes = NXC_CHANGES_%s", gen_changes_constant(row->changes, row->sets_count > 0 ? "SETTINGS" : "UNFOLLOWED"));
-  gen_write_field("refused_when", row->refused_when);
-  gen_write_field("why", row->why);
-  gen_write_field("instead", row->instead);
-  gen_write_field("names", row->names);
-  gen_write_field("alias_of", row->alias_of);
-  gen_write_field("became", row->became);
-  field_texts("nearest_to", row->nearest_to, row->nearest_to_count);
-  field_texts("versions", row->versions, row->versions_count);
   nxc_type type = NXC_TYPE_ANY;
   if (row->alias_of == NULL) gen_type_find(row->type, &type);
   field_versioned(catalogue->arena, "words_in", type, row->words_in, row->words_in_count);
   field_versioned(catalogue->arena, "defaults_in", type, row->defaults_in, row->defaults_in_count);
-  gen_write_field("doc", row->doc);
-  gen_write_field("source", row->source);
+  NXC_OPTION_FIELDS(WRITE, row)
   puts("},");
 }
 
@@ -270,9 +266,7 @@ static void write_fixed(const gen_file *file) {
       fputs("  {.setting = ", stdout);
       setting_constant(settings[i], strlen(settings[i]));
       printf(", .kind = NXC_%s", row->fixed ? "FIXED" : row->absent_count ? "ABSENT" : "UNTOLD");
-      gen_write_field("value", row->value);
-      gen_write_field("why", row->why);
-      gen_write_field("source", row->source);
+      NXC_FIXED_FIELDS(WRITE, row)
       puts("},");
     }
   }
@@ -332,20 +326,10 @@ static void write_presets(const gen_catalogue *catalogue) {
       const gen_preset *row = (const gen_preset *)file->rows + i;
       fputs("  {.name = ", stdout);
       gen_write_text(row->preset);
-      gen_write_field("dialect", row->dialect);
       if (row->spellings_count > 0) field_texts("spellings", row->spellings, row->spellings_count);
       else field_texts("spellings", (char *[]){row->preset}, 1);
-      gen_write_field("param", row->param);
-      gen_write_field("compute", row->compute);
-      gen_write_field("master", row->master);
-      gen_write_field("gradient", row->gradient);
-      gen_write_field("optimizer_state", row->optimizer_state);
-      gen_write_field("reduce", row->reduce);
-      printf(", .stochastic_rounding = %s, .refused = %s",
-             is_yes(row->stochastic_rounding) ? "true" : "false", is_yes(row->refused) ? "true" : "false");
       write_environment(row->environment);
-      gen_write_field("doc", row->doc);
-      gen_write_field("note", row->note);
+      NXC_PRESET_FIELDS(WRITE, row)
       puts("},");
     }
   }
@@ -368,18 +352,7 @@ static void write_rule(const gen_rule *row) {
     fputs("NX_N_SETTINGS", stdout);
   }
   gen_write_field("derive", derive);
-  gen_write_field("dialect", row->dialect);
-  gen_write_field("except", row->except);
-  field_texts("versions", row->versions, row->versions_count);
-  if (row->structural != NULL) fputs(", .structural = true", stdout);
-  gen_write_field("after", row->after);
-  gen_write_field("when", row->when);
-  gen_write_field("require", row->require);
-  gen_write_field("at", row->at);
-  gen_write_field("message", row->message);
-  gen_write_field("fix", row->fix);
-  gen_write_field("explain", row->explain);
-  gen_write_field("source", row->source);
+  NXC_RULE_FIELDS(WRITE, row)
   puts("},");
 }
 
@@ -423,8 +396,7 @@ static void write_diagnostics(const gen_catalogue *catalogue) {
   for (unsigned i = 0; i < n_rows; i++) {
     fputs("  {.id = ", stdout);
     gen_write_text(sorted[i]->diagnostic);
-    gen_write_field("title", sorted[i]->title);
-    gen_write_field("explain", sorted[i]->explain);
+    NXC_DIAGNOSTIC_FIELDS(WRITE, sorted[i])
     puts("},");
   }
   puts("  {.id = NULL},\n};\nconst size_t nxc_n_diagnostics = sizeof nxc_diagnostics / sizeof "

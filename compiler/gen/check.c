@@ -170,6 +170,17 @@ static void check_changes(const place *at, const char *word, bool is_option) {
     gen_complain(at->catalogue, at->file, at->row, "changes: %s is no word for it", word);
 }
 
+/* What a field's kind alone demands (fields.h). */
+#define CHECK(row, kind, member, key) CHECK_##kind(key, row->member)
+#define CHECK_TEXT(key, text)
+#define CHECK_TEXTS(key, texts)
+#define CHECK_OWN(key, text)
+#define CHECK_OWNS(key, texts)
+#define CHECK_EXPRESSION(key, text) check_expression(at, key, text);
+#define CHECK_BEFORE(key, text) check_expression(&before, key, text);
+#define CHECK_TEMPLATE(key, text) check_template(at, key, text);
+#define CHECK_FLAG(key, text) check_word(at, key, text, yes_no);
+
 static void check_setting(const place *at, const gen_setting *row) {
   nxc_type type = NXC_TYPE_ANY;
   if (!gen_type_find(row->type, &type))
@@ -184,11 +195,9 @@ static void check_setting(const place *at, const gen_setting *row) {
   check_literal(at, "max", type, row->max);
   check_literal(at, "above", type, row->above);
   check_word(at, "meaning", row->meaning, yes_no);
-  check_word(at, "shorthand", row->shorthand, yes_no);
   check_word(at, "needed", row->needed, (const char *const[]){"plan", NULL});
   check_changes(at, row->changes, false);
-  check_expression(at, "for", row->read_when);
-  check_expression(at, "refused_when", row->refused_when);
+  NXC_SETTING_FIELDS(CHECK, row)
   if (row->refused_when != NULL) check_text(at, "why", row->why);
 }
 
@@ -263,16 +272,13 @@ static void check_option(const place *at, const gen_option *row) {
   check_literal(at, "min", type, row->min);
   check_literal(at, "max", type, row->max);
   check_literal(at, "above", type, row->above);
-  check_expression(at, "required", row->required);
-  check_expression(at, "for", row->read_when);
-  check_expression(at, "refused_when", row->refused_when);
+  const place before = {at->catalogue, at->file, at->row, at->dialect, false}; /* it has a value */
+  NXC_OPTION_FIELDS(CHECK, row)
   if (row->became != NULL && row->versions_count == 0)
     gen_complain(at->catalogue, at->file, at->row, "became: every version has it");
   check_sets(at, row);
   check_exports(at, row);
   check_versioned(at, row, type);
-  const place before_it_has_a_value = {at->catalogue, at->file, at->row, at->dialect, false};
-  check_expression(&before_it_has_a_value, "from", row->from);
 }
 
 char **gen_fixed_settings(const gen_fixed *row, unsigned *n) {
@@ -304,7 +310,7 @@ static void check_fixed(const place *at, const gen_fixed *row) {
   }
   if (row->fixed != NULL) check_text(at, "value", row->value);
   check_text(at, row->fixed ? "source" : "why", row->fixed ? row->source : row->why);
-  check_expression(at, "value", row->value);
+  NXC_FIXED_FIELDS(CHECK, row)
 }
 
 static void check_preset(const place *at, const gen_preset *row) {
@@ -317,8 +323,7 @@ static void check_preset(const place *at, const gen_preset *row) {
   check_word(at, "gradient", row->gradient, types);
   check_word(at, "optimizer_state", row->optimizer_state, types);
   check_word(at, "reduce", row->reduce, types);
-  check_word(at, "stochastic_rounding", row->stochastic_rounding, yes_no);
-  check_word(at, "refused", row->refused, yes_no);
+  NXC_PRESET_FIELDS(CHECK, row)
 }
 
 static void check_id(const place *at, const char *id) {
@@ -351,17 +356,12 @@ static void check_rule(const place *at, const gen_rule *row) {
   if (row->require != NULL) check_text(at, "message", row->message);
   if (row->require != NULL) check_text(at, "fix", row->fix);
   check_text(at, "source", row->source);
-  check_word(at, "structural", row->structural, yes_no);
   if (row->structural != NULL && (row->dialect != NULL || row->severity != NULL || row->require == NULL))
     gen_complain(at->catalogue, at->file, at->row, "a structural rule is an error in every dialect");
   bool later = row->after != NULL && (row->rule == NULL || strcmp(row->after, row->rule) >= 0);
   if (later || (row->after != NULL && !is_rule(at, row->after)))
     gen_complain(at->catalogue, at->file, at->row, "after: there is no earlier rule %s", row->after);
-  check_expression(at, "when", row->when);
-  check_expression(at, "require", row->require);
-  check_expression(at, "at", row->at);
-  check_template(at, "message", row->message);
-  check_template(at, "fix", row->fix);
+  NXC_RULE_FIELDS(CHECK, row)
   size_t n_bytes;
   const char *expression;
   if (row->derive == NULL) return;

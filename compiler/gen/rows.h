@@ -8,77 +8,121 @@
 #ifndef NX_GEN_ROWS_H
 #define NX_GEN_ROWS_H
 
+#include "compiler/settings/fields.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The rows that the catalogue is made of have the fields of compiler/settings/fields.h; those below are read for
+ * tables of their own. */
+
+#define GEN_ENVIRONMENT_FIELDS(X, row)                                                                       \
+  X(row, TEXT, use_bf16, "XLA_USE_BF16")                                                                     \
+  X(row, TEXT, downcast_bf16, "XLA_DOWNCAST_BF16")                                                           \
+  X(row, TEXT, stochastic_rounding, "NEURON_RT_STOCHASTIC_ROUNDING_EN")                                      \
+  X(row, TEXT, compiler_flags, "NEURON_CC_FLAGS")
+
+/* What a training system keeps, or does. */
+#define GEN_SYSTEM_FIELDS(X, row)                                                                            \
+  X(row, TEXT, keeps, "keeps")                                                                               \
+  X(row, TEXT, part, "part")                                                                                 \
+  X(row, TEXT, of, "of")                                                                                     \
+  X(row, TEXT, bytes, "bytes")                                                                               \
+  X(row, TEXT, when, "when")                                                                                 \
+  X(row, TEXT, module, "module")                                                                             \
+  X(row, TEXT, does, "does")                                                                                 \
+  X(row, TEXT, value, "value")                                                                               \
+  X(row, TEXT, doc, "doc")                                                                                   \
+  X(row, TEXT, source, "source")
+
+/* The shape of a well-known model. */
+#define GEN_MODEL_FIELDS(X, row)                                                                             \
+  X(row, TEXT, model, "model")                                                                               \
+  X(row, TEXT, family, "family")                                                                             \
+  X(row, TEXT, layers, "layers")                                                                             \
+  X(row, TEXT, hidden, "hidden")                                                                             \
+  X(row, TEXT, ffn, "ffn")                                                                                   \
+  X(row, TEXT, heads, "heads")                                                                               \
+  X(row, TEXT, kv_heads, "kv_heads")                                                                         \
+  X(row, TEXT, head_dim, "head_dim")                                                                         \
+  X(row, TEXT, vocab, "vocab")                                                                               \
+  X(row, TEXT, max_positions, "max_positions")                                                               \
+  X(row, TEXT, rope_theta, "rope_theta")                                                                     \
+  X(row, TEXT, rotary_fraction, "rotary_fraction")                                                           \
+  X(row, TEXT, norm_eps, "norm_eps")                                                                         \
+  X(row, TEXT, experts, "experts")                                                                           \
+  X(row, TEXT, top_k, "top_k")                                                                               \
+  X(row, TEXT, expert_ffn, "expert_ffn")                                                                     \
+  X(row, TEXT, sliding_window, "sliding_window")                                                             \
+  X(row, TEXT, rope_factor, "rope_factor")                                                                   \
+  X(row, TEXT, tied, "tied")                                                                                 \
+  X(row, TEXT, shared_ffn, "shared_ffn")
+
+/* The size of a well-known vocabulary. */
+#define GEN_TOKENIZER_FIELDS(X, row)                                                                         \
+  X(row, TEXT, tokenizer, "tokenizer")                                                                       \
+  X(row, TEXT, vocab, "vocab")                                                                               \
+  X(row, TEXT, usual, "usual")                                                                               \
+  X(row, TEXT, source, "source")
+
+/* A family of models, or a tensor of its checkpoints. */
+#define GEN_FAMILY_FIELDS(X, row)                                                                            \
+  X(row, TEXT, family, "family")                                                                             \
+  X(row, TEXT, like, "like")                                                                                 \
+  X(row, TEXTS, model_types, "model_types")                                                                  \
+  X(row, TEXTS, keys, "keys")                                                                                \
+  X(row, TEXTS, defaults, "defaults")                                                                        \
+  X(row, TEXTS, sets, "sets")                                                                                \
+  X(row, TEXT, architecture, "architecture")                                                                 \
+  X(row, TEXTS, writes, "writes")                                                                            \
+  X(row, TEXT, tensor, "tensor")                                                                             \
+  X(row, TEXTS, parts, "parts")                                                                              \
+  X(row, TEXT, layout, "layout")                                                                             \
+  X(row, TEXT, transposed, "transposed")
+
 typedef struct gen_setting {
-  char *setting, *type, *initial, *min, *max, *above, *unit, *meaning, *shorthand, *read_when, *needed,
-      *changes, *doc, *runs;
-  char **values;
-  unsigned values_count;
-  char *refused_when, *why, *instead;
+  NXC_SETTING_FIELDS(NXC_READ, )
 } gen_setting;
 
 typedef struct gen_option {
-  char *option, *type, *nullable, *required, *initial, *min, *max, *above, *read_when, *status, *refused_when,
-      *changes, *why, *instead, *names, *alias_of, *became, *from, *doc, *source;
-  char **values, **sets, **exports, **nearest_to, **versions, **words_in, **defaults_in;
-  unsigned values_count, sets_count, exports_count, nearest_to_count, versions_count, words_in_count,
-      defaults_in_count;
+  NXC_OPTION_FIELDS(NXC_READ, )
 } gen_option;
 
-/* What a system decides itself about settings: of a row's three kinds one is there. */
 typedef struct gen_fixed {
-  char *fixed, *value, *why, *source;
-  char **absent, **unknown;
-  unsigned absent_count, unknown_count;
+  NXC_FIXED_FIELDS(NXC_READ, )
 } gen_fixed;
 
 typedef struct gen_environment {
-  char *use_bf16, *downcast_bf16, *stochastic_rounding, *compiler_flags;
+  GEN_ENVIRONMENT_FIELDS(NXC_READ, )
 } gen_environment;
 
 typedef struct gen_preset {
-  char *preset, *dialect, *param, *compute, *master, *gradient, *optimizer_state, *reduce,
-      *stochastic_rounding, *refused, *doc, *note, *source;
-  char **spellings;
-  unsigned spellings_count;
+  NXC_PRESET_FIELDS(NXC_READ, )
   gen_environment *environment;
 } gen_preset;
 
 typedef struct gen_rule {
-  char *rule, *dialect, *except, *structural, *severity, *after, *when, *require, *derive, *at, *message,
-      *fix, *explain, *source;
-  char **versions;
-  unsigned versions_count;
+  NXC_RULE_FIELDS(NXC_READ, )
 } gen_rule;
 
 typedef struct gen_diagnostic {
-  char *diagnostic, *title, *explain;
+  NXC_DIAGNOSTIC_FIELDS(NXC_READ, )
 } gen_diagnostic;
 
-/* What a training system keeps, or does. */
 typedef struct gen_system {
-  char *keeps, *part, *of, *bytes, *when, *module, *does, *value, *doc, *source;
+  GEN_SYSTEM_FIELDS(NXC_READ, )
 } gen_system;
 
-/* The shape of a well-known model. */
 typedef struct gen_model {
-  char *model, *family, *layers, *hidden, *ffn, *heads, *kv_heads, *head_dim, *vocab, *max_positions,
-      *rope_theta, *rotary_fraction, *norm_eps, *experts, *top_k, *expert_ffn, *sliding_window, *rope_factor,
-      *tied, *shared_ffn;
+  GEN_MODEL_FIELDS(NXC_READ, )
 } gen_model;
 
-/* The size of a well-known vocabulary. */
 typedef struct gen_tokenizer {
-  char *tokenizer, *vocab, *usual, *source;
+  GEN_TOKENIZER_FIELDS(NXC_READ, )
 } gen_tokenizer;
 
-/* A family of models, or a tensor of its checkpoints. */
 typedef struct gen_family {
-  char *family, *like, *architecture, *tensor, *layout, *transposed;
-  char **model_types, **keys, **defaults, **sets, **writes, **parts;
-  unsigned model_types_count, keys_count, defaults_count, sets_count, writes_count, parts_count;
+  GEN_FAMILY_FIELDS(NXC_READ, )
 } gen_family;
 
 /* Everything of one kind in one file. */

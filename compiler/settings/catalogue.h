@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The catalogue: the yaml files of schema as constant tables, made at build time by compiler/gen.
  *
- * Settings are indexed by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted
+ * Rows have the fields that fields.h lists, and what the generator makes of the others. Settings are indexed by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted
  * by name, so that a name is found by bisection; rules and diagnostics are sorted by id. Expressions are
  * kept as text (the build has parsed each of them once; config/expression.h parses them again where they
  * are needed). Absent texts are NULL. Everything is static const: nothing is read, allocated or freed at
@@ -12,6 +12,7 @@
 #include "compiler/diagnostics/diagnostics.h"
 #include "compiler/value.h"
 #include "compiler/gen/settings_ids.gen.h"
+#include "compiler/settings/fields.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,17 +60,10 @@ typedef struct nxc_setting_row {
   const char *path;
   nxc_domain domain;
   const nxc_value *initial; /* the default; NULL: unknown */
-  const char *unit;
   bool meaning;             /* counts for plan_id */
-  bool shorthand;           /* a name for other settings, which say what it means */
-  const char *read_when; /* expression, the row's `for`: elsewhere it means nothing; NULL: it always does */
   bool needed;              /* plan -o demands it */
   nxc_changes changes;
-  const char *refused_when; /* expression: nxrun cannot execute it, whatever the dialect */
-  const char *why;
-  const char *instead;
-  const char *doc;
-  const char *runs;
+  NXC_SETTING_FIELDS(NXC_FIELD, )
 } nxc_setting_row;
 
 typedef enum nxc_status { NXC_EXECUTED, NXC_CHECKED, NXC_REFUSED } nxc_status;
@@ -96,31 +90,17 @@ typedef struct nxc_option_row {
   size_t place;     /* among the rows of its file, which is the order that people write options in */
   nxc_domain domain;
   const nxc_value *initial;
-  const char *required;  /* expression */
-  const char *read_when; /* expression; the row's `for` */
   const nxc_assignment *sets;
   size_t n_sets;
-  const char *from; /* expression: the value that says the settings; NULL: found by trying (compose.h) */
   const nxc_export_row *exports;
   size_t n_exports;
   nxc_status status;
   nxc_changes changes; /* where the row does not say: SETTINGS where it sets some, else UNFOLLOWED */
-  const char *refused_when; /* expression */
-  const char *why;
-  const char *instead;
-  const char *names; /* what its value is the name of, "model" or "tokenizer"; NULL: of neither */
-  const char *alias_of;
-  const char *became; /* how the versions without it say the same; NULL: not at all */
-  const char *const *nearest_to; /* misspellings worth knowing */
-  size_t n_nearest_to;
-  const char *const *versions; /* of the dialect that have it, names or spans of days; none: all */
-  size_t n_versions;
   const nxc_versioned *words_in; /* words of the domain that not all versions have */
   size_t n_words_in;
   const nxc_versioned *defaults_in; /* defaults of versions where it is not `initial` */
   size_t n_defaults_in;
-  const char *doc;
-  const char *source;
+  NXC_OPTION_FIELDS(NXC_FIELD, )
 } nxc_option_row;
 
 /* What a system decides itself about a setting that no option of it says, or not always. */
@@ -133,9 +113,7 @@ typedef enum nxc_fixed_kind {
 typedef struct nxc_fixed_row {
   nxc_setting_id setting;
   nxc_fixed_kind kind;
-  const char *value; /* expression; of what is absent NULL: the default of the setting changes nothing */
-  const char *why;
-  const char *source;
+  NXC_FIXED_FIELDS(NXC_FIELD, )
 } nxc_fixed_row;
 
 typedef struct nxc_dialect {
@@ -148,43 +126,24 @@ typedef struct nxc_dialect {
 
 typedef struct nxc_preset_row {
   const char *name;
-  const char *dialect;
   const char *const *spellings; /* the dialect's, first the one to write */
   size_t n_spellings;
-  const char *param, *compute, *master, *gradient, *optimizer_state, *reduce; /* fp32, bf16, none */
-  bool stochastic_rounding;
   const char *const *environment; /* "NAME=VALUE" */
   size_t n_environment;
-  bool refused;
-  const char *doc;
-  const char *note;
+  NXC_PRESET_FIELDS(NXC_FIELD, )
 } nxc_preset_row;
 
 typedef struct nxc_rule_row {
   const char *id;
-  const char *dialect; /* NULL: every dialect */
-  const char *except;  /* of every dialect the one that it does not hold in; NULL: none */
-  const char *const *versions; /* of the dialect that have it; none: all */
-  size_t n_versions;
   nxc_severity severity;
-  bool
-      structural; /* no program has a shape without it: judged again before one is built, and never allowed */
-  const char *after;      /* a rule with a smaller id: where that one is broken this one says nothing */
-  const char *when;       /* expression; NULL: always */
-  const char *require;    /* expression; NULL where the rule derives */
   nxc_setting_id derives; /* NX_N_SETTINGS where the rule requires */
   const char *derive;     /* expression */
-  const char *at;         /* name of a setting or @option */
-  const char *message;
-  const char *fix;
-  const char *explain;
-  const char *source;
+  NXC_RULE_FIELDS(NXC_FIELD, )
 } nxc_rule_row;
 
 typedef struct nxc_diagnostic_row {
   const char *id;
-  const char *title;
-  const char *explain;
+  NXC_DIAGNOSTIC_FIELDS(NXC_FIELD, )
 } nxc_diagnostic_row;
 
 extern const nxc_setting_row nxc_setting_rows[NX_N_SETTINGS];
