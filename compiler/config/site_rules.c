@@ -5,6 +5,7 @@
 #include "compiler/expression/expression.h"
 #include "compiler/config/fronts.h"
 #include "compiler/diagnostics/allow.h"
+#include "compiler/settings/rule_check.h"
 #include "compiler/settings/settings.h"
 
 #include <cyaml/cyaml.h>
@@ -16,38 +17,15 @@ enum { RULES_BYTES_MAX = 4 * 1024 * 1024 };
 
 /* -- rows as libcyaml fills them ------------------------------------------------------------------------- */
 
-typedef struct site_row {
-  char *rule, *dialect, *severity, *when, *after, *require, *derive, *at, *message, *fix, *explain, *source;
-  char **versions;
-  unsigned versions_count;
-} site_row;
-
-#define TEXT(member)                                                                                         \
-  CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, site_row, member, 0,             \
-                         CYAML_UNLIMITED)
-
 static const cyaml_schema_value_t text_item = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
 static const cyaml_schema_field_t fields[] = {
-    TEXT(rule),
-    TEXT(dialect),
-    CYAML_FIELD_SEQUENCE("versions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, site_row, versions, &text_item,
-                         0, CYAML_UNLIMITED),
-    TEXT(severity),
-    TEXT(when),
-    TEXT(after),
-    TEXT(require),
-    TEXT(derive),
-    TEXT(at),
-    TEXT(message),
-    TEXT(fix),
-    TEXT(explain),
-    TEXT(source),
+    NXC_RULE_FIELDS(NXC_CYAML, nxc_rule_texts)
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t row_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, site_row, fields)};
+static const cyaml_schema_value_t row_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, nxc_rule_texts, fields)};
 static const cyaml_schema_value_t file_schema = {
-    CYAML_VALUE_SEQUENCE(CYAML_FLAG_POINTER, site_row, &row_schema, 0, CYAML_UNLIMITED)};
+    CYAML_VALUE_SEQUENCE(CYAML_FLAG_POINTER, nxc_rule_texts, &row_schema, 0, CYAML_UNLIMITED)};
 
 /* -- complaints ------------------------------------------------------------------------------------------ */
 
@@ -155,86 +133,32 @@ static const char *nearest_name(const reading *r, const nxc_name *name) {
   return nxc_nearest(name->path, names, n_names);
 }
 
-static bool exists(const reading *r, const nxc_name *name) {
+static bool exists(const void *context, const nxc_name *name) {
+  const reading *r = context;
   switch (name->kind) {
   case NXC_NAME_SETTING: return nxc_setting_find(name->path) < NX_N_SETTINGS;
-  case NXC_NAME_OPTION: return nxc_option_find(nxc_dialect_find(r->dialect), name->path) != NULL;
+  case NXC_NAME_OPTION:
+    return r->dialect != NULL && nxc_option_find(nxc_dialect_find(r->dialect), name->path) != NULL;
   case NXC_NAME_MODEL_CONFIG: return nxc_option_find(nxc_dialect_find("hf_config"), name->path) != NULL;
   case NXC_NAME_VALUE: break;
   }
   return false;
 }
 
-static void check_name(reading *r, const char *field, const nxc_name *name) {
-  static const char *const marks[] = {[NXC_NAME_SETTING] = "",
-                                      [NXC_NAME_OPTION] = "@",
-                                      [NXC_NAME_MODEL_CONFIG] = "@hf.",
-                                      [NXC_NAME_VALUE] = ""};
-  if (name->kind == NXC_NAME_OPTION && r->dialect == NULL) {
-    complain(r, place(r, field), "say whose option it is with dialect", "%s names the option @%s", field,
-             name->path);
-    return;
-  }
-  if (exists(r, name)) return;
-  const char *nearest = name->kind == NXC_NAME_VALUE ? NULL : nearest_name(r, name);
-  const char *mark = marks[name->kind];
-  complain(r, place(r, field),
-           nearest ? nxc_arena_printf(r->arena, "did you mean %s%s?", mark, nearest) : NULL,
-           "%s: there is no %s%s", field, mark, name->path);
+static const char *fix_of(const reading *r, const nxc_text_fault *fault) {
+  const nxc_name *name = fault->name;
+  if (name == NULL || name->kind == NXC_NAME_VALUE) return fault->fix;
+  if (name->kind == NXC_NAME_OPTION && r->dialect == NULL) return "say whose option it is with dialect";
+  const char *nearest = nearest_name(r, name);
+  return nearest ? nxc_arena_printf(r->arena, "did you mean %s%s?", nxc_name_mark(name->kind), nearest) : NULL;
 }
 
-/* `offset` is where the text stands in its field. */
-static void check_expression(reading *r, const char *field, const char *text, size_t offset) {
-  const char *error;
-  size_t error_at;
-  const nxc_expression *expression = text ? nxc_expression_parse(r->arena, text, &error, &error_at) : NULL;
-  if (text != NULL && expression == NULL)
-    complain(r, place_inside(r, field, offset + error_at), NULL, "%s: %s", field, error);
-  for (size_t i = 0; expression != NULL && i < expression->n_names; i++)
-    check_name(r, field, &expression->names[i]);
-}
-
-/* SETTING = EXPRESSION: the setting, NX_N_SETTINGS where there is none, and where the expression begins. */
-static nxc_setting_id split_derive(nxc_arena *arena, const char *text, size_t *at) {
-  size_t n_bytes = strcspn(text, " =");
-  *at = n_bytes + strspn(text + n_bytes, " ");
-  if (text[*at] != '=' || text[*at + 1] == '=') {
-    *at = 0;
-    return NX_N_SETTINGS;
-  }
-  *at += 1 + strspn(text + *at + 1, " ");
-  return nxc_setting_find(nxc_arena_strndup(arena, text, n_bytes));
-}
-
-static void check_derive(reading *r, const char *text) {
-  size_t at;
-  nxc_setting_id id = split_derive(r->arena, text, &at);
-  if (at == 0) {
-    complain(r, place(r, "derive"), "write derive: SETTING = EXPRESSION", "derive is no assignment");
-  } else if (id == NX_N_SETTINGS) {
-    const nxc_name name = {.path = nxc_arena_strndup(r->arena, text, strcspn(text, " ="))};
-    check_name(r, "derive", &name);
-  } else {
-    check_expression(r, "derive", text + at, at);
-  }
-}
-
-/* {path}, {@path} and {=expression} of messages and fixes. */
-static void check_template(reading *r, const char *field, const char *text) {
-  for (const char *at = text; at != NULL && (at = strchr(at, '{')) != NULL;) {
-    size_t n_bytes = strcspn(++at, "}"), value = *at == '=';
-    if (at[n_bytes] == '\0') {
-      complain(r, place_inside(r, field, (size_t)(at - text) - 1), NULL, "%s: a { without a }", field);
-      return;
-    }
-    const char *inside = nxc_arena_strndup(r->arena, at + value, n_bytes - value), *error;
-    size_t error_at;
-    check_expression(r, field, inside, (size_t)(at - text) + value);
-    const nxc_expression *expression = nxc_expression_parse(r->arena, inside, &error, &error_at);
-    if (!value && expression != NULL && expression->n_names != 1)
-      complain(r, place(r, field), "write {=...} for a value", "%s: {%s} is no name", field, inside);
-    at += n_bytes;
-  }
+static void report_fault(void *context, const nxc_text_fault *fault) {
+  reading *r = context;
+  nxc_span at = fault->field == NULL    ? r->node->at
+                : fault->offset == 0    ? place(r, fault->field)
+                                        : place_inside(r, fault->field, fault->offset);
+  complain(r, at, fix_of(r, fault), "%s", fault->problem);
 }
 
 static void check_id(reading *r, const char *id, const nxc_site_rules *others) {
@@ -247,7 +171,7 @@ static void check_id(reading *r, const char *id, const nxc_site_rules *others) {
     if (strcmp(others->rows[i].id, id) == 0) complain(r, place(r, "rule"), NULL, "another rule has this id");
 }
 
-static void check_dialect(reading *r, const site_row *row) {
+static void check_dialect(reading *r, const nxc_rule_texts *row) {
   const char *version;
   r->dialect = row->dialect;
   if (row->dialect != NULL &&
@@ -272,39 +196,33 @@ static void check_after(reading *r, const char *after, const nxc_site_rules *oth
              "after: there is no rule %s", after);
 }
 
-static void check_row(reading *r, const site_row *row, const nxc_site_rules *others) {
-  static const char *const severities[] = {"error", "warning", "note"};
-  bool known = row->severity == NULL;
+/* What the catalogue alone may say. */
+static void check_unusual(reading *r, const nxc_rule_texts *row) {
+  if (row->except != NULL) complain(r, place(r, "except"), "leave it out", "a site's rule has no except");
+  if (row->structural != NULL) complain(r, place(r, "structural"), "leave it out", "a site's rule is never structural");
+}
+
+static void check_row(reading *r, const nxc_rule_texts *row, const nxc_site_rules *others) {
+  const nxc_text_check check = {r->arena, exists, report_fault, r};
   check_id(r, row->rule, others);
   check_dialect(r, row);
-  for (size_t i = 0; !known && i < 3; i++) known = strcmp(severities[i], row->severity) == 0;
-  if (!known)
-    complain(r, place(r, "severity"), NULL, "severity is error, warning or note, not %s", row->severity);
-  if (row->require != NULL && row->derive != NULL)
-    complain(r, place(r, "derive"), "make two rules of it", "a rule demands or derives, not both");
-  if (row->require == NULL && row->derive == NULL)
-    complain(r, r->node->at, "add require: EXPRESSION", "the rule demands nothing");
-  if (row->message == NULL && row->derive == NULL)
-    complain(r, r->node->at, "add message: TEXT", "the rule has no message");
-  if (row->derive != NULL) check_derive(r, row->derive);
   check_after(r, row->after, others);
-  check_expression(r, "when", row->when, 0);
-  check_expression(r, "require", row->require, 0);
-  check_expression(r, "at", row->at, 0);
-  check_template(r, "message", row->message);
-  check_template(r, "fix", row->fix);
+  check_unusual(r, row);
+  nxc_check_rule(&check, row);
 }
 
 static const char *copy(nxc_arena *arena, const char *text) {
   return text ? nxc_arena_strdup(arena, text) : NULL;
 }
 
-static nxc_rule_row keep_row(nxc_arena *arena, const site_row *row) {
+static nxc_rule_row keep_row(nxc_arena *arena, const nxc_rule_texts *row) {
   const char **versions = nxc_arena_array(arena, row->versions_count + 1, sizeof *versions);
   for (unsigned i = 0; i < row->versions_count; i++) versions[i] = copy(arena, row->versions[i]);
   const char *usual = row->derive ? "warning" : "error", *severity = row->severity ? row->severity : usual;
-  size_t at = 0;
-  nxc_setting_id derives = row->derive ? split_derive(arena, row->derive, &at) : NX_N_SETTINGS;
+  size_t n_path = 0;
+  const char *derive = NULL;
+  bool derived = row->derive != NULL && nxc_assignment_split(row->derive, &n_path, &derive);
+  const char *path = derived ? nxc_arena_strndup(arena, row->derive, n_path) : NULL;
   return (nxc_rule_row){.id = copy(arena, row->rule),
                         .dialect = copy(arena, row->dialect),
                         .versions = versions,
@@ -315,8 +233,8 @@ static nxc_rule_row keep_row(nxc_arena *arena, const site_row *row) {
                         .when = copy(arena, row->when),
                         .after = copy(arena, row->after),
                         .require = copy(arena, row->require),
-                        .derives = derives,
-                        .derive = row->derive ? copy(arena, row->derive + at) : NULL,
+                        .derives = derived ? nxc_setting_find(path) : NX_N_SETTINGS,
+                        .derive = copy(arena, derive),
                         .at = copy(arena, row->at),
                         .message = copy(arena, row->message),
                         .fix = copy(arena, row->fix),
@@ -326,7 +244,7 @@ static nxc_rule_row keep_row(nxc_arena *arena, const site_row *row) {
 
 /* -- the file -------------------------------------------------------------------------------------------- */
 
-static void take_rows(reading *r, const nxc_document *document, const site_row *rows, unsigned n_rows,
+static void take_rows(reading *r, const nxc_document *document, const nxc_rule_texts *rows, unsigned n_rows,
                       nxc_site_rules *rules) {
   nxc_rule_row *kept = nxc_arena_array(r->arena, rules->n_rows + n_rows + 1, sizeof *kept);
   if (rules->n_rows > 0) memcpy(kept, rules->rows, rules->n_rows * sizeof *kept);
@@ -360,7 +278,7 @@ bool nxc_site_rules_read(nxc_arena *arena, const char *path, nxc_sink *sink, nxc
                                  .log_level = CYAML_LOG_ERROR,
                                  .mem_fn = cyaml_mem,
                                  .flags = CYAML_CFG_DEFAULT};
-  site_row *rows = NULL;
+  nxc_rule_texts *rows = NULL;
   unsigned n_rows = 0;
   cyaml_err_t status = cyaml_load_data((const uint8_t *)source->text, source->n_bytes, &config, &file_schema,
                                        (void **)&rows, &n_rows);

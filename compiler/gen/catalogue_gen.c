@@ -167,7 +167,7 @@ static void write_exports(const gen_option *row) {
   for (unsigned i = 0; i < row->exports_count; i++) {
     size_t n_bytes;
     const char *expression;
-    gen_assignment_split(row->exports[i], &n_bytes, &expression);
+    nxc_assignment_split(row->exports[i], &n_bytes, &expression);
     printf("{\"%.*s\", ", (int)n_bytes, row->exports[i]);
     gen_write_text(expression);
     fputs("}, ", stdout);
@@ -187,7 +187,7 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
     for (unsigned i = 0; i < row->sets_count; i++) {
       size_t n_bytes;
       const char *expression;
-      gen_assignment_split(row->sets[i], &n_bytes, &expression);
+      nxc_assignment_split(row->sets[i], &n_bytes, &expression);
       putchar('{');
       setting_constant(row->sets[i], n_bytes);
       fputs(", ", stdout);
@@ -346,7 +346,7 @@ static void write_rule(const gen_rule *row) {
                                           : strcmp(severity, "warning") == 0 ? "WARNING"
                                                                              : "NOTE");
   fputs(", .derives = ", stdout);
-  if (row->derive != NULL && gen_assignment_split(row->derive, &n_bytes, &derive)) {
+  if (row->derive != NULL && nxc_assignment_split(row->derive, &n_bytes, &derive)) {
     setting_constant(row->derive, n_bytes);
   } else {
     fputs("NX_N_SETTINGS", stdout);

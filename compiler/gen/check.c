@@ -51,14 +51,6 @@ const gen_option *gen_option_find(const gen_catalogue *catalogue, const char *di
   return NULL;
 }
 
-bool gen_assignment_split(const char *text, size_t *n_bytes, const char **expression) {
-  *n_bytes = strcspn(text, " =");
-  const char *at = text + *n_bytes + strspn(text + *n_bytes, " ");
-  if (*n_bytes == 0 || *at != '=' || at[1] == '=') return false;
-  *expression = at + 1 + strspn(at + 1, " ");
-  return true;
-}
-
 bool gen_versioned_split(nxc_arena *arena, const char *text, const char **value, const char **versions) {
   const char *at = NULL;
   for (const char *next = text; (next = strstr(next, " in ")) != NULL; next++) at = next;
@@ -76,51 +68,30 @@ typedef struct place {
   bool has_value;
 } place;
 
-static void check_name(const place *at, const char *field, const nxc_name *name) {
-  bool exists = true;
+static bool name_exists(const void *context, const nxc_name *name) {
+  const place *at = context;
   switch (name->kind) {
-  case NXC_NAME_SETTING:
-    exists = gen_setting_find(at->catalogue, name->path, strlen(name->path)) != NULL;
-    break;
-  case NXC_NAME_OPTION:
-    exists = at->dialect && gen_option_find(at->catalogue, at->dialect, name->path);
-    break;
-  case NXC_NAME_MODEL_CONFIG: exists = gen_option_find(at->catalogue, "hf_config", name->path) != NULL; break;
-  case NXC_NAME_VALUE: exists = at->has_value; break;
+  case NXC_NAME_SETTING: return gen_setting_find(at->catalogue, name->path, strlen(name->path)) != NULL;
+  case NXC_NAME_OPTION: return at->dialect && gen_option_find(at->catalogue, at->dialect, name->path);
+  case NXC_NAME_MODEL_CONFIG: return gen_option_find(at->catalogue, "hf_config", name->path) != NULL;
+  case NXC_NAME_VALUE: return at->has_value;
   }
-  static const char *const marks[] = {"", "@", "@hf.", ""};
-  if (!exists) {
-    gen_complain(at->catalogue, at->file, at->row, "%s: there is no %s%s here", field, marks[name->kind],
-                 name->path);
-  }
+  return false;
+}
+
+static void report_fault(void *context, const nxc_text_fault *fault) {
+  const place *at = context;
+  if (fault->offset == 0) gen_complain(at->catalogue, at->file, at->row, "%s", fault->problem);
+  else gen_complain(at->catalogue, at->file, at->row, "%s at character %zu", fault->problem, fault->offset + 1);
+}
+
+static nxc_text_check text_check(const place *at) {
+  return (nxc_text_check){at->catalogue->arena, name_exists, report_fault, (void *)(uintptr_t)at};
 }
 
 static void check_expression(const place *at, const char *field, const char *text) {
-  if (text == NULL) return;
-  const char *error;
-  size_t error_at;
-  const nxc_expression *expression = nxc_expression_parse(at->catalogue->arena, text, &error, &error_at);
-  if (expression == NULL) {
-    gen_complain(at->catalogue, at->file, at->row, "%s: %s at character %zu of: %s", field, error,
-                 error_at + 1, text);
-    return;
-  }
-  for (size_t i = 0; i < expression->n_names; i++) check_name(at, field, &expression->names[i]);
-}
-
-/* {path}, {@path} and {=expression} of messages and fixes. */
-static void check_template(const place *at, const char *field, const char *text) {
-  while (text != NULL && (text = strchr(text, '{')) != NULL) {
-    size_t n_bytes = strcspn(++text, "}");
-    if (text[n_bytes] == '\0') {
-      gen_complain(at->catalogue, at->file, at->row, "%s: a { without a }", field);
-      return;
-    }
-    const char *inside =
-        nxc_arena_strndup(at->catalogue->arena, text + (*text == '='), n_bytes - (*text == '='));
-    check_expression(at, field, inside);
-    text += n_bytes;
-  }
+  const nxc_text_check check = text_check(at);
+  nxc_check_expression(&check, field, text, 0);
 }
 
 static void check_text(const place *at, const char *field, const char *text) {
@@ -178,7 +149,6 @@ static void check_changes(const place *at, const char *word, bool is_option) {
 #define CHECK_OWNS(key, texts)
 #define CHECK_EXPRESSION(key, text) check_expression(at, key, text);
 #define CHECK_BEFORE(key, text) check_expression(&before, key, text);
-#define CHECK_TEMPLATE(key, text) check_template(at, key, text);
 #define CHECK_FLAG(key, text) check_word(at, key, text, yes_no);
 
 static void check_setting(const place *at, const gen_setting *row) {
@@ -205,7 +175,7 @@ static void check_sets(const place *at, const gen_option *row) {
   for (unsigned i = 0; i < row->sets_count; i++) {
     size_t n_bytes;
     const char *expression;
-    if (!gen_assignment_split(row->sets[i], &n_bytes, &expression)) {
+    if (!nxc_assignment_split(row->sets[i], &n_bytes, &expression)) {
       gen_complain(at->catalogue, at->file, at->row, "sets: no assignment: %s", row->sets[i]);
     } else if (gen_setting_find(at->catalogue, row->sets[i], n_bytes) == NULL) {
       gen_complain(at->catalogue, at->file, at->row, "sets: there is no setting %.*s", (int)n_bytes,
@@ -221,7 +191,7 @@ static void check_exports(const place *at, const gen_option *row) {
   for (unsigned i = 0; i < row->exports_count; i++) {
     size_t n_bytes;
     const char *expression;
-    if (!gen_assignment_split(row->exports[i], &n_bytes, &expression) ||
+    if (!nxc_assignment_split(row->exports[i], &n_bytes, &expression) ||
         strspn(row->exports[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != n_bytes)
       gen_complain(at->catalogue, at->file, at->row, "exports: no variable: %s", row->exports[i]);
     else check_expression(at, "exports", expression);
@@ -349,30 +319,16 @@ static void check_rule(const place *at, const gen_rule *row) {
     gen_complain(at->catalogue, at->file, at->row, "versions belong to a dialect");
   if (row->except != NULL && row->dialect != NULL)
     gen_complain(at->catalogue, at->file, at->row, "except: it holds in one dialect only");
-  check_word(at, "severity", row->severity, (const char *const[]){"error", "warning", "note", NULL});
-  if ((row->require != NULL) == (row->derive != NULL)) {
-    gen_complain(at->catalogue, at->file, at->row, "a rule has either require or derive");
-  }
-  if (row->require != NULL) check_text(at, "message", row->message);
+  const nxc_text_check check = text_check(at);
+  nxc_check_rule(&check, row);
   if (row->require != NULL) check_text(at, "fix", row->fix);
   check_text(at, "source", row->source);
+  check_word(at, "structural", row->structural, yes_no);
   if (row->structural != NULL && (row->dialect != NULL || row->severity != NULL || row->require == NULL))
     gen_complain(at->catalogue, at->file, at->row, "a structural rule is an error in every dialect");
   bool later = row->after != NULL && (row->rule == NULL || strcmp(row->after, row->rule) >= 0);
   if (later || (row->after != NULL && !is_rule(at, row->after)))
     gen_complain(at->catalogue, at->file, at->row, "after: there is no earlier rule %s", row->after);
-  NXC_RULE_FIELDS(CHECK, row)
-  size_t n_bytes;
-  const char *expression;
-  if (row->derive == NULL) return;
-  if (!gen_assignment_split(row->derive, &n_bytes, &expression)) {
-    gen_complain(at->catalogue, at->file, at->row, "derive: no assignment: %s", row->derive);
-  } else if (gen_setting_find(at->catalogue, row->derive, n_bytes) == NULL) {
-    gen_complain(at->catalogue, at->file, at->row, "derive: there is no setting %.*s", (int)n_bytes,
-                 row->derive);
-  } else {
-    check_expression(at, "derive", expression);
-  }
 }
 
 static void check_diagnostic(const place *at, const gen_diagnostic *row) {

@@ -23,10 +23,8 @@ void gen_complain(gen_catalogue *catalogue, const gen_file *file, const char *ro
     __attribute__((format(printf, 4, 5)));
 const gen_setting *gen_setting_find(const gen_catalogue *catalogue, const char *path, size_t n_bytes);
 const gen_option *gen_option_find(const gen_catalogue *catalogue, const char *dialect, const char *name);
-/* Splits "path = expression"; false when it is no assignment. *n_bytes is the path's length. */
 /* Splits "VALUE in VERSION, VERSION" at its last " in ". */
 bool gen_versioned_split(nxc_arena *arena, const char *text, const char **value, const char **versions);
-bool gen_assignment_split(const char *text, size_t *n_bytes, const char **expression);
 /* The settings that a row is about. */
 char **gen_fixed_settings(const gen_fixed *row, unsigned *n);
 /* The end of NXC_CHANGES_..., for a word that check has passed; `otherwise` where there is none. */

@@ -8,7 +8,7 @@
 #ifndef NX_GEN_ROWS_H
 #define NX_GEN_ROWS_H
 
-#include "compiler/settings/fields.h"
+#include "compiler/settings/rule_check.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,9 +101,7 @@ typedef struct gen_preset {
   gen_environment *environment;
 } gen_preset;
 
-typedef struct gen_rule {
-  NXC_RULE_FIELDS(NXC_READ, )
-} gen_rule;
+typedef nxc_rule_texts gen_rule;
 
 typedef struct gen_diagnostic {
   NXC_DIAGNOSTIC_FIELDS(NXC_READ, )
