@@ -85,8 +85,9 @@ def main():
     real = os.path.join(os.environ.get("NX_SHARED", "/nowhere"), "corpora", dialect, "**", "*.y*ml")
     for path in sorted(glob.glob(golden)) + sorted(glob.glob(real, recursive=True)):
       command = [nxcfg, "validate", "--partial", "--dialect", dialect, path]
-      valid = subprocess.run(command, capture_output=True).returncode == 0
-      if not valid:
+      said = subprocess.run(command, capture_output=True, text=True)
+      another_program = "\n  it runs " in said.stdout  # which has options of its own
+      if said.returncode != 0 or another_program:
         continue
       with open(path, encoding="utf-8") as file:
         found = faults(file.read())
