@@ -17,8 +17,7 @@ static const nxc_group_pattern *pattern_of(const nxc_graph *graph, const nxc_tra
 }
 
 static bool is_decoupled(const nxc_training *t, const nxc_piece_node *piece) {
-  bool table = piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_POSITIONS;
-  return t->optimizer.decoupled && (table || piece->part == NXC_PART_OUTPUT);
+  return t->optimizer.decoupled && (piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_OUTPUT);
 }
 
 static nxc_learning_rate scaled(nxc_learning_rate rate, double factor) {

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records 20 steps of each update rule: recorded/optimizers.json.
+
+Rules that PyTorch has are PyTorch's own, in float64; the others are the formulas of their papers, in float64, by
+numpy. All start from the same matrix and see the same gradients; the learning rate changes at every step.
+"""
+import json
+import pathlib
+import sys
+
+import numpy as np
+import torch
+
+ROWS, COLUMNS, STEPS = 4, 6, 20
+HERE = pathlib.Path(__file__).parent / "recorded"
+
+
+def rates(lr):
+    return [lr * (1 - 0.03 * step) for step in range(STEPS)]
+
+
+def by_torch(kind, start, gradients, lr, decay, **arguments):
+    p = torch.nn.Parameter(torch.tensor(start, dtype=torch.float64))
+    optimizer = kind([p], lr=lr, weight_decay=decay, **arguments)
+    for rate, gradient in zip(rates(lr), gradients):
+        optimizer.param_groups[0]["lr"] = rate
+        p.grad = torch.tensor(gradient, dtype=torch.float64)
+        optimizer.step()
+    return p.detach().numpy()
+
+
+def lion(p, g, state, lr, decay, count, beta1, beta2):
+    m = state.setdefault("m", np.zeros_like(p))
+    p *= 1 - lr * decay
+    p -= lr * np.sign(beta1 * m + (1 - beta1) * g)
+    state["m"] = beta2 * m + (1 - beta2) * g
+
+
+def madgrad_wd(p, g, state, lr, decay, count, momentum, epsilon):
+    if count == 1:
+        state.update(start=p.copy(), square=np.zeros_like(p), sum=np.zeros_like(p))
+    lr += epsilon
+    weight = lr * np.sqrt(count)
+    p *= 1 - lr * decay
+    state["square"] += weight * g * g
+    state["sum"] += weight * g
+    z = state["start"] - state["sum"] / (np.cbrt(state["square"]) + epsilon)
+    p[:] = momentum * p + (1 - momentum) * z
+
+
+def bf16(x):
+    return torch.tensor(x, dtype=torch.float64).to(torch.bfloat16).to(torch.float64).numpy()
+
+
+def anyprecision(p, g, state, lr, decay, count, beta1, beta2, epsilon, stored=lambda x: x):
+    m = state["m"] = stored(beta1 * state.get("m", 0) + (1 - beta1) * g)
+    v = state["v"] = stored(beta2 * state.get("v", 0) + (1 - beta2) * g * g)
+    root = np.sqrt(v) / np.sqrt(1 - beta2**count) + epsilon
+    return lr / (1 - beta1**count) * m / root
+
+
+def anyprecision_adamw(p, g, state, lr, decay, count, **numbers):
+    change = anyprecision(p, g, state, lr, decay, count, **numbers)
+    p[:] = p * (1 - lr * decay) - change
+
+
+def kahan_adamw(p, g, state, lr, decay, count, **numbers):
+    """Everything is stored in bf16."""
+    change = anyprecision(p, g, state, lr, decay, count, stored=bf16, **numbers)
+    due = bf16(state.get("lost", 0) - change)
+    old = bf16(p * (1 - lr * decay))
+    p[:] = bf16(old + due)
+    state["lost"] = bf16(due + (old - p))
+
+
+def signsgd(p, g, state, lr, decay, count):
+    p[:] = p * (1 - lr * decay) - lr * np.sign(g)
+
+
+def by_formula(rule, start, gradients, lr, decay, **numbers):
+    p, state = np.array(start), {}
+    for count, (rate, gradient) in enumerate(zip(rates(lr), gradients), 1):
+        rule(p, np.array(gradient), state, rate, decay, count, **numbers)
+    return p
+
+
+def cases():
+    optim, betas = torch.optim, {"beta1": 0.9, "beta2": 0.95}
+    adam = {**betas, "epsilon": 1e-8}
+    torch_adam = {"betas": (0.9, 0.95), "eps": 1e-8}
+    sgd = {"momentum": 0.9, "dampening": 0.0, "nesterov": 0}
+    yield "adamw", adam, 1e-2, 0.1, optim.AdamW, torch_adam
+    yield "adam", adam, 1e-2, 0.1, optim.Adam, torch_adam
+    yield "adamax", adam, 1e-2, 0.1, optim.Adamax, torch_adam
+    yield "sgd", {}, 1e-2, 0.1, optim.SGD, {}
+    yield "sgd_momentum", sgd, 1e-2, 0.1, optim.SGD, {"momentum": 0.9}
+    yield "sgd_momentum", {**sgd, "nesterov": 1}, 1e-2, 0.1, optim.SGD, {"momentum": 0.9, "nesterov": True}
+    yield "sgd_momentum", {**sgd, "dampening": 0.3}, 1e-2, 0.1, optim.SGD, {"momentum": 0.9, "dampening": 0.3}
+    yield "adadelta", {"rho": 0.9, "epsilon": 1e-6}, 1.0, 0.1, optim.Adadelta, {"rho": 0.9, "eps": 1e-6}
+    yield ("adagrad", {"lr_decay": 0.01, "initial_accumulator": 0.1, "epsilon": 1e-10}, 1e-2, 0.1, optim.Adagrad,
+           {"lr_decay": 0.01, "initial_accumulator_value": 0.1, "eps": 1e-10})
+    yield "rmsprop", {"alpha": 0.99, "epsilon": 1e-8}, 1e-2, 0.1, optim.RMSprop, {"alpha": 0.99, "eps": 1e-8}
+    yield ("rmsprop_momentum", {"alpha": 0.99, "epsilon": 1e-8, "momentum": 0.9}, 1e-2, 0.1, optim.RMSprop,
+           {"alpha": 0.99, "eps": 1e-8, "momentum": 0.9})
+    rprop = {"eta_minus": 0.5, "eta_plus": 1.2, "step_min": 1e-6, "step_max": 50.0}
+    yield "rprop", rprop, 1e-2, 0.0, optim.Rprop, {"etas": (0.5, 1.2), "step_sizes": (1e-6, 50)}
+    yield "lion", {"beta1": 0.9, "beta2": 0.99}, 1e-3, 0.1, lion, None
+    yield "madgrad_wd", {"momentum": 0.9, "epsilon": 1e-6}, 1e-2, 0.1, madgrad_wd, None
+    yield "anyprecision_adamw", adam, 1e-2, 0.1, anyprecision_adamw, None
+    yield "kahan_adamw", adam, 1e-2, 0.1, kahan_adamw, None
+    yield "signsgd", {}, 1e-3, 0.1, signsgd, None
+
+
+def trained(rule, numbers, lr, decay, by, arguments, start, gradients):
+    if arguments is None:
+        return by_formula(by, start, gradients, lr, decay, **numbers)
+    if by is torch.optim.Rprop:  # it has no weight decay
+        return by_torch(lambda p, lr, weight_decay, **a: by(p, lr=lr, **a), start, gradients, lr, decay, **arguments)
+    return by_torch(by, start, gradients, lr, decay, **arguments)
+
+
+def main():
+    draw = np.random.default_rng(7)
+    start = bf16(draw.normal(size=(ROWS, COLUMNS)))
+    gradients = np.round(draw.normal(size=(STEPS, ROWS, COLUMNS)) * 0.3, 6)
+    rows = []
+    for rule, numbers, lr, decay, by, arguments in cases():
+        final = trained(rule, numbers, lr, decay, by, arguments, start, gradients)
+        rows.append({"rule": rule, "numbers": numbers, "decay": decay, "rates": rates(lr),
+                     "by": "formula" if arguments is None else "torch", "stored": "bf16" if by is kahan_adamw else "f64",
+                     "final": final.ravel().tolist()})
+    record = {"torch": torch.__version__, "rows": ROWS, "columns": COLUMNS, "start": start.ravel().tolist(),
+              "gradients": [g.ravel().tolist() for g in gradients], "cases": rows}
+    (HERE / "optimizers.json").write_text(json.dumps(record, indent=0) + "\n")
+    print(len(rows), "cases", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
