@@ -16,7 +16,7 @@ static const nx_state_row states[N_ROWS][NX_MAX_STATES] = {
 
 static const nx_optimizer_row rows[N_ROWS] = {
 #define OPTIMIZER(number, name, kind, n_states, meaning) \
-  [ROW_##name] = {#name, NX_OP_##name, meaning, states[ROW_##name]},
+  [ROW_##name] = {#name, NX_##kind, NX_OP_##name, meaning, states[ROW_##name]},
 #include "schema/optimizers.def"
 };
 

@@ -15,8 +15,11 @@ typedef struct nx_state_row {
   const char *name, *file; /* of a checkpoint */
 } nx_state_row;
 
+typedef enum nx_optimizer_kind { NX_ELEMENT, NX_TENSOR, NX_MATRIX } nx_optimizer_kind;
+
 typedef struct nx_optimizer_row {
   const char *name;
+  nx_optimizer_kind kind;
   nx_op op; /* the update */
   const char *meaning;
   const nx_state_row *states; /* what it keeps of each parameter: nx_optimizer_n_states of them */

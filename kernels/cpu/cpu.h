@@ -109,6 +109,8 @@ bool cpu_grouped_matmul_bind(nxk_kernel *kernel, nxk_fault *fault);
 void cpu_grouped_matmul_run(const nxk_kernel *kernel, const nxk_frame *frame);
 bool cpu_grouped_wgrad_bind(nxk_kernel *kernel, nxk_fault *fault);
 void cpu_grouped_wgrad_run(const nxk_kernel *kernel, const nxk_frame *frame);
+bool cpu_muon_bind(nxk_kernel *kernel, nxk_fault *fault);
+void cpu_muon_run(const nxk_kernel *kernel, const nxk_frame *frame);
 
 static inline uint64_t cpu_align(uint64_t n_bytes) {
   return (n_bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT;

@@ -56,6 +56,7 @@ static ref_work *const works[NX_OP_END] = {
     [NX_OP_moe_index] = ref_moe_index_work,
     [NX_OP_grouped_matmul] = ref_grouped_matmul_work,
     [NX_OP_grouped_wgrad] = ref_grouped_wgrad_work,
+    [NX_OP_muon] = ref_muon_work,
 };
 
 int64_t ref_row_work(const nxk_operator *operator) {

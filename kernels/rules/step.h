@@ -13,18 +13,21 @@ typedef struct rule_step {
   double power[NX_MAX_ATTRS];  /* number^count */
   double lr, decay, scale;
   int64_t count;               /* of steps, this one included */
+  bool parted;                 /* this is a box of a tensor, which is there as a whole too */
   uint32_t n_states;
   nx_dtype param, states[NX_MAX_STATES]; /* as what they are stored */
 } rule_step;
 
-/* Input `which` (NX_UPDATE_*) of an update. */
+/* Input `which` (NX_UPDATE_*) of an update; from NX_UPDATE_END on p, states and gradient of a whole tensor. */
 static inline uint32_t rule_input(const rule_step *step, uint32_t which) {
   return 1 + step->n_states + which;
 }
 
 /* All but lr, decay, scale and count, which are in memory. */
 static inline rule_step rule_step_of(const nxk_operator *operator) {
-  rule_step step = {.n_states = operator->n_in - 1 - NX_UPDATE_END, .param = operator->args[0].dtype};
+  rule_step step = {.n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op)),
+                    .param = operator->args[0].dtype};
+  step.parted = operator->n_in > 1 + step.n_states + NX_UPDATE_END;
   for (uint32_t i = 0; i < step.n_states; i++) step.states[i] = operator->args[1 + i].dtype;
   for (uint32_t i = 0; i < operator->n_attrs; i++)
     step.number[i] = operator->attrs[i].kind == NXK_REAL ? operator->attrs[i].real

@@ -74,11 +74,29 @@ def kahan_adamw(p, g, state, lr, decay, count, **numbers):
     state["lost"] = bf16(due + (old - p))
 
 
+def muon(p, g, state, lr, decay, count, momentum, nesterov, ns_steps, update_scale, update_factor,
+         ns_coefficients):
+    """torch.optim.Muon, whose iteration is in bf16, in float64."""
+    m = state["m"] = momentum * state.get("m", 0) + (1 - momentum) * g
+    x = (1 - momentum) * g + momentum * m if nesterov else m
+    rows, columns = p.shape
+    x = (x.T if rows > columns else x) / max(np.linalg.norm(x), 1e-7)
+    quintic = [(4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037),
+               (2.8769, -3.1427, 1.2046), (2.8366, -3.0525, 1.2012)]
+    for i in range(ns_steps):
+        a, b, c = quintic[i % 5] if ns_coefficients else (3.4445, -4.7750, 2.0315)
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    x = x.T if rows > columns else x
+    scales = [1, max(1, rows / columns) ** 0.5, max(rows, columns) ** 0.5, (rows / columns) ** 0.5]
+    p[:] = p * (1 - lr * decay) - lr * update_factor * scales[update_scale] * x
+
+
 def signsgd(p, g, state, lr, decay, count):
     p[:] = p * (1 - lr * decay) - lr * np.sign(g)
 
 
-def by_formula(rule, start, gradients, lr, decay, **numbers):
+def by_formula(rule, start, gradients, lr, decay, row_start=0, column_start=0, **numbers):
     p, state = np.array(start), {}
     for count, (rate, gradient) in enumerate(zip(rates(lr), gradients), 1):
         rule(p, np.array(gradient), state, rate, decay, count, **numbers)
@@ -109,6 +127,9 @@ def cases():
     yield "madgrad_wd", {"momentum": 0.9, "epsilon": 1e-6}, 1e-2, 0.1, madgrad_wd, None
     yield "anyprecision_adamw", adam, 1e-2, 0.1, anyprecision_adamw, None
     yield "kahan_adamw", adam, 1e-2, 0.1, kahan_adamw, None
+    plain = {"row_start": 0, "column_start": 0, "momentum": 0.95, "ns_steps": 5}
+    yield "muon", {**plain, "nesterov": 1, "update_scale": 1, "update_factor": 1.0, "ns_coefficients": 0}, 1e-2, 0.1, muon, None
+    yield "muon", {**plain, "nesterov": 0, "update_scale": 2, "update_factor": 0.2, "ns_coefficients": 1}, 1e-2, 0.1, muon, None
     yield "signsgd", {}, 1e-3, 0.1, signsgd, None
 
 

@@ -249,6 +249,15 @@ static const mesh zero_rules[] = {
     {"zero1", 2, WORLD("2") ZERO1, NULL},
     {"zero3", 2, WORLD("2") ZERO("3") OVERLAP, NULL},
 };
+/* Rules of whole tensors: pieces of a tensor are gathered, and whole ones dealt. */
+static const mesh tensor_rules[] = {
+    {"tp2", 2, WORLD("2") TENSOR("2"), NULL},
+    {"tp4-kv2-zero1", 4, WORLD("4") TENSOR("4") SEQUENCE ZERO1 SET("mesh.kv_replicator", "2"), NULL},
+    {"tp2-sp-dp2-zero2", 4, WORLD("4") TENSOR("2") SEQUENCE ZERO("2") OVERLAP BUCKETS, NULL},
+    {"tp2-dp2-zero3", 4, WORLD("4") TENSOR("2") ZERO("3") OVERLAP, NULL},
+    {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},
+};
+#define MUON SET("optimizer.momentum", "0.95") SET("optimizer.nesterov", "true") SET("optimizer.matrix_lr", "0.01")
 #define RULE(name) SET("batch.global", "2") NO_CLIP SET("optimizer.name", name)
 static const mesh zero_once[] = {
     {"overlap", 2, WORLD("2") OVERLAP, NULL},
@@ -352,6 +361,9 @@ static const struct family {
      RULE("kahan_adamw") SET("precision.param", "bf16") SET("precision.compute", "bf16")
          SET("precision.optimizer_state", "bf16"),
      zero_rules, 2, true, &dp2},
+    {"rule-muon", RULE("muon") MUON, zero_rules, 2, true, &dp2},
+    {"muon", MUON SET("optimizer.name", "muon"), tensor_rules, sizeof tensor_rules / sizeof *tensor_rules},
+    {"muon-experts", MUON SET("optimizer.name", "muon") MIXTURE("2"), few_expert_meshes, 3},
     {"groups", SET("optimizer.decoupled_lr", "3e-3") SET("optimizer.weight_decay_growth", "linear")
                    SET("optimizer.start_weight_decay", "0.01"),
      few, 3},

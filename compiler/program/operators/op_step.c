@@ -39,7 +39,7 @@ static const char *infer_segment(const nxc_graph *graph, const nxc_operator_node
   return nxc_whole(nxc_in(graph, op, 0));
 }
 
-/* Parameters, states and gradient are the same shard; the last output may be a copy of it in another type. */
+/* Parameters, states and gradient are the same shard, or box of a tensor; the last output may be a copy in another type. */
 static const char *infer_update(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const char *fault = NULL;
   uint32_t n_shards = 2 + nx_optimizer_n_states(nx_optimizer_of(op->op));

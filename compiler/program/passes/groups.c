@@ -20,6 +20,11 @@ static bool is_decoupled(const nxc_training *t, const nxc_piece_node *piece) {
   return t->optimizer.decoupled && (piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_OUTPUT);
 }
 
+/* Whether a rule for matrices updates it: a matrix of a layer, that is no router. */
+static bool is_layer_matrix(const nxc_piece_node *piece, bool matrix) {
+  return matrix && piece->layer >= 0 && piece->part != NXC_PART_ROUTER;
+}
+
 static nxc_learning_rate scaled(nxc_learning_rate rate, double factor) {
   for (size_t i = 0; i < rate.n_segments; i++) rate.segments[i].from *= factor, rate.segments[i].to *= factor;
   return rate;
@@ -41,6 +46,14 @@ static nxc_parameter_group group_of(const nxc_graph *graph, const nxc_training *
                                .lr_factor = 1,
                                .rate = t->rate,
                                .weight_decay = decayed ? o->weight_decay : constant(0)};
+  if (o->update.rule->kind == NX_MATRIX && is_layer_matrix(piece, matrix)) {
+    group.name = nxc_arena_printf(graph->arena, "%s.%s", group.name, o->update.rule->name);
+    group.rate = scaled(group.rate, o->matrix_factor);
+    group.lr_factor = o->matrix_factor;
+    group.own_rate = o->matrix_factor != 1;
+  } else if (o->update.rule->kind == NX_MATRIX) {
+    group.update = o->others;
+  }
   if (is_decoupled(t, piece)) {
     group.name = nxc_arena_printf(graph->arena, "%s.decoupled", group.name);
     group.rate = o->decoupled_rate;

@@ -38,10 +38,16 @@ static const nxc_piece_node *piece_of(const nxc_graph *graph, nxc_id parameter) 
   return &graph->pieces[i];
 }
 
-static int32_t unit_of(const cutter *c, nxc_id parameter) {
+/* Whether its rule needs whole tensors. */
+static bool is_of_tensors(const nxc_graph *graph, uint32_t parameter_group) {
+  return graph->tables->parameter_groups[parameter_group].update.rule->kind != NX_ELEMENT;
+}
+
+/* Whole tensors are dealt to ranks, so that many stand together. */
+static int32_t unit_of(const cutter *c, nxc_id parameter, uint32_t parameter_group) {
   const nxc_piece_node *piece = piece_of(c->graph, parameter);
   bool shared = c->graph->values[parameter].shared && piece->layer >= 0;
-  if (!c->by_unit && !shared) return NXC_UNIT_ANY;
+  if (!shared && (!c->by_unit || is_of_tensors(c->graph, parameter_group))) return NXC_UNIT_ANY;
   if (piece->layer >= 0) return piece->layer;
   bool input = piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_POSITIONS;
   return input ? NXC_UNIT_INPUT : NXC_UNIT_OUTPUT;
@@ -76,12 +82,13 @@ static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
 
 static nxc_range_node new_range(cutter *c, nxc_id parameter) {
   const nxc_shape *gradient = &c->graph->values[c->graph->values[parameter].gradient].shape;
+  uint32_t group = nxc_parameter_group_of(c->graph, c->t, parameter);
   return (nxc_range_node){.group_atoms = nxc_placed(&gradient->place, NXC_PARTIAL),
                           .copy_atoms = nxc_parameter_copies(c->graph, parameter, &gradient->place),
                           .shared = c->graph->values[parameter].shared,
-                          .parameter_group = nxc_parameter_group_of(c->graph, c->t, parameter),
+                          .parameter_group = group,
                           .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->sharding.keep_below,
-                          .unit = unit_of(c, parameter)};
+                          .unit = unit_of(c, parameter, group)};
 }
 
 /* A parameter joins the newest range of its class and unit, unless that would be larger than a bucket then.
@@ -90,8 +97,8 @@ static void join(cutter *c, nxc_id parameter) {
   nxc_graph *graph = c->graph;
   nxc_range_node new = new_range(c, parameter), *range = NULL;
   uint64_t n = round_up((uint64_t)nxc_shape_elements(&graph->values[parameter].shape), block_elements(graph));
-  uint64_t most =
-      c->by_unit || c->t->sharding.bucket_elements == 0 ? UINT64_MAX : c->t->sharding.bucket_elements;
+  bool whole = c->by_unit || c->t->sharding.bucket_elements == 0 || is_of_tensors(graph, new.parameter_group);
+  uint64_t most = whole ? UINT64_MAX : c->t->sharding.bucket_elements;
   uint32_t n_before = 0;
   for (size_t i = 0; i < graph->n_ranges; i++) {
     if (!is_same_class(&graph->ranges[i], &new) || graph->ranges[i].unit != new.unit) continue;
@@ -201,17 +208,62 @@ static void make_gradients(nxc_graph *graph, nxc_range_node *range) {
   range->summed = summed(graph, range, grad, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), "sum");
 }
 
+/* ---- whole tensors ---- */
+
+/* Parameters of one form: each rank has as many places for them. */
+typedef struct form {
+  const nxc_piece_node *piece; /* the first of one of them */
+  nxc_shape shape;
+  uint64_t n, n_dealt, size, start; /* size: of a place; start: of the first, in a rank's share */
+} form;
+
+static form *form_of(nxc_graph *graph, form *forms, size_t *n_forms, nxc_id parameter) {
+  const nxc_piece_node *piece = piece_of(graph, parameter);
+  const nxc_shape *shape = &graph->values[parameter].shape;
+  for (size_t i = 0; i < *n_forms; i++)
+    if (forms[i].piece->part == piece->part && memcmp(forms[i].shape.dims, shape->dims, sizeof shape->dims) == 0)
+      return &forms[i];
+  uint64_t size = round_up((uint64_t)nxc_shape_elements(shape), block_elements(graph));
+  forms[*n_forms] = (form){.piece = piece, .shape = *shape, .size = size};
+  return &forms[(*n_forms)++];
+}
+
+/* Tensors go round the ranks, form by form, so that all ranks do the same; where they do not come out even some ranks
+ * have an empty place, which stays 0. */
+static void deal(nxc_graph *graph, nxc_range_node *range, uint32_t n_ranks) {
+  nxc_id index = (nxc_id)(range - graph->ranges);
+  form *forms = nxc_arena_array(graph->arena, graph->n_parameters, sizeof *forms);
+  size_t n_forms = 0;
+  range->n_shard = 0;
+  for (size_t i = 0; i < graph->n_parameters; i++)
+    if (graph->values[graph->parameters[i]].range == index) form_of(graph, forms, &n_forms, graph->parameters[i])->n++;
+  for (size_t i = 0; i < n_forms; i++) {
+    forms[i].start = range->n_shard;
+    range->n_shard += (forms[i].n + n_ranks - 1) / n_ranks * forms[i].size;
+  }
+  for (size_t i = 0; i < graph->n_parameters; i++) {
+    nxc_value_node *value = &graph->values[graph->parameters[i]];
+    if (value->range != index) continue;
+    form *of = form_of(graph, forms, &n_forms, graph->parameters[i]);
+    value->range_start = of->n_dealt % n_ranks * range->n_shard + of->start + of->n_dealt / n_ranks * of->size;
+    of->n_dealt++;
+  }
+  range->n_elements = n_ranks * range->n_shard;
+}
+
 static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *range) {
-  uint32_t over = range->group_atoms & graph->shard_axis;
+  uint32_t over = range->group_atoms & graph->shard_axis, n_ranks = nxc_mesh_size(&graph->mesh, over);
+  bool tensors = is_of_tensors(graph, range->parameter_group);
   range->n_elements =
       round_up(range->n_elements, nxc_mesh_size(&graph->mesh, range->group_atoms) * block_elements(graph));
   range->shard_atoms = over;
-  range->n_shard = range->n_elements / nxc_mesh_size(&graph->mesh, over);
+  range->n_shard = range->n_elements / n_ranks;
+  if (tensors) deal(graph, range, n_ranks);
   range->shard_start = nxc_rank_number_of(0);
   if (over == 0) return;
   nxc_rank_number_stride(&range->shard_start, over, (int64_t)range->n_shard);
   range->divided_gradients = graph->divides_gradients;
-  if (t->sharding.stage == 3)
+  if (t->sharding.stage == 3 && !tensors)
     range->storage = t->sharding.reshard_after_forward && !range->kept ? NXC_DIVIDED : NXC_GATHERED;
   else
     range->storage = t->sharding.overlap_gather ? NXC_GATHERED : NXC_WHOLE;

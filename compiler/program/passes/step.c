@@ -138,30 +138,149 @@ static nx_attribute number_of(const nxc_update *update, const nx_op_row *op, uin
   return op->attrs[index].type == NX_REAL ? nxc_real(number) : nxc_integer((int64_t)number);
 }
 
-static void update(step *s, size_t index) {
+/* What an update reads and writes: all of a range, or a box of one of its tensors. */
+typedef struct update {
+  const nxc_range_node *range;
+  const nxc_parameter_group *group;
+  nxc_group_numbers numbers;
+  nxc_id param, copy, gradient, states[NX_MAX_STATES]; /* copy: 0: none */
+  nxc_id whole[2 + NX_MAX_STATES];                     /* p, states, gradient of the tensor; 0: the box is all of it */
+  nx_attribute row_start, column_start;
+} update;
+
+static nx_attribute attribute_of(const update *u, const nx_op_row *op, uint32_t index) {
+  if (strcmp(op->attrs[index].name, "row_start") == 0) return u->row_start;
+  if (strcmp(op->attrs[index].name, "column_start") == 0) return u->column_start;
+  return number_of(&u->group->update, op, index);
+}
+
+static void append_update(step *s, const update *u) {
+  const nx_optimizer_row *rule = u->group->update.rule;
+  const nx_op_row *op = nx_op_find(rule->op);
+  uint32_t n_states = nx_optimizer_n_states(rule), n = 1 + n_states;
+  nxc_op_request request = {.op = rule->op, .n_out = n, .when = NX_WHEN_LAST};
+  request.in[0] = request.out[0] = u->param;
+  for (uint32_t i = 0; i < n_states; i++) request.in[1 + i] = request.out[1 + i] = u->states[i];
+  if (u->copy) request.out[request.n_out++] = u->copy;
+  request.in[n + NX_UPDATE_GRADIENT] = u->gradient;
+  request.in[n + NX_UPDATE_LR] = u->numbers.lr;
+  request.in[n + NX_UPDATE_DECAY] = u->numbers.decay;
+  request.in[n + NX_UPDATE_SCALE] = s->scale;
+  request.in[n + NX_UPDATE_STEP] = s->graph->step;
+  for (uint32_t i = 0; i < n_states + 2; i++) request.in[n + NX_UPDATE_END + i] = u->whole[i];
+  for (uint32_t i = 0; i < nx_op_n_attrs(op); i++) request.attrs[i] = attribute_of(u, op, i);
+  nxc_append(s->graph, &request);
+}
+
+/* ---- rules of whole tensors ---- */
+
+/* Atoms that a number of the rank hangs on. */
+static uint32_t atoms_of(const nxc_rank_number *number) {
+  uint32_t atoms = 0;
+  for (uint32_t i = 0; i < number->n_terms; i++)
+    if (number->terms[i].atoms != NX_NONE) atoms |= number->terms[i].atoms;
+  return atoms;
+}
+
+/* The ranks that together have the tensor of which a piece is a box: what divides its rows (axis 0) or columns. */
+static uint32_t holders_of(const nxc_graph *graph, const nxc_piece_node *piece, int64_t *axis) {
+  const nxc_shape *shape = &graph->values[piece->value].shape;
+  for (*axis = 0; *axis < 2; (*axis)++) {
+    uint8_t divided = (uint8_t)(NXC_SPLIT + shape->n_dims - 2 + *axis);
+    uint32_t atoms = nxc_placed(&shape->place, divided) & atoms_of(*axis ? &piece->column_start : &piece->row_start);
+    if (atoms) return atoms;
+  }
+  return *axis = 0;
+}
+
+/* The piece's part of a vector of the range (or of the shard), as a matrix. */
+static nxc_id box_of(nxc_graph *graph, nxc_id vector, const nxc_piece_node *piece, uint32_t holders, int64_t axis) {
+  const nxc_value_node base = graph->values[vector];
+  nxc_shape shape = nxc_shape_of(base.shape.dtype, 2, (int64_t[]){piece->rows, piece->columns});
+  uint64_t start = graph->values[piece->value].range_start + (uint64_t)(piece->row * piece->columns);
+  shape.place = base.shape.place;
+  nxc_place(&shape.place, holders, (uint8_t)(NXC_SPLIT + axis));
+  const char *name = nxc_arena_printf(graph->arena, "%s.%s.%lld", base.name, graph->values[piece->value].name,
+                                      (long long)piece->row);
+  nxc_id box = nxc_view_new(graph, name, nxc_value_root(graph, vector),
+                            base.view_offset + start * nx_dtype_bits(shape.dtype) / 8, &shape);
+  graph->values[box].shift = base.shift;
+  return box;
+}
+
+static nxc_id gathered(nxc_graph *graph, nxc_id box, uint32_t holders, int64_t axis) {
+  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
+                                             .name = nxc_arena_printf(graph->arena, "%s.whole", graph->values[box].name),
+                                             .in = {box},
+                                             .when = NX_WHEN_LAST,
+                                             .attrs = {[NX_all_gather_axis] = nxc_integer(axis)},
+                                             .dtype = graph->values[box].shape.dtype,
+                                             .group_atoms = holders});
+}
+
+/* Where this rank's box begins, along the axis. */
+static nx_attribute start_of(nxc_graph *graph, uint32_t holders, int64_t extent) {
+  nxc_rank_number number = nxc_rank_number_of(0);
+  if (holders) nxc_rank_number_stride(&number, holders, extent);
+  return nxc_attribute(graph, &number);
+}
+
+static void update_piece(step *s, const update *of_range, const nxc_piece_node *piece) {
+  nxc_graph *graph = s->graph;
+  update u = *of_range;
+  int64_t axis;
+  uint32_t holders = holders_of(graph, piece, &axis), n_states = nx_optimizer_n_states(u.group->update.rule);
+  u.param = box_of(graph, of_range->param, piece, holders, axis);
+  if (of_range->copy) u.copy = box_of(graph, of_range->copy, piece, holders, axis);
+  for (uint32_t i = 0; i < n_states; i++) u.states[i] = box_of(graph, of_range->states[i], piece, holders, axis);
+  u.gradient = box_of(graph, of_range->gradient, piece, holders, axis);
+  u.row_start = start_of(graph, axis == 0 ? holders : 0, piece->rows);
+  u.column_start = start_of(graph, axis == 1 ? holders : 0, piece->columns);
+  if (holders) {
+    u.whole[0] = gathered(graph, u.param, holders, axis);
+    for (uint32_t i = 0; i < n_states; i++) u.whole[1 + i] = gathered(graph, u.states[i], holders, axis);
+    u.whole[1 + n_states] = gathered(graph, u.gradient, holders, axis);
+  }
+  append_update(s, &u);
+}
+
+/* Of several experts' pieces in one place the first stands for all. */
+static bool is_first_there(const nxc_graph *graph, size_t piece) {
+  for (size_t i = 0; i < piece; i++)
+    if (graph->pieces[i].value == graph->pieces[piece].value && graph->pieces[i].row == graph->pieces[piece].row)
+      return false;
+  return true;
+}
+
+/* Each place of a rank's share, in which ranks have other tensors of the same form: those of the first rank stand for
+ * all. */
+static void update_tensors(step *s, nxc_id index, const update *u) {
+  nxc_graph *graph = s->graph;
+  for (size_t i = 0; i < graph->n_pieces; i++) {
+    const nxc_piece_node piece = graph->pieces[i];
+    const nxc_value_node *value = &graph->values[piece.value];
+    if (value->range == index && value->range_start < u->range->n_shard && is_first_there(graph, i))
+      update_piece(s, u, &piece);
+  }
+}
+
+static void update_range(step *s, nxc_id index) {
   nxc_graph *graph = s->graph;
   const nxc_range_node range = graph->ranges[index];
   const nxc_parameter_group *group = &graph->tables->parameter_groups[range.parameter_group];
-  const nxc_group_numbers numbers = graph->group_numbers[range.parameter_group];
-  const nx_optimizer_row *rule = group->update.rule;
-  const nx_op_row *op = nx_op_find(rule->op);
+  update u = {.range = &range,
+              .group = group,
+              .numbers = graph->group_numbers[range.parameter_group],
+              .param = range.master ? range.master : range.param_shard,
+              .copy = range.master ? range.param_shard : 0,
+              .gradient = range.summed};
+  memcpy(u.states, range.states, sizeof u.states);
   graph->origin = range.name;
-  nxc_id copy = range.param_shard, param = range.master ? range.master : copy;
-  uint32_t n_states = nx_optimizer_n_states(rule), n = 0;
-  nxc_op_request request = {.op = rule->op, .n_out = 1 + n_states, .when = NX_WHEN_LAST};
-  request.in[n] = request.out[n] = param;
-  for (n = 1; n <= n_states; n++) request.in[n] = request.out[n] = range.states[n - 1];
-  if (range.master) request.out[request.n_out++] = copy;
-  request.in[n + NX_UPDATE_GRADIENT] = range.summed;
-  request.in[n + NX_UPDATE_LR] = numbers.lr;
-  request.in[n + NX_UPDATE_DECAY] = numbers.decay;
-  request.in[n + NX_UPDATE_SCALE] = s->scale;
-  request.in[n + NX_UPDATE_STEP] = graph->step;
-  for (uint32_t i = 0; i < nx_op_n_attrs(op); i++) request.attrs[i] = number_of(&group->update, op, i);
-  nxc_append(graph, &request);
+  if (group->update.rule->kind == NX_ELEMENT) append_update(s, &u);
+  else update_tensors(s, index, &u);
   if (is_divided(&range) && range.storage == NXC_WHOLE)
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
-                                        .in = {copy},
+                                        .in = {range.param_shard},
                                         .out = {range.whole},
                                         .when = NX_WHEN_LAST,
                                         .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
@@ -247,5 +366,5 @@ void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   total_loss(&s);
   global_norm(&s);
   rates(&s);
-  for (size_t i = 0; i < graph->n_ranges; i++) update(&s, i);
+  for (nxc_id i = 0; i < graph->n_ranges; i++) update_range(&s, i);
 }

@@ -16,20 +16,33 @@ static double beta_of(const nxc_settings *s, size_t index) {
   return index < n ? betas[index].number : 0;
 }
 
+/* Which of the names that an attribute may have; 0 of others. */
+static double named(const nx_attr_row *row, const char *text) {
+  double index = 0;
+  size_t n = strlen(text);
+  for (const char *at = row->values; at && *at; at += strspn(at, " "), index++) {
+    if (strncmp(at, text, n) == 0 && (at[n] == ' ' || at[n] == '\0')) return index;
+    at += strcspn(at, " ");
+  }
+  return 0;
+}
+
 /* A number is the setting of its name; of an unknown one 0. */
-static double number_of(const nxc_settings *s, const char *name) {
+static double number_of(const nxc_settings *s, const nx_attr_row *row) {
+  const char *name = row->name;
   if (strcmp(name, "beta1") == 0) return beta_of(s, 0);
   if (strcmp(name, "beta2") == 0) return beta_of(s, 1);
   nxc_setting_id id = nxc_setting_find(nxc_arena_printf(nxc_settings_arena(s), "optimizer.%s", name));
   if (id == NX_N_SETTINGS || !nxc_has(s, id)) return 0;
   const nxc_value *value = nxc_settings_value(s, id);
-  return value->kind == NXC_BOOL ? nxc_flag(s, id) : nxc_number(s, id);
+  if (value->kind == NXC_BOOL) return nxc_flag(s, id);
+  return value->kind == NXC_STRING ? named(row, value->text) : nxc_number(s, id);
 }
 
 static nxc_update update_of(const nxc_settings *s, const nx_optimizer_row *rule) {
   nxc_update update = {.rule = rule};
   const nx_op_row *op = rule ? nx_op_find(rule->op) : NULL;
-  for (uint32_t i = 0; op && i < nx_op_n_attrs(op); i++) update.numbers[i] = number_of(s, op->attrs[i].name);
+  for (uint32_t i = 0; op && i < nx_op_n_attrs(op); i++) update.numbers[i] = number_of(s, &op->attrs[i]);
   return update;
 }
 
@@ -95,6 +108,9 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
                      .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
                      .weight_decay = read_weight_decay(s),
                      .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX)};
+  double lr = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
+  o.others = update_of(s, nx_optimizer_find(nxc_text(s, NX_SETTING_OPTIMIZER_OTHERS)));
+  o.matrix_factor = lr > 0 ? nxc_number_or(s, NX_SETTING_OPTIMIZER_MATRIX_LR, lr) / lr : 1;
   read_decoupled(s, &o);
   read_patterns(s, &o);
   return o;

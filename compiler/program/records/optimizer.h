@@ -21,6 +21,8 @@ typedef struct nxc_group_pattern {
 
 typedef struct nxc_optimizer {
   nxc_update update;
+  nxc_update others;    /* of all but the matrices of layers, where that is a rule for matrices */
+  double matrix_factor; /* their learning rate then, of the others' */
   bool norm_weight_decay;
   nxc_learning_rate weight_decay; /* by step; what a group that is not decayed does not read */
   bool decoupled;                 /* embedding and output have a learning rate of their own */

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Muon: what ref does, in fp32, with matmul's products. A tall matrix is not turned over: X (b X^T X + c (X^T X)^2) is
+ * the same. */
+#include "kernels/cpu/cpu.h"
+
+#include <math.h>
+
+typedef float real;
+
+static inline real rule_sqrt(real x) {
+  return __builtin_sqrtf(x);
+}
+
+static inline real rule_cbrt(real x) {
+  return cbrtf(x);
+}
+
+static inline real rule_stored(real x, nx_dtype type) {
+  (void)type;
+  return x;
+}
+
+#include "kernels/rules/element.h"
+
+typedef struct muon {
+  int64_t rows, columns, least;     /* of the tensor, and the smaller of both */
+  nxk_kernel gram, square, product; /* X X^T, its square, and what is added to X */
+  uint64_t x_at, y_at, m_at, gram_at, square_at, n_bytes; /* in scratch, after what the products use */
+} muon;
+
+static nxk_tensor matrix(int64_t rows, int64_t columns) {
+  return (nxk_tensor){
+      .dtype = NX_f32, .n_dims = 2, .dims = {rows, columns, 1, 1}, .shift_constant = UINT32_MAX};
+}
+
+static bool bind_product(nxk_kernel *made, muon *u, nxk_device *device, const nxk_tensor args[3], bool trans_a,
+                         bool trans_b, nxk_fault *fault) {
+  nxk_operator product = {.op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3, .args = {args[0], args[1], args[2]}};
+  product.attrs[NX_matmul_trans_a].integer = trans_a;
+  product.attrs[NX_matmul_trans_b].integer = trans_b;
+  *made = (nxk_kernel){.device = device, .operator = product};
+  if (!cpu_matmul_bind(made, fault)) return false;
+  uint64_t n_bytes = cpu_align(cpu_matmul_scratch_bytes(made));
+  if (n_bytes > u->n_bytes) u->n_bytes = n_bytes;
+  return true;
+}
+
+static bool bind_products(muon *u, nxk_device *device, nxk_fault *fault) {
+  bool tall = u->rows > u->columns;
+  const nxk_tensor x = matrix(u->rows, u->columns), square = matrix(u->least, u->least);
+  return bind_product(&u->gram, u, device, (const nxk_tensor[]){x, x, square}, tall, !tall, fault) &&
+         bind_product(&u->square, u, device, (const nxk_tensor[]){square, square, square}, false, false, fault) &&
+         bind_product(&u->product, u, device,
+                      (const nxk_tensor[]){tall ? x : square, tall ? square : x, x}, false, false, fault);
+}
+
+static uint64_t take(muon *u, int64_t n_elements) {
+  uint64_t at = u->n_bytes;
+  u->n_bytes += cpu_align(4 * (uint64_t)n_elements);
+  return at;
+}
+
+/* Of p, states and gradient the `index`-th, of the whole tensor. */
+static uint32_t whole_of(const rule_step *step, uint32_t index) {
+  return step->parted ? rule_input(step, NX_UPDATE_END) + index : index;
+}
+
+bool cpu_muon_bind(nxk_kernel *kernel, nxk_fault *fault) {
+  rule_step step = rule_step_of(&kernel->operator);
+  for (uint32_t i = 0; i <= rule_input(&step, NX_UPDATE_GRADIENT); i++)
+    if (!cpu_is_real(cpu_in(kernel, i))) return false;
+  if (kernel->operator.n_out > 2 && !cpu_is_real(cpu_out(kernel, 2))) return false;
+  muon *u = cpu_keep(kernel->device, sizeof *u, "muon", fault);
+  if (u == NULL) return false;
+  const nxk_tensor *all = cpu_in(kernel, whole_of(&step, 0));
+  *u = (muon){.rows = all->dims[0], .columns = all->dims[1]};
+  u->least = u->rows < u->columns ? u->rows : u->columns;
+  kernel->state = u;
+  if (!bind_products(u, kernel->device, fault)) return false;
+  u->x_at = take(u, u->rows * u->columns);
+  u->y_at = take(u, u->rows * u->columns);
+  u->m_at = take(u, u->rows * u->columns);
+  u->gram_at = take(u, u->least * u->least);
+  u->square_at = take(u, u->least * u->least);
+  return cpu_reserve(kernel->device, u->n_bytes, "muon", fault);
+}
+
+static float *scratch_at(const nxk_kernel *kernel, uint64_t at) {
+  return (float *)(void *)(kernel->device->scratch + at);
+}
+
+/* x = x times `factor`, y times `other` added. */
+static void blend(const nxk_device *device, float *x, float factor, const float *y, float other, int64_t n) {
+#pragma omp parallel for simd num_threads(device->n_threads)
+  for (int64_t i = 0; i < n; i++) x[i] = factor * x[i] + other * y[i];
+}
+
+static void normalize(const nxk_device *device, float *x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+  blend(device, x, (float)(1 / fmax(sqrt(sum), rule_muon_epsilon)), x, 0, n);
+}
+
+static void orthogonalize(const nxk_kernel *kernel, const rule_step *step) {
+  const muon *u = kernel->state;
+  float *x = scratch_at(kernel, u->x_at), *y = scratch_at(kernel, u->y_at);
+  float *gram = scratch_at(kernel, u->gram_at), *square = scratch_at(kernel, u->square_at);
+  int64_t n = u->rows * u->columns, n_square = u->least * u->least;
+  bool tall = u->rows > u->columns;
+  normalize(kernel->device, x, n);
+  for (int64_t i = 0; i < (int64_t)step->number[NX_muon_ns_steps]; i++) {
+    const double *k = rule_muon_coefficients_of(step, i);
+    cpu_matmul_apply(&u->gram, x, x, NULL, gram);
+    cpu_matmul_apply(&u->square, gram, gram, NULL, square);
+    blend(kernel->device, gram, (float)k[1], square, (float)k[2], n_square);
+    cpu_matmul_apply(&u->product, tall ? x : gram, tall ? gram : x, NULL, y);
+    blend(kernel->device, x, (float)k[0], y, 1, n);
+  }
+}
+
+static rule_step read_step(const nxk_kernel *kernel, const nxk_frame *frame) {
+  rule_step step = rule_step_of(&kernel->operator);
+  const double *const lr = cpu_in_at(kernel, frame, rule_input(&step, NX_UPDATE_LR));
+  const double *const decay = cpu_in_at(kernel, frame, rule_input(&step, NX_UPDATE_DECAY));
+  const double *const scale = cpu_in_at(kernel, frame, rule_input(&step, NX_UPDATE_SCALE));
+  step.lr = *lr, step.decay = *decay, step.scale = *scale;
+  return step;
+}
+
+/* Part of a matrix in scratch, as an operand or out of one. */
+static void convert(const nxk_kernel *kernel, void *y, const nxk_tensor *y_is, int64_t y_stride, const void *x,
+                    nx_dtype x_type, int64_t x_stride) {
+  kernel->device->table->convert_box(kernel->device, y, y_is->dtype, y_stride, x, x_type, x_stride, y_is->dims[0],
+                                     y_is->dims[1]);
+}
+
+static void load(const nxk_kernel *kernel, const nxk_frame *frame, uint32_t input, float *to) {
+  const nxk_tensor *from = cpu_in(kernel, input), as = matrix(from->dims[0], from->dims[1]);
+  convert(kernel, to, &as, as.dims[1], cpu_in_at(kernel, frame, input), from->dtype, as.dims[1]);
+}
+
+void cpu_muon_run(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const muon *u = kernel->state;
+  const nxk_device *device = kernel->device;
+  rule_step step = read_step(kernel, frame);
+  float *x = scratch_at(kernel, u->x_at), *y = scratch_at(kernel, u->y_at), *m = scratch_at(kernel, u->m_at);
+  const nxk_tensor *box = cpu_out(kernel, 0);
+  int64_t n_box = box->dims[0] * box->dims[1], at = 0;
+  if (step.parted)
+    at = cpu_int(kernel, frame, NX_muon_row_start) * u->columns + cpu_int(kernel, frame, NX_muon_column_start);
+  load(kernel, frame, whole_of(&step, 1), m);
+  load(kernel, frame, whole_of(&step, 2), y);
+  rule_muon_direction(&step, m, y, x, u->rows * u->columns);
+  convert(kernel, cpu_out_at(kernel, frame, 1), cpu_out(kernel, 1), box->dims[1], m + at, NX_f32, u->columns);
+  orthogonalize(kernel, &step);
+  const nxk_tensor as = matrix(box->dims[0], box->dims[1]);
+  convert(kernel, y, &as, box->dims[1], x + at, NX_f32, u->columns);
+  load(kernel, frame, 0, m);
+  blend(device, m, (float)(1 - step.lr * step.decay), y,
+        (float)-rule_muon_rate(&step, (double)u->rows, (double)u->columns), n_box);
+  convert(kernel, cpu_out_at(kernel, frame, 0), box, box->dims[1], m, NX_f32, box->dims[1]);
+  if (kernel->operator.n_out > 2)
+    convert(kernel, cpu_out_at(kernel, frame, 2), cpu_out(kernel, 2), box->dims[1], m, NX_f32, box->dims[1]);
+}
