@@ -56,7 +56,9 @@ static ref_work *const works[NX_OP_END] = {
     [NX_OP_moe_index] = ref_moe_index_work,
     [NX_OP_grouped_matmul] = ref_grouped_matmul_work,
     [NX_OP_grouped_wgrad] = ref_grouped_wgrad_work,
-    [NX_OP_muon] = ref_muon_work,
+#define TENSOR(number, name, n_states, meaning) [NX_OP_##name] = ref_update_tensor_work,
+#define MATRIX(number, name, n_states, meaning) [NX_OP_##name] = ref_update_tensor_work,
+#include "schema/optimizers.def"
 };
 
 int64_t ref_row_work(const nxk_operator *operator) {

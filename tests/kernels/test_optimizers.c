@@ -11,7 +11,7 @@ static json_t *recorded;
 
 /* Rules of tensors work on matrices, all others on vectors of as many elements. */
 static tensor array_of(const nx_optimizer_row *rule, nx_dtype type, int64_t n) {
-  const int64_t rows = n == 24 ? 4 : 1;
+  const int64_t rows = n % 4 == 0 ? 4 : 1;
   return rule->kind == NX_ELEMENT ? tensor_of(type, n, 0, 0, 0) : tensor_of(type, rows, n / rows, 0, 0);
 }
 
@@ -19,7 +19,7 @@ static tensor array_of(const nx_optimizer_row *rule, nx_dtype type, int64_t n) {
 typedef struct trial {
   const nx_optimizer_row *rule;
   uint32_t n_kept; /* p and states */
-  bool copies;
+  bool copies, declined;
   tensor values[16];
   test_bench bench;
   test_operation operation;
@@ -110,7 +110,11 @@ static void check_case(const json_t *entry, const nxk_backend *backend, nx_dtype
   for (int64_t i = 0; i < n; i++) tensor_set(&t.values[0], i, at(start, (size_t)i));
   tensor_set(input(&t, NX_UPDATE_DECAY), 0, json_number_value(json_object_get(entry, "decay")));
   tensor_set(input(&t, NX_UPDATE_SCALE), 0, 0.5);
-  assert_true(open_trial(&t, backend, &op));
+  if (!open_trial(&t, backend, &op)) { /* a backend may leave it to ref */
+    assert_true(backend != &nxk_ref);
+    close_trial(&t);
+    return;
+  }
   assert_true(json_array_size(rates) == 20 && json_array_size(gradients) == 20 && n == 24);
   for (size_t step = 0; step < json_array_size(rates); step++) {
     const json_t *gradient = json_array_get(gradients, step);
@@ -182,8 +186,8 @@ static trial random_trial(const json_t *entry, const nxk_backend *backend, const
   tensor_set(input(&t, NX_UPDATE_DECAY), 0, 0.0625);
   tensor_set(input(&t, NX_UPDATE_SCALE), 0, 0.5);
   tensor_set(input(&t, NX_UPDATE_STEP), 0, (double)count);
-  assert_true(open_trial(&t, backend, &op));
-  run_trial(&t);
+  t.declined = !open_trial(&t, backend, &op);
+  if (!t.declined) run_trial(&t);
   return t;
 }
 
@@ -234,9 +238,9 @@ static void cpu_agrees_with_ref(void **state) {
   if (cpu == NULL) skip();
   json_array_foreach(json_object_get(recorded, "cases"), index, entry)
     for (size_t c = 0; c < 2 * sizeof types / sizeof *types; c++) {
-      trial ours = random_trial(entry, cpu, types[c / 2], c % 2 ? 6 : 0, 0, 3001);
-      trial theirs = random_trial(entry, &nxk_ref, types[c / 2], c % 2 ? 6 : 0, 0, 3001);
-      for (uint32_t k = 0; k < ours.n_kept + (ours.copies ? 1u : 0u); k++) {
+      trial ours = random_trial(entry, cpu, types[c / 2], c % 2 ? 6 : 0, 0, 3000);
+      trial theirs = random_trial(entry, &nxk_ref, types[c / 2], c % 2 ? 6 : 0, 0, 3000);
+      for (uint32_t k = 0; !ours.declined && k < ours.n_kept + (ours.copies ? 1u : 0u); k++) {
         const tensor *x = k < ours.n_kept ? &ours.values[k] : copy_of(&ours);
         const tensor *y = k < ours.n_kept ? &theirs.values[k] : copy_of(&theirs);
         for (int64_t i = 0; i < x->n_elements; i++)

@@ -92,11 +92,42 @@ def muon(p, g, state, lr, decay, count, momentum, nesterov, ns_steps, update_sca
     p[:] = p * (1 - lr * decay) - lr * update_factor * scales[update_scale] * x
 
 
+def novograd(p, g, state, lr, decay, count, beta1, beta2, epsilon, grad_averaging, luc, luc_trust, luc_epsilon):
+    norm = np.sum(g * g)
+    v = state["v"] = beta2 * state["v"] + (1 - beta2) * norm if count > 1 else norm
+    d = g / (np.sqrt(v) + epsilon) + decay * p
+    m = state["m"] = beta1 * state.get("m", 0) + (d * (1 - beta1) if grad_averaging else d)
+    bound = luc_trust * np.linalg.norm(p) / (np.linalg.norm(m) + luc_epsilon)
+    p -= (min(lr, bound) if luc else lr) * m
+
+
+def sm3_momentum(p, g, state, lr, decay, count, epsilon, momentum=0.0):
+    """The accumulators of rows and columns, as the paper has them."""
+    rows, columns = state.get("rows", np.zeros(p.shape[0])), state.get("columns", np.zeros(p.shape[1]))
+    sums = np.minimum(rows[:, None], columns[None, :]) + g * g
+    state["rows"], state["columns"] = sums.max(axis=1), sums.max(axis=0)
+    update = state["m"] = (1 - momentum) * g / np.sqrt(sums + epsilon) + momentum * state.get("m", 0)
+    p -= lr * update
+
+
+def adafactor(p, g, state, lr, decay, count, decay_rate, clip_threshold, scale_parameter, relative_step, warmup_init):
+    """The sums of rows and columns, as the paper has them."""
+    rms = lambda x: np.sqrt(np.mean(x * x))
+    rate = min(1e-6 * count if warmup_init else 1e-2, count**-0.5) if relative_step else lr
+    rate *= max(1e-3, rms(p)) if scale_parameter else 1
+    beta, square = 1 - count**decay_rate, g * g + 1e-30
+    rows = state["rows"] = beta * state.get("rows", 0) + (1 - beta) * square.mean(axis=1)
+    columns = state["columns"] = beta * state.get("columns", 0) + (1 - beta) * square.mean(axis=0)
+    update = g / np.sqrt(rows[:, None] * columns[None, :] / rows.mean())
+    update /= max(1, rms(update) / clip_threshold)
+    p[:] = p - rate * decay * p - rate * update
+
+
 def signsgd(p, g, state, lr, decay, count):
     p[:] = p * (1 - lr * decay) - lr * np.sign(g)
 
 
-def by_formula(rule, start, gradients, lr, decay, row_start=0, column_start=0, **numbers):
+def by_formula(rule, start, gradients, lr, decay, row_start=0, column_start=0, tensor_rows=0, **numbers):
     p, state = np.array(start), {}
     for count, (rate, gradient) in enumerate(zip(rates(lr), gradients), 1):
         rule(p, np.array(gradient), state, rate, decay, count, **numbers)
@@ -127,7 +158,16 @@ def cases():
     yield "madgrad_wd", {"momentum": 0.9, "epsilon": 1e-6}, 1e-2, 0.1, madgrad_wd, None
     yield "anyprecision_adamw", adam, 1e-2, 0.1, anyprecision_adamw, None
     yield "kahan_adamw", adam, 1e-2, 0.1, kahan_adamw, None
-    plain = {"row_start": 0, "column_start": 0, "momentum": 0.95, "ns_steps": 5}
+    box = {"row_start": 0, "column_start": 0, "tensor_rows": ROWS}
+    nova = {**box, "beta1": 0.95, "beta2": 0.98, "epsilon": 1e-8, "luc_trust": 1e-3, "luc_epsilon": 1e-8}
+    yield "novograd", {**nova, "grad_averaging": 0, "luc": 0}, 1e-2, 0.1, novograd, None
+    yield "novograd", {**nova, "grad_averaging": 1, "luc": 1}, 1e-2, 0.1, novograd, None
+    yield "sm3", {**box, "epsilon": 1e-30}, 1e-2, 0.0, sm3_momentum, None
+    yield "sm3_momentum", {**box, "epsilon": 1e-30, "momentum": 0.9}, 1e-2, 0.0, sm3_momentum, None
+    ada = {**box, "decay_rate": -0.8, "clip_threshold": 1.0}
+    yield "adafactor", {**ada, "scale_parameter": 0, "relative_step": 0, "warmup_init": 0}, 1e-2, 0.1, adafactor, None
+    yield "adafactor", {**ada, "scale_parameter": 1, "relative_step": 1, "warmup_init": 1}, 1e-2, 0.1, adafactor, None
+    plain = {**box, "momentum": 0.95, "ns_steps": 5}
     yield "muon", {**plain, "nesterov": 1, "update_scale": 1, "update_factor": 1.0, "ns_coefficients": 0}, 1e-2, 0.1, muon, None
     yield "muon", {**plain, "nesterov": 0, "update_scale": 2, "update_factor": 0.2, "ns_coefficients": 1}, 1e-2, 0.1, muon, None
     yield "signsgd", {}, 1e-3, 0.1, signsgd, None

@@ -257,6 +257,10 @@ static const mesh tensor_rules[] = {
     {"tp2-dp2-zero3", 4, WORLD("4") TENSOR("2") ZERO("3") OVERLAP, NULL},
     {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},
 };
+static const mesh tensor_few[] = {
+    {"tp2", 2, WORLD("2") TENSOR("2"), NULL},
+    {"tp2-dp2-zero3", 4, WORLD("4") TENSOR("2") ZERO("3") OVERLAP, NULL},
+};
 #define MUON SET("optimizer.momentum", "0.95") SET("optimizer.nesterov", "true") SET("optimizer.matrix_lr", "0.01")
 #define RULE(name) SET("batch.global", "2") NO_CLIP SET("optimizer.name", name)
 static const mesh zero_once[] = {
@@ -363,6 +367,9 @@ static const struct family {
      zero_rules, 2, true, &dp2},
     {"rule-muon", RULE("muon") MUON, zero_rules, 2, true, &dp2},
     {"muon", MUON SET("optimizer.name", "muon"), tensor_rules, sizeof tensor_rules / sizeof *tensor_rules},
+    {"novograd", SET("optimizer.name", "novograd"), tensor_few, 2},
+    {"sm3", SET("optimizer.name", "sm3") SET("optimizer.momentum", "0.9"), tensor_few, 2},
+    {"adafactor", SET("optimizer.name", "adafactor"), tensor_few, 2},
     {"muon-experts", MUON SET("optimizer.name", "muon") MIXTURE("2"), few_expert_meshes, 3},
     {"groups", SET("optimizer.decoupled_lr", "3e-3") SET("optimizer.weight_decay_growth", "linear")
                    SET("optimizer.start_weight_decay", "0.01"),

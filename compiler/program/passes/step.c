@@ -145,12 +145,13 @@ typedef struct update {
   nxc_group_numbers numbers;
   nxc_id param, copy, gradient, states[NX_MAX_STATES]; /* copy: 0: none */
   nxc_id whole[2 + NX_MAX_STATES];                     /* p, states, gradient of the tensor; 0: the box is all of it */
-  nx_attribute row_start, column_start;
+  nx_attribute row_start, column_start, tensor_rows;
 } update;
 
 static nx_attribute attribute_of(const update *u, const nx_op_row *op, uint32_t index) {
   if (strcmp(op->attrs[index].name, "row_start") == 0) return u->row_start;
   if (strcmp(op->attrs[index].name, "column_start") == 0) return u->column_start;
+  if (strcmp(op->attrs[index].name, "tensor_rows") == 0) return u->tensor_rows;
   return number_of(&u->group->update, op, index);
 }
 
@@ -185,7 +186,7 @@ static uint32_t atoms_of(const nxc_rank_number *number) {
 /* The ranks that together have the tensor of which a piece is a box: what divides its rows (axis 0) or columns. */
 static uint32_t holders_of(const nxc_graph *graph, const nxc_piece_node *piece, int64_t *axis) {
   const nxc_shape *shape = &graph->values[piece->value].shape;
-  for (*axis = 0; *axis < 2; (*axis)++) {
+  for (*axis = shape->n_dims > 1 ? 0 : 1; *axis < 2; (*axis)++) {
     uint8_t divided = (uint8_t)(NXC_SPLIT + shape->n_dims - 2 + *axis);
     uint32_t atoms = nxc_placed(&shape->place, divided) & atoms_of(*axis ? &piece->column_start : &piece->row_start);
     if (atoms) return atoms;
@@ -197,7 +198,9 @@ static uint32_t holders_of(const nxc_graph *graph, const nxc_piece_node *piece, 
 static nxc_id box_of(nxc_graph *graph, nxc_id vector, const nxc_piece_node *piece, uint32_t holders, int64_t axis) {
   const nxc_value_node base = graph->values[vector];
   nxc_shape shape = nxc_shape_of(base.shape.dtype, 2, (int64_t[]){piece->rows, piece->columns});
-  uint64_t start = graph->values[piece->value].range_start + (uint64_t)(piece->row * piece->columns);
+  const nxc_value_node *parameter = &graph->values[piece->value];
+  int64_t row_elements = parameter->shape.n_dims == 1 ? 1 : piece->columns;
+  uint64_t start = parameter->range_start + (uint64_t)(piece->row * row_elements);
   shape.place = base.shape.place;
   nxc_place(&shape.place, holders, (uint8_t)(NXC_SPLIT + axis));
   const char *name = nxc_arena_printf(graph->arena, "%s.%s.%lld", base.name, graph->values[piece->value].name,
@@ -234,6 +237,8 @@ static void update_piece(step *s, const update *of_range, const nxc_piece_node *
   if (of_range->copy) u.copy = box_of(graph, of_range->copy, piece, holders, axis);
   for (uint32_t i = 0; i < n_states; i++) u.states[i] = box_of(graph, of_range->states[i], piece, holders, axis);
   u.gradient = box_of(graph, of_range->gradient, piece, holders, axis);
+  int64_t rows = piece->rows * (holders && axis == 0 ? (int64_t)nxc_mesh_size(&graph->mesh, holders) : 1);
+  u.tensor_rows = nxc_integer(rows < piece->logical_rows ? rows : piece->logical_rows);
   u.row_start = start_of(graph, axis == 0 ? holders : 0, piece->rows);
   u.column_start = start_of(graph, axis == 1 ? holders : 0, piece->columns);
   if (holders) {

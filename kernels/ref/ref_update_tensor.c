@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The update rules of whole tensors, in double. Where a rank has a box of a tensor, the tensor is there too: the rule works
+ * on that, and the box of the result is stored. */
+#include "kernels/ref/ref_update.h"
+
+#include <string.h>
+
+typedef struct whole {
+  rule_step step;
+  int64_t rows, columns, n;      /* of the tensor */
+  int64_t row, column;           /* where the box starts */
+  ref_operand box[1 + NX_MAX_STATES];
+  double *p, *states[NX_MAX_STATES], *g;
+  double *work;                  /* as much as the tensor six times, and rows and columns */
+} whole;
+
+/* Attributes that all rules of tensors begin with. */
+enum { ROW_START, COLUMN_START, TENSOR_ROWS };
+
+int64_t ref_update_tensor_work(const nxk_operator *operator) {
+  rule_step step = rule_step_of(operator);
+  const nxk_tensor *all = &operator->args[step.parted ? rule_input(&step, NX_UPDATE_END) : 0];
+  return (8 + (int64_t)step.n_states) * nxk_n_elements(all) + all->dims[0] + all->dims[1];
+}
+
+/* Input `index` of p, states and gradient, of the whole tensor; of the gradient what it is times its scale. */
+static double *load(const ref_call *call, whole *of, uint32_t index, double scale) {
+  double *to = of->work;
+  ref_operand x = ref_in(call, of->step.parted ? rule_input(&of->step, NX_UPDATE_END) + index : index);
+  ref_load_row(&x, 0, 1, of->n, to);
+  for (int64_t i = 0; i < of->n; i++) to[i] *= scale;
+  of->work += of->n;
+  return to;
+}
+
+static whole load_whole(const ref_call *call) {
+  whole of = {.step = ref_step(call), .work = call->work};
+  uint32_t n_states = of.step.n_states;
+  of.columns = ref_in(call, of.step.parted ? rule_input(&of.step, NX_UPDATE_END) : 0).dims[1];
+  of.rows = ref_int(call, TENSOR_ROWS);
+  of.n = of.rows * of.columns;
+  if (of.step.parted) of.row = ref_int(call, ROW_START), of.column = ref_int(call, COLUMN_START);
+  for (uint32_t k = 0; k <= n_states; k++) of.box[k] = ref_out(call, k);
+  of.p = load(call, &of, 0, 1);
+  for (uint32_t k = 0; k < n_states; k++) of.states[k] = load(call, &of, 1 + k, 1);
+  of.g = load(call, &of, 1 + n_states, of.step.scale);
+  return of;
+}
+
+static void store_box(const whole *of, const ref_operand *y, const double *all) {
+  int64_t columns = y->dims[1];
+  for (int64_t i = 0; i < y->dims[0] && of->row + i < of->rows; i++)
+    for (int64_t j = 0; j < columns; j++)
+      ref_store(y, i * columns + j, all[(of->row + i) * of->columns + of->column + j]);
+}
+
+static void store_whole(const ref_call *call, const whole *of) {
+  ref_operand copy = {0};
+  store_box(of, &of->box[0], of->p);
+  for (uint32_t k = 0; k < of->step.n_states; k++) store_box(of, &of->box[1 + k], of->states[k]);
+  if (call->operator->n_out > 1 + of->step.n_states) copy = ref_out(call, 1 + of->step.n_states);
+  for (int64_t i = 0; copy.data && i < copy.n_elements; i++) ref_store(&copy, i, ref_load(&of->box[0], i));
+}
+
+static double sum_of_squares(const double *x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += x[i] * x[i];
+  return sum;
+}
+
+/* ---- muon ---- */
+
+/* c = a b^T or a b, of square side n where both are */
+static void multiply(const double *a, const double *b, double *c, int64_t m, int64_t n, int64_t k, bool transposed) {
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) {
+      double sum = 0;
+      for (int64_t l = 0; l < k; l++) sum += a[i * k + l] * (transposed ? b[j * k + l] : b[l * n + j]);
+      c[i * n + j] = sum;
+    }
+}
+
+static void transpose(const double *x, double *y, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++) y[j * rows + i] = x[i * columns + j];
+}
+
+/* x[m,n], m <= n; y is as large, and a square of side m at least; square too. */
+static void orthogonalize(const rule_step *step, double *x, double *y, double *square, double *other, int64_t m,
+                          int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < m * n; i++) sum += x[i] * x[i];
+  double norm = fmax(sqrt(sum), rule_muon_epsilon);
+  for (int64_t i = 0; i < m * n; i++) x[i] /= norm;
+  for (int64_t round = 0; round < (int64_t)step->number[NX_muon_ns_steps]; round++) {
+    const double *k = rule_muon_coefficients_of(step, round);
+    multiply(x, x, square, m, m, n, true);
+    multiply(square, square, other, m, m, m, false);
+    for (int64_t i = 0; i < m * m; i++) other[i] = k[1] * square[i] + k[2] * other[i];
+    multiply(other, x, y, m, n, m, false);
+    for (int64_t i = 0; i < m * n; i++) x[i] = k[0] * x[i] + y[i];
+  }
+}
+
+void ref_muon(const ref_call *call) {
+  whole of = load_whole(call);
+  int64_t n = of.n, least = of.rows < of.columns ? of.rows : of.columns;
+  double *direction = of.work, *turned = direction + n, *y = turned + n, *square = y + n, *other = square + least * least;
+  rule_step unscaled = of.step;
+  unscaled.scale = 1;
+  rule_muon_direction(&unscaled, of.states[0], of.g, direction, n);
+  bool tall = of.rows > of.columns;
+  if (tall) transpose(direction, turned, of.rows, of.columns);
+  orthogonalize(&of.step, tall ? turned : direction, y, square, other, least, n / least);
+  if (tall) transpose(turned, direction, of.columns, of.rows);
+  double rate = rule_muon_rate(&of.step, (double)of.rows, (double)of.columns), kept = 1 - of.step.lr * of.step.decay;
+  for (int64_t i = 0; i < n; i++) of.p[i] = of.p[i] * kept - rate * direction[i];
+  store_whole(call, &of);
+}
+
+/* ---- novograd ---- */
+
+void ref_novograd(const ref_call *call) {
+  whole of = load_whole(call);
+  const double *number = of.step.number;
+  double beta1 = number[NX_novograd_beta1], beta2 = number[NX_novograd_beta2], norm = sum_of_squares(of.g, of.n);
+  double *m = of.states[0], *v = of.states[1], rate = of.step.lr;
+  double second = v[0] == 0 ? norm : beta2 * v[0] + (1 - beta2) * norm;
+  double divisor = sqrt(second) + number[NX_novograd_epsilon], share = number[NX_novograd_grad_averaging] != 0 ? 1 - beta1 : 1;
+  for (int64_t i = 0; i < of.n; i++) {
+    v[i] = second;
+    m[i] = beta1 * m[i] + share * (of.g[i] / divisor + of.step.decay * of.p[i]);
+  }
+  if (number[NX_novograd_luc] != 0) {
+    double size = sqrt(sum_of_squares(m, of.n)) + number[NX_novograd_luc_epsilon];
+    rate = fmin(rate, number[NX_novograd_luc_trust] * sqrt(sum_of_squares(of.p, of.n)) / size);
+  }
+  for (int64_t i = 0; i < of.n; i++) of.p[i] -= rate * m[i];
+  store_whole(call, &of);
+}
+
+/* ---- SM3 ---- */
+
+/* What rows and columns have is the greatest sum in them; an element has the lesser of both. A vector has its own. */
+static void add_squares(const whole *of, double *sums) {
+  double *of_rows = of->work, *of_columns = of_rows + of->rows;
+  memset(of_rows, 0, (size_t)(of->rows + of->columns) * sizeof *of_rows);
+  for (int64_t i = 0; i < of->n; i++) {
+    of_rows[i / of->columns] = fmax(of_rows[i / of->columns], sums[i]);
+    of_columns[i % of->columns] = fmax(of_columns[i % of->columns], sums[i]);
+  }
+  for (int64_t i = 0; i < of->n; i++) {
+    double least = of->rows == 1 ? of_columns[i] : fmin(of_rows[i / of->columns], of_columns[i % of->columns]);
+    sums[i] = least + of->g[i] * of->g[i];
+  }
+}
+
+static void update_sm3(const ref_call *call, double epsilon, double momentum) {
+  whole of = load_whole(call);
+  add_squares(&of, of.states[0]);
+  for (int64_t i = 0; i < of.n; i++) {
+    double update = of.g[i] / sqrt(of.states[0][i] + epsilon);
+    if (of.step.n_states > 1) update = of.states[1][i] = (1 - momentum) * update + momentum * of.states[1][i];
+    of.p[i] -= of.step.lr * update;
+  }
+  store_whole(call, &of);
+}
+
+void ref_sm3(const ref_call *call) {
+  update_sm3(call, ref_real(call, NX_sm3_epsilon), 0);
+}
+
+void ref_sm3_momentum(const ref_call *call) {
+  update_sm3(call, ref_real(call, NX_sm3_momentum_epsilon), ref_real(call, NX_sm3_momentum_momentum));
+}
+
+/* ---- Adafactor ---- */
+
+static const double square_epsilon = 1e-30, size_epsilon = 1e-3; /* added to squares; least size of a tensor */
+
+static double root_mean_square(const double *x, int64_t n) {
+  return sqrt(sum_of_squares(x, n) / (double)n);
+}
+
+static double adafactor_rate(const whole *of) {
+  const double *number = of->step.number;
+  double count = (double)of->step.count, rate = of->step.lr;
+  double first = number[NX_adafactor_warmup_init] != 0 ? 1e-6 * count : 1e-2;
+  if (number[NX_adafactor_relative_step] != 0) rate = fmin(first, 1 / sqrt(count));
+  if (number[NX_adafactor_scale_parameter] != 0) rate *= fmax(size_epsilon, root_mean_square(of->p, of->n));
+  return rate;
+}
+
+/* The second moment of an element is that of its row times that of its column, over the mean of both. */
+static void factor(const whole *of, double *moment) {
+  double *of_rows = of->work, *of_columns = of_rows + of->rows, mean = 0;
+  memset(of_rows, 0, (size_t)(of->rows + of->columns) * sizeof *of_rows);
+  for (int64_t i = 0; i < of->n; i++) {
+    of_rows[i / of->columns] += moment[i] / (double)of->columns;
+    of_columns[i % of->columns] += moment[i] / (double)of->rows;
+  }
+  for (int64_t i = 0; i < of->rows; i++) mean += of_rows[i] / (double)of->rows;
+  for (int64_t i = 0; i < of->n; i++) moment[i] = of_rows[i / of->columns] * of_columns[i % of->columns] / mean;
+}
+
+void ref_adafactor(const ref_call *call) {
+  whole of = load_whole(call);
+  const double *number = of.step.number;
+  double *v = of.states[0], decay = 1 - pow((double)of.step.count, number[NX_adafactor_decay_rate]);
+  double rate = adafactor_rate(&of);
+  for (int64_t i = 0; i < of.n; i++) v[i] = decay * v[i] + (1 - decay) * (of.g[i] * of.g[i] + square_epsilon);
+  if (of.rows > 1) factor(&of, v);
+  for (int64_t i = 0; i < of.n; i++) of.g[i] /= sqrt(v[i]);
+  double scale = fmax(1, root_mean_square(of.g, of.n) / number[NX_adafactor_clip_threshold]);
+  for (int64_t i = 0; i < of.n; i++) of.p[i] -= rate * (of.step.decay * of.p[i] + of.g[i] / scale);
+  store_whole(call, &of);
+}
