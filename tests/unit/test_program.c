@@ -624,7 +624,7 @@ static void what_cannot_run_is_refused(void **state) {
       {"moe.experts=4 model.ffn_dropout=0.1", "NX3012"},
       {"model.kind=recurrent", "NX3001"},
       {"model.position_embedding=relative", "NX3001"},
-      {"optimizer.name=adafactor", "NX3001"},
+      {"optimizer.name=onebitadam", "NX3001"},
       {"precision.stochastic_rounding=true", "NX3001"},
       {"mesh.world=3 mesh.tensor=3 model.ffn_hidden=48", "NX2101"},
       {"batch.global=7", "NX2005"},
