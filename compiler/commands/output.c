@@ -50,7 +50,7 @@ static bool give_name(nxc_arena *arena, int file, const char *name) {
 }
 
 /* A name is given to what is whole. Where the path is taken a temporary name comes first, since only a rename
- * replaces. */
+ * replaces: for no longer than from one call to the next, since who is killed in between leaves it behind. */
 static bool replace_file(nxc_arena *arena, const char *path, const char *bytes, size_t n_bytes) {
   char *real = realpath(path, NULL); /* of a link, the file that it leads to */
   const char *target = real ? real : path;
@@ -61,10 +61,10 @@ static bool replace_file(nxc_arena *arena, const char *path, const char *bytes, 
   bool made = file >= 0, good = made && write_all(file, bytes, n_bytes) && fsync(file) == 0;
   if (good && unnamed) {
     named = give_name(arena, file, target);
-    good = named || (errno == EEXIST && give_name(arena, file, temporary));
+    good = named || (errno == EEXIST && give_name(arena, file, temporary) && rename(temporary, target) == 0);
   }
   good = made && close_after(file, good);
-  if (good && !named) good = rename(temporary, target) == 0;
+  if (good && !unnamed) good = rename(temporary, target) == 0;
   int error = errno;
   if (made && !good && !named) unlink(temporary);
   free(real);
