@@ -3,6 +3,7 @@
 
 #include "compiler/estimate/trained.h"
 #include "compiler/program/records/mixture.h"
+#include "compiler/program/records/read.h"
 
 #include "schema/ops.h"
 
@@ -96,6 +97,7 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   z->state_bytes = bytes_of(types->state);
   z->master = types->master;
   z->fp8 = nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8");
+  z->loss_chunks = (double)nxc_int_or(s, NX_SETTING_LOSS_CHUNKS, 1);
   z->flash = flag(s, NX_SETTING_ATTENTION_FLASH);
 }
 

@@ -89,6 +89,14 @@ static void pair(const char *key, const char *value, bool quoted) {
   printf(quoted ? ", \\\"%s\\\": \\\"%s\\\"" : ", \\\"%s\\\": %s", key, value);
 }
 
+/* Of so many layers the last one attends over the whole sequence. */
+static void write_layer_types(const char *every) {
+  if (every == NULL) return;
+  fputs(", \\\"layer_types\\\": [", stdout);
+  for (int i = 1; i < atoi(every); i++) fputs("\\\"sliding_attention\\\", ", stdout);
+  fputs("\\\"full_attention\\\"]", stdout);
+}
+
 /* What its config.json would say of its shape. */
 static void write_config(const gen_model *row) {
   printf("\"{\\\"model_type\\\": \\\"%s\\\"", row->family);
@@ -106,6 +114,9 @@ static void write_config(const gen_model *row) {
   pair("num_experts_per_tok", row->top_k, false);
   pair("moe_intermediate_size", row->expert_ffn, false);
   pair("shared_expert_intermediate_size", row->shared_ffn, false);
+  pair("first_k_dense_replace", row->first_dense, false);
+  pair("sliding_window", row->sliding_window, false);
+  write_layer_types(row->full_every);
   fputs("}\"", stdout);
 }
 

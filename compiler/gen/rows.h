@@ -56,7 +56,9 @@
   X(row, TEXT, sliding_window, "sliding_window")                                                             \
   X(row, TEXT, rope_factor, "rope_factor")                                                                   \
   X(row, TEXT, tied, "tied")                                                                                 \
-  X(row, TEXT, shared_ffn, "shared_ffn")
+  X(row, TEXT, shared_ffn, "shared_ffn")                                                                     \
+  X(row, TEXT, first_dense, "first_dense")                                                                   \
+  X(row, TEXT, full_every, "full_every")
 
 /* The size of a well-known vocabulary. */
 #define GEN_TOKENIZER_FIELDS(X, row)                                                                         \

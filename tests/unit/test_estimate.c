@@ -95,6 +95,31 @@ static void test_adapters(void **unused) {
   program_end(&adapted.c);
 }
 
+/* Of nf4 each weight takes half a byte, and 64 share a scale of 4 bytes; what the tables and norms hold stays. */
+static void test_quantized(void **unused) {
+  (void)unused;
+#define LORA MODEL "mesh.world=8 optimizer.zero_stage=0 lora.rank=16 "
+  double layers = 24 * 12.0 * 2048 * 2048, tables = parameters - layers;
+  estimate plain = estimate_of("nx", LORA), nf4 = estimate_of("nx", LORA "lora.base_type=nf4");
+  nxc_own_memory a = first_stage(&plain), b = first_stage(&nf4);
+  double adapters = a.parts[NXC_PART_PARAMETERS] - 2 * parameters;
+  near_to("adapters", adapters, 4.0 * 24 * 16 * (4 + 2 + 5 + 5) * 2048, 0.01);
+  near_to("nf4", b.parts[NXC_PART_PARAMETERS], 2 * tables + (0.5 + 4.0 / 64) * layers + adapters, 1e-3);
+  program_end(&plain.c);
+  program_end(&nf4.c);
+}
+
+/* Logits of one piece of the tokens are there at a time. */
+static void test_chunks(void **unused) {
+  (void)unused;
+  estimate whole = estimate_of("xorl", MODEL "optimizer.zero_stage=3"),
+           pieces = estimate_of("xorl", MODEL "optimizer.zero_stage=3 loss.chunks=8");
+  double less = first_stage(&whole).parts[NXC_PART_ACTIVATIONS] - first_stage(&pieces).parts[NXC_PART_ACTIVATIONS];
+  near_to("logits", less, 7.0 / 8 * 2048 * 50304 * (2 + 8), 1e-6);
+  program_end(&whole.c);
+  program_end(&pieces.c);
+}
+
 /* DeepSeek-V2's attention, of its paper (arXiv:2405.04434): hidden 5120, 128 heads of 128 + 64, values 128,
  * ranks 1536 and 512. Down 5120 * (1536 + 512 + 64), up 1536 * 128 * 192 and 512 * 128 * 256, out 128 * 128 *
  * 5120. */
@@ -239,6 +264,37 @@ static void test_corpora(void **unused) {
   assert_true(n_compared >= 30);
 }
 
+/* ---- models that are known by their names ---- */
+
+static nxc_sizes sizes_of_model(nxc_arena *arena, const char *name) {
+  const char *text = nxc_arena_printf(arena, "model: {model_path: %s}\n"
+                                             "data: {datasets: [{path: dummy}], sample_packing_sequence_len: 8192}\n"
+                                             "train: {output_dir: out, max_steps: 1, lr: 1e-5}\n", name);
+  const nxc_request request = {.file = "run.yaml", .text = nxc_source_new(arena, "run.yaml", text, strlen(text)),
+                               .dialect = "xorl", .world_size = "8"};
+  nxc_compiled compiled;
+  nxc_assumed assumed;
+  nxc_training training;
+  nxc_sink *sink = nxc_sink_new(arena);
+  nxc_assume_compile(arena, &request, NULL, 0, sink, &compiled, &assumed);
+  assert_non_null(compiled.settings);
+  assert_true(nxc_training_read(compiled.settings, sink, &training));
+  return nxc_sizes_read(&training, compiled.settings);
+}
+
+/* Windows in every second layer of gpt-oss and of Gemma 2, in none of Qwen3; the first layer of GLM-4.5 Air dense. */
+static void test_known(void **unused) {
+  (void)unused;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_sizes oss = sizes_of_model(arena, "openai/gpt-oss-20b"), gemma = sizes_of_model(arena, "google/gemma-2-9b");
+  assert_true(oss.window == 128 && oss.windowed == 0.5);
+  assert_true(gemma.window == 4096 && gemma.windowed == 0.5);
+  assert_true(sizes_of_model(arena, "Qwen/Qwen3-8B").windowed == 0);
+  nxc_sizes glm = sizes_of_model(arena, "zai-org/GLM-4.5-Air");
+  assert_true(glm.layers == 46 && glm.mixtures == 45 && glm.shared_ffn == 1408);
+  nxc_arena_free(arena);
+}
+
 /* ---- machines ---- */
 
 static void test_names(void **unused) {
@@ -273,8 +329,8 @@ static void test_machines(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_state), cmocka_unit_test(test_fsdp),  cmocka_unit_test(test_adapters),
-      cmocka_unit_test(test_latent), cmocka_unit_test(test_peer),  cmocka_unit_test(test_names),
-      cmocka_unit_test(test_machines), cmocka_unit_test(test_corpora),
+      cmocka_unit_test(test_quantized), cmocka_unit_test(test_chunks), cmocka_unit_test(test_latent), cmocka_unit_test(test_peer),  cmocka_unit_test(test_names),
+      cmocka_unit_test(test_machines), cmocka_unit_test(test_known), cmocka_unit_test(test_corpora),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
