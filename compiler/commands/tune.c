@@ -164,10 +164,10 @@ static int check_and_tune(job *j) {
   if (n_files > 1 || n_files + j->options.arguments.n_items == 0) return complain("one FILE is tuned at a time", "");
   if (j->machine == NULL) return complain("--machine is missing: it names the machine's description", "");
   if (!nxc_knobs_parse(j->arena, j->vary ? j->vary : "mesh,batch,recompute,zero", j->varies, &wrong))
-    return complain("--vary knows no ", wrong);
-  if (j->top != NULL && !is_number(j->top, true)) return complain("--top takes a number, not ", j->top);
+    return complain("--vary: there is nothing to vary of this name: ", wrong);
+  if (j->top != NULL && !is_number(j->top, true)) return complain("--top takes a number from 1, not ", j->top);
   if (j->deadline != NULL && !is_number(j->deadline, false))
-    return complain("--deadline takes seconds, not ", j->deadline);
+    return complain("--deadline takes seconds, more than 0, not ", j->deadline);
   if (j->output != NULL && is_input(j)) return complain("-o names FILE itself; name another file than ", j->output);
   if (!nxc_estimate_read(j->arena, "tune", j->memory, j->machine, &j->estimate) ||
       !nxc_estimate_assume(j->arena, "tune", &j->assume, &j->estimate))

@@ -84,9 +84,15 @@ static const char *show_memory(const nxc_tune_report *r, double bytes) {
   return nxc_arena_printf(r->arena, bytes < 0x1p30 ? "%.3f GiB" : "%.1f GiB", bytes / 0x1p30);
 }
 
+/* "8sp" with sequence parallelism. */
+static const char *show_tensor(const nxc_tune_report *r, const nxc_layout *l) {
+  bool divided = l->tensor > 1 && l->sequence_parallel;
+  return nxc_arena_printf(r->arena, "%u%s", l->tensor, divided ? "sp" : "");
+}
+
 static void print_row(const nxc_tune_report *r, const char *label, const nxc_tuned *t, FILE *out) {
   const nxc_layout *l = &t->layout;
-  fprintf(out, "%3s %4u %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, l->tensor,
+  fprintf(out, "%3s %4s %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, show_tensor(r, l),
           show_stages(r, l), l->context, l->expert, l->data, (int)t->batch.micro, (int)zero_of(r, t),
           recompute_of(r, t), show_memory(r, t->memory_bytes), show_seconds(r, t->step_s),
           100 * t->utilisation);
@@ -118,8 +124,8 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
 
 static void print_counts(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
-  fprintf(out, "%s on %s, %u ranks\n", r->file, r->request->machine->name,
-          r->request->training->layout.world);
+  uint32_t world = r->request->training->layout.world;
+  fprintf(out, "%s on %s, %u rank%s\n", r->file, r->request->machine->name, world, world == 1 ? "" : "s");
   fprintf(out, "%.0f combinations, %zu divide, %zu fit", nxc_space_size(&result->space), result->n_divide,
           result->n_fit);
   if (r->request->memory_bytes > 0) fprintf(out, " in %s", show_memory(r, r->request->memory_bytes));

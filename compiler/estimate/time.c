@@ -274,7 +274,7 @@ static passes mixture_layer(const clock *c) {
   end_module(c, &p, &before, "moe");
   add_tensor(c, &p);
   add_context(c, &p);
-  add_launches(c, &p, 40 + 6 * local); /* products of experts are cast and launched one by one */
+  add_launches(c, &p, 40 + (z->fp8 > 0 ? 6 : 2) * local); /* two products of each expert, and casts for them */
   add_recompute(c, &p);
   hide_dispatch(c, &p);
   return p;

@@ -39,6 +39,7 @@ const char *nxc_bytes_show(nxc_arena *arena, uint64_t bytes) {
   double number = (double)bytes;
   size_t unit = 0;
   for (; number >= 1000 && unit + 1 < sizeof names / sizeof *names; unit++) number /= 1024;
+  if (bytes == 1) return "1 byte";
   return nxc_arena_printf(arena, unit == 0 ? "%.0f %s" : "%.2f %s", number, names[unit]);
 }
 
