@@ -403,6 +403,23 @@ static void write_diagnostics(const gen_catalogue *catalogue) {
        "*nxc_diagnostics - 1;");
 }
 
+/* Values that are the names of a table's rows. */
+static void take_values(gen_catalogue *catalogue) {
+  static char *schedules[] = {
+#define SCHEDULE(name, rise, kind, clock, target, end, exponent, meaning) #name,
+#include "schema/schedules.def"
+  };
+  const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
+  for (unsigned i = 0; i < file->n_rows; i++) {
+    gen_setting *row = (gen_setting *)file->rows + i;
+    if (row->values_of == NULL) continue;
+    if (strcmp(row->values_of, "schedules.def") != 0)
+      gen_complain(catalogue, file, row->setting, "values_of: there is no table %s", row->values_of);
+    row->values = schedules;
+    row->values_count = sizeof schedules / sizeof *schedules;
+  }
+}
+
 /* By the last folder of its path, or its own name. */
 static gen_kind kind_of(const char *path) {
   static const struct {
@@ -425,6 +442,7 @@ int main(int argc, char **argv) {
     if (!gen_file_read(&catalogue.files[kind][catalogue.n_files[kind]++], kind, argv[i])) return EXIT_FAILURE;
   }
   if (catalogue.n_files[GEN_SETTINGS] != 1) return EXIT_FAILURE;
+  take_values(&catalogue);
   gen_check(&catalogue);
   if (catalogue.n_complaints > 0) return EXIT_FAILURE;
   puts("/* SPDX-License-Identifier: Apache-2.0 */");

@@ -18,6 +18,7 @@
   X(row, OWN, setting, "setting")                                                                            \
   X(row, OWN, type, "type")                                                                                  \
   X(row, OWNS, values, "values")                                                                             \
+  X(row, OWN, values_of, "values_of")                                                                        \
   X(row, OWN, initial, "default")                                                                            \
   X(row, OWN, min, "min")                                                                                    \
   X(row, OWN, max, "max")                                                                                    \

@@ -4,6 +4,7 @@
 #include "compiler/settings/domain.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,10 +71,20 @@ static void report_misfit(nxc_settings *settings, nxc_setting_id id, const nxc_v
   nxc_report(sink, nxc_misfit_id(verdict->misfit), NXC_SEVERITY_ERROR, from->at, verdict->fix, "%s", message);
 }
 
+/* A whole number is an integer wherever a setting may be one. */
+static const nxc_value *whole(nxc_settings *settings, nxc_setting_id id, const nxc_value *value) {
+  if (nxc_setting_rows[id].domain.type != NXC_TYPE_INT_OR_FLOAT || value->kind != NXC_FLOAT) return value;
+  if (fabs(value->number) > 1e15 || value->number != floor(value->number)) return value;
+  nxc_value *integer = nxc_arena_alloc(settings->arena, sizeof *integer);
+  *integer = (nxc_value){.kind = NXC_INT, .integer = (int64_t)value->number};
+  return integer;
+}
+
 static bool judge(nxc_settings *settings, nxc_setting_id id, const nxc_value **value,
                   const nxc_provenance *from, nxc_sink *sink) {
   nxc_verdict verdict = nxc_domain_judge(settings->arena, &nxc_setting_rows[id].domain, *value, true);
   if (verdict.misfit != NXC_FITS) report_misfit(settings, id, *value, from, &verdict, sink);
+  else verdict.value = whole(settings, id, verdict.value);
   *value = verdict.value;
   return verdict.misfit == NXC_FITS;
 }

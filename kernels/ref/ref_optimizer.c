@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One step of training, before the update: gradient clipping, the learning rate. */
 #include "kernels/ref/ref.h"
+#include "schema/segment.h"
 
 #include <math.h>
 
@@ -15,38 +16,24 @@ void ref_clip_scale(const ref_call *call) {
   ref_store(&scale, 0, ratio > 1 ? 1 : ratio);
 }
 
-/* Between from and to, `k` of `n` steps behind its origin: both ends are met exactly. */
-static double linear(double from, double to, double k, double n) {
-  return from < to ? from + (to - from) * k / n : to + (from - to) * ((n - k) / n);
-}
-
-static double cosine(double from, double to, double k, double n) {
-  return to + (from - to) * 0.5 * (1 + cos(3.14159265358979323846 * k / n));
-}
-
-/* The polynomial decay, or a power of the time so far as the inverse square root is. */
-static double power(double from, double to, double k, double n, double exponent) {
-  return exponent < 0 ? fmax(to, from * pow(k / n, exponent)) : to + (from - to) * pow((n - k) / n, exponent);
-}
-
 void ref_segment(const ref_call *call) {
-  ref_operand step = ref_in(call, 0), y = ref_out(call, 0), before = {0};
-  int64_t now = ref_index(&step, 0), origin = ref_int(call, NX_segment_origin);
-  double from = ref_real(call, NX_segment_from), to = ref_real(call, NX_segment_to);
-  double exponent = ref_real(call, NX_segment_exponent), n = (double)ref_int(call, NX_segment_span);
-  double k = (double)(now - origin);
-  int64_t kind = ref_int(call, NX_segment_kind);
-  if (call->operator->n_in > 1) before = ref_in(call, 1);
-  if (now < ref_int(call, NX_segment_first)) {
-    ref_store(&y, 0, call->operator->n_in > 1 ? ref_load(&before, 0) : 0);
-    return;
+  ref_operand step = ref_in(call, 0), y = ref_out(call, 0);
+  int64_t now = ref_index(&step, 0);
+  const nx_segment segment = {.kind = ref_int(call, NX_segment_kind),
+                              .first = ref_int(call, NX_segment_first),
+                              .every = ref_int(call, NX_segment_every),
+                              .origin = ref_real(call, NX_segment_origin),
+                              .span = ref_real(call, NX_segment_span),
+                              .from = ref_real(call, NX_segment_from),
+                              .to = ref_real(call, NX_segment_to),
+                              .exponent = ref_real(call, NX_segment_exponent),
+                              .towards = ref_real(call, NX_segment_towards),
+                              .least = ref_real(call, NX_segment_least)};
+  double before = 0;
+  if (call->operator->n_in > 1) {
+    ref_operand last = ref_in(call, 1);
+    before = ref_load(&last, 0);
   }
-  if (kind != 4 || exponent > 0) k = fmin(k, n);
-  ref_store(&y, 0,
-            kind == 0   ? from
-            : kind == 1 ? linear(from, to, k, n)
-            : kind == 2 ? cosine(from, to, k, n)
-            : kind == 3 ? from * pow(to / from, k / n)
-                        : power(from, to, k, n, exponent));
+  ref_store(&y, 0, now < segment.first ? before : nx_segment_at(&segment, now));
 }
 

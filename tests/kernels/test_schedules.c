@@ -43,10 +43,10 @@ static double rate_of(int64_t step, const schedule *of) {
   tensor_set(&args[0], 0, (double)step);
   assert_true(rate.n_segments > 0 && rate.segments[0].first == 0);
   for (size_t i = 0; i < rate.n_segments; i++) {
-    const nxc_segment *s = &rate.segments[i];
+    const nx_segment *s = &rate.segments[i];
     ref_run(NX_OP_segment, 2, 1, args,
-            (nxk_attr[]){whole(s->kind), whole(s->first), whole(s->origin), whole(s->span), real(s->from),
-                         real(s->to), real(s->exponent)});
+            (nxk_attr[]){whole(s->kind), whole(s->first), whole(s->every), real(s->origin), real(s->span),
+                         real(s->from), real(s->to), real(s->exponent), real(s->towards), real(s->least)});
     tensor_set(&args[1], 0, tensor_get(&args[2], 0));
   }
   double found = tensor_get(&args[2], 0);

@@ -107,7 +107,7 @@ static void weight_decay_grows(void **state) {
   const nx_plan *plan = &c.out.plan;
   const nx_operator *decay = segment_of(plan, group_named(plan, "decayed")->decay);
   const nx_attribute *attributes = &plan->attributes[decay->first_attribute];
-  assert_int_equal(attributes[NX_segment_kind].integer, NXC_SEGMENT_LINEAR);
+  assert_int_equal(attributes[NX_segment_kind].integer, NX_SEGMENT_LINEAR);
   assert_int_equal(attributes[NX_segment_origin].integer, 0);
   assert_int_equal(attributes[NX_segment_span].integer, 40);
   assert_true(attributes[NX_segment_from].real == 0.01 && attributes[NX_segment_to].real == 0.1);

@@ -298,6 +298,13 @@ static bool take_over(nxc_rule_run *run, const derivation *d, bool *changed) {
                                nxc_settings_value(run->settings, d->rule->derives), &from, run->sink);
 }
 
+/* 1 and 1.0 are, since settings keep whichever their type has. */
+static bool is_same(const nxc_value *a, const nxc_value *b) {
+  if (a->kind == NXC_INT && b->kind == NXC_FLOAT) return (double)a->integer == b->number;
+  if (a->kind == NXC_FLOAT && b->kind == NXC_INT) return a->number == (double)b->integer;
+  return nxc_value_equal(a, b);
+}
+
 /* Runs one rule once; *changed when the setting has a new value. */
 static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   nxc_setting_id id = d->rule->derives;
@@ -311,10 +318,7 @@ static bool derive_one(nxc_rule_run *run, derivation *d, bool *changed) {
   const char *error;
   const nxc_value *value = evaluate(run, d->derive, &error);
   if (value == NULL) return true;
-  if (old != NULL && nxc_value_equal(old, value)) return before->kind != NXC_FROM_FIXED || take_over(run, d, changed);
-  if (value->kind == NXC_INT && old != NULL && old->kind == NXC_FLOAT &&
-      old->number == (double)value->integer)
-    return true;
+  if (old != NULL && is_same(old, value)) return before->kind != NXC_FROM_FIXED || take_over(run, d, changed);
   if (overrides && !d->reported) report(run, d->rule, d->derive, d->when);
   d->reported = true;
   nxc_provenance from = provenance_of(run, d);

@@ -26,12 +26,15 @@ static bool is_layer_matrix(const nxc_piece_node *piece, bool matrix) {
 }
 
 static nxc_learning_rate scaled(nxc_learning_rate rate, double factor) {
-  for (size_t i = 0; i < rate.n_segments; i++) rate.segments[i].from *= factor, rate.segments[i].to *= factor;
+  for (size_t i = 0; i < rate.n_segments; i++) {
+    nx_segment *segment = &rate.segments[i];
+    segment->from *= factor, segment->to *= factor, segment->towards *= factor, segment->least *= factor;
+  }
   return rate;
 }
 
 static nxc_learning_rate constant(double value) {
-  const nxc_segment segment = {.kind = NXC_SEGMENT_CONSTANT, .span = 1, .from = value, .to = value};
+  const nx_segment segment = {.kind = NX_SEGMENT_CONSTANT, .every = 1, .span = 1, .from = value, .to = value};
   return (nxc_learning_rate){.segments = {segment}, .n_segments = 1};
 }
 

@@ -99,18 +99,21 @@ static void global_norm(step *s) {
 /* A number that follows the steps, as segments. */
 static void segments(nxc_graph *graph, const nxc_learning_rate *rate, nxc_id to) {
   for (size_t i = 0; i < rate->n_segments; i++) {
-    const nxc_segment *segment = &rate->segments[i];
+    const nx_segment *segment = &rate->segments[i];
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_segment,
                                         .in = {graph->step, i > 0 ? to : 0},
                                         .out = {to},
                                         .when = NX_WHEN_MIDDLE,
                                         .attrs = {[NX_segment_kind] = nxc_integer(segment->kind),
                                                   [NX_segment_first] = nxc_integer(segment->first),
-                                                  [NX_segment_origin] = nxc_integer(segment->origin),
-                                                  [NX_segment_span] = nxc_integer(segment->span),
+                                                  [NX_segment_every] = nxc_integer(segment->every),
+                                                  [NX_segment_origin] = nxc_real(segment->origin),
+                                                  [NX_segment_span] = nxc_real(segment->span),
                                                   [NX_segment_from] = nxc_real(segment->from),
                                                   [NX_segment_to] = nxc_real(segment->to),
-                                                  [NX_segment_exponent] = nxc_real(segment->exponent)}});
+                                                  [NX_segment_exponent] = nxc_real(segment->exponent),
+                                                  [NX_segment_towards] = nxc_real(segment->towards),
+                                                  [NX_segment_least] = nxc_real(segment->least)}});
   }
 }
 

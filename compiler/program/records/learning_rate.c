@@ -5,64 +5,132 @@
 
 #include <string.h>
 
-typedef enum rise { RISE_ASKED, RISE_FROM_ZERO, RISE_LEARNING } rise; /* asked: as schedule.rise says */
+enum { RISE_ASKED, RISE_ZERO, RISE_FIRST };
+enum { DECAY, TRAINING, WARMUP, RISE, PERIOD, PERIODS };
+enum { LEAST, ZERO, FACTOR, HALF };
+enum { STOPS, GOES };
 
-/* What each named schedule is made of: a linear warm-up, then this. */
-static const struct {
+typedef struct row {
   const char *name;
-  rise rise;
-  nxc_segment_kind fall;
-} rows[] = {
-    {"constant", RISE_ASKED, NXC_SEGMENT_CONSTANT},
-    {"linear", RISE_FROM_ZERO, NXC_SEGMENT_LINEAR},
-    {"annealing", RISE_LEARNING, NXC_SEGMENT_LINEAR},
-    {"cosine", RISE_ASKED, NXC_SEGMENT_COSINE},
+  int rise, kind, clock, target, end;
+  double exponent;
+} row;
+
+static const row rows[] = {
+#define SCHEDULE(name, rise, kind, clock, target, end, exponent, meaning)                                          \
+  {#name, RISE_##rise, NX_SEGMENT_##kind, clock, target, end, exponent},
+#include "schema/schedules.def"
 };
 
-static void add(nxc_learning_rate *rate, nxc_segment segment) {
+/* What settings say. Steps may have fractions where others' schedules count samples or shares. */
+typedef struct schedule {
+  const row *row;
+  double peak, least, initial;
+  double warmup, hold, end; /* the decay is over `end` steps after the first */
+  double period, factor, power;
+  bool first_learns, second_again; /* how it rises: schedule.rise */
+} schedule;
+
+static schedule read_schedule(const nxc_settings *s, double peak, double least) {
+  double warmup = nxc_number(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
+  double max_steps = (double)nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0);
+  schedule of = {.row = rows, .peak = peak, .least = least, .warmup = warmup,
+                 .initial = nxc_number(s, NX_SETTING_SCHEDULE_INITIAL_LR),
+                 .hold = nxc_number(s, NX_SETTING_SCHEDULE_HOLD_STEPS),
+                 .end = max_steps - nxc_number(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS),
+                 .factor = nxc_number(s, NX_SETTING_SCHEDULE_FACTOR),
+                 .power = nxc_number(s, NX_SETTING_SCHEDULE_POWER),
+                 .second_again = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "second_step")};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (nxc_is(s, NX_SETTING_SCHEDULE_NAME, rows[i].name)) of.row = &rows[i];
+  of.first_learns = of.row->rise == RISE_FIRST ||
+                    (of.row->rise == RISE_ASKED && nxc_is(s, NX_SETTING_SCHEDULE_RISE, "first_step"));
+  if (nxc_has(s, NX_SETTING_SCHEDULE_WIDTH))
+    of.peak /= sqrt(nxc_number(s, NX_SETTING_SCHEDULE_WIDTH) * fmax(warmup, 1));
+  of.period = nxc_number_or(s, NX_SETTING_SCHEDULE_PERIOD, of.end - warmup - of.hold);
+  return of;
+}
+
+static void add(nxc_learning_rate *rate, nx_segment segment) {
+  if (segment.every < 1) segment.every = 1;
+  if (segment.span <= 0) segment.span = 1;
   rate->segments[rate->n_segments++] = segment;
 }
 
-/* From zero: 0 at step 0, lr at step `warmup`, where the next segment begins. Learning: lr / (warmup + 1) at
- * step 0, and step `warmup` is the last of the warm-up. Returns the first step behind it. */
-static int64_t add_rise(nxc_learning_rate *rate, bool from_zero, int64_t warmup, double lr) {
-  if (warmup <= 0) return 0;
-  nxc_segment segment = {
-      NXC_SEGMENT_LINEAR, 0, from_zero ? 0 : -1, from_zero ? warmup : warmup + 1, 0, lr, 0};
-  add(rate, segment);
-  return from_zero ? warmup : warmup + 1;
+static void add_constant(nxc_learning_rate *rate, int64_t first, double value) {
+  add(rate, (nx_segment){.kind = NX_SEGMENT_CONSTANT, .first = first, .origin = (double)first, .from = value,
+                         .to = value});
 }
 
-/* It falls from the end of the warm-up to `end`; where nothing is left for that it is at its least at once.
- */
-static void add_fall(nxc_learning_rate *rate, nxc_segment_kind kind, int64_t first, int64_t warmup,
-                     int64_t end, double lr, double least) {
-  nxc_segment segment = {kind, first, warmup, end - warmup, lr, least, 0};
-  if (kind != NXC_SEGMENT_CONSTANT && end <= warmup)
-    segment = (nxc_segment){.kind = NXC_SEGMENT_CONSTANT, .from = least, .to = least};
-  if (segment.kind == NXC_SEGMENT_CONSTANT) {
-    segment.first = segment.origin = first;
-    segment.span = 1;
-    segment.to = segment.from;
+static int64_t step_behind(double steps) {
+  return (int64_t)floor(steps) + 1;
+}
+
+/* Where the first step learns already, it is as if the warm-up had begun a step before it. Returns the first step
+ * behind the warm-up. */
+static int64_t add_rise(nxc_learning_rate *rate, const schedule *of) {
+  double origin = of->first_learns ? -1 : 0, span = of->warmup - origin;
+  double from = of->first_learns ? 0 : of->initial;
+  if (of->warmup <= 0) return 0;
+  nx_segment rise = {.kind = NX_SEGMENT_LINEAR, .origin = origin, .span = span, .from = from, .to = of->peak};
+  if (of->second_again) add_constant(rate, 0, from + (of->peak - from) / span), rise.first = 1;
+  if (step_behind(of->warmup) > rise.first) add(rate, rise);
+  return step_behind(of->warmup);
+}
+
+static void set_clock(nx_segment *fall, const schedule *of) {
+  double held = of->warmup + of->hold;
+  fall->origin = held, fall->span = of->end - held;
+  switch (of->row->clock) {
+  case TRAINING: fall->origin = 0, fall->span = of->end; break;
+  case WARMUP: fall->origin = of->hold, fall->span = fmax(of->warmup, 1); break;
+  case RISE: fall->origin = of->hold - of->first_learns, fall->span = fmax(of->warmup + of->first_learns, 1); break;
+  case PERIOD: fall->span = of->period; break;
+  case PERIODS: fall->span = of->period, fall->every = (int64_t)of->period; break;
   }
-  add(rate, segment);
 }
 
-nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double lr, double least) {
+static void set_target(nx_segment *fall, const schedule *of) {
+  fall->from = of->peak, fall->to = of->least;
+  switch (of->row->target) {
+  case HALF: fall->towards = 2 * of->least - of->peak; return;
+  case ZERO: fall->to = 0, fall->least = of->least; return;
+  case FACTOR: fall->to = of->peak * of->factor, fall->least = of->least; return;
+  }
+}
+
+static void add_fall(nxc_learning_rate *rate, const schedule *of, int64_t first) {
+  nx_segment fall = {.kind = of->row->kind, .exponent = of->row->exponent > 0 ? of->row->exponent : of->power};
+  set_clock(&fall, of);
+  set_target(&fall, of);
+  fall.first = first;
+  bool inverse = fall.kind == NX_SEGMENT_INVERSE;
+  double begins = inverse ? fall.origin + fall.span : fall.origin;
+  if (first <= begins) {
+    if (begins > (double)first || inverse) add_constant(rate, first, of->peak);
+    fall.first = (int64_t)ceil(begins) + inverse;
+  }
+  add(rate, fall);
+}
+
+nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double peak, double least) {
   nxc_learning_rate rate = {.max_steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0)};
-  int64_t warmup = nxc_int(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
-  int64_t end = rate.max_steps - nxc_int(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS);
-  bool asked = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "zero");
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    if (!nxc_is(s, NX_SETTING_SCHEDULE_NAME, rows[i].name)) continue;
-    bool from_zero = rows[i].rise == RISE_FROM_ZERO || (rows[i].rise == RISE_ASKED && asked);
-    int64_t first = add_rise(&rate, from_zero, warmup, lr);
-    add_fall(&rate, rows[i].fall, first, warmup, end, lr, least);
-  }
+  const schedule of = read_schedule(s, peak, least);
+  int64_t first = add_rise(&rate, &of), behind = step_behind(of.end);
+  bool falls = of.row->kind != NX_SEGMENT_CONSTANT, room = of.end > of.warmup + fmax(of.hold, 0);
+  if (!falls) add_constant(&rate, first, of.peak);
+  else if (room || of.row->end == GOES) add_fall(&rate, &of, first);
+  if (falls && of.row->end == STOPS) add_constant(&rate, room ? behind : first, least);
   return rate;
 }
 
 nxc_learning_rate nxc_learning_rate_read(const nxc_settings *s) {
   return nxc_learning_rate_between(s, nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0),
                                    nxc_number(s, NX_SETTING_SCHEDULE_MIN_LR));
+}
+
+double nxc_learning_rate_at(const nxc_learning_rate *rate, int64_t step) {
+  size_t i = rate->n_segments;
+  while (i > 1 && rate->segments[i - 1].first > step) i--;
+  return rate->n_segments > 0 ? nx_segment_at(&rate->segments[i - 1], step) : 0;
 }

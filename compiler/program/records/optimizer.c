@@ -94,11 +94,11 @@ static void read_decoupled(const nxc_settings *s, nxc_optimizer *o) {
 static nxc_learning_rate read_weight_decay(const nxc_settings *s) {
   double end = nxc_number(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY);
   double start = nxc_number_or(s, NX_SETTING_OPTIMIZER_START_WEIGHT_DECAY, end);
-  nxc_segment segment = {.kind = NXC_SEGMENT_CONSTANT, .span = 1, .from = end, .to = end};
-  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "linear")) segment.kind = NXC_SEGMENT_LINEAR;
-  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "cosine")) segment.kind = NXC_SEGMENT_COSINE;
+  nx_segment segment = {.kind = NX_SEGMENT_CONSTANT, .every = 1, .span = 1, .from = end, .to = end};
+  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "linear")) segment.kind = NX_SEGMENT_LINEAR;
+  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "cosine")) segment.kind = NX_SEGMENT_COSINE;
   int64_t steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 1);
-  if (segment.kind != NXC_SEGMENT_CONSTANT) segment.from = start, segment.span = steps > 0 ? steps : 1;
+  if (segment.kind != NX_SEGMENT_CONSTANT) segment.from = start, segment.span = steps > 0 ? steps : 1;
   return (nxc_learning_rate){.segments = {segment}, .n_segments = 1};
 }
 

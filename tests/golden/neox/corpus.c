@@ -120,7 +120,7 @@ static void compare(line *to, const json_t *wanted, const json_t *settings) {
   double share = json_number_value(json_object_get(wanted, "warmup"));
   double n_steps = json_number_value(json_object_get(wanted, "lr_decay_iters"));
   double n_warmup = json_number_value(json_object_get(settings, "schedule.warmup_steps"));
-  if (n_warmup != floor(share * n_steps)) add(to, " warmup=%g(wanted %g)", n_warmup, share * n_steps);
+  if (n_warmup != share * n_steps) add(to, " warmup=%g(wanted %g)", n_warmup, share * n_steps);
 }
 
 static int compare_ids(const void *a, const void *b) {

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records the first 50 learning rates of the schedulers of NeMo, NxDT, Megatron-LM, GPT-NeoX, xorl and PyTorch.
+
+usage: record_schedules.py FOLDER    writes recorded/schedulers.txt
+
+FOLDER holds the systems' own files: nemo.py (nemo/core/optim/lr_scheduler.py), megatron.py
+(megatron/core/optimizer_param_scheduler.py), neox.py (megatron/learning_rates.py), xorl.py (optim/lr_scheduler.py).
+Modules that they import and do not need for a rate are replaced by empty ones. Each line of the record is what nxcfg is
+given (a dialect and its options), then the rates.
+"""
+import importlib.util
+import math
+import pathlib
+import sys
+import types
+import warnings
+
+import torch
+
+N = 50
+LR = 3e-3
+
+
+class Empty(types.ModuleType):
+    """Stands for any module that a scheduler's file imports."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *a, **k: None
+
+
+def load(folder, name, stubs):
+    for stub in stubs:
+        sys.modules[stub] = Empty(stub)
+    spec = importlib.util.spec_from_file_location("recorded_schedulers." + name, folder / (name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    module.__package__ = "recorded_schedulers"
+    spec.loader.exec_module(module)
+    return module
+
+
+def optimizer():
+    return torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=LR)
+
+
+def rates_of(torch_scheduler, opt):
+    rates = []
+    for _ in range(N):
+        rates.append(opt.param_groups[0]["lr"])
+        opt.step()
+        torch_scheduler.step()
+    return rates
+
+
+def of_nemo(nemo, name, **sched):
+    opt = optimizer()
+    cls = getattr(nemo, name, None) or getattr(torch.optim.lr_scheduler, name)
+    args = dict(sched)
+    if name not in ("StepLR", "ExponentialLR"):
+        args["max_steps"] = N
+    return rates_of(cls(opt, **args), opt)
+
+
+def of_transformers_linear(warmup_steps):
+    """transformers' get_linear_schedule_with_warmup, which NxDT's LinearAnnealingWithWarmUp wraps."""
+    def factor(i):
+        if i < warmup_steps:
+            return i / max(1, warmup_steps)
+        return max(0.0, (N - i) / max(1, N - warmup_steps))
+    opt = optimizer()
+    return rates_of(torch.optim.lr_scheduler.LambdaLR(opt, factor), opt)
+
+
+def of_megatron(megatron, style, batch, warmup, decay, wsd=None, wsd_style="exponential", least=3e-4, initial=0.0,
+                batches=None):
+    """warmup, decay and wsd in sequences; batches: the sequences of each step, `batch` unless given."""
+    group = {"lr": 0.0, "weight_decay": 0.0}
+    holder = types.SimpleNamespace(param_groups=[group])
+    scheduler = megatron.OptimizerParamScheduler(
+        holder, init_lr=initial, max_lr=LR, min_lr=least, lr_warmup_steps=warmup, lr_decay_steps=decay,
+        lr_decay_style=style, start_wd=0.0, end_wd=0.0, wd_incr_steps=decay, wd_incr_style="constant",
+        use_checkpoint_opt_param_scheduler=False, override_opt_param_scheduler=False, wsd_decay_steps=wsd,
+        lr_wsd_decay_style=wsd_style)
+    rates = []
+    for step in range(N):
+        rates.append(group["lr"])
+        scheduler.step(batches[step] if batches else batch)
+    return rates
+
+
+def of_neox(neox, style, total, warmup, least=3e-4):
+    group = {"lr": 0.0}
+    holder = types.SimpleNamespace(param_groups=[group])
+    scheduler = neox.AnnealingLR(holder, start_lr=LR, warmup_iter=warmup * total, total_iters=total, decay_style=style,
+                                 last_iter=0, min_lr=least)
+    rates = []
+    for _ in range(N):
+        rates.append(group["lr"])
+        scheduler.step()
+    return rates
+
+
+def of_xorl(xorl, style, warmup, decay, least=1e-4, start=0.0):
+    opt = optimizer()
+    scheduler = xorl.build_lr_scheduler(opt, N, lr=LR, lr_decay_style=style, lr_decay_ratio=decay,
+                                        lr_warmup_ratio=warmup, lr_min=least, lr_start=start)
+    return rates_of(scheduler, opt)
+
+
+def nemo_cases(nemo):
+    cases = [("WarmupPolicy", {"warmup_steps": 7}), ("WarmupHoldPolicy", {"warmup_steps": 5, "hold_steps": 9}),
+             ("SquareAnnealing", {"warmup_steps": 7}), ("SquareAnnealing", {"warmup_steps": 0, "min_lr": 3e-4}),
+             ("SquareRootAnnealing", {"warmup_steps": 7, "min_lr": 1e-3}),
+             ("CosineAnnealing", {"warmup_steps": 5, "min_lr": 3e-4}),
+             ("CosineAnnealing", {"warmup_steps": 5, "constant_steps": 8, "min_lr": 3e-4}),
+             ("NoamAnnealing", {"warmup_steps": 9, "d_model": 64}), ("NoamAnnealing", {"d_model": 64, "min_lr": 1e-4}),
+             ("NoamHoldAnnealing", {"warmup_steps": 6, "hold_steps": 11, "decay_rate": 0.7}),
+             ("NoamHoldAnnealing", {"warmup_steps": 6, "min_lr": 1.5e-3}),
+             ("WarmupAnnealing", {"warmup_steps": 6, "min_lr": 3e-4}),
+             ("InverseSquareRootAnnealing", {"warmup_steps": 6, "min_lr": 2e-3}),
+             ("InverseSquareRootAnnealing", {}),
+             ("PolynomialDecayAnnealing", {"warmup_steps": 4, "power": 2.5, "min_lr": 3e-4}),
+             ("PolynomialHoldDecayAnnealing", {"warmup_steps": 4, "hold_steps": 6, "power": 0.5}),
+             ("StepLR", {"step_size": 12, "gamma": 0.3}), ("ExponentialLR", {"gamma": 0.93})]
+    for name, sched in cases:
+        options = [f"model.optim.sched.{key}={value!r}" for key, value in sched.items()]
+        yield "nxdt", [f"model.optim.sched.name={name}"] + options, of_nemo(nemo, name, **sched)
+    for warmup in (0, 6):
+        yield ("nxdt", ["model.optim.sched.name=LinearAnnealingWithWarmUp", f"model.optim.sched.warmup_steps={warmup}"],
+               of_transformers_linear(warmup))
+
+
+def megatron_cases(megatron):
+    common = [f"lr={LR!r}", "min-lr=0.0003"]
+    for style in ("constant", "linear", "cosine", "inverse-square-root"):
+        yield ("megatron", common + [f"lr-decay-style={style}", f"train-iters={N}", "lr-warmup-iters=6"],
+               of_megatron(megatron, style, 8, 48, 8 * N))
+        yield ("megatron", common + [f"lr-decay-style={style}", f"train-iters={N}", "lr-decay-iters=40",
+                                     "lr-warmup-fraction=0.09", "lr-warmup-init=0.0001"],
+               of_megatron(megatron, style, 8, 0.09 * 320, 320, initial=1e-4))
+        yield ("megatron", common + [f"lr-decay-style={style}", f"train-samples={8 * N + 5}", "lr-decay-samples=309",
+                                     "lr-warmup-samples=45"],
+               of_megatron(megatron, style, 8, 45, 309))
+    for style in ("exponential", "linear", "cosine", "minus_sqrt"):
+        yield ("megatron", common + ["lr-decay-style=WSD", f"lr-wsd-decay-style={style}", f"train-iters={N}",
+                                     "lr-warmup-iters=5", "lr-wsd-decay-iters=17", "lr-decay-iters=46"],
+               of_megatron(megatron, "WSD", 8, 40, 8 * 46, wsd=17 * 8, wsd_style=style))
+
+
+def neox_cases(neox):
+    for style in ("constant", "linear", "cosine", "exponential"):
+        for total, warmup in ((N, 0.1), (40, 0.07), (75, 0.0)):
+            yield ("neox", [f"optimizer.params.lr={LR!r}", "min_lr=0.0009", f"lr_decay_style={style}",
+                            f"train_iters={N}", f"lr_decay_iters={total}", f"warmup={warmup}"],
+                   of_neox(neox, style, total, warmup, least=9e-4))
+
+
+def xorl_cases(xorl):
+    for style in ("constant", "linear", "cosine"):
+        yield ("xorl", [f"train.lr={LR!r}", "train.lr_min=0.0001", f"train.lr_decay_style={style}",
+                        "train.lr_warmup_ratio=0.13", "train.lr_decay_ratio=0.8", "train.lr_start=0.0002",
+                        f"train.max_steps={N}"], of_xorl(xorl, style, 0.13, 0.8, start=2e-4))
+
+
+def main():
+    warnings.simplefilter("ignore")
+    folder = pathlib.Path(sys.argv[1])
+    sys.modules["recorded_schedulers"] = Empty("recorded_schedulers")
+    sys.modules["recorded_schedulers"].__path__ = []
+    nemo = load(folder, "nemo", ["hydra", "omegaconf", "nemo", "nemo.core", "nemo.core.config", "nemo.utils",
+                                 "nemo.utils.model_utils"])
+    megatron = load(folder, "megatron", ["megatron.core", "megatron.core.utils", "megatron"])
+    neox = load(folder, "neox", [])
+    source = (folder / "xorl.py").read_text().replace("from ..utils import logging", "from logging_stub import logging")
+    sys.modules["logging_stub"] = types.SimpleNamespace(logging=types.SimpleNamespace(get_logger=lambda *a: None))
+    xorl = types.ModuleType("xorl")
+    exec(compile(source, "xorl.py", "exec"), xorl.__dict__)
+    cases = [*nemo_cases(nemo), *megatron_cases(megatron), *neox_cases(neox), *xorl_cases(xorl)]
+    out = pathlib.Path(__file__).parent / "recorded" / "schedulers.txt"
+    with out.open("w") as file:
+        for dialect, options, rates in cases:
+            assert len(rates) == N and all(math.isfinite(rate) for rate in rates)
+            file.write(" ".join([dialect, *options]) + " :")
+            file.write("".join(f" {rate!r}" for rate in rates) + "\n")
+    print(f"{len(cases)} schedules, {N} steps each, PyTorch {torch.__version__}: {out}")
+
+
+main()
