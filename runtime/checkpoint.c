@@ -217,6 +217,8 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr
   bool good = nxr_world_all(checkpoint->world, opened) && find_whole(checkpoint, &tensors, step, fault);
   if (good && *step > 0) {
     nxr_folder_path(checkpoint->directory, *step, "", folder);
+    nxr_loss_scale *scale = checkpoint->run.scale;
+    if (scale != NULL) nxr_world_broadcast(checkpoint->world, scale, sizeof *scale);
     good = nxr_world_all(checkpoint->world, read_files(&tensors, folder, fault));
     if (good && checkpoint->world->rank == 0) fprintf(stderr, "nxrun: resumes from %s\n", folder);
   }

@@ -75,6 +75,24 @@ static json_t *make_dataset(const nxr_fingerprint *dataset) {
                    (json_int_t)dataset->n_tokens, "sha256", hex);
 }
 
+static json_t *make_scale(const nxr_manifest_run *run) {
+  if (run->scale == NULL || !nxr_loss_scale_is_used(run->plan->run)) return NULL;
+  return json_pack("{s:f, s:I, s:I, s:I}", "factor", run->scale->factor, "good", (json_int_t)run->scale->n_good,
+                   "left", (json_int_t)run->scale->n_left, "skipped", (json_int_t)run->scale->n_skipped);
+}
+
+/* One without it begins anew. */
+static void read_scale(const json_t *manifest, nxr_loss_scale *scale) {
+  double factor;
+  json_int_t n_good, n_left, n_skipped;
+  if (scale == NULL ||
+      json_unpack((json_t *)(uintptr_t)json_object_get(manifest, "loss_scale"), "{s:F, s:I, s:I, s:I}", "factor",
+                  &factor, "good", &n_good, "left", &n_left, "skipped", &n_skipped) != 0 ||
+      !(factor > 0) || n_good < 0 || n_left < 0 || n_skipped < 0)
+    return;
+  *scale = (nxr_loss_scale){factor, (uint32_t)n_good, (uint32_t)n_left, (uint64_t)n_skipped};
+}
+
 static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const nxr_checkpoint_file *files,
                              uint32_t n_files) {
   char hex[HEX_BYTES];
@@ -85,9 +103,9 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                                                           "sha256", hex));
   }
   nx_hex(run->plan->header->plan_id, hex);
-  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*}", "format", FORMAT, "version", VERSION, "plan_id", hex,
+  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*}", "format", FORMAT, "version", VERSION, "plan_id", hex,
                    "step", (json_int_t)step, "files", entries, "settings", make_settings(run->plan), "dataset",
-                   make_dataset(run->dataset));
+                   make_dataset(run->dataset), "loss_scale", make_scale(run));
 }
 
 /* A new file of the folder, synced. */
@@ -290,5 +308,7 @@ static bool check_dataset(const json_t *manifest, const char *folder, const nxr_
 
 bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
                             nxr_fault *fault) {
-  return check_plan(manifest, folder, run, fault) && check_dataset(manifest, folder, run, fault);
+  if (!check_plan(manifest, folder, run, fault) || !check_dataset(manifest, folder, run, fault)) return false;
+  read_scale(manifest, run->scale);
+  return true;
 }

@@ -3,7 +3,8 @@
  *
  *   {"format": "nxrun checkpoint", "version": 1, "plan_id": hex, "step": n,
  *    "files": {name: {"bytes": n, "sha256": hex}}, "settings": {path: value},
- *    "dataset": {"documents": n, "tokens": n, "sha256": hex}}
+ *    "dataset": {"documents": n, "tokens": n, "sha256": hex},
+ *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n}}
  *
  * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset
  * is what the run was trained on (dataset_fingerprint.h). */
@@ -12,6 +13,7 @@
 
 #include "runtime/checkpoint_tensors.h"
 #include "runtime/dataset_fingerprint.h"
+#include "runtime/loss_scale.h"
 #include "schema/plan.h"
 
 #include <jansson.h>
@@ -32,6 +34,7 @@ typedef struct nxr_manifest_run {
   const nx_plan *plan;
   const nxr_fingerprint *dataset; /* NULL: not known, and not compared */
   bool new_dataset;               /* going on with another one was asked for */
+  nxr_loss_scale *scale;          /* written where the plan has one, and read by nxr_manifest_check_run */
 } nxr_manifest_run;
 
 /* Whether the folder has a manifest of a checkpoint at all, of whatever step. */

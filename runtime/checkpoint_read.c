@@ -3,7 +3,6 @@
 
 #include "runtime/checkpoint_folder.h"
 #include "runtime/world.h"
-#include "schema/bf16.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -149,14 +148,7 @@ static void store(const reader *in, uint32_t piece, int64_t row, const nxr_span 
     return;
   }
   nx_dtype dtype = nxr_pieces_dtype(pieces, nxr_tensors_kind(in->tensors, in->content, piece), piece);
-  if (dtype == NX_f32) {
-    nxr_pieces_put(pieces, dtype, span, values);
-    return;
-  }
-  assert(dtype == NX_bf16);
-  uint16_t *rounded = in->room;
-  for (int64_t i = 0; i < span->n; i++) rounded[i] = nx_bf16_from_float(values[i]);
-  nxr_pieces_put(pieces, dtype, span, rounded);
+  nxr_pieces_put_floats(pieces, dtype, span, values, in->room);
 }
 
 static void read_row(const reader *in, const nxr_safetensor *tensor, uint32_t piece, int64_t row) {

@@ -109,11 +109,13 @@ static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step
   }
 }
 
-bool nxr_exec_step(nxr_exec *exec, uint64_t step, nxr_numbers *numbers, nxr_fault *fault) {
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
+                   nxr_fault *fault) {
   nxr_machine *machine = exec->machine;
   const nx_plan *plan = machine->plan;
-  int64_t number = (int64_t)step;
+  int64_t number = (int64_t)(step - scale->n_skipped);
   write_value(machine, plan->run->step, &number);
+  if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
     if (item->stage != machine->stage) continue;

@@ -6,6 +6,7 @@
 
 #include "runtime/bind.h"
 #include "runtime/data.h"
+#include "runtime/loss_scale.h"
 
 typedef struct nxr_exec {
   nxr_machine *machine;
@@ -18,12 +19,14 @@ typedef struct nxr_exec {
 typedef struct nxr_numbers {
   double loss; /* mean over the tokens of the step, all ranks */
   double grad_norm, lr;
+  double loss_scale; /* with which the step was made */
 } nxr_numbers;
 
 /* `data` may be NULL where only the plan's programs are run, with the input arena as it is. */
 bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault);
 void nxr_exec_close(nxr_exec *exec);
-/* One training step, `step` from 0. Only reading data can fail. */
-bool nxr_exec_step(nxr_exec *exec, uint64_t step, nxr_numbers *numbers, nxr_fault *fault);
+/* One training step, `step` from 0, with gradients that carry the factor of `scale`. Only reading data can fail. */
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
+                   nxr_fault *fault);
 
 #endif

@@ -54,6 +54,10 @@ static size_t format_json(const nxr_metrics_row *row, char text[LINE_BYTES]) {
   n += print_number(text + n, LINE_BYTES - n, "loss", row->loss);
   n += print_number(text + n, LINE_BYTES - n, "lr", row->lr);
   n += print_number(text + n, LINE_BYTES - n, "grad_norm", row->grad_norm);
+  if (row->loss_scale > 0) {
+    n += print_number(text + n, LINE_BYTES - n, "loss_scale", row->loss_scale);
+    n += (size_t)snprintf(text + n, LINE_BYTES - n, ",\"skipped\":%" PRIu64, row->n_skipped);
+  }
   n += print_number(text + n, LINE_BYTES - n, "tokens_per_s", row->tokens_per_s);
   return n +
          (size_t)snprintf(text + n, LINE_BYTES - n, ",\"memory_bytes\":%" PRIu64 "}\n", row->memory_bytes);
@@ -63,9 +67,12 @@ static size_t format_json(const nxr_metrics_row *row, char text[LINE_BYTES]) {
 static void print_text(nxr_metrics *metrics, const nxr_metrics_row *row) {
   double left_s = metrics->train_s / (double)metrics->n_reported * (double)(metrics->n_steps - row->step);
   unsigned long long seconds = (unsigned long long)(left_s + 0.5);
-  printf("%sstep %" PRIu64 "/%" PRIu64 "  loss %.4f  lr %.3g  grad norm %.3f  %.0f tokens/s  %.0f MiB  "
+  char scale[64] = "";
+  if (row->loss_scale > 0)
+    snprintf(scale, sizeof scale, "  loss scale %g, %" PRIu64 " skipped", row->loss_scale, row->n_skipped);
+  printf("%sstep %" PRIu64 "/%" PRIu64 "  loss %.4f  lr %.3g  grad norm %.3f%s  %.0f tokens/s  %.0f MiB  "
          "%llu:%02llu:%02llu left%s",
-         metrics->terminal ? "\r\x1b[K" : "", row->step, metrics->n_steps, row->loss, row->lr, row->grad_norm,
+         metrics->terminal ? "\r\x1b[K" : "", row->step, metrics->n_steps, row->loss, row->lr, row->grad_norm, scale,
          metrics->line_tokens / metrics->line_s, (double)row->memory_bytes / 1048576, seconds / 3600,
          seconds / 60 % 60, seconds % 60, metrics->terminal ? "" : "\n");
   metrics->line_s = metrics->line_tokens = 0;

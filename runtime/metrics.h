@@ -19,6 +19,8 @@ typedef struct nxr_metrics_row {
   uint64_t step;
   double loss, lr, grad_norm, tokens_per_s, seconds;
   uint64_t memory_bytes;
+  double loss_scale;  /* 0: none */
+  uint64_t n_skipped; /* steps of the run, where there is one */
 } nxr_metrics_row;
 
 typedef struct nxr_metrics {

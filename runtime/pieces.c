@@ -2,6 +2,7 @@
 #include "runtime/pieces.h"
 
 #include "schema/bf16.h"
+#include "schema/f16.h"
 
 #include <assert.h>
 #include <string.h>
@@ -106,25 +107,23 @@ void nxr_pieces_put(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *sp
                                         (uint64_t)span->n * (nx_dtype_bits(dtype) / 8));
 }
 
-/* Writes `span` from `values`, whose first is that of column `column`. */
-static void put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, const float *values,
-                       int64_t column, void *room) {
-  const float *from = values + (span->column - column);
-  if (span->n == 0) return;
-  if (dtype == NX_f32) {
-    nxr_pieces_put(pieces, dtype, span, from);
-    return;
-  }
-  assert(dtype == NX_bf16);
+void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, const float *values,
+                           void *room) {
   uint16_t *rounded = room;
-  for (int64_t i = 0; i < span->n; i++) rounded[i] = nx_bf16_from_float(from[i]);
-  nxr_pieces_put(pieces, dtype, span, rounded);
+  if (span->n == 0) return;
+  assert(nx_dtype_is_real(dtype));
+  if (dtype == NX_bf16)
+    for (int64_t i = 0; i < span->n; i++) rounded[i] = nx_bf16_from_float(values[i]);
+  if (dtype == NX_f16)
+    for (int64_t i = 0; i < span->n; i++) rounded[i] = nx_f16_from_float(values[i]);
+  nxr_pieces_put(pieces, dtype, span, dtype == NX_f32 ? (const void *)values : rounded);
 }
 
 void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, void *room) {
   nxr_span whole = nxr_pieces_row(pieces, NXR_PARAM, piece, row);
-  put_floats(pieces, nxr_pieces_dtype(pieces, NXR_PARAM, piece), &whole, values, whole.column, room);
+  nxr_pieces_put_floats(pieces, nxr_pieces_dtype(pieces, NXR_PARAM, piece), &whole, values, room);
   if (!nxr_pieces_has(pieces, NXR_MASTER, piece)) return;
   nxr_span part = nxr_pieces_row(pieces, NXR_MASTER, piece, row);
-  put_floats(pieces, nxr_pieces_dtype(pieces, NXR_MASTER, piece), &part, values, whole.column, room);
+  nxr_pieces_put_floats(pieces, nxr_pieces_dtype(pieces, NXR_MASTER, piece), &part,
+                        values + (part.column - whole.column), room);
 }

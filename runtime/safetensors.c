@@ -2,6 +2,7 @@
 #include "runtime/safetensors.h"
 
 #include "schema/bf16.h"
+#include "schema/f16.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -35,18 +36,6 @@ const nxr_safetensor *nxr_safetensors_find(const nxr_safetensors *file, const ch
   return nx_safetensors_find(&file->start, name);
 }
 
-static float half_to_float(uint16_t half) {
-  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3FF;
-  if (exponent == 0) {
-    float size = (float)fraction * 0x1p-24f;
-    return sign ? -size : size;
-  }
-  uint32_t bits = sign | (exponent == 31 ? UINT32_C(0x7F800000) : (exponent + 112) << 23) | fraction << 13;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_t n, float *values) {
   const uint8_t *from = tensor->bytes + first * (nx_dtype_bits(tensor->dtype) / 8);
   if (tensor->dtype == NX_f32) {
@@ -61,7 +50,7 @@ void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_
       values[i] = (float)wide;
     } else {
       memcpy(&half, from + 2 * i, sizeof half);
-      values[i] = tensor->dtype == NX_bf16 ? nx_bf16_to_float(half) : half_to_float(half);
+      values[i] = tensor->dtype == NX_bf16 ? nx_bf16_to_float(half) : nx_f16_to_float(half);
     }
   }
 }

@@ -56,6 +56,7 @@ typedef struct training {
   nxr_checkpoint checkpoint;
   nxr_data *data;
   nxr_exec exec;
+  nxr_loss_scale scale;
   nxr_metrics metrics;
   nxr_fault fault;
   uint64_t done;  /* steps behind the run */
@@ -173,6 +174,8 @@ static bool open_data(training *run) {
 
 static bool load_state(training *run) {
   run->world->phase = "while data and weights are read";
+  run->scale = nxr_loss_scale_begin(run->plan->run);
+  run->checkpoint.run.scale = &run->scale;
   if (!open_data(run)) return false;
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
   if (!agree(run)) return false;
@@ -212,25 +215,41 @@ static bool save(training *run) {
 static void report(training *run, const nxr_numbers *numbers, double seconds) {
   const nxr_metrics_row row = {.step = run->done, .loss = numbers->loss, .lr = numbers->lr,
                                .grad_norm = numbers->grad_norm, .seconds = seconds,
+                               .loss_scale = nxr_loss_scale_is_used(run->plan->run) ? numbers->loss_scale : 0,
+                               .n_skipped = run->scale.n_skipped,
                                .tokens_per_s = (double)run->plan->run->tokens_per_step / seconds,
                                .memory_bytes = nxr_metrics_memory(&run->metrics)};
   if (run->world->rank == 0) nxr_metrics_report(&run->metrics, &row);
 }
 
+/* The next step's loss scale. */
+static void adapt(training *run, const nxr_numbers *numbers) {
+  const nx_run *plan = run->plan->run;
+  bool skipped = nxr_loss_scale_is_used(plan) && !isfinite(numbers->grad_norm);
+  if (nxr_loss_scale_next(&run->scale, plan, skipped)) return;
+  nxr_fault_set(&run->fault,
+                "step %llu: a gradient is no number, and the loss scale of %g is at its least; the run ends, and the "
+                "newest checkpoint stays as it is",
+                (unsigned long long)run->done, run->scale.factor);
+}
+
 static bool run_step(training *run, nxr_numbers *numbers) {
   double start = nxr_clock_s();
-  if (!nxr_exec_step(&run->exec, run->done, numbers, &run->fault)) {
+  if (!nxr_exec_step(&run->exec, run->done, &run->scale, numbers, &run->fault)) {
     fprintf(stderr, "nxrun: rank %u, step %llu: %s\n", run->world->rank, (unsigned long long)run->done + 1,
             run->fault.text);
     nxr_world_abort(NXR_EXIT_FAILED);
   }
   run->done++;
+  numbers->loss_scale = run->scale.factor;
+  adapt(run, numbers);
   report(run, numbers, nxr_clock_s() - start);
   return true;
 }
 
 /* The other ranks have the same numbers, so all find this at the same step. */
 static bool is_finite(training *run, const nxr_numbers *numbers) {
+  if (nxr_loss_scale_is_used(run->plan->run)) return true; /* such steps are skipped */
   if (isfinite(numbers->loss) && isfinite(numbers->grad_norm)) return true;
   return nxr_fault_set(&run->fault,
                        "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest checkpoint "

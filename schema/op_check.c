@@ -66,7 +66,7 @@ static bool check_attributes(const nx_plan *plan, const nx_operator *op, nx_op_f
 
 static bool type_matches(nx_op_facts *facts, char letter, uint16_t dtype) {
   switch (letter) {
-    case 'a': return dtype == NX_f32 || dtype == NX_bf16;
+    case 'a': return nx_dtype_is_real(dtype);
     case 'f': return dtype == NX_f32;
     case 'd': return dtype == NX_f64;
     case 'i': return dtype == NX_i32;

@@ -121,6 +121,10 @@ static inline const nx_operand_row *nx_signature_output(const nx_signature *sign
 /* 0 where the number is not in the table. */
 uint32_t nx_dtype_bits(uint32_t number);
 const char *nx_dtype_name(uint32_t number);
+/* Whether weights and activations may have it. */
+static inline bool nx_dtype_is_real(uint32_t number) {
+  return number == NX_f32 || number == NX_bf16 || number == NX_f16;
+}
 const char *nx_arena_name(uint32_t number);
 const char *nx_arena_meaning(uint32_t number);
 

@@ -151,8 +151,19 @@ typedef struct nx_run {
   uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
   uint32_t model_config;    /* string: the config.json beside a checkpoint's weights; "": none */
   double train_share; /* of the dataset's documents, from the first; the others are not read */
+  double loss_scale_initial, loss_scale_least;
+  uint32_t loss_scale_window;     /* good steps until a dynamic one doubles */
+  uint32_t loss_scale_hysteresis; /* skipped steps until it halves */
+  uint32_t loss_scale_rules;      /* NX_LOSS_SCALE_* */
+  uint32_t loss_scale; /* value [1] f64 in arena input: the factor that gradients carry, or NX_NONE */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 192, "plan run");
+_Static_assert(sizeof(nx_run) == 224, "plan run");
+
+enum {
+  NX_LOSS_SCALE_DYNAMIC = 1,
+  NX_LOSS_SCALE_RENEWS = 2, /* any good step begins the hysteresis anew, not only one that doubles it */
+  NX_LOSS_SCALE_ENDS = 4    /* where it would fall below its least the run ends */
+};
 
 /* A document ends with its token. Without any of these a sequence is one document. */
 enum {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/plan_check.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -190,7 +191,7 @@ static bool check_value(const checker *check, uint32_t index) {
 /* Whether a value is a vector as long as a shard, or as the range where it may be. */
 static bool has_length(const nx_plan *plan, const nx_range *range, uint32_t index, bool may_be_whole) {
   if (!is_index(plan, index, NX_SECTION_VALUES) || plan->values[index].n_dims != 1) return false;
-  if (plan->values[index].dtype != NX_f32 && plan->values[index].dtype != NX_bf16) return false;
+  if (!nx_dtype_is_real(plan->values[index].dtype)) return false;
   uint64_t n = (uint64_t)plan->values[index].dims[0];
   return n == range->n_shard || (may_be_whole && n == range->n_elements);
 }
@@ -528,10 +529,20 @@ static bool check_sequence(const checker *check) {
   return true;
 }
 
+static bool check_loss_scale(const checker *check) {
+  const nx_run *run = check->plan->run;
+  const uint32_t rules = NX_LOSS_SCALE_DYNAMIC | NX_LOSS_SCALE_RENEWS | NX_LOSS_SCALE_ENDS;
+  bool used = run->loss_scale != NX_NONE;
+  if ((run->loss_scale_rules & ~rules) != 0 ||
+      (used && !(run->loss_scale_initial > 0 && run->loss_scale_initial <= DBL_MAX && run->loss_scale_least >= 0)))
+    FAIL(run, "the run's loss scale is malformed");
+  return true;
+}
+
 static bool check_run_values(const checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
-  if (!check_sequence(check)) return false;
+  if (!check_sequence(check) || !check_loss_scale(check)) return false;
   int64_t batch = run->micro_batch, part = run->sequence / run->ring_size,
           sequence = part / run->ulysses_size;
   const struct {
@@ -553,6 +564,7 @@ static bool check_run_values(const checker *check) {
       {run->places, NX_i32, NX_ARENA_input, run->ring_size, part, true},
       {run->starts, NX_i32, NX_ARENA_input, batch, part, true},
       {run->weights, NX_f32, NX_ARENA_input, batch, sequence, true},
+      {run->loss_scale, NX_f64, NX_ARENA_input, 1, 1, true},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     if (wanted[i].optional && wanted[i].value == NX_NONE) continue;

@@ -6,6 +6,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/output.h"
 #include "compiler/commands/plan_page.h"
+#include "compiler/commands/plan_rate.h"
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/why.h"
 #include "compiler/program/weights.h"
@@ -33,6 +34,8 @@ static const char usage[] =
     "nothing\n"
     "  --system NAME        estimate as if this system ran it, as megatron, neox, nxdt, xorl\n"
     "  --reveal             let the plan hold paths and names that come from secrets or the environment\n"
+    "  --lr                 print the learning rate of the steps instead\n"
+    "  --svg FILE           draw the learning rate of the steps as a picture too\n"
     "  --why PATH           tell the history of one setting or option instead (repeatable)\n";
 
 typedef struct job {
@@ -40,6 +43,8 @@ typedef struct job {
   const nxc_options *options;
   const char *output; /* NULL: print only */
   const char *html;   /* the page's file; NULL: none */
+  const char *svg;    /* the learning rate's picture; NULL: none */
+  bool rate;          /* the learning rate is printed instead */
   bool reveal, all;
   const nxc_estimate_request *asked;
   const nxc_request *request;
@@ -100,6 +105,29 @@ static bool write_page(const job *j, const nxc_plan_report *r) {
   return good;
 }
 
+static bool draw_rate(const job *j, const nxc_learning_rate *rate) {
+  char *picture = NULL;
+  size_t n_bytes = 0;
+  FILE *out = open_memstream(&picture, &n_bytes);
+  bool good = out != NULL && nxc_rate_draw(rate, out);
+  if (out != NULL && fclose(out) != 0) good = false;
+  if (!good) fputs("nxcfg plan: out of memory\n", stderr);
+  good = good && nxc_output_write(j->arena, "plan", j->svg, picture, n_bytes);
+  free(picture);
+  return good;
+}
+
+/* What --lr and --svg ask for, where the training is known. */
+static bool show_rate(const job *j, const nxc_training *training) {
+  if (training == NULL || training->rate.n_segments == 0 || training->rate.max_steps < 1) {
+    fputs("nxcfg plan: the learning rate is not known: it needs schedule.max_steps and the model's sizes\n", stderr);
+    return false;
+  }
+  if (j->svg != NULL && !draw_rate(j, &training->rate)) return false;
+  if (j->rate) nxc_rate_print(&training->rate, stdout);
+  return true;
+}
+
 /* Findings of the program half are errors only where a plan is to be written; else they are why there is
  * none. */
 static int plan_settings(job *j, const char *file) {
@@ -133,7 +161,8 @@ static int plan_settings(job *j, const char *file) {
     r.written = j->output;
   }
   if (j->html != NULL && good && !write_page(j, &r)) return NXC_EXIT_USAGE;
-  report(j, &r);
+  if ((j->rate || j->svg != NULL) && status == NXC_EXIT_GOOD && !show_rate(j, r.training)) return NXC_EXIT_USAGE;
+  if (!j->rate || status != NXC_EXIT_GOOD) report(j, &r);
   if (contradicts(j->sink) || contradicts(obstacles)) return NXC_EXIT_INTERNAL;
   return j->compiled.unreadable ? NXC_EXIT_USAGE : status;
 }
@@ -169,8 +198,8 @@ static int tell_why(job *j, const nxc_texts *paths) {
 
 /* What the options of this command alone ask for. */
 typedef struct wish {
-  const char *output, *html;
-  bool reveal, all;
+  const char *output, *html, *svg;
+  bool reveal, all, rate;
   nxc_texts why;
   nxc_estimate_request estimate;
 } wish;
@@ -180,7 +209,7 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
   nxc_estimate_request asked = wished->estimate;
   asked.nxrun_alone = output != NULL;
   job j = {.arena = nxc_arena_new(), .options = options, .output = output, .html = wished->html,
-           .reveal = wished->reveal,
+           .svg = wished->svg, .rate = wished->rate, .reveal = wished->reveal,
            .all = wished->all, .asked = &asked};
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
@@ -199,6 +228,10 @@ static int plan_files(const nxc_options *options, const wish *wished) {
   size_t n_files = options->files.n_items;
   if (wished->html != NULL && n_files > 1) {
     fputs("nxcfg plan: --html takes one FILE; lay further files over it with -l\n", stderr);
+    return NXC_EXIT_USAGE;
+  }
+  if (wished->svg != NULL && n_files > 1) {
+    fputs("nxcfg plan: --svg takes one FILE; lay further files over it with -l\n", stderr);
     return NXC_EXIT_USAGE;
   }
   if (wished->output != NULL && n_files > 1) {
@@ -227,6 +260,8 @@ int nxc_command_plan(int argc, char **argv) {
                                      {.name = "--why", .list = &wished.why},
                                      {.name = "--all", .flag = &wished.all},
                                      {.name = "--html", .text = &wished.html},
+                                     {.name = "--lr", .flag = &wished.rate},
+                                     {.name = "--svg", .text = &wished.svg},
                                      {.name = "--reveal", .flag = &wished.reveal},
                                      {.name = "--memory", .text = &memory},
                                      {.name = "--machine", .text = &machine},

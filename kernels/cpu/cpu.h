@@ -151,7 +151,7 @@ static inline int64_t cpu_rows(const nxk_tensor *tensor) {
 }
 
 static inline bool cpu_is_real(const nxk_tensor *tensor) {
-  return tensor->dtype == NX_f32 || tensor->dtype == NX_bf16;
+  return nx_dtype_is_real(tensor->dtype);
 }
 
 /* A thread's share of n items in whole units; the shares are in thread order and differ by at most one unit.

@@ -93,7 +93,7 @@ void CPU_NAME(cpu_fill)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *y = cpu_out(kernel, 0);
   void *target = cpu_out_at(kernel, frame, 0);
   float value = (float)cpu_real(kernel, NX_fill_value);
-  uint16_t narrow = vec_to_bf16(value);
+  uint16_t narrow = y->dtype == NX_f16 ? nx_f16_from_float(value) : vec_to_bf16(value);
   int64_t n = nxk_n_elements(y), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {

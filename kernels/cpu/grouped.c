@@ -185,7 +185,7 @@ void cpu_grouped_wgrad_run(const nxk_kernel *kernel, const nxk_frame *frame) {
     char *sum = dw_is->dtype == NX_f32 ? dw : device->scratch + g->sum_at;
     bool adds = cpu_int(kernel, frame, NX_grouped_wgrad_accumulate);
     if (sum != dw && adds)
-      device->table->convert_box(device, sum, NX_f32, columns, dw, NX_bf16, columns, rows, columns);
+      device->table->convert_box(device, sum, NX_f32, columns, dw, dw_is->dtype, columns, rows, columns);
     for (int64_t block = 0; block < b.n_blocks; block++) {
       const int32_t *counts = b.counts + block * b.n_experts;
       uint64_t row = (uint64_t)(block * b.n_rows), end = row + (uint64_t)b.n_rows;
@@ -196,6 +196,6 @@ void cpu_grouped_wgrad_run(const nxk_kernel *kernel, const nxk_frame *frame) {
     }
     if (!adds) memset(dw, 0, bytes_of(dw_is, rows * columns));
     else if (sum != dw)
-      device->table->convert_box(device, dw, NX_bf16, columns, sum, NX_f32, columns, rows, columns);
+      device->table->convert_box(device, dw, dw_is->dtype, columns, sum, NX_f32, columns, rows, columns);
   }
 }

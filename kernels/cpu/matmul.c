@@ -70,7 +70,7 @@ static void choose_blocks(const nxk_kernel *kernel, matmul_state *state, bool in
     state->block_k = at_most(state->block_k, room / at_most(state->block_n, PACK_COLUMNS) / 64 * 64);
     state->block_n = at_most(state->block_n, room / state->block_k / 64 * 64);
   }
-  state->sum_apart = c->dtype == NX_bf16 && (!in_bf16 || state->block_k < state->k);
+  state->sum_apart = c->dtype != NX_f32 && (c->dtype != state->type || state->block_k < state->k);
 }
 
 /* The extent of the last block (`last`) or of every other. */

@@ -143,6 +143,7 @@ void cpu_muon_run(const nxk_kernel *kernel, const nxk_frame *frame) {
   const muon *u = kernel->state;
   const nxk_device *device = kernel->device;
   rule_step step = read_step(kernel, frame);
+  if (isnan(step.scale)) return;
   float *x = scratch_at(kernel, u->x_at), *y = scratch_at(kernel, u->y_at), *m = scratch_at(kernel, u->m_at);
   const nxk_tensor *box = cpu_out(kernel, 0);
   int64_t n_box = box->dims[0] * box->dims[1], at = 0;

@@ -14,6 +14,7 @@ static inline real rule_cbrt(real x) {
 }
 
 static inline real rule_stored(real x, nx_dtype type) {
+  if (type == NX_f16) return nx_f16_to_float(nx_f16_from_float(x));
   return type == NX_bf16 ? vec_float((uint32_t)vec_to_bf16(x) << 16) : x;
 }
 
@@ -62,6 +63,7 @@ static rule_step read_step(const nxk_kernel *kernel, const nxk_frame *frame) {
 
 static void run_element(const nxk_kernel *kernel, const nxk_frame *frame, element_rule *rule) {
   update u = {.rule = rule, .step = read_step(kernel, frame)};
+  if (isnan(u.step.scale)) return;
   uint32_t n_kept = 1 + u.step.n_states, g = rule_input(&u.step, NX_UPDATE_GRADIENT);
   for (uint32_t k = 0; k < n_kept; k++)
     u.kept[k] = (array){cpu_out_at(kernel, frame, k), cpu_out(kernel, k)->dtype};

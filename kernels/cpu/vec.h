@@ -10,8 +10,11 @@
 #define CPU_VEC_H
 
 #include "kernels/cpu/cpu.h"
+#include "schema/bf16.h"
+#include "schema/f16.h"
 #include "schema/philox.h"
 
+#include <immintrin.h>
 #include <math.h>
 #include <omp.h>
 #include <stdint.h>
@@ -53,10 +56,33 @@ static inline void vec_narrow(uint16_t *restrict y, const float *restrict x, int
   for (int64_t i = 0; i < n; i++) y[i] = vec_to_bf16(x[i]);
 }
 
-/* Elements [start, start + n) of an array of f32 or bf16; n <= VEC_CHUNK. */
+/* schema/f16.h, eight at a time. */
+static inline void vec_widen_f16(float *restrict y, const uint16_t *restrict x, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+  for (; i < n; i++) y[i] = nx_f16_to_float(x[i]);
+}
+
+static inline void vec_narrow_f16(uint16_t *restrict y, const float *restrict x, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+  for (; i < n; i++) y[i] = nx_f16_from_float(x[i]);
+}
+
+/* Between fp32 and a type of half its size. */
+static inline void vec_widen_from(nx_dtype dtype, float *y, const uint16_t *x, int64_t n) {
+  (dtype == NX_f16 ? vec_widen_f16 : vec_widen)(y, x, n);
+}
+
+static inline void vec_narrow_to(nx_dtype dtype, uint16_t *y, const float *x, int64_t n) {
+  (dtype == NX_f16 ? vec_narrow_f16 : vec_narrow)(y, x, n);
+}
+
+/* Elements [start, start + n) of an array of a real type; n <= VEC_CHUNK. */
 static inline const float *vec_read(const void *x, nx_dtype dtype, int64_t start, int64_t n, float *buffer) {
   if (dtype == NX_f32) return (const float *)x + start;
-  vec_widen(buffer, (const uint16_t *)x + start, n);
+  vec_widen_from(dtype, buffer, (const uint16_t *)x + start, n);
   return buffer;
 }
 
@@ -66,7 +92,7 @@ static inline float *vec_target(void *y, nx_dtype dtype, int64_t start, float *b
 }
 
 static inline void vec_commit(void *y, nx_dtype dtype, int64_t start, int64_t n, const float *written) {
-  if (dtype == NX_bf16) vec_narrow((uint16_t *)y + start, written, n);
+  if (dtype != NX_f32) vec_narrow_to(dtype, (uint16_t *)y + start, written, n);
 }
 
 static inline void *vec_at(const void *x, nx_dtype dtype, int64_t index) {
@@ -79,9 +105,16 @@ static inline void vec_copy(void *y, nx_dtype y_type, int64_t y_start, const voi
   if (x_type == y_type) {
     memcpy(vec_at(y, y_type, y_start), vec_at(x, x_type, x_start), (size_t)n * (x_type == NX_f32 ? 4 : 2));
   } else if (x_type == NX_f32) {
-    vec_narrow((uint16_t *)y + y_start, (const float *)x + x_start, n);
+    vec_narrow_to(y_type, (uint16_t *)y + y_start, (const float *)x + x_start, n);
+  } else if (y_type == NX_f32) {
+    vec_widen_from(x_type, (float *)y + y_start, (const uint16_t *)x + x_start, n);
   } else {
-    vec_widen((float *)y + y_start, (const uint16_t *)x + x_start, n);
+    vec_buffer buffer;
+    for (int64_t done = 0; done < n; done += VEC_CHUNK) {
+      int64_t count = n - done < VEC_CHUNK ? n - done : VEC_CHUNK;
+      vec_widen_from(x_type, buffer, (const uint16_t *)x + x_start + done, count);
+      vec_narrow_to(y_type, (uint16_t *)y + y_start + done, buffer, count);
+    }
   }
 }
 

@@ -153,8 +153,7 @@ static bool workspace_reserve(nxk_device *device, const nxk_operator *operator, 
 static bool types_known(const nxk_operator *operator, nxk_fault *fault) {
   for (uint32_t index = 0; index < operator->n_in + operator->n_out; index++) {
     uint32_t dtype = operator->args[index].dtype;
-    if (dtype == NX_f32 || dtype == NX_bf16 || dtype == NX_f64 || dtype == NX_i32 || dtype == NX_i64)
-      continue;
+    if (nx_dtype_is_real(dtype) || dtype == NX_f64 || dtype == NX_i32 || dtype == NX_i64) continue;
     snprintf(fault->text, sizeof fault->text, "ref: %s: no kernel for type %s",
              nx_op_find(operator->op)->name, nx_dtype_name(dtype));
     return false;
@@ -195,7 +194,7 @@ static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype
       narrow = source ? narrow + (float)value : (float)value;
       wide = source ? wide + value : value;
     }
-    ref_store(&out, (int64_t)i, x_dtype == NX_f32 || x_dtype == NX_bf16 ? narrow : wide);
+    ref_store(&out, (int64_t)i, nx_dtype_is_real(x_dtype) ? narrow : wide);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "kernels/backend.h"
 #include "schema/bf16.h"
+#include "schema/f16.h"
 
 #include <stdint.h>
 
@@ -58,6 +59,7 @@ static inline double ref_load(const ref_operand *x, int64_t i) {
   switch (x->dtype) {
   case NX_f32: return ((const float *)x->data)[i];
   case NX_bf16: return nx_bf16_to_float(((const uint16_t *)x->data)[i]);
+  case NX_f16: return nx_f16_to_float(((const uint16_t *)x->data)[i]);
   case NX_i32: return ((const int32_t *)x->data)[i];
   case NX_i64: return (double)((const int64_t *)x->data)[i];
   default: return ((const double *)x->data)[i];
@@ -68,6 +70,7 @@ static inline void ref_store(const ref_operand *y, int64_t i, double value) {
   switch (y->dtype) {
   case NX_f32: ((float *)y->data)[i] = (float)value; return;
   case NX_bf16: ((uint16_t *)y->data)[i] = nx_bf16_from_double(value); return;
+  case NX_f16: ((uint16_t *)y->data)[i] = nx_f16_from_double(value); return;
   case NX_i32: ((int32_t *)y->data)[i] = (int32_t)value; return;
   case NX_i64: ((int64_t *)y->data)[i] = (int64_t)value; return;
   default: ((double *)y->data)[i] = value; return;

@@ -74,3 +74,11 @@ void ref_ce_grad(const ref_call *call) {
     for (int64_t i = n_valid; i < width; i++) ref_store(&dlogits, t * width + i, 0);
   }
 }
+
+void ref_loss_weights(const ref_call *call) {
+  ref_operand factor = ref_in(call, 0), y = ref_out(call, 0), weights = {0};
+  bool weighted = call->operator->n_in > 2;
+  if (weighted) weights = ref_in(call, 2);
+  for (int64_t i = 0; i < y.n_elements; i++)
+    ref_store(&y, i, ref_load(&factor, 0) * (weighted ? ref_load(&weights, i) : 1));
+}

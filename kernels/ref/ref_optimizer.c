@@ -5,15 +5,19 @@
 
 #include <math.h>
 
-/* torch.nn.utils.clip_grad_norm_. A norm that is not a number makes the scale so. */
+/* torch.nn.utils.clip_grad_norm_ of gradients that carry a factor. */
 void ref_clip_scale(const ref_call *call) {
   ref_operand s = ref_in(call, 0), norm = ref_out(call, 0), scale = ref_out(call, 1);
-  double clip = ref_real(call, NX_clip_scale_clip), sum = ref_load(&s, 0);
+  double clip = ref_real(call, NX_clip_scale_clip), sum = ref_load(&s, 0), factor = 1;
+  if (call->operator->n_in > 1) {
+    ref_operand given = ref_in(call, 1);
+    factor = ref_load(&given, 0);
+  }
   for (int64_t i = 1; i < s.n_elements; i++) sum += ref_load(&s, i);
-  double root = sqrt(sum);
+  double root = sqrt(sum) / factor;
   double ratio = clip / (root + 1e-6);
   ref_store(&norm, 0, root);
-  ref_store(&scale, 0, ratio > 1 ? 1 : ratio);
+  ref_store(&scale, 0, isfinite(root) ? (ratio > 1 ? 1 : ratio) / factor : NAN);
 }
 
 void ref_segment(const ref_call *call) {

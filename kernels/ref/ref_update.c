@@ -10,6 +10,7 @@ enum { CHUNK = 256 };
 
 static void run_element(const ref_call *call, element_rule *rule) {
   rule_step step = ref_step(call);
+  if (isnan(step.scale)) return;
   uint32_t n_kept = 1 + step.n_states; /* p and states */
   ref_operand g = ref_in(call, rule_input(&step, NX_UPDATE_GRADIENT)), kept[1 + NX_MAX_STATES], copy = {0};
   double rows[1 + NX_MAX_STATES][CHUNK], gradients[CHUNK];

@@ -18,7 +18,12 @@ static inline real rule_cbrt(real x) {
 }
 
 static inline real rule_stored(real x, nx_dtype type) {
-  return type == NX_f32 ? (double)(float)x : type == NX_bf16 ? (double)nx_bf16_to_float(nx_bf16_from_double(x)) : x;
+  switch (type) {
+  case NX_f32: return (double)(float)x;
+  case NX_bf16: return (double)nx_bf16_to_float(nx_bf16_from_double(x));
+  case NX_f16: return (double)nx_f16_to_float(nx_f16_from_double(x));
+  default: return x;
+  }
 }
 
 #pragma GCC diagnostic ignored "-Wunknown-pragmas" /* that ask for vectors */

@@ -35,6 +35,7 @@ static double *load(const ref_call *call, whole *of, uint32_t index, double scal
 
 static whole load_whole(const ref_call *call) {
   whole of = {.step = ref_step(call), .work = call->work};
+  if (isnan(of.step.scale)) return;
   uint32_t n_states = of.step.n_states;
   of.columns = ref_in(call, of.step.parted ? rule_input(&of.step, NX_UPDATE_END) : 0).dims[1];
   of.rows = ref_int(call, TENSOR_ROWS);

@@ -12,6 +12,7 @@ static const record_bound bounds[NX_DTYPE_END] = {
     [NX_f32] = {4e-6, 3e-5},
     [NX_f64] = {1e-6, 1e-6},
     [NX_bf16] = {1e-3, 0.0079},
+    [NX_f16] = {2e-4, 0.001},
 };
 
 record_bound compare_bound(const test_record *record, nx_dtype dtype) {

@@ -2,6 +2,7 @@
 #include "tests/kernels/operation.h"
 
 #include "schema/bf16.h"
+#include "schema/f16.h"
 #include "schema/plan.h"
 
 #include <assert.h>
@@ -37,6 +38,7 @@ double tensor_get(const tensor *x, int64_t i) {
   switch (x->dtype) {
   case NX_f32: return ((float *)x->data)[i];
   case NX_bf16: return nx_bf16_to_float(((uint16_t *)x->data)[i]);
+  case NX_f16: return nx_f16_to_float(((uint16_t *)x->data)[i]);
   case NX_f64: return ((double *)x->data)[i];
   case NX_i32: return ((int32_t *)x->data)[i];
   default: return (double)((int64_t *)x->data)[i];
@@ -47,6 +49,7 @@ void tensor_set(const tensor *x, int64_t i, double value) {
   switch (x->dtype) {
   case NX_f32: ((float *)x->data)[i] = (float)value; return;
   case NX_bf16: ((uint16_t *)x->data)[i] = nx_bf16_from_double(value); return;
+  case NX_f16: ((uint16_t *)x->data)[i] = nx_f16_from_double(value); return;
   case NX_f64: ((double *)x->data)[i] = value; return;
   case NX_i32: ((int32_t *)x->data)[i] = (int32_t)value; return;
   default: ((int64_t *)x->data)[i] = (int64_t)value; return;

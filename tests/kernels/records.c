@@ -16,7 +16,7 @@ static bool fail(reader *r, const char *problem) {
   return false;
 }
 
-static const nx_dtype variant_types[] = {NX_f64, NX_f32, NX_bf16};
+static const nx_dtype variant_types[] = {NX_f64, NX_f32, NX_bf16, NX_f16};
 
 const char *variant_name(test_variant variant) {
   return nx_dtype_name(variant_types[variant]);
@@ -214,7 +214,7 @@ static bool record_new(reader *r, char *rest, bool bench) {
   if (!grown) return fail(r, "out of memory");
   list->records = grown;
   r->at = &list->records[list->n_records++];
-  *r->at = (test_record){.bench = bench, .variants = {true, true, true}};
+  *r->at = (test_record){.bench = bench, .variants = {true, true, true, true}};
   snprintf(r->at->name, sizeof r->at->name, "%s", rest);
   return true;
 }

@@ -55,7 +55,8 @@ static bool sum_same(const nxk_backend *backend, nx_dtype x_type, nx_dtype y_typ
 
 bool sum_test(const nxk_backend *backend) {
   static const nx_dtype pairs[][2] = {
-      {NX_f32, NX_f32}, {NX_bf16, NX_bf16}, {NX_bf16, NX_f32}, {NX_f32, NX_bf16}, {NX_f64, NX_f64}};
+      {NX_f32, NX_f32}, {NX_bf16, NX_bf16}, {NX_bf16, NX_f32}, {NX_f32, NX_bf16},
+      {NX_f16, NX_f16}, {NX_f16, NX_f32}, {NX_f32, NX_f16}, {NX_f64, NX_f64}};
   bool good = true;
   for (size_t index = 0; index < sizeof pairs / sizeof *pairs; index++)
     for (uint32_t n_sources = 1; n_sources <= 5; n_sources++)

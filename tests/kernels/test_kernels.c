@@ -173,6 +173,7 @@ static bool outcome_expected(const test *t, const record_operator *op, const tes
     record_bound bound = compare_bound(t->record, o->results[out].dtype);
     if (t->variant == VARIANT_F64) bound = (record_bound){1e-12, 1e-12};
     if (o->results[out].dtype == NX_bf16) bound.norm = fmax(bound.norm, 0x1p-8);
+    if (o->results[out].dtype == NX_f16) bound.norm = fmax(bound.norm, 0x1p-11);
     if (d.comparable && d.norm <= bound.norm && d.max <= bound.max) continue;
     fprintf(stderr,
             "# %s, output %s is not what the record expects: norm %.3g, max %.3g; first element %.9g\n",

@@ -316,6 +316,7 @@ static void emit_run(nxc_emitter *e) {
   const nxc_training *t = e->training;
   const nxc_settings *s = e->settings;
   nxc_graph *graph = e->graph;
+  const nxc_loss_scale *scale = &t->types.loss_scale;
   const char *init_from = nxc_has(s, NX_SETTING_RUN_INIT_FROM) ? nxc_text(s, NX_SETTING_RUN_INIT_FROM) : "";
   nx_run run = {.n_ranks = t->layout.world,
                 .n_hosts = t->layout.nodes,
@@ -358,6 +359,14 @@ static void emit_run(nxc_emitter *e) {
                              (t->data.restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
                              (t->data.mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
                 .end_of_document = NX_NONE,
+                .loss_scale = value_of(e, graph->loss_scale),
+                .loss_scale_initial = scale->initial,
+                .loss_scale_least = scale->least,
+                .loss_scale_window = scale->window,
+                .loss_scale_hysteresis = scale->hysteresis,
+                .loss_scale_rules = (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) |
+                                    (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
+                                    (scale->ends ? NX_LOSS_SCALE_ENDS : 0),
                 .train_share = train_share(s)};
   if (run.documents) run.end_of_document = (uint32_t)t->data.end_of_document;
   nxc_emit_record(e, NX_SECTION_RUN, &run);

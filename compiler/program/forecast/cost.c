@@ -21,7 +21,8 @@ static bool multiplies(const nx_operator *op) {
 }
 
 static nx_dtype product_type(const nx_plan *plan, const nx_operator *op) {
-  return (nx_dtype)operand(plan, op, 0)->dtype;
+  nx_dtype type = (nx_dtype)operand(plan, op, 0)->dtype;
+  return type == NX_f16 ? NX_f32 : type; /* in which kernels multiply it */
 }
 
 static double memory_seconds(const nxc_machine *machine, double bytes) {

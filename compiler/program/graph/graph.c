@@ -143,7 +143,8 @@ nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request) {
 
 void nxc_graph_inputs(const nxc_graph *graph, nxc_id inputs[NXC_N_INPUTS]) {
   const nxc_id all[NXC_N_INPUTS] = {graph->tokens, graph->labels, graph->positions, graph->samples,
-                                    graph->step,   graph->places, graph->starts,    graph->weights};
+                                    graph->step,   graph->places, graph->starts,    graph->weights,
+                                    graph->loss_scale};
   memcpy(inputs, all, sizeof all);
 }
 

@@ -214,7 +214,7 @@ typedef struct nxc_graph {
   int32_t weights_layer;
   uint32_t n_micro_batches;
   nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
-  nxc_id places, starts, weights; /* as in nx_run; 0: none */
+  nxc_id places, starts, weights, loss_scale; /* as in nx_run; 0: none */
   nxc_id *place_rows;    /* views of places, one per ring rank */
   nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */
   nxc_id tied;         /* a parameter of this graph that is both embedding and output matrix; 0: none */
@@ -271,7 +271,7 @@ typedef struct nxc_op_request {
 nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request);
 void nxc_program_push(nxc_graph *graph, nxc_program_list *list, nxc_id op);
 /* What the host fills: a value, or 0, in each place. */
-enum { NXC_N_INPUTS = 8 };
+enum { NXC_N_INPUTS = 9 };
 void nxc_graph_inputs(const nxc_graph *graph, nxc_id inputs[NXC_N_INPUTS]);
 /* The operator that wrote the value first, or NULL. Not kept over appends. */
 const nxc_operator_node *nxc_producer(const nxc_graph *graph, nxc_id value);

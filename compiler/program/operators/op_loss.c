@@ -35,10 +35,14 @@ static void grad_ce_loss(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
   const nxc_operator_node *stats = nxc_producer(graph, op->args[0]);
   if (stats->op == NX_OP_all_gather) stats = nxc_producer(graph, stats->args[0]);
-  nxc_id logits = stats->args[0], weights = op->n_in > 1 ? op->args[1] : 0;
+  nxc_id logits = stats->args[0], weights = op->n_in > 1 ? op->args[1] : 0, lse = op->args[op->n_in];
+  if (graph->loss_scale)
+    weights = nxc_append(graph, &(nxc_op_request){.op = NX_OP_loss_weights,
+                                                  .name = "loss_weights",
+                                                  .in = {graph->loss_scale, lse, weights}});
   nxc_op_request request = {.op = NX_OP_ce_grad,
                             .of = {logits},
-                            .in = {logits, stats->args[1], op->args[op->n_in], weights},
+                            .in = {logits, stats->args[1], lse, weights},
                             .attrs = {[NX_ce_grad_row_start] = stats->attrs[NX_ce_stats_row_start],
                                       [NX_ce_grad_n_valid] = stats->attrs[NX_ce_stats_n_valid],
                                       [NX_ce_grad_soft_cap] = stats->attrs[NX_ce_stats_soft_cap],
@@ -52,6 +56,12 @@ static const char *infer_ce_grad(const nxc_graph *graph, const nxc_operator_node
   return nxc_whole(nxc_in(graph, op, 2));
 }
 
+static const char *infer_loss_weights(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 1);
+  return nxc_whole(nxc_in(graph, op, 0));
+}
+
+const nxc_rule nxc_rule_loss_weights = {.infer = infer_loss_weights};
 const nxc_rule nxc_rule_ce_stats = {.infer = infer_ce_stats};
 const nxc_rule nxc_rule_ce_loss = {.infer = infer_ce_loss, .grad = grad_ce_loss, .suffixes = {"lse", "loss"}};
 const nxc_rule nxc_rule_ce_grad = {.infer = infer_ce_grad};

@@ -90,7 +90,7 @@ static void global_norm(step *s) {
   graph->grad_norm = scalar(graph, "grad_norm");
   s->scale = scalar(graph, "grad_scale");
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_clip_scale,
-                                      .in = {sum},
+                                      .in = {sum, graph->loss_scale},
                                       .out = {graph->grad_norm, s->scale},
                                       .when = NX_WHEN_MIDDLE,
                                       .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->optimizer.clip_norm)}});
