@@ -35,7 +35,6 @@ static double *load(const ref_call *call, whole *of, uint32_t index, double scal
 
 static whole load_whole(const ref_call *call) {
   whole of = {.step = ref_step(call), .work = call->work};
-  if (isnan(of.step.scale)) return;
   uint32_t n_states = of.step.n_states;
   of.columns = ref_in(call, of.step.parted ? rule_input(&of.step, NX_UPDATE_END) : 0).dims[1];
   of.rows = ref_int(call, TENSOR_ROWS);
@@ -105,6 +104,7 @@ static void orthogonalize(const rule_step *step, double *x, double *y, double *s
 
 void ref_muon(const ref_call *call) {
   whole of = load_whole(call);
+  if (isnan(of.step.scale)) return;
   int64_t n = of.n, least = of.rows < of.columns ? of.rows : of.columns;
   double *direction = of.work, *turned = direction + n, *y = turned + n, *square = y + n, *other = square + least * least;
   rule_step unscaled = of.step;
@@ -123,6 +123,7 @@ void ref_muon(const ref_call *call) {
 
 void ref_novograd(const ref_call *call) {
   whole of = load_whole(call);
+  if (isnan(of.step.scale)) return;
   const double *number = of.step.number;
   double beta1 = number[NX_novograd_beta1], beta2 = number[NX_novograd_beta2], norm = sum_of_squares(of.g, of.n);
   double *m = of.states[0], *v = of.states[1], rate = of.step.lr;
@@ -158,6 +159,7 @@ static void add_squares(const whole *of, double *sums) {
 
 static void update_sm3(const ref_call *call, double epsilon, double momentum) {
   whole of = load_whole(call);
+  if (isnan(of.step.scale)) return;
   add_squares(&of, of.states[0]);
   for (int64_t i = 0; i < of.n; i++) {
     double update = of.g[i] / sqrt(of.states[0][i] + epsilon);
@@ -206,6 +208,7 @@ static void factor(const whole *of, double *moment) {
 
 void ref_adafactor(const ref_call *call) {
   whole of = load_whole(call);
+  if (isnan(of.step.scale)) return;
   const double *number = of.step.number;
   double *v = of.states[0], decay = 1 - pow((double)of.step.count, number[NX_adafactor_decay_rate]);
   double rate = adafactor_rate(&of);
