@@ -196,10 +196,10 @@ static void workspace_has_a_ceiling(void **state) {
   operator.args[0].dims[1] = operator.args[1].dims[0] = 5;
   assert_false(nxk_ref.bind(device, &operator, &kernel, &fault));
   assert_non_null(strstr(fault.text, "bias_grad"));
-  operator.args[0].dtype = NX_f16;
+  operator.args[0].dtype = NX_f8e4m3;
   fault.text[0] = '\0';
   assert_false(nxk_ref.bind(device, &operator, &kernel, &fault));
-  assert_non_null(strstr(fault.text, "f16"));
+  assert_non_null(strstr(fault.text, "f8e4m3"));
   nxk_ref.close(device);
 }
 
