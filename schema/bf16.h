@@ -7,6 +7,8 @@
 #ifndef NX_BF16_H
 #define NX_BF16_H
 
+#include "schema/round_odd.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -31,18 +33,9 @@ static inline uint16_t nx_bf16_from_float(float value) {
   return nx_bf16_from_bits(bits);
 }
 
-/* One rounding, not two: the binary32 in between is rounded to odd, which keeps what the second rounding must
- * know. */
+/* One rounding, not two. */
 static inline uint16_t nx_bf16_from_double(double value) {
-  float near = (float)value;
-  uint32_t bits;
-  memcpy(&bits, &near, sizeof bits);
-  if ((double)near != value && value == value) {
-    double size = value < 0 ? -value : value, near_size = near < 0 ? -(double)near : (double)near;
-    if (near_size > size) bits--;
-    bits |= 1;
-  }
-  return nx_bf16_from_bits(bits);
+  return nx_bf16_from_bits(nx_round_odd_bits(value));
 }
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef NX_F16_H
 #define NX_F16_H
 
+#include "schema/round_odd.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -44,17 +46,9 @@ static inline uint16_t nx_f16_from_float(float value) {
   return nx_f16_from_bits(bits);
 }
 
-/* One rounding, not two: as nx_bf16_from_double. */
+/* One rounding, not two. */
 static inline uint16_t nx_f16_from_double(double value) {
-  float near = (float)value;
-  uint32_t bits;
-  memcpy(&bits, &near, sizeof bits);
-  if ((double)near != value && value == value) {
-    double size = value < 0 ? -value : value, near_size = near < 0 ? -(double)near : (double)near;
-    if (near_size > size) bits--;
-    bits |= 1;
-  }
-  return nx_f16_from_bits(bits);
+  return nx_f16_from_bits(nx_round_odd_bits(value));
 }
 
 #endif
