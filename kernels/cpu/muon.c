@@ -7,20 +7,7 @@
 
 typedef float real;
 
-static inline real rule_sqrt(real x) {
-  return __builtin_sqrtf(x);
-}
-
-static inline real rule_cbrt(real x) {
-  return cbrtf(x);
-}
-
-static inline real rule_stored(real x, nx_dtype type) {
-  (void)type;
-  return x;
-}
-
-#include "kernels/rules/element.h"
+#include "kernels/rules/muon.h"
 
 typedef struct muon {
   int64_t rows, columns, least;     /* of the tensor, and the smaller of both */

@@ -2,6 +2,7 @@
 /* The update rules of whole tensors, in double. Where a rank has a box of a tensor, the tensor is there too: the rule works
  * on that, and the box of the result is stored. */
 #include "kernels/ref/ref_update.h"
+#include "kernels/rules/muon.h"
 
 #include <string.h>
 
