@@ -111,6 +111,25 @@ static int64_t rows_of(const nxc_box *boxes, uint32_t n_boxes) {
   return rows;
 }
 
+/* The pieces of boxes one below the other, by their rows; returns the first. */
+static size_t add_boxes(nxc_graph *graph, const nxc_training *t, nxc_id value, const nxc_box *boxes,
+                        uint32_t n_boxes, bool bias) {
+  size_t first = graph->n_pieces;
+  int64_t row = 0;
+  for (uint32_t i = 0; i < n_boxes; i++) {
+    nxc_tensor_cut *cuts;
+    size_t n_cuts = nxc_tensor_cuts(graph, t, boxes[i].part, boxes[i].n_local, &boxes[i].start, &cuts);
+    for (size_t j = 0; j < n_cuts; row += cuts[j++].rows) {
+      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, bias);
+      piece->logical_rows = nxc_tensor_rows(graph, t, boxes[i].part);
+      piece->rows = cuts[j].rows;
+      piece->row = row;
+      piece->row_start = cuts[j].start;
+    }
+  }
+  return first;
+}
+
 nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
                           uint32_t n_boxes, int64_t columns, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows_of(boxes, n_boxes), columns});
@@ -118,19 +137,11 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
-  int64_t row = 0, all_rows = shape.dims[0] * nxc_mesh_size(&graph->mesh, atoms);
-  for (uint32_t i = 0; i < n_boxes; i++) {
-    nxc_tensor_cut *cuts;
-    size_t n_cuts = nxc_tensor_cuts(graph, t, boxes[i].part, boxes[i].n_local, &boxes[i].start, &cuts);
-    for (size_t j = 0; j < n_cuts; row += cuts[j++].rows) {
-      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
-      piece->logical_rows = nxc_tensor_rows(graph, t, boxes[i].part);
-      piece->logical_columns = piece->columns = columns;
-      piece->rows = cuts[j].rows;
-      piece->row = row;
-      piece->row_start = cuts[j].start;
-      draw(t, piece, rows_of_matrix(graph, t, boxes[i].part, all_rows) + columns);
-    }
+  int64_t all_rows = shape.dims[0] * nxc_mesh_size(&graph->mesh, atoms);
+  for (size_t i = add_boxes(graph, t, value, boxes, n_boxes, false); i < graph->n_pieces; i++) {
+    nxc_piece_node *piece = &graph->pieces[i];
+    piece->logical_columns = piece->columns = columns;
+    draw(t, piece, rows_of_matrix(graph, t, piece->part, all_rows) + columns);
   }
   return value;
 }
@@ -158,18 +169,13 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
-  int64_t row = 0;
-  for (uint32_t i = 0; i < n_boxes; i++) {
-    nxc_tensor_cut *cuts;
-    size_t n_cuts = nxc_tensor_cuts(graph, t, boxes[i].part, boxes[i].n_local, &boxes[i].start, &cuts);
-    for (size_t j = 0; j < n_cuts; row += cuts[j++].rows) {
-      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, true);
-      piece->logical_rows = piece->rows = 1;
-      piece->logical_columns = nxc_tensor_rows(graph, t, boxes[i].part);
-      piece->columns = cuts[j].rows;
-      piece->row = row;
-      piece->column_start = cuts[j].start;
-    }
+  for (size_t i = add_boxes(graph, t, value, boxes, n_boxes, true); i < graph->n_pieces; i++) {
+    nxc_piece_node *piece = &graph->pieces[i]; /* a bias is a row: what are rows of the matrix are its columns */
+    piece->logical_columns = piece->logical_rows;
+    piece->columns = piece->rows;
+    piece->column_start = piece->row_start;
+    piece->logical_rows = piece->rows = 1;
+    piece->row_start = nxc_rank_number_of(0);
   }
   return value;
 }
