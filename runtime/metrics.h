@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a step is reported as: a line for people, a line of JSON, and the metrics file (JSON, one object a
- * step).
+/* What is reported: named numbers, to three places. A line for people, or of JSON, on standard output; the
+ * metrics file (metrics_file.h); TensorBoard's event files (events_file.h).
  *
- * Only rank 0 reports. Steps count from 1: step n has n steps of training behind it. `loss` is the mean over
- * the tokens of the step on all ranks, before its update; `memory_bytes` is what rank 0 holds resident, with
- * its own part of the memory that ranks share. */
+ * A row is a training step's, or what an evaluation found of one set. Only rank 0 reports. Steps count from 1: step n has
+ * n steps of training behind it. `loss` is the mean over the tokens of the step on all ranks, before its update;
+ * `memory_bytes` is what rank 0 holds resident, with its own part of the memory that ranks share. */
 #ifndef NXR_METRICS_H
 #define NXR_METRICS_H
 
+#include "runtime/events_file.h"
 #include "runtime/metrics_file.h"
 
 #include <stdbool.h>
@@ -15,24 +16,33 @@
 
 typedef enum nxr_log { NXR_LOG_TEXT, NXR_LOG_JSON } nxr_log;
 
+enum { NXR_MOST_METRICS = 24 };
+
+typedef struct nxr_metric {
+  const char *name; /* of static life, as the field of a JSON object */
+  double value;
+} nxr_metric;
+
 typedef struct nxr_metrics_row {
   uint64_t step;
-  double loss, lr, grad_norm, tokens_per_s, seconds;
-  uint64_t memory_bytes;
-  double loss_scale;  /* 0: none */
-  uint64_t n_skipped; /* steps of the run, where there is one */
+  const char *set; /* that was evaluated; NULL: this is a training step */
+  double seconds;  /* that it took */
+  uint32_t n;
+  nxr_metric items[NXR_MOST_METRICS];
 } nxr_metrics_row;
 
 typedef struct nxr_metrics {
   nxr_log log;
   uint32_t log_every;
   uint64_t n_steps;
-  bool terminal;       /* the line is rewritten in place */
+  bool terminal; /* the line is rewritten in place */
   bool line_open;
   nxr_metrics_file file;
-  int memory;          /* descriptor of /proc/self/statm */
+  nxr_events_file events;
+  uint32_t events_every, events_show; /* nx_run_names' */
+  int memory;            /* descriptor of /proc/self/statm */
   uint64_t window_bytes; /* own part of the shared window */
-  double train_s;      /* of the steps reported so far */
+  double train_s;        /* of the steps reported so far */
   uint64_t n_reported;
   double line_s, line_tokens; /* since the last line for people */
 } nxr_metrics;
@@ -41,6 +51,9 @@ typedef struct nxr_metrics {
 bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t n_steps, nxr_fault *fault);
 void nxr_metrics_close(nxr_metrics *metrics);
 uint64_t nxr_metrics_memory(const nxr_metrics *metrics);
+void nxr_metrics_add(nxr_metrics_row *row, const char *name, double value);
+/* 0 where the row has none of that name. */
+double nxr_metrics_find(const nxr_metrics_row *row, const char *name);
 void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row);
 /* Ends a line that is being rewritten, so that other text can follow. */
 void nxr_metrics_end_line(nxr_metrics *metrics);

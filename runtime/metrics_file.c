@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const char LINE_START[] = "{\"step\":";
-enum { MOST_LINE_BYTES = 512, MOST_PATH_BYTES = 4096 };
+enum { MOST_LINE_BYTES = 1024, MOST_PATH_BYTES = 4096 };
 
 typedef enum line_kind { OURS, HALF_OF_OURS, FOREIGN } line_kind;
 

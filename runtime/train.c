@@ -196,7 +196,11 @@ static bool open_metrics(training *run) {
                                .n_steps = run->plan->run->n_steps, .window_bytes = run->arenas.segment_bytes};
   snprintf(path, sizeof path, "%s/metrics.jsonl", run->checkpoint.directory);
   const char *file = run->options->metrics ? run->options->metrics : path;
-  nxr_metrics_open(&run->metrics, run->world->rank == 0 ? file : NULL, run->done, &run->fault);
+  bool reports = run->world->rank == 0;
+  nxr_metrics_open(&run->metrics, reports ? file : NULL, run->done, &run->fault);
+  const char *tensorboard = nx_plan_text(run->plan, names->tensorboard);
+  run->metrics.events_every = names->tensorboard_every, run->metrics.events_show = names->tensorboard_shows;
+  if (reports && tensorboard[0] != '\0') nxr_events_open(&run->metrics.events, tensorboard, run->done, &run->fault);
   return agree(run);
 }
 
@@ -213,13 +217,20 @@ static bool save(training *run) {
 }
 
 static void report(training *run, const nxr_numbers *numbers, double seconds) {
-  const nxr_metrics_row row = {.step = run->done, .loss = numbers->loss, .lr = numbers->lr,
-                               .grad_norm = numbers->grad_norm, .seconds = seconds,
-                               .loss_scale = nxr_loss_scale_is_used(run->plan->run) ? numbers->loss_scale : 0,
-                               .n_skipped = run->scale.n_skipped,
-                               .tokens_per_s = (double)run->plan->run->tokens_per_step / seconds,
-                               .memory_bytes = nxr_metrics_memory(&run->metrics)};
-  if (run->world->rank == 0) nxr_metrics_report(&run->metrics, &row);
+  if (run->world->rank != 0) return;
+  nxr_metrics_row row = {.step = run->done, .seconds = seconds};
+  nxr_metrics_add(&row, "loss", numbers->loss);
+  nxr_metrics_add(&row, "lr", numbers->lr);
+  nxr_metrics_add(&row, "grad_norm", numbers->grad_norm);
+  if (nxr_loss_scale_is_used(run->plan->run)) {
+    nxr_metrics_add(&row, "loss_scale", numbers->loss_scale);
+    nxr_metrics_add(&row, "skipped", (double)run->scale.n_skipped);
+  }
+  nxr_metrics_add(&row, "tokens_per_s", (double)run->plan->run->tokens_per_step / seconds);
+  if (run->plan->run_names->tensorboard_shows & NX_SHOWS_WORLD_SIZE)
+    nxr_metrics_add(&row, "world_size", run->plan->run->n_ranks);
+  nxr_metrics_add(&row, "memory_bytes", (double)nxr_metrics_memory(&run->metrics));
+  nxr_metrics_report(&run->metrics, &row);
 }
 
 /* The next step's loss scale. */

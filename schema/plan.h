@@ -180,8 +180,15 @@ typedef struct nx_run_names {
   int32_t keep;         /* -1: all */
   uint32_t resume;      /* 0 or 1 */
   double deadline_s;
+  uint32_t tensorboard;       /* text: folder of TensorBoard's event files; "": none */
+  uint32_t tensorboard_every; /* steps */
+  uint32_t tensorboard_shows; /* NX_SHOWS_* */
+  uint32_t reserved;
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 32, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 48, "plan run names");
+
+/* Of what not everyone wants in TensorBoard. */
+enum { NX_SHOWS_MEMORY = 1, NX_SHOWS_LOSS_SCALE = 2, NX_SHOWS_PERPLEXITY = 4, NX_SHOWS_WORLD_SIZE = 8, NX_SHOWS_ALL = 15 };
 
 enum { NX_ATOM_PIPELINE = 1 /* its coordinate is the stage; one atom at most */ };
 

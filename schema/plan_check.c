@@ -501,7 +501,9 @@ static bool check_run_counts(const checker *check) {
     FAIL(run, "a step has another number of tokens than its sequences");
   const nx_run_names *names = plan->run_names;
   if (!is_place_text(plan, names->name) || !is_place_text(plan, names->directory) || names->log_every == 0 ||
-      names->resume > 1 || !(names->deadline_s > 0) || !isfinite(names->deadline_s))
+      names->resume > 1 || !(names->deadline_s > 0) || !isfinite(names->deadline_s) ||
+      !is_place_text(plan, names->tensorboard) || names->tensorboard_every == 0 ||
+      names->tensorboard_shows > NX_SHOWS_ALL)
     FAIL(names, "the run's names are malformed");
   return true;
 }

@@ -11,19 +11,23 @@
 
 static const double odd_numbers[] = {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 2e-6, 4096, -0.0};
 
+static void report_step(nxr_metrics *metrics, uint64_t step) {
+  nxr_metrics_row row = {.step = step, .seconds = 1};
+  nxr_metrics_add(&row, "loss", odd_numbers[step % 7]);
+  nxr_metrics_add(&row, "lr", 1e-3);
+  nxr_metrics_add(&row, "grad_norm", step == 5 ? NAN : 2.5);
+  nxr_metrics_add(&row, "tokens_per_s", INFINITY);
+  nxr_metrics_add(&row, "memory_bytes", 1099511627776.0);
+  nxr_metrics_report(metrics, &row);
+}
+
 /* Reports steps first … last; nothing is printed, since none is a multiple of log_every. */
 static void report_steps(const char *name, uint64_t done, uint64_t first, uint64_t last) {
   nxr_metrics metrics = {.log_every = 1000000, .n_steps = 1000000};
   nxr_fault fault = {""};
   if (!nxr_metrics_open(&metrics, temporary_path(0, name), done, &fault)) fail_msg("%s", fault.text);
   for (uint64_t step = first; step <= last; step++)
-    nxr_metrics_report(&metrics, &(nxr_metrics_row){.step = step,
-                                                    .loss = odd_numbers[step % 7],
-                                                    .lr = 1e-3,
-                                                    .grad_norm = step == 5 ? NAN : 2.5,
-                                                    .tokens_per_s = INFINITY,
-                                                    .seconds = 1,
-                                                    .memory_bytes = UINT64_C(1) << 40});
+    report_step(&metrics, step);
   nxr_metrics_close(&metrics);
 }
 

@@ -58,10 +58,18 @@ void nxc_emit_settings(nxc_emitter *e) {
   }
 }
 
+static uint32_t find_shown(const nxc_settings *s) {
+  return (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_MEMORY) ? NX_SHOWS_MEMORY : 0u) |
+         (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_LOSS_SCALE) ? NX_SHOWS_LOSS_SCALE : 0u) |
+         (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_PERPLEXITY) ? NX_SHOWS_PERPLEXITY : 0u) |
+         (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_WORLD_SIZE) ? NX_SHOWS_WORLD_SIZE : 0u);
+}
+
 void nxc_emit_run_names(nxc_emitter *e) {
   const nxc_settings *s = e->settings;
   const char *name = nxc_text(s, NX_SETTING_RUN_NAME);
   const char *directory = nxc_has(s, NX_SETTING_RUN_DIRECTORY) ? nxc_text(s, NX_SETTING_RUN_DIRECTORY) : name;
+  const char *curves = nxc_has(s, NX_SETTING_RUN_TENSORBOARD) ? nxc_text(s, NX_SETTING_RUN_TENSORBOARD) : "";
   bool saves = nxc_has(s, NX_SETTING_CHECKPOINT_EVERY_STEPS);
   const nx_run_names names = {
       .name = nxc_emit_place_text(e, name),
@@ -70,7 +78,10 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .save_every = saves ? (uint32_t)nxc_int(s, NX_SETTING_CHECKPOINT_EVERY_STEPS) : 0,
       .keep = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_KEEP),
       .resume = nxc_flag(s, NX_SETTING_CHECKPOINT_RESUME),
-      .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S)};
+      .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S),
+      .tensorboard = nxc_emit_place_text(e, curves),
+      .tensorboard_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_TENSORBOARD_EVERY),
+      .tensorboard_shows = find_shown(s)};
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }
 
