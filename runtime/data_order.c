@@ -14,7 +14,7 @@ static uint64_t draw_below(uint64_t bound, uint64_t seed, uint32_t what, uint64_
   return (uint64_t)((unsigned __int128)random * bound >> 64);
 }
 
-static void shuffle(uint64_t *items, uint64_t n, uint64_t seed, uint32_t what, uint64_t epoch) {
+static void shuffle_items(uint64_t *items, uint64_t n, uint64_t seed, uint32_t what, uint64_t epoch) {
   for (uint64_t i = n; i > 1; i--) {
     uint64_t j = draw_below(i, seed, what, epoch, i), item = items[i - 1];
     items[i - 1] = items[j];
@@ -30,9 +30,9 @@ static void order_epoch(const nxr_orders *orders, nxr_order *order, uint64_t epo
   const nx_run *run = orders->run;
   identity(order->documents, orders->n_documents);
   identity(order->samples, orders->n_samples);
-  if (run->shuffle) {
-    shuffle(order->documents, orders->n_documents, run->seed, ORDER_OF_DOCUMENTS, epoch);
-    shuffle(order->samples, orders->n_samples, run->seed, ORDER_OF_SAMPLES, epoch);
+  if (orders->shuffle) {
+    shuffle_items(order->documents, orders->n_documents, run->seed, ORDER_OF_DOCUMENTS, epoch);
+    shuffle_items(order->samples, orders->n_samples, run->seed, ORDER_OF_SAMPLES, epoch);
   }
   order->firsts[0] = 0;
   for (uint64_t i = 0; i < orders->n_documents; i++)
@@ -54,9 +54,9 @@ static bool allocate(nxr_orders *orders) {
   return good;
 }
 
-bool nxr_orders_open(const nxr_dataset *dataset, uint64_t n_documents, const nx_run *run, nxr_orders *orders,
-                     nxr_fault *fault) {
-  *orders = (nxr_orders){.dataset = dataset, .run = run, .n_documents = n_documents};
+bool nxr_orders_open(const nxr_dataset *dataset, uint64_t n_documents, const nx_run *run, bool shuffle,
+                     nxr_orders *orders, nxr_fault *fault) {
+  *orders = (nxr_orders){.dataset = dataset, .run = run, .shuffle = shuffle, .n_documents = n_documents};
   for (uint64_t i = 0; i < n_documents; i++) orders->n_tokens += nxr_dataset_document_tokens(dataset, i);
   orders->n_samples = orders->n_tokens > 0 ? (orders->n_tokens - 1) / run->sequence : 0;
   if (orders->n_samples == 0)
@@ -67,7 +67,7 @@ bool nxr_orders_open(const nxr_dataset *dataset, uint64_t n_documents, const nx_
         dataset->prefix, (unsigned long long)orders->n_tokens, (unsigned long long)n_documents,
         (unsigned long long)dataset->n_documents, run->sequence);
   /* Without shuffling all epochs have the order of the first. */
-  bool several = run->shuffle && run->n_steps > orders->n_samples / run->global_batch;
+  bool several = shuffle && run->n_steps > orders->n_samples / run->global_batch;
   orders->n = several ? 2 : 1;
   if (allocate(orders)) {
     order_epoch(orders, &orders->kept[0], 0);
@@ -89,6 +89,6 @@ void nxr_orders_close(nxr_orders *orders) {
 
 const nxr_order *nxr_orders_of(nxr_orders *orders, uint64_t epoch) {
   nxr_order *order = &orders->kept[epoch % orders->n];
-  if (order->epoch != epoch && orders->run->shuffle) order_epoch(orders, order, epoch);
+  if (order->epoch != epoch && orders->shuffle) order_epoch(orders, order, epoch);
   return order;
 }

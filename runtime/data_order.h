@@ -25,14 +25,15 @@ typedef struct nxr_order {
 typedef struct nxr_orders {
   const nxr_dataset *dataset;
   const nx_run *run;
+  bool shuffle;
   uint64_t n_documents, n_tokens, n_samples; /* of an epoch */
   uint32_t n; /* epochs whose orders are kept */
   nxr_order kept[2];
 } nxr_orders;
 
 /* Of the documents from the first. On failure there is nothing to close. */
-bool nxr_orders_open(const nxr_dataset *dataset, uint64_t n_documents, const nx_run *run, nxr_orders *orders,
-                     nxr_fault *fault);
+bool nxr_orders_open(const nxr_dataset *dataset, uint64_t n_documents, const nx_run *run, bool shuffle,
+                     nxr_orders *orders, nxr_fault *fault);
 void nxr_orders_close(nxr_orders *orders);
 /* Stays as it is until the epoch after the next is asked for. Allocates nothing. */
 const nxr_order *nxr_orders_of(nxr_orders *orders, uint64_t epoch);

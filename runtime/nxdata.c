@@ -184,14 +184,14 @@ static bool write_part(const nxr_dataset *from, uint64_t first, uint64_t end, co
   return true;
 }
 
-static int write_all_parts(const nxr_dataset *from, const double shares[NXR_PARTS], const char *prefix,
+static int write_all_parts(const nxr_dataset *from, const double shares[NX_PARTS], const char *prefix,
                            bool force) {
-  static const char *const names[NXR_PARTS] = {"train", "valid", "test"};
-  uint64_t borders[NXR_PARTS + 1];
+  static const char *const names[NX_PARTS] = {"train", "valid", "test"};
+  uint64_t borders[NX_PARTS + 1];
   nxr_fault fault = {""};
   char path[MAX_PREFIX + 8];
   nxr_split_borders(shares, from->n_documents, borders);
-  for (int i = 0; i < NXR_PARTS; i++) {
+  for (int i = 0; i < NX_PARTS; i++) {
     snprintf(path, sizeof path, "%s-%s", prefix, names[i]);
     if (!write_part(from, borders[i], borders[i + 1], path, force, &fault)) return damaged(&fault);
   }
@@ -200,7 +200,7 @@ static int write_all_parts(const nxr_dataset *from, const double shares[NXR_PART
 
 static int command_split(int n, char **arguments) {
   build_options options = {0};
-  double shares[NXR_PARTS];
+  double shares[NX_PARTS];
   char prefix[MAX_PREFIX], out[MAX_PREFIX];
   nxr_dataset dataset;
   int status = read_build_options(n, arguments, &options);

@@ -166,7 +166,7 @@ static bool open_data(training *run) {
                   "%llu tokens): give every host the same files at %s",
                   run->world->rank, (unsigned long long)own->n_documents, (unsigned long long)own->n_tokens,
                   (unsigned long long)first.n_documents, (unsigned long long)first.n_tokens,
-                  nx_plan_string(run->plan, run->plan->data_paths[0]));
+                  nx_plan_string(run->plan, run->plan->sources[nx_plan_train_set(run->plan)->first_source].prefix));
   run->checkpoint.run.dataset = own;
   run->checkpoint.run.new_dataset = run->options->new_dataset;
   return agree(run);

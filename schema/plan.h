@@ -41,12 +41,15 @@
 #define NX_PLAN_MAGIC "\x89NXP\r\n\x1a\n"
 
 enum {
-  NX_PLAN_MAJOR = 3,
+  NX_PLAN_MAJOR = 4,
   NX_PLAN_MINOR = 0,
   NX_PLAN_ALIGNMENT = 64,
   NX_MAX_ATOMS = 16,
   NX_MAX_RANKS = 1 << 24,
   NX_MAX_THREADS = 1024, /* of a rank */
+  NX_MAX_DATASETS = 1024,
+  NX_MAX_SOURCES = 32767, /* of all datasets */
+  NX_MAX_ALPHA = 16,
   NX_VALUE_ALIGNMENT = 64,
   NX_BLOCK_BYTES = 64 /* a ZeRO shard of a range is a multiple of this */
 };
@@ -85,11 +88,12 @@ typedef enum nx_section_type {
   NX_SECTION_CHUNKS,
   NX_SECTION_ITEMS,
   NX_SECTION_SETTINGS,
-  NX_SECTION_DATA_PATHS, /* u32 strings */
+  NX_SECTION_DATASETS,
   NX_SECTION_PLACES,     /* provenance, not part of the meaning */
   NX_SECTION_PLACES_TEXT,
   NX_SECTION_RUN_NAMES, /* nx_run_names: names and intervals that change no number of the training */
   NX_SECTION_PARAMETER_GROUPS,
+  NX_SECTION_SOURCES, /* of the datasets */
   NX_SECTION_END
 } nx_section_type;
 
@@ -126,7 +130,6 @@ typedef struct nx_run {
   double flops_per_step;   /* of the model, all ranks: the usual count, matrix products and attention, 3 x
                               forward */
   uint64_t n_parameters;   /* logical, each once */
-  uint32_t shuffle;        /* 0 or 1 */
   uint32_t data_rank;      /* constant: which share of every batch this rank takes */
   uint32_t data_size;      /* how many shares */
   uint32_t tokens, labels, positions,
@@ -150,14 +153,14 @@ typedef struct nx_run {
   uint32_t documents;       /* NX_DOCUMENTS_*: what their ends change */
   uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
   uint32_t model_config;    /* string: the config.json beside a checkpoint's weights; "": none */
-  double train_share; /* of the dataset's documents, from the first; the others are not read */
+  uint32_t reserved;
   double loss_scale_initial, loss_scale_least;
   uint32_t loss_scale_window;     /* good steps until a dynamic one doubles */
   uint32_t loss_scale_hysteresis; /* skipped steps until it halves */
   uint32_t loss_scale_rules;      /* NX_LOSS_SCALE_* */
   uint32_t loss_scale; /* value [1] f64 in arena input: the factor that gradients carry, or NX_NONE */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 224, "plan run");
+_Static_assert(sizeof(nx_run) == 216, "plan run");
 
 enum {
   NX_LOSS_SCALE_DYNAMIC = 1,
@@ -189,6 +192,57 @@ _Static_assert(sizeof(nx_run_names) == 48, "plan run names");
 
 /* Of what not everyone wants in TensorBoard. */
 enum { NX_SHOWS_MEMORY = 1, NX_SHOWS_LOSS_SCALE = 2, NX_SHOWS_PERPLEXITY = 4, NX_SHOWS_WORLD_SIZE = 8, NX_SHOWS_ALL = 15 };
+
+typedef enum nx_dataset_role { NX_DATASET_TRAIN = 1, NX_DATASET_VALIDATION, NX_DATASET_TEST } nx_dataset_role;
+
+/* How documents become samples. */
+typedef enum nx_sampler {
+  NX_SAMPLER_STREAM = 1, /* runs of sequence + 1 tokens of all documents, one after another */
+  NX_SAMPLER_DOCUMENT,   /* a document each, and padding */
+  NX_SAMPLER_PACKED,     /* whole documents, as many as fit */
+  NX_SAMPLER_PAIRS       /* a document and the one behind it: chosen and rejected */
+} nx_sampler;
+
+/* How much a dataset takes of each of its sources. */
+typedef enum nx_blend {
+  NX_BLEND_WEIGHTS = 1, /* as the sources' weights say */
+  NX_BLEND_SAMPLES,     /* in proportion to the samples that they have */
+  NX_BLEND_DOCUMENTS    /* by the documents that they have, evened out by blend_alpha */
+} nx_blend;
+
+/* What a schedule reads: a mixture of sources. Training reads the one that has its role. */
+typedef struct nx_dataset {
+  uint32_t name; /* string: in logs, as "train"; no two have the same */
+  uint32_t role; /* nx_dataset_role; one dataset at most trains */
+  uint32_t first_source, n_sources;
+  uint32_t sampler; /* nx_sampler */
+  uint32_t blend;   /* nx_blend */
+  uint32_t shuffle; /* 0 or 1 */
+  uint32_t reserved;
+  double blend_alpha; /* exponent of the numbers of documents; 0 of other blends */
+} nx_dataset;
+_Static_assert(sizeof(nx_dataset) == 40, "plan dataset");
+
+enum { NX_PARTS = 3 /* of the documents of a source: for training, validation and test, in this order */ };
+
+/* How the numbers of documents of the parts are rounded. */
+typedef enum nx_split {
+  NX_SPLIT_SUMS = 1, /* where a part ends: its share and those before it together (Megatron Core) */
+  NX_SPLIT_EACH,     /* each part, and what they have too many or too few the first has less or more
+                      * (GPT-NeoX and NeMo) */
+  NX_SPLIT_LAST      /* validation is rounded up, and training has what is left (datasets.train_test_split) */
+} nx_split;
+
+typedef struct nx_source {
+  uint32_t prefix; /* string: of an indexed dataset's files */
+  uint32_t part;   /* that is read of it */
+  uint32_t split;  /* nx_split */
+  uint32_t n_last; /* of NX_SPLIT_LAST: the documents of validation, where they are counted; else 0 */
+  double weight;           /* of the dataset's samples; those of a dataset are 1 together. 0 of other blends than
+                            * by weights */
+  double shares[NX_PARTS]; /* of its documents; 1 together */
+} nx_source;
+_Static_assert(sizeof(nx_source) == 48, "plan source");
 
 enum { NX_ATOM_PIPELINE = 1 /* its coordinate is the stage; one atom at most */ };
 
@@ -448,7 +502,8 @@ typedef struct nx_plan {
   const nx_chunk *chunks;
   const nx_item *items;
   const nx_setting_record *settings;
-  const uint32_t *data_paths;
+  const nx_dataset *datasets;
+  const nx_source *sources;
   const nx_place *places;
   const char *places_text;
   uint32_t n[NX_SECTION_END]; /* records per section, by nx_section_type */
@@ -498,6 +553,8 @@ bool nx_group_crosses_stages(const nx_plan *plan, uint32_t group);
 bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage);
 /* Whether it is a multiple of `unit` on every rank and chunk. */
 bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t unit);
+/* The dataset that is trained on; NULL where the plan has none. */
+const nx_dataset *nx_plan_train_set(const nx_plan *plan);
 /* The rule that updates a range. */
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */

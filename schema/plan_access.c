@@ -208,6 +208,12 @@ uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches) {
   return when ? when : NX_WHEN_MIDDLE;
 }
 
+const nx_dataset *nx_plan_train_set(const nx_plan *plan) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
+    if (plan->datasets[i].role == NX_DATASET_TRAIN) return &plan->datasets[i];
+  return NULL;
+}
+
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range) {
   return nx_optimizer_of(plan->parameter_groups[range->parameter_group].optimizer);
 }

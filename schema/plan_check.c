@@ -468,12 +468,6 @@ static bool check_setting(const checker *check, uint32_t index) {
   return true;
 }
 
-static bool check_data_path(const checker *check, uint32_t index) {
-  const uint32_t *path = &check->plan->data_paths[index];
-  if (!is_string(check->plan, *path)) FAIL(path, "data path %u is malformed", index);
-  return true;
-}
-
 static bool check_place(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_place *place = &plan->places[index];
@@ -491,7 +485,7 @@ static bool check_run_counts(const checker *check) {
       run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 || run->n_slots == 0 ||
       run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
       run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
-      run->target < NX_TARGET_CPU_AVX2 || run->target > NX_TARGET_CPU_AMX || run->shuffle > 1 ||
+      run->target < NX_TARGET_CPU_AVX2 || run->target > NX_TARGET_CPU_AMX ||
       !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1) FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
@@ -527,7 +521,6 @@ static bool check_sequence(const checker *check) {
   if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) ||
       !is_string(check->plan, run->model_config) || (run->documents == 0) != (run->end_of_document == NX_NONE))
     FAIL(run, "the run's documents are malformed");
-  if (!(run->train_share > 0 && run->train_share <= 1)) FAIL(run, "the run trains on no share of its dataset");
   return true;
 }
 
@@ -597,8 +590,7 @@ static bool check_records(const checker *check) {
       {NX_SECTION_RANGES, check_range},         {NX_SECTION_PIECES, check_piece},
       {NX_SECTION_OPERATORS, check_operator},   {NX_SECTION_PROGRAMS, check_program},
       {NX_SECTION_CHUNKS, check_chunk},         {NX_SECTION_ITEMS, check_item},
-      {NX_SECTION_SETTINGS, check_setting},     {NX_SECTION_DATA_PATHS, check_data_path},
-      {NX_SECTION_PLACES, check_place},
+      {NX_SECTION_SETTINGS, check_setting},     {NX_SECTION_PLACES, check_place},
   };
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     for (uint32_t index = 0; index < check->plan->n[checks[i].section]; index++)
@@ -609,5 +601,6 @@ static bool check_records(const checker *check) {
 bool nx_plan_check(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault *fault) {
   if (!nx_plan_check_file(bytes, n_bytes, plan, fault)) return false;
   const checker check = {plan, fault};
-  return check_texts(&check) && check_run_counts(&check) && check_records(&check) && check_run_values(&check);
+  return check_texts(&check) && check_run_counts(&check) && check_records(&check) && check_run_values(&check) &&
+         nx_plan_check_datasets(plan, fault);
 }

@@ -15,6 +15,9 @@ bool nx_fault_set(nx_fault *fault, uint64_t offset, const char *format, ...)
 /* The envelope: after it every section lies within the bytes, has its record size, and its hash is right. */
 bool nx_plan_check_file(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault *fault);
 
+/* plan_check_datasets.c: what is trained on and evaluated. Texts are checked before. */
+bool nx_plan_check_datasets(const nx_plan *plan, nx_fault *fault);
+
 /* SHA-256 over what makes the meaning, and over header and table; also used by whoever writes a plan. `bytes`
  * is a whole file whose header, table, section offsets and section hashes are set. */
 void nx_plan_hash_meaning(const uint8_t *bytes, uint8_t plan_id[32]);

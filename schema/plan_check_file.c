@@ -34,12 +34,13 @@ static const section_row section_rows[NX_SECTION_END] = {
     [NX_SECTION_CHUNKS] = {"chunks", sizeof(nx_chunk), true, true, AT(chunks)},
     [NX_SECTION_ITEMS] = {"items", sizeof(nx_item), true, true, AT(items)},
     [NX_SECTION_SETTINGS] = {"settings", sizeof(nx_setting_record), false, false, AT(settings)},
-    [NX_SECTION_DATA_PATHS] = {"data paths", sizeof(uint32_t), false, true, AT(data_paths)},
+    [NX_SECTION_DATASETS] = {"datasets", sizeof(nx_dataset), false, true, AT(datasets)},
     [NX_SECTION_PLACES] = {"places", sizeof(nx_place), false, false, AT(places)},
     [NX_SECTION_PLACES_TEXT] = {"places text", 1, true, false, AT(places_text)},
     [NX_SECTION_RUN_NAMES] = {"run names", sizeof(nx_run_names), true, false, AT(run_names)},
     [NX_SECTION_PARAMETER_GROUPS] = {"parameter groups", sizeof(nx_parameter_group), true, true,
                                      AT(parameter_groups)},
+    [NX_SECTION_SOURCES] = {"sources", sizeof(nx_source), false, true, AT(sources)},
 };
 #undef AT
 

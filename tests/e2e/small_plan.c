@@ -151,8 +151,7 @@ static nx_run make_run(void) {
                   .samples = samples, .step = step, .loss = loss, .loss_total = loss_total,
                   .grad_norm = norm, .lr = lr, .n_slots = 1,
                   .ring_size = 1, .ulysses_size = 1, .places = NX_NONE, .starts = NX_NONE,
-                  .weights = NX_NONE, .loss_scale = NX_NONE, .end_of_document = NX_NONE,
-                  .train_share = 1};
+                  .weights = NX_NONE, .loss_scale = NX_NONE, .end_of_document = NX_NONE};
 }
 
 static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
@@ -169,7 +168,7 @@ static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
 
 /* ---- the file ---- */
 
-enum { N_SECTIONS = 20, MEANING = NX_SECTION_MEANING };
+enum { N_SECTIONS = 21, MEANING = NX_SECTION_MEANING };
 
 static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
 static const nx_term terms[] = {{.atoms = 1, .stride = 1, .kind = NX_TERM_STRIDE},
@@ -182,7 +181,7 @@ static const nx_item items[] = {
 /* In ascending order: the strings come first, and so all that has a name is made before. */
 static void write_sections(const nx_program programs[3]) {
   nx_arena_record arenas[NX_N_ARENAS];
-  uint32_t n_arenas = make_arenas(arenas), data_path = text(option("data", "none"));
+  uint32_t n_arenas = make_arenas(arenas), prefix = text(option("data", "none"));
   const nx_run run = make_run();
   const nx_run_names names = {.name = text("small"), .directory = text(option("directory", "")),
                               .log_every = 1, .save_every = count("save", 0), .keep = -1,
@@ -203,6 +202,9 @@ static void write_sections(const nx_program programs[3]) {
                           .states = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
   const nx_parameter_group parameter_group = {.name = text("all"), .optimizer = NX_OP_sgd, .lr = lr, .decay = decay,
                                               .lr_factor = 1};
+  const nx_dataset dataset = {.name = text("train"), .role = NX_DATASET_TRAIN, .n_sources = 1,
+                              .sampler = NX_SAMPLER_STREAM, .blend = NX_BLEND_WEIGHTS};
+  const nx_source source = {.prefix = prefix, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1}};
   nx_chunk chunk = {.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1,
                     .ports = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
   memcpy(chunk.arena_bytes, arena_bytes, sizeof chunk.arena_bytes);
@@ -222,10 +224,11 @@ static void write_sections(const nx_program programs[3]) {
   section(NX_SECTION_PROGRAMS, MEANING, programs, 3);
   section(NX_SECTION_CHUNKS, MEANING, &chunk, 1);
   section(NX_SECTION_ITEMS, MEANING, items, 3);
-  section(NX_SECTION_DATA_PATHS, MEANING, &data_path, 1);
+  section(NX_SECTION_DATASETS, MEANING, &dataset, 1);
   section(NX_SECTION_PLACES_TEXT, 0, strings, n_strings);
   section(NX_SECTION_RUN_NAMES, 0, &names, 1);
   section(NX_SECTION_PARAMETER_GROUPS, MEANING, &parameter_group, 1);
+  section(NX_SECTION_SOURCES, MEANING, &source, 1);
 }
 
 int main(int argc, char **argv) {

@@ -38,34 +38,36 @@ typedef struct made_plan {
   nx_constant constants[N_ATOMS];
   nx_term terms[N_ATOMS];
   char strings[1024];
-  uint32_t paths[2];
+  nx_dataset set;
+  nx_source sources[2];
 } made_plan;
 
 static void make_plan(made_plan *made, const setup *from) {
   *made = (made_plan){.run = {.seed = from->seed,
                               .n_steps = N_STEPS,
-                              .train_share = 1,
                               .n_micro_batches = GLOBAL_BATCH / from->data_size / from->micro_batch,
                               .micro_batch = from->micro_batch,
                               .sequence = SEQUENCE,
                               .global_batch = GLOBAL_BATCH,
                               .vocab = from->vocab,
-                              .shuffle = from->shuffle,
                               .data_size = from->data_size,
                               .data_rank = DATA,
                               .ring_rank = RING,
                               .ring_size = 1,
                               .ulysses_rank = ULYSSES,
                               .ulysses_size = 1},
-                      .paths = {1, 1}};
+                      .set = {.role = NX_DATASET_TRAIN, .n_sources = 1, .sampler = NX_SAMPLER_STREAM,
+                              .blend = NX_BLEND_WEIGHTS, .shuffle = from->shuffle},
+                      .sources = {{.prefix = 1, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1}}}};
   snprintf(made->strings + 1, sizeof made->strings - 1, "%s", temporary_path(0, "set"));
   made->plan = (nx_plan){.run = &made->run,
                          .strings = made->strings,
-                         .data_paths = made->paths,
+                         .datasets = &made->set,
+                         .sources = made->sources,
                          .atoms = made->atoms,
                          .constants = made->constants,
                          .terms = made->terms};
-  made->plan.n[NX_SECTION_DATA_PATHS] = 1;
+  made->plan.n[NX_SECTION_DATASETS] = 1;
   made->plan.n[NX_SECTION_ATOMS] = N_ATOMS;
 }
 
@@ -200,14 +202,14 @@ static void divides_as_megatron_does(void **state) {
       {"969,30,1", 150, {0, 145, 150, 150}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    double shares[NXR_PARTS];
-    uint64_t borders[NXR_PARTS + 1];
+    double shares[NX_PARTS];
+    uint64_t borders[NX_PARTS + 1];
     assert_true(nxr_split_parse(cases[i].shares, shares));
     nxr_split_borders(shares, cases[i].n, borders);
     assert_memory_equal(borders, cases[i].borders, sizeof borders);
   }
   static const char *const none[] = {"", ",", "0,0,0", "1,2,3,4", "a", "1,,2", "1;2", "-1,2", "1e999", "inf"};
-  double shares[NXR_PARTS];
+  double shares[NX_PARTS];
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(nxr_split_parse(none[i], shares));
 }
 
@@ -217,7 +219,7 @@ static void reads_its_share_alone(void **state) {
   (void)state;
   made_plan made;
   make_plan(&made, &(setup){true, 7, 40, 2, 1});
-  made.run.train_share = 0.5;
+  made.sources[0].shares[0] = made.sources[0].shares[1] = 0.5;
   nxr_data *data = open_data(&made, 0);
   static reading all;
   all = (reading){0};
@@ -231,7 +233,7 @@ static void reads_its_share_alone(void **state) {
   assert_int_equal(nxr_data_fingerprint(data)->n_tokens, 40);
   nxr_data_close(data);
   nxr_fault fault = {""};
-  made.run.train_share = 0.01;
+  made.sources[0].shares[0] = 0.01, made.sources[0].shares[1] = 0.99;
   assert_false(nxr_data_open(&made.plan, 0, &data, &fault));
   assert_non_null(strstr(fault.text, "0 of its 4 documents"));
 }
@@ -245,7 +247,7 @@ static void keeps_two_epochs(void **state) {
   nxr_fault fault = {""};
   make_plan(&made, &(setup){true, 7, 100, 2, 1});
   assert_true(nxr_dataset_open(temporary_path(0, "set"), &dataset, &fault));
-  assert_true(nxr_orders_open(&dataset, dataset.n_documents, &made.run, &orders, &fault));
+  assert_true(nxr_orders_open(&dataset, dataset.n_documents, &made.run, true, &orders, &fault));
   for (uint64_t epoch = 0; epoch < 5; epoch++) {
     const nxr_order *one = nxr_orders_of(&orders, epoch), *next = nxr_orders_of(&orders, epoch + 1);
     uint64_t first = one->samples[0];
@@ -290,11 +292,11 @@ static void reports_what_does_not_fit(void **state) {
   assert_null(data);
   assert_non_null(strstr(fault.text, "fewer than one sample"));
 
-  made.plan.n[NX_SECTION_DATA_PATHS] = 2, fault.text[0] = '\0';
+  made.set.n_sources = 2, fault.text[0] = '\0';
   assert_false(nxr_data_open(&made.plan, 0, &data, &fault));
-  assert_non_null(strstr(fault.text, "names 2 datasets"));
+  assert_non_null(strstr(fault.text, "has 2 sources"));
 
-  made.plan.n[NX_SECTION_DATA_PATHS] = 1, fault.text[0] = '\0';
+  made.set.n_sources = 1, fault.text[0] = '\0';
   strcat(made.strings + 1, "-not");
   assert_false(nxr_data_open(&made.plan, 0, &data, &fault));
   assert_non_null(strstr(fault.text, "nxdata build"));

@@ -249,6 +249,35 @@ static void break_group_lr(uint8_t *bytes) { parameter_group_of(bytes)->lr = run
 static void break_group_factor(uint8_t *bytes) { parameter_group_of(bytes)->lr_factor = -1; }
 static void break_range_group(uint8_t *bytes) { range_of(bytes)->parameter_group = 1000; }
 
+static nx_dataset *dataset_of(uint8_t *bytes) {
+  return plan_record(bytes, NX_SECTION_DATASETS, 0);
+}
+static nx_source *source_record_of(uint8_t *bytes) {
+  return plan_record(bytes, NX_SECTION_SOURCES, 0);
+}
+static void break_dataset_name(uint8_t *bytes) { dataset_of(bytes)->name = NX_NONE; }
+static void break_dataset_role(uint8_t *bytes) { dataset_of(bytes)->role = NX_DATASET_TEST + 1; }
+static void break_dataset_sampler(uint8_t *bytes) { dataset_of(bytes)->sampler = 0; }
+static void break_dataset_blend(uint8_t *bytes) { dataset_of(bytes)->blend = NX_BLEND_DOCUMENTS + 1; }
+static void break_dataset_shuffle(uint8_t *bytes) { dataset_of(bytes)->shuffle = 2; }
+static void break_dataset_alpha(uint8_t *bytes) { dataset_of(bytes)->blend_alpha = 1; }
+static void break_dataset_more_alpha(uint8_t *bytes) {
+  dataset_of(bytes)->blend = NX_BLEND_DOCUMENTS, dataset_of(bytes)->blend_alpha = NAN;
+}
+static void break_dataset_sources(uint8_t *bytes) { dataset_of(bytes)->n_sources = 2; }
+static void break_dataset_first(uint8_t *bytes) { dataset_of(bytes)->first_source = 1; }
+static void break_dataset_none(uint8_t *bytes) { dataset_of(bytes)->n_sources = 0; }
+static void break_source_prefix(uint8_t *bytes) { source_record_of(bytes)->prefix = NX_NONE; }
+static void break_source_part(uint8_t *bytes) { source_record_of(bytes)->part = NX_PARTS; }
+static void break_source_split(uint8_t *bytes) { source_record_of(bytes)->split = NX_SPLIT_LAST + 1; }
+static void break_source_last(uint8_t *bytes) { source_record_of(bytes)->n_last = 1; }
+static void break_source_weight(uint8_t *bytes) { source_record_of(bytes)->weight = 0.5; }
+static void break_source_share(uint8_t *bytes) { source_record_of(bytes)->shares[1] = 0.5; }
+static void break_source_shares(uint8_t *bytes) {
+  source_record_of(bytes)->shares[0] = 2, source_record_of(bytes)->shares[1] = -1;
+}
+static void break_source_nan(uint8_t *bytes) { source_record_of(bytes)->shares[2] = NAN; }
+
 /* Why a plan with this change is refused: the words of the check that it is there for, and of no other. */
 static void test_each_bound_has_its_own_refusal(void **state) {
   (void)state;
@@ -269,7 +298,25 @@ static void test_each_bound_has_its_own_refusal(void **state) {
       {break_group_lr, "parameter group 0 is malformed"},
       {break_group_factor, "parameter group 0 is malformed"},
       {break_range_group, "range 0 is malformed"},
-      {break_format, "format 1.0 and this program reads 3.0: compile it again"},
+      {break_dataset_name, "dataset 0 is malformed"},
+      {break_dataset_role, "dataset 0 is malformed"},
+      {break_dataset_sampler, "dataset 0 is malformed"},
+      {break_dataset_blend, "dataset 0 is malformed"},
+      {break_dataset_shuffle, "dataset 0 is malformed"},
+      {break_dataset_alpha, "dataset 0 is malformed"},
+      {break_dataset_more_alpha, "dataset 0 is malformed"},
+      {break_dataset_sources, "dataset 0 has not the sources that follow"},
+      {break_dataset_first, "dataset 0 has not the sources that follow"},
+      {break_dataset_none, "dataset 0 has not the sources that follow"},
+      {break_source_prefix, "source 0 is malformed"},
+      {break_source_part, "source 0 is malformed"},
+      {break_source_split, "source 0 is malformed"},
+      {break_source_last, "source 0 is malformed"},
+      {break_source_weight, "weights are not 1 together"},
+      {break_source_share, "source 0 is malformed"},
+      {break_source_shares, "source 0 has a share below 0"},
+      {break_source_nan, "source 0 has a share below 0"},
+      {break_format, "format 1.0 and this program reads 4.0: compile it again"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     uint8_t *bytes = copy_plan();

@@ -302,16 +302,6 @@ static nx_target target_of(const nxc_settings *s) {
                                                        : NX_TARGET_CPU_AVX512;
 }
 
-/* What of a dataset is divided off for training comes first. */
-static double train_share(const nxc_settings *s) {
-  size_t n;
-  double sum = 0;
-  if (!nxc_has(s, NX_SETTING_DATA_SPLIT)) return 1;
-  const nxc_value *shares = nxc_list(s, NX_SETTING_DATA_SPLIT, &n);
-  for (size_t i = 0; i < n; i++) sum += shares[i].number;
-  return shares[0].number / sum;
-}
-
 static void emit_run(nxc_emitter *e) {
   const nxc_training *t = e->training;
   const nxc_settings *s = e->settings;
@@ -333,7 +323,6 @@ static void emit_run(nxc_emitter *e) {
                 .tokens_per_step = (uint64_t)(t->batch.global * t->model.sequence),
                 .flops_per_step = nxc_training_flops(t),
                 .n_parameters = nxc_training_parameters(t),
-                .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE),
                 .data_rank = axis_rank(graph, NXC_AXIS_DATA),
                 .data_size = t->layout.data,
                 .tokens = value_of(e, graph->tokens),
@@ -366,8 +355,7 @@ static void emit_run(nxc_emitter *e) {
                 .loss_scale_hysteresis = scale->hysteresis,
                 .loss_scale_rules = (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) |
                                     (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
-                                    (scale->ends ? NX_LOSS_SCALE_ENDS : 0),
-                .train_share = train_share(s)};
+                                    (scale->ends ? NX_LOSS_SCALE_ENDS : 0)};
   if (run.documents) run.end_of_document = (uint32_t)t->data.end_of_document;
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }
@@ -387,7 +375,7 @@ const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, co
   enter_graph(&e, 0);
   emit_parameter_groups(&e);
   emit_run(&e);
-  nxc_emit_data_paths(&e);
+  nxc_emit_datasets(&e);
   emit_groups(&e);
   emit_constants(&e);
   nxc_emit_run_names(&e);

@@ -85,13 +85,19 @@ void nxc_emit_run_names(nxc_emitter *e) {
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }
 
-void nxc_emit_data_paths(nxc_emitter *e) {
-  size_t n_items = 0;
-  const nxc_value *items = nxc_settings_known(e->settings, NX_SETTING_DATA_PATH)
-                               ? nxc_list(e->settings, NX_SETTING_DATA_PATH, &n_items)
-                               : NULL;
-  for (size_t i = 0; i < n_items; i++) {
-    uint32_t string = nxc_emit_string(e, items[i].text);
-    nxc_emit_record(e, NX_SECTION_DATA_PATHS, &string);
+void nxc_emit_datasets(nxc_emitter *e) {
+  const nxc_datasets *datasets = &e->training->datasets;
+  uint32_t first_source = 0;
+  for (uint32_t i = 0; i < datasets->n; i++) {
+    nx_dataset record = datasets->sets[i].record;
+    record.name = nxc_emit_string(e, datasets->sets[i].name);
+    record.first_source = first_source;
+    first_source += record.n_sources;
+    nxc_emit_record(e, NX_SECTION_DATASETS, &record);
+    for (uint32_t at = 0; at < record.n_sources; at++) {
+      nx_source source = datasets->sets[i].sources[at].record;
+      source.prefix = nxc_emit_string(e, datasets->sets[i].sources[at].prefix);
+      nxc_emit_record(e, NX_SECTION_SOURCES, &source);
+    }
   }
 }

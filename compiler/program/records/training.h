@@ -11,6 +11,7 @@
 #include "compiler/program/mesh/mesh.h"
 #include "compiler/program/records/batch.h"
 #include "compiler/program/records/data.h"
+#include "compiler/program/records/datasets.h"
 #include "compiler/program/records/layout.h"
 #include "compiler/program/records/model.h"
 #include "compiler/program/records/optimizer.h"
@@ -24,6 +25,7 @@ typedef struct nxc_training {
   nxc_batch batch;
   nxc_model model;
   nxc_data data;
+  nxc_datasets datasets;
   nxc_precision types;
   nxc_optimizer optimizer;
   nxc_sharding sharding;
