@@ -10,7 +10,13 @@
 enum { HEADER_BYTES = 9 + 8 + 1 + 8 + 8 };
 
 /* Megatron's type codes; floating-point types hold no tokens. */
-static const uint8_t token_bytes_of[] = {[1] = 1, [2] = 1, [3] = 2, [4] = 4, [5] = 8, [8] = 2};
+static const nxr_token_type token_types[] = {[1] = {"uint8", 1},  [2] = {"int8", 1},  [3] = {"int16", 2},
+                                             [4] = {"int32", 4},  [5] = {"int64", 8}, [8] = {"uint16", 2}};
+
+const nxr_token_type *nxr_token_type_of(uint32_t code) {
+  bool known = code < sizeof token_types / sizeof *token_types && token_types[code].bytes > 0;
+  return known ? &token_types[code] : NULL;
+}
 
 static uint64_t load_u64(const uint8_t *at) {
   uint64_t value;
@@ -40,9 +46,10 @@ static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *faul
     return nxr_fault_set(fault, "%s has version %llu of the index format, not 1", path,
                          (unsigned long long)load_u64(index + 9));
   dataset->type_code = index[17];
-  dataset->token_bytes = dataset->type_code < sizeof token_bytes_of ? token_bytes_of[dataset->type_code] : 0;
-  if (dataset->token_bytes == 0)
+  const nxr_token_type *type = nxr_token_type_of(dataset->type_code);
+  if (type == NULL)
     return nxr_fault_set(fault, "%s has type code %u, which is no type of tokens", path, dataset->type_code);
+  dataset->token_bytes = type->bytes;
   uint64_t n_sequences = load_u64(index + 18), n_borders = load_u64(index + 26);
   uint64_t room = dataset->n_index_bytes - HEADER_BYTES;
   if (n_sequences > room / 12 || n_borders > room / 8 || n_borders < 1 ||

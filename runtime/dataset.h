@@ -24,6 +24,15 @@ typedef struct nxr_dataset {
   const uint8_t *sizes, *pointers, *borders; /* in the index, unaligned */
 } nxr_dataset;
 
+/* A type of tokens, by Megatron-LM's code. */
+typedef struct nxr_token_type {
+  const char *name;
+  uint32_t bytes;
+} nxr_token_type;
+
+/* NULL where the code is none. */
+const nxr_token_type *nxr_token_type_of(uint32_t code);
+
 /* Opens and checks both files. On failure nothing stays open. */
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault);
 void nxr_dataset_close(nxr_dataset *dataset);
@@ -45,11 +54,5 @@ typedef struct nxr_dataset_summary {
 } nxr_dataset_summary;
 
 bool nxr_dataset_summarize(const nxr_dataset *dataset, nxr_dataset_summary *summary, nxr_fault *fault);
-
-/* dataset_write.c: writes PREFIX.bin and PREFIX.idx (dataset_pair.h). One text file is one document of its
- * bytes, as 16-bit tokens; with `append_end` token 256 follows each. An existing dataset is not overwritten
- * unless `force`. `written` says what it has; it is not open. */
-bool nxr_dataset_build(const char *const *texts, uint32_t n_texts, const char *prefix, bool append_end,
-                       bool force, nxr_dataset *written, nxr_fault *fault);
 
 #endif

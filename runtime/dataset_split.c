@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/dataset_split.h"
 
-#include "runtime/dataset_pair.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,39 +67,4 @@ void nxr_split_part(const nx_source *source, uint64_t n_documents, uint64_t *fir
   else if (source->split == NX_SPLIT_LAST) split_last(source, n_documents, borders);
   else nxr_split_borders(source->shares, n_documents, borders);
   *first = borders[source->part], *end = borders[source->part + 1];
-}
-
-static bool write_parts(const nxr_dataset *from, uint64_t first, nxr_dataset_contents *contents,
-                        int32_t *sizes, uint64_t *borders, nxr_dataset_pair *pair, nxr_fault *fault) {
-  uint64_t start = nxr_dataset_border(from, first);
-  for (uint64_t i = 0; i <= contents->n_documents; i++)
-    borders[i] = nxr_dataset_border(from, first + i) - start;
-  for (uint64_t i = 0; i < contents->n_sequences; i++) {
-    uint64_t n_tokens;
-    const uint8_t *bytes = nxr_dataset_sequence(from, start + i, &n_tokens);
-    sizes[i] = (int32_t)n_tokens;
-    if (!nxr_dataset_pair_write(pair, bytes, n_tokens * from->token_bytes, fault)) return false;
-  }
-  contents->sizes = sizes, contents->borders = borders;
-  return true;
-}
-
-bool nxr_dataset_copy(const nxr_dataset *from, uint64_t first, uint64_t end, const char *prefix, bool force,
-                      nxr_dataset *written, nxr_fault *fault) {
-  nxr_dataset_pair pair;
-  nxr_dataset_contents contents = {
-      .type_code = (uint8_t)from->type_code, .token_bytes = from->token_bytes, .n_documents = end - first,
-      .n_sequences = nxr_dataset_border(from, end) - nxr_dataset_border(from, first)};
-  int32_t *sizes = calloc(contents.n_sequences + 1, sizeof *sizes);
-  uint64_t *borders = calloc(contents.n_documents + 1, sizeof *borders);
-  bool good = sizes && borders;
-  if (!good) nxr_fault_set(fault, "out of memory");
-  bool opened = good;
-  good = good && nxr_dataset_pair_open(&pair, prefix, force, fault) &&
-         write_parts(from, first, &contents, sizes, borders, &pair, fault) &&
-         nxr_dataset_pair_finish(&pair, &contents, written, fault);
-  if (opened) nxr_dataset_pair_close(&pair);
-  free(sizes);
-  free(borders);
-  return good;
 }

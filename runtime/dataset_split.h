@@ -15,8 +15,4 @@ void nxr_split_borders(const double shares[NX_PARTS], uint64_t n_documents, uint
 /* The documents [*first, *end) of so many that are the source's. */
 void nxr_split_part(const nx_source *source, uint64_t n_documents, uint64_t *first, uint64_t *end);
 
-/* Writes documents [first, end) as a dataset of their own; `written` as nxr_dataset_build's. */
-bool nxr_dataset_copy(const nxr_dataset *from, uint64_t first, uint64_t end, const char *prefix, bool force,
-                      nxr_dataset *written, nxr_fault *fault);
-
 #endif

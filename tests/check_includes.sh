@@ -18,10 +18,12 @@ forbid() {
 }
 
 none='^$'
-forbid 'runtime/' "$none" schema compiler kernels
-forbid 'compiler/' "$none" schema runtime kernels
+forbid 'runtime/' "$none" schema compiler kernels tokenizer
+forbid 'runtime/' '"runtime/(dataset|fault|mapping)' datasets
+forbid 'datasets/' "$none" schema compiler kernels runtime tokenizer
+forbid 'compiler/' "$none" schema runtime kernels datasets
 forbid 'kernels/' "$none" schema compiler
-forbid 'mpi\.h' '^runtime/(comm_mpi|world)' schema compiler kernels runtime
+forbid 'mpi\.h' '^runtime/(comm_mpi|world)' schema compiler kernels runtime datasets
 forbid '(oneapi/dnnl/)?dnnl' '^(kernels/cpu/|tests/bench/)' schema compiler kernels runtime tests
 forbid 'CL/' '^kernels/opencl/' schema compiler kernels runtime
 forbid 'yaml\.h' '^(compiler/document/|compiler/config/|compiler/gen/)' schema compiler kernels runtime
@@ -44,7 +46,7 @@ for floor in $floors; do
 done
 
 # Rooms are folders. Each line: a room, and one that it includes; tsort names what goes in circles.
-circles=$(grep -rHoE --include='*.[ch]' '^ *#include "[^"]+/[^"/]+"' compiler kernels runtime schema |
+circles=$(grep -rHoE --include='*.[ch]' '^ *#include "[^"]+/[^"/]+"' compiler datasets kernels runtime schema |
   grep -v '\.gen\.h"' | sed -E 's|/[^/]*:[^"]*"| |; s|/[^/ ]*"$||' | awk '$1 != $2' | sort -u | tsort 2>&1 >/dev/null)
 if [ -n "$circles" ]; then
   echo "rooms in circles:"

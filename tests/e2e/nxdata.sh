@@ -13,7 +13,7 @@ expect 'info takes the name of either file' 0 "documents  *1\$" "$nxdata" info t
 expect 'check' 0 'no damage found' "$nxdata" check text
 expect 'an existing dataset stays' 1 'give --force' "$nxdata" build "$text" -o text
 expect 'unless forced' 0 "tokens  *$((2 * n_bytes + 2))\$" \
-  "$nxdata" build --force --append-end "$text" "$text" -o text
+  "$nxdata" build --force --append-eod "$text" "$text" -o text
 expect 'the end of a document is token 256' 0 '… 256 (' "$nxdata" check text
 expect 'standard input' 0 'tokens  *3$' sh -c "printf abc | '$nxdata' build - -o three"
 expect 'a text that begins with a dash' 0 'tokens  *3$' \
@@ -57,6 +57,53 @@ report 'of six that replace it all do' $?
 touch at_once.bin.tmp
 expect 'a temporary name that is taken stays' 0 'tokens  *6000$' "$nxdata" build part6 --force -o at_once
 expect 'as it was' 0 '^0$' sh -c 'wc -c <at_once.bin.tmp'
+
+# Lines that are objects: text, tokens, nested fields, and what is malformed.
+printf '%s\n' '{"text": "ab"}' '' '{"text": "c\u00e9", "n": 1}' >two.jsonl
+expect 'lines of JSON' 0 'documents  *2$' "$nxdata" build two.jsonl -o two
+expect 'their bytes' 0 'tokens  *5$' "$nxdata" info two
+gzip -k two.jsonl
+expect 'compressed' 0 'documents  *2$' "$nxdata" build two.jsonl.gz -o gz
+cmp two.bin gz.bin >out 2>&1
+report 'is the same' $?
+head -c 40 two.jsonl.gz >short.jsonl.gz
+expect 'cut short' 1 'short.jsonl.gz is cut short' "$nxdata" build short.jsonl.gz -o new
+printf '%s\n' '{"a": {"ids": [1, 70000]}}' '{"a": {"ids": []}}' '{"a": {"ids": [5]}}' >ids.jsonl
+expect 'tokens of a nested field' 0 'type  *int32' "$nxdata" build ids.jsonl --field a.ids -o ids
+expect 'what has no token is left out' 0 '^empty  *1 ' "$nxdata" build --force ids.jsonl --field=a.ids -o ids
+expect 'ids beyond the vocabulary' 1 'ids.jsonl:1: its token 1 is 70000' \
+  "$nxdata" build ids.jsonl --field a.ids --vocab 70000 -o new
+printf '%s\n' '{"text": "good"}' '{"text": "bad' '{"no": 1}' '{"text": "too"}' >bad.jsonl
+expect 'a malformed line is named' 1 'bad.jsonl:2: no JSON' "$nxdata" build bad.jsonl -o new
+expect 'or skipped, and counted' 0 '^skipped  *2 .*bad.jsonl:2' "$nxdata" build bad.jsonl --on-error skip -o bad
+expect 'a field that is missing' 1 'bad.jsonl:1: it has no field body' \
+  "$nxdata" build bad.jsonl --field body -o new
+printf 'one\ntwo\r\n\nthree' >lines.txt
+expect 'lines' 0 'documents  *3$' "$nxdata" build --lines lines.txt -o lines
+expect 'the first of them' 0 'tokens  *6$' "$nxdata" build --lines --limit 2 lines.txt -o first
+expect 'a limit on tokens' 0 '^too long  *1 ' "$nxdata" build --lines --max-tokens 3 lines.txt -o short
+expect 'that cuts' 0 'tokens  *6$' "$nxdata" build --lines --max-tokens 2 --too-long cut lines.txt -o cut
+printf '%s\n' '{"x": [1, 2, 3], "y": [-100, 2, 3]}' '{"x": [1, 2, 3], "y": [-100, 3, 4]}' >labels.jsonl
+expect 'labels, beside their tokens and before' 0 'tokens  *7$' \
+  "$nxdata" build labels.jsonl --field x --labels y -o labels
+expect 'are weights' 0 '0 0 0 0 80 3f 0 0 80 3f 0 0 0 0 0 0 0 0 0 0 80 3f 0 0 80 3f' \
+  sh -c "od -An -v -t x1 labels.weights | sed 's/ 00/ 0/g' | tr -d '\n'"
+expect 'labels that are other tokens' 1 'labels.jsonl:1: label 1 is 2' \
+  sh -c "sed -i 's/1, 2, 3\\], \"y\"/1, 5, 3], \"y\"/' labels.jsonl; '$nxdata' build labels.jsonl --field x --labels y -o new"
+expect 'a kind that nothing reads' 2 'save_to_disk' sh -c "touch a.parquet; '$nxdata' build a.parquet -o new"
+mkdir folder && cp two.jsonl lines.txt folder
+expect 'a folder' 0 'documents  *3$' "$nxdata" build folder -o folder_set
+expect 'nothing is left of these either' 0 '^0$' sh -c "ls | grep -c '^new' || true"
+
+# The same bytes whatever the number of threads.
+i=0
+while [ $i -lt 3000 ]; do
+  printf '{"text": "%s of %s"}\n' "$i" "$text"
+  i=$((i + 1))
+done >many.jsonl
+for threads in 1 2 4; do "$nxdata" build many.jsonl --append-eod --workers $threads -o many$threads; done >out 2>&1
+cmp many1.bin many2.bin && cmp many1.bin many4.bin && cmp many1.idx many2.idx && cmp many1.idx many4.idx
+report 'one, two and four threads write the same' $?
 
 # Ten documents by 6, 3, 1: the parts are they, in order.
 for i in 0 1 2 3 4 5 6 7 8 9; do printf "document $i" >"doc$i"; done

@@ -4,8 +4,6 @@
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 /* Five sequences in three documents, of 3, 0 and 4 tokens. */
@@ -207,74 +205,6 @@ static void reports_missing_files(void **state) {
   refuses("nxdata build");
 }
 
-static bool build(const char *const *texts, uint32_t n, bool append_end, bool force, nxr_fault *fault) {
-  *fault = (nxr_fault){""};
-  nxr_dataset written;
-  return nxr_dataset_build(texts, n, temporary_path(0, "set"), append_end, force, &written, fault);
-}
-
-static void builds_what_it_reads(void **state) {
-  (void)state;
-  remove(temporary_path(1, "set.idx")), remove(temporary_path(1, "set.bin"));
-  temporary_write("one", "A\0\xff", 3);
-  temporary_write("two", "z", 1);
-  char one[512], two[512];
-  strcpy(one, temporary_path(1, "one")), strcpy(two, temporary_path(2, "two"));
-  const char *const texts[] = {one, two};
-  nxr_fault fault;
-  nxr_dataset dataset;
-  assert_true(build(texts, 2, true, false, &fault));
-  assert_false(temporary_exists("set.idx.tmp") || temporary_exists("set.bin.tmp"));
-  assert_true(open_set(&dataset, &fault));
-  assert_int_equal(dataset.n_documents, 2);
-  int32_t tokens[4];
-  nxr_dataset_read(&dataset, 0, 0, 4, tokens);
-  const int32_t expected[] = {'A', 0, 255, 256};
-  assert_memory_equal(tokens, expected, sizeof expected);
-  nxr_dataset_read(&dataset, 1, 0, 2, tokens);
-  assert_int_equal(tokens[0], 'z');
-  assert_int_equal(tokens[1], 256);
-  nxr_dataset_close(&dataset);
-
-  assert_false(build(texts + 1, 1, false, false, &fault));
-  assert_non_null(strstr(fault.text, "--force"));
-  assert_true(build(texts + 1, 1, false, true, &fault));
-  assert_true(open_set(&dataset, &fault));
-  assert_int_equal(dataset.n_tokens, 1);
-  nxr_dataset_close(&dataset);
-}
-
-/* A build that fails leaves the dataset that was there, and no temporary files. */
-static void a_failed_build_leaves_nothing(void **state) {
-  (void)state;
-  char text[512];
-  temporary_write("one", "", 0);
-  strcpy(text, temporary_path(1, "one"));
-  const char *const texts[] = {text};
-  write_dataset(&good, good_tokens, sizeof good_tokens);
-  nxr_fault fault;
-  assert_false(build(texts, 1, false, true, &fault));
-  assert_non_null(strstr(fault.text, "is empty"));
-
-  static uint8_t large[1 << 16];
-  temporary_write("one", large, sizeof large);
-  struct rlimit before, limit = {4096, 4096};
-  getrlimit(RLIMIT_FSIZE, &before);
-  limit.rlim_max = before.rlim_max;
-  signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &limit);
-  bool built = build(texts, 1, false, true, &fault);
-  setrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, SIG_DFL);
-  assert_false(built);
-  assert_non_null(strstr(fault.text, "cannot write"));
-  assert_false(temporary_exists("set.idx.tmp") || temporary_exists("set.bin.tmp"));
-  nxr_dataset dataset;
-  assert_true(open_set(&dataset, &fault));
-  assert_int_equal(dataset.n_tokens, 7);
-  nxr_dataset_close(&dataset);
-}
-
 /* What was checked stays, whatever is written to the index meanwhile. */
 static void survives_an_index_that_is_rewritten(void **state) {
   (void)state;
@@ -377,8 +307,6 @@ int main(void) {
       cmocka_unit_test(survives_every_changed_bit),
       cmocka_unit_test(refuses_damage),
       cmocka_unit_test(reports_missing_files),
-      cmocka_unit_test(builds_what_it_reads),
-      cmocka_unit_test(a_failed_build_leaves_nothing),
       cmocka_unit_test(survives_an_index_that_is_rewritten),
       cmocka_unit_test(tells_datasets_apart),
       cmocka_unit_test(names_a_file_that_was_cut),

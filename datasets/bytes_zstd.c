@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Zstandard: any number of frames, one after another. */
+#include "datasets/bytes.h"
+
+#include <zstd.h>
+
+static bool start(nxd_bytes *bytes) {
+  bytes->state = ZSTD_createDStream();
+  return bytes->state != NULL;
+}
+
+static void stop(nxd_bytes *bytes) {
+  ZSTD_freeDStream(bytes->state);
+}
+
+static long read_some(nxd_bytes *bytes, void *to, size_t room, nxr_fault *fault) {
+  ZSTD_outBuffer out = {.dst = to, .size = room};
+  while (out.pos == 0) {
+    bool filled = bytes->at < bytes->n || nxd_bytes_fill(bytes);
+    if (!filled && bytes->ended) return 0;
+    ZSTD_inBuffer in = {.src = bytes->room, .size = bytes->n, .pos = bytes->at};
+    size_t left = ZSTD_decompressStream(bytes->state, &out, &in);
+    bytes->at = in.pos;
+    if (ZSTD_isError(left)) {
+      nxr_fault_set(fault, "%s is damaged: zstd finds %s", bytes->path, ZSTD_getErrorName(left));
+      return -1;
+    }
+    bytes->ended = left == 0;
+    if (!filled && out.pos == 0) {
+      nxr_fault_set(fault, "%s is cut short: its zstd data does not end", bytes->path);
+      return -1;
+    }
+  }
+  return (long)out.pos;
+}
+
+const nxd_codec nxd_zstd = {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, start, read_some, stop};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands, and what they share. Each takes the arguments behind its name and returns the exit status. */
+#ifndef NXD_COMMAND_H
+#define NXD_COMMAND_H
+
+#include "datasets/journal.h"
+#include "datasets/options.h"
+#include "runtime/dataset.h"
+
+enum { NXD_MAX_PREFIX = 4000 };
+
+int nxd_command_build(int n, char **arguments);
+int nxd_command_check(int n, char **arguments);
+int nxd_command_info(int n, char **arguments);
+int nxd_command_split(int n, char **arguments);
+
+/* Says what is wrong; returns STATUS_DAMAGED. */
+int nxd_damaged(const nxr_fault *fault);
+/* The name of a dataset: users complete file names, so the ending of either file is taken off. */
+bool nxd_read_prefix(const char *name, char prefix[NXD_MAX_PREFIX]);
+/* Opens a dataset that exists. Returns the status to leave with, or STATUS_DONE. */
+int nxd_open_dataset(const char *name, char prefix[NXD_MAX_PREFIX], nxr_dataset *dataset);
+/* Opens the one dataset that a command without options takes. */
+int nxd_open_only(int n, char **arguments, char prefix[NXD_MAX_PREFIX], nxr_dataset *dataset);
+void nxd_print_info(const nxr_dataset *dataset);
+/* The same of a dataset that was just written. */
+void nxd_print_written(const char *prefix, uint8_t type_code, const nxd_standing *standing);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxdata info and nxdata check. */
+#include "datasets/command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+int nxd_command_info(int n, char **arguments) {
+  char prefix[NXD_MAX_PREFIX];
+  nxr_dataset dataset;
+  int status = nxd_open_only(n, arguments, prefix, &dataset);
+  if (status != STATUS_DONE) return status;
+  nxd_print_info(&dataset);
+  nxr_dataset_close(&dataset);
+  return STATUS_DONE;
+}
+
+static void print_summary(const nxr_dataset *dataset, const nxr_dataset_summary *summary) {
+  nxd_print_info(dataset);
+  if (dataset->n_tokens > 0)
+    printf("token ids    %" PRId64 " … %" PRId64 " (model.vocab must be above %" PRId64 ")\n",
+           summary->least_token, summary->greatest_token, summary->greatest_token);
+  if (dataset->n_documents > 0)
+    printf("lengths      %" PRIu64 " … %" PRIu64 " tokens, %.1f on average\n", summary->shortest,
+           summary->longest, (double)dataset->n_tokens / (double)dataset->n_documents);
+  if (summary->n_empty > 0) printf("empty        %" PRIu64 " documents have no token\n", summary->n_empty);
+  if (summary->unused_bytes > 0)
+    printf("unused       %" PRIu64 " bytes of %s.bin belong to no sequence\n", summary->unused_bytes,
+           dataset->prefix);
+  printf("no damage found\n");
+}
+
+int nxd_command_check(int n, char **arguments) {
+  char prefix[NXD_MAX_PREFIX];
+  nxr_dataset dataset;
+  int status = nxd_open_only(n, arguments, prefix, &dataset);
+  if (status != STATUS_DONE) return status;
+  nxr_dataset_summary summary;
+  nxr_fault fault = {""};
+  if (nxr_dataset_summarize(&dataset, &summary, &fault)) print_summary(&dataset, &summary);
+  else status = nxd_damaged(&fault);
+  nxr_dataset_close(&dataset);
+  return status;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxdata: makes indexed datasets from text, and looks at those that exist.
+ *
+ * Exit status: 0 done; 1 the dataset is damaged, or could not be written; 2 usage, or an input that cannot be
+ * read. */
+#include "datasets/command.h"
+#include "datasets/stop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: nxdata build INPUT… -o PREFIX [OPTION…]\n"
+    "       nxdata split PREFIX SHARES -o PREFIX [--force]\n"
+    "       nxdata info PREFIX\n"
+    "       nxdata check PREFIX\n"
+    "\n"
+    "Indexed datasets, PREFIX.bin and PREFIX.idx, as nxrun and Megatron-LM read them.\n"
+    "\n"
+    "build   makes one from files, in order; - is standard input, a folder stands for its\n"
+    "        files. A text file is one document, each line of a .jsonl file another; both\n"
+    "        may be compressed (gzip, zstd). Each byte of a text is one token 0 … 255;\n"
+    "        lists of integers are tokens already\n"
+    "          -o PREFIX        where to write\n"
+    "          --append-eod     token 256 ends each document (model.vocab is then 257)\n"
+    "          --field NAME     the field with the text or tokens (text); a.b is field b of\n"
+    "                           object a\n"
+    "          --force          replaces a dataset that exists\n"
+    "          --kind KIND      of all inputs: text, lines (each line a document), jsonl\n"
+    "          --labels NAME    the field with the labels of the tokens; -100: no loss\n"
+    "          --limit N        reads the first N documents only\n"
+    "          --lines          is --kind lines\n"
+    "          --max-tokens N   of a document; see --too-long\n"
+    "          --on-error HOW   a malformed record: stop (the default), or skip it\n"
+    "          --split NAME     of a folder with several (train)\n"
+    "          --too-long HOW   a document of more than --max-tokens: drop, or cut it\n"
+    "          --vocab N        token ids are below N\n"
+    "          --workers N      threads; one for each core\n"
+    "split   divides the documents of one, in order, by shares as 969,30,1, and writes\n"
+    "        PREFIX-train, PREFIX-valid and PREFIX-test; a part of no document is not\n"
+    "        written. -o and --force as for build\n"
+    "info    says what the index says\n"
+    "check   reads every token: least and greatest id, lengths of documents, damage\n"
+    "\n"
+    "  --help, --version\n"
+    "\n"
+    "exit status: 0 done; 1 the dataset is damaged or cannot be written; 2 usage, or an\n"
+    "input that cannot be read\n";
+
+typedef struct command {
+  const char *name;
+  int (*run)(int n, char **arguments);
+} command;
+
+static const command commands[] = {
+    {"build", nxd_command_build}, {"check", nxd_command_check}, {"info", nxd_command_info},
+    {"split", nxd_command_split}};
+
+/* What was printed must have arrived. */
+static int finish(int status) {
+  if (status != STATUS_DONE) nxd_stop_die();
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  fprintf(stderr, "nxdata: cannot write to standard output: %s\n", strerror(errno));
+  return STATUS_DAMAGED;
+}
+
+int main(int n, char **arguments) {
+  signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
+  nxr_mapping_guard("nxdata", 0);
+  nxd_stop_guard();
+  for (int i = 1; i < n && strcmp(arguments[i], "--") != 0; i++) {
+    if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
+      fputs(help, stdout);
+      return finish(STATUS_DONE);
+    }
+    if (strcmp(arguments[i], "--version") == 0) {
+      puts("nxdata " NX_VERSION);
+      return finish(STATUS_DONE);
+    }
+  }
+  if (n < 2) return nxd_usage("what to do? build, split, info or check", "");
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    if (strcmp(arguments[1], commands[i].name) == 0) return finish(commands[i].run(n - 2, arguments + 2));
+  return nxd_usage("unknown command ", arguments[1]);
+}

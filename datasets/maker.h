@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makers: what a record becomes, documents of tokens with their weights.
+ *
+ * A maker belongs to one thread; what it reads of the recipe does not change. Kinds of makers are a table. */
+#ifndef NXD_MAKER_H
+#define NXD_MAKER_H
+
+#include "datasets/values.h"
+
+typedef struct nxd_maker nxd_maker;
+
+/* Documents that were made, one after another. */
+typedef struct nxd_made {
+  nxd_buffer tokens;    /* of the recipe's type */
+  nxd_buffer weights;   /* float, one each, where the recipe has weights */
+  nxd_buffer documents; /* nxd_length */
+  uint64_t n_skipped, n_empty, n_long;
+  char first_skipped[512]; /* file, line, and what is wrong */
+} nxd_made;
+
+typedef struct nxd_length {
+  uint64_t n_tokens;
+  bool goes_on; /* what follows is of the same document */
+} nxd_length;
+
+typedef struct nxd_maker_kind {
+  const char *name;
+  bool weights; /* tokens have weights */
+  /* Adds the documents of a record by nxd_add_document. A fault says what is wrong with the record. */
+  bool (*make)(nxd_maker *maker, const nxd_value *values, nxd_made *made, nxr_fault *fault);
+} nxd_maker_kind;
+
+typedef struct nxd_recipe {
+  const nxd_maker_kind *maker;
+  nxd_wanted wanted;
+  int64_t end;                    /* token behind each document; -1: none */
+  uint64_t most_tokens;           /* of a document; 0: any number. What has more is left out, */
+  bool cut;                       /* or cut */
+  uint8_t type_code;
+  uint64_t vocab; /* token ids are below it; 0: below 2^31 */
+} nxd_recipe;
+
+struct nxd_maker {
+  const nxd_recipe *recipe;
+  nxd_buffer tokens, weights; /* room for kinds: int64, float */
+  nxd_parser parser;
+  bool goes_on, goes_back; /* the record's document does */
+};
+
+extern const nxd_maker_kind nxd_make_documents; /* a text, or token ids */
+extern const nxd_maker_kind nxd_make_labelled;  /* token ids and labels, where -100 stands for no loss */
+
+bool nxd_maker_open(nxd_maker *maker, const nxd_recipe *recipe, nxr_fault *fault);
+/* All records of a batch. `names` are those of the inputs. */
+bool nxd_maker_run(nxd_maker *maker, const nxd_batch *batch, const char *const *names, nxd_made *made,
+                   nxr_fault *fault);
+void nxd_maker_close(nxd_maker *maker);
+
+/* Adds a document, or counts it as empty or too long. Weights may be NULL: 1 each. */
+bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weights, size_t n, nxd_made *made,
+                      nxr_fault *fault);
+void nxd_made_empty(nxd_made *made);
+void nxd_made_free(nxd_made *made);
+
+#endif
