@@ -22,7 +22,8 @@ typedef struct builder {
   uint64_t n_committed; /* tokens */
 } builder;
 
-/* -- writing -------------------------------------------------------------------------------------------------- */
+/* -- writing
+ * -------------------------------------------------------------------------------------------------- */
 
 static bool write_documents(builder *b, const nxd_made *made, nxr_fault *fault) {
   const uint8_t *tokens = made->tokens.bytes;
@@ -62,7 +63,8 @@ static bool write_slot(builder *b, const nxd_slot *slot, nxr_fault *fault) {
   return nxd_writer_commit(&b->writer, fault);
 }
 
-/* -- the loop ------------------------------------------------------------------------------------------------- */
+/* -- the loop
+ * ------------------------------------------------------------------------------------------------- */
 
 /* What can be done next: write the oldest batch, else read one, else wait for a worker. */
 static bool work(builder *b, nxr_fault *fault) {

@@ -38,7 +38,8 @@ static bool join(char to[PATH_BYTES], const char *folder, const char *name, nxr_
          nxr_fault_set(fault, "the path %s/%s is too long", folder, name);
 }
 
-/* -- folders that Hugging Face datasets saved ------------------------------------------------------------------ */
+/* -- folders that Hugging Face datasets saved
+ * ------------------------------------------------------------------ */
 
 /* A JSON file of a folder; NULL where there is none. */
 static json_t *load_json(const char *folder, const char *name) {
@@ -87,7 +88,8 @@ static bool add_split(nxd_files *files, const char *folder, const json_t *dict, 
   return nxr_fault_set(fault, "%s has no split %s, it has: %s", folder, wanted, names);
 }
 
-/* -- other folders ---------------------------------------------------------------------------------------------- */
+/* -- other folders
+ * ---------------------------------------------------------------------------------------------- */
 
 static int is_data_file(const struct dirent *entry) {
   static const char *const endings[] = {".txt", ".jsonl", ".ndjson", ".json", ".arrow", ".idx",

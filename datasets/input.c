@@ -10,7 +10,8 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 static const struct {
   const char *ending, *remedy;
 } unread[] = {
-    {".parquet", "datasets.load_dataset('parquet', data_files=...).save_to_disk(FOLDER) makes one that is read"},
+    {".parquet",
+     "datasets.load_dataset('parquet', data_files=...).save_to_disk(FOLDER) makes one that is read"},
     {".csv", "datasets.load_dataset('csv', data_files=...).save_to_disk(FOLDER) makes one that is read"},
     {".bz2", "decompress it, or give it compressed with gzip or zstd"},
     {".xz", "decompress it, or give it compressed with gzip or zstd"},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs: files of several kinds, read as records.
  *
- * A kind is a table of functions. An input belongs to one thread; the records that it gives are the caller's. */
+ * A kind is a table of functions. An input belongs to one thread; the records that it gives are the caller's.
+ */
 #ifndef NXD_INPUT_H
 #define NXD_INPUT_H
 
@@ -39,8 +40,8 @@ struct nxd_input {
   void *state;           /* the kind's */
 };
 
-/* By the name of the kind, or NULL: by the ending of the path. A fault, with what can be done, where the path's
- * ending says that nothing here reads it. */
+/* By the name of the kind, or NULL: by the ending of the path. A fault, with what can be done, where the
+ * path's ending says that nothing here reads it. */
 const nxd_input_kind *nxd_input_kind_named(const char *name);
 const nxd_input_kind *nxd_input_kind_of(const char *path, nxr_fault *fault);
 

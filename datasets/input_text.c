@@ -62,7 +62,8 @@ static long read_on(text_state *state, nxd_buffer *to, size_t room, nxr_fault *f
   return n;
 }
 
-/* -- a file -------------------------------------------------------------------------------------------------- */
+/* -- a file
+ * -------------------------------------------------------------------------------------------------- */
 
 static nxd_given next_text(nxd_input *input, nxd_batch *batch, nxr_fault *fault) {
   text_state *state = input->state;
@@ -84,7 +85,8 @@ static nxd_given next_text(nxd_input *input, nxd_batch *batch, nxr_fault *fault)
 const nxd_input_kind nxd_input_text = {"text",    ".txt .md .text", open_text, next_text,
                                        seek_text, used_of_text,     close_text};
 
-/* -- lines --------------------------------------------------------------------------------------------------- */
+/* -- lines
+ * --------------------------------------------------------------------------------------------------- */
 
 /* The next line, without its end, in the read-ahead; *n_bytes what it takes of the file. */
 static nxd_given find_line(nxd_input *input, size_t *length, size_t *n_bytes, nxr_fault *fault) {
@@ -139,7 +141,8 @@ static nxd_given next_line(nxd_input *input, nxd_batch *batch, nxr_fault *fault)
 const nxd_input_kind nxd_input_lines = {"lines",   "",           open_text, next_line,
                                         seek_text, used_of_text, close_text};
 
-/* -- JSON objects, a line each ------------------------------------------------------------------------------- */
+/* -- JSON objects, a line each
+ * ------------------------------------------------------------------------------- */
 
 static nxd_given next_object(nxd_input *input, nxd_batch *batch, nxr_fault *fault) {
   nxd_given given = next_line(input, batch, fault);

@@ -30,7 +30,8 @@ void nxd_made_free(nxd_made *made) {
   nxd_buffer_free(&made->documents);
 }
 
-/* -- documents ------------------------------------------------------------------------------------------------ */
+/* -- documents
+ * ------------------------------------------------------------------------------------------------ */
 
 static bool check_ids(const nxd_recipe *recipe, const int64_t *tokens, size_t n, nxr_fault *fault) {
   int64_t bound = recipe->vocab ? (int64_t)recipe->vocab : INT64_C(1) << 31;
@@ -53,8 +54,10 @@ static bool add_tokens(const nxd_recipe *recipe, const int64_t *tokens, const fl
                        nxd_made *made, nxr_fault *fault) {
   uint32_t token_bytes = nxr_token_type_of(recipe->type_code)->bytes;
   void *to = nxd_buffer_extend(&made->tokens, n * token_bytes);
-  float *weights_to = recipe->maker->weights ? nxd_buffer_extend(&made->weights, n * sizeof *weights_to) : NULL;
-  if (to == NULL || (recipe->maker->weights && weights_to == NULL)) return nxr_fault_set(fault, "out of memory");
+  float *weights_to =
+      recipe->maker->weights ? nxd_buffer_extend(&made->weights, n * sizeof *weights_to) : NULL;
+  if (to == NULL || (recipe->maker->weights && weights_to == NULL))
+    return nxr_fault_set(fault, "out of memory");
   store_ids(token_bytes, tokens, n, to);
   for (size_t i = 0; weights_to && i < n; i++) weights_to[i] = weights ? weights[i] : 1.0F;
   return true;
@@ -78,10 +81,12 @@ bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weig
   const nxd_length length = {.n_tokens = n + n_end, .goes_on = maker->goes_on};
   return add_tokens(recipe, tokens, weights, n, made, fault) &&
          add_tokens(recipe, &recipe->end, NULL, n_end, made, fault) &&
-         (nxd_buffer_append(&made->documents, &length, sizeof length) || nxr_fault_set(fault, "out of memory"));
+         (nxd_buffer_append(&made->documents, &length, sizeof length) ||
+          nxr_fault_set(fault, "out of memory"));
 }
 
-/* -- batches -------------------------------------------------------------------------------------------------- */
+/* -- batches
+ * -------------------------------------------------------------------------------------------------- */
 
 static void note_skipped(const nxd_record *record, const char *name, const char *what, nxd_made *made) {
   if (made->n_skipped++ > 0) return;

@@ -28,7 +28,8 @@ static bool make_document(nxd_maker *maker, const nxd_value *values, nxd_made *m
 
 const nxd_maker_kind nxd_make_documents = {"documents", false, make_document};
 
-/* -- labels --------------------------------------------------------------------------------------------------- */
+/* -- labels
+ * --------------------------------------------------------------------------------------------------- */
 
 enum { NO_LABEL = -100 };
 

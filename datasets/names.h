@@ -16,8 +16,8 @@ typedef struct nxd_naming {
   bool again;   /* some may have been named before: a naming that was cut off goes on */
 } nxd_naming;
 
-/* Moves the files of a work folder to their names. An old index goes first and the new one comes last, so that
- * an index never stands beside another dataset's data. */
+/* Moves the files of a work folder to their names. An old index goes first and the new one comes last, so
+ * that an index never stands beside another dataset's data. */
 bool nxd_give_names(const nxd_naming *naming, nxr_fault *fault);
 
 #endif

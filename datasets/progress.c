@@ -18,7 +18,8 @@ void nxd_progress_begin(nxd_progress *progress, bool watched, uint64_t n_bytes) 
 }
 
 static void show_rest(double seconds) {
-  if (seconds >= 3600) fprintf(stderr, ", %d h %02d min left", (int)(seconds / 3600), (int)(seconds / 60) % 60);
+  if (seconds >= 3600)
+    fprintf(stderr, ", %d h %02d min left", (int)(seconds / 3600), (int)(seconds / 60) % 60);
   else if (seconds >= 60) fprintf(stderr, ", %d min %02d s left", (int)seconds / 60, (int)seconds % 60);
   else fprintf(stderr, ", %.0f s left", seconds);
 }

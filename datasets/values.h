@@ -21,7 +21,8 @@ typedef struct nxd_parser {
   nxd_buffer ids;
 } nxd_parser;
 
-/* Fills values[wanted->n_fields], which stay until the next call. A fault says what is wrong with the record. */
+/* Fills values[wanted->n_fields], which stay until the next call. A fault says what is wrong with the record.
+ */
 bool nxd_values_read(nxd_parser *parser, const nxd_batch *batch, const nxd_record *record,
                      const nxd_wanted *wanted, nxd_value *values, nxr_fault *fault);
 void nxd_parser_free(nxd_parser *parser);

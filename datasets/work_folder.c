@@ -45,7 +45,8 @@ static int lock_folder(const char *folder) {
 
 bool nxd_work_folder_open(const char *prefix, const char *key, char folder[NXD_PATH_BYTES], int *lock,
                           nxd_standing *standing, nxr_fault *fault) {
-  if (strlen(prefix) > NXD_PATH_BYTES - 64) return nxr_fault_set(fault, "the name of the dataset is too long");
+  if (strlen(prefix) > NXD_PATH_BYTES - 64)
+    return nxr_fault_set(fault, "the name of the dataset is too long");
   for (int attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
     int n = snprintf(folder, NXD_PATH_BYTES, "%s.building", prefix);
     if (attempt > 1) snprintf(folder + n, (size_t)(NXD_PATH_BYTES - n), "-%d", attempt);

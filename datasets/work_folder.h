@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PREFIX.building: where the parts of a dataset grow until they are whole. Its file `lock` is locked as long as
- * somebody writes there. */
+/* PREFIX.building: where the parts of a dataset grow until they are whole. Its file `lock` is locked as long
+ * as somebody writes there. */
 #ifndef NXD_WORK_FOLDER_H
 #define NXD_WORK_FOLDER_H
 

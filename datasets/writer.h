@@ -3,9 +3,9 @@
  * PREFIX.weights. Its parts grow in a work folder beside it, PREFIX.building, and get their names together
  * when all of them are on disk. Memory does not grow with the dataset.
  *
- * Several may be written to one prefix at once, each in a folder of its own (PREFIX.building-2, ...): of those
- * that may replace a dataset the last counts, of the others the first. A writer with a key goes on where one
- * with the same key was cut off, from its last commit. */
+ * Several may be written to one prefix at once, each in a folder of its own (PREFIX.building-2, ...): of
+ * those that may replace a dataset the last counts, of the others the first. A writer with a key goes on
+ * where one with the same key was cut off, from its last commit. */
 #ifndef NXD_WRITER_H
 #define NXD_WRITER_H
 
