@@ -51,11 +51,13 @@ static void print_title(const char *name, int section, const char *volume) {
 
 static void print_settings(nxc_arena *arena) {
   print_title("nx-settings", 5, "File formats");
-  puts(" \\- every setting of a training\n"
-       ".SH DESCRIPTION\nThe keys of a configuration in the nx dialect, nested at the dots, and what the options of\n"
-       "the other dialects set.\nA setting without a default is unknown until something gives or derives it.\n"
-       "Beside them a file of the nx dialect may have\n.BR vars ,\n"
-       "free keys for interpolations to read.\n.SH SETTINGS");
+  puts(
+      " \\- every setting of a training\n"
+      ".SH DESCRIPTION\nThe keys of a configuration in the nx dialect, nested at the dots, and what the "
+      "options of\n"
+      "the other dialects set.\nA setting without a default is unknown until something gives or derives it.\n"
+      "Beside them a file of the nx dialect may have\n.BR vars ,\n"
+      "free keys for interpolations to read.\n.SH SETTINGS");
   for (size_t i = 0; i < NX_N_SETTINGS; i++) {
     nxc_setting_id id = nxc_settings_by_path[i];
     const nxc_facts facts = nxc_setting_facts(arena, id);
@@ -117,9 +119,12 @@ static void print_dialect(nxc_arena *arena, size_t which) {
   printf(" \\- every option of %s that nxcfg knows\n.SH DESCRIPTION\n%s", dialects[which].system,
          dialects[which].about);
   print_versions(front);
-  puts("Each option has one status.\n.I Executed\nchanges the plan.\n.I Checked\nis judged as the real system judges it, "
-       "and means nothing to\n.BR nxrun (1).\n.I Refused\nis what nxrun can not do: a note to\n.BR \"nxcfg validate\" ,\n"
-       "an error to\n.BR \"nxcfg plan \\-o\" .\nAfter\n.I sets\nstands which setting of\n.BR nx\\-settings (5)\n"
+  puts("Each option has one status.\n.I Executed\nchanges the plan.\n.I Checked\nis judged as the real "
+       "system judges it, "
+       "and means nothing to\n.BR nxrun (1).\n.I Refused\nis what nxrun can not do: a note to\n.BR \"nxcfg "
+       "validate\" ,\n"
+       "an error to\n.BR \"nxcfg plan \\-o\" .\nAfter\n.I sets\nstands which setting of\n.BR nx\\-settings "
+       "(5)\n"
        "follows from the option, whose value is\n.BR value .\n.SH OPTIONS");
   for (size_t i = 0; i < dialect->n_options; i++) print_option(arena, dialect, &dialect->options[i]);
   puts(".SH SEE ALSO\n.BR nxcfg (1),\n.BR nx\\-settings (5),\n.BR nx\\-rules (7)");
@@ -151,9 +156,11 @@ static void print_rule(const nxc_rule_row *rule) {
 static void print_rules(void) {
   print_title("nx-rules", 7, "Miscellaneous");
   puts(" \\- what nxcfg demands, derives and reports\n"
-       ".SH DESCRIPTION\nEach rule has an id, which\n.B nxcfg explain\nexplains and which a comment\n.RB ( \"# nxcfg: allow\"\n"
+       ".SH DESCRIPTION\nEach rule has an id, which\n.B nxcfg explain\nexplains and which a comment\n.RB ( "
+       "\"# nxcfg: allow\"\n"
        "id reason) on or above the line allows.\nA rule whose inputs are not known is skipped.\n"
-       "In expressions a plain name is a setting and a name after @ is an option of the file's dialect.\n.SH RULES");
+       "In expressions a plain name is a setting and a name after @ is an option of the file's dialect.\n.SH "
+       "RULES");
   for (size_t i = 0; i < nxc_n_rules; i++) print_rule(&nxc_rules[i]);
   puts(".SH OTHER FINDINGS");
   for (size_t i = 0; i < nxc_n_diagnostics; i++) {

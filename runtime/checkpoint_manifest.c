@@ -77,8 +77,9 @@ static json_t *make_dataset(const nxr_fingerprint *dataset) {
 
 static json_t *make_scale(const nxr_manifest_run *run) {
   if (run->scale == NULL || !nxr_loss_scale_is_used(run->plan->run)) return NULL;
-  return json_pack("{s:f, s:I, s:I, s:I}", "factor", run->scale->factor, "good", (json_int_t)run->scale->n_good,
-                   "left", (json_int_t)run->scale->n_left, "skipped", (json_int_t)run->scale->n_skipped);
+  return json_pack("{s:f, s:I, s:I, s:I}", "factor", run->scale->factor, "good",
+                   (json_int_t)run->scale->n_good, "left", (json_int_t)run->scale->n_left, "skipped",
+                   (json_int_t)run->scale->n_skipped);
 }
 
 /* One without it begins anew. */
@@ -86,8 +87,8 @@ static void read_scale(const json_t *manifest, nxr_loss_scale *scale) {
   double factor;
   json_int_t n_good, n_left, n_skipped;
   if (scale == NULL ||
-      json_unpack((json_t *)(uintptr_t)json_object_get(manifest, "loss_scale"), "{s:F, s:I, s:I, s:I}", "factor",
-                  &factor, "good", &n_good, "left", &n_left, "skipped", &n_skipped) != 0 ||
+      json_unpack((json_t *)(uintptr_t)json_object_get(manifest, "loss_scale"), "{s:F, s:I, s:I, s:I}",
+                  "factor", &factor, "good", &n_good, "left", &n_left, "skipped", &n_skipped) != 0 ||
       !(factor > 0) || n_good < 0 || n_left < 0 || n_skipped < 0)
     return;
   *scale = (nxr_loss_scale){factor, (uint32_t)n_good, (uint32_t)n_left, (uint64_t)n_skipped};
@@ -103,9 +104,10 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                                                           "sha256", hex));
   }
   nx_hex(run->plan->header->plan_id, hex);
-  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*}", "format", FORMAT, "version", VERSION, "plan_id", hex,
-                   "step", (json_int_t)step, "files", entries, "settings", make_settings(run->plan), "dataset",
-                   make_dataset(run->dataset), "loss_scale", make_scale(run));
+  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*}", "format", FORMAT, "version", VERSION,
+                   "plan_id", hex, "step", (json_int_t)step, "files", entries, "settings",
+                   make_settings(run->plan), "dataset", make_dataset(run->dataset), "loss_scale",
+                   make_scale(run));
 }
 
 /* A new file of the folder, synced. */
@@ -218,8 +220,9 @@ static void add_difference(differences *to, const char *path, const json_t *ther
   if (++to->n > MOST || to->n_used + 1 >= sizeof to->text) return;
   char *was = there ? json_dumps(there, JSON_ENCODE_ANY) : NULL;
   char *is = here ? json_dumps(here, JSON_ENCODE_ANY) : NULL;
-  to->n_used += (size_t)snprintf(to->text + to->n_used, sizeof to->text - to->n_used, "\n  %s: %.60s there, %.60s here",
-                                 path, was ? was : "not set", is ? is : "not set");
+  to->n_used +=
+      (size_t)snprintf(to->text + to->n_used, sizeof to->text - to->n_used, "\n  %s: %.60s there, %.60s here",
+                       path, was ? was : "not set", is ? is : "not set");
   free(was);
   free(is);
 }
@@ -261,11 +264,13 @@ static bool check_plan(const json_t *manifest, const char *folder, const nxr_man
   if (strcmp(recorded, hex) == 0) return true;
   compare_settings(manifest, run, &bound, &others);
   if (bound.n == 0 && others.n == 0)
-    return nxr_fault_set(fault, "%s is of another plan: %.12s…, and this one is %.12s…. No setting differs: another "
-                         "version of nxcfg made it", folder, recorded, hex);
+    return nxr_fault_set(fault,
+                         "%s is of another plan: %.12s…, and this one is %.12s…. No setting differs: another "
+                         "version of nxcfg made it",
+                         folder, recorded, hex);
   if (bound.n == 0) {
-    fprintf(stderr, "nxrun: %s was made by another plan, from which this run may go on. What differs:%s\n", folder,
-            others.text);
+    fprintf(stderr, "nxrun: %s was made by another plan, from which this run may go on. What differs:%s\n",
+            folder, others.text);
     return true;
   }
   return nxr_fault_set(
@@ -289,7 +294,8 @@ static bool judge_dataset(const nxr_fingerprint *there, const char *folder, cons
            there->n_documents, there->n_tokens, was, here->n_documents, here->n_tokens, is);
   if (run->new_dataset) fprintf(stderr, "nxrun: %s is %s\n", folder, what);
   return run->new_dataset ||
-         nxr_fault_set(fault, "%s is %s; put the first one back, or give --new-dataset to go on with this one",
+         nxr_fault_set(fault,
+                       "%s is %s; put the first one back, or give --new-dataset to go on with this one",
                        folder, what);
 }
 
@@ -297,12 +303,14 @@ static bool judge_dataset(const nxr_fingerprint *there, const char *folder, cons
 static bool check_dataset(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
                           nxr_fault *fault) {
   const json_t *recorded = json_object_get(manifest, "dataset");
-  nxr_fingerprint there = {.n_documents = (uint64_t)json_integer_value(json_object_get(recorded, "documents")),
-                           .n_tokens = (uint64_t)json_integer_value(json_object_get(recorded, "tokens"))};
+  nxr_fingerprint there = {
+      .n_documents = (uint64_t)json_integer_value(json_object_get(recorded, "documents")),
+      .n_tokens = (uint64_t)json_integer_value(json_object_get(recorded, "tokens"))};
   bool known = parse_hex(json_string_value(json_object_get(recorded, "sha256")), there.sha256);
   if (run->dataset == NULL || (known && nxr_fingerprint_equal(&there, run->dataset))) return true;
   if (known) return judge_dataset(&there, folder, run, fault);
-  fprintf(stderr, "nxrun: %s does not say on which dataset it was trained: this one is taken to be it\n", folder);
+  fprintf(stderr, "nxrun: %s does not say on which dataset it was trained: this one is taken to be it\n",
+          folder);
   return true;
 }
 

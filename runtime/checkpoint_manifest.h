@@ -39,8 +39,8 @@ typedef struct nxr_manifest_run {
 
 /* Whether the folder has a manifest of a checkpoint at all, of whatever step. */
 bool nxr_manifest_is_there(const char *folder);
-/* Writes and syncs the manifest of a checkpoint whose files have been hashed, and before it the config.json with
- * which transformers reads the weights. */
+/* Writes and syncs the manifest of a checkpoint whose files have been hashed, and before it the config.json
+ * with which transformers reads the weights. */
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* Reads the manifest; false where the checkpoint is incomplete or damaged. The caller's to json_decref. */

@@ -139,7 +139,8 @@ bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_
     else if (!has_shape(found[i], &shape)) complain_shape(&misshapen, found[i], &shape);
   }
   for (uint64_t i = 0; i < source->n_tensors; i++)
-    if (!used[i] && !nx_tensor_is_buffer(source->tensors[i]->name) && !is_tied_output(source, source->tensors[i]))
+    if (!used[i] && !nx_tensor_is_buffer(source->tensors[i]->name) &&
+        !is_tied_output(source, source->tensors[i]))
       complain(&extra, source->tensors[i]->name, "");
   free(used);
   return report(source, tensors, &missing, &misshapen, &extra, fault);

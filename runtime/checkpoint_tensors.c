@@ -56,7 +56,8 @@ static bool list_states(nxr_tensors *tensors, nxr_fault *fault) {
     for (uint32_t i = 0; i < nx_optimizer_n_states(rule); i++) {
       uint32_t at = 0;
       while (at < tensors->n_states && strcmp(tensors->states[at]->name, rule->states[i].name) != 0) at++;
-      if (at == NXR_MAX_STATE_FILES) return nxr_fault_set(fault, "the plan's optimizers keep too many kinds of state");
+      if (at == NXR_MAX_STATE_FILES)
+        return nxr_fault_set(fault, "the plan's optimizers keep too many kinds of state");
       if (at == tensors->n_states) tensors->states[tensors->n_states++] = &rule->states[i];
     }
   }

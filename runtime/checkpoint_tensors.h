@@ -33,8 +33,8 @@ void nxr_tensors_close(nxr_tensors *tensors);
 
 /* NX_NONE where the plan has none of that name. */
 uint32_t nxr_tensors_find(const nxr_tensors *tensors, const char *name);
-/* Weights are the master copy where there is one: so that training goes on exactly. NXR_N_KINDS of a state that the
- * piece's rule does not keep. */
+/* Weights are the master copy where there is one: so that training goes on exactly. NXR_N_KINDS of a state
+ * that the piece's rule does not keep. */
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece);
 /* Whether any tensor has it. */
 bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content);

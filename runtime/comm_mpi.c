@@ -258,8 +258,8 @@ static bool packs(const nxr_collective *collective) {
   return cuts && collective->spec.outer > 1;
 }
 
-/* How many rounds there are, and how much of a member's part goes in one of the sum: the same on all members.
- */
+/* How many rounds there are, and how much of a member's part goes in one of the sum: the same on all
+ * members. */
 static void lay_out(const nxr_collective *collective, messages *own) {
   uint64_t first, n_part = part_elements(collective);
   bool sums = collective->spec.op == NX_OP_all_reduce || collective->spec.op == NX_OP_reduce_scatter;
@@ -305,8 +305,11 @@ static bool p2p_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *faul
   messages *own = collective->messages = calloc(1, sizeof *own);
   if (!own || !make_room(comm, collective, own)) return nxr_fault_set(fault, "out of memory");
   if (index >= most_groups())
-    return nxr_fault_set(fault, "the plan has %u groups and channels of ranks, and the tags of this MPI (MPI_TAG_UB) "
-                         "tell %u apart", comm->n_groups, most_groups());
+    return nxr_fault_set(
+        fault,
+        "the plan has %u groups and channels of ranks, and the tags of this MPI (MPI_TAG_UB) "
+        "tell %u apart",
+        comm->n_groups, most_groups());
   nx_op op = collective->spec.op;
   if ((int)op == NXR_TRANSFER) {
     if (group->position == 0) add_send(collective, 0, 1, collective->spec.x, collective->spec.axis);

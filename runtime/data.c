@@ -32,13 +32,16 @@ static bool open_dataset(nxr_data *data, nxr_fault *fault) {
   const nx_plan *plan = data->plan;
   const nx_dataset *set = nx_plan_train_set(plan);
   if (set == NULL || set->n_sources != 1)
-    return nxr_fault_set(fault, "the plan has %u sources to train on; this version reads one: compile it with one "
-                                "data.path", set ? set->n_sources : 0);
+    return nxr_fault_set(fault,
+                         "the plan has %u sources to train on; this version reads one: compile it with one "
+                         "data.path",
+                         set ? set->n_sources : 0);
   const nx_source *source = &plan->sources[set->first_source];
   if (!nxr_dataset_open(nx_plan_string(plan, source->prefix), &data->dataset, fault)) return false;
   uint64_t first, n_documents;
   nxr_split_part(source, data->dataset.n_documents, &first, &n_documents);
-  if (!nxr_orders_open(&data->dataset, n_documents, plan->run, set->shuffle, &data->orders, fault)) return false;
+  if (!nxr_orders_open(&data->dataset, n_documents, plan->run, set->shuffle, &data->orders, fault))
+    return false;
   data->fingerprint = nxr_fingerprint_of(&data->dataset, n_documents, data->orders.n_tokens);
   return allocate(data, fault);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tokens of a sequence a rank has, and to which document each belongs. Sizes and order as nx_run says.
- */
+/* Which tokens of a sequence a rank has, and to which document each belongs. Sizes and order as nx_run
+ * says. */
 #ifndef NXR_DATA_LAYOUT_H
 #define NXR_DATA_LAYOUT_H
 

@@ -74,7 +74,8 @@ bool nxr_events_open(nxr_events_file *events, const char *directory, uint64_t n_
   if (mkdir(directory, 0777) != 0 && errno != EEXIST)
     return nxr_fault_set(fault, "cannot make %s, the folder for TensorBoard: %s", directory, strerror(errno));
   gethostname(host, sizeof host - 1);
-  snprintf(path, sizeof path, "%s/events.out.tfevents.%lld.%s.%d", directory, (long long)time(NULL), host, getpid());
+  snprintf(path, sizeof path, "%s/events.out.tfevents.%lld.%s.%d", directory, (long long)time(NULL), host,
+           getpid());
   events->file = fopen(path, "wxe");
   if (events->file == NULL) return nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
   events->path = strdup(path);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TensorBoard's event files: scalars by tag and step.
  *
- * A file is records of u64 length, u32 masked CRC-32C of the length, the bytes of an Event (events.proto), u32 masked
- * CRC-32C of these; a CRC is masked as TFRecord has it: rotated right by 15 bits, plus 0xa282ead8. Each run of nxrun writes a file of
- * its own, DIR/events.out.tfevents.SECONDS.HOST.PID; one that resumes begins with a session's start, at which
- * TensorBoard forgets what earlier files say of later steps. */
+ * A file is records of u64 length, u32 masked CRC-32C of the length, the bytes of an Event (events.proto),
+ * u32 masked CRC-32C of these; a CRC is masked as TFRecord has it: rotated right by 15 bits, plus 0xa282ead8.
+ * Each run of nxrun writes a file of its own, DIR/events.out.tfevents.SECONDS.HOST.PID; one that resumes
+ * begins with a session's start, at which TensorBoard forgets what earlier files say of later steps. */
 #ifndef NXR_EVENTS_FILE_H
 #define NXR_EVENTS_FILE_H
 

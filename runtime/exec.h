@@ -25,7 +25,8 @@ typedef struct nxr_numbers {
 /* `data` may be NULL where only the plan's programs are run, with the input arena as it is. */
 bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault);
 void nxr_exec_close(nxr_exec *exec);
-/* One training step, `step` from 0, with gradients that carry the factor of `scale`. Only reading data can fail. */
+/* One training step, `step` from 0, with gradients that carry the factor of `scale`. Only reading data can
+ * fail. */
 bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
                    nxr_fault *fault);
 

@@ -42,7 +42,9 @@ bool nxr_file_open(const char *path, nxr_file *file, nxr_fault *fault) {
   if (marked)
     nxr_fault_set(fault, "%s: at byte %llu: %s; nxcfg plan FILE -o %s makes it anew", path,
                   (unsigned long long)why.offset, why.text, path);
-  else nxr_fault_set(fault, "%s is not a plan; if it is a configuration, nxcfg plan %s -o PLAN makes one", path, path);
+  else
+    nxr_fault_set(fault, "%s is not a plan; if it is a configuration, nxcfg plan %s -o PLAN makes one", path,
+                  path);
   nxr_file_close(file);
   return false;
 }

@@ -6,14 +6,16 @@
 
 #include <stdlib.h>
 
-static void draw_row(uint64_t seed, uint32_t tensor_id, const nx_piece *piece, const nxr_span *span, float *values) {
+static void draw_row(uint64_t seed, uint32_t tensor_id, const nx_piece *piece, const nxr_span *span,
+                     float *values) {
   nx_philox bits = {{0}};
   for (int64_t i = 0; i < span->n; i++) {
     uint64_t column = (uint64_t)(span->column + i);
     if (i == 0 || column % 4 == 0)
       bits = nx_normal_bits(seed, tensor_id, (uint64_t)span->row, (uint32_t)(column / 4));
     uint32_t word = bits.word[column % 4];
-    values[i] = (float)(piece->init_std * (piece->init == NX_INIT_UNIFORM ? nx_uniform(word) : nx_normal(word)));
+    values[i] =
+        (float)(piece->init_std * (piece->init == NX_INIT_UNIFORM ? nx_uniform(word) : nx_normal(word)));
   }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The factor that gradients carry from the loss to the update, so that those in fp16 do not vanish.
  *
- * A step whose gradient norm is no number is skipped: weights and moments stay, and steps are counted without it. A
- * dynamic factor then falls, and rises after many good steps (DeepSpeed's DynamicLossScaler, Megatron's
+ * A step whose gradient norm is no number is skipped: weights and moments stay, and steps are counted without
+ * it. A dynamic factor then falls, and rises after many good steps (DeepSpeed's DynamicLossScaler, Megatron's
  * DynamicGradScaler). It follows from the norms alone, which all ranks share. */
 #ifndef NXR_LOSS_SCALE_H
 #define NXR_LOSS_SCALE_H

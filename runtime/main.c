@@ -175,7 +175,8 @@ static void parse(int argc, char **argv, request *asked) {
       const struct option *at = long_options;
       while (at->name && at->val != option) at++;
       asked->kind = MISTAKE;
-      nxr_fault_set(&asked->mistake, "%s%s cannot be '%s'", at->name ? "--" : "-o", at->name ? at->name : "", optarg);
+      nxr_fault_set(&asked->mistake, "%s%s cannot be '%s'", at->name ? "--" : "-o", at->name ? at->name : "",
+                    optarg);
       return;
     }
     seen |= 1u << option;

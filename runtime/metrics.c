@@ -14,8 +14,8 @@
 
 enum { LINE_BYTES = 1024 };
 
-/* What a line for people says of a row, where the row has it. Speed stands among them by itself: it is that of all steps
- * since the line before. */
+/* What a line for people says of a row, where the row has it. Speed stands among them by itself: it is that
+ * of all steps since the line before. */
 static const struct {
   const char *name, *format;
   double unit;
@@ -163,7 +163,8 @@ static bool is_shown(const nxr_metrics *metrics, const char *name) {
 static void write_events(nxr_metrics *metrics, const nxr_metrics_row *row) {
   for (uint32_t i = 0; i < row->n; i++)
     if (is_shown(metrics, row->items[i].name))
-      nxr_events_add(&metrics->events, row->set ? row->set : "train", row->items[i].name, row->items[i].value);
+      nxr_events_add(&metrics->events, row->set ? row->set : "train", row->items[i].name,
+                     row->items[i].value);
   nxr_events_write(&metrics->events, row->step);
 }
 

@@ -2,9 +2,10 @@
 /* What is reported: named numbers, to three places. A line for people, or of JSON, on standard output; the
  * metrics file (metrics_file.h); TensorBoard's event files (events_file.h).
  *
- * A row is a training step's, or what an evaluation found of one set. Only rank 0 reports. Steps count from 1: step n has
- * n steps of training behind it. `loss` is the mean over the tokens of the step on all ranks, before its update;
- * `memory_bytes` is what rank 0 holds resident, with its own part of the memory that ranks share. */
+ * A row is a training step's, or what an evaluation found of one set. Only rank 0 reports. Steps count from
+ * 1: step n has n steps of training behind it. `loss` is the mean over the tokens of the step on all ranks,
+ * before its update; `memory_bytes` is what rank 0 holds resident, with its own part of the memory that ranks
+ * share. */
 #ifndef NXR_METRICS_H
 #define NXR_METRICS_H
 

@@ -107,8 +107,8 @@ void nxr_pieces_put(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *sp
                                         (uint64_t)span->n * (nx_dtype_bits(dtype) / 8));
 }
 
-void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, const float *values,
-                           void *room) {
+void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span,
+                           const float *values, void *room) {
   uint16_t *rounded = room;
   if (span->n == 0) return;
   assert(nx_dtype_is_real(dtype));

@@ -51,8 +51,8 @@ nxr_span nxr_pieces_row(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece,
 void nxr_pieces_get(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, void *host);
 void nxr_pieces_put(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, const void *host);
 /* The same of floats, rounded to the type; `room` holds as many halves. */
-void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span, const float *values,
-                           void *room);
+void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span,
+                           const float *values, void *room);
 /* Sets the weights of local row `row`: `values` are the row's columns of the box that lie in the logical
  * tensor (as the NXR_PARAM span says). The parameter is rounded from them, the master copy is exact. `room`
  * is the caller's, for as many floats as the row has. */

@@ -23,8 +23,8 @@ void nxr_safetensors_close(nxr_safetensors *file);
 /* NULL where the file has none of that name. */
 const nxr_safetensor *nxr_safetensors_find(const nxr_safetensors *file, const char *name);
 
-/* Of a type that nx_safetensor_is_real: elements [first, first + n) in the order of the file; the caller keeps
- * them within the tensor. */
+/* Of a type that nx_safetensor_is_real: elements [first, first + n) in the order of the file; the caller
+ * keeps them within the tensor. */
 void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_t n, float *values);
 
 /* Lays out a file of `n` tensors with name, dtype and dims (f32, bf16, f16, f64) in this order: fills offset

@@ -77,7 +77,8 @@ static bool open_device(training *run) {
   run->machine.backend = nxk_backend_find(name ? name : "cpu");
   if (!run->machine.backend && !name) run->machine.backend = &nxk_ref;
   if (!run->machine.backend)
-    return nxr_fault_set(&run->fault, "this nxrun was built without the backend %s: give --backend ref", name);
+    return nxr_fault_set(&run->fault, "this nxrun was built without the backend %s: give --backend ref",
+                         name);
   const nxk_device_options options = {.n_threads = wanted->n_threads, .target = wanted->target,
                                       .workspace_bytes = wanted->workspace_bytes};
   if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
@@ -161,12 +162,13 @@ static bool open_data(training *run) {
   nxr_fingerprint first = *own;
   nxr_world_broadcast(run->world, &first, sizeof first);
   if (!nxr_fingerprint_equal(own, &first))
-    nxr_fault_set(&run->fault,
-                  "the dataset that rank %u reads (%llu documents, %llu tokens) is not that of rank 0 (%llu documents, "
-                  "%llu tokens): give every host the same files at %s",
-                  run->world->rank, (unsigned long long)own->n_documents, (unsigned long long)own->n_tokens,
-                  (unsigned long long)first.n_documents, (unsigned long long)first.n_tokens,
-                  nx_plan_string(run->plan, run->plan->sources[nx_plan_train_set(run->plan)->first_source].prefix));
+    nxr_fault_set(
+        &run->fault,
+        "the dataset that rank %u reads (%llu documents, %llu tokens) is not that of rank 0 (%llu documents, "
+        "%llu tokens): give every host the same files at %s",
+        run->world->rank, (unsigned long long)own->n_documents, (unsigned long long)own->n_tokens,
+        (unsigned long long)first.n_documents, (unsigned long long)first.n_tokens,
+        nx_plan_string(run->plan, run->plan->sources[nx_plan_train_set(run->plan)->first_source].prefix));
   run->checkpoint.run.dataset = own;
   run->checkpoint.run.new_dataset = run->options->new_dataset;
   return agree(run);
@@ -200,7 +202,8 @@ static bool open_metrics(training *run) {
   nxr_metrics_open(&run->metrics, reports ? file : NULL, run->done, &run->fault);
   const char *tensorboard = nx_plan_text(run->plan, names->tensorboard);
   run->metrics.events_every = names->tensorboard_every, run->metrics.events_show = names->tensorboard_shows;
-  if (reports && tensorboard[0] != '\0') nxr_events_open(&run->metrics.events, tensorboard, run->done, &run->fault);
+  if (reports && tensorboard[0] != '\0')
+    nxr_events_open(&run->metrics.events, tensorboard, run->done, &run->fault);
   return agree(run);
 }
 
@@ -238,10 +241,11 @@ static void adapt(training *run, const nxr_numbers *numbers) {
   const nx_run *plan = run->plan->run;
   bool skipped = nxr_loss_scale_is_used(plan) && !isfinite(numbers->grad_norm);
   if (nxr_loss_scale_next(&run->scale, plan, skipped)) return;
-  nxr_fault_set(&run->fault,
-                "step %llu: a gradient is no number, and the loss scale of %g is at its least; the run ends, and the "
-                "newest checkpoint stays as it is",
-                (unsigned long long)run->done, run->scale.factor);
+  nxr_fault_set(
+      &run->fault,
+      "step %llu: a gradient is no number, and the loss scale of %g is at its least; the run ends, and the "
+      "newest checkpoint stays as it is",
+      (unsigned long long)run->done, run->scale.factor);
 }
 
 static bool run_step(training *run, nxr_numbers *numbers) {
@@ -262,10 +266,11 @@ static bool run_step(training *run, nxr_numbers *numbers) {
 static bool is_finite(training *run, const nxr_numbers *numbers) {
   if (nxr_loss_scale_is_used(run->plan->run)) return true; /* such steps are skipped */
   if (isfinite(numbers->loss) && isfinite(numbers->grad_norm)) return true;
-  return nxr_fault_set(&run->fault,
-                       "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest checkpoint "
-                       "stays as it is (a smaller optimizer.lr or a longer warm-up may help)",
-                       (unsigned long long)run->done, numbers->loss, numbers->grad_norm);
+  return nxr_fault_set(
+      &run->fault,
+      "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest checkpoint "
+      "stays as it is (a smaller optimizer.lr or a longer warm-up may help)",
+      (unsigned long long)run->done, numbers->loss, numbers->grad_norm);
 }
 
 static bool loop(training *run) {

@@ -3,8 +3,8 @@
  *
  * One process is one rank. Ranks of one host share memory (a window); `hosts` and `local_ranks` say for every
  * rank where it is. Everything here is for before and between steps: it may allocate and it makes all ranks
- * meet. What happens within a step is runtime/comm.h. MPI itself appears only in world*.[ch] and comm_mpi*.c.
- */
+ * meet. What happens within a step is runtime/comm.h. MPI itself appears only in world*.[ch] and
+ * comm_mpi*.c. */
 #ifndef NXR_WORLD_H
 #define NXR_WORLD_H
 

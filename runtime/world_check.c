@@ -46,10 +46,11 @@ bool nxr_world_check_command(nxr_world *world, const char *command) {
   strncpy(first, command, sizeof first - 1);
   nxr_world_broadcast(world, first, sizeof first);
   if (strcmp(first, command) != 0)
-    nxr_fault_set(&fault,
-                  "rank %u (%s) was started as\n  %.400s\nand rank 0 (%s) as\n  %.400s\ngive all ranks the same "
-                  "program and options", world->rank, nxr_world_host(world, world->rank), command,
-                  nxr_world_host(world, 0), first);
+    nxr_fault_set(
+        &fault,
+        "rank %u (%s) was started as\n  %.400s\nand rank 0 (%s) as\n  %.400s\ngive all ranks the same "
+        "program and options",
+        world->rank, nxr_world_host(world, world->rank), command, nxr_world_host(world, 0), first);
   return nxr_world_agree(world, &fault);
 }
 

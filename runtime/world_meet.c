@@ -63,7 +63,8 @@ void nxr_meet_close(void) {
 
 static _Noreturn void give_up(const nxr_world *world, const char *for_whom) {
   fprintf(stderr,
-          "nxrun: rank %u (%s) waits %s: %s gave no sign of life for %g s (run.deadline_s); it stands still, or its "
+          "nxrun: rank %u (%s) waits %s: %s gave no sign of life for %g s (run.deadline_s); it stands still, "
+          "or its "
           "files are out of reach\n",
           world->rank, nxr_world_host(world, world->rank), world->phase, for_whom, world->deadline_s);
   nxr_world_abort(1);
@@ -237,6 +238,7 @@ void nxr_meet_complete(const nxr_world *world, MPI_Request *request) {
   unsigned polls = 0;
   for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
     pause_between_polls(world, ++polls);
-    if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s) give_up(world, "another rank");
+    if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s)
+      give_up(world, "another rank");
   }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* IEEE 754 binary16, as every backend converts to and from it.
  *
- * Rounding is to nearest, ties to even; what is too large becomes an infinity. Denormals are kept (as VCVTPS2PH and
- * VCVTPH2PS do), for gradients live there. A NaN stays a NaN and becomes quiet. Conversions do not depend on MXCSR. */
+ * Rounding is to nearest, ties to even; what is too large becomes an infinity. Denormals are kept (as
+ * VCVTPS2PH and VCVTPH2PS do), for gradients live there. A NaN stays a NaN and becomes quiet. Conversions do
+ * not depend on MXCSR. */
 #ifndef NX_F16_H
 #define NX_F16_H
 

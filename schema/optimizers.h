@@ -7,8 +7,8 @@
 
 enum { NX_MAX_STATES = 4 };
 
-/* Operands of an update: p, its states, then these, counted from behind the states; outputs are p, its states and the
- * copy of p. */
+/* Operands of an update: p, its states, then these, counted from behind the states; outputs are p, its states
+ * and the copy of p. */
 enum { NX_UPDATE_GRADIENT, NX_UPDATE_LR, NX_UPDATE_DECAY, NX_UPDATE_SCALE, NX_UPDATE_STEP, NX_UPDATE_END };
 
 typedef struct nx_state_row {

@@ -9,13 +9,13 @@
  *
  *   header  magic, version, file size, section count, plan_id, root
  *     plan_id  SHA-256 over (type, size, sha256) of the sections flagged NX_SECTION_MEANING, in file order:
- * what the training is, wherever its configuration came from. Checkpoints record it. root     SHA-256 over
- * the header with `root` zeroed, and the section table. file_sha256  SHA-256 of the whole file; ranks compare
- * it. It is not in the file.
+ *     what the training is, wherever its configuration came from. Checkpoints record it.
+ *     root     SHA-256 over the header with `root` zeroed, and the section table
+ *     file_sha256  SHA-256 of the whole file; ranks compare it. It is not in the file.
  *
  * A string is a u32 offset into NX_SECTION_STRINGS, NUL-terminated; offset 0 is "". What is no part of the
- * meaning (settings, provenance, names of the run) has its strings in NX_SECTION_PLACES_TEXT instead, called
- * a text. Cross references are u32 indices into other sections, NX_NONE where there is none.
+ * meaning (settings, provenance, names of the run) has its strings in NX_SECTION_PROVENANCE_TEXT instead,
+ * called a text. Cross references are u32 indices into other sections, NX_NONE where there is none.
  *
  * A plan holds no number that depends on a rank. Where an operator needs one it names a *constant*: base + a
  * term for each set of mesh atoms that matters, evaluated once per rank and chunk (nx_constant_value). So a
@@ -89,8 +89,8 @@ typedef enum nx_section_type {
   NX_SECTION_ITEMS,
   NX_SECTION_SETTINGS,
   NX_SECTION_DATASETS,
-  NX_SECTION_PLACES,     /* provenance, not part of the meaning */
-  NX_SECTION_PLACES_TEXT,
+  NX_SECTION_PROVENANCES,     /* provenance, not part of the meaning */
+  NX_SECTION_PROVENANCE_TEXT,
   NX_SECTION_RUN_NAMES, /* nx_run_names: names and intervals that change no number of the training */
   NX_SECTION_PARAMETER_GROUPS,
   NX_SECTION_SOURCES, /* of the datasets */
@@ -191,7 +191,13 @@ typedef struct nx_run_names {
 _Static_assert(sizeof(nx_run_names) == 48, "plan run names");
 
 /* Of what not everyone wants in TensorBoard. */
-enum { NX_SHOWS_MEMORY = 1, NX_SHOWS_LOSS_SCALE = 2, NX_SHOWS_PERPLEXITY = 4, NX_SHOWS_WORLD_SIZE = 8, NX_SHOWS_ALL = 15 };
+enum {
+  NX_SHOWS_MEMORY = 1,
+  NX_SHOWS_LOSS_SCALE = 2,
+  NX_SHOWS_PERPLEXITY = 4,
+  NX_SHOWS_WORLD_SIZE = 8,
+  NX_SHOWS_ALL = 15
+};
 
 typedef enum nx_dataset_role { NX_DATASET_TRAIN = 1, NX_DATASET_VALIDATION, NX_DATASET_TEST } nx_dataset_role;
 
@@ -238,8 +244,8 @@ typedef struct nx_source {
   uint32_t part;   /* that is read of it */
   uint32_t split;  /* nx_split */
   uint32_t n_last; /* of NX_SPLIT_LAST: the documents of validation, where they are counted; else 0 */
-  double weight;           /* of the dataset's samples; those of a dataset are 1 together. 0 of other blends than
-                            * by weights */
+  double weight;   /* of the dataset's samples; those of a dataset are 1 together. 0 of other blends than
+                    * by weights */
   double shares[NX_PARTS]; /* of its documents; 1 together */
 } nx_source;
 _Static_assert(sizeof(nx_source) == 48, "plan source");
@@ -248,7 +254,8 @@ enum { NX_ATOM_PIPELINE = 1 /* its coordinate is the stage; one atom at most */ 
 
 /* A mesh atom. Rank = sum over atoms of coordinate x stride; atom 0 varies fastest. */
 typedef struct nx_atom {
-  uint32_t name; /* string, for messages: "kv_replica", "kv_group", "ring", "shard", "replicate", "pipeline", ... */
+  uint32_t name; /* string, for messages: "kv_replica", "kv_group", "ring", "shard", "replicate", "pipeline",
+                    ... */
   uint32_t size;
   uint32_t stride;
   uint32_t flags;
@@ -341,8 +348,8 @@ typedef struct nx_piece {
 } nx_piece;
 _Static_assert(sizeof(nx_piece) == 104, "plan piece");
 
-/* Parameters that are updated alike. The updates of its ranges read its learning rate and weight decay, which the
- * step makes. */
+/* Parameters that are updated alike. The updates of its ranges read its learning rate and weight decay, which
+ * the step makes. */
 typedef struct nx_parameter_group {
   uint32_t name;      /* string: what made it so, as "decayed" */
   uint32_t optimizer; /* number of the operator that updates them (optimizers.def) */
@@ -470,12 +477,12 @@ typedef struct nx_setting_record {
   uint32_t bound; /* 1: a run goes on from a checkpoint of the same value only; 0: of any */
 } nx_setting_record;
 
-typedef struct nx_place {
+typedef struct nx_provenance {
   uint32_t setting; /* index into NX_SECTION_SETTINGS */
   uint32_t kind;    /* text: "file", "default", "preset", ... */
   uint32_t file, option; /* texts */
   uint32_t line, column;
-} nx_place;
+} nx_provenance;
 
 /* A verified plan. All pointers go into the bytes that were verified; indices need no further checks. */
 typedef struct nx_plan {
@@ -504,8 +511,8 @@ typedef struct nx_plan {
   const nx_setting_record *settings;
   const nx_dataset *datasets;
   const nx_source *sources;
-  const nx_place *places;
-  const char *places_text;
+  const nx_provenance *provenances;
+  const char *provenance_text;
   uint32_t n[NX_SECTION_END]; /* records per section, by nx_section_type */
 } nx_plan;
 

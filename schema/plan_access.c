@@ -9,7 +9,7 @@ const char *nx_plan_string(const nx_plan *plan, uint32_t string) {
 }
 
 const char *nx_plan_text(const nx_plan *plan, uint32_t text) {
-  return plan->places_text + text;
+  return plan->provenance_text + text;
 }
 
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom) {
@@ -121,9 +121,9 @@ uint32_t nx_group_member(const nx_plan *plan, uint32_t group, uint32_t rank, uin
 }
 
 static uint32_t place_of_stage(const nx_plan *plan, const nx_group *group, uint32_t stage) {
-  uint32_t place = 0;
-  while (place < group->n_stages && plan->table[group->stages + place] != stage) place++;
-  return place;
+  uint32_t position = 0;
+  while (position < group->n_stages && plan->table[group->stages + position] != stage) position++;
+  return position;
 }
 
 uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank) {

@@ -32,16 +32,17 @@ static bool is_string(const nx_plan *plan, uint32_t string) {
   return is_index(plan, string, NX_SECTION_STRINGS);
 }
 
-static bool is_place_text(const nx_plan *plan, uint32_t string) {
-  return is_index(plan, string, NX_SECTION_PLACES_TEXT);
+static bool is_provenance_text(const nx_plan *plan, uint32_t string) {
+  return is_index(plan, string, NX_SECTION_PROVENANCE_TEXT);
 }
 
 static bool check_texts(const checker *check) {
   const nx_plan *plan = check->plan;
-  const char *texts[] = {plan->strings, plan->places_text};
-  const uint32_t bytes[] = {plan->n[NX_SECTION_STRINGS], plan->n[NX_SECTION_PLACES_TEXT]};
+  const char *texts[] = {plan->strings, plan->provenance_text};
+  const uint32_t bytes[] = {plan->n[NX_SECTION_STRINGS], plan->n[NX_SECTION_PROVENANCE_TEXT]};
   for (int i = 0; i < 2; i++)
-    if (texts[i][0] != '\0' || texts[i][bytes[i] - 1] != '\0') FAIL(texts[i], "a string table does not begin and end with NUL");
+    if (texts[i][0] != '\0' || texts[i][bytes[i] - 1] != '\0')
+      FAIL(texts[i], "a string table does not begin and end with NUL");
   return true;
 }
 
@@ -63,7 +64,8 @@ static bool check_atom(const checker *check, uint32_t index) {
 static bool check_stages(const checker *check, const nx_group *group, uint64_t *size) {
   const nx_plan *plan = check->plan;
   uint32_t atom = nx_plan_pipeline_atom(plan);
-  if (atom == NX_NONE || !(group->atoms & 1u << atom)) FAIL(group, "a group of stages is not over the pipeline");
+  if (atom == NX_NONE || !(group->atoms & 1u << atom))
+    FAIL(group, "a group of stages is not over the pipeline");
   if ((uint64_t)group->stages + group->n_stages > plan->n[NX_SECTION_TABLE])
     FAIL(group, "a group of stages reads past the table");
   for (uint32_t i = 0; i < group->n_stages; i++) {
@@ -101,7 +103,8 @@ static bool check_term(const checker *check, uint32_t index) {
       (term->kind != NX_TERM_STRIDE && term->stride != 0) || (!listed && term->table != 0))
     FAIL(term, "term %u is malformed", index);
   uint64_t n = nx_term_coordinates(plan, term);
-  if (listed && term->table + n > plan->n[NX_SECTION_TABLE]) FAIL(term, "term %u reads past the table", index);
+  if (listed && term->table + n > plan->n[NX_SECTION_TABLE])
+    FAIL(term, "term %u reads past the table", index);
   int64_t farthest;
   if (__builtin_mul_overflow(term->stride, (int64_t)n - 1, &farthest) ||
       !is_bounded(term->stride) || !is_bounded(farthest))
@@ -200,7 +203,8 @@ static bool has_length(const nx_plan *plan, const nx_range *range, uint32_t inde
 static bool is_scalar(const nx_plan *plan, uint32_t index) {
   if (!is_index(plan, index, NX_SECTION_VALUES)) return false;
   const nx_value *value = &plan->values[index];
-  return value->dtype == NX_f64 && value->n_dims == 1 && value->dims[0] == 1 && value->arena == NX_ARENA_scalar;
+  return value->dtype == NX_f64 && value->n_dims == 1 && value->dims[0] == 1 &&
+         value->arena == NX_ARENA_scalar;
 }
 
 static bool check_parameter_group(const checker *check, uint32_t index) {
@@ -462,18 +466,18 @@ static bool check_item(const checker *check, uint32_t index) {
 
 static bool check_setting(const checker *check, uint32_t index) {
   const nx_setting_record *setting = &check->plan->settings[index];
-  if (!is_place_text(check->plan, setting->path) || !is_place_text(check->plan, setting->value) ||
+  if (!is_provenance_text(check->plan, setting->path) || !is_provenance_text(check->plan, setting->value) ||
       setting->bound > 1)
     FAIL(setting, "setting %u is malformed", index);
   return true;
 }
 
-static bool check_place(const checker *check, uint32_t index) {
+static bool check_provenance(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
-  const nx_place *place = &plan->places[index];
-  if (!is_index(plan, place->setting, NX_SECTION_SETTINGS) || !is_place_text(plan, place->kind) ||
-      !is_place_text(plan, place->file) || !is_place_text(plan, place->option))
-    FAIL(place, "place %u is malformed", index);
+  const nx_provenance *from = &plan->provenances[index];
+  if (!is_index(plan, from->setting, NX_SECTION_SETTINGS) || !is_provenance_text(plan, from->kind) ||
+      !is_provenance_text(plan, from->file) || !is_provenance_text(plan, from->option))
+    FAIL(from, "provenance %u is malformed", index);
   return true;
 }
 
@@ -488,16 +492,17 @@ static bool check_run_counts(const checker *check) {
       run->target < NX_TARGET_CPU_AVX2 || run->target > NX_TARGET_CPU_AMX ||
       !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");
-  if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1) FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
+  if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1)
+    FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
   if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)
     FAIL(run, "the run's batch sizes contradict each other");
   if (run->tokens_per_step != (uint64_t)run->global_batch * run->sequence)
     FAIL(run, "a step has another number of tokens than its sequences");
   const nx_run_names *names = plan->run_names;
-  if (!is_place_text(plan, names->name) || !is_place_text(plan, names->directory) || names->log_every == 0 ||
-      names->resume > 1 || !(names->deadline_s > 0) || !isfinite(names->deadline_s) ||
-      !is_place_text(plan, names->tensorboard) || names->tensorboard_every == 0 ||
-      names->tensorboard_shows > NX_SHOWS_ALL)
+  if (!is_provenance_text(plan, names->name) || !is_provenance_text(plan, names->directory) ||
+      names->log_every == 0 || names->resume > 1 || !(names->deadline_s > 0) ||
+      !isfinite(names->deadline_s) || !is_provenance_text(plan, names->tensorboard) ||
+      names->tensorboard_every == 0 || names->tensorboard_shows > NX_SHOWS_ALL)
     FAIL(names, "the run's names are malformed");
   return true;
 }
@@ -519,7 +524,8 @@ static bool check_sequence(const checker *check) {
       (run->ring_size > 1 && run->sequence % (2 * (uint64_t)run->ring_size) != 0))
     FAIL(run, "%llu ranks do not divide a sequence of %u tokens", (unsigned long long)n_parts, run->sequence);
   if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) ||
-      !is_string(check->plan, run->model_config) || (run->documents == 0) != (run->end_of_document == NX_NONE))
+      !is_string(check->plan, run->model_config) ||
+      (run->documents == 0) != (run->end_of_document == NX_NONE))
     FAIL(run, "the run's documents are malformed");
   return true;
 }
@@ -529,7 +535,8 @@ static bool check_loss_scale(const checker *check) {
   const uint32_t rules = NX_LOSS_SCALE_DYNAMIC | NX_LOSS_SCALE_RENEWS | NX_LOSS_SCALE_ENDS;
   bool used = run->loss_scale != NX_NONE;
   if ((run->loss_scale_rules & ~rules) != 0 ||
-      (used && !(run->loss_scale_initial > 0 && run->loss_scale_initial <= DBL_MAX && run->loss_scale_least >= 0)))
+      (used &&
+       !(run->loss_scale_initial > 0 && run->loss_scale_initial <= DBL_MAX && run->loss_scale_least >= 0)))
     FAIL(run, "the run's loss scale is malformed");
   return true;
 }
@@ -563,7 +570,8 @@ static bool check_run_values(const checker *check) {
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     if (wanted[i].optional && wanted[i].value == NX_NONE) continue;
-    if (!is_index(plan, wanted[i].value, NX_SECTION_VALUES)) FAIL(run, "the run names a value that does not exist");
+    if (!is_index(plan, wanted[i].value, NX_SECTION_VALUES))
+      FAIL(run, "the run names a value that does not exist");
     const nx_value *value = &plan->values[wanted[i].value];
     if (value->dtype != wanted[i].dtype || value->arena != wanted[i].arena ||
         value->dims[0] != wanted[i].rows || value->dims[1] != wanted[i].columns || value->n_dims > 2)
@@ -590,7 +598,7 @@ static bool check_records(const checker *check) {
       {NX_SECTION_RANGES, check_range},         {NX_SECTION_PIECES, check_piece},
       {NX_SECTION_OPERATORS, check_operator},   {NX_SECTION_PROGRAMS, check_program},
       {NX_SECTION_CHUNKS, check_chunk},         {NX_SECTION_ITEMS, check_item},
-      {NX_SECTION_SETTINGS, check_setting},     {NX_SECTION_PLACES, check_place},
+      {NX_SECTION_SETTINGS, check_setting},     {NX_SECTION_PROVENANCES, check_provenance},
   };
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     for (uint32_t index = 0; index < check->plan->n[checks[i].section]; index++)
@@ -601,6 +609,6 @@ static bool check_records(const checker *check) {
 bool nx_plan_check(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault *fault) {
   if (!nx_plan_check_file(bytes, n_bytes, plan, fault)) return false;
   const checker check = {plan, fault};
-  return check_texts(&check) && check_run_counts(&check) && check_records(&check) && check_run_values(&check) &&
-         nx_plan_check_datasets(plan, fault);
+  return check_texts(&check) && check_run_counts(&check) && check_records(&check) &&
+         check_run_values(&check) && nx_plan_check_datasets(plan, fault);
 }

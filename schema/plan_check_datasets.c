@@ -53,7 +53,8 @@ static bool check_dataset(const nx_plan *plan, uint32_t index, nx_fault *fault) 
   uint64_t first = index ? (uint64_t)dataset[-1].first_source + dataset[-1].n_sources : 0;
   uint64_t end = first + dataset->n_sources, n_sources = plan->n[NX_SECTION_SOURCES];
   bool last = index + 1 == plan->n[NX_SECTION_DATASETS];
-  if (dataset->first_source != first || dataset->n_sources == 0 || (last ? end != n_sources : end > n_sources))
+  if (dataset->first_source != first || dataset->n_sources == 0 ||
+      (last ? end != n_sources : end > n_sources))
     return fail(plan, dataset, fault, "dataset", index, "has not the sources that follow");
   if (!check_kinds(plan, dataset) || is_second(plan, dataset))
     return fail(plan, dataset, fault, "dataset", index, "is malformed");
@@ -78,8 +79,8 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
 bool nx_plan_check_datasets(const nx_plan *plan, nx_fault *fault) {
   uint32_t n_datasets = plan->n[NX_SECTION_DATASETS], n_sources = plan->n[NX_SECTION_SOURCES];
   if (n_datasets > NX_MAX_DATASETS || n_sources > NX_MAX_SOURCES || (n_datasets == 0 && n_sources > 0))
-    return nx_fault_set(fault, 0, "the plan has %u datasets of %u sources: more than %d, or of %d, or none", n_datasets,
-                        n_sources, NX_MAX_DATASETS, NX_MAX_SOURCES);
+    return nx_fault_set(fault, 0, "the plan has %u datasets of %u sources: more than %d, or of %d, or none",
+                        n_datasets, n_sources, NX_MAX_DATASETS, NX_MAX_SOURCES);
   for (uint32_t i = 0; i < n_sources; i++)
     if (!check_source(plan, i, fault)) return false;
   for (uint32_t i = 0; i < n_datasets; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A double as binary32 bits, rounded to odd: these keep what a second rounding, to a narrower type, must know, so that
- * both together round once. */
+/* A double as binary32 bits, rounded to odd: these keep what a second rounding, to a narrower type, must
+ * know, so that both together round once. */
 #ifndef NX_ROUND_ODD_H
 #define NX_ROUND_ODD_H
 

@@ -3,7 +3,8 @@
  *
  * A file is a u64 header size, a JSON header {name: {dtype, shape, data_offsets}}, and the tensors' bytes,
  * row-major, little-endian, without holes. Once it has been read, every tensor lies within the file, is as
- * large as its shape says, and shares no byte with another. nxcfg reads no more than this; nxrun maps the rest. */
+ * large as its shape says, and shares no byte with another. nxcfg reads no more than this; nxrun maps the
+ * rest. */
 #ifndef NX_SAFETENSORS_H
 #define NX_SAFETENSORS_H
 

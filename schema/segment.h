@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the operator `segment` says at a step; its attributes are these members. r is the share of the span that is
- * done: (step - origin) / span, where steps go by `every` at a time. Both ends of a span are met exactly. */
+/* What the operator `segment` says at a step; its attributes are these members. r is the share of the span
+ * that is done: (step - origin) / span, where steps go by `every` at a time. Both ends of a span are met
+ * exactly. */
 #ifndef NX_SEGMENT_H
 #define NX_SEGMENT_H
 

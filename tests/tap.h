@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test program prints for meson (protocol: 'tap'): a line for each result, notes, and how many there were. */
+/* What a test program prints for meson (protocol: 'tap'): a line for each result, notes, and how many there
+ * were. */
 #ifndef NX_TESTS_TAP_H
 #define NX_TESTS_TAP_H
 

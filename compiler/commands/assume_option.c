@@ -30,7 +30,8 @@ static bool read_one(nxc_arena *arena, const char *command, const char *text, nx
   const char *assignment = text + (strncmp(text, "nx:", 3) == 0 ? 3 : 0);
   size_t n_path = strcspn(assignment, "=");
   if (n_path == 0 || assignment[n_path] == '\0') {
-    fprintf(stderr, "nxcfg %s: --assume takes SETTING=VALUE, as model.vocab=50257, or none, not %s\n", command, text);
+    fprintf(stderr, "nxcfg %s: --assume takes SETTING=VALUE, as model.vocab=50257, or none, not %s\n",
+            command, text);
     return false;
   }
   nxc_setting_id id = find_setting(command, text, nxc_arena_strndup(arena, assignment, n_path));
@@ -48,7 +49,8 @@ bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts 
     else if (!read_one(arena, command, texts->items[i], &items[n++])) return false;
   }
   if (out->assumes_nothing && n > 0) {
-    fprintf(stderr, "nxcfg %s: --assume none leaves nothing to assume, and there is --assume %s=%s beside it\n",
+    fprintf(stderr,
+            "nxcfg %s: --assume none leaves nothing to assume, and there is --assume %s=%s beside it\n",
             command, nxc_setting_path(items[0].setting), items[0].value);
     return false;
   }

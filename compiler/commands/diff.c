@@ -14,11 +14,13 @@
 static const char usage[] =
     "usage: nxcfg diff A B [options]\n"
     "Compares two configurations, two plans, or one of each by meaning, and says of every difference what a\n"
-    "checkpoint of A is worth to B; then what a rank of each needs and takes. Options apply to configurations.\n"
+    "checkpoint of A is worth to B; then what a rank of each needs and takes. Options apply to "
+    "configurations.\n"
     "Exit status: 0 the same, 1 different, 2 trouble.\n"
     "  --format FORMAT      text or json\n"
     "  --machine FILE       tell the time of a step on the machine that FILE describes\n"
-    "  --assume KEY=VALUE   assume it for the estimates where nothing gives it (repeatable); none assumes nothing\n";
+    "  --assume KEY=VALUE   assume it for the estimates where nothing gives it (repeatable); none assumes "
+    "nothing\n";
 
 enum { PLAN_BYTES_MAX = 1 << 30 };
 
@@ -40,13 +42,13 @@ typedef struct comparison {
 
 /* -- sides ----------------------------------------------------------------------------------------------- */
 
-static const char *plan_place(nxc_arena *arena, const nx_plan *plan, uint32_t setting) {
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PLACES]; i++) {
-    const nx_place *place = &plan->places[i];
-    if (place->setting != setting) continue;
-    const char *file = nx_plan_text(plan, place->file);
-    if (place->line == 0) return nx_plan_text(plan, place->kind);
-    return nxc_arena_printf(arena, "%s:%u", file, place->line);
+static const char *plan_from(nxc_arena *arena, const nx_plan *plan, uint32_t setting) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PROVENANCES]; i++) {
+    const nx_provenance *from = &plan->provenances[i];
+    if (from->setting != setting) continue;
+    const char *file = nx_plan_text(plan, from->file);
+    if (from->line == 0) return nx_plan_text(plan, from->kind);
+    return nxc_arena_printf(arena, "%s:%u", file, from->line);
   }
   return "";
 }
@@ -64,7 +66,7 @@ static bool read_plan(comparison *c, side *s, const nxc_source *file) {
   }
   for (uint32_t i = 0; i < plan.n[NX_SECTION_SETTINGS]; i++) {
     const nxc_compared_value value = {nx_plan_text(&plan, plan.settings[i].path),
-                             nx_plan_text(&plan, plan.settings[i].value), plan_place(c->arena, &plan, i)};
+                             nx_plan_text(&plan, plan.settings[i].value), plan_from(c->arena, &plan, i)};
     nxc_side_add(c->arena, &s->values, &value);
   }
   nxc_estimate estimate = nxc_estimate_of_plan(c->asked, &plan, c->arena, nxc_sink_new(c->arena));

@@ -8,7 +8,8 @@
 json_t *nxc_assumed_json(const nxc_assumed *assumed) {
   json_t *list = json_array();
   if (assumed->defaults)
-    json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "defaults", "value", "of what other texts may give"));
+    json_array_append_new(
+        list, json_pack("{s:s, s:s}", "setting", "defaults", "value", "of what other texts may give"));
   if (assumed->model != NULL)
     json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "model", "value", assumed->model));
   for (size_t i = 0; i < assumed->n_items; i++)
@@ -22,8 +23,8 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
   if (own->system == NULL) return json_null();
   if (own->lacks != NULL) {
     const char *kind = nxc_settings_show(own->compiled.settings, NX_SETTING_MODEL_KIND);
-    return json_pack("{s:s, s:s, s:s, s:o}", "system", own->system, "lacks", own->lacks, "kind", kind, "assumed",
-                     nxc_assumed_json(&own->assumed));
+    return json_pack("{s:s, s:s, s:s, s:o}", "system", own->system, "lacks", own->lacks, "kind", kind,
+                     "assumed", nxc_assumed_json(&own->assumed));
   }
   json_t *memory = json_object(), *parts = json_object(), *object = json_object();
   for (int part = 0; part < NXC_N_MEMORY_PARTS; part++)

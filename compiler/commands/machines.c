@@ -51,9 +51,10 @@ static void list(nxc_arena *arena, bool json) {
   json_t *rows = json_array();
   nxc_sink *sink = nxc_sink_new(arena);
   if (!json) {
-    printf("%-10s %10s %8s %10s %6s %9s %10s\n", "", "memory", "TFLOP/s", "GB/s of", "ranks", "GB/s in", "GB/s");
-    printf("%-10s %10s %8s %10s %6s %9s %10s\n", "machine", "of a rank", "bf16", "memory", "a host", "a domain",
-           "between");
+    printf("%-10s %10s %8s %10s %6s %9s %10s\n", "", "memory", "TFLOP/s", "GB/s of", "ranks", "GB/s in",
+           "GB/s");
+    printf("%-10s %10s %8s %10s %6s %9s %10s\n", "machine", "of a rank", "bf16", "memory", "a host",
+           "a domain", "between");
   }
   for (size_t i = 0; i < nxc_machine_texts_n; i++) {
     const nxc_machine *machine = nxc_machine_read(arena, nxc_machine_texts[i].name, sink);

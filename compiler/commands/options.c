@@ -12,9 +12,11 @@
 const char nxc_options_usage[] =
     "  -l FILE              lay this file over the configuration (repeatable)\n"
     "  --set KEY=VALUE      set an option of the dialect, or nx:PATH=VALUE a setting (repeatable)\n"
-    "  KEY=VALUE            nx and nxdt: override as Hydra does; +KEY=VALUE adds, ++ does either, ~KEY deletes\n"
+    "  KEY=VALUE            nx and nxdt: override as Hydra does; +KEY=VALUE adds, ++ does either, ~KEY "
+    "deletes\n"
     "  --dialect D[@V]      read the file as this dialect (of this version) instead of detecting it\n"
-    "  -- ARGUMENT...       with --dialect megatron or xorl: the training's arguments, over FILE if there is one\n"
+    "  -- ARGUMENT...       with --dialect megatron or xorl: the training's arguments, over FILE if there is "
+    "one\n"
     "  --launch N           of a script that starts several programs, the one that is meant\n"
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
@@ -147,7 +149,8 @@ static bool check_launch(parsing *p, const char *text) {
   if (text == NULL) return true;
   size_t n_digits = strspn(text, "0123456789");
   p->options->launch = n_digits > 0 && n_digits < 6 ? strtoul(text, NULL, 10) : 0;
-  return (text[n_digits] == '\0' && p->options->launch > 0) || complain(p, "--launch takes a number from 1, not", text);
+  return (text[n_digits] == '\0' && p->options->launch > 0) ||
+         complain(p, "--launch takes a number from 1, not", text);
 }
 
 bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *command, int argc, char **argv,

@@ -81,8 +81,8 @@ bool nxc_output_may_replace_plan(const char *command, const char *path) {
                  memcmp(magic, NX_PLAN_MAGIC, sizeof magic) == 0;
   if (file >= 0) close(file);
   if (!is_plan)
-    fprintf(stderr, "nxcfg %s: %s is there and is no plan, so it is not replaced: give -o another name\n", command,
-            path);
+    fprintf(stderr, "nxcfg %s: %s is there and is no plan, so it is not replaced: give -o another name\n",
+            command, path);
   return is_plan;
 }
 

@@ -120,7 +120,8 @@ static bool draw_rate(const job *j, const nxc_learning_rate *rate) {
 /* What --lr and --svg ask for, where the training is known. */
 static bool show_rate(const job *j, const nxc_training *training) {
   if (training == NULL || training->rate.n_segments == 0 || training->rate.max_steps < 1) {
-    fputs("nxcfg plan: the learning rate is not known: it needs schedule.max_steps and the model's sizes\n", stderr);
+    fputs("nxcfg plan: the learning rate is not known: it needs schedule.max_steps and the model's sizes\n",
+          stderr);
     return false;
   }
   if (j->svg != NULL && !draw_rate(j, &training->rate)) return false;
@@ -161,7 +162,8 @@ static int plan_settings(job *j, const char *file) {
     r.written = j->output;
   }
   if (j->html != NULL && good && !write_page(j, &r)) return NXC_EXIT_USAGE;
-  if ((j->rate || j->svg != NULL) && status == NXC_EXIT_GOOD && !show_rate(j, r.training)) return NXC_EXIT_USAGE;
+  if ((j->rate || j->svg != NULL) && status == NXC_EXIT_GOOD && !show_rate(j, r.training))
+    return NXC_EXIT_USAGE;
   if (!j->rate || status != NXC_EXIT_GOOD) report(j, &r);
   if (contradicts(j->sink) || contradicts(obstacles)) return NXC_EXIT_INTERNAL;
   return j->compiled.unreadable ? NXC_EXIT_USAGE : status;

@@ -16,8 +16,8 @@ static json_t *time_json(const nxc_plan_report *r, const nxc_column *column) {
   for (int class = 0; class < NXC_N_COSTS && e->forecast_made; class++)
     json_array_append_new(parts, json_pack("[s, f]", nxc_cost_names[class], e->forecast.class_s[class]));
   if (e->forecast_made) json_array_append_new(parts, json_pack("[s, f]", "bubble", e->forecast.bubble_s));
-  return json_pack("{s:s, s:f, s:f, s:f, s:o}", "system", column->whose, "step_s", column->step_s, "tokens_per_s",
-                   column->tokens_per_s, "utilisation", column->utilisation, "parts", parts);
+  return json_pack("{s:s, s:f, s:f, s:f, s:o}", "system", column->whose, "step_s", column->step_s,
+                   "tokens_per_s", column->tokens_per_s, "utilisation", column->utilisation, "parts", parts);
 }
 
 /* ---- schedule ---- */
@@ -25,7 +25,8 @@ static json_t *time_json(const nxc_plan_report *r, const nxc_column *column) {
 static const char *schedule_name(const nxc_training *t) {
   if (t->layout.pipeline == 1) return "one micro-batch behind the other";
   if (t->layout.gpipe) return "all forward, then all back (GPipe)";
-  return t->layout.n_chunks > t->layout.pipeline ? "interleaved, one forward, one back" : "one forward, one back (1F1B)";
+  return t->layout.n_chunks > t->layout.pipeline ? "interleaved, one forward, one back"
+                                                 : "one forward, one back (1F1B)";
 }
 
 /* Seconds of what the timeline counts in; 0: not known. */
@@ -59,8 +60,8 @@ static json_t *timeline_json(const nxc_plan_report *r, const nxc_timeline *line,
 
 /* `most` forward passes of the stage are in flight at once. */
 static json_t *stage_json(double total, double activations, uint32_t most) {
-  return json_pack("{s:f, s:f, s:i}", "fixed", total - activations, "per_pass", activations / fmax(1, most), "most",
-                   (int)most);
+  return json_pack("{s:f, s:f, s:i}", "fixed", total - activations, "per_pass", activations / fmax(1, most),
+                   "most", (int)most);
 }
 
 static json_t *own_stages_json(const nxc_plan_report *r, const nxc_timeline *line) {
@@ -102,8 +103,8 @@ static void add_schedule(const nxc_plan_report *r, const nxc_training *t, json_t
 
 static void add_axis(json_t *axes, const char *name, int64_t size, int64_t stride, const char *carries) {
   if (size > 1)
-    json_array_append_new(axes, json_pack("{s:s, s:I, s:I, s:s}", "name", name, "size", (json_int_t)size, "stride",
-                                          (json_int_t)stride, "carries", carries));
+    json_array_append_new(axes, json_pack("{s:s, s:I, s:I, s:s}", "name", name, "size", (json_int_t)size,
+                                          "stride", (json_int_t)stride, "carries", carries));
 }
 
 /* Ranks are numbered with the first axis fastest. */
@@ -114,13 +115,16 @@ static json_t *mesh_json(const nxc_plan_report *r, const nxc_training *t) {
   int64_t inner = (int64_t)l->tensor * l->context;
   int64_t pipeline = pipeline_first ? inner : inner * l->data,
           data = pipeline_first ? inner * l->pipeline : inner;
-  add_axis(axes, "tensor", l->tensor, 1, "activations, summed or gathered around each product, in every layer");
+  add_axis(axes, "tensor", l->tensor, 1,
+           "activations, summed or gathered around each product, in every layer");
   add_axis(axes, "context", l->context, l->tensor, "keys and values, in every layer");
-  add_axis(axes, "expert", l->expert, l->expert_tensor, "tokens to their experts and back, in layers with experts");
+  add_axis(axes, "expert", l->expert, l->expert_tensor,
+           "tokens to their experts and back, in layers with experts");
   add_axis(axes, "data", l->data, data,
            t->sharding.stage >= 3 ? "parameters gathered and gradients scattered, layer by layer"
                                   : "gradients, summed once a step");
-  add_axis(axes, "pipeline", l->pipeline, pipeline, "activations and their gradients, between neighbouring stages");
+  add_axis(axes, "pipeline", l->pipeline, pipeline,
+           "activations and their gradients, between neighbouring stages");
   return json_pack("{s:I, s:o}", "world", (json_int_t)l->world, "axes", axes);
 }
 

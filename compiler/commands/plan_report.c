@@ -98,7 +98,8 @@ static void print_members(const nx_atom *atom, FILE *out) {
 
 static void print_layout(const nxc_plan_report *r, FILE *out) {
   const nx_plan *plan = &r->plan->plan;
-  fprintf(out, "ranks\n  %u on %u host%s", plan->run->n_ranks, plan->run->n_hosts, plan->run->n_hosts == 1 ? "" : "s");
+  fprintf(out, "ranks\n  %u on %u host%s", plan->run->n_ranks, plan->run->n_hosts,
+          plan->run->n_hosts == 1 ? "" : "s");
   if (plan->run->n_threads > 1) fprintf(out, ", %u threads each", plan->run->n_threads);
   fputc('\n', out);
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ATOMS]; i++) {

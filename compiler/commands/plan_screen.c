@@ -124,7 +124,8 @@ static void print_memory_bar(const nxc_plan_report *r, const nxc_column *column,
   double share = column->total / (double)e->limit_bytes;
   fprintf(out, "  %-8.8s ", column->whose);
   nxc_print_bar(out, BAR, share);
-  fprintf(out, " %.0f %% of %.4g GiB%s\n", 100 * share, (double)e->limit_bytes / GIB, share > 1 ? ": does not fit" : "");
+  fprintf(out, " %.0f %% of %.4g GiB%s\n", 100 * share, (double)e->limit_bytes / GIB,
+          share > 1 ? ": does not fit" : "");
 }
 
 static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_COLUMNS], FILE *out) {
@@ -204,8 +205,8 @@ static void print_section(const nxc_plan_report *r, const char *section, FILE *o
     const char *value = shortened(r->arena, nxc_settings_show(s, id), LONGEST_VALUE);
     text = nxc_arena_printf(r->arena, "%s%s%s %s", text, *text ? ", " : "", dot ? dot + 1 : path, value);
   }
-  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL, nxc_arena_printf(r->arena, "  %-10s ", n ? section : "beside"),
-                      text);
+  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL,
+                      nxc_arena_printf(r->arena, "  %-10s ", n ? section : "beside"), text);
 }
 
 /* Each section once, where its first setting stands. */

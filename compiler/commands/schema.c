@@ -23,8 +23,8 @@ static const char usage[] =
 
 /* ${...} and $<...>, and ??? for what another file gives. */
 #define INTERPOLATION "\\$[{<]|^\\?\\?\\?$"
-/* 3e-4 is a number to some YAML loaders and text to others; nxcfg validate knows what it is to the dialect's.
- */
+/* 3e-4 is a number to some YAML loaders and text to others; nxcfg validate knows what it is to the
+ * dialect's. */
 #define EXPONENT "^[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$"
 
 typedef struct writing {

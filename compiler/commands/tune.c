@@ -14,11 +14,13 @@
 
 static const char usage[] =
     "usage: nxcfg tune FILE --machine M [-o OUTPUT] [options]\n"
-    "Searches the layouts of FILE that its system accepts, and prints the best on the machine: memory, time of\n"
+    "Searches the layouts of FILE that its system accepts, and prints the best on the machine: memory, time "
+    "of\n"
     "a step, and what each loses against the best. What the training learns stays as it is.\n"
     "  --machine FILE       the machine that FILE describes\n"
     "  --memory BYTES       what a rank may need, as 72GiB; else what the machine has\n"
-    "  --vary WORD,...      mesh, batch, recompute, zero (all four, where nothing is said) and global; or of the\n"
+    "  --vary WORD,...      mesh, batch, recompute, zero (all four, where nothing is said) and global; or of "
+    "the\n"
     "                       mesh tensor, pipeline, context, expert. global varies the global batch\n"
     "  --top N              how many to print; 10 where nothing is said\n"
     "  --deadline SECONDS   stop then with the best so far\n"
@@ -151,7 +153,8 @@ static int tune(job *j) {
 static bool is_number(const char *text, bool whole) {
   char *end;
   double number = strtod(text, &end);
-  return end != text && *end == '\0' && number > 0 && number < 1e9 && (!whole || text[strspn(text, "0123456789")] == '\0');
+  return end != text && *end == '\0' && number > 0 && number < 1e9 &&
+         (!whole || text[strspn(text, "0123456789")] == '\0');
 }
 
 static int check_and_tune(job *j) {
@@ -161,14 +164,17 @@ static int check_and_tune(job *j) {
   for (size_t i = 0; format != NULL && i < sizeof formats / sizeof *formats; i++)
     known += strcmp(format, formats[i]) == 0;
   if (!known) return complain("--format takes text, json, patch or options, not ", format);
-  if (n_files > 1 || n_files + j->options.arguments.n_items == 0) return complain("one FILE is tuned at a time", "");
+  if (n_files > 1 || n_files + j->options.arguments.n_items == 0)
+    return complain("one FILE is tuned at a time", "");
   if (j->machine == NULL) return complain("--machine is missing: it names the machine's description", "");
   if (!nxc_knobs_parse(j->arena, j->vary ? j->vary : "mesh,batch,recompute,zero", j->varies, &wrong))
     return complain("--vary: there is nothing to vary of this name: ", wrong);
-  if (j->top != NULL && !is_number(j->top, true)) return complain("--top takes a number from 1, not ", j->top);
+  if (j->top != NULL && !is_number(j->top, true))
+    return complain("--top takes a number from 1, not ", j->top);
   if (j->deadline != NULL && !is_number(j->deadline, false))
     return complain("--deadline takes seconds, more than 0, not ", j->deadline);
-  if (j->output != NULL && is_input(j)) return complain("-o names FILE itself; name another file than ", j->output);
+  if (j->output != NULL && is_input(j))
+    return complain("-o names FILE itself; name another file than ", j->output);
   if (!nxc_estimate_read(j->arena, "tune", j->memory, j->machine, &j->estimate) ||
       !nxc_estimate_assume(j->arena, "tune", &j->assume, &j->estimate))
     return NXC_EXIT_USAGE;

@@ -19,16 +19,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] = "usage: nxcfg validate FILE... [options]\n"
-                            "Judges each FILE (- is standard input; a folder: every *.yaml and *.yml below it) for the\n"
-                            "system that it is written for.\n"
-                            "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
-                            "  --for nxrun          what nxrun cannot execute is an error\n"
-                            "  --partial            the file is a part: what it does not give may stand elsewhere\n"
-                            "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
-                            "  --machine FILE       demand that a rank fits a device of this machine\n"
-                            "  --assume KEY=VALUE   assume it for the memory where nothing gives it (repeatable); none\n"
-                            "                       assumes nothing\n";
+static const char usage[] =
+    "usage: nxcfg validate FILE... [options]\n"
+    "Judges each FILE (- is standard input; a folder: every *.yaml and *.yml below it) for the\n"
+    "system that it is written for.\n"
+    "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
+    "  --for nxrun          what nxrun cannot execute is an error\n"
+    "  --partial            the file is a part: what it does not give may stand elsewhere\n"
+    "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
+    "  --machine FILE       demand that a rank fits a device of this machine\n"
+    "  --assume KEY=VALUE   assume it for the memory where nothing gives it (repeatable); none\n"
+    "                       assumes nothing\n";
 
 typedef struct verdict {
   nxc_arena *arena;
@@ -61,7 +62,8 @@ static void print_notes(const verdict *v) {
   };
   size_t n_notes = nxc_sink_count(v->sink, NXC_SEVERITY_NOTE),
          n_refused = count_id(v, "NX1401", NXC_SEVERITY_NOTE);
-  size_t n_named = n_refused + count_id(v, "NX3102", NXC_SEVERITY_NOTE) + count_id(v, "NX3103", NXC_SEVERITY_NOTE);
+  size_t n_named =
+      n_refused + count_id(v, "NX3102", NXC_SEVERITY_NOTE) + count_id(v, "NX3103", NXC_SEVERITY_NOTE);
   const char *text = "";
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     size_t n_kind = count_id(v, kinds[i].id, NXC_SEVERITY_NOTE);

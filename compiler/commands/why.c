@@ -59,11 +59,11 @@ static void add_reads(const digging *d, nxc_why_step *step, const nxc_node *node
                             .name = nxc_node_path(d->arena, reference->node),
                             .value = show_node(d, reference->node, false),
                             .text = interpolation_of(d, reference->node),
-                            .at = nxc_node_place(reference->node)};
+                            .at = nxc_node_span(reference->node)};
       add_reads(d, &read, reference->node, depth + 1);
     } else {
       read.value = show_variable(d, reference->variable);
-      read.at = nxc_node_place_inside(node, reference->offset, reference->length);
+      read.at = nxc_node_span_inside(node, reference->offset, reference->length);
     }
     add(d->arena, &step->reads, &step->n_reads, read);
   }
@@ -78,7 +78,7 @@ static void add_nodes(const digging *d, const nxc_node *node, const char *option
                        .name = option,
                        .value = show_node(d, node, !last),
                        .text = last ? interpolation_of(d, node) : NULL,
-                       .at = nxc_node_place(node)};
+                       .at = nxc_node_span(node)};
   if (last || node->derivation != NULL) add_reads(d, &step, node, 0);
   add(d->arena, &d->why->steps, &d->why->n_steps, step);
 }

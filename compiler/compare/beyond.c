@@ -81,7 +81,7 @@ static void add_key(list *l, const char *name, const nxc_node *node, nxc_changes
                       .given = true,
                       .read = true,
                       .followed = changes == NXC_CHANGES_SETTINGS,
-                      .at = nxc_node_place(node)});
+                      .at = nxc_node_span(node)});
 }
 
 /* The keys of a section that takes any, but those that are options themselves. */

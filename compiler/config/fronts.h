@@ -5,8 +5,8 @@
 
 #include "compiler/config/front/front.h"
 
-/* The row for "megatron" or "megatron@0.11" or "neox@2023-12-25"; *version receives the version that is meant, NULL where the
- * dialect has one only. NULL when there is no such dialect or no such version of it. */
+/* The row for "megatron" or "megatron@0.11" or "neox@2023-12-25"; *version receives the version that is
+ * meant, NULL where the dialect has one only. NULL when there is no such dialect or no such version of it. */
 const nxc_front *nxc_front_find(nxc_arena *arena, const char *name, const char **version);
 /* The first row that claims the text; NULL: none does. */
 const nxc_front *nxc_front_claiming(const nxc_source *text, const char **version);

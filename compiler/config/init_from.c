@@ -36,7 +36,8 @@ static const nxc_value *effective(const comparison *c, nxc_setting_id id) {
       nxc_settings_known(settings, NX_SETTING_MODEL_BIAS) && nxc_flag(settings, NX_SETTING_MODEL_BIAS);
   if (biased && (id == NX_SETTING_MODEL_QKV_BIAS || id == NX_SETTING_MODEL_ATTENTION_OUTPUT_BIAS))
     id = NX_SETTING_MODEL_BIAS;
-  bool chosen_alone = nxc_has(settings, NX_SETTING_MOE_PRE_SOFTMAX) && !nxc_flag(settings, NX_SETTING_MOE_PRE_SOFTMAX);
+  bool chosen_alone =
+      nxc_has(settings, NX_SETTING_MOE_PRE_SOFTMAX) && !nxc_flag(settings, NX_SETTING_MOE_PRE_SOFTMAX);
   if (id == NX_SETTING_MOE_NORMALIZE_TOP_K && chosen_alone) return &normalized; /* the same numbers */
   if (id == NX_SETTING_MODEL_KV_HEADS && !nxc_has(settings, id)) id = NX_SETTING_MODEL_HEADS;
   const nxc_value *value = nxc_settings_value(settings, id);
@@ -50,7 +51,8 @@ static bool is_fact(const comparison *c, nxc_setting_id id) {
   const nxc_settings *settings = c->binding->settings;
   if (id == NX_SETTING_MOE_PRE_SOFTMAX) return false; /* said by whether the chosen ones' weights sum to 1 */
   if (row->changes != NXC_CHANGES_CHECKPOINT || strncmp(row->path, "mesh.", 5) == 0) return false;
-  if (id == NX_SETTING_MODEL_MAX_POSITIONS && !nxc_is(settings, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
+  if (id == NX_SETTING_MODEL_MAX_POSITIONS &&
+      !nxc_is(settings, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
     return false;
   const nxc_value *read = row->read_when ? nxc_binding_evaluate(c->binding, NULL, row->read_when) : NULL;
   return row->read_when == NULL || (read != NULL && nxc_value_is_true(read));
@@ -124,7 +126,8 @@ static bool is_idle(nxc_binding *told, nxc_setting_id id) {
   const char *when = nxc_setting_rows[id].read_when;
   const nxc_value *read = when ? nxc_binding_evaluate(told, NULL, when) : NULL;
   bool part_of_bias = id == NX_SETTING_MODEL_QKV_BIAS || id == NX_SETTING_MODEL_ATTENTION_OUTPUT_BIAS;
-  return (read != NULL && !nxc_value_is_true(read)) || (part_of_bias && nxc_flag(told->settings, NX_SETTING_MODEL_BIAS));
+  return (read != NULL && !nxc_value_is_true(read)) ||
+         (part_of_bias && nxc_flag(told->settings, NX_SETTING_MODEL_BIAS));
 }
 
 /* Whose names the tensors have follows from the file, unless it is given. */
@@ -133,7 +136,8 @@ static bool takes_names(const comparison *c, nxc_setting_id id, const nxc_bindin
   bool given = nxc_settings_from(settings, id)->kind >= NXC_FROM_ASSUMED;
   if (id != NX_SETTING_MODEL_CHECKPOINT_NAMES || given) return false;
   const nxc_value *names = nxc_settings_value(told->settings, id);
-  if (names != NULL) nxc_settings_set(settings, id, names, nxc_settings_from(told->settings, id), c->binding->sink);
+  if (names != NULL)
+    nxc_settings_set(settings, id, names, nxc_settings_from(told->settings, id), c->binding->sink);
   return true;
 }
 

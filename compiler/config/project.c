@@ -30,7 +30,7 @@ static void complain(reading *r, const nxc_node *node, const char *fix, const ch
   va_start(args, format);
   const char *problem = nxc_arena_vprintf(r->arena, format, args);
   va_end(args);
-  nxc_report(r->sink, "NX1530", NXC_SEVERITY_ERROR, nxc_node_place(node), fix, "%s", problem);
+  nxc_report(r->sink, "NX1530", NXC_SEVERITY_ERROR, nxc_node_span(node), fix, "%s", problem);
   r->good = false;
 }
 

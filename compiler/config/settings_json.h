@@ -12,8 +12,8 @@
 
 struct json_t;
 
-/* {path: value} of every setting; null is "none", or an unknown setting, whose source has the kind unknown.
- */
+/* {path: value} of every setting; null is "none", or an unknown setting, whose source has the kind
+ * unknown. */
 struct json_t *nxc_settings_to_json(nxc_arena *arena, const nxc_settings *settings);
 /* {path: {kind, file, line, column, option, rule, preset, inputs, interpolated, replaces}} of every
  * setting; a member that says nothing is left out. `replaces` is the kind of what it displaced. */

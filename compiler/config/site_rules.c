@@ -23,7 +23,8 @@ static const cyaml_schema_field_t fields[] = {
     NXC_RULE_FIELDS(NXC_CYAML, nxc_rule_texts)
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t row_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, nxc_rule_texts, fields)};
+static const cyaml_schema_value_t row_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, nxc_rule_texts, fields)};
 static const cyaml_schema_value_t file_schema = {
     CYAML_VALUE_SEQUENCE(CYAML_FLAG_POINTER, nxc_rule_texts, &row_schema, 0, CYAML_UNLIMITED)};
 
@@ -66,14 +67,14 @@ static void keep_words(cyaml_log_t level, void *context, const char *format, va_
 
 static nxc_span place(const reading *r, const char *field) {
   const nxc_node *child = nxc_node_child(r->node, field);
-  return child ? nxc_node_place(child) : r->node->at;
+  return child ? nxc_node_span(child) : r->node->at;
 }
 
 /* A byte of a field's text; of the whole field where the text is folded over lines. */
 static nxc_span place_inside(const reading *r, const char *field, size_t offset) {
   const nxc_node *child = nxc_node_child(r->node, field);
   if (child == NULL || child->kind != NXC_NODE_SCALAR || offset > child->raw_bytes) return place(r, field);
-  return nxc_node_place_inside(child, offset, 1);
+  return nxc_node_span_inside(child, offset, 1);
 }
 
 /* -- the shape ------------------------------------------------------------------------------------------- */
@@ -86,12 +87,12 @@ static void check_field(reading *r, const nxc_node *field) {
     if (field->key == NULL || strcmp(known->key, field->key) != 0) continue;
     bool list = strcmp(field->key, "versions") == 0;
     if ((field->kind == NXC_NODE_LIST) != list || field->kind == NXC_NODE_MAP)
-      complain(r, nxc_node_place(field), NULL, "%s is %s", field->key, list ? "a list of texts" : "a text");
+      complain(r, nxc_node_span(field), NULL, "%s is %s", field->key, list ? "a list of texts" : "a text");
     return;
   }
   const char *key = field->key ? field->key : "";
   const char *nearest = nxc_nearest(key, names, n_names);
-  complain(r, nxc_node_place(field), nearest ? nxc_arena_printf(r->arena, "did you mean %s?", nearest) : NULL,
+  complain(r, nxc_node_span(field), nearest ? nxc_arena_printf(r->arena, "did you mean %s?", nearest) : NULL,
            "there is no field %s", key);
 }
 
@@ -104,7 +105,7 @@ static const char *row_name(reading *r, const nxc_node *row, size_t index) {
 static bool check_shape(reading *r, const nxc_document *document) {
   r->row = "site rules";
   if (document->root->kind != NXC_NODE_LIST) {
-    complain(r, nxc_node_place(document->root), "begin each rule with `- rule: ID`",
+    complain(r, nxc_node_span(document->root), "begin each rule with `- rule: ID`",
              "the file is a list of rules");
     return false;
   }
@@ -150,7 +151,8 @@ static const char *fix_of(const reading *r, const nxc_text_fault *fault) {
   if (name == NULL || name->kind == NXC_NAME_VALUE) return fault->fix;
   if (name->kind == NXC_NAME_OPTION && r->dialect == NULL) return "say whose option it is with dialect";
   const char *nearest = nearest_name(r, name);
-  return nearest ? nxc_arena_printf(r->arena, "did you mean %s%s?", nxc_name_mark(name->kind), nearest) : NULL;
+  return nearest ? nxc_arena_printf(r->arena, "did you mean %s%s?", nxc_name_mark(name->kind), nearest)
+                 : NULL;
 }
 
 static void report_fault(void *context, const nxc_text_fault *fault) {
@@ -199,7 +201,8 @@ static void check_after(reading *r, const char *after, const nxc_site_rules *oth
 /* What the catalogue alone may say. */
 static void check_unusual(reading *r, const nxc_rule_texts *row) {
   if (row->except != NULL) complain(r, place(r, "except"), "leave it out", "a site's rule has no except");
-  if (row->structural != NULL) complain(r, place(r, "structural"), "leave it out", "a site's rule is never structural");
+  if (row->structural != NULL)
+    complain(r, place(r, "structural"), "leave it out", "a site's rule is never structural");
 }
 
 static void check_row(reading *r, const nxc_rule_texts *row, const nxc_site_rules *others) {

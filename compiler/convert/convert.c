@@ -294,7 +294,8 @@ static void list_left(converter *c) {
       c->out->left = join(c->arena, c->out->left, one->name);
       continue;
     }
-    const char *why = nxc_arena_printf(c->arena, "%s alone has it, and nxcfg does not follow it further", dialect);
+    const char *why =
+        nxc_arena_printf(c->arena, "%s alone has it, and nxcfg does not follow it further", dialect);
     const char *value = one->value ? one->value : "unknown";
     add_unsaid(c, (nxc_unsaid){.name = one->name, .value = value, .why = why, .is_option = true});
   }

@@ -95,7 +95,7 @@ const char *nxc_node_path(nxc_arena *arena, const nxc_node *node) {
   return path;
 }
 
-nxc_span nxc_node_place(const nxc_node *node) {
+nxc_span nxc_node_span(const nxc_node *node) {
   return node->key_at.source ? node->key_at : node->at;
 }
 
@@ -117,7 +117,7 @@ static nxc_span span_at(const nxc_source *source, size_t offset, uint32_t length
 
 /* Quoting and line folding shift text, but every `${` of the value stands in the source in the same order:
  * count to the last one before the offset, and go on from there as far as the bytes agree. */
-nxc_span nxc_node_place_inside(const nxc_node *node, size_t offset, uint32_t length) {
+nxc_span nxc_node_span_inside(const nxc_node *node, size_t offset, uint32_t length) {
   enum { LONGEST_ESCAPE = 10 /* \U00000024 */, FOLDED_BYTES = 256 };
   const nxc_source *source = node->at.source;
   if (source == NULL) return node->at;

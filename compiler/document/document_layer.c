@@ -12,11 +12,11 @@ static bool is_reference(const nxc_node *node) {
 }
 
 static bool clash(nxc_sink *sink, const nxc_node *old, const nxc_node *fresh, const char *what) {
-  const nxc_remark earlier = {nxc_node_place(old), "the earlier one"};
+  const nxc_remark earlier = {nxc_node_span(old), "the earlier one"};
   nxc_sink_report(sink, &(nxc_finding){.id = "NX1019",
                                        .severity = NXC_SEVERITY_ERROR,
                                        .message = what,
-                                       .at = nxc_node_place(fresh),
+                                       .at = nxc_node_span(fresh),
                                        .remarks = &earlier,
                                        .n_remarks = 1});
   return false;

@@ -246,7 +246,9 @@ const char *nxc_obstacles_show(const nxc_sink *obstacles, nxc_arena *arena) {
   size_t n = nxc_sink_n_findings(obstacles);
   for (size_t i = 0; i < n && i < MOST_SHOWN; i++)
     why = nxc_arena_printf(arena, "%s%s%s", why, i ? "; " : "", nxc_sink_finding(obstacles, i)->message);
-  return n <= MOST_SHOWN ? why : nxc_arena_printf(arena, "%s; and %zu more (validate --for nxrun)", why, n - MOST_SHOWN);
+  return n <= MOST_SHOWN
+             ? why
+             : nxc_arena_printf(arena, "%s; and %zu more (validate --for nxrun)", why, n - MOST_SHOWN);
 }
 
 void nxc_memory_skip(const char *why, nxc_sink *sink) {

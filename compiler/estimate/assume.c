@@ -155,8 +155,8 @@ static int64_t fewest_ranks(const nxc_settings *s) {
   return experts > copy * copies ? experts : copy * copies;
 }
 
-/* The first world with which nothing more is wrong than without; the first of all where there is none near.
- */
+/* The first world with which nothing more is wrong than without; the first of all where there is none
+ * near. */
 static const char *smallest_world(attempt *a, const trial *before) {
   enum { MOST_TRIALS = 4 };
   int64_t copy = ranks_of_copy(before->compiled.settings), fewest = fewest_ranks(before->compiled.settings);
@@ -180,7 +180,8 @@ static bool assume_world(attempt *a, const trial *before) {
 static bool assume_global(attempt *a, const nxc_settings *s) {
   int64_t ranks = known(s, NX_SETTING_MESH_WORLD), copy = ranks_of_copy(s);
   int64_t micro = known(s, NX_SETTING_BATCH_MICRO), data = ranks > copy ? ranks / copy : 1;
-  return assume(a, NX_SETTING_BATCH_GLOBAL, decimal(a, (micro > 0 ? micro : 1) * data), "one micro-batch a rank");
+  return assume(a, NX_SETTING_BATCH_GLOBAL, decimal(a, (micro > 0 ? micro : 1) * data),
+                "one micro-batch a rank");
 }
 
 static const struct {
@@ -217,7 +218,8 @@ static bool assume_next(attempt *a, const trial *t) {
   const nxc_settings *s = t->compiled.settings;
   if (s == NULL || (nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder")))
     return false;
-  if (t->compiled.binding->elsewhere && !a->request.assumes_defaults) return a->request.assumes_defaults = true;
+  if (t->compiled.binding->elsewhere && !a->request.assumes_defaults)
+    return a->request.assumes_defaults = true;
   if (a->model == NULL && lacks_shape(s) && assume_model(a, &t->compiled)) return true;
   if (assume_usual(a, &t->compiled)) return true;
   if (!nxc_has(s, NX_SETTING_MESH_WORLD)) return assume_world(a, t);

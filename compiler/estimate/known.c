@@ -9,9 +9,9 @@ enum { MOST_LETTERS = 256, MOST_WORD = 64 };
 /* ---- names of models, as words ---- */
 
 /* Words that tell weights of one shape apart, and what people leave out. */
-static const char *const fillers[] = {"instruct", "chat",  "base", "hf",   "it",   "meta", "thinking", "fp8",  "fp4",
-                                      "nvfp4",    "mxfp4", "nf4",  "bf16", "fp16", "awq",  "gptq",     "int4", "int8",
-                                      "2407",     "2507",  NULL};
+static const char *const fillers[] = {"instruct", "chat", "base",  "hf",    "it",   "meta", "thinking",
+                                      "fp8",      "fp4",  "nvfp4", "mxfp4", "nf4",  "bf16", "fp16",
+                                      "awq",      "gptq", "int4",  "int8",  "2407", "2507", NULL};
 
 /* Words behind a name that make another model of it, of another size or shape. */
 static const char *const others[] = {"mini",  "small", "medium", "large",  "xl",         "tiny",

@@ -3,8 +3,8 @@
  *
  * Names are compared word by word without case and punctuation, and without what tells weights of one shape
  * apart (Instruct, FP8, 2507, ...), so that a path, a run's name or a file's may name a model too. A model
- * without a shape is known to be no plain decoder; its family tells what it is (hf_config.yaml, model_type).
- */
+ * without a shape is known to be no plain decoder; its family tells what it is (hf_config.yaml,
+ * model_type). */
 #ifndef NXC_KNOWN_H
 #define NXC_KNOWN_H
 

@@ -79,7 +79,9 @@ static void read_layout(const nxc_layout *l, nxc_sizes *z) {
 
 /* A sample of preferences is two sequences, which go through the model together. */
 static double sequences_of_sample(const nxc_settings *s) {
-  return nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "dpo") || nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "orpo") ? 2 : 1;
+  return nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "dpo") || nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "orpo")
+             ? 2
+             : 1;
 }
 
 static void read_batch(const nxc_training *t, const nxc_settings *s, nxc_sizes *z) {

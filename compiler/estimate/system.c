@@ -5,8 +5,8 @@
 
 const char *const nxc_keep_names[NXC_N_KEEPS] = {"stage", "layer", "dense",     "mixture",
                                                  "input", "batch", "transient"};
-const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS] = {"parameters", "gradients", "optimizer", "activations",
-                                                 "buffers"};
+const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS] = {"parameters", "gradients", "optimizer",
+                                                               "activations", "buffers"};
 
 /* A row with its expressions parsed, and for each of their names its place in nxc_sizes. */
 typedef struct formula {

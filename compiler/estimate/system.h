@@ -36,20 +36,20 @@ extern const char *const nxc_keep_names[NXC_N_KEEPS]; /* "stage", "layer", ... *
 extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "parameters", ... */
 
 /* TRAIT(name, default, meaning) */
-#define NXC_TRAITS(TRAIT)                                                                                      \
-  TRAIT(pointwise_passes, 1, "how often a tensor between products is read and written, beside the least")     \
-  TRAIT(attention, 1, "speed of the attention, beside the best that the machine has")                         \
-  TRAIT(hides_tensor, 0, "share of tensor-parallel communication beneath products")                           \
-  TRAIT(hides_reduce, 0, "share of the reduction of gradients beneath the backward pass")                     \
-  TRAIT(hides_gather, 0, "share of gathering parameters beneath the passes")                                  \
-  TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                              \
-  TRAIT(hides_experts, 0, "1 where rows go to experts beneath the work of another micro-batch")               \
-  TRAIT(gathers_once, 0, "1 where what is divided is gathered once a step, not for each micro-batch")         \
-  TRAIT(cast_passes, 2.5, "bf16 elements moved for each one that is cast for an fp8 product")                 \
-  TRAIT(casts_weights, 0, "1 where weights are cast in each pass, not once a step")                           \
-  TRAIT(pads_experts, 0, "copies of the rows of experts, to and from counts that fp8 products accept")        \
-  TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                      \
-  TRAIT(update_bytes, 30, "that the update of a parameter moves")                                             \
+#define NXC_TRAITS(TRAIT)                                                                                    \
+  TRAIT(pointwise_passes, 1, "how often a tensor between products is read and written, beside the least")    \
+  TRAIT(attention, 1, "speed of the attention, beside the best that the machine has")                        \
+  TRAIT(hides_tensor, 0, "share of tensor-parallel communication beneath products")                          \
+  TRAIT(hides_reduce, 0, "share of the reduction of gradients beneath the backward pass")                    \
+  TRAIT(hides_gather, 0, "share of gathering parameters beneath the passes")                                 \
+  TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                             \
+  TRAIT(hides_experts, 0, "1 where rows go to experts beneath the work of another micro-batch")              \
+  TRAIT(gathers_once, 0, "1 where what is divided is gathered once a step, not for each micro-batch")        \
+  TRAIT(cast_passes, 2.5, "bf16 elements moved for each one that is cast for an fp8 product")                \
+  TRAIT(casts_weights, 0, "1 where weights are cast in each pass, not once a step")                          \
+  TRAIT(pads_experts, 0, "copies of the rows of experts, to and from counts that fp8 products accept")       \
+  TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                     \
+  TRAIT(update_bytes, 30, "that the update of a parameter moves")                                            \
   TRAIT(clear_bytes, 0, "that clearing a parameter's gradient moves, once a step")
 
 typedef struct nxc_traits {

@@ -57,7 +57,8 @@ static void end_module(const clock *c, passes *p, const pass *before, const char
 /* What is left of an exchange beneath work: what does not fit, and what the work loses to it, since
  * collectives run on some of the units that compute. */
 static double exposed_s(const clock *c, double exchange_s, double work_s) {
-  return fmax(0, exchange_s - work_s) + c->device->collective_units / c->device->units * fmin(exchange_s, work_s);
+  return fmax(0, exchange_s - work_s) +
+         c->device->collective_units / c->device->units * fmin(exchange_s, work_s);
 }
 
 /* ---- products ---- */
@@ -72,7 +73,8 @@ static double gradient_bytes(const nxc_sizes *z) {
  * gradients of the result and weights backward. */
 static void add_casts(const clock *c, passes *p, double m, double n, double k, double count) {
   if (c->z->fp8 == 0) return;
-  double weights = c->traits.casts_weights * n * k, passes_s = c->traits.cast_passes * nxc_moved_s(c->device, 2);
+  double weights = c->traits.casts_weights * n * k,
+         passes_s = c->traits.cast_passes * nxc_moved_s(c->device, 2);
   p->forward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * k + weights);
   p->backward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * n + weights);
 }
@@ -162,8 +164,8 @@ static void add_tensor(const clock *c, passes *p) {
   p->backward.parts[NXC_SPENT_TENSOR] += seconds;
 }
 
-/* Heads are exchanged for sequence before the attention and back after it, which nothing hides; keys and values
- * go round while blocks of attention are computed. */
+/* Heads are exchanged for sequence before the attention and back after it, which nothing hides; keys and
+ * values go round while blocks of attention are computed. */
 static void add_context(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double keys = z->kv_heads * (z->head_dim + z->value_dim), queries = z->heads * (z->head_dim + z->value_dim);
@@ -192,7 +194,8 @@ static void hide_dispatch(const clock *c, passes *p) {
   const nxc_sizes *z = c->z;
   double paired = c->traits.hides_experts * fmax(0, 1 - z->in_flight / z->micro_batches);
   double *there = &p->forward.parts[NXC_SPENT_EXPERT], *back = &p->backward.parts[NXC_SPENT_EXPERT];
-  double left = exposed_s(c, *there, work_of(&p->backward)), left_back = exposed_s(c, *back, work_of(&p->forward));
+  double left = exposed_s(c, *there, work_of(&p->backward)),
+         left_back = exposed_s(c, *back, work_of(&p->forward));
   *there = paired * left + (1 - paired) * *there;
   *back = paired * left_back + (1 - paired) * *back;
 }
@@ -274,7 +277,8 @@ static passes mixture_layer(const clock *c) {
   end_module(c, &p, &before, "moe");
   add_tensor(c, &p);
   add_context(c, &p);
-  add_launches(c, &p, 40 + (z->fp8 > 0 ? 6 : 2) * local); /* two products of each expert, and casts for them */
+  add_launches(c, &p,
+               40 + (z->fp8 > 0 ? 6 : 2) * local); /* two products of each expert, and casts for them */
   add_recompute(c, &p);
   hide_dispatch(c, &p);
   return p;

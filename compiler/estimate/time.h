@@ -14,17 +14,17 @@
 #include "compiler/machine/machine.h"
 
 /* SPENT(id, name, meaning): where the time of a step goes. */
-#define NXC_SPENT(SPENT)                                                                                       \
-  SPENT(PRODUCTS, "products", "matrix products of weights")                                                    \
-  SPENT(ATTENTION, "attention", "scores and sums of values")                                                   \
-  SPENT(POINTWISE, "memory-bound", "norms, activations, residuals, casts")                                     \
-  SPENT(LAUNCH, "launches", "work too small to hide the launch of its kernels")                                \
-  SPENT(TENSOR, "tensor parallel", "sums and gathers over tensor-parallel ranks")                              \
-  SPENT(CONTEXT, "context parallel", "keys and values on their way")                                           \
-  SPENT(EXPERT, "expert parallel", "rows on their way to experts and back")                                    \
-  SPENT(DATA, "data parallel", "gradients reduced and parameters gathered")                                    \
-  SPENT(STAGES, "between stages", "activations on their way")                                                  \
-  SPENT(UPDATE, "optimizer", "the update of the parameters")                                                   \
+#define NXC_SPENT(SPENT)                                                                                     \
+  SPENT(PRODUCTS, "products", "matrix products of weights")                                                  \
+  SPENT(ATTENTION, "attention", "scores and sums of values")                                                 \
+  SPENT(POINTWISE, "memory-bound", "norms, activations, residuals, casts")                                   \
+  SPENT(LAUNCH, "launches", "work too small to hide the launch of its kernels")                              \
+  SPENT(TENSOR, "tensor parallel", "sums and gathers over tensor-parallel ranks")                            \
+  SPENT(CONTEXT, "context parallel", "keys and values on their way")                                         \
+  SPENT(EXPERT, "expert parallel", "rows on their way to experts and back")                                  \
+  SPENT(DATA, "data parallel", "gradients reduced and parameters gathered")                                  \
+  SPENT(STAGES, "between stages", "activations on their way")                                                \
+  SPENT(UPDATE, "optimizer", "the update of the parameters")                                                 \
   SPENT(BUBBLE, "bubble", "stages that wait for others")
 
 typedef enum nxc_spent {

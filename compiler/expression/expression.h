@@ -7,14 +7,15 @@
  * false, null, unknown and [lists]. A bare dotted name is a setting, @name an option of the file's
  * dialect, @hf.name a key of HF config.json, and `value` the option that the expression belongs to. Every
  * input may be unknown. Unknown goes through operators and functions, except that `false and unknown` is
- * false and `true or unknown` is true. known(name) always answers; so do given(name) and lacking(name, ...), a
- * text of the names not given, unless the text is a part of a configuration (nxc_scope). kind(x) is the kind of
- * a value, texts(x) the texts among weights and numbers(x) the weights, blend(weights, paths) both in turn,
- * pieces(x) the parts of a pipeline's layout, renamed(names, table) the names that a table has for them: its
- * entries are pairs, or texts that are the same on both sides; what it lacks is left out. `/` of two integers is an integer when it divides exactly.
- * `matches` (PCRE2, unanchored), lower, basename, int, float, str, first_number, last_number, starts and ends work item by item
- * on a list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed; it
- * knows its names, so a rule knows its inputs.
+ * false and `true or unknown` is true. known(name) always answers; so do given(name) and lacking(name, ...),
+ * a text of the names not given, unless the text is a part of a configuration (nxc_scope). kind(x) is the
+ * kind of a value, texts(x) the texts among weights and numbers(x) the weights, blend(weights, paths) both in
+ * turn, pieces(x) the parts of a pipeline's layout, renamed(names, table) the names that a table has for
+ * them: its entries are pairs, or texts that are the same on both sides; what it lacks is left out. `/` of
+ * two integers is an integer when it divides exactly. `matches` (PCRE2, unanchored), lower, basename, int,
+ * float, str, first_number, last_number, starts and ends work item by item on a list. Truth is Python's:
+ * null, 0, '' and [] are false. An expression is parsed once and never changed; it knows its names, so a rule
+ * knows its inputs.
  */
 #ifndef NXC_EXPRESSION_H
 #define NXC_EXPRESSION_H
@@ -52,8 +53,9 @@ typedef struct nxc_expression {
 /* NULL when the text is no expression: *error then says why, *error_at is the byte it is about. */
 const nxc_expression *nxc_expression_parse(nxc_arena *arena, const char *text, const char **error,
                                            size_t *error_at);
-/* The same of a text that is known to be an expression, as those of the catalogue and of checked rules are; NULL of NULL.
- * Each text is parsed once and kept for all threads; where there is no more room for that, in the arena. */
+/* The same of a text that is known to be an expression, as those of the catalogue and of checked rules are;
+ * NULL of NULL. Each text is parsed once and kept for all threads; where there is no more room for that, in
+ * the arena. */
 const nxc_expression *nxc_expression_of(nxc_arena *arena, const char *text);
 
 /* What names mean. lookup returns NULL for unknown. */

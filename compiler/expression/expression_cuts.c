@@ -148,7 +148,8 @@ const nxc_value *nxc_call_layout_cuts(evaluation *e, arguments args, size_t n_ar
     else if (what == 'L' && i + 1 == l.n) n_losses++;
     else if (what != ',' && what != ' ') return nxc_evaluation_fail(e, "a layout is E, then t and |, then L");
   }
-  if (n_embeddings != 1 || n_losses != 1) return nxc_evaluation_fail(e, "a layout is E, then t and |, then L");
+  if (n_embeddings != 1 || n_losses != 1)
+    return nxc_evaluation_fail(e, "a layout is E, then t and |, then L");
   return name_cuts(e, n_layers, chunk + 1);
 }
 

@@ -396,7 +396,8 @@ static const nxc_value *find_name(const nxc_value *table, const nxc_value *name,
   return NULL;
 }
 
-/* Each item of a list by its other name in the table. NULL: `strict`, and the table lacks one; else that is left out. */
+/* Each item of a list by its other name in the table. NULL: `strict`, and the table lacks one; else that is
+ * left out. */
 static const nxc_value *rename_all(evaluation *e, arguments args, size_t side, bool strict) {
   if (args[1]->kind != NXC_LIST) return nxc_evaluation_fail(e, "renamed needs a table");
   size_t n_names = 1, n_items = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsed expressions by their texts. Entries are added under a lock, are never changed or removed, and are found without
- * one, so that threads share them. */
+/* Parsed expressions by their texts. Entries are added under a lock, are never changed or removed, and are
+ * found without one, so that threads share them. */
 #include "compiler/expression/expression.h"
 
 #include <assert.h>

@@ -66,7 +66,8 @@ typedef struct nxc_expression_function {
   bool by_item; /* a list as first argument gives a list of results */
   /* All arguments are known. NULL with evaluation->error set when they make no sense. */
   const nxc_value *(*call)(nxc_evaluation *evaluation, const nxc_value *const *args, size_t n_args);
-  /* The same with a result as first argument: the argument that gives it, NULL where none does. NULL: of no use. */
+  /* The same with a result as first argument: the argument that gives it, NULL where none does. NULL: of no
+   * use. */
   const nxc_value *(*invert)(nxc_evaluation *evaluation, const nxc_value *const *args, size_t n_args);
 } nxc_expression_function;
 

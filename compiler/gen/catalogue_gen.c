@@ -201,7 +201,8 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
   printf(", .status = %s", strcmp(status, "executed") == 0  ? "NXC_EXECUTED"
                            : strcmp(status, "checked") == 0 ? "NXC_CHECKED"
                                                             : "NXC_REFUSED");
-  printf(", .changes = NXC_CHANGES_%s", gen_changes_constant(row->changes, row->sets_count > 0 ? "SETTINGS" : "UNFOLLOWED"));
+  printf(", .changes = NXC_CHANGES_%s",
+         gen_changes_constant(row->changes, row->sets_count > 0 ? "SETTINGS" : "UNFOLLOWED"));
   nxc_type type = NXC_TYPE_ANY;
   if (row->alias_of == NULL) gen_type_find(row->type, &type);
   field_versioned(catalogue->arena, "words_in", type, row->words_in, row->words_in_count);
@@ -425,7 +426,10 @@ static gen_kind kind_of(const char *path) {
   static const struct {
     const char *begins;
     gen_kind kind;
-  } kinds[] = {{"dialects/", GEN_DIALECT}, {"fixed/", GEN_FIXED}, {"rules/", GEN_RULES}, {"diagnostics/", GEN_DIAGNOSTICS}};
+  } kinds[] = {{"dialects/", GEN_DIALECT},
+               {"fixed/", GEN_FIXED},
+               {"rules/", GEN_RULES},
+               {"diagnostics/", GEN_DIAGNOSTICS}};
   const char *tail = path + strlen(path);
   for (int n_slashes = 0; tail > path && (n_slashes += tail[-1] == '/') < 2;) tail--;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

@@ -82,7 +82,8 @@ static bool name_exists(const void *context, const nxc_name *name) {
 static void report_fault(void *context, const nxc_text_fault *fault) {
   const place *at = context;
   if (fault->offset == 0) gen_complain(at->catalogue, at->file, at->row, "%s", fault->problem);
-  else gen_complain(at->catalogue, at->file, at->row, "%s at character %zu", fault->problem, fault->offset + 1);
+  else
+    gen_complain(at->catalogue, at->file, at->row, "%s at character %zu", fault->problem, fault->offset + 1);
 }
 
 static nxc_text_check text_check(const place *at) {

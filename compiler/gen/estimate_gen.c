@@ -18,14 +18,18 @@ static const char *const sizes[] = {
 #undef SIZE
 };
 
-static const char *const keeps[] = {"stage", "layer", "dense", "mixture", "input", "batch", "transient", NULL};
+static const char *const keeps[] = {"stage", "layer", "dense",     "mixture",
+                                    "input", "batch", "transient", NULL};
 static const char *const parts[] = {"parameters", "gradients", "optimizer", "activations", "buffers", NULL};
 
 static unsigned n_complaints;
 
 static void complain(const gen_file *file, const gen_system *row, const char *what, const char *text) {
-  fprintf(stderr, "%s: %s: %s: %s\n", file->path, row->keeps ? row->keeps : row->does ? row->does : "a row", what,
-          text ? text : "");
+  fprintf(stderr, "%s: %s: %s: %s\n", file->path,
+          row->keeps  ? row->keeps
+          : row->does ? row->does
+                      : "a row",
+          what, text ? text : "");
   n_complaints++;
 }
 
@@ -140,9 +144,11 @@ static void write_tokenizers(const gen_file *file) {
   puts("const nxc_known_tokenizer nxc_known_tokenizers[] = {");
   for (unsigned i = 0; i < file->n_rows; i++) {
     const gen_tokenizer *row = (const gen_tokenizer *)file->rows + i;
-    printf("  {\"%s\", %s, %s, \"%s\"},\n", row->tokenizer, row->vocab, row->usual ? "true" : "false", row->source);
+    printf("  {\"%s\", %s, %s, \"%s\"},\n", row->tokenizer, row->vocab, row->usual ? "true" : "false",
+           row->source);
   }
-  puts("};\nconst size_t nxc_n_known_tokenizers = sizeof nxc_known_tokenizers / sizeof *nxc_known_tokenizers;\n");
+  puts("};\nconst size_t nxc_n_known_tokenizers = sizeof nxc_known_tokenizers / sizeof "
+       "*nxc_known_tokenizers;\n");
 }
 
 static gen_kind kind_of(const char *path) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes families.gen.c: schema/families/NAME.yaml as constant C tables. Arguments are the files; a family that is
- * `like` another stands behind it. */
+/* Writes families.gen.c: schema/families/NAME.yaml as constant C tables. Arguments are the files; a family
+ * that is `like` another stands behind it. */
 #include "compiler/expression/expression.h"
 #include "compiler/gen/literal.h"
 #include "compiler/gen/rows.h"
@@ -57,12 +57,14 @@ static void write_parts(const char *file, const gen_family *row) {
 
 static void write_tensor(const gen_file *file, const gen_family *row) {
   bool groups = row->layout != NULL && strcmp(row->layout, "groups") == 0;
-  if (row->tensor == NULL || row->parts_count == 0) complain(file->path, "a row names a tensor and its parts", row->tensor);
+  if (row->tensor == NULL || row->parts_count == 0)
+    complain(file->path, "a row names a tensor and its parts", row->tensor);
   if (row->layout != NULL && !groups && strcmp(row->layout, "blocks") != 0)
     complain(file->path, "there is no layout", row->layout);
   printf("  {\"%s\", ", row->tensor);
   write_parts(file->path, row);
-  printf(", %s, %s},\n", groups ? "NXC_LAYOUT_GROUPS" : "NXC_LAYOUT_BLOCKS", row->transposed ? "true" : "false");
+  printf(", %s, %s},\n", groups ? "NXC_LAYOUT_GROUPS" : "NXC_LAYOUT_BLOCKS",
+         row->transposed ? "true" : "false");
 }
 
 /* The first row is the family itself, the others its tensors. */
@@ -82,8 +84,8 @@ static void write_tensors(const gen_file *file, family *made, const family *fami
   for (unsigned i = 1; i < file->n_rows; i++) {
     write_tensor(file, &rows[i]);
     for (unsigned j = 0; j < rows[i].parts_count; j++)
-      snprintf(made->tensors[part_of(file->path, rows[i].parts[j])], sizeof *made->tensors, "&tensors_of_%s[%u]",
-               file->name, i - 1);
+      snprintf(made->tensors[part_of(file->path, rows[i].parts[j])], sizeof *made->tensors,
+               "&tensors_of_%s[%u]", file->name, i - 1);
   }
   puts("};\n");
 }
@@ -186,7 +188,8 @@ static void write_family(nxc_arena *arena, const family *family) {
   printf("      {NULL, NULL}}, .n_writes = %u,\n", write_list(arena, family, writes_of, write_written));
   puts("    .sets = (const nxc_assignment[]){");
   unsigned n_sets = write_list(arena, family, sets_of, write_assignment);
-  printf("      {NX_SETTING_MODEL_CHECKPOINT_NAMES, \"'%s'\"}}, .n_sets = %u,\n    ", family->head->family, n_sets + 1);
+  printf("      {NX_SETTING_MODEL_CHECKPOINT_NAMES, \"'%s'\"}}, .n_sets = %u,\n    ", family->head->family,
+         n_sets + 1);
   fputs(".tensors = {", stdout);
   for (nxc_part part = 0; part < NXC_N_PARTS; part++)
     if (family->tensors[part][0] != '\0') printf("\n    [%d] = %s,", part, family->tensors[part]);

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The rows that the catalogue is made of have the fields of compiler/settings/fields.h; those below are read for
- * tables of their own. */
+/* The rows that the catalogue is made of have the fields of compiler/settings/fields.h; those below are read
+ * for tables of their own. */
 
 #define GEN_ENVIRONMENT_FIELDS(X, row)                                                                       \
   X(row, TEXT, use_bf16, "XLA_USE_BF16")                                                                     \

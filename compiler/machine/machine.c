@@ -71,7 +71,7 @@ typedef struct reading {
 } reading;
 
 static void complain(reading *r, const nxc_node *node, const char *what) {
-  nxc_report(r->sink, "NX3110", NXC_SEVERITY_ERROR, nxc_node_place(node), NULL, "%s %s",
+  nxc_report(r->sink, "NX3110", NXC_SEVERITY_ERROR, nxc_node_span(node), NULL, "%s %s",
              nxc_node_path(r->arena, node), what);
   r->good = false;
 }
@@ -254,10 +254,11 @@ static const nxc_source *find_source(nxc_arena *arena, const char *name, nxc_sin
   const nxc_source *source = nxc_source_read(arena, name, NXC_DOCUMENT_BYTES_MAX);
   if (source != NULL) return source;
   const char *why = strerror(errno), *nearest = nxc_machine_nearest(name);
-  const char *hint = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : "nxcfg machines lists those";
+  const char *hint =
+      nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : "nxcfg machines lists those";
   const char *known_as = path ? "" : nxc_arena_printf(arena, "; nor is it known by name (%s)", hint);
-  nxc_report(sink, "NX3110", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read the machine file %s: %s%s", name,
-             why, known_as);
+  nxc_report(sink, "NX3110", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read the machine file %s: %s%s",
+             name, why, known_as);
   return NULL;
 }
 

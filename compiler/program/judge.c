@@ -41,15 +41,16 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
       {layer->attention.kv_heads * t->layout.kv_replica % (t->layout.tensor * t->layout.ulysses) == 0,
        NX_SETTING_MESH_ULYSSES, "NX3003",
        "the ranks that exchange heads for sequence do not divide a tensor-parallel rank's key heads"},
-      {t->layout.context == 1 || t->model.sequence % (2 * t->layout.context) == 0, NX_SETTING_MODEL_SEQUENCE, "NX3003",
-       "the sequence is not a whole number of pieces, two for each context-parallel rank"},
-      {layer->attention.qk_norm != NXC_QK_NORM_OF_ALL || t->model.sequence / t->layout.context % t->layout.tensor == 0,
+      {t->layout.context == 1 || t->model.sequence % (2 * t->layout.context) == 0, NX_SETTING_MODEL_SEQUENCE,
+       "NX3003", "the sequence is not a whole number of pieces, two for each context-parallel rank"},
+      {layer->attention.qk_norm != NXC_QK_NORM_OF_ALL ||
+           t->model.sequence / t->layout.context % t->layout.tensor == 0,
        NX_SETTING_MODEL_QK_NORM, "NX3003",
        "ranks exchange features for tokens to normalize a projection, and they do not divide the tokens"},
-      {layer->attention.qk_norm != NXC_QK_NORM_OF_ALL || t->layout.kv_replica == 1, NX_SETTING_MODEL_QK_NORM, "NX3003",
-       "the norm of a whole projection cannot be taken where key heads are copied"},
-      {!layer->attention.alibi || layer->attention.soft_cap == 0, NX_SETTING_MODEL_ATTENTION_SOFT_CAP, "NX3003",
-       "scores are capped or biased by distance, not both"},
+      {layer->attention.qk_norm != NXC_QK_NORM_OF_ALL || t->layout.kv_replica == 1, NX_SETTING_MODEL_QK_NORM,
+       "NX3003", "the norm of a whole projection cannot be taken where key heads are copied"},
+      {!layer->attention.alibi || layer->attention.soft_cap == 0, NX_SETTING_MODEL_ATTENTION_SOFT_CAP,
+       "NX3003", "scores are capped or biased by distance, not both"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
        "parameters and activations must have one type for the products"},
   };
@@ -92,11 +93,12 @@ static bool judge_names(const nxc_settings *s, nxc_sink *sink, const nxc_trainin
     const nxc_tensor_row *tensor = family->tensors[part];
     bool copied = tensor != NULL && tensor->layout == NXC_LAYOUT_GROUPS && t->layout.kv_replica > 1;
     if (tensor != NULL && !copied) continue;
-    const char *why = copied ? "holds the parts of each key head together, which several ranks here have copies of"
-                             : "has no such part";
-    nxc_report(sink, "NX3006", NXC_SEVERITY_ERROR, nxc_settings_span(s, NX_SETTING_MODEL_CHECKPOINT_NAMES), NULL,
-               "checkpoints of %s cannot hold this model's %s: the family %s", family->name, nxc_part_name(part),
-               why);
+    const char *why =
+        copied ? "holds the parts of each key head together, which several ranks here have copies of"
+               : "has no such part";
+    nxc_report(sink, "NX3006", NXC_SEVERITY_ERROR, nxc_settings_span(s, NX_SETTING_MODEL_CHECKPOINT_NAMES),
+               NULL, "checkpoints of %s cannot hold this model's %s: the family %s", family->name,
+               nxc_part_name(part), why);
     return false;
   }
   return true;
@@ -112,7 +114,8 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
   uint32_t whole = nxc_axis(&t->mesh, NXC_AXIS_TENSOR) & ~tokens;
   const nxc_demand demands[] = {
       {(whole & (m->gathers ? 0 : expert)) == 0, NX_SETTING_SEQUENCE_PARALLEL, "NX3012",
-       "experts that are divided over tensor-parallel ranks are sent tokens that only sequence parallelism divides"},
+       "experts that are divided over tensor-parallel ranks are sent tokens that only sequence parallelism "
+       "divides"},
       {(whole & ~width) == 0 || (whole & width) == 0, NX_SETTING_MESH_EXPERT_TENSOR, "NX3012",
        "without sequence parallelism experts are divided over all tensor-parallel ranks or none"},
       {m->aux == 0 || m->aux_scope != NXC_AUX_OF_MODEL || t->layout.pipeline == 1,

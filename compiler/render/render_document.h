@@ -27,8 +27,8 @@ void nxc_findings_end(struct json_t *document, FILE *out);
 struct json_t *nxc_sarif_begin(void);
 void nxc_sarif_add(struct json_t *document, const nxc_sink *sink, const char *file);
 void nxc_gitlab_add(struct json_t *document, const nxc_sink *sink, const char *file);
-/* A text that stays the same when lines move: SHA-256 of file, id, message and how many the same came before.
- */
+/* A text that stays the same when lines move: SHA-256 of file, id, message and how many the same came
+ * before. */
 void nxc_finding_fingerprint(const nxc_finding *finding, const char *file, unsigned n_same, char hex[65]);
 
 #endif

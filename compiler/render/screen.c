@@ -37,13 +37,15 @@ static bool has_utf8(void) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *value = getenv(names[i]), *codeset = value ? strrchr(value, '.') : NULL;
     if (value == NULL || *value == '\0') continue;
-    return codeset != NULL && (strncasecmp(codeset, ".utf-8", 6) == 0 || strncasecmp(codeset, ".utf8", 5) == 0);
+    return codeset != NULL &&
+           (strncasecmp(codeset, ".utf-8", 6) == 0 || strncasecmp(codeset, ".utf8", 5) == 0);
   }
   return false;
 }
 
 void nxc_print_bar(FILE *out, int columns, double share) {
-  static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
+  static const char *const eighths[] = {"",       "\u258f", "\u258e", "\u258d",
+                                        "\u258c", "\u258b", "\u258a", "\u2589"};
   bool utf8 = has_utf8();
   int filled = (int)lround(8 * columns * fmin(1, fmax(0, share))), column = 0;
   if (!utf8) filled = (filled + 4) / 8 * 8;

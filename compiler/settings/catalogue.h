@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The catalogue: the yaml files of schema as constant tables, made at build time by compiler/gen.
  *
- * Rows have the fields that fields.h lists, and what the generator makes of the others. Settings are indexed by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted
- * by name, so that a name is found by bisection; rules and diagnostics are sorted by id. Expressions are
- * kept as text (the build has parsed each of them once; config/expression.h parses them again where they
- * are needed). Absent texts are NULL. Everything is static const: nothing is read, allocated or freed at
- * run time. */
+ * Rows have the fields that fields.h lists, and what the generator makes of the others. Settings are indexed
+ * by nxc_setting_id, in the order of settings.yaml. Options stand per dialect, sorted by name, so that a name
+ * is found by bisection; rules and diagnostics are sorted by id. Expressions are kept as text (the build has
+ * parsed each of them once; config/expression.h parses them again where they are needed). Absent texts are
+ * NULL. Everything is static const: nothing is read, allocated or freed at run time. */
 #ifndef NXC_CATALOGUE_H
 #define NXC_CATALOGUE_H
 

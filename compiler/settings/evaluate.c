@@ -19,7 +19,8 @@ static bool is_given(void *context, const nxc_name *name) {
   return look_up(context, name) != NULL;
 }
 
-const nxc_value *nxc_settings_evaluate(const nxc_settings *settings, const nxc_value *value, const char *text) {
+const nxc_value *nxc_settings_evaluate(const nxc_settings *settings, const nxc_value *value,
+                                       const char *text) {
   asked about = {settings, value};
   const char *error;
   nxc_arena *arena = nxc_settings_arena(settings);

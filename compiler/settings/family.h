@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families of models as Hugging Face's transformers has them: how a checkpoint names and lays out the tensors of
- * each, and what the keys of its config.json mean (schema/families/NAME.yaml, made C by compiler/gen). */
+/* Families of models as Hugging Face's transformers has them: how a checkpoint names and lays out the tensors
+ * of each, and what the keys of its config.json mean (schema/families/NAME.yaml, made C by compiler/gen). */
 #ifndef NXC_SETTINGS_FAMILY_H
 #define NXC_SETTINGS_FAMILY_H
 
@@ -21,7 +21,8 @@ typedef enum nxc_tensor_layout {
 
 /* A tensor of a checkpoint. */
 typedef struct nxc_tensor_row {
-  const char *stem; /* its name without ".weight" and ".bias"; the first %d is the layer, the second the expert */
+  const char
+      *stem; /* its name without ".weight" and ".bias"; the first %d is the layer, the second the expert */
   const nxc_part *parts; /* what it holds, in their order */
   size_t n_parts;
   nxc_tensor_layout layout;
@@ -44,7 +45,8 @@ typedef struct nxc_family {
   const nxc_assignment *sets; /* what its code fixes: stronger than what single keys set */
   size_t n_sets;
   const char *architecture;     /* the class in transformers that loads its checkpoints; NULL: none does */
-  const nxc_family_key *writes; /* keys of a config.json, and expressions over settings; the last of a key counts */
+  const nxc_family_key
+      *writes; /* keys of a config.json, and expressions over settings; the last of a key counts */
   size_t n_writes;
   const nxc_tensor_row *tensors[NXC_N_PARTS]; /* that holds the part; NULL: the family has no such part */
 } nxc_family;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fields of the catalogue's rows, each once: X(row, kind, member, key).
  *
- * `key` is the field's name in the yaml files of schema, `member` its name in C, and its kind says what becomes of
- * it. The rows as libcyaml reads them, the checks of the build, the tables that it writes, and their types in
- * catalogue.h are all made of these lists: a further field is a line here. `row` is handed through.
+ * `key` is the field's name in the yaml files of schema, `member` its name in C, and its kind says what
+ * becomes of it. The rows as libcyaml reads them, the checks of the build, the tables that it writes, and
+ * their types in catalogue.h are all made of these lists: a further field is a line here. `row` is handed
+ * through.
  *
  *   TEXT        a text, in the table as it stands
  *   TEXTS       a list of texts; the table has n_member of them

@@ -52,8 +52,8 @@ static void check_braces(checker c, const char *field, const char *inside, size_
   if (expression == NULL) return;
   for (size_t i = 0; i < expression->n_names; i++) check_name(c, field, &expression->names[i]);
   if (!value && expression->n_names != 1)
-    report(c, (nxc_text_fault){.field = field, .fix = "write {=...} for a value"}, "%s: {%s} is no name", field,
-           inside);
+    report(c, (nxc_text_fault){.field = field, .fix = "write {=...} for a value"}, "%s: {%s} is no name",
+           field, inside);
 }
 
 void nxc_check_template(checker c, const char *field, const char *text) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the texts of a rule must be, whoever wrote it: the build asks for the catalogue's, nxcfg for a site's.
  *
- * Whoever asks says which names exist, and hears of each fault. Ids, versions and the rules that one comes behind
- * are the asker's own affair. */
+ * Whoever asks says which names exist, and hears of each fault. Ids, versions and the rules that one comes
+ * behind are the asker's own affair. */
 #ifndef NXC_RULE_CHECK_H
 #define NXC_RULE_CHECK_H
 

@@ -104,11 +104,11 @@ nxc_span nxc_settings_span(const nxc_settings *settings, nxc_setting_id id);
 /* What the user calls it: the option that gave it, or the dialect's option that would; the path when there
  * is none. */
 const char *nxc_setting_name_in_dialect(const nxc_settings *settings, nxc_setting_id id);
-/* "64", "[0.9, 0.95]", "none", "unknown", "not in megatron"; "(not shown)" for what came from the environment. For
- * messages. */
+/* "64", "[0.9, 0.95]", "none", "unknown", "not in megatron"; "(not shown)" for what came from the
+ * environment. For messages. */
 const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id);
-/* Where it came from, in words: "default", "fixed by megatron", "derived by NX2001", "preset mixed_precision", "given in
- * case.yaml". */
+/* Where it came from, in words: "default", "fixed by megatron", "derived by NX2001", "preset
+ * mixed_precision", "given in case.yaml". */
 const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_id id);
 
 /* What would tell the unknown settings that `plan -o` demands; returns how many there are. */

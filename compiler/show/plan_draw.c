@@ -170,8 +170,10 @@ static void draw_axis(const timeline *t, FILE *out) {
                  "<text x=\"%.2f\" y=\"%.0f\" text-anchor=\"middle\">%g</text>\n",
             x, x, bottom, bottom + 5, x, bottom + 18, i * step);
   }
-  fprintf(out, "<text x=\"%d\" y=\"%.0f\" text-anchor=\"middle\">time, in forward passes of the chunk that has "
-               "most to compute</text>\n", LEFT + WIDTH / 2, bottom + 36);
+  fprintf(out,
+          "<text x=\"%d\" y=\"%.0f\" text-anchor=\"middle\">time, in forward passes of the chunk that has "
+          "most to compute</text>\n",
+          LEFT + WIDTH / 2, bottom + 36);
 }
 
 static void draw_box(const timeline *t, uint32_t index, FILE *out) {

@@ -214,13 +214,13 @@ void nxc_dump_settings(const nx_plan *plan, FILE *out) {
     print_text(out, "", path, " ");
     for (size_t column = strlen(path); column < 32; column++) fputc(' ', out);
     print_text(out, "", nx_plan_text(plan, setting->value), "");
-    for (uint32_t p = 0; p < plan->n[NX_SECTION_PLACES]; p++) {
-      const nx_place *place = &plan->places[p];
-      if (place->setting != i) continue;
-      const char *option = nx_plan_text(plan, place->option), *file = nx_plan_text(plan, place->file);
-      print_text(out, "  # ", nx_plan_text(plan, place->kind), "");
+    for (uint32_t p = 0; p < plan->n[NX_SECTION_PROVENANCES]; p++) {
+      const nx_provenance *from = &plan->provenances[p];
+      if (from->setting != i) continue;
+      const char *option = nx_plan_text(plan, from->option), *file = nx_plan_text(plan, from->file);
+      print_text(out, "  # ", nx_plan_text(plan, from->kind), "");
       if (option[0]) print_text(out, " ", option, "");
-      if (file[0]) print_text(out, " ", file, ":"), fprintf(out, "%u:%u", place->line, place->column);
+      if (file[0]) print_text(out, " ", file, ":"), fprintf(out, "%u:%u", from->line, from->column);
     }
     fputc('\n', out);
   }

@@ -178,8 +178,8 @@ static bool is_accepted(search *s, const nxc_choice *choice) {
   return accepted;
 }
 
-/* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each other.
- */
+/* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each
+ * other. */
 static bool is_known(search *s, nxc_knob knob, size_t place) {
   const nxc_space *space = &s->result->space;
   nxc_choice choice = {{0}};

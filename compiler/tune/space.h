@@ -11,14 +11,14 @@
 #include "compiler/program/records/training.h"
 
 /* KNOB(id, name, group): `group` names several on the command line */
-#define NXC_KNOBS(KNOB)                                                                                        \
-  KNOB(TENSOR, "tensor", "mesh")                                                                               \
-  KNOB(STAGES, "pipeline", "mesh")                                                                             \
-  KNOB(CONTEXT, "context", "mesh")                                                                             \
-  KNOB(EXPERT, "expert", "mesh")                                                                               \
-  KNOB(MICRO, "micro", "batch")                                                                                \
-  KNOB(ZERO, "zero", "zero")                                                                                   \
-  KNOB(RECOMPUTE, "recompute", "recompute")                                                                    \
+#define NXC_KNOBS(KNOB)                                                                                      \
+  KNOB(TENSOR, "tensor", "mesh")                                                                             \
+  KNOB(STAGES, "pipeline", "mesh")                                                                           \
+  KNOB(CONTEXT, "context", "mesh")                                                                           \
+  KNOB(EXPERT, "expert", "mesh")                                                                             \
+  KNOB(MICRO, "micro", "batch")                                                                              \
+  KNOB(ZERO, "zero", "zero")                                                                                 \
+  KNOB(RECOMPUTE, "recompute", "recompute")                                                                  \
   KNOB(GLOBAL, "global", "global")
 
 typedef enum nxc_knob {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations, gated or not, and dropout, with their gradients. Elementwise, so any output may be the input it replaces. */
+/* Activations, gated or not, and dropout, with their gradients. Elementwise, so any output may be the input
+ * it replaces. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 

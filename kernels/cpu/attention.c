@@ -45,25 +45,25 @@ static uint64_t space_divide(const attention_shape *s, bool backward, char *base
 /* Rows of d elements, `stride` apart, as fp32 of `width`, with zeros behind d: in place where they are stored
  * so. */
 static const float *rows_read(const attention_shape *s, const void *x, nx_dtype type, int64_t start,
-                              int64_t stride, int64_t n_rows, float *place, int64_t *row) {
+                              int64_t stride, int64_t n_rows, float *room, int64_t *row) {
   if (type == NX_f32 && s->width == s->d) {
     *row = stride;
     return (const float *)x + start;
   }
   for (int64_t i = 0; i < n_rows; i++) {
-    vec_copy(place, NX_f32, i * s->width, x, type, start + i * stride, s->d);
-    for (int64_t j = s->d; j < s->width; j++) place[i * s->width + j] = 0;
+    vec_copy(room, NX_f32, i * s->width, x, type, start + i * stride, s->d);
+    for (int64_t j = s->d; j < s->width; j++) room[i * s->width + j] = 0;
   }
   *row = s->width;
-  return place;
+  return room;
 }
 
 /* One head [K,d] transposed to [tile][width][SIDE]; keys behind the last are zero. */
 static void pack_transposed(const attention_shape *s, const void *x, nx_dtype type, int64_t start,
-                            float *place, float *packed) {
+                            float *room, float *packed) {
   for (int64_t tile = 0; tile < s->n_key_tiles; tile++) {
     int64_t first = tile * SIDE, n = attention_key_rows(s, tile), row;
-    const float *rows = rows_read(s, x, type, start + first * s->d, s->d, n, place, &row);
+    const float *rows = rows_read(s, x, type, start + first * s->d, s->d, n, room, &row);
     float *target = packed + tile * s->width * SIDE;
     if (n < SIDE) memset(target, 0, (size_t)(s->width * SIDE) * sizeof *target);
     for (int64_t j = 0; j < s->width; j++) {

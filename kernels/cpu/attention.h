@@ -212,10 +212,12 @@ static inline void attention_bend_row(const attention_bend *bend, float *score, 
 
 /* Key tiles that a query tile meets, whatever the documents. */
 static inline int64_t attention_tiles_met(const attention_shape *s, int64_t tile) {
-  int64_t first = attention_place(s, tile * SIDE) - s->window + 1, end = attention_tiles_end(s, tile), begin = 0;
+  int64_t first = attention_place(s, tile * SIDE) - s->window + 1, end = attention_tiles_end(s, tile),
+          begin = 0;
   if (s->window == 0 || first <= 0) return end;
   if (!s->key_places) return end - first / SIDE;
-  while (begin < end && attention_key_place(s, begin * SIDE + attention_key_rows(s, begin) - 1) < first) begin++;
+  while (begin < end && attention_key_place(s, begin * SIDE + attention_key_rows(s, begin) - 1) < first)
+    begin++;
   return end - begin;
 }
 
@@ -250,8 +252,8 @@ static inline attention_work attention_work_of(const attention_shape *s, int64_t
   return (attention_work){thread, thread % n_parts, n_parts, {unit, unit < n_units ? unit + 1 : unit}};
 }
 
-/* Whether a form computes it: with operands of these types (of bf16 products, bf16 but for results, which may be
- * fp32 too), and one way of bending scores at most. */
+/* Whether a form computes it: with operands of these types (of bf16 products, bf16 but for results, which may
+ * be fp32 too), and one way of bending scores at most. */
 static inline bool attention_types(const nxk_kernel *kernel, bool backward, bool bf16_alone) {
   const nxk_attr *attrs = kernel->operator.attrs;
   bool capped = attrs[NX_attention_soft_cap].real > 0, biased = attrs[NX_attention_alibi_heads].integer > 0;

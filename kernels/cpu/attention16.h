@@ -21,13 +21,13 @@ typedef struct word_rows {
 
 /* SIDE rows of d, `stride` elements apart: in place, or padded where fewer than SIDE are left. */
 static inline word_rows rows_of(const attention_shape *s, const void *x, int64_t start, int64_t stride,
-                                int64_t n_rows, uint32_t *place) {
+                                int64_t n_rows, uint32_t *room) {
   const uint16_t *from = (const uint16_t *)x + start;
   if (n_rows == SIDE) return (word_rows){(const uint32_t *)(const void *)from, stride / 2};
   for (int64_t i = 0; i < n_rows; i++)
-    memcpy(place + i * (s->d / 2), from + i * stride, (size_t)s->d * sizeof *from);
-  memset(place + n_rows * (s->d / 2), 0, (size_t)((SIDE - n_rows) * s->d) * sizeof *from);
-  return (word_rows){place, s->d / 2};
+    memcpy(room + i * (s->d / 2), from + i * stride, (size_t)s->d * sizeof *from);
+  memset(room + n_rows * (s->d / 2), 0, (size_t)((SIDE - n_rows) * s->d) * sizeof *from);
+  return (word_rows){room, s->d / 2};
 }
 
 /* [SIDE, w] to [w, SIDE]: the transposed rows as a right side. */
@@ -47,12 +47,12 @@ static inline void rows_paired(const attention_shape *s, word_rows x, uint32_t *
   }
 }
 
-/* The transposed rows, [d, SIDE] of bf16: as a left side. `place` is [w, SIDE]. */
-static inline void rows_transposed(const attention_shape *s, word_rows x, uint32_t *place, uint32_t *y) {
-  rows_across(s, x, place);
+/* The transposed rows, [d, SIDE] of bf16: as a left side. `room` is [w, SIDE]. */
+static inline void rows_transposed(const attention_shape *s, word_rows x, uint32_t *room, uint32_t *y) {
+  rows_across(s, x, room);
   for (int64_t j = 0; j < s->d / 2; j++)
     for (int64_t i = 0; i < SIDE; i += 16) {
-      __m512i words = _mm512_loadu_si512(place + j * SIDE + i);
+      __m512i words = _mm512_loadu_si512(room + j * SIDE + i);
       _mm256_storeu_si256((void *)(y + 2 * j * PAIRS + i / 2), _mm512_cvtepi32_epi16(words));
       _mm256_storeu_si256((void *)(y + (2 * j + 1) * PAIRS + i / 2),
                           _mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16)));

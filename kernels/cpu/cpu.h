@@ -78,8 +78,8 @@ struct cpu_table {
 
 extern const cpu_table cpu_table_avx2, cpu_table_avx512, cpu_table_bf16, cpu_table_amx;
 
-/* Zeroed memory that lives as long as the device; NULL with a fault where the ceiling or memory forbids it.
- */
+/* Zeroed memory that lives as long as the device; NULL with a fault where the ceiling or memory forbids
+ * it. */
 void *cpu_keep(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault);
 /* Makes device->scratch at least that large. Its address may change at every bind: read it when running. */
 bool cpu_reserve(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault);
@@ -154,8 +154,8 @@ static inline bool cpu_is_real(const nxk_tensor *tensor) {
   return nx_dtype_is_real(tensor->dtype);
 }
 
-/* A thread's share of n items in whole units; the shares are in thread order and differ by at most one unit.
- */
+/* A thread's share of n items in whole units; the shares are in thread order and differ by at most one
+ * unit. */
 typedef struct cpu_span {
   int64_t begin, end;
 } cpu_span;

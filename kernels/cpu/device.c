@@ -103,8 +103,8 @@ static void device_close(nxk_device *device) {
   free(device);
 }
 
-/* The pool is made here, so that its threads exist, flush denormals and are counted before anything is bound.
- */
+/* The pool is made here, so that its threads exist, flush denormals and are counted before anything is
+ * bound. */
 static void device_start_threads(uint32_t n_threads) {
   omp_set_dynamic(0);
   omp_set_num_threads((int)n_threads);

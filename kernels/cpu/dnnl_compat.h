@@ -5,8 +5,8 @@
  * 2.x passes memory descriptors as structs and makes a primitive descriptor from an operation descriptor; 3.x
  * has opaque descriptors and one call. `dnnx_md` is owned by whoever made it; what a primitive descriptor
  * answers
- * (`dnnx_const_md`) is owned by the primitive descriptor. Nothing else in the project knows oneDNN's version.
- */
+ * (`dnnx_const_md`) is owned by the primitive descriptor. Nothing else in the project knows oneDNN's
+ * version. */
 #ifndef CPU_DNNL_COMPAT_H
 #define CPU_DNNL_COMPAT_H
 

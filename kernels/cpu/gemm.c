@@ -174,16 +174,16 @@ uint64_t cpu_gemm_scratch_bytes(const cpu_gemm *gemm) {
   return gemm->scratchpad_bytes + gemm->pack_a.n_bytes + gemm->pack_b.n_bytes;
 }
 
-/* What the product reads: the operand itself, or its packed copy at `place`. */
+/* What the product reads: the operand itself, or its packed copy at `room`. */
 static const void *pack_run(const nxk_device *device, const gemm_pack *pack, const void *operand,
-                            char *place) {
+                            char *room) {
   if (!pack->reorder) return operand;
   dnnl_memory_set_data_handle(pack->from, (void *)operand);
-  dnnl_memory_set_data_handle(pack->to, place);
+  dnnl_memory_set_data_handle(pack->to, room);
   dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, pack->from}, {DNNL_ARG_TO, pack->to}};
   dnnl_status_t status = dnnl_primitive_execute(pack->reorder, device->stream, 2, args);
   assert(status == dnnl_success);
-  return place;
+  return room;
 }
 
 void cpu_gemm_run(const nxk_device *device, const cpu_gemm *gemm, const void *a, const void *b,

@@ -95,10 +95,10 @@ static const void *filled(const nxk_kernel *kernel, uint64_t at, const nxk_tenso
                           int64_t n, int64_t size) {
   uint64_t row_bytes = bytes_of(tensor, cpu_columns(tensor));
   if (n == size) return rows;
-  char *place = kernel->device->scratch + at;
-  memcpy(place, rows, (uint64_t)n * row_bytes);
-  memset(place + (uint64_t)n * row_bytes, 0, (uint64_t)(size - n) * row_bytes);
-  return place;
+  char *room = kernel->device->scratch + at;
+  memcpy(room, rows, (uint64_t)n * row_bytes);
+  memset(room + (uint64_t)n * row_bytes, 0, (uint64_t)(size - n) * row_bytes);
+  return room;
 }
 
 static void multiply(const nxk_kernel *kernel, const char *x, const void *w, char *y, int64_t n_rows) {
@@ -109,9 +109,9 @@ static void multiply(const nxk_kernel *kernel, const char *x, const void *w, cha
     int size = size_for(g, n_rows - row);
     int64_t n = g->sizes[size] < n_rows - row ? g->sizes[size] : n_rows - row;
     const void *left = filled(kernel, g->left_at, x_is, x + (uint64_t)row * x_bytes, n, g->sizes[size]);
-    char *place = n == g->sizes[size] ? y + (uint64_t)row * y_bytes : kernel->device->scratch + g->right_at;
-    cpu_matmul_apply(&g->products[size][0], left, w, NULL, place);
-    if (n < g->sizes[size]) memcpy(y + (uint64_t)row * y_bytes, place, (uint64_t)n * y_bytes);
+    char *room = n == g->sizes[size] ? y + (uint64_t)row * y_bytes : kernel->device->scratch + g->right_at;
+    cpu_matmul_apply(&g->products[size][0], left, w, NULL, room);
+    if (n < g->sizes[size]) memcpy(y + (uint64_t)row * y_bytes, room, (uint64_t)n * y_bytes);
     row += n;
   }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cross-entropy over a shard of the vocabulary. Each row of logits is read once for its statistics and once
- * for its gradient; max and sum are kept together, chunk by chunk, so that no second pass looks for the max.
- */
+ * for its gradient; max and sum are kept together, chunk by chunk, so that no second pass looks for the
+ * max. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 

@@ -114,7 +114,7 @@ static bool bind_blocks(nxk_kernel *kernel, matmul_state *s, nxk_fault *fault) {
   return true;
 }
 
-static uint64_t place(matmul_state *s, bool used, int64_t n_elements) {
+static uint64_t reserve(matmul_state *s, bool used, int64_t n_elements) {
   uint64_t at = s->scratch_bytes;
   if (used) s->scratch_bytes += cpu_align(4 * (uint64_t)n_elements);
   return at;
@@ -125,10 +125,10 @@ static bool matmul_try(nxk_kernel *kernel, matmul_state *s, bool in_bf16, bool p
   fault->text[0] = 0;
   choose_blocks(kernel, s, in_bf16, pack);
   if (!bind_blocks(kernel, s, fault)) return false;
-  s->a_at = place(s, s->widen_a, s->block_m * s->block_k);
-  s->b_at = place(s, s->widen_b, s->block_k * s->block_n);
-  s->c_at = place(s, s->sum_apart, s->block_m * s->block_n);
-  s->bias_at = place(s, s->widen_bias, s->block_n);
+  s->a_at = reserve(s, s->widen_a, s->block_m * s->block_k);
+  s->b_at = reserve(s, s->widen_b, s->block_k * s->block_n);
+  s->c_at = reserve(s, s->sum_apart, s->block_m * s->block_n);
+  s->bias_at = reserve(s, s->widen_bias, s->block_n);
   return !pack || cpu_fits(kernel->device, s->scratch_bytes);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Muon: what ref does, in fp32, with matmul's products. A tall matrix is not turned over: X (b X^T X + c (X^T X)^2) is
- * the same. */
+/* Muon: what ref does, in fp32, with matmul's products. A tall matrix is not turned over: X (b X^T X + c (X^T
+ * X)^2) is the same. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -20,9 +20,10 @@ static nxk_tensor matrix(int64_t rows, int64_t columns) {
       .dtype = NX_f32, .n_dims = 2, .dims = {rows, columns, 1, 1}, .shift_constant = UINT32_MAX};
 }
 
-static bool bind_product(nxk_kernel *made, muon *u, nxk_device *device, const nxk_tensor args[3], bool trans_a,
-                         bool trans_b, nxk_fault *fault) {
-  nxk_operator product = {.op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3, .args = {args[0], args[1], args[2]}};
+static bool bind_product(nxk_kernel *made, muon *u, nxk_device *device, const nxk_tensor args[3],
+                         bool trans_a, bool trans_b, nxk_fault *fault) {
+  nxk_operator product = {
+      .op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3, .args = {args[0], args[1], args[2]}};
   product.attrs[NX_matmul_trans_a].integer = trans_a;
   product.attrs[NX_matmul_trans_b].integer = trans_b;
   *made = (nxk_kernel){.device = device, .operator = product};
@@ -36,9 +37,10 @@ static bool bind_products(muon *u, nxk_device *device, nxk_fault *fault) {
   bool tall = u->rows > u->columns;
   const nxk_tensor x = matrix(u->rows, u->columns), square = matrix(u->least, u->least);
   return bind_product(&u->gram, u, device, (const nxk_tensor[]){x, x, square}, tall, !tall, fault) &&
-         bind_product(&u->square, u, device, (const nxk_tensor[]){square, square, square}, false, false, fault) &&
-         bind_product(&u->product, u, device,
-                      (const nxk_tensor[]){tall ? x : square, tall ? square : x, x}, false, false, fault);
+         bind_product(&u->square, u, device, (const nxk_tensor[]){square, square, square}, false, false,
+                      fault) &&
+         bind_product(&u->product, u, device, (const nxk_tensor[]){tall ? x : square, tall ? square : x, x},
+                      false, false, fault);
 }
 
 static uint64_t take(muon *u, int64_t n_elements) {
@@ -115,10 +117,10 @@ static rule_step read_step(const nxk_kernel *kernel, const nxk_frame *frame) {
 }
 
 /* Part of a matrix in scratch, as an operand or out of one. */
-static void convert(const nxk_kernel *kernel, void *y, const nxk_tensor *y_is, int64_t y_stride, const void *x,
-                    nx_dtype x_type, int64_t x_stride) {
-  kernel->device->table->convert_box(kernel->device, y, y_is->dtype, y_stride, x, x_type, x_stride, y_is->dims[0],
-                                     y_is->dims[1]);
+static void convert(const nxk_kernel *kernel, void *y, const nxk_tensor *y_is, int64_t y_stride,
+                    const void *x, nx_dtype x_type, int64_t x_stride) {
+  kernel->device->table->convert_box(kernel->device, y, y_is->dtype, y_stride, x, x_type, x_stride,
+                                     y_is->dims[0], y_is->dims[1]);
 }
 
 static void load(const nxk_kernel *kernel, const nxk_frame *frame, uint32_t input, float *to) {
@@ -135,7 +137,8 @@ void cpu_muon_run(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *box = cpu_out(kernel, 0);
   int64_t n_box = box->dims[0] * box->dims[1], at = 0;
   if (step.parted)
-    at = cpu_int(kernel, frame, NX_muon_row_start) * u->columns + cpu_int(kernel, frame, NX_muon_column_start);
+    at =
+        cpu_int(kernel, frame, NX_muon_row_start) * u->columns + cpu_int(kernel, frame, NX_muon_column_start);
   load(kernel, frame, whole_of(&step, 1), m);
   load(kernel, frame, whole_of(&step, 2), y);
   rule_muon_direction(&step, m, y, x, u->rows * u->columns);

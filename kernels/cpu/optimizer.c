@@ -20,8 +20,8 @@ static inline real rule_stored(real x, nx_dtype type) {
 
 #include "kernels/rules/element.h"
 
-typedef void element_rule(const rule_step *step, real *restrict p, real *const *states, const real *restrict g,
-                          int64_t n);
+typedef void element_rule(const rule_step *step, real *restrict p, real *const *states,
+                          const real *restrict g, int64_t n);
 
 /* An array of the update, and how it is stored. */
 typedef struct array {
@@ -48,7 +48,8 @@ static void update_chunk(const update *u, int64_t start, int64_t count) {
   if (u->copy.at) vec_copy(u->copy.at, u->copy.type, start, rows[0], NX_f32, 0, count);
 }
 
-static double number_at(const nxk_kernel *kernel, const nxk_frame *frame, const rule_step *step, uint32_t which) {
+static double number_at(const nxk_kernel *kernel, const nxk_frame *frame, const rule_step *step,
+                        uint32_t which) {
   return *(const double *)cpu_in_at(kernel, frame, rule_input(step, which));
 }
 

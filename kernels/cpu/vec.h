@@ -59,7 +59,8 @@ static inline void vec_narrow(uint16_t *restrict y, const float *restrict x, int
 /* schema/f16.h, eight at a time. */
 static inline void vec_widen_f16(float *restrict y, const uint16_t *restrict x, int64_t n) {
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
   for (; i < n; i++) y[i] = nx_f16_to_float(x[i]);
 }
 

@@ -4,8 +4,8 @@
  * A kernel sees its operands as numbers: any float type is loaded as a double, sums are kept in doubles, and
  * a result is rounded once, when it is stored. With f64 operands nothing is rounded, which is how gradients
  * are tested. Operands are dense; element i of [A,B,C] is i = (a B + b) C + c. Workspace is one buffer of the
- * device, as large as the greediest bound kernel asks for; nothing in it lives from one kernel to the next.
- */
+ * device, as large as the greediest bound kernel asks for; nothing in it lives from one kernel to the
+ * next. */
 #ifndef REF_REF_H
 #define REF_REF_H
 

@@ -2,10 +2,10 @@
 /* Causal attention over grouped heads, its gradient, and attention over some keys joined with that over
  * others.
  *
- * s_ij = scale q_i k_j (capped, less what ALiBi takes) for the keys j that query i reads, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij
- * v_j, where c_ij is 0 or 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which
- * changes no number here but keeps half-precision scores small elsewhere. Sums run over ascending keys;
- * gradients of keys and values over ascending heads, then queries. */
+ * s_ij = scale q_i k_j (capped, less what ALiBi takes) for the keys j that query i reads, p_ij = exp(s_ij -
+ * lse_i), o_i = sum_j c_ij p_ij v_j, where c_ij is 0 or 1 / (1 - dropout). Scores are divided by layer_number
+ * and multiplied back, which changes no number here but keeps half-precision scores small elsewhere. Sums run
+ * over ascending keys; gradients of keys and values over ascending heads, then queries. */
 #include "kernels/alibi.h"
 #include "kernels/ref/ref.h"
 #include "schema/philox.h"
@@ -91,7 +91,8 @@ typedef struct score_place {
 } score_place;
 
 /* `slope`: of the score by the product of query and key, over the scale. */
-static double score(const attention *p, const double *query, const double *key, score_place at, double *slope) {
+static double score(const attention *p, const double *query, const double *key, score_place at,
+                    double *slope) {
   double s = dot(query, key, p->d) * p->scale / p->layer * p->layer, t = 0;
   if (p->soft_cap > 0) t = tanh(s / p->soft_cap), s = p->soft_cap * t;
   if (p->alibi_heads > 0)
@@ -166,7 +167,8 @@ static rows rows_of(double *work, int64_t keys, int64_t d) {
 
 /* With D = do . o: ds_ij = p_ij (c_ij do_i . v_j - D_i), dq_i = scale sum_j ds_ij k_j,
  * dk_j = scale sum_i ds_ij q_i, dv_j = sum_i c_ij p_ij do_i. */
-static void query_grad(const attention *p, const rows *r, int64_t batch, int64_t head, int64_t i, double lse) {
+static void query_grad(const attention *p, const rows *r, int64_t batch, int64_t head, int64_t i,
+                       double lse) {
   int64_t d = p->d;
   double delta = dot(r->doutput, r->output, d);
   for (int64_t f = 0; f < d; f++) r->dquery[f] = 0;

@@ -32,7 +32,8 @@ void ref_embedding(const ref_call *call) {
   for (int64_t t = 0; t < tokens.n_elements; t++) {
     int64_t row = row_of(&rows, t);
     bool local = row >= 0 && row < table.dims[0];
-    for (int64_t i = 0; i < h; i++) ref_store(&y, t * h + i, local ? scale * ref_load(&table, row * h + i) : 0);
+    for (int64_t i = 0; i < h; i++)
+      ref_store(&y, t * h + i, local ? scale * ref_load(&table, row * h + i) : 0);
   }
 }
 

@@ -3,8 +3,8 @@
 #include "kernels/moe.h"
 #include "kernels/ref/ref.h"
 
-/* Blocks of n_rows rows; in each the experts' rows stand one after another, as many as counts[block, expert].
- */
+/* Blocks of n_rows rows; in each the experts' rows stand one after another, as many as counts[block,
+ * expert]. */
 typedef struct groups {
   const int32_t *counts;
   int64_t n_blocks, n_experts, n_rows;

@@ -61,11 +61,13 @@ void ref_scale_norm(const ref_call *call) {
   for (int64_t t = 0; t < factors.n_elements; t++) {
     double length = length_of(&x, t * h, h), factor = 1 / (length < epsilon ? epsilon : length);
     ref_store(&factors, t, factor);
-    for (int64_t i = t * h; i < (t + 1) * h; i++) ref_store(&y, i, ref_load(&g, 0) * factor * ref_load(&x, i));
+    for (int64_t i = t * h; i < (t + 1) * h; i++)
+      ref_store(&y, i, ref_load(&g, 0) * factor * ref_load(&x, i));
   }
 }
 
-/* With f = 1 / |x|: dx = g f (dy - x f^2 (dy . x)), and g f dy where the length is held; dg = sum f (dy . x). */
+/* With f = 1 / |x|: dx = g f (dy - x f^2 (dy . x)), and g f dy where the length is held; dg = sum f (dy .
+ * x). */
 void ref_scale_norm_grad(const ref_call *call) {
   ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), g = ref_in(call, 2), factors = ref_in(call, 3);
   ref_operand dx = ref_out(call, 0), dg = ref_out(call, 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The update rules, in double. Where p is stored in another type than it is trained in, the copy is of what is kept, as
- * after a resume. */
+/* The update rules, in double. Where p is stored in another type than it is trained in, the copy is of what
+ * is kept, as after a resume. */
 #include "kernels/ref/ref_update.h"
 
-typedef void element_rule(const rule_step *step, real *restrict p, real *const *states, const real *restrict g,
-                          int64_t n);
+typedef void element_rule(const rule_step *step, real *restrict p, real *const *states,
+                          const real *restrict g, int64_t n);
 
 enum { CHUNK = 256 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The update rules of whole tensors, in double. Where a rank has a box of a tensor, the tensor is there too: the rule works
- * on that, and the box of the result is stored. */
+/* The update rules of whole tensors, in double. Where a rank has a box of a tensor, the tensor is there too:
+ * the rule works on that, and the box of the result is stored. */
 #include "kernels/ref/ref_update.h"
 #include "kernels/rules/muon.h"
 
@@ -24,7 +24,8 @@ int64_t ref_update_tensor_work(const nxk_operator *operator) {
   return (8 + (int64_t)step.n_states) * nxk_n_elements(all) + all->dims[0] + all->dims[1];
 }
 
-/* Input `index` of p, states and gradient, of the whole tensor; of the gradient what it is times its scale. */
+/* Input `index` of p, states and gradient, of the whole tensor; of the gradient what it is times its
+ * scale. */
 static double *load(const ref_call *call, whole *of, uint32_t index, double scale) {
   double *to = of->work;
   ref_operand x = ref_in(call, of->step.parted ? rule_input(&of->step, NX_UPDATE_END) + index : index);
@@ -72,7 +73,8 @@ static double sum_of_squares(const double *x, int64_t n) {
 /* ---- muon ---- */
 
 /* c = a b^T or a b, of square side n where both are */
-static void multiply(const double *a, const double *b, double *c, int64_t m, int64_t n, int64_t k, bool transposed) {
+static void multiply(const double *a, const double *b, double *c, int64_t m, int64_t n, int64_t k,
+                     bool transposed) {
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < n; j++) {
       double sum = 0;
@@ -87,8 +89,8 @@ static void transpose(const double *x, double *y, int64_t rows, int64_t columns)
 }
 
 /* x[m,n], m <= n; y is as large, and a square of side m at least; square too. */
-static void orthogonalize(const rule_step *step, double *x, double *y, double *square, double *other, int64_t m,
-                          int64_t n) {
+static void orthogonalize(const rule_step *step, double *x, double *y, double *square, double *other,
+                          int64_t m, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < m * n; i++) sum += x[i] * x[i];
   double norm = fmax(sqrt(sum), rule_muon_epsilon);
@@ -107,7 +109,8 @@ void ref_muon(const ref_call *call) {
   whole of = load_whole(call);
   if (isnan(of.step.scale)) return;
   int64_t n = of.n, least = of.rows < of.columns ? of.rows : of.columns;
-  double *direction = of.work, *turned = direction + n, *y = turned + n, *square = y + n, *other = square + least * least;
+  double *direction = of.work, *turned = direction + n, *y = turned + n, *square = y + n,
+         *other = square + least * least;
   rule_step unscaled = of.step;
   unscaled.scale = 1;
   rule_muon_direction(&unscaled, of.states[0], of.g, direction, n);
@@ -115,7 +118,8 @@ void ref_muon(const ref_call *call) {
   if (tall) transpose(direction, turned, of.rows, of.columns);
   orthogonalize(&of.step, tall ? turned : direction, y, square, other, least, n / least);
   if (tall) transpose(turned, direction, of.columns, of.rows);
-  double rate = rule_muon_rate(&of.step, (double)of.rows, (double)of.columns), kept = 1 - of.step.lr * of.step.decay;
+  double rate = rule_muon_rate(&of.step, (double)of.rows, (double)of.columns),
+         kept = 1 - of.step.lr * of.step.decay;
   for (int64_t i = 0; i < n; i++) of.p[i] = of.p[i] * kept - rate * direction[i];
   store_whole(call, &of);
 }
@@ -126,10 +130,12 @@ void ref_novograd(const ref_call *call) {
   whole of = load_whole(call);
   if (isnan(of.step.scale)) return;
   const double *number = of.step.number;
-  double beta1 = number[NX_novograd_beta1], beta2 = number[NX_novograd_beta2], norm = sum_of_squares(of.g, of.n);
+  double beta1 = number[NX_novograd_beta1], beta2 = number[NX_novograd_beta2],
+         norm = sum_of_squares(of.g, of.n);
   double *m = of.states[0], *v = of.states[1], rate = of.step.lr;
   double second = v[0] == 0 ? norm : beta2 * v[0] + (1 - beta2) * norm;
-  double divisor = sqrt(second) + number[NX_novograd_epsilon], share = number[NX_novograd_grad_averaging] != 0 ? 1 - beta1 : 1;
+  double divisor = sqrt(second) + number[NX_novograd_epsilon],
+         share = number[NX_novograd_grad_averaging] != 0 ? 1 - beta1 : 1;
   for (int64_t i = 0; i < of.n; i++) {
     v[i] = second;
     m[i] = beta1 * m[i] + share * (of.g[i] / divisor + of.step.decay * of.p[i]);
@@ -144,7 +150,8 @@ void ref_novograd(const ref_call *call) {
 
 /* ---- SM3 ---- */
 
-/* What rows and columns have is the greatest sum in them; an element has the lesser of both. A vector has its own. */
+/* What rows and columns have is the greatest sum in them; an element has the lesser of both. A vector has its
+ * own. */
 static void add_squares(const whole *of, double *sums) {
   double *of_rows = of->work, *of_columns = of_rows + of->rows;
   memset(of_rows, 0, (size_t)(of->rows + of->columns) * sizeof *of_rows);
@@ -153,7 +160,8 @@ static void add_squares(const whole *of, double *sums) {
     of_columns[i % of->columns] = fmax(of_columns[i % of->columns], sums[i]);
   }
   for (int64_t i = 0; i < of->n; i++) {
-    double least = of->rows == 1 ? of_columns[i] : fmin(of_rows[i / of->columns], of_columns[i % of->columns]);
+    double least =
+        of->rows == 1 ? of_columns[i] : fmin(of_rows[i / of->columns], of_columns[i % of->columns]);
     sums[i] = least + of->g[i] * of->g[i];
   }
 }
@@ -180,7 +188,8 @@ void ref_sm3_momentum(const ref_call *call) {
 
 /* ---- Adafactor ---- */
 
-static const double square_epsilon = 1e-30, size_epsilon = 1e-3; /* added to squares; least size of a tensor */
+static const double square_epsilon = 1e-30,
+                    size_epsilon = 1e-3; /* added to squares; least size of a tensor */
 
 static double root_mean_square(const double *x, int64_t n) {
   return sqrt(sum_of_squares(x, n) / (double)n);
@@ -204,7 +213,8 @@ static void factor(const whole *of, double *moment) {
     of_columns[i % of->columns] += moment[i] / (double)of->rows;
   }
   for (int64_t i = 0; i < of->rows; i++) mean += of_rows[i] / (double)of->rows;
-  for (int64_t i = 0; i < of->n; i++) moment[i] = of_rows[i / of->columns] * of_columns[i % of->columns] / mean;
+  for (int64_t i = 0; i < of->n; i++)
+    moment[i] = of_rows[i / of->columns] * of_columns[i % of->columns] / mean;
 }
 
 void ref_adafactor(const ref_call *call) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ELEMENT rules of schema/optimizers.def: what each does to a run of elements.
  *
- * They are written once. Whoever includes this says before in what they are computed: the type `real`, and rule_sqrt,
- * rule_cbrt and rule_stored (a number as it is when it has been stored in a type). ref computes in double, cpu in
- * float, where each loop becomes vectors. Numbers of the step are made in double, so that both start from the same.
+ * They are written once. Whoever includes this says before in what they are computed: the type `real`, and
+ * rule_sqrt, rule_cbrt and rule_stored (a number as it is when it has been stored in a type). ref computes in
+ * double, cpu in float, where each loop becomes vectors. Numbers of the step are made in double, so that both
+ * start from the same.
  *
- * p and states are read and written in place; g is not yet scaled. A rule reads states as they were stored, and new
- * ones before they are, unless it says otherwise. */
+ * p and states are read and written in place; g is not yet scaled. A rule reads states as they were stored,
+ * and new ones before they are, unless it says otherwise. */
 #ifndef KERNELS_RULES_ELEMENT_H
 #define KERNELS_RULES_ELEMENT_H
 
@@ -164,7 +165,8 @@ static inline void rule_rmsprop_momentum(const rule_step *step, real *restrict p
                                          const real *restrict g, int64_t n) {
   real *restrict square = states[0], *restrict sum = states[1];
   const double *number = step->number;
-  const real alpha = (real)number[NX_rmsprop_momentum_alpha], rest = (real)(1 - number[NX_rmsprop_momentum_alpha]);
+  const real alpha = (real)number[NX_rmsprop_momentum_alpha],
+             rest = (real)(1 - number[NX_rmsprop_momentum_alpha]);
   const real epsilon = (real)number[NX_rmsprop_momentum_epsilon];
   const real momentum = (real)number[NX_rmsprop_momentum_momentum];
   const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
@@ -225,7 +227,8 @@ static inline void rule_madgrad_wd(const rule_step *step, real *restrict p, real
   const double *number = step->number;
   const double lr = step->lr + number[NX_madgrad_wd_epsilon];
   const real weight = (real)(lr * sqrt((double)step->count)), kept = (real)(1 - lr * step->decay);
-  const real momentum = (real)number[NX_madgrad_wd_momentum], rest = (real)(1 - number[NX_madgrad_wd_momentum]);
+  const real momentum = (real)number[NX_madgrad_wd_momentum],
+             rest = (real)(1 - number[NX_madgrad_wd_momentum]);
   const real epsilon = (real)number[NX_madgrad_wd_epsilon], scale = (real)step->scale;
   const bool first = step->count == 1;
 #pragma omp simd
@@ -249,7 +252,8 @@ static inline void rule_anyprecision_adamw(const rule_step *step, real *restrict
                                            const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict v = states[1];
   const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_anyprecision_adamw_beta1], beta2 = (real)number[NX_anyprecision_adamw_beta2];
+  const real beta1 = (real)number[NX_anyprecision_adamw_beta1],
+             beta2 = (real)number[NX_anyprecision_adamw_beta2];
   const real rest1 = (real)(1 - number[NX_anyprecision_adamw_beta1]);
   const real rest2 = (real)(1 - number[NX_anyprecision_adamw_beta2]);
   const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
@@ -273,7 +277,8 @@ static inline void rule_kahan_adamw(const rule_step *step, real *restrict p, rea
   real *restrict m = states[0], *restrict v = states[1], *restrict lost = states[2];
   const double *number = step->number, *power = step->power;
   const real beta1 = (real)number[NX_kahan_adamw_beta1], beta2 = (real)number[NX_kahan_adamw_beta2];
-  const real rest1 = (real)(1 - number[NX_kahan_adamw_beta1]), rest2 = (real)(1 - number[NX_kahan_adamw_beta2]);
+  const real rest1 = (real)(1 - number[NX_kahan_adamw_beta1]),
+             rest2 = (real)(1 - number[NX_kahan_adamw_beta2]);
   const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
   const real rate = (real)(step->lr / (1 - power[NX_kahan_adamw_beta1]));
   const real root = (real)(1 / sqrt(1 - power[NX_kahan_adamw_beta2]));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the backends share of muon. Whoever includes this says before in what it is computed: the type `real`. */
+/* What the backends share of muon. Whoever includes this says before in what it is computed: the type
+ * `real`. */
 #ifndef KERNELS_RULES_MUON_H
 #define KERNELS_RULES_MUON_H
 
@@ -8,7 +9,8 @@
 /* Of muon: the mean of gradients, and the direction that is made orthogonal. */
 static inline void rule_muon_direction(const rule_step *step, real *restrict m, const real *restrict g,
                                        real *restrict direction, int64_t n) {
-  const real momentum = (real)step->number[NX_muon_momentum], rest = (real)(1 - step->number[NX_muon_momentum]);
+  const real momentum = (real)step->number[NX_muon_momentum],
+             rest = (real)(1 - step->number[NX_muon_momentum]);
   const real scale = (real)step->scale;
   const bool nesterov = step->number[NX_muon_nesterov] != 0;
   const real of_gradient = nesterov ? rest : 0, of_mean = nesterov ? momentum : 1;
@@ -27,8 +29,8 @@ static inline double rule_muon_rate(const rule_step *step, double rows, double c
   return step->lr * step->number[NX_muon_update_factor] * scales[(int)step->number[NX_muon_update_scale]];
 }
 
-/* X becomes a X + (b X X^T + c (X X^T)^2) X, time and again: its singular values come near 1. By ns_coefficients, a
- * row for each step of five, and again from the first. */
+/* X becomes a X + (b X X^T + c (X X^T)^2) X, time and again: its singular values come near 1. By
+ * ns_coefficients, a row for each step of five, and again from the first. */
 enum { RULE_MUON_ROUND = 5 };
 static const double rule_muon_coefficients[2][RULE_MUON_ROUND][3] = {
     {{3.4445, -4.7750, 2.0315},

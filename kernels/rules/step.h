@@ -18,7 +18,8 @@ typedef struct rule_step {
   nx_dtype param, states[NX_MAX_STATES]; /* as what they are stored */
 } rule_step;
 
-/* Input `which` (NX_UPDATE_*) of an update; from NX_UPDATE_END on p, states and gradient of a whole tensor. */
+/* Input `which` (NX_UPDATE_*) of an update; from NX_UPDATE_END on p, states and gradient of a whole
+ * tensor. */
 static inline uint32_t rule_input(const rule_step *step, uint32_t which) {
   return 1 + step->n_states + which;
 }

@@ -155,18 +155,20 @@ static void add_spec(bench *at, nxr_collective_spec spec, bool in_place) {
 static void add_case(bench *at, nx_op op, uint32_t group, nx_dtype x_dtype, nx_dtype y_dtype, uint64_t outer,
                      uint64_t axis, uint64_t inner, bool in_place) {
   add_spec(at,
-           (nxr_collective_spec){.op = op, .group = group, .x_dtype = x_dtype, .y_dtype = y_dtype, .outer = outer,
-                                 .axis = axis, .inner = inner, .operator = NX_NONE},
+           (nxr_collective_spec){.op = op, .group = group, .x_dtype = x_dtype,
+                                 .y_dtype = y_dtype, .outer = outer, .axis = axis, .inner = inner,
+                                 .operator = NX_NONE},
            in_place);
 }
 
-/* A member's part is outer x axis x inner; along the dimension that grows, y_run elements of it lie together.
- */
+/* A member's part is outer x axis x inner; along the dimension that grows, y_run elements of it lie
+ * together. */
 static void add_all_to_all(bench *at, uint32_t group, nx_dtype dtype, uint64_t outer, uint64_t axis,
                            uint64_t inner, uint64_t y_run) {
   add_spec(at,
            (nxr_collective_spec){.op = NX_OP_all_to_all, .group = group, .x_dtype = dtype, .y_dtype = dtype,
-                                 .outer = outer, .axis = axis, .inner = inner, .y_run = y_run, .operator = NX_NONE},
+                                 .outer = outer, .axis = axis, .inner = inner, .y_run = y_run,
+                                 .operator = NX_NONE},
            false);
 }
 

@@ -11,7 +11,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LIMIT_S = 60, N_TRIES = 40, USUAL_MS = 100, USUAL_MIB = 64, OUTPUT_BYTES_MAX = 1 << 20, LARGE_BYTES = 300000 };
+enum {
+  LIMIT_S = 60,
+  N_TRIES = 40,
+  USUAL_MS = 100,
+  USUAL_MIB = 64,
+  OUTPUT_BYTES_MAX = 1 << 20,
+  LARGE_BYTES = 300000
+};
 
 typedef struct piece {
   const char *bytes;
@@ -150,8 +157,8 @@ static bool check(bool good, const char *what) {
   return good;
 }
 
-/* -- texts ------------------------------------------------------------------------------------------------
- */
+/* -- texts
+ * ------------------------------------------------------------------------------------------------ */
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -169,8 +176,8 @@ static bool write_text(const char *path, const hostile *of) {
 }
 #pragma GCC diagnostic pop
 
-/* -- what comes out ---------------------------------------------------------------------------------------
- */
+/* -- what comes out
+ * --------------------------------------------------------------------------------------- */
 
 /* A file's text, NUL-terminated and freed by the caller; NULL where it is longer than output may be, or holds
  * NULs. */
@@ -237,7 +244,8 @@ static bool try_format(char *nxcfg, char *file, const char *output, const char *
 static bool try_formats(char *nxcfg, char *file, const char *output) {
   struct stat about;
   bool large = stat(file, &about) == 0 && about.st_size > LARGE_BYTES;
-  bool good = try_format(nxcfg, file, output, "text", is_any) && try_format(nxcfg, file, output, "json", is_json);
+  bool good =
+      try_format(nxcfg, file, output, "text", is_any) && try_format(nxcfg, file, output, "json", is_json);
   if (!good || large) return good;
   return try_format(nxcfg, file, output, "sarif", is_json) &&
          try_format(nxcfg, file, output, "gitlab", is_json) &&

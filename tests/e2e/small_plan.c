@@ -200,8 +200,8 @@ static void write_sections(const nx_program programs[3]) {
                           .master = NX_NONE,
                           .grad = grad,
                           .states = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
-  const nx_parameter_group parameter_group = {.name = text("all"), .optimizer = NX_OP_sgd, .lr = lr, .decay = decay,
-                                              .lr_factor = 1};
+  const nx_parameter_group parameter_group = {
+      .name = text("all"), .optimizer = NX_OP_sgd, .lr = lr, .decay = decay, .lr_factor = 1};
   const nx_dataset dataset = {.name = text("train"), .role = NX_DATASET_TRAIN, .n_sources = 1,
                               .sampler = NX_SAMPLER_STREAM, .blend = NX_BLEND_WEIGHTS};
   const nx_source source = {.prefix = prefix, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1}};
@@ -225,7 +225,7 @@ static void write_sections(const nx_program programs[3]) {
   section(NX_SECTION_CHUNKS, MEANING, &chunk, 1);
   section(NX_SECTION_ITEMS, MEANING, items, 3);
   section(NX_SECTION_DATASETS, MEANING, &dataset, 1);
-  section(NX_SECTION_PLACES_TEXT, 0, strings, n_strings);
+  section(NX_SECTION_PROVENANCE_TEXT, 0, strings, n_strings);
   section(NX_SECTION_RUN_NAMES, 0, &names, 1);
   section(NX_SECTION_PARAMETER_GROUPS, MEANING, &parameter_group, 1);
   section(NX_SECTION_SOURCES, MEANING, &source, 1);

@@ -48,7 +48,8 @@ static const struct {
 
 static void report(bool good, const char *name, const measured *run, double limit_ms, double slowness) {
   if (!good)
-    tap_note("exit status %d; the machine is %.2f times as slow as the one of the limits", run->exit_status, slowness);
+    tap_note("exit status %d; the machine is %.2f times as slow as the one of the limits", run->exit_status,
+             slowness);
   tap_report(good, "%s: %.2f ms of at most %.0f, %ld KiB", name, run->cpu_ms, limit_ms, run->memory_kib);
 }
 

@@ -10,15 +10,15 @@
 #include <assert.h>
 #include <string.h>
 
-static void check_place(nxc_span at) {
+static void check_span(nxc_span at) {
   if (at.source == NULL) return;
   assert(at.line >= 1 && at.line <= at.source->n_lines && at.column >= 1 && at.length >= 1);
 }
 
 static size_t check_tree(const nxc_node *node) {
   size_t n_nodes = 1;
-  check_place(node->at);
-  check_place(node->key_at);
+  check_span(node->at);
+  check_span(node->key_at);
   for (size_t i = 0; i < node->n_children; i++) n_nodes += check_tree(node->children[i]);
   return n_nodes;
 }
@@ -49,7 +49,7 @@ static size_t read_text(const nxc_source *source, bool as_arguments, bool bind) 
   size_t n_nodes = check_tree(document->root);
   if (bind) bind_document(arena, document, source, sink);
   assert(document->complete || nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0);
-  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) check_place(nxc_sink_finding(sink, i)->at);
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) check_span(nxc_sink_finding(sink, i)->at);
   nxc_arena_free(arena);
   return n_nodes;
 }
@@ -59,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
   const nxc_source *source = nxc_source_new(arena, "fuzz", (const char *)bytes, n_bytes);
   nxc_megatron_claims(source);
   if (is_chosen(bytes, n_bytes, 0, 3)) read_text(source, false, true);
-  if (is_chosen(bytes, n_bytes, 1, 3)) assert(read_text(source, false, false) == read_text(source, false, false));
+  if (is_chosen(bytes, n_bytes, 1, 3))
+    assert(read_text(source, false, false) == read_text(source, false, false));
   if (is_chosen(bytes, n_bytes, 2, 3)) read_text(source, true, false);
   nxc_arena_free(arena);
   return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fuzz target's main for the normal test run: replays the files, and the files in the folders, that are given; but not
- * those that golden tests wrote, *.out.
+/* A fuzz target's main for the normal test run: replays the files, and the files in the folders, that are
+ * given; but not those that golden tests wrote, *.out.
  *
  * With -DNX_LIBFUZZER there is none, and libFuzzer's is linked. */
 #ifndef TESTS_FUZZ_REPLAY_H
@@ -16,8 +16,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-/* Of several things that can be done with an input a replay does all. A search, which must be fast, does the one that
- * the input chooses. */
+/* Of several things that can be done with an input a replay does all. A search, which must be fast, does the
+ * one that the input chooses. */
 static inline bool is_chosen(const uint8_t *bytes, size_t n_bytes, size_t which, size_t n_ways) {
 #ifdef NX_LIBFUZZER
   size_t sum = n_bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning rates of whole configurations against those of the systems' own schedulers. argv[1]: schedulers.txt, made by
- * tests/parity/record_schedules.py; each line is a dialect, options, a colon, and a rate for each step. */
+/* Learning rates of whole configurations against those of the systems' own schedulers. argv[1]:
+ * schedulers.txt, made by tests/parity/record_schedules.py; each line is a dialect, options, a colon, and a
+ * rate for each step. */
 #include "compiler/config/compile_settings.h"
 #include "compiler/program/records/learning_rate.h"
 
@@ -19,7 +20,8 @@ static const base bases[] = {
     {"nxdt", "name: base\nmodel_source: hf\ntrainer: {max_steps: 50, devices: 1, num_nodes: 1}\n"
              "model: {optim: {name: adamw, lr: 0.003, sched: {name: WarmupPolicy}}}\n"},
     {"megatron", ""},
-    {"neox", "{\"train_micro_batch_size_per_gpu\": 1, \"optimizer\": {\"type\": \"Adam\", \"params\": {\"lr\": 0.1}}}\n"},
+    {"neox", "{\"train_micro_batch_size_per_gpu\": 1, \"optimizer\": {\"type\": \"Adam\", \"params\": "
+             "{\"lr\": 0.1}}}\n"},
     {"xorl", "train: {lr: 0.1}\n"},
 };
 
@@ -64,7 +66,8 @@ static bool check_line(char *line) {
   const char *options[MOST_OPTIONS];
   size_t n_options = 0;
   char *rest, *dialect = strtok_r(line, " ", &rest);
-  for (char *word; (word = strtok_r(NULL, " ", &rest)) != NULL && strcmp(word, ":") != 0;) options[n_options++] = word;
+  for (char *word; (word = strtok_r(NULL, " ", &rest)) != NULL && strcmp(word, ":") != 0;)
+    options[n_options++] = word;
   nxc_arena *arena = nxc_arena_new();
   nxc_compiled compiled;
   bool good = compile(arena, dialect, options, n_options, &compiled);

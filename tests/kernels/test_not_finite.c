@@ -46,7 +46,8 @@ static void a_scale_by_no_number_is_none(void **state) {
   tensor args[3] = {tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0),
                     tensor_of(NX_f64, 1, 0, 0, 0)};
   tensor_set(&args[0], 0, NAN);
-  ref_run(NX_OP_clip_scale, 1, 2, args, (nxk_attr[NX_MAX_ATTRS]){real(1)}); /* every backend takes it from ref */
+  ref_run(NX_OP_clip_scale, 1, 2, args,
+          (nxk_attr[NX_MAX_ATTRS]){real(1)}); /* every backend takes it from ref */
   assert_true(isnan(tensor_get(&args[2], 0)));
   tensors_free(args, 3);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The update rules against recorded trajectories (argv[1]: optimizers.json, by tests/parity/record_optimizers.py), and
- * the cpu backend against ref. */
+/* The update rules against recorded trajectories (argv[1]: optimizers.json, by
+ * tests/parity/record_optimizers.py), and the cpu backend against ref. */
 #include "tests/kernels/ref_run.h"
 #include "schema/optimizers.h"
 
@@ -15,7 +15,8 @@ static tensor array_of(const nx_optimizer_row *rule, nx_dtype type, int64_t n) {
   return rule->kind == NX_ELEMENT ? tensor_of(type, n, 0, 0, 0) : tensor_of(type, rows, n / rows, 0, 0);
 }
 
-/* A rule on one backend, its operands in memory: p, states, gradient, lr, decay, scale, step, and the copy of p. */
+/* A rule on one backend, its operands in memory: p, states, gradient, lr, decay, scale, step, and the copy of
+ * p. */
 typedef struct trial {
   const nx_optimizer_row *rule;
   uint32_t n_kept; /* p and states */
@@ -100,8 +101,10 @@ static double at(const json_t *list, size_t index) {
 }
 
 /* Gradients are given twice as large, and scaled. */
-static void check_case(const json_t *entry, const nxk_backend *backend, nx_dtype type, nx_dtype g, double tolerance) {
-  const json_t *start = json_object_get(recorded, "start"), *gradients = json_object_get(recorded, "gradients");
+static void check_case(const json_t *entry, const nxk_backend *backend, nx_dtype type, nx_dtype g,
+                       double tolerance) {
+  const json_t *start = json_object_get(recorded, "start"),
+               *gradients = json_object_get(recorded, "gradients");
   const json_t *rates = json_object_get(entry, "rates"), *final = json_object_get(entry, "final");
   const char *name = json_string_value(json_object_get(entry, "rule"));
   int64_t n = (int64_t)json_array_size(start);
@@ -126,7 +129,8 @@ static void check_case(const json_t *entry, const nxk_backend *backend, nx_dtype
   for (int64_t i = 0; i < n; i++) {
     double found = tensor_get(&t.values[0], i), expected = at(final, (size_t)i);
     if (!(fabs(found - expected) <= tolerance))
-      fail_msg("%s on %s, element %lld: %.17g, recorded %.17g", name, backend->name, (long long)i, found, expected);
+      fail_msg("%s on %s, element %lld: %.17g, recorded %.17g", name, backend->name, (long long)i, found,
+               expected);
   }
   close_trial(&t);
 }
@@ -164,15 +168,17 @@ static void each_rule_is_recorded(void **state) {
   }
 }
 
-/* Numbers of the sizes that training has, of elements from `first` on; states are positive, as squares are. */
+/* Numbers of the sizes that training has, of elements from `first` on; states are positive, as squares
+ * are. */
 static double drawn(uint64_t *seed, double size) {
   *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return size * ((double)(*seed >> 11) * 0x1p-53 - 0.5);
 }
 
-static trial random_trial(const json_t *entry, const nxk_backend *backend, const nx_dtype types[4], int64_t count,
-                          int64_t first, int64_t n) {
-  trial t = new_trial(json_string_value(json_object_get(entry, "rule")), n, types[0], types[1], types[2], types[3]);
+static trial random_trial(const json_t *entry, const nxk_backend *backend, const nx_dtype types[4],
+                          int64_t count, int64_t first, int64_t n) {
+  trial t =
+      new_trial(json_string_value(json_object_get(entry, "rule")), n, types[0], types[1], types[2], types[3]);
   record_operator op = numbers_of(&t, json_object_get(entry, "numbers"));
   for (int64_t i = 0; i < n; i++) {
     uint64_t seed = 3 + (uint64_t)(first + i);
@@ -182,7 +188,8 @@ static trial random_trial(const json_t *entry, const nxk_backend *backend, const
     tensor_set(input(&t, NX_UPDATE_GRADIENT), i, drawn(&seed, 0.3));
   }
   tensor_set(input(&t, NX_UPDATE_LR), 0, 3e-3);
-  /* powers of two, so that what fp32 loses where both parts of an L2 gradient cancel is no more than ref does */
+  /* powers of two, so that what fp32 loses where both parts of an L2 gradient cancel is no more than ref
+ * does */
   tensor_set(input(&t, NX_UPDATE_DECAY), 0, 0.0625);
   tensor_set(input(&t, NX_UPDATE_SCALE), 0, 0.5);
   tensor_set(input(&t, NX_UPDATE_STEP), 0, (double)count);
@@ -212,7 +219,8 @@ static void rules_do_not_see_cuts(void **state) {
       for (int part = 0; part < 2; part++) {
         const tensor *one = k < whole.n_kept ? &parts[part].values[k] : copy_of(&parts[part]);
         const char *from = (const char *)all->data + (part ? 1376 * (all->n_bytes / 3001) : 0);
-        if (memcmp(from, one->data, one->n_bytes) != 0) fail_msg("%s, array %u, part %d", whole.rule->name, k, part);
+        if (memcmp(from, one->data, one->n_bytes) != 0)
+          fail_msg("%s, array %u, part %d", whole.rule->name, k, part);
       }
     }
     close_trial(&whole);
@@ -223,7 +231,8 @@ static void rules_do_not_see_cuts(void **state) {
 /* What Kahan's sum keeps is the rounding of p, which may go either way. */
 static double bound_of(const trial *t, uint32_t array, double size) {
   bool lost = t->rule->op == NX_OP_kahan_adamw && array == 3;
-  return ulp_of(t->values[array < t->n_kept ? array : 0].dtype, size) + (lost ? ulp_of(t->values[0].dtype, 1) : 0);
+  return ulp_of(t->values[array < t->n_kept ? array : 0].dtype, size) +
+         (lost ? ulp_of(t->values[0].dtype, 1) : 0);
 }
 
 /* Every array, in every combination of types, at the first step and later. */
@@ -244,9 +253,11 @@ static void cpu_agrees_with_ref(void **state) {
         const tensor *x = k < ours.n_kept ? &ours.values[k] : copy_of(&ours);
         const tensor *y = k < ours.n_kept ? &theirs.values[k] : copy_of(&theirs);
         for (int64_t i = 0; i < x->n_elements; i++)
-          if (!(fabs(tensor_get(x, i) - tensor_get(y, i)) <= bound_of(&ours, k, tensor_get(y, i)) + (k == ours.n_kept ? ulp_of(x->dtype, tensor_get(y, i)) : 0)))
-            fail_msg("%s, types %zu, array %u, element %lld: %g, ref has %g", ours.rule->name, c, k, (long long)i,
-                     tensor_get(x, i), tensor_get(y, i));
+          if (!(fabs(tensor_get(x, i) - tensor_get(y, i)) <=
+                bound_of(&ours, k, tensor_get(y, i)) +
+                    (k == ours.n_kept ? ulp_of(x->dtype, tensor_get(y, i)) : 0)))
+            fail_msg("%s, types %zu, array %u, element %lld: %g, ref has %g", ours.rule->name, c, k,
+                     (long long)i, tensor_get(x, i), tensor_get(y, i));
       }
       close_trial(&ours);
       close_trial(&theirs);

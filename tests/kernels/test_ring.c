@@ -252,7 +252,8 @@ static void divided_attention_of_many_tiles(void **state) {
   compare(&(shape){NX_bf16, 3 * 128, 3, 2, 0, 1e-2});
 }
 
-/* Windows shorter than a piece, as long as a tile, and reaching over pieces: some blocks have nothing to read. */
+/* Windows shorter than a piece, as long as a tile, and reaching over pieces: some blocks have nothing to
+ * read. */
 static void divided_attention_in_windows(void **state) {
   (void)state;
   static const int64_t windows[] = {2, 5, 64, 130};

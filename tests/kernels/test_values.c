@@ -82,7 +82,8 @@ static tensor dropout_of_ones(double p, uint32_t tensor_id, int64_t sample, int6
                     tensor_of(NX_f32, 1, n_tokens, width, 0)};
   for (int64_t i = 0; i < args[0].n_elements; i++) tensor_set(&args[0], i, 1);
   tensor_set(&args[1], 0, (double)sample);
-  ref_run(NX_OP_dropout, 2, 1, args, (nxk_attr[NX_MAX_ATTRS]){real(p), whole(tensor_id), whole(seq_start), whole(first)});
+  ref_run(NX_OP_dropout, 2, 1, args,
+          (nxk_attr[NX_MAX_ATTRS]){real(p), whole(tensor_id), whole(seq_start), whole(first)});
   tensors_free(args, 2);
   return args[2];
 }
@@ -169,7 +170,8 @@ static void attention_dropout_keeps_its_share(void **state) {
                     tensor_of(NX_f64, 1, 2, S, 1), tensor_of(NX_i64, 1, 0, 0, 0),
                     tensor_of(NX_f64, 1, S, 2, 0), tensor_of(NX_f64, 1, 2, S, 0)};
   for (int64_t i = 0; i < 2 * S; i++) tensor_set(&args[2], i, 1);
-  ref_run(NX_OP_attention, 4, 2, args, (nxk_attr[NX_MAX_ATTRS]){real(1), whole(1), real(p), whole(8), whole(0)});
+  ref_run(NX_OP_attention, 4, 2, args,
+          (nxk_attr[NX_MAX_ATTRS]){real(1), whole(1), real(p), whole(8), whole(0)});
   for (int64_t token = 0; token < S; token++)
     for (int64_t head = 0; head < 2; head++) {
       double n_keys = (double)(token + 1);

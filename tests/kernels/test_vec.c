@@ -76,7 +76,8 @@ static void test_random_words_are_the_schemas(void **state) {
 }
 
 int main(void) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return tap_skip_all("compiled for AVX2");
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    return tap_skip_all("compiled for AVX2");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_exp),
     cmocka_unit_test(test_erf), cmocka_unit_test(test_tanh),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against transformers: `test_families RECORDED FAMILY...` trains the tiny model of each family from the
- * config.json and the weights that transformers wrote, on one rank in fp32 and bf16 and on meshes in fp32, and
- * compares with what transformers' own model does (record_families.py): loss and gradient norm of every step, and in
- * the last checkpoint each tensor's shape and how far it has moved. */
+/* nxrun against transformers: `test_families RECORDED FAMILY...` trains the tiny model of each family from
+ * the config.json and the weights that transformers wrote, on one rank in fp32 and bf16 and on meshes in
+ * fp32, and compares with what transformers' own model does (record_families.py): loss and gradient norm of
+ * every step, and in the last checkpoint each tensor's shape and how far it has moved. */
 #include "runtime/safetensors.h"
 #include "tests/parity/training.h"
 #include "tests/tap.h"
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char base[] =
-    "batch: {micro: 2, global: 8}\n"
-    "model: {sequence: 32}\n"
-    "optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, clip_norm: 1.0, epsilon: 1e-8}\n"
-    "schedule: {name: cosine, warmup_steps: 4, min_lr: 1e-4, max_steps: 20}\n"
-    "data: {shuffle: false}\n"
-    "run: {seed: 7}\n";
+static const char base[] = "batch: {micro: 2, global: 8}\n"
+                           "model: {sequence: 32}\n"
+                           "optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, "
+                           "clip_norm: 1.0, epsilon: 1e-8}\n"
+                           "schedule: {name: cosine, warmup_steps: 4, min_lr: 1e-4, max_steps: 20}\n"
+                           "data: {shuffle: false}\n"
+                           "run: {seed: 7}\n";
 
 #define SET(path, value) " --set nx:" path "=" value
 
@@ -40,7 +40,8 @@ static const variant variants[] = {
      2e-3, 2e-2, true, false},
     {"tp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2"), 1e-6, 1e-5, false, false},
     {"pp2", 2, SET("mesh.world", "2") SET("mesh.pipeline", "2"), 1e-6, 1e-5, false, false},
-    {"cp2", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ring", "true"), 1e-6, 1e-5, false, false},
+    {"cp2", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ring", "true"), 1e-6, 1e-5,
+     false, false},
     {"dp2-zero3", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "3"), 1e-6, 1e-5, false, false},
     {"ep2", 2, SET("mesh.world", "2") SET("mesh.expert", "2"), 1e-6, 1e-5, false, true},
 };
@@ -60,7 +61,8 @@ static bool is_mixture(const char *family) {
   json_t *config = json_load_file(path, 0, NULL);
   static const char *const keys[] = {"num_local_experts", "num_experts", "n_routed_experts"};
   bool found = false;
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) found = found || json_object_get(config, keys[i]) != NULL;
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    found = found || json_object_get(config, keys[i]) != NULL;
   json_decref(config);
   return found;
 }
@@ -72,7 +74,8 @@ static void compile(const char *family, const variant *v) {
            "--model-config %s/families/%s/config.json --set 'nx:data.path=[%s/tokens]' "
            "--set nx:run.init_from=%s/families/%s/model.safetensors %s",
            recorded, family, recorded, recorded, family, v->overrides);
-  training_compile(&(training){.folder = folder, .config = base, .overrides = overrides, .n_ranks = v->n_ranks});
+  training_compile(
+      &(training){.folder = folder, .config = base, .overrides = overrides, .n_ranks = v->n_ranks});
 }
 
 static void train_all(char **families, int n, unsigned n_ranks) {
@@ -165,8 +168,10 @@ static bool same_config(const char *family, const char *folder) {
   json_object_foreach(ours, key, value) {
     json_t *other = json_object_get(theirs, key);
     bool numbers = json_is_number(value) && json_is_number(other);
-    bool equal = numbers ? fabs(json_number_value(value) - json_number_value(other)) <= 1e-12 : json_equal(value, other);
-    if (other == NULL || json_is_null(other) || equal || strcmp(key, "router_aux_loss_coef") == 0) continue; /* 0 where it adds no loss */
+    bool equal = numbers ? fabs(json_number_value(value) - json_number_value(other)) <= 1e-12
+                         : json_equal(value, other);
+    if (other == NULL || json_is_null(other) || equal || strcmp(key, "router_aux_loss_coef") == 0)
+      continue; /* 0 where it adds no loss */
     tap_note("config.json says another %s", key);
     good = false;
   }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same training on different meshes: `test_meshes RECORDED WHICH...` trains, for each family whose name begins so
- * (or, `1of4`, for the first of every four), a small model on one rank and on each mesh of the family's list, and demands
- * the same losses and gradient norms at every step and the same gradient of every logical tensor at the first, and the
- * same weights after the last; the same bits where only the pipeline's stages differ. `delays` delays communication at
- * random, `broken` breaks a plan on purpose and demands that the comparison sees it. TAP. */
+/* The same training on different meshes: `test_meshes RECORDED WHICH...` trains, for each family whose name
+ * begins so (or, `1of4`, for the first of every four), a small model on one rank and on each mesh of the
+ * family's list, and demands the same losses and gradient norms at every step and the same gradient of every
+ * logical tensor at the first, and the same weights after the last; the same bits where only the pipeline's
+ * stages differ. `delays` delays communication at random, `broken` breaks a plan on purpose and demands that
+ * the comparison sees it. TAP. */
 #include "tests/parity/training.h"
 #include "tests/plan_edit.h"
 #include "tests/tap.h"
@@ -160,7 +161,8 @@ static const mesh expert_meshes[] = {
     {"pp2-ep2", 4, WORLD("4") STAGES("2") EXPERT("2"), NULL},
     {"ep2-edp2-zero2", 4, WORLD("4") EXPERT("2") ZERO("2") OVERLAP, NULL},
     {"ep2-edp2-zero3", 4, WORLD("4") EXPERT("2") ZERO("3") OVERLAP, NULL},
-    {"tp2-sp-ep2-edp2-zero3", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("2") EXPERT_TENSOR("1") ZERO("3"), NULL},
+    {"tp2-sp-ep2-edp2-zero3", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("2") EXPERT_TENSOR("1") ZERO("3"),
+     NULL},
     {"ep2-messages", 2, WORLD("2") EXPERT("2"), "--comm p2p"},
 };
 static const mesh gather_meshes[] = {
@@ -261,7 +263,8 @@ static const mesh tensor_few[] = {
     {"tp2", 2, WORLD("2") TENSOR("2"), NULL},
     {"tp2-dp2-zero3", 4, WORLD("4") TENSOR("2") ZERO("3") OVERLAP, NULL},
 };
-#define MUON SET("optimizer.momentum", "0.95") SET("optimizer.nesterov", "true") SET("optimizer.matrix_lr", "0.01")
+#define MUON                                                                                                 \
+  SET("optimizer.momentum", "0.95") SET("optimizer.nesterov", "true") SET("optimizer.matrix_lr", "0.01")
 #define RULE(name) SET("batch.global", "2") NO_CLIP SET("optimizer.name", name)
 static const mesh zero_once[] = {
     {"overlap", 2, WORLD("2") OVERLAP, NULL},
@@ -283,11 +286,14 @@ static const mesh again[] = {
     {"layers", 1, WORLD("1") AGAIN("full"), NULL},
     {"pairs", 1, WORLD("1") AGAIN("full") SET("recompute.layers", "2"), NULL},
     {"all-at-once", 1, WORLD("1") AGAIN("full") SET("recompute.layers", "9"), NULL},
-    {"block", 1, WORLD("1") AGAIN("full") SET("recompute.method", "block") SET("recompute.layers", "3"), NULL},
+    {"block", 1, WORLD("1") AGAIN("full") SET("recompute.method", "block") SET("recompute.layers", "3"),
+     NULL},
     {"mlp", 1, WORLD("1") AGAIN("selective") SET("recompute.modules", "[mlp]"), NULL},
-    {"most", 1, WORLD("1") AGAIN("selective") SET("recompute.modules", "[self_attn,moe_act,layernorm]"), NULL},
+    {"most", 1, WORLD("1") AGAIN("selective") SET("recompute.modules", "[self_attn,moe_act,layernorm]"),
+     NULL},
     {"pp2-block", 2,
-     WORLD("2") STAGES("2") AGAIN("full") SET("recompute.method", "block") SET("recompute.layers", "1"), NULL},
+     WORLD("2") STAGES("2") AGAIN("full") SET("recompute.method", "block") SET("recompute.layers", "1"),
+     NULL},
 };
 /* Layers that share weights, on one stage and over several. */
 static const mesh shared_layers[] = {
@@ -350,8 +356,8 @@ static const struct family {
      SET("batch.global", "2") NO_CLIP SET("precision.param", "bf16") SET("precision.compute", "bf16")
          SET("precision.master_weights", "true") SET("model.tied_embeddings", "true"),
      zero_alike, sizeof zero_alike / sizeof *zero_alike, true, &dp2},
-    {"rule-sgd-momentum", RULE("sgd") SET("optimizer.momentum", "0.9") SET("optimizer.nesterov", "true"), zero_rules, 2,
-     true, &dp2},
+    {"rule-sgd-momentum", RULE("sgd") SET("optimizer.momentum", "0.9") SET("optimizer.nesterov", "true"),
+     zero_rules, 2, true, &dp2},
     {"rule-adam", RULE("adam"), zero_rules, 2, true, &dp2},
     {"rule-adamax", RULE("adamax"), zero_rules, 2, true, &dp2},
     {"rule-adadelta", RULE("adadelta"), zero_rules, 2, true, &dp2},
@@ -371,8 +377,9 @@ static const struct family {
     {"sm3", SET("optimizer.name", "sm3") SET("optimizer.momentum", "0.9"), tensor_few, 2},
     {"adafactor", SET("optimizer.name", "adafactor"), tensor_few, 2},
     {"muon-experts", MUON SET("optimizer.name", "muon") MIXTURE("2"), few_expert_meshes, 3},
-    {"groups", SET("optimizer.decoupled_lr", "3e-3") SET("optimizer.weight_decay_growth", "linear")
-                   SET("optimizer.start_weight_decay", "0.01"),
+    {"groups",
+     SET("optimizer.decoupled_lr", "3e-3") SET("optimizer.weight_decay_growth", "linear")
+         SET("optimizer.start_weight_decay", "0.01"),
      few, 3},
     {"zero-once", NO_CLIP, zero_once, sizeof zero_once / sizeof *zero_once, true, &dp2},
     {"zero-each-pass", NO_CLIP, zero_each_pass, sizeof zero_each_pass / sizeof *zero_each_pass, true,
@@ -383,7 +390,8 @@ static const struct family {
     {"gpt2", GPT2 SET("model.tied_embeddings", "true"), few, 3},
     {"one-tensor", SET("model.checkpoint_names", "phi3"), few, 3},
     {"one-tensor-grouped",
-     SET("model.checkpoint_names", "gpt_neox") SET("model.activation", "gelu") SET("model.bias", "true"), few, 3},
+     SET("model.checkpoint_names", "gpt_neox") SET("model.activation", "gelu") SET("model.bias", "true"), few,
+     3},
     {"dropout",
      SET("model.hidden_dropout", "0.1") SET("model.attention_dropout", "0.1") SET("model.ffn_dropout", "0.1"),
      few, 3},
@@ -445,28 +453,30 @@ static const struct family {
     {"experts-recompute", MIXTURE("2") SET("recompute.granularity", "full"), few_expert_meshes, 3},
     FORM("form-pythia",
          SET("model.block", "gpt_j") SET("model.normalization", "layernorm") SET("model.activation", "gelu")
-             SET("model.bias", "true") SET("model.rotary_percentage", "0.25") SET("model.init_method", "small_init")
-                 SET("model.output_init_method", "wang_init") SET("optimizer.epsilon", "1e-5")),
-    FORM("form-gptj",
-         SET("model.block", "gpt_j_tied") SET("model.rope_interleaved", "true") SET("model.activation", "gelu_tanh")
-             SET("model.ffn_bias", "true") SET("model.init_method", "xavier_uniform")
-                 SET("model.normalization", "scalenorm") SET("optimizer.epsilon", "1e-5")),
+             SET("model.bias", "true") SET("model.rotary_percentage", "0.25")
+                 SET("model.init_method", "small_init") SET("model.output_init_method", "wang_init")
+                     SET("optimizer.epsilon", "1e-5")),
+    FORM("form-gptj", SET("model.block", "gpt_j_tied") SET("model.rope_interleaved", "true")
+                          SET("model.activation", "gelu_tanh") SET("model.ffn_bias", "true")
+                              SET("model.init_method", "xavier_uniform")
+                                  SET("model.normalization", "scalenorm") SET("optimizer.epsilon", "1e-5")),
     FORM("form-qwen3", SET("model.qk_norm", "head") SET("model.head_dim", "32")),
     FORM("form-gemma2",
-         SET("model.block", "sandwich") SET("model.normalization", "rmsnorm1p") SET("model.activation", "geglu_tanh")
-             SET("model.tied_embeddings", "true") SET("model.embedding_scale", "8") SET("model.attention_soft_cap", "5")
-                 SET("model.output_soft_cap", "3") SET("model.sliding_window", "9")
-                     SET("model.full_attention_every", "2") SET("model.attention_scale", "0.2")),
-    {"form-olmo2", LAYERS("4")
-         SET("model.block", "norm_after") SET("model.qk_norm", "projection") SET("model.rope_scaling", "yarn")
-             SET("model.rope_factor", "4") SET("model.rope_original_positions", "16") SET("model.init_std", "0.1"),
+         SET("model.block", "sandwich") SET("model.normalization", "rmsnorm1p")
+             SET("model.activation", "geglu_tanh") SET("model.tied_embeddings", "true")
+                 SET("model.embedding_scale", "8") SET("model.attention_soft_cap", "5")
+                     SET("model.output_soft_cap", "3") SET("model.sliding_window", "9")
+                         SET("model.full_attention_every", "2") SET("model.attention_scale", "0.2")),
+    {"form-olmo2",
+     LAYERS("4") SET("model.block", "norm_after") SET("model.qk_norm", "projection")
+         SET("model.rope_scaling", "yarn") SET("model.rope_factor", "4")
+             SET("model.rope_original_positions", "16") SET("model.init_std", "0.1"),
      formed, FORMED - 2},
-    FORM("form-bloom",
-         SET("model.position_embedding", "alibi") SET("model.normalization", "layernorm1p")
-             SET("model.activation", "squared_relu") SET("model.block", "residual_post_ln")
-                 SET("model.attention_dropout", "0.1")),
-    FORM("form-original",
-         SET("model.position_embedding", "sinusoidal") SET("model.block", "post_ln") SET("model.activation", "relu")),
+    FORM("form-bloom", SET("model.position_embedding", "alibi") SET("model.normalization", "layernorm1p")
+                           SET("model.activation", "squared_relu") SET("model.block", "residual_post_ln")
+                               SET("model.attention_dropout", "0.1")),
+    FORM("form-original", SET("model.position_embedding", "sinusoidal") SET("model.block", "post_ln")
+                              SET("model.activation", "relu")),
     {"experts-between", MIXTURE("2") LAYERS("4") " --set 'nx:moe.pattern=([0]+[1])*2'", staged_experts, 2},
 };
 
@@ -491,7 +501,8 @@ static training request_of(const char *folder, const mesh *at, const char *overr
 
 static void compile(const char *name, const char *family, const mesh *at, int delay) {
   char overrides[4096];
-  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/tokens]' %s %s", recorded, family, at->overrides);
+  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/tokens]' %s %s", recorded, family,
+           at->overrides);
   if (n_jobs == JOBS_MAX) tap_bail("more than %d trainings", JOBS_MAX);
   job *made = &jobs[n_jobs++];
   *made = (job){.at = at, .delay = delay};
@@ -508,8 +519,8 @@ static void train_all(const char *name) {
     for (size_t i = 0; i < n_jobs; i++) {
       if (jobs[i].at->n_ranks != n_ranks) continue;
       bool p2p = jobs[i].at->arguments != NULL && strcmp(jobs[i].at->arguments, "--comm p2p") == 0;
-      used += (size_t)snprintf(words + used, sizeof words - used, "comm=%s delay=%d %s ", p2p ? "p2p" : "auto",
-                               jobs[i].delay, jobs[i].folder);
+      used += (size_t)snprintf(words + used, sizeof words - used, "comm=%s delay=%d %s ",
+                               p2p ? "p2p" : "auto", jobs[i].delay, jobs[i].folder);
       if (used >= sizeof words) tap_bail("too many trainings on %u ranks", n_ranks);
     }
     if (used > 0) training_together(n_ranks, name, words);
@@ -536,7 +547,8 @@ static bool same_weights(const char *expected, const char *actual) {
 static bool same_checkpoint(const char *expected, const char *actual) {
   char command[1024];
   snprintf(command, sizeof command,
-           "diff -r -x manifest.json meshes-%s/run/checkpoints/step-000006 meshes-%s/run/checkpoints/step-000006 >&2",
+           "diff -r -x manifest.json meshes-%s/run/checkpoints/step-000006 "
+           "meshes-%s/run/checkpoints/step-000006 >&2",
            expected, actual);
   return system(command) == 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trains plans one after the other on the ranks of one job, since MPI takes longer to start than these trainings:
- * train_plans WORD... A word is a folder with plan.bin, where the run, its metrics and its first gradients go; or says
- * how the folders behind it are trained: comm=auto, comm=p2p, delay=N (NXRUN_DELAY; 0: none). */
+/* Trains plans one after the other on the ranks of one job, since MPI takes longer to start than these
+ * trainings: train_plans WORD... A word is a folder with plan.bin, where the run, its metrics and its first
+ * gradients go; or says how the folders behind it are trained: comm=auto, comm=p2p, delay=N (NXRUN_DELAY; 0:
+ * none). */
 #include "runtime/file.h"
 #include "runtime/train.h"
 
@@ -15,8 +16,12 @@ static bool train(nxr_world *world, const char *folder, bool force_p2p) {
   snprintf(run, sizeof run, "%s/run", folder);
   snprintf(metrics, sizeof metrics, "%s/metrics.jsonl", folder);
   snprintf(gradients, sizeof gradients, "%s/gradients", folder);
-  const nxr_options options = {.plan_path = plan, .directory = run, .metrics = metrics, .dump_gradients = gradients,
-                               .force_p2p = force_p2p, .log = NXR_LOG_JSON};
+  const nxr_options options = {.plan_path = plan,
+                               .directory = run,
+                               .metrics = metrics,
+                               .dump_gradients = gradients,
+                               .force_p2p = force_p2p,
+                               .log = NXR_LOG_JSON};
   nxr_file file;
   nxr_fault fault = {""};
   nxr_file_open(plan, &file, &fault);

@@ -88,8 +88,8 @@ static const char *output_of(const char *folder) {
 void training_compile(const training *request) {
   const char *folder = request->folder;
   write_config(request);
-  run(output_of(folder), "'%s' plan --dialect nx '%s/config.yaml' %s -o '%s/plan.bin'", program("NX_NXCFG"), folder,
-      request->overrides ? request->overrides : "", folder);
+  run(output_of(folder), "'%s' plan --dialect nx '%s/config.yaml' %s -o '%s/plan.bin'", program("NX_NXCFG"),
+      folder, request->overrides ? request->overrides : "", folder);
 }
 
 void training_together(unsigned n_ranks, const char *name, const char *words) {
@@ -105,8 +105,9 @@ void training_run(const training *request, training_result *result) {
   if (request->n_ranks > 1)
     snprintf(launcher, sizeof launcher, "'%s' -n %u", program("NX_MPIEXEC"), request->n_ranks);
   if (request->gradients) snprintf(gradients, sizeof gradients, "--dump-gradients '%s/gradients'", folder);
-  run(output_of(folder), "%s '%s' '%s/plan.bin' --log json --metrics '%s/metrics.jsonl' --dir '%s/run' %s %s", launcher,
-      program("NX_NXRUN"), folder, folder, folder, gradients, request->arguments ? request->arguments : "");
+  run(output_of(folder), "%s '%s' '%s/plan.bin' --log json --metrics '%s/metrics.jsonl' --dir '%s/run' %s %s",
+      launcher, program("NX_NXRUN"), folder, folder, folder, gradients,
+      request->arguments ? request->arguments : "");
   training_read(folder, result);
 }
 
@@ -128,9 +129,10 @@ bool training_compare(const training_result *expected, const training_result *ac
     worst_lr = fmax(worst_lr, a->lr == b->lr ? 0 : relative(a->lr, b->lr));
     bool good = worst_loss <= tolerance && worst_norm <= norm_tolerance && worst_lr <= 1e-12;
     if (!good) {
-      tap_note("step %zu: loss %.9g instead of %.9g, gradient norm %.9g instead of %.9g, rate %.12g instead of "
-             "%.12g",
-             i + 1, b->loss, a->loss, b->grad_norm, a->grad_norm, b->lr, a->lr);
+      tap_note(
+          "step %zu: loss %.9g instead of %.9g, gradient norm %.9g instead of %.9g, rate %.12g instead of "
+          "%.12g",
+          i + 1, b->loss, a->loss, b->grad_norm, a->grad_norm, b->lr, a->lr);
       return false;
     }
   }

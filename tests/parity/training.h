@@ -2,8 +2,8 @@
 /* A training as the tests run it: a configuration in the nx dialect is compiled by nxcfg and run by nxrun,
  * and its metrics and first gradients are read back.
  *
- * Programs are named by the environment: NX_NXCFG, NX_NXRUN, NX_TRAIN_PLANS, NX_MPIEXEC. Everything is written below
- * `folder`, which is made anew. A failure of any program ends the test with its output. */
+ * Programs are named by the environment: NX_NXCFG, NX_NXRUN, NX_TRAIN_PLANS, NX_MPIEXEC. Everything is
+ * written below `folder`, which is made anew. A failure of any program ends the test with its output. */
 #ifndef NX_TEST_TRAINING_H
 #define NX_TEST_TRAINING_H
 
@@ -32,7 +32,8 @@ typedef struct training_result {
 
 /* Ends the program (exit 1) when anything fails. */
 void training_run(const training *request, training_result *result);
-/* The same in parts: the plan alone; then many by train_plans, told by its words; then what came out of one. */
+/* The same in parts: the plan alone; then many by train_plans, told by its words; then what came out of
+ * one. */
 void training_compile(const training *request);
 void training_together(unsigned n_ranks, const char *name, const char *words);
 void training_read(const char *folder, training_result *result);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CMocka with the headers that it wants first, and two things done for every test: results are TAP, and a test that has
- * nothing to look at is skipped. CMocka's own skip() is a failure in TAP; so a test says why, by its own name, and
- * returns:
+/* CMocka with the headers that it wants first, and two things done for every test: results are TAP, and a
+ * test that has nothing to look at is skipped. CMocka's own skip() is a failure in TAP; so a test says why,
+ * by its own name, and returns:
  *
  *   if (path == NULL) {
  *     skip_test(__func__, "NX_SHARED names no folder");
@@ -35,8 +35,8 @@ static inline void skip_test(const char *name, const char *why) {
   fail_msg("no test is called %s", name);
 }
 
-static inline int cmocka_run(const char *name, const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction setup,
-                             CMFixtureFunction teardown) {
+static inline int cmocka_run(const char *name, const struct CMUnitTest *tests, size_t n_tests,
+                             CMFixtureFunction setup, CMFixtureFunction teardown) {
   if (n_tests >= CMOCKA_TESTS_MAX) return EXIT_FAILURE;
   memset(cmocka_tests, 0, sizeof cmocka_tests);
   memcpy(cmocka_tests, tests, n_tests * sizeof *tests);
@@ -46,8 +46,9 @@ static inline int cmocka_run(const char *name, const struct CMUnitTest *tests, s
 
 #undef cmocka_run_group_tests
 #undef cmocka_run_group_tests_name
-#define cmocka_run_group_tests(tests, setup, teardown) cmocka_run_group_tests_name(#tests, tests, setup, teardown)
-#define cmocka_run_group_tests_name(name, tests, setup, teardown)                                                      \
+#define cmocka_run_group_tests(tests, setup, teardown)                                                       \
+  cmocka_run_group_tests_name(#tests, tests, setup, teardown)
+#define cmocka_run_group_tests_name(name, tests, setup, teardown)                                            \
   cmocka_run(name, tests, sizeof(tests) / sizeof *(tests), setup, teardown)
 
 #endif

@@ -6,10 +6,11 @@
 #include "compiler/estimate/system.h"
 #include "tests/unit/program_case.h"
 
-#define MODEL                                                                                                        \
-  "model.layers=24 model.hidden=2048 model.heads=16 model.kv_heads=16 model.head_dim=128 model.ffn_hidden=8192 "     \
-  "model.vocab=50304 model.sequence=2048 model.activation=gelu model.tied_embeddings=true batch.micro=1 "           \
-  "batch.global=64 precision.preset=manual precision.param=bf16 precision.compute=bf16 "                            \
+#define MODEL                                                                                                \
+  "model.layers=24 model.hidden=2048 model.heads=16 model.kv_heads=16 model.head_dim=128 "                   \
+  "model.ffn_hidden=8192 "                                                                                   \
+  "model.vocab=50304 model.sequence=2048 model.activation=gelu model.tied_embeddings=true batch.micro=1 "    \
+  "batch.global=64 precision.preset=manual precision.param=bf16 precision.compute=bf16 "                     \
   "precision.master_weights=true precision.grad_accumulation=fp32 "
 
 typedef struct estimate {

@@ -235,7 +235,7 @@ static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
   memcpy(mesh->header.plan_id, shape, sizeof *shape);
   mesh->plan = (nx_plan){.header = &mesh->header,
                          .strings = mesh->strings,
-                         .places_text = mesh->strings,
+                         .provenance_text = mesh->strings,
                          .run = &mesh->run,
                          .run_names = &mesh->run_names,
                          .atoms = mesh->atoms,

@@ -91,22 +91,29 @@ static const char *const program_layouts[] = {
     "mesh.world=2 mesh.tensor=2 recompute.granularity=full sequence_parallel=true model.hidden_dropout=0.1 "
     "model.attention_dropout=0.1 model.ffn_dropout=0.1",
     "mesh.world=2 mesh.pipeline=2",
-    "mesh.world=4 mesh.tensor=2 mesh.pipeline=2 sequence_parallel=true model.layers=4 mesh.virtual_pipeline=2",
-    "mesh.world=16 mesh.tensor=2 mesh.pipeline=4 model.layers=6 optimizer.zero_stage=1 recompute.granularity=full",
-    "mesh.world=4 mesh.pipeline=4 model.layers=5 pipeline.cuts=[layers.0,layers.1,layers.3] model.hidden_dropout=0.1 "
+    "mesh.world=4 mesh.tensor=2 mesh.pipeline=2 sequence_parallel=true model.layers=4 "
+    "mesh.virtual_pipeline=2",
+    "mesh.world=16 mesh.tensor=2 mesh.pipeline=4 model.layers=6 optimizer.zero_stage=1 "
+    "recompute.granularity=full",
+    "mesh.world=4 mesh.pipeline=4 model.layers=5 pipeline.cuts=[layers.0,layers.1,layers.3] "
+    "model.hidden_dropout=0.1 "
     "model.query_key_layer_scaling=true pipeline.schedule=gpipe",
     "mesh.world=4 optimizer.zero_stage=2 reduce.overlap=true gather.overlap=true reduce.bucket_elements=3000",
     "mesh.world=4 mesh.tensor=2 optimizer.zero_stage=2 sequence_parallel=true batch.micro=1",
     "mesh.world=4 optimizer.zero_stage=3 reduce.overlap=true gather.overlap=true recompute.granularity=full",
     "mesh.world=8 mesh.tensor=2 mesh.replicate=2 optimizer.zero_stage=3 sequence_parallel=true "
     "model.tied_embeddings=true precision.param=bf16 precision.compute=bf16 precision.master_weights=true",
-    "mesh.world=4 optimizer.zero_stage=3 optimizer.reshard_after_forward=false gather.overlap=true batch.micro=1",
-    "mesh.world=4 mesh.replicate=2 optimizer.zero_stage=1 reduce.overlap=true reduce.bucket_elements=3000",
-    "mesh.world=8 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 mesh.replicate=2 optimizer.zero_stage=3 "
-    "reduce.overlap=true batch.micro=1",
-    "mesh.world=8 mesh.pipeline=2 mesh.replicate=2 optimizer.zero_stage=3 model.tied_embeddings=true reduce.overlap=true "
+    "mesh.world=4 optimizer.zero_stage=3 optimizer.reshard_after_forward=false gather.overlap=true "
     "batch.micro=1",
-    "mesh.world=2 reduce.overlap=true reduce.bucket_elements=2000 model.bias=true model.normalization=layernorm",
+    "mesh.world=4 mesh.replicate=2 optimizer.zero_stage=1 reduce.overlap=true reduce.bucket_elements=3000",
+    "mesh.world=8 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 mesh.replicate=2 "
+    "optimizer.zero_stage=3 "
+    "reduce.overlap=true batch.micro=1",
+    "mesh.world=8 mesh.pipeline=2 mesh.replicate=2 optimizer.zero_stage=3 model.tied_embeddings=true "
+    "reduce.overlap=true "
+    "batch.micro=1",
+    "mesh.world=2 reduce.overlap=true reduce.bucket_elements=2000 model.bias=true "
+    "model.normalization=layernorm",
     "mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2 optimizer.zero_stage=3 sequence_parallel=true",
     "mesh.world=4 optimizer.name=sgd precision.param=bf16 precision.compute=bf16 "
     "precision.grad_accumulation=bf16",

@@ -35,7 +35,8 @@ static void expect(const attempt *a, nxc_setting_id id, const char *value, const
   assert_int_equal(nxc_settings_from(a->out.settings, id)->kind, NXC_FROM_ASSUMED);
 }
 
-static const char *const shape = "model: {layers: 4, hidden: 64, heads: 4, ffn_hidden: 256, vocab: 512, sequence: 32}\n";
+static const char *const shape =
+    "model: {layers: 4, hidden: 64, heads: 4, ffn_hidden: 256, vocab: 512, sequence: 32}\n";
 
 static void the_smallest_world_and_what_is_usual(void **state) {
   (void)state;
@@ -82,8 +83,8 @@ static const char *const xorl = "data: {datasets: [{path: dummy}], sample_packin
 static void a_model_that_is_named_has_its_shape(void **state) {
   (void)state;
   nxc_arena *arena = nxc_arena_new();
-  attempt a = assume_text("xorl", "a.yaml", nxc_arena_printf(arena, "model: {model_path: Qwen/Qwen3-8B-FP8}\n%s", xorl),
-                        NULL, 0);
+  attempt a = assume_text(
+      "xorl", "a.yaml", nxc_arena_printf(arena, "model: {model_path: Qwen/Qwen3-8B-FP8}\n%s", xorl), NULL, 0);
   assert_string_equal(a.assumed.model, "Qwen/Qwen3-8B");
   assert_int_equal(nxc_int(a.out.settings, NX_SETTING_MODEL_LAYERS), 36);
   assert_int_equal(nxc_settings_from(a.out.settings, NX_SETTING_MODEL_HIDDEN)->kind, NXC_FROM_ASSUMED);
@@ -95,12 +96,13 @@ static void a_model_that_is_named_has_its_shape(void **state) {
 static void a_model_that_is_unknown_has_no_shape(void **state) {
   (void)state;
   nxc_arena *arena = nxc_arena_new();
-  attempt a = assume_text("xorl", "qwen3_8b.yaml", nxc_arena_printf(arena, "model: {model_path: acme/own-1}\n%s", xorl),
-                        NULL, 0);
+  attempt a = assume_text("xorl", "qwen3_8b.yaml",
+                          nxc_arena_printf(arena, "model: {model_path: acme/own-1}\n%s", xorl), NULL, 0);
   assert_null(a.assumed.model);
   assert_false(nxc_has(a.out.settings, NX_SETTING_MODEL_LAYERS));
   nxc_arena_free(a.arena);
-  a = assume_text("xorl", "qwen3_8b.yaml", nxc_arena_printf(arena, "model: {model_path: /data/own}\n%s", xorl), NULL, 0);
+  a = assume_text("xorl", "qwen3_8b.yaml",
+                  nxc_arena_printf(arena, "model: {model_path: /data/own}\n%s", xorl), NULL, 0);
   assert_string_equal(a.assumed.model, "Qwen/Qwen3-8B");
   nxc_arena_free(a.arena);
   nxc_arena_free(arena);
@@ -109,8 +111,8 @@ static void a_model_that_is_unknown_has_no_shape(void **state) {
 static void a_model_of_another_kind_is_told(void **state) {
   (void)state;
   nxc_arena *arena = nxc_arena_new();
-  attempt a = assume_text("xorl", "a.yaml", nxc_arena_printf(arena, "model: {model_path: Qwen/Qwen3.5-4B}\n%s", xorl),
-                        NULL, 0);
+  attempt a = assume_text("xorl", "a.yaml",
+                          nxc_arena_printf(arena, "model: {model_path: Qwen/Qwen3.5-4B}\n%s", xorl), NULL, 0);
   assert_string_equal(a.assumed.model, "Qwen/Qwen3.5");
   assert_true(nxc_is(a.out.settings, NX_SETTING_MODEL_KIND, "hybrid"));
   nxc_arena_free(a.arena);

@@ -183,8 +183,8 @@ static void reads_every_sample_once_an_epoch(void **state) {
   assert_memory_not_equal(all.tokens, all.tokens + N_SAMPLES, N_SAMPLES * sizeof *all.tokens);
 }
 
-/* Borders as Megatron Core draws them: cumulative shares of the documents, rounded, a half to the even one.
- */
+/* Borders as Megatron Core draws them: cumulative shares of the documents, rounded, a half to the even
+ * one. */
 static void divides_as_megatron_does(void **state) {
   (void)state;
   static const struct {
@@ -213,8 +213,8 @@ static void divides_as_megatron_does(void **state) {
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(nxr_split_parse(none[i], shares));
 }
 
-/* Of the four documents the first two are trained on, with 40 tokens: nine samples, and none of the others.
- */
+/* Of the four documents the first two are trained on, with 40 tokens: nine samples, and none of the
+ * others. */
 static void reads_its_share_alone(void **state) {
   (void)state;
   made_plan made;

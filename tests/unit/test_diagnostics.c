@@ -301,8 +301,9 @@ static void test_sarif_characters(void **state) {
   json_int_t offsets[2], lengths[2];
   for (size_t i = 0; i < 2; i++) {
     json_t *result = json_array_get(results, i);
-    assert_int_equal(json_unpack(result, "{s:[{s:{s:{s:I, s:I}}}]}", "locations", "physicalLocation", "region",
-                                 "charOffset", &offsets[i], "charLength", &lengths[i]), 0);
+    assert_int_equal(json_unpack(result, "{s:[{s:{s:{s:I, s:I}}}]}", "locations", "physicalLocation",
+                                 "region", "charOffset", &offsets[i], "charLength", &lengths[i]),
+                     0);
   }
   assert_int_equal(lengths[0], 3);
   assert_int_equal(lengths[1], 4);

@@ -40,7 +40,7 @@ static void places_inside_texts(void **state) {
       {"a", "${y", 1, 20}, {"a", "y.z", 1, 22}, {"b", "${x", 2, 7}, {"c", "${x", 5, 7}, {"d", "x}", 6, 7}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const nxc_node *node = nxc_node_child(document->root, rows[i].key);
-    nxc_span at = nxc_node_place_inside(node, (size_t)(strstr(node->raw, rows[i].part) - node->raw), 2);
+    nxc_span at = nxc_node_span_inside(node, (size_t)(strstr(node->raw, rows[i].part) - node->raw), 2);
     assert_int_equal(at.line, rows[i].line);
     assert_int_equal(at.column, rows[i].column);
   }

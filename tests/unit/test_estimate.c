@@ -37,8 +37,8 @@ static const state_case states[] = {
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4, 12.0 / 8},
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=1 optimizer.name=lion", 2, 4, 8.0 / 8},
     {"megatron", MODEL "mesh.world=8 mesh.tensor=8 optimizer.zero_stage=0", 2.0 / 8, 4.0 / 8, 12.0 / 8},
-    /* DeepSpeed: bf16 gradients of a micro-batch beside the fp32 sum; of ZeRO the share's fp32 gradients too
-     */
+    /* DeepSpeed: bf16 gradients of a micro-batch beside the fp32 sum; of ZeRO the share's fp32 gradients
+     * too */
     {"neox", MODEL "mesh.world=8 optimizer.zero_stage=0", 2, 2 + 4, 12},
     {"neox", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 2 + 4, 16.0 / 8},
     {"neox", MODEL "mesh.world=8 optimizer.zero_stage=2", 2, 6.0 / 8, 16.0 / 8},
@@ -95,7 +95,8 @@ static void test_adapters(void **unused) {
   program_end(&adapted.c);
 }
 
-/* Of nf4 each weight takes half a byte, and 64 share a scale of 4 bytes; what the tables and norms hold stays. */
+/* Of nf4 each weight takes half a byte, and 64 share a scale of 4 bytes; what the tables and norms hold
+ * stays. */
 static void test_quantized(void **unused) {
   (void)unused;
 #define LORA MODEL "mesh.world=8 optimizer.zero_stage=0 lora.rank=16 "
@@ -114,7 +115,8 @@ static void test_chunks(void **unused) {
   (void)unused;
   estimate whole = estimate_of("xorl", MODEL "optimizer.zero_stage=3"),
            pieces = estimate_of("xorl", MODEL "optimizer.zero_stage=3 loss.chunks=8");
-  double less = first_stage(&whole).parts[NXC_PART_ACTIVATIONS] - first_stage(&pieces).parts[NXC_PART_ACTIVATIONS];
+  double less =
+      first_stage(&whole).parts[NXC_PART_ACTIVATIONS] - first_stage(&pieces).parts[NXC_PART_ACTIVATIONS];
   near_to("logits", less, 7.0 / 8 * 2048 * 50304 * (2 + 8), 1e-6);
   program_end(&whole.c);
   program_end(&pieces.c);
@@ -125,9 +127,10 @@ static void test_chunks(void **unused) {
  * 5120. */
 static void test_latent(void **unused) {
   (void)unused;
-  estimate e = estimate_of("megatron", "model.hidden=5120 model.heads=128 model.kv_heads=128 model.head_dim=192 "
-                                       "model.value_dim=128 model.latent_rank=512 model.latent_query_rank=1536 "
-                                       "model.latent_rope_dim=64");
+  estimate e =
+      estimate_of("megatron", "model.hidden=5120 model.heads=128 model.kv_heads=128 model.head_dim=192 "
+                              "model.value_dim=128 model.latent_rank=512 model.latent_query_rank=1536 "
+                              "model.latent_rope_dim=64");
   double wanted = 5120.0 * (1536 + 512 + 64) + 1536.0 * 128 * 192 + 512.0 * 128 * 256 + 128.0 * 128 * 5120;
   assert_true(e.sizes.attention == wanted);
   program_end(&e.c);
@@ -166,8 +169,9 @@ static peer peer_of(const nxc_sizes *z, bool untied) {
   return (peer){most * each, activations / z->tensor};
 }
 
-#define PEER                                                                                                       \
-  MODEL "sequence_parallel=true recompute.granularity=selective attention.flash=false model.hidden_dropout=0.1 "   \
+#define PEER                                                                                                 \
+  MODEL "sequence_parallel=true recompute.granularity=selective attention.flash=false "                      \
+        "model.hidden_dropout=0.1 "                                                                          \
         "model.attention_dropout=0.1 "
 
 static const char *const peer_cases[] = {
@@ -201,14 +205,16 @@ static void test_peer(void **unused) {
   }
 }
 
-/* Of mixtures the report counts all experts on each rank, in every layer; of their activations it says nothing. */
+/* Of mixtures the report counts all experts on each rank, in every layer; of their activations it says
+ * nothing. */
 static void test_peer_of_mixtures(void **unused) {
   (void)unused;
   static const char *const cases[] = {
       PEER "moe.experts=8 moe.top_k=2 moe.ffn_hidden=8192 mesh.world=4 mesh.tensor=4 optimizer.zero_stage=0",
       PEER "moe.experts=8 moe.top_k=2 moe.ffn_hidden=8192 mesh.world=8 mesh.tensor=2 mesh.pipeline=2 "
            "optimizer.zero_stage=1",
-      PEER "moe.experts=16 moe.top_k=1 moe.ffn_hidden=5504 model.activation=swiglu mesh.world=8 optimizer.zero_stage=1",
+      PEER "moe.experts=16 moe.top_k=1 moe.ffn_hidden=5504 model.activation=swiglu mesh.world=8 "
+           "optimizer.zero_stage=1",
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     estimate e = estimate_of("megatron", cases[i]);
@@ -260,8 +266,8 @@ static bool compare_arguments(const char *name, const json_t *entry, nxc_arena *
   double each = z.param_bytes + z.grad_bytes + (z.master * 4 + z.states * z.state_bytes) / z.shard;
   peer wanted = peer_of(&z, !t.model.tied);
   near_to(name, state - fp8_copies(&m), wanted.state / (z.shard > 1 ? 6 + 12 / z.shard : 18) * each, 0.01);
-  bool applies =
-      z.experts == 0 && z.sequence_split > 1 && nxc_computes_again(&t, "core_attn") && z.hidden_dropout && z.param_bytes == 2;
+  bool applies = z.experts == 0 && z.sequence_split > 1 && nxc_computes_again(&t, "core_attn") &&
+                 z.hidden_dropout && z.param_bytes == 2;
   if (applies) near_to(name, m.parts[NXC_PART_ACTIVATIONS], wanted.activations, 0.05);
   return true;
 }
@@ -292,11 +298,15 @@ static void test_corpora(void **unused) {
 /* ---- models that are known by their names ---- */
 
 static nxc_sizes sizes_of_model(nxc_arena *arena, const char *name) {
-  const char *text = nxc_arena_printf(arena, "model: {model_path: %s}\n"
-                                             "data: {datasets: [{path: dummy}], sample_packing_sequence_len: 8192}\n"
-                                             "train: {output_dir: out, max_steps: 1, lr: 1e-5}\n", name);
-  const nxc_request request = {.file = "run.yaml", .text = nxc_source_new(arena, "run.yaml", text, strlen(text)),
-                               .dialect = "xorl", .world_size = "8"};
+  const char *text = nxc_arena_printf(arena,
+                                      "model: {model_path: %s}\n"
+                                      "data: {datasets: [{path: dummy}], sample_packing_sequence_len: 8192}\n"
+                                      "train: {output_dir: out, max_steps: 1, lr: 1e-5}\n",
+                                      name);
+  const nxc_request request = {.file = "run.yaml",
+                               .text = nxc_source_new(arena, "run.yaml", text, strlen(text)),
+                               .dialect = "xorl",
+                               .world_size = "8"};
   nxc_compiled compiled;
   nxc_assumed assumed;
   nxc_training training;
@@ -307,11 +317,13 @@ static nxc_sizes sizes_of_model(nxc_arena *arena, const char *name) {
   return nxc_sizes_read(&training, compiled.settings);
 }
 
-/* Windows in every second layer of gpt-oss and of Gemma 2, in none of Qwen3; the first layer of GLM-4.5 Air dense. */
+/* Windows in every second layer of gpt-oss and of Gemma 2, in none of Qwen3; the first layer of GLM-4.5 Air
+ * dense. */
 static void test_known(void **unused) {
   (void)unused;
   nxc_arena *arena = nxc_arena_new();
-  nxc_sizes oss = sizes_of_model(arena, "openai/gpt-oss-20b"), gemma = sizes_of_model(arena, "google/gemma-2-9b");
+  nxc_sizes oss = sizes_of_model(arena, "openai/gpt-oss-20b"),
+            gemma = sizes_of_model(arena, "google/gemma-2-9b");
   assert_true(oss.window == 128 && oss.windowed == 0.5);
   assert_true(gemma.window == 4096 && gemma.windowed == 0.5);
   assert_true(sizes_of_model(arena, "Qwen/Qwen3-8B").windowed == 0);
@@ -353,9 +365,12 @@ static void test_machines(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_state), cmocka_unit_test(test_fsdp),  cmocka_unit_test(test_adapters),
-      cmocka_unit_test(test_quantized), cmocka_unit_test(test_chunks), cmocka_unit_test(test_latent), cmocka_unit_test(test_peer), cmocka_unit_test(test_peer_of_mixtures), cmocka_unit_test(test_names),
-      cmocka_unit_test(test_machines), cmocka_unit_test(test_known), cmocka_unit_test(test_corpora),
+      cmocka_unit_test(test_state),    cmocka_unit_test(test_fsdp),
+      cmocka_unit_test(test_adapters), cmocka_unit_test(test_quantized),
+      cmocka_unit_test(test_chunks),   cmocka_unit_test(test_latent),
+      cmocka_unit_test(test_peer),     cmocka_unit_test(test_peer_of_mixtures),
+      cmocka_unit_test(test_names),    cmocka_unit_test(test_machines),
+      cmocka_unit_test(test_known),    cmocka_unit_test(test_corpora),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,8 +45,8 @@ static void test_gathers(void **unused) {
  * a single micro-batch has nothing to go beneath. */
 static void test_experts(void **unused) {
   (void)unused;
-#define EXPERTS                                                                                                  \
-  MODEL "model.activation=swiglu moe.experts=64 moe.top_k=8 moe.ffn_hidden=1024 mesh.world=8 mesh.expert=8 "     \
+#define EXPERTS                                                                                              \
+  MODEL "model.activation=swiglu moe.experts=64 moe.top_k=8 moe.ffn_hidden=1024 mesh.world=8 mesh.expert=8 " \
         "mesh.expert_tensor=1 optimizer.zero_stage=1 batch.micro=4 "
   double open = spent("megatron", "h100", EXPERTS "batch.global=320", NXC_SPENT_EXPERT);
   double hidden = spent("megatron", "h100", EXPERTS "batch.global=320 moe.overlap=true", NXC_SPENT_EXPERT);
@@ -85,7 +85,8 @@ static void test_casts(void **unused) {
               1.3 * spent("megatron", "h100", dense, NXC_SPENT_POINTWISE));
   double plain = spent("megatron", "h100", EXPERTS, NXC_SPENT_POINTWISE);
   double padded = spent("megatron", "h100", EXPERTS "precision.products=fp8", NXC_SPENT_POINTWISE);
-  /* of 24 layers and 2 micro-batches of 4 x 2048 tokens, 8 experts each: four copies, and 1.7 times them back */
+  /* of 24 layers and 2 micro-batches of 4 x 2048 tokens, 8 experts each: four copies, and 1.7 times them
+ * back */
   double copies = 24.0 * 2 * 4 * 2048 * 8 * 2048 * 4 * 2.7 * 1.25 * 2 / 2.95e12;
   assert_true(padded - plain > copies);
 }
@@ -102,13 +103,15 @@ static void test_hosts(void **unused) {
   assert_true(one > 0 && two == one);
 }
 
-/* Nothing hides the exchange of heads; keys and values go round beneath the attention, and take units from it. */
+/* Nothing hides the exchange of heads; keys and values go round beneath the attention, and take units from
+ * it. */
 static void test_context(void **unused) {
   (void)unused;
 #define CONTEXT MODEL "mesh.world=8 mesh.context=8 model.sequence=65536 optimizer.zero_stage=1 "
   timed ring = time_of("megatron", "h100", CONTEXT "attention.ring=true"),
         heads = time_of("megatron", "h100", CONTEXT "attention.ulysses=true");
-  /* 24 layers, 64 micro-batches, both passes: of 8192 tokens queries, keys, values and what comes back of 16 heads */
+  /* 24 layers, 64 micro-batches, both passes: of 8192 tokens queries, keys, values and what comes back of 16
+   * heads */
   double bytes = 8192.0 * 4 * 2048 * 2, once = bytes * 7 / 8 / 3.51e11 + 1e-5;
   assert_true(fabs(heads.t.parts[NXC_SPENT_CONTEXT] - 24 * 64 * 2 * once) < 1e-6);
   /* seven of eight parts of keys and values forward, twice as much back, on a fifteenth of the units */
@@ -128,8 +131,8 @@ static double forecast_of(const nxc_machine *machine, const char *changes) {
   return seconds;
 }
 
-/* 512 ranks are so many hosts as the machine says, 64 of 8, whether the file tells so or nothing: not one host of
- * 512. Half as many hosts have no more ranks each. */
+/* 512 ranks are so many hosts as the machine says, 64 of 8, whether the file tells so or nothing: not one
+ * host of 512. Half as many hosts have no more ranks each. */
 static void test_host_shapes(void **unused) {
   (void)unused;
   nxc_arena *arena = nxc_arena_new();

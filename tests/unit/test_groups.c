@@ -6,7 +6,8 @@
 
 static const nx_parameter_group *group_named(const nx_plan *plan, const char *name) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PARAMETER_GROUPS]; i++)
-    if (strcmp(nx_plan_string(plan, plan->parameter_groups[i].name), name) == 0) return &plan->parameter_groups[i];
+    if (strcmp(nx_plan_string(plan, plan->parameter_groups[i].name), name) == 0)
+      return &plan->parameter_groups[i];
   fail_msg("no group %s", name);
   return NULL;
 }
@@ -15,7 +16,8 @@ static const nx_parameter_group *group_named(const nx_plan *plan, const char *na
 static const char *group_of(const nx_plan *plan, const char *tensor) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
     if (strcmp(nx_plan_string(plan, plan->pieces[i].name), tensor) == 0)
-      return nx_plan_string(plan, plan->parameter_groups[plan->ranges[plan->pieces[i].range].parameter_group].name);
+      return nx_plan_string(plan,
+                            plan->parameter_groups[plan->ranges[plan->pieces[i].range].parameter_group].name);
   return "";
 }
 
@@ -59,7 +61,8 @@ static void norms_and_biases_are_not_decayed(void **state) {
   (void)state;
   program_case c = program_good("optimizer.weight_decay=0.1");
   const nx_plan *plan = &c.out.plan;
-  assert_true(group_named(plan, "decayed")->weight_decay == 0.1 && group_named(plan, "plain")->weight_decay == 0);
+  assert_true(group_named(plan, "decayed")->weight_decay == 0.1 &&
+              group_named(plan, "plain")->weight_decay == 0);
   assert_string_equal(group_of(plan, "model.norm.weight"), "plain");
   assert_string_equal(group_of(plan, "model.layers.1.mlp.up_proj.weight"), "decayed");
   check_updates(plan);
@@ -68,8 +71,9 @@ static void norms_and_biases_are_not_decayed(void **state) {
 
 static void embeddings_have_their_own_rate(void **state) {
   (void)state;
-  program_case c = program_good("optimizer.decoupled_lr=4e-3 optimizer.decoupled_min_lr=5e-4 schedule.name=cosine "
-                                "schedule.min_lr=1e-4 schedule.warmup_steps=2 mesh.world=2 mesh.pipeline=2");
+  program_case c =
+      program_good("optimizer.decoupled_lr=4e-3 optimizer.decoupled_min_lr=5e-4 schedule.name=cosine "
+                   "schedule.min_lr=1e-4 schedule.warmup_steps=2 mesh.world=2 mesh.pipeline=2");
   const nx_plan *plan = &c.out.plan;
   const nx_parameter_group *group = group_named(plan, "decayed.decoupled");
   assert_string_equal(group_of(plan, "model.embed_tokens.weight"), "decayed.decoupled");
@@ -86,9 +90,9 @@ static void embeddings_have_their_own_rate(void **state) {
 static void patterns_make_groups(void **state) {
   (void)state;
   program_case c = program_settings("schedule.name=constant");
-  assert_true(nxc_settings_set_text(c.settings, "optimizer.groups",
-                                    "['*.down_proj.weight lr_factor=0.5', '*layernorm* weight_decay=0.25 lr_factor=2']",
-                                    c.sink));
+  assert_true(nxc_settings_set_text(
+      c.settings, "optimizer.groups",
+      "['*.down_proj.weight lr_factor=0.5', '*layernorm* weight_decay=0.25 lr_factor=2']", c.sink));
   assert_true(nxc_program_compile(c.settings, c.arena, c.sink, &c.out));
   const nx_plan *plan = &c.out.plan;
   const nx_parameter_group *down = group_named(plan, group_of(plan, "model.layers.0.mlp.down_proj.weight"));

@@ -16,7 +16,7 @@ static const char *resolved(const char *text) {
 
 static uint32_t reference_column(const nxc_node *node, size_t index) {
   const nxc_reference *reference = &node->derivation->references[index];
-  return nxc_node_place_inside(node, reference->offset, reference->length).column;
+  return nxc_node_span_inside(node, reference->offset, reference->length).column;
 }
 
 static void long_chains_need_no_stack(void **state) {

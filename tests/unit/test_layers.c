@@ -168,7 +168,8 @@ static void layers_alternate_between_windows_and_the_whole(void **state) {
 
 static void some_layers_do_not_rotate(void **state) {
   (void)state;
-  program_case c = program_good("model.layers=6 model.sliding_window=5 model.full_attention_every=3 model.no_rope_every=2");
+  program_case c = program_good(
+      "model.layers=6 model.sliding_window=5 model.full_attention_every=3 model.no_rope_every=2");
   for (int layer = 0; layer < 6; layer++) {
     assert_int_equal(attribute(&c.out.plan, NX_OP_split_qkv, layer, NX_split_qkv_rotary_dims)->integer,
                      layer % 2 ? 0 : 8);

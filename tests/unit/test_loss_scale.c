@@ -19,7 +19,8 @@ static int follow(const nx_run *run, const char *steps, char *powers) {
   nxr_loss_scale scale = nxr_loss_scale_begin(run);
   uint64_t n_skipped = 0;
   int n = 0;
-  for (char *rest, *word = strtok_r(powers, " \n", &rest); word != NULL; word = strtok_r(NULL, " \n", &rest), n++) {
+  for (char *rest, *word = strtok_r(powers, " \n", &rest); word != NULL;
+       word = strtok_r(NULL, " \n", &rest), n++) {
     n_skipped += steps[n] == 'x';
     assert_true(nxr_loss_scale_next(&scale, run, steps[n] == 'x'));
     assert_true(scale.factor == ldexp(1, atoi(word)));
@@ -40,10 +41,10 @@ static void scales_are_those_of_others(void **state) {
     char system[16];
     int renews, at;
     nx_run run = {.loss_scale = 1, .loss_scale_rules = NX_LOSS_SCALE_DYNAMIC};
-    assert_int_equal(sscanf(line, "%15s %lf %lf %u %u %d %255s %n", system, &run.loss_scale_initial,
-                            &run.loss_scale_least, &run.loss_scale_window, &run.loss_scale_hysteresis, &renews, steps,
-                            &at),
-                     7);
+    assert_int_equal(
+        sscanf(line, "%15s %lf %lf %u %u %d %255s %n", system, &run.loss_scale_initial, &run.loss_scale_least,
+               &run.loss_scale_window, &run.loss_scale_hysteresis, &renews, steps, &at),
+        7);
     if (renews) run.loss_scale_rules |= NX_LOSS_SCALE_RENEWS;
     if (strcmp(system, "deepspeed") == 0) run.loss_scale_rules |= NX_LOSS_SCALE_ENDS;
     n_steps += follow(&run, steps, line + at);
@@ -54,7 +55,10 @@ static void scales_are_those_of_others(void **state) {
 
 static void a_fixed_one_stays(void **state) {
   (void)state;
-  const nx_run run = {.loss_scale = 1, .loss_scale_initial = 128, .loss_scale_least = 1, .loss_scale_window = 1,
+  const nx_run run = {.loss_scale = 1,
+                      .loss_scale_initial = 128,
+                      .loss_scale_least = 1,
+                      .loss_scale_window = 1,
                       .loss_scale_hysteresis = 1};
   nxr_loss_scale scale = nxr_loss_scale_begin(&run);
   for (int step = 0; step < 6; step++) assert_true(nxr_loss_scale_next(&scale, &run, step % 2 == 1));

@@ -88,8 +88,9 @@ static bool ends_in(const char *name, const char *end) {
 /* What forward leaves for backward: fp32 is for the statistics of a row alone. */
 static void stored_activations_are_bf16(void **state) {
   (void)state;
-  static const char gpt[] = "precision.preset=mixed_precision model.normalization=layernorm model.activation=gelu "
-                            "model.bias=true model.position_embedding=learned recompute.granularity=none";
+  static const char gpt[] =
+      "precision.preset=mixed_precision model.normalization=layernorm model.activation=gelu "
+      "model.bias=true model.position_embedding=learned recompute.granularity=none";
   static const char *const variants[] = {
       "precision.preset=mixed_precision",
       "precision.preset=mixed_precision mesh.world=2 mesh.tensor=2 sequence_parallel=true", gpt};
@@ -132,8 +133,10 @@ static uint64_t standing_bytes(const nx_plan *plan) {
 
 static void zero_divides_gradients_and_parameters(void **state) {
   (void)state;
-  const char types[] = "precision.param=bf16 precision.compute=bf16 precision.master_weights=true mesh.world=4";
-  static const char *const stages[] = {"0", "1", "2", "3", "3 optimizer.reshard_after_forward=false", "2 reduce.once=true"};
+  const char types[] =
+      "precision.param=bf16 precision.compute=bf16 precision.master_weights=true mesh.world=4";
+  static const char *const stages[] = {
+      "0", "1", "2", "3", "3 optimizer.reshard_after_forward=false", "2 reduce.once=true"};
   /* bytes of an element: 2 parameter, 4 gradient, 4 master, 8 moments, each whole or a quarter */
   static const double bytes[] = {18, 2 + 4 + 3, 2 + 1 + 3, 0.5 + 1 + 3, 2 + 1 + 3, 2 + 4 + 3};
   char changes[256];
@@ -167,13 +170,15 @@ static uint64_t unit_bytes(const nx_plan *plan) {
  * overlaps. */
 static void at_most_two_layers_are_whole(void **state) {
   (void)state;
-  const char *const overlaps[] = {"", "reduce.overlap=true gather.overlap=true", "recompute.granularity=full gather.overlap=true"};
+  const char *const overlaps[] = {"", "reduce.overlap=true gather.overlap=true",
+                                  "recompute.granularity=full gather.overlap=true"};
   for (size_t i = 0; i < 3; i++) {
     char changes[256];
     uint64_t comm[2];
     for (int many = 0; many < 2; many++) {
-      snprintf(changes, sizeof changes, "mesh.world=4 optimizer.zero_stage=3 model.layers=%d batch.micro=1 %s",
-               many ? 12 : 4, overlaps[i]);
+      snprintf(changes, sizeof changes,
+               "mesh.world=4 optimizer.zero_stage=3 model.layers=%d batch.micro=1 %s", many ? 12 : 4,
+               overlaps[i]);
       program_case c = program_good(changes);
       comm[many] = arena_bytes(&c.out.plan, NX_ARENA_comm);
       uint64_t unit = unit_bytes(&c.out.plan);
@@ -187,7 +192,8 @@ static void at_most_two_layers_are_whole(void **state) {
 /* Buckets bound what ZeRO 2 keeps of a pass's gradients. */
 static void buckets_bound_whole_gradients(void **state) {
   (void)state;
-  program_case c = program_good("mesh.world=4 optimizer.zero_stage=2 model.layers=8 reduce.bucket_elements=4000");
+  program_case c =
+      program_good("mesh.world=4 optimizer.zero_stage=2 model.layers=8 reduce.bucket_elements=4000");
   uint64_t n_largest = 0;
   for (uint32_t i = 0; i < c.out.plan.n[NX_SECTION_RANGES]; i++)
     if (c.out.plan.ranges[i].n_elements > n_largest) n_largest = c.out.plan.ranges[i].n_elements;
@@ -438,7 +444,8 @@ static void a_tied_matrix_has_two_accumulators(void **state) {
 
 static void layers_may_share_weights(void **state) {
   (void)state;
-  program_case own = program_good("model.layers=4"), shared = program_good("model.layers=4 model.unique_layers=2"),
+  program_case own = program_good("model.layers=4"),
+               shared = program_good("model.layers=4 model.unique_layers=2"),
                two = program_good("model.layers=2");
   assert_int_equal(shared.out.plan.run->n_parameters, two.out.plan.run->n_parameters);
   assert_int_equal(shared.out.plan.n[NX_SECTION_PIECES], two.out.plan.n[NX_SECTION_PIECES]);
@@ -515,13 +522,14 @@ static void layers_may_be_computed_again_in_groups(void **state) {
   (void)state;
   const uint64_t stream = 2 * 16 * 32 * sizeof(float); /* B S H */
   uint64_t none = kept_with("model.layers=6"), each = kept_with("model.layers=6 recompute.granularity=full"),
-           block = kept_with("model.layers=6 recompute.granularity=full recompute.method=block recompute.layers=3"),
+           block = kept_with(
+               "model.layers=6 recompute.granularity=full recompute.method=block recompute.layers=3"),
            threes = kept_with("model.layers=6 recompute.granularity=full recompute.layers=3");
   assert_in_range(block, (none + each) / 2 - stream, (none + each) / 2 + stream);
   assert_int_equal(each - threes, 4 * stream);
   uint64_t tensor = kept_with("mesh.world=2 mesh.tensor=2 model.layers=6 recompute.granularity=full");
-  uint64_t slices =
-      kept_with("mesh.world=2 mesh.tensor=2 model.layers=6 recompute.granularity=full recompute.distribute=true");
+  uint64_t slices = kept_with(
+      "mesh.world=2 mesh.tensor=2 model.layers=6 recompute.granularity=full recompute.distribute=true");
   assert_int_equal(tensor - slices, 6 * stream / 2);
 }
 
@@ -555,7 +563,8 @@ static void a_plan_does_not_grow_with_the_ranks(void **state) {
   program_case many =
       program_good("mesh.world=16384 mesh.tensor=2 optimizer.zero_stage=1 batch.global=16384");
   for (int section = 0; section < NX_SECTION_END; section++)
-    if (section != NX_SECTION_PLACES_TEXT) assert_true(many.out.plan.n[section] <= few.out.plan.n[section]);
+    if (section != NX_SECTION_PROVENANCE_TEXT)
+      assert_true(many.out.plan.n[section] <= few.out.plan.n[section]);
   program_end(&few);
   program_end(&many);
 }
@@ -709,7 +718,8 @@ static void a_broken_placement_is_caught(void **state) {
 /* What is gathered ahead, or still reduced, is alive until its wait. */
 static void a_buffer_in_use_is_caught(void **state) {
   (void)state;
-  program_case c = program_good("mesh.world=2 optimizer.zero_stage=3 model.layers=4 reduce.overlap=true gather.overlap=true");
+  program_case c = program_good(
+      "mesh.world=2 optimizer.zero_stage=3 model.layers=4 reduce.overlap=true gather.overlap=true");
   assert_in_range(move_values(&c.out.plan, NX_ARENA_comm, true), 11, 1000);
   program_end(&c);
 }

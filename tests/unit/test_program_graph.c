@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph between the passes: what is summed over which ranks, and that a wrong sum does not get through.
- */
+/* The graph between the passes: what is summed over which ranks, and that a wrong sum does not get
+ * through. */
 #include "tests/unit/program_case.h"
 
 #include "compiler/program/graph/grad.h"
@@ -24,7 +24,7 @@ static nxc_value_node *find(nxc_graph *graph, const char *name) {
 
 /* The ranks over which a value is yet to be summed. */
 static const char *partial(nxc_graph *graph, const char *name) {
-  uint32_t atoms = nxc_placed(&find(graph, name)->shape.place, NXC_PARTIAL);
+  uint32_t atoms = nxc_atoms_placed(&find(graph, name)->shape.placement, NXC_PARTIAL);
   return nxc_mesh_set_name(graph->arena, &graph->mesh, atoms);
 }
 

@@ -17,10 +17,12 @@ static const char pipeline2[] = "mesh.world=2 mesh.pipeline=2 batch.micro=1 batc
 static const char interleaved2[] =
     "mesh.world=2 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 batch.micro=1 batch.global=4";
 
-static const char ahead5[] = "mesh.world=5 mesh.pipeline=5 model.layers=10 mesh.virtual_pipeline=2 batch.micro=1 "
-                             "batch.global=13 pipeline.receive_ahead=true";
-static const char tied4[] = "mesh.world=8 mesh.pipeline=4 mesh.virtual_pipeline=2 model.layers=8 batch.micro=1 "
-                            "batch.global=8 model.tied_embeddings=true optimizer.zero_stage=1";
+static const char ahead5[] =
+    "mesh.world=5 mesh.pipeline=5 model.layers=10 mesh.virtual_pipeline=2 batch.micro=1 "
+    "batch.global=13 pipeline.receive_ahead=true";
+static const char tied4[] =
+    "mesh.world=8 mesh.pipeline=4 mesh.virtual_pipeline=2 model.layers=8 batch.micro=1 "
+    "batch.global=8 model.tied_embeddings=true optimizer.zero_stage=1";
 
 static schedule begin(const char *changes) {
   schedule s = {.compiled = program_good(changes)};
@@ -390,8 +392,10 @@ static void every_collective_and_every_wait_is_needed(void **state) {
   (void)state;
   static const char *const layouts[] = {
       "mesh.world=2 optimizer.zero_stage=3 reduce.overlap=true gather.overlap=true batch.micro=1",
-      "mesh.world=4 optimizer.zero_stage=2 mesh.replicate=2 reduce.overlap=true gather.overlap=true batch.micro=1",
-      "mesh.world=2 optimizer.zero_stage=1 reduce.overlap=true gather.overlap=true reduce.bucket_elements=3000",
+      "mesh.world=4 optimizer.zero_stage=2 mesh.replicate=2 reduce.overlap=true gather.overlap=true "
+      "batch.micro=1",
+      "mesh.world=2 optimizer.zero_stage=1 reduce.overlap=true gather.overlap=true "
+      "reduce.bucket_elements=3000",
       "mesh.world=2 reduce.overlap=true batch.micro=1",
       ("mesh.world=4 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 optimizer.zero_stage=3 "
        "optimizer.reshard_after_forward=false reduce.overlap=true batch.micro=1"),
@@ -426,11 +430,11 @@ static void strings_are_shown_without_control_characters(void **state) {
   static nxc_plan_dump *const dumps[] = {nxc_dump_summary, nxc_dump_settings, nxc_dump_ops, nxc_dump_memory,
                                          nxc_dump_tensors};
   schedule s = begin(pipeline2);
-  char *strings = malloc(s.plan.n[NX_SECTION_STRINGS]), *texts = malloc(s.plan.n[NX_SECTION_PLACES_TEXT]);
+  char *strings = malloc(s.plan.n[NX_SECTION_STRINGS]), *texts = malloc(s.plan.n[NX_SECTION_PROVENANCE_TEXT]);
   for (uint32_t i = 0; i < s.plan.n[NX_SECTION_STRINGS]; i++) strings[i] = s.plan.strings[i] ? '\033' : '\0';
-  for (uint32_t i = 0; i < s.plan.n[NX_SECTION_PLACES_TEXT]; i++)
-    texts[i] = s.plan.places_text[i] ? '\r' : '\0';
-  s.plan.strings = strings, s.plan.places_text = texts;
+  for (uint32_t i = 0; i < s.plan.n[NX_SECTION_PROVENANCE_TEXT]; i++)
+    texts[i] = s.plan.provenance_text[i] ? '\r' : '\0';
+  s.plan.strings = strings, s.plan.provenance_text = texts;
   for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++) {
     char *text = NULL;
     size_t n_bytes = 0;
@@ -475,7 +479,8 @@ static void a_schedule_is_drawn(void **state) {
   /* (stages - 1) / (micro-batches + stages - 1), if all passes were equal */
   assert_true(share > 100.0 / 4 && share < 100.0 / 2);
   for (const char *at = boxes.text; (at = strstr(at, "stroke=\"#ffffff\"")) != NULL; at++) n_boxes++;
-  static const char *const words[] = {">F forward pass<", ">B backward pass<", ">the stage waits<", ">stage 1<", ">time, in "};
+  static const char *const words[] = {">F forward pass<", ">B backward pass<", ">the stage waits<",
+                                      ">stage 1<", ">time, in "};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) assert_non_null(strstr(boxes.text, words[i]));
   assert_int_equal(n_boxes, 8); /* 2 micro-batches forward and back on 2 stages */
   free(lines.text);

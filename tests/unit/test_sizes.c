@@ -33,7 +33,8 @@ static reckoned reckon(const char *system, const char *more) {
       "model: {layers: 2, hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, ffn_hidden: 128, vocab: 512,\n"
       "  vocab_divisor: 1, sequence: 32, activation: swiglu, tied_embeddings: false, bias: false}\n%s\n",
       more);
-  nxc_request request = {.file = "a.yaml", .text = nxc_source_new(arena, "a.yaml", text, strlen(text)), .dialect = "nx"};
+  nxc_request request = {
+      .file = "a.yaml", .text = nxc_source_new(arena, "a.yaml", text, strlen(text)), .dialect = "nx"};
   nxc_sink *sink = nxc_sink_new(arena);
   nxc_compiled compiled;
   nxc_training training;
@@ -101,10 +102,11 @@ enum {
       LAYERS * RANK * ((HIDDEN + QUERIES) + 2 * (HIDDEN + KEYS) + (QUERIES + HIDDEN) + 3 * (HIDDEN + WIDTH))
 };
 
-static const char *const lora = "optimizer: {name: adamw, lr: 1e-3, zero_stage: 3}\n"
-                                "precision: {preset: manual, param: bf16, compute: bf16}\n"
-                                "lora: {rank: 8, base_type: %s, modules: [q_proj, k_proj, v_proj, o_proj, gate_proj,"
-                                " up_proj, down_proj]}";
+static const char *const lora =
+    "optimizer: {name: adamw, lr: 1e-3, zero_stage: 3}\n"
+    "precision: {preset: manual, param: bf16, compute: bf16}\n"
+    "lora: {rank: 8, base_type: %s, modules: [q_proj, k_proj, v_proj, o_proj, gate_proj,"
+    " up_proj, down_proj]}";
 
 static void adapters_alone_are_trained(void **state) {
   (void)state;
@@ -137,7 +139,8 @@ static void preferences_are_pairs_and_may_need_a_second_model(void **state) {
   (void)state;
   const char *alone = "optimizer: {name: adamw, lr: 1e-3}\nalignment: {strategy: dpo}";
   const char *both = "optimizer: {name: adamw, lr: 1e-3}\nalignment: {strategy: dpo, reference_model: true}";
-  reckoned one = reckon("neox", alone), two = reckon("neox", both), sft = reckon("neox", "optimizer: {lr: 1e-3}\nalignment: {strategy: sft}");
+  reckoned one = reckon("neox", alone), two = reckon("neox", both),
+           sft = reckon("neox", "optimizer: {lr: 1e-3}\nalignment: {strategy: sft}");
   expect("tokens of a pair", one.sizes.tokens, 2.0 * SEQUENCE);
   expect("tokens of a sample", sft.sizes.tokens, SEQUENCE);
   expect("the reference", two.memory.parts[NXC_PART_PARAMETERS], 2 * one.memory.parts[NXC_PART_PARAMETERS]);

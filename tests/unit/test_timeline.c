@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#define MODEL                                                                                                        \
-  "model.layers=8 model.hidden=64 model.heads=4 model.kv_heads=4 model.ffn_hidden=128 model.vocab=8 "               \
+#define MODEL                                                                                                \
+  "model.layers=8 model.hidden=64 model.heads=4 model.kv_heads=4 model.ffn_hidden=128 model.vocab=8 "        \
   "model.sequence=16 batch.micro=1 "
 
 static nxc_timeline timeline_of(program_case *c, const char *changes) {
@@ -43,7 +43,8 @@ static void stages_wait_as_long_as_is_known(void **state) {
 static void passes_are_in_order(void **state) {
   (void)state;
   program_case c;
-  nxc_timeline line = timeline_of(&c, MODEL "mesh.world=2 mesh.pipeline=2 batch.global=6 mesh.virtual_pipeline=2");
+  nxc_timeline line =
+      timeline_of(&c, MODEL "mesh.world=2 mesh.pipeline=2 batch.global=6 mesh.virtual_pipeline=2");
   assert_int_equal(line.n_passes, 2 * 6 * 4);
   for (size_t i = 0; i < line.n_passes; i++) {
     const nxc_timed_pass *a = &line.passes[i];

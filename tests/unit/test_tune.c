@@ -5,19 +5,21 @@
 #include "compiler/tune/search.h"
 #include "tests/unit/compile_text.h"
 
-static const char nx[] = "mesh: {world: 8, tensor: 2}\n"
-                         "batch: {micro: 1, global: 32} # a comment\n"
-                         "model: {layers: 8, hidden: 1024, ffn_hidden: 4096, heads: 8, sequence: 2048, vocab: 8192}\n"
-                         "optimizer: {lr: 1e-3}\n"
-                         "schedule: {max_steps: 10}\n"
-                         "data: {path: [text]}\n";
+static const char nx[] =
+    "mesh: {world: 8, tensor: 2}\n"
+    "batch: {micro: 1, global: 32} # a comment\n"
+    "model: {layers: 8, hidden: 1024, ffn_hidden: 4096, heads: 8, sequence: 2048, vocab: 8192}\n"
+    "optimizer: {lr: 1e-3}\n"
+    "schedule: {max_steps: 10}\n"
+    "data: {path: [text]}\n";
 
-static const char device[] = "name: device\nranks_per_host: 8\nmemory: 80GiB\n"
-                             "device: {peak: 1.0e+15, efficiency: 0.6, attention: [0.5, 0.4], tile: [128, 256],\n"
-                             "  units: 132, depth: 300, memory_bandwidth: 3.0e+12, launch: 4e-6, domain: 8,\n"
-                             "  allocator: 1.1, reserved: 2GiB}\n"
-                             "inside: {bandwidth: 3.0e+11, latency: 1.0e-5}\n"
-                             "between: {bandwidth: 4.0e+10, latency: 2.0e-5}\n";
+static const char device[] =
+    "name: device\nranks_per_host: 8\nmemory: 80GiB\n"
+    "device: {peak: 1.0e+15, efficiency: 0.6, attention: [0.5, 0.4], tile: [128, 256],\n"
+    "  units: 132, depth: 300, memory_bandwidth: 3.0e+12, launch: 4e-6, domain: 8,\n"
+    "  allocator: 1.1, reserved: 2GiB}\n"
+    "inside: {bandwidth: 3.0e+11, latency: 1.0e-5}\n"
+    "between: {bandwidth: 4.0e+10, latency: 2.0e-5}\n";
 
 typedef struct tuning {
   trial t;
@@ -193,8 +195,10 @@ static void a_difference_has_the_lines_around(void **state) {
   assert_string_equal(nxc_difference(arena, "f", "a\nb\n", "a\nb\n"), "");
   assert_string_equal(nxc_difference(arena, "f", "1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\nx\n6\n"),
                       "--- f\n+++ f\n@@ -2,5 +2,5 @@\n 2\n 3\n 4\n-5\n+x\n 6\n");
-  assert_string_equal(nxc_difference(arena, "f", "a\n", "new\na\n"), "--- f\n+++ f\n@@ -1,1 +1,2 @@\n+new\n a\n");
-  assert_string_equal(nxc_difference(arena, "f", "a\nold\n", "a\n"), "--- f\n+++ f\n@@ -1,2 +1,1 @@\n a\n-old\n");
+  assert_string_equal(nxc_difference(arena, "f", "a\n", "new\na\n"),
+                      "--- f\n+++ f\n@@ -1,1 +1,2 @@\n+new\n a\n");
+  assert_string_equal(nxc_difference(arena, "f", "a\nold\n", "a\n"),
+                      "--- f\n+++ f\n@@ -1,2 +1,1 @@\n a\n-old\n");
   nxc_arena_free(arena);
 }
 

@@ -237,27 +237,27 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
     const char *what = nxc_arena_printf(binding->arena, "%s is an option", name);
     const char *advice =
         row->became ? nxc_arena_printf(binding->arena, "write %s", row->became) : "leave it out";
-    report_other_version(binding, nxc_node_place(node), what, &kept, advice);
+    report_other_version(binding, nxc_node_span(node), what, &kept, advice);
     return;
   }
   if (row->alias_of != NULL) {
     target = nxc_option_find(binding->dialect, row->alias_of);
     assert(target != NULL && target->alias_of == NULL);
-    nxc_report(binding->sink, "NX1405", NXC_SEVERITY_NOTE, nxc_node_place(node),
+    nxc_report(binding->sink, "NX1405", NXC_SEVERITY_NOTE, nxc_node_span(node),
                nxc_arena_printf(binding->arena, "write %s", target->name), "%s is read as %s", name,
                target->name);
   }
   nxc_bound *bound = &binding->options[target - binding->dialect->options];
   bool free_form = strcmp(target->name + strlen(target->name) - 1, "*") == 0;
   if (bound->given && !free_form) {
-    nxc_report(binding->sink, "NX1406", NXC_SEVERITY_ERROR, nxc_node_place(node), "keep one of them",
+    nxc_report(binding->sink, "NX1406", NXC_SEVERITY_ERROR, nxc_node_span(node), "keep one of them",
                "%s and %s are two names of one option, and both are given",
                nxc_node_path(binding->arena, bound->node), name);
     return;
   }
   bound->given = true;
   bound->node = node;
-  bound->at = nxc_node_place(node);
+  bound->at = nxc_node_span(node);
   bound->secret = nxc_node_is_secret(node);
   bound->kind = nxc_origin_kind(&binding->origin, node->at);
   bound->value = judge_given(binding, bound, node, name);
@@ -275,7 +275,7 @@ static void read_section(nxc_binding *binding, const nxc_node *node, const char 
   if (final->kind == NXC_NODE_MAP) {
     read_map(binding, final, name);
   } else if (final->kind == NXC_NODE_LIST || final->value.kind != NXC_NULL) {
-    nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, nxc_node_place(node), NULL,
+    nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, nxc_node_span(node), NULL,
                "%s is a section: it holds further keys, not %s", name,
                final->kind == NXC_NODE_LIST ? "a list" : "a value");
     nxc_binding_doubt_section(binding, name, node);

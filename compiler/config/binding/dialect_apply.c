@@ -232,12 +232,11 @@ static lack find_lack(nxc_binding *binding, const char *name) {
 static void report_lack(nxc_binding *binding, const lack *found) {
   nxc_arena *arena = binding->arena;
   nxc_span at = {.source = binding->origin.first, .line = 1, .column = 1, .length = 1};
-  if (found->inside->key != NULL) at = nxc_node_place(found->inside);
+  if (found->inside->key != NULL) at = nxc_node_span(found->inside);
   bool whole = *found->section != '\0';
-  const char *message =
-      nxc_arena_printf(arena,
-                       whole ? "the section %s is missing; it must give %s" : "%s%s is required and not given",
-                       found->section, found->names);
+  const char *message = nxc_arena_printf(
+      arena, whole ? "the section %s is missing; it must give %s" : "%s%s is required and not given",
+      found->section, found->names);
   const nxc_remark remark = {{0}, found->doc};
   nxc_sink_report(binding->sink, &(nxc_finding){.id = "NX1307",
                                                 .severity = NXC_SEVERITY_ERROR,
@@ -257,12 +256,13 @@ static bool is_void(const nxc_bound *bound) {
 static void report_void(nxc_binding *binding, nxc_bound *bound) {
   const nxc_remark remark = {{0}, bound->row->doc};
   const char *name = bound->row->name;
-  nxc_finding finding = {.id = "NX1306",
-                         .severity = NXC_SEVERITY_ERROR,
-                         .message = nxc_arena_printf(binding->arena, "%s is required, and null is no value", name),
-                         .at = bound->at,
-                         .remarks = &remark,
-                         .n_remarks = remark.text != NULL};
+  nxc_finding finding = {
+      .id = "NX1306",
+      .severity = NXC_SEVERITY_ERROR,
+      .message = nxc_arena_printf(binding->arena, "%s is required, and null is no value", name),
+      .at = bound->at,
+      .remarks = &remark,
+      .n_remarks = remark.text != NULL};
   nxc_sink_report(binding->sink, &finding);
 }
 
@@ -361,7 +361,8 @@ static void collect(nxc_binding *binding, nxc_bound *bounds, size_t n_bounds, bo
                     const nxc_bound **kept, size_t *n_kept) {
   for (size_t i = 0; i < n_bounds; i++) {
     const nxc_bound *bound = &bounds[i];
-    if (nxc_in_version(bound->row->versions, bound->row->n_versions, binding->version) != of_version) continue;
+    if (nxc_in_version(bound->row->versions, bound->row->n_versions, binding->version) != of_version)
+      continue;
     bool open = bound->given || bound->lacks || is_open(binding);
     if (open && bound->value == NULL && !bound->inactive) forget(binding, bound);
     if (bound->value != NULL && !bound->inactive && bound->row->n_sets > 0) kept[(*n_kept)++] = bound;

@@ -110,14 +110,14 @@ static const char *empty_section_above(nxc_binding *binding, const nxc_node *nod
 static void report(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix,
                    const char *name, const char *more) {
   const char *id = severity == NXC_SEVERITY_ERROR ? "NX1301" : "NX1302";
-  nxc_report(binding->sink, id, severity, nxc_node_place(node), fix, "unknown key %s%s", name, more);
+  nxc_report(binding->sink, id, severity, nxc_node_span(node), fix, "unknown key %s%s", name, more);
 }
 
 /* A name of the same section can be put in place by programs. */
 static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant) {
   size_t n_section = (size_t)(last_part(name) - name);
   bool beside = n_section == (size_t)(last_part(meant) - meant) && strncmp(name, meant, n_section) == 0;
-  nxc_span at = nxc_node_place(node);
+  nxc_span at = nxc_node_span(node);
   nxc_sink_report(
       binding->sink,
       &(nxc_finding){.id = "NX1301",
@@ -144,7 +144,7 @@ static void doubt(nxc_bound *bound, const nxc_node *node) {
   if (bound->given) return;
   bound->given = bound->lacks = true;
   bound->node = node;
-  bound->at = nxc_node_place(node);
+  bound->at = nxc_node_span(node);
   bound->value = NULL;
 }
 

@@ -48,7 +48,8 @@ static void set_default(const nxc_binding *binding, const nxc_bound *type, const
 }
 
 const nxc_family *nxc_binding_read_family(const nxc_binding *binding) {
-  const nxc_bound *type = binding->has_model_config && !binding->one_family ? nxc_binding_family_key(binding) : NULL;
+  const nxc_bound *type =
+      binding->has_model_config && !binding->one_family ? nxc_binding_family_key(binding) : NULL;
   if (type == NULL || !type->given || type->value == NULL || type->value->kind != NXC_STRING) return NULL;
   const nxc_family *family = nxc_family_of_type(type->value->text);
   if (family == NULL) return NULL;

@@ -8,8 +8,8 @@
 
 /* The key whose value names the family. */
 nxc_bound *nxc_binding_family_key(const nxc_binding *binding);
-/* Keys under their common names, and the family's defaults for those that are not given. NULL: the file names no
- * family that is known, and keys mean what Llama's do. */
+/* Keys under their common names, and the family's defaults for those that are not given. NULL: the file names
+ * no family that is known, and keys mean what Llama's do. */
 const nxc_family *nxc_binding_read_family(const nxc_binding *binding);
 /* An option that sets what the family's code fixes. */
 const nxc_bound *nxc_binding_family_option(const nxc_binding *binding, const nxc_family *family);

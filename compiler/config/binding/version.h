@@ -9,7 +9,8 @@
 
 #include "compiler/config/binding/dialect.h"
 
-/* What a version does not know of a document: keys that are options of others alone, and words of others alone. */
+/* What a version does not know of a document: keys that are options of others alone, and words of others
+ * alone. */
 typedef struct nxc_version_search {
   const char *version;
   const nxc_node *first; /* of them; NULL: none */

@@ -57,12 +57,13 @@ static nxc_node *unknown_node(nxc_arguments *to, const char *name, const nxc_lau
   node->value = nxc_string_value(node->raw, node->raw_bytes);
   node->failed = true;
   nxc_report(to->sink, "NX5911", NXC_SEVERITY_WARNING, word->at, NULL,
-             "--%s is unknown here: nothing here tells which way the script takes, and only some give %s", name,
-             strncmp(word->text, "--", 2) == 0 ? "it" : word->text);
+             "--%s is unknown here: nothing here tells which way the script takes, and only some give %s",
+             name, strncmp(word->text, "--", 2) == 0 ? "it" : word->text);
   return node;
 }
 
-static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type, const nxc_launch_word *word) {
+static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
+                             const nxc_launch_word *word) {
   if (word->maybe) return unknown_node(to, name, word);
   nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
   node->style = NXC_STYLE_DOUBLE;
@@ -112,7 +113,7 @@ static nxc_node *switch_node(nxc_arguments *to, nxc_span at) {
 
 /* Where both say the same, nothing is lost. */
 static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name) {
-  const nxc_remark remark = {nxc_node_place(earlier), "the first one"};
+  const nxc_remark remark = {nxc_node_span(earlier), "the first one"};
   const nxc_value *first = nxc_node_value(to->arena, earlier), *last = nxc_node_value(to->arena, node);
   bool same = first != NULL && last != NULL && nxc_value_equal(first, last);
   const char *message = same ? "--%s is given twice, with the same value"
@@ -278,8 +279,8 @@ static size_t report_strays(nxc_arguments *to, const nxc_launch_words *words, si
 }
 
 /* The words behind an option that may be its values; *next receives the index of the one behind them. */
-static nxc_launch_words values_behind(nxc_arguments *to, const nxc_launch_words *words, size_t from, size_t n_max,
-                               size_t *next) {
+static nxc_launch_words values_behind(nxc_arguments *to, const nxc_launch_words *words, size_t from,
+                                      size_t n_max, size_t *next) {
   nxc_launch_words values = {0};
   while (from < words->n_items && values.n_items < n_max && !is_option_word(to, words->items[from].text)) {
     if (words->items[from].many && (values.n_items > 0 || n_max > 1)) break; /* of the next option, or none */
@@ -396,7 +397,7 @@ void nxc_arguments_report_unknown(nxc_arguments *to, const char *program) {
     if (nxc_program_row_has_any(to->program)) continue;
     const char *nearest = nxc_nearest(node->key, names, n_names);
     nxc_report(to->sink, nearest ? "NX1301" : "NX1302", nearest ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
-               nxc_node_place(node),
+               nxc_node_span(node),
                nearest ? nxc_arena_printf(to->arena, "did you mean --%s?", nearest) : NULL,
                "%s has no option --%s that is known here", program, node->key);
   }

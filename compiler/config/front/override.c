@@ -278,7 +278,7 @@ static bool report_absent(const override *o) {
 }
 
 static bool report_present(const override *o, const nxc_node *node) {
-  const nxc_remark remark = {nxc_node_place(node), "it is here"};
+  const nxc_remark remark = {nxc_node_span(node), "it is here"};
   nxc_sink_report(o->sink,
                   &(nxc_finding){.id = "NX1027",
                                  .severity = NXC_SEVERITY_ERROR,

@@ -17,7 +17,7 @@ static void give_formula(nxc_evaluator *m, nxc_node *node) {
   node->derivation = &resolved->derivation;
   resolved->derivation.angle = resolved->formula.angle;
   if (!ok) {
-    nxc_report(m->sink, "NX1201", NXC_SEVERITY_ERROR, nxc_node_place_inside(node, problem.offset, 1),
+    nxc_report(m->sink, "NX1201", NXC_SEVERITY_ERROR, nxc_node_span_inside(node, problem.offset, 1),
                problem.fix, "%s", problem.message);
     node->state = NXC_STATE_FAILED;
     node->failed = true;
@@ -67,7 +67,7 @@ nxc_resolution nxc_resolve(nxc_document *document, const nxc_resolving *resolvin
 
 static bool fail_step(nxc_evaluator *m, const char *id, const nxc_node *at, const char *fix,
                       const char *message) {
-  nxc_report(m->sink, id, NXC_SEVERITY_ERROR, nxc_node_place(at), fix, "%s", message);
+  nxc_report(m->sink, id, NXC_SEVERITY_ERROR, nxc_node_span(at), fix, "%s", message);
   m->ok = false;
   return false;
 }
@@ -149,7 +149,7 @@ size_t nxc_report_missing(nxc_arena *arena, const nxc_node *node, nxc_sink *sink
   const nxc_node *final = nxc_node_final(node);
   if (final->kind == NXC_NODE_SCALAR) {
     if (final->value.kind != NXC_MISSING) return 0;
-    nxc_report(sink, "NX1214", NXC_SEVERITY_ERROR, nxc_node_place(node), NULL,
+    nxc_report(sink, "NX1214", NXC_SEVERITY_ERROR, nxc_node_span(node), NULL,
                "%s is ???: it must be given a value before use", nxc_node_path(arena, node));
     return 1;
   }

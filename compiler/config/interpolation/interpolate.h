@@ -13,7 +13,7 @@
 
 /* One thing that an interpolation read: a node, or an environment variable. */
 typedef struct nxc_reference {
-  uint32_t offset, length; /* of the ${...} in the scalar's text: nxc_node_place_inside */
+  uint32_t offset, length; /* of the ${...} in the scalar's text: nxc_node_span_inside */
   const nxc_node *node; /* NULL: an environment variable */
   const char *variable;
 } nxc_reference;
@@ -36,7 +36,7 @@ typedef struct nxc_variable {
 typedef struct nxc_resolving {
   bool omegaconf; /* $< stays text, and hazards are reproduced silently */
   bool angles_only; /* ${ stays text: the dialect's loader knows no references */
-  bool open;        /* a variable that is not set here may be where the file is used: unknown, and a warning */
+  bool open;      /* a variable that is not set here may be where the file is used: unknown, and a warning */
   bool probes;    /* the resolvers args, id and fail, which show how arguments are read */
 } nxc_resolving;
 

@@ -84,8 +84,8 @@ nxc_step nxc_machine_spend(nxc_evaluator *machine, size_t n_values);
 nxc_node *nxc_machine_plant(nxc_evaluator *machine, const nxc_value *value, bool sealed);
 
 /* Follows a key from the frame's scalar. `lenient` (oc.select): what is absent is no error, *absent tells. */
-nxc_step nxc_machine_walk(nxc_evaluator *machine, const char *key, size_t n_bytes, bool lenient, nxc_item *item,
-                          bool *absent);
+nxc_step nxc_machine_walk(nxc_evaluator *machine, const char *key, size_t n_bytes, bool lenient,
+                          nxc_item *item, bool *absent);
 void nxc_machine_note(nxc_evaluator *machine, const nxc_node *read, const char *variable);
 void nxc_machine_variable(nxc_evaluator *machine, const char *name, const char *value, bool default_taken);
 

@@ -13,12 +13,12 @@ static nxc_span frame_place(const nxc_evaluator *m, size_t index) {
   const nxc_frame *frame = &m->frames[index];
   if (frame->completing) {
     bool inside = frame->position < frame->node->n_children;
-    return nxc_node_place(inside ? frame->node->children[frame->position] : frame->node);
+    return nxc_node_span(inside ? frame->node->children[frame->position] : frame->node);
   }
   if (frame->decoded && index > 0) return frame_place(m, index - 1);
-  if (frame->position >= frame->formula->n_ops) return nxc_node_place(frame->node);
+  if (frame->position >= frame->formula->n_ops) return nxc_node_span(frame->node);
   const nxc_op *op = &frame->formula->ops[frame->position];
-  return nxc_node_place_inside(frame->node, op->offset, op->length);
+  return nxc_node_span_inside(frame->node, op->offset, op->length);
 }
 
 const nxc_op *nxc_machine_operation(const nxc_evaluator *m) {
@@ -87,7 +87,7 @@ static void report(nxc_evaluator *m, const char *id, nxc_severity severity, cons
   finding.message = nxc_machine_public(m, message);
   finding.fix = nxc_machine_public(m, fix);
   if (m->n_frames == 0) {
-    finding.at = nxc_node_place(m->document->root);
+    finding.at = nxc_node_span(m->document->root);
     nxc_sink_report(m->sink, &finding);
     return;
   }

@@ -165,7 +165,8 @@ static nxc_step run_args(nxc_evaluator *m, const nxc_resolver *self, nxc_item *a
   return NXC_STEP_DONE;
 }
 
-static nxc_step run_id(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n, nxc_item *result) {
+static nxc_step run_id(nxc_evaluator *m, const nxc_resolver *self, nxc_item *args, size_t n,
+                       nxc_item *result) {
   (void)m;
   (void)self;
   (void)n;

@@ -11,8 +11,8 @@ bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char 
 /* The same, as an assumption; `why` says what it follows from. */
 bool nxc_settings_assume(nxc_settings *settings, nxc_setting_id id, const char *text, const char *why,
                          nxc_sink *sink);
-/* Runs the deriving rules that belong to every dialect (mesh.data, batch.accumulation, model.head_dim, ...).
- */
+/* Runs the deriving rules that belong to every dialect (mesh.data, batch.accumulation, model.head_dim,
+ * ...). */
 bool nxc_settings_derive(nxc_settings *settings, nxc_sink *sink);
 
 #endif

@@ -94,9 +94,9 @@ static nxc_span place_of_section(const nxc_rule_run *run, const nxc_name *name) 
   for (char *dot; (dot = strrchr(path, '.')) != NULL;) {
     *dot = '\0';
     const nxc_node *section = nxc_node_lookup(run->binding->document->root, path);
-    if (section != NULL) return nxc_node_place(section);
+    if (section != NULL) return nxc_node_span(section);
   }
-  return nxc_node_place(run->binding->document->root);
+  return nxc_node_span(run->binding->document->root);
 }
 
 /* "model.num_layers is 30" with its place, or "mesh.data is 4 (derived by NX2001)". */
@@ -289,7 +289,8 @@ static bool is_taken(const nxc_rule_run *run, const nxc_provenance *from, const 
   return rank > other || (rank == other && rank == 2);
 }
 
-/* What the system decides anyway is the rule's all the same where an option that is given has a part in it. */
+/* What the system decides anyway is the rule's all the same where an option that is given has a part in
+ * it. */
 static bool take_over(nxc_rule_run *run, const derivation *d, bool *changed) {
   nxc_provenance from = provenance_of(run, d);
   if (from.at.source == NULL) return true;

@@ -366,7 +366,7 @@ const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, co
       .arena = pipeline->arena, .pipeline = pipeline, .training = training, .settings = settings};
   e.graph = pipeline->graphs[0];
   nxc_emit_strings_begin(&e, &e.strings, NX_SECTION_STRINGS);
-  nxc_emit_strings_begin(&e, &e.places, NX_SECTION_PLACES_TEXT);
+  nxc_emit_strings_begin(&e, &e.provenance, NX_SECTION_PROVENANCE_TEXT);
   emit_mesh(&e);
   emit_graphs(&e);
   emit_arenas(&e);

@@ -26,7 +26,7 @@ typedef struct nxc_emitter {
   const nxc_training *training;
   const nxc_settings *settings;
   nxc_section sections[NX_SECTION_END];
-  nxc_strings strings, places;
+  nxc_strings strings, provenance;
   uint32_t **value_indices; /* per graph and value: in the plan, NX_NONE: not in it */
   uint32_t *value_index;    /* of `graph` */
   uint32_t *first_range;    /* per graph */
@@ -39,7 +39,7 @@ const uint8_t *nxc_emit_file(nxc_emitter *emitter, uint64_t *n_bytes);
 /* Appends one record and returns its index. */
 uint32_t nxc_emit_record(nxc_emitter *emitter, nx_section_type type, const void *record);
 uint32_t nxc_emit_string(nxc_emitter *emitter, const char *text);
-uint32_t nxc_emit_place_text(nxc_emitter *emitter, const char *text);
+uint32_t nxc_emit_provenance_text(nxc_emitter *emitter, const char *text);
 
 /* emit_settings.c: settings, provenance, names of the run. */
 void nxc_emit_settings(nxc_emitter *emitter);

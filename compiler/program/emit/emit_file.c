@@ -64,8 +64,8 @@ uint32_t nxc_emit_string(nxc_emitter *e, const char *text) {
   return intern(e, &e->strings, text);
 }
 
-uint32_t nxc_emit_place_text(nxc_emitter *e, const char *text) {
-  return intern(e, &e->places, text);
+uint32_t nxc_emit_provenance_text(nxc_emitter *e, const char *text) {
+  return intern(e, &e->provenance, text);
 }
 
 void nxc_emit_strings_begin(nxc_emitter *e, nxc_strings *strings, nx_section_type type) {
@@ -78,8 +78,8 @@ void nxc_emit_strings_begin(nxc_emitter *e, nxc_strings *strings, nx_section_typ
 /* ---- the file ---- */
 
 static bool is_meaning(nx_section_type type) {
-  return type != NX_SECTION_SETTINGS && type != NX_SECTION_PLACES && type != NX_SECTION_PLACES_TEXT &&
-         type != NX_SECTION_RUN_NAMES;
+  return type != NX_SECTION_SETTINGS && type != NX_SECTION_PROVENANCES &&
+         type != NX_SECTION_PROVENANCE_TEXT && type != NX_SECTION_RUN_NAMES;
 }
 
 static uint64_t align(uint64_t offset) {

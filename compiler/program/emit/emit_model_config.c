@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The config.json that stands beside the weights of a checkpoint, so that transformers loads them: what the family's
- * `writes` say of the settings. */
+/* The config.json that stands beside the weights of a checkpoint, so that transformers loads them: what the
+ * family's `writes` say of the settings. */
 #include "compiler/program/emit/emit.h"
 #include "compiler/settings/evaluate.h"
 #include "compiler/settings/family.h"

@@ -41,20 +41,20 @@ void nxc_emit_settings(nxc_emitter *e) {
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     if (!nxc_settings_known(e->settings, id)) continue;
     const nxc_provenance *from = nxc_settings_from(e->settings, id);
-    const nx_setting_record record = {nxc_emit_place_text(e, nxc_setting_path(id)),
-                                      nxc_emit_place_text(e, setting_json(e, id)),
+    const nx_setting_record record = {nxc_emit_provenance_text(e, nxc_setting_path(id)),
+                                      nxc_emit_provenance_text(e, setting_json(e, id)),
                                       nxc_setting_rows[id].changes != NXC_CHANGES_NOTHING_KEPT};
     uint32_t index = nxc_emit_record(e, NX_SECTION_SETTINGS, &record);
     const nxc_source *source = from->at.source;
     const char *option = from->option != NULL ? from->option : from->origin;
-    const nx_place place = {
+    const nx_provenance came = {
         .setting = index,
-        .kind = nxc_emit_place_text(e, nxc_provenance_kind_name(from->kind)),
-        .file = source == NULL ? 0 : nxc_emit_place_text(e, relative_name(source->name, first)),
-        .option = option == NULL ? 0 : nxc_emit_place_text(e, option),
+        .kind = nxc_emit_provenance_text(e, nxc_provenance_kind_name(from->kind)),
+        .file = source == NULL ? 0 : nxc_emit_provenance_text(e, relative_name(source->name, first)),
+        .option = option == NULL ? 0 : nxc_emit_provenance_text(e, option),
         .line = source == NULL ? 0 : from->at.line,
         .column = source == NULL ? 0 : from->at.column};
-    nxc_emit_record(e, NX_SECTION_PLACES, &place);
+    nxc_emit_record(e, NX_SECTION_PROVENANCES, &came);
   }
 }
 
@@ -72,14 +72,14 @@ void nxc_emit_run_names(nxc_emitter *e) {
   const char *curves = nxc_has(s, NX_SETTING_RUN_TENSORBOARD) ? nxc_text(s, NX_SETTING_RUN_TENSORBOARD) : "";
   bool saves = nxc_has(s, NX_SETTING_CHECKPOINT_EVERY_STEPS);
   const nx_run_names names = {
-      .name = nxc_emit_place_text(e, name),
-      .directory = nxc_emit_place_text(e, directory),
+      .name = nxc_emit_provenance_text(e, name),
+      .directory = nxc_emit_provenance_text(e, directory),
       .log_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_LOG_EVERY),
       .save_every = saves ? (uint32_t)nxc_int(s, NX_SETTING_CHECKPOINT_EVERY_STEPS) : 0,
       .keep = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_KEEP),
       .resume = nxc_flag(s, NX_SETTING_CHECKPOINT_RESUME),
       .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S),
-      .tensorboard = nxc_emit_place_text(e, curves),
+      .tensorboard = nxc_emit_provenance_text(e, curves),
       .tensorboard_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_TENSORBOARD_EVERY),
       .tensorboard_shows = find_shown(s)};
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);

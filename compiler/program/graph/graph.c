@@ -60,15 +60,15 @@ nxc_id nxc_value_root(const nxc_graph *graph, nxc_id value) {
   return graph->values[value].view_of ? graph->values[value].view_of : value;
 }
 
-void nxc_place(nxc_placement *place, uint32_t atoms, uint8_t how) {
+void nxc_place_atoms(nxc_placement *placement, uint32_t atoms, uint8_t how) {
   for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-    if (atoms & 1u << atom) place->at[atom] = how;
+    if (atoms & 1u << atom) placement->at[atom] = how;
 }
 
-uint32_t nxc_placed(const nxc_placement *place, uint8_t how) {
+uint32_t nxc_atoms_placed(const nxc_placement *placement, uint8_t how) {
   uint32_t atoms = 0;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-    if (place->at[atom] == how) atoms |= 1u << atom;
+    if (placement->at[atom] == how) atoms |= 1u << atom;
   return atoms;
 }
 
@@ -91,8 +91,8 @@ static const char *output_name(nxc_graph *graph, const nxc_rule *rule, const nxc
   return nxc_arena_printf(graph->arena, "%s.%s%s%s", graph->origin, name, dot, suffix == NULL ? "" : suffix);
 }
 
-/* Makes the outputs that were not given, as inferred; a gradient without a placement takes the inferred one.
- */
+/* Makes the outputs that were not given, as inferred; a gradient without a placement takes the inferred
+ * one. */
 static void make_outputs(nxc_graph *graph, const nxc_op_request *request, nxc_operator_node *op,
                          nxc_id index) {
   const nxc_rule *rule = nxc_rule_of(op->op);
@@ -106,7 +106,7 @@ static void make_outputs(nxc_graph *graph, const nxc_op_request *request, nxc_op
       *out = nxc_value_new(graph, output_name(graph, rule, request, i), NXC_ROLE_ACTIVATION, &shapes[i]);
     nxc_value_node *value = &graph->values[*out];
     if (value->unplaced && op->op != NX_OP_fill) {
-      value->shape.place = shapes[i].place;
+      value->shape.placement = shapes[i].placement;
       value->unplaced = false;
     }
     if (value->producer == NX_NONE) value->producer = index;

@@ -32,7 +32,7 @@ typedef struct nxc_shape {
   nx_dtype dtype;
   uint32_t n_dims;
   int64_t dims[NX_MAX_DIMS]; /* unused: 1 */
-  nxc_placement place;
+  nxc_placement placement;
 } nxc_shape;
 
 /* What a value is for; decides the arena that it lives in. */
@@ -247,9 +247,9 @@ int64_t nxc_shape_last(const nxc_shape *shape);
 nxc_id nxc_value_root(const nxc_graph *graph, nxc_id value);
 
 /* Sets the placement on every atom of the set. */
-void nxc_place(nxc_placement *place, uint32_t atoms, uint8_t how);
+void nxc_place_atoms(nxc_placement *placement, uint32_t atoms, uint8_t how);
 /* The atoms on which the placement is `how`; of NXC_REPLICATED, those beyond the mesh too. */
-uint32_t nxc_placed(const nxc_placement *place, uint8_t how);
+uint32_t nxc_atoms_placed(const nxc_placement *placement, uint8_t how);
 bool nxc_placement_equal(const nxc_placement *a, const nxc_placement *b);
 
 /* What to append: inputs end at the first 0; outputs that are 0 are made, with the name origin.name. */

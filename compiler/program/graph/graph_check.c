@@ -61,7 +61,7 @@ static void check_step(check *c) {
       nxc_graph_fault(graph, "%s is a partial sum at the end of the step", value_name(graph, results[i]));
   for (size_t i = 0; i < graph->n_parameters; i++) {
     const nxc_value_node *gradient = &graph->values[graph->values[graph->parameters[i]].gradient];
-    uint32_t partial = nxc_placed(&gradient->shape.place, NXC_PARTIAL);
+    uint32_t partial = nxc_atoms_placed(&gradient->shape.placement, NXC_PARTIAL);
     const nxc_range_node *range = &graph->ranges[graph->values[graph->parameters[i]].range];
     if (range->pass_grad != gradient->view_of || range->group_atoms != partial ||
         nxc_whole(&graph->values[range->summed].shape))

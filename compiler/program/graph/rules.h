@@ -47,7 +47,7 @@ const char *nxc_same(const nxc_shape *a, const nxc_shape *b);
 const char *nxc_whole(const nxc_shape *shape);
 /* The placement of a sum over all rows of x: partial where rows are split, and the placement of `last` on the
  * last dimension (split 0 there). */
-nxc_placement nxc_place_row_sum(const nxc_shape *x);
+nxc_placement nxc_placement_of_row_sum(const nxc_shape *x);
 uint64_t nxc_bytes_moved(const nxc_graph *graph, const nxc_operator_node *op);
 uint64_t nxc_flops(const nxc_graph *graph, const nxc_operator_node *op);
 

@@ -79,10 +79,11 @@ static bool follow_order(const char *order, step steps[N_STEPS], factorisation *
   for (const char *at = order;; at++) {
     size_t length = strcspn(at, "-");
     if (!take_step(find_step(steps, at, length), dense, expert))
-      return nx_fault_set(fault, 0,
-                          "a rank order names each of tp, cp, ep, dp and pp once at most, with - between them, "
-                          "and not \"%s\"",
-                          order);
+      return nx_fault_set(
+          fault, 0,
+          "a rank order names each of tp, cp, ep, dp and pp once at most, with - between them, "
+          "and not \"%s\"",
+          order);
     at += length;
     if (*at == '\0') break;
   }

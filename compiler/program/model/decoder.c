@@ -48,7 +48,7 @@ nxc_id nxc_decoder_dropout(const nxc_decoder *d, nxc_id x, double probability, i
 
 nxc_id nxc_decoder_leave_region(const nxc_decoder *d, nxc_id x, nx_dtype type) {
   nxc_graph *graph = d->graph;
-  uint32_t partial = nxc_placed(&graph->values[x].shape.place, NXC_PARTIAL);
+  uint32_t partial = nxc_atoms_placed(&graph->values[x].shape.placement, NXC_PARTIAL);
   if (partial == 0) return x;
   nxc_op_request request = {
       .op = NX_OP_all_reduce, .name = "sum", .in = {x}, .dtype = type, .group_atoms = partial};

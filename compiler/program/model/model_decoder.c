@@ -151,9 +151,9 @@ static void inputs(nxc_graph *graph, const nxc_training *t) {
   nxc_shape tokens = nxc_shape_of(NX_i32, 2, (int64_t[]){t->batch.micro, nxc_context_tokens(t)});
   nxc_shape samples = nxc_shape_of(NX_i64, 1, (int64_t[]){t->batch.micro});
   const nxc_shape step = nxc_shape_of(NX_i64, 1, (int64_t[]){1});
-  nxc_place(&tokens.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
-  samples.place = tokens.place;
-  nxc_place(&tokens.place, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_SPLIT + 1);
+  nxc_place_atoms(&tokens.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
+  samples.placement = tokens.placement;
+  nxc_place_atoms(&tokens.placement, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_SPLIT + 1);
   graph->tokens = nxc_value_new(graph, "tokens", NXC_ROLE_INPUT, &tokens);
   graph->labels = nxc_value_new(graph, "labels", NXC_ROLE_INPUT, &tokens);
   graph->positions = nxc_value_new(graph, "positions", NXC_ROLE_INPUT, &tokens);
@@ -167,9 +167,9 @@ static nxc_id receive(const nxc_decoder *d, nx_port port) {
   nxc_graph *graph = d->graph;
   nxc_shape shape =
       nxc_shape_of(graph->types.residual, 3, (int64_t[]){d->t->batch.micro, d->sequence, d->t->model.hidden});
-  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
-  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_SPLIT + 1);
-  if (d->t->layout.sequence_parallel) nxc_place(&shape.place, d->tensor, NXC_SPLIT + 1);
+  nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
+  nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_SPLIT + 1);
+  if (d->t->layout.sequence_parallel) nxc_place_atoms(&shape.placement, d->tensor, NXC_SPLIT + 1);
   const char *name = port == NX_PORT_INPUT ? "chunk.input" : "chunk.output.grad";
   graph->ports[port] = nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
   return graph->ports[port];

@@ -23,7 +23,7 @@ typedef struct routed {
 } routed;
 
 static uint32_t placed(const nxc_graph *graph, nxc_id value, uint8_t how) {
-  return nxc_placed(&graph->values[value].shape.place, how);
+  return nxc_atoms_placed(&graph->values[value].shape.placement, how);
 }
 
 static nxc_id collective(nxc_graph *graph, nx_op op, const char *name, nxc_id x, int64_t axis,

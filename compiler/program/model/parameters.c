@@ -55,7 +55,7 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
       .n_dims = bias || shape->n_dims == 1 ? 1 : 2,
       .row_start = nxc_rank_number_of(0),
       .column_start = nxc_rank_number_of(0),
-      .owner = nxc_parameter_owner(graph, nxc_parameter_copies(graph, value, &shape->place),
+      .owner = nxc_parameter_owner(graph, nxc_parameter_copies(graph, value, &shape->placement),
                                    graph->values[value].shared),
       .init = NX_INIT_ZEROS,
       .part = part,
@@ -65,8 +65,8 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
   return piece;
 }
 
-/* Rows of the matrix that the model has these boxes in: queries, keys and values are one where they are fused,
- * whether this mesh keeps them so or not. */
+/* Rows of the matrix that the model has these boxes in: queries, keys and values are one where they are
+ * fused, whether this mesh keeps them so or not. */
 static int64_t rows_of_matrix(const nxc_graph *graph, const nxc_training *t, nxc_part part, int64_t rows) {
   bool projected = part == NXC_PART_Q || part == NXC_PART_K || part == NXC_PART_V;
   const nxc_attention_spec *a = projected ? &nxc_model_layer(&t->model, graph->layer)->attention : NULL;
@@ -80,16 +80,16 @@ static void draw(const nxc_training *t, nxc_piece_node *piece, int64_t fans) {
   piece->init_std = init->xavier ? sqrt(2.0 / (double)fans) : init->std;
 }
 
-uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *place) {
+uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *placement) {
   uint32_t held_by = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
   if (graph->values[parameter].shared) held_by |= nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE);
-  return nxc_placed(place, NXC_REPLICATED) & held_by;
+  return nxc_atoms_placed(placement, NXC_REPLICATED) & held_by;
 }
 
 void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages) {
   nxc_value_node *value = &graph->values[parameter];
   value->shared = stages;
-  uint32_t copies = nxc_parameter_copies(graph, parameter, &value->shape.place);
+  uint32_t copies = nxc_parameter_copies(graph, parameter, &value->shape.placement);
   for (size_t i = 0; i < graph->n_pieces; i++)
     if (graph->pieces[i].value == parameter)
       graph->pieces[i].owner = nxc_parameter_owner(graph, copies, stages);
@@ -133,7 +133,7 @@ static size_t add_boxes(nxc_graph *graph, const nxc_training *t, nxc_id value, c
 nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
                           uint32_t n_boxes, int64_t columns, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows_of(boxes, n_boxes), columns});
-  nxc_place(&shape.place, atoms, NXC_SPLIT);
+  nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT);
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
@@ -149,7 +149,7 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
 nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *box,
                              int64_t rows, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){rows, box->n_local});
-  nxc_place(&shape.place, atoms, NXC_SPLIT + 1);
+  nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT + 1);
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
@@ -165,12 +165,13 @@ nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char
 nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
                           uint32_t n_boxes, uint32_t atoms) {
   nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){rows_of(boxes, n_boxes)});
-  nxc_place(&shape.place, atoms, NXC_SPLIT);
+  nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT);
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = new_parameter(graph, t, name, &shape);
   for (size_t i = add_boxes(graph, t, value, boxes, n_boxes, true); i < graph->n_pieces; i++) {
-    nxc_piece_node *piece = &graph->pieces[i]; /* a bias is a row: what are rows of the matrix are its columns */
+    nxc_piece_node *piece =
+        &graph->pieces[i]; /* a bias is a row: what are rows of the matrix are its columns */
     piece->logical_columns = piece->logical_rows;
     piece->columns = piece->rows;
     piece->column_start = piece->row_start;
@@ -212,8 +213,8 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
   int64_t n_local = n_experts / nxc_mesh_size(&graph->mesh, ranks);
   int64_t n_tensor = nxc_mesh_size(&graph->mesh, tensor);
   nxc_shape shape = nxc_shape_of(graph->types.param, 3, (int64_t[]){n_local, rows, columns});
-  nxc_place(&shape.place, ranks, NXC_SPLIT);
-  nxc_place(&shape.place, tensor, divides_columns ? NXC_SPLIT + 2 : NXC_SPLIT + 1);
+  nxc_place_atoms(&shape.placement, ranks, NXC_SPLIT);
+  nxc_place_atoms(&shape.placement, tensor, divides_columns ? NXC_SPLIT + 2 : NXC_SPLIT + 1);
   nxc_id value = new_parameter(graph, t, name, &shape);
   for (int64_t expert = 0; expert < n_experts; expert++) {
     int64_t row = expert % n_local * rows;

@@ -43,6 +43,6 @@ void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *s
  * and writes them. */
 nxc_rank_number nxc_parameter_owner(nxc_graph *graph, uint32_t copies, const nxc_stages *stages);
 /* The atoms over which a value of this placement is there in copies, for the purposes of a parameter. */
-uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *place);
+uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *placement);
 
 #endif

@@ -12,7 +12,7 @@ static const char *check_heads(const nxc_operator_node *op, const nxc_shape *q, 
                                const nxc_shape *v) {
   const char *fault = nxc_same(k, v);
   for (int atom = 0; atom < NXC_N_ATOMS && fault == NULL; atom++) {
-    uint8_t place_q = q->place.at[atom], place_k = k->place.at[atom];
+    uint8_t place_q = q->placement.at[atom], place_k = k->placement.at[atom];
     bool copied = place_q == NXC_SPLIT + 1 && place_k == NXC_REPLICATED;
     bool ring = op->group_atoms & 1u << atom;
     if (place_q != place_k && !copied) fault = "q and k are divided in ways that do not fit";
@@ -25,10 +25,10 @@ static const char *check_heads(const nxc_operator_node *op, const nxc_shape *q, 
 
 static nxc_shape output_shape(const nxc_shape *q) {
   nxc_shape shape = nxc_shape_of(q->dtype, 3, (int64_t[]){q->dims[0], q->dims[2], q->dims[1] * q->dims[3]});
-  shape.place = q->place;
+  shape.placement = q->placement;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    if (q->place.at[atom] == NXC_SPLIT + 1) shape.place.at[atom] = NXC_SPLIT + 2;
-    if (q->place.at[atom] == NXC_SPLIT + 2) shape.place.at[atom] = NXC_SPLIT + 1;
+    if (q->placement.at[atom] == NXC_SPLIT + 1) shape.placement.at[atom] = NXC_SPLIT + 2;
+    if (q->placement.at[atom] == NXC_SPLIT + 2) shape.placement.at[atom] = NXC_SPLIT + 1;
   }
   return shape;
 }
@@ -63,16 +63,16 @@ static const char *infer_attention_grad(const nxc_graph *graph, const nxc_operat
   const nxc_shape o = output_shape(q);
   out[0] = *q, out[1] = *k, out[2] = *v;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-    if (q->place.at[atom] != NXC_REPLICATED && k->place.at[atom] == NXC_REPLICATED)
-      out[1].place.at[atom] = out[2].place.at[atom] = NXC_PARTIAL;
+    if (q->placement.at[atom] != NXC_REPLICATED && k->placement.at[atom] == NXC_REPLICATED)
+      out[1].placement.at[atom] = out[2].placement.at[atom] = NXC_PARTIAL;
   const char *fault = nxc_same(nxc_in(graph, op, 0), &o);
   return fault ? fault : check_heads(op, q, k, v);
 }
 
 enum { N_PRODUCTS = 2, N_GRAD_PRODUCTS = 5 };
 
-/* Products of [S,d] and [S,K] per query head, two operations for each score that lives: half of them, in every
- * round of a ring too, or those of the window. */
+/* Products of [S,d] and [S,K] per query head, two operations for each score that lives: half of them, in
+ * every round of a ring too, or those of the window. */
 static uint64_t flops_of(const nxc_operator_node *op, const nxc_shape *q, const nxc_shape *k) {
   int64_t keys = k->dims[2], window = op->attrs[NX_attention_window].integer;
   if (window > 0 && window < keys) keys = 2 * window - window * window / keys;

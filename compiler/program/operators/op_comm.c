@@ -8,25 +8,25 @@ static uint32_t group_size(const nxc_graph *graph, const nxc_operator_node *op) 
 }
 
 /* Replaces `from` by `to` on all atoms of the group. */
-static const char *replace(const nxc_operator_node *op, nxc_placement *place, uint8_t from, uint8_t to) {
+static const char *replace(const nxc_operator_node *op, nxc_placement *placement, uint8_t from, uint8_t to) {
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
     if (!(op->group_atoms & 1u << atom)) continue;
-    if (place->at[atom] != from) return "its group is not the one over which the value is divided";
-    place->at[atom] = to;
+    if (placement->at[atom] != from) return "its group is not the one over which the value is divided";
+    placement->at[atom] = to;
   }
   return NULL;
 }
 
 static const char *infer_all_reduce(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_in(graph, op, 0);
-  return replace(op, &out[0].place, NXC_PARTIAL, NXC_REPLICATED);
+  return replace(op, &out[0].placement, NXC_PARTIAL, NXC_REPLICATED);
 }
 
 static const char *infer_all_gather(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   int64_t axis = op->attrs[NX_all_gather_axis].integer;
   out[0] = *nxc_in(graph, op, 0);
   out[0].dims[axis] *= group_size(graph, op);
-  return replace(op, &out[0].place, (uint8_t)(NXC_SPLIT + axis), NXC_REPLICATED);
+  return replace(op, &out[0].placement, (uint8_t)(NXC_SPLIT + axis), NXC_REPLICATED);
 }
 
 static const char *infer_reduce_scatter(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
@@ -34,7 +34,7 @@ static const char *infer_reduce_scatter(const nxc_graph *graph, const nxc_operat
   out[0] = *nxc_in(graph, op, 0);
   if (out[0].dims[axis] % group_size(graph, op) != 0) return "the group does not divide the dimension";
   out[0].dims[axis] /= group_size(graph, op);
-  return replace(op, &out[0].place, NXC_PARTIAL, (uint8_t)(NXC_SPLIT + axis));
+  return replace(op, &out[0].placement, NXC_PARTIAL, (uint8_t)(NXC_SPLIT + axis));
 }
 
 static const char *infer_all_to_all(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
@@ -44,7 +44,7 @@ static const char *infer_all_to_all(const nxc_graph *graph, const nxc_operator_n
   if (out[0].dims[split] % group_size(graph, op) != 0) return "the group does not divide the dimension";
   out[0].dims[split] /= group_size(graph, op);
   out[0].dims[concat] *= group_size(graph, op);
-  return replace(op, &out[0].place, (uint8_t)(NXC_SPLIT + concat), (uint8_t)(NXC_SPLIT + split));
+  return replace(op, &out[0].placement, (uint8_t)(NXC_SPLIT + concat), (uint8_t)(NXC_SPLIT + split));
 }
 
 /* The ranks' values change places; what they are parts of stays divided as it was. */
@@ -142,7 +142,7 @@ static const char *infer_slice(const nxc_graph *graph, const nxc_operator_node *
   if (part->kind != NX_ATTRIBUTE_CONSTANT) return nxc_whole(&out[0]);
   const nxc_rank_number *number = &graph->tables->constants[part->constant];
   for (uint32_t i = 0; i < number->n_terms; i++)
-    nxc_place(&out[0].place, number->terms[i].atoms, (uint8_t)(NXC_SPLIT + axis));
+    nxc_place_atoms(&out[0].placement, number->terms[i].atoms, (uint8_t)(NXC_SPLIT + axis));
   return nxc_whole(nxc_in(graph, op, 0));
 }
 

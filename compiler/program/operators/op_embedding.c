@@ -10,12 +10,12 @@ static const char *infer_embedding(const nxc_graph *graph, const nxc_operator_no
   const nxc_shape *tokens = nxc_in(graph, op, 0), *table = nxc_in(graph, op, 1);
   out[0] =
       nxc_shape_of(graph->types.activation, 3, (int64_t[]){tokens->dims[0], tokens->dims[1], table->dims[1]});
-  out[0].place = tokens->place;
+  out[0].placement = tokens->placement;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    if (table->place.at[atom] == NXC_REPLICATED) continue;
-    if (tokens->place.at[atom] != NXC_REPLICATED || table->place.at[atom] != NXC_SPLIT)
+    if (table->placement.at[atom] == NXC_REPLICATED) continue;
+    if (tokens->placement.at[atom] != NXC_REPLICATED || table->placement.at[atom] != NXC_SPLIT)
       return "the table is divided in a way that does not fit the tokens";
-    out[0].place.at[atom] = NXC_PARTIAL;
+    out[0].placement.at[atom] = NXC_PARTIAL;
     out[0].dtype = graph->types.partial;
   }
   return NULL;
@@ -46,11 +46,11 @@ static const char *infer_table_grad(const nxc_graph *graph, const nxc_operator_n
   out[0] = *nxc_out(graph, op, 0);
   if (out[0].dims[1] != nxc_shape_last(dy)) return "the table has another width";
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    uint8_t place = dy->place.at[atom];
-    if (place == NXC_SPLIT + 2) return "rows of the gradient are cut";
-    if (place != NXC_REPLICATED) out[0].place.at[atom] = NXC_PARTIAL;
-    if (place == NXC_REPLICATED && out[0].place.at[atom] == NXC_PARTIAL)
-      out[0].place.at[atom] = NXC_REPLICATED;
+    uint8_t how = dy->placement.at[atom];
+    if (how == NXC_SPLIT + 2) return "rows of the gradient are cut";
+    if (how != NXC_REPLICATED) out[0].placement.at[atom] = NXC_PARTIAL;
+    if (how == NXC_REPLICATED && out[0].placement.at[atom] == NXC_PARTIAL)
+      out[0].placement.at[atom] = NXC_REPLICATED;
   }
   return NULL;
 }
@@ -72,7 +72,7 @@ static const char *infer_position_add(const nxc_graph *graph, const nxc_operator
   out[0] = *x;
   if (table->dims[1] != nxc_shape_last(x)) return "the table has another width";
   for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-    if (table->place.at[atom] != NXC_REPLICATED) return "the position table is divided";
+    if (table->placement.at[atom] != NXC_REPLICATED) return "the position table is divided";
   return nxc_whole(x);
 }
 

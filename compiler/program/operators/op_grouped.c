@@ -27,11 +27,12 @@ static const char *infer_grouped_matmul(const nxc_graph *graph, const nxc_operat
   out[0].dtype = graph->types.activation;
   uint8_t inner = trans_b ? NXC_SPLIT + 2 : NXC_SPLIT + 1, outer = trans_b ? NXC_SPLIT + 1 : NXC_SPLIT + 2;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    out[0].place.at[atom] = product_place(x->place.at[atom], w->place.at[atom], inner, outer, &fault);
-    if (!counts_fit(x->place.at[atom], counts->place.at[atom]))
+    out[0].placement.at[atom] =
+        product_place(x->placement.at[atom], w->placement.at[atom], inner, outer, &fault);
+    if (!counts_fit(x->placement.at[atom], counts->placement.at[atom]))
       fault = "rows and their counts are divided differently";
   }
-  if (nxc_placed(&out[0].place, NXC_PARTIAL)) out[0].dtype = graph->types.partial;
+  if (nxc_atoms_placed(&out[0].placement, NXC_PARTIAL)) out[0].dtype = graph->types.partial;
   return fault;
 }
 
@@ -69,8 +70,8 @@ static const char *infer_grouped_wgrad(const nxc_graph *graph, const nxc_operato
   out[0] =
       nxc_shape_of(graph->types.grad, 3, (int64_t[]){counts->dims[2], nxc_shape_last(dy), nxc_shape_last(x)});
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    out[0].place.at[atom] = gradient_place(dy->place.at[atom], x->place.at[atom], &fault);
-    if (!counts_fit(x->place.at[atom], counts->place.at[atom]))
+    out[0].placement.at[atom] = gradient_place(dy->placement.at[atom], x->placement.at[atom], &fault);
+    if (!counts_fit(x->placement.at[atom], counts->placement.at[atom]))
       fault = "rows and their counts are divided differently";
   }
   return fault;

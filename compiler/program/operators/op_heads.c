@@ -17,13 +17,13 @@ static nxc_placement features_to_heads(const nxc_placement *features) {
 
 static nxc_shape heads_of(const nxc_shape *x, int64_t heads, int64_t head_dim) {
   nxc_shape shape = nxc_shape_of(x->dtype, 4, (int64_t[]){x->dims[0], heads, x->dims[1], head_dim});
-  shape.place = features_to_heads(&x->place);
+  shape.placement = features_to_heads(&x->placement);
   return shape;
 }
 
 static nxc_shape features_of(const nxc_shape *y, int64_t features) {
   nxc_shape shape = nxc_shape_of(y->dtype, 3, (int64_t[]){y->dims[0], y->dims[2], features});
-  shape.place = features_to_heads(&y->place);
+  shape.placement = features_to_heads(&y->placement);
   return shape;
 }
 
@@ -52,7 +52,7 @@ static const char *infer_merge_qkv(const nxc_graph *graph, const nxc_operator_no
   const nxc_shape *q = nxc_in(graph, op, 0), *k = nxc_in(graph, op, 1), *v = nxc_in(graph, op, 2);
   out[0] = features_of(q, (q->dims[1] + 2 * k->dims[1]) * q->dims[3]);
   const char *fault = nxc_same(k, v);
-  if (fault == NULL && !nxc_placement_equal(&q->place, &k->place))
+  if (fault == NULL && !nxc_placement_equal(&q->placement, &k->placement))
     fault = "q and k have different placements";
   return fault ? fault : nxc_whole(q);
 }

@@ -9,9 +9,9 @@ static const char *infer_ce_stats(const nxc_graph *graph, const nxc_operator_nod
   const nxc_shape *logits = nxc_in(graph, op, 0);
   out[0] = nxc_shape_of(NX_f32, 3, (int64_t[]){1, nxc_shape_rows(logits), 3});
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    uint8_t place = logits->place.at[atom];
-    if (place < NXC_SPLIT) continue;
-    out[0].place.at[atom] = place == NXC_SPLIT + logits->n_dims - 1 ? NXC_SPLIT : NXC_SPLIT + 1;
+    uint8_t how = logits->placement.at[atom];
+    if (how < NXC_SPLIT) continue;
+    out[0].placement.at[atom] = how == NXC_SPLIT + logits->n_dims - 1 ? NXC_SPLIT : NXC_SPLIT + 1;
   }
   return nxc_whole(logits);
 }
@@ -21,12 +21,12 @@ static const char *infer_ce_loss(const nxc_graph *graph, const nxc_operator_node
   out[0] = nxc_shape_of(NX_f32, 1, (int64_t[]){stats->dims[1]});
   out[1] = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    if (stats->place.at[atom] == NXC_SPLIT) return "the statistics of other columns are missing";
-    if (stats->place.at[atom] != NXC_SPLIT + 1) continue;
-    out[0].place.at[atom] = NXC_SPLIT;
-    out[1].place.at[atom] = NXC_PARTIAL;
+    if (stats->placement.at[atom] == NXC_SPLIT) return "the statistics of other columns are missing";
+    if (stats->placement.at[atom] != NXC_SPLIT + 1) continue;
+    out[0].placement.at[atom] = NXC_SPLIT;
+    out[1].placement.at[atom] = NXC_PARTIAL;
   }
-  nxc_place(&out[1].place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
+  nxc_place_atoms(&out[1].placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
   return nxc_whole(stats);
 }
 

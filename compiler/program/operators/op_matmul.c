@@ -6,10 +6,10 @@
 /* Which role of the product a placement splits: the rows of c, its columns, or what is summed over. */
 typedef enum part { PART_NONE, PART_SUM, PART_ROWS, PART_COLUMNS, PART_INNER } part;
 
-static part part_of(uint8_t place, const nxc_shape *shape, bool last_is_inner, bool left) {
-  if (place == NXC_REPLICATED) return PART_NONE;
-  if (place == NXC_PARTIAL) return PART_SUM;
-  bool last = place == NXC_SPLIT + shape->n_dims - 1;
+static part part_of(uint8_t how, const nxc_shape *shape, bool last_is_inner, bool left) {
+  if (how == NXC_REPLICATED) return PART_NONE;
+  if (how == NXC_PARTIAL) return PART_SUM;
+  bool last = how == NXC_SPLIT + shape->n_dims - 1;
   if (last == last_is_inner) return PART_INNER;
   return left ? PART_ROWS : PART_COLUMNS;
 }
@@ -36,23 +36,23 @@ static const char *infer_matmul(const nxc_graph *graph, const nxc_operator_node 
   uint8_t last = (uint8_t)(NXC_SPLIT + out[0].n_dims - 1);
   const char *fault = NULL;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    part part_a = part_of(a->place.at[atom], a, !trans_a, true),
-         part_b = part_of(b->place.at[atom], b, trans_b, false);
-    uint8_t rows = trans_a ? NXC_SPLIT : a->place.at[atom];
-    out[0].place.at[atom] = product_place(part_a, part_b, rows, last, &fault);
+    part part_a = part_of(a->placement.at[atom], a, !trans_a, true),
+         part_b = part_of(b->placement.at[atom], b, trans_b, false);
+    uint8_t rows = trans_a ? NXC_SPLIT : a->placement.at[atom];
+    out[0].placement.at[atom] = product_place(part_a, part_b, rows, last, &fault);
     if (part_a == PART_INNER && part_b == PART_INNER && trans_a && !trans_b &&
-        a->place.at[atom] != b->place.at[atom])
+        a->placement.at[atom] != b->placement.at[atom])
       fault = "the inner dimensions are divided differently";
   }
   if (fault == NULL && op->n_in == 3) {
     const nxc_shape *bias = nxc_in(graph, op, 2);
     for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-      if ((out[0].place.at[atom] == last) != (bias->place.at[atom] == NXC_SPLIT) ||
-          bias->place.at[atom] > NXC_SPLIT)
+      if ((out[0].placement.at[atom] == last) != (bias->placement.at[atom] == NXC_SPLIT) ||
+          bias->placement.at[atom] > NXC_SPLIT)
         return "the bias is divided differently from the product";
     fault = nxc_whole(&out[0]);
   }
-  if (fault == NULL && nxc_placed(&out[0].place, NXC_PARTIAL)) out[0].dtype = graph->types.partial;
+  if (fault == NULL && nxc_atoms_placed(&out[0].placement, NXC_PARTIAL)) out[0].dtype = graph->types.partial;
   return fault;
 }
 
@@ -86,7 +86,7 @@ const nxc_rule nxc_rule_matmul = {
 static const char *infer_bias_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *dy = nxc_in(graph, op, 0);
   out[0] = nxc_shape_of(graph->types.grad, 1, (int64_t[]){nxc_shape_last(dy)});
-  out[0].place = nxc_place_row_sum(dy);
+  out[0].placement = nxc_placement_of_row_sum(dy);
   return NULL;
 }
 
@@ -96,7 +96,7 @@ static const char *infer_bias_add(const nxc_graph *graph, const nxc_operator_nod
   const nxc_shape *x = nxc_in(graph, op, 0), *bias = nxc_in(graph, op, 1);
   out[0] = *x;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-    if ((x->place.at[atom] == NXC_SPLIT + x->n_dims - 1) != (bias->place.at[atom] == NXC_SPLIT))
+    if ((x->placement.at[atom] == NXC_SPLIT + x->n_dims - 1) != (bias->placement.at[atom] == NXC_SPLIT))
       return "the bias is divided differently from what it is added to";
   return nxc_whole(x);
 }

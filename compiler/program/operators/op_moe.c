@@ -7,8 +7,8 @@
 #include "compiler/program/graph/rules.h"
 #include "compiler/program/graph/grad.h"
 
-static bool is_of_tokens(uint8_t place) {
-  return place == NXC_SPLIT || place == NXC_SPLIT + 1;
+static bool is_of_tokens(uint8_t how) {
+  return how == NXC_SPLIT || how == NXC_SPLIT + 1;
 }
 
 /* ---- routing ---- */
@@ -23,12 +23,12 @@ static const char *infer_route(const nxc_graph *graph, const nxc_operator_node *
   out[2] = nxc_shape_of(NX_f32, 2, (int64_t[]){n_counts, logits->dims[2]});
   out[3] = nxc_shape_of(NX_f64, 1, (int64_t[]){2});
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    uint8_t place = logits->place.at[atom], gathered = all->place.at[atom];
-    if (place != NXC_REPLICATED && !is_of_tokens(place)) return "the router reads parts of tokens";
-    if (gathered != (place == NXC_SPLIT ? NXC_SPLIT : NXC_REPLICATED))
+    uint8_t how = logits->placement.at[atom], gathered = all->placement.at[atom];
+    if (how != NXC_REPLICATED && !is_of_tokens(how)) return "the router reads parts of tokens";
+    if (gathered != (how == NXC_SPLIT ? NXC_SPLIT : NXC_REPLICATED))
       return "the router lacks tokens of the micro-batch";
-    out[2].place.at[atom] = gathered;
-    if (place != NXC_REPLICATED) out[3].place.at[atom] = NXC_PARTIAL;
+    out[2].placement.at[atom] = gathered;
+    if (how != NXC_REPLICATED) out[3].placement.at[atom] = NXC_PARTIAL;
   }
   return NULL;
 }
@@ -83,11 +83,11 @@ static const char *infer_index(const nxc_graph *graph, const nxc_operator_node *
       NX_i32, 3,
       (int64_t[]){attrs[NX_moe_index_destinations].integer, 1, attrs[NX_moe_index_experts].integer});
   for (uint32_t atom = 0; atom < NXC_N_ATOMS; atom++) {
-    uint8_t place = experts->place.at[atom];
+    uint8_t how = experts->placement.at[atom];
     bool own = varies_on(graph, &attrs[NX_moe_index_expert_start], atom);
-    if (own && place != NXC_REPLICATED) return "ranks look for their experts among tokens that others lack";
-    if (own) out[0].place.at[atom] = NXC_PARTIAL;
-    out[1].place.at[atom] = own ? NXC_SPLIT : place == NXC_REPLICATED ? NXC_REPLICATED : NXC_SPLIT + 1;
+    if (own && how != NXC_REPLICATED) return "ranks look for their experts among tokens that others lack";
+    if (own) out[0].placement.at[atom] = NXC_PARTIAL;
+    out[1].placement.at[atom] = own ? NXC_SPLIT : how == NXC_REPLICATED ? NXC_REPLICATED : NXC_SPLIT + 1;
   }
   return NULL;
 }
@@ -95,7 +95,7 @@ static const char *infer_index(const nxc_graph *graph, const nxc_operator_node *
 const nxc_rule nxc_rule_moe_index = {.infer = infer_index, .suffixes = {"rows", "counts"}};
 
 /* Where the rows of tokens go that lie so. */
-static uint8_t row_place(uint8_t tokens, uint8_t rows, const char **fault) {
+static uint8_t row_placement(uint8_t tokens, uint8_t rows, const char **fault) {
   if (rows == NXC_PARTIAL && tokens == NXC_REPLICATED) return NXC_SPLIT;
   if (is_of_tokens(tokens) && rows == tokens) return NXC_SPLIT + 1;
   if (tokens != NXC_REPLICATED || rows != NXC_REPLICATED)
@@ -110,7 +110,7 @@ static const char *infer_permute(const nxc_graph *graph, const nxc_operator_node
                         (int64_t[]){op->attrs[NX_moe_permute_destinations].integer,
                                     op->attrs[NX_moe_permute_rows].integer, nxc_shape_last(x)});
   for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-    out[0].place.at[atom] = row_place(x->place.at[atom], rows->place.at[atom], &fault);
+    out[0].placement.at[atom] = row_placement(x->placement.at[atom], rows->placement.at[atom], &fault);
   return fault;
 }
 
@@ -132,16 +132,16 @@ static const char *infer_combine(const nxc_graph *graph, const nxc_operator_node
   out[0] = nxc_shape_with_last(rows, nxc_shape_last(y));
   out[0].dtype = graph->types.activation;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    uint8_t of_y = y->place.at[atom], place = rows->place.at[atom];
-    bool summand = of_y == NXC_PARTIAL && place == NXC_REPLICATED;
-    out[0].place.at[atom] = summand ? NXC_PARTIAL : place;
-    uint8_t tokens = place == NXC_PARTIAL ? NXC_REPLICATED : place;
-    if (!summand && of_y != row_place(tokens, place, &fault))
+    uint8_t of_y = y->placement.at[atom], how = rows->placement.at[atom];
+    bool summand = of_y == NXC_PARTIAL && how == NXC_REPLICATED;
+    out[0].placement.at[atom] = summand ? NXC_PARTIAL : how;
+    uint8_t tokens = how == NXC_PARTIAL ? NXC_REPLICATED : how;
+    if (!summand && of_y != row_placement(tokens, how, &fault))
       fault = "rows are not where their tokens look for them";
-    uint8_t weighted = op->n_in == 3 ? nxc_in(graph, op, 2)->place.at[atom] : tokens;
+    uint8_t weighted = op->n_in == 3 ? nxc_in(graph, op, 2)->placement.at[atom] : tokens;
     if (weighted != tokens) fault = "weights and rows are divided differently";
   }
-  if (nxc_placed(&out[0].place, NXC_PARTIAL)) out[0].dtype = graph->types.partial;
+  if (nxc_atoms_placed(&out[0].placement, NXC_PARTIAL)) out[0].dtype = graph->types.partial;
   return fault;
 }
 
@@ -164,10 +164,10 @@ static const char *infer_combine_grad(const nxc_graph *graph, const nxc_operator
   out[0].dtype = graph->types.activation;
   out[1] = *nxc_in(graph, op, 3);
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    bool summand = y->place.at[atom] == NXC_PARTIAL, own = rows->place.at[atom] == NXC_PARTIAL;
-    if (summand) out[0].place.at[atom] = NXC_REPLICATED;
-    if (summand || own) out[1].place.at[atom] = NXC_PARTIAL;
-    if (dx->place.at[atom] != (own ? NXC_REPLICATED : rows->place.at[atom]))
+    bool summand = y->placement.at[atom] == NXC_PARTIAL, own = rows->placement.at[atom] == NXC_PARTIAL;
+    if (summand) out[0].placement.at[atom] = NXC_REPLICATED;
+    if (summand || own) out[1].placement.at[atom] = NXC_PARTIAL;
+    if (dx->placement.at[atom] != (own ? NXC_REPLICATED : rows->placement.at[atom]))
       return "the gradient is divided differently from the tokens";
   }
   return NULL;

@@ -5,7 +5,8 @@
 
 static const char *check_input(const nxc_graph *graph, const nxc_operator_node *op, uint32_t index) {
   const nxc_shape *x = nxc_in(graph, op, index);
-  if (nxc_placed(&x->place, (uint8_t)(NXC_SPLIT + x->n_dims - 1))) return "what is normalized is cut";
+  if (nxc_atoms_placed(&x->placement, (uint8_t)(NXC_SPLIT + x->n_dims - 1)))
+    return "what is normalized is cut";
   return nxc_whole(x);
 }
 
@@ -22,15 +23,15 @@ static const char *infer_norm(const nxc_graph *graph, const nxc_operator_node *o
  * is. */
 static const char *infer_norm_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *dy = nxc_in(graph, op, 0), *x = nxc_in(graph, op, 1);
-  uint32_t partial = nxc_placed(&dy->place, NXC_PARTIAL);
+  uint32_t partial = nxc_atoms_placed(&dy->placement, NXC_PARTIAL);
   out[0] = *x;
-  nxc_place(&out[0].place, partial, NXC_PARTIAL);
+  nxc_place_atoms(&out[0].placement, partial, NXC_PARTIAL);
   const char *fault = nxc_same(dy, &out[0]);
   for (uint32_t i = 1; i < op->n_out; i++) {
     int64_t width = op->op == NX_OP_scale_norm_grad ? 1 : nxc_shape_last(x);
     out[i] = nxc_shape_of(graph->types.grad, 1, (int64_t[]){width});
-    out[i].place = nxc_place_row_sum(x);
-    nxc_place(&out[i].place, partial, NXC_PARTIAL);
+    out[i].placement = nxc_placement_of_row_sum(x);
+    nxc_place_atoms(&out[i].placement, partial, NXC_PARTIAL);
   }
   return fault ? fault : check_input(graph, op, 1);
 }
@@ -48,7 +49,8 @@ static void grad_rms_norm(nxc_grad *grad, const nxc_operator_node *op) {
 }
 
 static void grad_scale_norm(nxc_grad *grad, const nxc_operator_node *op) {
-  nxc_id x = op->args[0], gain = op->args[1], y = op->args[2], factor = op->args[3], dy = nxc_grad_of(grad, y);
+  nxc_id x = op->args[0], gain = op->args[1], y = op->args[2], factor = op->args[3],
+         dy = nxc_grad_of(grad, y);
   if (dy == 0) return;
   nxc_op_request request = {.op = NX_OP_scale_norm_grad,
                             .of = {x},

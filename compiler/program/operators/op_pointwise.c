@@ -64,7 +64,8 @@ static void grad_activation(nxc_grad *grad, const nxc_operator_node *op) {
   grad_of_function(grad, op, NX_OP_activation_grad);
 }
 
-static const char *infer_activation_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+static const char *infer_activation_grad(const nxc_graph *graph, const nxc_operator_node *op,
+                                         nxc_shape *out) {
   out[0] = *nxc_in(graph, op, 1);
   return nxc_same(nxc_in(graph, op, 0), &out[0]);
 }

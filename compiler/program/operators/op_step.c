@@ -16,13 +16,13 @@ static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node
   }
   uint32_t stage = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
   /* every stage has its own parameters */
-  nxc_place(&out[0].place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
+  nxc_place_atoms(&out[0].placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
   for (uint32_t atom = 0; atom < graph->mesh.n_atoms; atom++) {
-    bool divided = x->place.at[atom] >= NXC_SPLIT, counted_once = picked & 1u << atom;
+    bool divided = x->placement.at[atom] >= NXC_SPLIT, counted_once = picked & 1u << atom;
     if (!(stage & 1u << atom)) continue;
     if (divided && counted_once) return "a part of the gradient is not counted";
     if (divided || counted_once)
-      out[0].place.at[atom] = NXC_PARTIAL;
+      out[0].placement.at[atom] = NXC_PARTIAL;
     else
       return "copies of a gradient are counted";
   }
@@ -39,7 +39,8 @@ static const char *infer_segment(const nxc_graph *graph, const nxc_operator_node
   return nxc_whole(nxc_in(graph, op, 0));
 }
 
-/* Parameters, states and gradient are the same shard, or box of a tensor; the last output may be a copy in another type. */
+/* Parameters, states and gradient are the same shard, or box of a tensor; the last output may be a copy in
+ * another type. */
 static const char *infer_update(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const char *fault = NULL;
   uint32_t n_shards = 2 + nx_optimizer_n_states(nx_optimizer_of(op->op));
@@ -56,5 +57,6 @@ static const char *infer_update(const nxc_graph *graph, const nxc_operator_node 
 const nxc_rule nxc_rule_norm_sq = {.infer = infer_norm_sq};
 const nxc_rule nxc_rule_clip_scale = {.infer = infer_clip_scale, .suffixes = {"norm", "scale"}};
 const nxc_rule nxc_rule_segment = {.infer = infer_segment};
-#define OPTIMIZER(number, name, kind, n_states, meaning) const nxc_rule nxc_rule_##name = {.infer = infer_update};
+#define OPTIMIZER(number, name, kind, n_states, meaning)                                                     \
+  const nxc_rule nxc_rule_##name = {.infer = infer_update};
 #include "schema/optimizers.def"

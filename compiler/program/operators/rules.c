@@ -28,21 +28,22 @@ nxc_shape nxc_shape_without_last(const nxc_shape *like, nx_dtype dtype) {
 
 const char *nxc_same(const nxc_shape *a, const nxc_shape *b) {
   if (a->n_dims != b->n_dims || memcmp(a->dims, b->dims, sizeof a->dims) != 0) return "shapes differ";
-  return nxc_placement_equal(&a->place, &b->place) ? NULL : "placements differ";
+  return nxc_placement_equal(&a->placement, &b->placement) ? NULL : "placements differ";
 }
 
 const char *nxc_whole(const nxc_shape *shape) {
-  return nxc_placed(&shape->place, NXC_PARTIAL) ? "a partial sum is read where the whole is needed" : NULL;
+  return nxc_atoms_placed(&shape->placement, NXC_PARTIAL) ? "a partial sum is read where the whole is needed"
+                                                          : NULL;
 }
 
-nxc_placement nxc_place_row_sum(const nxc_shape *x) {
-  nxc_placement place = x->place;
+nxc_placement nxc_placement_of_row_sum(const nxc_shape *x) {
+  nxc_placement placement = x->placement;
   uint8_t last = (uint8_t)(NXC_SPLIT + x->n_dims - 1);
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
-    if (place.at[atom] < NXC_SPLIT) continue;
-    place.at[atom] = place.at[atom] == last ? NXC_SPLIT : NXC_PARTIAL;
+    if (placement.at[atom] < NXC_SPLIT) continue;
+    placement.at[atom] = placement.at[atom] == last ? NXC_SPLIT : NXC_PARTIAL;
   }
-  return place;
+  return placement;
 }
 
 uint64_t nxc_bytes_moved(const nxc_graph *graph, const nxc_operator_node *op) {

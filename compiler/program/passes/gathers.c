@@ -31,7 +31,7 @@ static bool is_gathered(const gathers *g, const nxc_range_node *range) {
 static nxc_id new_whole(nxc_graph *graph, const nxc_range_node *range) {
   nxc_shape shape = graph->values[range->param].shape;
   shape.dims[0] = (int64_t)range->n_elements;
-  nxc_place(&shape.place, range->shard_atoms, NXC_REPLICATED);
+  nxc_place_atoms(&shape.placement, range->shard_atoms, NXC_REPLICATED);
   const char *name = nxc_arena_printf(graph->arena, "%s.param.whole", range->name);
   return nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
 }

@@ -31,7 +31,7 @@ void nxc_grad_give(nxc_grad *grad, nxc_id value, nxc_id gradient) {
 }
 
 static uint32_t partial_atoms(const nxc_graph *graph, nxc_id value) {
-  return nxc_placed(&graph->values[value].shape.place, NXC_PARTIAL);
+  return nxc_atoms_placed(&graph->values[value].shape.placement, NXC_PARTIAL);
 }
 
 static nxc_id reduce(nxc_graph *graph, nxc_id of, nxc_id value, uint32_t atoms) {

@@ -6,8 +6,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* The pattern of optimizer.groups that the parameter's first tensor matches. A pattern says nothing about the number
- * of a layer, because chunks of layers share programs: in the name that it is held against there is no such number. */
+/* The pattern of optimizer.groups that the parameter's first tensor matches. A pattern says nothing about the
+ * number of a layer, because chunks of layers share programs: in the name that it is held against there is no
+ * such number. */
 static const nxc_group_pattern *pattern_of(const nxc_graph *graph, const nxc_training *t,
                                            const nxc_piece_node *piece) {
   const char *name = t->optimizer.n_patterns ? nxc_piece_name(graph->arena, t, piece, -1) : "";
@@ -39,8 +40,8 @@ static nxc_learning_rate constant(double value) {
 }
 
 /* In the order in which one overrules the other. Its name is made of what made it so. */
-static nxc_parameter_group group_of(const nxc_graph *graph, const nxc_training *t, const nxc_piece_node *piece,
-                                    bool matrix) {
+static nxc_parameter_group group_of(const nxc_graph *graph, const nxc_training *t,
+                                    const nxc_piece_node *piece, bool matrix) {
   const nxc_optimizer *o = &t->optimizer;
   bool decayed = matrix || o->norm_weight_decay;
   const nxc_group_pattern *pattern = pattern_of(graph, t, piece);
@@ -79,8 +80,8 @@ uint32_t nxc_parameter_group_of(nxc_graph *graph, const nxc_training *t, nxc_id 
   nxc_parameter_group new = group_of(graph, t, &graph->pieces[at], graph->values[parameter].shape.n_dims > 1);
   for (uint32_t i = 0; i < tables->n_parameter_groups; i++)
     if (strcmp(tables->parameter_groups[i].name, new.name) == 0) return i;
-  tables->parameter_groups = nxc_arena_grow(graph->arena, tables->parameter_groups, tables->n_parameter_groups,
-                                            sizeof *tables->parameter_groups);
+  tables->parameter_groups = nxc_arena_grow(graph->arena, tables->parameter_groups,
+                                            tables->n_parameter_groups, sizeof *tables->parameter_groups);
   tables->parameter_groups[tables->n_parameter_groups] = new;
   return (uint32_t)tables->n_parameter_groups++;
 }

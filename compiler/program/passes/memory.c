@@ -181,7 +181,7 @@ static int compare_events(const void *left, const void *right) {
 }
 
 /* Places all values of an arena that are alive within some positions; returns how many bytes they need. */
-static uint64_t place(planner *p, nx_arena_kind arena, uint64_t from, uint64_t to) {
+static uint64_t lay_out(planner *p, nx_arena_kind arena, uint64_t from, uint64_t to) {
   nxc_graph *graph = p->graph;
   event *events = nxc_arena_array(graph->arena, 2 * graph->n_values, sizeof *events);
   size_t n = 0;
@@ -235,10 +235,10 @@ void nxc_memory_plan(nxc_graph *graph) {
   for (nx_arena_kind arena = 0; arena < NX_N_ARENAS; arena++) {
     uint64_t *bytes = &graph->arena_bytes[arena];
     if (arena == NX_ARENA_slot) {
-      *bytes = place(&p, arena, p.start[NXC_FORWARD], p.start[NXC_STEP]);
+      *bytes = lay_out(&p, arena, p.start[NXC_FORWARD], p.start[NXC_STEP]);
     } else if (arena == NX_ARENA_scratch || arena == NX_ARENA_comm) {
       for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
-        uint64_t need = place(&p, arena, p.start[program], p.start[program + 1]);
+        uint64_t need = lay_out(&p, arena, p.start[program], p.start[program + 1]);
         if (need > *bytes) *bytes = need;
       }
     } else {

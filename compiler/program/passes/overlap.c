@@ -21,15 +21,15 @@ typedef struct extent {
   uint64_t from, to;
 } extent;
 
-typedef struct place {
+typedef struct region {
   extent at; /* empty: nowhere */
   uint32_t arena;
-} place;
+} region;
 
 /* A collective, or a transfer between stages, that is under way. */
 typedef struct collective {
   uint32_t input, result;   /* values that it reads and writes; NX_NONE: none */
-  place reads, writes;      /* where they lie */
+  region reads, writes;      /* where they lie */
   uint32_t chunk, slot;     /* in which it was started */
 } collective;
 
@@ -123,23 +123,23 @@ static void own(replay *r, uint32_t arena, extent e, uint32_t value) {
   o->n = n_new;
 }
 
-static place place_of(const replay *r, uint32_t value) {
-  if (value == NX_NONE) return (place){0};
-  return (place){extent_of(r, value), r->plan->values[value].arena};
+static region region_of(const replay *r, uint32_t value) {
+  if (value == NX_NONE) return (region){0};
+  return (region){extent_of(r, value), r->plan->values[value].arena};
 }
 
-static bool shared(const place *a, const place *b) {
+static bool shared(const region *a, const region *b) {
   return a->arena == b->arena && meet(a->at, b->at);
 }
 
 static void start(replay *r, uint32_t input, uint32_t result) {
   r->started = nxc_arena_grow(r->arena, r->started, r->n_started, sizeof *r->started);
   r->started[r->n_started++] =
-      (collective){input, result, place_of(r, input), place_of(r, result), r->chunk, r->slot};
+      (collective){input, result, region_of(r, input), region_of(r, result), r->chunk, r->slot};
 }
 
 static bool read_value(replay *r, const nx_operator *op, uint32_t value) {
-  place p = place_of(r, value);
+  region p = region_of(r, value);
   for (size_t i = 0; i < r->n_started; i++)
     if (shared(&r->started[i].writes, &p))
       return fail(r, op, value, "reads, while a collective writes there,", NX_NONE);
@@ -157,7 +157,7 @@ static bool read_value(replay *r, const nx_operator *op, uint32_t value) {
 
 static bool write_value(replay *r, const nx_operator *op, uint32_t value, const uint32_t *inputs,
                         uint32_t n_inputs) {
-  place p = place_of(r, value);
+  region p = region_of(r, value);
   for (size_t i = 0; i < r->n_started; i++)
     if (shared(&r->started[i].writes, &p) || shared(&r->started[i].reads, &p))
       return fail(r, op, value, "writes, while a collective is using the place,", NX_NONE);
@@ -195,8 +195,8 @@ static bool passes(const replay *r, uint32_t value) {
   return value != NX_NONE && is_passing(r->plan->values[value].arena);
 }
 
-/* Collectives that outlive their program are on what lives as long as the run; transfers are the schedule's.
- */
+/* Collectives that outlive their program are on what lives as long as the run; transfers are the
+ * schedule's. */
 static bool nothing_passing(const replay *r, const nx_item *item) {
   for (size_t i = 0; i < r->n_started; i++) {
     const collective *at = &r->started[i];

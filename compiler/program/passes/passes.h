@@ -20,16 +20,17 @@ void nxc_ring(nxc_graph *graph);
  * the graph does not write it. */
 void nxc_step_begin(nxc_graph *graph, const nxc_training *training, int64_t n_squares);
 
-/* Makes the table of parameter groups, which all graphs share: the step of each has the numbers of all groups, because
- * one of a stage's chunks makes them for all. Returns a pattern of optimizer.groups that no tensor's name matches, or
- * NULL. */
-const char *nxc_parameter_groups_build(nxc_graph *const *graphs, uint32_t n_graphs, const nxc_training *training);
+/* Makes the table of parameter groups, which all graphs share: the step of each has the numbers of all
+ * groups, because one of a stage's chunks makes them for all. Returns a pattern of optimizer.groups that no
+ * tensor's name matches, or NULL. */
+const char *nxc_parameter_groups_build(nxc_graph *const *graphs, uint32_t n_graphs,
+                                       const nxc_training *training);
 /* Index of the parameter's group in it. */
 uint32_t nxc_parameter_group_of(nxc_graph *graph, const nxc_training *training, nxc_id parameter);
 
-/* Cuts parameters, gradients and optimizer state into ranges: by the ranks that reduce them and the group that
- * they are updated with; also by layer, or by the size of buckets, where data parallelism works on one part while the
- * rest computes. */
+/* Cuts parameters, gradients and optimizer state into ranges: by the ranks that reduce them and the group
+ * that they are updated with; also by layer, or by the size of buckets, where data parallelism works on one
+ * part while the rest computes. */
 void nxc_ranges_build(nxc_graph *graph, const nxc_training *training);
 /* Makes a value of a parameter's (or its gradient's) shape a view of its range's value `base`. */
 void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id base);
@@ -56,8 +57,8 @@ void nxc_in_place(nxc_graph *graph);
  * on gradients goes on until the step needs them. */
 void nxc_waits(nxc_graph *graph);
 
-/* Gives every value its arena and offset: two events (written first, used last) per value, best fit by size.
- */
+/* Gives every value its arena and offset: two events (written first, used last) per value, best fit by
+ * size. */
 void nxc_memory_plan(nxc_graph *graph);
 
 #endif

@@ -61,8 +61,9 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
                      : range->unit == NXC_UNIT_INPUT  ? "embedding."
                      : range->unit == NXC_UNIT_OUTPUT ? "output."
                                                       : "";
-  const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, graph->tables->parameter_groups[range->parameter_group].name, range->kept ? ".kept" : "", over, copied ? ".copied_over_" : "",
-                                      copied ? copied : "");
+  const char *name = nxc_arena_printf(
+      arena, "%s%s%s.%s%s%s", unit, graph->tables->parameter_groups[range->parameter_group].name,
+      range->kept ? ".kept" : "", over, copied ? ".copied_over_" : "", copied ? copied : "");
   return bucket ? nxc_arena_printf(arena, "%s.bucket%u", name, bucket) : name;
 }
 
@@ -83,16 +84,16 @@ static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
 static nxc_range_node new_range(cutter *c, nxc_id parameter) {
   const nxc_shape *gradient = &c->graph->values[c->graph->values[parameter].gradient].shape;
   uint32_t group = nxc_parameter_group_of(c->graph, c->t, parameter);
-  return (nxc_range_node){.group_atoms = nxc_placed(&gradient->place, NXC_PARTIAL),
-                          .copy_atoms = nxc_parameter_copies(c->graph, parameter, &gradient->place),
+  return (nxc_range_node){.group_atoms = nxc_atoms_placed(&gradient->placement, NXC_PARTIAL),
+                          .copy_atoms = nxc_parameter_copies(c->graph, parameter, &gradient->placement),
                           .shared = c->graph->values[parameter].shared,
                           .parameter_group = group,
                           .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->sharding.keep_below,
                           .unit = unit_of(c, parameter, group)};
 }
 
-/* A parameter joins the newest range of its class and unit, unless that would be larger than a bucket then.
- */
+/* A parameter joins the newest range of its class and unit, unless that would be larger than a bucket
+ * then. */
 static void join(cutter *c, nxc_id parameter) {
   nxc_graph *graph = c->graph;
   nxc_range_node new = new_range(c, parameter), *range = NULL;
@@ -126,8 +127,8 @@ static int compare_written(const void *left, const void *right, void *context) {
   return a < b ? -1 : a > b;
 }
 
-/* In the order of their declaration; where buckets are filled, in the order in which gradients are complete.
- */
+/* In the order of their declaration; where buckets are filled, in the order in which gradients are
+ * complete. */
 static void order_parameters(cutter *c) {
   nxc_graph *graph = c->graph;
   const nxc_program_list *list = &graph->programs[NXC_BACKWARD];
@@ -148,11 +149,11 @@ static nxc_id range_value(nxc_graph *graph, const nxc_range_node *range, const c
                           nx_dtype dtype, bool whole, uint8_t placed) {
   uint64_t n = whole ? range->n_elements : range->n_shard;
   nxc_shape shape = nxc_shape_of(dtype, 1, (int64_t[]){(int64_t)n});
-  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_SPLIT);
-  nxc_place(&shape.place, range->copy_atoms, NXC_REPLICATED);
-  nxc_place(&shape.place, range->group_atoms, placed);
-  if (range->shared) nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), placed);
-  if (!whole) nxc_place(&shape.place, range->shard_atoms, NXC_SPLIT);
+  nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_SPLIT);
+  nxc_place_atoms(&shape.placement, range->copy_atoms, NXC_REPLICATED);
+  nxc_place_atoms(&shape.placement, range->group_atoms, placed);
+  if (range->shared) nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), placed);
+  if (!whole) nxc_place_atoms(&shape.placement, range->shard_atoms, NXC_SPLIT);
   return nxc_value_new(graph, nxc_arena_printf(graph->arena, "%s.%s", range->name, what), role, &shape);
 }
 
@@ -160,7 +161,7 @@ static nxc_id range_value(nxc_graph *graph, const nxc_range_node *range, const c
 static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id value, const char *what) {
   nxc_shape shape = graph->values[value].shape;
   shape.dims[0] = (int64_t)range->n_shard;
-  nxc_place(&shape.place, range->shard_atoms, NXC_SPLIT);
+  nxc_place_atoms(&shape.placement, range->shard_atoms, NXC_SPLIT);
   const char *name = nxc_arena_printf(graph->arena, "%s.%s.shard", range->name, what);
   nxc_id shard = nxc_view_new(graph, name, nxc_value_root(graph, value), 0, &shape);
   nxc_rank_number start = range->shard_start;
@@ -173,9 +174,9 @@ static nxc_id shard_of(nxc_graph *graph, const nxc_range_node *range, nxc_id val
 static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient, uint32_t over,
                      const char *what) {
   nxc_value_node of = graph->values[gradient];
-  uint32_t partial = nxc_placed(&of.shape.place, NXC_PARTIAL) & over;
+  uint32_t partial = nxc_atoms_placed(&of.shape.placement, NXC_PARTIAL) & over;
   if (partial == 0) return gradient;
-  nxc_place(&of.shape.place, partial, NXC_REPLICATED);
+  nxc_place_atoms(&of.shape.placement, partial, NXC_REPLICATED);
   const char *name = nxc_arena_printf(graph->arena, "%s.grad.%s", range->name, what);
   nxc_id sum = nxc_view_new(graph, name, nxc_value_root(graph, gradient), of.view_offset, &of.shape);
   graph->values[sum].shift = of.shift;
@@ -210,33 +211,35 @@ static void make_gradients(nxc_graph *graph, nxc_range_node *range) {
 
 /* ---- whole tensors ---- */
 
-/* Parameters of one form: each rank has as many places for them. */
+/* Parameters of one form: each rank has as many slots for them. */
 typedef struct form {
   const nxc_piece_node *piece; /* the first of one of them */
   nxc_shape shape;
-  uint64_t n, n_dealt, size, start; /* size: of a place; start: of the first, in a rank's share */
+  uint64_t n, n_dealt, size, start; /* size: of a slot; start: of the first, in a rank's share */
 } form;
 
 static form *form_of(nxc_graph *graph, form *forms, size_t *n_forms, nxc_id parameter) {
   const nxc_piece_node *piece = piece_of(graph, parameter);
   const nxc_shape *shape = &graph->values[parameter].shape;
   for (size_t i = 0; i < *n_forms; i++)
-    if (forms[i].piece->part == piece->part && memcmp(forms[i].shape.dims, shape->dims, sizeof shape->dims) == 0)
+    if (forms[i].piece->part == piece->part &&
+        memcmp(forms[i].shape.dims, shape->dims, sizeof shape->dims) == 0)
       return &forms[i];
   uint64_t size = round_up((uint64_t)nxc_shape_elements(shape), block_elements(graph));
   forms[*n_forms] = (form){.piece = piece, .shape = *shape, .size = size};
   return &forms[(*n_forms)++];
 }
 
-/* Tensors go round the ranks, form by form, so that all ranks do the same; where they do not come out even some ranks
- * have an empty place, which stays 0. */
+/* Tensors go round the ranks, form by form, so that all ranks do the same; where they do not come out even
+ * some ranks have an empty slot, which stays 0. */
 static void deal(nxc_graph *graph, nxc_range_node *range, uint32_t n_ranks) {
   nxc_id index = (nxc_id)(range - graph->ranges);
   form *forms = nxc_arena_array(graph->arena, graph->n_parameters, sizeof *forms);
   size_t n_forms = 0;
   range->n_shard = 0;
   for (size_t i = 0; i < graph->n_parameters; i++)
-    if (graph->values[graph->parameters[i]].range == index) form_of(graph, forms, &n_forms, graph->parameters[i])->n++;
+    if (graph->values[graph->parameters[i]].range == index)
+      form_of(graph, forms, &n_forms, graph->parameters[i])->n++;
   for (size_t i = 0; i < n_forms; i++) {
     forms[i].start = range->n_shard;
     range->n_shard += (forms[i].n + n_ranks - 1) / n_ranks * forms[i].size;
@@ -245,7 +248,8 @@ static void deal(nxc_graph *graph, nxc_range_node *range, uint32_t n_ranks) {
     nxc_value_node *value = &graph->values[graph->parameters[i]];
     if (value->range != index) continue;
     form *of = form_of(graph, forms, &n_forms, graph->parameters[i]);
-    value->range_start = of->n_dealt % n_ranks * range->n_shard + of->start + of->n_dealt / n_ranks * of->size;
+    value->range_start =
+        of->n_dealt % n_ranks * range->n_shard + of->start + of->n_dealt / n_ranks * of->size;
     of->n_dealt++;
   }
   range->n_elements = n_ranks * range->n_shard;

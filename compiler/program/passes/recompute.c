@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Modules that recompute.modules may name, and the parts of a layer that they mean: NULL, all of them. Scores of
- * the attention are never kept, so there is nothing to recompute for its core. */
+/* Modules that recompute.modules may name, and the parts of a layer that they mean: NULL, all of them. Scores
+ * of the attention are never kept, so there is nothing to recompute for its core. */
 static const struct {
   const char *module, *part;
   bool activation; /* nothing but the activation function of the part */
@@ -81,7 +81,7 @@ static void keep_slice(recompute *r, nxc_id value) {
   nxc_graph *graph = r->graph;
   uint32_t tensor = nxc_axis(&graph->mesh, NXC_AXIS_TENSOR), n = nxc_mesh_size(&graph->mesh, tensor);
   const nxc_shape *shape = &graph->values[value].shape;
-  bool whole = (nxc_placed(&shape->place, NXC_REPLICATED) & tensor) == tensor;
+  bool whole = (nxc_atoms_placed(&shape->placement, NXC_REPLICATED) & tensor) == tensor;
   if (!whole || shape->n_dims != 3 || shape->dims[1] % n != 0) return;
   nxc_rank_number part = nxc_rank_number_tensor(graph, 0, 1);
   r->slice[value] = nxc_append(

@@ -78,8 +78,8 @@ static void find_complete(reductions *r, const nxc_program_list *list) {
   }
 }
 
-/* Nothing writes what lies between parameters and behind them, but it is reduced and its squares are summed.
- */
+/* Nothing writes what lies between parameters and behind them, but it is reduced and its squares are
+ * summed. */
 static void clear_gap(nxc_graph *graph, const nxc_range_node *range, uint64_t from, uint64_t to) {
   if (from >= to) return;
   nxc_shape shape = graph->values[range->pass_grad].shape;

@@ -26,7 +26,7 @@ static bool is_divided(const nxc_range_node *range) {
 /* The same bytes, summed over the ranks. */
 static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient) {
   nxc_shape shape = graph->values[gradient].shape;
-  nxc_place(&shape.place, range->group_atoms, NXC_REPLICATED);
+  nxc_place_atoms(&shape.placement, range->group_atoms, NXC_REPLICATED);
   const char *name = nxc_arena_printf(graph->arena, "%s.sum", graph->values[gradient].name);
   return nxc_view_new(graph, name, range->grad, graph->values[gradient].view_offset, &shape);
 }
@@ -76,10 +76,10 @@ static void global_norm(step *s) {
   nxc_graph *graph = s->graph;
   nxc_id sum = graph->squares;
   graph->origin = "grad_norm";
-  uint32_t world = nxc_placed(&graph->values[sum].shape.place, NXC_PARTIAL);
+  uint32_t world = nxc_atoms_placed(&graph->values[sum].shape.placement, NXC_PARTIAL);
   if (world) {
     nxc_shape shape = graph->values[sum].shape;
-    nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_REPLICATED);
+    nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_REPLICATED);
     nxc_id total = nxc_value_new(graph, "grad_norm.total", NXC_ROLE_SCALAR, &shape);
     sum = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
                                               .in = {sum},
@@ -147,7 +147,7 @@ typedef struct update {
   const nxc_parameter_group *group;
   nxc_group_numbers numbers;
   nxc_id param, copy, gradient, states[NX_MAX_STATES]; /* copy: 0: none */
-  nxc_id whole[2 + NX_MAX_STATES];                     /* p, states, gradient of the tensor; 0: the box is all of it */
+  nxc_id whole[2 + NX_MAX_STATES]; /* p, states, gradient of the tensor; 0: the box is all of it */
   nx_attribute row_start, column_start, tensor_rows;
 } update;
 
@@ -186,26 +186,29 @@ static uint32_t atoms_of(const nxc_rank_number *number) {
   return atoms;
 }
 
-/* The ranks that together have the tensor of which a piece is a box: what divides its rows (axis 0) or columns. */
+/* The ranks that together have the tensor of which a piece is a box: what divides its rows (axis 0) or
+ * columns. */
 static uint32_t holders_of(const nxc_graph *graph, const nxc_piece_node *piece, int64_t *axis) {
   const nxc_shape *shape = &graph->values[piece->value].shape;
   for (*axis = shape->n_dims > 1 ? 0 : 1; *axis < 2; (*axis)++) {
     uint8_t divided = (uint8_t)(NXC_SPLIT + shape->n_dims - 2 + *axis);
-    uint32_t atoms = nxc_placed(&shape->place, divided) & atoms_of(*axis ? &piece->column_start : &piece->row_start);
+    uint32_t atoms = nxc_atoms_placed(&shape->placement, divided) &
+                     atoms_of(*axis ? &piece->column_start : &piece->row_start);
     if (atoms) return atoms;
   }
   return *axis = 0;
 }
 
 /* The piece's part of a vector of the range (or of the shard), as a matrix. */
-static nxc_id box_of(nxc_graph *graph, nxc_id vector, const nxc_piece_node *piece, uint32_t holders, int64_t axis) {
+static nxc_id box_of(nxc_graph *graph, nxc_id vector, const nxc_piece_node *piece, uint32_t holders,
+                     int64_t axis) {
   const nxc_value_node base = graph->values[vector];
   nxc_shape shape = nxc_shape_of(base.shape.dtype, 2, (int64_t[]){piece->rows, piece->columns});
   const nxc_value_node *parameter = &graph->values[piece->value];
   int64_t row_elements = parameter->shape.n_dims == 1 ? 1 : piece->columns;
   uint64_t start = parameter->range_start + (uint64_t)(piece->row * row_elements);
-  shape.place = base.shape.place;
-  nxc_place(&shape.place, holders, (uint8_t)(NXC_SPLIT + axis));
+  shape.placement = base.shape.placement;
+  nxc_place_atoms(&shape.placement, holders, (uint8_t)(NXC_SPLIT + axis));
   const char *name = nxc_arena_printf(graph->arena, "%s.%s.%lld", base.name, graph->values[piece->value].name,
                                       (long long)piece->row);
   nxc_id box = nxc_view_new(graph, name, nxc_value_root(graph, vector),
@@ -215,13 +218,14 @@ static nxc_id box_of(nxc_graph *graph, nxc_id vector, const nxc_piece_node *piec
 }
 
 static nxc_id gathered(nxc_graph *graph, nxc_id box, uint32_t holders, int64_t axis) {
-  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
-                                             .name = nxc_arena_printf(graph->arena, "%s.whole", graph->values[box].name),
-                                             .in = {box},
-                                             .when = NX_WHEN_LAST,
-                                             .attrs = {[NX_all_gather_axis] = nxc_integer(axis)},
-                                             .dtype = graph->values[box].shape.dtype,
-                                             .group_atoms = holders});
+  return nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_all_gather,
+                               .name = nxc_arena_printf(graph->arena, "%s.whole", graph->values[box].name),
+                               .in = {box},
+                               .when = NX_WHEN_LAST,
+                               .attrs = {[NX_all_gather_axis] = nxc_integer(axis)},
+                               .dtype = graph->values[box].shape.dtype,
+                               .group_atoms = holders});
 }
 
 /* Where this rank's box begins, along the axis. */
@@ -238,7 +242,8 @@ static void update_piece(step *s, const update *of_range, const nxc_piece_node *
   uint32_t holders = holders_of(graph, piece, &axis), n_states = nx_optimizer_n_states(u.group->update.rule);
   u.param = box_of(graph, of_range->param, piece, holders, axis);
   if (of_range->copy) u.copy = box_of(graph, of_range->copy, piece, holders, axis);
-  for (uint32_t i = 0; i < n_states; i++) u.states[i] = box_of(graph, of_range->states[i], piece, holders, axis);
+  for (uint32_t i = 0; i < n_states; i++)
+    u.states[i] = box_of(graph, of_range->states[i], piece, holders, axis);
   u.gradient = box_of(graph, of_range->gradient, piece, holders, axis);
   int64_t rows = piece->rows * (holders && axis == 0 ? (int64_t)nxc_mesh_size(&graph->mesh, holders) : 1);
   u.tensor_rows = nxc_integer(rows < piece->logical_rows ? rows : piece->logical_rows);
@@ -252,16 +257,17 @@ static void update_piece(step *s, const update *of_range, const nxc_piece_node *
   append_update(s, &u);
 }
 
-/* Of several experts' pieces in one place the first stands for all. */
+/* Of several experts' pieces in one slot the first stands for all. */
 static bool is_first_there(const nxc_graph *graph, size_t piece) {
   for (size_t i = 0; i < piece; i++)
-    if (graph->pieces[i].value == graph->pieces[piece].value && graph->pieces[i].row == graph->pieces[piece].row)
+    if (graph->pieces[i].value == graph->pieces[piece].value &&
+        graph->pieces[i].row == graph->pieces[piece].row)
       return false;
   return true;
 }
 
-/* Each place of a rank's share, in which ranks have other tensors of the same form: those of the first rank stand for
- * all. */
+/* Each slot of a rank's share, in which ranks have other tensors of the same form: those of the first rank
+ * stand for all. */
 static void update_tensors(step *s, nxc_id index, const update *u) {
   nxc_graph *graph = s->graph;
   for (size_t i = 0; i < graph->n_pieces; i++) {
@@ -299,7 +305,7 @@ static void total_loss(step *s) {
   nxc_graph *graph = s->graph;
   graph->origin = "loss";
   graph->loss_total = graph->loss;
-  uint32_t partial = nxc_placed(&graph->values[graph->loss].shape.place, NXC_PARTIAL);
+  uint32_t partial = nxc_atoms_placed(&graph->values[graph->loss].shape.placement, NXC_PARTIAL);
   if (partial == 0) return;
   graph->loss_total = scalar(graph, "loss_total");
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
@@ -332,13 +338,13 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
     graph->loss = scalar(graph, "loss");
     nxc_value_node *loss = &graph->values[graph->loss];
     loss->unplaced = false;
-    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
-    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_PARTIAL);
-    nxc_place(&loss->shape.place, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
+    nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
+    nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_PARTIAL);
+    nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
     clear(graph, graph->loss);
   }
   nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n_squares});
-  nxc_place(&shape.place, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_PARTIAL);
+  nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_PARTIAL);
   graph->squares = nxc_value_new(graph, "grad_norm.squares", NXC_ROLE_SCALAR, &shape);
   graph->origin = "grad_norm";
   if (!alone || t->sharding.stage > 0) clear(graph, graph->squares);

@@ -46,7 +46,9 @@ nxc_datasets nxc_datasets_read(const nxc_settings *s) {
     if (part > 0 && shares[part] == 0) continue;
     nxc_dataset *set = &sets[datasets.n];
     *set = (nxc_dataset){.name = names[part],
-                         .record = {.role = roles[part], .sampler = NX_SAMPLER_STREAM, .blend = NX_BLEND_WEIGHTS,
+                         .record = {.role = roles[part],
+                                    .sampler = NX_SAMPLER_STREAM,
+                                    .blend = NX_BLEND_WEIGHTS,
                                     .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE)}};
     set->sources = read_sources(s, part, shares, &set->record.n_sources);
     datasets.n += set->record.n_sources > 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is trained on, and what is held out: the plan's records (schema/plan.h) before their texts have places.
+/* What is trained on, and what is held out: the plan's records (schema/plan.h) before their texts have
+ * places.
  *
  * A set of paths of its own is a dataset; those of training are divided by data.split, and the parts for
  * validation and test are datasets too, where no paths of their own are given. What is divided off is never

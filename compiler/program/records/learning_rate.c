@@ -17,7 +17,7 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define SCHEDULE(name, rise, kind, clock, target, end, exponent, meaning)                                          \
+#define SCHEDULE(name, rise, kind, clock, target, end, exponent, meaning)                                    \
   {#name, RISE_##rise, NX_SEGMENT_##kind, clock, target, end, exponent},
 #include "schema/schedules.def"
 };
@@ -66,8 +66,8 @@ static int64_t step_behind(double steps) {
   return (int64_t)floor(steps) + 1;
 }
 
-/* Where the first step learns already, it is as if the warm-up had begun a step before it. Returns the first step
- * behind the warm-up. */
+/* Where the first step learns already, it is as if the warm-up had begun a step before it. Returns the first
+ * step behind the warm-up. */
 static int64_t add_rise(nxc_learning_rate *rate, const schedule *of) {
   double origin = of->first_learns ? -1 : 0, span = of->warmup - origin;
   double from = of->first_learns ? 0 : of->initial;
@@ -84,7 +84,9 @@ static void set_clock(nx_segment *fall, const schedule *of) {
   switch (of->row->clock) {
   case TRAINING: fall->origin = 0, fall->span = of->end; break;
   case WARMUP: fall->origin = of->hold, fall->span = fmax(of->warmup, 1); break;
-  case RISE: fall->origin = of->hold - of->first_learns, fall->span = fmax(of->warmup + of->first_learns, 1); break;
+  case RISE:
+    fall->origin = of->hold - of->first_learns, fall->span = fmax(of->warmup + of->first_learns, 1);
+    break;
   case PERIOD: fall->span = of->period; break;
   case PERIODS: fall->span = of->period, fall->every = (int64_t)of->period; break;
   }
@@ -100,7 +102,8 @@ static void set_target(nx_segment *fall, const schedule *of) {
 }
 
 static void add_fall(nxc_learning_rate *rate, const schedule *of, int64_t first) {
-  nx_segment fall = {.kind = of->row->kind, .exponent = of->row->exponent > 0 ? of->row->exponent : of->power};
+  nx_segment fall = {.kind = of->row->kind,
+                     .exponent = of->row->exponent > 0 ? of->row->exponent : of->power};
   set_clock(&fall, of);
   set_target(&fall, of);
   fall.first = first;

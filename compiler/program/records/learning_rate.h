@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The learning rate, step by step: segments in order, of which each holds from its first step on.
  *
- * Every named schedule (schema/schedules.def) is lowered to segments here; nothing behind this knows names. The first
- * begins at step 0. Numbers as in schema/segment.h. */
+ * Every named schedule (schema/schedules.def) is lowered to segments here; nothing behind this knows names.
+ * The first begins at step 0. Numbers as in schema/segment.h. */
 #ifndef NXC_RECORDS_LEARNING_RATE_H
 #define NXC_RECORDS_LEARNING_RATE_H
 

@@ -181,10 +181,11 @@ static nxc_feed_forward_spec read_feed_forward(const nxc_settings *s) {
   const nxc_activation *activation =
       row_of(s, NX_SETTING_MODEL_ACTIVATION, activations, sizeof *activations);
   assert(activation != NULL);
-  return (nxc_feed_forward_spec){.activation = activation,
-                                 .width = nxc_int(s, NX_SETTING_MODEL_FFN_HIDDEN),
-                                 .bias = nxc_flag(s, NX_SETTING_MODEL_BIAS) || nxc_flag(s, NX_SETTING_MODEL_FFN_BIAS),
-                                 .dropout = nxc_number(s, NX_SETTING_MODEL_FFN_DROPOUT)};
+  return (nxc_feed_forward_spec){
+      .activation = activation,
+      .width = nxc_int(s, NX_SETTING_MODEL_FFN_HIDDEN),
+      .bias = nxc_flag(s, NX_SETTING_MODEL_BIAS) || nxc_flag(s, NX_SETTING_MODEL_FFN_BIAS),
+      .dropout = nxc_number(s, NX_SETTING_MODEL_FFN_DROPOUT)};
 }
 
 static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden) {
@@ -221,7 +222,8 @@ static nxc_layer_spec layer_of_kind(const nxc_layer_spec *plain, const nxc_mixtu
   return spec;
 }
 
-static const nxc_mixture *read_mixture(const nxc_settings *s, int64_t n_layers, uint8_t *is_mixture, nxc_arena *arena) {
+static const nxc_mixture *read_mixture(const nxc_settings *s, int64_t n_layers, uint8_t *is_mixture,
+                                       nxc_arena *arena) {
   if (nxc_int(s, NX_SETTING_MOE_EXPERTS) <= 1) return NULL;
   nxc_mixture *mixture = nxc_arena_alloc(arena, sizeof *mixture);
   *mixture = nxc_mixture_read(s);
@@ -240,8 +242,10 @@ static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
   m->specs[m->n_specs++] = plain;
   for (int64_t layer = 0; layer < m->layers; layer++) {
     int kind = is_mixture[layer] ? IS_MIXTURE : 0;
-    if (plain.attention.window > 0 && ends_period(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, layer)) kind |= IS_WHOLE;
-    if (plain.attention.rope.dims > 0 && ends_period(s, NX_SETTING_MODEL_NO_ROPE_EVERY, layer)) kind |= IS_UNROTATED;
+    if (plain.attention.window > 0 && ends_period(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, layer))
+      kind |= IS_WHOLE;
+    if (plain.attention.rope.dims > 0 && ends_period(s, NX_SETTING_MODEL_NO_ROPE_EVERY, layer))
+      kind |= IS_UNROTATED;
     if (kind != 0 && number_of[kind] == 0) {
       number_of[kind] = (int)m->n_specs;
       m->specs[m->n_specs++] = layer_of_kind(&plain, m->mixture, kind);
@@ -264,7 +268,8 @@ static const nxc_family *read_family(const nxc_settings *s, const nxc_model *m) 
 }
 
 static double deviation(const nxc_settings *s, const nxc_model *m, init_deviation of) {
-  double std = nxc_number(s, NX_SETTING_MODEL_INIT_STD), layers = (double)m->layers, hidden = (double)m->hidden;
+  double std = nxc_number(s, NX_SETTING_MODEL_INIT_STD), layers = (double)m->layers,
+         hidden = (double)m->hidden;
   switch (of) {
     case OVER_BRANCHES: return std / sqrt(2 * layers);
     case OVER_LAYERS: return std / sqrt(layers);

@@ -66,7 +66,8 @@ const char *nxc_group_pattern_read(nxc_arena *arena, const char *text, nxc_group
     text += strspn(text, " ");
     const char *end = read_number(text, "lr_factor", &pattern->lr_factor);
     if (end == NULL) end = read_number(text, "weight_decay", &pattern->weight_decay);
-    if (end == NULL && *text != '\0') return "behind the pattern stands lr_factor=NUMBER or weight_decay=NUMBER";
+    if (end == NULL && *text != '\0')
+      return "behind the pattern stands lr_factor=NUMBER or weight_decay=NUMBER";
     if (end) text = end;
   }
   return NULL;
@@ -77,15 +78,18 @@ static void read_patterns(const nxc_settings *s, nxc_optimizer *o) {
   const nxc_value *texts = nxc_list(s, NX_SETTING_OPTIMIZER_GROUPS, &n);
   nxc_group_pattern *patterns = nxc_arena_array(nxc_settings_arena(s), n, sizeof *patterns);
   for (size_t i = 0; i < n; i++)
-    if (nxc_group_pattern_read(nxc_settings_arena(s), texts[i].text, &patterns[o->n_patterns]) == NULL) o->n_patterns++;
+    if (nxc_group_pattern_read(nxc_settings_arena(s), texts[i].text, &patterns[o->n_patterns]) == NULL)
+      o->n_patterns++;
   o->patterns = patterns;
 }
 
 static void read_decoupled(const nxc_settings *s, nxc_optimizer *o) {
   o->decoupled = nxc_has(s, NX_SETTING_OPTIMIZER_DECOUPLED_LR);
   if (!o->decoupled) return;
-  double lr = nxc_number(s, NX_SETTING_OPTIMIZER_DECOUPLED_LR), all = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
-  double least = nxc_number_or(s, NX_SETTING_OPTIMIZER_DECOUPLED_MIN_LR, nxc_number(s, NX_SETTING_SCHEDULE_MIN_LR));
+  double lr = nxc_number(s, NX_SETTING_OPTIMIZER_DECOUPLED_LR),
+         all = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
+  double least =
+      nxc_number_or(s, NX_SETTING_OPTIMIZER_DECOUPLED_MIN_LR, nxc_number(s, NX_SETTING_SCHEDULE_MIN_LR));
   o->decoupled_rate = nxc_learning_rate_between(s, lr, least);
   o->decoupled_factor = all > 0 ? lr / all : 1;
 }
@@ -104,10 +108,11 @@ static nxc_learning_rate read_weight_decay(const nxc_settings *s) {
 
 nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
   bool momentum = nxc_number_or(s, NX_SETTING_OPTIMIZER_MOMENTUM, 0) > 0;
-  nxc_optimizer o = {.update = update_of(s, nx_optimizer_with(nxc_text(s, NX_SETTING_OPTIMIZER_NAME), momentum)),
-                     .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
-                     .weight_decay = read_weight_decay(s),
-                     .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX)};
+  nxc_optimizer o = {
+      .update = update_of(s, nx_optimizer_with(nxc_text(s, NX_SETTING_OPTIMIZER_NAME), momentum)),
+      .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
+      .weight_decay = read_weight_decay(s),
+      .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX)};
   double lr = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
   o.others = update_of(s, nx_optimizer_find(nxc_text(s, NX_SETTING_OPTIMIZER_OTHERS)));
   o.matrix_factor = lr > 0 ? nxc_number_or(s, NX_SETTING_OPTIMIZER_MATRIX_LR, lr) / lr : 1;

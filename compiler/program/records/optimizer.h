@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The update rules and their numbers, and what of it is divided over the ranks, and when that is exchanged. */
+/* The update rules and their numbers, and what of it is divided over the ranks, and when that is
+ * exchanged. */
 #ifndef NXC_RECORDS_OPTIMIZER_H
 #define NXC_RECORDS_OPTIMIZER_H
 
@@ -45,8 +46,8 @@ typedef struct nxc_sharding {
 nxc_optimizer nxc_optimizer_read(const nxc_settings *settings);
 nxc_sharding nxc_sharding_read(const nxc_settings *settings);
 
-/* One entry of optimizer.groups, "PATTERN lr_factor=0.1 weight_decay=0"; what is wrong with it, or NULL. The pattern
- * is copied into the arena. */
+/* One entry of optimizer.groups, "PATTERN lr_factor=0.1 weight_decay=0"; what is wrong with it, or NULL. The
+ * pattern is copied into the arena. */
 const char *nxc_group_pattern_read(nxc_arena *arena, const char *text, nxc_group_pattern *pattern);
 
 #endif

@@ -8,15 +8,15 @@ static nx_dtype type_of(const nxc_settings *s, nxc_setting_id id) {
 
 static nxc_loss_scale read_loss_scale(const nxc_settings *s) {
   bool dynamic = !nxc_has(s, NX_SETTING_PRECISION_LOSS_SCALE);
-  return (nxc_loss_scale){
-      .used = true,
-      .dynamic = dynamic,
-      .renews = nxc_flag(s, NX_SETTING_PRECISION_LOSS_SCALE_RENEWS),
-      .ends = nxc_flag(s, NX_SETTING_PRECISION_LOSS_SCALE_ENDS),
-      .initial = nxc_number(s, dynamic ? NX_SETTING_PRECISION_LOSS_SCALE_INITIAL : NX_SETTING_PRECISION_LOSS_SCALE),
-      .least = nxc_number(s, NX_SETTING_PRECISION_LOSS_SCALE_MIN),
-      .window = (uint32_t)nxc_int(s, NX_SETTING_PRECISION_LOSS_SCALE_WINDOW),
-      .hysteresis = (uint32_t)nxc_int(s, NX_SETTING_PRECISION_LOSS_SCALE_HYSTERESIS)};
+  return (nxc_loss_scale){.used = true,
+                          .dynamic = dynamic,
+                          .renews = nxc_flag(s, NX_SETTING_PRECISION_LOSS_SCALE_RENEWS),
+                          .ends = nxc_flag(s, NX_SETTING_PRECISION_LOSS_SCALE_ENDS),
+                          .initial = nxc_number(s, dynamic ? NX_SETTING_PRECISION_LOSS_SCALE_INITIAL
+                                                           : NX_SETTING_PRECISION_LOSS_SCALE),
+                          .least = nxc_number(s, NX_SETTING_PRECISION_LOSS_SCALE_MIN),
+                          .window = (uint32_t)nxc_int(s, NX_SETTING_PRECISION_LOSS_SCALE_WINDOW),
+                          .hysteresis = (uint32_t)nxc_int(s, NX_SETTING_PRECISION_LOSS_SCALE_HYSTERESIS)};
 }
 
 nxc_precision nxc_precision_read(const nxc_settings *s) {

@@ -23,7 +23,8 @@ static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   const nxc_attention_spec *a = &spec->attention;
   int64_t n = nxc_layer_norms(spec) * norm_vectors(&spec->norm, m->hidden);
   if (a->qk_norm == NXC_QK_NORM_OF_HEAD) n += 2 * norm_vectors(&spec->norm, a->head_dim);
-  if (a->qk_norm == NXC_QK_NORM_OF_ALL) n += norm_vectors(&spec->norm, a->head_dim * (a->heads + a->kv_heads));
+  if (a->qk_norm == NXC_QK_NORM_OF_ALL)
+    n += norm_vectors(&spec->norm, a->head_dim * (a->heads + a->kv_heads));
   if (a->qkv_bias) n += a->head_dim * (a->heads + 2 * a->kv_heads);
   if (a->output_bias) n += m->hidden;
   if (spec->ffn.bias) n += m->hidden + spec->ffn.width * (spec->ffn.activation->gated ? 2 : 1);

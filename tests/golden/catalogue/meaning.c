@@ -167,8 +167,8 @@ static void try_file(const char *file) {
   nxc_side_fill(t.arena, &t.side, &t.compiled);
   for (size_t i = 0; i < t.compiled.dialect->n_options; i++) try_option(&t, &t.compiled.dialect->options[i]);
   bool good = t.n_bad == 0 && 4 * t.n_tried > 3 * t.n_options;
-  tap_report(good, "%s: %d of %d options changed, %d values where they are not read", t.base.dialect, t.n_tried,
-             t.n_options, t.n_unread);
+  tap_report(good, "%s: %d of %d options changed, %d values where they are not read", t.base.dialect,
+             t.n_tried, t.n_options, t.n_unread);
   nxc_arena_free(t.arena);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No default of nx is passed off as another system's. Each setting of each dialect is said by an option, a key of
- * config.json, a rule or a preset, or stands in schema/fixed; and in each FILE, none that means anything is left at
- * the default of nx. TAP. Usage: sources FILE... */
+/* No default of nx is passed off as another system's. Each setting of each dialect is said by an option, a
+ * key of config.json, a rule or a preset, or stands in schema/fixed; and in each FILE, none that means
+ * anything is left at the default of nx. TAP. Usage: sources FILE... */
 #include "compiler/config/compile_settings.h"
 #include "compiler/config/fronts.h"
 
@@ -60,7 +60,8 @@ static void judge_dialect(nxc_arena *arena, const nxc_dialect *dialect) {
     if (!said && nxc_fixed_find(dialect, id) == NULL)
       missing = nxc_arena_printf(arena, "%s %s", missing, nxc_setting_path(id));
   }
-  judge(nxc_arena_printf(arena, "%s: every setting is said, or stands in schema/fixed", dialect->name), missing);
+  judge(nxc_arena_printf(arena, "%s: every setting is said, or stands in schema/fixed", dialect->name),
+        missing);
 }
 
 /* -- files ----------------------------------------------------------------------------------------------- */

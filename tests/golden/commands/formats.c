@@ -31,8 +31,8 @@ static json_t *json_of(const char *nxcfg, const char *arguments) {
   return document;
 }
 
-/* -- SARIF ------------------------------------------------------------------------------------------------
- */
+/* -- SARIF
+ * ------------------------------------------------------------------------------------------------ */
 
 /* A property of an object of the schema. Kinds: text; uri; a number from `count` (0) or `place` (1) on; words
  * with bars between them; [object: a list of objects, <object: of different ones; {: a map of texts; else an
@@ -197,8 +197,8 @@ static void check_sarif(const char *nxcfg, const char *files) {
   json_decref(log);
 }
 
-/* -- a file of its own ------------------------------------------------------------------------------------
- */
+/* -- a file of its own
+ * ------------------------------------------------------------------------------------ */
 
 static const char text[] =
     "trainer:\n  devices: 2\n  devices: 3\n  gradient_clip_vall: 1\n  nonsense_q: 1\n  nonsense_q2: 1\n";

@@ -256,7 +256,8 @@ int main(int argc, char **argv) {
       if (rewritten != NULL) fprintf(rewritten, "%s\n", line);
       else next_line(listing, wanted);
       bool good = rewritten != NULL || strcmp(line, wanted) == 0;
-      tap_note("%zu settings said there, %zu on the way back", pairs[home][to].n_said, pairs[home][to].n_kept);
+      tap_note("%zu settings said there, %zu on the way back", pairs[home][to].n_said,
+               pairs[home][to].n_kept);
       if (!good) tap_note("wanted %s", wanted), tap_note("found  %s", line);
       tap_report(good, "%s to %s", dialects[home], dialects[to]);
     }

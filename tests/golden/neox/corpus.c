@@ -170,7 +170,8 @@ static void next_line(FILE *file, line *to) {
 
 int main(int argc, char **argv) {
   const char *shared = getenv("NX_SHARED");
-  if (argc != 3 || shared == NULL) return argc != 3 ? 2 : tap_skip_all("NX_SHARED names no folder with corpora");
+  if (argc != 3 || shared == NULL)
+    return argc != 3 ? 2 : tap_skip_all("NX_SHARED names no folder with corpora");
   char *nxcfg = realpath(argv[1], NULL), *listing = realpath(argv[2], NULL), path[LINE_MAX_BYTES];
   snprintf(path, sizeof path, "%s/corpora/neox", shared);
   json_t *all = NULL;

@@ -93,7 +93,8 @@ static nxc_node *section(front *f, const char *name, nxc_span at) {
   return map;
 }
 
-static void put_beside(front *f, nxc_node *map, const char *name, const nxc_launch_word *word, nxc_value value) {
+static void put_beside(front *f, nxc_node *map, const char *name, const nxc_launch_word *word,
+                       nxc_value value) {
   if (nxc_node_child(map, name) != NULL) return;
   nxc_value key = nxc_string_value(name, strlen(name));
   nxc_node *node = nxc_node_new(f->to.arena, NXC_NODE_SCALAR, word->at);
@@ -293,12 +294,12 @@ static void check_yaml_cfg(front *f) {
     if (n_others++ == 0) other = node;
   }
   if (file == NULL || other == NULL) return;
-  const nxc_remark remark = {nxc_node_place(file), "the file that counts"};
+  const nxc_remark remark = {nxc_node_span(file), "the file that counts"};
   const char *more = n_others > 1 ? nxc_arena_printf(f->to.arena, " and %zu more are", n_others - 1) : " is";
   nxc_sink_report(f->to.sink,
                   &(nxc_finding){.id = "NX5908",
                                  .severity = NXC_SEVERITY_ERROR,
-                                 .at = nxc_node_place(other),
+                                 .at = nxc_node_span(other),
                                  .fix = "put it into the file, or leave --yaml-cfg out",
                                  .remarks = &remark,
                                  .n_remarks = 1,

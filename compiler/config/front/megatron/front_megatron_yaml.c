@@ -322,8 +322,8 @@ static nxc_node *map_below(form *f, nxc_node *parent, const char *name, nxc_span
   return map;
 }
 
-/* launch.sections has the keys of both sections as they are written: what is false has no option of its own.
- */
+/* launch.sections has the keys of both sections as they are written: what is false has no option of its
+ * own. */
 static void note_sections(form *f, const nxc_node *section) {
   nxc_span at = section->key_at;
   nxc_node *keys = map_below(f, map_below(f, f->to->map, "launch", at), "sections", at);

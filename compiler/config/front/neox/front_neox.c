@@ -269,7 +269,7 @@ static void report_extra(nxc_binding *binding, const nxc_node *extra) {
   const nxc_remark also = {
       given ? bound->at : (nxc_span){0},
       nxc_arena_printf(arena, "%s is %s", extra->key, given ? "given here" : "derived otherwise")};
-  nxc_finding finding = {.id = "NX6908", .severity = NXC_SEVERITY_ERROR, .at = nxc_node_place(extra)};
+  nxc_finding finding = {.id = "NX6908", .severity = NXC_SEVERITY_ERROR, .at = nxc_node_span(extra)};
   finding.message = nxc_arena_printf(
       arena, "deepspeed_extra_args.%s would silently replace what the rest counts with", extra->key);
   finding.fix = nxc_arena_printf(arena, "give %s at the top level", extra->key);

@@ -106,7 +106,8 @@ static nxc_shell_word *sequence(nxc_shell *s, const nxc_shell_word *inside, size
   nxc_shell_word *words = NULL;
   for (long long i = from; from <= to ? i <= to : i >= to; i += from <= to ? by : -by) {
     nxc_shell_word word = {.at = inside->at};
-    const char *shown = letters ? nxc_arena_printf(s->arena, "%c", (char)i) : nxc_arena_printf(s->arena, "%0*lld", width, i);
+    const char *shown =
+        letters ? nxc_arena_printf(s->arena, "%c", (char)i) : nxc_arena_printf(s->arena, "%0*lld", width, i);
     put_literal(s, &word, shown, inside->at);
     words = nxc_arena_grow(s->arena, words, *n_words, sizeof *words);
     words[(*n_words)++] = word;

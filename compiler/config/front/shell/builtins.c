@@ -45,7 +45,8 @@ static void mark_exported(nxc_shell *s, const char *name) {
 /* export, declare, local and their like. */
 static void declare(nxc_shell *s, const call *c) {
   const nxc_shell_command *command = c->command;
-  bool exported = nxc_text_is(&c->words[0], "export"), local = !exported && !nxc_text_is(&c->words[0], "readonly");
+  bool exported = nxc_text_is(&c->words[0], "export"),
+       local = !exported && !nxc_text_is(&c->words[0], "readonly");
   bool table = false, array = false, integer = false;
   for (size_t i = 1; i < c->n_words; i++) {
     const char *text = string(s, &c->words[i]);
@@ -263,7 +264,8 @@ static void read_other(nxc_shell *s, const call *c) {
 }
 
 static void run_rest(nxc_shell *s, const call *c) {
-  bool asks = c->n_words > 1 && c->words[1].n_bytes > 0 && c->words[1].bytes[0] == '-' && nxc_text_is(&c->words[0], "command");
+  bool asks = c->n_words > 1 && c->words[1].n_bytes > 0 && c->words[1].bytes[0] == '-' &&
+              nxc_text_is(&c->words[0], "command");
   s->state.status = asks ? NXC_MAYBE : NXC_YES;
   if (asks || c->n_words < 2) return;
   nxc_shell_run_words(s, c->command, c->words + 1, c->n_words - 1);

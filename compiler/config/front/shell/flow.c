@@ -51,7 +51,8 @@ void nxc_shell_run_if(nxc_shell *s, const nxc_shell_command *command) {
     nxc_shell_run(s, command->children[i]);
     if (s->ended || s->state.status == NXC_NO) continue;
     open = s->state.status == NXC_MAYBE;
-    if (open) nxc_shell_note(s, command->at, "nothing here tells whether this test holds: both ways are followed");
+    if (open)
+      nxc_shell_note(s, command->at, "nothing here tells whether this test holds: both ways are followed");
     nxc_shell_state before = {0};
     if (open) before = nxc_shell_snapshot(s);
     nxc_shell_run(s, command->children[i + 1]);
@@ -86,7 +87,8 @@ void nxc_shell_run_case(nxc_shell *s, const nxc_shell_command *command) {
     nxc_truth fits = clause_fits(s, clause, &subject);
     if (fits == NXC_NO) continue;
     open = fits == NXC_MAYBE;
-    if (open && !noted) nxc_shell_note(s, command->at, "nothing here tells which part of this case is meant: each is followed");
+    if (open && !noted)
+      nxc_shell_note(s, command->at, "nothing here tells which part of this case is meant: each is followed");
     noted = noted || open;
     nxc_shell_state before = {0};
     if (open) before = nxc_shell_snapshot(s);

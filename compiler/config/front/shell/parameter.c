@@ -9,13 +9,20 @@
 
 /* Variables that a launcher, the machine or bash itself gives. */
 static bool is_given(const char *name) {
-  static const char *const names[] = {
-      "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK",     "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK",
-      "HOSTNAME",    "HOST",        "RANDOM",     "SECONDS",  "LINENO",     "UID",              "EUID",
-      "USER",        "HOME",        "PWD",        "OLDPWD",   "PATH",       "PYTHONPATH",       "LD_LIBRARY_PATH",
-      "BASH_SOURCE", "FUNCNAME",    "PIPESTATUS", "BASHPID",  "OSTYPE",     "TMPDIR",           "EPOCHSECONDS",
-      "PPID",        "SHELL",       "OPTARG",     "OPTIND",   "BASH_REMATCH", "REPLY",          "BASH"};
-  static const char *const beginnings[] = {"SLURM_", "OMPI_", "PMI_", "PMIX_", "PBS_", "LSB_", "SGE_", "PET_"};
+  static const char *const names[] = {"MASTER_ADDR",  "MASTER_PORT", "WORLD_SIZE",
+                                      "RANK",         "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
+                                      "NODE_RANK",    "HOSTNAME",    "HOST",
+                                      "RANDOM",       "SECONDS",     "LINENO",
+                                      "UID",          "EUID",        "USER",
+                                      "HOME",         "PWD",         "OLDPWD",
+                                      "PATH",         "PYTHONPATH",  "LD_LIBRARY_PATH",
+                                      "BASH_SOURCE",  "FUNCNAME",    "PIPESTATUS",
+                                      "BASHPID",      "OSTYPE",      "TMPDIR",
+                                      "EPOCHSECONDS", "PPID",        "SHELL",
+                                      "OPTARG",       "OPTIND",      "BASH_REMATCH",
+                                      "REPLY",        "BASH"};
+  static const char *const beginnings[] = {"SLURM_", "OMPI_", "PMI_", "PMIX_",
+                                           "PBS_",   "LSB_",  "SGE_", "PET_"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(names[i], name) == 0) return true;
   for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
@@ -25,8 +32,9 @@ static bool is_given(const char *name) {
 
 /* What bash itself keeps is no part of the environment that a configuration depends on. */
 static bool is_of_bash(const char *name) {
-  static const char *const names[] = {"RANDOM",   "SECONDS", "LINENO", "UID",    "EUID",  "FUNCNAME",     "PIPESTATUS",
-                                      "OPTARG",   "OPTIND",  "PPID",   "OLDPWD", "REPLY", "EPOCHSECONDS", "OSTYPE"};
+  static const char *const names[] = {"RANDOM",   "SECONDS",    "LINENO",       "UID",    "EUID",
+                                      "FUNCNAME", "PIPESTATUS", "OPTARG",       "OPTIND", "PPID",
+                                      "OLDPWD",   "REPLY",      "EPOCHSECONDS", "OSTYPE"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(names[i], name) == 0) return true;
   return strncmp(name, "BASH", 4) == 0;
@@ -271,7 +279,9 @@ static bool take_indirect(nxc_shell *s, const nxc_shell_parameter *p, const nxc_
   }
   if (value->n_items != 1 || nxc_text_any(&value->items[0], NXC_MARK_UNKNOWN)) return false;
   const char *name = nxc_text_string(s->arena, &value->items[0]);
-  if (*name == '\0' || name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")] != '\0') return false;
+  if (*name == '\0' ||
+      name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")] != '\0')
+    return false;
   nxc_shell_parameter other = *p;
   other.name = name;
   other.indirect = false;

@@ -150,7 +150,8 @@ static bool is_spaced_assignment(nxc_shell *s, const nxc_shell_command *command,
 
 /* What sets things up is taken to succeed; of all else nothing is known. */
 static nxc_truth outcome(const char *name) {
-  static const char *const good[] = {"mkdir", "rm", "cp", "mv", "ln", "touch", "chmod", "sleep", "sync", "pip", "pip3", "module", "conda"};
+  static const char *const good[] = {"mkdir", "rm",   "cp",  "mv",   "ln",     "touch", "chmod",
+                                     "sleep", "sync", "pip", "pip3", "module", "conda"};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++)
     if (strcmp(good[i], name) == 0) return NXC_YES;
   return NXC_MAYBE;

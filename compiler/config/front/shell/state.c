@@ -183,8 +183,8 @@ static bool is_options(const nxc_text *rest) {
   return i == rest->n_bytes || (i + 1 < rest->n_bytes && rest->bytes[i] == '-' && rest->bytes[i + 1] == '-');
 }
 
-/* The words that both begin with, and behind them the options that one or the other has; or nothing is known.
- */
+/* The words that both begin with, and behind them the options that one or the other has; or nothing is
+ * known. */
 static nxc_text join_texts(nxc_shell *s, const char *name, const nxc_text *a, const nxc_text *b, size_t at) {
   size_t n_same = 0, n_words = 0;
   while (n_same < a->n_bytes && n_same < b->n_bytes && a->bytes[n_same] == b->bytes[n_same] &&

@@ -56,7 +56,7 @@ static void put(front *f, const char *path, nxc_span at, nxc_node *node) {
 }
 
 static void report_lost(front *f, const char *name, const nxc_launch_word *word, const nxc_node *given) {
-  const nxc_remark remark = {nxc_node_place(given), "what the file says"};
+  const nxc_remark remark = {nxc_node_span(given), "what the file says"};
   nxc_finding finding = {.id = "NX7906", .severity = NXC_SEVERITY_ERROR, .at = word->at};
   finding.message =
       nxc_arena_printf(f->texts->arena, "--%s without a value at the end loses to the file", name);
@@ -85,7 +85,7 @@ static nxc_node *list_of(front *f, const nxc_launch_word *words, size_t n_words,
 static void check_twice(front *f, const char *name, const nxc_launch_word *word) {
   const nxc_node *earlier = nxc_node_lookup(f->document->root, name);
   if (earlier == NULL || earlier->key_at.source != word->at.source) return;
-  const nxc_remark remark = {nxc_node_place(earlier), "the first one"};
+  const nxc_remark remark = {nxc_node_span(earlier), "the first one"};
   nxc_finding finding = {.id = "NX7908", .severity = NXC_SEVERITY_WARNING, .at = word->at};
   finding.message = nxc_arena_printf(f->texts->arena, "--%s is given twice, and the last one counts", name);
   finding.fix = "keep one of them";
@@ -179,7 +179,7 @@ static void check_keys(front *f, nxc_node *section) {
       nxc_node_append(f->texts->arena, section, children[i]);
       continue;
     }
-    nxc_report(f->texts->sink, "NX7904", NXC_SEVERITY_ERROR, nxc_node_place(children[i]),
+    nxc_report(f->texts->sink, "NX7904", NXC_SEVERITY_ERROR, nxc_node_span(children[i]),
                nxc_arena_printf(f->texts->arena, "write %s", strrchr(meant, '.') + 1),
                "%s is no option; xorl's parser silently takes it for %s", name, meant);
   }
@@ -194,7 +194,7 @@ static void check_sections(front *f) {
     if (section->kind == NXC_NODE_MAP && known) check_keys(f, section);
     bool empty = section->kind == NXC_NODE_SCALAR && section->value.kind == NXC_NULL;
     if (known && empty)
-      complain(f, "NX7905", nxc_node_place(section), "leave the section out",
+      complain(f, "NX7905", nxc_node_span(section), "leave the section out",
                nxc_arena_printf(f->texts->arena, "the section %s is empty, which xorl's parser cannot read",
                                 section->key));
   }

@@ -14,7 +14,7 @@ typedef struct entry {
 
 static void complain(const entry *e, const nxc_node *at, const char *id, const char *fix,
                      const char *message) {
-  nxc_report(e->binding->sink, id, NXC_SEVERITY_ERROR, nxc_node_place(at), fix, "%s%s", e->name, message);
+  nxc_report(e->binding->sink, id, NXC_SEVERITY_ERROR, nxc_node_span(at), fix, "%s%s", e->name, message);
 }
 
 /* A key that is there and not null. */
@@ -45,7 +45,7 @@ static void check_entry_key(const entry *e, const nxc_node *child) {
       names[n_names++] = dialect->options[i].name + strlen(section);
   const char *nearest = row == NULL ? nxc_nearest(child->key, names, n_names) : NULL;
   const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
-  nxc_report(e->binding->sink, row ? "NX1320" : "NX1301", NXC_SEVERITY_ERROR, nxc_node_place(child), fix,
+  nxc_report(e->binding->sink, row ? "NX1320" : "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(child), fix,
              "unknown key %s.%s%s", e->name, child->key, row ? " (a later version has it)" : "");
 }
 
@@ -97,7 +97,7 @@ static void check_entry(const entry *e) {
   if (separator != NULL && strstr(separator + 3, "://") != NULL)
     complain(e, path, "NX7914", NULL, ".path is no address: it has :// twice");
   if (shards != NULL && given(e, "preprocess_shards") != NULL)
-    nxc_report(e->binding->sink, "NX7915", NXC_SEVERITY_WARNING, nxc_node_place(shards),
+    nxc_report(e->binding->sink, "NX7915", NXC_SEVERITY_WARNING, nxc_node_span(shards),
                "keep one of them",
                "%s has shards and preprocess_shards, and xorl then ignores preprocess_shards", e->name);
 }

@@ -42,7 +42,7 @@ static void report_unknown(nxc_document *document, const nxc_node *node, nxc_sin
   const char **names;
   size_t n_names = nxc_program_row_names(document->arena, document->program, &names);
   const char *nearest = nxc_nearest(node->key, names, n_names);
-  nxc_report(sink, "NX1301", NXC_SEVERITY_ERROR, nxc_node_place(node),
+  nxc_report(sink, "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(node),
              nearest ? nxc_arena_printf(document->arena, "did you mean %s?", nearest) : NULL,
              "unknown key %s; xorl's server refuses it", node->key);
 }

@@ -86,7 +86,7 @@ static void read_by_type(typing *t, nxc_type type, nxc_node *node) {
 }
 
 static void reject_null(typing *t, nxc_node *node, const char *name, const char *what) {
-  nxc_report(t->sink, "NX7901", NXC_SEVERITY_ERROR, nxc_node_place(node), "leave the key out",
+  nxc_report(t->sink, "NX7901", NXC_SEVERITY_ERROR, nxc_node_span(node), "leave the key out",
              "%s: null %s", name, what);
   node->failed = true;
 }
@@ -98,7 +98,7 @@ static void read_null_as_text(typing *t, const nxc_option_row *row, nxc_node *no
     reject_null(t, node, name, "becomes the text \"null\" here");
     return;
   }
-  nxc_report(t->sink, "NX7901", NXC_SEVERITY_WARNING, nxc_node_place(node), "leave the key out",
+  nxc_report(t->sink, "NX7901", NXC_SEVERITY_WARNING, nxc_node_span(node), "leave the key out",
              "%s: null becomes the text \"null\" here", name);
   node->value = nxc_string_value("null", 4);
 }
