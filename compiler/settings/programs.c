@@ -55,20 +55,42 @@ static nxc_type type_of(const char *text, size_t n_bytes) {
   return NXC_TYPE_STR;
 }
 
-bool nxc_program_row_has(const nxc_program_row *program, const char *option, nxc_type *type) {
+/* What the option's row says behind its name, its length in *n_bytes; NULL: it has no such option. */
+static const char *find_option(const nxc_program_row *program, const char *option, size_t *n_bytes) {
   const char *own = program->own, *group, *word;
   size_t n_group, n_word, n_option = strlen(option);
   while ((group = next_word(&own, &n_group)) != NULL) {
     const char *options = options_of(group, n_group);
     while ((word = next_word(&options, &n_word)) != NULL) {
-      bool found = n_word >= n_option && memcmp(word, option, n_option) == 0 &&
-                   (n_word == n_option || word[n_option] == ':');
-      if (!found) continue;
-      *type = n_word == n_option ? NXC_TYPE_STR : type_of(word + n_option + 1, n_word - n_option - 1);
-      return true;
+      bool starts = n_word >= n_option && memcmp(word, option, n_option) == 0, alone = n_word == n_option;
+      if (!starts || (!alone && word[n_option] != ':')) continue;
+      *n_bytes = alone ? 0 : n_word - n_option - 1;
+      return word + n_option + !alone;
     }
   }
-  return false;
+  return NULL;
+}
+
+bool nxc_program_row_has(const nxc_program_row *program, const char *option) {
+  size_t n_type;
+  return find_option(program, option, &n_type) != NULL;
+}
+
+nxc_domain nxc_program_row_domain(nxc_arena *arena, const nxc_program_row *program, const char *option) {
+  size_t n_type;
+  const char *type = find_option(program, option, &n_type);
+  assert(type != NULL);
+  if (memchr(type, '|', n_type) == NULL) return (nxc_domain){.type = type_of(type, n_type)};
+  nxc_domain domain = {.type = NXC_TYPE_ENUM};
+  const char **words = NULL;
+  for (const char *end = type + n_type, *next = type; next <= end; next++) {
+    const char *bar = memchr(next, '|', (size_t)(end - next));
+    words = nxc_arena_grow(arena, words, domain.n_values, sizeof *words);
+    words[domain.n_values++] = nxc_arena_strndup(arena, next, (size_t)((bar ? bar : end) - next));
+    next = bar ? bar : end;
+  }
+  domain.values = words;
+  return domain;
 }
 
 bool nxc_program_row_has_any(const nxc_program_row *program) {
@@ -95,12 +117,22 @@ const nxc_program_row *nxc_program_row_of(nxc_program_use use, const char *const
   size_t most = 0;
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
     size_t n_had = 0;
-    nxc_type type;
     if (programs[i].use != use) continue;
-    for (size_t k = 0; k < n_options; k++) n_had += nxc_program_row_has(&programs[i], options[k], &type);
+    for (size_t k = 0; k < n_options; k++) n_had += nxc_program_row_has(&programs[i], options[k]);
     if (n_had <= most) continue;
     most = n_had;
     best = &programs[i];
   }
   return best;
+}
+
+const nxc_program_row *nxc_program_row_with(const char *system, const char *const *options,
+                                            size_t n_options) {
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    size_t n_had = 0;
+    if (programs[i].use != NXC_PROGRAM_SHARES || strcmp(programs[i].system, system) != 0) continue;
+    for (size_t k = 0; k < n_options; k++) n_had += nxc_program_row_has(&programs[i], options[k]);
+    if (n_options > 0 && n_had == n_options) return &programs[i];
+  }
+  return NULL;
 }

@@ -28,11 +28,15 @@ typedef struct nxc_program_row {
 /* By path or module; of a program that another starts both names with a blank between. NULL: none that is
  * known. */
 const nxc_program_row *nxc_program_row_find(const char *name);
+/* The program of a system that shares options with its training and has all of these of its own. NULL: none
+ * has. */
+const nxc_program_row *nxc_program_row_with(const char *system, const char *const *options, size_t n_options);
 /* The row of a program of this use that has the most of these options of its own. NULL: none has one. */
 const nxc_program_row *nxc_program_row_of(nxc_program_use use, const char *const *options, size_t n_options);
-/* Whether it has this option of its own; *type receives what its parser takes: a bool is a switch, and
- * NXC_TYPE_LIST any number of texts. */
-bool nxc_program_row_has(const nxc_program_row *program, const char *option, nxc_type *type);
+/* Whether it has this option of its own. */
+bool nxc_program_row_has(const nxc_program_row *program, const char *option);
+/* What its parser takes for one that it has: a bool is a switch, and NXC_TYPE_LIST any number of texts. */
+nxc_domain nxc_program_row_domain(nxc_arena *arena, const nxc_program_row *program, const char *option);
 /* Whether it may have options that are not known here. */
 bool nxc_program_row_has_any(const nxc_program_row *program);
 /* The names of its own options. */

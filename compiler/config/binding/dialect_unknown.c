@@ -204,8 +204,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   nxc_arena *arena = binding->arena;
   if (binding->own_keys != NULL && nxc_key_patterns_match(binding->own_keys, name)) return NULL;
   if (node->reader != NULL) return NULL;
-  nxc_type type;
-  if (binding->program != NULL && nxc_program_row_has(binding->program, name, &type)) return NULL;
+  if (binding->program != NULL && nxc_program_row_has(binding->program, name)) return NULL;
   if (binding->program != NULL && nxc_program_row_has_any(binding->program)) {
     report(binding, node, NXC_SEVERITY_NOTE, NULL, name,
            ": the program that the script starts may have it");

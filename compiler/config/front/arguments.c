@@ -3,6 +3,7 @@
 
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
+#include "compiler/settings/domain.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -142,6 +143,15 @@ void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nx
   nxc_node_set_key(node, &key, name, at);
 }
 
+/* What a program has of its own is judged here: no binding knows it. */
+static void judge_word(nxc_arguments *to, const nxc_option_row *row, const char *name, const nxc_node *node) {
+  if (node->failed || nxc_option_find(to->dialect, name) == row) return;
+  nxc_verdict verdict = nxc_domain_judge(to->arena, &row->domain, &node->value, false);
+  if (verdict.misfit == NXC_NOT_A_WORD)
+    report(to, nxc_misfit_id(verdict.misfit), node->at, verdict.fix,
+           nxc_arena_printf(to->arena, "--%s %s", name, verdict.problem));
+}
+
 void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span at,
                        const nxc_launch_words *values) {
   nxc_node *node;
@@ -150,6 +160,7 @@ void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char 
   if (type == NXC_TYPE_BOOL || (row == NULL && values->n_items == 0)) node = switch_node(to, at);
   else if (row != NULL && nxc_arguments_is_list(row)) node = list_node(to, name, type, at, values);
   else node = scalar_node(to, name, type, &values->items[0]);
+  if (row != NULL && type == NXC_TYPE_ENUM) judge_word(to, row, name, node);
   nxc_arguments_put_node(to, name, at, node);
 }
 
@@ -161,10 +172,10 @@ static bool has_own_alone(const nxc_arguments *to) {
 
 /* As a row of the catalogue would say it. */
 static const nxc_option_row *own_option(const nxc_arguments *to, const char *name) {
-  nxc_type type;
-  if (to->program == NULL || !nxc_program_row_has(to->program, name, &type)) return NULL;
+  if (to->program == NULL || !nxc_program_row_has(to->program, name)) return NULL;
   nxc_option_row *row = nxc_arena_alloc(to->arena, sizeof *row);
-  *row = (nxc_option_row){.name = nxc_arena_strdup(to->arena, name), .domain = {.type = type}};
+  *row = (nxc_option_row){.name = nxc_arena_strdup(to->arena, name),
+                          .domain = nxc_program_row_domain(to->arena, to->program, name)};
   return row;
 }
 
@@ -389,11 +400,10 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
 void nxc_arguments_report_unknown(nxc_arguments *to, const char *program) {
   const char **names;
   size_t n_names = nxc_program_row_names(to->arena, to->program, &names);
-  nxc_type type;
   for (size_t i = 0; i < to->map->n_children; i++) {
     const nxc_node *node = to->map->children[i];
     bool is_short = strlen(node->key) < 2; /* -o */
-    if (is_short || nxc_program_row_has(to->program, node->key, &type)) continue;
+    if (is_short || nxc_program_row_has(to->program, node->key)) continue;
     if (nxc_program_row_has_any(to->program)) continue;
     const char *nearest = nxc_nearest(node->key, names, n_names);
     nxc_report(to->sink, nearest ? "NX1301" : "NX1302", nearest ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,

@@ -4,6 +4,7 @@
 #include "compiler/config/front/lenient.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
+#include "compiler/settings/programs.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -143,6 +144,17 @@ static const char *fold_assignment(nxc_arena *arena, const char *assignment) {
   return nxc_arena_printf(arena, "%s%s", fold(arena, assignment, n_key), assignment + n_key);
 }
 
+/* A file that holds nothing but what one program reads, as that of text generation: no training. */
+static void find_program(nxc_document *document) {
+  nxc_node *root = document->root;
+  const char **keys = nxc_arena_array(document->arena, root->n_children + 1, sizeof *keys);
+  for (size_t i = 0; i < root->n_children; i++) keys[i] = root->children[i]->key;
+  document->program = nxc_program_row_with("neox", keys, root->n_children);
+  if (document->program == NULL) return;
+  document->program_name = base_name(root->at.source ? root->at.source->name : "");
+  document->program_at = root->at;
+}
+
 nxc_document *nxc_neox_read(const nxc_front_texts *texts) {
   const nxc_reading reading = {.omegaconf = texts->omegaconf, .pyyaml = true};
   nxc_document *document = read_one(texts, texts->first);
@@ -160,6 +172,7 @@ nxc_document *nxc_neox_read(const nxc_front_texts *texts) {
     document->complete =
         nxc_document_set(document, assignment, "--set", &reading, texts->sink) && document->complete;
   }
+  if (document->root->kind == NXC_NODE_MAP) find_program(document);
   return document;
 }
 

@@ -72,8 +72,7 @@ void nxc_xorl_take_server(nxc_document *document, const nxc_source *text, nxc_si
   for (size_t i = 0; i < root->n_children && !document->idle; i++) {
     nxc_node *node = root->children[i];
     const nxc_option_row *row = shared_option(dialect, node->key);
-    nxc_type type;
-    if (!nxc_program_row_has(document->program, node->key, &type)) report_unknown(document, node, sink);
+    if (!nxc_program_row_has(document->program, node->key)) report_unknown(document, node, sink);
     else if (row != NULL)
       nxc_node_append(document->arena, section_of(document->arena, nested, row->name, node->key_at), node);
   }
