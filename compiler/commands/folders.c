@@ -57,23 +57,32 @@ static bool walk(nxc_arena *arena, const char *command, const char *folder, int 
   return good;
 }
 
-bool nxc_folders_expand(nxc_arena *arena, const char *command, nxc_texts *files) {
-  nxc_texts found = {0};
+static void mark(nxc_arena *arena, nxc_found_files *found, size_t n_before, bool below) {
+  for (size_t i = n_before; i < found->names.n_items; i++) {
+    found->below = nxc_arena_grow(arena, found->below, i, sizeof *found->below);
+    found->below[i] = below;
+  }
+}
+
+bool nxc_folders_expand(nxc_arena *arena, const char *command, const nxc_texts *files,
+                        nxc_found_files *found) {
   bool good = true;
+  *found = (nxc_found_files){0};
   for (size_t i = 0; i < files->n_items; i++) {
     struct stat status;
     const char *name = files->items[i];
     if (*name == '\0' || stat(name, &status) != 0 || !S_ISDIR(status.st_mode)) {
-      append(arena, &found, name);
+      append(arena, &found->names, name);
+      mark(arena, found, found->names.n_items - 1, false);
       continue;
     }
-    size_t n_before = found.n_items;
-    good = walk(arena, command, name, 0, &found) && good;
-    if (found.n_items == n_before && good) {
+    size_t n_before = found->names.n_items;
+    good = walk(arena, command, name, 0, &found->names) && good;
+    mark(arena, found, n_before, true);
+    if (found->names.n_items == n_before && good) {
       fprintf(stderr, "nxcfg %s: there is no *.yaml or *.yml below %s\n", command, name);
       good = false;
     }
   }
-  *files = found;
   return good;
 }

@@ -8,8 +8,14 @@
 
 #include "compiler/commands/options.h"
 
+typedef struct nxc_found_files {
+  nxc_texts names;
+  bool *below; /* each: it was found below a folder, and not named */
+} nxc_found_files;
+
 /* Replaces each folder by what is below it. False, with a message on stderr, where a folder cannot be read or
  * has none. */
-bool nxc_folders_expand(nxc_arena *arena, const char *command, nxc_texts *files);
+bool nxc_folders_expand(nxc_arena *arena, const char *command, const nxc_texts *files,
+                        nxc_found_files *found);
 
 #endif

@@ -21,8 +21,8 @@
 
 static const char usage[] =
     "usage: nxcfg validate FILE... [options]\n"
-    "Judges each FILE (- is standard input; a folder: every *.yaml and *.yml below it) for the\n"
-    "system that it is written for.\n"
+    "Judges each FILE (- is standard input; a folder: every *.yaml and *.yml below it that is a\n"
+    "training's) for the system that it is written for.\n"
     "  --format FORMAT      text, short, json, sarif, github or gitlab\n"
     "  --for nxrun          what nxrun cannot execute is an error\n"
     "  --partial            the file is a part: what it does not give may stand elsewhere\n"
@@ -272,9 +272,11 @@ typedef struct standard {
 typedef struct validation {
   const nxc_options *options;
   const standard *judged_by;
+  const bool *below; /* each file: found below a folder; NULL: there are no files */
   verdict *verdicts; /* one for each file; each has its own arena, until it is printed */
   json_t *document;  /* NULL where findings are printed one by one */
   int status;        /* the worst */
+  size_t n_foreign;  /* below folders, and no training's */
 } validation;
 
 static bool is_told(const nxc_sink *sink, const nxc_finding *finding) {
@@ -311,6 +313,7 @@ static void judge(void *context, size_t index) {
   nxc_request request = nxc_options_request(all->options, file);
   request.for_nxrun = all->judged_by->for_nxrun;
   request.partial = all->judged_by->partial;
+  request.searched = file != NULL && all->below[index];
   request.judges_only = !request.for_nxrun;
   request.all_launches = true;
   if (all->options->warnings_are_errors) nxc_sink_warnings_are_errors(v->sink);
@@ -325,7 +328,9 @@ static void print(void *context, size_t index) {
   validation *all = context;
   verdict *v = &all->verdicts[index];
   const nxc_options *options = all->options;
-  if (all->document != NULL) {
+  if (v->compiled.foreign) {
+    all->n_foreign++;
+  } else if (all->document != NULL) {
     nxc_findings_add(nxc_document_format_of(options->format), all->document, v->sink, v->file);
   } else {
     nxc_render render = nxc_options_render(options);
@@ -339,17 +344,32 @@ static void print(void *context, size_t index) {
   nxc_arena_free(v->arena);
 }
 
+/* Returns the status: below folders there must be something to judge. */
+static int report_foreign(const validation *all, size_t n_files) {
+  if (all->n_foreign == 0) return all->status;
+  bool none = all->n_foreign == n_files, text = all->options->format == NXC_FORMAT_TEXT && !none;
+  const char *files = all->n_foreign == 1 ? "file below folders is no training configuration"
+                                          : "files below folders are no training configurations";
+  fflush(stdout);
+  fprintf(text ? stdout : stderr, "%s%zu %s and not judged%s\n", none ? "nxcfg validate: " : "",
+          all->n_foreign, files, none ? "; there is no other" : " (a file that is named is judged)");
+  return none ? NXC_EXIT_USAGE : all->status;
+}
+
 static int validate_all(nxc_arena *arena, nxc_options *options, const standard *judged_by) {
-  if (!nxc_folders_expand(arena, "validate", &options->files)) return NXC_EXIT_USAGE;
+  nxc_found_files found;
+  if (!nxc_folders_expand(arena, "validate", &options->files, &found)) return NXC_EXIT_USAGE;
+  options->files = found.names;
   const nxc_document_format *format = nxc_document_format_of(options->format);
   size_t n_files = options->files.n_items > 0 ? options->files.n_items : 1;
   validation all = {.options = options,
                     .judged_by = judged_by,
+                    .below = found.below,
                     .verdicts = nxc_arena_array(arena, n_files, sizeof *all.verdicts),
                     .document = format ? nxc_findings_begin(format) : NULL};
   nxc_parallel(n_files, judge, print, &all);
   if (all.document != NULL) nxc_findings_end(all.document, stdout);
-  return all.status;
+  return report_foreign(&all, n_files);
 }
 
 int nxc_command_validate(int argc, char **argv) {

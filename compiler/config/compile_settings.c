@@ -114,6 +114,9 @@ static bool tell_by_keys(compilation *c) {
       document->complete ? nxc_dialect_detect(document, nxc_front_told_by_keys, trial) : NULL;
   c->front = dialect ? nxc_front_find(c->arena, dialect->name, &c->texts.version) : NULL;
   if (c->front != NULL && c->front->read != nxc_front_read_yaml) return true;
+  c->out->foreign =
+      c->request->searched && c->front == NULL && !nxc_dialect_hinted(document, nxc_front_told_by_keys);
+  if (c->out->foreign) return false;
   nxc_sink_take(c->sink, trial);
   c->out->document = document;
   return c->front != NULL;

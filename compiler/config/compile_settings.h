@@ -49,6 +49,7 @@ typedef struct nxc_request {
   bool all_launches;        /* each is judged; else the file must mean one training */
   bool judges_only;         /* a variable of the environment that is not set is unknown, not an error */
   bool for_nxrun;           /* what nxrun cannot execute is an error */
+  bool searched;            /* found below a folder: what is no training's is left alone */
   bool partial;             /* judged as a part: what is not given may come from other files */
   bool assumes_defaults;    /* for estimates, of a part: what is not given here has its default */
 } nxc_request;
@@ -66,6 +67,7 @@ typedef struct nxc_compiled {
   nxc_project project; /* what .nxcfg.yaml says about this file */
   nxc_rule_run rules; /* with the rules that were skipped */
   bool unreadable;    /* a file could not be opened: exit 2, not 1 */
+  bool foreign;       /* searched, and no training's: nothing is reported */
 } nxc_compiled;
 
 /* False when an error was reported. */

@@ -5,6 +5,7 @@
 #include "compiler/settings/domain.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 /* -- names ----------------------------------------------------------------------------------------------- */
@@ -124,6 +125,39 @@ static const char *doubt(nxc_arena *arena, const char *name, const fit *counted)
   return nxc_arena_printf(arena, "%zu of its keys %s of %s, and %zu %s", counted->n_known,
                           counted->n_known == 1 ? "is" : "are", name, counted->n_others,
                           counted->n_others == 1 ? "is not" : "are not");
+}
+
+/* Whether the key alone names a dialect: a section of it, or an option of two words. */
+static bool is_telling_key(const nxc_dialect *dialect, const char *key) {
+  return is_own_section(dialect, key) || (strchr(key, '_') != NULL && nxc_option_find(dialect, key) != NULL);
+}
+
+static bool line_hints(const nxc_dialect *dialect, const nxc_source *text) {
+  for (uint32_t line = 1; line <= text->n_lines; line++) {
+    char key[64];
+    size_t n_line, n_key = 0;
+    const char *bytes = nxc_source_line(text, line, &n_line);
+    while (n_key < n_line && (isalnum((unsigned char)bytes[n_key]) || bytes[n_key] == '_')) n_key++;
+    if (n_key == 0 || n_key == n_line || bytes[n_key] != ':' || n_key >= sizeof key) continue;
+    memcpy(key, bytes, n_key);
+    key[n_key] = '\0';
+    if (is_telling_key(dialect, key)) return true;
+  }
+  return false;
+}
+
+bool nxc_dialect_hinted(const nxc_document *document, bool (*told_by_keys)(const char *dialect)) {
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    const nxc_dialect *dialect = &nxc_dialects[i];
+    if (strcmp(dialect->name, "hf_config") == 0 || !told_by_keys(dialect->name)) continue;
+    if (!document->complete) {
+      if (document->root->at.source != NULL && line_hints(dialect, document->root->at.source)) return true;
+      continue;
+    }
+    fit counted = fit_of(document, dialect);
+    if (counted.telling && counted.n_top_known >= counted.n_top_others) return true;
+  }
+  return false;
 }
 
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),

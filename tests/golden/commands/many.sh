@@ -10,6 +10,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/all/sub/deep" "$work/all/.git" "$work/empty"
 i=0
 for file in *.yaml ../validate/*.yaml ../validate/files/*.yaml; do
+  "$nxcfg" validate --format short "$file" | grep -q NX1310 && continue # no training's
   i=$((i + 1))
   cp "$file" "$work/all/$(printf '%03d' $i).yaml"
 done
@@ -44,4 +45,26 @@ done
 "$nxcfg" validate empty 2>message
 [ $? = 2 ] && grep -q 'there is no \*.yaml or \*.yml below empty' message
 result "a folder without configurations" $?
+mkdir ci
+printf 'name: ci\non: [push]\njobs: {test: {runs-on: ubuntu, steps: [{run: make}]}}\n' >ci/workflow.yml
+printf 'services: {web: {image: nginx}}\nvolumes: {}\n' >ci/compose.yaml
+printf 'apiVersion: v1\nkind: Service\n---\napiVersion: v1\nkind: Pod\n' >ci/pods.yaml
+printf 'compute_environment: LOCAL_MACHINE\nmixed_precision: bf16\nnum_processes: 8\n' >ci/accelerate.yaml
+printf 'train_batch_size: 8\nzero_optimization: {stage: 2}\nfp16: {enabled: true}\n' >ci/deepspeed.yaml
+printf 'kind: {{ .Values.kind }}\n' >ci/template.yaml
+printf -- '- hosts: all\n' >ci/list.yml
+: >ci/empty.yaml
+"$nxcfg" validate ci >found 2>message
+[ $? = 2 ] && [ ! -s found ] && grep -q '8 files below folders are no training configurations' message
+result "a folder without a training" $?
+cp all/001.yaml ci/of.yaml
+printf 'trainer:\n  devices: 8\n   num_nodes: 1\n' >ci/unreadable.yaml
+{ "$nxcfg" validate ci/of.yaml && "$nxcfg" validate ci/unreadable.yaml; } >wanted
+"$nxcfg" validate ci >found 2>message
+printf '8 files below folders are no training configurations and not judged (a file that is named is judged)\n' >>wanted
+cmp wanted found && [ ! -s message ]
+result "what is no training's is left alone below a folder, and counted; what cannot be read is not" $?
+"$nxcfg" validate ci/compose.yaml >found
+[ $? = 1 ] && grep -q NX1310 found
+result "a file that is named is judged" $?
 finish
