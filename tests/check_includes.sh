@@ -21,14 +21,17 @@ none='^$'
 forbid 'runtime/' "$none" schema compiler kernels tokenizer
 forbid 'runtime/' '"runtime/(dataset|fault|mapping)' datasets
 forbid 'datasets/' "$none" schema compiler kernels runtime tokenizer
-forbid 'compiler/' "$none" schema runtime kernels datasets
-forbid 'kernels/' "$none" schema compiler
-forbid 'mpi\.h' '^runtime/(comm_mpi|world)' schema compiler kernels runtime datasets
+forbid 'compiler/' "$none" schema runtime kernels datasets tokenizer
+forbid 'kernels/' "$none" schema compiler datasets tokenizer
+forbid 'tokenizer/' "$none" schema compiler kernels
+forbid 'mpi\.h' '^runtime/(comm_mpi|world)' schema compiler kernels runtime datasets tokenizer
 forbid '(oneapi/dnnl/)?dnnl' '^(kernels/cpu/|tests/bench/)' schema compiler kernels runtime tests
 forbid 'CL/' '^kernels/opencl/' schema compiler kernels runtime
 forbid 'yaml\.h' '^(compiler/document/|compiler/config/|compiler/gen/)' schema compiler kernels runtime
 forbid 'cyaml/' '^(compiler/config/|compiler/gen/)' schema compiler kernels runtime
-forbid 'pcre2\.h' '^(compiler/expression/|compiler/config/|compiler/gen/)' schema compiler kernels runtime
+forbid 'pcre2\.h' '^(compiler/expression/|compiler/config/|compiler/gen/|tokenizer/pattern\.c)' schema compiler kernels runtime \
+  tokenizer
+forbid 'utf8proc\.h' '^tokenizer/(unicode|normalize_)' schema compiler kernels runtime tokenizer
 
 # What stands lower must not know what stands higher. From the ground up:
 floors='compiler compiler/diagnostics compiler/expression compiler/settings compiler/document compiler/machine
@@ -46,7 +49,7 @@ for floor in $floors; do
 done
 
 # Rooms are folders. Each line: a room, and one that it includes; tsort names what goes in circles.
-circles=$(grep -rHoE --include='*.[ch]' '^ *#include "[^"]+/[^"/]+"' compiler datasets kernels runtime schema |
+circles=$(grep -rHoE --include='*.[ch]' '^ *#include "[^"]+/[^"/]+"' compiler datasets kernels runtime schema tokenizer |
   grep -v '\.gen\.h"' | sed -E 's|/[^/]*:[^"]*"| |; s|/[^/ ]*"$||' | awk '$1 != $2' | sort -u | tsort 2>&1 >/dev/null)
 if [ -n "$circles" ]; then
   echo "rooms in circles:"
