@@ -4,6 +4,8 @@
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 #include "compiler/config/rules/presets.h"
+#include "compiler/settings/evaluate.h"
+#include "compiler/settings/family.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -211,10 +213,44 @@ static bool is_said(composer *c, nxc_bound *bound, const nxc_value *value, fit f
   return score(found) == score(unsaid) && found.agrees > 0 && is_worth_a_word(c, row);
 }
 
+/* The family that the wanted model has in transformers; NULL: none. */
+static const nxc_family *wanted_family(const composer *c) {
+  const nxc_settings *wanted = c->binding->settings;
+  bool named = nxc_has(wanted, NX_SETTING_MODEL_CHECKPOINT_NAMES);
+  const nxc_family *family =
+      named ? nxc_family_find(nxc_text(wanted, NX_SETTING_MODEL_CHECKPOINT_NAMES)) : NULL;
+  return family != NULL && family->architecture != NULL ? family : NULL;
+}
+
+/* Of a key of config.json: whether the family's own config.json says it, and with which value (NULL: it leaves the
+ * key out). */
+static bool family_writes(composer *c, const nxc_option_row *row, const nxc_value **value) {
+  const nxc_family *family = wanted_family(c);
+  if (family == NULL || nxc_option_find(c->binding->model_dialect, row->name) != row) return false;
+  bool type = row->names != NULL && strcmp(row->names, "family") == 0;
+  bool class = row->names != NULL && strcmp(row->names, "class") == 0;
+  if (type || class) {
+    const char *text = type ? family->model_types[0] : family->architecture;
+    nxc_value *item = nxc_arena_alloc(c->arena, sizeof *item);
+    *item = nxc_string_value(text, strlen(text));
+    *value = type ? item : keep(c, (nxc_value){.kind = NXC_LIST, .items = item, .n_items = 1});
+    return true;
+  }
+  for (size_t i = family->n_writes; i-- > 0;) { /* the last of a key counts */
+    if (strcmp(family->writes[i].key, row->name) != 0) continue;
+    *value = nxc_settings_evaluate(c->binding->settings, NULL, family->writes[i].as);
+    return true;
+  }
+  return false;
+}
+
 static const nxc_value *value_for(composer *c, nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
   trial t = {.c = c, .bound = bound};
-  if (row->from != NULL) {
+  const nxc_value *written;
+  if (family_writes(c, row, &written)) {
+    if (written != NULL) try_value(&t, written);
+  } else if (row->from != NULL) {
     const nxc_value *value = nxc_binding_evaluate(c->binding, bound, row->from);
     bool section = row->domain.type == NXC_TYPE_MAP; /* `from` says whether it is there */
     if (section && value != NULL && nxc_value_is_true(value)) t.best = keep(c, (nxc_value){.kind = NXC_MAP});
