@@ -65,18 +65,38 @@ static void print_rules_of(nxc_arena *arena, const char *dialect, nxc_name_kind 
   print_paragraph("rules that read it: ", ids);
 }
 
-static void print_options_of(nxc_arena *arena, nxc_setting_id id) {
+/* The options that set it, parted by commas. */
+static const char *options_of(nxc_arena *arena, const nxc_dialect *dialect, nxc_setting_id id) {
+  const char *names = "";
+  for (size_t i = 0; i < dialect->n_options && strcmp(dialect->name, "nx") != 0; i++) {
+    for (size_t k = 0; k < dialect->options[i].n_sets; k++) {
+      if (dialect->options[i].sets[k].setting != id) continue;
+      names = nxc_arena_printf(arena, "%s%s%s", names, *names ? ", " : "", dialect->options[i].name);
+      break;
+    }
+  }
+  return names;
+}
+
+/* What the system decides itself, where no option of it says it. */
+static void print_fixed(nxc_arena *arena, const nxc_dialect *dialect, const nxc_fixed_row *fixed,
+                        bool always) {
+  static const char *const words[] = {
+      [NXC_FIXED] = "fixed", [NXC_ABSENT] = "no such thing", [NXC_UNTOLD] = "unknown"};
+  const char *reason = fixed->kind == NXC_FIXED ? fixed->source : fixed->why;
+  const char *text = nxc_arena_printf(arena, "%s in %s%s", words[fixed->kind], dialect->name,
+                                      always ? "" : " where none of these is given");
+  if (fixed->kind == NXC_FIXED) text = nxc_arena_printf(arena, "%s: %s", text, fixed->value);
+  print_paragraph("", reason ? nxc_arena_printf(arena, "%s (%s)", text, reason) : text);
+}
+
+static void print_systems(nxc_arena *arena, nxc_setting_id id) {
   for (size_t i = 0; i < nxc_n_dialects; i++) {
     const nxc_dialect *dialect = &nxc_dialects[i];
-    const char *names = "";
-    for (size_t j = 0; j < dialect->n_options && strcmp(dialect->name, "nx") != 0; j++) {
-      for (size_t k = 0; k < dialect->options[j].n_sets; k++) {
-        if (dialect->options[j].sets[k].setting != id) continue;
-        names = nxc_arena_printf(arena, "%s%s%s", names, *names ? ", " : "", dialect->options[j].name);
-        break;
-      }
-    }
+    const char *names = options_of(arena, dialect, id);
+    const nxc_fixed_row *fixed = nxc_fixed_find(dialect, id);
     print_paragraph(nxc_arena_printf(arena, "set in %s by: ", dialect->name), names);
+    if (fixed != NULL) print_fixed(arena, dialect, fixed, *names == '\0');
   }
 }
 
@@ -87,7 +107,7 @@ static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
   const nxc_facts facts = nxc_setting_facts(arena, id);
   printf("%s: setting\n", path);
   print_facts(&facts);
-  print_options_of(arena, id);
+  print_systems(arena, id);
   print_rules_of(arena, NULL, NXC_NAME_SETTING, path);
 }
 

@@ -222,8 +222,8 @@ static const nxc_family *wanted_family(const composer *c) {
   return family != NULL && family->architecture != NULL ? family : NULL;
 }
 
-/* Of a key of config.json: whether the family's own config.json says it, and with which value (NULL: it leaves the
- * key out). */
+/* Of a key of config.json: whether the family's own config.json says it, and with which value (NULL: it
+ * leaves the key out). */
 static bool family_writes(composer *c, const nxc_option_row *row, const nxc_value **value) {
   const nxc_family *family = wanted_family(c);
   if (family == NULL || nxc_option_find(c->binding->model_dialect, row->name) != row) return false;

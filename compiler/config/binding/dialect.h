@@ -80,8 +80,9 @@ typedef struct nxc_binding {
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
 
-/* Whether anything hints at a dialect that keys tell: at least half of the document's keys are its, and not names
- * that any program has alone; of what cannot be read to its end, whether a line begins with such a key. */
+/* Whether anything hints at a dialect that keys tell: at least half of the document's keys are its, and not
+ * names that any program has alone; of what cannot be read to its end, whether a line begins with such a key.
+ */
 bool nxc_dialect_hinted(const nxc_document *document, bool (*told_by_keys)(const char *dialect));
 /* The dialect, among those that keys tell, whose options the document has and the others lack. NULL
  * (reported, naming --dialect) on a tie. */
