@@ -2,48 +2,63 @@
 #include "runtime/data.h"
 
 #include "runtime/data_layout.h"
-#include "runtime/data_order.h"
-#include "runtime/dataset_split.h"
+#include "runtime/data_set.h"
 
 #include <stdlib.h>
 
 struct nxr_data {
   const nx_plan *plan;
-  nxr_dataset dataset;
-  nxr_fingerprint fingerprint;
-  nxr_orders orders;
+  nxr_data_sources sources;
+  nxr_set *sets; /* as the plan's datasets; what nothing reads is not open */
+  nxr_fingerprint everything;
+  uint32_t trained; /* the set */
   uint32_t data_rank, ring_rank;
   uint32_t n_part, n_own; /* tokens of a sequence: of the ring rank, and of this rank among them */
   uint32_t first_own;     /* in the part */
-  int32_t *tokens;        /* [sequence + 1] one sample */
-  int32_t *starts;        /* [sequence] of its documents */
+  nxr_row row;            /* one sample */
   int32_t *places;        /* [ring_size, n_part] */
 };
 
 static bool allocate(nxr_data *data, nxr_fault *fault) {
   uint32_t sequence = data->plan->run->sequence;
-  data->tokens = calloc((size_t)sequence + 1, sizeof *data->tokens);
-  data->starts = calloc(sequence, sizeof *data->starts);
+  data->row.tokens = calloc((size_t)sequence + 1, sizeof *data->row.tokens);
+  data->row.starts = calloc(sequence, sizeof *data->row.starts);
+  data->row.weights = calloc(sequence, sizeof *data->row.weights);
   data->places = calloc(sequence, sizeof *data->places);
-  return (data->tokens && data->starts && data->places) || nxr_fault_set(fault, "out of memory for a sample");
+  data->sets = calloc((size_t)data->plan->n[NX_SECTION_DATASETS] + 1, sizeof *data->sets);
+  bool good = data->row.tokens && data->row.starts && data->row.weights && data->places && data->sets;
+  return good ? nxr_data_sources_make(data->plan, &data->sources, fault)
+              : nxr_fault_set(fault, "out of memory for a sample");
 }
 
-static bool open_dataset(nxr_data *data, nxr_fault *fault) {
+/* Whether any schedule reads the set: what is held out alone needs no files. */
+static bool is_read(const nx_plan *plan, uint32_t set) {
+  return plan->datasets[set].role == NX_DATASET_TRAIN;
+}
+
+static bool open_sets(nxr_data *data, nxr_fault *fault) {
   const nx_plan *plan = data->plan;
-  const nx_dataset *set = nx_plan_train_set(plan);
-  if (set == NULL || set->n_sources != 1)
-    return nxr_fault_set(fault,
-                         "the plan has %u sources to train on; this version reads one: compile it with one "
-                         "data.path",
-                         set ? set->n_sources : 0);
-  const nx_source *source = &plan->sources[set->first_source];
-  if (!nxr_dataset_open(nx_plan_string(plan, source->prefix), &data->dataset, fault)) return false;
-  uint64_t first, n_documents;
-  nxr_split_part(source, data->dataset.n_documents, &first, &n_documents);
-  if (!nxr_orders_open(&data->dataset, n_documents, plan->run, set->shuffle, &data->orders, fault))
-    return false;
-  data->fingerprint = nxr_fingerprint_of(&data->dataset, n_documents, data->orders.n_tokens);
-  return allocate(data, fault);
+  const nx_dataset *trained = nx_plan_train_set(plan);
+  if (trained == NULL) return nxr_fault_set(fault, "the plan names no dataset to train on: set data.path");
+  data->trained = (uint32_t)(trained - plan->datasets);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++) {
+    uint64_t n_needed = i == data->trained ? plan->run->n_steps * plan->run->global_batch : UINT64_MAX;
+    if (!is_read(plan, i)) continue;
+    if (!nxr_set_open(plan, &plan->datasets[i], n_needed, &data->sources, &data->sets[i], fault))
+      return false;
+  }
+  return true;
+}
+
+static bool add_fingerprints(nxr_data *data, nxr_fault *fault) {
+  uint32_t n = 0;
+  nxr_fingerprint *each = calloc(data->plan->n[NX_SECTION_DATASETS], sizeof *each);
+  if (each == NULL) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; i < data->plan->n[NX_SECTION_DATASETS]; i++)
+    if (data->sets[i].samplers) each[n++] = data->sets[i].fingerprint;
+  data->everything = nxr_fingerprint_together(each, n);
+  free(each);
+  return true;
 }
 
 /* Row t: the part of the t-th ring rank before this one. */
@@ -66,7 +81,7 @@ bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_data **out, nxr_fault
   data->ring_rank = (uint32_t)nx_constant_value(plan, run->ring_rank, rank, 0);
   data->n_own = data->n_part / run->ulysses_size;
   data->first_own = (uint32_t)nx_constant_value(plan, run->ulysses_rank, rank, 0) * data->n_own;
-  if (!open_dataset(data, fault)) {
+  if (!allocate(data, fault) || !open_sets(data, fault) || !add_fingerprints(data, fault)) {
     nxr_data_close(data);
     return false;
   }
@@ -77,100 +92,83 @@ bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_data **out, nxr_fault
 
 void nxr_data_close(nxr_data *data) {
   if (data == NULL) return;
-  nxr_orders_close(&data->orders);
-  nxr_dataset_close(&data->dataset);
-  free(data->starts);
-  free(data->tokens);
+  for (uint32_t i = 0; data->sets && i < data->plan->n[NX_SECTION_DATASETS]; i++)
+    nxr_set_close(&data->sets[i]);
+  nxr_data_sources_close(&data->sources);
+  free(data->sets);
+  free(data->row.tokens);
+  free(data->row.starts);
+  free(data->row.weights);
   free(data->places);
   free(data);
 }
 
-/* The document of an epoch's order that holds a token of the stream. */
-static uint64_t find_document(const nxr_data *data, const nxr_order *order, uint64_t token) {
-  uint64_t low = 0, high = data->orders.n_documents;
-  while (high - low > 1) {
-    uint64_t middle = low + (high - low) / 2;
-    if (order->firsts[middle] <= token) low = middle;
-    else high = middle;
-  }
-  return low;
-}
-
-/* Sample `sample` of the run, into data->tokens. */
-static void read_sample(nxr_data *data, uint64_t sample) {
-  const nxr_order *order = nxr_orders_of(&data->orders, sample / data->orders.n_samples);
-  uint64_t sequence = data->plan->run->sequence, n = sequence + 1;
-  uint64_t first = order->samples[sample % data->orders.n_samples] * sequence;
-  int32_t *tokens = data->tokens;
-  for (uint64_t at = find_document(data, order, first); n > 0; at++) {
-    uint64_t n_left = order->firsts[at + 1] - first, n_here = n < n_left ? n : n_left;
-    nxr_dataset_read(&data->dataset, order->documents[at], first - order->firsts[at], n_here, tokens);
-    tokens += n_here, first += n_here, n -= n_here;
-  }
-}
-
-static bool check_tokens(const nxr_data *data, uint64_t sample, nxr_fault *fault) {
-  for (uint32_t i = 0; i <= data->plan->run->sequence; i++) {
-    int32_t token = data->tokens[i];
-    if (token < 0 || (uint64_t)token >= data->plan->run->vocab)
-      return nxr_fault_set(fault,
-                           "dataset %s has token %d in sample %llu, and the model's vocabulary has %llu "
-                           "words: the dataset was made with another tokenizer, or model.vocab is wrong",
-                           data->dataset.prefix, token, (unsigned long long)sample,
-                           (unsigned long long)data->plan->run->vocab);
-  }
-  return true;
-}
-
 const nxr_fingerprint *nxr_data_fingerprint(const nxr_data *data) {
-  return &data->fingerprint;
+  return &data->sets[data->trained].fingerprint;
+}
+
+const nxr_fingerprint *nxr_data_everything(const nxr_data *data) {
+  return &data->everything;
+}
+
+uint32_t nxr_data_trained(const nxr_data *data) {
+  return data->trained;
+}
+
+uint64_t nxr_data_samples(const nxr_data *data, uint32_t set) {
+  return data->sets[set].n_samples;
 }
 
 const int32_t *nxr_data_places(const nxr_data *data) {
   return data->places;
 }
 
-/* Sequence i of the micro-batch from the sample at hand; weights of 0 and 1. */
+/* Sequence i of the micro-batch from the sample at hand; its weights are not yet scaled. */
 static void give_sequence(const nxr_data *data, uint32_t i, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;
+  const nxr_row *row = &data->row;
   bool restart = run->documents & NX_DOCUMENTS_POSITIONS, separate = run->documents & NX_DOCUMENTS_ATTENTION;
   const int32_t *own = data->places + data->first_own;
   size_t first = (size_t)i * data->n_own;
   for (uint32_t at = 0; at < data->n_own; at++) {
     int32_t place = own[at];
-    batch->tokens[first + at] = data->tokens[place];
-    batch->labels[first + at] = data->tokens[place + 1];
-    batch->positions[first + at] = place - (restart ? data->starts[place] : 0);
-    if (batch->weights) batch->weights[first + at] = nxr_is_predicted(run, data->tokens[place]) ? 1.0F : 0.0F;
+    batch->tokens[first + at] = row->tokens[place];
+    batch->labels[first + at] = row->tokens[place + 1];
+    batch->positions[first + at] = place - (restart ? row->starts[place] : 0);
+    if (batch->weights) batch->weights[first + at] = row->weights[place];
   }
   for (uint32_t at = 0; batch->starts && at < data->n_part; at++)
-    batch->starts[(size_t)i * data->n_part + at] = separate ? data->starts[data->places[at]] : 0;
+    batch->starts[(size_t)i * data->n_part + at] = separate ? row->starts[data->places[at]] : 0;
 }
 
-/* The losses of a micro-batch weigh as much together as if all of its tokens were predicted. */
-static void scale_weights(const nxr_data *data, uint64_t n_predicted, const nxr_batch *batch) {
+static double weight_of(const nx_run *run, const nxr_row *row) {
+  double sum = 0;
+  for (uint32_t at = 0; at < run->sequence; at++) sum += row->weights[at];
+  return sum;
+}
+
+/* The losses of a micro-batch weigh as much together as if each of its tokens weighed 1. */
+static void scale_weights(const nxr_data *data, double weight, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;
   double all = (double)run->micro_batch * run->sequence;
-  float factor = n_predicted ? (float)(all / (double)n_predicted) : 0.0F;
+  float factor = weight > 0 ? (float)(all / weight) : 0.0F;
   size_t n = batch->weights ? (size_t)run->micro_batch * data->n_own : 0;
   for (size_t i = 0; i < n; i++) batch->weights[i] *= factor;
 }
 
-bool nxr_data_read(nxr_data *data, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
+bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
                    nxr_fault *fault) {
   const nx_run *run = data->plan->run;
-  uint64_t share = run->global_batch / run->data_size, n_predicted = 0;
+  uint64_t share = run->global_batch / run->data_size;
   uint64_t first =
       step * run->global_batch + data->data_rank * share + (uint64_t)micro_batch * run->micro_batch;
+  double weight = 0;
   for (uint32_t i = 0; i < run->micro_batch; i++) {
-    uint64_t sample = first + i;
-    read_sample(data, sample);
-    if (!check_tokens(data, sample, fault)) return false;
-    nxr_find_documents(run, data->tokens, data->starts);
-    n_predicted += nxr_count_predicted(run, data->tokens);
+    if (!nxr_set_read(&data->sets[set], first + i, &data->row, fault)) return false;
+    weight += weight_of(run, &data->row);
     give_sequence(data, i, batch);
-    batch->samples[i] = (int64_t)sample;
+    batch->samples[i] = (int64_t)(first + i);
   }
-  scale_weights(data, n_predicted, batch);
+  scale_weights(data, weight, batch);
   return true;
 }

@@ -19,12 +19,8 @@ void nxr_find_documents(const nx_run *run, const int32_t *tokens, int32_t *start
   }
 }
 
-bool nxr_is_predicted(const nx_run *run, int32_t token) {
-  return !(run->documents & NX_DOCUMENTS_LOSS) || !ends_document(run, token);
-}
-
-uint32_t nxr_count_predicted(const nx_run *run, const int32_t *tokens) {
-  uint32_t n = 0;
-  for (uint32_t at = 0; at < run->sequence; at++) n += nxr_is_predicted(run, tokens[at]);
-  return n;
+void nxr_weigh_tokens(const nx_run *run, const int32_t *tokens, float *weights) {
+  bool masks = run->documents & NX_DOCUMENTS_LOSS;
+  for (uint32_t at = 0; at < run->sequence; at++)
+    weights[at] = masks && ends_document(run, tokens[at]) ? 0 : 1;
 }

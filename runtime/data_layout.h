@@ -13,8 +13,7 @@ uint32_t nxr_ring_place(const nx_run *run, uint32_t ring_rank, uint32_t i);
 /* starts[p]: where the document that token p belongs to starts; 0 for all where documents are not told
  * apart. */
 void nxr_find_documents(const nx_run *run, const int32_t *tokens, int32_t *starts);
-/* Tokens of a sequence whose next token is predicted. */
-uint32_t nxr_count_predicted(const nx_run *run, const int32_t *tokens);
-bool nxr_is_predicted(const nx_run *run, int32_t token);
+/* weights[p]: 1 where the token after p is predicted, else 0. */
+void nxr_weigh_tokens(const nx_run *run, const int32_t *tokens, float *weights);
 
 #endif

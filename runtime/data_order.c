@@ -14,7 +14,7 @@ static uint64_t draw_below(uint64_t bound, uint64_t seed, uint32_t what, uint64_
   return (uint64_t)((unsigned __int128)random * bound >> 64);
 }
 
-static void shuffle_items(uint64_t *items, uint64_t n, uint64_t seed, uint32_t what, uint64_t epoch) {
+static void shuffle(uint64_t *items, uint64_t n, uint64_t seed, uint32_t what, uint64_t epoch) {
   for (uint64_t i = n; i > 1; i--) {
     uint64_t j = draw_below(i, seed, what, epoch, i), item = items[i - 1];
     items[i - 1] = items[j];
@@ -27,55 +27,46 @@ static void identity(uint64_t *items, uint64_t n) {
 }
 
 static void order_epoch(const nxr_orders *orders, nxr_order *order, uint64_t epoch) {
-  const nx_run *run = orders->run;
-  identity(order->documents, orders->n_documents);
+  const nxr_order_rule *rule = &orders->rule;
+  uint64_t n_documents = orders->source->n_documents;
+  identity(order->documents, n_documents);
   identity(order->samples, orders->n_samples);
-  if (orders->shuffle) {
-    shuffle_items(order->documents, orders->n_documents, run->seed, ORDER_OF_DOCUMENTS, epoch);
-    shuffle_items(order->samples, orders->n_samples, run->seed, ORDER_OF_SAMPLES, epoch);
+  if (rule->shuffle) {
+    shuffle(order->documents, n_documents, rule->seed, ORDER_OF_DOCUMENTS + rule->number, epoch);
+    shuffle(order->samples, orders->n_samples, rule->seed, ORDER_OF_SAMPLES + rule->number, epoch);
   }
   order->firsts[0] = 0;
-  for (uint64_t i = 0; i < orders->n_documents; i++)
+  for (uint64_t i = 0; i < n_documents; i++)
     order->firsts[i + 1] =
-        order->firsts[i] + nxr_dataset_document_tokens(orders->dataset, order->documents[i]);
+        order->firsts[i] + nxr_data_source_document_tokens(orders->source, order->documents[i]);
   order->epoch = epoch;
 }
 
 static bool allocate(nxr_orders *orders) {
   bool good = true;
+  uint64_t n_documents = orders->source->n_documents;
   for (uint32_t i = 0; i < orders->n; i++) {
     nxr_order *order = &orders->kept[i];
     order->epoch = UINT64_MAX;
-    order->documents = calloc(orders->n_documents, sizeof *order->documents);
-    order->firsts = calloc(orders->n_documents + 1, sizeof *order->firsts);
+    order->documents = calloc(n_documents, sizeof *order->documents);
+    order->firsts = calloc(n_documents + 1, sizeof *order->firsts);
     order->samples = calloc(orders->n_samples, sizeof *order->samples);
     good = good && order->documents && order->firsts && order->samples;
   }
   return good;
 }
 
-bool nxr_orders_open(const nxr_dataset *dataset, uint64_t n_documents, const nx_run *run, bool shuffle,
+bool nxr_orders_open(const nxr_data_source *source, const nxr_order_rule *rule, uint64_t n_samples,
                      nxr_orders *orders, nxr_fault *fault) {
-  *orders = (nxr_orders){.dataset = dataset, .run = run, .shuffle = shuffle, .n_documents = n_documents};
-  for (uint64_t i = 0; i < n_documents; i++) orders->n_tokens += nxr_dataset_document_tokens(dataset, i);
-  orders->n_samples = orders->n_tokens > 0 ? (orders->n_tokens - 1) / run->sequence : 0;
-  if (orders->n_samples == 0)
-    return nxr_fault_set(
-        fault,
-        "dataset %s has %llu tokens to train on, in %llu of its %llu documents (data.split): fewer "
-        "than one sample of %u + 1",
-        dataset->prefix, (unsigned long long)orders->n_tokens, (unsigned long long)n_documents,
-        (unsigned long long)dataset->n_documents, run->sequence);
   /* Without shuffling all epochs have the order of the first. */
-  bool several = shuffle && run->n_steps > orders->n_samples / run->global_batch;
-  orders->n = several ? 2 : 1;
+  *orders = (nxr_orders){
+      .source = source, .rule = *rule, .n_samples = n_samples, .n = rule->shuffle && rule->several ? 2 : 1};
   if (allocate(orders)) {
     order_epoch(orders, &orders->kept[0], 0);
     return true;
   }
   nxr_orders_close(orders);
-  return nxr_fault_set(fault, "out of memory for the order of %llu samples",
-                       (unsigned long long)orders->n_samples);
+  return nxr_fault_set(fault, "out of memory for the order of %llu samples", (unsigned long long)n_samples);
 }
 
 void nxr_orders_close(nxr_orders *orders) {
@@ -89,6 +80,6 @@ void nxr_orders_close(nxr_orders *orders) {
 
 const nxr_order *nxr_orders_of(nxr_orders *orders, uint64_t epoch) {
   nxr_order *order = &orders->kept[epoch % orders->n];
-  if (order->epoch != epoch && orders->shuffle) order_epoch(orders, order, epoch);
+  if (order->epoch != epoch && orders->rule.shuffle) order_epoch(orders, order, epoch);
   return order;
 }

@@ -39,6 +39,20 @@ nxr_fingerprint nxr_fingerprint_of(const nxr_dataset *dataset, uint64_t n_docume
   return fingerprint;
 }
 
+nxr_fingerprint nxr_fingerprint_together(const nxr_fingerprint *each, uint32_t n) {
+  nxr_fingerprint all = {.n_documents = 0};
+  struct sha256_ctx state;
+  if (n == 1) return each[0];
+  sha256_init(&state);
+  for (uint32_t i = 0; i < n; i++) {
+    sha256_update(&state, sizeof each[i].sha256, each[i].sha256);
+    add_number(&state, each[i].n_documents);
+    all.n_documents += each[i].n_documents, all.n_tokens += each[i].n_tokens;
+  }
+  sha256_digest(&state, sizeof all.sha256, all.sha256);
+  return all;
+}
+
 bool nxr_fingerprint_equal(const nxr_fingerprint *one, const nxr_fingerprint *other) {
   return memcmp(one->sha256, other->sha256, sizeof one->sha256) == 0;
 }

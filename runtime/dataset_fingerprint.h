@@ -17,6 +17,8 @@ typedef struct nxr_fingerprint {
 
 /* Of a run that trains on the first `n_documents`, which have `n_tokens` together. */
 nxr_fingerprint nxr_fingerprint_of(const nxr_dataset *dataset, uint64_t n_documents, uint64_t n_tokens);
+/* Of several, in order; of one alone its own. */
+nxr_fingerprint nxr_fingerprint_together(const nxr_fingerprint *each, uint32_t n);
 bool nxr_fingerprint_equal(const nxr_fingerprint *one, const nxr_fingerprint *other);
 
 #endif

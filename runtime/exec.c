@@ -52,7 +52,7 @@ static bool load_micro_batch(nxr_exec *exec, uint64_t step, uint32_t micro_batch
   const nx_run *run = exec->machine->plan->run;
   const nxr_batch *batch = &exec->batch;
   if (!exec->data || (exec->loaded == micro_batch && exec->loaded_step == step)) return true;
-  if (!nxr_data_read(exec->data, step, micro_batch, batch, fault)) return false;
+  if (!nxr_data_read(exec->data, nxr_data_trained(exec->data), step, micro_batch, batch, fault)) return false;
   write_value(exec->machine, run->tokens, batch->tokens);
   write_value(exec->machine, run->labels, batch->labels);
   write_value(exec->machine, run->positions, batch->positions);

@@ -158,18 +158,18 @@ static bool load_weights(training *run) {
 static bool open_data(training *run) {
   nxr_data_open(run->plan, run->world->rank, &run->data, &run->fault);
   if (!agree(run)) return false;
-  const nxr_fingerprint *own = nxr_data_fingerprint(run->data);
+  const nxr_fingerprint *own = nxr_data_everything(run->data);
   nxr_fingerprint first = *own;
   nxr_world_broadcast(run->world, &first, sizeof first);
   if (!nxr_fingerprint_equal(own, &first))
     nxr_fault_set(
         &run->fault,
-        "the dataset that rank %u reads (%llu documents, %llu tokens) is not that of rank 0 (%llu documents, "
-        "%llu tokens): give every host the same files at %s",
+        "the data that rank %u reads (%llu documents, %llu tokens) is not that of rank 0 (%llu documents, "
+        "%llu tokens): give every host the same files, as at %s",
         run->world->rank, (unsigned long long)own->n_documents, (unsigned long long)own->n_tokens,
         (unsigned long long)first.n_documents, (unsigned long long)first.n_tokens,
         nx_plan_string(run->plan, run->plan->sources[nx_plan_train_set(run->plan)->first_source].prefix));
-  run->checkpoint.run.dataset = own;
+  run->checkpoint.run.dataset = nxr_data_fingerprint(run->data);
   run->checkpoint.run.new_dataset = run->options->new_dataset;
   return agree(run);
 }

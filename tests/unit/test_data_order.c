@@ -67,7 +67,7 @@ static void make_plan(made_plan *made, const setup *from) {
                          .atoms = made->atoms,
                          .constants = made->constants,
                          .terms = made->terms};
-  made->plan.n[NX_SECTION_DATASETS] = 1;
+  made->plan.n[NX_SECTION_DATASETS] = 1, made->plan.n[NX_SECTION_SOURCES] = 1;
   made->plan.n[NX_SECTION_ATOMS] = N_ATOMS;
 }
 
@@ -99,7 +99,7 @@ static void read_micro_batch(nxr_data *data, const setup *from, uint64_t step, u
   int64_t samples[GLOBAL_BATCH];
   nxr_fault fault = {""};
   const nxr_batch batch = {tokens, labels, positions, samples, NULL, NULL};
-  assert_true(nxr_data_read(data, step, micro_batch, &batch, &fault));
+  assert_true(nxr_data_read(data, 0, step, micro_batch, &batch, &fault));
   for (uint32_t i = 0; i < from->micro_batch; i++) {
     assert_in_range(samples[i], 0, N_STEPS * GLOBAL_BATCH - 1);
     int32_t *sample = into->tokens[samples[i]];
@@ -159,7 +159,7 @@ static void gives_every_rank_its_share(void **state) {
   int32_t tokens[2 * SEQUENCE], labels[2 * SEQUENCE], positions[2 * SEQUENCE];
   int64_t samples[2];
   const nxr_batch batch = {tokens, labels, positions, samples, NULL, NULL};
-  assert_true(nxr_data_read(data, 3, 1, &batch, &fault));
+  assert_true(nxr_data_read(data, 0, 3, 1, &batch, &fault));
   assert_int_equal(samples[0], 3 * GLOBAL_BATCH + 4 + 2);
   assert_int_equal(samples[1], samples[0] + 1);
   nxr_data_close(data);
@@ -242,12 +242,14 @@ static void reads_its_share_alone(void **state) {
 static void keeps_two_epochs(void **state) {
   (void)state;
   made_plan made;
-  nxr_dataset dataset;
+  nxr_data_sources sources;
   nxr_orders orders;
   nxr_fault fault = {""};
   make_plan(&made, &(setup){true, 7, 100, 2, 1});
-  assert_true(nxr_dataset_open(temporary_path(0, "set"), &dataset, &fault));
-  assert_true(nxr_orders_open(&dataset, dataset.n_documents, &made.run, true, &orders, &fault));
+  assert_true(nxr_data_sources_make(&made.plan, &sources, &fault));
+  const nxr_data_source *source = nxr_data_source_open(&sources, 0, &fault);
+  const nxr_order_rule rule = {.seed = 7, .shuffle = true, .several = true};
+  assert_true(nxr_orders_open(source, &rule, N_SAMPLES, &orders, &fault));
   for (uint64_t epoch = 0; epoch < 5; epoch++) {
     const nxr_order *one = nxr_orders_of(&orders, epoch), *next = nxr_orders_of(&orders, epoch + 1);
     uint64_t first = one->samples[0];
@@ -257,7 +259,7 @@ static void keeps_two_epochs(void **state) {
     one->samples[0] = first;
   }
   nxr_orders_close(&orders);
-  nxr_dataset_close(&dataset);
+  nxr_data_sources_close(&sources);
 }
 
 /* Runs are resumed with later versions of nxrun: the order may never change. */
@@ -282,7 +284,7 @@ static void reports_what_does_not_fit(void **state) {
   int32_t tokens[8 * SEQUENCE], labels[8 * SEQUENCE], positions[8 * SEQUENCE];
   int64_t samples[8];
   const nxr_batch batch = {tokens, labels, positions, samples, NULL, NULL};
-  assert_false(nxr_data_read(data, 0, 0, &batch, &fault));
+  assert_false(nxr_data_read(data, 0, 0, 0, &batch, &fault));
   assert_non_null(strstr(fault.text, "token 30"));
   assert_non_null(strstr(fault.text, "30 words"));
   nxr_data_close(data);
@@ -292,11 +294,11 @@ static void reports_what_does_not_fit(void **state) {
   assert_null(data);
   assert_non_null(strstr(fault.text, "fewer than one sample"));
 
-  made.set.n_sources = 2, fault.text[0] = '\0';
+  made.set.sampler = NX_SAMPLER_PAIRS, fault.text[0] = '\0';
   assert_false(nxr_data_open(&made.plan, 0, &data, &fault));
-  assert_non_null(strstr(fault.text, "has 2 sources"));
+  assert_non_null(strstr(fault.text, "no sampler"));
 
-  made.set.n_sources = 1, fault.text[0] = '\0';
+  made.set.sampler = NX_SAMPLER_STREAM, made.run.sequence = SEQUENCE, fault.text[0] = '\0';
   strcat(made.strings + 1, "-not");
   assert_false(nxr_data_open(&made.plan, 0, &data, &fault));
   assert_non_null(strstr(fault.text, "nxdata build"));
@@ -318,7 +320,7 @@ static void divides_a_sequence_over_its_ranks(void **state) {
     int64_t sample;
     nxr_fault fault = {""};
     const nxr_batch batch = {tokens, labels, positions, &sample, starts, NULL};
-    assert_true(nxr_data_read(data, 0, 0, &batch, &fault));
+    assert_true(nxr_data_read(data, 0, 0, 0, &batch, &fault));
     assert_memory_equal(tokens, expected[rank], sizeof tokens);
     assert_memory_equal(positions, expected[rank], sizeof positions);
     for (int i = 0; i < OWN; i++) assert_int_equal(labels[i], tokens[i] + 1);
@@ -345,7 +347,7 @@ static void tells_documents_apart(void **state) {
   float weights[PART];
   nxr_fault fault = {""};
   const nxr_batch batch = {tokens, labels, positions, &sample, starts, weights};
-  assert_true(nxr_data_read(data, 0, 0, &batch, &fault));
+  assert_true(nxr_data_read(data, 0, 0, 0, &batch, &fault));
   for (int i = 0; i < PART; i++) {
     int32_t start = tokens[i] <= 5 ? 0 : 6;
     assert_int_equal(starts[i], start);
@@ -353,7 +355,7 @@ static void tells_documents_apart(void **state) {
     assert_true(weights[i] == (tokens[i] == 5 ? 0.0F : (float)(24.0 / 23)));
   }
   made.run.documents = NX_DOCUMENTS_POSITIONS;
-  assert_true(nxr_data_read(data, 0, 0, &batch, &fault));
+  assert_true(nxr_data_read(data, 0, 0, 0, &batch, &fault));
   for (int i = 0; i < PART; i++) {
     assert_int_equal(starts[i], 0);
     assert_true(weights[i] == 1.0F);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/data_set.h"
+
+#include <stdlib.h>
+
+/* A source gives at most one sample more than its weight says. */
+static uint64_t needed_of(const nxr_set *set, uint32_t i, uint64_t n_needed) {
+  double weight = set->plan->sources[set->record->first_source + i].weight;
+  bool known = set->record->blend == NX_BLEND_WEIGHTS && n_needed < UINT64_MAX;
+  return known && weight < 1 ? (uint64_t)(weight * (double)n_needed) + 2 : n_needed;
+}
+
+static bool open_samplers(nxr_set *set, uint64_t n_needed, nxr_data_sources *sources, nxr_fault *fault) {
+  const nx_dataset *record = set->record;
+  for (uint32_t i = 0; i < record->n_sources; i++) {
+    const nxr_data_source *source = nxr_data_source_open(sources, record->first_source + i, fault);
+    set->samplers[i] = (nxr_sampler){.run = set->plan->run,
+                                     .source = source,
+                                     .shuffle = record->shuffle,
+                                     .n_needed = needed_of(set, i, n_needed)};
+    if (source == NULL || !nxr_sampler_open(&set->samplers[i], record->sampler, fault)) return false;
+    set->n_samples += set->samplers[i].n_samples;
+  }
+  return true;
+}
+
+/* What the blend goes by, 1 together. `sizes` has room for a number of each source. */
+static void weigh(const nxr_set *set, uint64_t *sizes, double *weights) {
+  const nx_dataset *record = set->record;
+  bool by_documents = record->blend == NX_BLEND_DOCUMENTS;
+  for (uint32_t i = 0; i < record->n_sources; i++) {
+    const nxr_sampler *sampler = &set->samplers[i];
+    weights[i] = set->plan->sources[record->first_source + i].weight;
+    sizes[i] = by_documents ? sampler->source->n_documents : sampler->n_samples;
+  }
+  if (by_documents) nxr_weigh_by_documents(sizes, record->n_sources, record->blend_alpha, weights);
+  else if (record->blend == NX_BLEND_SAMPLES) nxr_weigh_by_size(sizes, record->n_sources, weights);
+}
+
+static bool open_blend(nxr_set *set, nxr_fault *fault) {
+  uint32_t n = set->record->n_sources;
+  double *weights = calloc(n, sizeof *weights);
+  uint64_t *sizes = calloc(n, sizeof *sizes);
+  bool good = weights && sizes;
+  if (!good) nxr_fault_set(fault, "out of memory");
+  else weigh(set, sizes, weights);
+  good = good && nxr_blend_open(weights, n, &set->blend, fault);
+  free(weights);
+  free(sizes);
+  return good;
+}
+
+static bool add_fingerprints(nxr_set *set, nxr_fault *fault) {
+  uint32_t n = set->record->n_sources;
+  nxr_fingerprint *each = calloc(n, sizeof *each);
+  if (each == NULL) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; i < n; i++) each[i] = nxr_data_source_fingerprint(set->samplers[i].source);
+  set->fingerprint = nxr_fingerprint_together(each, n);
+  free(each);
+  return true;
+}
+
+bool nxr_set_open(const nx_plan *plan, const nx_dataset *record, uint64_t n_needed, nxr_data_sources *sources,
+                  nxr_set *set, nxr_fault *fault) {
+  *set =
+      (nxr_set){.plan = plan, .record = record, .samplers = calloc(record->n_sources, sizeof *set->samplers)};
+  if (set->samplers == NULL) return nxr_fault_set(fault, "out of memory");
+  bool good =
+      open_samplers(set, n_needed, sources, fault) && open_blend(set, fault) && add_fingerprints(set, fault);
+  if (!good) nxr_set_close(set);
+  return good;
+}
+
+void nxr_set_close(nxr_set *set) {
+  for (uint32_t i = 0; set->samplers && i < set->record->n_sources; i++) nxr_sampler_close(&set->samplers[i]);
+  free(set->samplers);
+  nxr_blend_close(&set->blend);
+  *set = (nxr_set){0};
+}
+
+bool nxr_set_read(nxr_set *set, uint64_t sample, const nxr_row *row, nxr_fault *fault) {
+  const nx_run *run = set->plan->run;
+  nxr_pick pick = nxr_blend_pick(&set->blend, sample);
+  nxr_sampler *sampler = &set->samplers[pick.source];
+  sampler->kind->read(sampler, pick.sample, row);
+  for (uint32_t i = 0; i <= run->sequence; i++) {
+    int32_t token = row->tokens[i];
+    if (token < 0 || (uint64_t)token >= run->vocab)
+      return nxr_fault_set(fault,
+                           "dataset %s has token %d in sample %llu, and the model's vocabulary has %llu "
+                           "words: the dataset was made with another tokenizer, or model.vocab is wrong",
+                           sampler->source->name, token, (unsigned long long)pick.sample,
+                           (unsigned long long)run->vocab);
+  }
+  return true;
+}

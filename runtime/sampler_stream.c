@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An epoch reads the documents one after another, in its order, as one stream; sample i of it are the
+ * sequence + 1 tokens from i x sequence on, so neighbours share one token. What is left at the end of an
+ * epoch is not read. */
+#include "runtime/data_layout.h"
+#include "runtime/sampler.h"
+
+static bool stream_open(nxr_sampler *sampler, nxr_fault *fault) {
+  const nxr_data_source *source = sampler->source;
+  uint32_t sequence = sampler->run->sequence;
+  sampler->n_samples = source->n_tokens > 0 ? (source->n_tokens - 1) / sequence : 0;
+  if (sampler->n_samples == 0)
+    return nxr_fault_set(
+        fault,
+        "dataset %s has %llu tokens, in %llu of its %llu documents (data.split): fewer than one "
+        "sample of %u + 1",
+        source->name, (unsigned long long)source->n_tokens, (unsigned long long)source->n_documents,
+        (unsigned long long)source->all_documents, sequence);
+  const nxr_order_rule rule = {.seed = sampler->run->seed,
+                               .number = source->number,
+                               .shuffle = sampler->shuffle,
+                               .several = sampler->n_needed > sampler->n_samples};
+  return nxr_orders_open(source, &rule, sampler->n_samples, &sampler->orders, fault);
+}
+
+/* The document of an epoch's order that holds a token of the stream. */
+static uint64_t find_document(const nxr_order *order, uint64_t n_documents, uint64_t token) {
+  uint64_t low = 0, high = n_documents;
+  while (high - low > 1) {
+    uint64_t middle = low + (high - low) / 2;
+    if (order->firsts[middle] <= token) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+static void stream_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
+  const nxr_data_source *source = sampler->source;
+  const nxr_order *order = nxr_orders_of(&sampler->orders, sample / sampler->n_samples);
+  uint64_t sequence = sampler->run->sequence, n = sequence + 1;
+  uint64_t first = order->samples[sample % sampler->n_samples] * sequence;
+  int32_t *tokens = row->tokens;
+  for (uint64_t at = find_document(order, source->n_documents, first); n > 0; at++) {
+    uint64_t n_left = order->firsts[at + 1] - first, n_here = n < n_left ? n : n_left;
+    nxr_data_source_read(source, order->documents[at], first - order->firsts[at], n_here, tokens);
+    tokens += n_here, first += n_here, n -= n_here;
+  }
+  nxr_find_documents(sampler->run, row->tokens, row->starts);
+  nxr_weigh_tokens(sampler->run, row->tokens, row->weights);
+}
+
+const nxr_sampler_kind nxr_sampler_stream = {stream_open, stream_read};

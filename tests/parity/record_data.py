@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records how Megatron Core, GPT-NeoX and Hugging Face's datasets divide and blend: which documents a part has, which
+source gives which sample.
+
+usage: record_data.py FOLDER    writes recorded/data.txt
+
+FOLDER holds the systems' own files: helpers.cpp (megatron/core/datasets), config.py (megatron/core/datasets/
+blended_megatron_dataset_config.py), utils.py (megatron/core/datasets) and neox.py (megatron/data/data_utils.py). Needs
+numpy, torch (for its copy of pybind11), datasets, and a compiler. Of the Python files single functions are taken, since
+what they import is not needed for them.
+
+Lines of the record: KIND FIELDS... = RESULT. Numbers are written so that C reads the same double.
+"""
+import ast
+import functools
+import math
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import sysconfig
+
+import numpy
+import torch
+
+
+def functions(path, names, given):
+    """The named functions of a file, in a room where `given` stands for what it imports."""
+    tree = ast.parse(path.read_text())
+    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in names]
+    for node in tree.body:
+        node.returns = None
+        for argument in node.args.args:
+            argument.annotation = None
+    room = dict(given)
+    exec(compile(tree, str(path), "exec"), room)
+    return [room[name] for name in names]
+
+
+def build_helpers(folder):
+    target = folder / ("helpers_cpp" + sysconfig.get_config_var("EXT_SUFFIX"))
+    includes = [pathlib.Path(torch.__file__).parent / "include", sysconfig.get_paths()["include"]]
+    command = ["c++", "-O3", "-shared", "-std=c++17", "-fPIC", *(f"-I{i}" for i in includes), str(folder / "helpers.cpp")]
+    subprocess.run([*command, "-o", str(target)], check=True)
+    sys.path.insert(0, str(folder))
+    import helpers_cpp
+
+    return helpers_cpp
+
+
+def shown(numbers):
+    return " ".join(repr(float(number)) for number in numbers)
+
+
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+N_PICKS, N_ALL = 100, 100000
+
+
+def blends(helpers, normalize):
+    draw = random.Random(1)
+    cases = [[1, 1], [0.3, 0.7], [1, 1, 1], [5, 3, 2], [0.9, 0.05, 0.05], [1e-4, 1], [2, 1, 1, 4], [1] * 7, [7, 11, 13, 17]]
+    cases += [[draw.random() for _ in range(n)] for n in (2, 5, 12, 30)]
+    for case in cases:
+        weights = normalize(case)
+        sources, samples = numpy.zeros(N_ALL, dtype=numpy.int16), numpy.zeros(N_ALL, dtype=numpy.int64)
+        helpers.build_blending_indices(sources, samples, weights, len(case), N_ALL, False)
+        picks = "".join(DIGITS[i] for i in sources[:N_PICKS])
+        counts = " ".join(str(int((sources == i).sum())) for i in range(len(case)))
+        yield f"blend {shown(weights)} = {picks} {counts}"
+
+
+SPLITS = ["969,30,1", "969, 30, 1", "99,1,0", "98,2", "1", "0,1", "1,1", "90,5,5", "1/1", "0.5,0.3,0.2", "33,33,34", "949,50,1"]
+SIZES = [1, 2, 3, 5, 7, 10, 17, 99, 100, 149, 150, 151, 1000, 1049, 12345, 1000003]
+
+
+def splits(megatron, neox):
+    for text in SPLITS:
+        for size in SIZES:
+            if "/" not in text:
+                ends = numpy.cumsum([0.0, *megatron(text)])
+                borders = [int(round(end * float(size))) for end in ends]
+                yield f"sums {text.replace(' ', '')} {size} = {' '.join(map(str, borders))}"
+            borders = neox(text, size)
+            if all(0 <= a <= b for a, b in zip(borders, borders[1:])):
+                yield f"each {text.replace(' ', '')} {size} = {' '.join(map(str, borders))}"
+
+
+def held_out():
+    from datasets import Dataset
+
+    for size in SIZES[2:-2]:
+        rows = Dataset.from_dict({"row": range(size)})
+        for test in (0.1, 0.05, 0.3, 1, 2):
+            parts = rows.train_test_split(test_size=test if test < 1 else int(test), shuffle=False)
+            assert parts["train"]["row"][0] == 0 and parts["test"]["row"][-1] == size - 1
+            yield f"last {test} {size} = {len(parts['train'])}"
+
+
+def by_documents(neox):
+    for counts in ([10, 1000], [1, 1, 1], [500, 20, 4000, 77], [12]):
+        for alpha in (0.3, 1.0, 0.0, 0.7):
+            yield f"documents {alpha} {' '.join(map(str, counts))} = {shown(neox(counts, alpha))}"
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    given = {"numpy": numpy, "functools": functools, "re": re, "math": math, "Split": range(3), "List": list}
+    (normalize,) = functions(folder / "utils.py", ["normalize"], given)
+    given["normalize"] = normalize
+    (parse,) = functions(folder / "config.py", ["parse_and_normalize_split"], given)
+    split, weigh = functions(folder / "neox.py", ["get_train_valid_test_split_", "weights_by_num_docs"], given)
+    lines = [*blends(build_helpers(folder), normalize), *splits(parse, split), *held_out(), *by_documents(weigh)]
+    out = pathlib.Path(__file__).parent / "recorded" / "data.txt"
+    out.write_text("\n".join(lines) + "\n")
+
+
+main()
