@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes families.gen.c: schema/families/NAME.yaml as constant C tables. Arguments are the files; a family
- * that is `like` another stands behind it. */
+/* Writes families.gen.c: schema/families/NAME.yaml as constant C tables. Arguments are the files; what a family
+ * that is `like` another does not say is as there. */
 #include "compiler/expression/expression.h"
 #include "compiler/gen/literal.h"
 #include "compiler/gen/rows.h"
@@ -70,14 +70,8 @@ static void write_tensor(const gen_file *file, const gen_family *row) {
 /* The first row is the family itself, the others its tensors. */
 static void write_tensors(const gen_file *file, family *made, const family *families, int n_families) {
   const gen_family *rows = file->rows;
-  *made = (family){.file = file->path, .head = &rows[0]};
-  if (file->n_rows == 0 || rows[0].family == NULL) {
-    complain(file->path, "the first row names the family", NULL);
-    return;
-  }
   const family *like = rows[0].like ? family_of(families, n_families, rows[0].like) : NULL;
-  if (rows[0].like != NULL && like == NULL) complain(file->path, "no family before it is", rows[0].like);
-  made->like = like;
+  *made = (family){.file = file->path, .head = &rows[0], .like = like};
   if (like != NULL) memcpy(made->tensors, like->tensors, sizeof made->tensors);
   if (file->n_rows == 1) return;
   printf("static const nxc_tensor_row tensors_of_%s[] = {\n", file->name);
@@ -196,22 +190,52 @@ static void write_family(nxc_arena *arena, const family *family) {
   puts("}},");
 }
 
+/* Reads the files whose families are like none, or like one that is read; returns how many there are then. */
+static int read_families(const gen_file *files, bool *read, int n_files, family *families, int n_families) {
+  for (int i = 0; i < n_files; i++) {
+    const gen_family *head = files[i].rows;
+    bool ready = head->like == NULL || family_of(families, n_families, head->like) != NULL;
+    if (read[i] || !ready) continue;
+    write_tensors(&files[i], &families[n_families], families, n_families);
+    n_families++;
+    read[i] = true;
+  }
+  return n_families;
+}
+
+static void check_heads(const gen_file *files, const bool *read, int n_files) {
+  for (int i = 0; i < n_files; i++)
+    if (!read[i]) complain(files[i].path, "there is no family, or it is like this one:", ((const gen_family *)files[i].rows)->like);
+}
+
+static void write_families(nxc_arena *arena, const gen_file *files, int n_files) {
+  family *families = nxc_arena_array(arena, (size_t)n_files, sizeof *families);
+  bool *read = nxc_arena_array(arena, (size_t)n_files, sizeof *read);
+  int n = 0, before;
+  do {
+    before = n;
+    n = read_families(files, read, n_files, families, n);
+  } while (n > before);
+  check_heads(files, read, n_files);
+  puts("const nxc_family nxc_families[] = {");
+  for (int i = 0; i < n && n_complaints == 0; i++) write_family(arena, &families[i]);
+  puts("};\nconst size_t nxc_n_families = sizeof nxc_families / sizeof *nxc_families;");
+}
+
 int main(int argc, char **argv) {
-  family *families = calloc((size_t)argc, sizeof *families);
   nxc_arena *arena = nxc_arena_new();
-  if (families == NULL) return EXIT_FAILURE;
+  gen_file *files = nxc_arena_array(arena, (size_t)argc, sizeof *files);
   puts("/* SPDX-License-Identifier: Apache-2.0 */");
   puts("/* Made from schema/families by compiler/gen; do not edit. */");
   puts("#include \"compiler/settings/family.h\"\n");
   for (int i = 1; i < argc; i++) {
-    gen_file file;
-    if (!gen_file_read(&file, GEN_FAMILY, argv[i])) return EXIT_FAILURE;
-    write_tensors(&file, &families[i - 1], families, i - 1);
+    if (!gen_file_read(&files[i - 1], GEN_FAMILY, argv[i])) return EXIT_FAILURE;
+    const gen_family *head = files[i - 1].rows;
+    if (files[i - 1].n_rows > 0 && head->family != NULL) continue;
+    complain(argv[i], "the first row names the family", NULL);
+    return EXIT_FAILURE;
   }
-  puts("const nxc_family nxc_families[] = {");
-  for (int i = 0; i < argc - 1 && n_complaints == 0; i++) write_family(arena, &families[i]);
-  puts("};\nconst size_t nxc_n_families = sizeof nxc_families / sizeof *nxc_families;");
-  free(families);
+  write_families(arena, files, argc - 1);
   nxc_arena_free(arena);
   return n_complaints > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against transformers: `test_families RECORDED FAMILY...` trains the tiny model of each family from
+/* nxrun against transformers: `test_families RECORDED [FAMILY...]` trains the tiny model of each family from
  * the config.json and the weights that transformers wrote, on one rank in fp32 and bf16 and on meshes in
  * fp32, and compares with what transformers' own model does (record_families.py): loss and gradient norm of
  * every step, and in the last checkpoint each tensor's shape and how far it has moved. */
@@ -7,6 +7,7 @@
 #include "tests/parity/training.h"
 #include "tests/tap.h"
 
+#include <dirent.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ enum { N_VARIANTS = sizeof variants / sizeof *variants };
 
 static const double change_tolerance = 1e-3; /* of how far a tensor has moved in 20 steps, in fp32 */
 
+enum { FAMILIES_MAX = 64 };
 static const char *recorded;
 
 static void folder_of(char *folder, size_t n_bytes, const char *family, const variant *v) {
@@ -192,18 +194,36 @@ static void compare(const char *family, const variant *v, const json_t *record) 
   tap_report(good, "%s", folder);
 }
 
+/* The families that were recorded, one a folder. */
+static int list_families(char **families) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/families", recorded);
+  struct dirent **entries;
+  int n_entries = scandir(path, &entries, NULL, alphasort), n = 0;
+  if (n_entries < 0) tap_bail("cannot read %s", path);
+  for (int i = 0; i < n_entries; i++) {
+    if (entries[i]->d_name[0] != '.' && n < FAMILIES_MAX) families[n++] = strdup(entries[i]->d_name);
+    free(entries[i]);
+  }
+  free(entries);
+  return n;
+}
+
 int main(int argc, char **argv) {
-  if (argc < 3) return 2;
+  if (argc < 2) return 2;
+  char *found[FAMILIES_MAX], **families = argc > 2 ? argv + 2 : found;
   recorded = argv[1];
-  for (unsigned n_ranks = 1; n_ranks <= 2; n_ranks++) train_all(argv + 2, argc - 2, n_ranks);
-  for (int i = 2; i < argc; i++) {
+  int n_found = argc > 2 ? 0 : list_families(found), n = argc > 2 ? argc - 2 : n_found;
+  for (unsigned n_ranks = 1; n_ranks <= 2; n_ranks++) train_all(families, n, n_ranks);
+  for (int i = 0; i < n; i++) {
     char path[512];
-    snprintf(path, sizeof path, "%s/families/%s/record.json", recorded, argv[i]);
+    snprintf(path, sizeof path, "%s/families/%s/record.json", recorded, families[i]);
     json_t *record = json_load_file(path, 0, NULL);
     if (record == NULL) tap_bail("cannot read %s", path);
     for (size_t j = 0; j < N_VARIANTS; j++)
-      if (!variants[j].mixture || is_mixture(argv[i])) compare(argv[i], &variants[j], record);
+      if (!variants[j].mixture || is_mixture(families[i])) compare(families[i], &variants[j], record);
     json_decref(record);
   }
+  for (int i = 0; i < n_found; i++) free(found[i]);
   return tap_end();
 }

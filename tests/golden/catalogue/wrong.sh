@@ -18,6 +18,7 @@ done
 found=$("$generator" "$@" 2>&1 >/dev/null)
 result "the catalogue itself" $? "$found"
 for file in "$schema"/*.yaml "$schema"/*/*.yaml; do
+  case $file in */families/*) continue ;; esac # the build reads the folder
   grep -qF "'${file#"$schema"/}'" "$schema/meson.build"
   result "${file#"$schema"/} is read" $? "schema/meson.build does not list it"
 done
