@@ -109,15 +109,11 @@ static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step
   }
 }
 
-bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
-                   nxr_fault *fault) {
+static bool run_schedule(nxr_exec *exec, nx_schedule_kind kind, uint64_t step, nxr_fault *fault) {
   nxr_machine *machine = exec->machine;
-  const nx_plan *plan = machine->plan;
-  int64_t number = (int64_t)(step - scale->n_skipped);
-  write_value(machine, plan->run->step, &number);
-  if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
-    const nx_item *item = &plan->items[i];
+  const nx_schedule *schedule = nx_plan_schedule(machine->plan, kind);
+  for (uint32_t i = 0; i < schedule->n_items; i++) {
+    const nx_item *item = &machine->plan->items[schedule->first_item + i];
     if (item->stage != machine->stage) continue;
     if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT) {
       run_transfer(machine, item, step);
@@ -128,6 +124,17 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, n
   }
   machine->backend->synchronize(machine->device);
   nxr_comm_beat(machine->comm, step + 1, NX_NONE);
+  return true;
+}
+
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
+                   nxr_fault *fault) {
+  nxr_machine *machine = exec->machine;
+  const nx_plan *plan = machine->plan;
+  int64_t number = (int64_t)(step - scale->n_skipped);
+  write_value(machine, plan->run->step, &number);
+  if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
+  if (!run_schedule(exec, NX_SCHEDULE_TRAIN, step, fault)) return false;
   numbers->loss = read_number(machine, plan->run->loss_total) / (double)plan->run->tokens_per_step;
   numbers->grad_norm = read_number(machine, plan->run->grad_norm);
   numbers->lr = read_number(machine, plan->run->lr);

@@ -50,6 +50,7 @@ enum {
   NX_MAX_DATASETS = 1024,
   NX_MAX_SOURCES = 32767, /* of all datasets */
   NX_MAX_ALPHA = 16,
+  NX_MAX_BATCHES = 1 << 30, /* of an evaluation */
   NX_VALUE_ALIGNMENT = 64,
   NX_BLOCK_BYTES = 64 /* a ZeRO shard of a range is a multiple of this */
 };
@@ -94,6 +95,9 @@ typedef enum nx_section_type {
   NX_SECTION_RUN_NAMES, /* nx_run_names: names and intervals that change no number of the training */
   NX_SECTION_PARAMETER_GROUPS,
   NX_SECTION_SOURCES, /* of the datasets */
+  NX_SECTION_SCHEDULES,
+  NX_SECTION_EVALUATIONS, /* they change no number of the training; their names are texts */
+  NX_SECTION_EXTRA_SAVES, /* u64 steps, ascending: as nx_run_names.save_every */
   NX_SECTION_END
 } nx_section_type;
 
@@ -186,9 +190,11 @@ typedef struct nx_run_names {
   uint32_t tensorboard;       /* text: folder of TensorBoard's event files; "": none */
   uint32_t tensorboard_every; /* steps */
   uint32_t tensorboard_shows; /* NX_SHOWS_* */
-  uint32_t reserved;
+  int32_t best;             /* checkpoints that are kept for their loss, beside those; -1: all */
+  uint32_t best_evaluation; /* whose loss that is, or NX_NONE: that of the step */
+  uint32_t rules;           /* NX_RUN_* */
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 48, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 56, "plan run names");
 
 /* Of what not everyone wants in TensorBoard. */
 enum {
@@ -197,6 +203,10 @@ enum {
   NX_SHOWS_PERPLEXITY = 4,
   NX_SHOWS_WORLD_SIZE = 8,
   NX_SHOWS_ALL = 15
+};
+enum {
+  NX_RUN_BEST_IS_GREATEST = 1,
+  NX_RUN_ONLY_EVALUATES = 2 /* nothing is trained */
 };
 
 typedef enum nx_dataset_role { NX_DATASET_TRAIN = 1, NX_DATASET_VALIDATION, NX_DATASET_TEST } nx_dataset_role;
@@ -378,6 +388,8 @@ typedef struct nx_range {
 _Static_assert(sizeof(nx_range) == 64, "plan range");
 
 enum { NX_WHEN_FIRST = 1, NX_WHEN_MIDDLE = 2, NX_WHEN_LAST = 4, NX_WHEN_ALWAYS = 7 };
+/* Of a step's operators: the end of an evaluation's batch runs them, and nothing else of the step. */
+enum { NX_WHEN_EVALUATED = 8, NX_WHEN_ANY = 15 };
 
 typedef struct nx_operator {
   uint16_t op;
@@ -456,9 +468,10 @@ typedef enum nx_item_kind {
 /* Transfers of one port of one chunk that may be under way at once. */
 enum { NX_MAX_TRANSFERS = 8 };
 
-/* One thing that a stage does. The items of a stage stand together, in order. Of a step `when` says which
- * phases run; a stage of several chunks first reduces the gradients of each (first), then makes what all
- * share, once (middle), then updates each (last). Of a pass it follows from the micro-batch. */
+/* One thing that a stage does. The items of a stage stand together in their schedule, in order. Of a step
+ * `when` says which phases run; a stage of several chunks first reduces the gradients of each (first),
+ * then makes what all share, once (middle), then updates each (last). Of a pass it follows from the
+ * micro-batch. */
 typedef struct nx_item {
   uint32_t stage;
   uint8_t kind; /* nx_item_kind */
@@ -470,6 +483,41 @@ typedef struct nx_item {
   uint32_t micro_batch; /* 0 of a step */
 } nx_item;
 _Static_assert(sizeof(nx_item) == 20, "plan item");
+
+typedef enum nx_schedule_kind {
+  NX_SCHEDULE_TRAIN = 1, /* every micro-batch forward and back, then the step */
+  NX_SCHEDULE_EVALUATE   /* every micro-batch through the evaluation programs, then the sum of their losses */
+} nx_schedule_kind;
+
+/* What all stages do for one batch of run.n_micro_batches. The schedules' items stand one after another,
+ * the training's first; a plan has one of each kind at most. */
+typedef struct nx_schedule {
+  uint32_t name; /* string */
+  uint32_t kind; /* nx_schedule_kind */
+  uint32_t first_item, n_items;
+} nx_schedule;
+
+enum {
+  NX_EVALUATION_AT_END = 1,    /* once more when the training is over */
+  NX_EVALUATION_CONTINUES = 2, /* begins where the one before it ended, not with the first sample */
+  NX_EVALUATION_REPEATS = 4,   /* reads the set again where it has too few samples */
+  NX_EVALUATION_FLAGS = 7
+};
+
+/* Batches of a dataset whose loss is measured now and then. */
+typedef struct nx_evaluation {
+  uint32_t name;    /* text */
+  uint32_t dataset; /* index into NX_SECTION_DATASETS */
+  uint64_t every;   /* steps; 0: see every_epochs */
+  uint64_t first;   /* step before which there is none */
+  uint64_t batches; /* of an evaluation; 0: see share */
+  int64_t sanity_batches; /* before the first step; -1: a whole evaluation */
+  double every_epochs;    /* of the training's dataset, in whole steps; 0: not while the training goes on */
+  double share;           /* of the dataset's batches */
+  uint32_t flags;         /* NX_EVALUATION_* */
+  uint32_t reserved;
+} nx_evaluation;
+_Static_assert(sizeof(nx_evaluation) == 64, "plan evaluation");
 
 typedef struct nx_setting_record {
   uint32_t path;  /* text */
@@ -508,6 +556,9 @@ typedef struct nx_plan {
   const nx_program *programs;
   const nx_chunk *chunks;
   const nx_item *items;
+  const nx_schedule *schedules;
+  const nx_evaluation *evaluations;
+  const uint64_t *extra_saves;
   const nx_setting_record *settings;
   const nx_dataset *datasets;
   const nx_source *sources;
@@ -529,11 +580,14 @@ bool nx_plan_check(const void *bytes, uint64_t n_bytes, nx_plan *plan, nx_fault 
 /* Proves that the schedule ends: every send meets its receive with zero buffering, every collective is met by
  * its whole group in the same order, every wait has its start, values are written before they are read. */
 bool nx_plan_prove(const nx_plan *plan, nx_fault *fault);
-/* The part of the proof that is about the stages' items: they are walked together, a transfer completes only
- * when both of its ends have been started. Where `seconds` says how long each item takes on its own, `begin`
- * and `end` say when it runs; all three may be NULL. Takes O(items). */
-bool nx_schedule_walk(const nx_plan *plan, const double *seconds, double *begin, double *end,
-                      nx_fault *fault);
+/* The part of the proof that is about the stages' items: those of a schedule are walked together, a
+ * transfer completes only when both of its ends have been started. Where `seconds` says how long each
+ * item takes on its own, `begin` and `end` say when it runs; all three may be NULL, and are indexed as
+ * all items are. Takes O(items). */
+bool nx_schedule_walk(const nx_plan *plan, const nx_schedule *schedule, const double *seconds, double *begin,
+                      double *end, nx_fault *fault);
+/* NULL where the plan has none of the kind. */
+const nx_schedule *nx_plan_schedule(const nx_plan *plan, nx_schedule_kind kind);
 /* "backward of chunk 1, micro-batch 3", ... */
 void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size_t room);
 

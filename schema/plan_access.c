@@ -229,6 +229,12 @@ uint32_t nx_item_program(const nx_plan *plan, const nx_item *item) {
   }
 }
 
+const nx_schedule *nx_plan_schedule(const nx_plan *plan, nx_schedule_kind kind) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SCHEDULES]; i++)
+    if (plan->schedules[i].kind == kind) return &plan->schedules[i];
+  return NULL;
+}
+
 uint32_t nx_port_peer(uint32_t chunk, nx_port port) {
   return port == NX_PORT_OUTPUT || port == NX_PORT_OUTPUT_GRADIENT ? chunk + 1 : chunk - 1;
 }

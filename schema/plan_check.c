@@ -342,7 +342,7 @@ static bool check_operator(const checker *check, uint32_t index) {
   const nx_op_row *row = nx_op_find(op->op);
   if (row == NULL) FAIL(op, "operator %u has number %u, which this program does not know", index, op->op);
   uint64_t n_args = (uint64_t)op->n_in + op->n_out;
-  if (op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->when > NX_WHEN_ALWAYS || op->reserved != 0 ||
+  if (op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->when > NX_WHEN_ANY || op->reserved != 0 ||
       op->first_argument + n_args > plan->n[NX_SECTION_ARGUMENTS] ||
       (uint64_t)op->first_attribute + op->n_attrs > plan->n[NX_SECTION_ATTRIBUTES] ||
       !is_string(plan, op->origin))
@@ -448,19 +448,58 @@ static bool check_item(const checker *check, uint32_t index) {
       item->reserved != 0 || !is_index(plan, item->chunk, NX_SECTION_CHUNKS) ||
       item->slot >= plan->chunks[item->chunk].n_slots ||
       item->micro_batch >= (step ? 1 : plan->run->n_micro_batches) ||
-      plan->chunks[item->chunk].stage != item->stage || (index > 0 && item[-1].stage > item->stage))
+      plan->chunks[item->chunk].stage != item->stage)
     FAIL(item, "schedule item %u is malformed", index);
   bool runs = item->kind <= NX_ITEM_EVALUATE || item->kind == NX_ITEM_STEP;
   if (runs && nx_item_program(plan, item) == NX_NONE)
     FAIL(item, "schedule item %u runs a program that its chunk lacks", index);
   uint8_t pass_when = runs ? nx_pass_when(item->micro_batch, plan->run->n_micro_batches) : 0;
-  bool good_when = step ? item->when > 0 && item->when <= NX_WHEN_ALWAYS : item->when == pass_when;
+  bool good_when = step ? item->when > 0 && item->when <= NX_WHEN_EVALUATED : item->when == pass_when;
   if ((runs && item->port != 0) || !good_when) FAIL(item, "schedule item %u is malformed", index);
   if (!runs && plan->chunks[item->chunk].ports[item->port] == NX_NONE)
     FAIL(item, "schedule item %u moves data through a port that its chunk lacks", index);
   bool sends = item->port == NX_PORT_OUTPUT || item->port == NX_PORT_INPUT_GRADIENT;
   if ((item->kind == NX_ITEM_SEND && !sends) || (item->kind == NX_ITEM_RECV && sends))
     FAIL(item, "schedule item %u moves data the wrong way", index);
+  return true;
+}
+
+/* Schedules are of different kinds, the training's first, and together they are all items; a stage's
+ * items stand together. */
+static bool check_schedule(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_schedule *schedule = &plan->schedules[index];
+  uint32_t first = index == 0 ? 0 : schedule[-1].first_item + schedule[-1].n_items;
+  bool last = index + 1 == plan->n[NX_SECTION_SCHEDULES];
+  if (!is_string(plan, schedule->name) || schedule->kind != NX_SCHEDULE_TRAIN + index ||
+      schedule->kind > NX_SCHEDULE_EVALUATE || schedule->first_item != first || schedule->n_items == 0 ||
+      schedule->n_items > plan->n[NX_SECTION_ITEMS] - first ||
+      (last && first + schedule->n_items != plan->n[NX_SECTION_ITEMS]))
+    FAIL(schedule, "schedule %u is malformed", index);
+  for (uint32_t i = first + 1; i < first + schedule->n_items; i++)
+    if (plan->items[i - 1].stage > plan->items[i].stage)
+      FAIL(&plan->items[i], "schedule item %u is out of order", i);
+  return true;
+}
+
+static bool check_evaluation(const checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_evaluation *evaluation = &plan->evaluations[index];
+  bool counted =
+      evaluation->batches > 0 ? evaluation->share == 0 : evaluation->share > 0 && evaluation->share <= 1;
+  if (!is_provenance_text(plan, evaluation->name) || evaluation->flags > NX_EVALUATION_FLAGS ||
+      evaluation->reserved != 0 || !is_index(plan, evaluation->dataset, NX_SECTION_DATASETS) || !counted ||
+      evaluation->sanity_batches < -1 || evaluation->batches > NX_MAX_BATCHES ||
+      !(evaluation->every_epochs >= 0 && evaluation->every_epochs <= DBL_MAX))
+    FAIL(evaluation, "evaluation %u is malformed", index);
+  if (nx_plan_schedule(plan, NX_SCHEDULE_EVALUATE) == NULL)
+    FAIL(evaluation, "evaluation %u has no schedule", index);
+  return true;
+}
+
+static bool check_extra_save(const checker *check, uint32_t index) {
+  const uint64_t *step = &check->plan->extra_saves[index];
+  if (index > 0 && step[-1] >= *step) FAIL(step, "the extra steps of checkpoints are out of order");
   return true;
 }
 
@@ -502,7 +541,9 @@ static bool check_run_counts(const checker *check) {
   if (!is_provenance_text(plan, names->name) || !is_provenance_text(plan, names->directory) ||
       names->log_every == 0 || names->resume > 1 || !(names->deadline_s > 0) ||
       !isfinite(names->deadline_s) || !is_provenance_text(plan, names->tensorboard) ||
-      names->tensorboard_every == 0 || names->tensorboard_shows > NX_SHOWS_ALL)
+      names->tensorboard_every == 0 || names->tensorboard_shows > NX_SHOWS_ALL ||
+      names->rules > (NX_RUN_BEST_IS_GREATEST | NX_RUN_ONLY_EVALUATES) || names->best < -1 ||
+      !is_index_or_none(plan, names->best_evaluation, NX_SECTION_EVALUATIONS))
     FAIL(names, "the run's names are malformed");
   return true;
 }
@@ -599,6 +640,8 @@ static bool check_records(const checker *check) {
       {NX_SECTION_OPERATORS, check_operator},   {NX_SECTION_PROGRAMS, check_program},
       {NX_SECTION_CHUNKS, check_chunk},         {NX_SECTION_ITEMS, check_item},
       {NX_SECTION_SETTINGS, check_setting},     {NX_SECTION_PROVENANCES, check_provenance},
+      {NX_SECTION_SCHEDULES, check_schedule},   {NX_SECTION_EVALUATIONS, check_evaluation},
+      {NX_SECTION_EXTRA_SAVES, check_extra_save},
   };
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     for (uint32_t index = 0; index < check->plan->n[checks[i].section]; index++)

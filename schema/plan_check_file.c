@@ -41,6 +41,9 @@ static const section_row section_rows[NX_SECTION_END] = {
     [NX_SECTION_PARAMETER_GROUPS] = {"parameter groups", sizeof(nx_parameter_group), true, true,
                                      AT(parameter_groups)},
     [NX_SECTION_SOURCES] = {"sources", sizeof(nx_source), false, true, AT(sources)},
+    [NX_SECTION_SCHEDULES] = {"schedules", sizeof(nx_schedule), true, true, AT(schedules)},
+    [NX_SECTION_EXTRA_SAVES] = {"extra saves", sizeof(uint64_t), false, false, AT(extra_saves)},
+    [NX_SECTION_EVALUATIONS] = {"evaluations", sizeof(nx_evaluation), false, false, AT(evaluations)},
 };
 #undef AT
 

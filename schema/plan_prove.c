@@ -4,20 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The proof has two parts. plan_schedule.c walks the items of all stages together. Here the programs that
- * they run are replayed, operator by operator, as often as they differ (first, middle and last micro-batch),
- * in the order that the walk demands of every schedule, and two things are tracked per value: whether it was
- * written before it is read, and which collective still owns it.
+/* The proof has two parts, for each schedule. plan_schedule.c walks the items of all stages together.
+ * Here the programs that they run are replayed, operator by operator, as often as they differ (first,
+ * middle and last micro-batch), in the order that the walk demands of every schedule, and two things are
+ * tracked per value: whether it was written before it is read, and which collective still owns it.
  *
- * All ranks of a stage run the same operators in the same order, so a collective within a stage is met by its
- * whole group at the same operator by construction; what is left to prove is that each is waited for exactly
- * once, before its result is read or what it reads is overwritten. Collectives that cross stages stand in the
- * step alone, where the walk lets all stages meet, and must be the same, in the same order, on all. */
+ * * All ranks of a stage run the same operators in the same order, so a collective within a stage is met
+ * by its whole group at the same operator by construction; what is left to prove is that each is waited
+ * for exactly once, before its result is read or what it reads is overwritten. Collectives that cross
+ * stages stand in the step alone, where the walk lets all stages meet, and must be the same, in the same
+ * order, on all. */
 
 enum { WRITTEN = 1, RESULT_PENDING = 2, SOURCE_PENDING = 4 };
 
 typedef struct walk {
   const nx_plan *plan;
+  const nx_schedule *schedule;
   nx_fault *fault;
   uint8_t *state;   /* per chunk and value; scalars are the stage's */
   uint32_t *source; /* of a pending result: the value that its collective reads */
@@ -68,7 +70,16 @@ static bool read_value(const walk *at, const nx_operator *op, uint32_t value) {
   return fail(at, op, "reads what was never written,", value);
 }
 
+/* An evaluation leaves the training as it is: of what outlives it, parameters may be brought together. */
+static bool may_write(const walk *at, const nx_operator *op, uint32_t value) {
+  uint8_t arena = at->plan->values[value].arena;
+  if (at->schedule->kind == NX_SCHEDULE_TRAIN) return true;
+  if (arena == NX_ARENA_param) return op->op == NX_OP_all_gather;
+  return arena != NX_ARENA_master && arena != NX_ARENA_state && arena != NX_ARENA_grad;
+}
+
 static bool write_value(const walk *at, const nx_operator *op, uint32_t value) {
+  if (!may_write(at, op, value)) return fail(at, op, "is of an evaluation and changes", value);
   uint8_t *state = state_of(at, value);
   uint8_t base = *state_of(at, base_of(at->plan, value));
   if ((*state | base) & RESULT_PENDING) return fail(at, op, "writes, before its wait,", value);
@@ -80,6 +91,7 @@ static bool write_value(const walk *at, const nx_operator *op, uint32_t value) {
 
 static bool start_collective(walk *at, const nx_operator *op, uint32_t source, uint32_t result) {
   if (!read_value(at, op, source)) return false;
+  if (!may_write(at, op, result)) return fail(at, op, "is of an evaluation and changes", result);
   if (*state_of(at, result) & (RESULT_PENDING | SOURCE_PENDING))
     return fail(at, op, "starts while another uses", result);
   *state_of(at, result) |= RESULT_PENDING;
@@ -164,13 +176,15 @@ static void forget_slot(const walk *at, uint32_t chunk) {
 static bool run_passes(walk *at, uint32_t stage, uint8_t when) {
   const nx_chunk *chunks = at->plan->chunks;
   uint32_t n = at->plan->n[NX_SECTION_CHUNKS];
+  bool trains = at->schedule->kind == NX_SCHEDULE_TRAIN;
   for (uint32_t chunk = 0; chunk < n; chunk++) {
     if (chunks[chunk].stage != stage) continue;
     forget_slot(at, chunk);
     receive(at, chunk, NX_PORT_INPUT);
-    if (chunks[chunk].forward != NX_NONE && !run_program(at, chunk, chunks[chunk].forward, when))
-      return false;
+    uint32_t program = trains ? chunks[chunk].forward : chunks[chunk].evaluate;
+    if (program != NX_NONE && !run_program(at, chunk, program, when)) return false;
   }
+  if (!trains) return true;
   for (uint32_t chunk = n; chunk-- > 0;) {
     if (chunks[chunk].stage != stage) continue;
     receive(at, chunk, NX_PORT_OUTPUT_GRADIENT);
@@ -187,8 +201,8 @@ static bool run_stage(walk *at, uint32_t stage) {
   if (!run_passes(at, stage, n == 1 ? NX_WHEN_FIRST | NX_WHEN_LAST : NX_WHEN_FIRST)) return false;
   if (n > 2 && !run_passes(at, stage, NX_WHEN_MIDDLE)) return false;
   if (n > 1 && !run_passes(at, stage, NX_WHEN_LAST)) return false;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
-    const nx_item *item = &plan->items[i];
+  for (uint32_t i = 0; i < at->schedule->n_items; i++) {
+    const nx_item *item = &plan->items[at->schedule->first_item + i];
     if (item->stage != stage || item->kind != NX_ITEM_STEP) continue;
     if (!run_program(at, item->chunk, nx_item_program(plan, item), item->when)) return false;
   }
@@ -228,14 +242,19 @@ static bool fail_crossing(const nx_plan *plan, nx_fault *fault, const nx_operato
 /* The collectives of a group that a stage comes to, in order, over the items of its step. */
 typedef struct comer {
   const nx_plan *plan;
+  const nx_schedule *schedule;
   uint32_t stage, group;
-  uint32_t item, op; /* where to look next */
+  uint32_t item, op; /* where to look next; the item counted in the schedule */
 } comer;
+
+static comer come(const nx_plan *plan, const nx_schedule *schedule, uint32_t stage, uint32_t group) {
+  return (comer){.plan = plan, .schedule = schedule, .stage = stage, .group = group};
+}
 
 static const nx_operator *next_of_group(comer *at) {
   const nx_plan *plan = at->plan;
-  for (; at->item < plan->n[NX_SECTION_ITEMS]; at->item++, at->op = 0) {
-    const nx_item *item = &plan->items[at->item];
+  for (; at->item < at->schedule->n_items; at->item++, at->op = 0) {
+    const nx_item *item = &plan->items[at->schedule->first_item + at->item];
     if (item->stage != at->stage || item->kind != NX_ITEM_STEP) continue;
     const nx_program *program = &plan->programs[nx_item_program(plan, item)];
     while (at->op < program->n_operators) {
@@ -246,9 +265,9 @@ static const nx_operator *next_of_group(comer *at) {
   return NULL;
 }
 
-static bool compare_stages(const nx_plan *plan, nx_fault *fault, uint32_t group, uint32_t one,
-                           uint32_t other) {
-  comer a = {plan, one, group, 0, 0}, b = {plan, other, group, 0, 0};
+static bool compare_stages(const nx_plan *plan, const nx_schedule *schedule, nx_fault *fault, uint32_t group,
+                           uint32_t one, uint32_t other) {
+  comer a = come(plan, schedule, one, group), b = come(plan, schedule, other, group);
   for (;;) {
     const nx_operator *op = next_of_group(&a), *of_other = next_of_group(&b);
     if (op == NULL && of_other == NULL) return true;
@@ -260,17 +279,18 @@ static bool compare_stages(const nx_plan *plan, nx_fault *fault, uint32_t group,
 }
 
 /* All stages of a group come to the same collectives; a stage that is not in it to none. */
-static bool check_meetings(const nx_plan *plan, nx_fault *fault, uint32_t group) {
+static bool check_meetings(const nx_plan *plan, const nx_schedule *schedule, nx_fault *fault,
+                           uint32_t group) {
   uint32_t first = NX_NONE;
   for (uint32_t stage = 0; stage < nx_plan_n_stages(plan); stage++) {
     if (!nx_group_has_stage(plan, group, stage)) {
-      comer at = {plan, stage, group, 0, 0};
+      comer at = come(plan, schedule, stage, group);
       const nx_operator *op = next_of_group(&at);
       if (op) return fail_crossing(plan, fault, op, "of which this is none");
       continue;
     }
     if (first == NX_NONE) first = stage;
-    if (!compare_stages(plan, fault, group, first, stage)) return false;
+    if (!compare_stages(plan, schedule, fault, group, first, stage)) return false;
   }
   return true;
 }
@@ -286,8 +306,10 @@ static bool check_crossings(const nx_plan *plan, nx_fault *fault) {
         return fail_crossing(plan, fault, &plan->operators[program->first_operator + at], "outside the step");
     }
   }
-  for (uint32_t group = 0; group < plan->n[NX_SECTION_GROUPS]; group++)
-    if (nx_group_crosses_stages(plan, group) && !check_meetings(plan, fault, group)) return false;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SCHEDULES]; i++)
+    for (uint32_t group = 0; group < plan->n[NX_SECTION_GROUPS]; group++)
+      if (nx_group_crosses_stages(plan, group) && !check_meetings(plan, &plan->schedules[i], fault, group))
+        return false;
   return true;
 }
 
@@ -307,12 +329,26 @@ static bool run_stages(walk *at) {
   return true;
 }
 
+static bool walk_schedules(const nx_plan *plan, nx_fault *fault) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SCHEDULES]; i++)
+    if (!nx_schedule_walk(plan, &plan->schedules[i], NULL, NULL, NULL, fault)) return false;
+  return true;
+}
+
+static bool run_schedules(walk *at) {
+  for (uint32_t i = 0; i < at->plan->n[NX_SECTION_SCHEDULES]; i++) {
+    at->schedule = &at->plan->schedules[i];
+    if (!run_stages(at)) return false;
+  }
+  return true;
+}
+
 bool nx_plan_prove(const nx_plan *plan, nx_fault *fault) {
-  if (!nx_schedule_walk(plan, NULL, NULL, NULL, fault) || !check_crossings(plan, fault)) return false;
+  if (!walk_schedules(plan, fault) || !check_crossings(plan, fault)) return false;
   walk at = {.plan = plan, .fault = fault, .n_values = plan->n[NX_SECTION_VALUES]};
   at.state = calloc(at.n_values, (size_t)plan->n[NX_SECTION_CHUNKS] + 1);
   at.source = calloc(at.n_values, sizeof *at.source);
-  bool proved = at.state && at.source ? run_stages(&at) : nx_fault_set(fault, 0, "out of memory");
+  bool proved = at.state && at.source ? run_schedules(&at) : nx_fault_set(fault, 0, "out of memory");
   free(at.source);
   free(at.state);
   return proved;

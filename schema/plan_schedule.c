@@ -5,14 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The walk runs the items of all stages together, each stage as far as it can. What can hold up a stage: the
- * wait for a transfer whose other end has not been started (nothing is buffered), and the step, where it sums
- * over stages: each such sum is a meeting, which the stages of its group come to in turn. A stage that is
- * held up is looked at again when what it waits for happens, so every item is looked at a few times.
+/* The walk runs a schedule's items of all stages together, each stage as far as it can. What can hold up
+ * a stage: the wait for a transfer whose other end has not been started (nothing is buffered), and the
+ * step, where it sums over stages: each such sum is a meeting, which the stages of its group come to in
+ * turn. A stage that is held up is looked at again when what it waits for happens, so every item is
+ * looked at a few times.
  *
- * Beside that each stage's list must make sense by itself: every micro-batch goes forward and back once, in
- * ascending order, in a slot that holds nothing else and whose transfers are complete; the step comes when
- * all that is done. */
+ * * Beside that each stage's list must make sense by itself: every micro-batch goes forward and back
+ * once, in ascending order, in a slot that holds nothing else and whose transfers are complete; the step
+ * comes when all that is done. An evaluation goes forward alone, and of the step has the sum of its
+ * losses. */
 
 typedef enum transfer_state { NOT_STARTED, UNDER_WAY, COMPLETE } transfer_state;
 
@@ -49,6 +51,8 @@ typedef struct meetings {
 
 typedef struct walk {
   const nx_plan *plan;
+  const nx_schedule *schedule;
+  bool trains; /* there are backward passes */
   nx_fault *fault;
   const double *seconds;
   double *begin, *end;
@@ -94,8 +98,14 @@ static channel_end *end_of(const walk *w, uint32_t chunk, nx_port port) {
   return &w->ends[(size_t)chunk * NX_N_PORTS + port];
 }
 
+/* Whether the chunk moves anything through the port. */
+static bool uses_port(const walk *w, uint32_t chunk, nx_port port) {
+  bool forward = port == NX_PORT_INPUT || port == NX_PORT_OUTPUT;
+  return (forward || w->trains) && w->plan->chunks[chunk].ports[port] != NX_NONE;
+}
+
 static bool has_port(const walk *w, const nx_item *item, nx_port port) {
-  return w->plan->chunks[item->chunk].ports[port] != NX_NONE;
+  return uses_port(w, item->chunk, port);
 }
 
 static void enqueue(walk *w, uint32_t stage) {
@@ -111,7 +121,7 @@ static bool is_free(const walk *w, const nx_item *item) {
   if (!slot->used) return true;
   for (nx_port port = 0; port < NX_N_PORTS; port++)
     if (has_port(w, item, port) && slot->ports[port] != COMPLETE) return false;
-  return slot->backward;
+  return w->trains ? slot->backward : slot->forward;
 }
 
 static void occupy(const walk *w, const nx_item *item) {
@@ -125,6 +135,7 @@ static bool holds(const walk *w, const nx_item *item) {
 
 static bool run_forward(walk *w, const nx_item *item) {
   slot_state *slot = slot_of(w, item);
+  if ((item->kind == NX_ITEM_FORWARD) != w->trains) return fail(w, item, "it is of another schedule");
   if (item->micro_batch != w->n_forward[item->chunk]++)
     return fail(w, item, "micro-batches are out of order");
   if (has_port(w, item, NX_PORT_INPUT)) {
@@ -141,6 +152,7 @@ static bool run_forward(walk *w, const nx_item *item) {
 
 static bool run_backward(walk *w, const nx_item *item) {
   slot_state *slot = slot_of(w, item);
+  if (!w->trains) return fail(w, item, "it is of another schedule");
   if (item->micro_batch != w->n_backward[item->chunk]++)
     return fail(w, item, "micro-batches are out of order");
   if (!holds(w, item) || !slot->forward || slot->backward)
@@ -155,6 +167,7 @@ static bool run_backward(walk *w, const nx_item *item) {
 
 static bool start_transfer(walk *w, const nx_item *item) {
   slot_state *slot = slot_of(w, item);
+  if (!has_port(w, item, item->port)) return fail(w, item, "it is of another schedule");
   uint32_t peer = nx_port_peer(item->chunk, item->port);
   channel_end *own = end_of(w, item->chunk, item->port);
   const channel_end *other = end_of(w, peer, nx_port_opposite(item->port));
@@ -205,14 +218,24 @@ static bool complete_transfer(walk *w, const nx_item *item) {
 
 static bool is_chunk_done(const walk *w, uint32_t chunk) {
   const nx_chunk *at = &w->plan->chunks[chunk];
-  bool trained = at->forward != NX_NONE && at->backward != NX_NONE;
+  bool passes = w->trains ? at->forward != NX_NONE && at->backward != NX_NONE : at->evaluate != NX_NONE;
   uint32_t n = w->plan->run->n_micro_batches;
   for (nx_port port = 0; port < NX_N_PORTS; port++) {
     const channel_end *end = end_of(w, chunk, port);
-    if (end->n_started != end->n_complete || (at->ports[port] != NX_NONE && end->n_complete != n))
+    if (end->n_started != end->n_complete || (uses_port(w, chunk, port) && end->n_complete != n))
       return false;
   }
-  return !trained || (w->n_forward[chunk] == n && w->n_backward[chunk] == n);
+  return !passes || (w->n_forward[chunk] == n && w->n_backward[chunk] == (w->trains ? n : 0));
+}
+
+/* The sum of an evaluation's losses, once on each stage, when all of its chunks are done. */
+static bool run_total(walk *w, const nx_item *item) {
+  for (uint32_t chunk = 0; chunk < w->plan->n[NX_SECTION_CHUNKS]; chunk++)
+    if (w->plan->chunks[chunk].stage == item->stage && !is_chunk_done(w, chunk))
+      return fail(w, item, "passes or transfers of a chunk are missing before it");
+  if (w->stages[item->stage].stepped) return fail(w, item, "it comes twice");
+  w->stages[item->stage].stepped = item->when;
+  return true;
 }
 
 /* Phases run in order: all of one, over the stage's chunks, before any of the next. */
@@ -220,6 +243,8 @@ static bool run_step(walk *w, const nx_item *item) {
   const nx_plan *plan = w->plan;
   uint8_t phases = item->when, all_first = NX_WHEN_FIRST, earlier = 0;
   stage_state *stage = &w->stages[item->stage];
+  if ((item->when == NX_WHEN_EVALUATED) == w->trains) return fail(w, item, "it is of another schedule");
+  if (!w->trains) return run_total(w, item);
   if (!is_chunk_done(w, item->chunk))
     return fail(w, item, "passes or transfers of the chunk are missing before it");
   if (w->stepped[item->chunk] & phases) return fail(w, item, "it comes twice");
@@ -288,7 +313,8 @@ static bool has_met_all(walk *w, const nx_item *item) {
 
 static bool run_item(walk *w, const nx_item *item) {
   switch (item->kind) {
-    case NX_ITEM_FORWARD: return run_forward(w, item);
+    case NX_ITEM_FORWARD:
+    case NX_ITEM_EVALUATE: return run_forward(w, item);
     case NX_ITEM_BACKWARD: return run_backward(w, item);
     case NX_ITEM_SEND:
     case NX_ITEM_RECV: return start_transfer(w, item);
@@ -341,8 +367,12 @@ static bool check_complete(const walk *w) {
     uint8_t all = NX_WHEN_FIRST | NX_WHEN_LAST;
     if (!is_chunk_done(w, chunk))
       return nx_fault_set(w->fault, 0, "the schedule lacks passes or transfers of chunk %u", chunk);
-    bool shared = w->stages[plan->chunks[chunk].stage].stepped & NX_WHEN_MIDDLE;
-    if (plan->chunks[chunk].step != NX_NONE && ((w->stepped[chunk] & all) != all || !shared))
+    uint8_t stepped = w->stages[plan->chunks[chunk].stage].stepped;
+    if (!w->trains && plan->chunks[chunk].step != NX_NONE && stepped == 0)
+      return nx_fault_set(w->fault, 0, "the evaluation does not end with the sum of the losses of chunk %u",
+                          chunk);
+    bool shared = stepped & NX_WHEN_MIDDLE;
+    if (w->trains && plan->chunks[chunk].step != NX_NONE && ((w->stepped[chunk] & all) != all || !shared))
       return nx_fault_set(w->fault, 0, "the schedule does not end with the step of chunk %u", chunk);
   }
   return true;
@@ -350,8 +380,7 @@ static bool check_complete(const walk *w) {
 
 static bool split_stages(walk *w) {
   const nx_plan *plan = w->plan;
-  uint32_t n = plan->n[NX_SECTION_ITEMS];
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = w->schedule->first_item; i < w->schedule->first_item + w->schedule->n_items; i++) {
     stage_state *stage = &w->stages[plan->items[i].stage];
     if (stage->end == 0) stage->next = i;
     stage->end = i + 1;
@@ -372,10 +401,12 @@ static bool walk_all(walk *w) {
   return check_complete(w);
 }
 
-bool nx_schedule_walk(const nx_plan *plan, const double *seconds, double *begin, double *end,
-                      nx_fault *fault) {
+bool nx_schedule_walk(const nx_plan *plan, const nx_schedule *schedule, const double *seconds, double *begin,
+                      double *end, nx_fault *fault) {
   size_t n_chunks = plan->n[NX_SECTION_CHUNKS];
-  walk w = {.plan = plan, .fault = fault, .seconds = seconds, .begin = begin, .end = end};
+  walk w = {
+      .plan = plan, .schedule = schedule, .fault = fault, .seconds = seconds, .begin = begin, .end = end};
+  w.trains = schedule->kind == NX_SCHEDULE_TRAIN;
   w.n_stages = nx_plan_n_stages(plan);
   w.stages = calloc(w.n_stages, sizeof *w.stages);
   w.queue = calloc(w.n_stages, sizeof *w.queue);

@@ -180,5 +180,6 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   judge_modules(settings, sink, &t->recomputation);
   bool formed = judge_form(settings, sink, t), mixed = judge_mixture(settings, sink, t);
   bool named = judge_names(settings, sink, t), grouped = judge_groups(settings, sink);
+  grouped = nxc_evaluations_judge(settings, sink, &t->evaluations) && grouped;
   return judge_pipeline(settings, sink, t) && formed && mixed && named && grouped;
 }

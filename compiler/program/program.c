@@ -57,6 +57,8 @@ static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squar
   if (!check(graph, sink, "overwriting")) return false;
   nxc_waits(graph);
   if (!check(graph, sink, "waits")) return false;
+  nxc_evaluate_build(graph, t);
+  if (!check(graph, sink, "the evaluation")) return false;
   nxc_memory_plan(graph);
   return check(graph, sink, "memory");
 }

@@ -61,7 +61,8 @@ static bool timeline_open(const nx_plan *plan, timeline *t) {
   t->end = calloc(n, sizeof *t->end);
   bool good = t->seconds && t->begin && t->end;
   if (good) measure(t);
-  good = good && nx_schedule_walk(plan, t->seconds, t->begin, t->end, &fault);
+  good = good && nx_schedule_walk(plan, nx_plan_schedule(plan, NX_SCHEDULE_TRAIN), t->seconds, t->begin,
+                                  t->end, &fault);
   for (size_t i = 0; good && i < n; i++)
     if (is_pass(&plan->items[i]) && t->end[i] > t->length) t->length = t->end[i];
   if (!good) timeline_close(t);

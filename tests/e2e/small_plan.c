@@ -168,7 +168,7 @@ static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
 
 /* ---- the file ---- */
 
-enum { N_SECTIONS = 21, MEANING = NX_SECTION_MEANING };
+enum { N_SECTIONS = 22, MEANING = NX_SECTION_MEANING };
 
 static const nx_constant constants[] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 1}}; /* 0; the rank; 1 on rank 0 */
 static const nx_term terms[] = {{.atoms = 1, .stride = 1, .kind = NX_TERM_STRIDE},
@@ -177,6 +177,7 @@ static const nx_item items[] = {
     {.kind = NX_ITEM_FORWARD, .when = NX_WHEN_FIRST | NX_WHEN_LAST},
     {.kind = NX_ITEM_BACKWARD, .when = NX_WHEN_FIRST | NX_WHEN_LAST},
     {.kind = NX_ITEM_STEP, .when = NX_WHEN_ALWAYS}};
+static const nx_schedule schedule = {.kind = NX_SCHEDULE_TRAIN, .n_items = 3};
 
 /* In ascending order: the strings come first, and so all that has a name is made before. */
 static void write_sections(const nx_program programs[3]) {
@@ -185,7 +186,8 @@ static void write_sections(const nx_program programs[3]) {
   const nx_run run = make_run();
   const nx_run_names names = {.name = text("small"), .directory = text(option("directory", "")),
                               .log_every = 1, .save_every = count("save", 0), .keep = -1,
-                              .deadline_s = count("deadline", 60), .tensorboard_every = 1};
+                              .deadline_s = count("deadline", 60), .tensorboard_every = 1,
+                              .best_evaluation = NX_NONE};
   const nx_atom atom = {text("replicate"), n_ranks, 1, 0};
   const nx_group group = {text("all"), 1, n_ranks, 0};
   const nx_piece piece = {.name = text("weight"), .value = param, .logical_rows = 1,
@@ -229,6 +231,7 @@ static void write_sections(const nx_program programs[3]) {
   section(NX_SECTION_RUN_NAMES, 0, &names, 1);
   section(NX_SECTION_PARAMETER_GROUPS, MEANING, &parameter_group, 1);
   section(NX_SECTION_SOURCES, MEANING, &source, 1);
+  section(NX_SECTION_SCHEDULES, MEANING, &schedule, 1);
 }
 
 int main(int argc, char **argv) {

@@ -9,7 +9,8 @@ typedef struct schedule {
   program_case compiled;
   nx_plan plan;
   nx_item *items;
-  uint32_t n;
+  uint32_t n, from; /* items are looked for from there on, and belong to the last schedule */
+  nx_schedule schedules[2];
   nx_fault fault;
 } schedule;
 
@@ -31,12 +32,25 @@ static schedule begin(const char *changes) {
   s.items = calloc(2 * s.n, sizeof *s.items);
   assert_non_null(s.items);
   memcpy(s.items, s.plan.items, s.n * sizeof *s.items);
+  memcpy(s.schedules, s.plan.schedules, s.plan.n[NX_SECTION_SCHEDULES] * sizeof *s.schedules);
+  return s;
+}
+
+/* The schedule of its evaluation is what is changed. */
+static schedule begin_evaluation(const char *changes) {
+  char text[512];
+  snprintf(text, sizeof text, "%s data.split=[90,10] evaluate.batches=1", changes);
+  schedule s = begin(text);
+  assert_int_equal(s.plan.n[NX_SECTION_SCHEDULES], 2);
+  s.from = s.schedules[1].first_item;
   return s;
 }
 
 static bool is_proved(schedule *s) {
   s->plan.items = s->items;
   s->plan.n[NX_SECTION_ITEMS] = s->n;
+  s->plan.schedules = s->schedules;
+  s->schedules[s->plan.n[NX_SECTION_SCHEDULES] - 1].n_items = s->n - s->from;
   memset(&s->fault, 0, sizeof s->fault);
   return nx_plan_prove(&s->plan, &s->fault);
 }
@@ -56,7 +70,7 @@ static void expect(schedule *s, const char *what, const char *where) {
 
 static uint32_t find_port(const schedule *s, nx_item_kind kind, nx_port port, uint32_t chunk,
                           uint32_t micro_batch) {
-  for (uint32_t i = 0; i < s->n; i++) {
+  for (uint32_t i = s->from; i < s->n; i++) {
     const nx_item *at = &s->items[i];
     if (at->kind == kind && at->port == port && at->chunk == chunk && at->micro_batch == micro_batch)
       return i;
@@ -71,7 +85,7 @@ static uint32_t find(const schedule *s, nx_item_kind kind, uint32_t chunk, uint3
 
 /* The step of a chunk that has the phase. */
 static uint32_t find_step(const schedule *s, uint32_t chunk, uint8_t phase) {
-  uint32_t at = 0;
+  uint32_t at = s->from;
   while (at < s->n &&
          !(s->items[at].kind == NX_ITEM_STEP && s->items[at].chunk == chunk && s->items[at].when & phase))
     at++;
@@ -142,6 +156,9 @@ static void every_generated_schedule_is_proved(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     schedule s = begin(cases[i]);
     if (!is_proved(&s)) fail_msg("%s: %s", cases[i], s.fault.text);
+    end(&s);
+    s = begin_evaluation(cases[i]);
+    if (!is_proved(&s)) fail_msg("%s, evaluated: %s", cases[i], s.fault.text);
     end(&s);
   }
 }
@@ -488,8 +505,84 @@ static void a_schedule_is_drawn(void **state) {
   end(&s);
 }
 
+/* ---- evaluations ---- */
+
+static void an_evaluation_that_lacks_a_receive(void **state) {
+  (void)state;
+  schedule s = begin_evaluation(pipeline2);
+  drop(&s, find_port(&s, NX_ITEM_RECV, NX_PORT_INPUT, 1, 2));
+  expect(&s, "nothing was started", "wait for the input of chunk 1, micro-batch 2");
+}
+
+static void an_evaluation_in_a_slot_that_is_still_sent(void **state) {
+  (void)state;
+  schedule s = begin_evaluation(
+      "mesh.world=2 mesh.pipeline=2 batch.micro=1 batch.global=8 pipeline.receive_ahead=false");
+  drop(&s, find_port(&s, NX_ITEM_WAIT, NX_PORT_OUTPUT, 0, 0));
+  expect(&s, "its slot still holds another micro-batch", "evaluation of chunk 0, micro-batch 2");
+}
+
+static void an_evaluation_without_the_sum_of_its_losses(void **state) {
+  (void)state;
+  schedule s = begin_evaluation("");
+  drop(&s, find(&s, NX_ITEM_STEP, 0, 0));
+  expect(&s, "does not end with the sum of the losses", "chunk 0");
+}
+
+static void an_evaluation_of_which_one_stage_sums(void **state) {
+  (void)state;
+  schedule s = begin_evaluation(pipeline2);
+  drop(&s, find(&s, NX_ITEM_STEP, 1, 0));
+  expect(&s, "can not end", "step of chunk 0");
+}
+
+static void an_evaluation_that_sums_too_early(void **state) {
+  (void)state;
+  schedule s = begin_evaluation("batch.micro=1 batch.global=4");
+  move(&s, find(&s, NX_ITEM_STEP, 0, 0), find(&s, NX_ITEM_EVALUATE, 0, 3));
+  expect(&s, "passes or transfers of a chunk are missing before it", "step of chunk 0");
+}
+
+static void an_evaluation_that_goes_back(void **state) {
+  (void)state;
+  schedule s = begin_evaluation(pipeline2);
+  s.items[find(&s, NX_ITEM_EVALUATE, 0, 1)].kind = NX_ITEM_BACKWARD;
+  expect(&s, "it is of another schedule", "backward of chunk 0, micro-batch 1");
+}
+
+static void an_evaluation_that_updates(void **state) {
+  (void)state;
+  schedule s = begin_evaluation("");
+  s.items[find(&s, NX_ITEM_STEP, 0, 0)].when = NX_WHEN_ALWAYS;
+  expect(&s, "it is of another schedule", "step of chunk 0");
+}
+
+/* An operator that writes where gradients are. */
+static void an_evaluation_that_changes_gradients(void **state) {
+  (void)state;
+  schedule s = begin_evaluation("");
+  const nx_operator *first = &s.plan.operators[s.plan.programs[s.plan.chunks[0].evaluate].first_operator];
+  uint32_t n = s.plan.n[NX_SECTION_ARGUMENTS], *arguments = calloc(n, sizeof *arguments);
+  assert_non_null(arguments);
+  memcpy(arguments, s.plan.arguments, n * sizeof *arguments);
+  arguments[first->first_argument + first->n_in] = s.plan.ranges[0].grad;
+  s.plan.arguments = arguments;
+  if (is_proved(&s)) fail_msg("it was accepted");
+  assert_non_null(strstr(s.fault.text, "is of an evaluation and changes"));
+  free(arguments);
+  end(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_evaluation_that_lacks_a_receive),
+      cmocka_unit_test(an_evaluation_in_a_slot_that_is_still_sent),
+      cmocka_unit_test(an_evaluation_without_the_sum_of_its_losses),
+      cmocka_unit_test(an_evaluation_that_sums_too_early),
+      cmocka_unit_test(an_evaluation_that_goes_back),
+      cmocka_unit_test(an_evaluation_that_updates),
+      cmocka_unit_test(an_evaluation_that_changes_gradients),
+      cmocka_unit_test(an_evaluation_of_which_one_stage_sums),
       cmocka_unit_test(every_generated_schedule_is_proved),
       cmocka_unit_test(blocking_sends_stop_1f1b_and_not_gpipe),
       cmocka_unit_test(a_lost_send),

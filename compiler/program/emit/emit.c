@@ -235,10 +235,15 @@ static const struct {
     [NXC_FORWARD] = {"forward", NX_PROGRAM_FORWARD},
     [NXC_BACKWARD] = {"backward", NX_PROGRAM_BACKWARD},
     [NXC_STEP] = {"step", NX_PROGRAM_STEP},
+    [NXC_EVALUATE] = {"evaluation", NX_PROGRAM_EVALUATE},
 };
 
+static uint32_t n_programs(const nxc_emitter *e) {
+  return e->training->evaluations.n > 0 ? NXC_N_PROGRAMS : NXC_EVALUATE;
+}
+
 static void emit_programs(nxc_emitter *e) {
-  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
+  for (nxc_program_index program = 0; program < n_programs(e); program++) {
     const nxc_program_list *list = &e->graph->programs[program];
     const char *name = program_rows[program].name;
     if (e->pipeline->n_graphs > 1) name = nxc_arena_printf(e->arena, "%s of chunk %u", name, e->graph->chunk);
@@ -251,13 +256,13 @@ static void emit_programs(nxc_emitter *e) {
 
 static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
   enter_graph(e, chunk->graph);
-  uint32_t first_program = chunk->graph * NXC_N_PROGRAMS;
+  uint32_t first_program = chunk->graph * n_programs(e);
   nx_chunk record = {.stage = chunk->stage,
                      .first_layer = (uint32_t)chunk->first_layer,
                      .n_layers = (uint32_t)chunk->n_layers,
                      .forward = first_program + NXC_FORWARD,
                      .backward = first_program + NXC_BACKWARD,
-                     .evaluate = NX_NONE,
+                     .evaluate = e->training->evaluations.n > 0 ? first_program + NXC_EVALUATE : NX_NONE,
                      .step = first_program + NXC_STEP,
                      .n_slots = chunk->n_slots};
   for (nx_port port = 0; port < NX_N_PORTS; port++) record.ports[port] = value_of(e, e->graph->ports[port]);
@@ -270,6 +275,12 @@ static void emit_schedule(nxc_emitter *e) {
   for (uint32_t i = 0; i < e->pipeline->n_chunks; i++) emit_chunk(e, &e->pipeline->chunks[i]);
   for (size_t i = 0; i < e->pipeline->n_items; i++)
     nxc_emit_record(e, NX_SECTION_ITEMS, &e->pipeline->items[i]);
+  uint32_t n_trained = (uint32_t)e->pipeline->n_train_items, n_items = (uint32_t)e->pipeline->n_items;
+  nx_schedule schedule = {nxc_emit_string(e, "train"), NX_SCHEDULE_TRAIN, 0, n_trained};
+  nxc_emit_record(e, NX_SECTION_SCHEDULES, &schedule);
+  schedule =
+      (nx_schedule){nxc_emit_string(e, "evaluate"), NX_SCHEDULE_EVALUATE, n_trained, n_items - n_trained};
+  if (schedule.n_items) nxc_emit_record(e, NX_SECTION_SCHEDULES, &schedule);
 }
 
 /* Values, ranges and programs, one graph after another. */
@@ -376,6 +387,7 @@ const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, co
   emit_parameter_groups(&e);
   emit_run(&e);
   nxc_emit_datasets(&e);
+  nxc_emit_evaluations(&e);
   emit_groups(&e);
   emit_constants(&e);
   nxc_emit_run_names(&e);

@@ -3,6 +3,7 @@
 
 #include "compiler/document/redaction.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- settings ---- */
@@ -65,23 +66,39 @@ static uint32_t find_shown(const nxc_settings *s) {
          (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_WORLD_SIZE) ? NX_SHOWS_WORLD_SIZE : 0u);
 }
 
+/* Where nothing is evaluated that says which checkpoints are best, the newest are. */
+static void emit_kept(const nxc_emitter *e, nx_run_names *names) {
+  const nxc_settings *s = e->settings;
+  names->keep = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_KEEP);
+  names->best = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_BEST);
+  names->best_evaluation = NX_NONE;
+  if (nxc_is(s, NX_SETTING_CHECKPOINT_BEST_MODE, "max")) names->rules |= NX_RUN_BEST_IS_GREATEST;
+  if (names->best == 0 || nxc_is(s, NX_SETTING_CHECKPOINT_BEST_METRIC, "train")) return;
+  names->best_evaluation =
+      nxc_evaluation_named(&e->training->evaluations, nxc_text(s, NX_SETTING_CHECKPOINT_BEST_METRIC));
+  if (names->best_evaluation != NX_NONE) return;
+  if (names->keep >= 0 && (names->best < 0 || names->best > names->keep)) names->keep = names->best;
+  names->best = 0;
+}
+
 void nxc_emit_run_names(nxc_emitter *e) {
   const nxc_settings *s = e->settings;
   const char *name = nxc_text(s, NX_SETTING_RUN_NAME);
   const char *directory = nxc_has(s, NX_SETTING_RUN_DIRECTORY) ? nxc_text(s, NX_SETTING_RUN_DIRECTORY) : name;
   const char *curves = nxc_has(s, NX_SETTING_RUN_TENSORBOARD) ? nxc_text(s, NX_SETTING_RUN_TENSORBOARD) : "";
   bool saves = nxc_has(s, NX_SETTING_CHECKPOINT_EVERY_STEPS);
-  const nx_run_names names = {
+  nx_run_names names = {
       .name = nxc_emit_provenance_text(e, name),
       .directory = nxc_emit_provenance_text(e, directory),
       .log_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_LOG_EVERY),
       .save_every = saves ? (uint32_t)nxc_int(s, NX_SETTING_CHECKPOINT_EVERY_STEPS) : 0,
-      .keep = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_KEEP),
       .resume = nxc_flag(s, NX_SETTING_CHECKPOINT_RESUME),
       .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S),
       .tensorboard = nxc_emit_provenance_text(e, curves),
       .tensorboard_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_TENSORBOARD_EVERY),
-      .tensorboard_shows = find_shown(s)};
+      .tensorboard_shows = find_shown(s),
+      .rules = nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0};
+  emit_kept(e, &names);
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }
 
@@ -100,4 +117,31 @@ void nxc_emit_datasets(nxc_emitter *e) {
       nxc_emit_record(e, NX_SECTION_SOURCES, &source);
     }
   }
+}
+
+static int compare_steps(const void *left, const void *right) {
+  const uint64_t *a = left, *b = right;
+  return *a < *b ? -1 : *a > *b;
+}
+
+static void emit_extra_saves(nxc_emitter *e) {
+  size_t n = 0;
+  bool some = nxc_has(e->settings, NX_SETTING_CHECKPOINT_EXTRA_STEPS);
+  const nxc_value *given = some ? nxc_list(e->settings, NX_SETTING_CHECKPOINT_EXTRA_STEPS, &n) : NULL;
+  uint64_t *steps = nxc_arena_array(e->arena, n, sizeof *steps);
+  for (size_t i = 0; i < n; i++) steps[i] = (uint64_t)given[i].integer;
+  if (n) qsort(steps, n, sizeof *steps, compare_steps);
+  for (size_t i = 0; i < n; i++)
+    if (i == 0 || steps[i] != steps[i - 1])
+      nxc_emit_record(e, NX_SECTION_EXTRA_SAVES, &steps[i]);
+}
+
+void nxc_emit_evaluations(nxc_emitter *e) {
+  const nxc_evaluations *evaluations = &e->training->evaluations;
+  for (uint32_t i = 0; i < evaluations->n; i++) {
+    nx_evaluation record = evaluations->at[i].record;
+    record.name = nxc_emit_provenance_text(e, evaluations->at[i].name);
+    nxc_emit_record(e, NX_SECTION_EVALUATIONS, &record);
+  }
+  emit_extra_saves(e);
 }

@@ -115,7 +115,7 @@ static bool is_collective(const nx_operator *op) {
 
 /* ---- programs ---- */
 
-enum { N_VARIANTS = NX_WHEN_ALWAYS + 1 /* masks of `when` */ };
+enum { N_VARIANTS = NX_WHEN_ANY + 1 /* masks of `when` */ };
 
 typedef struct spent {
   double class_s[NXC_N_COSTS];
@@ -126,6 +126,7 @@ typedef struct spent {
 
 typedef struct player {
   const nx_plan *plan;
+  const nx_schedule *schedule; /* that is played */
   const nxc_machine *machine;
   group_place *places; /* [group] */
   spent *programs;     /* [program, mask] */
@@ -233,14 +234,15 @@ static double item_seconds(player *p, const nx_item *item) {
 
 /* Seconds until the last item of all stages has ended. */
 static double play(player *p, nxc_arena *arena) {
-  uint32_t n = p->plan->n[NX_SECTION_ITEMS];
+  uint32_t n = p->plan->n[NX_SECTION_ITEMS], first = p->schedule->first_item,
+           past = first + p->schedule->n_items;
   double *seconds = nxc_arena_array(arena, n, sizeof *seconds), *end = nxc_arena_array(arena, n, sizeof *end);
   double last = 0;
   nx_fault fault;
-  for (uint32_t i = 0; i < n; i++) seconds[i] = item_seconds(p, &p->plan->items[i]);
-  bool ends = nx_schedule_walk(p->plan, seconds, NULL, end, &fault);
+  for (uint32_t i = first; i < past; i++) seconds[i] = item_seconds(p, &p->plan->items[i]);
+  bool ends = nx_schedule_walk(p->plan, p->schedule, seconds, NULL, end, &fault);
   assert(ends); /* the plan is proved */
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = first; i < past; i++)
     if (end[i] > last) last = end[i];
   return last;
 }
@@ -265,10 +267,10 @@ static void add_groups(const player *p, nxc_forecast *f, nxc_arena *arena) {
   f->groups = nxc_arena_array(arena, plan->n[NX_SECTION_GROUPS], sizeof *f->groups);
   f->n_groups = plan->n[NX_SECTION_GROUPS];
   for (uint32_t i = 0; i < f->n_groups; i++) f->groups[i].group = i;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
-    uint32_t program = nx_item_program(plan, &plan->items[i]);
-    if (plan->items[i].stage == f->stage && program != NX_NONE)
-      n_runs[program * N_VARIANTS + plan->items[i].when]++;
+  for (uint32_t i = 0; i < p->schedule->n_items; i++) {
+    const nx_item *item = &plan->items[p->schedule->first_item + i];
+    uint32_t program = nx_item_program(plan, item);
+    if (item->stage == f->stage && program != NX_NONE) n_runs[program * N_VARIANTS + item->when]++;
   }
   for (size_t run = 0; run < n; run++) {
     const nx_program *program = &plan->programs[run / N_VARIANTS];
@@ -312,14 +314,28 @@ const char *nxc_forecast_lacks(const nx_plan *plan, const nxc_machine *machine, 
   return NULL;
 }
 
-nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
-  player p = {.plan = plan, .machine = machine, .places = place_groups(plan, machine, arena)};
-  nxc_forecast f = {.ranks_per_host = ranks_per_host(plan, machine), .type = main_type(plan)};
+static player new_player(const nx_plan *plan, const nx_schedule *schedule, const nxc_machine *machine,
+                         nxc_arena *arena) {
+  player p = {
+      .plan = plan, .schedule = schedule, .machine = machine, .places = place_groups(plan, machine, arena)};
   size_t n_programs = plan->n[NX_SECTION_PROGRAMS];
   p.n_stages = nx_plan_n_stages(plan);
   p.programs = nxc_arena_array(arena, n_programs * N_VARIANTS, sizeof *p.programs);
   p.stages = nxc_arena_array(arena, p.n_stages, sizeof *p.stages);
   p.ends = nxc_arena_array(arena, plan->n[NX_SECTION_VALUES], sizeof *p.ends);
+  return p;
+}
+
+double nxc_forecast_evaluation(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
+  const nx_schedule *schedule = nx_plan_schedule(plan, NX_SCHEDULE_EVALUATE);
+  if (schedule == NULL) return 0;
+  player p = new_player(plan, schedule, machine, arena);
+  return play(&p, arena);
+}
+
+nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
+  player p = new_player(plan, nx_plan_schedule(plan, NX_SCHEDULE_TRAIN), machine, arena);
+  nxc_forecast f = {.ranks_per_host = ranks_per_host(plan, machine), .type = main_type(plan)};
   f.step_s = play(&p, arena);
   for (uint32_t stage = 1; stage < p.n_stages; stage++)
     if (p.stages[stage].total_s > p.stages[f.stage].total_s) f.stage = stage;

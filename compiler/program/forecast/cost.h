@@ -50,4 +50,7 @@ const char *nxc_forecast_lacks(const nx_plan *plan, const nxc_machine *machine, 
 /* Only where it lacks nothing. */
 nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena);
 
+/* Seconds of one batch of an evaluation; 0 where the plan has none. */
+double nxc_forecast_evaluation(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena);
+
 #endif

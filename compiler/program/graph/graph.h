@@ -129,7 +129,14 @@ typedef struct nxc_tables {
   size_t n_parameter_groups;
 } nxc_tables;
 
-typedef enum nxc_program_index { NXC_FORWARD, NXC_BACKWARD, NXC_STEP, NXC_N_PROGRAMS } nxc_program_index;
+/* The evaluation's is made of the forward program when that is complete, and has its values. */
+typedef enum nxc_program_index {
+  NXC_FORWARD,
+  NXC_BACKWARD,
+  NXC_STEP,
+  NXC_EVALUATE,
+  NXC_N_PROGRAMS
+} nxc_program_index;
 
 typedef struct nxc_program_list {
   nxc_id *operators;

@@ -13,10 +13,13 @@ typedef struct lifetime {
   bool collective; /* enters or leaves one */
 } lifetime;
 
+/* Programs that values are placed for; the evaluation has the forward pass's. */
+enum { N_PLACED = NXC_STEP + 1 };
+
 typedef struct planner {
   nxc_graph *graph;
   lifetime *lives;                    /* per value; of roots only */
-  uint64_t start[NXC_N_PROGRAMS + 1]; /* position of each program's first operator */
+  uint64_t start[N_PLACED + 1]; /* position of each program's first operator */
 } planner;
 
 static uint64_t round_up(uint64_t bytes) {
@@ -60,7 +63,7 @@ static void keep_ports(planner *p) {
 static void find_lifetimes(planner *p) {
   nxc_graph *graph = p->graph;
   uint64_t at = 0;
-  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
+  for (nxc_program_index program = 0; program <= NXC_STEP; program++) {
     const nxc_program_list *list = &graph->programs[program];
     p->start[program] = at;
     for (size_t i = 0; i < list->n; i++, at++) {
@@ -75,7 +78,7 @@ static void find_lifetimes(planner *p) {
       if (collective != NULL) touch(p, collective->args[0], at);
     }
   }
-  p->start[NXC_N_PROGRAMS] = at;
+  p->start[N_PLACED] = at;
   keep_ports(p);
   for (size_t i = 1; i < graph->n_values; i++) {
     const nxc_value_node *value = &graph->values[i];
@@ -237,7 +240,7 @@ void nxc_memory_plan(nxc_graph *graph) {
     if (arena == NX_ARENA_slot) {
       *bytes = lay_out(&p, arena, p.start[NXC_FORWARD], p.start[NXC_STEP]);
     } else if (arena == NX_ARENA_scratch || arena == NX_ARENA_comm) {
-      for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
+      for (nxc_program_index program = 0; program <= NXC_STEP; program++) {
         uint64_t need = lay_out(&p, arena, p.start[program], p.start[program + 1]);
         if (need > *bytes) *bytes = need;
       }

@@ -270,7 +270,7 @@ static bool disjoint(const nx_plan *plan, box *boxes, size_t n, nx_fault *fault)
 /* Marks the values that a chunk's operators and pieces name. */
 static void list_values(const nx_plan *plan, uint32_t index, bool *listed) {
   const nx_chunk *chunk = &plan->chunks[index];
-  const uint32_t programs[] = {chunk->forward, chunk->backward, chunk->step};
+  const uint32_t programs[] = {chunk->forward, chunk->backward, chunk->step, chunk->evaluate};
   for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
     if (programs[p] == NX_NONE) continue;
     const nx_program *program = &plan->programs[programs[p]];
@@ -371,15 +371,11 @@ static bool is_replayed(const nx_plan *plan, const nx_item *item) {
   return item->kind == NX_ITEM_STEP || item->micro_batch < some || item->micro_batch + some >= n;
 }
 
-bool nxc_overlap_check(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
-  for (uint32_t chunk = 0; chunk < plan->n[NX_SECTION_CHUNKS]; chunk++) {
-    bool shared = chunk > 1 && plan->chunks[chunk].forward == plan->chunks[chunk - 1].forward;
-    if (!shared && !check_standing(plan, chunk, arena, fault)) return false;
-  }
-  if (!check_chunks(plan, arena, fault)) return false;
+static bool replay_schedule(const nx_plan *plan, const nx_schedule *schedule, nxc_arena *arena,
+                            nx_fault *fault) {
   replay r = {.plan = plan, .arena = arena, .fault = fault};
-  uint32_t stage = NX_NONE;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
+  uint32_t stage = NX_NONE, end = schedule->first_item + schedule->n_items;
+  for (uint32_t i = schedule->first_item; i < end; i++) {
     const nx_item *item = &plan->items[i];
     if (item->stage != stage) {
       r = (replay){.plan = plan, .arena = arena, .fault = fault, .chunk = item->chunk};
@@ -388,8 +384,19 @@ bool nxc_overlap_check(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
     }
     stage = item->stage;
     if (is_replayed(plan, item) && !run_item(&r, item)) return false;
-    bool is_last = i + 1 == plan->n[NX_SECTION_ITEMS] || plan->items[i + 1].stage != stage;
+    bool is_last = i + 1 == end || plan->items[i + 1].stage != stage;
     if (is_last && r.n_started) return nx_fault_set(fault, 0, "the step ends before its collectives");
   }
+  return true;
+}
+
+bool nxc_overlap_check(const nx_plan *plan, nxc_arena *arena, nx_fault *fault) {
+  for (uint32_t chunk = 0; chunk < plan->n[NX_SECTION_CHUNKS]; chunk++) {
+    bool shared = chunk > 1 && plan->chunks[chunk].forward == plan->chunks[chunk - 1].forward;
+    if (!shared && !check_standing(plan, chunk, arena, fault)) return false;
+  }
+  if (!check_chunks(plan, arena, fault)) return false;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SCHEDULES]; i++)
+    if (!replay_schedule(plan, &plan->schedules[i], arena, fault)) return false;
   return true;
 }

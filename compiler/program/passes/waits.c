@@ -97,7 +97,7 @@ static void end_program(nxc_graph *graph, nxc_program_index program, nxc_program
 
 void nxc_waits(nxc_graph *graph) {
   pending started = {.n = 0};
-  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++) {
+  for (nxc_program_index program = 0; program <= NXC_STEP; program++) {
     const nxc_program_list old = graph->programs[program];
     nxc_program_list list = {0};
     for (size_t i = 0; i < old.n; i++) {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules are generators of one list of passes per stage: which chunk goes forward or back with which
- * micro-batch, backward in ascending order in every schedule. What is sent, received and waited for follows
- * from the passes, and is the same for all schedules:
+ * micro-batch, backward in ascending order in every schedule. What is sent, received and waited for
+ * follows from the passes, and is the same for all schedules:
  *
- *   a receive is started one pass ahead, where a slot is free for it, and waited for right before its pass;
- *   a send is started after its pass, and waited for when its slot is used again, or when too many are under
- *   way. */
+ * *   a receive is started one pass ahead, where a slot is free for it, and waited for right before its
+ * pass; a send is started after its pass, and waited for when its slot is used again, or when too many
+ * are under way.
+ *
+ * * An evaluation has the forward passes alone, in the same order and slots; each slot is free after its
+ * pass. */
 #include "compiler/program/pipeline/pipeline.h"
 
 #include <assert.h>
@@ -33,6 +36,7 @@ typedef struct chunk_list {
 typedef struct generator {
   nxc_pipeline *p;
   uint32_t stage, n_micro_batches, n_virtual;
+  bool evaluates;
   pass *passes;
   size_t n_passes;
   chunk_list *lists; /* [chunks] */
@@ -48,9 +52,13 @@ static uint32_t chunk_at(const generator *g, uint32_t virtual_stage) {
   return virtual_stage * g->p->n_stages + g->stage;
 }
 
-static void all_forward_then_back(generator *g) {
+static void all_forward(generator *g) {
   for (uint32_t v = 0; v < g->n_virtual; v++)
     for (uint32_t m = 0; m < g->n_micro_batches; m++) add_pass(g, false, chunk_at(g, v), m);
+}
+
+static void all_forward_then_back(generator *g) {
+  all_forward(g);
   for (uint32_t v = g->n_virtual; v-- > 0;)
     for (uint32_t m = 0; m < g->n_micro_batches; m++) add_pass(g, true, chunk_at(g, v), m);
 }
@@ -66,6 +74,12 @@ static pass *interleaved_passes(const generator *g, bool backward) {
       for (uint32_t m = first; m < n && m < first + width; m++)
         passes[at++] = (pass){backward, chunk_at(g, backward ? g->n_virtual - 1 - v : v), m};
   return passes;
+}
+
+static void evaluation_passes(generator *g, bool gpipe) {
+  size_t n = (size_t)g->n_micro_batches * g->n_virtual;
+  if (gpipe) all_forward(g);
+  else g->passes = interleaved_passes(g, false), g->n_passes = n;
 }
 
 /* Some forward passes fill the pipeline, then one goes forward and one back in turn. Interleaved (Megatron's
@@ -89,7 +103,7 @@ static void push(generator *g, nx_item_kind kind, nx_port port, uint32_t chunk, 
                  uint16_t slot) {
   nxc_pipeline *p = g->p;
   p->items = nxc_arena_grow(p->arena, p->items, p->n_items, sizeof *p->items);
-  bool runs = kind == NX_ITEM_FORWARD || kind == NX_ITEM_BACKWARD;
+  bool runs = kind <= NX_ITEM_EVALUATE;
   p->items[p->n_items++] = (nx_item){.stage = g->stage,
                                      .kind = (uint8_t)kind,
                                      .port = (uint8_t)port,
@@ -182,12 +196,11 @@ static void run(generator *g, const pass *at) {
   uint32_t m = at->micro_batch;
   nx_port port = at->backward ? NX_PORT_OUTPUT_GRADIENT : NX_PORT_INPUT;
   if (has_port(g, at->chunk, port)) push(g, NX_ITEM_WAIT, port, at->chunk, m, list->slot_of[m]);
-  push(g, at->backward ? NX_ITEM_BACKWARD : NX_ITEM_FORWARD, 0, at->chunk, m, list->slot_of[m]);
+  nx_item_kind forward = g->evaluates ? NX_ITEM_EVALUATE : NX_ITEM_FORWARD;
+  push(g, at->backward ? NX_ITEM_BACKWARD : forward, 0, at->chunk, m, list->slot_of[m]);
   send(g, at->chunk, at->backward ? NX_PORT_INPUT_GRADIENT : NX_PORT_OUTPUT, m);
-  if (at->backward)
-    list->free_slots[list->n_freed++] = list->slot_of[m];
-  else
-    list->forwarded[m] = true;
+  if (at->backward || g->evaluates) list->free_slots[list->n_freed++] = list->slot_of[m];
+  else list->forwarded[m] = true;
 }
 
 static void push_step(generator *g, uint32_t chunk, uint8_t when) {
@@ -197,6 +210,10 @@ static void push_step(generator *g, uint32_t chunk, uint8_t when) {
 
 /* A stage of several chunks steps in three phases. */
 static void step(generator *g) {
+  if (g->evaluates) {
+    push_step(g, g->stage, NX_WHEN_EVALUATED);
+    return;
+  }
   if (g->n_virtual == 1) {
     push_step(g, g->stage, NX_WHEN_ALWAYS);
     return;
@@ -240,15 +257,17 @@ static void open_lists(generator *g) {
   }
 }
 
-static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stage) {
+static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stage, bool evaluates) {
   generator g = {.p = p, .stage = stage, .n_micro_batches = (uint32_t)t->batch.n_micro,
-                 .n_virtual = p->n_chunks / p->n_stages};
+                 .n_virtual = p->n_chunks / p->n_stages, .evaluates = evaluates};
   g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);
-  if (t->layout.gpipe)
+  if (evaluates)
+    evaluation_passes(&g, t->layout.gpipe);
+  else if (t->layout.gpipe)
     all_forward_then_back(&g);
   else
     one_forward_one_back(&g);
-  count_slots(&g, t->layout.receive_ahead);
+  if (!evaluates) count_slots(&g, t->layout.receive_ahead);
   open_lists(&g);
   for (size_t i = 0; i < g.n_passes; i++) {
     receive(&g, &g.passes[i], false);
@@ -262,5 +281,8 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stag
 }
 
 void nxc_schedule(nxc_pipeline *p, const nxc_training *t) {
-  for (uint32_t stage = 0; stage < p->n_stages; stage++) schedule_stage(p, t, stage);
+  for (uint32_t stage = 0; stage < p->n_stages; stage++) schedule_stage(p, t, stage, false);
+  p->n_train_items = p->n_items;
+  for (uint32_t stage = 0; t->evaluations.n > 0 && stage < p->n_stages; stage++)
+    schedule_stage(p, t, stage, true);
 }

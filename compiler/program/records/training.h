@@ -11,7 +11,7 @@
 #include "compiler/program/mesh/mesh.h"
 #include "compiler/program/records/batch.h"
 #include "compiler/program/records/data.h"
-#include "compiler/program/records/datasets.h"
+#include "compiler/program/records/evaluations.h"
 #include "compiler/program/records/layout.h"
 #include "compiler/program/records/model.h"
 #include "compiler/program/records/optimizer.h"
@@ -26,6 +26,7 @@ typedef struct nxc_training {
   nxc_model model;
   nxc_data data;
   nxc_datasets datasets;
+  nxc_evaluations evaluations;
   nxc_precision types;
   nxc_optimizer optimizer;
   nxc_sharding sharding;
