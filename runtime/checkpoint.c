@@ -16,9 +16,15 @@
 
 /* The files that a checkpoint of this plan has; returns how many. */
 static uint32_t list_files(const nxr_tensors *tensors, nxr_content contents[], nxr_checkpoint_file files[]) {
-  uint32_t n = 1;
-  contents[0] = NXR_WEIGHTS;
-  files[0] = (nxr_checkpoint_file){.name = "model.safetensors"};
+  uint32_t n = 0;
+  if (nxr_manifest_has_base(tensors->pieces->plan)) {
+    contents[n] = NXR_WEIGHTS;
+    files[n++] = (nxr_checkpoint_file){.name = "model.safetensors"};
+  }
+  if (tensors->adapted) {
+    contents[n] = NXR_ADAPTERS;
+    files[n++] = (nxr_checkpoint_file){.name = NXR_ADAPTER_FILE};
+  }
   for (uint32_t i = 0; i < tensors->n_states; i++) {
     contents[n] = (nxr_content)(NXR_STATES + i);
     files[n++] = (nxr_checkpoint_file){.name = tensors->states[i]->file};
@@ -226,12 +232,25 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr
   return good;
 }
 
-bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, nxr_fault *fault) {
+static bool import(const nxr_checkpoint *checkpoint, nxr_content content, const char *path,
+                   nxr_fault *fault) {
   nxr_tensors tensors;
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
-  bool good = opened && read_content(&tensors, NXR_WEIGHTS, path, fault);
+  bool good = opened && read_content(&tensors, content, path, fault);
   if (opened) nxr_tensors_close(&tensors);
   return nxr_world_all(checkpoint->world, good);
+}
+
+bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, nxr_fault *fault) {
+  return import(checkpoint, NXR_WEIGHTS, path, fault);
+}
+
+bool nxr_checkpoint_import_adapters(const nxr_checkpoint *checkpoint, const char *folder, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  if (snprintf(path, sizeof path, "%s/" NXR_ADAPTER_FILE, folder) < NXR_PATH_BYTES)
+    return import(checkpoint, NXR_ADAPTERS, path, fault);
+  nxr_fault_set(fault, "the name of the adapters' folder is too long");
+  return nxr_world_all(checkpoint->world, false);
 }
 
 /* ---- gradients ---- */

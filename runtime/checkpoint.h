@@ -3,6 +3,10 @@
  *
  *   DIR/checkpoints/step-000120/  model.safetensors, moment1.safetensors, moment2.safetensors, manifest.json
  *
+ * With adapters beside a frozen model there are adapter_model.safetensors and adapter_config.json, as PEFT
+ * has them, and model.safetensors only where the plan saves the model too; else a run that resumes has it
+ * from where it began.
+ *
  * A checkpoint holds logical tensors by their Hugging Face names, one file per kind of storage: the weights
  * (the master copy where there is one, so that training goes on exactly; other programs read this file), and
  * the optimizer's moments where it has any. The manifest has plan_id, step, settings, and a checksum of each
@@ -48,6 +52,8 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr
  * several. Every tensor of the plan must be there, in its shape; what the file has beyond is a fault too (see
  * checkpoint_read.h). */
 bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, nxr_fault *fault);
+/* Reads the adapters of a folder in PEFT's format, in the same way. */
+bool nxr_checkpoint_import_adapters(const nxr_checkpoint *checkpoint, const char *folder, nxr_fault *fault);
 /* Makes the folder for gradients; a failure where it holds some, since nothing is overwritten. */
 bool nxr_checkpoint_prepare_gradients(const nxr_checkpoint *checkpoint, const char *directory,
                                       nxr_fault *fault);

@@ -123,14 +123,27 @@ static bool write_text(const char *folder, const char *name, const char *text, n
   return good;
 }
 
+bool nxr_manifest_has_base(const nx_plan *plan) {
+  return plan->run->adapter_config == 0 || plan->run->save_base;
+}
+
+/* A file that other programs read, where there is something to say in it. */
+static bool write_config(const char *folder, const char *name, const nx_plan *plan, uint32_t text,
+                         nxr_fault *fault) {
+  const char *config = nx_plan_string(plan, text);
+  return config[0] == '\0' || write_text(folder, name, config, fault);
+}
+
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
-  const char *config = nx_plan_string(run->plan, run->plan->run->model_config);
+  const nx_plan *plan = run->plan;
+  bool has_base = nxr_manifest_has_base(plan);
   json_t *manifest = make_manifest(run, step, files, n_files);
   char *text = manifest ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
   json_decref(manifest);
   if (text == NULL) return nxr_fault_set(fault, "out of memory");
-  bool good = (config[0] == '\0' || write_text(folder, NXR_MODEL_CONFIG, config, fault)) &&
+  bool good = (!has_base || write_config(folder, NXR_MODEL_CONFIG, plan, plan->run->model_config, fault)) &&
+              write_config(folder, NXR_ADAPTER_CONFIG, plan, plan->run->adapter_config, fault) &&
               write_text(folder, "manifest.json", text, fault);
   free(text);
   return good;

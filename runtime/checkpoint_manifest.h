@@ -19,7 +19,9 @@
 #include <jansson.h>
 
 #define NXR_MODEL_CONFIG "config.json"
-enum { NXR_CHECKPOINT_FILES = 1 + NXR_MAX_STATE_FILES };
+#define NXR_ADAPTER_FILE "adapter_model.safetensors"
+#define NXR_ADAPTER_CONFIG "adapter_config.json"
+enum { NXR_CHECKPOINT_FILES = 2 + NXR_MAX_STATE_FILES };
 
 typedef struct nxr_checkpoint_file {
   const char *name;
@@ -39,8 +41,10 @@ typedef struct nxr_manifest_run {
 
 /* Whether the folder has a manifest of a checkpoint at all, of whatever step. */
 bool nxr_manifest_is_there(const char *folder);
+/* Whether checkpoints hold the model, not only adapters beside it. */
+bool nxr_manifest_has_base(const nx_plan *plan);
 /* Writes and syncs the manifest of a checkpoint whose files have been hashed, and before it the config.json
- * with which transformers reads the weights. */
+ * with which transformers reads the weights, and the adapter_config.json with which PEFT reads adapters. */
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* Reads the manifest; false where the checkpoint is incomplete or damaged. The caller's to json_decref. */

@@ -136,14 +136,15 @@ typedef struct reader {
 
 /* What of a row is to be read: of weights all of the box where this rank holds whole parameters. */
 static nxr_span row_span(const reader *in, uint32_t piece, int64_t row) {
-  nxr_kind kind = in->content == NXR_WEIGHTS ? NXR_PARAM : nxr_tensors_kind(in->tensors, in->content, piece);
+  nxr_kind kind =
+      nxr_content_is_weights(in->content) ? NXR_PARAM : nxr_tensors_kind(in->tensors, in->content, piece);
   return nxr_pieces_row(in->tensors->pieces, kind, piece, row);
 }
 
 static void store(const reader *in, uint32_t piece, int64_t row, const nxr_span *span, const float *values) {
   const nxr_pieces *pieces = in->tensors->pieces;
   if (span->n == 0) return;
-  if (in->content == NXR_WEIGHTS) {
+  if (nxr_content_is_weights(in->content)) {
     nxr_pieces_set(pieces, piece, row, values, in->room);
     return;
   }

@@ -73,6 +73,8 @@ bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault 
   bool good = tensors->items && tensors->of_piece;
   if (!good) nxr_fault_set(fault, "out of memory");
   good = good && list_states(tensors, fault);
+  for (uint32_t i = 0; i < n_pieces; i++)
+    tensors->adapted = tensors->adapted || plan->pieces[i].flags & NX_PIECE_ADAPTER;
   for (uint32_t i = 0; good && i < n_pieces; i++)
     tensors->items[i] = (nxr_tensor){nx_plan_string(plan, plan->pieces[i].name), i};
   if (good) qsort(tensors->items, n_pieces, sizeof *tensors->items, by_name);
@@ -94,7 +96,19 @@ void nxr_tensors_close(nxr_tensors *tensors) {
   *tensors = (nxr_tensors){0};
 }
 
+bool nxr_content_is_weights(nxr_content content) {
+  return content == NXR_WEIGHTS || content == NXR_ADAPTERS;
+}
+
+/* Whether the file of a content has the piece, if it has such a content at all. */
+static bool is_of_file(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
+  bool adapter = tensors->pieces->plan->pieces[piece].flags & NX_PIECE_ADAPTER;
+  if (content == NXR_WEIGHTS) return !adapter;
+  return adapter || (content != NXR_ADAPTERS && !tensors->adapted);
+}
+
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
+  if (!is_of_file(tensors, content, piece)) return NXR_N_KINDS;
   if (content >= NXR_STATES) {
     const nx_plan *plan = tensors->pieces->plan;
     const nx_optimizer_row *rule = nx_range_rule(plan, &plan->ranges[plan->pieces[piece].range]);

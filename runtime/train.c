@@ -151,6 +151,9 @@ static bool load_weights(training *run) {
   nxr_init_weights(&run->pieces, &run->fault);
   if (!agree(run)) return false;
   if (init_from[0] != '\0') nxr_checkpoint_import(&run->checkpoint, init_from, &run->fault);
+  const char *adapters = nx_plan_string(run->plan, run->plan->run->adapter_from);
+  if (!agree(run) || adapters[0] == '\0') return run->fault.text[0] == '\0';
+  nxr_checkpoint_import_adapters(&run->checkpoint, adapters, &run->fault);
   return agree(run);
 }
 
@@ -181,8 +184,10 @@ static bool load_state(training *run) {
   if (!open_data(run)) return false;
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
   if (!agree(run)) return false;
+  bool elsewhere = !nxr_manifest_has_base(run->plan); /* what is frozen is in no checkpoint */
+  if (elsewhere && !load_weights(run)) return false;
   if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
-  if (!agree(run) || (run->done == 0 && !load_weights(run))) return false;
+  if (!agree(run) || (run->done == 0 && !elsewhere && !load_weights(run))) return false;
   run->saved = run->done;
   const char *gradients = run->options->dump_gradients;
   if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);

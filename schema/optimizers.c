@@ -34,7 +34,7 @@ const nx_optimizer_row *nx_optimizer_of(uint32_t op) {
 
 uint32_t nx_optimizer_n_states(const nx_optimizer_row *row) {
   uint32_t n = 0;
-  while (n < NX_MAX_STATES && row->states[n].name != NULL) n++;
+  while (row != NULL && n < NX_MAX_STATES && row->states[n].name != NULL) n++;
   return n;
 }
 

@@ -134,6 +134,7 @@ typedef struct nx_run {
   double flops_per_step;   /* of the model, all ranks: the usual count, matrix products and attention, 3 x
                               forward */
   uint64_t n_parameters;   /* logical, each once */
+  uint64_t n_trained;      /* of them, or beside them, in the adapters' tensors: what is not frozen */
   uint32_t data_rank;      /* constant: which share of every batch this rank takes */
   uint32_t data_size;      /* how many shares */
   uint32_t tokens, labels, positions,
@@ -157,14 +158,18 @@ typedef struct nx_run {
   uint32_t documents;       /* NX_DOCUMENTS_*: what their ends change */
   uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
   uint32_t model_config;    /* string: the config.json beside a checkpoint's weights; "": none */
-  uint32_t reserved;
+  uint32_t save_base;       /* 0 or 1: checkpoints hold what adapters leave frozen too */
   double loss_scale_initial, loss_scale_least;
   uint32_t loss_scale_window;     /* good steps until a dynamic one doubles */
   uint32_t loss_scale_hysteresis; /* skipped steps until it halves */
   uint32_t loss_scale_rules;      /* NX_LOSS_SCALE_* */
   uint32_t loss_scale; /* value [1] f64 in arena input: the factor that gradients carry, or NX_NONE */
+  uint32_t
+      adapter_config; /* string: the adapter_config.json beside a checkpoint's adapters; "": there are none */
+  uint32_t
+      adapter_from; /* string: a folder in PEFT's format, from which adapters begin; "": they are drawn */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 216, "plan run");
+_Static_assert(sizeof(nx_run) == 232, "plan run");
 
 enum {
   NX_LOSS_SCALE_DYNAMIC = 1,
@@ -332,7 +337,11 @@ _Static_assert(sizeof(nx_value) == 64, "plan value");
 
 /* Random ones have the deviation `init_std`. */
 typedef enum nx_init { NX_INIT_ZEROS = 0, NX_INIT_ONES, NX_INIT_NORMAL, NX_INIT_UNIFORM, NX_N_INITS } nx_init;
-enum { NX_PIECE_TRANSPOSED = 1 /* the checkpoint's tensor is the transpose (GPT-2's Conv1D) */ };
+enum {
+  NX_PIECE_TRANSPOSED = 1, /* the checkpoint's tensor is the transpose (GPT-2's Conv1D) */
+  NX_PIECE_ADAPTER = 2,    /* of what is trained beside a frozen model: not in that model's checkpoints */
+  NX_PIECE_ALIAS = 4       /* another name of a box that an earlier piece is */
+};
 
 /* What a parameter is made of: a box of a logical tensor, whole rows of one parameter value (so fused QKV is
  * three pieces). Logical shapes are [rows, columns] as the products read them, vectors are [1, n]; vocabulary
@@ -369,21 +378,23 @@ typedef struct nx_parameter_group {
 } nx_parameter_group;
 _Static_assert(sizeof(nx_parameter_group) == 32, "plan parameter group");
 
-/* Parameters that are reduced together over the same group and updated alike: one run of elements,
- * padded so that the shards are equal. param and grad are what outlives a step and a pass: whole
- * [n_elements], or this rank's shard [n_shard] (ZeRO). Where param is the shard, the passes gather it;
- * between steps nothing else counts. */
+/* Parameters that are reduced together over the same group and updated alike, or frozen together: one run of
+ * elements, padded so that the shards are equal. Frozen ones have no gradient and no parameter group, and so
+ * nothing that an optimizer keeps; where they are in shards the passes gather them like others. param and
+ * grad are what outlives a step and a pass: whole [n_elements], or this rank's shard [n_shard] (ZeRO). Where
+ * param is the shard, the passes gather it; between steps nothing else counts. */
 typedef struct nx_range {
   uint32_t name; /* string */
-  uint32_t group;       /* gradients are summed over it; NX_NONE: no sum */
+  uint32_t group;       /* gradients are summed over it; NX_NONE: no sum, or frozen */
   uint64_t n_elements;  /* padding included */
   uint64_t n_shard; /* elements that this rank updates: n_elements, or that over the size of shard_group */
-  uint32_t
-      shard_group; /* that the update is divided over; its atoms are of the group's; NX_NONE: not divided */
+  uint32_t shard_group; /* that the update, or what is frozen, is divided over; its atoms are of the group's
+                           where there is a gradient; NX_NONE: not divided */
   uint32_t shard_start; /* constant: first element that it updates */
-  uint32_t param, master, grad; /* values; master is [n_shard], or NX_NONE where param is updated */
+  uint32_t param, master, grad;   /* values; master is [n_shard], or NX_NONE where param is updated; grad is
+                                     NX_NONE   where it is frozen */
   uint32_t states[NX_MAX_STATES]; /* values [n_shard] that the optimizer keeps; NX_NONE behind the last */
-  uint32_t parameter_group;
+  uint32_t parameter_group;       /* NX_NONE: frozen */
 } nx_range;
 _Static_assert(sizeof(nx_range) == 64, "plan range");
 
@@ -616,7 +627,7 @@ bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage);
 bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t unit);
 /* The dataset that is trained on; NULL where the plan has none. */
 const nx_dataset *nx_plan_train_set(const nx_plan *plan);
-/* The rule that updates a range. */
+/* The rule that updates a range; NULL where it is frozen. */
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */

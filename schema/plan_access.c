@@ -215,6 +215,7 @@ const nx_dataset *nx_plan_train_set(const nx_plan *plan) {
 }
 
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range) {
+  if (range->parameter_group == NX_NONE) return NULL;
   return nx_optimizer_of(plan->parameter_groups[range->parameter_group].optimizer);
 }
 

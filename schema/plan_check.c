@@ -223,17 +223,21 @@ static bool check_range(const checker *check, uint32_t index) {
   const nx_range *range = &plan->ranges[index];
   if (!is_string(plan, range->name) || !is_index_or_none(plan, range->group, NX_SECTION_GROUPS) ||
       !is_index_or_none(plan, range->shard_group, NX_SECTION_GROUPS) ||
-      !is_index(plan, range->parameter_group, NX_SECTION_PARAMETER_GROUPS) ||
+      !is_index_or_none(plan, range->parameter_group, NX_SECTION_PARAMETER_GROUPS) ||
       !is_index(plan, range->shard_start, NX_SECTION_CONSTANTS))
     FAIL(range, "range %u is malformed", index);
-  bool divided = range->shard_group != NX_NONE;
-  if (divided &&
+  bool divided = range->shard_group != NX_NONE, frozen = range->grad == NX_NONE;
+  if (frozen != (range->parameter_group == NX_NONE) ||
+      (frozen && (range->group != NX_NONE || range->master != NX_NONE)))
+    FAIL(range, "range %u is half frozen", index);
+  if (divided && !frozen &&
       (range->group == NX_NONE || plan->groups[range->shard_group].atoms & ~plan->groups[range->group].atoms))
     FAIL(range, "range %u is divided over ranks that do not sum its gradients", index);
   uint32_t n_shards = divided ? plan->groups[range->shard_group].size : 1;
   if (range->n_shard > range->n_elements || range->n_shard * n_shards != range->n_elements)
     FAIL(range, "range %u is not a whole number of shards", index);
-  bool good = has_length(plan, range, range->param, true) && has_length(plan, range, range->grad, true);
+  bool good =
+      has_length(plan, range, range->param, true) && (frozen || has_length(plan, range, range->grad, true));
   good = good && (range->master == NX_NONE || has_length(plan, range, range->master, false));
   uint32_t n_states = nx_optimizer_n_states(nx_range_rule(plan, range));
   for (uint32_t i = 0; i < NX_MAX_STATES; i++)
@@ -307,8 +311,9 @@ static bool check_piece(const checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_piece *piece = &plan->pieces[index];
   if (!is_string(plan, piece->name) || !is_index(plan, piece->value, NX_SECTION_VALUES) ||
-      !is_index(plan, piece->range, NX_SECTION_RANGES) || piece->flags > NX_PIECE_TRANSPOSED ||
-      piece->init >= NX_N_INITS || !isfinite(piece->init_std) || piece->n_dims < 1 || piece->n_dims > 2 ||
+      !is_index(plan, piece->range, NX_SECTION_RANGES) ||
+      piece->flags > (NX_PIECE_TRANSPOSED | NX_PIECE_ADAPTER | NX_PIECE_ALIAS) || piece->init >= NX_N_INITS ||
+      !isfinite(piece->init_std) || piece->n_dims < 1 || piece->n_dims > 2 ||
       !is_index(plan, piece->row_start, NX_SECTION_CONSTANTS) ||
       !is_index(plan, piece->column_start, NX_SECTION_CONSTANTS) ||
       !is_index(plan, piece->owner, NX_SECTION_CONSTANTS) ||
@@ -565,7 +570,8 @@ static bool check_sequence(const checker *check) {
       (run->ring_size > 1 && run->sequence % (2 * (uint64_t)run->ring_size) != 0))
     FAIL(run, "%llu ranks do not divide a sequence of %u tokens", (unsigned long long)n_parts, run->sequence);
   if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) ||
-      !is_string(check->plan, run->model_config) ||
+      !is_string(check->plan, run->model_config) || !is_string(check->plan, run->adapter_config) ||
+      !is_string(check->plan, run->adapter_from) || run->save_base > 1 ||
       (run->documents == 0) != (run->end_of_document == NX_NONE))
     FAIL(run, "the run's documents are malformed");
   return true;

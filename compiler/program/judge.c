@@ -166,6 +166,55 @@ static bool judge_groups(const nxc_settings *s, nxc_sink *sink) {
   return true;
 }
 
+static bool has_adapters(const nxc_lora *lora) {
+  for (nxc_part part = 0; part < NXC_N_PARTS; part++)
+    if (lora->of[part] != NULL) return true;
+  return false;
+}
+
+/* Whether one adapter stands beside parts whose products are of different ranks. */
+static bool joins_copied_heads(const nxc_training *t) {
+  const nxc_adapted *of_q = t->lora.of[NXC_PART_Q], *of_k = t->lora.of[NXC_PART_K];
+  return t->layout.kv_replica > 1 && of_q != NULL && of_q == of_k;
+}
+
+/* Whether some of the biases that stand in one vector are trained, and some not. */
+static bool splits_biases(const nxc_training *t) {
+  const nxc_lora *l = &t->lora;
+  const nxc_layer_spec *layer = &t->model.specs[0];
+  bool fused = layer->attention.fused && layer->attention.qkv_bias;
+  bool heads = (l->of[NXC_PART_Q] == NULL) != (l->of[NXC_PART_K] == NULL) ||
+               (l->of[NXC_PART_Q] == NULL) != (l->of[NXC_PART_V] == NULL);
+  bool gates = (l->of[NXC_PART_GATE] == NULL) != (l->of[NXC_PART_UP] == NULL);
+  return l->bias == NXC_LORA_OWN_BIASES &&
+         ((fused && heads) || (layer->ffn.bias && layer->ffn.activation->gated && gates));
+}
+
+static bool judge_adapters(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_lora *l = &t->lora;
+  if (l->rank == 0) return true;
+  bool of_experts = false;
+  for (nxc_part part = NXC_PART_EXPERT_GATE; part < NXC_N_PARTS; part++) of_experts |= l->of[part] != NULL;
+  const nxc_demand demands[] = {
+      {l->unused == NULL, NX_SETTING_LORA_MODULES, "NX3040",
+       l->unused ? nxc_arena_printf(nxc_settings_arena(s),
+                                    "no matrix of %s is named %s, and so none has that adapter",
+                                    t->model.family->name, l->unused)
+                 : ""},
+      {has_adapters(l), NX_SETTING_LORA_MODULES, "NX3040",
+       "no matrix has an adapter, and everything else is frozen"},
+      {t->model.unique_layers == t->model.layers, NX_SETTING_LORA_RANK, "NX3040",
+       "adapters beside weights that several layers share would be shared too"},
+      {!joins_copied_heads(t), NX_SETTING_LORA_MODULES, "NX3040",
+       "queries, keys and values cannot have one adapter where key heads are copied to several ranks"},
+      {!of_experts || l->dropout == 0 || t->model.mixture == NULL, NX_SETTING_LORA_DROPOUT, "NX3040",
+       "there is no dropout before the adapters of experts"},
+      {!splits_biases(t), NX_SETTING_LORA_BIAS, "NX3040",
+       "biases of projections that are one product are trained all or none"},
+  };
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
 /* The systems pass over names that they do not know: so does this, but not in silence. */
 static void judge_modules(const nxc_settings *s, nxc_sink *sink, const nxc_recomputation *r) {
   for (size_t i = 0; i < r->n_modules; i++)
@@ -181,5 +230,6 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   bool formed = judge_form(settings, sink, t), mixed = judge_mixture(settings, sink, t);
   bool named = judge_names(settings, sink, t), grouped = judge_groups(settings, sink);
   grouped = nxc_evaluations_judge(settings, sink, &t->evaluations) && grouped;
-  return judge_pipeline(settings, sink, t) && formed && mixed && named && grouped;
+  return judge_adapters(settings, sink, t) && judge_pipeline(settings, sink, t) && formed && mixed && named &&
+         grouped;
 }

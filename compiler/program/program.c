@@ -33,7 +33,7 @@ static int64_t count_squares(nxc_pipeline *p) {
     for (uint32_t at = 0; at < p->n_chunks; at++)
       if (at == c || (p->graphs[graph]->chunk == c && p->chunks[at].graph != graph))
         p->first_squares[graph][at] = n * (int64_t)sizeof(double);
-    n += (int64_t)p->graphs[graph]->n_parameters;
+    n += nxc_n_trained(p->graphs[graph]);
   }
   return n;
 }
@@ -43,6 +43,7 @@ static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squar
   if (!check(graph, sink, "building the model")) return false;
   nxc_grad_build(graph, 1.0 / (double)(t->batch.global * t->model.sequence));
   if (!check(graph, sink, "gradients")) return false;
+  nxc_dead_code(graph);
   nxc_recompute(graph, t);
   if (!check(graph, sink, "recomputation")) return false;
   nxc_ring(graph);

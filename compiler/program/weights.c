@@ -164,10 +164,12 @@ static const char *list(nxc_arena *arena, const complaint *all, size_t n_all) {
 static nx_safetensor *tensors_of(nxc_arena *arena, const nx_plan *plan, size_t *n) {
   uint32_t n_pieces = plan->n[NX_SECTION_PIECES];
   nx_safetensor *all = nxc_arena_array(arena, n_pieces + 1, sizeof *all);
-  for (uint32_t i = 0; i < n_pieces; i++) all[i] = shape_of(plan, &plan->pieces[i]);
-  qsort(all, n_pieces, sizeof *all, by_name);
-  *n = 0;
+  size_t n_boxes = 0;
   for (uint32_t i = 0; i < n_pieces; i++)
+    if (!(plan->pieces[i].flags & NX_PIECE_ADAPTER)) all[n_boxes++] = shape_of(plan, &plan->pieces[i]);
+  qsort(all, n_boxes, sizeof *all, by_name);
+  *n = 0;
+  for (size_t i = 0; i < n_boxes; i++)
     if (*n == 0 || strcmp(all[*n - 1].name, all[i].name) != 0) all[(*n)++] = all[i];
   return all;
 }

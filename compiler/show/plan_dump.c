@@ -151,11 +151,11 @@ static void dump_shards(const nx_plan *plan, FILE *out) {
   bool gradients = false, parameters = false;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_RANGES]; i++) {
     const nx_range *range = &plan->ranges[i];
-    const nx_value *param = &plan->values[range->param], *grad = &plan->values[range->grad];
+    const nx_value *param = &plan->values[range->param];
     if (range->shard_group == NX_NONE) continue;
     n_divided++;
     if (plan->groups[range->shard_group].size > n_most) n_most = plan->groups[range->shard_group].size;
-    gradients |= (uint64_t)grad->dims[0] == range->n_shard;
+    if (range->grad != NX_NONE) gradients |= (uint64_t)plan->values[range->grad].dims[0] == range->n_shard;
     parameters |= (uint64_t)param->dims[0] == range->n_shard && param->view_of == NX_NONE;
   }
   if (n_divided == 0) return;
@@ -170,6 +170,19 @@ static uint64_t elements_of_group(const nx_plan *plan, uint32_t group) {
   return n;
 }
 
+/* What is not updated, and the bytes that a rank keeps of it. */
+static void dump_frozen(const nx_plan *plan, FILE *out) {
+  uint64_t n = elements_of_group(plan, NX_NONE), bytes = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_RANGES]; i++)
+    if (plan->ranges[i].parameter_group == NX_NONE) bytes += plan->values[plan->ranges[i].param].bytes;
+  if (n == 0) return;
+  fputs("            frozen: ", out);
+  nxc_print_quantity(out, (double)n, "elements");
+  fputs(" of a rank, ", out);
+  nxc_print_quantity(out, (double)bytes, "B");
+  fputs(" kept\n", out);
+}
+
 /* What is updated alike: "decayed: adamw, learning rate x 1, weight decay 0.1, 1.2 Melements". */
 static void dump_parameter_groups(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PARAMETER_GROUPS]; i++) {
@@ -180,6 +193,7 @@ static void dump_parameter_groups(const nx_plan *plan, FILE *out) {
     nxc_print_quantity(out, (double)elements_of_group(plan, i), "elements");
     fputs(" of a rank\n", out);
   }
+  dump_frozen(plan, out);
 }
 
 void nxc_dump_summary(const nx_plan *plan, FILE *out) {
@@ -194,6 +208,7 @@ void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   dump_shards(plan, out);
   fputs("model       ", out);
   nxc_print_quantity(out, (double)run->n_parameters, "parameters");
+  if (run->adapter_config) fputs(", ", out), nxc_print_quantity(out, (double)run->n_trained, "of adapters");
   fprintf(
       out,
       "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",

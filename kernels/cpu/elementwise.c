@@ -60,6 +60,57 @@ void CPU_NAME(cpu_bias_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
   }
 }
 
+/* Only the columns are touched where y is x. */
+void CPU_NAME(cpu_columns_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *x_tensor = cpu_in(kernel, 0), *z_tensor = cpu_in(kernel, 1),
+                   *y_tensor = cpu_out(kernel, 0);
+  const void *x = cpu_in_at(kernel, frame, 0), *z = cpu_in_at(kernel, frame, 1);
+  void *y = cpu_out_at(kernel, frame, 0);
+  int64_t n = cpu_columns(x_tensor), m = cpu_columns(z_tensor), n_rows = cpu_rows(x_tensor);
+  int64_t first = cpu_int(kernel, frame, NX_columns_add_first), n_threads = kernel->device->n_threads;
+  float scale = (float)cpu_real(kernel, NX_columns_add_scale);
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer x_buffer, z_buffer, y_buffer;
+    cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
+    for (int64_t row = span.begin; row < span.end; row++) {
+      if (x != y) vec_copy(y, y_tensor->dtype, row * n, x, x_tensor->dtype, row * n, n);
+      for (int64_t j = 0; j < m; j += VEC_CHUNK) {
+        int64_t count = vec_chunk_of(j, m), at = row * n + first + j;
+        const float *p = vec_read(x, x_tensor->dtype, at, count, x_buffer);
+        const float *q = vec_read(z, z_tensor->dtype, row * m + j, count, z_buffer);
+        float *r = vec_target(y, y_tensor->dtype, at, y_buffer);
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) r[i] = p[i] + scale * q[i];
+        vec_commit(y, y_tensor->dtype, at, count, r);
+      }
+    }
+  }
+}
+
+void CPU_NAME(cpu_columns)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *x_tensor = cpu_in(kernel, 0), *y_tensor = cpu_out(kernel, 0);
+  const void *x = cpu_in_at(kernel, frame, 0);
+  void *y = cpu_out_at(kernel, frame, 0);
+  int64_t n = cpu_columns(x_tensor), m = cpu_columns(y_tensor), n_rows = cpu_rows(x_tensor);
+  int64_t first = cpu_int(kernel, frame, NX_columns_first), n_threads = kernel->device->n_threads;
+  float scale = (float)cpu_real(kernel, NX_columns_scale);
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer x_buffer, y_buffer;
+    cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
+    for (int64_t row = span.begin; row < span.end; row++)
+      for (int64_t j = 0; j < m; j += VEC_CHUNK) {
+        int64_t count = vec_chunk_of(j, m);
+        const float *p = vec_read(x, x_tensor->dtype, row * n + first + j, count, x_buffer);
+        float *r = vec_target(y, y_tensor->dtype, row * m + j, y_buffer);
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) r[i] = scale * p[i];
+        vec_commit(y, y_tensor->dtype, row * m + j, count, r);
+      }
+  }
+}
+
 void CPU_NAME(cpu_convert_box)(const nxk_device *device, void *y, nx_dtype y_type, int64_t y_stride,
                                const void *x, nx_dtype x_type, int64_t x_stride, int64_t n_rows,
                                int64_t n_columns) {

@@ -19,6 +19,8 @@ bool CPU_NAME(cpu_element_bind)(nxk_kernel *kernel, nxk_fault *fault);
 
 RUN(cpu_add)
 RUN(cpu_bias_add)
+RUN(cpu_columns_add)
+RUN(cpu_columns)
 RUN(cpu_cast)
 FAMILY(cpu_fill)
 RUN(cpu_bias_grad)

@@ -189,9 +189,10 @@ static void backward_run(const nxk_kernel *kernel, const nxk_frame *frame, const
                          bool accumulate) {
   int64_t n_rows = cpu_rows(cpu_in(kernel, 1)), n_threads = kernel->device->n_threads;
   int64_t stride = (b->n + 15) / 16 * 16;
-  const nxk_tensor *dg = cpu_out(kernel, 1), *db = kernel->operator.n_out> 2 ? cpu_out(kernel, 2) : NULL;
+  uint32_t n_out = kernel->operator.n_out;
+  const nxk_tensor *dg = n_out > 1 ? cpu_out(kernel, 1) : NULL, *db = n_out > 2 ? cpu_out(kernel, 2) : NULL;
   float *dg_parts = (float *)kernel->device->scratch, *db_parts = db ? dg_parts + n_threads * stride : NULL;
-  void *dg_out = cpu_out_at(kernel, frame, 1), *db_out = db ? cpu_out_at(kernel, frame, 2) : NULL;
+  void *dg_out = dg ? cpu_out_at(kernel, frame, 1) : NULL, *db_out = db ? cpu_out_at(kernel, frame, 2) : NULL;
 #pragma omp parallel num_threads(n_threads)
   {
     int64_t thread = omp_get_thread_num();
@@ -207,7 +208,7 @@ static void backward_run(const nxk_kernel *kernel, const nxk_frame *frame, const
     }
 #pragma omp barrier
     cpu_span columns = cpu_share(b->n, NORM_UNIT, thread, n_threads);
-    columns_finish(dg_out, dg->dtype, dg_parts, stride, n_threads, columns, accumulate);
+    if (dg) columns_finish(dg_out, dg->dtype, dg_parts, stride, n_threads, columns, accumulate);
     if (db) columns_finish(db_out, db->dtype, db_parts, stride, n_threads, columns, accumulate);
   }
 }

@@ -9,6 +9,25 @@ void ref_add(const ref_call *call) {
   for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, ref_load(&a, i) + ref_load(&b, i));
 }
 
+void ref_columns_add(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), z = ref_in(call, 1), y = ref_out(call, 0);
+  int64_t n = ref_last_dim(&x), m = ref_last_dim(&z), first = ref_int(call, NX_columns_add_first);
+  double scale = ref_real(call, NX_columns_add_scale);
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    int64_t column = i % n - first;
+    bool added = column >= 0 && column < m;
+    ref_store(&y, i, ref_load(&x, i) + (added ? scale * ref_load(&z, i / n * m + column) : 0));
+  }
+}
+
+void ref_columns(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  int64_t n = ref_last_dim(&x), m = ref_last_dim(&y), first = ref_int(call, NX_columns_first);
+  double scale = ref_real(call, NX_columns_scale);
+  for (int64_t i = 0; i < y.n_elements; i++)
+    ref_store(&y, i, scale * ref_load(&x, i / m * n + first + i % m));
+}
+
 void ref_fill(const ref_call *call) {
   ref_operand y = ref_out(call, 0);
   for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, ref_real(call, NX_fill_value));

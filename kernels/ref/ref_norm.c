@@ -27,7 +27,7 @@ void ref_rms_norm(const ref_call *call) {
 /* y_i = x_i r g_i with r = 1 / rms: dx_i = r (g_i dy_i - x_i r^2 mean_j(g_j dy_j x_j)). */
 void ref_rms_norm_grad(const ref_call *call) {
   ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), g = ref_in(call, 2), rstd = ref_in(call, 3);
-  ref_operand dx = ref_out(call, 0), dg = ref_out(call, 1);
+  ref_operand dx = ref_out(call, 0);
   int64_t h = g.n_elements;
   double *dg_sums = call->work;
   for (int64_t i = 0; i < h; i++) dg_sums[i] = 0;
@@ -44,6 +44,8 @@ void ref_rms_norm_grad(const ref_call *call) {
       ref_store(&dx, t * h + i, scale * inner);
     }
   }
+  if (call->operator->n_out<2) return;
+  ref_operand dg = ref_out(call, 1);
   bool accumulate = ref_int(call, NX_rms_norm_grad_accumulate);
   for (int64_t i = 0; i < h; i++) ref_store_sum(&dg, i, dg_sums[i], accumulate);
 }
@@ -70,7 +72,7 @@ void ref_scale_norm(const ref_call *call) {
  * x). */
 void ref_scale_norm_grad(const ref_call *call) {
   ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), g = ref_in(call, 2), factors = ref_in(call, 3);
-  ref_operand dx = ref_out(call, 0), dg = ref_out(call, 1);
+  ref_operand dx = ref_out(call, 0);
   int64_t h = ref_last_dim(&x);
   double sum = 0, gain = ref_load(&g, 0), epsilon = ref_real(call, NX_scale_norm_grad_epsilon);
   for (int64_t t = 0; t < factors.n_elements; t++) {
@@ -82,6 +84,8 @@ void ref_scale_norm_grad(const ref_call *call) {
     for (int64_t i = t * h; i < (t + 1) * h; i++)
       ref_store(&dx, i, gain * factor * (ref_load(&dy, i) - back * ref_load(&x, i)));
   }
+  if (call->operator->n_out<2) return;
+  ref_operand dg = ref_out(call, 1);
   ref_store_sum(&dg, 0, sum, ref_int(call, NX_scale_norm_grad_accumulate));
 }
 
@@ -112,7 +116,7 @@ void ref_layer_norm(const ref_call *call) {
 /* With z = (x - mean) r: dx_i = r (g_i dy_i - mean_j(g_j dy_j) - z_i mean_j(g_j dy_j z_j)). */
 void ref_layer_norm_grad(const ref_call *call) {
   ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), g = ref_in(call, 2), mean = ref_in(call, 3);
-  ref_operand rstd = ref_in(call, 4), dx = ref_out(call, 0), dg = ref_out(call, 1);
+  ref_operand rstd = ref_in(call, 4), dx = ref_out(call, 0);
   int64_t h = g.n_elements;
   double *dg_sums = call->work, *db_sums = call->work + h;
   for (int64_t i = 0; i < 2 * h; i++) dg_sums[i] = 0;
@@ -132,6 +136,8 @@ void ref_layer_norm_grad(const ref_call *call) {
       ref_store(&dx, t * h + i, scale * (dz - mean_dz - z * mean_dz_z));
     }
   }
+  if (call->operator->n_out<2) return;
+  ref_operand dg = ref_out(call, 1);
   bool accumulate = ref_int(call, NX_layer_norm_grad_accumulate);
   for (int64_t i = 0; i < h; i++) ref_store_sum(&dg, i, dg_sums[i], accumulate);
   if (call->operator->n_out<3) return;

@@ -5,6 +5,7 @@
 #include "compiler/program/graph/rules.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void enter_graph(nxc_emitter *e, uint32_t index) {
@@ -75,7 +76,7 @@ static void mark_values(nxc_emitter *e, bool *used) {
   nxc_graph_inputs(graph, inputs);
   for (size_t i = 0; i < NXC_N_INPUTS; i++) used[inputs[i]] = inputs[i] != 0;
   for (size_t i = 0; i < graph->n_ranges; i++)
-    used[graph->ranges[i].param] = used[graph->ranges[i].grad] = true;
+    used[graph->ranges[i].param] = used[graph->ranges[i].grad] = true; /* of a frozen one 0 */
   for (nx_port port = 0; port < NX_N_PORTS; port++)
     if (graph->ports[port]) used[graph->ports[port]] = true;
   for (size_t i = 1; i < graph->n_values; i++)
@@ -182,7 +183,8 @@ static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *pie
   nx_piece record = {.name = nxc_emit_string(e, nxc_piece_name(e->arena, e->training, piece, layer)),
                      .value = value_of(e, piece->value),
                      .range = e->first_range[at->graph] + value->range,
-                     .flags = piece->transposed ? NX_PIECE_TRANSPOSED : 0,
+                     .flags = (piece->transposed ? NX_PIECE_TRANSPOSED : 0) |
+                              (piece->adapter ? NX_PIECE_ADAPTER : 0) | (piece->alias ? NX_PIECE_ALIAS : 0),
                      .logical_rows = piece->logical_rows,
                      .logical_columns = piece->logical_columns,
                      .rows = piece->rows,
@@ -313,6 +315,31 @@ static nx_target target_of(const nxc_settings *s) {
                                                        : NX_TARGET_CPU_AVX512;
 }
 
+static int by_name(const void *left, const void *right) {
+  const nx_piece *a = left, *b = right;
+  return a->name < b->name ? -1 : a->name > b->name;
+}
+
+/* Elements of the adapters' tensors, each name once. */
+static uint64_t count_adapters(nxc_emitter *e) {
+  uint32_t n_pieces = e->sections[NX_SECTION_PIECES].n_records, n = 0;
+  const nx_piece *all = (const void *)e->sections[NX_SECTION_PIECES].bytes;
+  nx_piece *pieces = nxc_arena_array(e->arena, n_pieces + 1, sizeof *pieces);
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < n_pieces; i++)
+    if (all[i].flags & NX_PIECE_ADAPTER) pieces[n++] = all[i];
+  qsort(pieces, n, sizeof *pieces, by_name);
+  for (uint32_t i = 0; i < n; i++)
+    if (i == 0 || pieces[i].name != pieces[i - 1].name)
+      sum += (uint64_t)(pieces[i].logical_rows * pieces[i].logical_columns);
+  return sum;
+}
+
+static const char *adapter_from(const nxc_settings *s, const nxc_training *t) {
+  bool given = t->lora.rank > 0 && nxc_has(s, NX_SETTING_LORA_INIT_FROM);
+  return given ? nxc_text(s, NX_SETTING_LORA_INIT_FROM) : "";
+}
+
 static void emit_run(nxc_emitter *e) {
   const nxc_training *t = e->training;
   const nxc_settings *s = e->settings;
@@ -334,6 +361,10 @@ static void emit_run(nxc_emitter *e) {
                 .tokens_per_step = (uint64_t)(t->batch.global * t->model.sequence),
                 .flops_per_step = nxc_training_flops(t),
                 .n_parameters = nxc_training_parameters(t),
+                .n_trained = t->lora.rank > 0 ? count_adapters(e) : nxc_training_parameters(t),
+                .adapter_config = nxc_emit_string(e, nxc_adapter_config_text(e->arena, s, t)),
+                .adapter_from = nxc_emit_string(e, adapter_from(s, t)),
+                .save_base = t->lora.rank > 0 && nxc_flag(s, NX_SETTING_LORA_SAVE_BASE),
                 .data_rank = axis_rank(graph, NXC_AXIS_DATA),
                 .data_size = t->layout.data,
                 .tokens = value_of(e, graph->tokens),

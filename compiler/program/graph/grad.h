@@ -21,12 +21,13 @@ nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value);
 /* Adds one summand to the gradient of an activation. */
 void nxc_grad_give(nxc_grad *grad, nxc_id value, nxc_id gradient);
 /* Appends an operator whose outputs hold gradients of parameters, and whose attribute `accumulate` says
- * whether to add. `request->out` has the gradients (nxc_grad_parameter) in place. */
+ * whether to add. `request->out` has the gradients (nxc_grad_parameter) in place. Where the first output is
+ * the gradient of a frozen parameter nothing is appended: the operator would make nothing else. */
 void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request);
 /* The same for operators that always add: the gradient is filled with 0 first where they are the first
  * writer. */
 void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request);
-/* Where the gradient of a parameter is summed. */
+/* Where the gradient of a parameter is summed; 0: it is frozen. */
 nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter);
 
 #endif

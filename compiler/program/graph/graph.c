@@ -153,6 +153,12 @@ const nxc_operator_node *nxc_producer(const nxc_graph *graph, nxc_id value) {
   return producer == NX_NONE ? NULL : &graph->operators[producer];
 }
 
+int64_t nxc_n_trained(const nxc_graph *graph) {
+  int64_t n = 0;
+  for (size_t i = 0; i < graph->n_parameters; i++) n += !graph->values[graph->parameters[i]].frozen;
+  return n;
+}
+
 nxc_id nxc_last_output(const nxc_graph *graph, uint32_t index) {
   const nxc_operator_node *op = &graph->operators[graph->n_operators - 1];
   assert(index < op->n_out);

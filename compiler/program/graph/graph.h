@@ -62,6 +62,7 @@ typedef struct nxc_value_node {
   nxc_id shift;         /* constant in bytes added to the offset, or NX_NONE */
   nxc_id producer;      /* the operator that wrote it first, or NX_NONE */
   nxc_id gradient;      /* of a parameter: where its gradient is summed */
+  bool frozen;          /* a parameter that is not trained: it has no gradient */
   const nxc_stages
       *shared;          /* of a parameter: the stages that hold copies of it; NULL: it is one stage's alone */
   nxc_id range;         /* of a parameter, once there are ranges */
@@ -143,6 +144,14 @@ typedef struct nxc_program_list {
   size_t n;
 } nxc_program_list;
 
+/* Which of the two matrices of an adapter a piece is of. */
+typedef enum nxc_adapter_side {
+  NXC_NO_ADAPTER,
+  NXC_ADAPTER_A,
+  NXC_ADAPTER_B,
+  NXC_ADAPTED_BIAS
+} nxc_adapter_side;
+
 typedef struct nxc_piece_node {
   nxc_id value;
   bool transposed;
@@ -152,6 +161,8 @@ typedef struct nxc_piece_node {
   double init_std;
   uint32_t part; /* nxc_part (parameters.h) */
   bool bias;
+  nxc_adapter_side adapter;
+  bool alias; /* another name of what an earlier piece is */
   int32_t layer;
   int32_t expert; /* of parts that each expert has */
   uint32_t n_dims;
@@ -174,7 +185,8 @@ typedef struct nxc_range_node {
   uint32_t group_atoms; /* gradients are summed over it */
   uint32_t shard_atoms; /* of the group; 0: nothing is divided */
   uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
-  uint32_t parameter_group;
+  bool frozen;          /* no gradient, no group, nothing that an optimizer keeps */
+  uint32_t parameter_group; /* NX_NONE: frozen */
   bool kept;            /* between the passes, though parameters are divided */
   const nxc_stages
       *shared;          /* stages that hold copies, whose gradients are summed before all else; NULL: none */
@@ -280,6 +292,8 @@ void nxc_program_push(nxc_graph *graph, nxc_program_list *list, nxc_id op);
 /* What the host fills: a value, or 0, in each place. */
 enum { NXC_N_INPUTS = 9 };
 void nxc_graph_inputs(const nxc_graph *graph, nxc_id inputs[NXC_N_INPUTS]);
+/* Parameters that are not frozen. */
+int64_t nxc_n_trained(const nxc_graph *graph);
 /* The operator that wrote the value first, or NULL. Not kept over appends. */
 const nxc_operator_node *nxc_producer(const nxc_graph *graph, nxc_id value);
 nxc_id nxc_last_output(const nxc_graph *graph, uint32_t index);

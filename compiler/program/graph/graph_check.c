@@ -60,6 +60,7 @@ static void check_step(check *c) {
     if (nxc_whole(&graph->values[results[i]].shape))
       nxc_graph_fault(graph, "%s is a partial sum at the end of the step", value_name(graph, results[i]));
   for (size_t i = 0; i < graph->n_parameters; i++) {
+    if (graph->values[graph->parameters[i]].frozen) continue;
     const nxc_value_node *gradient = &graph->values[graph->values[graph->parameters[i]].gradient];
     uint32_t partial = nxc_atoms_placed(&gradient->shape.placement, NXC_PARTIAL);
     const nxc_range_node *range = &graph->ranges[graph->values[graph->parameters[i]].range];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/decoder.h"
 
+#include "compiler/program/model/adapters.h"
 #include "compiler/program/model/context.h"
 
 void nxc_decoder_enter(nxc_decoder *d, int32_t layer, const char *module) {
@@ -22,7 +23,17 @@ nxc_rank_number nxc_decoder_first_token(const nxc_decoder *d) {
   return nxc_decoder_divided(d, d->t->layout.sequence_parallel ? d->sequence : 0);
 }
 
+/* Keys of adapters' masks are in a space of their own, above the others. */
+static nx_attribute adapter_key(nxc_graph *graph, int part) {
+  enum { SPACE = 3 << 29, PER_LAYER = 64 };
+  int32_t layer = graph->layer < 0 ? -1 : graph->layer;
+  const nxc_rank_number number =
+      nxc_rank_number_layer(graph, SPACE + PER_LAYER + part, layer < 0 ? 0 : PER_LAYER, layer);
+  return nxc_attribute(graph, &number);
+}
+
 nx_attribute nxc_decoder_dropout_key(nxc_graph *graph, int key) {
+  if (key >= NXC_KEY_ADAPTERS) return adapter_key(graph, key - NXC_KEY_ADAPTERS);
   if (graph->layer < 0) return nxc_integer(NXC_KEY_DROPOUT + key);
   const nxc_rank_number number = nxc_rank_number_layer(graph, NXC_KEY_DROPOUT + NXC_KEYS_PER_LAYER + key,
                                                        NXC_KEYS_PER_LAYER, graph->layer);
@@ -100,7 +111,7 @@ nxc_id nxc_decoder_column_product(const nxc_decoder *d, const char *name, nxc_id
   nxc_id weight = nxc_parameter_rows(graph, d->t, nxc_arena_printf(graph->arena, "%s_weight", name), boxes,
                                      n_boxes, d->t->model.hidden, atoms);
   nxc_id bias = with_bias ? nxc_parameter_bias(graph, d->t, bias_name, boxes, n_boxes, atoms) : 0;
-  return nxc_decoder_product(d, name, x, weight, bias);
+  return nxc_adapters_of_columns(d, x, nxc_decoder_product(d, name, x, weight, bias), boxes, n_boxes, atoms);
 }
 
 nxc_id nxc_decoder_row_product(const nxc_decoder *d, nxc_id x, const nxc_box *box, bool with_bias) {
@@ -113,8 +124,8 @@ nxc_id nxc_decoder_row_product(const nxc_decoder *d, nxc_id x, const nxc_box *bo
     bias = nxc_parameter_bias(graph, t, "out_bias", &whole, 1, 0);
   }
   bool summed = d->tensor != 0;
-  nxc_id y = nxc_decoder_leave_region(d, nxc_decoder_product(d, "out", x, weight, summed ? 0 : bias),
-                                      graph->types.activation);
+  nxc_id y = nxc_decoder_product(d, "out", x, weight, summed ? 0 : bias);
+  y = nxc_decoder_leave_region(d, nxc_adapters_of_row(d, x, y, box), graph->types.activation);
   if (!summed || bias == 0) return y;
   return nxc_append(graph, &(nxc_op_request){.op = NX_OP_bias_add, .name = "biased", .in = {y, bias}});
 }

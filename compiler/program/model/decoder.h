@@ -9,6 +9,7 @@
 /* Keys of dropout masks: a block of the layer's, then which of its masks. Above every tensor's key. */
 enum {
   NXC_KEY_DROPOUT = 1 << 30,
+  NXC_KEY_ADAPTERS = 64, /* from here on: those of adapters, by part */
   NXC_KEY_ATTENTION = 0,
   NXC_KEY_ATTENTION_OUTPUT,
   NXC_KEY_FFN,

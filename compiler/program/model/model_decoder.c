@@ -2,6 +2,7 @@
 #include "compiler/program/model/model_decoder.h"
 
 #include "compiler/program/model/activation.h"
+#include "compiler/program/model/adapters.h"
 #include "compiler/program/model/attention_layer.h"
 #include "compiler/program/model/context.h"
 #include "compiler/program/model/moe_layer.h"
@@ -107,7 +108,10 @@ static nxc_id logits(const nxc_decoder *d, nxc_id x) {
     table = nxc_parameter_rows(graph, d->t, "weight", &rows, 1, d->t->model.hidden, d->tensor);
     if (tied) nxc_parameter_share(graph, table, graph->pipeline->ends);
   }
-  return nxc_decoder_product(d, "logits", nxc_decoder_enter_region(d, x), table, 0);
+  const nxc_box words = {NXC_PART_OUTPUT, d->vocab, nxc_decoder_divided(d, d->vocab)};
+  x = nxc_decoder_enter_region(d, x);
+  nxc_id y = nxc_decoder_product(d, "logits", x, table, 0);
+  return tied ? y : nxc_adapters_of_columns(d, x, y, &words, 1, d->tensor);
 }
 
 static nxc_id scalar(nxc_graph *graph, const char *name) {

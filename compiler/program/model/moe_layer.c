@@ -2,6 +2,7 @@
 #include "compiler/program/model/moe_layer.h"
 
 #include "compiler/program/model/activation.h"
+#include "compiler/program/model/adapters.h"
 #include "compiler/program/model/parameters.h"
 
 #include <math.h>
@@ -170,6 +171,26 @@ static nxc_id grouped(const layer *l, const char *name, nxc_id x, nxc_id counts,
               [NX_grouped_matmul_trans_b] = nxc_integer(1), [NX_grouped_matmul_rows] = nxc_integer(n_rows)}});
 }
 
+/* y, with what the experts' adapters beside a box make of x: those of the down projection read divided
+ * features. */
+static nxc_id adapt(const layer *l, const nxc_box *box, nxc_id x, nxc_id counts, nxc_id y, int64_t first,
+                    int64_t n_rows) {
+  const nxc_training *t = l->t;
+  if (t->lora.of[box->part] == NULL) return y;
+  bool down = box->part == NXC_PART_EXPERT_DOWN;
+  const char *name = nxc_part_name(box->part);
+  const nxc_box whole = {box->part, down ? t->model.hidden : t->lora.rank, nxc_rank_number_of(0)};
+  nxc_id a =
+      down ? nxc_parameter_expert_adapter(l->graph, t, box, t->lora.rank, NXC_ADAPTER_A, NXC_CUT_COLUMNS)
+           : nxc_parameter_expert_adapter(l->graph, t, &whole, t->model.hidden, NXC_ADAPTER_A,
+                                          NXC_CUT_NOTHING);
+  nxc_id b = nxc_parameter_expert_adapter(l->graph, t, down ? &whole : box, t->lora.rank, NXC_ADAPTER_B,
+                                          down ? NXC_CUT_NOTHING : NXC_CUT_ROWS);
+  nxc_id low = grouped(l, nxc_arena_printf(l->graph->arena, "%s_low", name), x, counts, a, n_rows);
+  nxc_id high = grouped(l, nxc_arena_printf(l->graph->arena, "%s_high", name), low, counts, b, n_rows);
+  return nxc_adapter_append(l->graph, t, name, y, high, first);
+}
+
 /* Each expert is a feed-forward network of the model's kind. */
 static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
   nxc_graph *graph = l->graph;
@@ -181,11 +202,13 @@ static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
   const nxc_box down = {NXC_PART_EXPERT_DOWN, width, start};
   bool gated = l->activation->gated;
   nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", gated ? boxes : boxes + 1,
-                                        gated ? 2 : 1, t->model.hidden, false);
+                                        gated ? 2 : 1, t->model.hidden, NXC_CUT_ROWS);
   nxc_id up = grouped(l, "expert_up", x, counts, weight, n_rows);
+  for (int64_t i = gated ? 0 : 1, first = 0; i < 2; i++, first += width)
+    up = adapt(l, &boxes[i], x, counts, up, first, n_rows);
   nxc_id y = nxc_activation_append(graph, l->activation, "expert_activation", up);
-  weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->model.hidden, true);
-  return grouped(l, "expert_down", y, counts, weight, n_rows);
+  weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->model.hidden, NXC_CUT_COLUMNS);
+  return adapt(l, &down, y, counts, grouped(l, "expert_down", y, counts, weight, n_rows), 0, n_rows);
 }
 
 /* The gathered tokens through their experts: a sum over the gathered ranks, still to be made. */

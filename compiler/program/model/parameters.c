@@ -22,13 +22,16 @@ static bool shares_weights(const nxc_graph *graph, const nxc_training *t) {
   return t->model.unique_layers != t->model.layers && graph->layer >= 0;
 }
 
-/* What an earlier layer of the graph shares with this one; 0: nothing. */
-static nxc_id known_parameter(const nxc_graph *graph, const nxc_training *t, const char *name) {
-  if (!shares_weights(graph, t)) return 0;
+static nxc_id find_parameter(const nxc_graph *graph, const char *name) {
   const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->weights_origin, name);
   for (size_t i = 0; i < graph->n_parameters; i++)
     if (strcmp(graph->values[graph->parameters[i]].name, full) == 0) return graph->parameters[i];
   return 0;
+}
+
+/* What an earlier layer of the graph shares with this one; 0: nothing. */
+static nxc_id known_parameter(const nxc_graph *graph, const nxc_training *t, const char *name) {
+  return shares_weights(graph, t) ? find_parameter(graph, name) : 0;
 }
 
 static nxc_id new_parameter(nxc_graph *graph, const nxc_training *t, const char *name,
@@ -38,6 +41,7 @@ static nxc_id new_parameter(nxc_graph *graph, const nxc_training *t, const char 
   graph->parameters =
       nxc_arena_grow(graph->arena, graph->parameters, graph->n_parameters, sizeof *graph->parameters);
   graph->parameters[graph->n_parameters++] = value;
+  graph->values[value].frozen = t->lora.rank > 0; /* adapters and some biases are not: trains() */
   if (shares_weights(graph, t))
     graph->values[value].shared = nxc_pipeline_holders(graph->pipeline, t, graph->weights_layer);
   return value;
@@ -103,6 +107,20 @@ nxc_rank_number nxc_parameter_owner(nxc_graph *graph, uint32_t copies, const nxc
   owns[stages->at[0]] = 1;
   nxc_rank_number_table(graph, &owner, pipeline, owns, true);
   return owner;
+}
+
+/* Where a model is frozen, the adapters' files hold what is trained of its biases too. */
+static void trains_bias(nxc_graph *graph, const nxc_training *t, nxc_id value, nxc_part part) {
+  size_t n = graph->n_pieces;
+  if (t->lora.rank == 0 || !nxc_lora_trains_bias(&t->lora, part)) return;
+  graph->values[value].frozen = false;
+  for (size_t i = 0; i < n; i++) {
+    if (graph->pieces[i].value != value) continue;
+    graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
+    graph->pieces[graph->n_pieces] = graph->pieces[i];
+    graph->pieces[graph->n_pieces].alias = true;
+    graph->pieces[graph->n_pieces++].adapter = NXC_ADAPTED_BIAS;
+  }
 }
 
 static int64_t rows_of(const nxc_box *boxes, uint32_t n_boxes) {
@@ -178,6 +196,7 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
     piece->logical_rows = piece->rows = 1;
     piece->row_start = nxc_rank_number_of(0);
   }
+  trains_bias(graph, t, value, boxes[0].part);
   return value;
 }
 
@@ -191,6 +210,7 @@ nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *n
   piece->logical_rows = piece->rows = 1;
   piece->logical_columns = piece->columns = width;
   piece->init = kind == NXC_NORM_ONES ? NX_INIT_ONES : NX_INIT_ZEROS;
+  if (kind == NXC_NORM_BIAS) trains_bias(graph, t, value, part);
   return value;
 }
 
@@ -204,11 +224,12 @@ static void hold(nxc_graph *graph, nxc_rank_number *row_start, int64_t logical_r
 }
 
 nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
-                             uint32_t n_boxes, int64_t n_other, bool divides_columns) {
+                             uint32_t n_boxes, int64_t n_other, nxc_expert_cut cut) {
+  bool divides_columns = cut == NXC_CUT_COLUMNS;
   int64_t rows = divides_columns ? n_other : rows_of(boxes, n_boxes);
   int64_t columns = divides_columns ? boxes[0].n_local : n_other;
   uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT),
-           tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR);
+           tensor = cut == NXC_CUT_NOTHING ? 0 : nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR);
   int64_t n_experts = t->model.mixture->n_experts;
   int64_t n_local = n_experts / nxc_mesh_size(&graph->mesh, ranks);
   int64_t n_tensor = nxc_mesh_size(&graph->mesh, tensor);
@@ -231,5 +252,75 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
       hold(graph, &piece->row_start, piece->logical_rows, (uint32_t)(expert / n_local));
     }
   }
+  return value;
+}
+
+/* ---- adapters ---- */
+
+/* The pieces of a value from `first` on are of this side of an adapter, whose input has `n_in` features. */
+static void adapt_pieces(nxc_graph *graph, const nxc_training *t, nxc_id value, size_t first,
+                         nxc_adapter_side side, int64_t n_in) {
+  graph->values[value].frozen = false;
+  for (size_t i = first; i < graph->n_pieces; i++) {
+    nxc_piece_node *piece = &graph->pieces[i];
+    piece->adapter = side;
+    piece->transposed = false;
+    if (side == NXC_ADAPTER_A) {
+      piece->logical_rows = t->lora.rank;
+      piece->init = NX_INIT_UNIFORM; /* of variance 1 / (3 n), as Kaiming's with a = sqrt(5) */
+      piece->init_std = 1 / sqrt(3 * (double)n_in);
+    } else {
+      piece->init = t->lora.b_init_std > 0 ? NX_INIT_NORMAL : NX_INIT_ZEROS;
+      piece->init_std = t->lora.b_init_std;
+    }
+  }
+}
+
+static bool is_first_of_tensor(const nxc_training *t, const nxc_adapted *adapted, size_t index) {
+  const nxc_tensor_row *const *tensors = t->model.family->tensors;
+  for (size_t i = 0; i < index; i++)
+    if (tensors[adapted->parts[i]] == tensors[adapted->parts[index]]) return false;
+  return true;
+}
+
+nxc_id nxc_parameter_adapter_a(nxc_graph *graph, const nxc_training *t, const nxc_box *columns,
+                               uint32_t atoms) {
+  const nxc_adapted *adapted = t->lora.of[columns->part];
+  const char *name = nxc_arena_printf(graph->arena, "%s_lora_a", nxc_part_name(adapted->parts[0]));
+  nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){t->lora.rank, columns->n_local});
+  nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT + 1);
+  nxc_id value = find_parameter(graph, name);
+  if (value) return value;
+  value = new_parameter(graph, t, name, &shape);
+  size_t first = graph->n_pieces;
+  for (size_t i = 0; i < adapted->n_parts; i++) {
+    if (!is_first_of_tensor(t, adapted, i)) continue;
+    nxc_piece_node *piece = new_piece(graph, t, value, adapted->parts[i], false);
+    piece->rows = t->lora.rank;
+    piece->alias = i > 0;
+    piece->columns = columns->n_local;
+    piece->logical_columns = columns->n_local * nxc_mesh_size(&graph->mesh, atoms);
+    piece->column_start = columns->start;
+  }
+  adapt_pieces(graph, t, value, first, NXC_ADAPTER_A, graph->pieces[first].logical_columns);
+  return value;
+}
+
+nxc_id nxc_parameter_adapter_b(nxc_graph *graph, const nxc_training *t, const nxc_box *boxes,
+                               uint32_t n_boxes, uint32_t atoms) {
+  size_t first = graph->n_pieces;
+  const char *name = nxc_arena_printf(graph->arena, "%s_lora_b", nxc_part_name(boxes[0].part));
+  nxc_id value = nxc_parameter_rows(graph, t, name, boxes, n_boxes, t->lora.rank, atoms);
+  adapt_pieces(graph, t, value, first, NXC_ADAPTER_B, t->lora.rank);
+  return value;
+}
+
+nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *t, const nxc_box *box,
+                                    int64_t n_other, nxc_adapter_side side, nxc_expert_cut cut) {
+  size_t first = graph->n_pieces;
+  const char *name = nxc_arena_printf(graph->arena, "%s_lora_%s", nxc_part_name(box->part),
+                                      side == NXC_ADAPTER_A ? "a" : "b");
+  nxc_id value = nxc_parameter_experts(graph, t, name, box, 1, n_other, cut);
+  adapt_pieces(graph, t, value, first, side, graph->pieces[first].logical_columns);
   return value;
 }

@@ -24,11 +24,12 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *training, const 
 /* A matrix of all rows and some columns, divided over `atoms`. */
 nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *training, const char *name,
                              const nxc_box *box, int64_t rows, uint32_t atoms);
+/* What of an expert's matrix is divided over expert-tensor ranks. */
+typedef enum nxc_expert_cut { NXC_CUT_ROWS, NXC_CUT_COLUMNS, NXC_CUT_NOTHING } nxc_expert_cut;
 /* The matrices of this rank's experts, [experts, rows, columns], each as of the two functions above: boxes
- * one below the other, of rows divided over expert-tensor ranks; or one box, whose columns are. n_other:
- * columns, or rows. */
+ * one below the other; or, where columns are divided, one box of columns. n_other: columns, or rows. */
 nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *training, const char *name,
-                             const nxc_box *boxes, uint32_t n_boxes, int64_t n_other, bool divides_columns);
+                             const nxc_box *boxes, uint32_t n_boxes, int64_t n_other, nxc_expert_cut cut);
 /* The bias of a matrix of boxes. */
 nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const char *name,
                           const nxc_box *boxes, uint32_t n_boxes, uint32_t atoms);
@@ -36,6 +37,17 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const 
 typedef enum nxc_norm_vector { NXC_NORM_ONES, NXC_NORM_ZEROS, NXC_NORM_BIAS } nxc_norm_vector;
 nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
                           nxc_norm_vector kind, int64_t width);
+
+/* An adapter's first matrix, [rank, columns]: `columns` says which the rank has, divided over `atoms`. All
+ * parts of the adapter have one. */
+nxc_id nxc_parameter_adapter_a(nxc_graph *graph, const nxc_training *training, const nxc_box *columns,
+                               uint32_t atoms);
+/* Its second, [rows, rank]: beside boxes, as nxc_parameter_rows has them. */
+nxc_id nxc_parameter_adapter_b(nxc_graph *graph, const nxc_training *training, const nxc_box *boxes,
+                               uint32_t n_boxes, uint32_t atoms);
+/* Either of them, of each of this rank's experts. */
+nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *training, const nxc_box *box,
+                                    int64_t n_other, nxc_adapter_side side, nxc_expert_cut cut);
 
 /* Several stages hold copies of the parameter: the first of them owns it. */
 void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages);

@@ -19,23 +19,49 @@ static const char *numbered(nxc_arena *arena, const char *stem, int32_t number) 
   return nxc_arena_printf(arena, "%.*s%d%s", (int)(hole - stem), stem, number, hole + 2);
 }
 
+/* As PEFT calls it: where a module has an adapter its own bias is that of its base layer. */
+static const char *adapter_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
+                                const char *module) {
+  bool adapted = t->lora.of[piece->part] != NULL;
+  const char *const ends[] = {[NXC_ADAPTER_A] = "lora_A.weight",
+                              [NXC_ADAPTER_B] = "lora_B.weight",
+                              [NXC_ADAPTED_BIAS] = adapted ? "base_layer.bias" : "bias"};
+  return nxc_arena_printf(arena, "base_model.model.%s.%s", module, ends[piece->adapter]);
+}
+
 const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
                            int32_t layer) {
   const char *name = numbered(arena, tensor_of(t, piece->part)->stem, layer);
+  if (piece->adapter) return adapter_name(arena, t, piece, numbered(arena, name, piece->expert));
   return nxc_arena_printf(arena, "%s.%s", numbered(arena, name, piece->expert),
                           piece->bias ? "bias" : "weight");
 }
 
 /* Keys of experts begin above those of all other tensors. */
-enum { KEY_EXPERTS = 1 << 28, KEYS_OF_LAYER = 64, KEYS_OF_EXPERT = 4 };
+enum {
+  KEY_EXPERTS = 1 << 28,
+  KEYS_OF_LAYER = 64,
+  KEYS_OF_EXPERT = 4,
+  KEY_ADAPTERS = 1 << 29,
+  KEY_SECOND = 1 << 27
+};
 
 /* A tensor of several parts has the key of its first. */
-uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32_t layer) {
-  nxc_part part = tensor_of(t, piece->part)->parts[0];
+static uint32_t key_of_part(const nxc_training *t, const nxc_piece_node *piece, nxc_part part,
+                            int32_t layer) {
   if (layer < 0) return 1 + part;
   if (part < NXC_PART_EXPERT_GATE) return KEYS_OF_LAYER + KEYS_OF_LAYER * (uint32_t)layer + part;
   uint32_t expert = (uint32_t)(layer * t->model.mixture->n_experts + piece->expert);
   return KEY_EXPERTS + KEYS_OF_EXPERT * expert + (part - NXC_PART_EXPERT_GATE);
+}
+
+/* Tensors that have one first matrix of an adapter draw it alike. */
+uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32_t layer) {
+  nxc_part part = tensor_of(t, piece->part)->parts[0];
+  if (piece->adapter == NXC_ADAPTER_A)
+    return KEY_ADAPTERS + key_of_part(t, piece, t->lora.of[piece->part]->parts[0], layer);
+  uint32_t key = key_of_part(t, piece, part, layer);
+  return piece->adapter == NXC_ADAPTER_B ? KEY_ADAPTERS + KEY_SECOND + key : key;
 }
 
 /* ---- rows ---- */

@@ -36,16 +36,27 @@ static const char *infer_norm_grad(const nxc_graph *graph, const nxc_operator_no
   return fault ? fault : check_input(graph, op, 1);
 }
 
+/* Appends the gradient of a norm and gives dx. What is frozen is left out; a trained bias behind a frozen
+ * gain has an operator of its own. */
+static void give(nxc_grad *grad, nxc_op_request *request, nxc_id x, nxc_id gain, nxc_id bias) {
+  nxc_id dy = request->in[0], db = bias ? nxc_grad_parameter(grad, bias) : 0;
+  request->of[0] = x;
+  request->out[1] = nxc_grad_parameter(grad, gain);
+  if (request->out[1] == 0 && db)
+    nxc_grad_accumulate(grad, &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {db}});
+  else request->out[2] = db;
+  request->n_out = request->out[2] ? 3 : request->out[1] ? 2 : 1;
+  nxc_grad_accumulate(grad, request);
+  nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
+}
+
 static void grad_rms_norm(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id x = op->args[0], gain = op->args[1], y = op->args[2], rstd = op->args[3], dy = nxc_grad_of(grad, y);
   if (dy == 0) return;
   nxc_op_request request = {.op = NX_OP_rms_norm_grad,
-                            .of = {x},
                             .in = {dy, x, gain, rstd},
-                            .out = {0, nxc_grad_parameter(grad, gain)},
                             .attrs = {[NX_rms_norm_grad_zero_centred] = op->attrs[NX_rms_norm_zero_centred]}};
-  nxc_grad_accumulate(grad, &request);
-  nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
+  give(grad, &request, x, gain, 0);
 }
 
 static void grad_scale_norm(nxc_grad *grad, const nxc_operator_node *op) {
@@ -53,12 +64,9 @@ static void grad_scale_norm(nxc_grad *grad, const nxc_operator_node *op) {
          dy = nxc_grad_of(grad, y);
   if (dy == 0) return;
   nxc_op_request request = {.op = NX_OP_scale_norm_grad,
-                            .of = {x},
                             .in = {dy, x, gain, factor},
-                            .out = {0, nxc_grad_parameter(grad, gain)},
                             .attrs = {[NX_scale_norm_grad_epsilon] = op->attrs[NX_scale_norm_epsilon]}};
-  nxc_grad_accumulate(grad, &request);
-  nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
+  give(grad, &request, x, gain, 0);
 }
 
 static void grad_layer_norm(nxc_grad *grad, const nxc_operator_node *op) {
@@ -68,13 +76,9 @@ static void grad_layer_norm(nxc_grad *grad, const nxc_operator_node *op) {
   if (dy == 0) return;
   nxc_op_request request = {
       .op = NX_OP_layer_norm_grad,
-      .of = {x},
       .in = {dy, x, gain, out[1], out[2]},
-      .out = {0, nxc_grad_parameter(grad, gain), bias ? nxc_grad_parameter(grad, bias) : 0},
-      .attrs = {[NX_layer_norm_grad_zero_centred] = op->attrs[NX_layer_norm_zero_centred]},
-      .n_out = bias ? 3 : 2};
-  nxc_grad_accumulate(grad, &request);
-  nxc_grad_give(grad, x, nxc_last_output(nxc_grad_graph(grad), 0));
+      .attrs = {[NX_layer_norm_grad_zero_centred] = op->attrs[NX_layer_norm_zero_centred]}};
+  give(grad, &request, x, gain, bias);
 }
 
 const nxc_rule nxc_rule_rms_norm = {

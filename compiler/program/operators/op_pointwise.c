@@ -84,6 +84,37 @@ static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
 
 const nxc_rule nxc_rule_dropout = {.infer = infer_whole, .grad = grad_dropout};
 
+/* Summands may be added to summands: both are divided alike. */
+static const char *infer_columns_add(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *z = nxc_in(graph, op, 1);
+  out[0] = *nxc_in(graph, op, 0);
+  return nxc_placement_equal(&out[0].placement, &z->placement) ? NULL
+                                                               : "what is added is divided differently";
+}
+
+static void grad_columns_add(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_graph *graph = nxc_grad_graph(grad);
+  nxc_id x = op->args[0], z = op->args[1], dy = nxc_grad_of(grad, op->args[2]);
+  if (dy == 0) return;
+  nxc_grad_give(grad, x, in_type_of(grad, x, dy));
+  nxc_op_request request = {
+      .op = NX_OP_columns,
+      .of = {z},
+      .in = {dy},
+      .attrs = {[NX_columns_first] = op->attrs[NX_columns_add_first],
+                [NX_columns_scale] = op->attrs[NX_columns_add_scale],
+                [NX_columns_count] = nxc_integer(nxc_shape_last(&graph->values[z].shape))}};
+  nxc_grad_give(grad, z, nxc_append(graph, &request));
+}
+
+static const char *infer_columns(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = nxc_shape_with_last(nxc_in(graph, op, 0), op->attrs[NX_columns_count].integer);
+  return NULL;
+}
+
+const nxc_rule nxc_rule_columns_add = {.infer = infer_columns_add, .grad = grad_columns_add, .linear = true};
+const nxc_rule nxc_rule_columns = {.infer = infer_columns};
+
 static const char *infer_fill(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_out(graph, op, 0);
   return NULL;

@@ -3,15 +3,17 @@
 
 #include <assert.h>
 
+/* Readers of a value: products and adapters of queries, keys, values, gate and up, where both branches read
+ * it. */
+enum { MAX_GIVEN = 16 };
+
 struct nxc_grad {
   nxc_graph *graph;
   nx_op op; /* of the forward operator whose gradient is being built */
   double loss_scale;
   size_t n_forward_values; /* values made later have no gradients */
-  nxc_id (*given)[4];      /* per value: summands, not yet added up; 0 ends */
+  nxc_id (*given)[MAX_GIVEN]; /* per value: summands, not yet added up; 0 ends */
 };
-
-enum { MAX_GIVEN = 4 };
 
 nxc_graph *nxc_grad_graph(nxc_grad *grad) {
   return grad->graph;
@@ -92,6 +94,7 @@ static nxc_id new_gradient(nxc_graph *graph, const char *name, const nxc_shape *
 nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter) {
   nxc_graph *graph = grad->graph;
   const nxc_shape shape = graph->values[parameter].shape;
+  if (graph->values[parameter].frozen) return 0;
   if (parameter == graph->tied && grad->op != NX_OP_embedding) {
     if (graph->tied_gradient == 0) graph->tied_gradient = new_gradient(graph, "output.weight.grad", &shape);
     return graph->tied_gradient;
@@ -123,8 +126,9 @@ void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request) {
   for (int i = 0; i < NX_MAX_ARGS; i++)
     if (request->out[i] && graph->values[request->out[i]].role == NXC_ROLE_GRADIENT)
       gradient = request->out[i];
+  if (gradient == 0 && request->out[0] == 0 && request->of[0] == 0) return;
   bool first = gradient && first_writer(grad, gradient);
-  request->attrs[accumulate] = nxc_integer(!first);
+  request->attrs[accumulate] = nxc_integer(gradient && !first);
   request->when = NX_WHEN_ALWAYS;
   nxc_append(graph, request);
   nxc_operator_node op = graph->operators[graph->n_operators - 1];
@@ -140,6 +144,7 @@ void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request) {
 void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request) {
   nxc_graph *graph = grad->graph;
   nxc_id gradient = request->out[0], cleared = NX_NONE;
+  if (gradient == 0) return;
   if (first_writer(grad, gradient)) {
     cleared = (nxc_id)graph->n_operators;
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill, .out = {gradient}, .attrs = {nxc_real(0)}});

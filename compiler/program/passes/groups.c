@@ -97,7 +97,8 @@ static bool is_used(nxc_graph *const *graphs, uint32_t n_graphs, const nxc_train
 const char *nxc_parameter_groups_build(nxc_graph *const *graphs, uint32_t n_graphs, const nxc_training *t) {
   for (uint32_t g = 0; g < n_graphs; g++)
     for (size_t i = 0; i < graphs[g]->n_parameters; i++)
-      (void)nxc_parameter_group_of(graphs[g], t, graphs[g]->parameters[i]);
+      if (!graphs[g]->values[graphs[g]->parameters[i]].frozen)
+        (void)nxc_parameter_group_of(graphs[g], t, graphs[g]->parameters[i]);
   for (size_t i = 0; i < t->optimizer.n_patterns; i++)
     if (!is_used(graphs, n_graphs, t, &t->optimizer.patterns[i])) return t->optimizer.patterns[i].pattern;
   return NULL;

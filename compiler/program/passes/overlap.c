@@ -317,7 +317,7 @@ static bool check_pieces(const nx_plan *plan, uint32_t chunk, nxc_arena *arena, 
     for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
       const nx_piece *piece = &plan->pieces[i];
       uint64_t end = piece->range_offset + (uint64_t)(piece->rows * piece->columns);
-      if (piece->chunk == chunk &&
+      if (piece->chunk == chunk && !(piece->flags & NX_PIECE_ALIAS) &&
           nx_constant_value(plan, piece->row_start, rank, chunk) < piece->logical_rows)
         boxes[n++] = (box){piece->range_offset, end, piece->range, piece->value};
     }

@@ -7,6 +7,9 @@
 #include "compiler/program/graph/graph.h"
 #include "compiler/program/records/training.h"
 
+/* Leaves out of the backward program what nothing reads: gradients of what only frozen parameters made. */
+void nxc_dead_code(nxc_graph *graph);
+
 /* Values of the forward program that are to be computed again are cloned into the backward program, right
  * before their first reader there, back to the nearest value that is kept. */
 void nxc_recompute(nxc_graph *graph, const nxc_training *training);
@@ -29,8 +32,8 @@ const char *nxc_parameter_groups_build(nxc_graph *const *graphs, uint32_t n_grap
 uint32_t nxc_parameter_group_of(nxc_graph *graph, const nxc_training *training, nxc_id parameter);
 
 /* Cuts parameters, gradients and optimizer state into ranges: by the ranks that reduce them and the group
- * that they are updated with; also by layer, or by the size of buckets, where data parallelism works on one
- * part while the rest computes. */
+ * that they are updated with, or by being frozen; also by layer, or by the size of buckets, where data
+ * parallelism works on one part while the rest computes. */
 void nxc_ranges_build(nxc_graph *graph, const nxc_training *training);
 /* Makes a value of a parameter's (or its gradient's) shape a view of its range's value `base`. */
 void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id base);

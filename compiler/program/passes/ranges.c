@@ -40,6 +40,7 @@ static const nxc_piece_node *piece_of(const nxc_graph *graph, nxc_id parameter) 
 
 /* Whether its rule needs whole tensors. */
 static bool is_of_tensors(const nxc_graph *graph, uint32_t parameter_group) {
+  if (parameter_group == NX_NONE) return false;
   return graph->tables->parameter_groups[parameter_group].update.rule->kind != NX_ELEMENT;
 }
 
@@ -61,9 +62,9 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
                      : range->unit == NXC_UNIT_INPUT  ? "embedding."
                      : range->unit == NXC_UNIT_OUTPUT ? "output."
                                                       : "";
-  const char *name = nxc_arena_printf(
-      arena, "%s%s%s.%s%s%s", unit, graph->tables->parameter_groups[range->parameter_group].name,
-      range->kept ? ".kept" : "", over, copied ? ".copied_over_" : "", copied ? copied : "");
+  const char *group = range->frozen ? "frozen" : graph->tables->parameter_groups[range->parameter_group].name;
+  const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, group, range->kept ? ".kept" : "", over,
+                                      copied ? ".copied_over_" : "", copied ? copied : "");
   return bucket ? nxc_arena_printf(arena, "%s.bucket%u", name, bucket) : name;
 }
 
@@ -81,7 +82,19 @@ static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
   return n_classes;
 }
 
+/* Frozen parameters are divided like what ZeRO 3 divides of trained ones: over their copies. */
+static nxc_range_node new_frozen_range(cutter *c, nxc_id parameter) {
+  const nxc_shape *shape = &c->graph->values[parameter].shape;
+  return (nxc_range_node){.frozen = true,
+                          .parameter_group = NX_NONE,
+                          .copy_atoms = nxc_parameter_copies(c->graph, parameter, &shape->placement),
+                          .shared = c->graph->values[parameter].shared,
+                          .kept = (uint64_t)nxc_shape_elements(shape) < c->t->sharding.keep_below,
+                          .unit = unit_of(c, parameter, NX_NONE)};
+}
+
 static nxc_range_node new_range(cutter *c, nxc_id parameter) {
+  if (c->graph->values[parameter].frozen) return new_frozen_range(c, parameter);
   const nxc_shape *gradient = &c->graph->values[c->graph->values[parameter].gradient].shape;
   uint32_t group = nxc_parameter_group_of(c->graph, c->t, parameter);
   return (nxc_range_node){.group_atoms = nxc_atoms_placed(&gradient->placement, NXC_PARTIAL),
@@ -255,18 +268,24 @@ static void deal(nxc_graph *graph, nxc_range_node *range, uint32_t n_ranks) {
   range->n_elements = n_ranks * range->n_shard;
 }
 
+static uint32_t divisible(const nxc_training *t, const nxc_range_node *range) {
+  if (!range->frozen) return range->group_atoms;
+  return t->sharding.stage == 3 ? range->copy_atoms : 0;
+}
+
 static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *range) {
-  uint32_t over = range->group_atoms & graph->shard_axis, n_ranks = nxc_mesh_size(&graph->mesh, over);
+  uint32_t over = divisible(t, range) & graph->shard_axis, n_ranks = nxc_mesh_size(&graph->mesh, over);
   bool tensors = is_of_tensors(graph, range->parameter_group);
+  uint32_t padded_for = range->frozen ? over : range->group_atoms;
   range->n_elements =
-      round_up(range->n_elements, nxc_mesh_size(&graph->mesh, range->group_atoms) * block_elements(graph));
+      round_up(range->n_elements, nxc_mesh_size(&graph->mesh, padded_for) * block_elements(graph));
   range->shard_atoms = over;
   range->n_shard = range->n_elements / n_ranks;
   if (tensors) deal(graph, range, n_ranks);
   range->shard_start = nxc_rank_number_of(0);
   if (over == 0) return;
   nxc_rank_number_stride(&range->shard_start, over, (int64_t)range->n_shard);
-  range->divided_gradients = graph->divides_gradients;
+  range->divided_gradients = graph->divides_gradients && !range->frozen;
   if (t->sharding.stage == 3 && !tensors)
     range->storage = t->sharding.reshard_after_forward && !range->kept ? NXC_DIVIDED : NXC_GATHERED;
   else
@@ -276,6 +295,7 @@ static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *rang
 static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *range) {
   divide(graph, t, range);
   make_parameters(graph, range);
+  if (range->frozen) return;
   make_gradients(graph, range);
   if (t->types.master)
     range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, false, NXC_REPLICATED);
@@ -303,6 +323,6 @@ void nxc_ranges_build(nxc_graph *graph, const nxc_training *t) {
     nxc_id parameter = graph->parameters[i];
     const nxc_range_node *range = &graph->ranges[graph->values[parameter].range];
     if (range->whole) nxc_range_view(graph, parameter, parameter, range->whole);
-    nxc_range_view(graph, parameter, graph->values[parameter].gradient, range->pass_grad);
+    if (!range->frozen) nxc_range_view(graph, parameter, graph->values[parameter].gradient, range->pass_grad);
   }
 }

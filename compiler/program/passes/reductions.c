@@ -48,6 +48,7 @@ static void sum_stages(nxc_graph *graph, const nxc_range_node *range) {
 }
 
 void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *t, const nxc_range_node *range) {
+  if (range->frozen) return;
   enter(graph, range);
   if (range->shared) sum_stages(graph, range);
   if (range->group_atoms == 0 || (t->sharding.overlap_reduce && !range->shared)) return;

@@ -31,15 +31,16 @@ static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradi
   return nxc_view_new(graph, name, range->grad, graph->values[gradient].view_offset, &shape);
 }
 
-/* The entry of a parameter in the table of squares, which is in the order of the model. */
-static nxc_id square_entry(step *s, size_t parameter) {
+/* The entry of a parameter in the table of squares, which is in the order of the model; frozen ones have
+ * none. */
+static nxc_id square_entry(step *s, nxc_id parameter, size_t place) {
   nxc_graph *graph = s->graph;
   nxc_shape shape = graph->values[graph->squares].shape;
   shape.dims[0] = 1;
-  const char *of = graph->values[graph->parameters[parameter]].name;
+  const char *of = graph->values[parameter].name;
   const char *name = nxc_arena_printf(graph->arena, "%s.square", of);
   nxc_id entry = nxc_view_new(graph, name, graph->squares, 0, &shape);
-  nxc_rank_number offset = nxc_rank_number_of((int64_t)(parameter * sizeof(double)));
+  nxc_rank_number offset = nxc_rank_number_of((int64_t)(place * sizeof(double)));
   const nxc_pipeline *pipeline = graph->pipeline;
   nxc_rank_number_chunk(graph, &offset, pipeline->first_squares[pipeline->chunks[graph->chunk].graph]);
   graph->values[entry].view_offset = offset.n_terms ? 0 : (uint64_t)offset.base;
@@ -53,7 +54,9 @@ static void squares(step *s) {
   nxc_graph *graph = s->graph;
   bool *counted = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *counted);
   graph->origin = "grad_norm";
-  for (size_t i = 0; i < graph->n_parameters; i++) {
+  for (size_t i = 0, place = 0; i < graph->n_parameters; i++) {
+    if (graph->values[graph->parameters[i]].frozen) continue;
+    size_t at = place++;
     nxc_id index = graph->values[graph->parameters[i]].range;
     const nxc_range_node *range = &graph->ranges[index];
     nxc_id gradient = graph->values[graph->parameters[i]].gradient;
@@ -65,7 +68,7 @@ static void squares(step *s) {
     nxc_rank_number weight = nxc_parameter_owner(graph, held_by_all, range->shared);
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
                                         .in = {x},
-                                        .out = {square_entry(s, i)},
+                                        .out = {square_entry(s, graph->parameters[i], at)},
                                         .when = NX_WHEN_FIRST,
                                         .attrs = {[NX_norm_sq_accumulate] = nxc_integer(0),
                                                   [NX_norm_sq_weight] = nxc_attribute(graph, &weight)}});
@@ -381,5 +384,6 @@ void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   total_loss(&s);
   global_norm(&s);
   rates(&s);
-  for (nxc_id i = 0; i < graph->n_ranges; i++) update_range(&s, i);
+  for (nxc_id i = 0; i < graph->n_ranges; i++)
+    if (!graph->ranges[i].frozen) update_range(&s, i);
 }

@@ -164,6 +164,7 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   t->sharding = nxc_sharding_read(settings);
   t->rate = nxc_learning_rate_read(settings);
   t->recomputation = nxc_recomputation_read(settings, &t->layout);
+  t->lora = nxc_lora_read(settings, t->model.family, nxc_settings_arena(settings));
   t->layout.kv_replica = nxc_layout_kv_copies(&t->layout, t->model.specs[0].attention.kv_heads);
   if (!fits(t)) {
     nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_HIDDEN), NULL,

@@ -13,6 +13,7 @@
 #include "compiler/program/records/data.h"
 #include "compiler/program/records/evaluations.h"
 #include "compiler/program/records/layout.h"
+#include "compiler/program/records/lora.h"
 #include "compiler/program/records/model.h"
 #include "compiler/program/records/optimizer.h"
 #include "compiler/program/records/precision.h"
@@ -32,6 +33,7 @@ typedef struct nxc_training {
   nxc_sharding sharding;
   nxc_learning_rate rate;
   nxc_recomputation recomputation;
+  nxc_lora lora;
 } nxc_training;
 
 /* False, with findings, where sizes are unknown, too large, or do not fit together. */

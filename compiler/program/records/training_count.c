@@ -43,17 +43,59 @@ uint64_t nxc_training_parameters(const nxc_training *t) {
   return (uint64_t)matrices + (uint64_t)rest;
 }
 
+/* Features that a part of a layer reads and makes. */
+static double features(const nxc_model *m, const nxc_layer_spec *spec, nxc_part part, double *makes) {
+  const nxc_attention_spec *a = &spec->attention;
+  const nxc_mixture *e = spec->ffn.mixture;
+  double hidden = (double)m->hidden, queries = (double)(a->heads * a->head_dim),
+         keys = (double)(a->kv_heads * a->head_dim);
+  double width = e ? 0 : (double)spec->ffn.width, shared = e ? (double)e->shared_hidden : 0;
+  double experts = e ? (double)e->hidden : 0;
+  const double sizes[NXC_N_PARTS][2] = {[NXC_PART_Q] = {hidden, queries},
+                                        [NXC_PART_K] = {hidden, keys},
+                                        [NXC_PART_V] = {hidden, keys},
+                                        [NXC_PART_O] = {queries, hidden},
+                                        [NXC_PART_GATE] = {hidden, width},
+                                        [NXC_PART_UP] = {hidden, width},
+                                        [NXC_PART_DOWN] = {width, hidden},
+                                        [NXC_PART_SHARED_GATE] = {hidden, shared},
+                                        [NXC_PART_SHARED_UP] = {hidden, shared},
+                                        [NXC_PART_SHARED_DOWN] = {shared, hidden},
+                                        [NXC_PART_EXPERT_GATE] = {hidden, experts},
+                                        [NXC_PART_EXPERT_UP] = {hidden, experts},
+                                        [NXC_PART_EXPERT_DOWN] = {experts, hidden}};
+  *makes = sizes[part][1];
+  return sizes[part][0];
+}
+
+/* Elements of a layer's adapters that a token meets. */
+static double adapter_elements(const nxc_training *t, const nxc_layer_spec *spec) {
+  double sum = 0, makes;
+  for (nxc_part part = 0; part < NXC_N_PARTS; part++) {
+    if (t->lora.of[part] == NULL) continue;
+    bool gate = part == NXC_PART_GATE || part == NXC_PART_SHARED_GATE || part == NXC_PART_EXPERT_GATE;
+    double reads = features(&t->model, spec, part, &makes);
+    if (reads == 0 || makes == 0 || (gate && !spec->ffn.activation->gated)) continue;
+    double times = part >= NXC_PART_EXPERT_GATE ? (double)spec->ffn.mixture->top_k : 1;
+    sum += times * ((t->lora.of[part]->parts[0] == part ? reads : 0) + makes) * (double)t->lora.rank;
+  }
+  return sum;
+}
+
+/* Of frozen matrices there is no gradient: what is left of the backward pass is as much as the forward one.
+ */
 double nxc_training_flops(const nxc_training *t) {
   const nxc_model *m = &t->model;
   double tokens = (double)(t->batch.global * m->sequence);
-  double products = 2 * (double)(m->vocab_padded * m->hidden), attention = 0;
+  double products = 2 * (double)(m->vocab_padded * m->hidden), attention = 0, adapters = 0;
   for (int64_t layer = 0; layer < m->layers; layer++) {
     const nxc_layer_spec *spec = nxc_model_layer(m, layer);
     products += 2 * layer_matrices(m, spec, true);
+    adapters += 2 * adapter_elements(t, spec);
     const nxc_attention_spec *a = &spec->attention;
     double sequence = (double)m->sequence, window = (double)a->window, keys = sequence / 2;
     if (window > 0 && window < sequence) keys = window * (1 - window / (2 * sequence));
     attention += 4.0 * (double)(a->heads * (a->head_dim + a->value_dim)) * keys;
   }
-  return 3 * tokens * (products + attention);
+  return tokens * ((t->lora.rank > 0 ? 2 : 3) * products + 3 * (attention + adapters));
 }

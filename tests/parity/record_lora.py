@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains adapters of PEFT beside transformers' models and records what nxrun must reproduce (README.md).
+
+  record_lora.py [CASE...]               writes recorded/lora/CASE/
+  record_lora.py --load BASE FOLDER...   PEFT loads what nxrun wrote, with no tensor too many or too few
+"""
+import argparse
+import json
+import shutil
+import sys
+
+import numpy
+import peft
+import torch
+import transformers
+from safetensors.torch import load_file
+
+from record import HERE, learning_rate
+from record_families import (BETAS, CLIP, DECAY, EPSILON, LR, SCHEDULE, STEPS, gradients_of_step, make_model)
+
+OUT = HERE / "recorded" / "lora"
+DENSE = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+# The family beside which adapters stand (record_families.py), and PEFT's configuration of them.
+CASES = {
+    "llama": ("llama", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
+    "llama_bias": ("llama_bias", {"r": 3, "lora_alpha": 16, "target_modules": ["q_proj", "v_proj"], "bias": "all",
+                                  "use_rslora": True}),
+    "qwen3": ("qwen3", {"r": 4, "lora_alpha": 4, "target_modules": ["self_attn.q_proj", "v_proj", "lm_head"]}),
+    # Biases of keys have no gradient but rounding without rotation, so that those of c_attn are not trained.
+    "gpt2": ("gpt2", {"r": 4, "lora_alpha": 8, "target_modules": ["c_attn", "mlp.c_proj"], "fan_in_fan_out": True}),
+    "gpt2_bias": ("gpt2", {"r": 4, "lora_alpha": 8, "target_modules": ["c_fc", "attn.c_proj"], "bias": "lora_only",
+                           "fan_in_fan_out": True}),
+    "gpt_neox": ("gpt_neox", {"r": 2, "lora_alpha": 8, "target_modules": ["query_key_value", "dense_4h_to_h"],
+                              "bias": "all"}),
+    "phi3": ("phi3", {"r": 4, "lora_alpha": 8, "target_modules": ["qkv_proj", "gate_up_proj", "o_proj"]}),
+}
+
+
+def make_adapted(case):
+  """Second matrices are not 0, so that the first step moves everything."""
+  family, settings = CASES[case]
+  model = make_model(family)
+  torch.manual_seed(len(case))
+  adapted = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", **settings), autocast_adapter_dtype=False)
+  with torch.no_grad():
+    for name, tensor in adapted.named_parameters():
+      if "lora_B" in name:
+        tensor += 0.05 * torch.randn_like(tensor)
+  return adapted.train()
+
+
+def train(model, tokens, master_type):
+  masters = {name: w.detach().to(master_type).clone().requires_grad_()
+             for name, w in model.named_parameters() if w.requires_grad}
+  groups = [{"params": [w for w in masters.values() if (w.dim() > 1) == decays], "weight_decay": DECAY * decays}
+            for decays in (True, False)]
+  optimizer = torch.optim.AdamW([g for g in groups if g["params"]], lr=LR, betas=BETAS, eps=EPSILON, foreach=False)
+  steps = []
+  for i in range(STEPS):
+    loss, gradients = gradients_of_step(model, masters, tokens, i)
+    norm = sum(g.double().pow(2).sum().item() for g in gradients.values()) ** 0.5
+    for name, w in masters.items():
+      w.grad = gradients[name] * min(1.0, CLIP / (norm + 1e-6))
+    rate = learning_rate(SCHEDULE, LR, i)
+    for group in optimizer.param_groups:
+      group["lr"] = rate
+    optimizer.step()
+    with torch.no_grad():
+      for name, tensor in model.named_parameters():
+        if name in masters:
+          tensor.copy_(masters[name])
+    steps.append({"loss": loss, "grad_norm": norm, "lr": rate})
+  return steps
+
+
+def save(model, folder):
+  model.save_pretrained(folder, save_embedding_layers=False)
+  (folder / "README.md").unlink(missing_ok=True)
+
+
+def record_case(case, tokens):
+  folder = OUT / case
+  shutil.rmtree(folder, ignore_errors=True)
+  model = make_adapted(case)
+  save(model, folder)
+  fp32 = train(model, tokens, torch.float32)
+  save(model, folder / "last")
+  bf16 = train(make_adapted(case).to(torch.bfloat16), tokens, torch.float32)
+  exact = train(make_adapted(case).double(), tokens, torch.float64)
+  record = {"family": CASES[case][0], "torch": torch.__version__.split("+")[0],
+            "transformers": transformers.__version__, "peft": peft.__version__, "fp32": fp32, "bf16": bf16,
+            "fp64": exact}
+  (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n")
+  worst = {kind: max(abs(s["loss"] / e["loss"] - 1) for s, e in zip(run, exact))
+           for kind, run in (("fp32", fp32), ("bf16", bf16))}
+  print(f"{case:16} loss {fp32[0]['loss']:.4f} -> {fp32[-1]['loss']:.4f}, "
+        f"from float64: fp32 {worst['fp32']:.1e}, bf16 {worst['bf16']:.1e}")
+
+
+def load(base, folder):
+  """PEFT reads every tensor of the folder and finds its own modules there: what it holds afterwards is the file."""
+  model = peft.PeftModel.from_pretrained(transformers.AutoModelForCausalLM.from_pretrained(base), folder)
+  held, file = peft.get_peft_model_state_dict(model, save_embedding_layers=False), load_file(f"{folder}/adapter_model.safetensors")
+  good = held.keys() == file.keys() and all(torch.equal(held[name].float(), file[name].float()) for name in file)
+  print(f"{folder}: {len(file)} tensors,", "whole" if good else sorted(held.keys() ^ file.keys()) or "other numbers")
+  return good
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("--load", nargs="+", metavar="FOLDER")
+  parser.add_argument("cases", nargs="*", metavar="CASE")
+  arguments = parser.parse_args()
+  if arguments.load:
+    sys.exit(0 if all([load(arguments.load[0], folder) for folder in arguments.load[1:]]) else 1)
+  torch.set_num_threads(1)
+  torch.use_deterministic_algorithms(True)
+  torch.set_flush_denormal(True)
+  tokens = torch.from_numpy(numpy.fromfile(HERE / "recorded" / "tokens.bin", "<u2").astype(numpy.int64))
+  for case in arguments.cases or CASES:
+    record_case(case, tokens)
+
+
+if __name__ == "__main__":
+  main()
