@@ -6,6 +6,7 @@
 #include "tokenizer/unicode.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Items lie as the entries of their names do. */
 void nxt_added_put(nxt_added_set *set, const char *text, size_t n_bytes, nxt_added token) {
@@ -38,9 +39,11 @@ static bool build(nxt_added_set *set, nxt_encoder *encoder, bool normalized, nxt
   for (uint32_t i = 0; done && i < set->n; i++) {
     size_t n_bytes;
     const char *name = nxt_vocabulary_text(&set->names, set->items[i].id, &n_bytes);
-    if (set->items[i].normalized != normalized) continue;
+    if (set->items[i].normalized != normalized || set->items[i].hidden) continue;
     const nxt_text plain = {(char *)name, n_bytes, n_bytes}, *form = &plain;
-    if (normalized) done = nxt_normalize(encoder, &plain, &form);
+    if (normalized && !set->items[i].as_is) done = nxt_normalize(encoder, &plain, &form);
+    if (form->n != n_bytes || (n_bytes > 0 && memcmp(form->items, name, n_bytes) != 0))
+      nxt_vocabulary_add(&set->forms, form->items, form->n, set->items[i].id);
     texts[n] = copy_text(form->items, form->n);
     if (form->n > 0) keys[n] = (nxt_key){texts[n].items, form->n, i}, n++;
   }
@@ -58,6 +61,7 @@ bool nxt_added_ready(nxt_added_set *set, nxt_encoder *encoder) {
 void nxt_added_close(nxt_added_set *set) {
   free(set->items);
   nxt_vocabulary_close(&set->names);
+  nxt_vocabulary_close(&set->forms);
   nxt_trie_close(&set->raw);
   nxt_trie_close(&set->normalized);
 }

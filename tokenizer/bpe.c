@@ -26,7 +26,7 @@ void nxt_bpe_add(nxt_bpe *bpe, uint32_t left, uint32_t right, uint32_t rank, uin
 
 void nxt_bpe_close(nxt_bpe *bpe) {
   free(bpe->pairs);
-  nxt_vocabulary_close(&bpe->whole);
+  nxt_vocabulary_close(&bpe->by_bytes);
   free(bpe->prefix.items);
   free(bpe->suffix.items);
 }
@@ -146,9 +146,8 @@ static void symbols_of_bytes(making *made, const char *text, size_t n_bytes) {
 
 bool nxt_bpe_word(nxt_encoder *encoder, const char *text, size_t n_bytes, nxt_ids *ids) {
   const nxt_bpe *bpe = &encoder->tokenizer->bpe;
-  if (bpe->takes_whole) {
-    const nxt_vocabulary *whole = bpe->of_bytes ? &bpe->whole : &encoder->tokenizer->vocabulary;
-    uint32_t id = nxt_vocabulary_id(whole, text, n_bytes);
+  if (bpe->whole != NULL) {
+    uint32_t id = nxt_vocabulary_id(bpe->whole, text, n_bytes);
     if (id != NXT_NONE) {
       nxt_ids_add(ids, id);
       return true;

@@ -50,6 +50,12 @@ void nxt_decode_bytes(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces 
   end_piece(to);
 }
 
+void nxt_decode_utf8(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *from, nxt_pieces *to) {
+  (void)encoder, (void)step;
+  nxt_add_repaired(&to->text, from->text.items, from->text.n);
+  end_piece(to);
+}
+
 static int hex_digit(char c) {
   return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -188,10 +194,12 @@ static void gather(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsi
   const nxt_tokenizer *tokenizer = encoder->tokenizer;
   for (size_t i = 0; i < n_ids; i++) {
     size_t n_bytes;
-    const char *text = nxt_token(tokenizer, ids[i], &n_bytes);
+    const char *text = nxt_vocabulary_text(&tokenizer->added.forms, ids[i], &n_bytes);
+    if (text == NULL) text = nxt_token(tokenizer, ids[i], &n_bytes);
     if (text == NULL || ((flags & NXT_SKIP_SPECIAL) && nxt_is_special(tokenizer, ids[i]))) continue;
     if (tokenizer->joined_by_blanks && pieces->ends.n > 0) nxt_text_add(&pieces->text, " ", 1);
     add_piece(pieces, text, n_bytes);
+    nxt_ids_add(&encoder->decoded, ids[i]);
   }
 }
 
@@ -203,6 +211,7 @@ void nxt_decode(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsigne
   const nxt_tokenizer *tokenizer = encoder->tokenizer;
   nxt_pieces *from = &encoder->pieces[0], *to = &encoder->pieces[1];
   clear(from);
+  encoder->decoded.n = 0;
   gather(encoder, ids, n_ids, flags, from);
   for (uint32_t i = 0; i < tokenizer->n_decoders && from->ends.n > 0; i++) {
     clear(to);

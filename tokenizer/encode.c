@@ -33,6 +33,8 @@ void nxt_encoder_close(nxt_encoder *encoder) {
   free(encoder->symbols);
   free(encoder->heap);
   free(encoder->best);
+  free(encoder->decoded.items);
+  free(encoder->chars);
   free(encoder);
 }
 

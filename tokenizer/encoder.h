@@ -45,6 +45,9 @@ struct nxt_encoder {
   nxt_best *best;
   size_t symbol_room, heap_room, best_room;
   nxt_pieces pieces[2];
+  nxt_ids decoded; /* of the pieces, as the first decoder sees them */
+  int32_t *chars;
+  size_t char_room;
 };
 
 /* Hands a text to the next step. */

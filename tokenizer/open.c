@@ -5,7 +5,10 @@
 #include "tokenizer/added.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/memory.h"
+#include "tokenizer/open_models.h"
 #include "tokenizer/open_roles.h"
+#include "tokenizer/open_sentencepiece.h"
+#include "tokenizer/open_tiktoken.h"
 #include "tokenizer/split.h"
 #include "tokenizer/unicode.h"
 
@@ -15,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_FILE_BYTES = 1 << 29 };
+enum { MAX_FILE_BYTES = 1 << 27 };
 
 bool nxt_refuse(nxt_reading *reading, const char *format, ...) {
   char why[800];
@@ -106,14 +109,30 @@ static bool find_in_folder(nxt_reading *reading) {
   return nxt_refuse(reading, "holds no tokenizer.json, tokenizer.model, vocab.json or file of tiktoken");
 }
 
-static bool read_any(nxt_reading *reading, const nxt_text *text) {
+static bool is_json(const nxt_text *text) {
   size_t first = 0;
-  while (first < text->n && strchr(" \t\r\n", text->items[first]) != NULL && text->items[first] != '\0') first++;
-  if (first == text->n || text->items[first] != '{') return nxt_refuse(reading, "is no tokenizer's file that is covered");
+  while (first < text->n && (text->items[first] == ' ' || (text->items[first] >= '\t' && text->items[first] <= '\r')))
+    first++;
+  return first < text->n && text->items[first] == '{';
+}
+
+static bool read_json(nxt_reading *reading, const nxt_text *text) {
   json_t *root = nxt_parse_json(reading, text);
-  bool done = root != NULL && nxt_open_tokenizer_json(reading, root);
+  if (root == NULL) return false;
+  bool tekken = json_is_object(json_object_get(root, "config")) && json_is_array(json_object_get(root, "vocab"));
+  bool done = json_object_get(root, "model") != NULL ? nxt_open_tokenizer_json(reading, root)
+              : tekken                               ? nxt_open_tekken(reading, root)
+                                                     : nxt_open_vocab_json(reading, root);
   json_decref(root);
   return done;
+}
+
+/* A file is known by what it begins with. */
+static bool read_any(nxt_reading *reading, const nxt_text *text) {
+  if (is_json(text)) return read_json(reading, text);
+  if (nxt_is_tiktoken(text)) return nxt_open_tiktoken(reading, text);
+  if (text->n > 0 && text->items[0] == '\n') return nxt_open_sentencepiece(reading, text);
+  return nxt_refuse(reading, "is no tokenizer.json, vocab.json, file of tiktoken or model of SentencePiece");
 }
 
 static bool read_path(nxt_reading *reading) {
@@ -129,6 +148,7 @@ static bool read_path(nxt_reading *reading) {
 /* What can be made only when all else is there. */
 static bool finish(nxt_reading *reading) {
   nxt_tokenizer *tokenizer = reading->tokenizer;
+  nxt_add_blank_split(tokenizer);
   nxt_add_split(tokenizer)->run = nxt_split_model;
   nxt_encoder *encoder = nxt_encoder_open(tokenizer);
   encoder->fault = reading->fault;
@@ -151,6 +171,8 @@ nxt_tokenizer *nxt_open(const char *path, nx_fault *fault) {
 static void close_steps(nxt_tokenizer *tokenizer) {
   for (uint32_t i = 0; i < tokenizer->n_normalizers; i++) {
     nxt_pattern_close(tokenizer->normalizers[i].pattern);
+    nxt_charsmap_close(tokenizer->normalizers[i].charsmap);
+    nxt_trie_close(&tokenizer->normalizers[i].kept);
     free(tokenizer->normalizers[i].text.items);
     free(tokenizer->normalizers[i].content.items);
   }
@@ -172,6 +194,7 @@ void nxt_close(nxt_tokenizer *tokenizer) {
   if (tokenizer == NULL) return;
   close_steps(tokenizer);
   nxt_vocabulary_close(&tokenizer->vocabulary);
+  free(tokenizer->types);
   nxt_added_close(&tokenizer->added);
   nxt_bpe_close(&tokenizer->bpe);
   nxt_trie_close(&tokenizer->unigram.trie);
@@ -200,6 +223,7 @@ const char *nxt_token(const nxt_tokenizer *tokenizer, uint32_t id, size_t *n_byt
 
 bool nxt_is_special(const nxt_tokenizer *tokenizer, uint32_t id) {
   const nxt_added *added = nxt_added_find(&tokenizer->added, id);
+  if (tokenizer->types != NULL && id < tokenizer->vocabulary.n_ids) return tokenizer->types[id] == NXT_PIECE_CONTROL;
   return added != NULL && added->special;
 }
 

@@ -49,7 +49,7 @@ static bool refuse_settings(nxt_reading *reading, const json_t *root) {
 
 bool nxt_open_tokenizer_json(nxt_reading *reading, const json_t *root) {
   const json_t *model = json_object_get(root, "model");
-  if (!json_is_object(model)) return nxt_refuse(reading, "has no \"model\": it is no tokenizer.json");
+  if (!json_is_object(model)) return nxt_refuse(reading, "has a \"model\" that is none");
   if (!refuse_settings(reading, root) || !nxt_read_model(reading, model) ||
       !nxt_read_normalizers(reading, json_object_get(root, "normalizer")) ||
       !nxt_read_splits(reading, json_object_get(root, "pre_tokenizer")))

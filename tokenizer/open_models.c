@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models of tokenizer.json. */
+#include "tokenizer/open_models.h"
+
 #include "tokenizer/bpe.h"
 #include "tokenizer/memory.h"
-#include "tokenizer/open.h"
-#include "tokenizer/open_models.h"
-#include "tokenizer/split.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/unigram.h"
+#include "tokenizer/wordpiece.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,126 +25,80 @@ bool nxt_read_vocab(nxt_reading *reading, const json_t *vocab) {
   return true;
 }
 
-/* The two texts of a merge: ["a", "b"], or "a b". */
-typedef struct merge {
-  const char *left, *right;
-  size_t n_left, n_right;
-} merge;
-
-static bool cut_merge(const char *text, size_t n_bytes, merge *m) {
-  const char *blank = memchr(text, ' ', n_bytes);
-  if (blank == NULL) return false;
-  *m = (merge){text, blank + 1, (size_t)(blank - text), n_bytes - (size_t)(blank + 1 - text)};
-  return memchr(m->right, ' ', m->n_right) == NULL;
-}
-
-static bool take_merge(const json_t *pair, merge *m) {
-  if (json_is_string(pair)) return cut_merge(json_string_value(pair), json_string_length(pair), m);
-  const json_t *left = json_array_get(pair, 0), *right = json_array_get(pair, 1);
-  if (!json_is_string(left) || !json_is_string(right) || json_array_size(pair) != 2) return false;
-  *m = (merge){json_string_value(left), json_string_value(right), json_string_length(left), json_string_length(right)};
-  return true;
-}
-
-static bool add_merge(nxt_reading *reading, const merge *m, uint32_t rank, nxt_text *joined) {
+static bool read_wordpiece(nxt_reading *reading, const json_t *model) {
   nxt_tokenizer *tokenizer = reading->tokenizer;
-  size_t n_prefix = tokenizer->bpe.prefix.n;
-  uint32_t left = nxt_vocabulary_id(&tokenizer->vocabulary, m->left, m->n_left);
-  uint32_t right = nxt_vocabulary_id(&tokenizer->vocabulary, m->right, m->n_right), id = NXT_NONE;
-  joined->n = 0;
-  nxt_text_add(joined, m->left, m->n_left);
-  if (m->n_right >= n_prefix) {
-    nxt_text_add(joined, m->right + n_prefix, m->n_right - n_prefix);
-    id = nxt_vocabulary_id(&tokenizer->vocabulary, joined->items, joined->n);
-  }
-  if (left == NXT_NONE || right == NXT_NONE || id == NXT_NONE)
-    return nxt_refuse(reading, "the merge %u of \"%.*s\" and \"%.*s\" is not in the vocabulary", rank,
-                      (int)(m->n_left > 60 ? 60 : m->n_left), m->left, (int)(m->n_right > 60 ? 60 : m->n_right),
-                      m->right);
-  nxt_bpe_add(&tokenizer->bpe, left, right, rank, id);
-  return true;
-}
-
-bool nxt_read_merges(nxt_reading *reading, const json_t *merges) {
-  nxt_text joined = {0};
-  const json_t *pair;
-  size_t i;
-  uint32_t rank = 0;
-  bool done = true;
-  nxt_bpe_begin(&reading->tokenizer->bpe, json_array_size(merges));
-  json_array_foreach(merges, i, pair) {
-    merge m;
-    if (json_is_string(pair) && strncmp(json_string_value(pair), "#version", 8) == 0) continue;
-    done = take_merge(pair, &m) ? add_merge(reading, &m, rank++, &joined)
-                                : nxt_refuse(reading, "the merge %zu is no pair of tokens", i);
-    if (!done) break;
-  }
-  free(joined.items);
-  return done;
-}
-
-/* The bytes' ids, where a vocabulary's characters stand for bytes. */
-static void take_bytes(nxt_tokenizer *tokenizer) {
-  nxt_bpe *bpe = &tokenizer->bpe;
-  nxt_text bytes = {0};
-  for (unsigned byte = 0; byte < 256; byte++) {
-    bytes.n = 0;
-    nxt_text_add_char(&bytes, nxt_byte_char((uint8_t)byte));
-    bpe->bytes[byte] = nxt_vocabulary_id(&tokenizer->vocabulary, bytes.items, bytes.n);
-  }
-  for (uint32_t i = 0; bpe->takes_whole && i < tokenizer->vocabulary.n_entries; i++) {
-    const nxt_entry *entry = &tokenizer->vocabulary.entries[i];
-    bytes.n = 0;
-    if (nxt_bytes_of(tokenizer->vocabulary.texts.items + entry->begin, entry->n_bytes, &bytes))
-      nxt_vocabulary_add(&bpe->whole, bytes.items, bytes.n, entry->id);
-  }
-  free(bytes.items);
-}
-
-void nxt_bpe_of_bytes(nxt_tokenizer *tokenizer) {
-  const nxt_split *last = tokenizer->n_splits > 0 ? &tokenizer->splits[tokenizer->n_splits - 1] : NULL;
-  nxt_bpe *bpe = &tokenizer->bpe;
-  if (last == NULL || last->run != nxt_split_bytes || tokenizer->word != nxt_bpe_word) return;
-  if (bpe->prefix.n > 0 || bpe->suffix.n > 0 || bpe->has_fallback) return;
-  tokenizer->n_splits--;
-  bpe->of_bytes = true;
-  take_bytes(tokenizer);
-}
-
-static bool read_unknown(nxt_reading *reading, const json_t *model) {
-  const json_t *unknown = json_object_get(model, "unk_token");
-  nxt_tokenizer *tokenizer = reading->tokenizer;
-  if (!json_is_string(unknown)) return true;
-  tokenizer->unknown =
-      nxt_vocabulary_id(&tokenizer->vocabulary, json_string_value(unknown), json_string_length(unknown));
-  tokenizer->needs_unknown = true;
-  tokenizer->roles[NXT_UNK] = tokenizer->unknown;
-  return true;
-}
-
-static bool read_bpe(nxt_reading *reading, const json_t *model) {
-  nxt_tokenizer *tokenizer = reading->tokenizer;
-  nxt_bpe *bpe = &tokenizer->bpe;
-  const json_t *dropout = json_object_get(model, "dropout");
-  if (json_is_number(dropout) && json_number_value(dropout) != 0)
-    return nxt_refuse(reading, "dropout %g of the model's merges is not covered: its ids are drawn by chance",
-                      json_number_value(dropout));
-  bpe->prefix = nxt_json_text(json_object_get(model, "continuing_subword_prefix"));
-  bpe->suffix = nxt_json_text(json_object_get(model, "end_of_word_suffix"));
-  bpe->fuse_unknown = nxt_json_flag(model, "fuse_unk", false);
-  bpe->takes_whole = nxt_json_flag(model, "ignore_merges", false);
-  bpe->has_fallback = nxt_json_flag(model, "byte_fallback", false);
-  tokenizer->word = nxt_bpe_word;
+  const json_t *prefix = json_object_get(model, "continuing_subword_prefix");
+  const json_t *most = json_object_get(model, "max_input_chars_per_word");
+  json_int_t n = json_is_integer(most) ? json_integer_value(most) : 100;
+  tokenizer->word = nxt_wordpiece_word;
   tokenizer->caches = true;
-  if (!nxt_read_vocab(reading, json_object_get(model, "vocab")) || !read_unknown(reading, model)) return false;
-  if (bpe->has_fallback) nxt_fallback_ids(&tokenizer->vocabulary, bpe->bytes);
-  return nxt_read_merges(reading, json_object_get(model, "merges"));
+  tokenizer->word_prefix = json_is_string(prefix) ? nxt_json_text(prefix) : nxt_text_of("##", 2);
+  tokenizer->max_word_chars = n < 0 ? 0 : n > 10000 ? 10000 : (uint32_t)n; /* longer ones take the square of it */
+  return nxt_read_vocab(reading, json_object_get(model, "vocab")) && nxt_read_unknown(reading, model);
+}
+
+static bool read_wordlevel(nxt_reading *reading, const json_t *model) {
+  reading->tokenizer->word = nxt_wordlevel_word;
+  return nxt_read_vocab(reading, json_object_get(model, "vocab")) && nxt_read_unknown(reading, model);
+}
+
+/* [["text", score], ...]: ids are places in the list. */
+static bool add_pieces(nxt_reading *reading, const json_t *vocab, nxt_unigram *unigram) {
+  nxt_tokenizer *tokenizer = reading->tokenizer;
+  const json_t *piece;
+  size_t id;
+  double least = INFINITY;
+  unigram->scores = nxt_new(json_array_size(vocab), sizeof *unigram->scores);
+  json_array_foreach(vocab, id, piece) {
+    const json_t *text = json_array_get(piece, 0), *score = json_array_get(piece, 1);
+    if (!json_is_string(text) || !json_is_number(score) || id > NXT_MAX_ID)
+      return nxt_refuse(reading, "the piece %zu is no text and score", id);
+    nxt_vocabulary_add(&tokenizer->vocabulary, json_string_value(text), json_string_length(text), (uint32_t)id);
+    unigram->scores[id] = json_number_value(score);
+    least = fmin(least, unigram->scores[id]);
+  }
+  unigram->unknown_score = least - 10;
+  return true;
+}
+
+static void make_trie(nxt_tokenizer *tokenizer) {
+  const nxt_vocabulary *vocabulary = &tokenizer->vocabulary;
+  nxt_key *keys = nxt_new(vocabulary->n_entries, sizeof *keys);
+  size_t n = 0;
+  for (uint32_t i = 0; i < vocabulary->n_entries; i++) {
+    const nxt_entry *entry = &vocabulary->entries[i];
+    if (entry->n_bytes > 0) keys[n++] = (nxt_key){vocabulary->texts.items + entry->begin, entry->n_bytes, entry->id};
+  }
+  nxt_trie_build(&tokenizer->unigram.trie, keys, n);
+  free(keys);
+}
+
+static bool read_unigram(nxt_reading *reading, const json_t *model) {
+  nxt_tokenizer *tokenizer = reading->tokenizer;
+  const json_t *unknown = json_object_get(model, "unk_id");
+  tokenizer->word = nxt_unigram_word;
+  tokenizer->caches = true;
+  if (!add_pieces(reading, json_object_get(model, "vocab"), &tokenizer->unigram)) return false;
+  make_trie(tokenizer);
+  if (nxt_json_flag(model, "byte_fallback", false))
+    tokenizer->unigram.has_fallback = nxt_fallback_ids(&tokenizer->vocabulary, tokenizer->unigram.bytes);
+  if (!json_is_integer(unknown)) return true;
+  if (json_integer_value(unknown) < 0 || json_integer_value(unknown) >= tokenizer->vocabulary.n_ids)
+    return nxt_refuse(reading, "unk_id is not in the vocabulary");
+  tokenizer->unknown = tokenizer->roles[NXT_UNK] = (uint32_t)json_integer_value(unknown);
+  return true;
+}
+
+/* Files from before models had a type. */
+static const char *type_of(const json_t *model) {
+  if (json_object_get(model, "merges") != NULL) return "BPE";
+  return json_is_array(json_object_get(model, "vocab")) ? "Unigram" : "WordPiece";
 }
 
 bool nxt_read_model(nxt_reading *reading, const json_t *model) {
-  static const nxt_step_kind kinds[] = {{"BPE", read_bpe}};
-  /* Files from before models had a type. */
-  const char *type = nxt_json_string(model, "type", json_object_get(model, "merges") != NULL ? "BPE" : "WordPiece");
+  static const nxt_step_kind kinds[] = {
+      {"BPE", nxt_read_bpe}, {"Unigram", read_unigram}, {"WordPiece", read_wordpiece}, {"WordLevel", read_wordlevel}};
+  const char *type = nxt_json_string(model, "type", type_of(model));
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strcmp(kinds[i].type, type) == 0) return kinds[i].read(reading, model);
   return nxt_refuse(reading, "the model \"%.60s\" is not covered", type);

@@ -7,6 +7,7 @@
 #ifndef NXT_PARTS_H
 #define NXT_PARTS_H
 
+#include "tokenizer/charsmap.h"
 #include "tokenizer/pattern.h"
 #include "tokenizer/scan.h"
 #include "tokenizer/trie.h"
@@ -16,12 +17,15 @@
 typedef struct nxt_added {
   uint32_t id;
   bool special, single_word, strip_left, strip_right, normalized;
+  bool as_is;  /* its text is its normal form */
+  bool hidden; /* its text in a text is text */
 } nxt_added;
 
 typedef struct nxt_added_set {
   nxt_added *items;
   uint32_t n;
   nxt_vocabulary names; /* as they are written, by id */
+  nxt_vocabulary forms; /* normal forms that are others */
   nxt_trie raw;         /* indices of those looked for in the text itself */
   nxt_trie normalized;  /* of those looked for in its normal form */
 } nxt_added_set;
@@ -30,10 +34,12 @@ typedef struct nxt_normalizer nxt_normalizer;
 struct nxt_normalizer {
   /* Adds the normal form of `from` to `to`. */
   bool (*run)(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to);
-  unsigned options;     /* of the function */
-  nxt_pattern *pattern; /* Replace: NULL where it is `text` */
+  unsigned options;              /* of the function */
+  uint32_t (*map)(uint32_t c);   /* of each character */
+  nxt_pattern *pattern;          /* what is replaced by `content`; NULL: `text` is */
   nxt_text text, content;
-  struct nxt_charsmap *charsmap;
+  nxt_charsmap *charsmap;
+  nxt_trie kept;                 /* what stays as it is */
 };
 
 typedef enum nxt_behaviour {
@@ -83,8 +89,8 @@ typedef struct nxt_bpe {
   bool of_bytes;           /* the first symbols are bytes, else characters */
   uint32_t bytes[256];     /* ids of bytes as symbols, or as what stands for an unknown character's bytes */
   bool has_fallback, fuse_unknown;
-  bool takes_whole;        /* a word that is a token is that token */
-  nxt_vocabulary whole;    /* of_bytes: tokens by the bytes that they stand for */
+  const nxt_vocabulary *whole; /* a word that is one of these tokens is that token; NULL: it is merged like others */
+  nxt_vocabulary by_bytes;     /* tokens by the bytes that they stand for, where `whole` needs it */
   nxt_text prefix, suffix; /* of symbols that do not begin a word, and that end one */
 } nxt_bpe;
 
@@ -92,13 +98,25 @@ typedef struct nxt_unigram {
   nxt_trie trie;
   double *scores; /* by id */
   double unknown_score;
-  bool single; /* sums are of single precision, as SentencePiece's own are */
+  float defined_score; /* of each byte of a piece that its maker defined */
+  bool single;         /* scores of ways are of single precision, as SentencePiece's own are */
   bool has_fallback;
   uint32_t bytes[256];
 } nxt_unigram;
 
+/* Pieces as SentencePiece numbers their kinds. */
+typedef enum nxt_piece_type {
+  NXT_PIECE_NORMAL = 1,
+  NXT_PIECE_UNKNOWN,
+  NXT_PIECE_CONTROL,
+  NXT_PIECE_DEFINED, /* by the model's maker: it is always taken */
+  NXT_PIECE_UNUSED,
+  NXT_PIECE_BYTE
+} nxt_piece_type;
+
 struct nxt_tokenizer {
   nxt_vocabulary vocabulary; /* the model's */
+  uint8_t *types;            /* by id; NULL but for SentencePiece's models */
   nxt_added_set added;
   nxt_normalizer *normalizers;
   nxt_split *splits;
@@ -110,8 +128,8 @@ struct nxt_tokenizer {
   bool needs_unknown;        /* what is unknown fails where there is no such id; else it is left out */
   nxt_bpe bpe;
   nxt_unigram unigram;
-  uint32_t max_word_chars;   /* of WordPiece */
-  nxt_text word_prefix;      /* of WordPiece */
+  uint32_t max_word_chars;   /* WordPiece: longer ones are unknown */
+  nxt_text word_prefix;      /* WordPiece: of pieces that do not begin a word */
   nxt_ids before, after;     /* special tokens around a text */
   bool joined_by_blanks;     /* decoding without a decoder */
   uint32_t roles[NXT_N_ROLES];

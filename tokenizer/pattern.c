@@ -7,6 +7,7 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ struct nxt_pattern {
 /* What classes are where PCRE2's own are not the same: \s without U+180E, \w with marks. */
 static const char blanks[] = "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
                              "\\x{205f}\\x{3000}";
-static const char words[] = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}";
+static const char words[] = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
+                            "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
 static const char hexadecimal[] = "0-9A-Fa-f";
 
 /* A pattern on its way from one flavour to the other. */
@@ -39,28 +41,49 @@ static void put_class(rewrite *r, const char *members, bool negated, bool bracke
   if (!bracketed) put(r, "]");
 }
 
+/* Categories, and their classes: what is younger than PCRE2's Unicode is written beside them. */
+static const struct {
+  const char *name;
+  uint16_t class;
+} categories[] = {{"L", NXT_LETTER},      {"Lu", NXT_UPPER},  {"Ll", NXT_LOWER}, {"M", NXT_MARK}, {"N", NXT_NUMBER},
+                  {"P", NXT_PUNCTUATION}, {"S", NXT_SYMBOL}};
+
+static void put_younger(rewrite *r, const char *name, size_t n_name) {
+  for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
+    if (strlen(categories[k].name) != n_name || strncmp(categories[k].name, name, n_name) != 0) continue;
+    for (size_t i = 0; i < nxt_n_ages; i++) {
+      char range[32];
+      if ((nxt_ages[i].sets & categories[k].class) == 0) continue;
+      snprintf(range, sizeof range, "\\x{%x}-\\x{%x}", nxt_ages[i].first, nxt_ages[i].last);
+      put(r, range);
+    }
+  }
+}
+
 /* \p{Name}: names longer than two letters are scripts, which PCRE2 would take with what others use of them. */
-static void take_property(rewrite *r) {
+static void take_property(rewrite *r, bool bracketed) {
   const char *end = strchr(r->at, '}');
   if (r->at[2] != '{' || end == NULL) {
-    nxt_text_add(&r->out, r->at, 3 <= strlen(r->at) ? 3 : 2);
-    r->at += 3 <= strlen(r->at) ? 3 : 2;
+    r->why = "a \\p without braces";
     return;
   }
   const char *name = r->at + 3;
-  bool negated = *name == '^';
-  name += negated;
-  nxt_text_add(&r->out, r->at, 3);
-  if (negated) put(r, "^");
-  if (end - name > 2 && strncmp(name, "Any", 3) != 0) put(r, "sc:");
-  nxt_text_add(&r->out, name, (size_t)(end + 1 - name));
+  bool negated = (*name == '^') != (r->at[1] == 'P');
+  name += *name == '^';
+  size_t n_name = (size_t)(end - name);
+  if (!bracketed) put(r, negated ? "[^" : "[");
+  put(r, bracketed && negated ? "\\P{" : "\\p{");
+  if (n_name > 2 && strncmp(name, "Any", 3) != 0) put(r, "sc:");
+  nxt_text_add(&r->out, name, n_name + 1);
+  if (!bracketed || !negated) put_younger(r, name, n_name);
+  if (!bracketed) put(r, "]");
   r->at = end + 1;
 }
 
 static void take_escape(rewrite *r, bool bracketed) {
   char what = r->at[1];
   if (what == 'p' || what == 'P') {
-    take_property(r);
+    take_property(r, bracketed);
     return;
   }
   if (what == 's' || (what == 'S' && !bracketed))
@@ -155,7 +178,7 @@ static bool take_all(rewrite *r) {
 }
 
 static pcre2_code *compile(const nxt_text *text, nxt_flavour flavour, const char *original, nx_fault *fault) {
-  uint32_t options = PCRE2_UTF | PCRE2_UCP | (flavour == NXT_ONIGURUMA ? PCRE2_MULTILINE : PCRE2_DOLLAR_ENDONLY);
+  uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | (flavour == NXT_ONIGURUMA ? PCRE2_MULTILINE : PCRE2_DOLLAR_ENDONLY);
   int error;
   PCRE2_SIZE offset;
   pcre2_compile_context *context = pcre2_compile_context_create(NULL);

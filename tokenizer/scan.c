@@ -175,28 +175,34 @@ static const char *scan_tekken(const char *at, const char *end) {
 #define BLANKS "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 static const struct {
-  const char *pattern;
+  const char *name, *pattern;
   nxt_scanner scanner;
 } known[] = {
-    {"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", nxt_scan_gpt2},
-    {"'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", nxt_scan_gpt2},
-    {"'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s", nxt_scan_gpt2},
-    {CONTRACTIONS "|" BEFORE "\\p{L}+|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" BLANKS, scan_llama3},
-    {CONTRACTIONS "|" BEFORE "\\p{L}+|\\p{N}|" SIGNS "[\\r\\n]*" BLANKS, scan_qwen},
-    {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|"
+    {"gpt2", "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", nxt_scan_gpt2},
+    {"gpt2", "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", nxt_scan_gpt2},
+    {"gpt2", "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s", nxt_scan_gpt2},
+    {"llama3", CONTRACTIONS "|" BEFORE "\\p{L}+|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" BLANKS, scan_llama3},
+    {"qwen", CONTRACTIONS "|" BEFORE "\\p{L}+|\\p{N}|" SIGNS "[\\r\\n]*" BLANKS, scan_qwen},
+    {"cl100k",
+     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|"
      "\\s*[\\r\\n]|\\s+(?!\\S)|\\s",
      scan_cl100k},
-    {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|"
-     "\\s+(?!\\S)|\\s+",
-     scan_llama3},
-    {BEFORE CAPITALS "*" SMALL "+" CONTRACTIONS "?|" BEFORE CAPITALS "+" SMALL "*" CONTRACTIONS "?|\\p{N}{1,3}|"
+    {"o200k",
+     BEFORE CAPITALS "*" SMALL "+" CONTRACTIONS "?|" BEFORE CAPITALS "+" SMALL "*" CONTRACTIONS "?|\\p{N}{1,3}|"
      SIGNS "[\\r\\n/]*" BLANKS,
      scan_o200k},
-    {BEFORE CAPITALS "*" SMALL "+|" BEFORE CAPITALS "+" SMALL "*|\\p{N}|" SIGNS "[\\r\\n/]*" BLANKS, scan_tekken},
+    {"tekken", BEFORE CAPITALS "*" SMALL "+|" BEFORE CAPITALS "+" SMALL "*|\\p{N}|" SIGNS "[\\r\\n/]*" BLANKS,
+     scan_tekken},
 };
 
 nxt_scanner nxt_scanner_find(const char *pattern) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(known[i].pattern, pattern) == 0) return known[i].scanner;
+  return NULL;
+}
+
+nxt_scanner nxt_scanner_named(const char *name) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(known[i].name, name) == 0) return known[i].scanner;
   return NULL;
 }

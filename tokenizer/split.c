@@ -106,6 +106,19 @@ bool nxt_split_bytes(nxt_encoder *encoder, const nxt_split *step, const char *te
   return nxt_hand_on(encoder, step, changed->items, changed->n, first);
 }
 
+bool nxt_split_before(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
+  const char *end = text + n_bytes, *done = text;
+  size_t n = step->text.n;
+  for (const char *at = text; (at = memchr(at, step->text.items[0], (size_t)(end - at))) != NULL; at++) {
+    if ((size_t)(end - at) < n || memcmp(at, step->text.items, n) != 0) continue;
+    bool goes_on = at - text >= (ptrdiff_t)n && memcmp(at - n, step->text.items, n) == 0;
+    if (goes_on || at == done) continue;
+    if (!nxt_hand_on(encoder, step, done, (size_t)(at - done), first && done == text)) return false;
+    done = at;
+  }
+  return nxt_hand_on(encoder, step, done, (size_t)(end - done), first && done == text);
+}
+
 bool nxt_split_length(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
   for (const char *at = text, *end = text + n_bytes; at < end;) {
     const char *stop = at;

@@ -15,6 +15,8 @@ bool nxt_split_prefix(nxt_encoder *encoder, const nxt_split *step, const char *t
 bool nxt_split_metaspace(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first);
 /* Characters for the text's bytes, as byte-level vocabularies have them. */
 bool nxt_split_bytes(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first);
+/* Cuts before each run of the step's text. */
+bool nxt_split_before(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first);
 /* Parts of so many characters. */
 bool nxt_split_length(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first);
 /* The last step of all: a word's ids by the model. */

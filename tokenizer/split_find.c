@@ -42,7 +42,7 @@ int nxt_find_class(nxt_encoder *encoder, const nxt_split *step, const char *text
 int nxt_find_punctuation(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
                          size_t from, size_t match[2]) {
   (void)encoder, (void)step;
-  return find_char(text, n_bytes, from, NXT_PUNCTUATION, NXT_PUNCTUATION | NXT_SYMBOL, match);
+  return find_char(text, n_bytes, from, NXT_OLD_PUNCTUATION, NXT_PUNCTUATION | NXT_SYMBOL, match);
 }
 
 int nxt_find_word(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, size_t from,

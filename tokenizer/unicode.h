@@ -3,27 +3,40 @@
  *
  * utf8proc gives categories, decompositions and grapheme boundaries in 340 KB; ICU would be 30 MB, and libunistring
  * has no boundaries of graphemes that begin in the middle of a text. Its answers are copied into one table when the
- * first tokenizer is opened (8 ms), because text asks for several at every character. */
+ * first tokenizer is opened (8 ms), because text asks for several at every character. Where the libraries that
+ * tokenizers were made with know another Unicode than utf8proc does, unicode_ages.def has it. */
 #ifndef NXT_UNICODE_H
 #define NXT_UNICODE_H
 
 #include "tokenizer/tokenizer.h"
 
 enum {
-  NXT_LETTER = 1,
-  NXT_UPPER = 2, /* upper and title case */
-  NXT_LOWER = 4,
-  NXT_MARK = 8,
-  NXT_NONSPACING = 16,
-  NXT_NUMBER = 32,
-  NXT_SPACE = 64, /* White_Space */
-  NXT_PUNCTUATION = 128,
-  NXT_SYMBOL = 256,
-  NXT_OTHER = 512,      /* control, format, surrogate, private, unassigned */
-  NXT_WORD = 1024,      /* what \w is: letters, marks, decimal digits, connectors and whatever else is alphabetic */
-  NXT_CANONICAL = 2048, /* canonical forms change it, or move it, or join it with what stands before */
-  NXT_COMPATIBLE = 4096 /* the same of compatibility forms */
+  NXT_LETTER = 1 << 0,
+  NXT_UPPER = 1 << 1, /* upper and title case */
+  NXT_LOWER = 1 << 2,
+  NXT_MARK = 1 << 3,
+  NXT_NUMBER = 1 << 4,
+  NXT_SPACE = 1 << 5, /* White_Space */
+  NXT_PUNCTUATION = 1 << 6,
+  NXT_SYMBOL = 1 << 7,
+  NXT_CONTROL = 1 << 8,     /* control, format and private */
+  NXT_WORD = 1 << 9,        /* what \w is: letters, marks, decimal digits, connectors, whatever else is alphabetic, joiners */
+  NXT_CANONICAL = 1 << 10,  /* canonical forms change it, or move it, or join it with what stands before */
+  NXT_COMPATIBLE = 1 << 11, /* the same of compatibility forms */
+  /* As Unicode 8 and 9 had it, where tokenizers' libraries still have it so. */
+  NXT_OLD_PUNCTUATION = 1 << 12,
+  NXT_OLD_MARK = 1 << 13,
+  NXT_OLD_NONSPACING = 1 << 14
 };
+
+/* A range of characters whose classes are others than utf8proc says. */
+typedef struct nxt_age {
+  uint32_t first, last;
+  uint16_t sets, clears;
+} nxt_age;
+
+extern const nxt_age nxt_ages[];
+extern const size_t nxt_n_ages;
 
 enum { NXT_N_CHARS = 0x110000, NXT_REPLACEMENT = 0xfffd };
 
@@ -69,6 +82,7 @@ static inline uint16_t nxt_class_at(const char *at) {
   return nxt_classes[nxt_next_char(&at)];
 }
 
+uint32_t nxt_lower_char(uint32_t c);
 size_t nxt_put_char(uint32_t c, char bytes[4]);
 void nxt_text_add_char(nxt_text *text, uint32_t c);
 

@@ -173,6 +173,7 @@ def main():
     parser.add_argument("--fuzz", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=3)
+    parser.add_argument("--characters", action="store_true", help="every character, alone and after a letter and a mark")
     parser.add_argument("--special", action="store_true")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--decode", action="store_true")
@@ -180,6 +181,10 @@ def main():
     whole = [open(name, "rb").read() for name in arguments.text]
     lines = [line for text in whole for line in text.split(b"\n") if line]
     texts = [text[i:i + 65536] for text in whole for i in range(0, len(text), 65536)]
+    if arguments.characters:
+        every = [chr(c) for c in range(0x110000) if not 0xd800 <= c < 0xe000]
+        texts += ["\n".join(every[i:i + 16]).encode() for i in range(0, len(every), 16)]
+        texts += ["\n".join(f"a{c}\u0323b \u0345{c}" for c in every[i:i + 16]).encode() for i in range(0, len(every), 16)]
     return min(1, sum(compare(arguments, name, texts, lines) for name in arguments.tokenizers))
 
 

@@ -7,10 +7,16 @@ usage: record_tokenizers.py [NAME...]    writes recorded/tokenizers/ (pip instal
 A folder for each: the tokenizer's files, and cases.json with the ids of each text of texts.json, with special tokens
 around it, without, and with those in the text as text; and what the ids without are decoded to.
 """
+import base64
+import io
 import json
 import pathlib
 import random
 import sys
+import types
+
+import sentencepiece
+import tiktoken
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -103,7 +109,170 @@ def qwen():
     return it
 
 
-KINDS = {f.__name__: f for f in (gpt2, llama3, qwen)}
+def o200k():
+    it = byte_level(rf"[^\r\n\p{{L}}\p{{N}}]?{CAPITALS}*{SMALL}+{SUFFIX}?|[^\r\n\p{{L}}\p{{N}}]?{CAPITALS}+{SMALL}*{SUFFIX}?|"
+                    rf"\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{BLANKS}", 420)
+    it.normalizer = normalizers.NFC()
+    it.add_special_tokens(["<s>", "</s>"])
+    return it
+
+
+def deepseek():
+    """Patterns that no scanner is written for."""
+    it = byte_level(r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
+                    rf"{BLANKS}", 420)
+    splits = [pre_tokenizers.Split(Regex(p), "isolated") for p in (r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+", r"\w+\W?|^\h|.$")]
+    it.pre_tokenizer = pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    it.add_special_tokens(["<|endoftext|>", "<s>", "</s>"])
+    return it
+
+
+def llama2():
+    it = trained(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True),
+                 trainers.BpeTrainer(vocab_size=700, special_tokens=["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)], limit_alphabet=120,
+                                     show_progress=False),
+                 normalizer=normalizers.Replace(" ", "\u2581"), pre_tokenizer=pre_tokenizers.Split("\u2581", "merged_with_next"))
+    it.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    it.pre_tokenizer = None
+    it.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    it.add_special_tokens([AddedToken(t, normalized=False) for t in ("<unk>", "<s>", "</s>")])
+    it.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 1)])
+    return it
+
+
+def mistral():
+    """Metaspace before the first word alone, and unknown characters that are not made one."""
+    it = trained(models.BPE(unk_token="<unk>"),
+                 trainers.BpeTrainer(vocab_size=500, special_tokens=["<unk>", "<s>", "</s>"], limit_alphabet=90, show_progress=False),
+                 pre_tokenizer=pre_tokenizers.Metaspace(prepend_scheme="first", split=True))
+    it.decoder = decoders.Metaspace(prepend_scheme="first")
+    it.add_special_tokens(["<s>", "</s>"])
+    return it
+
+
+def t5():
+    it = trained(models.Unigram(),
+                 trainers.UnigramTrainer(vocab_size=420, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False),
+                 normalizer=normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]),
+                 pre_tokenizer=pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]))
+    it.decoder = decoders.Metaspace()
+    it.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)])
+    return it
+
+
+def bert():
+    it = trained(models.WordPiece(unk_token="[UNK]"),
+                 trainers.WordPieceTrainer(vocab_size=600, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], limit_alphabet=200,
+                                           show_progress=False),
+                 normalizer=normalizers.BertNormalizer(), pre_tokenizer=pre_tokenizers.BertPreTokenizer())
+    it.decoder = decoders.WordPiece()
+    it.add_special_tokens([AddedToken("[MASK]", lstrip=True), "[CLS]", "[SEP]"])
+    it.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return it
+
+
+def clip():
+    """Prefixes and ends of words, lower case, digits alone."""
+    it = trained(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>", continuing_subword_prefix="~"),
+                 trainers.BpeTrainer(vocab_size=600, special_tokens=["<unk>"], end_of_word_suffix="</w>", continuing_subword_prefix="~", limit_alphabet=80,
+                                     show_progress=False),
+                 normalizer=normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase(), normalizers.Strip()]),
+                 pre_tokenizer=pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(individual_digits=True)]))
+    it.decoder = decoders.BPEDecoder("</w>")
+    it.add_tokens([AddedToken("Devil", normalized=True), AddedToken("fox", single_word=True, normalized=True, rstrip=True)])
+    return it
+
+
+def words():
+    """Whole words, and splits of every behaviour."""
+    it = trained(models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(vocab_size=400, special_tokens=["<unk>"], show_progress=False),
+                 normalizer=normalizers.NFKD(),
+                 pre_tokenizer=pre_tokenizers.Sequence([
+                     pre_tokenizers.Split("a", "merged_with_previous"), pre_tokenizers.Split(Regex("[o-q]+"), "merged_with_next"),
+                     pre_tokenizers.Punctuation("contiguous"), pre_tokenizers.CharDelimiterSplit(" "), pre_tokenizers.Digits(),
+                     pre_tokenizers.Split(Regex(r"\s"), "removed")]))
+    return it
+
+
+def mapped():
+    """Characters for bytes before words are cut."""
+    it = trained(models.BPE(), trainers.BpeTrainer(vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False),
+                 normalizer=normalizers.ByteLevel(), pre_tokenizer=pre_tokenizers.Split(Regex("\u0120?[^\u0120]+"), "isolated"))
+    it.decoder = decoders.ByteLevel()
+    return it
+
+
+KINDS = {f.__name__: f for f in (gpt2, llama3, qwen, o200k, deepseek, llama2, mistral, t5, bert, clip, words, mapped)}
+
+
+class Files:
+    """Tokenizers of other libraries, as tokenizers' look."""
+    encode_special_tokens = False
+
+    def __init__(self, names, ids, decode):
+        self.names, self.ids, self.decode = names, ids, decode
+
+    def save(self, path, pretty):
+        for name, data in self.names.items():
+            (pathlib.Path(path).parent / name).write_bytes(data)
+
+    def encode(self, text, add_special_tokens=True):
+        return types.SimpleNamespace(ids=self.ids(text, self.encode_special_tokens))
+
+
+def sentencepiece_model(**options):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(corpus()), model_writer=model, minloglevel=2, **options)
+    it = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    return Files({"tokenizer.model": model.getvalue()}, lambda text, plain: it.encode(text), it.decode)
+
+
+def spm_pairs():
+    return sentencepiece_model(vocab_size=700, model_type="bpe", byte_fallback=True, normalization_rule_name="identity", add_dummy_prefix=True,
+                               remove_extra_whitespaces=False, character_coverage=0.99, user_defined_symbols=["<s2>", "fox", "\u2581\u2581", "quick b"],
+                               control_symbols=["<ctl>"], split_digits=True, allow_whitespace_only_pieces=True)
+
+
+def spm_unigram():
+    rules = OUT / "rules.tsv"
+    rules.write_text("41\t61\n42\t62\nFB01\t66 69\n65 301\tE9\n3000\t20\n9\t20\nA\t20\nAD\t\n")
+    it = sentencepiece_model(vocab_size=500, model_type="unigram", normalization_rule_tsv=str(rules), character_coverage=0.98,
+                             user_defined_symbols=["<sep>", "devil"], hard_vocab_limit=False)
+    rules.unlink()
+    return it
+
+
+def tekken():
+    pattern = rf"[^\r\n\p{{L}}\p{{N}}]?{CAPITALS}*{SMALL}+|[^\r\n\p{{L}}\p{{N}}]?{CAPITALS}+{SMALL}*|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{BLANKS}"
+    pairs = json.loads(byte_level(pattern, 500).to_str())["model"]["merges"]
+    unbyte = {ord(c): b for b, c in bytes_to_characters().items()}
+    tokens = [bytes([b]) for b in range(256)] + [bytes(unbyte[ord(c)] for c in a + b) for a, b in pairs]
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    it = tiktoken.Encoding("small", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    file = {"config": {"pattern": pattern, "default_vocab_size": len(ranks) + 20, "default_num_special_tokens": 20, "version": "v3"},
+            "vocab": [{"rank": r, "token_bytes": base64.b64encode(t).decode(), "token_str": None} for t, r in ranks.items()]}
+    return Files({"tekken.json": json.dumps(file, separators=(",", ":")).encode()},
+                 lambda text, plain: [i + 20 for i in it.encode(text, disallowed_special=())], lambda ids: it.decode([i - 20 for i in ids]))
+
+
+def gpt2_files():
+    """GPT-2's own two files."""
+    model = json.loads((it := gpt2()).to_str())["model"]
+    merges = "#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in model["merges"])
+
+    def ids(text, plain):
+        it.encode_special_tokens = plain
+        return it.encode(text).ids
+    return Files({"vocab.json": json.dumps(model["vocab"]).encode(), "merges.txt": merges.encode()}, ids, it.decode)
+
+
+def bytes_to_characters():
+    plain = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
+    others = [b for b in range(256) if b not in plain]
+    return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(others)}}
+
+
+KINDS.update({f.__name__: f for f in (spm_pairs, spm_unigram, tekken, gpt2_files)})
 
 
 def save(name, it):
