@@ -5,11 +5,13 @@
 #include "runtime/data_set.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct nxr_data {
   const nx_plan *plan;
   nxr_data_sources sources;
   nxr_set *sets; /* as the plan's datasets; what nothing reads is not open */
+  uint64_t *limits; /* of their samples */
   nxr_fingerprint everything;
   uint32_t trained; /* the set */
   uint32_t data_rank, ring_rank;
@@ -26,27 +28,40 @@ static bool allocate(nxr_data *data, nxr_fault *fault) {
   data->row.weights = calloc(sequence, sizeof *data->row.weights);
   data->places = calloc(sequence, sizeof *data->places);
   data->sets = calloc((size_t)data->plan->n[NX_SECTION_DATASETS] + 1, sizeof *data->sets);
-  bool good = data->row.tokens && data->row.starts && data->row.weights && data->places && data->sets;
+  data->limits = calloc((size_t)data->plan->n[NX_SECTION_DATASETS] + 1, sizeof *data->limits);
+  bool good = data->row.tokens && data->row.starts && data->row.weights && data->places && data->sets &&
+              data->limits;
   return good ? nxr_data_sources_make(data->plan, &data->sources, fault)
               : nxr_fault_set(fault, "out of memory for a sample");
 }
 
 /* Whether any schedule reads the set: what is held out alone needs no files. */
-static bool is_read(const nx_plan *plan, uint32_t set) {
-  return plan->datasets[set].role == NX_DATASET_TRAIN;
+static bool is_read(const nx_plan *plan, uint32_t set, bool trains) {
+  if (plan->datasets[set].role == NX_DATASET_TRAIN) return trains;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++)
+    if (plan->evaluations[i].dataset == set) return true;
+  return false;
 }
 
-static bool open_sets(nxr_data *data, nxr_fault *fault) {
+static bool open_set(nxr_data *data, uint32_t index, nxr_fault *fault) {
+  const nx_plan *plan = data->plan;
+  nxr_set *set = &data->sets[index];
+  uint64_t n_needed = index == data->trained ? plan->run->n_steps * plan->run->global_batch : UINT64_MAX;
+  data->limits[index] = UINT64_MAX;
+  if (nxr_set_open(plan, &plan->datasets[index], n_needed, &data->sources, set, fault)) return true;
+  if (index == data->trained || !set->empty) return false;
+  fault->text[0] = '\0';
+  return true;
+}
+
+static bool open_sets(nxr_data *data, bool trains, nxr_fault *fault) {
   const nx_plan *plan = data->plan;
   const nx_dataset *trained = nx_plan_train_set(plan);
-  if (trained == NULL) return nxr_fault_set(fault, "the plan names no dataset to train on: set data.path");
-  data->trained = (uint32_t)(trained - plan->datasets);
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++) {
-    uint64_t n_needed = i == data->trained ? plan->run->n_steps * plan->run->global_batch : UINT64_MAX;
-    if (!is_read(plan, i)) continue;
-    if (!nxr_set_open(plan, &plan->datasets[i], n_needed, &data->sources, &data->sets[i], fault))
-      return false;
-  }
+  if (trained == NULL && trains)
+    return nxr_fault_set(fault, "the plan names no dataset to train on: set data.path");
+  data->trained = trained ? (uint32_t)(trained - plan->datasets) : NX_NONE;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
+    if (is_read(plan, i, trains) && !open_set(data, i, fault)) return false;
   return true;
 }
 
@@ -71,7 +86,7 @@ static void make_places(nxr_data *data) {
   }
 }
 
-bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_data **out, nxr_fault *fault) {
+bool nxr_data_open(const nx_plan *plan, uint32_t rank, bool trains, nxr_data **out, nxr_fault *fault) {
   const nx_run *run = plan->run;
   *out = NULL;
   nxr_data *data = calloc(1, sizeof *data);
@@ -81,7 +96,7 @@ bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_data **out, nxr_fault
   data->ring_rank = (uint32_t)nx_constant_value(plan, run->ring_rank, rank, 0);
   data->n_own = data->n_part / run->ulysses_size;
   data->first_own = (uint32_t)nx_constant_value(plan, run->ulysses_rank, rank, 0) * data->n_own;
-  if (!allocate(data, fault) || !open_sets(data, fault) || !add_fingerprints(data, fault)) {
+  if (!allocate(data, fault) || !open_sets(data, trains, fault) || !add_fingerprints(data, fault)) {
     nxr_data_close(data);
     return false;
   }
@@ -96,6 +111,7 @@ void nxr_data_close(nxr_data *data) {
     nxr_set_close(&data->sets[i]);
   nxr_data_sources_close(&data->sources);
   free(data->sets);
+  free(data->limits);
   free(data->row.tokens);
   free(data->row.starts);
   free(data->row.weights);
@@ -113,6 +129,10 @@ const nxr_fingerprint *nxr_data_everything(const nxr_data *data) {
 
 uint32_t nxr_data_trained(const nxr_data *data) {
   return data->trained;
+}
+
+void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_samples) {
+  data->limits[set] = n_samples;
 }
 
 uint64_t nxr_data_samples(const nxr_data *data, uint32_t set) {
@@ -147,10 +167,18 @@ static double weight_of(const nx_run *run, const nxr_row *row) {
   return sum;
 }
 
-/* The losses of a micro-batch weigh as much together as if each of its tokens weighed 1. */
-static void scale_weights(const nxr_data *data, double weight, const nxr_batch *batch) {
+/* Sequence i is absent: words that the model has, and weigh nothing. */
+static void give_nothing(const nxr_data *data, const nxr_row *row) {
+  uint32_t sequence = data->plan->run->sequence;
+  memset(row->tokens, 0, ((size_t)sequence + 1) * sizeof *row->tokens);
+  memset(row->starts, 0, sequence * sizeof *row->starts);
+  memset(row->weights, 0, sequence * sizeof *row->weights);
+}
+
+/* The losses of a micro-batch weigh as much together as if each token of its `n` sequences weighed 1. */
+static void scale_weights(const nxr_data *data, uint32_t n_sequences, double weight, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;
-  double all = (double)run->micro_batch * run->sequence;
+  double all = (double)n_sequences * run->sequence;
   float factor = weight > 0 ? (float)(all / weight) : 0.0F;
   size_t n = batch->weights ? (size_t)run->micro_batch * data->n_own : 0;
   for (size_t i = 0; i < n; i++) batch->weights[i] *= factor;
@@ -163,12 +191,16 @@ bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_b
   uint64_t first =
       step * run->global_batch + data->data_rank * share + (uint64_t)micro_batch * run->micro_batch;
   double weight = 0;
+  uint32_t n_present = 0;
   for (uint32_t i = 0; i < run->micro_batch; i++) {
-    if (!nxr_set_read(&data->sets[set], first + i, &data->row, fault)) return false;
+    bool present = first + i < data->limits[set];
+    n_present += present;
+    if (!present) give_nothing(data, &data->row);
+    else if (!nxr_set_read(&data->sets[set], first + i, &data->row, fault)) return false;
     weight += weight_of(run, &data->row);
     give_sequence(data, i, batch);
     batch->samples[i] = (int64_t)(first + i);
   }
-  scale_weights(data, weight, batch);
+  scale_weights(data, n_present, weight, batch);
   return true;
 }

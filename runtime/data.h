@@ -24,16 +24,19 @@ typedef struct nxr_batch {
   float *weights;  /* or NULL */
 } nxr_batch;
 
-/* Maps and checks the datasets that a schedule reads and works out the order of their samples. Relative paths
- * are relative to the current folder. On failure *data is NULL. */
-bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_data **data, nxr_fault *fault);
+/* Maps and checks the datasets that a schedule reads, the training's only if it `trains`, and works out the
+ * order of their samples. Relative paths are relative to the current folder. A set that is only evaluated, and
+ * has not one sample, is no failure. On failure *data is NULL. */
+bool nxr_data_open(const nx_plan *plan, uint32_t rank, bool trains, nxr_data **data, nxr_fault *fault);
 void nxr_data_close(nxr_data *data);
 /* Of a dataset of the plan: its own steps count from 0. */
 bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
                    nxr_fault *fault);
+/* The dataset ends with so many samples: later ones are absent, and weigh nothing. */
+void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_samples);
 /* The number of the dataset that is trained on. */
 uint32_t nxr_data_trained(const nxr_data *data);
-/* How many samples the sources of an open dataset have together. */
+/* How many samples the sources of a dataset have together; 0: it is not open. */
 uint64_t nxr_data_samples(const nxr_data *data, uint32_t set);
 /* What is trained on; and all that is open. */
 const nxr_fingerprint *nxr_data_fingerprint(const nxr_data *data);

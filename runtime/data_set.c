@@ -18,7 +18,9 @@ static bool open_samplers(nxr_set *set, uint64_t n_needed, nxr_data_sources *sou
                                      .source = source,
                                      .shuffle = record->shuffle,
                                      .n_needed = needed_of(set, i, n_needed)};
-    if (source == NULL || !nxr_sampler_open(&set->samplers[i], record->sampler, fault)) return false;
+    if (source == NULL) return false;
+    set->empty = !nxr_sampler_open(&set->samplers[i], record->sampler, fault);
+    if (set->empty) return false;
     set->n_samples += set->samplers[i].n_samples;
   }
   return true;
@@ -67,7 +69,9 @@ bool nxr_set_open(const nx_plan *plan, const nx_dataset *record, uint64_t n_need
   if (set->samplers == NULL) return nxr_fault_set(fault, "out of memory");
   bool good =
       open_samplers(set, n_needed, sources, fault) && open_blend(set, fault) && add_fingerprints(set, fault);
+  bool empty = set->empty;
   if (!good) nxr_set_close(set);
+  set->empty = empty;
   return good;
 }
 

@@ -13,6 +13,7 @@ typedef struct nxr_set {
   nxr_blend blend;
   uint64_t n_samples; /* that its sources have together */
   nxr_fingerprint fingerprint;
+  bool empty; /* it could not be opened because a source has no sample */
 } nxr_set;
 
 /* `n_needed` samples are read at most. On failure there is nothing to close. */

@@ -48,18 +48,19 @@ void nxr_exec_close(nxr_exec *exec) {
 }
 
 /* Several micro-batches may be in flight, but the input arena holds one: what comes next is brought back. */
-static bool load_micro_batch(nxr_exec *exec, uint64_t step, uint32_t micro_batch, nxr_fault *fault) {
+static bool load_micro_batch(nxr_exec *exec, uint32_t micro_batch, nxr_fault *fault) {
   const nx_run *run = exec->machine->plan->run;
   const nxr_batch *batch = &exec->batch;
-  if (!exec->data || (exec->loaded == micro_batch && exec->loaded_step == step)) return true;
-  if (!nxr_data_read(exec->data, nxr_data_trained(exec->data), step, micro_batch, batch, fault)) return false;
+  bool same_batch = exec->loaded_number == exec->number && exec->loaded_set == exec->set;
+  if (!exec->data || (exec->loaded == micro_batch && same_batch)) return true;
+  if (!nxr_data_read(exec->data, exec->set, exec->number, micro_batch, batch, fault)) return false;
   write_value(exec->machine, run->tokens, batch->tokens);
   write_value(exec->machine, run->labels, batch->labels);
   write_value(exec->machine, run->positions, batch->positions);
   write_value(exec->machine, run->samples, batch->samples);
   if (batch->starts) write_value(exec->machine, run->starts, batch->starts);
   if (batch->weights) write_value(exec->machine, run->weights, batch->weights);
-  exec->loaded = micro_batch, exec->loaded_step = step;
+  exec->loaded = micro_batch, exec->loaded_number = exec->number, exec->loaded_set = exec->set;
   return true;
 }
 
@@ -119,7 +120,7 @@ static bool run_schedule(nxr_exec *exec, nx_schedule_kind kind, uint64_t step, n
       run_transfer(machine, item, step);
       continue;
     }
-    if (item->kind != NX_ITEM_STEP && !load_micro_batch(exec, step, item->micro_batch, fault)) return false;
+    if (item->kind != NX_ITEM_STEP && !load_micro_batch(exec, item->micro_batch, fault)) return false;
     run_program(machine, item, step);
   }
   machine->backend->synchronize(machine->device);
@@ -134,9 +135,18 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, n
   int64_t number = (int64_t)(step - scale->n_skipped);
   write_value(machine, plan->run->step, &number);
   if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
+  exec->set = exec->data ? nxr_data_trained(exec->data) : NX_NONE, exec->number = step;
   if (!run_schedule(exec, NX_SCHEDULE_TRAIN, step, fault)) return false;
   numbers->loss = read_number(machine, plan->run->loss_total) / (double)plan->run->tokens_per_step;
   numbers->grad_norm = read_number(machine, plan->run->grad_norm);
   numbers->lr = read_number(machine, plan->run->lr);
+  return true;
+}
+
+bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, double *loss,
+                       nxr_fault *fault) {
+  exec->set = set, exec->number = batch;
+  if (!run_schedule(exec, NX_SCHEDULE_EVALUATE, step, fault)) return false;
+  *loss = read_number(exec->machine, exec->machine->plan->run->loss_total);
   return true;
 }

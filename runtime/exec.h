@@ -11,9 +11,12 @@
 typedef struct nxr_exec {
   nxr_machine *machine;
   nxr_data *data;
-  uint64_t loaded_step;   /* of the micro-batch that stands in the input arena */
-  uint32_t loaded;        /* NX_NONE: none */
-  nxr_batch batch;        /* host copies */
+  uint32_t set; /* of the plan's datasets, that is read, */
+  uint64_t number; /* and the batch of it */
+  uint32_t loaded_set; /* of the micro-batch that stands in the input arena */
+  uint64_t loaded_number;
+  uint32_t loaded; /* NX_NONE: none */
+  nxr_batch batch; /* host copies */
 } nxr_exec;
 
 typedef struct nxr_numbers {
@@ -29,5 +32,9 @@ void nxr_exec_close(nxr_exec *exec);
  * fail. */
 bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
                    nxr_fault *fault);
+/* One batch of an evaluation of a dataset, after `step` steps of training: the sum of the losses of its tokens
+ * on all ranks. Nothing that training goes on from is changed. Only reading data can fail. */
+bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, double *loss,
+                       nxr_fault *fault);
 
 #endif

@@ -122,8 +122,10 @@ static void print_left(const nxr_metrics *metrics, uint64_t step) {
   printf("  %llu:%02llu:%02llu left", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
-static void print_item(const nxr_metrics *metrics, int i, const nxr_metric *item) {
-  if (shown[i].format == NULL) printf("  %.0f tokens/s", metrics->line_tokens / metrics->line_s);
+/* Of steps the speed is that of all since the line before. */
+static void print_item(const nxr_metrics *metrics, const nxr_metrics_row *row, int i, const nxr_metric *item) {
+  double speed = row->set ? item->value : metrics->line_tokens / metrics->line_s;
+  if (shown[i].format == NULL) printf("  %.0f tokens/s", speed);
   else printf(shown[i].format, item->value / shown[i].unit);
 }
 
@@ -133,7 +135,7 @@ static void print_text(nxr_metrics *metrics, const nxr_metrics_row *row) {
   if (row->set) printf("  %s", row->set);
   for (int i = 0; i < N_SHOWN; i++) {
     const nxr_metric *item = find(row, shown[i].name);
-    if (item) print_item(metrics, i, item);
+    if (item) print_item(metrics, row, i, item);
   }
   if (!row->set) print_left(metrics, row->step);
   bool stays = row->set || !metrics->terminal; /* a line that is not rewritten */

@@ -3,7 +3,7 @@
 
 #include "runtime/checkpoint.h"
 #include "runtime/clock.h"
-#include "runtime/exec.h"
+#include "runtime/evaluate.h"
 #include "runtime/init.h"
 #include "runtime/report.h"
 
@@ -56,6 +56,7 @@ typedef struct training {
   nxr_checkpoint checkpoint;
   nxr_data *data;
   nxr_exec exec;
+  nxr_evaluations evaluations;
   nxr_loss_scale scale;
   nxr_metrics metrics;
   nxr_fault fault;
@@ -159,7 +160,7 @@ static bool load_weights(training *run) {
 
 /* All ranks must read the same; what they read goes into the checkpoints. */
 static bool open_data(training *run) {
-  nxr_data_open(run->plan, run->world->rank, &run->data, &run->fault);
+  nxr_data_open(run->plan, run->world->rank, true, &run->data, &run->fault);
   if (!agree(run)) return false;
   const nxr_fingerprint *own = nxr_data_everything(run->data);
   nxr_fingerprint first = *own;
@@ -188,7 +189,7 @@ static bool load_state(training *run) {
   if (elsewhere && !load_weights(run)) return false;
   if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
   if (!agree(run) || (run->done == 0 && !elsewhere && !load_weights(run))) return false;
-  run->saved = run->done;
+  run->saved = run->done > 0 ? run->done : UINT64_MAX;
   const char *gradients = run->options->dump_gradients;
   if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);
   if (!agree(run)) return false;
@@ -212,7 +213,7 @@ static bool open_metrics(training *run) {
   return agree(run);
 }
 
-/* ---- the loop ---- */
+/* ---- a step ---- */
 
 static bool save(training *run) {
   if (run->saved == run->done) return true;
@@ -222,6 +223,14 @@ static bool save(training *run) {
   bool well = agree(run);
   run->world->phase = "between steps";
   return well;
+}
+
+/* Whether a checkpoint is due after so many steps. */
+static bool is_kept(const nx_plan *plan, uint64_t step) {
+  uint64_t every = plan->run_names->save_every;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EXTRA_SAVES]; i++)
+    if (plan->extra_saves[i] == step) return true;
+  return every && step > 0 && step % every == 0;
 }
 
 static void report(training *run, const nxr_numbers *numbers, double seconds) {
@@ -278,25 +287,60 @@ static bool is_finite(training *run, const nxr_numbers *numbers) {
       (unsigned long long)run->done, numbers->loss, numbers->grad_norm);
 }
 
+/* ---- evaluations ---- */
+
+static bool is_stopped(const void *context) {
+  const training *run = context;
+  return nxr_comm_vote(run->comm, stop_signal != 0);
+}
+
+static bool open_evaluations(training *run) {
+  run->evaluations = (nxr_evaluations){.exec = &run->exec, .data = run->data, .stops = is_stopped,
+                                       .context = run};
+  if (run->world->rank == 0) run->evaluations.metrics = &run->metrics;
+  nxr_evaluations_open(&run->evaluations, &run->fault);
+  return agree(run);
+}
+
+/* What cannot be read ends the run: ranks that could are waiting. */
+static void end_unread(const training *run) {
+  fprintf(stderr, "nxrun: rank %u, evaluation after step %llu: %s\n", run->world->rank,
+          (unsigned long long)run->done, run->fault.text);
+  nxr_world_abort(NXR_EXIT_FAILED);
+}
+
+static void evaluate(training *run, bool (*which)(nxr_evaluations *, uint64_t step, nxr_fault *)) {
+  run->world->phase = "during an evaluation";
+  if (!which(&run->evaluations, run->done, &run->fault)) end_unread(run);
+  run->world->phase = "between steps";
+}
+
+/* ---- the loop ---- */
+
 static bool loop(training *run) {
-  uint64_t last = run->plan->run->n_steps, every = run->plan->run_names->save_every;
+  uint64_t last = run->plan->run->n_steps;
   if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
   bool stop = false, dump = run->options->dump_gradients != NULL;
   nxr_numbers numbers;
   if (run->done >= last && run->world->rank == 0)
     fprintf(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
             (unsigned long long)run->done, (unsigned long long)last);
+  bool trained = run->done < last;
+  if (trained && run->done == 0 && is_kept(run->plan, 0) && !save(run)) return false;
+  if (trained && run->done == 0) evaluate(run, nxr_evaluate_sanity);
   while (run->done < last && !stop) {
     run_step(run, &numbers);
     if (dump) nxr_checkpoint_gradients(&run->checkpoint, run->options->dump_gradients, &run->fault);
     dump = false;
     is_finite(run, &numbers);
     if (nxr_comm_vote(run->comm, run->fault.text[0] != '\0')) return agree(run);
+    evaluate(run, nxr_evaluate_step);
     stop = nxr_comm_vote(run->comm, stop_signal != 0);
-    if (every && run->done % every == 0 && !save(run)) return false;
+    if (is_kept(run->plan, run->done) && !save(run)) return false;
   }
   nxr_metrics_end_line(&run->metrics);
   if (!save(run)) return false;
+  if (!stop && trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
   if (stop && run->world->rank == 0)
     fprintf(stderr, "nxrun: stopped by a signal after step %llu; --resume continues\n",
             (unsigned long long)run->done);
@@ -305,6 +349,7 @@ static bool loop(training *run) {
 
 static void tear_down(training *run) {
   nxr_metrics_close(&run->metrics);
+  nxr_evaluations_close(&run->evaluations);
   nxr_exec_close(&run->exec);
   if (run->data) nxr_data_close(run->data);
   nxr_machine_close(&run->machine);
@@ -319,7 +364,7 @@ static bool run_all(training *run) {
     nxr_report_memory(&run->machine, run->options->log);
     return true;
   }
-  if (!load_state(run) || !open_metrics(run)) return false;
+  if (!load_state(run) || !open_metrics(run) || !open_evaluations(run)) return false;
   catch_signals();
   bool well = loop(run);
   release_signals();

@@ -1,0 +1,130 @@
+#!/bin/sh
+# Evaluations while a run goes on, when it is over and before it begins; in runs that stop, are killed and go on; of
+# sets that are no whole number of batches, or empty. TAP. usage: evaluate.sh NXRUN NXCFG NXDATA MPIEXEC NXRUN_FAR
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 nxrun_far=$(realpath "$5")
+. "$(dirname "$0")/lib.sh"
+
+# What was found: steps and losses of training and evaluations, without times.
+found() {
+  sed 's/,"tokens_per_s.*//' "$1/metrics.jsonl"
+}
+
+# same NAME RUN OTHER: both have found the same bits.
+same() {
+  found "$2" >one 2>out && found "$3" >other 2>>out && diff one other >>out && [ "$(wc -l <one)" -ge 4 ]
+  report "$1" $?
+}
+
+# losses RUN SET: step and loss of each evaluation of the set.
+losses() {
+  sed -n "s/.*\"step\":\([0-9]*\),\"set\":\"$2\",\"loss\":\([0-9.]*\).*/\1 \2/p" "$1/metrics.jsonl"
+}
+
+# 100 documents of 40 tokens.
+awk 'BEGIN {
+  for (d = 0; d < 100; d++) { for (i = 0; i < 40; i++) printf "%c", 65 + (d * 41 + i * i * 7919) % 50; print "" }
+}' >text
+"$nxdata" build text --lines -o data >/dev/null || exit 99
+plan() { # NAME [SETTING...]: beside the others'
+  name=$1
+  shift
+  cat >"$name.yaml" <<END
+mesh: {world: 2}
+batch: {micro: 2, global: 8}
+model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 250, vocab_divisor: 8,
+  hidden_dropout: 0.1, attention_dropout: 0.1}
+optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}
+schedule: {max_steps: 8}
+data: {path: [data], split: [70, 20, 10]}
+evaluate: {every_steps: 2, batches: 2}
+checkpoint: {every_steps: 3}
+run: {name: run}
+END
+  sets=
+  for set in "$@"; do sets="$sets --set $set"; done
+  "$nxcfg" plan "$name.yaml" $sets -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
+}
+run="$mpiexec -n 2 $nxrun"
+
+plan over evaluate.at_end=true evaluate.test_batches=1 evaluate.sanity_batches=1
+expect 'a run with evaluations' 0 'step 8/8  test  loss .*  perplexity ' $run over.bin --dir over
+losses over validation | cut -d' ' -f1 | tr '\n' ' ' >out
+[ "$(cat out)" = '0 2 4 6 8 ' ]
+report 'before the first step and after every second; not twice at the end' $?
+[ "$(losses over test | cut -d' ' -f1)" = 8 ]
+report 'the test set when it is over' $?
+plan without evaluate.batches=0
+passes 'the same run without evaluations' $run without.bin --dir without
+found over | grep -v '"set"' >one; found without >other; diff one other >out && [ "$(wc -l <one)" -eq 8 ]
+report 'trains the same bits' $?
+(cd over/checkpoints/step-000008 && sha256sum ./*.safetensors) >one
+(cd without/checkpoints/step-000008 && sha256sum ./*.safetensors) >other
+diff one other >out
+report 'to the same weights' $?
+
+# Evaluations that go on through the set, which is begun again where it ends.
+plan through evaluate.at_end=true evaluate.batches=1 evaluate.continues=true evaluate.repeats=true
+passes 'evaluations that go on through the set' $run through.bin --dir through
+for dir in over through; do
+  if [ $dir = over ]; then args=over.bin; else args=through.bin; fi
+  expect "$dir: stops between evaluations" 0 'step 5/8' $run $args --dir $dir-stopped --stop-after 5
+  expect "$dir: and goes on" 0 'resumes from .*step-000005' $run $args --dir $dir-stopped --resume
+  same "$dir: with the evaluations of a run that did not" $dir $dir-stopped
+done
+[ "$(losses through validation | wc -l)" -eq 5 ] && [ "$(losses through validation | tail -n 2 | cut -d' ' -f1 | tr '\n' ' ')" = '8 8 ' ]
+report 'and once more at the end, with the next batches' $?
+expect 'in memory that the host cannot reach' 0 'step 8/8  validation  .*' "$mpiexec" -n 2 "$nxrun_far" over.bin --dir far \
+  --backend far
+passes 'by plain C' $run over.bin --dir ref --backend ref
+same 'the same bits as in memory that the host cannot reach' far ref
+
+# All of it, 8 documents: 320 tokens are 19 samples, so the last of 3 batches has 3 of 8.
+whole='data.split=[70,8,22] evaluate.batches=0 evaluate.share=1 evaluate.sanity_batches=-1 schedule.max_steps=2'
+plan whole $whole
+plan ones $whole mesh.world=1 batch.micro=1 batch.global=1
+passes 'a set that is no whole number of batches' $run whole.bin --dir whole
+grep -q '"step":0,"set":"validation".*"batches":3' whole/metrics.jsonl
+report 'is read to its end' $?
+passes 'sample by sample' "$nxrun" ones.bin --dir ones
+grep -q '"step":0,"set":"validation".*"batches":19' ones/metrics.jsonl
+report 'all of it' $?
+echo "$(losses whole validation | head -n 1) $(losses ones validation | head -n 1)" >out
+awk '{ d = $2 - $4; exit !($1 == 0 && $3 == 0 && d < 1e-6 && d > -1e-6) }' out
+report 'gives the same loss' $?
+
+plan none data.split=[999,1,0] evaluate.every_steps=1 schedule.max_steps=2
+expect 'a set without a sample is left out' 0 'the set validation has not one sample, and is not evaluated' \
+  $run none.bin --dir none
+
+# A long one: killed within it, or told to end.
+plan long evaluate.every_steps=4 evaluate.batches=100000 evaluate.repeats=true
+$run long.bin --dir long >out 2>&1 &
+for _ in $(seq 200); do grep -q '^{"step":4,' long/metrics.jsonl 2>/dev/null && break; sleep 0.1; done
+sleep 0.5
+kill -TERM $!
+wait $!
+status=$?
+grep -q 'stopped by a signal after step 4' out && [ $status -eq 0 ] && [ -d long/checkpoints/step-000004 ]
+report 'a signal ends an evaluation, with a checkpoint' $?
+plan short evaluate.every_steps=4 evaluate.repeats=true
+cp -r long killed
+cat >kill_within <<'END'
+#!/bin/sh
+[ "${PMI_RANK:-0}" -eq 1 ] && { "$@" & p=$!; sleep 2; kill -KILL $p; wait $p; exit 9; }
+exec "$@"
+END
+chmod +x kill_within
+$mpiexec -n 2 ./kill_within "$nxrun" long.bin --dir gone >out 2>&1
+[ $? -ne 0 ] && [ -d gone/checkpoints/step-000003 ] && [ ! -e gone/checkpoints/step-000004 ]
+report 'a rank that is killed within one ends the run' $?
+passes 'which goes on' $run short.bin --dir gone --resume
+passes 'as one that was not killed' $run short.bin --dir short
+same 'with the same bits' short gone
+
+plan saves checkpoint.every_steps=null checkpoint.extra_steps=[5,0,1] evaluate.batches=0
+passes 'checkpoints after named steps' $run saves.bin --dir saves
+[ "$(ls saves/checkpoints | tr '\n' ' ')" = 'step-000000 step-000001 step-000005 step-000008 ' ]
+report 'and the untrained model' $?
+finish
