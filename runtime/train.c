@@ -340,7 +340,7 @@ static bool loop(training *run) {
   }
   nxr_metrics_end_line(&run->metrics);
   if (!save(run)) return false;
-  if (!stop && trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
+  if (trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
   if (stop && run->world->rank == 0)
     fprintf(stderr, "nxrun: stopped by a signal after step %llu; --resume continues\n",
             (unsigned long long)run->done);

@@ -100,6 +100,28 @@ void nxc_forecast_print_cautions(const nxc_estimate *estimate, const nx_plan *pl
             plan->run->n_ranks / plan->run->n_hosts, machine->ranks_per_host, machine->ranks_per_host);
 }
 
+/* Batches that are evaluated in the whole training, as far as the plan tells; those of a share are not counted. */
+static double n_evaluated(const nx_plan *plan) {
+  double n = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++) {
+    const nx_evaluation *e = &plan->evaluations[i];
+    uint64_t every = e->every, n_times = every ? plan->run->n_steps / every : 0;
+    if (every && e->first) n_times -= n_times < (e->first - 1) / every ? n_times : (e->first - 1) / every;
+    n += (double)(n_times + (e->flags & NX_EVALUATION_AT_END ? 1 : 0)) * (double)e->batches;
+  }
+  return n;
+}
+
+void nxc_forecast_print_evaluations(const nxc_forecast *f, const nx_plan *plan, FILE *out) {
+  double all_s = n_evaluated(plan) * f->evaluation_s, train_s = f->step_s * (double)plan->run->n_steps;
+  if (f->evaluation_s <= 0) return;
+  fputs("  evaluation", out);
+  print_seconds(f->evaluation_s, out);
+  fputs(" a batch", out);
+  if (all_s > 0) fprintf(out, ", %.1f %% of the training's time", 100 * all_s / (train_s + all_s));
+  fputc('\n', out);
+}
+
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out) {
   const nxc_forecast *f = &estimate->forecast;
   if (!estimate->forecast_made) return;
@@ -112,6 +134,7 @@ void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE 
   print_part("step", f->step_s, f->step_s, out);
   for (size_t i = 0; i < f->n_groups; i++)
     if (f->groups[i].n_steps) print_group(&f->groups[i], plan, out);
+  nxc_forecast_print_evaluations(f, plan, out);
   fprintf(out, "  %.0f tokens/s, %.1f %% of the peak of %s products\n", f->tokens_per_s, 100 * f->utilisation,
           nx_dtype_name(f->type));
 }
@@ -142,5 +165,6 @@ json_t *nxc_forecast_json(const nxc_estimate *estimate, const nx_plan *plan) {
   json_object_set_new(object, "groups", groups);
   json_object_set_new(object, "tokens_per_second", json_real(f->tokens_per_s));
   json_object_set_new(object, "utilisation", json_real(f->utilisation));
+  if (f->evaluation_s > 0) json_object_set_new(object, "evaluation_seconds", json_real(f->evaluation_s));
   return object;
 }

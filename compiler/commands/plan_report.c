@@ -159,6 +159,17 @@ static void print_memory(const nxc_plan_report *r, FILE *out) {
   print_bytes("workspace", r->plan->plan.run->workspace_bytes, "at most, for the kernels", out);
 }
 
+/* They run in the memory of the forward pass, between steps. */
+static void print_evaluations(const nxc_plan_report *r, FILE *out) {
+  const nx_plan *plan = &r->plan->plan;
+  if (plan->n[NX_SECTION_EVALUATIONS]) fputs("evaluations, in the memory of the forward pass\n", out);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++) {
+    fputs("  ", out);
+    nxc_print_evaluation(plan, &plan->evaluations[i], out);
+    fputc('\n', out);
+  }
+}
+
 /* ---- what the original system's environment is
  * ------------------------------------------------------------------ */
 
@@ -187,6 +198,7 @@ void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
     print_layout(r, out);
     print_stages(r, out);
     print_memory(r, out);
+    print_evaluations(r, out);
     nxc_forecast_print(r->estimate, &r->plan->plan, out);
   }
   nxc_plan_print_end(r, out);

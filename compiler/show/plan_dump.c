@@ -196,6 +196,26 @@ static void dump_parameter_groups(const nx_plan *plan, FILE *out) {
   dump_frozen(plan, out);
 }
 
+void nxc_print_evaluation(const nx_plan *plan, const nx_evaluation *e, FILE *out) {
+  const char *sep = "";
+  print_text(out, "", nx_plan_text(plan, e->name), ": ");
+  if (e->batches) fprintf(out, "%" PRIu64 " batch%s", e->batches, e->batches == 1 ? "" : "es");
+  else if (e->share < 1) fprintf(out, "%.4g of the set", e->share);
+  else fputs("all of the set", out);
+  if (e->sanity_batches) fprintf(out, " before the first step"), sep = ",";
+  if (e->every) fprintf(out, "%s every %" PRIu64 " step%s", sep, e->every, e->every == 1 ? "" : "s"), sep = " and";
+  else if (e->every_epochs > 0) fprintf(out, "%s every %.4g epochs", sep, e->every_epochs), sep = " and";
+  if (e->flags & NX_EVALUATION_AT_END) fprintf(out, "%s at the end", sep);
+}
+
+static void dump_evaluations(const nx_plan *plan, FILE *out) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++) {
+    fputs(i ? "            " : "evaluations ", out);
+    nxc_print_evaluation(plan, &plan->evaluations[i], out);
+    fputc('\n', out);
+  }
+}
+
 void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   const nx_run *run = plan->run;
   char plan_id[65], file_hash[65];
@@ -218,7 +238,9 @@ void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   dump_parameter_groups(plan, out);
   fprintf(out, "training    %" PRIu64 " steps, ", run->n_steps);
   nxc_print_quantity(out, (double)run->n_steps * (double)run->tokens_per_step, "tokens");
-  fprintf(out, "\noperators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS],
+  fputc('\n', out);
+  dump_evaluations(plan, out);
+  fprintf(out, "operators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS],
           plan->n[NX_SECTION_PROGRAMS]);
 }
 

@@ -10,6 +10,9 @@
 
 typedef void nxc_plan_dump(const nx_plan *plan, FILE *out);
 
+/* "validation: 100 batches every 1000 steps and at the end". */
+void nxc_print_evaluation(const nx_plan *plan, const nx_evaluation *evaluation, FILE *out);
+
 nxc_plan_dump nxc_dump_summary;  /* what it trains, on how many ranks, ids and sizes */
 nxc_plan_dump nxc_dump_settings; /* every setting, its value and where that came from */
 nxc_plan_dump nxc_dump_ops;      /* every operator of every program: operands, shapes, bytes, origin */

@@ -326,7 +326,7 @@ static player new_player(const nx_plan *plan, const nx_schedule *schedule, const
   return p;
 }
 
-double nxc_forecast_evaluation(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
+static double evaluation_seconds(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
   const nx_schedule *schedule = nx_plan_schedule(plan, NX_SCHEDULE_EVALUATE);
   if (schedule == NULL) return 0;
   player p = new_player(plan, schedule, machine, arena);
@@ -347,5 +347,6 @@ nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, 
   double peak = f.type ? nxc_rate_peak(&machine->products[f.type]) : 0;
   if (peak > 0) f.utilisation = plan->run->flops_per_step / plan->run->n_ranks / f.step_s / peak;
   add_groups(&p, &f, arena);
+  f.evaluation_s = evaluation_seconds(plan, machine, arena);
   return f;
 }

@@ -35,6 +35,7 @@ typedef struct nxc_forecast {
   uint32_t stage;
   double class_s[NXC_N_COSTS]; /* of that stage */
   double bubble_s;
+  double evaluation_s; /* of one batch of an evaluation, all stages; 0: there is none */
   double tokens_per_s;
   double utilisation; /* of the peak of products in the type that most products have */
   nx_dtype type;
@@ -49,8 +50,5 @@ extern const char *const nxc_cost_names[NXC_N_COSTS]; /* "products", ... */
 const char *nxc_forecast_lacks(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena);
 /* Only where it lacks nothing. */
 nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena);
-
-/* Seconds of one batch of an evaluation; 0 where the plan has none. */
-double nxc_forecast_evaluation(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena);
 
 #endif
