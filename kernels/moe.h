@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routing of tokens to experts, as every backend computes it: in double precision, by the same comparisons.
  *
- * A token goes to the k experts with the largest values (logits, or what sinkhorn makes of them); equal ones
- * are taken in ascending number. `chosen` has their numbers, descending by value. What an expert's capacity
- * leaves out is marked -1 - e, so that the gradient of normalised weights still knows who was chosen. Tokens
- * of a micro-batch are counted in logical order (sequence by sequence), whichever ranks hold them, so that
- * every layout drops the same ones. Sinkhorn and the load-balancing loss are those of Megatron-LM
- * (megatron/core/transformer/moe/moe_utils.py: sinkhorn, switch_load_balancing_loss_func, z_loss_func). */
+ * A token goes to the k experts with the largest values (logits, what sinkhorn makes of them, or corrected
+ * scores of some groups of experts); equal ones are taken in ascending number. `chosen` has their numbers,
+ * descending by value. What an expert's capacity leaves out is marked -1 - e, so that the gradient of
+ * normalised weights still knows who was chosen. Tokens of a micro-batch are counted in logical order
+ * (sequence by sequence), whichever ranks hold them, so that every layout drops the same ones. Sinkhorn and
+ * the load-balancing loss are those of Megatron-LM (megatron/core/transformer/moe/moe_utils.py: sinkhorn,
+ * switch_load_balancing_loss_func, z_loss_func). */
 #ifndef NXK_MOE_H
 #define NXK_MOE_H
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum nxk_moe_score { NXK_MOE_SOFTMAX = 0, NXK_MOE_SOFTMAX_OF_CHOSEN, NXK_MOE_SIGMOID } nxk_moe_score;
@@ -27,6 +29,7 @@ typedef struct nxk_moe {
   int64_t capacity; /* 0: none */
   bool by_position;
   int64_t zigzag; /* ranks that hold the sequence in zigzag order; 0: it is in order */
+  int64_t groups, top_groups, group_best; /* as of moe_route */
 } nxk_moe;
 
 /* Where a rank's memory has the token at `position` of its sequence. */
@@ -119,6 +122,43 @@ static inline void nxk_moe_weights_grad(const nxk_moe *moe, const double *logits
     if (moe->score == NXK_MOE_SOFTMAX_OF_CHOSEN) slope -= inner * s;
     dlogits[nxk_moe_expert(moe, chosen[j])] += slope;
   }
+}
+
+/* ---- what chooses ---- */
+
+/* Whether a value is one of the n largest, of equal ones the first. */
+static inline bool nxk_moe_is_among(const double *values, int64_t n_values, int64_t at, int64_t n) {
+  int64_t before = 0;
+  for (int64_t i = 0; i < n_values; i++)
+    before += values[i] > values[at] || (values[i] == values[at] && i < at);
+  return before < n;
+}
+
+/* Closes the groups that are worth less than others; `worth` has room for them. */
+static inline void nxk_moe_close_groups(const nxk_moe *moe, double *values, double *worth) {
+  int64_t size = moe->n_experts / moe->groups;
+  for (int64_t g = 0; g < moe->groups; g++) {
+    worth[g] = 0;
+    for (int64_t i = 0; i < size; i++)
+      if (nxk_moe_is_among(values + g * size, size, i, moe->group_best)) worth[g] += values[g * size + i];
+  }
+  for (int64_t e = 0; e < moe->n_experts; e++)
+    if (!nxk_moe_is_among(worth, moe->groups, e / size, moe->top_groups)) values[e] = -INFINITY;
+}
+
+/* The values that choose the experts of a token: logits, or scores where there are groups or a correction
+ * (else NULL). `p` has room for n_experts, as `values` has. */
+static inline void nxk_moe_choosing(const nxk_moe *moe, const double *logits, const double *correction,
+                                    double *p, double *values) {
+  bool scores = correction != NULL || moe->groups > 1;
+  if (scores && moe->score == NXK_MOE_SOFTMAX) nxk_moe_softmax(logits, moe->n_experts, p);
+  for (int64_t e = 0; e < moe->n_experts; e++) {
+    values[e] = logits[e];
+    if (scores && moe->score == NXK_MOE_SOFTMAX) values[e] = p[e];
+    if (scores && moe->score == NXK_MOE_SIGMOID) values[e] = 1 / (1 + exp(-logits[e]));
+    if (correction) values[e] += correction[e];
+  }
+  if (moe->groups > 1) nxk_moe_close_groups(moe, values, p);
 }
 
 /* Turns logits [n, n_experts] into what chooses. `columns` has room for 2 n_experts. */

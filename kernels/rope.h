@@ -28,21 +28,22 @@ typedef struct nxk_rope {
   int64_t original_positions;
   double amplitude; /* of cosines and sines */
   int64_t interleaved;
+  int64_t rotary_start; /* first feature of a head that is rotated */
 } nxk_rope;
 
 /* Attributes from rotary_dims on, in the order of ops.def. */
 static inline nxk_rope nxk_rope_of(const nxk_attr *a) {
-  return (nxk_rope){a[0].integer, a[1].real,    a[2].integer, a[3].real,   a[4].real,
-                    a[5].real,    a[6].integer, a[7].real,    a[8].integer};
+  return (nxk_rope){a[0].integer, a[1].real,    a[2].integer, a[3].real,    a[4].real,
+                    a[5].real,    a[6].integer, a[7].real,    a[8].integer, a[9].integer};
 }
 
 /* The features of a pair, from the first of the head on. */
 static inline int64_t nxk_rope_first(const nxk_rope *rope, int64_t pair) {
-  return rope->interleaved ? 2 * pair : pair;
+  return rope->rotary_start + (rope->interleaved ? 2 * pair : pair);
 }
 
 static inline int64_t nxk_rope_second(const nxk_rope *rope, int64_t pair) {
-  return rope->interleaved ? 2 * pair + 1 : pair + rope->rotary_dims / 2;
+  return rope->rotary_start + (rope->interleaved ? 2 * pair + 1 : pair + rope->rotary_dims / 2);
 }
 
 /* The pair whose frequency turns so often within the original context, as a real number. */

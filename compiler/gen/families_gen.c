@@ -63,8 +63,8 @@ static void write_tensor(const gen_file *file, const gen_family *row) {
     complain(file->path, "there is no layout", row->layout);
   printf("  {\"%s\", ", row->tensor);
   write_parts(file->path, row);
-  printf(", %s, %s},\n", groups ? "NXC_LAYOUT_GROUPS" : "NXC_LAYOUT_BLOCKS",
-         row->transposed ? "true" : "false");
+  printf(", %s, %s, %s},\n", groups ? "NXC_LAYOUT_GROUPS" : "NXC_LAYOUT_BLOCKS",
+         row->transposed ? "true" : "false", row->bare ? "true" : "false");
 }
 
 /* The first row is the family itself, the others its tensors. */

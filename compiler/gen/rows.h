@@ -80,7 +80,8 @@
   X(row, TEXT, tensor, "tensor")                                                                             \
   X(row, TEXTS, parts, "parts")                                                                              \
   X(row, TEXT, layout, "layout")                                                                             \
-  X(row, TEXT, transposed, "transposed")
+  X(row, TEXT, transposed, "transposed") \
+  X(row, TEXT, bare, "bare")
 
 typedef struct gen_setting {
   NXC_SETTING_FIELDS(NXC_READ, )

@@ -60,6 +60,7 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
 static bool has_part(const nxc_training *t, nxc_part part) {
   const nxc_model *m = &t->model;
   const nxc_layer_spec *layer = &m->specs[0];
+  bool latent = layer->attention.kv_rank > 0;
   bool mixed = m->mixture != NULL, gated = layer->ffn.activation->gated;
   bool dense = nxc_model_mixtures(m) < m->layers, shares = mixed && m->mixture->shared_hidden > 0;
   switch (part) {
@@ -71,6 +72,18 @@ static bool has_part(const nxc_training *t, nxc_part part) {
     case NXC_PART_FFN_AFTER_NORM: return layer->norm_after;
     case NXC_PART_Q_NORM:
     case NXC_PART_K_NORM: return layer->attention.qk_norm != NXC_QK_PLAIN;
+    case NXC_PART_Q_DOWN:
+    case NXC_PART_Q_UP: return latent && layer->attention.query_rank > 0;
+    case NXC_PART_Q_LATENT_NORM:
+      return layer->attention.latent_norm.kind != NULL && layer->attention.query_rank > 0;
+    case NXC_PART_KV_LATENT_NORM: return layer->attention.latent_norm.kind != NULL;
+    case NXC_PART_KV_DOWN:
+    case NXC_PART_ROPE_KEY:
+    case NXC_PART_KV_UP: return latent;
+    case NXC_PART_Q: return !latent || layer->attention.query_rank == 0;
+    case NXC_PART_K:
+    case NXC_PART_V: return !latent;
+    case NXC_PART_ROUTER_CORRECTION: return mixed && m->mixture->corrected;
     case NXC_PART_GATE: return dense && gated;
     case NXC_PART_UP:
     case NXC_PART_DOWN: return dense;

@@ -27,6 +27,7 @@ typedef struct nxc_tensor_row {
   size_t n_parts;
   nxc_tensor_layout layout;
   bool transposed; /* inputs stand in rows, as in GPT-2's Conv1D */
+  bool bare;       /* the stem is its whole name */
 } nxc_tensor_row;
 
 /* A key that the family calls otherwise, or that has another default there (as JSON). */

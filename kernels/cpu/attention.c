@@ -12,61 +12,68 @@
 
 /* A thread's memory; every block is 64-byte aligned. */
 typedef struct attention_space {
-  float *k_packed, *v_packed; /* [n_key_tiles, width, SIDE] transposed */
+  float *k_packed, *v_packed; /* [n_key_tiles, width, SIDE] transposed; of values e_width, here and below */
   float *k, *v;               /* [n_key_tiles SIDE, width], where the operand is not fp32 of that width */
   float *dk, *dv;             /* [n_key_tiles SIDE, width] */
-  float *q, *o, *dq;          /* [SIDE, width] */
+  float *q, *dq;              /* [SIDE, width]; q is o's too, before it */
+  float *o;                   /* [SIDE, e_width] */
   float *score, *slope;       /* [SIDE, SIDE] */
-  float *packed_row;          /* [SIDE, width] */
+  float *packed_row;          /* [SIDE, the wider] */
   uint32_t *words;            /* [SIDE, SIDE] */
 } attention_space;
 
 /* Divides a thread's memory; with base 0 it measures it. */
 static uint64_t space_divide(const attention_shape *s, bool backward, char *base, attention_space *space) {
   char *at = base;
-  int64_t all = s->n_key_tiles * SIDE * s->width, tile = SIDE * s->width;
-  *space = (attention_space){.k_packed = attention_take(&at, all), .v = attention_take(&at, all)};
-  space->q = attention_take(&at, tile);
-  space->o = attention_take(&at, tile);
-  space->packed_row = attention_take(&at, tile);
+  int64_t keys = s->n_key_tiles * SIDE, wider = attention_wider(s->width, s->e_width);
+  *space = (attention_space){.k_packed = attention_take(&at, keys * s->width),
+                             .v = attention_take(&at, keys * s->e_width)};
+  space->q = attention_take(&at, SIDE * wider);
+  space->o = attention_take(&at, SIDE * s->e_width);
+  space->packed_row = attention_take(&at, SIDE * wider);
   space->score = attention_take(&at, SIDE * SIDE);
   space->words = (uint32_t *)attention_take(&at, SIDE * SIDE);
   if (backward) {
-    space->v_packed = attention_take(&at, all);
-    space->k = attention_take(&at, all);
-    space->dk = attention_take(&at, all);
-    space->dv = attention_take(&at, all);
-    space->dq = attention_take(&at, tile);
+    space->v_packed = attention_take(&at, keys * s->e_width);
+    space->k = attention_take(&at, keys * s->width);
+    space->dk = attention_take(&at, keys * s->width);
+    space->dv = attention_take(&at, keys * s->e_width);
+    space->dq = attention_take(&at, SIDE * s->width);
     space->slope = attention_take(&at, SIDE * SIDE);
   }
   return (uint64_t)(at - base);
 }
 
-/* Rows of d elements, `stride` apart, as fp32 of `width`, with zeros behind d: in place where they are stored
- * so. */
-static const float *rows_read(const attention_shape *s, const void *x, nx_dtype type, int64_t start,
-                              int64_t stride, int64_t n_rows, float *room, int64_t *row) {
-  if (type == NX_f32 && s->width == s->d) {
+/* Rows of an operand: d elements, kept as `width` with zeros behind d. */
+typedef struct row_form {
+  const void *data;
+  nx_dtype type;
+  int64_t d, width;
+} row_form;
+
+/* Rows `stride` apart as fp32: in place where they are stored so. */
+static const float *rows_read(row_form x, int64_t start, int64_t stride, int64_t n_rows, float *room,
+                              int64_t *row) {
+  if (x.type == NX_f32 && x.width == x.d) {
     *row = stride;
-    return (const float *)x + start;
+    return (const float *)x.data + start;
   }
   for (int64_t i = 0; i < n_rows; i++) {
-    vec_copy(room, NX_f32, i * s->width, x, type, start + i * stride, s->d);
-    for (int64_t j = s->d; j < s->width; j++) room[i * s->width + j] = 0;
+    vec_copy(room, NX_f32, i * x.width, x.data, x.type, start + i * stride, x.d);
+    for (int64_t j = x.d; j < x.width; j++) room[i * x.width + j] = 0;
   }
-  *row = s->width;
+  *row = x.width;
   return room;
 }
 
 /* One head [K,d] transposed to [tile][width][SIDE]; keys behind the last are zero. */
-static void pack_transposed(const attention_shape *s, const void *x, nx_dtype type, int64_t start,
-                            float *room, float *packed) {
+static void pack_transposed(const attention_shape *s, row_form x, int64_t start, float *room, float *packed) {
   for (int64_t tile = 0; tile < s->n_key_tiles; tile++) {
     int64_t first = tile * SIDE, n = attention_key_rows(s, tile), row;
-    const float *rows = rows_read(s, x, type, start + first * s->d, s->d, n, room, &row);
-    float *target = packed + tile * s->width * SIDE;
-    if (n < SIDE) memset(target, 0, (size_t)(s->width * SIDE) * sizeof *target);
-    for (int64_t j = 0; j < s->width; j++) {
+    const float *rows = rows_read(x, start + first * x.d, x.d, n, room, &row);
+    float *target = packed + tile * x.width * SIDE;
+    if (n < SIDE) memset(target, 0, (size_t)(x.width * SIDE) * sizeof *target);
+    for (int64_t j = 0; j < x.width; j++) {
 #pragma omp simd
       for (int64_t i = 0; i < n; i++) target[j * SIDE + i] = rows[i * row + j];
     }
@@ -136,6 +143,18 @@ static void drop_row(float *weight, const uint32_t *words, uint32_t threshold) {
   for (int64_t j = 0; j < SIDE; j++) weight[j] = words[j] >= threshold ? weight[j] : 0.0F;
 }
 
+static row_form query_form(const attention_shape *s, const attention_args *a) {
+  return (row_form){a->q, a->q_type, s->d, s->width};
+}
+
+static row_form key_form(const attention_shape *s, const attention_args *a) {
+  return (row_form){a->k, a->k_type, s->d, s->width};
+}
+
+static row_form value_form(const attention_shape *s, const attention_args *a) {
+  return (row_form){a->v, a->v_type, s->e, s->e_width};
+}
+
 static void forward_tile(const attention_shape *s, const attention_args *a, const attention_space *space,
                          const float *values, int64_t v_row, int64_t batch, int64_t head, int64_t tile) {
   softmax_row rows[SIDE];
@@ -143,9 +162,9 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   int64_t first = tile * SIDE, n = attention_tile_rows(s, tile), q_row;
   int64_t start = ((batch * s->n_heads + head) * s->n_tokens + first) * s->d;
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
-  const float *q = rows_read(s, a->q, a->q_type, start, s->d, n, space->q, &q_row);
+  const float *q = rows_read(query_form(s, a), start, s->d, n, space->q, &q_row);
   for (int64_t i = 0; i < n; i++) rows[i] = (softmax_row){-INFINITY, 0};
-  memset(space->o, 0, (size_t)(SIDE * s->width) * sizeof(float));
+  memset(space->o, 0, (size_t)(SIDE * s->e_width) * sizeof(float));
   attention_mask_queries(s, batch, tile, &mask);
   attention_bend bend = attention_bend_of(s, head);
   for (int64_t t = begin; t < end; t++) {
@@ -159,20 +178,20 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
       float old = row_softmax(space->score + i * SIDE, &mask, i, s->scale, &rows[i]);
       if (s->threshold) drop_row(space->score + i * SIDE, space->words + i * SIDE, s->threshold);
       if (t == begin || old == 1) continue;
-      float *o = space->o + i * s->width;
+      float *o = space->o + i * s->e_width;
 #pragma omp simd
-      for (int64_t j = 0; j < s->width; j++) o[j] *= old;
+      for (int64_t j = 0; j < s->e_width; j++) o[j] *= old;
     }
-    tile_multiply((tile_product){n, s->width, attention_key_rows(s, t), space->score, SIDE, 1,
-                                 values + t * SIDE * v_row, v_row, space->o, s->width, true});
+    tile_multiply((tile_product){n, s->e_width, attention_key_rows(s, t), space->score, SIDE, 1,
+                                 values + t * SIDE * v_row, v_row, space->o, s->e_width, true});
   }
   float kept = (float)(1 / (1 - s->dropout));
   for (int64_t i = 0; i < n; i++) {
-    float *o = space->o + i * s->width, factor = rows[i].sum > 0 ? kept / rows[i].sum : 0.0F;
+    float *o = space->o + i * s->e_width, factor = rows[i].sum > 0 ? kept / rows[i].sum : 0.0F;
 #pragma omp simd
-    for (int64_t j = 0; j < s->width; j++) o[j] *= factor;
-    vec_copy(a->out, a->out_type, ((batch * s->n_tokens + first + i) * s->n_heads + head) * s->d, o, NX_f32,
-             0, s->d);
+    for (int64_t j = 0; j < s->e_width; j++) o[j] *= factor;
+    vec_copy(a->out, a->out_type, ((batch * s->n_tokens + first + i) * s->n_heads + head) * s->e, o, NX_f32,
+             0, s->e);
     a->lse[(batch * s->n_heads + head) * s->n_tokens + first + i] = (float)((double)(rows[i].max * s->scale) +
                                                                             log((double)rows[i].sum));
   }
@@ -192,10 +211,10 @@ static void forward_share(const attention_shape *s, const attention_args *a, con
   const float *values = NULL;
   for (int64_t item = begin; item < end; item++) {
     int64_t head = item / s->n_tiles, batch = head / s->n_heads, local = head % s->n_heads;
-    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_keys * s->d;
+    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_keys;
     if (kv != packed) {
-      pack_transposed(s, a->k, a->k_type, start, space->packed_row, space->k_packed);
-      values = rows_read(s, a->v, a->v_type, start, s->d, s->n_keys, space->v, &v_row);
+      pack_transposed(s, key_form(s, a), start * s->d, space->packed_row, space->k_packed);
+      values = rows_read(value_form(s, a), start * s->e, s->e, s->n_keys, space->v, &v_row);
       packed = kv;
     }
     forward_tile(s, a, space, values, v_row, batch, local, item % s->n_tiles);
@@ -258,21 +277,23 @@ static void backward_rows(const attention_shape *s, const attention_space *space
 
 static void query_read(const attention_shape *s, const attention_args *a, const attention_space *space,
                        int64_t batch, int64_t head, int64_t tile, query_tile *query) {
-  int64_t first = tile * SIDE, row = s->n_heads * s->d, o_row;
+  int64_t first = tile * SIDE, row = s->n_heads * s->e, o_row;
   query->first = first;
   query->n = attention_tile_rows(s, tile);
   int64_t heads = (batch * s->n_heads + head) * s->n_tokens + first;
-  int64_t rows = ((batch * s->n_tokens + first) * s->n_heads + head) * s->d;
-  const float *o = rows_read(s, a->o, a->o_type, rows, row, query->n, space->q, &o_row);
-  query->dout = rows_read(s, a->dout, a->dout_type, rows, row, query->n, space->o, &query->dout_row);
+  int64_t rows = ((batch * s->n_tokens + first) * s->n_heads + head) * s->e;
+  const row_form of_o = {a->o, a->o_type, s->e, s->e_width},
+                 of_dout = {a->dout, a->dout_type, s->e, s->e_width};
+  const float *o = rows_read(of_o, rows, row, query->n, space->q, &o_row);
+  query->dout = rows_read(of_dout, rows, row, query->n, space->o, &query->dout_row);
   for (int64_t i = 0; i < query->n; i++) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < s->d; j++) sum += o[i * o_row + j] * query->dout[i * query->dout_row + j];
+    for (int64_t j = 0; j < s->e; j++) sum += o[i * o_row + j] * query->dout[i * query->dout_row + j];
     query->product[i] = sum;
     query->lse[i] = a->lse[heads + i];
   }
-  query->q = rows_read(s, a->q, a->q_type, heads * s->d, s->d, query->n, space->q, &query->q_row);
+  query->q = rows_read(query_form(s, a), heads * s->d, s->d, query->n, space->q, &query->q_row);
 }
 
 /* One query tile against all key tiles that it reads. */
@@ -286,16 +307,16 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
   attention_mask_queries(s, batch, tile, &mask);
   if (begin >= end) memset(space->dq, 0, (size_t)(SIDE * s->width) * sizeof(float));
   for (int64_t t = begin; t < end; t++) {
-    int64_t n_keys = attention_key_rows(s, t), packed = t * s->width * SIDE, at = t * SIDE * s->width;
+    int64_t n_keys = attention_key_rows(s, t), at = t * SIDE * s->width, at_value = t * SIDE * s->e_width;
     attention_mask_keys(s, t, &mask);
-    tile_multiply((tile_product){n, SIDE, s->d, query.q, query.q_row, 1, space->k_packed + packed, SIDE,
+    tile_multiply((tile_product){n, SIDE, s->d, query.q, query.q_row, 1, space->k_packed + at, SIDE,
                                  space->score, SIDE, false});
-    tile_multiply((tile_product){n, SIDE, s->d, query.dout, query.dout_row, 1, space->v_packed + packed, SIDE,
-                                 space->slope, SIDE, false});
+    tile_multiply((tile_product){n, SIDE, s->e, query.dout, query.dout_row, 1, space->v_packed + at_value,
+                                 SIDE, space->slope, SIDE, false});
     if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
     backward_rows(s, space, &query, &mask, &bend);
-    tile_multiply((tile_product){n_keys, s->width, n, space->score, 1, SIDE, query.dout, query.dout_row,
-                                 space->dv + at, s->width, true});
+    tile_multiply((tile_product){n_keys, s->e_width, n, space->score, 1, SIDE, query.dout, query.dout_row,
+                                 space->dv + at_value, s->e_width, true});
     tile_multiply((tile_product){n_keys, s->width, n, space->slope, 1, SIDE, query.q, query.q_row,
                                  space->dk + at, s->width, true});
     tile_multiply((tile_product){n, s->width, n_keys, space->slope, SIDE, 1, keys + t * SIDE * k_row, k_row,
@@ -310,13 +331,13 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
 static void backward_part(const attention_shape *s, const attention_args *a, const attention_space *space,
                           attention_part part) {
   int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv, k_row;
-  int64_t start = part.unit * s->n_keys * s->d;
-  size_t n_bytes = (size_t)(s->n_key_tiles * SIDE * s->width) * sizeof(float);
-  pack_transposed(s, a->k, a->k_type, start, space->packed_row, space->k_packed);
-  pack_transposed(s, a->v, a->v_type, start, space->packed_row, space->v_packed);
-  const float *keys = rows_read(s, a->k, a->k_type, start, s->d, s->n_keys, space->k, &k_row);
-  memset(space->dk, 0, n_bytes);
-  memset(space->dv, 0, n_bytes);
+  int64_t start = part.unit * s->n_keys;
+  size_t n_rows = (size_t)(s->n_key_tiles * SIDE);
+  pack_transposed(s, key_form(s, a), start * s->d, space->packed_row, space->k_packed);
+  pack_transposed(s, value_form(s, a), start * s->e, space->packed_row, space->v_packed);
+  const float *keys = rows_read(key_form(s, a), start * s->d, s->d, s->n_keys, space->k, &k_row);
+  memset(space->dk, 0, n_rows * (size_t)s->width * sizeof(float));
+  memset(space->dv, 0, n_rows * (size_t)s->e_width * sizeof(float));
   for (int64_t head = kv * group; head < (kv + 1) * group; head++)
     for (int64_t tile = 0; tile < s->n_tiles; tile++)
       if ((head + tile) % part.n_parts == part.index)
@@ -328,21 +349,17 @@ static void backward_part(const attention_shape *s, const attention_args *a, con
 static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part,
                             char *others, uint64_t n_bytes) {
   cpu_span rows = cpu_share(s->n_keys, 1, part.index, part.n_parts);
-  int64_t start = part.unit * s->n_keys * s->d;
+  int64_t start = part.unit * s->n_keys;
   attention_space first, other;
   space_divide(s, true, others, &first);
   for (int64_t p = 1; p < part.n_parts; p++) {
     space_divide(s, true, others + (uint64_t)p * n_bytes, &other);
-    float *dk = first.dk, *dv = first.dv;
-#pragma omp simd
-    for (int64_t i = rows.begin * s->width; i < rows.end * s->width; i++) {
-      dk[i] += other.dk[i];
-      dv[i] += other.dv[i];
-    }
+    attention_add(first.dk, other.dk, rows.begin * s->width, rows.end * s->width);
+    attention_add(first.dv, other.dv, rows.begin * s->e_width, rows.end * s->e_width);
   }
   for (int64_t i = rows.begin; i < rows.end; i++) {
-    vec_copy(a->dk, a->dk_type, start + i * s->d, first.dk, NX_f32, i * s->width, s->d);
-    vec_copy(a->dv, a->dv_type, start + i * s->d, first.dv, NX_f32, i * s->width, s->d);
+    vec_copy(a->dk, a->dk_type, (start + i) * s->d, first.dk, NX_f32, i * s->width, s->d);
+    vec_copy(a->dv, a->dv_type, (start + i) * s->e, first.dv, NX_f32, i * s->e_width, s->e);
   }
 }
 

@@ -16,8 +16,9 @@
 enum { SIDE = 64 };
 
 typedef struct attention_shape {
-  int64_t n_batch, n_heads, n_kv, n_tokens, n_keys, d;
-  int64_t width;                /* d rounded up to whole vectors */
+  int64_t n_batch, n_heads, n_kv, n_tokens, n_keys;
+  int64_t d, e;                 /* of a query and key; of a value and o */
+  int64_t width, e_width;       /* d and e rounded up to whole vectors */
   int64_t n_tiles, n_key_tiles; /* of SIDE tokens, of SIDE keys */
   float scale, soft_cap;
   int64_t window, alibi_heads;
@@ -38,13 +39,16 @@ typedef struct attention_args {
 
 static inline attention_shape attention_shape_of(const nxk_kernel *kernel, bool backward) {
   const nxk_tensor *q = cpu_in(kernel, backward ? 1 : 0), *k = cpu_in(kernel, backward ? 2 : 1);
+  const nxk_tensor *v = cpu_in(kernel, backward ? 3 : 2);
   attention_shape s = {.n_batch = q->dims[0],
                        .n_heads = q->dims[1],
                        .n_kv = k->dims[1],
                        .n_tokens = q->dims[2],
                        .n_keys = k->dims[2],
                        .d = q->dims[3],
-                       .width = (q->dims[3] + 15) / 16 * 16};
+                       .e = v->dims[3],
+                       .width = (q->dims[3] + 15) / 16 * 16,
+                       .e_width = (v->dims[3] + 15) / 16 * 16};
   s.n_tiles = (s.n_tokens + SIDE - 1) / SIDE;
   s.n_key_tiles = (s.n_keys + SIDE - 1) / SIDE;
   s.scale = (float)cpu_real(kernel, NX_attention_scale);
@@ -265,6 +269,15 @@ static inline bool attention_types(const nxk_kernel *kernel, bool backward, bool
     if (bf16_alone && i < n_in ? x->dtype != NX_bf16 : !cpu_is_real(x)) return false;
   }
   return kernel->operator.args[lse].dtype == NX_f32 && kernel->operator.args[samples].dtype == NX_i64;
+}
+
+static inline void attention_add(float *sum, const float *more, int64_t begin, int64_t end) {
+#pragma omp simd
+  for (int64_t i = begin; i < end; i++) sum[i] += more[i];
+}
+
+static inline int64_t attention_wider(int64_t a, int64_t b) {
+  return a > b ? a : b;
 }
 
 /* Takes n elements of 4 bytes from a thread's memory. */

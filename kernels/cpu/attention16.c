@@ -15,13 +15,13 @@
 #include "kernels/cpu/attention16.h"
 #include "kernels/cpu/family.h"
 
-/* A thread's memory. w = d / 2 words in a row of d. */
+/* A thread's memory. w = d / 2 words in a row of d; of v, o and do d is e. */
 typedef struct space16 {
   uint32_t *packed;                   /* [n_key_tiles, d, PAIRS]: v' forward, k' backward */
   uint32_t *q_across, *do_across;     /* [w, SIDE]: q', do' as right sides */
   uint32_t *q_pairs, *do_pairs;       /* [PAIRS, d]: q, do as right sides */
   uint32_t *k_end, *v_end;            /* [SIDE, w]: the last tile, padded */
-  uint32_t *row_place;                /* [SIDE, w] */
+  uint32_t *row_room, *turn_room;   /* [SIDE, the wider w] */
   float *score, *slope;               /* [SIDE, SIDE] */
   uint32_t *weight_rows, *slope_rows; /* [SIDE, PAIRS] bf16 */
   uint32_t *pairs;                    /* [PAIRS, SIDE]: p' or ds' as right side */
@@ -33,24 +33,27 @@ typedef struct space16 {
 /* Divides a thread's memory; with base 0 it measures it. */
 static uint64_t space_divide(const attention_shape *s, bool backward, char *base, space16 *x) {
   char *at = base;
-  int64_t rows = SIDE * s->d / 2, square = SIDE * SIDE;
-  *x = (space16){.packed = attention_take(&at, s->n_key_tiles * rows), .q_across = attention_take(&at, rows)};
+  int64_t rows = SIDE * s->d / 2, value_rows = SIDE * s->e / 2, square = SIDE * SIDE;
+  int64_t packed = backward ? rows : value_rows, wider = attention_wider(rows, value_rows);
+  *x = (space16){.packed = attention_take(&at, s->n_key_tiles * packed),
+                 .q_across = attention_take(&at, rows)};
   x->k_end = attention_take(&at, rows);
-  x->row_place = attention_take(&at, rows);
+  x->row_room = attention_take(&at, wider);
+  x->turn_room = attention_take(&at, wider);
   x->score = attention_take(&at, square);
   x->pairs = attention_take(&at, square / 2);
-  x->across = attention_take(&at, s->d * SIDE);
+  x->across = attention_take(&at, (backward ? s->d : s->e) * SIDE);
   x->words = attention_take(&at, square);
   if (backward) {
-    x->do_across = attention_take(&at, rows);
+    x->do_across = attention_take(&at, value_rows);
     x->q_pairs = attention_take(&at, rows);
-    x->do_pairs = attention_take(&at, rows);
-    x->v_end = attention_take(&at, rows);
+    x->do_pairs = attention_take(&at, value_rows);
+    x->v_end = attention_take(&at, value_rows);
     x->slope = attention_take(&at, square);
     x->weight_rows = attention_take(&at, square / 2);
     x->slope_rows = attention_take(&at, square / 2);
     x->dk = attention_take(&at, s->n_key_tiles * SIDE * s->d);
-    x->dv = attention_take(&at, s->n_key_tiles * SIDE * s->d);
+    x->dv = attention_take(&at, s->n_key_tiles * SIDE * s->e);
   }
   return (uint64_t)(at - base);
 }
@@ -128,17 +131,34 @@ static void square_drop(float *weight, const uint32_t *words, uint32_t threshold
   for (int i = 0; i < SIDE * SIDE; i++) weight[i] = words[i] >= threshold ? weight[i] : 0.0F;
 }
 
-static word_rows key_rows(const attention_shape *s, const void *x, int64_t start, int64_t tile,
+/* A tile of keys (or values) of d features of a head. */
+static word_rows key_rows(const attention_shape *s, const void *x, int64_t d, int64_t head, int64_t tile,
                           const uint32_t *end) {
-  if (attention_key_rows(s, tile) < SIDE) return (word_rows){end, s->d / 2};
-  const uint16_t *from = (const uint16_t *)x + start + tile * SIDE * s->d;
-  return (word_rows){(const uint32_t *)(const void *)from, s->d / 2};
+  if (attention_key_rows(s, tile) < SIDE) return (word_rows){end, d / 2};
+  const uint16_t *from = (const uint16_t *)x + (head * s->n_keys + tile * SIDE) * d;
+  return (word_rows){(const uint32_t *)(const void *)from, d / 2};
+}
+
+/* All keys (or values) of d features of a head, as left sides of their transposes. */
+static void pack_transposed(const attention_shape *s, const space16 *x, const void *rows, int64_t d,
+                            int64_t head) {
+  for (int64_t t = 0; t < s->n_key_tiles; t++) {
+    int64_t start = (head * s->n_keys + t * SIDE) * d;
+    word_rows tile = rows_of(rows, d, start, d, attention_key_rows(s, t), x->row_room);
+    rows_transposed(d, tile, x->turn_room, x->packed + t * d * PAIRS);
+  }
+}
+
+/* The last tile of them, padded where it is not whole. */
+static void pad_last(const attention_shape *s, const void *rows, int64_t d, int64_t head, uint32_t *end) {
+  int64_t last = s->n_key_tiles - 1;
+  rows_of(rows, d, (head * s->n_keys + last * SIDE) * d, d, attention_key_rows(s, last), end);
 }
 
 static void forward_tile(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
                          int64_t head, int64_t tile) {
-  int64_t n = attention_tile_rows(s, tile), first = tile * SIDE, w = s->d / 2;
-  int64_t kv = (batch * s->n_kv + head / (s->n_heads / s->n_kv)) * s->n_keys * s->d;
+  int64_t n = attention_tile_rows(s, tile), first = tile * SIDE, w = s->d / 2, e = s->e;
+  int64_t kv = batch * s->n_kv + head / (s->n_heads / s->n_kv);
   int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   attention_mask mask;
@@ -146,12 +166,12 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   softmax16 run;
   float old[SIDE];
   for (int i = 0; i < SIDE; i++) run.max[i] = -INFINITY, run.sum[i] = 0;
-  rows_across(s, rows_of(s, a->q, queries * s->d, s->d, n, x->row_place), x->q_across);
+  rows_across(s->d, rows_of(a->q, s->d, queries * s->d, s->d, n, x->row_room), x->q_across);
   attention_mask_queries(s, batch, tile, &mask);
-  if (begin >= end) memset(x->across, 0, (size_t)(s->d * SIDE) * sizeof *x->across);
+  if (begin >= end) memset(x->across, 0, (size_t)(e * SIDE) * sizeof *x->across);
   for (int64_t t = begin; t < end; t++) {
     attention_mask_keys(s, t, &mask);
-    word_rows k = key_rows(s, a->k, kv, t, x->k_end);
+    word_rows k = key_rows(s, a->k, s->d, kv, t, x->k_end);
     tile16_multiply(
       (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
     square_bend(&bend, &mask, x->score);
@@ -161,35 +181,31 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
       square_drop(x->score, x->words, s->threshold);
     }
     square_paired(x->score, x->pairs);
-    for (int64_t j = 0; t > begin && j < s->d; j++) {
+    for (int64_t j = 0; t > begin && j < e; j++) {
       float *row = x->across + j * SIDE;
 #pragma omp simd
       for (int i = 0; i < SIDE; i++) row[i] *= old[i];
     }
-    tile16_multiply((tile16_product){s->d, SIDE, PAIRS, x->packed + t * s->d * PAIRS, PAIRS, x->pairs, SIDE,
+    tile16_multiply((tile16_product){e, SIDE, PAIRS, x->packed + t * e * PAIRS, PAIRS, x->pairs, SIDE,
                                      x->across, SIDE, t > begin});
   }
   float kept = (float)(1 / (1 - s->dropout)), factors[SIDE];
   for (int i = 0; i < SIDE; i++) factors[i] = run.sum[i] > 0 ? kept / run.sum[i] : 0.0F;
-  int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * s->d;
-  across_store(s, x->across, factors, n, a->out, a->out_type, start, s->n_heads * s->d);
+  int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * e;
+  across_store(e, x->across, factors, n, a->out, a->out_type, start, s->n_heads * e);
   for (int64_t i = 0; i < n; i++)
     a->lse[queries + i] = (float)((double)(run.max[i] * s->scale) + log((double)run.sum[i]));
 }
 
 static void forward_share(const attention_shape *s, const attention_args *a, const space16 *x, int64_t begin,
                           int64_t end) {
-  int64_t group = s->n_heads / s->n_kv, packed = -1, last = s->n_key_tiles - 1;
+  int64_t group = s->n_heads / s->n_kv, packed = -1;
   for (int64_t item = begin; item < end; item++) {
     int64_t head = item / s->n_tiles, batch = head / s->n_heads, local = head % s->n_heads;
-    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_keys * s->d;
+    int64_t kv = batch * s->n_kv + local / group;
     if (kv != packed) {
-      for (int64_t t = 0; t < s->n_key_tiles; t++) {
-        word_rows v = rows_of(s, a->v, start + t * SIDE * s->d, s->d, attention_key_rows(s, t),
-                              x->row_place);
-        rows_transposed(s, v, x->q_across, x->packed + t * s->d * PAIRS);
-      }
-      rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_key_rows(s, last), x->k_end);
+      pack_transposed(s, x, a->v, s->e, kv);
+      pad_last(s, a->k, s->d, kv, x->k_end);
       packed = kv;
     }
     forward_tile(s, a, x, batch, local, item % s->n_tiles);
@@ -197,7 +213,8 @@ static void forward_share(const attention_shape *s, const attention_args *a, con
 }
 
 static bool shape_fits(const nxk_kernel *kernel, bool backward) {
-  return attention_types(kernel, backward, true) && attention_shape_of(kernel, backward).d % 32 == 0;
+  attention_shape s = attention_shape_of(kernel, backward);
+  return attention_types(kernel, backward, true) && s.d % 32 == 0 && s.e % 32 == 0;
 }
 
 bool CPU_NAME(cpu_attention16_bind)(nxk_kernel *kernel, nxk_fault *fault) {
@@ -232,25 +249,25 @@ typedef struct query16 {
 
 static void query_read(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
                        int64_t head, int64_t tile, query16 *query) {
-  int64_t n = attention_tile_rows(s, tile), first = tile * SIDE, row = s->n_heads * s->d;
+  int64_t n = attention_tile_rows(s, tile), first = tile * SIDE, e = s->e, row = s->n_heads * e;
   int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
-  int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * s->d;
-  word_rows rows = rows_of(s, a->dout, start, row, n, x->row_place);
-  rows_across(s, rows, x->do_across);
-  rows_paired(s, rows, x->do_pairs);
+  int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * e;
+  word_rows rows = rows_of(a->dout, e, start, row, n, x->row_room);
+  rows_across(e, rows, x->do_across);
+  rows_paired(e, rows, x->do_pairs);
   for (int64_t i = 0; i < SIDE; i++) {
     const uint16_t *dout = (const uint16_t *)a->dout + start + i * row,
                    *o = (const uint16_t *)a->o + start + i * row;
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < (i < n ? s->d : 0); j++)
+    for (int64_t j = 0; j < (i < n ? e : 0); j++)
       sum += vec_float((uint32_t)dout[j] << 16) * vec_float((uint32_t)o[j] << 16);
     query->product[i] = sum;
     query->lse[i] = i < n ? a->lse[queries + i] : INFINITY;
   }
-  rows = rows_of(s, a->q, queries * s->d, s->d, n, x->row_place);
-  rows_across(s, rows, x->q_across);
-  rows_paired(s, rows, x->q_pairs);
+  rows = rows_of(a->q, s->d, queries * s->d, s->d, n, x->row_room);
+  rows_across(s->d, rows, x->q_across);
+  rows_paired(s->d, rows, x->q_pairs);
 }
 
 /* Weights (dropped ones zero) in `score`, slopes of the scores in `slope`. */
@@ -280,7 +297,7 @@ static void square_backward(const attention_shape *s, const space16 *x, const qu
 /* One query tile against all key tiles that it reads. */
 static void backward_tile(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
                           int64_t head, int64_t tile) {
-  int64_t d = s->d, w = d / 2, kv = (batch * s->n_kv + head / (s->n_heads / s->n_kv)) * s->n_keys * d;
+  int64_t d = s->d, e = s->e, kv = batch * s->n_kv + head / (s->n_heads / s->n_kv);
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   query16 query;
   attention_mask mask;
@@ -290,15 +307,15 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
   if (begin >= end) memset(x->across, 0, (size_t)(d * SIDE) * sizeof *x->across);
   for (int64_t t = begin; t < end; t++) {
     attention_mask_keys(s, t, &mask);
-    word_rows k = key_rows(s, a->k, kv, t, x->k_end), v = key_rows(s, a->v, kv, t, x->v_end);
+    word_rows k = key_rows(s, a->k, d, kv, t, x->k_end), v = key_rows(s, a->v, e, kv, t, x->v_end);
     tile16_multiply(
-      (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
+      (tile16_product){SIDE, SIDE, d / 2, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
     tile16_multiply(
-      (tile16_product){SIDE, SIDE, w, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
+      (tile16_product){SIDE, SIDE, e / 2, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
     if (s->threshold) draw_square(s, batch, head, &mask, x->words);
     square_backward(s, x, &query, &mask, &bend);
     tile16_multiply(
-      (tile16_product){SIDE, d, PAIRS, x->weight_rows, PAIRS, x->do_pairs, d, x->dv + t * SIDE * d, d, true});
+      (tile16_product){SIDE, e, PAIRS, x->weight_rows, PAIRS, x->do_pairs, e, x->dv + t * SIDE * e, e, true});
     tile16_multiply(
       (tile16_product){SIDE, d, PAIRS, x->slope_rows, PAIRS, x->q_pairs, d, x->dk + t * SIDE * d, d, true});
     tile16_multiply((tile16_product){d, SIDE, PAIRS, x->packed + t * d * PAIRS, PAIRS, x->pairs, SIDE,
@@ -306,7 +323,7 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
   }
   float ones[SIDE];
   for (int i = 0; i < SIDE; i++) ones[i] = 1;
-  across_store(s, x->across, ones, attention_tile_rows(s, tile), a->dq, a->dq_type,
+  across_store(d, x->across, ones, attention_tile_rows(s, tile), a->dq, a->dq_type,
                ((batch * s->n_heads + head) * s->n_tokens + tile * SIDE) * d, d);
 }
 
@@ -314,16 +331,12 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
 static void backward_part(const attention_shape *s, const attention_args *a, const space16 *x,
                           attention_part part) {
   int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv;
-  int64_t start = part.unit * s->n_keys * s->d, last = s->n_key_tiles - 1;
-  size_t n_bytes = (size_t)(s->n_key_tiles * SIDE * s->d) * sizeof(float);
-  for (int64_t t = 0; t < s->n_key_tiles; t++) {
-    word_rows k = rows_of(s, a->k, start + t * SIDE * s->d, s->d, attention_key_rows(s, t), x->row_place);
-    rows_transposed(s, k, x->q_across, x->packed + t * s->d * PAIRS);
-  }
-  rows_of(s, a->k, start + last * SIDE * s->d, s->d, attention_key_rows(s, last), x->k_end);
-  rows_of(s, a->v, start + last * SIDE * s->d, s->d, attention_key_rows(s, last), x->v_end);
-  memset(x->dk, 0, n_bytes);
-  memset(x->dv, 0, n_bytes);
+  size_t n_rows = (size_t)(s->n_key_tiles * SIDE);
+  pack_transposed(s, x, a->k, s->d, part.unit);
+  pad_last(s, a->k, s->d, part.unit, x->k_end);
+  pad_last(s, a->v, s->e, part.unit, x->v_end);
+  memset(x->dk, 0, n_rows * (size_t)s->d * sizeof *x->dk);
+  memset(x->dv, 0, n_rows * (size_t)s->e * sizeof *x->dv);
   for (int64_t head = kv * group; head < (kv + 1) * group; head++)
     for (int64_t tile = 0; tile < s->n_tiles; tile++)
       if ((head + tile) % part.n_parts == part.index) backward_tile(s, a, x, batch, head, tile);
@@ -334,21 +347,16 @@ static void backward_part(const attention_shape *s, const attention_args *a, con
 static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part,
                             char *others, uint64_t n_bytes) {
   cpu_span rows = cpu_share(s->n_keys, 1, part.index, part.n_parts);
-  int64_t from = rows.begin * s->d, n = (rows.end - rows.begin) * s->d,
-          start = part.unit * s->n_keys * s->d + from;
+  int64_t start = part.unit * s->n_keys + rows.begin, n = rows.end - rows.begin;
   space16 first, other;
   space_divide(s, true, others, &first);
   for (int64_t p = 1; p < part.n_parts; p++) {
     space_divide(s, true, others + (uint64_t)p * n_bytes, &other);
-    float *dk = first.dk + from, *dv = first.dv + from;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-      dk[i] += other.dk[from + i];
-      dv[i] += other.dv[from + i];
-    }
+    attention_add(first.dk, other.dk, rows.begin * s->d, rows.end * s->d);
+    attention_add(first.dv, other.dv, rows.begin * s->e, rows.end * s->e);
   }
-  rows_store(first.dk + from, a->dk, a->dk_type, start, n);
-  rows_store(first.dv + from, a->dv, a->dv_type, start, n);
+  rows_store(first.dk + rows.begin * s->d, a->dk, a->dk_type, start * s->d, n * s->d);
+  rows_store(first.dv + rows.begin * s->e, a->dv, a->dv_type, start * s->e, n * s->e);
 }
 
 bool CPU_NAME(cpu_attention16_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {

@@ -2,9 +2,9 @@
 /* Layouts of attention16.c: tiles of SIDE rows of bf16 made into the left and right sides that tile16.h
  * reads.
  *
- * With w = d / 2 words in a row of d: *across* is the transpose as a right side [w, SIDE], *paired* the rows
- * as a right side [PAIRS, d], *transposed* the transpose as a left side [d, PAIRS]. Rows lie where they are,
- * or in a padded copy at the end of the sequence. */
+ * With w = d / 2 words in a row of d (of values d is e): *across* is the transpose as a right side [w, SIDE],
+ * *paired* the rows as a right side [PAIRS, d], *transposed* the transpose as a left side [d, PAIRS]. Rows
+ * lie where they are, or in a padded copy at the end of the sequence. */
 #ifndef CPU_ATTENTION16_H
 #define CPU_ATTENTION16_H
 
@@ -20,37 +20,37 @@ typedef struct word_rows {
 } word_rows;
 
 /* SIDE rows of d, `stride` elements apart: in place, or padded where fewer than SIDE are left. */
-static inline word_rows rows_of(const attention_shape *s, const void *x, int64_t start, int64_t stride,
-                                int64_t n_rows, uint32_t *room) {
+static inline word_rows rows_of(const void *x, int64_t d, int64_t start, int64_t stride, int64_t n_rows,
+                                uint32_t *room) {
   const uint16_t *from = (const uint16_t *)x + start;
   if (n_rows == SIDE) return (word_rows){(const uint32_t *)(const void *)from, stride / 2};
   for (int64_t i = 0; i < n_rows; i++)
-    memcpy(room + i * (s->d / 2), from + i * stride, (size_t)s->d * sizeof *from);
-  memset(room + n_rows * (s->d / 2), 0, (size_t)((SIDE - n_rows) * s->d) * sizeof *from);
-  return (word_rows){room, s->d / 2};
+    memcpy(room + i * (d / 2), from + i * stride, (size_t)d * sizeof *from);
+  memset(room + n_rows * (d / 2), 0, (size_t)((SIDE - n_rows) * d) * sizeof *from);
+  return (word_rows){room, d / 2};
 }
 
 /* [SIDE, w] to [w, SIDE]: the transposed rows as a right side. */
-static inline void rows_across(const attention_shape *s, word_rows x, uint32_t *y) {
+static inline void rows_across(int64_t d, word_rows x, uint32_t *y) {
   for (int64_t i = 0; i < SIDE; i += 16)
-    for (int64_t j = 0; j < s->d / 2; j += 16)
+    for (int64_t j = 0; j < d / 2; j += 16)
       tile16_transpose(x.words + i * x.row + j, x.row, y + j * SIDE + i, SIDE);
 }
 
 /* The rows in pairs, [PAIRS, d]: the rows as a right side. */
-static inline void rows_paired(const attention_shape *s, word_rows x, uint32_t *y) {
+static inline void rows_paired(int64_t d, word_rows x, uint32_t *y) {
   for (int64_t pair = 0; pair < PAIRS; pair++) {
     const uint32_t *low = x.words + 2 * pair * x.row, *high = low + x.row;
-    for (int64_t j = 0; j < s->d; j += 16)
-      _mm512_storeu_si512(y + pair * s->d + j, tile16_pair(_mm256_loadu_si256((const void *)(low + j / 2)),
+    for (int64_t j = 0; j < d; j += 16)
+      _mm512_storeu_si512(y + pair * d + j, tile16_pair(_mm256_loadu_si256((const void *)(low + j / 2)),
                                                            _mm256_loadu_si256((const void *)(high + j / 2))));
   }
 }
 
 /* The transposed rows, [d, SIDE] of bf16: as a left side. `room` is [w, SIDE]. */
-static inline void rows_transposed(const attention_shape *s, word_rows x, uint32_t *room, uint32_t *y) {
-  rows_across(s, x, room);
-  for (int64_t j = 0; j < s->d / 2; j++)
+static inline void rows_transposed(int64_t d, word_rows x, uint32_t *room, uint32_t *y) {
+  rows_across(d, x, room);
+  for (int64_t j = 0; j < d / 2; j++)
     for (int64_t i = 0; i < SIDE; i += 16) {
       __m512i words = _mm512_loadu_si512(room + j * SIDE + i);
       _mm256_storeu_si256((void *)(y + 2 * j * PAIRS + i / 2), _mm512_cvtepi32_epi16(words));
@@ -66,11 +66,11 @@ static inline void store16(void *y, nx_dtype type, int64_t at, __m512 x) {
 }
 
 /* Row `query` of [d, SIDE] times its factor becomes row `query` of y; n queries, y_row elements apart. */
-static inline void across_store(const attention_shape *s, const float *across, const float *factors,
+static inline void across_store(int64_t d, const float *across, const float *factors,
                                 int64_t n, void *y, nx_dtype type, int64_t start, int64_t y_row) {
   float block[16 * 16];
   for (int64_t i = 0; i < n; i += 16)
-    for (int64_t j = 0; j < s->d; j += 16) {
+    for (int64_t j = 0; j < d; j += 16) {
       tile16_transpose((const uint32_t *)(const void *)(across + j * SIDE + i), SIDE,
                        (uint32_t *)(void *)block, 16);
       for (int64_t row = 0; row < 16 && i + row < n; row++) {

@@ -25,7 +25,8 @@ static bool rope_forms_equal(const nxk_rope *x, const nxk_rope *y) {
   return x->rotary_dims == y->rotary_dims && x->theta == y->theta && x->scaling == y->scaling &&
          x->factor == y->factor && x->low_freq_factor == y->low_freq_factor &&
          x->high_freq_factor == y->high_freq_factor && x->original_positions == y->original_positions &&
-         x->amplitude == y->amplitude && x->interleaved == y->interleaved;
+         x->amplitude == y->amplitude && x->interleaved == y->interleaved &&
+         x->rotary_start == y->rotary_start;
 }
 
 static void rope_row(const cpu_rope *r, int64_t position, float *cosine, float *sine) {
@@ -91,25 +92,28 @@ static void rope_angles_of(const cpu_rope *r, int64_t position, rope_angles *ang
   if (!known) rope_row(r, position, angles->cosine_buffer, angles->sine_buffer);
 }
 
-/* One head of one token: d elements, of which the first 2 half are rotated by the angle (back where sign is
- * -1). */
-static void rotate(const head_move *move, void *y, nx_dtype y_type, int64_t y_start, const void *x,
-                   nx_dtype x_type, int64_t x_start, const rope_angles *angles) {
+/* 2 half features by the angles (back where sign is -1). */
+static void turn(const cpu_rope *rope, const rope_angles *angles, float sign, const float *p, float *r) {
   const float *cosine = angles->cosine, *sine = angles->sine;
-  float from[2 * MAX_HALF] __attribute__((aligned(64))), to[2 * MAX_HALF] __attribute__((aligned(64)));
-  int64_t half = move->rope->half;
-  float sign = move->merge ? -1.0F : 1.0F;
-  const float *p = vec_read(x, x_type, x_start, 2 * half, from);
-  float *r = vec_target(y, y_type, y_start, to);
-  int64_t step = move->rope->form.interleaved ? 2 : 1, other = step == 2 ? 1 : half;
+  int64_t half = rope->half, step = rope->form.interleaved ? 2 : 1, other = step == 2 ? 1 : half;
 #pragma omp simd
   for (int64_t i = 0; i < half; i++) {
     float c = cosine[i], s = sign * sine[i], a = p[step * i], b = p[step * i + other];
     r[step * i] = a * c - b * s;
     r[step * i + other] = b * c + a * s;
   }
-  vec_commit(y, y_type, y_start, 2 * half, r);
-  vec_copy(y, y_type, y_start + 2 * half, x, x_type, x_start + 2 * half, move->d - 2 * half);
+}
+
+/* One head of one token: d elements, of which 2 half from the rotary start on are rotated. */
+static void rotate(const head_move *move, void *y, nx_dtype y_type, int64_t y_start, const void *x,
+                   nx_dtype x_type, int64_t x_start, const rope_angles *angles) {
+  float from[2 * MAX_HALF] __attribute__((aligned(64))), to[2 * MAX_HALF] __attribute__((aligned(64)));
+  int64_t start = move->rope->form.rotary_start, n = 2 * move->rope->half, end = start + n;
+  float *r = vec_target(y, y_type, y_start + start, to);
+  turn(move->rope, angles, move->merge ? -1.0F : 1.0F, vec_read(x, x_type, x_start + start, n, from), r);
+  vec_commit(y, y_type, y_start + start, n, r);
+  vec_copy(y, y_type, y_start, x, x_type, x_start, start);
+  vec_copy(y, y_type, y_start + end, x, x_type, x_start + end, move->d - end);
 }
 
 static void move_token(const head_move *move, int64_t token) {
@@ -235,4 +239,115 @@ void CPU_NAME(cpu_rotate)(const nxk_kernel *kernel, const nxk_frame *frame) {
       rotate(&move, target, y->dtype, row * d, source, x->dtype, row * d, &angles);
     }
   }
+}
+
+/* ---- latent attention ---- */
+
+/* A run of features of one token in an operand. */
+typedef struct features {
+  void *data;
+  nx_dtype type;
+} features;
+
+typedef struct latent_move {
+  const cpu_rope *rope;
+  features x, r, k, v; /* as in ops.def */
+  const int32_t *positions;
+  int64_t n_batch, n_heads, n_tokens, plain, rotated, values;
+} latent_move;
+
+static features features_of(const nxk_kernel *kernel, const nxk_frame *frame, bool out, uint32_t index) {
+  const nxk_tensor *x = out ? cpu_out(kernel, index) : cpu_in(kernel, index);
+  return (features){out ? cpu_out_at(kernel, frame, index) : cpu_in_at(kernel, frame, index), x->dtype};
+}
+
+static latent_move latent_move_of(const nxk_kernel *kernel, const nxk_frame *frame, bool merge) {
+  const nxk_tensor *k = merge ? cpu_in(kernel, 0) : cpu_out(kernel, 0);
+  const nxk_tensor *r = merge ? cpu_out(kernel, 1) : cpu_in(kernel, 1);
+  return (latent_move){.rope = kernel->state,
+                       .x = features_of(kernel, frame, merge, 0),
+                       .r = features_of(kernel, frame, merge, 1),
+                       .k = features_of(kernel, frame, !merge, 0),
+                       .v = features_of(kernel, frame, !merge, 1),
+                       .positions = cpu_in_at(kernel, frame, 2),
+                       .n_batch = k->dims[0],
+                       .n_heads = k->dims[1],
+                       .n_tokens = k->dims[2],
+                       .plain = k->dims[3] - r->dims[2],
+                       .rotated = r->dims[2],
+                       .values = kernel->operator.attrs[NX_split_latent_values].integer};
+}
+
+/* Where a head of a token begins in heads of d features. */
+static int64_t in_heads(const latent_move *m, int64_t token, int64_t head, int64_t d) {
+  return ((token / m->n_tokens * m->n_heads + head) * m->n_tokens + token % m->n_tokens) * d;
+}
+
+/* The rotated features of a token, in fp32: turned by the angle, and copied behind the last pair. */
+static void turn_all(const latent_move *m, int64_t token, float sign, const float *from, float *to) {
+  rope_angles angles;
+  int64_t start = m->rope->form.rotary_start;
+  rope_angles_of(m->rope, m->positions[token], &angles);
+  memcpy(to, from, (size_t)m->rotated * sizeof *to);
+  turn(m->rope, &angles, sign, from + start, to + start);
+}
+
+static void split_latent_token(const latent_move *m, int64_t token) {
+  float from[2 * MAX_HALF] __attribute__((aligned(64))), turned[2 * MAX_HALF] __attribute__((aligned(64)));
+  int64_t d = m->plain + m->rotated, width = m->plain + m->values;
+  turn_all(m, token, 1, vec_read(m->r.data, m->r.type, token * m->rotated, m->rotated, from), turned);
+  for (int64_t head = 0; head < m->n_heads; head++) {
+    int64_t x = (token * m->n_heads + head) * width, k = in_heads(m, token, head, d);
+    vec_copy(m->k.data, m->k.type, k, m->x.data, m->x.type, x, m->plain);
+    vec_copy(m->k.data, m->k.type, k + m->plain, turned, NX_f32, 0, m->rotated);
+    vec_copy(m->v.data, m->v.type, in_heads(m, token, head, m->values), m->x.data, m->x.type, x + m->plain,
+             m->values);
+  }
+}
+
+static void merge_latent_token(const latent_move *m, int64_t token) {
+  float sum[2 * MAX_HALF] __attribute__((aligned(64))) = {0},
+                          turned[2 * MAX_HALF] __attribute__((aligned(64)));
+  float room[2 * MAX_HALF] __attribute__((aligned(64)));
+  int64_t d = m->plain + m->rotated, width = m->plain + m->values;
+  for (int64_t head = 0; head < m->n_heads; head++) {
+    int64_t x = (token * m->n_heads + head) * width, k = in_heads(m, token, head, d);
+    const float *more = vec_read(m->k.data, m->k.type, k + m->plain, m->rotated, room);
+#pragma omp simd
+    for (int64_t i = 0; i < m->rotated; i++) sum[i] += more[i];
+    vec_copy(m->x.data, m->x.type, x, m->k.data, m->k.type, k, m->plain);
+    vec_copy(m->x.data, m->x.type, x + m->plain, m->v.data, m->v.type, in_heads(m, token, head, m->values),
+             m->values);
+  }
+  turn_all(m, token, -1, sum, turned);
+  vec_copy(m->r.data, m->r.type, token * m->rotated, turned, NX_f32, 0, m->rotated);
+}
+
+static void latent_run(const nxk_kernel *kernel, const nxk_frame *frame, bool merge,
+                       void (*of_token)(const latent_move *move, int64_t token)) {
+  latent_move move = latent_move_of(kernel, frame, merge);
+  int64_t n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    cpu_span span = cpu_share(move.n_batch * move.n_tokens, 1, omp_get_thread_num(), n_threads);
+    for (int64_t token = span.begin; token < span.end; token++) of_token(&move, token);
+  }
+}
+
+bool CPU_NAME(cpu_split_latent_bind)(nxk_kernel *kernel, nxk_fault *fault) {
+  return types_fit(kernel, 2) && cpu_in(kernel, 1)->dims[2] <= 2 * MAX_HALF &&
+         rope_bind(kernel, NX_split_latent_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
+}
+
+void CPU_NAME(cpu_split_latent)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  latent_run(kernel, frame, false, split_latent_token);
+}
+
+bool CPU_NAME(cpu_merge_latent_bind)(nxk_kernel *kernel, nxk_fault *fault) {
+  return types_fit(kernel, 2) && cpu_out(kernel, 1)->dims[2] <= 2 * MAX_HALF &&
+         rope_bind(kernel, NX_merge_latent_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
+}
+
+void CPU_NAME(cpu_merge_latent)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  latent_run(kernel, frame, true, merge_latent_token);
 }

@@ -12,6 +12,7 @@
 /* Scratch of a route: what the whole micro-batch needs, then a row of doubles for each thread. */
 typedef struct route_scratch {
   double *all, *columns; /* [n,E], [2E]; NULL where logits choose */
+  double *correction;    /* [E] */
   float *weights;        /* [n,k] */
   int32_t *chosen;       /* [n,k] */
   nxk_moe_claim *claims; /* [capacity] */
@@ -34,6 +35,7 @@ static route_scratch route_scratch_of(const nxk_device *device, const nxk_moe *m
     s.all = take(base, &s.n_bytes, n * e * sizeof *s.all);
     s.columns = take(base, &s.n_bytes, 2 * e * sizeof *s.columns);
   }
+  s.correction = take(base, &s.n_bytes, e * sizeof *s.correction);
   s.weights = take(base, &s.n_bytes, n * k * sizeof *s.weights);
   s.chosen = take(base, &s.n_bytes, n * k * sizeof *s.chosen);
   s.claims = take(base, &s.n_bytes, (uint64_t)moe->capacity * sizeof *s.claims);
@@ -56,13 +58,17 @@ static nxk_moe route_form(const nxk_kernel *kernel) {
                    .tolerance = attrs[NX_moe_route_tolerance].real,
                    .capacity = attrs[NX_moe_route_capacity].integer,
                    .by_position = attrs[NX_moe_route_by_position].integer,
-                   .zigzag = attrs[NX_moe_route_zigzag].integer};
+                   .zigzag = attrs[NX_moe_route_zigzag].integer,
+                   .groups = attrs[NX_moe_route_groups].integer,
+                   .top_groups = attrs[NX_moe_route_top_groups].integer,
+                   .group_best = attrs[NX_moe_route_group_best].integer};
 }
 
 bool CPU_NAME(cpu_moe_route_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   for (uint32_t i = 0; i < kernel->operator.n_attrs; i++)
     if (i != NX_moe_route_seq_start && kernel->operator.attrs[i].kind == NXK_CONSTANT) return false;
   if (cpu_in(kernel, 0)->dtype != NX_f32 || cpu_out(kernel, 1)->dtype != NX_f32) return false;
+  if (kernel->operator.n_in > 2 && cpu_in(kernel, 2)->dtype != NX_f32) return false;
   nxk_moe moe = route_form(kernel);
   return cpu_reserve(kernel->device, route_scratch_of(kernel->device, &moe, NULL).n_bytes, "moe_route",
                      fault);
@@ -74,10 +80,11 @@ static void widen(const float *x, int64_t n, double *y) {
 
 static void choose(const nxk_moe *moe, const route_scratch *s, const float *all, int64_t token, double *row) {
   int64_t n_experts = moe->n_experts, k = moe->top_k;
-  double *p = row + n_experts, *weights = p + n_experts;
+  double *p = row + n_experts, *weights = p + n_experts, *values = weights + k;
   int32_t *chosen = s->chosen + token * k;
   widen(all + token * n_experts, n_experts, row);
-  nxk_moe_choose(s->all ? s->all + token * n_experts : row, n_experts, k, chosen);
+  if (!s->all) nxk_moe_choosing(moe, row, s->correction, p, values);
+  nxk_moe_choose(s->all ? s->all + token * n_experts : values, n_experts, k, chosen);
   nxk_moe_weights(moe, row, chosen, p, weights);
   for (int64_t j = 0; j < k; j++) s->weights[token * k + j] = (float)weights[j];
 }
@@ -127,6 +134,8 @@ void CPU_NAME(cpu_moe_route)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const float *all = cpu_in_at(kernel, frame, 1);
   int64_t n = moe.n_sequences * moe.sequence, k = moe.top_k, n_threads = kernel->device->n_threads;
   int64_t n_local = cpu_in(kernel, 0)->dims[1], seq_start = cpu_int(kernel, frame, NX_moe_route_seq_start);
+  if (kernel->operator.n_in > 2) widen(cpu_in_at(kernel, frame, 2), moe.n_experts, s.correction);
+  else s.correction = NULL;
   if (s.all) {
     widen(all, n * moe.n_experts, s.all);
     nxk_moe_sinkhorn(&moe, s.all, n, s.columns);

@@ -98,6 +98,7 @@ static inline int64_t ref_index(const ref_operand *x, int64_t i) {
 int64_t ref_update_tensor_work(const nxk_operator *operator);
 int64_t ref_row_work(const nxk_operator *operator);
 int64_t ref_heads_work(const nxk_operator *operator);
+int64_t ref_merge_latent_work(const nxk_operator *operator);
 int64_t ref_attention_work(const nxk_operator *operator);
 int64_t ref_attention_grad_work(const nxk_operator *operator);
 int64_t ref_moe_route_work(const nxk_operator *operator);

@@ -13,7 +13,8 @@
 #include <math.h>
 
 typedef struct attention {
-  int64_t batches, heads, kv_heads, tokens, keys, d;
+  int64_t batches, heads, kv_heads, tokens, keys;
+  int64_t d, e; /* features of a key, of a value */
   double scale, layer, dropout, soft_cap;
   uint32_t tensor_id, threshold;
   int64_t head_start, window, alibi_heads;
@@ -23,7 +24,7 @@ typedef struct attention {
 
 /* `first` is the input of places. */
 static attention attention_shape(const ref_call *call, const ref_operand *q, const ref_operand *k,
-                                 uint32_t first) {
+                                 const ref_operand *v, uint32_t first) {
   double dropout = ref_real(call, NX_attention_dropout);
   bool placed = call->operator->n_in > first;
   return (attention){
@@ -33,6 +34,7 @@ static attention attention_shape(const ref_call *call, const ref_operand *q, con
       .tokens = q->dims[2],
       .keys = k->dims[2],
       .d = q->dims[3],
+      .e = v->dims[3],
       .scale = ref_real(call, NX_attention_scale),
       .layer = (double)ref_int(call, NX_attention_layer_number),
       .dropout = dropout,
@@ -114,22 +116,22 @@ static double softmax(double *scores, int64_t n) {
 
 /* Keys and values of one kv head, scores and factors of one query, q and o of one query. */
 int64_t ref_attention_work(const nxk_operator *operator) {
-  int64_t keys = operator->args[1].dims[2], d = operator->args[1].dims[3];
-  return 2 * keys * d + 2 * keys + 2 * d;
+  int64_t keys = operator->args[1].dims[2], d = operator->args[1].dims[3], e = operator->args[2].dims[3];
+  return keys * (d + e) + 2 * keys + d + e;
 }
 
 void ref_attention(const ref_call *call) {
   ref_operand q = ref_in(call, 0), k = ref_in(call, 1), v = ref_in(call, 2), samples = ref_in(call, 3);
   ref_operand o = ref_out(call, 0), lse = ref_out(call, 1);
-  attention p = attention_shape(call, &q, &k, 4);
-  int64_t s = p.tokens, d = p.d;
-  double *keys = call->work, *values = keys + p.keys * d, *scores = values + p.keys * d;
+  attention p = attention_shape(call, &q, &k, &v, 4);
+  int64_t s = p.tokens, d = p.d, e = p.e;
+  double *keys = call->work, *values = keys + p.keys * d, *scores = values + p.keys * e;
   double *factors = scores + p.keys, *query = factors + p.keys, *sum = query + d;
   for (int64_t batch = 0; batch < p.batches; batch++)
     for (int64_t head = 0; head < p.heads; head++) {
       int64_t kv = batch * p.kv_heads + head * p.kv_heads / p.heads;
       ref_load_row(&k, kv * p.keys * d, 1, p.keys * d, keys);
-      ref_load_row(&v, kv * p.keys * d, 1, p.keys * d, values);
+      ref_load_row(&v, kv * p.keys * e, 1, p.keys * e, values);
       for (int64_t i = 0; i < s; i++) {
         int64_t at = (batch * p.heads + head) * s + i, end = keys_end(&p, i);
         ref_load_row(&q, at * d, 1, d, query);
@@ -139,49 +141,50 @@ void ref_attention(const ref_call *call) {
                           : -INFINITY;
         ref_store(&lse, at, softmax(scores, end));
         keep_factors(&p, (uint64_t)ref_index(&samples, batch), head, i, factors);
-        for (int64_t f = 0; f < d; f++) sum[f] = 0;
+        for (int64_t f = 0; f < e; f++) sum[f] = 0;
         for (int64_t j = 0; j < end; j++)
-          for (int64_t f = 0; f < d; f++) sum[f] += factors[j] * scores[j] * values[j * d + f];
-        ref_store_row(&o, ((batch * s + i) * p.heads + head) * d, d, sum);
+          for (int64_t f = 0; f < e; f++) sum[f] += factors[j] * scores[j] * values[j * e + f];
+        ref_store_row(&o, ((batch * s + i) * p.heads + head) * e, e, sum);
       }
     }
 }
 
 /* Doubles of the gradient: keys, values and their gradients of one kv head, and rows of one query. */
 typedef struct rows {
-  double *keys, *values, *dkeys, *dvalues;   /* [K,d] */
+  double *keys, *dkeys, *values, *dvalues;   /* [K,d], [K,e] */
   double *factors;                           /* [K] */
-  double *query, *doutput, *output, *dquery; /* [d] */
+  double *query, *dquery, *doutput, *output; /* [d], [e] */
 } rows;
 
 int64_t ref_attention_grad_work(const nxk_operator *operator) {
-  int64_t keys = operator->args[2].dims[2], d = operator->args[2].dims[3];
-  return 4 * keys * d + keys + 4 * d;
+  int64_t keys = operator->args[2].dims[2], d = operator->args[2].dims[3], e = operator->args[3].dims[3];
+  return 2 * keys * (d + e) + keys + 2 * (d + e);
 }
 
-static rows rows_of(double *work, int64_t keys, int64_t d) {
-  double *factors = work + 4 * keys * d, *query = factors + keys;
-  return (rows){work,  work + keys * d, work + 2 * keys * d, work + 3 * keys * d, factors,
-                query, query + d,       query + 2 * d,       query + 3 * d};
+static rows rows_of(double *work, const attention *p) {
+  int64_t keys = p->keys, d = p->d, e = p->e;
+  double *values = work + 2 * keys * d, *factors = values + 2 * keys * e, *query = factors + keys;
+  return (rows){work,  work + keys * d, values,        values + keys * e, factors,
+                query, query + d,       query + 2 * d, query + 2 * d + e};
 }
 
 /* With D = do . o: ds_ij = p_ij (c_ij do_i . v_j - D_i), dq_i = scale sum_j ds_ij k_j,
  * dk_j = scale sum_i ds_ij q_i, dv_j = sum_i c_ij p_ij do_i. */
 static void query_grad(const attention *p, const rows *r, int64_t batch, int64_t head, int64_t i,
                        double lse) {
-  int64_t d = p->d;
-  double delta = dot(r->doutput, r->output, d);
+  int64_t d = p->d, e = p->e;
+  double delta = dot(r->doutput, r->output, e);
   for (int64_t f = 0; f < d; f++) r->dquery[f] = 0;
   for (int64_t j = 0; j < keys_end(p, i); j++) {
     if (!reads(p, batch, i, j)) continue;
     double slope, weight = exp(score(p, r->query, r->keys + j * d, (score_place){head, i, j}, &slope) - lse);
-    double dweight = r->factors[j] * dot(r->doutput, r->values + j * d, d);
+    double dweight = r->factors[j] * dot(r->doutput, r->values + j * e, e);
     double dscore = weight * (dweight - delta) * p->scale * slope;
     for (int64_t f = 0; f < d; f++) {
       r->dquery[f] += dscore * r->keys[j * d + f];
       r->dkeys[j * d + f] += dscore * r->query[f];
-      r->dvalues[j * d + f] += r->factors[j] * weight * r->doutput[f];
     }
+    for (int64_t f = 0; f < e; f++) r->dvalues[j * e + f] += r->factors[j] * weight * r->doutput[f];
   }
 }
 
@@ -191,12 +194,12 @@ typedef struct grad_operands {
 
 static void head_grad(const attention *p, const grad_operands *x, const rows *r, int64_t batch,
                       int64_t head) {
-  int64_t s = p->tokens, d = p->d;
+  int64_t s = p->tokens, d = p->d, e = p->e;
   for (int64_t i = 0; i < s; i++) {
-    int64_t at = (batch * p->heads + head) * s + i, at_o = ((batch * s + i) * p->heads + head) * d;
+    int64_t at = (batch * p->heads + head) * s + i, at_o = ((batch * s + i) * p->heads + head) * e;
     ref_load_row(&x->q, at * d, 1, d, r->query);
-    ref_load_row(&x->doutput, at_o, 1, d, r->doutput);
-    ref_load_row(&x->o, at_o, 1, d, r->output);
+    ref_load_row(&x->doutput, at_o, 1, e, r->doutput);
+    ref_load_row(&x->o, at_o, 1, e, r->output);
     keep_factors(p, (uint64_t)ref_index(&x->samples, batch), head, i, r->factors);
     query_grad(p, r, batch, head, i, ref_load(&x->lse, at));
     ref_store_row(&x->dq, at * d, d, r->dquery);
@@ -206,19 +209,20 @@ static void head_grad(const attention *p, const grad_operands *x, const rows *r,
 void ref_attention_grad(const ref_call *call) {
   grad_operands x = {ref_in(call, 0), ref_in(call, 1), ref_in(call, 2),  ref_in(call, 3),  ref_in(call, 4),
                      ref_in(call, 5), ref_in(call, 6), ref_out(call, 0), ref_out(call, 1), ref_out(call, 2)};
-  attention p = attention_shape(call, &x.q, &x.k, 7);
-  int64_t n = p.keys * p.d, group = p.heads / p.kv_heads;
-  rows r = rows_of(call->work, p.keys, p.d);
+  attention p = attention_shape(call, &x.q, &x.k, &x.v, 7);
+  int64_t n = p.keys * p.d, n_values = p.keys * p.e, group = p.heads / p.kv_heads;
+  rows r = rows_of(call->work, &p);
   for (int64_t batch = 0; batch < p.batches; batch++)
     for (int64_t kv_head = 0; kv_head < p.kv_heads; kv_head++) {
-      int64_t at = (batch * p.kv_heads + kv_head) * n;
-      ref_load_row(&x.k, at, 1, n, r.keys);
-      ref_load_row(&x.v, at, 1, n, r.values);
-      for (int64_t i = 0; i < 2 * n; i++) r.dkeys[i] = 0;
+      int64_t at = batch * p.kv_heads + kv_head;
+      ref_load_row(&x.k, at * n, 1, n, r.keys);
+      ref_load_row(&x.v, at * n_values, 1, n_values, r.values);
+      for (int64_t i = 0; i < n; i++) r.dkeys[i] = 0;
+      for (int64_t i = 0; i < n_values; i++) r.dvalues[i] = 0;
       for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++)
         head_grad(&p, &x, &r, batch, head);
-      ref_store_row(&x.dk, at, n, r.dkeys);
-      ref_store_row(&x.dv, at, n, r.dvalues);
+      ref_store_row(&x.dk, at * n, n, r.dkeys);
+      ref_store_row(&x.dv, at * n_values, n_values, r.dvalues);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/rope.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct section {
   ref_operand narrow; /* [B,n,S,d] */
@@ -31,7 +32,9 @@ static void head_move(const ref_operand *from, int64_t from_first, const ref_ope
     ref_store(to, to_first + first, a * turn->cosines[i] - b * sine);
     ref_store(to, to_first + second, b * turn->cosines[i] + a * sine);
   }
-  for (int64_t i = 2 * turn->pairs; i < d; i++) ref_store(to, to_first + i, ref_load(from, from_first + i));
+  int64_t start = turn->pairs ? turn->rope->rotary_start : d, end = start + 2 * turn->pairs;
+  for (int64_t i = 0; i < d; i++)
+    if (i < start || i >= end) ref_store(to, to_first + i, ref_load(from, from_first + i));
 }
 
 static void token_move(const ref_operand *wide, const section *part, int64_t batch, int64_t token, bool split,
@@ -81,9 +84,8 @@ static nxk_rope rope_attributes(const ref_call *call, uint32_t first) {
 
 /* Frequency, cosine and sine of each pair, and never nothing. */
 int64_t ref_heads_work(const nxk_operator *operator) {
-  bool fused = operator->op == NX_OP_split_qkv || operator->op == NX_OP_merge_qkv;
-  uint32_t rotary = fused ? NX_split_qkv_rotary_dims : NX_split_heads_rotary_dims;
-  if (operator->op == NX_OP_rotate) rotary = NX_rotate_rotary_dims;
+  const nx_op_row *row = nx_op_find(operator->op);
+  uint32_t rotary = nx_op_find_attr(row, "rotary_dims", strlen("rotary_dims"));
   return 3 * (operator->attrs[rotary].integer / 2) + 1;
 }
 
@@ -128,5 +130,89 @@ void ref_rotate(const ref_call *call) {
     int64_t token = row / (heads * n_tokens) * n_tokens + row % n_tokens;
     turn_angles(&turn, ref_load(&positions, token), frequencies, cosines, sines);
     head_move(&x, row * d, &y, row * d, d, &turn);
+  }
+}
+
+/* ---- latent attention ---- */
+
+/* What stands for a token beside its latent's features: those that are rotated, of all heads. */
+typedef struct latent {
+  ref_operand x, r, k, v; /* [B,S,n (p + e)], [B,S,R], [B,n,S,p + R], [B,n,S,e] */
+  int64_t heads, n_tokens, plain, rotated, values;
+} latent;
+
+static latent latent_of(const ref_operand *x, const ref_operand *r, const ref_operand *k,
+                        const ref_operand *v) {
+  latent l = {.x = *x, .r = *r, .k = *k, .v = *v, .heads = k->dims[1], .n_tokens = k->dims[2]};
+  l.rotated = ref_last_dim(r), l.values = ref_last_dim(v), l.plain = ref_last_dim(k) - l.rotated;
+  return l;
+}
+
+/* The first feature of a head of a token, where a head has `d` of them. */
+static int64_t at_head(const latent *l, int64_t token, int64_t head, int64_t d) {
+  return ((token / l->n_tokens * l->heads + head) * l->n_tokens + token % l->n_tokens) * d;
+}
+
+static void copy_features(const ref_operand *from, int64_t from_first, const ref_operand *to,
+                          int64_t to_first, int64_t n) {
+  for (int64_t i = 0; i < n; i++) ref_store(to, to_first + i, ref_load(from, from_first + i));
+}
+
+typedef struct turning {
+  rotation turn;
+  double *frequencies, *cosines, *sines;
+} turning;
+
+static turning begin_turning(const ref_call *call, const nxk_rope *rope, double direction) {
+  int64_t pairs = rope->rotary_dims / 2;
+  turning t = {.frequencies = call->work, .cosines = call->work + pairs, .sines = call->work + 2 * pairs};
+  t.turn = (rotation){rope, pairs, t.cosines, t.sines, direction};
+  for (int64_t i = 0; i < pairs; i++) t.frequencies[i] = nxk_rope_frequency(rope, i);
+  return t;
+}
+
+/* And the sums over heads of a token. */
+int64_t ref_merge_latent_work(const nxk_operator *operator) {
+  return ref_heads_work(operator) + operator->args[4].dims[2];
+}
+
+void ref_split_latent(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), r = ref_in(call, 1), positions = ref_in(call, 2);
+  ref_operand k = ref_out(call, 0), v = ref_out(call, 1);
+  latent l = latent_of(&x, &r, &k, &v);
+  nxk_rope rope = rope_attributes(call, NX_split_latent_rotary_dims);
+  turning t = begin_turning(call, &rope, 1);
+  for (int64_t token = 0; token < k.dims[0] * l.n_tokens; token++) {
+    turn_angles(&t.turn, ref_load(&positions, token), t.frequencies, t.cosines, t.sines);
+    for (int64_t head = 0; head < l.heads; head++) {
+      int64_t from = (token * l.heads + head) * (l.plain + l.values);
+      int64_t key = at_head(&l, token, head, l.plain + l.rotated);
+      copy_features(&x, from, &k, key, l.plain);
+      head_move(&r, token * l.rotated, &k, key + l.plain, l.rotated, &t.turn);
+      copy_features(&x, from + l.plain, &v, at_head(&l, token, head, l.values), l.values);
+    }
+  }
+}
+
+void ref_merge_latent(const ref_call *call) {
+  ref_operand dk = ref_in(call, 0), dv = ref_in(call, 1), positions = ref_in(call, 2);
+  ref_operand dx = ref_out(call, 0), dr = ref_out(call, 1);
+  latent l = latent_of(&dx, &dr, &dk, &dv);
+  nxk_rope rope = rope_attributes(call, NX_merge_latent_rotary_dims);
+  turning t = begin_turning(call, &rope, -1);
+  double *sums = t.sines + t.turn.pairs;
+  const ref_operand sum = {
+      .data = sums, .dtype = NX_f64, .n_dims = 1, .dims = &l.rotated, .n_elements = l.rotated};
+  for (int64_t token = 0; token < dk.dims[0] * l.n_tokens; token++) {
+    turn_angles(&t.turn, ref_load(&positions, token), t.frequencies, t.cosines, t.sines);
+    for (int64_t i = 0; i < l.rotated; i++) sums[i] = 0;
+    for (int64_t head = 0; head < l.heads; head++) {
+      int64_t to = (token * l.heads + head) * (l.plain + l.values);
+      int64_t key = at_head(&l, token, head, l.plain + l.rotated);
+      copy_features(&dk, key, &dx, to, l.plain);
+      copy_features(&dv, at_head(&l, token, head, l.values), &dx, to + l.plain, l.values);
+      for (int64_t i = 0; i < l.rotated; i++) sums[i] += ref_load(&dk, key + l.plain + i);
+    }
+    head_move(&sum, 0, &dr, token * l.rotated, l.rotated, &t.turn);
   }
 }

@@ -5,7 +5,8 @@
 
 /* The workspace of a route: one row of everything, then the whole micro-batch's. */
 typedef struct route_work {
-  double *logits, *p, *load, *columns, *weights; /* [E], [E], [E], [2E], [k] */
+  double *logits, *p, *load, *columns, *weights; /* [E], [E], [E], [2E], [k]; load: what chooses, before */
+  double *correction;                            /* [E]; NULL: there is none */
   double *all;                                   /* [n,E] where sinkhorn chooses, else NULL */
   float *all_weights;                            /* [n,k] */
   int32_t *chosen;                               /* [n,k] */
@@ -24,16 +25,17 @@ int64_t ref_moe_route_work(const nxk_operator *operator) {
   const int64_t *all = operator->args[1].dims;
   int64_t n = all[0] * all[1], n_experts = all[2], k = attribute(operator, NX_moe_route_top_k);
   int64_t matrix = attribute(operator, NX_moe_route_sinkhorn) ? n * n_experts : 0;
-  return 5 * n_experts + k + matrix + doubles(n * k, sizeof(float)) + doubles(n * k, sizeof(int32_t)) +
+  return 6 * n_experts + k + matrix + doubles(n * k, sizeof(float)) + doubles(n * k, sizeof(int32_t)) +
          doubles(attribute(operator, NX_moe_route_capacity), sizeof(nxk_moe_claim));
 }
 
-static route_work route_work_of(double *work, const nxk_moe *moe) {
+static route_work route_work_of(double *work, const nxk_moe *moe, bool corrected) {
   int64_t n = moe->n_sequences * moe->sequence, n_experts = moe->n_experts;
   route_work w = {.logits = work, .p = work + n_experts, .load = work + 2 * n_experts};
   w.columns = w.load + n_experts;
   w.weights = w.columns + 2 * n_experts;
   double *next = w.weights + moe->top_k;
+  if (corrected) w.correction = next, next += n_experts;
   if (moe->sinkhorn) w.all = next, next += n * n_experts;
   w.all_weights = (float *)next, next += doubles(n * moe->top_k, sizeof(float));
   w.chosen = (int32_t *)next, next += doubles(n * moe->top_k, sizeof(int32_t));
@@ -54,7 +56,10 @@ static nxk_moe route_form(const ref_call *call) {
                    .tolerance = ref_real(call, NX_moe_route_tolerance),
                    .capacity = ref_int(call, NX_moe_route_capacity),
                    .by_position = ref_int(call, NX_moe_route_by_position),
-                   .zigzag = ref_int(call, NX_moe_route_zigzag)};
+                   .zigzag = ref_int(call, NX_moe_route_zigzag),
+                   .groups = ref_int(call, NX_moe_route_groups),
+                   .top_groups = ref_int(call, NX_moe_route_top_groups),
+                   .group_best = ref_int(call, NX_moe_route_group_best)};
 }
 
 static void choose_all(const nxk_moe *moe, const ref_operand *all, const route_work *w) {
@@ -65,7 +70,8 @@ static void choose_all(const nxk_moe *moe, const ref_operand *all, const route_w
   }
   for (int64_t t = 0; t < n; t++) {
     ref_load_row(all, t * n_experts, 1, n_experts, w->logits);
-    nxk_moe_choose(w->all ? w->all + t * n_experts : w->logits, n_experts, k, w->chosen + t * k);
+    if (!w->all) nxk_moe_choosing(moe, w->logits, w->correction, w->p, w->load);
+    nxk_moe_choose(w->all ? w->all + t * n_experts : w->load, n_experts, k, w->chosen + t * k);
     nxk_moe_weights(moe, w->logits, w->chosen + t * k, w->p, w->weights);
     for (int64_t j = 0; j < k; j++) w->all_weights[t * k + j] = (float)w->weights[j];
   }
@@ -83,9 +89,12 @@ void ref_moe_route(const ref_call *call) {
   ref_operand experts = ref_out(call, 0), weights = ref_out(call, 1), counts = ref_out(call, 2),
               losses = ref_out(call, 3);
   nxk_moe moe = route_form(call);
-  route_work w = route_work_of(call->work, &moe);
+  bool corrected = call->operator->n_in > 2;
+  route_work w = route_work_of(call->work, &moe, corrected);
   int64_t k = moe.top_k, n_local = logits.dims[1], seq_start = ref_int(call, NX_moe_route_seq_start);
   double sums[2], total[2] = {0, 0};
+  ref_operand correction = corrected ? ref_in(call, 2) : all;
+  if (corrected) ref_load_row(&correction, 0, 1, moe.n_experts, w.correction);
   choose_all(&moe, &all, &w);
   count(&moe, w.chosen, &counts);
   nxk_moe_drop(&moe, w.all_weights, w.chosen, w.claims);
@@ -130,6 +139,19 @@ void ref_moe_route_grad(const ref_call *call) {
     nxk_moe_weights_grad(&moe, x, (const int32_t *)experts.data + t * k, dw, p, scores, dx);
     if (aux != 0 || z != 0) nxk_moe_losses(moe.score, x, load, n_experts, aux, z, p, dx, sums);
     ref_store_row(&dlogits, t * n_experts, n_experts, dx);
+  }
+}
+
+void ref_moe_imbalance(const ref_call *call) {
+  ref_operand counts = ref_in(call, 0), y = ref_out(call, 0);
+  int64_t n_experts = y.n_elements;
+  bool adds = ref_int(call, NX_moe_imbalance_accumulate);
+  double all = 0;
+  for (int64_t i = 0; i < counts.n_elements; i++) all += ref_load(&counts, i);
+  for (int64_t e = 0; e < n_experts; e++) {
+    double own = 0;
+    for (int64_t i = e; i < counts.n_elements; i += n_experts) own += ref_load(&counts, i);
+    ref_store_sum(&y, e, (double)n_experts * own - all, adds);
   }
 }
 

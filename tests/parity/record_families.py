@@ -29,6 +29,9 @@ ROPE = {"linear": {"rope_type": "linear", "factor": 2.0},
         "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8},
         "llama3": {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                    "original_max_position_embeddings": 16}}
+LATENT = COMMON | {"intermediate_size": 48, "moe_intermediate_size": 24, "n_routed_experts": 8,
+                   "num_experts_per_tok": 3, "n_shared_experts": 1, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4,
+                   "v_head_dim": 6, "num_key_value_heads": 4}
 # Of each family: its class of configuration in transformers, and sizes that leave nothing at a special value.
 FAMILIES = {
     "llama": ("LlamaConfig", GATED),
@@ -43,6 +46,25 @@ FAMILIES = {
     "gemma": ("GemmaConfig", GATED | {"head_dim": 16}),
     "gemma2": ("Gemma2Config", GATED | {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 24,
                                         "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}),
+    "deepseek_v2": ("DeepseekV2Config", LATENT | {
+        "q_lora_rank": None, "first_k_dense_replace": 1, "n_shared_experts": 2, "routed_scaling_factor": 1.5}),
+    "deepseek_v2_groups": ("DeepseekV2Config", LATENT | {
+        "q_lora_rank": 12, "n_group": 4, "topk_group": 2, "topk_method": "group_limited_greedy",
+        "attention_bias": True,
+        "rope_parameters": ROPE["yarn"] | {"rope_theta": 500.0, "mscale": 0.7, "mscale_all_dim": 0.5}}),
+    "deepseek_v3": ("DeepseekV3Config", LATENT | {
+        "q_lora_rank": 12, "n_group": 2, "topk_group": 1, "norm_topk_prob": True, "first_k_dense_replace": 1,
+        "num_mtp_layers": 0}),
+    "deepseek_v3_yarn": ("DeepseekV3Config", LATENT | {
+        "q_lora_rank": None, "n_group": 1, "topk_group": 1, "norm_topk_prob": False,
+        "first_k_dense_replace": 0,
+        "num_mtp_layers": 0, "rope_interleave": False, "rms_norm_eps": 1e-3,
+        "rope_parameters": ROPE["yarn"] | {"rope_theta": 500.0, "mscale": 1.0, "mscale_all_dim": 1.0}}),
+    "deepseek_v3_balanced": ("DeepseekV3Config", LATENT | {"q_lora_rank": 12, "n_group": 1, "topk_group": 1,
+                                                           "first_k_dense_replace": 1, "num_mtp_layers": 0}),
+    "glm4_moe": ("Glm4MoeConfig", MIXTURE | {
+        "head_dim": 16, "n_routed_experts": 4, "num_experts": None, "n_group": 1, "topk_group": 1,
+        "first_k_dense_replace": 1, "use_qk_norm": True, "attention_bias": True}),
     "phi3": ("Phi3Config", GATED | {"sliding_window": None}),
     "olmo2": ("Olmo2Config", GATED),
     "gpt2": ("GPT2Config", {"vocab_size": VOCAB, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": SEQUENCE,
@@ -51,6 +73,11 @@ FAMILIES = {
     "gpt_neox": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "rotary_pct": 0.5}),
     "gpt_neox_serial": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "use_parallel_residual": False}),
 }
+
+
+# By how much a step moves the correction of each expert towards a balanced load, as Megatron-LM does
+# (core/transformer/moe/moe_utils.py, get_updated_expert_bias); transformers itself leaves them alone.
+CORRECTION_RATE = {"deepseek_v3_balanced": 0.01}
 
 
 def make_model(family):
@@ -63,6 +90,9 @@ def make_model(family):
   with torch.no_grad():
     for tensor in model.parameters():
       tensor += 0.05 * torch.randn_like(tensor)
+    for name, tensor in model.named_buffers():
+      if name.endswith("e_score_correction_bias"):
+        tensor += 0.05 * torch.randn_like(tensor)
   return model.train()
 
 
@@ -82,7 +112,30 @@ def gradients_of_step(model, masters, tokens, step):
   return total / count, sums
 
 
-def train(model, tokens, master_type):
+class Balance:
+  """Counts the tokens of each expert, and moves the corrections of their scores after a step."""
+
+  def __init__(self, model, rate):
+    self.rate = rate
+    self.routers = [m for m in model.modules() if rate and hasattr(m, "e_score_correction_bias")]
+    self.counts = [torch.zeros(r.num_experts) for r in self.routers]
+    for router, counts in zip(self.routers, self.counts):
+      router.register_forward_hook(lambda _, __, out, counts=counts: self.count(counts, out[2]))
+
+  @staticmethod
+  def count(counts, chosen):
+    counts += torch.bincount(chosen.flatten(), minlength=counts.numel())
+
+  @torch.no_grad()
+  def move(self):
+    for router, counts in zip(self.routers, self.counts):
+      bias = router.e_score_correction_bias
+      bias += (self.rate * torch.sign(counts.mean() - counts)).to(bias.dtype)
+      counts.zero_()
+
+
+def train(model, tokens, master_type, rate=0):
+  balance = Balance(model, rate)
   masters = {name: w.detach().to(master_type).clone().requires_grad_() for name, w in model.named_parameters()}
   groups = [{"params": [w for w in masters.values() if (w.dim() > 1) == decays], "weight_decay": DECAY * decays}
             for decays in (True, False)]
@@ -100,6 +153,7 @@ def train(model, tokens, master_type):
     with torch.no_grad():
       for name, tensor in model.named_parameters():
         tensor.copy_(masters[name])
+    balance.move()
     steps.append({"loss": loss, "grad_norm": norm, "lr": rate})
   return steps
 
@@ -115,18 +169,20 @@ def record_family(family, tokens):
   make_model(family).save_pretrained(folder)
   (folder / "generation_config.json").unlink(missing_ok=True)
   initial, last = saved(folder), folder / "last"
-  model = make_model(family)
-  fp32 = train(model, tokens, torch.float32)
+  model, rate = make_model(family), CORRECTION_RATE.get(family, 0)
+  fp32 = train(model, tokens, torch.float32, rate)
   model.save_pretrained(last)
   final = saved(last)
   for path in last.iterdir():
     path.unlink()
   last.rmdir()
-  bf16 = train(make_model(family).to(torch.bfloat16), tokens, torch.float32)
-  exact = train(make_model(family).double(), tokens, torch.float64)
+  bf16 = train(make_model(family).to(torch.bfloat16), tokens, torch.float32, rate)
+  exact = train(make_model(family).double(), tokens, torch.float64, rate)
   changes = {name: [(final[name] - w).double().norm().item(), w.double().norm().item()] for name, w in initial.items()}
   record = {"family": family, "torch": torch.__version__.split("+")[0], "transformers": transformers.__version__,
             "fp32": fp32, "bf16": bf16, "fp64": exact, "changes": changes}
+  if rate:
+    record["correction_rate"] = rate
   (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n")
   worst = {kind: max(abs(s["loss"] / e["loss"] - 1) for s, e in zip(run, exact))
            for kind, run in (("fp32", fp32), ("bf16", bf16))}

@@ -30,21 +30,30 @@ typedef struct variant {
   unsigned n_ranks;
   const char *overrides;
   double tolerance, norm_tolerance;
-  bool bf16, mixture; /* compared with the record in bf16; of mixtures alone */
+  bool bf16;         /* compared with the record in bf16 */
+  const char *of;    /* of families alone whose config.json has one of these keys; NULL: of all */
 } variant;
 
+static const char mixtures[] = "num_local_experts num_experts n_routed_experts", latents[] = "kv_lora_rank";
+
 static const variant variants[] = {
-    {"fp32", 1, SET("mesh.world", "1"), 1e-6, 1e-5, false, false},
+    {"fp32", 1, SET("mesh.world", "1"), 1e-6, 1e-5, false, NULL},
     {"bf16", 1,
      SET("mesh.world", "1") SET("precision.param", "bf16") SET("precision.compute", "bf16")
          SET("precision.master_weights", "true"),
-     2e-3, 2e-2, true, false},
-    {"tp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2"), 1e-6, 1e-5, false, false},
-    {"pp2", 2, SET("mesh.world", "2") SET("mesh.pipeline", "2"), 1e-6, 1e-5, false, false},
+     2e-3, 2e-2, true, NULL},
+    {"tp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2"), 1e-6, 1e-5, false, NULL},
+    {"pp2", 2, SET("mesh.world", "2") SET("mesh.pipeline", "2"), 1e-6, 1e-5, false, NULL},
     {"cp2", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ring", "true"), 1e-6, 1e-5,
-     false, false},
-    {"dp2-zero3", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "3"), 1e-6, 1e-5, false, false},
-    {"ep2", 2, SET("mesh.world", "2") SET("mesh.expert", "2"), 1e-6, 1e-5, false, true},
+     false, NULL},
+    {"tp2-sp-full", 2,
+     SET("mesh.world", "2") SET("mesh.tensor", "2") SET("sequence_parallel", "true")
+         SET("recompute.granularity", "full"),
+     1e-6, 1e-5, false, latents},
+    {"cp2-ulysses", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ulysses", "true"), 1e-6,
+     1e-5, false, latents},
+    {"dp2-zero3", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "3"), 1e-6, 1e-5, false, NULL},
+    {"ep2", 2, SET("mesh.world", "2") SET("mesh.expert", "2"), 1e-6, 1e-5, false, mixtures},
 };
 enum { N_VARIANTS = sizeof variants / sizeof *variants };
 
@@ -57,25 +66,32 @@ static void folder_of(char *folder, size_t n_bytes, const char *family, const va
   snprintf(folder, n_bytes, "family-%s-%s", family, v->name);
 }
 
-static bool is_mixture(const char *family) {
+static json_t *file_of(const char *family, const char *name) {
   char path[512];
-  snprintf(path, sizeof path, "%s/families/%s/config.json", recorded, family);
-  json_t *config = json_load_file(path, 0, NULL);
-  static const char *const keys[] = {"num_local_experts", "num_experts", "n_routed_experts"};
+  snprintf(path, sizeof path, "%s/families/%s/%s", recorded, family, name);
+  return json_load_file(path, 0, NULL);
+}
+
+static bool is_for(const variant *v, const char *family) {
+  if (v->of == NULL) return true;
+  json_t *config = file_of(family, "config.json"), *value;
+  const char *key;
   bool found = false;
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    found = found || json_object_get(config, keys[i]) != NULL;
+  json_object_foreach(config, key, value) found = found || strstr(v->of, key) != NULL;
   json_decref(config);
   return found;
 }
 
 static void compile(const char *family, const variant *v) {
   char folder[256], overrides[4096];
+  json_t *record = file_of(family, "record.json");
   folder_of(folder, sizeof folder, family, v);
   snprintf(overrides, sizeof overrides,
            "--model-config %s/families/%s/config.json --set 'nx:data.path=[%s/tokens]' "
-           "--set nx:run.init_from=%s/families/%s/model.safetensors %s",
-           recorded, family, recorded, recorded, family, v->overrides);
+           "--set nx:run.init_from=%s/families/%s/model.safetensors --set nx:moe.correction_rate=%g %s",
+           recorded, family, recorded, recorded, family,
+           json_number_value(json_object_get(record, "correction_rate")), v->overrides);
+  json_decref(record);
   training_compile(
       &(training){.folder = folder, .config = base, .overrides = overrides, .n_ranks = v->n_ranks});
 }
@@ -86,7 +102,7 @@ static void train_all(char **families, int n, unsigned n_ranks) {
   for (int i = 0; i < n; i++) {
     for (size_t j = 0; j < N_VARIANTS; j++) {
       char folder[256];
-      if (variants[j].n_ranks != n_ranks || (variants[j].mixture && !is_mixture(families[i]))) continue;
+      if (variants[j].n_ranks != n_ranks || !is_for(&variants[j], families[i])) continue;
       compile(families[i], &variants[j]);
       folder_of(folder, sizeof folder, families[i], &variants[j]);
       used += (size_t)snprintf(words + used, sizeof words - used, "%s ", folder);
@@ -221,7 +237,7 @@ int main(int argc, char **argv) {
     json_t *record = json_load_file(path, 0, NULL);
     if (record == NULL) tap_bail("cannot read %s", path);
     for (size_t j = 0; j < N_VARIANTS; j++)
-      if (!variants[j].mixture || is_mixture(families[i])) compare(families[i], &variants[j], record);
+      if (is_for(&variants[j], families[i])) compare(families[i], &variants[j], record);
     json_decref(record);
   }
   for (int i = 0; i < n_found; i++) free(found[i]);

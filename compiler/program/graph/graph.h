@@ -110,6 +110,7 @@ typedef struct nxc_group_node {
 typedef struct nxc_parameter_group {
   const char *name; /* what made it so */
   nxc_update update;
+  bool uncounted;   /* its gradients are no part of their norm */
   bool own_rate;    /* it has another learning rate than most */
   double lr_factor; /* the greatest of that, of the others' */
   nxc_learning_rate rate, weight_decay;
@@ -188,6 +189,7 @@ typedef struct nxc_range_node {
   bool frozen;          /* no gradient, no group, nothing that an optimizer keeps */
   uint32_t parameter_group; /* NX_NONE: frozen */
   bool kept;            /* between the passes, though parameters are divided */
+  nx_dtype type;        /* of the parameters */
   const nxc_stages
       *shared;          /* stages that hold copies, whose gradients are summed before all else; NULL: none */
   int32_t unit;         /* the layer that its parameters are of, or NXC_UNIT_* */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/attention_layer.h"
 
+#include "compiler/program/model/adapters.h"
 #include "compiler/program/model/context.h"
 
 #include <string.h>
@@ -27,7 +28,8 @@ static void rope_attributes(nx_attribute *attrs, const nxc_rope_spec *rope, int6
                               nxc_real(rope->high_freq_factor),
                               nxc_integer(rope->original_positions),
                               nxc_real(rope->amplitude),
-                              nxc_integer(rope->interleaved)};
+                              nxc_integer(rope->interleaved),
+                              nxc_integer(rope->start)};
   memcpy(attrs, all, sizeof all);
 }
 
@@ -126,8 +128,92 @@ static heads make_heads(const nxc_decoder *d, nxc_id x) {
                  separate_heads(d, x, &boxes[2], &v)};
 }
 
+/* ---- latent attention ---- */
+
+typedef struct narrow {
+  const char *name;
+  nxc_part part;
+  int64_t rows;
+} narrow;
+
+enum { MOST_NARROW = 2 };
+
+/* Products that all tensor-parallel ranks have whole, of the stream as it lies between their regions. Weights
+ * and biases are declared apart, because parts of one tensor of a checkpoint stand together. */
+static void down(const nxc_decoder *d, nxc_id x, const narrow *to, uint32_t n, nxc_id *y) {
+  nxc_graph *graph = d->graph;
+  nxc_id weights[MOST_NARROW], biases[MOST_NARROW] = {0};
+  for (uint32_t i = 0; i < n; i++) {
+    const nxc_box box = {to[i].part, to[i].rows, nxc_rank_number_of(0)};
+    const char *name = nxc_arena_printf(graph->arena, "%s_weight", to[i].name);
+    weights[i] = nxc_parameter_rows(graph, d->t, name, &box, 1, d->t->model.hidden, 0);
+  }
+  for (uint32_t i = 0; i < n && d->layer->attention.qkv_bias; i++) {
+    const nxc_box box = {to[i].part, to[i].rows, nxc_rank_number_of(0)};
+    biases[i] =
+        nxc_parameter_bias(graph, d->t, nxc_arena_printf(graph->arena, "%s_bias", to[i].name), &box, 1, 0);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    const nxc_box box = {to[i].part, to[i].rows, nxc_rank_number_of(0)};
+    y[i] = nxc_decoder_product(d, to[i].name, x, weights[i], biases[i]);
+    y[i] = nxc_adapters_of_columns(d, x, y[i], &box, 1, 0);
+  }
+}
+
+static nxc_id normed_latent(const nxc_decoder *d, nxc_id x, nxc_part part, const char *name) {
+  const nxc_norm_spec *norm = &d->layer->attention.latent_norm;
+  if (norm->kind != NULL) x = nxc_decoder_norm(d, x, part, norm, name, d->graph->types.activation);
+  return nxc_decoder_enter_region(d, x);
+}
+
+/* The heads of this rank, from what enters the region. */
+static nxc_id up(const nxc_decoder *d, nxc_id x, nxc_part part, const char *name, int64_t rows) {
+  const nxc_box box = {part, rows, nxc_decoder_divided(d, rows)};
+  return nxc_decoder_column_product(d, name, x, &box, 1, d->tensor, false);
+}
+
+static nxc_id latent_queries(const nxc_decoder *d, nxc_id x) {
+  const nxc_attention_spec *a = &d->layer->attention;
+  int64_t rows = local_heads(d) * a->head_dim;
+  if (a->query_rank == 0) return up(d, nxc_decoder_enter_region(d, x), NXC_PART_Q, "q", rows);
+  const narrow query = {"q_down", NXC_PART_Q_DOWN, a->query_rank};
+  nxc_id latent;
+  down(d, x, &query, 1, &latent);
+  return up(d, normed_latent(d, latent, NXC_PART_Q_LATENT_NORM, "q_latent"), NXC_PART_Q_UP, "q_up", rows);
+}
+
+/* Keys and values of a latent, beside which the stream gives all heads of keys the same rotated features. */
+static heads latent_heads(const nxc_decoder *d, nxc_id x) {
+  nxc_graph *graph = d->graph;
+  const nxc_attention_spec *a = &d->layer->attention;
+  int64_t n_heads = local_heads(d), plain = a->head_dim - a->shared_dim;
+  nxc_rope_spec query_rope = a->rope;
+  query_rope.start = plain;
+  nxc_op_request split_q = {.op = NX_OP_split_heads,
+                            .name = "q_heads",
+                            .in = {latent_queries(d, x), graph->positions},
+                            .attrs = {[NX_split_heads_heads] = nxc_integer(n_heads)}};
+  rope_attributes(split_q.attrs + NX_split_heads_rotary_dims, &query_rope, a->rope.dims);
+  const narrow keys[2] = {{"kv_down", NXC_PART_KV_DOWN, a->kv_rank},
+                          {"rope_key", NXC_PART_ROPE_KEY, a->shared_dim}};
+  nxc_id narrowed[2];
+  down(d, x, keys, 2, narrowed);
+  nxc_id latent = normed_latent(d, narrowed[0], NXC_PART_KV_LATENT_NORM, "kv_latent");
+  nxc_id shared = nxc_decoder_enter_region(d, narrowed[1]);
+  nxc_id kv = up(d, latent, NXC_PART_KV_UP, "kv_up", n_heads * (plain + a->value_dim));
+  nxc_op_request split_kv = {.op = NX_OP_split_latent,
+                             .in = {kv, shared, graph->positions},
+                             .attrs = {[NX_split_latent_heads] = nxc_integer(n_heads),
+                                       [NX_split_latent_values] = nxc_integer(a->value_dim),
+                                       [NX_split_latent_shared] = nxc_integer(a->shared_dim)}};
+  rope_attributes(split_kv.attrs + NX_split_latent_rotary_dims, &a->rope, a->rope.dims);
+  nxc_id q = nxc_append(graph, &split_q), k = nxc_append(graph, &split_kv);
+  return (heads){q, k, nxc_last_output(graph, 1)};
+}
+
 static heads normed_heads(const nxc_decoder *d, nxc_id x) {
-  heads h = make_heads(d, x);
+  if (d->layer->attention.kv_rank > 0) return latent_heads(d, x);
+  heads h = make_heads(d, nxc_decoder_enter_region(d, x));
   if (d->layer->attention.qk_norm != NXC_QK_NORM_OF_HEAD) return h;
   h.q = norm_of_heads(d, h.q, NXC_PART_Q_NORM, "q");
   h.k = norm_of_heads(d, h.k, NXC_PART_K_NORM, "k");
@@ -138,7 +224,7 @@ nxc_id nxc_attention_layer(const nxc_decoder *d, nxc_id x) {
   nxc_graph *graph = d->graph;
   const nxc_attention_spec *a = &d->layer->attention;
   heads h = normed_heads(d, x);
-  int64_t n_heads = local_heads(d), width = n_heads * a->head_dim;
+  int64_t n_heads = local_heads(d), width = n_heads * a->value_dim;
   nxc_rank_number first_head = nxc_decoder_divided(d, n_heads);
   nxc_rank_number number = nxc_rank_number_layer(graph, 1, a->layer_scaling ? 1 : 0, graph->layer);
   if (!a->layer_scaling) number = nxc_rank_number_of(1);

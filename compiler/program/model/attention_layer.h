@@ -5,7 +5,7 @@
 
 #include "compiler/program/model/decoder.h"
 
-/* x: whole along the sequence of the rank. The result lies between tensor-parallel regions. */
+/* x and the result lie between tensor-parallel regions. */
 nxc_id nxc_attention_layer(const nxc_decoder *decoder, nxc_id x);
 
 #endif

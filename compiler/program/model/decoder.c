@@ -109,7 +109,7 @@ nxc_id nxc_decoder_column_product(const nxc_decoder *d, const char *name, nxc_id
   nxc_graph *graph = d->graph;
   const char *bias_name = nxc_arena_printf(graph->arena, "%s_bias", name);
   nxc_id weight = nxc_parameter_rows(graph, d->t, nxc_arena_printf(graph->arena, "%s_weight", name), boxes,
-                                     n_boxes, d->t->model.hidden, atoms);
+                                     n_boxes, nxc_shape_last(&graph->values[x].shape), atoms);
   nxc_id bias = with_bias ? nxc_parameter_bias(graph, d->t, bias_name, boxes, n_boxes, atoms) : 0;
   return nxc_adapters_of_columns(d, x, nxc_decoder_product(d, name, x, weight, bias), boxes, n_boxes, atoms);
 }

@@ -187,13 +187,9 @@ typedef struct branch {
   int key; /* of its dropout */
 } branch;
 
-static nxc_id attention(const nxc_decoder *d, nxc_id x) {
-  return nxc_attention_layer(d, nxc_decoder_enter_region(d, x));
-}
-
 static const branch branches[2] = {
     {"attention", "attention_norm", "attention_after_norm", NXC_PART_ATTENTION_NORM,
-     NXC_PART_ATTENTION_AFTER_NORM, attention, NXC_KEY_ATTENTION_OUTPUT},
+     NXC_PART_ATTENTION_AFTER_NORM, nxc_attention_layer, NXC_KEY_ATTENTION_OUTPUT},
     {"ffn", "ffn_norm", "ffn_after_norm", NXC_PART_FFN_NORM, NXC_PART_FFN_AFTER_NORM, feed_forward,
      NXC_KEY_FFN_OUTPUT}};
 

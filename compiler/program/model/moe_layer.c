@@ -102,6 +102,7 @@ static void route(const layer *l, nxc_id x, routed *r) {
                                                       .in = {x, weight},
                                                       .attrs = {[NX_matmul_trans_b] = nxc_integer(1)},
                                                       .dtype = NX_f32});
+  nxc_id correction = m->corrected ? nxc_parameter_correction(graph, l->t, m->n_experts) : 0;
   nxc_rank_number start;
   nxc_id all = all_logits(l, logits, &start);
   int64_t ring = l->t->layout.context / l->t->layout.ulysses;
@@ -112,7 +113,7 @@ static void route(const layer *l, nxc_id x, routed *r) {
       graph,
       &(nxc_op_request){
           .op = NX_OP_moe_route,
-          .in = {logits, all},
+          .in = {logits, all, correction},
           .attrs = {[NX_moe_route_top_k] = nxc_integer(m->top_k),
                     [NX_moe_route_score] = nxc_integer(m->score),
                     [NX_moe_route_normalize] = nxc_integer(m->normalize),
@@ -125,7 +126,10 @@ static void route(const layer *l, nxc_id x, routed *r) {
                     [NX_moe_route_zigzag] = nxc_integer(ring > 1 ? ring : 0),
                     [NX_moe_route_per_sequence] = nxc_integer(by_sequence),
                     [NX_moe_route_aux] = nxc_real(aux),
-                    [NX_moe_route_z] = nxc_real(m->z)}});
+                    [NX_moe_route_z] = nxc_real(m->z),
+                    [NX_moe_route_groups] = nxc_integer(m->groups),
+                    [NX_moe_route_top_groups] = nxc_integer(m->top_groups),
+                    [NX_moe_route_group_best] = nxc_integer(m->group_best)}});
   r->weights = nxc_last_output(graph, 1);
   if (m->aux_scope == NXC_AUX_OF_MODEL) count_for_model(graph, nxc_last_output(graph, 2));
 }

@@ -74,7 +74,7 @@ static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id
 static int64_t rows_of_matrix(const nxc_graph *graph, const nxc_training *t, nxc_part part, int64_t rows) {
   bool projected = part == NXC_PART_Q || part == NXC_PART_K || part == NXC_PART_V;
   const nxc_attention_spec *a = projected ? &nxc_model_layer(&t->model, graph->layer)->attention : NULL;
-  return a != NULL && a->fused ? (a->heads + 2 * a->kv_heads) * a->head_dim : rows;
+  return a != NULL && a->fused && a->kv_rank == 0 ? (a->heads + 2 * a->kv_heads) * a->head_dim : rows;
 }
 
 /* How a piece of a matrix is drawn; fans: rows and columns of the whole matrix together. */
@@ -200,18 +200,31 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
   return value;
 }
 
-nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
-                          nxc_norm_vector kind, int64_t width) {
-  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){width});
+/* On every rank, 0 at first. */
+static nxc_id vector(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part, bool bias,
+                     const nxc_shape *shape) {
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
-  value = new_parameter(graph, t, name, &shape);
-  nxc_piece_node *piece = new_piece(graph, t, value, part, kind == NXC_NORM_BIAS);
+  value = new_parameter(graph, t, name, shape);
+  nxc_piece_node *piece = new_piece(graph, t, value, part, bias);
   piece->logical_rows = piece->rows = 1;
-  piece->logical_columns = piece->columns = width;
-  piece->init = kind == NXC_NORM_ONES ? NX_INIT_ONES : NX_INIT_ZEROS;
-  if (kind == NXC_NORM_BIAS) trains_bias(graph, t, value, part);
+  piece->logical_columns = piece->columns = shape->dims[0];
+  if (bias) trains_bias(graph, t, value, part);
   return value;
+}
+
+nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
+                          nxc_norm_vector kind, int64_t width) {
+  const nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){width});
+  size_t n_pieces = graph->n_pieces;
+  nxc_id value = vector(graph, t, name, part, kind == NXC_NORM_BIAS, &shape);
+  if (graph->n_pieces > n_pieces && kind == NXC_NORM_ONES) graph->pieces[n_pieces].init = NX_INIT_ONES;
+  return value;
+}
+
+nxc_id nxc_parameter_correction(nxc_graph *graph, const nxc_training *t, int64_t n_experts) {
+  const nxc_shape shape = nxc_shape_of(NX_f32, 1, (int64_t[]){n_experts});
+  return vector(graph, t, "correction", NXC_PART_ROUTER_CORRECTION, false, &shape);
 }
 
 /* The rows of an expert begin behind the logical tensor on ranks that do not hold it: there, nothing of it

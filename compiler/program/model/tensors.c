@@ -31,10 +31,10 @@ static const char *adapter_name(nxc_arena *arena, const nxc_training *t, const n
 
 const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
                            int32_t layer) {
-  const char *name = numbered(arena, tensor_of(t, piece->part)->stem, layer);
-  if (piece->adapter) return adapter_name(arena, t, piece, numbered(arena, name, piece->expert));
-  return nxc_arena_printf(arena, "%s.%s", numbered(arena, name, piece->expert),
-                          piece->bias ? "bias" : "weight");
+  const nxc_tensor_row *tensor = tensor_of(t, piece->part);
+  const char *name = numbered(arena, numbered(arena, tensor->stem, layer), piece->expert);
+  if (piece->adapter) return adapter_name(arena, t, piece, name);
+  return tensor->bare ? name : nxc_arena_printf(arena, "%s.%s", name, piece->bias ? "bias" : "weight");
 }
 
 /* Keys of experts begin above those of all other tensors. */
@@ -70,7 +70,12 @@ uint32_t nxc_piece_key(const nxc_training *t, const nxc_piece_node *piece, int32
 static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_part part) {
   const nxc_attention_spec *a = &spec->attention;
   switch (part) {
-    case NXC_PART_Q: return a->heads * a->head_dim;
+    case NXC_PART_Q:
+    case NXC_PART_Q_UP: return a->heads * a->head_dim;
+    case NXC_PART_Q_DOWN: return a->query_rank;
+    case NXC_PART_KV_DOWN: return a->kv_rank;
+    case NXC_PART_ROPE_KEY: return a->shared_dim;
+    case NXC_PART_KV_UP: return a->heads * (a->head_dim - a->shared_dim + a->value_dim);
     case NXC_PART_K:
     case NXC_PART_V: return a->kv_heads * a->head_dim;
     case NXC_PART_GATE:

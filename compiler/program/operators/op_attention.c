@@ -10,7 +10,8 @@
  * attention before the ring pass, and one round of it afterwards. */
 static const char *check_heads(const nxc_operator_node *op, const nxc_shape *q, const nxc_shape *k,
                                const nxc_shape *v) {
-  const char *fault = nxc_same(k, v);
+  const nxc_shape values = nxc_shape_with_last(v, nxc_shape_last(k));
+  const char *fault = nxc_same(k, &values);
   for (int atom = 0; atom < NXC_N_ATOMS && fault == NULL; atom++) {
     uint8_t place_q = q->placement.at[atom], place_k = k->placement.at[atom];
     bool copied = place_q == NXC_SPLIT + 1 && place_k == NXC_REPLICATED;
@@ -23,8 +24,8 @@ static const char *check_heads(const nxc_operator_node *op, const nxc_shape *q, 
   return fault;
 }
 
-static nxc_shape output_shape(const nxc_shape *q) {
-  nxc_shape shape = nxc_shape_of(q->dtype, 3, (int64_t[]){q->dims[0], q->dims[2], q->dims[1] * q->dims[3]});
+static nxc_shape output_shape(const nxc_shape *q, const nxc_shape *v) {
+  nxc_shape shape = nxc_shape_of(q->dtype, 3, (int64_t[]){q->dims[0], q->dims[2], q->dims[1] * v->dims[3]});
   shape.placement = q->placement;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
     if (q->placement.at[atom] == NXC_SPLIT + 1) shape.placement.at[atom] = NXC_SPLIT + 2;
@@ -35,7 +36,7 @@ static nxc_shape output_shape(const nxc_shape *q) {
 
 static const char *infer_attention(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *q = nxc_in(graph, op, 0);
-  out[0] = output_shape(q);
+  out[0] = output_shape(q, nxc_in(graph, op, 2));
   out[1] = nxc_shape_without_last(q, NX_f32);
   return check_heads(op, q, nxc_in(graph, op, 1), nxc_in(graph, op, 2));
 }
@@ -60,7 +61,7 @@ static void grad_attention(nxc_grad *grad, const nxc_operator_node *op) {
 /* A key head that several ranks read has a summand of its gradient on each. */
 static const char *infer_attention_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *q = nxc_in(graph, op, 1), *k = nxc_in(graph, op, 2), *v = nxc_in(graph, op, 3);
-  const nxc_shape o = output_shape(q);
+  const nxc_shape o = output_shape(q, v);
   out[0] = *q, out[1] = *k, out[2] = *v;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++)
     if (q->placement.at[atom] != NXC_REPLICATED && k->placement.at[atom] == NXC_REPLICATED)
@@ -71,20 +72,24 @@ static const char *infer_attention_grad(const nxc_graph *graph, const nxc_operat
 
 enum { N_PRODUCTS = 2, N_GRAD_PRODUCTS = 5 };
 
-/* Products of [S,d] and [S,K] per query head, two operations for each score that lives: half of them, in
- * every round of a ring too, or those of the window. */
-static uint64_t flops_of(const nxc_operator_node *op, const nxc_shape *q, const nxc_shape *k) {
+/* Products of [S,d] and [S,K] per query head, and of [S,e] and [S,K], two operations for each score that
+ * lives: half of them, in every round of a ring too, or those of the window. */
+static uint64_t flops_of(const nxc_graph *graph, const nxc_operator_node *op, uint32_t first,
+                         uint32_t n_key_products, uint32_t n_value_products) {
+  const nxc_shape *q = nxc_in(graph, op, first), *k = nxc_in(graph, op, first + 1),
+                  *v = nxc_in(graph, op, first + 2);
   int64_t keys = k->dims[2], window = op->attrs[NX_attention_window].integer;
   if (window > 0 && window < keys) keys = 2 * window - window * window / keys;
-  return (uint64_t)nxc_shape_elements(q) * (uint64_t)keys;
+  int64_t features = n_key_products * q->dims[3] + n_value_products * v->dims[3];
+  return (uint64_t)(nxc_shape_rows(q) * features * keys);
 }
 
 static uint64_t flops_attention(const nxc_graph *graph, const nxc_operator_node *op) {
-  return N_PRODUCTS * flops_of(op, nxc_in(graph, op, 0), nxc_in(graph, op, 1));
+  return flops_of(graph, op, 0, 1, 1);
 }
 
 static uint64_t flops_attention_grad(const nxc_graph *graph, const nxc_operator_node *op) {
-  return N_GRAD_PRODUCTS * flops_of(op, nxc_in(graph, op, 1), nxc_in(graph, op, 2));
+  return flops_of(graph, op, 1, 3, 2);
 }
 
 static const char *infer_attention_merge(const nxc_graph *graph, const nxc_operator_node *op,

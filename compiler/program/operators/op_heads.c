@@ -74,6 +74,47 @@ static void grad_split_heads(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_grad_give(grad, op->args[0], nxc_append(graph, &request));
 }
 
+/* What all heads share is on every rank; which of them a rank has is told by the other features alone. */
+static const char *infer_split_latent(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *x = nxc_in(graph, op, 0), *shared = nxc_in(graph, op, 1);
+  int64_t heads = op->attrs[NX_split_latent_heads].integer,
+          values = op->attrs[NX_split_latent_values].integer;
+  if (nxc_shape_last(x) % heads != 0) return "the heads do not divide the features";
+  out[0] = heads_of(x, heads, nxc_shape_last(x) / heads - values + nxc_shape_last(shared));
+  out[1] = heads_of(x, heads, values);
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
+    bool own = x->placement.at[atom] == NXC_SPLIT + 2;
+    if (shared->placement.at[atom] != (own ? NXC_REPLICATED : x->placement.at[atom]))
+      return "what heads share is divided in another way";
+  }
+  return nxc_whole(x);
+}
+
+static void grad_split_latent(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_graph *graph = nxc_grad_graph(grad);
+  nxc_id dk = nxc_grad_of(grad, op->args[3]), dv = nxc_grad_of(grad, op->args[4]);
+  if (dk == 0 || dv == 0) return;
+  nxc_op_request request = {
+      .op = NX_OP_merge_latent, .of = {op->args[0], op->args[1]}, .in = {dk, dv, op->args[2]}};
+  memcpy(request.attrs, op->attrs, sizeof op->attrs);
+  nxc_id dx = nxc_append(graph, &request), dshared = nxc_last_output(graph, 1);
+  nxc_grad_give(grad, op->args[0], dx);
+  nxc_grad_give(grad, op->args[1], dshared);
+}
+
+/* A rank's heads give a summand of the gradient of what all share. */
+static const char *infer_merge_latent(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *dk = nxc_in(graph, op, 0), *dv = nxc_in(graph, op, 1);
+  const nx_attribute *attrs = op->attrs;
+  int64_t shared = attrs[NX_merge_latent_shared].integer;
+  out[0] = features_of(dk, dk->dims[1] * (dk->dims[3] - shared + dv->dims[3]));
+  out[1] = features_of(dk, shared);
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++)
+    if (dk->placement.at[atom] == NXC_SPLIT + 1) out[1].placement.at[atom] = NXC_PARTIAL;
+  if (!nxc_placement_equal(&dk->placement, &dv->placement)) return "dk and dv have different placements";
+  return nxc_whole(dk);
+}
+
 /* Linear: a sum still to be made stays one. */
 static const char *infer_merge_heads(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *dy = nxc_in(graph, op, 0);
@@ -99,5 +140,8 @@ const nxc_rule nxc_rule_rotate = {.infer = infer_rotate, .grad = grad_rotate, .l
 const nxc_rule nxc_rule_split_qkv = {
     .infer = infer_split_qkv, .grad = grad_split_qkv, .suffixes = {"q", "k", "v"}};
 const nxc_rule nxc_rule_merge_qkv = {.infer = infer_merge_qkv};
+const nxc_rule nxc_rule_split_latent = {
+    .infer = infer_split_latent, .grad = grad_split_latent, .suffixes = {"k", "v"}};
+const nxc_rule nxc_rule_merge_latent = {.infer = infer_merge_latent};
 const nxc_rule nxc_rule_split_heads = {.infer = infer_split_heads, .grad = grad_split_heads, .linear = true};
 const nxc_rule nxc_rule_merge_heads = {.infer = infer_merge_heads};

@@ -33,11 +33,31 @@ static const char *infer_route(const nxc_graph *graph, const nxc_operator_node *
   return NULL;
 }
 
+/* What moves the correction is how much more than their share experts had to do. */
+static void correct(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_op_request request = {.op = NX_OP_moe_imbalance,
+                            .in = {op->args[op->n_in + 2]},
+                            .out = {nxc_grad_parameter(grad, op->args[2])}};
+  if (request.out[0] == 0) return;
+  nxc_grad_accumulate(grad, &request);
+}
+
+static const char *infer_imbalance(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *counts = nxc_in(graph, op, 0);
+  out[0] = nxc_shape_of(NX_f32, 1, (int64_t[]){nxc_shape_last(counts)});
+  out[0].placement = nxc_placement_of_row_sum(counts);
+  return NULL;
+}
+
+const nxc_rule nxc_rule_moe_imbalance = {.infer = infer_imbalance};
+
 /* The losses are summands of the training's loss, in the unit of the cross-entropy's sum. */
 static void grad_route(nxc_grad *grad, const nxc_operator_node *op) {
-  nxc_id logits = op->args[0], experts = op->args[2], weights = op->args[3], counts = op->args[4];
+  const nxc_id *out = op->args + op->n_in;
+  nxc_id logits = op->args[0], experts = out[0], weights = out[1], counts = out[2];
   nxc_id dweights = nxc_grad_of(grad, weights);
   double scale = nxc_grad_loss_scale(grad);
+  if (op->n_in > 2) correct(grad, op);
   if (dweights == 0) return;
   if (nxc_grad_graph(grad)->mixture_counts) counts = nxc_grad_graph(grad)->mixture_counts;
   const nxc_op_request request = {

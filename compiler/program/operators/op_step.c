@@ -3,11 +3,12 @@
 #include "compiler/program/graph/rules.h"
 
 /* Each rank's share of the sum, over all atoms: divided ones, and those of which its weight picks one
- * coordinate. */
+ * coordinate. What counts nowhere has a weight of 0 on all. */
 static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *x = nxc_in(graph, op, 0);
   const nx_attribute *weight = &op->attrs[NX_norm_sq_weight];
   out[0] = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
+  bool counted = weight->kind == NX_ATTRIBUTE_CONSTANT || weight->integer != 0;
   uint32_t picked = 0;
   if (weight->kind == NX_ATTRIBUTE_CONSTANT) {
     const nxc_rank_number *number = &graph->tables->constants[weight->constant];
@@ -21,7 +22,7 @@ static const char *infer_norm_sq(const nxc_graph *graph, const nxc_operator_node
     bool divided = x->placement.at[atom] >= NXC_SPLIT, counted_once = picked & 1u << atom;
     if (!(stage & 1u << atom)) continue;
     if (divided && counted_once) return "a part of the gradient is not counted";
-    if (divided || counted_once)
+    if (divided || counted_once || !counted)
       out[0].placement.at[atom] = NXC_PARTIAL;
     else
       return "copies of a gradient are counted";

@@ -43,6 +43,14 @@ static nxc_learning_rate constant(double value) {
 static nxc_parameter_group group_of(const nxc_graph *graph, const nxc_training *t,
                                     const nxc_piece_node *piece, bool matrix) {
   const nxc_optimizer *o = &t->optimizer;
+  if (piece->part == NXC_PART_ROUTER_CORRECTION)
+    return (nxc_parameter_group){.name = "correction",
+                                 .update = {.rule = nx_optimizer_find("signsgd")},
+                                 .uncounted = true,
+                                 .own_rate = true,
+                                 .lr_factor = 1,
+                                 .rate = constant(t->model.mixture->correction_rate),
+                                 .weight_decay = constant(0)};
   bool decayed = matrix || o->norm_weight_decay;
   const nxc_group_pattern *pattern = pattern_of(graph, t, piece);
   nxc_parameter_group group = {.name = decayed ? "decayed" : "plain",

@@ -70,7 +70,8 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
 
 static bool is_same_class(const nxc_range_node *a, const nxc_range_node *b) {
   return a->group_atoms == b->group_atoms && a->copy_atoms == b->copy_atoms &&
-         a->parameter_group == b->parameter_group && a->kept == b->kept && a->shared == b->shared;
+         a->parameter_group == b->parameter_group && a->kept == b->kept && a->shared == b->shared &&
+         a->type == b->type;
 }
 
 static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
@@ -86,6 +87,7 @@ static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
 static nxc_range_node new_frozen_range(cutter *c, nxc_id parameter) {
   const nxc_shape *shape = &c->graph->values[parameter].shape;
   return (nxc_range_node){.frozen = true,
+                          .type = shape->dtype,
                           .parameter_group = NX_NONE,
                           .copy_atoms = nxc_parameter_copies(c->graph, parameter, &shape->placement),
                           .shared = c->graph->values[parameter].shared,
@@ -101,6 +103,7 @@ static nxc_range_node new_range(cutter *c, nxc_id parameter) {
                           .copy_atoms = nxc_parameter_copies(c->graph, parameter, &gradient->placement),
                           .shared = c->graph->values[parameter].shared,
                           .parameter_group = group,
+                          .type = c->graph->values[parameter].shape.dtype,
                           .kept = (uint64_t)nxc_shape_elements(gradient) < c->t->sharding.keep_below,
                           .unit = unit_of(c, parameter, group)};
 }
@@ -197,7 +200,7 @@ static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradi
 }
 
 static void make_parameters(nxc_graph *graph, nxc_range_node *range) {
-  nx_dtype dtype = graph->types.param;
+  nx_dtype dtype = range->type;
   bool divided = range->storage == NXC_DIVIDED;
   nxc_id held = range_value(graph, range, "param", NXC_ROLE_PARAMETER, dtype, !divided, NXC_REPLICATED);
   range->whole = divided ? 0 : held;
@@ -297,7 +300,7 @@ static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *ran
   make_parameters(graph, range);
   if (range->frozen) return;
   make_gradients(graph, range);
-  if (t->types.master)
+  if (t->types.master && range->type != NX_f32)
     range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, false, NXC_REPLICATED);
   const nx_optimizer_row *rule = graph->tables->parameter_groups[range->parameter_group].update.rule;
   for (uint32_t i = 0; rule != NULL && i < nx_optimizer_n_states(rule); i++)

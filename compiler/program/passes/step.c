@@ -66,6 +66,7 @@ static void squares(step *s) {
     if (range->group_atoms) x = is_divided(range) ? range->summed : summed(graph, range, gradient);
     uint32_t held_by_all = range->copy_atoms | (range->group_atoms & ~range->shard_atoms);
     nxc_rank_number weight = nxc_parameter_owner(graph, held_by_all, range->shared);
+    if (graph->tables->parameter_groups[range->parameter_group].uncounted) weight = nxc_rank_number_of(0);
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
                                         .in = {x},
                                         .out = {square_entry(s, graph->parameters[i], at)},

@@ -20,7 +20,8 @@ static bool is_adaptable(nxc_part part) {
       [NXC_PART_EMBEDDING] = true,      [NXC_PART_POSITIONS] = true, [NXC_PART_FINAL_NORM] = true,
       [NXC_PART_ATTENTION_NORM] = true, [NXC_PART_FFN_NORM] = true,  [NXC_PART_ROUTER] = true,
       [NXC_PART_Q_NORM] = true,         [NXC_PART_K_NORM] = true,    [NXC_PART_ATTENTION_AFTER_NORM] = true,
-      [NXC_PART_FFN_AFTER_NORM] = true};
+      [NXC_PART_FFN_AFTER_NORM] = true, [NXC_PART_Q_LATENT_NORM] = true, [NXC_PART_KV_LATENT_NORM] = true,
+      [NXC_PART_ROUTER_CORRECTION] = true};
   return !never[part];
 }
 

@@ -25,12 +25,17 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .normalize = nxc_flag(s, NX_SETTING_MOE_NORMALIZE_TOP_K),
                    .scale = nxc_number(s, NX_SETTING_MOE_ROUTER_SCALE),
                    .tolerance = nxc_number(s, NX_SETTING_MOE_SINKHORN_TOLERANCE),
+                   .corrected = nxc_flag(s, NX_SETTING_MOE_ROUTER_CORRECTION),
+                   .correction_rate = nxc_number(s, NX_SETTING_MOE_CORRECTION_RATE),
+                   .groups = nxc_int_or(s, NX_SETTING_MOE_GROUPS, 1),
                    .by_position = nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position"),
                    .aux = nxc_number(s, NX_SETTING_MOE_AUX_LOSS_COEF),
                    .z = nxc_number(s, NX_SETTING_MOE_Z_LOSS_COEF),
                    .aux_scope = scope_of(s),
                    .gathers = nxc_is(s, NX_SETTING_MOE_DISPATCHER, "allgather"),
                    .buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR)};
+  m.top_groups = nxc_int_or(s, NX_SETTING_MOE_TOP_GROUPS, m.groups);
+  m.group_best = nxc_int_or(s, NX_SETTING_MOE_GROUP_BEST, 1);
   m.hidden = nxc_int(s, nxc_has(s, NX_SETTING_MOE_FFN_HIDDEN) ? NX_SETTING_MOE_FFN_HIDDEN
                                                               : NX_SETTING_MODEL_FFN_HIDDEN);
   if (nxc_is(s, NX_SETTING_MOE_ROUTING, "sinkhorn"))

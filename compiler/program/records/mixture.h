@@ -21,6 +21,9 @@ typedef struct nxc_mixture {
   double tolerance;
   double capacity_factor; /* 0: no token is dropped */
   bool by_position;
+  bool corrected;           /* experts have a correction of the scores that choose them */
+  double correction_rate;   /* by which it moves each step towards a balanced load */
+  int64_t groups, top_groups, group_best; /* as of moe_route */
   double aux, z; /* coefficients */
   nxc_aux_scope aux_scope;
   bool gathers;         /* ranks gather all tokens instead of sending each to its experts */

@@ -136,7 +136,7 @@ static void read_scaling(const nxc_settings *s, nxc_rope_spec *rope) {
   rope->amplitude = nxc_number_or(s, NX_SETTING_MODEL_ROPE_ATTENTION_FACTOR, usual);
 }
 
-static nxc_rope_spec read_rope(const nxc_settings *s, int64_t head_dim) {
+static nxc_rope_spec read_rope(const nxc_settings *s, int64_t head_dim, bool always) {
   const scaling_row *scaling = row_of(s, NX_SETTING_MODEL_ROPE_SCALING, scalings, sizeof *scalings);
   assert(scaling != NULL);
   nxc_rope_spec rope = {.theta = nxc_number(s, NX_SETTING_MODEL_ROPE_THETA),
@@ -146,10 +146,18 @@ static nxc_rope_spec read_rope(const nxc_settings *s, int64_t head_dim) {
                         .high_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_HIGH_FREQ_FACTOR),
                         .original_positions = nxc_int(s, NX_SETTING_MODEL_ROPE_ORIGINAL_POSITIONS),
                         .interleaved = nxc_flag(s, NX_SETTING_MODEL_ROPE_INTERLEAVED)};
-  if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "rope"))
+  if (always || nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "rope"))
     rope.dims = (int64_t)((double)head_dim * nxc_number(s, NX_SETTING_MODEL_ROTARY_PERCENTAGE)) / 2 * 2;
   read_scaling(s, &rope);
   return rope;
+}
+
+static void read_latent(const nxc_settings *s, nxc_attention_spec *a) {
+  a->kv_heads = a->heads;
+  a->shared_dim = nxc_int_or(s, NX_SETTING_MODEL_LATENT_ROPE_DIM, a->head_dim / 2);
+  if (!nxc_flag(s, NX_SETTING_MODEL_LATENT_NORM)) return;
+  a->latent_norm = read_norm(s);
+  a->latent_norm.epsilon = nxc_number_or(s, NX_SETTING_MODEL_LATENT_NORM_EPSILON, a->latent_norm.epsilon);
 }
 
 static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) {
@@ -171,9 +179,10 @@ static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) 
   const qk_norm_row *norm = row_of(s, NX_SETTING_MODEL_QK_NORM, qk_norms, sizeof *qk_norms);
   assert(norm != NULL);
   a.qk_norm = norm->kind;
-  a.qkv_bias = all || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
-  a.rope = read_rope(s, a.head_dim);
-  if (a.kv_rank > 0) a.rope.dims = nxc_int_or(s, NX_SETTING_MODEL_LATENT_ROPE_DIM, a.rope.dims);
+  a.qkv_bias = (all && a.kv_rank == 0) || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
+  if (a.kv_rank > 0) read_latent(s, &a);
+  bool latent = a.kv_rank > 0;
+  a.rope = read_rope(s, latent ? a.shared_dim : a.head_dim, latent);
   return a;
 }
 
@@ -334,8 +343,8 @@ double nxc_attention_weights(const nxc_attention_spec *a, int64_t hidden) {
   double h = (double)hidden, heads = (double)a->heads, query = heads * (double)a->head_dim;
   double keys = (double)(a->kv_heads * (a->head_dim + a->value_dim)), out = h * heads * (double)a->value_dim;
   if (a->kv_rank == 0) return h * (query + keys) + out;
-  double down = (double)(a->query_rank + a->kv_rank + a->rope.dims);
-  double up = (double)a->kv_rank * heads * (double)(a->head_dim - a->rope.dims + a->value_dim);
+  double down = (double)(a->query_rank + a->kv_rank + a->shared_dim);
+  double up = (double)a->kv_rank * heads * (double)(a->head_dim - a->shared_dim + a->value_dim);
   return h * down + (a->query_rank > 0 ? (double)a->query_rank : h) * query + up + out;
 }
 

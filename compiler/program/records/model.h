@@ -43,7 +43,7 @@ typedef enum nxc_rope_scaling { /* as in split_heads, but for the last two */
   NXC_ROPE_LONGROPE
 } nxc_rope_scaling;
 
-/* Rotation of queries and keys: of the first `dims` features of a head. */
+/* Rotation of queries and keys: of `dims` features of a head. */
 typedef struct nxc_rope_spec {
   int64_t dims; /* 0: none */
   double theta;
@@ -52,6 +52,7 @@ typedef struct nxc_rope_spec {
   int64_t original_positions;
   double amplitude; /* of cosines and sines */
   bool interleaved; /* pairs are 2 i and 2 i + 1, else i and i + dims / 2 */
+  int64_t start;    /* the first feature that is rotated */
 } nxc_rope_spec;
 
 typedef enum nxc_qk_norm { NXC_QK_PLAIN, NXC_QK_NORM_OF_HEAD, NXC_QK_NORM_OF_ALL } nxc_qk_norm;
@@ -60,6 +61,8 @@ typedef struct nxc_attention_spec {
   int64_t heads, kv_heads, head_dim;
   int64_t value_dim;           /* of a value head */
   int64_t query_rank, kv_rank; /* of the latents of queries, and of keys and values; 0: none */
+  int64_t shared_dim;          /* beside a latent: the last features of a key, which all heads share */
+  nxc_norm_spec latent_norm;   /* of the latents; kind NULL: none */
   int64_t window; /* tokens that a token looks back; 0: all */
   double scale;   /* of the scores */
   double soft_cap; /* of the scores; 0: none */

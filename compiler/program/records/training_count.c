@@ -25,8 +25,13 @@ static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   if (a->qk_norm == NXC_QK_NORM_OF_HEAD) n += 2 * norm_vectors(&spec->norm, a->head_dim);
   if (a->qk_norm == NXC_QK_NORM_OF_ALL)
     n += norm_vectors(&spec->norm, a->head_dim * (a->heads + a->kv_heads));
-  if (a->qkv_bias) n += a->head_dim * (a->heads + 2 * a->kv_heads);
+  if (a->qkv_bias && a->kv_rank == 0) n += a->head_dim * (a->heads + 2 * a->kv_heads);
+  if (a->qkv_bias && a->kv_rank > 0) n += a->query_rank + a->kv_rank + a->shared_dim;
+  bool normed = a->latent_norm.kind != NULL;
+  if (normed) n += norm_vectors(&a->latent_norm, a->kv_rank);
+  if (normed && a->query_rank > 0) n += norm_vectors(&a->latent_norm, a->query_rank);
   if (a->output_bias) n += m->hidden;
+  if (spec->ffn.mixture && spec->ffn.mixture->corrected) n += spec->ffn.mixture->n_experts;
   if (spec->ffn.bias) n += m->hidden + spec->ffn.width * (spec->ffn.activation->gated ? 2 : 1);
   return n;
 }
