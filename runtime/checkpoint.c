@@ -107,7 +107,7 @@ bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fa
               (is_there || write_files(checkpoint, &tensors, folder, step, fault));
   if (opened) nxr_tensors_close(&tensors);
   if (checkpoint->world->rank == 0) {
-    if (good) nxr_folder_prune(checkpoint->directory, checkpoint->run.plan->run_names->keep);
+    if (good) nxr_folder_prune(checkpoint->directory, checkpoint->run.plan->run_names);
     else if (folder[0] != '\0') nxr_unfinished_remove(folder);
   }
   return nxr_world_all(checkpoint->world, good);
@@ -225,6 +225,8 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr
     nxr_folder_path(checkpoint->directory, *step, "", folder);
     nxr_loss_scale *scale = checkpoint->run.scale;
     if (scale != NULL) nxr_world_broadcast(checkpoint->world, scale, sizeof *scale);
+    nxr_score *score = checkpoint->run.score;
+    if (score != NULL) nxr_world_broadcast(checkpoint->world, score, sizeof *score);
     good = nxr_world_all(checkpoint->world, read_files(&tensors, folder, fault));
     if (good && checkpoint->world->rank == 0) fprintf(stderr, "nxrun: resumes from %s\n", folder);
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint_folder.h"
 
+#include "runtime/checkpoint_manifest.h"
 #include "runtime/checkpoint_remove.h"
 
 #include <dirent.h>
@@ -194,31 +195,86 @@ static bool remove_checkpoint(const char *directory, uint64_t step) {
   return false;
 }
 
-static uint64_t find_oldest_own(const char *directory, uint64_t *step) {
-  char path[NXR_PATH_BYTES];
-  parent_path(directory, path);
-  DIR *folder = opendir(path);
-  uint64_t n = 0, at;
-  for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
-    if (!parse_name(entry->d_name, "", &at)) continue;
-    nxr_folder_path(directory, at, "", path);
-    if (nxr_checkpoint_is_own(path, at) && (n++ == 0 || at < *step)) *step = at;
-  }
-  if (folder) closedir(folder);
-  return n;
+/* ---- which stay ---- */
+
+typedef struct own {
+  uint64_t step;
+  nxr_score score;
+  bool stays;
+} own;
+
+static int compare_steps(const void *left, const void *right) {
+  const own *a = left, *b = right;
+  return a->step < b->step ? -1 : a->step > b->step;
 }
 
-void nxr_folder_prune(const char *directory, int64_t keep) {
-  uint64_t n_left = keep < 1 ? 1 : (uint64_t)keep, oldest;
-  while (keep >= 0 && find_oldest_own(directory, &oldest) > n_left) {
-    if (remove_checkpoint(directory, oldest)) continue;
+static nxr_score read_score(const char *path, uint64_t step) {
+  json_t *manifest;
+  nxr_fault none;
+  nxr_score score = {0};
+  if (!nxr_manifest_read(path, step, &manifest, &none)) return score;
+  nxr_manifest_score(manifest, &score);
+  json_decref(manifest);
+  return score;
+}
+
+/* Oldest first; the caller's to free. */
+static own *list_own(const char *directory, size_t *n) {
+  char path[NXR_PATH_BYTES];
+  own *list = NULL;
+  uint64_t step;
+  parent_path(directory, path);
+  DIR *folder = opendir(path);
+  *n = 0;
+  for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+    if (!parse_name(entry->d_name, "", &step)) continue;
+    nxr_folder_path(directory, step, "", path);
+    own *longer = nxr_checkpoint_is_own(path, step) ? realloc(list, (*n + 1) * sizeof *list) : NULL;
+    if (longer == NULL) continue;
+    list = longer;
+    list[(*n)++] = (own){.step = step, .score = read_score(path, step)};
+  }
+  if (folder) closedir(folder);
+  if (*n) qsort(list, *n, sizeof *list, compare_steps);
+  return list;
+}
+
+/* Of equal ones the oldest. */
+static own *find_best(own *list, size_t n, bool greatest) {
+  own *best = NULL;
+  for (own *at = list; at < list + n; at++) {
+    if (at->stays || !at->score.known) continue;
+    bool better = best == NULL || (greatest ? at->score.loss > best->score.loss : at->score.loss < best->score.loss);
+    if (better) best = at;
+  }
+  return best;
+}
+
+/* The best are counted whether they are among the newest or not. */
+static void choose(own *list, size_t n, const nx_run_names *names) {
+  size_t n_newest = names->keep < 1 ? 1 : (size_t)names->keep;
+  for (int32_t i = 0; i != names->best; i++) {
+    own *best = find_best(list, n, names->rules & NX_RUN_BEST_IS_GREATEST);
+    if (best == NULL) break;
+    best->stays = true;
+  }
+  for (size_t i = n > n_newest ? n - n_newest : 0; i < n; i++) list[i].stays = true;
+}
+
+void nxr_folder_prune(const char *directory, const nx_run_names *names) {
+  size_t n = 0;
+  own *list = names->keep < 0 ? NULL : list_own(directory, &n);
+  choose(list, n, names);
+  for (size_t i = 0; i < n; i++) {
+    if (list[i].stays || remove_checkpoint(directory, list[i].step)) continue;
     char path[NXR_PATH_BYTES];
     int error = errno;
-    nxr_folder_path(directory, oldest, "", path);
+    nxr_folder_path(directory, list[i].step, "", path);
     fprintf(stderr, "nxrun: cannot remove the old checkpoint %s: %s; the training goes on\n", path,
             strerror(error));
-    return;
+    break;
   }
+  free(list);
 }
 
 bool nxr_folder_set_aside(const char *directory, uint64_t step, nxr_fault *fault) {

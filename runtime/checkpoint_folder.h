@@ -12,6 +12,7 @@
 #define NXR_CHECKPOINT_FOLDER_H
 
 #include "runtime/fault.h"
+#include "schema/plan.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,9 +33,9 @@ bool nxr_folder_newest(const char *directory, uint64_t below, uint64_t *step);
  * is synced. checkpoint_remove.h removes it. */
 bool nxr_folder_begin(const char *directory, uint64_t step, char path[NXR_PATH_BYTES], nxr_fault *fault);
 bool nxr_folder_publish(const char *directory, uint64_t step, const char *temporary, nxr_fault *fault);
-/* Removes the oldest of nxrun's own until `keep` are left; below 0: none is removed. The newest always stays.
- * One that cannot be removed is a warning. */
-void nxr_folder_prune(const char *directory, int64_t keep);
+/* Of nxrun's own keeps the newest, as many as `keep` says (below 0: all; one at least), and the best by their
+ * scores; removes the others, oldest first. One that cannot be removed is a warning. */
+void nxr_folder_prune(const char *directory, const nx_run_names *names);
 bool nxr_folder_set_aside(const char *directory, uint64_t step, nxr_fault *fault);
 
 /* mkdir, for the folders above it too. */

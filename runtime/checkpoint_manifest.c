@@ -6,6 +6,7 @@
 #include "runtime/world.h"
 
 #include <errno.h>
+#include <math.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <nettle/sha2.h>
@@ -94,6 +95,21 @@ static void read_scale(const json_t *manifest, nxr_loss_scale *scale) {
   *scale = (nxr_loss_scale){factor, (uint32_t)n_good, (uint32_t)n_left, (uint64_t)n_skipped};
 }
 
+static json_t *make_score(const nxr_manifest_run *run) {
+  if (run->score == NULL || (!run->score->known && run->plan->n[NX_SECTION_EVALUATIONS] == 0)) return NULL;
+  bool known = run->score->known && isfinite(run->score->loss);
+  return json_pack("{s:o*, s:I}", "loss", known ? json_real(run->score->loss) : NULL, "evaluated",
+                   (json_int_t)run->score->evaluated);
+}
+
+bool nxr_manifest_score(const json_t *manifest, nxr_score *score) {
+  const json_t *from = json_object_get(manifest, "score"), *loss = json_object_get(from, "loss");
+  const json_t *evaluated = json_object_get(from, "evaluated");
+  *score = (nxr_score){json_is_number(loss), json_number_value(loss),
+                       json_is_integer(evaluated) ? (uint64_t)json_integer_value(evaluated) : UINT64_MAX};
+  return score->known;
+}
+
 static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const nxr_checkpoint_file *files,
                              uint32_t n_files) {
   char hex[HEX_BYTES];
@@ -104,10 +120,10 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                                                           "sha256", hex));
   }
   nx_hex(run->plan->header->plan_id, hex);
-  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*}", "format", FORMAT, "version", VERSION,
+  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*, s:o*}", "format", FORMAT, "version", VERSION,
                    "plan_id", hex, "step", (json_int_t)step, "files", entries, "settings",
                    make_settings(run->plan), "dataset", make_dataset(run->dataset), "loss_scale",
-                   make_scale(run));
+                   make_scale(run), "score", make_score(run));
 }
 
 /* A new file of the folder, synced. */
@@ -331,5 +347,6 @@ bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nx
                             nxr_fault *fault) {
   if (!check_plan(manifest, folder, run, fault) || !check_dataset(manifest, folder, run, fault)) return false;
   read_scale(manifest, run->scale);
+  if (run->score) nxr_manifest_score(manifest, run->score);
   return true;
 }

@@ -4,6 +4,7 @@
  *   {"format": "nxrun checkpoint", "version": 1, "plan_id": hex, "step": n,
  *    "files": {name: {"bytes": n, "sha256": hex}}, "settings": {path: value},
  *    "dataset": {"documents": n, "tokens": n, "sha256": hex},
+ *    "score": {"loss": x, "evaluated": n},
  *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n}}
  *
  * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset
@@ -31,12 +32,20 @@ typedef struct nxr_checkpoint_file {
 
 /* Fills n_bytes and sha256 of a file in the folder. */
 bool nxr_manifest_hash(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault);
+/* What a checkpoint is worth: the newest loss of what the plan judges checkpoints by. */
+typedef struct nxr_score {
+  bool known;
+  double loss;
+  uint64_t evaluated; /* the step after which everything was evaluated that was due, last; UINT64_MAX: not known */
+} nxr_score;
+
 /* What a manifest says of its run: of which plan it is, and on what it was trained. */
 typedef struct nxr_manifest_run {
   const nx_plan *plan;
   const nxr_fingerprint *dataset; /* NULL: not known, and not compared */
   bool new_dataset;               /* going on with another one was asked for */
   nxr_loss_scale *scale;          /* written where the plan has one, and read by nxr_manifest_check_run */
+  nxr_score *score;               /* as `scale`; NULL: nothing is evaluated */
 } nxr_manifest_run;
 
 /* Whether the folder has a manifest of a checkpoint at all, of whatever step. */
@@ -47,6 +56,8 @@ bool nxr_manifest_has_base(const nx_plan *plan);
  * with which transformers reads the weights, and the adapter_config.json with which PEFT reads adapters. */
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
+/* False where the manifest has none. */
+bool nxr_manifest_score(const json_t *manifest, nxr_score *score);
 /* Reads the manifest; false where the checkpoint is incomplete or damaged. The caller's to json_decref. */
 bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault);
 /* Whether a run may go on from it: it is in a version that can be read, of the same dataset, and of the same

@@ -35,10 +35,10 @@ static void open_evaluation(nxr_evaluations *evaluations, uint32_t index) {
   *e = (nxr_evaluation){.record = record, .name = nx_plan_text(plan, record->name), .every = record->every,
                         .n_batches = count_batches(record, n_samples, plan->run->global_batch),
                         .evaluated = UINT64_MAX};
-  if (record->every_epochs > 0) {
-    uint64_t n_trained = nxr_data_samples(evaluations->data, nxr_data_trained(evaluations->data));
+  uint32_t trained = nxr_data_trained(evaluations->data);
+  uint64_t n_trained = trained == NX_NONE ? 0 : nxr_data_samples(evaluations->data, trained);
+  if (record->every_epochs > 0 && n_trained > 0)
     e->every = whole_steps(record->every_epochs, n_trained, plan->run->global_batch);
-  }
   nxr_data_limit(evaluations->data, record->dataset, repeats(record) ? UINT64_MAX : n_samples);
   if (e->n_batches == 0 && evaluations->metrics)
     fprintf(stderr, "nxrun: the set %s has not one sample, and is not evaluated (data.split)\n", e->name);
@@ -94,7 +94,8 @@ static bool evaluate(nxr_evaluations *evaluations, nxr_evaluation *e, uint64_t f
   double start = nxr_clock_s(), sum = 0, one;
   uint64_t n_tokens = 0, sequence = evaluations->exec->machine->plan->run->sequence;
   for (uint64_t batch = first; batch < first + n; batch++) {
-    if (evaluations->stops(evaluations->context)) return true;
+    evaluations->given_up = evaluations->stops(evaluations->context);
+    if (evaluations->given_up) return true;
     if (!nxr_exec_evaluate(evaluations->exec, e->record->dataset, batch, step, &one, fault)) return false;
     sum += one;
     n_tokens += samples_of(evaluations, e, batch) * sequence;

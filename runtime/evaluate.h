@@ -26,6 +26,7 @@ typedef struct nxr_evaluations {
   nxr_metrics *metrics;                          /* NULL on ranks that report nothing */
   bool (*stops)(const void *context); /* whether any rank was told to end; meets all ranks */
   const void *context;
+  bool given_up; /* the last one was told to end */
   uint32_t n;
   nxr_evaluation *at;
 } nxr_evaluations;

@@ -21,6 +21,8 @@ static const char usage[] =
     "  --backend cpu|ref      kernels: oneDNN and vector code, or plain C (slow; defines what is correct)\n"
     "  --dir DIR              folder of the run, instead of the plan's\n"
     "  --resume               go on from the newest checkpoint in the folder\n"
+    "  --evaluate             train nothing: evaluate the newest checkpoint in the folder on the plan's sets\n"
+    "  --checkpoint PATH      with --evaluate: this checkpoint, or folder of weights, instead\n"
     "  --new-dataset          with --resume: although the dataset is another than the checkpoint's\n"
     "  --stop-after N         end, with a checkpoint, when N steps are done\n"
     "  --log text|json        a line for people, or a JSON object, per step\n"
@@ -38,6 +40,8 @@ enum {
   BACKEND = 1,
   DIRECTORY,
   RESUME,
+  EVALUATE,
+  CHECKPOINT,
   NEW_DATASET,
   STOP_AFTER,
   LOG,
@@ -57,6 +61,8 @@ static const struct option long_options[] = {
     {"backend", required_argument, NULL, BACKEND},
     {"dir", required_argument, NULL, DIRECTORY},
     {"resume", no_argument, NULL, RESUME},
+    {"evaluate", no_argument, NULL, EVALUATE},
+    {"checkpoint", required_argument, NULL, CHECKPOINT},
     {"new-dataset", no_argument, NULL, NEW_DATASET},
     {"stop-after", required_argument, NULL, STOP_AFTER},
     {"log", required_argument, NULL, LOG},
@@ -115,6 +121,8 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
              nxk_backend_find(optarg); /* cpu: said later where it was not built */
     case DIRECTORY: options->directory = optarg; return optarg[0] != '\0';
     case RESUME: options->resume = true; return true;
+    case EVALUATE: options->evaluate = true; return true;
+    case CHECKPOINT: options->checkpoint = optarg; return optarg[0] != '\0';
     case NEW_DATASET: options->new_dataset = true; return true;
     case STOP_AFTER: return parse_count(optarg, &options->stop_after);
     case LOG: {
@@ -145,12 +153,17 @@ static void note_option(request *asked, int option) {
 /* Which options go together; `seen` has a bit for each. */
 static void check_together(request *asked, uint32_t seen, int n_plans) {
   const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << COMM;
+  const uint32_t training = 1u << RESUME | 1u << STOP_AFTER | 1u << DUMP_GRADIENTS;
   if (asked->kind == MEASURE) {
     if (n_plans > 0) set_mistake(asked, "--calibrate takes no plan", "");
     else if (seen & ~(own | both | 1u << CALIBRATE))
       set_mistake(asked, "an option is of no use to --calibrate", "");
   } else if (seen & own) {
     set_mistake(asked, "-o and --threads belong to --calibrate", "");
+  } else if (seen & 1u << CHECKPOINT && !(seen & 1u << EVALUATE)) {
+    set_mistake(asked, "--checkpoint belongs to --evaluate", "");
+  } else if (seen & 1u << EVALUATE && seen & training) {
+    set_mistake(asked, "with --evaluate nothing is trained: leave --resume, --stop-after and --dump-gradients out", "");
   } else if (n_plans != 1) {
     set_mistake(asked, n_plans == 0 ? "no plan" : "more than one plan", "");
   }

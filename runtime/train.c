@@ -10,6 +10,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -58,6 +59,7 @@ typedef struct training {
   nxr_exec exec;
   nxr_evaluations evaluations;
   nxr_loss_scale scale;
+  nxr_score score; /* of the next checkpoint */
   nxr_metrics metrics;
   nxr_fault fault;
   uint64_t done;  /* steps behind the run */
@@ -158,9 +160,45 @@ static bool load_weights(training *run) {
   return agree(run);
 }
 
+/* ---- what is only evaluated ---- */
+
+static bool only_evaluates(const training *run) {
+  return run->options->evaluate || run->plan->run_names->rules & NX_RUN_ONLY_EVALUATES;
+}
+
+/* The step that is in the name of a checkpoint's folder. */
+static uint64_t step_of(const char *path) {
+  const char *name = strstr(path, "step-");
+  for (const char *next = name; next; next = strstr(next + 1, "step-")) name = next;
+  return name ? strtoull(name + strlen("step-"), NULL, 10) : 0;
+}
+
+/* A given checkpoint, or the newest of the run; where there is none, what the run would begin with. */
+static bool load_evaluated(training *run) {
+  const char *given = run->options->checkpoint;
+  if (run->plan->n[NX_SECTION_EVALUATIONS] == 0)
+    nxr_fault_set(&run->fault, "the plan evaluates no set: compile it with evaluate.batches or evaluate.share, and "
+                               "a dataset for validation (data.split)");
+  if (!agree(run) || !load_weights(run)) return false;
+  if (given) {
+    run->done = step_of(given);
+    nxr_checkpoint_import(&run->checkpoint, given, &run->fault);
+    return agree(run);
+  }
+  nxr_checkpoint_prepare(&run->checkpoint, true, &run->fault);
+  if (!agree(run)) return false;
+  nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
+  if (!agree(run)) return false;
+  if (run->done == 0 && run->world->rank == 0)
+    fprintf(stderr, "nxrun: %s has no checkpoint: the weights that the run begins with are evaluated\n",
+            run->checkpoint.directory);
+  return true;
+}
+
 /* All ranks must read the same; what they read goes into the checkpoints. */
 static bool open_data(training *run) {
-  nxr_data_open(run->plan, run->world->rank, true, &run->data, &run->fault);
+  bool trains = !only_evaluates(run);
+  nxr_data_open(run->plan, run->world->rank, trains, &run->data, &run->fault);
   if (!agree(run)) return false;
   const nxr_fingerprint *own = nxr_data_everything(run->data);
   nxr_fingerprint first = *own;
@@ -172,8 +210,8 @@ static bool open_data(training *run) {
         "%llu tokens): give every host the same files, as at %s",
         run->world->rank, (unsigned long long)own->n_documents, (unsigned long long)own->n_tokens,
         (unsigned long long)first.n_documents, (unsigned long long)first.n_tokens,
-        nx_plan_string(run->plan, run->plan->sources[nx_plan_train_set(run->plan)->first_source].prefix));
-  run->checkpoint.run.dataset = nxr_data_fingerprint(run->data);
+        nx_plan_string(run->plan, run->plan->sources[0].prefix));
+  if (trains) run->checkpoint.run.dataset = nxr_data_fingerprint(run->data);
   run->checkpoint.run.new_dataset = run->options->new_dataset;
   return agree(run);
 }
@@ -182,7 +220,13 @@ static bool load_state(training *run) {
   run->world->phase = "while data and weights are read";
   run->scale = nxr_loss_scale_begin(run->plan->run);
   run->checkpoint.run.scale = &run->scale;
+  run->checkpoint.run.score = &run->score;
   if (!open_data(run)) return false;
+  if (only_evaluates(run)) {
+    if (!load_evaluated(run)) return false;
+    nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
+    return agree(run);
+  }
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
   if (!agree(run)) return false;
   bool elsewhere = !nxr_manifest_has_base(run->plan); /* what is frozen is in no checkpoint */
@@ -204,8 +248,8 @@ static bool open_metrics(training *run) {
                                .n_steps = run->plan->run->n_steps, .window_bytes = run->arenas.segment_bytes};
   snprintf(path, sizeof path, "%s/metrics.jsonl", run->checkpoint.directory);
   const char *file = run->options->metrics ? run->options->metrics : path;
-  bool reports = run->world->rank == 0;
-  nxr_metrics_open(&run->metrics, reports ? file : NULL, run->done, &run->fault);
+  bool reports = run->world->rank == 0 && (run->options->metrics || !only_evaluates(run));
+  nxr_metrics_open(&run->metrics, reports ? file : NULL, only_evaluates(run) ? 0 : run->done, &run->fault);
   const char *tensorboard = nx_plan_text(run->plan, names->tensorboard);
   run->metrics.events_every = names->tensorboard_every, run->metrics.events_show = names->tensorboard_shows;
   if (reports && tensorboard[0] != '\0')
@@ -302,6 +346,16 @@ static bool open_evaluations(training *run) {
   return agree(run);
 }
 
+/* What the next checkpoint is judged by. */
+static void judge(training *run, double loss) {
+  const nx_run_names *names = run->plan->run_names;
+  const nxr_evaluation *by =
+      names->best_evaluation == NX_NONE ? NULL : &run->evaluations.at[names->best_evaluation];
+  if (names->best == 0) return;
+  if (by == NULL) run->score.known = true, run->score.loss = loss;
+  else if (by->evaluated == run->done) run->score.known = true, run->score.loss = by->loss;
+}
+
 /* What cannot be read ends the run: ranks that could are waiting. */
 static void end_unread(const training *run) {
   fprintf(stderr, "nxrun: rank %u, evaluation after step %llu: %s\n", run->world->rank,
@@ -312,6 +366,8 @@ static void end_unread(const training *run) {
 static void evaluate(training *run, bool (*which)(nxr_evaluations *, uint64_t step, nxr_fault *)) {
   run->world->phase = "during an evaluation";
   if (!which(&run->evaluations, run->done, &run->fault)) end_unread(run);
+  if (!run->evaluations.given_up) run->score.evaluated = run->done;
+  run->evaluations.given_up = false;
   run->world->phase = "between steps";
 }
 
@@ -328,6 +384,7 @@ static bool loop(training *run) {
   bool trained = run->done < last;
   if (trained && run->done == 0 && is_kept(run->plan, 0) && !save(run)) return false;
   if (trained && run->done == 0) evaluate(run, nxr_evaluate_sanity);
+  if (run->score.evaluated < run->done) evaluate(run, nxr_evaluate_step); /* that was given up */
   while (run->done < last && !stop) {
     run_step(run, &numbers);
     if (dump) nxr_checkpoint_gradients(&run->checkpoint, run->options->dump_gradients, &run->fault);
@@ -335,6 +392,7 @@ static bool loop(training *run) {
     is_finite(run, &numbers);
     if (nxr_comm_vote(run->comm, run->fault.text[0] != '\0')) return agree(run);
     evaluate(run, nxr_evaluate_step);
+    judge(run, numbers.loss);
     stop = nxr_comm_vote(run->comm, stop_signal != 0);
     if (is_kept(run->plan, run->done) && !save(run)) return false;
   }
@@ -366,7 +424,9 @@ static bool run_all(training *run) {
   }
   if (!load_state(run) || !open_metrics(run) || !open_evaluations(run)) return false;
   catch_signals();
-  bool well = loop(run);
+  bool well = true;
+  if (only_evaluates(run)) evaluate(run, nxr_evaluate_all);
+  else well = loop(run);
   release_signals();
   return well;
 }

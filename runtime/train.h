@@ -15,6 +15,8 @@ typedef struct nxr_options {
   uint64_t
       stop_after; /* end, with a checkpoint, when so many steps are behind the run; 0: the plan's number */
   bool resume, dry_run, force_p2p;
+  bool evaluate;          /* train nothing, and evaluate the newest checkpoint, */
+  const char *checkpoint; /* or this one, or a folder of weights; NULL: the newest */
   bool new_dataset; /* a run that is resumed may read another dataset than before */
   nxr_log log;
 } nxr_options;

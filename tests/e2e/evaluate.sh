@@ -39,7 +39,7 @@ optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}
 schedule: {max_steps: 8}
 data: {path: [data], split: [70, 20, 10]}
 evaluate: {every_steps: 2, batches: 2}
-checkpoint: {every_steps: 3}
+checkpoint: {every_steps: ${every:-3}}
 run: {name: run}
 END
   sets=
@@ -48,6 +48,7 @@ END
 }
 run="$mpiexec -n 2 $nxrun"
 
+every=2
 plan over evaluate.at_end=true evaluate.test_batches=1 evaluate.sanity_batches=1
 expect 'a run with evaluations' 0 'step 8/8  test  loss .*  perplexity ' $run over.bin --dir over
 losses over validation | cut -d' ' -f1 | tr '\n' ' ' >out
@@ -55,6 +56,7 @@ losses over validation | cut -d' ' -f1 | tr '\n' ' ' >out
 report 'before the first step and after every second; not twice at the end' $?
 [ "$(losses over test | cut -d' ' -f1)" = 8 ]
 report 'the test set when it is over' $?
+every=3
 plan without evaluate.batches=0
 passes 'the same run without evaluations' $run without.bin --dir without
 found over | grep -v '"set"' >one; found without >other; diff one other >out && [ "$(wc -l <one)" -eq 8 ]
@@ -63,6 +65,32 @@ report 'trains the same bits' $?
 (cd without/checkpoints/step-000008 && sha256sum ./*.safetensors) >other
 diff one other >out
 report 'to the same weights' $?
+
+
+# evaluated NAME RUN STEP ARGUMENT...: an evaluation alone finds what the run found after the step.
+evaluated() {
+  name=$1 of=$2 step=$3
+  shift 3
+  timeout 100 $run over.bin --dir "$of" --evaluate --log json "$@" >out 2>&1
+  losses "$of" validation | grep "^$step " >one
+  sed -n 's/.*"step":\([0-9]*\),"set":"validation","loss":\([0-9.]*\).*/\1 \2/p' out >other
+  diff one other >>out && [ -s one ]
+  report "$name" $?
+}
+cp over/metrics.jsonl metrics
+evaluated 'the newest checkpoint is evaluated alone' over 8
+evaluated 'or another one' over 6 --checkpoint over/checkpoints/step-000006
+diff over/metrics.jsonl metrics >out
+report 'and the metrics of the run stay as they are' $?
+expect 'into a file where that is asked for' 0 'step 8/8  test' $run over.bin --dir over --evaluate --metrics alone.jsonl
+[ "$(wc -l <alone.jsonl)" -eq 2 ]
+report 'which has what was found' $?
+plan only evaluate.only=true
+expect 'a plan that only evaluates' 0 'step 0/8  validation' $run only.bin --dir only
+expect 'evaluates what the run would begin with' 0 'only has no checkpoint: the weights that the run begins with' \
+  $run only.bin --dir only
+expect 'a plan without a set is refused' 1 'the plan evaluates no set' $run without.bin --dir without --evaluate
+expect '--checkpoint alone is a mistake' 2 '^nxrun: --checkpoint belongs to --evaluate' "$nxrun" over.bin --checkpoint x
 
 # Evaluations that go on through the set, which is begun again where it ends.
 plan through evaluate.at_end=true evaluate.batches=1 evaluate.continues=true evaluate.repeats=true
@@ -94,6 +122,43 @@ echo "$(losses whole validation | head -n 1) $(losses ones validation | head -n 
 awk '{ d = $2 - $4; exit !($1 == 0 && $3 == 0 && d < 1e-6 && d > -1e-6) }' out
 report 'gives the same loss' $?
 
+# The same tokens give the same loss, to the last bit: the validation set is the training's from its second batch on, so
+# an evaluation after step k reads what step k + 1 is trained on.
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10007; print "" }' >stream
+{ cat stream && tail -c +$((8 * 16 + 1)) stream; } >both
+"$nxdata" build both --lines -o twice >/dev/null || exit 99
+alike() { # NAME RANKS SETTING...: a layout, in which they are alike
+  layout=$1 ranks=$2
+  shift 2
+  plan "$layout" model.hidden_dropout=0 model.attention_dropout=0 data.path=[twice] data.split=[1,1] data.shuffle=false \
+    evaluate.every_steps=1 evaluate.batches=1 evaluate.continues=true \
+    optimizer.zero_stage=0 mesh.world="$ranks" schedule.max_steps=5 model.layers=4 "$@"
+  passes "$layout: a run" "$mpiexec" -n "$ranks" "$nxrun" "$layout.bin" --dir "$layout"
+  losses "$layout" validation | awk '{ print $1 + 1, $2 }' | head -n 4 >one
+  sed -n 's/.*"step":\([2-5]\),"loss":\([0-9.]*\).*/\1 \2/p' "$layout/metrics.jsonl" >other
+  diff one other >out && [ "$(wc -l <one)" -eq 4 ]
+  report "$layout: evaluated as it is trained" $?
+}
+near() { # NAME: the losses of its run are those of one rank, but for rounding
+  losses one-rank validation >one
+  losses "$1" validation | paste -d' ' one - >out
+  awk '{ d = ($2 - $4) / $2; if ($1 != $3 || d > 1e-6 || d < -1e-6) exit 1 } END { exit NR != 5 }' out
+  report "$1: as on one rank" $?
+}
+alike one-rank 1
+alike tensor 2 mesh.tensor=2 sequence_parallel=true recompute.granularity=full
+alike stages 2 mesh.pipeline=2 mesh.virtual_pipeline=2 batch.micro=1
+alike zero3 2 optimizer.zero_stage=3 gather.overlap=true
+alike zero1 2 optimizer.zero_stage=1 gather.overlap=true reduce.overlap=true
+alike ring 2 mesh.context=2 attention.ring=true
+alike ulysses 2 mesh.context=2 attention.ulysses=true mesh.ulysses=2
+alike tied 4 mesh.pipeline=2 mesh.tensor=2 model.tied_embeddings=true
+alike experts 2 mesh.expert=2 moe.experts=4 moe.top_k=2 moe.aux_loss_coef=0.1 moe.z_loss_coef=0.01
+alike master 2 precision.preset=mixed_precision optimizer.zero_stage=1
+alike half 1 precision.param=fp16 precision.compute=fp16 precision.master_weights=true
+alike window 1 model.sliding_window=4
+for layout in tensor stages zero3 zero1 ring ulysses; do near $layout; done
+
 plan none data.split=[999,1,0] evaluate.every_steps=1 schedule.max_steps=2
 expect 'a set without a sample is left out' 0 'the set validation has not one sample, and is not evaluated' \
   $run none.bin --dir none
@@ -122,6 +187,31 @@ report 'a rank that is killed within one ends the run' $?
 passes 'which goes on' $run short.bin --dir gone --resume
 passes 'as one that was not killed' $run short.bin --dir short
 same 'with the same bits' short gone
+
+passes 'a run that was told to end within one' $run short.bin --dir long --resume
+same 'makes up for it' short long
+
+# Of 8 checkpoints the newest stays, and the two with the best loss.
+best='evaluate.every_steps=1 checkpoint.every_steps=1 checkpoint.keep=1 checkpoint.best=2 optimizer.lr=0.1'
+plan best $best
+plan worst $best checkpoint.best_mode=max
+plan trained $best checkpoint.best_metric=train evaluate.batches=0
+# keeps RUN SORT: steps of the two first losses of the lines on standard input, and of the newest.
+keeps() {
+  { sort -k2,2"$2" -k1,1n | head -n 2 | cut -d' ' -f1; echo 8; } | sort -nu | sed 's/^/step-00000/' >one
+  ls "$1/checkpoints" >other
+  diff one other >out
+}
+passes 'best checkpoints' $run best.bin --dir best --stop-after 5
+passes 'over a stop' $run best.bin --dir best --resume
+losses best validation | keeps best g
+report 'stay' $?
+passes 'where high is better' $run worst.bin --dir worst
+losses worst validation | keeps worst gr
+report 'the highest stay' $?
+passes 'by the loss of the step' $run trained.bin --dir trained
+sed 's/.*"step":\([0-9]*\),"loss":\([0-9.]*\).*/\1 \2/' trained/metrics.jsonl | keeps trained g
+report 'too' $?
 
 plan saves checkpoint.every_steps=null checkpoint.extra_steps=[5,0,1] evaluate.batches=0
 passes 'checkpoints after named steps' $run saves.bin --dir saves

@@ -37,6 +37,8 @@ static bool is_small(const nx_plan *plan) {
     if (plan->arenas[i].bytes > MOST_BYTES) return false;
     bytes += plan->arenas[i].bytes;
   }
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++)
+    if (plan->evaluations[i].batches > 1000) return false;
   return bytes <= MOST_BYTES && plan->run->n_threads <= MOST_THREADS && plan->run->sequence <= 4096 &&
          plan->n[NX_SECTION_ITEMS] <= 1000;
 }

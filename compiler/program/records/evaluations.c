@@ -67,7 +67,8 @@ static bool complain(const nxc_settings *s, nxc_sink *sink, nxc_setting_id at, c
 
 bool nxc_evaluations_judge(const nxc_settings *s, nxc_sink *sink, const nxc_evaluations *evaluations) {
   size_t n = 0;
-  bool named = evaluations->n > 0 && nxc_has(s, NX_SETTING_EVALUATE_SETS), good = true;
+  bool asked = nxc_int(s, NX_SETTING_EVALUATE_BATCHES) > 0 || nxc_number(s, NX_SETTING_EVALUATE_SHARE) > 0;
+  bool named = asked && nxc_has(s, NX_SETTING_EVALUATE_SETS), good = true;
   const nxc_value *names = named ? nxc_list(s, NX_SETTING_EVALUATE_SETS, &n) : NULL;
   for (size_t i = 0; i < n; i++)
     if (nxc_evaluation_named(evaluations, names[i].text) == NX_NONE)
