@@ -21,7 +21,7 @@ static const nxr_data_source_kind indexed = {indexed_tokens, indexed_read};
 
 /* ---- what is made up ---- */
 
-enum { N_MADE_UP = 100000, LONGEST_MADE_UP = 4096, LENGTHS = 0x4c656e67, TOKENS = 0x546f6b73 };
+enum { N_MADE_UP = 10000, LONGEST_MADE_UP = 4096, LENGTHS = 0x4c656e67, TOKENS = 0x546f6b73 };
 
 static uint64_t made_up_tokens(const nxr_data_source *source, uint64_t document) {
   nx_philox words = nx_philox_draw(source->run->seed, LENGTHS, (uint32_t)document, 0, 0, 0);

@@ -39,7 +39,6 @@ void nxt_decode_bytes(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces 
   (void)step;
   nxt_text *bytes = &encoder->part;
   bytes->n = 0;
-  nxt_text_reserve(bytes, 1);
   for (size_t i = 0; i < from->ends.n; i++) {
     nxt_text piece = piece_at(from, i);
     size_t n = bytes->n;
@@ -206,7 +205,6 @@ static void gather(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsi
 
 static void clear(nxt_pieces *pieces) {
   pieces->text.n = pieces->ends.n = 0;
-  nxt_text_reserve(&pieces->text, 1);
 }
 
 void nxt_decode(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsigned flags, nxt_text *text) {

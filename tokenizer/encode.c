@@ -47,7 +47,6 @@ static bool split_part(nxt_encoder *encoder, const char *text, size_t n_bytes, b
 static bool encode_part(nxt_encoder *encoder, const char *text, size_t n_bytes, bool first) {
   const nxt_text plain = {(char *)text, n_bytes, n_bytes}, *form;
   if (!nxt_normalize(encoder, &plain, &form)) return false;
-  if (form->n == 0) return true;
   return nxt_added_cut(encoder, &encoder->tokenizer->added.normalized, form->items, form->n, first, split_part);
 }
 
@@ -65,14 +64,14 @@ bool nxt_encode(nxt_encoder *encoder, const char *text, size_t n_bytes, unsigned
   encoder->ids = ids;
   encoder->fault = fault;
   encoder->flags = flags;
-  if (n_bytes > 0 && nxt_valid_bytes(text, n_bytes) < n_bytes) {
+  if (nxt_valid_bytes(text, n_bytes) < n_bytes) {
     encoder->repaired.n = 0;
     nxt_add_repaired(&encoder->repaired, text, n_bytes);
     text = encoder->repaired.items;
     n_bytes = encoder->repaired.n;
   }
   if (flags & NXT_ADD_SPECIAL) add_all(ids, &tokenizer->before);
-  if (n_bytes > 0 && !nxt_added_cut(encoder, &tokenizer->added.raw, text, n_bytes, true, encode_part)) {
+  if (!nxt_added_cut(encoder, &tokenizer->added.raw, text, n_bytes, true, encode_part)) {
     ids->n = n_before;
     return false;
   }

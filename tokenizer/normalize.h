@@ -5,8 +5,7 @@
 
 #include "tokenizer/encoder.h"
 
-/* The normal form: `text` itself, or a buffer of the encoder's that the next call overwrites. Of nothing
- * it is nothing: steps see texts that have characters. */
+/* The normal form: `text` itself, or a buffer of the encoder's that the next call overwrites. */
 bool nxt_normalize(nxt_encoder *encoder, const nxt_text *text, const nxt_text **form);
 
 #endif

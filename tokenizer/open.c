@@ -55,7 +55,6 @@ json_t *nxt_parse_json(nxt_reading *reading, const nxt_text *text) {
 
 nxt_text nxt_text_of(const char *bytes, size_t n_bytes) {
   nxt_text text = {0};
-  nxt_text_reserve(&text, n_bytes + 1);
   nxt_text_add(&text, bytes, n_bytes);
   return text;
 }

@@ -26,7 +26,6 @@ json_t *nxt_parse_json(nxt_reading *reading, const nxt_text *text);
 nxt_normalizer *nxt_add_normalizer(nxt_tokenizer *tokenizer);
 nxt_split *nxt_add_split(nxt_tokenizer *tokenizer);
 nxt_decoder *nxt_add_decoder(nxt_tokenizer *tokenizer);
-/* There is an address even where there are no bytes. */
 nxt_text nxt_text_of(const char *bytes, size_t n_bytes);
 
 /* Of a JSON object. */

@@ -166,7 +166,7 @@ static bool make_unigram(nxt_reading *reading, const model *m) {
   uint32_t n = tokenizer->vocabulary.n_ids;
   nxt_key *keys = nxt_new(n, sizeof *keys);
   size_t n_keys = 0;
-  float least = FLT_MAX;
+  float least = FLT_MAX, most = FLT_MIN; /* as the library begins */
   unigram->scores = nxt_new(n, sizeof *unigram->scores);
   for (uint32_t id = 0; id < n; id++) {
     size_t n_bytes;
@@ -174,12 +174,14 @@ static bool make_unigram(nxt_reading *reading, const model *m) {
     uint8_t type = tokenizer->types[id];
     unigram->scores[id] = (double)score_of(m, id);
     if (type == NXT_PIECE_NORMAL && score_of(m, id) < least) least = score_of(m, id);
+    if (type == NXT_PIECE_NORMAL && score_of(m, id) > most) most = score_of(m, id);
     if (type == NXT_PIECE_NORMAL || type == NXT_PIECE_DEFINED) keys[n_keys++] = (nxt_key){text, n_bytes, id};
   }
   nxt_trie_build(&unigram->trie, keys, n_keys);
   free(keys);
   unigram->single = true;
   unigram->unknown_score = (double)(least - 10.0f);
+  unigram->defined_score = most;
   unigram->has_fallback = m->fallback && nxt_fallback_ids(&tokenizer->vocabulary, unigram->bytes);
   tokenizer->word = nxt_unigram_word;
   return true;

@@ -155,13 +155,13 @@ static bool take_scheme(nxt_reading *reading, const json_t *step, bool *always, 
   return true;
 }
 
-/* A text that begins a word. */
-static void add_word_begins(nxt_tokenizer *tokenizer, nxt_text begin) {
+/* A text before which no word merges with what stands before it: it begins a word. */
+static void add_word_begins(nxt_tokenizer *tokenizer, const nxt_text *begin, nxt_behaviour behaviour) {
   nxt_split *words = nxt_add_split(tokenizer);
   words->run = nxt_split_matches;
   words->find = nxt_find_text;
-  words->behaviour = NXT_MERGED_WITH_NEXT;
-  words->text = begin;
+  words->behaviour = behaviour;
+  words->text = nxt_text_of(begin->items, begin->n);
 }
 
 static bool read_metaspace(nxt_reading *reading, const json_t *step) {
@@ -171,7 +171,7 @@ static bool read_metaspace(nxt_reading *reading, const json_t *step) {
   if (split->text.n == 0) return nxt_refuse(reading, "a Metaspace has no replacement");
   if (!take_scheme(reading, step, &split->prepend_always, &split->prepend_first)) return false;
   if (nxt_json_flag(step, "split", true))
-    add_word_begins(reading->tokenizer, nxt_json_text(json_object_get(step, "replacement")));
+    add_word_begins(reading->tokenizer, &split->text, NXT_MERGED_WITH_NEXT);
   return true;
 }
 

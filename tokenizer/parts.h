@@ -98,7 +98,8 @@ typedef struct nxt_unigram {
   nxt_trie trie;
   double *scores; /* by id */
   double unknown_score;
-  bool single; /* scores of ways are of single precision, as SentencePiece's own are */
+  float defined_score; /* of each byte of a piece that its maker defined */
+  bool single;         /* scores of ways are of single precision, as SentencePiece's own are */
   bool has_fallback;
   uint32_t bytes[256];
 } nxt_unigram;

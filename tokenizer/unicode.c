@@ -128,10 +128,9 @@ static size_t take_char(const uint8_t *at, const uint8_t *end, bool *good) {
 }
 
 size_t nxt_valid_bytes(const char *text, size_t n_bytes) {
-  if (n_bytes == 0) return 0;
   const uint8_t *begin = (const uint8_t *)text, *at = begin, *end = begin + n_bytes;
   while (at < end) {
-    uint64_t eight = 0;
+    uint64_t eight;
     if (end - at >= 8 && (memcpy(&eight, at, 8), (eight & 0x8080808080808080u) == 0)) {
       at += 8;
       continue;

@@ -384,6 +384,25 @@ static const nxc_value *call_blend(evaluation *e, arguments args, size_t n_args)
   return list;
 }
 
+static bool has_item(const nxc_value *list, const nxc_value *item) {
+  for (size_t i = 0; i < list->n_items; i++)
+    if (nxc_values_same(&list->items[i], item)) return true;
+  return false;
+}
+
+/* The items of the first list that are in the second, too. Null is an empty list. */
+static const nxc_value *call_common(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  bool lists = args[0]->kind == NXC_LIST && args[1]->kind == NXC_LIST;
+  size_t n = lists ? args[0]->n_items : 0, n_items = 0;
+  nxc_value *items = nxc_arena_array(e->arena, n + 1, sizeof *items);
+  for (size_t i = 0; i < n; i++)
+    if (has_item(args[1], &args[0]->items[i])) items[n_items++] = args[0]->items[i];
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = n_items};
+  return list;
+}
+
 /* An entry of a table of names: two in turn, or one that is the same on both sides. */
 static const nxc_value *side_of(const nxc_value *entry, size_t side) {
   return entry->kind == NXC_LIST && entry->n_items == 2 ? &entry->items[side] : entry;
@@ -458,6 +477,7 @@ static const nxc_expression_function functions[] = {
     {"shares", 1, 1, true, call_shares, NULL},
     {"joined", 1, 1, false, call_joined, NULL},
     {"blend", 2, 2, false, call_blend, NULL},
+    {"common", 2, 2, false, call_common, NULL},
     {"pieces", 1, 1, false, call_pieces, NULL},
     {"renamed", 2, 2, false, call_renamed, invert_renamed},
     {"stage_cuts", 7, 7, false, nxc_call_stage_cuts, NULL},

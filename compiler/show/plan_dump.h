@@ -17,6 +17,7 @@ nxc_plan_dump nxc_dump_summary;  /* what it trains, on how many ranks, ids and s
 nxc_plan_dump nxc_dump_settings; /* every setting, its value and where that came from */
 nxc_plan_dump nxc_dump_ops;      /* every operator of every program: operands, shapes, bytes, origin */
 nxc_plan_dump nxc_dump_schedule; /* what each stage does in a step, as lines of text, and the bubble */
+nxc_plan_dump nxc_dump_data;     /* the datasets, their sources, and which documents those give */
 nxc_plan_dump nxc_dump_memory;   /* arenas, and the largest values of each */
 nxc_plan_dump nxc_dump_tensors;  /* logical tensors and the parameters that hold them */
 

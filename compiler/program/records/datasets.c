@@ -1,58 +1,138 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/records/datasets.h"
 
-static const char *const names[NX_PARTS] = {"train", "validation", "test"};
-static const uint32_t roles[NX_PARTS] = {NX_DATASET_TRAIN, NX_DATASET_VALIDATION, NX_DATASET_TEST};
+#include "compiler/program/records/read.h"
+
+#include <math.h>
+
+/* What a dataset is made of: paths of its own, or a part of those of training. */
+typedef struct part {
+  const char *name;
+  nx_dataset_role role;
+  nxc_setting_id path, weights;
+} part;
+
+static const part parts[NX_PARTS] = {
+    {"train", NX_DATASET_TRAIN, NX_SETTING_DATA_PATH, NX_SETTING_DATA_WEIGHTS},
+    {"validation", NX_DATASET_VALIDATION, NX_SETTING_DATA_VALIDATION_PATH,
+     NX_SETTING_DATA_VALIDATION_WEIGHTS},
+    {"test", NX_DATASET_TEST, NX_SETTING_DATA_TEST_PATH, NX_SETTING_DATA_TEST_WEIGHTS}};
 
 static const nxc_value *list_or_none(const nxc_settings *s, nxc_setting_id id, size_t *n) {
   *n = 0;
   return nxc_has(s, id) ? nxc_list(s, id, n) : NULL;
 }
 
-/* 1 together; all is trained on where nothing is divided off. */
-static void read_shares(const nxc_settings *s, double shares[NX_PARTS]) {
-  size_t n;
-  double sum = 0;
-  const nxc_value *given = list_or_none(s, NX_SETTING_DATA_SPLIT, &n);
-  for (size_t i = 0; i < n && i < NX_PARTS; i++) sum += given[i].number;
-  for (size_t i = 0; i < NX_PARTS; i++) shares[i] = sum > 0 && i < n ? given[i].number / sum : 0;
-  if (!(sum > 0)) shares[0] = 1;
+static nx_split split_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_DATA_SPLIT_ROUNDING, "each")   ? NX_SPLIT_EACH
+         : nxc_is(s, NX_SETTING_DATA_SPLIT_ROUNDING, "last") ? NX_SPLIT_LAST
+                                                             : NX_SPLIT_SUMS;
 }
 
-static nxc_dataset_source *read_sources(const nxc_settings *s, uint32_t part, const double shares[NX_PARTS],
-                                        uint32_t *n_sources) {
+/* How the documents of data.path are divided: shares are 1 together, and all is trained on where nothing is
+ * divided off. */
+static nx_source read_split(const nxc_settings *s) {
+  size_t n;
+  double sum = 0;
+  nx_source split = {.split = split_of(s),
+                     .n_last = (uint32_t)nxc_int_or(s, NX_SETTING_DATA_VALIDATION_DOCUMENTS, 0)};
+  const nxc_value *given = list_or_none(s, NX_SETTING_DATA_SPLIT, &n);
+  for (size_t i = 0; i < n && i < NX_PARTS; i++) sum += given[i].number;
+  for (size_t i = 0; i < n && i < NX_PARTS; i++) split.shares[i] = sum > 0 ? given[i].number / sum : 0;
+  if (!(sum > 0)) split.shares[0] = 1;
+  if (split.n_last > 0) split.split = NX_SPLIT_LAST;
+  return split;
+}
+
+static const nx_source undivided = {.split = NX_SPLIT_SUMS, .shares = {1}};
+
+static nx_blend blend_of(const nxc_settings *s, bool weighed) {
+  if (weighed || nxc_is(s, NX_SETTING_DATA_BLEND, "equal")) return NX_BLEND_WEIGHTS;
+  return nxc_is(s, NX_SETTING_DATA_BLEND, "samples") ? NX_BLEND_SAMPLES : NX_BLEND_DOCUMENTS;
+}
+
+/* A source of each path; what has a weight of 0 is none. */
+static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, const nx_source *like,
+                                        nx_dataset *record) {
   size_t n, n_weights;
   double sum = 0;
-  const nxc_value *paths = list_or_none(s, NX_SETTING_DATA_PATH, &n);
-  const nxc_value *weights = list_or_none(s, NX_SETTING_DATA_WEIGHTS, &n_weights);
+  const nxc_value *paths = list_or_none(s, of->path, &n);
+  const nxc_value *weights = list_or_none(s, of->weights, &n_weights);
+  bool weighed = n > 1 && n_weights == n;
   nxc_dataset_source *sources = nxc_arena_array(nxc_settings_arena(s), n, sizeof *sources);
-  for (size_t i = 0; i < n; i++) sum += i < n_weights ? weights[i].number : 1;
+  record->blend = n > 1 ? blend_of(s, weighed) : NX_BLEND_WEIGHTS;
+  record->blend_alpha =
+      record->blend == NX_BLEND_DOCUMENTS ? nxc_number_or(s, NX_SETTING_DATA_BLEND_ALPHA, 1) : 0;
+  for (size_t i = 0; i < n; i++) sum += weighed ? fmax(weights[i].number, 0) : 1;
   for (size_t i = 0; i < n; i++) {
-    sources[i] = (nxc_dataset_source){.prefix = paths[i].text,
-                                      .record = {.part = part, .split = NX_SPLIT_SUMS,
-                                                 .weight = (i < n_weights ? weights[i].number : 1) / sum}};
-    for (int at = 0; at < NX_PARTS; at++) sources[i].record.shares[at] = shares[at];
+    double weight = weighed ? weights[i].number : 1;
+    if (!(weight > 0)) continue;
+    nxc_dataset_source *source = &sources[record->n_sources++];
+    *source = (nxc_dataset_source){paths[i].text, *like};
+    source->record.weight = record->blend == NX_BLEND_WEIGHTS ? weight / sum : 0;
   }
-  *n_sources = (uint32_t)n;
   return sources;
 }
 
-nxc_datasets nxc_datasets_read(const nxc_settings *s) {
-  double shares[NX_PARTS];
-  nxc_datasets datasets = {0};
-  nxc_dataset *sets = nxc_arena_array(nxc_settings_arena(s), NX_PARTS, sizeof *sets);
-  read_shares(s, shares);
-  for (uint32_t part = 0; part < NX_PARTS; part++) {
-    if (part > 0 && shares[part] == 0) continue;
-    nxc_dataset *set = &sets[datasets.n];
-    *set = (nxc_dataset){.name = names[part],
-                         .record = {.role = roles[part],
-                                    .sampler = NX_SAMPLER_STREAM,
-                                    .blend = NX_BLEND_WEIGHTS,
-                                    .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE)}};
-    set->sources = read_sources(s, part, shares, &set->record.n_sources);
-    datasets.n += set->record.n_sources > 0;
+static nxc_dataset make_set(const nxc_settings *s, const part *of, const char *name) {
+  return (nxc_dataset){.name = name,
+                       .record = {.role = of->role,
+                                  .sampler = NX_SAMPLER_STREAM,
+                                  .blend = NX_BLEND_WEIGHTS,
+                                  .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE)}};
+}
+
+static void add_set(nxc_datasets *datasets, const nxc_dataset *set) {
+  if (set->record.n_sources > 0) datasets->sets[datasets->n++] = *set;
+}
+
+/* Each source of a set as a set of its own. */
+static void add_apart(nxc_datasets *datasets, nxc_arena *arena, const nxc_dataset *all) {
+  for (uint32_t i = 0; i < all->record.n_sources; i++) {
+    nxc_dataset set = *all;
+    nxc_dataset_source *source = nxc_arena_array(arena, 1, sizeof *source);
+    *source = all->sources[i];
+    source->record.weight = 1;
+    set.name = nxc_arena_printf(arena, "%s-%u", all->name, i);
+    set.record.n_sources = 1, set.record.blend = NX_BLEND_WEIGHTS, set.record.blend_alpha = 0;
+    set.sources = source;
+    add_set(datasets, &set);
   }
-  datasets.sets = sets;
+}
+
+/* Made-up tokens: a third of the documents for each part. */
+static nxc_datasets read_synthetic(const nxc_settings *s, nxc_datasets datasets) {
+  nxc_dataset_source *sources = nxc_arena_array(nxc_settings_arena(s), NX_PARTS, sizeof *sources);
+  for (uint32_t i = 0; i < NX_PARTS; i++) {
+    nxc_dataset set = make_set(s, &parts[i], parts[i].name);
+    sources[i] = (nxc_dataset_source){
+        "", {.part = i, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1 / 3.0, 1 / 3.0, 1 / 3.0}}};
+    set.record.n_sources = 1, set.sources = &sources[i];
+    add_set(&datasets, &set);
+  }
+  return datasets;
+}
+
+nxc_datasets nxc_datasets_read(const nxc_settings *s) {
+  size_t n_apart;
+  nxc_arena *arena = nxc_settings_arena(s);
+  list_or_none(s, NX_SETTING_DATA_VALIDATION_PATH, &n_apart);
+  nxc_datasets datasets = {.sets = nxc_arena_array(arena, NX_PARTS + n_apart, sizeof *datasets.sets)};
+  bool apart = nxc_settings_known(s, NX_SETTING_DATA_VALIDATION_APART) &&
+               nxc_flag(s, NX_SETTING_DATA_VALIDATION_APART);
+  if (nxc_settings_known(s, NX_SETTING_DATA_SYNTHETIC) && nxc_flag(s, NX_SETTING_DATA_SYNTHETIC))
+    return read_synthetic(s, datasets);
+  nx_source split = read_split(s);
+  for (; split.part < NX_PARTS; split.part++) {
+    part of = parts[split.part];
+    nxc_dataset set = make_set(s, &of, of.name);
+    bool own = split.part > 0 && nxc_has(s, of.path);
+    bool held_out = split.part == 0 || split.shares[split.part] > 0 || (split.part == 1 && split.n_last > 0);
+    if (!own && !held_out) continue;
+    if (!own) of.path = NX_SETTING_DATA_PATH, of.weights = NX_SETTING_DATA_WEIGHTS;
+    set.sources = read_sources(s, &of, own ? &undivided : &split, &set.record);
+    if (own && apart && split.part == 1) add_apart(&datasets, arena, &set);
+    else add_set(&datasets, &set);
+  }
   return datasets;
 }

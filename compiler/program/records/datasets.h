@@ -24,7 +24,7 @@ typedef struct nxc_dataset {
 
 typedef struct nxc_datasets {
   uint32_t n;
-  const nxc_dataset *sets; /* training first; none where no path is known */
+  nxc_dataset *sets; /* training first; none where no path is known */
 } nxc_datasets;
 
 nxc_datasets nxc_datasets_read(const nxc_settings *settings);
