@@ -14,6 +14,7 @@
 
 static MPI_Comm host_communicator = MPI_COMM_NULL;
 static MPI_Win window = MPI_WIN_NULL;
+static uint64_t window_bytes; /* of this rank */
 
 /* Tells every rank where each rank is: the lowest rank of its host, and its place there. */
 static bool gather_places(nxr_world *world, nxr_fault *fault) {
@@ -169,31 +170,41 @@ static bool window_fits(const nxr_world *world, uint64_t need, nxr_fault *fault)
       (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
 }
 
-bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_fault *fault) {
-  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), rounded = (n_bytes + page - 1) / page * page;
-  uint64_t all = 0; /* the stages of a pipeline need different amounts */
-  MPI_Request request;
-  nxr_meet(world);
-  MPI_Iallreduce(&rounded, &all, 1, MPI_UINT64_T, MPI_SUM, host_communicator, &request);
-  nxr_meet_complete(world, &request);
-  window_fits(world, all, fault);
-  if (!nxr_world_agree(world, fault)) return false;
+/* Makes the window in place of that of the run before, which is too small on some rank. */
+static bool open_window(nxr_world *world, uint64_t n_bytes, void **own, nxr_fault *fault) {
   MPI_Info info;
   MPI_Info_create(&info);
   MPI_Info_set(info, "alloc_shared_noncontig", "true");
-  void *own;
   watch(world);
   if (window != MPI_WIN_NULL) MPI_Win_free(&window);
-  int status = MPI_Win_allocate_shared((MPI_Aint)rounded, 1, info, host_communicator, &own, &window);
+  int status = MPI_Win_allocate_shared((MPI_Aint)n_bytes, 1, info, host_communicator, own, &window);
   nxr_watch_end();
   MPI_Info_free(&info);
-  if (status != MPI_SUCCESS)
-    return nxr_fault_set(fault, "MPI makes no shared window of %llu bytes: run with --comm p2p",
-                         (unsigned long long)rounded);
+  window_bytes = n_bytes;
+  return status == MPI_SUCCESS ||
+         nxr_fault_set(fault, "MPI makes no shared window of %llu bytes: run with --comm p2p",
+                       (unsigned long long)n_bytes);
+}
+
+bool nxr_world_window(nxr_world *world, uint64_t n_bytes, void **peers, nxr_fault *fault) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), rounded = (n_bytes + page - 1) / page * page;
+  bool keeps = window != MPI_WIN_NULL && rounded <= window_bytes; /* that of the run before */
+  const uint64_t own[2] = {rounded, !keeps}; /* the stages of a pipeline need different amounts */
+  uint64_t all[2] = {0};
+  void *start;
+  MPI_Request request;
+  nxr_meet(world);
+  MPI_Iallreduce(own, all, 2, MPI_UINT64_T, MPI_SUM, host_communicator, &request);
+  nxr_meet_complete(world, &request);
+  window_fits(world, all[0], fault);
+  if (!nxr_world_agree(world, fault)) return false;
+  if (all[1] > 0 && !open_window(world, rounded, &start, fault)) return false;
   for (uint32_t peer = 0; peer < world->local_size; peer++) {
     MPI_Aint bytes;
     int unit;
     MPI_Win_shared_query(window, (int)peer, &bytes, &unit, &peers[peer]);
   }
+  if (all[1] == 0) memset(peers[world->local_rank], 0, rounded); /* as a new one is */
+  nxr_meet(world);
   return true;
 }

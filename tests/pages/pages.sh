@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The pages of `nxcfg plan --html` in headless Chromium, as TAP: 1280 and 400 pixels wide, light and dark, no text
-# overlaps another or is cut (probe.html), nothing is loaded; screenshots go to FOLDER. Skips without Chromium.
+# overlaps another or is cut (probe.html), nothing is loaded. With SCREENSHOTS=1 pictures go to FOLDER. Skips without
+# Chromium.
 # Usage: pages.sh NXCFG SOURCE_ROOT FOLDER
 . "$(dirname "$0")/../tap.sh"
 nxcfg=$(realpath "$1") here=$(realpath "$(dirname "$0")")
@@ -30,6 +31,10 @@ browse() { # SCHEME ARGUMENT...: 0 is dark, 1 light
     --user-data-dir="$work/profile" --blink-settings=preferredColorScheme="$scheme" --window-size=1760,2600 "$@" 2>/dev/null
 }
 
+screenshot() { # NAME SCHEME FILE: to look at, with SCREENSHOTS=1
+  [ -z "${SCREENSHOTS:-}" ] || browse "$2" --screenshot="$out/$1.png" "file://$3" >"$work/log"
+}
+
 page() { # NAME ARGUMENT of nxcfg plan...
   name=$1
   shift
@@ -49,9 +54,7 @@ page() { # NAME ARGUMENT of nxcfg plan...
       result "$name: $width pixels, $look: no text overlaps or is cut" $?
     done
     echo "$found" | sed 's/^/# /'
-    browse $scheme --screenshot="$out/$name-$look.png" "file://$work/plain.html" >"$work/log"
-    [ -s "$out/$name-$look.png" ]
-    result "$name: screenshot, $look" $?
+    screenshot "$name-$look" $scheme "$work/plain.html"
   done
 }
 
@@ -68,7 +71,7 @@ browse 1 --dump-dom "file://$work/svg.html" | grep -o '<title>PROBE [^<]*' >"$wo
 grep -q 'texts [1-9][0-9]* wrong 0:' "$work/log"
 result 'show --svg: no text overlaps or is cut' $?
 sed 's/^/# /' "$work/log"
-browse 1 --screenshot="$out/schedule.png" "file://$work/svg.html" >"$work/log"
+screenshot schedule 1 "$work/svg.html"
 
 page 405b conf/megatron/llama-405b.sh --machine machines/h100.yaml
 page interleaved conf/nxdt/pipeline.yaml
