@@ -68,6 +68,7 @@ typedef struct nxk_frame {
   void *base[NX_N_ARENAS]; /* where each arena begins for this chunk and slot, in the backend's memory */
   const int64_t *constants;
   uint64_t seed;
+  bool stochastic;        /* updates round stochastically to bf16 (schema/stochastic.h) */
   const nxk_alarm *alarm; /* NULL: the process aborts */
 } nxk_frame;
 

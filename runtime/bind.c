@@ -42,6 +42,7 @@ static bool open_frames(nxr_machine *machine) {
       nxr_arenas_frame(machine->arenas, plan, chunk, slot, frame->base);
       frame->constants = constants;
       frame->seed = plan->run->seed;
+      frame->stochastic = plan->run->stochastic != 0;
       frame->alarm = machine->alarm.raise ? &machine->alarm : NULL;
     }
   }

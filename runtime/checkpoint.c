@@ -227,6 +227,9 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, uint64_t *step, nxr
     if (scale != NULL) nxr_world_broadcast(checkpoint->world, scale, sizeof *scale);
     nxr_score *score = checkpoint->run.score;
     if (score != NULL) nxr_world_broadcast(checkpoint->world, score, sizeof *score);
+    nxr_pieces pieces = *checkpoint->pieces;
+    pieces.step = *step;
+    tensors.pieces = &pieces;
     good = nxr_world_all(checkpoint->world, read_files(&tensors, folder, fault));
     if (good && checkpoint->world->rank == 0) fprintf(stderr, "nxrun: resumes from %s\n", folder);
   }

@@ -3,6 +3,7 @@
 
 #include "schema/bf16.h"
 #include "schema/f16.h"
+#include "schema/stochastic.h"
 
 #include <assert.h>
 #include <string.h>
@@ -119,9 +120,19 @@ void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_s
   nxr_pieces_put(pieces, dtype, span, dtype == NX_f32 ? (const void *)values : rounded);
 }
 
+/* As the update that made it stored it. */
+static void put_drawn(const nxr_pieces *pieces, const nxr_span *span, const float *values, void *room) {
+  uint16_t *rounded = room;
+  for (int64_t i = 0; i < span->n; i++)
+    rounded[i] = nx_bf16_from_drawn(values[i], pieces->plan->run->seed, pieces->step, 0);
+  nxr_pieces_put(pieces, NX_bf16, span, rounded);
+}
+
 void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, void *room) {
   nxr_span whole = nxr_pieces_row(pieces, NXR_PARAM, piece, row);
-  nxr_pieces_put_floats(pieces, nxr_pieces_dtype(pieces, NXR_PARAM, piece), &whole, values, room);
+  nx_dtype dtype = nxr_pieces_dtype(pieces, NXR_PARAM, piece);
+  if (dtype == NX_bf16 && pieces->plan->run->stochastic) put_drawn(pieces, &whole, values, room);
+  else nxr_pieces_put_floats(pieces, dtype, &whole, values, room);
   if (!nxr_pieces_has(pieces, NXR_MASTER, piece)) return;
   nxr_span part = nxr_pieces_row(pieces, NXR_MASTER, piece, row);
   nxr_pieces_put_floats(pieces, nxr_pieces_dtype(pieces, NXR_MASTER, piece), &part,

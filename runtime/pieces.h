@@ -31,6 +31,7 @@ typedef struct nxr_pieces {
   const nxk_backend *backend;
   nxk_device *device;
   void *base[NX_N_ARENAS]; /* where each arena begins */
+  uint64_t step;           /* steps behind what is written */
 } nxr_pieces;
 
 typedef struct nxr_span {

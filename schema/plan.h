@@ -168,8 +168,10 @@ typedef struct nx_run {
       adapter_config; /* string: the adapter_config.json beside a checkpoint's adapters; "": there are none */
   uint32_t
       adapter_from; /* string: a folder in PEFT's format, from which adapters begin; "": they are drawn */
+  uint32_t stochastic; /* 1: updates round to bf16 as schema/stochastic.h says; 0: to nearest */
+  uint32_t reserved;
 } nx_run;
-_Static_assert(sizeof(nx_run) == 232, "plan run");
+_Static_assert(sizeof(nx_run) == 240, "plan run");
 
 enum {
   NX_LOSS_SCALE_DYNAMIC = 1,

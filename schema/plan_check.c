@@ -534,7 +534,7 @@ static bool check_run_counts(const checker *check) {
       run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
       run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
       run->target < NX_TARGET_CPU_AVX2 || run->target > NX_TARGET_CPU_AMX ||
-      !is_string(plan, run->init_from))
+      run->stochastic > 1 || run->reserved != 0 || !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1)
     FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);

@@ -2,6 +2,7 @@
 /* The update rules, in fp32: one pass over memory. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
+#include "schema/stochastic.h"
 
 typedef float real;
 
@@ -37,6 +38,20 @@ typedef struct update {
   nx_dtype g_type;
 } update;
 
+/* A chunk as it is stored: of p (`what` is 0), of a state, or of the copy of p. */
+static void store_chunk(const update *u, const array *to, uint32_t what, int64_t start, int64_t count,
+                        const float *row) {
+  if (!u->step.stochastic || to->type != NX_bf16) {
+    vec_copy(to->at, to->type, start, row, NX_f32, 0, count);
+    return;
+  }
+  uint16_t *y = (uint16_t *)to->at + start;
+  uint64_t seed = u->step.seed, step = (uint64_t)u->step.count;
+#pragma omp simd
+  for (int64_t i = 0; i < count; i++)
+    y[i] = nx_bf16_stochastic(vec_bits(row[i]), nx_stochastic_word(seed, step, what, vec_bits(row[i])));
+}
+
 static void update_chunk(const update *u, int64_t start, int64_t count) {
   vec_buffer buffers[1 + NX_MAX_STATES], g_buffer;
   float *rows[1 + NX_MAX_STATES];
@@ -44,8 +59,9 @@ static void update_chunk(const update *u, int64_t start, int64_t count) {
   for (uint32_t k = 0; k < n_kept; k++)
     rows[k] = (float *)vec_read(u->kept[k].at, u->kept[k].type, start, count, buffers[k]);
   u->rule(&u->step, rows[0], rows + 1, vec_read(u->g, u->g_type, start, count, g_buffer), count);
-  for (uint32_t k = 0; k < n_kept; k++) vec_commit(u->kept[k].at, u->kept[k].type, start, count, rows[k]);
-  if (u->copy.at) vec_copy(u->copy.at, u->copy.type, start, rows[0], NX_f32, 0, count);
+  for (uint32_t k = 0; k < n_kept; k++)
+    if (u->kept[k].type != NX_f32) store_chunk(u, &u->kept[k], k, start, count, rows[k]);
+  if (u->copy.at) store_chunk(u, &u->copy, 0, start, count, rows[0]);
 }
 
 static double number_at(const nxk_kernel *kernel, const nxk_frame *frame, const rule_step *step,
@@ -59,6 +75,8 @@ static rule_step read_step(const nxk_kernel *kernel, const nxk_frame *frame) {
   step.decay = number_at(kernel, frame, &step, NX_UPDATE_DECAY);
   step.scale = number_at(kernel, frame, &step, NX_UPDATE_SCALE);
   rule_step_count(&step, *(const int64_t *)cpu_in_at(kernel, frame, rule_input(&step, NX_UPDATE_STEP)) + 1);
+  step.stochastic = frame->stochastic;
+  step.seed = frame->seed;
   return step;
 }
 

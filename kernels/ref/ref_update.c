@@ -2,11 +2,24 @@
 /* The update rules, in double. Where p is stored in another type than it is trained in, the copy is of what
  * is kept, as after a resume. */
 #include "kernels/ref/ref_update.h"
+#include "schema/stochastic.h"
 
 typedef void element_rule(const rule_step *step, real *restrict p, real *const *states,
                           const real *restrict g, int64_t n);
 
 enum { CHUNK = 256 };
+
+/* Of p (`what` is 0), of a state, or of the copy of p. */
+static void store_row(const rule_step *step, const ref_operand *to, uint32_t what, int64_t start, int64_t n,
+                      const double *row) {
+  if (!step->stochastic || to->dtype != NX_bf16) {
+    ref_store_row(to, start, n, row);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++)
+    ((uint16_t *)to->data)[start + i] =
+        nx_bf16_from_drawn((float)row[i], step->seed, (uint64_t)step->count, what);
+}
 
 static void run_element(const ref_call *call, element_rule *rule) {
   rule_step step = ref_step(call);
@@ -23,8 +36,9 @@ static void run_element(const ref_call *call, element_rule *rule) {
     ref_load_row(&g, start, 1, n, gradients);
     for (uint32_t k = 0; k < n_kept; k++) ref_load_row(&kept[k], start, 1, n, rows[k]);
     rule(&step, rows[0], states, gradients, n);
-    for (uint32_t k = 0; k < n_kept; k++) ref_store_row(&kept[k], start, n, rows[k]);
-    for (int64_t i = start; copy.data && i < start + n; i++) ref_store(&copy, i, ref_load(&kept[0], i));
+    for (uint32_t k = 0; k < n_kept; k++) store_row(&step, &kept[k], k, start, n, rows[k]);
+    ref_load_row(&kept[0], start, 1, n, rows[0]);
+    if (copy.data) store_row(&step, &copy, 0, start, n, rows[0]);
   }
 }
 

@@ -39,6 +39,8 @@ static inline rule_step ref_step(const ref_call *call) {
   step.decay = ref_load(&decay, 0);
   step.scale = ref_load(&scale, 0);
   rule_step_count(&step, ref_index(&now, 0) + 1);
+  step.stochastic = call->frame->stochastic;
+  step.seed = call->frame->seed;
   return step;
 }
 

@@ -13,6 +13,8 @@ typedef struct rule_step {
   double power[NX_MAX_ATTRS];  /* number^count */
   double lr, decay, scale;
   int64_t count;               /* of steps, this one included */
+  bool stochastic;             /* how it is rounded to bf16, with this seed */
+  uint64_t seed;
   bool parted;                 /* this is a box of a tensor, which is there as a whole too */
   uint32_t n_states;
   nx_dtype param, states[NX_MAX_STATES]; /* as what they are stored */

@@ -634,7 +634,7 @@ static void what_cannot_run_is_refused(void **state) {
       {"model.kind=recurrent", "NX3001"},
       {"model.position_embedding=relative", "NX3001"},
       {"optimizer.name=onebitadam", "NX3001"},
-      {"precision.stochastic_rounding=true", "NX3001"},
+      {"precision.stochastic_rounding=true optimizer.name=muon", "NX3001"},
       {"mesh.world=3 mesh.tensor=3 model.ffn_hidden=48", "NX2101"},
       {"batch.global=7", "NX2005"},
       {"model.heads=8 model.kv_heads=6 mesh.world=4 mesh.tensor=4 model.hidden=64", "NX2204"},

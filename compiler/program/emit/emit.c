@@ -390,6 +390,7 @@ static void emit_run(nxc_emitter *e) {
                              (t->data.restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
                              (t->data.mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
                 .end_of_document = NX_NONE,
+                .stochastic = t->types.stochastic,
                 .loss_scale = value_of(e, graph->loss_scale),
                 .loss_scale_initial = scale->initial,
                 .loss_scale_least = scale->least,

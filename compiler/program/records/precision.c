@@ -27,6 +27,7 @@ nxc_precision nxc_precision_read(const nxc_settings *s) {
                          .state = type_of(s, NX_SETTING_PRECISION_OPTIMIZER_STATE)};
   types.residual = nxc_flag(s, NX_SETTING_PRECISION_FP32_RESIDUAL) ? NX_f32 : types.activation;
   if (types.activation == NX_f16) types.loss_scale = read_loss_scale(s);
+  types.stochastic = nxc_flag(s, NX_SETTING_PRECISION_STOCHASTIC_ROUNDING);
   types.master = nxc_flag(s, NX_SETTING_PRECISION_MASTER_WEIGHTS) && types.param != NX_f32;
   return types;
 }

@@ -15,6 +15,7 @@ typedef struct nxc_loss_scale { /* as in nx_run */
 typedef struct nxc_precision {
   nx_dtype param, activation, residual, partial, grad, state;
   bool master; /* fp32 copies of the parameters */
+  bool stochastic; /* updates round to bf16 stochastically */
   nxc_loss_scale loss_scale;
 } nxc_precision;
 
