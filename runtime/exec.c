@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/exec.h"
 
+#include "runtime/finite.h"
+
 #include <stdlib.h>
 
 static void write_value(const nxr_machine *machine, uint32_t value, const void *host) {
@@ -103,9 +105,10 @@ static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step
     machine->running = index;
     nxr_comm_beat(machine->comm, step + 1, index);
     nxr_comm_progress(machine->comm);
-    if (kernel->backend)
+    if (kernel->backend) {
       kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
-    else
+      if (machine->finite) nxr_finite_look(machine->finite, machine, frame, index, step);
+    } else
       run_communication(machine, item, index);
   }
 }

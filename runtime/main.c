@@ -28,6 +28,7 @@ static const char usage[] =
     "  --log text|json        a line for people, or a JSON object, per step\n"
     "  --metrics FILE         metrics file, instead of metrics.jsonl in the folder\n"
     "  --dump-gradients DIR   write the gradients of the first step there\n"
+    "  --check-numbers        find the first operator that makes a NaN or an infinity (slow)\n"
     "  --comm auto|p2p        p2p: move everything by messages, also within a host (for tests)\n"
     "  --dry-run              map, check and bind everything, say what it takes, and end\n"
     "  --calibrate            measure this machine instead, for the forecasts of nxcfg plan\n"
@@ -48,6 +49,7 @@ enum {
   METRICS,
   DUMP_GRADIENTS,
   COMM,
+  CHECK_NUMBERS,
   DRY_RUN,
   HELP,
   VERSION,
@@ -69,6 +71,7 @@ static const struct option long_options[] = {
     {"metrics", required_argument, NULL, METRICS},
     {"dump-gradients", required_argument, NULL, DUMP_GRADIENTS},
     {"comm", required_argument, NULL, COMM},
+    {"check-numbers", no_argument, NULL, CHECK_NUMBERS},
     {"dry-run", no_argument, NULL, DRY_RUN},
     {"help", no_argument, NULL, HELP},
     {"version", no_argument, NULL, VERSION},
@@ -124,6 +127,7 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     case EVALUATE: options->evaluate = true; return true;
     case CHECKPOINT: options->checkpoint = optarg; return optarg[0] != '\0';
     case NEW_DATASET: options->new_dataset = true; return true;
+    case CHECK_NUMBERS: options->check_numbers = true; return true;
     case STOP_AFTER: return parse_count(optarg, &options->stop_after);
     case LOG: {
       bool known = choose(optarg, "text", "json", &second);

@@ -4,6 +4,8 @@
 #include "runtime/checkpoint.h"
 #include "runtime/clock.h"
 #include "runtime/evaluate.h"
+#include "runtime/exec.h"
+#include "runtime/finite.h"
 #include "runtime/init.h"
 #include "runtime/report.h"
 
@@ -53,6 +55,7 @@ typedef struct training {
   nxr_arenas arenas;
   nxr_comm *comm;
   nxr_machine machine;
+  nxr_finite finite;
   nxr_pieces pieces;
   nxr_checkpoint checkpoint;
   nxr_data *data;
@@ -116,6 +119,8 @@ static bool open_machine(training *run) {
                      run->plan->run_names->deadline_s, &run->comm, &run->fault))
     return false;
   machine->comm = run->comm;
+  machine->finite = &run->finite;
+  if (run->options->check_numbers && !nxr_finite_open(&run->finite, &run->fault)) return false;
   return nxr_machine_open(machine, &run->fault);
 }
 
@@ -323,11 +328,13 @@ static bool run_step(training *run, nxr_numbers *numbers) {
 /* The other ranks have the same numbers, so all find this at the same step. */
 static bool is_finite(training *run, const nxr_numbers *numbers) {
   if (nxr_loss_scale_is_used(run->plan->run)) return true; /* such steps are skipped */
+  if (run->finite.looks && run->finite.found[0]) return nxr_fault_set(&run->fault, "%s", run->finite.found);
   if (isfinite(numbers->loss) && isfinite(numbers->grad_norm)) return true;
   return nxr_fault_set(
       &run->fault,
       "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest checkpoint "
-      "stays as it is (a smaller optimizer.lr or a longer warm-up may help)",
+      "stays as it is (a smaller optimizer.lr or a longer warm-up may help; --resume --check-numbers says "
+      "where it begins)",
       (unsigned long long)run->done, numbers->loss, numbers->grad_norm);
 }
 
@@ -411,6 +418,7 @@ static void tear_down(training *run) {
   nxr_exec_close(&run->exec);
   if (run->data) nxr_data_close(run->data);
   nxr_machine_close(&run->machine);
+  nxr_finite_close(&run->finite);
   nxr_comm_close(run->comm);
   nxr_arenas_close(&run->arenas);
   if (run->machine.device) run->machine.backend->close(run->machine.device);

@@ -17,6 +17,7 @@ typedef struct nxr_options {
   bool resume, dry_run, force_p2p;
   bool evaluate;          /* train nothing, and evaluate the newest checkpoint, */
   const char *checkpoint; /* or this one, or a folder of weights; NULL: the newest */
+  bool check_numbers; /* each kernel's output is looked at (finite.h) */
   bool new_dataset; /* a run that is resumed may read another dataset than before */
   nxr_log log;
 } nxr_options;

@@ -15,7 +15,8 @@
 #define NX_ROUNDING_KEY UINT32_C(0x80000000)
 
 static inline uint32_t nx_stochastic_word(uint64_t seed, uint64_t step, uint32_t what, uint32_t bits) {
-  return nx_philox_draw(seed, NX_ROUNDING_KEY + what, bits, (uint32_t)step, (uint32_t)(step >> 32), 0).word[0];
+  return nx_philox_draw(seed, NX_ROUNDING_KEY + what, bits, (uint32_t)step, (uint32_t)(step >> 32), 0)
+      .word[0];
 }
 
 /* With 16 bits of `word`. Infinities, NaN and what is below the least normal number become as in bf16.h. */

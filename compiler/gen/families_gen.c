@@ -205,7 +205,9 @@ static int read_families(const gen_file *files, bool *read, int n_files, family 
 
 static void check_heads(const gen_file *files, const bool *read, int n_files) {
   for (int i = 0; i < n_files; i++)
-    if (!read[i]) complain(files[i].path, "there is no family, or it is like this one:", ((const gen_family *)files[i].rows)->like);
+    if (!read[i])
+      complain(files[i].path,
+               "there is no family, or it is like this one:", ((const gen_family *)files[i].rows)->like);
 }
 
 static void write_families(nxc_arena *arena, const gen_file *files, int n_files) {
