@@ -31,8 +31,8 @@ static double number_at(const void *part, nx_dtype dtype, uint64_t i) {
 }
 
 /* The first element that is none; UINT64_MAX: there is no such. */
-static uint64_t find(const nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame, uint32_t index,
-                     bool infinities, double *number) {
+static uint64_t find(const nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame,
+                     uint32_t index, bool infinities, double *number) {
   const nx_value *value = &machine->plan->values[index];
   uint64_t size = nx_dtype_bits(value->dtype) / 8, n = 1;
   const char *at = nxr_value_address(machine->plan, index, frame);
@@ -48,8 +48,8 @@ static uint64_t find(const nxr_finite *finite, const nxr_machine *machine, const
   return UINT64_MAX;
 }
 
-void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame, uint32_t operator,
-                     uint64_t step) {
+void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame,
+                     uint32_t operator, uint64_t step) {
   const nx_plan *plan = machine->plan;
   const nx_operator *op = &plan->operators[operator];
   if (!finite->looks || finite->found[0] != '\0') return;
@@ -57,11 +57,13 @@ void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_f
   for (uint32_t i = 0; i < op->n_out; i++) {
     uint32_t value = plan->arguments[op->first_argument + op->n_in + i];
     double number = 0;
-    /* behind the first output stand logarithms and largest scores, which are infinite where nothing is read */
+    /* behind the first output stand logarithms and largest scores, which are infinite where nothing is read
+ */
     uint64_t element = value == NX_NONE ? UINT64_MAX : find(finite, machine, frame, value, i == 0, &number);
     if (element == UINT64_MAX) continue;
     snprintf(finite->found, sizeof finite->found,
-             "step %llu, rank %u: operator %u, %s of %s, is the first to make what is no number: element %llu of %s "
+             "step %llu, rank %u: operator %u, %s of %s, is the first to make what is no number: element "
+             "%llu of %s "
              "is %g",
              (unsigned long long)step + 1, machine->world->rank, operator, nx_op_find(op->op)->name,
              nx_plan_string(plan, op->origin), (unsigned long long)element,

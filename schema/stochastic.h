@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stochastic rounding to bf16: up or down, with the odds that keep the mean.
  *
- * What decides is drawn for the number itself: its bits, the step that stores it, and what it is (0 a parameter,
- * from 1 on its states). So it does not depend on where the number lies: every mesh that makes the same number
- * rounds it alike, and a parameter that a checkpoint has in fp32 becomes the same bf16 again. A number that bf16
- * has stays as it is. */
+ * What decides is drawn for the number itself: its bits, the step that stores it, and what it is (0 a
+ * parameter, from 1 on its states). So it does not depend on where the number lies: every mesh that makes the
+ * same number rounds it alike, and a parameter that a checkpoint has in fp32 becomes the same bf16 again. A
+ * number that bf16 has stays as it is. */
 #ifndef NX_STOCHASTIC_H
 #define NX_STOCHASTIC_H
 

@@ -6,6 +6,7 @@
  * the kind. */
 #include "compiler/gen/check.h"
 #include "compiler/gen/literal.h"
+#include "compiler/gen/values.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -404,66 +405,6 @@ static void write_diagnostics(const gen_catalogue *catalogue) {
        "*nxc_diagnostics - 1;");
 }
 
-/* Names of a table's rows, or of a folder's files. */
-typedef struct name_list {
-  char **names;
-  unsigned n;
-} name_list;
-
-static void add_name(nxc_arena *arena, name_list *to, const char *name) {
-  to->names = nxc_arena_grow(arena, to->names, to->n, sizeof *to->names);
-  to->names[to->n++] = nxc_arena_strdup(arena, name);
-}
-
-static name_list schedule_names(nxc_arena *arena) {
-  name_list list = {0};
-#define SCHEDULE(name, rise, kind, clock, target, end, exponent, meaning) add_name(arena, &list, #name);
-#include "schema/schedules.def"
-  return list;
-}
-
-/* All but those that another name means where there is momentum. */
-static name_list optimizer_names(nxc_arena *arena) {
-  static const char *const with_momentum[] = {
-#define MOMENTUM(rule, other) #other,
-#include "schema/optimizers.def"
-  };
-  static const char *const all[] = {
-#define OPTIMIZER(number, name, kind, n_states, meaning) #name,
-#define FOREIGN(name, n_numbers) #name,
-#include "schema/optimizers.def"
-  };
-  name_list list = {0};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    bool meant = false;
-    for (size_t k = 0; k < sizeof with_momentum / sizeof *with_momentum; k++)
-      meant = meant || strcmp(with_momentum[k], all[i]) == 0;
-    if (!meant) add_name(arena, &list, all[i]);
-  }
-  return list;
-}
-
-/* Values that are the names of a table's rows, or of the files in a folder. */
-static void take_values(gen_catalogue *catalogue, name_list families) {
-  const struct {
-    const char *table;
-    name_list list;
-  } tables[] = {{"schedules.def", schedule_names(catalogue->arena)},
-                {"optimizers.def", optimizer_names(catalogue->arena)},
-                {"families", families}};
-  const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
-  for (unsigned i = 0; i < file->n_rows; i++) {
-    gen_setting *row = (gen_setting *)file->rows + i;
-    for (size_t k = 0; row->values_of != NULL && k < sizeof tables / sizeof *tables; k++) {
-      if (strcmp(row->values_of, tables[k].table) != 0) continue;
-      row->values = tables[k].list.names;
-      row->values_count = tables[k].list.n;
-    }
-    if (row->values_of != NULL && row->values_count == 0)
-      gen_complain(catalogue, file, row->setting, "values_of: there is no table %s", row->values_of);
-  }
-}
-
 /* The name of a file below families/; NULL: it is no such file. */
 static const char *family_name(nxc_arena *arena, const char *path) {
   const char *folder = strstr(path, "families/");
@@ -491,17 +432,17 @@ static gen_kind kind_of(const char *path) {
 int main(int argc, char **argv) {
   static gen_catalogue catalogue;
   catalogue.arena = nxc_arena_new();
-  name_list families = {0};
+  gen_names families = {0};
   for (int i = 1; i < argc; i++) {
     const char *family = family_name(catalogue.arena, argv[i]);
-    if (family != NULL) add_name(catalogue.arena, &families, family);
+    if (family != NULL) gen_names_add(catalogue.arena, &families, family);
     if (family != NULL) continue;
     gen_kind kind = kind_of(argv[i]);
     if (catalogue.n_files[kind] == GEN_FILES_MAX) return EXIT_FAILURE;
     if (!gen_file_read(&catalogue.files[kind][catalogue.n_files[kind]++], kind, argv[i])) return EXIT_FAILURE;
   }
   if (catalogue.n_files[GEN_SETTINGS] != 1) return EXIT_FAILURE;
-  take_values(&catalogue, families);
+  gen_take_values(&catalogue, families);
   gen_check(&catalogue);
   if (catalogue.n_complaints > 0) return EXIT_FAILURE;
   puts("/* SPDX-License-Identifier: Apache-2.0 */");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes families.gen.c: schema/families/NAME.yaml as constant C tables. Arguments are the files; what a family
- * that is `like` another does not say is as there. */
+/* Writes families.gen.c: schema/families/NAME.yaml as constant C tables. Arguments are the files; what a
+ * family that is `like` another does not say is as there. */
 #include "compiler/expression/expression.h"
 #include "compiler/gen/literal.h"
 #include "compiler/gen/rows.h"

@@ -1,138 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules that end, and schedules that were broken on purpose: each must be refused, and the fault must say
  * where. */
-#include "compiler/show/plan_dump.h"
-#include "tests/unit/program_case.h"
-
-/* The items of a compiled plan, in room for more; `plan` is a view of them. */
-typedef struct schedule {
-  program_case compiled;
-  nx_plan plan;
-  nx_item *items;
-  uint32_t n, from; /* items are looked for from there on, and belong to the last schedule */
-  nx_schedule schedules[2];
-  nx_fault fault;
-} schedule;
-
-static const char pipeline2[] = "mesh.world=2 mesh.pipeline=2 batch.micro=1 batch.global=4";
-static const char interleaved2[] =
-    "mesh.world=2 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 batch.micro=1 batch.global=4";
-
-static const char ahead5[] =
-    "mesh.world=5 mesh.pipeline=5 model.layers=10 mesh.virtual_pipeline=2 batch.micro=1 "
-    "batch.global=13 pipeline.receive_ahead=true";
-static const char tied4[] =
-    "mesh.world=8 mesh.pipeline=4 mesh.virtual_pipeline=2 model.layers=8 batch.micro=1 "
-    "batch.global=8 model.tied_embeddings=true optimizer.zero_stage=1";
-
-static schedule begin(const char *changes) {
-  schedule s = {.compiled = program_good(changes)};
-  s.plan = s.compiled.out.plan;
-  s.n = s.plan.n[NX_SECTION_ITEMS];
-  s.items = calloc(2 * s.n, sizeof *s.items);
-  assert_non_null(s.items);
-  memcpy(s.items, s.plan.items, s.n * sizeof *s.items);
-  memcpy(s.schedules, s.plan.schedules, s.plan.n[NX_SECTION_SCHEDULES] * sizeof *s.schedules);
-  return s;
-}
-
-/* The schedule of its evaluation is what is changed. */
-static schedule begin_evaluation(const char *changes) {
-  char text[512];
-  snprintf(text, sizeof text, "%s data.split=[90,10] evaluate.batches=1", changes);
-  schedule s = begin(text);
-  assert_int_equal(s.plan.n[NX_SECTION_SCHEDULES], 2);
-  s.from = s.schedules[1].first_item;
-  return s;
-}
-
-static bool is_proved(schedule *s) {
-  s->plan.items = s->items;
-  s->plan.n[NX_SECTION_ITEMS] = s->n;
-  s->plan.schedules = s->schedules;
-  s->schedules[s->plan.n[NX_SECTION_SCHEDULES] - 1].n_items = s->n - s->from;
-  memset(&s->fault, 0, sizeof s->fault);
-  return nx_plan_prove(&s->plan, &s->fault);
-}
-
-static void end(schedule *s) {
-  free(s->items);
-  program_end(&s->compiled);
-}
-
-/* Refused, with both texts in the fault. */
-static void expect(schedule *s, const char *what, const char *where) {
-  if (is_proved(s)) fail_msg("it was accepted, and should be refused: %s", what);
-  if (!strstr(s->fault.text, what) || !strstr(s->fault.text, where))
-    fail_msg("the fault lacks \"%s\" or \"%s\": %s", what, where, s->fault.text);
-  end(s);
-}
-
-static uint32_t find_port(const schedule *s, nx_item_kind kind, nx_port port, uint32_t chunk,
-                          uint32_t micro_batch) {
-  for (uint32_t i = s->from; i < s->n; i++) {
-    const nx_item *at = &s->items[i];
-    if (at->kind == kind && at->port == port && at->chunk == chunk && at->micro_batch == micro_batch)
-      return i;
-  }
-  fail_msg("the schedule lacks an item");
-  return 0;
-}
-
-static uint32_t find(const schedule *s, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
-  return find_port(s, kind, 0, chunk, micro_batch);
-}
-
-/* The step of a chunk that has the phase. */
-static uint32_t find_step(const schedule *s, uint32_t chunk, uint8_t phase) {
-  uint32_t at = s->from;
-  while (at < s->n &&
-         !(s->items[at].kind == NX_ITEM_STEP && s->items[at].chunk == chunk && s->items[at].when & phase))
-    at++;
-  assert_true(at < s->n);
-  return at;
-}
-
-static void drop(schedule *s, uint32_t at) {
-  memmove(s->items + at, s->items + at + 1, (s->n - at - 1) * sizeof *s->items);
-  s->n--;
-}
-
-static void insert(schedule *s, uint32_t at, nx_item item) {
-  memmove(s->items + at + 1, s->items + at, (s->n - at) * sizeof *s->items);
-  s->items[at] = item;
-  s->n++;
-}
-
-static void swap(schedule *s, uint32_t a, uint32_t b) {
-  nx_item kept = s->items[a];
-  s->items[a] = s->items[b];
-  s->items[b] = kept;
-}
-
-static void move(schedule *s, uint32_t from, uint32_t to) {
-  nx_item kept = s->items[from];
-  drop(s, from);
-  insert(s, to, kept);
-}
-
-/* As textbooks write it: a send and a receive return when they are complete. */
-static void make_blocking(schedule *s) {
-  schedule old = *s;
-  s->items = calloc(2 * old.n, sizeof *s->items);
-  assert_non_null(s->items);
-  s->n = 0;
-  for (uint32_t i = 0; i < old.n; i++) {
-    nx_item item = old.items[i], other = item;
-    bool received = item.port == NX_PORT_INPUT || item.port == NX_PORT_OUTPUT_GRADIENT;
-    if (item.kind == NX_ITEM_RECV || (item.kind == NX_ITEM_WAIT && !received)) continue;
-    other.kind = item.kind == NX_ITEM_SEND ? NX_ITEM_WAIT : NX_ITEM_RECV;
-    if (item.kind == NX_ITEM_WAIT) s->items[s->n++] = other;
-    s->items[s->n++] = item;
-    if (item.kind == NX_ITEM_SEND) s->items[s->n++] = other;
-  }
-  free(old.items);
-}
+#include "tests/unit/schedule_case.h"
 
 /* ---- what ends ---- */
 
@@ -401,8 +270,6 @@ static void stages_that_sum_different_parts(void **state) {
   expect(&s, "another stage comes to another collective", "sums over pipeline stages");
 }
 
-/* ---- the picture ---- */
-
 /* Gathers and reductions that overlap the passes: without any one of them, or of their waits, a plan is
  * refused. */
 static void every_collective_and_every_wait_is_needed(void **state) {
@@ -441,148 +308,8 @@ static void every_collective_and_every_wait_is_needed(void **state) {
   }
 }
 
-/* A terminal obeys control characters, and a line break makes one text look like two. */
-static void strings_are_shown_without_control_characters(void **state) {
-  (void)state;
-  static nxc_plan_dump *const dumps[] = {nxc_dump_summary, nxc_dump_settings, nxc_dump_ops, nxc_dump_memory,
-                                         nxc_dump_tensors};
-  schedule s = begin(pipeline2);
-  char *strings = malloc(s.plan.n[NX_SECTION_STRINGS]), *texts = malloc(s.plan.n[NX_SECTION_PROVENANCE_TEXT]);
-  for (uint32_t i = 0; i < s.plan.n[NX_SECTION_STRINGS]; i++) strings[i] = s.plan.strings[i] ? '\033' : '\0';
-  for (uint32_t i = 0; i < s.plan.n[NX_SECTION_PROVENANCE_TEXT]; i++)
-    texts[i] = s.plan.provenance_text[i] ? '\r' : '\0';
-  s.plan.strings = strings, s.plan.provenance_text = texts;
-  for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++) {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *out = open_memstream(&text, &n_bytes);
-    dumps[i](&s.plan, out);
-    fclose(out);
-    for (size_t at = 0; at < n_bytes; at++)
-      if (text[at] == '\033' || text[at] == '\r') fail_msg("dump %zu prints a control character", i);
-    free(text);
-  }
-  free(strings), free(texts);
-  end(&s);
-}
-
-typedef struct drawing {
-  char *text;
-  size_t n_bytes;
-} drawing;
-
-static void draw(const nx_plan *plan, bool svg, drawing *to) {
-  FILE *out = open_memstream(&to->text, &to->n_bytes);
-  assert_non_null(out);
-  if (svg)
-    assert_true(nxc_draw_svg(plan, out));
-  else
-    nxc_dump_schedule(plan, out);
-  fclose(out);
-}
-
-static void a_schedule_is_drawn(void **state) {
-  (void)state;
-  schedule s = begin("mesh.world=2 mesh.pipeline=2 batch.micro=1 batch.global=2 pipeline.schedule=gpipe");
-  drawing lines = {0}, boxes = {0};
-  draw(&s.plan, false, &lines);
-  draw(&s.plan, true, &boxes);
-  uint32_t n_boxes = 0;
-  static const char *const parts[] = {"chunk 1    stage 1, layers 1 to 1, 2 slots\n", "\nstage 0    F0",
-                                      "\nstage 1    ...", "\nbubble "};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    if (!strstr(lines.text, parts[i])) fail_msg("%s lacks %s", lines.text, parts[i]);
-  double share = strtod(strstr(lines.text, "\nbubble ") + 8, NULL);
-  /* (stages - 1) / (micro-batches + stages - 1), if all passes were equal */
-  assert_true(share > 100.0 / 4 && share < 100.0 / 2);
-  for (const char *at = boxes.text; (at = strstr(at, "stroke=\"#ffffff\"")) != NULL; at++) n_boxes++;
-  static const char *const words[] = {">F forward pass<", ">B backward pass<", ">the stage waits<",
-                                      ">stage 1<", ">time, in "};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) assert_non_null(strstr(boxes.text, words[i]));
-  assert_int_equal(n_boxes, 8); /* 2 micro-batches forward and back on 2 stages */
-  free(lines.text);
-  free(boxes.text);
-  end(&s);
-}
-
-/* ---- evaluations ---- */
-
-static void an_evaluation_that_lacks_a_receive(void **state) {
-  (void)state;
-  schedule s = begin_evaluation(pipeline2);
-  drop(&s, find_port(&s, NX_ITEM_RECV, NX_PORT_INPUT, 1, 2));
-  expect(&s, "nothing was started", "wait for the input of chunk 1, micro-batch 2");
-}
-
-static void an_evaluation_in_a_slot_that_is_still_sent(void **state) {
-  (void)state;
-  schedule s = begin_evaluation(
-      "mesh.world=2 mesh.pipeline=2 batch.micro=1 batch.global=8 pipeline.receive_ahead=false");
-  drop(&s, find_port(&s, NX_ITEM_WAIT, NX_PORT_OUTPUT, 0, 0));
-  expect(&s, "its slot still holds another micro-batch", "evaluation of chunk 0, micro-batch 2");
-}
-
-static void an_evaluation_without_the_sum_of_its_losses(void **state) {
-  (void)state;
-  schedule s = begin_evaluation("");
-  drop(&s, find(&s, NX_ITEM_STEP, 0, 0));
-  expect(&s, "does not end with the sum of the losses", "chunk 0");
-}
-
-static void an_evaluation_of_which_one_stage_sums(void **state) {
-  (void)state;
-  schedule s = begin_evaluation(pipeline2);
-  drop(&s, find(&s, NX_ITEM_STEP, 1, 0));
-  expect(&s, "can not end", "step of chunk 0");
-}
-
-static void an_evaluation_that_sums_too_early(void **state) {
-  (void)state;
-  schedule s = begin_evaluation("batch.micro=1 batch.global=4");
-  move(&s, find(&s, NX_ITEM_STEP, 0, 0), find(&s, NX_ITEM_EVALUATE, 0, 3));
-  expect(&s, "passes or transfers of a chunk are missing before it", "step of chunk 0");
-}
-
-static void an_evaluation_that_goes_back(void **state) {
-  (void)state;
-  schedule s = begin_evaluation(pipeline2);
-  s.items[find(&s, NX_ITEM_EVALUATE, 0, 1)].kind = NX_ITEM_BACKWARD;
-  expect(&s, "it is of another schedule", "backward of chunk 0, micro-batch 1");
-}
-
-static void an_evaluation_that_updates(void **state) {
-  (void)state;
-  schedule s = begin_evaluation("");
-  s.items[find(&s, NX_ITEM_STEP, 0, 0)].when = NX_WHEN_ALWAYS;
-  expect(&s, "it is of another schedule", "step of chunk 0");
-}
-
-/* An operator that writes where gradients are. */
-static void an_evaluation_that_changes_gradients(void **state) {
-  (void)state;
-  schedule s = begin_evaluation("");
-  const nx_operator *first = &s.plan.operators[s.plan.programs[s.plan.chunks[0].evaluate].first_operator];
-  uint32_t n = s.plan.n[NX_SECTION_ARGUMENTS], *arguments = calloc(n, sizeof *arguments);
-  assert_non_null(arguments);
-  memcpy(arguments, s.plan.arguments, n * sizeof *arguments);
-  arguments[first->first_argument + first->n_in] = s.plan.ranges[0].grad;
-  s.plan.arguments = arguments;
-  if (is_proved(&s)) fail_msg("it was accepted");
-  assert_non_null(strstr(s.fault.text, "is of an evaluation and changes"));
-  free(arguments);
-  end(&s);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(an_evaluation_that_lacks_a_receive),
-      cmocka_unit_test(an_evaluation_in_a_slot_that_is_still_sent),
-      cmocka_unit_test(an_evaluation_without_the_sum_of_its_losses),
-      cmocka_unit_test(an_evaluation_that_sums_too_early),
-      cmocka_unit_test(an_evaluation_that_goes_back),
-      cmocka_unit_test(an_evaluation_that_updates),
-      cmocka_unit_test(an_evaluation_that_changes_gradients),
-      cmocka_unit_test(an_evaluation_of_which_one_stage_sums),
       cmocka_unit_test(every_generated_schedule_is_proved),
       cmocka_unit_test(blocking_sends_stop_1f1b_and_not_gpipe),
       cmocka_unit_test(a_lost_send),
@@ -610,8 +337,6 @@ int main(void) {
       cmocka_unit_test(stages_that_sum_in_another_order),
       cmocka_unit_test(stages_that_sum_different_parts),
       cmocka_unit_test(every_collective_and_every_wait_is_needed),
-      cmocka_unit_test(strings_are_shown_without_control_characters),
-      cmocka_unit_test(a_schedule_is_drawn),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests_name("prove", tests, NULL, NULL);
 }

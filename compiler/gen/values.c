@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/gen/values.h"
+
+#include <string.h>
+
+void gen_names_add(nxc_arena *arena, gen_names *to, const char *name) {
+  to->names = nxc_arena_grow(arena, to->names, to->n, sizeof *to->names);
+  to->names[to->n++] = nxc_arena_strdup(arena, name);
+}
+
+static gen_names schedule_names(nxc_arena *arena) {
+  gen_names list = {0};
+#define SCHEDULE(name, rise, kind, clock, target, end, exponent, meaning) gen_names_add(arena, &list, #name);
+#include "schema/schedules.def"
+  return list;
+}
+
+/* All but those that another name means where there is momentum. */
+static gen_names optimizer_names(nxc_arena *arena) {
+  static const char *const with_momentum[] = {
+#define MOMENTUM(rule, other) #other,
+#include "schema/optimizers.def"
+  };
+  static const char *const all[] = {
+#define OPTIMIZER(number, name, kind, n_states, meaning) #name,
+#define FOREIGN(name, n_numbers) #name,
+#include "schema/optimizers.def"
+  };
+  gen_names list = {0};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    bool meant = false;
+    for (size_t k = 0; k < sizeof with_momentum / sizeof *with_momentum; k++)
+      meant = meant || strcmp(with_momentum[k], all[i]) == 0;
+    if (!meant) gen_names_add(arena, &list, all[i]);
+  }
+  return list;
+}
+
+void gen_take_values(gen_catalogue *catalogue, gen_names families) {
+  const struct {
+    const char *table;
+    gen_names list;
+  } tables[] = {{"schedules.def", schedule_names(catalogue->arena)},
+                {"optimizers.def", optimizer_names(catalogue->arena)},
+                {"families", families}};
+  const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
+  for (unsigned i = 0; i < file->n_rows; i++) {
+    gen_setting *row = (gen_setting *)file->rows + i;
+    for (size_t k = 0; row->values_of != NULL && k < sizeof tables / sizeof *tables; k++) {
+      if (strcmp(row->values_of, tables[k].table) != 0) continue;
+      row->values = tables[k].list.names;
+      row->values_count = tables[k].list.n;
+    }
+    if (row->values_of != NULL && row->values_count == 0)
+      gen_complain(catalogue, file, row->setting, "values_of: there is no table %s", row->values_of);
+  }
+}
