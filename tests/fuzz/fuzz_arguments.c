@@ -58,10 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
   nxc_arena *arena = nxc_arena_new();
   const nxc_source *source = nxc_source_new(arena, "fuzz", (const char *)bytes, n_bytes);
   nxc_megatron_claims(source);
-  if (is_chosen(bytes, n_bytes, 0, 3)) read_text(source, false, true);
-  if (is_chosen(bytes, n_bytes, 1, 3))
+  if (is_chosen(bytes, n_bytes, 0, 0, 3)) read_text(source, false, true);
+  if (is_chosen(bytes, n_bytes, 0, 1, 3))
     assert(read_text(source, false, false) == read_text(source, false, false));
-  if (is_chosen(bytes, n_bytes, 2, 3)) read_text(source, true, false);
+  if (is_chosen(bytes, n_bytes, 0, 2, 3)) read_text(source, true, false);
   nxc_arena_free(arena);
   return 0;
 }

@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
       {.probes = true}, {.omegaconf = true, .probes = true}, {.angles_only = true}};
   enum { N_WAYS = sizeof ways / sizeof *ways };
   for (size_t i = 0; i < N_WAYS; i++) {
-    if (!is_chosen(bytes, n_bytes, i, N_WAYS)) continue;
+    if (!is_chosen(bytes, n_bytes, 0, i, N_WAYS)) continue;
     nxc_arena *arena = nxc_arena_new();
     nxc_buffer text = {.arena = arena};
     nxc_buffer_puts(&text, others);

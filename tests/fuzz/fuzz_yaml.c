@@ -58,6 +58,6 @@ static void read_and_resolve(const uint8_t *bytes, size_t n_bytes, bool omegacon
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
   for (int omegaconf = 0; omegaconf < 2; omegaconf++)
-    if (is_chosen(bytes, n_bytes, (size_t)omegaconf, 2)) read_and_resolve(bytes, n_bytes, omegaconf);
+    if (is_chosen(bytes, n_bytes, 0, (size_t)omegaconf, 2)) read_and_resolve(bytes, n_bytes, omegaconf);
   return 0;
 }

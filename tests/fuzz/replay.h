@@ -17,14 +17,15 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 /* Of several things that can be done with an input a replay does all. A search, which must be fast, does the
- * one that the input chooses. */
-static inline bool is_chosen(const uint8_t *bytes, size_t n_bytes, size_t which, size_t n_ways) {
+ * one that the input chooses; of things with another `salt` it chooses apart. */
+static inline bool is_chosen(const uint8_t *bytes, size_t n_bytes, uint64_t salt, size_t which,
+                             size_t n_ways) {
 #ifdef NX_LIBFUZZER
-  size_t sum = n_bytes;
-  for (size_t i = 0; i < n_bytes; i++) sum = 31 * sum + bytes[i];
-  return sum % n_ways == which;
+  uint64_t sum = n_bytes + salt;
+  for (size_t i = 0; i < n_bytes; i++) sum = (sum ^ bytes[i]) * UINT64_C(0x100000001B3);
+  return (sum ^ sum >> 32) * UINT64_C(0x9E3779B97F4A7C15) % n_ways == which;
 #else
-  (void)bytes, (void)n_bytes, (void)which, (void)n_ways;
+  (void)bytes, (void)n_bytes, (void)salt, (void)which, (void)n_ways;
   return true;
 #endif
 }
