@@ -8,9 +8,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Tokens between two commits. */
-enum { COMMIT_TOKENS = 1 << 23 };
+enum { MOST_WORKERS = 256 };
+enum { COMMIT_TOKENS = 1 << 23 }; /* between two commits */
 
 typedef struct builder {
   const nxd_build *is;
@@ -95,6 +96,12 @@ static bool explain_nothing(const builder *b, nxr_fault *fault) {
   return nxr_fault_set(fault, "nothing to write: %s is empty", b->is->files->paths[0]);
 }
 
+static uint32_t count_workers(uint32_t wanted) {
+  long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+  if (wanted == 0) wanted = n_cores > 0 ? (uint32_t)n_cores : 1;
+  return wanted < MOST_WORKERS ? wanted : MOST_WORKERS;
+}
+
 static bool build_open(builder *b, nxr_fault *fault) {
   const nxd_standing *standing = &b->writer.standing;
   b->n_committed = standing->n_tokens;
@@ -103,7 +110,7 @@ static bool build_open(builder *b, nxr_fault *fault) {
                        b->is->most_records ? b->is->most_records - standing->n_records : UINT64_MAX, fault))
     return false;
   bool good = nxd_workers_open(&b->workers, b->is->recipe, (const char *const *)b->is->files->paths,
-                               b->is->n_workers, fault) &&
+                               count_workers(b->is->n_workers), fault) &&
               work(b, fault);
   nxd_workers_close(&b->workers);
   nxd_reader_close(&b->reader);

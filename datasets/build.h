@@ -15,7 +15,7 @@ typedef struct nxd_build {
   const char *prefix;
   const char *key;       /* of inputs and recipe: an unfinished build of the same key is gone on with */
   uint64_t most_records; /* that are read, from the first; 0: all */
-  uint32_t n_workers;
+  uint32_t n_workers;    /* 0: one for each core */
   bool skip;             /* malformed records are left out; else the first ends the build */
   bool force, watched;   /* watched: progress is shown on standard error */
 } nxd_build;

@@ -58,4 +58,11 @@ void nxd_print_written(const char *prefix, uint8_t type_code, const nxd_standing
                           .token_bytes = nxr_token_type_of(type_code)->bytes, .n_tokens = standing->n_tokens,
                           .n_sequences = standing->n_sequences, .n_documents = standing->n_documents};
   nxd_print_info(&is);
+  if (standing->n_empty > 0)
+    printf("empty        %" PRIu64 " records without a token were left out\n", standing->n_empty);
+  if (standing->n_long > 0)
+    printf("too long     %" PRIu64 " documents were left out\n", standing->n_long);
+  if (standing->n_skipped > 0)
+    printf("skipped      %" PRIu64 " malformed records, the first: %s\n", standing->n_skipped,
+           standing->first_skipped);
 }

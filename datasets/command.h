@@ -12,6 +12,7 @@ enum { NXD_MAX_PREFIX = 4000 };
 int nxd_command_build(int n, char **arguments);
 int nxd_command_check(int n, char **arguments);
 int nxd_command_info(int n, char **arguments);
+int nxd_command_prepare(int n, char **arguments);
 int nxd_command_split(int n, char **arguments);
 
 /* Says what is wrong; returns STATUS_DAMAGED. */
@@ -23,7 +24,7 @@ int nxd_open_dataset(const char *name, char prefix[NXD_MAX_PREFIX], nxr_dataset 
 /* Opens the one dataset that a command without options takes. */
 int nxd_open_only(int n, char **arguments, char prefix[NXD_MAX_PREFIX], nxr_dataset *dataset);
 void nxd_print_info(const nxr_dataset *dataset);
-/* The same of a dataset that was just written. */
+/* The same of a dataset that was just written, and what was left out. */
 void nxd_print_written(const char *prefix, uint8_t type_code, const nxd_standing *standing);
 
 #endif

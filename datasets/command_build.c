@@ -3,28 +3,24 @@
 #include "datasets/build.h"
 #include "datasets/command.h"
 #include "datasets/key.h"
+#include "datasets/recipe.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { MOST_WORKERS = 256, END_OF_BYTES = 256 };
-enum { TYPE_INT32 = 4, TYPE_UINT16 = 8 };
-static const uint64_t MOST_UINT16 = 65500; /* of a vocabulary, as Megatron-LM chooses */
-
 typedef struct build_options {
-  const char *prefix, *field, *labels, *kind, *split;
-  bool append_end, lines, force;
+  const char *prefix, *field, *labels, *kind, *split, *tokenizer;
+  bool add_special, append_eod, lines, force, plain;
   int on_error, too_long;
-  uint64_t n_workers, limit, max_tokens, vocab;
+  uint32_t n_workers;
+  uint64_t limit, max_tokens, vocab;
 } build_options;
 
 static bool read_options(int *n, char **arguments, build_options *o) {
   const nxd_option options[] = {
       {"-o", NXD_TEXT, &o->prefix, "a PREFIX"},
-      {"--append-eod", NXD_FLAG, &o->append_end},
+      {"--add-special", NXD_FLAG, &o->add_special},
+      {"--append-eod", NXD_FLAG, &o->append_eod},
       {"--field", NXD_TEXT, &o->field, "the name of a field"},
       {"--force", NXD_FLAG, &o->force},
       {"--kind", NXD_TEXT, &o->kind, "a kind of input"},
@@ -33,10 +29,12 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"--lines", NXD_FLAG, &o->lines},
       {"--max-tokens", NXD_NUMBER, &o->max_tokens, "a number of tokens"},
       {"--on-error", NXD_CHOICE, &o->on_error, "stop|skip"},
+      {"--plain", NXD_FLAG, &o->plain},
       {"--split", NXD_TEXT, &o->split, "the name of a split"},
+      {"--tokenizer", NXD_TEXT, &o->tokenizer, "a tokenizer's file or folder"},
       {"--too-long", NXD_CHOICE, &o->too_long, "drop|cut"},
       {"--vocab", NXD_NUMBER, &o->vocab, "a number of token ids"},
-      {"--workers", NXD_NUMBER, &o->n_workers, "a number of threads"},
+      {"--workers", NXD_COUNT, &o->n_workers, "a number of threads"},
   };
   return nxd_options_read(n, arguments, options, sizeof options / sizeof *options);
 }
@@ -55,43 +53,40 @@ static int add_inputs(nxd_files *files, const build_options *o, int n, char **ar
 }
 
 static nxd_recipe recipe_of(const build_options *o) {
-  nxd_recipe recipe = {.maker = o->labels ? &nxd_make_labelled : &nxd_make_documents, .end = -1,
-                       .most_tokens = o->max_tokens, .cut = o->too_long == 1, .vocab = o->vocab};
+  nxd_recipe recipe = {
+      .maker = o->labels ? &nxd_make_labelled : &nxd_make_documents,
+      .most_tokens = o->max_tokens,
+      .cut = o->too_long == 1,
+      .vocab = o->vocab,
+      .encoding = (o->add_special ? NXT_ADD_SPECIAL : 0u) | (o->plain ? NXT_PLAIN_TEXT : 0u)};
   recipe.wanted.fields[recipe.wanted.n_fields++] = o->field ? o->field : "text";
   if (o->labels) recipe.wanted.fields[recipe.wanted.n_fields++] = o->labels;
-  recipe.wanted.pieces = o->max_tokens == 0;
-  if (o->append_end) recipe.end = END_OF_BYTES;
-  if (o->field == NULL && o->vocab == 0) recipe.vocab = END_OF_BYTES + 1;
-  recipe.type_code = recipe.vocab > 0 && recipe.vocab < MOST_UINT16 ? TYPE_UINT16 : TYPE_INT32;
   return recipe;
 }
 
-static void print_left_out(const nxd_standing *standing) {
-  if (standing->n_empty > 0)
-    printf("empty        %" PRIu64 " records without a token were left out\n", standing->n_empty);
-  if (standing->n_long > 0)
-    printf("too long     %" PRIu64 " documents were left out (--max-tokens)\n", standing->n_long);
-  if (standing->n_skipped > 0)
-    printf("skipped      %" PRIu64 " malformed records, the first: %s\n", standing->n_skipped,
-           standing->first_skipped);
-}
-
-static int build(const build_options *o, const nxd_files *files, const char *prefix) {
+static int build(const build_options *o, const nxd_files *files, const nxd_recipe *recipe,
+                 const char *prefix) {
   char key[65];
   nxr_fault fault = {""};
   nxd_standing standing;
-  const nxd_recipe recipe = recipe_of(o);
-  nxd_key_of(files, &recipe, o->limit, o->on_error, key);
-  long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-  uint64_t n_workers = o->n_workers ? o->n_workers : n_cores > 0 ? (uint64_t)n_cores : 1;
-  const nxd_build is = {.files = files, .recipe = &recipe, .prefix = prefix, .key = key,
+  nxd_key_of(files, recipe, o->tokenizer, o->limit, o->on_error == 1, key);
+  const nxd_build is = {.files = files, .recipe = recipe, .prefix = prefix, .key = key,
                         .most_records = o->limit, .skip = o->on_error == 1, .force = o->force,
-                        .n_workers = n_workers > MOST_WORKERS ? MOST_WORKERS : (uint32_t)n_workers,
-                        .watched = isatty(STDERR_FILENO)};
+                        .n_workers = o->n_workers, .watched = isatty(STDERR_FILENO)};
   if (!nxd_build_run(&is, &standing, &fault)) return nxd_damaged(&fault);
-  nxd_print_written(prefix, recipe.type_code, &standing);
-  print_left_out(&standing);
+  nxd_print_written(prefix, recipe->type_code, &standing);
   return STATUS_DONE;
+}
+
+static int open_and_build(const build_options *o, const nxd_files *files, const char *prefix) {
+  nxr_fault fault = {""};
+  nxd_recipe recipe = recipe_of(o);
+  int status = STATUS_USAGE;
+  if (nxd_recipe_open(&recipe, o->tokenizer, o->append_eod, o->field == NULL, &fault))
+    status = build(o, files, &recipe, prefix);
+  else fprintf(stderr, "nxdata: %s\n", fault.text);
+  nxd_recipe_close(&recipe);
+  return status;
 }
 
 int nxd_command_build(int n, char **arguments) {
@@ -103,7 +98,7 @@ int nxd_command_build(int n, char **arguments) {
   if (options.prefix == NULL) return nxd_usage("where to? give -o PREFIX", "");
   if (!nxd_read_prefix(options.prefix, prefix)) return nxd_usage("no name for a dataset: ", options.prefix);
   int status = add_inputs(&files, &options, n, arguments);
-  if (status == STATUS_DONE) status = build(&options, &files, prefix);
+  if (status == STATUS_DONE) status = open_and_build(&options, &files, prefix);
   nxd_files_free(&files);
   return status;
 }

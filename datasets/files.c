@@ -12,8 +12,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-static bool add_file(nxd_files *files, const char *path, const nxd_input_kind *kind, nxr_fault *fault) {
-  struct stat is;
+static bool add(nxd_files *files, const char *path, const nxd_input_kind *kind, nxr_fault *fault) {
   if (files->n == files->room) {
     size_t room = files->room ? 2 * files->room : 16;
     char **paths = reallocarray(files->paths, room, sizeof *paths);
@@ -23,14 +22,23 @@ static bool add_file(nxd_files *files, const char *path, const nxd_input_kind *k
     if (paths == NULL || kinds == NULL) return nxr_fault_set(fault, "out of memory");
     files->room = room;
   }
+  if ((files->paths[files->n] = strdup(path)) == NULL) return nxr_fault_set(fault, "out of memory");
+  files->kinds[files->n++] = kind;
+  return true;
+}
+
+bool nxd_files_add_made_up(nxd_files *files, const nxd_input_kind *kind, nxr_fault *fault) {
+  return add(files, kind->name, kind, fault);
+}
+
+static bool add_file(nxd_files *files, const char *path, const nxd_input_kind *kind, nxr_fault *fault) {
+  struct stat is;
   if (strcmp(path, "-") != 0 && access(path, R_OK) != 0)
     return nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
   if (kind == NULL) kind = nxd_input_kind_of(path, fault);
   if (kind == NULL) return false;
-  if ((files->paths[files->n] = strdup(path)) == NULL) return nxr_fault_set(fault, "out of memory");
-  files->kinds[files->n++] = kind;
   if (stat(path, &is) == 0 && S_ISREG(is.st_mode)) files->n_bytes += (uint64_t)is.st_size;
-  return true;
+  return add(files, path, kind, fault);
 }
 
 static bool join(char to[PATH_BYTES], const char *folder, const char *name, nxr_fault *fault) {

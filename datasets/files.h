@@ -17,6 +17,8 @@ typedef struct nxd_files {
  * the part that is meant of a folder that has several. */
 bool nxd_files_add(nxd_files *files, const char *path, const nxd_input_kind *kind, const char *split,
                    nxr_fault *fault);
+/* An input that is no file, of a kind that makes data up. */
+bool nxd_files_add_made_up(nxd_files *files, const nxd_input_kind *kind, nxr_fault *fault);
 void nxd_files_free(nxd_files *files);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct nxd_wanted {
   const char *fields[NXD_MAX_FIELDS]; /* names, with . between those of objects within objects */
   uint32_t n_fields;
   bool pieces; /* a long text may come as several records */
+  uint64_t made_up_tokens, vocab; /* of documents that are made up */
 } nxd_wanted;
 
 struct nxd_input {
@@ -49,6 +50,6 @@ bool nxd_input_open(nxd_input *input, const nxd_input_kind *kind, const char *pa
                     nxr_fault *fault);
 void nxd_input_close(nxd_input *input);
 
-extern const nxd_input_kind nxd_input_text, nxd_input_lines, nxd_input_jsonl;
+extern const nxd_input_kind nxd_input_text, nxd_input_lines, nxd_input_jsonl, nxd_input_counting;
 
 #endif

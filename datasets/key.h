@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tells one dataset that is to be built from another: SHA-256 of its inputs (names, sizes and times of
- * change) and its recipe. */
+ * change), its tokenizer's file, and its recipe. */
 #ifndef NXD_KEY_H
 #define NXD_KEY_H
 
 #include "datasets/files.h"
 #include "datasets/maker.h"
 
-void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, uint64_t most_records, int on_error,
-                char key[65]);
+void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *tokenizer,
+                uint64_t most_records, bool skip, char key[65]);
 
 #endif

@@ -13,6 +13,7 @@
 
 static const char help[] =
     "usage: nxdata build INPUT… -o PREFIX [OPTION…]\n"
+    "       nxdata prepare PLAN [--workers N]\n"
     "       nxdata split PREFIX SHARES -o PREFIX [--force]\n"
     "       nxdata info PREFIX\n"
     "       nxdata check PREFIX\n"
@@ -21,10 +22,12 @@ static const char help[] =
     "\n"
     "build   makes one from files, in order; - is standard input, a folder stands for its\n"
     "        files. A text file is one document, each line of a .jsonl file another; both\n"
-    "        may be compressed (gzip, zstd). Each byte of a text is one token 0 … 255;\n"
-    "        lists of integers are tokens already\n"
+    "        may be compressed (gzip, zstd). Without a tokenizer each byte of a text is\n"
+    "        one token 0 … 255; lists of integers are tokens already\n"
     "          -o PREFIX        where to write\n"
-    "          --append-eod     token 256 ends each document (model.vocab is then 257)\n"
+    "          --add-special    what the tokenizer puts around a text, as bos\n"
+    "          --append-eod     the tokenizer's end of a text ends each document; of bytes\n"
+    "                           it is token 256 (model.vocab is then 257)\n"
     "          --field NAME     the field with the text or tokens (text); a.b is field b of\n"
     "                           object a\n"
     "          --force          replaces a dataset that exists\n"
@@ -34,10 +37,15 @@ static const char help[] =
     "          --lines          is --kind lines\n"
     "          --max-tokens N   of a document; see --too-long\n"
     "          --on-error HOW   a malformed record: stop (the default), or skip it\n"
+    "          --plain          names of special tokens in a text are text\n"
     "          --split NAME     of a folder with several (train)\n"
+    "          --tokenizer PATH tokenizer.json, a SentencePiece or tiktoken file, or the\n"
+    "                           folder with it\n"
     "          --too-long HOW   a document of more than --max-tokens: drop, or cut it\n"
     "          --vocab N        token ids are below N\n"
     "          --workers N      threads; one for each core\n"
+    "prepare makes the datasets that a plan of nxcfg is to be trained on, of what its\n"
+    "        configuration names; what is there already stays\n"
     "split   divides the documents of one, in order, by shares as 969,30,1, and writes\n"
     "        PREFIX-train, PREFIX-valid and PREFIX-test; a part of no document is not\n"
     "        written. -o and --force as for build\n"
@@ -56,7 +64,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"build", nxd_command_build}, {"check", nxd_command_check}, {"info", nxd_command_info},
-    {"split", nxd_command_split}};
+    {"prepare", nxd_command_prepare}, {"split", nxd_command_split}};
 
 /* What was printed must have arrived. */
 static int finish(int status) {
@@ -80,7 +88,7 @@ int main(int n, char **arguments) {
       return finish(STATUS_DONE);
     }
   }
-  if (n < 2) return nxd_usage("what to do? build, split, info or check", "");
+  if (n < 2) return nxd_usage("what to do? build, prepare, split, info or check", "");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (strcmp(arguments[1], commands[i].name) == 0) return finish(commands[i].run(n - 2, arguments + 2));
   return nxd_usage("unknown command ", arguments[1]);

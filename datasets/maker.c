@@ -4,15 +4,18 @@
 #include "runtime/dataset.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool nxd_maker_open(nxd_maker *maker, const nxd_recipe *recipe, nxr_fault *fault) {
-  (void)fault;
   *maker = (nxd_maker){.recipe = recipe};
-  return true;
+  maker->encoder = recipe->tokenizer ? nxt_encoder_open(recipe->tokenizer) : NULL;
+  return recipe->tokenizer == NULL || maker->encoder || nxr_fault_set(fault, "out of memory");
 }
 
 void nxd_maker_close(nxd_maker *maker) {
+  if (maker->encoder) nxt_encoder_close(maker->encoder);
+  free(maker->ids.items);
   nxd_buffer_free(&maker->tokens);
   nxd_buffer_free(&maker->weights);
   nxd_parser_free(&maker->parser);

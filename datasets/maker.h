@@ -6,6 +6,7 @@
 #define NXD_MAKER_H
 
 #include "datasets/values.h"
+#include "tokenizer/tokenizer.h"
 
 typedef struct nxd_maker nxd_maker;
 
@@ -33,6 +34,8 @@ typedef struct nxd_maker_kind {
 typedef struct nxd_recipe {
   const nxd_maker_kind *maker;
   nxd_wanted wanted;
+  nxt_tokenizer *tokenizer; /* NULL: each byte of a text is a token */
+  unsigned encoding;        /* NXT_ADD_SPECIAL, NXT_PLAIN_TEXT */
   int64_t end;                    /* token behind each document; -1: none */
   uint64_t most_tokens;           /* of a document; 0: any number. What has more is left out, */
   bool cut;                       /* or cut */
@@ -42,6 +45,8 @@ typedef struct nxd_recipe {
 
 struct nxd_maker {
   const nxd_recipe *recipe;
+  nxt_encoder *encoder; /* NULL where the recipe has no tokenizer */
+  nxt_ids ids;
   nxd_buffer tokens, weights; /* room for kinds: int64, float */
   nxd_parser parser;
   bool goes_on, goes_back; /* the record's document does */

@@ -9,10 +9,18 @@ static int64_t *make_room(nxd_maker *maker, size_t n) {
 }
 
 static bool make_text(nxd_maker *maker, const nxd_value *value, nxd_made *made, nxr_fault *fault) {
-  int64_t *tokens = make_room(maker, value->n);
+  const nxd_recipe *recipe = maker->recipe;
+  nx_fault wrong = {.text = ""};
+  maker->ids.n = 0;
+  if (maker->encoder &&
+      !nxt_encode(maker->encoder, value->text, value->n, recipe->encoding, &maker->ids, &wrong))
+    return nxr_fault_set(fault, "%s", wrong.text);
+  size_t n = maker->encoder ? maker->ids.n : value->n;
+  int64_t *tokens = make_room(maker, n);
   if (tokens == NULL) return nxr_fault_set(fault, "out of memory");
-  for (size_t i = 0; i < value->n; i++) tokens[i] = (uint8_t)value->text[i];
-  return nxd_add_document(maker, tokens, NULL, value->n, made, fault);
+  for (size_t i = 0; i < n; i++)
+    tokens[i] = maker->encoder ? (int64_t)maker->ids.items[i] : (uint8_t)value->text[i];
+  return nxd_add_document(maker, tokens, NULL, n, made, fault);
 }
 
 static bool make_document(nxd_maker *maker, const nxd_value *values, nxd_made *made, nxr_fault *fault) {

@@ -28,7 +28,9 @@ static bool read_number(const nxd_option *option, const char *text) {
   char *end;
   errno = 0;
   unsigned long long number = strtoull(text, &end, 10);
-  *(uint64_t *)option->value = number;
+  if (option->kind == NXD_NUMBER) *(uint64_t *)option->value = number;
+  else if (number > UINT32_MAX) errno = ERANGE;
+  else *(uint32_t *)option->value = (uint32_t)number;
   if (errno == 0 && end != text && *end == '\0' && text[0] >= '0' && text[0] <= '9') return true;
   fprintf(stderr, "nxdata: %s takes %s, not %s\n", option->name, option->wants, text);
   return false;
@@ -50,7 +52,7 @@ static bool read_choice(const nxd_option *option, const char *text) {
 }
 
 static bool read_value(const nxd_option *option, const char *text) {
-  if (option->kind == NXD_NUMBER) return read_number(option, text);
+  if (option->kind == NXD_NUMBER || option->kind == NXD_COUNT) return read_number(option, text);
   if (option->kind == NXD_CHOICE) return read_choice(option, text);
   const char **value = option->value;
   if (*value != NULL) return complain(option->name, " is given twice");

@@ -13,6 +13,7 @@ typedef enum nxd_option_kind {
   NXD_FLAG,   /* bool */
   NXD_TEXT,   /* const char *, NULL until it is given */
   NXD_NUMBER, /* uint64_t */
+  NXD_COUNT,  /* uint32_t */
   NXD_CHOICE  /* int: which of the choices */
 } nxd_option_kind;
 

@@ -4,7 +4,9 @@
 #include "runtime/dataset_split.h"
 #include "schema/philox.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- indexed datasets ---- */
 
@@ -17,7 +19,12 @@ static void indexed_read(const nxr_data_source *source, uint64_t document, uint6
   nxr_dataset_read(source->dataset, document, first, n, tokens);
 }
 
-static const nxr_data_source_kind indexed = {indexed_tokens, indexed_read};
+static void indexed_weights(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
+                            float *weights) {
+  nxr_dataset_weights(source->dataset, document, first, n, weights);
+}
+
+static const nxr_data_source_kind indexed = {indexed_tokens, indexed_read, indexed_weights};
 
 /* ---- what is made up ---- */
 
@@ -43,7 +50,13 @@ static void made_up_read(const nxr_data_source *source, uint64_t document, uint6
   }
 }
 
-static const nxr_data_source_kind made_up = {made_up_tokens, made_up_read};
+static void made_up_weights(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
+                            float *weights) {
+  (void)source, (void)document, (void)first;
+  for (uint64_t i = 0; i < n; i++) weights[i] = 1;
+}
+
+static const nxr_data_source_kind made_up = {made_up_tokens, made_up_read, made_up_weights};
 
 /* ---- all ---- */
 
@@ -64,6 +77,17 @@ void nxr_data_sources_close(nxr_data_sources *sources) {
   *sources = (nxr_data_sources){0};
 }
 
+/* What nxdata makes must have been made. */
+static bool check_prepared(const nx_plan *plan, const nx_source *source, nxr_fault *fault) {
+  char path[4096];
+  const char *prefix = nx_plan_string(plan, source->prefix);
+  if (nx_source_recipe(plan, source) == NULL) return true;
+  if (snprintf(path, sizeof path, "%s.idx", prefix) >= (int)sizeof path || access(path, F_OK) == 0)
+    return true;
+  return nxr_fault_set(fault, "%s is not there: nxdata prepare, with this plan and in this folder, makes it",
+                       path);
+}
+
 /* The files, opened now or for another source. */
 static nxr_dataset *open_files(nxr_data_sources *sources, uint32_t number, nxr_fault *fault) {
   const nx_plan *plan = sources->plan;
@@ -71,7 +95,15 @@ static nxr_dataset *open_files(nxr_data_sources *sources, uint32_t number, nxr_f
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SOURCES]; i++)
     if (plan->sources[i].prefix == prefix && sources->datasets[i].prefix) return &sources->datasets[i];
   nxr_dataset *dataset = &sources->datasets[number];
-  if (nxr_dataset_open(nx_plan_string(plan, prefix), dataset, fault)) return dataset;
+  if (check_prepared(plan, &plan->sources[number], fault) &&
+      nxr_dataset_open(nx_plan_string(plan, prefix), dataset, fault)) {
+    if (dataset->weights.n_bytes == 0 || plan->run->weights != NX_NONE) return dataset;
+    nxr_fault_set(fault,
+                  "dataset %s has weights of its tokens, which the plan does not read: compile it with "
+                  "data.labels, or remove %s.weights",
+                  dataset->prefix, dataset->prefix);
+    nxr_dataset_close(dataset);
+  }
   *dataset = (nxr_dataset){0};
   return NULL;
 }
@@ -103,6 +135,11 @@ uint64_t nxr_data_source_document_tokens(const nxr_data_source *source, uint64_t
 void nxr_data_source_read(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
                           int32_t *tokens) {
   source->kind->read(source, source->first_document + document, first, n, tokens);
+}
+
+void nxr_data_source_weights(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
+                             float *weights) {
+  source->kind->weights(source, source->first_document + document, first, n, weights);
 }
 
 nxr_fingerprint nxr_data_source_fingerprint(const nxr_data_source *source) {

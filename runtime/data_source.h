@@ -15,6 +15,8 @@ typedef struct nxr_data_source nxr_data_source;
 typedef struct nxr_data_source_kind {
   uint64_t (*document_tokens)(const nxr_data_source *source, uint64_t document);
   void (*read)(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n, int32_t *tokens);
+  void (*weights)(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
+                  float *weights);
 } nxr_data_source_kind;
 
 struct nxr_data_source {
@@ -43,6 +45,9 @@ uint64_t nxr_data_source_document_tokens(const nxr_data_source *source, uint64_t
 /* Copies tokens [first, first + n) of a document; the caller keeps them within it. */
 void nxr_data_source_read(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
                           int32_t *tokens);
+/* How much the losses of predicting them weigh. */
+void nxr_data_source_weights(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
+                             float *weights);
 nxr_fingerprint nxr_data_source_fingerprint(const nxr_data_source *source);
 
 #endif

@@ -105,6 +105,19 @@ static bool read_index(nxr_dataset *dataset, const char *path, nxr_fault *fault)
   return dataset->index != NULL || nxr_fault_set(fault, "out of memory for %s", path);
 }
 
+/* Weights are there or not; half of them is damage. */
+static bool open_weights(nxr_dataset *dataset, nxr_fault *fault) {
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s.weights", dataset->prefix) >= (int)sizeof path)
+    return nxr_fault_set(fault, "the name of the dataset is too long");
+  if (access(path, F_OK) != 0) return true;
+  if (!nxr_mapping_open(path, &dataset->weights, fault)) return false;
+  uint64_t n_bytes = dataset->data.n_bytes / dataset->token_bytes * sizeof(float);
+  return dataset->weights.n_bytes == n_bytes ||
+         nxr_fault_set(fault, "%s has %llu bytes, and the tokens of its dataset need %llu: it is another's",
+                       path, (unsigned long long)dataset->weights.n_bytes, (unsigned long long)n_bytes);
+}
+
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault) {
   char index_path[4096], data_path[4096];
   *dataset = (nxr_dataset){.prefix = prefix};
@@ -116,7 +129,8 @@ bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault
                          strerror(errno));
   bool good = read_index(dataset, index_path, fault) &&
               nxr_mapping_open(data_path, &dataset->data, fault) &&
-              check_header(dataset, index_path, fault) && check_contents(dataset, index_path, fault);
+              check_header(dataset, index_path, fault) && check_contents(dataset, index_path, fault) &&
+              open_weights(dataset, fault);
   if (!good) nxr_dataset_close(dataset);
   return good;
 }
@@ -125,6 +139,7 @@ void nxr_dataset_close(nxr_dataset *dataset) {
   free(dataset->index);
   dataset->index = NULL;
   nxr_mapping_close(&dataset->data);
+  nxr_mapping_close(&dataset->weights);
 }
 
 const uint8_t *nxr_dataset_sequence(const nxr_dataset *dataset, uint64_t sequence, uint64_t *n_tokens) {
@@ -159,17 +174,40 @@ static int32_t load_token(const nxr_dataset *dataset, const uint8_t *at) {
   }
 }
 
+/* A run of tokens within one sequence. */
+typedef struct stretch {
+  uint64_t sequence, first, n;
+} stretch;
+
+/* The first of the stretches that tokens [*first, *first + *n) of a document make, from a sequence on; they
+ * become what is left of them. */
+static stretch next_stretch(const nxr_dataset *dataset, uint64_t *sequence, uint64_t *first, uint64_t *n) {
+  uint64_t size;
+  while (*first >= (size = load_size(dataset, *sequence))) *first -= size, ++*sequence;
+  stretch is = {.sequence = (*sequence)++, .first = *first, .n = *n < size - *first ? *n : size - *first};
+  *first = 0, *n -= is.n;
+  return is;
+}
+
 void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
                       int32_t *tokens) {
-  for (uint64_t sequence = nxr_dataset_border(dataset, document); n > 0; sequence++) {
-    uint64_t size = load_size(dataset, sequence);
-    if (first >= size) {
-      first -= size;
-      continue;
-    }
-    uint64_t n_here = n < size - first ? n : size - first;
-    const uint8_t *at = dataset->data.bytes + load_pointer(dataset, sequence) + first * dataset->token_bytes;
-    for (uint64_t i = 0; i < n_here; i++) tokens[i] = load_token(dataset, at + i * dataset->token_bytes);
-    tokens += n_here, n -= n_here, first = 0;
+  for (uint64_t sequence = nxr_dataset_border(dataset, document); n > 0;) {
+    stretch is = next_stretch(dataset, &sequence, &first, &n);
+    const uint8_t *at =
+        dataset->data.bytes + load_pointer(dataset, is.sequence) + is.first * dataset->token_bytes;
+    for (uint64_t i = 0; i < is.n; i++) tokens[i] = load_token(dataset, at + i * dataset->token_bytes);
+    tokens += is.n;
+  }
+}
+
+void nxr_dataset_weights(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
+                         float *weights) {
+  for (uint64_t i = 0; i < n && dataset->weights.n_bytes == 0; i++) weights[i] = 1;
+  if (dataset->weights.n_bytes == 0) return;
+  for (uint64_t sequence = nxr_dataset_border(dataset, document); n > 0;) {
+    stretch is = next_stretch(dataset, &sequence, &first, &n);
+    uint64_t at = load_pointer(dataset, is.sequence) / dataset->token_bytes + is.first;
+    memcpy(weights, dataset->weights.bytes + at * sizeof *weights, is.n * sizeof *weights);
+    weights += is.n;
   }
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indexed datasets: Megatron-LM's pair of files PREFIX.idx and PREFIX.bin.
  *
- * The index holds "MMIDIDX\0\0", u64 version 1, u8 type code, u64 number of sequences, u64 number of document
- * borders, then i32 tokens of each sequence, i64 byte offset of each in the .bin file, i64 document borders
- * (indices into the sequences; the first is 0). Little-endian, unaligned. The index is read into memory, and
- * the data is mapped; everything is checked when they are opened, so that no later read can leave them,
- * whatever is written to the index meanwhile. A document is a run of sequences. */
+ * Beside them PREFIX.weights may stand, where the losses of tokens weigh more or less. The index holds
+ * "MMIDIDX\0\0", u64 version 1, u8 type code, u64 number of sequences, u64 number of document borders, then
+ * i32 tokens of each sequence, i64 byte offset of each in the .bin file, i64 document borders (indices into
+ * the sequences; the first is 0). Little-endian, unaligned. The index is read into memory, and the data is
+ * mapped; everything is checked when they are opened, so that no later read can leave them, whatever is
+ * written to the index meanwhile. A document is a run of sequences. */
 #ifndef NXR_DATASET_H
 #define NXR_DATASET_H
 
@@ -19,6 +20,7 @@ typedef struct nxr_dataset {
   uint8_t *index; /* all of the file */
   uint64_t n_index_bytes;
   nxr_mapping data;
+  nxr_mapping weights; /* PREFIX.weights: a float for each token of the data, in its place; n_bytes 0: none */
   uint32_t type_code, token_bytes;
   uint64_t n_sequences, n_documents, n_tokens;
   const uint8_t *sizes, *pointers, *borders; /* in the index, unaligned */
@@ -33,7 +35,7 @@ typedef struct nxr_token_type {
 /* NULL where the code is none. */
 const nxr_token_type *nxr_token_type_of(uint32_t code);
 
-/* Opens and checks both files. On failure nothing stays open. */
+/* Opens and checks its files. On failure nothing stays open. */
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault);
 void nxr_dataset_close(nxr_dataset *dataset);
 
@@ -44,6 +46,10 @@ uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t docume
 /* Copies tokens [first, first + n) of a document; the caller keeps them within it. */
 void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
                       int32_t *tokens);
+
+/* How much the loss of predicting each of these tokens weighs; 1 where the dataset has no weights. */
+void nxr_dataset_weights(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
+                         float *weights);
 
 /* What reading every token finds (dataset_summary.c). A token below 0, or above INT32_MAX, is damage. */
 typedef struct nxr_dataset_summary {

@@ -35,6 +35,7 @@ nxr_fingerprint nxr_fingerprint_of(const nxr_dataset *dataset, uint64_t n_docume
   add_number(&state, dataset->data.n_bytes);
   sha256_update(&state, dataset->n_index_bytes, dataset->index);
   add_data(&state, &dataset->data);
+  add_data(&state, &dataset->weights);
   sha256_digest(&state, sizeof fingerprint.sha256, fingerprint.sha256);
   return fingerprint;
 }

@@ -34,6 +34,21 @@ static uint64_t find_document(const nxr_order *order, uint64_t n_documents, uint
   return low;
 }
 
+/* Weights of the stream's tokens from the first label on, on top of those that they have. */
+static void weigh_labels(const nxr_sampler *sampler, const nxr_order *order, uint64_t first, float *weights) {
+  const nxr_data_source *source = sampler->source;
+  float some[256];
+  uint64_t n = sampler->run->weights == NX_NONE ? 0 : sampler->run->sequence;
+  for (uint64_t at = find_document(order, source->n_documents, first); n > 0;) {
+    uint64_t n_left = order->firsts[at + 1] - first, n_here = n < n_left ? n : n_left;
+    if (n_here > sizeof some / sizeof *some) n_here = sizeof some / sizeof *some;
+    nxr_data_source_weights(source, order->documents[at], first - order->firsts[at], n_here, some);
+    for (uint64_t i = 0; i < n_here; i++) weights[i] *= some[i];
+    weights += n_here, first += n_here, n -= n_here;
+    at += first == order->firsts[at + 1];
+  }
+}
+
 static void stream_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
   const nxr_data_source *source = sampler->source;
   const nxr_order *order = nxr_orders_of(&sampler->orders, sample / sampler->n_samples);
@@ -47,6 +62,7 @@ static void stream_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *ro
   }
   nxr_find_documents(sampler->run, row->tokens, row->starts);
   nxr_weigh_tokens(sampler->run, row->tokens, row->weights);
+  weigh_labels(sampler, order, order->samples[sample % sampler->n_samples] * sequence + 1, row->weights);
 }
 
 const nxr_sampler_kind nxr_sampler_stream = {stream_open, stream_read};

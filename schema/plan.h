@@ -98,6 +98,7 @@ typedef enum nx_section_type {
   NX_SECTION_SCHEDULES,
   NX_SECTION_EVALUATIONS, /* they change no number of the training; their names are texts */
   NX_SECTION_EXTRA_SAVES, /* u64 steps, ascending: as nx_run_names.save_every */
+  NX_SECTION_RECIPES, /* of those sources whose files nxdata makes */
   NX_SECTION_END
 } nx_section_type;
 
@@ -266,6 +267,33 @@ typedef struct nx_source {
   double shares[NX_PARTS]; /* of its documents; 1 together */
 } nx_source;
 _Static_assert(sizeof(nx_source) == 48, "plan source");
+
+typedef enum nx_recipe_kind {
+  NX_RECIPE_TEXTS = 1, /* records have a text, which the tokenizer makes tokens of */
+  NX_RECIPE_TOKENS,    /* records have token ids */
+  NX_RECIPE_COUNTING   /* made up: `records` documents of `tokens` tokens 1, 2, 3, ... and 0 at the end */
+} nx_recipe_kind;
+
+enum {
+  NX_RECIPE_APPEND_EOD = 1, /* the tokenizer's end of a text stands behind each document */
+  NX_RECIPE_CUT = 2         /* a document of more tokens is cut, not left out */
+};
+
+/* What nxdata prepare makes the indexed dataset of sources from, before the run. Ascending by prefix. */
+typedef struct nx_recipe {
+  uint32_t prefix;    /* string: of the sources that read it */
+  uint32_t kind;      /* nx_recipe_kind */
+  uint32_t input;     /* string: a file or folder; "" where data is made up */
+  uint32_t field;     /* string: what of a record is meant */
+  uint32_t labels;    /* string: the field of its labels, which become weights; "": none */
+  uint32_t part;      /* string: of a folder with several; "": train */
+  uint32_t tokenizer; /* string: a file or folder; "": the bytes of a text are its tokens */
+  uint32_t flags;     /* NX_RECIPE_* */
+  uint64_t tokens;    /* of a document, at most; 0: any number */
+  uint64_t records;   /* that are read, at most; 0: all */
+  uint64_t vocab;     /* token ids are below it */
+} nx_recipe;
+_Static_assert(sizeof(nx_recipe) == 56, "plan recipe");
 
 enum { NX_ATOM_PIPELINE = 1 /* its coordinate is the stage; one atom at most */ };
 
@@ -575,6 +603,7 @@ typedef struct nx_plan {
   const nx_setting_record *settings;
   const nx_dataset *datasets;
   const nx_source *sources;
+  const nx_recipe *recipes;
   const nx_provenance *provenances;
   const char *provenance_text;
   uint32_t n[NX_SECTION_END]; /* records per section, by nx_section_type */
@@ -629,6 +658,8 @@ bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage);
 bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t unit);
 /* The dataset that is trained on; NULL where the plan has none. */
 const nx_dataset *nx_plan_train_set(const nx_plan *plan);
+/* How the dataset of a source is made; NULL: it is there already. */
+const nx_recipe *nx_source_recipe(const nx_plan *plan, const nx_source *source);
 /* The rule that updates a range; NULL where it is frozen. */
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */

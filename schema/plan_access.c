@@ -208,6 +208,12 @@ uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches) {
   return when ? when : NX_WHEN_MIDDLE;
 }
 
+const nx_recipe *nx_source_recipe(const nx_plan *plan, const nx_source *source) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_RECIPES]; i++)
+    if (plan->recipes[i].prefix == source->prefix) return &plan->recipes[i];
+  return NULL;
+}
+
 const nx_dataset *nx_plan_train_set(const nx_plan *plan) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
     if (plan->datasets[i].role == NX_DATASET_TRAIN) return &plan->datasets[i];

@@ -76,6 +76,28 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
   return true;
 }
 
+static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
+  const uint32_t strings[] = {recipe->prefix, recipe->input,     recipe->field, recipe->labels,
+                              recipe->part,   recipe->tokenizer};
+  for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+    if (!is_string(plan, strings[i])) return false;
+  return true;
+}
+
+static bool check_recipe(const nx_plan *plan, uint32_t index, nx_fault *fault) {
+  const nx_recipe *recipe = &plan->recipes[index];
+  const uint32_t flags = NX_RECIPE_APPEND_EOD | NX_RECIPE_CUT;
+  bool made_up = recipe->kind == NX_RECIPE_COUNTING;
+  if (!has_strings(plan, recipe) || recipe->kind < NX_RECIPE_TEXTS || recipe->kind > NX_RECIPE_COUNTING ||
+      (recipe->flags & ~flags) != 0 || recipe->vocab == 0 || recipe->vocab > INT32_MAX ||
+      recipe->tokens > INT32_MAX || recipe->records > INT64_MAX ||
+      (made_up && (recipe->tokens == 0 || recipe->records == 0)) ||
+      made_up != (plan->strings[recipe->input] == '\0'))
+    return fail(plan, recipe, fault, "recipe", index, "is malformed");
+  return index == 0 || recipe[-1].prefix < recipe->prefix ||
+         fail(plan, recipe, fault, "recipe", index, "does not stand behind those of lesser prefixes");
+}
+
 bool nx_plan_check_datasets(const nx_plan *plan, nx_fault *fault) {
   uint32_t n_datasets = plan->n[NX_SECTION_DATASETS], n_sources = plan->n[NX_SECTION_SOURCES];
   if (n_datasets > NX_MAX_DATASETS || n_sources > NX_MAX_SOURCES || (n_datasets == 0 && n_sources > 0))
@@ -85,5 +107,7 @@ bool nx_plan_check_datasets(const nx_plan *plan, nx_fault *fault) {
     if (!check_source(plan, i, fault)) return false;
   for (uint32_t i = 0; i < n_datasets; i++)
     if (!check_dataset(plan, i, fault)) return false;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_RECIPES]; i++)
+    if (!check_recipe(plan, i, fault)) return false;
   return true;
 }

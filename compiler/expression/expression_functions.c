@@ -333,6 +333,23 @@ static const nxc_value *call_numbers(evaluation *e, arguments args, size_t n_arg
   return list;
 }
 
+/* What each map of a list has under a key; what stands for it in those that have nothing there. */
+static const nxc_value *call_members(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  if (args[0]->kind != NXC_LIST) return nxc_evaluation_fail(e, "members needs a list of maps");
+  nxc_value *items = nxc_arena_array(e->arena, args[0]->n_items + 1, sizeof *items);
+  for (size_t i = 0; i < args[0]->n_items; i++) {
+    const nxc_value *map = &args[0]->items[i];
+    items[i] = *args[2];
+    for (size_t at = 0; map->kind == NXC_MAP && at < map->n_items; at++)
+      if (nxc_values_same(&map->items[2 * at], args[1]) && map->items[2 * at + 1].kind != NXC_NULL)
+        items[i] = map->items[2 * at + 1];
+  }
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = args[0]->n_items};
+  return list;
+}
+
 /* One to three shares in a text, whatever stands between them: "969, 30, 1". Null where the first has all. */
 static const nxc_value *call_shares(evaluation *e, arguments args, size_t n_args) {
   enum { MOST = 3 };
@@ -474,6 +491,7 @@ static const nxc_expression_function functions[] = {
     {"kind", 1, 1, false, call_kind, NULL},
     {"texts", 1, 1, false, call_texts, NULL},
     {"numbers", 1, 1, false, call_numbers, NULL},
+    {"members", 3, 3, false, call_members, NULL},
     {"shares", 1, 1, true, call_shares, NULL},
     {"joined", 1, 1, false, call_joined, NULL},
     {"blend", 2, 2, false, call_blend, NULL},

@@ -102,6 +102,24 @@ void nxc_emit_run_names(nxc_emitter *e) {
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }
 
+/* Those of one prefix make one dataset; their strings ascend, since they are new where they are first said.
+ */
+static void emit_recipes(nxc_emitter *e, const nxc_dataset *set, uint32_t *last_prefix) {
+  for (uint32_t i = 0; i < set->record.n_sources; i++) {
+    const nxc_recipe *recipe = set->sources[i].recipe;
+    uint32_t prefix = recipe ? nxc_emit_string(e, recipe->prefix) : 0;
+    if (prefix <= *last_prefix) continue;
+    nx_recipe record = recipe->record;
+    record.prefix = *last_prefix = prefix;
+    record.input = nxc_emit_string(e, recipe->input);
+    record.field = nxc_emit_string(e, recipe->field);
+    record.labels = nxc_emit_string(e, recipe->labels);
+    record.part = nxc_emit_string(e, recipe->part);
+    record.tokenizer = nxc_emit_string(e, recipe->tokenizer);
+    nxc_emit_record(e, NX_SECTION_RECIPES, &record);
+  }
+}
+
 void nxc_emit_datasets(nxc_emitter *e) {
   const nxc_datasets *datasets = &e->training->datasets;
   uint32_t first_source = 0;
@@ -117,6 +135,8 @@ void nxc_emit_datasets(nxc_emitter *e) {
       nxc_emit_record(e, NX_SECTION_SOURCES, &source);
     }
   }
+  uint32_t last_prefix = 0;
+  for (uint32_t i = 0; i < datasets->n; i++) emit_recipes(e, &datasets->sets[i], &last_prefix);
 }
 
 static int compare_steps(const void *left, const void *right) {

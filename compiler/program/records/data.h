@@ -7,6 +7,7 @@
 
 typedef struct nxc_data {
   bool separate_documents, restart_positions, mask_document_ends; /* need end_of_document */
+  bool labelled; /* tokens have weights in the loss */
   int64_t end_of_document;                                        /* token id; -1: not known */
 } nxc_data;
 

@@ -67,8 +67,9 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
   for (size_t i = 0; i < n; i++) {
     double weight = weighed ? weights[i].number : 1;
     if (!(weight > 0)) continue;
+    const nxc_recipe *recipe = nxc_recipe_read(s, paths[i].text, i);
     nxc_dataset_source *source = &sources[record->n_sources++];
-    *source = (nxc_dataset_source){paths[i].text, *like};
+    *source = (nxc_dataset_source){recipe ? recipe->prefix : paths[i].text, recipe, *like};
     source->record.weight = record->blend == NX_BLEND_WEIGHTS ? weight / sum : 0;
   }
   return sources;

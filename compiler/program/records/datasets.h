@@ -8,11 +8,11 @@
 #ifndef NXC_RECORDS_DATASETS_H
 #define NXC_RECORDS_DATASETS_H
 
-#include "compiler/settings/settings.h"
-#include "schema/plan.h"
+#include "compiler/program/records/recipes.h"
 
 typedef struct nxc_dataset_source {
   const char *prefix;
+  const nxc_recipe *recipe; /* that makes it; NULL: it is there */
   nx_source record;
 } nxc_dataset_source;
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/records/recipes.h"
+
+#include "compiler/program/records/read.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The kinds of data.kind that are made. */
+static const struct {
+  const char *name, *field;
+  nx_recipe_kind kind;
+} kinds[] = {
+    {"text", "text", NX_RECIPE_TEXTS},
+    {"tokenized", "input_ids", NX_RECIPE_TOKENS},
+    {"counting", "", NX_RECIPE_COUNTING},
+};
+
+static const char *text_or(const nxc_settings *s, nxc_setting_id id, const char *otherwise) {
+  return nxc_has(s, id) ? nxc_text(s, id) : otherwise;
+}
+
+/* An entry of a list beside the paths; one entry alone is for all. */
+static const nxc_value *entry_at(const nxc_settings *s, nxc_setting_id id, size_t index) {
+  size_t n = 0;
+  const nxc_value *list = nxc_has(s, id) ? nxc_list(s, id, &n) : NULL;
+  if (n == 1) index = 0;
+  return index < n ? &list[index] : NULL;
+}
+
+static uint64_t number_at(const nxc_settings *s, nxc_setting_id id, size_t index) {
+  const nxc_value *entry = entry_at(s, id, index);
+  return entry ? (uint64_t)entry->integer : 0;
+}
+
+static nxc_recipe read(const nxc_settings *s, size_t kind, const char *path, size_t index) {
+  bool made_up = kinds[kind].kind == NX_RECIPE_COUNTING;
+  const nxc_value *part = entry_at(s, NX_SETTING_DATA_PART, index);
+  nxc_recipe recipe = {.input = made_up ? "" : path,
+                       .field = text_or(s, NX_SETTING_DATA_FIELD, kinds[kind].field),
+                       .labels = text_or(s, NX_SETTING_DATA_LABELS, ""),
+                       .part = part ? part->text : "",
+                       .tokenizer = text_or(s, NX_SETTING_DATA_TOKENIZER, "")};
+  recipe.record = (nx_recipe){.kind = kinds[kind].kind,
+                              .tokens = number_at(s, NX_SETTING_DATA_DOCUMENT_TOKENS, index),
+                              .records = number_at(s, NX_SETTING_DATA_DOCUMENTS, index),
+                              .vocab = (uint64_t)nxc_int_or(s, NX_SETTING_MODEL_VOCAB, 0)};
+  if (nxc_flag(s, NX_SETTING_DATA_APPEND_EOD)) recipe.record.flags |= NX_RECIPE_APPEND_EOD;
+  if (nxc_flag(s, NX_SETTING_DATA_CUT)) recipe.record.flags |= NX_RECIPE_CUT;
+  return recipe;
+}
+
+/* "wikicorpus" of "/data/wikicorpus.jsonl.gz". */
+static const char *stem(nxc_arena *arena, const char *path) {
+  size_t n = strlen(path);
+  while (n > 0 && path[n - 1] == '/') n--;
+  size_t first = n;
+  while (first > 0 && path[first - 1] != '/') first--;
+  size_t length = strcspn(path + first, ".");
+  if (length > n - first || length == 0) length = n - first;
+  return nxc_arena_printf(arena, "%.*s", (int)length, path + first);
+}
+
+static void name(nxc_arena *arena, const char *folder, const char *path, nxc_recipe *recipe) {
+  const nx_recipe *is = &recipe->record;
+  const char *all = nxc_arena_printf(
+      arena, "%u\n%s\n%s\n%s\n%s\n%s\n%u %" PRIu64 " %" PRIu64 " %" PRIu64, is->kind, recipe->input,
+      recipe->field, recipe->labels, recipe->part, recipe->tokenizer, is->flags, is->tokens, is->records,
+      is->vocab);
+  char hex[65];
+  nx_sha256_hex(all, strlen(all), hex);
+  recipe->prefix = nxc_arena_printf(arena, "%s/%s-%.16s", folder, stem(arena, path), hex);
+}
+
+const nxc_recipe *nxc_recipe_read(const nxc_settings *s, const char *path, size_t index) {
+  const char *wanted = nxc_text(s, NX_SETTING_DATA_KIND);
+  for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+    if (strcmp(kinds[kind].name, wanted) != 0) continue;
+    nxc_recipe *recipe = nxc_arena_alloc(nxc_settings_arena(s), sizeof *recipe);
+    *recipe = read(s, kind, path, index);
+    name(nxc_settings_arena(s), nxc_text(s, NX_SETTING_DATA_PREPARED), path, recipe);
+    return recipe;
+  }
+  return NULL;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What datasets are made from that do not stand there as indexed files: the plan's records (schema/plan.h)
+ * before their texts have places. */
+#ifndef NXC_RECORDS_RECIPES_H
+#define NXC_RECORDS_RECIPES_H
+
+#include "compiler/settings/settings.h"
+#include "schema/plan.h"
+
+typedef struct nxc_recipe {
+  const char *prefix; /* below data.prepared: the input's name, and a hash of everything below */
+  const char *input, *field, *labels, *part, *tokenizer;
+  nx_recipe record;
+} nxc_recipe;
+
+/* Of entry `index` of data.path or a list like it; NULL where what stands there is an indexed dataset. */
+const nxc_recipe *nxc_recipe_read(const nxc_settings *settings, const char *path, size_t index);
+
+#endif

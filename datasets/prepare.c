@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datasets/prepare.h"
+
+#include "datasets/build.h"
+#include "datasets/command.h"
+#include "datasets/key.h"
+#include "datasets/recipe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool make_folders(const char *prefix, nxr_fault *fault) {
+  char path[NXD_PATH_BYTES];
+  if (snprintf(path, sizeof path, "%s", prefix) >= (int)sizeof path)
+    return nxr_fault_set(fault, "the name of the dataset is too long");
+  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+      return nxr_fault_set(fault, "cannot make the folder %s: %s", path, strerror(errno));
+    *slash = '/';
+  }
+  return true;
+}
+
+/* -- which inputs it was made from --------------------------------------------------------------------------
+ */
+
+static bool key_path(const char *prefix, char path[NXD_PATH_BYTES]) {
+  return snprintf(path, NXD_PATH_BYTES, "%s.key", prefix) < NXD_PATH_BYTES;
+}
+
+static bool is_made(const char *prefix, const char *key) {
+  char path[NXD_PATH_BYTES], text[65] = "", index[NXD_PATH_BYTES];
+  snprintf(index, sizeof index, "%s.idx", prefix);
+  FILE *file = key_path(prefix, path) && access(index, R_OK) == 0 ? fopen(path, "rb") : NULL;
+  bool same = file && fread(text, 1, 64, file) == 64 && strcmp(text, key) == 0;
+  if (file) fclose(file);
+  return same;
+}
+
+static bool write_key(const char *prefix, const char *key, nxr_fault *fault) {
+  char path[NXD_PATH_BYTES];
+  FILE *file = key_path(prefix, path) ? fopen(path, "wb") : NULL;
+  bool good = file && fputs(key, file) >= 0;
+  if (file && fclose(file) != 0) good = false;
+  return good || nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+}
+
+/* -- making -------------------------------------------------------------------------------------------------
+ */
+
+static bool add_inputs(const nx_plan *plan, const nx_recipe *recipe, nxd_files *files, nxr_fault *fault) {
+  const char *input = nx_plan_string(plan, recipe->input), *part = nx_plan_string(plan, recipe->part);
+  if (recipe->kind == NX_RECIPE_COUNTING) return nxd_files_add_made_up(files, &nxd_input_counting, fault);
+  if (access(input, R_OK) == 0)
+    return nxd_files_add(files, input, NULL, part[0] != '\0' ? part : NULL, fault);
+  return nxr_fault_set(fault,
+                       "cannot read %s: %s; a dataset that has this name on Hugging Face is to be "
+                       "downloaded first: datasets.load_dataset('%s').save_to_disk('%s')",
+                       input, strerror(errno), input, input);
+}
+
+static nxd_recipe recipe_of(const nx_plan *plan, const nx_recipe *recipe) {
+  const char *labels = nx_plan_string(plan, recipe->labels);
+  bool labelled = labels[0] != '\0', made_up = recipe->kind == NX_RECIPE_COUNTING;
+  return (nxd_recipe){.maker = labelled ? &nxd_make_labelled : &nxd_make_documents,
+                      .wanted = {.fields = {nx_plan_string(plan, recipe->field), labels},
+                                 .n_fields = labelled ? 2 : 1,
+                                 .made_up_tokens = recipe->tokens},
+                      .most_tokens = made_up ? 0 : recipe->tokens,
+                      .cut = (recipe->flags & NX_RECIPE_CUT) != 0, .vocab = recipe->vocab};
+}
+
+static bool build(const nxd_build *is, nxr_fault *fault) {
+  nxd_standing standing;
+  if (is_made(is->prefix, is->key)) {
+    printf("dataset      %s is there\n", is->prefix);
+    return true;
+  }
+  if (!make_folders(is->prefix, fault) || !nxd_build_run(is, &standing, fault) ||
+      !write_key(is->prefix, is->key, fault))
+    return false;
+  nxd_print_written(is->prefix, is->recipe->type_code, &standing);
+  return true;
+}
+
+bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_workers, bool watched,
+                 nxr_fault *fault) {
+  const char *tokenizer = nx_plan_string(plan, recipe->tokenizer);
+  char key[65];
+  nxd_files files = {0};
+  nxd_recipe made = recipe_of(plan, recipe);
+  const nxd_build is = {.files = &files, .recipe = &made, .prefix = nx_plan_string(plan, recipe->prefix),
+                        .key = key, .most_records = recipe->records, .n_workers = n_workers, .force = true,
+                        .watched = watched};
+  bool good = add_inputs(plan, recipe, &files, fault) &&
+              nxd_recipe_open(&made, tokenizer, (recipe->flags & NX_RECIPE_APPEND_EOD) != 0, false, fault);
+  if (good) {
+    nxd_key_of(&files, &made, tokenizer, recipe->records, false, key);
+    good = build(&is, fault);
+  }
+  nxd_recipe_close(&made);
+  nxd_files_free(&files);
+  return good;
+}

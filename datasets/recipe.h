@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recipe's tokenizer, and what follows from it: the token that ends documents, the vocabulary, the type. */
+#ifndef NXD_RECIPE_H
+#define NXD_RECIPE_H
+
+#include "datasets/maker.h"
+
+/* Opens the tokenizer (NULL or "": none, each byte is a token) of a recipe that says everything else. Where
+ * its vocabulary is 0 the tokenizer's counts; that of bytes where `bytes` says that records are texts. */
+bool nxd_recipe_open(nxd_recipe *recipe, const char *tokenizer, bool append_eod, bool bytes,
+                     nxr_fault *fault);
+void nxd_recipe_close(nxd_recipe *recipe);
+
+#endif

@@ -1,0 +1,88 @@
+#!/bin/sh
+# From data as teams have it to a run: nxcfg plan, nxdata prepare, nxrun. TAP.
+# usage: prepare.sh NXCFG NXRUN NXDATA MPIEXEC
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
+. "$(dirname "$0")/lib.sh"
+
+plan() { # NAME DATA
+  cat >"$1.yaml" <<END
+mesh: {world: 1}
+batch: {micro: 2, global: 4}
+model: {layers: 1, hidden: 16, ffn_hidden: 32, heads: 2, kv_heads: 2, sequence: 8, vocab: 120}
+optimizer: {name: adamw, lr: 1e-2}
+schedule: {max_steps: 3}
+data: {prepared: made, shuffle: false, $2}
+run: {name: run, seed: 1}
+END
+  "$nxcfg" plan "$1.yaml" -o "$1.plan" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
+}
+losses() { # NAME: the losses of its run
+  rm -rf run
+  timeout 100 "$mpiexec" -n 1 "$nxrun" "$1.plan" --dir run >"$1.out" 2>&1 || { cp "$1.out" out; return 1; }
+  grep -o '"loss":[^,]*' run/metrics.jsonl >"$1.losses"
+}
+
+# Token ids; labels that are all there; labels of every other token; and the same data as texts.
+awk 'BEGIN {
+  for (i = 0; i < 40; i++) {
+    ids = all = half = text = ""
+    for (k = 0; k < 9; k++) {
+      id = 97 + (i * i + 7 * k) % 20
+      ids = ids (k ? ", " : "") id
+      half = half (k ? ", " : "") (k % 2 ? id : -100)
+      text = text sprintf("%c", id)
+    }
+    printf "{\"input_ids\": [%s], \"labels\": [%s], \"half\": [%s], \"text\": \"%s\"}\n", ids, ids, half, text
+  }
+}' >ids.jsonl
+plan ids 'kind: tokenized, path: [ids.jsonl]'
+plan labels 'kind: tokenized, path: [ids.jsonl], labels: labels'
+plan half 'kind: tokenized, path: [ids.jsonl], labels: half'
+plan texts 'kind: text, path: [ids.jsonl]'
+
+losses ids
+grep -q 'made/ids-.*idx is not there: nxdata prepare' ids.out
+report 'what is not prepared is named, with the command' $?
+expect 'prepared' 0 'documents  *40$' "$nxdata" prepare ids.plan
+expect 'once' 0 '^dataset  *made/ids-[0-9a-f]* is there$' "$nxdata" prepare ids.plan
+touch ids.jsonl
+expect 'anew where an input changed' 0 'documents  *40$' "$nxdata" prepare ids.plan
+for each in labels half texts; do "$nxdata" prepare $each.plan >out 2>&1 || report "prepare $each" 1; done
+[ "$(ls made/*.idx | wc -l)" -eq 4 ] && [ "$(ls made/*.weights | wc -l)" -eq 2 ]
+report 'each recipe has a dataset of its own' $?
+
+for each in ids labels half texts; do losses $each || report "train $each" 1; done
+cmp ids.losses labels.losses >out 2>&1
+report 'labels of every token are as none' $?
+cmp ids.losses texts.losses >out 2>&1
+report 'bytes of texts are their ids' $?
+cat ids.losses half.losses >out
+! cmp -s ids.losses half.losses && [ "$(wc -l <half.losses)" -eq 3 ]
+report 'tokens without a label weigh nothing' $?
+expect 'labels that are other tokens' 1 'ids.jsonl:1: label 1 is' \
+  sh -c "cp ids.jsonl keep && sed 's/\"half\": \[-100, [0-9]*/\"half\": [-100, 7/' keep >ids.jsonl && '$nxdata' prepare half.plan"
+cp keep ids.jsonl
+
+# A dataset with weights, read by a plan that has none.
+prefix=$(ls made/*.weights | head -n 1)
+plan indexed "kind: indexed, path: [${prefix%.weights}]"
+losses indexed
+expect 'weights that the plan does not read' 0 'has weights of its tokens' cat indexed.out
+head -c 8 "$prefix" >short && mv short "$prefix"
+plan weighed "kind: indexed, labels: labels, path: [${prefix%.weights}]"
+losses weighed
+expect 'weights that are another dataset'"'"'s' 0 'has 8 bytes' cat weighed.out
+
+# Made-up data, and what is not there.
+plan counting 'kind: counting, path: [made-up], document_tokens: [9], documents: [30]'
+expect 'made-up data' 0 'tokens  *270$' "$nxdata" prepare counting.plan
+losses counting
+report 'is trained on' $?
+plan missing 'kind: text, path: [team/corpus]'
+expect 'a name that is no file' 1 "cannot read team/corpus: .*load_dataset('team/corpus')" "$nxdata" prepare missing.plan
+plan plain 'kind: indexed, path: [x]'
+expect 'nothing to prepare' 0 'nothing to prepare' "$nxdata" prepare plain.plan
+expect 'no plan' 1 'is no plan' "$nxdata" prepare ids.jsonl
+finish
