@@ -12,7 +12,9 @@ enum { NXD_MAX_PREFIX = 4000 };
 int nxd_command_build(int n, char **arguments);
 int nxd_command_check(int n, char **arguments);
 int nxd_command_info(int n, char **arguments);
+int nxd_command_merge(int n, char **arguments);
 int nxd_command_prepare(int n, char **arguments);
+int nxd_command_show(int n, char **arguments);
 int nxd_command_split(int n, char **arguments);
 
 /* Says what is wrong; returns STATUS_DAMAGED. */
@@ -21,7 +23,7 @@ int nxd_damaged(const nxr_fault *fault);
 bool nxd_read_prefix(const char *name, char prefix[NXD_MAX_PREFIX]);
 /* Opens a dataset that exists. Returns the status to leave with, or STATUS_DONE. */
 int nxd_open_dataset(const char *name, char prefix[NXD_MAX_PREFIX], nxr_dataset *dataset);
-/* Opens the one dataset that a command without options takes. */
+/* Opens the one dataset that a command takes, whose options have been read. */
 int nxd_open_only(int n, char **arguments, char prefix[NXD_MAX_PREFIX], nxr_dataset *dataset);
 void nxd_print_info(const nxr_dataset *dataset);
 /* The same of a dataset that was just written, and what was left out. */

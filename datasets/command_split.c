@@ -9,8 +9,10 @@
 static bool write_part(const nxr_dataset *from, uint64_t first, uint64_t end, const char *prefix, bool force,
                        nxr_fault *fault) {
   nxd_writer writer;
-  const nxd_writer_options options = {
-      .prefix = prefix, .type_code = (uint8_t)from->type_code, .force = force};
+  const nxd_writer_options options = {.prefix = prefix,
+                                      .type_code = nxd_copy_type(from, 1),
+                                      .weights = from->weights.n_bytes > 0,
+                                      .force = force};
   bool good = nxd_writer_open(&writer, &options, fault) &&
               nxd_copy_documents(from, first, end, &writer, fault) && nxd_writer_finish(&writer, fault);
   if (good) nxd_print_written(prefix, options.type_code, &writer.standing);

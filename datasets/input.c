@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const nxd_input_kind *const kinds[] = {&nxd_input_text, &nxd_input_lines, &nxd_input_jsonl};
+static const nxd_input_kind *const kinds[] = {&nxd_input_text, &nxd_input_lines, &nxd_input_jsonl,
+                                               &nxd_input_arrow, &nxd_input_indexed};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 /* Kinds of files that teams have and nothing here reads. */

@@ -50,6 +50,7 @@ bool nxd_input_open(nxd_input *input, const nxd_input_kind *kind, const char *pa
                     nxr_fault *fault);
 void nxd_input_close(nxd_input *input);
 
-extern const nxd_input_kind nxd_input_text, nxd_input_lines, nxd_input_jsonl, nxd_input_counting;
+extern const nxd_input_kind nxd_input_text, nxd_input_lines, nxd_input_jsonl, nxd_input_counting,
+    nxd_input_arrow, nxd_input_indexed;
 
 #endif

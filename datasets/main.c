@@ -14,16 +14,19 @@
 static const char help[] =
     "usage: nxdata build INPUT… -o PREFIX [OPTION…]\n"
     "       nxdata prepare PLAN [--workers N]\n"
+    "       nxdata merge PREFIX… -o PREFIX [--force]\n"
     "       nxdata split PREFIX SHARES -o PREFIX [--force]\n"
+    "       nxdata show PREFIX [OPTION…]\n"
     "       nxdata info PREFIX\n"
     "       nxdata check PREFIX\n"
     "\n"
     "Indexed datasets, PREFIX.bin and PREFIX.idx, as nxrun and Megatron-LM read them.\n"
     "\n"
     "build   makes one from files, in order; - is standard input, a folder stands for its\n"
-    "        files. A text file is one document, each line of a .jsonl file another; both\n"
-    "        may be compressed (gzip, zstd). Without a tokenizer each byte of a text is\n"
-    "        one token 0 … 255; lists of integers are tokens already\n"
+    "        files, or was saved by Hugging Face datasets. A text file is one document,\n"
+    "        each line of a .jsonl file another (both may be compressed: gzip, zstd), each\n"
+    "        row of an .arrow file, each document of an .idx file. Without a tokenizer each\n"
+    "        byte of a text is one token 0 … 255; lists of integers are tokens already\n"
     "          -o PREFIX        where to write\n"
     "          --add-special    what the tokenizer puts around a text, as bos\n"
     "          --append-eod     the tokenizer's end of a text ends each document; of bytes\n"
@@ -31,7 +34,8 @@ static const char help[] =
     "          --field NAME     the field with the text or tokens (text); a.b is field b of\n"
     "                           object a\n"
     "          --force          replaces a dataset that exists\n"
-    "          --kind KIND      of all inputs: text, lines (each line a document), jsonl\n"
+    "          --kind KIND      of all inputs: text, lines (each line a document), jsonl,\n"
+    "                           arrow, indexed\n"
     "          --labels NAME    the field with the labels of the tokens; -100: no loss\n"
     "          --limit N        reads the first N documents only\n"
     "          --lines          is --kind lines\n"
@@ -46,9 +50,18 @@ static const char help[] =
     "          --workers N      threads; one for each core\n"
     "prepare makes the datasets that a plan of nxcfg is to be trained on, of what its\n"
     "        configuration names; what is there already stays\n"
+    "merge   puts the documents of several into one, in order; of one alone it makes a\n"
+    "        dataset with an index of today's format. -o and --force as for build\n"
     "split   divides the documents of one, in order, by shares as 969,30,1, and writes\n"
     "        PREFIX-train, PREFIX-valid and PREFIX-test; a part of no document is not\n"
     "        written. -o and --force as for build\n"
+    "show    prints documents, as ids\n"
+    "          --bytes          as the bytes that the ids are\n"
+    "          --count N        so many (10)\n"
+    "          --first N        from this one on (0)\n"
+    "          --lengths        instead of documents how many there are of which length\n"
+    "          --tokenizer PATH as text, by the tokenizer that made them\n"
+    "          --weights        with the weight of each token's loss\n"
     "info    says what the index says\n"
     "check   reads every token: least and greatest id, lengths of documents, damage\n"
     "\n"
@@ -63,8 +76,10 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"build", nxd_command_build}, {"check", nxd_command_check}, {"info", nxd_command_info},
-    {"prepare", nxd_command_prepare}, {"split", nxd_command_split}};
+    {"build", nxd_command_build},     {"check", nxd_command_check}, {"info", nxd_command_info},
+    {"merge", nxd_command_merge},     {"prepare", nxd_command_prepare}, {"show", nxd_command_show},
+    {"split", nxd_command_split},
+};
 
 /* What was printed must have arrived. */
 static int finish(int status) {
@@ -88,7 +103,7 @@ int main(int n, char **arguments) {
       return finish(STATUS_DONE);
     }
   }
-  if (n < 2) return nxd_usage("what to do? build, prepare, split, info or check", "");
+  if (n < 2) return nxd_usage("what to do? build, prepare, merge, split, show, info or check", "");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (strcmp(arguments[1], commands[i].name) == 0) return finish(commands[i].run(n - 2, arguments + 2));
   return nxd_usage("unknown command ", arguments[1]);

@@ -11,10 +11,11 @@ enum { HEADER_BYTES = 9 + 8 + 1 + 8 + 8 };
 
 /* Megatron's type codes; floating-point types hold no tokens. */
 static const nxr_token_type token_types[] = {[1] = {"uint8", 1},  [2] = {"int8", 1},  [3] = {"int16", 2},
-                                             [4] = {"int32", 4},  [5] = {"int64", 8}, [8] = {"uint16", 2}};
+                                             [4] = {"int32", 4},  [5] = {"int64", 8}, [6] = {"float", 0},
+                                             [7] = {"float", 0},  [8] = {"uint16", 2}};
 
 const nxr_token_type *nxr_token_type_of(uint32_t code) {
-  bool known = code < sizeof token_types / sizeof *token_types && token_types[code].bytes > 0;
+  bool known = code < sizeof token_types / sizeof *token_types && token_types[code].name;
   return known ? &token_types[code] : NULL;
 }
 
@@ -67,8 +68,16 @@ static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *faul
   return true;
 }
 
+/* As wide as the data is long for its tokens. */
+static uint32_t measure_floats(const nxr_dataset *dataset) {
+  uint64_t n_tokens = 0;
+  for (uint64_t i = 0; i < dataset->n_sequences; i++) n_tokens += load_size(dataset, i);
+  return dataset->data.n_bytes / sizeof(double) >= n_tokens ? sizeof(double) : sizeof(float);
+}
+
 /* Every sequence lies within the data, every document is a run of sequences. */
 static bool check_contents(nxr_dataset *dataset, const char *path, nxr_fault *fault) {
+  if (dataset->token_bytes == 0) dataset->token_bytes = measure_floats(dataset);
   for (uint64_t sequence = 0; sequence < dataset->n_sequences; sequence++) {
     uint64_t n_bytes = load_size(dataset, sequence) * dataset->token_bytes,
              at = load_pointer(dataset, sequence);
@@ -102,7 +111,8 @@ static bool read_index(nxr_dataset *dataset, const char *path, nxr_fault *fault)
   if (dataset->index && file.n_bytes > 0) memcpy(dataset->index, file.bytes, file.n_bytes);
   dataset->n_index_bytes = file.n_bytes;
   nxr_mapping_close(&file);
-  return dataset->index != NULL || nxr_fault_set(fault, "out of memory for %s", path);
+  if (dataset->index == NULL) return nxr_fault_set(fault, "out of memory for %s", path);
+  return nxr_dataset_modernize(&dataset->index, &dataset->n_index_bytes, path, fault);
 }
 
 /* Weights are there or not; half of them is damage. */
@@ -142,9 +152,8 @@ void nxr_dataset_close(nxr_dataset *dataset) {
   nxr_mapping_close(&dataset->weights);
 }
 
-const uint8_t *nxr_dataset_sequence(const nxr_dataset *dataset, uint64_t sequence, uint64_t *n_tokens) {
-  *n_tokens = load_size(dataset, sequence);
-  return dataset->data.bytes + load_pointer(dataset, sequence);
+uint64_t nxr_dataset_sequence_tokens(const nxr_dataset *dataset, uint64_t sequence) {
+  return load_size(dataset, sequence);
 }
 
 uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document) {
@@ -153,6 +162,15 @@ uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t docume
        sequence < nxr_dataset_border(dataset, document + 1); sequence++)
     n_tokens += load_size(dataset, sequence);
   return n_tokens;
+}
+
+/* The token that a float says; -1 where it says none. */
+static int32_t whole(const uint8_t *at, uint32_t n_bytes) {
+  float narrow;
+  double wide;
+  if (n_bytes == sizeof narrow) memcpy(&narrow, at, sizeof narrow), wide = narrow;
+  else memcpy(&wide, at, sizeof wide);
+  return wide >= 0 && wide <= INT32_MAX && wide == (int32_t)wide ? (int32_t)wide : -1;
 }
 
 static int32_t load_token(const nxr_dataset *dataset, const uint8_t *at) {
@@ -166,6 +184,8 @@ static int32_t load_token(const nxr_dataset *dataset, const uint8_t *at) {
       memcpy(&token, at, sizeof token);
       return token;
     }
+    case 6:
+    case 7: return whole(at, dataset->token_bytes);
     default: {
       int64_t token;
       memcpy(&token, at, sizeof token);
@@ -174,40 +194,49 @@ static int32_t load_token(const nxr_dataset *dataset, const uint8_t *at) {
   }
 }
 
-/* A run of tokens within one sequence. */
-typedef struct stretch {
-  uint64_t sequence, first, n;
-} stretch;
+const uint8_t *nxr_dataset_run_bytes(const nxr_dataset *dataset, const nxr_dataset_run *run) {
+  return dataset->data.bytes + load_pointer(dataset, run->sequence) + run->first * dataset->token_bytes;
+}
 
-/* The first of the stretches that tokens [*first, *first + *n) of a document make, from a sequence on; they
- * become what is left of them. */
-static stretch next_stretch(const nxr_dataset *dataset, uint64_t *sequence, uint64_t *first, uint64_t *n) {
+void nxr_dataset_run_read(const nxr_dataset *dataset, const nxr_dataset_run *run, int32_t *tokens) {
+  const uint8_t *at = nxr_dataset_run_bytes(dataset, run);
+  for (uint64_t i = 0; i < run->n; i++) tokens[i] = load_token(dataset, at + i * dataset->token_bytes);
+}
+
+void nxr_dataset_run_weights(const nxr_dataset *dataset, const nxr_dataset_run *run, float *weights) {
+  uint64_t at = load_pointer(dataset, run->sequence) / dataset->token_bytes + run->first;
+  if (dataset->weights.n_bytes > 0)
+    memcpy(weights, dataset->weights.bytes + at * sizeof *weights, run->n * sizeof *weights);
+  else
+    for (uint64_t i = 0; i < run->n; i++) weights[i] = 1;
+}
+
+/* The first of the runs that tokens [*first, *first + *n) of a document make, from a sequence on; they become
+ * what is left of them. */
+static nxr_dataset_run next_run(const nxr_dataset *dataset, uint64_t *sequence, uint64_t *first,
+                                uint64_t *n) {
   uint64_t size;
   while (*first >= (size = load_size(dataset, *sequence))) *first -= size, ++*sequence;
-  stretch is = {.sequence = (*sequence)++, .first = *first, .n = *n < size - *first ? *n : size - *first};
-  *first = 0, *n -= is.n;
-  return is;
+  nxr_dataset_run run = {
+      .sequence = (*sequence)++, .first = *first, .n = *n < size - *first ? *n : size - *first};
+  *first = 0, *n -= run.n;
+  return run;
 }
 
 void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
                       int32_t *tokens) {
   for (uint64_t sequence = nxr_dataset_border(dataset, document); n > 0;) {
-    stretch is = next_stretch(dataset, &sequence, &first, &n);
-    const uint8_t *at =
-        dataset->data.bytes + load_pointer(dataset, is.sequence) + is.first * dataset->token_bytes;
-    for (uint64_t i = 0; i < is.n; i++) tokens[i] = load_token(dataset, at + i * dataset->token_bytes);
-    tokens += is.n;
+    nxr_dataset_run run = next_run(dataset, &sequence, &first, &n);
+    nxr_dataset_run_read(dataset, &run, tokens);
+    tokens += run.n;
   }
 }
 
 void nxr_dataset_weights(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
                          float *weights) {
-  for (uint64_t i = 0; i < n && dataset->weights.n_bytes == 0; i++) weights[i] = 1;
-  if (dataset->weights.n_bytes == 0) return;
   for (uint64_t sequence = nxr_dataset_border(dataset, document); n > 0;) {
-    stretch is = next_stretch(dataset, &sequence, &first, &n);
-    uint64_t at = load_pointer(dataset, is.sequence) / dataset->token_bytes + is.first;
-    memcpy(weights, dataset->weights.bytes + at * sizeof *weights, is.n * sizeof *weights);
-    weights += is.n;
+    nxr_dataset_run run = next_run(dataset, &sequence, &first, &n);
+    nxr_dataset_run_weights(dataset, &run, weights);
+    weights += run.n;
   }
 }

@@ -26,10 +26,11 @@ typedef struct nxr_dataset {
   const uint8_t *sizes, *pointers, *borders; /* in the index, unaligned */
 } nxr_dataset;
 
-/* A type of tokens, by Megatron-LM's code. */
+/* A type of tokens, by Megatron-LM's code. Of floats (which hold whole numbers) the data says how wide they
+ * are: two of its versions have codes 6 and 7 the other way round. */
 typedef struct nxr_token_type {
   const char *name;
-  uint32_t bytes;
+  uint32_t bytes; /* 0 of floats */
 } nxr_token_type;
 
 /* NULL where the code is none. */
@@ -39,9 +40,10 @@ const nxr_token_type *nxr_token_type_of(uint32_t code);
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault);
 void nxr_dataset_close(nxr_dataset *dataset);
 
-/* The first sequence of a document, or behind the last one the number of all; and the bytes of a sequence. */
+/* The first sequence of a document, or behind the last one the number of all; and the tokens of a sequence.
+ */
 uint64_t nxr_dataset_border(const nxr_dataset *dataset, uint64_t document);
-const uint8_t *nxr_dataset_sequence(const nxr_dataset *dataset, uint64_t sequence, uint64_t *n_tokens);
+uint64_t nxr_dataset_sequence_tokens(const nxr_dataset *dataset, uint64_t sequence);
 uint64_t nxr_dataset_document_tokens(const nxr_dataset *dataset, uint64_t document);
 /* Copies tokens [first, first + n) of a document; the caller keeps them within it. */
 void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
@@ -50,6 +52,15 @@ void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t fi
 /* How much the loss of predicting each of these tokens weighs; 1 where the dataset has no weights. */
 void nxr_dataset_weights(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
                          float *weights);
+
+/* Tokens [first, first + n) of a sequence; the caller keeps them within it. */
+typedef struct nxr_dataset_run {
+  uint64_t sequence, first, n;
+} nxr_dataset_run;
+
+const uint8_t *nxr_dataset_run_bytes(const nxr_dataset *dataset, const nxr_dataset_run *run);
+void nxr_dataset_run_read(const nxr_dataset *dataset, const nxr_dataset_run *run, int32_t *tokens);
+void nxr_dataset_run_weights(const nxr_dataset *dataset, const nxr_dataset_run *run, float *weights);
 
 /* What reading every token finds (dataset_summary.c). A token below 0, or above INT32_MAX, is damage. */
 typedef struct nxr_dataset_summary {
@@ -60,5 +71,9 @@ typedef struct nxr_dataset_summary {
 } nxr_dataset_summary;
 
 bool nxr_dataset_summarize(const nxr_dataset *dataset, nxr_dataset_summary *summary, nxr_fault *fault);
+
+/* dataset_old.c: an index that begins with "TNTIDX" becomes one of today's; *index, from malloc, is replaced.
+ */
+bool nxr_dataset_modernize(uint8_t **index, uint64_t *n_bytes, const char *path, nxr_fault *fault);
 
 #endif

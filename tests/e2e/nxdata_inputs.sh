@@ -1,0 +1,66 @@
+#!/bin/sh
+# nxdata reads what Hugging Face datasets, pyarrow and GPT-NeoX's builders wrote (tests/parity/record_datasets.py). TAP.
+# usage: nxdata_inputs.sh NXDATA FOLDER
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxdata=$(realpath "$1") recorded=$(realpath "$2")
+. "$(dirname "$0")/lib.sh"
+
+# documents.txt: FILE FIELD DOCUMENTS, then the ids of each. Bytes of texts are ids.
+while read -r file field count; do
+  i=0
+  : >expected
+  while [ $i -lt "$count" ]; do
+    IFS= read -r line
+    printf '%s\n' "$line" >>expected
+    i=$((i + 1))
+  done
+  "$nxdata" build "$recorded/$file" --field "$field" --vocab 70000 --force -o set >out 2>&1 &&
+    "$nxdata" show set >shown 2>>out && grep -v '^---' shown | diff expected - >>out
+  report "$file, $field" $?
+done <"$recorded/documents.txt"
+
+expect 'a split by name' 0 'documents  *2$' "$nxdata" build "$recorded/splits" --split test -o second
+expect 'a split that is not there' 2 'has no split dev, it has: train, test' \
+  "$nxdata" build "$recorded/splits" --split dev -o none
+expect 'a column that is not there' 1 'has no column body; it has: input_ids, text, n' \
+  "$nxdata" build "$recorded/saved" --field body -o none
+expect 'LZ4' 1 'compressed with LZ4' "$nxdata" build "$recorded/lz4.arrow" --field int64 -o none
+expect 'a dictionary' 1 "is a dictionary's" "$nxdata" build "$recorded/dictionary.arrow" -o none
+expect 'a null' 1 'null.arrow:2: its text is null' "$nxdata" build "$recorded/null.arrow" -o none
+expect 'a null, skipped' 0 'documents  *2$' "$nxdata" build "$recorded/null.arrow" --on-error skip -o nulls
+expect 'neither text nor ids' 1 'types.arrow:1: its other is neither' \
+  "$nxdata" build "$recorded/types.arrow" --field other -o none
+expect 'labels beside ids' 0 '0: *1:1 2:1$' sh -c "'$nxdata' build '$recorded/types.arrow' --field int32 \
+  --labels int64 --vocab 200 -o labelled >/dev/null && '$nxdata' show --weights --count 1 labelled | tr '\n' ' ' |
+  sed 's/.*tokens/0:/; s/ *$//'"
+cp -r "$recorded/saved" picked && chmod -R u+w picked &&
+  sed -i 's/"_data_files"/"_indices_data_files": [{"filename": "x"}], "_data_files"/' picked/state.json
+expect 'rows that are picked' 2 'flatten_indices' "$nxdata" build picked -o none
+
+# Cut short anywhere it is refused, or what is whole of it is read: nothing else.
+size=$(wc -c <"$recorded/types.arrow")
+at=0 wrong=0
+while [ $at -lt "$size" ]; do
+  head -c $at "$recorded/types.arrow" >cut.arrow
+  timeout 20 "$nxdata" build cut.arrow --field int32 --force -o cut >out 2>&1
+  [ $? -le 1 ] || wrong=1
+  at=$((at + 397))
+done
+report 'a file that is cut' $wrong
+
+# Datasets together: of the old kind, of other types, with weights.
+expect 'the old kind, made new' 0 'type  *int16' "$nxdata" merge "$recorded/old-int16" -o new
+cmp new.idx "$recorded/new-int16.idx" >out 2>&1 && cmp new.bin "$recorded/new-int16.bin" >out 2>&1
+report 'is what a new builder writes' $?
+expect 'floats become integers' 0 'type  *int32' "$nxdata" merge "$recorded/new-float64" -o whole
+cmp whole.bin "$recorded/new-int32.bin" >out 2>&1
+report 'of the same values' $?
+expect 'types that differ' 0 'type  *int32' "$nxdata" merge "$recorded/new-uint8" "$recorded/old-int64" -o both
+expect 'all of their documents' 0 'tokens  *14$' "$nxdata" check both
+expect 'with weights' 0 'documents  *6$' "$nxdata" merge labelled "$recorded/new-uint16" -o weighed
+[ "$(wc -c <weighed.weights)" -eq 52 ]
+report 'of each token' $?
+expect 'lengths' 0 '2 … 3  *4  ####' "$nxdata" show --lengths both
+expect 'bytes' 0 'zwei Wörter' sh -c "'$nxdata' build '$recorded/saved' -o texts >/dev/null && '$nxdata' show --bytes texts"
+finish
