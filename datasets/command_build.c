@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 typedef struct build_options {
-  const char *prefix, *field, *labels, *kind, *split, *tokenizer;
+  const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod;
   bool add_special, append_eod, lines, force, plain;
   int on_error, too_long;
   uint32_t n_workers;
@@ -21,6 +21,7 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"-o", NXD_TEXT, &o->prefix, "a PREFIX"},
       {"--add-special", NXD_FLAG, &o->add_special},
       {"--append-eod", NXD_FLAG, &o->append_eod},
+      {"--eod", NXD_TEXT, &o->eod, "the text of a token"},
       {"--field", NXD_TEXT, &o->field, "the name of a field"},
       {"--force", NXD_FLAG, &o->force},
       {"--kind", NXD_TEXT, &o->kind, "a kind of input"},
@@ -81,8 +82,9 @@ static int build(const build_options *o, const nxd_files *files, const nxd_recip
 static int open_and_build(const build_options *o, const nxd_files *files, const char *prefix) {
   nxr_fault fault = {""};
   nxd_recipe recipe = recipe_of(o);
+  const char *eod = o->eod ? o->eod : o->append_eod ? "" : NULL;
   int status = STATUS_USAGE;
-  if (nxd_recipe_open(&recipe, o->tokenizer, o->append_eod, o->field == NULL, &fault))
+  if (nxd_recipe_open(&recipe, o->tokenizer, eod, o->field == NULL, &fault))
     status = build(o, files, &recipe, prefix);
   else fprintf(stderr, "nxdata: %s\n", fault.text);
   nxd_recipe_close(&recipe);

@@ -31,6 +31,7 @@ static const char help[] =
     "          --add-special    what the tokenizer puts around a text, as bos\n"
     "          --append-eod     the tokenizer's end of a text ends each document; of bytes\n"
     "                           it is token 256 (model.vocab is then 257)\n"
+    "          --eod TOKEN      ends each document with the token of this text\n"
     "          --field NAME     the field with the text or tokens (text); a.b is field b of\n"
     "                           object a\n"
     "          --force          replaces a dataset that exists\n"

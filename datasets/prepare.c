@@ -96,8 +96,9 @@ bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_worker
   const nxd_build is = {.files = &files, .recipe = &made, .prefix = nx_plan_string(plan, recipe->prefix),
                         .key = key, .most_records = recipe->records, .n_workers = n_workers, .force = true,
                         .watched = watched};
-  bool good = add_inputs(plan, recipe, &files, fault) &&
-              nxd_recipe_open(&made, tokenizer, (recipe->flags & NX_RECIPE_APPEND_EOD) != 0, false, fault);
+  bool good =
+      add_inputs(plan, recipe, &files, fault) &&
+      nxd_recipe_open(&made, tokenizer, recipe->flags & NX_RECIPE_APPEND_EOD ? "" : NULL, false, fault);
   if (good) {
     nxd_key_of(&files, &made, tokenizer, recipe->records, false, key);
     good = build(&is, fault);

@@ -7,12 +7,24 @@ enum { END_OF_BYTES = 256 };
 enum { TYPE_INT32 = 4, TYPE_UINT16 = 8 };
 static const uint64_t MOST_UINT16 = 65500; /* of a vocabulary, as Megatron-LM chooses */
 
-/* The tokenizer's own end of a text, or the one that GPT-2 and its kin write. */
-static bool find_end(const nxt_tokenizer *tokenizer, int64_t *end) {
-  static const char text[] = "<|endoftext|>";
-  uint32_t id;
-  if (!nxt_role_id(tokenizer, NXT_EOS, &id) && !nxt_find(tokenizer, text, strlen(text), &id)) return false;
-  *end = id;
+/* By its text; or the tokenizer's own, or the one that GPT-2 and its kin have. */
+static bool find_end(const nxd_recipe *recipe, const char *text, uint32_t *end) {
+  const nxt_tokenizer *tokenizer = recipe->tokenizer;
+  if (text[0] == '\0' && nxt_role_id(tokenizer, NXT_EOS, end)) return true;
+  if (text[0] == '\0') text = "<|endoftext|>";
+  return nxt_find(tokenizer, text, strlen(text), end);
+}
+
+static bool read_end(nxd_recipe *recipe, const char *tokenizer, const char *eod, nxr_fault *fault) {
+  uint32_t end = END_OF_BYTES;
+  if (recipe->tokenizer == NULL && eod[0] != '\0')
+    return nxr_fault_set(fault, "--eod %s needs a tokenizer that has it", eod);
+  if (recipe->tokenizer && !find_end(recipe, eod, &end))
+    return eod[0] != '\0'
+               ? nxr_fault_set(fault, "%s has no token %s", tokenizer, eod)
+               : nxr_fault_set(fault, "%s does not say which token ends a text (eos_token): name it by --eod",
+                               tokenizer);
+  recipe->end = end;
   return true;
 }
 
@@ -22,14 +34,12 @@ static bool open_tokenizer(nxd_recipe *recipe, const char *path, nxr_fault *faul
   return recipe->tokenizer != NULL || nxr_fault_set(fault, "%s", wrong.text);
 }
 
-bool nxd_recipe_open(nxd_recipe *recipe, const char *tokenizer, bool append_eod, bool bytes,
+bool nxd_recipe_open(nxd_recipe *recipe, const char *tokenizer, const char *eod, bool bytes,
                      nxr_fault *fault) {
   bool named = tokenizer && tokenizer[0] != '\0';
-  recipe->end = append_eod ? END_OF_BYTES : -1;
+  recipe->end = -1;
   if (named && !open_tokenizer(recipe, tokenizer, fault)) return false;
-  if (named && append_eod && !find_end(recipe->tokenizer, &recipe->end))
-    return nxr_fault_set(fault, "%s says no token for the end of a text (eos_token), so none can be appended",
-                         tokenizer);
+  if (eod && !read_end(recipe, tokenizer, eod, fault)) return false;
   if (recipe->vocab == 0 && named) recipe->vocab = nxt_n_ids(recipe->tokenizer);
   if (recipe->vocab == 0 && bytes) recipe->vocab = END_OF_BYTES + 1;
   recipe->type_code = recipe->vocab > 0 && recipe->vocab < MOST_UINT16 ? TYPE_UINT16 : TYPE_INT32;

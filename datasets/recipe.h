@@ -5,9 +5,10 @@
 
 #include "datasets/maker.h"
 
-/* Opens the tokenizer (NULL or "": none, each byte is a token) of a recipe that says everything else. Where
- * its vocabulary is 0 the tokenizer's counts; that of bytes where `bytes` says that records are texts. */
-bool nxd_recipe_open(nxd_recipe *recipe, const char *tokenizer, bool append_eod, bool bytes,
+/* Opens the tokenizer (NULL or "": none, each byte is a token) of a recipe that says everything else. `eod`
+ * is the text of the token that ends documents, "" the tokenizer's own, NULL none. Where the recipe's
+ * vocabulary is 0 the tokenizer's counts; that of bytes where `bytes` says that records are texts. */
+bool nxd_recipe_open(nxd_recipe *recipe, const char *tokenizer, const char *eod, bool bytes,
                      nxr_fault *fault);
 void nxd_recipe_close(nxd_recipe *recipe);
 

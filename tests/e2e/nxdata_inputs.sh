@@ -63,4 +63,26 @@ expect 'with weights' 0 'documents  *6$' "$nxdata" merge labelled "$recorded/new
 report 'of each token' $?
 expect 'lengths' 0 '2 … 3  *4  ####' "$nxdata" show --lengths both
 expect 'bytes' 0 'zwei Wörter' sh -c "'$nxdata' build '$recorded/saved' -o texts >/dev/null && '$nxdata' show --bytes texts"
+
+# Tokenizers: what is built is shown as the text that it was made of.
+tokenizers=$(dirname "$recorded")/tokenizers
+printf 'Nine cats, 9 dogs <|endoftext|> and\n  a na\303\257ve \360\237\231\202.' >text.txt
+expect 'a tokenizer' 0 'type  *uint16' "$nxdata" build text.txt --tokenizer "$tokenizers/gpt2" --append-eod -o gpt2
+"$nxdata" show gpt2 --tokenizer "$tokenizers/gpt2" >out 2>&1
+{ sed 1d out | head -c "$(wc -c <text.txt)" | cmp - text.txt; } >>out 2>&1
+report 'gives the text back' $?
+expect 'names of special tokens are text' 0 '<|endoftext|> and$' sh -c \
+  "'$nxdata' build text.txt --tokenizer '$tokenizers/gpt2' --plain -o plain >/dev/null && ! cmp -s plain.bin gpt2.bin &&
+  '$nxdata' show plain --tokenizer '$tokenizers/gpt2'"
+expect 'which token ends a text' 2 'does not say which token ends' \
+  "$nxdata" build text.txt --tokenizer "$tokenizers/t5" --append-eod -o none
+expect 'is said' 0 'documents  *1$' "$nxdata" build text.txt --tokenizer "$tokenizers/t5" --eod '</s>' -o t5
+expect 'a token that is none' 2 'has no token <none>' \
+  "$nxdata" build text.txt --tokenizer "$tokenizers/gpt2" --eod '<none>' -o none
+expect 'no tokenizer' 2 'none' "$nxdata" build text.txt --tokenizer none -o none
+for threads in 1 2 4; do
+  "$nxdata" build "$recorded/saved" --tokenizer "$tokenizers/llama3" --workers $threads -o many$threads || break
+done >out 2>&1
+cmp many1.bin many2.bin && cmp many1.bin many4.bin && cmp many1.idx many4.idx
+report 'threads change nothing' $?
 finish

@@ -107,7 +107,7 @@ static nxc_datasets read_synthetic(const nxc_settings *s, nxc_datasets datasets)
   for (uint32_t i = 0; i < NX_PARTS; i++) {
     nxc_dataset set = make_set(s, &parts[i], parts[i].name);
     sources[i] = (nxc_dataset_source){
-        "", {.part = i, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1 / 3.0, 1 / 3.0, 1 / 3.0}}};
+        "", NULL, {.part = i, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1 / 3.0, 1 / 3.0, 1 / 3.0}}};
     set.record.n_sources = 1, set.sources = &sources[i];
     add_set(&datasets, &set);
   }
