@@ -94,8 +94,8 @@ static void begin_unknown(making *made) {
   made->unknown_waits = true;
 }
 
-/* A character that is no token: its bytes, or the unknown token, or nothing. Bytes do not end a run of what is
- * unknown, as they do not in the library whose format this is. */
+/* A character that is no token: its bytes, or the unknown token, or nothing. Bytes do not end a run of what
+ * is unknown, as they do not in the library whose format this is. */
 static void add_unknown(making *made, const char *text, size_t n_bytes) {
   const nxt_bpe *bpe = &made->encoder->tokenizer->bpe;
   bool covered = bpe->has_fallback;
@@ -157,8 +157,11 @@ bool nxt_bpe_word(nxt_encoder *encoder, const char *text, size_t n_bytes, nxt_id
   nxt_symbols_reserve(encoder, n_bytes + bpe->suffix.n + n_bytes * bpe->prefix.n);
   (bpe->of_bytes ? symbols_of_bytes : symbols_of_chars)(&made, text, n_bytes);
   end_unknown(&made);
-  if (made.failed) return nx_fault_set(encoder->fault, 0, "the tokenizer has no token for \"%.*s\", and none for "
-                                       "what is unknown", (int)(n_bytes > 40 ? 40 : n_bytes), text);
+  if (made.failed)
+    return nx_fault_set(encoder->fault, 0,
+                        "the tokenizer has no token for \"%.*s\", and none for "
+                        "what is unknown",
+                        (int)(n_bytes > 40 ? 40 : n_bytes), text);
   nxt_merge(encoder, made.n, ids);
   return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Byte-pair encoding: symbols, of which the neighbours that merge first are merged until none do.
  *
- * What merges, and in which order, is a table of pairs of ids. Files that say it otherwise (ranks of tokens, scores
- * of pieces) become such a table: a token merges of every two tokens that it can be cut into. */
+ * What merges, and in which order, is a table of pairs of ids. Files that say it otherwise (ranks of tokens,
+ * scores of pieces) become such a table: a token merges of every two tokens that it can be cut into. */
 #ifndef NXT_BPE_H
 #define NXT_BPE_H
 

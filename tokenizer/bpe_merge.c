@@ -67,7 +67,8 @@ static size_t push_pair(nxt_encoder *encoder, size_t n, uint32_t at) {
   return push(encoder->heap, n, (nxt_waiting){symbol->rank, at, symbol->merged});
 }
 
-/* Links the symbols, and fills the heap with the pairs that merge. Each merge pushes two and takes one away. */
+/* Links the symbols, and fills the heap with the pairs that merge. Each merge pushes two and takes one away.
+ */
 static size_t begin_long(nxt_encoder *encoder, size_t n) {
   size_t n_heap = 0;
   if (encoder->heap_room < 3 * n) {

@@ -14,7 +14,10 @@ void nxt_cache_close(nxt_cache *cache) {
 }
 
 nxt_cached *nxt_cache_find(nxt_cache *cache, const char *word, size_t n_bytes) {
-  if (cache->slots == NULL) cache->slots = nxt_new(NXT_CACHE_SLOTS, sizeof *cache->slots);
+  if (cache->slots == NULL) {
+    cache->slots = nxt_new(NXT_CACHE_SLOTS, sizeof *cache->slots);
+    nxt_ids_reserve(&cache->ids, 1);
+  }
   uint32_t hash = nxt_hash(word, n_bytes);
   for (uint32_t i = hash;; i++) {
     nxt_cached *slot = &cache->slots[i & (NXT_CACHE_SLOTS - 1)];

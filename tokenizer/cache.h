@@ -24,6 +24,9 @@ typedef struct nxt_cache {
 void nxt_cache_close(nxt_cache *cache);
 /* The word's slot, or a free one that nxt_cache_add may fill. */
 nxt_cached *nxt_cache_find(nxt_cache *cache, const char *word, size_t n_bytes);
+static inline const uint32_t *nxt_cached_ids(const nxt_cache *cache, const nxt_cached *cached) {
+  return cached->n_ids == 1 ? &cached->ids : cache->ids.items + cached->ids;
+}
 void nxt_cache_add(nxt_cache *cache, nxt_cached *slot, const char *word, size_t n_bytes, const uint32_t *ids,
                    size_t n_ids);
 

@@ -4,6 +4,7 @@
 #include "tokenizer/added.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/memory.h"
+#include "tokenizer/normalize.h"
 #include "tokenizer/unicode.h"
 
 #include <stdlib.h>
@@ -24,7 +25,8 @@ static nxt_text piece_at(const nxt_pieces *pieces, size_t i) {
   return (nxt_text){pieces->text.items + begin, pieces->ends.items[i] - begin, 0};
 }
 
-static void add_replaced(nxt_text *to, const nxt_text *piece, const nxt_text *what, const char *by, size_t n_by) {
+static void add_replaced(nxt_text *to, const nxt_text *piece, const nxt_text *what, const char *by,
+                         size_t n_by) {
   const char *at = piece->items, *end = at + piece->n;
   for (const char *found; what->n > 0 && at < end; at = found + what->n) {
     found = memmem(at, (size_t)(end - at), what->items, what->n);
@@ -39,6 +41,7 @@ void nxt_decode_bytes(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces 
   (void)step;
   nxt_text *bytes = &encoder->part;
   bytes->n = 0;
+  nxt_text_reserve(bytes, 1);
   for (size_t i = 0; i < from->ends.n; i++) {
     nxt_text piece = piece_at(from, i);
     size_t n = bytes->n;
@@ -57,7 +60,10 @@ void nxt_decode_utf8(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *
 }
 
 static int hex_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                : -1;
 }
 
 /* The byte that <0xNN> says; -1: the piece is something else. */
@@ -107,13 +113,14 @@ void nxt_decode_metaspace(nxt_encoder *encoder, const nxt_decoder *step, nxt_pie
 }
 
 static void clean_up(nxt_encoder *encoder, nxt_text *text, size_t begin) {
-  static const char *const pairs[][2] = {{" .", "."},     {" ?", "?"},     {" !", "!"},           {" ,", ","},
-                                         {" ' ", "'"},    {" n't", "n't"}, {" 'm", "'m"},         {" do not", " don't"},
-                                         {" 's", "'s"},   {" 've", "'ve"}, {" 're", "'re"}};
+  static const char *const pairs[][2] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     nxt_text *part = &encoder->part, what = {(char *)pairs[i][0], strlen(pairs[i][0]), 0};
     part->n = 0;
-    add_replaced(part, &(nxt_text){text->items + begin, text->n - begin, 0}, &what, pairs[i][1], strlen(pairs[i][1]));
+    add_replaced(part, &(nxt_text){text->items + begin, text->n - begin, 0}, &what, pairs[i][1],
+                 strlen(pairs[i][1]));
     text->n = begin;
     nxt_text_add(text, part->items, part->n);
   }
@@ -166,11 +173,12 @@ void nxt_decode_strip(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces 
   }
 }
 
-static void add_matches_replaced(nxt_encoder *encoder, const nxt_decoder *step, const nxt_text *piece, nxt_text *to) {
+static void add_matches_replaced(nxt_encoder *encoder, const nxt_decoder *step, const nxt_text *piece,
+                                 nxt_text *to) {
   size_t done = 0, match[2] = {0, SIZE_MAX};
   nx_fault ignored = {.text = ""};
-  while (nxt_pattern_find(step->pattern, encoder->matcher, piece->items, piece->n, done, match[1], match, &ignored) ==
-         1) {
+  while (nxt_pattern_find(step->pattern, encoder->matcher, piece->items, piece->n, done, match[1], match,
+                          &ignored) == 1) {
     nxt_text_add(to, piece->items + done, match[0] - done);
     nxt_text_add(to, step->content.items, step->content.n);
     done = match[1];
@@ -190,7 +198,8 @@ void nxt_decode_replace(nxt_encoder *encoder, const nxt_decoder *step, nxt_piece
 }
 
 /* The texts of the tokens, as they begin. */
-static void gather(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsigned flags, nxt_pieces *pieces) {
+static void gather(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsigned flags,
+                   nxt_pieces *pieces) {
   const nxt_tokenizer *tokenizer = encoder->tokenizer;
   for (size_t i = 0; i < n_ids; i++) {
     size_t n_bytes;
@@ -205,6 +214,7 @@ static void gather(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsi
 
 static void clear(nxt_pieces *pieces) {
   pieces->text.n = pieces->ends.n = 0;
+  nxt_text_reserve(&pieces->text, 1);
 }
 
 void nxt_decode(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsigned flags, nxt_text *text) {
@@ -213,7 +223,9 @@ void nxt_decode(nxt_encoder *encoder, const uint32_t *ids, size_t n_ids, unsigne
   clear(from);
   encoder->decoded.n = 0;
   gather(encoder, ids, n_ids, flags, from);
-  for (uint32_t i = 0; i < tokenizer->n_decoders && from->ends.n > 0; i++) {
+  const size_t most =
+      NXT_GROWTH * from->text.n + NXT_GROWTH_FREE; /* steps may double a text, many times over */
+  for (uint32_t i = 0; i < tokenizer->n_decoders && from->ends.n > 0 && from->text.n <= most; i++) {
     clear(to);
     tokenizer->decoders[i].run(encoder, &tokenizer->decoders[i], from, to);
     nxt_pieces *done = to;

@@ -9,9 +9,10 @@
 void nxt_decode_bytes(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *from, nxt_pieces *to);
 /* Bytes as they are, and what is no UTF-8 as U+FFFD. */
 void nxt_decode_utf8(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *from, nxt_pieces *to);
-/* Pieces of SentencePiece by their types: `text` as a blank, `content` for what is unknown; `start`: the text's first
- * piece begins without a blank, `stop`: all that come before any other text do. */
-void nxt_decode_sentencepiece(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *from, nxt_pieces *to);
+/* Pieces of SentencePiece by their types: `text` as a blank, `content` for what is unknown; `start`: the
+ * text's first piece begins without a blank, `stop`: all that come before any other text do. */
+void nxt_decode_sentencepiece(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *from,
+                              nxt_pieces *to);
 /* Runs of <0xNN>: the bytes, or U+FFFD for each where they are no UTF-8. */
 void nxt_decode_fallback(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *from, nxt_pieces *to);
 /* `text` as a blank; none in the first piece with `flag`. */

@@ -54,7 +54,8 @@ static void add_piece(saying *said, uint8_t type, const char *piece, size_t n) {
     add_normal(said, piece, n);
 }
 
-void nxt_decode_sentencepiece(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *from, nxt_pieces *to) {
+void nxt_decode_sentencepiece(nxt_encoder *encoder, const nxt_decoder *step, nxt_pieces *from,
+                              nxt_pieces *to) {
   saying said = {.step = step, .text = &to->text, .bytes = &encoder->part, .at_begin = true};
   said.bytes->n = 0;
   for (size_t i = 0, begin = 0; i < from->ends.n; begin = from->ends.items[i++]) {

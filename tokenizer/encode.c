@@ -47,7 +47,9 @@ static bool split_part(nxt_encoder *encoder, const char *text, size_t n_bytes, b
 static bool encode_part(nxt_encoder *encoder, const char *text, size_t n_bytes, bool first) {
   const nxt_text plain = {(char *)text, n_bytes, n_bytes}, *form;
   if (!nxt_normalize(encoder, &plain, &form)) return false;
-  return nxt_added_cut(encoder, &encoder->tokenizer->added.normalized, form->items, form->n, first, split_part);
+  if (form->n == 0) return true;
+  return nxt_added_cut(encoder, &encoder->tokenizer->added.normalized, form->items, form->n, first,
+                       split_part);
 }
 
 static void add_all(nxt_ids *to, const nxt_ids *ids) {
@@ -64,14 +66,14 @@ bool nxt_encode(nxt_encoder *encoder, const char *text, size_t n_bytes, unsigned
   encoder->ids = ids;
   encoder->fault = fault;
   encoder->flags = flags;
-  if (nxt_valid_bytes(text, n_bytes) < n_bytes) {
+  if (n_bytes > 0 && nxt_valid_bytes(text, n_bytes) < n_bytes) {
     encoder->repaired.n = 0;
     nxt_add_repaired(&encoder->repaired, text, n_bytes);
     text = encoder->repaired.items;
     n_bytes = encoder->repaired.n;
   }
   if (flags & NXT_ADD_SPECIAL) add_all(ids, &tokenizer->before);
-  if (!nxt_added_cut(encoder, &tokenizer->added.raw, text, n_bytes, true, encode_part)) {
+  if (n_bytes > 0 && !nxt_added_cut(encoder, &tokenizer->added.raw, text, n_bytes, true, encode_part)) {
     ids->n = n_before;
     return false;
   }

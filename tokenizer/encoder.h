@@ -37,6 +37,7 @@ struct nxt_encoder {
   nx_fault *fault;
   unsigned flags;
   nxt_text repaired, forms[2], part;
+  size_t most_form; /* bytes of a normal form, beyond which no step goes on */
   nxt_text *scratch; /* a buffer for each step that changes texts */
   nxt_cache cache;
   nxt_ids word;

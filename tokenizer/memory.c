@@ -31,7 +31,7 @@ static size_t grown(size_t room, size_t needed) {
 }
 
 char *nxt_text_reserve(nxt_text *text, size_t n) {
-  if (text->room - text->n < n) {
+  if (text->items == NULL || text->room - text->n < n) {
     text->room = grown(text->room, text->n + n);
     text->items = nxt_resize(text->items, text->room, 1);
   }
@@ -45,7 +45,7 @@ void nxt_text_add(nxt_text *text, const char *bytes, size_t n) {
 }
 
 uint32_t *nxt_ids_reserve(nxt_ids *ids, size_t n) {
-  if (ids->room - ids->n < n) {
+  if (ids->items == NULL || ids->room - ids->n < n) {
     ids->room = grown(ids->room, ids->n + n);
     ids->items = nxt_resize(ids->items, ids->room, sizeof *ids->items);
   }

@@ -69,7 +69,8 @@ static void add_form(nxt_encoder *encoder, const char *at, const char *end, unsi
   for (size_t i = 0; i < n; i++) nxt_text_add_char(to, (uint32_t)chars[i]);
 }
 
-bool nxt_normalize_form(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_form(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                        nxt_text *to) {
   uint16_t changing = (step->options & NXT_COMPATIBILITY) ? NXT_COMPATIBLE : NXT_CANONICAL;
   const char *end = from->items + from->n, *done = from->items;
   for (const char *at = done, *last = done; at < end; last = at, at += nxt_char_bytes(*at)) {

@@ -7,8 +7,8 @@
 
 enum { NXT_COMPOSE = 1, NXT_COMPATIBILITY = 2 };
 
-/* A normalizer, whose options say which: none NFD, compose NFC, compatibility NFKD, both NFKC. Most text is in
- * normal form: only the places that are not are made anew. */
+/* A normalizer, whose options say which: none NFD, compose NFC, compatibility NFKD, both NFKC. Most text is
+ * in normal form: only the places that are not are made anew. */
 bool nxt_normalize_form(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to);
 
 #endif

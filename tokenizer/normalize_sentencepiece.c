@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* How many bytes at `at` become `form`. */
-static size_t take(const nxt_normalizer *step, const char *at, const char *end, const char **form, size_t *n_form) {
+static size_t take(const nxt_normalizer *step, const char *at, const char *end, const char **form,
+                   size_t *n_form) {
   uint32_t ignored;
   size_t n = nxt_trie_longest(&step->kept, at, end, &ignored);
   if (n == 0 && step->charsmap != NULL) n = nxt_charsmap_longest(step->charsmap, at, end, form, n_form);

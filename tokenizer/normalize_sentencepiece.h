@@ -15,6 +15,7 @@ enum {
 };
 
 /* What the step's trie finds stays as it is. */
-bool nxt_normalize_sentencepiece(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to);
+bool nxt_normalize_sentencepiece(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                                 nxt_text *to);
 
 #endif

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-bool nxt_normalize_chars(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_chars(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                         nxt_text *to) {
   (void)encoder;
   for (const char *at = from->items, *end = at + from->n; at < end;) {
     uint32_t c = step->map(nxt_next_char(&at));
@@ -25,9 +26,11 @@ uint32_t nxt_map_clean(uint32_t c) {
 }
 
 uint32_t nxt_map_nmt(uint32_t c) {
-  if ((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f || c == 0x8f || c == 0x9f) return NXT_NONE;
+  if ((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f || c == 0x8f || c == 0x9f)
+    return NXT_NONE;
   if (c == 9 || c == 0xa || c == 0xc || c == 0xd || (c >= 0x200b && c <= 0x200f)) return ' ';
-  bool blank = c == 0x1680 || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xfeff || c == NXT_REPLACEMENT;
+  bool blank =
+      c == 0x1680 || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xfeff || c == NXT_REPLACEMENT;
   return blank ? ' ' : c;
 }
 
@@ -39,7 +42,8 @@ uint32_t nxt_map_no_accents(uint32_t c) {
   return nxt_classes[c] & NXT_OLD_NONSPACING ? NXT_NONE : c;
 }
 
-bool nxt_normalize_lowercase(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_lowercase(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                             nxt_text *to) {
   enum { DOTTED_I = 0x130, DOT_ABOVE = 0x307 }; /* the one letter that becomes two */
   (void)encoder, (void)step;
   for (const char *at = from->items, *end = at + from->n; at < end;) {
@@ -56,7 +60,8 @@ static bool is_chinese(uint32_t c) {
          (c >= 0x2f800 && c <= 0x2fa1f);
 }
 
-bool nxt_normalize_chinese(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_chinese(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                           nxt_text *to) {
   (void)encoder, (void)step;
   for (const char *at = from->items, *end = at + from->n; at < end;) {
     uint32_t c = nxt_next_char(&at);
@@ -67,10 +72,12 @@ bool nxt_normalize_chinese(nxt_encoder *encoder, const nxt_normalizer *step, con
   return true;
 }
 
-bool nxt_normalize_strip(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_strip(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                         nxt_text *to) {
   (void)encoder;
   const char *at = from->items, *end = at + from->n;
-  while ((step->options & NXT_STRIP_LEFT) && at < end && (nxt_class_at(at) & NXT_SPACE)) at += nxt_char_bytes(*at);
+  while ((step->options & NXT_STRIP_LEFT) && at < end && (nxt_class_at(at) & NXT_SPACE))
+    at += nxt_char_bytes(*at);
   while ((step->options & NXT_STRIP_RIGHT) && end > at) {
     const char *before = end;
     if ((nxt_classes[nxt_last_char(&before)] & NXT_SPACE) == 0) break;
@@ -92,26 +99,29 @@ static int find_next(nxt_encoder *encoder, const nxt_normalizer *step, const nxt
   return 1;
 }
 
-bool nxt_normalize_replace(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_replace(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                           nxt_text *to) {
   size_t done = 0, match[2] = {0, SIZE_MAX};
   int found = 0;
-  while (from->n > 0 && (found = find_next(encoder, step, from, done, match)) == 1) {
+  while (to->n <= encoder->most_form && (found = find_next(encoder, step, from, done, match)) == 1) {
     nxt_text_add(to, from->items + done, match[0] - done);
     nxt_text_add(to, step->content.items, step->content.n);
     done = match[1];
   }
   nxt_text_add(to, from->items + done, from->n - done);
-  return found == 0;
+  return found >= 0;
 }
 
-bool nxt_normalize_prepend(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_prepend(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                           nxt_text *to) {
   (void)encoder;
   if (from->n > 0) nxt_text_add(to, step->content.items, step->content.n);
   nxt_text_add(to, from->items, from->n);
   return true;
 }
 
-bool nxt_normalize_bytes(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_bytes(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                         nxt_text *to) {
   (void)encoder, (void)step;
   for (size_t i = 0; i < from->n; i++) nxt_text_add_char(to, nxt_byte_char((uint8_t)from->items[i]));
   return true;
@@ -130,7 +140,8 @@ static const char *grapheme_end(const char *at, const char *end) {
   return at;
 }
 
-bool nxt_normalize_precompiled(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from, nxt_text *to) {
+bool nxt_normalize_precompiled(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
+                               nxt_text *to) {
   enum { SHORT = 6 };
   (void)encoder;
   for (const char *at = from->items, *end = at + from->n; at < end;) {

@@ -55,6 +55,7 @@ json_t *nxt_parse_json(nxt_reading *reading, const nxt_text *text) {
 
 nxt_text nxt_text_of(const char *bytes, size_t n_bytes) {
   nxt_text text = {0};
+  nxt_text_reserve(&text, n_bytes);
   nxt_text_add(&text, bytes, n_bytes);
   return text;
 }
@@ -111,17 +112,20 @@ static bool find_in_folder(nxt_reading *reading) {
 
 static bool is_json(const nxt_text *text) {
   size_t first = 0;
-  while (first < text->n && (text->items[first] == ' ' || (text->items[first] >= '\t' && text->items[first] <= '\r')))
+  while (first < text->n &&
+         (text->items[first] == ' ' || (text->items[first] >= '\t' && text->items[first] <= '\r')))
     first++;
-  return first < text->n && text->items[first] == '{';
+  return first < text->n && (text->items[first] == '{' || text->items[first] == '[');
 }
 
 static bool read_json(nxt_reading *reading, const nxt_text *text) {
   json_t *root = nxt_parse_json(reading, text);
   if (root == NULL) return false;
-  bool tekken = json_is_object(json_object_get(root, "config")) && json_is_array(json_object_get(root, "vocab"));
+  bool tekken =
+      json_is_object(json_object_get(root, "config")) && json_is_array(json_object_get(root, "vocab"));
   bool done = json_object_get(root, "model") != NULL ? nxt_open_tokenizer_json(reading, root)
               : tekken                               ? nxt_open_tekken(reading, root)
+              : json_is_array(root)                  ? nxt_open_rank_list(reading, root)
                                                      : nxt_open_vocab_json(reading, root);
   json_decref(root);
   return done;
@@ -158,8 +162,12 @@ static bool finish(nxt_reading *reading) {
 }
 
 nxt_tokenizer *nxt_open(const char *path, nx_fault *fault) {
+  return nxt_open_ranks(path, NULL, fault);
+}
+
+nxt_tokenizer *nxt_open_ranks(const char *path, const nxt_unsaid *unsaid, nx_fault *fault) {
   nxt_tokenizer *tokenizer = nxt_new(1, sizeof *tokenizer);
-  nxt_reading reading = {.tokenizer = tokenizer, .path = path, .fault = fault};
+  nxt_reading reading = {.tokenizer = tokenizer, .path = path, .fault = fault, .unsaid = unsaid};
   nxt_unicode_ready();
   tokenizer->unknown = NXT_NONE;
   for (int role = 0; role < NXT_N_ROLES; role++) tokenizer->roles[role] = NXT_NONE;
@@ -197,9 +205,8 @@ void nxt_close(nxt_tokenizer *tokenizer) {
   free(tokenizer->types);
   nxt_added_close(&tokenizer->added);
   nxt_bpe_close(&tokenizer->bpe);
-  nxt_trie_close(&tokenizer->unigram.trie);
+  nxt_trie_close(&tokenizer->trie);
   free(tokenizer->unigram.scores);
-  free(tokenizer->word_prefix.items);
   free(tokenizer->before.items);
   free(tokenizer->after.items);
   free(tokenizer);
@@ -223,7 +230,8 @@ const char *nxt_token(const nxt_tokenizer *tokenizer, uint32_t id, size_t *n_byt
 
 bool nxt_is_special(const nxt_tokenizer *tokenizer, uint32_t id) {
   const nxt_added *added = nxt_added_find(&tokenizer->added, id);
-  if (tokenizer->types != NULL && id < tokenizer->vocabulary.n_ids) return tokenizer->types[id] == NXT_PIECE_CONTROL;
+  if (tokenizer->types != NULL && id < tokenizer->vocabulary.n_ids)
+    return tokenizer->types[id] == NXT_PIECE_CONTROL;
   return added != NULL && added->special;
 }
 

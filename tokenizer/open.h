@@ -13,6 +13,8 @@ typedef struct nxt_reading {
   const char *path; /* of the file that messages name */
   nx_fault *fault;
   char inside[4096]; /* the file in a folder */
+  uint32_t n_steps;         /* so far */
+  const nxt_unsaid *unsaid; /* NULL: nothing was said */
 } nxt_reading;
 
 /* Fills the fault with the file's name before it, and returns false. */
@@ -26,6 +28,7 @@ json_t *nxt_parse_json(nxt_reading *reading, const nxt_text *text);
 nxt_normalizer *nxt_add_normalizer(nxt_tokenizer *tokenizer);
 nxt_split *nxt_add_split(nxt_tokenizer *tokenizer);
 nxt_decoder *nxt_add_decoder(nxt_tokenizer *tokenizer);
+/* There is an address even where there are no bytes. */
 nxt_text nxt_text_of(const char *bytes, size_t n_bytes);
 
 /* Of a JSON object. */

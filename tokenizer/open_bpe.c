@@ -30,7 +30,8 @@ static bool take_merge(const json_t *pair, merge *m) {
   if (json_is_string(pair)) return cut_merge(json_string_value(pair), json_string_length(pair), m);
   const json_t *left = json_array_get(pair, 0), *right = json_array_get(pair, 1);
   if (!json_is_string(left) || !json_is_string(right) || json_array_size(pair) != 2) return false;
-  *m = (merge){json_string_value(left), json_string_value(right), json_string_length(left), json_string_length(right)};
+  *m = (merge){json_string_value(left), json_string_value(right), json_string_length(left),
+               json_string_length(right)};
   return true;
 }
 
@@ -47,8 +48,8 @@ static bool add_merge(nxt_reading *reading, const merge *m, uint32_t rank, nxt_t
   }
   if (left == NXT_NONE || right == NXT_NONE || id == NXT_NONE)
     return nxt_refuse(reading, "the merge %u of \"%.*s\" and \"%.*s\" is not in the vocabulary", rank,
-                      (int)(m->n_left > 60 ? 60 : m->n_left), m->left, (int)(m->n_right > 60 ? 60 : m->n_right),
-                      m->right);
+                      (int)(m->n_left > 60 ? 60 : m->n_left), m->left,
+                      (int)(m->n_right > 60 ? 60 : m->n_right), m->right);
   nxt_bpe_add(&tokenizer->bpe, left, right, rank, id);
   return true;
 }
@@ -125,7 +126,8 @@ bool nxt_read_bpe(nxt_reading *reading, const json_t *model) {
   bpe->has_fallback = nxt_json_flag(model, "byte_fallback", false);
   tokenizer->word = nxt_bpe_word;
   tokenizer->caches = true;
-  if (!nxt_read_vocab(reading, json_object_get(model, "vocab")) || !nxt_read_unknown(reading, model)) return false;
+  if (!nxt_read_vocab(reading, json_object_get(model, "vocab")) || !nxt_read_unknown(reading, model))
+    return false;
   if (bpe->has_fallback) nxt_fallback_ids(&tokenizer->vocabulary, bpe->bytes);
   return nxt_read_merges(reading, json_object_get(model, "merges"));
 }
@@ -158,8 +160,8 @@ bool nxt_bpe_of_tokens(nxt_reading *reading, const uint32_t *ranks) {
       const nxt_entry *entry = &vocabulary->entries[i];
       if (ranks[entry->id] == NXT_NONE) continue;
       if (entry->n_bytes > LONGEST_TOKEN)
-        return nxt_refuse(reading, "the token %u has %u bytes; at most %d are covered", entry->id, entry->n_bytes,
-                          LONGEST_TOKEN);
+        return nxt_refuse(reading, "the token %u has %u bytes; at most %d are covered", entry->id,
+                          entry->n_bytes, LONGEST_TOKEN);
       n += cut_token(tokenizer, entry, ranks, adds);
     }
     if (!adds) nxt_bpe_begin(&tokenizer->bpe, n);
@@ -229,7 +231,8 @@ bool nxt_open_vocab_json(nxt_reading *reading, const json_t *vocab) {
   nxt_text text = {0};
   tokenizer->word = nxt_bpe_word;
   tokenizer->caches = true;
-  bool done = nxt_read_vocab(reading, vocab) && nxt_read_file(&beside, &text) && read_merge_lines(&beside, &text);
+  bool done =
+      nxt_read_vocab(reading, vocab) && nxt_read_file(&beside, &text) && read_merge_lines(&beside, &text);
   free(text.items);
   if (!done) return false;
   nxt_split *words = nxt_add_split(tokenizer);

@@ -59,7 +59,8 @@ static bool read_template(nxt_reading *reading, const json_t *step) {
   }
   put_before(&reading->tokenizer->before, &before);
   free(before.items);
-  if (done && n_texts != 1) return nxt_refuse(reading, "a template with the text %zu times is not covered", n_texts);
+  if (done && n_texts != 1)
+    return nxt_refuse(reading, "a template with the text %zu times is not covered", n_texts);
   return done;
 }
 

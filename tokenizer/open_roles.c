@@ -9,11 +9,13 @@
 static const char *const keys[NXT_N_ROLES] = {
     [NXT_BOS] = "bos_token", [NXT_EOS] = "eos_token", [NXT_PAD] = "pad_token", [NXT_UNK] = "unk_token"};
 
-/* A token is its text, or an object with the text as `content`. What the tokenizer does not know has no id. */
+/* A token is its text, or an object with the text as `content`. What the tokenizer does not know has no id.
+ */
 static void take_role(nxt_tokenizer *tokenizer, const json_t *token, uint32_t *role) {
   const json_t *text = json_is_object(token) ? json_object_get(token, "content") : token;
   uint32_t id;
-  if (json_is_string(text) && nxt_find(tokenizer, json_string_value(text), json_string_length(text), &id)) *role = id;
+  if (json_is_string(text) && nxt_find(tokenizer, json_string_value(text), json_string_length(text), &id))
+    *role = id;
 }
 
 static bool read_beside(nxt_reading *reading, const char *name) {

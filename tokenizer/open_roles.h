@@ -5,8 +5,8 @@
 
 #include "tokenizer/open.h"
 
-/* Reads tokenizer_config.json and special_tokens_map.json beside the tokenizer's file, where they are. What they
- * say counts more than what the tokenizer's own file said. */
+/* Reads tokenizer_config.json and special_tokens_map.json beside the tokenizer's file, where they are. What
+ * they say counts more than what the tokenizer's own file said. */
 bool nxt_read_roles(nxt_reading *reading);
 
 #endif

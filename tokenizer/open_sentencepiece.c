@@ -45,7 +45,8 @@ static bool take_piece(nxt_reading *reading, const nxt_field *of, model *m) {
     return nxt_refuse(reading, "the piece %u is broken", id);
   if (type == NXT_PIECE_BYTE && (piece.n_bytes != 6 || memcmp(piece.bytes, "<0x", 3) != 0))
     return nxt_refuse(reading, "the piece %u is no byte", id);
-  if (nxt_valid_bytes(piece.bytes, piece.n_bytes) < piece.n_bytes) return nxt_refuse(reading, "the piece %u is not UTF-8", id);
+  if (nxt_valid_bytes(piece.bytes, piece.n_bytes) < piece.n_bytes)
+    return nxt_refuse(reading, "the piece %u is not UTF-8", id);
   if (id > NXT_MAX_ID) return nxt_refuse(reading, "has more than %d pieces", NXT_MAX_ID);
   if (nxt_vocabulary_id(&tokenizer->vocabulary, piece.bytes, piece.n_bytes) != NXT_NONE)
     return nxt_refuse(reading, "the piece %u stands twice", id);
@@ -121,7 +122,8 @@ static bool check_chars(nxt_reading *reading, const uint32_t *ranks) {
   for (uint32_t id = 0; id < vocabulary->n_ids; id++) {
     size_t n_bytes;
     const char *text = nxt_vocabulary_text(vocabulary, id, &n_bytes);
-    for (const char *at = text, *end = text + n_bytes; ranks[id] != NXT_NONE && at < end; at += nxt_char_bytes(*at))
+    for (const char *at = text, *end = text + n_bytes; ranks[id] != NXT_NONE && at < end;
+         at += nxt_char_bytes(*at))
       if (nxt_vocabulary_id(vocabulary, at, nxt_char_bytes(*at)) == NXT_NONE)
         return nxt_refuse(reading, "a model of pairs without a piece for \"%.*s\" is not covered",
                           (int)nxt_char_bytes(*at), at);
@@ -156,7 +158,8 @@ static void cut_defined(nxt_tokenizer *tokenizer) {
     size_t n_bytes;
     const char *text = nxt_vocabulary_text(&tokenizer->vocabulary, id, &n_bytes);
     if (tokenizer->types[id] == NXT_PIECE_DEFINED)
-      nxt_added_put(&tokenizer->added, text, n_bytes, (nxt_added){.id = id, .normalized = true, .as_is = true});
+      nxt_added_put(&tokenizer->added, text, n_bytes,
+                    (nxt_added){.id = id, .normalized = true, .as_is = true});
   }
 }
 
@@ -166,7 +169,7 @@ static bool make_unigram(nxt_reading *reading, const model *m) {
   uint32_t n = tokenizer->vocabulary.n_ids;
   nxt_key *keys = nxt_new(n, sizeof *keys);
   size_t n_keys = 0;
-  float least = FLT_MAX, most = FLT_MIN; /* as the library begins */
+  float least = FLT_MAX;
   unigram->scores = nxt_new(n, sizeof *unigram->scores);
   for (uint32_t id = 0; id < n; id++) {
     size_t n_bytes;
@@ -174,14 +177,12 @@ static bool make_unigram(nxt_reading *reading, const model *m) {
     uint8_t type = tokenizer->types[id];
     unigram->scores[id] = (double)score_of(m, id);
     if (type == NXT_PIECE_NORMAL && score_of(m, id) < least) least = score_of(m, id);
-    if (type == NXT_PIECE_NORMAL && score_of(m, id) > most) most = score_of(m, id);
     if (type == NXT_PIECE_NORMAL || type == NXT_PIECE_DEFINED) keys[n_keys++] = (nxt_key){text, n_bytes, id};
   }
-  nxt_trie_build(&unigram->trie, keys, n_keys);
+  nxt_trie_build(&tokenizer->trie, keys, n_keys);
   free(keys);
   unigram->single = true;
   unigram->unknown_score = (double)(least - 10.0f);
-  unigram->defined_score = most;
   unigram->has_fallback = m->fallback && nxt_fallback_ids(&tokenizer->vocabulary, unigram->bytes);
   tokenizer->word = nxt_unigram_word;
   return true;
@@ -208,14 +209,16 @@ static bool make_normalizer(nxt_reading *reading, const model *m) {
                   (m->escapes ? NXT_ESCAPE_BLANKS : 0) | (m->blanks_behind ? NXT_BLANKS_BEHIND : 0);
   if (m->n_charsmap > 0) step->charsmap = nxt_charsmap_open(m->charsmap, m->n_charsmap);
   keep_defined(reading->tokenizer, &step->kept);
-  return m->n_charsmap == 0 || step->charsmap != NULL || nxt_refuse(reading, "its map of characters is broken");
+  return m->n_charsmap == 0 || step->charsmap != NULL ||
+         nxt_refuse(reading, "its map of characters is broken");
 }
 
 static void make_decoder(nxt_tokenizer *tokenizer, const model *m) {
   nxt_decoder *step = nxt_add_decoder(tokenizer);
   step->run = nxt_decode_sentencepiece;
   step->text = nxt_text_of(NXT_BLANK, strlen(NXT_BLANK));
-  step->content = m->unknown_text != NULL ? nxt_text_of(m->unknown_text, m->n_unknown_text) : nxt_text_of(" \xe2\x81\x87 ", 5);
+  step->content = m->unknown_text != NULL ? nxt_text_of(m->unknown_text, m->n_unknown_text)
+                                          : nxt_text_of(" \xe2\x81\x87 ", 5);
   step->start = m->prefix || m->one_blank;
   step->stop = m->one_blank;
 }
@@ -233,7 +236,8 @@ static bool make_all(nxt_reading *reading, const model *m) {
     if (m->roles[role] < n) tokenizer->roles[role] = (uint32_t)m->roles[role];
   if (m->kind == PAIRS) cut_defined(tokenizer);
   make_decoder(tokenizer, m);
-  return (m->kind == PAIRS ? make_pairs(reading, m) : make_unigram(reading, m)) && make_normalizer(reading, m);
+  return (m->kind == PAIRS ? make_pairs(reading, m) : make_unigram(reading, m)) &&
+         make_normalizer(reading, m);
 }
 
 bool nxt_open_sentencepiece(nxt_reading *reading, const nxt_text *text) {

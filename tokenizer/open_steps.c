@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* Of all lists together. Splits call each other, and some steps make texts longer. */
+enum { MOST_STEPS = 100 };
+
 bool nxt_read_steps(nxt_reading *reading, const json_t *step, const nxt_step_kinds *kinds) {
   if (step == NULL || json_is_null(step)) return true;
   const char *type = nxt_json_string(step, "type", "");
@@ -19,6 +22,7 @@ bool nxt_read_steps(nxt_reading *reading, const json_t *step, const nxt_step_kin
     json_array_foreach(inner, i, each) if (!nxt_read_steps(reading, each, kinds)) return false;
     return true;
   }
+  if (++reading->n_steps > MOST_STEPS) return nxt_refuse(reading, "has more than %d steps", MOST_STEPS);
   for (size_t i = 0; i < kinds->n; i++)
     if (strcmp(kinds->items[i].type, type) == 0) return kinds->items[i].read(reading, step);
   return nxt_refuse(reading, "the %s \"%.60s\" is not covered", kinds->what, type);
@@ -75,7 +79,8 @@ static bool read_split(nxt_reading *reading, const json_t *step) {
   split->invert = nxt_json_flag(step, "invert", false);
   if (!take_behaviour(reading, step, split)) return false;
   split->scanner = regex != NULL ? nxt_scanner_find(regex) : NULL;
-  /* Every place begins a word: what is not a match is nothing, and removing what is not one removes nothing. */
+  /* Every place begins a word: what is not a match is nothing, and removing what is not one removes nothing.
+   */
   bool all = split->behaviour == NXT_ISOLATED || (split->behaviour == NXT_REMOVED && split->invert);
   split->run = split->scanner != NULL && all ? nxt_split_words : nxt_split_matches;
   split->find = nxt_find_scanned;
@@ -127,17 +132,23 @@ static bool read_digits(nxt_reading *reading, const json_t *step) {
   return true;
 }
 
+static bool take_char(nxt_reading *reading, const json_t *step, const char *key, nxt_text *text) {
+  *text = nxt_json_text(json_object_get(step, key));
+  if (text->n > 0 && nxt_char_bytes(text->items[0]) == text->n) return true;
+  return nxt_refuse(reading, "the %s of a %s is no character", key, nxt_json_string(step, "type", "step"));
+}
+
 static bool read_delimiter(nxt_reading *reading, const json_t *step) {
   nxt_split *split = add_finder(reading, NXT_REMOVED, 0);
   split->find = nxt_find_text;
-  split->text = nxt_json_text(json_object_get(step, "delimiter"));
-  return split->text.n > 0 || nxt_refuse(reading, "a CharDelimiterSplit has no delimiter");
+  return take_char(reading, step, "delimiter", &split->text);
 }
 
 static bool read_fixed_length(nxt_reading *reading, const json_t *step) {
   const json_t *length = json_object_get(step, "length");
   json_int_t n = json_is_integer(length) ? json_integer_value(length) : 5;
-  if (n < 1 || n > UINT32_MAX) return nxt_refuse(reading, "a FixedLength of %lld is not covered", (long long)n);
+  if (n < 1 || n > UINT32_MAX)
+    return nxt_refuse(reading, "a FixedLength of %lld is not covered", (long long)n);
   nxt_split *split = nxt_add_split(reading->tokenizer);
   split->run = nxt_split_length;
   split->character = (uint32_t)n;
@@ -155,23 +166,22 @@ static bool take_scheme(nxt_reading *reading, const json_t *step, bool *always, 
   return true;
 }
 
-/* A text before which no word merges with what stands before it: it begins a word. */
-static void add_word_begins(nxt_tokenizer *tokenizer, const nxt_text *begin, nxt_behaviour behaviour) {
+/* A text that begins a word. */
+static void add_word_begins(nxt_tokenizer *tokenizer, nxt_text begin) {
   nxt_split *words = nxt_add_split(tokenizer);
   words->run = nxt_split_matches;
   words->find = nxt_find_text;
-  words->behaviour = behaviour;
-  words->text = nxt_text_of(begin->items, begin->n);
+  words->behaviour = NXT_MERGED_WITH_NEXT;
+  words->text = begin;
 }
 
 static bool read_metaspace(nxt_reading *reading, const json_t *step) {
   nxt_split *split = nxt_add_split(reading->tokenizer);
   split->run = nxt_split_metaspace;
-  split->text = nxt_json_text(json_object_get(step, "replacement"));
-  if (split->text.n == 0) return nxt_refuse(reading, "a Metaspace has no replacement");
+  if (!take_char(reading, step, "replacement", &split->text)) return false;
   if (!take_scheme(reading, step, &split->prepend_always, &split->prepend_first)) return false;
   if (nxt_json_flag(step, "split", true))
-    add_word_begins(reading->tokenizer, &split->text, NXT_MERGED_WITH_NEXT);
+    add_word_begins(reading->tokenizer, nxt_json_text(json_object_get(step, "replacement")));
   return true;
 }
 
@@ -214,7 +224,7 @@ static bool read_decode_metaspace(nxt_reading *reading, const json_t *step) {
   nxt_decoder *decoder = nxt_add_decoder(reading->tokenizer);
   bool always, first;
   decoder->run = nxt_decode_metaspace;
-  decoder->text = nxt_json_text(json_object_get(step, "replacement"));
+  if (!take_char(reading, step, "replacement", &decoder->text)) return false;
   if (!take_scheme(reading, step, &always, &first)) return false;
   decoder->flag = always || first;
   return true;
@@ -245,9 +255,9 @@ static bool take_count(nxt_reading *reading, const json_t *step, const char *key
 static bool read_decode_strip(nxt_reading *reading, const json_t *step) {
   nxt_decoder *decoder = nxt_add_decoder(reading->tokenizer);
   decoder->run = nxt_decode_strip;
-  decoder->text = nxt_json_text(json_object_get(step, "content"));
-  if (decoder->text.n == 0) return nxt_refuse(reading, "a Strip has no content");
-  return take_count(reading, step, "start", &decoder->start) && take_count(reading, step, "stop", &decoder->stop);
+  return take_char(reading, step, "content", &decoder->text) &&
+         take_count(reading, step, "start", &decoder->start) &&
+         take_count(reading, step, "stop", &decoder->stop);
 }
 
 static bool read_decode_replace(nxt_reading *reading, const json_t *step) {

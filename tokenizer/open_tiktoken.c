@@ -25,7 +25,7 @@ typedef struct unsaid {
 
 #define SPECIAL(...) {__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)
 static const unsaid known[] = {
-#define TIKTOKEN(name, n_ranks, pattern, first, specials, fill, fill_first, n_fill)                                    \
+#define TIKTOKEN(name, n_ranks, pattern, first, specials, fill, fill_first, n_fill)                          \
   {#name, pattern, n_ranks, first, specials, fill, fill_first, n_fill},
 #include "tokenizer/tiktoken.def"
 #undef TIKTOKEN
@@ -58,7 +58,8 @@ static bool take_line(const char *at, const char *end, line *l) {
 bool nxt_is_tiktoken(const nxt_text *text) {
   nxt_text bytes = {0};
   line l;
-  bool is = text->n > 0 && take_line(text->items, text->items + text->n, &l) && nxt_base64(l.token, l.n_chars, &bytes);
+  bool is = text->n > 0 && take_line(text->items, text->items + text->n, &l) &&
+            nxt_base64(l.token, l.n_chars, &bytes);
   free(bytes.items);
   return is;
 }
@@ -71,8 +72,24 @@ static bool add_rank(nxt_reading *reading, const char *token, size_t n_chars, ui
   return good || nxt_refuse(reading, "the token of id %u is not base64", id);
 }
 
+/* Words by a name or a pattern; what it does not match is left out, as tiktoken does. */
+static bool add_words(nxt_reading *reading, const char *pattern) {
+  nxt_split *words = nxt_add_split(reading->tokenizer);
+  nx_fault fault = {.text = ""};
+  words->run = nxt_split_words;
+  words->scanner = nxt_scanner_named(pattern);
+  if (words->scanner == NULL) words->scanner = nxt_scanner_find(pattern);
+  if (words->scanner != NULL) return true;
+  words->run = nxt_split_matches;
+  words->find = nxt_find_pattern;
+  words->behaviour = NXT_REMOVED;
+  words->invert = true;
+  words->pattern = nxt_pattern_open(pattern, NXT_RUST, &fault);
+  return words->pattern != NULL || nxt_refuse(reading, "%s", fault.text);
+}
+
 /* The model, when all ranks are there: tokens in the order of their ids. */
-static bool finish_ranks(nxt_reading *reading, nxt_scanner scanner) {
+static bool finish_ranks(nxt_reading *reading, const char *pattern) {
   nxt_tokenizer *tokenizer = reading->tokenizer;
   nxt_bpe *bpe = &tokenizer->bpe;
   for (unsigned byte = 0; byte < 256; byte++) {
@@ -88,15 +105,13 @@ static bool finish_ranks(nxt_reading *reading, nxt_scanner scanner) {
   bpe->whole = &tokenizer->vocabulary;
   tokenizer->word = nxt_bpe_word;
   tokenizer->caches = true;
-  nxt_split *words = nxt_add_split(tokenizer);
-  words->run = nxt_split_words;
-  words->scanner = scanner;
   nxt_add_decoder(tokenizer)->run = nxt_decode_utf8;
-  return done;
+  return done && add_words(reading, pattern);
 }
 
 static void add_special(nxt_tokenizer *tokenizer, const char *text, uint32_t id, bool hidden) {
-  nxt_added_put(&tokenizer->added, text, strlen(text), (nxt_added){.id = id, .special = true, .hidden = hidden});
+  nxt_added_put(&tokenizer->added, text, strlen(text),
+                (nxt_added){.id = id, .special = true, .hidden = hidden});
 }
 
 static void add_unsaid(nxt_tokenizer *tokenizer, const unsaid *what) {
@@ -122,20 +137,55 @@ bool nxt_open_tiktoken(nxt_reading *reading, const nxt_text *text) {
                                                    (int)tokenizer->vocabulary.n_ids - 1);
     if (!add_rank(reading, l.token, l.n_chars, l.rank)) return false;
   }
+  const nxt_unsaid *said = reading->unsaid;
+  if (said != NULL && said->pattern != NULL) {
+    for (uint32_t i = 0, n = tokenizer->vocabulary.n_ids; said->special != NULL && said->special[i] != NULL;
+         i++)
+      add_special(tokenizer, said->special[i], n + i, false);
+    return finish_ranks(reading, said->pattern);
+  }
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (known[i].n_ranks == tokenizer->vocabulary.n_entries) {
       add_unsaid(tokenizer, &known[i]);
-      return finish_ranks(reading, nxt_scanner_named(known[i].pattern));
+      return finish_ranks(reading, known[i].pattern);
     }
-  return nxt_refuse(reading, "has %u ranks, as no vocabulary of tiktoken that is known: its pattern and special "
-                    "tokens stand in no file; give its tokenizer.json", tokenizer->vocabulary.n_entries);
+  return nxt_refuse(reading,
+                    "has %u ranks, as no vocabulary of tiktoken that is known: its pattern and special "
+                    "tokens stand in no file; give its tokenizer.json",
+                    tokenizer->vocabulary.n_entries);
+}
+
+static void take_roles(nxt_tokenizer *tokenizer) {
+  static const struct {
+    const char *text;
+    nxt_role role;
+  } roles[] = {{"<s>", NXT_BOS}, {"</s>", NXT_EOS}, {"<pad>", NXT_PAD}, {"<unk>", NXT_UNK}};
+  for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+    tokenizer->roles[roles[i].role] =
+        nxt_vocabulary_id(&tokenizer->added.names, roles[i].text, strlen(roles[i].text));
 }
 
 /* Special tokens of versions that do not list them, then <SPECIAL_n>. */
-static const char *const tekken_special[] = {
-    "<unk>",         "<s>",           "</s>",  "[INST]",    "[/INST]",     "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
-    "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]",
-    "[MIDDLE]",      "[SUFFIX]",      "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"};
+static const char *const tekken_special[] = {"<unk>",
+                                             "<s>",
+                                             "</s>",
+                                             "[INST]",
+                                             "[/INST]",
+                                             "[AVAILABLE_TOOLS]",
+                                             "[/AVAILABLE_TOOLS]",
+                                             "[TOOL_RESULTS]",
+                                             "[/TOOL_RESULTS]",
+                                             "[TOOL_CALLS]",
+                                             "[IMG]",
+                                             "<pad>",
+                                             "[IMG_BREAK]",
+                                             "[IMG_END]",
+                                             "[PREFIX]",
+                                             "[MIDDLE]",
+                                             "[SUFFIX]",
+                                             "[SYSTEM_PROMPT]",
+                                             "[/SYSTEM_PROMPT]",
+                                             "[TOOL_CONTENT]"};
 
 static void add_tekken_special(nxt_tokenizer *tokenizer, const json_t *list, uint32_t n_special) {
   const uint32_t n_known = sizeof tekken_special / sizeof *tekken_special;
@@ -146,24 +196,17 @@ static void add_tekken_special(nxt_tokenizer *tokenizer, const json_t *list, uin
     if (said == NULL && list == NULL && id < n_known) said = tekken_special[id];
     add_special(tokenizer, said != NULL ? said : text, id, true);
   }
-  static const struct {
-    const char *text;
-    nxt_role role;
-  } roles[] = {{"<s>", NXT_BOS}, {"</s>", NXT_EOS}, {"<pad>", NXT_PAD}, {"<unk>", NXT_UNK}};
-  for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-    tokenizer->roles[roles[i].role] =
-        nxt_vocabulary_id(&tokenizer->added.names, roles[i].text, strlen(roles[i].text));
+  take_roles(tokenizer);
 }
 
 bool nxt_open_tekken(nxt_reading *reading, const json_t *root) {
   const json_t *config = json_object_get(root, "config"), *vocab = json_object_get(root, "vocab"), *token;
   const char *pattern = nxt_json_string(config, "pattern", "");
-  nxt_scanner scanner = nxt_scanner_find(pattern);
   json_int_t n_ids = json_integer_value(json_object_get(config, "default_vocab_size"));
   json_int_t n_special = json_integer_value(json_object_get(config, "default_num_special_tokens"));
   size_t i;
-  if (scanner == NULL) return nxt_refuse(reading, "the pattern \"%.200s\" is not covered", pattern);
-  if (n_special < 0 || n_ids < n_special || n_ids > NXT_MAX_ID) return nxt_refuse(reading, "its sizes are none");
+  if (n_special < 0 || n_ids < n_special || n_ids > NXT_MAX_ID)
+    return nxt_refuse(reading, "its sizes are none");
   add_tekken_special(reading->tokenizer, json_object_get(root, "special_tokens"), (uint32_t)n_special);
   json_array_foreach(vocab, i, token) {
     const json_t *bytes = json_object_get(token, "token_bytes"), *rank = json_object_get(token, "rank");
@@ -173,5 +216,36 @@ bool nxt_open_tekken(nxt_reading *reading, const json_t *root) {
     uint32_t id = (uint32_t)(json_integer_value(rank) + n_special);
     if (!add_rank(reading, json_string_value(bytes), json_string_length(bytes), id)) return false;
   }
-  return finish_ranks(reading, scanner);
+  return finish_ranks(reading, pattern);
+}
+
+bool nxt_open_rank_list(nxt_reading *reading, const json_t *list) {
+  static const char *const megatron_special[] = {"<unk>", "<s>",   "</s>",  "<mask>",
+                                                 "<pad>", "<cls>", "<sep>", NULL};
+  nxt_unsaid said = reading->unsaid != NULL ? *reading->unsaid : (nxt_unsaid){0};
+  if (said.pattern == NULL) said.pattern = "v2";
+  if (said.special == NULL) said.special = megatron_special;
+  if (said.n_special == 0) said.n_special = 1000;
+  if (said.n_ids == 0) said.n_ids = 1 << 17;
+  if (said.n_ids > NXT_MAX_ID || said.n_special > said.n_ids)
+    return nxt_refuse(reading, "its sizes are none");
+  const char *const *special = said.special;
+  for (uint32_t id = 0; id < said.n_special; id++) {
+    char text[32];
+    snprintf(text, sizeof text, "<SPECIAL_%u>", id);
+    add_special(reading->tokenizer, *special != NULL ? *special++ : text, id, false);
+  }
+  take_roles(reading->tokenizer);
+  const json_t *token;
+  size_t rank;
+  json_array_foreach(list, rank, token) {
+    const json_t *bytes = json_object_get(token, "token_bytes");
+    if (rank >= said.n_ids - said.n_special) break;
+    if (!json_is_string(bytes) || json_integer_value(json_object_get(token, "rank")) != (json_int_t)rank)
+      return nxt_refuse(reading, "the token %zu has no bytes, or another rank", rank);
+    if (!add_rank(reading, json_string_value(bytes), json_string_length(bytes),
+                  said.n_special + (uint32_t)rank))
+      return false;
+  }
+  return finish_ranks(reading, said.pattern);
 }

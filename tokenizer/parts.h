@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a tokenizer is made of once its file is read, and what an encoder works in.
  *
- * Normalizers, splits and decoders are lists of steps; a step's function does it, and its other fields are what that
- * function needs. The last split is the model: it takes a word and adds ids. Words are handed on one by one, so
- * nothing but a text's normal form is as long as the text. */
+ * Normalizers, splits and decoders are lists of steps; a step's function does it, and its other fields are
+ * what that function needs. The last split is the model: it takes a word and adds ids. Words are handed on
+ * one by one, so nothing but a text's normal form is as long as the text. */
 #ifndef NXT_PARTS_H
 #define NXT_PARTS_H
 
@@ -89,17 +89,16 @@ typedef struct nxt_bpe {
   bool of_bytes;           /* the first symbols are bytes, else characters */
   uint32_t bytes[256];     /* ids of bytes as symbols, or as what stands for an unknown character's bytes */
   bool has_fallback, fuse_unknown;
-  const nxt_vocabulary *whole; /* a word that is one of these tokens is that token; NULL: it is merged like others */
+  const nxt_vocabulary
+      *whole; /* a word that is one of these tokens is that token; NULL: it is merged like others */
   nxt_vocabulary by_bytes;     /* tokens by the bytes that they stand for, where `whole` needs it */
   nxt_text prefix, suffix; /* of symbols that do not begin a word, and that end one */
 } nxt_bpe;
 
 typedef struct nxt_unigram {
-  nxt_trie trie;
   double *scores; /* by id */
   double unknown_score;
-  float defined_score; /* of each byte of a piece that its maker defined */
-  bool single;         /* scores of ways are of single precision, as SentencePiece's own are */
+  bool single; /* scores of ways are of single precision, as SentencePiece's own are */
   bool has_fallback;
   uint32_t bytes[256];
 } nxt_unigram;
@@ -116,6 +115,7 @@ typedef enum nxt_piece_type {
 
 struct nxt_tokenizer {
   nxt_vocabulary vocabulary; /* the model's */
+  nxt_trie trie;             /* of its texts, where the model looks for pieces */
   uint8_t *types;            /* by id; NULL but for SentencePiece's models */
   nxt_added_set added;
   nxt_normalizer *normalizers;
@@ -129,7 +129,8 @@ struct nxt_tokenizer {
   nxt_bpe bpe;
   nxt_unigram unigram;
   uint32_t max_word_chars;   /* WordPiece: longer ones are unknown */
-  nxt_text word_prefix;      /* WordPiece: of pieces that do not begin a word */
+  uint32_t inner_pieces;     /* WordPiece: the trie's node of the prefix of those that do not begin a word */
+  bool has_inner_pieces;
   nxt_ids before, after;     /* special tokens around a text */
   bool joined_by_blanks;     /* decoding without a decoder */
   uint32_t roles[NXT_N_ROLES];

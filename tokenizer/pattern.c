@@ -16,10 +16,12 @@ struct nxt_pattern {
 };
 
 /* What classes are where PCRE2's own are not the same: \s without U+180E, \w with marks. */
-static const char blanks[] = "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
-                             "\\x{205f}\\x{3000}";
-static const char words[] = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
-                            "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+static const char blanks[] =
+    "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
+    "\\x{205f}\\x{3000}";
+static const char words[] =
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
+    "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
 static const char hexadecimal[] = "0-9A-Fa-f";
 
 /* A pattern on its way from one flavour to the other. */
@@ -45,8 +47,8 @@ static void put_class(rewrite *r, const char *members, bool negated, bool bracke
 static const struct {
   const char *name;
   uint16_t class;
-} categories[] = {{"L", NXT_LETTER},      {"Lu", NXT_UPPER},  {"Ll", NXT_LOWER}, {"M", NXT_MARK}, {"N", NXT_NUMBER},
-                  {"P", NXT_PUNCTUATION}, {"S", NXT_SYMBOL}};
+} categories[] = {{"L", NXT_LETTER}, {"Lu", NXT_UPPER},      {"Ll", NXT_LOWER}, {"M", NXT_MARK},
+                  {"N", NXT_NUMBER}, {"P", NXT_PUNCTUATION}, {"S", NXT_SYMBOL}};
 
 static void put_younger(rewrite *r, const char *name, size_t n_name) {
   for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
@@ -60,7 +62,8 @@ static void put_younger(rewrite *r, const char *name, size_t n_name) {
   }
 }
 
-/* \p{Name}: names longer than two letters are scripts, which PCRE2 would take with what others use of them. */
+/* \p{Name}: names longer than two letters are scripts, which PCRE2 would take with what others use of them.
+ */
 static void take_property(rewrite *r, bool bracketed) {
   const char *end = strchr(r->at, '}');
   if (r->at[2] != '{' || end == NULL) {
@@ -140,7 +143,8 @@ static void take_class(rewrite *r) {
   nxt_text_add(&r->out, class.items, class.n);
   free(class.items);
   if (cut) put(r, ")");
-  if (r->why == NULL && *r->at != ']') r->why = *r->at ? "an intersection of classes" : "a class without an end";
+  if (r->why == NULL && *r->at != ']')
+    r->why = *r->at ? "an intersection of classes" : "a class without an end";
   r->at += *r->at != '\0';
 }
 
@@ -178,7 +182,8 @@ static bool take_all(rewrite *r) {
 }
 
 static pcre2_code *compile(const nxt_text *text, nxt_flavour flavour, const char *original, nx_fault *fault) {
-  uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | (flavour == NXT_ONIGURUMA ? PCRE2_MULTILINE : PCRE2_DOLLAR_ENDONLY);
+  uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C |
+                     (flavour == NXT_ONIGURUMA ? PCRE2_MULTILINE : PCRE2_DOLLAR_ENDONLY);
   int error;
   PCRE2_SIZE offset;
   pcre2_compile_context *context = pcre2_compile_context_create(NULL);
@@ -240,16 +245,18 @@ void nxt_matcher_close(nxt_matcher *matcher) {
 }
 
 /* Longer words than the compiled code has room for are left to the interpreter. */
-static int match_at(const nxt_pattern *pattern, nxt_matcher *matcher, const char *text, size_t n_bytes, size_t from) {
+static int match_at(const nxt_pattern *pattern, nxt_matcher *matcher, const char *text, size_t n_bytes,
+                    size_t from) {
   PCRE2_SPTR subject = (PCRE2_SPTR)text;
-  int found = pcre2_match(pattern->code, subject, n_bytes, from, PCRE2_NO_UTF_CHECK, matcher->data, matcher->context);
+  int found =
+      pcre2_match(pattern->code, subject, n_bytes, from, PCRE2_NO_UTF_CHECK, matcher->data, matcher->context);
   if (found != PCRE2_ERROR_JIT_STACKLIMIT) return found;
   return pcre2_match(pattern->code, subject, n_bytes, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, matcher->data,
                      matcher->context);
 }
 
-int nxt_pattern_find(const nxt_pattern *pattern, nxt_matcher *matcher, const char *text, size_t n_bytes, size_t from,
-                     size_t last_end, size_t match[2], nx_fault *fault) {
+int nxt_pattern_find(const nxt_pattern *pattern, nxt_matcher *matcher, const char *text, size_t n_bytes,
+                     size_t from, size_t last_end, size_t match[2], nx_fault *fault) {
   while (from <= n_bytes) {
     int found = match_at(pattern, matcher, text, n_bytes, from);
     if (found == PCRE2_ERROR_NOMATCH) return 0;

@@ -36,6 +36,7 @@ static bool take_field(nxt_message *message, nxt_field *field) {
   if (!take_bytes(message, n, field)) return false;
   memcpy(&field->value, field->bytes, n);
   field->bytes = NULL;
+  field->n_bytes = 0;
   return true;
 }
 

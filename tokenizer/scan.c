@@ -79,7 +79,8 @@ static bool is_lower(uint16_t classes) {
   return (classes & (NXT_LETTER | NXT_MARK)) != 0 && (classes & NXT_UPPER) == 0;
 }
 
-/* [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ : letters without case are in both. NULL: no match. */
+/* [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ : letters without case are in both. NULL: no
+ * match. */
 static const char *small_word(const char *at, const char *end) {
   const char *last_both = NULL;
   while (at < end && is_upper(nxt_class_at(at))) {
@@ -159,6 +160,10 @@ static const char *scan_qwen(const char *at, const char *end) {
   return scan(at, end, (differences){.letters = NXT_LETTER, .contractions = true, .digits = 1});
 }
 
+static const char *scan_v1(const char *at, const char *end) {
+  return scan(at, end, (differences){.letters = NXT_LETTER, .digits = 1});
+}
+
 static const char *scan_o200k(const char *at, const char *end) {
   return scan(at, end, (differences){.cased = true, .contractions = true, .digits = 3, .slashes = true});
 }
@@ -178,19 +183,27 @@ static const struct {
   const char *name, *pattern;
   nxt_scanner scanner;
 } known[] = {
-    {"gpt2", "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", nxt_scan_gpt2},
-    {"gpt2", "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", nxt_scan_gpt2},
-    {"gpt2", "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s", nxt_scan_gpt2},
+    {"gpt2", "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+     nxt_scan_gpt2},
+    {"gpt2", "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+     nxt_scan_gpt2},
+    {"gpt2", "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s",
+     nxt_scan_gpt2},
     {"llama3", CONTRACTIONS "|" BEFORE "\\p{L}+|\\p{N}{1,3}|" SIGNS "[\\r\\n]*" BLANKS, scan_llama3},
     {"qwen", CONTRACTIONS "|" BEFORE "\\p{L}+|\\p{N}|" SIGNS "[\\r\\n]*" BLANKS, scan_qwen},
     {"cl100k",
-     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|"
+     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+| "
+     "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|"
      "\\s*[\\r\\n]|\\s+(?!\\S)|\\s",
      scan_cl100k},
     {"o200k",
-     BEFORE CAPITALS "*" SMALL "+" CONTRACTIONS "?|" BEFORE CAPITALS "+" SMALL "*" CONTRACTIONS "?|\\p{N}{1,3}|"
-     SIGNS "[\\r\\n/]*" BLANKS,
+     BEFORE CAPITALS "*" SMALL "+" CONTRACTIONS "?|" BEFORE CAPITALS "+" SMALL "*" CONTRACTIONS
+                     "?|\\p{N}{1,3}|" SIGNS "[\\r\\n/]*" BLANKS,
      scan_o200k},
+    {"v1",
+     "[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+     scan_v1},
+    {"v2", "", scan_tekken}, /* tekken's by another name */
     {"tekken", BEFORE CAPITALS "*" SMALL "+|" BEFORE CAPITALS "+" SMALL "*|\\p{N}|" SIGNS "[\\r\\n/]*" BLANKS,
      scan_tekken},
 };

@@ -10,7 +10,7 @@ typedef const char *(*nxt_scanner)(const char *at, const char *end);
 
 /* NULL: none is written for this pattern. */
 nxt_scanner nxt_scanner_find(const char *pattern);
-/* gpt2, llama3, cl100k, o200k, qwen or tekken. */
+/* gpt2, llama3, cl100k, o200k, qwen, tekken, v1 or v2; NULL: none has this name. */
 nxt_scanner nxt_scanner_named(const char *name);
 /* GPT-2's, which tokenizer.json's ByteLevel has of itself. */
 const char *nxt_scan_gpt2(const char *at, const char *end);

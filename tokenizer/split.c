@@ -44,7 +44,8 @@ static bool take_part(cutting *cut, size_t begin, size_t end, bool matched) {
   return true;
 }
 
-bool nxt_split_matches(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
+bool nxt_split_matches(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                       bool first) {
   cutting cut = {.encoder = encoder, .step = step, .text = text, .first = first};
   size_t done = 0, match[2] = {0, SIZE_MAX};
   int found;
@@ -58,7 +59,8 @@ bool nxt_split_matches(nxt_encoder *encoder, const nxt_split *step, const char *
   return !cut.holds || hand_on(&cut, cut.begin, cut.end);
 }
 
-bool nxt_split_words(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
+bool nxt_split_words(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                     bool first) {
   for (const char *at = text, *end = text + n_bytes, *stop; at < end; at = stop) {
     stop = step->scanner(at, end);
     if (!step[1].run(encoder, step + 1, at, (size_t)(stop - at), first && at == text)) return false;
@@ -73,7 +75,8 @@ static nxt_text *scratch_of(nxt_encoder *encoder, const nxt_split *step) {
   return scratch;
 }
 
-bool nxt_split_prefix(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
+bool nxt_split_prefix(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                      bool first) {
   if (text[0] == ' ') return nxt_hand_on(encoder, step, text, n_bytes, first);
   nxt_text *with = scratch_of(encoder, step);
   nxt_text_add(with, " ", 1);
@@ -100,13 +103,15 @@ bool nxt_split_metaspace(nxt_encoder *encoder, const nxt_split *step, const char
   return nxt_hand_on(encoder, step, changed->items, changed->n, first);
 }
 
-bool nxt_split_bytes(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
+bool nxt_split_bytes(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                     bool first) {
   nxt_text *changed = scratch_of(encoder, step);
   for (size_t i = 0; i < n_bytes; i++) nxt_text_add_char(changed, nxt_byte_char((uint8_t)text[i]));
   return nxt_hand_on(encoder, step, changed->items, changed->n, first);
 }
 
-bool nxt_split_before(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
+bool nxt_split_before(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                      bool first) {
   const char *end = text + n_bytes, *done = text;
   size_t n = step->text.n;
   for (const char *at = text; (at = memchr(at, step->text.items[0], (size_t)(end - at))) != NULL; at++) {
@@ -119,7 +124,8 @@ bool nxt_split_before(nxt_encoder *encoder, const nxt_split *step, const char *t
   return nxt_hand_on(encoder, step, done, (size_t)(end - done), first && done == text);
 }
 
-bool nxt_split_length(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
+bool nxt_split_length(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                      bool first) {
   for (const char *at = text, *end = text + n_bytes; at < end;) {
     const char *stop = at;
     for (uint32_t i = 0; i < step->character && stop < end; i++) stop += nxt_char_bytes(*stop);
@@ -130,21 +136,19 @@ bool nxt_split_length(nxt_encoder *encoder, const nxt_split *step, const char *t
 }
 
 static void add_ids(nxt_ids *to, const uint32_t *ids, size_t n) {
-  memcpy(nxt_ids_reserve(to, n), ids, n * sizeof *ids);
+  if (n > 0) memcpy(nxt_ids_reserve(to, n), ids, n * sizeof *ids);
   to->n += n;
 }
 
-bool nxt_split_model(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, bool first) {
+bool nxt_split_model(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                     bool first) {
   (void)step, (void)first;
   const nxt_tokenizer *tokenizer = encoder->tokenizer;
   if (n_bytes > NXT_CACHED_BYTES || !tokenizer->caches)
     return tokenizer->word(encoder, text, n_bytes, encoder->ids);
   nxt_cached *cached = nxt_cache_find(&encoder->cache, text, n_bytes);
   if (cached->n_bytes > 0) {
-    if (cached->n_ids == 1)
-      nxt_ids_add(encoder->ids, cached->ids);
-    else
-      add_ids(encoder->ids, encoder->cache.ids.items + cached->ids, cached->n_ids);
+    add_ids(encoder->ids, nxt_cached_ids(&encoder->cache, cached), cached->n_ids);
     return true;
   }
   encoder->word.n = 0;

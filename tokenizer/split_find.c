@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-int nxt_find_pattern(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, size_t from,
-                     size_t match[2]) {
-  return nxt_pattern_find(step->pattern, encoder->matcher, text, n_bytes, from, match[1], match, encoder->fault);
+int nxt_find_pattern(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                     size_t from, size_t match[2]) {
+  return nxt_pattern_find(step->pattern, encoder->matcher, text, n_bytes, from, match[1], match,
+                          encoder->fault);
 }
 
 int nxt_find_text(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, size_t from,
@@ -58,8 +59,8 @@ int nxt_find_word(nxt_encoder *encoder, const nxt_split *step, const char *text,
   return 1;
 }
 
-int nxt_find_scanned(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes, size_t from,
-                     size_t match[2]) {
+int nxt_find_scanned(nxt_encoder *encoder, const nxt_split *step, const char *text, size_t n_bytes,
+                     size_t from, size_t match[2]) {
   (void)encoder;
   if (from == n_bytes) return 0;
   match[0] = from;

@@ -4,11 +4,12 @@
  * A tokenizer is opened once and never changes: threads share it. What a thread needs for itself (a cache of
  * words, room to work) is its encoder. Encoding runs one way:
  *
- *     text -> added tokens cut out -> normalizer -> added tokens of normal form cut out -> splits -> model -> ids
+ *     text -> added tokens cut out -> normalizer -> added tokens of normal form cut out -> splits -> model ->
+ * ids
  *
- * Text is bytes. What is not UTF-8 in it reads as U+FFFD, one for each sequence that begins like a character and
- * one for each other byte, as Python's errors='replace' makes a str of it. Exhausted memory ends the process with
- * a message, as in the compiler. */
+ * Text is bytes. What is not UTF-8 in it reads as U+FFFD, one for each sequence that begins like a character
+ * and one for each other byte, as Python's errors='replace' makes a str of it. Exhausted memory ends the
+ * process with a message, as in the compiler. */
 #ifndef NXT_TOKENIZER_H
 #define NXT_TOKENIZER_H
 
@@ -19,8 +20,8 @@
 typedef struct nxt_tokenizer nxt_tokenizer;
 typedef struct nxt_encoder nxt_encoder;
 
-/* Buffers are their owner's, and grow: begin with {0}, end with free(items). What is encoded or decoded is added
- * to what they hold. */
+/* Buffers are their owner's, and grow: begin with {0}, end with free(items). What is encoded or decoded is
+ * added to what they hold. */
 typedef struct nxt_ids {
   uint32_t *items;
   size_t n, room;
@@ -31,11 +32,25 @@ typedef struct nxt_text {
   size_t n, room;
 } nxt_text;
 
-/* Reads a file, or a folder that holds one: tokenizer.json; vocab.json with merges.txt beside it; a .tiktoken file
- * or a JSON file of ranks; SentencePiece's .model. What stands beside it (tokenizer_config.json, special_tokens_map.json)
- * says which special tokens play which role. NULL: the fault names the file, and what of it is not covered. */
+/* Reads a file, or a folder that holds one: tokenizer.json; vocab.json with merges.txt beside it; a .tiktoken
+ * file or a JSON file of ranks; SentencePiece's .model. What stands beside it (tokenizer_config.json,
+ * special_tokens_map.json) says which special tokens play which role. NULL: the fault names the file, and
+ * what of it is not covered. */
 nxt_tokenizer *nxt_open(const char *path, nx_fault *fault);
 void nxt_close(nxt_tokenizer *tokenizer);
+
+/* What files of ranks leave unsaid. */
+typedef struct nxt_unsaid {
+  const char *pattern; /* gpt2, cl100k, llama3, o200k, qwen, tekken, Megatron's v1 and v2, or Rust's own text;
+                          NULL: it follows from the number of ranks */
+  const char *const *special; /* NULL behind the last: ids behind the ranks; of a list in JSON before them */
+  uint32_t n_special,
+      n_ids; /* of a list in JSON: ids before the ranks, and in all (the ranks beyond are cut off) */
+} nxt_unsaid;
+
+/* A .tiktoken file, or the list in JSON of Megatron's TikTokenizer: [{rank, token_bytes, token_str}, ...].
+ * nxt_open takes such a list as Megatron does that is told nothing: v2, 1000 special tokens, 131072 ids. */
+nxt_tokenizer *nxt_open_ranks(const char *path, const nxt_unsaid *unsaid, nx_fault *fault);
 
 /* One more than the greatest id. */
 uint32_t nxt_n_ids(const nxt_tokenizer *tokenizer);

@@ -58,9 +58,12 @@ void nxt_trie_close(nxt_trie *trie) {
 }
 
 size_t nxt_trie_longest(const nxt_trie *trie, const char *at, const char *end, uint32_t *value) {
-  uint32_t node = 0;
+  return trie->n_nodes == 0 ? 0 : nxt_trie_longest_from(trie, 0, at, end, value);
+}
+
+size_t nxt_trie_longest_from(const nxt_trie *trie, uint32_t node, const char *at, const char *end,
+                             uint32_t *value) {
   size_t longest = 0;
-  if (trie->n_nodes == 0) return 0;
   for (const char *next = at; next < end && (node = nxt_trie_next(trie, node, *next)) != 0;) {
     next++;
     if (trie->nodes[node].value == NXT_NONE) continue;

@@ -46,5 +46,8 @@ static inline uint32_t nxt_trie_next(const nxt_trie *trie, uint32_t node, char b
 
 /* Bytes of the longest text that stands at `at`, and its value; 0: none does. */
 size_t nxt_trie_longest(const nxt_trie *trie, const char *at, const char *end, uint32_t *value);
+/* The same of texts that go on from a node; from the root all do. */
+size_t nxt_trie_longest_from(const nxt_trie *trie, uint32_t node, const char *at, const char *end,
+                             uint32_t *value);
 
 #endif

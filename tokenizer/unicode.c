@@ -111,7 +111,8 @@ void nxt_text_add_char(nxt_text *text, uint32_t c) {
   text->n += nxt_put_char(c, nxt_text_reserve(text, 4));
 }
 
-/* How many bytes at `at` are one character (good), or the longest begin of one, or one byte that begins none. */
+/* How many bytes at `at` are one character (good), or the longest begin of one, or one byte that begins none.
+ */
 static size_t take_char(const uint8_t *at, const uint8_t *end, bool *good) {
   uint8_t first = at[0], least = 0x80, most = 0xbf;
   size_t n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
@@ -128,9 +129,10 @@ static size_t take_char(const uint8_t *at, const uint8_t *end, bool *good) {
 }
 
 size_t nxt_valid_bytes(const char *text, size_t n_bytes) {
+  if (n_bytes == 0) return 0;
   const uint8_t *begin = (const uint8_t *)text, *at = begin, *end = begin + n_bytes;
   while (at < end) {
-    uint64_t eight;
+    uint64_t eight = 0;
     if (end - at >= 8 && (memcpy(&eight, at, 8), (eight & 0x8080808080808080u) == 0)) {
       at += 8;
       continue;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Characters: UTF-8, and what Unicode says of each.
  *
- * utf8proc gives categories, decompositions and grapheme boundaries in 340 KB; ICU would be 30 MB, and libunistring
- * has no boundaries of graphemes that begin in the middle of a text. Its answers are copied into one table when the
- * first tokenizer is opened (8 ms), because text asks for several at every character. Where the libraries that
- * tokenizers were made with know another Unicode than utf8proc does, unicode_ages.def has it. */
+ * utf8proc gives categories, decompositions and grapheme boundaries in 340 KB; ICU would be 30 MB, and
+ * libunistring has no boundaries of graphemes that begin in the middle of a text. Its answers are copied into
+ * one table when the first tokenizer is opened (8 ms), because text asks for several at every character.
+ * Where the libraries that tokenizers were made with know another Unicode than utf8proc does,
+ * unicode_ages.def has it. */
 #ifndef NXT_UNICODE_H
 #define NXT_UNICODE_H
 
@@ -19,8 +20,10 @@ enum {
   NXT_SPACE = 1 << 5, /* White_Space */
   NXT_PUNCTUATION = 1 << 6,
   NXT_SYMBOL = 1 << 7,
-  NXT_CONTROL = 1 << 8,     /* control, format and private */
-  NXT_WORD = 1 << 9,        /* what \w is: letters, marks, decimal digits, connectors, whatever else is alphabetic, joiners */
+  NXT_CONTROL = 1 << 8, /* control, format and private */
+  NXT_WORD =
+      1
+      << 9, /* what \w is: letters, marks, decimal digits, connectors, whatever else is alphabetic, joiners */
   NXT_CANONICAL = 1 << 10,  /* canonical forms change it, or move it, or join it with what stands before */
   NXT_COMPATIBLE = 1 << 11, /* the same of compatibility forms */
   /* As Unicode 8 and 9 had it, where tokenizers' libraries still have it so. */
@@ -60,8 +63,8 @@ static inline uint32_t nxt_next_char(const char **at) {
     return (uint32_t)(byte[0] & 0x0f) << 12 | (uint32_t)(byte[1] & 0x3f) << 6 | (byte[2] & 0x3f);
   }
   *at += 4;
-  return (uint32_t)(byte[0] & 0x07) << 18 | (uint32_t)(byte[1] & 0x3f) << 12 | (uint32_t)(byte[2] & 0x3f) << 6 |
-         (byte[3] & 0x3f);
+  return (uint32_t)(byte[0] & 0x07) << 18 | (uint32_t)(byte[1] & 0x3f) << 12 |
+         (uint32_t)(byte[2] & 0x3f) << 6 | (byte[3] & 0x3f);
 }
 
 /* How many bytes the character has that begins with this one. */

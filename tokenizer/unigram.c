@@ -8,37 +8,51 @@
 
 #include <string.h>
 
-/* A way's score is rounded where it is kept, not where it is compared. */
-static void try_way(const nxt_unigram *unigram, nxt_best *end, double score, uint32_t id, size_t begin) {
-  if (end->begin != NXT_NONE && !(score > end->score)) return;
-  *end = (nxt_best){unigram->single ? (double)(float)score : score, id, (uint32_t)begin};
+static double rounded(const nxt_unigram *unigram, double score) {
+  return unigram->single ? (double)(float)score : score;
 }
 
+static void try_way(nxt_best *end, double score, uint32_t id, size_t begin) {
+  if (end->begin == NXT_NONE || score > end->score) *end = (nxt_best){score, id, (uint32_t)begin};
+}
+
+/* A piece that its maker defined is worth more than any way through it. */
 static double score_of(const nxt_tokenizer *tokenizer, uint32_t id, size_t n_bytes) {
-  const nxt_unigram *unigram = &tokenizer->unigram;
   bool defined = tokenizer->types != NULL && tokenizer->types[id] == NXT_PIECE_DEFINED;
-  return defined ? (double)((float)n_bytes * unigram->defined_score) - 0.1 : unigram->scores[id];
+  return defined ? (double)(float)(0.1 * (double)(n_bytes - 1)) : tokenizer->unigram.scores[id];
 }
 
-/* All pieces that begin at `at`; a character that is no piece is unknown. */
-static void extend(const nxt_encoder *encoder, const char *text, size_t at, size_t n_bytes) {
+/* Sums of single precision begin anew where they have grown too coarse, as SentencePiece's do since 0.2.2. */
+static double begin_sums(nxt_encoder *encoder, size_t at, size_t frontier) {
+  enum { TOO_COARSE = 100000 };
+  const double offset = encoder->best[at].score;
+  if (!encoder->tokenizer->unigram.single || (offset <= TOO_COARSE && offset >= -TOO_COARSE)) return offset;
+  for (size_t i = at; i <= frontier; i++)
+    encoder->best[i].score = (double)(float)(encoder->best[i].score - offset);
+  return 0;
+}
+
+/* All pieces that begin at `at`; a character that is no piece is unknown. `frontier` is how far ways lead. */
+static void extend(nxt_encoder *encoder, const char *text, size_t at, size_t n_bytes, size_t *frontier) {
   const nxt_unigram *unigram = &encoder->tokenizer->unigram;
+  const nxt_trie *trie = &encoder->tokenizer->trie;
+  const double score = begin_sums(encoder, at, *frontier);
   nxt_best *best = encoder->best;
-  double score = best[at].score;
-  size_t n_char = nxt_char_bytes(text[at]);
+  size_t n_char = nxt_char_bytes(text[at]), reached = at + n_char;
   uint32_t node = 0;
   bool single = false;
-  for (size_t end = at; end < n_bytes && (node = nxt_trie_next(&unigram->trie, node, text[end])) != 0;) {
+  for (size_t end = at; end < n_bytes && (node = nxt_trie_next(trie, node, text[end])) != 0;) {
     end++;
-    uint32_t id = unigram->trie.nodes[node].value;
+    uint32_t id = trie->nodes[node].value;
     if (id == NXT_NONE) continue;
-    try_way(unigram, &best[end], score_of(encoder->tokenizer, id, end - at) + score, id, at);
+    try_way(&best[end], rounded(unigram, score_of(encoder->tokenizer, id, end - at) + score), id, at);
     single = single || end - at == n_char;
+    if (end > reached) reached = end;
   }
-  if (single) return;
-  double unknown = unigram->unknown_score + score;
-  if (unigram->single) unknown = (double)(float)unknown;
-  try_way(unigram, &best[at + n_char], unknown, encoder->tokenizer->unknown, at);
+  if (!single)
+    try_way(&best[at + n_char], rounded(unigram, unigram->unknown_score + score), encoder->tokenizer->unknown,
+            at);
+  if (reached > *frontier) *frontier = reached;
 }
 
 /* What is unknown from `begin` to `end`: its bytes, or one token for all of it. */
@@ -69,13 +83,16 @@ bool nxt_unigram_word(nxt_encoder *encoder, const char *text, size_t n_bytes, nx
   }
   nxt_best *best = encoder->best;
   for (size_t i = 0; i <= n_bytes; i++) best[i] = (nxt_best){.begin = NXT_NONE};
-  for (size_t at = 0; at < n_bytes; at += nxt_char_bytes(text[at])) extend(encoder, text, at, n_bytes);
+  for (size_t at = 0, frontier = 0; at < n_bytes; at += nxt_char_bytes(text[at]))
+    extend(encoder, text, at, n_bytes, &frontier);
   link_ways(best, n_bytes);
   for (size_t at = 0, end; at < n_bytes; at = end) {
     end = (size_t)best[at].score;
     uint32_t id = best[end].id;
-    if (id == NXT_NONE) return nx_fault_set(encoder->fault, 0, "the tokenizer has no token for what is unknown");
-    while (id == unknown && end < n_bytes && best[(size_t)best[end].score].id == unknown) end = (size_t)best[end].score;
+    if (id == NXT_NONE)
+      return nx_fault_set(encoder->fault, 0, "the tokenizer has no token for what is unknown");
+    while (id == unknown && end < n_bytes && best[(size_t)best[end].score].id == unknown)
+      end = (size_t)best[end].score;
     if (id == unknown)
       add_unknown(encoder, text, at, end, ids);
     else

@@ -29,7 +29,8 @@ void nxt_vocabulary_close(nxt_vocabulary *vocabulary) {
 }
 
 /* The slot that holds the text, or where it would go. */
-static uint32_t *find_slot(const nxt_vocabulary *vocabulary, const char *text, size_t n_bytes, uint32_t hash) {
+static uint32_t *find_slot(const nxt_vocabulary *vocabulary, const char *text, size_t n_bytes,
+                           uint32_t hash) {
   uint32_t mask = vocabulary->n_slots - 1;
   for (uint32_t slot = hash & mask;; slot = (slot + 1) & mask) {
     uint32_t index = vocabulary->slots[slot];

@@ -27,29 +27,15 @@ static bool is_too_long(const char *text, size_t n_bytes, uint32_t most) {
   return false;
 }
 
-/* Bytes of the longest piece that the text from `begin` on starts with. */
-static size_t longest_piece(nxt_encoder *encoder, const char *text, size_t begin, size_t n_bytes, uint32_t *id) {
-  const nxt_tokenizer *tokenizer = encoder->tokenizer;
-  const char *at = text + begin, *end = text + n_bytes;
-  nxt_text *part = &encoder->part;
-  part->n = 0;
-  if (begin > 0) nxt_text_add(part, tokenizer->word_prefix.items, tokenizer->word_prefix.n);
-  size_t n_prefix = part->n;
-  nxt_text_add(part, at, (size_t)(end - at));
-  for (; end > at; nxt_last_char(&end)) {
-    *id = nxt_vocabulary_id(&tokenizer->vocabulary, part->items, n_prefix + (size_t)(end - at));
-    if (*id != NXT_NONE) return (size_t)(end - at);
-  }
-  return 0;
-}
-
 /* A word of which any part is unknown is unknown. */
 bool nxt_wordpiece_word(nxt_encoder *encoder, const char *text, size_t n_bytes, nxt_ids *ids) {
+  const nxt_tokenizer *tokenizer = encoder->tokenizer;
   size_t n_before = ids->n;
-  if (is_too_long(text, n_bytes, encoder->tokenizer->max_word_chars)) return add_unknown(encoder, ids);
+  if (is_too_long(text, n_bytes, tokenizer->max_word_chars)) return add_unknown(encoder, ids);
   for (size_t at = 0; at < n_bytes;) {
-    uint32_t id;
-    size_t n = longest_piece(encoder, text, at, n_bytes, &id);
+    uint32_t id, node = at == 0 ? 0 : tokenizer->inner_pieces;
+    bool may_be = at == 0 || tokenizer->has_inner_pieces;
+    size_t n = may_be ? nxt_trie_longest_from(&tokenizer->trie, node, text + at, text + n_bytes, &id) : 0;
     if (n == 0) {
       ids->n = n_before;
       return add_unknown(encoder, ids);

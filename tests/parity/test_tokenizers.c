@@ -70,7 +70,8 @@ static bool encodes(nxt_encoder *encoder, const json_t *texts, const json_t *exp
 }
 
 static bool decodes(nxt_encoder *encoder, const json_t *cases) {
-  const json_t *decoded = json_object_get(cases, "decoded"), *lists = json_object_get(cases, "ids"), *text, *id;
+  const json_t *decoded = json_object_get(cases, "decoded"), *lists = json_object_get(cases, "ids"), *text,
+               *id;
   nxt_ids ids = {0};
   nxt_text out = {0};
   size_t i, k;
@@ -81,8 +82,10 @@ static bool decodes(nxt_encoder *encoder, const json_t *cases) {
     ids.n = out.n = 0;
     json_array_foreach(list, k, id) ids.items[ids.n++] = (uint32_t)json_integer_value(id);
     nxt_decode(encoder, ids.items, ids.n, NXT_SKIP_SPECIAL, &out);
-    bool same = out.n == json_string_length(text) && (out.n == 0 || memcmp(out.items, json_string_value(text), out.n) == 0);
-    if (!same) tap_note("text %zu: expected \"%s\", got \"%.*s\"", i, json_string_value(text), (int)out.n, out.items);
+    bool same = out.n == json_string_length(text) &&
+                (out.n == 0 || memcmp(out.items, json_string_value(text), out.n) == 0);
+    if (!same)
+      tap_note("text %zu: expected \"%s\", got \"%.*s\"", i, json_string_value(text), (int)out.n, out.items);
     good = good && same;
   }
   free(ids.items);
@@ -99,8 +102,8 @@ static void test(const char *folder, const char *name, const json_t *texts) {
   nxt_encoder *encoder = nxt_encoder_open(tokenizer);
   json_t *cases = load(folder, name, "cases.json");
   tap_report(encodes(encoder, texts, json_object_get(cases, "ids"), 0), "%s: ids", name);
-  tap_report(encodes(encoder, texts, json_object_get(cases, "special"), NXT_ADD_SPECIAL), "%s: ids with special tokens",
-             name);
+  tap_report(encodes(encoder, texts, json_object_get(cases, "special"), NXT_ADD_SPECIAL),
+             "%s: ids with special tokens", name);
   if (json_object_get(cases, "plain") != NULL)
     tap_report(encodes(encoder, texts, json_object_get(cases, "plain"), NXT_PLAIN_TEXT),
                "%s: ids, texts of special tokens being text", name);
