@@ -92,6 +92,13 @@ expect 'evaluates what the run would begin with' 0 'only has no checkpoint: the 
 expect 'a plan without a set is refused' 1 'the plan evaluates no set' $run without.bin --dir without --evaluate
 expect '--checkpoint alone is a mistake' 2 '^nxrun: --checkpoint belongs to --evaluate' "$nxrun" over.bin --checkpoint x
 
+plan dry model.hidden_dropout=0 model.attention_dropout=0 evaluate.sanity_batches=1 schedule.max_steps=1
+passes 'a model without dropout' $run dry.bin --dir dry
+losses over validation | head -n 1 >one
+losses dry validation >other
+diff one other >out && [ -s one ]
+report 'has the loss that one with dropout has' $?
+
 # Evaluations that go on through the set, which is begun again where it ends.
 plan through evaluate.at_end=true evaluate.batches=1 evaluate.continues=true evaluate.repeats=true
 passes 'evaluations that go on through the set' $run through.bin --dir through

@@ -16,6 +16,8 @@ static const char *const layouts[] = {
     "mesh.world=4 mesh.context=4 attention.ring=true attention.ulysses=true mesh.ulysses=2",
     "mesh.world=2 mesh.expert=2 moe.experts=4 moe.top_k=2 moe.aux_loss_coef=0.1 moe.z_loss_coef=0.01",
     "moe.experts=4 moe.routing=sinkhorn moe.top_k=1 moe.router_activation=sigmoid",
+    "moe.experts=4 moe.top_k=2 moe.router_correction=true "
+    "moe.router_activation=sigmoid model.checkpoint_names=deepseek_v3",
     "model.block=gpt_j model.position_embedding=learned model.activation=gelu",
 };
 enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
@@ -73,6 +75,27 @@ static void it_has_nothing_that_only_training_does(void **state) {
     }
     program_end(&c);
   }
+}
+
+static int64_t capacity_in(const nx_plan *plan, uint32_t program) {
+  for (uint32_t i = 0; i < plan->programs[program].n_operators; i++) {
+    const nx_operator *op = &plan->operators[plan->programs[program].first_operator + i];
+    if (op->op == NX_OP_moe_route) return plan->attributes[op->first_attribute + NX_moe_route_capacity].integer;
+  }
+  return -1;
+}
+
+/* 2 x 16 tokens over 4 experts are 8 for each. */
+static void experts_have_a_capacity_of_their_own(void **state) {
+  (void)state;
+  program_case c = evaluated("moe.experts=4 moe.top_k=1 moe.capacity_factor=1 moe.evaluation_capacity_factor=2");
+  const nx_plan *plan = &c.out.plan;
+  assert_int_equal(capacity_in(plan, plan->chunks[0].forward), 8);
+  assert_int_equal(capacity_in(plan, plan->chunks[0].evaluate), 16);
+  program_end(&c);
+  c = evaluated("moe.experts=4 moe.top_k=1 moe.capacity_factor=1");
+  assert_int_equal(capacity_in(&c.out.plan, c.out.plan.chunks[0].evaluate), 8);
+  program_end(&c);
 }
 
 /* What is left of the forward program is the same operators on the same values, in the same order. */
@@ -219,6 +242,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_needs_no_memory_of_its_own),
       cmocka_unit_test(it_has_nothing_that_only_training_does),
+      cmocka_unit_test(experts_have_a_capacity_of_their_own),
       cmocka_unit_test(it_is_a_part_of_the_forward_program),
       cmocka_unit_test(its_loss_is_summed_as_that_of_a_step),
       cmocka_unit_test(sets_are_evaluated_as_asked),

@@ -8,6 +8,7 @@
 
 typedef struct evaluation {
   nxc_graph *graph;
+  const nxc_training *t;
   bool *wanted; /* per root value: what comes later reads it */
   nxc_id *as;   /* per value: by what it is read instead, 0: itself */
 } evaluation;
@@ -51,11 +52,18 @@ static bool is_left_out(evaluation *e, nxc_operator_node *op) {
   return false;
 }
 
+static void adapt_routing(const nxc_training *t, nxc_operator_node *op) {
+  const nxc_mixture *mixture = nxc_model_layer(&t->model, op->layer)->ffn.mixture;
+  int64_t capacity = nxc_mixture_evaluation_capacity(mixture, t->batch.micro * t->model.sequence);
+  op->attrs[NX_moe_route_sinkhorn] = nxc_integer(0);
+  op->attrs[NX_moe_route_capacity] = nxc_integer(capacity);
+}
+
 /* The operator as an evaluation runs it. Absent samples weigh nothing, so that a set need not be whole
  * batches. */
 static void adapt(const evaluation *e, nxc_operator_node *op) {
   if (op->op == NX_OP_attention) op->attrs[NX_attention_dropout] = nxc_real(0);
-  if (op->op == NX_OP_moe_route) op->attrs[NX_moe_route_sinkhorn] = nxc_integer(0);
+  if (op->op == NX_OP_moe_route) adapt_routing(e->t, op);
   if (op->op == NX_OP_ce_loss && op->n_in == 1) {
     op->args[3] = op->args[2], op->args[2] = op->args[1], op->args[1] = e->graph->weights;
     op->n_in = 2;
@@ -77,7 +85,7 @@ static void keep(evaluation *e, nxc_id index) {
 
 void nxc_evaluate_build(nxc_graph *graph, const nxc_training *t) {
   if (t->evaluations.n == 0) return;
-  evaluation e = {.graph = graph};
+  evaluation e = {.graph = graph, .t = t};
   const nxc_program_list forward = graph->programs[NXC_FORWARD];
   if (graph->weights == 0) {
     nxc_shape shape = graph->values[graph->labels].shape;

@@ -42,13 +42,23 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
     m.sinkhorn = nxc_int(s, NX_SETTING_MOE_SINKHORN_ITERATIONS);
   if (!nxc_flag(s, NX_SETTING_MOE_DROPLESS))
     m.capacity_factor = nxc_number_or(s, NX_SETTING_MOE_CAPACITY_FACTOR, 0);
+  m.evaluation_capacity_factor =
+      m.capacity_factor > 0 ? nxc_number_or(s, NX_SETTING_MOE_EVALUATION_CAPACITY_FACTOR, m.capacity_factor) : 0;
   return m;
 }
 
-int64_t nxc_mixture_capacity(const nxc_mixture *m, int64_t n_tokens) {
-  if (m->capacity_factor <= 0) return 0;
-  double capacity = ceil(m->capacity_factor * (double)(n_tokens * m->top_k) / (double)m->n_experts);
+static int64_t capacity_of(const nxc_mixture *m, double factor, int64_t n_tokens) {
+  if (factor <= 0) return 0;
+  double capacity = ceil(factor * (double)(n_tokens * m->top_k) / (double)m->n_experts);
   return capacity < (double)n_tokens ? (int64_t)capacity : n_tokens;
+}
+
+int64_t nxc_mixture_capacity(const nxc_mixture *m, int64_t n_tokens) {
+  return capacity_of(m, m->capacity_factor, n_tokens);
+}
+
+int64_t nxc_mixture_evaluation_capacity(const nxc_mixture *m, int64_t n_tokens) {
+  return capacity_of(m, m->evaluation_capacity_factor, n_tokens);
 }
 
 /* ---- patterns ----

@@ -20,6 +20,7 @@ typedef struct nxc_mixture {
   int64_t sinkhorn; /* rounds; 0: logits choose */
   double tolerance;
   double capacity_factor; /* 0: no token is dropped */
+  double evaluation_capacity_factor; /* the same, in evaluations */
   bool by_position;
   bool corrected;           /* experts have a correction of the scores that choose them */
   double correction_rate;   /* by which it moves each step towards a balanced load */
@@ -38,5 +39,6 @@ bool nxc_mixture_layers_read(const nxc_settings *settings, int64_t n_layers, uin
 int64_t nxc_mixture_count(const nxc_settings *settings, int64_t n_layers);
 /* Tokens that an expert takes of n_tokens of a micro-batch; 0: every one. */
 int64_t nxc_mixture_capacity(const nxc_mixture *mixture, int64_t n_tokens);
+int64_t nxc_mixture_evaluation_capacity(const nxc_mixture *mixture, int64_t n_tokens);
 
 #endif
