@@ -17,7 +17,8 @@ typedef enum nxk_rope_scaling {
   NXK_ROPE_PLAIN,
   NXK_ROPE_LINEAR,
   NXK_ROPE_LLAMA3,
-  NXK_ROPE_YARN
+  NXK_ROPE_YARN,
+  NXK_ROPE_YARN_SMOOTH
 } nxk_rope_scaling;
 
 typedef struct nxk_rope {
@@ -53,10 +54,11 @@ static inline double nxk_rope_pair_of(const nxk_rope *rope, double turns) {
 }
 
 /* YaRN (arXiv:2309.00071): pairs that turn often are kept, slow ones are divided by factor, and the ramp
- * between the two runs over whole pairs, as Hugging Face computes it. */
+ * between the two runs over whole pairs, as Hugging Face computes it unless it is smooth. */
 static inline double nxk_rope_yarn(const nxk_rope *rope, double frequency, int64_t pair) {
-  double low = floor(nxk_rope_pair_of(rope, rope->high_freq_factor));
-  double high = ceil(nxk_rope_pair_of(rope, rope->low_freq_factor));
+  double low = nxk_rope_pair_of(rope, rope->high_freq_factor);
+  double high = nxk_rope_pair_of(rope, rope->low_freq_factor);
+  if (rope->scaling == NXK_ROPE_YARN) low = floor(low), high = ceil(high);
   low = fmax(low, 0), high = fmin(high, (double)rope->rotary_dims - 1);
   double ramp = ((double)pair - low) / (high == low ? 0.001 : high - low);
   ramp = fmin(fmax(ramp, 0), 1);
@@ -66,7 +68,8 @@ static inline double nxk_rope_yarn(const nxk_rope *rope, double frequency, int64
 static inline double nxk_rope_frequency(const nxk_rope *rope, int64_t pair) {
   double frequency = pow(rope->theta, -2.0 * (double)pair / (double)rope->rotary_dims);
   if (rope->scaling == NXK_ROPE_LINEAR) return frequency / rope->factor;
-  if (rope->scaling == NXK_ROPE_YARN) return nxk_rope_yarn(rope, frequency, pair);
+  if (rope->scaling == NXK_ROPE_YARN || rope->scaling == NXK_ROPE_YARN_SMOOTH)
+    return nxk_rope_yarn(rope, frequency, pair);
   if (rope->scaling != NXK_ROPE_LLAMA3) return frequency;
   /* turns within the original context */
   double turns = (double)rope->original_positions * frequency / (2 * 3.14159265358979323846);

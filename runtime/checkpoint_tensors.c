@@ -23,7 +23,7 @@ uint32_t nxr_tensors_find(const nxr_tensors *tensors, const char *name) {
 static bool check_same(const nxr_pieces *pieces, uint32_t one, uint32_t other, nxr_fault *fault) {
   const nx_piece *a = &pieces->plan->pieces[one], *b = &pieces->plan->pieces[other];
   bool same = a->logical_rows == b->logical_rows && a->logical_columns == b->logical_columns &&
-              a->n_dims == b->n_dims && a->flags == b->flags;
+              a->n_dims == b->n_dims && a->flags == b->flags && a->slices == b->slices;
   for (nxr_kind kind = NXR_PARAM; same && kind < NXR_N_KINDS; kind++) {
     bool has = nxr_pieces_has(pieces, kind, one);
     same = has == nxr_pieces_has(pieces, kind, other) &&
@@ -132,15 +132,8 @@ void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint3
                           nxr_safetensor *as) {
   uint32_t piece = tensors->items[tensor].piece;
   const nx_piece *at = &tensors->pieces->plan->pieces[piece];
-  bool transposed = at->flags & NX_PIECE_TRANSPOSED;
   *as = (nxr_safetensor){
       .name = tensors->items[tensor].name,
-      .dtype = nxr_pieces_dtype(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece),
-      .n_dims = at->n_dims};
-  if (at->n_dims == 1) {
-    as->dims[0] = at->logical_columns;
-  } else {
-    as->dims[0] = transposed ? at->logical_columns : at->logical_rows;
-    as->dims[1] = transposed ? at->logical_rows : at->logical_columns;
-  }
+      .dtype = nxr_pieces_dtype(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)};
+  as->n_dims = nx_piece_shape(at, as->dims);
 }

@@ -393,7 +393,8 @@ typedef struct nx_piece {
   uint32_t tensor_id;            /* constant: key of its random numbers, the same on every mesh */
   uint32_t n_dims;               /* 1 or 2 in the checkpoint */
   uint32_t chunk;                /* that holds it: only ranks of its stage have this box */
-  uint32_t reserved;
+  uint32_t slices; /* equal parts of the checkpoint's rows that are its first dimension of three; 0: it has no
+                      third */
 } nx_piece;
 _Static_assert(sizeof(nx_piece) == 104, "plan piece");
 
@@ -669,6 +670,8 @@ uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind)
  */
 int64_t nx_op_size(const nx_plan *plan, const nx_operator *op, char letter);
 uint32_t nx_plan_n_stages(const nx_plan *plan);
+/* The shape of a piece's tensor in a checkpoint; returns how many dimensions. */
+uint32_t nx_piece_shape(const nx_piece *piece, int64_t dims[3]);
 /* NX_NONE where the mesh has no pipeline. */
 uint32_t nx_plan_pipeline_atom(const nx_plan *plan);
 /* The stage of a rank. */

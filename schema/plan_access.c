@@ -256,3 +256,16 @@ const char *nx_port_name(nx_port port) {
   static const char *const names[NX_N_PORTS] = {"input", "output", "output gradient", "input gradient"};
   return names[port];
 }
+
+uint32_t nx_piece_shape(const nx_piece *piece, int64_t dims[3]) {
+  bool transposed = piece->flags & NX_PIECE_TRANSPOSED;
+  int64_t rows = transposed ? piece->logical_columns : piece->logical_rows;
+  int64_t columns = transposed ? piece->logical_rows : piece->logical_columns;
+  if (piece->slices > 0) {
+    dims[0] = piece->slices, dims[1] = rows / piece->slices, dims[2] = columns;
+    return 3;
+  }
+  dims[0] = piece->n_dims == 1 ? piece->logical_columns : rows;
+  if (piece->n_dims > 1) dims[1] = columns;
+  return piece->n_dims;
+}

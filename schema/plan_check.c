@@ -293,7 +293,9 @@ static bool check_piece_tensor(const checker *check, const nx_piece *piece, uint
 /* A piece's chunk holds its parameter, and all that its range consists of. */
 static bool check_piece_chunk(const checker *check, const nx_piece *piece, uint32_t index) {
   const nx_plan *plan = check->plan;
-  if (!is_index(plan, piece->chunk, NX_SECTION_CHUNKS) || piece->reserved != 0)
+  int64_t rows = piece->flags & NX_PIECE_TRANSPOSED ? piece->logical_columns : piece->logical_rows;
+  bool sliced = piece->slices == 0 || (piece->n_dims == 2 && rows % piece->slices == 0);
+  if (!is_index(plan, piece->chunk, NX_SECTION_CHUNKS) || !sliced)
     FAIL(piece, "piece %u is malformed", index);
   const nx_range *range = &plan->ranges[piece->range];
   uint32_t values[4 + NX_MAX_STATES] = {piece->value, range->param, range->master, range->grad};

@@ -55,16 +55,24 @@ static void write_parts(const char *file, const gen_family *row) {
   printf("}, %u", row->parts_count);
 }
 
+static const char *layout_of(const gen_file *file, const gen_family *row) {
+  static const char *const layouts[][2] = {
+      {"blocks", "NXC_LAYOUT_BLOCKS"}, {"groups", "NXC_LAYOUT_GROUPS"}, {"turns", "NXC_LAYOUT_TURNS"}};
+  for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+    if (strcmp(row->layout ? row->layout : "blocks", layouts[i][0]) == 0) return layouts[i][1];
+  complain(file->path, "there is no layout", row->layout);
+  return layouts[0][1];
+}
+
 static void write_tensor(const gen_file *file, const gen_family *row) {
-  bool groups = row->layout != NULL && strcmp(row->layout, "groups") == 0;
   if (row->tensor == NULL || row->parts_count == 0)
     complain(file->path, "a row names a tensor and its parts", row->tensor);
-  if (row->layout != NULL && !groups && strcmp(row->layout, "blocks") != 0)
-    complain(file->path, "there is no layout", row->layout);
+  if (row->stacked && (!row->transposed || !row->bare))
+    complain(file->path, "what is stacked is transposed and bare", row->tensor);
   printf("  {\"%s\", ", row->tensor);
   write_parts(file->path, row);
-  printf(", %s, %s, %s},\n", groups ? "NXC_LAYOUT_GROUPS" : "NXC_LAYOUT_BLOCKS",
-         row->transposed ? "true" : "false", row->bare ? "true" : "false");
+  printf(", %s, %s, %s, %s},\n", layout_of(file, row), row->transposed ? "true" : "false",
+         row->bare ? "true" : "false", row->stacked ? "true" : "false");
 }
 
 /* The first row is the family itself, the others its tensors. */

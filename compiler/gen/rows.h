@@ -81,7 +81,8 @@
   X(row, TEXTS, parts, "parts")                                                                              \
   X(row, TEXT, layout, "layout")                                                                             \
   X(row, TEXT, transposed, "transposed") \
-  X(row, TEXT, bare, "bare")
+  X(row, TEXT, bare, "bare") \
+  X(row, TEXT, stacked, "stacked")
 
 typedef struct gen_setting {
   NXC_SETTING_FIELDS(NXC_READ, )

@@ -72,6 +72,7 @@ static bool has_part(const nxc_training *t, nxc_part part) {
     case NXC_PART_FFN_AFTER_NORM: return layer->norm_after;
     case NXC_PART_Q_NORM:
     case NXC_PART_K_NORM: return layer->attention.qk_norm != NXC_QK_PLAIN;
+    case NXC_PART_SINKS: return layer->attention.sinks;
     case NXC_PART_Q_DOWN:
     case NXC_PART_Q_UP: return latent && layer->attention.query_rank > 0;
     case NXC_PART_Q_LATENT_NORM:
@@ -134,7 +135,6 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
       {m->aux == 0 || m->aux_scope != NXC_AUX_OF_MODEL || t->layout.pipeline == 1,
        NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3012",
        "a load-balancing loss over all layers couples pipeline stages before their backward passes"},
-      {!ffn->bias, NX_SETTING_MODEL_BIAS, "NX3012", "products of experts have no biases"},
       {ffn->dropout == 0, NX_SETTING_MODEL_FFN_DROPOUT, "NX3012", "there is no dropout inside experts"},
   };
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
@@ -222,6 +222,10 @@ static bool judge_adapters(const nxc_settings *s, nxc_sink *sink, const nxc_trai
        "queries, keys and values cannot have one adapter where key heads are copied to several ranks"},
       {!of_experts || l->dropout == 0 || t->model.mixture == NULL, NX_SETTING_LORA_DROPOUT, "NX3040",
        "there is no dropout before the adapters of experts"},
+      {!of_experts || t->model.mixture == NULL || t->model.family->tensors[NXC_PART_EXPERT_GATE] == NULL ||
+           t->model.family->tensors[NXC_PART_EXPERT_GATE]->layout != NXC_LAYOUT_TURNS,
+       NX_SETTING_LORA_MODULES, "NX3040",
+       "experts whose gates and other halves stand in turn in one tensor have no adapters"},
       {!splits_biases(t), NX_SETTING_LORA_BIAS, "NX3040",
        "biases of projections that are one product are trained all or none"},
   };

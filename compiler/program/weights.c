@@ -132,10 +132,8 @@ static void complain(nxc_arena *arena, complaint *about, const char *name) {
 }
 
 static nx_safetensor shape_of(const nx_plan *plan, const nx_piece *piece) {
-  bool transposed = piece->flags & NX_PIECE_TRANSPOSED, vector = piece->n_dims == 1;
-  nx_safetensor shape = {.name = nx_plan_string(plan, piece->name), .n_dims = piece->n_dims};
-  shape.dims[0] = vector || transposed ? piece->logical_columns : piece->logical_rows;
-  if (!vector) shape.dims[1] = transposed ? piece->logical_rows : piece->logical_columns;
+  nx_safetensor shape = {.name = nx_plan_string(plan, piece->name)};
+  shape.n_dims = nx_piece_shape(piece, shape.dims);
   return shape;
 }
 

@@ -16,7 +16,8 @@ typedef enum nxc_part {
 /* How several parts stand in one tensor, one below the other. */
 typedef enum nxc_tensor_layout {
   NXC_LAYOUT_BLOCKS, /* each part as a whole */
-  NXC_LAYOUT_GROUPS  /* for each key head: its rows of every part */
+  NXC_LAYOUT_GROUPS, /* for each key head: its rows of every part */
+  NXC_LAYOUT_TURNS   /* a row of each part in turn */
 } nxc_tensor_layout;
 
 /* A tensor of a checkpoint. */
@@ -27,7 +28,8 @@ typedef struct nxc_tensor_row {
   size_t n_parts;
   nxc_tensor_layout layout;
   bool transposed; /* inputs stand in rows, as in GPT-2's Conv1D */
-  bool bare;       /* the stem is its whole name */
+  bool bare;       /* the stem is its whole name; "_bias" behind it that of its bias */
+  bool stacked;    /* all experts of a layer stand in it, one behind the other */
 } nxc_tensor_row;
 
 /* A key that the family calls otherwise, or that has another default there (as JSON). */

@@ -176,6 +176,66 @@ void CPU_NAME(cpu_activation_grad)(const nxk_kernel *kernel, const nxk_frame *fr
   }
 }
 
+/* What else is done to the halves before their product, and where they stand (ops.def). */
+typedef struct halves {
+  float limit, offset;
+  bool in_turn, plain; /* plain: nothing is, and one half stands behind the other */
+} halves;
+
+static halves halves_of(const nxk_kernel *kernel) {
+  const nxk_attr *a = kernel->operator.attrs;
+  halves h = {(float)a[NX_gated_limit].real, (float)a[NX_gated_offset].real,
+              a[NX_gated_interleaved].integer != 0, false};
+  h.plain = h.limit == 0 && h.offset == 0 && !h.in_turn;
+  return h;
+}
+
+/* The halves of a chunk as they are stored, and bounded, with the offset. */
+typedef struct halves_chunk {
+  vec_buffer gate, up, bounded_gate, bounded_up, dgate, dup;
+} halves_chunk;
+
+/* n features of a row from `column` on; `row` is the row's first element. */
+static void halves_read(const halves *h, const void *x, nx_dtype type, int64_t row, int64_t width,
+                        int64_t column, int64_t n, halves_chunk *c) {
+  if (h->in_turn) {
+    float pairs[2 * VEC_CHUNK];
+    vec_copy(pairs, NX_f32, 0, x, type, row + 2 * column, 2 * n);
+    for (int64_t i = 0; i < n; i++) c->gate[i] = pairs[2 * i], c->up[i] = pairs[2 * i + 1];
+  } else {
+    vec_copy(c->gate, NX_f32, 0, x, type, row + column, n);
+    vec_copy(c->up, NX_f32, 0, x, type, row + width + column, n);
+  }
+  float most = h->limit > 0 ? h->limit : INFINITY;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    float gate = c->gate[i], up = c->up[i];
+    up = up > most ? most : up;
+    up = up < -most ? -most : up;
+    c->bounded_gate[i] = gate > most ? most : gate;
+    c->bounded_up[i] = up + h->offset;
+  }
+}
+
+/* Gradients by the bounded halves become those by the stored ones, and are stored where these stand. */
+static void halves_write(const halves *h, void *dx, nx_dtype type, int64_t row, int64_t width, int64_t column,
+                         int64_t n, halves_chunk *c) {
+  float most = h->limit > 0 ? h->limit : INFINITY;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    c->dgate[i] = c->gate[i] > most ? 0.0F : c->dgate[i];
+    c->dup[i] = c->up[i] > most || c->up[i] < -most ? 0.0F : c->dup[i];
+  }
+  if (h->in_turn) {
+    float pairs[2 * VEC_CHUNK];
+    for (int64_t i = 0; i < n; i++) pairs[2 * i] = c->dgate[i], pairs[2 * i + 1] = c->dup[i];
+    vec_copy(dx, type, row + 2 * column, pairs, NX_f32, 0, 2 * n);
+  } else {
+    vec_copy(dx, type, row + column, c->dgate, NX_f32, 0, n);
+    vec_copy(dx, type, row + width + column, c->dup, NX_f32, 0, n);
+  }
+}
+
 /* Work on x[T,2F] is split by chunks of a row's F columns: chunk i is columns of row i / n_pieces. */
 typedef struct gated {
   int64_t n_columns, n_pieces, n_chunks;
@@ -192,14 +252,24 @@ void CPU_NAME(cpu_gated)(const nxk_kernel *kernel, const nxk_frame *frame) {
   nx_dtype x_type = cpu_in(kernel, 0)->dtype, y_type = cpu_out(kernel, 0)->dtype;
   nx_activation function = function_of(kernel, frame);
   gated shape = gated_of(cpu_out(kernel, 0));
+  halves form = halves_of(kernel);
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
     vec_buffer gate_buffer, up_buffer, y_buffer;
+    halves_chunk room;
     cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
     for (int64_t i = span.begin; i < span.end; i++) {
       int64_t row = i / shape.n_pieces, j = i % shape.n_pieces * VEC_CHUNK;
       int64_t count = vec_chunk_of(j, shape.n_columns), at = row * 2 * shape.n_columns + j;
+      if (!form.plain) {
+        halves_read(&form, x, x_type, row * 2 * shape.n_columns, shape.n_columns, j, count, &room);
+        float *target = vec_target(y, y_type, row * shape.n_columns + j, y_buffer);
+        run_form(GATED, function,
+                 &(chunk){.x = room.bounded_gate, .up = room.bounded_up, .y = target, .n = count});
+        vec_commit(y, y_type, row * shape.n_columns + j, count, target);
+        continue;
+      }
       chunk c = {.x = vec_read(x, x_type, at, count, gate_buffer),
                  .up = vec_read(x, x_type, at + shape.n_columns, count, up_buffer),
                  .y = vec_target(y, y_type, row * shape.n_columns + j, y_buffer),
@@ -217,14 +287,29 @@ void CPU_NAME(cpu_gated_grad)(const nxk_kernel *kernel, const nxk_frame *frame) 
            dx_type = cpu_out(kernel, 0)->dtype;
   nx_activation function = function_of(kernel, frame);
   gated shape = gated_of(cpu_in(kernel, 0));
+  halves form = halves_of(kernel);
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
     vec_buffer dy_buffer, gate_buffer, up_buffer, dgate_buffer, dup_buffer;
+    halves_chunk room;
     cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
     for (int64_t i = span.begin; i < span.end; i++) {
       int64_t row = i / shape.n_pieces, j = i % shape.n_pieces * VEC_CHUNK;
       int64_t count = vec_chunk_of(j, shape.n_columns), at = row * 2 * shape.n_columns + j;
+      if (!form.plain) {
+        int64_t begin = row * 2 * shape.n_columns;
+        halves_read(&form, x, x_type, begin, shape.n_columns, j, count, &room);
+        const chunk c = {.dy = vec_read(dy, dy_type, row * shape.n_columns + j, count, dy_buffer),
+                         .x = room.bounded_gate,
+                         .up = room.bounded_up,
+                         .y = room.dgate,
+                         .dup = room.dup,
+                         .n = count};
+        run_form(GATED_GRAD, function, &c);
+        halves_write(&form, dx, dx_type, begin, shape.n_columns, j, count, &room);
+        continue;
+      }
       chunk c = {.dy = vec_read(dy, dy_type, row * shape.n_columns + j, count, dy_buffer),
                  .x = vec_read(x, x_type, at, count, gate_buffer),
                  .up = vec_read(x, x_type, at + shape.n_columns, count, up_buffer),

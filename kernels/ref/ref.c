@@ -58,6 +58,7 @@ static ref_work *const works[NX_OP_END] = {
     [NX_OP_moe_index] = ref_moe_index_work,
     [NX_OP_grouped_matmul] = ref_grouped_matmul_work,
     [NX_OP_grouped_wgrad] = ref_grouped_wgrad_work,
+    [NX_OP_grouped_bias_grad] = ref_grouped_bias_grad_work,
 #define TENSOR(number, name, n_states, meaning) [NX_OP_##name] = ref_update_tensor_work,
 #define MATRIX(number, name, n_states, meaning) [NX_OP_##name] = ref_update_tensor_work,
 #include "schema/optimizers.def"

@@ -105,6 +105,7 @@ int64_t ref_moe_route_work(const nxk_operator *operator);
 int64_t ref_moe_route_grad_work(const nxk_operator *operator);
 int64_t ref_moe_index_work(const nxk_operator *operator);
 int64_t ref_grouped_matmul_work(const nxk_operator *operator);
+int64_t ref_grouped_bias_grad_work(const nxk_operator *operator);
 int64_t ref_grouped_wgrad_work(const nxk_operator *operator);
 
 #endif

@@ -70,24 +70,41 @@ static nx_activation function_of(const ref_call *call) {
   return (nx_activation)ref_int(call, NX_activation_function);
 }
 
+/* Where the halves of a feature stand, and what they are; `*_moves`: 0 where a limit holds it. */
+typedef struct gate {
+  int64_t at_gate, at_up;
+  double gate, up, gate_moves, up_moves;
+} gate;
+
+static gate gate_of(const ref_call *call, const ref_operand *x, int64_t i) {
+  int64_t width = ref_last_dim(x) / 2, row = i / width * 2 * width, column = i % width;
+  bool in_turn = ref_int(call, NX_gated_interleaved);
+  double limit = ref_real(call, NX_gated_limit);
+  gate g = {.at_gate = row + (in_turn ? 2 * column : column), .gate_moves = 1, .up_moves = 1};
+  g.at_up = in_turn ? g.at_gate + 1 : g.at_gate + width;
+  g.gate = ref_load(x, g.at_gate), g.up = ref_load(x, g.at_up);
+  if (limit > 0 && g.gate > limit) g.gate = limit, g.gate_moves = 0;
+  if (limit > 0 && fabs(g.up) > limit) g.up = g.up < 0 ? -limit : limit, g.up_moves = 0;
+  g.up += ref_real(call, NX_gated_offset);
+  return g;
+}
+
 void ref_gated(const ref_call *call) {
   ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
-  int64_t width = ref_last_dim(&y);
   for (int64_t i = 0; i < y.n_elements; i++) {
-    int64_t at_gate = i / width * 2 * width + i % width;
-    ref_store(&y, i, value_of(function_of(call), ref_load(&x, at_gate)) * ref_load(&x, at_gate + width));
+    gate g = gate_of(call, &x, i);
+    ref_store(&y, i, value_of(function_of(call), g.gate) * g.up);
   }
 }
 
 void ref_gated_grad(const ref_call *call) {
   ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), dx = ref_out(call, 0);
   nx_activation function = function_of(call);
-  int64_t width = ref_last_dim(&dy);
   for (int64_t i = 0; i < dy.n_elements; i++) {
-    int64_t at_gate = i / width * 2 * width + i % width, at_up = at_gate + width;
-    double gate = ref_load(&x, at_gate), up = ref_load(&x, at_up), dyi = ref_load(&dy, i);
-    ref_store(&dx, at_gate, dyi * up * slope_of(function, gate));
-    ref_store(&dx, at_up, dyi * value_of(function, gate));
+    gate g = gate_of(call, &x, i);
+    double dyi = ref_load(&dy, i);
+    ref_store(&dx, g.at_gate, g.gate_moves * dyi * g.up * slope_of(function, g.gate));
+    ref_store(&dx, g.at_up, g.up_moves * dyi * value_of(function, g.gate));
   }
 }
 

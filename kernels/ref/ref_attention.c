@@ -243,3 +243,40 @@ void ref_attention_merge(const ref_call *call) {
     ref_store(&lse, row, largest + log(sum));
   }
 }
+
+/* What is read weighs as much as the sum of its exponentials against the sink's. */
+void ref_attention_sink(const ref_call *call) {
+  ref_operand o = ref_in(call, 0), lse = ref_in(call, 1), sinks = ref_in(call, 2);
+  ref_operand y = ref_out(call, 0), y_lse = ref_out(call, 1);
+  int64_t heads = lse.dims[1], s = lse.dims[2], d = ref_last_dim(&o) / heads;
+  int64_t first_head = ref_int(call, NX_attention_sink_first);
+  for (int64_t row = 0; row < lse.n_elements; row++) {
+    int64_t batch = row / s / heads, head = row / s % heads;
+    int64_t first = ((batch * s + row % s) * heads + head) * d;
+    double read = ref_load(&lse, row), sink = ref_load(&sinks, first_head + head);
+    double largest = read > sink ? read : sink,
+           all = largest + log(exp(read - largest) + exp(sink - largest));
+    for (int64_t f = first; f < first + d; f++) ref_store(&y, f, ref_load(&o, f) * exp(read - all));
+    ref_store(&y_lse, row, all);
+  }
+}
+
+/* A query's weight of the sink, times what less of it would have added. */
+void ref_attention_sink_grad(const ref_call *call) {
+  ref_operand d_o = ref_in(call, 0), o = ref_in(call, 1), lse = ref_in(call, 2), sinks = ref_in(call, 3);
+  ref_operand dsinks = ref_out(call, 0);
+  int64_t heads = lse.dims[1], s = lse.dims[2], d = ref_last_dim(&o) / heads;
+  int64_t first_head = ref_int(call, NX_attention_sink_grad_first);
+  bool adds = ref_int(call, NX_attention_sink_grad_accumulate);
+  for (int64_t at = 0; at < sinks.n_elements; at++) {
+    int64_t head = at - first_head;
+    double sum = 0, sink = ref_load(&sinks, at);
+    for (int64_t token = 0; head >= 0 && head < heads && token < lse.n_elements / heads; token++) {
+      int64_t first = (token * heads + head) * d, row = (token / s * heads + head) * s + token % s;
+      double inner = 0;
+      for (int64_t f = first; f < first + d; f++) inner += ref_load(&d_o, f) * ref_load(&o, f);
+      sum -= exp(sink - ref_load(&lse, row)) * inner;
+    }
+    ref_store_sum(&dsinks, at, sum, adds);
+  }
+}

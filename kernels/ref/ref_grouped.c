@@ -70,3 +70,34 @@ void ref_grouped_wgrad(const ref_call *call) {
       ref_store_sum(&dw, e * width * depth + i, sums[i], ref_int(call, NX_grouped_wgrad_accumulate));
   }
 }
+
+void ref_grouped_bias(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), counts = ref_in(call, 1), b = ref_in(call, 2), y = ref_out(call, 0);
+  double share = ref_real(call, NX_grouped_bias_share);
+  int64_t width = ref_last_dim(&x);
+  groups g = groups_of(&x, &counts);
+  for (int64_t i = 0; i < x.n_elements; i++) {
+    int64_t expert = expert_of(&g, i / width);
+    double bias = expert >= 0 ? ref_load(&b, expert * width + i % width) : 0;
+    ref_store(&y, i, ref_load(&x, i) + share * bias);
+  }
+}
+
+int64_t ref_grouped_bias_grad_work(const nxk_operator *operator) {
+  return operator->args[2].dims[0];
+}
+
+void ref_grouped_bias_grad(const ref_call *call) {
+  ref_operand dy = ref_in(call, 0), counts = ref_in(call, 1), db = ref_out(call, 0);
+  double share = ref_real(call, NX_grouped_bias_grad_share), *sums = call->work;
+  bool adds = ref_int(call, NX_grouped_bias_grad_accumulate);
+  int64_t width = ref_last_dim(&dy);
+  groups g = groups_of(&dy, &counts);
+  for (int64_t i = 0; i < db.n_elements; i++) sums[i] = 0;
+  for (int64_t r = 0; r < g.n_blocks * g.n_rows; r++) {
+    int64_t expert = expert_of(&g, r);
+    for (int64_t n = 0; expert >= 0 && n < width; n++)
+      sums[expert * width + n] += ref_load(&dy, r * width + n);
+  }
+  for (int64_t i = 0; i < db.n_elements; i++) ref_store_sum(&db, i, share * sums[i], adds);
+}

@@ -65,6 +65,9 @@ FAMILIES = {
     "glm4_moe": ("Glm4MoeConfig", MIXTURE | {
         "head_dim": 16, "n_routed_experts": 4, "num_experts": None, "n_group": 1, "topk_group": 1,
         "first_k_dense_replace": 1, "use_qk_norm": True, "attention_bias": True}),
+    "gpt_oss": ("GptOssConfig", GATED | {
+        "num_local_experts": 4, "num_experts_per_tok": 2, "head_dim": 16, "sliding_window": 8, "swiglu_limit": 0.3,
+        "rope_parameters": ROPE["yarn"] | {"rope_theta": 500.0, "truncate": False}}),
     "phi3": ("Phi3Config", GATED | {"sliding_window": None}),
     "olmo2": ("Olmo2Config", GATED),
     "gpt2": ("GPT2Config", {"vocab_size": VOCAB, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": SEQUENCE,
@@ -137,7 +140,9 @@ class Balance:
 def train(model, tokens, master_type, rate=0):
   balance = Balance(model, rate)
   masters = {name: w.detach().to(master_type).clone().requires_grad_() for name, w in model.named_parameters()}
-  groups = [{"params": [w for w in masters.values() if (w.dim() > 1) == decays], "weight_decay": DECAY * decays}
+  # biases of experts stand in matrices, and are biases all the same
+  groups = [{"params": [w for name, w in masters.items() if (w.dim() > 1 and not name.endswith("bias")) == decays],
+             "weight_decay": DECAY * decays}
             for decays in (True, False)]
   optimizer = torch.optim.AdamW(groups, lr=LR, betas=BETAS, eps=EPSILON, foreach=False)
   steps = []

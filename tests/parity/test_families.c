@@ -34,7 +34,8 @@ typedef struct variant {
   const char *of;    /* of families alone whose config.json has one of these keys; NULL: of all */
 } variant;
 
-static const char mixtures[] = "num_local_experts num_experts n_routed_experts", latents[] = "kv_lora_rank";
+static const char mixtures[] = "num_local_experts num_experts n_routed_experts",
+                  latents[] = "kv_lora_rank swiglu_limit";
 
 static const variant variants[] = {
     {"fp32", 1, SET("mesh.world", "1"), 1e-6, 1e-5, false, NULL},

@@ -198,7 +198,8 @@ static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *pie
                      .init_std = piece->init_std,
                      .tensor_id = nxc_constant(graph, &tensor_id),
                      .n_dims = piece->n_dims,
-                     .chunk = chunk};
+                     .chunk = chunk,
+                     .slices = piece->slices};
   nxc_emit_record(e, NX_SECTION_PIECES, &record);
 }
 

@@ -18,6 +18,10 @@ nxc_graph *nxc_grad_graph(nxc_grad *grad);
 double nxc_grad_loss_scale(const nxc_grad *grad);
 /* The complete gradient of an output of a forward operator; 0: nothing depends on it. */
 nxc_id nxc_grad_of(nxc_grad *grad, nxc_id value);
+/* A later operator made another value of this one, whose gradient is that of the other: operators of the
+ * gradient read the other in its place. What stands in a value's place: itself, where nothing does. */
+void nxc_grad_replace(nxc_grad *grad, nxc_id value, nxc_id by);
+nxc_id nxc_grad_value(const nxc_grad *grad, nxc_id value);
 /* Adds one summand to the gradient of an activation. */
 void nxc_grad_give(nxc_grad *grad, nxc_id value, nxc_id gradient);
 /* Appends an operator whose outputs hold gradients of parameters, and whose attribute `accumulate` says

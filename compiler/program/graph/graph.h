@@ -167,6 +167,7 @@ typedef struct nxc_piece_node {
   int32_t layer;
   int32_t expert; /* of parts that each expert has */
   uint32_t n_dims;
+  uint32_t slices; /* as in nx_piece */
 } nxc_piece_node;
 
 enum { NXC_UNIT_INPUT = -1, NXC_UNIT_OUTPUT = -2, NXC_UNIT_ANY = -3 };

@@ -6,6 +6,8 @@
 #include "compiler/program/graph/graph.h"
 #include "compiler/program/records/model.h"
 
-nxc_id nxc_activation_append(nxc_graph *graph, const nxc_activation *activation, const char *name, nxc_id x);
+/* in_turn: gate and up stand in turn in x, else one behind the other. */
+nxc_id nxc_activation_append(nxc_graph *graph, const nxc_activation *activation, bool in_turn,
+                             const char *name, nxc_id x);
 
 #endif

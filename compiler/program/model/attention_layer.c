@@ -220,6 +220,19 @@ static heads normed_heads(const nxc_decoder *d, nxc_id x) {
   return h;
 }
 
+/* The sinks of the tensor-parallel rank's heads; attention has some of them where others have the rest of its
+ * tokens. */
+static nxc_id with_sinks(const nxc_decoder *d, nxc_id o, nxc_id lse) {
+  nxc_rank_number first = nxc_rank_number_of(0);
+  nxc_context_first_head(d->graph, &first, local_heads(d));
+  nxc_id sinks = nxc_parameter_sinks(d->graph, d->t, local_heads(d));
+  return nxc_append(
+      d->graph, &(nxc_op_request){.op = NX_OP_attention_sink,
+                                  .name = "o_sunk",
+                                  .in = {o, lse, sinks},
+                                  .attrs = {[NX_attention_sink_first] = nxc_attribute(d->graph, &first)}});
+}
+
 nxc_id nxc_attention_layer(const nxc_decoder *d, nxc_id x) {
   nxc_graph *graph = d->graph;
   const nxc_attention_spec *a = &d->layer->attention;
@@ -247,7 +260,9 @@ nxc_id nxc_attention_layer(const nxc_decoder *d, nxc_id x) {
     request.in[4] = request.in[5] = graph->place_rows[0];
     request.in[6] = graph->starts;
   }
-  nxc_id o = nxc_context_scatter(graph, nxc_append(graph, &request), "o_own");
+  nxc_id read = nxc_append(graph, &request);
+  nxc_id o =
+      nxc_context_scatter(graph, a->sinks ? with_sinks(d, read, nxc_last_output(graph, 1)) : read, "o_own");
   const nxc_box box = {NXC_PART_O, width, nxc_decoder_divided(d, width)};
   return nxc_decoder_row_product(d, o, &box, a->output_bias);
 }

@@ -25,7 +25,7 @@ static nxc_id dense(const nxc_decoder *d, nxc_id x, nxc_part first, int64_t widt
                             {first + 1, width, nxc_decoder_divided(d, width)}};
   nxc_id up =
       nxc_decoder_column_product(d, name, x, gated ? boxes : boxes + 1, gated ? 2 : 1, d->tensor, ffn->bias);
-  nxc_id y = nxc_activation_append(graph, ffn->activation, "activation", up);
+  nxc_id y = nxc_activation_append(graph, ffn->activation, false, "activation", up);
   nxc_rank_number first_feature = nxc_decoder_divided(d, width);
   y = nxc_decoder_dropout(d, y, ffn->dropout, NXC_KEY_FFN, nxc_rank_number_of(0), &first_feature);
   const nxc_box box = {first + 2, width, first_feature};

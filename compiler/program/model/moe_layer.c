@@ -4,6 +4,7 @@
 #include "compiler/program/model/activation.h"
 #include "compiler/program/model/adapters.h"
 #include "compiler/program/model/parameters.h"
+#include "compiler/program/model/tensors.h"
 
 #include <math.h>
 
@@ -12,6 +13,7 @@ typedef struct layer {
   const nxc_training *t;
   const nxc_activation *activation;
   const nxc_mixture *m;
+  bool biased; /* experts have biases */
   uint32_t expert, expert_tensor; /* axes */
   uint32_t gathered;              /* atoms over which tokens meet before they go to experts */
   int64_t n_ranks;                /* that experts are divided over */
@@ -97,9 +99,10 @@ static void route(const layer *l, nxc_id x, routed *r) {
   const nxc_mixture *m = l->m;
   const nxc_box box = {NXC_PART_ROUTER, m->n_experts, nxc_rank_number_of(0)};
   nxc_id weight = nxc_parameter_rows(graph, l->t, "router_weight", &box, 1, l->t->model.hidden, 0);
+  nxc_id bias = m->biased ? nxc_parameter_bias(graph, l->t, "router_bias", &box, 1, 0) : 0;
   nxc_id logits = nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul,
                                                       .name = "router",
-                                                      .in = {x, weight},
+                                                      .in = {x, weight, bias},
                                                       .attrs = {[NX_matmul_trans_b] = nxc_integer(1)},
                                                       .dtype = NX_f32});
   nxc_id correction = m->corrected ? nxc_parameter_correction(graph, l->t, m->n_experts) : 0;
@@ -198,6 +201,21 @@ static nxc_id adapt(const layer *l, const nxc_box *box, nxc_id x, nxc_id counts,
   return nxc_adapter_append(l->graph, t, name, y, high, first);
 }
 
+/* y with each expert's bias; of sums that expert-tensor ranks make together each adds its share. */
+static nxc_id biased(const layer *l, const char *name, nxc_id y, nxc_id counts, const nxc_box *boxes,
+                     uint32_t n_boxes) {
+  nxc_graph *graph = l->graph;
+  if (!l->biased) return y;
+  bool summed = (placed(graph, y, NXC_PARTIAL) & l->expert_tensor) != 0;
+  const char *parameter = nxc_arena_printf(graph->arena, "%s_bias", name);
+  nxc_id bias = nxc_parameter_expert_bias(graph, l->t, parameter, boxes, n_boxes, !summed);
+  double share = summed ? 1.0 / (double)nxc_mesh_size(&graph->mesh, l->expert_tensor) : 1;
+  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_grouped_bias,
+                                             .name = nxc_arena_printf(graph->arena, "%s_biased", name),
+                                             .in = {y, counts, bias},
+                                             .attrs = {[NX_grouped_bias_share] = nxc_real(share)}});
+}
+
 /* Each expert is a feed-forward network of the model's kind. */
 static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
   nxc_graph *graph = l->graph;
@@ -207,15 +225,22 @@ static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
   nxc_rank_number_stride(&start, l->expert_tensor, width);
   const nxc_box boxes[2] = {{NXC_PART_EXPERT_GATE, width, start}, {NXC_PART_EXPERT_UP, width, start}};
   const nxc_box down = {NXC_PART_EXPERT_DOWN, width, start};
-  bool gated = l->activation->gated;
-  nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", gated ? boxes : boxes + 1,
-                                        gated ? 2 : 1, t->model.hidden, NXC_CUT_ROWS);
+  const nxc_box all = {NXC_PART_EXPERT_DOWN, t->model.hidden, nxc_rank_number_of(0)};
+  bool gated = l->activation->gated, in_turn = gated && nxc_tensor_takes_turns(t, NXC_PART_EXPERT_GATE);
+  nxc_box both = {NXC_PART_EXPERT_GATE, 2 * width, nxc_rank_number_of(0)};
+  nxc_rank_number_stride(&both.start, l->expert_tensor, 2 * width);
+  const nxc_box *first_box = in_turn ? &both : gated ? boxes : boxes + 1;
+  uint32_t n_boxes = gated && !in_turn ? 2 : 1;
+  nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", first_box, n_boxes, t->model.hidden,
+                                        NXC_CUT_ROWS);
   nxc_id up = grouped(l, "expert_up", x, counts, weight, n_rows);
   for (int64_t i = gated ? 0 : 1, first = 0; i < 2; i++, first += width)
     up = adapt(l, &boxes[i], x, counts, up, first, n_rows);
-  nxc_id y = nxc_activation_append(graph, l->activation, "expert_activation", up);
+  up = biased(l, "expert_up", up, counts, first_box, n_boxes);
+  nxc_id y = nxc_activation_append(graph, l->activation, in_turn, "expert_activation", up);
   weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->model.hidden, NXC_CUT_COLUMNS);
-  return adapt(l, &down, y, counts, grouped(l, "expert_down", y, counts, weight, n_rows), 0, n_rows);
+  y = adapt(l, &down, y, counts, grouped(l, "expert_down", y, counts, weight, n_rows), 0, n_rows);
+  return biased(l, "expert_down", y, counts, &all, 1);
 }
 
 /* The gathered tokens through their experts: a sum over the gathered ranks, still to be made. */
@@ -252,6 +277,7 @@ nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *t, const nxc_feed_for
              .t = t,
              .activation = spec->activation,
              .m = spec->mixture,
+             .biased = spec->bias,
              .expert = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT),
              .expert_tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR)};
   l.n_ranks = nxc_mesh_size(&graph->mesh, l.expert);

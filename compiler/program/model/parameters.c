@@ -200,7 +200,7 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
   return value;
 }
 
-/* On every rank, 0 at first. */
+/* 0 at first; on every rank, unless what calls says otherwise. */
 static nxc_id vector(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part, bool bias,
                      const nxc_shape *shape) {
   nxc_id value = known_parameter(graph, t, name);
@@ -236,6 +236,13 @@ static void hold(nxc_graph *graph, nxc_rank_number *row_start, int64_t logical_r
   if (ranks) nxc_rank_number_table(graph, row_start, ranks, start, false);
 }
 
+/* The expert's matrix, transposed, stands behind those before it. */
+static void stack(nxc_piece_node *piece, int64_t n_experts) {
+  piece->column_start.base += piece->expert * piece->logical_columns;
+  piece->logical_columns *= n_experts;
+  piece->slices = (uint32_t)n_experts;
+}
+
 nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_box *boxes,
                              uint32_t n_boxes, int64_t n_other, nxc_expert_cut cut) {
   bool divides_columns = cut == NXC_CUT_COLUMNS;
@@ -263,8 +270,51 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
       *(divides_columns ? &piece->column_start : &piece->row_start) = boxes[i].start;
       draw(t, piece, divides_columns ? rows + columns * n_tensor : rows * n_tensor + columns);
       hold(graph, &piece->row_start, piece->logical_rows, (uint32_t)(expert / n_local));
+      if (t->model.family->tensors[boxes[i].part]->stacked) stack(piece, n_experts);
     }
   }
+  return value;
+}
+
+nxc_id nxc_parameter_expert_bias(nxc_graph *graph, const nxc_training *t, const char *name,
+                                 const nxc_box *boxes, uint32_t n_boxes, bool divided) {
+  uint32_t ranks = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT);
+  int64_t n_experts = t->model.mixture->n_experts, rows = rows_of(boxes, n_boxes);
+  int64_t n_local = n_experts / nxc_mesh_size(&graph->mesh, ranks);
+  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){n_local * rows});
+  nxc_place_atoms(&shape.placement, ranks, NXC_SPLIT);
+  if (divided) nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR), NXC_SPLIT);
+  nxc_id value = new_parameter(graph, t, name, &shape);
+  for (int64_t expert = 0; expert < n_experts; expert++) {
+    int64_t row = expert % n_local * rows;
+    for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
+      bool stacked = t->model.family->tensors[boxes[i].part]->stacked;
+      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, true);
+      piece->expert = (int32_t)expert;
+      piece->n_dims = stacked ? 2 : 1;
+      piece->rows = 1;
+      piece->columns = boxes[i].n_local;
+      piece->logical_rows = stacked ? n_experts : 1;
+      piece->logical_columns = nxc_tensor_rows(graph, t, boxes[i].part);
+      piece->row = row;
+      piece->row_start.base = stacked ? expert : 0;
+      piece->column_start = boxes[i].start;
+      hold(graph, &piece->row_start, piece->logical_rows, (uint32_t)(expert / n_local));
+    }
+  }
+  trains_bias(graph, t, value, boxes[0].part);
+  return value;
+}
+
+nxc_id nxc_parameter_sinks(nxc_graph *graph, const nxc_training *t, int64_t n_local) {
+  uint32_t tensor = nxc_axis(&graph->mesh, NXC_AXIS_TENSOR);
+  nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){n_local});
+  nxc_place_atoms(&shape.placement, tensor, NXC_SPLIT);
+  nxc_id value = vector(graph, t, "sinks", NXC_PART_SINKS, false, &shape);
+  nxc_piece_node *piece = &graph->pieces[graph->n_pieces - 1];
+  if (piece->value != value) return value;
+  piece->logical_columns = n_local * nxc_mesh_size(&graph->mesh, tensor);
+  piece->column_start = nxc_rank_number_tensor(graph, 0, n_local);
   return value;
 }
 

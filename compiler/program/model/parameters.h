@@ -37,6 +37,11 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *training, const 
 typedef enum nxc_norm_vector { NXC_NORM_ONES, NXC_NORM_ZEROS, NXC_NORM_BIAS } nxc_norm_vector;
 nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
                           nxc_norm_vector kind, int64_t width);
+/* Biases of this rank's experts, one expert's behind the other's; `divided`: over expert-tensor ranks. */
+nxc_id nxc_parameter_expert_bias(nxc_graph *graph, const nxc_training *training, const char *name,
+                                 const nxc_box *boxes, uint32_t n_boxes, bool divided);
+/* The sinks of this rank's query heads, 0 at first. */
+nxc_id nxc_parameter_sinks(nxc_graph *graph, const nxc_training *training, int64_t n_local);
 /* What is added to the scores by which a router chooses, of each expert: fp32 whatever the others are, 0 at
  * first. */
 nxc_id nxc_parameter_correction(nxc_graph *graph, const nxc_training *training, int64_t n_experts);

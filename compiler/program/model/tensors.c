@@ -34,7 +34,8 @@ const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_pi
   const nxc_tensor_row *tensor = tensor_of(t, piece->part);
   const char *name = numbered(arena, numbered(arena, tensor->stem, layer), piece->expert);
   if (piece->adapter) return adapter_name(arena, t, piece, name);
-  return tensor->bare ? name : nxc_arena_printf(arena, "%s.%s", name, piece->bias ? "bias" : "weight");
+  if (tensor->bare) return piece->bias ? nxc_arena_printf(arena, "%s_bias", name) : name;
+  return nxc_arena_printf(arena, "%s.%s", name, piece->bias ? "bias" : "weight");
 }
 
 /* Keys of experts begin above those of all other tensors. */
@@ -72,6 +73,7 @@ static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_pa
   switch (part) {
     case NXC_PART_Q:
     case NXC_PART_Q_UP: return a->heads * a->head_dim;
+    case NXC_PART_SINKS: return a->heads;
     case NXC_PART_Q_DOWN: return a->query_rank;
     case NXC_PART_KV_DOWN: return a->kv_rank;
     case NXC_PART_ROPE_KEY: return a->shared_dim;
@@ -106,6 +108,10 @@ static int64_t rows_before(const nxc_graph *graph, const nxc_model *m, const nxc
 
 int64_t nxc_tensor_rows(const nxc_graph *graph, const nxc_training *t, nxc_part part) {
   return rows_before(graph, &t->model, tensor_of(t, part), NXC_N_PARTS);
+}
+
+bool nxc_tensor_takes_turns(const nxc_training *t, nxc_part part) {
+  return tensor_of(t, part)->layout == NXC_LAYOUT_TURNS;
 }
 
 /* The number times to / from, which divides it on every rank. */

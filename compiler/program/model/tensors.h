@@ -16,6 +16,9 @@ uint32_t nxc_piece_key(const nxc_training *training, const nxc_piece_node *piece
 /* Rows of the tensor that holds the part (entries of its bias), in the layer that the graph is at. */
 int64_t nxc_tensor_rows(const nxc_graph *graph, const nxc_training *training, nxc_part part);
 
+/* Whether rows of the part stand in turn with those of others. */
+bool nxc_tensor_takes_turns(const nxc_training *training, nxc_part part);
+
 /* Some rows of a part, and where they begin in the tensor. */
 typedef struct nxc_tensor_cut {
   int64_t rows;

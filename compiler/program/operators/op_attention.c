@@ -49,7 +49,7 @@ static void grad_attention(nxc_grad *grad, const nxc_operator_node *op) {
   if (d_o == 0) return;
   nxc_op_request request = {.op = NX_OP_attention_grad,
                             .of = {q, k, v},
-                            .in = {d_o, q, k, v, o, lse},
+                            .in = {d_o, q, k, v, nxc_grad_value(grad, o), nxc_grad_value(grad, lse)},
                             .group_atoms = op->group_atoms};
   memcpy(request.in + 6, op->args + 3, (op->n_in - 3) * sizeof *op->args); /* samples, and places */
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
@@ -109,3 +109,41 @@ const nxc_rule nxc_rule_attention_grad = {
     .infer = infer_attention_grad, .flops = flops_attention_grad, .n_products = N_GRAD_PRODUCTS,
     .suffixes = {"dq", "dk", "dv"}};
 const nxc_rule nxc_rule_attention_merge = {.infer = infer_attention_merge, .suffixes = {NULL, "lse"}};
+
+/* ---- sinks ---- */
+
+static const char *infer_sink(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  out[1] = *nxc_in(graph, op, 1);
+  return nxc_whole(&out[0]);
+}
+
+/* With the gradient of o, and o and lse as they are with sinks, the attention's gradient is right as it is.
+ */
+static void grad_sink(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id o = op->args[3], lse = op->args[4], d_o = nxc_grad_of(grad, o);
+  if (d_o == 0) return;
+  nxc_op_request request = {.op = NX_OP_attention_sink_grad,
+                            .in = {d_o, o, lse, op->args[2]},
+                            .out = {nxc_grad_parameter(grad, op->args[2])},
+                            .attrs = {[NX_attention_sink_grad_first] = op->attrs[NX_attention_sink_first]}};
+  if (request.out[0]) nxc_grad_accumulate(grad, &request);
+  nxc_grad_give(grad, op->args[0], d_o);
+  nxc_grad_replace(grad, op->args[0], o);
+  nxc_grad_replace(grad, op->args[1], lse);
+}
+
+/* A sum over tokens; ranks that have some heads of a divided set have summands of the others. */
+static const char *infer_sink_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *o = nxc_in(graph, op, 1), *sinks = nxc_in(graph, op, 3);
+  out[0] = *sinks;
+  out[0].dtype = graph->types.grad;
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++)
+    if (o->placement.at[atom] != NXC_REPLICATED && sinks->placement.at[atom] == NXC_REPLICATED)
+      out[0].placement.at[atom] = NXC_PARTIAL;
+  return nxc_same(nxc_in(graph, op, 0), o);
+}
+
+const nxc_rule nxc_rule_attention_sink = {
+    .infer = infer_sink, .grad = grad_sink, .suffixes = {NULL, "lse"}};
+const nxc_rule nxc_rule_attention_sink_grad = {.infer = infer_sink_grad};

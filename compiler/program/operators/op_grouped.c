@@ -95,3 +95,48 @@ const nxc_rule nxc_rule_grouped_matmul = {.infer = infer_grouped_matmul,
                                           .grad = grad_grouped_matmul,
                                           .flops = flops_grouped_matmul};
 const nxc_rule nxc_rule_grouped_wgrad = {.infer = infer_grouped_wgrad, .flops = flops_grouped_wgrad};
+
+/* ---- biases of experts ---- */
+
+/* Rows that are summands over expert-tensor ranks get a share of the whole bias on each. */
+static bool bias_fits(uint8_t x, uint8_t bias) {
+  if (x == NXC_SPLIT || x == NXC_SPLIT + 2) return bias == NXC_SPLIT;
+  return bias == NXC_REPLICATED;
+}
+
+static const char *infer_grouped_bias(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *x = nxc_in(graph, op, 0), *bias = nxc_in(graph, op, 2);
+  out[0] = *x;
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++)
+    if (!bias_fits(x->placement.at[atom], bias->placement.at[atom]))
+      return "rows and biases are divided differently";
+  return NULL;
+}
+
+static void grad_grouped_bias(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[3]);
+  if (dy == 0) return;
+  nxc_op_request request = {.op = NX_OP_grouped_bias_grad,
+                            .in = {dy, op->args[1]},
+                            .out = {nxc_grad_parameter(grad, op->args[2])},
+                            .attrs = {[NX_grouped_bias_grad_share] = op->attrs[NX_grouped_bias_share]}};
+  if (request.out[0]) nxc_grad_accumulate(grad, &request);
+  nxc_grad_give(grad, op->args[0], dy);
+}
+
+static const char *infer_grouped_bias_grad(const nxc_graph *graph, const nxc_operator_node *op,
+                                           nxc_shape *out) {
+  const nxc_shape *dy = nxc_in(graph, op, 0), *counts = nxc_in(graph, op, 1);
+  uint32_t sharing =
+      op->attrs[NX_grouped_bias_grad_share].real < 1 ? nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR) : 0;
+  out[0] = nxc_shape_of(graph->types.grad, 1, (int64_t[]){counts->dims[2] * nxc_shape_last(dy)});
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
+    uint8_t of_rows = dy->placement.at[atom];
+    if (of_rows == NXC_SPLIT || of_rows == NXC_SPLIT + 2) out[0].placement.at[atom] = NXC_SPLIT;
+    if (of_rows == NXC_SPLIT + 1 || (sharing & 1u << atom)) out[0].placement.at[atom] = NXC_PARTIAL;
+  }
+  return nxc_whole(dy);
+}
+
+const nxc_rule nxc_rule_grouped_bias = {.infer = infer_grouped_bias, .grad = grad_grouped_bias};
+const nxc_rule nxc_rule_grouped_bias_grad = {.infer = infer_grouped_bias_grad};

@@ -30,8 +30,8 @@ const nxc_rule nxc_rule_add = {.infer = infer_add, .grad = grad_add};
 static void grad_of_function(nxc_grad *grad, const nxc_operator_node *op, nx_op gradient) {
   nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
   if (dy == 0) return;
-  nxc_op_request request = {
-      .op = gradient, .of = {x}, .in = {dy, x}, .attrs = {op->attrs[NX_activation_function]}};
+  nxc_op_request request = {.op = gradient, .of = {x}, .in = {dy, x}};
+  memcpy(request.attrs, op->attrs, sizeof op->attrs);
   nxc_grad_give(grad, x, nxc_append(nxc_grad_graph(grad), &request));
 }
 

@@ -13,10 +13,19 @@ struct nxc_grad {
   double loss_scale;
   size_t n_forward_values; /* values made later have no gradients */
   nxc_id (*given)[MAX_GIVEN]; /* per value: summands, not yet added up; 0 ends */
+  nxc_id *replaced_by;     /* per value; 0: none */
 };
 
 nxc_graph *nxc_grad_graph(nxc_grad *grad) {
   return grad->graph;
+}
+
+void nxc_grad_replace(nxc_grad *grad, nxc_id value, nxc_id by) {
+  grad->replaced_by[value] = by;
+}
+
+nxc_id nxc_grad_value(const nxc_grad *grad, nxc_id value) {
+  return grad->replaced_by[value] ? grad->replaced_by[value] : value;
 }
 
 double nxc_grad_loss_scale(const nxc_grad *grad) {
@@ -171,6 +180,7 @@ static void add_tied(nxc_graph *graph) {
 void nxc_grad_build(nxc_graph *graph, double loss_scale) {
   nxc_grad grad = {.graph = graph, .loss_scale = loss_scale, .n_forward_values = graph->n_values};
   grad.given = nxc_arena_array(graph->arena, graph->n_values, sizeof *grad.given);
+  grad.replaced_by = nxc_arena_array(graph->arena, graph->n_values, sizeof *grad.replaced_by);
   graph->program = NXC_BACKWARD;
   if (graph->ports[NX_PORT_OUTPUT])
     nxc_grad_give(&grad, graph->ports[NX_PORT_OUTPUT], graph->ports[NX_PORT_OUTPUT_GRADIENT]);

@@ -25,6 +25,7 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .normalize = nxc_flag(s, NX_SETTING_MOE_NORMALIZE_TOP_K),
                    .scale = nxc_number(s, NX_SETTING_MOE_ROUTER_SCALE),
                    .tolerance = nxc_number(s, NX_SETTING_MOE_SINKHORN_TOLERANCE),
+                   .biased = nxc_flag(s, NX_SETTING_MOE_ROUTER_BIAS),
                    .corrected = nxc_flag(s, NX_SETTING_MOE_ROUTER_CORRECTION),
                    .correction_rate = nxc_number(s, NX_SETTING_MOE_CORRECTION_RATE),
                    .groups = nxc_int_or(s, NX_SETTING_MOE_GROUPS, 1),

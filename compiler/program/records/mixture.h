@@ -22,6 +22,7 @@ typedef struct nxc_mixture {
   double capacity_factor; /* 0: no token is dropped */
   double evaluation_capacity_factor; /* the same, in evaluations */
   bool by_position;
+  bool biased;              /* the router has a bias */
   bool corrected;           /* experts have a correction of the scores that choose them */
   double correction_rate;   /* by which it moves each step towards a balanced load */
   int64_t groups, top_groups, group_best; /* as of moe_route */

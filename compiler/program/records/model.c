@@ -130,6 +130,7 @@ static void read_scaling(const nxc_settings *s, nxc_rope_spec *rope) {
     rope->scaling = NXC_ROPE_PLAIN;
   }
   if (rope->scaling != NXC_ROPE_YARN) return;
+  if (!nxc_flag(s, NX_SETTING_MODEL_ROPE_TRUNCATE)) rope->scaling = NXC_ROPE_YARN_SMOOTH;
   rope->low_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_BETA_SLOW);
   rope->high_freq_factor = nxc_number(s, NX_SETTING_MODEL_ROPE_BETA_FAST);
   double usual = rope->factor > 1 ? 0.1 * log(rope->factor) + 1 : 1;
@@ -175,6 +176,7 @@ static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) 
   a.kv_rank = nxc_int_or(s, NX_SETTING_MODEL_LATENT_RANK, 0);
   a.scale = nxc_number_or(s, NX_SETTING_MODEL_ATTENTION_SCALE, 1 / sqrt((double)a.head_dim));
   a.soft_cap = nxc_number_or(s, NX_SETTING_MODEL_ATTENTION_SOFT_CAP, 0);
+  a.sinks = nxc_flag(s, NX_SETTING_MODEL_ATTENTION_SINKS);
   a.alibi = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "alibi");
   const qk_norm_row *norm = row_of(s, NX_SETTING_MODEL_QK_NORM, qk_norms, sizeof *qk_norms);
   assert(norm != NULL);
@@ -186,10 +188,13 @@ static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) 
   return a;
 }
 
-static nxc_feed_forward_spec read_feed_forward(const nxc_settings *s) {
-  const nxc_activation *activation =
-      row_of(s, NX_SETTING_MODEL_ACTIVATION, activations, sizeof *activations);
-  assert(activation != NULL);
+static nxc_feed_forward_spec read_feed_forward(const nxc_settings *s, nxc_arena *arena) {
+  const nxc_activation *row = row_of(s, NX_SETTING_MODEL_ACTIVATION, activations, sizeof *activations);
+  nxc_activation *activation = nxc_arena_alloc(arena, sizeof *activation);
+  assert(row != NULL);
+  *activation = *row;
+  activation->limit = nxc_number_or(s, NX_SETTING_MODEL_GATE_LIMIT, 0);
+  activation->offset = nxc_number(s, NX_SETTING_MODEL_GATE_OFFSET);
   return (nxc_feed_forward_spec){
       .activation = activation,
       .width = nxc_int(s, NX_SETTING_MODEL_FFN_HIDDEN),
@@ -197,7 +202,7 @@ static nxc_feed_forward_spec read_feed_forward(const nxc_settings *s) {
       .dropout = nxc_number(s, NX_SETTING_MODEL_FFN_DROPOUT)};
 }
 
-static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden) {
+static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden, nxc_arena *arena) {
   const block_row *block = row_of(s, NX_SETTING_MODEL_BLOCK, blocks, sizeof *blocks);
   assert(block != NULL);
   return (nxc_layer_spec){.norm = read_norm(s),
@@ -208,7 +213,7 @@ static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden) {
                           .parallel = block->parallel,
                           .one_norm = block->one_norm,
                           .attention = read_attention(s, hidden),
-                          .ffn = read_feed_forward(s),
+                          .ffn = read_feed_forward(s, arena),
                           .dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT)};
 }
 
@@ -242,7 +247,7 @@ static const nxc_mixture *read_mixture(const nxc_settings *s, int64_t n_layers, 
 
 /* The first spec is that of kind 0, whether there is such a layer or not. */
 static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
-  const nxc_layer_spec plain = read_layer(s, m->hidden);
+  const nxc_layer_spec plain = read_layer(s, m->hidden, arena);
   uint8_t *is_mixture = nxc_arena_array(arena, (size_t)m->layers, sizeof *is_mixture);
   int number_of[LAYER_KINDS] = {0};
   m->specs = nxc_arena_array(arena, LAYER_KINDS, sizeof *m->specs);

@@ -18,6 +18,7 @@ typedef struct nxc_activation {
   const char *name;
   bool gated; /* of two halves, the first goes through the function and multiplies the second */
   nx_activation function;
+  double limit, offset; /* as of gated */
 } nxc_activation;
 
 typedef struct nxc_norm_kind {
@@ -39,6 +40,7 @@ typedef enum nxc_rope_scaling { /* as in split_heads, but for the last two */
   NXC_ROPE_LINEAR,
   NXC_ROPE_LLAMA3,
   NXC_ROPE_YARN,
+  NXC_ROPE_YARN_SMOOTH,
   NXC_ROPE_DYNAMIC, /* plain, with a base of its own */
   NXC_ROPE_LONGROPE
 } nxc_rope_scaling;
@@ -67,6 +69,7 @@ typedef struct nxc_attention_spec {
   double scale;   /* of the scores */
   double soft_cap; /* of the scores; 0: none */
   bool alibi;
+  bool sinks; /* each head may read nothing, with a weight that is learned */
   nxc_qk_norm qk_norm;
   double dropout;
   bool qkv_bias, output_bias;

@@ -31,6 +31,8 @@ static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   if (normed) n += norm_vectors(&a->latent_norm, a->kv_rank);
   if (normed && a->query_rank > 0) n += norm_vectors(&a->latent_norm, a->query_rank);
   if (a->output_bias) n += m->hidden;
+  if (a->sinks) n += a->heads;
+  if (spec->ffn.mixture && spec->ffn.mixture->biased) n += spec->ffn.mixture->n_experts;
   if (spec->ffn.mixture && spec->ffn.mixture->corrected) n += spec->ffn.mixture->n_experts;
   if (spec->ffn.bias) n += m->hidden + spec->ffn.width * (spec->ffn.activation->gated ? 2 : 1);
   return n;
