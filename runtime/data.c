@@ -43,12 +43,25 @@ static bool is_read(const nx_plan *plan, uint32_t set, bool trains) {
   return false;
 }
 
+/* Samples that the whole run reads of a set, as Megatron counts them; UINT64_MAX where shares say how many.
+ */
+static uint64_t needed_of(const nx_plan *plan, uint32_t set) {
+  const nx_run *run = plan->run;
+  if (plan->datasets[set].role == NX_DATASET_TRAIN) return run->n_steps * run->global_batch;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++) {
+    const nx_evaluation *evaluation = &plan->evaluations[i];
+    uint64_t n_times = evaluation->every > 0 ? run->n_steps / evaluation->every + 1 : 1;
+    if (evaluation->dataset == set && evaluation->batches > 0)
+      return n_times * evaluation->batches * run->global_batch;
+  }
+  return UINT64_MAX;
+}
+
 static bool open_set(nxr_data *data, uint32_t index, nxr_fault *fault) {
   const nx_plan *plan = data->plan;
   nxr_set *set = &data->sets[index];
-  uint64_t n_needed = index == data->trained ? plan->run->n_steps * plan->run->global_batch : UINT64_MAX;
   data->limits[index] = UINT64_MAX;
-  if (nxr_set_open(plan, &plan->datasets[index], n_needed, &data->sources, set, fault)) return true;
+  if (nxr_set_open(plan, &plan->datasets[index], needed_of(plan, index), &data->sources, set, fault)) return true;
   if (index == data->trained || !set->empty) return false;
   fault->text[0] = '\0';
   return true;

@@ -44,9 +44,9 @@ static void order_epoch(const nxr_orders *orders, nxr_order *order, uint64_t epo
 
 static bool allocate(nxr_orders *orders) {
   bool good = true;
-  uint64_t n_documents = orders->source->n_documents;
   for (uint32_t i = 0; i < orders->n; i++) {
     nxr_order *order = &orders->kept[i];
+    uint64_t n_documents = order->n_documents = orders->source->n_documents;
     order->epoch = UINT64_MAX;
     order->documents = calloc(n_documents, sizeof *order->documents);
     order->firsts = calloc(n_documents + 1, sizeof *order->firsts);
@@ -56,17 +56,27 @@ static bool allocate(nxr_orders *orders) {
   return good;
 }
 
-bool nxr_orders_open(const nxr_data_source *source, const nxr_order_rule *rule, uint64_t n_samples,
-                     nxr_orders *orders, nxr_fault *fault) {
+static bool open_epochs(nxr_orders *orders, nxr_fault *fault) {
+  const nxr_order_rule *rule = &orders->rule;
+  orders->n_samples = (orders->source->n_tokens - 1) / orders->source->run->sequence;
   /* Without shuffling all epochs have the order of the first. */
-  *orders = (nxr_orders){
-      .source = source, .rule = *rule, .n_samples = n_samples, .n = rule->shuffle && rule->several ? 2 : 1};
-  if (allocate(orders)) {
-    order_epoch(orders, &orders->kept[0], 0);
-    return true;
-  }
-  nxr_orders_close(orders);
-  return nxr_fault_set(fault, "out of memory for the order of %llu samples", (unsigned long long)n_samples);
+  orders->n = rule->shuffle && rule->n_needed > orders->n_samples ? 2 : 1;
+  if (!allocate(orders))
+    return nxr_fault_set(fault, "out of memory for the order of %llu samples",
+                         (unsigned long long)orders->n_samples);
+  order_epoch(orders, &orders->kept[0], 0);
+  return true;
+}
+
+bool nxr_orders_open(const nxr_data_source *source, const nxr_order_rule *rule, nxr_orders *orders,
+                     nxr_fault *fault) {
+  *orders = (nxr_orders){.source = source, .rule = *rule, .n = 1};
+  orders->together = rule->shuffle && rule->order != NX_ORDER_EPOCHS;
+  bool good = orders->together
+                  ? nxr_order_megatron(source, rule, &orders->kept[0], &orders->n_samples, fault)
+                  : open_epochs(orders, fault);
+  if (!good) nxr_orders_close(orders);
+  return good;
 }
 
 void nxr_orders_close(nxr_orders *orders) {
@@ -80,6 +90,6 @@ void nxr_orders_close(nxr_orders *orders) {
 
 const nxr_order *nxr_orders_of(nxr_orders *orders, uint64_t epoch) {
   nxr_order *order = &orders->kept[epoch % orders->n];
-  if (order->epoch != epoch && orders->rule.shuffle) order_epoch(orders, order, epoch);
+  if (order->epoch != epoch && orders->rule.shuffle && !orders->together) order_epoch(orders, order, epoch);
   return order;
 }

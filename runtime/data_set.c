@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/data_set.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-/* A source gives at most one sample more than its weight says. */
-static uint64_t needed_of(const nxr_set *set, uint32_t i, uint64_t n_needed) {
-  double weight = set->plan->sources[set->record->first_source + i].weight;
-  bool known = set->record->blend == NX_BLEND_WEIGHTS && n_needed < UINT64_MAX;
-  return known && weight < 1 ? (uint64_t)(weight * (double)n_needed) + 2 : n_needed;
-}
-
-static bool open_samplers(nxr_set *set, uint64_t n_needed, nxr_data_sources *sources, nxr_fault *fault) {
+static bool open_sources(nxr_set *set, nxr_data_sources *sources, nxr_fault *fault) {
   const nx_dataset *record = set->record;
   for (uint32_t i = 0; i < record->n_sources; i++) {
-    const nxr_data_source *source = nxr_data_source_open(sources, record->first_source + i, fault);
     set->samplers[i] = (nxr_sampler){.run = set->plan->run,
-                                     .source = source,
+                                     .source = nxr_data_source_open(sources, record->first_source + i, fault),
                                      .shuffle = record->shuffle,
-                                     .n_needed = needed_of(set, i, n_needed)};
-    if (source == NULL) return false;
-    set->empty = !nxr_sampler_open(&set->samplers[i], record->sampler, fault);
-    if (set->empty) return false;
-    set->n_samples += set->samplers[i].n_samples;
+                                     .order = record->order};
+    if (set->samplers[i].source == NULL) return false;
   }
   return true;
 }
 
-/* What the blend goes by, 1 together. `sizes` has room for a number of each source. */
+/* What the blend goes by, 1 together; `sizes` has room for a number of each source. By samples only when the
+ * samplers are open. */
 static void weigh(const nxr_set *set, uint64_t *sizes, double *weights) {
   const nx_dataset *record = set->record;
   bool by_documents = record->blend == NX_BLEND_DOCUMENTS;
@@ -39,13 +30,33 @@ static void weigh(const nxr_set *set, uint64_t *sizes, double *weights) {
   else if (record->blend == NX_BLEND_SAMPLES) nxr_weigh_by_size(sizes, record->n_sources, weights);
 }
 
-static bool open_blend(nxr_set *set, nxr_fault *fault) {
+/* Of a source with this weight: with Megatron's surplus, which is more than the blend ever asks for. What
+ * gives as much as it has is asked for one epoch. */
+static uint64_t needed_of(const nxr_set *set, double weight, uint64_t n_needed) {
+  bool weighed = set->record->blend != NX_BLEND_SAMPLES && n_needed < UINT64_C(1) << 53;
+  if (set->record->n_sources == 1) return n_needed;
+  return weighed ? (uint64_t)ceil(ceil(weight * (double)n_needed) * 1.005) : UINT64_MAX;
+}
+
+static bool open_samplers(nxr_set *set, const double *weights, uint64_t n_needed, nxr_fault *fault) {
+  for (uint32_t i = 0; i < set->record->n_sources; i++) {
+    set->samplers[i].n_needed = needed_of(set, weights[i], n_needed);
+    set->empty = !nxr_sampler_open(&set->samplers[i], set->record->sampler, fault);
+    if (set->empty) return false;
+    set->n_samples += set->samplers[i].n_samples;
+  }
+  return true;
+}
+
+static bool open_blend(nxr_set *set, uint64_t n_needed, nxr_fault *fault) {
   uint32_t n = set->record->n_sources;
   double *weights = calloc(n, sizeof *weights);
   uint64_t *sizes = calloc(n, sizeof *sizes);
   bool good = weights && sizes;
   if (!good) nxr_fault_set(fault, "out of memory");
   else weigh(set, sizes, weights);
+  good = good && open_samplers(set, weights, n_needed, fault);
+  if (good) weigh(set, sizes, weights);
   good = good && nxr_blend_open(weights, n, &set->blend, fault);
   free(weights);
   free(sizes);
@@ -68,7 +79,7 @@ bool nxr_set_open(const nx_plan *plan, const nx_dataset *record, uint64_t n_need
       (nxr_set){.plan = plan, .record = record, .samplers = calloc(record->n_sources, sizeof *set->samplers)};
   if (set->samplers == NULL) return nxr_fault_set(fault, "out of memory");
   bool good =
-      open_samplers(set, n_needed, sources, fault) && open_blend(set, fault) && add_fingerprints(set, fault);
+      open_sources(set, sources, fault) && open_blend(set, n_needed, fault) && add_fingerprints(set, fault);
   bool empty = set->empty;
   if (!good) nxr_set_close(set);
   set->empty = empty;

@@ -29,6 +29,7 @@ struct nxr_sampler {
   const nx_run *run;
   const nxr_data_source *source;
   bool shuffle;
+  nx_order order;
   uint64_t n_needed;  /* samples that may be asked for */
   uint64_t n_samples; /* of an epoch */
   nxr_orders orders;

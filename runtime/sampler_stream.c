@@ -8,8 +8,7 @@
 static bool stream_open(nxr_sampler *sampler, nxr_fault *fault) {
   const nxr_data_source *source = sampler->source;
   uint32_t sequence = sampler->run->sequence;
-  sampler->n_samples = source->n_tokens > 0 ? (source->n_tokens - 1) / sequence : 0;
-  if (sampler->n_samples == 0)
+  if (source->n_tokens <= sequence)
     return nxr_fault_set(
         fault,
         "dataset %s has %llu tokens, in %llu of its %llu documents (data.split): fewer than one "
@@ -19,8 +18,11 @@ static bool stream_open(nxr_sampler *sampler, nxr_fault *fault) {
   const nxr_order_rule rule = {.seed = sampler->run->seed,
                                .number = source->number,
                                .shuffle = sampler->shuffle,
-                               .several = sampler->n_needed > sampler->n_samples};
-  return nxr_orders_open(source, &rule, sampler->n_samples, &sampler->orders, fault);
+                               .order = sampler->order,
+                               .n_needed = sampler->n_needed};
+  if (!nxr_orders_open(source, &rule, &sampler->orders, fault)) return false;
+  sampler->n_samples = (source->n_tokens - 1) / sequence;
+  return true;
 }
 
 /* The document of an epoch's order that holds a token of the stream. */
@@ -51,11 +53,11 @@ static void weigh_labels(const nxr_sampler *sampler, const nxr_order *order, uin
 
 static void stream_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
   const nxr_data_source *source = sampler->source;
-  const nxr_order *order = nxr_orders_of(&sampler->orders, sample / sampler->n_samples);
+  const nxr_order *order = nxr_orders_of(&sampler->orders, sample / sampler->orders.n_samples);
   uint64_t sequence = sampler->run->sequence, n = sequence + 1;
-  uint64_t first = order->samples[sample % sampler->n_samples] * sequence;
+  uint64_t first = order->samples[sample % sampler->orders.n_samples] * sequence;
   int32_t *tokens = row->tokens;
-  for (uint64_t at = find_document(order, source->n_documents, first); n > 0; at++) {
+  for (uint64_t at = find_document(order, order->n_documents, first); n > 0; at++) {
     uint64_t n_left = order->firsts[at + 1] - first, n_here = n < n_left ? n : n_left;
     nxr_data_source_read(source, order->documents[at], first - order->firsts[at], n_here, tokens);
     tokens += n_here, first += n_here, n -= n_here;

@@ -234,6 +234,14 @@ typedef enum nx_blend {
   NX_BLEND_DOCUMENTS    /* by the documents that they have, evened out by blend_alpha */
 } nx_blend;
 
+/* How a shuffled source's documents and samples are ordered. */
+typedef enum nx_order {
+  NX_ORDER_EPOCHS = 1, /* each epoch by itself, for ever */
+  NX_ORDER_MEGATRON,   /* the epochs that are needed together, as Megatron's GPTDataset does for the same seed
+                        */
+  NX_ORDER_NEOX        /* the same, with the last epoch among them however little of it is needed */
+} nx_order;
+
 /* What a schedule reads: a mixture of sources. Training reads the one that has its role. */
 typedef struct nx_dataset {
   uint32_t name; /* string: in logs, as "train"; no two have the same */
@@ -242,7 +250,7 @@ typedef struct nx_dataset {
   uint32_t sampler; /* nx_sampler */
   uint32_t blend;   /* nx_blend */
   uint32_t shuffle; /* 0 or 1 */
-  uint32_t reserved;
+  uint32_t order;   /* nx_order */
   double blend_alpha; /* exponent of the numbers of documents; 0 of other blends */
 } nx_dataset;
 _Static_assert(sizeof(nx_dataset) == 40, "plan dataset");

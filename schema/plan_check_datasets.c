@@ -28,7 +28,8 @@ static bool is_second(const nx_plan *plan, const nx_dataset *dataset) {
 static bool check_kinds(const nx_plan *plan, const nx_dataset *dataset) {
   double alpha = dataset->blend_alpha;
   bool evened = dataset->blend == NX_BLEND_DOCUMENTS;
-  return is_string(plan, dataset->name) && dataset->reserved == 0 && dataset->shuffle <= 1 &&
+  return is_string(plan, dataset->name) && dataset->shuffle <= 1 &&
+         dataset->order >= NX_ORDER_EPOCHS && dataset->order <= NX_ORDER_NEOX &&
          dataset->role >= NX_DATASET_TRAIN && dataset->role <= NX_DATASET_TEST &&
          dataset->sampler >= NX_SAMPLER_STREAM && dataset->sampler <= NX_SAMPLER_PAIRS &&
          dataset->blend >= NX_BLEND_WEIGHTS && dataset->blend <= NX_BLEND_DOCUMENTS &&

@@ -10,6 +10,9 @@ static const char *const samplers[] = {[NX_SAMPLER_STREAM] = "one stream of all 
 static const char *const blends[] = {[NX_BLEND_WEIGHTS] = "by weights",
                                      [NX_BLEND_SAMPLES] = "by their samples",
                                      [NX_BLEND_DOCUMENTS] = "by their documents"};
+static const char *const orders[] = {[NX_ORDER_EPOCHS] = "shuffled",
+                                     [NX_ORDER_MEGATRON] = "shuffled as Megatron does",
+                                     [NX_ORDER_NEOX] = "shuffled as GPT-NeoX does"};
 static const char *const splits[] = {[NX_SPLIT_SUMS] = "ends rounded",
                                      [NX_SPLIT_EACH] = "each part rounded",
                                      [NX_SPLIT_LAST] = "validation rounded up, the last"};
@@ -39,7 +42,7 @@ void nxc_dump_data(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++) {
     const nx_dataset *set = &plan->datasets[i];
     nxc_characters_print(nx_plan_string(plan, set->name), out);
-    fprintf(out, ": %s, %s", samplers[set->sampler], set->shuffle ? "shuffled" : "in order");
+    fprintf(out, ": %s, %s", samplers[set->sampler], set->shuffle ? orders[set->order] : "in order");
     if (set->n_sources > 1) fprintf(out, ", %u sources %s", set->n_sources, blends[set->blend]);
     if (set->blend == NX_BLEND_DOCUMENTS) fprintf(out, " to the power of %g", set->blend_alpha);
     fputc('\n', out);

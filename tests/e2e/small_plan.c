@@ -204,8 +204,12 @@ static void write_sections(const nx_program programs[3]) {
                           .states = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};
   const nx_parameter_group parameter_group = {
       .name = text("all"), .optimizer = NX_OP_sgd, .lr = lr, .decay = decay, .lr_factor = 1};
-  const nx_dataset dataset = {.name = text("train"), .role = NX_DATASET_TRAIN, .n_sources = 1,
-                              .sampler = NX_SAMPLER_STREAM, .blend = NX_BLEND_WEIGHTS};
+  const nx_dataset dataset = {.name = text("train"),
+                              .role = NX_DATASET_TRAIN,
+                              .n_sources = 1,
+                              .sampler = NX_SAMPLER_STREAM,
+                              .order = NX_ORDER_EPOCHS,
+                              .blend = NX_BLEND_WEIGHTS};
   const nx_source source = {.prefix = prefix, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1}};
   nx_chunk chunk = {.forward = 0, .backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1,
                     .ports = {NX_NONE, NX_NONE, NX_NONE, NX_NONE}};

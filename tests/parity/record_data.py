@@ -6,7 +6,8 @@ source gives which sample.
 usage: record_data.py FOLDER    writes recorded/data.txt
 
 FOLDER holds the systems' own files: helpers.cpp (megatron/core/datasets), config.py (megatron/core/datasets/
-blended_megatron_dataset_config.py), utils.py (megatron/core/datasets) and neox.py (megatron/data/data_utils.py). Needs
+blended_megatron_dataset_config.py), utils.py and gpt_dataset.py (megatron/core/datasets), and GPT-NeoX's neox.py
+(megatron/data/data_utils.py) and gpt2_dataset.py (megatron/data). Needs
 numpy, torch (for its copy of pybind11), datasets, and a compiler. Of the Python files single functions are taken, since
 what they import is not needed for them.
 
@@ -104,6 +105,41 @@ def by_documents(neox):
             yield f"documents {alpha} {' '.join(map(str, counts))} = {shown(neox(counts, alpha))}"
 
 
+def stream_order(documents, samples, helpers, sizes, seed, sequence, n, apart):
+    """First token of every sample in order, as if the documents stood one after another: what GPTDataset's (with the
+    last epoch apart, where little of it is needed) and GPT2Dataset's own functions give."""
+    tokens = int(sizes.sum())
+    epochs = 1
+    while epochs * tokens < n * sequence + 1:
+        epochs += 1
+    before = ((epochs - 1) * tokens - 1) // sequence
+    separate = apart and epochs > 1 and n - before < int(0.80 * ((tokens - 1) // sequence))
+    state = numpy.random.RandomState(seed)
+    ids = numpy.arange(len(sizes), dtype=numpy.int32)
+    order = documents(ids, epochs, state, separate) if apart else documents(ids, epochs, state)
+    starts = helpers.build_sample_idx_int32(sizes, order, sequence, epochs, tokens, True, 1)
+    total = starts.shape[0] - 1
+    shuffled = samples(before if separate else total, total, state) if apart else samples(total, state)
+    firsts = numpy.concatenate([[0], numpy.cumsum(sizes)])
+    found = []
+    for sample in shuffled[:n]:
+        at, offset = starts[sample]
+        while offset >= sizes[order[at]]:
+            at, offset = at + 1, offset - sizes[order[at]]
+        found.append(int(firsts[order[at]] + offset))
+    return found
+
+
+def orders(folder, helpers, given):
+    megatron = functions(folder / "gpt_dataset.py", ["_build_document_index", "_build_shuffle_index"], given)
+    neox = functions(folder / "gpt2_dataset.py", ["_build_doc_idx", "_build_shuffle_idx"], given)
+    for name, (documents, samples), apart in (("megatron", megatron, True), ("neox", neox, False)):
+        for seed, sequence, n in ((1234, 4, 30), (1, 5, 40), (1234, 4, 60), (7, 3, 150), (99, 7, 24), (5, 2, 200)):
+            sizes = numpy.array([40, 3, 29, 1, 20, 7], dtype=numpy.int32)
+            found = stream_order(documents, samples, helpers, sizes, seed, sequence, n, apart)
+            yield f"{name} {seed} {sequence} {n} = {' '.join(map(str, found))}"
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     given = {"numpy": numpy, "functools": functools, "re": re, "math": math, "Split": range(3), "List": list}
@@ -111,7 +147,9 @@ def main():
     given["normalize"] = normalize
     (parse,) = functions(folder / "config.py", ["parse_and_normalize_split"], given)
     split, weigh = functions(folder / "neox.py", ["get_train_valid_test_split_", "weights_by_num_docs"], given)
-    lines = [*blends(build_helpers(folder), normalize), *splits(parse, split), *held_out(), *by_documents(weigh)]
+    given.update(np=numpy, numpy=numpy)
+    helpers = build_helpers(folder)
+    lines = [*blends(helpers, normalize), *splits(parse, split), *held_out(), *by_documents(weigh), *orders(folder, helpers, given)]
     out = pathlib.Path(__file__).parent / "recorded" / "data.txt"
     out.write_text("\n".join(lines) + "\n")
 

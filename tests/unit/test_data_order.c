@@ -56,8 +56,12 @@ static void make_plan(made_plan *made, const setup *from) {
                               .ring_size = 1,
                               .ulysses_rank = ULYSSES,
                               .ulysses_size = 1},
-                      .set = {.role = NX_DATASET_TRAIN, .n_sources = 1, .sampler = NX_SAMPLER_STREAM,
-                              .blend = NX_BLEND_WEIGHTS, .shuffle = from->shuffle},
+                      .set = {.role = NX_DATASET_TRAIN,
+                              .n_sources = 1,
+                              .sampler = NX_SAMPLER_STREAM,
+                              .order = NX_ORDER_EPOCHS,
+                              .blend = NX_BLEND_WEIGHTS,
+                              .shuffle = from->shuffle},
                       .sources = {{.prefix = 1, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1}}}};
   snprintf(made->strings + 1, sizeof made->strings - 1, "%s", temporary_path(0, "set"));
   made->plan = (nx_plan){.run = &made->run,
@@ -248,8 +252,8 @@ static void keeps_two_epochs(void **state) {
   make_plan(&made, &(setup){true, 7, 100, 2, 1});
   assert_true(nxr_data_sources_make(&made.plan, &sources, &fault));
   const nxr_data_source *source = nxr_data_source_open(&sources, 0, &fault);
-  const nxr_order_rule rule = {.seed = 7, .shuffle = true, .several = true};
-  assert_true(nxr_orders_open(source, &rule, N_SAMPLES, &orders, &fault));
+  const nxr_order_rule rule = {.seed = 7, .shuffle = true, .order = NX_ORDER_EPOCHS, .n_needed = UINT64_MAX};
+  assert_true(nxr_orders_open(source, &rule, &orders, &fault));
   for (uint64_t epoch = 0; epoch < 5; epoch++) {
     const nxr_order *one = nxr_orders_of(&orders, epoch), *next = nxr_orders_of(&orders, epoch + 1);
     uint64_t first = one->samples[0];

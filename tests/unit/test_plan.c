@@ -267,6 +267,7 @@ static void break_dataset_more_alpha(uint8_t *bytes) {
 static void break_dataset_sources(uint8_t *bytes) { dataset_of(bytes)->n_sources = 2; }
 static void break_dataset_first(uint8_t *bytes) { dataset_of(bytes)->first_source = 1; }
 static void break_dataset_none(uint8_t *bytes) { dataset_of(bytes)->n_sources = 0; }
+static void break_dataset_order(uint8_t *bytes) { dataset_of(bytes)->order = 0; }
 static void break_source_prefix(uint8_t *bytes) { source_record_of(bytes)->prefix = NX_NONE; }
 static void break_source_part(uint8_t *bytes) { source_record_of(bytes)->part = NX_PARTS; }
 static void break_source_split(uint8_t *bytes) { source_record_of(bytes)->split = NX_SPLIT_LAST + 1; }
@@ -303,6 +304,7 @@ static void test_each_bound_has_its_own_refusal(void **state) {
       {break_dataset_sampler, "dataset 0 is malformed"},
       {break_dataset_blend, "dataset 0 is malformed"},
       {break_dataset_shuffle, "dataset 0 is malformed"},
+      {break_dataset_order, "dataset 0 is malformed"},
       {break_dataset_alpha, "dataset 0 is malformed"},
       {break_dataset_more_alpha, "dataset 0 is malformed"},
       {break_dataset_sources, "dataset 0 has not the sources that follow"},

@@ -75,10 +75,17 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
   return sources;
 }
 
+static nx_order order_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_DATA_ORDER, "megatron") ? NX_ORDER_MEGATRON
+         : nxc_is(s, NX_SETTING_DATA_ORDER, "neox")   ? NX_ORDER_NEOX
+                                                      : NX_ORDER_EPOCHS;
+}
+
 static nxc_dataset make_set(const nxc_settings *s, const part *of, const char *name) {
   return (nxc_dataset){.name = name,
                        .record = {.role = of->role,
                                   .sampler = NX_SAMPLER_STREAM,
+                                  .order = order_of(s),
                                   .blend = NX_BLEND_WEIGHTS,
                                   .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE)}};
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Mersenne Twister and the shuffle of numpy.random.RandomState, bit for bit: Megatron's datasets are ordered by
+ * them. */
+#ifndef NXR_MT19937_H
+#define NXR_MT19937_H
+
+#include <stdint.h>
+
+enum { NXR_MT19937_WORDS = 624 };
+
+typedef struct nxr_mt19937 {
+  uint32_t words[NXR_MT19937_WORDS];
+  uint32_t at;
+} nxr_mt19937;
+
+void nxr_mt19937_seed(nxr_mt19937 *random, uint32_t seed);
+uint32_t nxr_mt19937_next(nxr_mt19937 *random);
+/* RandomState.shuffle. */
+void nxr_mt19937_shuffle(nxr_mt19937 *random, uint64_t *items, uint64_t n);
+
+#endif
