@@ -19,6 +19,7 @@ static const nxc_front fronts[] = {
      .claims = nxc_megatron_claims,
      .read = nxc_megatron_read,
      .resolve = nxc_megatron_resolve,
+     .prepare = nxc_megatron_prepare,
      .write = nxc_write_arguments},
     {.dialect = "nx",
      .takes_overrides = true,

@@ -20,7 +20,7 @@ while IFS='|' read -r file options; do
   case $file in '' | '#'*) continue ;; esac
   file=${file% }
   case $file in
-    *.sh) set -- --dialect megatron "$file" -- $options ;;
+    *.sh | *.args) set -- --dialect megatron --world-size 2 "$file" -- $options ;;
     *)
       set -- "$file"
       for option in $options; do set -- "$@" --set "$option"; done

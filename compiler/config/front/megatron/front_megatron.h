@@ -18,6 +18,9 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts);
 /* Variables were filled in while reading; this tells which, and resolves our own $<...>. */
 nxc_resolution nxc_megatron_resolve(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
 
+/* Reads the files of data-args-path and per-split-data-args-path (megatron_blends.c). */
+void nxc_megatron_prepare(struct nxc_binding *binding);
+
 /* -- YAML (front_megatron_yaml.c) -- */
 
 /* Whether a text is one of the YAML forms, and not arguments. */
