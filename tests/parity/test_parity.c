@@ -6,6 +6,7 @@
 #include "tests/tap.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -108,6 +109,9 @@ static void set_all(const char *recorded) {
     set("model.query_key_layer_scaling", "true");
   set("data.path", "[%s/%s]", recorded, json_string_value(json_object_get(record, "data")));
   set("data.shuffle", "false");
+  set("data.validation_path", "[%s/%s]", recorded, json_string_value(json_object_get(record, "data")));
+  set("evaluate.batches", "1");
+  set("evaluate.sanity_batches", "1");
   set("run.init_from", "%s/%s", recorded, json_string_value(json_object_get(record, "init_from")));
   set_optimizer();
   set_schedule();
@@ -129,6 +133,15 @@ static void read_expected(training_result *expected) {
                                          json_number_value(json_object_get(step, "grad_norm")),
                                          json_number_value(json_object_get(step, "lr"))};
   }
+}
+
+/* Before the first step the validation set, which is the training's, has PyTorch's loss of the first batch, and to the
+ * last bit the loss that training finds. */
+static bool is_evaluated(const training_result *expected, const training_result *actual, double allowed) {
+  double first = expected->steps[0].loss, found = actual->evaluations[0];
+  bool good = actual->n_evaluations == 1 && found == actual->steps[0].loss && fabs(found - first) <= allowed * first;
+  tap_note("evaluation: loss %.9g, PyTorch's %.9g, of the first step %.9g", found, first, actual->steps[0].loss);
+  return good;
 }
 
 int main(int argc, char **argv) {
@@ -154,6 +167,7 @@ int main(int argc, char **argv) {
   training_run(&request, &actual);
   double allowed = json_number_value(json_object_get(record, "tolerance"));
   bool good = training_compare(&expected, &actual, allowed, allowed);
+  good = is_evaluated(&expected, &actual, allowed) && good;
   if (gradients) {
     snprintf(path, sizeof path, "%s/%s", recorded, gradients);
     snprintf(actual_path, sizeof actual_path, "%s/gradients/gradients.safetensors", folder);

@@ -68,12 +68,16 @@ void training_read(const char *folder, training_result *result) {
   snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
   FILE *in = fopen(path, "r");
   if (in == NULL) die("cannot read %s", path);
-  result->n_steps = 0;
+  result->n_steps = result->n_evaluations = 0;
   while (fgets(line, sizeof line, in)) {
     json_t *object = json_loads(line, 0, NULL);
-    if (object == NULL || result->n_steps == TRAINING_MAX_STEPS) die("cannot read %s", path);
-    result->steps[result->n_steps++] =
-        (training_step){number_at(object, "loss"), number_at(object, "grad_norm"), number_at(object, "lr")};
+    bool full = result->n_steps == TRAINING_MAX_STEPS || result->n_evaluations == TRAINING_MAX_STEPS;
+    if (object == NULL || full) die("cannot read %s", path);
+    double loss = number_at(object, "loss");
+    if (json_object_get(object, "set")) result->evaluations[result->n_evaluations++] = loss;
+    else
+      result->steps[result->n_steps++] =
+          (training_step){loss, number_at(object, "grad_norm"), number_at(object, "lr")};
     json_decref(object);
   }
   fclose(in);

@@ -28,6 +28,8 @@ typedef struct training_step {
 typedef struct training_result {
   size_t n_steps;
   training_step steps[TRAINING_MAX_STEPS];
+  size_t n_evaluations;
+  double evaluations[TRAINING_MAX_STEPS]; /* losses, in order */
 } training_result;
 
 /* Ends the program (exit 1) when anything fails. */
