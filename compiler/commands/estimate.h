@@ -89,8 +89,9 @@ nxc_column nxc_nxrun_column(const nxc_estimate *estimate, const nx_plan *plan);
 
 /* What was measured with other threads, or laid out otherwise, is not what would run. */
 void nxc_forecast_print_cautions(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
-/* Nothing where the plan has none. */
+/* Nothing where there are none. */
 void nxc_forecast_print_evaluations(const nxc_forecast *forecast, const nx_plan *plan, FILE *out);
+void nxc_own_print_evaluations(const nxc_own_estimate *own, FILE *out);
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
 json_t *nxc_assumed_json(const nxc_assumed *assumed);
 json_t *nxc_own_estimate_json(const nxc_own_estimate *own);

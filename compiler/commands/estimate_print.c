@@ -100,26 +100,28 @@ void nxc_forecast_print_cautions(const nxc_estimate *estimate, const nx_plan *pl
             plan->run->n_ranks / plan->run->n_hosts, machine->ranks_per_host, machine->ranks_per_host);
 }
 
-/* Batches that are evaluated in the whole training, as far as the plan tells; those of a share are not counted. */
-static double n_evaluated(const nx_plan *plan) {
-  double n = 0;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++) {
-    const nx_evaluation *e = &plan->evaluations[i];
-    uint64_t every = e->every, n_times = every ? plan->run->n_steps / every : 0;
-    if (every && e->first) n_times -= n_times < (e->first - 1) / every ? n_times : (e->first - 1) / every;
-    n += (double)(n_times + (e->flags & NX_EVALUATION_AT_END ? 1 : 0)) * (double)e->batches;
-  }
-  return n;
-}
-
-void nxc_forecast_print_evaluations(const nxc_forecast *f, const nx_plan *plan, FILE *out) {
-  double all_s = n_evaluated(plan) * f->evaluation_s, train_s = f->step_s * (double)plan->run->n_steps;
-  if (f->evaluation_s <= 0) return;
+static void print_evaluations(double batch_s, double n_batches, double train_s, FILE *out) {
+  double all_s = n_batches * batch_s;
   fputs("  evaluation", out);
-  print_seconds(f->evaluation_s, out);
+  print_seconds(batch_s, out);
   fputs(" a batch", out);
   if (all_s > 0) fprintf(out, ", %.1f %% of the training's time", 100 * all_s / (train_s + all_s));
   fputc('\n', out);
+}
+
+void nxc_forecast_print_evaluations(const nxc_forecast *f, const nx_plan *plan, FILE *out) {
+  double n = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++)
+    n += nxc_evaluated_batches(&plan->evaluations[i], plan->run->n_steps);
+  if (f->evaluation_s > 0) print_evaluations(f->evaluation_s, n, f->step_s * (double)plan->run->n_steps, out);
+}
+
+void nxc_own_print_evaluations(const nxc_own_estimate *own, FILE *out) {
+  const nxc_evaluations *evaluations = &own->training.evaluations;
+  uint64_t n_steps = (uint64_t)own->training.rate.max_steps;
+  double n = 0;
+  for (uint32_t i = 0; i < evaluations->n; i++) n += nxc_evaluated_batches(&evaluations->at[i].record, n_steps);
+  if (evaluations->n) print_evaluations(own->time.evaluation_s, n, own->time.step_s * (double)n_steps, out);
 }
 
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out) {

@@ -171,6 +171,7 @@ static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE 
   }
   fprintf(out, "  %-18s %9.3g s, %.0f tokens/s, %.1f %% of the peak (MFU)\n", "in all", column->step_s,
           column->tokens_per_s, 100 * column->utilisation);
+  if (!e->forecast_made) nxc_own_print_evaluations(&e->own, out);
   if (!e->forecast_made) return;
   nxc_forecast_print_evaluations(&e->forecast, &r->plan->plan, out);
   nxc_forecast_print_cautions(e, &r->plan->plan, out);

@@ -369,8 +369,13 @@ static clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_tr
   return c;
 }
 
-/* Forward and backward of one micro-batch on a stage. */
-static pass micro_batch(const clock *c) {
+static void add_passes(pass *to, const passes *of, double layers, bool back) {
+  add(to, &of->forward, layers);
+  if (back) add(to, &of->backward, layers);
+}
+
+/* Forward, and back, of one micro-batch on a stage. */
+static pass micro_batch(const clock *c, bool back) {
   const nxc_sizes *z = c->z;
   passes dense = dense_layer(c), mixture = {0};
   double attention = z->attention;
@@ -382,18 +387,15 @@ static pass micro_batch(const clock *c) {
     add_gathers(c, &mixture, experts, c->expert_shard);
   }
   pass p = {0};
-  add(&p, &dense.forward, z->stage_layers - z->stage_mixtures);
-  add(&p, &dense.backward, z->stage_layers - z->stage_mixtures);
-  add(&p, &mixture.forward, z->stage_mixtures);
-  add(&p, &mixture.backward, z->stage_mixtures);
+  add_passes(&p, &dense, z->stage_layers - z->stage_mixtures, back);
+  add_passes(&p, &mixture, z->stage_mixtures, back);
   if (z->last) {
     passes out = output_layer(c);
-    add(&p, &out.forward, 1);
-    add(&p, &out.backward, 1);
+    add_passes(&p, &out, 1, back);
   }
   if (z->pipeline > 1) {
     double bytes = z->compute_bytes * z->tokens * z->hidden / z->sequence_split;
-    double seconds = 2 * z->chunks * nxc_send_s(c->machine, c->stages, bytes);
+    double seconds = (back ? 2 : 1) * z->chunks * nxc_send_s(c->machine, c->stages, bytes);
     p.parts[NXC_SPENT_STAGES] += seconds * (1 - c->traits.hides_stages);
   }
   return p;
@@ -438,10 +440,12 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
   const nxc_machine *hosts = laid_out(machine, sizes, arena);
   clock *clocks = nxc_arena_array(arena, n_kinds, sizeof *clocks);
   pass *passes_of = nxc_arena_array(arena, n_kinds, sizeof *passes_of);
-  double sum_s = 0;
+  double sum_s = 0, evaluation_s = 0;
   for (size_t i = 0; i < n_kinds; i++) {
     clocks[i] = clock_of(system, &kinds[i].sizes, training, hosts, arena);
-    passes_of[i] = micro_batch(&clocks[i]);
+    passes_of[i] = micro_batch(&clocks[i], true);
+    pass forward = micro_batch(&clocks[i], false);
+    evaluation_s = fmax(evaluation_s, sum(&forward) * kinds[i].sizes.micro_batches);
     sum_s += kinds[i].n_stages * sum(&passes_of[i]);
   }
   for (size_t i = 0; i < n_kinds; i++) {
@@ -449,6 +453,7 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
     if (t.step_s > slowest.step_s) slowest = t;
   }
   double tokens = sizes->micro_batches * sizes->micro_batch * sizes->sequence * sizes->data;
+  slowest.evaluation_s = evaluation_s;
   slowest.tokens_per_s = tokens / slowest.step_s;
   slowest.model_flops = model_flops(sizes) / sizes->world;
   slowest.utilisation = slowest.model_flops / slowest.step_s / peak_of(sizes, machine->device);

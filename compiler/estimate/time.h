@@ -39,6 +39,7 @@ extern const char *const nxc_spent_names[NXC_N_SPENT];
 typedef struct nxc_own_time {
   double step_s;
   double parts[NXC_N_SPENT]; /* add up to step_s */
+  double evaluation_s;       /* of a batch of an evaluation: its forward passes; without those at both ends */
   double tokens_per_s;       /* of all ranks */
   double model_flops;        /* of a step and rank: forward and backward once, causal attention by half */
   double utilisation;        /* of the device's peak in the type of the products */

@@ -52,6 +52,13 @@ nxc_evaluations nxc_evaluations_read(const nxc_settings *s, const nxc_datasets *
   return evaluations;
 }
 
+double nxc_evaluated_batches(const nx_evaluation *e, uint64_t n_steps) {
+  uint64_t left_out = e->every && e->first ? (e->first - 1) / e->every : 0;
+  uint64_t n = e->every ? n_steps / e->every : 0;
+  n = n > left_out ? n - left_out : 0;
+  return (double)(n + (e->flags & NX_EVALUATION_AT_END ? 1 : 0)) * (double)e->batches;
+}
+
 uint32_t nxc_evaluation_named(const nxc_evaluations *evaluations, const char *name) {
   for (uint32_t i = 0; i < evaluations->n; i++)
     if (strcmp(evaluations->at[i].name, name) == 0) return i;

@@ -20,6 +20,8 @@ typedef struct nxc_evaluations {
 } nxc_evaluations;
 
 nxc_evaluations nxc_evaluations_read(const nxc_settings *settings, const nxc_datasets *datasets);
+/* Batches of it in a training of so many steps; of a share of a set, and by epochs, none are counted. */
+double nxc_evaluated_batches(const nx_evaluation *evaluation, uint64_t n_steps);
 /* Index of the evaluation of that name, or NX_NONE. */
 uint32_t nxc_evaluation_named(const nxc_evaluations *evaluations, const char *name);
 /* False, with findings, where settings name a set that is not evaluated, or ask for evaluations alone and
