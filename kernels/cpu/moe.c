@@ -313,3 +313,49 @@ void CPU_NAME(cpu_moe_combine_grad)(const nxk_kernel *kernel, const nxk_frame *f
     }
   }
 }
+
+/* ---- biases of experts ---- */
+
+/* The expert of a row in its block; -1: none. */
+static int64_t expert_of_row(const int32_t *counts, int64_t n_experts, int64_t n_rows, int64_t row) {
+  for (int64_t e = 0; e < n_experts; e++) {
+    int64_t count = nxk_moe_count(counts[e], n_rows);
+    if (row < count) return e;
+    row -= count;
+  }
+  return -1;
+}
+
+bool CPU_NAME(cpu_grouped_bias_bind)(nxk_kernel *kernel, nxk_fault *fault) {
+  (void)fault;
+  return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_in(kernel, 2)) && cpu_is_real(cpu_out(kernel, 0));
+}
+
+void CPU_NAME(cpu_grouped_bias)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *x = cpu_in(kernel, 0), *b = cpu_in(kernel, 2), *y = cpu_out(kernel, 0);
+  const void *source = cpu_in_at(kernel, frame, 0), *biases = cpu_in_at(kernel, frame, 2);
+  const int32_t *counts = cpu_in_at(kernel, frame, 1);
+  void *target = cpu_out_at(kernel, frame, 0);
+  float share = (float)cpu_real(kernel, NX_grouped_bias_share);
+  int64_t n_experts = cpu_columns(cpu_in(kernel, 1)), width = cpu_columns(x),
+          n_threads = kernel->device->n_threads;
+  int64_t n_rows = cpu_rows(x) * n_experts / nxk_n_elements(cpu_in(kernel, 1)); /* of a block */
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer x_buffer, b_buffer, y_buffer;
+    cpu_span span = cpu_share(cpu_rows(x), 1, omp_get_thread_num(), n_threads);
+    for (int64_t row = span.begin; row < span.end; row++) {
+      int64_t expert = expert_of_row(counts + row / n_rows * n_experts, n_experts, n_rows, row % n_rows);
+      for (int64_t start = 0; start < width; start += VEC_CHUNK) {
+        int64_t n = vec_chunk_of(start, width);
+        const float *p = vec_read(source, x->dtype, row * width + start, n, x_buffer);
+        const float *q = expert < 0 ? NULL : vec_read(biases, b->dtype, expert * width + start, n, b_buffer);
+        float *z = vec_target(target, y->dtype, row * width + start, y_buffer);
+        for (int64_t i = 0; q == NULL && i < n; i++) z[i] = p[i];
+#pragma omp simd
+        for (int64_t i = 0; i < (q ? n : 0); i++) z[i] = p[i] + share * q[i];
+        vec_commit(target, y->dtype, row * width + start, n, z);
+      }
+    }
+  }
+}
