@@ -9,6 +9,7 @@
 
 enum { NXD_MAX_PREFIX = 4000 };
 
+int nxd_command_adapter(int n, char **arguments);
 int nxd_command_build(int n, char **arguments);
 int nxd_command_check(int n, char **arguments);
 int nxd_command_info(int n, char **arguments);

@@ -19,6 +19,7 @@ static const char help[] =
     "       nxdata show PREFIX [OPTION…]\n"
     "       nxdata info PREFIX\n"
     "       nxdata check PREFIX\n"
+    "       nxdata merge-adapter MODEL ADAPTER -o FOLDER\n"
     "\n"
     "Indexed datasets, PREFIX.bin and PREFIX.idx, as nxrun and Megatron-LM read them.\n"
     "\n"
@@ -65,6 +66,8 @@ static const char help[] =
     "          --weights        with the weight of each token's loss\n"
     "info    says what the index says\n"
     "check   reads every token: least and greatest id, lengths of documents, damage\n"
+    "merge-adapter  adds LoRA adapters, as PEFT and nxrun save them, to the weights of a\n"
+    "        model (a folder, or a safetensors file), and writes the model with them\n"
     "\n"
     "  --help, --version\n"
     "\n"
@@ -79,7 +82,7 @@ typedef struct command {
 static const command commands[] = {
     {"build", nxd_command_build},     {"check", nxd_command_check}, {"info", nxd_command_info},
     {"merge", nxd_command_merge},     {"prepare", nxd_command_prepare}, {"show", nxd_command_show},
-    {"split", nxd_command_split},
+    {"split", nxd_command_split},     {"merge-adapter", nxd_command_adapter},
 };
 
 /* What was printed must have arrived. */

@@ -19,7 +19,7 @@ forbid() {
 
 none='^$'
 forbid 'runtime/' "$none" schema compiler kernels tokenizer
-forbid 'runtime/' '"runtime/(dataset|fault|mapping)' datasets
+forbid 'runtime/' '"runtime/(dataset|fault|mapping|safetensors)' datasets
 forbid 'runtime/' '"runtime/fault' chat
 forbid 'datasets/' "$none" chat schema compiler kernels runtime tokenizer
 forbid 'compiler/' "$none" schema runtime kernels datasets tokenizer

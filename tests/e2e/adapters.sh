@@ -1,0 +1,75 @@
+#!/bin/sh
+# Adapters beside a frozen model: they resume bit by bit, begin from a folder of PEFT's, and nxdata merges them. TAP.
+# usage: adapters.sh NXRUN NXCFG NXDATA MPIEXEC RECORDED
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 recorded=$(realpath "$5")
+. "$(dirname "$0")/lib.sh"
+
+base=$recorded/families/llama
+
+plan() { # NAME WORLD SETTINGS...
+  name=$1 world=$2
+  shift 2
+  cat >config.yaml <<END
+batch: {micro: 2, global: 8}
+model: {sequence: 32}
+optimizer: {name: adamw, lr: 1e-2}
+schedule: {name: constant, max_steps: 6}
+data: {path: [$recorded/tokens]}
+run: {name: $name, seed: 3}
+END
+  settings=
+  for setting; do settings="$settings --set nx:$setting"; done
+  # shellcheck disable=SC2086
+  "$nxcfg" plan config.yaml --model-config "$base/config.json" --set "nx:mesh.world=$world" $settings -o "$name.bin" >out 2>&1
+}
+
+train() { # NAME WORLD OPTIONS...
+  name=$1 world=$2
+  shift 2
+  timeout 100 "$mpiexec" -n "$world" "$nxrun" "$name.bin" "$@" >out 2>&1
+}
+
+loss() { # NAME: of the first step
+  head -n 1 "$1/metrics.jsonl" | sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/'
+}
+
+adapted="lora.rank=4 lora.alpha=8 lora.dropout=0.1 run.init_from=$base/model.safetensors"
+# shellcheck disable=SC2086
+plan whole 2 $adapted mesh.tensor=2 sequence_parallel=true && train whole 2 &&
+  plan parts 2 $adapted mesh.tensor=2 sequence_parallel=true && train parts 2 --stop-after 2 && train parts 2 --resume &&
+  cmp whole/checkpoints/step-000006/adapter_model.safetensors parts/checkpoints/step-000006/adapter_model.safetensors &&
+  cmp whole/checkpoints/step-000006/moment2.safetensors parts/checkpoints/step-000006/moment2.safetensors
+report 'a run that resumes ends with the same bits' $?
+[ ! -e whole/checkpoints/step-000006/model.safetensors ] && [ ! -e whole/checkpoints/step-000006/config.json ] &&
+  grep -q '"peft_type": "LORA"' whole/checkpoints/step-000006/adapter_config.json
+report 'a checkpoint holds adapters alone' $?
+
+# shellcheck disable=SC2086
+plan based 1 $adapted lora.save_base=true && train based 1 --stop-after 1 &&
+  cmp based/checkpoints/step-000001/model.safetensors "$base/model.safetensors" && train based 1 --resume --stop-after 2
+report 'with the model where that is asked for, as it was' $?
+
+"$nxdata" merge-adapter "$base" "$recorded/lora/llama" -o merged >out 2>&1
+report 'adapters are merged' $?
+cmp merged/config.json "$base/config.json" >out 2>&1
+report 'what stands beside the weights is copied' $?
+plan adapter 1 lora.rank=4 lora.alpha=8 "run.init_from=$base/model.safetensors" "lora.init_from=$recorded/lora/llama" &&
+  train adapter 1 --stop-after 1 && plan merged_model 1 "run.init_from=$folder/merged" &&
+  train merged_model 1 --stop-after 1 && plan base_model 1 "run.init_from=$base/model.safetensors" &&
+  train base_model 1 --stop-after 1
+report 'the model, the model with adapters and the merged one train' $?
+echo "$(loss adapter) $(loss merged_model) $(loss base_model)" >out
+awk '{ d = $1 - $2; e = $1 - $3; exit !(d * d < 1e-11 && e * e > 1e-8) }' out
+report 'the merged model is the model with adapters' $?
+
+mkdir odd && cp "$recorded/lora/llama/adapter_model.safetensors" odd &&
+  sed 's/"r": 4/"r": 5/' "$recorded/lora/llama/adapter_config.json" >odd/adapter_config.json
+expect 'an adapter of another rank' 1 'has not its shape' "$nxdata" merge-adapter "$base" odd -o none
+expect 'an adapter of another model' 1 'belongs to nothing' "$nxdata" merge-adapter "$base" "$recorded/lora/gpt2" -o none2
+expect 'a folder that exists' 1 'cannot make merged' "$nxdata" merge-adapter "$base" "$recorded/lora/llama" -o merged
+expect 'no folder' 2 'where to' "$nxdata" merge-adapter "$base" "$recorded/lora/llama"
+plan other 1 lora.rank=4 "lora.init_from=$recorded/lora/gpt2" "run.init_from=$base/model.safetensors"
+expect 'adapters of another model to begin with' 1 'are not those of the plan' "$mpiexec" -n 1 "$nxrun" other.bin
+finish
