@@ -119,6 +119,20 @@ static bool report(const nxr_source *source, const nxr_tensors *tensors, const c
                        hint(source, tensors));
 }
 
+/* The scales of what is quantized, whose names have this ending, are made of the tensor itself. */
+static const nxr_safetensor *find_tensor(const nxr_source *source, const nxr_tensors *tensors,
+                                         uint32_t tensor) {
+  static const char ending[] = ".absmax";
+  const nxr_tensor *item = &tensors->items[tensor];
+  char name[512];
+  size_t n = strlen(item->name), n_ending = sizeof ending - 1;
+  if (tensors->pieces->plan->pieces[item->piece].form != NX_FORM_ABSMAX || n < n_ending || n >= sizeof name)
+    return find(source, item->name);
+  memcpy(name, item->name, n - n_ending);
+  name[n - n_ending] = '\0';
+  return find(source, name);
+}
+
 bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,
                       const nxr_safetensor **found, nxr_fault *fault) {
   complaint missing = {"", 0}, misshapen = {"", 0}, extra = {"", 0};
@@ -127,7 +141,7 @@ bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_
   for (uint32_t i = 0; i < tensors->n; i++) {
     uint32_t piece = tensors->items[i].piece;
     bool wanted = nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece);
-    found[i] = wanted ? find(source, tensors->items[i].name) : NULL;
+    found[i] = wanted ? find_tensor(source, tensors, i) : NULL;
     if (found[i]) used[position(source, found[i])] = true;
   }
   for (uint32_t i = 0; i < tensors->n; i++) {

@@ -153,10 +153,11 @@ static void store(const reader *in, uint32_t piece, int64_t row, const nxr_span 
 }
 
 static void read_row(const reader *in, const nxr_safetensor *tensor, uint32_t piece, int64_t row) {
-  int64_t columns = in->tensors->pieces->plan->pieces[piece].logical_columns;
-  nxr_span span = row_span(in, piece, row);
+  const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
+  int64_t columns = at->logical_columns * nx_form_elements(at->form);
+  nxr_span span = row_span(in, piece, row), read = nxr_pieces_elements(in->tensors->pieces, piece, &span);
   if (span.n > 0)
-    nxr_safetensor_floats(tensor, (uint64_t)(span.row * columns + span.column), (uint64_t)span.n, in->block);
+    nxr_safetensor_floats(tensor, (uint64_t)(read.row * columns + read.column), (uint64_t)read.n, in->block);
   store(in, piece, row, &span, in->block);
 }
 
@@ -199,9 +200,7 @@ static void read_piece(const reader *in, const nxr_safetensor *tensor, uint32_t 
 bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr_safetensor *const *found,
                       nxr_fault *fault) {
   const nx_plan *plan = tensors->pieces->plan;
-  size_t widest = 1;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
-    if ((size_t)plan->pieces[i].columns > widest) widest = (size_t)plan->pieces[i].columns;
+  size_t widest = nxr_pieces_widest(plan);
   float column[BLOCK_ROWS];
   reader in = {.tensors = tensors, .content = content, .column = column};
   in.block = malloc(BLOCK_ROWS * widest * sizeof *in.block);

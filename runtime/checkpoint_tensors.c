@@ -23,7 +23,8 @@ uint32_t nxr_tensors_find(const nxr_tensors *tensors, const char *name) {
 static bool check_same(const nxr_pieces *pieces, uint32_t one, uint32_t other, nxr_fault *fault) {
   const nx_piece *a = &pieces->plan->pieces[one], *b = &pieces->plan->pieces[other];
   bool same = a->logical_rows == b->logical_rows && a->logical_columns == b->logical_columns &&
-              a->n_dims == b->n_dims && a->flags == b->flags && a->slices == b->slices;
+              a->n_dims == b->n_dims && a->flags == b->flags && a->slices == b->slices &&
+              a->form == b->form;
   for (nxr_kind kind = NXR_PARAM; same && kind < NXR_N_KINDS; kind++) {
     bool has = nxr_pieces_has(pieces, kind, one);
     same = has == nxr_pieces_has(pieces, kind, other) &&

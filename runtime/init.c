@@ -27,6 +27,7 @@ static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, 
     nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
     nxr_world_beat();
     if (span.n == 0) continue;
+    span = nxr_pieces_elements(pieces, index, &span);
     if (piece->init == NX_INIT_NORMAL || piece->init == NX_INIT_UNIFORM)
       draw_row(pieces->plan->run->seed, tensor_id, piece, &span, values);
     else
@@ -37,10 +38,8 @@ static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, 
 
 bool nxr_init_weights(const nxr_pieces *pieces, nxr_fault *fault) {
   const nx_plan *plan = pieces->plan;
-  int64_t widest = 1;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
-    if (plan->pieces[i].columns > widest) widest = plan->pieces[i].columns;
-  float *values = malloc((size_t)widest * sizeof *values), *room = malloc((size_t)widest * sizeof *room);
+  size_t widest = nxr_pieces_widest(plan);
+  float *values = malloc(widest * sizeof *values), *room = malloc(widest * sizeof *room);
   bool enough = values && room;
   for (uint32_t i = 0; enough && i < plan->n[NX_SECTION_PIECES]; i++) init_piece(pieces, i, values, room);
   free(values);

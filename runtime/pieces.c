@@ -3,6 +3,7 @@
 
 #include "schema/bf16.h"
 #include "schema/f16.h"
+#include "schema/nf4.h"
 #include "schema/stochastic.h"
 
 #include <assert.h>
@@ -128,8 +129,36 @@ static void put_drawn(const nxr_pieces *pieces, const nxr_span *span, const floa
   nxr_pieces_put(pieces, NX_bf16, span, rounded);
 }
 
+nxr_span nxr_pieces_elements(const nxr_pieces *pieces, uint32_t piece, const nxr_span *span) {
+  int64_t n = nx_form_elements(pieces->plan->pieces[piece].form);
+  return (nxr_span){.row = span->row, .column = span->column * n, .n = span->n * n, .address = span->address};
+}
+
+size_t nxr_pieces_widest(const nx_plan *plan) {
+  int64_t widest = 1;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    int64_t n = plan->pieces[i].columns * nx_form_elements(plan->pieces[i].form);
+    if (n > widest) widest = n;
+  }
+  return (size_t)widest;
+}
+
+/* Entries of a frozen row; a shard begins and ends between blocks. */
+static void put_quantized(const nxr_pieces *pieces, nx_form form, const nxr_span *span, const float *values,
+                          void *room) {
+  if (form == NX_FORM_NF4) nx_nf4_encode(values, span->n * nx_form_elements(form), room);
+  for (int64_t i = 0; form == NX_FORM_ABSMAX && i < span->n; i++)
+    ((float *)room)[i] = nx_nf4_absmax(values + i * NX_NF4_BLOCK, NX_NF4_BLOCK);
+  nxr_pieces_put(pieces, form == NX_FORM_NF4 ? NX_u8 : NX_f32, span, room);
+}
+
 void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, void *room) {
   nxr_span whole = nxr_pieces_row(pieces, NXR_PARAM, piece, row);
+  nx_form form = pieces->plan->pieces[piece].form;
+  if (form != NX_FORM_PLAIN) {
+    put_quantized(pieces, form, &whole, values, room);
+    return;
+  }
   nx_dtype dtype = nxr_pieces_dtype(pieces, NXR_PARAM, piece);
   if (dtype == NX_bf16 && pieces->plan->run->stochastic) put_drawn(pieces, &whole, values, room);
   else nxr_pieces_put_floats(pieces, dtype, &whole, values, room);

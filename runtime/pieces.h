@@ -54,9 +54,13 @@ void nxr_pieces_put(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *sp
 /* The same of floats, rounded to the type; `room` holds as many halves. */
 void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_span *span,
                            const float *values, void *room);
+/* The elements of the tensor that a span's entries stand for (nx_form). */
+nxr_span nxr_pieces_elements(const nxr_pieces *pieces, uint32_t piece, const nxr_span *span);
+/* Elements of the longest row of any piece. */
+size_t nxr_pieces_widest(const nx_plan *plan);
 /* Sets the weights of local row `row`: `values` are the row's columns of the box that lie in the logical
- * tensor (as the NXR_PARAM span says). The parameter is rounded from them, the master copy is exact. `room`
- * is the caller's, for as many floats as the row has. */
+ * tensor (as the NXR_PARAM span says; its elements). The parameter is rounded or quantized from them, the
+ * master copy is exact. `room` is the caller's, for as many floats as the row has. */
 void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, void *room);
 
 #endif

@@ -71,6 +71,7 @@ static bool type_matches(nx_op_facts *facts, char letter, uint16_t dtype) {
     case 'd': return dtype == NX_f64;
     case 'i': return dtype == NX_i32;
     case 'l': return dtype == NX_i64;
+    case 'u': return dtype == NX_u8;
     case 's':
       if (facts->same_type == 0) facts->same_type = dtype;
       return facts->same_type == dtype;

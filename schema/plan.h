@@ -381,6 +381,10 @@ enum {
   NX_PIECE_ALIAS = 4       /* another name of a box that an earlier piece is */
 };
 
+/* How an entry of a value stands for elements of the tensor: of itself, of two in NormalFloat of 4 bits, or
+ * of the 64 that have it as their greatest magnitude. Sizes and places of pieces are counted in entries. */
+typedef enum nx_form { NX_FORM_PLAIN = 0, NX_FORM_NF4, NX_FORM_ABSMAX, NX_N_FORMS } nx_form;
+
 /* What a parameter is made of: a box of a logical tensor, whole rows of one parameter value (so fused QKV is
  * three pieces). Logical shapes are [rows, columns] as the products read them, vectors are [1, n]; vocabulary
  * padding is in no piece. Row r of the box is row `row + r` of the value; it has `columns` entries; entries
@@ -403,8 +407,10 @@ typedef struct nx_piece {
   uint32_t chunk;                /* that holds it: only ranks of its stage have this box */
   uint32_t slices; /* equal parts of the checkpoint's rows that are its first dimension of three; 0: it has no
                       third */
+  uint32_t form;                 /* nx_form */
+  uint32_t reserved;
 } nx_piece;
-_Static_assert(sizeof(nx_piece) == 104, "plan piece");
+_Static_assert(sizeof(nx_piece) == 112, "plan piece");
 
 /* Parameters that are updated alike. The updates of its ranges read its learning rate and weight decay, which
  * the step makes. */
@@ -669,6 +675,8 @@ bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t un
 const nx_dataset *nx_plan_train_set(const nx_plan *plan);
 /* How the dataset of a source is made; NULL: it is there already. */
 const nx_recipe *nx_source_recipe(const nx_plan *plan, const nx_source *source);
+/* Elements that an entry stands for. */
+int64_t nx_form_elements(uint32_t form);
 /* The rule that updates a range; NULL where it is frozen. */
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/nf4.h"
 #include "schema/plan.h"
 
 #include <nettle/sha2.h>
@@ -220,6 +221,12 @@ const nx_dataset *nx_plan_train_set(const nx_plan *plan) {
   return NULL;
 }
 
+int64_t nx_form_elements(uint32_t form) {
+  static const int64_t elements[NX_N_FORMS] = {
+      [NX_FORM_PLAIN] = 1, [NX_FORM_NF4] = 2, [NX_FORM_ABSMAX] = NX_NF4_BLOCK};
+  return elements[form];
+}
+
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range) {
   if (range->parameter_group == NX_NONE) return NULL;
   return nx_optimizer_of(plan->parameter_groups[range->parameter_group].optimizer);
@@ -259,13 +266,14 @@ const char *nx_port_name(nx_port port) {
 
 uint32_t nx_piece_shape(const nx_piece *piece, int64_t dims[3]) {
   bool transposed = piece->flags & NX_PIECE_TRANSPOSED;
-  int64_t rows = transposed ? piece->logical_columns : piece->logical_rows;
-  int64_t columns = transposed ? piece->logical_rows : piece->logical_columns;
+  int64_t elements = piece->logical_columns * nx_form_elements(piece->form);
+  int64_t rows = transposed ? elements : piece->logical_rows;
+  int64_t columns = transposed ? piece->logical_rows : elements;
   if (piece->slices > 0) {
     dims[0] = piece->slices, dims[1] = rows / piece->slices, dims[2] = columns;
     return 3;
   }
-  dims[0] = piece->n_dims == 1 ? piece->logical_columns : rows;
+  dims[0] = piece->n_dims == 1 ? elements : rows;
   if (piece->n_dims > 1) dims[1] = columns;
   return piece->n_dims;
 }

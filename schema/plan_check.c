@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/nf4.h"
 #include "schema/plan_check.h"
 
 #include <float.h>
@@ -191,10 +192,25 @@ static bool check_value(const checker *check, uint32_t index) {
   return true;
 }
 
+/* Whether a range of frozen parameters, or of codes for them, is one that a piece of this form can be of. */
+static bool fits_form(const nx_plan *plan, const nx_piece *piece) {
+  const nx_range *range = &plan->ranges[piece->range];
+  uint16_t dtype = plan->values[range->param].dtype;
+  bool bounded = piece->logical_columns <= INT64_C(1) << 40, frozen = range->grad == NX_NONE;
+  if (piece->form == NX_FORM_PLAIN) return nx_dtype_is_real(dtype);
+  if (piece->form == NX_FORM_ABSMAX) return bounded && frozen && dtype == NX_f32;
+  enum { BLOCK = NX_NF4_BLOCK / 2 }; /* no rank has part of one */
+  return bounded && frozen && dtype == NX_u8 && piece->columns % BLOCK == 0 &&
+         piece->logical_columns % BLOCK == 0 && piece->range_offset % BLOCK == 0 &&
+         range->n_shard % BLOCK == 0 && nx_constant_is_multiple(plan, piece->column_start, BLOCK) &&
+         nx_constant_is_multiple(plan, range->shard_start, BLOCK);
+}
+
 /* Whether a value is a vector as long as a shard, or as the range where it may be. */
 static bool has_length(const nx_plan *plan, const nx_range *range, uint32_t index, bool may_be_whole) {
   if (!is_index(plan, index, NX_SECTION_VALUES) || plan->values[index].n_dims != 1) return false;
-  if (!nx_dtype_is_real(plan->values[index].dtype)) return false;
+  bool codes = range->grad == NX_NONE && plan->values[index].dtype == NX_u8;
+  if (!nx_dtype_is_real(plan->values[index].dtype) && !codes) return false;
   uint64_t n = (uint64_t)plan->values[index].dims[0];
   return n == range->n_shard || (may_be_whole && n == range->n_elements);
 }
@@ -295,7 +311,8 @@ static bool check_piece_chunk(const checker *check, const nx_piece *piece, uint3
   const nx_plan *plan = check->plan;
   int64_t rows = piece->flags & NX_PIECE_TRANSPOSED ? piece->logical_columns : piece->logical_rows;
   bool sliced = piece->slices == 0 || (piece->n_dims == 2 && rows % piece->slices == 0);
-  if (!is_index(plan, piece->chunk, NX_SECTION_CHUNKS) || !sliced)
+  if (!is_index(plan, piece->chunk, NX_SECTION_CHUNKS) || !sliced || piece->reserved != 0 ||
+      piece->form >= NX_N_FORMS || !fits_form(plan, piece))
     FAIL(piece, "piece %u is malformed", index);
   const nx_range *range = &plan->ranges[piece->range];
   uint32_t values[4 + NX_MAX_STATES] = {piece->value, range->param, range->master, range->grad};

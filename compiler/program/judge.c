@@ -3,6 +3,7 @@
 #include "compiler/settings/refusal.h"
 #include "compiler/program/records/demands.h"
 #include "compiler/program/passes/passes.h"
+#include "schema/nf4.h"
 
 static bool judge_settings(const nxc_settings *settings, nxc_sink *sink) {
   bool good = true;
@@ -203,6 +204,23 @@ static bool splits_biases(const nxc_training *t) {
          ((fused && heads) || (layer->ffn.bias && layer->ffn.activation->gated && gates));
 }
 
+/* Whether the rows of all matrices with adapters are divided into blocks of nf4, and no file has them
+ * transposed. */
+static bool fills_blocks(const nxc_training *t) {
+  const nxc_model *m = &t->model;
+  const nxc_mixture *e = m->mixture;
+  const nxc_layer_spec *layer = &m->specs[0];
+  int64_t experts = e ? e->hidden / nxc_mesh_size(&t->mesh, nxc_axis(&t->mesh, NXC_AXIS_EXPERT_TENSOR)) : 0;
+  const int64_t rows[] = {m->hidden, layer->attention.heads * layer->attention.head_dim / t->layout.tensor,
+                          layer->ffn.width / t->layout.tensor, (e ? e->shared_hidden : 0) / t->layout.tensor,
+                          experts};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (rows[i] % NX_NF4_BLOCK != 0) return false;
+  for (nxc_part part = 0; part < NXC_N_PARTS; part++)
+    if (t->lora.of[part] && m->family->tensors[part] && m->family->tensors[part]->transposed) return false;
+  return true;
+}
+
 static bool judge_adapters(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   const nxc_lora *l = &t->lora;
   if (l->rank == 0) return true;
@@ -226,6 +244,11 @@ static bool judge_adapters(const nxc_settings *s, nxc_sink *sink, const nxc_trai
            t->model.family->tensors[NXC_PART_EXPERT_GATE]->layout != NXC_LAYOUT_TURNS,
        NX_SETTING_LORA_MODULES, "NX3040",
        "experts whose gates and other halves stand in turn in one tensor have no adapters"},
+      {!l->nf4 || fills_blocks(t), NX_SETTING_LORA_BASE_TYPE, "NX3040",
+       "rows of quantized matrices are a whole number of blocks of 64 on each rank, and stand as products "
+       "read them"},
+      {!l->nf4 || !nxc_flag(s, NX_SETTING_LORA_SAVE_BASE), NX_SETTING_LORA_SAVE_BASE, "NX3040",
+       "checkpoints hold no quantized weights: a run that resumes reads them where it began"},
       {!splits_biases(t), NX_SETTING_LORA_BIAS, "NX3040",
        "biases of projections that are one product are trained all or none"},
   };

@@ -156,7 +156,8 @@ static bool workspace_reserve(nxk_device *device, const nxk_operator *operator, 
 static bool types_known(const nxk_operator *operator, nxk_fault *fault) {
   for (uint32_t index = 0; index < operator->n_in + operator->n_out; index++) {
     uint32_t dtype = operator->args[index].dtype;
-    if (nx_dtype_is_real(dtype) || dtype == NX_f64 || dtype == NX_i32 || dtype == NX_i64) continue;
+    if (nx_dtype_is_real(dtype) || dtype == NX_f64 || dtype == NX_i32 || dtype == NX_i64 || dtype == NX_u8)
+      continue;
     snprintf(fault->text, sizeof fault->text, "ref: %s: no kernel for type %s",
              nx_op_find(operator->op)->name, nx_dtype_name(dtype));
     return false;

@@ -61,6 +61,7 @@ static inline double ref_load(const ref_operand *x, int64_t i) {
   case NX_bf16: return nx_bf16_to_float(((const uint16_t *)x->data)[i]);
   case NX_f16: return nx_f16_to_float(((const uint16_t *)x->data)[i]);
   case NX_i32: return ((const int32_t *)x->data)[i];
+  case NX_u8: return ((const uint8_t *)x->data)[i];
   case NX_i64: return (double)((const int64_t *)x->data)[i];
   default: return ((const double *)x->data)[i];
   }

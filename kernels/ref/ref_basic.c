@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addition, constants, changes of type, and the sum of squares. */
 #include "kernels/ref/ref.h"
+#include "schema/nf4.h"
 
 enum { NORM_BLOCK = 4096 };
 
@@ -26,6 +27,14 @@ void ref_columns(const ref_call *call) {
   double scale = ref_real(call, NX_columns_scale);
   for (int64_t i = 0; i < y.n_elements; i++)
     ref_store(&y, i, scale * ref_load(&x, i / m * n + first + i % m));
+}
+
+void ref_dequantize_nf4(const ref_call *call) {
+  ref_operand codes = ref_in(call, 0), absmax = ref_in(call, 1), y = ref_out(call, 0);
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    int byte = (int)ref_load(&codes, i / 2), code = i % 2 ? byte & 15 : byte >> 4;
+    ref_store(&y, i, (double)(nx_nf4_values[code] * (float)ref_load(&absmax, i / NX_NF4_BLOCK)));
+  }
 }
 
 void ref_fill(const ref_call *call) {

@@ -41,6 +41,7 @@ double tensor_get(const tensor *x, int64_t i) {
   case NX_f16: return nx_f16_to_float(((uint16_t *)x->data)[i]);
   case NX_f64: return ((double *)x->data)[i];
   case NX_i32: return ((int32_t *)x->data)[i];
+  case NX_u8: return ((uint8_t *)x->data)[i];
   default: return (double)((int64_t *)x->data)[i];
   }
 }
@@ -52,6 +53,7 @@ void tensor_set(const tensor *x, int64_t i, double value) {
   case NX_f16: ((uint16_t *)x->data)[i] = nx_f16_from_double(value); return;
   case NX_f64: ((double *)x->data)[i] = value; return;
   case NX_i32: ((int32_t *)x->data)[i] = (int32_t)value; return;
+  case NX_u8: ((uint8_t *)x->data)[i] = (uint8_t)value; return;
   default: ((int64_t *)x->data)[i] = (int64_t)value; return;
   }
 }

@@ -17,7 +17,7 @@ import transformers
 from safetensors.torch import load_file
 
 from record import HERE, learning_rate
-from record_families import (BETAS, CLIP, DECAY, EPSILON, LR, SCHEDULE, STEPS, gradients_of_step, make_model)
+from record_families import (BETAS, CLIP, DECAY, EPSILON, LR, FAMILIES, SCHEDULE, STEPS, gradients_of_step, make_model)
 
 OUT = HERE / "recorded" / "lora"
 DENSE = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -33,14 +33,47 @@ CASES = {
                            "fan_in_fan_out": True}),
     "gpt_neox": ("gpt_neox", {"r": 2, "lora_alpha": 8, "target_modules": ["query_key_value", "dense_4h_to_h"],
                               "bias": "all"}),
+    # Weights as NormalFloat of 4 bits has them: what bitsandbytes makes of them and back.
+    "nf4": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
     "phi3": ("phi3", {"r": 4, "lora_alpha": 8, "target_modules": ["qkv_proj", "gate_up_proj", "o_proj"]}),
 }
+
+
+# Rows are a whole number of blocks of 64.
+FAMILIES["llama_wide"] = ("LlamaConfig", FAMILIES["llama"][1] | {"hidden_size": 64, "intermediate_size": 128,
+                                                                  "num_hidden_layers": 1})
+
+
+def quantize(model):
+  import bitsandbytes.functional as bnb
+  with torch.no_grad():
+    for name, module in model.named_modules():
+      if isinstance(module, torch.nn.Linear) and name != "lm_head":
+        module.weight.copy_(bnb.dequantize_4bit(*bnb.quantize_4bit(module.weight.data, blocksize=64, quant_type="nf4",
+                                                                   compress_statistics=False)))
+
+
+def record_blocks():
+  """What bitsandbytes makes of numbers: near every border between two codes, and of every size. Of a block of zeros its
+  backends have different codes, which all stand for 0."""
+  import bitsandbytes.functional as bnb
+  torch.manual_seed(4)
+  values = bnb.get_4bit_type("nf4", device="cpu")
+  borders = (values[1:] + values[:-1]) / 2
+  near = torch.cat([borders, torch.nextafter(borders, torch.tensor(2.0)), torch.nextafter(borders, torch.tensor(-2.0))])
+  x = torch.cat([near, torch.ones(19), 1e-20 * torch.randn(64), 3e4 * torch.randn(64), torch.randn(320)])
+  codes, state = bnb.quantize_4bit(x, blocksize=64, quant_type="nf4", compress_statistics=False)
+  record = {"x": x.tolist(), "codes": codes.flatten().tolist(), "absmax": state.absmax.tolist(),
+            "y": bnb.dequantize_4bit(codes, state).flatten().tolist()}
+  (OUT / "nf4" / "blocks.json").write_text(json.dumps(record) + "\n")
 
 
 def make_adapted(case):
   """Second matrices are not 0, so that the first step moves everything."""
   family, settings = CASES[case]
   model = make_model(family)
+  if case == "nf4":
+    quantize(model)
   torch.manual_seed(len(case))
   adapted = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", **settings), autocast_adapter_dtype=False)
   with torch.no_grad():
@@ -84,6 +117,10 @@ def record_case(case, tokens):
   shutil.rmtree(folder, ignore_errors=True)
   model = make_adapted(case)
   save(model, folder)
+  if case == "nf4":
+    make_model("llama_wide").save_pretrained(folder / "base")
+    (folder / "base" / "generation_config.json").unlink(missing_ok=True)
+    record_blocks()
   fp32 = train(model, tokens, torch.float32)
   save(model, folder / "last")
   bf16 = train(make_adapted(case).to(torch.bfloat16), tokens, torch.float32)

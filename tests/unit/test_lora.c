@@ -127,21 +127,51 @@ static void a_fused_module_has_one_first_matrix(void **state) {
   nxc_arena_free(c.arena);
 }
 
+/* Half a byte of a weight, and a scale of 64; whole matrices only while a product reads them, in both passes.
+ */
+static void quantized_weights_are_small(void **state) {
+  (void)state;
+  static const char wide[] =
+      "model.hidden=128 model.ffn_hidden=256 model.layers=4 batch.micro=1 batch.global=4";
+  for (int zero = 0; zero < 4; zero += 3) {
+    char changes[256];
+    snprintf(changes, sizeof changes, "lora.rank=4 mesh.world=2 optimizer.zero_stage=%d %s", zero, wide);
+    program_case plain = program_good(changes);
+    strcat(changes, " lora.base_type=nf4");
+    program_case c = program_good(changes);
+    const nx_plan *plan = &c.out.plan;
+    const uint64_t matrices = 4 * (128 * 128 * 3 + 128 * 256 * 3); /* of the layers: kv_heads are half */
+    uint64_t share = zero ? 2 : 1, saved = matrices * 4 - matrices / 2 - matrices / 16;
+    uint64_t was = arena_bytes(&plain.out.plan, NX_ARENA_param), is = arena_bytes(plan, NX_ARENA_param);
+    assert_in_range(was - is, saved / share * 99 / 100, saved / share);
+    assert_int_equal(count(plan, NX_OP_dequantize_nf4), 2 * 4 * 4 - 1); /* nothing lies below the first */
+    uint64_t slots = arena_bytes(plan, NX_ARENA_slot);
+    assert_int_equal(slots, arena_bytes(&plain.out.plan, NX_ARENA_slot));
+    nxc_arena_free(plain.arena);
+    nxc_arena_free(c.arena);
+  }
+}
+
 static void names_are_judged(void **state) {
   (void)state;
   static const struct {
     const char *changes;
     bool good;
-  } rows[] = {{"lora.rank=4 lora.modules=[self_attn.q_proj]", true},
-              {"lora.rank=4 lora.modules=['*.mlp.*']", true},
-              {"lora.rank=4 lora.modules=[all-linear] lora.exclude_modules=[k_proj]", true},
-              {"lora.rank=4 lora.modules=[lm_head]", true},
-              {"lora.rank=4 lora.modules=[q_prj]", false},
-              {"lora.rank=4 lora.modules=[layers.1.q_proj]", false},
-              {"lora.rank=4 lora.modules=[embed_tokens]", false},
-              {"lora.rank=4 lora.modules=[q_proj] lora.exclude_modules=['*']", false},
-              {"lora.rank=4 lora.modules=[qkv_proj] mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2", false},
-              {"lora.rank=4 model.unique_layers=1", false}};
+  } rows[] = {
+      {"lora.rank=4 lora.modules=[self_attn.q_proj]", true},
+      {"lora.rank=4 lora.modules=['*.mlp.*']", true},
+      {"lora.rank=4 lora.modules=[all-linear] lora.exclude_modules=[k_proj]", true},
+      {"lora.rank=4 lora.modules=[lm_head]", true},
+      {"lora.rank=4 lora.modules=[q_prj]", false},
+      {"lora.rank=4 lora.modules=[layers.1.q_proj]", false},
+      {"lora.rank=4 lora.modules=[embed_tokens]", false},
+      {"lora.rank=4 lora.modules=[q_proj] lora.exclude_modules=['*']", false},
+      {"lora.rank=4 lora.modules=[qkv_proj] mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2", false},
+      {"lora.rank=4 lora.base_type=nf4", false}, /* rows of 32 */
+      {"lora.rank=4 lora.base_type=nf4 model.hidden=64 model.ffn_hidden=128", true},
+      {"lora.rank=4 lora.base_type=nf4 model.hidden=64 model.ffn_hidden=128 mesh.world=2 mesh.tensor=2",
+       false},
+      {"lora.rank=4 model.unique_layers=1", false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     program_case c = program_compile(rows[i].changes);
     if (c.ok != rows[i].good) fail_msg("%s: %s", rows[i].changes, c.ok ? "compiles" : "is refused");
@@ -166,6 +196,7 @@ int main(void) {
       cmocka_unit_test(what_nothing_reads_is_not_computed),
       cmocka_unit_test(adapters_are_divided_as_their_products),
       cmocka_unit_test(a_fused_module_has_one_first_matrix),
+      cmocka_unit_test(quantized_weights_are_small),
       cmocka_unit_test(names_are_judged),
       cmocka_unit_test(excluded_modules_have_none),
   };

@@ -199,7 +199,8 @@ static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *pie
                      .tensor_id = nxc_constant(graph, &tensor_id),
                      .n_dims = piece->n_dims,
                      .chunk = chunk,
-                     .slices = piece->slices};
+                     .slices = piece->slices,
+                     .form = piece->form};
   nxc_emit_record(e, NX_SECTION_PIECES, &record);
 }
 

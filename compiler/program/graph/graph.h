@@ -164,6 +164,7 @@ typedef struct nxc_piece_node {
   bool bias;
   nxc_adapter_side adapter;
   bool alias; /* another name of what an earlier piece is */
+  nx_form form;
   int32_t layer;
   int32_t expert; /* of parts that each expert has */
   uint32_t n_dims;

@@ -110,6 +110,7 @@ nxc_id nxc_decoder_column_product(const nxc_decoder *d, const char *name, nxc_id
   const char *bias_name = nxc_arena_printf(graph->arena, "%s_bias", name);
   nxc_id weight = nxc_parameter_rows(graph, d->t, nxc_arena_printf(graph->arena, "%s_weight", name), boxes,
                                      n_boxes, nxc_shape_last(&graph->values[x].shape), atoms);
+  weight = nxc_parameter_read(graph, d->t, weight);
   nxc_id bias = with_bias ? nxc_parameter_bias(graph, d->t, bias_name, boxes, n_boxes, atoms) : 0;
   return nxc_adapters_of_columns(d, x, nxc_decoder_product(d, name, x, weight, bias), boxes, n_boxes, atoms);
 }
@@ -118,6 +119,7 @@ nxc_id nxc_decoder_row_product(const nxc_decoder *d, nxc_id x, const nxc_box *bo
   nxc_graph *graph = d->graph;
   const nxc_training *t = d->t;
   nxc_id weight = nxc_parameter_columns(graph, t, "out_weight", box, t->model.hidden, d->tensor);
+  weight = nxc_parameter_read(graph, t, weight);
   nxc_id bias = 0;
   if (with_bias) {
     const nxc_box whole = {box->part, t->model.hidden, nxc_rank_number_of(0)};

@@ -233,12 +233,13 @@ static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
   uint32_t n_boxes = gated && !in_turn ? 2 : 1;
   nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", first_box, n_boxes, t->model.hidden,
                                         NXC_CUT_ROWS);
-  nxc_id up = grouped(l, "expert_up", x, counts, weight, n_rows);
+  nxc_id up = grouped(l, "expert_up", x, counts, nxc_parameter_read(graph, t, weight), n_rows);
   for (int64_t i = gated ? 0 : 1, first = 0; i < 2; i++, first += width)
     up = adapt(l, &boxes[i], x, counts, up, first, n_rows);
   up = biased(l, "expert_up", up, counts, first_box, n_boxes);
   nxc_id y = nxc_activation_append(graph, l->activation, in_turn, "expert_activation", up);
   weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->model.hidden, NXC_CUT_COLUMNS);
+  weight = nxc_parameter_read(graph, t, weight);
   y = adapt(l, &down, y, counts, grouped(l, "expert_down", y, counts, weight, n_rows), 0, n_rows);
   return biased(l, "expert_down", y, counts, &all, 1);
 }

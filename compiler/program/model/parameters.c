@@ -387,3 +387,58 @@ nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *t, con
   adapt_pieces(graph, t, value, first, side, graph->pieces[first].logical_columns);
   return value;
 }
+
+/* ---- quantized matrices ---- */
+
+/* The number over `by`, which divides it on every rank. */
+static nxc_rank_number divided(nxc_rank_number number, int64_t by) {
+  number.base /= by;
+  for (uint32_t i = 0; i < number.n_terms; i++)
+    if (number.terms[i].table == NULL) number.terms[i].stride /= by;
+  return number;
+}
+
+/* A piece of a matrix, in entries of another form. */
+static nxc_piece_node in_form(nxc_piece_node piece, nxc_id value, nx_form form) {
+  int64_t elements = nx_form_elements(form);
+  piece.value = value;
+  piece.form = form;
+  piece.columns /= elements;
+  piece.logical_columns /= elements;
+  piece.column_start = divided(piece.column_start, elements);
+  return piece;
+}
+
+static nxc_shape shape_in_form(const nxc_shape *matrix, nx_form form, nx_dtype dtype) {
+  nxc_shape shape = *matrix;
+  shape.dtype = dtype;
+  shape.dims[shape.n_dims - 1] /= nx_form_elements(form);
+  return shape;
+}
+
+/* Whether all parts of the matrix have adapters. */
+static bool is_quantized(const nxc_graph *graph, const nxc_training *t, nxc_id matrix) {
+  if (!t->lora.nf4) return false;
+  for (size_t i = 0; i < graph->n_pieces; i++)
+    if (graph->pieces[i].value == matrix && t->lora.of[graph->pieces[i].part] == NULL) return false;
+  return true;
+}
+
+nxc_id nxc_parameter_read(nxc_graph *graph, const nxc_training *t, nxc_id matrix) {
+  if (!is_quantized(graph, t, matrix)) return matrix;
+  nxc_value_node *node = &graph->values[matrix];
+  const nxc_shape scales = shape_in_form(&node->shape, NX_FORM_ABSMAX, NX_f32);
+  const char *name = strrchr(node->name, '.') + 1;
+  node->shape = shape_in_form(&node->shape, NX_FORM_NF4, NX_u8);
+  nxc_id absmax = new_parameter(graph, t, nxc_arena_printf(graph->arena, "%s_absmax", name), &scales);
+  size_t n = graph->n_pieces;
+  for (size_t i = 0; i < n; i++) {
+    if (graph->pieces[i].value != matrix) continue;
+    graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
+    graph->pieces[graph->n_pieces++] = in_form(graph->pieces[i], absmax, NX_FORM_ABSMAX);
+    graph->pieces[i] = in_form(graph->pieces[i], matrix, NX_FORM_NF4);
+  }
+  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_dequantize_nf4,
+                                             .name = nxc_arena_printf(graph->arena, "%s_read", name),
+                                             .in = {matrix, absmax}});
+}

@@ -57,6 +57,10 @@ nxc_id nxc_parameter_adapter_b(nxc_graph *graph, const nxc_training *training, c
 nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *training, const nxc_box *box,
                                     int64_t n_other, nxc_adapter_side side, nxc_expert_cut cut);
 
+/* What a product reads of a matrix: itself, or, where it is kept quantized beside its adapter, what it stands
+ * for. */
+nxc_id nxc_parameter_read(nxc_graph *graph, const nxc_training *training, nxc_id matrix);
+
 /* Several stages hold copies of the parameter: the first of them owns it. */
 void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *stages);
 /* 1 on the one rank of those that hold copies, over these atoms and on these stages (NULL: any), that counts

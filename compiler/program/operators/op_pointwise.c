@@ -82,7 +82,13 @@ static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_grad_give(grad, op->args[0], nxc_append(nxc_grad_graph(grad), &request));
 }
 
-const nxc_rule nxc_rule_dropout = {.infer = infer_whole, .grad = grad_dropout};
+/* Summands of one element have the same mask on every rank. */
+static const char *infer_dropout(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return NULL;
+}
+
+const nxc_rule nxc_rule_dropout = {.infer = infer_dropout, .grad = grad_dropout, .linear = true};
 
 /* Summands may be added to summands: both are divided alike. */
 static const char *infer_columns_add(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
@@ -114,6 +120,19 @@ static const char *infer_columns(const nxc_graph *graph, const nxc_operator_node
 
 const nxc_rule nxc_rule_columns_add = {.infer = infer_columns_add, .grad = grad_columns_add, .linear = true};
 const nxc_rule nxc_rule_columns = {.infer = infer_columns};
+
+/* Codes and the scales of their blocks are divided alike; what they stand for is no parameter, and has no
+ * gradient. */
+static const char *infer_dequantize_nf4(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *codes = nxc_in(graph, op, 0), *absmax = nxc_in(graph, op, 1);
+  out[0] = nxc_shape_with_last(codes, 2 * nxc_shape_last(codes));
+  out[0].dtype = graph->types.activation;
+  return nxc_placement_equal(&codes->placement, &absmax->placement)
+             ? NULL
+             : "codes and scales are divided differently";
+}
+
+const nxc_rule nxc_rule_dequantize_nf4 = {.infer = infer_dequantize_nf4};
 
 static const char *infer_fill(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_out(graph, op, 0);

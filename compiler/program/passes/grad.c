@@ -103,7 +103,7 @@ static nxc_id new_gradient(nxc_graph *graph, const char *name, const nxc_shape *
 nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter) {
   nxc_graph *graph = grad->graph;
   const nxc_shape shape = graph->values[parameter].shape;
-  if (graph->values[parameter].frozen) return 0;
+  if (graph->values[parameter].frozen || graph->values[parameter].role != NXC_ROLE_PARAMETER) return 0;
   if (parameter == graph->tied && grad->op != NX_OP_embedding) {
     if (graph->tied_gradient == 0) graph->tied_gradient = new_gradient(graph, "output.weight.grad", &shape);
     return graph->tied_gradient;

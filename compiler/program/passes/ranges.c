@@ -18,8 +18,8 @@ static uint64_t round_up(uint64_t n, uint64_t unit) {
 }
 
 /* Elements that fill NX_BLOCK_BYTES in every type that a range is stored in. */
-static uint64_t block_elements(const nxc_graph *graph) {
-  const nx_dtype types[] = {graph->types.param, graph->types.grad, graph->types.state};
+static uint64_t block_elements(const nxc_graph *graph, nx_dtype dtype) {
+  const nx_dtype types[] = {dtype, graph->types.grad, graph->types.state};
   uint32_t bits = 32;
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (nx_dtype_bits(types[i]) < bits) bits = nx_dtype_bits(types[i]);
@@ -63,6 +63,8 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
                      : range->unit == NXC_UNIT_OUTPUT ? "output."
                                                       : "";
   const char *group = range->frozen ? "frozen" : graph->tables->parameter_groups[range->parameter_group].name;
+  if (range->type != graph->types.param)
+    group = nxc_arena_printf(arena, "%s.%s", group, nx_dtype_name(range->type));
   const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, group, range->kept ? ".kept" : "", over,
                                       copied ? ".copied_over_" : "", copied ? copied : "");
   return bucket ? nxc_arena_printf(arena, "%s.bucket%u", name, bucket) : name;
@@ -113,7 +115,8 @@ static nxc_range_node new_range(cutter *c, nxc_id parameter) {
 static void join(cutter *c, nxc_id parameter) {
   nxc_graph *graph = c->graph;
   nxc_range_node new = new_range(c, parameter), *range = NULL;
-  uint64_t n = round_up((uint64_t)nxc_shape_elements(&graph->values[parameter].shape), block_elements(graph));
+  uint64_t n = round_up((uint64_t)nxc_shape_elements(&graph->values[parameter].shape),
+                        block_elements(graph, new.type));
   bool whole = c->by_unit || c->t->sharding.bucket_elements == 0 || is_of_tensors(graph, new.parameter_group);
   uint64_t most = whole ? UINT64_MAX : c->t->sharding.bucket_elements;
   uint32_t n_before = 0;
@@ -241,7 +244,7 @@ static form *form_of(nxc_graph *graph, form *forms, size_t *n_forms, nxc_id para
     if (forms[i].piece->part == piece->part &&
         memcmp(forms[i].shape.dims, shape->dims, sizeof shape->dims) == 0)
       return &forms[i];
-  uint64_t size = round_up((uint64_t)nxc_shape_elements(shape), block_elements(graph));
+  uint64_t size = round_up((uint64_t)nxc_shape_elements(shape), block_elements(graph, graph->types.param));
   forms[*n_forms] = (form){.piece = piece, .shape = *shape, .size = size};
   return &forms[(*n_forms)++];
 }
@@ -280,8 +283,8 @@ static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *rang
   uint32_t over = divisible(t, range) & graph->shard_axis, n_ranks = nxc_mesh_size(&graph->mesh, over);
   bool tensors = is_of_tensors(graph, range->parameter_group);
   uint32_t padded_for = range->frozen ? over : range->group_atoms;
-  range->n_elements =
-      round_up(range->n_elements, nxc_mesh_size(&graph->mesh, padded_for) * block_elements(graph));
+  range->n_elements = round_up(range->n_elements,
+                               nxc_mesh_size(&graph->mesh, padded_for) * block_elements(graph, range->type));
   range->shard_atoms = over;
   range->n_shard = range->n_elements / n_ranks;
   if (tensors) deal(graph, range, n_ranks);

@@ -112,6 +112,7 @@ nxc_lora nxc_lora_read(const nxc_settings *s, const nxc_family *family, nxc_aren
   lora.scale = nxc_number(s, NX_SETTING_LORA_ALPHA) / below;
   lora.dropout = nxc_number(s, NX_SETTING_LORA_DROPOUT);
   lora.b_init_std = nxc_number(s, NX_SETTING_LORA_B_INIT_STD);
+  lora.nf4 = nxc_is(s, NX_SETTING_LORA_BASE_TYPE, "nf4");
   lora.bias = bias_of(s);
   const nxc_value *names = nxc_list(s, NX_SETTING_LORA_MODULES, &n);
   for (size_t i = 0; i < n; i++) add(&r, names[i].text);

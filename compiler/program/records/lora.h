@@ -20,6 +20,7 @@ typedef struct nxc_lora {
   int64_t rank; /* 0: there are none, and nothing is frozen */
   double scale; /* of what an adapter adds */
   double dropout, b_init_std;
+  bool nf4; /* matrices with adapters are kept in NormalFloat of 4 bits */
   nxc_lora_bias bias;
   const nxc_adapted *of[NXC_N_PARTS]; /* NULL: the part has none */
   const char *unused;                 /* an entry of lora.modules that names no matrix; NULL: all do */
