@@ -135,6 +135,89 @@ def record_case(case, tokens):
         f"from float64: fp32 {worst['fp32']:.1e}, bf16 {worst['bf16']:.1e}")
 
 
+# ---- experts: transformers keeps their matrices as one tensor, beside which PEFT puts no adapters ----
+
+def expert_factors(model, rank):
+  """Both matrices beside each expert's gate, up and down projection, and beside q_proj, by PEFT's names."""
+  torch.manual_seed(11)
+  factors, prefix = {}, "base_model.model."
+
+  def add(module, n_out, n_in):
+    factors[f"{prefix}{module}.lora_A.weight"] = (torch.rand(rank, n_in) * 2 - 1) / n_in ** 0.5
+    factors[f"{prefix}{module}.lora_B.weight"] = 0.05 * torch.randn(n_out, rank)
+
+  for name, weight in model.named_parameters():
+    module = name.rpartition(".")[0]
+    if name.endswith("q_proj.weight"):
+      add(module, *weight.shape)
+    if name.endswith("experts.gate_up_proj"):
+      for expert in range(weight.shape[0]):
+        for projection in ("gate_proj", "up_proj"):
+          add(f"{module}.{expert}.{projection}", weight.shape[1] // 2, weight.shape[2])
+    if name.endswith("experts.down_proj"):
+      for expert in range(weight.shape[0]):
+        add(f"{module}.{expert}.down_proj", weight.shape[1], weight.shape[2])
+  return factors
+
+
+def merged(model, factors, scale):
+  """The model's parameters with what the factors add, as a function of them."""
+  def delta(module):
+    name = f"base_model.model.{module}"
+    return scale * (factors[f"{name}.lora_B.weight"] @ factors[f"{name}.lora_A.weight"])
+
+  weights = {}
+  for name, weight in model.named_parameters():
+    module = name.rpartition(".")[0]
+    if name.endswith("q_proj.weight"):
+      weights[name] = weight.detach() + delta(module)
+    if name.endswith("experts.gate_up_proj"):
+      weights[name] = weight.detach() + torch.stack([
+          torch.cat([delta(f"{module}.{e}.gate_proj"), delta(f"{module}.{e}.up_proj")]) for e in range(weight.shape[0])])
+    if name.endswith("experts.down_proj"):
+      weights[name] = weight.detach() + torch.stack([delta(f"{module}.{e}.down_proj") for e in range(weight.shape[0])])
+  return weights
+
+
+class Merged(torch.nn.Module):
+  """What gradients_of_step trains: the factors are its parameters."""
+
+  def __init__(self, model, factors, scale):
+    super().__init__()
+    self.base, self.names, self.scale = [model], list(factors), scale
+    self.factors = torch.nn.ParameterList([torch.nn.Parameter(f) for f in factors.values()])
+
+  def by_name(self):
+    return dict(zip(self.names, self.factors))
+
+  def forward(self, **arguments):
+    weights = merged(self.base[0], self.by_name(), self.scale)
+    return torch.func.functional_call(self.base[0], weights, kwargs=arguments)
+
+
+def record_experts(tokens):
+  from safetensors.torch import save_file
+  folder, rank, alpha = OUT / "experts", 3, 6
+  shutil.rmtree(folder, ignore_errors=True)
+  (folder / "last").mkdir(parents=True)
+  record = {"family": "qwen3_moe", "torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
+  for kind, dtype in (("fp64", torch.float64), ("fp32", torch.float32)):
+    base = make_model("qwen3_moe").to(dtype)
+    factors = {name: f.to(dtype) for name, f in expert_factors(base, rank).items()}
+    if kind == "fp32":
+      save_file(factors, folder / "adapter_model.safetensors")
+    model = Merged(base, {name: f.clone() for name, f in factors.items()}, alpha / rank)
+    record[kind] = train(model, tokens, dtype)
+  save_file({name: f.detach().clone() for name, f in model.by_name().items()}, folder / "last" / "adapter_model.safetensors")
+  (folder / "adapter_config.json").write_text(json.dumps({
+      "peft_type": "LORA", "task_type": "CAUSAL_LM", "r": rank, "lora_alpha": alpha, "bias": "none", "use_rslora": False,
+      "fan_in_fan_out": False, "target_modules": ["q_proj", "gate_proj", "up_proj", "down_proj"]}, indent=1) + "\n")
+  (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n")
+  worst = max(abs(s["loss"] / e["loss"] - 1) for s, e in zip(record["fp32"], record["fp64"]))
+  print(f"{'experts':16} loss {record['fp32'][0]['loss']:.4f} -> {record['fp32'][-1]['loss']:.4f}, "
+        f"from float64: fp32 {worst:.1e}")
+
+
 def load(base, folder):
   """PEFT reads every tensor of the folder and finds its own modules there: what it holds afterwards is the file."""
   model = peft.PeftModel.from_pretrained(transformers.AutoModelForCausalLM.from_pretrained(base), folder)
@@ -155,8 +238,11 @@ def main():
   torch.use_deterministic_algorithms(True)
   torch.set_flush_denormal(True)
   tokens = torch.from_numpy(numpy.fromfile(HERE / "recorded" / "tokens.bin", "<u2").astype(numpy.int64))
-  for case in arguments.cases or CASES:
-    record_case(case, tokens)
+  for case in arguments.cases or [*CASES, "experts"]:
+    if case == "experts":
+      record_experts(tokens)
+    else:
+      record_case(case, tokens)
 
 
 if __name__ == "__main__":
