@@ -152,7 +152,7 @@ static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_tensor
 static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path,
                          nxr_fault *fault) {
   nxr_source source;
-  const nxr_safetensor **found = calloc((size_t)tensors->n + 1, sizeof *found);
+  nxr_found *found = calloc((size_t)tensors->n + 1, sizeof *found);
   if (found == NULL) return nxr_fault_set(fault, "out of memory");
   bool opened = nxr_source_open(path, &source, fault);
   bool good = opened && nxr_source_match(&source, tensors, content, found, fault) &&

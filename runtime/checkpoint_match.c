@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint_read.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,42 +120,91 @@ static bool report(const nxr_source *source, const nxr_tensors *tensors, const c
                        hint(source, tensors));
 }
 
-/* The scales of what is quantized, whose names have this ending, are made of the tensor itself. */
-static const nxr_safetensor *find_tensor(const nxr_source *source, const nxr_tensors *tensors,
-                                         uint32_t tensor) {
-  static const char ending[] = ".absmax";
+/* ---- what is kept quantized ---- */
+
+/* The matrix beside whose codes scales of this name stand, with another ending. */
+static const nxr_safetensor *find_matrix(const nxr_source *source, const char *name, const char *ending) {
+  char matrix[512];
+  const char *stem = strstr(name, ".weight");
+  if (stem == NULL || snprintf(matrix, sizeof matrix, "%.*s%s", (int)(stem - name), name, ending) >= 512)
+    return NULL;
+  return find(source, matrix);
+}
+
+/* The greatest magnitude in a tensor. */
+static float greatest(const nxr_safetensor *tensor) {
+  enum { RUN = 4096 };
+  float values[RUN], most = 0;
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < tensor->n_dims; i++) n *= (uint64_t)tensor->dims[i];
+  for (uint64_t first = 0; first < n; first += RUN) {
+    uint64_t count = n - first < RUN ? n - first : RUN;
+    nxr_safetensor_floats(tensor, first, count, values);
+    for (uint64_t i = 0; i < count; i++) most = fabsf(values[i]) > most ? fabsf(values[i]) : most;
+  }
+  return most;
+}
+
+/* Scales are made of the matrix, or, where it is in NVFP4 already, are its own. */
+static nxr_found find_scales(const nxr_source *source, const char *name, nx_form form) {
+  const nxr_safetensor *matrix = find_matrix(source, name, ".weight");
+  nxr_found found = {.tensor = matrix};
+  if (matrix == NULL || form != NX_FORM_NVFP4_SCALE) return found;
+  if (nx_safetensor_is_real(matrix)) {
+    found.factor = greatest(matrix);
+    return found;
+  }
+  const nxr_safetensor *whole = find_matrix(source, name, ".weight_scale_2");
+  found = (nxr_found){.tensor = find_matrix(source, name, ".weight_scale"), .quantized = true};
+  if (whole == NULL || whole->dtype != NX_f32 || whole->n_bytes != sizeof(float)) found.tensor = NULL;
+  else nxr_safetensor_floats(whole, 0, 1, &found.factor);
+  return found;
+}
+
+static nxr_found find_found(const nxr_source *source, const nxr_tensors *tensors, uint32_t tensor) {
   const nxr_tensor *item = &tensors->items[tensor];
-  char name[512];
-  size_t n = strlen(item->name), n_ending = sizeof ending - 1;
-  if (tensors->pieces->plan->pieces[item->piece].form != NX_FORM_ABSMAX || n < n_ending || n >= sizeof name)
-    return find(source, item->name);
-  memcpy(name, item->name, n - n_ending);
-  name[n - n_ending] = '\0';
-  return find(source, name);
+  nx_form form = tensors->pieces->plan->pieces[item->piece].form;
+  if (nx_form_is_scale(form)) return find_scales(source, item->name, form);
+  nxr_found found = {.tensor = find(source, item->name)};
+  found.quantized = form == NX_FORM_NVFP4 && found.tensor != NULL && found.tensor->dtype == NX_u8;
+  return found;
+}
+
+/* Of codes and scales that the file has, entries are counted, not elements. */
+static bool fits(const nxr_found *found, nx_form form, const nxr_safetensor *shape) {
+  nxr_safetensor entries = *shape;
+  if (!found->quantized) return has_shape(found->tensor, shape);
+  entries.dims[1] /= nx_form_elements(form);
+  return found->tensor->dtype == (form == NX_FORM_NVFP4 ? NX_u8 : NX_f8e4m3) && found->tensor->n_dims == 2 &&
+         memcmp(found->tensor->dims, entries.dims, sizeof entries.dims) == 0;
 }
 
 bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,
-                      const nxr_safetensor **found, nxr_fault *fault) {
+                      nxr_found *found, nxr_fault *fault) {
   complaint missing = {"", 0}, misshapen = {"", 0}, extra = {"", 0};
+  bool quantized = false;
   bool *used = calloc(source->n_tensors + 1, sizeof *used);
   if (used == NULL) return nxr_fault_set(fault, "out of memory");
   for (uint32_t i = 0; i < tensors->n; i++) {
     uint32_t piece = tensors->items[i].piece;
     bool wanted = nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece);
-    found[i] = wanted ? find_tensor(source, tensors, i) : NULL;
-    if (found[i]) used[position(source, found[i])] = true;
+    found[i] = wanted ? find_found(source, tensors, i) : (nxr_found){0};
+    if (found[i].tensor) used[position(source, found[i].tensor)] = true;
+    quantized = quantized || found[i].quantized;
   }
   for (uint32_t i = 0; i < tensors->n; i++) {
     nxr_safetensor shape;
     uint32_t piece = tensors->items[i].piece;
     if (!nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)) continue;
     nxr_tensors_describe(tensors, content, i, &shape);
-    if (found[i] == NULL) complain_missing(&missing, source, used, tensors->items[i].name);
-    else if (!has_shape(found[i], &shape)) complain_shape(&misshapen, found[i], &shape);
+    nx_form form = tensors->pieces->plan->pieces[piece].form;
+    if (found[i].tensor == NULL) complain_missing(&missing, source, used, tensors->items[i].name);
+    else if (!fits(&found[i], form, &shape)) complain_shape(&misshapen, found[i].tensor, &shape);
   }
   for (uint64_t i = 0; i < source->n_tensors; i++)
     if (!used[i] && !nx_tensor_is_buffer(source->tensors[i]->name) &&
-        !is_tied_output(source, source->tensors[i]))
+        !is_tied_output(source, source->tensors[i]) &&
+        !(quantized && nx_tensor_is_scale(source->tensors[i]->name)))
       complain(&extra, source->tensors[i]->name, "");
   free(used);
   return report(source, tensors, &missing, &misshapen, &extra, fault);

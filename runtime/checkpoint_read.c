@@ -3,6 +3,7 @@
 
 #include "runtime/checkpoint_folder.h"
 #include "runtime/world.h"
+#include "schema/nvfp4.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -141,24 +142,41 @@ static nxr_span row_span(const reader *in, uint32_t piece, int64_t row) {
   return nxr_pieces_row(in->tensors->pieces, kind, piece, row);
 }
 
-static void store(const reader *in, uint32_t piece, int64_t row, const nxr_span *span, const float *values) {
+static void store(const reader *in, uint32_t piece, int64_t row, const nxr_span *span, const float *values,
+                  float most) {
   const nxr_pieces *pieces = in->tensors->pieces;
   if (span->n == 0) return;
   if (nxr_content_is_weights(in->content)) {
-    nxr_pieces_set(pieces, piece, row, values, in->room);
+    nxr_pieces_set(pieces, piece, row, values, most, in->room);
     return;
   }
   nx_dtype dtype = nxr_pieces_dtype(pieces, nxr_tensors_kind(in->tensors, in->content, piece), piece);
   nxr_pieces_put_floats(pieces, dtype, span, values, in->room);
 }
 
-static void read_row(const reader *in, const nxr_safetensor *tensor, uint32_t piece, int64_t row) {
+/* Codes and scales as the file has them. */
+static void read_quantized(const reader *in, const nxr_found *found, uint32_t piece, const nxr_span *span) {
+  const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
+  const uint8_t *bytes = found->tensor->bytes + span->row * at->logical_columns + span->column;
+  if (span->n == 0) return;
+  for (int64_t i = 0; nx_form_is_scale(at->form) && i < span->n; i++)
+    in->block[i] = nx_e4m3_decode(bytes[i]) * found->factor;
+  const void *entries = nx_form_is_scale(at->form) ? (const void *)in->block : bytes;
+  nxr_pieces_put(in->tensors->pieces, (nx_dtype)nx_form_find(at->form)->dtype, span, entries);
+}
+
+static void read_row(const reader *in, const nxr_found *found, uint32_t piece, int64_t row) {
   const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
   int64_t columns = at->logical_columns * nx_form_elements(at->form);
   nxr_span span = row_span(in, piece, row), read = nxr_pieces_elements(in->tensors->pieces, piece, &span);
+  if (found->quantized) {
+    read_quantized(in, found, piece, &span);
+    return;
+  }
   if (span.n > 0)
-    nxr_safetensor_floats(tensor, (uint64_t)(read.row * columns + read.column), (uint64_t)read.n, in->block);
-  store(in, piece, row, &span, in->block);
+    nxr_safetensor_floats(found->tensor, (uint64_t)(read.row * columns + read.column), (uint64_t)read.n,
+                          in->block);
+  store(in, piece, row, &span, in->block, found->factor);
 }
 
 /* Rows [first, first + n) of a tensor that the file has transposed: what is one below the other here stands
@@ -182,22 +200,22 @@ static void read_transposed(const reader *in, const nxr_safetensor *tensor, uint
       if (place >= 0 && place < spans[i].n) in->block[i * at->columns + place] = in->column[i];
     }
   }
-  for (int64_t i = 0; i < n; i++) store(in, piece, first + i, &spans[i], in->block + i * at->columns);
+  for (int64_t i = 0; i < n; i++) store(in, piece, first + i, &spans[i], in->block + i * at->columns, 0);
 }
 
-static void read_piece(const reader *in, const nxr_safetensor *tensor, uint32_t index) {
+static void read_piece(const reader *in, const nxr_found *found, uint32_t index) {
   const nx_piece *piece = &in->tensors->pieces->plan->pieces[index];
   bool transposed = piece->n_dims == 2 && (piece->flags & NX_PIECE_TRANSPOSED);
   int64_t step = transposed ? BLOCK_ROWS : 1;
   for (int64_t row = 0; row < piece->rows; row += step) {
     int64_t n = step < piece->rows - row ? step : piece->rows - row;
     nxr_world_beat();
-    if (transposed) read_transposed(in, tensor, index, row, n);
-    else read_row(in, tensor, index, row);
+    if (transposed) read_transposed(in, found->tensor, index, row, n);
+    else read_row(in, found, index, row);
   }
 }
 
-bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr_safetensor *const *found,
+bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr_found *found,
                       nxr_fault *fault) {
   const nx_plan *plan = tensors->pieces->plan;
   size_t widest = nxr_pieces_widest(plan);
@@ -207,7 +225,7 @@ bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr
   in.room = malloc(widest * sizeof(float));
   bool good = in.block && in.room;
   for (uint32_t i = 0; good && i < plan->n[NX_SECTION_PIECES]; i++)
-    if (found[tensors->of_piece[i]]) read_piece(&in, found[tensors->of_piece[i]], i);
+    if (found[tensors->of_piece[i]].tensor) read_piece(&in, &found[tensors->of_piece[i]], i);
   free(in.block);
   free(in.room);
   return good || nxr_fault_set(fault, "out of memory");

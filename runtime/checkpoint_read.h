@@ -20,15 +20,24 @@ bool nxr_source_open(const char *path, nxr_source *source, nxr_fault *fault);
 void nxr_source_close(nxr_source *source);
 const nxr_safetensor *nxr_source_find(const nxr_source *source, const char *name);
 
+/* Where a tensor's content is read from. */
+typedef struct nxr_found {
+  const nxr_safetensor *tensor; /* NULL: the content is not kept */
+  bool quantized;               /* it is codes or scales already */
+  float factor; /* of scales: by which those of the file are multiplied; or, where they are made here, the
+                   greatest magnitude in the tensor */
+} nxr_found;
+
 /* runtime/checkpoint_match.c: finds every tensor that has the content, of its shape; found[tensors] gets
- * them, NULL where the content is not kept. Hugging Face's habits are known: names may lack the model's
- * prefix, buffers are passed over, and the output matrix of tied embeddings may be there if it equals them.
- * Anything else in the source is a fault, which names what is missing, of another shape, or too much. */
+ * them. What the plan keeps in NVFP4 may be so in the file, as ModelOpt writes it (weight, weight_scale,
+ * weight_scale_2). Hugging Face's habits are known: names may lack the model's prefix, buffers are passed
+ * over, and the output matrix of tied embeddings may be there if it equals them. Anything else in the source
+ * is a fault, which names what is missing, of another shape, or too much. */
 bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,
-                      const nxr_safetensor **found, nxr_fault *fault);
+                      nxr_found *found, nxr_fault *fault);
 
 /* Reads this rank's boxes from what was found: weights into parameters and master copies. */
-bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr_safetensor *const *found,
+bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr_found *found,
                       nxr_fault *fault);
 
 #endif

@@ -19,6 +19,11 @@ static void draw_row(uint64_t seed, uint32_t tensor_id, const nx_piece *piece, c
   }
 }
 
+/* No number that is drawn is larger. */
+static float greatest(const nx_piece *piece) {
+  return (float)(piece->init_std * (piece->init == NX_INIT_NORMAL ? 6.5 : 1.75));
+}
+
 static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, void *room) {
   const nx_piece *piece = &pieces->plan->pieces[index];
   uint32_t tensor_id =
@@ -32,7 +37,7 @@ static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, 
       draw_row(pieces->plan->run->seed, tensor_id, piece, &span, values);
     else
       for (int64_t i = 0; i < span.n; i++) values[i] = piece->init == NX_INIT_ONES ? 1.0f : 0.0f;
-    nxr_pieces_set(pieces, index, row, values, room);
+    nxr_pieces_set(pieces, index, row, values, greatest(piece), room);
   }
 }
 

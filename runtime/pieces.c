@@ -4,6 +4,7 @@
 #include "schema/bf16.h"
 #include "schema/f16.h"
 #include "schema/nf4.h"
+#include "schema/nvfp4.h"
 #include "schema/stochastic.h"
 
 #include <assert.h>
@@ -145,18 +146,24 @@ size_t nxr_pieces_widest(const nx_plan *plan) {
 
 /* Entries of a frozen row; a shard begins and ends between blocks. */
 static void put_quantized(const nxr_pieces *pieces, nx_form form, const nxr_span *span, const float *values,
-                          void *room) {
-  if (form == NX_FORM_NF4) nx_nf4_encode(values, span->n * nx_form_elements(form), room);
-  for (int64_t i = 0; form == NX_FORM_ABSMAX && i < span->n; i++)
-    ((float *)room)[i] = nx_nf4_absmax(values + i * NX_NF4_BLOCK, NX_NF4_BLOCK);
-  nxr_pieces_put(pieces, form == NX_FORM_NF4 ? NX_u8 : NX_f32, span, room);
+                          float most, void *room) {
+  int64_t size = nx_form_elements(form);
+  float *scales = room;
+  if (form == NX_FORM_NF4) nx_nf4_encode(values, span->n * size, room);
+  if (form == NX_FORM_NVFP4) nx_nvfp4_encode(values, span->n * size, room);
+  for (int64_t i = 0; form == NX_FORM_NF4_ABSMAX && i < span->n; i++)
+    scales[i] = nx_nf4_absmax(values + i * size, size);
+  for (int64_t i = 0; form == NX_FORM_NVFP4_SCALE && i < span->n; i++)
+    scales[i] = nx_nvfp4_scale(values + i * size, most);
+  nxr_pieces_put(pieces, (nx_dtype)nx_form_find(form)->dtype, span, room);
 }
 
-void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, void *room) {
+void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, float most,
+                    void *room) {
   nxr_span whole = nxr_pieces_row(pieces, NXR_PARAM, piece, row);
   nx_form form = pieces->plan->pieces[piece].form;
   if (form != NX_FORM_PLAIN) {
-    put_quantized(pieces, form, &whole, values, room);
+    put_quantized(pieces, form, &whole, values, most, room);
     return;
   }
   nx_dtype dtype = nxr_pieces_dtype(pieces, NXR_PARAM, piece);

@@ -60,7 +60,9 @@ nxr_span nxr_pieces_elements(const nxr_pieces *pieces, uint32_t piece, const nxr
 size_t nxr_pieces_widest(const nx_plan *plan);
 /* Sets the weights of local row `row`: `values` are the row's columns of the box that lie in the logical
  * tensor (as the NXR_PARAM span says; its elements). The parameter is rounded or quantized from them, the
- * master copy is exact. `room` is the caller's, for as many floats as the row has. */
-void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, void *room);
+ * master copy is exact. `room` is the caller's, for as many floats as the row has. `most`: the greatest
+ * magnitude in the whole tensor, which scales of NVFP4 need. */
+void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, float most,
+                    void *room);
 
 #endif

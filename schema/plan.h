@@ -381,9 +381,23 @@ enum {
   NX_PIECE_ALIAS = 4       /* another name of a box that an earlier piece is */
 };
 
-/* How an entry of a value stands for elements of the tensor: of itself, of two in NormalFloat of 4 bits, or
- * of the 64 that have it as their greatest magnitude. Sizes and places of pieces are counted in entries. */
-typedef enum nx_form { NX_FORM_PLAIN = 0, NX_FORM_NF4, NX_FORM_ABSMAX, NX_N_FORMS } nx_form;
+/* How an entry of a value stands for elements of the tensor: for itself; for two in 4 bits each (nf4.h,
+ * nvfp4.h); or for the elements of a block, as what scales them. Sizes and places of pieces are counted in
+ * entries. */
+typedef enum nx_form {
+  NX_FORM_PLAIN = 0,
+  NX_FORM_NF4,
+  NX_FORM_NF4_ABSMAX,
+  NX_FORM_NVFP4,
+  NX_FORM_NVFP4_SCALE,
+  NX_N_FORMS
+} nx_form;
+
+typedef struct nx_form_row {
+  int64_t elements; /* that an entry stands for */
+  uint32_t dtype;   /* of an entry; 0: any real one */
+  int64_t block;    /* entries that no rank may divide */
+} nx_form_row;
 
 /* What a parameter is made of: a box of a logical tensor, whole rows of one parameter value (so fused QKV is
  * three pieces). Logical shapes are [rows, columns] as the products read them, vectors are [1, n]; vocabulary
@@ -675,8 +689,11 @@ bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t un
 const nx_dataset *nx_plan_train_set(const nx_plan *plan);
 /* How the dataset of a source is made; NULL: it is there already. */
 const nx_recipe *nx_source_recipe(const nx_plan *plan, const nx_source *source);
+const nx_form_row *nx_form_find(uint32_t form);
 /* Elements that an entry stands for. */
 int64_t nx_form_elements(uint32_t form);
+/* Whether entries are scales of what other pieces have codes for. */
+bool nx_form_is_scale(uint32_t form);
 /* The rule that updates a range; NULL where it is frozen. */
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range);
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */

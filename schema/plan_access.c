@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/nf4.h"
+#include "schema/nvfp4.h"
 #include "schema/plan.h"
 
 #include <nettle/sha2.h>
@@ -221,10 +222,21 @@ const nx_dataset *nx_plan_train_set(const nx_plan *plan) {
   return NULL;
 }
 
+const nx_form_row *nx_form_find(uint32_t form) {
+  static const nx_form_row rows[NX_N_FORMS] = {[NX_FORM_PLAIN] = {1, 0, 1},
+                                               [NX_FORM_NF4] = {2, NX_u8, NX_NF4_BLOCK / 2},
+                                               [NX_FORM_NF4_ABSMAX] = {NX_NF4_BLOCK, NX_f32, 1},
+                                               [NX_FORM_NVFP4] = {2, NX_u8, NX_NVFP4_BLOCK / 2},
+                                               [NX_FORM_NVFP4_SCALE] = {NX_NVFP4_BLOCK, NX_f32, 1}};
+  return &rows[form];
+}
+
 int64_t nx_form_elements(uint32_t form) {
-  static const int64_t elements[NX_N_FORMS] = {
-      [NX_FORM_PLAIN] = 1, [NX_FORM_NF4] = 2, [NX_FORM_ABSMAX] = NX_NF4_BLOCK};
-  return elements[form];
+  return nx_form_find(form)->elements;
+}
+
+bool nx_form_is_scale(uint32_t form) {
+  return nx_form_find(form)->dtype == NX_f32;
 }
 
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range) {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/nf4.h"
 #include "schema/plan_check.h"
 
 #include <float.h>
@@ -198,12 +197,13 @@ static bool fits_form(const nx_plan *plan, const nx_piece *piece) {
   uint16_t dtype = plan->values[range->param].dtype;
   bool bounded = piece->logical_columns <= INT64_C(1) << 40, frozen = range->grad == NX_NONE;
   if (piece->form == NX_FORM_PLAIN) return nx_dtype_is_real(dtype);
-  if (piece->form == NX_FORM_ABSMAX) return bounded && frozen && dtype == NX_f32;
-  enum { BLOCK = NX_NF4_BLOCK / 2 }; /* no rank has part of one */
-  return bounded && frozen && dtype == NX_u8 && piece->columns % BLOCK == 0 &&
-         piece->logical_columns % BLOCK == 0 && piece->range_offset % BLOCK == 0 &&
-         range->n_shard % BLOCK == 0 && nx_constant_is_multiple(plan, piece->column_start, BLOCK) &&
-         nx_constant_is_multiple(plan, range->shard_start, BLOCK);
+  const nx_form_row *row = nx_form_find(piece->form);
+  int64_t block = row->block;
+  return bounded && frozen && dtype == row->dtype && piece->columns % block == 0 &&
+         piece->logical_columns % block == 0 && (int64_t)piece->range_offset % block == 0 &&
+         (int64_t)range->n_shard % block == 0 &&
+         nx_constant_is_multiple(plan, piece->column_start, (uint64_t)block) &&
+         nx_constant_is_multiple(plan, range->shard_start, (uint64_t)block);
 }
 
 /* Whether a value is a vector as long as a shard, or as the range where it may be. */

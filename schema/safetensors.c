@@ -19,9 +19,14 @@ typedef struct type_row {
 } type_row;
 
 static const type_row types[] = {
-    {"F32", NX_f32, 4}, {"BF16", NX_bf16, 2}, {"F16", NX_f16, 2}, {"F64", NX_f64, 8}, {"I64", 0, 8},
-    {"I32", 0, 4},      {"I16", 0, 2},        {"I8", 0, 1},       {"U64", 0, 8},      {"U32", 0, 4},
-    {"U16", 0, 2},      {"U8", 0, 1},         {"BOOL", 0, 1},     {"F8_E4M3", 0, 1},  {"F8_E5M2", 0, 1},
+    {"F32", NX_f32, 4}, {"BF16", NX_bf16, 2},
+    {"F16", NX_f16, 2}, {"F64", NX_f64, 8},
+    {"I64", 0, 8},      {"I32", 0, 4},
+    {"I16", 0, 2},      {"I8", 0, 1},
+    {"U64", 0, 8},      {"U32", 0, 4},
+    {"U16", 0, 2},      {"U8", NX_u8, 1},
+    {"BOOL", 0, 1},     {"F8_E4M3", NX_f8e4m3, 1},
+    {"F8_E5M2", 0, 1},
 };
 enum { N_TYPES = sizeof types / sizeof *types };
 
@@ -156,7 +161,7 @@ const nx_safetensor *nx_safetensors_find(const nx_safetensors *file, const char 
 }
 
 bool nx_safetensor_is_real(const nx_safetensor *tensor) {
-  return tensor->dtype != 0;
+  return nx_dtype_is_real(tensor->dtype) || tensor->dtype == NX_f64;
 }
 
 void nx_safetensor_shape(const nx_safetensor *tensor, char text[160]) {
@@ -173,6 +178,15 @@ const char *nx_tensor_base_name(const char *name) {
   for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
     if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return name + strlen(prefixes[i]);
   return name;
+}
+
+bool nx_tensor_is_scale(const char *name) {
+  static const char *const endings[] = {".weight_scale", ".weight_scale_2", ".input_scale", ".k_scale",
+                                        ".v_scale"};
+  size_t n = strlen(name);
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+    if (n > strlen(endings[i]) && strcmp(name + n - strlen(endings[i]), endings[i]) == 0) return true;
+  return false;
 }
 
 bool nx_tensor_is_buffer(const char *name) {

@@ -51,6 +51,8 @@ const char *nx_safetensor_type(nx_dtype dtype);
 
 /* A name without the prefix that Hugging Face's causal models have and its base models lack. */
 const char *nx_tensor_base_name(const char *name);
+/* Whether it stands beside a quantized matrix, as ModelOpt names such. */
+bool nx_tensor_is_scale(const char *name);
 /* Whether it is a buffer that older files hold and nothing needs. */
 bool nx_tensor_is_buffer(const char *name);
 

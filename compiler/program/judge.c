@@ -3,7 +3,6 @@
 #include "compiler/settings/refusal.h"
 #include "compiler/program/records/demands.h"
 #include "compiler/program/passes/passes.h"
-#include "schema/nf4.h"
 
 static bool judge_settings(const nxc_settings *settings, nxc_sink *sink) {
   bool good = true;
@@ -204,7 +203,7 @@ static bool splits_biases(const nxc_training *t) {
          ((fused && heads) || (layer->ffn.bias && layer->ffn.activation->gated && gates));
 }
 
-/* Whether the rows of all matrices with adapters are divided into blocks of nf4, and no file has them
+/* Whether the rows of all matrices with adapters are divided into whole blocks, and no file has them
  * transposed. */
 static bool fills_blocks(const nxc_training *t) {
   const nxc_model *m = &t->model;
@@ -215,7 +214,7 @@ static bool fills_blocks(const nxc_training *t) {
                           layer->ffn.width / t->layout.tensor, (e ? e->shared_hidden : 0) / t->layout.tensor,
                           experts};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (rows[i] % NX_NF4_BLOCK != 0) return false;
+    if (rows[i] % t->lora.base->block != 0) return false;
   for (nxc_part part = 0; part < NXC_N_PARTS; part++)
     if (t->lora.of[part] && m->family->tensors[part] && m->family->tensors[part]->transposed) return false;
   return true;
@@ -244,10 +243,10 @@ static bool judge_adapters(const nxc_settings *s, nxc_sink *sink, const nxc_trai
            t->model.family->tensors[NXC_PART_EXPERT_GATE]->layout != NXC_LAYOUT_TURNS,
        NX_SETTING_LORA_MODULES, "NX3040",
        "experts whose gates and other halves stand in turn in one tensor have no adapters"},
-      {!l->nf4 || fills_blocks(t), NX_SETTING_LORA_BASE_TYPE, "NX3040",
-       "rows of quantized matrices are a whole number of blocks of 64 on each rank, and stand as products "
+      {l->base == NULL || fills_blocks(t), NX_SETTING_LORA_BASE_TYPE, "NX3040",
+       "rows of quantized matrices are a whole number of blocks on each rank, and stand as products "
        "read them"},
-      {!l->nf4 || !nxc_flag(s, NX_SETTING_LORA_SAVE_BASE), NX_SETTING_LORA_SAVE_BASE, "NX3040",
+      {l->base == NULL || !nxc_flag(s, NX_SETTING_LORA_SAVE_BASE), NX_SETTING_LORA_SAVE_BASE, "NX3040",
        "checkpoints hold no quantized weights: a run that resumes reads them where it began"},
       {!splits_biases(t), NX_SETTING_LORA_BIAS, "NX3040",
        "biases of projections that are one product are trained all or none"},

@@ -137,6 +137,18 @@ static nx_safetensor shape_of(const nx_plan *plan, const nx_piece *piece) {
   return shape;
 }
 
+/* Two elements a byte, as NVFP4 has them. */
+static bool is_codes(const nx_safetensor *found, const nx_safetensor *wanted) {
+  return found->dtype == NX_u8 && found->n_dims == 2 && wanted->n_dims == 2 &&
+         found->dims[0] == wanted->dims[0] && 2 * found->dims[1] == wanted->dims[1];
+}
+
+static bool keeps_codes(const nx_plan *plan) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (plan->pieces[i].form == NX_FORM_NVFP4) return true;
+  return false;
+}
+
 static void compare_shape(nxc_arena *arena, complaint *about, const nx_safetensor *found,
                           const nx_safetensor *wanted) {
   char is[160], should[160];
@@ -164,7 +176,7 @@ static nx_safetensor *tensors_of(nxc_arena *arena, const nx_plan *plan, size_t *
   nx_safetensor *all = nxc_arena_array(arena, n_pieces + 1, sizeof *all);
   size_t n_boxes = 0;
   for (uint32_t i = 0; i < n_pieces; i++)
-    if (!(plan->pieces[i].flags & NX_PIECE_ADAPTER) && plan->pieces[i].form != NX_FORM_ABSMAX)
+    if (!(plan->pieces[i].flags & NX_PIECE_ADAPTER) && !nx_form_is_scale(plan->pieces[i].form))
       all[n_boxes++] = shape_of(plan, &plan->pieces[i]);
   qsort(all, n_boxes, sizeof *all, by_name);
   *n = 0;
@@ -176,20 +188,22 @@ static nx_safetensor *tensors_of(nxc_arena *arena, const nx_plan *plan, size_t *
 static const char *compare(const weights *w, const nx_plan *plan) {
   complaint all[] = {{"missing", "", 0}, {"of another shape", "", 0}, {"too much", "", 0}};
   bool *used = nxc_arena_array(w->arena, w->n_tensors + 1, sizeof *used), has_output = false;
+  bool codes = keeps_codes(plan);
   size_t n_wanted;
   const nx_safetensor *wanted = tensors_of(w->arena, plan, &n_wanted);
   for (size_t i = 0; i < n_wanted; i++) {
     const nx_safetensor *found = find(w, wanted[i].name);
     has_output = has_output || strcmp(wanted[i].name, OUTPUT) == 0;
     if (found == NULL) complain(w->arena, &all[0], wanted[i].name);
-    else compare_shape(w->arena, &all[1], found, &wanted[i]);
+    else if (!codes || !is_codes(found, &wanted[i])) compare_shape(w->arena, &all[1], found, &wanted[i]);
     if (found != NULL) used[found - w->tensors] = true;
   }
   for (size_t i = 0; i < w->n_tensors; i++) {
     const char *name = w->tensors[i].name;
     bool tied =
         !has_output && strcmp(name, OUTPUT) == 0; /* the embeddings once more, if nxrun finds them so */
-    if (!used[i] && !tied && !nx_tensor_is_buffer(name)) complain(w->arena, &all[2], name);
+    if (!used[i] && !tied && !nx_tensor_is_buffer(name) && !(codes && nx_tensor_is_scale(name)))
+      complain(w->arena, &all[2], name);
   }
   return list(w->arena, all, sizeof all / sizeof *all);
 }

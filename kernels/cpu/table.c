@@ -22,6 +22,7 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_columns_add] = REAL(cpu_columns_add),
     [NX_OP_columns] = REAL(cpu_columns),
     [NX_OP_dequantize_nf4] = OWN(cpu_dequantize_nf4),
+    [NX_OP_dequantize_nvfp4] = OWN(cpu_dequantize_nvfp4),
     [NX_OP_split_qkv] = OWN(cpu_split_qkv),
     [NX_OP_merge_qkv] = OWN(cpu_merge_qkv),
     [NX_OP_split_heads] = OWN(cpu_split_heads),

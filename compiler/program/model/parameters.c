@@ -409,16 +409,16 @@ static nxc_piece_node in_form(nxc_piece_node piece, nxc_id value, nx_form form) 
   return piece;
 }
 
-static nxc_shape shape_in_form(const nxc_shape *matrix, nx_form form, nx_dtype dtype) {
+static nxc_shape shape_in_form(const nxc_shape *matrix, nx_form form) {
   nxc_shape shape = *matrix;
-  shape.dtype = dtype;
+  shape.dtype = (nx_dtype)nx_form_find(form)->dtype;
   shape.dims[shape.n_dims - 1] /= nx_form_elements(form);
   return shape;
 }
 
 /* Whether all parts of the matrix have adapters. */
 static bool is_quantized(const nxc_graph *graph, const nxc_training *t, nxc_id matrix) {
-  if (!t->lora.nf4) return false;
+  if (t->lora.base == NULL) return false;
   for (size_t i = 0; i < graph->n_pieces; i++)
     if (graph->pieces[i].value == matrix && t->lora.of[graph->pieces[i].part] == NULL) return false;
   return true;
@@ -426,19 +426,20 @@ static bool is_quantized(const nxc_graph *graph, const nxc_training *t, nxc_id m
 
 nxc_id nxc_parameter_read(nxc_graph *graph, const nxc_training *t, nxc_id matrix) {
   if (!is_quantized(graph, t, matrix)) return matrix;
+  const nxc_quantization *q = t->lora.base;
   nxc_value_node *node = &graph->values[matrix];
-  const nxc_shape scales = shape_in_form(&node->shape, NX_FORM_ABSMAX, NX_f32);
+  const nxc_shape scales = shape_in_form(&node->shape, q->scales);
   const char *name = strrchr(node->name, '.') + 1;
-  node->shape = shape_in_form(&node->shape, NX_FORM_NF4, NX_u8);
-  nxc_id absmax = new_parameter(graph, t, nxc_arena_printf(graph->arena, "%s_absmax", name), &scales);
+  node->shape = shape_in_form(&node->shape, q->codes);
+  nxc_id scale = new_parameter(graph, t, nxc_arena_printf(graph->arena, "%s_scale", name), &scales);
   size_t n = graph->n_pieces;
   for (size_t i = 0; i < n; i++) {
     if (graph->pieces[i].value != matrix) continue;
     graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
-    graph->pieces[graph->n_pieces++] = in_form(graph->pieces[i], absmax, NX_FORM_ABSMAX);
-    graph->pieces[i] = in_form(graph->pieces[i], matrix, NX_FORM_NF4);
+    graph->pieces[graph->n_pieces++] = in_form(graph->pieces[i], scale, q->scales);
+    graph->pieces[i] = in_form(graph->pieces[i], matrix, q->codes);
   }
-  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_dequantize_nf4,
+  return nxc_append(graph, &(nxc_op_request){.op = q->op,
                                              .name = nxc_arena_printf(graph->arena, "%s_read", name),
-                                             .in = {matrix, absmax}});
+                                             .in = {matrix, scale}});
 }

@@ -34,8 +34,11 @@ const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_pi
   const nxc_tensor_row *tensor = tensor_of(t, piece->part);
   const char *name = numbered(arena, numbered(arena, tensor->stem, layer), piece->expert);
   if (piece->adapter) return adapter_name(arena, t, piece, name);
-  const char *const ends[] = {
-      [NX_FORM_PLAIN] = "weight", [NX_FORM_NF4] = "weight", [NX_FORM_ABSMAX] = "weight.absmax"};
+  const char *const ends[] = {[NX_FORM_PLAIN] = "weight",
+                              [NX_FORM_NF4] = "weight",
+                              [NX_FORM_NF4_ABSMAX] = "weight.absmax",
+                              [NX_FORM_NVFP4] = "weight",
+                              [NX_FORM_NVFP4_SCALE] = "weight_scale"};
   if (tensor->bare) return piece->bias ? nxc_arena_printf(arena, "%s_bias", name) : name;
   return nxc_arena_printf(arena, "%s.%s", name, piece->bias ? "bias" : ends[piece->form]);
 }

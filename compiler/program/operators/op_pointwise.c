@@ -123,7 +123,7 @@ const nxc_rule nxc_rule_columns = {.infer = infer_columns};
 
 /* Codes and the scales of their blocks are divided alike; what they stand for is no parameter, and has no
  * gradient. */
-static const char *infer_dequantize_nf4(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+static const char *infer_dequantize(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *codes = nxc_in(graph, op, 0), *absmax = nxc_in(graph, op, 1);
   out[0] = nxc_shape_with_last(codes, 2 * nxc_shape_last(codes));
   out[0].dtype = graph->types.activation;
@@ -132,7 +132,8 @@ static const char *infer_dequantize_nf4(const nxc_graph *graph, const nxc_operat
              : "codes and scales are divided differently";
 }
 
-const nxc_rule nxc_rule_dequantize_nf4 = {.infer = infer_dequantize_nf4};
+const nxc_rule nxc_rule_dequantize_nf4 = {.infer = infer_dequantize};
+const nxc_rule nxc_rule_dequantize_nvfp4 = {.infer = infer_dequantize};
 
 static const char *infer_fill(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_out(graph, op, 0);

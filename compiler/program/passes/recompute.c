@@ -60,7 +60,7 @@ static int64_t place_of(const nxc_graph *graph, const nxc_operator_node *op) {
  * sequence each rank keeps its own part and gathers again, else sequence parallelism would save little. */
 static bool drops(const recompute *r, const nxc_operator_node *op) {
   const nxc_training *t = r->t;
-  if (op->op == NX_OP_dequantize_nf4) return true; /* else nothing would be saved */
+  if (t->lora.base && op->op == t->lora.base->op) return true; /* else nothing would be saved */
   if (t->layout.sequence_parallel && op->op == NX_OP_all_gather) return true;
   if (op->layer < 0) return false;
   const nxc_recomputation *again = &t->recomputation;
@@ -165,7 +165,7 @@ static nxc_id available(recompute *r, nxc_id value, size_t n_forward_values) {
 
 void nxc_recompute(nxc_graph *graph, const nxc_training *training) {
   if (!training->recomputation.full && training->recomputation.n_modules == 0 &&
-      !training->layout.sequence_parallel && !training->lora.nf4)
+      !training->layout.sequence_parallel && training->lora.base == NULL)
     return;
   size_t n_values = graph->n_values;
   recompute r = {.graph = graph, .t = training};

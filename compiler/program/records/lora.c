@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/records/lora.h"
 
+#include "schema/nf4.h"
+#include "schema/nvfp4.h"
+
 #include <fnmatch.h>
 #include <math.h>
 #include <string.h>
@@ -98,6 +101,15 @@ static void leave_out(const reader *r, const char *entry) {
       r->lora->of[fused[f].adapted.parts[i]] = NULL;
 }
 
+static const nxc_quantization *base_of(const nxc_settings *s) {
+  static const nxc_quantization rows[] = {
+      {"nf4", NX_FORM_NF4, NX_FORM_NF4_ABSMAX, NX_OP_dequantize_nf4, NX_NF4_BLOCK},
+      {"nvfp4", NX_FORM_NVFP4, NX_FORM_NVFP4_SCALE, NX_OP_dequantize_nvfp4, NX_NVFP4_BLOCK}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (nxc_is(s, NX_SETTING_LORA_BASE_TYPE, rows[i].name)) return &rows[i];
+  return NULL;
+}
+
 static nxc_lora_bias bias_of(const nxc_settings *s) {
   if (nxc_is(s, NX_SETTING_LORA_BIAS, "all")) return NXC_LORA_ALL_BIASES;
   return nxc_is(s, NX_SETTING_LORA_BIAS, "lora_only") ? NXC_LORA_OWN_BIASES : NXC_LORA_NO_BIAS;
@@ -112,7 +124,7 @@ nxc_lora nxc_lora_read(const nxc_settings *s, const nxc_family *family, nxc_aren
   lora.scale = nxc_number(s, NX_SETTING_LORA_ALPHA) / below;
   lora.dropout = nxc_number(s, NX_SETTING_LORA_DROPOUT);
   lora.b_init_std = nxc_number(s, NX_SETTING_LORA_B_INIT_STD);
-  lora.nf4 = nxc_is(s, NX_SETTING_LORA_BASE_TYPE, "nf4");
+  lora.base = base_of(s);
   lora.bias = bias_of(s);
   const nxc_value *names = nxc_list(s, NX_SETTING_LORA_MODULES, &n);
   for (size_t i = 0; i < n; i++) add(&r, names[i].text);

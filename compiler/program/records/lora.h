@@ -5,6 +5,7 @@
 
 #include "compiler/settings/family.h"
 #include "compiler/settings/settings.h"
+#include "schema/plan.h"
 
 /* Matrices beside which one adapter stands: a tensor of the checkpoint, or several that read the same and
  * have one first matrix. In the order in which a fused product has them. */
@@ -14,13 +15,21 @@ typedef struct nxc_adapted {
   size_t n_parts;
 } nxc_adapted;
 
+/* How matrices are kept: codes, scales of their blocks, and the operator that reads both. */
+typedef struct nxc_quantization {
+  const char *name;
+  nx_form codes, scales;
+  nx_op op;
+  int64_t block;
+} nxc_quantization;
+
 typedef enum nxc_lora_bias { NXC_LORA_NO_BIAS, NXC_LORA_ALL_BIASES, NXC_LORA_OWN_BIASES } nxc_lora_bias;
 
 typedef struct nxc_lora {
   int64_t rank; /* 0: there are none, and nothing is frozen */
   double scale; /* of what an adapter adds */
   double dropout, b_init_std;
-  bool nf4; /* matrices with adapters are kept in NormalFloat of 4 bits */
+  const nxc_quantization *base; /* of matrices with adapters; NULL: they are as the others */
   nxc_lora_bias bias;
   const nxc_adapted *of[NXC_N_PARTS]; /* NULL: the part has none */
   const char *unused;                 /* an entry of lora.modules that names no matrix; NULL: all do */
