@@ -210,8 +210,13 @@ static bool fills_blocks(const nxc_training *t) {
   const nxc_mixture *e = m->mixture;
   const nxc_layer_spec *layer = &m->specs[0];
   int64_t experts = e ? e->hidden / nxc_mesh_size(&t->mesh, nxc_axis(&t->mesh, NXC_AXIS_EXPERT_TENSOR)) : 0;
-  const int64_t rows[] = {m->hidden, layer->attention.heads * layer->attention.head_dim / t->layout.tensor,
-                          layer->ffn.width / t->layout.tensor, (e ? e->shared_hidden : 0) / t->layout.tensor,
+  const nxc_attention_spec *a = &layer->attention;
+  const int64_t rows[] = {m->hidden,
+                          a->heads * a->value_dim / t->layout.tensor,
+                          a->query_rank,
+                          a->kv_rank,
+                          layer->ffn.width / t->layout.tensor,
+                          (e ? e->shared_hidden : 0) / t->layout.tensor,
                           experts};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i] % t->lora.base->block != 0) return false;

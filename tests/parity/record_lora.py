@@ -35,6 +35,9 @@ CASES = {
                               "bias": "all"}),
     # Weights as NormalFloat of 4 bits has them: what bitsandbytes makes of them and back.
     "nf4": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
+    # The same of NVFP4 as published; and a folder in which weights are so already, as ModelOpt writes it.
+    "nvfp4": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
+    "nvfp4_stored": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
     "phi3": ("phi3", {"r": 4, "lora_alpha": 8, "target_modules": ["qkv_proj", "gate_up_proj", "o_proj"]}),
 }
 
@@ -51,6 +54,39 @@ def quantize(model):
       if isinstance(module, torch.nn.Linear) and name != "lm_head":
         module.weight.copy_(bnb.dequantize_4bit(*bnb.quantize_4bit(module.weight.data, blocksize=64, quant_type="nf4",
                                                                    compress_statistics=False)))
+
+
+def nvfp4(weight):
+  """Codes, scales of blocks of 16 in e4m3, the scale of all, and what they stand for."""
+  values = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6])
+  blocks, most = weight.reshape(weight.shape[0], -1, 16), weight.abs().max()
+  largest = blocks.abs().amax(-1).clamp(min=1e-12)
+  scales, scale = (largest / most * 448).to(torch.float8_e4m3fn), most * (1 / 6) / 448
+  scaled = blocks * (6 / largest)[..., None]
+  codes = torch.bucketize(scaled.abs(), torch.tensor([.25, .75, 1.25, 1.75, 2.5, 3.5, 5.0]), right=True)
+  codes = (codes + 8 * (scaled < 0)).to(torch.uint8).reshape(weight.shape)
+  means = (values[codes.long()].reshape(blocks.shape) * (scales.float() * scale)[..., None]).reshape(weight.shape)
+  return codes[:, 0::2] | codes[:, 1::2] << 4, scales, scale, means
+
+
+def quantize_nvfp4(model, folder):
+  """Weights become what NVFP4 makes of them; a folder gets them as ModelOpt names them."""
+  from safetensors.torch import save_file
+  stored = {}
+  with torch.no_grad():
+    for name, weight in model.named_parameters():
+      if weight.dim() != 2 or "layers" not in name:
+        stored[name] = weight.detach().clone()
+        continue
+      stored[name], scales, scale, means = nvfp4(weight.detach())
+      stem = name.removesuffix(".weight")
+      stored |= {f"{stem}.weight_scale": scales, f"{stem}.weight_scale_2": scale.reshape(()),
+                 f"{stem}.input_scale": torch.tensor(1.0)}
+      weight.copy_(means)
+  if folder is not None:
+    folder.mkdir(parents=True)
+    save_file(stored, folder / "model.safetensors")
+    model.config.save_pretrained(folder)
 
 
 def record_blocks():
@@ -74,6 +110,9 @@ def make_adapted(case):
   model = make_model(family)
   if case == "nf4":
     quantize(model)
+  if case.startswith("nvfp4"):
+    base = OUT / case / "base"
+    quantize_nvfp4(model, base if case == "nvfp4_stored" and not base.exists() else None)
   torch.manual_seed(len(case))
   adapted = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", **settings), autocast_adapter_dtype=False)
   with torch.no_grad():

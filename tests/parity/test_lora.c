@@ -42,8 +42,13 @@ static const lora_case cases[] = {
      1e-3}, /* biases of keys that are not rotated have no gradient but rounding, which Adam enlarges */
     {"nf4", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nf4"), 0,
      "lora/nf4/base"},
+    {"nvfp4", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nvfp4"), 0,
+     "lora/nf4/base"},
+    {"nvfp4_stored", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nvfp4"), 0,
+     "lora/nvfp4_stored/base"},
     {"experts", "qwen3_moe",
-     SET("lora.rank", "3") SET("lora.alpha", "6") SET("lora.modules", "[q_proj,gate_proj,up_proj,down_proj]")},
+     SET("lora.rank", "3") SET("lora.alpha", "6")
+         SET("lora.modules", "[q_proj,gate_proj,up_proj,down_proj]")},
     {"phi3", "phi3",
      SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.modules", "[qkv_proj,gate_up_proj,o_proj]")},
 };
@@ -74,8 +79,8 @@ static const variant variants[] = {
     {"dp2-zero1", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "1"), 1e-6, 1e-5, 1e-5, false, true},
     {"dp2-zero3", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "3"), 1e-6, 1e-5, 1e-5, false, false},
     {"ep2", 2, SET("mesh.world", "2") SET("mesh.expert", "2"), 1e-6, 1e-5, 1e-5, false, false},
-    {"etp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2") SET("mesh.expert_tensor", "2"), 1e-6, 1e-5, 1e-5, false,
-     false},
+    {"etp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2") SET("mesh.expert_tensor", "2"), 1e-6, 1e-5,
+     1e-5, false, false},
 };
 enum { N_VARIANTS = sizeof variants / sizeof *variants };
 

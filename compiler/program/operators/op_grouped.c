@@ -57,7 +57,8 @@ static void grad_grouped_matmul(nxc_grad *grad, const nxc_operator_node *op) {
 static uint8_t gradient_place(uint8_t dy, uint8_t x, const char **fault) {
   if (dy == NXC_SPLIT && x == NXC_SPLIT) return NXC_SPLIT;
   if (dy == NXC_SPLIT + 1 && x == NXC_SPLIT + 1) return NXC_PARTIAL;
-  if ((dy == NXC_REPLICATED && x == NXC_PARTIAL) || (dy == NXC_PARTIAL && x == NXC_REPLICATED)) return NXC_PARTIAL;
+  bool summands = (dy == NXC_REPLICATED && x == NXC_PARTIAL) || (dy == NXC_PARTIAL && x == NXC_REPLICATED);
+  if (summands) return NXC_PARTIAL;
   if (dy == NXC_SPLIT + 2 && x == NXC_REPLICATED) return NXC_SPLIT + 1;
   if (dy == NXC_REPLICATED && x == NXC_SPLIT + 2) return NXC_SPLIT + 2;
   if (dy != NXC_REPLICATED || x != NXC_REPLICATED)
