@@ -41,7 +41,7 @@ static void weigh_labels(const nxr_sampler *sampler, const nxr_order *order, uin
   const nxr_data_source *source = sampler->source;
   float some[256];
   uint64_t n = sampler->run->weights == NX_NONE ? 0 : sampler->run->sequence;
-  for (uint64_t at = find_document(order, source->n_documents, first); n > 0;) {
+  for (uint64_t at = find_document(order, order->n_documents, first); n > 0;) {
     uint64_t n_left = order->firsts[at + 1] - first, n_here = n < n_left ? n : n_left;
     if (n_here > sizeof some / sizeof *some) n_here = sizeof some / sizeof *some;
     nxr_data_source_weights(source, order->documents[at], first - order->firsts[at], n_here, some);
@@ -55,7 +55,8 @@ static void stream_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *ro
   const nxr_data_source *source = sampler->source;
   const nxr_order *order = nxr_orders_of(&sampler->orders, sample / sampler->orders.n_samples);
   uint64_t sequence = sampler->run->sequence, n = sequence + 1;
-  uint64_t first = order->samples[sample % sampler->orders.n_samples] * sequence;
+  const uint64_t start = order->samples[sample % sampler->orders.n_samples] * sequence;
+  uint64_t first = start;
   int32_t *tokens = row->tokens;
   for (uint64_t at = find_document(order, order->n_documents, first); n > 0; at++) {
     uint64_t n_left = order->firsts[at + 1] - first, n_here = n < n_left ? n : n_left;
@@ -64,7 +65,7 @@ static void stream_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *ro
   }
   nxr_find_documents(sampler->run, row->tokens, row->starts);
   nxr_weigh_tokens(sampler->run, row->tokens, row->weights);
-  weigh_labels(sampler, order, order->samples[sample % sampler->n_samples] * sequence + 1, row->weights);
+  weigh_labels(sampler, order, start + 1, row->weights);
 }
 
 const nxr_sampler_kind nxr_sampler_stream = {stream_open, stream_read};

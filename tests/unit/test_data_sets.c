@@ -218,6 +218,31 @@ static void makes_up_tokens(void **state) {
   close_set(&m);
 }
 
+/* Where all epochs are ordered together the weights are still those of the labels: token i weighs i. */
+static void weighs_labels_in_every_order(void **state) {
+  (void)state;
+  float of_tokens[N_DOCUMENTS * DOCUMENT];
+  for (int i = 0; i < N_DOCUMENTS * DOCUMENT; i++) of_tokens[i] = (float)i;
+  temporary_write("low.weights", of_tokens, sizeof of_tokens);
+  for (uint32_t order = NX_ORDER_EPOCHS; order <= NX_ORDER_NEOX; order++) {
+    made m;
+    nxr_fault fault = {""};
+    make(&m, NX_BLEND_WEIGHTS, 1);
+    m.records[0].weight = 1, m.record.order = order, m.run.weights = 0;
+    assert_true(nxr_data_sources_make(&m.plan, &m.sources, &fault) &&
+                nxr_set_open(&m.plan, &m.record, 100, &m.sources, &m.set, &fault));
+    for (uint64_t sample = 0; sample < 100; sample++) {
+      int32_t tokens[SEQUENCE + 1], starts[SEQUENCE];
+      float weights[SEQUENCE];
+      const nxr_row row = {tokens, starts, weights};
+      assert_true(nxr_set_read(&m.set, sample, &row, &fault));
+      for (int i = 0; i < SEQUENCE; i++) assert_true(weights[i] == (float)tokens[i + 1]);
+    }
+    close_set(&m);
+  }
+  remove(temporary_path(0, "low.weights"));
+}
+
 static void names_what_is_too_small(void **state) {
   (void)state;
   made m;
@@ -234,7 +259,7 @@ int main(void) {
       cmocka_unit_test(keeps_to_its_parts),      cmocka_unit_test(reads_each_sample_once_an_epoch),
       cmocka_unit_test(opens_a_file_once),       cmocka_unit_test(shuffles_sources_apart),
       cmocka_unit_test(tells_data_apart),        cmocka_unit_test(makes_up_tokens),
-      cmocka_unit_test(names_what_is_too_small),
+      cmocka_unit_test(weighs_labels_in_every_order), cmocka_unit_test(names_what_is_too_small),
   };
   return cmocka_run_group_tests(tests, make_datasets, temporary_remove);
 }
