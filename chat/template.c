@@ -46,15 +46,16 @@ bool nxj_template_has_generation(const nxj_template *opened) {
   return opened->has_generation;
 }
 
-static nxj_frame *input_frame(nxj_run *run, const json_t *names) {
-  nxj_frame *frame = run->frame = nxj_alloc(run->pool, sizeof *frame);
-  json_t *object = (json_t *)names; /* walking changes nothing */
+static void add_names(nxj_run *run, const nxj_input *input) {
+  run->frame = nxj_alloc(run->pool, sizeof *run->frame);
+  json_t *object = (json_t *)input->names; /* walking changes nothing */
   for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
     const char *key = json_object_iter_key(at);
     nxj_set_variable(run, nxj_copy(run->pool, key, strlen(key)),
                      nxj_from_json(run->pool, json_object_iter_value(at)));
   }
-  return frame;
+  for (size_t i = 0; i < input->n_more; i++)
+    nxj_set_variable(run, input->more[i].name, nxj_from_json(run->pool, input->more[i].value));
 }
 
 static void *copy_out(nxj_pool *pool, const void *from, size_t n_bytes) {
@@ -70,7 +71,7 @@ static bool render(nxj_pool *pool, const nxj_template *opened, const nxj_input *
   nxj_buffer out = {0};
   nxj_run run = {
       .pool = pool, .out = &out, .clock = input->has_clock ? &input->clock : NULL, .is_outermost = true};
-  run.frame = input_frame(&run, input->names);
+  add_names(&run, input);
   nxj_render(&run, &opened->body);
   rendered->spans = copy_out(pool, run.spans, run.n_spans * sizeof *run.spans);
   rendered->n_spans = run.n_spans;

@@ -48,9 +48,17 @@ typedef struct nxj_text {
   size_t n_spans;
 } nxj_text;
 
-/* The names that a template sees, as one object: messages, tools, add_generation_prompt, bos_token, ... */
+typedef struct nxj_named {
+  const char *name;
+  const json_t *value;
+} nxj_named;
+
+/* The names that a template sees: those of an object, and more: messages, tools, add_generation_prompt,
+ * bos_token, ... */
 typedef struct nxj_input {
   const json_t *names;
+  const nxj_named *more;
+  size_t n_more;
   bool has_clock; /* else a template has no strftime_now */
   int64_t clock;  /* seconds since 1970 (UTC), which strftime_now writes */
   nxj_limits limits;

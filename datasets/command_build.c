@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 typedef struct build_options {
-  const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod;
+  const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod, *completion, *messages, *template;
   bool add_special, append_eod, lines, force, plain;
-  int on_error, too_long;
+  int on_error, too_long, loss_on;
   uint32_t n_workers;
   uint64_t limit, max_tokens, vocab;
 } build_options;
@@ -21,6 +21,7 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"-o", NXD_TEXT, &o->prefix, "a PREFIX"},
       {"--add-special", NXD_FLAG, &o->add_special},
       {"--append-eod", NXD_FLAG, &o->append_eod},
+      {"--completion", NXD_TEXT, &o->completion, "the name of a field"},
       {"--eod", NXD_TEXT, &o->eod, "the text of a token"},
       {"--field", NXD_TEXT, &o->field, "the name of a field"},
       {"--force", NXD_FLAG, &o->force},
@@ -28,10 +29,13 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"--labels", NXD_TEXT, &o->labels, "the name of a field"},
       {"--limit", NXD_NUMBER, &o->limit, "a number of records"},
       {"--lines", NXD_FLAG, &o->lines},
+      {"--loss-on", NXD_CHOICE, &o->loss_on, "answers|all"},
       {"--max-tokens", NXD_NUMBER, &o->max_tokens, "a number of tokens"},
+      {"--messages", NXD_TEXT, &o->messages, "the name of a field"},
       {"--on-error", NXD_CHOICE, &o->on_error, "stop|skip"},
       {"--plain", NXD_FLAG, &o->plain},
       {"--split", NXD_TEXT, &o->split, "the name of a split"},
+      {"--template", NXD_TEXT, &o->template, "a chat template's file"},
       {"--tokenizer", NXD_TEXT, &o->tokenizer, "a tokenizer's file or folder"},
       {"--too-long", NXD_CHOICE, &o->too_long, "drop|cut"},
       {"--vocab", NXD_NUMBER, &o->vocab, "a number of token ids"},
@@ -55,13 +59,20 @@ static int add_inputs(nxd_files *files, const build_options *o, int n, char **ar
 
 static nxd_recipe recipe_of(const build_options *o) {
   nxd_recipe recipe = {
-      .maker = o->labels ? &nxd_make_labelled : &nxd_make_documents,
+      .maker = o->messages     ? &nxd_make_dialogues
+               : o->completion ? &nxd_make_completions
+               : o->labels     ? &nxd_make_labelled
+                               : &nxd_make_documents,
+      .all_tokens = o->loss_on == 1,
       .most_tokens = o->max_tokens,
       .cut = o->too_long == 1,
       .vocab = o->vocab,
       .encoding = (o->add_special ? NXT_ADD_SPECIAL : 0u) | (o->plain ? NXT_PLAIN_TEXT : 0u)};
-  recipe.wanted.fields[recipe.wanted.n_fields++] = o->field ? o->field : "text";
-  if (o->labels) recipe.wanted.fields[recipe.wanted.n_fields++] = o->labels;
+  const char *first = o->messages ? o->messages : o->field ? o->field : o->completion ? "prompt" : "text";
+  const char *second = o->messages ? "tools" : o->completion ? o->completion : o->labels;
+  recipe.wanted.fields[recipe.wanted.n_fields++] = first;
+  if (second) recipe.wanted.fields[recipe.wanted.n_fields++] = second;
+  recipe.wanted.optional = o->messages ? 2 : 0;
   return recipe;
 }
 
@@ -70,7 +81,7 @@ static int build(const build_options *o, const nxd_files *files, const nxd_recip
   char key[65];
   nxr_fault fault = {""};
   nxd_standing standing;
-  nxd_key_of(files, recipe, o->tokenizer, o->limit, o->on_error == 1, key);
+  nxd_key_of(files, recipe, o->tokenizer, o->template, o->limit, o->on_error == 1, key);
   const nxd_build is = {.files = files, .recipe = recipe, .prefix = prefix, .key = key,
                         .most_records = o->limit, .skip = o->on_error == 1, .force = o->force,
                         .n_workers = o->n_workers, .watched = isatty(STDERR_FILENO)};
@@ -83,10 +94,13 @@ static int open_and_build(const build_options *o, const nxd_files *files, const 
   nxr_fault fault = {""};
   nxd_recipe recipe = recipe_of(o);
   const char *eod = o->eod ? o->eod : o->append_eod ? "" : NULL;
+  nxj_style style = {0};
   int status = STATUS_USAGE;
-  if (nxd_recipe_open(&recipe, o->tokenizer, eod, o->field == NULL, &fault))
+  if (nxd_recipe_open(&recipe, o->tokenizer, eod, o->field == NULL, &fault) &&
+      nxd_recipe_open_style(&recipe, o->tokenizer, o->template, &style, &fault))
     status = build(o, files, &recipe, prefix);
   else fprintf(stderr, "nxdata: %s\n", fault.text);
+  nxj_style_close(&style);
   nxd_recipe_close(&recipe);
   return status;
 }

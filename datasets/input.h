@@ -29,6 +29,7 @@ typedef struct nxd_input_kind {
 typedef struct nxd_wanted {
   const char *fields[NXD_MAX_FIELDS]; /* names, with . between those of objects within objects */
   uint32_t n_fields;
+  uint32_t optional; /* bit i: field i may be missing */
   bool pieces; /* a long text may come as several records */
   uint64_t made_up_tokens, vocab; /* of documents that are made up */
 } nxd_wanted;

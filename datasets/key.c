@@ -31,17 +31,19 @@ static void add_file(struct sha256_ctx *state, const char *path, const char *kin
 }
 
 void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *tokenizer,
-                uint64_t most_records, bool skip, char key[65]) {
+                const char *template, uint64_t most_records, bool skip, char key[65]) {
   struct sha256_ctx state;
   uint8_t digest[SHA256_DIGEST_SIZE];
   sha256_init(&state);
   add_text(&state, NX_VERSION);
   for (size_t i = 0; i < files->n; i++) add_file(&state, files->paths[i], files->kinds[i]->name);
   if (tokenizer && tokenizer[0]) add_file(&state, tokenizer, "tokenizer");
+  if (template && template[0]) add_file(&state, template, "template");
   add_text(&state, recipe->maker->name);
   for (uint32_t i = 0; i < recipe->wanted.n_fields; i++) add_text(&state, recipe->wanted.fields[i]);
   const int64_t numbers[] = {recipe->end, (int64_t)recipe->most_tokens, recipe->cut, recipe->type_code,
-                             (int64_t)recipe->vocab, (int64_t)most_records, skip, recipe->encoding};
+                             (int64_t)recipe->vocab, (int64_t)most_records, skip, recipe->encoding,
+                             recipe->all_tokens};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) add_number(&state, numbers[i]);
   sha256_digest(&state, sizeof digest, digest);
   nx_hex(digest, key);

@@ -7,7 +7,7 @@
 #include "datasets/files.h"
 #include "datasets/maker.h"
 
-void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *tokenizer,
+void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *tokenizer, const char *template,
                 uint64_t most_records, bool skip, char key[65]);
 
 #endif

@@ -66,13 +66,20 @@ static bool add_tokens(const nxd_recipe *recipe, const int64_t *tokens, const fl
   return true;
 }
 
+static bool weighs_nothing(const float *weights, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (weights[i] != 0) return false;
+  return true;
+}
+
 bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weights, size_t n, nxd_made *made,
                       nxr_fault *fault) {
   const nxd_recipe *recipe = maker->recipe;
   const size_t n_end = recipe->end >= 0 && !maker->goes_on;
   const bool too_long = recipe->most_tokens > 0 && n + n_end > recipe->most_tokens;
   if (!check_ids(recipe, tokens, n, fault)) return false;
-  if (n == 0 && !maker->goes_on && !maker->goes_back) {
+  bool is_empty = n == 0 || (weights && weighs_nothing(weights, n));
+  if (is_empty && !maker->goes_on && !maker->goes_back) {
     made->n_empty++;
     return true;
   }
@@ -83,7 +90,7 @@ bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weig
   if (too_long) n = recipe->most_tokens - n_end;
   const nxd_length length = {.n_tokens = n + n_end, .goes_on = maker->goes_on};
   return add_tokens(recipe, tokens, weights, n, made, fault) &&
-         add_tokens(recipe, &recipe->end, NULL, n_end, made, fault) &&
+         add_tokens(recipe, &recipe->end, &recipe->maker->end_weight, n_end, made, fault) &&
          (nxd_buffer_append(&made->documents, &length, sizeof length) ||
           nxr_fault_set(fault, "out of memory"));
 }

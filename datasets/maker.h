@@ -5,6 +5,7 @@
 #ifndef NXD_MAKER_H
 #define NXD_MAKER_H
 
+#include "chat/dialogue.h"
 #include "datasets/values.h"
 #include "tokenizer/tokenizer.h"
 
@@ -29,6 +30,7 @@ typedef struct nxd_maker_kind {
   bool weights; /* tokens have weights */
   /* Adds the documents of a record by nxd_add_document. A fault says what is wrong with the record. */
   bool (*make)(nxd_maker *maker, const nxd_value *values, nxd_made *made, nxr_fault *fault);
+  float end_weight; /* of the token behind each document */
 } nxd_maker_kind;
 
 typedef struct nxd_recipe {
@@ -36,6 +38,8 @@ typedef struct nxd_recipe {
   nxd_wanted wanted;
   nxt_tokenizer *tokenizer; /* NULL: each byte of a text is a token */
   unsigned encoding;        /* NXT_ADD_SPECIAL, NXT_PLAIN_TEXT */
+  const nxj_style *style;   /* of dialogues */
+  bool all_tokens;          /* what was asked weighs as what was answered */
   int64_t end;                    /* token behind each document; -1: none */
   uint64_t most_tokens;           /* of a document; 0: any number. What has more is left out, */
   bool cut;                       /* or cut */
@@ -53,6 +57,8 @@ struct nxd_maker {
 };
 
 extern const nxd_maker_kind nxd_make_documents; /* a text, or token ids */
+extern const nxd_maker_kind nxd_make_dialogues;   /* messages, and tools or nothing */
+extern const nxd_maker_kind nxd_make_completions; /* a prompt and its completion */
 extern const nxd_maker_kind nxd_make_labelled;  /* token ids and labels, where -100 stands for no loss */
 
 bool nxd_maker_open(nxd_maker *maker, const nxd_recipe *recipe, nxr_fault *fault);
@@ -61,7 +67,8 @@ bool nxd_maker_run(nxd_maker *maker, const nxd_batch *batch, const char *const *
                    nxr_fault *fault);
 void nxd_maker_close(nxd_maker *maker);
 
-/* Adds a document, or counts it as empty or too long. Weights may be NULL: 1 each. */
+/* Adds a document, or counts it as empty (without a token, or with none that weighs) or too long. Weights may
+ * be NULL: 1 each. */
 bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weights, size_t n, nxd_made *made,
                       nxr_fault *fault);
 void nxd_made_empty(nxd_made *made);

@@ -34,7 +34,7 @@ static bool make_document(nxd_maker *maker, const nxd_value *values, nxd_made *m
   }
 }
 
-const nxd_maker_kind nxd_make_documents = {"documents", false, make_document};
+const nxd_maker_kind nxd_make_documents = {"documents", false, make_document, 1};
 
 /* -- labels
  * --------------------------------------------------------------------------------------------------- */
@@ -79,4 +79,4 @@ static bool make_labelled(nxd_maker *maker, const nxd_value *values, nxd_made *m
          nxd_add_document(maker, tokens, weights, n + last, made, fault);
 }
 
-const nxd_maker_kind nxd_make_labelled = {"labelled", true, make_labelled};
+const nxd_maker_kind nxd_make_labelled = {"labelled", true, make_labelled, 1};

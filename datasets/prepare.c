@@ -64,14 +64,22 @@ static bool add_inputs(const nx_plan *plan, const nx_recipe *recipe, nxd_files *
 }
 
 static nxd_recipe recipe_of(const nx_plan *plan, const nx_recipe *recipe) {
-  const char *labels = nx_plan_string(plan, recipe->labels);
-  bool labelled = labels[0] != '\0', made_up = recipe->kind == NX_RECIPE_COUNTING;
-  return (nxd_recipe){.maker = labelled ? &nxd_make_labelled : &nxd_make_documents,
-                      .wanted = {.fields = {nx_plan_string(plan, recipe->field), labels},
-                                 .n_fields = labelled ? 2 : 1,
-                                 .made_up_tokens = recipe->tokens},
-                      .most_tokens = made_up ? 0 : recipe->tokens,
-                      .cut = (recipe->flags & NX_RECIPE_CUT) != 0, .vocab = recipe->vocab};
+  const char *second = nx_plan_string(plan, recipe->labels);
+  bool labelled = second[0] != '\0', made_up = recipe->kind == NX_RECIPE_COUNTING;
+  bool dialogues = recipe->kind == NX_RECIPE_DIALOGUES, completions = recipe->kind == NX_RECIPE_COMPLETIONS;
+  return (nxd_recipe){
+      .maker = dialogues     ? &nxd_make_dialogues
+               : completions ? &nxd_make_completions
+               : labelled    ? &nxd_make_labelled
+                             : &nxd_make_documents,
+      .wanted = {.fields = {nx_plan_string(plan, recipe->field), dialogues ? "tools" : second},
+                 .n_fields = labelled || dialogues ? 2 : 1,
+                 .optional = dialogues ? 2 : 0,
+                 .made_up_tokens = recipe->tokens},
+      .all_tokens = (recipe->flags & NX_RECIPE_ALL_TOKENS) != 0,
+      .most_tokens = made_up ? 0 : recipe->tokens,
+      .cut = (recipe->flags & NX_RECIPE_CUT) != 0,
+      .vocab = recipe->vocab};
 }
 
 static bool build(const nxd_build *is, nxr_fault *fault) {
@@ -90,19 +98,23 @@ static bool build(const nxd_build *is, nxr_fault *fault) {
 bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_workers, bool watched,
                  nxr_fault *fault) {
   const char *tokenizer = nx_plan_string(plan, recipe->tokenizer);
+  const char *template = nx_plan_string(plan, recipe->template);
   char key[65];
   nxd_files files = {0};
   nxd_recipe made = recipe_of(plan, recipe);
+  nxj_style style = {0};
   const nxd_build is = {.files = &files, .recipe = &made, .prefix = nx_plan_string(plan, recipe->prefix),
                         .key = key, .most_records = recipe->records, .n_workers = n_workers, .force = true,
                         .watched = watched};
-  bool good =
-      add_inputs(plan, recipe, &files, fault) &&
-      nxd_recipe_open(&made, tokenizer, recipe->flags & NX_RECIPE_APPEND_EOD ? "" : NULL, false, fault);
+  const char *eod = recipe->flags & NX_RECIPE_APPEND_EOD ? "" : NULL;
+  bool good = add_inputs(plan, recipe, &files, fault) &&
+              nxd_recipe_open(&made, tokenizer, eod, false, fault) &&
+              nxd_recipe_open_style(&made, tokenizer, template, &style, fault);
   if (good) {
-    nxd_key_of(&files, &made, tokenizer, recipe->records, false, key);
+    nxd_key_of(&files, &made, tokenizer, template, recipe->records, false, key);
     good = build(&is, fault);
   }
+  nxj_style_close(&style);
   nxd_recipe_close(&made);
   nxd_files_free(&files);
   return good;

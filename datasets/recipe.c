@@ -52,3 +52,13 @@ void nxd_recipe_close(nxd_recipe *recipe) {
   if (recipe->tokenizer) nxt_close(recipe->tokenizer);
   recipe->tokenizer = NULL;
 }
+
+bool nxd_recipe_open_style(nxd_recipe *recipe, const char *tokenizer, const char *template, nxj_style *style,
+                           nxr_fault *fault) {
+  bool answers = recipe->maker == &nxd_make_dialogues || recipe->maker == &nxd_make_completions;
+  *style = (nxj_style){0};
+  if (!answers) return true;
+  if (recipe->tokenizer == NULL) return nxr_fault_set(fault, "%s need a tokenizer", recipe->maker->name);
+  recipe->style = style;
+  return recipe->maker != &nxd_make_dialogues || nxj_style_open(tokenizer, template, style, fault);
+}

@@ -54,9 +54,11 @@ static bool read_json(nxd_parser *parser, const json_t *json, const char *name, 
 
 static bool read_object(nxd_parser *parser, const nxd_wanted *wanted, nxd_value *values, nxr_fault *fault) {
   if (!json_is_object(parser->parsed[0])) return nxr_fault_set(fault, "it is no JSON object");
-  for (uint32_t i = 0; i < wanted->n_fields; i++)
-    if (!read_json(parser, find(parser->parsed[0], wanted->fields[i]), wanted->fields[i], &values[i], fault))
-      return false;
+  for (uint32_t i = 0; i < wanted->n_fields; i++) {
+    const json_t *json = find(parser->parsed[0], wanted->fields[i]);
+    if (json == NULL && (wanted->optional >> i & 1)) values[i] = (nxd_value){.form = NXD_NOTHING};
+    else if (!read_json(parser, json, wanted->fields[i], &values[i], fault)) return false;
+  }
   return true;
 }
 

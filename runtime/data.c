@@ -18,6 +18,12 @@ struct nxr_data {
   uint32_t n_part, n_own; /* tokens of a sequence: of the ring rank, and of this rank among them */
   uint32_t first_own;     /* in the part */
   nxr_row row;            /* one sample */
+  struct {
+    uint32_t set; /* NX_NONE: of no step yet */
+    uint64_t step;
+    uint32_t n_sequences; /* that are there */
+    double weight;
+  } counted; /* the step whose weights were added last */
   int32_t *places;        /* [ring_size, n_part] */
 };
 
@@ -26,11 +32,12 @@ static bool allocate(nxr_data *data, nxr_fault *fault) {
   data->row.tokens = calloc((size_t)sequence + 1, sizeof *data->row.tokens);
   data->row.starts = calloc(sequence, sizeof *data->row.starts);
   data->row.weights = calloc(sequence, sizeof *data->row.weights);
+  data->row.labels = calloc((size_t)sequence + 1, sizeof *data->row.labels);
   data->places = calloc(sequence, sizeof *data->places);
   data->sets = calloc((size_t)data->plan->n[NX_SECTION_DATASETS] + 1, sizeof *data->sets);
   data->limits = calloc((size_t)data->plan->n[NX_SECTION_DATASETS] + 1, sizeof *data->limits);
-  bool good = data->row.tokens && data->row.starts && data->row.weights && data->places && data->sets &&
-              data->limits;
+  bool good = data->row.tokens && data->row.starts && data->row.weights && data->row.labels && data->places &&
+              data->sets && data->limits;
   return good ? nxr_data_sources_make(data->plan, &data->sources, fault)
               : nxr_fault_set(fault, "out of memory for a sample");
 }
@@ -104,7 +111,7 @@ bool nxr_data_open(const nx_plan *plan, uint32_t rank, bool trains, nxr_data **o
   *out = NULL;
   nxr_data *data = calloc(1, sizeof *data);
   if (data == NULL) return nxr_fault_set(fault, "out of memory");
-  *data = (nxr_data){.plan = plan, .n_part = run->sequence / run->ring_size};
+  *data = (nxr_data){.plan = plan, .n_part = run->sequence / run->ring_size, .counted.set = NX_NONE};
   data->data_rank = (uint32_t)nx_constant_value(plan, run->data_rank, rank, 0);
   data->ring_rank = (uint32_t)nx_constant_value(plan, run->ring_rank, rank, 0);
   data->n_own = data->n_part / run->ulysses_size;
@@ -128,6 +135,7 @@ void nxr_data_close(nxr_data *data) {
   free(data->row.tokens);
   free(data->row.starts);
   free(data->row.weights);
+  free(data->row.labels);
   free(data->places);
   free(data);
 }
@@ -188,13 +196,31 @@ static void give_nothing(const nxr_data *data, const nxr_row *row) {
   memset(row->weights, 0, sequence * sizeof *row->weights);
 }
 
-/* The losses of a micro-batch weigh as much together as if each token of its `n` sequences weighed 1. */
+/* The losses of a micro-batch, or of a step, weigh as much together as if each token of its `n` sequences weighed
+ * 1. */
 static void scale_weights(const nxr_data *data, uint32_t n_sequences, double weight, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;
   double all = (double)n_sequences * run->sequence;
   float factor = weight > 0 ? (float)(all / weight) : 0.0F;
   size_t n = batch->weights ? (size_t)run->micro_batch * data->n_own : 0;
   for (size_t i = 0; i < n; i++) batch->weights[i] *= factor;
+}
+
+/* Of all ranks' sequences of a step, added in one order by each rank. */
+static bool count_step(nxr_data *data, uint32_t set, uint64_t step, nxr_fault *fault) {
+  const nx_run *run = data->plan->run;
+  if (data->counted.set == set && data->counted.step == step) return true;
+  data->counted.set = NX_NONE;
+  data->counted.n_sequences = 0, data->counted.weight = 0;
+  for (uint32_t i = 0; i < run->global_batch; i++) {
+    uint64_t sample = step * run->global_batch + i;
+    if (sample >= data->limits[set]) break;
+    if (!nxr_set_read(&data->sets[set], sample, &data->row, fault)) return false;
+    data->counted.weight += weight_of(run, &data->row);
+    data->counted.n_sequences++;
+  }
+  data->counted.set = set, data->counted.step = step;
+  return true;
 }
 
 bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
@@ -205,6 +231,8 @@ bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_b
       step * run->global_batch + data->data_rank * share + (uint64_t)micro_batch * run->micro_batch;
   double weight = 0;
   uint32_t n_present = 0;
+  bool of_step = run->loss_mean == NX_MEAN_STEP;
+  if (of_step && !count_step(data, set, step, fault)) return false;
   for (uint32_t i = 0; i < run->micro_batch; i++) {
     bool present = first + i < data->limits[set];
     n_present += present;
@@ -214,6 +242,7 @@ bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_b
     give_sequence(data, i, batch);
     batch->samples[i] = (int64_t)(first + i);
   }
-  scale_weights(data, n_present, weight, batch);
+  if (of_step) scale_weights(data, data->counted.n_sequences, data->counted.weight, batch);
+  else scale_weights(data, n_present, weight, batch);
   return true;
 }

@@ -26,6 +26,7 @@ typedef struct nxr_order_rule {
   bool shuffle;
   nx_order order;
   uint64_t n_needed; /* samples that may be asked for; UINT64_MAX: nobody knows */
+  uint64_t n_samples; /* of an epoch; 0: those that the tokens make as one stream */
 } nxr_order_rule;
 
 typedef struct nxr_orders {

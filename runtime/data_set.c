@@ -4,12 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const float MOST_WEIGHT = 1e6F;
+
 static bool open_sources(nxr_set *set, nxr_data_sources *sources, nxr_fault *fault) {
   const nx_dataset *record = set->record;
   for (uint32_t i = 0; i < record->n_sources; i++) {
     set->samplers[i] = (nxr_sampler){.run = set->plan->run,
                                      .source = nxr_data_source_open(sources, record->first_source + i, fault),
                                      .shuffle = record->shuffle,
+                                     .packing = {.kind = record->packing, .group = record->packing_group},
                                      .order = record->order};
     if (set->samplers[i].source == NULL) return false;
   }
@@ -93,19 +96,25 @@ void nxr_set_close(nxr_set *set) {
   *set = (nxr_set){0};
 }
 
+static bool token_fault(const nxr_sampler *sampler, uint64_t sample, int32_t token, nxr_fault *fault) {
+  uint64_t vocab = sampler->run->vocab;
+  return nxr_fault_set(fault,
+                       "dataset %s has token %d in sample %llu, and the model's vocabulary has %llu "
+                       "words: the dataset was made with another tokenizer, or model.vocab is wrong",
+                       sampler->source->name, token, (unsigned long long)sample, (unsigned long long)vocab);
+}
+
 bool nxr_set_read(nxr_set *set, uint64_t sample, const nxr_row *row, nxr_fault *fault) {
   const nx_run *run = set->plan->run;
   nxr_pick pick = nxr_blend_pick(&set->blend, sample);
   nxr_sampler *sampler = &set->samplers[pick.source];
   sampler->kind->read(sampler, pick.sample, row);
-  for (uint32_t i = 0; i <= run->sequence; i++) {
-    int32_t token = row->tokens[i];
-    if (token < 0 || (uint64_t)token >= run->vocab)
-      return nxr_fault_set(fault,
-                           "dataset %s has token %d in sample %llu, and the model's vocabulary has %llu "
-                           "words: the dataset was made with another tokenizer, or model.vocab is wrong",
-                           sampler->source->name, token, (unsigned long long)pick.sample,
-                           (unsigned long long)run->vocab);
-  }
+  for (uint32_t i = 0; i <= run->sequence; i++)
+    if (row->tokens[i] < 0 || (uint64_t)row->tokens[i] >= run->vocab)
+      return token_fault(sampler, pick.sample, row->tokens[i], fault);
+  for (uint32_t i = 0; i < run->sequence; i++)
+    if (!(row->weights[i] >= 0 && row->weights[i] <= MOST_WEIGHT))
+      return nxr_fault_set(fault, "dataset %s is damaged: sample %llu has a token that weighs %g",
+                           sampler->source->name, (unsigned long long)pick.sample, (double)row->weights[i]);
   return true;
 }

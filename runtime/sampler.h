@@ -7,12 +7,14 @@
 
 #include "runtime/data_order.h"
 #include "runtime/data_source.h"
+#include "runtime/packing.h"
 
 /* A sample. */
 typedef struct nxr_row {
   int32_t *tokens; /* [sequence + 1]; each is the label of the one before it */
   int32_t *starts; /* [sequence] where the document that a token belongs to starts */
   float *weights;  /* [sequence] of the loss at a token, before they are scaled */
+  float *labels;   /* [sequence + 1] room: the weights of the tokens themselves */
 } nxr_row;
 
 typedef struct nxr_sampler nxr_sampler;
@@ -32,6 +34,8 @@ struct nxr_sampler {
   nx_order order;
   uint64_t n_needed;  /* samples that may be asked for */
   uint64_t n_samples; /* of an epoch */
+  nxr_packing packing;
+  nxr_rows rows; /* of packed ones */
   nxr_orders orders;
 };
 
@@ -39,6 +43,7 @@ struct nxr_sampler {
 bool nxr_sampler_open(nxr_sampler *sampler, nx_sampler kind, nxr_fault *fault);
 void nxr_sampler_close(nxr_sampler *sampler);
 
-extern const nxr_sampler_kind nxr_sampler_stream; /* sampler_stream.c */
+extern const nxr_sampler_kind nxr_sampler_stream;                         /* sampler_stream.c */
+extern const nxr_sampler_kind nxr_sampler_document, nxr_sampler_packed; /* sampler_packed.c */
 
 #endif

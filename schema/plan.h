@@ -157,7 +157,7 @@ typedef struct nx_run {
                       NX_NONE */
   uint32_t weights; /* value [B,s] f32: of each token's loss, 1 on average, or NX_NONE */
   uint32_t documents;       /* NX_DOCUMENTS_*: what their ends change */
-  uint32_t end_of_document; /* the token that ends one; NX_NONE where documents are 0 */
+  uint32_t end_of_document; /* the token that ends one in a stream; NX_NONE: none does */
   uint32_t model_config;    /* string: the config.json beside a checkpoint's weights; "": none */
   uint32_t save_base;       /* 0 or 1: checkpoints hold what adapters leave frozen too */
   double loss_scale_initial, loss_scale_least;
@@ -170,7 +170,7 @@ typedef struct nx_run {
   uint32_t
       adapter_from; /* string: a folder in PEFT's format, from which adapters begin; "": they are drawn */
   uint32_t stochastic; /* 1: updates round to bf16 as schema/stochastic.h says; 0: to nearest */
-  uint32_t reserved;
+  uint32_t loss_mean;  /* nx_loss_mean */
 } nx_run;
 _Static_assert(sizeof(nx_run) == 240, "plan run");
 
@@ -180,7 +180,14 @@ enum {
   NX_LOSS_SCALE_ENDS = 4    /* where it would fall below its least the run ends */
 };
 
-/* A document ends with its token. Without any of these a sequence is one document. */
+/* Over what a loss is the mean of its tokens, where they do not weigh the same. */
+typedef enum nx_loss_mean {
+  NX_MEAN_MICRO_BATCH = 0, /* of a rank; micro-batches weigh the same */
+  NX_MEAN_STEP             /* of all ranks: tokens weigh the same */
+} nx_loss_mean;
+
+/* A document of a stream ends with its token; samples of whole documents know where they end. Without any of
+ * these a sequence is one document. */
 enum {
   NX_DOCUMENTS_ATTENTION = 1, /* a token reads its own document alone */
   NX_DOCUMENTS_POSITIONS = 2, /* positions count from the start of the document */
@@ -227,6 +234,13 @@ typedef enum nx_sampler {
   NX_SAMPLER_PAIRS       /* a document and the one behind it: chosen and rejected */
 } nx_sampler;
 
+/* Which row of whole documents a document is put into. */
+typedef enum nx_packing {
+  NX_PACKING_IN_ORDER = 1, /* the last; where it does not fit, a new one */
+  NX_PACKING_FIRST_FIT,    /* the first that has room */
+  NX_PACKING_DECREASING    /* the first that has room, from the longest document to the shortest */
+} nx_packing;
+
 /* How much a dataset takes of each of its sources. */
 typedef enum nx_blend {
   NX_BLEND_WEIGHTS = 1, /* as the sources' weights say */
@@ -252,8 +266,10 @@ typedef struct nx_dataset {
   uint32_t shuffle; /* 0 or 1 */
   uint32_t order;   /* nx_order */
   double blend_alpha; /* exponent of the numbers of documents; 0 of other blends */
+  uint32_t packing;       /* nx_packing; 0 of other samplers */
+  uint32_t packing_group; /* documents that are packed together; 0: all of a source */
 } nx_dataset;
-_Static_assert(sizeof(nx_dataset) == 40, "plan dataset");
+_Static_assert(sizeof(nx_dataset) == 48, "plan dataset");
 
 enum { NX_PARTS = 3 /* of the documents of a source: for training, validation and test, in this order */ };
 
@@ -279,12 +295,15 @@ _Static_assert(sizeof(nx_source) == 48, "plan source");
 typedef enum nx_recipe_kind {
   NX_RECIPE_TEXTS = 1, /* records have a text, which the tokenizer makes tokens of */
   NX_RECIPE_TOKENS,    /* records have token ids */
+  NX_RECIPE_DIALOGUES,    /* records have messages, of which a chat template makes a text */
+  NX_RECIPE_COMPLETIONS,  /* records have a prompt and what follows it */
   NX_RECIPE_COUNTING   /* made up: `records` documents of `tokens` tokens 1, 2, 3, ... and 0 at the end */
 } nx_recipe_kind;
 
 enum {
   NX_RECIPE_APPEND_EOD = 1, /* the tokenizer's end of a text stands behind each document */
-  NX_RECIPE_CUT = 2         /* a document of more tokens is cut, not left out */
+  NX_RECIPE_CUT = 2,        /* a document of more tokens is cut, not left out */
+  NX_RECIPE_ALL_TOKENS = 4  /* what was asked weighs in the loss as what was answered */
 };
 
 /* What nxdata prepare makes the indexed dataset of sources from, before the run. Ascending by prefix. */
@@ -293,15 +312,17 @@ typedef struct nx_recipe {
   uint32_t kind;      /* nx_recipe_kind */
   uint32_t input;     /* string: a file or folder; "" where data is made up */
   uint32_t field;     /* string: what of a record is meant */
-  uint32_t labels;    /* string: the field of its labels, which become weights; "": none */
+  uint32_t labels;    /* string: the field of its labels, which become weights, or of completions; "": none */
   uint32_t part;      /* string: of a folder with several; "": train */
   uint32_t tokenizer; /* string: a file or folder; "": the bytes of a text are its tokens */
+  uint32_t template;  /* string: a file; "": the tokenizer's own */
   uint32_t flags;     /* NX_RECIPE_* */
+  uint32_t reserved;
   uint64_t tokens;    /* of a document, at most; 0: any number */
   uint64_t records;   /* that are read, at most; 0: all */
   uint64_t vocab;     /* token ids are below it */
 } nx_recipe;
-_Static_assert(sizeof(nx_recipe) == 56, "plan recipe");
+_Static_assert(sizeof(nx_recipe) == 64, "plan recipe");
 
 enum { NX_ATOM_PIPELINE = 1 /* its coordinate is the stage; one atom at most */ };
 

@@ -553,7 +553,7 @@ static bool check_run_counts(const checker *check) {
       run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
       run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
       run->target < NX_TARGET_CPU_AVX2 || run->target > NX_TARGET_CPU_AMX ||
-      run->stochastic > 1 || run->reserved != 0 || !is_string(plan, run->init_from))
+      run->stochastic > 1 || !is_string(plan, run->init_from))
     FAIL(run, "the run is malformed");
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1)
     FAIL(run, "the run has %u ranks and no mesh", run->n_ranks);
@@ -581,6 +581,15 @@ static bool check_rank(const checker *check, uint32_t constant, uint32_t size, c
   return true;
 }
 
+/* A stream knows the ends of its documents by a token alone. */
+static bool has_document_ends(const nx_plan *plan) {
+  const nx_run *run = plan->run;
+  if (run->end_of_document != NX_NONE) return run->documents != 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
+    if (run->documents != 0 && plan->datasets[i].sampler == NX_SAMPLER_STREAM) return false;
+  return run->documents == 0 || plan->n[NX_SECTION_DATASETS] > 0;
+}
+
 /* Sequences are cut into whole pieces, two for each ring rank. */
 static bool check_sequence(const checker *check) {
   const nx_run *run = check->plan->run;
@@ -591,7 +600,8 @@ static bool check_sequence(const checker *check) {
   if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) ||
       !is_string(check->plan, run->model_config) || !is_string(check->plan, run->adapter_config) ||
       !is_string(check->plan, run->adapter_from) || run->save_base > 1 ||
-      (run->documents == 0) != (run->end_of_document == NX_NONE))
+      !has_document_ends(check->plan) || run->loss_mean > NX_MEAN_STEP ||
+      (run->loss_mean == NX_MEAN_STEP && run->weights == NX_NONE))
     FAIL(run, "the run's documents are malformed");
   return true;
 }

@@ -31,7 +31,7 @@ static bool judge_known(const nxc_settings *settings, nxc_sink *sink) {
 static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   const nxc_layer_spec *layer = &t->model.specs[0];
   const nxc_demand demands[] = {
-      {!nxc_data_has_documents(&t->data) ||
+      {!nxc_data_has_documents(&t->data) || t->data.sampler != NX_SAMPLER_STREAM ||
            (t->data.end_of_document >= 0 && t->data.end_of_document < t->model.vocab),
        NX_SETTING_DATA_END_OF_DOCUMENT, "NX3020",
        "documents are told apart by a token that ends each, and this is no token of the vocabulary"},

@@ -261,6 +261,11 @@ static void break_dataset_sampler(uint8_t *bytes) { dataset_of(bytes)->sampler =
 static void break_dataset_blend(uint8_t *bytes) { dataset_of(bytes)->blend = NX_BLEND_DOCUMENTS + 1; }
 static void break_dataset_shuffle(uint8_t *bytes) { dataset_of(bytes)->shuffle = 2; }
 static void break_dataset_alpha(uint8_t *bytes) { dataset_of(bytes)->blend_alpha = 1; }
+static void break_dataset_packing(uint8_t *bytes) { dataset_of(bytes)->packing = NX_PACKING_IN_ORDER; }
+static void break_dataset_packed(uint8_t *bytes) { dataset_of(bytes)->sampler = NX_SAMPLER_PACKED; }
+static void break_dataset_group(uint8_t *bytes) { dataset_of(bytes)->packing_group = 1; }
+static void break_loss_mean(uint8_t *bytes) { run_of(bytes)->loss_mean = NX_MEAN_STEP; }
+static void break_document_ends(uint8_t *bytes) { run_of(bytes)->documents = NX_DOCUMENTS_LOSS; }
 static void break_dataset_more_alpha(uint8_t *bytes) {
   dataset_of(bytes)->blend = NX_BLEND_DOCUMENTS, dataset_of(bytes)->blend_alpha = NAN;
 }
@@ -306,6 +311,11 @@ static void test_each_bound_has_its_own_refusal(void **state) {
       {break_dataset_shuffle, "dataset 0 is malformed"},
       {break_dataset_order, "dataset 0 is malformed"},
       {break_dataset_alpha, "dataset 0 is malformed"},
+      {break_dataset_packing, "dataset 0 is malformed"},
+      {break_dataset_packed, "dataset 0 is malformed"},
+      {break_dataset_group, "dataset 0 is malformed"},
+      {break_loss_mean, "the run's documents are malformed"},
+      {break_document_ends, "the run's documents are malformed"},
       {break_dataset_more_alpha, "dataset 0 is malformed"},
       {break_dataset_sources, "dataset 0 has not the sources that follow"},
       {break_dataset_first, "dataset 0 has not the sources that follow"},

@@ -393,6 +393,7 @@ static void emit_run(nxc_emitter *e) {
                              (t->data.mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
                 .end_of_document = NX_NONE,
                 .stochastic = t->types.stochastic,
+                .loss_mean = t->data.loss_mean,
                 .loss_scale = value_of(e, graph->loss_scale),
                 .loss_scale_initial = scale->initial,
                 .loss_scale_least = scale->least,
@@ -401,7 +402,7 @@ static void emit_run(nxc_emitter *e) {
                 .loss_scale_rules = (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) |
                                     (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
                                     (scale->ends ? NX_LOSS_SCALE_ENDS : 0)};
-  if (run.documents) run.end_of_document = (uint32_t)t->data.end_of_document;
+  if (run.documents && t->data.end_of_document >= 0) run.end_of_document = (uint32_t)t->data.end_of_document;
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }
 

@@ -116,15 +116,19 @@ static void emit_recipes(nxc_emitter *e, const nxc_dataset *set, uint32_t *last_
     record.labels = nxc_emit_string(e, recipe->labels);
     record.part = nxc_emit_string(e, recipe->part);
     record.tokenizer = nxc_emit_string(e, recipe->tokenizer);
+    record.template = nxc_emit_string(e, recipe->template);
     nxc_emit_record(e, NX_SECTION_RECIPES, &record);
   }
 }
 
 void nxc_emit_datasets(nxc_emitter *e) {
   const nxc_datasets *datasets = &e->training->datasets;
+  const nxc_data *data = &e->training->data;
   uint32_t first_source = 0;
   for (uint32_t i = 0; i < datasets->n; i++) {
     nx_dataset record = datasets->sets[i].record;
+    record.sampler = data->sampler, record.packing = data->packing,
+    record.packing_group = (uint32_t)data->packing_group;
     record.name = nxc_emit_string(e, datasets->sets[i].name);
     record.first_source = first_source;
     first_source += record.n_sources;

@@ -3,12 +3,33 @@
 
 #include "compiler/program/records/read.h"
 
+static nx_sampler sampler_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_DATA_SAMPLER, "packed")     ? NX_SAMPLER_PACKED
+         : nxc_is(s, NX_SETTING_DATA_SAMPLER, "document") ? NX_SAMPLER_DOCUMENT
+                                                          : NX_SAMPLER_STREAM;
+}
+
+static nx_packing packing_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_DATA_PACKING, "in_order")    ? NX_PACKING_IN_ORDER
+         : nxc_is(s, NX_SETTING_DATA_PACKING, "first_fit") ? NX_PACKING_FIRST_FIT
+                                                           : NX_PACKING_DECREASING;
+}
+
 nxc_data nxc_data_read(const nxc_settings *s) {
-  return (nxc_data){.separate_documents = nxc_flag(s, NX_SETTING_DATA_RESET_ATTENTION_MASK),
-                    .restart_positions = nxc_flag(s, NX_SETTING_DATA_RESET_POSITION_IDS),
-                    .mask_document_ends = nxc_flag(s, NX_SETTING_DATA_EOD_MASK_LOSS),
-                    .labelled = nxc_has(s, NX_SETTING_DATA_LABELS),
-                    .end_of_document = nxc_int_or(s, NX_SETTING_DATA_END_OF_DOCUMENT, -1)};
+  nxc_data data = {.separate_documents = nxc_flag(s, NX_SETTING_DATA_RESET_ATTENTION_MASK),
+                   .restart_positions = nxc_flag(s, NX_SETTING_DATA_RESET_POSITION_IDS),
+                   .mask_document_ends = nxc_flag(s, NX_SETTING_DATA_EOD_MASK_LOSS),
+                   .end_of_document = nxc_int_or(s, NX_SETTING_DATA_END_OF_DOCUMENT, -1),
+                   .sampler = sampler_of(s)};
+  bool labelled = nxc_has(s, NX_SETTING_DATA_LABELS) || nxc_is(s, NX_SETTING_DATA_KIND, "dialogues") ||
+                  nxc_is(s, NX_SETTING_DATA_KIND, "completions");
+  bool step = nxc_is(s, NX_SETTING_LOSS_MEAN, "step");
+  data.weighs_tokens = labelled || data.mask_document_ends || data.sampler != NX_SAMPLER_STREAM;
+  if (step && data.weighs_tokens) data.loss_mean = NX_MEAN_STEP; /* of equal weights both means are one */
+  if (data.sampler != NX_SAMPLER_PACKED) return data;
+  data.packing = packing_of(s);
+  data.packing_group = (uint64_t)nxc_int_or(s, NX_SETTING_DATA_PACKING_GROUP, 0);
+  return data;
 }
 
 bool nxc_data_has_documents(const nxc_data *data) {

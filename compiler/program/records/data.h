@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ends of documents change; all false where a sequence is one document. */
+/* How documents become samples, and what their ends change; that is false where a sequence is one document.
+ */
 #ifndef NXC_RECORDS_DATA_H
 #define NXC_RECORDS_DATA_H
 
 #include "compiler/settings/settings.h"
+#include "schema/plan.h"
 
 typedef struct nxc_data {
-  bool separate_documents, restart_positions, mask_document_ends; /* need end_of_document */
-  bool labelled; /* tokens have weights in the loss */
+  bool separate_documents, restart_positions, mask_document_ends; /* of a stream need end_of_document */
   int64_t end_of_document;                                        /* token id; -1: not known */
+  nx_sampler sampler;
+  nx_packing packing; /* 0 of other samplers */
+  uint64_t packing_group;
+  bool weighs_tokens; /* in the loss */
+  nx_loss_mean loss_mean;
 } nxc_data;
 
 nxc_data nxc_data_read(const nxc_settings *settings);

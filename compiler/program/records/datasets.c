@@ -84,7 +84,6 @@ static nx_order order_of(const nxc_settings *s) {
 static nxc_dataset make_set(const nxc_settings *s, const part *of, const char *name) {
   return (nxc_dataset){.name = name,
                        .record = {.role = of->role,
-                                  .sampler = NX_SAMPLER_STREAM,
                                   .order = order_of(s),
                                   .blend = NX_BLEND_WEIGHTS,
                                   .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE)}};

@@ -8,12 +8,14 @@
 
 /* The kinds of data.kind that are made. */
 static const struct {
-  const char *name, *field;
+  const char *name, *field, *second;
   nx_recipe_kind kind;
 } kinds[] = {
-    {"text", "text", NX_RECIPE_TEXTS},
-    {"tokenized", "input_ids", NX_RECIPE_TOKENS},
-    {"counting", "", NX_RECIPE_COUNTING},
+    {"text", "text", "", NX_RECIPE_TEXTS},
+    {"tokenized", "input_ids", "", NX_RECIPE_TOKENS},
+    {"dialogues", "messages", "", NX_RECIPE_DIALOGUES},
+    {"completions", "prompt", "completion", NX_RECIPE_COMPLETIONS},
+    {"counting", "", "", NX_RECIPE_COUNTING},
 };
 
 static const char *text_or(const nxc_settings *s, nxc_setting_id id, const char *otherwise) {
@@ -36,16 +38,21 @@ static uint64_t number_at(const nxc_settings *s, nxc_setting_id id, size_t index
 static nxc_recipe read(const nxc_settings *s, size_t kind, const char *path, size_t index) {
   bool made_up = kinds[kind].kind == NX_RECIPE_COUNTING;
   const nxc_value *part = entry_at(s, NX_SETTING_DATA_PART, index);
-  nxc_recipe recipe = {.input = made_up ? "" : path,
-                       .field = text_or(s, NX_SETTING_DATA_FIELD, kinds[kind].field),
-                       .labels = text_or(s, NX_SETTING_DATA_LABELS, ""),
-                       .part = part ? part->text : "",
-                       .tokenizer = text_or(s, NX_SETTING_DATA_TOKENIZER, "")};
+  nxc_recipe recipe = {
+      .input = made_up ? "" : path,
+      .field = text_or(s, NX_SETTING_DATA_FIELD, kinds[kind].field),
+      .labels = text_or(
+          s, kinds[kind].kind == NX_RECIPE_COMPLETIONS ? NX_SETTING_DATA_COMPLETION : NX_SETTING_DATA_LABELS,
+          kinds[kind].second),
+      .part = part ? part->text : "",
+      .tokenizer = text_or(s, NX_SETTING_DATA_TOKENIZER, ""),
+      .template = text_or(s, NX_SETTING_DATA_TEMPLATE, "")};
   recipe.record = (nx_recipe){.kind = kinds[kind].kind,
                               .tokens = number_at(s, NX_SETTING_DATA_DOCUMENT_TOKENS, index),
                               .records = number_at(s, NX_SETTING_DATA_DOCUMENTS, index),
                               .vocab = (uint64_t)nxc_int_or(s, NX_SETTING_MODEL_VOCAB, 0)};
   if (nxc_flag(s, NX_SETTING_DATA_APPEND_EOD)) recipe.record.flags |= NX_RECIPE_APPEND_EOD;
+  if (nxc_is(s, NX_SETTING_DATA_LOSS_ON, "all")) recipe.record.flags |= NX_RECIPE_ALL_TOKENS;
   if (nxc_flag(s, NX_SETTING_DATA_CUT)) recipe.record.flags |= NX_RECIPE_CUT;
   return recipe;
 }
@@ -63,10 +70,10 @@ static const char *stem(nxc_arena *arena, const char *path) {
 
 static void name(nxc_arena *arena, const char *folder, const char *path, nxc_recipe *recipe) {
   const nx_recipe *is = &recipe->record;
-  const char *all = nxc_arena_printf(
-      arena, "%u\n%s\n%s\n%s\n%s\n%s\n%u %" PRIu64 " %" PRIu64 " %" PRIu64, is->kind, recipe->input,
-      recipe->field, recipe->labels, recipe->part, recipe->tokenizer, is->flags, is->tokens, is->records,
-      is->vocab);
+  const char *all =
+      nxc_arena_printf(arena, "%u\n%s\n%s\n%s\n%s\n%s\n%s\n%u %" PRIu64 " %" PRIu64 " %" PRIu64, is->kind,
+                       recipe->input, recipe->field, recipe->labels, recipe->part, recipe->tokenizer,
+                       recipe->template, is->flags, is->tokens, is->records, is->vocab);
   char hex[65];
   nx_sha256_hex(all, strlen(all), hex);
   recipe->prefix = nxc_arena_printf(arena, "%s/%s-%.16s", folder, stem(arena, path), hex);

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rows documents are packed into, and what a sample of whole documents holds. */
+#include "runtime/sampler.h"
+#include "tests/unit/cmocka_all.h"
+#include "tests/unit/dataset_files.h"
+
+enum { N = 300, ROW = 64 };
+
+/* -- rows ------------------------------------------------------------------------------------------------ */
+
+typedef struct searched {
+  uint64_t n_rows, row_of[N];
+} searched;
+
+/* What stands first in a group's order, of documents that are not placed: the longest, or the next. */
+static uint64_t next_of(const nxr_packing *packing, const uint32_t *lengths, const bool *placed,
+                        uint64_t first, uint64_t end) {
+  uint64_t best = end;
+  for (uint64_t i = first; i < end; i++) {
+    if (placed[i]) continue;
+    if (best == end || (packing->kind == NX_PACKING_DECREASING && lengths[i] > lengths[best])) best = i;
+  }
+  return best;
+}
+
+/* The same rows, found by looking at each. */
+static searched search(const nxr_packing *packing, const uint32_t *lengths, uint64_t n) {
+  searched found = {0};
+  uint64_t group = packing->group ? packing->group : n, used[N] = {0};
+  bool placed[N] = {false};
+  for (uint64_t first = 0; first < n; first += group) {
+    uint64_t end = first + group < n ? first + group : n, first_row = found.n_rows;
+    for (uint64_t i; (i = next_of(packing, lengths, placed, first, end)) != end; placed[i] = true) {
+      bool last_alone = packing->kind == NX_PACKING_IN_ORDER && found.n_rows > first_row;
+      uint64_t row = last_alone ? found.n_rows - 1 : first_row;
+      while (row < found.n_rows && used[row] + lengths[i] > ROW) row++;
+      if (row == found.n_rows) found.n_rows++;
+      used[row] += lengths[i];
+      found.row_of[i] = row;
+    }
+  }
+  return found;
+}
+
+static void check_rows(const nxr_packing *packing, const uint32_t *lengths, uint64_t n) {
+  nxr_rows rows;
+  nxr_fault fault = {""};
+  assert_true(nxr_rows_make(packing, lengths, n, &rows, &fault));
+  searched found = search(packing, lengths, n);
+  bool seen[N] = {false};
+  assert_int_equal(rows.n, found.n_rows);
+  assert_int_equal(rows.firsts[rows.n], n);
+  for (uint64_t row = 0; row < rows.n; row++)
+    for (uint64_t i = rows.firsts[row]; i < rows.firsts[row + 1]; i++) {
+      uint64_t document = rows.documents[i];
+      assert_true(document < n && !seen[document]);
+      seen[document] = true;
+      assert_int_equal(found.row_of[document], row);
+    }
+  nxr_rows_free(&rows);
+}
+
+static void rows_are_those_that_a_plain_search_finds(void **state) {
+  (void)state;
+  uint32_t lengths[N];
+  srand(1);
+  for (int round = 0; round < 60; round++) {
+    uint64_t n = round < 3 ? (uint64_t)round : (uint64_t)(rand() % N) + 1;
+    for (uint64_t i = 0; i < n; i++) lengths[i] = (uint32_t)(rand() % ROW) + 1;
+    for (nx_packing kind = NX_PACKING_IN_ORDER; kind <= NX_PACKING_DECREASING; kind++)
+      for (uint64_t group = 0; group < 40; group += 13)
+        check_rows(&(nxr_packing){.kind = kind, .row_tokens = ROW, .group = group}, lengths, n);
+  }
+}
+
+static void the_longest_first_needs_fewer_rows(void **state) {
+  (void)state;
+  static const uint32_t lengths[] = {14, 24, 30, 34, 40, 50};
+  static const uint64_t wanted[] = {
+      [NX_PACKING_IN_ORDER] = 4, [NX_PACKING_FIRST_FIT] = 4, [NX_PACKING_DECREASING] = 3};
+  for (nx_packing kind = NX_PACKING_IN_ORDER; kind <= NX_PACKING_DECREASING; kind++) {
+    nxr_rows rows;
+    nxr_fault fault = {""};
+    assert_true(nxr_rows_make(&(nxr_packing){.kind = kind, .row_tokens = ROW}, lengths, 6, &rows, &fault));
+    assert_int_equal(rows.n, wanted[kind]);
+    nxr_rows_free(&rows);
+  }
+}
+
+/* -- samples --------------------------------------------------------------------------------------------- */
+
+enum { SEQUENCE = 8, N_TOKENS = 16 };
+
+/* Documents of 3, 6, 2 and 5 tokens; token i of the file is i + 1, and its weight i / 4. */
+static int make_dataset(void **state) {
+  temporary_make(state);
+  const int32_t sizes[] = {3, 6, 2, 5};
+  const int64_t pointers[] = {0, 6, 18, 22}, borders[] = {0, 1, 2, 3, 4};
+  uint8_t index[256];
+  uint16_t tokens[N_TOKENS];
+  float weights[N_TOKENS];
+  for (uint16_t i = 0; i < N_TOKENS; i++) tokens[i] = (uint16_t)(i + 1), weights[i] = (float)i / 4;
+  temporary_write("set.idx", index,
+                  dataset_files_index(&(dataset_files){8, 4, 5, sizes, pointers, borders}, index));
+  temporary_write("set.bin", tokens, sizeof tokens);
+  temporary_write("set.weights", weights, sizeof weights);
+  return 0;
+}
+
+typedef struct opened {
+  nx_run run;
+  nx_source record;
+  nx_plan plan;
+  char strings[4096];
+  nxr_data_sources sources;
+  nxr_sampler sampler;
+  int32_t tokens[SEQUENCE + 1], starts[SEQUENCE];
+  float weights[SEQUENCE], labels[SEQUENCE + 1];
+} opened;
+
+static bool open_sampler(opened *set, nx_sampler kind, uint32_t sequence, uint32_t documents,
+                         nxr_fault *fault) {
+  *set = (opened){
+      .run = {.sequence = sequence, .vocab = 100, .documents = documents, .end_of_document = NX_NONE},
+      .record = {.prefix = 1, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1}}};
+  snprintf(set->strings + 1, sizeof set->strings - 1, "%s", temporary_path(0, "set"));
+  set->plan = (nx_plan){.run = &set->run, .strings = set->strings, .sources = &set->record};
+  set->plan.n[NX_SECTION_SOURCES] = 1;
+  assert_true(nxr_data_sources_make(&set->plan, &set->sources, fault));
+  const nxr_data_source *source = nxr_data_source_open(&set->sources, 0, fault);
+  assert_non_null(source);
+  set->sampler = (nxr_sampler){.run = &set->run, .source = source, .n_needed = 4,
+                               .packing = {.kind = NX_PACKING_DECREASING}};
+  return nxr_sampler_open(&set->sampler, kind, fault);
+}
+
+static void check_sample(opened *set, uint64_t sample, const int32_t *tokens, const int32_t *starts,
+                         const float *weights) {
+  const nxr_row row = {set->tokens, set->starts, set->weights, set->labels};
+  set->sampler.kind->read(&set->sampler, sample, &row);
+  assert_memory_equal(set->tokens, tokens, sizeof set->tokens);
+  assert_memory_equal(set->starts, starts, sizeof set->starts);
+  assert_memory_equal(set->weights, weights, sizeof set->weights);
+}
+
+static void close_sampler(opened *set) {
+  nxr_sampler_close(&set->sampler);
+  nxr_data_sources_close(&set->sources);
+}
+
+/* Rows are documents 1 and 2, and 3 and 0. */
+static void a_row_holds_documents_apart(void **state) {
+  (void)state;
+  opened set;
+  nxr_fault fault = {""};
+  const uint32_t apart = NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS;
+  assert_true(open_sampler(&set, NX_SAMPLER_PACKED, SEQUENCE, apart, &fault));
+  assert_int_equal(set.sampler.n_samples, 2);
+  check_sample(&set, 0, (int32_t[]){4, 5, 6, 7, 8, 9, 10, 11, 0}, (int32_t[]){0, 0, 0, 0, 0, 0, 6, 6},
+               (float[]){1, 1.25F, 1.5F, 1.75F, 2, 0, 2.5F, 0});
+  check_sample(&set, 1, (int32_t[]){12, 13, 14, 15, 16, 1, 2, 3, 0}, (int32_t[]){0, 0, 0, 0, 0, 5, 5, 5},
+               (float[]){3, 3.25F, 3.5F, 3.75F, 0, 0.25F, 0.5F, 0});
+  close_sampler(&set);
+}
+
+/* Where documents do not end the loss, the first token of one is predicted as it weighs. */
+static void a_row_may_go_on_from_document_to_document(void **state) {
+  (void)state;
+  opened set;
+  nxr_fault fault = {""};
+  assert_true(open_sampler(&set, NX_SAMPLER_PACKED, SEQUENCE, 0, &fault));
+  check_sample(&set, 1, (int32_t[]){12, 13, 14, 15, 16, 1, 2, 3, 0}, (int32_t[]){0, 0, 0, 0, 0, 5, 5, 5},
+               (float[]){3, 3.25F, 3.5F, 3.75F, 0, 0.25F, 0.5F, 0});
+  check_sample(&set, 0, (int32_t[]){4, 5, 6, 7, 8, 9, 10, 11, 0}, (int32_t[]){0, 0, 0, 0, 0, 0, 6, 6},
+               (float[]){1, 1.25F, 1.5F, 1.75F, 2, 2.25F, 2.5F, 0});
+  close_sampler(&set);
+}
+
+static void a_document_is_padded(void **state) {
+  (void)state;
+  opened set;
+  nxr_fault fault = {""};
+  assert_true(open_sampler(&set, NX_SAMPLER_DOCUMENT, SEQUENCE, NX_DOCUMENTS_ATTENTION, &fault));
+  assert_int_equal(set.sampler.n_samples, 4);
+  check_sample(&set, 2, (int32_t[]){10, 11, 0, 0, 0, 0, 0, 0, 0}, (int32_t[]){0, 0, 2, 2, 2, 2, 2, 2},
+               (float[]){2.5F, 0, 0, 0, 0, 0, 0, 0});
+  check_sample(&set, 4, (int32_t[]){1, 2, 3, 0, 0, 0, 0, 0, 0}, (int32_t[]){0, 0, 0, 3, 3, 3, 3, 3},
+               (float[]){0.25F, 0.5F, 0, 0, 0, 0, 0, 0});
+  close_sampler(&set);
+}
+
+/* A document may have a token more than the sequence, the label of its last. */
+static void a_document_that_does_not_fit_is_named(void **state) {
+  (void)state;
+  opened set;
+  nxr_fault fault = {""};
+  assert_true(open_sampler(&set, NX_SAMPLER_DOCUMENT, 5, 0, &fault));
+  close_sampler(&set);
+  assert_false(open_sampler(&set, NX_SAMPLER_DOCUMENT, 4, 0, &fault));
+  assert_non_null(strstr(fault.text, "document 1 of dataset "));
+  assert_non_null(
+      strstr(fault.text, "has 6 tokens, and a sample has room for 5: prepare it with data.document_tokens"));
+  close_sampler(&set);
+}
+
+static void weights_belong_to_their_dataset(void **state) {
+  (void)state;
+  nxr_dataset dataset;
+  nxr_fault fault = {""};
+  assert_true(nxr_dataset_open(temporary_path(0, "set"), &dataset, &fault));
+  float weights[3];
+  nxr_dataset_weights(&dataset, 1, 2, 3, weights);
+  assert_memory_equal(weights, ((float[]){1.25F, 1.5F, 1.75F}), sizeof weights);
+  nxr_dataset_close(&dataset);
+  temporary_write("set.weights", weights, sizeof weights);
+  assert_false(nxr_dataset_open(temporary_path(0, "set"), &dataset, &fault));
+  assert_non_null(strstr(fault.text, "set.weights has 12 bytes, and the tokens of its dataset need 64"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_are_those_that_a_plain_search_finds),
+      cmocka_unit_test(the_longest_first_needs_fewer_rows),
+      cmocka_unit_test_setup_teardown(a_row_holds_documents_apart, make_dataset, temporary_remove),
+      cmocka_unit_test_setup_teardown(a_row_may_go_on_from_document_to_document, make_dataset,
+                                      temporary_remove),
+      cmocka_unit_test_setup_teardown(a_document_is_padded, make_dataset, temporary_remove),
+      cmocka_unit_test_setup_teardown(a_document_that_does_not_fit_is_named, make_dataset, temporary_remove),
+      cmocka_unit_test_setup_teardown(weights_belong_to_their_dataset, make_dataset, temporary_remove),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
