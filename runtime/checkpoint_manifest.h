@@ -65,7 +65,8 @@ bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr
  * rate), which is said on stderr. The fault says what differs. */
 bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
                             nxr_fault *fault);
-/* Fills n_bytes and sha256 of the files by name; false where one is missing, or of another size. */
+uint32_t nxr_manifest_n_files(const json_t *manifest);
+/* Fills n_bytes and sha256 of the files by name; false where one is missing, or of another size. There may be others. */
 bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files,
                         uint32_t n_files, nxr_fault *fault);
 

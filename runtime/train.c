@@ -192,7 +192,8 @@ static bool load_evaluated(training *run) {
   }
   nxr_checkpoint_prepare(&run->checkpoint, true, &run->fault);
   if (!agree(run)) return false;
-  nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
+  const nxr_resume newest = {.directory = run->checkpoint.directory};
+  nxr_checkpoint_resume(&run->checkpoint, &newest, &run->done, &run->fault);
   if (!agree(run)) return false;
   if (run->done == 0 && run->world->rank == 0)
     fprintf(stderr, "nxrun: %s has no checkpoint: the weights that the run begins with are evaluated\n",
@@ -221,6 +222,26 @@ static bool open_data(training *run) {
   return agree(run);
 }
 
+/* From the run's own folder, or else from the one that the plan names; else with weights that are drawn. */
+static bool begin(training *run) {
+  const nx_run_names *names = run->plan->run_names;
+  const nxr_resume own = {.directory = run->checkpoint.directory,
+                          .step = nx_plan_text(run->plan, names->load)[0] == '\0' ? names->load_step : 0};
+  const nxr_resume other = {.directory = nx_plan_text(run->plan, names->load), .step = names->load_step,
+                            .weights_only = names->load_weights};
+  bool loaded = false, elsewhere = !nxr_manifest_has_base(run->plan); /* what is frozen is in no checkpoint */
+  if (elsewhere && !load_weights(run)) return false;
+  if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &own, &run->done, &run->fault);
+  if (!agree(run)) return false;
+  if (run->done > 0) return true;
+  if (other.directory[0] != '\0') nxr_checkpoint_load(&run->checkpoint, &other, &run->done, &loaded, &run->fault);
+  if (!agree(run)) return false;
+  if (!loaded && names->load_required)
+    nxr_fault_set(&run->fault, "there is no checkpoint in %s, and checkpoint.required asks for one",
+                  other.directory[0] ? other.directory : own.directory);
+  return agree(run) && (loaded || elsewhere || load_weights(run));
+}
+
 static bool load_state(training *run) {
   run->world->phase = "while data and weights are read";
   run->scale = nxr_loss_scale_begin(run->plan->run);
@@ -233,11 +254,7 @@ static bool load_state(training *run) {
     return agree(run);
   }
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
-  if (!agree(run)) return false;
-  bool elsewhere = !nxr_manifest_has_base(run->plan); /* what is frozen is in no checkpoint */
-  if (elsewhere && !load_weights(run)) return false;
-  if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &run->done, &run->fault);
-  if (!agree(run) || (run->done == 0 && !elsewhere && !load_weights(run))) return false;
+  if (!agree(run) || !begin(run)) return false;
   run->saved = run->done > 0 ? run->done : UINT64_MAX;
   const char *gradients = run->options->dump_gradients;
   if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);
@@ -380,10 +397,21 @@ static void evaluate(training *run, bool (*which)(nxr_evaluations *, uint64_t st
 
 /* ---- the loop ---- */
 
+/* Why the run ends here, to be resumed; NULL: it goes on. Ranks may differ in it, since their clocks do. */
+static const char *find_stop(const training *run, double start_s) {
+  const nx_run_names *names = run->plan->run_names;
+  if (stop_signal) return "by a signal";
+  if (names->stop_every && run->done % names->stop_every == 0) return "by run.stop_every";
+  if (names->stop_after_s > 0 && nxr_clock_s() - start_s >= names->stop_after_s) return "by run.stop_after_minutes";
+  return NULL;
+}
+
 static bool loop(training *run) {
   uint64_t last = run->plan->run->n_steps;
   if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
   bool stop = false, dump = run->options->dump_gradients != NULL;
+  const char *why = NULL;
+  double start_s = nxr_clock_s();
   nxr_numbers numbers;
   if (run->done >= last && run->world->rank == 0)
     fprintf(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
@@ -400,14 +428,15 @@ static bool loop(training *run) {
     if (nxr_comm_vote(run->comm, run->fault.text[0] != '\0')) return agree(run);
     evaluate(run, nxr_evaluate_step);
     judge(run, numbers.loss);
-    stop = nxr_comm_vote(run->comm, stop_signal != 0);
+    why = find_stop(run, start_s);
+    stop = nxr_comm_vote(run->comm, why != NULL);
     if (is_kept(run->plan, run->done) && !save(run)) return false;
   }
   nxr_metrics_end_line(&run->metrics);
   if (!save(run)) return false;
   if (trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
   if (stop && run->world->rank == 0)
-    fprintf(stderr, "nxrun: stopped by a signal after step %llu; --resume continues\n",
+    fprintf(stderr, "nxrun: stopped %s after step %llu; --resume continues\n", why ? why : "by another rank",
             (unsigned long long)run->done);
   return true;
 }

@@ -208,8 +208,16 @@ typedef struct nx_run_names {
   int32_t best;             /* checkpoints that are kept for their loss, beside those; -1: all */
   uint32_t best_evaluation; /* whose loss that is, or NX_NONE: that of the step */
   uint32_t rules;           /* NX_RUN_* */
+  uint32_t load;           /* text: another run's folder, or weights, to begin with; "": none */
+  uint64_t load_step;      /* 0: the newest */
+  double stop_after_s;     /* the run ends, to be resumed, after so long; 0: never */
+  uint32_t stop_every;     /* and after each step that is a multiple of it; 0: never */
+  uint8_t load_weights;    /* 1: of `load` weights alone, and the run begins at step 0 */
+  uint8_t load_required;   /* 1: a run that finds no checkpoint fails */
+  uint8_t save_optimizer;  /* 0: checkpoints hold weights alone */
+  uint8_t reserved;
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 56, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 80, "plan run names");
 
 /* Of what not everyone wants in TensorBoard. */
 enum {

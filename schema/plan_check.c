@@ -567,7 +567,10 @@ static bool check_run_counts(const checker *check) {
       !isfinite(names->deadline_s) || !is_provenance_text(plan, names->tensorboard) ||
       names->tensorboard_every == 0 || names->tensorboard_shows > NX_SHOWS_ALL ||
       names->rules > (NX_RUN_BEST_IS_GREATEST | NX_RUN_ONLY_EVALUATES) || names->best < -1 ||
-      !is_index_or_none(plan, names->best_evaluation, NX_SECTION_EVALUATIONS))
+      !is_index_or_none(plan, names->best_evaluation, NX_SECTION_EVALUATIONS) ||
+      !is_provenance_text(plan, names->load) || names->load_weights > 1 ||
+      names->load_required > 1 || names->save_optimizer > 1 || !(names->stop_after_s >= 0) ||
+      !isfinite(names->stop_after_s))
     FAIL(names, "the run's names are malformed");
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,6 +250,19 @@ static const nxc_value *call_first_number(evaluation *e, arguments args, size_t 
   return nxc_value_of_int(e, number);
 }
 
+/* Of a text "DD:HH:MM:SS", as Lightning writes times. */
+static const nxc_value *call_minutes(evaluation *e, arguments args, size_t n_args) {
+  if (!need_text(e, args, n_args)) return NULL;
+  long long days, hours, minutes, seconds;
+  int n_read = 0;
+  int n = sscanf(args[0]->text, "%lld:%lld:%lld:%lld%n", &days, &hours, &minutes, &seconds, &n_read);
+  if (n != 4 || args[0]->text[n_read] != '\0') return nxc_evaluation_fail(e, "minutes needs DD:HH:MM:SS");
+  nxc_value *value = nxc_arena_alloc(e->arena, sizeof *value);
+  double in_all = 60.0 * (24.0 * (double)days + (double)hours) + (double)minutes + (double)seconds / 60;
+  *value = (nxc_value){.kind = NXC_FLOAT, .number = in_all};
+  return value;
+}
+
 static const nxc_value *call_gcd(evaluation *e, arguments args, size_t n_args) {
   (void)n_args;
   if (args[0]->kind != NXC_INT || args[1]->kind != NXC_INT)
@@ -487,6 +501,7 @@ static const nxc_expression_function functions[] = {
     {"last_number", 1, 1, true, call_last_number, NULL},
     {"first_number", 1, 1, true, call_first_number, NULL},
     {"rising", 1, MANY, false, call_rising, NULL},
+    {"minutes", 1, 1, true, call_minutes, NULL},
     {"gcd", 2, 2, false, call_gcd, NULL},
     {"kind", 1, 1, false, call_kind, NULL},
     {"texts", 1, 1, false, call_texts, NULL},

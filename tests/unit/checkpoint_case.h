@@ -82,7 +82,8 @@ static inline bool save(mesh_rank *rank, void *data) {
 static inline bool resume(mesh_rank *rank, void *data) {
   uint64_t step = UINT64_MAX;
   nxr_checkpoint checkpoint = checkpoint_of(rank);
-  bool good = nxr_checkpoint_resume(&checkpoint, &step, &rank->fault);
+  const nxr_resume own = {.directory = checkpoint.directory};
+  bool good = nxr_checkpoint_resume(&checkpoint, &own, &step, &rank->fault);
   if (rank->world.rank == 0) ((request *)data)->step = step;
   return good;
 }

@@ -226,7 +226,7 @@ static inline void mesh_make(mesh_plan *mesh, const mesh_shape *shape) {
   mesh_add_fused(mesh, mesh_add_matrices(mesh));
   mesh_add_norm(mesh);
   mesh->run = (nx_run){.n_ranks = shape->tensor * shape->shard};
-  mesh->run_names = (nx_run_names){.keep = -1};
+  mesh->run_names = (nx_run_names){.keep = -1, .save_optimizer = 1};
   mesh_set(mesh, 0, "mesh.tensor", shape->tensor);
   mesh_set(mesh, 1, "mesh.world", shape->tensor * shape->shard);
   mesh_set(mesh, 2, "optimizer.zero_stage", shape->divided ? 3 : 1);

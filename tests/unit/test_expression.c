@@ -178,6 +178,7 @@ static void test_functions(void **state) {
       {"index(['a', 'b'], 'b')", "1"},
       {"index(['a'], 'z')", "-1"},
       {"last_number('model.layers.18')", "18"},
+      {"minutes('01:02:03:30')", "1563.5"},
       {"first_number('127,0')", "127"},
       {"first_number('-1,-1')", "-1"},
       {"product([2, 3, 4])", "24"},

@@ -81,22 +81,36 @@ static void emit_kept(const nxc_emitter *e, nx_run_names *names) {
   names->best = 0;
 }
 
+static const char *text_or_none(const nxc_settings *s, nxc_setting_id id) {
+  return nxc_has(s, id) ? nxc_text(s, id) : "";
+}
+
+static uint64_t int_or_none(const nxc_settings *s, nxc_setting_id id) {
+  return nxc_has(s, id) ? (uint64_t)nxc_int(s, id) : 0;
+}
+
 void nxc_emit_run_names(nxc_emitter *e) {
   const nxc_settings *s = e->settings;
   const char *name = nxc_text(s, NX_SETTING_RUN_NAME);
   const char *directory = nxc_has(s, NX_SETTING_RUN_DIRECTORY) ? nxc_text(s, NX_SETTING_RUN_DIRECTORY) : name;
-  const char *curves = nxc_has(s, NX_SETTING_RUN_TENSORBOARD) ? nxc_text(s, NX_SETTING_RUN_TENSORBOARD) : "";
-  bool saves = nxc_has(s, NX_SETTING_CHECKPOINT_EVERY_STEPS);
+  bool limited = nxc_has(s, NX_SETTING_RUN_STOP_AFTER_MINUTES);
   nx_run_names names = {
       .name = nxc_emit_provenance_text(e, name),
       .directory = nxc_emit_provenance_text(e, directory),
       .log_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_LOG_EVERY),
-      .save_every = saves ? (uint32_t)nxc_int(s, NX_SETTING_CHECKPOINT_EVERY_STEPS) : 0,
+      .save_every = (uint32_t)int_or_none(s, NX_SETTING_CHECKPOINT_EVERY_STEPS),
       .resume = nxc_flag(s, NX_SETTING_CHECKPOINT_RESUME),
       .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S),
-      .tensorboard = nxc_emit_provenance_text(e, curves),
+      .tensorboard = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_TENSORBOARD)),
       .tensorboard_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_TENSORBOARD_EVERY),
       .tensorboard_shows = find_shown(s),
+      .load = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_CHECKPOINT_LOAD)),
+      .load_step = int_or_none(s, NX_SETTING_CHECKPOINT_LOAD_STEP),
+      .load_weights = nxc_flag(s, NX_SETTING_CHECKPOINT_WEIGHTS_ONLY),
+      .load_required = nxc_flag(s, NX_SETTING_CHECKPOINT_REQUIRED),
+      .save_optimizer = nxc_flag(s, NX_SETTING_CHECKPOINT_SAVE_OPTIMIZER),
+      .stop_every = (uint32_t)int_or_none(s, NX_SETTING_RUN_STOP_EVERY),
+      .stop_after_s = limited ? 60 * nxc_number(s, NX_SETTING_RUN_STOP_AFTER_MINUTES) : 0,
       .rules = nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0};
   emit_kept(e, &names);
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);

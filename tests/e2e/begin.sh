@@ -1,0 +1,86 @@
+#!/bin/sh
+# What a run begins with (another run's checkpoint, its weights alone, nothing) and where it ends to be resumed. TAP.
+# usage: begin.sh NXRUN NXCFG NXDATA MPIEXEC
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
+. "$(dirname "$0")/lib.sh"
+
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10007 }' >text
+"$nxdata" build text -o data >/dev/null || exit 99
+plan() { # NAME SETTING=VALUE...
+  name=$1 sets=
+  shift
+  for setting; do sets="$sets --set $setting"; done
+  cat >plan.yaml <<END
+mesh: {world: 2}
+batch: {micro: 2, global: 8}
+model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 250, vocab_divisor: 8}
+optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}
+schedule: {name: cosine, warmup_steps: 2, min_lr: 3e-4, max_steps: 8}
+precision: {preset: fp32}
+data: {path: [data]}
+checkpoint: {every_steps: 4}
+END
+  # shellcheck disable=SC2086 # a list of words
+  "$nxcfg" plan plan.yaml $sets -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
+}
+losses() { # RUN FIRST: the metrics of steps from FIRST on, without times
+  cut -d, -f1-4 "$1/metrics.jsonl" | awk -v first="$2" -F'[:,]' '$2 >= first'
+}
+same() { # NAME RUN OTHER FIRST
+  losses "$2" "$4" >one && losses "$3" "$4" >other && diff one other >out && [ -s one ]
+  report "$1" $?
+}
+run="$mpiexec -n 2 $nxrun"
+
+plan whole
+expect 'a run from start to end' 0 'step 8/8' $run whole.bin --dir whole
+
+plan on checkpoint.load=whole checkpoint.load_step=4
+expect 'begins with a step of another run' 0 'resumes from whole/checkpoints/step-000004' $run on.bin --dir on
+same 'and computes what that did' whole on 5
+test -e whole/checkpoints/step-000008 2>out
+report 'whose checkpoints stay' $?
+plan none checkpoint.load=whole checkpoint.load_step=5
+expect 'a step that is not there' 1 'whole has no checkpoint of step 5' $run none.bin --dir none
+
+plan weights checkpoint.load=whole checkpoint.weights_only=true run.seed=1234
+expect 'begins with weights alone' 0 'begins with the weights of whole/checkpoints/step-000008' \
+  $run weights.bin --dir weights
+plan folder run.init_from=whole/checkpoints/step-000008
+expect 'as from a folder of weights' 0 'step 8/8' $run folder.bin --dir folder
+same 'which computes the same' weights folder 1
+plan hf checkpoint.load=whole/checkpoints/step-000008
+expect 'a folder of weights is one to load' 0 'step 8/8' $run hf.bin --dir hf
+same 'and begins at step 0' hf folder 1
+
+plan missing checkpoint.load=nowhere
+expect 'where there is none, at step 0' 0 'nowhere has no checkpoint: the training begins at step 0' \
+  $run missing.bin --dir missing
+same 'as a run that asked for none' whole missing 1
+plan required checkpoint.load=nowhere checkpoint.required=true
+expect 'or not at all' 1 'there is no checkpoint in nowhere, and checkpoint.required asks for one' \
+  $run required.bin --dir required
+mkdir neox && echo global_step1 >neox/latest
+plan foreign checkpoint.load=neox
+expect "a folder of another system's" 1 'neox is a checkpoint of DeepSpeed, .*convert_neox_to_hf.py' \
+  $run foreign.bin --dir foreign
+
+plan every run.stop_every=3
+expect 'ends at each multiple' 0 'stopped by run.stop_every after step 3; --resume continues' $run every.bin --dir every
+expect 'and goes on' 0 'stopped by run.stop_every after step 6' $run every.bin --dir every --resume
+expect 'to the end' 0 'step 8/8' $run every.bin --dir every --resume
+same 'with the same numbers' whole every 1
+plan minutes run.stop_after_minutes=1e-9
+expect 'ends after a time' 0 'stopped by .* after step 1; --resume continues' $run minutes.bin --dir minutes
+
+plan light checkpoint.save_optimizer=false
+expect 'checkpoints without the optimizer' 0 'step 8/8' $run light.bin --dir light
+test -e light/checkpoints/step-000008/model.safetensors -a ! -e light/checkpoints/step-000008/moment1.safetensors 2>out
+report 'are weights alone' $?
+expect 'and no run goes on from them' 1 'has no state of the optimizer' $run light.bin --dir light --resume
+plan lighter checkpoint.load=light checkpoint.weights_only=true
+expect 'but one may begin with them' 0 'step 8/8' $run lighter.bin --dir lighter
+same 'as with those of a whole one' lighter weights 1
+finish
