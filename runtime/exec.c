@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/exec.h"
 
+#include "runtime/clock.h"
 #include "runtime/finite.h"
 
 #include <stdlib.h>
@@ -79,6 +80,10 @@ static void run_communication(nxr_machine *machine, const nx_item *item, uint32_
   }
 }
 
+static bool is_recorded(const nxr_exec *exec) {
+  return exec->profile && exec->profile->recording;
+}
+
 static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t step) {
   uint32_t index = (uint32_t)(item - machine->plan->items);
   nxr_collective *transfer =
@@ -93,7 +98,21 @@ static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t ste
   nxr_comm_start(machine->comm, transfer);
 }
 
-static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step) {
+static void run_operator(nxr_machine *machine, const nx_item *item, const nxk_frame *frame, uint32_t index) {
+  const nxr_kernel *kernel = &machine->kernels[index];
+  if (kernel->backend) kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
+  else run_communication(machine, item, index);
+}
+
+static void record_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
+  double begin_s = nxr_clock_s();
+  run_operator(exec->machine, item, frame, index);
+  exec->machine->backend->synchronize(exec->machine->device);
+  nxr_profile_add(exec->profile, (uint32_t)(item - exec->machine->plan->items), index, begin_s);
+}
+
+static void run_program(nxr_exec *exec, const nx_item *item, uint64_t step) {
+  nxr_machine *machine = exec->machine;
   const nx_plan *plan = machine->plan;
   const nx_program *program = &plan->programs[nx_item_program(plan, item)];
   const nxk_frame *frame = nxr_machine_frame(machine, item->chunk, item->slot);
@@ -101,15 +120,13 @@ static void run_program(nxr_machine *machine, const nx_item *item, uint64_t step
   for (uint32_t i = 0; i < program->n_operators; i++) {
     uint32_t index = program->first_operator + i;
     if (!(plan->operators[index].when & when)) continue;
-    const nxr_kernel *kernel = &machine->kernels[index];
     machine->running = index;
     nxr_comm_beat(machine->comm, step + 1, index);
     nxr_comm_progress(machine->comm);
-    if (kernel->backend) {
-      kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
-      if (machine->finite) nxr_finite_look(machine->finite, machine, frame, index, step);
-    } else
-      run_communication(machine, item, index);
+    if (is_recorded(exec)) record_operator(exec, item, frame, index);
+    else run_operator(machine, item, frame, index);
+    if (machine->finite && machine->kernels[index].backend)
+      nxr_finite_look(machine->finite, machine, frame, index, step);
   }
 }
 
@@ -120,11 +137,13 @@ static bool run_schedule(nxr_exec *exec, nx_schedule_kind kind, uint64_t step, n
     const nx_item *item = &machine->plan->items[schedule->first_item + i];
     if (item->stage != machine->stage) continue;
     if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT) {
+      double begin_s = is_recorded(exec) ? nxr_clock_s() : 0;
       run_transfer(machine, item, step);
+      if (is_recorded(exec)) nxr_profile_add(exec->profile, schedule->first_item + i, NX_NONE, begin_s);
       continue;
     }
     if (item->kind != NX_ITEM_STEP && !load_micro_batch(exec, item->micro_batch, fault)) return false;
-    run_program(machine, item, step);
+    run_program(exec, item, step);
   }
   machine->backend->synchronize(machine->device);
   nxr_comm_beat(machine->comm, step + 1, NX_NONE);

@@ -7,6 +7,7 @@
 #include "runtime/bind.h"
 #include "runtime/data.h"
 #include "runtime/loss_scale.h"
+#include "runtime/profile.h"
 
 typedef struct nxr_exec {
   nxr_machine *machine;
@@ -17,6 +18,7 @@ typedef struct nxr_exec {
   uint64_t loaded_number;
   uint32_t loaded; /* NX_NONE: none */
   nxr_batch batch; /* host copies */
+  nxr_profile *profile; /* NULL: nothing is recorded */
 } nxr_exec;
 
 typedef struct nxr_numbers {

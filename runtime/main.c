@@ -29,6 +29,7 @@ static const char usage[] =
     "  --metrics FILE         metrics file, instead of metrics.jsonl in the folder\n"
     "  --dump-gradients DIR   write the gradients of the first step there\n"
     "  --check-numbers        find the first operator that makes a NaN or an infinity (slow)\n"
+    "  --profile A-B[:RANKS]  record what these steps do, for ui.perfetto.dev; RANKS as 0,3, else all\n"
     "  --comm auto|p2p        p2p: move everything by messages, also within a host (for tests)\n"
     "  --dry-run              map, check and bind everything, say what it takes, and end\n"
     "  --calibrate            measure this machine instead, for the forecasts of nxcfg plan\n"
@@ -51,6 +52,7 @@ enum {
   COMM,
   CHECK_NUMBERS,
   DRY_RUN,
+  PROFILE,
   HELP,
   VERSION,
   CALIBRATE,
@@ -62,6 +64,7 @@ enum { DEADLINE_S = 300 }; /* where no plan says it */
 static const struct option long_options[] = {
     {"backend", required_argument, NULL, BACKEND},
     {"dir", required_argument, NULL, DIRECTORY},
+    {"profile", required_argument, NULL, PROFILE},
     {"resume", no_argument, NULL, RESUME},
     {"evaluate", no_argument, NULL, EVALUATE},
     {"checkpoint", required_argument, NULL, CHECKPOINT},
@@ -107,6 +110,18 @@ static bool parse_count(const char *value, uint64_t *count) {
   return *end == '\0' && *count > 0 && errno == 0;
 }
 
+/* A-B:RANKS, or A alone. */
+static bool parse_profile(const char *value, nxr_options *options) {
+  char *end;
+  errno = 0;
+  options->profile_first = options->profile_last = strtoull(value, &end, 10);
+  if (*end == '-') options->profile_last = strtoull(end + 1, &end, 10);
+  options->profile_ranks = *end == ':' ? end + 1 : "";
+  bool ranks = options->profile_ranks[strspn(options->profile_ranks, "0123456789,")] == '\0';
+  return value[0] >= '0' && value[0] <= '9' && errno == 0 && (*end == ':' || *end == '\0') && ranks &&
+         options->profile_first > 0 && options->profile_last >= options->profile_first;
+}
+
 static bool parse_option(int option, nxr_options *options, nxr_calibrate_options *calibrate) {
   bool second = false;
   switch (option) {
@@ -136,6 +151,7 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     }
     case METRICS: options->metrics = optarg; return optarg[0] != '\0';
     case DUMP_GRADIENTS: options->dump_gradients = optarg; return optarg[0] != '\0';
+    case PROFILE: return parse_profile(optarg, options);
     case COMM: return choose(optarg, "auto", "p2p", &options->force_p2p);
     default: options->dry_run = true; return true;
   }

@@ -61,6 +61,7 @@ typedef struct training {
   nxr_data *data;
   nxr_exec exec;
   nxr_evaluations evaluations;
+  nxr_profile profile;
   nxr_loss_scale scale;
   nxr_score score; /* of the next checkpoint */
   nxr_metrics metrics;
@@ -242,6 +243,17 @@ static bool begin(training *run) {
   return agree(run) && (loaded || elsewhere || load_weights(run));
 }
 
+static bool open_profile(training *run) {
+  const nx_run_names *names = run->plan->run_names;
+  const nxr_options *options = run->options;
+  bool given = options->profile_first > 0;
+  nxr_profile_open(&run->profile, run->plan, run->world, given ? options->profile_first : names->profile_first,
+                   given ? options->profile_last : names->profile_last,
+                   given ? options->profile_ranks : nx_plan_text(run->plan, names->profile_ranks), &run->fault);
+  if (run->profile.first > 0) run->exec.profile = &run->profile;
+  return agree(run);
+}
+
 static bool load_state(training *run) {
   run->world->phase = "while data and weights are read";
   run->scale = nxr_loss_scale_begin(run->plan->run);
@@ -260,7 +272,7 @@ static bool load_state(training *run) {
   if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);
   if (!agree(run)) return false;
   nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
-  return agree(run);
+  return agree(run) && open_profile(run);
 }
 
 static bool open_metrics(training *run) {
@@ -406,6 +418,14 @@ static const char *find_stop(const training *run, double start_s) {
   return NULL;
 }
 
+/* A run goes on without one that cannot be written. */
+static void write_profile(training *run) {
+  nxr_fault why = {""};
+  nxr_metrics_end_line(&run->metrics);
+  if (!nxr_profile_write(&run->profile, run->checkpoint.directory, &why) && why.text[0] != '\0')
+    fprintf(stderr, "nxrun: %s; the training goes on without the profile\n", why.text);
+}
+
 static bool loop(training *run) {
   uint64_t last = run->plan->run->n_steps;
   if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
@@ -421,7 +441,9 @@ static bool loop(training *run) {
   if (trained && run->done == 0) evaluate(run, nxr_evaluate_sanity);
   if (run->score.evaluated < run->done) evaluate(run, nxr_evaluate_step); /* that was given up */
   while (run->done < last && !stop) {
+    nxr_profile_step(&run->profile, run->done + 1);
     run_step(run, &numbers);
+    if (run->profile.first && run->done == run->profile.last) write_profile(run);
     if (dump) nxr_checkpoint_gradients(&run->checkpoint, run->options->dump_gradients, &run->fault);
     dump = false;
     is_finite(run, &numbers);
@@ -445,6 +467,7 @@ static void tear_down(training *run) {
   nxr_metrics_close(&run->metrics);
   nxr_evaluations_close(&run->evaluations);
   nxr_exec_close(&run->exec);
+  nxr_profile_close(&run->profile);
   if (run->data) nxr_data_close(run->data);
   nxr_machine_close(&run->machine);
   nxr_finite_close(&run->finite);

@@ -14,6 +14,8 @@ typedef struct nxr_options {
   const char *dump_gradients; /* folder for the first step's gradients, or NULL */
   uint64_t
       stop_after; /* end, with a checkpoint, when so many steps are behind the run; 0: the plan's number */
+  uint64_t profile_first, profile_last; /* steps to record, instead of the plan's; 0: the plan's */
+  const char *profile_ranks;            /* "": all */
   bool resume, dry_run, force_p2p;
   bool evaluate;          /* train nothing, and evaluate the newest checkpoint, */
   const char *checkpoint; /* or this one, or a folder of weights; NULL: the newest */

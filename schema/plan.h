@@ -209,15 +209,17 @@ typedef struct nx_run_names {
   uint32_t best_evaluation; /* whose loss that is, or NX_NONE: that of the step */
   uint32_t rules;           /* NX_RUN_* */
   uint32_t load;           /* text: another run's folder, or weights, to begin with; "": none */
+  uint32_t stop_every;     /* the run ends, to be resumed, after each step that is a multiple of it; 0: never */
   uint64_t load_step;      /* 0: the newest */
-  double stop_after_s;     /* the run ends, to be resumed, after so long; 0: never */
-  uint32_t stop_every;     /* and after each step that is a multiple of it; 0: never */
+  double stop_after_s;     /* and after so long; 0: never */
   uint8_t load_weights;    /* 1: of `load` weights alone, and the run begins at step 0 */
   uint8_t load_required;   /* 1: a run that finds no checkpoint fails */
   uint8_t save_optimizer;  /* 0: checkpoints hold weights alone */
   uint8_t reserved;
+  uint32_t profile_ranks;  /* text: their numbers, with commas; "": all */
+  uint64_t profile_first, profile_last; /* steps, from 1, that are recorded; 0: none */
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 80, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 104, "plan run names");
 
 /* Of what not everyone wants in TensorBoard. */
 enum {

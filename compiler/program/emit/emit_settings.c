@@ -89,10 +89,20 @@ static uint64_t int_or_none(const nxc_settings *s, nxc_setting_id id) {
   return nxc_has(s, id) ? (uint64_t)nxc_int(s, id) : 0;
 }
 
+static const char *join_numbers(nxc_emitter *e, nxc_setting_id id) {
+  size_t n_items = 0;
+  const nxc_value *items = nxc_has(e->settings, id) ? nxc_list(e->settings, id, &n_items) : NULL;
+  const char *text = "";
+  for (size_t i = 0; i < n_items; i++)
+    text = nxc_arena_printf(e->arena, "%s%s%lld", text, i ? "," : "", (long long)items[i].integer);
+  return text;
+}
+
 void nxc_emit_run_names(nxc_emitter *e) {
   const nxc_settings *s = e->settings;
   const char *name = nxc_text(s, NX_SETTING_RUN_NAME);
   const char *directory = nxc_has(s, NX_SETTING_RUN_DIRECTORY) ? nxc_text(s, NX_SETTING_RUN_DIRECTORY) : name;
+  bool profiles = nxc_has(s, NX_SETTING_RUN_PROFILE_FIRST) && nxc_has(s, NX_SETTING_RUN_PROFILE_LAST);
   bool limited = nxc_has(s, NX_SETTING_RUN_STOP_AFTER_MINUTES);
   nx_run_names names = {
       .name = nxc_emit_provenance_text(e, name),
@@ -109,6 +119,9 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .load_weights = nxc_flag(s, NX_SETTING_CHECKPOINT_WEIGHTS_ONLY),
       .load_required = nxc_flag(s, NX_SETTING_CHECKPOINT_REQUIRED),
       .save_optimizer = nxc_flag(s, NX_SETTING_CHECKPOINT_SAVE_OPTIMIZER),
+      .profile_first = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_FIRST) : 0,
+      .profile_last = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_LAST) : 0,
+      .profile_ranks = nxc_emit_place_text(e, profiles ? join_numbers(e, NX_SETTING_RUN_PROFILE_RANKS) : ""),
       .stop_every = (uint32_t)int_or_none(s, NX_SETTING_RUN_STOP_EVERY),
       .stop_after_s = limited ? 60 * nxc_number(s, NX_SETTING_RUN_STOP_AFTER_MINUTES) : 0,
       .rules = nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0};
