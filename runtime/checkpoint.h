@@ -46,8 +46,8 @@ bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fa
 /* Where a run goes on from, or begins. */
 typedef struct nxr_resume {
   const char *directory; /* of the run itself, or of another */
-  uint64_t step;         /* 0: the newest that is whole; else this one, and it is a fault where there is none */
-  bool weights_only;     /* of any plan that has these tensors; nothing else is read or compared */
+  uint64_t step;     /* 0: the newest that is whole; else this one, and it is a fault where there is none */
+  bool weights_only; /* of any plan that has these tensors; nothing else is read or compared */
 } nxr_resume;
 
 /* Reads a complete checkpoint; *step is how many steps it has behind it, 0 where the folder has none
@@ -56,11 +56,12 @@ typedef struct nxr_resume {
  * all damaged. */
 bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *step,
                            nxr_fault *fault);
-/* What a run begins with that has no checkpoint of its own: another run's (*done is its step, 0 with weights_only),
- * or a folder of weights as nxr_checkpoint_import's. Where there is neither, `loaded` is false and stderr says so; a
- * folder of a system whose files nxrun cannot open is a fault that names what converts it. */
-bool nxr_checkpoint_load(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done, bool *loaded,
-                         nxr_fault *fault);
+/* What a run begins with that has no checkpoint of its own: another run's (*done is its step, 0 with
+ * weights_only), or a folder of weights as nxr_checkpoint_import's. Where there is neither, `loaded` is false
+ * and stderr says so; a folder of a system whose files nxrun cannot open is a fault that names what converts
+ * it. */
+bool nxr_checkpoint_load(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done,
+                         bool *loaded, nxr_fault *fault);
 /* Reads the initial weights from a safetensors file, or a folder with model.safetensors or an index of
  * several. Every tensor of the plan must be there, in its shape; what the file has beyond is a fault too (see
  * checkpoint_read.h). */

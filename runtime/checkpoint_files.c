@@ -29,7 +29,7 @@ typedef struct checksum {
 } checksum;
 
 bool nxr_checkpoint_hash(nxr_world *world, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
-                       nxr_fault *fault) {
+                         nxr_fault *fault) {
   checksum sums[NXR_CHECKPOINT_FILES] = {0};
   bool good = true;
   assert(n_files <= NXR_CHECKPOINT_FILES);

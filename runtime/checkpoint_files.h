@@ -6,8 +6,10 @@
 #include "runtime/checkpoint_manifest.h"
 #include "runtime/world.h"
 
-/* At most NXR_CHECKPOINT_FILES: the weights and adapters first, then what the optimizers keep (`states`). Returns how many. */
-uint32_t nxr_checkpoint_list(const nxr_tensors *tensors, bool states, nxr_content contents[], nxr_checkpoint_file files[]);
+/* At most NXR_CHECKPOINT_FILES: the weights and adapters first, then what the optimizers keep (`states`).
+ * Returns how many. */
+uint32_t nxr_checkpoint_list(const nxr_tensors *tensors, bool states, nxr_content contents[],
+                             nxr_checkpoint_file files[]);
 /* Each by one rank, the results for all; meets all ranks. */
 bool nxr_checkpoint_hash(nxr_world *world, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
                          nxr_fault *fault);

@@ -14,23 +14,27 @@
 typedef enum verdict { WHOLE, DAMAGED, REFUSED } verdict;
 
 /* What rank 0 finds without reading the files; `why` is filled where it is not whole. */
-static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, const char *folder, uint64_t step,
-                     nxr_checkpoint_file *files, uint32_t n_files, uint32_t n_weights, nxr_fault *why) {
+static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, const char *folder,
+                     uint64_t step, nxr_checkpoint_file *files, uint32_t n_files, uint32_t n_weights,
+                     nxr_fault *why) {
   json_t *manifest;
   if (!nxr_manifest_read(folder, step, &manifest, why)) return DAMAGED;
   verdict is = WHOLE;
   if (!from->weights_only && !nxr_manifest_check_run(manifest, folder, &checkpoint->run, why)) is = REFUSED;
   else if (n_files > n_weights && nxr_manifest_n_files(manifest) == n_weights)
-    is = REFUSED, nxr_fault_set(why, "%s has no state of the optimizer (checkpoint.save_optimizer): only its weights can "
-                                "be taken, with checkpoint.load and checkpoint.weights_only", folder);
+    is = REFUSED,
+    nxr_fault_set(why,
+                  "%s has no state of the optimizer (checkpoint.save_optimizer): only its weights can "
+                  "be taken, with checkpoint.load and checkpoint.weights_only",
+                  folder);
   else if (!nxr_manifest_files(manifest, folder, files, n_files, why)) is = DAMAGED;
   json_decref(manifest);
   return is;
 }
 
 /* The same on every rank; `why` is filled on those that know. */
-static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume *from, const nxr_tensors *tensors,
-                              const char *folder, uint64_t step, nxr_fault *why) {
+static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume *from,
+                              const nxr_tensors *tensors, const char *folder, uint64_t step, nxr_fault *why) {
   nxr_world *world = checkpoint->world;
   nxr_content contents[NXR_CHECKPOINT_FILES];
   nxr_checkpoint_file expected[NXR_CHECKPOINT_FILES], files[NXR_CHECKPOINT_FILES];
@@ -62,7 +66,8 @@ static bool read_content(const nxr_tensors *tensors, nxr_content content, const 
   return good;
 }
 
-static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const char *folder, nxr_fault *fault) {
+static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const char *folder,
+                       nxr_fault *fault) {
   nxr_content contents[NXR_CHECKPOINT_FILES];
   nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
   uint32_t n_files = nxr_checkpoint_list(tensors, !from->weights_only, contents, files);
@@ -74,7 +79,8 @@ static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const
   return true;
 }
 
-/* Of the run's own folder: those that are passed over make room for the run that goes on from an older one. */
+/* Of the run's own folder: those that are passed over make room for the run that goes on from an older one.
+ */
 static bool set_newer_aside(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault) {
   uint64_t newest;
   bool good = true;
@@ -149,7 +155,9 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *f
     if (score != NULL) nxr_world_broadcast(checkpoint->world, score, sizeof *score);
     good = nxr_world_all(checkpoint->world, read_files(from, &tensors, folder, fault));
     if (good && checkpoint->world->rank == 0)
-      fprintf(stderr, from->weights_only ? "nxrun: begins with the weights of %s\n" : "nxrun: resumes from %s\n", folder);
+      fprintf(stderr,
+              from->weights_only ? "nxrun: begins with the weights of %s\n" : "nxrun: resumes from %s\n",
+              folder);
   }
   if (opened) nxr_tensors_close(&tensors);
   return good;
@@ -182,7 +190,8 @@ bool nxr_checkpoint_import_adapters(const nxr_checkpoint *checkpoint, const char
 static const struct {
   const char *file, *system, *tool;
 } foreign[] = {
-    {"latest_checkpointed_iteration.txt", "Megatron-LM", "its tools/checkpoint/convert.py, or Megatron Bridge"},
+    {"latest_checkpointed_iteration.txt", "Megatron-LM",
+     "its tools/checkpoint/convert.py, or Megatron Bridge"},
     {"latest", "DeepSpeed", "GPT-NeoX's tools/ckpts/convert_neox_to_hf.py"},
     {"iter_0000000/.metadata", "Megatron-LM", "Megatron Bridge"},
     {".metadata", "PyTorch's distributed checkpoints", "torch.distributed.checkpoint.format_utils"},
@@ -202,15 +211,18 @@ static bool has_weights(const char *path) {
 static bool is_foreign(const char *directory, nxr_fault *fault) {
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
     if (!has_file(directory, foreign[i].file)) continue;
-    nxr_fault_set(fault, "%s is a checkpoint of %s, in files that nxrun does not open: make a folder of safetensors of it "
-                  "with %s", directory, foreign[i].system, foreign[i].tool);
+    nxr_fault_set(
+        fault,
+        "%s is a checkpoint of %s, in files that nxrun does not open: make a folder of safetensors of it "
+        "with %s",
+        directory, foreign[i].system, foreign[i].tool);
     return true;
   }
   return false;
 }
 
-bool nxr_checkpoint_load(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done, bool *loaded,
-                         nxr_fault *fault) {
+bool nxr_checkpoint_load(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done,
+                         bool *loaded, nxr_fault *fault) {
   nxr_world *world = checkpoint->world;
   uint64_t step = 0, weights = world->rank == 0 && has_weights(from->directory);
   *done = 0, *loaded = false;

@@ -41,9 +41,9 @@ typedef struct nxr_metrics {
   nxr_metrics_file file;
   nxr_events_file events;
   uint32_t events_every, events_show; /* nx_run_names' */
-  int memory;            /* descriptor of /proc/self/statm */
-  uint64_t window_bytes; /* own part of the shared window */
-  double train_s;        /* of the steps reported so far */
+  int memory;                         /* descriptor of /proc/self/statm */
+  uint64_t window_bytes;              /* own part of the shared window */
+  double train_s;                     /* of the steps reported so far */
   uint64_t n_reported;
   double line_s, line_tokens; /* since the last line for people */
 } nxr_metrics;

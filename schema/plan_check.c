@@ -570,7 +570,7 @@ static bool check_run_counts(const checker *check) {
       !is_index_or_none(plan, names->best_evaluation, NX_SECTION_EVALUATIONS) ||
       !is_provenance_text(plan, names->load) || names->load_weights > 1 ||
       names->load_required > 1 || names->save_optimizer > 1 || !(names->stop_after_s >= 0) ||
-      !isfinite(names->stop_after_s) || !is_place_text(plan, names->profile_ranks) ||
+      !isfinite(names->stop_after_s) || !is_provenance_text(plan, names->profile_ranks) ||
       names->profile_first > names->profile_last || (names->profile_first == 0) != (names->profile_last == 0))
     FAIL(names, "the run's names are malformed");
   return true;

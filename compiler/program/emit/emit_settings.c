@@ -121,7 +121,7 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .save_optimizer = nxc_flag(s, NX_SETTING_CHECKPOINT_SAVE_OPTIMIZER),
       .profile_first = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_FIRST) : 0,
       .profile_last = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_LAST) : 0,
-      .profile_ranks = nxc_emit_place_text(e, profiles ? join_numbers(e, NX_SETTING_RUN_PROFILE_RANKS) : ""),
+      .profile_ranks = nxc_emit_provenance_text(e, profiles ? join_numbers(e, NX_SETTING_RUN_PROFILE_RANKS) : ""),
       .stop_every = (uint32_t)int_or_none(s, NX_SETTING_RUN_STOP_EVERY),
       .stop_after_s = limited ? 60 * nxc_number(s, NX_SETTING_RUN_STOP_AFTER_MINUTES) : 0,
       .rules = nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0};
