@@ -235,7 +235,8 @@ static bool begin(training *run) {
   if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &own, &run->done, &run->fault);
   if (!agree(run)) return false;
   if (run->done > 0) return true;
-  if (other.directory[0] != '\0') nxr_checkpoint_load(&run->checkpoint, &other, &run->done, &loaded, &run->fault);
+  if (other.directory[0] != '\0')
+    nxr_checkpoint_load(&run->checkpoint, &other, &run->done, &loaded, &run->fault);
   if (!agree(run)) return false;
   if (!loaded && names->load_required)
     nxr_fault_set(&run->fault, "there is no checkpoint in %s, and checkpoint.required asks for one",
@@ -247,9 +248,10 @@ static bool open_profile(training *run) {
   const nx_run_names *names = run->plan->run_names;
   const nxr_options *options = run->options;
   bool given = options->profile_first > 0;
-  nxr_profile_open(&run->profile, run->plan, run->world, given ? options->profile_first : names->profile_first,
-                   given ? options->profile_last : names->profile_last,
-                   given ? options->profile_ranks : nx_plan_text(run->plan, names->profile_ranks), &run->fault);
+  nxr_profile_open(
+      &run->profile, run->plan, run->world, given ? options->profile_first : names->profile_first,
+      given ? options->profile_last : names->profile_last,
+      given ? options->profile_ranks : nx_plan_text(run->plan, names->profile_ranks), &run->fault);
   if (run->profile.first > 0) run->exec.profile = &run->profile;
   return agree(run);
 }
@@ -414,7 +416,8 @@ static const char *find_stop(const training *run, double start_s) {
   const nx_run_names *names = run->plan->run_names;
   if (stop_signal) return "by a signal";
   if (names->stop_every && run->done % names->stop_every == 0) return "by run.stop_every";
-  if (names->stop_after_s > 0 && nxr_clock_s() - start_s >= names->stop_after_s) return "by run.stop_after_minutes";
+  if (names->stop_after_s > 0 && nxr_clock_s() - start_s >= names->stop_after_s)
+    return "by run.stop_after_minutes";
   return NULL;
 }
 
