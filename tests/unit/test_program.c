@@ -282,6 +282,7 @@ static void what_cannot_run_is_refused(void **state) {
       {"data.eod_mask_loss=true data.end_of_document=256", "NX3020"},
       {"mesh.world=4 mesh.context=4 attention.ulysses=true", "NX3003"},
       {"model.checkpoint_names=gpt2 moe.experts=4", "NX3006"},
+      {"model.checkpoint_names=llama model.attention_sinks=true", "NX3006"},
       {"model.hidden=9223372036854775807", "NX3007"},
       {"model.hidden=2147483647 model.ffn_hidden=2147483647", "NX3007"},
       {"batch.micro=2147483647 batch.global=2147483647 model.sequence=2147483647", "NX3007"},
@@ -290,6 +291,21 @@ static void what_cannot_run_is_refused(void **state) {
     program_case c = program_compile(cases[i].changes);
     if (c.ok || !program_found(&c, cases[i].id))
       fail_msg("%s: %s was not found", cases[i].changes, cases[i].id);
+    program_end(&c);
+  }
+}
+
+/* Where nobody names a family, one is taken that has names for all that the model has. */
+static void all_parts_have_names(void **state) {
+  (void)state;
+  static const char *const cases[] = {
+      "model.kv_heads=4 model.latent_rank=8 model.latent_rope_dim=4 model.latent_query_rank=8",
+      "moe.experts=4 moe.top_k=2 moe.router_correction=true",
+      "moe.experts=4 moe.top_k=2 model.attention_sinks=true model.bias=true moe.router_bias=true",
+      "moe.experts=4 moe.top_k=2 model.bias=true"};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    program_case c = program_compile(cases[i]);
+    if (!c.ok) fail_msg("%s: no plan", cases[i]);
     program_end(&c);
   }
 }
@@ -320,7 +336,7 @@ int main(void) {
       cmocka_unit_test(the_same_settings_give_the_same_bytes),
       cmocka_unit_test(the_plan_id_is_the_meaning),
       cmocka_unit_test(what_cannot_run_is_refused),
-      cmocka_unit_test(an_unknown_size_is_named),
+      cmocka_unit_test(all_parts_have_names), cmocka_unit_test(an_unknown_size_is_named),
   };
   return cmocka_run_group_tests_name("program", tests, NULL, NULL);
 }

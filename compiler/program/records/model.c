@@ -270,11 +270,18 @@ static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
 
 /* ---- the whole ---- */
 
+/* Of the families that have names for all parts of the model, the plainest. */
+static const char *usual_family(const nxc_model *m) {
+  const nxc_attention_spec *a = &m->specs[0].attention;
+  if (a->sinks) return "gpt_oss";
+  if (m->mixture && m->mixture->corrected) return "deepseek_v3";
+  if (a->kv_rank > 0) return "deepseek_v2";
+  if (m->mixture) return m->mixture->shared_hidden > 0 ? "deepseek" : "mixtral";
+  return m->learned_positions ? "gpt2" : "llama";
+}
+
 static const nxc_family *read_family(const nxc_settings *s, const nxc_model *m) {
-  const char *usual = m->mixture && m->mixture->shared_hidden > 0 ? "deepseek"
-                      : m->mixture                                ? "mixtral"
-                      : m->learned_positions                      ? "gpt2"
-                                                                  : "llama";
+  const char *usual = usual_family(m);
   bool named = nxc_has(s, NX_SETTING_MODEL_CHECKPOINT_NAMES);
   const nxc_family *family = nxc_family_find(named ? nxc_text(s, NX_SETTING_MODEL_CHECKPOINT_NAMES) : usual);
   assert(family != NULL); /* the catalogue's values are the families (tested) */
