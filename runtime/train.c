@@ -411,14 +411,13 @@ static void evaluate(training *run, bool (*which)(nxr_evaluations *, uint64_t st
 
 /* ---- the loop ---- */
 
-/* Why the run ends here, to be resumed; NULL: it goes on. Ranks may differ in it, since their clocks do. */
+/* Why the run ends here, to be resumed; NULL: it goes on. Rank 0's clock counts. */
 static const char *find_stop(const training *run, double start_s) {
   const nx_run_names *names = run->plan->run_names;
+  bool late = names->stop_after_s > 0 && nxr_clock_s() - start_s >= names->stop_after_s;
   if (stop_signal) return "by a signal";
   if (names->stop_every && run->done % names->stop_every == 0) return "by run.stop_every";
-  if (names->stop_after_s > 0 && nxr_clock_s() - start_s >= names->stop_after_s)
-    return "by run.stop_after_minutes";
-  return NULL;
+  return late && run->world->rank == 0 ? "by run.stop_after_minutes" : NULL;
 }
 
 /* A run goes on without one that cannot be written. */
@@ -461,7 +460,7 @@ static bool loop(training *run) {
   if (!save(run)) return false;
   if (trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
   if (stop && run->world->rank == 0)
-    fprintf(stderr, "nxrun: stopped %s after step %llu; --resume continues\n", why ? why : "by another rank",
+    fprintf(stderr, "nxrun: stopped %s after step %llu; --resume continues\n", why ? why : "by a signal",
             (unsigned long long)run->done);
   return true;
 }

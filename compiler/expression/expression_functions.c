@@ -364,6 +364,36 @@ static const nxc_value *call_members(evaluation *e, arguments args, size_t n_arg
   return list;
 }
 
+/* One of a list of values for each map; one value that is no list, or stands alone, is for all. NULL: it has none. */
+static const nxc_value *entry_of(const nxc_value *values, size_t index) {
+  if (values->kind == NXC_NULL) return NULL;
+  if (values->kind != NXC_LIST) return values;
+  if (values->n_items == 1) index = 0;
+  return index < values->n_items && values->items[index].kind != NXC_NULL ? &values->items[index] : NULL;
+}
+
+/* The other way round: maps with these keys, as many as the first list has, of a list of values for each key. */
+static const nxc_value *call_maps(evaluation *e, arguments args, size_t n_args) {
+  const nxc_value *keys = args[0], *first = args[1];
+  if (keys->kind != NXC_LIST || keys->n_items != n_args - 1 || first->kind != NXC_LIST)
+    return nxc_evaluation_fail(e, "maps needs keys, and a list for each");
+  nxc_value *maps = nxc_arena_array(e->arena, first->n_items + 1, sizeof *maps);
+  for (size_t i = 0; i < first->n_items; i++) {
+    nxc_value *items = nxc_arena_array(e->arena, 2 * keys->n_items, sizeof *items);
+    size_t n = 0;
+    for (size_t key = 0; key < keys->n_items; key++) {
+      const nxc_value *entry = entry_of(args[key + 1], i);
+      if (entry == NULL) continue;
+      items[2 * n] = keys->items[key];
+      items[2 * n++ + 1] = *entry;
+    }
+    maps[i] = (nxc_value){.kind = NXC_MAP, .items = items, .n_items = n};
+  }
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = maps, .n_items = first->n_items};
+  return list;
+}
+
 /* One to three shares in a text, whatever stands between them: "969, 30, 1". Null where the first has all. */
 static const nxc_value *call_shares(evaluation *e, arguments args, size_t n_args) {
   enum { MOST = 3 };
@@ -507,6 +537,7 @@ static const nxc_expression_function functions[] = {
     {"texts", 1, 1, false, call_texts, NULL},
     {"numbers", 1, 1, false, call_numbers, NULL},
     {"members", 3, 3, false, call_members, NULL},
+    {"maps", 2, MANY, false, call_maps, NULL},
     {"shares", 1, 1, true, call_shares, NULL},
     {"joined", 1, 1, false, call_joined, NULL},
     {"blend", 2, 2, false, call_blend, NULL},

@@ -179,6 +179,7 @@ static void test_functions(void **state) {
       {"index(['a'], 'z')", "-1"},
       {"last_number('model.layers.18')", "18"},
       {"minutes('01:02:03:30')", "1563.5"},
+      {"maps(['a', 'b', 'c'], ['x', 'y'], 1, [2, null])", "[{a: x, b: 1, c: 2}, {a: y, b: 1}]"},
       {"first_number('127,0')", "127"},
       {"first_number('-1,-1')", "-1"},
       {"product([2, 3, 4])", "24"},
