@@ -55,6 +55,10 @@ plan hf checkpoint.load=whole/checkpoints/step-000008
 expect 'a folder of weights is one to load' 0 'step 8/8' $run hf.bin --dir hf
 same 'and begins at step 0' hf folder 1
 
+plan named run.init_from=Qwen/Qwen3-8B
+expect 'a name is no folder' 1 'there is no Qwen/Qwen3-8B to read weights from: .*hf download' \
+  $run named.bin --dir named
+
 plan missing checkpoint.load=nowhere
 expect 'where there is none, at step 0' 0 'nowhere has no checkpoint: the training begins at step 0' \
   $run missing.bin --dir missing

@@ -1,9 +1,9 @@
 #!/bin/sh
 # From data as teams have it to a run: nxcfg plan, nxdata prepare, nxrun. TAP.
-# usage: prepare.sh NXCFG NXRUN NXDATA MPIEXEC
+# usage: prepare.sh NXCFG NXRUN NXDATA MPIEXEC RECORDED
 # SPDX-License-Identifier: Apache-2.0
 set -u
-nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
+nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 recorded=$(realpath "$5")
 . "$(dirname "$0")/lib.sh"
 
 plan() { # NAME DATA
@@ -85,4 +85,19 @@ expect 'a name that is no file' 1 "cannot read team/corpus: .*load_dataset('team
 plan plain 'kind: indexed, path: [x]'
 expect 'nothing to prepare' 0 'nothing to prepare' "$nxdata" prepare plain.plan
 expect 'no plan' 1 'is no plan' "$nxdata" prepare ids.jsonl
+
+# A file of xorl as it is: experts as the config.json beside its weights says, over two ranks, from those weights.
+cat >xorl.yaml <<END
+model: {model_path: $recorded/families/qwen3_moe, attn_implementation: native}
+data: {datasets: [{path: dummy, type: tokenized}], sample_packing_sequence_len: 33}
+train: {output_dir: xorl, data_parallel_mode: fsdp2, init_device: meta, expert_parallel_size: 2, micro_batch_size: 1,
+  gradient_accumulation_steps: 2, max_steps: 3, optimizer: adamw, lr: 1e-3, enable_mixed_precision: true}
+END
+"$nxcfg" plan xorl.yaml --world-size 2 -o xorl.plan >out 2>&1
+report "a file of xorl's is compiled" $?
+"$nxdata" prepare xorl.plan >out 2>&1
+report 'its data is made' $?
+expect 'and its experts are trained on two ranks' 0 'step 3/3' "$mpiexec" -n 2 "$nxrun" xorl.plan --dir xorl
+awk -F'[:,]' '{ loss[NR] = $4 } END { exit !(NR == 3 && loss[3] < loss[1]) }' xorl/metrics.jsonl
+report 'from the weights that it names' $?
 finish
