@@ -13,9 +13,12 @@
 #include <string.h>
 
 static const char usage[] = "usage: nxcfg explain [--dialect D] [--rules FILE] NAME...\n"
+                            "       nxcfg explain [--dialect D] --status executed|checked|refused\n"
                             "Explains settings (mesh.tensor), options (trainer.devices, or devices alone), "
                             "rules and diagnostics (NX2104).\n"
-                            "Where the end of a name belongs to several, they are listed.\n";
+                            "Where the end of a name belongs to several, they are listed.\n"
+                            "--status lists the options that nxrun executes, that nxcfg only checks, or that nxrun "
+                            "refuses, always or for some values.\n";
 
 /* -- text ------------------------------------------------------------------------------------------------ */
 
@@ -291,6 +294,36 @@ static bool explain(search *s, const char *name) {
   return false;
 }
 
+/* -- by status ------------------------------------------------------------------------------------------- */
+
+static const char *const statuses[] = {
+    [NXC_EXECUTED] = "executed", [NXC_CHECKED] = "checked", [NXC_REFUSED] = "refused"};
+
+static bool has_status(const nxc_option_row *row, nxc_status status) {
+  if (row->alias_of != NULL) return false;
+  return row->status == status || (status == NXC_REFUSED && row->refused_when != NULL);
+}
+
+static bool list_status(const search *s, const char *name) {
+  size_t status = 0, n_statuses = sizeof statuses / sizeof *statuses;
+  while (status < n_statuses && strcmp(statuses[status], name) != 0) status++;
+  if (status == n_statuses) {
+    fprintf(stderr, "nxcfg explain: --status is executed, checked or refused, not %s\n", name);
+    return false;
+  }
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    const nxc_dialect *dialect = &nxc_dialects[i];
+    for (size_t j = 0; is_searched(s, dialect) && j < dialect->n_options; j++) {
+      const nxc_option_row *row = &dialect->options[j];
+      if (!has_status(row, (nxc_status)status)) continue;
+      bool sometimes = status == NXC_REFUSED && row->status != NXC_REFUSED;
+      printf("%-9s %-44s%s%s\n", dialect->name, row->name, sometimes ? " some values: " : " ",
+             row->why && (status != NXC_EXECUTED) ? row->why : "");
+    }
+  }
+  return true;
+}
+
 static bool read_rules(search *s, const nxc_options *options) {
   nxc_sink *sink = nxc_sink_new(s->arena);
   bool good = true, unreadable;
@@ -305,18 +338,20 @@ int nxc_command_explain(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   nxc_options options;
   int status = NXC_EXIT_USAGE;
-  if (!nxc_options_parse(arena, &options, "explain", argc - 1, argv + 1, NULL, false)) {
+  const char *listed = NULL;
+  const nxc_extra_option extras[] = {{.name = "--status", .text = &listed}, {.name = NULL}};
+  if (!nxc_options_parse(arena, &options, "explain", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
   } else if (options.help) {
     fputs(usage, stdout);
     status = NXC_EXIT_GOOD;
-  } else if (options.files.n_items == 0) {
+  } else if ((options.files.n_items == 0) == (listed == NULL)) {
     fputs(usage, stderr);
   } else {
     search s = {.arena = arena};
     if (options.dialect != NULL)
       s.only = nxc_arena_strndup(arena, options.dialect, strcspn(options.dialect, "@"));
-    status = read_rules(&s, &options) ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
+    status = read_rules(&s, &options) && (!listed || list_status(&s, listed)) ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
     for (size_t i = 0; status != NXC_EXIT_USAGE && i < options.files.n_items; i++) {
       if (!explain(&s, options.files.items[i])) status = NXC_EXIT_FOUND;
     }
