@@ -228,7 +228,7 @@ void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   dump_shards(plan, out);
   fputs("model       ", out);
   nxc_print_quantity(out, (double)run->n_parameters, "parameters");
-  if (run->adapter_config) fputs(", ", out), nxc_print_quantity(out, (double)run->n_trained, "of adapters");
+  if (run->adapter_config) fputs(", ", out), nxc_print_quantity(out, (double)run->n_trained, " of adapters");
   fprintf(
       out,
       "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",
