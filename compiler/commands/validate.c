@@ -252,7 +252,7 @@ static void judge_limits(verdict *v) {
 /* With --memory or --machine: what nxcfg plan would find. */
 static void judge_memory(verdict *v, const nxc_estimate_request *asked, const nxc_request *request) {
   bool wrong = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable;
-  if ((asked->memory_bytes == 0 && asked->machine == NULL) || wrong) return;
+  if ((asked->memory_bytes == 0 && asked->machine == NULL) || wrong || v->compiled.settings == NULL) return;
   nxc_sink *obstacles = nxc_sink_new(v->arena);
   nxc_plan_bytes plan;
   bool compiled = nxc_program_compile(v->compiled.settings, v->arena, obstacles, &plan);

@@ -25,7 +25,7 @@ static uint64_t arena_bytes(const nx_plan *plan, nx_arena_kind kind) {
 
 static void frozen_parameters_have_no_gradient_and_no_state(void **state) {
   (void)state;
-  for (const char *const *layout = program_layouts; *layout; layout++) {
+  for (const char *const *layout = program_layouts; layout < program_layouts + N_PROGRAM_LAYOUTS; layout++) {
     char changes[512];
     if (strstr(*layout, "unique_layers")) continue; /* refused */
     snprintf(changes, sizeof changes, "lora.rank=4 %s", *layout);

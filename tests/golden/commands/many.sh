@@ -57,6 +57,9 @@ printf -- '- hosts: all\n' >ci/list.yml
 "$nxcfg" validate ci >found 2>message
 [ $? = 2 ] && [ ! -s found ] && grep -q '8 files below folders are no training configurations' message
 result "a folder without a training" $?
+"$nxcfg" validate --memory 80GB --for nxrun ci >found 2>message
+[ $? = 2 ] && [ ! -s found ] && grep -q '8 files below folders are no training configurations' message
+result "nor one that takes memory" $?
 cp all/001.yaml ci/of.yaml
 printf 'trainer:\n  devices: 8\n   num_nodes: 1\n' >ci/unreadable.yaml
 { "$nxcfg" validate ci/of.yaml && "$nxcfg" validate ci/unreadable.yaml; } >wanted
