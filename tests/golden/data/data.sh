@@ -13,7 +13,7 @@ show() { # NAME ARGUMENT...
   echo "== $1"
   shift
   "$nxcfg" plan -o "$work/plan" "$@" >"$work/out" 2>&1 || grep -E '^(error|warning)' "$work/out"
-  "$nxcfg" show --data "$work/plan" && rm "$work/plan"
+  [ ! -e "$work/plan" ] || { "$nxcfg" show --data "$work/plan" && rm "$work/plan"; }
   echo
 }
 while IFS='|' read -r file options; do
@@ -27,6 +27,6 @@ while IFS='|' read -r file options; do
       ;;
   esac
   show "$file$options" "$@"
-done <"$folder/cases.txt" 2>&1 >"$work/shown"
+done <"$folder/cases.txt" >"$work/shown" 2>&1
 golden 'datasets of plans' "$folder/data.out" <"$work/shown"
 finish
