@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 1024 };
-
 /* What a line for people says of a row, where the row has it. Speed stands among them by itself: it is that
  * of all steps since the line before. */
 static const struct {
@@ -106,12 +104,12 @@ static size_t print_number(char *text, size_t n_room, const char *name, double v
   return (size_t)snprintf(text, n_room, ",\"%s\":%s", name, number);
 }
 
-static size_t format_json(const nxr_metrics_row *row, char text[LINE_BYTES]) {
-  size_t n = (size_t)snprintf(text, LINE_BYTES, "{\"step\":%" PRIu64, row->step);
-  if (row->set) n += (size_t)snprintf(text + n, LINE_BYTES - n, ",\"set\":\"%.200s\"", row->set);
+static size_t format_json(const nxr_metrics_row *row, char text[NXR_METRICS_LINE_BYTES]) {
+  size_t n = (size_t)snprintf(text, NXR_METRICS_LINE_BYTES, "{\"step\":%" PRIu64, row->step);
+  if (row->set) n += (size_t)snprintf(text + n, NXR_METRICS_LINE_BYTES - n, ",\"set\":\"%.200s\"", row->set);
   for (uint32_t i = 0; i < row->n; i++)
-    n += print_number(text + n, LINE_BYTES - n, row->items[i].name, row->items[i].value);
-  return n + (size_t)snprintf(text + n, LINE_BYTES - n, "}\n");
+    n += print_number(text + n, NXR_METRICS_LINE_BYTES - n, row->items[i].name, row->items[i].value);
+  return n + (size_t)snprintf(text + n, NXR_METRICS_LINE_BYTES - n, "}\n");
 }
 
 /* ---- lines for people ---- */
@@ -171,7 +169,7 @@ static void write_events(nxr_metrics *metrics, const nxr_metrics_row *row) {
 }
 
 void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row) {
-  char line[LINE_BYTES];
+  char line[NXR_METRICS_LINE_BYTES];
   size_t n_bytes = format_json(row, line);
   if (!row->set) count_step(metrics, row);
   nxr_metrics_file_write(&metrics->file, line, n_bytes);

@@ -17,7 +17,7 @@
 
 typedef enum nxr_log { NXR_LOG_TEXT, NXR_LOG_JSON } nxr_log;
 
-enum { NXR_MOST_METRICS = 24 };
+enum { NXR_MOST_METRICS = 16 }; /* with their names of at most 20 letters they fit in a line of the file */
 
 typedef struct nxr_metric {
   const char *name; /* of static life, as the field of a JSON object */

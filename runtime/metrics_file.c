@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 static const char LINE_START[] = "{\"step\":";
-enum { MOST_LINE_BYTES = 1024, MOST_PATH_BYTES = 4096 };
+enum { MOST_PATH_BYTES = 4096 };
 
 typedef enum line_kind { OURS, HALF_OF_OURS, FOREIGN } line_kind;
 
 /* `line` is what fgets read, into zeroed bytes. Half a line is at the end of the file, if anywhere. */
-static line_kind judge_line(const char line[MOST_LINE_BYTES], bool at_end) {
+static line_kind judge_line(const char line[NXR_METRICS_LINE_BYTES], bool at_end) {
   size_t n = strlen(line), n_start = sizeof LINE_START - 1;
   if (n > n_start && strncmp(line, LINE_START, n_start) == 0 && strcmp(line + n - 2, "}\n") == 0) return OURS;
   bool begins = strncmp(line, LINE_START, n < n_start ? n : n_start) == 0;
@@ -24,7 +24,7 @@ static line_kind judge_line(const char line[MOST_LINE_BYTES], bool at_end) {
 
 /* Where the lines of steps up to `last` end; below 0 where the file holds something else. */
 static off_t find_end(FILE *file, uint64_t last) {
-  char line[MOST_LINE_BYTES] = "";
+  char line[NXR_METRICS_LINE_BYTES] = "";
   off_t end = 0;
   bool first = true, ended = false;
   for (; fgets(line, sizeof line, file); first = false) {
