@@ -14,16 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char base[] = "batch: {micro: 2, global: 8}\n"
-                           "model: {sequence: 32}\n"
-                           "optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, "
-                           "clip_norm: 1.0, epsilon: 1e-8}\n"
-                           "schedule: {name: cosine, warmup_steps: 4, min_lr: 1e-4, max_steps: 20}\n"
-                           "data: {shuffle: false}\n"
-                           "run: {seed: 7}\n";
-
-#define SET(path, value) " --set nx:" path "=" value
-
 /* tolerance: relative, of losses and norms; norms of bf16 are sums of many rounded gradients. */
 typedef struct variant {
   const char *name;
@@ -94,7 +84,7 @@ static void compile(const char *family, const variant *v) {
            json_number_value(json_object_get(record, "correction_rate")), v->overrides);
   json_decref(record);
   training_compile(
-      &(training){.folder = folder, .config = base, .overrides = overrides, .n_ranks = v->n_ranks});
+      &(training){.folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks});
 }
 
 static void train_all(char **families, int n, unsigned n_ranks) {

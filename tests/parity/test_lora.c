@@ -9,16 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char base[] = "batch: {micro: 2, global: 8}\n"
-                           "model: {sequence: 32}\n"
-                           "optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, "
-                           "clip_norm: 1.0, epsilon: 1e-8}\n"
-                           "schedule: {name: cosine, warmup_steps: 4, min_lr: 1e-4, max_steps: 20}\n"
-                           "data: {shuffle: false}\n"
-                           "run: {seed: 7}\n";
-
-#define SET(path, value) " --set nx:" path "=" value
-
 typedef struct lora_case {
   const char *name, *family, *overrides;
   double tensor_tolerance; /* where it is not that of the variant */
@@ -109,7 +99,7 @@ static void compile(const lora_case *c, const variant *v) {
            "--set nx:run.init_from=%s/model.safetensors --set nx:lora.init_from=%s/lora/%s %s %s",
            model, recorded, model, recorded, c->name, c->overrides, v->overrides);
   training_compile(
-      &(training){.folder = folder, .config = base, .overrides = overrides, .n_ranks = v->n_ranks});
+      &(training){.folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks});
 }
 
 static void train_all(unsigned n_ranks) {

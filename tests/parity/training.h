@@ -32,6 +32,18 @@ typedef struct training_result {
   double evaluations[TRAINING_MAX_STEPS]; /* losses, in order */
 } training_result;
 
+/* With what models, families and adapters were recorded (record_families.py, record_lora.py); SET is one
+ * more. */
+static const char training_recorded[] =
+    "batch: {micro: 2, global: 8}\n"
+    "model: {sequence: 32}\n"
+    "optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, "
+    "clip_norm: 1.0, epsilon: 1e-8}\n"
+    "schedule: {name: cosine, warmup_steps: 4, min_lr: 1e-4, max_steps: 20}\n"
+    "data: {shuffle: false}\n"
+    "run: {seed: 7}\n";
+#define SET(path, value) " --set nx:" path "=" value
+
 /* Ends the program (exit 1) when anything fails. */
 void training_run(const training *request, training_result *result);
 /* The same in parts: the plan alone; then many by train_plans, told by its words; then what came out of
