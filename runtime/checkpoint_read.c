@@ -91,13 +91,8 @@ static bool open_any(nxr_source *source, nxr_fault *fault) {
   struct stat status;
   if (strlen(source->path) > NXR_PATH_BYTES / 2)
     return nxr_fault_set(fault, "the name of the weights is too long");
-  int error = stat(source->path, &status) == 0 ? 0 : errno;
-  if (error == ENOENT)
-    return nxr_fault_set(fault,
-                         "there is no %s to read weights from: a model on Hugging Face is fetched with hf download NAME "
-                         "--local-dir FOLDER, and run.init_from names the folder",
-                         source->path);
-  if (error) return nxr_fault_set(fault, "cannot open %s: %s", source->path, strerror(error));
+  if (stat(source->path, &status) != 0)
+    return nxr_fault_set(fault, "cannot open %s: %s", source->path, strerror(errno));
   if (!S_ISDIR(status.st_mode)) return add_file(source, source->path, fault) && join_files(source, fault);
   snprintf(path, sizeof path, "%s/model.safetensors", source->path);
   if (access(path, F_OK) == 0) return add_file(source, path, fault) && join_files(source, fault);

@@ -28,6 +28,8 @@ static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, c
                   "be taken, with checkpoint.load and checkpoint.weights_only",
                   folder);
   else if (!nxr_manifest_files(manifest, folder, files, n_files, why)) is = DAMAGED;
+  else if (!from->weights_only && nxr_manifest_n_files(manifest) != n_files)
+    is = DAMAGED, nxr_fault_set(why, "its manifest.json names other files");
   json_decref(manifest);
   return is;
 }

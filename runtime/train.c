@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t stop_signal;
 static time_t first_signal;
@@ -155,9 +156,16 @@ static bool resumes(const training *run) {
   return run->options->resume || run->plan->run_names->resume;
 }
 
+/* Drawn, or read where the plan says. */
 static bool load_weights(training *run) {
   const char *init_from = nx_plan_string(run->plan, run->plan->run->init_from);
   nxr_init_weights(&run->pieces, &run->fault);
+  if (init_from[0] != '\0' && access(init_from, F_OK) != 0)
+    nxr_fault_set(
+        &run->fault,
+        "there is no %s to read weights from: a model on Hugging Face is fetched with hf download NAME "
+        "--local-dir FOLDER, and run.init_from names the folder",
+        init_from);
   if (!agree(run)) return false;
   if (init_from[0] != '\0') nxr_checkpoint_import(&run->checkpoint, init_from, &run->fault);
   const char *adapters = nx_plan_string(run->plan, run->plan->run->adapter_from);
@@ -223,7 +231,8 @@ static bool open_data(training *run) {
   return agree(run);
 }
 
-/* From the run's own folder, or else from the one that the plan names; else with weights that are drawn. */
+/* From the run's own folder, or else from the one that the plan names; else with weights that are drawn, which is
+ * also what a folder of weights leaves to adapters. */
 static bool begin(training *run) {
   const nx_run_names *names = run->plan->run_names;
   const nxr_resume own = {.directory = run->checkpoint.directory,
@@ -235,13 +244,14 @@ static bool begin(training *run) {
   if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &own, &run->done, &run->fault);
   if (!agree(run)) return false;
   if (run->done > 0) return true;
+  if (!elsewhere && !load_weights(run)) return false;
   if (other.directory[0] != '\0')
     nxr_checkpoint_load(&run->checkpoint, &other, &run->done, &loaded, &run->fault);
   if (!agree(run)) return false;
   if (!loaded && names->load_required)
     nxr_fault_set(&run->fault, "there is no checkpoint in %s, and checkpoint.required asks for one",
                   other.directory[0] ? other.directory : own.directory);
-  return agree(run) && (loaded || elsewhere || load_weights(run));
+  return agree(run);
 }
 
 static bool open_profile(training *run) {
@@ -422,6 +432,7 @@ static const char *find_stop(const training *run, double start_s) {
 
 /* A run goes on without one that cannot be written. */
 static void write_profile(training *run) {
+  run->profile.last = run->done;
   nxr_fault why = {""};
   nxr_metrics_end_line(&run->metrics);
   if (!nxr_profile_write(&run->profile, run->checkpoint.directory, &why) && why.text[0] != '\0')
@@ -457,6 +468,8 @@ static bool loop(training *run) {
     if (is_kept(run->plan, run->done) && !save(run)) return false;
   }
   nxr_metrics_end_line(&run->metrics);
+  bool recorded = run->profile.first && run->done >= run->profile.first && run->done < run->profile.last;
+  if (recorded) write_profile(run); /* as far as the run came */
   if (!save(run)) return false;
   if (trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
   if (stop && run->world->rank == 0)

@@ -55,6 +55,13 @@ plan hf checkpoint.load=whole/checkpoints/step-000008
 expect 'a folder of weights is one to load' 0 'step 8/8' $run hf.bin --dir hf
 same 'and begins at step 0' hf folder 1
 
+mkdir base && cp whole/checkpoints/step-000008/model.safetensors whole/checkpoints/step-000008/config.json base
+plan adapters lora.rank=2 lora.save_base=true run.init_from=base
+expect 'adapters beside weights that are read' 0 'step 8/8' $run adapters.bin --dir adapters
+plan loaded lora.rank=2 lora.save_base=true checkpoint.load=base
+expect 'or loaded' 0 'step 8/8' $run loaded.bin --dir loaded
+same 'are drawn alike' adapters loaded 1
+
 plan named run.init_from=Qwen/Qwen3-8B
 expect 'a name is no folder' 1 'there is no Qwen/Qwen3-8B to read weights from: .*hf download' \
   $run named.bin --dir named

@@ -46,5 +46,7 @@ expect 'the plan may ask for it' 0 'ui.perfetto.dev opens it' $run some.bin --di
 [ "$(grep -o '"ph":"X".*"pid":[0-9]*' some/profile/steps-2-2.json | grep -o '"pid":.*' | sort -u | tr '\n' ' ')" = \
   '"pid":1 "pid":3 ' ]
 report 'of some ranks' $?
+expect 'a run that ends before' 0 'profile/steps-5-6.json; ui.perfetto.dev opens it' \
+  $run plan.bin --dir early --profile 5-9
 expect 'no steps are a mistake' 2 "profile cannot be '4-3'" $run plan.bin --dir none --profile 4-3
 finish
