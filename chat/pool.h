@@ -6,7 +6,7 @@
 #ifndef NXJ_POOL_H
 #define NXJ_POOL_H
 
-#include "runtime/fault.h"
+#include "runtime/files/fault.h"
 
 #include <setjmp.h>
 #include <stddef.h>

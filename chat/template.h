@@ -21,7 +21,7 @@
 #ifndef NXJ_TEMPLATE_H
 #define NXJ_TEMPLATE_H
 
-#include "runtime/fault.h"
+#include "runtime/files/fault.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/adapter.h"
 
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 #include "schema/bf16.h"
 #include "schema/f16.h"
 

@@ -3,7 +3,7 @@
 #ifndef NXD_ADAPTER_H
 #define NXD_ADAPTER_H
 
-#include "runtime/fault.h"
+#include "runtime/files/fault.h"
 
 #include <stdbool.h>
 

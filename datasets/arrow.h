@@ -10,7 +10,7 @@
 #define NXD_ARROW_H
 
 #include "datasets/buffer.h"
-#include "runtime/mapping.h"
+#include "runtime/files/mapping.h"
 
 enum { NXD_ARROW_MAX_COLUMNS = 4096 };
 

@@ -5,7 +5,7 @@
 #define NXD_BYTES_H
 
 #include "datasets/buffer.h"
-#include "runtime/fault.h"
+#include "runtime/files/fault.h"
 
 #include <stdio.h>
 

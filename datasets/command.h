@@ -5,7 +5,7 @@
 
 #include "datasets/journal.h"
 #include "datasets/options.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 enum { NXD_MAX_PREFIX = 4000 };
 

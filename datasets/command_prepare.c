@@ -2,7 +2,7 @@
 /* nxdata prepare: makes the datasets that a plan's recipes describe. */
 #include "datasets/command.h"
 #include "datasets/prepare.h"
-#include "runtime/mapping.h"
+#include "runtime/files/mapping.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* nxdata split. */
 #include "datasets/command.h"
 #include "datasets/copy.h"
-#include "runtime/dataset_split.h"
+#include "runtime/data/dataset_split.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #define NXD_INPUT_H
 
 #include "datasets/record.h"
-#include "runtime/fault.h"
+#include "runtime/files/fault.h"
 
 typedef struct nxd_input nxd_input;
 

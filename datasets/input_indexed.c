@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indexed datasets: each document is a record of token ids. */
 #include "datasets/input.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef NXD_JOURNAL_H
 #define NXD_JOURNAL_H
 
-#include "runtime/fault.h"
+#include "runtime/files/fault.h"
 
 #include <stddef.h>
 #include <stdint.h>

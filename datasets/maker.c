@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/maker.h"
 
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef NXD_PREPARE_H
 #define NXD_PREPARE_H
 
-#include "runtime/fault.h"
+#include "runtime/files/fault.h"
 #include "schema/plan.h"
 
 /* Makes it, where it is not there, or was made from other inputs. PREFIX.key says from which. */

@@ -10,7 +10,7 @@
 #define NXD_WRITER_H
 
 #include "datasets/journal.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/evaluate.h"
 
-#include "runtime/clock.h"
+#include "runtime/world/clock.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #ifndef NXR_EVALUATE_H
 #define NXR_EVALUATE_H
 
-#include "runtime/exec.h"
-#include "runtime/metrics.h"
+#include "runtime/step/exec.h"
+#include "runtime/logs/metrics.h"
 
 typedef struct nxr_evaluation {
   const nx_evaluation *record;

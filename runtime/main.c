@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxrun: runs a plan. Reads its arguments, maps the plan, starts MPI, and leaves the rest to train.c (or,
  * without a plan, to calibrate.c). */
-#include "runtime/calibrate.h"
-#include "runtime/file.h"
-#include "runtime/launch.h"
-#include "runtime/mapping.h"
+#include "runtime/calibrate/calibrate.h"
+#include "runtime/files/file.h"
+#include "runtime/world/launch.h"
+#include "runtime/files/mapping.h"
 #include "runtime/train.h"
 
 #include <errno.h>

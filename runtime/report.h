@@ -3,8 +3,8 @@
 #ifndef NXR_REPORT_H
 #define NXR_REPORT_H
 
-#include "runtime/bind.h"
-#include "runtime/metrics.h"
+#include "runtime/step/bind.h"
+#include "runtime/logs/metrics.h"
 
 /* Printed by rank 0; meets all ranks. */
 void nxr_report_memory(const nxr_machine *machine, nxr_log log);

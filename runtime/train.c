@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/train.h"
 
-#include "runtime/checkpoint.h"
-#include "runtime/clock.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/world/clock.h"
 #include "runtime/evaluate.h"
-#include "runtime/exec.h"
-#include "runtime/finite.h"
-#include "runtime/init.h"
+#include "runtime/step/exec.h"
+#include "runtime/step/finite.h"
+#include "runtime/state/init.h"
 #include "runtime/report.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
 #ifndef NXR_TRAIN_H
 #define NXR_TRAIN_H
 
-#include "runtime/metrics.h"
-#include "runtime/world.h"
+#include "runtime/logs/metrics.h"
+#include "runtime/world/world.h"
 
 typedef struct nxr_options {
   const char *plan_path;

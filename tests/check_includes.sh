@@ -19,13 +19,13 @@ forbid() {
 
 none='^$'
 forbid 'runtime/' "$none" schema compiler kernels tokenizer
-forbid 'runtime/' '"runtime/(dataset|fault|mapping|safetensors)' datasets
-forbid 'runtime/' '"runtime/fault' chat
+forbid 'runtime/' '"runtime/(data/dataset|files/)' datasets
+forbid 'runtime/' '"runtime/files/fault' chat
 forbid 'datasets/' "$none" chat schema compiler kernels runtime tokenizer
 forbid 'compiler/' "$none" schema runtime kernels datasets tokenizer
 forbid 'kernels/' "$none" schema compiler datasets tokenizer
 forbid 'tokenizer/' "$none" schema compiler kernels
-forbid 'mpi\.h' '^runtime/(comm_mpi|world)' schema compiler kernels runtime datasets tokenizer
+forbid 'mpi\.h' '^runtime/(comm/comm_mpi|world/)' schema compiler kernels runtime datasets tokenizer
 forbid '(oneapi/dnnl/)?dnnl' '^(kernels/cpu/|tests/bench/)' schema compiler kernels runtime tests
 forbid 'CL/' '^kernels/opencl/' schema compiler kernels runtime
 forbid 'yaml\.h' '^(compiler/document/|compiler/config/|compiler/gen/)' schema compiler kernels runtime
@@ -46,6 +46,16 @@ for floor in $floors; do
     forbid "$floor/[^\"]*\"" '\.gen\.h"' $where
   done
   [ "$floor" = compiler ] || :
+  below="$below $floor"
+done
+
+floors='runtime/files runtime/data runtime/world runtime/comm runtime/state runtime/checkpoint runtime/logs runtime/step
+runtime/calibrate'
+below=
+for floor in $floors; do
+  for lower in $below; do
+    forbid "$floor/[^\"]*\"" "$none" $lower
+  done
   below="$below $floor"
 done
 

@@ -11,7 +11,7 @@
  * tiny collectives against each other without ever meeting in between, each with pauses of its own, and write
  * into the operands again as soon as a wait allows: a flag that comes early shows as a wrong number, one that
  * is lost as a deadline. With `tags N` MPI has none above N. */
-#include "runtime/comm.h"
+#include "runtime/comm/comm.h"
 #include "tests/e2e/count_allocations.h"
 #include "schema/bf16.h"
 

@@ -5,9 +5,9 @@
  * nxrun's own code, and with ref through the window by no library either (oneDNN and MPI's messages make and
  * free small things); the second time every loss and gradient norm must have the same bits. The bytes mapped
  * are the plan's. */
-#include "runtime/exec.h"
-#include "runtime/file.h"
-#include "runtime/init.h"
+#include "runtime/step/exec.h"
+#include "runtime/files/file.h"
+#include "runtime/state/init.h"
 #include "tests/e2e/count_allocations.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Takes any bytes for a dataset: it is refused with a message, or every token of it can be read.
  *
  * The first two bytes of an input say how many of the others are the index; the rest is the data. */
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 #include "tests/fuzz/replay.h"
 
 #include <assert.h>

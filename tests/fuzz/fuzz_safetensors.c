@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Takes any bytes for a safetensors file: it is refused, or every element of it can be read. */
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 #include "tests/fuzz/replay.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
  * the config.json and the weights that transformers wrote, on one rank in fp32 and bf16 and on meshes in
  * fp32, and compares with what transformers' own model does (record_families.py): loss and gradient norm of
  * every step, and in the last checkpoint each tensor's shape and how far it has moved. */
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 #include "tests/parity/training.h"
 #include "tests/tap.h"
 

@@ -3,7 +3,7 @@
  * trainings: train_plans WORD... A word is a folder with plan.bin, where the run, its metrics and its first
  * gradients go; or says how the folders behind it are trained: comm=auto, comm=p2p, delay=N (NXRUN_DELAY; 0:
  * none). */
-#include "runtime/file.h"
+#include "runtime/files/file.h"
 #include "runtime/train.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/parity/training.h"
 
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 #ifndef TESTS_UNIT_CHECKPOINT_CASE_H
 #define TESTS_UNIT_CHECKPOINT_CASE_H
 
-#include "runtime/checkpoint.h"
-#include "runtime/safetensors.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/files/safetensors.h"
 #include "schema/bf16.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/mesh_plan.h"

@@ -14,8 +14,8 @@
 #define TESTS_UNIT_MESH_PLAN_H
 
 #include "kernels/backend.h"
-#include "runtime/pieces.h"
-#include "runtime/world.h"
+#include "runtime/state/pieces.h"
+#include "runtime/world/world.h"
 
 #include <assert.h>
 #include <pthread.h>

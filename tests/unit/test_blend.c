@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts, orders and blends against what Megatron Core, GPT-NeoX and datasets do
  * (tests/parity/record_data.py). */
-#include "runtime/blend.h"
-#include "runtime/data_order.h"
-#include "runtime/dataset_split.h"
+#include "runtime/data/blend.h"
+#include "runtime/data/data_order.h"
+#include "runtime/data/dataset_split.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <math.h>

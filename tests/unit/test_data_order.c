@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which tokens a step trains on: decided by the dataset and the seed, not by the mesh. */
-#include "runtime/data.h"
-#include "runtime/data_order.h"
-#include "runtime/dataset_split.h"
+#include "runtime/data/data.h"
+#include "runtime/data/data_order.h"
+#include "runtime/data/dataset_split.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 

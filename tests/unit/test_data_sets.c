@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a dataset of several sources gives: which of them, which of their documents, and how often. */
-#include "runtime/data_set.h"
+#include "runtime/data/data_set.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 

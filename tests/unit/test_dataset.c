@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indexed datasets: what is written is read back, and nothing damaged is believed. */
-#include "runtime/dataset_fingerprint.h"
+#include "runtime/data/dataset_fingerprint.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 

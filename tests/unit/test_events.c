@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Event files: what TensorBoard's reader would find in them, record by record. */
-#include "runtime/events.pb-c.h"
-#include "runtime/events_file.h"
+#include "runtime/logs/events.pb-c.h"
+#include "runtime/logs/events_file.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/temporary.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of other programs: which files are taken, under which names, and what is said where they do not
  * fit. */
-#include "runtime/checkpoint.h"
-#include "runtime/safetensors.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/files/safetensors.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/mesh_plan.h"
 #include "tests/unit/temporary.h"

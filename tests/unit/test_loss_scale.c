@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loss scales beside those of DeepSpeed and Megatron-LM, recorded by tests/parity/record_loss_scales.py. */
-#include "runtime/loss_scale.h"
+#include "runtime/state/loss_scale.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <math.h>

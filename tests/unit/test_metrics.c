@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The metrics file: whole lines, read back exactly, continued where the run is; nothing else is lost. */
-#include "runtime/metrics.h"
+#include "runtime/logs/metrics.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/temporary.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rows documents are packed into, and what a sample of whole documents holds. */
-#include "runtime/sampler.h"
+#include "runtime/data/sampler.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/dataset_files.h"
 

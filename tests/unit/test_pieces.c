@@ -2,8 +2,8 @@
 /* Logical tensors as four ranks hold them: tensor-parallel boxes with padding, ZeRO shards that begin in the
  * middle of a row, copies with one owner. Every element is somewhere, is written by exactly one rank, and is
  * drawn alike. */
-#include "runtime/init.h"
-#include "runtime/pieces.h"
+#include "runtime/state/init.h"
+#include "runtime/state/pieces.h"
 #include "tests/unit/cmocka_all.h"
 
 #include "schema/bf16.h"

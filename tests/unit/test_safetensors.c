@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Safetensors: what is written is read back, every type converts, and nothing damaged is believed. */
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/temporary.h"
 

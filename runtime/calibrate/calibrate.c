@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/calibrate/calibrate.h"
+
+#include "runtime/world/launch.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GROUP_INSIDE, GROUP_BETWEEN, N_TYPES = 2, DEADLINE_S = 60 };
+static const nx_dtype product_types[N_TYPES] = {NX_f32, NX_bf16};
+
+/* A plan of nothing but what memory and collectives need: ranks of a host, hosts, two arenas. */
+typedef struct bare_plan {
+  nx_run run;
+  nx_atom atoms[2];
+  nx_group groups[2];
+  nx_arena_record arenas[2];
+  nx_chunk chunk;
+  nx_plan plan;
+} bare_plan;
+
+typedef struct calibration {
+  const nxr_calibrate_options *options;
+  bare_plan bare;
+  nxr_arenas arenas;
+  nxr_bench bench;
+  nxr_fault fault;
+  double operator_s;
+  nxr_curve products[N_TYPES], memory;
+  nxr_measured_link inside, between;
+  char *temporary; /* what is written, beside the file whose name it will have; NULL: standard output */
+  FILE *out;       /* on rank 0 */
+} calibration;
+
+uint32_t nxr_calibrate_threads(const nxr_calibrate_options *options) {
+  cpu_set_t cores;
+  if (options->n_threads || sched_getaffinity(0, sizeof cores, &cores) != 0)
+    return options->n_threads ? options->n_threads : 1;
+  uint32_t n = (uint32_t)CPU_COUNT(&cores) / nxr_launch_local_ranks();
+  return n ? n : 1;
+}
+
+/* ---- set up ---- */
+
+static bool agree(calibration *c) {
+  return nxr_world_agree(c->bench.world, &c->fault);
+}
+
+static void fill_plan(calibration *c) {
+  static const char strings[] = "\0inside\0between";
+  const nxr_world *world = c->bench.world;
+  bare_plan *bare = &c->bare;
+  uint32_t n_local = world->local_size;
+  bare->run = (nx_run){.n_ranks = world->size, .n_hosts = world->n_hosts, .n_slots = 1};
+  bare->run.n_threads = nxr_calibrate_threads(c->options);
+  bare->atoms[0] = (nx_atom){.name = 1, .size = n_local, .stride = 1};
+  bare->atoms[1] = (nx_atom){.name = 8, .size = world->n_hosts, .stride = n_local};
+  bare->groups[GROUP_INSIDE] = (nx_group){.name = 1, .atoms = 1, .size = n_local};
+  bare->groups[GROUP_BETWEEN] = (nx_group){.name = 8, .atoms = 2, .size = world->n_hosts};
+  bare->arenas[0] = (nx_arena_record){.kind = NX_ARENA_scratch, .bytes = nxr_bench_scratch_bytes()};
+  bare->arenas[1] =
+      (nx_arena_record){.kind = NX_ARENA_comm, .flags = NX_ARENA_SHARED, .bytes = nxr_bench_comm_bytes()};
+  bare->chunk.arena_bytes[NX_ARENA_scratch] = bare->arenas[0].bytes;
+  bare->chunk.arena_bytes[NX_ARENA_comm] = bare->arenas[1].bytes;
+  bare->plan = (nx_plan){.strings = strings,
+                         .run = &bare->run,
+                         .atoms = bare->atoms,
+                         .groups = bare->groups,
+                         .arenas = bare->arenas,
+                         .chunks = &bare->chunk};
+  bare->plan.n[NX_SECTION_CHUNKS] = 1;
+  bare->plan.n[NX_SECTION_ATOMS] = bare->plan.n[NX_SECTION_GROUPS] = bare->plan.n[NX_SECTION_ARENAS] = 2;
+}
+
+/* Hosts must have equally many ranks, in order: else their number means nothing. */
+static bool check_tiling(calibration *c) {
+  const nxr_world *world = c->bench.world;
+  if (world->local_size * world->n_hosts != world->size ||
+      world->hosts[world->rank] != world->rank / world->local_size)
+    nxr_fault_set(&c->fault,
+                  "the ranks are not laid on the hosts in order and in equal numbers: give mpiexec -ppn");
+  return agree(c);
+}
+
+/* The best target that this processor has. */
+static bool open_device(calibration *c) {
+  static const uint32_t targets[] = {NX_TARGET_CPU_AMX, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AVX2};
+  const char *name = c->options->backend;
+  nxr_bench *bench = &c->bench;
+  nxk_fault why = {""};
+  bench->backend = nxk_backend_find(name ? name : "cpu");
+  if (!bench->backend && !name) bench->backend = &nxk_ref;
+  if (!bench->backend) return nxr_fault_set(&c->fault, "this nxrun has no backend %s", name);
+  for (size_t i = 0; i < sizeof targets / sizeof *targets && !bench->device; i++) {
+    const nxk_device_options options = {.n_threads = c->bare.run.n_threads, .target = targets[i]};
+    c->bare.run.target = targets[i];
+    if (!bench->backend->open(&options, &bench->device, &why)) bench->device = NULL;
+  }
+  return bench->device || nxr_fault_set(&c->fault, "backend %s: %s", bench->backend->name, why.text);
+}
+
+static bool open_bench(calibration *c) {
+  nxr_bench *bench = &c->bench;
+  const nx_plan *plan = &c->bare.plan;
+  nxr_world_pin(bench->world, plan);
+  open_device(c);
+  if (!agree(c)) return false;
+  bool window = bench->world->local_size > 1 && bench->backend->host_addressable && !c->options->force_p2p;
+  nxr_arenas_open(bench->world, plan, bench->backend, bench->device, nxr_comm_control_bytes(plan), window,
+                  &c->arenas, &c->fault);
+  if (!agree(c)) return false;
+  nxr_comm_open(bench->world, plan, bench->backend, bench->device, &c->arenas, DEADLINE_S, &bench->comm,
+                &c->fault);
+  nxr_arenas_frame(&c->arenas, plan, 0, 0, bench->frame.base);
+  return agree(c);
+}
+
+static void close_bench(calibration *c) {
+  nxr_comm_close(c->bench.comm);
+  nxr_arenas_close(&c->arenas);
+  if (c->bench.device) c->bench.backend->close(c->bench.device);
+}
+
+/* ---- measuring ---- */
+
+static bool measure_all(calibration *c) {
+  nxr_bench *bench = &c->bench;
+  const nx_group *groups = c->bare.groups;
+  for (int type = 0; type < N_TYPES; type++)
+    if (!nxr_measure_products(bench, product_types[type], &c->products[type], &c->fault)) return false;
+  if (!nxr_measure_operator(bench, &c->operator_s, &c->fault)) return false;
+  if (!nxr_measure_memory(bench, &c->memory, &c->fault)) return false;
+  if (groups[GROUP_INSIDE].size > 1 &&
+      !nxr_measure_link(bench, GROUP_INSIDE, groups[GROUP_INSIDE].size, &c->inside, &c->fault))
+    return false;
+  return groups[GROUP_BETWEEN].size == 1 ||
+         nxr_measure_link(bench, GROUP_BETWEEN, groups[GROUP_BETWEEN].size, &c->between, &c->fault);
+}
+
+/* ---- writing ---- */
+
+/* What /proc/cpuinfo calls the processor, without what would end a quoted text. */
+static void print_name(FILE *out) {
+  char line[256], *name = NULL;
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file && !name && fgets(line, sizeof line, file))
+    if (strncmp(line, "model name", 10) == 0 && (name = strchr(line, ':'))) name += 1 + strspn(name + 1, " ");
+  if (file) fclose(file);
+  fputs("name: \"", out);
+  for (const char *at = name ? name : "this machine"; *at && *at != '\n'; at++)
+    if (*at != '"' && *at != '\\' && *at >= ' ') fputc(*at, out);
+  fputs("\"\n", out);
+}
+
+static void print_curve(const char *key, const nxr_curve *curve, FILE *out) {
+  fprintf(out, "%s: [", key);
+  for (int i = 0; i < curve->n; i++)
+    fprintf(out, "%s[%.3g, %.4g]", i ? ", " : "", curve->size[i], curve->rate[i]);
+  fputs("]\n", out);
+}
+
+static void print_link(const char *key, const nxr_measured_link *link, uint32_t size, FILE *out) {
+  if (size == 1) return;
+  fprintf(out, "%s:\n  latency: %.3g\n", key, link->latency_s);
+  print_curve("  bandwidth", &link->bandwidth, out);
+}
+
+static void print_machine(const calibration *c, FILE *out) {
+  static const char *const targets[] = {"", "cpu-avx2", "cpu-avx512", "cpu-amx"};
+  const nx_run *run = &c->bare.run;
+  uint32_t n_local = c->bare.groups[GROUP_INSIDE].size;
+  uint64_t n_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / n_local;
+  fprintf(out, "# nxrun --calibrate: %u rank%s of %u thread%s on %u host%s, backend %s, run.target %s\n",
+          run->n_ranks, run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s",
+          run->n_hosts, run->n_hosts == 1 ? "" : "s", c->bench.backend->name, targets[run->target]);
+  print_name(out);
+  fprintf(out, "ranks_per_host: %u\nthreads: %u\nmemory: %llu\noperator: %.3g\nproducts:\n", n_local,
+          run->n_threads, (unsigned long long)n_bytes, c->operator_s);
+  for (int type = 0; type < N_TYPES; type++) {
+    fprintf(out, "  %s", nx_dtype_name(product_types[type]));
+    print_curve("", &c->products[type], out);
+  }
+  print_curve("memory_bandwidth", &c->memory, out);
+  print_link("inside", &c->inside, n_local, out);
+  print_link("between", &c->between, c->bare.groups[GROUP_BETWEEN].size, out);
+}
+
+/* Before anything is measured, so that a place where nothing can be written is found at once. */
+static bool open_output(calibration *c) {
+  const char *path = c->options->path;
+  c->out = stdout;
+  if (path == NULL) return true;
+  size_t room = strlen(path) + 32;
+  c->temporary = malloc(room);
+  if (!c->temporary) return nxr_fault_set(&c->fault, "out of memory");
+  snprintf(c->temporary, room, "%s.%ld.tmp", path, (long)getpid());
+  c->out = fopen(c->temporary, "wx");
+  return c->out || nxr_fault_set(&c->fault, "cannot write %s: %s", path, strerror(errno));
+}
+
+/* The file appears under its name only when it is whole. */
+static bool finish_output(calibration *c) {
+  print_machine(c, c->out);
+  bool well = fflush(c->out) == 0 && !ferror(c->out);
+  if (well && c->temporary) well = rename(c->temporary, c->options->path) == 0;
+  const char *name = c->temporary ? c->options->path : "standard output";
+  return well || nxr_fault_set(&c->fault, "cannot write %s: %s", name, strerror(errno));
+}
+
+/* A file that has not got its name is removed. */
+static void close_output(calibration *c) {
+  if (c->temporary && c->out) {
+    fclose(c->out);
+    unlink(c->temporary);
+  }
+  free(c->temporary);
+}
+
+int nxr_calibrate(nxr_world *world, const nxr_calibrate_options *options) {
+  calibration c = {.options = options, .bench.world = world};
+  fill_plan(&c);
+  if (world->rank == 0) open_output(&c);
+  bool well = agree(&c) && check_tiling(&c) && open_bench(&c) && measure_all(&c);
+  if (well && world->rank == 0) finish_output(&c);
+  well = well && agree(&c);
+  close_output(&c);
+  close_bench(&c);
+  return well ? 0 : 1;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxrun --calibrate: measures this machine and describes it for `nxcfg plan --machine` (man nx-machine.5).
+ *
+ * All ranks of the run measure at the same time, as they would train: products of a few shapes in each type,
+ * sums of vectors of several sizes for the memory, and, where there are several ranks, collectives within a
+ * host and between hosts. Kernels and collectives are those of a training. Of each thing the median of some
+ * samples counts, and of the ranks the slowest. Nothing of a plan is measured: a forecast is made from these
+ * numbers alone. */
+#ifndef NXR_CALIBRATE_H
+#define NXR_CALIBRATE_H
+
+#include "kernels/backend.h"
+#include "runtime/comm/comm.h"
+
+typedef struct nxr_calibrate_options {
+  const char *backend; /* NULL: cpu where this build has it, else ref */
+  const char *path;    /* where to write; NULL: standard output */
+  uint32_t n_threads;  /* of a rank; 0: the cores, divided over the ranks of the host */
+  bool force_p2p;
+} nxr_calibrate_options;
+
+/* The exit status; the same on every rank. */
+int nxr_calibrate(nxr_world *world, const nxr_calibrate_options *options);
+/* How many threads it would give a rank; for nxr_launch_prepare. */
+uint32_t nxr_calibrate_threads(const nxr_calibrate_options *options);
+
+/* ---- what is measured: runtime/calibrate/calibrate_measure.c ---- */
+
+enum { NXR_CALIBRATE_POINTS = 5 };
+
+/* Rates by size, ascending. */
+typedef struct nxr_curve {
+  double size[NXR_CALIBRATE_POINTS], rate[NXR_CALIBRATE_POINTS];
+  int n;
+} nxr_curve;
+
+typedef struct nxr_measured_link {
+  double latency_s;
+  nxr_curve bandwidth;
+} nxr_measured_link;
+
+/* What the measurements need, opened. Everything lies in the scratch arena but what collectives touch, in
+ * comm. */
+typedef struct nxr_bench {
+  nxr_world *world;
+  const nxk_backend *backend;
+  nxk_device *device;
+  nxr_comm *comm;
+  nxk_frame frame;
+} nxr_bench;
+
+/* Bytes that the measurements use of the two arenas. */
+uint64_t nxr_bench_scratch_bytes(void);
+uint64_t nxr_bench_comm_bytes(void);
+
+bool nxr_measure_operator(nxr_bench *bench, double *seconds, nxr_fault *fault);
+/* A backend that is slow is not asked for the largest. */
+bool nxr_measure_products(nxr_bench *bench, nx_dtype type, nxr_curve *curve, nxr_fault *fault);
+bool nxr_measure_memory(nxr_bench *bench, nxr_curve *curve, nxr_fault *fault);
+/* Over a group of the bench's plan, of `size` members. */
+bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, nxr_measured_link *link,
+                      nxr_fault *fault);
+
+#endif

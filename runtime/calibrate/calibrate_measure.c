@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/calibrate/calibrate.h"
+
+#include "runtime/world/clock.h"
+
+#include <stdlib.h>
+
+enum {
+  N_SAMPLES = 7,
+  MAX_REPEATS = 4096,
+  WARM_BYTES = 16 << 20,   /* operands move through as much: what a step has lately touched */
+  LARGEST_SUM = 192 << 20, /* bytes moved */
+  LARGEST_EXCHANGE = 8 << 20,
+  N_EXCHANGES = 4,
+  ALIGNMENT = 4096
+};
+static const double SAMPLE_S = 10e-3;
+static const double SLOW_SAMPLES = 10; /* of one product: the next is eight times as large */
+
+static uint64_t round_up(uint64_t bytes) {
+  return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+uint64_t nxr_bench_scratch_bytes(void) {
+  return LARGEST_SUM;
+}
+
+uint64_t nxr_bench_comm_bytes(void) {
+  return 4 * (uint64_t)LARGEST_EXCHANGE + 2 * ALIGNMENT;
+}
+
+/* ---- samples ---- */
+
+/* NXRUN_SAMPLE_MS in the environment (for tests) makes samples shorter, and the numbers rougher. */
+static double sample_s(void) {
+  const char *text = getenv("NXRUN_SAMPLE_MS");
+  double asked = text ? 1e-3 * strtod(text, NULL) : SAMPLE_S;
+  return asked > 0 && asked < SAMPLE_S ? asked : SAMPLE_S;
+}
+
+static bool is_slow(double seconds) {
+  return seconds >= SLOW_SAMPLES * sample_s();
+}
+
+/* Does the thing `repeats` times. */
+typedef void work(nxr_bench *bench, void *what, uint32_t repeats);
+
+static int compare_seconds(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return a < b ? -1 : a > b;
+}
+
+/* The largest of all ranks; positive doubles order as their bits do. */
+static double slowest(nxr_bench *bench, double seconds) {
+  union {
+    double number;
+    uint64_t bits;
+  } value = {.number = seconds};
+  nxr_world_max(bench->world, &value.bits, 1);
+  return value.number;
+}
+
+static double sample(nxr_bench *bench, work *run, void *what, uint32_t repeats) {
+  nxr_world_barrier(bench->world);
+  double start = nxr_clock_s();
+  run(bench, what, repeats);
+  bench->backend->synchronize(bench->device);
+  return (nxr_clock_s() - start) / repeats;
+}
+
+/* Seconds of one: the median of samples of about sample_s() each, of the slowest rank. */
+static double measure(nxr_bench *bench, work *run, void *what) {
+  double samples[N_SAMPLES];
+  sample(bench, run, what, 1);
+  double once = slowest(bench, sample(bench, run, what, 1));
+  double wanted = sample_s() / (once > 1e-9 ? once : 1e-9);
+  uint32_t repeats = wanted < 1 ? 1 : wanted > MAX_REPEATS ? MAX_REPEATS : (uint32_t)wanted;
+  int n_samples = is_slow(once) ? 1 : N_SAMPLES;
+  for (int i = 0; i < n_samples; i++) samples[i] = sample(bench, run, what, repeats);
+  qsort(samples, (size_t)n_samples, sizeof *samples, compare_seconds);
+  return slowest(bench, samples[n_samples / 2]);
+}
+
+/* ---- kernels ---- */
+
+typedef struct kernel_run {
+  nxk_kernel *kernel;
+  uint64_t footprint; /* bytes from the start of the arena that it touches */
+} kernel_run;
+
+static void run_kernel(nxr_bench *bench, void *what, uint32_t repeats) {
+  const kernel_run *own = what;
+  nxk_frame frame = bench->frame;
+  uint64_t n_places = WARM_BYTES / own->footprint;
+  for (uint32_t i = 0; i < repeats; i++) {
+    uint64_t place = n_places > 1 ? i % n_places : 0;
+    frame.base[NX_ARENA_scratch] = (char *)bench->frame.base[NX_ARENA_scratch] + place * own->footprint;
+    bench->backend->enqueue(bench->device, bench->backend->stream(bench->device, 0), own->kernel, &frame);
+  }
+}
+
+static nxk_tensor tensor_at(nx_dtype type, int64_t rows, int64_t columns, uint64_t *at) {
+  nxk_tensor tensor = {.dtype = type,
+                       .n_dims = 2,
+                       .dims = {rows, columns, 1, 1},
+                       .arena = NX_ARENA_scratch,
+                       .offset = *at,
+                       .shift_constant = UINT32_MAX};
+  *at += round_up((uint64_t)(rows * columns) * nx_dtype_bits(type) / 8);
+  return tensor;
+}
+
+static bool measure_kernel(nxr_bench *bench, const nxk_operator *operator, uint64_t footprint,
+                           double *seconds, nxr_fault *fault) {
+  nxk_fault why = {""};
+  kernel_run own = {.footprint = footprint};
+  bool bound = bench->backend->bind(bench->device, operator, &own.kernel, &why);
+  const char *name = nx_op_find(operator->op)->name;
+  if (!bound) nxr_fault_set(fault, "no kernel for %s: %s", name, why.text[0] ? why.text : "declined");
+  if (!nxr_world_agree(bench->world, fault)) return false;
+  *seconds = measure(bench, run_kernel, &own);
+  return true;
+}
+
+/* ---- products ---- */
+
+static const struct {
+  int64_t m, n, k;
+} product_shapes[NXR_CALIBRATE_POINTS] = {
+    {64, 64, 64}, {128, 128, 128}, {256, 256, 256}, {256, 1024, 512}, {1024, 2048, 1024}};
+
+/* The three products of a layer: y = x W', dx = dy W, dW += dy' x. All have the same FLOP. */
+static nxk_operator product_of(nx_dtype type, int form, int64_t m, int64_t n, int64_t k,
+                               uint64_t *footprint) {
+  bool trans_a = form == 2, trans_b = form == 0;
+  nxk_operator op = {.op = NX_OP_matmul, .n_in = 2, .n_out = 1, .n_attrs = 3};
+  *footprint = 0;
+  op.args[0] = trans_a ? tensor_at(type, k, m, footprint) : tensor_at(type, m, k, footprint);
+  op.args[1] = trans_b ? tensor_at(type, n, k, footprint) : tensor_at(type, k, n, footprint);
+  op.args[2] = tensor_at(trans_a ? NX_f32 : type, m, n, footprint);
+  op.attrs[NX_matmul_trans_a].integer = trans_a;
+  op.attrs[NX_matmul_trans_b].integer = trans_b;
+  op.attrs[NX_matmul_accumulate].integer = trans_a;
+  return op;
+}
+
+bool nxr_measure_products(nxr_bench *bench, nx_dtype type, nxr_curve *curve, nxr_fault *fault) {
+  double slowest_s = 0;
+  for (int i = 0; i < NXR_CALIBRATE_POINTS && !is_slow(slowest_s); i++) {
+    int64_t m = product_shapes[i].m, n = product_shapes[i].n, k = product_shapes[i].k;
+    double sum_s = 0, flops = 2.0 * (double)(m * n * k);
+    for (int form = 0; form < 3; form++) {
+      uint64_t footprint;
+      double seconds;
+      nxk_operator op = product_of(type, form, m, n, k, &footprint);
+      if (!measure_kernel(bench, &op, footprint, &seconds, fault)) return false;
+      sum_s += seconds;
+      if (seconds > slowest_s) slowest_s = seconds;
+    }
+    curve->size[i] = flops, curve->rate[i] = 3 * flops / sum_s;
+    curve->n = i + 1;
+  }
+  return true;
+}
+
+/* ---- memory ---- */
+
+static nxk_operator sum_of(int64_t n, bool in_place, uint64_t *footprint) {
+  nxk_operator op = {.op = NX_OP_add, .n_in = 2, .n_out = 1};
+  *footprint = 0;
+  op.args[0] = tensor_at(NX_f32, 1, n, footprint);
+  op.args[1] = tensor_at(NX_f32, 1, n, footprint);
+  op.args[2] = in_place ? op.args[0] : tensor_at(NX_f32, 1, n, footprint);
+  return op;
+}
+
+bool nxr_measure_operator(nxr_bench *bench, double *seconds, nxr_fault *fault) {
+  uint64_t footprint;
+  nxk_operator op = sum_of(16, false, &footprint);
+  return measure_kernel(bench, &op, footprint, seconds, fault);
+}
+
+/* y = a + b, and a += b. */
+bool nxr_measure_memory(nxr_bench *bench, nxr_curve *curve, nxr_fault *fault) {
+  double bytes = LARGEST_SUM;
+  curve->n = NXR_CALIBRATE_POINTS;
+  for (int i = curve->n; i-- > 0; bytes /= 8) {
+    double sum_s = 0;
+    for (int in_place = 0; in_place < 2; in_place++) {
+      uint64_t footprint;
+      double seconds;
+      nxk_operator op = sum_of((int64_t)(bytes / 12), in_place, &footprint);
+      if (!measure_kernel(bench, &op, footprint, &seconds, fault)) return false;
+      sum_s += seconds;
+    }
+    curve->size[i] = bytes, curve->rate[i] = 2 * bytes / sum_s;
+  }
+  return true;
+}
+
+/* ---- links ---- */
+
+static void run_collective(nxr_bench *bench, void *what, uint32_t repeats) {
+  for (uint32_t i = 0; i < repeats; i++) {
+    nxr_comm_start(bench->comm, what);
+    nxr_comm_wait(bench->comm, what);
+  }
+}
+
+/* With which a rank receives so many bytes; x and y do not overlap. */
+static bool measure_exchange(nxr_bench *bench, nx_op op, uint32_t group, uint32_t size, double bytes,
+                             double *seconds, nxr_fault *fault) {
+  uint64_t part = (uint64_t)(bytes / (op == NX_OP_all_reduce ? 8 : 4) / (size - 1));
+  if (part == 0) part = 1;
+  char *memory = bench->frame.base[NX_ARENA_comm];
+  nxr_collective_spec spec = {.op = op,
+                              .group = group,
+                              .x_dtype = NX_f32,
+                              .y_dtype = NX_f32,
+                              .x = memory,
+                              .y = memory + nxr_bench_comm_bytes() / 2 / ALIGNMENT * ALIGNMENT,
+                              .outer = 1,
+                              .axis = op == NX_OP_all_gather ? part : part * size,
+                              .inner = 1,
+                              .operator = UINT32_MAX};
+  nxr_collective *collective = nxr_comm_bind(bench->comm, &spec, fault);
+  if (!nxr_world_agree(bench->world, fault)) return false;
+  *seconds = measure(bench, run_collective, collective);
+  return true;
+}
+
+bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, nxr_measured_link *link,
+                      nxr_fault *fault) {
+  static const nx_op ops[] = {NX_OP_all_reduce, NX_OP_all_gather, NX_OP_reduce_scatter};
+  double seconds, bytes = LARGEST_EXCHANGE;
+  if (!measure_exchange(bench, NX_OP_all_gather, group, size, 4, &seconds, fault)) return false;
+  link->latency_s = seconds;
+  link->bandwidth.n = N_EXCHANGES;
+  for (int i = N_EXCHANGES; i-- > 0; bytes /= 8) {
+    double sum_s = 0;
+    for (int op = 0; op < 3; op++) {
+      if (!measure_exchange(bench, ops[op], group, size, bytes, &seconds, fault)) return false;
+      double latency_s = (op == 0 ? 2 : 1) * link->latency_s;
+      sum_s += seconds > 2 * latency_s ? seconds - latency_s : seconds / 2;
+    }
+    link->bandwidth.size[i] = bytes, link->bandwidth.rate[i] = 3 * bytes / sum_s;
+  }
+  return true;
+}

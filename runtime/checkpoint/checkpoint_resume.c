@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run begins with: a checkpoint of its own folder or of another run's, or weights alone. */
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/checkpoint_files.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/checkpoint_read.h"
+#include "runtime/checkpoint/checkpoint_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef enum verdict { WHOLE, DAMAGED, REFUSED } verdict;
+
+/* What rank 0 finds without reading the files; `why` is filled where it is not whole. */
+static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, const char *folder,
+                     uint64_t step, nxr_checkpoint_file *files, uint32_t n_files, uint32_t n_weights,
+                     nxr_fault *why) {
+  json_t *manifest;
+  if (!nxr_manifest_read(folder, step, &manifest, why)) return DAMAGED;
+  verdict is = WHOLE;
+  if (!from->weights_only && !nxr_manifest_check_run(manifest, folder, &checkpoint->run, why)) is = REFUSED;
+  else if (n_files > n_weights && nxr_manifest_n_files(manifest) == n_weights)
+    is = REFUSED,
+    nxr_fault_set(why,
+                  "%s has no state of the optimizer (checkpoint.save_optimizer): only its weights can "
+                  "be taken, with checkpoint.load and checkpoint.weights_only",
+                  folder);
+  else if (!nxr_manifest_files(manifest, folder, files, n_files, why)) is = DAMAGED;
+  else if (!from->weights_only && nxr_manifest_n_files(manifest) != n_files)
+    is = DAMAGED, nxr_fault_set(why, "its manifest.json names other files");
+  json_decref(manifest);
+  return is;
+}
+
+/* The same on every rank; `why` is filled on those that know. */
+static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume *from,
+                              const nxr_tensors *tensors, const char *folder, uint64_t step, nxr_fault *why) {
+  nxr_world *world = checkpoint->world;
+  nxr_content contents[NXR_CHECKPOINT_FILES];
+  nxr_checkpoint_file expected[NXR_CHECKPOINT_FILES], files[NXR_CHECKPOINT_FILES];
+  uint32_t n_weights = nxr_checkpoint_list(tensors, false, contents, files);
+  uint32_t n_files = nxr_checkpoint_list(tensors, !from->weights_only, contents, files);
+  memcpy(expected, files, sizeof files);
+  uint32_t is = WHOLE;
+  if (world->rank == 0) is = judge(checkpoint, from, folder, step, expected, n_files, n_weights, why);
+  nxr_world_broadcast(world, &is, sizeof is);
+  if (is != WHOLE) return is;
+  if (!nxr_checkpoint_hash(world, folder, files, n_files, why)) return DAMAGED;
+  bool equal = true;
+  for (uint32_t i = 0; world->rank == 0 && i < n_files; i++)
+    if (memcmp(files[i].sha256, expected[i].sha256, sizeof files[i].sha256) != 0)
+      equal = nxr_fault_set(why, "the checksum of %s is wrong", files[i].name);
+  return nxr_world_all(world, equal) ? WHOLE : DAMAGED;
+}
+
+static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path,
+                         nxr_fault *fault) {
+  nxr_source source;
+  nxr_found *found = calloc((size_t)tensors->n + 1, sizeof *found);
+  if (found == NULL) return nxr_fault_set(fault, "out of memory");
+  bool opened = nxr_source_open(path, &source, fault);
+  bool good = opened && nxr_source_match(&source, tensors, content, found, fault) &&
+              nxr_tensors_read(tensors, content, found, fault);
+  if (opened) nxr_source_close(&source);
+  free(found);
+  return good;
+}
+
+static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const char *folder,
+                       nxr_fault *fault) {
+  nxr_content contents[NXR_CHECKPOINT_FILES];
+  nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
+  uint32_t n_files = nxr_checkpoint_list(tensors, !from->weights_only, contents, files);
+  for (uint32_t i = 0; i < n_files; i++) {
+    char path[NXR_PATH_BYTES + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
+    if (!read_content(tensors, contents[i], path, fault)) return false;
+  }
+  return true;
+}
+
+/* Of the run's own folder: those that are passed over make room for the run that goes on from an older one.
+ */
+static bool set_newer_aside(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault) {
+  uint64_t newest;
+  bool good = true;
+  while (good && checkpoint->world->rank == 0 &&
+         nxr_folder_newest(checkpoint->directory, UINT64_MAX, &newest) && newest > step)
+    good = nxr_folder_set_aside(checkpoint->directory, newest, fault);
+  return nxr_world_all(checkpoint->world, good);
+}
+
+/* The next one to look at, of fewer steps than `below`: the newest, or the one that was asked for. */
+static bool find_candidate(const nxr_resume *from, uint64_t below, uint64_t *step) {
+  if (from->step == 0) return nxr_folder_newest(from->directory, below, step);
+  *step = from->step;
+  return from->step < below && nxr_folder_has(from->directory, from->step);
+}
+
+static void explain_none(const nxr_resume *from, bool some_damaged, nxr_fault *fault) {
+  if (some_damaged)
+    nxr_fault_set(fault,
+                  "no checkpoint in %s is whole, and nothing was changed: repair one, or start a new run "
+                  "in another folder (run.directory, --dir)",
+                  from->directory);
+  else if (from->step > 0)
+    nxr_fault_set(fault, "%s has no checkpoint of step %llu (checkpoint.load_step)", from->directory,
+                  (unsigned long long)from->step);
+}
+
+/* Finds the newest whole checkpoint; *step is 0 where there is none at all. Where all are damaged nothing is
+ * touched: to begin again is for the user to decide. */
+static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_resume *from, const nxr_tensors *tensors,
+                       uint64_t *step, nxr_fault *fault) {
+  nxr_world *world = checkpoint->world;
+  char folder[NXR_PATH_BYTES];
+  bool some_damaged = false;
+  *step = 0;
+  for (uint64_t candidate[2] = {0, UINT64_MAX};;) {
+    if (world->rank == 0) candidate[0] = find_candidate(from, candidate[1], &candidate[1]);
+    nxr_world_broadcast(world, candidate, sizeof candidate);
+    if (candidate[0] == 0) {
+      if (world->rank == 0) explain_none(from, some_damaged, fault);
+      return !some_damaged && from->step == 0;
+    }
+    nxr_fault why = {""};
+    nxr_folder_path(from->directory, candidate[1], "", folder);
+    verdict is = judge_together(checkpoint, from, tensors, folder, candidate[1], &why);
+    if (is == DAMAGED) {
+      if (why.text[0] != '\0') fprintf(stderr, "nxrun: %s is passed over: %s\n", folder, why.text);
+      some_damaged = true;
+      continue;
+    }
+    if (is == REFUSED && why.text[0] != '\0') nxr_fault_set(fault, "%s", why.text);
+    *step = candidate[1];
+    bool own = strcmp(from->directory, checkpoint->directory) == 0;
+    return is == WHOLE && (!own || set_newer_aside(checkpoint, *step, fault));
+  }
+}
+
+bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *step,
+                           nxr_fault *fault) {
+  char folder[NXR_PATH_BYTES];
+  nxr_tensors tensors;
+  bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
+  bool good = nxr_world_all(checkpoint->world, opened) && find_whole(checkpoint, from, &tensors, step, fault);
+  if (good && *step > 0) {
+    nxr_folder_path(from->directory, *step, "", folder);
+    nxr_pieces pieces = *checkpoint->pieces;
+    pieces.step = from->weights_only ? 0 : *step;
+    tensors.pieces = &pieces;
+    nxr_loss_scale *scale = checkpoint->run.scale;
+    if (scale != NULL) nxr_world_broadcast(checkpoint->world, scale, sizeof *scale);
+    nxr_score *score = checkpoint->run.score;
+    if (score != NULL) nxr_world_broadcast(checkpoint->world, score, sizeof *score);
+    good = nxr_world_all(checkpoint->world, read_files(from, &tensors, folder, fault));
+    if (good && checkpoint->world->rank == 0)
+      fprintf(stderr,
+              from->weights_only ? "nxrun: begins with the weights of %s\n" : "nxrun: resumes from %s\n",
+              folder);
+  }
+  if (opened) nxr_tensors_close(&tensors);
+  return good;
+}
+
+static bool import(const nxr_checkpoint *checkpoint, nxr_content content, const char *path,
+                   nxr_fault *fault) {
+  nxr_tensors tensors;
+  bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
+  bool good = opened && read_content(&tensors, content, path, fault);
+  if (opened) nxr_tensors_close(&tensors);
+  return nxr_world_all(checkpoint->world, good);
+}
+
+bool nxr_checkpoint_import(const nxr_checkpoint *checkpoint, const char *path, nxr_fault *fault) {
+  return import(checkpoint, NXR_WEIGHTS, path, fault);
+}
+
+bool nxr_checkpoint_import_adapters(const nxr_checkpoint *checkpoint, const char *folder, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  if (snprintf(path, sizeof path, "%s/" NXR_ADAPTER_FILE, folder) < NXR_PATH_BYTES)
+    return import(checkpoint, NXR_ADAPTERS, path, fault);
+  nxr_fault_set(fault, "the name of the adapters' folder is too long");
+  return nxr_world_all(checkpoint->world, false);
+}
+
+/* ---- another's folder ---- */
+
+/* What the folders of other systems have, and what makes safetensors of them. */
+static const struct {
+  const char *file, *system, *tool;
+} foreign[] = {
+    {"latest_checkpointed_iteration.txt", "Megatron-LM",
+     "its tools/checkpoint/convert.py, or Megatron Bridge"},
+    {"latest", "DeepSpeed", "GPT-NeoX's tools/ckpts/convert_neox_to_hf.py"},
+    {"iter_0000000/.metadata", "Megatron-LM", "Megatron Bridge"},
+    {".metadata", "PyTorch's distributed checkpoints", "torch.distributed.checkpoint.format_utils"},
+};
+
+static bool has_file(const char *directory, const char *name) {
+  char path[NXR_PATH_BYTES];
+  return snprintf(path, sizeof path, "%s/%s", directory, name) < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+static bool has_weights(const char *path) {
+  const char *end = strrchr(path, '.');
+  return has_file(path, "model.safetensors") || has_file(path, "model.safetensors.index.json") ||
+         (end && strcmp(end, ".safetensors") == 0 && access(path, F_OK) == 0);
+}
+
+static bool is_foreign(const char *directory, nxr_fault *fault) {
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+    if (!has_file(directory, foreign[i].file)) continue;
+    nxr_fault_set(
+        fault,
+        "%s is a checkpoint of %s, in files that nxrun does not open: make a folder of safetensors of it "
+        "with %s",
+        directory, foreign[i].system, foreign[i].tool);
+    return true;
+  }
+  return false;
+}
+
+bool nxr_checkpoint_load(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done,
+                         bool *loaded, nxr_fault *fault) {
+  nxr_world *world = checkpoint->world;
+  uint64_t step = 0, weights = world->rank == 0 && has_weights(from->directory);
+  *done = 0, *loaded = false;
+  nxr_world_broadcast(world, &weights, sizeof weights);
+  if (weights) {
+    *loaded = nxr_checkpoint_import(checkpoint, from->directory, fault);
+    return *loaded;
+  }
+  if (!nxr_checkpoint_resume(checkpoint, from, &step, fault)) return false;
+  *loaded = step > 0;
+  *done = from->weights_only ? 0 : step;
+  if (*loaded) return true;
+  if (world->rank == 0 && !is_foreign(from->directory, fault))
+    fprintf(stderr, "nxrun: %s has no checkpoint: the training begins at step 0\n", from->directory);
+  return nxr_world_all(world, fault->text[0] == '\0');
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The logical tensors of a plan: what its pieces, on all ranks together, are boxes of.
+ *
+ * Each has one name, one shape and one file position per checkpoint file, the same on every rank. A file
+ * holds one *content* of all tensors that have it. */
+#ifndef NXR_CHECKPOINT_TENSORS_H
+#define NXR_CHECKPOINT_TENSORS_H
+
+#include "runtime/files/fault.h"
+#include "runtime/state/pieces.h"
+#include "runtime/files/safetensors.h"
+
+/* NXR_WEIGHTS are those of the model, NXR_ADAPTERS what is trained beside it where it is frozen. Of gradients
+ * and states a plan with adapters has those of the adapters' tensors. From NXR_STATES on, what the optimizers
+ * keep, by number in nxr_tensors. */
+typedef enum nxr_content { NXR_WEIGHTS, NXR_ADAPTERS, NXR_GRADIENTS, NXR_STATES } nxr_content;
+enum { NXR_MAX_STATE_FILES = 8 };
+
+typedef struct nxr_tensor {
+  const char *name;
+  uint32_t piece; /* one of its pieces */
+} nxr_tensor;
+
+typedef struct nxr_tensors {
+  const nxr_pieces *pieces;
+  nxr_tensor *items; /* by name */
+  uint32_t n;
+  uint32_t *of_piece; /* [pieces of the plan] */
+  bool adapted;       /* the plan has adapters */
+  const nx_state_row *states[NXR_MAX_STATE_FILES]; /* of all parameter groups, each name once */
+  uint32_t n_states;
+} nxr_tensors;
+
+bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault *fault);
+void nxr_tensors_close(nxr_tensors *tensors);
+
+/* NX_NONE where the plan has none of that name. */
+uint32_t nxr_tensors_find(const nxr_tensors *tensors, const char *name);
+/* Weights are the master copy where there is one: so that training goes on exactly. NXR_N_KINDS of a piece
+ * that has nothing of the content, such as a state that its rule does not keep. */
+nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece);
+bool nxr_content_is_weights(nxr_content content);
+/* Whether any tensor has it. */
+bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content);
+/* Name, dtype and shape, as a file has them. */
+void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor,
+                          nxr_safetensor *as);
+
+#endif

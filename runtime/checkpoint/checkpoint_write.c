@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/checkpoint/checkpoint_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RUN_BYTES = 1 << 20, BLOCK_BYTES = 8 << 20, SYNC_BYTES = 256 << 20 };
+
+/* The layout of the file, and this rank's hold on it: bytes that follow each other are gathered into a run
+ * and written together. */
+typedef struct writer {
+  const nxr_tensors *tensors;
+  nxr_content content;
+  const char *path;
+  nxr_safetensor *layout;   /* the tensors that the file has */
+  nxr_safetensor **of_tensor; /* [tensors], NULL where the file has it not */
+  char *header;
+  uint64_t n_header_bytes, n_file_bytes;
+  int file;
+  uint8_t *run;             /* [RUN_BYTES] */
+  uint64_t run_offset, n_run_bytes, n_unsynced_bytes;
+  nxr_fault *fault;
+} writer;
+
+bool nxr_world_all(nxr_world *world, bool own) {
+  uint64_t failed = !own;
+  nxr_world_max(world, &failed, 1);
+  return failed == 0;
+}
+
+static bool write_fault(const writer *out) {
+  return nxr_fault_set(out->fault, "cannot write %s: %s", out->path, strerror(errno));
+}
+
+static bool write_at(const writer *out, const void *bytes, uint64_t n_bytes, uint64_t offset) {
+  const uint8_t *from = bytes;
+  while (n_bytes > 0) {
+    nxr_world_beat();
+    ssize_t n = pwrite(out->file, from, n_bytes, (off_t)offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return write_fault(out);
+    from += n, offset += (uint64_t)n, n_bytes -= (uint64_t)n;
+  }
+  return true;
+}
+
+/* Has the disk keep up, so that no sync at the end takes longer than the other ranks wait. */
+static bool keep_up(writer *out, uint64_t n_written) {
+  out->n_unsynced_bytes += n_written;
+  if (out->n_unsynced_bytes < SYNC_BYTES) return true;
+  out->n_unsynced_bytes = 0;
+  return fdatasync(out->file) == 0 || write_fault(out);
+}
+
+static bool flush(writer *out) {
+  uint64_t n_bytes = out->n_run_bytes;
+  out->n_run_bytes = 0;
+  return write_at(out, out->run, n_bytes, out->run_offset) && keep_up(out, n_bytes);
+}
+
+static bool put(writer *out, const void *bytes, uint64_t n_bytes, uint64_t offset) {
+  bool follows = offset == out->run_offset + out->n_run_bytes;
+  if ((!follows || out->n_run_bytes + n_bytes > RUN_BYTES) && !flush(out)) return false;
+  if (n_bytes > RUN_BYTES) return write_at(out, bytes, n_bytes, offset) && keep_up(out, n_bytes);
+  if (out->n_run_bytes == 0) out->run_offset = offset;
+  memcpy(out->run + out->n_run_bytes, bytes, n_bytes);
+  out->n_run_bytes += n_bytes;
+  return true;
+}
+
+/* ---- layout ---- */
+
+static int by_alignment(const void *a, const void *b) {
+  const nxr_safetensor *x = a, *y = b;
+  uint32_t x_bits = nx_dtype_bits(x->dtype), y_bits = nx_dtype_bits(y->dtype);
+  return x_bits != y_bits ? (x_bits > y_bits ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static bool make_layout(writer *out) {
+  const nxr_tensors *tensors = out->tensors;
+  uint64_t n = 0;
+  out->layout = calloc((size_t)tensors->n + 1, sizeof *out->layout);
+  out->of_tensor = calloc((size_t)tensors->n + 1, sizeof *out->of_tensor);
+  out->run = malloc(RUN_BYTES);
+  if (!out->layout || !out->of_tensor || !out->run) return nxr_fault_set(out->fault, "out of memory");
+  for (uint32_t i = 0; i < tensors->n; i++) {
+    uint32_t piece = tensors->items[i].piece;
+    if (nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, out->content, piece), piece))
+      nxr_tensors_describe(tensors, out->content, i, &out->layout[n++]);
+  }
+  qsort(out->layout, n, sizeof *out->layout, by_alignment);
+  for (uint64_t i = 0; i < n; i++)
+    out->of_tensor[nxr_tensors_find(tensors, out->layout[i].name)] = &out->layout[i];
+  out->header = nxr_safetensors_layout(out->layout, n, &out->n_header_bytes, &out->n_file_bytes);
+  return out->header != NULL || nxr_fault_set(out->fault, "out of memory");
+}
+
+static void drop_layout(writer *out) {
+  if (out->file >= 0) close(out->file);
+  free(out->layout);
+  free(out->of_tensor);
+  free(out->run);
+  free(out->header);
+}
+
+/* ---- the spans of one piece ---- */
+
+/* Rows [first, first + n) of the local box, each in its place of a dense block of the box's width; the spans
+ * say which columns are there. */
+static void gather(const writer *out, uint32_t piece, int64_t first, int64_t n, uint8_t *block,
+                   nxr_span *spans) {
+  const nxr_pieces *pieces = out->tensors->pieces;
+  const nx_piece *at = &pieces->plan->pieces[piece];
+  nxr_kind kind = nxr_tensors_kind(out->tensors, out->content, piece);
+  nx_dtype dtype = nxr_pieces_dtype(pieces, kind, piece);
+  uint64_t size = nx_dtype_bits(dtype) / 8;
+  int64_t column_start = nx_constant_value(pieces->plan, at->column_start, pieces->rank, at->chunk);
+  for (int64_t i = 0; i < n; i++) {
+    spans[i] = nxr_pieces_row(pieces, kind, piece, first + i);
+    uint64_t element = (uint64_t)(i * at->columns + spans[i].column - column_start);
+    nxr_pieces_get(pieces, dtype, &spans[i], block + element * size);
+    spans[i].address = block + element * size;
+  }
+}
+
+static bool put_rows(writer *out, const nxr_safetensor *tensor, const nx_piece *piece, const nxr_span *spans,
+                     int64_t n) {
+  uint64_t size = nx_dtype_bits(tensor->dtype) / 8;
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t element = (uint64_t)(spans[i].row * piece->logical_columns + spans[i].column);
+    if (spans[i].n > 0 &&
+        !put(out, spans[i].address, (uint64_t)spans[i].n * size, tensor->offset + element * size))
+      return false;
+  }
+  return true;
+}
+
+/* Column by column: what is one below the other in the block stands side by side in the file. */
+static bool put_columns(writer *out, const nxr_safetensor *tensor, const nx_piece *piece,
+                        const nxr_span *spans, int64_t n) {
+  uint64_t size = nx_dtype_bits(tensor->dtype) / 8;
+  int64_t first = INT64_MAX, end = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (spans[i].n > 0 && spans[i].column < first) first = spans[i].column;
+    if (spans[i].n > 0 && spans[i].column + spans[i].n > end) end = spans[i].column + spans[i].n;
+  }
+  for (int64_t column = first; column < end; column++) {
+    for (int64_t i = 0; i < n; i++) {
+      if (column < spans[i].column || column >= spans[i].column + spans[i].n) continue;
+      const uint8_t *from = (const uint8_t *)spans[i].address + (uint64_t)(column - spans[i].column) * size;
+      uint64_t element = (uint64_t)(column * piece->logical_rows + spans[i].row);
+      if (!put(out, from, size, tensor->offset + element * size)) return false;
+    }
+  }
+  return true;
+}
+
+static bool put_piece(writer *out, uint32_t index) {
+  const nxr_pieces *pieces = out->tensors->pieces;
+  const nx_piece *piece = &pieces->plan->pieces[index];
+  const nxr_safetensor *tensor = out->of_tensor[out->tensors->of_piece[index]];
+  if (tensor == NULL ||
+      !nxr_pieces_writes(pieces, nxr_tensors_kind(out->tensors, out->content, index), index))
+    return true;
+  int64_t row_bytes = piece->columns * (int64_t)(nx_dtype_bits(tensor->dtype) / 8),
+          n_rows = BLOCK_BYTES / row_bytes;
+  if (n_rows < 1) n_rows = 1;
+  if (n_rows > piece->rows) n_rows = piece->rows;
+  uint8_t *block = malloc((size_t)(n_rows * row_bytes));
+  nxr_span *spans = calloc((size_t)n_rows, sizeof *spans);
+  bool good = block && spans;
+  if (!good) nxr_fault_set(out->fault, "out of memory");
+  for (int64_t row = 0; good && row < piece->rows; row += n_rows) {
+    int64_t n = n_rows < piece->rows - row ? n_rows : piece->rows - row;
+    gather(out, index, row, n, block, spans);
+    bool transposed = piece->n_dims == 2 && (piece->flags & NX_PIECE_TRANSPOSED);
+    good = transposed ? put_columns(out, tensor, piece, spans, n) : put_rows(out, tensor, piece, spans, n);
+  }
+  free(block);
+  free(spans);
+  return good;
+}
+
+/* ---- the file ---- */
+
+/* Room is taken at once, so that a full disk is found before much is written. */
+static bool create_file(writer *out) {
+  out->file = open(out->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (out->file < 0) return write_fault(out);
+  errno = posix_fallocate(out->file, 0, (off_t)out->n_file_bytes);
+  bool unsupported = errno == EOPNOTSUPP || errno == EINVAL;
+  if (errno != 0 && (!unsupported || ftruncate(out->file, (off_t)out->n_file_bytes) != 0))
+    return write_fault(out);
+  return write_at(out, out->header, out->n_header_bytes, 0);
+}
+
+static bool write_own(writer *out) {
+  if (out->file < 0) out->file = open(out->path, O_WRONLY | O_CLOEXEC);
+  if (out->file < 0) return write_fault(out);
+  for (uint32_t i = 0; i < out->tensors->pieces->plan->n[NX_SECTION_PIECES]; i++)
+    if (!put_piece(out, i)) return false;
+  if (!flush(out)) return false;
+  bool good = fsync(out->file) == 0 || write_fault(out);
+  if (close(out->file) != 0 && good) good = write_fault(out);
+  out->file = -1;
+  return good;
+}
+
+bool nxr_tensors_write(const nxr_tensors *tensors, nxr_world *world, nxr_content content, const char *path,
+                       nxr_fault *fault) {
+  writer out = {.tensors = tensors, .content = content, .path = path, .file = -1, .fault = fault};
+  bool good = make_layout(&out) && (world->rank != 0 || create_file(&out));
+  good = nxr_world_all(world, good) && nxr_world_all(world, write_own(&out));
+  drop_layout(&out);
+  return good;
+}

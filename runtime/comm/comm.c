@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/comm/comm_transport.h"
+
+#include "runtime/world/clock.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { POLLS_BEFORE_YIELD = 64, POLLS_BEFORE_NAP = 16, NAP_NS = 20000, POLLS_PER_CLOCK = 256 };
+
+/* ---- groups ---- */
+
+/* Two between neighbouring chunks: 2 b forward from chunk b to b + 1, 2 b + 1 back. */
+static uint32_t n_channels(const nx_plan *plan) {
+  uint32_t n_chunks = plan->n[NX_SECTION_CHUNKS];
+  return n_chunks > 1 ? 2 * (n_chunks - 1) : 0;
+}
+
+uint64_t nxr_comm_control_bytes(const nx_plan *plan) {
+  uint64_t n_groups = (uint64_t)plan->n[NX_SECTION_GROUPS] + 1 + n_channels(plan);
+  return sizeof(nxr_pulse) + n_groups * NXR_WINDOW_STARTS * sizeof(nxr_post);
+}
+
+static uint8_t *control_of(const nxr_comm *comm, uint32_t rank) {
+  const nxr_world *world = comm->world;
+  if (rank == world->rank) return comm->arenas->control;
+  if (!comm->arenas->segments || world->hosts[rank] != world->hosts[world->rank]) return NULL;
+  return comm->arenas->segments[world->local_ranks[rank]];
+}
+
+static uint32_t group_size(const nxr_comm *comm, uint32_t index) {
+  return index < comm->plan->n[NX_SECTION_GROUPS] ? comm->plan->groups[index].size : comm->world->size;
+}
+
+static bool make_members(nxr_comm *comm, uint32_t index) {
+  nxr_comm_group *group = &comm->groups[index];
+  group->on_host = true;
+  group->members = calloc(group->size, sizeof *group->members);
+  group->posts = calloc(group->size, sizeof *group->posts);
+  return group->members && group->posts;
+}
+
+static void find_posts(nxr_comm *comm, uint32_t index) {
+  nxr_comm_group *group = &comm->groups[index];
+  for (uint32_t i = 0; i < group->size; i++) {
+    uint8_t *control = control_of(comm, group->members[i]);
+    if (control)
+      group->posts[i] = (nxr_post *)(void *)(control + sizeof(nxr_pulse)) + (size_t)index * NXR_WINDOW_STARTS;
+    else
+      group->on_host = false;
+  }
+}
+
+/* Sender, then receiver: they differ in their stage alone. A rank that is neither has an empty group. */
+static bool open_channel(nxr_comm *comm, uint32_t channel, nxr_fault *fault) {
+  const nx_plan *plan = comm->plan;
+  uint32_t index = plan->n[NX_SECTION_GROUPS] + 1 + channel, rank = comm->world->rank;
+  uint32_t own = nx_plan_stage(plan, rank), stride = plan->atoms[nx_plan_pipeline_atom(plan)].stride;
+  nxr_comm_group *group = &comm->groups[index];
+  uint32_t boundary = channel / 2, back = channel % 2;
+  uint32_t from = plan->chunks[boundary + back].stage, to = plan->chunks[boundary + 1 - back].stage;
+  if (own != from && own != to) return true;
+  group->name = channel % 2 ? "stages, gradients" : "stages";
+  group->size = 2;
+  group->position = own == to;
+  if (!make_members(comm, index)) return nxr_fault_set(fault, "out of memory");
+  group->members[0] = rank - own * stride + from * stride;
+  group->members[1] = rank - own * stride + to * stride;
+  find_posts(comm, index);
+  return true;
+}
+
+static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
+  bool all = index == comm->plan->n[NX_SECTION_GROUPS];
+  uint32_t rank = comm->world->rank;
+  nxr_comm_group *group = &comm->groups[index];
+  if (!all && nx_group_position(comm->plan, index, rank) == NX_NONE) return true;
+  group->name = all ? "all ranks" : nx_plan_string(comm->plan, comm->plan->groups[index].name);
+  group->size = group_size(comm, index);
+  group->position = all ? rank : nx_group_position(comm->plan, index, rank);
+  if (!make_members(comm, index)) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; i < group->size; i++)
+    group->members[i] = all ? i : nx_group_member(comm->plan, index, rank, i);
+  find_posts(comm, index);
+  return true;
+}
+
+static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
+  const nxr_collective_spec spec = {.op = NX_OP_all_reduce,
+                                    .group = NX_NONE,
+                                    .x_dtype = NX_f64,
+                                    .y_dtype = NX_f64,
+                                    .x = &comm->pulse->vote_in,
+                                    .y = &comm->pulse->vote_out,
+                                    .outer = 1,
+                                    .axis = 1,
+                                    .inner = 1,
+                                    .on_host = true,
+                                    .operator= NX_NONE };
+  return nxr_comm_bind(comm, &spec, fault);
+}
+
+bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *backend, nxk_device *device,
+                   const nxr_arenas *arenas, double deadline_s, nxr_comm **out, nxr_fault *fault) {
+  nxr_comm *comm = calloc(1, sizeof *comm);
+  if (!comm) return nxr_fault_set(fault, "out of memory");
+  *out = comm;
+  comm->world = world, comm->plan = plan, comm->backend = backend, comm->device = device,
+  comm->arenas = arenas;
+  comm->stream = backend->stream(device, 0);
+  comm->deadline_s = deadline_s;
+  comm->pulse = (nxr_pulse *)arenas->control;
+  atomic_store(&comm->pulse->operator, NX_NONE);
+  uint32_t n_plan_groups = plan->n[NX_SECTION_GROUPS] + 1; /* and that of all ranks */
+  const char *delay = getenv("NXRUN_DELAY");
+  comm->delay_state = delay ? strtoull(delay, NULL, 10) * UINT64_C(0x9E3779B97F4A7C15) + world->rank + 1 : 0;
+  comm->n_groups = n_plan_groups + n_channels(plan);
+  comm->groups = calloc(comm->n_groups, sizeof *comm->groups);
+  if (!comm->groups) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t index = 0; index < n_plan_groups; index++)
+    if (!open_group(comm, index, fault)) return false;
+  for (uint32_t channel = 0; channel < n_channels(plan); channel++)
+    if (!open_channel(comm, channel, fault)) return false;
+  comm->vote = bind_vote(comm, fault);
+  return comm->vote != NULL;
+}
+
+/* ---- copies of operands that are not the host's ---- */
+
+static uint64_t x_bytes(const nxr_collective *collective) {
+  const nxr_collective_spec *spec = &collective->spec;
+  return spec->outer * spec->axis * spec->inner * (nx_dtype_bits(spec->x_dtype) / 8);
+}
+
+static uint64_t y_bytes(const nxr_collective *collective) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint64_t n = spec->outer * spec->axis * spec->inner, size = collective->group->size;
+  if (spec->op == NX_OP_all_gather) n *= size;
+  if (spec->op == NX_OP_reduce_scatter) n /= size;
+  return n * (nx_dtype_bits(spec->y_dtype) / 8);
+}
+
+static bool open_copies(nxr_comm *comm, nxr_collective *collective) {
+  nxr_collective_spec *spec = &collective->spec;
+  if (comm->backend->host_addressable || spec->on_host) return true;
+  collective->device_x = spec->x, collective->device_y = spec->y;
+  spec->on_host = true;
+  spec->x = calloc(1, x_bytes(collective)), spec->y = calloc(1, y_bytes(collective));
+  comm->staging_bytes += x_bytes(collective) + y_bytes(collective);
+  return spec->x && spec->y;
+}
+
+static void close_copies(nxr_collective *collective) {
+  if (!collective->device_x) return;
+  free(collective->spec.x);
+  free(collective->spec.y);
+}
+
+/* Of a transfer the first member has the one end, the second the other. */
+static void copy_operand_out(const nxr_comm *comm, const nxr_collective *collective) {
+  bool receives_only = (int)collective->spec.op == NXR_TRANSFER && collective->group->position == 1;
+  if (!collective->device_x || receives_only) return;
+  comm->backend->copy_out(comm->device, collective->spec.x, collective->device_x, x_bytes(collective));
+}
+
+static void copy_result_in(const nxr_comm *comm, const nxr_collective *collective) {
+  bool sends_only = (int)collective->spec.op == NXR_TRANSFER && collective->group->position == 0;
+  if (!collective->device_y || sends_only) return;
+  comm->backend->copy_in(comm->device, collective->device_y, collective->spec.y, y_bytes(collective));
+}
+
+void nxr_comm_close(nxr_comm *comm) {
+  if (!comm) return;
+  for (nxr_collective *next, *at = comm->last; at; at = next) {
+    next = at->next;
+    if (at->transport) at->transport->unbind(comm, at);
+    close_copies(at);
+    free(at->sources);
+    free(at);
+  }
+  for (uint32_t index = 0; comm->groups && index < comm->n_groups; index++) {
+    free(comm->groups[index].members);
+    free(comm->groups[index].posts);
+  }
+  free(comm->groups);
+  free(comm->active);
+  free(comm);
+}
+
+/* ---- binding ---- */
+
+static bool in_window(const nxr_comm *comm, const void *address) {
+  const uint8_t *at = address, *segment = comm->arenas->own_segment;
+  return segment && at >= segment && at < segment + comm->arenas->segment_bytes;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+  return hash ^ hash >> 29;
+}
+
+static uint64_t sign(const nxr_collective_spec *spec) {
+  uint64_t hash = mix(mix(mix(1, spec->op), spec->group), (uint64_t)spec->x_dtype << 8 | spec->y_dtype);
+  return mix(mix(mix(mix(hash, spec->outer), spec->axis), spec->inner), spec->y_run);
+}
+
+static bool add_to_list(nxr_comm *comm, nxr_collective *collective) {
+  nxr_collective **active = realloc(comm->active, (comm->n_bound + 1) * sizeof *active);
+  if (!active) return false;
+  comm->active = active;
+  comm->n_bound++;
+  collective->next = comm->last;
+  comm->last = collective;
+  return true;
+}
+
+nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, nxr_fault *fault) {
+  nxr_collective *collective = calloc(1, sizeof *collective);
+  if (!collective || !add_to_list(comm, collective)) {
+    free(collective);
+    nxr_fault_set(fault, "out of memory");
+    return NULL;
+  }
+  nxr_comm_group *group =
+      &comm->groups[spec->group == NX_NONE ? comm->plan->n[NX_SECTION_GROUPS] : spec->group];
+  collective->spec = *spec;
+  collective->group = group;
+  collective->signature = sign(spec);
+  bool cuts = spec->op == NX_OP_reduce_scatter || spec->op == NX_OP_all_to_all;
+  collective->n_slice = cuts                           ? spec->axis / group->size * spec->inner
+                        : spec->op == NX_OP_all_gather ? spec->axis * spec->inner
+                                                       : 0;
+  collective->sources = calloc(group->size, sizeof *collective->sources);
+  if (!collective->sources) {
+    nxr_fault_set(fault, "out of memory");
+    return NULL;
+  }
+  if (!open_copies(comm, collective)) {
+    nxr_fault_set(fault, "out of memory");
+    return NULL;
+  }
+  spec = &collective->spec;
+  bool shared = group->on_host && (group->size == 1 || (in_window(comm, spec->x) && in_window(comm, spec->y))
+                                   || (spec->op != NX_OP_all_reduce && in_window(comm, spec->x)));
+  collective->transport = shared ? &nxr_transport_shared : &nxr_transport_p2p;
+  return collective->transport->bind(comm, collective, fault) ? collective : NULL;
+}
+
+nxr_collective *nxr_comm_bind_transfer(nxr_comm *comm, uint32_t chunk, nx_port port, void *bytes,
+                                       uint64_t n_bytes, nxr_fault *fault) {
+  bool back = port == NX_PORT_OUTPUT_GRADIENT || port == NX_PORT_INPUT_GRADIENT;
+  uint32_t boundary = port == NX_PORT_OUTPUT || port == NX_PORT_OUTPUT_GRADIENT ? chunk : chunk - 1;
+  const nxr_collective_spec spec = {.op = (nx_op)NXR_TRANSFER,
+                                    .group = comm->plan->n[NX_SECTION_GROUPS] + 1 + 2 * boundary + back,
+                                    .x_dtype = NX_u8, .y_dtype = NX_u8, .x = bytes, .y = bytes, .outer = 1,
+                                    .axis = n_bytes, .inner = 1, .operator = NX_NONE};
+  return nxr_comm_bind(comm, &spec, fault);
+}
+
+void nxr_comm_name_transfer(const nxr_comm *comm, nxr_collective *collective, uint32_t item) {
+  collective->spec.operator = comm->plan->n[NX_SECTION_OPERATORS] + item;
+}
+
+/* ---- running ---- */
+
+/* Up to 2 ms, as xorshift64 draws. */
+static void delay(nxr_comm *comm) {
+  if (comm->delay_state == 0) return;
+  comm->delay_state ^= comm->delay_state << 13;
+  comm->delay_state ^= comm->delay_state >> 7;
+  comm->delay_state ^= comm->delay_state << 17;
+  const struct timespec span = {.tv_nsec = (long)(comm->delay_state % 2000000)};
+  nanosleep(&span, NULL);
+}
+
+static void remove_active(nxr_comm *comm, uint32_t index) {
+  copy_result_in(comm, comm->active[index]);
+  comm->active[index]->active = false;
+  comm->active[index] = comm->active[--comm->n_active];
+}
+
+static void progress_all(nxr_comm *comm) {
+  for (uint32_t i = 0; i < comm->n_active;)
+    if (comm->active[i]->transport->progress(comm, comm->active[i]))
+      remove_active(comm, i);
+    else
+      i++;
+}
+
+void nxr_comm_progress(nxr_comm *comm) {
+  if (comm->n_active) progress_all(comm);
+}
+
+static uint64_t peer_beats(const nxr_comm *comm, uint32_t rank) {
+  const nxr_pulse *pulse = (const nxr_pulse *)control_of(comm, rank);
+  return pulse ? atomic_load_explicit(&pulse->beats, memory_order_relaxed) : 0;
+}
+
+void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
+  nxr_comm_group *group = collective->group;
+  delay(comm);
+  if (collective->active) nxr_comm_wait(comm, collective);
+  nxr_collective **place = &group->started[group->n_started % NXR_WINDOW_STARTS];
+  if (*place && (*place)->active) nxr_comm_wait(comm, *place);
+  *place = collective;
+  collective->sequence = group->n_started++;
+  collective->phase = 1;
+  collective->waits_for = 0;
+  collective->active = true;
+  comm->active[comm->n_active++] = collective;
+  copy_operand_out(comm, collective);
+  collective->transport->start(comm, collective);
+}
+
+/* Where ranks share cores a yield often gives the core to another that waits; a nap leaves it to one that
+ * works. */
+static void pause_between_polls(const nxr_comm *comm, uint32_t polls) {
+  static const struct timespec nap = {.tv_nsec = NAP_NS};
+  bool crowded = comm->world->crowded;
+  if (crowded && polls > POLLS_BEFORE_NAP) nanosleep(&nap, NULL);
+  else if (crowded || polls > POLLS_BEFORE_YIELD) sched_yield();
+}
+
+void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
+  double since = 0;
+  uint64_t beats = 0;
+  uint32_t peer = NX_NONE;
+  if (collective->active) delay(comm);
+  for (uint32_t polls = 1; collective->active; polls++) {
+    progress_all(comm);
+    if (!collective->active) break;
+    pause_between_polls(comm, polls);
+    if (polls % POLLS_PER_CLOCK != 0) continue;
+    uint32_t needed = collective->group->members[collective->waits_for];
+    uint64_t seen = peer_beats(comm, needed);
+    double now = nxr_clock_s();
+    if (needed != peer || seen != beats) peer = needed, beats = seen, since = now;
+    atomic_store_explicit(&comm->pulse->waits_for, 1 + peer, memory_order_relaxed);
+    if (now - since > comm->deadline_s) nxr_comm_fail(comm, collective, peer, "does not come");
+  }
+  if (peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
+}
+
+bool nxr_comm_vote(nxr_comm *comm, bool own) {
+  comm->pulse->vote_in = own;
+  nxr_comm_start(comm, comm->vote);
+  nxr_comm_wait(comm, comm->vote);
+  return comm->pulse->vote_out > 0;
+}
+
+void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator) {
+  nxr_pulse *pulse = comm->pulse;
+  atomic_store_explicit(&pulse->step, step, memory_order_relaxed);
+  atomic_store_explicit(&pulse->operator, operator, memory_order_relaxed);
+  uint64_t beats = atomic_load_explicit(&pulse->beats, memory_order_relaxed);
+  atomic_store_explicit(&pulse->beats, beats + 1, memory_order_relaxed);
+}
+
+uint64_t nxr_comm_staging_bytes(const nxr_comm *comm) {
+  return comm->staging_bytes;
+}
+
+/* ---- for the transports ---- */
+
+void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n) {
+  const nxr_collective_spec *spec = &collective->spec;
+  const nxk_backend *backend = spec->on_host ? &nxk_ref : comm->backend; /* ref sums without a device */
+  backend->sum(spec->on_host ? NULL : comm->device, comm->stream, y, spec->y_dtype, collective->sources,
+               collective->group->size, spec->x_dtype, n);
+}
+
+static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t room) {
+  if (operator == NX_NONE) {
+    snprintf(text, room, "between two steps");
+    return;
+  }
+  uint32_t n_operators = comm->plan->n[NX_SECTION_OPERATORS];
+  if (operator >= n_operators) {
+    char item[96];
+    nx_item_describe(comm->plan, &comm->plan->items[operator - n_operators], item, sizeof item);
+    snprintf(text, room, "at item %u, %s", operator - n_operators, item);
+    return;
+  }
+  const nx_operator *op = &comm->plan->operators[operator];
+  snprintf(text, room, "at operator %u, %s of %s", operator, nx_op_find(op->op)->name,
+           nx_plan_string(comm->plan, op->origin));
+}
+
+/* Waiting is catching: the rank that holds up all is at the end of the chain. */
+static uint32_t last_of_chain(const nxr_comm *comm, uint32_t rank) {
+  for (uint32_t hops = 0; hops < comm->world->size; hops++) {
+    nxr_pulse *pulse = (nxr_pulse *)control_of(comm, rank);
+    uint32_t next = pulse ? atomic_load(&pulse->waits_for) : 0;
+    if (next == 0 || next - 1 == comm->world->rank) return rank;
+    rank = next - 1;
+  }
+  return rank;
+}
+
+static void describe_rank(const nxr_comm *comm, uint32_t rank, char *text, size_t room) {
+  nxr_pulse *pulse = (nxr_pulse *)control_of(comm, rank);
+  char place[192];
+  if (!pulse) {
+    snprintf(text, room, "where rank %u is can not be seen from here", rank);
+    return;
+  }
+  describe(comm, atomic_load(&pulse->operator), place, sizeof place);
+  snprintf(text, room, "rank %u was last seen in step %llu %s", rank,
+           (unsigned long long)atomic_load(&pulse->step), place);
+}
+
+void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
+  char here[192], there[320], chain[64] = "";
+  uint32_t last = last_of_chain(comm, peer);
+  describe(comm, collective->spec.operator, here, sizeof here);
+  describe_rank(comm, last, there, sizeof there);
+  if (last != peer) snprintf(chain, sizeof chain, ", held up in the end by rank %u", last);
+  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (run.deadline_s %g)%s; %s\n",
+          comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here,
+          collective->group->name, peer, what, comm->deadline_s, chain, there);
+  nxr_world_abort(1);
+}
+
+uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint64_t *first) {
+  enum { UNIT = 32 }; /* elements: whole cache lines of every type */
+  uint64_t n = collective->spec.axis, size = collective->group->size;
+  uint64_t part = ((n + size - 1) / size + UNIT - 1) / UNIT * UNIT;
+  *first = position * part < n ? position * part : n;
+  return n - *first < part ? n - *first : part;
+}
+
+void nxr_comm_place(const nxr_collective *collective, uint32_t position, const void *x) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint64_t n_bytes = collective->n_slice * (nx_dtype_bits(spec->x_dtype) / 8);
+  for (uint64_t outer = 0; outer < spec->outer; outer++) {
+    uint8_t *y = (uint8_t *)spec->y + (outer * collective->group->size + position) * n_bytes;
+    const uint8_t *from = (const uint8_t *)x + outer * n_bytes;
+    if (y != from) memcpy(y, from, n_bytes);
+  }
+}
+
+/* Element i of a member's part, where parts stand in turns, n_run elements of each at a time. */
+static uint64_t in_turn(uint64_t i, uint64_t n_run, uint32_t size, uint32_t position) {
+  return (i / n_run * size + position) * n_run + i % n_run;
+}
+
+/* Copies a member's part in pieces that lie together on both sides; a run of 0: the part is packed. */
+static void copy_part(const nxr_collective *collective, const void *x, uint64_t x_run, uint32_t to, void *y,
+                      uint64_t y_run, uint32_t from) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint32_t size = collective->group->size;
+  uint64_t element = nx_dtype_bits(spec->x_dtype) / 8, n = spec->outer * collective->n_slice, n_piece = n;
+  if (x_run && x_run < n_piece) n_piece = x_run;
+  if (y_run && y_run < n_piece) n_piece = y_run;
+  for (uint64_t i = 0; i < n; i += n_piece) {
+    uint64_t at = x_run ? in_turn(i, x_run, size, to) : i, target = y_run ? in_turn(i, y_run, size, from) : i;
+    memcpy((uint8_t *)y + target * element, (const uint8_t *)x + at * element, n_piece * element);
+  }
+}
+
+void nxr_comm_exchange(const nxr_collective *collective, uint32_t from, uint32_t to, const void *x, void *y) {
+  copy_part(collective, x, collective->n_slice, to, y, collective->spec.y_run, from);
+}
+
+void nxr_comm_pack(const nxr_collective *collective, uint32_t to, void *packed) {
+  copy_part(collective, collective->spec.x, collective->n_slice, to, packed, 0, 0);
+}
+
+void nxr_comm_unpack(const nxr_collective *collective, uint32_t from, const void *packed) {
+  copy_part(collective, packed, 0, 0, collective->spec.y, collective->spec.y_run, from);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where micro-batches come from: the plan's datasets, mapped, in an order that the seed decides.
+ *
+ * Sample k of a dataset (k from 0, over all steps and ranks) is the same whatever the mesh. Step b takes
+ * samples b G … (b + 1) G - 1; of these a rank takes the share `data_rank` of `data_size`, and of its share
+ * one micro-batch at a time; of each sequence it takes its own tokens (data_layout.h). Reading allocates
+ * nothing. */
+#ifndef NXR_DATA_H
+#define NXR_DATA_H
+
+#include "runtime/data/dataset_fingerprint.h"
+#include "schema/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct nxr_data nxr_data;
+
+/* What a rank is given of a micro-batch, with the names and shapes of nx_run's values. */
+typedef struct nxr_batch {
+  int32_t *tokens, *labels, *positions;
+  int64_t *samples;
+  int32_t *starts; /* or NULL */
+  float *weights;  /* or NULL */
+} nxr_batch;
+
+/* Maps and checks the datasets that a schedule reads, the training's only if it `trains`, and works out the
+ * order of their samples. Relative paths are relative to the current folder. A set that is only evaluated, and
+ * has not one sample, is no failure. On failure *data is NULL. */
+bool nxr_data_open(const nx_plan *plan, uint32_t rank, bool trains, nxr_data **data, nxr_fault *fault);
+void nxr_data_close(nxr_data *data);
+/* Of a dataset of the plan: its own steps count from 0. */
+bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
+                   nxr_fault *fault);
+/* The dataset ends with so many samples: later ones are absent, and weigh nothing. */
+void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_samples);
+/* The number of the dataset that is trained on. */
+uint32_t nxr_data_trained(const nxr_data *data);
+/* How many samples the sources of a dataset have together; 0: it is not open. */
+uint64_t nxr_data_samples(const nxr_data *data, uint32_t set);
+/* What is trained on; and all that is open. */
+const nxr_fingerprint *nxr_data_fingerprint(const nxr_data *data);
+const nxr_fingerprint *nxr_data_everything(const nxr_data *data);
+/* [R,S/R], as nx_run's. */
+const int32_t *nxr_data_places(const nxr_data *data);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/data/data_set.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const float MOST_WEIGHT = 1e6F;
+
+static bool open_sources(nxr_set *set, nxr_data_sources *sources, nxr_fault *fault) {
+  const nx_dataset *record = set->record;
+  for (uint32_t i = 0; i < record->n_sources; i++) {
+    set->samplers[i] = (nxr_sampler){.run = set->plan->run,
+                                     .source = nxr_data_source_open(sources, record->first_source + i, fault),
+                                     .shuffle = record->shuffle,
+                                     .packing = {.kind = record->packing, .group = record->packing_group},
+                                     .order = record->order};
+    if (set->samplers[i].source == NULL) return false;
+  }
+  return true;
+}
+
+/* What the blend goes by, 1 together; `sizes` has room for a number of each source. By samples only when the
+ * samplers are open. */
+static void weigh(const nxr_set *set, uint64_t *sizes, double *weights) {
+  const nx_dataset *record = set->record;
+  bool by_documents = record->blend == NX_BLEND_DOCUMENTS;
+  for (uint32_t i = 0; i < record->n_sources; i++) {
+    const nxr_sampler *sampler = &set->samplers[i];
+    weights[i] = set->plan->sources[record->first_source + i].weight;
+    sizes[i] = by_documents ? sampler->source->n_documents : sampler->n_samples;
+  }
+  if (by_documents) nxr_weigh_by_documents(sizes, record->n_sources, record->blend_alpha, weights);
+  else if (record->blend == NX_BLEND_SAMPLES) nxr_weigh_by_size(sizes, record->n_sources, weights);
+}
+
+/* Of a source with this weight: with Megatron's surplus, which is more than the blend ever asks for. What
+ * gives as much as it has is asked for one epoch. */
+static uint64_t needed_of(const nxr_set *set, double weight, uint64_t n_needed) {
+  bool weighed = set->record->blend != NX_BLEND_SAMPLES && n_needed < UINT64_C(1) << 53;
+  if (set->record->n_sources == 1) return n_needed;
+  return weighed ? (uint64_t)ceil(ceil(weight * (double)n_needed) * 1.005) : UINT64_MAX;
+}
+
+static bool open_samplers(nxr_set *set, const double *weights, uint64_t n_needed, nxr_fault *fault) {
+  for (uint32_t i = 0; i < set->record->n_sources; i++) {
+    set->samplers[i].n_needed = needed_of(set, weights[i], n_needed);
+    set->empty = !nxr_sampler_open(&set->samplers[i], set->record->sampler, fault);
+    if (set->empty) return false;
+    set->n_samples += set->samplers[i].n_samples;
+  }
+  return true;
+}
+
+static bool open_blend(nxr_set *set, uint64_t n_needed, nxr_fault *fault) {
+  uint32_t n = set->record->n_sources;
+  double *weights = calloc(n, sizeof *weights);
+  uint64_t *sizes = calloc(n, sizeof *sizes);
+  bool good = weights && sizes;
+  if (!good) nxr_fault_set(fault, "out of memory");
+  else weigh(set, sizes, weights);
+  good = good && open_samplers(set, weights, n_needed, fault);
+  if (good) weigh(set, sizes, weights);
+  good = good && nxr_blend_open(weights, n, &set->blend, fault);
+  free(weights);
+  free(sizes);
+  return good;
+}
+
+static bool add_fingerprints(nxr_set *set, nxr_fault *fault) {
+  uint32_t n = set->record->n_sources;
+  nxr_fingerprint *each = calloc(n, sizeof *each);
+  if (each == NULL) return nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; i < n; i++) each[i] = nxr_data_source_fingerprint(set->samplers[i].source);
+  set->fingerprint = nxr_fingerprint_together(each, n);
+  free(each);
+  return true;
+}
+
+bool nxr_set_open(const nx_plan *plan, const nx_dataset *record, uint64_t n_needed, nxr_data_sources *sources,
+                  nxr_set *set, nxr_fault *fault) {
+  *set =
+      (nxr_set){.plan = plan, .record = record, .samplers = calloc(record->n_sources, sizeof *set->samplers)};
+  if (set->samplers == NULL) return nxr_fault_set(fault, "out of memory");
+  bool good =
+      open_sources(set, sources, fault) && open_blend(set, n_needed, fault) && add_fingerprints(set, fault);
+  bool empty = set->empty;
+  if (!good) nxr_set_close(set);
+  set->empty = empty;
+  return good;
+}
+
+void nxr_set_close(nxr_set *set) {
+  for (uint32_t i = 0; set->samplers && i < set->record->n_sources; i++) nxr_sampler_close(&set->samplers[i]);
+  free(set->samplers);
+  nxr_blend_close(&set->blend);
+  *set = (nxr_set){0};
+}
+
+static bool token_fault(const nxr_sampler *sampler, uint64_t sample, int32_t token, nxr_fault *fault) {
+  uint64_t vocab = sampler->run->vocab;
+  return nxr_fault_set(fault,
+                       "dataset %s has token %d in sample %llu, and the model's vocabulary has %llu "
+                       "words: the dataset was made with another tokenizer, or model.vocab is wrong",
+                       sampler->source->name, token, (unsigned long long)sample, (unsigned long long)vocab);
+}
+
+bool nxr_set_read(nxr_set *set, uint64_t sample, const nxr_row *row, nxr_fault *fault) {
+  const nx_run *run = set->plan->run;
+  nxr_pick pick = nxr_blend_pick(&set->blend, sample);
+  nxr_sampler *sampler = &set->samplers[pick.source];
+  sampler->kind->read(sampler, pick.sample, row);
+  for (uint32_t i = 0; i <= run->sequence; i++)
+    if (row->tokens[i] < 0 || (uint64_t)row->tokens[i] >= run->vocab)
+      return token_fault(sampler, pick.sample, row->tokens[i], fault);
+  for (uint32_t i = 0; i < run->sequence; i++)
+    if (!(row->weights[i] >= 0 && row->weights[i] <= MOST_WEIGHT))
+      return nxr_fault_set(fault, "dataset %s is damaged: sample %llu has a token that weighs %g",
+                           sampler->source->name, (unsigned long long)pick.sample, (double)row->weights[i]);
+  return true;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a source's documents become samples: a row of tokens each. A kind of sampler is a table of functions,
+ * by nx_sampler. Samples are numbered over all epochs; what a sample is depends on nothing but the source,
+ * the seed and its number. */
+#ifndef NXR_SAMPLER_H
+#define NXR_SAMPLER_H
+
+#include "runtime/data/data_order.h"
+#include "runtime/data/data_source.h"
+#include "runtime/data/packing.h"
+
+/* A sample. */
+typedef struct nxr_row {
+  int32_t *tokens; /* [sequence + 1]; each is the label of the one before it */
+  int32_t *starts; /* [sequence] where the document that a token belongs to starts */
+  float *weights;  /* [sequence] of the loss at a token, before they are scaled */
+  float *labels;   /* [sequence + 1] room: the weights of the tokens themselves */
+} nxr_row;
+
+typedef struct nxr_sampler nxr_sampler;
+
+typedef struct nxr_sampler_kind {
+  /* Works out n_samples, and whatever reading needs. */
+  bool (*open)(nxr_sampler *sampler, nxr_fault *fault);
+  /* Allocates nothing. */
+  void (*read)(nxr_sampler *sampler, uint64_t sample, const nxr_row *row);
+} nxr_sampler_kind;
+
+struct nxr_sampler {
+  const nxr_sampler_kind *kind;
+  const nx_run *run;
+  const nxr_data_source *source;
+  bool shuffle;
+  nx_order order;
+  uint64_t n_needed;  /* samples that may be asked for */
+  uint64_t n_samples; /* of an epoch */
+  nxr_packing packing;
+  nxr_rows rows; /* of packed ones */
+  nxr_orders orders;
+};
+
+/* On failure there is nothing to close. */
+bool nxr_sampler_open(nxr_sampler *sampler, nx_sampler kind, nxr_fault *fault);
+void nxr_sampler_close(nxr_sampler *sampler);
+
+extern const nxr_sampler_kind nxr_sampler_stream;                         /* sampler_stream.c */
+extern const nxr_sampler_kind nxr_sampler_document, nxr_sampler_packed; /* sampler_packed.c */
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan file, verified and proved; nothing else is believed about it. It is read, not mapped: what was
+ * verified stays, whatever happens to the file. */
+#ifndef NXR_FILE_H
+#define NXR_FILE_H
+
+#include "runtime/files/fault.h"
+#include "schema/plan.h"
+
+typedef struct nxr_file {
+  uint8_t *bytes;
+  nx_plan plan; /* its pointers go into `bytes` */
+} nxr_file;
+
+/* A failure leaves nothing allocated. */
+bool nxr_file_open(const char *path, nxr_file *file, nxr_fault *fault);
+void nxr_file_close(nxr_file *file);
+
+#endif

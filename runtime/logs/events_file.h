@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TensorBoard's event files: scalars by tag and step.
+ *
+ * A file is records of u64 length, u32 masked CRC-32C of the length, the bytes of an Event (events.proto),
+ * u32 masked CRC-32C of these; a CRC is masked as TFRecord has it: rotated right by 15 bits, plus 0xa282ead8.
+ * Each run of nxrun writes a file of its own, DIR/events.out.tfevents.SECONDS.HOST.PID; one that resumes
+ * begins with a session's start, at which TensorBoard forgets what earlier files say of later steps. */
+#ifndef NXR_EVENTS_FILE_H
+#define NXR_EVENTS_FILE_H
+
+#include "runtime/files/fault.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum { NXR_MOST_EVENTS = 32, NXR_TAG_BYTES = 96, NXR_EVENTS_PATH_BYTES = 4096 };
+
+typedef struct nxr_events_file {
+  char *path; /* NULL: there is none */
+  FILE *file;
+  bool failed; /* the last record was not written; it has been said */
+  uint32_t n;  /* scalars of the record that is being made */
+  char tags[NXR_MOST_EVENTS][NXR_TAG_BYTES];
+  double values[NXR_MOST_EVENTS];
+} nxr_events_file;
+
+/* Makes the folder where it is missing. `n_steps` are behind the run. */
+bool nxr_events_open(nxr_events_file *events, const char *directory, uint64_t n_steps, nxr_fault *fault);
+void nxr_events_close(nxr_events_file *events);
+/* Its tag is PART/NAME. */
+void nxr_events_add(nxr_events_file *events, const char *part, const char *name, double value);
+/* Writes what was added. Where that fails, a warning is printed once, and the training goes on. */
+void nxr_events_write(nxr_events_file *events, uint64_t step);
+
+#endif

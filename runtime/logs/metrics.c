@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/logs/metrics.h"
+
+#include "schema/plan.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a line for people says of a row, where the row has it. Speed stands among them by itself: it is that
+ * of all steps since the line before. */
+static const struct {
+  const char *name, *format;
+  double unit;
+} shown[] = {
+    {"loss", "  loss %.4f", 1},
+    {"perplexity", "  perplexity %.4g", 1},
+    {"lr", "  lr %.3g", 1},
+    {"grad_norm", "  grad norm %.3f", 1},
+    {"parameter_norm", "  parameter norm %.5g", 1},
+    {"zeros", "  %.0f zeros", 1},
+    {"loss_scale", "  loss scale %g", 1},
+    {"skipped", "  %.0f skipped", 1},
+    {"batches", "  %.0f batches", 1},
+    {"tokens_per_s", NULL, 1},
+    {"memory_bytes", "  %.0f MiB", 1048576},
+};
+
+/* What TensorBoard is given where the plan says so. */
+static const struct {
+  const char *name;
+  uint32_t shows;
+} switched[] = {{"memory_bytes", NX_SHOWS_MEMORY},
+                {"loss_scale", NX_SHOWS_LOSS_SCALE},
+                {"perplexity", NX_SHOWS_PERPLEXITY},
+                {"world_size", NX_SHOWS_WORLD_SIZE}};
+static const char SPEED[] = "tokens_per_s";
+enum { N_SHOWN = sizeof shown / sizeof *shown };
+
+bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t n_steps, nxr_fault *fault) {
+  metrics->terminal = metrics->log == NXR_LOG_TEXT && isatty(STDOUT_FILENO);
+  metrics->memory = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  return path == NULL || nxr_metrics_file_open(&metrics->file, path, n_steps, fault);
+}
+
+void nxr_metrics_close(nxr_metrics *metrics) {
+  nxr_metrics_end_line(metrics);
+  nxr_metrics_file_close(&metrics->file);
+  nxr_events_close(&metrics->events);
+  if (metrics->memory > 0) close(metrics->memory);
+}
+
+/* Private pages, and this rank's own part of the window: pages of the window that others own are theirs. */
+uint64_t nxr_metrics_memory(const nxr_metrics *metrics) {
+  char text[128];
+  unsigned long long size, resident, shared;
+  ssize_t length = pread(metrics->memory, text, sizeof text - 1, 0);
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  if (sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3) return 0;
+  return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) + metrics->window_bytes;
+}
+
+void nxr_metrics_end_line(nxr_metrics *metrics) {
+  if (metrics->line_open) putchar('\n');
+  metrics->line_open = false;
+  fflush(stdout);
+}
+
+/* ---- rows ---- */
+
+void nxr_metrics_add(nxr_metrics_row *row, const char *name, double value) {
+  assert(row->n < NXR_MOST_METRICS);
+  row->items[row->n++] = (nxr_metric){name, value};
+}
+
+static const nxr_metric *find(const nxr_metrics_row *row, const char *name) {
+  for (uint32_t i = 0; i < row->n; i++)
+    if (strcmp(row->items[i].name, name) == 0) return &row->items[i];
+  return NULL;
+}
+
+double nxr_metrics_find(const nxr_metrics_row *row, const char *name) {
+  const nxr_metric *item = find(row, name);
+  return item ? item->value : 0;
+}
+
+/* ---- JSON ---- */
+
+/* The shortest of the usual forms that is read back exactly; JSON has no NaN and no infinity. */
+static size_t print_number(char *text, size_t n_room, const char *name, double value) {
+  char number[40] = "null";
+  bool whole = fabs(value) < 1e15 && value == floor(value) && !(value == 0 && signbit(value));
+  if (whole) snprintf(number, sizeof number, "%.0f", value);
+  for (int digits = 6; !whole && isfinite(value) && digits <= 17; digits++) {
+    snprintf(number, sizeof number, "%.*g", digits, value);
+    if (strtod(number, NULL) == value) break;
+  }
+  return (size_t)snprintf(text, n_room, ",\"%s\":%s", name, number);
+}
+
+static size_t format_json(const nxr_metrics_row *row, char text[NXR_METRICS_LINE_BYTES]) {
+  size_t n = (size_t)snprintf(text, NXR_METRICS_LINE_BYTES, "{\"step\":%" PRIu64, row->step);
+  if (row->set) n += (size_t)snprintf(text + n, NXR_METRICS_LINE_BYTES - n, ",\"set\":\"%.200s\"", row->set);
+  for (uint32_t i = 0; i < row->n; i++)
+    n += print_number(text + n, NXR_METRICS_LINE_BYTES - n, row->items[i].name, row->items[i].value);
+  return n + (size_t)snprintf(text + n, NXR_METRICS_LINE_BYTES - n, "}\n");
+}
+
+/* ---- lines for people ---- */
+
+static void print_left(const nxr_metrics *metrics, uint64_t step) {
+  double left_s = metrics->train_s / (double)metrics->n_reported * (double)(metrics->n_steps - step);
+  unsigned long long seconds = (unsigned long long)(left_s + 0.5);
+  printf("  %llu:%02llu:%02llu left", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+/* Of steps the speed is that of all since the line before. */
+static void print_item(const nxr_metrics *metrics, const nxr_metrics_row *row, int i, const nxr_metric *item) {
+  double speed = row->set ? item->value : metrics->line_tokens / metrics->line_s;
+  if (shown[i].format == NULL) printf("  %.0f tokens/s", speed);
+  else printf(shown[i].format, item->value / shown[i].unit);
+}
+
+static void print_text(nxr_metrics *metrics, const nxr_metrics_row *row) {
+  if (metrics->terminal) fputs("\r\x1b[K", stdout);
+  printf("step %" PRIu64 "/%" PRIu64, row->step, metrics->n_steps);
+  if (row->set) printf("  %s", row->set);
+  for (int i = 0; i < N_SHOWN; i++) {
+    const nxr_metric *item = find(row, shown[i].name);
+    if (item) print_item(metrics, row, i, item);
+  }
+  if (!row->set) print_left(metrics, row->step);
+  bool stays = row->set || !metrics->terminal; /* a line that is not rewritten */
+  if (stays) putchar('\n');
+  metrics->line_open = !stays;
+}
+
+/* ---- reporting ---- */
+
+static void count_step(nxr_metrics *metrics, const nxr_metrics_row *row) {
+  metrics->train_s += row->seconds;
+  metrics->n_reported++;
+  metrics->line_s += row->seconds;
+  metrics->line_tokens += row->seconds * nxr_metrics_find(row, SPEED);
+}
+
+static bool is_due(const nxr_metrics *metrics, const nxr_metrics_row *row, uint32_t every) {
+  return row->set || row->step % every == 0 || row->step == metrics->n_steps;
+}
+
+static bool is_shown(const nxr_metrics *metrics, const char *name) {
+  for (size_t i = 0; i < sizeof switched / sizeof *switched; i++)
+    if (strcmp(switched[i].name, name) == 0) return (metrics->events_show & switched[i].shows) != 0;
+  return true;
+}
+
+static void write_events(nxr_metrics *metrics, const nxr_metrics_row *row) {
+  for (uint32_t i = 0; i < row->n; i++)
+    if (is_shown(metrics, row->items[i].name))
+      nxr_events_add(&metrics->events, row->set ? row->set : "train", row->items[i].name,
+                     row->items[i].value);
+  nxr_events_write(&metrics->events, row->step);
+}
+
+void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row) {
+  char line[NXR_METRICS_LINE_BYTES];
+  size_t n_bytes = format_json(row, line);
+  if (!row->set) count_step(metrics, row);
+  nxr_metrics_file_write(&metrics->file, line, n_bytes);
+  if (metrics->events.path && is_due(metrics, row, metrics->events_every)) write_events(metrics, row);
+  if (!is_due(metrics, row, metrics->log_every)) return;
+  if (metrics->log == NXR_LOG_JSON) fputs(line, stdout);
+  else print_text(metrics, row);
+  if (!row->set) metrics->line_s = metrics->line_tokens = 0;
+  fflush(stdout);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/step/exec.h"
+
+#include "runtime/world/clock.h"
+#include "runtime/step/finite.h"
+
+#include <stdlib.h>
+
+static void write_value(const nxr_machine *machine, uint32_t value, const void *host) {
+  machine->backend->copy_in(machine->device, nxr_value_address(machine->plan, value, machine->frames), host,
+                            machine->plan->values[value].bytes);
+}
+
+static double read_number(const nxr_machine *machine, uint32_t value) {
+  double number;
+  machine->backend->copy_out(machine->device, &number,
+                             nxr_value_address(machine->plan, value, machine->frames), sizeof number);
+  return number;
+}
+
+/* A host copy of an input; NULL where the plan has none. */
+static bool host_copy(const nx_plan *plan, uint32_t value, void **copy) {
+  *copy = value == NX_NONE ? NULL : calloc(1, plan->values[value].bytes);
+  return value == NX_NONE || *copy;
+}
+
+static bool open_batch(nxr_exec *exec) {
+  const nx_plan *plan = exec->machine->plan;
+  const nx_run *run = plan->run;
+  nxr_batch *batch = &exec->batch;
+  return host_copy(plan, run->tokens, (void **)&batch->tokens) &&
+         host_copy(plan, run->labels, (void **)&batch->labels) &&
+         host_copy(plan, run->positions, (void **)&batch->positions) &&
+         host_copy(plan, run->samples, (void **)&batch->samples) &&
+         host_copy(plan, run->starts, (void **)&batch->starts) &&
+         host_copy(plan, run->weights, (void **)&batch->weights);
+}
+
+bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault) {
+  *exec = (nxr_exec){.machine = machine, .data = data, .loaded = NX_NONE};
+  if (!open_batch(exec)) return nxr_fault_set(fault, "out of memory");
+  if (data && machine->plan->run->places != NX_NONE)
+    write_value(machine, machine->plan->run->places, nxr_data_places(data));
+  return true;
+}
+
+void nxr_exec_close(nxr_exec *exec) {
+  void *copies[] = {exec->batch.tokens,  exec->batch.labels, exec->batch.positions,
+                    exec->batch.samples, exec->batch.starts, exec->batch.weights};
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) free(copies[i]);
+}
+
+/* Several micro-batches may be in flight, but the input arena holds one: what comes next is brought back. */
+static bool load_micro_batch(nxr_exec *exec, uint32_t micro_batch, nxr_fault *fault) {
+  const nx_run *run = exec->machine->plan->run;
+  const nxr_batch *batch = &exec->batch;
+  bool same_batch = exec->loaded_number == exec->number && exec->loaded_set == exec->set;
+  if (!exec->data || (exec->loaded == micro_batch && same_batch)) return true;
+  if (!nxr_data_read(exec->data, exec->set, exec->number, micro_batch, batch, fault)) return false;
+  write_value(exec->machine, run->tokens, batch->tokens);
+  write_value(exec->machine, run->labels, batch->labels);
+  write_value(exec->machine, run->positions, batch->positions);
+  write_value(exec->machine, run->samples, batch->samples);
+  if (batch->starts) write_value(exec->machine, run->starts, batch->starts);
+  if (batch->weights) write_value(exec->machine, run->weights, batch->weights);
+  exec->loaded = micro_batch, exec->loaded_number = exec->number, exec->loaded_set = exec->set;
+  return true;
+}
+
+static void run_communication(nxr_machine *machine, const nx_item *item, uint32_t index) {
+  if (machine->plan->operators[index].op != NX_OP_wait) {
+    machine->backend->synchronize(machine->device);
+    nxr_comm_start(machine->comm, nxr_machine_collective(machine, item->chunk, item->slot, index));
+    return;
+  }
+  for (uint32_t i = machine->first_awaited[index]; i < machine->first_awaited[index + 1]; i++) {
+    nxr_collective *collective =
+        nxr_machine_collective(machine, item->chunk, item->slot, machine->awaited[i]);
+    if (collective) nxr_comm_wait(machine->comm, collective);
+  }
+}
+
+static bool is_recorded(const nxr_exec *exec) {
+  return exec->profile && exec->profile->recording;
+}
+
+static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t step) {
+  uint32_t index = (uint32_t)(item - machine->plan->items);
+  nxr_collective *transfer =
+      machine->transfers[((size_t)item->chunk * machine->n_slots + item->slot) * NX_N_PORTS + item->port];
+  nxr_comm_beat(machine->comm, step + 1, machine->n_operators + index);
+  nxr_comm_name_transfer(machine->comm, transfer, index);
+  if (item->kind == NX_ITEM_WAIT) {
+    nxr_comm_wait(machine->comm, transfer);
+    return;
+  }
+  machine->backend->synchronize(machine->device);
+  nxr_comm_start(machine->comm, transfer);
+}
+
+static void run_operator(nxr_machine *machine, const nx_item *item, const nxk_frame *frame, uint32_t index) {
+  const nxr_kernel *kernel = &machine->kernels[index];
+  if (kernel->backend) kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
+  else run_communication(machine, item, index);
+}
+
+static void record_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
+  double begin_s = nxr_clock_s();
+  run_operator(exec->machine, item, frame, index);
+  exec->machine->backend->synchronize(exec->machine->device);
+  nxr_profile_add(exec->profile, (uint32_t)(item - exec->machine->plan->items), index, begin_s);
+}
+
+static void run_program(nxr_exec *exec, const nx_item *item, uint64_t step) {
+  nxr_machine *machine = exec->machine;
+  const nx_plan *plan = machine->plan;
+  const nx_program *program = &plan->programs[nx_item_program(plan, item)];
+  const nxk_frame *frame = nxr_machine_frame(machine, item->chunk, item->slot);
+  uint8_t when = item->when;
+  for (uint32_t i = 0; i < program->n_operators; i++) {
+    uint32_t index = program->first_operator + i;
+    if (!(plan->operators[index].when & when)) continue;
+    machine->running = index;
+    nxr_comm_beat(machine->comm, step + 1, index);
+    nxr_comm_progress(machine->comm);
+    if (is_recorded(exec)) record_operator(exec, item, frame, index);
+    else run_operator(machine, item, frame, index);
+    if (machine->finite && machine->kernels[index].backend)
+      nxr_finite_look(machine->finite, machine, frame, index, step);
+  }
+}
+
+static bool run_schedule(nxr_exec *exec, nx_schedule_kind kind, uint64_t step, nxr_fault *fault) {
+  nxr_machine *machine = exec->machine;
+  const nx_schedule *schedule = nx_plan_schedule(machine->plan, kind);
+  for (uint32_t i = 0; i < schedule->n_items; i++) {
+    const nx_item *item = &machine->plan->items[schedule->first_item + i];
+    if (item->stage != machine->stage) continue;
+    if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT) {
+      double begin_s = is_recorded(exec) ? nxr_clock_s() : 0;
+      run_transfer(machine, item, step);
+      if (is_recorded(exec)) nxr_profile_add(exec->profile, schedule->first_item + i, NX_NONE, begin_s);
+      continue;
+    }
+    if (item->kind != NX_ITEM_STEP && !load_micro_batch(exec, item->micro_batch, fault)) return false;
+    run_program(exec, item, step);
+  }
+  machine->backend->synchronize(machine->device);
+  nxr_comm_beat(machine->comm, step + 1, NX_NONE);
+  return true;
+}
+
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
+                   nxr_fault *fault) {
+  nxr_machine *machine = exec->machine;
+  const nx_plan *plan = machine->plan;
+  int64_t number = (int64_t)(step - scale->n_skipped);
+  write_value(machine, plan->run->step, &number);
+  if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
+  exec->set = exec->data ? nxr_data_trained(exec->data) : NX_NONE, exec->number = step;
+  if (!run_schedule(exec, NX_SCHEDULE_TRAIN, step, fault)) return false;
+  numbers->loss = read_number(machine, plan->run->loss_total) / (double)plan->run->tokens_per_step;
+  numbers->grad_norm = read_number(machine, plan->run->grad_norm);
+  numbers->lr = read_number(machine, plan->run->lr);
+  return true;
+}
+
+bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, double *loss,
+                       nxr_fault *fault) {
+  exec->set = set, exec->number = batch;
+  if (!run_schedule(exec, NX_SCHEDULE_EVALUATE, step, fault)) return false;
+  *loss = read_number(exec->machine, exec->machine->plan->run->loss_total);
+  return true;
+}

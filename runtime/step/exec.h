@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop: the items of this rank's stage, operator by operator. No choice is made here, and nothing
+ * allocates. */
+#ifndef NXR_EXEC_H
+#define NXR_EXEC_H
+
+#include "runtime/step/bind.h"
+#include "runtime/data/data.h"
+#include "runtime/state/loss_scale.h"
+#include "runtime/logs/profile.h"
+
+typedef struct nxr_exec {
+  nxr_machine *machine;
+  nxr_data *data;
+  uint32_t set; /* of the plan's datasets, that is read, */
+  uint64_t number; /* and the batch of it */
+  uint32_t loaded_set; /* of the micro-batch that stands in the input arena */
+  uint64_t loaded_number;
+  uint32_t loaded; /* NX_NONE: none */
+  nxr_batch batch; /* host copies */
+  nxr_profile *profile; /* NULL: nothing is recorded */
+} nxr_exec;
+
+typedef struct nxr_numbers {
+  double loss; /* mean over the tokens of the step, all ranks */
+  double grad_norm, lr;
+  double loss_scale; /* with which the step was made */
+} nxr_numbers;
+
+/* `data` may be NULL where only the plan's programs are run, with the input arena as it is. */
+bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault);
+void nxr_exec_close(nxr_exec *exec);
+/* One training step, `step` from 0, with gradients that carry the factor of `scale`. Only reading data can
+ * fail. */
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
+                   nxr_fault *fault);
+/* One batch of an evaluation of a dataset, after `step` steps of training: the sum of the losses of its tokens
+ * on all ranks. Nothing that training goes on from is changed. Only reading data can fail. */
+bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, double *loss,
+                       nxr_fault *fault);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/step/finite.h"
+
+#include "schema/bf16.h"
+#include "schema/f16.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PART_BYTES = 1 << 16 };
+
+bool nxr_finite_open(nxr_finite *finite, nxr_fault *fault) {
+  finite->looks = true;
+  finite->room = malloc(PART_BYTES);
+  return finite->room || nxr_fault_set(fault, "out of memory");
+}
+
+void nxr_finite_close(nxr_finite *finite) {
+  free(finite->room);
+}
+
+static double number_at(const void *part, nx_dtype dtype, uint64_t i) {
+  switch (dtype) {
+    case NX_f32: return ((const float *)part)[i];
+    case NX_f64: return ((const double *)part)[i];
+    case NX_bf16: return nx_bf16_to_float(((const uint16_t *)part)[i]);
+    case NX_f16: return nx_f16_to_float(((const uint16_t *)part)[i]);
+    default: return 0; /* an integer */
+  }
+}
+
+/* The first element that is none; UINT64_MAX: there is no such. */
+static uint64_t find(const nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame,
+                     uint32_t index, bool infinities, double *number) {
+  const nx_value *value = &machine->plan->values[index];
+  uint64_t size = nx_dtype_bits(value->dtype) / 8, n = 1;
+  const char *at = nxr_value_address(machine->plan, index, frame);
+  for (uint32_t dim = 0; dim < value->n_dims; dim++) n *= (uint64_t)value->dims[dim];
+  for (uint64_t first = 0; first < n; first += PART_BYTES / size) {
+    uint64_t n_part = n - first < PART_BYTES / size ? n - first : PART_BYTES / size;
+    machine->backend->copy_out(machine->device, finite->room, at + first * size, n_part * size);
+    for (uint64_t i = 0; i < n_part; i++) {
+      *number = number_at(finite->room, value->dtype, i);
+      if (isnan(*number) || (infinities && isinf(*number))) return first + i;
+    }
+  }
+  return UINT64_MAX;
+}
+
+void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame,
+                     uint32_t operator, uint64_t step) {
+  const nx_plan *plan = machine->plan;
+  const nx_operator *op = &plan->operators[operator];
+  if (!finite->looks || finite->found[0] != '\0') return;
+  machine->backend->synchronize(machine->device);
+  for (uint32_t i = 0; i < op->n_out; i++) {
+    uint32_t value = plan->arguments[op->first_argument + op->n_in + i];
+    double number = 0;
+    /* behind the first output stand logarithms and largest scores, which are infinite where nothing is read
+ */
+    uint64_t element = value == NX_NONE ? UINT64_MAX : find(finite, machine, frame, value, i == 0, &number);
+    if (element == UINT64_MAX) continue;
+    snprintf(finite->found, sizeof finite->found,
+             "step %llu, rank %u: operator %u, %s of %s, is the first to make what is no number: element "
+             "%llu of %s "
+             "is %g",
+             (unsigned long long)step + 1, machine->world->rank, operator, nx_op_find(op->op)->name,
+             nx_plan_string(plan, op->origin), (unsigned long long)element,
+             nx_plan_string(plan, plan->values[value].name), number);
+    return;
+  }
+}
