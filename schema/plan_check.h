@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the verifier share: plan_check_file.c (header, table, hashes) and plan_check.c
- * (records). */
+/* The verifier: plan_check_file.c (header, table, hashes), then the records (plan_check_record.h). */
 #ifndef NX_PLAN_CHECK_H
 #define NX_PLAN_CHECK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/plan_check.h"
+#include "schema/plan_check_record.h"
 
 #include <math.h>
 
@@ -7,10 +7,6 @@ static bool fail(const nx_plan *plan, const void *record, nx_fault *fault, const
                  const char *why) {
   uint64_t offset = (uint64_t)((const uint8_t *)record - plan->bytes);
   return nx_fault_set(fault, offset, "%s %u %s", what, index, why);
-}
-
-static bool is_string(const nx_plan *plan, uint32_t string) {
-  return string < plan->n[NX_SECTION_STRINGS];
 }
 
 static bool is_one(double sum) {
@@ -30,7 +26,7 @@ static bool check_kinds(const nx_plan *plan, const nx_dataset *dataset) {
   bool evened = dataset->blend == NX_BLEND_DOCUMENTS;
   bool packed = dataset->sampler == NX_SAMPLER_PACKED;
   bool packs = dataset->packing >= NX_PACKING_IN_ORDER && dataset->packing <= NX_PACKING_DECREASING;
-  return is_string(plan, dataset->name) && dataset->shuffle <= 1 &&
+  return nx_is_string(plan, dataset->name) && dataset->shuffle <= 1 &&
          (packed ? packs : dataset->packing == 0 && dataset->packing_group == 0) &&
          dataset->order >= NX_ORDER_EPOCHS && dataset->order <= NX_ORDER_NEOX &&
          dataset->role >= NX_DATASET_TRAIN && dataset->role <= NX_DATASET_TEST &&
@@ -74,7 +70,7 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
     sum += source->shares[i];
   }
   bool counted = source->n_last != 0;
-  if (!is_string(plan, source->prefix) || source->part >= NX_PARTS || source->split < NX_SPLIT_SUMS ||
+  if (!nx_is_string(plan, source->prefix) || source->part >= NX_PARTS || source->split < NX_SPLIT_SUMS ||
       source->split > NX_SPLIT_LAST || (counted && source->split != NX_SPLIT_LAST) || !is_one(sum))
     return fail(plan, source, fault, "source", index, "is malformed");
   return true;
@@ -84,7 +80,7 @@ static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
   const uint32_t strings[] = {recipe->prefix, recipe->input,     recipe->field, recipe->labels,
                               recipe->part,   recipe->tokenizer, recipe->template};
   for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
-    if (!is_string(plan, strings[i])) return false;
+    if (!nx_is_string(plan, strings[i])) return false;
   return true;
 }
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/signals.h"
+
+#include <signal.h>
+#include <time.h>
+
+static volatile sig_atomic_t stop_signal;
+static time_t first_signal;
+
+/* A terminal and mpiexec may both send the same Ctrl-C: a second signal counts as one after a second. */
+static void on_signal(int number) {
+  time_t now = time(NULL);
+  if (!stop_signal) first_signal = now;
+  if (now > first_signal + 1) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
+  stop_signal = number;
+}
+
+/* Only while there are steps to stop between: before and after, a signal ends the process at once. */
+static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
+enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
+static struct sigaction usual_actions[N_STOP_SIGNALS];
+
+void nxr_signals_catch(void) {
+  const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  for (int i = 0; i < N_STOP_SIGNALS; i++) {
+    sigaction(stop_signals[i], NULL, &usual_actions[i]);
+    bool no_hangup = stop_signals[i] == SIGHUP && usual_actions[i].sa_handler == SIG_IGN; /* nohup */
+    if (!no_hangup) sigaction(stop_signals[i], &action, NULL);
+  }
+}
+
+void nxr_signals_release(void) {
+  for (int i = 0; i < N_STOP_SIGNALS; i++) sigaction(stop_signals[i], &usual_actions[i], NULL);
+}
+
+bool nxr_signals_stop(void) {
+  return stop_signal != 0;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/report.h"
+#include "runtime/state/init.h"
+#include "runtime/training.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool nxr_training_agree(nxr_training *run) {
+  return nxr_world_agree(run->world, &run->fault);
+}
+
+/* ---- set up ---- */
+
+static bool open_device(nxr_training *run) {
+  const nx_run *wanted = run->plan->run;
+  const char *name = run->options->backend;
+  nxk_fault why = {""};
+  run->machine.backend = nxk_backend_find(name ? name : "cpu");
+  if (!run->machine.backend && !name) run->machine.backend = &nxk_ref;
+  if (!run->machine.backend)
+    return nxr_fault_set(&run->fault, "this nxrun was built without the backend %s: give --backend ref",
+                         name);
+  const nxk_device_options options = {.n_threads = wanted->n_threads, .target = wanted->target,
+                                      .workspace_bytes = wanted->workspace_bytes};
+  if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
+  return nxr_fault_set(&run->fault, "rank %u, backend %s: %s", run->world->rank, run->machine.backend->name,
+                       why.text);
+}
+
+static bool open_memory(nxr_training *run) {
+  nxr_machine *machine = &run->machine;
+  bool window = run->world->local_size > 1 && machine->backend->host_addressable && !run->options->force_p2p;
+  return nxr_arenas_open(run->world, run->plan, machine->backend, machine->device,
+                         nxr_comm_control_bytes(run->plan), window, &run->arenas, &run->fault);
+}
+
+/* Data that the plan has no room for: no rank can go on. */
+static void raise_alarm(void *context, const char *text) {
+  const nxr_training *run = context;
+  const nx_operator *op = &run->plan->operators[run->machine.running];
+  nxr_fault said = {""};
+  nxr_fault_set(&said, "nxrun: rank %u, step %llu, %s of %s: %s", run->world->rank,
+                (unsigned long long)run->done + 1, nx_op_find(op->op)->name,
+                nx_plan_string(run->plan, op->origin), text);
+  fprintf(stderr, "%s\n", said.text);
+  nxr_world_abort(NXR_EXIT_FAILED);
+}
+
+static bool open_machine(nxr_training *run) {
+  nxr_machine *machine = &run->machine;
+  machine->plan = run->plan, machine->world = run->world, machine->arenas = &run->arenas;
+  machine->alarm = (nxk_alarm){raise_alarm, run};
+  if (!nxr_comm_open(run->world, run->plan, machine->backend, machine->device, &run->arenas,
+                     run->plan->run_names->deadline_s, &run->comm, &run->fault))
+    return false;
+  machine->comm = run->comm;
+  machine->finite = &run->finite;
+  if (run->options->check_numbers && !nxr_finite_open(&run->finite, &run->fault)) return false;
+  return nxr_machine_open(machine, &run->fault);
+}
+
+static void open_pieces(nxr_training *run) {
+  const char *directory = nx_plan_text(run->plan, run->plan->run_names->directory);
+  if (directory[0] == '\0') directory = nx_plan_text(run->plan, run->plan->run_names->name);
+  if (run->options->directory) directory = run->options->directory;
+  run->pieces = (nxr_pieces){.plan = run->plan, .rank = run->world->rank, .stage = run->machine.stage,
+                             .backend = run->machine.backend, .device = run->machine.device};
+  memcpy(run->pieces.base, run->arenas.base, sizeof run->pieces.base);
+  run->checkpoint = (nxr_checkpoint){.run = {.plan = run->plan}, .world = run->world, .pieces = &run->pieces,
+                                     .directory = directory};
+}
+
+bool nxr_training_set_up(nxr_training *run) {
+  nxr_world_pin(run->world, run->plan);
+  open_device(run);
+  if (!nxr_training_agree(run)) return false;
+  open_memory(run);
+  if (!nxr_training_agree(run)) return false;
+  open_machine(run);
+  if (!nxr_training_agree(run)) return false;
+  open_pieces(run);
+  nxr_world_barrier(run->world);
+  return true;
+}
+
+/* ---- state ---- */
+
+static bool resumes(const nxr_training *run) {
+  return run->options->resume || run->plan->run_names->resume;
+}
+
+/* Drawn, or read where the plan says. */
+static bool load_weights(nxr_training *run) {
+  const char *init_from = nx_plan_string(run->plan, run->plan->run->init_from);
+  nxr_init_weights(&run->pieces, &run->fault);
+  if (init_from[0] != '\0' && access(init_from, F_OK) != 0)
+    nxr_fault_set(
+        &run->fault,
+        "there is no %s to read weights from: a model on Hugging Face is fetched with hf download NAME "
+        "--local-dir FOLDER, and run.init_from names the folder",
+        init_from);
+  if (!nxr_training_agree(run)) return false;
+  if (init_from[0] != '\0') nxr_checkpoint_import(&run->checkpoint, init_from, &run->fault);
+  const char *adapters = nx_plan_string(run->plan, run->plan->run->adapter_from);
+  if (!nxr_training_agree(run) || adapters[0] == '\0') return run->fault.text[0] == '\0';
+  nxr_checkpoint_import_adapters(&run->checkpoint, adapters, &run->fault);
+  return nxr_training_agree(run);
+}
+
+/* ---- what is only evaluated ---- */
+
+bool nxr_only_evaluates(const nxr_training *run) {
+  return run->options->evaluate || run->plan->run_names->rules & NX_RUN_ONLY_EVALUATES;
+}
+
+/* The step that is in the name of a checkpoint's folder. */
+static uint64_t step_of(const char *path) {
+  const char *name = strstr(path, "step-");
+  for (const char *next = name; next; next = strstr(next + 1, "step-")) name = next;
+  return name ? strtoull(name + strlen("step-"), NULL, 10) : 0;
+}
+
+/* A given checkpoint, or the newest of the run; where there is none, what the run would begin with. */
+static bool load_evaluated(nxr_training *run) {
+  const char *given = run->options->checkpoint;
+  if (run->plan->n[NX_SECTION_EVALUATIONS] == 0)
+    nxr_fault_set(&run->fault,
+                  "the plan evaluates no set: compile it with evaluate.batches or evaluate.share, and "
+                  "a dataset for validation (data.split)");
+  if (!nxr_training_agree(run) || !load_weights(run)) return false;
+  if (given) {
+    run->done = step_of(given);
+    nxr_checkpoint_import(&run->checkpoint, given, &run->fault);
+    return nxr_training_agree(run);
+  }
+  nxr_checkpoint_prepare(&run->checkpoint, true, &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  const nxr_resume newest = {.directory = run->checkpoint.directory};
+  nxr_checkpoint_resume(&run->checkpoint, &newest, &run->done, &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  if (run->done == 0 && run->world->rank == 0)
+    fprintf(stderr, "nxrun: %s has no checkpoint: the weights that the run begins with are evaluated\n",
+            run->checkpoint.directory);
+  return true;
+}
+
+/* All ranks must read the same; what they read goes into the checkpoints. */
+static bool open_data(nxr_training *run) {
+  bool trains = !nxr_only_evaluates(run);
+  nxr_data_open(run->plan, run->world->rank, trains, &run->data, &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  const nxr_fingerprint *own = nxr_data_everything(run->data);
+  nxr_fingerprint first = *own;
+  nxr_world_broadcast(run->world, &first, sizeof first);
+  if (!nxr_fingerprint_equal(own, &first))
+    nxr_fault_set(
+        &run->fault,
+        "the data that rank %u reads (%llu documents, %llu tokens) is not that of rank 0 (%llu documents, "
+        "%llu tokens): give every host the same files, as at %s",
+        run->world->rank, (unsigned long long)own->n_documents, (unsigned long long)own->n_tokens,
+        (unsigned long long)first.n_documents, (unsigned long long)first.n_tokens,
+        nx_plan_string(run->plan, run->plan->sources[0].prefix));
+  if (trains) run->checkpoint.run.dataset = nxr_data_fingerprint(run->data);
+  run->checkpoint.run.new_dataset = run->options->new_dataset;
+  return nxr_training_agree(run);
+}
+
+/* From the run's own folder, or else from the one that the plan names; else with weights that are drawn, which is
+ * also what a folder of weights leaves to adapters. */
+static bool begin(nxr_training *run) {
+  const nx_run_names *names = run->plan->run_names;
+  const nxr_resume own = {.directory = run->checkpoint.directory,
+                          .step = nx_plan_text(run->plan, names->load)[0] == '\0' ? names->load_step : 0};
+  const nxr_resume other = {.directory = nx_plan_text(run->plan, names->load), .step = names->load_step,
+                            .weights_only = names->load_weights};
+  bool loaded = false, elsewhere = !nxr_manifest_has_base(run->plan); /* what is frozen is in no checkpoint */
+  if (elsewhere && !load_weights(run)) return false;
+  if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &own, &run->done, &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  if (run->done > 0) return true;
+  if (!elsewhere && !load_weights(run)) return false;
+  if (other.directory[0] != '\0')
+    nxr_checkpoint_load(&run->checkpoint, &other, &run->done, &loaded, &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  if (!loaded && names->load_required)
+    nxr_fault_set(&run->fault, "there is no checkpoint in %s, and checkpoint.required asks for one",
+                  other.directory[0] ? other.directory : own.directory);
+  return nxr_training_agree(run);
+}
+
+static bool open_profile(nxr_training *run) {
+  const nx_run_names *names = run->plan->run_names;
+  const nxr_options *options = run->options;
+  bool given = options->profile_first > 0;
+  nxr_profile_open(
+      &run->profile, run->plan, run->world, given ? options->profile_first : names->profile_first,
+      given ? options->profile_last : names->profile_last,
+      given ? options->profile_ranks : nx_plan_text(run->plan, names->profile_ranks), &run->fault);
+  if (run->profile.first > 0) run->exec.profile = &run->profile;
+  return nxr_training_agree(run);
+}
+
+bool nxr_training_load(nxr_training *run) {
+  run->world->phase = "while data and weights are read";
+  run->scale = nxr_loss_scale_begin(run->plan->run);
+  run->checkpoint.run.scale = &run->scale;
+  run->checkpoint.run.score = &run->score;
+  if (!open_data(run)) return false;
+  if (nxr_only_evaluates(run)) {
+    if (!load_evaluated(run)) return false;
+    nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
+    return nxr_training_agree(run);
+  }
+  nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
+  if (!nxr_training_agree(run) || !begin(run)) return false;
+  run->saved = run->done > 0 ? run->done : UINT64_MAX;
+  const char *gradients = run->options->dump_gradients;
+  if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
+  return nxr_training_agree(run) && open_profile(run);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/plan_check_record.h"
+
+bool nx_check_operator(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_operator *op = &plan->operators[index];
+  const nx_op_row *row = nx_op_find(op->op);
+  if (row == NULL)
+    return nx_flaw(check, op, "operator %u has number %u, which this program does not know", index, op->op);
+  uint64_t n_args = (uint64_t)op->n_in + op->n_out;
+  if (op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->when > NX_WHEN_ANY || op->reserved != 0 ||
+      op->first_argument + n_args > plan->n[NX_SECTION_ARGUMENTS] ||
+      (uint64_t)op->first_attribute + op->n_attrs > plan->n[NX_SECTION_ATTRIBUTES] ||
+      !nx_is_string(plan, op->origin))
+    return nx_flaw(check, op, "operator %u (%s) is malformed", index, row->name);
+  bool grouped = nx_op_is_collective(row) && op->op != NX_OP_wait;
+  if (grouped ? !nx_is_index(plan, op->group, NX_SECTION_GROUPS) : op->group != NX_NONE)
+    return nx_flaw(check, op, "operator %u (%s) has the wrong group", index, row->name);
+  for (uint64_t i = 0; i < n_args; i++)
+    if (!nx_is_index(plan, plan->arguments[op->first_argument + i], NX_SECTION_VALUES))
+      return nx_flaw(check, op, "operator %u (%s) has no such value", index, row->name);
+  char why[NX_OP_WHY];
+  if (!nx_op_check(plan, op, why)) return nx_flaw(check, op, "operator %u (%s): %s", index, row->name, why);
+  return true;
+}
+
+bool nx_check_program(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_program *program = &plan->programs[index];
+  if (!nx_is_string(plan, program->name) || program->kind < NX_PROGRAM_FORWARD ||
+      program->kind > NX_PROGRAM_STEP ||
+      (uint64_t)program->first_operator + program->n_operators > plan->n[NX_SECTION_OPERATORS])
+    return nx_flaw(check, program, "program %u is malformed", index);
+  return true;
+}
+
+static bool is_program(const nx_plan *plan, uint32_t program, nx_program_kind kind) {
+  return program == NX_NONE ||
+         (nx_is_index(plan, program, NX_SECTION_PROGRAMS) && plan->programs[program].kind == kind);
+}
+
+/* Every operand of a program stays within the chunk's part of its arena. */
+static bool check_chunk_program(const nx_checker *check, const nx_chunk *chunk, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  if (index == NX_NONE) return true;
+  const nx_operator *op = &plan->operators[plan->programs[index].first_operator];
+  for (const nx_operator *end = op + plan->programs[index].n_operators; op < end; op++) {
+    for (uint32_t i = 0; i < (uint32_t)op->n_in + op->n_out; i++) {
+      bool inside;
+      uint32_t value = plan->arguments[op->first_argument + i];
+      if (!nx_check_in_chunk(check, chunk, value, &inside)) return false;
+      if (!inside)
+        return nx_flaw(check, chunk, "a chunk reaches outside its part of arena %s",
+                       nx_arena_name(plan->values[value].arena));
+    }
+  }
+  return true;
+}
+
+static bool check_chunk_arenas(const nx_checker *check, const nx_chunk *chunk) {
+  const nx_plan *plan = check->plan;
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
+    const nx_arena_record *arena = nx_plan_arena(plan, kind);
+    uint64_t room = arena ? arena->bytes : 0, base = chunk->arena_base[kind],
+             bytes = chunk->arena_bytes[kind];
+    uint64_t n = kind == NX_ARENA_slot ? chunk->n_slots : 1;
+    if (base > room || bytes > (room - base) / n || base % NX_VALUE_ALIGNMENT || bytes % NX_VALUE_ALIGNMENT ||
+        (kind == NX_ARENA_slot && arena && bytes > arena->slot_bytes))
+      return nx_flaw(check, chunk, "a chunk reaches outside arena %s", nx_arena_name(kind));
+  }
+  return true;
+}
+
+/* A port is a value of a slot; what one chunk sends is what its neighbour receives. */
+static bool check_chunk_ports(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_chunk *chunk = &plan->chunks[index];
+  for (nx_port port = 0; port < NX_N_PORTS; port++) {
+    uint32_t peer = nx_port_peer(index, port);
+    bool inside;
+    if (chunk->ports[port] == NX_NONE) continue;
+    if (!nx_is_index(plan, chunk->ports[port], NX_SECTION_VALUES) ||
+        !nx_is_index(plan, peer, NX_SECTION_CHUNKS) ||
+        plan->values[chunk->ports[port]].arena != NX_ARENA_slot || plan->chunks[peer].stage == chunk->stage)
+      return nx_flaw(check, chunk, "chunk %u has a malformed port", index);
+    if (!nx_check_in_chunk(check, chunk, chunk->ports[port], &inside)) return false;
+    uint32_t other = plan->chunks[peer].ports[nx_port_opposite(port)];
+    if (!inside || !nx_is_index(plan, other, NX_SECTION_VALUES) ||
+        plan->values[other].bytes != plan->values[chunk->ports[port]].bytes ||
+        plan->values[other].dtype != plan->values[chunk->ports[port]].dtype)
+      return nx_flaw(check, chunk, "the %s of chunk %u does not fit its neighbour", nx_port_name(port),
+                     index);
+  }
+  return true;
+}
+
+bool nx_check_chunk(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_chunk *chunk = &plan->chunks[index];
+  if (!is_program(plan, chunk->forward, NX_PROGRAM_FORWARD) ||
+      !is_program(plan, chunk->backward, NX_PROGRAM_BACKWARD) ||
+      !is_program(plan, chunk->evaluate, NX_PROGRAM_EVALUATE) ||
+      !is_program(plan, chunk->step, NX_PROGRAM_STEP) || chunk->n_slots == 0 ||
+      chunk->n_slots > plan->run->n_slots || chunk->stage >= nx_plan_n_stages(plan))
+    return nx_flaw(check, chunk, "chunk %u is malformed", index);
+  const uint32_t programs[] = {chunk->forward, chunk->backward, chunk->evaluate, chunk->step};
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+    if (!check_chunk_program(check, chunk, programs[i])) return false;
+  return check_chunk_arenas(check, chunk) && check_chunk_ports(check, index);
+}
+
+bool nx_check_item(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_item *item = &plan->items[index];
+  bool step = item->kind == NX_ITEM_STEP;
+  if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->port >= NX_N_PORTS ||
+      item->reserved != 0 || !nx_is_index(plan, item->chunk, NX_SECTION_CHUNKS) ||
+      item->slot >= plan->chunks[item->chunk].n_slots ||
+      item->micro_batch >= (step ? 1 : plan->run->n_micro_batches) ||
+      plan->chunks[item->chunk].stage != item->stage)
+    return nx_flaw(check, item, "schedule item %u is malformed", index);
+  bool runs = item->kind <= NX_ITEM_EVALUATE || item->kind == NX_ITEM_STEP;
+  if (runs && nx_item_program(plan, item) == NX_NONE)
+    return nx_flaw(check, item, "schedule item %u runs a program that its chunk lacks", index);
+  uint8_t pass_when = runs ? nx_pass_when(item->micro_batch, plan->run->n_micro_batches) : 0;
+  bool good_when = step ? item->when > 0 && item->when <= NX_WHEN_EVALUATED : item->when == pass_when;
+  if ((runs && item->port != 0) || !good_when)
+    return nx_flaw(check, item, "schedule item %u is malformed", index);
+  if (!runs && plan->chunks[item->chunk].ports[item->port] == NX_NONE)
+    return nx_flaw(check, item, "schedule item %u moves data through a port that its chunk lacks", index);
+  bool sends = item->port == NX_PORT_OUTPUT || item->port == NX_PORT_INPUT_GRADIENT;
+  if ((item->kind == NX_ITEM_SEND && !sends) || (item->kind == NX_ITEM_RECV && sends))
+    return nx_flaw(check, item, "schedule item %u moves data the wrong way", index);
+  return true;
+}
+
+/* Schedules are of different kinds, the training's first, and together they are all items; a stage's
+ * items stand together. */
+bool nx_check_schedule(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_schedule *schedule = &plan->schedules[index];
+  uint32_t first = index == 0 ? 0 : schedule[-1].first_item + schedule[-1].n_items;
+  bool last = index + 1 == plan->n[NX_SECTION_SCHEDULES];
+  if (!nx_is_string(plan, schedule->name) || schedule->kind != NX_SCHEDULE_TRAIN + index ||
+      schedule->kind > NX_SCHEDULE_EVALUATE || schedule->first_item != first || schedule->n_items == 0 ||
+      schedule->n_items > plan->n[NX_SECTION_ITEMS] - first ||
+      (last && first + schedule->n_items != plan->n[NX_SECTION_ITEMS]))
+    return nx_flaw(check, schedule, "schedule %u is malformed", index);
+  for (uint32_t i = first + 1; i < first + schedule->n_items; i++)
+    if (plan->items[i - 1].stage > plan->items[i].stage)
+      return nx_flaw(check, &plan->items[i], "schedule item %u is out of order", i);
+  return true;
+}

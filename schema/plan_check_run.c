@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/plan_check_record.h"
+
+#include <float.h>
+#include <math.h>
+
+bool nx_check_evaluation(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_evaluation *evaluation = &plan->evaluations[index];
+  bool counted =
+      evaluation->batches > 0 ? evaluation->share == 0 : evaluation->share > 0 && evaluation->share <= 1;
+  if (!nx_is_provenance_text(plan, evaluation->name) || evaluation->flags > NX_EVALUATION_FLAGS ||
+      evaluation->reserved != 0 || !nx_is_index(plan, evaluation->dataset, NX_SECTION_DATASETS) || !counted ||
+      evaluation->sanity_batches < -1 || evaluation->batches > NX_MAX_BATCHES ||
+      !(evaluation->every_epochs >= 0 && evaluation->every_epochs <= DBL_MAX))
+    return nx_flaw(check, evaluation, "evaluation %u is malformed", index);
+  if (nx_plan_schedule(plan, NX_SCHEDULE_EVALUATE) == NULL)
+    return nx_flaw(check, evaluation, "evaluation %u has no schedule", index);
+  return true;
+}
+
+bool nx_check_extra_save(const nx_checker *check, uint32_t index) {
+  const uint64_t *step = &check->plan->extra_saves[index];
+  if (index > 0 && step[-1] >= *step)
+    return nx_flaw(check, step, "the extra steps of checkpoints are out of order");
+  return true;
+}
+
+bool nx_check_setting(const nx_checker *check, uint32_t index) {
+  const nx_setting_record *setting = &check->plan->settings[index];
+  if (!nx_is_provenance_text(check->plan, setting->path) ||
+      !nx_is_provenance_text(check->plan, setting->value) || setting->bound > 1)
+    return nx_flaw(check, setting, "setting %u is malformed", index);
+  return true;
+}
+
+bool nx_check_provenance(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_provenance *from = &plan->provenances[index];
+  if (!nx_is_index(plan, from->setting, NX_SECTION_SETTINGS) || !nx_is_provenance_text(plan, from->kind) ||
+      !nx_is_provenance_text(plan, from->file) || !nx_is_provenance_text(plan, from->option))
+    return nx_flaw(check, from, "provenance %u is malformed", index);
+  return true;
+}
+
+bool nx_check_run_counts(const nx_checker *check) {
+  const nx_plan *plan = check->plan;
+  const nx_run *run = plan->run;
+  if (plan->n[NX_SECTION_RUN] != 1 || plan->n[NX_SECTION_RUN_NAMES] != 1)
+    return nx_flaw(check, run, "a plan has one run");
+  if (run->n_ranks == 0 || run->n_ranks > NX_MAX_RANKS || run->n_threads > NX_MAX_THREADS ||
+      run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 || run->n_slots == 0 ||
+      run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
+      run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
+      run->target < NX_TARGET_CPU_AVX2 || run->target > NX_TARGET_CPU_AMX || run->stochastic > 1 ||
+      !nx_is_string(plan, run->init_from))
+    return nx_flaw(check, run, "the run is malformed");
+  if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1)
+    return nx_flaw(check, run, "the run has %u ranks and no mesh", run->n_ranks);
+  if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)
+    return nx_flaw(check, run, "the run's batch sizes contradict each other");
+  if (run->tokens_per_step != (uint64_t)run->global_batch * run->sequence)
+    return nx_flaw(check, run, "a step has another number of tokens than its sequences");
+  const nx_run_names *names = plan->run_names;
+  if (!nx_is_provenance_text(plan, names->name) || !nx_is_provenance_text(plan, names->directory) ||
+      names->log_every == 0 || names->resume > 1 || !(names->deadline_s > 0) ||
+      !isfinite(names->deadline_s) || !nx_is_provenance_text(plan, names->tensorboard) ||
+      names->tensorboard_every == 0 || names->tensorboard_shows > NX_SHOWS_ALL ||
+      names->rules > (NX_RUN_BEST_IS_GREATEST | NX_RUN_ONLY_EVALUATES) || names->best < -1 ||
+      !nx_is_index_or_none(plan, names->best_evaluation, NX_SECTION_EVALUATIONS) ||
+      !nx_is_provenance_text(plan, names->load) || names->load_weights > 1 || names->load_required > 1 ||
+      names->save_optimizer > 1 || !(names->stop_after_s >= 0) || !isfinite(names->stop_after_s) ||
+      !nx_is_provenance_text(plan, names->profile_ranks) || names->profile_first > names->profile_last ||
+      (names->profile_first == 0) != (names->profile_last == 0))
+    return nx_flaw(check, names, "the run's names are malformed");
+  return true;
+}
+
+static bool check_rank(const nx_checker *check, uint32_t constant, uint32_t size, const char *axis) {
+  const nx_plan *plan = check->plan;
+  int64_t least, greatest;
+  if (!nx_is_index(plan, constant, NX_SECTION_CONSTANTS))
+    return nx_flaw(check, plan->run, "the run names no %s rank", axis);
+  nx_constant_range(plan, constant, &least, &greatest);
+  if (least < 0 || greatest >= size)
+    return nx_flaw(check, plan->run, "the %s rank is not below %u", axis, size);
+  return true;
+}
+
+/* A stream knows the ends of its documents by a token alone. */
+static bool has_document_ends(const nx_plan *plan) {
+  const nx_run *run = plan->run;
+  if (run->end_of_document != NX_NONE) return run->documents != 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
+    if (run->documents != 0 && plan->datasets[i].sampler == NX_SAMPLER_STREAM) return false;
+  return run->documents == 0 || plan->n[NX_SECTION_DATASETS] > 0;
+}
+
+/* Sequences are cut into whole pieces, two for each ring rank. */
+static bool check_sequence(const nx_checker *check) {
+  const nx_run *run = check->plan->run;
+  uint64_t n_parts = (uint64_t)run->ring_size * run->ulysses_size;
+  if (n_parts == 0 || run->sequence % n_parts != 0 ||
+      (run->ring_size > 1 && run->sequence % (2 * (uint64_t)run->ring_size) != 0))
+    return nx_flaw(check, run, "%llu ranks do not divide a sequence of %u tokens",
+                   (unsigned long long)n_parts, run->sequence);
+  if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) ||
+      !nx_is_string(check->plan, run->model_config) || !nx_is_string(check->plan, run->adapter_config) ||
+      !nx_is_string(check->plan, run->adapter_from) || run->save_base > 1 ||
+      !has_document_ends(check->plan) || run->loss_mean > NX_MEAN_STEP ||
+      (run->loss_mean == NX_MEAN_STEP && run->weights == NX_NONE))
+    return nx_flaw(check, run, "the run's documents are malformed");
+  return true;
+}
+
+static bool check_loss_scale(const nx_checker *check) {
+  const nx_run *run = check->plan->run;
+  const uint32_t rules = NX_LOSS_SCALE_DYNAMIC | NX_LOSS_SCALE_RENEWS | NX_LOSS_SCALE_ENDS;
+  bool used = run->loss_scale != NX_NONE;
+  if ((run->loss_scale_rules & ~rules) != 0 ||
+      (used &&
+       !(run->loss_scale_initial > 0 && run->loss_scale_initial <= DBL_MAX && run->loss_scale_least >= 0)))
+    return nx_flaw(check, run, "the run's loss scale is malformed");
+  return true;
+}
+
+bool nx_check_run_values(const nx_checker *check) {
+  const nx_plan *plan = check->plan;
+  const nx_run *run = plan->run;
+  if (!check_sequence(check) || !check_loss_scale(check)) return false;
+  int64_t batch = run->micro_batch, part = run->sequence / run->ring_size,
+          sequence = part / run->ulysses_size;
+  const struct {
+    uint32_t value;
+    nx_dtype dtype;
+    nx_arena_kind arena;
+    int64_t rows, columns;
+    bool optional;
+  } wanted[] = {
+      {run->tokens, NX_i32, NX_ARENA_input, batch, sequence},
+      {run->labels, NX_i32, NX_ARENA_input, batch, sequence},
+      {run->positions, NX_i32, NX_ARENA_input, batch, sequence},
+      {run->samples, NX_i64, NX_ARENA_input, batch, 1},
+      {run->step, NX_i64, NX_ARENA_input, 1, 1},
+      {run->loss, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->loss_total, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->grad_norm, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->lr, NX_f64, NX_ARENA_scalar, 1, 1},
+      {run->places, NX_i32, NX_ARENA_input, run->ring_size, part, true},
+      {run->starts, NX_i32, NX_ARENA_input, batch, part, true},
+      {run->weights, NX_f32, NX_ARENA_input, batch, sequence, true},
+      {run->loss_scale, NX_f64, NX_ARENA_input, 1, 1, true},
+  };
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    if (wanted[i].optional && wanted[i].value == NX_NONE) continue;
+    if (!nx_is_index(plan, wanted[i].value, NX_SECTION_VALUES))
+      return nx_flaw(check, run, "the run names a value that does not exist");
+    const nx_value *value = &plan->values[wanted[i].value];
+    if (value->dtype != wanted[i].dtype || value->arena != wanted[i].arena ||
+        value->dims[0] != wanted[i].rows || value->dims[1] != wanted[i].columns || value->n_dims > 2)
+      return nx_flaw(check, value, "a value that the host reads or writes has the wrong shape");
+  }
+  uint32_t n_slots = 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_CHUNKS]; i++)
+    if (plan->chunks[i].n_slots > n_slots) n_slots = plan->chunks[i].n_slots;
+  if (n_slots != run->n_slots) return nx_flaw(check, run, "no chunk has as many slots as the run");
+  return check_rank(check, run->data_rank, run->data_size, "data") &&
+         check_rank(check, run->ring_rank, run->ring_size, "ring") &&
+         check_rank(check, run->ulysses_rank, run->ulysses_size, "ulysses");
+}

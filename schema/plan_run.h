@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a plan says of the run as a whole: sizes, what the host writes and reads, names, intervals,
+ * evaluations. */
+#ifndef NX_PLAN_RUN_H
+#define NX_PLAN_RUN_H
+
+#include "schema/plan_file.h"
+
+typedef enum nx_target { NX_TARGET_CPU_AVX2 = 1, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AMX } nx_target;
+
+/* The run: one record. Value indices name what the host writes and reads. */
+typedef struct nx_run {
+  uint32_t n_ranks;
+  uint32_t n_hosts; /* ranks are tiled in order: n_ranks / n_hosts on each */
+  uint32_t n_threads;
+  uint32_t target; /* nx_target */
+  uint64_t workspace_bytes;
+  uint64_t seed;
+  uint64_t n_steps;
+  uint32_t n_micro_batches; /* per step and data-parallel rank */
+  uint32_t micro_batch;     /* B, sequences */
+  uint32_t sequence;        /* S, tokens of the whole sequence */
+  uint32_t global_batch;    /* sequences per step */
+  uint64_t vocab;           /* before padding: token ids are below it */
+  uint64_t tokens_per_step;
+  double flops_per_step;   /* of the model, all ranks: the usual count, matrix products and attention, 3 x
+                              forward */
+  uint64_t n_parameters;   /* logical, each once */
+  uint64_t n_trained;      /* of them, or beside them, in the adapters' tensors: what is not frozen */
+  uint32_t data_rank;      /* constant: which share of every batch this rank takes */
+  uint32_t data_size;      /* how many shares */
+  uint32_t tokens, labels, positions,
+      samples; /* values [B,s] i32 x3, [B] i64 in arena input; s = S / ring / ulysses */
+  uint32_t step;                               /* value [1] i64 in arena input */
+  uint32_t loss;       /* value [1] f64: this rank's sum over its tokens of the step */
+  uint32_t loss_total; /* value [1] f64: the sum over all ranks (equals loss on one rank) */
+  uint32_t grad_norm;                          /* value [1] f64 */
+  uint32_t lr;                                 /* value [1] f64 */
+  uint32_t init_from;                          /* string; "": weights are drawn */
+  uint32_t n_slots;                            /* micro-batches in flight, of the chunk that has most */
+  /* Of every sequence, ring rank r of R has the r-th of 2 R equal pieces from the front and the r-th from the
+   * back, in order: S / R tokens, of which Ulysses rank u of U has the u-th of U equal parts. The ranks are
+   * constants. */
+  uint32_t ring_rank, ring_size, ulysses_rank, ulysses_size;
+  uint32_t places; /* value [R,S/R] i32 in arena input: where the tokens of the t-th ring rank before this one
+                    * stand in the sequence, or NX_NONE */
+  uint32_t starts; /* value [B,S/R] i32: where the document of each of this ring rank's tokens starts, or
+                      NX_NONE */
+  uint32_t weights; /* value [B,s] f32: of each token's loss, 1 on average, or NX_NONE */
+  uint32_t documents;       /* NX_DOCUMENTS_*: what their ends change */
+  uint32_t end_of_document; /* the token that ends one in a stream; NX_NONE: none does */
+  uint32_t model_config;    /* string: the config.json beside a checkpoint's weights; "": none */
+  uint32_t save_base;       /* 0 or 1: checkpoints hold what adapters leave frozen too */
+  double loss_scale_initial, loss_scale_least;
+  uint32_t loss_scale_window;     /* good steps until a dynamic one doubles */
+  uint32_t loss_scale_hysteresis; /* skipped steps until it halves */
+  uint32_t loss_scale_rules;      /* NX_LOSS_SCALE_* */
+  uint32_t loss_scale; /* value [1] f64 in arena input: the factor that gradients carry, or NX_NONE */
+  uint32_t
+      adapter_config; /* string: the adapter_config.json beside a checkpoint's adapters; "": there are none */
+  uint32_t
+      adapter_from; /* string: a folder in PEFT's format, from which adapters begin; "": they are drawn */
+  uint32_t stochastic; /* 1: updates round to bf16 as schema/stochastic.h says; 0: to nearest */
+  uint32_t loss_mean;  /* nx_loss_mean */
+} nx_run;
+_Static_assert(sizeof(nx_run) == 240, "plan run");
+
+enum {
+  NX_LOSS_SCALE_DYNAMIC = 1,
+  NX_LOSS_SCALE_RENEWS = 2, /* any good step begins the hysteresis anew, not only one that doubles it */
+  NX_LOSS_SCALE_ENDS = 4    /* where it would fall below its least the run ends */
+};
+
+/* Over what a loss is the mean of its tokens, where they do not weigh the same. */
+typedef enum nx_loss_mean {
+  NX_MEAN_MICRO_BATCH = 0, /* of a rank; micro-batches weigh the same */
+  NX_MEAN_STEP             /* of all ranks: tokens weigh the same */
+} nx_loss_mean;
+
+/* A document of a stream ends with its token; samples of whole documents know where they end. Without any of
+ * these a sequence is one document. */
+enum {
+  NX_DOCUMENTS_ATTENTION = 1, /* a token reads its own document alone */
+  NX_DOCUMENTS_POSITIONS = 2, /* positions count from the start of the document */
+  NX_DOCUMENTS_LOSS = 4       /* what follows the end of a document is not predicted */
+};
+
+typedef struct nx_run_names {
+  uint32_t name;        /* text */
+  uint32_t directory;   /* text */
+  uint32_t log_every;   /* steps */
+  uint32_t save_every;  /* steps; 0: at the end only */
+  int32_t keep;         /* -1: all */
+  uint32_t resume;      /* 0 or 1 */
+  double deadline_s;
+  uint32_t tensorboard;       /* text: folder of TensorBoard's event files; "": none */
+  uint32_t tensorboard_every; /* steps */
+  uint32_t tensorboard_shows; /* NX_SHOWS_* */
+  int32_t best;             /* checkpoints that are kept for their loss, beside those; -1: all */
+  uint32_t best_evaluation; /* whose loss that is, or NX_NONE: that of the step */
+  uint32_t rules;           /* NX_RUN_* */
+  uint32_t load;           /* text: another run's folder, or weights, to begin with; "": none */
+  uint32_t stop_every;     /* the run ends, to be resumed, after each multiple of so many steps; 0: never */
+  uint64_t load_step;      /* 0: the newest */
+  double stop_after_s;     /* and after so long; 0: never */
+  uint8_t load_weights;    /* 1: of `load` weights alone, and the run begins at step 0 */
+  uint8_t load_required;   /* 1: a run that finds no checkpoint fails */
+  uint8_t save_optimizer;  /* 0: checkpoints hold weights alone */
+  uint8_t reserved;
+  uint32_t profile_ranks;  /* text: their numbers, with commas; "": all */
+  uint64_t profile_first, profile_last; /* steps, from 1, that are recorded; 0: none */
+} nx_run_names;
+_Static_assert(sizeof(nx_run_names) == 104, "plan run names");
+
+/* Of what not everyone wants in TensorBoard. */
+enum {
+  NX_SHOWS_MEMORY = 1,
+  NX_SHOWS_LOSS_SCALE = 2,
+  NX_SHOWS_PERPLEXITY = 4,
+  NX_SHOWS_WORLD_SIZE = 8,
+  NX_SHOWS_ALL = 15
+};
+enum {
+  NX_RUN_BEST_IS_GREATEST = 1,
+  NX_RUN_ONLY_EVALUATES = 2 /* nothing is trained */
+};
+
+enum {
+  NX_EVALUATION_AT_END = 1,    /* once more when the training is over */
+  NX_EVALUATION_CONTINUES = 2, /* begins where the one before it ended, not with the first sample */
+  NX_EVALUATION_REPEATS = 4,   /* reads the set again where it has too few samples */
+  NX_EVALUATION_FLAGS = 7
+};
+
+/* Batches of a dataset whose loss is measured now and then. */
+typedef struct nx_evaluation {
+  uint32_t name;    /* text */
+  uint32_t dataset; /* index into NX_SECTION_DATASETS */
+  uint64_t every;   /* steps; 0: see every_epochs */
+  uint64_t first;   /* step before which there is none */
+  uint64_t batches; /* of an evaluation; 0: see share */
+  int64_t sanity_batches; /* before the first step; -1: a whole evaluation */
+  double every_epochs;    /* of the training's dataset, in whole steps; 0: not while the training goes on */
+  double share;           /* of the dataset's batches */
+  uint32_t flags;         /* NX_EVALUATION_* */
+  uint32_t reserved;
+} nx_evaluation;
+_Static_assert(sizeof(nx_evaluation) == 64, "plan evaluation");
+
+typedef struct nx_setting_record {
+  uint32_t path;  /* text */
+  uint32_t value; /* text: the value as JSON */
+  uint32_t bound; /* 1: a run goes on from a checkpoint of the same value only; 0: of any */
+} nx_setting_record;
+
+typedef struct nx_provenance {
+  uint32_t setting; /* index into NX_SECTION_SETTINGS */
+  uint32_t kind;    /* text: "file", "default", "preset", ... */
+  uint32_t file, option; /* texts */
+  uint32_t line, column;
+} nx_provenance;
+
+#endif
