@@ -66,11 +66,12 @@ bool nx_check_run_counts(const nx_checker *check) {
       names->log_every == 0 || names->resume > 1 || !(names->deadline_s > 0) ||
       !isfinite(names->deadline_s) || !nx_is_provenance_text(plan, names->tensorboard) ||
       names->tensorboard_every == 0 || names->tensorboard_shows > NX_SHOWS_ALL ||
-      names->rules > (NX_RUN_BEST_IS_GREATEST | NX_RUN_ONLY_EVALUATES) || names->best < -1 ||
+      names->rules > NX_RUN_RULES || names->best < -1 ||
       !nx_is_index_or_none(plan, names->best_evaluation, NX_SECTION_EVALUATIONS) ||
       !nx_is_provenance_text(plan, names->load) || names->load_weights > 1 || names->load_required > 1 ||
       names->save_optimizer > 1 || !(names->stop_after_s >= 0) || !isfinite(names->stop_after_s) ||
-      !nx_is_provenance_text(plan, names->profile_ranks) || names->profile_first > names->profile_last ||
+      !nx_is_provenance_text(plan, names->profile_ranks) ||
+      !nx_is_provenance_text(plan, names->tokenizer) || names->reserved_tail != 0 || names->profile_first > names->profile_last ||
       (names->profile_first == 0) != (names->profile_last == 0))
     return nx_flaw(check, names, "the run's names are malformed");
   return true;

@@ -109,8 +109,11 @@ typedef struct nx_run_names {
   uint8_t reserved;
   uint32_t profile_ranks;  /* text: their numbers, with commas; "": all */
   uint64_t profile_first, profile_last; /* steps, from 1, that are recorded; 0: none */
+  uint64_t file_bytes; /* of a checkpoint's file of weights, at most; 0: any number */
+  uint32_t tokenizer;  /* text: a file or folder, beside checkpoints; "": what nxdata left beside the dataset */
+  uint32_t reserved_tail;
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 104, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 120, "plan run names");
 
 /* Of what not everyone wants in TensorBoard. */
 enum {
@@ -122,7 +125,10 @@ enum {
 };
 enum {
   NX_RUN_BEST_IS_GREATEST = 1,
-  NX_RUN_ONLY_EVALUATES = 2 /* nothing is trained */
+  NX_RUN_ONLY_EVALUATES = 2, /* nothing is trained */
+  NX_RUN_MODEL_WEIGHTS = 4,  /* a checkpoint's weights are as the model computes, its master weights beside them */
+  NX_RUN_BARE_WEIGHTS = 8,   /* and have nothing beside them that only other programs read */
+  NX_RUN_RULES = 15
 };
 
 enum {

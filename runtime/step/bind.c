@@ -242,11 +242,18 @@ static bool bind_transfers(nxr_machine *machine, uint32_t chunk, nxr_fault *faul
   return true;
 }
 
+/* An evaluation program may be there for nothing but texts to continue. */
+static bool is_run(const nxr_machine *machine, const nx_program *program) {
+  return program->kind != NX_PROGRAM_EVALUATE || machine->plan->n[NX_SECTION_EVALUATIONS] > 0 ||
+         machine->generates;
+}
+
 static bool bind_chunk(nxr_machine *machine, uint32_t chunk, nxr_fault *missing, nxr_fault *fault) {
   const nx_plan *plan = machine->plan;
   for (int i = 0; i < N_PROGRAM_ITEMS; i++) {
-    uint32_t program = nxr_chunk_program(&plan->chunks[chunk], program_items[i]);
-    if (program != NX_NONE && !bind_program(machine, chunk, &plan->programs[program], missing, fault))
+    uint32_t index = nxr_chunk_program(&plan->chunks[chunk], program_items[i]);
+    const nx_program *program = index == NX_NONE ? NULL : &plan->programs[index];
+    if (program && is_run(machine, program) && !bind_program(machine, chunk, program, missing, fault))
       return false;
   }
   return bind_transfers(machine, chunk, fault);

@@ -37,6 +37,7 @@ typedef struct nxr_machine {
   uint32_t n_by_ref;            /* operators that the backend declined */
   uint32_t running;             /* the operator that was enqueued last */
   struct nxr_finite *finite;    /* looks at what kernels make; NULL: nobody does */
+  bool generates;               /* set before opening: texts are continued */
   nxk_alarm alarm;              /* set before opening, or left empty: kernels then abort */
 } nxr_machine;
 

@@ -28,9 +28,15 @@ static inline const nx_piece *piece_named(const nx_plan *plan, const char *name)
   return NULL;
 }
 
+/* Of the training's programs. */
 static inline uint32_t count_operators(const nx_plan *plan, nx_op op) {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) n += plan->operators[i].op == op;
+  for (uint32_t p = 0; p < plan->n[NX_SECTION_PROGRAMS]; p++) {
+    const nx_program *program = &plan->programs[p];
+    if (program->kind == NX_PROGRAM_EVALUATE) continue;
+    for (uint32_t i = 0; i < program->n_operators; i++)
+      n += plan->operators[program->first_operator + i].op == op;
+  }
   return n;
 }
 

@@ -163,8 +163,9 @@ static void sets_are_evaluated_as_asked(void **state) {
 
 static void what_nothing_asks_for_is_not_there(void **state) {
   (void)state;
-  static const char *const cases[] = {"evaluate.batches=3", "data.split=[80,20] evaluate.every_steps=3",
-                                      "data.split=[100,0] evaluate.batches=3"};
+  static const char *const cases[] = {"mesh.world=2 mesh.pipeline=2 evaluate.batches=3",
+                                      "mesh.world=2 mesh.pipeline=2 data.split=[80,20] evaluate.every_steps=3",
+                                      "mesh.world=2 mesh.pipeline=2 data.split=[100,0] evaluate.batches=3"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_good(cases[i]);
     assert_int_equal(c.out.plan.n[NX_SECTION_EVALUATIONS], 0);
@@ -172,6 +173,17 @@ static void what_nothing_asks_for_is_not_there(void **state) {
     assert_int_equal(c.out.plan.chunks[0].evaluate, NX_NONE);
     program_end(&c);
   }
+}
+
+/* Texts are continued by it. Nothing weighs its loss, so it has no input of its own. */
+static void one_stage_has_the_program_without_a_set(void **state) {
+  (void)state;
+  program_case c = program_good("");
+  assert_int_equal(c.out.plan.n[NX_SECTION_EVALUATIONS], 0);
+  assert_non_null(nx_plan_schedule(&c.out.plan, NX_SCHEDULE_EVALUATE));
+  assert_int_not_equal(c.out.plan.chunks[0].evaluate, NX_NONE);
+  assert_int_equal(c.out.plan.run->weights, NX_NONE);
+  program_end(&c);
 }
 
 static void what_cannot_be_evaluated_is_told(void **state) {
@@ -247,6 +259,7 @@ int main(void) {
       cmocka_unit_test(its_loss_is_summed_as_that_of_a_step),
       cmocka_unit_test(sets_are_evaluated_as_asked),
       cmocka_unit_test(what_nothing_asks_for_is_not_there),
+      cmocka_unit_test(one_stage_has_the_program_without_a_set),
       cmocka_unit_test(what_cannot_be_evaluated_is_told),
       cmocka_unit_test(when_they_come_is_no_part_of_the_meaning),
       cmocka_unit_test(a_malformed_evaluation_is_refused),

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of a layer: which operators and parameters a plan has for each, and that they are counted. */
 #include "schema/plan.h"
+#include "tests/unit/plan_lookups.h"
 #include "tests/unit/program_case.h"
 
 #include <math.h>
-
-static const nx_piece *piece_named(const nx_plan *plan, const char *name) {
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
-    if (strcmp(nx_plan_string(plan, plan->pieces[i].name), name) == 0) return &plan->pieces[i];
-  return NULL;
-}
-
-static int count(const nx_plan *plan, nx_op op) {
-  int n = 0;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) n += plan->operators[i].op == op;
-  return n;
-}
 
 /* Attribute `index` of the `which`-th of these operators. */
 static const nx_attribute *attribute(const nx_plan *plan, nx_op op, int which, uint32_t index) {
@@ -45,7 +34,7 @@ static void an_activation_is_an_operator_with_its_function(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_good(cases[i].changes);
-    assert_int_equal(count(&c.out.plan, cases[i].op), 2);
+    assert_int_equal(count_operators(&c.out.plan, cases[i].op), 2);
     assert_int_equal(attribute(&c.out.plan, cases[i].op, 1, NX_activation_function)->integer,
                      cases[i].function);
     program_end(&c);
@@ -118,7 +107,7 @@ static void norms_stand_where_the_block_has_them(void **state) {
     char text[128];
     snprintf(text, sizeof text, "model.block=%s", cases[i].block);
     program_case c = program_good(text);
-    assert_int_equal(count(&c.out.plan, NX_OP_rms_norm), cases[i].n_norms);
+    assert_int_equal(count_operators(&c.out.plan, NX_OP_rms_norm), cases[i].n_norms);
     snprintf(text, sizeof text, "model.layers.1.%s.weight", cases[i].has);
     assert_non_null(piece_named(&c.out.plan, text));
     snprintf(text, sizeof text, "model.layers.1.%s.weight", cases[i].has_not);
@@ -198,15 +187,15 @@ static void heads_are_normalized_before_they_are_rotated(void **state) {
   (void)state;
   program_case c = program_good("model.qk_norm=head mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2");
   const nx_plan *plan = &c.out.plan;
-  assert_int_equal(count(plan, NX_OP_rms_norm), 5 + 4);
-  assert_int_equal(count(plan, NX_OP_rotate), 2 * 4);
+  assert_int_equal(count_operators(plan, NX_OP_rms_norm), 5 + 4);
+  assert_int_equal(count_operators(plan, NX_OP_rotate), 2 * 4);
   assert_int_equal(attribute(plan, NX_OP_split_heads, 0, NX_split_heads_rotary_dims)->integer, 0);
   assert_int_equal(attribute(plan, NX_OP_rotate, 0, NX_rotate_rotary_dims)->integer, 8);
   assert_int_equal(attribute(plan, NX_OP_rotate, 4, NX_rotate_backward)->integer, 1);
   assert_int_equal(piece_named(plan, "model.layers.1.self_attn.k_norm.weight")->logical_columns, 8);
   program_end(&c);
   c = program_good("model.qk_norm=projection mesh.world=2 mesh.tensor=2");
-  assert_int_equal(count(&c.out.plan, NX_OP_rotate), 0);
+  assert_int_equal(count_operators(&c.out.plan, NX_OP_rotate), 0);
   assert_int_equal(piece_named(&c.out.plan, "model.layers.1.self_attn.q_norm.weight")->logical_columns, 32);
   assert_int_equal(piece_named(&c.out.plan, "model.layers.1.self_attn.k_norm.weight")->logical_columns, 16);
   program_end(&c);

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adapters in plans: what is frozen has nothing but its bytes, and what nothing reads is not computed. */
+#include "tests/unit/plan_lookups.h"
 #include "tests/unit/program_case.h"
 
 static bool is_frozen(const nx_range *range) {
   return range->grad == NX_NONE;
-}
-
-static uint32_t count(const nx_plan *plan, nx_op op) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) n += plan->operators[i].op == op;
-  return n;
-}
-
-static const nx_piece *piece_named(const nx_plan *plan, const char *name) {
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
-    if (strcmp(nx_plan_string(plan, plan->pieces[i].name), name) == 0) return &plan->pieces[i];
-  return NULL;
-}
-
-static uint64_t arena_bytes(const nx_plan *plan, nx_arena_kind kind) {
-  const nx_arena_record *arena = nx_plan_arena(plan, kind);
-  return arena ? arena->bytes : 0;
 }
 
 static void frozen_parameters_have_no_gradient_and_no_state(void **state) {
@@ -74,8 +58,8 @@ static void what_nothing_reads_is_not_computed(void **state) {
   program_case all = program_good("");
   program_case c = program_good("lora.rank=4 lora.modules=[down_proj] batch.global=2");
   const nx_plan *plan = &c.out.plan;
-  assert_int_equal(count(plan, NX_OP_embedding_grad), 0);
-  assert_int_equal(count(plan, NX_OP_attention_grad), 1); /* of layer 1, above layer 0's adapter */
+  assert_int_equal(count_operators(plan, NX_OP_embedding_grad), 0);
+  assert_int_equal(count_operators(plan, NX_OP_attention_grad), 1); /* of layer 1, above layer 0's adapter */
   for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++)
     if (plan->operators[i].op == NX_OP_rms_norm_grad) assert_int_equal(plan->operators[i].n_out, 1);
   assert_true(plan->run->flops_per_step < all.out.plan.run->flops_per_step);
@@ -144,7 +128,7 @@ static void quantized_weights_are_small(void **state) {
     uint64_t share = zero ? 2 : 1, saved = matrices * 4 - matrices / 2 - matrices / 16;
     uint64_t was = arena_bytes(&plain.out.plan, NX_ARENA_param), is = arena_bytes(plan, NX_ARENA_param);
     assert_in_range(was - is, saved / share * 99 / 100, saved / share);
-    assert_int_equal(count(plan, NX_OP_dequantize_nf4), 2 * 4 * 4 - 1); /* nothing lies below the first */
+    assert_int_equal(count_operators(plan, NX_OP_dequantize_nf4), 2 * 4 * 4 - 1); /* nothing lies below the first */
     uint64_t slots = arena_bytes(plan, NX_ARENA_slot);
     assert_int_equal(slots, arena_bytes(&plain.out.plan, NX_ARENA_slot));
     nxc_arena_free(plain.arena);

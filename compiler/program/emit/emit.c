@@ -243,7 +243,7 @@ static const struct {
 };
 
 static uint32_t n_programs(const nxc_emitter *e) {
-  return e->training->evaluations.n > 0 ? NXC_N_PROGRAMS : NXC_EVALUATE;
+  return e->training->evaluates ? NXC_N_PROGRAMS : NXC_EVALUATE;
 }
 
 static void emit_programs(nxc_emitter *e) {
@@ -266,7 +266,7 @@ static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
                      .n_layers = (uint32_t)chunk->n_layers,
                      .forward = first_program + NXC_FORWARD,
                      .backward = first_program + NXC_BACKWARD,
-                     .evaluate = e->training->evaluations.n > 0 ? first_program + NXC_EVALUATE : NX_NONE,
+                     .evaluate = e->training->evaluates ? first_program + NXC_EVALUATE : NX_NONE,
                      .step = first_program + NXC_STEP,
                      .n_slots = chunk->n_slots};
   for (nx_port port = 0; port < NX_N_PORTS; port++) record.ports[port] = value_of(e, e->graph->ports[port]);

@@ -85,6 +85,12 @@ static const char *text_or_none(const nxc_settings *s, nxc_setting_id id) {
   return nxc_has(s, id) ? nxc_text(s, id) : "";
 }
 
+/* That of the run, or else that of the texts that nxdata makes tokens of. */
+static const char *tokenizer_of(const nxc_settings *s) {
+  const char *named = text_or_none(s, NX_SETTING_RUN_TOKENIZER);
+  return named[0] != '\0' ? named : text_or_none(s, NX_SETTING_DATA_TOKENIZER);
+}
+
 static uint64_t int_or_none(const nxc_settings *s, nxc_setting_id id) {
   return nxc_has(s, id) ? (uint64_t)nxc_int(s, id) : 0;
 }
@@ -124,7 +130,11 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .profile_ranks = nxc_emit_provenance_text(e, profiles ? join_numbers(e, NX_SETTING_RUN_PROFILE_RANKS) : ""),
       .stop_every = (uint32_t)int_or_none(s, NX_SETTING_RUN_STOP_EVERY),
       .stop_after_s = limited ? 60 * nxc_number(s, NX_SETTING_RUN_STOP_AFTER_MINUTES) : 0,
-      .rules = nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0};
+      .file_bytes = (uint64_t)nxc_int(s, NX_SETTING_CHECKPOINT_FILE_BYTES),
+      .tokenizer = nxc_emit_provenance_text(e, tokenizer_of(s)),
+      .rules = (nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0u) |
+               (nxc_is(s, NX_SETTING_CHECKPOINT_WEIGHTS, "model") ? NX_RUN_MODEL_WEIGHTS : 0u) |
+               (nxc_flag(s, NX_SETTING_CHECKPOINT_HUGGING_FACE) ? 0u : NX_RUN_BARE_WEIGHTS)};
   emit_kept(e, &names);
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }

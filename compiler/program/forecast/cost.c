@@ -328,7 +328,7 @@ static player new_player(const nx_plan *plan, const nx_schedule *schedule, const
 
 static double evaluation_seconds(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
   const nx_schedule *schedule = nx_plan_schedule(plan, NX_SCHEDULE_EVALUATE);
-  if (schedule == NULL) return 0;
+  if (schedule == NULL || plan->n[NX_SECTION_EVALUATIONS] == 0) return 0;
   player p = new_player(plan, schedule, machine, arena);
   return play(&p, arena);
 }

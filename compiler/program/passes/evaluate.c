@@ -64,7 +64,7 @@ static void adapt_routing(const nxc_training *t, nxc_operator_node *op) {
 static void adapt(const evaluation *e, nxc_operator_node *op) {
   if (op->op == NX_OP_attention) op->attrs[NX_attention_dropout] = nxc_real(0);
   if (op->op == NX_OP_moe_route) adapt_routing(e->t, op);
-  if (op->op == NX_OP_ce_loss && op->n_in == 1) {
+  if (op->op == NX_OP_ce_loss && op->n_in == 1 && e->graph->weights) {
     op->args[3] = op->args[2], op->args[2] = op->args[1], op->args[1] = e->graph->weights;
     op->n_in = 2;
   }
@@ -84,10 +84,10 @@ static void keep(evaluation *e, nxc_id index) {
 }
 
 void nxc_evaluate_build(nxc_graph *graph, const nxc_training *t) {
-  if (t->evaluations.n == 0) return;
+  if (!t->evaluates) return;
   evaluation e = {.graph = graph, .t = t};
   const nxc_program_list forward = graph->programs[NXC_FORWARD];
-  if (graph->weights == 0) {
+  if (graph->weights == 0 && t->evaluations.n > 0) {
     nxc_shape shape = graph->values[graph->labels].shape;
     shape.dtype = NX_f32;
     graph->weights = nxc_value_new(graph, "weights", NXC_ROLE_INPUT, &shape);

@@ -60,7 +60,7 @@ void nxc_in_place(nxc_graph *graph);
  * on gradients goes on until the step needs them. */
 void nxc_waits(nxc_graph *graph);
 
-/* Fills the evaluation program, where there are evaluations. */
+/* Fills the evaluation program, where there is one (nxc_training.evaluates). */
 void nxc_evaluate_build(nxc_graph *graph, const nxc_training *training);
 
 /* Gives every value its arena and offset: two events (written first, used last) per value, best fit by

@@ -312,7 +312,7 @@ static void total_loss(step *s) {
   uint32_t partial = nxc_atoms_placed(&graph->values[graph->loss].shape.placement, NXC_PARTIAL);
   if (partial == 0) return;
   graph->loss_total = scalar(graph, "loss_total");
-  uint8_t evaluated = s->t->evaluations.n > 0 ? NX_WHEN_EVALUATED : 0;
+  uint8_t evaluated = s->t->evaluates ? NX_WHEN_EVALUATED : 0;
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
                                       .in = {graph->loss},
                                       .out = {graph->loss_total},

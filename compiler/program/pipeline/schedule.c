@@ -283,6 +283,6 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stag
 void nxc_schedule(nxc_pipeline *p, const nxc_training *t) {
   for (uint32_t stage = 0; stage < p->n_stages; stage++) schedule_stage(p, t, stage, false);
   p->n_train_items = p->n_items;
-  for (uint32_t stage = 0; t->evaluations.n > 0 && stage < p->n_stages; stage++)
+  for (uint32_t stage = 0; t->evaluates && stage < p->n_stages; stage++)
     schedule_stage(p, t, stage, true);
 }

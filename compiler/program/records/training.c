@@ -159,6 +159,7 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   t->data = nxc_data_read(settings);
   t->datasets = nxc_datasets_read(settings);
   t->evaluations = nxc_evaluations_read(settings, &t->datasets);
+  t->evaluates = t->evaluations.n > 0 || t->layout.pipeline == 1;
   t->types = nxc_precision_read(settings);
   t->optimizer = nxc_optimizer_read(settings);
   t->sharding = nxc_sharding_read(settings);

@@ -28,6 +28,7 @@ typedef struct nxc_training {
   nxc_data data;
   nxc_datasets datasets;
   nxc_evaluations evaluations;
+  bool evaluates; /* there is an evaluation program: for those, or for texts that one stage can continue */
   nxc_precision types;
   nxc_optimizer optimizer;
   nxc_sharding sharding;

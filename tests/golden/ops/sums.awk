@@ -43,5 +43,5 @@ function end_program() {
 }
 END {
   end_program()
-  if (n_programs != 3) print n_programs + 0 " programs, not 3"
+  if (n_programs != 4) print n_programs + 0 " programs, not 4"
 }
