@@ -117,19 +117,20 @@ typedef struct softmax_row {
 } softmax_row;
 
 /* Turns a row of scores into weights relative to the new maximum; returns the factor of everything before. */
-static float row_softmax(float *score, const attention_mask *mask, int64_t query, float scale,
-                         softmax_row *row) {
+static inline __attribute__((always_inline)) float row_softmax(float *score, const attention_mask *mask,
+                                                               const bool whole, int64_t query, float scale,
+                                                               softmax_row *row) {
   float max = row->max, sum = 0;
 #pragma omp simd reduction(max : max)
   for (int64_t j = 0; j < SIDE; j++) {
-    float x = attention_reads(mask, query, j) ? score[j] : -INFINITY;
+    float x = whole || attention_reads(mask, query, j) ? score[j] : -INFINITY;
     max = x > max ? x : max;
   }
-  float old = row->max == -INFINITY ? 0.0F : vec_exp((row->max - max) * scale);
+  float old = row->max == -INFINITY ? 0.0F : vec_exp_weight((row->max - max) * scale);
 #pragma omp simd reduction(+ : sum)
   for (int64_t j = 0; j < SIDE; j++) {
-    float weight = vec_exp((score[j] - max) * scale);
-    weight = attention_reads(mask, query, j) ? weight : 0.0F;
+    float weight = vec_exp_weight((score[j] - max) * scale);
+    weight = whole || attention_reads(mask, query, j) ? weight : 0.0F;
     score[j] = weight;
     sum += weight;
   }
@@ -175,8 +176,10 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
       attention_bend_row(&bend, space->score + i * SIDE, mask.query[i], mask.place, 1);
     if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
     for (int64_t i = 0; i < n; i++) {
-      float old = row_softmax(space->score + i * SIDE, &mask, i, s->scale, &rows[i]);
-      if (s->threshold) drop_row(space->score + i * SIDE, space->words + i * SIDE, s->threshold);
+      float *score = space->score + i * SIDE;
+      float old = mask.whole ? row_softmax(score, &mask, true, i, s->scale, &rows[i])
+                             : row_softmax(score, &mask, false, i, s->scale, &rows[i]);
+      if (s->threshold) drop_row(score, space->words + i * SIDE, s->threshold);
       if (t == begin || old == 1) continue;
       float *o = space->o + i * s->e_width;
 #pragma omp simd
@@ -244,35 +247,35 @@ typedef struct query_tile {
 } query_tile;
 
 /* Weights in `score` (dropped ones zero, for dv) and slopes of the scores in `slope`. */
-static void backward_rows(const attention_shape *s, const attention_space *space, const query_tile *tile,
-                          const attention_mask *mask, const attention_bend *bend) {
-  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale, inverse = bend->cap > 0 ? 1 / bend->cap : 0;
+static inline __attribute__((always_inline)) void
+backward_rows_as(const attention_shape *s, const attention_space *space, const query_tile *tile,
+                 const attention_mask *mask, const bool whole, const bool drops, const float inverse) {
+  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
+  uint32_t threshold = s->threshold;
   for (int64_t i = 0; i < tile->n; i++) {
     float *score = space->score + i * SIDE, *slope = space->slope + i * SIDE;
-    attention_bend_row(bend, score, mask->query[i], mask->place, 1);
     float lse = tile->lse[i], product = tile->product[i];
     const uint32_t *words = space->words + i * SIDE;
-    uint32_t threshold = s->threshold;
-    if (threshold) {
 #pragma omp simd
-      for (int64_t j = 0; j < SIDE; j++) {
-        float weight = vec_exp(score[j] * scale - lse), keep = words[j] >= threshold ? kept : 0.0F;
-        weight = attention_reads(mask, i, j) ? weight : 0.0F;
-        float capped = score[j] * inverse;
-        score[j] = weight * keep;
-        slope[j] = weight * (slope[j] * keep - product) * scale * (1 - capped * capped);
-      }
-    } else {
-#pragma omp simd
-      for (int64_t j = 0; j < SIDE; j++) {
-        float weight = vec_exp(score[j] * scale - lse);
-        weight = attention_reads(mask, i, j) ? weight : 0.0F;
-        float capped = score[j] * inverse;
-        score[j] = weight;
-        slope[j] = weight * (slope[j] - product) * scale * (1 - capped * capped);
-      }
+    for (int64_t j = 0; j < SIDE; j++) {
+      float weight = vec_exp_weight(score[j] * scale - lse), capped = score[j] * inverse;
+      weight = whole || attention_reads(mask, i, j) ? weight : 0.0F;
+      float keep = !drops ? 1.0F : words[j] >= threshold ? kept : 0.0F;
+      score[j] = weight * keep;
+      slope[j] =
+          weight * (slope[j] * keep - product) * (inverse != 0 ? scale * (1 - capped * capped) : scale);
     }
   }
+}
+
+static void backward_rows(const attention_shape *s, const attention_space *space, const query_tile *tile,
+                          const attention_mask *mask, const attention_bend *bend) {
+  for (int64_t i = 0; i < tile->n; i++)
+    attention_bend_row(bend, space->score + i * SIDE, mask->query[i], mask->place, 1);
+  if (s->threshold || bend->cap > 0)
+    backward_rows_as(s, space, tile, mask, false, s->threshold != 0, bend->cap > 0 ? 1 / bend->cap : 0);
+  else if (mask->whole) backward_rows_as(s, space, tile, mask, true, false, 0);
+  else backward_rows_as(s, space, tile, mask, false, false, 0);
 }
 
 static void query_read(const attention_shape *s, const attention_args *a, const attention_space *space,

@@ -157,13 +157,15 @@ typedef struct attention_mask {
   int32_t query[SIDE] __attribute__((aligned(64))); /* places of the queries */
   uint32_t reach[SIDE] __attribute__((aligned(64)));
   int32_t place[SIDE] __attribute__((aligned(64)));
+  int64_t n_queries;
   bool in_fours; /* keys 4 i to 4 i + 3 share the words of one counter, in order */
+  bool whole;    /* every query reads every key of the tile */
 } attention_mask;
 
 /* Queries behind the last read nothing. */
 static inline void attention_mask_queries(const attention_shape *s, int64_t batch, int64_t tile,
                                           attention_mask *mask) {
-  int64_t n = attention_tile_rows(s, tile);
+  int64_t n = mask->n_queries = attention_tile_rows(s, tile);
   for (int64_t i = 0; i < SIDE; i++) {
     mask->low[i] = i < n ? attention_start(s, batch, tile * SIDE + i) : INT32_MAX;
     mask->query[i] = i < n ? attention_place(s, tile * SIDE + i) : 0;
@@ -181,6 +183,8 @@ static inline void attention_mask_keys(const attention_shape *s, int64_t tile, a
         j % 4 == 0 ? mask->place[j] % 4 == 0 : (uint32_t)mask->place[j] == (uint32_t)mask->place[j - 1] + 1;
     mask->in_fours &= j >= n || fits;
   }
+  mask->whole = n == SIDE && mask->place[SIDE - 1] <= mask->query[0] &&
+                mask->place[0] >= mask->low[mask->n_queries - 1];
 }
 
 static inline bool attention_reads(const attention_mask *mask, int64_t query, int64_t key) {

@@ -95,16 +95,18 @@ static void square_bend(const attention_bend *bend, const attention_mask *mask, 
 }
 
 /* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
-static void square_softmax(float *score, float scale, const attention_mask *mask, softmax16 *run,
-                           float *old) {
+static inline __attribute__((always_inline)) void square_softmax_as(float *score, float scale,
+                                                                    const attention_mask *mask,
+                                                                    const bool whole, softmax16 *run,
+                                                                    float *old) {
   float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64))) = {0};
   memcpy(max, run->max, sizeof max);
   for (int key = 0; key < SIDE; key++) {
-    float *row = score + key * SIDE;
+    const float *row = score + key * SIDE;
 #pragma omp simd
     for (int i = 0; i < SIDE; i++) {
-      row[i] = attention_reads(mask, i, key) ? row[i] : -INFINITY;
-      max[i] = row[i] > max[i] ? row[i] : max[i];
+      float x = whole || attention_reads(mask, i, key) ? row[i] : -INFINITY;
+      max[i] = x > max[i] ? x : max[i];
     }
   }
   float base[SIDE] __attribute__((aligned(64))); /* finite where nothing was read yet */
@@ -114,16 +116,23 @@ static void square_softmax(float *score, float scale, const attention_mask *mask
     float *row = score + key * SIDE;
 #pragma omp simd
     for (int i = 0; i < SIDE; i++) {
-      row[i] = vec_exp((row[i] - base[i]) * scale);
+      float weight = vec_exp_weight((row[i] - base[i]) * scale);
+      row[i] = whole || attention_reads(mask, i, key) ? weight : 0.0F;
       sum[i] += row[i];
     }
   }
 #pragma omp simd
   for (int i = 0; i < SIDE; i++) {
-    old[i] = vec_exp((run->max[i] - base[i]) * scale);
+    old[i] = vec_exp_weight((run->max[i] - base[i]) * scale);
     run->sum[i] = run->sum[i] * old[i] + sum[i];
     run->max[i] = max[i];
   }
+}
+
+static void square_softmax(float *score, float scale, const attention_mask *mask, softmax16 *run,
+                           float *old) {
+  if (mask->whole && mask->n_queries == SIDE) square_softmax_as(score, scale, mask, true, run, old);
+  else square_softmax_as(score, scale, mask, false, run, old);
 }
 
 static void square_drop(float *weight, const uint32_t *words, uint32_t threshold) {
@@ -271,24 +280,35 @@ static void query_read(const attention_shape *s, const attention_args *a, const 
 }
 
 /* Weights (dropped ones zero) in `score`, slopes of the scores in `slope`. */
-static void square_backward(const attention_shape *s, const space16 *x, const query16 *query,
-                            const attention_mask *mask, const attention_bend *bend) {
-  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale, inverse = bend->cap > 0 ? 1 / bend->cap : 0;
-  square_bend(bend, mask, x->score);
+static inline __attribute__((always_inline)) void square_slopes(const attention_shape *s, const space16 *x,
+                                                                const query16 *query,
+                                                                const attention_mask *mask, const bool whole,
+                                                                const bool drops, const float inverse) {
+  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
+  uint32_t threshold = s->threshold;
   for (int key = 0; key < SIDE; key++) {
     float *score = x->score + key * SIDE, *slope = x->slope + key * SIDE;
     const uint32_t *words = x->words + key * SIDE;
-    uint32_t threshold = s->threshold;
 #pragma omp simd
     for (int i = 0; i < SIDE; i++) {
-      float weight = vec_exp(score[i] * scale - query->lse[i]);
-      float keep = threshold == 0 || words[i] >= threshold ? kept : 0.0F;
-      weight = attention_reads(mask, i, key) ? weight : 0.0F;
-      float capped = score[i] * inverse;
+      float weight = vec_exp_weight(score[i] * scale - query->lse[i]), capped = score[i] * inverse;
+      float keep = !drops ? 1.0F : words[i] >= threshold ? kept : 0.0F;
+      weight = whole || attention_reads(mask, i, key) ? weight : 0.0F;
       score[i] = weight * keep;
-      slope[i] = weight * (slope[i] * keep - query->product[i]) * scale * (1 - capped * capped);
+      slope[i] = weight * (slope[i] * keep - query->product[i]) *
+                 (inverse != 0 ? scale * (1 - capped * capped) : scale);
     }
   }
+}
+
+static void square_backward(const attention_shape *s, const space16 *x, const query16 *query,
+                            const attention_mask *mask, const attention_bend *bend) {
+  bool whole = mask->whole && mask->n_queries == SIDE;
+  square_bend(bend, mask, x->score);
+  if (s->threshold || bend->cap > 0)
+    square_slopes(s, x, query, mask, false, s->threshold != 0, bend->cap > 0 ? 1 / bend->cap : 0);
+  else if (whole) square_slopes(s, x, query, mask, true, false, 0);
+  else square_slopes(s, x, query, mask, false, false, 0);
   rows_round(x->score, (uint16_t *)x->weight_rows, SIDE * SIDE);
   rows_round(x->slope, (uint16_t *)x->slope_rows, SIDE * SIDE);
   square_paired(x->slope, x->pairs);

@@ -143,6 +143,25 @@ static inline float vec_exp(float x) {
   return x < -87.33F ? 0.0F : y;
 }
 
+/* The same within 1.5 ulp for x <= 88, as weights of a softmax are made: the exponent is added in one
+ * piece. */
+static inline float vec_exp_weight(float x) {
+  const float whole = 12582912.0F; /* 1.5 x 2^23: a sum with it is rounded to a whole number */
+  float bound = x < -87.33F ? -87.33F : x;
+  float shifted = bound * 1.44269504F + whole, n = shifted - whole;
+  float r = bound - n * 0.693359375F;
+  r = r + n * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * (r * r) + (r + 1.0F);
+  float y = vec_float(vec_bits(p) + (vec_bits(shifted) << 23));
+  return x < -87.33F ? 0.0F : y;
+}
+
 /* erf(x) within 1.1 ulp (after N. Juffa): an odd polynomial below 0.93, 1 - e^polynomial above. */
 static inline float vec_erf(float x) {
   float t = __builtin_fabsf(x), s = x * x;
