@@ -11,11 +11,12 @@
  * a text of the names not given, unless the text is a part of a configuration (nxc_scope). kind(x) is the
  * kind of a value, texts(x) the texts among weights and numbers(x) the weights, blend(weights, paths) both in
  * turn, common(a, b) what two lists share, members(maps, key, otherwise) what each map of a list has under a
- * key, maps(keys, values, ...) such a list of lists of values, pieces(x) the parts of a pipeline's layout, renamed(names, table) the names that a table has for them:
- * its entries are pairs, or texts that are the same on both sides; what it lacks is left out; minutes(x) is a
- * time in a text DD:HH:MM:SS. `/` of two integers is an integer when it divides exactly. `matches` (PCRE2,
- * unanchored), lower, basename, int, float, str, first_number, last_number, starts and ends work item by item
- * on a list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed;
+ * key, maps(keys, values, ...) such a list of lists of values, pieces(x) the parts of a pipeline's
+ * layout, renamed(names, table) the names that a table has for them: its entries are pairs, or texts
+ * that are the same on both sides; what it lacks is left out; minutes(x) is a time in a text
+ * DD:HH:MM:SS. `/` of two integers is an integer when it divides exactly. `matches` (PCRE2, unanchored),
+ * lower, basename, int, float, str, first_number, last_number, starts and ends work item by item on a
+ * list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed;
  * it knows its names, so a rule knows its inputs.
  */
 #ifndef NXC_EXPRESSION_H
