@@ -30,12 +30,13 @@ typedef struct nxk_rope {
   double amplitude; /* of cosines and sines */
   int64_t interleaved;
   int64_t rotary_start; /* first feature of a head that is rotated */
+  const double *frequencies; /* of the pairs; NULL: those by theta and its scaling */
 } nxk_rope;
 
 /* Attributes from rotary_dims on, in the order of ops.def. */
 static inline nxk_rope nxk_rope_of(const nxk_attr *a) {
   return (nxk_rope){a[0].integer, a[1].real,    a[2].integer, a[3].real,    a[4].real,
-                    a[5].real,    a[6].integer, a[7].real,    a[8].integer, a[9].integer};
+                    a[5].real,    a[6].integer, a[7].real,    a[8].integer, a[9].integer, NULL};
 }
 
 /* The features of a pair, from the first of the head on. */
@@ -66,6 +67,7 @@ static inline double nxk_rope_yarn(const nxk_rope *rope, double frequency, int64
 }
 
 static inline double nxk_rope_frequency(const nxk_rope *rope, int64_t pair) {
+  if (rope->frequencies) return rope->frequencies[pair];
   double frequency = pow(rope->theta, -2.0 * (double)pair / (double)rope->rotary_dims);
   if (rope->scaling == NXK_ROPE_LINEAR) return frequency / rope->factor;
   if (rope->scaling == NXK_ROPE_YARN || rope->scaling == NXK_ROPE_YARN_SMOOTH)

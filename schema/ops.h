@@ -24,7 +24,7 @@ typedef enum nx_arena_kind {
 typedef enum nx_op {
 #define OP(number, name, class, signature, meaning) NX_OP_##name = number,
 #include "schema/ops.def"
-  NX_OP_END
+  NX_OP_END = 256 /* above all numbers, whatever their order */
 } nx_op;
 
 /* Attribute positions: NX_matmul_trans_a and so on. */

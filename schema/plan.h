@@ -67,6 +67,7 @@ typedef struct nx_plan {
   const nx_dataset *datasets;
   const nx_source *sources;
   const nx_recipe *recipes;
+  const nx_fixed_value *fixed_values;
   const nx_provenance *provenances;
   const char *provenance_text;
   uint32_t n[NX_SECTION_END]; /* records per section, by nx_section_type */

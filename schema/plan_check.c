@@ -22,6 +22,7 @@ static bool check_records(const nx_checker *check) {
       {NX_SECTION_CONSTANTS, nx_check_constant},
       {NX_SECTION_ARENAS, nx_check_arena},
       {NX_SECTION_VALUES, nx_check_value},
+      {NX_SECTION_FIXED_VALUES, nx_check_fixed_value},
       {NX_SECTION_PARAMETER_GROUPS, nx_check_parameter_group},
       {NX_SECTION_RANGES, nx_check_range},
       {NX_SECTION_PIECES, nx_check_piece},

@@ -74,3 +74,17 @@ bool nx_check_value(const nx_checker *check, uint32_t index) {
     return nx_flaw(check, value, "value %u lies outside the value that it is a view of", index);
   return true;
 }
+
+bool nx_check_fixed_value(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_fixed_value *fixed = &plan->fixed_values[index];
+  if (!nx_is_index(plan, fixed->value, NX_SECTION_VALUES))
+    return nx_flaw(check, fixed, "fixed value %u names no value", index);
+  const nx_value *value = &plan->values[fixed->value];
+  if (value->arena != NX_ARENA_input || value->view_of != NX_NONE ||
+      (value->dtype != NX_i64 && value->dtype != NX_f64))
+    return nx_flaw(check, fixed, "fixed value %u is no input of numbers of 8 bytes", index);
+  if (fixed->table + value->bytes / 8 > plan->n[NX_SECTION_TABLE])
+    return nx_flaw(check, fixed, "fixed value %u reads past the table", index);
+  return true;
+}

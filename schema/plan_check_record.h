@@ -40,6 +40,7 @@ bool nx_check_constant(const nx_checker *check, uint32_t index);
 /* plan_check_memory.c */
 bool nx_check_arena(const nx_checker *check, uint32_t index);
 bool nx_check_value(const nx_checker *check, uint32_t index);
+bool nx_check_fixed_value(const nx_checker *check, uint32_t index);
 /* Whether a value stays within the part of its arena that a chunk has. */
 bool nx_check_in_chunk(const nx_checker *check, const nx_chunk *chunk, uint32_t index, bool *inside);
 

@@ -47,7 +47,7 @@ typedef enum nx_section_type {
   NX_SECTION_GROUPS,
   NX_SECTION_CONSTANTS,
   NX_SECTION_TERMS,
-  NX_SECTION_TABLE, /* int64 entries of table terms */
+  NX_SECTION_TABLE, /* int64 entries: of table terms, of groups' stages, of fixed values */
   NX_SECTION_ARENAS,
   NX_SECTION_VALUES,
   NX_SECTION_PIECES,
@@ -69,6 +69,7 @@ typedef enum nx_section_type {
   NX_SECTION_EVALUATIONS, /* they change no number of the training; their names are texts */
   NX_SECTION_EXTRA_SAVES, /* u64 steps, ascending: as nx_run_names.save_every */
   NX_SECTION_RECIPES, /* of those sources whose files nxdata makes */
+  NX_SECTION_FIXED_VALUES,
   NX_SECTION_END
 } nx_section_type;
 

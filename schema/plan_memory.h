@@ -77,6 +77,14 @@ typedef struct nx_value {
 } nx_value;
 _Static_assert(sizeof(nx_value) == 64, "plan value");
 
+/* What a value of arena input holds from the beginning to the end of the run: of 8 bytes each, i64 or f64, the
+ * bits of which are entries of NX_SECTION_TABLE. */
+typedef struct nx_fixed_value {
+  uint32_t value;
+  uint32_t table; /* first entry */
+} nx_fixed_value;
+_Static_assert(sizeof(nx_fixed_value) == 8, "plan fixed value");
+
 /* Random ones have the deviation `init_std`. */
 typedef enum nx_init { NX_INIT_ZEROS = 0, NX_INIT_ONES, NX_INIT_NORMAL, NX_INIT_UNIFORM, NX_N_INITS } nx_init;
 enum {

@@ -20,6 +20,8 @@ typedef struct attention_space {
   float *score, *slope;       /* [SIDE, SIDE] */
   float *packed_row;          /* [SIDE, the wider] */
   uint32_t *words;            /* [SIDE, SIDE] */
+  float *bias;                /* [distances] */
+  double *sums, *dtable;      /* [distances]; [n_buckets, table_heads] */
 } attention_space;
 
 /* Divides a thread's memory; with base 0 it measures it. */
@@ -33,7 +35,10 @@ static uint64_t space_divide(const attention_shape *s, bool backward, char *base
   space->packed_row = attention_take(&at, SIDE * wider);
   space->score = attention_take(&at, SIDE * SIDE);
   space->words = (uint32_t *)attention_take(&at, SIDE * SIDE);
+  space->bias = attention_take(&at, attention_distances(s));
   if (backward) {
+    space->sums = attention_take(&at, 2 * attention_distances(s));
+    space->dtable = attention_take(&at, 2 * s->n_buckets * s->table_heads);
     space->v_packed = attention_take(&at, keys * s->e_width);
     space->k = attention_take(&at, keys * s->width);
     space->dk = attention_take(&at, keys * s->width);
@@ -144,6 +149,16 @@ static void drop_row(float *weight, const uint32_t *words, uint32_t threshold) {
   for (int64_t j = 0; j < SIDE; j++) weight[j] = words[j] >= threshold ? weight[j] : 0.0F;
 }
 
+/* What n rows of scores go through before the softmax. */
+static void rows_bend(const attention_shape *s, const attention_space *space, const attention_bend *bend,
+                      const attention_mask *mask, int64_t head, int64_t n, attention_read read) {
+  for (int64_t i = 0; i < n; i++) {
+    float *score = space->score + i * SIDE;
+    attention_bend_row(bend, score, mask->query[i], mask->place, 1);
+    if (read == READ_SOME) attention_block_row(s, head, score, mask->query[i], mask->place, true);
+  }
+}
+
 static row_form query_form(const attention_shape *s, const attention_args *a) {
   return (row_form){a->q, a->q_type, s->d, s->width};
 }
@@ -167,26 +182,29 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   for (int64_t i = 0; i < n; i++) rows[i] = (softmax_row){-INFINITY, 0};
   memset(space->o, 0, (size_t)(SIDE * s->e_width) * sizeof(float));
   attention_mask_queries(s, batch, tile, &mask);
-  attention_bend bend = attention_bend_of(s, head);
+  attention_bend bend = attention_bend_of(s, head, space->bias);
+  bool first_met = true;
   for (int64_t t = begin; t < end; t++) {
     attention_mask_keys(s, t, &mask);
+    attention_read read = attention_tile_read(s, head, &mask);
+    if (read == READ_NOTHING) continue;
     tile_multiply((tile_product){n, SIDE, s->d, q, q_row, 1, space->k_packed + t * s->width * SIDE, SIDE,
                                  space->score, SIDE, false});
-    for (int64_t i = 0; i < n; i++)
-      attention_bend_row(&bend, space->score + i * SIDE, mask.query[i], mask.place, 1);
+    rows_bend(s, space, &bend, &mask, head, n, read);
     if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
     for (int64_t i = 0; i < n; i++) {
       float *score = space->score + i * SIDE;
       float old = mask.whole ? row_softmax(score, &mask, true, i, s->scale, &rows[i])
                              : row_softmax(score, &mask, false, i, s->scale, &rows[i]);
       if (s->threshold) drop_row(score, space->words + i * SIDE, s->threshold);
-      if (t == begin || old == 1) continue;
+      if (first_met || old == 1) continue;
       float *o = space->o + i * s->e_width;
 #pragma omp simd
       for (int64_t j = 0; j < s->e_width; j++) o[j] *= old;
     }
     tile_multiply((tile_product){n, s->e_width, attention_key_rows(s, t), space->score, SIDE, 1,
                                  values + t * SIDE * v_row, v_row, space->o, s->e_width, true});
+    first_met = false;
   }
   float kept = (float)(1 / (1 - s->dropout));
   for (int64_t i = 0; i < n; i++) {
@@ -270,8 +288,6 @@ backward_rows_as(const attention_shape *s, const attention_space *space, const q
 
 static void backward_rows(const attention_shape *s, const attention_space *space, const query_tile *tile,
                           const attention_mask *mask, const attention_bend *bend) {
-  for (int64_t i = 0; i < tile->n; i++)
-    attention_bend_row(bend, space->score + i * SIDE, mask->query[i], mask->place, 1);
   if (s->threshold || bend->cap > 0)
     backward_rows_as(s, space, tile, mask, false, s->threshold != 0, bend->cap > 0 ? 1 / bend->cap : 0);
   else if (mask->whole) backward_rows_as(s, space, tile, mask, true, false, 0);
@@ -304,27 +320,34 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
                           const float *keys, int64_t k_row, int64_t batch, int64_t head, int64_t tile) {
   query_tile query;
   attention_mask mask;
-  attention_bend bend = attention_bend_of(s, head);
+  attention_bend bend = attention_bend_of(s, head, space->bias);
+  bool first_met = true;
   query_read(s, a, space, batch, head, tile, &query);
   int64_t n = query.n, begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   attention_mask_queries(s, batch, tile, &mask);
-  if (begin >= end) memset(space->dq, 0, (size_t)(SIDE * s->width) * sizeof(float));
   for (int64_t t = begin; t < end; t++) {
     int64_t n_keys = attention_key_rows(s, t), at = t * SIDE * s->width, at_value = t * SIDE * s->e_width;
     attention_mask_keys(s, t, &mask);
+    attention_read read = attention_tile_read(s, head, &mask);
+    if (read == READ_NOTHING) continue;
     tile_multiply((tile_product){n, SIDE, s->d, query.q, query.q_row, 1, space->k_packed + at, SIDE,
                                  space->score, SIDE, false});
     tile_multiply((tile_product){n, SIDE, s->e, query.dout, query.dout_row, 1, space->v_packed + at_value,
                                  SIDE, space->slope, SIDE, false});
     if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
+    rows_bend(s, space, &bend, &mask, head, n, read);
     backward_rows(s, space, &query, &mask, &bend);
+    for (int64_t i = 0; bend.bias && i < n; i++)
+      attention_bias_sums(&bend, space->slope + i * SIDE, mask.query[i], mask.place, 1, space->sums);
     tile_multiply((tile_product){n_keys, s->e_width, n, space->score, 1, SIDE, query.dout, query.dout_row,
                                  space->dv + at_value, s->e_width, true});
     tile_multiply((tile_product){n_keys, s->width, n, space->slope, 1, SIDE, query.q, query.q_row,
                                  space->dk + at, s->width, true});
     tile_multiply((tile_product){n, s->width, n_keys, space->slope, SIDE, 1, keys + t * SIDE * k_row, k_row,
-                                 space->dq, s->width, t > begin});
+                                 space->dq, s->width, !first_met});
+    first_met = false;
   }
+  if (first_met) memset(space->dq, 0, (size_t)(SIDE * s->width) * sizeof(float));
   int64_t start = ((batch * s->n_heads + head) * s->n_tokens + query.first) * s->d;
   for (int64_t i = 0; i < n; i++)
     vec_copy(a->dq, a->dq_type, start + i * s->d, space->dq, NX_f32, i * s->width, s->d);
@@ -341,10 +364,13 @@ static void backward_part(const attention_shape *s, const attention_args *a, con
   const float *keys = rows_read(key_form(s, a), start * s->d, s->d, s->n_keys, space->k, &k_row);
   memset(space->dk, 0, n_rows * (size_t)s->width * sizeof(float));
   memset(space->dv, 0, n_rows * (size_t)s->e_width * sizeof(float));
-  for (int64_t head = kv * group; head < (kv + 1) * group; head++)
+  for (int64_t head = kv * group; head < (kv + 1) * group; head++) {
+    memset(space->sums, 0, (size_t)attention_distances(s) * sizeof *space->sums);
     for (int64_t tile = 0; tile < s->n_tiles; tile++)
       if ((head + tile) % part.n_parts == part.index)
         backward_tile(s, a, space, keys, k_row, batch, head, tile);
+    if (s->n_buckets) attention_table_sums(s, head, space->sums, space->dtable);
+  }
 }
 
 /* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts'
@@ -363,6 +389,22 @@ static void backward_finish(const attention_shape *s, const attention_args *a, a
   for (int64_t i = rows.begin; i < rows.end; i++) {
     vec_copy(a->dk, a->dk_type, (start + i) * s->d, first.dk, NX_f32, i * s->width, s->d);
     vec_copy(a->dv, a->dv_type, (start + i) * s->e, first.dv, NX_f32, i * s->e_width, s->e);
+  }
+}
+
+/* The table's gradient, summed over the threads in order. */
+static void table_finish(const nxk_kernel *kernel, const nxk_frame *frame, const attention_shape *s,
+                         int64_t n_threads) {
+  attention_space space;
+  uint64_t n_bytes = space_divide(s, true, NULL, &space);
+  float *dtable = cpu_out_at(kernel, frame, 3);
+  for (int64_t i = 0; i < s->n_buckets * s->table_heads; i++) {
+    double sum = 0;
+    for (int64_t thread = 0; thread < n_threads; thread++) {
+      space_divide(s, true, kernel->device->scratch + (uint64_t)thread * n_bytes, &space);
+      sum += space.dtable[i];
+    }
+    dtable[i] = (float)sum;
   }
 }
 
@@ -385,6 +427,7 @@ void CPU_NAME(cpu_attention_grad)(const nxk_kernel *kernel, const nxk_frame *fra
     uint64_t n_bytes = space_divide(&s, true, NULL, &space);
     char *scratch = kernel->device->scratch;
     space_divide(&s, true, scratch + (uint64_t)work.thread * n_bytes, &space);
+    memset(space.dtable, 0, (size_t)(s.n_buckets * s.table_heads) * sizeof *space.dtable);
     for (int64_t unit = work.units.begin; unit < work.units.end; unit++) {
       attention_part part = {unit, work.part, work.n_parts};
       backward_part(&s, &a, &space, part);
@@ -396,4 +439,5 @@ void CPU_NAME(cpu_attention_grad)(const nxk_kernel *kernel, const nxk_frame *fra
       backward_finish(&s, &a, (attention_part){work.units.begin, work.part, work.n_parts},
                       scratch + (uint64_t)(work.thread - work.part) * n_bytes, n_bytes);
   }
+  if (s.n_buckets) table_finish(kernel, frame, &s, n_threads);
 }

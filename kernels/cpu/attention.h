@@ -11,7 +11,9 @@
 #define CPU_ATTENTION_H
 
 #include "kernels/alibi.h"
+#include "kernels/blocks.h"
 #include "kernels/cpu/vec.h"
+#include "kernels/relative.h"
 
 enum { SIDE = 64 };
 
@@ -27,7 +29,19 @@ typedef struct attention_shape {
   uint64_t seed;
   const int64_t *samples;
   const int32_t *places, *key_places, *starts; /* NULL: a place is the number of a token, a start is 0 */
+  int64_t n_buckets, table_heads, max_distance; /* of attention_relative; 0: scores have no bias */
+  float table_factor;
+  nxk_tensor table;       /* [n_buckets, table_heads] */
+  const void *table_data;
+  nxk_blocks blocks;
 } attention_shape;
+
+enum { MOST_DISTANCES = 1 << 16 };
+
+/* Distances that a bias is kept for: those from the last on have one bucket. */
+static inline int64_t attention_distances(const attention_shape *s) {
+  return s->n_buckets ? s->max_distance + 1 : 0;
+}
 
 typedef struct attention_args {
   const void *q, *k, *v, *dout, *o;
@@ -57,7 +71,24 @@ static inline attention_shape attention_shape_of(const nxk_kernel *kernel, bool 
   s.soft_cap = (float)cpu_real(kernel, NX_attention_soft_cap);
   s.alibi_heads = kernel->operator.attrs[NX_attention_alibi_heads].integer;
   s.threshold = nx_philox_threshold(s.dropout);
+  nx_op op = kernel->operator.op;
+  if (op != NX_OP_attention_relative && op != NX_OP_attention_relative_grad) return s;
+  s.table = *cpu_in(kernel, backward ? 7 : 4);
+  s.n_buckets = s.table.dims[0];
+  s.table_heads = s.table.dims[1];
+  s.max_distance = kernel->operator.attrs[NX_attention_relative_max_distance].integer;
+  s.table_factor = (float)cpu_real(kernel, NX_attention_relative_factor);
   return s;
+}
+
+static inline nxk_blocks attention_blocks_at(const nxk_kernel *kernel, const nxk_frame *frame,
+                                             uint32_t input) {
+  const nxk_tensor *bits = cpu_in(kernel, input);
+  return (nxk_blocks){.bits = cpu_in_at(kernel, frame, input),
+                      .n_layouts = bits->dims[0],
+                      .n_rows = bits->dims[1],
+                      .n_words = bits->dims[2],
+                      .block = kernel->operator.attrs[NX_attention_sparse_block].integer};
 }
 
 /* The shape with what only a frame tells. */
@@ -69,6 +100,10 @@ static inline attention_shape attention_shape_at(const nxk_kernel *kernel, const
   s.seed = frame->seed;
   uint32_t samples = backward ? 6 : 3;
   s.samples = cpu_in_at(kernel, frame, samples);
+  nx_op op = kernel->operator.op;
+  bool sparse = op == NX_OP_attention_sparse || op == NX_OP_attention_sparse_grad;
+  if (sparse) s.blocks = attention_blocks_at(kernel, frame, ++samples);
+  if (s.n_buckets) s.table_data = cpu_in_at(kernel, frame, ++samples);
   if (kernel->operator.n_in == samples + 1) return s;
   s.places = cpu_in_at(kernel, frame, samples + 1);
   s.key_places = cpu_in_at(kernel, frame, samples + 2);
@@ -191,22 +226,41 @@ static inline bool attention_reads(const attention_mask *mask, int64_t query, in
   return (uint32_t)mask->place[key] - (uint32_t)mask->low[query] <= mask->reach[query];
 }
 
-/* What the scores of a head go through before the softmax: both are 0 where they stay. */
+/* What the scores of a head go through before the softmax: cap and slope are 0, bias is NULL where they
+ * stay. */
 typedef struct attention_bend {
-  float cap, slope; /* over the scale; slope: what ALiBi takes for each place */
+  float cap, slope;  /* over the scale; slope: what ALiBi takes for each place */
+  const float *bias; /* over the scale: by distance, the last for all that are farther */
+  int32_t last;
 } attention_bend;
 
-static inline attention_bend attention_bend_of(const attention_shape *s, int64_t head) {
-  attention_bend bend = {s->soft_cap / s->scale, 0};
-  if (s->alibi_heads)
-    bend.slope = (float)nxk_alibi_slope(s->alibi_heads, (int64_t)s->head_start + head) / s->scale;
+/* `room` has attention_distances. */
+static inline attention_bend attention_bend_of(const attention_shape *s, int64_t head, float *room) {
+  attention_bend bend = {.cap = s->soft_cap / s->scale};
+  int64_t number = (int64_t)s->head_start + head;
+  if (s->alibi_heads) bend.slope = (float)nxk_alibi_slope(s->alibi_heads, number) / s->scale;
+  if (s->n_buckets == 0) return bend;
+  bend.bias = room;
+  bend.last = (int32_t)s->max_distance;
+  for (int64_t i = 0; i <= s->max_distance; i++) {
+    int64_t bucket = nxk_relative_bucket(i, s->n_buckets, s->max_distance);
+    vec_copy(room, NX_f32, i, s->table_data, s->table.dtype, bucket * s->table_heads + number, 1);
+    room[i] *= s->table_factor / s->scale;
+  }
   return bend;
+}
+
+/* Between `place`, of a query (sign 1) or a key (-1), and another; the nearest that has a bias. */
+static inline int32_t attention_distance(int32_t place, int32_t other, int32_t sign, int32_t last) {
+  uint32_t difference = (uint32_t)place - (uint32_t)other;
+  int32_t distance = (int32_t)(sign > 0 ? difference : 0 - difference);
+  return distance < 0 ? 0 : distance > last ? last : distance;
 }
 
 /* A row of scores of one query (sign 1) or one key (-1), `place`, with the keys or queries of a tile. */
 static inline void attention_bend_row(const attention_bend *bend, float *score, int32_t place,
-                                      const int32_t *others, float sign) {
-  float cap = bend->cap, slope = bend->slope * sign, at = (float)place;
+                                      const int32_t *others, int32_t sign) {
+  float cap = bend->cap, slope = bend->slope * (float)sign, at = (float)place;
   if (cap > 0) {
     float inverse = 1 / cap;
 #pragma omp simd
@@ -215,6 +269,66 @@ static inline void attention_bend_row(const attention_bend *bend, float *score, 
   if (slope != 0) {
 #pragma omp simd
     for (int64_t j = 0; j < SIDE; j++) score[j] += slope * ((float)others[j] - at);
+  }
+  for (int64_t j = 0; bend->bias && j < SIDE; j++)
+    score[j] += bend->bias[attention_distance(place, others[j], sign, bend->last)];
+}
+
+/* Adds the slopes of a tile's row, by the distance of its scores. */
+static inline void attention_bias_sums(const attention_bend *bend, const float *slope, int32_t place,
+                                       const int32_t *others, int32_t sign, double *sums) {
+  for (int64_t j = 0; j < SIDE; j++)
+    sums[attention_distance(place, others[j], sign, bend->last)] += (double)slope[j];
+}
+
+/* What such sums of a head are of the table's gradient, added to [n_buckets, table_heads]. */
+static inline void attention_table_sums(const attention_shape *s, int64_t head, const double *sums,
+                                        double *table) {
+  double factor = (double)(s->table_factor / s->scale);
+  for (int64_t i = 0; i <= s->max_distance; i++) {
+    int64_t bucket = nxk_relative_bucket(i, s->n_buckets, s->max_distance);
+    table[bucket * s->table_heads + (int64_t)s->head_start + head] += factor * sums[i];
+  }
+}
+
+/* ---- blocks ---- */
+
+typedef enum attention_read { READ_NOTHING, READ_SOME, READ_ALL } attention_read;
+
+static inline int64_t attention_block(const attention_shape *s, int32_t place) {
+  return place < 0 ? 0 : place / s->blocks.block;
+}
+
+/* How much of a tile its blocks leave. */
+static inline attention_read attention_tile_read(const attention_shape *s, int64_t head,
+                                                 const attention_mask *mask) {
+  int64_t n_read = 0, n = 0, row = -1;
+  if (s->blocks.bits == NULL) return READ_ALL;
+  for (int64_t i = 0; i < SIDE; i++) {
+    if (attention_block(s, mask->query[i]) == row) continue;
+    row = attention_block(s, mask->query[i]);
+    for (int64_t j = 0, column = -1; j < SIDE; j++) {
+      if (attention_block(s, mask->place[j]) == column) continue;
+      column = attention_block(s, mask->place[j]);
+      n++, n_read += nxk_blocks_read(&s->blocks, (int64_t)s->head_start + head, row, column);
+    }
+  }
+  return n_read == 0 ? READ_NOTHING : n_read == n ? READ_ALL : READ_SOME;
+}
+
+/* Scores that are too low for any weight where a block is not read; each query reads a key of its own block,
+ * so that no row is left with these alone. The row is of one query or key, `place`. */
+static inline void attention_block_row(const attention_shape *s, int64_t head, float *score, int32_t place,
+                                       const int32_t *others, bool of_query) {
+  int64_t own = attention_block(s, place), last = -1;
+  bool read = false;
+  for (int64_t j = 0; j < SIDE; j++) {
+    int64_t other = attention_block(s, others[j]);
+    if (other != last)
+      read = nxk_blocks_read(&s->blocks, (int64_t)s->head_start + head, of_query ? own : other,
+                             of_query ? other : own);
+    last = other;
+    if (!read) score[j] = -1e30F;
   }
 }
 
@@ -266,6 +380,9 @@ static inline bool attention_types(const nxk_kernel *kernel, bool backward, bool
   const nxk_attr *attrs = kernel->operator.attrs;
   bool capped = attrs[NX_attention_soft_cap].real > 0, biased = attrs[NX_attention_alibi_heads].integer > 0;
   if ((capped && biased) || ((capped || biased) && attrs[NX_attention_scale].real <= 0)) return false;
+  attention_shape s = attention_shape_of(kernel, backward);
+  bool fits = s.max_distance < MOST_DISTANCES && s.scale > 0 && cpu_is_real(&s.table);
+  if (s.n_buckets && !fits) return false;
   uint32_t samples = backward ? 6 : 3, n_in = kernel->operator.n_in, lse = backward ? 5 : n_in + 1;
   for (uint32_t i = 0; i < n_in + kernel->operator.n_out; i++) {
     const nxk_tensor *x = &kernel->operator.args[i];

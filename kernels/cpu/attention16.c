@@ -28,6 +28,7 @@ typedef struct space16 {
   float *across;                      /* [d, SIDE]: o' or dq' */
   float *dk, *dv;                     /* [n_key_tiles SIDE, d] */
   uint32_t *words;                    /* [SIDE, SIDE] random, [keys, queries] */
+  float *bias;                        /* [distances] */
 } space16;
 
 /* Divides a thread's memory; with base 0 it measures it. */
@@ -44,6 +45,7 @@ static uint64_t space_divide(const attention_shape *s, bool backward, char *base
   x->pairs = attention_take(&at, square / 2);
   x->across = attention_take(&at, (backward ? s->d : s->e) * SIDE);
   x->words = attention_take(&at, square);
+  x->bias = attention_take(&at, attention_distances(s));
   if (backward) {
     x->do_across = attention_take(&at, value_rows);
     x->q_pairs = attention_take(&at, rows);
@@ -89,9 +91,13 @@ typedef struct softmax16 {
 } softmax16;
 
 /* Scores stand [keys, queries] here. */
-static void square_bend(const attention_bend *bend, const attention_mask *mask, float *score) {
-  for (int key = 0; key < SIDE; key++)
-    attention_bend_row(bend, score + key * SIDE, mask->place[key], mask->query, -1);
+static void square_bend(const attention_shape *s, const attention_bend *bend, const attention_mask *mask,
+                        int64_t head, attention_read read, float *score) {
+  for (int key = 0; key < SIDE; key++) {
+    float *row = score + key * SIDE;
+    attention_bend_row(bend, row, mask->place[key], mask->query, -1);
+    if (read == READ_SOME) attention_block_row(s, head, row, mask->place[key], mask->query, false);
+  }
 }
 
 /* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
@@ -171,33 +177,37 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   attention_mask mask;
-  attention_bend bend = attention_bend_of(s, head);
+  attention_bend bend = attention_bend_of(s, head, x->bias);
+  bool first_met = true;
   softmax16 run;
   float old[SIDE];
   for (int i = 0; i < SIDE; i++) run.max[i] = -INFINITY, run.sum[i] = 0;
   rows_across(s->d, rows_of(a->q, s->d, queries * s->d, s->d, n, x->row_room), x->q_across);
   attention_mask_queries(s, batch, tile, &mask);
-  if (begin >= end) memset(x->across, 0, (size_t)(e * SIDE) * sizeof *x->across);
   for (int64_t t = begin; t < end; t++) {
     attention_mask_keys(s, t, &mask);
+    attention_read read = attention_tile_read(s, head, &mask);
+    if (read == READ_NOTHING) continue;
     word_rows k = key_rows(s, a->k, s->d, kv, t, x->k_end);
     tile16_multiply(
       (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
-    square_bend(&bend, &mask, x->score);
+    square_bend(s, &bend, &mask, head, read, x->score);
     square_softmax(x->score, s->scale, &mask, &run, old);
     if (s->threshold) {
       draw_square(s, batch, head, &mask, x->words);
       square_drop(x->score, x->words, s->threshold);
     }
     square_paired(x->score, x->pairs);
-    for (int64_t j = 0; t > begin && j < e; j++) {
+    for (int64_t j = 0; !first_met && j < e; j++) {
       float *row = x->across + j * SIDE;
 #pragma omp simd
       for (int i = 0; i < SIDE; i++) row[i] *= old[i];
     }
     tile16_multiply((tile16_product){e, SIDE, PAIRS, x->packed + t * e * PAIRS, PAIRS, x->pairs, SIDE,
-                                     x->across, SIDE, t > begin});
+                                     x->across, SIDE, !first_met});
+    first_met = false;
   }
+  if (first_met) memset(x->across, 0, (size_t)(e * SIDE) * sizeof *x->across);
   float kept = (float)(1 / (1 - s->dropout)), factors[SIDE];
   for (int i = 0; i < SIDE; i++) factors[i] = run.sum[i] > 0 ? kept / run.sum[i] : 0.0F;
   int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * e;
@@ -304,7 +314,6 @@ static inline __attribute__((always_inline)) void square_slopes(const attention_
 static void square_backward(const attention_shape *s, const space16 *x, const query16 *query,
                             const attention_mask *mask, const attention_bend *bend) {
   bool whole = mask->whole && mask->n_queries == SIDE;
-  square_bend(bend, mask, x->score);
   if (s->threshold || bend->cap > 0)
     square_slopes(s, x, query, mask, false, s->threshold != 0, bend->cap > 0 ? 1 / bend->cap : 0);
   else if (whole) square_slopes(s, x, query, mask, true, false, 0);
@@ -321,26 +330,31 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   query16 query;
   attention_mask mask;
-  attention_bend bend = attention_bend_of(s, head);
+  attention_bend bend = attention_bend_of(s, head, x->bias);
+  bool first_met = true;
   query_read(s, a, x, batch, head, tile, &query);
   attention_mask_queries(s, batch, tile, &mask);
-  if (begin >= end) memset(x->across, 0, (size_t)(d * SIDE) * sizeof *x->across);
   for (int64_t t = begin; t < end; t++) {
     attention_mask_keys(s, t, &mask);
+    attention_read read = attention_tile_read(s, head, &mask);
+    if (read == READ_NOTHING) continue;
     word_rows k = key_rows(s, a->k, d, kv, t, x->k_end), v = key_rows(s, a->v, e, kv, t, x->v_end);
     tile16_multiply(
       (tile16_product){SIDE, SIDE, d / 2, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
     tile16_multiply(
       (tile16_product){SIDE, SIDE, e / 2, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
     if (s->threshold) draw_square(s, batch, head, &mask, x->words);
+    square_bend(s, &bend, &mask, head, read, x->score);
     square_backward(s, x, &query, &mask, &bend);
     tile16_multiply(
       (tile16_product){SIDE, e, PAIRS, x->weight_rows, PAIRS, x->do_pairs, e, x->dv + t * SIDE * e, e, true});
     tile16_multiply(
       (tile16_product){SIDE, d, PAIRS, x->slope_rows, PAIRS, x->q_pairs, d, x->dk + t * SIDE * d, d, true});
     tile16_multiply((tile16_product){d, SIDE, PAIRS, x->packed + t * d * PAIRS, PAIRS, x->pairs, SIDE,
-                                     x->across, SIDE, t > begin});
+                                     x->across, SIDE, !first_met});
+    first_met = false;
   }
+  if (first_met) memset(x->across, 0, (size_t)(d * SIDE) * sizeof *x->across);
   float ones[SIDE];
   for (int i = 0; i < SIDE; i++) ones[i] = 1;
   across_store(d, x->across, ones, attention_tile_rows(s, tile), a->dq, a->dq_type,
@@ -418,5 +432,8 @@ const cpu_table CPU_NAME(cpu_table) = {
   .families = {
     [NX_OP_attention] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
     [NX_OP_attention_grad] = {CPU_NAME(cpu_attention16_grad_bind), CPU_NAME(cpu_attention16_grad)},
+    [NX_OP_attention_relative] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
+    [NX_OP_attention_sparse] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
+    [NX_OP_attention_sparse_grad] = {CPU_NAME(cpu_attention16_grad_bind), CPU_NAME(cpu_attention16_grad)},
   },
 };

@@ -2,8 +2,9 @@
 /* Between token-major rows [B,S,C] and heads [B,n,S,d], rotated by position on the way: split_qkv,
  * split_heads and their gradients, which rotate back.
  *
- * Frequencies are computed in fp64, their cosines and sines rounded to fp32 once: at bind for the positions
- * below the sequence's length, when running for any other. */
+ * Frequencies are computed in fp64, their cosines and sines rounded to fp32 once: at bind, or of frequencies
+ * that are given at the first run, for the positions below the sequence's length; when running for any
+ * other. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/rope.h"
@@ -17,6 +18,8 @@ struct cpu_rope {
   nxk_rope form;
   int64_t half; /* pairs that are rotated */
   int64_t n_positions;
+  nxk_tensor given; /* where the frequencies are given; no dimensions: nowhere */
+  bool ready;
   double *frequency;
   float *cosine, *sine; /* [n_positions, half] */
 };
@@ -36,7 +39,15 @@ static void rope_row(const cpu_rope *r, int64_t position, float *cosine, float *
   }
 }
 
-static cpu_rope *rope_make(nxk_device *device, const nxk_rope *form, int64_t n_positions, nxk_fault *fault) {
+static void rope_fill(cpu_rope *r) {
+  for (int64_t pair = 0; pair < r->half; pair++) r->frequency[pair] = nxk_rope_frequency(&r->form, pair);
+  for (int64_t p = 0; p < r->n_positions; p++)
+    rope_row(r, p, r->cosine + p * r->half, r->sine + p * r->half);
+  r->ready = true;
+}
+
+static cpu_rope *rope_make(nxk_device *device, const nxk_rope *form, int64_t n_positions,
+                           const nxk_tensor *given, nxk_fault *fault) {
   uint64_t half = (uint64_t)form->rotary_dims / 2, n = (uint64_t)n_positions * half;
   char *memory = cpu_keep(device, sizeof(cpu_rope) + half * 8 + 2 * n * 4, "rotary table", fault);
   if (!memory) return NULL;
@@ -45,20 +56,39 @@ static cpu_rope *rope_make(nxk_device *device, const nxk_rope *form, int64_t n_p
   r->frequency = (double *)(memory + sizeof(cpu_rope));
   r->cosine = (float *)(r->frequency + half);
   r->sine = r->cosine + n;
-  for (int64_t pair = 0; pair < r->half; pair++) r->frequency[pair] = nxk_rope_frequency(form, pair);
-  for (int64_t p = 0; p < n_positions; p++) rope_row(r, p, r->cosine + p * r->half, r->sine + p * r->half);
+  if (given) r->given = *given;
+  else rope_fill(r);
   device->ropes = r;
   return r;
 }
 
-static bool rope_bind(nxk_kernel *kernel, uint32_t first_attr, int64_t n_positions, nxk_fault *fault) {
+static bool rope_is_given_at(const cpu_rope *r, const nxk_tensor *given) {
+  if (!given) return r->given.n_dims == 0;
+  return r->given.n_dims > 0 && r->given.arena == given->arena && r->given.offset == given->offset;
+}
+
+/* `input` is that of the frequencies, where they are given. */
+static bool rope_bind(nxk_kernel *kernel, uint32_t first_attr, uint32_t input, int64_t n_positions,
+                      nxk_fault *fault) {
   nxk_rope form = nxk_rope_of(&kernel->operator.attrs[first_attr]);
+  const nxk_tensor *given = kernel->operator.n_in > input ? cpu_in(kernel, input) : NULL;
   if (form.rotary_dims > 2 * MAX_HALF) return false;
   cpu_rope *found = kernel->device->ropes;
-  while (found && !(rope_forms_equal(&found->form, &form) && found->n_positions == n_positions))
+  while (found && !(rope_forms_equal(&found->form, &form) && found->n_positions == n_positions &&
+                    rope_is_given_at(found, given)))
     found = found->next;
-  kernel->state = found ? found : rope_make(kernel->device, &form, n_positions, fault);
+  kernel->state = found ? found : rope_make(kernel->device, &form, n_positions, given, fault);
   return kernel->state != NULL;
+}
+
+/* The table that an operator reads; given frequencies never change. */
+static const cpu_rope *rope_of(const nxk_kernel *kernel, const nxk_frame *frame) {
+  cpu_rope *r = kernel->state;
+  if (r->ready) return r;
+  r->form.frequencies = nxk_address(&r->given, frame);
+  rope_fill(r);
+  r->form.frequencies = NULL;
+  return r;
 }
 
 /* Heads that lie one after another in the token-major row, from `column` on. */
@@ -145,9 +175,9 @@ static void move_run(const nxk_kernel *kernel, const head_move *move) {
   }
 }
 
-static head_move move_of(const nxk_kernel *kernel, const nxk_tensor *rows, void *data,
+static head_move move_of(const nxk_kernel *kernel, const nxk_frame *frame, const nxk_tensor *rows, void *data,
                          const nxk_tensor *heads, const int32_t *positions, bool merge) {
-  return (head_move){.rope = kernel->state,
+  return (head_move){.rope = rope_of(kernel, frame),
                      .rows = data,
                      .type = rows->dtype,
                      .n_batch = rows->dims[0],
@@ -164,19 +194,25 @@ static void move_add(head_move *move, const nxk_tensor *heads, void *data, bool 
   move->parts[move->n_parts++] = (head_part){data, heads->dtype, heads->dims[1], column, rotated};
 }
 
+/* Frequencies stand behind the positions. */
+static bool is_given(const nxk_kernel *kernel, uint32_t positions, uint32_t index) {
+  return index == positions + 1 && index < kernel->operator.n_in;
+}
+
 static bool types_fit(const nxk_kernel *kernel, uint32_t positions) {
   for (uint32_t i = 0; i < kernel->operator.n_in + kernel->operator.n_out; i++)
-    if (i != positions && !cpu_is_real(&kernel->operator.args[i])) return false;
+    if (i != positions && !is_given(kernel, positions, i) && !cpu_is_real(&kernel->operator.args[i]))
+      return false;
   return kernel->operator.args[positions].dtype == NX_i32;
 }
 
 bool CPU_NAME(cpu_split_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   return types_fit(kernel, 1) &&
-         rope_bind(kernel, NX_split_qkv_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
+         rope_bind(kernel, NX_split_qkv_rotary_dims, 2, cpu_in(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_split_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  head_move move = move_of(kernel, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), cpu_out(kernel, 0),
+  head_move move = move_of(kernel, frame, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), cpu_out(kernel, 0),
                            cpu_in_at(kernel, frame, 1), false);
   for (uint32_t i = 0; i < 3; i++) move_add(&move, cpu_out(kernel, i), cpu_out_at(kernel, frame, i), i < 2);
   move_run(kernel, &move);
@@ -184,11 +220,11 @@ void CPU_NAME(cpu_split_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
 
 bool CPU_NAME(cpu_merge_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   return types_fit(kernel, 3) &&
-         rope_bind(kernel, NX_merge_qkv_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
+         rope_bind(kernel, NX_merge_qkv_rotary_dims, 4, cpu_out(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_merge_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  head_move move = move_of(kernel, cpu_out(kernel, 0), cpu_out_at(kernel, frame, 0), cpu_in(kernel, 0),
+  head_move move = move_of(kernel, frame, cpu_out(kernel, 0), cpu_out_at(kernel, frame, 0), cpu_in(kernel, 0),
                            cpu_in_at(kernel, frame, 3), true);
   for (uint32_t i = 0; i < 3; i++) move_add(&move, cpu_in(kernel, i), cpu_in_at(kernel, frame, i), i < 2);
   move_run(kernel, &move);
@@ -196,11 +232,11 @@ void CPU_NAME(cpu_merge_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
 
 bool CPU_NAME(cpu_split_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   return types_fit(kernel, 1) &&
-         rope_bind(kernel, NX_split_heads_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
+         rope_bind(kernel, NX_split_heads_rotary_dims, 2, cpu_in(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_split_heads)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  head_move move = move_of(kernel, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), cpu_out(kernel, 0),
+  head_move move = move_of(kernel, frame, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), cpu_out(kernel, 0),
                            cpu_in_at(kernel, frame, 1), false);
   move_add(&move, cpu_out(kernel, 0), cpu_out_at(kernel, frame, 0), true);
   move_run(kernel, &move);
@@ -208,18 +244,19 @@ void CPU_NAME(cpu_split_heads)(const nxk_kernel *kernel, const nxk_frame *frame)
 
 bool CPU_NAME(cpu_merge_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   return types_fit(kernel, 1) &&
-         rope_bind(kernel, NX_merge_heads_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
+         rope_bind(kernel, NX_merge_heads_rotary_dims, 2, cpu_out(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_merge_heads)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  head_move move = move_of(kernel, cpu_out(kernel, 0), cpu_out_at(kernel, frame, 0), cpu_in(kernel, 0),
+  head_move move = move_of(kernel, frame, cpu_out(kernel, 0), cpu_out_at(kernel, frame, 0), cpu_in(kernel, 0),
                            cpu_in_at(kernel, frame, 1), true);
   move_add(&move, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), true);
   move_run(kernel, &move);
 }
 
 bool CPU_NAME(cpu_rotate_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return types_fit(kernel, 1) && rope_bind(kernel, NX_rotate_rotary_dims, cpu_in(kernel, 0)->dims[2], fault);
+  return types_fit(kernel, 1) &&
+         rope_bind(kernel, NX_rotate_rotary_dims, 2, cpu_in(kernel, 0)->dims[2], fault);
 }
 
 void CPU_NAME(cpu_rotate)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -228,7 +265,8 @@ void CPU_NAME(cpu_rotate)(const nxk_kernel *kernel, const nxk_frame *frame) {
   void *target = cpu_out_at(kernel, frame, 0);
   const int32_t *positions = cpu_in_at(kernel, frame, 1);
   int64_t n_heads = x->dims[1], n_tokens = x->dims[2], d = x->dims[3], n_threads = kernel->device->n_threads;
-  const head_move move = {.rope = kernel->state, .d = d, .merge = cpu_int(kernel, frame, NX_rotate_backward)};
+  bool backward = cpu_int(kernel, frame, NX_rotate_backward);
+  const head_move move = {.rope = rope_of(kernel, frame), .d = d, .merge = backward};
 #pragma omp parallel num_threads(n_threads)
   {
     rope_angles angles;
@@ -264,7 +302,7 @@ static features features_of(const nxk_kernel *kernel, const nxk_frame *frame, bo
 static latent_move latent_move_of(const nxk_kernel *kernel, const nxk_frame *frame, bool merge) {
   const nxk_tensor *k = merge ? cpu_in(kernel, 0) : cpu_out(kernel, 0);
   const nxk_tensor *r = merge ? cpu_out(kernel, 1) : cpu_in(kernel, 1);
-  return (latent_move){.rope = kernel->state,
+  return (latent_move){.rope = rope_of(kernel, frame),
                        .x = features_of(kernel, frame, merge, 0),
                        .r = features_of(kernel, frame, merge, 1),
                        .k = features_of(kernel, frame, !merge, 0),
@@ -336,7 +374,7 @@ static void latent_run(const nxk_kernel *kernel, const nxk_frame *frame, bool me
 
 bool CPU_NAME(cpu_split_latent_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   return types_fit(kernel, 2) && cpu_in(kernel, 1)->dims[2] <= 2 * MAX_HALF &&
-         rope_bind(kernel, NX_split_latent_rotary_dims, cpu_in(kernel, 0)->dims[1], fault);
+         rope_bind(kernel, NX_split_latent_rotary_dims, 3, cpu_in(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_split_latent)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -345,7 +383,7 @@ void CPU_NAME(cpu_split_latent)(const nxk_kernel *kernel, const nxk_frame *frame
 
 bool CPU_NAME(cpu_merge_latent_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   return types_fit(kernel, 2) && cpu_out(kernel, 1)->dims[2] <= 2 * MAX_HALF &&
-         rope_bind(kernel, NX_merge_latent_rotary_dims, cpu_out(kernel, 0)->dims[1], fault);
+         rope_bind(kernel, NX_merge_latent_rotary_dims, 3, cpu_out(kernel, 0)->dims[1], fault);
 }
 
 void CPU_NAME(cpu_merge_latent)(const nxk_kernel *kernel, const nxk_frame *frame) {

@@ -2,12 +2,15 @@
 /* Causal attention over grouped heads, its gradient, and attention over some keys joined with that over
  * others.
  *
- * s_ij = scale q_i k_j (capped, less what ALiBi takes) for the keys j that query i reads, p_ij = exp(s_ij -
- * lse_i), o_i = sum_j c_ij p_ij v_j, where c_ij is 0 or 1 / (1 - dropout). Scores are divided by layer_number
- * and multiplied back, which changes no number here but keeps half-precision scores small elsewhere. Sums run
- * over ascending keys; gradients of keys and values over ascending heads, then queries. */
+ * s_ij = scale q_i k_j (capped, less what ALiBi takes, and with what a table has for the distance) for the
+ * keys j that query i reads, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij v_j, where c_ij is 0 or
+ * 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which changes no number here but
+ * keeps half-precision scores small elsewhere. Sums run over ascending keys; gradients of keys and values over
+ * ascending heads, then queries. */
 #include "kernels/alibi.h"
+#include "kernels/blocks.h"
 #include "kernels/ref/ref.h"
+#include "kernels/relative.h"
 #include "schema/philox.h"
 
 #include <math.h>
@@ -20,14 +23,42 @@ typedef struct attention {
   int64_t head_start, window, alibi_heads;
   uint64_t seed;
   const int32_t *places, *key_places, *starts; /* NULL: a query reads the keys up to its own */
+  ref_operand table;                           /* [buckets, heads of the model] of the distances' biases */
+  bool relative;                               /* there is one */
+  int64_t max_distance;
+  double factor;
+  double *dtable; /* [buckets, heads]; backward */
+  nxk_blocks blocks;
 } attention;
 
-/* `first` is the input of places. */
+/* What only some forms have, which stands behind the samples. */
+static void read_form(const ref_call *call, attention *p, uint32_t input) {
+  nx_op op = call->operator->op;
+  ref_operand operand = ref_in(call, input);
+  if (op == NX_OP_attention_relative || op == NX_OP_attention_relative_grad) {
+    p->relative = true;
+    p->table = operand;
+    p->max_distance = ref_int(call, NX_attention_relative_max_distance);
+    p->factor = ref_real(call, NX_attention_relative_factor);
+  } else {
+    p->blocks = (nxk_blocks){.bits = operand.data,
+                             .n_layouts = operand.dims[0],
+                             .n_rows = operand.dims[1],
+                             .n_words = operand.dims[2],
+                             .block = ref_int(call, NX_attention_sparse_block)};
+  }
+}
+
+/* `first` is the input behind the samples. */
 static attention attention_shape(const ref_call *call, const ref_operand *q, const ref_operand *k,
                                  const ref_operand *v, uint32_t first) {
   double dropout = ref_real(call, NX_attention_dropout);
+  nx_op op = call->operator->op;
+  bool plain = op == NX_OP_attention || op == NX_OP_attention_grad;
+  uint32_t form = first;
+  if (!plain) first++;
   bool placed = call->operator->n_in > first;
-  return (attention){
+  attention p = {
       .batches = q->dims[0],
       .heads = q->dims[1],
       .kv_heads = k->dims[1],
@@ -49,6 +80,8 @@ static attention attention_shape(const ref_call *call, const ref_operand *q, con
       .key_places = placed ? ref_in(call, first + 1).data : NULL,
       .starts = placed ? ref_in(call, first + 2).data : NULL,
   };
+  if (!plain) read_form(call, &p, form);
+  return p;
 }
 
 /* Keys behind the last that a query may read. */
@@ -61,10 +94,22 @@ static int64_t distance(const attention *p, int64_t query, int64_t key) {
   return p->places ? (int64_t)p->places[query] - p->key_places[key] : query - key;
 }
 
-static bool reads(const attention *p, int64_t batch, int64_t query, int64_t key) {
-  int64_t away = distance(p, query, key);
+/* The query and key of a score by number: of the head, of the query, of the key. */
+typedef struct score_place {
+  int64_t head, query, key;
+} score_place;
+
+static bool reads_block(const attention *p, score_place at) {
+  int64_t query = p->places ? p->places[at.query] : at.query, block = p->blocks.block;
+  int64_t key = p->places ? p->key_places[at.key] : at.key;
+  return nxk_blocks_read(&p->blocks, p->head_start + at.head, query / block, key / block);
+}
+
+static bool reads(const attention *p, int64_t batch, score_place at) {
+  int64_t away = distance(p, at.query, at.key);
   if (away < 0 || (p->window > 0 && away >= p->window)) return false;
-  return !p->places || p->starts[batch * p->tokens + query] <= p->key_places[key];
+  if (p->places && p->starts[batch * p->tokens + at.query] > p->key_places[at.key]) return false;
+  return p->blocks.bits == NULL || reads_block(p, at);
 }
 
 /* c_ij of one query. */
@@ -87,10 +132,12 @@ static double dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-/* The query and key of a score by number: of the head, of the query, of the key. */
-typedef struct score_place {
-  int64_t head, query, key;
-} score_place;
+/* Where the table has the bias of a score. */
+static int64_t bias_entry(const attention *p, score_place at) {
+  int64_t bucket =
+      nxk_relative_bucket(distance(p, at.query, at.key), p->table.dims[0], p->max_distance);
+  return bucket * p->table.dims[1] + p->head_start + at.head;
+}
 
 /* `slope`: of the score by the product of query and key, over the scale. */
 static double score(const attention *p, const double *query, const double *key, score_place at,
@@ -99,6 +146,7 @@ static double score(const attention *p, const double *query, const double *key, 
   if (p->soft_cap > 0) t = tanh(s / p->soft_cap), s = p->soft_cap * t;
   if (p->alibi_heads > 0)
     s -= nxk_alibi_slope(p->alibi_heads, p->head_start + at.head) * (double)distance(p, at.query, at.key);
+  if (p->relative) s += p->factor * ref_load(&p->table, bias_entry(p, at));
   *slope = 1 - t * t;
   return s;
 }
@@ -135,10 +183,11 @@ void ref_attention(const ref_call *call) {
       for (int64_t i = 0; i < s; i++) {
         int64_t at = (batch * p.heads + head) * s + i, end = keys_end(&p, i);
         ref_load_row(&q, at * d, 1, d, query);
-        for (int64_t j = 0; j < end; j++)
-          scores[j] = reads(&p, batch, i, j)
-                          ? score(&p, query, keys + j * d, (score_place){head, i, j}, &(double){0})
-                          : -INFINITY;
+        for (int64_t j = 0; j < end; j++) {
+          const score_place place = {head, i, j};
+          scores[j] =
+              reads(&p, batch, place) ? score(&p, query, keys + j * d, place, &(double){0}) : -INFINITY;
+        }
         ref_store(&lse, at, softmax(scores, end));
         keep_factors(&p, (uint64_t)ref_index(&samples, batch), head, i, factors);
         for (int64_t f = 0; f < e; f++) sum[f] = 0;
@@ -161,6 +210,11 @@ int64_t ref_attention_grad_work(const nxk_operator *operator) {
   return 2 * keys * (d + e) + keys + 2 * (d + e);
 }
 
+/* And the sums of the table's gradient. */
+int64_t ref_attention_relative_grad_work(const nxk_operator *operator) {
+  return ref_attention_grad_work(operator) + operator->args[7].dims[0] * operator->args[7].dims[1];
+}
+
 static rows rows_of(double *work, const attention *p) {
   int64_t keys = p->keys, d = p->d, e = p->e;
   double *values = work + 2 * keys * d, *factors = values + 2 * keys * e, *query = factors + keys;
@@ -176,9 +230,11 @@ static void query_grad(const attention *p, const rows *r, int64_t batch, int64_t
   double delta = dot(r->doutput, r->output, e);
   for (int64_t f = 0; f < d; f++) r->dquery[f] = 0;
   for (int64_t j = 0; j < keys_end(p, i); j++) {
-    if (!reads(p, batch, i, j)) continue;
-    double slope, weight = exp(score(p, r->query, r->keys + j * d, (score_place){head, i, j}, &slope) - lse);
+    const score_place place = {head, i, j};
+    if (!reads(p, batch, place)) continue;
+    double slope, weight = exp(score(p, r->query, r->keys + j * d, place, &slope) - lse);
     double dweight = r->factors[j] * dot(r->doutput, r->values + j * e, e);
+    if (p->relative) p->dtable[bias_entry(p, place)] += weight * (dweight - delta) * p->factor;
     double dscore = weight * (dweight - delta) * p->scale * slope;
     for (int64_t f = 0; f < d; f++) {
       r->dquery[f] += dscore * r->keys[j * d + f];
@@ -212,6 +268,8 @@ void ref_attention_grad(const ref_call *call) {
   attention p = attention_shape(call, &x.q, &x.k, &x.v, 7);
   int64_t n = p.keys * p.d, n_values = p.keys * p.e, group = p.heads / p.kv_heads;
   rows r = rows_of(call->work, &p);
+  p.dtable = r.output + p.e;
+  for (int64_t i = 0; p.relative && i < p.table.n_elements; i++) p.dtable[i] = 0;
   for (int64_t batch = 0; batch < p.batches; batch++)
     for (int64_t kv_head = 0; kv_head < p.kv_heads; kv_head++) {
       int64_t at = batch * p.kv_heads + kv_head;
@@ -224,6 +282,25 @@ void ref_attention_grad(const ref_call *call) {
       ref_store_row(&x.dk, at * n, n, r.dkeys);
       ref_store_row(&x.dv, at * n_values, n_values, r.dvalues);
     }
+  if (!p.relative) return;
+  ref_operand dtable = ref_out(call, 3);
+  ref_store_row(&dtable, 0, p.table.n_elements, p.dtable);
+}
+
+void ref_attention_relative(const ref_call *call) {
+  ref_attention(call);
+}
+
+void ref_attention_relative_grad(const ref_call *call) {
+  ref_attention_grad(call);
+}
+
+void ref_attention_sparse(const ref_call *call) {
+  ref_attention(call);
+}
+
+void ref_attention_sparse_grad(const ref_call *call) {
+  ref_attention_grad(call);
 }
 
 /* The weights of the two sides are exp(lse - lse of both). */

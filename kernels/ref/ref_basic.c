@@ -30,6 +30,16 @@ void ref_columns(const ref_call *call) {
     ref_store(&y, i, scale * ref_load(&x, i / m * n + first + i % m));
 }
 
+void ref_join(const ref_call *call) {
+  ref_operand a = ref_in(call, 0), b = ref_in(call, 1), y = ref_out(call, 0);
+  int64_t n = ref_last_dim(&y), n_a = ref_last_dim(&a), n_b = ref_last_dim(&b);
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    int64_t row = i / n, column = i % n;
+    bool left = column < n_a;
+    ref_store(&y, i, left ? ref_load(&a, row * n_a + column) : ref_load(&b, row * n_b + column - n_a));
+  }
+}
+
 void ref_dequantize_nf4(const ref_call *call) {
   ref_operand codes = ref_in(call, 0), absmax = ref_in(call, 1), y = ref_out(call, 0);
   for (int64_t i = 0; i < y.n_elements; i++) {

@@ -78,8 +78,11 @@ static void heads_move(const ref_call *call, const ref_operand *wide, const sect
   }
 }
 
-static nxk_rope rope_attributes(const ref_call *call, uint32_t first) {
-  return nxk_rope_of(&call->operator->attrs[first]);
+/* `input` is that of the frequencies, where they are given. */
+static nxk_rope rope_attributes(const ref_call *call, uint32_t first, uint32_t input) {
+  nxk_rope rope = nxk_rope_of(&call->operator->attrs[first]);
+  if (call->operator->n_in > input) rope.frequencies = ref_in(call, input).data;
+  return rope;
 }
 
 /* Frequency, cosine and sine of each pair, and never nothing. */
@@ -93,7 +96,7 @@ void ref_split_qkv(const ref_call *call) {
   ref_operand x = ref_in(call, 0), positions = ref_in(call, 1);
   ref_operand q = ref_out(call, 0), k = ref_out(call, 1), v = ref_out(call, 2);
   int64_t n = q.dims[1], m = k.dims[1];
-  nxk_rope rope = rope_attributes(call, NX_split_qkv_rotary_dims);
+  nxk_rope rope = rope_attributes(call, NX_split_qkv_rotary_dims, 2);
   section sections[] = {{q, 0, true}, {k, n, true}, {v, n + m, false}};
   heads_move(call, &x, sections, 3, &positions, &rope, true);
 }
@@ -102,26 +105,26 @@ void ref_merge_qkv(const ref_call *call) {
   ref_operand dq = ref_in(call, 0), dk = ref_in(call, 1), dv = ref_in(call, 2), positions = ref_in(call, 3);
   ref_operand dx = ref_out(call, 0);
   int64_t n = dq.dims[1], m = dk.dims[1];
-  nxk_rope rope = rope_attributes(call, NX_merge_qkv_rotary_dims);
+  nxk_rope rope = rope_attributes(call, NX_merge_qkv_rotary_dims, 4);
   section sections[] = {{dq, 0, true}, {dk, n, true}, {dv, n + m, false}};
   heads_move(call, &dx, sections, 3, &positions, &rope, false);
 }
 
 void ref_split_heads(const ref_call *call) {
   ref_operand x = ref_in(call, 0), positions = ref_in(call, 1);
-  nxk_rope rope = rope_attributes(call, NX_split_heads_rotary_dims);
+  nxk_rope rope = rope_attributes(call, NX_split_heads_rotary_dims, 2);
   heads_move(call, &x, &(section){ref_out(call, 0), 0, true}, 1, &positions, &rope, true);
 }
 
 void ref_merge_heads(const ref_call *call) {
   ref_operand dx = ref_out(call, 0), positions = ref_in(call, 1);
-  nxk_rope rope = rope_attributes(call, NX_merge_heads_rotary_dims);
+  nxk_rope rope = rope_attributes(call, NX_merge_heads_rotary_dims, 2);
   heads_move(call, &dx, &(section){ref_in(call, 0), 0, true}, 1, &positions, &rope, false);
 }
 
 void ref_rotate(const ref_call *call) {
   ref_operand x = ref_in(call, 0), positions = ref_in(call, 1), y = ref_out(call, 0);
-  nxk_rope rope = rope_attributes(call, NX_rotate_rotary_dims);
+  nxk_rope rope = rope_attributes(call, NX_rotate_rotary_dims, 2);
   int64_t pairs = rope.rotary_dims / 2, heads = x.dims[1], n_tokens = x.dims[2], d = x.dims[3];
   double *frequencies = call->work, *cosines = frequencies + pairs, *sines = cosines + pairs;
   for (int64_t i = 0; i < pairs; i++) frequencies[i] = nxk_rope_frequency(&rope, i);
@@ -180,7 +183,7 @@ void ref_split_latent(const ref_call *call) {
   ref_operand x = ref_in(call, 0), r = ref_in(call, 1), positions = ref_in(call, 2);
   ref_operand k = ref_out(call, 0), v = ref_out(call, 1);
   latent l = latent_of(&x, &r, &k, &v);
-  nxk_rope rope = rope_attributes(call, NX_split_latent_rotary_dims);
+  nxk_rope rope = rope_attributes(call, NX_split_latent_rotary_dims, 3);
   turning t = begin_turning(call, &rope, 1);
   for (int64_t token = 0; token < k.dims[0] * l.n_tokens; token++) {
     turn_angles(&t.turn, ref_load(&positions, token), t.frequencies, t.cosines, t.sines);
@@ -198,7 +201,7 @@ void ref_merge_latent(const ref_call *call) {
   ref_operand dk = ref_in(call, 0), dv = ref_in(call, 1), positions = ref_in(call, 2);
   ref_operand dx = ref_out(call, 0), dr = ref_out(call, 1);
   latent l = latent_of(&dx, &dr, &dk, &dv);
-  nxk_rope rope = rope_attributes(call, NX_merge_latent_rotary_dims);
+  nxk_rope rope = rope_attributes(call, NX_merge_latent_rotary_dims, 3);
   turning t = begin_turning(call, &rope, -1);
   double *sums = t.sines + t.turn.pairs;
   const ref_operand sum = {

@@ -36,9 +36,18 @@ static bool open_batch(nxr_exec *exec) {
          host_copy(plan, run->weights, (void **)&batch->weights);
 }
 
+static void write_fixed_values(const nxr_machine *machine) {
+  const nx_plan *plan = machine->plan;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_FIXED_VALUES]; i++) {
+    const nx_fixed_value *fixed = &plan->fixed_values[i];
+    write_value(machine, fixed->value, plan->table + fixed->table);
+  }
+}
+
 bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault) {
   *exec = (nxr_exec){.machine = machine, .data = data, .loaded = NX_NONE};
   if (!open_batch(exec)) return nxr_fault_set(fault, "out of memory");
+  write_fixed_values(machine);
   if (data && machine->plan->run->places != NX_NONE)
     write_value(machine, machine->plan->run->places, nxr_data_places(data));
   return true;

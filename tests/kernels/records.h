@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RECORD_MAX_VALUES = 40, RECORD_MAX_OPERATORS = 6, RECORD_MAX_PAIRS = 6, RECORD_MAX_LIST = 16 };
+enum { RECORD_MAX_VALUES = 40, RECORD_MAX_OPERATORS = 6, RECORD_MAX_PAIRS = 6, RECORD_MAX_LIST = 32 };
 
 /* What `a` stands for: the type of most operands. */
 typedef enum test_variant { VARIANT_F64, VARIANT_F32, VARIANT_BF16, VARIANT_F16, N_VARIANTS } test_variant;

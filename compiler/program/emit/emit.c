@@ -72,9 +72,7 @@ static void mark_values(nxc_emitter *e, bool *used) {
       const nxc_operator_node *op = &graph->operators[graph->programs[program].operators[i]];
       for (uint32_t arg = 0; arg < op->n_in + op->n_out; arg++) used[op->args[arg]] = true;
     }
-  nxc_id inputs[NXC_N_INPUTS];
-  nxc_graph_inputs(graph, inputs);
-  for (size_t i = 0; i < NXC_N_INPUTS; i++) used[inputs[i]] = inputs[i] != 0;
+  nxc_graph_mark_inputs(graph, used);
   for (size_t i = 0; i < graph->n_ranges; i++)
     used[graph->ranges[i].param] = used[graph->ranges[i].grad] = true; /* of a frozen one 0 */
   for (nx_port port = 0; port < NX_N_PORTS; port++)
@@ -208,6 +206,17 @@ static void emit_pieces(nxc_emitter *e) {
   for (uint32_t chunk = 0; chunk < e->pipeline->n_chunks; chunk++) {
     enter_graph(e, e->pipeline->chunks[chunk].graph);
     for (size_t i = 0; i < e->graph->n_pieces; i++) emit_piece(e, chunk, &e->graph->pieces[i]);
+  }
+}
+
+/* Of the first graph: they are the same values in all. */
+static void emit_fixed_values(nxc_emitter *e) {
+  for (size_t i = 0; i < e->graph->n_fixed; i++) {
+    const nxc_fixed_value *fixed = &e->graph->fixed[i];
+    nx_fixed_value record = {value_of(e, fixed->value), e->sections[NX_SECTION_TABLE].n_records};
+    int64_t n = nxc_shape_elements(&e->graph->values[fixed->value].shape);
+    for (int64_t at = 0; at < n; at++) nxc_emit_record(e, NX_SECTION_TABLE, &fixed->bits[at]);
+    nxc_emit_record(e, NX_SECTION_FIXED_VALUES, &record);
   }
 }
 
@@ -419,6 +428,7 @@ const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, co
   emit_pieces(&e);
   emit_schedule(&e);
   enter_graph(&e, 0);
+  emit_fixed_values(&e);
   emit_parameter_groups(&e);
   emit_run(&e);
   nxc_emit_datasets(&e);

@@ -31,6 +31,8 @@ void nxc_grad_accumulate(nxc_grad *grad, nxc_op_request *request);
 /* The same for operators that always add: the gradient is filled with 0 first where they are the first
  * writer. */
 void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request);
+/* Adds a summand of a parameter's gradient that an operator made on its own. */
+void nxc_grad_add(nxc_grad *grad, nxc_id parameter, nxc_id summand);
 /* Where the gradient of a parameter is summed; 0: it is frozen. */
 nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter);
 

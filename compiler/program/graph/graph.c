@@ -141,11 +141,18 @@ nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request) {
   return op.n_out ? op.args[op.n_in] : 0;
 }
 
-void nxc_graph_inputs(const nxc_graph *graph, nxc_id inputs[NXC_N_INPUTS]) {
-  const nxc_id all[NXC_N_INPUTS] = {graph->tokens, graph->labels, graph->positions, graph->samples,
-                                    graph->step,   graph->places, graph->starts,    graph->weights,
-                                    graph->loss_scale};
-  memcpy(inputs, all, sizeof all);
+void nxc_graph_mark_inputs(const nxc_graph *graph, bool *is_input) {
+  const nxc_id all[] = {graph->tokens, graph->labels, graph->positions, graph->samples,   graph->step,
+                        graph->places, graph->starts, graph->weights,   graph->loss_scale};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) is_input[all[i]] = all[i] != 0;
+  for (size_t i = 0; i < graph->n_fixed; i++) is_input[graph->fixed[i].value] = true;
+}
+
+nxc_id nxc_fixed_value_new(nxc_graph *graph, const char *name, const nxc_shape *shape, const int64_t *bits) {
+  nxc_id value = nxc_value_new(graph, name, NXC_ROLE_INPUT, shape);
+  graph->fixed = nxc_arena_grow(graph->arena, graph->fixed, graph->n_fixed, sizeof *graph->fixed);
+  graph->fixed[graph->n_fixed++] = (nxc_fixed_value){value, bits};
+  return value;
 }
 
 const nxc_operator_node *nxc_producer(const nxc_graph *graph, nxc_id value) {

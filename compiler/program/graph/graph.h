@@ -121,6 +121,12 @@ typedef struct nxc_group_numbers {
   nxc_id lr, decay;
 } nxc_group_numbers;
 
+/* An input whose 8-byte numbers, as bits, are those of the plan. */
+typedef struct nxc_fixed_value {
+  nxc_id value;
+  const int64_t *bits;
+} nxc_fixed_value;
+
 /* What all graphs of a plan name by index. */
 typedef struct nxc_tables {
   nxc_rank_number *constants;
@@ -239,6 +245,8 @@ typedef struct nxc_graph {
   nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
   nxc_id places, starts, weights, loss_scale; /* as in nx_run; 0: none */
   nxc_id *place_rows;    /* views of places, one per ring rank */
+  nxc_fixed_value *fixed; /* the same in all graphs of a plan */
+  size_t n_fixed;
   nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */
   nxc_id tied;         /* a parameter of this graph that is both embedding and output matrix; 0: none */
   nxc_id tied_gradient; /* its gradient as the output matrix, until both are added */
@@ -259,6 +267,8 @@ typedef struct nxc_graph {
 nxc_graph *nxc_graph_new(nxc_arena *arena, const nxc_mesh *mesh, const nxc_precision *types);
 
 nxc_id nxc_value_new(nxc_graph *graph, const char *name, nxc_role role, const nxc_shape *shape);
+/* An input that holds these numbers, 8 bytes each, throughout the run. */
+nxc_id nxc_fixed_value_new(nxc_graph *graph, const char *name, const nxc_shape *shape, const int64_t *bits);
 /* A value over the same bytes from `offset` on. */
 nxc_id nxc_view_new(nxc_graph *graph, const char *name, nxc_id base, uint64_t offset, const nxc_shape *shape);
 nxc_shape nxc_shape_of(nx_dtype dtype, uint32_t n_dims, const int64_t *dims);
@@ -293,9 +303,8 @@ typedef struct nxc_op_request {
 /* Appends to the current program and returns the first output (0 where there is none). */
 nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request);
 void nxc_program_push(nxc_graph *graph, nxc_program_list *list, nxc_id op);
-/* What the host fills: a value, or 0, in each place. */
-enum { NXC_N_INPUTS = 9 };
-void nxc_graph_inputs(const nxc_graph *graph, nxc_id inputs[NXC_N_INPUTS]);
+/* Marks the values that the host fills. */
+void nxc_graph_mark_inputs(const nxc_graph *graph, bool *is_input);
 /* Parameters that are not frozen. */
 int64_t nxc_n_trained(const nxc_graph *graph);
 /* The operator that wrote the value first, or NULL. Not kept over appends. */

@@ -41,13 +41,15 @@ static const char *infer_attention(const nxc_graph *graph, const nxc_operator_no
   return check_heads(op, q, nxc_in(graph, op, 1), nxc_in(graph, op, 2));
 }
 
-static void grad_attention(nxc_grad *grad, const nxc_operator_node *op) {
+/* Appends the gradient as another operator, whose inputs behind lse are those behind the values, and gives
+ * queries, keys and values theirs. False where nothing depends on the attention. */
+static bool append_grad(nxc_grad *grad, const nxc_operator_node *op, nx_op gradient) {
   nxc_graph *graph = nxc_grad_graph(grad);
   nxc_id q = op->args[0], k = op->args[1], v = op->args[2];
   nxc_id o = op->args[op->n_in], lse = op->args[op->n_in + 1];
   nxc_id d_o = nxc_grad_of(grad, o);
-  if (d_o == 0) return;
-  nxc_op_request request = {.op = NX_OP_attention_grad,
+  if (d_o == 0) return false;
+  nxc_op_request request = {.op = gradient,
                             .of = {q, k, v},
                             .in = {d_o, q, k, v, nxc_grad_value(grad, o), nxc_grad_value(grad, lse)},
                             .group_atoms = op->group_atoms};
@@ -56,6 +58,11 @@ static void grad_attention(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_append(graph, &request);
   const nxc_operator_node made = graph->operators[graph->n_operators - 1];
   for (uint32_t i = 0; i < 3; i++) nxc_grad_give(grad, op->args[i], made.args[made.n_in + i]);
+  return true;
+}
+
+static void grad_attention(nxc_grad *grad, const nxc_operator_node *op) {
+  append_grad(grad, op, NX_OP_attention_grad);
 }
 
 /* A key head that several ranks read has a summand of its gradient on each. */
@@ -109,6 +116,64 @@ const nxc_rule nxc_rule_attention_grad = {
     .infer = infer_attention_grad, .flops = flops_attention_grad, .n_products = N_GRAD_PRODUCTS,
     .suffixes = {"dq", "dk", "dv"}};
 const nxc_rule nxc_rule_attention_merge = {.infer = infer_attention_merge, .suffixes = {NULL, "lse"}};
+
+/* ---- biases of distances ---- */
+
+/* The table is whole on every rank. */
+static void grad_relative(nxc_grad *grad, const nxc_operator_node *op) {
+  if (!append_grad(grad, op, NX_OP_attention_relative_grad)) return;
+  nxc_grad_add(grad, op->args[4], nxc_last_output(nxc_grad_graph(grad), 3));
+}
+
+/* A rank has a summand for each score of its heads and tokens. */
+static const char *infer_relative_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *q = nxc_in(graph, op, 1), *table = nxc_in(graph, op, 7);
+  out[3] = *table;
+  out[3].dtype = NX_f32;
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++)
+    if (q->placement.at[atom] != NXC_REPLICATED) out[3].placement.at[atom] = NXC_PARTIAL;
+  return infer_attention_grad(graph, op, out);
+}
+
+const nxc_rule nxc_rule_attention_relative = {
+    .infer = infer_attention, .grad = grad_relative, .flops = flops_attention, .n_products = N_PRODUCTS,
+    .suffixes = {NULL, "lse"}};
+const nxc_rule nxc_rule_attention_relative_grad = {
+    .infer = infer_relative_grad, .flops = flops_attention_grad, .n_products = N_GRAD_PRODUCTS,
+    .suffixes = {"dq", "dk", "dv", "dtable"}};
+
+/* ---- blocks ---- */
+
+static void grad_sparse(nxc_grad *grad, const nxc_operator_node *op) {
+  append_grad(grad, op, NX_OP_attention_sparse_grad);
+}
+
+/* Of the blocks up to a query's own, the share that is read. */
+static double density(const nxc_graph *graph, nxc_id blocks) {
+  const nxc_shape *shape = &graph->values[blocks].shape;
+  const int64_t *bits = NULL;
+  int64_t n = nxc_shape_elements(shape), read = 0;
+  for (size_t i = 0; i < graph->n_fixed; i++)
+    if (graph->fixed[i].value == blocks) bits = graph->fixed[i].bits;
+  for (int64_t i = 0; bits && i < n; i++) read += __builtin_popcountll((unsigned long long)bits[i]);
+  double rows = (double)shape->dims[1];
+  return bits ? (double)read / ((double)shape->dims[0] * rows * (rows + 1) / 2) : 1;
+}
+
+static uint64_t flops_sparse(const nxc_graph *graph, const nxc_operator_node *op) {
+  return (uint64_t)((double)flops_attention(graph, op) * density(graph, op->args[4]));
+}
+
+static uint64_t flops_sparse_grad(const nxc_graph *graph, const nxc_operator_node *op) {
+  return (uint64_t)((double)flops_attention_grad(graph, op) * density(graph, op->args[7]));
+}
+
+const nxc_rule nxc_rule_attention_sparse = {
+    .infer = infer_attention, .grad = grad_sparse, .flops = flops_sparse, .n_products = N_PRODUCTS,
+    .suffixes = {NULL, "lse"}};
+const nxc_rule nxc_rule_attention_sparse_grad = {
+    .infer = infer_attention_grad, .flops = flops_sparse_grad, .n_products = N_GRAD_PRODUCTS,
+    .suffixes = {"dq", "dk", "dv"}};
 
 /* ---- sinks ---- */
 

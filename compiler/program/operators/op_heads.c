@@ -37,13 +37,19 @@ static const char *infer_split_qkv(const nxc_graph *graph, const nxc_operator_no
   return nxc_whole(x);
 }
 
+/* Frequencies stand behind the positions, on both ways. */
+static nxc_id frequencies_of(const nxc_operator_node *op, uint32_t input) {
+  return op->n_in > input ? op->args[input] : 0;
+}
+
 static void grad_split_qkv(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
   nxc_id d[3];
-  for (int i = 0; i < 3; i++)
-    if ((d[i] = nxc_grad_of(grad, op->args[2 + i])) == 0) return;
-  nxc_op_request request = {
-      .op = NX_OP_merge_qkv, .of = {op->args[0]}, .in = {d[0], d[1], d[2], op->args[1]}};
+  for (uint32_t i = 0; i < 3; i++)
+    if ((d[i] = nxc_grad_of(grad, op->args[op->n_in + i])) == 0) return;
+  nxc_op_request request = {.op = NX_OP_merge_qkv,
+                            .of = {op->args[0]},
+                            .in = {d[0], d[1], d[2], op->args[1], frequencies_of(op, 2)}};
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
   nxc_grad_give(grad, op->args[0], nxc_append(graph, &request));
 }
@@ -67,9 +73,10 @@ static const char *infer_split_heads(const nxc_graph *graph, const nxc_operator_
 
 static void grad_split_heads(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
-  nxc_id dy = nxc_grad_of(grad, op->args[2]);
+  nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);
   if (dy == 0) return;
-  nxc_op_request request = {.op = NX_OP_merge_heads, .of = {op->args[0]}, .in = {dy, op->args[1]}};
+  nxc_op_request request = {
+      .op = NX_OP_merge_heads, .of = {op->args[0]}, .in = {dy, op->args[1], frequencies_of(op, 2)}};
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
   nxc_grad_give(grad, op->args[0], nxc_append(graph, &request));
 }
@@ -92,10 +99,11 @@ static const char *infer_split_latent(const nxc_graph *graph, const nxc_operator
 
 static void grad_split_latent(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
-  nxc_id dk = nxc_grad_of(grad, op->args[3]), dv = nxc_grad_of(grad, op->args[4]);
+  nxc_id dk = nxc_grad_of(grad, op->args[op->n_in]), dv = nxc_grad_of(grad, op->args[op->n_in + 1]);
   if (dk == 0 || dv == 0) return;
-  nxc_op_request request = {
-      .op = NX_OP_merge_latent, .of = {op->args[0], op->args[1]}, .in = {dk, dv, op->args[2]}};
+  nxc_op_request request = {.op = NX_OP_merge_latent,
+                            .of = {op->args[0], op->args[1]},
+                            .in = {dk, dv, op->args[2], frequencies_of(op, 3)}};
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
   nxc_id dx = nxc_append(graph, &request), dshared = nxc_last_output(graph, 1);
   nxc_grad_give(grad, op->args[0], dx);
@@ -128,9 +136,10 @@ static const char *infer_rotate(const nxc_graph *graph, const nxc_operator_node 
 }
 
 static void grad_rotate(nxc_grad *grad, const nxc_operator_node *op) {
-  nxc_id dy = nxc_grad_of(grad, op->args[2]);
+  nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);
   if (dy == 0) return;
-  nxc_op_request request = {.op = NX_OP_rotate, .of = {op->args[0]}, .in = {dy, op->args[1]}};
+  nxc_op_request request = {
+      .op = NX_OP_rotate, .of = {op->args[0]}, .in = {dy, op->args[1], frequencies_of(op, 2)}};
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
   request.attrs[NX_rotate_backward] = nxc_integer(1);
   nxc_grad_give(grad, op->args[0], nxc_append(nxc_grad_graph(grad), &request));

@@ -121,6 +121,31 @@ static const char *infer_columns(const nxc_graph *graph, const nxc_operator_node
 const nxc_rule nxc_rule_columns_add = {.infer = infer_columns_add, .grad = grad_columns_add, .linear = true};
 const nxc_rule nxc_rule_columns = {.infer = infer_columns};
 
+static const char *infer_join(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *a = nxc_in(graph, op, 0), *b = nxc_in(graph, op, 1);
+  out[0] = nxc_shape_with_last(a, nxc_shape_last(a) + nxc_shape_last(b));
+  return nxc_placement_equal(&a->placement, &b->placement) ? NULL : "what is joined is divided differently";
+}
+
+static void grad_join(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_graph *graph = nxc_grad_graph(grad);
+  nxc_id dy = nxc_grad_of(grad, op->args[2]);
+  int64_t first = 0;
+  for (uint32_t i = 0; i < 2 && dy != 0; i++) {
+    int64_t count = nxc_shape_last(&graph->values[op->args[i]].shape);
+    nxc_op_request request = {.op = NX_OP_columns,
+                              .of = {op->args[i]},
+                              .in = {dy},
+                              .attrs = {[NX_columns_first] = nxc_integer(first),
+                                        [NX_columns_scale] = nxc_real(1),
+                                        [NX_columns_count] = nxc_integer(count)}};
+    nxc_grad_give(grad, op->args[i], nxc_append(graph, &request));
+    first += count;
+  }
+}
+
+const nxc_rule nxc_rule_join = {.infer = infer_join, .grad = grad_join};
+
 /* Codes and the scales of their blocks are divided alike; what they stand for is no parameter, and has no
  * gradient. */
 static const char *infer_dequantize(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {

@@ -62,7 +62,7 @@ static void adapt_routing(const nxc_training *t, nxc_operator_node *op) {
 /* The operator as an evaluation runs it. Absent samples weigh nothing, so that a set need not be whole
  * batches. */
 static void adapt(const evaluation *e, nxc_operator_node *op) {
-  if (op->op == NX_OP_attention) op->attrs[NX_attention_dropout] = nxc_real(0);
+  if (nx_op_find(op->op)->class == NX_ATTENTION) op->attrs[NX_attention_dropout] = nxc_real(0);
   if (op->op == NX_OP_moe_route) adapt_routing(e->t, op);
   if (op->op == NX_OP_ce_loss && op->n_in == 1 && e->graph->weights) {
     op->args[3] = op->args[2], op->args[2] = op->args[1], op->args[1] = e->graph->weights;

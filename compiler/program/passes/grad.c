@@ -163,6 +163,17 @@ void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request) {
     graph->operators[cleared].when = NX_WHEN_FIRST;
 }
 
+void nxc_grad_add(nxc_grad *grad, nxc_id parameter, nxc_id summand) {
+  nxc_graph *graph = grad->graph;
+  nxc_id gradient = nxc_grad_parameter(grad, parameter);
+  if (gradient == 0) return;
+  nxc_value_node *value = &graph->values[gradient];
+  if (value->unplaced) value->shape.placement = graph->values[summand].shape.placement;
+  value->unplaced = false;
+  nxc_grad_scatter(
+      grad, &(nxc_op_request){.op = NX_OP_add, .in = {gradient, summand}, .out = {gradient}});
+}
+
 static void add_tied(nxc_graph *graph) {
   if (graph->tied_gradient == 0) return;
   nxc_id gradient = graph->values[graph->tied].gradient;

@@ -221,9 +221,9 @@ static uint64_t place_for_good(planner *p, nx_arena_kind arena) {
 
 static void choose_arenas(planner *p) {
   nxc_graph *graph = p->graph;
-  nxc_id inputs[NXC_N_INPUTS];
-  nxc_graph_inputs(graph, inputs);
-  for (size_t i = 0; i < NXC_N_INPUTS; i++) p->lives[inputs[i]].used = inputs[i] != 0;
+  bool *is_input = nxc_arena_array(graph->arena, graph->n_values, sizeof *is_input);
+  nxc_graph_mark_inputs(graph, is_input);
+  for (size_t i = 0; i < graph->n_values; i++) p->lives[i].used |= is_input[i];
   for (nxc_id i = 1; i < graph->n_values; i++) {
     if (graph->values[i].view_of || !p->lives[i].used) continue;
     graph->values[i].arena = arena_of(p, i);

@@ -32,13 +32,17 @@ static nxc_id shift(const ring *r, nxc_id x, nxc_id into, const char *name, uint
                                                 .group_atoms = r->op->group_atoms});
 }
 
+/* Results of a gradient that stay where they are made; those between them travel. */
+enum { DQ = 0, DTABLE = 3 };
+
 /* a + b, or b where there is no a; the last sum has the type of the result. */
 static nxc_id add(const ring *r, nxc_id a, nxc_id b, uint32_t result, const char *name, uint32_t round) {
   if (a == 0) return b;
   bool last = round + 1 == r->n_rounds;
+  nxc_id to = r->op->args[r->op->n_in + result];
   nxc_op_request request = {.op = NX_OP_add, .name = of_round(r, name, round), .in = {a, b}};
-  if (last) request.dtype = r->graph->values[r->op->args[r->op->n_in + result]].shape.dtype;
-  if (last && result == 0) request.out[0] = r->op->args[r->op->n_in];
+  if (last) request.dtype = r->graph->values[to].shape.dtype;
+  if (last && (result == DQ || result == DTABLE)) request.out[0] = to;
   return nxc_append(r->graph, &request);
 }
 
@@ -93,7 +97,7 @@ static void expand_backward(const ring *r) {
   const nxc_operator_node *op = r->op;
   const nxc_id *out = op->args + op->n_in;
   travellers at = {.k = op->args[2], .v = op->args[3]};
-  nxc_id dq = 0, dk = 0, dv = 0;
+  nxc_id dq = 0, dk = 0, dv = 0, dtable = 0;
   for (uint32_t round = 0; round < r->n_rounds; round++) {
     bool last = round + 1 == r->n_rounds;
     send_on(r, &at, round);
@@ -101,10 +105,17 @@ static void expand_backward(const ring *r) {
     request.name = of_round(r, "block", round);
     nxc_id block_dq = nxc_append(r->graph, &request);
     nxc_id block_dk = nxc_last_output(r->graph, 1), block_dv = nxc_last_output(r->graph, 2);
-    dq = add(r, dq, block_dq, 0, "dq", round);
+    nxc_id block_dtable = op->n_out > DTABLE ? nxc_last_output(r->graph, DTABLE) : 0;
+    dq = add(r, dq, block_dq, DQ, "dq", round);
+    if (block_dtable) dtable = add(r, dtable, block_dtable, DTABLE, "dtable", round);
     dk = shift(r, add(r, dk, block_dk, 1, "dk.sum", round), last ? out[1] : 0, "dk", round);
     dv = shift(r, add(r, dv, block_dv, 2, "dv.sum", round), last ? out[2] : 0, "dv", round);
   }
+}
+
+/* Recomputed attention stands in the backward program too. */
+static bool is_forward(const nxc_operator_node *op) {
+  return nxc_rule_of(op->op)->grad != NULL;
 }
 
 void nxc_ring(nxc_graph *graph) {
@@ -117,12 +128,13 @@ void nxc_ring(nxc_graph *graph) {
       const ring r = {graph, &op, nxc_mesh_size(&graph->mesh, op.group_atoms)};
       graph->origin = op.origin;
       graph->layer = op.layer;
-      if (op.op == NX_OP_attention && op.group_atoms)
-        expand_forward(&r);
-      else if (op.op == NX_OP_attention_grad && op.group_atoms)
-        expand_backward(&r);
-      else
+      bool over_ring = nx_op_find(op.op)->class == NX_ATTENTION && op.group_atoms;
+      if (!over_ring)
         nxc_program_push(graph, &graph->programs[program], old.operators[i]);
+      else if (is_forward(&op))
+        expand_forward(&r);
+      else
+        expand_backward(&r);
     }
   }
 }
