@@ -88,7 +88,7 @@ static bool is_input(const job *j) {
 /* ---- results ---- */
 
 static void print_options(const nxc_tuned *best, nxc_arena *arena) {
-  for (size_t i = 0; i < best->n_edits; i++) puts(nxc_edit_show(arena, &best->edits[i]));
+  for (size_t i = 0; i < best->n_edits; i++) puts(nxc_option_change_show(arena, &best->edits[i]));
 }
 
 static int report(const job *j, nxc_tune_report *r) {

@@ -159,7 +159,7 @@ static void print_edits(const nxc_tune_report *r, const nxc_tuned *best, FILE *o
     return;
   }
   fputs("\nThe best in the file's own options:\n", out);
-  for (size_t i = 0; i < best->n_edits; i++) fprintf(out, "  %s\n", nxc_edit_show(r->arena, &best->edits[i]));
+  for (size_t i = 0; i < best->n_edits; i++) fprintf(out, "  %s\n", nxc_option_change_show(r->arena, &best->edits[i]));
   if (r->written != NULL) fprintf(out, "written: %s\n", r->written);
 }
 

@@ -21,7 +21,7 @@ typedef struct patcher {
   size_t n_pieces;
 } patcher;
 
-const char *nxc_edit_show(nxc_arena *arena, const nxc_edit *edit) {
+const char *nxc_option_change_show(nxc_arena *arena, const nxc_option_change *edit) {
   const char *name = edit->bound->row->name;
   if (edit->value == NULL) return nxc_arena_printf(arena, "%s taken out", name);
   return nxc_arena_printf(arena, "%s=%s", name, nxc_value_show(arena, edit->value));
@@ -141,7 +141,7 @@ static bool remove_option(patcher *p, const nxc_node *node) {
 
 /* ---- changing ---- */
 
-static bool change_value(patcher *p, const nxc_edit *edit) {
+static bool change_value(patcher *p, const nxc_option_change *edit) {
   const nxc_node *node = edit->bound->node;
   if (!is_in_text(p, node)) return false;
   bool pair = is_pair(p, node);
@@ -213,7 +213,7 @@ static const char *key_like(const patcher *p, const nxc_node *beside, const char
   return key;
 }
 
-static bool add_option(patcher *p, const nxc_edit *edit) {
+static bool add_option(patcher *p, const nxc_option_change *edit) {
   const char *name = edit->bound->row->name;
   const nxc_node *beside = neighbour(p, edit->bound, section_length(name));
   if (beside == NULL) return false;
@@ -235,7 +235,7 @@ static bool add_option(patcher *p, const nxc_edit *edit) {
 /* ---- the whole ---- */
 
 /* A switch of a command has no value: it stands there or not. */
-static bool apply(patcher *p, const nxc_edit *edit) {
+static bool apply(patcher *p, const nxc_option_change *edit) {
   const nxc_node *node = edit->bound->node;
   bool there = edit->bound->given && node != NULL;
   if (edit->value == NULL) return !there || remove_option(p, node);
@@ -251,7 +251,7 @@ static int compare_pieces(const void *a, const void *b) {
   return (left->end > right->end) - (left->end < right->end);
 }
 
-const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_edit *edits, size_t n_edits) {
+const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_option_change *edits, size_t n_edits) {
   patcher p = {.arena = arena, .binding = binding, .source = binding->origin.first};
   if (p.source == NULL) return NULL;
   for (size_t i = 0; i < n_edits; i++)

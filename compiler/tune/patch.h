@@ -9,14 +9,14 @@
 
 #include "compiler/config/binding/dialect.h"
 
-typedef struct nxc_edit {
+typedef struct nxc_option_change {
   const nxc_bound *bound; /* the option as the file has it */
   const nxc_value *value; /* NULL: it is taken out */
-} nxc_edit;
+} nxc_option_change;
 
 /* "tensor-model-parallel-size=4", "zero1 taken out" */
-const char *nxc_edit_show(nxc_arena *arena, const nxc_edit *edit);
+const char *nxc_option_change_show(nxc_arena *arena, const nxc_option_change *edit);
 /* NULL where an edit has no place in the text. */
-const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_edit *edits, size_t n_edits);
+const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_option_change *edits, size_t n_edits);
 
 #endif

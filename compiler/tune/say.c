@@ -97,13 +97,13 @@ typedef struct saying {
   nxc_speaker *speaker;
   nxc_arena *arena;
   const way *how;
-  nxc_edit *edits;
+  nxc_option_change *edits;
   size_t n_edits;
 } saying;
 
 static void edit(saying *s, size_t option, const nxc_value *value) {
   s->edits = nxc_arena_grow(s->arena, s->edits, s->n_edits, sizeof *s->edits);
-  s->edits[s->n_edits++] = (nxc_edit){&s->speaker->compiled->binding->options[option], value};
+  s->edits[s->n_edits++] = (nxc_option_change){&s->speaker->compiled->binding->options[option], value};
 }
 
 static bool speaks_of_changed(const saying *s, size_t option, const bool changed[NX_N_SETTINGS]) {

@@ -19,7 +19,7 @@ nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const
                              size_t n_warnings);
 
 typedef struct nxc_said {
-  const nxc_edit *edits;
+  const nxc_option_change *edits;
   size_t n_edits;
   const char *text; /* of the file, with them */
   nxc_compiled compiled;

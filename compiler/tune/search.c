@@ -264,7 +264,7 @@ static void list_layouts(search *s) {
 /* ---- judging ---- */
 
 static void keep_text(search *s, const nxc_said *said, nxc_tuned *tuned) {
-  nxc_edit *edits = nxc_arena_array(s->arena, said->n_edits + 1, sizeof *edits);
+  nxc_option_change *edits = nxc_arena_array(s->arena, said->n_edits + 1, sizeof *edits);
   for (size_t i = 0; i < said->n_edits; i++) {
     edits[i].bound = said->edits[i].bound;
     nxc_value *value = said->edits[i].value ? nxc_arena_alloc(s->arena, sizeof *value) : NULL;

@@ -37,7 +37,7 @@ typedef struct nxc_tuned {
   double parts[NXC_MOST_PARTS]; /* seconds of a step, named by nxc_tune_parts */
   nxc_layout layout;
   nxc_batch batch;
-  const nxc_edit *edits; /* of the file's text */
+  const nxc_option_change *edits; /* of the file's text */
   size_t n_edits;
   const char *text; /* with them */
 } nxc_tuned;
