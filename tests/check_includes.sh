@@ -35,7 +35,7 @@ forbid 'pcre2\.h' '^(compiler/expression/|compiler/config/|compiler/gen/|tokeniz
 forbid 'utf8proc\.h' '^tokenizer/(unicode|normalize_)' schema compiler kernels runtime tokenizer
 
 # What stands lower must not know what stands higher. From the ground up:
-floors='compiler compiler/diagnostics compiler/expression compiler/settings compiler/document compiler/machine
+floors='compiler compiler/diagnostics compiler/edit compiler/expression compiler/settings compiler/document compiler/machine
 compiler/render compiler/show compiler/config compiler/compare compiler/convert compiler/program compiler/estimate
 compiler/tune compiler/commands'
 below=

@@ -24,7 +24,8 @@ const char nxc_options_usage[] =
     "  --hermetic           environment variables must be declared in .nxcfg.yaml\n"
     "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding; $< stays text\n"
     "  -W error             warnings are errors\n"
-    "  --notes              show notes too\n";
+    "  --notes              show notes too\n"
+    "  --color WHEN         auto (a terminal, without NO_COLOR), always or never\n";
 
 typedef struct parsing {
   nxc_arena *arena;
@@ -47,6 +48,7 @@ static bool check_format(parsing *p) {
   static const char *const names[] = {
       [NXC_FORMAT_TEXT] = "text",     [NXC_FORMAT_SHORT] = "short", [NXC_FORMAT_JSON] = "json",
       [NXC_FORMAT_GITHUB] = "github", [NXC_FORMAT_SARIF] = "sarif", [NXC_FORMAT_GITLAB] = "gitlab",
+      [NXC_FORMAT_JUNIT] = "junit",
   };
   const char *name = p->options->format_name;
   for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
@@ -62,6 +64,10 @@ static bool check_words(parsing *p, const char *warnings, const char *compat) {
   if (warnings != NULL && strcmp(warnings, "error") != 0) return complain(p, "-W takes error, not", warnings);
   if (compat != NULL && strcmp(compat, "omegaconf") != 0)
     return complain(p, "--compat takes omegaconf, not", compat);
+  const char *colour = p->options->colour;
+  if (colour != NULL && strcmp(colour, "auto") != 0 && strcmp(colour, "always") != 0 &&
+      strcmp(colour, "never") != 0)
+    return complain(p, "--color takes auto, always or never, not", colour);
   const char *dialect = p->options->dialect, *version;
   if (dialect != NULL && nxc_dialect_find(dialect) == NULL && !nxc_front_find(p->arena, dialect, &version))
     return complain(p, "there is no dialect", dialect);
@@ -102,10 +108,10 @@ static bool takes_arguments(const parsing *p) {
 static bool means_something(const parsing *p, const char *option) {
   static const struct {
     const char *command, *options;
-  } few[] = {{"explain", " --dialect --rules --help "},
-             {"schema", " --help "},
-             {"show", " --help "},
-             {"resolve", " -l --set --compat --format -W --notes --help "}};
+  } few[] = {{"explain", " --dialect --rules --help -h "},
+             {"schema", " --help -h "},
+             {"show", " --help -h "},
+             {"resolve", " -l --set --compat --format -W --notes --color --help -h "}};
   for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
     if (strcmp(few[i].command, p->command) != 0) continue;
     return strstr(few[i].options, nxc_arena_printf(p->arena, " %s ", option)) != NULL;
@@ -173,6 +179,8 @@ bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *comma
       {.name = "--hermetic", .flag = &options->hermetic},
       {.name = "--notes", .flag = &options->notes},
       {.name = "--help", .flag = &options->help},
+      {.name = "-h", .flag = &options->help},
+      {.name = "--color", .text = &options->colour},
       {.name = NULL},
   };
   parsing p = {arena, options, command, own_formats};
@@ -202,7 +210,15 @@ nxc_request nxc_options_request(const nxc_options *options, const char *file) {
   };
 }
 
+/* https://no-color.org: any text but an empty one. */
+static bool wants_colour(const char *when) {
+  if (when != NULL && strcmp(when, "auto") != 0) return strcmp(when, "always") == 0;
+  const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  if ((none != NULL && *none != '\0') || (terminal != NULL && strcmp(terminal, "dumb") == 0)) return false;
+  return isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
+}
+
 nxc_render nxc_options_render(const nxc_options *options) {
-  bool terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
-  return (nxc_render){.format = options->format, .colour = terminal, .notes = options->notes};
+  return (nxc_render){
+      .format = options->format, .colour = wants_colour(options->colour), .notes = options->notes};
 }

@@ -33,6 +33,7 @@ typedef struct nxc_options {
   bool warnings_are_errors;
   bool notes;
   bool help;
+  const char *colour; /* --color; NULL: auto */
 } nxc_options;
 
 /* `command` is its name, for messages; argv starts behind it. Extras end with a row without a name. False,

@@ -58,6 +58,8 @@ static bool replace_file(nxc_arena *arena, const char *path, const char *bytes, 
   int file = open_unnamed(arena, target);
   bool unnamed = file >= 0, named = false;
   if (!unnamed) file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  struct stat before;
+  if (file >= 0 && stat(target, &before) == 0) fchmod(file, before.st_mode & 07777); /* as it may be run */
   bool made = file >= 0, good = made && write_all(file, bytes, n_bytes) && fsync(file) == 0;
   if (good && unnamed) {
     named = give_name(arena, file, target);

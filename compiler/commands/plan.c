@@ -61,7 +61,7 @@ static void report(const job *j, nxc_plan_report *r) {
   if (format != NULL) {
     struct json_t *document = nxc_findings_begin(format);
     nxc_findings_add(format, document, j->sink, r->file);
-    nxc_findings_end(document, stdout);
+    nxc_findings_end(format, document, stdout);
     return;
   }
   nxc_render render = nxc_options_render(j->options);

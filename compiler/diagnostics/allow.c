@@ -102,6 +102,24 @@ static bool allows_something(const nxc_sink *sink, size_t first, const nxc_allow
   return false;
 }
 
+/* The comment goes, with its line where it stands alone; of several ids, of which another is in use, this one. */
+static nxc_repair without(nxc_arena *arena, const nxc_source *source, const nxc_allow *unused,
+                          const char *id) {
+  if (unused->n_ids < unused->n_given) {
+    nxc_repair word = nxc_repair_word(arena, unused->at, id, "", true);
+    if (word.n_edits == 0) return word;
+    size_t begin = word.edits->begin, end = word.edits->end;
+    end += strspn(source->text + end, ", ");
+    return nxc_repair_removes(arena, source, begin, end, true);
+  }
+  uint32_t line = unused->at.line;
+  size_t begin = nxc_span_offset(unused->at, false), end = nxc_span_offset(unused->at, true);
+  if (unused->alone)
+    return nxc_repair_removes(arena, source, source->line_start[line - 1], source->line_start[line], true);
+  while (begin > 0 && (source->text[begin - 1] == ' ' || source->text[begin - 1] == '\t')) begin--;
+  return nxc_repair_removes(arena, source, begin, end, true);
+}
+
 void nxc_allow_report_unused(nxc_sink *sink, const nxc_source *source,
                              bool (*excused)(const void *context, const char *id), const void *context) {
   if (!nxc_allow_stands_in(source)) return;
@@ -112,6 +130,7 @@ void nxc_allow_report_unused(nxc_sink *sink, const nxc_source *source,
     nxc_allow allow, left;
     if (!nxc_allow_read(arena, source, line, &allow)) continue;
     left = allow;
+    left.n_given = allow.n_ids;
     left.n_ids = 0;
     behind = skip_to_line(sink, behind, source, line);
     for (size_t i = 0; i < allow.n_ids; i++)
@@ -124,8 +143,9 @@ void nxc_allow_report_unused(nxc_sink *sink, const nxc_source *source,
   for (size_t i = 0; i < n_unused; i++) {
     for (size_t j = 0; j < unused[i].n_ids; j++) {
       const char *id = unused[i].ids[j];
-      nxc_report(sink, "NX1510", NXC_SEVERITY_WARNING, unused[i].at, "remove it",
-                 "this comment allows %s, which is not found here", id);
+      nxc_report_repair(sink, "NX1510", NXC_SEVERITY_WARNING, unused[i].at, "remove it",
+                        without(arena, source, &unused[i], id),
+                        "this comment allows %s, which is not found here", id);
     }
   }
 }

@@ -13,6 +13,7 @@ typedef struct nxc_allow {
   bool alone; /* nothing but the comment stands in its line */
   const char *ids[8];
   size_t n_ids;
+  size_t n_given; /* of one that is not all in use: how many ids it has */
   const char *reason; /* "" where none is given */
   nxc_span at;
 } nxc_allow;

@@ -46,7 +46,7 @@ void nxc_sink_report(nxc_sink *sink, const nxc_finding *finding) {
   kept->finding.label = nxc_characters_shown(arena, finding->label);
   kept->finding.fix = nxc_characters_shown(arena, finding->fix);
   kept->finding.about = finding->about ? nxc_arena_strdup(arena, finding->about) : NULL;
-  kept->finding.replacement = finding->replacement ? nxc_arena_strdup(arena, finding->replacement) : NULL;
+  kept->finding.repair = nxc_repair_copy(arena, &finding->repair);
   nxc_remark *remarks = nxc_arena_array(arena, finding->n_remarks + 1, sizeof *remarks);
   for (size_t i = 0; i < finding->n_remarks; i++) {
     remarks[i] = (nxc_remark){finding->remarks[i].at, nxc_characters_shown(arena, finding->remarks[i].text)};
@@ -68,6 +68,20 @@ void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span 
                   &(nxc_finding){.id = id, .severity = severity, .message = message, .at = at, .fix = fix});
 }
 
+void nxc_report_repair(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span at, const char *fix,
+                       nxc_repair repair, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const char *message = nxc_arena_vprintf(sink->arena, format, args);
+  va_end(args);
+  nxc_sink_report(sink, &(nxc_finding){.id = id,
+                                       .severity = severity,
+                                       .message = message,
+                                       .at = at,
+                                       .fix = fix,
+                                       .repair = repair});
+}
+
 void nxc_sink_withdraw(nxc_sink *sink, const char *id, const char *path) {
   size_t n_kept = 0, n_path = strlen(path);
   for (size_t i = 0; i < sink->n_entries; i++) {
@@ -76,6 +90,17 @@ void nxc_sink_withdraw(nxc_sink *sink, const char *id, const char *path) {
                 strncmp(finding->about, path, n_path) == 0 &&
                 (finding->about[n_path] == '\0' || finding->about[n_path] == '.');
     if (!same) sink->entries[n_kept++] = sink->entries[i];
+  }
+  sink->n_entries = n_kept;
+  sink->settled = false;
+}
+
+void nxc_sink_drop_notes(nxc_sink *sink, const char *but) {
+  size_t n_kept = 0;
+  for (size_t i = 0; i < sink->n_entries; i++) {
+    const nxc_finding *finding = &sink->entries[i]->finding;
+    bool kept = finding->severity > NXC_SEVERITY_NOTE || strncmp(finding->id, but, strlen(but)) == 0;
+    if (kept) sink->entries[n_kept++] = sink->entries[i];
   }
   sink->n_entries = n_kept;
   sink->settled = false;

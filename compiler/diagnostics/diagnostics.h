@@ -11,6 +11,7 @@
 #define NXC_DIAGNOSTICS_H
 
 #include "compiler/arena.h"
+#include "compiler/diagnostics/edit.h"
 #include "compiler/diagnostics/source.h"
 
 #include <stdio.h>
@@ -22,7 +23,8 @@ typedef enum nxc_format {
   NXC_FORMAT_JSON,
   NXC_FORMAT_GITHUB,
   NXC_FORMAT_SARIF,
-  NXC_FORMAT_GITLAB
+  NXC_FORMAT_GITLAB,
+  NXC_FORMAT_JUNIT
 } nxc_format;
 
 /* A further fact of a finding; at.source is NULL when it stands nowhere. */
@@ -38,8 +40,7 @@ typedef struct nxc_finding {
   nxc_span at;
   const char *label; /* beside the caret; may be NULL */
   const char *fix;   /* what to do, for people; may be NULL */
-  const char
-      *replacement;  /* a text that may stand in place of the span, for programs; NULL: none is certain */
+  nxc_repair repair; /* edits that mend it, for programs */
   const char *about; /* the path of a key that is missed, by which nxc_sink_withdraw finds it; may be NULL */
   const nxc_remark *remarks;
   size_t n_remarks;
@@ -54,8 +55,13 @@ void nxc_sink_report(nxc_sink *sink, const nxc_finding *finding);
 /* Shorthand for a finding without remarks. fix may be NULL. */
 void nxc_report(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span at, const char *fix,
                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* The same with a repair. */
+void nxc_report_repair(nxc_sink *sink, const char *id, nxc_severity severity, nxc_span at, const char *fix,
+                       nxc_repair repair, const char *format, ...) __attribute__((format(printf, 7, 8)));
 /* Takes findings with this id about this path, or a path below it, back: a better one says it. */
 void nxc_sink_withdraw(nxc_sink *sink, const char *id, const char *path);
+/* Takes notes away, but those whose ids begin so. */
+void nxc_sink_drop_notes(nxc_sink *sink, const char *but);
 /* Moves what the other sink has, in the same arena, to the end of this one. */
 void nxc_sink_take(nxc_sink *sink, const nxc_sink *from);
 /* After suppression by comments and after `-W error`. */
@@ -86,5 +92,8 @@ void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out);
 
 /* The nearest of `names` by edit distance, or NULL when none is near enough to be meant. */
 const char *nxc_nearest(const char *word, const char *const *names, size_t n_names);
+/* Whether the word is so near to its nearest name, and to no other, that nothing else can be meant: at most two
+ * slips, and no digit differs. */
+bool nxc_nearest_is_certain(const char *word, const char *const *names, size_t n_names);
 
 #endif

@@ -46,17 +46,46 @@ static size_t distance(const char *a, const char *b, size_t limit) {
   return last[n_b];
 }
 
-const char *nxc_nearest(const char *word, const char *const *names, size_t n_names) {
+/* Of several that are as near the first; *edits and *alone tell of it. */
+static const char *find_nearest(const char *word, const char *const *names, size_t n_names, size_t *edits,
+                                bool *alone) {
   size_t n_word = strlen(word);
   size_t limit = n_word <= 3 ? 1 : n_word <= 6 ? 2 : n_word / 3 < 4 ? n_word / 3 : 4;
   const char *nearest = NULL;
   for (size_t i = 0; i < n_names; i++) {
     size_t n_name = strlen(names[i]);
     if ((n_name > n_word ? n_name - n_word : n_word - n_name) > limit) continue;
-    size_t edits = distance(word, names[i], limit);
-    if (edits > limit || (nearest != NULL && edits == limit)) continue;
+    size_t n_edits = distance(word, names[i], limit);
+    if (n_edits > limit) continue;
+    if (nearest != NULL && n_edits == limit) {
+      *alone = *alone && strcmp(nearest, names[i]) == 0;
+      continue;
+    }
     nearest = names[i];
-    limit = edits;
+    *edits = limit = n_edits;
+    *alone = true;
   }
   return nearest;
+}
+
+const char *nxc_nearest(const char *word, const char *const *names, size_t n_names) {
+  size_t edits;
+  bool alone;
+  return find_nearest(word, names, n_names, &edits, &alone);
+}
+
+/* A word of few letters is near to too many others. */
+bool nxc_nearest_is_certain(const char *word, const char *const *names, size_t n_names) {
+  enum { SHORT = 4, LONG = 6 };
+  size_t edits = 0, n_word = strlen(word);
+  bool alone = false;
+  const char *nearest = find_nearest(word, names, n_names, &edits, &alone), *digit = word;
+  if (nearest == NULL || !alone || edits > (n_word >= LONG ? 2 : n_word >= SHORT ? 1 : 0)) return false;
+  static const char digits[] = "0123456789";
+  for (;; digit++, nearest++) {
+    digit += strcspn(digit, digits);
+    nearest += strcspn(nearest, digits);
+    if (*digit != *nearest) return false;
+    if (*digit == '\0') return true;
+  }
 }

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,14 +57,18 @@ static const uint32_t *count_blocks(nxc_arena *arena, const char *text, size_t n
 }
 
 /* Takes over `text`, which is NUL-terminated. A leading byte-order mark is not part of the text. */
-static const nxc_source *source_over(nxc_arena *arena, const char *name, const char *text, size_t n_bytes) {
-  if (n_bytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
-    text += 3;
-    n_bytes -= 3;
-  }
+static const nxc_source *source_over(nxc_arena *arena, const char *name, const char *text, size_t n_bytes,
+                                     bool editable) {
+  size_t n_mark_bytes = n_bytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+  text += n_mark_bytes;
+  n_bytes -= n_mark_bytes;
   uint32_t *starts = nxc_arena_array(arena, (size_t)find_lines(text, n_bytes, NULL) + 1, sizeof *starts);
   nxc_source *source = nxc_arena_alloc(arena, sizeof *source);
-  *source = (nxc_source){.name = nxc_arena_strdup(arena, name), .text = text, .n_bytes = n_bytes};
+  *source = (nxc_source){.name = nxc_arena_strdup(arena, name),
+                         .text = text,
+                         .n_bytes = n_bytes,
+                         .editable = editable,
+                         .n_mark_bytes = n_mark_bytes};
   source->n_lines = find_lines(text, n_bytes, starts);
   source->line_start = starts;
   source->block_characters = count_blocks(arena, text, n_bytes);
@@ -70,7 +76,7 @@ static const nxc_source *source_over(nxc_arena *arena, const char *name, const c
 }
 
 const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char *text, size_t n_bytes) {
-  return source_over(arena, name, nxc_arena_strndup(arena, text, n_bytes), n_bytes);
+  return source_over(arena, name, nxc_arena_strndup(arena, text, n_bytes), n_bytes, false);
 }
 
 static char *read_all(nxc_arena *arena, int file, size_t expected_bytes, size_t limit_bytes,
@@ -99,7 +105,30 @@ static char *read_all(nxc_arena *arena, int file, size_t expected_bytes, size_t 
   return text;
 }
 
+/* -- texts in place of files ----------------------------------------------------------------------------- */
+
+static const nxc_overlay *overlays_now;
+
+void nxc_source_lay_over(const nxc_overlay *overlays) {
+  overlays_now = overlays;
+}
+
+static const nxc_overlay *find_overlay(const char *path) {
+  if (overlays_now == NULL || overlays_now->path == NULL) return NULL;
+  char absolute[PATH_MAX] = "-";
+  if (strcmp(path, "-") != 0 && realpath(path, absolute) == NULL) return NULL;
+  for (const nxc_overlay *over = overlays_now; over->path != NULL; over++)
+    if (strcmp(over->path, absolute) == 0) return over;
+  return NULL;
+}
+
+/* -- reading --------------------------------------------------------------------------------------------- */
+
 const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes) {
+  const nxc_overlay *over = find_overlay(path);
+  if (over != NULL)
+    return source_over(arena, strcmp(path, "-") == 0 ? "<stdin>" : path,
+                       nxc_arena_strndup(arena, over->text, over->n_bytes), over->n_bytes, true);
   bool standard_input = strcmp(path, "-") == 0;
   int file = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return NULL;
@@ -111,7 +140,7 @@ const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t lim
   if (!standard_input) close(file);
   errno = problem;
   if (text == NULL) return NULL;
-  return source_over(arena, standard_input ? "<stdin>" : path, text, n_bytes);
+  return source_over(arena, standard_input ? "<stdin>" : path, text, n_bytes, true);
 }
 
 /* Bytes of the break that a line of the text ends with. */
@@ -139,6 +168,17 @@ size_t nxc_source_column(const nxc_source *source, uint32_t line, size_t offset)
   size_t start = source->line_start[line - 1];
   if (offset - start <= BLOCK_BYTES) return count_characters(source->text + start, offset - start);
   return nxc_source_characters(source, offset) - nxc_source_characters(source, start);
+}
+
+/* The last line that begins at or before the offset. */
+nxc_place nxc_source_place(const nxc_source *source, size_t offset) {
+  uint32_t low = 1, high = source->n_lines + 1;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (source->line_start[middle - 1] <= offset) low = middle;
+    else high = middle;
+  }
+  return (nxc_place){low, (uint32_t)nxc_source_column(source, low, offset) + 1};
 }
 
 /* The last block with at most this many characters before it. */

@@ -20,7 +20,16 @@ typedef struct nxc_source {
   const uint32_t *line_start; /* byte offset of each line; line_start[n_lines] == n_bytes */
   uint32_t n_lines;
   const uint32_t *block_characters; /* characters before each block of the text (source.c) */
+  bool editable;    /* read from a file, or from standard input */
+  size_t n_mark_bytes; /* of a byte-order mark, which stands before the text */
 } nxc_source;
+
+/* Texts that are read in place of files: what an editor has open, what repairs have made of a file. */
+typedef struct nxc_overlay {
+  const char *path; /* absolute, without links; "-": standard input */
+  const char *text;
+  size_t n_bytes;
+} nxc_overlay;
 
 typedef struct nxc_span {
   const nxc_source *source; /* NULL: stands in no text */
@@ -34,6 +43,9 @@ const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char 
 /* Reads a whole file ("-" is standard input), at most `limit_bytes` of it. NULL with errno set when it cannot
  * be read (EFBIG: larger than the limit). */
 const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes);
+/* From now on files of these paths are read from memory, in any thread; NULL ends it. The list ends with a row
+ * without a path. */
+void nxc_source_lay_over(const nxc_overlay *overlays);
 /* The text of a 1-based line without its line break; *n_bytes receives its length. */
 const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes);
 /* Characters before a byte offset; those of its own line alone (`line` counts from 1); and the byte offset of
@@ -42,6 +54,11 @@ const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_b
 size_t nxc_source_characters(const nxc_source *source, size_t offset);
 size_t nxc_source_column(const nxc_source *source, uint32_t line, size_t offset);
 size_t nxc_source_offset(const nxc_source *source, uint32_t line, size_t column);
+/* The line and the column of a byte offset, both from 1. */
+typedef struct nxc_place {
+  uint32_t line, column;
+} nxc_place;
+nxc_place nxc_source_place(const nxc_source *source, size_t offset);
 /* Byte offset in the source's text of where a span begins; of its end where `end`. */
 size_t nxc_span_offset(nxc_span at, bool end);
 /* Whether exactly this text stands at the span. */

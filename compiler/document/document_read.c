@@ -115,8 +115,13 @@ static void take_key(builder *b, frame *in, nxc_node *key) {
 static void check_lost_colon(builder *b, const nxc_node *key, const nxc_node *value) {
   if (b->reader.reading->omegaconf || key->style != NXC_STYLE_PLAIN || value->raw == NULL) return;
   if (value->raw_bytes || value->style != NXC_STYLE_PLAIN || strchr(key->raw, ':') == NULL) return;
-  nxc_reader_warn(&b->reader, "NX1023", key->at, "put a blank after the colon",
-                  "the whole text %s is the key, and it has no value", key->raw);
+  const char *colon = strchr(key->raw, ':');
+  bool alone = strchr(colon + 1, ':') == NULL && nxc_span_reads(key->at, key->raw);
+  size_t behind = nxc_span_offset(key->at, false) + (size_t)(colon + 1 - key->raw);
+  const nxc_edit blank = {key->at.source, behind, behind, " "};
+  nxc_repair repair = alone ? nxc_repair_copy(b->reader.arena, &(nxc_repair){&blank, 1, true}) : (nxc_repair){0};
+  nxc_report_repair(b->reader.sink, "NX1023", NXC_SEVERITY_WARNING, key->at, "put a blank after the colon",
+                    repair, "the whole text %s is the key, and it has no value", key->raw);
 }
 
 static void put_pair(builder *b, frame *in, nxc_node *value) {

@@ -1,34 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scalars and tags while reading: what a text means, and which readings deserve a word. */
 #include "compiler/document/reader.h"
+#include "compiler/document/repair.h"
 #include "compiler/document/scalar.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char yaml_tag[] = "tag:yaml.org,2002:";
+
+/* What may be written in place of an odd scalar: its reading, which is the same value to every reader; or what
+ * was meant, which is another value and somebody's to decide. */
+typedef enum otherwise {
+  OTHERWISE_NO,
+  OTHERWISE_READING,
+  OTHERWISE_BOOLEAN,
+  OTHERWISE_NULL,
+  OTHERWISE_QUOTED
+} otherwise;
 
 /* One row per oddity: how to say it. The message's %s are the text and its reading. */
 typedef struct oddity_text {
   const char *id;
   const char *message;
   const char *fix;
+  otherwise otherwise;
 } oddity_text;
 
 static const oddity_text oddity_texts[] = {
-    [NXC_ODD_BOOLEAN_WORD] = {"NX1101", "%s is read as the boolean %s", "write true or false, or quote it"},
-    [NXC_ODD_BOOLEAN_TEXT] = {"NX1112", "%s is text here, not a boolean", "write true or false, or quote it"},
+    [NXC_ODD_BOOLEAN_WORD] = {"NX1101", "%s is read as the boolean %s", "write true or false, or quote it",
+                              OTHERWISE_READING},
+    [NXC_ODD_BOOLEAN_TEXT] = {"NX1112", "%s is text here, not a boolean", "write true or false, or quote it",
+                              OTHERWISE_BOOLEAN},
     [NXC_ODD_NULL_TEXT] = {"NX1102", "%s is the text \"%s\" here, not an empty value",
-                           "write null, or quote it"},
-    [NXC_ODD_OCTAL] = {"NX1103", "%s is read as an octal number: %s", "drop the leading zero, or quote it"},
-    [NXC_ODD_SEXAGESIMAL] = {"NX1104", "%s is read as a base-60 number: %s", "quote it"},
+                           "write null, or quote it", OTHERWISE_NULL},
+    [NXC_ODD_OCTAL] = {"NX1103", "%s is read as an octal number: %s", "drop the leading zero, or quote it",
+                       OTHERWISE_READING},
+    [NXC_ODD_SEXAGESIMAL] = {"NX1104", "%s is read as a base-60 number: %s", "quote it",
+                             OTHERWISE_QUOTED},
     [NXC_ODD_NUMBER_TEXT] = {"NX1105", "%s looks like a number but is read as text",
-                             "write it in another way"},
+                             "write it in another way", OTHERWISE_NO},
     [NXC_ODD_UNDERSCORES] = {"NX1106", "%s has underscores where none belong; it is read as %s",
-                             "remove them"},
-    [NXC_ODD_RANGE] = {"NX1107", "%s is beyond what a float holds; it is read as %s", NULL},
-    [NXC_ODD_MINUS_ZERO] = {"NX1113", "%s is the integer %s: the sign is lost", "write 0, or -0.0"},
+                             "remove them", OTHERWISE_READING},
+    [NXC_ODD_RANGE] = {"NX1107", "%s is beyond what a float holds; it is read as %s", NULL, OTHERWISE_NO},
+    [NXC_ODD_MINUS_ZERO] = {"NX1113", "%s is the integer %s: the sign is lost", "write 0, or -0.0",
+                            OTHERWISE_READING},
     [NXC_ODD_MISSING_QUOTED] = {"NX1110", "%s means \"must be given\" even when quoted",
-                                "write another text"},
+                                "write another text", OTHERWISE_NO},
 };
 
 static const char *number_fix(const char *text) {
@@ -37,6 +55,20 @@ static const char *number_fix(const char *text) {
   if (p[0] == '0' && (p[1] | 0x20) == 'o') return "write the number in decimal";
   if (strpbrk(p, "iI")) return "write .inf, or -.inf";
   return strpbrk(p, "nN") ? "write .nan" : "write it as a plain decimal number, or quote it";
+}
+
+static nxc_repair repair_oddity(nxc_reader *reader, const nxc_node *node, const oddity_text *row) {
+  nxc_arena *arena = reader->arena;
+  const char *yes = strchr("yYtT", *node->raw) || strcasecmp(node->raw, "on") == 0 ? "true" : "false";
+  switch (row->otherwise) {
+  case OTHERWISE_READING: return nxc_repair_value(arena, node, nxc_value_show(arena, &node->value), true);
+  case OTHERWISE_BOOLEAN: return nxc_repair_value(arena, node, yes, false);
+  case OTHERWISE_NULL: return nxc_repair_value(arena, node, "null", false);
+  case OTHERWISE_QUOTED:
+    return nxc_repair_value(arena, node, nxc_arena_printf(arena, "'%s'", node->raw), false);
+  case OTHERWISE_NO: break;
+  }
+  return (nxc_repair){0};
 }
 
 static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at) {
@@ -66,8 +98,9 @@ static void report_oddity(nxc_reader *reader, const nxc_node *node, nxc_span at)
   const char *reading = nxc_value_show(reader->arena, &node->value);
   const char *first = strstr(row->message, "%s"), *second = strstr(first + 2, "%s");
   size_t n_middle = second ? (size_t)(second - first - 2) : strlen(first + 2);
-  nxc_reader_warn(reader, row->id, at, fix, "%s%.*s%s%s", node->raw, (int)n_middle, first + 2,
-                  second ? reading : "", second ? second + 2 : "");
+  nxc_report_repair(reader->sink, row->id, NXC_SEVERITY_WARNING, at, fix, repair_oddity(reader, node, row),
+                    "%s%.*s%s%s", node->raw, (int)n_middle, first + 2, second ? reading : "",
+                    second ? second + 2 : "");
 }
 
 void nxc_reader_finish(nxc_reader *reader) {

@@ -68,6 +68,22 @@ static void set_place(json_t *object, nxc_span at) {
   json_object_set_new(object, "column", placed ? json_integer(at.column) : json_null());
 }
 
+static json_t *place_to_json(nxc_place at) {
+  return json_pack("{s:I, s:I}", "line", (json_int_t)at.line, "column", (json_int_t)at.column);
+}
+
+static json_t *repair_to_json(const nxc_repair *repair) {
+  json_t *edits = json_array();
+  for (size_t i = 0; i < repair->n_edits; i++) {
+    const nxc_edit *edit = &repair->edits[i];
+    json_t *begin = place_to_json(nxc_source_place(edit->source, edit->begin)),
+           *end = place_to_json(nxc_source_place(edit->source, edit->end));
+    json_array_append_new(edits, json_pack("{s:o, s:o, s:o, s:o}", "file", nxc_json_text(edit->source->name),
+                                           "begin", begin, "end", end, "text", nxc_json_text(edit->text)));
+  }
+  return json_pack("{s:b, s:o}", "safe", repair->safe, "edits", edits);
+}
+
 static json_t *finding_to_json(const nxc_finding *finding) {
   json_t *object = json_object();
   json_object_set_new(object, "id", nxc_json_text(finding->id));
@@ -85,6 +101,7 @@ static json_t *finding_to_json(const nxc_finding *finding) {
     json_array_append_new(remarks, remark);
   }
   json_object_set_new(object, "notes", remarks);
+  if (finding->repair.n_edits > 0) json_object_set_new(object, "repair", repair_to_json(&finding->repair));
   return object;
 }
 

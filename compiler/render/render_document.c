@@ -10,10 +10,16 @@
 struct nxc_document_format {
   json_t *(*begin)(void);
   void (*add)(json_t *document, const nxc_sink *sink, const char *file);
+  void (*print)(const json_t *document, FILE *out);
 };
 
 static json_t *begin_array(void) {
   return json_array();
+}
+
+static void print_json(const json_t *document, FILE *out) {
+  json_dumpf(document, out, JSON_INDENT(2));
+  fputc('\n', out);
 }
 
 static void add_json(json_t *document, const nxc_sink *sink, const char *file) {
@@ -25,9 +31,10 @@ static void add_json(json_t *document, const nxc_sink *sink, const char *file) {
 
 const nxc_document_format *nxc_document_format_of(nxc_format format) {
   static const nxc_document_format formats[] = {
-      [NXC_FORMAT_JSON] = {begin_array, add_json},
-      [NXC_FORMAT_SARIF] = {nxc_sarif_begin, nxc_sarif_add},
-      [NXC_FORMAT_GITLAB] = {begin_array, nxc_gitlab_add},
+      [NXC_FORMAT_JSON] = {begin_array, add_json, print_json},
+      [NXC_FORMAT_SARIF] = {nxc_sarif_begin, nxc_sarif_add, print_json},
+      [NXC_FORMAT_GITLAB] = {begin_array, nxc_gitlab_add, print_json},
+      [NXC_FORMAT_JUNIT] = {begin_array, nxc_junit_add, nxc_junit_print},
   };
   return formats[format].begin ? &formats[format] : NULL;
 }
@@ -41,9 +48,8 @@ void nxc_findings_add(const nxc_document_format *format, struct json_t *document
   format->add(document, sink, file);
 }
 
-void nxc_findings_end(struct json_t *document, FILE *out) {
-  json_dumpf(document, out, JSON_INDENT(2));
-  fputc('\n', out);
+void nxc_findings_end(const nxc_document_format *format, struct json_t *document, FILE *out) {
+  format->print(document, out);
   json_decref(document);
 }
 

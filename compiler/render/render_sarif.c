@@ -65,6 +65,15 @@ static json_t *region(nxc_span at) {
                    (json_int_t)start, "charLength", (json_int_t)(end - start));
 }
 
+static json_t *edited_region(const nxc_edit *edit) {
+  nxc_place from = nxc_source_place(edit->source, edit->begin), to = nxc_source_place(edit->source, edit->end);
+  size_t start = nxc_source_characters(edit->source, edit->begin),
+         end = nxc_source_characters(edit->source, edit->end);
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "startLine", (json_int_t)from.line, "startColumn",
+                   (json_int_t)from.column, "endLine", (json_int_t)to.line, "endColumn", (json_int_t)to.column,
+                   "charOffset", (json_int_t)start, "charLength", (json_int_t)(end - start));
+}
+
 static json_t *location(nxc_arena *arena, nxc_span at, const char *file) {
   const char *name = at.source ? at.source->name : file;
   json_t *place = json_pack("{s:{s:o}}", "artifactLocation", "uri", uri(arena, name));
@@ -96,12 +105,35 @@ static json_t *related(nxc_arena *arena, const nxc_finding *finding) {
   return list;
 }
 
+static json_t *replacement(const nxc_edit *edit) {
+  json_t *object = json_pack("{s:o}", "deletedRegion", edited_region(edit));
+  if (*edit->text != '\0')
+    json_object_set_new(object, "insertedContent", json_pack("{s:o}", "text", nxc_json_text(edit->text)));
+  return object;
+}
+
+/* The edits of each source, in the order in which the sources come first. */
+static json_t *changes(nxc_arena *arena, const nxc_repair *repair) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < repair->n_edits; i++) {
+    const nxc_source *source = repair->edits[i].source;
+    size_t first = 0;
+    while (repair->edits[first].source != source) first++;
+    if (first < i) continue;
+    json_t *replacements = json_array();
+    for (size_t k = i; k < repair->n_edits; k++)
+      if (repair->edits[k].source == source)
+        json_array_append_new(replacements, replacement(&repair->edits[k]));
+    json_array_append_new(list, json_pack("{s:{s:o}, s:o}", "artifactLocation", "uri",
+                                          uri(arena, source->name), "replacements", replacements));
+  }
+  return list;
+}
+
 static json_t *fixes(nxc_arena *arena, const nxc_finding *finding) {
-  return json_pack("[{s:{s:o}, s:[{s:{s:o}, s:[{s:o, s:{s:o}}]}]}]", "description", "text",
+  return json_pack("[{s:{s:o}, s:o, s:{s:b}}]", "description", "text",
                    nxc_json_text(finding->fix ? finding->fix : "replace"), "artifactChanges",
-                   "artifactLocation", "uri", uri(arena, finding->at.source->name), "replacements",
-                   "deletedRegion", region(finding->at), "insertedContent", "text",
-                   nxc_json_text(finding->replacement));
+                   changes(arena, &finding->repair), "properties", "safe", finding->repair.safe);
 }
 
 static json_t *suppressions(nxc_arena *arena, const nxc_finding *finding) {
@@ -125,7 +157,7 @@ static void add_result(json_t *run, nxc_arena *arena, const nxc_finding *finding
   char hex[65];
   nxc_finding_fingerprint(finding, finding->at.source ? finding->at.source->name : file, 0, hex);
   json_object_set_new(result, "partialFingerprints", json_pack("{s:s}", "nxcfgFinding/v1", hex));
-  if (finding->replacement != NULL && finding->at.source != NULL)
+  if (finding->repair.n_edits > 0)
     json_object_set_new(result, "fixes", fixes(arena, finding));
   if (suppressed) json_object_set_new(result, "suppressions", suppressions(arena, finding));
   json_array_append_new(results, result);

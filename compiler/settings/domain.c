@@ -47,11 +47,20 @@ static nxc_verdict wrong_type(nxc_arena *arena, const nxc_domain *domain, const 
   return (nxc_verdict){.misfit = NXC_WRONG_TYPE, .problem = problem, .fix = fix};
 }
 
+/* The same, where another text says what is meant. */
+static nxc_verdict wrongly_written(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                                   const char *fix, const char *written) {
+  nxc_verdict verdict = wrong_type(arena, domain, value, fix);
+  verdict.written = written;
+  verdict.certain = written != NULL;
+  return verdict;
+}
+
 /* A float that is whole, written as the integer that it should have been; NULL when there is none. */
 static const char *whole(nxc_arena *arena, const nxc_value *value) {
   if (value->kind != NXC_FLOAT || value->number != floor(value->number) || fabs(value->number) > 1e15)
     return NULL;
-  return nxc_arena_printf(arena, "write %.0f", value->number);
+  return nxc_arena_printf(arena, "%.0f", value->number);
 }
 
 static bool is_word(const nxc_value *value, const char *word) {
@@ -60,22 +69,32 @@ static bool is_word(const nxc_value *value, const char *word) {
 
 /* A text that is a number to us: in quotes it is text to the original systems too, and 1e3 is no integer to
  * any. */
-static const char *as_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
-                             bool integer) {
-  if (domain->nullable && is_word(value, "none")) return "write null";
+static nxc_verdict not_a_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                                bool integer) {
+  const char *written = value->kind == NXC_FLOAT ? whole(arena, value) : NULL;
+  if (domain->nullable && is_word(value, "none")) written = "null";
   bool like_a_number = value->kind == NXC_STRING && value->n_bytes > 0 &&
                        strspn(value->text, "0123456789.eE+-_") == value->n_bytes;
-  if (!like_a_number) return NULL;
-  char *end;
-  const nxc_value number = {.kind = NXC_FLOAT, .number = strtod(value->text, &end)};
-  const char *written = integer && *end == '\0' && strpbrk(value->text, ".eE") ? whole(arena, &number) : NULL;
-  return written ? written : "write the number without quotes";
+  if (written == NULL && like_a_number) {
+    char *end;
+    const nxc_value number = {.kind = NXC_FLOAT, .number = strtod(value->text, &end)};
+    bool fraction = strpbrk(value->text, ".eE") != NULL;
+    written = integer && *end == '\0' && fraction ? whole(arena, &number) : NULL;
+    bool same = *end == '\0' && !(integer && fraction) && strpbrk(value->text, "eE") == NULL;
+    if (written == NULL)
+      return wrongly_written(arena, domain, value, "write the number without quotes",
+                             same ? value->text : NULL);
+  }
+  const char *fix = written ? nxc_arena_printf(arena, "write %s", written) : NULL;
+  return wrongly_written(arena, domain, value, fix, written);
 }
 
-static const char *as_boolean(const nxc_value *value) {
+static nxc_verdict not_a_boolean(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
   bool yes = is_word(value, "true") || (value->kind == NXC_INT && value->integer == 1);
   bool no = is_word(value, "false") || (value->kind == NXC_INT && value->integer == 0);
-  return yes ? "write True, without quotes" : no ? "write False, without quotes" : NULL;
+  const char *written = yes ? "True" : no ? "False" : NULL;
+  const char *fix = written ? nxc_arena_printf(arena, "write %s, without quotes", written) : NULL;
+  return wrongly_written(arena, domain, value, fix, written);
 }
 
 static double number_of(const nxc_value *value) {
@@ -102,11 +121,8 @@ static nxc_verdict judge_bounds(nxc_arena *arena, const nxc_domain *domain, cons
 
 static nxc_verdict judge_number(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
   bool integer_wanted = domain->type == NXC_TYPE_INT || domain->type == NXC_TYPE_LIST_INT;
-  if (value->kind != NXC_INT && (value->kind != NXC_FLOAT || integer_wanted)) {
-    const char *fix =
-        value->kind == NXC_FLOAT ? whole(arena, value) : as_number(arena, domain, value, integer_wanted);
-    return wrong_type(arena, domain, value, fix);
-  }
+  if (value->kind != NXC_INT && (value->kind != NXC_FLOAT || integer_wanted))
+    return not_a_number(arena, domain, value, integer_wanted);
   nxc_verdict verdict = judge_bounds(arena, domain, value);
   bool widen = domain->type == NXC_TYPE_FLOAT || domain->type == NXC_TYPE_LIST_FLOAT;
   if (verdict.misfit == NXC_FITS && widen && value->kind == NXC_INT) {
@@ -119,12 +135,15 @@ static nxc_verdict judge_bit(nxc_arena *arena, const nxc_domain *domain, const n
   bool bit = value->kind == NXC_STRING && value->n_bytes == 1 && (*value->text == '0' || *value->text == '1');
   if (bit) return fits(value);
   if (value->kind == NXC_INT && value->digits == NULL && (value->integer == 0 || value->integer == 1)) {
-    return (nxc_verdict){NXC_UNQUOTED_BIT, NULL,
-                         "becomes an environment variable, which must be text: '0' or '1'",
-                         nxc_arena_printf(arena, "quote it: '%d'", (int)value->integer)};
+    return (nxc_verdict){.misfit = NXC_UNQUOTED_BIT,
+                         .problem = "becomes an environment variable, which must be text: '0' or '1'",
+                         .fix = nxc_arena_printf(arena, "quote it: '%d'", (int)value->integer),
+                         .written = value->integer ? "'1'" : "'0'",
+                         .certain = true};
   }
-  const char *fix = value->kind == NXC_BOOL ? (value->boolean ? "write '1'" : "write '0'") : NULL;
-  return wrong_type(arena, domain, value, fix);
+  const char *written = value->kind == NXC_BOOL ? (value->boolean ? "'1'" : "'0'") : NULL;
+  const char *fix = written ? nxc_arena_printf(arena, "write %s", written) : NULL;
+  return wrongly_written(arena, domain, value, fix, written);
 }
 
 /* The only word that begins with this text: CosineAnnealing for Cosine. */
@@ -148,7 +167,11 @@ static nxc_verdict judge_word(nxc_arena *arena, const nxc_domain *domain, const 
   const char *nearest = nxc_nearest(word, domain->values, domain->n_values);
   if (nearest == NULL) nearest = only_beginning(domain, word);
   const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
-  return (nxc_verdict){NXC_NOT_A_WORD, NULL, nxc_arena_printf(arena, "must be one of %s", words), fix};
+  return (nxc_verdict){.misfit = NXC_NOT_A_WORD,
+                       .problem = nxc_arena_printf(arena, "must be one of %s", words),
+                       .fix = fix,
+                       .written = nearest,
+                       .certain = nxc_nearest_is_certain(word, domain->values, domain->n_values)};
 }
 
 static nxc_verdict judge_text(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
@@ -186,20 +209,20 @@ static nxc_verdict judge_list(nxc_arena *arena, const nxc_domain *domain, const 
 nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
                              bool lenient) {
   if (value->kind == NXC_MISSING) {
-    return (nxc_verdict){NXC_VALUE_MISSING, NULL, "is ???, which means that it must be given", NULL};
+    return (nxc_verdict){.misfit = NXC_VALUE_MISSING, .problem = "is ???, which means that it must be given"};
   }
   if (value->kind == NXC_NULL && (domain->nullable || domain->type == NXC_TYPE_ANY)) return fits(value);
   if (value->kind == NXC_NULL) {
     const char *problem =
         nxc_arena_printf(arena, "needs %s and may not be null", nxc_type_name(domain->type));
-    return (nxc_verdict){NXC_NOT_NULLABLE, NULL, problem, NULL};
+    return (nxc_verdict){.misfit = NXC_NOT_NULLABLE, .problem = problem};
   }
   switch (domain->type) {
   case NXC_TYPE_INT:
   case NXC_TYPE_FLOAT:
   case NXC_TYPE_INT_OR_FLOAT: return judge_number(arena, domain, value);
   case NXC_TYPE_BOOL:
-    return value->kind == NXC_BOOL ? fits(value) : wrong_type(arena, domain, value, as_boolean(value));
+    return value->kind == NXC_BOOL ? fits(value) : not_a_boolean(arena, domain, value);
   case NXC_TYPE_BIT: return judge_bit(arena, domain, value);
   case NXC_TYPE_ENUM: return judge_word(arena, domain, value);
   case NXC_TYPE_STR:

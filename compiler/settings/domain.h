@@ -24,6 +24,8 @@ typedef struct nxc_verdict {
   const nxc_value *value; /* of the domain's type, where it fits */
   const char *problem;    /* "needs an integer, not text"; NULL where it fits */
   const char *fix;        /* may be NULL */
+  const char *written;    /* what may stand in place of the value; NULL: nothing is known */
+  bool certain;           /* nothing else can be meant */
 } nxc_verdict;
 
 nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,

@@ -11,18 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_FORMATS = NXC_FORMAT_GITLAB - NXC_FORMAT_TEXT + 1 };
+enum { N_FORMATS = NXC_FORMAT_JUNIT - NXC_FORMAT_TEXT + 1 };
 
 static FILE *nowhere;
 
 static void print_all(nxc_sink *sink, const nxc_source *text) {
-  for (nxc_format format = NXC_FORMAT_TEXT; format <= NXC_FORMAT_GITLAB; format++) {
+  for (nxc_format format = NXC_FORMAT_TEXT; format <= NXC_FORMAT_JUNIT; format++) {
     if (!is_chosen((const uint8_t *)text->text, text->n_bytes, 1, format - NXC_FORMAT_TEXT, N_FORMATS))
       continue;
     const nxc_document_format *row = nxc_document_format_of(format);
     json_t *document = row ? nxc_findings_begin(row) : NULL;
     if (row != NULL) nxc_findings_add(row, document, sink, "file");
-    if (row != NULL) nxc_findings_end(document, nowhere);
+    if (row != NULL) nxc_findings_end(row, document, nowhere);
     const nxc_render render = {.format = format, .notes = true, .colour = true};
     nxc_sink_print(sink, &render, nowhere);
   }

@@ -62,7 +62,7 @@ static json_t *document(fixture *f, nxc_format format) {
   char *bytes = NULL;
   size_t n_bytes = 0;
   FILE *out = open_memstream(&bytes, &n_bytes);
-  nxc_findings_end(made, out);
+  nxc_findings_end(row, made, out);
   fclose(out);
   json_t *read = json_loads(bytes, JSON_REJECT_DUPLICATES, NULL);
   free(bytes);
@@ -253,13 +253,16 @@ static json_t *check_sarif(fixture *f, json_t **results) {
 
 static void test_sarif(void **state) {
   fixture *f = *state;
+  nxc_source file = *f->source; /* as if it had been read from one */
+  file.editable = true;
+  const nxc_source *editable = &file;
   const nxc_remark remarks[] = {{{f->source, 1, 1, 1}, "a is 1"}, {{0}, "nowhere"}};
   nxc_sink_report(f->sink, &(nxc_finding){.id = "NX1301",
                                           .severity = NXC_SEVERITY_ERROR,
                                           .message = "odd",
                                           .at = {f->source, 8, 1, 3},
                                           .fix = "did you mean ete?",
-                                          .replacement = "ete",
+                                          .repair = nxc_repair_span(f->arena, (nxc_span){editable, 8, 1, 3}, "ete", true),
                                           .remarks = remarks,
                                           .n_remarks = 2});
   report(f, "NX2001", NXC_SEVERITY_WARNING, 2, 1); /* suppressed by a comment */

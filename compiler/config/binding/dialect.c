@@ -3,6 +3,7 @@
 
 #include "compiler/config/interpolation/interpolate.h"
 #include "compiler/settings/domain.h"
+#include "compiler/document/repair.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -233,11 +234,11 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound
 
 /* What other versions of the system have: an option, or a word of one. */
 static void report_other_version(nxc_binding *binding, nxc_span at, const char *what,
-                                 const nxc_versioned *kept, const char *advice) {
+                                 const nxc_versioned *kept, const char *advice, nxc_repair repair) {
   const char *dialect = binding->dialect->name;
-  nxc_report(binding->sink, "NX1320", NXC_SEVERITY_ERROR, at,
-             nxc_arena_printf(binding->arena, "%s, or read the file with --dialect %s@%s", advice, dialect,
-                              nxc_version_of_span(binding->arena, kept->versions[0])),
+  const char *fix = nxc_arena_printf(binding->arena, "%s, or read the file with --dialect %s@%s", advice,
+                                     dialect, nxc_version_of_span(binding->arena, kept->versions[0]));
+  nxc_report_repair(binding->sink, "NX1320", NXC_SEVERITY_ERROR, at, fix, repair,
              "%s of %s %s, and this is read as %s", what, dialect,
              nxc_versions_show(binding->arena, kept->versions, kept->n_versions), binding->version);
 }
@@ -259,8 +260,15 @@ static bool has_word(nxc_binding *binding, const nxc_bound *bound, const nxc_nod
       words = nxc_arena_printf(binding->arena, "%s%s%s", words, n_words++ ? ", " : "", other);
   }
   const char *what = nxc_arena_printf(binding->arena, "%s %s is a word", name, bound->value->text);
-  report_other_version(binding, node->at, what, kept, words);
+  report_other_version(binding, node->at, what, kept, words, (nxc_repair){0});
   return false;
+}
+
+/* An option that this version does not have becomes the one that it has in its place, or goes. */
+static nxc_repair repair_past(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node) {
+  const char *became = row->became;
+  if (became == NULL) return nxc_repair_remove(binding->arena, node, true);
+  return nxc_binding_rename(binding, node, row->name, became, true);
 }
 
 static void bind_option(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,
@@ -271,15 +279,16 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
     const char *what = nxc_arena_printf(binding->arena, "%s is an option", name);
     const char *advice =
         row->became ? nxc_arena_printf(binding->arena, "write %s", row->became) : "leave it out";
-    report_other_version(binding, nxc_node_span(node), what, &kept, advice);
+    report_other_version(binding, nxc_node_span(node), what, &kept, advice, repair_past(binding, row, node));
     return;
   }
   if (row->alias_of != NULL) {
     target = nxc_option_find(binding->dialect, row->alias_of);
     assert(target != NULL && target->alias_of == NULL);
-    nxc_report(binding->sink, "NX1405", NXC_SEVERITY_NOTE, nxc_node_span(node),
-               nxc_arena_printf(binding->arena, "write %s", target->name), "%s is read as %s", name,
-               target->name);
+    nxc_report_repair(binding->sink, "NX1405", NXC_SEVERITY_NOTE, nxc_node_span(node),
+                      nxc_arena_printf(binding->arena, "write %s", target->name),
+                      nxc_binding_rename(binding, node, name, target->name, true), "%s is read as %s", name,
+                      target->name);
   }
   nxc_bound *bound = &binding->options[target - binding->dialect->options];
   bool free_form = strcmp(target->name + strlen(target->name) - 1, "*") == 0;

@@ -108,6 +108,10 @@ void nxc_binding_apply(nxc_binding *binding);
 /* Reports the n-th unknown key, unless an interpolation reads it. An option that was meant is unknown
  * afterwards; a section that was meant is returned, so that it can be read (NULL: none). */
 const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index);
+/* A repair: the key becomes that of another option beside it, or its line goes to that option's section. None
+ * where that option is given already. */
+nxc_repair nxc_binding_rename(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant,
+                              bool safe);
 /* Options below a section that are not given, and might have been, are unknown. */
 void nxc_binding_doubt_section(nxc_binding *binding, const char *section, const nxc_node *node);
 

@@ -4,6 +4,7 @@
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/binding/family.h"
 #include "compiler/config/interpolation/interpolate.h"
+#include "compiler/document/repair.h"
 
 #include <string.h>
 
@@ -171,6 +172,15 @@ static bool follows_misfit(const nxc_binding *binding, const nxc_misfit_value *m
   return false;
 }
 
+/* What an interpolation gives is written elsewhere. */
+static nxc_repair repair_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
+  const nxc_node *node = misfit->bound->node;
+  const char *written = misfit->verdict.written;
+  if (written == NULL || node->derivation != NULL || node->target != NULL) return (nxc_repair){0};
+  bool word = misfit->verdict.misfit == NXC_NOT_A_WORD;
+  return (word ? nxc_repair_text : nxc_repair_value)(binding->arena, node, written, misfit->verdict.certain);
+}
+
 /* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system never looks at is worth
  * a warning only. */
 static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
@@ -187,15 +197,12 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
   if (node->derivation != NULL && value->kind == NXC_STRING && misfit->verdict.misfit == NXC_WRONG_TYPE)
     fix = "write ${oc.decode:...} around the interpolation to read its text as a number or a boolean";
   const nxc_remark remark = {{0}, misfit->bound->row->doc};
-  const nxc_domain *domain = &misfit->bound->row->domain;
-  bool word = misfit->verdict.misfit == NXC_NOT_A_WORD && value->kind == NXC_STRING;
-  bool plain = word && nxc_span_reads(misfit->at, value->text);
   nxc_sink_report(
       binding->sink,
       &(nxc_finding){.id = nxc_misfit_id(misfit->verdict.misfit),
                      .at = misfit->at,
                      .fix = fix,
-                     .replacement = plain ? nxc_nearest(value->text, domain->values, domain->n_values) : NULL,
+                     .repair = repair_misfit(binding, misfit),
                      .severity = unseen ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
                      .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem,
                                                  shown, unread),

@@ -3,6 +3,7 @@
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/binding/dialect_words.h"
 #include "compiler/config/binding/key_patterns.h"
+#include "compiler/document/repair.h"
 
 #include <string.h>
 
@@ -71,6 +72,13 @@ static const char *nearest_beside(nxc_binding *binding, const char *name) {
   return nearest ? nxc_arena_printf(binding->arena, "%.*s%s", n_section, name, nearest) : NULL;
 }
 
+/* Whether nothing but that nearest name can be meant. */
+static bool is_certain(nxc_binding *binding, const char *name) {
+  const char **beside;
+  size_t n_beside = names_beside(binding, name, &beside);
+  return nxc_nearest_is_certain(last_part(name), beside, n_beside);
+}
+
 /* An option that its row says this word is often written for. */
 static const char *known_misspelling(const nxc_dialect *dialect, const char *name) {
   const char *word = last_part(name);
@@ -84,13 +92,16 @@ static const char *known_misspelling(const nxc_dialect *dialect, const char *nam
 }
 
 /* An option with the same last step in another section. */
-static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *name) {
-  const char *word = last_part(name);
+static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *name, bool *alone) {
+  const char *word = last_part(name), *found = NULL;
+  *alone = true;
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
-    if (row->alias_of == NULL && strcmp(last_part(row->name), word) == 0) return row->name;
+    if (row->alias_of != NULL || strcmp(last_part(row->name), word) != 0) continue;
+    if (found != NULL) *alone = false;
+    else found = row->name;
   }
-  return NULL;
+  return found;
 }
 
 /* The sibling above that is an empty section and would hold this key: its lines are not indented. */
@@ -107,25 +118,38 @@ static const char *empty_section_above(nxc_binding *binding, const nxc_node *nod
   return NULL;
 }
 
-static void report(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix,
-                   const char *name, const char *more) {
+static void report_with(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix,
+                        nxc_repair repair, const char *name, const char *more) {
   const char *id = severity == NXC_SEVERITY_ERROR ? "NX1301" : "NX1302";
-  nxc_report(binding->sink, id, severity, nxc_node_span(node), fix, "unknown key %s%s", name, more);
+  nxc_report_repair(binding->sink, id, severity, nxc_node_span(node), fix, repair, "unknown key %s%s", name,
+                    more);
 }
 
-/* A name of the same section can be put in place by programs. */
-static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant) {
+static void report(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix,
+                   const char *name, const char *more) {
+  report_with(binding, node, severity, fix, (nxc_repair){0}, name, more);
+}
+
+static bool is_beside(const char *name, const char *other) {
   size_t n_section = (size_t)(last_part(name) - name);
-  bool beside = n_section == (size_t)(last_part(meant) - meant) && strncmp(name, meant, n_section) == 0;
-  nxc_span at = nxc_node_span(node);
-  nxc_sink_report(
-      binding->sink,
-      &(nxc_finding){.id = "NX1301",
-                     .severity = NXC_SEVERITY_ERROR,
-                     .at = at,
-                     .message = nxc_arena_printf(binding->arena, "unknown key %s", name),
-                     .fix = nxc_arena_printf(binding->arena, "did you mean %s?", meant),
-                     .replacement = beside && nxc_span_reads(at, node->key) ? last_part(meant) : NULL});
+  return n_section == (size_t)(last_part(other) - other) && strncmp(name, other, n_section) == 0;
+}
+
+nxc_repair nxc_binding_rename(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant,
+                              bool safe) {
+  if (is_given(binding, meant)) return (nxc_repair){0};
+  if (is_beside(name, meant)) return nxc_repair_key(binding->arena, node, last_part(meant), safe);
+  size_t n_section = (size_t)(last_part(meant) - meant);
+  const nxc_node *section = binding->document->root;
+  if (n_section > 0)
+    section = nxc_node_lookup(section, nxc_arena_strndup(binding->arena, meant, n_section - 1));
+  return nxc_repair_move(binding->arena, node, section, last_part(meant), safe);
+}
+
+static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant,
+                            bool certain) {
+  report_with(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(binding->arena, "did you mean %s?", meant),
+              nxc_binding_rename(binding, node, name, meant, certain), name, "");
 }
 
 /* All that a map holds may be read by interpolations although the map itself is not. */
@@ -192,9 +216,12 @@ static const char *report_foreign(nxc_binding *binding, const nxc_node *node, co
   const char *whole = strcmp(word->option, name) ? nxc_arena_printf(arena, " (%s)", word->option) : "";
   bool map = node->kind == NXC_NODE_MAP;
   const char *advice = map ? "write what it holds option by option, such as %s" : "write %s here";
-  report(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : NULL, name,
-         nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
-                          word->here ? "" : ", and nothing here says the same"));
+  nxc_repair repair = {0};
+  if (word->here != NULL && !map) repair = nxc_binding_rename(binding, node, name, word->here, false);
+  report_with(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : NULL, repair,
+              name,
+              nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
+                               word->here ? "" : ", and nothing here says the same"));
   return word->here && severity == NXC_SEVERITY_ERROR ? take_for(binding, node, word->here) : NULL;
 }
 
@@ -212,7 +239,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   }
   const char *section = index < SUGGESTIONS_MAX ? misspelt_section(binding, node, name) : NULL;
   if (section != NULL) {
-    report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "did you mean %s?", section), name, "");
+    report_misspelt(binding, node, name, section, is_certain(binding, name));
     return take_for(binding, node, section);
   }
   if (nxc_node_is_read(node)) {
@@ -241,14 +268,16 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
     return report_foreign(binding, node, name, NXC_SEVERITY_ERROR, &word);
   if (meant == NULL) meant = near;
   if (meant != NULL) {
-    report_misspelt(binding, node, name, meant);
+    report_misspelt(binding, node, name, meant, near == NULL || is_certain(binding, name));
     return take_for(binding, node, meant);
   }
-  const char *elsewhere = same_key_elsewhere(binding->dialect, name);
+  bool alone;
+  const char *elsewhere = same_key_elsewhere(binding->dialect, name, &alone);
   if (elsewhere != NULL) {
     const char *more = nxc_arena_printf(arena, "; there is %s", elsewhere);
-    report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
-           nxc_arena_printf(arena, "move it to %s", elsewhere), name, more);
+    report_with(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
+                nxc_arena_printf(arena, "move it to %s", elsewhere),
+                nxc_binding_rename(binding, node, name, elsewhere, alone && !open), name, more);
     return open ? NULL : take_for(binding, node, elsewhere);
   }
   nxc_severity severity = open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;

@@ -25,12 +25,17 @@ static void report(nxc_arguments *to, const char *id, nxc_span at, const char *f
   nxc_report(to->sink, id, NXC_SEVERITY_ERROR, at, fix, "%s", message);
 }
 
-/* A text that an option's type cannot read: what to write instead, where that is clear. */
-static const char *number_fix(nxc_arena *arena, const char *text, nxc_type type) {
+static void report_repair(nxc_arguments *to, const char *id, nxc_span at, const char *fix, nxc_repair repair,
+                          const char *message) {
+  nxc_report_repair(to->sink, id, NXC_SEVERITY_ERROR, at, fix, repair, "%s", message);
+}
+
+/* A text that an option's type cannot read: the number that it means, where that is clear. */
+static const char *number_meant(nxc_arena *arena, const char *text, nxc_type type) {
   nxc_value number;
   if (type != NXC_TYPE_INT && type != NXC_TYPE_LIST_INT) return NULL;
   if (!nxc_text_to_float(arena, text, &number) || number.number != floor(number.number)) return NULL;
-  return fabs(number.number) < 1e15 ? nxc_arena_printf(arena, "write %.0f", number.number) : NULL;
+  return fabs(number.number) < 1e15 ? nxc_arena_printf(arena, "%.0f", number.number) : NULL;
 }
 
 static bool read_text(nxc_arena *arena, nxc_type type, const char *text, nxc_value *value) {
@@ -85,8 +90,12 @@ static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
   node->failed = true;
   const char *shown = word->from_environment ? "the value of the environment" : word->text;
   const char *wanted = type == NXC_TYPE_INT || type == NXC_TYPE_LIST_INT ? "an integer" : "a number";
-  report(to, "NX5907", word->at, number_fix(to->arena, word->text, type),
-         nxc_arena_printf(to->arena, "--%s needs %s, and %s is none", name, wanted, shown));
+  const char *meant = number_meant(to->arena, word->text, type);
+  nxc_repair repair = {0};
+  if (meant != NULL && nxc_span_reads(word->at, word->text))
+    repair = nxc_repair_span(to->arena, word->at, meant, true);
+  report_repair(to, "NX5907", word->at, meant ? nxc_arena_printf(to->arena, "write %s", meant) : NULL, repair,
+                nxc_arena_printf(to->arena, "--%s needs %s, and %s is none", name, wanted, shown));
   return node;
 }
 
@@ -253,13 +262,17 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
   const char *hyphens = with_hyphens(arena, name), *whole = completion(to, hyphens);
   const nxc_option_row *row = nxc_arguments_option(to, hyphens);
   if (row != NULL) {
-    report(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", hyphens),
-           nxc_arena_printf(arena, "options are written with hyphens on the command line, and --%s is not",
-                            name));
+    report_repair(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", hyphens),
+                  nxc_repair_word(arena, at, name, hyphens, true),
+                  nxc_arena_printf(arena,
+                                   "options are written with hyphens on the command line, and --%s is not",
+                                   name));
   } else if (whole != NULL && to->program == NULL) {
     row = nxc_arguments_option(to, whole);
-    report(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
-           nxc_arena_printf(arena, "Megatron takes no abbreviations, and --%s is one of --%s", name, whole));
+    report_repair(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
+                  nxc_repair_word(arena, at, name, whole, true),
+                  nxc_arena_printf(arena, "Megatron takes no abbreviations, and --%s is one of --%s", name,
+                                   whole));
   }
   return row;
 }
@@ -406,9 +419,13 @@ void nxc_arguments_report_unknown(nxc_arguments *to, const char *program) {
     if (is_short || nxc_program_row_has(to->program, node->key)) continue;
     if (nxc_program_row_has_any(to->program)) continue;
     const char *nearest = nxc_nearest(node->key, names, n_names);
-    nxc_report(to->sink, nearest ? "NX1301" : "NX1302", nearest ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
-               nxc_node_span(node),
-               nearest ? nxc_arena_printf(to->arena, "did you mean --%s?", nearest) : NULL,
-               "%s has no option --%s that is known here", program, node->key);
+    nxc_repair repair = {0};
+    if (nearest != NULL)
+      repair = nxc_repair_word(to->arena, nxc_node_span(node), node->key, nearest,
+                               nxc_nearest_is_certain(node->key, names, n_names));
+    nxc_report_repair(to->sink, nearest ? "NX1301" : "NX1302",
+                      nearest ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING, nxc_node_span(node),
+                      nearest ? nxc_arena_printf(to->arena, "did you mean --%s?", nearest) : NULL, repair,
+                      "%s has no option --%s that is known here", program, node->key);
   }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/lenient.h"
+#include "compiler/document/repair.h"
 
 #include <string.h>
 
@@ -55,7 +56,9 @@ void nxc_note_null_texts(nxc_binding *binding) {
   for (size_t i = 0; i < binding->dialect->n_options; i++) {
     const nxc_bound *bound = &binding->options[i];
     if (!is_quoted_null(bound)) continue;
-    nxc_report(binding->sink, "NX1102", NXC_SEVERITY_WARNING, bound->node->at, "write null, without quotes",
+    nxc_report_repair(binding->sink, "NX1102", NXC_SEVERITY_WARNING, bound->node->at,
+                      "write null, without quotes",
+                      nxc_repair_value(binding->arena, nxc_node_final(bound->node), "null", false),
                "\"%s\" in quotes is a text, not an empty value", bound->value->text);
   }
 }

@@ -101,7 +101,8 @@ nxc_span nxc_machine_place(const nxc_evaluator *machine);
 nxc_step nxc_machine_fail(nxc_evaluator *machine, const char *id, const char *fix, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* The key with this path is absent (NX1202). */
-nxc_step nxc_machine_miss(nxc_evaluator *machine, const char *path, const char *fix, const char *message);
+nxc_step nxc_machine_miss(nxc_evaluator *machine, const char *path, const char *fix, nxc_repair repair,
+                          const char *message);
 void nxc_machine_warn(nxc_evaluator *machine, const char *id, const char *fix, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 nxc_step nxc_machine_cycle(nxc_evaluator *machine, const nxc_node *node);

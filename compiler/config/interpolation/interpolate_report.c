@@ -82,8 +82,8 @@ const char *nxc_machine_public(nxc_evaluator *m, const char *text) {
 }
 
 static void report(nxc_evaluator *m, const char *id, nxc_severity severity, const char *fix,
-                   const char *message, const char *about) {
-  nxc_finding finding = {.id = id, .severity = severity, .about = about};
+                   nxc_repair repair, const char *message, const char *about) {
+  nxc_finding finding = {.id = id, .severity = severity, .about = about, .repair = repair};
   finding.message = nxc_machine_public(m, message);
   finding.fix = nxc_machine_public(m, fix);
   if (m->n_frames == 0) {
@@ -108,14 +108,15 @@ static void report(nxc_evaluator *m, const char *id, nxc_severity severity, cons
 nxc_step nxc_machine_fail(nxc_evaluator *m, const char *id, const char *fix, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  report(m, id, NXC_SEVERITY_ERROR, fix, nxc_arena_vprintf(m->arena, format, args), NULL);
+  report(m, id, NXC_SEVERITY_ERROR, fix, (nxc_repair){0}, nxc_arena_vprintf(m->arena, format, args), NULL);
   va_end(args);
   m->ok = false;
   return NXC_STEP_FAILED;
 }
 
-nxc_step nxc_machine_miss(nxc_evaluator *m, const char *path, const char *fix, const char *message) {
-  report(m, "NX1202", NXC_SEVERITY_ERROR, fix, message, path);
+nxc_step nxc_machine_miss(nxc_evaluator *m, const char *path, const char *fix, nxc_repair repair,
+                          const char *message) {
+  report(m, "NX1202", NXC_SEVERITY_ERROR, fix, repair, message, path);
   m->ok = false;
   return NXC_STEP_FAILED;
 }
@@ -124,7 +125,7 @@ void nxc_machine_warn(nxc_evaluator *m, const char *id, const char *fix, const c
   if (m->n_warnings++ >= WARNINGS_MAX) return; /* each takes time in proportion to its text */
   va_list args;
   va_start(args, format);
-  report(m, id, NXC_SEVERITY_WARNING, fix, nxc_arena_vprintf(m->arena, format, args), NULL);
+  report(m, id, NXC_SEVERITY_WARNING, fix, (nxc_repair){0}, nxc_arena_vprintf(m->arena, format, args), NULL);
   va_end(args);
 }
 

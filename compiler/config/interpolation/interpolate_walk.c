@@ -88,7 +88,11 @@ static nxc_step report_absent(nxc_evaluator *m, const nxc_node *in, token at) {
   const char *section = nxc_node_path(m->arena, in);
   const char *path = *section ? nxc_arena_printf(m->arena, "%s.%s", section, word) : word;
   const char *message = nxc_arena_printf(m->arena, "%s has no key %s", place_name(m, in), word);
-  return nxc_machine_miss(m, path, fix, message);
+  nxc_repair repair = {0};
+  if (nearest != NULL && m->n_frames > 0)
+    repair = nxc_repair_word(m->arena, nxc_machine_place(m), word, nearest,
+                             nxc_nearest_is_certain(word, names, n));
+  return nxc_machine_miss(m, path, fix, repair, message);
 }
 
 /* One token down from `in`, a list or a map. *child is NULL where a lenient walk finds nothing. */

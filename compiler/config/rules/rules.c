@@ -2,6 +2,7 @@
 #include "compiler/config/rules/rules.h"
 
 #include "compiler/settings/domain.h"
+#include "compiler/document/repair.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -191,6 +192,36 @@ static bool is_said(const nxc_rule_run *run, const nxc_name *name) {
          !nxc_settings_absent(run->settings, id);
 }
 
+/* -- repairs --------------------------------------------------------------------------------------------- */
+
+/* Whether the option's own value is what the name stands for: a setting may be computed from it. */
+static bool says_itself(const nxc_rule_run *run, const nxc_name *name, const nxc_bound *bound) {
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  const nxc_value *value = id < NX_N_SETTINGS ? nxc_settings_value(run->settings, id) : bound->value;
+  return value != NULL && bound->value != NULL && nxc_value_equal(value, bound->value);
+}
+
+/* "set {option} to VALUE", "set {option} to ..., such as VALUE" and "leave {option} out", and no more, are edits
+ * too, which somebody has to decide. */
+static nxc_repair repair_of(nxc_rule_run *run, const nxc_rule_row *rule) {
+  const char *text = rule->fix, *open = text ? strchr(text, '{') : NULL;
+  if (open == NULL || run->binding == NULL || open[1] == '=') return (nxc_repair){0};
+  const char *shut = strchr(open, '}');
+  const nxc_expression *expression =
+      parse(run, nxc_arena_strndup(run->arena, open + 1, (size_t)(shut - open - 1)));
+  const nxc_name *name = &expression->names[0];
+  const nxc_bound *bound = nxc_binding_find(run->binding, name_in_dialect(run, name));
+  if (bound == NULL || !bound->given || bound->node == NULL || bound->node->derivation != NULL ||
+      bound->secret || !says_itself(run, name, bound))
+    return (nxc_repair){0};
+  bool leaves = strncmp(text, "leave {", 7) == 0 && strcmp(shut, "} out") == 0;
+  if (leaves) return nxc_repair_remove(run->arena, bound->node, false);
+  const char *such = strstr(shut, ", such as ");
+  const char *value = strncmp(shut, "} to ", 5) == 0 ? fill(run, such ? such + 10 : shut + 5) : " ";
+  bool sets = strncmp(text, "set {", 5) == 0 && strpbrk(value, " ,;") == NULL;
+  return sets ? nxc_repair_value(run->arena, bound->node, value, false) : (nxc_repair){0};
+}
+
 static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
                    const nxc_expression *when) {
   nxc_name *names;
@@ -211,6 +242,7 @@ static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expres
                                             .message = fill(run, rule->message),
                                             .at = at,
                                             .fix = rule->fix ? fill(run, rule->fix) : NULL,
+                                            .repair = repair_of(run, rule),
                                             .remarks = remarks,
                                             .n_remarks = n_remarks,
                                             .firm = run->structural});

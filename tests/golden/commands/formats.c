@@ -77,6 +77,7 @@ static const property properties[] = {
     {"artifact", "uri", true, "uri"},
     {"region", "startLine", true, "place"},
     {"region", "startColumn", false, "place"},
+    {"region", "endLine", false, "place"},
     {"region", "endColumn", false, "place"},
     {"region", "charOffset", false, "count"},
     {"region", "charLength", false, "count"},
@@ -84,6 +85,8 @@ static const property properties[] = {
     {"suppression", "justification", false, "text"},
     {"fix", "description", false, "words"},
     {"fix", "artifactChanges", true, "<change"},
+    {"fix", "properties", false, "bag"},
+    {"bag", "safe", true, "truth"},
     {"change", "artifactLocation", true, "artifact"},
     {"change", "replacements", true, "[replacement"},
     {"replacement", "deletedRegion", true, "region"},
@@ -134,6 +137,7 @@ static bool is_kind(json_t *value, const char *kind, int depth) {
     snprintf(word, sizeof word, "|%s|", json_is_string(value) ? json_string_value(value) : "?");
     return strstr(kind, word) != NULL;
   }
+  if (strcmp(kind, "truth") == 0) return json_is_boolean(value);
   if (strcmp(kind, "text") == 0) return json_is_string(value);
   if (strcmp(kind, "uri") == 0) return json_is_string(value) && is_uri(json_string_value(value));
   if (strcmp(kind, "count") == 0) return json_is_integer(value) && json_integer_value(value) >= 0;

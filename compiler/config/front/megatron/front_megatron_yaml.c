@@ -6,6 +6,7 @@
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 #include "compiler/config/front/megatron/front_megatron.h"
+#include "compiler/document/repair.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -210,10 +211,12 @@ static bool check_exponent(form *f, const nxc_option_row *row, const nxc_node *n
   if (point != NULL && strchr("+-", e[1])) return true;
   if (!nxc_text_to_float(f->to->arena, node->raw, &number)) return true;
   const char *exponent = e[1] == '+' || e[1] == '-' ? e + 1 : nxc_arena_printf(f->to->arena, "+%s", e + 1);
-  const char *fix = nxc_arena_printf(f->to->arena, "write %.*s%se%s", (int)(e - node->raw), node->raw,
-                                     point ? "" : ".0", exponent);
-  nxc_report(f->to->sink, "NX5913", NXC_SEVERITY_ERROR, node->at, fix,
-             "%s is text to PyYAML, which Megatron reads this file with, and no number", node->raw);
+  const char *meant =
+      nxc_arena_printf(f->to->arena, "%.*s%se%s", (int)(e - node->raw), node->raw, point ? "" : ".0", exponent);
+  nxc_report_repair(f->to->sink, "NX5913", NXC_SEVERITY_ERROR, node->at,
+                    nxc_arena_printf(f->to->arena, "write %s", meant),
+                    nxc_repair_value(f->to->arena, node, meant, true),
+                    "%s is text to PyYAML, which Megatron reads this file with, and no number", node->raw);
   return false;
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 #include "compiler/settings/programs.h"
+#include "compiler/document/repair.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -252,11 +253,15 @@ static void note_scalars(nxc_binding *binding, const nxc_node *node) {
   nxc_misfit_value *misfit = misfit_at(binding, node);
   const char *fix = nxc_arena_printf(binding->arena, "write %s", meant);
   static const char why[] = "with an exponent only a point, and a sign in the exponent, make a number here";
-  if (misfit != NULL)
-    misfit->verdict.fix = nxc_arena_printf(binding->arena, "%s: %s", fix, why);
-  else
-    nxc_report(binding->sink, "NX1105", NXC_SEVERITY_WARNING, node->at, fix,
-               "%s looks like a number but is read as text", node->raw);
+  if (misfit == NULL) {
+    nxc_report_repair(binding->sink, "NX1105", NXC_SEVERITY_WARNING, node->at, fix,
+                      nxc_repair_value(binding->arena, node, meant, false),
+                      "%s looks like a number but is read as text", node->raw);
+    return;
+  }
+  misfit->verdict.fix = nxc_arena_printf(binding->arena, "%s: %s", fix, why);
+  misfit->verdict.written = meant;
+  misfit->verdict.certain = true;
 }
 
 nxc_bound *nxc_neox_bound(nxc_binding *binding, const char *option) {

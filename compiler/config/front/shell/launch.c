@@ -181,9 +181,14 @@ static void report_undefined(nxc_shell *s) {
     }
     const char *nearest = nxc_nearest(name, names, n_names);
     if (nearest == NULL) continue;
-    nxc_report(s->sink, "NX5918", NXC_SEVERITY_ERROR, nxc_shell_place(s, s->pending[i]->at, strlen(name) + 1),
-               nxc_arena_printf(s->arena, "did you mean %s?", nearest),
-               "nothing gives %s a value, and it stands in a launch", name);
+    nxc_span at = nxc_shell_place(s, s->pending[i]->at, strlen(name) + 1), inside = at;
+    bool braces = at.source != NULL && at.source->text[nxc_span_offset(at, false) + 1] == '{';
+    if (braces) inside.length++;
+    nxc_report_repair(s->sink, "NX5918", NXC_SEVERITY_ERROR, at,
+                      nxc_arena_printf(s->arena, "did you mean %s?", nearest),
+                      nxc_repair_word(s->arena, inside, name, nearest,
+                                      nxc_nearest_is_certain(name, names, n_names)),
+                      "nothing gives %s a value, and it stands in a launch", name);
   }
 }
 

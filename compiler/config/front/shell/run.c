@@ -128,6 +128,19 @@ void nxc_shell_assign(nxc_shell *s, const nxc_shell_assignment *a, bool exported
 
 /* -- simple commands ------------------------------------------------------------------------------------- */
 
+/* The blanks around the = behind a name go. */
+static nxc_repair without_blanks(nxc_shell *s, nxc_span name) {
+  if (name.source == NULL) return (nxc_repair){0};
+  size_t begin = nxc_span_offset(name, true), end = begin;
+  const char *text = name.source->text;
+  end += strspn(text + end, " \t");
+  if (text[end] != '=') return (nxc_repair){0};
+  end++;
+  end += strspn(text + end, " \t");
+  const nxc_edit edit = {name.source, begin, end, "="};
+  return nxc_repair_copy(s->arena, &(nxc_repair){&edit, 1, true});
+}
+
 /* A = 8 is a command named A; bash finds none. */
 static bool is_spaced_assignment(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words,
                                  size_t n_words) {
@@ -140,9 +153,11 @@ static bool is_spaced_assignment(nxc_shell *s, const nxc_shell_command *command,
     return false;
   const char *value =
       n_words > 2 ? nxc_text_string(s->arena, &words[2]) : nxc_text_string(s->arena, &words[1]) + 1;
-  nxc_report(s->sink, "NX5919", NXC_SEVERITY_ERROR, nxc_shell_place(s, command->at, strlen(name)),
-             nxc_arena_printf(s->arena, "write %s=%s, without blanks", name, value),
-             "this runs a command named %s: bash assigns only where no blank stands around =", name);
+  nxc_span at = nxc_shell_place(s, command->at, strlen(name));
+  nxc_report_repair(s->sink, "NX5919", NXC_SEVERITY_ERROR, at,
+                    nxc_arena_printf(s->arena, "write %s=%s, without blanks", name, value),
+                    n_words <= 3 ? without_blanks(s, at) : (nxc_repair){0},
+                    "this runs a command named %s: bash assigns only where no blank stands around =", name);
   nxc_shell_set_unknown(s, name, command->at);
   s->state.status = NXC_NO;
   return true;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/commands/mend.h"
+
+#include "compiler/commands/commands.h"
+#include "compiler/commands/output.h"
+#include "compiler/document/document.h"
+#include "compiler/edit/unified.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The text of standard input, where it is mended; the files' overlays take its place once there are repairs. */
+static const nxc_source *standard_input;
+
+bool nxc_mend_read_stdin(nxc_arena *arena) {
+  standard_input = nxc_source_read(arena, "-", NXC_DOCUMENT_BYTES_MAX);
+  if (standard_input == NULL) {
+    fprintf(stderr, "nxcfg validate: cannot read standard input: %s\n", strerror(errno));
+    return false;
+  }
+  nxc_overlay *overlays = nxc_arena_array(arena, 2, sizeof *overlays);
+  overlays[0] = (nxc_overlay){"-", standard_input->text - standard_input->n_mark_bytes,
+                              standard_input->n_bytes + standard_input->n_mark_bytes};
+  nxc_source_lay_over(overlays);
+  return true;
+}
+
+static bool has_changed(const nxc_fixed_file *file) {
+  return file->n_bytes != file->n_original || memcmp(file->text, file->original, file->n_bytes) != 0;
+}
+
+static bool write_one(nxc_arena *arena, const nxc_fixed_file *file) {
+  if (strcmp(file->path, "-") == 0) return fwrite(file->text, 1, file->n_bytes, stdout) == file->n_bytes;
+  return nxc_output_write(arena, "validate", file->path, file->text, file->n_bytes);
+}
+
+/* What came in goes out, mended or not. */
+static void pass_on(const nxc_fixes *fixes) {
+  for (size_t i = 0; i < nxc_fixes_n_files(fixes); i++)
+    if (strcmp(nxc_fixes_file(fixes, i)->path, "-") == 0) return;
+  const nxc_source *source = standard_input;
+  fwrite(source->text - source->n_mark_bytes, 1, source->n_bytes + source->n_mark_bytes, stdout);
+}
+
+int nxc_mend_finish(nxc_arena *arena, const nxc_fixes *fixes, bool diff, int status) {
+  bool differs = false;
+  for (size_t i = 0; i < nxc_fixes_n_files(fixes); i++) {
+    const nxc_fixed_file *file = nxc_fixes_file(fixes, i);
+    if (diff)
+      differs |= nxc_unified_print(arena, file->name, file->original, file->n_original, file->text,
+                                   file->n_bytes, stdout);
+    else if (has_changed(file) && !write_one(arena, file)) return NXC_EXIT_USAGE;
+  }
+  if (standard_input != NULL && !diff) pass_on(fixes);
+  nxc_source_lay_over(NULL);
+  if (!diff || status > NXC_EXIT_FOUND) return status;
+  return differs ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/document/repair.h"
+
+#include "compiler/diagnostics/secret.h"
+
+#include <string.h>
+
+static bool is_repeated(const nxc_node *node) {
+  for (; node != NULL; node = node->parent)
+    if (node->copy_of != NULL) return true;
+  return false;
+}
+
+nxc_repair nxc_repair_key(nxc_arena *arena, const nxc_node *node, const char *name, bool safe) {
+  if (node->key == NULL) return (nxc_repair){0};
+  return nxc_repair_word(arena, node->key_at, node->key, name, safe && !is_repeated(node));
+}
+
+/* Whether the span is the scalar as it is written, and all of it. */
+static bool is_whole(const nxc_node *node) {
+  if (node->kind != NXC_NODE_SCALAR || node->raw == NULL || node->at.source == NULL) return false;
+  if (node->raw_bytes > 0 && nxc_span_reads(node->at, node->raw)) return true; /* of a command line too */
+  if (node->style == NXC_STYLE_PLAIN) return false;
+  char quote = node->style == NXC_STYLE_SINGLE ? '\'' : '"';
+  const char *text = node->at.source->text;
+  size_t begin = nxc_span_offset(node->at, false), end = nxc_span_offset(node->at, true);
+  return node->style != NXC_STYLE_BLOCK && end >= begin + 2 && text[begin] == quote && text[end - 1] == quote;
+}
+
+nxc_repair nxc_repair_value(nxc_arena *arena, const nxc_node *node, const char *text, bool safe) {
+  if (!is_whole(node)) return (nxc_repair){0};
+  return nxc_repair_span(arena, node->at, text, safe && !is_repeated(node));
+}
+
+nxc_repair nxc_repair_text(nxc_arena *arena, const nxc_node *node, const char *text, bool safe) {
+  if (!is_whole(node)) return (nxc_repair){0};
+  char first = node->at.source->text[nxc_span_offset(node->at, false)];
+  bool quoted = (first == '"' || first == '\'') && node->raw[0] != first;
+  return nxc_repair_value(arena, node, quoted ? nxc_arena_printf(arena, "%c%s%c", first, text, first) : text,
+                          safe);
+}
+
+/* -- lines of their own ---------------------------------------------------------------------------------- */
+
+typedef struct own_line {
+  const nxc_source *source;
+  size_t begin, end; /* its break included */
+  size_t key, behind; /* bytes: where the pair begins; behind the value */
+} own_line;
+
+static size_t skip_blanks(const char *text, size_t at, size_t end) {
+  while (at < end && (text[at] == ' ' || text[at] == '\t')) at++;
+  return at;
+}
+
+/* What may stand behind a pair: nothing, a comment, or of a command line the mark that it goes on. */
+static bool is_rest(const char *text, size_t at, size_t end, bool option) {
+  at = skip_blanks(text, at, end);
+  if (option) return at == end || (text[at] == '\\' && at + 1 == end);
+  return at == end || text[at] == '#';
+}
+
+/* The line, where nothing but this key and its value stand in it. */
+static bool find_line(const nxc_node *node, own_line *line) {
+  nxc_span key = node->key_at, value = node->at;
+  if (node->key == NULL || key.source == NULL || !is_whole(node)) return false;
+  if (value.source != key.source || value.line != key.line) return false;
+  const nxc_source *source = key.source;
+  size_t n_bytes;
+  const char *start = nxc_source_line(source, key.line, &n_bytes);
+  *line = (own_line){source, (size_t)(start - source->text), source->line_start[key.line],
+                     nxc_span_offset(key, false), nxc_span_offset(value, true)};
+  bool option = strncmp(source->text + line->key, "--", 2) == 0;
+  size_t end = line->begin + n_bytes, between = nxc_span_offset(key, true);
+  if (skip_blanks(source->text, line->begin, end) != line->key) return false;
+  if (nxc_span_offset(value, false) < between) return false;
+  if (!option && source->text[skip_blanks(source->text, between, end)] != ':') return false;
+  return is_rest(source->text, line->behind, end, option);
+}
+
+/* Without its last option the line before would go on into what follows. */
+static bool may_go(const own_line *line, uint32_t number) {
+  if (strncmp(line->source->text + line->key, "--", 2) != 0) return true;
+  size_t n_bytes, n_before;
+  const char *text = nxc_source_line(line->source, number, &n_bytes);
+  const char *before = number > 1 ? nxc_source_line(line->source, number - 1, &n_before) : "";
+  bool goes_on = n_bytes > 0 && text[n_bytes - 1] == '\\';
+  return goes_on || number == 1 || n_before == 0 || before[n_before - 1] != '\\';
+}
+
+/* An empty section would be null. */
+static bool leaves_others(const nxc_node *node) {
+  return node->parent != NULL && node->parent->n_children > 1;
+}
+
+nxc_repair nxc_repair_remove(nxc_arena *arena, const nxc_node *node, bool safe) {
+  own_line line;
+  if (!find_line(node, &line) || !leaves_others(node) || !may_go(&line, node->key_at.line))
+    return (nxc_repair){0};
+  return nxc_repair_removes(arena, line.source, line.begin, line.end, safe && !is_repeated(node));
+}
+
+nxc_repair nxc_repair_move(nxc_arena *arena, const nxc_node *node, const nxc_node *section, const char *key,
+                           bool safe) {
+  own_line from, first;
+  if (section == NULL || section->kind != NXC_NODE_MAP || section->n_children == 0) return (nxc_repair){0};
+  const nxc_node *top = section->children[0];
+  if (!find_line(node, &from) || !leaves_others(node) || is_repeated(node) || is_repeated(top))
+    return (nxc_repair){0};
+  if (top->key_at.source != from.source || nxc_node_child(section, key) != NULL) return (nxc_repair){0};
+  if (nxc_secret_in_line(from.source->text + from.begin, from.end - from.begin) < from.end - from.begin)
+    return (nxc_repair){0}; /* a repair is shown */
+  size_t n_bytes;
+  const char *start = nxc_source_line(from.source, top->key_at.line, &n_bytes);
+  first.begin = (size_t)(start - from.source->text);
+  first.key = nxc_span_offset(top->key_at, false);
+  if (skip_blanks(from.source->text, first.begin, first.begin + n_bytes) != first.key) return (nxc_repair){0};
+  size_t named = nxc_span_offset(node->key_at, true), end = from.end;
+  while (end > named && strchr("\r\n", from.source->text[end - 1])) end--;
+  const char *line_break = end < from.end ? nxc_arena_strndup(arena, from.source->text + end, from.end - end) : "\n";
+  const char *moved = nxc_arena_printf(arena, "%.*s%s%.*s%s", (int)(first.key - first.begin), start, key,
+                                       (int)(end - named), from.source->text + named, line_break);
+  nxc_edit edits[2] = {{from.source, from.begin, from.end, ""},
+                       {from.source, first.begin, first.begin, moved}};
+  const nxc_repair repair = {edits, 2, safe};
+  return nxc_repair_copy(arena, &repair);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Repairs of a document's text, from its nodes (edit.h).
+ *
+ * Each gives none where the text is not plain enough to be changed without reading it again: a value of several
+ * lines, a pair that shares its line with another, a node that no file says. Of a node that an alias or a merge key
+ * repeats the repair is not safe: the other places change with it. */
+#ifndef NXC_CONFIG_REPAIR_H
+#define NXC_CONFIG_REPAIR_H
+
+#include "compiler/document/document.h"
+
+/* The last part of its key becomes `name`, where it is written in full. */
+nxc_repair nxc_repair_key(nxc_arena *arena, const nxc_node *node, const char *name, bool safe);
+/* A scalar's text, quotes included, becomes `text`. */
+nxc_repair nxc_repair_value(nxc_arena *arena, const nxc_node *node, const char *text, bool safe);
+/* The same for a text: its quotes stay. */
+nxc_repair nxc_repair_text(nxc_arena *arena, const nxc_node *node, const char *text, bool safe);
+/* Its line goes; of a command line, the option with its value, where they have a line of their own. */
+nxc_repair nxc_repair_remove(nxc_arena *arena, const nxc_node *node, bool safe);
+/* Its line goes to the top of a section that is there, under another key. */
+nxc_repair nxc_repair_move(nxc_arena *arena, const nxc_node *node, const nxc_node *section, const char *key,
+                           bool safe);
+
+#endif
