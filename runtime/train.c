@@ -56,7 +56,7 @@ static void report(nxr_training *run, const nxr_numbers *numbers, double seconds
     nxr_metrics_add(&row, "loss_scale", numbers->loss_scale);
     nxr_metrics_add(&row, "skipped", (double)run->scale.n_skipped);
   }
-  nxr_metrics_add(&row, "tokens_per_s", (double)run->plan->run->tokens_per_step / seconds);
+  nxr_metrics_add(&row, "tokens_per_s", numbers->tokens / seconds);
   if (run->plan->run_names->tensorboard_shows & NX_SHOWS_WORLD_SIZE)
     nxr_metrics_add(&row, "world_size", run->plan->run->n_ranks);
   nxr_metrics_add(&row, "memory_bytes", (double)nxr_metrics_memory(&run->metrics));

@@ -61,6 +61,7 @@ typedef struct nx_plan {
   const nx_chunk *chunks;
   const nx_item *items;
   const nx_schedule *schedules;
+  const nx_phase *phases;
   const nx_evaluation *evaluations;
   const uint64_t *extra_saves;
   const nx_setting_record *settings;
@@ -92,7 +93,7 @@ bool nx_plan_prove(const nx_plan *plan, nx_fault *fault);
  * all items are. Takes O(items). */
 bool nx_schedule_walk(const nx_plan *plan, const nx_schedule *schedule, const double *seconds, double *begin,
                       double *end, nx_fault *fault);
-/* NULL where the plan has none of the kind. */
+/* The first, of a training that of a full batch; NULL where the plan has none of the kind. */
 const nx_schedule *nx_plan_schedule(const nx_plan *plan, nx_schedule_kind kind);
 /* "backward of chunk 1, micro-batch 3", ... */
 void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size_t room);
@@ -144,8 +145,13 @@ uint32_t nx_piece_shape(const nx_piece *piece, int64_t dims[3]);
 uint32_t nx_plan_pipeline_atom(const nx_plan *plan);
 /* The stage of a rank. */
 uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank);
-/* Which operators the passes of a micro-batch run, as a mask of `when`. */
-uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches);
+/* Which operators the passes of a micro-batch run, as a mask of `when`. `most` is how many micro-batches a step
+ * of the plan has at most. */
+uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches, uint32_t most);
+/* The phase that a step is in, also of a plan whose batches have one size. */
+nx_phase nx_plan_phase(const nx_plan *plan, uint64_t step);
+/* Sequences that are trained on before a step. */
+uint64_t nx_plan_samples_before(const nx_plan *plan, uint64_t step);
 /* The program that an item runs, or NX_NONE. */
 uint32_t nx_item_program(const nx_plan *plan, const nx_item *item);
 /* The other end of a transfer: a chunk and its port. */

@@ -204,10 +204,23 @@ uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank) {
   return atom == NX_NONE ? 0 : nx_plan_coordinate(plan, rank, atom);
 }
 
-uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches) {
+uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches, uint32_t most) {
+  if (n_micro_batches == 1 && most > 1) return NX_WHEN_ONLY;
   uint8_t when = micro_batch == 0 ? NX_WHEN_FIRST : 0;
   if (micro_batch + 1 == n_micro_batches) when |= NX_WHEN_LAST;
   return when ? when : NX_WHEN_MIDDLE;
+}
+
+nx_phase nx_plan_phase(const nx_plan *plan, uint64_t step) {
+  uint32_t n = plan->n[NX_SECTION_PHASES];
+  if (n == 0) return (nx_phase){.global_batch = plan->run->global_batch};
+  while (n > 1 && plan->phases[n - 1].first_step > step) n--;
+  return plan->phases[n - 1];
+}
+
+uint64_t nx_plan_samples_before(const nx_plan *plan, uint64_t step) {
+  nx_phase phase = nx_plan_phase(plan, step);
+  return phase.first_sample + (step - phase.first_step) * phase.global_batch;
 }
 
 const nx_recipe *nx_source_recipe(const nx_plan *plan, const nx_source *source) {

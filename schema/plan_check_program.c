@@ -116,15 +116,12 @@ bool nx_check_item(const nx_checker *check, uint32_t index) {
   if (item->kind < NX_ITEM_FORWARD || item->kind > NX_ITEM_STEP || item->port >= NX_N_PORTS ||
       item->reserved != 0 || !nx_is_index(plan, item->chunk, NX_SECTION_CHUNKS) ||
       item->slot >= plan->chunks[item->chunk].n_slots ||
-      item->micro_batch >= (step ? 1 : plan->run->n_micro_batches) ||
-      plan->chunks[item->chunk].stage != item->stage)
+      (step && item->micro_batch > 0) || plan->chunks[item->chunk].stage != item->stage)
     return nx_flaw(check, item, "schedule item %u is malformed", index);
   bool runs = item->kind <= NX_ITEM_EVALUATE || item->kind == NX_ITEM_STEP;
   if (runs && nx_item_program(plan, item) == NX_NONE)
     return nx_flaw(check, item, "schedule item %u runs a program that its chunk lacks", index);
-  uint8_t pass_when = runs ? nx_pass_when(item->micro_batch, plan->run->n_micro_batches) : 0;
-  bool good_when = step ? item->when > 0 && item->when <= NX_WHEN_EVALUATED : item->when == pass_when;
-  if ((runs && item->port != 0) || !good_when)
+  if ((runs && item->port != 0) || (step && (item->when == 0 || item->when > NX_WHEN_EVALUATED)))
     return nx_flaw(check, item, "schedule item %u is malformed", index);
   if (!runs && plan->chunks[item->chunk].ports[item->port] == NX_NONE)
     return nx_flaw(check, item, "schedule item %u moves data through a port that its chunk lacks", index);
@@ -134,20 +131,59 @@ bool nx_check_item(const nx_checker *check, uint32_t index) {
   return true;
 }
 
-/* Schedules are of different kinds, the training's first, and together they are all items; a stage's
- * items stand together. */
+static bool check_scheduled(const nx_checker *check, const nx_schedule *schedule, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_item *item = &plan->items[index];
+  uint32_t n = schedule->n_micro_batches;
+  bool runs = item->kind <= NX_ITEM_EVALUATE;
+  uint8_t when = runs ? nx_pass_when(item->micro_batch, n, plan->run->n_micro_batches) : 0;
+  if (item->micro_batch >= n || (item->kind != NX_ITEM_STEP && item->when != when))
+    return nx_flaw(check, item, "schedule item %u is malformed", index);
+  if (index > schedule->first_item && item[-1].stage > item->stage)
+    return nx_flaw(check, item, "schedule item %u is out of order", index);
+  return true;
+}
+
+/* A full batch, and then fewer micro-batches from schedule to schedule. */
+static bool is_good_count(const nx_plan *plan, uint32_t index) {
+  const nx_schedule *schedule = &plan->schedules[index];
+  bool less = index > 0 && schedule->kind == NX_SCHEDULE_TRAIN;
+  if (less) return schedule->n_micro_batches > 0 && schedule->n_micro_batches < schedule[-1].n_micro_batches;
+  return schedule->n_micro_batches == plan->run->n_micro_batches;
+}
+
+/* Those of the training come first, and together schedules are all items; a stage's items stand together. */
 bool nx_check_schedule(const nx_checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_schedule *schedule = &plan->schedules[index];
   uint32_t first = index == 0 ? 0 : schedule[-1].first_item + schedule[-1].n_items;
   bool last = index + 1 == plan->n[NX_SECTION_SCHEDULES];
-  if (!nx_is_string(plan, schedule->name) || schedule->kind != NX_SCHEDULE_TRAIN + index ||
-      schedule->kind > NX_SCHEDULE_EVALUATE || schedule->first_item != first || schedule->n_items == 0 ||
+  uint32_t before = index == 0 ? NX_SCHEDULE_TRAIN : schedule[-1].kind;
+  bool good_kind = before == NX_SCHEDULE_TRAIN && schedule->kind >= NX_SCHEDULE_TRAIN &&
+                   schedule->kind <= (index == 0 ? NX_SCHEDULE_TRAIN : NX_SCHEDULE_EVALUATE);
+  if (!nx_is_string(plan, schedule->name) || !good_kind || !is_good_count(plan, index) ||
+      schedule->first_item != first || schedule->n_items == 0 ||
       schedule->n_items > plan->n[NX_SECTION_ITEMS] - first ||
       (last && first + schedule->n_items != plan->n[NX_SECTION_ITEMS]))
     return nx_flaw(check, schedule, "schedule %u is malformed", index);
-  for (uint32_t i = first + 1; i < first + schedule->n_items; i++)
-    if (plan->items[i - 1].stage > plan->items[i].stage)
-      return nx_flaw(check, &plan->items[i], "schedule item %u is out of order", i);
+  for (uint32_t i = first; i < first + schedule->n_items; i++)
+    if (!check_scheduled(check, schedule, i)) return false;
+  return true;
+}
+
+/* Each phase begins after whole steps of the one before it. */
+bool nx_check_phase(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_phase *phase = &plan->phases[index];
+  uint64_t steps = index == 0 ? 0 : phase->first_step - phase[-1].first_step;
+  uint64_t samples = index == 0 ? 0 : phase[-1].first_sample + steps * phase[-1].global_batch;
+  bool in_order = index == 0 ? phase->first_step == 0 : phase->first_step > phase[-1].first_step;
+  if (!in_order || phase->first_step >= plan->run->n_steps || phase->first_sample != samples ||
+      !nx_is_index(plan, phase->schedule, NX_SECTION_SCHEDULES))
+    return nx_flaw(check, phase, "phase %u is malformed", index);
+  const nx_schedule *schedule = &plan->schedules[phase->schedule];
+  uint64_t batch = (uint64_t)plan->run->micro_batch * schedule->n_micro_batches * plan->run->data_size;
+  if (schedule->kind != NX_SCHEDULE_TRAIN || phase->global_batch != batch)
+    return nx_flaw(check, phase, "phase %u has another batch than its schedule", index);
   return true;
 }

@@ -55,6 +55,7 @@ bool nx_check_program(const nx_checker *check, uint32_t index);
 bool nx_check_chunk(const nx_checker *check, uint32_t index);
 bool nx_check_item(const nx_checker *check, uint32_t index);
 bool nx_check_schedule(const nx_checker *check, uint32_t index);
+bool nx_check_phase(const nx_checker *check, uint32_t index);
 
 /* plan_check_run.c */
 bool nx_check_evaluation(const nx_checker *check, uint32_t index);

@@ -151,6 +151,8 @@ bool nx_check_run_values(const nx_checker *check) {
       {run->starts, NX_i32, NX_ARENA_input, batch, part, true},
       {run->weights, NX_f32, NX_ARENA_input, batch, sequence, true},
       {run->loss_scale, NX_f64, NX_ARENA_input, 1, 1, true},
+      {run->gradient_factor, NX_f64, NX_ARENA_input, 1, 1, true},
+      {run->seen, NX_i64, NX_ARENA_input, 1, 1, true},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     if (wanted[i].optional && wanted[i].value == NX_NONE) continue;

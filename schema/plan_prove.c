@@ -196,9 +196,9 @@ static bool run_passes(walk *at, uint32_t stage, uint8_t when) {
 
 static bool run_stage(walk *at, uint32_t stage) {
   const nx_plan *plan = at->plan;
-  uint32_t n = plan->run->n_micro_batches;
+  uint32_t n = at->schedule->n_micro_batches;
   memset(at->state, 0, (size_t)at->n_values * (plan->n[NX_SECTION_CHUNKS] + 1));
-  if (!run_passes(at, stage, n == 1 ? NX_WHEN_FIRST | NX_WHEN_LAST : NX_WHEN_FIRST)) return false;
+  if (!run_passes(at, stage, nx_pass_when(0, n, plan->run->n_micro_batches))) return false;
   if (n > 2 && !run_passes(at, stage, NX_WHEN_MIDDLE)) return false;
   if (n > 1 && !run_passes(at, stage, NX_WHEN_LAST)) return false;
   for (uint32_t i = 0; i < at->schedule->n_items; i++) {

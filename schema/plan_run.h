@@ -17,10 +17,10 @@ typedef struct nx_run {
   uint64_t workspace_bytes;
   uint64_t seed;
   uint64_t n_steps;
-  uint32_t n_micro_batches; /* per step and data-parallel rank */
+  uint32_t n_micro_batches; /* per step and data-parallel rank, once the batch has grown */
   uint32_t micro_batch;     /* B, sequences */
   uint32_t sequence;        /* S, tokens of the whole sequence */
-  uint32_t global_batch;    /* sequences per step */
+  uint32_t global_batch;    /* sequences per step, once it has grown */
   uint64_t vocab;           /* before padding: token ids are below it */
   uint64_t tokens_per_step;
   double flops_per_step;   /* of the model, all ranks: the usual count, matrix products and attention, 3 x
@@ -62,8 +62,11 @@ typedef struct nx_run {
       adapter_from; /* string: a folder in PEFT's format, from which adapters begin; "": they are drawn */
   uint32_t stochastic; /* 1: updates round to bf16 as schema/stochastic.h says; 0: to nearest */
   uint32_t loss_mean;  /* nx_loss_mean */
+  uint32_t seen;       /* value [1] i64 in arena input: sequences before the step, or NX_NONE */
+  uint32_t gradient_factor; /* value [1] f64 in arena input: what gradients carry at the update, where this is
+                             * not the loss scale alone: times the step's share of a full batch; or NX_NONE */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 240, "plan run");
+_Static_assert(sizeof(nx_run) == 248, "plan run");
 
 enum {
   NX_LOSS_SCALE_DYNAMIC = 1,

@@ -219,7 +219,7 @@ static bool complete_transfer(walk *w, const nx_item *item) {
 static bool is_chunk_done(const walk *w, uint32_t chunk) {
   const nx_chunk *at = &w->plan->chunks[chunk];
   bool passes = w->trains ? at->forward != NX_NONE && at->backward != NX_NONE : at->evaluate != NX_NONE;
-  uint32_t n = w->plan->run->n_micro_batches;
+  uint32_t n = w->schedule->n_micro_batches;
   for (nx_port port = 0; port < NX_N_PORTS; port++) {
     const channel_end *end = end_of(w, chunk, port);
     if (end->n_started != end->n_complete || (uses_port(w, chunk, port) && end->n_complete != n))

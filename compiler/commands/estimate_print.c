@@ -113,7 +113,7 @@ void nxc_forecast_print_evaluations(const nxc_forecast *f, const nx_plan *plan, 
   double n = 0;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++)
     n += nxc_evaluated_batches(&plan->evaluations[i], plan->run->n_steps);
-  if (f->evaluation_s > 0) print_evaluations(f->evaluation_s, n, f->step_s * (double)plan->run->n_steps, out);
+  if (f->evaluation_s > 0) print_evaluations(f->evaluation_s, n, f->training_s, out);
 }
 
 void nxc_own_print_evaluations(const nxc_own_estimate *own, FILE *out) {

@@ -105,11 +105,11 @@ static bool write_page(const job *j, const nxc_plan_report *r) {
   return good;
 }
 
-static bool draw_rate(const job *j, const nxc_learning_rate *rate) {
+static bool draw_rate(const job *j, const nxc_training *training) {
   char *picture = NULL;
   size_t n_bytes = 0;
   FILE *out = open_memstream(&picture, &n_bytes);
-  bool good = out != NULL && nxc_rate_draw(rate, out);
+  bool good = out != NULL && nxc_rate_draw(training, out);
   if (out != NULL && fclose(out) != 0) good = false;
   if (!good) fputs("nxcfg plan: out of memory\n", stderr);
   good = good && nxc_output_write(j->arena, "plan", j->svg, picture, n_bytes);
@@ -124,8 +124,8 @@ static bool show_rate(const job *j, const nxc_training *training) {
           stderr);
     return false;
   }
-  if (j->svg != NULL && !draw_rate(j, &training->rate)) return false;
-  if (j->rate) nxc_rate_print(&training->rate, stdout);
+  if (j->svg != NULL && !draw_rate(j, training)) return false;
+  if (j->rate) nxc_rate_print(training, stdout);
   return true;
 }
 

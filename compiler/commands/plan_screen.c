@@ -76,6 +76,9 @@ static const char *show_layout(nxc_arena *arena, const nxc_settings *s, const nx
 static const char *show_batch(nxc_arena *arena, const nxc_settings *s, const nxc_training *t) {
   const char *text = nxc_batches_show(arena, s);
   if (t == NULL) return text;
+  if (t->batch.n_phases > 0)
+    text = nxc_arena_printf(arena, "%s; it grows from %lld sequences in %zu sizes", text,
+                            (long long)t->batch.phases[0].global, t->batch.n_phases);
   return nxc_arena_printf(arena, "%lld sequences of %lld = %lld tokens; %s", (long long)t->batch.global,
                           (long long)t->model.sequence, (long long)(t->batch.global * t->model.sequence),
                           text);

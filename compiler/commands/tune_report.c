@@ -25,8 +25,8 @@ static double device_hours(const nxc_tune_report *r, const nxc_tuned *tuned) {
   bool assumed = nxc_settings_from(settings, NX_SETTING_SCHEDULE_MAX_STEPS)->kind == NXC_FROM_ASSUMED;
   if (assumed || !nxc_has(settings, NX_SETTING_SCHEDULE_MAX_STEPS)) return 0;
   const nxc_training *training = r->request->training;
-  double tokens = (double)nxc_int(settings, NX_SETTING_SCHEDULE_MAX_STEPS) * (double)training->batch.global *
-                  (double)training->model.sequence;
+  int64_t samples = nxc_batch_samples_before(&training->batch, nxc_int(settings, NX_SETTING_SCHEDULE_MAX_STEPS));
+  double tokens = (double)samples * (double)training->model.sequence;
   return tokens / tuned->tokens_per_s * tuned->layout.world / 3600;
 }
 

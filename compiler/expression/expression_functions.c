@@ -19,6 +19,7 @@ static const nxc_expression_function system_functions[] = {
     {"layout_cuts", 1, 1, false, nxc_call_layout_cuts, NULL},
     {"deepspeed_cuts", 4, 8, false, nxc_call_deepspeed_cuts, NULL},
     {"ramped_steps", 5, 5, false, nxc_call_ramped_steps, NULL},
+    {"growth", 4, 4, false, nxc_call_growth, NULL},
     {0},
 };
 

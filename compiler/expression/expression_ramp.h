@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The expression language's function that counts the steps of a training whose batch grows. */
+/* The expression language's functions about a training whose batch grows: its steps, and the sizes. */
 #ifndef NXC_CONFIG_EXPRESSION_RAMP_H
 #define NXC_CONFIG_EXPRESSION_RAMP_H
 
@@ -7,5 +7,6 @@
 
 const nxc_value *nxc_call_ramped_steps(nxc_evaluation *evaluation, const nxc_value *const *args,
                                        size_t n_args);
+const nxc_value *nxc_call_growth(nxc_evaluation *evaluation, const nxc_value *const *args, size_t n_args);
 
 #endif

@@ -142,9 +142,15 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
 
 /* Interleaved, chunks take turns of as many micro-batches as there are stages. A last turn of much fewer
  * would come round to a stage whose next pass waits for a stage that waits for it. */
-static bool fills_last_turn(const nxc_training *t) {
-  int64_t n = t->batch.n_micro, stages = t->layout.pipeline, rest = n % stages;
-  return n <= stages || rest == 0 || rest + 2 >= stages;
+static bool fills_last_turn(const nxc_training *t, int64_t n_micro) {
+  int64_t stages = t->layout.pipeline, rest = n_micro % stages;
+  return n_micro <= stages || rest == 0 || rest + 2 >= stages;
+}
+
+static bool fill_last_turns(const nxc_training *t) {
+  for (size_t i = 0; i < t->batch.n_phases; i++)
+    if (!fills_last_turn(t, t->batch.phases[i].n_micro)) return false;
+  return fills_last_turn(t, t->batch.n_micro);
 }
 
 static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
@@ -155,7 +161,7 @@ static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
   const nxc_demand demands[] = {
       {t->layout.pipeline > 1 || n_cuts == 0, NX_SETTING_PIPELINE_CUTS, "NX3008",
        "one pipeline stage has no chunks to cut"},
-      {t->layout.gpipe || one_each || fills_last_turn(t), NX_SETTING_BATCH_GLOBAL, "NX3015",
+      {t->layout.gpipe || one_each || fill_last_turns(t), NX_SETTING_BATCH_GLOBAL, "NX3015",
        "with several chunks on a stage the last turn of micro-batches is too short"},
       {!shares || t->model.mixture == NULL, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
        "mixtures of experts share no weights between layers"},
@@ -177,6 +183,12 @@ static bool judge_groups(const nxc_settings *s, nxc_sink *sink) {
     if (!nxc_demands_check(s, sink, &demand, 1)) return false;
   }
   return true;
+}
+
+static bool judge_growth(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const char *wrong = nxc_growth_fault(s, &t->batch, &t->layout);
+  const nxc_demand demand = {wrong == NULL, NX_SETTING_BATCH_GROWTH, "NX3025", wrong};
+  return nxc_demands_check(s, sink, &demand, 1);
 }
 
 static bool has_adapters(const nxc_lora *lora) {
@@ -273,7 +285,8 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   judge_modules(settings, sink, &t->recomputation);
   bool formed = judge_form(settings, sink, t), mixed = judge_mixture(settings, sink, t);
   bool named = judge_names(settings, sink, t), grouped = judge_groups(settings, sink);
+  bool grown = judge_growth(settings, sink, t);
   grouped = nxc_evaluations_judge(settings, sink, &t->evaluations) && grouped;
   return judge_adapters(settings, sink, t) && judge_pipeline(settings, sink, t) && formed && mixed && named &&
-         grouped;
+         grouped && grown;
 }

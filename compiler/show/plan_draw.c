@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule as a picture: a line for each stage, time from left to right, a box for each pass. A pass
- * takes as long as its operations are many, and transfers take no time: what is empty is the bubble. */
+ * takes as long as its operations are many, and transfers take no time: what is empty is the bubble. Of a batch that
+ * grows it is the full one. */
 #include "compiler/show/plan_dump.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static void measure(timeline *t) {
     backward[c] = operations(plan, plan->chunks[c].backward);
     if (forward[c] > unit) unit = forward[c];
   }
-  for (uint32_t i = 0; forward && i < plan->n[NX_SECTION_ITEMS]; i++) {
+  for (uint32_t i = 0; forward && i < plan->schedules[0].n_items; i++) {
     const nx_item *item = &plan->items[i];
     if (is_pass(item))
       t->seconds[i] = (item->kind == NX_ITEM_FORWARD ? forward : backward)[item->chunk] / unit;
@@ -54,7 +55,7 @@ static void timeline_close(timeline *t) {
 
 static bool timeline_open(const nx_plan *plan, timeline *t) {
   nx_fault fault;
-  size_t n = plan->n[NX_SECTION_ITEMS];
+  size_t n = plan->schedules[0].n_items;
   *t = (timeline){.plan = plan, .n_stages = nx_plan_n_stages(plan)};
   t->seconds = calloc(n, sizeof *t->seconds);
   t->begin = calloc(n, sizeof *t->begin);
@@ -89,7 +90,7 @@ static void draw_stage(const timeline *t, uint32_t stage, double columns_per_uni
                        size_t n_columns) {
   memset(line, '.', n_columns);
   line[n_columns] = '\0';
-  for (uint32_t i = 0; i < t->plan->n[NX_SECTION_ITEMS]; i++) {
+  for (uint32_t i = 0; i < t->plan->schedules[0].n_items; i++) {
     const nx_item *item = &t->plan->items[i];
     char text[24];
     if (item->stage != stage || !is_pass(item)) continue;
@@ -206,7 +207,7 @@ bool nxc_draw_svg(const nx_plan *plan, FILE *out) {
     fprintf(out, "<text x=\"10\" y=\"%u\">stage %u</text>\n"
                  "<rect x=\"%d\" y=\"%u\" width=\"%d\" height=\"%d\" fill=\"#eeeeee\"/>\n",
             TOP + ROW * stage + 16, stage, LEFT, TOP + ROW * stage, WIDTH, BOX);
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++)
+  for (uint32_t i = 0; i < plan->schedules[0].n_items; i++)
     if (is_pass(&plan->items[i])) draw_box(&t, i, out);
   draw_legend(&t, out);
   draw_axis(&t, out);

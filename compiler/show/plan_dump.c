@@ -216,6 +216,19 @@ static void dump_evaluations(const nx_plan *plan, FILE *out) {
   }
 }
 
+enum { N_PHASES_SHOWN = 8 };
+
+/* The first phases, and the last one. */
+static void dump_phases(const nx_plan *plan, FILE *out) {
+  uint32_t n = plan->n[NX_SECTION_PHASES];
+  for (uint32_t i = 0; i < n; i++) {
+    const nx_phase *phase = &plan->phases[i];
+    if (n > N_PHASES_SHOWN && i >= N_PHASES_SHOWN - 1 && i + 1 < n) continue;
+    fprintf(out, "  from step %" PRIu64 " on %u sequences, %u micro-batches\n", phase->first_step + 1,
+            phase->global_batch, plan->schedules[phase->schedule].n_micro_batches);
+  }
+}
+
 void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   const nx_run *run = plan->run;
   char plan_id[65], file_hash[65];
@@ -237,8 +250,9 @@ void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   fputc('\n', out);
   dump_parameter_groups(plan, out);
   fprintf(out, "training    %" PRIu64 " steps, ", run->n_steps);
-  nxc_print_quantity(out, (double)run->n_steps * (double)run->tokens_per_step, "tokens");
+  nxc_print_quantity(out, (double)nx_plan_samples_before(plan, run->n_steps) * run->sequence, "tokens");
   fputc('\n', out);
+  dump_phases(plan, out);
   dump_evaluations(plan, out);
   fprintf(out, "operators   %u in %u programs\n", plan->n[NX_SECTION_OPERATORS],
           plan->n[NX_SECTION_PROGRAMS]);

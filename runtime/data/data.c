@@ -54,7 +54,7 @@ static bool is_read(const nx_plan *plan, uint32_t set, bool trains) {
  */
 static uint64_t needed_of(const nx_plan *plan, uint32_t set) {
   const nx_run *run = plan->run;
-  if (plan->datasets[set].role == NX_DATASET_TRAIN) return run->n_steps * run->global_batch;
+  if (plan->datasets[set].role == NX_DATASET_TRAIN) return nx_plan_samples_before(plan, run->n_steps);
   for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++) {
     const nx_evaluation *evaluation = &plan->evaluations[i];
     uint64_t n_times = evaluation->every > 0 ? run->n_steps / evaluation->every + 1 : 1;
@@ -206,17 +206,25 @@ static void scale_weights(const nxr_data *data, uint32_t n_sequences, double wei
   for (size_t i = 0; i < n; i++) batch->weights[i] *= factor;
 }
 
+/* The sequences of a set's step: the training's batch may grow. */
+static uint64_t first_of(const nxr_data *data, uint32_t set, uint64_t step, uint32_t *n) {
+  const nx_plan *plan = data->plan;
+  bool trains = plan->datasets[set].role == NX_DATASET_TRAIN;
+  *n = trains ? nx_plan_phase(plan, step).global_batch : plan->run->global_batch;
+  return trains ? nx_plan_samples_before(plan, step) : step * *n;
+}
+
 /* Of all ranks' sequences of a step, added in one order by each rank. */
 static bool count_step(nxr_data *data, uint32_t set, uint64_t step, nxr_fault *fault) {
-  const nx_run *run = data->plan->run;
+  uint32_t n;
+  uint64_t first = first_of(data, set, step, &n);
   if (data->counted.set == set && data->counted.step == step) return true;
   data->counted.set = NX_NONE;
   data->counted.n_sequences = 0, data->counted.weight = 0;
-  for (uint32_t i = 0; i < run->global_batch; i++) {
-    uint64_t sample = step * run->global_batch + i;
-    if (sample >= data->limits[set]) break;
-    if (!nxr_set_read(&data->sets[set], sample, &data->row, fault)) return false;
-    data->counted.weight += weight_of(run, &data->row);
+  for (uint32_t i = 0; i < n; i++) {
+    if (first + i >= data->limits[set]) break;
+    if (!nxr_set_read(&data->sets[set], first + i, &data->row, fault)) return false;
+    data->counted.weight += weight_of(data->plan->run, &data->row);
     data->counted.n_sequences++;
   }
   data->counted.set = set, data->counted.step = step;
@@ -226,9 +234,9 @@ static bool count_step(nxr_data *data, uint32_t set, uint64_t step, nxr_fault *f
 bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
                    nxr_fault *fault) {
   const nx_run *run = data->plan->run;
-  uint64_t share = run->global_batch / run->data_size;
-  uint64_t first =
-      step * run->global_batch + data->data_rank * share + (uint64_t)micro_batch * run->micro_batch;
+  uint32_t n;
+  uint64_t first = first_of(data, set, step, &n);
+  first += (uint64_t)data->data_rank * (n / run->data_size) + (uint64_t)micro_batch * run->micro_batch;
   double weight = 0;
   uint32_t n_present = 0;
   bool of_step = run->loss_mean == NX_MEAN_STEP;

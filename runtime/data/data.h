@@ -2,7 +2,7 @@
 /* Where micro-batches come from: the plan's datasets, mapped, in an order that the seed decides.
  *
  * Sample k of a dataset (k from 0, over all steps and ranks) is the same whatever the mesh. Step b takes
- * samples b G … (b + 1) G - 1; of these a rank takes the share `data_rank` of `data_size`, and of its share
+ * samples b G … (b + 1) G - 1, or where the batch grows as many as its phase says; of these a rank takes the share `data_rank` of `data_size`, and of its share
  * one micro-batch at a time; of each sequence it takes its own tokens (data_layout.h). Reading allocates
  * nothing. */
 #ifndef NXR_DATA_H

@@ -139,9 +139,8 @@ static void run_program(nxr_exec *exec, const nx_item *item, uint64_t step) {
   }
 }
 
-static bool run_schedule(nxr_exec *exec, nx_schedule_kind kind, uint64_t step, nxr_fault *fault) {
+static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t step, nxr_fault *fault) {
   nxr_machine *machine = exec->machine;
-  const nx_schedule *schedule = nx_plan_schedule(machine->plan, kind);
   for (uint32_t i = 0; i < schedule->n_items; i++) {
     const nx_item *item = &machine->plan->items[schedule->first_item + i];
     if (item->stage != machine->stage) continue;
@@ -159,16 +158,30 @@ static bool run_schedule(nxr_exec *exec, nx_schedule_kind kind, uint64_t step, n
   return true;
 }
 
+/* What a step of a batch that grows reads beside its data. Skipped steps move no schedule; they come at the start. */
+static void write_phase(const nxr_machine *machine, const nx_phase *phase, uint64_t step,
+                        const nxr_loss_scale *scale) {
+  const nx_run *run = machine->plan->run;
+  uint64_t skipped = scale->n_skipped * nx_plan_phase(machine->plan, 0).global_batch;
+  int64_t seen = (int64_t)(nx_plan_samples_before(machine->plan, step) - skipped);
+  double factor = (nxr_loss_scale_is_used(run) ? scale->factor : 1) * phase->global_batch / run->global_batch;
+  if (run->seen != NX_NONE) write_value(machine, run->seen, &seen);
+  if (run->gradient_factor != NX_NONE) write_value(machine, run->gradient_factor, &factor);
+}
+
 bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
                    nxr_fault *fault) {
   nxr_machine *machine = exec->machine;
   const nx_plan *plan = machine->plan;
+  const nx_phase phase = nx_plan_phase(plan, step);
   int64_t number = (int64_t)(step - scale->n_skipped);
   write_value(machine, plan->run->step, &number);
   if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
+  write_phase(machine, &phase, step, scale);
   exec->set = exec->data ? nxr_data_trained(exec->data) : NX_NONE, exec->number = step;
-  if (!run_schedule(exec, NX_SCHEDULE_TRAIN, step, fault)) return false;
-  numbers->loss = read_number(machine, plan->run->loss_total) / (double)plan->run->tokens_per_step;
+  if (!run_schedule(exec, &plan->schedules[phase.schedule], step, fault)) return false;
+  numbers->tokens = (double)phase.global_batch * plan->run->sequence;
+  numbers->loss = read_number(machine, plan->run->loss_total) / numbers->tokens;
   numbers->grad_norm = read_number(machine, plan->run->grad_norm);
   numbers->lr = read_number(machine, plan->run->lr);
   return true;
@@ -177,7 +190,8 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, n
 bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, double *loss,
                        nxr_fault *fault) {
   exec->set = set, exec->number = batch;
-  if (!run_schedule(exec, NX_SCHEDULE_EVALUATE, step, fault)) return false;
+  const nx_schedule *schedule = nx_plan_schedule(exec->machine->plan, NX_SCHEDULE_EVALUATE);
+  if (!run_schedule(exec, schedule, step, fault)) return false;
   *loss = read_number(exec->machine, exec->machine->plan->run->loss_total);
   return true;
 }

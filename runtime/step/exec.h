@@ -23,6 +23,7 @@ typedef struct nxr_exec {
 
 typedef struct nxr_numbers {
   double loss; /* mean over the tokens of the step, all ranks */
+  double tokens; /* of the step */
   double grad_norm, lr;
   double loss_scale; /* with which the step was made */
 } nxr_numbers;

@@ -151,7 +151,8 @@ static nx_run make_run(void) {
                   .samples = samples, .step = step, .loss = loss, .loss_total = loss_total,
                   .grad_norm = norm, .lr = lr, .n_slots = 1,
                   .ring_size = 1, .ulysses_size = 1, .places = NX_NONE, .starts = NX_NONE,
-                  .weights = NX_NONE, .loss_scale = NX_NONE, .end_of_document = NX_NONE};
+                  .weights = NX_NONE, .loss_scale = NX_NONE, .seen = NX_NONE,
+                  .gradient_factor = NX_NONE, .end_of_document = NX_NONE};
 }
 
 static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {
@@ -177,7 +178,7 @@ static const nx_item items[] = {
     {.kind = NX_ITEM_FORWARD, .when = NX_WHEN_FIRST | NX_WHEN_LAST},
     {.kind = NX_ITEM_BACKWARD, .when = NX_WHEN_FIRST | NX_WHEN_LAST},
     {.kind = NX_ITEM_STEP, .when = NX_WHEN_ALWAYS}};
-static const nx_schedule schedule = {.kind = NX_SCHEDULE_TRAIN, .n_items = 3};
+static const nx_schedule schedule = {.kind = NX_SCHEDULE_TRAIN, .n_items = 3, .n_micro_batches = 1};
 
 /* In ascending order: the strings come first, and so all that has a name is made before. */
 static void write_sections(const nx_program programs[3]) {

@@ -311,6 +311,19 @@ static const mesh again_context[] = {
     {"layers-messages", 2, WORLD("2") RING("2") AGAIN("full"), "--comm p2p"},
 };
 
+/* A batch that grows: steps of one micro-batch on each of two ranks, of two, and of four. */
+#define GROWING SET("batch.growth", "[2@0,4@3,8@8]") SET("schedule.clock", "samples")
+static const mesh growing[] = {
+    {"dp2", 2, WORLD("2"), NULL},
+    {"dp2-zero1-overlap", 2, WORLD("2") ZERO1 OVERLAP, NULL},
+    {"dp2-zero2", 2, WORLD("2") ZERO("2"), NULL},
+    {"dp2-zero3", 2, WORLD("2") ZERO("3"), NULL},
+    {"tp2", 2, WORLD("2") TENSOR("2"), NULL},
+    {"pp2", 2, WORLD("2") STAGES("2"), NULL},
+    {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2"), NULL},
+    {"pp2-dp2-ahead", 4, WORLD("4") STAGES("2") SET("pipeline.receive_ahead", "true"), NULL},
+};
+
 /* Models of other forms: one layout of each kind of parallelism, and recomputation of whole layers. */
 static const mesh formed[] = {
     {"tp2-sp", 2, WORLD("2") TENSOR("2") SEQUENCE, NULL},
@@ -338,6 +351,7 @@ static const struct family {
     {"zero-tied", SET("model.tied_embeddings", "true"), zero_few, 3},
     {"zero-recompute", SET("recompute.granularity", "full"), zero_few, 3},
     {"zero-gpt2", GPT2 SET("model.tied_embeddings", "true"), zero_few, 3},
+    {"growing", LAYERS("4") GROWING, growing, sizeof growing / sizeof *growing},
     {"zero-stages", LAYERS("4"), zero_staged, sizeof zero_staged / sizeof *zero_staged},
     {"zero-bits", SET("batch.global", "2") NO_CLIP, zero_alike, sizeof zero_alike / sizeof *zero_alike, true,
      &dp2},

@@ -147,6 +147,8 @@ static void steps_of_a_growing_batch(void **state) {
       {"ramped_steps(8, 7, 64, 16, 64)", "error"},
       {"ramped_steps(8, 0, 64, 16, 64)", "error"},
       {"ramped_steps(1, 1, 64, 9000000000000000000, 64)", "error"},
+      {"growth(32, 32, 1000, 128)", "32@0 64@334 96@667 128@1000"},
+      {"growth(8, 7, 64, 16)", "error"},
   };
   CHECK(rows);
 }

@@ -222,10 +222,18 @@ static void emit_fixed_values(nxc_emitter *e) {
 
 /* ---- programs ---- */
 
-static void emit_operator(nxc_emitter *e, const nxc_operator_node *op) {
+/* What runs in the first micro-batch or in the last, and not only behind the first or before the last, runs in one
+ * that is both. */
+static uint8_t when_of(const nxc_emitter *e, nxc_program_index program, uint8_t when) {
+  bool passes = program == NXC_FORWARD || program == NXC_BACKWARD;
+  bool partly = when & NX_WHEN_MIDDLE && (when & NX_WHEN_ALWAYS) != NX_WHEN_ALWAYS;
+  return passes && !partly && e->training->batch.n_phases > 0 ? when | NX_WHEN_ONLY : when;
+}
+
+static void emit_operator(nxc_emitter *e, nxc_program_index program, const nxc_operator_node *op) {
   bool grouped = op->group_atoms && nx_op_is_collective(nx_op_find(op->op));
   nx_operator record = {.op = (uint16_t)op->op,
-                        .when = op->when,
+                        .when = when_of(e, program, op->when),
                         .n_in = (uint8_t)op->n_in,
                         .n_out = (uint8_t)op->n_out,
                         .n_attrs = (uint8_t)op->n_attrs,
@@ -262,7 +270,7 @@ static void emit_programs(nxc_emitter *e) {
     if (e->pipeline->n_graphs > 1) name = nxc_arena_printf(e->arena, "%s of chunk %u", name, e->graph->chunk);
     nx_program record = {nxc_emit_string(e, name), program_rows[program].kind,
                          e->sections[NX_SECTION_OPERATORS].n_records, (uint32_t)list->n};
-    for (size_t i = 0; i < list->n; i++) emit_operator(e, &e->graph->operators[list->operators[i]]);
+    for (size_t i = 0; i < list->n; i++) emit_operator(e, program, &e->graph->operators[list->operators[i]]);
     nxc_emit_record(e, NX_SECTION_PROGRAMS, &record);
   }
 }
@@ -284,16 +292,30 @@ static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
   nxc_emit_record(e, NX_SECTION_CHUNKS, &record);
 }
 
+static const char *schedule_name(const nxc_emitter *e, const nx_schedule *schedule) {
+  if (schedule->kind == NX_SCHEDULE_EVALUATE) return "evaluate";
+  bool full = schedule->n_micro_batches == e->graph->n_micro_batches;
+  return full ? "train" : nxc_arena_printf(e->arena, "train.%u", schedule->n_micro_batches);
+}
+
+static void emit_phase(nxc_emitter *e, const nxc_batch_phase *phase) {
+  nx_phase record = {.first_step = (uint64_t)phase->first_step,
+                     .first_sample = (uint64_t)phase->first_sample,
+                     .global_batch = (uint32_t)phase->global};
+  while (e->pipeline->schedules[record.schedule].n_micro_batches != phase->n_micro) record.schedule++;
+  nxc_emit_record(e, NX_SECTION_PHASES, &record);
+}
+
 static void emit_schedule(nxc_emitter *e) {
   for (uint32_t i = 0; i < e->pipeline->n_chunks; i++) emit_chunk(e, &e->pipeline->chunks[i]);
   for (size_t i = 0; i < e->pipeline->n_items; i++)
     nxc_emit_record(e, NX_SECTION_ITEMS, &e->pipeline->items[i]);
-  uint32_t n_trained = (uint32_t)e->pipeline->n_train_items, n_items = (uint32_t)e->pipeline->n_items;
-  nx_schedule schedule = {nxc_emit_string(e, "train"), NX_SCHEDULE_TRAIN, 0, n_trained};
-  nxc_emit_record(e, NX_SECTION_SCHEDULES, &schedule);
-  schedule =
-      (nx_schedule){nxc_emit_string(e, "evaluate"), NX_SCHEDULE_EVALUATE, n_trained, n_items - n_trained};
-  if (schedule.n_items) nxc_emit_record(e, NX_SECTION_SCHEDULES, &schedule);
+  for (uint32_t i = 0; i < e->pipeline->n_schedules; i++) {
+    nx_schedule schedule = e->pipeline->schedules[i];
+    schedule.name = nxc_emit_string(e, schedule_name(e, &schedule));
+    nxc_emit_record(e, NX_SECTION_SCHEDULES, &schedule);
+  }
+  for (size_t i = 0; i < e->training->batch.n_phases; i++) emit_phase(e, &e->training->batch.phases[i]);
 }
 
 /* Values, ranges and programs, one graph after another. */
@@ -403,6 +425,9 @@ static void emit_run(nxc_emitter *e) {
                 .end_of_document = NX_NONE,
                 .stochastic = t->types.stochastic,
                 .loss_mean = t->data.loss_mean,
+                .seen = value_of(e, graph->seen),
+                .gradient_factor =
+                    graph->gradient_factor == graph->loss_scale ? NX_NONE : value_of(e, graph->gradient_factor),
                 .loss_scale = value_of(e, graph->loss_scale),
                 .loss_scale_initial = scale->initial,
                 .loss_scale_least = scale->least,

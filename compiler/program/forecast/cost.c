@@ -333,6 +333,18 @@ static double evaluation_seconds(const nx_plan *plan, const nxc_machine *machine
   return play(&p, arena);
 }
 
+static double training_seconds(const nx_plan *plan, const nxc_machine *machine, double step_s, nxc_arena *arena) {
+  uint32_t n = plan->n[NX_SECTION_PHASES];
+  double sum = n == 0 ? step_s * (double)plan->run->n_steps : 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const nx_phase *phase = &plan->phases[i];
+    uint64_t end = i + 1 < n ? phase[1].first_step : plan->run->n_steps;
+    player p = new_player(plan, &plan->schedules[phase->schedule], machine, arena);
+    sum += play(&p, arena) * (double)(end - phase->first_step);
+  }
+  return sum;
+}
+
 nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
   player p = new_player(plan, nx_plan_schedule(plan, NX_SCHEDULE_TRAIN), machine, arena);
   nxc_forecast f = {.ranks_per_host = ranks_per_host(plan, machine), .type = main_type(plan)};
@@ -348,5 +360,6 @@ nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, 
   if (peak > 0) f.utilisation = plan->run->flops_per_step / plan->run->n_ranks / f.step_s / peak;
   add_groups(&p, &f, arena);
   f.evaluation_s = evaluation_seconds(plan, machine, arena);
+  f.training_s = training_seconds(plan, machine, f.step_s, arena);
   return f;
 }

@@ -31,7 +31,8 @@ typedef struct nxc_group_cost {
 } nxc_group_cost;
 
 typedef struct nxc_forecast {
-  double step_s;
+  double step_s; /* of a full batch */
+  double training_s; /* all steps, of whatever batches */
   uint32_t stage;
   double class_s[NXC_N_COSTS]; /* of that stage */
   double bubble_s;

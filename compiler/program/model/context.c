@@ -36,6 +36,12 @@ void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
   const nxc_shape factor = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
   if (t->types.loss_scale.used)
     graph->loss_scale = nxc_value_new(graph, "loss_scale", NXC_ROLE_INPUT, &factor);
+  graph->gradient_factor = graph->loss_scale;
+  if (t->batch.n_phases > 0) {
+    const nxc_shape count = nxc_shape_of(NX_i64, 1, (int64_t[]){1});
+    graph->seen = nxc_value_new(graph, "seen", NXC_ROLE_INPUT, &count);
+    graph->gradient_factor = nxc_value_new(graph, "gradient_factor", NXC_ROLE_INPUT, &factor);
+  }
   if (t->data.weighs_tokens) make_weights(graph);
   bool ring = nxc_axis(&graph->mesh, NXC_AXIS_RING) != 0, attention = ring || t->data.separate_documents;
   if (attention || (t->layout.context > 1 && has_dropout(t))) make_places(graph, t);

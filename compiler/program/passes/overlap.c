@@ -366,8 +366,8 @@ static bool check_chunks(const nx_plan *plan, nxc_arena *arena, nx_fault *fault)
 
 /* Every state that slots can be in occurs among the first micro-batches and the last; the others are left
  * out, as if the step were shorter. */
-static bool is_replayed(const nx_plan *plan, const nx_item *item) {
-  uint32_t n = plan->run->n_micro_batches, some = 2 * plan->run->n_slots + 2;
+static bool is_replayed(const nx_plan *plan, const nx_schedule *schedule, const nx_item *item) {
+  uint32_t n = schedule->n_micro_batches, some = 2 * plan->run->n_slots + 2;
   return item->kind == NX_ITEM_STEP || item->micro_batch < some || item->micro_batch + some >= n;
 }
 
@@ -383,7 +383,7 @@ static bool replay_schedule(const nx_plan *plan, const nx_schedule *schedule, nx
         if (plan->values[v].arena == NX_ARENA_input) own(&r, NX_ARENA_input, extent_of(&r, v), v);
     }
     stage = item->stage;
-    if (is_replayed(plan, item) && !run_item(&r, item)) return false;
+    if (is_replayed(plan, schedule, item) && !run_item(&r, item)) return false;
     bool is_last = i + 1 == end || plan->items[i + 1].stage != stage;
     if (is_last && r.n_started) return nx_fault_set(fault, 0, "the step ends before its collectives");
   }

@@ -94,7 +94,7 @@ static void global_norm(step *s) {
   graph->grad_norm = scalar(graph, "grad_norm");
   s->scale = scalar(graph, "grad_scale");
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_clip_scale,
-                                      .in = {sum, graph->loss_scale},
+                                      .in = {sum, graph->gradient_factor},
                                       .out = {graph->grad_norm, s->scale},
                                       .when = NX_WHEN_MIDDLE,
                                       .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->optimizer.clip_norm)}});
@@ -105,7 +105,7 @@ static void segments(nxc_graph *graph, const nxc_learning_rate *rate, nxc_id to)
   for (size_t i = 0; i < rate->n_segments; i++) {
     const nx_segment *segment = &rate->segments[i];
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_segment,
-                                        .in = {graph->step, i > 0 ? to : 0},
+                                        .in = {rate->by_samples ? graph->seen : graph->step, i > 0 ? to : 0},
                                         .out = {to},
                                         .when = NX_WHEN_MIDDLE,
                                         .attrs = {[NX_segment_kind] = nxc_integer(segment->kind),

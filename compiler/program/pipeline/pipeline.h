@@ -23,9 +23,10 @@ struct nxc_pipeline {
   uint32_t n_stages, n_chunks, n_graphs;
   nxc_chunk_node *chunks; /* in model order */
   nxc_graph **graphs;
-  nx_item *items; /* of stage 0, then of stage 1, ..., for a step; then all again for an evaluation, where
-                     there are any */
-  size_t n_items, n_train_items;
+  nx_item *items; /* schedule by schedule: of stage 0, then of stage 1, ... */
+  size_t n_items;
+  nx_schedule *schedules; /* in the plan's order, without names */
+  uint32_t n_schedules;
   uint32_t n_slots;
   int64_t *first_layers; /* [chunks] */
   const nxc_stages *ends; /* the first and the last stage */

@@ -12,6 +12,7 @@
 #include "compiler/program/pipeline/pipeline.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 typedef struct pass {
   bool backward;
@@ -36,6 +37,7 @@ typedef struct chunk_list {
 typedef struct generator {
   nxc_pipeline *p;
   uint32_t stage, n_micro_batches, n_virtual;
+  uint32_t most; /* micro-batches of a step of the plan */
   bool evaluates;
   pass *passes;
   size_t n_passes;
@@ -107,7 +109,7 @@ static void push(generator *g, nx_item_kind kind, nx_port port, uint32_t chunk, 
   p->items[p->n_items++] = (nx_item){.stage = g->stage,
                                      .kind = (uint8_t)kind,
                                      .port = (uint8_t)port,
-                                     .when = runs ? nx_pass_when(micro_batch, g->n_micro_batches) : 0,
+                                     .when = runs ? nx_pass_when(micro_batch, g->n_micro_batches, g->most) : 0,
                                      .slot = slot,
                                      .chunk = chunk,
                                      .micro_batch = micro_batch};
@@ -257,9 +259,11 @@ static void open_lists(generator *g) {
   }
 }
 
-static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stage, bool evaluates) {
-  generator g = {.p = p, .stage = stage, .n_micro_batches = (uint32_t)t->batch.n_micro,
-                 .n_virtual = p->n_chunks / p->n_stages, .evaluates = evaluates};
+static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_schedule *schedule, uint32_t stage) {
+  bool evaluates = schedule->kind == NX_SCHEDULE_EVALUATE;
+  generator g = {.p = p, .stage = stage, .n_micro_batches = schedule->n_micro_batches,
+                 .most = (uint32_t)t->batch.n_micro, .n_virtual = p->n_chunks / p->n_stages,
+                 .evaluates = evaluates};
   g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);
   if (evaluates)
     evaluation_passes(&g, t->layout.gpipe);
@@ -267,7 +271,7 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stag
     all_forward_then_back(&g);
   else
     one_forward_one_back(&g);
-  if (!evaluates) count_slots(&g, t->layout.receive_ahead);
+  if (schedule == p->schedules) count_slots(&g, t->layout.receive_ahead); /* others need no more */
   open_lists(&g);
   for (size_t i = 0; i < g.n_passes; i++) {
     receive(&g, &g.passes[i], false);
@@ -280,9 +284,40 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, uint32_t stag
   step(&g);
 }
 
+static int descending(const void *a, const void *b) {
+  const nx_schedule *one = a, *other = b;
+  return one->n_micro_batches < other->n_micro_batches ? 1 : -1;
+}
+
+static bool has_schedule(const nxc_pipeline *p, int64_t n_micro) {
+  for (uint32_t i = 0; i < p->n_schedules; i++)
+    if (p->schedules[i].n_micro_batches == n_micro) return true;
+  return false;
+}
+
+/* One for each number of micro-batches that a step of the training has, the full batch first. */
+static void list_schedules(nxc_pipeline *p, const nxc_training *t) {
+  const nxc_batch *batch = &t->batch;
+  nx_schedule full = {.kind = NX_SCHEDULE_TRAIN, .n_micro_batches = (uint32_t)batch->n_micro};
+  p->schedules = nxc_arena_array(p->arena, batch->n_phases + 2, sizeof *p->schedules);
+  p->schedules[p->n_schedules++] = full;
+  for (size_t i = 0; i < batch->n_phases; i++) {
+    if (has_schedule(p, batch->phases[i].n_micro)) continue;
+    p->schedules[p->n_schedules] = full;
+    p->schedules[p->n_schedules++].n_micro_batches = (uint32_t)batch->phases[i].n_micro;
+  }
+  qsort(p->schedules, p->n_schedules, sizeof *p->schedules, descending);
+  if (!t->evaluates) return;
+  full.kind = NX_SCHEDULE_EVALUATE;
+  p->schedules[p->n_schedules++] = full;
+}
+
 void nxc_schedule(nxc_pipeline *p, const nxc_training *t) {
-  for (uint32_t stage = 0; stage < p->n_stages; stage++) schedule_stage(p, t, stage, false);
-  p->n_train_items = p->n_items;
-  for (uint32_t stage = 0; t->evaluates && stage < p->n_stages; stage++)
-    schedule_stage(p, t, stage, true);
+  list_schedules(p, t);
+  for (uint32_t i = 0; i < p->n_schedules; i++) {
+    nx_schedule *schedule = &p->schedules[i];
+    schedule->first_item = (uint32_t)p->n_items;
+    for (uint32_t stage = 0; stage < p->n_stages; stage++) schedule_stage(p, t, schedule, stage);
+    schedule->n_items = (uint32_t)p->n_items - schedule->first_item;
+  }
 }

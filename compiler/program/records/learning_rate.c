@@ -28,16 +28,23 @@ typedef struct schedule {
   double peak, least, initial;
   double warmup, hold, end; /* the decay is over `end` steps after the first */
   double period, factor, power;
+  double unit; /* see nxc_learning_rate_unit; all steps here are so many */
   bool first_learns, second_again; /* how it rises: schedule.rise */
 } schedule;
 
+int64_t nxc_learning_rate_unit(const nxc_settings *s) {
+  size_t n;
+  nxc_list(s, NX_SETTING_BATCH_GROWTH, &n);
+  return n > 0 && nxc_is(s, NX_SETTING_SCHEDULE_CLOCK, "samples") ? nxc_int(s, NX_SETTING_BATCH_GLOBAL) : 1;
+}
+
 static schedule read_schedule(const nxc_settings *s, double peak, double least) {
-  double warmup = nxc_number(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
+  double unit = (double)nxc_learning_rate_unit(s), steps = nxc_number(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
   double max_steps = (double)nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0);
-  schedule of = {.row = rows, .peak = peak, .least = least, .warmup = warmup,
+  schedule of = {.row = rows, .peak = peak, .least = least, .warmup = steps * unit, .unit = unit,
                  .initial = nxc_number(s, NX_SETTING_SCHEDULE_INITIAL_LR),
-                 .hold = nxc_number(s, NX_SETTING_SCHEDULE_HOLD_STEPS),
-                 .end = max_steps - nxc_number(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS),
+                 .hold = nxc_number(s, NX_SETTING_SCHEDULE_HOLD_STEPS) * unit,
+                 .end = (max_steps - nxc_number(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS)) * unit,
                  .factor = nxc_number(s, NX_SETTING_SCHEDULE_FACTOR),
                  .power = nxc_number(s, NX_SETTING_SCHEDULE_POWER),
                  .second_again = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "second_step")};
@@ -46,8 +53,8 @@ static schedule read_schedule(const nxc_settings *s, double peak, double least) 
   of.first_learns = of.row->rise == RISE_FIRST ||
                     (of.row->rise == RISE_ASKED && nxc_is(s, NX_SETTING_SCHEDULE_RISE, "first_step"));
   if (nxc_has(s, NX_SETTING_SCHEDULE_WIDTH))
-    of.peak /= sqrt(nxc_number(s, NX_SETTING_SCHEDULE_WIDTH) * fmax(warmup, 1));
-  of.period = nxc_number_or(s, NX_SETTING_SCHEDULE_PERIOD, of.end - warmup - of.hold);
+    of.peak /= sqrt(nxc_number(s, NX_SETTING_SCHEDULE_WIDTH) * fmax(steps, 1));
+  of.period = nxc_number_or(s, NX_SETTING_SCHEDULE_PERIOD, (of.end - of.warmup - of.hold) / unit) * unit;
   return of;
 }
 
@@ -69,11 +76,11 @@ static int64_t step_behind(double steps) {
 /* Where the first step learns already, it is as if the warm-up had begun a step before it. Returns the first
  * step behind the warm-up. */
 static int64_t add_rise(nxc_learning_rate *rate, const schedule *of) {
-  double origin = of->first_learns ? -1 : 0, span = of->warmup - origin;
+  double origin = of->first_learns ? -of->unit : 0, span = of->warmup - origin;
   double from = of->first_learns ? 0 : of->initial;
   if (of->warmup <= 0) return 0;
   nx_segment rise = {.kind = NX_SEGMENT_LINEAR, .origin = origin, .span = span, .from = from, .to = of->peak};
-  if (of->second_again) add_constant(rate, 0, from + (of->peak - from) / span), rise.first = 1;
+  if (of->second_again) add_constant(rate, 0, from + (of->peak - from) * of->unit / span), rise.first = 1;
   if (step_behind(of->warmup) > rise.first) add(rate, rise);
   return step_behind(of->warmup);
 }
@@ -83,9 +90,10 @@ static void set_clock(nx_segment *fall, const schedule *of) {
   fall->origin = held, fall->span = of->end - held;
   switch (of->row->clock) {
   case TRAINING: fall->origin = 0, fall->span = of->end; break;
-  case WARMUP: fall->origin = of->hold, fall->span = fmax(of->warmup, 1); break;
+  case WARMUP: fall->origin = of->hold, fall->span = fmax(of->warmup, of->unit); break;
   case RISE:
-    fall->origin = of->hold - of->first_learns, fall->span = fmax(of->warmup + of->first_learns, 1);
+    fall->origin = of->hold - of->first_learns * of->unit;
+    fall->span = fmax(of->warmup + of->first_learns * of->unit, of->unit);
     break;
   case PERIOD: fall->span = of->period; break;
   case PERIODS: fall->span = of->period, fall->every = (int64_t)of->period; break;
@@ -117,7 +125,8 @@ static void add_fall(nxc_learning_rate *rate, const schedule *of, int64_t first)
 }
 
 nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double peak, double least) {
-  nxc_learning_rate rate = {.max_steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0)};
+  nxc_learning_rate rate = {.max_steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0),
+                            .by_samples = nxc_learning_rate_unit(s) > 1};
   const schedule of = read_schedule(s, peak, least);
   int64_t first = add_rise(&rate, &of), behind = step_behind(of.end);
   bool falls = of.row->kind != NX_SEGMENT_CONSTANT, room = of.end > of.warmup + fmax(of.hold, 0);

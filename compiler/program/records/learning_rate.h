@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The learning rate, step by step: segments in order, of which each holds from its first step on.
+/* The learning rate, step by step: segments in order, of which each holds from its first step on. Where they go by
+ * samples, their steps are the sequences that were trained on before.
  *
  * Every named schedule (schema/schedules.def) is lowered to segments here; nothing behind this knows names.
  * The first begins at step 0. Numbers as in schema/segment.h. */
@@ -15,6 +16,7 @@ typedef struct nxc_learning_rate {
   nx_segment segments[NXC_MAX_SEGMENTS];
   size_t n_segments;
   int64_t max_steps; /* of the training */
+  bool by_samples;
 } nxc_learning_rate;
 
 nxc_learning_rate nxc_learning_rate_read(const nxc_settings *settings);
@@ -22,6 +24,9 @@ nxc_learning_rate nxc_learning_rate_read(const nxc_settings *settings);
 /* The same schedule from another peak to another minimum. */
 nxc_learning_rate nxc_learning_rate_between(const nxc_settings *settings, double peak, double least);
 
+/* At a step, or number of sequences. */
 double nxc_learning_rate_at(const nxc_learning_rate *rate, int64_t step);
+/* How many of what the segments count a step of the settings is: 1, or the sequences of a full batch. */
+int64_t nxc_learning_rate_unit(const nxc_settings *settings);
 
 #endif

@@ -101,9 +101,10 @@ static nxc_learning_rate read_weight_decay(const nxc_settings *s) {
   nx_segment segment = {.kind = NX_SEGMENT_CONSTANT, .every = 1, .span = 1, .from = end, .to = end};
   if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "linear")) segment.kind = NX_SEGMENT_LINEAR;
   if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "cosine")) segment.kind = NX_SEGMENT_COSINE;
-  int64_t steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 1);
-  if (segment.kind != NX_SEGMENT_CONSTANT) segment.from = start, segment.span = steps > 0 ? steps : 1;
-  return (nxc_learning_rate){.segments = {segment}, .n_segments = 1};
+  int64_t steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 1), unit = nxc_learning_rate_unit(s);
+  if (segment.kind != NX_SEGMENT_CONSTANT)
+    segment.from = start, segment.span = (double)(steps > 0 ? steps : 1) * (double)unit;
+  return (nxc_learning_rate){.segments = {segment}, .n_segments = 1, .by_samples = unit > 1};
 }
 
 nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {

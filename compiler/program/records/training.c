@@ -181,6 +181,10 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
   return nxc_training_read_sizes(settings, sink, t) && make_mesh(settings, sink, t);
 }
 
+double nxc_training_rate_at(const nxc_training *t, int64_t step) {
+  return nxc_learning_rate_at(&t->rate, t->rate.by_samples ? nxc_batch_samples_before(&t->batch, step) : step);
+}
+
 int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {
   return nxc_layout_layers_before(&t->layout, t->model.layers, chunk);
 }

@@ -48,6 +48,9 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
 /* Layers before a chunk, up to all of them before chunk n_chunks. */
 int64_t nxc_training_layers_before(const nxc_training *training, uint32_t chunk);
 
+/* The learning rate of a step, from 0. */
+double nxc_training_rate_at(const nxc_training *training, int64_t step);
+
 /* Logical parameters, each once, and floating-point operations of a step over all ranks (matrix products and
  * whole, not only causal, attention; backward counts twice), as they are usually quoted. */
 uint64_t nxc_training_parameters(const nxc_training *training);
