@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/build.h"
 
+#include "datasets/beside.h"
 #include "datasets/progress.h"
 #include "datasets/reader.h"
 #include "datasets/stop.h"
@@ -51,6 +52,8 @@ static bool count(builder *b, const nxd_made *made, nxr_fault *fault) {
   standing->n_skipped += made->n_skipped;
   standing->n_empty += made->n_empty;
   standing->n_long += made->n_long;
+  standing->n_text_bytes += made->n_text_bytes;
+  standing->n_text_tokens += made->n_text_tokens;
   return made->n_skipped == 0 || b->is->skip || nxr_fault_set(fault, "%s", made->first_skipped);
 }
 
@@ -125,6 +128,12 @@ static void explain_rest(const nxd_writer *writer, nxr_fault *fault) {
                 writer->folder);
 }
 
+static bool write_beside(const builder *b, nxr_fault *fault) {
+  char folder[NXD_PATH_BYTES + 16];
+  snprintf(folder, sizeof folder, "%s/tokenizer", b->writer.folder);
+  return nxd_write_beside(folder, b->is->tokenizer, &b->writer.standing, fault);
+}
+
 bool nxd_build_run(const nxd_build *build, nxd_standing *standing, nxr_fault *fault) {
   builder *b = calloc(1, sizeof *b);
   if (b == NULL) return nxr_fault_set(fault, "out of memory");
@@ -133,7 +142,8 @@ bool nxd_build_run(const nxd_build *build, nxd_standing *standing, nxr_fault *fa
                                       .type_code = build->recipe->type_code,
                                       .weights = build->recipe->maker->weights, .force = build->force};
   bool good = nxd_writer_open(&b->writer, &options, fault) &&
-              (b->writer.standing.complete || build_open(b, fault)) && nxd_writer_finish(&b->writer, fault);
+              (b->writer.standing.complete || build_open(b, fault)) && write_beside(b, fault) &&
+              nxd_writer_finish(&b->writer, fault);
   *standing = b->writer.standing;
   if (!good && b->writer.committed) explain_rest(&b->writer, fault);
   nxd_writer_close(&b->writer);

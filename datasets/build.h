@@ -13,6 +13,7 @@ typedef struct nxd_build {
   const nxd_files *files;
   const nxd_recipe *recipe;
   const char *prefix;
+  const char *tokenizer; /* the recipe's file or folder; NULL or "": none */
   const char *key;       /* of inputs and recipe: an unfinished build of the same key is gone on with */
   uint64_t most_records; /* that are read, from the first; 0: all */
   uint32_t n_workers;    /* 0: one for each core */

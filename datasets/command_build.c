@@ -82,7 +82,7 @@ static int build(const build_options *o, const nxd_files *files, const nxd_recip
   nxr_fault fault = {""};
   nxd_standing standing;
   nxd_key_of(files, recipe, o->tokenizer, o->template, o->limit, o->on_error == 1, key);
-  const nxd_build is = {.files = files, .recipe = recipe, .prefix = prefix, .key = key,
+  const nxd_build is = {.files = files, .recipe = recipe, .prefix = prefix, .tokenizer = o->tokenizer, .key = key,
                         .most_records = o->limit, .skip = o->on_error == 1, .force = o->force,
                         .n_workers = o->n_workers, .watched = isatty(STDERR_FILENO)};
   if (!nxd_build_run(&is, &standing, &fault)) return nxd_damaged(&fault);

@@ -17,7 +17,9 @@ static const number numbers[] = {
     {"documents", offsetof(nxd_standing, n_documents)}, {"file", offsetof(nxd_standing, place.file)},
     {"offset", offsetof(nxd_standing, place.offset)}, {"line", offsetof(nxd_standing, place.line)},
     {"records", offsetof(nxd_standing, n_records)},   {"skipped", offsetof(nxd_standing, n_skipped)},
-    {"empty", offsetof(nxd_standing, n_empty)},       {"long", offsetof(nxd_standing, n_long)}};
+    {"empty", offsetof(nxd_standing, n_empty)},       {"long", offsetof(nxd_standing, n_long)},
+    {"text_bytes", offsetof(nxd_standing, n_text_bytes)},
+    {"text_tokens", offsetof(nxd_standing, n_text_tokens)}};
 enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
 
 static uint64_t *number_of(nxd_standing *standing, size_t i) {

@@ -21,6 +21,7 @@ typedef struct nxd_standing {
   uint64_t n_records;          /* read */
   uint64_t n_skipped, n_empty; /* of them, not written: malformed; without a token */
   uint64_t n_long;             /* left out as too long */
+  uint64_t n_text_bytes, n_text_tokens; /* of texts that were written whole, and what became of them */
   bool complete;               /* nothing is missing but the names */
   char first_skipped[512];     /* what was wrong with it */
 } nxd_standing;

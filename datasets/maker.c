@@ -23,7 +23,7 @@ void nxd_maker_close(nxd_maker *maker) {
 
 void nxd_made_empty(nxd_made *made) {
   made->tokens.n = made->weights.n = made->documents.n = 0;
-  made->n_skipped = made->n_empty = made->n_long = 0;
+  made->n_skipped = made->n_empty = made->n_long = made->n_text_bytes = made->n_text_tokens = 0;
   made->first_skipped[0] = '\0';
 }
 

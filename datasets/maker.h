@@ -17,6 +17,7 @@ typedef struct nxd_made {
   nxd_buffer weights;   /* float, one each, where the recipe has weights */
   nxd_buffer documents; /* nxd_length */
   uint64_t n_skipped, n_empty, n_long;
+  uint64_t n_text_bytes, n_text_tokens; /* of texts that are whole */
   char first_skipped[512]; /* file, line, and what is wrong */
 } nxd_made;
 

@@ -2,6 +2,8 @@
 /* Documents of a text or of token ids, and of token ids with labels. */
 #include "datasets/maker.h"
 
+#include "runtime/data/dataset.h"
+
 /* Room for the tokens of a document; NULL: no memory. */
 static int64_t *make_room(nxd_maker *maker, size_t n) {
   maker->tokens.n = 0;
@@ -20,7 +22,12 @@ static bool make_text(nxd_maker *maker, const nxd_value *value, nxd_made *made, 
   if (tokens == NULL) return nxr_fault_set(fault, "out of memory");
   for (size_t i = 0; i < n; i++)
     tokens[i] = maker->encoder ? (int64_t)maker->ids.items[i] : (uint8_t)value->text[i];
-  return nxd_add_document(maker, tokens, NULL, n, made, fault);
+  size_t n_before = made->tokens.n, token_bytes = nxr_token_type_of(recipe->type_code)->bytes;
+  if (!nxd_add_document(maker, tokens, NULL, n, made, fault)) return false;
+  size_t n_added = (made->tokens.n - n_before) / token_bytes;
+  if (n_added < n) return true; /* left out, or cut */
+  made->n_text_bytes += value->n, made->n_text_tokens += n_added;
+  return true;
 }
 
 static bool make_document(nxd_maker *maker, const nxd_value *values, nxd_made *made, nxr_fault *fault) {

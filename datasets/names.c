@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/names.h"
 
+#include "datasets/beside.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,13 +56,22 @@ static bool unname(const char *prefix, const char *part, nxr_fault *fault) {
          nxr_fault_set(fault, "cannot replace %s: %s", are.to, strerror(errno));
 }
 
+/* The folder that was beside an earlier dataset does not fit this one. */
+static bool move_beside(const nxd_naming *naming, nxr_fault *fault) {
+  names are = names_of(naming->folder, naming->prefix, "tokenizer");
+  bool is_there = access(are.from, F_OK) == 0;
+  if (is_there || !naming->again) nxd_remove_beside(are.to);
+  return !is_there || move(naming, "tokenizer", fault);
+}
+
 static bool give(const nxd_naming *naming, nxr_fault *fault) {
   names index = names_of(naming->folder, naming->prefix, "idx");
   if (naming->again && access(index.from, F_OK) != 0) return true; /* the last one: all have their names */
   return (naming->force || naming->again || !nxd_dataset_exists(naming->prefix, fault)) &&
          unname(naming->prefix, "idx", fault) &&
          (naming->weights || unname(naming->prefix, "weights", fault)) && move(naming, "bin", fault) &&
-         (!naming->weights || move(naming, "weights", fault)) && move(naming, "idx", fault);
+         (!naming->weights || move(naming, "weights", fault)) && move_beside(naming, fault) &&
+         move(naming, "idx", fault);
 }
 
 bool nxd_give_names(const nxd_naming *naming, nxr_fault *fault) {

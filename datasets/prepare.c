@@ -104,7 +104,7 @@ bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_worker
   nxd_recipe made = recipe_of(plan, recipe);
   nxj_style style = {0};
   const nxd_build is = {.files = &files, .recipe = &made, .prefix = nx_plan_string(plan, recipe->prefix),
-                        .key = key, .most_records = recipe->records, .n_workers = n_workers, .force = true,
+                        .tokenizer = tokenizer, .key = key, .most_records = recipe->records, .n_workers = n_workers, .force = true,
                         .watched = watched};
   const char *eod = recipe->flags & NX_RECIPE_APPEND_EOD ? "" : NULL;
   bool good = add_inputs(plan, recipe, &files, fault) &&

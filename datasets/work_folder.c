@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/work_folder.h"
 
+#include "datasets/beside.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,9 @@ static void empty(int folder) {
 }
 
 static void empty_folder(const char *path) {
+  char beside[NXD_PATH_BYTES + 16];
+  snprintf(beside, sizeof beside, "%s/tokenizer", path);
+  nxd_remove_beside(beside);
   int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) empty(folder);
 }

@@ -22,7 +22,12 @@ static const char usage[] =
     "  --dir DIR              folder of the run, instead of the plan's\n"
     "  --resume               go on from the newest checkpoint in the folder\n"
     "  --evaluate             train nothing: evaluate the newest checkpoint in the folder on the plan's sets\n"
-    "  --checkpoint PATH      with --evaluate: this checkpoint, or folder of weights, instead\n"
+    "  --generate TEXT        train nothing: continue a text with the newest checkpoint, and print it\n"
+    "  --tokens N             with --generate: so many tokens at most (100)\n"
+    "  --temperature T        with --generate: how freely they are drawn (1); 0 takes the likeliest\n"
+    "  --top-p P              with --generate: draw from the likeliest with this share together (1)\n"
+    "  --seed S               with --generate: another seed, another text (0)\n"
+    "  --checkpoint PATH      with --evaluate, --generate: this checkpoint, or folder of weights, instead\n"
     "  --new-dataset          with --resume: although the dataset is another than the checkpoint's\n"
     "  --stop-after N         end, with a checkpoint, when N steps are done\n"
     "  --log text|json        a line for people, or a JSON object, per step\n"
@@ -57,9 +62,15 @@ enum {
   VERSION,
   CALIBRATE,
   OUTPUT,
-  THREADS
+  THREADS,
+  GENERATE,
+  TOKENS,
+  TEMPERATURE,
+  TOP_P,
+  SEED
 };
 enum { DEADLINE_S = 300 }; /* where no plan says it */
+enum { MOST_TOKENS = 1 << 24, MOST_TEMPERATURE = 1000, USUAL_TOKENS = 100 };
 
 static const struct option long_options[] = {
     {"backend", required_argument, NULL, BACKEND},
@@ -67,6 +78,11 @@ static const struct option long_options[] = {
     {"profile", required_argument, NULL, PROFILE},
     {"resume", no_argument, NULL, RESUME},
     {"evaluate", no_argument, NULL, EVALUATE},
+    {"generate", required_argument, NULL, GENERATE},
+    {"tokens", required_argument, NULL, TOKENS},
+    {"temperature", required_argument, NULL, TEMPERATURE},
+    {"top-p", required_argument, NULL, TOP_P},
+    {"seed", required_argument, NULL, SEED},
     {"checkpoint", required_argument, NULL, CHECKPOINT},
     {"new-dataset", no_argument, NULL, NEW_DATASET},
     {"stop-after", required_argument, NULL, STOP_AFTER},
@@ -102,12 +118,34 @@ static bool choose(const char *value, const char *first_word, const char *second
   return *second || strcmp(value, first_word) == 0;
 }
 
-static bool parse_count(const char *value, uint64_t *count) {
+static bool parse_number(const char *value, uint64_t *number) {
   char *end;
   if (value[0] < '0' || value[0] > '9') return false;
   errno = 0;
-  *count = strtoull(value, &end, 10);
-  return *end == '\0' && *count > 0 && errno == 0;
+  *number = strtoull(value, &end, 10);
+  return *end == '\0' && errno == 0;
+}
+
+static bool parse_count(const char *value, uint64_t *count) {
+  return parse_number(value, count) && *count > 0;
+}
+
+/* From 0 to `most`. */
+static bool parse_real(const char *value, double most, double *real) {
+  char *end;
+  *real = strtod(value, &end);
+  return end != value && *end == '\0' && *real >= 0 && *real <= most;
+}
+
+static bool parse_generation(int option, nxr_generation *generation) {
+  nxr_drawing *drawing = &generation->drawing;
+  switch (option) {
+    case GENERATE: generation->prompt = optarg; return true;
+    case TOKENS: return parse_count(optarg, &generation->n_tokens) && generation->n_tokens <= MOST_TOKENS;
+    case TEMPERATURE: return parse_real(optarg, MOST_TEMPERATURE, &drawing->temperature);
+    case TOP_P: return parse_real(optarg, 1, &drawing->top_p);
+    default: return parse_number(optarg, &drawing->seed);
+  }
 }
 
 /* A-B:RANKS, or A alone. */
@@ -152,6 +190,11 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     case METRICS: options->metrics = optarg; return optarg[0] != '\0';
     case DUMP_GRADIENTS: options->dump_gradients = optarg; return optarg[0] != '\0';
     case PROFILE: return parse_profile(optarg, options);
+    case GENERATE:
+    case TOKENS:
+    case TEMPERATURE:
+    case TOP_P:
+    case SEED: return parse_generation(option, &options->generation);
     case COMM: return choose(optarg, "auto", "p2p", &options->force_p2p);
     default: options->dry_run = true; return true;
   }
@@ -174,16 +217,25 @@ static void note_option(request *asked, int option) {
 static void check_together(request *asked, uint32_t seen, int n_plans) {
   const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << COMM;
   const uint32_t training = 1u << RESUME | 1u << STOP_AFTER | 1u << DUMP_GRADIENTS;
+  const uint32_t looking = 1u << EVALUATE | 1u << GENERATE;
+  const uint32_t drawing = 1u << TOKENS | 1u << TEMPERATURE | 1u << TOP_P | 1u << SEED;
   if (asked->kind == MEASURE) {
     if (n_plans > 0) set_mistake(asked, "--calibrate takes no plan", "");
     else if (seen & ~(own | both | 1u << CALIBRATE))
       set_mistake(asked, "an option is of no use to --calibrate", "");
   } else if (seen & own) {
     set_mistake(asked, "-o and --threads belong to --calibrate", "");
-  } else if (seen & 1u << CHECKPOINT && !(seen & 1u << EVALUATE)) {
-    set_mistake(asked, "--checkpoint belongs to --evaluate", "");
-  } else if (seen & 1u << EVALUATE && seen & training) {
-    set_mistake(asked, "with --evaluate nothing is trained: leave --resume, --stop-after and --dump-gradients out", "");
+  } else if (seen & 1u << CHECKPOINT && !(seen & looking)) {
+    set_mistake(asked, "--checkpoint belongs to --evaluate and --generate", "");
+  } else if (seen & drawing && !(seen & 1u << GENERATE)) {
+    set_mistake(asked, "--tokens, --temperature, --top-p and --seed belong to --generate", "");
+  } else if ((seen & looking) == looking) {
+    set_mistake(asked, "--evaluate and --generate do not go together", "");
+  } else if (seen & looking && seen & training) {
+    set_mistake(asked,
+                "with --evaluate and --generate nothing is trained: leave --resume, --stop-after and "
+                "--dump-gradients out",
+                "");
   } else if (n_plans != 1) {
     set_mistake(asked, n_plans == 0 ? "no plan" : "more than one plan", "");
   }
@@ -191,6 +243,7 @@ static void check_together(request *asked, uint32_t seen, int n_plans) {
 
 static void parse(int argc, char **argv, request *asked) {
   uint32_t seen = 0;
+  asked->options.generation = (nxr_generation){.n_tokens = USUAL_TOKENS, .drawing = {1, 1, 0}};
   opterr = 0;
   snprintf(asked->command, sizeof asked->command, "nxrun " NX_VERSION);
   for (int option; (option = getopt_long(argc, argv, "o:", long_options, NULL)) != -1;) {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/checkpoint_tokenizer.h"
 #include "runtime/report.h"
 #include "runtime/signals.h"
 #include "runtime/training.h"
@@ -214,13 +216,27 @@ static void tear_down(nxr_training *run) {
   if (run->machine.device) run->machine.backend->close(run->machine.device);
 }
 
+/* With the tokenizer that stands beside the checkpoint, or else that of the plan. */
+static bool generate(nxr_training *run) {
+  char folder[NXR_PATH_BYTES], path[NXR_PATH_BYTES] = "";
+  const char *given = run->options->checkpoint;
+  nxr_folder_path(run->checkpoint.directory, run->done, "", folder);
+  nxr_tokenizer_find(run->plan, given ? given : folder, path);
+  run->world->phase = "while a text is continued";
+  return nxr_generate(&run->exec, &run->options->generation, path, &run->fault);
+}
+
 static bool run_all(nxr_training *run) {
+  bool generates = run->options->generation.prompt != NULL;
+  if (generates && !nxr_can_generate(run->plan, &run->fault)) return nxr_training_agree(run);
   if (!nxr_training_set_up(run)) return false;
   if (run->options->dry_run) {
     nxr_report_memory(&run->machine, run->options->log);
     return true;
   }
-  if (!nxr_training_load(run) || !open_metrics(run) || !open_evaluations(run)) return false;
+  if (!nxr_training_load(run)) return false;
+  if (generates) return generate(run);
+  if (!open_metrics(run) || !open_evaluations(run)) return false;
   nxr_signals_catch();
   bool well = true;
   if (nxr_only_evaluates(run)) evaluate(run, nxr_evaluate_all);

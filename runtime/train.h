@@ -3,6 +3,7 @@
 #ifndef NXR_TRAIN_H
 #define NXR_TRAIN_H
 
+#include "runtime/generate/generate.h"
 #include "runtime/logs/metrics.h"
 #include "runtime/world/world.h"
 
@@ -17,8 +18,9 @@ typedef struct nxr_options {
   uint64_t profile_first, profile_last; /* steps to record, instead of the plan's; 0: the plan's */
   const char *profile_ranks;            /* "": all */
   bool resume, dry_run, force_p2p;
-  bool evaluate;          /* train nothing, and evaluate the newest checkpoint, */
-  const char *checkpoint; /* or this one, or a folder of weights; NULL: the newest */
+  bool evaluate;             /* train nothing, and evaluate the newest checkpoint, */
+  nxr_generation generation; /* or continue a text with it; */
+  const char *checkpoint;    /* this one, or a folder of weights; NULL: the newest */
   bool check_numbers; /* each kernel's output is looked at (finite.h) */
   bool new_dataset; /* a run that is resumed may read another dataset than before */
   nxr_log log;

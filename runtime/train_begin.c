@@ -57,6 +57,7 @@ static bool open_machine(nxr_training *run) {
                      run->plan->run_names->deadline_s, &run->comm, &run->fault))
     return false;
   machine->comm = run->comm;
+  machine->generates = run->options->generation.prompt != NULL;
   machine->finite = &run->finite;
   if (run->options->check_numbers && !nxr_finite_open(&run->finite, &run->fault)) return false;
   return nxr_machine_open(machine, &run->fault);
@@ -113,7 +114,7 @@ static bool load_weights(nxr_training *run) {
 /* ---- what is only evaluated ---- */
 
 bool nxr_only_evaluates(const nxr_training *run) {
-  return run->options->evaluate || run->plan->run_names->rules & NX_RUN_ONLY_EVALUATES;
+  return run->options->evaluate || run->options->generation.prompt || run->plan->run_names->rules & NX_RUN_ONLY_EVALUATES;
 }
 
 /* The step that is in the name of a checkpoint's folder. */
@@ -126,7 +127,8 @@ static uint64_t step_of(const char *path) {
 /* A given checkpoint, or the newest of the run; where there is none, what the run would begin with. */
 static bool load_evaluated(nxr_training *run) {
   const char *given = run->options->checkpoint;
-  if (run->plan->n[NX_SECTION_EVALUATIONS] == 0)
+  bool generates = run->options->generation.prompt != NULL;
+  if (run->plan->n[NX_SECTION_EVALUATIONS] == 0 && !generates)
     nxr_fault_set(&run->fault,
                   "the plan evaluates no set: compile it with evaluate.batches or evaluate.share, and "
                   "a dataset for validation (data.split)");
@@ -141,6 +143,10 @@ static bool load_evaluated(nxr_training *run) {
   const nxr_resume newest = {.directory = run->checkpoint.directory};
   nxr_checkpoint_resume(&run->checkpoint, &newest, &run->done, &run->fault);
   if (!nxr_training_agree(run)) return false;
+  if (run->done == 0 && generates)
+    return nxr_fault_set(&run->fault, "%s has no checkpoint: train first, or name a folder of weights by --checkpoint",
+                         run->checkpoint.directory) ||
+           nxr_training_agree(run);
   if (run->done == 0 && run->world->rank == 0)
     fprintf(stderr, "nxrun: %s has no checkpoint: the weights that the run begins with are evaluated\n",
             run->checkpoint.directory);
@@ -150,7 +156,10 @@ static bool load_evaluated(nxr_training *run) {
 /* All ranks must read the same; what they read goes into the checkpoints. */
 static bool open_data(nxr_training *run) {
   bool trains = !nxr_only_evaluates(run);
-  nxr_data_open(run->plan, run->world->rank, trains, &run->data, &run->fault);
+  nxr_reads reads = run->options->generation.prompt ? NXR_READS_NOTHING
+                    : trains                        ? NXR_READS_ALL
+                                                    : NXR_READS_EVALUATED;
+  nxr_data_open(run->plan, run->world->rank, reads, &run->data, &run->fault);
   if (!nxr_training_agree(run)) return false;
   const nxr_fingerprint *own = nxr_data_everything(run->data);
   nxr_fingerprint first = *own;

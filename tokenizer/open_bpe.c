@@ -221,11 +221,18 @@ static bool add_end_of_text(nxt_tokenizer *tokenizer) {
   return true;
 }
 
+void nxt_merges_beside(const char *vocab, char *path, size_t room) {
+  static const char name[] = "vocab.json";
+  size_t n = strlen(vocab), n_name = sizeof name - 1;
+  const char *slash = strrchr(vocab, '/');
+  bool usual = n >= n_name && strcmp(vocab + n - n_name, name) == 0;
+  int n_before = usual ? (int)(n - n_name) : slash ? (int)(slash + 1 - vocab) : 0;
+  snprintf(path, room, "%.*smerges.txt", n_before, vocab);
+}
+
 bool nxt_open_vocab_json(nxt_reading *reading, const json_t *vocab) {
   char path[4096];
-  const char *slash = strrchr(reading->path, '/');
-  int n_folder = slash != NULL ? (int)(slash + 1 - reading->path) : 0;
-  snprintf(path, sizeof path, "%.*smerges.txt", n_folder, reading->path);
+  nxt_merges_beside(reading->path, path, sizeof path);
   nxt_reading beside = {.tokenizer = reading->tokenizer, .path = path, .fault = reading->fault};
   nxt_tokenizer *tokenizer = reading->tokenizer;
   nxt_text text = {0};

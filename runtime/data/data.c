@@ -43,8 +43,9 @@ static bool allocate(nxr_data *data, nxr_fault *fault) {
 }
 
 /* Whether any schedule reads the set: what is held out alone needs no files. */
-static bool is_read(const nx_plan *plan, uint32_t set, bool trains) {
-  if (plan->datasets[set].role == NX_DATASET_TRAIN) return trains;
+static bool is_read(const nx_plan *plan, uint32_t set, nxr_reads reads) {
+  if (reads == NXR_READS_NOTHING) return false;
+  if (plan->datasets[set].role == NX_DATASET_TRAIN) return reads == NXR_READS_ALL;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_EVALUATIONS]; i++)
     if (plan->evaluations[i].dataset == set) return true;
   return false;
@@ -74,14 +75,14 @@ static bool open_set(nxr_data *data, uint32_t index, nxr_fault *fault) {
   return true;
 }
 
-static bool open_sets(nxr_data *data, bool trains, nxr_fault *fault) {
+static bool open_sets(nxr_data *data, nxr_reads reads, nxr_fault *fault) {
   const nx_plan *plan = data->plan;
   const nx_dataset *trained = nx_plan_train_set(plan);
-  if (trained == NULL && trains)
+  if (trained == NULL && reads == NXR_READS_ALL)
     return nxr_fault_set(fault, "the plan names no dataset to train on: set data.path");
   data->trained = trained ? (uint32_t)(trained - plan->datasets) : NX_NONE;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
-    if (is_read(plan, i, trains) && !open_set(data, i, fault)) return false;
+    if (is_read(plan, i, reads) && !open_set(data, i, fault)) return false;
   return true;
 }
 
@@ -106,7 +107,7 @@ static void make_places(nxr_data *data) {
   }
 }
 
-bool nxr_data_open(const nx_plan *plan, uint32_t rank, bool trains, nxr_data **out, nxr_fault *fault) {
+bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_reads reads, nxr_data **out, nxr_fault *fault) {
   const nx_run *run = plan->run;
   *out = NULL;
   nxr_data *data = calloc(1, sizeof *data);
@@ -116,7 +117,7 @@ bool nxr_data_open(const nx_plan *plan, uint32_t rank, bool trains, nxr_data **o
   data->ring_rank = (uint32_t)nx_constant_value(plan, run->ring_rank, rank, 0);
   data->n_own = data->n_part / run->ulysses_size;
   data->first_own = (uint32_t)nx_constant_value(plan, run->ulysses_rank, rank, 0) * data->n_own;
-  if (!allocate(data, fault) || !open_sets(data, trains, fault) || !add_fingerprints(data, fault)) {
+  if (!allocate(data, fault) || !open_sets(data, reads, fault) || !add_fingerprints(data, fault)) {
     nxr_data_close(data);
     return false;
   }
@@ -253,4 +254,21 @@ bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_b
   if (of_step) scale_weights(data, data->counted.n_sequences, data->counted.weight, batch);
   else scale_weights(data, n_present, weight, batch);
   return true;
+}
+
+void nxr_data_give(nxr_data *data, const int32_t *tokens, uint32_t n, const nxr_batch *batch) {
+  const nx_run *run = data->plan->run;
+  give_nothing(data, &data->row);
+  memcpy(data->row.tokens, tokens, n * sizeof *tokens);
+  nxr_find_documents(run, data->row.tokens, data->row.starts);
+  for (uint32_t i = 0; i < run->micro_batch; i++) {
+    give_sequence(data, i, batch);
+    batch->samples[i] = 0;
+  }
+}
+
+uint32_t nxr_data_place(const nxr_data *data, uint32_t place) {
+  for (uint32_t i = 0; data->data_rank == 0 && i < data->n_own; i++)
+    if (data->places[data->first_own + i] == (int32_t)place) return i;
+  return NX_NONE;
 }

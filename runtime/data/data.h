@@ -24,14 +24,22 @@ typedef struct nxr_batch {
   float *weights;  /* or NULL */
 } nxr_batch;
 
-/* Maps and checks the datasets that a schedule reads, the training's only if it `trains`, and works out the
- * order of their samples. Relative paths are relative to the current folder. A set that is only evaluated, and
+/* Which datasets are read. */
+typedef enum nxr_reads { NXR_READS_NOTHING, NXR_READS_EVALUATED, NXR_READS_ALL } nxr_reads;
+
+/* Maps and checks the datasets that are read, as far as a schedule reads them, and works out the order of their
+ * samples. Relative paths are relative to the current folder. A set that is only evaluated, and
  * has not one sample, is no failure. On failure *data is NULL. */
-bool nxr_data_open(const nx_plan *plan, uint32_t rank, bool trains, nxr_data **data, nxr_fault *fault);
+bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_reads reads, nxr_data **data, nxr_fault *fault);
 void nxr_data_close(nxr_data *data);
 /* Of a dataset of the plan: its own steps count from 0. */
 bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_batch, const nxr_batch *batch,
                    nxr_fault *fault);
+/* Every sequence of the batch begins with these `n` tokens, and weighs nothing. */
+void nxr_data_give(nxr_data *data, const int32_t *tokens, uint32_t n, const nxr_batch *batch);
+/* Which of this rank's tokens of the first sequence of all stands at `place` of it; NX_NONE: another rank has
+ * it. */
+uint32_t nxr_data_place(const nxr_data *data, uint32_t place);
 /* The dataset ends with so many samples: later ones are absent, and weigh nothing. */
 void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_samples);
 /* The number of the dataset that is trained on. */

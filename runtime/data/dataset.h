@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define NXR_TOKENIZER_FOLDER ".tokenizer" /* behind the prefix: see datasets/beside.h */
+#define NXR_TEXT_FILE "text.json"
+
 typedef struct nxr_dataset {
   const char *prefix; /* the caller's */
   uint8_t *index; /* all of the file */
@@ -39,6 +42,9 @@ const nxr_token_type *nxr_token_type_of(uint32_t code);
 /* Opens and checks its files. On failure nothing stays open. */
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault);
 void nxr_dataset_close(nxr_dataset *dataset);
+
+/* Bytes of text that a token of the dataset stands for, on average; 0 where nothing beside it says. */
+double nxr_dataset_bytes_per_token(const char *prefix);
 
 /* The first sequence of a document, or behind the last one the number of all; and the tokens of a sequence.
  */

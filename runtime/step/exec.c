@@ -59,19 +59,23 @@ void nxr_exec_close(nxr_exec *exec) {
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) free(copies[i]);
 }
 
+static void write_batch(const nxr_machine *machine, const nxr_batch *batch) {
+  const nx_run *run = machine->plan->run;
+  write_value(machine, run->tokens, batch->tokens);
+  write_value(machine, run->labels, batch->labels);
+  write_value(machine, run->positions, batch->positions);
+  write_value(machine, run->samples, batch->samples);
+  if (batch->starts) write_value(machine, run->starts, batch->starts);
+  if (batch->weights) write_value(machine, run->weights, batch->weights);
+}
+
 /* Several micro-batches may be in flight, but the input arena holds one: what comes next is brought back. */
 static bool load_micro_batch(nxr_exec *exec, uint32_t micro_batch, nxr_fault *fault) {
-  const nx_run *run = exec->machine->plan->run;
   const nxr_batch *batch = &exec->batch;
   bool same_batch = exec->loaded_number == exec->number && exec->loaded_set == exec->set;
   if (!exec->data || (exec->loaded == micro_batch && same_batch)) return true;
   if (!nxr_data_read(exec->data, exec->set, exec->number, micro_batch, batch, fault)) return false;
-  write_value(exec->machine, run->tokens, batch->tokens);
-  write_value(exec->machine, run->labels, batch->labels);
-  write_value(exec->machine, run->positions, batch->positions);
-  write_value(exec->machine, run->samples, batch->samples);
-  if (batch->starts) write_value(exec->machine, run->starts, batch->starts);
-  if (batch->weights) write_value(exec->machine, run->weights, batch->weights);
+  write_batch(exec->machine, batch);
   exec->loaded = micro_batch, exec->loaded_number = exec->number, exec->loaded_set = exec->set;
   return true;
 }
@@ -132,6 +136,7 @@ static void run_program(nxr_exec *exec, const nx_item *item, uint64_t step) {
     machine->running = index;
     nxr_comm_beat(machine->comm, step + 1, index);
     nxr_comm_progress(machine->comm);
+    if (exec->watch && exec->watch->operator == index) exec->watch->look(exec->watch->context, frame);
     if (is_recorded(exec)) record_operator(exec, item, frame, index);
     else run_operator(machine, item, frame, index);
     if (machine->finite && machine->kernels[index].backend)
@@ -194,4 +199,17 @@ bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t st
   if (!run_schedule(exec, schedule, step, fault)) return false;
   *loss = read_number(exec->machine, exec->machine->plan->run->loss_total);
   return true;
+}
+
+void nxr_exec_forward(nxr_exec *exec, const int32_t *tokens, uint32_t n, const nxr_watch *watch) {
+  nxr_machine *machine = exec->machine;
+  const nx_schedule *schedule = nx_plan_schedule(machine->plan, NX_SCHEDULE_EVALUATE);
+  nxr_data_give(exec->data, tokens, n, &exec->batch);
+  write_batch(machine, &exec->batch);
+  exec->loaded = NX_NONE;
+  exec->watch = watch;
+  run_program(exec, &machine->plan->items[schedule->first_item], 0); /* of one chunk that is a pass */
+  exec->watch = NULL;
+  machine->backend->synchronize(machine->device);
+  nxr_comm_beat(machine->comm, 1, NX_NONE);
 }

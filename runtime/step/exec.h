@@ -9,6 +9,13 @@
 #include "runtime/state/loss_scale.h"
 #include "runtime/logs/profile.h"
 
+/* Looks at memory before an operator of a program runs. */
+typedef struct nxr_watch {
+  uint32_t operator;
+  void (*look)(void *context, const nxk_frame *frame);
+  void *context;
+} nxr_watch;
+
 typedef struct nxr_exec {
   nxr_machine *machine;
   nxr_data *data;
@@ -18,6 +25,7 @@ typedef struct nxr_exec {
   uint64_t loaded_number;
   uint32_t loaded; /* NX_NONE: none */
   nxr_batch batch; /* host copies */
+  const nxr_watch *watch; /* NULL: nobody looks */
   nxr_profile *profile; /* NULL: nothing is recorded */
 } nxr_exec;
 
@@ -39,5 +47,8 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, n
  * on all ranks. Nothing that training goes on from is changed. Only reading data can fail. */
 bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, double *loss,
                        nxr_fault *fault);
+/* The evaluation program of a plan with one chunk, once, over the first `n` tokens of a sequence; what stands
+ * behind them is anything. */
+void nxr_exec_forward(nxr_exec *exec, const int32_t *tokens, uint32_t n, const nxr_watch *watch);
 
 #endif

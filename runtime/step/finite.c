@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/step/finite.h"
 
-#include "schema/bf16.h"
-#include "schema/f16.h"
+#include "runtime/step/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,16 +19,6 @@ void nxr_finite_close(nxr_finite *finite) {
   free(finite->room);
 }
 
-static double number_at(const void *part, nx_dtype dtype, uint64_t i) {
-  switch (dtype) {
-    case NX_f32: return ((const float *)part)[i];
-    case NX_f64: return ((const double *)part)[i];
-    case NX_bf16: return nx_bf16_to_float(((const uint16_t *)part)[i]);
-    case NX_f16: return nx_f16_to_float(((const uint16_t *)part)[i]);
-    default: return 0; /* an integer */
-  }
-}
-
 /* The first element that is none; UINT64_MAX: there is no such. */
 static uint64_t find(const nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame,
                      uint32_t index, bool infinities, double *number) {
@@ -41,7 +30,7 @@ static uint64_t find(const nxr_finite *finite, const nxr_machine *machine, const
     uint64_t n_part = n - first < PART_BYTES / size ? n - first : PART_BYTES / size;
     machine->backend->copy_out(machine->device, finite->room, at + first * size, n_part * size);
     for (uint64_t i = 0; i < n_part; i++) {
-      *number = number_at(finite->room, value->dtype, i);
+      *number = nxr_number_at(finite->room, value->dtype, i);
       if (isnan(*number) || (infinities && isinf(*number))) return first + i;
     }
   }

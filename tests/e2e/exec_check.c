@@ -49,7 +49,7 @@ static bool open_check(check *at, const char *path, const char *backend) {
     return false;
   machine->comm = at->comm;
   return nxr_machine_open(machine, &at->fault) &&
-         nxr_data_open(plan, at->world.rank, true, &at->data, &at->fault) &&
+         nxr_data_open(plan, at->world.rank, NXR_READS_ALL, &at->data, &at->fault) &&
          nxr_exec_open(&at->exec, machine, at->data, &at->fault);
 }
 

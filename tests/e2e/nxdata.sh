@@ -48,7 +48,8 @@ at_once() { # OPTION
   built=0
   for i in 1 2 3 4 5 6; do wait "$(cat "pid$i")" && built=$((built + 1)); done
   cat said? >out
-  "$nxdata" check at_once >>out 2>&1 && [ "$(find . -name 'at_once*' | wc -l)" -eq 2 ]
+  "$nxdata" check at_once >>out 2>&1 && [ "$(find . -name 'at_once*' | wc -l)" -eq 3 ] &&
+    grep -q "\"bytes\": $(stat -c %s at_once.bin | awk '{ print $1 / 2 }')" at_once.tokenizer/text.json
 }
 at_once '' && [ $built -eq 1 ] && [ "$(grep -c 'at_once.*exists' out)" -eq 5 ]
 report 'of six builds at once one counts' $?

@@ -86,7 +86,7 @@ static nxr_data *open_data(made_plan *made, uint32_t rank) {
     made->constants[atom] = (nx_constant){.first_term = atom, .n_terms = 1};
     stride *= sizes[atom];
   }
-  assert_true(nxr_data_open(&made->plan, rank, true, &data, &fault));
+  assert_true(nxr_data_open(&made->plan, rank, NXR_READS_ALL, &data, &fault));
   return data;
 }
 
@@ -238,7 +238,7 @@ static void reads_its_share_alone(void **state) {
   nxr_data_close(data);
   nxr_fault fault = {""};
   made.sources[0].shares[0] = 0.01, made.sources[0].shares[1] = 0.99;
-  assert_false(nxr_data_open(&made.plan, 0, true, &data, &fault));
+  assert_false(nxr_data_open(&made.plan, 0, NXR_READS_ALL, &data, &fault));
   assert_non_null(strstr(fault.text, "0 of its 4 documents"));
 }
 
@@ -294,17 +294,17 @@ static void reports_what_does_not_fit(void **state) {
   nxr_data_close(data);
 
   made.run.sequence = N_TOKENS, fault.text[0] = '\0';
-  assert_false(nxr_data_open(&made.plan, 0, true, &data, &fault));
+  assert_false(nxr_data_open(&made.plan, 0, NXR_READS_ALL, &data, &fault));
   assert_null(data);
   assert_non_null(strstr(fault.text, "fewer than one sample"));
 
   made.set.sampler = NX_SAMPLER_PAIRS, fault.text[0] = '\0';
-  assert_false(nxr_data_open(&made.plan, 0, true, &data, &fault));
+  assert_false(nxr_data_open(&made.plan, 0, NXR_READS_ALL, &data, &fault));
   assert_non_null(strstr(fault.text, "no sampler"));
 
   made.set.sampler = NX_SAMPLER_STREAM, made.run.sequence = SEQUENCE, fault.text[0] = '\0';
   strcat(made.strings + 1, "-not");
-  assert_false(nxr_data_open(&made.plan, 0, true, &data, &fault));
+  assert_false(nxr_data_open(&made.plan, 0, NXR_READS_ALL, &data, &fault));
   assert_non_null(strstr(fault.text, "nxdata build"));
 }
 

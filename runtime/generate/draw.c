@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/generate/draw.h"
+
+#include "schema/philox.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { KEY = 0x7E47 /* of no tensor: what is drawn for texts */ };
+
+static int by_likelihood(const void *a, const void *b, void *logits) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  double left = ((const double *)logits)[x], right = ((const double *)logits)[y];
+  return left != right ? (left > right ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* In [0, 1). */
+static double fraction(uint64_t seed, uint64_t index) {
+  nx_philox drawn = nx_philox_draw(seed, KEY, (uint32_t)index, (uint32_t)(index >> 32), 0, 0);
+  return (double)((uint64_t)drawn.word[0] << 21 | drawn.word[1] >> 11) * 0x1p-53;
+}
+
+uint32_t nxr_draw(const nxr_drawing *drawing, const double *logits, uint32_t n, uint64_t index, uint32_t *order) {
+  for (uint32_t i = 0; i < n; i++) order[i] = i;
+  qsort_r(order, n, sizeof *order, by_likelihood, (void *)(uintptr_t)logits);
+  if (drawing->temperature == 0) return order[0];
+  double all = 0, kept = 0, largest = logits[order[0]];
+  for (uint32_t i = 0; i < n; i++) all += exp((logits[order[i]] - largest) / drawing->temperature);
+  uint32_t n_kept = 0;
+  while (n_kept < n && (n_kept == 0 || kept < drawing->top_p * all))
+    kept += exp((logits[order[n_kept++]] - largest) / drawing->temperature);
+  double rest = fraction(drawing->seed, index) * kept;
+  for (uint32_t i = 0; i + 1 < n_kept; i++) {
+    rest -= exp((logits[order[i]] - largest) / drawing->temperature);
+    if (rest < 0) return order[i];
+  }
+  return order[n_kept - 1];
+}
