@@ -76,7 +76,13 @@ typedef struct nxk_device_options {
   uint32_t n_threads;
   uint32_t target; /* nx_target */
   uint64_t workspace_bytes; /* ceiling for everything that the kernels allocate at bind; 0: none */
+  const char *device;       /* of those that `devices` says, a number or a part of a name; NULL: by local_rank */
+  uint32_t local_rank, local_size; /* of this host's ranks */
 } nxk_device_options;
+
+typedef struct nxk_description {
+  char text[320];
+} nxk_description;
 
 typedef struct nxk_fault {
   char text[512];
@@ -85,6 +91,8 @@ typedef struct nxk_fault {
 typedef struct nxk_backend {
   const char *name;
   bool host_addressable;
+  /* How many devices there are, the first n of them told of. NULL: the host itself is the only one. */
+  uint32_t (*devices)(nxk_description *room, uint32_t n);
   /* A device for this rank; sets threads, FTZ and DAZ in every one of them. */
   bool (*open)(const nxk_device_options *options, nxk_device **device, nxk_fault *fault);
   void (*close)(nxk_device *device);
@@ -112,6 +120,7 @@ typedef struct nxk_backend {
 
 extern const nxk_backend nxk_ref;
 extern const nxk_backend nxk_cpu;
+extern const nxk_backend nxk_opencl;
 extern const nxk_backend nxk_far; /* of tests alone: kernels/far/far.c */
 
 /* NULL where this build has no backend of that name. */

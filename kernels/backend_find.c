@@ -9,6 +9,9 @@ static const nxk_backend *const backends[] = {
 #ifdef NX_WITH_CPU
     &nxk_cpu,
 #endif
+#ifdef NX_WITH_OPENCL
+    &nxk_opencl,
+#endif
 #ifdef NX_WITH_FAR
     &nxk_far,
 #endif

@@ -239,6 +239,11 @@ static inline void nxk_moe_drop(const nxk_moe *moe, const float *weights, int32_
 
 /* ---- rows ---- */
 
+/* What ends a run: rows, room (both long long), and the first over the second. */
+#define NXK_MOE_FULL \
+  "%lld rows go to the experts of one rank, and there is room for %lld: set moe.buffer_factor to more than " \
+  "%.2f times its value, or balance the load (moe.aux_loss_coef)"
+
 /* Numbers the rows of what is kept: of each destination packed by expert, then by token. chosen [n], rows
  * [n], counts [n_destinations, n_local]; `next` has room for as many. False where a destination gets more
  * than n_rows: `most` says how many. */

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline float nx_bf16_to_float(uint16_t half) {
-  uint32_t bits = (half & 0x7F80) ? (uint32_t)half << 16 : (uint32_t)(half & 0x8000) << 16;
+static inline float nx_bf16_to_float(uint16_t word) {
+  uint32_t bits = (word & 0x7F80) ? (uint32_t)word << 16 : (uint32_t)(word & 0x8000) << 16;
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;

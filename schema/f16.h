@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline float nx_f16_to_float(uint16_t half) {
-  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3FF;
+static inline float nx_f16_to_float(uint16_t word) {
+  uint32_t sign = (uint32_t)(word & 0x8000) << 16, exponent = word >> 10 & 31, fraction = word & 0x3FF;
   if (exponent == 0) {
     float size = (float)fraction * 0x1p-24f;
     return sign ? -size : size;

@@ -166,11 +166,7 @@ void ref_moe_index(const ref_call *call) {
                      counts.dims[0], counts.dims[2], n_rows, counts.data, (int64_t *)call->work, rows.data,
                      &most))
     return;
-  nxk_fail(call->frame,
-           "%lld rows go to the experts of one rank, and there is room for %lld: set moe.buffer_factor to "
-           "more than "
-           "%.2f times its value, or balance the load (moe.aux_loss_coef)",
-           (long long)most, (long long)n_rows, (double)most / (double)n_rows);
+  nxk_fail(call->frame, NXK_MOE_FULL, (long long)most, (long long)n_rows, (double)most / (double)n_rows);
 }
 
 /* y[rows[t,j]] = x[t], or dx[t] weights[t,j] where there are weights. */

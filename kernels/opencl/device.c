@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which device, and what it can do. */
+#include "kernels/opencl/opencl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  cl_int error;
+  const char *name;
+} errors[] = {
+    {CL_DEVICE_NOT_AVAILABLE, "the device is not available: another process may have it for itself"},
+    {CL_COMPILER_NOT_AVAILABLE, "the driver has no compiler: install the whole OpenCL package of the vendor"},
+    {CL_MEM_OBJECT_ALLOCATION_FAILURE, "the device has no memory left"},
+    {CL_OUT_OF_RESOURCES, "the device is out of resources, or was lost: the kernel log (dmesg) says more"},
+    {CL_OUT_OF_HOST_MEMORY, "the host has no memory left"},
+    {CL_INVALID_BUFFER_SIZE, "the device has no buffers of that size"},
+    {-1001, "there is no OpenCL platform"},
+};
+
+static const char *error_name(cl_int error) {
+  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+    if (errors[i].error == error) return errors[i].name;
+  return "OpenCL error";
+}
+
+bool ocl_fault(nxk_fault *fault, const char *what, cl_int error) {
+  snprintf(fault->text, sizeof fault->text, "%s: %s (%d)", what, error_name(error), error);
+  return false;
+}
+
+void ocl_check(cl_int error, const char *what) {
+  if (error == CL_SUCCESS) return;
+  fprintf(stderr, "opencl: %s: %s (%d)\n", what, error_name(error), error);
+  abort();
+}
+
+/* ---- what there is ---- */
+
+typedef struct found {
+  cl_platform_id platform;
+  cl_device_id device;
+  cl_device_type type;
+} found;
+
+/* All devices of all platforms, in their order. */
+static uint32_t find_all(found *all) {
+  cl_platform_id platforms[16];
+  cl_uint n_platforms = 0, n_devices;
+  uint32_t n = 0;
+  if (clGetPlatformIDs(16, platforms, &n_platforms) != CL_SUCCESS) return 0;
+  if (n_platforms > 16) n_platforms = 16;
+  for (cl_uint p = 0; p < n_platforms; p++) {
+    cl_device_id devices[OCL_MAX_DEVICES];
+    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, OCL_MAX_DEVICES, devices, &n_devices) != CL_SUCCESS)
+      continue;
+    for (cl_uint d = 0; d < n_devices && n < OCL_MAX_DEVICES; d++, n++) {
+      all[n] = (found){platforms[p], devices[d], 0};
+      clGetDeviceInfo(devices[d], CL_DEVICE_TYPE, sizeof all[n].type, &all[n].type, NULL);
+    }
+  }
+  return n;
+}
+
+static void device_text(cl_device_id device, cl_device_info what, char text[OCL_NAME]) {
+  if (clGetDeviceInfo(device, what, OCL_NAME, text, NULL) != CL_SUCCESS) text[0] = '\0';
+}
+
+static uint64_t device_number(cl_device_id device, cl_device_info what) {
+  cl_ulong number = 0;
+  size_t size = 0;
+  clGetDeviceInfo(device, what, 0, NULL, &size);
+  if (size <= sizeof number) clGetDeviceInfo(device, what, size, &number, NULL);
+  return number;
+}
+
+static bool has_fp64(cl_device_id device) {
+  return device_number(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+}
+
+static bool is_processor(const found *at) {
+  return (at->type & CL_DEVICE_TYPE_CPU) != 0;
+}
+
+uint32_t ocl_devices(nxk_description *room, uint32_t n) {
+  found all[OCL_MAX_DEVICES];
+  uint32_t n_found = find_all(all);
+  for (uint32_t i = 0; i < n_found && i < n; i++) {
+    char name[OCL_NAME], driver[OCL_NAME], platform[OCL_NAME] = "";
+    device_text(all[i].device, CL_DEVICE_NAME, name);
+    device_text(all[i].device, CL_DRIVER_VERSION, driver);
+    clGetPlatformInfo(all[i].platform, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
+    const char *lacks = has_fp64(all[i].device) ? "" : "; lacks fp64, which norms and losses need";
+    snprintf(room[i].text, sizeof room[i].text, "%.90s (%.60s, driver %.40s), %s, %llu MiB%s", name, platform,
+             driver, is_processor(&all[i]) ? "processor" : "accelerator",
+             (unsigned long long)(device_number(all[i].device, CL_DEVICE_GLOBAL_MEM_SIZE) >> 20), lacks);
+  }
+  return n_found;
+}
+
+/* ---- which one ---- */
+
+static bool is_called(const found *at, const char *wanted) {
+  char name[OCL_NAME], platform[OCL_NAME] = "";
+  device_text(at->device, CL_DEVICE_NAME, name);
+  clGetPlatformInfo(at->platform, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
+  return strcasestr(name, wanted) || strcasestr(platform, wanted);
+}
+
+/* `given`: a number of `nxrun --devices`, or a part of the name of a device or platform. */
+static uint32_t keep_called(found *all, uint32_t n, const char *given) {
+  char *end;
+  unsigned long number = strtoul(given, &end, 10);
+  uint32_t n_kept = 0;
+  if (given[0] != '\0' && *end == '\0') {
+    if (number >= n) return 0;
+    all[0] = all[number];
+    return 1;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    if (is_called(&all[i], given)) all[n_kept++] = all[i];
+  return n_kept;
+}
+
+/* Accelerators, where there is one. */
+static uint32_t keep_accelerators(found *all, uint32_t n) {
+  uint32_t n_kept = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (!is_processor(&all[i])) all[n_kept++] = all[i];
+  return n_kept ? n_kept : n;
+}
+
+static bool choose(const nxk_device_options *options, found *chosen, nxk_fault *fault) {
+  found all[OCL_MAX_DEVICES];
+  uint32_t n = find_all(all), n_found = n;
+  if (n == 0) {
+    snprintf(fault->text, sizeof fault->text,
+             "there is no OpenCL device: install the driver of yours (Debian: nvidia-opencl-icd, "
+             "mesa-opencl-icd or intel-opencl-icd; pocl-opencl-icd for a processor), and in a container the "
+             "files of /etc/OpenCL/vendors too; clinfo lists what is found");
+    return false;
+  }
+  n = options->device ? keep_called(all, n, options->device) : keep_accelerators(all, n);
+  if (n == 0) {
+    snprintf(fault->text, sizeof fault->text,
+             "no device is called %s: nxrun --devices lists the %u that there are, from 0 to %u",
+             options->device, n_found, n_found - 1);
+    return false;
+  }
+  *chosen = all[options->local_rank % n];
+  if (options->local_size > n && options->local_rank == 0 && !is_processor(chosen))
+    fprintf(stderr, "nxrun: %u ranks of this host share %u device%s: each needs memory of its own there\n",
+            options->local_size, n, n == 1 ? "" : "s");
+  return true;
+}
+
+/* ---- open and close ---- */
+
+/* A group is a square of items: more on an accelerator, whose items run side by side. */
+static void size_groups(nxk_device *device, const found *chosen) {
+  uint64_t most = device_number(chosen->device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  bool large = !is_processor(chosen) && most >= 256 && device->local_bytes >= 16384;
+  device->local = large ? 256 : 64;
+  device->tile_side = large ? 16 : 8;
+}
+
+static bool describe(nxk_device *device, const found *chosen, nxk_fault *fault) {
+  device->id = chosen->device;
+  device_text(device->id, CL_DEVICE_NAME, device->name);
+  device_text(device->id, CL_DRIVER_VERSION, device->driver);
+  clGetPlatformInfo(chosen->platform, CL_PLATFORM_VERSION, sizeof device->platform, device->platform, NULL);
+  device->memory_bytes = device_number(device->id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  device->most_bytes = device_number(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  device->local_bytes = device_number(device->id, CL_DEVICE_LOCAL_MEM_SIZE);
+  size_groups(device, chosen);
+  uint64_t group = device_number(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  const char *lacks = !has_fp64(device->id) ? "arithmetic in fp64 (cl_khr_fp64)"
+                      : group < 64          ? "groups of 64 work-items"
+                      : device_number(device->id, CL_DEVICE_MAX_PARAMETER_SIZE) < 1024
+                          ? "kernels with parameters of 1024 bytes"
+                          : NULL;
+  if (!lacks) return true;
+  snprintf(fault->text, sizeof fault->text, "%s lacks %s: give --device another, of nxrun --devices",
+           device->name, lacks);
+  return false;
+}
+
+static bool open_queue(nxk_device *device, nxk_fault *fault) {
+  cl_int error;
+  device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &error);
+  if (error != CL_SUCCESS) return ocl_fault(fault, "context", error);
+  device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
+  if (error != CL_SUCCESS) return ocl_fault(fault, "queue", error);
+  const cl_int none = 0;
+  device->status = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof none,
+                                  (void *)(uintptr_t)&none, &error);
+  if (error != CL_SUCCESS) return ocl_fault(fault, "buffer", error);
+  return ocl_scratch_reserve(device, 64, fault);
+}
+
+bool ocl_device_open(const nxk_device_options *options, nxk_device **out, nxk_fault *fault) {
+  found chosen;
+  if (!choose(options, &chosen, fault)) return false;
+  nxk_device *device = calloc(1, sizeof *device);
+  if (!device) return ocl_fault(fault, "device", CL_OUT_OF_HOST_MEMORY);
+  device->workspace_limit = options->workspace_bytes;
+  if (describe(device, &chosen, fault) && open_queue(device, fault)) {
+    *out = device;
+    return true;
+  }
+  ocl_device_close(device);
+  return false;
+}
+
+void ocl_device_close(nxk_device *device) {
+  if (device->queue) clFinish(device->queue);
+  ocl_kernels_close(device);
+  ocl_programs_close(device);
+  ocl_arenas_close(device);
+  if (device->status) clReleaseMemObject(device->status);
+  if (device->queue) clReleaseCommandQueue(device->queue);
+  if (device->context) clReleaseContext(device->context);
+  free(device);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators bound to their programs. What a call has of numbers is laid out once; enqueueing fills in places,
+ * attributes behind constants and the seed. */
+#include "kernels/opencl/opencl.h"
+
+#include "kernels/moe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEED, STOCHASTIC, FIRST_DIM };
+
+static uint64_t groups_of(const nxk_device *device, const ocl_launch *launch, const nxk_operator *operator) {
+  if (launch->over == OCL_ONE) return 1;
+  if (launch->over == OCL_COUNTED) return launch->count(device, operator);
+  const nxk_tensor *tensor = ocl_operand(operator, launch->operand);
+  uint64_t n = (uint64_t)nxk_n_elements(tensor), last = (uint64_t)ocl_last_dim(tensor);
+  switch (launch->over) {
+  case OCL_GROUPS: return n;
+  case OCL_ROWS: return last ? n / last : 0;
+  case OCL_COLUMNS: return ocl_ceil(last, device->local);
+  default: return ocl_ceil(n, device->local);
+  }
+}
+
+/* The words of struct call_values; dimensions stand from the right. */
+static bool words_of(nxk_kernel *kernel) {
+  const nxk_operator *operator = &kernel->operator;
+  uint32_t n_args = operator->n_in + operator->n_out, n_attrs = operator->n_attrs ? operator->n_attrs : 1;
+  kernel->first_at = FIRST_DIM + 4 * n_args;
+  kernel->first_int = kernel->first_at + n_args;
+  kernel->n_words = kernel->first_int + 2 * n_attrs;
+  int64_t *words = kernel->words = calloc(kernel->n_words, sizeof *words);
+  if (!words) return false;
+  for (uint32_t i = 0; i < n_args; i++) {
+    const nxk_tensor *tensor = &operator->args[i];
+    for (uint32_t dim = 0; dim < 4; dim++) words[FIRST_DIM + 4 * i + dim] = 1;
+    for (uint32_t dim = 0; dim < tensor->n_dims; dim++)
+      words[FIRST_DIM + 4 * i + 4 - tensor->n_dims + dim] = tensor->dims[dim];
+  }
+  for (uint32_t i = 0; i < operator->n_attrs; i++) {
+    const nxk_attr *attr = &operator->attrs[i];
+    if (attr->kind == NXK_INT) words[kernel->first_int + i] = attr->integer;
+    if (attr->kind == NXK_REAL) memcpy(&words[kernel->first_int + n_attrs + i], &attr->real, sizeof(double));
+  }
+  return true;
+}
+
+static bool add_launch(nxk_device *device, nxk_kernel *kernel, cl_program program, const ocl_launch *launch,
+                       nxk_fault *fault) {
+  cl_int error;
+  uint64_t n_groups = groups_of(device, launch, &kernel->operator);
+  if (kernel->operator.n_out < launch->min_out || n_groups == 0) return true;
+  cl_kernel made = clCreateKernel(program, launch->kernel, &error);
+  if (error != CL_SUCCESS) return ocl_fault(fault, launch->kernel, error);
+  kernel->groups[kernel->n_launches] = n_groups;
+  kernel->kernels[kernel->n_launches++] = made;
+  return true;
+}
+
+bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel **out,
+                  nxk_fault *fault) {
+  uint64_t n_bytes = row->scratch ? row->scratch(operator) : 0;
+  if (!ocl_scratch_reserve(device, n_bytes, fault)) return false;
+  cl_program program = ocl_program_of(device, row, operator, fault);
+  nxk_kernel *kernel = program ? calloc(1, sizeof *kernel) : NULL;
+  if (!kernel) return fault->text[0] ? false : ocl_fault(fault, "kernel", CL_OUT_OF_HOST_MEMORY);
+  kernel->operator = *operator;
+  kernel->next = device->kernels;
+  device->kernels = kernel;
+  if (!words_of(kernel)) return ocl_fault(fault, "kernel", CL_OUT_OF_HOST_MEMORY);
+  for (const ocl_launch *launch = row->launches; launch->kernel; launch++)
+    if (!add_launch(device, kernel, program, launch, fault)) return false;
+  *out = kernel;
+  return true;
+}
+
+bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault) {
+  const ocl_row *row = ocl_row_of(operator);
+  return row && ocl_bind_row(device, row, operator, kernel, fault);
+}
+
+static void set_operands(const nxk_device *device, cl_kernel kernel, const nxk_operator *operator,
+                         const cl_mem *buffers, const int64_t *words, uint32_t n_words) {
+  cl_uint index = 0;
+  for (uint32_t i = 0; i < operator->n_in + operator->n_out; i++)
+    ocl_check(clSetKernelArg(kernel, index++, sizeof buffers[i], &buffers[i]), "operand");
+  ocl_check(clSetKernelArg(kernel, index++, sizeof device->scratch, &device->scratch), "scratch");
+  ocl_check(clSetKernelArg(kernel, index++, sizeof device->status, &device->status), "status");
+  ocl_check(clSetKernelArg(kernel, index, n_words * sizeof *words, words), "values of a call");
+}
+
+void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {
+  (void)stream;
+  const nxk_operator *operator = &kernel->operator;
+  cl_mem buffers[NX_MAX_ARGS];
+  int64_t *words = kernel->words;
+  words[SEED] = (int64_t)frame->seed, words[STOCHASTIC] = frame->stochastic;
+  for (uint32_t i = 0; i < operator->n_in + operator->n_out; i++) {
+    const ocl_arena *arena = &device->arenas[operator->args[i].arena];
+    buffers[i] = arena->buffer;
+    words[kernel->first_at + i] = (uint8_t *)nxk_address(&operator->args[i], frame) - arena->base;
+  }
+  for (uint32_t i = 0; i < operator->n_attrs; i++)
+    if (operator->attrs[i].kind == NXK_CONSTANT)
+      words[kernel->first_int + i] = nxk_attr_int(&operator->attrs[i], frame);
+  for (uint32_t i = 0; i < kernel->n_launches; i++) {
+    size_t local = device->local, global = kernel->groups[i] * local;
+    set_operands(device, kernel->kernels[i], operator, buffers, words, kernel->n_words);
+    ocl_check(clEnqueueNDRangeKernel(device->queue, kernel->kernels[i], 1, NULL, &global, &local, 0, NULL, NULL),
+              nx_op_find(operator->op)->name);
+  }
+  if (operator->op != NX_OP_moe_index) return;
+  device->reports = frame;
+  device->rows = operator->attrs[NX_moe_index_rows].integer;
+}
+
+void ocl_kernels_close(nxk_device *device) {
+  while (device->kernels) {
+    nxk_kernel *at = device->kernels;
+    device->kernels = at->next;
+    for (uint32_t i = 0; i < at->n_launches; i++) clReleaseKernel(at->kernels[i]);
+    free(at->words);
+    free(at);
+  }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arenas, copies and scratch. */
+#include "kernels/opencl/opencl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Zeroed, which also makes the driver give the memory now. */
+static bool clear(nxk_device *device, cl_mem buffer, uint64_t n_bytes, nxk_fault *fault) {
+  const cl_uint zero = 0;
+  cl_int error =
+      clEnqueueFillBuffer(device->queue, buffer, &zero, sizeof zero, 0, (n_bytes + 3) / 4 * 4, 0, NULL, NULL);
+  if (error == CL_SUCCESS) error = clFinish(device->queue);
+  return error == CL_SUCCESS || ocl_fault(fault, "memory", error);
+}
+
+static cl_mem buffer_new(nxk_device *device, uint64_t n_bytes, nxk_fault *fault) {
+  cl_int error;
+  if (n_bytes > device->most_bytes || device->arena_bytes + n_bytes > device->memory_bytes) {
+    snprintf(fault->text, sizeof fault->text, "%s has %llu MiB, at most %llu in one piece, of which %llu are taken",
+             device->name, (unsigned long long)(device->memory_bytes >> 20),
+             (unsigned long long)(device->most_bytes >> 20), (unsigned long long)(device->arena_bytes >> 20));
+    return NULL;
+  }
+  cl_mem buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, (n_bytes + 3) / 4 * 4, NULL, &error);
+  if (error == CL_SUCCESS && clear(device, buffer, n_bytes, fault)) return buffer;
+  if (error == CL_SUCCESS) clReleaseMemObject(buffer);
+  else ocl_fault(fault, "memory", error);
+  return NULL;
+}
+
+bool ocl_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
+                    nxk_fault *fault) {
+  if (shared) {
+    snprintf(fault->text, sizeof fault->text, "no memory of the host can be an arena of a device");
+    return false;
+  }
+  cl_mem buffer = buffer_new(device, n_bytes, fault);
+  if (!buffer) return false;
+  void *pages = mmap(NULL, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) {
+    snprintf(fault->text, sizeof fault->text, "addresses: %s", strerror(errno));
+    clReleaseMemObject(buffer);
+    return false;
+  }
+  device->arenas[kind] = (ocl_arena){pages, n_bytes, buffer};
+  device->arena_bytes += n_bytes;
+  *base = pages;
+  return true;
+}
+
+void ocl_arenas_close(nxk_device *device) {
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
+    ocl_arena *arena = &device->arenas[kind];
+    if (!arena->base) continue;
+    munmap(arena->base, arena->n_bytes);
+    clReleaseMemObject(arena->buffer);
+  }
+  if (device->scratch) clReleaseMemObject(device->scratch);
+}
+
+const ocl_arena *ocl_arena_of(const nxk_device *device, const void *address) {
+  const uint8_t *at = address;
+  for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
+    const ocl_arena *arena = &device->arenas[kind];
+    if (arena->base && at >= arena->base && at < arena->base + arena->n_bytes) return arena;
+  }
+  fprintf(stderr, "opencl: %p is no address of an arena\n", address);
+  abort();
+}
+
+bool ocl_scratch_reserve(nxk_device *device, uint64_t n_bytes, nxk_fault *fault) {
+  if (n_bytes <= device->scratch_bytes) return true;
+  if (device->workspace_limit && n_bytes > device->workspace_limit) {
+    snprintf(fault->text, sizeof fault->text, "needs %llu bytes of workspace, the limit is %llu",
+             (unsigned long long)n_bytes, (unsigned long long)device->workspace_limit);
+    return false;
+  }
+  cl_mem larger = buffer_new(device, n_bytes, fault);
+  if (!larger) return false;
+  if (device->scratch) clReleaseMemObject(device->scratch);
+  device->scratch = larger;
+  device->arena_bytes += n_bytes - device->scratch_bytes;
+  device->scratch_bytes = n_bytes;
+  return true;
+}
+
+void ocl_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes) {
+  if (n_bytes == 0) return;
+  const ocl_arena *arena = ocl_arena_of(device, destination);
+  size_t at = (size_t)((uint8_t *)destination - arena->base);
+  ocl_check(clEnqueueWriteBuffer(device->queue, arena->buffer, CL_TRUE, at, n_bytes, host, 0, NULL, NULL),
+            "copy to the device");
+}
+
+void ocl_copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes) {
+  if (n_bytes == 0) return;
+  const ocl_arena *arena = ocl_arena_of(device, source);
+  size_t at = (size_t)((const uint8_t *)source - arena->base);
+  ocl_check(clEnqueueReadBuffer(device->queue, arena->buffer, CL_TRUE, at, n_bytes, host, 0, NULL, NULL),
+            "copy from the device");
+}

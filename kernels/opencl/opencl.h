@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backend `opencl`: operators as programs in OpenCL C (programs/), compiled when they are bound.
+ *
+ * A device has one context, one queue that runs in order, and a buffer for each arena. The addresses that the
+ * runtime sees are pages without access, as many as the buffer has bytes: address - base is the place in the
+ * buffer, and a host that reads there ends with a fault.
+ *
+ * An operator is a row of table.c: the file of its kernels, and which of them run, over what. program.c puts
+ * a text before the file that says the operator's types, and so each operator and choice of types is a
+ * program, kept on disk by device, driver and text. Shapes, places and attributes are values of a call (struct
+ * call_values of prelude.cl), so that one program serves every shape, chunk and slot. `scratch` is one buffer
+ * of the device, as large as the greediest operator needs; nothing in it lives from one operator to the next. */
+#ifndef OPENCL_OPENCL_H
+#define OPENCL_OPENCL_H
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include "kernels/backend.h"
+
+#include <CL/cl.h>
+#include <stdio.h>
+
+enum { OCL_MAX_LAUNCHES = 6, OCL_MAX_DEVICES = 64, OCL_NAME = 256 };
+
+/* One kernel of an operator: a group for each ..., or an item for each ... */
+typedef enum ocl_over {
+  OCL_ONE,     /* one group */
+  OCL_ITEMS,   /* element of an operand */
+  OCL_GROUPS,  /* element, but a group */
+  OCL_ROWS,    /* row of an operand, a group */
+  OCL_COLUMNS, /* column of an operand */
+  OCL_COUNTED  /* what `count` says, in groups */
+} ocl_over;
+
+typedef struct ocl_launch {
+  const char *kernel; /* NULL: no more */
+  ocl_over over;
+  int operand;      /* an input, or OCL_OUT(index) */
+  uint32_t min_out; /* runs where the operator has so many outputs */
+  uint64_t (*count)(const nxk_device *device, const nxk_operator *operator);
+} ocl_launch;
+
+#define OCL_OUT(index) (-1 - (index))
+
+typedef struct ocl_row {
+  const char *file; /* NULL: the backend has no kernels for the operator */
+  ocl_launch launches[OCL_MAX_LAUNCHES + 1];
+  uint64_t (*scratch)(const nxk_operator *operator); /* bytes; NULL: none */
+  void (*define)(FILE *text, const nxk_device *device, const nxk_operator *operator); /* more of the text */
+} ocl_row;
+
+typedef struct ocl_program {
+  struct ocl_program *next;
+  char *text; /* what makes it: the operator's own lines, and the name of the file */
+  cl_program program;
+} ocl_program;
+
+typedef struct ocl_arena {
+  uint8_t *base; /* NULL: not open */
+  uint64_t n_bytes;
+  cl_mem buffer;
+} ocl_arena;
+
+struct nxk_device {
+  cl_device_id id;
+  cl_context context;
+  cl_command_queue queue;
+  char platform[OCL_NAME], name[OCL_NAME], driver[OCL_NAME];
+  uint64_t memory_bytes, most_bytes, local_bytes, arena_bytes;
+  uint32_t local, tile_side; /* items of a group; its root */
+  ocl_arena arenas[NX_N_ARENAS];
+  cl_mem scratch, status;
+  uint64_t scratch_bytes, workspace_limit;
+  ocl_program *programs;
+  nxk_kernel *kernels;
+  const nxk_frame *reports; /* frame of an operator that may have said something in `status` */
+  int64_t rows;             /* what such an operator has room for */
+};
+
+struct nxk_kernel {
+  nxk_kernel *next;
+  nxk_operator operator;
+  uint32_t n_launches;
+  cl_kernel kernels[OCL_MAX_LAUNCHES];
+  size_t groups[OCL_MAX_LAUNCHES];
+  uint32_t n_words, first_at, first_int;
+  int64_t *words; /* struct call_values */
+};
+
+/* table.c */
+const ocl_row *ocl_row_of(const nxk_operator *operator);
+extern const ocl_row ocl_sum_row;
+static inline const nxk_tensor *ocl_operand(const nxk_operator *operator, int operand) {
+  return &operator->args[operand >= 0 ? (uint32_t)operand : operator->n_in + (uint32_t)(-1 - operand)];
+}
+static inline int64_t ocl_last_dim(const nxk_tensor *tensor) {
+  return tensor->n_dims ? tensor->dims[tensor->n_dims - 1] : 1;
+}
+static inline uint64_t ocl_ceil(uint64_t n, uint64_t unit) {
+  return (n + unit - 1) / unit;
+}
+
+/* device.c */
+bool ocl_device_open(const nxk_device_options *options, nxk_device **device, nxk_fault *fault);
+void ocl_device_close(nxk_device *device);
+uint32_t ocl_devices(nxk_description *room, uint32_t n);
+/* "what: NAME (number)" into the fault; false. */
+bool ocl_fault(nxk_fault *fault, const char *what, cl_int error);
+/* Ends the run where a call fails that the plan leaves no reason for. */
+void ocl_check(cl_int error, const char *what);
+
+/* memory.c */
+bool ocl_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
+                    nxk_fault *fault);
+void ocl_arenas_close(nxk_device *device);
+/* The arena of an address. */
+const ocl_arena *ocl_arena_of(const nxk_device *device, const void *address);
+bool ocl_scratch_reserve(nxk_device *device, uint64_t n_bytes, nxk_fault *fault);
+void ocl_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes);
+void ocl_copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes);
+
+/* program.c */
+/* NULL after saying why. The device owns it. */
+cl_program ocl_program_of(nxk_device *device, const ocl_row *row, const nxk_operator *operator,
+                          nxk_fault *fault);
+void ocl_programs_close(nxk_device *device);
+/* programs/, as the build embedded them; NULL for an unknown file. */
+const char *ocl_source(const char *file);
+
+/* kernel.c */
+bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault);
+bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel **kernel,
+                  nxk_fault *fault);
+void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame);
+void ocl_kernels_close(nxk_device *device);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of a table by token or by position. In a gradient a group takes the row of a token that no token
+ * before it has, and adds all of its tokens in ascending order: a row is rounded once, and no two groups
+ * write the same one. */
+
+#ifdef IS_embedding
+kernel void embedding(OPERANDS) {
+  long i = get_global_id(0), h = XDIM(1, 3);
+  if (i >= YN(0)) return;
+  long row = X0(i / h) - A_row_start;
+  SET_Y0(i, row >= 0 && row < XDIM(1, 2) ? (float)A_scale * X1(row * h + i % h) : 0);
+}
+#endif
+
+/* Where the positions of a window of S tokens stand in sequences of S_all. */
+#define PLACE(t, n_tokens, n_all) ((t) / (n_tokens) * (n_all) + A_seq_start + (t) % (n_tokens))
+
+#ifdef IS_position_add
+kernel void position_add(OPERANDS) {
+  long i = get_global_id(0), h = XDIM(1, 3);
+  if (i >= YN(0)) return;
+  long row = X2(PLACE(i / h, XDIM(0, 2), XDIM(2, 3)));
+  SET_Y0(i, X0(i) + (row >= 0 && row < XDIM(1, 2) ? X1(row * h + i % h) : 0));
+}
+#endif
+
+#ifdef IS_sinusoid_add
+kernel void sinusoid_add(OPERANDS) {
+  long i = get_global_id(0), h = XDIM(0, 3), at = i % h;
+  if (i >= YN(0)) return;
+  double position = X1(PLACE(i / h, XDIM(0, 2), XDIM(1, 3)));
+  double angle = position * pow(10000.0, -2 * (double)(at % (h / 2)) / (double)h);
+  SET_Y0(i, X0(i) + (float)(at < h / 2 ? sin(angle) : cos(angle)));
+}
+#endif
+
+#if defined IS_embedding_grad || defined IS_position_grad
+#ifdef IS_embedding_grad
+#define ROW(t) (X0(t) - A_row_start)
+#define GRADIENT(i) X1(i)
+#define N_TOKENS XN(0)
+#define SCALE ((float)A_scale)
+#else
+#define ROW(t) X1(PLACE(t, XDIM(0, 2), XDIM(1, 3)))
+#define GRADIENT(i) X0(i)
+#define N_TOKENS (XN(0) / XDIM(0, 3))
+#define SCALE 1
+#endif
+
+kernel void table_grad(OPERANDS) {
+  local float room[LOCAL];
+  long first = get_group_id(0), h = YDIM(0, 3), row = ROW(first);
+  float before = row < 0 || row >= YDIM(0, 2);
+  for (long t = get_local_id(0); t < first; t += LOCAL)
+    if (ROW(t) == row) before = 1;
+  before = group_max(before, room);
+  for (long i = get_local_id(0); before == 0 && i < h; i += LOCAL) {
+    float sum = 0;
+    for (long t = first; t < N_TOKENS; t++)
+      if (ROW(t) == row) sum += SCALE * GRADIENT(t * h + i);
+    SET_Y0(row * h + i, Y0(row * h + i) + sum);
+  }
+}
+#endif

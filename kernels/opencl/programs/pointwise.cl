@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element by element: one work-item for each. */
+#include "schema/philox.h"
+
+#ifdef IS_add
+kernel void add(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0)) SET_Y0(i, X0(i) + X1(i));
+}
+#endif
+
+#ifdef IS_bias_add
+kernel void bias_add(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0)) SET_Y0(i, X0(i) + X1(i % YDIM(0, 3)));
+}
+#endif
+
+#ifdef IS_columns_add
+kernel void columns_add(OPERANDS) {
+  long i = get_global_id(0), n = XDIM(0, 3), m = XDIM(1, 3), column = i % n - A_first;
+  if (i >= YN(0)) return;
+  float added = column >= 0 && column < m ? (float)A_scale * X1(i / n * m + column) : 0;
+  SET_Y0(i, X0(i) + added);
+}
+#endif
+
+#ifdef IS_columns
+kernel void columns(OPERANDS) {
+  long i = get_global_id(0), n = XDIM(0, 3), m = YDIM(0, 3);
+  if (i < YN(0)) SET_Y0(i, (float)A_scale * X0(i / m * n + A_first + i % m));
+}
+#endif
+
+#ifdef IS_fill
+kernel void fill(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0)) SET_Y0(i, A_value);
+}
+#endif
+
+#ifdef IS_cast
+kernel void cast(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0)) SET_Y0(i, X0(i));
+}
+#endif
+
+#ifdef IS_slice
+kernel void slice(OPERANDS) {
+  long i = get_global_id(0), inner = 1;
+  if (i >= YN(0)) return;
+  for (long dim = 4 - RANK_Y0 + A_axis; dim < 4; dim++) inner *= YDIM(0, dim);
+  bool there = A_part >= 0 && A_part < A_parts;
+  long from = (i / inner * A_parts + A_part) * inner + i % inner;
+  SET_Y0(i, there ? X0(from) : 0);
+}
+#endif
+
+#ifdef IS_loss_weights
+kernel void loss_weights(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= YN(0)) return;
+#if N_IN > 2
+  SET_Y0(i, X0(0) * X2(i));
+#else
+  SET_Y0(i, X0(0));
+#endif
+}
+#endif
+
+#ifdef IS_dropout
+kernel void dropout(OPERANDS) {
+  long i = get_global_id(0), width = XDIM(0, 3), n_batches = XN(1);
+  if (i >= YN(0)) return;
+  long n_tokens = YN(0) / (n_batches * width), row = i / width, feature = A_feature_start + i % width;
+  long place = A_seq_start + row % n_tokens;
+#if N_IN > 2
+  uint token = (uint)X2(place);
+#else
+  uint token = (uint)place;
+#endif
+  nx_philox words =
+      nx_philox_dropout(call.seed, (uint)A_tensor_id, (ulong)X1(row / n_tokens), token, (uint)(feature / 4));
+  bool kept = nx_philox_keeps(words.word[feature % 4], nx_philox_threshold(A_probability));
+  SET_Y0(i, kept ? X0(i) / (float)(1 - A_probability) : 0);
+}
+#endif
+
+#ifdef IS_dequantize_nf4
+kernel void dequantize_nf4(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= YN(0)) return;
+  int byte = X0(i / 2);
+  SET_Y0(i, code_values[i % 2 ? byte & 15 : byte >> 4] * X1(i / CODE_BLOCK));
+}
+#endif
+
+#ifdef IS_dequantize_nvfp4
+kernel void dequantize_nvfp4(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= YN(0)) return;
+  int byte = X0(i / 2);
+  SET_Y0(i, code_values[i % 2 ? byte >> 4 : byte & 15] * X1(i / CODE_BLOCK));
+}
+#endif

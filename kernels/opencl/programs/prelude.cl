@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every program begins with, behind the text that program.c makes for an operator:
+ *
+ *     OPERANDS          the parameters of each kernel of the operator
+ *     X0(i), X1(i)...   element i of an input      Y0(i)...  of an output, as it stands
+ *     SET_Y0(i, value)  rounds once to the type of the output
+ *     call.dims         of inputs, then outputs, from the right: [3] is the last one
+ *     A_name            an attribute
+ *     N_IN, N_OUT       operands that are there
+ *     LOCAL             work-items of a group, a power of two; TILE_SIDE is its root
+ *     scratch           memory of the operator, shared by its kernels
+ *
+ * All arithmetic is fp32 (fp64 where an operand is), and sums have one order: rows by a tree over the items of
+ * a group, each of which takes every LOCAL-th element, columns by ascending rows. So a device gives the same
+ * bits on every run. */
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+typedef uchar uint8_t;
+typedef ushort uint16_t;
+typedef int int32_t;
+typedef uint uint32_t;
+typedef long int64_t;
+typedef ulong uint64_t;
+#define UINT32_C(x) x##U
+#define INT64_MAX LONG_MAX
+#ifndef NULL
+#define NULL 0
+#endif
+
+/* The headers that are shared with C copy bits so. */
+static void __attribute__((overloadable)) copy_bits(uint *to, const float *from) {
+  *to = as_uint(*from);
+}
+static void __attribute__((overloadable)) copy_bits(float *to, const uint *from) {
+  *to = as_float(*from);
+}
+#define memcpy(to, from, n_bytes) copy_bits(to, from)
+
+#include "schema/round_odd.h"
+#include "schema/bf16.h"
+
+typedef struct call_values {
+  ulong seed;
+  long stochastic;
+  long dims[N_ARGS][4];
+  ulong at[N_ARGS];
+  long ints[N_ATTRS];
+  double reals[N_ATTRS];
+} call_values;
+
+#define LOAD_f32(p, i) (((global const float *)(p))[i])
+#define LOAD_f64(p, i) (((global const double *)(p))[i])
+#define LOAD_bf16(p, i) nx_bf16_to_float(((global const ushort *)(p))[i])
+#define LOAD_f16(p, i) vload_half(i, (global const half *)(p))
+#define LOAD_i32(p, i) (((global const int *)(p))[i])
+#define LOAD_i64(p, i) (((global const long *)(p))[i])
+#define LOAD_u8(p, i) ((p)[i])
+#define STORE_f32(p, i, v) (((global float *)(p))[i] = (float)(v))
+#define STORE_f64(p, i, v) (((global double *)(p))[i] = (v))
+#define STORE_bf16(p, i, v) (((global ushort *)(p))[i] = nx_bf16_from_float(v))
+#define STORE_f16(p, i, v) vstore_half_rte((float)(v), i, (global half *)(p))
+#define STORE_i32(p, i, v) (((global int *)(p))[i] = (int)(v))
+#define STORE_i64(p, i, v) (((global long *)(p))[i] = (long)(v))
+#define STORE_u8(p, i, v) ((p)[i] = (uchar)(v))
+
+#define XDIM(k, d) call.dims[k][d]
+#define YDIM(k, d) call.dims[N_IN + (k)][d]
+#define XN(k) (XDIM(k, 0) * XDIM(k, 1) * XDIM(k, 2) * XDIM(k, 3))
+#define YN(k) (YDIM(k, 0) * YDIM(k, 1) * YDIM(k, 2) * YDIM(k, 3))
+
+/* Of a group; all of its items call it. */
+#define GROUP_SUM(type) \
+  static type __attribute__((overloadable)) group_sum(type own, local type *room) { \
+    uint item = get_local_id(0); \
+    barrier(CLK_LOCAL_MEM_FENCE); \
+    room[item] = own; \
+    barrier(CLK_LOCAL_MEM_FENCE); \
+    for (uint width = LOCAL / 2; width > 0; width /= 2) { \
+      if (item < width) room[item] += room[item + width]; \
+      barrier(CLK_LOCAL_MEM_FENCE); \
+    } \
+    return room[0]; \
+  }
+GROUP_SUM(float)
+GROUP_SUM(double)
+
+static float group_max(float own, local float *room) {
+  uint item = get_local_id(0);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  room[item] = own;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint width = LOCAL / 2; width > 0; width /= 2) {
+    if (item < width) room[item] = fmax(room[item], room[item + width]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  return room[0];
+}

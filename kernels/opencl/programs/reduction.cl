@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of columns and of squares, and what a step is scaled and timed by. */
+#include "schema/segment.h"
+
+#ifdef IS_bias_grad
+kernel void bias_grad(OPERANDS) {
+  long i = get_global_id(0), n = YN(0), n_rows = XN(0) / n;
+  float sum = 0;
+  if (i >= n) return;
+  for (long row = 0; row < n_rows; row++) sum += X0(row * n + i);
+  SET_Y0(i, A_accumulate ? Y0(i) + sum : sum);
+}
+#endif
+
+#ifdef IS_norm_sq
+/* scratch: the sum of each block. Weight 0 reads nothing: a NaN of a copy that another rank owns is counted
+ * there. */
+kernel void norm_sq(OPERANDS) {
+  local double room[LOCAL];
+  long first = get_group_id(0) * (long)NORM_BLOCK, n = XN(0);
+  double sum = 0;
+  for (long i = first + get_local_id(0); A_weight != 0 && i < n && i < first + NORM_BLOCK; i += LOCAL)
+    sum += (double)X0(i) * (double)X0(i);
+  sum = group_sum(sum, room);
+  if (get_local_id(0) == 0) ((global double *)scratch)[get_group_id(0)] = sum;
+}
+
+kernel void norm_sq_total(OPERANDS) {
+  local double room[LOCAL];
+  long n_blocks = (XN(0) + NORM_BLOCK - 1) / NORM_BLOCK;
+  double sum = 0;
+  for (long i = get_local_id(0); i < n_blocks; i += LOCAL) sum += ((global const double *)scratch)[i];
+  sum = group_sum(sum, room) * (double)A_weight;
+  if (get_local_id(0) == 0) SET_Y0(0, A_accumulate ? Y0(0) + sum : sum);
+}
+#endif
+
+#ifdef IS_clip_scale
+kernel void clip_scale(OPERANDS) {
+  double sum = 0, factor = 1;
+  if (get_global_id(0) != 0) return;
+  for (long i = 0; i < XN(0); i++) sum += X0(i);
+#if N_IN > 1
+  factor = X1(0);
+#endif
+  double root = sqrt(sum) / factor, ratio = A_clip / (root + 1e-6);
+  SET_Y0(0, root);
+  SET_Y1(0, isfinite(root) ? (ratio > 1 ? 1 : ratio) / factor : (double)NAN);
+}
+#endif
+
+#ifdef IS_segment
+kernel void segment(OPERANDS) {
+  const nx_segment of = {A_kind,   A_first,    A_every,   A_origin, A_span,
+                         A_from,   A_to,       A_exponent, A_towards, A_least};
+  double before = 0;
+  if (get_global_id(0) != 0) return;
+#if N_IN > 1
+  before = X1(0);
+#endif
+  SET_Y0(0, X0(0) < of.first ? before : nx_segment_at(&of, X0(0)));
+}
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The update rules that work on any run of elements. One item makes the numbers of the step, in fp64; then an
+ * item has RUN elements. Where p is stored in another type than it is trained in, the copy is of what is
+ * kept. */
+#include "schema/philox.h"
+#include "schema/stochastic.h"
+#include "schema/f16.h"
+
+typedef float real;
+typedef int nx_dtype;
+
+typedef struct rule_step {
+  double number[N_ATTRS], power[N_ATTRS];
+  double lr, decay, scale;
+  long count;
+  nx_dtype param, states[4];
+} rule_step;
+
+static real rule_sqrt(real x) {
+  return sqrt(x);
+}
+
+static real rule_cbrt(real x) {
+  return cbrt(x);
+}
+
+static real rule_stored(real x, nx_dtype type) {
+  if (type == NX_bf16) return nx_bf16_to_float(nx_bf16_from_float(x));
+  return type == NX_f16 ? nx_f16_to_float(nx_f16_from_float(x)) : x;
+}
+
+#include "kernels/rules/element.h"
+
+#define RUN 4
+
+/* scratch: the step */
+kernel void update_step(OPERANDS) {
+  global rule_step *step = (global rule_step *)scratch;
+  if (get_global_id(0) != 0) return;
+  step->lr = LR(0), step->decay = DECAY(0), step->scale = SCALE(0), step->count = STEP(0) + 1;
+  for (int i = 0; i < N_ATTRS; i++) {
+    step->number[i] = IS_REAL >> i & 1 ? call.reals[i] : (double)call.ints[i];
+    step->power[i] = pow(step->number[i], (double)step->count);
+  }
+}
+
+/* `what`: 0 a parameter, from 1 on its states. */
+#define KEEP(SET, type, what, i, value) \
+  if (call.stochastic && (type) == NX_bf16) \
+    SET##_BITS(i, nx_bf16_from_drawn(value, call.seed, (ulong)step.count, what)); \
+  else SET(i, value)
+
+kernel void update(OPERANDS) {
+  long first = (long)get_global_id(0) * RUN, n = min(XN(0) - first, (long)RUN);
+  rule_step step = *(global const rule_step *)scratch;
+  real p[RUN], states[3][RUN], gradients[RUN];
+  if (n <= 0 || isnan(step.scale)) return;
+  step.param = TYPE_X0;
+  for (int k = 0; k < n; k++) {
+    long i = first + k;
+    p[k] = X0(i), gradients[k] = GRADIENT(i);
+#if N_STATES > 0
+    states[0][k] = X1(i), step.states[0] = TYPE_X1;
+#endif
+#if N_STATES > 1
+    states[1][k] = X2(i), step.states[1] = TYPE_X2;
+#endif
+#if N_STATES > 2
+    states[2][k] = X3(i), step.states[2] = TYPE_X3;
+#endif
+  }
+  real *const rows[3] = {states[0], states[1], states[2]};
+  RULE(&step, p, rows, gradients, n);
+  for (int k = 0; k < n; k++) {
+    long i = first + k;
+    KEEP(SET_Y0, TYPE_X0, 0, i, p[k]);
+#if N_STATES > 0
+    KEEP(SET_Y1, TYPE_X1, 1, i, states[0][k]);
+#endif
+#if N_STATES > 1
+    KEEP(SET_Y2, TYPE_X2, 2, i, states[1][k]);
+#endif
+#if N_STATES > 2
+    KEEP(SET_Y3, TYPE_X3, 3, i, states[2][k]);
+#endif
+#ifdef SET_COPY
+    KEEP(SET_COPY, TYPE_COPY, 0, i, Y0(i));
+#endif
+  }
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operators of this backend: which kernels of which file run over what. */
+#include "kernels/opencl/opencl.h"
+
+#include "schema/nf4.h"
+#include "schema/nvfp4.h"
+#include "schema/optimizers.h"
+
+#include <string.h>
+
+enum { NORM_BLOCK = 4096, UPDATE_RUN = 4 };
+
+static int64_t elements(const nxk_operator *operator, int operand) {
+  return nxk_n_elements(ocl_operand(operator, operand));
+}
+
+/* ---- sums over blocks and rows ---- */
+
+static uint64_t norm_blocks(const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  return ocl_ceil((uint64_t)elements(operator, 0), NORM_BLOCK);
+}
+
+static uint64_t norm_scratch(const nxk_operator *operator) {
+  return norm_blocks(NULL, operator) * sizeof(double);
+}
+
+static void norm_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  (void)operator;
+  fprintf(text, "#define NORM_BLOCK %d\n", NORM_BLOCK);
+}
+
+static uint64_t token_doubles(const nxk_operator *operator) {
+  return (uint64_t)elements(operator, OCL_OUT(0)) * sizeof(double);
+}
+
+static uint64_t row_floats(const nxk_operator *operator) {
+  return (uint64_t)elements(operator, 3) * sizeof(float);
+}
+
+/* ---- heads ---- */
+
+static int64_t rotary_pairs(const nxk_operator *operator) {
+  uint32_t rotary = nx_op_find_attr(nx_op_find(operator->op), "rotary_dims", strlen("rotary_dims"));
+  return operator->attrs[rotary].integer / 2;
+}
+
+static const nxk_tensor *positions_of(const nxk_operator *operator) {
+  bool last = operator->op == NX_OP_merge_qkv;
+  return &operator->args[last || operator->n_in < 2 ? operator->n_in - 1 : operator->n_in == 3 ? 2 : 1];
+}
+
+static uint64_t n_turns(const nxk_operator *operator) {
+  return (uint64_t)(nxk_n_elements(positions_of(operator)) * rotary_pairs(operator));
+}
+
+static uint64_t turns(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil(n_turns(operator), device->local);
+}
+
+static uint64_t turns_scratch(const nxk_operator *operator) {
+  return n_turns(operator) * 2 * sizeof(float);
+}
+
+static uint64_t merge_latent_scratch(const nxk_operator *operator) {
+  return turns_scratch(operator) + (uint64_t)elements(operator, OCL_OUT(1)) * sizeof(float);
+}
+
+/* An item for each feature of each head's key and value. */
+static uint64_t split_latent(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil((uint64_t)(elements(operator, OCL_OUT(0)) + elements(operator, OCL_OUT(1))), device->local);
+}
+
+/* ---- attention ---- */
+
+static uint64_t query_groups(const nxk_device *device, const nxk_operator *operator) {
+  const int64_t *q = operator->args[operator->op == NX_OP_attention_grad].dims;
+  return (uint64_t)(q[0] * q[1]) * ocl_ceil((uint64_t)q[2], device->local);
+}
+
+static uint64_t key_groups(const nxk_device *device, const nxk_operator *operator) {
+  const int64_t *k = operator->args[2].dims;
+  return (uint64_t)(k[0] * k[1]) * ocl_ceil((uint64_t)k[2], device->local);
+}
+
+static uint64_t delta_scratch(const nxk_operator *operator) {
+  return (uint64_t)elements(operator, 5) * sizeof(float);
+}
+
+/* Blocks as long as half of the local memory takes. */
+static void attention_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  uint32_t first = operator->op == NX_OP_attention_grad;
+  uint64_t d = (uint64_t)operator->args[first].dims[3], e = (uint64_t)operator->args[first + 2].dims[3];
+  uint64_t block = 32;
+  while (block > 1 && block * (d + e) * sizeof(float) > device->local_bytes / 2) block /= 2;
+  fprintf(text, "#define HEAD_D %llu\n#define HEAD_E %llu\n#define BLOCK %llu\n", (unsigned long long)d,
+          (unsigned long long)e, (unsigned long long)block);
+}
+
+/* ---- products ---- */
+
+static uint64_t tiles(const nxk_device *device, int64_t rows, int64_t columns) {
+  uint64_t tile = 4 * device->tile_side;
+  return ocl_ceil((uint64_t)rows, tile) * ocl_ceil((uint64_t)columns, tile);
+}
+
+static uint64_t matmul_tiles(const nxk_device *device, const nxk_operator *operator) {
+  int64_t n = ocl_last_dim(ocl_operand(operator, OCL_OUT(0)));
+  return n ? tiles(device, elements(operator, OCL_OUT(0)) / n, n) : 0;
+}
+
+/* Tiles of all rows of a block, for each expert. */
+static uint64_t grouped_tiles(const nxk_device *device, const nxk_operator *operator) {
+  int64_t n_pairs = elements(operator, 1), n_blocks = n_pairs / ocl_last_dim(&operator->args[1]);
+  int64_t width = ocl_last_dim(ocl_operand(operator, OCL_OUT(0)));
+  return (uint64_t)n_pairs * tiles(device, elements(operator, OCL_OUT(0)) / width / n_blocks, width);
+}
+
+static uint64_t wgrad_tiles(const nxk_device *device, const nxk_operator *operator) {
+  const int64_t *dw = ocl_operand(operator, OCL_OUT(0))->dims;
+  return (uint64_t)dw[0] * tiles(device, dw[1], dw[2]);
+}
+
+/* ---- mixtures of experts ---- */
+
+static void route_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  int experts = operator->op == NX_OP_moe_route ? OCL_OUT(0) : 2;
+  fprintf(text, "#define ROUTE_E %lld\n#define ROUTE_K %lld\n", (long long)operator->args[1].dims[2],
+          (long long)ocl_operand(operator, experts)->dims[2]);
+}
+
+static uint64_t route_scratch(const nxk_operator *operator) {
+  const int64_t *all = operator->args[1].dims;
+  uint64_t n = (uint64_t)(all[0] * all[1]), n_experts = (uint64_t)all[2];
+  uint64_t k = (uint64_t)ocl_operand(operator, OCL_OUT(0))->dims[2];
+  uint64_t matrix = operator->attrs[NX_moe_route_sinkhorn].integer ? n * n_experts : 0;
+  return (matrix + 2 * n_experts + 2 * n) * sizeof(double) + n * k * 3 * sizeof(int32_t);
+}
+
+static uint64_t route_rounds(const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  return operator->attrs[NX_moe_route_sinkhorn].integer ? 1 : 0;
+}
+
+/* An item for each token, or for each claim of one. */
+static uint64_t route_tokens(const nxk_device *device, const nxk_operator *operator) {
+  const int64_t *all = operator->args[1].dims;
+  return ocl_ceil((uint64_t)(all[0] * all[1]), device->local);
+}
+
+static uint64_t route_claims(const nxk_device *device, const nxk_operator *operator) {
+  const int64_t *all = operator->args[1].dims;
+  return ocl_ceil((uint64_t)(all[0] * all[1] * ocl_operand(operator, OCL_OUT(0))->dims[2]), device->local);
+}
+
+static uint64_t permuted(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil((uint64_t)(elements(operator, 1) * ocl_last_dim(&operator->args[0])), device->local);
+}
+
+/* ---- what is quantised ---- */
+
+static void say_codes(FILE *text, const float *values, int block) {
+  fprintf(text, "#define CODE_BLOCK %d\nconstant float code_values[16] = {", block);
+  for (int i = 0; i < 16; i++) fprintf(text, "%af, ", (double)values[i]);
+  fputs("};\n", text);
+}
+
+static void nf4_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  (void)operator;
+  say_codes(text, nx_nf4_values, NX_NF4_BLOCK);
+}
+
+static void nvfp4_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  (void)operator;
+  say_codes(text, nx_e2m1_values, NX_NVFP4_BLOCK);
+}
+
+/* ---- updates ---- */
+
+static uint64_t update_runs(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil(ocl_ceil((uint64_t)elements(operator, 0), UPDATE_RUN), device->local);
+}
+
+/* struct rule_step */
+static uint64_t update_scratch(const nxk_operator *operator) {
+  return (2 * (uint64_t)operator->n_attrs + 16) * sizeof(double);
+}
+
+static void update_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  static const char *const names[] = {"GRADIENT", "LR", "DECAY", "SCALE", "STEP"};
+  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
+  fprintf(text, "#define RULE rule_%s\n#define N_STATES %u\n", nx_op_find(operator->op)->name, n_states);
+  for (uint32_t i = 0; i < NX_UPDATE_END; i++)
+    fprintf(text, "#define %s X%u\n", names[i], 1 + n_states + i);
+  if (operator->n_out <= 1 + n_states) return;
+  fprintf(text, "#define SET_COPY SET_Y%u\n#define SET_COPY_BITS SET_Y%u_BITS\n#define TYPE_COPY TYPE_Y%u\n",
+          1 + n_states, 1 + n_states, 1 + n_states);
+}
+
+/* ---- the rows ---- */
+
+#define ELEMENTWISE(file, kernel) {file, {{kernel, OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
+#define TURNED(kernel, over) \
+  {"heads", {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch, NULL}
+
+static const ocl_row rows[NX_OP_END] = {
+    [NX_OP_matmul] = {"matmul", {{"matmul", OCL_COUNTED, 0, 0, matmul_tiles}}, NULL, NULL},
+    [NX_OP_bias_grad] = ELEMENTWISE("reduction", "bias_grad"),
+    [NX_OP_embedding] = ELEMENTWISE("embedding", "embedding"),
+    [NX_OP_embedding_grad] = {"embedding", {{"table_grad", OCL_GROUPS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_position_add] = ELEMENTWISE("embedding", "position_add"),
+    [NX_OP_position_grad] = {"embedding", {{"table_grad", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_sinusoid_add] = ELEMENTWISE("embedding", "sinusoid_add"),
+    [NX_OP_rms_norm] = {"norm", {{"rms_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_rms_norm_grad] = {"norm",
+                             {{"rms_norm_grad", OCL_ROWS, 0, 0, NULL},
+                              {"rms_norm_gain", OCL_COLUMNS, 0, 2, NULL}}, NULL, NULL},
+    [NX_OP_layer_norm] = {"norm", {{"layer_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_layer_norm_grad] = {"norm",
+                               {{"layer_norm_grad", OCL_ROWS, 0, 0, NULL},
+                                {"layer_norm_gain", OCL_COLUMNS, 0, 2, NULL}}, NULL, NULL},
+    [NX_OP_scale_norm] = {"norm", {{"scale_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_scale_norm_grad] = {"norm",
+                               {{"scale_norm_grad", OCL_ROWS, 0, 0, NULL},
+                                {"scale_norm_gain", OCL_ONE, 0, 2, NULL}}, row_floats, NULL},
+    [NX_OP_add] = ELEMENTWISE("pointwise", "add"),
+    [NX_OP_split_qkv] = TURNED("split_qkv", 0),
+    [NX_OP_merge_qkv] = TURNED("merge_qkv", OCL_OUT(0)),
+    [NX_OP_split_heads] = TURNED("split_heads", 0),
+    [NX_OP_merge_heads] = TURNED("merge_heads", OCL_OUT(0)),
+    [NX_OP_rotate] = TURNED("rotate_heads", 0),
+    [NX_OP_split_latent] = {"heads",
+                            {{"turns", OCL_COUNTED, 0, 0, turns},
+                             {"split_latent", OCL_COUNTED, 0, 0, split_latent}}, turns_scratch, NULL},
+    [NX_OP_merge_latent] = {"heads",
+                            {{"turns", OCL_COUNTED, 0, 0, turns},
+                             {"merge_latent", OCL_ITEMS, OCL_OUT(0), 0, NULL},
+                             {"merge_latent_sum", OCL_ITEMS, OCL_OUT(1), 0, NULL},
+                             {"merge_latent_turn", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, merge_latent_scratch, NULL},
+    [NX_OP_attention] = {"attention", {{"attention", OCL_COUNTED, 0, 0, query_groups}}, NULL, attention_define},
+    [NX_OP_attention_grad] = {"attention",
+                              {{"attention_delta", OCL_ITEMS, 5, 0, NULL},
+                               {"attention_grad_query", OCL_COUNTED, 0, 0, query_groups},
+                               {"attention_grad_key", OCL_COUNTED, 0, 0, key_groups}},
+                              delta_scratch, attention_define},
+    [NX_OP_attention_merge] = ELEMENTWISE("attention_parts", "attention_merge"),
+    [NX_OP_attention_sink] = {"attention_parts",
+                              {{"attention_sink", OCL_ITEMS, OCL_OUT(0), 0, NULL},
+                               {"attention_sink_lse", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
+    [NX_OP_attention_sink_grad] = {"attention_parts", {{"attention_sink_grad", OCL_GROUPS, 3, 0, NULL}}, NULL, NULL},
+    [NX_OP_gated] = ELEMENTWISE("activation", "gated"),
+    [NX_OP_gated_grad] = {"activation", {{"gated_grad", OCL_ITEMS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_activation] = ELEMENTWISE("activation", "activation"),
+    [NX_OP_activation_grad] = ELEMENTWISE("activation", "activation_grad"),
+    [NX_OP_dropout] = ELEMENTWISE("pointwise", "dropout"),
+    [NX_OP_ce_stats] = {"loss", {{"ce_stats", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_ce_loss] = {"loss",
+                       {{"ce_loss", OCL_ITEMS, OCL_OUT(0), 0, NULL}, {"ce_loss_total", OCL_ONE, 0, 0, NULL}},
+                       token_doubles, NULL},
+    [NX_OP_ce_grad] = ELEMENTWISE("loss", "ce_grad"),
+    [NX_OP_loss_weights] = ELEMENTWISE("pointwise", "loss_weights"),
+    [NX_OP_fill] = ELEMENTWISE("pointwise", "fill"),
+    [NX_OP_cast] = ELEMENTWISE("pointwise", "cast"),
+    [NX_OP_norm_sq] = {"reduction",
+                       {{"norm_sq", OCL_COUNTED, 0, 0, norm_blocks}, {"norm_sq_total", OCL_ONE, 0, 0, NULL}},
+                       norm_scratch, norm_define},
+    [NX_OP_clip_scale] = {"reduction", {{"clip_scale", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_segment] = {"reduction", {{"segment", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_bias_add] = ELEMENTWISE("pointwise", "bias_add"),
+    [NX_OP_slice] = ELEMENTWISE("pointwise", "slice"),
+    [NX_OP_columns_add] = ELEMENTWISE("pointwise", "columns_add"),
+    [NX_OP_columns] = ELEMENTWISE("pointwise", "columns"),
+    [NX_OP_dequantize_nf4] = {"pointwise", {{"dequantize_nf4", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, nf4_define},
+    [NX_OP_dequantize_nvfp4] = {"pointwise",
+                                {{"dequantize_nvfp4", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, nvfp4_define},
+    [NX_OP_moe_route] = {"moe",
+                         {{"route_sinkhorn", OCL_COUNTED, 0, 0, route_rounds},
+                          {"route_choose", OCL_COUNTED, 0, 0, route_tokens},
+                          {"route_count", OCL_ITEMS, OCL_OUT(2), 0, NULL},
+                          {"route_drop", OCL_COUNTED, 0, 0, route_claims},
+                          {"route_weigh", OCL_COUNTED, 0, 0, route_tokens},
+                          {"route_losses", OCL_ONE, 0, 0, NULL}}, route_scratch, route_define},
+    [NX_OP_moe_route_grad] = {"moe", {{"moe_route_grad", OCL_COUNTED, 0, 0, route_tokens}}, NULL, route_define},
+    [NX_OP_moe_imbalance] = ELEMENTWISE("moe", "moe_imbalance"),
+    [NX_OP_moe_index] = {"moe",
+                         {{"index_count", OCL_ITEMS, OCL_OUT(1), 0, NULL},
+                          {"index_number", OCL_ITEMS, OCL_OUT(1), 0, NULL},
+                          {"index_others", OCL_ITEMS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_moe_permute] = {"moe",
+                           {{"rows_clear", OCL_ITEMS, OCL_OUT(0), 0, NULL},
+                            {"moe_permute", OCL_COUNTED, 0, 0, permuted}}, NULL, NULL},
+    [NX_OP_moe_combine] = ELEMENTWISE("moe", "moe_combine"),
+    [NX_OP_moe_combine_grad] = {"moe",
+                                {{"rows_clear", OCL_ITEMS, OCL_OUT(0), 0, NULL},
+                                 {"moe_combine_grad", OCL_GROUPS, 2, 0, NULL}}, NULL, NULL},
+    [NX_OP_grouped_matmul] = {"matmul",
+                              {{"grouped_matmul", OCL_COUNTED, 0, 0, grouped_tiles},
+                               {"grouped_clear", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL},
+    [NX_OP_grouped_wgrad] = {"matmul", {{"grouped_wgrad", OCL_COUNTED, 0, 0, wgrad_tiles}}, NULL, NULL},
+    [NX_OP_grouped_bias] = ELEMENTWISE("matmul", "grouped_bias"),
+    [NX_OP_grouped_bias_grad] = ELEMENTWISE("matmul", "grouped_bias_grad"),
+#define ELEMENT(number, name, n_states, meaning) \
+  [NX_OP_##name] = {"update", \
+                    {{"update_step", OCL_ONE, 0, 0, NULL}, {"update", OCL_COUNTED, 0, 0, update_runs}}, \
+                    update_scratch, update_define},
+#include "schema/optimizers.def"
+};
+
+static void sum_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  if (operator->args[0].dtype == NX_f64) fputs("#define WIDE\n", text);
+}
+
+static uint64_t sum_scratch(const nxk_operator *operator) {
+  return (uint64_t)elements(operator, 0) * sizeof(double);
+}
+
+const ocl_row ocl_sum_row = {"sum",
+                             {{"sum_first", OCL_ITEMS, 0, 0, NULL},
+                              {"sum_next", OCL_ITEMS, 0, 0, NULL},
+                              {"sum_last", OCL_ITEMS, 0, 0, NULL}}, sum_scratch, sum_define};
+
+const ocl_row *ocl_row_of(const nxk_operator *operator) {
+  const ocl_row *row = &rows[operator->op];
+  return row->file ? row : NULL;
+}
