@@ -123,8 +123,9 @@ extern const nxk_backend nxk_cpu;
 extern const nxk_backend nxk_opencl;
 extern const nxk_backend nxk_far; /* of tests alone: kernels/far/far.c */
 
-/* NULL where this build has no backend of that name. */
+/* NULL where this build has no backend of that name, or not so many. */
 const nxk_backend *nxk_backend_find(const char *name);
+const nxk_backend *nxk_backend_at(uint32_t index);
 
 /* Raises the alarm of the frame. */
 _Noreturn void nxk_fail(const nxk_frame *frame, const char *format, ...)

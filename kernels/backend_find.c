@@ -17,6 +17,10 @@ static const nxk_backend *const backends[] = {
 #endif
 };
 
+const nxk_backend *nxk_backend_at(uint32_t index) {
+  return index < sizeof backends / sizeof *backends ? backends[index] : NULL;
+}
+
 const nxk_backend *nxk_backend_find(const char *name) {
   for (size_t index = 0; index < sizeof backends / sizeof *backends; index++)
     if (strcmp(backends[index]->name, name) == 0) return backends[index];

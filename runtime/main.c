@@ -19,6 +19,9 @@ static const char usage[] =
     "       nxrun --calibrate [-o FILE]  or: mpiexec -n RANKS nxrun --calibrate [-o FILE]\n"
     "Trains what the plan says; nxcfg plan FILE -o PLAN makes one.\n"
     "  --backend cpu|ref      kernels: oneDNN and vector code, or plain C (slow; defines what is correct)\n"
+    "  --backend opencl       kernels of accelerators: GPUs, or any other device that has a driver for OpenCL\n"
+    "  --device NAME|NUMBER   of those that --devices lists; else ranks take a host's accelerators in turn\n"
+    "  --devices              list the devices of the backends of this nxrun, and end\n"
     "  --dir DIR              folder of the run, instead of the plan's\n"
     "  --resume               go on from the newest checkpoint in the folder\n"
     "  --evaluate             train nothing: evaluate the newest checkpoint in the folder on the plan's sets\n"
@@ -45,6 +48,8 @@ static const char usage[] =
 
 enum {
   BACKEND = 1,
+  DEVICE,
+  DEVICES,
   DIRECTORY,
   RESUME,
   EVALUATE,
@@ -74,6 +79,8 @@ enum { MOST_TOKENS = 1 << 24, MOST_TEMPERATURE = 1000, USUAL_TOKENS = 100 };
 
 static const struct option long_options[] = {
     {"backend", required_argument, NULL, BACKEND},
+    {"device", required_argument, NULL, DEVICE},
+    {"devices", no_argument, NULL, DEVICES},
     {"dir", required_argument, NULL, DIRECTORY},
     {"profile", required_argument, NULL, PROFILE},
     {"resume", no_argument, NULL, RESUME},
@@ -99,7 +106,14 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-typedef enum request_kind { TRAIN, MEASURE, PRINT_USAGE, PRINT_VERSION, MISTAKE } request_kind;
+typedef enum request_kind {
+  TRAIN,
+  MEASURE,
+  PRINT_USAGE,
+  PRINT_VERSION,
+  PRINT_DEVICES,
+  MISTAKE
+} request_kind;
 
 /* What the command line asks for. */
 typedef struct request {
@@ -173,8 +187,9 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     }
     case BACKEND:
       options->backend = optarg;
-      return strcmp(optarg, "cpu") == 0 ||
-             nxk_backend_find(optarg); /* cpu: said later where it was not built */
+      return strcmp(optarg, "cpu") == 0 || strcmp(optarg, "opencl") == 0 ||
+             nxk_backend_find(optarg); /* those two: said later where they were not built */
+    case DEVICE: options->device = optarg; return optarg[0] != '\0';
     case DIRECTORY: options->directory = optarg; return optarg[0] != '\0';
     case RESUME: options->resume = true; return true;
     case EVALUATE: options->evaluate = true; return true;
@@ -215,7 +230,7 @@ static void note_option(request *asked, int option) {
 
 /* Which options go together; `seen` has a bit for each. */
 static void check_together(request *asked, uint32_t seen, int n_plans) {
-  const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << COMM;
+  const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << DEVICE | 1u << COMM;
   const uint32_t training = 1u << RESUME | 1u << STOP_AFTER | 1u << DUMP_GRADIENTS;
   const uint32_t looking = 1u << EVALUATE | 1u << GENERATE;
   const uint32_t drawing = 1u << TOKENS | 1u << TEMPERATURE | 1u << TOP_P | 1u << SEED;
@@ -253,8 +268,8 @@ static void parse(int argc, char **argv, request *asked) {
       return;
     }
     note_option(asked, option);
-    if (option == HELP || option == VERSION) {
-      asked->kind = option == HELP ? PRINT_USAGE : PRINT_VERSION;
+    if (option == HELP || option == VERSION || option == DEVICES) {
+      asked->kind = option == HELP ? PRINT_USAGE : option == VERSION ? PRINT_VERSION : PRINT_DEVICES;
       return;
     }
     if (!parse_option(option, &asked->options, &asked->calibrate)) {
@@ -270,12 +285,26 @@ static void parse(int argc, char **argv, request *asked) {
   if (seen & 1u << CALIBRATE) asked->kind = MEASURE;
   check_together(asked, seen, argc - optind);
   asked->options.plan_path = argv[optind];
+  asked->calibrate.device = asked->options.device;
   asked->calibrate.backend = asked->options.backend, asked->calibrate.force_p2p = asked->options.force_p2p;
 }
 
 /* ---- what is asked for ---- */
 
+/* A line for each device of each backend. */
+static void print_devices(void) {
+  static nxk_description described[64];
+  const nxk_backend *backend;
+  for (uint32_t index = 0; (backend = nxk_backend_at(index)); index++) {
+    uint32_t room = sizeof described / sizeof *described, n = backend->devices ? backend->devices(described, room) : 0;
+    if (!backend->devices) printf("%s    the processors of this host\n", backend->name);
+    else if (n == 0) printf("%s no device: is its driver installed?\n", backend->name);
+    for (uint32_t i = 0; i < n && i < room; i++) printf("%s %u  %s\n", backend->name, i, described[i].text);
+  }
+}
+
 static int answer(const request *asked) {
+  if (asked->kind == PRINT_DEVICES) print_devices();
   if (asked->kind == PRINT_USAGE) fputs(usage, stdout);
   if (asked->kind == PRINT_VERSION) puts("nxrun " NX_VERSION);
   return NXR_EXIT_OK;

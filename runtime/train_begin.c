@@ -24,7 +24,12 @@ static bool open_device(nxr_training *run) {
     return nxr_fault_set(&run->fault, "this nxrun was built without the backend %s: give --backend ref",
                          name);
   const nxk_device_options options = {.n_threads = wanted->n_threads, .target = wanted->target,
-                                      .workspace_bytes = wanted->workspace_bytes};
+                                      .workspace_bytes = wanted->workspace_bytes,
+                                      .device = run->options->device, .local_rank = run->world->local_rank,
+                                      .local_size = run->world->local_size};
+  if (run->options->device && !run->machine.backend->devices)
+    return nxr_fault_set(&run->fault, "backend %s runs on the host's processors: --device belongs to --backend "
+                                      "opencl", run->machine.backend->name);
   if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
   return nxr_fault_set(&run->fault, "rank %u, backend %s: %s", run->world->rank, run->machine.backend->name,
                        why.text);

@@ -71,6 +71,7 @@ struct nxk_device {
   cl_mem scratch, status;
   uint64_t scratch_bytes, workspace_limit;
   ocl_program *programs;
+  bool broken; /* a program was not built; no other is tried */
   nxk_kernel *kernels;
   const nxk_frame *reports; /* frame of an operator that may have said something in `status` */
   int64_t rows;             /* what such an operator has room for */

@@ -49,7 +49,6 @@ static void say_attributes(FILE *text, const nx_op_row *row) {
   for (uint32_t i = 0; i < nx_op_n_attrs(row); i++) {
     bool real = row->attrs[i].type == NX_REAL;
     fprintf(text, "#define A_%s call.%s[%u]\n", row->attrs[i].name, real ? "reals" : "ints", i);
-    if (row->class == NX_OPTIMIZER) fprintf(text, "#define NX_%s_%s %u\n", row->name, row->attrs[i].name, i);
     say_values(text, &row->attrs[i]);
     reals |= (uint64_t)real << i;
   }
@@ -184,6 +183,10 @@ static cl_program program_build(nxk_device *device, const char *const *texts, co
   cl_program program = kept ? program_load(device, path, options) : NULL;
   cl_int error;
   if (program) return program;
+  if (device->broken) {
+    snprintf(fault->text, sizeof fault->text, "not tried");
+    return NULL;
+  }
   program = clCreateProgramWithSource(device->context, 3, (const char **)(uintptr_t)texts, NULL, &error);
   if (error != CL_SUCCESS) {
     ocl_fault(fault, "program", error);
@@ -192,6 +195,7 @@ static cl_program program_build(nxk_device *device, const char *const *texts, co
   error = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
   if (error != CL_SUCCESS) {
     say_build_failure(device, program, file, error, fault);
+    device->broken = true;
     clReleaseProgram(program);
     return NULL;
   }

@@ -46,13 +46,25 @@ static int64_t rotary_pairs(const nxk_operator *operator) {
   return operator->attrs[rotary].integer / 2;
 }
 
-static const nxk_tensor *positions_of(const nxk_operator *operator) {
-  bool last = operator->op == NX_OP_merge_qkv;
-  return &operator->args[last || operator->n_in < 2 ? operator->n_in - 1 : operator->n_in == 3 ? 2 : 1];
+/* The input of positions; behind it may be frequencies. */
+static int positions_of(const nxk_operator *operator) {
+  switch (operator->op) {
+  case NX_OP_merge_qkv: return 3;
+  case NX_OP_split_latent:
+  case NX_OP_merge_latent: return 2;
+  default: return 1;
+  }
+}
+
+static void heads_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  int positions = positions_of(operator);
+  fprintf(text, "#define POSITIONS X%d\n#define N_POSITIONS XN(%d)\n", positions, positions);
+  if ((int)operator->n_in > positions + 1) fprintf(text, "#define FREQUENCIES X%d\n", positions + 1);
 }
 
 static uint64_t n_turns(const nxk_operator *operator) {
-  return (uint64_t)(nxk_n_elements(positions_of(operator)) * rotary_pairs(operator));
+  return (uint64_t)(elements(operator, positions_of(operator)) * rotary_pairs(operator));
 }
 
 static uint64_t turns(const nxk_device *device, const nxk_operator *operator) {
@@ -194,6 +206,8 @@ static void update_define(FILE *text, const nxk_device *device, const nxk_operat
   (void)device;
   static const char *const names[] = {"GRADIENT", "LR", "DECAY", "SCALE", "STEP"};
   uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
+#define NUMBER(rule, index, name, type, meaning) fprintf(text, "#define NX_%s_%s %d\n", #rule, #name, index);
+#include "schema/optimizers.def"
   fprintf(text, "#define RULE rule_%s\n#define N_STATES %u\n", nx_op_find(operator->op)->name, n_states);
   for (uint32_t i = 0; i < NX_UPDATE_END; i++)
     fprintf(text, "#define %s X%u\n", names[i], 1 + n_states + i);
@@ -206,7 +220,7 @@ static void update_define(FILE *text, const nxk_device *device, const nxk_operat
 
 #define ELEMENTWISE(file, kernel) {file, {{kernel, OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
 #define TURNED(kernel, over) \
-  {"heads", {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch, NULL}
+  {"heads", {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch, heads_define}
 
 static const ocl_row rows[NX_OP_END] = {
     [NX_OP_matmul] = {"matmul", {{"matmul", OCL_COUNTED, 0, 0, matmul_tiles}}, NULL, NULL},
@@ -236,12 +250,13 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_rotate] = TURNED("rotate_heads", 0),
     [NX_OP_split_latent] = {"heads",
                             {{"turns", OCL_COUNTED, 0, 0, turns},
-                             {"split_latent", OCL_COUNTED, 0, 0, split_latent}}, turns_scratch, NULL},
+                             {"split_latent", OCL_COUNTED, 0, 0, split_latent}}, turns_scratch, heads_define},
     [NX_OP_merge_latent] = {"heads",
                             {{"turns", OCL_COUNTED, 0, 0, turns},
                              {"merge_latent", OCL_ITEMS, OCL_OUT(0), 0, NULL},
                              {"merge_latent_sum", OCL_ITEMS, OCL_OUT(1), 0, NULL},
-                             {"merge_latent_turn", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, merge_latent_scratch, NULL},
+                             {"merge_latent_turn", OCL_ITEMS, OCL_OUT(1), 0, NULL}},
+                             merge_latent_scratch, heads_define},
     [NX_OP_attention] = {"attention", {{"attention", OCL_COUNTED, 0, 0, query_groups}}, NULL, attention_define},
     [NX_OP_attention_grad] = {"attention",
                               {{"attention_delta", OCL_ITEMS, 5, 0, NULL},
@@ -274,6 +289,7 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_bias_add] = ELEMENTWISE("pointwise", "bias_add"),
     [NX_OP_slice] = ELEMENTWISE("pointwise", "slice"),
     [NX_OP_columns_add] = ELEMENTWISE("pointwise", "columns_add"),
+    [NX_OP_join] = ELEMENTWISE("pointwise", "join"),
     [NX_OP_columns] = ELEMENTWISE("pointwise", "columns"),
     [NX_OP_dequantize_nf4] = {"pointwise", {{"dequantize_nf4", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, nf4_define},
     [NX_OP_dequantize_nvfp4] = {"pointwise",

@@ -96,7 +96,10 @@ static bool open_device(calibration *c) {
   if (!bench->backend && !name) bench->backend = &nxk_ref;
   if (!bench->backend) return nxr_fault_set(&c->fault, "this nxrun has no backend %s", name);
   for (size_t i = 0; i < sizeof targets / sizeof *targets && !bench->device; i++) {
-    const nxk_device_options options = {.n_threads = c->bare.run.n_threads, .target = targets[i]};
+    const nxk_device_options options = {.n_threads = c->bare.run.n_threads, .target = targets[i],
+                                        .device = c->options->device,
+                                        .local_rank = bench->world->local_rank,
+                                        .local_size = bench->world->local_size};
     c->bare.run.target = targets[i];
     if (!bench->backend->open(&options, &bench->device, &why)) bench->device = NULL;
   }

@@ -14,6 +14,7 @@
 
 typedef struct nxr_calibrate_options {
   const char *backend; /* NULL: cpu where this build has it, else ref */
+  const char *device;  /* as nxr_options */
   const char *path;    /* where to write; NULL: standard output */
   uint32_t n_threads;  /* of a rank; 0: the cores, divided over the ranks of the host */
   bool force_p2p;

@@ -2,7 +2,7 @@
 /* Trains plans one after the other on the ranks of one job, since MPI takes longer to start than these
  * trainings: train_plans WORD... A word is a folder with plan.bin, where the run, its metrics and its first
  * gradients go; or says how the folders behind it are trained: comm=auto, comm=p2p, delay=N (NXRUN_DELAY; 0:
- * none). */
+ * none). NX_BACKEND in the environment names the backend. */
 #include "runtime/files/file.h"
 #include "runtime/train.h"
 
@@ -17,6 +17,7 @@ static bool train(nxr_world *world, const char *folder, bool force_p2p) {
   snprintf(metrics, sizeof metrics, "%s/metrics.jsonl", folder);
   snprintf(gradients, sizeof gradients, "%s/gradients", folder);
   const nxr_options options = {.plan_path = plan,
+                               .backend = getenv("NX_BACKEND"),
                                .directory = run,
                                .metrics = metrics,
                                .dump_gradients = gradients,

@@ -15,8 +15,8 @@ static float tanh_of_softplus(float x) {
   return tanh(x > 30 ? x : log1p(exp(x)));
 }
 
-static float value_of(float x) {
-  switch (A_function) {
+static float value_of(long function, float x) {
+  switch (function) {
   case function_gelu: return 0.5f * x * (1 + erf(x * SQRT_HALF));
   case function_gelu_tanh: return 0.5f * x * (1 + tanh(SQRT_2_OVER_PI * (x + CUBIC * x * x * x)));
   case function_relu: return x < 0 ? 0 : x;
@@ -45,8 +45,8 @@ static float mish_slope(float x) {
   return t + x * (1 - t * t) * logistic(x);
 }
 
-static float slope_of(float x) {
-  switch (A_function) {
+static float slope_of(long function, float x) {
+  switch (function) {
   case function_gelu:
     return 0.5f * (1 + erf(x * SQRT_HALF)) + x * INVERSE_SQRT_2_PI * exp(-0.5f * x * x);
   case function_gelu_tanh: return gelu_tanh_slope(x);
@@ -64,14 +64,14 @@ static float slope_of(float x) {
 #ifdef IS_activation
 kernel void activation(OPERANDS) {
   long i = get_global_id(0);
-  if (i < YN(0)) SET_Y0(i, value_of(X0(i)));
+  if (i < YN(0)) SET_Y0(i, value_of(A_function, X0(i)));
 }
 #endif
 
 #ifdef IS_activation_grad
 kernel void activation_grad(OPERANDS) {
   long i = get_global_id(0);
-  if (i < YN(0)) SET_Y0(i, X0(i) * slope_of(X1(i)));
+  if (i < YN(0)) SET_Y0(i, X0(i) * slope_of(A_function, X1(i)));
 }
 #endif
 
@@ -103,7 +103,7 @@ kernel void gated(OPERANDS) {
   long i = get_global_id(0);
   if (i >= YN(0)) return;
   GATE_OF(g, i, YDIM(0, 3));
-  SET_Y0(i, value_of(g.gate) * g.up);
+  SET_Y0(i, value_of(A_function, g.gate) * g.up);
 }
 #endif
 
@@ -112,8 +112,8 @@ kernel void gated_grad(OPERANDS) {
   long i = get_global_id(0);
   if (i >= XN(0)) return;
   GATE_OF(g, i, XDIM(0, 3));
-  float dy = X0(i), value = value_of(g.gate);
-  SET_Y0(g.at_gate, g.gate_moves * dy * g.up * slope_of(g.gate));
+  float dy = X0(i), value = value_of(A_function, g.gate);
+  SET_Y0(g.at_gate, g.gate_moves * dy * g.up * slope_of(A_function, g.gate));
   SET_Y0(g.at_up, g.up_moves * dy * value);
 }
 #endif

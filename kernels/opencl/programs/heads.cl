@@ -13,20 +13,16 @@ typedef struct nxk_attr {
   {A_rotary_dims,        A_theta,     A_scaling,     A_factor, A_low_freq_factor, A_high_freq_factor, \
    A_original_positions, A_amplitude, A_interleaved, A_rotary_start}
 
-#if defined IS_split_latent || defined IS_merge_latent || defined IS_merge_qkv
-#define POSITIONS X_LAST
-#define N_POSITIONS XN(N_IN - 1)
-#else
-#define POSITIONS X1
-#define N_POSITIONS XN(1)
-#endif
-
 /* scratch: [tokens, pairs], cosine and sine */
 kernel void turns(OPERANDS) {
   const nxk_rope rope = ROPE;
   long i = get_global_id(0), pairs = rope.rotary_dims / 2;
   if (i >= N_POSITIONS * pairs) return;
+#ifdef FREQUENCIES
+  double angle = (double)POSITIONS(i / pairs) * FREQUENCIES(i % pairs);
+#else
   double angle = (double)POSITIONS(i / pairs) * nxk_rope_frequency(&rope, i % pairs);
+#endif
   ((global float2 *)scratch)[i] =
       (float2)((float)(rope.amplitude * cos(angle)), (float)(rope.amplitude * sin(angle)));
 }

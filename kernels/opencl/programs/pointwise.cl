@@ -32,6 +32,14 @@ kernel void columns(OPERANDS) {
 }
 #endif
 
+#ifdef IS_join
+kernel void join(OPERANDS) {
+  long i = get_global_id(0), f = YDIM(0, 3), g = XDIM(0, 3), column = i % f;
+  if (i >= YN(0)) return;
+  SET_Y0(i, column < g ? X0(i / f * g + column) : X1(i / f * (f - g) + column - g));
+}
+#endif
+
 #ifdef IS_fill
 kernel void fill(OPERANDS) {
   long i = get_global_id(0);

@@ -1,0 +1,93 @@
+#!/bin/sh
+# Trainings on a device of OpenCL: the losses of ref, checkpoints that either goes on from, and what is said where
+# there is no such device. TAP.
+# usage: opencl.sh NXCFG NXRUN NXDATA MPIEXEC TEXT [all]
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 text=$(realpath "$5") all=${6:-}
+. "$(dirname "$0")/lib.sh"
+
+cat >small.yaml <<YAML
+batch: {micro: 1, global: 4}
+model: {layers: 2, hidden: 32, ffn_hidden: 88, heads: 4, kv_heads: 2, sequence: 16, vocab: 256,
+  vocab_divisor: 16, normalization: rmsnorm, position_embedding: rope, activation: swiglu,
+  hidden_dropout: 0.1, attention_dropout: 0.1}
+optimizer: {name: adamw, lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, clip_norm: 1.0}
+schedule: {name: cosine, warmup_steps: 3, min_lr: 1e-4, max_steps: 4}
+data: {path: [data]}
+checkpoint: {every_steps: 2}
+run: {seed: 7}
+YAML
+"$nxdata" build "$text" -o data >out 2>&1 || exit 99
+
+train() { # BACKEND FOLDER ARGUMENT...
+  backend=$1 folder_of_run=$2
+  shift 2
+  timeout 300 "$mpiexec" -n "$ranks" "$nxrun" plan.bin --backend "$backend" --dir "$folder_of_run" "$@" >out 2>&1
+}
+# Losses of the same steps differ by no more than a part of them; fp32: 1e-6.
+same_losses() { # A B PART
+  for run in "$1" "$2"; do sed 's/.*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/' "$run/metrics.jsonl" >"$run.losses"; done
+  paste "$1.losses" "$2.losses" | awk -v part="$3" '
+    { away = ($2 - $4) / $2; if ($1 != $3 || away > part || -away > part) { print "step", $0; bad = 1 } }
+    END { exit bad || NR != 4 }' >>out 2>&1
+}
+plan() { # SETTING=VALUE...
+  for set in "$@"; do set -- "$@" --set "nx:$set"; shift; done
+  "$nxcfg" plan small.yaml --set nx:mesh.world="$ranks" "$@" -o plan.bin >out 2>&1
+}
+as_ref() { # NAME RANKS PART SETTING=VALUE...
+  name=$1 ranks=$2 part=$3
+  shift 3
+  rm -rf ref opencl
+  plan "$@" && train ref ref && train opencl opencl --stop-after 2 && train opencl opencl --resume &&
+    same_losses ref opencl "$part"
+  report "$name" $?
+}
+
+# What is said comes first: it needs no device.
+ranks=1
+plan || exit 99
+OCL_ICD_VENDORS=/nonexistent expect 'without a driver' 1 'there is no OpenCL device: install' \
+  "$nxrun" plan.bin --backend opencl --dir none
+expect 'a device for the host' 1 '^nxrun: .*--device belongs to --backend opencl' \
+  "$nxrun" plan.bin --backend ref --device 0 --dir none
+if ! "$nxrun" --devices | grep -q '^opencl 0'; then
+  echo '# no OpenCL device: nothing is trained'
+  finish
+fi
+expect 'devices are listed' 0 '^opencl 0  .*MiB$' "$nxrun" --devices
+expect 'an unknown device' 1 'no device is called abacus: nxrun --devices lists' \
+  "$nxrun" plan.bin --backend opencl --device abacus --dir none
+NXRUN_CACHE=$PWD/empty NXRUN_OPENCL_OPTIONS='-Dkernel=broken' \
+  expect 'a program that is not built' 1 'does not build .*NXRUN_OPENCL_OPTIONS' \
+  "$nxrun" plan.bin --backend opencl --dir none
+
+# Programs are built but once, and without the compiler's search for speed.
+export NXRUN_OPENCL_OPTIONS=-cl-opt-disable
+as_ref 'one rank' 1 1e-6
+as_ref 'tensor and sequence parallel, ZeRO-1' 4 1e-6 mesh.tensor=2 sequence_parallel=true optimizer.zero_stage=1
+as_ref 'a pipeline' 2 1e-6 mesh.pipeline=2
+if [ "$all" ]; then
+  as_ref 'LayerNorm, learned positions, biases, GELU' 1 1e-6 model.normalization=layernorm model.position_embedding=learned \
+    model.activation=gelu
+  as_ref 'bf16 with master weights' 2 1e-3 optimizer.zero_stage=1 precision.preset=mixed_precision
+  as_ref 'ZeRO-2' 2 1e-6 optimizer.zero_stage=2
+  as_ref 'ZeRO-3' 2 1e-6 optimizer.zero_stage=3
+  as_ref 'interleaved stages' 2 1e-6 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4
+  as_ref 'ring attention' 2 1e-6 mesh.context=2 attention.ring=true
+  as_ref 'Ulysses' 2 1e-6 mesh.context=2 attention.ulysses=true
+  as_ref 'experts' 2 1e-6 moe.experts=4 moe.top_k=2 mesh.expert=2
+  as_ref 'adapters' 2 1e-6 lora.rank=4
+fi
+
+# A checkpoint of either backend goes on on the other.
+ranks=1
+plan || exit 99
+rm -rf ref other
+train ref ref && train opencl other --stop-after 2 && train ref other --resume && same_losses ref other 1e-6
+report 'ref goes on from a checkpoint of opencl' $?
+rm -rf other
+train ref other --stop-after 2 && train opencl other --resume && same_losses ref other 1e-6
+report 'opencl goes on from a checkpoint of ref' $?
+finish
