@@ -5,6 +5,8 @@
 #ifndef NX_NVFP4_H
 #define NX_NVFP4_H
 
+#include "schema/fp8.h"
+
 #include <math.h>
 #include <stdint.h>
 
@@ -22,24 +24,6 @@ static inline uint8_t nx_e2m1_encode(float x) {
   return x < 0 ? code | 8 : code;
 }
 
-static inline float nx_e4m3_decode(uint8_t code) {
-  int exponent = code >> 3 & 15, mantissa = code & 7;
-  if ((code & 127) == 127) return NAN;
-  float size = exponent ? ldexpf((float)(8 + mantissa), exponent - 10) : ldexpf((float)mantissa, -9);
-  return code & 128 ? -size : size;
-}
-
-/* The nearest of the numbers from 0 to 448, to even, as one of them. */
-static inline float nx_e4m3_round(float x) {
-  int exponent;
-  if (!(x > 0)) return 0;
-  if (x >= 448) return 448;
-  (void)frexpf(x, &exponent); /* x is below 2^exponent */
-  if (exponent < -5) exponent = -5;
-  float unit = ldexpf(1, exponent - 4);
-  return nearbyintf(x / unit) * unit;
-}
-
 static inline float nx_nvfp4_absmax(const float *x) {
   float most = 1e-12f;
   for (int i = 0; i < NX_NVFP4_BLOCK; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
@@ -49,7 +33,7 @@ static inline float nx_nvfp4_absmax(const float *x) {
 /* The scale of a block whose tensor has elements up to `most`. */
 static inline float nx_nvfp4_scale(const float *x, float most) {
   most = most > 1e-12f ? most : 1e-12f;
-  return nx_e4m3_round(nx_nvfp4_absmax(x) / most * 448.0f) * (most * (1.0f / 6.0f) / 448.0f);
+  return nx_fp8_round(&nx_fp8_rows[NX_FP8_E4M3], nx_nvfp4_absmax(x) / most * 448.0f) * (most * (1.0f / 6.0f) / 448.0f);
 }
 
 /* n elements, whole blocks, to n / 2 bytes. */

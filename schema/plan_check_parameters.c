@@ -135,7 +135,8 @@ bool nx_check_piece(const nx_checker *check, uint32_t index) {
   const nx_piece *piece = &plan->pieces[index];
   if (!nx_is_string(plan, piece->name) || !nx_is_index(plan, piece->value, NX_SECTION_VALUES) ||
       !nx_is_index(plan, piece->range, NX_SECTION_RANGES) ||
-      piece->flags > (NX_PIECE_TRANSPOSED | NX_PIECE_ADAPTER | NX_PIECE_ALIAS) || piece->init >= NX_N_INITS ||
+      piece->flags > (NX_PIECE_TRANSPOSED | NX_PIECE_ADAPTER | NX_PIECE_ALIAS | NX_PIECE_MEMORY) ||
+      piece->init >= NX_N_INITS ||
       !isfinite(piece->init_std) || piece->n_dims < 1 || piece->n_dims > 2 ||
       !nx_is_index(plan, piece->row_start, NX_SECTION_CONSTANTS) ||
       !nx_is_index(plan, piece->column_start, NX_SECTION_CONSTANTS) ||

@@ -90,7 +90,8 @@ typedef enum nx_init { NX_INIT_ZEROS = 0, NX_INIT_ONES, NX_INIT_NORMAL, NX_INIT_
 enum {
   NX_PIECE_TRANSPOSED = 1, /* the checkpoint's tensor is the transpose (GPT-2's Conv1D) */
   NX_PIECE_ADAPTER = 2,    /* of what is trained beside a frozen model: not in that model's checkpoints */
-  NX_PIECE_ALIAS = 4       /* another name of a box that an earlier piece is */
+  NX_PIECE_ALIAS = 4,      /* another name of a box that an earlier piece is */
+  NX_PIECE_MEMORY = 8      /* no weight, but what the training remembers: beside what optimizers keep */
 };
 
 /* How an entry of a value stands for elements of the tensor: for itself; for two in 4 bits each (nf4.h,

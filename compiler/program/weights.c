@@ -176,7 +176,8 @@ static nx_safetensor *tensors_of(nxc_arena *arena, const nx_plan *plan, size_t *
   nx_safetensor *all = nxc_arena_array(arena, n_pieces + 1, sizeof *all);
   size_t n_boxes = 0;
   for (uint32_t i = 0; i < n_pieces; i++)
-    if (!(plan->pieces[i].flags & NX_PIECE_ADAPTER) && !nx_form_is_scale(plan->pieces[i].form))
+    if (!(plan->pieces[i].flags & (NX_PIECE_ADAPTER | NX_PIECE_MEMORY)) &&
+        !nx_form_is_scale(plan->pieces[i].form))
       all[n_boxes++] = shape_of(plan, &plan->pieces[i]);
   qsort(all, n_boxes, sizeof *all, by_name);
   *n = 0;

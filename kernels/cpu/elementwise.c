@@ -2,8 +2,6 @@
 /* add, bias_add, cast, fill, and the boxes and sums that matmul and the collectives use. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
-#include "schema/nf4.h"
-#include "schema/nvfp4.h"
 
 static bool all_real(const nxk_kernel *kernel) {
   for (uint32_t i = 0; i < kernel->operator.n_in + kernel->operator.n_out; i++)
@@ -60,55 +58,6 @@ void CPU_NAME(cpu_bias_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
         vec_commit(y, y_type, row * n + j, count, r);
       }
   }
-}
-
-static bool bind_dequantize(const nxk_kernel *kernel) {
-  return cpu_is_real(cpu_out(kernel, 0));
-}
-
-/* The values of a block are its sixteen, scaled once. `high`: bits by which the first code of a byte is
- * shifted. */
-static void dequantize(const nxk_kernel *kernel, const nxk_frame *frame, const float codebook[16],
-                       int64_t size, int high) {
-  const uint8_t *codes = cpu_in_at(kernel, frame, 0);
-  const float *scales = cpu_in_at(kernel, frame, 1);
-  void *y = cpu_out_at(kernel, frame, 0);
-  nx_dtype type = cpu_out(kernel, 0)->dtype;
-  int64_t n_blocks = nxk_n_elements(cpu_in(kernel, 1)), n_threads = kernel->device->n_threads;
-#pragma omp parallel num_threads(n_threads)
-  {
-    vec_buffer buffer;
-    float values[16];
-    cpu_span span = cpu_share(n_blocks, 1, omp_get_thread_num(), n_threads);
-    for (int64_t block = span.begin; block < span.end; block++) {
-      const uint8_t *from = codes + block * (size / 2);
-      float *to = vec_target(y, type, block * size, buffer);
-      for (int i = 0; i < 16; i++) values[i] = codebook[i] * scales[block];
-      for (int64_t i = 0; i < size / 2; i++) {
-        to[2 * i] = values[from[i] >> high & 15];
-        to[2 * i + 1] = values[from[i] >> (4 - high) & 15];
-      }
-      vec_commit(y, type, block * size, size, to);
-    }
-  }
-}
-
-bool CPU_NAME(cpu_dequantize_nf4_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  (void)fault;
-  return bind_dequantize(kernel);
-}
-
-void CPU_NAME(cpu_dequantize_nf4)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  dequantize(kernel, frame, nx_nf4_values, NX_NF4_BLOCK, 4);
-}
-
-bool CPU_NAME(cpu_dequantize_nvfp4_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  (void)fault;
-  return bind_dequantize(kernel);
-}
-
-void CPU_NAME(cpu_dequantize_nvfp4)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  dequantize(kernel, frame, nx_e2m1_values, NX_NVFP4_BLOCK, 0);
 }
 
 /* Only the columns are touched where y is x. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A target's table. clip_scale, segment and moe_index are a few numbers each: ref takes them. */
+/* A target's table. clip_scale, segment, moe_index and fp8_history are a few numbers each: ref takes them. */
 #include "kernels/cpu/family.h"
 
 #define OWN(name) {CPU_NAME(name##_bind), CPU_NAME(name)}
@@ -23,6 +23,10 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_columns] = REAL(cpu_columns),
     [NX_OP_dequantize_nf4] = OWN(cpu_dequantize_nf4),
     [NX_OP_dequantize_nvfp4] = OWN(cpu_dequantize_nvfp4),
+    [NX_OP_dequantize_mxfp4] = OWN(cpu_dequantize_mxfp4),
+    [NX_OP_dequantize_fp8] = OWN(cpu_dequantize_fp8),
+    [NX_OP_fp8_amax] = REAL(cpu_fp8_amax),
+    [NX_OP_fp8_round] = OWN(cpu_fp8_round),
     [NX_OP_split_qkv] = OWN(cpu_split_qkv),
     [NX_OP_merge_qkv] = OWN(cpu_merge_qkv),
     [NX_OP_split_heads] = OWN(cpu_split_heads),

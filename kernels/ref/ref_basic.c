@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addition, constants, changes of type, and the sum of squares. */
 #include "kernels/ref/ref.h"
-#include "schema/nf4.h"
-#include "schema/nvfp4.h"
 
 enum { NORM_BLOCK = 4096 };
 
@@ -37,22 +35,6 @@ void ref_join(const ref_call *call) {
     int64_t row = i / n, column = i % n;
     bool left = column < n_a;
     ref_store(&y, i, left ? ref_load(&a, row * n_a + column) : ref_load(&b, row * n_b + column - n_a));
-  }
-}
-
-void ref_dequantize_nf4(const ref_call *call) {
-  ref_operand codes = ref_in(call, 0), absmax = ref_in(call, 1), y = ref_out(call, 0);
-  for (int64_t i = 0; i < y.n_elements; i++) {
-    int byte = (int)ref_load(&codes, i / 2), code = i % 2 ? byte & 15 : byte >> 4;
-    ref_store(&y, i, (double)(nx_nf4_values[code] * (float)ref_load(&absmax, i / NX_NF4_BLOCK)));
-  }
-}
-
-void ref_dequantize_nvfp4(const ref_call *call) {
-  ref_operand codes = ref_in(call, 0), scales = ref_in(call, 1), y = ref_out(call, 0);
-  for (int64_t i = 0; i < y.n_elements; i++) {
-    int byte = (int)ref_load(&codes, i / 2), code = i % 2 ? byte >> 4 : byte & 15;
-    ref_store(&y, i, (double)(nx_e2m1_values[code] * (float)ref_load(&scales, i / NX_NVFP4_BLOCK)));
   }
 }
 

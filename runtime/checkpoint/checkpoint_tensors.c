@@ -50,8 +50,18 @@ static bool keeps(const nx_optimizer_row *rule, const char *name, uint32_t *inde
   return false;
 }
 
+/* What the training remembers beside what optimizers keep. */
+static const nx_state_row memory = {.name = "memory", .file = "memory.safetensors"};
+
+static bool has_memory(const nx_plan *plan) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (plan->pieces[i].flags & NX_PIECE_MEMORY) return true;
+  return false;
+}
+
 static bool list_states(nxr_tensors *tensors, nxr_fault *fault) {
   const nx_plan *plan = tensors->pieces->plan;
+  if (has_memory(plan)) tensors->states[tensors->n_states++] = &memory;
   for (uint32_t g = 0; g < plan->n[NX_SECTION_PARAMETER_GROUPS]; g++) {
     const nx_optimizer_row *rule = nx_optimizer_of(plan->parameter_groups[g].optimizer);
     for (uint32_t i = 0; i < nx_optimizer_n_states(rule); i++) {
@@ -103,13 +113,17 @@ bool nxr_content_is_weights(nxr_content content) {
 
 /* Whether the file of a content has the piece, if it has such a content at all. */
 static bool is_of_file(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
-  bool adapter = tensors->pieces->plan->pieces[piece].flags & NX_PIECE_ADAPTER;
+  uint32_t flags = tensors->pieces->plan->pieces[piece].flags;
+  bool adapter = flags & NX_PIECE_ADAPTER;
+  if (flags & NX_PIECE_MEMORY) return content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory;
   if (content == NXR_WEIGHTS) return !adapter;
   return adapter || (content != NXR_ADAPTERS && !tensors->adapted);
 }
 
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
   if (!is_of_file(tensors, content, piece)) return NXR_N_KINDS;
+  if (content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory)
+    return tensors->pieces->plan->pieces[piece].flags & NX_PIECE_MEMORY ? NXR_PARAM : NXR_N_KINDS;
   if (content >= NXR_STATES) {
     const nx_plan *plan = tensors->pieces->plan;
     const nx_optimizer_row *rule = nx_range_rule(plan, &plan->ranges[plan->pieces[piece].range]);

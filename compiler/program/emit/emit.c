@@ -182,7 +182,8 @@ static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *pie
                      .value = value_of(e, piece->value),
                      .range = e->first_range[at->graph] + value->range,
                      .flags = (piece->transposed ? NX_PIECE_TRANSPOSED : 0) |
-                              (piece->adapter ? NX_PIECE_ADAPTER : 0) | (piece->alias ? NX_PIECE_ALIAS : 0),
+                              (piece->adapter ? NX_PIECE_ADAPTER : 0) | (piece->alias ? NX_PIECE_ALIAS : 0) |
+                              (piece->memory ? NX_PIECE_MEMORY : 0),
                      .logical_rows = piece->logical_rows,
                      .logical_columns = piece->logical_columns,
                      .rows = piece->rows,

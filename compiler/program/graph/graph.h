@@ -63,6 +63,7 @@ typedef struct nxc_value_node {
   nxc_id producer;      /* the operator that wrote it first, or NX_NONE */
   nxc_id gradient;      /* of a parameter: where its gradient is summed */
   bool frozen;          /* a parameter that is not trained: it has no gradient */
+  bool memory;          /* frozen, and no weight: what the training remembers, whole on every rank that has it */
   const nxc_stages
       *shared;          /* of a parameter: the stages that hold copies of it; NULL: it is one stage's alone */
   nxc_id range;         /* of a parameter, once there are ranges */
@@ -170,6 +171,7 @@ typedef struct nxc_piece_node {
   bool bias;
   nxc_adapter_side adapter;
   bool alias; /* another name of what an earlier piece is */
+  const char *memory; /* what it remembers; NULL: it is a weight */
   nx_form form;
   int32_t layer;
   int32_t expert; /* of parts that each expert has */
@@ -195,6 +197,7 @@ typedef struct nxc_range_node {
   uint32_t shard_atoms; /* of the group; 0: nothing is divided */
   uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
   bool frozen;          /* no gradient, no group, nothing that an optimizer keeps */
+  bool memory;          /* as of its values */
   uint32_t parameter_group; /* NX_NONE: frozen */
   bool kept;            /* between the passes, though parameters are divided */
   nx_dtype type;        /* of the parameters */
@@ -216,6 +219,14 @@ typedef struct nxc_range_node {
   nxc_id grad_shard;      /* [n_shard]: summed over shard_atoms; 0: nothing is divided */
   nxc_id summed;          /* [n_shard]: summed over the whole group, what the optimizer reads */
 } nxc_range_node;
+
+/* A product whose operands are rounded to fp8 (fp8.h). */
+typedef enum nxc_fp8_operand { NXC_FP8_X, NXC_FP8_WEIGHT, NXC_FP8_GRADIENT, NXC_N_FP8_OPERANDS } nxc_fp8_operand;
+typedef struct nxc_fp8_product {
+  nxc_id y, x, weight;                /* before they are rounded */
+  nxc_id history[NXC_N_FP8_OPERANDS]; /* maxima that are remembered of each; 0: none are */
+  nxc_id maxima[NXC_N_FP8_OPERANDS];  /* that of this step; 0: none is */
+} nxc_fp8_product;
 
 typedef struct nxc_pipeline nxc_pipeline;
 
@@ -251,6 +262,8 @@ typedef struct nxc_graph {
   nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */
   nxc_id tied;         /* a parameter of this graph that is both embedding and output matrix; 0: none */
   nxc_id tied_gradient; /* its gradient as the output matrix, until both are added */
+  nxc_fp8_product *fp8_products;
+  size_t n_fp8_products;
   nxc_id squares;      /* sums of squared gradients, one entry per parameter of the model */
   nxc_pipeline *pipeline;
   uint32_t chunk;        /* the first of those that this is */

@@ -155,7 +155,7 @@ static void down(const nxc_decoder *d, nxc_id x, const narrow *to, uint32_t n, n
   }
   for (uint32_t i = 0; i < n; i++) {
     const nxc_box box = {to[i].part, to[i].rows, nxc_rank_number_of(0)};
-    y[i] = nxc_decoder_product(d, to[i].name, x, weights[i], biases[i]);
+    y[i] = nxc_decoder_matrix_product(d, to[i].part, to[i].name, x, weights[i], biases[i]);
     y[i] = nxc_adapters_of_columns(d, x, y[i], &box, 1, 0);
   }
 }

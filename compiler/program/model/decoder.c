@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/decoder.h"
 
+#include "compiler/program/graph/fp8.h"
 #include "compiler/program/model/adapters.h"
 #include "compiler/program/model/context.h"
 
@@ -104,6 +105,37 @@ nxc_id nxc_decoder_product(const nxc_decoder *d, const char *name, nxc_id x, nxc
                                                 .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
 }
 
+static bool is_in_fp8(const nxc_decoder *d) {
+  const nxc_fp8 *fp8 = &d->graph->types.fp8;
+  return fp8->used && (d->layer ? d->layer->fp8 : fp8->output);
+}
+
+/* Each operand has maxima of its own, where they are remembered. */
+static void remember(const nxc_decoder *d, nxc_part part, nxc_fp8_product *product) {
+  static const char *const operands[] = {
+      [NXC_FP8_X] = "x", [NXC_FP8_WEIGHT] = "weight", [NXC_FP8_GRADIENT] = "gradient"};
+  nxc_graph *graph = d->graph;
+  int64_t length = nxc_fp8_history(graph);
+  int n = graph->types.fp8.input_gradients ? NXC_N_FP8_OPERANDS : NXC_FP8_GRADIENT;
+  for (int i = 0; length > 0 && i < n; i++)
+    product->history[i] = nxc_parameter_memory(
+        graph, d->t, nxc_arena_printf(graph->arena, "%s_amax", operands[i]), part, length);
+}
+
+nxc_id nxc_decoder_matrix_product(const nxc_decoder *d, nxc_part part, const char *name, nxc_id x,
+                                  nxc_id weight, nxc_id bias) {
+  nxc_graph *graph = d->graph;
+  nxc_fp8_product product = {.x = x, .weight = weight};
+  if (!is_in_fp8(d)) return nxc_decoder_product(d, name, x, weight, bias);
+  remember(d, part, &product);
+  nxc_fp8_note(graph, &product, NXC_FP8_X, x);
+  nxc_fp8_note(graph, &product, NXC_FP8_WEIGHT, weight);
+  product.y = nxc_decoder_product(d, name, nxc_fp8_round(graph, &product, NXC_FP8_X, x),
+                                  nxc_fp8_round(graph, &product, NXC_FP8_WEIGHT, weight), bias);
+  nxc_fp8_product_add(graph, &product);
+  return product.y;
+}
+
 nxc_id nxc_decoder_column_product(const nxc_decoder *d, const char *name, nxc_id x, const nxc_box *boxes,
                                   uint32_t n_boxes, uint32_t atoms, bool with_bias) {
   nxc_graph *graph = d->graph;
@@ -112,7 +144,8 @@ nxc_id nxc_decoder_column_product(const nxc_decoder *d, const char *name, nxc_id
                                      n_boxes, nxc_shape_last(&graph->values[x].shape), atoms);
   weight = nxc_parameter_read(graph, d->t, weight);
   nxc_id bias = with_bias ? nxc_parameter_bias(graph, d->t, bias_name, boxes, n_boxes, atoms) : 0;
-  return nxc_adapters_of_columns(d, x, nxc_decoder_product(d, name, x, weight, bias), boxes, n_boxes, atoms);
+  nxc_id y = nxc_decoder_matrix_product(d, boxes[0].part, name, x, weight, bias);
+  return nxc_adapters_of_columns(d, x, y, boxes, n_boxes, atoms);
 }
 
 nxc_id nxc_decoder_row_product(const nxc_decoder *d, nxc_id x, const nxc_box *box, bool with_bias) {
@@ -126,7 +159,7 @@ nxc_id nxc_decoder_row_product(const nxc_decoder *d, nxc_id x, const nxc_box *bo
     bias = nxc_parameter_bias(graph, t, "out_bias", &whole, 1, 0);
   }
   bool summed = d->tensor != 0;
-  nxc_id y = nxc_decoder_product(d, "out", x, weight, summed ? 0 : bias);
+  nxc_id y = nxc_decoder_matrix_product(d, box->part, "out", x, weight, summed ? 0 : bias);
   y = nxc_decoder_leave_region(d, nxc_adapters_of_row(d, x, y, box), graph->types.activation);
   if (!summed || bias == 0) return y;
   return nxc_append(graph, &(nxc_op_request){.op = NX_OP_bias_add, .name = "biased", .in = {y, bias}});

@@ -45,6 +45,9 @@ nxc_id nxc_decoder_norm(const nxc_decoder *decoder, nxc_id x, nxc_part part, con
 /* x w' + bias, where there is one. */
 nxc_id nxc_decoder_product(const nxc_decoder *decoder, const char *name, nxc_id x, nxc_id weight,
                            nxc_id bias);
+/* The same, of a matrix of the model; `part`: its first. In fp8 where the layer's products are. */
+nxc_id nxc_decoder_matrix_product(const nxc_decoder *decoder, nxc_part part, const char *name, nxc_id x,
+                                  nxc_id weight, nxc_id bias);
 /* A product whose outputs are divided over `atoms`. */
 nxc_id nxc_decoder_column_product(const nxc_decoder *decoder, const char *name, nxc_id x,
                                   const nxc_box *boxes, uint32_t n_boxes, uint32_t atoms, bool with_bias);

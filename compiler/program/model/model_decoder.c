@@ -110,7 +110,7 @@ static nxc_id logits(const nxc_decoder *d, nxc_id x) {
   }
   const nxc_box words = {NXC_PART_OUTPUT, d->vocab, nxc_decoder_divided(d, d->vocab)};
   x = nxc_decoder_enter_region(d, x);
-  nxc_id y = nxc_decoder_product(d, "logits", x, table, 0);
+  nxc_id y = nxc_decoder_matrix_product(d, tied ? NXC_PART_EMBEDDING : NXC_PART_OUTPUT, "logits", x, table, 0);
   return tied ? y : nxc_adapters_of_columns(d, x, y, &words, 1, d->tensor);
 }
 

@@ -227,6 +227,22 @@ nxc_id nxc_parameter_correction(nxc_graph *graph, const nxc_training *t, int64_t
   return vector(graph, t, "correction", NXC_PART_ROUTER_CORRECTION, false, &shape);
 }
 
+nxc_id nxc_parameter_memory(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
+                            int64_t length) {
+  const nxc_shape shape = nxc_shape_of(NX_f32, 1, (int64_t[]){length});
+  nxc_id value = new_parameter(graph, t, name, &shape);
+  nxc_value_node *node = &graph->values[value];
+  node->name = nxc_arena_printf(graph->arena, "%s.%s_%s", graph->origin, nxc_part_name(part), name);
+  node->frozen = node->memory = true;
+  node->shared = NULL; /* each layer remembers what it did, whoever has its weights */
+  nxc_piece_node *piece = new_piece(graph, t, value, part, true);
+  piece->memory = name;
+  piece->layer = graph->layer;
+  piece->logical_rows = piece->rows = 1;
+  piece->logical_columns = piece->columns = length;
+  return value;
+}
+
 /* The rows of an expert begin behind the logical tensor on ranks that do not hold it: there, nothing of it
  * is. */
 static void hold(nxc_graph *graph, nxc_rank_number *row_start, int64_t logical_rows, uint32_t holder) {

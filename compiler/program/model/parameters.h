@@ -57,6 +57,11 @@ nxc_id nxc_parameter_adapter_b(nxc_graph *graph, const nxc_training *training, c
 nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *training, const nxc_box *box,
                                     int64_t n_other, nxc_adapter_side side, nxc_expert_cut cut);
 
+/* What the training remembers of the module of a part, `length` numbers that are 0 at first: the same on all
+ * ranks of a stage, and in checkpoints. */
+nxc_id nxc_parameter_memory(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
+                            int64_t length);
+
 /* What a product reads of a matrix: itself, or, where it is kept quantized beside its adapter, what it stands
  * for. */
 nxc_id nxc_parameter_read(nxc_graph *graph, const nxc_training *training, nxc_id matrix);

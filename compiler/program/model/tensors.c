@@ -33,6 +33,7 @@ const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_pi
                            int32_t layer) {
   const nxc_tensor_row *tensor = tensor_of(t, piece->part);
   const char *name = numbered(arena, numbered(arena, tensor->stem, layer), piece->expert);
+  if (piece->memory) return nxc_arena_printf(arena, "%s.%s", name, piece->memory);
   if (piece->adapter) return adapter_name(arena, t, piece, name);
   const char *const ends[] = {[NX_FORM_PLAIN] = "weight",
                               [NX_FORM_NF4] = "weight",

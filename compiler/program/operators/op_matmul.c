@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products and biases. */
 #include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/fp8.h"
 #include "compiler/program/graph/grad.h"
 
 /* Which role of the product a placement splits: the rows of c, its columns, or what is summed over. */
@@ -24,6 +25,12 @@ static uint8_t product_place(part a, part b, uint8_t place_a, uint8_t last, cons
   return NXC_REPLICATED;
 }
 
+/* To fp8, in a type that is wider than that of activations. */
+static bool is_rounded(const nxc_graph *graph, nxc_id value) {
+  const nxc_operator_node *op = nxc_producer(graph, value);
+  return op != NULL && op->op == NX_OP_fp8_round;
+}
+
 static const char *infer_matmul(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *a = nxc_in(graph, op, 0), *b = nxc_in(graph, op, 1);
   bool trans_a = op->attrs[NX_matmul_trans_a].integer, trans_b = op->attrs[NX_matmul_trans_b].integer;
@@ -33,6 +40,7 @@ static const char *infer_matmul(const nxc_graph *graph, const nxc_operator_node 
   if (inner_a != inner_b) return "the inner sizes differ";
   out[0] = trans_a ? nxc_shape_of(a->dtype, 2, (int64_t[]){nxc_shape_last(a), columns})
                    : nxc_shape_with_last(a, columns);
+  if (is_rounded(graph, op->args[0])) out[0].dtype = graph->types.activation;
   uint8_t last = (uint8_t)(NXC_SPLIT + out[0].n_dims - 1);
   const char *fault = NULL;
   for (int atom = 0; atom < NXC_N_ATOMS; atom++) {
@@ -56,22 +64,49 @@ static const char *infer_matmul(const nxc_graph *graph, const nxc_operator_node 
   return fault;
 }
 
+/* What the two products of the gradient read. */
+typedef struct factors {
+  nxc_id x, weight; /* whose gradients they are */
+  nxc_id dy_of_x, weight_of_x, dy_of_weight, x_of_weight;
+} factors;
+
+/* Of a product in fp8. Scales of whole tensors serve both products; those of blocks are made for each. */
+static factors rounded_factors(nxc_graph *graph, const nxc_operator_node *op, nxc_fp8_product *product,
+                               nxc_id dy) {
+  const nxc_fp8 *fp8 = &graph->types.fp8;
+  bool blocks = fp8->recipe.maxima == NXC_FP8_BLOCKS;
+  factors f = {product->x, product->weight, dy, product->weight, dy, product->x};
+  if (!fp8->input_gradients) return f;
+  nxc_fp8_note(graph, product, NXC_FP8_GRADIENT, dy);
+  f.dy_of_x = nxc_fp8_round(graph, product, NXC_FP8_GRADIENT, dy);
+  f.weight_of_x =
+      blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_WEIGHT, product->weight) : op->args[1];
+  if (!fp8->weight_gradients) return f;
+  f.dy_of_weight = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_GRADIENT, dy) : f.dy_of_x;
+  f.x_of_weight = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_X, product->x) : op->args[0];
+  return f;
+}
+
 /* y = a W^T (+ bias), the form in which a model is built. */
 static void grad_matmul(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
-  nxc_id a = op->args[0], weight = op->args[1], dy = nxc_grad_of(grad, op->args[op->n_in]);
+  nxc_id a = op->args[0], weight = op->args[1], y = op->args[op->n_in], dy = nxc_grad_of(grad, y);
+  nxc_fp8_product *product = nxc_fp8_product_of(graph, y);
   if (dy == 0) return;
   if (op->n_in == 3)
     nxc_grad_accumulate(
         grad,
         &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[2])}});
+  factors f = {a, weight, dy, weight, dy, a};
+  if (product) f = rounded_factors(graph, op, product, dy);
   nxc_grad_accumulate(grad,
                       &(nxc_op_request){.op = NX_OP_matmul,
-                                        .in = {dy, a},
-                                        .out = {nxc_grad_parameter(grad, weight)},
+                                        .in = {f.dy_of_weight, f.x_of_weight},
+                                        .out = {nxc_grad_parameter(grad, f.weight)},
                                         .attrs = {[NX_matmul_trans_a] = nxc_integer(1)}});
-  nxc_grad_give(grad, a,
-                nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul, .of = {a}, .in = {dy, weight}}));
+  nxc_grad_give(grad, f.x,
+                nxc_append(graph, &(nxc_op_request){
+                                      .op = NX_OP_matmul, .of = {f.x}, .in = {f.dy_of_x, f.weight_of_x}}));
 }
 
 static uint64_t flops_matmul(const nxc_graph *graph, const nxc_operator_node *op) {

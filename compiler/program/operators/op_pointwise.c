@@ -148,17 +148,28 @@ const nxc_rule nxc_rule_join = {.infer = infer_join, .grad = grad_join};
 
 /* Codes and the scales of their blocks are divided alike; what they stand for is no parameter, and has no
  * gradient. */
-static const char *infer_dequantize(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
-  const nxc_shape *codes = nxc_in(graph, op, 0), *absmax = nxc_in(graph, op, 1);
-  out[0] = nxc_shape_with_last(codes, 2 * nxc_shape_last(codes));
+static const char *infer_codes(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out,
+                               int64_t elements) {
+  const nxc_shape *codes = nxc_in(graph, op, 0), *scales = nxc_in(graph, op, 1);
+  out[0] = nxc_shape_with_last(codes, elements * nxc_shape_last(codes));
   out[0].dtype = graph->types.activation;
-  return nxc_placement_equal(&codes->placement, &absmax->placement)
+  return nxc_placement_equal(&codes->placement, &scales->placement)
              ? NULL
              : "codes and scales are divided differently";
 }
 
-const nxc_rule nxc_rule_dequantize_nf4 = {.infer = infer_dequantize};
-const nxc_rule nxc_rule_dequantize_nvfp4 = {.infer = infer_dequantize};
+static const char *infer_half_bytes(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  return infer_codes(graph, op, out, 2);
+}
+
+static const char *infer_bytes(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  return infer_codes(graph, op, out, 1);
+}
+
+const nxc_rule nxc_rule_dequantize_nf4 = {.infer = infer_half_bytes};
+const nxc_rule nxc_rule_dequantize_nvfp4 = {.infer = infer_half_bytes};
+const nxc_rule nxc_rule_dequantize_mxfp4 = {.infer = infer_half_bytes};
+const nxc_rule nxc_rule_dequantize_fp8 = {.infer = infer_bytes};
 
 static const char *infer_fill(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_out(graph, op, 0);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/graph/fp8.h"
 #include "compiler/program/graph/grad.h"
 
 #include <assert.h>
@@ -71,6 +72,7 @@ static nxc_id add_up(nxc_grad *grad, nxc_id value, uint32_t partial, nxc_id *who
 
 static bool takes_partial(const nxc_graph *graph, const nxc_operator_node *producer, nxc_id value) {
   const nxc_rule *rule = nxc_rule_of(producer->op);
+  if (nxc_fp8_product_of(graph, value)) return false; /* sums are rounded, not summands */
   return rule->linear || (rule->linear_of_heads && graph->values[value].shape.n_dims == NX_MAX_DIMS);
 }
 

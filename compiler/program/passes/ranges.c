@@ -62,8 +62,8 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
                      : range->unit == NXC_UNIT_INPUT  ? "embedding."
                      : range->unit == NXC_UNIT_OUTPUT ? "output."
                                                       : "";
-  const char *group = range->frozen ? "frozen" : graph->tables->parameter_groups[range->parameter_group].name;
-  if (range->frozen && range->type != graph->types.param)
+  const char *group = range->memory ? "memory" : range->frozen ? "frozen" : graph->tables->parameter_groups[range->parameter_group].name;
+  if (range->frozen && !range->memory && range->type != graph->types.param)
     group = nxc_arena_printf(arena, "%s.%s", group, nx_dtype_name(range->type));
   const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, group, range->kept ? ".kept" : "", over,
                                       copied ? ".copied_over_" : "", copied ? copied : "");
@@ -73,7 +73,7 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
 static bool is_same_class(const nxc_range_node *a, const nxc_range_node *b) {
   return a->group_atoms == b->group_atoms && a->copy_atoms == b->copy_atoms &&
          a->parameter_group == b->parameter_group && a->kept == b->kept && a->shared == b->shared &&
-         a->type == b->type;
+         a->type == b->type && a->memory == b->memory;
 }
 
 static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
@@ -89,6 +89,7 @@ static uint32_t class_of(const nxc_graph *graph, const nxc_range_node *new) {
 static nxc_range_node new_frozen_range(cutter *c, nxc_id parameter) {
   const nxc_shape *shape = &c->graph->values[parameter].shape;
   return (nxc_range_node){.frozen = true,
+                          .memory = c->graph->values[parameter].memory,
                           .type = shape->dtype,
                           .parameter_group = NX_NONE,
                           .copy_atoms = nxc_parameter_copies(c->graph, parameter, &shape->placement),
@@ -276,6 +277,7 @@ static void deal(nxc_graph *graph, nxc_range_node *range, uint32_t n_ranks) {
 
 static uint32_t divisible(const nxc_training *t, const nxc_range_node *range) {
   if (!range->frozen) return range->group_atoms;
+  if (range->memory) return 0;
   return t->sharding.stage == 3 ? range->copy_atoms : 0;
 }
 

@@ -61,6 +61,7 @@ static int64_t place_of(const nxc_graph *graph, const nxc_operator_node *op) {
 static bool drops(const recompute *r, const nxc_operator_node *op) {
   const nxc_training *t = r->t;
   if (t->lora.base && op->op == t->lora.base->op) return true; /* else nothing would be saved */
+  if (op->op == NX_OP_fp8_round) return true;
   if (t->layout.sequence_parallel && op->op == NX_OP_all_gather) return true;
   if (op->layer < 0) return false;
   const nxc_recomputation *again = &t->recomputation;
@@ -165,7 +166,7 @@ static nxc_id available(recompute *r, nxc_id value, size_t n_forward_values) {
 
 void nxc_recompute(nxc_graph *graph, const nxc_training *training) {
   if (!training->recomputation.full && training->recomputation.n_modules == 0 &&
-      !training->layout.sequence_parallel && training->lora.base == NULL)
+      !training->layout.sequence_parallel && training->lora.base == NULL && !training->types.fp8.used)
     return;
   size_t n_values = graph->n_values;
   recompute r = {.graph = graph, .t = training};

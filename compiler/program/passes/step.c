@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/parameters.h"
+#include "compiler/program/graph/fp8.h"
 #include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
 #include "compiler/program/pipeline/pipeline.h"
@@ -387,4 +388,5 @@ void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   rates(&s);
   for (nxc_id i = 0; i < graph->n_ranges; i++)
     if (!graph->ranges[i].frozen) update_range(&s, i);
+  nxc_fp8_step(graph);
 }

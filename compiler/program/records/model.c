@@ -225,14 +225,21 @@ static bool ends_period(const nxc_settings *s, nxc_setting_id id, int64_t layer)
   return period > 0 && (layer + 1) % period == 0;
 }
 
+static bool multiplies_in_fp8(const nxc_settings *s, int64_t n_layers, int64_t layer) {
+  return nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8") &&
+         layer >= nxc_int(s, NX_SETTING_PRECISION_FP8_FIRST_LAYERS) &&
+         layer < n_layers - nxc_int(s, NX_SETTING_PRECISION_FP8_LAST_LAYERS);
+}
+
 /* What the settings tell layers apart by: bits of the number of a kind. */
-enum { IS_MIXTURE = 1, IS_WHOLE = 2, IS_UNROTATED = 4, LAYER_KINDS = 8 };
+enum { IS_MIXTURE = 1, IS_WHOLE = 2, IS_UNROTATED = 4, IS_FP8 = 8, LAYER_KINDS = 16 };
 
 static nxc_layer_spec layer_of_kind(const nxc_layer_spec *plain, const nxc_mixture *mixture, int kind) {
   nxc_layer_spec spec = *plain;
   if (kind & IS_MIXTURE) spec.ffn.mixture = mixture;
   if (kind & IS_WHOLE) spec.attention.window = 0;
   if (kind & IS_UNROTATED) spec.attention.rope.dims = 0;
+  if (kind & IS_FP8) spec.fp8 = true;
   return spec;
 }
 
@@ -260,6 +267,7 @@ static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
       kind |= IS_WHOLE;
     if (plain.attention.rope.dims > 0 && ends_period(s, NX_SETTING_MODEL_NO_ROPE_EVERY, layer))
       kind |= IS_UNROTATED;
+    if (multiplies_in_fp8(s, m->layers, layer)) kind |= IS_FP8;
     if (kind != 0 && number_of[kind] == 0) {
       number_of[kind] = (int)m->n_specs;
       m->specs[m->n_specs++] = layer_of_kind(&plain, m->mixture, kind);

@@ -97,6 +97,7 @@ typedef struct nxc_layer_spec {
   nxc_attention_spec attention;
   nxc_feed_forward_spec ffn;
   double dropout; /* of what is added to the residual stream */
+  bool fp8;       /* its products are in fp8, where products are */
 } nxc_layer_spec;
 
 /* How matrices are drawn: with one deviation, or with Xavier's, sqrt(2 / (rows + columns)) of each. */

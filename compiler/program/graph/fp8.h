@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products whose operands are rounded to fp8.
+ *
+ * What a product reads is rounded right before it, to numbers of fp8 times a scale, which stand there in a
+ * type that holds them exactly; so the product is the one that an accelerator makes, summed in fp32. The
+ * gradient is that of the product without rounding, of operands that are rounded for it: where blocks share
+ * scales they lie along what is summed over, so each product rounds anew.
+ *
+ * With delayed scales each operand has a piece of memory beside the model's weights: the greatest magnitudes
+ * of the last steps, the newest first. Passes note those of the step; the step gathers them from the ranks of
+ * the stage, so that all of them, and every mesh, have the same scales. */
+#ifndef NXC_FP8_H
+#define NXC_FP8_H
+
+#include "compiler/program/graph/graph.h"
+
+/* What stands in an operand's place. `product` is filled as far as the product is built. */
+nxc_id nxc_fp8_round(nxc_graph *graph, const nxc_fp8_product *product, nxc_fp8_operand operand, nxc_id value);
+/* The same for a product that sums over its rows. */
+nxc_id nxc_fp8_round_columns(nxc_graph *graph, const nxc_fp8_product *product, nxc_fp8_operand operand,
+                             nxc_id value);
+/* Notes the greatest magnitude of an operand, where it is remembered. */
+void nxc_fp8_note(nxc_graph *graph, nxc_fp8_product *product, nxc_fp8_operand operand, nxc_id value);
+/* The product that made this value; NULL: none in fp8. Not kept over new products. */
+nxc_fp8_product *nxc_fp8_product_of(const nxc_graph *graph, nxc_id y);
+void nxc_fp8_product_add(nxc_graph *graph, const nxc_fp8_product *product);
+/* How many maxima are remembered of an operand; 0: none are. */
+int64_t nxc_fp8_history(const nxc_graph *graph);
+/* Joins the maxima of the step into one vector, and moves each to its history in the step that is built. */
+void nxc_fp8_step(nxc_graph *graph);
+
+#endif
