@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/nf4.h"
-#include "schema/nvfp4.h"
+#include "schema/quantized.h"
 #include "schema/plan.h"
 
 #include <nettle/sha2.h>
@@ -236,11 +235,18 @@ const nx_dataset *nx_plan_train_set(const nx_plan *plan) {
 }
 
 const nx_form_row *nx_form_find(uint32_t form) {
-  static const nx_form_row rows[NX_N_FORMS] = {[NX_FORM_PLAIN] = {1, 0, 1},
-                                               [NX_FORM_NF4] = {2, NX_u8, NX_NF4_BLOCK / 2},
-                                               [NX_FORM_NF4_ABSMAX] = {NX_NF4_BLOCK, NX_f32, 1},
-                                               [NX_FORM_NVFP4] = {2, NX_u8, NX_NVFP4_BLOCK / 2},
-                                               [NX_FORM_NVFP4_SCALE] = {NX_NVFP4_BLOCK, NX_f32, 1}};
+  enum { TILE = NX_FP8_TILE };
+  static const nx_form_row rows[NX_N_FORMS] = {
+      [NX_FORM_PLAIN] = {1, 1, 0, 1, false},
+      [NX_FORM_NF4] = {1, 2, NX_u8, NX_NF4_BLOCK / 2, false},
+      [NX_FORM_NF4_ABSMAX] = {1, NX_NF4_BLOCK, NX_f32, 1, true},
+      [NX_FORM_NVFP4] = {1, 2, NX_u8, NX_NVFP4_BLOCK / 2, false},
+      [NX_FORM_NVFP4_SCALE] = {1, NX_NVFP4_BLOCK, NX_f32, 1, true},
+      [NX_FORM_MXFP4] = {1, 2, NX_u8, NX_MXFP4_BLOCK / 2, false},
+      [NX_FORM_MXFP4_SCALE] = {1, NX_MXFP4_BLOCK, NX_u8, 1, true},
+      [NX_FORM_FP8] = {1, 1, NX_u8, 1, false},
+      [NX_FORM_FP8_SCALE] = {TILE, TILE, NX_f32, 1, true},
+  };
   return &rows[form];
 }
 
@@ -249,7 +255,7 @@ int64_t nx_form_elements(uint32_t form) {
 }
 
 bool nx_form_is_scale(uint32_t form) {
-  return nx_form_find(form)->dtype == NX_f32;
+  return nx_form_find(form)->scales;
 }
 
 const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range) {
@@ -292,8 +298,8 @@ const char *nx_port_name(nx_port port) {
 uint32_t nx_piece_shape(const nx_piece *piece, int64_t dims[3]) {
   bool transposed = piece->flags & NX_PIECE_TRANSPOSED;
   int64_t elements = piece->logical_columns * nx_form_elements(piece->form);
-  int64_t rows = transposed ? elements : piece->logical_rows;
-  int64_t columns = transposed ? piece->logical_rows : elements;
+  int64_t of_rows = piece->logical_rows * nx_form_find(piece->form)->rows;
+  int64_t rows = transposed ? elements : of_rows, columns = transposed ? of_rows : elements;
   if (piece->slices > 0) {
     dims[0] = piece->slices, dims[1] = rows / piece->slices, dims[2] = columns;
     return 3;

@@ -94,22 +94,27 @@ enum {
   NX_PIECE_MEMORY = 8      /* no weight, but what the training remembers: beside what optimizers keep */
 };
 
-/* How an entry of a value stands for elements of the tensor: for itself; for two in 4 bits each (nf4.h,
- * nvfp4.h); or for the elements of a block, as what scales them. Sizes and places of pieces are counted in
- * entries. */
+/* How an entry of a value stands for elements of the tensor: for itself; for one in 8 bits or two in 4 bits
+ * each (fp8.h, nf4.h, nvfp4.h, mxfp4.h); or for the elements of a block, as what scales them. Sizes and places
+ * of pieces are counted in entries. */
 typedef enum nx_form {
   NX_FORM_PLAIN = 0,
   NX_FORM_NF4,
   NX_FORM_NF4_ABSMAX,
   NX_FORM_NVFP4,
   NX_FORM_NVFP4_SCALE,
+  NX_FORM_MXFP4,
+  NX_FORM_MXFP4_SCALE,
+  NX_FORM_FP8,
+  NX_FORM_FP8_SCALE,
   NX_N_FORMS
 } nx_form;
 
 typedef struct nx_form_row {
-  int64_t elements; /* that an entry stands for */
-  uint32_t dtype;   /* of an entry; 0: any real one */
-  int64_t block;    /* entries that no rank may divide */
+  int64_t rows, elements; /* that an entry stands for: of so many rows so many elements */
+  uint32_t dtype;         /* of an entry; 0: any real one */
+  int64_t block;          /* entries that no rank may divide */
+  bool scales;            /* what others are scaled by */
 } nx_form_row;
 
 /* What a parameter is made of: a box of a logical tensor, whole rows of one parameter value (so fused QKV is

@@ -181,8 +181,8 @@ const char *nx_tensor_base_name(const char *name) {
 }
 
 bool nx_tensor_is_scale(const char *name) {
-  static const char *const endings[] = {".weight_scale", ".weight_scale_2", ".input_scale", ".k_scale",
-                                        ".v_scale"};
+  static const char *const endings[] = {".weight_scale", ".weight_scale_2", ".weight_scale_inv",
+                                        ".input_scale",  ".k_scale",        ".v_scale"};
   size_t n = strlen(name);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
     if (n > strlen(endings[i]) && strcmp(name + n - strlen(endings[i]), endings[i]) == 0) return true;

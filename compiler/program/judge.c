@@ -215,25 +215,33 @@ static bool splits_biases(const nxc_training *t) {
          ((fused && heads) || (layer->ffn.bias && layer->ffn.activation->gated && gates));
 }
 
-/* Whether the rows of all matrices with adapters are divided into whole blocks, and no file has them
- * transposed. */
+/* Whether all matrices with adapters are divided into whole blocks, and no file has them transposed; where
+ * blocks have several rows, the heads of a rank fill them too, and stand together. */
 static bool fills_blocks(const nxc_training *t) {
   const nxc_model *m = &t->model;
   const nxc_mixture *e = m->mixture;
   const nxc_layer_spec *layer = &m->specs[0];
+  const nxc_quantization *base = t->lora.base;
   int64_t experts = e ? e->hidden / nxc_mesh_size(&t->mesh, nxc_axis(&t->mesh, NXC_AXIS_EXPERT_TENSOR)) : 0;
   const nxc_attention_spec *a = &layer->attention;
-  const int64_t rows[] = {m->hidden,
-                          a->heads * a->value_dim / t->layout.tensor,
-                          a->query_rank,
-                          a->kv_rank,
-                          layer->ffn.width / t->layout.tensor,
-                          (e ? e->shared_hidden : 0) / t->layout.tensor,
-                          experts};
+  int64_t keys = a->kv_heads * t->layout.kv_replica / t->layout.tensor;
+  const int64_t columns[] = {m->hidden,
+                             a->heads * a->value_dim / t->layout.tensor,
+                             a->query_rank,
+                             a->kv_rank,
+                             layer->ffn.width / t->layout.tensor,
+                             (e ? e->shared_hidden : 0) / t->layout.tensor,
+                             experts};
+  const int64_t rows[] = {a->heads * a->head_dim / t->layout.tensor, keys * a->head_dim, keys * a->value_dim};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    if (columns[i] % base->block != 0 || columns[i] % base->rows != 0) return false;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (rows[i] % t->lora.base->block != 0) return false;
-  for (nxc_part part = 0; part < NXC_N_PARTS; part++)
-    if (t->lora.of[part] && m->family->tensors[part] && m->family->tensors[part]->transposed) return false;
+    if (rows[i] % base->rows != 0) return false;
+  for (nxc_part part = 0; part < NXC_N_PARTS; part++) {
+    const nxc_tensor_row *tensor = m->family->tensors[part];
+    if (t->lora.of[part] == NULL || tensor == NULL) continue;
+    if (tensor->transposed || (base->rows > 1 && tensor->layout == NXC_LAYOUT_GROUPS)) return false;
+  }
   return true;
 }
 
@@ -261,8 +269,7 @@ static bool judge_adapters(const nxc_settings *s, nxc_sink *sink, const nxc_trai
        NX_SETTING_LORA_MODULES, "NX3040",
        "experts whose gates and other halves stand in turn in one tensor have no adapters"},
       {l->base == NULL || fills_blocks(t), NX_SETTING_LORA_BASE_TYPE, "NX3040",
-       "rows of quantized matrices are a whole number of blocks on each rank, and stand as products "
-       "read them"},
+       "quantized matrices are a whole number of blocks on each rank, and stand as products read them"},
       {l->base == NULL || !nxc_flag(s, NX_SETTING_LORA_SAVE_BASE), NX_SETTING_LORA_SAVE_BASE, "NX3040",
        "checkpoints hold no quantized weights: a run that resumes reads them where it began"},
       {!splits_biases(t), NX_SETTING_LORA_BIAS, "NX3040",

@@ -137,16 +137,20 @@ static nx_safetensor shape_of(const nx_plan *plan, const nx_piece *piece) {
   return shape;
 }
 
-/* Two elements a byte, as NVFP4 has them. */
-static bool is_codes(const nx_safetensor *found, const nx_safetensor *wanted) {
-  return found->dtype == NX_u8 && found->n_dims == 2 && wanted->n_dims == 2 &&
-         found->dims[0] == wanted->dims[0] && 2 * found->dims[1] == wanted->dims[1];
+/* Codes of the type that the plan keeps: two elements a byte, or one. */
+static bool is_codes(nx_form form, const nx_safetensor *found, const nx_safetensor *wanted) {
+  int64_t elements = nx_form_elements(form);
+  return found->dtype == (form == NX_FORM_FP8 ? NX_f8e4m3 : NX_u8) && found->n_dims == 2 &&
+         wanted->n_dims == 2 && found->dims[0] == wanted->dims[0] && elements * found->dims[1] == wanted->dims[1];
 }
 
-static bool keeps_codes(const nx_plan *plan) {
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
-    if (plan->pieces[i].form == NX_FORM_NVFP4) return true;
-  return false;
+/* Of types that files have too; plain where there are none. */
+static nx_form form_of_codes(const nx_plan *plan) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    uint32_t form = plan->pieces[i].form;
+    if (form == NX_FORM_NVFP4 || form == NX_FORM_MXFP4 || form == NX_FORM_FP8) return (nx_form)form;
+  }
+  return NX_FORM_PLAIN;
 }
 
 static void compare_shape(nxc_arena *arena, complaint *about, const nx_safetensor *found,
@@ -186,17 +190,24 @@ static nx_safetensor *tensors_of(nxc_arena *arena, const nx_plan *plan, size_t *
   return all;
 }
 
+/* compressed-tensors names codes of MXFP4 in its own way. */
+static const nx_safetensor *find_codes(const weights *w, nx_form form, const char *name) {
+  const nx_safetensor *found = find(w, name);
+  if (found || form != NX_FORM_MXFP4) return found;
+  return find(w, nxc_arena_printf(w->arena, "%s_packed", name));
+}
+
 static const char *compare(const weights *w, const nx_plan *plan) {
   complaint all[] = {{"missing", "", 0}, {"of another shape", "", 0}, {"too much", "", 0}};
   bool *used = nxc_arena_array(w->arena, w->n_tensors + 1, sizeof *used), has_output = false;
-  bool codes = keeps_codes(plan);
+  nx_form codes = form_of_codes(plan);
   size_t n_wanted;
   const nx_safetensor *wanted = tensors_of(w->arena, plan, &n_wanted);
   for (size_t i = 0; i < n_wanted; i++) {
-    const nx_safetensor *found = find(w, wanted[i].name);
+    const nx_safetensor *found = find_codes(w, codes, wanted[i].name);
     has_output = has_output || strcmp(wanted[i].name, OUTPUT) == 0;
     if (found == NULL) complain(w->arena, &all[0], wanted[i].name);
-    else if (!codes || !is_codes(found, &wanted[i])) compare_shape(w->arena, &all[1], found, &wanted[i]);
+    else if (codes == NX_FORM_PLAIN || !is_codes(codes, found, &wanted[i])) compare_shape(w->arena, &all[1], found, &wanted[i]);
     if (found != NULL) used[found - w->tensors] = true;
   }
   for (size_t i = 0; i < w->n_tensors; i++) {

@@ -122,13 +122,32 @@ static bool report(const nxr_source *source, const nxr_tensors *tensors, const c
 
 /* ---- what is kept quantized ---- */
 
-/* The matrix beside whose codes scales of this name stand, with another ending. */
-static const nxr_safetensor *find_matrix(const nxr_source *source, const char *name, const char *ending) {
-  char matrix[512];
+/* How files have matrices that are in these types already: codes and scales, with the endings of their names.
+ * ModelOpt writes NVFP4, with a second scale of the whole tensor, others e4m3, compressed-tensors MXFP4. */
+typedef struct stored {
+  nx_form codes, scales;
+  const char *code_ending, *scale_ending, *whole_ending; /* whole_ending: NULL, none */
+  nx_dtype code_type, scale_type;                        /* scale_type 0: any real one */
+} stored;
+
+static const stored stored_forms[] = {
+    {NX_FORM_NVFP4, NX_FORM_NVFP4_SCALE, ".weight", ".weight_scale", ".weight_scale_2", NX_u8, NX_f8e4m3},
+    {NX_FORM_FP8, NX_FORM_FP8_SCALE, ".weight", ".weight_scale_inv", NULL, NX_f8e4m3, 0},
+    {NX_FORM_MXFP4, NX_FORM_MXFP4_SCALE, ".weight_packed", ".weight_scale", NULL, NX_u8, NX_u8}};
+
+static const stored *stored_as(nx_form form) {
+  for (size_t i = 0; i < sizeof stored_forms / sizeof *stored_forms; i++)
+    if (stored_forms[i].codes == form || stored_forms[i].scales == form) return &stored_forms[i];
+  return NULL;
+}
+
+/* Beside a tensor of this name, with another ending. */
+static const nxr_safetensor *find_beside(const nxr_source *source, const char *name, const char *ending) {
+  char beside[512];
   const char *stem = strstr(name, ".weight");
-  if (stem == NULL || snprintf(matrix, sizeof matrix, "%.*s%s", (int)(stem - name), name, ending) >= 512)
+  if (stem == NULL || snprintf(beside, sizeof beside, "%.*s%s", (int)(stem - name), name, ending) >= 512)
     return NULL;
-  return find(source, matrix);
+  return find(source, beside);
 }
 
 /* The greatest magnitude in a tensor. */
@@ -145,28 +164,27 @@ static float greatest(const nxr_safetensor *tensor) {
   return most;
 }
 
-/* Scales are made of the matrix, or, where it is in NVFP4 already, are its own. */
-static nxr_found find_scales(const nxr_source *source, const char *name, nx_form form) {
-  const nxr_safetensor *matrix = find_matrix(source, name, ".weight");
-  nxr_found found = {.tensor = matrix};
-  if (matrix == NULL || form != NX_FORM_NVFP4_SCALE) return found;
-  if (nx_safetensor_is_real(matrix)) {
-    found.factor = greatest(matrix);
-    return found;
-  }
-  const nxr_safetensor *whole = find_matrix(source, name, ".weight_scale_2");
-  found = (nxr_found){.tensor = find_matrix(source, name, ".weight_scale"), .quantized = true};
+static nxr_found find_stored(const nxr_source *source, const char *name, nx_form form, const stored *as) {
+  nxr_found found = {.tensor = find_beside(source, name, as->code_ending), .factor = 1, .quantized = true};
+  if (form != as->scales || found.tensor == NULL) return found;
+  found.tensor = find_beside(source, name, as->scale_ending);
+  if (as->whole_ending == NULL) return found;
+  const nxr_safetensor *whole = find_beside(source, name, as->whole_ending);
   if (whole == NULL || whole->dtype != NX_f32 || whole->n_bytes != sizeof(float)) found.tensor = NULL;
   else nxr_safetensor_floats(whole, 0, 1, &found.factor);
   return found;
 }
 
+/* Codes and scales are those of the file, or both are made of the matrix. */
 static nxr_found find_found(const nxr_source *source, const nxr_tensors *tensors, uint32_t tensor) {
   const nxr_tensor *item = &tensors->items[tensor];
   nx_form form = tensors->pieces->plan->pieces[item->piece].form;
-  if (nx_form_is_scale(form)) return find_scales(source, item->name, form);
-  nxr_found found = {.tensor = find(source, item->name)};
-  found.quantized = form == NX_FORM_NVFP4 && found.tensor != NULL && found.tensor->dtype == NX_u8;
+  if (form == NX_FORM_PLAIN) return (nxr_found){.tensor = find(source, item->name)};
+  const stored *as = stored_as(form);
+  nxr_found found = {.tensor = find_beside(source, item->name, ".weight")};
+  bool whole = found.tensor && nx_safetensor_is_real(found.tensor);
+  if (as && !whole) return find_stored(source, item->name, form, as);
+  if (form == NX_FORM_NVFP4_SCALE && whole) found.factor = greatest(found.tensor);
   return found;
 }
 
@@ -174,9 +192,12 @@ static nxr_found find_found(const nxr_source *source, const nxr_tensors *tensors
 static bool fits(const nxr_found *found, nx_form form, const nxr_safetensor *shape) {
   nxr_safetensor entries = *shape;
   if (!found->quantized) return has_shape(found->tensor, shape);
+  const stored *as = stored_as(form);
+  uint32_t wanted = form == as->codes ? as->code_type : as->scale_type;
   entries.dims[1] /= nx_form_elements(form);
-  return found->tensor->dtype == (form == NX_FORM_NVFP4 ? NX_u8 : NX_f8e4m3) && found->tensor->n_dims == 2 &&
-         memcmp(found->tensor->dims, entries.dims, sizeof entries.dims) == 0;
+  entries.dims[0] /= nx_form_find(form)->rows;
+  return (wanted ? found->tensor->dtype == wanted : nx_safetensor_is_real(found->tensor)) &&
+         found->tensor->n_dims == 2 && memcmp(found->tensor->dims, entries.dims, sizeof entries.dims) == 0;
 }
 
 bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,

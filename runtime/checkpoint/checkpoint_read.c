@@ -3,10 +3,11 @@
 
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/world/world.h"
-#include "schema/nvfp4.h"
+#include "schema/quantized.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,9 @@ typedef struct reader {
   float *block;  /* [BLOCK_ROWS, widest piece] */
   float *column; /* [BLOCK_ROWS] */
   void *room;    /* [widest piece] floats */
+  float *tiles;  /* the greatest magnitudes of a row of tiles, of these: */
+  const nxr_safetensor *tiles_of;
+  int64_t tile_row;
 } reader;
 
 /* What of a row is to be read: of weights all of the box where this rank holds whole parameters. */
@@ -143,7 +147,7 @@ static nxr_span row_span(const reader *in, uint32_t piece, int64_t row) {
 }
 
 static void store(const reader *in, uint32_t piece, int64_t row, const nxr_span *span, const float *values,
-                  float most) {
+                  const nxr_greatest *most) {
   const nxr_pieces *pieces = in->tensors->pieces;
   if (span->n == 0) return;
   if (nxr_content_is_weights(in->content)) {
@@ -157,26 +161,56 @@ static void store(const reader *in, uint32_t piece, int64_t row, const nxr_span 
 /* Codes and scales as the file has them. */
 static void read_quantized(const reader *in, const nxr_found *found, uint32_t piece, const nxr_span *span) {
   const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
-  const uint8_t *bytes = found->tensor->bytes + span->row * at->logical_columns + span->column;
+  const uint64_t first = (uint64_t)(span->row * at->logical_columns + span->column);
+  const uint8_t *bytes = found->tensor->bytes + first;
+  const void *entries = bytes;
   if (span->n == 0) return;
-  for (int64_t i = 0; nx_form_is_scale(at->form) && i < span->n; i++)
-    in->block[i] = nx_e4m3_decode(bytes[i]) * found->factor;
-  const void *entries = nx_form_is_scale(at->form) ? (const void *)in->block : bytes;
+  if (at->form == NX_FORM_NVFP4_SCALE) {
+    for (int64_t i = 0; i < span->n; i++) in->block[i] = nx_e4m3_decode(bytes[i]) * found->factor;
+    entries = in->block;
+  }
+  if (at->form == NX_FORM_FP8_SCALE) {
+    nxr_safetensor_floats(found->tensor, first, (uint64_t)span->n, in->block);
+    entries = in->block;
+  }
   nxr_pieces_put(in->tensors->pieces, (nx_dtype)nx_form_find(at->form)->dtype, span, entries);
 }
 
-static void read_row(const reader *in, const nxr_found *found, uint32_t piece, int64_t row) {
+/* The greatest magnitudes of the tiles in which a row of a matrix is, all along it. */
+static void find_tiles(reader *in, const nxr_safetensor *matrix, int64_t tile_row) {
+  int64_t rows = matrix->dims[0], columns = matrix->dims[1], first = tile_row * NX_FP8_TILE;
+  if (in->tiles_of == matrix && in->tile_row == tile_row) return;
+  in->tiles_of = matrix;
+  in->tile_row = tile_row;
+  for (int64_t i = 0; i < columns; i += NX_FP8_TILE) in->tiles[i / NX_FP8_TILE] = 0;
+  for (int64_t row = first; row < rows && row < first + NX_FP8_TILE; row++)
+    for (int64_t start = 0; start < columns; start += NX_FP8_TILE) {
+      float values[NX_FP8_TILE], *most = &in->tiles[start / NX_FP8_TILE];
+      int64_t n = columns - start < NX_FP8_TILE ? columns - start : NX_FP8_TILE;
+      nxr_safetensor_floats(matrix, (uint64_t)(row * columns + start), (uint64_t)n, values);
+      for (int64_t i = 0; i < n; i++) *most = fabsf(values[i]) > *most ? fabsf(values[i]) : *most;
+    }
+}
+
+/* What is scaled by tiles of rows follows them alone. */
+static void read_row(reader *in, const nxr_found *found, uint32_t piece, int64_t row) {
   const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
   int64_t columns = at->logical_columns * nx_form_elements(at->form);
   nxr_span span = row_span(in, piece, row), read = nxr_pieces_elements(in->tensors->pieces, piece, &span);
+  nxr_greatest most = {.all = found->factor};
+  bool tiled = at->form == NX_FORM_FP8 || at->form == NX_FORM_FP8_SCALE;
   if (found->quantized) {
     read_quantized(in, found, piece, &span);
     return;
   }
-  if (span.n > 0)
+  if (span.n > 0 && tiled) {
+    find_tiles(in, found->tensor, at->form == NX_FORM_FP8 ? span.row / NX_FP8_TILE : span.row);
+    most.tiles = in->tiles;
+  }
+  if (span.n > 0 && at->form != NX_FORM_FP8_SCALE)
     nxr_safetensor_floats(found->tensor, (uint64_t)(read.row * columns + read.column), (uint64_t)read.n,
                           in->block);
-  store(in, piece, row, &span, in->block, found->factor);
+  store(in, piece, row, &span, in->block, &most);
 }
 
 /* Rows [first, first + n) of a tensor that the file has transposed: what is one below the other here stands
@@ -200,10 +234,11 @@ static void read_transposed(const reader *in, const nxr_safetensor *tensor, uint
       if (place >= 0 && place < spans[i].n) in->block[i * at->columns + place] = in->column[i];
     }
   }
-  for (int64_t i = 0; i < n; i++) store(in, piece, first + i, &spans[i], in->block + i * at->columns, 0);
+  const nxr_greatest none = {0}; /* what is quantized is never transposed */
+  for (int64_t i = 0; i < n; i++) store(in, piece, first + i, &spans[i], in->block + i * at->columns, &none);
 }
 
-static void read_piece(const reader *in, const nxr_found *found, uint32_t index) {
+static void read_piece(reader *in, const nxr_found *found, uint32_t index) {
   const nx_piece *piece = &in->tensors->pieces->plan->pieces[index];
   bool transposed = piece->n_dims == 2 && (piece->flags & NX_PIECE_TRANSPOSED);
   int64_t step = transposed ? BLOCK_ROWS : 1;
@@ -215,6 +250,15 @@ static void read_piece(const reader *in, const nxr_found *found, uint32_t index)
   }
 }
 
+/* Tiles along the widest tensor that is kept in them. */
+static size_t tiles_of_widest(const nx_plan *plan) {
+  int64_t widest = 1;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (plan->pieces[i].form == NX_FORM_FP8_SCALE && plan->pieces[i].logical_columns > widest)
+      widest = plan->pieces[i].logical_columns;
+  return (size_t)widest;
+}
+
 bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr_found *found,
                       nxr_fault *fault) {
   const nx_plan *plan = tensors->pieces->plan;
@@ -223,10 +267,12 @@ bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr
   reader in = {.tensors = tensors, .content = content, .column = column};
   in.block = malloc(BLOCK_ROWS * widest * sizeof *in.block);
   in.room = malloc(widest * sizeof(float));
-  bool good = in.block && in.room;
+  in.tiles = malloc(tiles_of_widest(plan) * sizeof *in.tiles);
+  bool good = in.block && in.room && in.tiles;
   for (uint32_t i = 0; good && i < plan->n[NX_SECTION_PIECES]; i++)
     if (found[tensors->of_piece[i]].tensor) read_piece(&in, &found[tensors->of_piece[i]], i);
   free(in.block);
   free(in.room);
+  free(in.tiles);
   return good || nxr_fault_set(fault, "out of memory");
 }

@@ -20,12 +20,13 @@ static void draw_row(uint64_t seed, uint32_t tensor_id, const nx_piece *piece, c
 }
 
 /* No number that is drawn is larger. */
-static float greatest(const nx_piece *piece) {
-  return (float)(piece->init_std * (piece->init == NX_INIT_NORMAL ? 6.5 : 1.75));
+static nxr_greatest greatest(const nx_piece *piece) {
+  return (nxr_greatest){.all = (float)(piece->init_std * (piece->init == NX_INIT_NORMAL ? 6.5 : 1.75))};
 }
 
 static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, void *room) {
   const nx_piece *piece = &pieces->plan->pieces[index];
+  const nxr_greatest most = greatest(piece);
   uint32_t tensor_id =
       (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, piece->chunk);
   for (int64_t row = 0; row < piece->rows; row++) {
@@ -37,7 +38,7 @@ static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, 
       draw_row(pieces->plan->run->seed, tensor_id, piece, &span, values);
     else
       for (int64_t i = 0; i < span.n; i++) values[i] = piece->init == NX_INIT_ONES ? 1.0f : 0.0f;
-    nxr_pieces_set(pieces, index, row, values, greatest(piece), room);
+    nxr_pieces_set(pieces, index, row, values, &most, room);
   }
 }
 

@@ -3,8 +3,7 @@
 
 #include "schema/bf16.h"
 #include "schema/f16.h"
-#include "schema/nf4.h"
-#include "schema/nvfp4.h"
+#include "schema/quantized.h"
 #include "schema/stochastic.h"
 
 #include <assert.h>
@@ -144,22 +143,52 @@ size_t nxr_pieces_widest(const nx_plan *plan) {
   return (size_t)widest;
 }
 
+static float of_tile(const nxr_greatest *most, int64_t column) {
+  return most->tiles ? most->tiles[column / NX_FP8_TILE] : most->all;
+}
+
+static float tile_scale(float most) {
+  return nx_fp8_scale_of(NX_FP8_SCALE_DIVIDE, &nx_fp8_rows[NX_FP8_E4M3], most, 0).down;
+}
+
+/* `column`: of the first value. */
+static void encode_fp8(const float *values, int64_t n, int64_t column, const nxr_greatest *most,
+                       uint8_t *codes) {
+  float scale = 1;
+  for (int64_t i = 0; i < n; i++) {
+    if (i == 0 || (column + i) % NX_FP8_TILE == 0) scale = tile_scale(of_tile(most, column + i));
+    codes[i] = nx_e4m3_encode(nx_fp8_round(&nx_fp8_rows[NX_FP8_E4M3], values[i] / scale));
+  }
+}
+
 /* Entries of a frozen row; a shard begins and ends between blocks. */
 static void put_quantized(const nxr_pieces *pieces, nx_form form, const nxr_span *span, const float *values,
-                          float most, void *room) {
-  int64_t size = nx_form_elements(form);
+                          const nxr_greatest *most, void *room) {
+  int64_t size = nx_form_elements(form), n = span->n;
   float *scales = room;
-  if (form == NX_FORM_NF4) nx_nf4_encode(values, span->n * size, room);
-  if (form == NX_FORM_NVFP4) nx_nvfp4_encode(values, span->n * size, room);
-  for (int64_t i = 0; form == NX_FORM_NF4_ABSMAX && i < span->n; i++)
-    scales[i] = nx_nf4_absmax(values + i * size, size);
-  for (int64_t i = 0; form == NX_FORM_NVFP4_SCALE && i < span->n; i++)
-    scales[i] = nx_nvfp4_scale(values + i * size, most);
+  uint8_t *codes = room;
+  switch (form) {
+    case NX_FORM_NF4: nx_nf4_encode(values, n * size, codes); break;
+    case NX_FORM_NVFP4: nx_nvfp4_encode(values, n * size, codes); break;
+    case NX_FORM_MXFP4: nx_mxfp4_encode(values, n * size, codes); break;
+    case NX_FORM_FP8: encode_fp8(values, n, span->column, most, codes); break;
+    case NX_FORM_NF4_ABSMAX:
+      for (int64_t i = 0; i < n; i++) scales[i] = nx_nf4_absmax(values + i * size, size);
+      break;
+    case NX_FORM_NVFP4_SCALE:
+      for (int64_t i = 0; i < n; i++) scales[i] = nx_nvfp4_scale(values + i * size, most->all);
+      break;
+    case NX_FORM_MXFP4_SCALE:
+      for (int64_t i = 0; i < n; i++) codes[i] = nx_mxfp4_scale(values + i * size);
+      break;
+    default:
+      for (int64_t i = 0; i < n; i++) scales[i] = tile_scale(of_tile(most, (span->column + i) * size));
+  }
   nxr_pieces_put(pieces, (nx_dtype)nx_form_find(form)->dtype, span, room);
 }
 
-void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, float most,
-                    void *room) {
+void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values,
+                    const nxr_greatest *most, void *room) {
   nxr_span whole = nxr_pieces_row(pieces, NXR_PARAM, piece, row);
   nx_form form = pieces->plan->pieces[piece].form;
   if (form != NX_FORM_PLAIN) {

@@ -58,11 +58,16 @@ void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_s
 nxr_span nxr_pieces_elements(const nxr_pieces *pieces, uint32_t piece, const nxr_span *span);
 /* Elements of the longest row of any piece. */
 size_t nxr_pieces_widest(const nx_plan *plan);
+/* The greatest magnitudes that scales of quantized weights follow. */
+typedef struct nxr_greatest {
+  float all;          /* in the whole tensor (NVFP4) */
+  const float *tiles; /* in the tiles of the row, of NX_FP8_TILE columns each, from column 0; NULL: all */
+} nxr_greatest;
+
 /* Sets the weights of local row `row`: `values` are the row's columns of the box that lie in the logical
  * tensor (as the NXR_PARAM span says; its elements). The parameter is rounded or quantized from them, the
- * master copy is exact. `room` is the caller's, for as many floats as the row has. `most`: the greatest
- * magnitude in the whole tensor, which scales of NVFP4 need. */
-void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values, float most,
-                    void *room);
+ * master copy is exact. `room` is the caller's, for as many floats as the row has. */
+void nxr_pieces_set(const nxr_pieces *pieces, uint32_t piece, int64_t row, const float *values,
+                    const nxr_greatest *most, void *room);
 
 #endif

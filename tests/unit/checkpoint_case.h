@@ -38,7 +38,7 @@ static inline bool fill(mesh_rank *rank, void *data) {
       float values[16], room[16];
       nxr_span whole = nxr_pieces_row(pieces, NXR_PARAM, piece, row);
       for (int64_t i = 0; i < whole.n; i++) values[i] = number(name, whole.row, whole.column + i, *salt);
-      if (whole.n) nxr_pieces_set(pieces, piece, row, values, 1, room);
+      if (whole.n) nxr_pieces_set(pieces, piece, row, values, &(nxr_greatest){.all = 1}, room);
       for (nxr_kind kind = NXR_GRAD; kind < NXR_N_KINDS; kind++) {
         if (!nxr_pieces_has(pieces, kind, piece)) continue;
         nxr_span span = nxr_pieces_row(pieces, kind, piece, row);

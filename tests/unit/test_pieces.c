@@ -188,12 +188,12 @@ static void test_set_splits(void **state) {
   const float row[] = {1, 2, 3, 4, 5, 6};
   char room[64];
   holder *at = hold(1); /* tensor 1: rows 4 to 6, then padding */
-  nxr_pieces_set(&at->pieces, 0, 2, row, 1, room);
+  nxr_pieces_set(&at->pieces, 0, 2, row, &(nxr_greatest){.all = 1}, room);
   for (int i = 0; i < 6; i++) {
     assert_int_equal(at->param[12 + i], nx_bf16_from_float(row[i]));
     assert_true(at->master[12 + i] == row[i]);
   }
-  nxr_pieces_set(&at->pieces, 0, 3, row, 1, room);
+  nxr_pieces_set(&at->pieces, 0, 3, row, &(nxr_greatest){.all = 1}, room);
   for (int i = 0; i < 6; i++) assert_int_equal(at->param[18 + i], 0);
   free(at);
 }

@@ -39,7 +39,11 @@ const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_pi
                               [NX_FORM_NF4] = "weight",
                               [NX_FORM_NF4_ABSMAX] = "weight.absmax",
                               [NX_FORM_NVFP4] = "weight",
-                              [NX_FORM_NVFP4_SCALE] = "weight_scale"};
+                              [NX_FORM_NVFP4_SCALE] = "weight_scale",
+                              [NX_FORM_MXFP4] = "weight",
+                              [NX_FORM_MXFP4_SCALE] = "weight_scale",
+                              [NX_FORM_FP8] = "weight",
+                              [NX_FORM_FP8_SCALE] = "weight_scale_inv"};
   if (tensor->bare) return piece->bias ? nxc_arena_printf(arena, "%s_bias", name) : name;
   return nxc_arena_printf(arena, "%s.%s", name, piece->bias ? "bias" : ends[piece->form]);
 }

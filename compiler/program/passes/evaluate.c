@@ -2,7 +2,7 @@
 /* The evaluation program: the part of the forward program that the loss hangs on, on the same values at
  * the same places. It runs between steps, when no micro-batch is in flight, so it needs no memory of its
  * own, and gives the loss that training would give. What only training does is left out: dropout,
- * sinkhorn's routing, and whatever only the backward pass reads. */
+ * noise of quantized weights, sinkhorn's routing, and whatever only the backward pass reads. */
 #include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
 
@@ -63,6 +63,7 @@ static void adapt_routing(const nxc_training *t, nxc_operator_node *op) {
  * batches. */
 static void adapt(const evaluation *e, nxc_operator_node *op) {
   if (nx_op_find(op->op)->class == NX_ATTENTION) op->attrs[NX_attention_dropout] = nxc_real(0);
+  if (e->t->lora.base && op->op == e->t->lora.base->op) op->attrs[NX_dequantize_nf4_noise] = nxc_real(0);
   if (op->op == NX_OP_moe_route) adapt_routing(e->t, op);
   if (op->op == NX_OP_ce_loss && op->n_in == 1 && e->graph->weights) {
     op->args[3] = op->args[2], op->args[2] = op->args[1], op->args[1] = e->graph->weights;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/records/lora.h"
 
-#include "schema/nf4.h"
-#include "schema/nvfp4.h"
+#include "schema/quantized.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -103,8 +102,10 @@ static void leave_out(const reader *r, const char *entry) {
 
 static const nxc_quantization *base_of(const nxc_settings *s) {
   static const nxc_quantization rows[] = {
-      {"nf4", NX_FORM_NF4, NX_FORM_NF4_ABSMAX, NX_OP_dequantize_nf4, NX_NF4_BLOCK},
-      {"nvfp4", NX_FORM_NVFP4, NX_FORM_NVFP4_SCALE, NX_OP_dequantize_nvfp4, NX_NVFP4_BLOCK}};
+      {"nf4", NX_FORM_NF4, NX_FORM_NF4_ABSMAX, NX_OP_dequantize_nf4, 1, NX_NF4_BLOCK},
+      {"nvfp4", NX_FORM_NVFP4, NX_FORM_NVFP4_SCALE, NX_OP_dequantize_nvfp4, 1, NX_NVFP4_BLOCK},
+      {"mxfp4", NX_FORM_MXFP4, NX_FORM_MXFP4_SCALE, NX_OP_dequantize_mxfp4, 1, NX_MXFP4_BLOCK},
+      {"block_fp8", NX_FORM_FP8, NX_FORM_FP8_SCALE, NX_OP_dequantize_fp8, NX_FP8_TILE, NX_FP8_TILE}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (nxc_is(s, NX_SETTING_LORA_BASE_TYPE, rows[i].name)) return &rows[i];
   return NULL;
@@ -125,6 +126,7 @@ nxc_lora nxc_lora_read(const nxc_settings *s, const nxc_family *family, nxc_aren
   lora.dropout = nxc_number(s, NX_SETTING_LORA_DROPOUT);
   lora.b_init_std = nxc_number(s, NX_SETTING_LORA_B_INIT_STD);
   lora.base = base_of(s);
+  lora.base_noise = lora.base ? nxc_number(s, NX_SETTING_LORA_BASE_NOISE) : 0;
   lora.bias = bias_of(s);
   const nxc_value *names = nxc_list(s, NX_SETTING_LORA_MODULES, &n);
   for (size_t i = 0; i < n; i++) add(&r, names[i].text);

@@ -20,7 +20,7 @@ typedef struct nxc_quantization {
   const char *name;
   nx_form codes, scales;
   nx_op op;
-  int64_t block;
+  int64_t rows, block; /* of so many rows so many columns share a scale */
 } nxc_quantization;
 
 typedef enum nxc_lora_bias { NXC_LORA_NO_BIAS, NXC_LORA_ALL_BIASES, NXC_LORA_OWN_BIASES } nxc_lora_bias;
@@ -30,6 +30,7 @@ typedef struct nxc_lora {
   double scale; /* of what an adapter adds */
   double dropout, b_init_std;
   const nxc_quantization *base; /* of matrices with adapters; NULL: they are as the others */
+  double base_noise;            /* that training adds to them; 0: none */
   nxc_lora_bias bias;
   const nxc_adapted *of[NXC_N_PARTS]; /* NULL: the part has none */
   const char *unused;                 /* an entry of lora.modules that names no matrix; NULL: all do */
