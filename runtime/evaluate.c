@@ -9,8 +9,10 @@
 
 /* ---- when, and how much ---- */
 
-static uint64_t whole_steps(double epochs, uint64_t n_samples, uint64_t global_batch) {
-  double steps = floor(epochs * (double)n_samples / (double)global_batch);
+uint64_t nxr_steps_of_epochs(double epochs, const nxr_data *data, const nx_run *run) {
+  uint32_t trained = nxr_data_trained(data);
+  double n_samples = trained == NX_NONE ? 0 : (double)nxr_data_samples(data, trained);
+  double steps = floor(epochs * n_samples / run->global_batch);
   return steps < 1 ? 1 : steps < 1e18 ? (uint64_t)steps : (uint64_t)1e18;
 }
 
@@ -35,10 +37,8 @@ static void open_evaluation(nxr_evaluations *evaluations, uint32_t index) {
   *e = (nxr_evaluation){.record = record, .name = nx_plan_text(plan, record->name), .every = record->every,
                         .n_batches = count_batches(record, n_samples, plan->run->global_batch),
                         .evaluated = UINT64_MAX};
-  uint32_t trained = nxr_data_trained(evaluations->data);
-  uint64_t n_trained = trained == NX_NONE ? 0 : nxr_data_samples(evaluations->data, trained);
-  if (record->every_epochs > 0 && n_trained > 0)
-    e->every = whole_steps(record->every_epochs, n_trained, plan->run->global_batch);
+  if (record->every_epochs > 0 && nxr_data_trained(evaluations->data) != NX_NONE)
+    e->every = nxr_steps_of_epochs(record->every_epochs, evaluations->data, plan->run);
   nxr_data_limit(evaluations->data, record->dataset, repeats(record) ? UINT64_MAX : n_samples);
   if (e->n_batches == 0 && evaluations->metrics)
     fprintf(stderr, "nxrun: the set %s has not one sample, and is not evaluated (data.split)\n", e->name);

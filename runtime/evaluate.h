@@ -24,12 +24,15 @@ typedef struct nxr_evaluations {
   nxr_exec *exec;
   nxr_data *data;
   nxr_metrics *metrics;                          /* NULL on ranks that report nothing */
-  bool (*stops)(const void *context); /* whether any rank was told to end; meets all ranks */
-  const void *context;
+  bool (*stops)(void *context);       /* whether any rank was told to end; meets all ranks */
+  void *context;
   bool given_up; /* the last one was told to end */
   uint32_t n;
   nxr_evaluation *at;
 } nxr_evaluations;
+
+/* So many epochs of the training's dataset in steps, rounded down, one at least. */
+uint64_t nxr_steps_of_epochs(double epochs, const nxr_data *data, const nx_run *run);
 
 /* Of the plan of `exec`; the other fields are set before. */
 bool nxr_evaluations_open(nxr_evaluations *evaluations, nxr_fault *fault);

@@ -353,6 +353,7 @@ static int finish(int status) {
 
 int main(int argc, char **argv) {
   static request asked;
+  signal(SIGUSR1, SIG_IGN); /* asks a run that trains for a checkpoint, and nothing of one that begins or ends */
   signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   parse(argc, argv, &asked);
   bool alone = nxr_launch_ranks() == 1;

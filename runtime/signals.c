@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <time.h>
 
-static volatile sig_atomic_t stop_signal;
+static volatile sig_atomic_t stop_signal, save_signal;
 static time_t first_signal;
 
 /* A terminal and mpiexec may both send the same Ctrl-C: a second signal counts as one after a second. */
@@ -18,13 +18,20 @@ static void on_signal(int number) {
   stop_signal = number;
 }
 
+static void on_save(int number) {
+  (void)number;
+  save_signal = 1;
+}
+
 /* Only while there are steps to stop between: before and after, a signal ends the process at once. */
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
 enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
-static struct sigaction usual_actions[N_STOP_SIGNALS];
+static struct sigaction usual_actions[N_STOP_SIGNALS], usual_save;
 
 void nxr_signals_catch(void) {
   const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  const struct sigaction saves = {.sa_handler = on_save, .sa_flags = SA_RESTART};
+  sigaction(SIGUSR1, &saves, &usual_save);
   for (int i = 0; i < N_STOP_SIGNALS; i++) {
     sigaction(stop_signals[i], NULL, &usual_actions[i]);
     bool no_hangup = stop_signals[i] == SIGHUP && usual_actions[i].sa_handler == SIG_IGN; /* nohup */
@@ -33,9 +40,16 @@ void nxr_signals_catch(void) {
 }
 
 void nxr_signals_release(void) {
+  sigaction(SIGUSR1, &usual_save, NULL);
   for (int i = 0; i < N_STOP_SIGNALS; i++) sigaction(stop_signals[i], &usual_actions[i], NULL);
 }
 
 bool nxr_signals_stop(void) {
   return stop_signal != 0;
+}
+
+bool nxr_signals_save(void) {
+  bool asked = save_signal != 0;
+  save_signal = 0;
+  return asked;
 }

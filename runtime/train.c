@@ -30,24 +30,6 @@ static bool open_metrics(nxr_training *run) {
 
 /* ---- a step ---- */
 
-static bool save(nxr_training *run) {
-  if (run->saved == run->done) return true;
-  run->world->phase = "while a checkpoint is written";
-  nxr_checkpoint_save(&run->checkpoint, run->done, &run->fault);
-  run->saved = run->done;
-  bool well = nxr_training_agree(run);
-  run->world->phase = "between steps";
-  return well;
-}
-
-/* Whether a checkpoint is due after so many steps. */
-static bool is_kept(const nx_plan *plan, uint64_t step) {
-  uint64_t every = plan->run_names->save_every;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_EXTRA_SAVES]; i++)
-    if (plan->extra_saves[i] == step) return true;
-  return every && step > 0 && step % every == 0;
-}
-
 static void report(nxr_training *run, const nxr_numbers *numbers, double seconds) {
   if (run->world->rank != 0) return;
   nxr_metrics_row row = {.step = run->done, .seconds = seconds};
@@ -106,9 +88,12 @@ static bool is_finite(nxr_training *run, const nxr_numbers *numbers) {
 
 /* ---- evaluations ---- */
 
-static bool is_stopped(const void *context) {
-  const nxr_training *run = context;
-  return nxr_comm_vote(run->comm, nxr_signals_stop());
+/* A checkpoint goes on meanwhile; one that fails ends the run, and so the evaluation. */
+static bool is_stopped(void *context) {
+  nxr_training *run = context;
+  bool votes[] = {nxr_signals_stop(), run->saver && nxr_saver_is_busy(run->saver)};
+  nxr_comm_votes(run->comm, votes, 2);
+  return (run->saver && !nxr_saves_continue(run, votes[1])) || votes[0];
 }
 
 static bool open_evaluations(nxr_training *run) {
@@ -136,12 +121,15 @@ static void end_unread(const nxr_training *run) {
   nxr_world_abort(NXR_EXIT_FAILED);
 }
 
-static void evaluate(nxr_training *run, bool (*which)(nxr_evaluations *, uint64_t step, nxr_fault *)) {
+/* False where it was given up, since the run shall end. */
+static bool evaluate(nxr_training *run, bool (*which)(nxr_evaluations *, uint64_t step, nxr_fault *)) {
   run->world->phase = "during an evaluation";
   if (!which(&run->evaluations, run->done, &run->fault)) end_unread(run);
-  if (!run->evaluations.given_up) run->score.evaluated = run->done;
+  bool whole = !run->evaluations.given_up;
+  if (whole) run->score.evaluated = run->done;
   run->evaluations.given_up = false;
   run->world->phase = "between steps";
+  return whole;
 }
 
 /* ---- the loop ---- */
@@ -164,38 +152,59 @@ static void write_profile(nxr_training *run) {
     fprintf(stderr, "nxrun: %s; the training goes on without the profile\n", why.text);
 }
 
-static bool loop(nxr_training *run) {
-  uint64_t last = run->plan->run->n_steps;
-  if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
-  bool stop = false, dump = run->options->dump_gradients != NULL;
-  const char *why = NULL;
+/* What the ranks ask each other after each step. */
+enum { FAULT, STOP, BUSY, SAVE, N_VOTES };
+
+/* What is between two steps; *why the run ends here. */
+static bool between(nxr_training *run, const nxr_numbers *numbers, double start_s, const char **why, bool *stop) {
+  bool votes[N_VOTES];
+  *why = find_stop(run, start_s);
+  is_finite(run, numbers);
+  votes[FAULT] = run->fault.text[0] != '\0', votes[STOP] = *why != NULL;
+  votes[BUSY] = nxr_saver_is_busy(run->saver), votes[SAVE] = nxr_saves_ask(run);
+  nxr_comm_votes(run->comm, votes, N_VOTES);
+  if (votes[FAULT]) return nxr_training_agree(run);
+  if (!nxr_saves_continue(run, votes[BUSY])) return false;
+  *stop = !evaluate(run, nxr_evaluate_step) || votes[STOP];
+  judge(run, numbers->loss);
+  return !run->unsaved && nxr_saves_step(run, votes[SAVE]);
+}
+
+static bool train(nxr_training *run, uint64_t last, const char **why, bool *stop) {
+  bool dump = run->options->dump_gradients != NULL;
   double start_s = nxr_clock_s();
   nxr_numbers numbers;
-  if (run->done >= last && run->world->rank == 0)
-    fprintf(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
-            (unsigned long long)run->done, (unsigned long long)last);
-  bool trained = run->done < last;
-  if (trained && run->done == 0 && is_kept(run->plan, 0) && !save(run)) return false;
-  if (trained && run->done == 0) evaluate(run, nxr_evaluate_sanity);
-  if (run->score.evaluated < run->done) evaluate(run, nxr_evaluate_step); /* that was given up */
-  while (run->done < last && !stop) {
+  if (run->done == 0 && !nxr_saves_step(run, false)) return false;
+  if (run->done == 0) evaluate(run, nxr_evaluate_sanity);
+  if (run->unsaved) return false;
+  while (run->done < last && !*stop) {
     nxr_profile_step(&run->profile, run->done + 1);
     run_step(run, &numbers);
     if (run->profile.first && run->done == run->profile.last) write_profile(run);
     if (dump) nxr_checkpoint_gradients(&run->checkpoint, run->options->dump_gradients, &run->fault);
     dump = false;
-    is_finite(run, &numbers);
-    if (nxr_comm_vote(run->comm, run->fault.text[0] != '\0')) return nxr_training_agree(run);
-    evaluate(run, nxr_evaluate_step);
-    judge(run, numbers.loss);
-    why = find_stop(run, start_s);
-    stop = nxr_comm_vote(run->comm, why != NULL);
-    if (is_kept(run->plan, run->done) && !save(run)) return false;
+    if (!between(run, &numbers, start_s, why, stop)) return false;
+  }
+  return true;
+}
+
+static bool loop(nxr_training *run) {
+  uint64_t last = run->plan->run->n_steps;
+  if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
+  bool stop = false, trained = run->done < last;
+  const char *why = NULL;
+  if (!trained && run->world->rank == 0)
+    fprintf(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
+            (unsigned long long)run->done, (unsigned long long)last);
+  if (run->score.evaluated < run->done) evaluate(run, nxr_evaluate_step); /* that was given up */
+  if (trained && !train(run, last, &why, &stop)) {
+    nxr_saves_finish(run); /* the one before this is whole */
+    return false;
   }
   nxr_metrics_end_line(&run->metrics);
   bool recorded = run->profile.first && run->done >= run->profile.first && run->done < run->profile.last;
   if (recorded) write_profile(run); /* as far as the run came */
-  if (!save(run)) return false;
+  if (!nxr_saves_end(run)) return false;
   if (trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
   if (stop && run->world->rank == 0)
     fprintf(stderr, "nxrun: stopped %s after step %llu; --resume continues\n", why ? why : "by a signal",
@@ -206,6 +215,7 @@ static bool loop(nxr_training *run) {
 static void tear_down(nxr_training *run) {
   nxr_metrics_close(&run->metrics);
   nxr_evaluations_close(&run->evaluations);
+  nxr_saver_close(run->saver);
   nxr_exec_close(&run->exec);
   nxr_profile_close(&run->profile);
   if (run->data) nxr_data_close(run->data);

@@ -230,7 +230,7 @@ bool nxr_training_load(nxr_training *run) {
   }
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
   if (!nxr_training_agree(run) || !begin(run)) return false;
-  run->saved = run->done > 0 ? run->done : UINT64_MAX;
+  if (!nxr_saves_open(run)) return false;
   const char *gradients = run->options->dump_gradients;
   if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);
   if (!nxr_training_agree(run)) return false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run while it trains or evaluates: train_begin.c brings it to its first step, train.c through all. */
+/* A run while it trains or evaluates: train_begin.c brings it to its first step, train.c through all, and
+ * train_save.c saves it. */
 #ifndef NXR_TRAINING_H
 #define NXR_TRAINING_H
 
-#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/checkpoint_save.h"
 #include "runtime/evaluate.h"
 #include "runtime/step/exec.h"
 #include "runtime/step/finite.h"
@@ -28,7 +29,11 @@ typedef struct nxr_training {
   nxr_metrics metrics;
   nxr_fault fault;
   uint64_t done;  /* steps behind the run */
-  uint64_t saved; /* at which the newest checkpoint was written */
+  nxr_saver *saver;
+  uint64_t saved;       /* at which the newest checkpoint was begun */
+  uint64_t save_epochs; /* steps of run_names.save_epochs; 0: none are saved for it */
+  double saved_s;       /* when */
+  bool unsaved;         /* a checkpoint has failed, and the run ends for it */
 } nxr_training;
 
 /* Whether all ranks succeeded; where one did not, it has said why. */
@@ -38,5 +43,18 @@ bool nxr_training_set_up(nxr_training *run);
 /* Data and weights: of a checkpoint, or what the run begins with. */
 bool nxr_training_load(nxr_training *run);
 bool nxr_only_evaluates(const nxr_training *run);
+
+bool nxr_saves_open(nxr_training *run);
+/* Whether this rank has a reason for a checkpoint that the others do not know: a signal, or its clock. */
+bool nxr_saves_ask(nxr_training *run);
+/* Goes on with a checkpoint that is under way; `busy`: some rank is still writing. This and those below are false
+ * where one has failed and the run ends for it, which has been said. */
+bool nxr_saves_continue(nxr_training *run, bool busy);
+/* Begins one between two steps where it is due, or some rank has asked for it. */
+bool nxr_saves_step(nxr_training *run, bool asked);
+/* Saves the end of the run; nothing is under way behind it. */
+bool nxr_saves_end(nxr_training *run);
+/* Has what is under way come to its end. */
+bool nxr_saves_finish(nxr_training *run);
 
 #endif

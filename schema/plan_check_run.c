@@ -74,6 +74,11 @@ bool nx_check_run_counts(const nx_checker *check) {
       !nx_is_provenance_text(plan, names->tokenizer) || names->reserved_tail != 0 || names->profile_first > names->profile_last ||
       (names->profile_first == 0) != (names->profile_last == 0))
     return nx_flaw(check, names, "the run's names are malformed");
+  if (!(names->save_after_s >= 0) || !isfinite(names->save_after_s) || !(names->save_epochs >= 0) ||
+      !isfinite(names->save_epochs) || !nx_is_provenance_text(plan, names->temporary) ||
+      !nx_is_provenance_text(plan, names->link_name) || names->strictness >= NX_STRICT_END ||
+      names->timers > 2 || names->timers_over >= NX_TIMERS_END)
+    return nx_flaw(check, names, "what the run writes is malformed");
   return true;
 }
 

@@ -109,14 +109,38 @@ typedef struct nx_run_names {
   uint8_t load_weights;    /* 1: of `load` weights alone, and the run begins at step 0 */
   uint8_t load_required;   /* 1: a run that finds no checkpoint fails */
   uint8_t save_optimizer;  /* 0: checkpoints hold weights alone */
-  uint8_t reserved;
+  uint8_t strictness;      /* nx_strictness, of `load` */
   uint32_t profile_ranks;  /* text: their numbers, with commas; "": all */
   uint64_t profile_first, profile_last; /* steps, from 1, that are recorded; 0: none */
   uint64_t file_bytes; /* of a checkpoint's file of weights, at most; 0: any number */
   uint32_t tokenizer;  /* text: a file or folder, beside checkpoints; "": what nxdata left beside the dataset */
+  uint32_t reserved;
+  /* Checkpoints also come after so long, so many sequences and so many epochs since the one before; 0: not. */
+  double save_after_s;
+  uint64_t save_samples;
+  double save_epochs;
+  uint32_t retain_every;    /* checkpoints of steps that it divides stay, whatever `keep` says; 0: none does */
+  uint32_t temporary_every; /* steps between checkpoints of which only the newest stays; 0: there are none */
+  uint32_t temporary;       /* text: the folder that they are in, below the run's where it is relative */
+  uint32_t link_name;       /* text: of links to checkpoints, with {step}, {samples}, {loss} in it; "": none */
+  uint8_t timers;           /* how much of a step is timed: 0 nothing, 1 its phases, 2 also each kind of operator */
+  uint8_t timers_over;      /* nx_timers_over, of the ranks' times */
+  uint16_t stragglers;      /* fastest and slowest ranks that each line names; 0: none */
   uint32_t reserved_tail;
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 120, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 168, "plan run names");
+
+/* Of tensors that a folder of weights lacks, or has beyond the plan's: a mistake, or said, or passed over. */
+typedef enum nx_strictness {
+  NX_STRICT_RAISE = 0,
+  NX_STRICT_LOG_UNEXPECTED, /* what is missing is a mistake */
+  NX_STRICT_IGNORE_UNEXPECTED,
+  NX_STRICT_LOG_ALL, /* what is missing begins as drawn */
+  NX_STRICT_IGNORE_ALL,
+  NX_STRICT_END
+} nx_strictness;
+
+typedef enum nx_timers_over { NX_TIMERS_MINMAX = 0, NX_TIMERS_MAX, NX_TIMERS_ALL, NX_TIMERS_END } nx_timers_over;
 
 /* Of what not everyone wants in TensorBoard. */
 enum {
@@ -124,14 +148,20 @@ enum {
   NX_SHOWS_LOSS_SCALE = 2,
   NX_SHOWS_PERPLEXITY = 4,
   NX_SHOWS_WORLD_SIZE = 8,
-  NX_SHOWS_ALL = 15
+  NX_SHOWS_TIMERS = 16,
+  NX_SHOWS_ALL = 31
 };
 enum {
   NX_RUN_BEST_IS_GREATEST = 1,
-  NX_RUN_ONLY_EVALUATES = 2, /* nothing is trained */
-  NX_RUN_MODEL_WEIGHTS = 4,  /* a checkpoint's weights are as the model computes, its master weights beside them */
-  NX_RUN_BARE_WEIGHTS = 8,   /* and have nothing beside them that only other programs read */
-  NX_RUN_RULES = 15
+  NX_RUN_ONLY_EVALUATES = 2,   /* nothing is trained */
+  NX_RUN_MODEL_WEIGHTS = 4,    /* a checkpoint's weights are as the model computes, its master weights beside them */
+  NX_RUN_BARE_WEIGHTS = 8,     /* and have nothing beside them that only other programs read */
+  NX_RUN_SAVES_ASIDE = 16,     /* checkpoints are written while the training goes on */
+  NX_RUN_SKIPS_SAVES = 32,     /* one that is due while another is being written is left out, not waited for */
+  NX_RUN_SAVES_MAY_FAIL = 64,  /* a checkpoint that cannot be written is said, and the training goes on */
+  NX_RUN_KEEPS_PROGRESS = 128, /* progress.txt in the run's folder */
+  NX_RUN_LOGS_FLOPS = 256,     /* operations a second, and their share of what the machine could do */
+  NX_RUN_RULES = 511
 };
 
 enum {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint.h"
 
-#include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/checkpoint/checkpoint_remove.h"
+#include "runtime/checkpoint/checkpoint_save.h"
 #include "runtime/checkpoint/checkpoint_write.h"
 
 #include <assert.h>
@@ -19,58 +18,11 @@ bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_f
   return nxr_world_all(checkpoint->world, good);
 }
 
-/* ---- saving ---- */
-
-static bool saves_states(const nxr_checkpoint *checkpoint) {
-  return checkpoint->run.plan->run_names->save_optimizer != 0;
-}
-
-static bool write_files(const nxr_checkpoint *checkpoint, const nxr_tensors *tensors, const char *folder,
-                        uint64_t step, nxr_fault *fault) {
-  nxr_world *world = checkpoint->world;
-  nxr_content contents[NXR_CHECKPOINT_FILES];
-  nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
-  uint32_t n_files = nxr_checkpoint_list(tensors, saves_states(checkpoint), contents, files);
-  for (uint32_t i = 0; i < n_files; i++) {
-    char path[NXR_PATH_BYTES + 32];
-    snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
-    if (!nxr_tensors_write(tensors, world, contents[i], path, fault)) return false;
-  }
-  if (!nxr_checkpoint_hash(world, folder, files, n_files, fault)) return false;
-  bool good = world->rank != 0 ||
-              (nxr_manifest_write(folder, &checkpoint->run, step, files, n_files, fault) &&
-               nxr_folder_publish(checkpoint->directory, step, folder, fault));
-  return nxr_world_all(world, good);
-}
-
-/* A checkpoint of this step that is there already was written by an earlier run of the same plan: it holds
- * the same. Otherwise `folder` is the new one's, under its temporary name. */
-static bool begin(const nxr_checkpoint *checkpoint, uint64_t step, bool *is_there,
-                  char folder[NXR_PATH_BYTES], nxr_fault *fault) {
-  uint64_t there = 0;
-  bool good = true;
-  if (checkpoint->world->rank == 0) {
-    there = nxr_folder_has(checkpoint->directory, step);
-    good = there || nxr_folder_begin(checkpoint->directory, step, folder, fault);
-  }
-  nxr_world_broadcast(checkpoint->world, &there, sizeof there);
-  nxr_world_broadcast(checkpoint->world, folder, NXR_PATH_BYTES);
-  *is_there = there != 0;
-  return nxr_world_all(checkpoint->world, good);
-}
-
 bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault) {
-  char folder[NXR_PATH_BYTES] = "";
-  nxr_tensors tensors;
-  bool is_there, opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
-  bool good = nxr_world_all(checkpoint->world, opened) && begin(checkpoint, step, &is_there, folder, fault) &&
-              (is_there || write_files(checkpoint, &tensors, folder, step, fault));
-  if (opened) nxr_tensors_close(&tensors);
-  if (checkpoint->world->rank == 0) {
-    if (good) nxr_folder_prune(checkpoint->directory, checkpoint->run.plan->run_names);
-    else if (folder[0] != '\0') nxr_unfinished_remove(folder);
-  }
-  return nxr_world_all(checkpoint->world, good);
+  nxr_saver *saver;
+  bool good = nxr_saver_open(checkpoint, false, &saver, fault) && nxr_saver_begin(saver, step, fault);
+  nxr_saver_close(saver);
+  return good;
 }
 
 /* ---- gradients ---- */
@@ -101,10 +53,13 @@ bool nxr_checkpoint_gradients(const nxr_checkpoint *checkpoint, const char *dire
   nxr_tensors tensors;
   gradients_path(directory, "", path);
   gradients_path(directory, ".tmp", temporary);
+  nxr_sum sum = {0};
+  const nxr_part part = {.tensors = &tensors, .content = NXR_GRADIENTS, .path = temporary,
+                         .first = world->rank == 0, .beat = nxr_world_beat};
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
-  bool good = nxr_world_all(world, opened) &&
+  bool good = nxr_world_all(world, opened && nxr_tensors_share(&tensors, fault)) &&
               nxr_checkpoint_prepare_gradients(checkpoint, directory, fault) &&
-              nxr_tensors_write(&tensors, world, NXR_GRADIENTS, temporary, fault);
+              nxr_world_all(world, nxr_part_write(&part, &sum, fault));
   if (opened) nxr_tensors_close(&tensors);
   if (world->rank == 0) {
     if (good && rename(temporary, path) != 0)

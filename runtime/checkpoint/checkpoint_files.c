@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_files.h"
 
+#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_write.h"
 
-#include <assert.h>
-#include <string.h>
+#include <stdio.h>
 
 uint32_t nxr_checkpoint_list(const nxr_tensors *tensors, bool states, nxr_content contents[],
                              nxr_checkpoint_file files[]) {
@@ -24,26 +24,20 @@ uint32_t nxr_checkpoint_list(const nxr_tensors *tensors, bool states, nxr_conten
   return n;
 }
 
-typedef struct checksum {
-  uint64_t words[4], n_bytes;
-} checksum;
-
-bool nxr_checkpoint_hash(nxr_world *world, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
-                         nxr_fault *fault) {
-  checksum sums[NXR_CHECKPOINT_FILES] = {0};
+bool nxr_checkpoint_verify(nxr_world *world, const char *folder, const nxr_checkpoint_file *files, uint32_t n_files,
+                           nxr_fault *why) {
+  nxr_sum sums[NXR_CHECKPOINT_FILES] = {0};
   bool good = true;
-  assert(n_files <= NXR_CHECKPOINT_FILES);
   for (uint32_t i = 0; i < n_files; i++) {
-    if (i % world->size != world->rank) continue;
-    good = nxr_manifest_hash(folder, &files[i], fault) && good;
-    memcpy(sums[i].words, files[i].sha256, sizeof files[i].sha256);
-    sums[i].n_bytes = files[i].n_bytes;
+    char path[NXR_PATH_BYTES + 32];
+    uint64_t n_bytes;
+    snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
+    good = nxr_sum_file(path, world->rank, world->size, &sums[i], &n_bytes, why) && good;
   }
   if (!nxr_world_all(world, good)) return false;
-  nxr_world_max(world, (uint64_t *)sums, n_files * sizeof *sums / sizeof(uint64_t));
-  for (uint32_t i = 0; i < n_files; i++) {
-    memcpy(files[i].sha256, sums[i].words, sizeof files[i].sha256);
-    files[i].n_bytes = sums[i].n_bytes;
-  }
-  return true;
+  nxr_sum_combine(world, sums, n_files);
+  for (uint32_t i = 0; world->rank == 0 && i < n_files; i++)
+    if (!nxr_sum_equal(&sums[i], &files[i].sum))
+      good = nxr_fault_set(why, "the checksum of %s is wrong", files[i].name);
+  return nxr_world_all(world, good);
 }

@@ -10,8 +10,9 @@
  * Returns how many. */
 uint32_t nxr_checkpoint_list(const nxr_tensors *tensors, bool states, nxr_content contents[],
                              nxr_checkpoint_file files[]);
-/* Each by one rank, the results for all; meets all ranks. */
-bool nxr_checkpoint_hash(nxr_world *world, const char *folder, nxr_checkpoint_file *files, uint32_t n_files,
-                         nxr_fault *fault);
+/* Whether the files have the sums that the manifest says (rank 0 knows them): each rank reads a part of each file.
+ * Meets all ranks; `why` is filled on those that know. */
+bool nxr_checkpoint_verify(nxr_world *world, const char *folder, const nxr_checkpoint_file *files, uint32_t n_files,
+                           nxr_fault *why);
 
 #endif

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 static const char FORMAT[] = "nxrun checkpoint";
-enum { VERSION = 1, CHUNK_BYTES = 1 << 20, HEX_BYTES = 65 };
+enum { VERSION = 2, HEX_BYTES = 65 };
 
 static bool parse_hex(const char *hex, uint8_t bytes[32]) {
   char again[HEX_BYTES];
@@ -30,30 +30,19 @@ static bool parse_hex(const char *hex, uint8_t bytes[32]) {
   return strcmp(again, hex) == 0;
 }
 
-static bool hash_open_file(int descriptor, nxr_checkpoint_file *file) {
-  uint8_t *chunk = malloc(CHUNK_BYTES);
-  struct sha256_ctx state;
-  ssize_t n = -1;
-  sha256_init(&state);
-  file->n_bytes = 0;
-  while (chunk && (n = read(descriptor, chunk, CHUNK_BYTES)) > 0) {
-    nxr_world_beat();
-    sha256_update(&state, (size_t)n, chunk);
-    file->n_bytes += (uint64_t)n;
-  }
-  sha256_digest(&state, sizeof file->sha256, file->sha256);
-  free(chunk);
-  return n == 0;
+static bool find_size(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  struct stat status;
+  snprintf(path, sizeof path, "%s/%s", folder, file->name);
+  if (stat(path, &status) != 0) return nxr_fault_set(fault, "%s: %s", file->name, strerror(errno));
+  file->n_bytes = (uint64_t)status.st_size;
+  return true;
 }
 
-bool nxr_manifest_hash(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault) {
-  char path[NXR_PATH_BYTES];
-  snprintf(path, sizeof path, "%s/%s", folder, file->name);
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe nothing is awaited */
-  bool good = descriptor >= 0 && hash_open_file(descriptor, file);
-  if (!good) nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
-  if (descriptor >= 0) close(descriptor);
-  return good;
+bool nxr_manifest_sizes(const char *folder, nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
+  for (uint32_t i = 0; i < n_files; i++)
+    if (!find_size(folder, &files[i], fault)) return false;
+  return true;
 }
 
 static json_t *make_settings(const nx_plan *plan) {
@@ -112,12 +101,12 @@ bool nxr_manifest_score(const json_t *manifest, nxr_score *score) {
 
 static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const nxr_checkpoint_file *files,
                              uint32_t n_files) {
-  char hex[HEX_BYTES];
+  char hex[HEX_BYTES], sum[NXR_SUM_TEXT_BYTES];
   json_t *entries = json_object();
   for (uint32_t i = 0; i < n_files; i++) {
-    nx_hex(files[i].sha256, hex);
-    json_object_set_new(entries, files[i].name, json_pack("{s:I, s:s}", "bytes", (json_int_t)files[i].n_bytes,
-                                                          "sha256", hex));
+    nxr_sum_text(&files[i].sum, sum);
+    json_object_set_new(entries, files[i].name,
+                        json_pack("{s:I, s:s}", "bytes", (json_int_t)files[i].n_bytes, "sum", sum));
   }
   nx_hex(run->plan->header->plan_id, hex);
   return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*, s:o*}", "format", FORMAT, "version", VERSION,
@@ -168,20 +157,14 @@ bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_
 /* One file as the manifest has it, and whether it is there. */
 static bool read_entry(const char *folder, const json_t *entries, nxr_checkpoint_file *file,
                        nxr_fault *fault) {
-  char path[NXR_PATH_BYTES];
   const json_t *entry = json_object_get(entries, file->name);
   const json_t *bytes = json_object_get(entry, "bytes");
-  if (!json_is_integer(bytes) ||
-      !parse_hex(json_string_value(json_object_get(entry, "sha256")), file->sha256))
+  if (!json_is_integer(bytes) || !nxr_sum_parse(json_string_value(json_object_get(entry, "sum")), &file->sum))
     return nxr_fault_set(fault, "its manifest.json does not name %s", file->name);
-  file->n_bytes = (uint64_t)json_integer_value(bytes);
-  struct stat status;
-  snprintf(path, sizeof path, "%s/%s", folder, file->name);
-  if (stat(path, &status) != 0) return nxr_fault_set(fault, "%s: %s", file->name, strerror(errno));
-  if ((uint64_t)status.st_size != file->n_bytes)
-    return nxr_fault_set(fault, "%s has %" PRIu64 " bytes, not %" PRIu64, file->name,
-                         (uint64_t)status.st_size, file->n_bytes);
-  return true;
+  if (!find_size(folder, file, fault)) return false;
+  uint64_t wanted = (uint64_t)json_integer_value(bytes);
+  return file->n_bytes == wanted || nxr_fault_set(fault, "%s has %" PRIu64 " bytes, not %" PRIu64, file->name,
+                                                  file->n_bytes, wanted);
 }
 
 bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files,

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* manifest.json: what a checkpoint consists of, of which plan, and after which step.
  *
- *   {"format": "nxrun checkpoint", "version": 1, "plan_id": hex, "step": n,
- *    "files": {name: {"bytes": n, "sha256": hex}}, "settings": {path: value},
+ *   {"format": "nxrun checkpoint", "version": 2, "plan_id": hex, "step": n,
+ *    "files": {name: {"bytes": n, "sum": hex}}, "settings": {path: value},
  *    "dataset": {"documents": n, "tokens": n, "sha256": hex},
  *    "score": {"loss": x, "evaluated": n},
  *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n}}
  *
  * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset
- * is what the run was trained on (dataset_fingerprint.h). */
+ * is what the run was trained on (dataset_fingerprint.h), a sum is that of checkpoint_sum.h. */
 #ifndef NXR_CHECKPOINT_MANIFEST_H
 #define NXR_CHECKPOINT_MANIFEST_H
 
+#include "runtime/checkpoint/checkpoint_sum.h"
 #include "runtime/checkpoint/checkpoint_tensors.h"
 #include "runtime/data/dataset_fingerprint.h"
 #include "runtime/state/loss_scale.h"
@@ -27,11 +28,11 @@ enum { NXR_CHECKPOINT_FILES = 2 + NXR_MAX_STATE_FILES };
 typedef struct nxr_checkpoint_file {
   const char *name;
   uint64_t n_bytes;
-  uint8_t sha256[32];
+  nxr_sum sum;
 } nxr_checkpoint_file;
 
-/* Fills n_bytes and sha256 of a file in the folder. */
-bool nxr_manifest_hash(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault);
+/* Fills n_bytes of files in the folder. */
+bool nxr_manifest_sizes(const char *folder, nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* What a checkpoint is worth: the newest loss of what the plan judges checkpoints by. */
 typedef struct nxr_score {
   bool known;
@@ -52,7 +53,7 @@ typedef struct nxr_manifest_run {
 bool nxr_manifest_is_there(const char *folder);
 /* Whether checkpoints hold the model, not only adapters beside it. */
 bool nxr_manifest_has_base(const nx_plan *plan);
-/* Writes and syncs the manifest of a checkpoint whose files have been hashed, and before it the config.json
+/* Writes and syncs the manifest of a checkpoint whose files are written, and before it the config.json
  * with which transformers reads the weights, and the adapter_config.json with which PEFT reads adapters. */
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
@@ -66,7 +67,8 @@ bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr
 bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
                             nxr_fault *fault);
 uint32_t nxr_manifest_n_files(const json_t *manifest);
-/* Fills n_bytes and sha256 of the files by name; false where one is missing, or of another size. There may be others. */
+/* Fills n_bytes and sum of the files by name; false where one is missing, or of another size. There may be
+ * others. */
 bool nxr_manifest_files(const json_t *manifest, const char *folder, nxr_checkpoint_file *files,
                         uint32_t n_files, nxr_fault *fault);
 

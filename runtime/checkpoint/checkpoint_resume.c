@@ -39,20 +39,14 @@ static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume
                               const nxr_tensors *tensors, const char *folder, uint64_t step, nxr_fault *why) {
   nxr_world *world = checkpoint->world;
   nxr_content contents[NXR_CHECKPOINT_FILES];
-  nxr_checkpoint_file expected[NXR_CHECKPOINT_FILES], files[NXR_CHECKPOINT_FILES];
+  nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
   uint32_t n_weights = nxr_checkpoint_list(tensors, false, contents, files);
   uint32_t n_files = nxr_checkpoint_list(tensors, !from->weights_only, contents, files);
-  memcpy(expected, files, sizeof files);
   uint32_t is = WHOLE;
-  if (world->rank == 0) is = judge(checkpoint, from, folder, step, expected, n_files, n_weights, why);
+  if (world->rank == 0) is = judge(checkpoint, from, folder, step, files, n_files, n_weights, why);
   nxr_world_broadcast(world, &is, sizeof is);
   if (is != WHOLE) return is;
-  if (!nxr_checkpoint_hash(world, folder, files, n_files, why)) return DAMAGED;
-  bool equal = true;
-  for (uint32_t i = 0; world->rank == 0 && i < n_files; i++)
-    if (memcmp(files[i].sha256, expected[i].sha256, sizeof files[i].sha256) != 0)
-      equal = nxr_fault_set(why, "the checksum of %s is wrong", files[i].name);
-  return nxr_world_all(world, equal) ? WHOLE : DAMAGED;
+  return nxr_checkpoint_verify(world, folder, files, n_files, why) ? WHOLE : DAMAGED;
 }
 
 static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path,

@@ -104,7 +104,20 @@ bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault 
 void nxr_tensors_close(nxr_tensors *tensors) {
   free(tensors->items);
   free(tensors->of_piece);
+  free(tensors->shares);
   *tensors = (nxr_tensors){0};
+}
+
+bool nxr_tensors_share(nxr_tensors *tensors, nxr_fault *fault) {
+  tensors->shares = calloc((size_t)tensors->pieces->plan->n[NX_SECTION_PIECES] + 1, 1);
+  if (tensors->shares == NULL) return nxr_fault_set(fault, "out of memory");
+  return nxr_shares_find(tensors->pieces, tensors->shares, fault);
+}
+
+bool nxr_tensors_writes(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
+  nxr_kind kind = nxr_tensors_kind(tensors, content, piece);
+  return tensors->shares && nxr_pieces_has(tensors->pieces, kind, piece) &&
+         nxr_shares_write(tensors->pieces, tensors->shares, kind, piece);
 }
 
 bool nxr_content_is_weights(nxr_content content) {

@@ -7,8 +7,8 @@
 #define NXR_CHECKPOINT_TENSORS_H
 
 #include "runtime/files/fault.h"
-#include "runtime/state/pieces.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/state/shares.h"
 
 /* NXR_WEIGHTS are those of the model, NXR_ADAPTERS what is trained beside it where it is frozen. Of gradients
  * and states a plan with adapters has those of the adapters' tensors. From NXR_STATES on, what the optimizers
@@ -26,6 +26,7 @@ typedef struct nxr_tensors {
   nxr_tensor *items; /* by name */
   uint32_t n;
   uint32_t *of_piece; /* [pieces of the plan] */
+  uint8_t *shares;    /* [pieces of the plan], see nxr_tensors_share */
   bool adapted;       /* the plan has adapters */
   const nx_state_row *states[NXR_MAX_STATE_FILES]; /* of all parameter groups, each name once */
   uint32_t n_states;
@@ -33,6 +34,10 @@ typedef struct nxr_tensors {
 
 bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault *fault);
 void nxr_tensors_close(nxr_tensors *tensors);
+/* Finds which rank writes what; before it nobody writes anything. */
+bool nxr_tensors_share(nxr_tensors *tensors, nxr_fault *fault);
+/* Whether this rank writes its spans of the piece into the file of a content, if that has it. */
+bool nxr_tensors_writes(const nxr_tensors *tensors, nxr_content content, uint32_t piece);
 
 /* NX_NONE where the plan has none of that name. */
 uint32_t nxr_tensors_find(const nxr_tensors *tensors, const char *name);

@@ -12,16 +12,17 @@ enum { RUN_BYTES = 1 << 20, BLOCK_BYTES = 8 << 20, SYNC_BYTES = 256 << 20 };
 /* The layout of the file, and this rank's hold on it: bytes that follow each other are gathered into a run
  * and written together. */
 typedef struct writer {
+  const nxr_part *part;
   const nxr_tensors *tensors;
-  nxr_content content;
-  const char *path;
   nxr_safetensor *layout;   /* the tensors that the file has */
   nxr_safetensor **of_tensor; /* [tensors], NULL where the file has it not */
   char *header;
   uint64_t n_header_bytes, n_file_bytes;
   int file;
+  const uint8_t *taken;     /* what comes next of part.taken */
   uint8_t *run;             /* [RUN_BYTES] */
   uint64_t run_offset, n_run_bytes, n_unsynced_bytes;
+  nxr_sum *sum;
   nxr_fault *fault;
 } writer;
 
@@ -32,13 +33,14 @@ bool nxr_world_all(nxr_world *world, bool own) {
 }
 
 static bool write_fault(const writer *out) {
-  return nxr_fault_set(out->fault, "cannot write %s: %s", out->path, strerror(errno));
+  return nxr_fault_set(out->fault, "cannot write %s: %s", out->part->path, strerror(errno));
 }
 
 static bool write_at(const writer *out, const void *bytes, uint64_t n_bytes, uint64_t offset) {
   const uint8_t *from = bytes;
+  nxr_sum_add(out->sum, bytes, n_bytes, offset);
   while (n_bytes > 0) {
-    nxr_world_beat();
+    if (out->part->beat) out->part->beat();
     ssize_t n = pwrite(out->file, from, n_bytes, (off_t)offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return write_fault(out);
@@ -88,8 +90,8 @@ static bool make_layout(writer *out) {
   if (!out->layout || !out->of_tensor || !out->run) return nxr_fault_set(out->fault, "out of memory");
   for (uint32_t i = 0; i < tensors->n; i++) {
     uint32_t piece = tensors->items[i].piece;
-    if (nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, out->content, piece), piece))
-      nxr_tensors_describe(tensors, out->content, i, &out->layout[n++]);
+    if (nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, out->part->content, piece), piece))
+      nxr_tensors_describe(tensors, out->part->content, i, &out->layout[n++]);
   }
   qsort(out->layout, n, sizeof *out->layout, by_alignment);
   for (uint64_t i = 0; i < n; i++)
@@ -110,18 +112,23 @@ static void drop_layout(writer *out) {
 
 /* Rows [first, first + n) of the local box, each in its place of a dense block of the box's width; the spans
  * say which columns are there. */
-static void gather(const writer *out, uint32_t piece, int64_t first, int64_t n, uint8_t *block,
+static void gather(writer *out, uint32_t piece, int64_t first, int64_t n, uint8_t *block,
                    nxr_span *spans) {
   const nxr_pieces *pieces = out->tensors->pieces;
   const nx_piece *at = &pieces->plan->pieces[piece];
-  nxr_kind kind = nxr_tensors_kind(out->tensors, out->content, piece);
+  nxr_kind kind = nxr_tensors_kind(out->tensors, out->part->content, piece);
   nx_dtype dtype = nxr_pieces_dtype(pieces, kind, piece);
   uint64_t size = nx_dtype_bits(dtype) / 8;
   int64_t column_start = nx_constant_value(pieces->plan, at->column_start, pieces->rank, at->chunk);
   for (int64_t i = 0; i < n; i++) {
     spans[i] = nxr_pieces_row(pieces, kind, piece, first + i);
     uint64_t element = (uint64_t)(i * at->columns + spans[i].column - column_start);
-    nxr_pieces_get(pieces, dtype, &spans[i], block + element * size);
+    if (out->taken) {
+      memcpy(block + element * size, out->taken, (uint64_t)spans[i].n * size);
+      out->taken += (uint64_t)spans[i].n * size;
+    } else {
+      nxr_pieces_get(pieces, dtype, &spans[i], block + element * size);
+    }
     spans[i].address = block + element * size;
   }
 }
@@ -162,9 +169,7 @@ static bool put_piece(writer *out, uint32_t index) {
   const nxr_pieces *pieces = out->tensors->pieces;
   const nx_piece *piece = &pieces->plan->pieces[index];
   const nxr_safetensor *tensor = out->of_tensor[out->tensors->of_piece[index]];
-  if (tensor == NULL ||
-      !nxr_pieces_writes(pieces, nxr_tensors_kind(out->tensors, out->content, index), index))
-    return true;
+  if (tensor == NULL || !nxr_tensors_writes(out->tensors, out->part->content, index)) return true;
   int64_t row_bytes = piece->columns * (int64_t)(nx_dtype_bits(tensor->dtype) / 8),
           n_rows = BLOCK_BYTES / row_bytes;
   if (n_rows < 1) n_rows = 1;
@@ -186,10 +191,12 @@ static bool put_piece(writer *out, uint32_t index) {
 
 /* ---- the file ---- */
 
-/* Room is taken at once, so that a full disk is found before much is written. */
-static bool create_file(writer *out) {
-  out->file = open(out->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+/* Whichever rank comes first makes it. One takes the room at once, so that a full disk is found before much is
+ * written. */
+static bool open_file(writer *out) {
+  out->file = open(out->part->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (out->file < 0) return write_fault(out);
+  if (!out->part->first) return true;
   errno = posix_fallocate(out->file, 0, (off_t)out->n_file_bytes);
   bool unsupported = errno == EOPNOTSUPP || errno == EINVAL;
   if (errno != 0 && (!unsupported || ftruncate(out->file, (off_t)out->n_file_bytes) != 0))
@@ -198,8 +205,7 @@ static bool create_file(writer *out) {
 }
 
 static bool write_own(writer *out) {
-  if (out->file < 0) out->file = open(out->path, O_WRONLY | O_CLOEXEC);
-  if (out->file < 0) return write_fault(out);
+  if (!open_file(out)) return false;
   for (uint32_t i = 0; i < out->tensors->pieces->plan->n[NX_SECTION_PIECES]; i++)
     if (!put_piece(out, i)) return false;
   if (!flush(out)) return false;
@@ -209,11 +215,41 @@ static bool write_own(writer *out) {
   return good;
 }
 
-bool nxr_tensors_write(const nxr_tensors *tensors, nxr_world *world, nxr_content content, const char *path,
-                       nxr_fault *fault) {
-  writer out = {.tensors = tensors, .content = content, .path = path, .file = -1, .fault = fault};
-  bool good = make_layout(&out) && (world->rank != 0 || create_file(&out));
-  good = nxr_world_all(world, good) && nxr_world_all(world, write_own(&out));
+bool nxr_part_write(const nxr_part *part, nxr_sum *sum, nxr_fault *fault) {
+  writer out = {.part = part, .tensors = part->tensors, .taken = part->taken, .file = -1, .sum = sum,
+                .fault = fault};
+  bool good = make_layout(&out) && write_own(&out);
   drop_layout(&out);
   return good;
+}
+
+/* ---- a copy of what will be written ---- */
+
+/* Rows that lie one behind the other are copied at once. */
+static uint64_t take_piece(const nxr_tensors *tensors, nxr_kind kind, uint32_t index, uint8_t *to) {
+  const nxr_pieces *pieces = tensors->pieces;
+  nx_dtype dtype = nxr_pieces_dtype(pieces, kind, index);
+  uint64_t size = nx_dtype_bits(dtype) / 8, n_bytes = 0;
+  nxr_span run = {0};
+  for (int64_t row = 0; row < pieces->plan->pieces[index].rows; row++) {
+    nxr_span span = nxr_pieces_row(pieces, kind, index, row);
+    if (span.n == 0) continue;
+    if (run.n > 0 && (uint8_t *)run.address + (uint64_t)run.n * size == span.address) {
+      run.n += span.n;
+      continue;
+    }
+    if (to) nxr_pieces_get(pieces, dtype, &run, to + n_bytes);
+    n_bytes += (uint64_t)run.n * size;
+    run = span;
+  }
+  if (to) nxr_pieces_get(pieces, dtype, &run, to + n_bytes);
+  return n_bytes + (uint64_t)run.n * size;
+}
+
+uint64_t nxr_part_take(const nxr_tensors *tensors, nxr_content content, uint8_t *to) {
+  uint64_t n_bytes = 0;
+  for (uint32_t i = 0; i < tensors->pieces->plan->n[NX_SECTION_PIECES]; i++)
+    if (nxr_tensors_writes(tensors, content, i))
+      n_bytes += take_piece(tensors, nxr_tensors_kind(tensors, content, i), i, to ? to + n_bytes : NULL);
+  return n_bytes;
 }

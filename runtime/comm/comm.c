@@ -4,6 +4,7 @@
 #include "runtime/world/clock.h"
 
 #include <sched.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,10 +94,10 @@ static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
                                     .group = NX_NONE,
                                     .x_dtype = NX_f64,
                                     .y_dtype = NX_f64,
-                                    .x = &comm->pulse->vote_in,
-                                    .y = &comm->pulse->vote_out,
+                                    .x = comm->pulse->votes_in,
+                                    .y = comm->pulse->votes_out,
                                     .outer = 1,
-                                    .axis = 1,
+                                    .axis = NXR_MOST_VOTES,
                                     .inner = 1,
                                     .on_host = true,
                                     .operator= NX_NONE };
@@ -344,11 +345,17 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
   if (peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
 }
 
-bool nxr_comm_vote(nxr_comm *comm, bool own) {
-  comm->pulse->vote_in = own;
+void nxr_comm_votes(nxr_comm *comm, bool votes[], uint32_t n) {
+  assert(n <= NXR_MOST_VOTES);
+  for (uint32_t i = 0; i < n; i++) comm->pulse->votes_in[i] = votes[i];
   nxr_comm_start(comm, comm->vote);
   nxr_comm_wait(comm, comm->vote);
-  return comm->pulse->vote_out > 0;
+  for (uint32_t i = 0; i < n; i++) votes[i] = comm->pulse->votes_out[i] > 0;
+}
+
+bool nxr_comm_vote(nxr_comm *comm, bool own) {
+  nxr_comm_votes(comm, &own, 1);
+  return own;
 }
 
 void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator) {

@@ -66,6 +66,9 @@ void nxr_comm_progress(nxr_comm *comm);
 
 /* Whether any rank says true; meets all ranks. */
 bool nxr_comm_vote(nxr_comm *comm, bool own);
+/* Several questions at once: *votes becomes what any rank says. */
+enum { NXR_MOST_VOTES = 6 };
+void nxr_comm_votes(nxr_comm *comm, bool votes[], uint32_t n);
 /* A sign of life: what this rank is about to run; steps count from 1. */
 void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator);
 /* Memory beyond arenas and control that the message transport holds. */

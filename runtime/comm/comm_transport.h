@@ -19,16 +19,17 @@ typedef struct nxr_post {
   uint64_t signature;    /* of operator, shape and types: equal on all members */
 } nxr_post;
 
-/* The first 64 bytes of a rank's control memory. */
+/* The first bytes of a rank's control memory. */
 typedef struct nxr_pulse {
   _Atomic uint64_t beats;
   _Atomic uint64_t step;
   _Atomic uint32_t operator;
   _Atomic uint32_t waits_for; /* 1 + the rank that it has been waiting for for a while; 0: none */
-  double vote_in, vote_out;
-  uint8_t padding[24];
+  uint8_t padding[40];
+  double votes_in[NXR_MOST_VOTES], votes_out[NXR_MOST_VOTES];
+  uint8_t rest[32];
 } nxr_pulse;
-_Static_assert(sizeof(nxr_pulse) == 64, "one cache line");
+_Static_assert(sizeof(nxr_pulse) == 192, "whole cache lines, the votes' behind the signs of life");
 
 typedef struct nxr_comm_group {
   const char *name;

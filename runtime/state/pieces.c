@@ -41,9 +41,7 @@ static const nx_range *range_of(const nxr_pieces *pieces, uint32_t piece) {
   return &pieces->plan->ranges[pieces->plan->pieces[piece].range];
 }
 
-/* Whether this rank's copy counts in its shard alone: what is stored as a shard, and gradients, which are
- * summed only there. */
-static bool is_sharded(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
+bool nxr_pieces_is_sharded(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) {
   const nx_range *range = range_of(pieces, piece);
   uint64_t n = (uint64_t)pieces->plan->values[value_of(pieces, kind, piece)].dims[0];
   return range->shard_group != NX_NONE && (kind == NXR_GRAD || n == range->n_shard);
@@ -55,7 +53,7 @@ bool nxr_pieces_writes(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece) 
   const nx_piece *at = &pieces->plan->pieces[piece];
   uint32_t rank = pieces->rank;
   if (chunk_of(pieces, at)->stage != pieces->stage) return false;
-  if (is_sharded(pieces, kind, piece))
+  if (nxr_pieces_is_sharded(pieces, kind, piece))
     rank = nx_group_member(pieces->plan, pieces->plan->ranges[at->range].shard_group, rank, 0);
   return nx_constant_value(pieces->plan, at->owner, rank, at->chunk) == 1;
 }
@@ -92,7 +90,7 @@ nxr_span nxr_pieces_row(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece,
   if (span.n <= 0 || chunk_of(pieces, at)->stage != pieces->stage)
     return (nxr_span){.row = span.row, .column = span.column};
   int64_t element = (int64_t)at->range_offset + row * at->columns;
-  if (is_sharded(pieces, kind, piece)) clip_to_shard(pieces, at, range, &element, &span);
+  if (nxr_pieces_is_sharded(pieces, kind, piece)) clip_to_shard(pieces, at, range, &element, &span);
   if ((uint64_t)value->dims[0] == range->n_shard) element -= constant(pieces, at, range->shard_start);
   if (span.n == 0) return span;
   span.address = value_address(pieces, at, value) + (uint64_t)element * (nx_dtype_bits(value->dtype) / 8);

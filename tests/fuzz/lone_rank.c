@@ -140,6 +140,10 @@ void nxr_comm_progress(nxr_comm *comm) {
   (void)comm;
 }
 
+void nxr_comm_votes(nxr_comm *comm, bool votes[], uint32_t n) {
+  (void)comm, (void)votes, (void)n;
+}
+
 bool nxr_comm_vote(nxr_comm *comm, bool own) {
   (void)comm;
   return own;

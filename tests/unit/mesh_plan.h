@@ -340,7 +340,20 @@ static inline const char *mesh_fault(const mesh_ranks *all) {
   return "";
 }
 
-void nxr_world_max(nxr_world *world, uint64_t *values, size_t n) {
+static inline void mesh_keep_largest(void *all, const void *one) {
+  if (*(const uint64_t *)one > *(uint64_t *)all) *(uint64_t *)all = *(const uint64_t *)one;
+}
+
+static inline void mesh_add(void *all, const void *one) {
+  double sum, number;
+  memcpy(&sum, all, sizeof sum);
+  memcpy(&number, one, sizeof number);
+  sum += number;
+  memcpy(all, &sum, sizeof sum);
+}
+
+/* All bits of what begins with 0 are 0. */
+static inline void mesh_combine(nxr_world *world, void *values, size_t n, void (*combine)(void *, const void *)) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   mesh_ranks *all = (mesh_ranks *)world->hosts;
   assert(n <= sizeof all->meeting / sizeof *all->meeting);
@@ -348,11 +361,18 @@ void nxr_world_max(nxr_world *world, uint64_t *values, size_t n) {
     memset(all->meeting, 0, sizeof all->meeting);
   pthread_barrier_wait(&all->barrier);
   pthread_mutex_lock(&lock);
-  for (size_t i = 0; i < n; i++)
-    if (values[i] > all->meeting[i]) all->meeting[i] = values[i];
+  for (size_t i = 0; i < n; i++) combine(&all->meeting[i], (uint8_t *)values + i * sizeof(uint64_t));
   pthread_mutex_unlock(&lock);
   pthread_barrier_wait(&all->barrier);
-  memcpy(values, all->meeting, n * sizeof *values);
+  memcpy(values, all->meeting, n * sizeof(uint64_t));
+}
+
+void nxr_world_max(nxr_world *world, uint64_t *values, size_t n) {
+  mesh_combine(world, values, n, mesh_keep_largest);
+}
+
+void nxr_world_sum(nxr_world *world, double *values, size_t n) {
+  mesh_combine(world, values, n, mesh_add);
 }
 
 void nxr_world_beat(void) {}

@@ -63,7 +63,19 @@ static uint32_t find_shown(const nxc_settings *s) {
   return (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_MEMORY) ? NX_SHOWS_MEMORY : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_LOSS_SCALE) ? NX_SHOWS_LOSS_SCALE : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_PERPLEXITY) ? NX_SHOWS_PERPLEXITY : 0u) |
+         (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_TIMERS) ? NX_SHOWS_TIMERS : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_WORLD_SIZE) ? NX_SHOWS_WORLD_SIZE : 0u);
+}
+
+static uint32_t find_rules(const nxc_settings *s) {
+  return (nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0u) |
+         (nxc_is(s, NX_SETTING_CHECKPOINT_WEIGHTS, "model") ? NX_RUN_MODEL_WEIGHTS : 0u) |
+         (nxc_flag(s, NX_SETTING_CHECKPOINT_HUGGING_FACE) ? 0u : NX_RUN_BARE_WEIGHTS) |
+         (nxc_flag(s, NX_SETTING_CHECKPOINT_ASYNC) ? NX_RUN_SAVES_ASIDE : 0u) |
+         (nxc_is(s, NX_SETTING_CHECKPOINT_WHEN_BUSY, "skip") ? NX_RUN_SKIPS_SAVES : 0u) |
+         (nxc_is(s, NX_SETTING_CHECKPOINT_ON_FAILURE, "continue") ? NX_RUN_SAVES_MAY_FAIL : 0u) |
+         (nxc_flag(s, NX_SETTING_RUN_PROGRESS_FILE) ? NX_RUN_KEEPS_PROGRESS : 0u) |
+         (nxc_flag(s, NX_SETTING_RUN_LOG_FLOPS) ? NX_RUN_LOGS_FLOPS : 0u);
 }
 
 /* Where nothing is evaluated that says which checkpoints are best, the newest are. */
@@ -93,6 +105,35 @@ static const char *tokenizer_of(const nxc_settings *s) {
 
 static uint64_t int_or_none(const nxc_settings *s, nxc_setting_id id) {
   return nxc_has(s, id) ? (uint64_t)nxc_int(s, id) : 0;
+}
+
+static double number_or_none(const nxc_settings *s, nxc_setting_id id) {
+  return nxc_has(s, id) ? nxc_number(s, id) : 0;
+}
+
+/* Which of its words an enum has; schema/settings.yaml has them in the plan's order. */
+static uint8_t find_word(const nxc_settings *s, nxc_setting_id id) {
+  const nxc_domain *domain = &nxc_setting_rows[id].domain;
+  uint8_t at = 0;
+  while (at + 1u < domain->n_values && !nxc_is(s, id, domain->values[at])) at++;
+  return at;
+}
+
+/* When checkpoints are written, beside save_every. */
+static void emit_saves(nxc_emitter *e, nx_run_names *names) {
+  const nxc_settings *s = e->settings;
+  const char *folder = text_or_none(s, NX_SETTING_CHECKPOINT_TEMPORARY_DIRECTORY);
+  names->save_after_s = 60 * number_or_none(s, NX_SETTING_CHECKPOINT_EVERY_MINUTES);
+  names->save_samples = int_or_none(s, NX_SETTING_CHECKPOINT_EVERY_SAMPLES);
+  names->save_epochs = number_or_none(s, NX_SETTING_CHECKPOINT_EVERY_EPOCHS);
+  names->retain_every = (uint32_t)int_or_none(s, NX_SETTING_CHECKPOINT_RETAIN_EVERY);
+  names->temporary_every = (uint32_t)int_or_none(s, NX_SETTING_CHECKPOINT_TEMPORARY_EVERY);
+  names->temporary = nxc_emit_provenance_text(e, folder[0] ? folder : "temporary");
+  names->link_name = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_CHECKPOINT_LINK_NAME));
+  names->strictness = find_word(s, NX_SETTING_CHECKPOINT_STRICTNESS);
+  names->timers = (uint8_t)nxc_int(s, NX_SETTING_RUN_TIMERS);
+  names->timers_over = find_word(s, NX_SETTING_RUN_TIMERS_OVER);
+  names->stragglers = (uint16_t)nxc_int(s, NX_SETTING_RUN_STRAGGLERS);
 }
 
 static const char *join_numbers(nxc_emitter *e, nxc_setting_id id) {
@@ -132,10 +173,9 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .stop_after_s = limited ? 60 * nxc_number(s, NX_SETTING_RUN_STOP_AFTER_MINUTES) : 0,
       .file_bytes = (uint64_t)nxc_int(s, NX_SETTING_CHECKPOINT_FILE_BYTES),
       .tokenizer = nxc_emit_provenance_text(e, tokenizer_of(s)),
-      .rules = (nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0u) |
-               (nxc_is(s, NX_SETTING_CHECKPOINT_WEIGHTS, "model") ? NX_RUN_MODEL_WEIGHTS : 0u) |
-               (nxc_flag(s, NX_SETTING_CHECKPOINT_HUGGING_FACE) ? 0u : NX_RUN_BARE_WEIGHTS)};
+      .rules = find_rules(s)};
   emit_kept(e, &names);
+  emit_saves(e, &names);
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }
 
@@ -185,16 +225,27 @@ static int compare_steps(const void *left, const void *right) {
   return *a < *b ? -1 : *a > *b;
 }
 
-static void emit_extra_saves(nxc_emitter *e) {
+/* Powers of checkpoint.growth below the last step, rounded down, from `steps` on (NULL: they are counted). */
+static size_t list_powers(const nxc_settings *s, uint64_t *steps) {
   size_t n = 0;
+  if (!nxc_has(s, NX_SETTING_CHECKPOINT_GROWTH)) return 0;
+  double last = (double)nxc_int(s, NX_SETTING_SCHEDULE_MAX_STEPS);
+  for (double power = 1; power < last; power *= nxc_number(s, NX_SETTING_CHECKPOINT_GROWTH), n++)
+    if (steps) steps[n] = (uint64_t)power;
+  return n;
+}
+
+static void emit_extra_saves(nxc_emitter *e) {
+  size_t n_given = 0, n_powers = list_powers(e->settings, NULL);
   bool some = nxc_has(e->settings, NX_SETTING_CHECKPOINT_EXTRA_STEPS);
-  const nxc_value *given = some ? nxc_list(e->settings, NX_SETTING_CHECKPOINT_EXTRA_STEPS, &n) : NULL;
+  const nxc_value *given = some ? nxc_list(e->settings, NX_SETTING_CHECKPOINT_EXTRA_STEPS, &n_given) : NULL;
+  size_t n = n_given + n_powers;
   uint64_t *steps = nxc_arena_array(e->arena, n, sizeof *steps);
-  for (size_t i = 0; i < n; i++) steps[i] = (uint64_t)given[i].integer;
+  for (size_t i = 0; i < n_given; i++) steps[i] = (uint64_t)given[i].integer;
+  list_powers(e->settings, steps + n_given);
   if (n) qsort(steps, n, sizeof *steps, compare_steps);
   for (size_t i = 0; i < n; i++)
-    if (i == 0 || steps[i] != steps[i - 1])
-      nxc_emit_record(e, NX_SECTION_EXTRA_SAVES, &steps[i]);
+    if (i == 0 || steps[i] != steps[i - 1]) nxc_emit_record(e, NX_SECTION_EXTRA_SAVES, &steps[i]);
 }
 
 void nxc_emit_evaluations(nxc_emitter *e) {

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a training is saved, and what becomes of it where that fails. */
+#include "runtime/signals.h"
+#include "runtime/training.h"
+#include "runtime/world/clock.h"
+
+#include <stdio.h>
+
+bool nxr_saves_open(nxr_training *run) {
+  const nx_run_names *names = run->plan->run_names;
+  run->saved = run->done > 0 ? run->done : UINT64_MAX;
+  run->saved_s = nxr_clock_s();
+  if (names->save_epochs > 0 && nxr_data_trained(run->data) != NX_NONE)
+    run->save_epochs = nxr_steps_of_epochs(names->save_epochs, run->data, run->plan->run);
+  nxr_saver_open(&run->checkpoint, names->rules & NX_RUN_SAVES_ASIDE, &run->saver, &run->fault);
+  return nxr_training_agree(run);
+}
+
+/* A failure of the run, or one that it outlives. */
+static bool judge(nxr_training *run, bool good) {
+  if (good) return true;
+  nxr_metrics_end_line(&run->metrics);
+  run->unsaved = !(run->plan->run_names->rules & NX_RUN_SAVES_MAY_FAIL);
+  if (run->unsaved) return nxr_training_agree(run);
+  if (run->fault.text[0] != '\0')
+    fprintf(stderr, "nxrun: %s; the training goes on (checkpoint.on_failure)\n", run->fault.text);
+  run->fault.text[0] = '\0';
+  run->saved = UINT64_MAX;
+  return true;
+}
+
+bool nxr_saves_finish(nxr_training *run) {
+  run->world->phase = "while a checkpoint is written";
+  bool good = judge(run, nxr_saver_finish(run->saver, &run->fault));
+  run->world->phase = "between steps";
+  return good;
+}
+
+static bool begin(nxr_training *run) {
+  if (run->saved == run->done) return true;
+  if (nxr_saver_is_open(run->saver) && run->plan->run_names->rules & NX_RUN_SKIPS_SAVES) {
+    if (run->world->rank == 0)
+      fprintf(stderr, "nxrun: step %llu is not saved, since another checkpoint is still being written\n",
+              (unsigned long long)run->done);
+    return true;
+  }
+  if (!nxr_saves_finish(run)) return false;
+  run->world->phase = "while a checkpoint is written";
+  run->saved = run->done, run->saved_s = nxr_clock_s();
+  bool good = judge(run, nxr_saver_begin(run->saver, run->done, &run->fault));
+  run->world->phase = "between steps";
+  return good;
+}
+
+/* Whether `every` steps, or sequences in steps of so many, have passed with this step. */
+static bool is_multiple(uint64_t every, uint64_t step, uint64_t in_step) {
+  return every && step > 0 && step * in_step / every > (step - 1) * in_step / every;
+}
+
+/* Whether a checkpoint is due after so many steps. */
+static bool is_due(const nxr_training *run, uint64_t step) {
+  const nx_plan *plan = run->plan;
+  const nx_run_names *names = plan->run_names;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_EXTRA_SAVES]; i++)
+    if (plan->extra_saves[i] == step) return true;
+  return is_multiple(names->save_every, step, 1) || is_multiple(run->save_epochs, step, 1) ||
+         is_multiple(names->save_samples, step, plan->run->global_batch);
+}
+
+bool nxr_saves_ask(nxr_training *run) {
+  double after_s = run->plan->run_names->save_after_s;
+  bool late = run->world->rank == 0 && after_s > 0 && nxr_clock_s() - run->saved_s >= after_s;
+  return nxr_signals_save() || late;
+}
+
+bool nxr_saves_continue(nxr_training *run, bool busy) {
+  return busy || !nxr_saver_is_open(run->saver) || judge(run, nxr_saver_advance(run->saver, &run->fault));
+}
+
+bool nxr_saves_step(nxr_training *run, bool asked) {
+  return (!asked && !is_due(run, run->done)) || begin(run);
+}
+
+bool nxr_saves_end(nxr_training *run) {
+  return nxr_saves_finish(run) && begin(run) && nxr_saves_finish(run) && run->saved == run->done;
+}
