@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/report.h"
 #include "runtime/state/init.h"
 #include "runtime/training.h"
@@ -75,8 +76,12 @@ static void open_pieces(nxr_training *run) {
   run->pieces = (nxr_pieces){.plan = run->plan, .rank = run->world->rank, .stage = run->machine.stage,
                              .backend = run->machine.backend, .device = run->machine.device};
   memcpy(run->pieces.base, run->arenas.base, sizeof run->pieces.base);
+  const char *temporary = nx_plan_text(run->plan, run->plan->run_names->temporary);
+  snprintf(run->temporary, sizeof run->temporary, "%s%s%s", temporary[0] == '/' ? "" : directory,
+           temporary[0] == '/' ? "" : "/", temporary);
   run->checkpoint = (nxr_checkpoint){.run = {.plan = run->plan}, .world = run->world, .pieces = &run->pieces,
-                                     .directory = directory};
+                                     .directory = directory,
+                                     .temporary = run->plan->run_names->temporary_every ? run->temporary : NULL};
 }
 
 bool nxr_training_set_up(nxr_training *run) {
@@ -182,6 +187,22 @@ static bool open_data(nxr_training *run) {
   return nxr_training_agree(run);
 }
 
+/* The newest checkpoint of the run, which may be a temporary one; where that is damaged, one of the others. */
+static void resume(nxr_training *run, const nxr_resume *own) {
+  const nxr_checkpoint *checkpoint = &run->checkpoint;
+  const nxr_resume temporary = {.directory = checkpoint->temporary};
+  uint64_t newest[2] = {0, 0}; /* its own, temporary */
+  if (checkpoint->temporary && own->step == 0) {
+    if (run->world->rank == 0) nxr_folder_newest(own->directory, UINT64_MAX, &newest[0]);
+    if (run->world->rank == 0) nxr_folder_newest(temporary.directory, UINT64_MAX, &newest[1]);
+    nxr_world_broadcast(run->world, newest, sizeof newest);
+  }
+  nxr_fault why = {""};
+  if (newest[1] > newest[0] && nxr_checkpoint_resume(checkpoint, &temporary, &run->done, &why)) return;
+  if (why.text[0] != '\0') fprintf(stderr, "nxrun: %s\n", why.text);
+  nxr_checkpoint_resume(checkpoint, own, &run->done, &run->fault);
+}
+
 /* From the run's own folder, or else from the one that the plan names; else with weights that are drawn, which is
  * also what a folder of weights leaves to adapters. */
 static bool begin(nxr_training *run) {
@@ -192,7 +213,7 @@ static bool begin(nxr_training *run) {
                             .weights_only = names->load_weights};
   bool loaded = false, elsewhere = !nxr_manifest_has_base(run->plan); /* what is frozen is in no checkpoint */
   if (elsewhere && !load_weights(run)) return false;
-  if (resumes(run)) nxr_checkpoint_resume(&run->checkpoint, &own, &run->done, &run->fault);
+  if (resumes(run)) resume(run, &own);
   if (!nxr_training_agree(run)) return false;
   if (run->done > 0) return true;
   if (!elsewhere && !load_weights(run)) return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a training is saved, and what becomes of it where that fails. */
+#include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/signals.h"
 #include "runtime/training.h"
 #include "runtime/world/clock.h"
@@ -12,6 +13,11 @@ bool nxr_saves_open(nxr_training *run) {
   run->saved_s = nxr_clock_s();
   if (names->save_epochs > 0 && nxr_data_trained(run->data) != NX_NONE)
     run->save_epochs = nxr_steps_of_epochs(names->save_epochs, run->data, run->plan->run);
+  char name[NXR_LINK_BYTES];
+  const char *pattern = nx_plan_text(run->plan, names->link_name);
+  if (pattern[0] != '\0' && !nxr_link_name(pattern, 0, 0, NULL, name))
+    nxr_fault_set(&run->fault, "checkpoint.link_name makes no name of a file: %.200s", pattern);
+  if (!nxr_training_agree(run)) return false;
   nxr_saver_open(&run->checkpoint, names->rules & NX_RUN_SAVES_ASIDE, &run->saver, &run->fault);
   return nxr_training_agree(run);
 }
@@ -36,7 +42,7 @@ bool nxr_saves_finish(nxr_training *run) {
   return good;
 }
 
-static bool begin(nxr_training *run) {
+static bool begin(nxr_training *run, bool temporary) {
   if (run->saved == run->done) return true;
   if (nxr_saver_is_open(run->saver) && run->plan->run_names->rules & NX_RUN_SKIPS_SAVES) {
     if (run->world->rank == 0)
@@ -46,8 +52,8 @@ static bool begin(nxr_training *run) {
   }
   if (!nxr_saves_finish(run)) return false;
   run->world->phase = "while a checkpoint is written";
-  run->saved = run->done, run->saved_s = nxr_clock_s();
-  bool good = judge(run, nxr_saver_begin(run->saver, run->done, &run->fault));
+  if (!temporary) run->saved = run->done, run->saved_s = nxr_clock_s();
+  bool good = judge(run, nxr_saver_begin(run->saver, run->done, temporary, &run->fault));
   run->world->phase = "between steps";
   return good;
 }
@@ -78,9 +84,11 @@ bool nxr_saves_continue(nxr_training *run, bool busy) {
 }
 
 bool nxr_saves_step(nxr_training *run, bool asked) {
-  return (!asked && !is_due(run, run->done)) || begin(run);
+  bool temporary = run->done > 0 && is_multiple(run->plan->run_names->temporary_every, run->done, 1);
+  if (asked || is_due(run, run->done)) return begin(run, false);
+  return !temporary || begin(run, true);
 }
 
 bool nxr_saves_end(nxr_training *run) {
-  return nxr_saves_finish(run) && begin(run) && nxr_saves_finish(run) && run->saved == run->done;
+  return nxr_saves_finish(run) && begin(run, false) && nxr_saves_finish(run) && run->saved == run->done;
 }

@@ -20,6 +20,7 @@ typedef struct nxr_training {
   nxr_finite finite;
   nxr_pieces pieces;
   nxr_checkpoint checkpoint;
+  char temporary[4096]; /* folder of temporary checkpoints */
   nxr_data *data;
   nxr_exec exec;
   nxr_evaluations evaluations;

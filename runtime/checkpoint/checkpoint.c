@@ -14,13 +14,15 @@
 #include <unistd.h>
 
 bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault) {
-  bool good = checkpoint->world->rank != 0 || nxr_folder_open(checkpoint->directory, resume, fault);
+  bool good = checkpoint->world->rank != 0 ||
+              (nxr_folder_open(checkpoint->directory, resume, fault) &&
+               (!checkpoint->temporary || nxr_folder_open_temporary(checkpoint->temporary, resume, fault)));
   return nxr_world_all(checkpoint->world, good);
 }
 
 bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault) {
   nxr_saver *saver;
-  bool good = nxr_saver_open(checkpoint, false, &saver, fault) && nxr_saver_begin(saver, step, fault);
+  bool good = nxr_saver_open(checkpoint, false, &saver, fault) && nxr_saver_begin(saver, step, false, fault);
   nxr_saver_close(saver);
   return good;
 }

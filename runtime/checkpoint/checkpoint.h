@@ -35,10 +35,11 @@ typedef struct nxr_checkpoint {
   nxr_world *world;
   const nxr_pieces *pieces;
   const char *directory; /* the run's folder */
+  const char *temporary; /* such a folder for temporary checkpoints; NULL: there are none */
 } nxr_checkpoint;
 
 /* Makes the run's folder, or looks at the one that exists: without `resume` one that has checkpoints is
- * refused. */
+ * refused. Temporary checkpoints go then. */
 bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault);
 /* Writes the state after `step` steps, and removes older ones beyond the plan's `keep`. A failure leaves the
  * earlier ones as they were. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_folder.h"
 
+#include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/checkpoint/checkpoint_manifest.h"
 #include "runtime/checkpoint/checkpoint_remove.h"
 
@@ -189,7 +190,10 @@ static bool remove_checkpoint(const char *directory, uint64_t step) {
   if (!nxr_unfinished_mark(path)) return false;
   for (uint32_t attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
     temporary_path(directory, step, attempt, temporary);
-    if (rename(path, temporary) == 0) return nxr_unfinished_remove(temporary);
+    if (rename(path, temporary) == 0) {
+      nxr_link_remove(directory, step);
+      return nxr_unfinished_remove(temporary);
+    }
     if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) return false;
   }
   return false;
@@ -259,12 +263,12 @@ static void choose(own *list, size_t n, const nx_run_names *names) {
     best->stays = true;
   }
   for (size_t i = n > n_newest ? n - n_newest : 0; i < n; i++) list[i].stays = true;
+  for (size_t i = 0; i < n && names->retain_every; i++)
+    if (list[i].step % names->retain_every == 0) list[i].stays = true;
 }
 
-void nxr_folder_prune(const char *directory, const nx_run_names *names) {
-  size_t n = 0;
-  own *list = names->keep < 0 ? NULL : list_own(directory, &n);
-  choose(list, n, names);
+/* Frees the list. */
+static void remove_others(const char *directory, own *list, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (list[i].stays || remove_checkpoint(directory, list[i].step)) continue;
     char path[NXR_PATH_BYTES];
@@ -275,6 +279,35 @@ void nxr_folder_prune(const char *directory, const nx_run_names *names) {
     break;
   }
   free(list);
+}
+
+void nxr_folder_prune(const char *directory, const nx_run_names *names) {
+  size_t n = 0;
+  own *list = names->keep < 0 ? NULL : list_own(directory, &n);
+  choose(list, n, names);
+  remove_others(directory, list, n);
+}
+
+static void remove_all_but(const char *directory, size_t n_newest) {
+  size_t n = 0;
+  own *list = list_own(directory, &n);
+  for (size_t i = n > n_newest ? n - n_newest : 0; i < n; i++) list[i].stays = true;
+  remove_others(directory, list, n);
+}
+
+void nxr_folder_keep_newest(const char *directory) {
+  remove_all_but(directory, 1);
+}
+
+bool nxr_folder_open_temporary(const char *directory, bool resume, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  if (strlen(directory) > NXR_PATH_BYTES - 128)
+    return nxr_fault_set(fault, "the name of the folder of temporary checkpoints is too long");
+  parent_path(directory, path);
+  if (!make_own(path, fault)) return false;
+  look_around(directory);
+  if (!resume) remove_all_but(directory, 0);
+  return true;
 }
 
 bool nxr_folder_set_aside(const char *directory, uint64_t step, nxr_fault *fault) {

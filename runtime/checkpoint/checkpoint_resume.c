@@ -50,11 +50,12 @@ static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume
 }
 
 static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path,
-                         nxr_fault *fault) {
+                         nx_strictness strictness, nxr_fault *fault) {
   nxr_source source;
   nxr_found *found = calloc((size_t)tensors->n + 1, sizeof *found);
   if (found == NULL) return nxr_fault_set(fault, "out of memory");
   bool opened = nxr_source_open(path, &source, fault);
+  if (opened) source.strictness = strictness;
   bool good = opened && nxr_source_match(&source, tensors, content, found, fault) &&
               nxr_tensors_read(tensors, content, found, fault);
   if (opened) nxr_source_close(&source);
@@ -70,7 +71,9 @@ static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const
   for (uint32_t i = 0; i < n_files; i++) {
     char path[NXR_PATH_BYTES + 32];
     snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
-    if (!read_content(tensors, contents[i], path, fault)) return false;
+    const nx_run_names *names = tensors->pieces->plan->run_names;
+    nx_strictness strictness = from->weights_only ? (nx_strictness)names->strictness : NX_STRICT_RAISE;
+    if (!read_content(tensors, contents[i], path, strictness, fault)) return false;
   }
   return true;
 }
@@ -163,7 +166,8 @@ static bool import(const nxr_checkpoint *checkpoint, nxr_content content, const 
                    nxr_fault *fault) {
   nxr_tensors tensors;
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
-  bool good = opened && read_content(&tensors, content, path, fault);
+  nx_strictness strictness = (nx_strictness)checkpoint->run.plan->run_names->strictness;
+  bool good = opened && read_content(&tensors, content, path, strictness, fault);
   if (opened) nxr_tensors_close(&tensors);
   return nxr_world_all(checkpoint->world, good);
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/checkpoint/checkpoint_remove.h"
 #include "runtime/checkpoint/checkpoint_write.h"
 
@@ -34,6 +35,8 @@ struct nxr_saver {
 
   nxr_stage stage;
   uint64_t step, newest;
+  const char *directory; /* that it goes to */
+  bool temporary;
   char folder[NXR_PATH_BYTES];
 
   /* Of the thread; `good` and `fault` are its own until it is done. */
@@ -80,13 +83,28 @@ static bool write_parts(nxr_saver *saver) {
   return true;
 }
 
+static void link_name(const nxr_saver *saver) {
+  const nx_plan *plan = saver->checkpoint.run.plan;
+  const char *pattern = nx_plan_text(plan, plan->run_names->link_name);
+  char name[NXR_LINK_BYTES];
+  if (pattern[0] != '\0' && nxr_link_name(pattern, saver->step, saver->step * plan->run->global_batch,
+                                          saver->checkpoint.run.score, name))
+    nxr_link_make(saver->directory, saver->step, name);
+}
+
 static bool complete(nxr_saver *saver) {
-  const nxr_checkpoint *of = &saver->checkpoint;
+  const nxr_manifest_run *run = &saver->checkpoint.run;
   bool good = nxr_manifest_sizes(saver->folder, saver->files, saver->n_files, &saver->fault) &&
-              nxr_manifest_write(saver->folder, &of->run, saver->step, saver->files, saver->n_files, &saver->fault) &&
-              nxr_folder_publish(of->directory, saver->step, saver->folder, &saver->fault);
-  if (good) nxr_folder_prune(of->directory, of->run.plan->run_names);
-  return good;
+              nxr_manifest_write(saver->folder, run, saver->step, saver->files, saver->n_files, &saver->fault) &&
+              nxr_folder_publish(saver->directory, saver->step, saver->folder, &saver->fault);
+  if (!good) return false;
+  if (saver->temporary) {
+    nxr_folder_keep_newest(saver->directory);
+    return true;
+  }
+  link_name(saver);
+  nxr_folder_prune(saver->directory, run->plan->run_names);
+  return true;
 }
 
 static void work(nxr_saver *saver) {
@@ -130,8 +148,8 @@ static bool open_folder(nxr_saver *saver, bool *is_there, nxr_fault *fault) {
   uint64_t there = 0;
   bool good = true;
   if (of->world->rank == 0) {
-    there = nxr_folder_has(of->directory, saver->step);
-    good = there || nxr_folder_begin(of->directory, saver->step, saver->folder, fault);
+    there = nxr_folder_has(saver->directory, saver->step);
+    good = there || nxr_folder_begin(saver->directory, saver->step, saver->folder, fault);
   }
   nxr_world_broadcast(of->world, &there, sizeof there);
   nxr_world_broadcast(of->world, saver->folder, NXR_PATH_BYTES);
@@ -176,8 +194,10 @@ static bool end(nxr_saver *saver, bool good) {
   return good;
 }
 
-bool nxr_saver_begin(nxr_saver *saver, uint64_t step, nxr_fault *fault) {
+bool nxr_saver_begin(nxr_saver *saver, uint64_t step, bool temporary, nxr_fault *fault) {
   bool is_there = false;
+  saver->directory = temporary ? saver->checkpoint.temporary : saver->checkpoint.directory;
+  saver->temporary = temporary;
   saver->step = step;
   saver->folder[0] = '\0';
   note_run(saver);

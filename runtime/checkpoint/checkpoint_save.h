@@ -17,10 +17,11 @@ bool nxr_saver_open(const nxr_checkpoint *checkpoint, bool background, nxr_saver
 /* Waits for this rank's own thread; what is not complete by then stays unfinished. */
 void nxr_saver_close(nxr_saver *saver);
 
-/* Begins to save the state after `step` steps. None may be under way. Where it returns false, on all ranks, there
+/* Begins to save the state after `step` steps, for good or in the place of the temporary one before it. None may
+ * be under way. Where it returns false, on all ranks, there
  * is no such checkpoint, and those before it are as they were; the fault is filled where somebody knows why. The
  * same of each of the functions below. */
-bool nxr_saver_begin(nxr_saver *saver, uint64_t step, nxr_fault *fault);
+bool nxr_saver_begin(nxr_saver *saver, uint64_t step, bool temporary, nxr_fault *fault);
 /* Whether one is under way: the same on all ranks. */
 bool nxr_saver_is_open(const nxr_saver *saver);
 /* Whether this rank's thread is at work. */

@@ -2,7 +2,9 @@
 /* A run's folder: what is kept, removed and left alone, whatever was there and however a save ends. */
 #include "tests/unit/checkpoint_case.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 
 static void survives_a_killed_save(void **state) {
@@ -135,11 +137,12 @@ static void one_run_uses_a_folder(void **state) {
   mesh_ranks_close(all);
   remove_run();
   all = open_mesh(&one_rank, 1);
-  snprintf(command, sizeof command, "mkdir -p %s/run && (flock -n 9 && sleep 0.4) 9>%s/run/lock & sleep 0.1",
-           temporary_folder, temporary_folder);
+  snprintf(command, sizeof command, "mkdir -p %s/run", temporary_folder);
   assert_int_equal(system(command), 0);
+  int other = open(temporary_path(0, "run/lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0);
   must_fail(all, prepare, &(request){0}, "another run is using the folder");
-  usleep(500000);
+  close(other);
   must(all, prepare, &(request){0});
   mesh_ranks_close(all);
 }

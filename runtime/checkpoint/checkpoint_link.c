@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/checkpoint/checkpoint_link.h"
+
+#include "runtime/checkpoint/checkpoint_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TARGET_BYTES = 64, MOST_DIGITS = 20 };
+
+typedef struct field {
+  const char *name;
+  double value;
+  bool known, whole;
+} field;
+
+/* One number, as what stands behind the colon of its field asks. */
+static int print_field(const field *of, const char *format, char *to, size_t room) {
+  if (!of->known) return snprintf(to, room, "%s", "");
+  int digits = format[0] ? atoi(format + 1) : 0;
+  if (digits < 0 || digits > MOST_DIGITS) return -1;
+  if (format[0] == '.') return snprintf(to, room, "%.*f", digits, of->value);
+  if (of->whole) return snprintf(to, room, "%0*.0f", digits, of->value);
+  return snprintf(to, room, "%g", of->value);
+}
+
+/* {name} or {name:format} at `at`; *end is behind it. */
+static int expand(const field *fields, size_t n, const char *at, const char **end, char *to, size_t room) {
+  char format[8] = "";
+  const char *close = strchr(at, '}'), *colon = strchr(at, ':');
+  if (close == NULL) return -1;
+  if (colon == NULL || colon > close) colon = close;
+  size_t n_name = (size_t)(colon - at - 1), n_format = colon < close ? (size_t)(close - colon - 1) : 0;
+  if (n_format >= sizeof format || (n_format > 0 && strchr("0.", colon[1]) == NULL)) return -1;
+  memcpy(format, colon + 1, n_format);
+  *end = close + 1;
+  for (size_t i = 0; i < n; i++)
+    if (strlen(fields[i].name) == n_name && memcmp(fields[i].name, at + 1, n_name) == 0)
+      return print_field(&fields[i], format, to, room);
+  return -1;
+}
+
+bool nxr_link_name(const char *pattern, uint64_t step, uint64_t n_samples, const nxr_score *score,
+                   char name[NXR_LINK_BYTES]) {
+  const field fields[] = {{"step", (double)step, true, true},
+                          {"samples", (double)n_samples, true, true},
+                          {"loss", score ? score->loss : 0, score && score->known, false}};
+  size_t used = 0;
+  for (const char *at = pattern; *at;) {
+    int n = 1;
+    if (*at == '{') n = expand(fields, sizeof fields / sizeof *fields, at, &at, name + used, NXR_LINK_BYTES - used);
+    else name[used] = *at++;
+    if (n < 0 || used + (size_t)n >= NXR_LINK_BYTES) return false;
+    used += (size_t)n;
+  }
+  name[used] = '\0';
+  return used > 0 && name[0] != '.' && strchr(name, '/') == NULL;
+}
+
+static void target_name(uint64_t step, char target[TARGET_BYTES]) {
+  snprintf(target, TARGET_BYTES, "step-%06" PRIu64, step);
+}
+
+void nxr_link_make(const char *directory, uint64_t step, const char *name) {
+  char path[NXR_PATH_BYTES], target[TARGET_BYTES];
+  target_name(step, target);
+  int length = snprintf(path, sizeof path, "%s/checkpoints/%s", directory, name);
+  if (length < NXR_PATH_BYTES && symlink(target, path) == 0) return;
+  fprintf(stderr, "nxrun: cannot make the link %s to %s: %s; the training goes on\n", path, target,
+          length < NXR_PATH_BYTES ? strerror(errno) : "the name is too long");
+}
+
+void nxr_link_remove(const char *directory, uint64_t step) {
+  char path[NXR_PATH_BYTES], target[TARGET_BYTES], found[TARGET_BYTES];
+  target_name(step, target);
+  snprintf(path, sizeof path, "%s/checkpoints", directory);
+  DIR *folder = opendir(path);
+  for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+    ssize_t n = readlinkat(dirfd(folder), entry->d_name, found, sizeof found);
+    if (n == (ssize_t)strlen(target) && memcmp(found, target, (size_t)n) == 0)
+      unlinkat(dirfd(folder), entry->d_name, 0);
+  }
+  if (folder) closedir(folder);
+}

@@ -1,0 +1,174 @@
+#!/bin/sh
+# When checkpoints are written, what stays of them, and that writing them changes nothing. TAP.
+# usage: saves.sh NXRUN NXCFG NXDATA MPIEXEC [KILLS]
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 kills=${5:-6}
+. "$(dirname "$0")/lib.sh"
+trap 'umount full 2>/dev/null; rm -rf "$folder"' EXIT
+
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10007 }' >text
+"$nxdata" build text -o data >/dev/null || exit 99
+cat >base.yaml <<'END'
+mesh: {world: 2}
+batch: {micro: 2, global: 8}
+model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 250, vocab_divisor: 8}
+optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}
+schedule: {name: cosine, warmup_steps: 2, min_lr: 3e-4, max_steps: 24}
+data: {path: [data]}
+run: {name: run}
+END
+plan() { # NAME [SETTING]...
+  name=$1
+  shift
+  for setting; do set -- "$@" --set "$setting"; shift; done
+  "$nxcfg" plan base.yaml "$@" -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
+}
+run="$mpiexec -n 2 $nxrun"
+outcome() { # the metrics without times, and the last checkpoint
+  cut -d, -f1-4 "$1/metrics.jsonl" && (cd "$1/checkpoints/step-000024" && sha256sum ./*.safetensors)
+}
+same() { # NAME RUN OTHER
+  outcome "$2" >one 2>out && outcome "$3" >other 2>>out && diff one other >>out && [ "$(wc -l <one)" -ge 25 ]
+  report "$1" $?
+}
+steps() { # FOLDER: the steps of its checkpoints
+  (cd "$1/checkpoints" && ls -d step-* | sed 's/step-0*//' | tr '\n' ' ')
+}
+has() { # NAME FOLDER STEPS
+  steps "$2" >out && [ "$(cat out)" = "$3 " ]
+  report "$1" $?
+}
+
+plan plain checkpoint.async=false
+plan aside checkpoint.every_steps=1 checkpoint.keep=2
+plan skip checkpoint.every_steps=1 checkpoint.when_busy=skip
+expect 'a run that is saved at its end' 0 'step 24/24' $run plain.bin --dir plain
+expect 'one that is saved after each step, while it goes on' 0 'step 24/24' $run aside.bin --dir aside
+same 'computes the same' plain aside
+has 'and keeps the newest' aside '23 24'
+expect 'one that leaves out what comes too soon' 0 'step 24/24' $run skip.bin --dir skip
+same 'computes the same' plain skip
+test -z "$(find . -name '*.tmp*')"
+report 'nothing is left behind' $?
+
+plan samples checkpoint.every_samples=60
+expect 'by sequences' 0 'step 24/24' $run samples.bin --dir samples
+has 'the step that reaches them' samples '8 15 23 24'
+plan epochs checkpoint.every_epochs=0.1
+expect 'by epochs' 0 'step 24/24' $run epochs.bin --dir epochs
+has 'in whole steps' epochs '11 22 24'
+plan growth checkpoint.growth=2.5
+expect 'by powers' 0 'step 24/24' $run growth.bin --dir growth
+has 'rounded down' growth '1 2 6 15 24'
+plan minutes checkpoint.every_minutes=0.0001
+expect 'by the clock' 0 'step 24/24' $run minutes.bin --dir minutes
+[ "$(steps minutes | wc -w)" -ge 2 ]
+report 'more often than at the end' $?
+
+plan retain checkpoint.every_steps=2 checkpoint.keep=1 checkpoint.retain_every=8 checkpoint.temporary_every=3 \
+  'checkpoint.link_name="r-{step:04}-n{samples}-l{loss:.1}"' checkpoint.best_metric=train checkpoint.best=1
+expect 'some stay for good' 0 'step 21/24' $run retain.bin --dir retain --stop-after 21
+has 'beside the best and the newest' retain '8 16 21'
+(cd retain/temporary/checkpoints && ls) >out && [ "$(cat out)" = step-000021 ] || [ "$(cat out)" = step-000015 ]
+report 'of temporary ones the newest' $?
+(cd retain/checkpoints && ls -d r-*) >out &&
+  grep -q '^r-0016-n128-l[0-9]\.[0-9]$' out && [ "$(wc -l <out)" -eq 3 ] && [ -e "retain/checkpoints/$(head -1 out)/manifest.json" ]
+report 'links have names for people, and go with their checkpoints' $?
+plan bad 'checkpoint.link_name="{nothing}"'
+expect 'a name that is none' 1 'checkpoint.link_name makes no name' $run bad.bin --dir bad
+
+plan temporary checkpoint.temporary_every=5 checkpoint.temporary_directory="$PWD/elsewhere"
+cat >end_at <<'END'
+#!/bin/sh
+# usage: end_at STEP COMMAND...: rank 1 is killed when the metrics have the step.
+step=$1
+shift
+[ "${PMI_RANK:-0}" -eq 1 ] || exec "$@"
+"$@" &
+until grep -q "\"step\":$step," temporary/metrics.jsonl 2>/dev/null; do sleep 0.01; done
+kill -KILL $!
+wait $!
+exit 9
+END
+chmod +x end_at
+$mpiexec -n 2 ./end_at 12 env NXRUN_DELAY=3 "$nxrun" temporary.bin --dir temporary >out 2>&1
+[ $? -ne 0 ] && [ ! -e temporary/checkpoints/step-000024 ]
+report 'a run that is killed' $?
+expect 'goes on from its temporary checkpoint' 0 'resumes from .*elsewhere.*/step-0000[12][05]' $run temporary.bin --dir temporary \
+  --resume
+same 'and computes the same' plain temporary
+expect 'a run that begins forgets older ones' 0 'step 3/24' $run temporary.bin --dir temporary2 --stop-after 3
+test -z "$(ls elsewhere/checkpoints)"
+report 'of whatever run' $?
+
+# A checkpoint when one is asked for.
+plan long schedule.max_steps=3000 run.log_every=3000
+$mpiexec -n 2 sh -c 'echo $$ >pid-$PMI_RANK; exec "$@"' sh "$nxrun" long.bin --dir long >out 2>&1 &
+job=$!
+# waits until the shell finds it true, 9 s at most
+await() {
+  for wait in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+    sleep 0.3
+    eval "$1" && return
+  done
+}
+await "grep -q '\"step\":5,' long/metrics.jsonl 2>/dev/null"
+kill -USR1 "$(cat pid-1)"
+await 'ls long/checkpoints/step-*/manifest.json >/dev/null 2>&1'
+steps long >out
+[ "$(wc -w <out)" -eq 1 ] && kill -0 $job
+report 'SIGUSR1 asks for a checkpoint, and the run goes on' $?
+kill -TERM "$(cat pid-0)"
+wait $job
+
+# One that cannot be written.
+mkdir full
+if mount -t tmpfs -o size=1000k tmpfs full 2>/dev/null; then
+  plan fails checkpoint.every_steps=5
+  plan goes_on checkpoint.every_steps=5 checkpoint.on_failure=continue
+  expect 'a checkpoint that cannot be written ends the run' 1 'cannot write.*No space' $run fails.bin --dir full/fails
+  has 'those before it are whole' full/fails '5 10'
+  rm -r full/fails
+  expect 'or not, as the plan says' 1 'step 24/24' $run goes_on.bin --dir full/goes_on
+  grep -q 'cannot write .*; the training goes on (checkpoint.on_failure)' out
+  report 'which is said' $?
+  test -z "$(find full -name '*.tmp*')"
+  report 'nothing of it is left' $?
+else
+  for name in 'a checkpoint that cannot be written ends the run' 'those before it are whole' 'or not' 'which is said' \
+    'nothing of it is left'; do
+    skip "$name" 'mounts no tmpfs here'
+  done
+fi
+
+# Weights that are not quite the model's.
+plan three model.layers=3 schedule.max_steps=1
+expect 'a deeper model' 0 'step 1/1' $run three.bin --dir three
+for case in 'raise 1 too.much' 'log_unexpected 0 are.not.the.plan.s' 'ignore_all 0 begins.with.the.weights'; do
+  set -- $case
+  plan two checkpoint.load=three checkpoint.weights_only=true checkpoint.strictness="$1" schedule.max_steps=1
+  expect "more than the model has: $1" "$2" "$3" $run two.bin --dir "two-$1"
+done
+plan flat model.layers=2 schedule.max_steps=1
+expect 'a flatter model' 0 'step 1/1' $run flat.bin --dir flat
+for case in 'log_unexpected 1 missing' 'log_all 0 stay.as.they.were.drawn'; do
+  set -- $case
+  plan deeper model.layers=3 checkpoint.load=flat checkpoint.weights_only=true checkpoint.strictness="$1" schedule.max_steps=1
+  expect "less than the model has: $1" "$2" "$3" $run deeper.bin --dir "deeper-$1"
+done
+
+# Killed at any moment, also while a checkpoint is written.
+plan killed checkpoint.every_steps=1 checkpoint.keep=3
+for kill in $(seq "$kills"); do
+  setsid timeout -s KILL "0.$((kill * 37 % 90 + 25))" "$mpiexec" -n 2 "$nxrun" killed.bin --dir killed --resume >/dev/null 2>&1
+  for lock in 1 2 3 4 5 6 7 8 9; do
+    [ -e killed/lock ] && ! flock -n killed/lock true 2>/dev/null || break
+    sleep 0.2
+  done
+done 2>/dev/null
+expect 'a run that is killed again and again' 0 '^step 24/24 \|24 of 24 steps are done' $run killed.bin --dir killed --resume
+same 'computes the same' plain killed
+test -z "$(find killed -name '*.tmp*' -o -name '*.damaged*')"
+report 'and nothing was damaged' $?
+finish
