@@ -22,6 +22,7 @@ static const struct {
     {"schema", nxc_command_schema, "print a dialect's options as JSON Schema"},
     {"machines", nxc_command_machines, "list the machines that --machine knows by name"},
     {"resolve", nxc_command_resolve, "print a configuration with its references resolved"},
+    {"lsp", nxc_command_lsp, "serve editors: findings, repairs, completion and more"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

@@ -116,9 +116,9 @@ void nxc_source_lay_over(const nxc_overlay *overlays) {
 static const nxc_overlay *find_overlay(const char *path) {
   if (overlays_now == NULL || overlays_now->path == NULL) return NULL;
   char absolute[PATH_MAX] = "-";
-  if (strcmp(path, "-") != 0 && realpath(path, absolute) == NULL) return NULL;
+  bool there = strcmp(path, "-") == 0 || realpath(path, absolute) != NULL;
   for (const nxc_overlay *over = overlays_now; over->path != NULL; over++)
-    if (strcmp(over->path, absolute) == 0) return over;
+    if (strcmp(over->path, path) == 0 || (there && strcmp(over->path, absolute) == 0)) return over;
   return NULL;
 }
 

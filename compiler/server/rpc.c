@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/server/rpc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { HEADER_BYTES_MAX = 4096, MESSAGE_BYTES_MAX = 256 * 1024 * 1024 };
+
+/* The length of the body; -1 at the end, or where no header says it. */
+static long read_headers(FILE *in) {
+  static const char name[] = "Content-Length:";
+  char line[HEADER_BYTES_MAX];
+  long n_bytes = -1;
+  while (fgets(line, sizeof line, in) != NULL) {
+    if (strncasecmp(line, name, sizeof name - 1) == 0) n_bytes = strtol(line + sizeof name - 1, NULL, 10);
+    if (line[strspn(line, "\r\n")] == '\0') return n_bytes >= 0 && n_bytes <= MESSAGE_BYTES_MAX ? n_bytes : -1;
+  }
+  return -1;
+}
+
+nxc_rpc_state nxc_rpc_read(FILE *in, json_t **message) {
+  *message = NULL;
+  long n_bytes = read_headers(in);
+  char *body = n_bytes >= 0 ? malloc((size_t)n_bytes + 1) : NULL;
+  if (body == NULL) return NXC_RPC_END;
+  bool whole = fread(body, 1, (size_t)n_bytes, in) == (size_t)n_bytes;
+  if (whole) *message = json_loadb(body, (size_t)n_bytes, 0, NULL);
+  free(body);
+  return !whole ? NXC_RPC_END : *message ? NXC_RPC_MESSAGE : NXC_RPC_BROKEN;
+}
+
+static void send_message(FILE *out, json_t *message) {
+  json_object_set_new(message, "jsonrpc", json_string("2.0"));
+  char *text = json_dumps(message, JSON_COMPACT);
+  if (text != NULL) fprintf(out, "Content-Length: %zu\r\n\r\n%s", strlen(text), text);
+  fflush(out);
+  free(text);
+  json_decref(message);
+}
+
+static json_t *copy_of(const json_t *id) {
+  return id ? json_copy((json_t *)id) : json_null();
+}
+
+void nxc_rpc_answer(FILE *out, const json_t *id, json_t *result) {
+  send_message(out, json_pack("{s:o, s:o}", "id", copy_of(id), "result", result ? result : json_null()));
+}
+
+void nxc_rpc_fail(FILE *out, const json_t *id, int code, const char *message) {
+  send_message(out, json_pack("{s:o, s:{s:i, s:s}}", "id", copy_of(id), "error", "code", code, "message",
+                              message));
+}
+
+void nxc_rpc_notify(FILE *out, const char *method, json_t *params) {
+  send_message(out, json_pack("{s:s, s:o}", "method", method, "params", params));
+}
