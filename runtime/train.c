@@ -40,6 +40,8 @@ static void report(nxr_training *run, const nxr_numbers *numbers, double seconds
     nxr_metrics_add(&row, "loss_scale", numbers->loss_scale);
     nxr_metrics_add(&row, "skipped", (double)run->scale.n_skipped);
   }
+  for (uint32_t i = 0; i < run->plan->n[NX_SECTION_MEASURES]; i++)
+    nxr_metrics_add(&row, nx_plan_string(run->plan, run->plan->measures[i].name), numbers->measures[i]);
   nxr_metrics_add(&row, "tokens_per_s", numbers->tokens / seconds);
   if (run->plan->run_names->tensorboard_shows & NX_SHOWS_WORLD_SIZE)
     nxr_metrics_add(&row, "world_size", run->plan->run->n_ranks);

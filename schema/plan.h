@@ -62,6 +62,7 @@ typedef struct nx_plan {
   const nx_item *items;
   const nx_schedule *schedules;
   const nx_phase *phases;
+  const nx_measure *measures;
   const nx_evaluation *evaluations;
   const uint64_t *extra_saves;
   const nx_setting_record *settings;

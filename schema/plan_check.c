@@ -34,6 +34,7 @@ static bool check_records(const nx_checker *check) {
       {NX_SECTION_PROVENANCES, nx_check_provenance},
       {NX_SECTION_SCHEDULES, nx_check_schedule},
       {NX_SECTION_PHASES, nx_check_phase},
+      {NX_SECTION_MEASURES, nx_check_measure},
       {NX_SECTION_EVALUATIONS, nx_check_evaluation},
       {NX_SECTION_EXTRA_SAVES, nx_check_extra_save},
   };

@@ -19,6 +19,17 @@ bool nx_check_evaluation(const nx_checker *check, uint32_t index) {
   return true;
 }
 
+bool nx_check_measure(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_measure *measure = &plan->measures[index];
+  const nx_value *value = nx_is_index(plan, measure->value, NX_SECTION_VALUES) ? &plan->values[measure->value] : NULL;
+  if (index >= NX_MAX_MEASURES || !nx_is_string(plan, measure->name) || measure->flags > NX_MEASURE_FLAGS ||
+      !isfinite(measure->factor) || !isfinite(measure->offset) || value == NULL || value->dtype != NX_f64 ||
+      value->arena != NX_ARENA_scalar || value->n_dims != 1 || measure->element >= value->dims[0])
+    return nx_flaw(check, measure, "measure %u is malformed", index);
+  return true;
+}
+
 bool nx_check_extra_save(const nx_checker *check, uint32_t index) {
   const uint64_t *step = &check->plan->extra_saves[index];
   if (index > 0 && step[-1] >= *step)

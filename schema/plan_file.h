@@ -70,6 +70,7 @@ typedef enum nx_section_type {
   NX_SECTION_EXTRA_SAVES, /* u64 steps, ascending: as nx_run_names.save_every */
   NX_SECTION_RECIPES, /* of those sources whose files nxdata makes */
   NX_SECTION_FIXED_VALUES,
+  NX_SECTION_MEASURES, /* numbers of a step that are logged beside its loss */
   NX_SECTION_PHASES,  /* of a training whose batch grows; none: all steps have run.global_batch */
   NX_SECTION_END
 } nx_section_type;

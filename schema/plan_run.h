@@ -69,6 +69,23 @@ typedef struct nx_run {
 _Static_assert(sizeof(nx_run) == 248, "plan run");
 
 enum {
+  NX_MEASURE_ROOT = 1,     /* the square root is logged, */
+  NX_MEASURE_OF_TOKENS = 2, /* or a mean over the tokens of the step */
+  NX_MEASURE_FLAGS = 3
+};
+enum { NX_MAX_MEASURES = 8 };
+
+/* A number of a step that is logged beside its loss: factor times what the step came to, and offset. */
+typedef struct nx_measure {
+  uint32_t name;    /* string: of a metric */
+  uint32_t value;   /* of f64 in arena scalar, the same on all ranks */
+  uint32_t element; /* of the value */
+  uint32_t flags;   /* NX_MEASURE_* */
+  double factor, offset;
+} nx_measure;
+_Static_assert(sizeof(nx_measure) == 32, "plan measure");
+
+enum {
   NX_LOSS_SCALE_DYNAMIC = 1,
   NX_LOSS_SCALE_RENEWS = 2, /* any good step begins the hysteresis anew, not only one that doubles it */
   NX_LOSS_SCALE_ENDS = 4    /* where it would fall below its least the run ends */

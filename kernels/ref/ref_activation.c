@@ -119,11 +119,13 @@ void ref_activation_grad(const ref_call *call) {
     ref_store(&dx, i, ref_load(&dy, i) * slope_of(function_of(call), ref_load(&x, i)));
 }
 
-void ref_dropout(const ref_call *call) {
+/* What each element is multiplied by, from the random word that its sample, token and feature have. dropout and
+ * jitter have their attributes at the same places. */
+static void multiply_randomly(const ref_call *call, double (*factor)(uint32_t word, double attribute)) {
   ref_operand x = ref_in(call, 0), samples = ref_in(call, 1), y = ref_out(call, 0);
   ref_operand places = call->operator->n_in > 2 ? ref_in(call, 2) : samples;
-  double p = ref_real(call, NX_dropout_probability);
-  uint32_t threshold = nx_philox_threshold(p), tensor_id = (uint32_t)ref_int(call, NX_dropout_tensor_id);
+  double attribute = ref_real(call, 0);
+  uint32_t tensor_id = (uint32_t)ref_int(call, NX_dropout_tensor_id);
   int64_t seq_start = ref_int(call, NX_dropout_seq_start), first = ref_int(call, NX_dropout_feature_start);
   int64_t width = ref_last_dim(&x), n_batches = samples.n_elements;
   int64_t n_tokens = n_batches && width ? x.n_elements / (n_batches * width) : 0;
@@ -136,8 +138,24 @@ void ref_dropout(const ref_call *call) {
       int64_t feature = first + col;
       if (col == 0 || feature % 4 == 0)
         words = nx_philox_dropout(call->frame->seed, tensor_id, sample, token, (uint32_t)(feature / 4));
-      bool kept = nx_philox_keeps(words.word[feature % 4], threshold);
-      ref_store(&y, row * width + col, kept ? ref_load(&x, row * width + col) / (1 - p) : 0);
+      double by = factor(words.word[feature % 4], attribute);
+      ref_store(&y, row * width + col, by == 0 ? 0 : ref_load(&x, row * width + col) * by);
     }
   }
+}
+
+static double kept(uint32_t word, double probability) {
+  return nx_philox_keeps(word, nx_philox_threshold(probability)) ? 1 / (1 - probability) : 0;
+}
+
+void ref_dropout(const ref_call *call) {
+  multiply_randomly(call, kept);
+}
+
+static double noise(uint32_t word, double width) {
+  return 1 + width * ((word + 0.5) / 2147483648.0 - 1);
+}
+
+void ref_jitter(const ref_call *call) {
+  multiply_randomly(call, noise);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addition, constants, changes of type, and the sum of squares. */
+/* Addition, constants, changes of type, sums of squares and of zeros. */
 #include "kernels/ref/ref.h"
 
 enum { NORM_BLOCK = 4096 };
@@ -72,4 +72,16 @@ void ref_norm_sq(const ref_call *call) {
     total += sum;
   }
   ref_store_sum(&s, 0, (double)weight * total, ref_int(call, NX_norm_sq_accumulate));
+}
+
+void ref_count_zeros(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), s = ref_out(call, 0);
+  int64_t weight = ref_int(call, NX_count_zeros_weight), n = 0;
+  for (int64_t i = 0; weight != 0 && i < x.n_elements; i++) n += ref_load(&x, i) == 0;
+  ref_store_sum(&s, 0, (double)(weight * n), ref_int(call, NX_count_zeros_accumulate));
+}
+
+void ref_add_up(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  for (int64_t i = 0; i < y.n_elements; i++) ref_store_sum(&y, i, ref_load(&x, i), true);
 }

@@ -4,6 +4,7 @@
 #include "runtime/world/clock.h"
 #include "runtime/step/finite.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void write_value(const nxr_machine *machine, uint32_t value, const void *host) {
@@ -174,6 +175,19 @@ static void write_phase(const nxr_machine *machine, const nx_phase *phase, uint6
   if (run->gradient_factor != NX_NONE) write_value(machine, run->gradient_factor, &factor);
 }
 
+static void read_measures(const nxr_machine *machine, nxr_numbers *numbers) {
+  const nx_plan *plan = machine->plan;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_MEASURES]; i++) {
+    const nx_measure *measure = &plan->measures[i];
+    double sum, number;
+    const char *at = nxr_value_address(plan, measure->value, machine->frames);
+    machine->backend->copy_out(machine->device, &sum, at + measure->element * sizeof sum, sizeof sum);
+    number = measure->factor * sum + measure->offset;
+    if (measure->flags & NX_MEASURE_OF_TOKENS) number /= numbers->tokens;
+    numbers->measures[i] = measure->flags & NX_MEASURE_ROOT ? sqrt(number) : number;
+  }
+}
+
 bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
                    nxr_fault *fault) {
   nxr_machine *machine = exec->machine;
@@ -189,6 +203,7 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, n
   numbers->loss = read_number(machine, plan->run->loss_total) / numbers->tokens;
   numbers->grad_norm = read_number(machine, plan->run->grad_norm);
   numbers->lr = read_number(machine, plan->run->lr);
+  read_measures(machine, numbers);
   return true;
 }
 

@@ -34,6 +34,7 @@ typedef struct nxr_numbers {
   double tokens; /* of the step */
   double grad_norm, lr;
   double loss_scale; /* with which the step was made */
+  double measures[NX_MAX_MEASURES]; /* as the plan's */
 } nxr_numbers;
 
 /* `data` may be NULL where only the plan's programs are run, with the input arena as it is. */

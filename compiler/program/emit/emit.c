@@ -457,6 +457,7 @@ const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, co
   emit_fixed_values(&e);
   emit_parameter_groups(&e);
   emit_run(&e);
+  nxc_emit_measures(&e);
   nxc_emit_datasets(&e);
   nxc_emit_evaluations(&e);
   emit_groups(&e);

@@ -47,6 +47,8 @@ void nxc_emit_run_names(nxc_emitter *emitter);
 void nxc_emit_datasets(nxc_emitter *emitter);
 void nxc_emit_evaluations(nxc_emitter *emitter);
 
+void nxc_emit_measures(nxc_emitter *emitter);
+
 /* emit_model_config.c: the text of a config.json of the family; "": transformers has no class for it. */
 const char *nxc_adapter_config_text(nxc_arena *arena, const nxc_settings *settings,
                                     const nxc_training *training);

@@ -255,6 +255,7 @@ typedef struct nxc_graph {
   uint32_t n_micro_batches;
   nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
   nxc_id places, starts, weights, loss_scale; /* as in nx_run; 0: none */
+  nxc_id parameter_squares, zeros, router_losses; /* sums that are logged; 0: they are not */
   nxc_id seen, gradient_factor;               /* the same; a factor that is the loss scale alone is that value */
   nxc_id *place_rows;    /* views of places, one per ring rank */
   nxc_fixed_value *fixed; /* the same in all graphs of a plan */

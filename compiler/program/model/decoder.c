@@ -41,21 +41,32 @@ nx_attribute nxc_decoder_dropout_key(nxc_graph *graph, int key) {
   return nxc_attribute(graph, &number);
 }
 
-nxc_id nxc_decoder_dropout(const nxc_decoder *d, nxc_id x, double probability, int key,
-                           nxc_rank_number first_token, const nxc_rank_number *first_feature) {
-  if (probability <= 0) return x;
+/* Elements of x times random numbers, which dropout and jitter draw with the same attributes. */
+static nxc_id multiply_randomly(const nxc_decoder *d, nx_op op, nxc_id x, double attribute, int key,
+                                nxc_rank_number first_token, const nxc_rank_number *first_feature) {
+  if (attribute <= 0) return x;
   nxc_graph *graph = d->graph;
   nx_attribute id = nxc_decoder_dropout_key(graph, key);
   nxc_id places = d->t->layout.context > 1 ? graph->place_rows[0] : 0;
   nxc_context_first_token(graph, d->t, &first_token);
   return nxc_append(
-      graph, &(nxc_op_request){.op = NX_OP_dropout,
-                               .name = "dropout",
+      graph, &(nxc_op_request){.op = op,
+                               .name = nx_op_find(op)->name,
                                .in = {x, graph->samples, places},
-                               .attrs = {[NX_dropout_probability] = nxc_real(probability),
+                               .attrs = {[NX_dropout_probability] = nxc_real(attribute),
                                          [NX_dropout_tensor_id] = id,
                                          [NX_dropout_seq_start] = nxc_attribute(graph, &first_token),
                                          [NX_dropout_feature_start] = nxc_attribute(graph, first_feature)}});
+}
+
+nxc_id nxc_decoder_dropout(const nxc_decoder *d, nxc_id x, double probability, int key,
+                           nxc_rank_number first_token, const nxc_rank_number *first_feature) {
+  return multiply_randomly(d, NX_OP_dropout, x, probability, key, first_token, first_feature);
+}
+
+nxc_id nxc_decoder_jitter(const nxc_decoder *d, nxc_id x, double width) {
+  const nxc_rank_number first = nxc_rank_number_of(0);
+  return multiply_randomly(d, NX_OP_jitter, x, width, NXC_KEY_ROUTER, nxc_decoder_first_token(d), &first);
 }
 
 nxc_id nxc_decoder_leave_region(const nxc_decoder *d, nxc_id x, nx_dtype type) {

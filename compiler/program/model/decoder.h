@@ -10,6 +10,7 @@
 enum {
   NXC_KEY_DROPOUT = 1 << 30,
   NXC_KEY_ADAPTERS = 64, /* from here on: those of adapters, by part */
+  NXC_KEY_ROUTER = NXC_KEY_ADAPTERS + 63, /* of no part */
   NXC_KEY_ATTENTION = 0,
   NXC_KEY_ATTENTION_OUTPUT,
   NXC_KEY_FFN,
@@ -36,6 +37,8 @@ nxc_rank_number nxc_decoder_first_token(const nxc_decoder *decoder);
 nx_attribute nxc_decoder_dropout_key(nxc_graph *graph, int key);
 nxc_id nxc_decoder_dropout(const nxc_decoder *decoder, nxc_id x, double probability, int key,
                            nxc_rank_number first_token, const nxc_rank_number *first_feature);
+/* What a router reads of x: with noise, where there is some. */
+nxc_id nxc_decoder_jitter(const nxc_decoder *decoder, nxc_id x, double width);
 /* Sums what is partial over tensor; between tensor-parallel regions the sequence may be divided. */
 nxc_id nxc_decoder_leave_region(const nxc_decoder *decoder, nxc_id x, nx_dtype type);
 nxc_id nxc_decoder_enter_region(const nxc_decoder *decoder, nxc_id x);

@@ -39,7 +39,7 @@ static nxc_id feed_forward(const nxc_decoder *d, nxc_id x) {
   int64_t tensor = d->t->layout.tensor;
   if (mixture == NULL)
     return dense(d, nxc_decoder_enter_region(d, x), NXC_PART_GATE, ffn->width / tensor, "up");
-  nxc_id y = nxc_moe_layer(d->graph, d->t, ffn, x);
+  nxc_id y = nxc_moe_layer(d->graph, d->t, ffn, x, nxc_decoder_jitter(d, x, mixture->jitter));
   if (mixture->shared_hidden == 0) return y;
   int64_t width = mixture->shared_hidden / tensor;
   nxc_id shared = dense(d, nxc_decoder_enter_region(d, x), NXC_PART_SHARED_GATE, width, "shared_up");
@@ -151,6 +151,16 @@ static void loss(const nxc_decoder *d, nxc_id x) {
   if (several) nxc_append(graph, &request);
 }
 
+/* Of all mixtures: the sum of what they add to the loss. Every chunk has it, with mixtures or without. */
+static void make_router_losses(nxc_graph *graph, const nxc_training *t) {
+  nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){2});
+  const nxc_axis_id axes[] = {NXC_AXIS_DATA, NXC_AXIS_CONTEXT, NXC_AXIS_PIPELINE, NXC_AXIS_TENSOR};
+  for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
+    if (axes[i] != NXC_AXIS_TENSOR || t->layout.sequence_parallel)
+      nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, axes[i]), NXC_PARTIAL);
+  graph->router_losses = nxc_value_new(graph, "router_losses", NXC_ROLE_SCALAR, &shape);
+}
+
 static void inputs(nxc_graph *graph, const nxc_training *t) {
   nxc_shape tokens = nxc_shape_of(NX_i32, 2, (int64_t[]){t->batch.micro, nxc_context_tokens(t)});
   nxc_shape samples = nxc_shape_of(NX_i64, 1, (int64_t[]){t->batch.micro});
@@ -164,6 +174,7 @@ static void inputs(nxc_graph *graph, const nxc_training *t) {
   graph->samples = nxc_value_new(graph, "samples", NXC_ROLE_INPUT, &samples);
   graph->step = nxc_value_new(graph, "step", NXC_ROLE_INPUT, &step);
   nxc_context_inputs(graph, t);
+  if (t->measures.router_losses) make_router_losses(graph, t);
 }
 
 /* What comes from a neighbouring chunk: residuals, or their gradients. */

@@ -134,7 +134,10 @@ static void route(const layer *l, nxc_id x, routed *r) {
                     [NX_moe_route_top_groups] = nxc_integer(m->top_groups),
                     [NX_moe_route_group_best] = nxc_integer(m->group_best)}});
   r->weights = nxc_last_output(graph, 1);
+  nxc_id losses = nxc_last_output(graph, 3);
   if (m->aux_scope == NXC_AUX_OF_MODEL) count_for_model(graph, nxc_last_output(graph, 2));
+  if (graph->router_losses)
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_add_up, .in = {losses}, .out = {graph->router_losses}});
 }
 
 /* ---- experts ---- */
@@ -272,8 +275,8 @@ static nxc_id dispatch(const layer *l, const routed *r) {
                     &(nxc_op_request){.op = NX_OP_moe_combine, .name = "mixed", .in = {y, rows, r->weights}});
 }
 
-nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *t, const nxc_feed_forward_spec *spec,
-                      nxc_id x) {
+nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *t, const nxc_feed_forward_spec *spec, nxc_id x,
+                     nxc_id routed_by) {
   layer l = {.graph = graph,
              .t = t,
              .activation = spec->activation,
@@ -285,7 +288,7 @@ nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *t, const nxc_feed_for
   l.n_local = l.m->n_experts / l.n_ranks;
   l.gathered = l.expert_tensor | (l.m->gathers ? l.expert : 0);
   routed r;
-  route(&l, x, &r);
+  route(&l, routed_by, &r);
   r.tokens = gather(graph, "tokens", x, l.gathered);
   r.experts = gather(graph, "all_experts", r.experts, l.gathered);
   r.weights = gather(graph, "all_weights", r.weights, l.gathered);

@@ -76,7 +76,7 @@ const nxc_rule nxc_rule_activation_grad = {.infer = infer_activation_grad};
 static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);
   if (dy == 0) return;
-  nxc_op_request request = {.op = NX_OP_dropout, .of = {op->args[0]}, .in = {dy}};
+  nxc_op_request request = {.op = op->op, .of = {op->args[0]}, .in = {dy}};
   memcpy(request.in + 1, op->args + 1, (op->n_in - 1) * sizeof *op->args);
   memcpy(request.attrs, op->attrs, sizeof op->attrs);
   nxc_grad_give(grad, op->args[0], nxc_append(nxc_grad_graph(grad), &request));
@@ -89,6 +89,16 @@ static const char *infer_dropout(const nxc_graph *graph, const nxc_operator_node
 }
 
 const nxc_rule nxc_rule_dropout = {.infer = infer_dropout, .grad = grad_dropout, .linear = true};
+const nxc_rule nxc_rule_jitter = {.infer = infer_dropout, .grad = grad_dropout, .linear = true};
+
+/* Every stage adds its own. */
+static const char *infer_add_up(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  nxc_place_atoms(&out[0].placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
+  return NULL;
+}
+
+const nxc_rule nxc_rule_add_up = {.infer = infer_add_up};
 
 /* Summands may be added to summands: both are divided alike. */
 static const char *infer_columns_add(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {

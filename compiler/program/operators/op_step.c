@@ -56,6 +56,7 @@ static const char *infer_update(const nxc_graph *graph, const nxc_operator_node 
 }
 
 const nxc_rule nxc_rule_norm_sq = {.infer = infer_norm_sq};
+const nxc_rule nxc_rule_count_zeros = {.infer = infer_norm_sq}; /* the weight is the same attribute */
 const nxc_rule nxc_rule_clip_scale = {.infer = infer_clip_scale, .suffixes = {"norm", "scale"}};
 const nxc_rule nxc_rule_segment = {.infer = infer_segment};
 #define OPTIMIZER(number, name, kind, n_states, meaning)                                                     \

@@ -38,10 +38,10 @@ static void find_kept(evaluation *e, bool *kept) {
   }
 }
 
-/* Dropout that writes over its input is left out; elsewhere what follows reads the copy that it makes. */
+/* Dropout or noise that writes over its input is left out; elsewhere what follows reads the copy that it makes. */
 static bool is_left_out(evaluation *e, nxc_operator_node *op) {
   nxc_graph *graph = e->graph;
-  if (op->op != NX_OP_dropout) return false;
+  if (op->op != NX_OP_dropout && op->op != NX_OP_jitter) return false;
   nxc_id x = op->args[0], y = op->args[op->n_in];
   if (nxc_value_root(graph, x) == nxc_value_root(graph, y)) {
     e->as[y] = x;

@@ -68,6 +68,7 @@ static void squares(step *s) {
     uint32_t held_by_all = range->copy_atoms | (range->group_atoms & ~range->shard_atoms);
     nxc_rank_number weight = nxc_parameter_owner(graph, held_by_all, range->shared);
     if (graph->tables->parameter_groups[range->parameter_group].uncounted) weight = nxc_rank_number_of(0);
+    nxc_measure_gradient(graph, x, weight);
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
                                         .in = {x},
                                         .out = {square_entry(s, graph->parameters[i], at)},
@@ -322,7 +323,7 @@ static void total_loss(step *s) {
 }
 
 /* Before all else in the first micro-batch. */
-static void clear(nxc_graph *graph, nxc_id value) {
+void nxc_clear_first(nxc_graph *graph, nxc_id value) {
   nxc_program_list *list = &graph->programs[NXC_FORWARD];
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
                                       .out = {value},
@@ -347,13 +348,14 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
     nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
     nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_PARTIAL);
     nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
-    clear(graph, graph->loss);
+    nxc_clear_first(graph, graph->loss);
   }
   nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n_squares});
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_PARTIAL);
   graph->squares = nxc_value_new(graph, "grad_norm.squares", NXC_ROLE_SCALAR, &shape);
   graph->origin = "grad_norm";
-  if (!alone || t->sharding.stage > 0) clear(graph, graph->squares);
+  if (!alone || t->sharding.stage > 0) nxc_clear_first(graph, graph->squares);
+  nxc_measures_begin(graph, t);
 }
 
 /* What stages share goes first, in one order on all of them: that of the layers that have the weights. */
@@ -383,6 +385,7 @@ void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   reduce(graph, training);
   graph->layer = -1;
   squares(&s);
+  nxc_measures_build(graph);
   total_loss(&s);
   global_norm(&s);
   rates(&s);

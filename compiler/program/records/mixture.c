@@ -34,6 +34,7 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .z = nxc_number(s, NX_SETTING_MOE_Z_LOSS_COEF),
                    .aux_scope = scope_of(s),
                    .gathers = nxc_is(s, NX_SETTING_MOE_DISPATCHER, "allgather"),
+                   .jitter = nxc_number_or(s, NX_SETTING_MOE_INPUT_JITTER, 0),
                    .buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR)};
   m.top_groups = nxc_int_or(s, NX_SETTING_MOE_TOP_GROUPS, m.groups);
   m.group_best = nxc_int_or(s, NX_SETTING_MOE_GROUP_BEST, 1);

@@ -29,6 +29,7 @@ typedef struct nxc_mixture {
   double aux, z; /* coefficients */
   nxc_aux_scope aux_scope;
   bool gathers;         /* ranks gather all tokens instead of sending each to its experts */
+  double jitter;        /* width of the noise on what routers read */
   double buffer_factor; /* room for rows, as a multiple of a balanced load */
 } nxc_mixture;
 

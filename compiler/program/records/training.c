@@ -160,6 +160,8 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   t->datasets = nxc_datasets_read(settings);
   t->evaluations = nxc_evaluations_read(settings, &t->datasets);
   t->evaluates = t->evaluations.n > 0 || t->layout.pipeline == 1;
+  t->measures = nxc_measures_read(settings);
+  t->measures.router_losses &= t->layout.n_chunks == t->layout.pipeline; /* one chunk clears them, and adds */
   t->types = nxc_precision_read(settings);
   t->optimizer = nxc_optimizer_read(settings);
   t->sharding = nxc_sharding_read(settings);

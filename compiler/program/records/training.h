@@ -14,6 +14,7 @@
 #include "compiler/program/records/evaluations.h"
 #include "compiler/program/records/layout.h"
 #include "compiler/program/records/lora.h"
+#include "compiler/program/records/measures.h"
 #include "compiler/program/records/model.h"
 #include "compiler/program/records/optimizer.h"
 #include "compiler/program/records/precision.h"
@@ -28,6 +29,7 @@ typedef struct nxc_training {
   nxc_data data;
   nxc_datasets datasets;
   nxc_evaluations evaluations;
+  nxc_measures measures;
   bool evaluates; /* there is an evaluation program: for those, or for texts that one stage can continue */
   nxc_precision types;
   nxc_optimizer optimizer;
