@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/checkpoint/checkpoint_tokenizer.h"
+#include "runtime/checkpoint/checkpoint_beside.h"
 #include "runtime/report.h"
 #include "runtime/signals.h"
 #include "runtime/training.h"

@@ -132,7 +132,7 @@ bool nxt_copy_files(const char *path, const char *folder, nx_fault *fault) {
 
 static const char config_of_bytes[] =
     "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"clean_up_tokenization_spaces\": false,"
-    " \"eos_token\": \"<|endoftext|>\"}\n";
+    " \"bos_token\": \"<|endoftext|>\", \"eos_token\": \"<|endoftext|>\"}\n";
 
 static json_t *describe_bytes(void) {
   json_t *vocab = json_object();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_manifest.h"
 
-#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/checkpoint_beside.h"
 #include "runtime/files/mapping.h"
 #include "runtime/world/world.h"
 
@@ -115,41 +115,17 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                    make_scale(run), "score", make_score(run));
 }
 
-/* A new file of the folder, synced. */
-static bool write_text(const char *folder, const char *name, const char *text, nxr_fault *fault) {
-  char path[NXR_PATH_BYTES];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "wx");
-  bool good = file != NULL && fputs(text, file) >= 0 && fputc('\n', file) == '\n' && fflush(file) == 0 &&
-              fsync(fileno(file)) == 0;
-  if (!good) nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
-  if (file != NULL && fclose(file) != 0 && good)
-    good = nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
-  return good;
-}
-
 bool nxr_manifest_has_base(const nx_plan *plan) {
   return plan->run->adapter_config == 0 || plan->run->save_base;
 }
 
-/* A file that other programs read, where there is something to say in it. */
-static bool write_config(const char *folder, const char *name, const nx_plan *plan, uint32_t text,
-                         nxr_fault *fault) {
-  const char *config = nx_plan_string(plan, text);
-  return config[0] == '\0' || write_text(folder, name, config, fault);
-}
-
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
-  const nx_plan *plan = run->plan;
-  bool has_base = nxr_manifest_has_base(plan);
   json_t *manifest = make_manifest(run, step, files, n_files);
   char *text = manifest ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
   json_decref(manifest);
   if (text == NULL) return nxr_fault_set(fault, "out of memory");
-  bool good = (!has_base || write_config(folder, NXR_MODEL_CONFIG, plan, plan->run->model_config, fault)) &&
-              write_config(folder, NXR_ADAPTER_CONFIG, plan, plan->run->adapter_config, fault) &&
-              write_text(folder, "manifest.json", text, fault);
+  bool good = nxr_beside_write(folder, run->plan, fault) && nxr_write_text(folder, "manifest.json", text, fault);
   free(text);
   return good;
 }

@@ -53,8 +53,8 @@ typedef struct nxr_manifest_run {
 bool nxr_manifest_is_there(const char *folder);
 /* Whether checkpoints hold the model, not only adapters beside it. */
 bool nxr_manifest_has_base(const nx_plan *plan);
-/* Writes and syncs the manifest of a checkpoint whose files are written, and before it the config.json
- * with which transformers reads the weights, and the adapter_config.json with which PEFT reads adapters. */
+/* Writes and syncs the manifest of a checkpoint whose files are written, and before it what stands beside them for
+ * other programs (checkpoint_beside.h). */
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* False where the manifest has none. */

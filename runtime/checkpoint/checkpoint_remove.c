@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_remove.h"
 
-#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/checkpoint_beside.h"
 #include "runtime/checkpoint/checkpoint_manifest.h"
 
 #include <dirent.h>
@@ -32,8 +32,7 @@ static const char *next_name(DIR *folder) {
 /* A name that a checkpoint has: one of the manifest's files, or without a manifest any that could be. */
 static bool is_known(const char *name, const json_t *files) {
   size_t length = strlen(name), ending = sizeof ENDING - 1;
-  if (strcmp(name, MARK) == 0 || strcmp(name, MANIFEST) == 0 || strcmp(name, NXR_MODEL_CONFIG) == 0 ||
-      strcmp(name, NXR_ADAPTER_CONFIG) == 0)
+  if (strcmp(name, MARK) == 0 || strcmp(name, MANIFEST) == 0 || nxr_beside_is_known(name))
     return true;
   if (files) return json_object_get(files, name) != NULL;
   return length > ending && strcmp(name + length - ending, ENDING) == 0;

@@ -98,6 +98,24 @@ expect 'a pipeline' 1 'needs a plan without a pipeline: .*mesh.pipeline=1' "$mpi
 expect 'with --resume' 2 'nothing is trained: leave --resume' "$nxrun" one.bin --generate a --resume
 expect 'its options without it' 2 'belong to --generate' "$nxrun" one.bin --tokens 3
 expect 'a temperature below 0' 2 'temperature cannot be' "$nxrun" one.bin --generate a --temperature -1
+
+ls dense/checkpoints/step-000030 | tr '\n' ' ' >out
+[ "$(cat out)" = 'config.json generation_config.json manifest.json model.safetensors moment1.safetensors '\
+'moment2.safetensors tokenizer.json tokenizer_config.json ' ]
+report 'a checkpoint has what transformers loads its folder with' $?
+grep -q '"eos_token_id": 256' dense/checkpoints/step-000030/generation_config.json &&
+  grep -q '"eos_token_id": 256' dense/checkpoints/step-000030/config.json
+report 'the token that ends texts stands in its settings' $?
+plan bare checkpoint.hugging_face=false checkpoint.every_steps=10 checkpoint.keep=1
+"$nxrun" bare.bin --dir bare >out 2>&1 && ls bare/checkpoints/* | tr '\n' ' ' >out
+[ "$(cat out)" = 'manifest.json model.safetensors moment1.safetensors moment2.safetensors ' ]
+report 'checkpoint.hugging_face=false leaves that out' $?
+plan kept checkpoint.every_steps=10 checkpoint.keep=1
+"$nxrun" kept.bin --dir kept >out 2>&1 && ls kept/checkpoints | tr '\n' ' ' >out
+[ "$(cat out)" = 'step-000030 ' ]
+report 'checkpoints with a tokenizer are removed whole' $?
 mv data.tokenizer away
-expect 'no tokenizer' 1 'no tokenizer stands beside' "$nxrun" one.bin --dir dense --generate a
+text_of one 1 --dir dense --generate 'hijk' --tokens 3 --temperature 0 && [ "$(cat text)" = hijklmn ]
+report 'the tokenizer beside the checkpoint is enough' $?
+expect 'no tokenizer' 1 'no tokenizer stands beside' "$nxrun" bare.bin --dir bare --generate a
 finish
