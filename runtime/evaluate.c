@@ -36,7 +36,8 @@ static void open_evaluation(nxr_evaluations *evaluations, uint32_t index) {
   uint64_t n_samples = nxr_data_samples(evaluations->data, record->dataset);
   *e = (nxr_evaluation){.record = record, .name = nx_plan_text(plan, record->name), .every = record->every,
                         .n_batches = count_batches(record, n_samples, plan->run->global_batch),
-                        .evaluated = UINT64_MAX};
+                        .evaluated = UINT64_MAX,
+                        .bytes_per_token = nxr_data_bytes_per_token(evaluations->data, record->dataset)};
   if (record->every_epochs > 0 && nxr_data_trained(evaluations->data) != NX_NONE)
     e->every = nxr_steps_of_epochs(record->every_epochs, evaluations->data, plan->run);
   nxr_data_limit(evaluations->data, record->dataset, repeats(record) ? UINT64_MAX : n_samples);
@@ -83,6 +84,7 @@ static void report(const nxr_evaluations *evaluations, const nxr_evaluation *e, 
   nxr_metrics_row row = {.step = e->evaluated, .set = e->name, .seconds = seconds};
   nxr_metrics_add(&row, "loss", e->loss);
   nxr_metrics_add(&row, "perplexity", exp(e->loss));
+  if (e->bytes_per_token > 0) nxr_metrics_add(&row, "bits_per_byte", e->loss / M_LN2 / e->bytes_per_token);
   nxr_metrics_add(&row, "batches", (double)n_batches);
   nxr_metrics_add(&row, "tokens_per_s", (double)n_tokens / seconds);
   nxr_metrics_report(evaluations->metrics, &row);

@@ -18,6 +18,7 @@ typedef struct nxr_evaluation {
   uint64_t n_batches; /* 0: the set has no sample */
   uint64_t evaluated; /* the step after which it was evaluated last; UINT64_MAX: not yet by this program */
   double loss;        /* that was found then */
+  double bytes_per_token; /* of the set's text; 0: not known */
 } nxr_evaluation;
 
 typedef struct nxr_evaluations {

@@ -45,12 +45,14 @@ static const nxc_value *effective(const comparison *c, nxc_setting_id id) {
   return says_nothing ? NULL : value;
 }
 
-/* Facts of the model itself: what a run from these weights must share. */
+/* Facts of the model itself: what a run from these weights must share. Adapters beside it are not among them: they
+ * are read of no weights. */
 static bool is_fact(const comparison *c, nxc_setting_id id) {
   const nxc_setting_row *row = &nxc_setting_rows[id];
   const nxc_settings *settings = c->binding->settings;
   if (id == NX_SETTING_MOE_PRE_SOFTMAX) return false; /* said by whether the chosen ones' weights sum to 1 */
-  if (row->changes != NXC_CHANGES_CHECKPOINT || strncmp(row->path, "mesh.", 5) == 0) return false;
+  bool beside = strncmp(row->path, "mesh.", 5) == 0 || strncmp(row->path, "lora.", 5) == 0;
+  if (row->changes != NXC_CHANGES_CHECKPOINT || beside) return false;
   if (id == NX_SETTING_MODEL_MAX_POSITIONS &&
       !nxc_is(settings, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
     return false;

@@ -161,6 +161,22 @@ uint64_t nxr_data_samples(const nxr_data *data, uint32_t set) {
   return data->sets[set].n_samples;
 }
 
+double nxr_data_bytes_per_token(const nxr_data *data, uint32_t index) {
+  const nx_plan *plan = data->plan;
+  const nxr_set *set = &data->sets[index];
+  const nx_dataset *record = &plan->datasets[index];
+  bool all = record->sampler == NX_SAMPLER_STREAM && !(plan->run->documents & NX_DOCUMENTS_LOSS);
+  double n_bytes = 0, n_tokens = 0;
+  for (uint32_t i = 0; all && set->samplers && i < record->n_sources; i++) {
+    const nx_source *source = &plan->sources[record->first_source + i];
+    double per_token = nxr_dataset_bytes_per_token(nx_plan_string(plan, source->prefix));
+    double share = record->blend == NX_BLEND_WEIGHTS ? source->weight : (double)set->samplers[i].source->n_tokens;
+    if (per_token == 0) return 0;
+    n_bytes += share * per_token, n_tokens += share;
+  }
+  return n_tokens > 0 ? n_bytes / n_tokens : 0;
+}
+
 const int32_t *nxr_data_places(const nxr_data *data) {
   return data->places;
 }

@@ -46,6 +46,9 @@ void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_samples);
 uint32_t nxr_data_trained(const nxr_data *data);
 /* How many samples the sources of a dataset have together; 0: it is not open. */
 uint64_t nxr_data_samples(const nxr_data *data, uint32_t set);
+/* Bytes of text that a token of an open dataset stands for, on average, where every token is predicted and weighs
+ * alike; 0: that is not so, or not known. */
+double nxr_data_bytes_per_token(const nxr_data *data, uint32_t set);
 /* What is trained on; and all that is open. */
 const nxr_fingerprint *nxr_data_fingerprint(const nxr_data *data);
 const nxr_fingerprint *nxr_data_everything(const nxr_data *data);

@@ -20,6 +20,7 @@ static const struct {
 } shown[] = {
     {"loss", "  loss %.4f", 1},
     {"perplexity", "  perplexity %.4g", 1},
+    {"bits_per_byte", "  bits/byte %.4f", 1},
     {"lr", "  lr %.3g", 1},
     {"grad_norm", "  grad norm %.3f", 1},
     {"parameter_norm", "  parameter norm %.5g", 1},
@@ -104,9 +105,24 @@ static size_t print_number(char *text, size_t n_room, const char *name, double v
   return (size_t)snprintf(text, n_room, ",\"%s\":%s", name, number);
 }
 
+/* A text as JSON has it; what is longer than a set's name may be is cut, between characters. */
+static size_t print_text_value(char *text, size_t n_room, const char *name, const char *value) {
+  enum { MOST = 200 };
+  char quoted[MOST + 8];
+  size_t n = 0;
+  for (; *value && n < MOST; value++) {
+    bool begins = ((unsigned char)*value & 0xC0) != 0x80; /* a character of UTF-8 */
+    if (begins && n > MOST - 8) break;
+    if ((unsigned char)*value < 0x20) n += (size_t)snprintf(quoted + n, 7, "\\u%04x", (unsigned)*value);
+    else if (*value == '"' || *value == '\\') quoted[n++] = '\\', quoted[n++] = *value;
+    else quoted[n++] = *value;
+  }
+  return (size_t)snprintf(text, n_room, ",\"%s\":\"%.*s\"", name, (int)n, quoted);
+}
+
 static size_t format_json(const nxr_metrics_row *row, char text[NXR_METRICS_LINE_BYTES]) {
   size_t n = (size_t)snprintf(text, NXR_METRICS_LINE_BYTES, "{\"step\":%" PRIu64, row->step);
-  if (row->set) n += (size_t)snprintf(text + n, NXR_METRICS_LINE_BYTES - n, ",\"set\":\"%.200s\"", row->set);
+  if (row->set) n += print_text_value(text + n, NXR_METRICS_LINE_BYTES - n, "set", row->set);
   for (uint32_t i = 0; i < row->n; i++)
     n += print_number(text + n, NXR_METRICS_LINE_BYTES - n, row->items[i].name, row->items[i].value);
   return n + (size_t)snprintf(text + n, NXR_METRICS_LINE_BYTES - n, "}\n");

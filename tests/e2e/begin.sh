@@ -61,6 +61,11 @@ expect 'adapters beside weights that are read' 0 'step 8/8' $run adapters.bin --
 plan loaded lora.rank=2 lora.save_base=true checkpoint.load=base
 expect 'or loaded' 0 'step 8/8' $run loaded.bin --dir loaded
 same 'are drawn alike' adapters loaded 1
+plan own lora.rank=2 lora.save_base=true run.init_from=whole/checkpoints/step-000008
+expect 'or those of a run without adapters' 0 'step 8/8' $run own.bin --dir own
+same 'with its manifest beside them' adapters own 1
+plan other lora.rank=4 run.init_from=own/checkpoints/step-000008
+expect 'or the base of a run with others' 0 'step 8/8' $run other.bin --dir lower
 
 plan named run.init_from=Qwen/Qwen3-8B
 expect 'a name is no folder' 1 'there is no Qwen/Qwen3-8B to read weights from: .*hf download' \

@@ -56,6 +56,20 @@ losses over validation | cut -d' ' -f1 | tr '\n' ' ' >out
 report 'before the first step and after every second; not twice at the end' $?
 [ "$(losses over test | cut -d' ' -f1)" = 8 ]
 report 'the test set when it is over' $?
+# Each byte is a token here; of two bytes a token half as much is said.
+bits() { # RUN FACTOR
+  sed -n 's/.*"set":.*"loss":\([0-9.]*\).*"bits_per_byte":\([0-9.]*\).*/\1 \2/p' "$1/metrics.jsonl" |
+    awk -v f="$2" '{ n++; d = $1 / log(2) * f - $2; if (d * d > 1e-12) bad++ } END { exit n < 2 || bad }'
+}
+bits over 1
+report 'bits of each byte of the text' $?
+sed 's/"bytes": \([0-9]*\)/"bytes": \10/' data.tokenizer/text.json >other && mv data.tokenizer/text.json one && mv other data.tokenizer/text.json
+$run over.bin --dir tenth >out 2>&1 && bits tenth 0.1
+report 'which are fewer where a token has more of them' $?
+rm data.tokenizer/text.json
+$run over.bin --dir unknown >out 2>&1 && ! grep -q bits_per_byte unknown/metrics.jsonl
+report 'and not told where nothing says how many those are' $?
+mv one data.tokenizer/text.json
 every=3
 plan without evaluate.batches=0
 passes 'the same run without evaluations' $run without.bin --dir without

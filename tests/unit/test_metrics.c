@@ -59,6 +59,27 @@ static void writes_one_object_a_step(void **state) {
   has_steps("new", 9);
 }
 
+/* The name of a set is the user's. */
+static void a_set_may_have_any_name(void **state) {
+  (void)state;
+  static const char *const names[] = {"a \"b\" \\ c", "tab\there", "\xE2\x82\xAC", "\x01"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    nxr_metrics metrics = {.log_every = 1, .n_steps = 1};
+    nxr_metrics_row row = {.step = 1, .set = names[i], .seconds = 1};
+    nxr_fault fault = {""};
+    char name[16];
+    snprintf(name, sizeof name, "named%zu", i);
+    assert_true(nxr_metrics_open(&metrics, temporary_path(0, name), 0, &fault));
+    nxr_metrics_add(&row, "loss", 1);
+    nxr_metrics_report(&metrics, &row);
+    nxr_metrics_close(&metrics);
+    json_t *read = json_load_file(temporary_path(1, name), 0, NULL);
+    assert_non_null(read);
+    assert_string_equal(json_string_value(json_object_get(read, "set")), names[i]);
+    json_decref(read);
+  }
+}
+
 static void sets_an_earlier_run_aside(void **state) {
   (void)state;
   report_steps("again", 0, 1, 3);
@@ -175,6 +196,7 @@ static void messages_have_no_control_characters(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_one_object_a_step),    cmocka_unit_test(sets_an_earlier_run_aside),
+      cmocka_unit_test(a_set_may_have_any_name),
       cmocka_unit_test(continues_where_the_run_is),  cmocka_unit_test(refuses_what_is_not_its_own),
       cmocka_unit_test(messages_have_no_control_characters), cmocka_unit_test(survives_a_full_disk),
   };
