@@ -18,7 +18,7 @@ static const char usage[] =
     "  --to D[@V]           nx, nxdt, megatron, neox or xorl; of this version\n"
     "  --format FORMAT      of findings: text, short, json, sarif, github or gitlab\n"
     "  -o OUTPUT            write this file instead of standard output\n"
-    "  --model-config-out F write the model's config.json too, for xorl, which reads the model there\n"
+    "  --model-config-out F  write the model's config.json too, for xorl, which reads the model there\n"
     "  --reveal             write secrets and values of environment variables too\n";
 
 typedef struct job {
@@ -99,7 +99,7 @@ int nxc_command_convert(int argc, char **argv) {
   int status = NXC_EXIT_USAGE;
   if (nxc_options_parse(arena, &options, "convert", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_GOOD;
-    if (options.help) printf("%s%s", usage, nxc_options_usage);
+    if (options.help) nxc_options_print_usage(usage, stdout);
     else status = check_and_convert(&j);
   }
   nxc_arena_free(arena);

@@ -240,10 +240,10 @@ int nxc_command_diff(int argc, char **argv) {
   int status = NXC_EXIT_USAGE;
   if (nxc_options_parse(arena, &options, "diff", argc - 1, argv + 1, extras, false)) {
     if (options.help) {
-      printf("%s%s", usage, nxc_options_usage);
+      nxc_options_print_usage(usage, stdout);
       status = NXC_EXIT_GOOD;
     } else if (options.files.n_items != 2) {
-      fprintf(stderr, "%s%s", usage, nxc_options_usage);
+      nxc_options_print_usage(usage, stderr);
     } else if (nxc_estimate_read(arena, "diff", NULL, machine, &asked) &&
                nxc_estimate_assume(arena, "diff", &assume, &asked)) {
       status = diff(arena, &options, &asked);

@@ -3,6 +3,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/expression/expression.h"
+#include "compiler/config/binding/dialect.h"
 #include "compiler/config/site_rules.h"
 #include "compiler/render/render.h"
 #include "compiler/render/screen.h"
@@ -12,17 +13,21 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] = "usage: nxcfg explain [--dialect D] [--rules FILE] NAME...\n"
-                            "       nxcfg explain [--dialect D] --status executed|checked|refused\n"
-                            "Explains settings (mesh.tensor), options (trainer.devices, or devices alone), "
-                            "rules and diagnostics (NX2104).\n"
-                            "Where the end of a name belongs to several, they are listed.\n"
-                            "--status lists the options that nxrun executes, that nxcfg only checks, or that nxrun "
-                            "refuses, always or for some values.\n";
+static const char usage[] =
+    "usage: nxcfg explain [--dialect D] [--rules FILE] NAME...\n"
+    "       nxcfg explain [--dialect D] --status executed|checked|refused\n"
+    "Explains settings (mesh.tensor), options (trainer.devices, or devices alone),\n"
+    "rules and diagnostics (NX2104). Where a name is the end of several, or a group\n"
+    "that holds several (mesh), they are listed.\n"
+    "  --dialect D          look among the options of this dialect alone\n"
+    "  --rules FILE         a site's own rules too (repeatable)\n"
+    "  --status STATUS      list the options that nxrun executes, that nxcfg only\n"
+    "                       checks, or that nxrun refuses, always or for some values\n"
+    "  --names              print every name that can be explained, one a line\n";
 
 /* -- text ------------------------------------------------------------------------------------------------ */
 
-enum { COLUMNS = 100, INDENT = 4 };
+enum { COLUMNS = NXC_SCREEN_COLUMNS, INDENT = 4 };
 
 /* A paragraph of words, filled to COLUMNS. */
 static void print_paragraph(const char *label, const char *text) {
@@ -228,6 +233,25 @@ static void explain_ends(search *s, const char *end) {
   }
 }
 
+/* The settings and options of a group. */
+static void explain_group(search *s, const char *name) {
+  size_t n_listed = 0;
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    const nxc_dialect *dialect = &nxc_dialects[i];
+    bool settings = strcmp(dialect->name, "nx") == 0 && s->only == NULL;
+    size_t first = 0, end = settings || is_searched(s, dialect) ? nxc_dialect_section(dialect, name, &first) : 0;
+    for (size_t j = first; j < end; j++) {
+      if (n_listed++ == 0) {
+        separate(s);
+        printf("%s holds\n", name);
+      }
+      printf("  %-9s %-40s", settings ? "setting" : dialect->name, dialect->options[j].name);
+      print_first_sentence(dialect->options[j].doc);
+      putchar('\n');
+    }
+  }
+}
+
 /* GPT-NeoX takes - for _, and people write either for the other everywhere. */
 static void explain_respelt(search *s, const char *name, char from, char to) {
   char *respelt = nxc_arena_strdup(s->arena, name);
@@ -281,6 +305,7 @@ static bool explain(search *s, const char *name) {
     separate(s);
     explain_setting(s->arena, id);
   }
+  if (s->n_found == n_before) explain_group(s, name);
   if (s->n_found == n_before) explain_respelt(s, name, '-', '_');
   if (s->n_found == n_before) explain_respelt(s, name, '_', '-');
   if (s->n_found > n_before) return true;
@@ -324,6 +349,15 @@ static bool list_status(const search *s, const char *name) {
   return true;
 }
 
+static void list_names(const search *s) {
+  for (size_t i = 0; s->only == NULL && i < NX_N_SETTINGS; i++) puts(nxc_setting_rows[i].path);
+  for (size_t i = 0; i < nxc_n_dialects; i++)
+    for (size_t j = 0; is_searched(s, &nxc_dialects[i]) && j < nxc_dialects[i].n_options; j++)
+      puts(nxc_dialects[i].options[j].name);
+  for (size_t i = 0; s->only == NULL && i < nxc_n_rules; i++) puts(nxc_rules[i].id);
+  for (size_t i = 0; s->only == NULL && i < nxc_n_diagnostics; i++) puts(nxc_diagnostics[i].id);
+}
+
 static bool read_rules(search *s, const nxc_options *options) {
   nxc_sink *sink = nxc_sink_new(s->arena);
   bool good = true, unreadable;
@@ -339,18 +373,21 @@ int nxc_command_explain(int argc, char **argv) {
   nxc_options options;
   int status = NXC_EXIT_USAGE;
   const char *listed = NULL;
-  const nxc_extra_option extras[] = {{.name = "--status", .text = &listed}, {.name = NULL}};
+  bool names = false;
+  const nxc_extra_option extras[] = {
+      {.name = "--status", .text = &listed}, {.name = "--names", .flag = &names}, {.name = NULL}};
   if (!nxc_options_parse(arena, &options, "explain", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
   } else if (options.help) {
-    fputs(usage, stdout);
+    nxc_print_usage(stdout, usage);
     status = NXC_EXIT_GOOD;
-  } else if ((options.files.n_items == 0) == (listed == NULL)) {
-    fputs(usage, stderr);
+  } else if ((options.files.n_items > 0) + (listed != NULL) + names != 1) {
+    nxc_print_usage(stderr, usage);
   } else {
     search s = {.arena = arena};
     if (options.dialect != NULL)
       s.only = nxc_arena_strndup(arena, options.dialect, strcspn(options.dialect, "@"));
+    if (names) list_names(&s);
     status = read_rules(&s, &options) && (!listed || list_status(&s, listed)) ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
     for (size_t i = 0; status != NXC_EXIT_USAGE && i < options.files.n_items; i++) {
       if (!explain(&s, options.files.items[i])) status = NXC_EXIT_FOUND;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One configuration judged for the system that it is written for, and the verdict in words: what was found, then
- * one line that says what the configuration is, then one line for each thing that the verdict leaves open (notes,
- * nxrun, rules on unknown settings, the world size, the environment). */
+/* One configuration judged for the system that it is written for, and the verdict in words: what was found,
+ * then one line that says what the configuration is, then one line for each thing that the verdict leaves
+ * open (notes, nxrun, rules on unknown settings, the world size, the environment). */
 #ifndef NXC_COMMANDS_JUDGED_H
 #define NXC_COMMANDS_JUDGED_H
 

@@ -205,4 +205,3 @@ void nxc_judged_print(const nxc_judged *v) {
   print_memory(v);
   print_assumed(v);
 }
-

@@ -4,6 +4,7 @@
 #include "compiler/commands/options.h"
 #include "compiler/machine/machine.h"
 #include "compiler/machine/names.h"
+#include "compiler/render/screen.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -91,7 +92,7 @@ int nxc_command_machines(int argc, char **argv) {
   int status = NXC_EXIT_USAGE;
   if (nxc_options_parse(arena, &options, "machines", argc - 1, argv + 1, NULL, false)) {
     status = NXC_EXIT_GOOD;
-    if (options.help) fputs(usage, stdout);
+    if (options.help) nxc_print_usage(stdout, usage);
     else if (options.files.n_items > 0) status = print_descriptions(&options.files);
     else list(arena, options.format == NXC_FORMAT_JSON);
   }

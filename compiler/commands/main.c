@@ -22,13 +22,15 @@ static const struct {
     {"schema", nxc_command_schema, "print a dialect's options as JSON Schema"},
     {"machines", nxc_command_machines, "list the machines that --machine knows by name"},
     {"resolve", nxc_command_resolve, "print a configuration with its references resolved"},
+    {"init", nxc_command_init, "write a project file for the configurations below this folder"},
     {"lsp", nxc_command_lsp, "serve editors: findings, repairs, completion and more"},
+    {"completion", nxc_command_completion, "print what completes command lines in a shell"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_usage(FILE *out) {
   fputs("usage: nxcfg COMMAND [options]\n", out);
-  for (int i = 0; i < N_COMMANDS; i++) fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].meaning);
+  for (int i = 0; i < N_COMMANDS; i++) fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].meaning);
   fputs("`nxcfg COMMAND --help` tells more; nxcfg --version prints the version.\n", out);
 }
 
@@ -39,6 +41,16 @@ static int finish(const char *command, int status) {
   if (!lost) return status;
   fprintf(stderr, "nxcfg %s: cannot write all of its output to standard output\n", command);
   return status > NXC_EXIT_USAGE ? status : NXC_EXIT_USAGE;
+}
+
+/* `help COMMAND` is `COMMAND --help`. */
+static int help(int argc, char **argv) {
+  static char option[] = "--help";
+  char *own[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+  for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
+    if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(2, own);
+  print_usage(argc > 1 ? stderr : stdout);
+  return argc > 1 ? NXC_EXIT_USAGE : NXC_EXIT_GOOD;
 }
 
 int main(int argc, char **argv) {
@@ -55,6 +67,7 @@ int main(int argc, char **argv) {
     puts("nxcfg " NX_VERSION);
     return finish(argv[1], NXC_EXIT_GOOD);
   }
+  if (strcmp(argv[1], "help") == 0) return finish(argv[1], help(argc - 1, argv + 1));
   for (int i = 0; i < N_COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0) return finish(argv[1], commands[i].run(argc - 1, argv + 1));
   fprintf(stderr, "nxcfg: there is no command %s\n", argv[1]);

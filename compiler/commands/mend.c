@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The text of standard input, where it is mended; the files' overlays take its place once there are repairs. */
+/* The text of standard input, where it is mended; the files' overlays take its place once there are repairs.
+ */
 static const nxc_source *standard_input;
 
 bool nxc_mend_read_stdin(nxc_arena *arena) {

@@ -3,29 +3,38 @@
 #include "compiler/config/fronts.h"
 
 #include "compiler/config/front/override.h"
+#include "compiler/render/screen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-const char nxc_options_usage[] =
+static const char common_usage[] =
     "  -l FILE              lay this file over the configuration (repeatable)\n"
-    "  --set KEY=VALUE      set an option of the dialect, or nx:PATH=VALUE a setting (repeatable)\n"
-    "  KEY=VALUE            nx and nxdt: override as Hydra does; +KEY=VALUE adds, ++ does either, ~KEY "
-    "deletes\n"
-    "  --dialect D[@V]      read the file as this dialect (of this version) instead of detecting it\n"
-    "  -- ARGUMENT...       with --dialect megatron or xorl: the training's arguments, over FILE if there is "
-    "one\n"
-    "  --launch N           of a script that starts several programs, the one that is meant\n"
+    "  --set KEY=VALUE      set an option of the dialect, or with nx:PATH=VALUE a setting\n"
+    "                       (repeatable)\n"
+    "  KEY=VALUE            nx and nxdt: override as Hydra does; +KEY=VALUE adds, ++ does\n"
+    "                       either, ~KEY deletes\n"
+    "  --dialect D[@V]      read the file as this dialect (of this version) instead of\n"
+    "                       detecting it\n"
+    "  -- ARGUMENT...       with --dialect megatron or xorl: the training's arguments,\n"
+    "                       over FILE if there is one\n"
+    "  --launch N           of a script that starts several programs, the one meant\n"
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
     "  --rules FILE         further rules, a site's own policy (repeatable)\n"
     "  --hermetic           environment variables must be declared in .nxcfg.yaml\n"
-    "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding; $< stays text\n"
+    "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding;\n"
+    "                       $< stays text\n"
     "  -W error             warnings are errors\n"
     "  --notes              show notes too\n"
     "  --color WHEN         auto (a terminal, without NO_COLOR), always or never\n";
+
+void nxc_options_print_usage(const char *usage, FILE *out) {
+  nxc_print_usage(out, usage);
+  nxc_print_usage(out, common_usage);
+}
 
 typedef struct parsing {
   nxc_arena *arena;

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* One of flag, text and list is set. */
 typedef struct nxc_extra_option {
@@ -41,8 +42,8 @@ typedef struct nxc_options {
  * left to the command where `own_formats`. */
 bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *command, int argc, char **argv,
                        const nxc_extra_option *extras, bool own_formats);
-/* The common options as a usage text. */
-extern const char nxc_options_usage[];
+/* A command's usage, and that of the common options. */
+void nxc_options_print_usage(const char *usage, FILE *out);
 nxc_request nxc_options_request(const nxc_options *options, const char *file);
 /* How findings are to be printed: colour on a terminal only, so that a file or a pipe gets plain text. */
 nxc_render nxc_options_render(const nxc_options *options);

@@ -274,10 +274,10 @@ int nxc_command_plan(int argc, char **argv) {
   if (!nxc_options_parse(arena, &options, "plan", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
   } else if (options.help) {
-    printf("%s%s", usage, nxc_options_usage);
+    nxc_options_print_usage(usage, stdout);
     status = NXC_EXIT_GOOD;
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
-    fprintf(stderr, "%s%s", usage, nxc_options_usage);
+    nxc_options_print_usage(usage, stderr);
   } else if (nxc_estimate_read(arena, "plan", memory, machine, &wished.estimate) &&
              nxc_estimate_assume(arena, "plan", &assume, &wished.estimate)) {
     status = plan_files(&options, &wished);

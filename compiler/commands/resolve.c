@@ -3,6 +3,7 @@
 #include "compiler/commands/options.h"
 #include "compiler/config/write/write.h"
 #include "compiler/document/canon.h"
+#include "compiler/render/screen.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static const struct format {
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static void print_usage(FILE *out) {
-  fputs("usage: nxcfg resolve FILE [options]\n"
+  nxc_print_usage(out, "usage: nxcfg resolve FILE [options]\n"
         "Prints FILE (- is standard input) with its ${...} and $<...> resolved, without any schema.\n"
         "  --at STEP            one step down: a key, or an index in a list (repeatable)\n"
         "  --format FORMAT      yaml (default), json, or canon: one typed line\n"
@@ -31,8 +32,7 @@ static void print_usage(FILE *out) {
         "  --compat omegaconf   exactly as OmegaConf: no warnings, $< stays text, nothing is redacted\n"
         "  -W error             warnings are errors\n"
         "The resolvers args and id give back their arguments, to see how they are read.\n"
-        "Values from the environment and of keys like *token and *password are shown as a hash.\n",
-        out);
+        "Values from the environment and of keys like *token and *password are shown as a hash.\n");
 }
 
 static const struct format *choose_format(const char *name) {

@@ -9,6 +9,7 @@
 #include "compiler/commands/options.h"
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/fronts.h"
+#include "compiler/render/screen.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -256,7 +257,7 @@ static json_t *dialect_schema(const writing *w, const char *name) {
 int nxc_command_schema(int argc, char **argv) {
   bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
   if (help || argc != 2 || argv[1][0] == '-') {
-    fputs(usage, help ? stdout : stderr);
+    nxc_print_usage(help ? stdout : stderr, usage);
     return help ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
   }
   nxc_arena *arena = nxc_arena_new();

@@ -21,14 +21,15 @@ static const struct view {
     {"settings", nxc_dump_settings, "every setting, its value and where that came from"},
     {"ops", nxc_dump_ops, "every operator: operands, shapes, bytes, cost, origin"},
     {"schedule", nxc_dump_schedule, "what each stage does in a step"},
-    {"data", nxc_dump_data, "what is trained on and evaluated: datasets, weights, which documents"},
+    {"data", nxc_dump_data, "datasets of training and evaluation, with weights and documents"},
     {"memory", nxc_dump_memory, "arenas and their largest values"},
     {"tensors", nxc_dump_tensors, "logical tensors and the parameters that hold them"},
 };
 enum { N_VIEWS = sizeof views / sizeof *views };
 
 static void print_usage(FILE *out) {
-  fputs("usage: nxcfg show PLAN [--settings|--ops|--schedule|--data|--memory|--tensors|--svg FILE]\n"
+  fputs("usage: nxcfg show PLAN [--settings|--ops|--schedule|--data|--memory|\n"
+        "                       --tensors|--svg FILE]\n"
         "Prints what a plan holds; without an option, a summary.\n",
         out);
   for (int i = 0; i < N_VIEWS; i++) fprintf(out, "  --%-10s %s\n", views[i].name, views[i].meaning);

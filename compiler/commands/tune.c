@@ -195,7 +195,7 @@ int nxc_command_tune(int argc, char **argv) {
   int status = NXC_EXIT_USAGE;
   if (nxc_options_parse(j.arena, &j.options, "tune", argc - 1, argv + 1, extras, true)) {
     status = NXC_EXIT_GOOD;
-    if (j.options.help) printf("%s%s", usage, nxc_options_usage);
+    if (j.options.help) nxc_options_print_usage(usage, stdout);
     else status = check_and_tune(&j);
   }
   nxc_arena_free(j.arena);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxcfg validate: judges configurations for the system that they are written for (judged.h), mends them where it
- * is asked to, and tells at the end what there is in all. */
+/* nxcfg validate: judges configurations for the system that they are written for (judged.h), mends them where
+ * it is asked to, and tells at the end what there is in all. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/folders.h"
 #include "compiler/commands/judged.h"
@@ -28,11 +28,11 @@ static const char usage[] =
     "  --statistics         count the findings of each kind at the end\n"
     "  -q                   print findings alone\n"
     "  --for nxrun          what nxrun cannot execute is an error\n"
-    "  --partial            the file is a part: what it does not give may stand elsewhere\n"
+    "  --partial            the file is a part: what it lacks may stand elsewhere\n"
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
     "  --machine FILE       demand that a rank fits a device of this machine\n"
-    "  --assume KEY=VALUE   assume it for the memory where nothing gives it (repeatable); none\n"
-    "                       assumes nothing\n";
+    "  --assume KEY=VALUE   assume it for the memory where nothing gives it (repeatable);\n"
+    "                       none assumes nothing\n";
 
 /* What is asked of the command, beside how a file is judged. */
 typedef struct wish {
@@ -226,12 +226,12 @@ int nxc_command_validate(int argc, char **argv) {
   if (!nxc_options_parse(arena, &options, "validate", argc - 1, argv + 1, extras, false)) {
     status = NXC_EXIT_USAGE;
   } else if (options.help) {
-    printf("%s%s", usage, nxc_options_usage);
+    nxc_options_print_usage(usage, stdout);
     status = NXC_EXIT_GOOD;
   } else if (target != NULL && strcmp(target, "nxrun") != 0) {
     fprintf(stderr, "nxcfg validate: --for takes nxrun, not %s\n", target);
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
-    fprintf(stderr, "%s%s", usage, nxc_options_usage);
+    nxc_options_print_usage(usage, stderr);
   } else if (nxc_estimate_read(arena, "validate", memory, machine, &asked.standard.estimate) &&
              nxc_estimate_assume(arena, "validate", &assume, &asked.standard.estimate)) {
     asked.standard.for_nxrun = target != NULL;

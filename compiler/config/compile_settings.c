@@ -104,6 +104,12 @@ static bool read_texts(compilation *c) {
 
 /* -- dialect --------------------------------------------------------------------------------------------- */
 
+/* By its name: those of a folder are YAML or scripts. */
+static bool is_script(const compilation *c) {
+  const char *name = c->request->file, *dot = name ? strrchr(name, '.') : NULL;
+  return dot != NULL && strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0;
+}
+
 /* By its keys, read as nx and nxdt are; when it is one of those the reading stands, and else is forgotten. */
 static bool tell_by_keys(compilation *c) {
   nxc_sink *trial = nxc_sink_new(c->arena);
@@ -114,8 +120,8 @@ static bool tell_by_keys(compilation *c) {
       document->complete ? nxc_dialect_detect(document, nxc_front_told_by_keys, trial) : NULL;
   c->front = dialect ? nxc_front_find(c->arena, dialect->name, &c->texts.version) : NULL;
   if (c->front != NULL && c->front->read != nxc_front_read_yaml) return true;
-  c->out->foreign =
-      c->request->searched && c->front == NULL && !nxc_dialect_hinted(document, nxc_front_told_by_keys);
+  c->out->foreign = c->request->searched && c->front == NULL &&
+                    (is_script(c) || !nxc_dialect_hinted(document, nxc_front_told_by_keys));
   if (c->out->foreign) return false;
   nxc_sink_take(c->sink, trial);
   c->out->document = document;
@@ -442,6 +448,18 @@ static void report_unused_comments(compilation *c) {
     nxc_allow_report_unused(c->sink, c->origin.layers[i], not_judged, c->out);
 }
 
+/* A script that starts no training, or starts what prepares or tests. */
+static bool is_no_training(const nxc_document *document) {
+  return document->idle && (document->program == NULL || document->n_launches > 0);
+}
+
+/* A script of another program, whose options are mostly unknown here. */
+static bool is_strange(const nxc_binding *binding) {
+  size_t n_known = 0;
+  for (size_t i = 0; i < binding->dialect->n_options; i++) n_known += binding->options[i].given;
+  return n_known <= 2 * binding->n_unknown;
+}
+
 /* -- all ------------------------------------------------------------------------------------------------- */
 
 bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink *sink,
@@ -453,10 +471,13 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
     nxc_sink_unjudged(sink);
     return false;
   }
-  if (!check_launches(&c)) return false;
+  compiled->foreign = request->searched && is_no_training(compiled->document);
+  if (compiled->foreign || !check_launches(&c)) return false;
   nxc_environment_check(arena, request, compiled, sink);
   note_angles(&c);
   bind(&c);
+  compiled->foreign = request->searched && is_script(&c) && is_strange(compiled->binding);
+  if (compiled->foreign) return false;
   if (set_settings(&c)) {
     nxc_world_spread(c.arena, c.out, c.sink);
     set_assumptions(&c);

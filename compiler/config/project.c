@@ -2,10 +2,10 @@
 #include "compiler/config/project.h"
 
 #include "compiler/config/fronts.h"
+#include "compiler/config/path_pattern.h"
 #include "compiler/diagnostics/allow.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -103,6 +103,10 @@ static void take_env(reading *r, const nxc_node *node) {
   add_texts(r, node, &r->project->env);
 }
 
+static void take_exclude(reading *r, const nxc_node *node) {
+  add_texts(r, node, &r->project->exclude);
+}
+
 static void take_hermetic(reading *r, const nxc_node *node) {
   if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_BOOL)
     r->project->hermetic = node->value.boolean;
@@ -127,6 +131,7 @@ static const struct {
     {"model_config", take_model_config, true, true}, {"keys", take_keys, true, true},
     {"allow", take_allow, true, true},     {"rules", take_rules, true, true},
     {"env", take_env, true, true},         {"hermetic", take_hermetic, true, true},
+    {"exclude", take_exclude, false, true},
     {"files", take_files, false, true},    {"match", take_match, true, false},
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
@@ -148,17 +153,6 @@ static void take_key(reading *r, const nxc_node *node, bool in_entry) {
 
 /* -- files ----------------------------------------------------------------------------------------------- */
 
-/* Without a slash a pattern is about the name alone; ** stands for any folders, none included. */
-static bool matches(reading *r, const char *pattern, const char *file) {
-  if (*file == '\0') return false;
-  const char *slash = strrchr(file, '/'), *any;
-  if (strchr(pattern, '/') == NULL) return fnmatch(pattern, slash ? slash + 1 : file, 0) == 0;
-  if ((any = strstr(pattern, "**")) == NULL) return fnmatch(pattern, file, FNM_PATHNAME) == 0;
-  if (fnmatch(pattern, file, 0) == 0) return true;
-  if (any[2] != '/') return false;
-  return matches(r, nxc_arena_printf(r->arena, "%.*s%s", (int)(any - pattern), pattern, any + 3), file);
-}
-
 static void take_entry(reading *r, const nxc_node *entry) {
   const nxc_node *match = entry->kind == NXC_NODE_MAP ? nxc_node_child(entry, "match") : NULL;
   if (match == NULL) {
@@ -169,7 +163,7 @@ static void take_entry(reading *r, const nxc_node *entry) {
   nxc_texts patterns = {0};
   add_texts(r, match, &patterns);
   bool meant = false;
-  for (size_t i = 0; i < patterns.n_items; i++) meant = meant || matches(r, patterns.items[i], r->file);
+  for (size_t i = 0; i < patterns.n_items; i++) meant = meant || nxc_path_matches(r->arena, patterns.items[i], r->file);
   /* an entry about other files is judged too, and then forgotten */
   nxc_project kept = *r->project;
   for (size_t i = 0; i < entry->n_children; i++) take_key(r, entry->children[i], true);
@@ -227,12 +221,25 @@ static const char *shown_path(nxc_arena *arena, const char *folder) {
   return nxc_arena_printf(arena, "%s" NXC_PROJECT_FILE, shown);
 }
 
+bool nxc_project_excludes(nxc_arena *arena, const nxc_project *project, const char *path) {
+  size_t n_folder = project->folder ? strlen(project->folder) : 0;
+  if (n_folder == 0 || strncmp(path, project->folder, n_folder) != 0) return false;
+  for (size_t i = 0; i < project->exclude.n_items; i++) {
+    const char *pattern = project->exclude.items[i];
+    size_t n = strlen(pattern);
+    if (n > 1 && pattern[n - 1] == '/') pattern = nxc_arena_printf(arena, "%s**", pattern); /* all below it */
+    if (nxc_path_matches(arena, pattern, path + n_folder)) return true;
+  }
+  return false;
+}
+
 bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_project *project) {
   *project = (nxc_project){0};
   const char *name, *folder = folder_of(arena, file, &name);
   const char *found = folder ? find_above(arena, folder) : NULL;
   if (found == NULL) return true;
   project->path = shown_path(arena, found);
+  project->folder = found;
   const nxc_source *source = nxc_source_read(arena, project->path, PROJECT_BYTES_MAX);
   if (source == NULL) {
     nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", project->path,

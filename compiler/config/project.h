@@ -5,6 +5,7 @@
  *   keys: [model.ours.*]                     # keys of the team's own modules
  *   allow: [NX1302]                          # findings that the team does not want
  *   rules: [policy.yaml]                     # as --rules
+ *   exclude: [archive/, "*.tmpl.yaml"]       # what folders on a command line do not stand for
  *   hermetic: true                           # as --hermetic; env: [NAME] declares variables
  *   files:                                   # for some files; later entries win, lists add up
  *     - match: "*_neox.yml"
@@ -22,9 +23,10 @@
 
 typedef struct nxc_project {
   const char *path; /* of the project file, as shown; NULL: there is none */
+  const char *folder; /* its folder, as an absolute path that ends in / */
   const char *dialect, *model_config;
   const nxc_node *world_size; /* an integer; NULL: not said */
-  nxc_texts keys, allow, rules, env;
+  nxc_texts keys, allow, rules, env, exclude;
   bool hermetic;
 } nxc_project;
 
@@ -33,5 +35,8 @@ typedef struct nxc_project {
 /* What the project says about one configuration; "-" and NULL stand for the current folder. False (reported)
  * when the project file is wrong. */
 bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_project *project);
+
+/* Whether it leaves out a file, or a folder (ending in /), by its absolute path. */
+bool nxc_project_excludes(nxc_arena *arena, const nxc_project *project, const char *path);
 
 #endif

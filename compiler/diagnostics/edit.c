@@ -13,8 +13,8 @@ static nxc_repair repair_of(nxc_arena *arena, nxc_edit edit, bool safe) {
 
 nxc_repair nxc_repair_span(nxc_arena *arena, nxc_span at, const char *text, bool safe) {
   if (at.source == NULL || at.line < 1 || at.line > at.source->n_lines) return (nxc_repair){0};
-  return repair_of(
-      arena, (nxc_edit){at.source, nxc_span_offset(at, false), nxc_span_offset(at, true), text}, safe);
+  return repair_of(arena, (nxc_edit){at.source, nxc_span_offset(at, false), nxc_span_offset(at, true), text},
+                   safe);
 }
 
 static bool is_word_byte(char c) {
@@ -41,7 +41,8 @@ nxc_repair nxc_repair_word(nxc_arena *arena, nxc_span at, const char *word, cons
   if (at.source == NULL || at.line < 1 || at.line > at.source->n_lines || *word == '\0')
     return (nxc_repair){0};
   const char *whole = at.source->text;
-  size_t begin = nxc_span_offset(at, false), end = nxc_span_offset(at, true), n_word = strlen(word), found = 0;
+  size_t begin = nxc_span_offset(at, false), end = nxc_span_offset(at, true), n_word = strlen(word),
+         found = 0;
   size_t n_found = 0;
   if (end - begin > 2 && memcmp(whole + begin, "--", 2) == 0) begin += 2;
   for (size_t i = begin; i + n_word <= end; i++) {
@@ -52,7 +53,8 @@ nxc_repair nxc_repair_word(nxc_arena *arena, nxc_span at, const char *word, cons
     n_found++;
   }
   if (n_found != 1) return (nxc_repair){0};
-  return repair_of(arena, (nxc_edit){at.source, found, found + n_word, spelt_like(arena, whole + found, word, text)},
+  return repair_of(arena,
+                   (nxc_edit){at.source, found, found + n_word, spelt_like(arena, whole + found, word, text)},
                    safe);
 }
 

@@ -44,7 +44,7 @@ nxc_repair nxc_repair_text(nxc_arena *arena, const nxc_node *node, const char *t
 
 typedef struct own_line {
   const nxc_source *source;
-  size_t begin, end; /* its break included */
+  size_t begin, end;  /* its break included */
   size_t key, behind; /* bytes: where the pair begins; behind the value */
 } own_line;
 
@@ -117,7 +117,8 @@ nxc_repair nxc_repair_move(nxc_arena *arena, const nxc_node *node, const nxc_nod
   if (skip_blanks(from.source->text, first.begin, first.begin + n_bytes) != first.key) return (nxc_repair){0};
   size_t named = nxc_span_offset(node->key_at, true), end = from.end;
   while (end > named && strchr("\r\n", from.source->text[end - 1])) end--;
-  const char *line_break = end < from.end ? nxc_arena_strndup(arena, from.source->text + end, from.end - end) : "\n";
+  const char *line_break =
+      end < from.end ? nxc_arena_strndup(arena, from.source->text + end, from.end - end) : "\n";
   const char *moved = nxc_arena_printf(arena, "%.*s%s%.*s%s", (int)(first.key - first.begin), start, key,
                                        (int)(end - named), from.source->text + named, line_break);
   nxc_edit edits[2] = {{from.source, from.begin, from.end, ""},

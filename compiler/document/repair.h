@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Repairs of a document's text, from its nodes (edit.h).
  *
- * Each gives none where the text is not plain enough to be changed without reading it again: a value of several
- * lines, a pair that shares its line with another, a node that no file says. Of a node that an alias or a merge key
- * repeats the repair is not safe: the other places change with it. */
+ * Each gives none where the text is not plain enough to be changed without reading it again: a value of
+ * several lines, a pair that shares its line with another, a node that no file says. Of a node that an alias
+ * or a merge key repeats the repair is not safe: the other places change with it. */
 #ifndef NXC_CONFIG_REPAIR_H
 #define NXC_CONFIG_REPAIR_H
 

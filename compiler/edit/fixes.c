@@ -91,7 +91,8 @@ static bool is_there(const nxc_edit_list *list, const nxc_edit *edit) {
   return false;
 }
 
-/* The whole repair, or nothing of it. All its edits are of one file; one that names two waits for a person. */
+/* The whole repair, or nothing of it. All its edits are of one file; one that names two waits for a person.
+ */
 static bool take(nxc_fixes *fixes, const nxc_repair *repair) {
   const nxc_source *source = repair->edits->source;
   for (size_t i = 0; i < repair->n_edits; i++)

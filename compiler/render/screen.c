@@ -31,6 +31,60 @@ void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, 
   putc('\n', out);
 }
 
+/* -- help ------------------------------------------------------------------------------------------------ */
+
+/* Where the meaning of an option begins, behind two blanks; 0: the line is no option's. */
+static size_t meaning_in(const char *line, size_t n_bytes) {
+  size_t at = strspn(line, " ");
+  if (at == 0) return 0;
+  for (; at + 1 < n_bytes; at++)
+    if (line[at] == ' ' && line[at + 1] == ' ') return at + strspn(line + at, " ");
+  return 0;
+}
+
+/* Adds a line to what is gathered, with a blank between. */
+static char *join(char *text, const char *more, size_t n_more) {
+  size_t n_text = text ? strlen(text) : 0;
+  char *joined = malloc(n_text + n_more + 2);
+  if (joined != NULL) sprintf(joined, "%s%s%.*s", text ? text : "", n_text ? " " : "", (int)n_more, more);
+  free(text);
+  return joined;
+}
+
+typedef struct paragraph {
+  char label[NXC_SCREEN_COLUMNS];
+  int indent;
+  char *text; /* NULL: nothing is gathered */
+} paragraph;
+
+static void flush_paragraph(FILE *out, paragraph *p) {
+  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, p->indent, p->label, p->text);
+  free(p->text);
+  *p = (paragraph){0};
+}
+
+void nxc_print_usage(FILE *out, const char *text) {
+  enum { DEEP = 10 };
+  paragraph p = {0};
+  for (size_t n; *text != '\0'; text += n + (text[n] == '\n')) {
+    n = strcspn(text, "\n");
+    size_t n_blank = strspn(text, " "), meaning = meaning_in(text, n);
+    bool prose = n_blank == 0 && strncmp(text, "usage:", 6) != 0, goes_on = p.text && n_blank >= DEEP;
+    if (p.text != NULL && !goes_on && !(prose && p.indent == 0)) flush_paragraph(out, &p);
+    if (goes_on || prose) {
+      p.text = join(p.text, text + n_blank, n - n_blank);
+    } else if (meaning > 0 && meaning < n && meaning < sizeof p.label) {
+      p.indent = snprintf(p.label, meaning + 1, "%.*s", (int)meaning, text) > 0 ? (int)meaning : 0;
+      p.text = join(NULL, text + meaning, n - meaning);
+    } else {
+      fprintf(out, "%.*s\n", (int)n, text);
+    }
+  }
+  if (p.text != NULL) flush_paragraph(out, &p);
+}
+
+/* -- bars ------------------------------------------------------------------------------------------------ */
+
 /* The first of these variables that is set decides, as in the C library. */
 static bool has_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An open text, judged as `nxcfg validate` judges the file: its findings, and what stands at a place of it.
  *
- * Each analysis is made afresh of the whole text, so it is what the command line says of the same text, however the
- * editor came to it. It reads what else is open in place of the files. */
+ * Each analysis is made afresh of the whole text, so it is what the command line says of the same text,
+ * however the editor came to it. It reads what else is open in place of the files. */
 #ifndef NXC_SERVER_ANALYSIS_H
 #define NXC_SERVER_ANALYSIS_H
 

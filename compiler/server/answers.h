@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server answers, one function for each request of the protocol: an analysis and the request's parameters
- * in, a Jansson value out, which the caller releases; NULL is null. */
+/* What the server answers, one function for each request of the protocol: an analysis and the request's
+ * parameters in, a Jansson value out, which the caller releases; NULL is null. */
 #ifndef NXC_SERVER_ANSWERS_H
 #define NXC_SERVER_ANSWERS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be written at the cursor: keys of the section, words of an option, paths within an interpolation, options
- * of a command line. The text is seldom whole while it is typed, so its lines tell where the cursor is. */
+/* What may be written at the cursor: keys of the section, words of an option, paths within an interpolation,
+ * options of a command line. The text is seldom whole while it is typed, so its lines tell where the cursor
+ * is. */
 #include "compiler/config/fronts.h"
 #include "compiler/render/render.h"
 #include "compiler/server/answers.h"
@@ -75,8 +76,8 @@ static const nxc_dialect *dialect_of(const nxc_analysis *analysis) {
       at += *at == '\n';
       size_t first;
       const char *key = indent_of(at) == 0 ? key_of(analysis->judged.arena, at) : NULL;
-      n_known += key != NULL && (nxc_option_find(dialect, key) != NULL ||
-                                 nxc_dialect_section(dialect, key, &first) > first);
+      n_known += key != NULL &&
+                 (nxc_option_find(dialect, key) != NULL || nxc_dialect_section(dialect, key, &first) > first);
     }
     if (n_known > n_best) best = dialect, n_best = n_known;
   }
@@ -98,9 +99,11 @@ static void document_item(cursor *c, json_t *item, const nxc_option_row *row) {
     json_object_set_new(item, "documentation",
                         json_pack("{s:s, s:o}", "kind", "markdown", "value", nxc_json_text(row->doc)));
   const nxc_value *initial = nxc_option_default(row, c->analysis->judged.compiled.version);
-  const char *usual = initial ? nxc_arena_printf(c->arena, ", default %s", nxc_value_show(c->arena, initial)) : "";
-  json_object_set_new(item, "detail",
-                      nxc_json_text(nxc_arena_printf(c->arena, "%s%s", nxc_type_name(row->domain.type), usual)));
+  const char *usual =
+      initial ? nxc_arena_printf(c->arena, ", default %s", nxc_value_show(c->arena, initial)) : "";
+  json_object_set_new(
+      item, "detail",
+      nxc_json_text(nxc_arena_printf(c->arena, "%s%s", nxc_type_name(row->domain.type), usual)));
 }
 
 static bool starts_with(const char *text, const char *begin) {
@@ -118,7 +121,8 @@ static void add_keys(cursor *c, const char *before, const char *behind) {
     const char *rest = row->name + (n_section ? n_section + 1 : 0);
     const char *step = nxc_arena_strndup(c->arena, rest, strcspn(rest, "."));
     bool past = !nxc_in_version(row->versions, row->n_versions, c->analysis->judged.compiled.version);
-    if (*step == '*' || strcmp(step, last) == 0 || !starts_with(step, c->word) || row->alias_of || past) continue;
+    if (*step == '*' || strcmp(step, last) == 0 || !starts_with(step, c->word) || row->alias_of || past)
+      continue;
     last = step;
     bool section = rest[strlen(step)] == '.';
     const char *insert = nxc_arena_printf(c->arena, "%s%s%s", before, step, section ? ":" : behind);

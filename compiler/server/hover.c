@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands under the cursor: an option's meaning, type and default, the value that it has here, the settings that
- * it makes with their history; of an interpolation the value that it reads. */
+/* What stands under the cursor: an option's meaning, type and default, the value that it has here, the
+ * settings that it makes with their history; of an interpolation the value that it reads. */
 #include "compiler/commands/why.h"
 #include "compiler/render/render.h"
 #include "compiler/server/answers.h"
@@ -95,10 +95,10 @@ static void add_hints(const nxc_analysis *analysis, const nxc_node *node, json_t
   const char *value = nxc_node_is_secret(node) ? NULL : value_of(analysis, node);
   if (value == NULL) return;
   json_t *range = nxc_analysis_range(analysis, node->at);
-  json_array_append_new(list,
-                        json_pack("{s:O, s:o, s:b}", "position", json_object_get(range, "end"), "label",
-                                  nxc_json_text(nxc_arena_printf(analysis->judged.arena, "= %s", value)),
-                                  "paddingLeft", 1));
+  json_array_append_new(
+      list,
+      json_pack("{s:O, s:o, s:b}", "position", json_object_get(range, "end"), "label",
+                nxc_json_text(nxc_arena_printf(analysis->judged.arena, "= %s", value)), "paddingLeft", 1));
   json_decref(range);
 }
 

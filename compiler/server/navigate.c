@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From one place of a text to others: what an interpolation names, who names a key, the text's outline, and a key
- * renamed everywhere. */
+/* From one place of a text to others: what an interpolation names, who names a key, the text's outline, and a
+ * key renamed everywhere. */
 #include "compiler/render/render.h"
 #include "compiler/server/answers.h"
 
@@ -23,7 +23,8 @@ static json_t *location(const nxc_analysis *analysis, nxc_span at) {
 static json_t *file_named(const nxc_analysis *analysis, const nxc_node *node) {
   nxc_arena *arena = analysis->judged.arena;
   const nxc_node *final = nxc_node_final(node);
-  if (final->kind != NXC_NODE_SCALAR || final->value.kind != NXC_STRING || final->value.n_bytes == 0) return NULL;
+  if (final->kind != NXC_NODE_SCALAR || final->value.kind != NXC_STRING || final->value.n_bytes == 0)
+    return NULL;
   const char *name = final->value.text, *own = analysis->open->path, *slash = strrchr(own, '/');
   const char *path = name;
   if (*name != '/' && slash != NULL)
@@ -70,7 +71,8 @@ static const nxc_node *named_at(const nxc_analysis *analysis, size_t offset, nxc
 }
 
 /* Every place that says the node's key; the key itself first. */
-static nxc_span *places_of(const nxc_analysis *analysis, const nxc_node *node, bool with_key, size_t *n_places) {
+static nxc_span *places_of(const nxc_analysis *analysis, const nxc_node *node, bool with_key,
+                           size_t *n_places) {
   size_t n_mentions;
   const nxc_mention *mentions = nxc_analysis_mentions(analysis, &n_mentions);
   nxc_span *places = nxc_arena_array(analysis->judged.arena, n_mentions + 1, sizeof *places);
@@ -122,8 +124,8 @@ json_t *nxc_answer_rename(const nxc_analysis *analysis, const json_t *params) {
   const nxc_span *places = places_of(analysis, node, true, &n_places);
   json_t *edits = json_array(), *changes = json_object();
   for (size_t i = 0; i < n_places; i++)
-    json_array_append_new(edits, json_pack("{s:o, s:s}", "range", nxc_analysis_range(analysis, places[i]),
-                                           "newText", name));
+    json_array_append_new(
+        edits, json_pack("{s:o, s:s}", "range", nxc_analysis_range(analysis, places[i]), "newText", name));
   json_object_set_new(changes, analysis->open->uri, edits);
   return json_pack("{s:o}", "changes", changes);
 }
@@ -160,9 +162,10 @@ static json_t *symbol_of(const nxc_analysis *analysis, const nxc_node *node) {
   size_t n_mark = node->key_at.source->n_mark_bytes, begin = nxc_span_offset(node->key_at, false),
          behind = nxc_span_offset(node->key_at, true), end = end_of(analysis, node);
   if (end < behind) end = behind;
-  return json_pack("{s:o, s:i, s:o, s:o, s:o}", "name", nxc_json_text(node->key), "kind", kind_of(node), "range",
-                   nxc_text_range(open->text, open->n_bytes, begin + n_mark, end + n_mark), "selectionRange",
-                   nxc_analysis_range(analysis, node->key_at), "children", symbols_of(analysis, node));
+  return json_pack("{s:o, s:i, s:o, s:o, s:o}", "name", nxc_json_text(node->key), "kind", kind_of(node),
+                   "range", nxc_text_range(open->text, open->n_bytes, begin + n_mark, end + n_mark),
+                   "selectionRange", nxc_analysis_range(analysis, node->key_at), "children",
+                   symbols_of(analysis, node));
 }
 
 static json_t *symbols_of(const nxc_analysis *analysis, const nxc_node *map) {

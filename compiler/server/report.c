@@ -48,8 +48,7 @@ json_t *nxc_answer_diagnostics(const nxc_analysis *analysis) {
   const nxc_sink *sink = analysis->judged.sink;
   for (size_t i = 0; !analysis->judged.compiled.foreign && i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
-    if (finding->severity > NXC_SEVERITY_NOTE)
-      json_array_append_new(list, diagnostic_of(analysis, finding));
+    if (finding->severity > NXC_SEVERITY_NOTE) json_array_append_new(list, diagnostic_of(analysis, finding));
   }
   return json_pack("{s:s, s:I, s:o}", "uri", analysis->open->uri, "version", analysis->open->version,
                    "diagnostics", list);
@@ -63,8 +62,8 @@ static bool is_own(const nxc_analysis *analysis, const nxc_edit *edit) {
 
 static json_t *edit_of(const nxc_analysis *analysis, const nxc_edit *edit) {
   size_t n_mark = edit->source->n_mark_bytes;
-  json_t *range = nxc_text_range(analysis->open->text, analysis->open->n_bytes, edit->begin + n_mark,
-                                 edit->end + n_mark);
+  json_t *range =
+      nxc_text_range(analysis->open->text, analysis->open->n_bytes, edit->begin + n_mark, edit->end + n_mark);
   return json_pack("{s:o, s:o}", "range", range, "newText", nxc_json_text(edit->text));
 }
 

@@ -14,7 +14,8 @@ static long read_headers(FILE *in) {
   long n_bytes = -1;
   while (fgets(line, sizeof line, in) != NULL) {
     if (strncasecmp(line, name, sizeof name - 1) == 0) n_bytes = strtol(line + sizeof name - 1, NULL, 10);
-    if (line[strspn(line, "\r\n")] == '\0') return n_bytes >= 0 && n_bytes <= MESSAGE_BYTES_MAX ? n_bytes : -1;
+    if (line[strspn(line, "\r\n")] == '\0')
+      return n_bytes >= 0 && n_bytes <= MESSAGE_BYTES_MAX ? n_bytes : -1;
   }
   return -1;
 }
@@ -48,8 +49,8 @@ void nxc_rpc_answer(FILE *out, const json_t *id, json_t *result) {
 }
 
 void nxc_rpc_fail(FILE *out, const json_t *id, int code, const char *message) {
-  send_message(out, json_pack("{s:o, s:{s:i, s:s}}", "id", copy_of(id), "error", "code", code, "message",
-                              message));
+  send_message(
+      out, json_pack("{s:o, s:{s:i, s:s}}", "id", copy_of(id), "error", "code", code, "message", message));
 }
 
 void nxc_rpc_notify(FILE *out, const char *method, json_t *params) {

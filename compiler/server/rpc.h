@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON-RPC 2.0 over a stream, as the Language Server Protocol frames it: headers, an empty line, so many bytes. */
+/* JSON-RPC 2.0 over a stream, as the Language Server Protocol frames it: headers, an empty line, so many
+ * bytes. */
 #ifndef NXC_SERVER_RPC_H
 #define NXC_SERVER_RPC_H
 
@@ -17,7 +18,8 @@ enum {
   NXC_RPC_NOT_INITIALIZED = -32002
 };
 
-/* Waits for the next message, which the caller releases. BROKEN: its bytes were no JSON, the stream goes on. */
+/* Waits for the next message, which the caller releases. BROKEN: its bytes were no JSON, the stream goes on.
+ */
 nxc_rpc_state nxc_rpc_read(FILE *in, json_t **message);
 /* Takes over the value. `id` may be NULL (null is sent). */
 void nxc_rpc_answer(FILE *out, const json_t *id, json_t *result);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxcfg lsp: a language server. What an editor opens is judged as `nxcfg validate` judges it, at every change; its
- * questions are answered from the last analysis. */
+/* nxcfg lsp: a language server. What an editor opens is judged as `nxcfg validate` judges it, at every
+ * change; its questions are answered from the last analysis. */
 #include "compiler/commands/commands.h"
 #include "compiler/server/answers.h"
 #include "compiler/server/rpc.h"
+#include "compiler/render/screen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +39,14 @@ static const struct {
 };
 
 static json_t *capabilities(void) {
-  return json_pack("{s:{s:s, s:{s:b, s:i}, s:b, s:{s:[s,s,s,s,s,s]}, s:b, s:b, s:b, s:{s:[s,s]}, s:b, s:{s:b}}, "
-                   "s:{s:s, s:s}}",
-                   "capabilities", "positionEncoding", "utf-16", "textDocumentSync", "openClose", 1, "change", 2,
-                   "hoverProvider", 1, "completionProvider", "triggerCharacters", ".", "{", "<", "-", ":", " ",
-                   "definitionProvider", 1, "referencesProvider", 1, "documentSymbolProvider", 1,
-                   "codeActionProvider", "codeActionKinds", "quickfix", "source.fixAll.nxcfg", "inlayHintProvider",
-                   1, "renameProvider", "prepareProvider", 1, "serverInfo", "name", "nxcfg", "version",
-                   NX_VERSION);
+  return json_pack(
+      "{s:{s:s, s:{s:b, s:i}, s:b, s:{s:[s,s,s,s,s,s]}, s:b, s:b, s:b, s:{s:[s,s]}, s:b, s:{s:b}}, "
+      "s:{s:s, s:s}}",
+      "capabilities", "positionEncoding", "utf-16", "textDocumentSync", "openClose", 1, "change", 2,
+      "hoverProvider", 1, "completionProvider", "triggerCharacters", ".", "{", "<", "-", ":", " ",
+      "definitionProvider", 1, "referencesProvider", 1, "documentSymbolProvider", 1, "codeActionProvider",
+      "codeActionKinds", "quickfix", "source.fixAll.nxcfg", "inlayHintProvider", 1, "renameProvider",
+      "prepareProvider", 1, "serverInfo", "name", "nxcfg", "version", NX_VERSION);
 }
 
 static void forget(server *s) {
@@ -83,7 +84,8 @@ static void did_change(server *s, const json_t *params) {
   const json_t *changes = json_object_get(params, "contentChanges");
   if (open == NULL) return;
   forget(s);
-  for (size_t i = 0; i < json_array_size(changes); i++) nxc_open_text_change(open, json_array_get(changes, i));
+  for (size_t i = 0; i < json_array_size(changes); i++)
+    nxc_open_text_change(open, json_array_get(changes, i));
   open->version = json_integer_value(json_object_get(json_object_get(params, "textDocument"), "version"));
   publish(s, open);
 }
@@ -93,7 +95,8 @@ static void did_close(server *s, const json_t *params) {
   const char *uri = uri_of(params);
   forget(s);
   if (nxc_texts_open_find(s->texts, uri) == NULL) return;
-  nxc_rpc_notify(s->out, "textDocument/publishDiagnostics", json_pack("{s:s, s:[]}", "uri", uri, "diagnostics"));
+  nxc_rpc_notify(s->out, "textDocument/publishDiagnostics",
+                 json_pack("{s:s, s:[]}", "uri", uri, "diagnostics"));
   nxc_texts_open_close(s->texts, uri);
 }
 
@@ -113,9 +116,12 @@ static const struct {
   const char *method;
   void (*take)(server *s, const json_t *params);
 } notifications[] = {
-    {"textDocument/didOpen", did_open},   {"textDocument/didChange", did_change},
-    {"textDocument/didClose", did_close}, {"textDocument/didSave", did_save},
-    {"workspace/didChangeWatchedFiles", did_save}, {"exit", leave},
+    {"textDocument/didOpen", did_open},
+    {"textDocument/didChange", did_change},
+    {"textDocument/didClose", did_close},
+    {"textDocument/didSave", did_save},
+    {"workspace/didChangeWatchedFiles", did_save},
+    {"exit", leave},
 };
 
 static void notify(server *s, const char *method, const json_t *params) {
@@ -168,7 +174,7 @@ int nxc_command_lsp(int argc, char **argv) {
   bool stdio = argc == 2 && strcmp(argv[1], "--stdio") == 0; /* many editors add it */
   if (argc > 1 && !stdio) {
     bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
-    fputs(usage, help ? stdout : stderr);
+    nxc_print_usage(help ? stdout : stderr, usage);
     return help ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
   }
   server s = {.texts = nxc_texts_open_new(), .out = stdout};

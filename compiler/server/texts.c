@@ -80,8 +80,8 @@ static char *path_of_uri(const char *uri) {
   if (path == NULL) return NULL;
   if (from != uri && *from != '/') from += strcspn(from, "/"); /* file://localhost/... */
   for (; *from != '\0'; from++) {
-    bool escaped = from != uri && *from == '%' && isxdigit((unsigned char)from[1]) &&
-                   isxdigit((unsigned char)from[2]);
+    bool escaped =
+        from != uri && *from == '%' && isxdigit((unsigned char)from[1]) && isxdigit((unsigned char)from[2]);
     char digits[3] = {from[0] ? from[1] : '\0', escaped ? from[2] : '\0', '\0'};
     *to++ = escaped ? (char)strtol(digits, NULL, 16) : *from;
     if (escaped) from += 2;

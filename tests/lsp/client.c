@@ -71,8 +71,8 @@ json_t *client_ask(client *c, const char *method, json_t *params) {
 
 void client_open(client *c, const char *uri, const char *text) {
   client_tell(c, "textDocument/didOpen",
-              json_pack("{s:{s:s, s:s, s:i, s:s}}", "textDocument", "uri", uri, "languageId", "yaml", "version", 1,
-                        "text", text));
+              json_pack("{s:{s:s, s:s, s:i, s:s}}", "textDocument", "uri", uri, "languageId", "yaml",
+                        "version", 1, "text", text));
   json_decref(client_read(c));
 }
 

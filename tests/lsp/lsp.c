@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nxcfg lsp answers, over the protocol. In the texts of the cases `|` is the cursor; what is expected is a part
- * of the answer as JSON without blanks. Then texts are changed piece by piece, at random, and what is found must be
- * what is found of the same text opened afresh. TAP. Usage: lsp NXCFG CONF */
+/* What nxcfg lsp answers, over the protocol. In the texts of the cases `|` is the cursor; what is expected is
+ * a part of the answer as JSON without blanks. Then texts are changed piece by piece, at random, and what is
+ * found must be what is found of the same text opened afresh. TAP. Usage: lsp NXCFG CONF */
 #include "tests/lsp/client.h"
 #include "tests/tap.h"
 
@@ -53,11 +53,13 @@ static json_t *params_at(const char *in, const char *marked) {
 }
 
 typedef struct question {
-  const char *method, *at, *wanted; /* parts of the answer, between blanks; ! before one that it must not have */
+  const char *method, *at,
+      *wanted; /* parts of the answer, between blanks; ! before one that it must not have */
 } question;
 
 static const question questions[] = {
-    {"hover", "micro|_batch", "**data.micro_batch_size** at~least~1 batch.micro~is~4 untitled:training.yaml:11"},
+    {"hover", "micro|_batch",
+     "**data.micro_batch_size** at~least~1 batch.micro~is~4 untitled:training.yaml:11"},
     {"hover", "{.mic|ro", "**data.micro_batch_size**~is~`4`"},
     {"hover", "type: mixed|", "precision.type"},
     {"hover", "model_source: h|f", "model_source"},
@@ -67,7 +69,8 @@ static const question questions[] = {
     {"definition", "devices: |2", "\"result\":null"},
     {"references", "  global_b|atch_size: $", "\"line\":11,\"character\":2 \"line\":4,\"character\":20"},
     {"references", "dat|a:", "\"line\":9, \"line\":4, \"line\":14, !\"line\":11"},
-    {"rename", "micro_b|atch_size: 4", "\"line\":10,\"character\":2 \"line\":11,\"character\":35 \"renamed\""},
+    {"rename", "micro_b|atch_size: 4",
+     "\"line\":10,\"character\":2 \"line\":11,\"character\":35 \"renamed\""},
     {"rename", "devices: |2", "\"result\":null"},
     {"prepareRename", "dat|a:", "\"placeholder\":\"data\""},
     {"prepareRename", "devices: |2", "\"result\":null"},
@@ -136,8 +139,9 @@ static const json_t *find_diagnostic(const client *c, const char *code) {
 static void change(client *c, json_t *range, const char *with) {
   json_t *one = json_pack("{s:s}", "text", with);
   if (range != NULL) json_object_set_new(one, "range", range);
-  client_tell(c, "textDocument/didChange",
-              json_pack("{s:{s:s, s:i}, s:[o]}", "textDocument", "uri", uri, "version", 2, "contentChanges", one));
+  client_tell(
+      c, "textDocument/didChange",
+      json_pack("{s:{s:s, s:i}, s:[o]}", "textDocument", "uri", uri, "version", 2, "contentChanges", one));
   json_decref(client_read(c));
 }
 
@@ -146,8 +150,8 @@ static void check_repairs(client *c) {
   tap_report(found != NULL, "a misspelt key is found");
   json_t *range = json_deep_copy(json_object_get(found, "range"));
   json_t *answer = client_ask(c, "textDocument/codeAction",
-                              json_pack("{s:{s:s}, s:O, s:{s:[]}}", "textDocument", "uri", uri, "range", range,
-                                        "context", "diagnostics"));
+                              json_pack("{s:{s:s}, s:O, s:{s:[]}}", "textDocument", "uri", uri, "range",
+                                        range, "context", "diagnostics"));
   const char *title, *new_text;
   json_t *changes;
   bool made = json_unpack(answer, "{s:[{s:s, s:{s:o}}]}", "result", "title", &title, "edit", "changes",
@@ -169,12 +173,14 @@ static void check_repairs(client *c) {
 /* UTF-16 units: an accented letter is one, a face two. */
 static void check_characters(client *c) {
   change(c, NULL, text);
-  json_t *line = json_pack("{s:{s:i, s:i}, s:{s:i, s:i}}", "start", "line", 3, "character", 33, "end", "line", 3,
-                           "character", 35);
+  json_t *line = json_pack("{s:{s:i, s:i}, s:{s:i, s:i}}", "start", "line", 3, "character", 33, "end", "line",
+                           3, "character", 35);
   change(c, line, "\n  zzzz: 1 #");
-  const json_t *found = find_diagnostic(c, "NX1302") ? find_diagnostic(c, "NX1302") : find_diagnostic(c, "NX1301");
+  const json_t *found =
+      find_diagnostic(c, "NX1302") ? find_diagnostic(c, "NX1302") : find_diagnostic(c, "NX1301");
   tap_report(found != NULL, "a change behind characters of several units");
-  change(c, NULL, "trainer: {devices: 2, num_nodes: 1}\nmodel: {num_layers: 2}\nx: \"\xF0\x9F\x98\x80 ${nowhere}\"\n");
+  change(c, NULL,
+         "trainer: {devices: 2, num_nodes: 1}\nmodel: {num_layers: 2}\nx: \"\xF0\x9F\x98\x80 ${nowhere}\"\n");
   int character = -1;
   found = find_diagnostic(c, "NX1202");
   json_unpack((json_t *)found, "{s:{s:{s:i}}}", "range", "start", "character", &character);
@@ -220,13 +226,15 @@ static uint32_t draw(uint32_t n) {
 
 /* The same change in our copy, which has ASCII alone. */
 static void change_at_random(client *c, char **whole) {
-  static const char *const pieces[] = {"", "\n", "  ", ":", "x", "${data.", "}", "- ", "\"", "\n  devices: 3\n", "#"};
+  static const char *const pieces[] = {
+      "", "\n", "  ", ":", "x", "${data.", "}", "- ", "\"", "\n  devices: 3\n", "#"};
   size_t n_bytes = strlen(*whole), begin = draw((uint32_t)n_bytes + 1), end = begin + draw(12);
   if (end > n_bytes) end = n_bytes;
   const char *with = pieces[draw(sizeof pieces / sizeof *pieces)];
   char *after = malloc(n_bytes + strlen(with) + 1);
   sprintf(after, "%.*s%s%s", (int)begin, *whole, with, *whole + end);
-  json_t *range = json_pack("{s:o, s:o}", "start", place(*whole, *whole, begin), "end", place(*whole, *whole, end));
+  json_t *range =
+      json_pack("{s:o, s:o}", "start", place(*whole, *whole, begin), "end", place(*whole, *whole, end));
   change(c, range, with);
   free(*whole);
   *whole = after;
@@ -286,8 +294,9 @@ static void check_speed(client *c) {
   double best = 1;
   for (int i = 0; i < 5; i++) {
     double before = now();
-    change(c, json_pack("{s:{s:i, s:i}, s:{s:i, s:i}}", "start", "line", 2, "character", 11, "end", "line", 2,
-                        "character", 12),
+    change(c,
+           json_pack("{s:{s:i, s:i}, s:{s:i, s:i}}", "start", "line", 2, "character", 11, "end", "line", 2,
+                     "character", 12),
            i % 2 ? "2" : "4");
     double took = now() - before;
     if (took < best) best = took;

@@ -335,6 +335,16 @@ static bool assign(nxc_binding *binding, const nxc_bound *bound, const nxc_assig
   return true;
 }
 
+static bool is_open(const nxc_binding *binding) {
+  return binding->partial && !binding->assumes_defaults;
+}
+
+/* Of a part: what an option says together with one that another text may give is unknown. */
+static void forget_untold(nxc_binding *binding, const nxc_bound *bound, nxc_setting_id id) {
+  if (is_open(binding) && nxc_settings_from(binding->settings, id)->kind == NXC_FROM_DEFAULT)
+    nxc_settings_forget(binding->settings, id, bound->row->name, bound->at);
+}
+
 /* Assignments may read settings that others make, so those that came too early are tried again. */
 static void set_all(nxc_binding *binding, const nxc_bound **bounds, size_t n_bounds) {
   bool **done = nxc_arena_array(binding->arena, n_bounds + 1, sizeof *done);
@@ -349,6 +359,9 @@ static void set_all(nxc_binding *binding, const nxc_bound **bounds, size_t n_bou
       }
     }
   }
+  for (size_t i = 0; i < n_bounds; i++)
+    for (size_t j = 0; j < bounds[i]->row->n_sets; j++)
+      if (!done[i][j]) forget_untold(binding, bounds[i], bounds[i]->row->sets[j].setting);
 }
 
 /* What an option with a wrong value would have set is unknown: its default would only lead to further
@@ -357,10 +370,6 @@ static void forget(nxc_binding *binding, const nxc_bound *bound) {
   for (size_t i = 0; i < bound->row->n_sets; i++) {
     nxc_settings_forget(binding->settings, bound->row->sets[i].setting, bound->row->name, bound->at);
   }
-}
-
-static bool is_open(const nxc_binding *binding) {
-  return binding->partial && !binding->assumes_defaults;
 }
 
 /* Those that the version has, or those that it has not: what it has counts. */

@@ -62,7 +62,7 @@ static nxc_node *unknown_node(nxc_arguments *to, const char *name, const nxc_lau
   node->raw_bytes = strlen(word->text);
   node->value = nxc_string_value(node->raw, node->raw_bytes);
   node->failed = true;
-  nxc_report(to->sink, "NX5911", NXC_SEVERITY_WARNING, word->at, NULL,
+  nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, NULL,
              "--%s is unknown here: nothing here tells which way the script takes, and only some give %s",
              name, strncmp(word->text, "--", 2) == 0 ? "it" : word->text);
   return node;
@@ -81,7 +81,7 @@ static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
   if (word->unset != NULL && !is_text) {
     node->failed = true;
     node->value = nxc_string_value(node->raw, node->raw_bytes);
-    nxc_report(to->sink, "NX5911", word->expected ? NXC_SEVERITY_NOTE : NXC_SEVERITY_WARNING, word->at, NULL,
+    nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, NULL,
                "--%s is unknown here: nothing %s %s%s", name, word->expected ? "gives" : "here tells",
                word->unset, word->expected ? " a value" : "");
     return node;

@@ -47,7 +47,7 @@ for format in json sarif gitlab; do
   result "$format: the same every time" $?
 done
 "$nxcfg" validate empty 2>message
-[ $? = 2 ] && grep -q 'there is no \*.yaml or \*.yml below empty' message
+[ $? = 2 ] && grep -q 'there is no \*.yaml, \*.yml or script below empty' message
 result "a folder without configurations" $?
 mkdir ci
 printf 'name: ci\non: [push]\njobs: {test: {runs-on: ubuntu, steps: [{run: make}]}}\n' >ci/workflow.yml

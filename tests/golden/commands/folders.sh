@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A repository as a new user has it, as TAP: what init finds and writes, what folders stand for, what is left out; the
+# help of every command within 80 columns; completion in the shells that are here. Usage: folders.sh NXCFG ROOT
+. "$(dirname "$0")/../../tap.sh"
+nxcfg=$(realpath "$1")
+root=$(realpath "$2")
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+expect() { # NAME TEXT...: each stands in what was printed; ! before one that does not
+  name=$1 bad=
+  shift
+  for text in "$@"; do
+    case $text in
+    !*) ! grep -qF -- "${text#?}" printed || bad="$bad; prints ${text#?}" ;;
+    *) grep -qF -- "$text" printed || bad="$bad; does not print $text" ;;
+    esac
+  done
+  [ -z "$bad" ]
+  result "$name" $? "$bad
+$(cat printed)"
+}
+
+mkdir -p .git conf/nxdt scripts k8s build/out old
+cp "$root"/conf/nxdt/quickstart.yaml conf/nxdt/a.yaml
+cp "$root"/conf/nxdt/quickstart.yaml conf/nxdt/b.yaml
+cp "$root"/conf/neox/quickstart.yml conf/neox.yml
+cp "$root"/conf/megatron/quickstart.sh scripts/train.sh
+cp "$root"/conf/nxdt/quickstart.yaml build/out/copy.yaml
+cp "$root"/conf/nxdt/quickstart.yaml old/wrong.yaml
+sed -i 's/devices: .*/devices: many/' old/wrong.yaml
+printf 'apiVersion: v1\nkind: Service\n' >k8s/service.yaml
+printf '#!/bin/bash\nmake "$@"\nfor f in *.c; do echo "$f"; done\n' >scripts/build.sh
+printf '#!/bin/bash\nmytool --set a=1 --set b=2 --dry-run run.yaml\n' >scripts/tool.sh
+printf '/build/\n*.log.yaml\n!keep.log.yaml\n' >.gitignore
+cp conf/nxdt/a.yaml conf/x.log.yaml
+cp conf/nxdt/a.yaml conf/keep.log.yaml
+
+"$nxcfg" validate . >printed 2>&1
+expect 'a folder: configurations and scripts, less what git leaves out' 'conf/nxdt/a.yaml: valid' 'scripts/train.sh: valid' \
+  'conf/keep.log.yaml: valid' '!x.log.yaml' '!build/out' '!build.sh' '!tool.sh' '6 files: 5 valid, 1 wrong' \
+  '3 files below folders are no training configurations'
+"$nxcfg" init >printed 2>&1
+expect 'init says what it found' '6 of 9 files are training configurations' 'conf/nxdt/*.yaml ' 'scripts/train.sh ' \
+  'k8s/ ' 'wrote .nxcfg.yaml'
+cp .nxcfg.yaml printed
+expect 'init writes patterns with their systems' 'match: "conf/nxdt/*.yaml"' 'dialect: nxdt' 'match: "conf/*.yml"' \
+  'dialect: neox' 'match: "scripts/train.sh"' 'dialect: megatron' '- k8s/'
+! "$nxcfg" init >printed 2>&1
+result 'init replaces nothing' $?
+sed -i 's|^exclude:|exclude:\n  - old/\n  - "*.log.yaml"|' .nxcfg.yaml
+"$nxcfg" validate . >printed 2>&1
+result 'a folder is valid with what is excluded' $? "$(cat printed)"
+expect 'what is excluded is left out' '!old/' '!keep.log.yaml' '4 files: 4 valid, 0 wrong'
+"$nxcfg" validate old/wrong.yaml >printed 2>&1
+expect 'a file that is named is judged all the same' 'old/wrong.yaml: 1 error'
+(cd conf && "$nxcfg" validate ..) >printed 2>&1
+expect 'from another folder' '../conf/nxdt/a.yaml: valid' '!old/'
+printf '#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\n' | sed '1i #!/bin/bash' >scripts/job.sbatch
+cat "$root"/conf/neox/quickstart.yml | grep -v global_num_gpus >conf/neox.yml
+rm .nxcfg.yaml
+"$nxcfg" init >/dev/null 2>&1
+cp .nxcfg.yaml printed
+expect 'the world size that a Slurm script asks for' 'world_size: 32'
+mkdir "$work/none" && cd "$work/none" || exit 1
+! "$nxcfg" init >../printed 2>&1
+result 'init where there is nothing' $?
+cd "$work" || exit 1
+
+# -- a verdict at every change
+"$nxcfg" validate --watch conf/nxdt/a.yaml >printed 2>&1 &
+watcher=$!
+sleep 0.5
+sed -i 's/devices: .*/devices: many/' conf/nxdt/a.yaml
+for _ in 1 2 3 4 5 6 7 8 9 10; do grep -q '1 error' printed && break; sleep 0.3; done
+kill "$watcher"
+wait "$watcher" 2>/dev/null
+expect '--watch judges again' 'a.yaml: valid' 'a.yaml: 1 error' 'waiting for a change'
+
+# -- help and completion
+"$nxcfg" --help >printed
+long=
+for command in $(sed -nE 's/^  ([a-z]+) .*/\1/p' printed); do
+  "$nxcfg" help "$command" >help.text || long="$long; no help of $command"
+  grep -q "^usage: nxcfg $command" help.text || long="$long; no usage of $command"
+  long="$long$(awk -v c="$command" 'length($0) > 80 { printf "; %s: %s", c, $0 }' help.text)"
+done
+[ -z "$long" ]
+result 'the help of every command, within 80 columns' $? "$long"
+! "$nxcfg" help nonsense >/dev/null 2>&1
+result 'help of what is no command' $?
+"$nxcfg" explain mesh >printed 2>&1
+expect 'explain lists a group' 'mesh holds' 'mesh.tensor ' 'mesh.world '
+for shell in bash zsh fish; do
+  "$nxcfg" completion $shell >"completion.$shell"
+  if ! command -v $shell >/dev/null; then
+    skip "completion: $shell" 'this shell is not here'
+    continue
+  fi
+  $shell -n "completion.$shell"
+  result "completion: $shell reads it" $?
+done
+mkdir -p bin && ln -sf "$nxcfg" bin/nxcfg
+PATH=$work/bin:$PATH bash -c '
+  . ./completion.bash
+  complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nxcfg 2>/dev/null; echo "${COMPREPLY[@]}"; }
+  complete_words nxcfg val
+  complete_words nxcfg validate --stat
+  complete_words nxcfg explain mesh.tens
+  complete_words nxcfg validate --dialect nxd' >printed
+expect 'completion: commands, options, names, dialects' validate --statistics mesh.tensor nxdt
+! LC_ALL=C "$nxcfg" tune "$root/conf/nxdt/llama-7b.yaml" --machine trn2 --help 2>&1 | LC_ALL=C grep -q '[^ -~]'
+result 'no other characters than those of the C locale' $?
+finish
