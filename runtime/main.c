@@ -5,6 +5,9 @@
 #include "runtime/files/file.h"
 #include "runtime/world/launch.h"
 #include "runtime/files/mapping.h"
+#include "runtime/logs/plot.h"
+#include "runtime/logs/progress.h"
+#include "runtime/supervise.h"
 #include "runtime/train.h"
 
 #include <errno.h>
@@ -16,6 +19,9 @@
 
 static const char usage[] =
     "usage: nxrun PLAN [option]...       or: mpiexec -n RANKS nxrun PLAN [option]...\n"
+    "       nxrun --restarts N PLAN [option]...: starts it, and after a failure again (nxrun --restarts)\n"
+    "       nxrun status DIR: says how far the run of a folder is, from any host\n"
+    "       nxrun plot [-o FILE] [--metric NAME] DIR...: draws curves of runs, as SVG\n"
     "       nxrun --calibrate [-o FILE]  or: mpiexec -n RANKS nxrun --calibrate [-o FILE]\n"
     "Trains what the plan says; nxcfg plan FILE -o PLAN makes one.\n"
     "  --backend cpu|ref      kernels: oneDNN and vector code, or plain C (slow; defines what is correct)\n"
@@ -44,7 +50,9 @@ static const char usage[] =
     "  -o FILE                with --calibrate: write its description there, instead of printing it\n"
     "  --threads N            with --calibrate: threads of a rank, instead of the cores over the ranks\n"
     "  --help, --version\n"
-    "Exit status: 0 done (also when a signal ended it after a checkpoint), 1 failed, 2 usage.\n";
+    "Signals: SIGTERM, SIGINT and SIGHUP end a run after its step, with a checkpoint; SIGUSR1 asks for a checkpoint.\n"
+    "Exit status: 0 done, 1 failed, 2 usage, 3 stopped before its end (by a signal, run.stop_every or\n"
+    "run.stop_after_minutes) with a checkpoint: --resume goes on.\n";
 
 enum {
   BACKEND = 1,
@@ -351,8 +359,22 @@ static int finish(int status) {
   return NXR_EXIT_FAILED;
 }
 
+/* Programs of their own: they need no MPI. */
+static int print_status(int argc, char **argv) {
+  if (argc == 2) return nxr_status_print(argv[1]);
+  fputs("usage: nxrun status DIR\n", stderr);
+  return NXR_EXIT_USAGE;
+}
+
+static const struct {
+  const char *word;
+  int (*run)(int argc, char **argv);
+} programs[] = {{"status", print_status}, {"plot", nxr_plot}, {"--restarts", nxr_supervise}};
+
 int main(int argc, char **argv) {
   static request asked;
+  for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof *programs; i++)
+    if (strcmp(argv[1], programs[i].word) == 0) return finish(programs[i].run(argc - 1, argv + 1));
   signal(SIGUSR1, SIG_IGN); /* asks a run that trains for a checkpoint, and nothing of one that begins or ends */
   signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   parse(argc, argv, &asked);

@@ -29,7 +29,18 @@ static bool open_metrics(nxr_training *run) {
 
 /* ---- a step ---- */
 
+/* Of the model, for the tokens of a step: the batch may be growing. */
+static double operations(const nxr_training *run, const nxr_numbers *numbers) {
+  return run->plan->run->flops_per_step * numbers->tokens / (double)run->plan->run->tokens_per_step;
+}
+
+static bool is_line_due(const nxr_training *run) {
+  return run->done % run->plan->run_names->log_every == 0 || run->done == run->plan->run->n_steps;
+}
+
 static void report(nxr_training *run, const nxr_numbers *numbers, double seconds) {
+  run->loss = numbers->loss;
+  nxr_tell(run, "training", NULL);
   if (run->world->rank != 0) return;
   nxr_metrics_row row = {.step = run->done, .seconds = seconds};
   nxr_metrics_add(&row, "loss", numbers->loss);
@@ -44,6 +55,8 @@ static void report(nxr_training *run, const nxr_numbers *numbers, double seconds
   nxr_metrics_add(&row, "tokens_per_s", numbers->tokens / seconds);
   if (run->plan->run_names->tensorboard_shows & NX_SHOWS_WORLD_SIZE)
     nxr_metrics_add(&row, "world_size", run->plan->run->n_ranks);
+  if (run->plan->run_names->rules & NX_RUN_LOGS_FLOPS)
+    nxr_metrics_add(&row, "tflops", 1e-12 * operations(run, numbers) / seconds);
   nxr_metrics_add(&row, "memory_bytes", (double)nxr_metrics_memory(&run->metrics));
   nxr_metrics_report(&run->metrics, &row);
 }
@@ -71,6 +84,12 @@ static bool run_step(nxr_training *run, nxr_numbers *numbers) {
   numbers->loss_scale = run->scale.factor;
   adapt(run, numbers);
   report(run, numbers, nxr_clock_s() - start);
+  run->timers.n_steps++;
+  if (run->timers.used && is_line_due(run)) {
+    nxr_metrics_end_line(&run->metrics);
+    nxr_timers_report(&run->timers, run->world, run->plan->run_names, run->done,
+                      run->metrics.events.path ? &run->metrics.events : NULL);
+  }
   return true;
 }
 
@@ -168,7 +187,21 @@ static bool between(nxr_training *run, const nxr_numbers *numbers, double start_
   if (!nxr_saves_continue(run, votes[BUSY])) return false;
   *stop = !evaluate(run, nxr_evaluate_step) || votes[STOP];
   judge(run, numbers->loss);
-  return !run->unsaved && nxr_saves_step(run, votes[SAVE]);
+  double since_s = nxr_timers_now(&run->timers);
+  bool good = !run->unsaved && nxr_saves_step(run, votes[SAVE]);
+  nxr_timers_add(&run->timers, NXR_TIMER_SAVE, since_s);
+  return good;
+}
+
+static void open_progress(nxr_training *run) {
+  if (run->world->rank != 0) return;
+  run->progress = (nxr_progress){.directory = run->checkpoint.directory,
+                                 .plan = run->plan,
+                                 .world = run->world,
+                                 .logs = (run->plan->run_names->rules & NX_RUN_KEEPS_PROGRESS) != 0,
+                                 .begun_s = nxr_clock_s(),
+                                 .begun_at = run->done};
+  nxr_tell(run, "training", "begins");
 }
 
 static bool train(nxr_training *run, uint64_t last, const char **why, bool *stop) {
@@ -193,6 +226,7 @@ static bool loop(nxr_training *run) {
   uint64_t last = run->plan->run->n_steps;
   if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
   bool stop = false, trained = run->done < last;
+  open_progress(run);
   const char *why = NULL;
   if (!trained && run->world->rank == 0)
     fprintf(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
@@ -200,13 +234,20 @@ static bool loop(nxr_training *run) {
   if (run->score.evaluated < run->done) evaluate(run, nxr_evaluate_step); /* that was given up */
   if (trained && !train(run, last, &why, &stop)) {
     nxr_saves_finish(run); /* the one before this is whole */
+    nxr_tell(run, "failed", "fails");
     return false;
   }
   nxr_metrics_end_line(&run->metrics);
   bool recorded = run->profile.first && run->done >= run->profile.first && run->done < run->profile.last;
   if (recorded) write_profile(run); /* as far as the run came */
-  if (!nxr_saves_end(run)) return false;
+  if (!nxr_saves_end(run)) {
+    nxr_tell(run, "failed", "cannot be saved");
+    return false;
+  }
   if (trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
+  bool done = run->done == run->plan->run->n_steps;
+  nxr_tell(run, done ? "done" : "stopped", done ? "ends" : "stops");
+  run->stopped = stop && !done;
   if (stop && run->world->rank == 0)
     fprintf(stderr, "nxrun: stopped %s after step %llu; --resume continues\n", why ? why : "by a signal",
             (unsigned long long)run->done);
@@ -219,6 +260,7 @@ static void tear_down(nxr_training *run) {
   nxr_saver_close(run->saver);
   nxr_exec_close(&run->exec);
   nxr_profile_close(&run->profile);
+  nxr_timers_close(&run->timers);
   if (run->data) nxr_data_close(run->data);
   nxr_machine_close(&run->machine);
   nxr_finite_close(&run->finite);
@@ -260,5 +302,6 @@ int nxr_train(nxr_world *world, const nx_plan *plan, const nxr_options *options)
   nxr_training run = {.world = world, .plan = plan, .options = options};
   bool well = run_all(&run);
   tear_down(&run);
-  return well ? NXR_EXIT_OK : NXR_EXIT_FAILED;
+  if (!well) return NXR_EXIT_FAILED;
+  return run.stopped ? NXR_EXIT_STOPPED : NXR_EXIT_OK;
 }

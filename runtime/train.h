@@ -27,7 +27,8 @@ typedef struct nxr_options {
   nxr_log log;
 } nxr_options;
 
-enum { NXR_EXIT_OK = 0, NXR_EXIT_FAILED = 1, NXR_EXIT_USAGE = 2 };
+/* Stopped before its last step, with a checkpoint from which it can go on. */
+enum { NXR_EXIT_OK = 0, NXR_EXIT_FAILED = 1, NXR_EXIT_USAGE = 2, NXR_EXIT_STOPPED = 3 };
 
 /* The exit status; the same on every rank. SIGTERM, SIGINT and SIGHUP end the run after the current step,
  * with a checkpoint; a second one, later than a second after the first, ends it at once. */

@@ -35,10 +35,23 @@ static bool judge(nxr_training *run, bool good) {
   return true;
 }
 
+void nxr_tell(nxr_training *run, const char *phase, const char *event) {
+  const nxr_progress_state state = {.step = run->done, .saved = run->saver ? nxr_saver_newest(run->saver) : 0,
+                                    .loss = run->loss, .phase = phase};
+  nxr_progress_write(&run->progress, &state, event != NULL);
+  if (event) nxr_progress_log(&run->progress, &state, event);
+}
+
+static void tell_saved(nxr_training *run, uint64_t newest_before) {
+  if (nxr_saver_newest(run->saver) > newest_before) nxr_tell(run, "training", "saved");
+}
+
 bool nxr_saves_finish(nxr_training *run) {
+  uint64_t newest = nxr_saver_newest(run->saver);
   run->world->phase = "while a checkpoint is written";
   bool good = judge(run, nxr_saver_finish(run->saver, &run->fault));
   run->world->phase = "between steps";
+  tell_saved(run, newest);
   return good;
 }
 
@@ -51,6 +64,7 @@ static bool begin(nxr_training *run, bool temporary) {
     return true;
   }
   if (!nxr_saves_finish(run)) return false;
+  nxr_tell(run, "saving", NULL);
   run->world->phase = "while a checkpoint is written";
   if (!temporary) run->saved = run->done, run->saved_s = nxr_clock_s();
   bool good = judge(run, nxr_saver_begin(run->saver, run->done, temporary, &run->fault));
@@ -58,9 +72,14 @@ static bool begin(nxr_training *run, bool temporary) {
   return good;
 }
 
-/* Whether `every` steps, or sequences in steps of so many, have passed with this step. */
-static bool is_multiple(uint64_t every, uint64_t step, uint64_t in_step) {
-  return every && step > 0 && step * in_step / every > (step - 1) * in_step / every;
+static bool is_multiple(uint64_t every, uint64_t step) {
+  return every && step > 0 && step % every == 0;
+}
+
+/* Whether a multiple of so many sequences was reached with this step. */
+static bool is_reached(const nx_plan *plan, uint64_t every, uint64_t step) {
+  return every && step > 0 &&
+         nx_plan_samples_before(plan, step) / every > nx_plan_samples_before(plan, step - 1) / every;
 }
 
 /* Whether a checkpoint is due after so many steps. */
@@ -69,8 +88,8 @@ static bool is_due(const nxr_training *run, uint64_t step) {
   const nx_run_names *names = plan->run_names;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_EXTRA_SAVES]; i++)
     if (plan->extra_saves[i] == step) return true;
-  return is_multiple(names->save_every, step, 1) || is_multiple(run->save_epochs, step, 1) ||
-         is_multiple(names->save_samples, step, plan->run->global_batch);
+  return is_multiple(names->save_every, step) || is_multiple(run->save_epochs, step) ||
+         is_reached(plan, names->save_samples, step);
 }
 
 bool nxr_saves_ask(nxr_training *run) {
@@ -80,11 +99,15 @@ bool nxr_saves_ask(nxr_training *run) {
 }
 
 bool nxr_saves_continue(nxr_training *run, bool busy) {
-  return busy || !nxr_saver_is_open(run->saver) || judge(run, nxr_saver_advance(run->saver, &run->fault));
+  if (busy || !nxr_saver_is_open(run->saver)) return true;
+  uint64_t newest = nxr_saver_newest(run->saver);
+  bool good = judge(run, nxr_saver_advance(run->saver, &run->fault));
+  tell_saved(run, newest);
+  return good;
 }
 
 bool nxr_saves_step(nxr_training *run, bool asked) {
-  bool temporary = run->done > 0 && is_multiple(run->plan->run_names->temporary_every, run->done, 1);
+  bool temporary = is_multiple(run->plan->run_names->temporary_every, run->done);
   if (asked || is_due(run, run->done)) return begin(run, false);
   return !temporary || begin(run, true);
 }

@@ -6,6 +6,7 @@
 
 #include "runtime/checkpoint/checkpoint_save.h"
 #include "runtime/evaluate.h"
+#include "runtime/logs/progress.h"
 #include "runtime/step/exec.h"
 #include "runtime/step/finite.h"
 #include "runtime/train.h"
@@ -28,6 +29,10 @@ typedef struct nxr_training {
   nxr_loss_scale scale;
   nxr_score score; /* of the next checkpoint */
   nxr_metrics metrics;
+  nxr_timers timers;
+  nxr_progress progress;
+  double loss; /* of the last step */
+  bool stopped; /* before its last step, to be resumed */
   nxr_fault fault;
   uint64_t done;  /* steps behind the run */
   nxr_saver *saver;
@@ -57,5 +62,8 @@ bool nxr_saves_step(nxr_training *run, bool asked);
 bool nxr_saves_end(nxr_training *run);
 /* Has what is under way come to its end. */
 bool nxr_saves_finish(nxr_training *run);
+
+/* Says to who looks from outside what the run is about; an event is also a line of progress.txt. */
+void nxr_tell(nxr_training *run, const char *phase, const char *event);
 
 #endif

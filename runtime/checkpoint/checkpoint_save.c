@@ -87,7 +87,7 @@ static void link_name(const nxr_saver *saver) {
   const nx_plan *plan = saver->checkpoint.run.plan;
   const char *pattern = nx_plan_text(plan, plan->run_names->link_name);
   char name[NXR_LINK_BYTES];
-  if (pattern[0] != '\0' && nxr_link_name(pattern, saver->step, saver->step * plan->run->global_batch,
+  if (pattern[0] != '\0' && nxr_link_name(pattern, saver->step, nx_plan_samples_before(plan, saver->step),
                                           saver->checkpoint.run.score, name))
     nxr_link_make(saver->directory, saver->step, name);
 }

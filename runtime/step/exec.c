@@ -81,17 +81,19 @@ static bool load_micro_batch(nxr_exec *exec, uint32_t micro_batch, nxr_fault *fa
   return true;
 }
 
-static void run_communication(nxr_machine *machine, const nx_item *item, uint32_t index) {
+static void run_communication(nxr_machine *machine, const nx_item *item, uint32_t index, nxr_timers *timers) {
   if (machine->plan->operators[index].op != NX_OP_wait) {
     machine->backend->synchronize(machine->device);
     nxr_comm_start(machine->comm, nxr_machine_collective(machine, item->chunk, item->slot, index));
     return;
   }
+  double begin_s = nxr_timers_now(timers);
   for (uint32_t i = machine->first_awaited[index]; i < machine->first_awaited[index + 1]; i++) {
     nxr_collective *collective =
         nxr_machine_collective(machine, item->chunk, item->slot, machine->awaited[i]);
     if (collective) nxr_comm_wait(machine->comm, collective);
   }
+  nxr_timers_add(timers, NXR_TIMER_WAIT, begin_s);
 }
 
 static bool is_recorded(const nxr_exec *exec) {
@@ -112,15 +114,24 @@ static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t ste
   nxr_comm_start(machine->comm, transfer);
 }
 
-static void run_operator(nxr_machine *machine, const nx_item *item, const nxk_frame *frame, uint32_t index) {
+static void run_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
+  nxr_machine *machine = exec->machine;
   const nxr_kernel *kernel = &machine->kernels[index];
   if (kernel->backend) kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
-  else run_communication(machine, item, index);
+  else run_communication(machine, item, index, exec->timers);
+}
+
+/* What is only enqueued is waited for, so that its time is its own. */
+static void time_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
+  double begin_s = nxr_clock_s();
+  run_operator(exec, item, frame, index);
+  exec->machine->backend->synchronize(exec->machine->device);
+  exec->timers->operators_s[exec->machine->plan->operators[index].op] += nxr_clock_s() - begin_s;
 }
 
 static void record_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
   double begin_s = nxr_clock_s();
-  run_operator(exec->machine, item, frame, index);
+  run_operator(exec, item, frame, index);
   exec->machine->backend->synchronize(exec->machine->device);
   nxr_profile_add(exec->profile, (uint32_t)(item - exec->machine->plan->items), index, begin_s);
 }
@@ -139,10 +150,32 @@ static void run_program(nxr_exec *exec, const nx_item *item, uint64_t step) {
     nxr_comm_progress(machine->comm);
     if (exec->watch && exec->watch->operator == index) exec->watch->look(exec->watch->context, frame);
     if (is_recorded(exec)) record_operator(exec, item, frame, index);
-    else run_operator(machine, item, frame, index);
+    else if (exec->timers && exec->timers->by_operator) time_operator(exec, item, frame, index);
+    else run_operator(exec, item, frame, index);
     if (machine->finite && machine->kernels[index].backend)
       nxr_finite_look(machine->finite, machine, frame, index, step);
   }
+}
+
+static void exchange(nxr_exec *exec, const nx_item *item, uint64_t step) {
+  double begin_s = is_recorded(exec) ? nxr_clock_s() : 0, since_s = nxr_timers_now(exec->timers);
+  run_transfer(exec->machine, item, step);
+  nxr_timers_add(exec->timers, NXR_TIMER_WAIT, since_s);
+  if (is_recorded(exec))
+    nxr_profile_add(exec->profile, (uint32_t)(item - exec->machine->plan->items), NX_NONE, begin_s);
+}
+
+/* What is waited for within a program is no time of its own. */
+static bool compute(nxr_exec *exec, const nx_item *item, uint64_t step, nxr_fault *fault) {
+  nxr_timers *timers = exec->timers;
+  double since_s = nxr_timers_now(timers), waited_s = timers ? timers->spent_s[NXR_TIMER_WAIT] : 0;
+  if (item->kind != NX_ITEM_STEP && !load_micro_batch(exec, item->micro_batch, fault)) return false;
+  nxr_timers_add(timers, NXR_TIMER_DATA, since_s);
+  since_s = nxr_timers_now(timers);
+  run_program(exec, item, step);
+  if (timers) since_s += timers->spent_s[NXR_TIMER_WAIT] - waited_s;
+  nxr_timers_add(timers, item->kind == NX_ITEM_STEP ? NXR_TIMER_UPDATE : NXR_TIMER_PASSES, since_s);
+  return true;
 }
 
 static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t step, nxr_fault *fault) {
@@ -150,16 +183,12 @@ static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t s
   for (uint32_t i = 0; i < schedule->n_items; i++) {
     const nx_item *item = &machine->plan->items[schedule->first_item + i];
     if (item->stage != machine->stage) continue;
-    if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT) {
-      double begin_s = is_recorded(exec) ? nxr_clock_s() : 0;
-      run_transfer(machine, item, step);
-      if (is_recorded(exec)) nxr_profile_add(exec->profile, schedule->first_item + i, NX_NONE, begin_s);
-      continue;
-    }
-    if (item->kind != NX_ITEM_STEP && !load_micro_batch(exec, item->micro_batch, fault)) return false;
-    run_program(exec, item, step);
+    if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT) exchange(exec, item, step);
+    else if (!compute(exec, item, step, fault)) return false;
   }
+  double since_s = nxr_timers_now(exec->timers);
   machine->backend->synchronize(machine->device);
+  nxr_timers_add(exec->timers, NXR_TIMER_PASSES, since_s);
   nxr_comm_beat(machine->comm, step + 1, NX_NONE);
   return true;
 }

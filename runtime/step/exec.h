@@ -8,6 +8,7 @@
 #include "runtime/data/data.h"
 #include "runtime/state/loss_scale.h"
 #include "runtime/logs/profile.h"
+#include "runtime/logs/timers.h"
 
 /* Looks at memory before an operator of a program runs. */
 typedef struct nxr_watch {
@@ -27,6 +28,7 @@ typedef struct nxr_exec {
   nxr_batch batch; /* host copies */
   const nxr_watch *watch; /* NULL: nobody looks */
   nxr_profile *profile; /* NULL: nothing is recorded */
+  nxr_timers *timers;   /* NULL: nothing is timed */
 } nxr_exec;
 
 typedef struct nxr_numbers {

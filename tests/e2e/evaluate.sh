@@ -192,7 +192,7 @@ sleep 0.5
 kill -TERM $!
 wait $!
 status=$?
-grep -q 'stopped by a signal after step 4' out && [ $status -eq 0 ] && [ -d long/checkpoints/step-000004 ]
+grep -q 'stopped by a signal after step 4' out && [ $status -eq 3 ] && [ -d long/checkpoints/step-000004 ]
 report 'a signal ends an evaluation, with a checkpoint' $?
 plan short evaluate.every_steps=4 evaluate.repeats=true
 cp -r long killed

@@ -135,12 +135,12 @@ end_by() { # NAME SIGNAL WHOM STATUS PATTERN
   [ $good -eq 0 ] || echo "# status $got, not $4, or not one line with: $5"
   report "$1" $good
 }
-end_by 'SIGTERM: a checkpoint, then the end' TERM job 0 'stopped by a signal after step'
+end_by 'SIGTERM: a checkpoint, then the end' TERM job 3 'stopped by a signal after step'
 at=$(tail -n 1 long/metrics.jsonl | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 expect 'and the run goes on from there' 0 'step.:' "$mpiexec" -n 2 "$nxrun" long.bin --dir long --resume \
   --log json --stop-after $((at + 1))
-end_by 'SIGHUP of a rank is the same' HUP rank 0 'stopped by a signal after step'
-end_by 'SIGINT is the same' INT job 0 'stopped by a signal after step'
+end_by 'SIGHUP of a rank is the same' HUP rank 3 'stopped by a signal after step'
+end_by 'SIGINT is the same' INT job 3 'stopped by a signal after step'
 end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
 end_by 'a rank stands still: the others end by the deadline' STOP rank 1 \
   'rank 0 waits in step .*: rank 1 does not come'

@@ -1,0 +1,108 @@
+#!/bin/sh
+# What a run says of itself, to people and to queues; and how it is started again. TAP.
+# usage: operate.sh NXRUN NXCFG NXDATA MPIEXEC
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
+. "$(dirname "$0")/lib.sh"
+
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10007 }' >text
+"$nxdata" build text -o data >/dev/null || exit 99
+cat >base.yaml <<'END'
+mesh: {world: 2}
+batch: {micro: 2, global: 8}
+model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 250, vocab_divisor: 8}
+optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}
+schedule: {name: cosine, warmup_steps: 2, min_lr: 3e-4, max_steps: 12}
+data: {path: [data]}
+checkpoint: {every_steps: 3}
+run: {name: run}
+END
+plan() { # NAME [SETTING]...
+  name=$1
+  shift
+  for setting; do set -- "$@" --set "$setting"; shift; done
+  "$nxcfg" plan base.yaml "$@" -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
+}
+run="$mpiexec -n 2 $nxrun"
+
+# ---- what it says ----
+plan timed run.timers=1 run.stragglers=1 run.log_every=4 run.progress_file=true run.tensorboard=events run.tensorboard_timers=true
+expect 'a run that is timed' 0 'step 12/12' $run timed.bin --dir timed
+[ "$(grep -c '^  ms a step:  data [0-9.]*\.\.[0-9.]*  passes .*  update .*  wait .*  save ' out)" -eq 3 ] &&
+  [ "$(grep -c '^  slowest:  rank [01] (.*) [0-9.]* ms$' out)" -eq 3 ] && ! grep -q '.\{120\}' out
+report 'says where the time went, and who is slow, with each line of progress' $?
+grep -q 'timers/wait' events/*
+report 'also to TensorBoard' $?
+grep -q '"tflops":[0-9.e-]*,' timed/metrics.jsonl
+report 'and operations a second' $?
+awk -F '\t' '$3 == "begins" && $4 == "step 0" { b = 1 } $3 == "saved" && $4 == "step 12" && $5 == "tokens 1536" { s = 1 }
+  $3 == "ends" && $4 == "step 12" { e = 1 } END { exit !(b && s && e) }' timed/progress.txt
+report 'progress.txt has its events' $?
+plan each run.timers=2 run.timers_over=all run.log_every=12 run.log_flops=false
+expect 'times of each rank' 0 'ms a step:  data [0-9.]*,[0-9.]*  passes' $run each.bin --dir each
+grep -q 'ms a step of rank 0:  .* matmul [0-9.]*' out && ! grep -q tflops each/metrics.jsonl
+report 'and of each kind of operator' $?
+
+expect 'what the folder of a run says' 0 '^step        12 of 12$' "$nxrun" status timed
+grep -q '^phase       done$' out && grep -q '^checkpoint  step-000012$' out
+report 'that it is done' $?
+expect 'a folder that is none of a run' 1 'no status.json that can be read' "$nxrun" status events
+expect 'status of nothing' 2 'usage: nxrun status' "$nxrun" status
+printf '{"phase":"training","step":5,"steps":9,"time":1000,"seconds_per_step":0.5}' >each/status.json
+expect 'a run that says nothing any more' 0 'no news     for [0-9]* s, while it was training' "$nxrun" status each
+
+# ---- curves ----
+expect 'curves of two runs' 0 '^</svg>$' "$nxrun" plot timed each
+[ "$(grep -c '<polyline' out)" -eq 2 ] && [ "$(grep -c 'timed (\|each (' out)" -eq 2 ]
+report 'one for each' $?
+passes 'another number, to a file' "$nxrun" plot -o lr.svg --metric lr timed
+grep -q '>lr<' lr.svg
+report 'with its name' $?
+expect 'a number that is not there' 1 'has no speed' "$nxrun" plot --metric speed timed
+expect 'plot of nothing' 2 'usage: nxrun plot' "$nxrun" plot
+
+# ---- how it ends ----
+plan stops run.stop_every=5
+expect 'a run that ends before its end' 3 'stopped by run.stop_every after step 5' $run stops.bin --dir stops
+expect 'and once more' 3 'after step 10' $run stops.bin --dir stops --resume
+expect 'and is done' 0 'step 12/12' $run stops.bin --dir stops --resume
+expect 'usage' 2 'no such option' $run stops.bin --no-such-thing
+
+# ---- how it is started again ----
+cat >fails_at <<'END'
+#!/bin/sh
+# usage: fails_at FILE COMMAND...: rank 1 is killed when the step is saved that is the first line of FILE, if any is.
+file=$1
+shift
+[ "${PMI_RANK:-0}" -eq 1 ] && [ -s "$file" ] || exec "$@"
+step=$(head -1 "$file")
+sed -i 1d "$file"
+"$@" &
+until [ -e "again/checkpoints/step-00000$step/manifest.json" ]; do sleep 0.01; done
+kill -KILL $!
+wait $!
+exit 9
+END
+chmod +x fails_at
+plan again
+printf '3\n6\n' >twice
+export NXRUN_DELAY=5
+expect 'a run that fails twice' 0 'restart 2 of 3' "$nxrun" --restarts 3 --backoff 0.1 --launcher \
+  "$mpiexec -n {ranks} ./fails_at twice" again.bin --dir again
+unset NXRUN_DELAY
+grep -q 'restart 1 of 3 in 0.1 s' out && grep -q 'resumes from again/checkpoints/step-' out && grep -q 'step 12/12' out
+report 'goes on from its checkpoints' $?
+expect 'one that is wrong is not started again' 2 'no such option' "$nxrun" --restarts 3 again.bin --no-such-thing
+expect 'one that stops is not either' 3 'stopped by run.stop_every after step 5' "$nxrun" --restarts 3 stops.bin --dir stops2
+expect 'one that never works' 1 'restart 2 of 2' "$nxrun" --restarts 2 --backoff 0.05 --launcher false again.bin --dir never
+sed -i 's/world: 2/world: 1/' base.yaml
+plan lone
+printf '#!/bin/sh\n[ "$1" = 1 ] && shift && exec "$@"\nexit 7\n' >only_one
+chmod +x only_one
+expect 'a plan for fewer ranks takes over' 0 'restart 2 of 4 in .* s, with lone.bin' "$nxrun" --restarts 4 --backoff 0.05 \
+  --launcher './only_one {ranks}' --fallback lone.bin again.bin --dir fallen
+grep -q 'step 12/12' out
+report 'to the end' $?
+expect 'restarts of nothing' 2 'usage: nxrun --restarts' "$nxrun" --restarts 3
+finish
