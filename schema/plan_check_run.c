@@ -141,6 +141,28 @@ static bool check_loss_scale(const nx_checker *check) {
   return true;
 }
 
+/* Both have the shape of the labels, as often as there are later ones. */
+static bool check_later(const nx_checker *check, int64_t batch, int64_t sequence) {
+  const nx_plan *plan = check->plan;
+  const nx_run *run = plan->run;
+  const uint32_t values[] = {run->later_labels, run->later_weights};
+  const nx_dtype types[] = {NX_i32, NX_f32};
+  bool used = run->later_labels != NX_NONE;
+  if (used != (run->later_weights != NX_NONE) || !(run->later_factor >= 0) || !isfinite(run->later_factor) ||
+      (!used && run->later_factor != 0))
+    return nx_flaw(check, run, "the run's later labels are malformed");
+  for (int i = 0; used && i < 2; i++) {
+    if (!nx_is_index(plan, values[i], NX_SECTION_VALUES))
+      return nx_flaw(check, run, "the run names a value that does not exist");
+    const nx_value *value = &plan->values[values[i]];
+    if (value->dtype != types[i] || value->arena != NX_ARENA_input || value->n_dims != 3 ||
+        value->dims[0] != plan->values[run->later_labels].dims[0] || value->dims[0] >= run->sequence ||
+        value->dims[1] != batch || value->dims[2] != sequence)
+      return nx_flaw(check, value, "a value that the host writes has the wrong shape");
+  }
+  return true;
+}
+
 bool nx_check_run_values(const nx_checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
@@ -183,7 +205,7 @@ bool nx_check_run_values(const nx_checker *check) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_CHUNKS]; i++)
     if (plan->chunks[i].n_slots > n_slots) n_slots = plan->chunks[i].n_slots;
   if (n_slots != run->n_slots) return nx_flaw(check, run, "no chunk has as many slots as the run");
-  return check_rank(check, run->data_rank, run->data_size, "data") &&
+  return check_later(check, batch, sequence) && check_rank(check, run->data_rank, run->data_size, "data") &&
          check_rank(check, run->ring_rank, run->ring_size, "ring") &&
          check_rank(check, run->ulysses_rank, run->ulysses_size, "ulysses");
 }

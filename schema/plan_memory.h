@@ -85,8 +85,16 @@ typedef struct nx_fixed_value {
 } nx_fixed_value;
 _Static_assert(sizeof(nx_fixed_value) == 8, "plan fixed value");
 
-/* Random ones have the deviation `init_std`. */
-typedef enum nx_init { NX_INIT_ZEROS = 0, NX_INIT_ONES, NX_INIT_NORMAL, NX_INIT_UNIFORM, NX_N_INITS } nx_init;
+/* Random ones have the deviation `init_std`; of orthogonal ones it is the length of the shorter of rows and
+ * columns. */
+typedef enum nx_init {
+  NX_INIT_ZEROS = 0,
+  NX_INIT_ONES,
+  NX_INIT_NORMAL,
+  NX_INIT_UNIFORM,
+  NX_INIT_ORTHOGONAL,
+  NX_N_INITS
+} nx_init;
 enum {
   NX_PIECE_TRANSPOSED = 1, /* the checkpoint's tensor is the transpose (GPT-2's Conv1D) */
   NX_PIECE_ADAPTER = 2,    /* of what is trained beside a frozen model: not in that model's checkpoints */

@@ -65,8 +65,13 @@ typedef struct nx_run {
   uint32_t seen;       /* value [1] i64 in arena input: sequences before the step, or NX_NONE */
   uint32_t gradient_factor; /* value [1] f64 in arena input: what gradients carry at the update, where this is
                              * not the loss scale alone: times the step's share of a full batch; or NX_NONE */
+  /* Values [K,B,s] i32 and f32 in arena input, of the 1st to K-th token behind the label of each: what it is (0
+   * behind the end of the sequence), and what its loss weighs (there 0); the losses of each of the K are
+   * `later_factor` / K of the sequences' mean. NX_NONE, both, where only labels are predicted. */
+  uint32_t later_labels, later_weights;
+  double later_factor;
 } nx_run;
-_Static_assert(sizeof(nx_run) == 248, "plan run");
+_Static_assert(sizeof(nx_run) == 264, "plan run");
 
 enum {
   NX_MEASURE_ROOT = 1,     /* the square root is logged, */

@@ -28,6 +28,17 @@ static bool judge_known(const nxc_settings *settings, nxc_sink *sink) {
   return good;
 }
 
+static bool lacks_frequencies(const nxc_settings *s, const nxc_layer_spec *layer) {
+  const nxc_rope_spec *rope = &layer->attention.rope;
+  return nxc_is(s, NX_SETTING_MODEL_ROPE_SCALING, "longrope") && rope->dims > 0 && rope->frequencies == NULL;
+}
+
+static bool is_sparse(const nxc_model *m) {
+  for (uint32_t i = 0; i < m->n_specs; i++)
+    if (m->specs[i].attention.sparse != NXC_SPARSE_NONE) return true;
+  return false;
+}
+
 static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   const nxc_layer_spec *layer = &t->model.specs[0];
   const nxc_demand demands[] = {
@@ -51,6 +62,26 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "NX3003", "the norm of a whole projection cannot be taken where key heads are copied"},
       {!layer->attention.alibi || layer->attention.soft_cap == 0, NX_SETTING_MODEL_ATTENTION_SOFT_CAP,
        "NX3003", "scores are capped or biased by distance, not both"},
+      {layer->attention.rope.n_frequencies == 0 ||
+           2 * layer->attention.rope.n_frequencies == layer->attention.rope.dims,
+       NX_SETTING_MODEL_ROPE_SCALING, "NX3003",
+       "longrope has a factor for each pair of features of a head that is rotated"},
+      {!lacks_frequencies(s, layer), NX_SETTING_MODEL_ROPE_SCALING, "NX3003",
+       "longrope needs the factors for sequences of this length, short or long"},
+      {layer->attention.relative.buckets % 2 == 0 &&
+           layer->attention.relative.buckets <= 2 * layer->attention.relative.max_distance,
+       NX_SETTING_MODEL_RELATIVE_MAX_DISTANCE, "NX3003",
+       "half of the buckets of distances are for the shortest, and the last is farther than these"},
+      {layer->attention.relative.buckets == 0 || !is_sparse(&t->model), NX_SETTING_MODEL_ATTENTION_PATTERN,
+       "NX3003", "attention is sparse or has biases of distances, not both"},
+      {layer->attention.relative.buckets == 0 || layer->attention.soft_cap == 0,
+       NX_SETTING_MODEL_ATTENTION_SOFT_CAP, "NX3003", "scores are capped or biased by distance, not both"},
+      {!layer->norm_within || t->model.mixture == NULL, NX_SETTING_MODEL_BLOCK, "NX3003",
+       "experts have no norm before their last product"},
+      {!layer->norm_within || t->model.sequence / t->layout.context % t->layout.tensor == 0,
+       NX_SETTING_MODEL_BLOCK, "NX3003",
+       "ranks exchange features for tokens for the norm inside the feed-forward part, and they do not divide the "
+       "tokens"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
        "parameters and activations must have one type for the products"},
   };
@@ -68,8 +99,14 @@ static bool has_part(const nxc_training *t, nxc_part part) {
     case NXC_PART_OUTPUT: return !m->tied;
     case NXC_PART_ATTENTION_NORM: return layer->norm_before || layer->norm_of_sum;
     case NXC_PART_FFN_NORM: return (layer->norm_before || layer->norm_of_sum) && !layer->one_norm;
-    case NXC_PART_ATTENTION_AFTER_NORM:
-    case NXC_PART_FFN_AFTER_NORM: return layer->norm_after;
+    case NXC_PART_ATTENTION_AFTER_NORM: return layer->norm_after;
+    case NXC_PART_FFN_AFTER_NORM: return layer->norm_after && !layer->norm_within;
+    case NXC_PART_FFN_INNER_NORM: return layer->norm_within;
+    case NXC_PART_RELATIVE: return layer->attention.relative.buckets > 0;
+    case NXC_PART_PREDICT_EMBEDDING_NORM:
+    case NXC_PART_PREDICT_HIDDEN_NORM:
+    case NXC_PART_PREDICT_JOIN:
+    case NXC_PART_PREDICT_NORM: return m->predict_depth > 0;
     case NXC_PART_Q_NORM:
     case NXC_PART_K_NORM: return layer->attention.qk_norm != NXC_QK_PLAIN;
     case NXC_PART_SINKS: return layer->attention.sinks;
@@ -154,7 +191,8 @@ static bool fill_last_turns(const nxc_training *t) {
 }
 
 static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
-  bool shares = t->model.unique_layers != t->model.layers;
+  bool shares = nxc_model_shares(&t->model);
+  bool weights = t->model.unique_layers != t->model.layers;
   bool one_each = t->layout.n_chunks == t->layout.pipeline;
   size_t n_cuts = 0;
   if (nxc_has(s, NX_SETTING_PIPELINE_CUTS)) (void)nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
@@ -163,12 +201,36 @@ static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
        "one pipeline stage has no chunks to cut"},
       {t->layout.gpipe || one_each || fill_last_turns(t), NX_SETTING_BATCH_GLOBAL, "NX3015",
        "with several chunks on a stage the last turn of micro-batches is too short"},
-      {!shares || t->model.mixture == NULL, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+      {!weights || t->model.mixture == NULL, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
        "mixtures of experts share no weights between layers"},
-      {!shares || t->sharding.stage < 2, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+      {!shares || t->sharding.stage < 2 || (!weights && t->layout.pipeline == 1),
+       weights ? NX_SETTING_MODEL_UNIQUE_LAYERS : NX_SETTING_MODEL_POSITION_EMBEDDING, "NX3014",
        "gradients of layers that share weights cannot be divided in every pass"},
-      {!shares || one_each, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
+      {!shares || one_each, weights ? NX_SETTING_MODEL_UNIQUE_LAYERS : NX_SETTING_MODEL_POSITION_EMBEDDING,
+       "NX3014",
        "layers that share weights may not be in several chunks of one stage"},
+  };
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
+}
+
+/* What the layers that predict further tokens do not go with. */
+static bool judge_prediction(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_model *m = &t->model;
+  if (m->predict_depth == 0) return true;
+  const nxc_demand demands[] = {
+      {m->learned_positions == 0 && !m->sinusoidal && m->specs[0].attention.relative.buckets == 0,
+       NX_SETTING_MODEL_PREDICT_DEPTH, "NX3017",
+       "positions that are added to the embedding, or learned by distance, are not those of further tokens"},
+      {m->predict_depth < m->sequence, NX_SETTING_MODEL_PREDICT_DEPTH, "NX3017",
+       "no sequence has so many further tokens"},
+      {m->unique_layers == m->layers, NX_SETTING_MODEL_PREDICT_DEPTH, "NX3017",
+       "layers that predict further tokens share no weights with others"},
+      {m->mixture == NULL || m->mixture->aux_scope != NXC_AUX_OF_MODEL, NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3017",
+       "the load-balancing loss over all layers is of the model's own"},
+      {m->layers + m->predict_depth <= NXC_MOST_LAYERS, NX_SETTING_MODEL_PREDICT_DEPTH, "NX3017",
+       "these are more layers than a plan can name"},
+      {t->lora.rank == 0, NX_SETTING_MODEL_PREDICT_DEPTH, "NX3017",
+       "adapters are trained for the next token alone"},
   };
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
 }
@@ -293,6 +355,7 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   bool formed = judge_form(settings, sink, t), mixed = judge_mixture(settings, sink, t);
   bool named = judge_names(settings, sink, t), grouped = judge_groups(settings, sink);
   bool grown = judge_growth(settings, sink, t);
+  grouped = judge_prediction(settings, sink, t) && grouped;
   grouped = nxc_evaluations_judge(settings, sink, &t->evaluations) && grouped;
   return judge_adapters(settings, sink, t) && judge_pipeline(settings, sink, t) && formed && mixed && named &&
          grouped && grown;

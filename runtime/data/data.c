@@ -181,6 +181,29 @@ const int32_t *nxr_data_places(const nxr_data *data) {
   return data->places;
 }
 
+/* How many tokens behind the labels are told of. */
+static int64_t n_later(const nx_plan *plan) {
+  return plan->run->later_labels == NX_NONE ? 0 : plan->values[plan->run->later_labels].dims[0];
+}
+
+/* The tokens behind the labels of sequence i; their weights are not yet scaled where the tokens have any. */
+static void give_later(const nxr_data *data, uint32_t i, const nxr_batch *batch) {
+  const nx_run *run = data->plan->run;
+  const int32_t *own = data->places + data->first_own;
+  int64_t n = n_later(data->plan), sequence = run->sequence;
+  for (int64_t depth = 1; depth <= n; depth++) {
+    double weight = run->later_factor / (double)n * (double)sequence / (double)(sequence - depth);
+    size_t first = ((size_t)(depth - 1) * run->micro_batch + i) * data->n_own;
+    for (uint32_t at = 0; at < data->n_own; at++) {
+      int64_t place = own[at] + depth;
+      bool inside = place < sequence;
+      float of_token = inside && batch->weights ? data->row.weights[place] : 1;
+      batch->later_labels[first + at] = inside ? data->row.tokens[place + 1] : 0;
+      batch->later_weights[first + at] = inside ? (float)weight * of_token : 0;
+    }
+  }
+}
+
 /* Sequence i of the micro-batch from the sample at hand; its weights are not yet scaled. */
 static void give_sequence(const nxr_data *data, uint32_t i, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;
@@ -195,6 +218,7 @@ static void give_sequence(const nxr_data *data, uint32_t i, const nxr_batch *bat
     batch->positions[first + at] = place - (restart ? row->starts[place] : 0);
     if (batch->weights) batch->weights[first + at] = row->weights[place];
   }
+  if (batch->later_labels) give_later(data, i, batch);
   for (uint32_t at = 0; batch->starts && at < data->n_part; at++)
     batch->starts[(size_t)i * data->n_part + at] = separate ? row->starts[data->places[at]] : 0;
 }
@@ -221,6 +245,7 @@ static void scale_weights(const nxr_data *data, uint32_t n_sequences, double wei
   float factor = weight > 0 ? (float)(all / weight) : 0.0F;
   size_t n = batch->weights ? (size_t)run->micro_batch * data->n_own : 0;
   for (size_t i = 0; i < n; i++) batch->weights[i] *= factor;
+  for (size_t i = 0; i < n * (size_t)n_later(data->plan); i++) batch->later_weights[i] *= factor;
 }
 
 /* The sequences of a set's step: the training's batch may grow. */

@@ -22,6 +22,8 @@ typedef struct nxr_batch {
   int64_t *samples;
   int32_t *starts; /* or NULL */
   float *weights;  /* or NULL */
+  int32_t *later_labels; /* or NULL, as later_weights */
+  float *later_weights;
 } nxr_batch;
 
 /* Which datasets are read. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/state/init.h"
 
+#include "runtime/state/orthogonal.h"
 #include "runtime/world/world.h"
 #include "schema/normal.h"
 
@@ -19,35 +20,61 @@ static void draw_row(uint64_t seed, uint32_t tensor_id, const nx_piece *piece, c
   }
 }
 
-/* No number that is drawn is larger. */
-static nxr_greatest greatest(const nx_piece *piece) {
-  return (nxr_greatest){.all = (float)(piece->init_std * (piece->init == NX_INIT_NORMAL ? 6.5 : 1.75))};
+static void take_row(const nxr_orthogonal *matrix, const nx_piece *piece, const nxr_span *span,
+                     float *values) {
+  for (int64_t i = 0; i < span->n; i++)
+    values[i] = (float)(piece->init_std * nxr_orthogonal_at(matrix, span->row, span->column + i));
 }
 
-static void init_piece(const nxr_pieces *pieces, uint32_t index, float *values, void *room) {
+/* No number that is drawn is larger. */
+static nxr_greatest greatest(const nx_piece *piece) {
+  double most = piece->init == NX_INIT_NORMAL ? 6.5 : piece->init == NX_INIT_UNIFORM ? 1.75 : 1;
+  return (nxr_greatest){.all = (float)(piece->init_std * most)};
+}
+
+/* Whether there is anything of the piece on this rank. */
+static bool is_held(const nxr_pieces *pieces, uint32_t index) {
+  for (int64_t row = 0; row < pieces->plan->pieces[index].rows; row++)
+    if (nxr_pieces_row(pieces, NXR_PARAM, index, row).n > 0) return true;
+  return false;
+}
+
+static bool init_piece(const nxr_pieces *pieces, uint32_t index, nxr_orthogonal *matrix, float *values,
+                       void *room) {
   const nx_piece *piece = &pieces->plan->pieces[index];
   const nxr_greatest most = greatest(piece);
   uint32_t tensor_id =
       (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, piece->chunk);
+  uint64_t seed = pieces->plan->run->seed;
+  bool orthogonal = piece->init == NX_INIT_ORTHOGONAL && is_held(pieces, index);
+  if (orthogonal &&
+      !nxr_orthogonal_make(matrix, seed, tensor_id, piece->logical_rows, piece->logical_columns))
+    return false;
   for (int64_t row = 0; row < piece->rows; row++) {
     nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
     nxr_world_beat();
     if (span.n == 0) continue;
     span = nxr_pieces_elements(pieces, index, &span);
     if (piece->init == NX_INIT_NORMAL || piece->init == NX_INIT_UNIFORM)
-      draw_row(pieces->plan->run->seed, tensor_id, piece, &span, values);
+      draw_row(seed, tensor_id, piece, &span, values);
+    else if (orthogonal)
+      take_row(matrix, piece, &span, values);
     else
       for (int64_t i = 0; i < span.n; i++) values[i] = piece->init == NX_INIT_ONES ? 1.0f : 0.0f;
     nxr_pieces_set(pieces, index, row, values, &most, room);
   }
+  return true;
 }
 
 bool nxr_init_weights(const nxr_pieces *pieces, nxr_fault *fault) {
   const nx_plan *plan = pieces->plan;
   size_t widest = nxr_pieces_widest(plan);
   float *values = malloc(widest * sizeof *values), *room = malloc(widest * sizeof *room);
+  nxr_orthogonal matrix = {0};
   bool enough = values && room;
-  for (uint32_t i = 0; enough && i < plan->n[NX_SECTION_PIECES]; i++) init_piece(pieces, i, values, room);
+  for (uint32_t i = 0; enough && i < plan->n[NX_SECTION_PIECES]; i++)
+    enough = init_piece(pieces, i, &matrix, values, room);
+  nxr_orthogonal_free(&matrix);
   free(values);
   free(room);
   return enough || nxr_fault_set(fault, "out of memory");

@@ -34,7 +34,9 @@ static bool open_batch(nxr_exec *exec) {
          host_copy(plan, run->positions, (void **)&batch->positions) &&
          host_copy(plan, run->samples, (void **)&batch->samples) &&
          host_copy(plan, run->starts, (void **)&batch->starts) &&
-         host_copy(plan, run->weights, (void **)&batch->weights);
+         host_copy(plan, run->weights, (void **)&batch->weights) &&
+         host_copy(plan, run->later_labels, (void **)&batch->later_labels) &&
+         host_copy(plan, run->later_weights, (void **)&batch->later_weights);
 }
 
 static void write_fixed_values(const nxr_machine *machine) {
@@ -56,7 +58,8 @@ bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fau
 
 void nxr_exec_close(nxr_exec *exec) {
   void *copies[] = {exec->batch.tokens,  exec->batch.labels, exec->batch.positions,
-                    exec->batch.samples, exec->batch.starts, exec->batch.weights};
+                    exec->batch.samples, exec->batch.starts, exec->batch.weights,
+                    exec->batch.later_labels, exec->batch.later_weights};
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) free(copies[i]);
 }
 
@@ -68,6 +71,8 @@ static void write_batch(const nxr_machine *machine, const nxr_batch *batch) {
   write_value(machine, run->samples, batch->samples);
   if (batch->starts) write_value(machine, run->starts, batch->starts);
   if (batch->weights) write_value(machine, run->weights, batch->weights);
+  if (batch->later_labels) write_value(machine, run->later_labels, batch->later_labels);
+  if (batch->later_weights) write_value(machine, run->later_weights, batch->later_weights);
 }
 
 /* Several micro-batches may be in flight, but the input arena holds one: what comes next is brought back. */

@@ -481,6 +481,24 @@ static const struct family {
                                SET("model.attention_dropout", "0.1")),
     FORM("form-original", SET("model.position_embedding", "sinusoidal") SET("model.block", "post_ln")
                               SET("model.activation", "relu")),
+    FORM("form-t5", SET("model.position_embedding", "relative") SET("model.relative_buckets", "8")
+                        SET("model.relative_max_distance", "20") SET("model.relative_scale", "2")
+                            SET("model.init_std", "0.1")),
+    FORM("form-longrope", SET("model.rope_scaling", "longrope") SET("model.rope_original_positions", "16")
+                              SET("model.rope_long_factors", "[1,1.5,2,2,3,4,5,6]")),
+    {"form-normformer", LAYERS("4") SET("model.block", "normformer") SET("model.init_method", "orthogonal"),
+     formed, FORMED},
+    FORM("form-local", SET("model.attention_pattern", "[local,global]")
+                       SET("model.sparse_block", "4") SET("model.attention_dropout", "0.1")),
+    FORM("form-bigbird", SET("model.attention_pattern", "[bigbird,sparse_fixed]")
+                         SET("model.sparse_block", "2") SET("model.sparse_random_blocks", "1")
+                             SET("model.sparse_heads_differ", "true") SET("model.sparse_patterns", "4")),
+    {"form-further",
+     LAYERS("4") SET("model.predict_depth", "2") SET("model.predict_loss_factor", "0.3")
+         SET("model.hidden_dropout", "0.1"),
+     formed, FORMED},
+    {"form-further-tied", LAYERS("4") SET("model.predict_depth", "1") SET("model.tied_embeddings", "true"),
+     formed, 4},
     {"experts-between", MIXTURE("2") LAYERS("4") " --set 'nx:moe.pattern=([0]+[1])*2'", staged_experts, 2},
 };
 

@@ -43,7 +43,7 @@ typedef struct made_plan {
 } made_plan;
 
 static void make_plan(made_plan *made, const setup *from) {
-  *made = (made_plan){.run = {.seed = from->seed,
+  *made = (made_plan){.run = {.seed = from->seed, .later_labels = NX_NONE, .later_weights = NX_NONE,
                               .n_steps = N_STEPS,
                               .n_micro_batches = GLOBAL_BATCH / from->data_size / from->micro_batch,
                               .micro_batch = from->micro_batch,

@@ -429,6 +429,9 @@ static void emit_run(nxc_emitter *e) {
                 .seen = value_of(e, graph->seen),
                 .gradient_factor =
                     graph->gradient_factor == graph->loss_scale ? NX_NONE : value_of(e, graph->gradient_factor),
+                .later_labels = value_of(e, graph->later_labels),
+                .later_weights = value_of(e, graph->later_weights),
+                .later_factor = graph->later_labels ? t->model.predict_factor : 0,
                 .loss_scale = value_of(e, graph->loss_scale),
                 .loss_scale_initial = scale->initial,
                 .loss_scale_least = scale->least,

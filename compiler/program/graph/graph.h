@@ -18,6 +18,7 @@
 #include "compiler/program/mesh/mesh.h"
 #include "compiler/program/records/optimizer.h"
 #include "compiler/program/records/precision.h"
+#include "compiler/program/records/sparsity.h"
 #include "schema/plan.h"
 
 typedef uint32_t nxc_id;
@@ -254,10 +255,13 @@ typedef struct nxc_graph {
   int32_t weights_layer;
   uint32_t n_micro_batches;
   nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
-  nxc_id places, starts, weights, loss_scale; /* as in nx_run; 0: none */
+  nxc_id places, starts, weights, loss_scale, later_labels, later_weights; /* as in nx_run; 0: none */
   nxc_id parameter_squares, zeros, router_losses; /* sums that are logged; 0: they are not */
   nxc_id seen, gradient_factor;               /* the same; a factor that is the loss scale alone is that value */
   nxc_id *place_rows;    /* views of places, one per ring rank */
+  nxc_id frequencies;     /* of rotated pairs, where they are given; 0: none */
+  nxc_id blocks[NXC_N_SPARSE_KINDS]; /* that attention of each kind reads; 0: none does */
+  nxc_id relative;        /* the table of biases, once a layer of the graph has read it; else 0 */
   nxc_fixed_value *fixed; /* the same in all graphs of a plan */
   size_t n_fixed;
   nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */

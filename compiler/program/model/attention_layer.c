@@ -38,6 +38,11 @@ static int64_t split_dims(const nxc_attention_spec *a) {
   return a->qk_norm == NXC_QK_NORM_OF_HEAD ? 0 : a->rope.dims;
 }
 
+/* Those that are given, for what is rotated. */
+static nxc_id frequencies(const nxc_decoder *d, int64_t rotary_dims) {
+  return rotary_dims > 0 ? d->graph->frequencies : 0;
+}
+
 /* Queries, keys and values from one product; not where key heads are copied, since then the gradients of keys
  * and values are summed over other ranks than those of queries. */
 static heads fused_heads(const nxc_decoder *d, nxc_id x, const nxc_box boxes[3]) {
@@ -45,31 +50,12 @@ static heads fused_heads(const nxc_decoder *d, nxc_id x, const nxc_box boxes[3])
   const nxc_attention_spec *a = &d->layer->attention;
   nxc_id qkv = nxc_decoder_column_product(d, "qkv", x, boxes, 3, d->tensor, a->qkv_bias);
   nxc_op_request request = {.op = NX_OP_split_qkv,
-                            .in = {qkv, graph->positions},
+                            .in = {qkv, graph->positions, frequencies(d, split_dims(a))},
                             .attrs = {[NX_split_qkv_heads] = nxc_integer(local_heads(d)),
                                       [NX_split_qkv_kv_heads] = nxc_integer(local_kv_heads(d))}};
   rope_attributes(request.attrs + NX_split_qkv_rotary_dims, &a->rope, split_dims(a));
   nxc_append(graph, &request);
   return (heads){nxc_last_output(graph, 0), nxc_last_output(graph, 1), nxc_last_output(graph, 2)};
-}
-
-/* The ranks over which features are divided exchange them for tokens, and back. */
-static nxc_id exchange(const nxc_decoder *d, nxc_id x, uint32_t atoms, const char *name, int64_t split,
-                       int64_t concat) {
-  if (atoms == 0) return x;
-  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_all_to_all,
-                                                .name = name,
-                                                .in = {x},
-                                                .attrs = {[NX_all_to_all_split_axis] = nxc_integer(split),
-                                                          [NX_all_to_all_concat_axis] = nxc_integer(concat)},
-                                                .group_atoms = atoms});
-}
-
-/* A norm over all features of a projection. */
-static nxc_id norm_of_all(const nxc_decoder *d, nxc_id x, nxc_part part, const char *name, uint32_t atoms) {
-  nxc_id whole = exchange(d, x, atoms, nxc_arena_printf(d->graph->arena, "%s_whole", name), 1, 2);
-  nxc_id y = nxc_decoder_norm(d, whole, part, &d->layer->norm, name, d->graph->types.activation);
-  return exchange(d, y, atoms, nxc_arena_printf(d->graph->arena, "%s_own", name), 2, 1);
 }
 
 typedef struct projection {
@@ -84,11 +70,11 @@ static nxc_id separate_heads(const nxc_decoder *d, nxc_id x, const nxc_box *box,
   const nxc_attention_spec *a = &d->layer->attention;
   nxc_id features = nxc_decoder_column_product(d, p->name, x, box, 1, p->atoms, a->qkv_bias);
   if (a->qk_norm == NXC_QK_NORM_OF_ALL && p->norm != NXC_N_PARTS)
-    features =
-        norm_of_all(d, features, p->norm, nxc_arena_printf(graph->arena, "%s_norm", p->name), p->atoms);
+    features = nxc_decoder_norm_of_features(d, features, p->norm,
+                                            nxc_arena_printf(graph->arena, "%s_norm", p->name), p->atoms);
   nxc_op_request request = {.op = NX_OP_split_heads,
                             .name = nxc_arena_printf(graph->arena, "%s_heads", p->name),
-                            .in = {features, graph->positions},
+                            .in = {features, graph->positions, frequencies(d, p->rotary_dims)},
                             .attrs = {[NX_split_heads_heads] = nxc_integer(p->n_heads)}};
   rope_attributes(request.attrs + NX_split_heads_rotary_dims, &a->rope, p->rotary_dims);
   return nxc_append(graph, &request);
@@ -103,7 +89,7 @@ static nxc_id norm_of_heads(const nxc_decoder *d, nxc_id x, nxc_part part, const
   if (a->rope.dims == 0) return y;
   nxc_op_request request = {.op = NX_OP_rotate,
                             .name = nxc_arena_printf(graph->arena, "%s_rotated", name),
-                            .in = {y, graph->positions},
+                            .in = {y, graph->positions, graph->frequencies},
                             .attrs = {[NX_rotate_backward] = nxc_integer(0)}};
   rope_attributes(request.attrs + NX_rotate_rotary_dims, &a->rope, a->rope.dims);
   return nxc_append(graph, &request);
@@ -191,7 +177,7 @@ static heads latent_heads(const nxc_decoder *d, nxc_id x) {
   query_rope.start = plain;
   nxc_op_request split_q = {.op = NX_OP_split_heads,
                             .name = "q_heads",
-                            .in = {latent_queries(d, x), graph->positions},
+                            .in = {latent_queries(d, x), graph->positions, graph->frequencies},
                             .attrs = {[NX_split_heads_heads] = nxc_integer(n_heads)}};
   rope_attributes(split_q.attrs + NX_split_heads_rotary_dims, &query_rope, a->rope.dims);
   const narrow keys[2] = {{"kv_down", NXC_PART_KV_DOWN, a->kv_rank},
@@ -202,7 +188,7 @@ static heads latent_heads(const nxc_decoder *d, nxc_id x) {
   nxc_id shared = nxc_decoder_enter_region(d, narrowed[1]);
   nxc_id kv = up(d, latent, NXC_PART_KV_UP, "kv_up", n_heads * (plain + a->value_dim));
   nxc_op_request split_kv = {.op = NX_OP_split_latent,
-                             .in = {kv, shared, graph->positions},
+                             .in = {kv, shared, graph->positions, graph->frequencies},
                              .attrs = {[NX_split_latent_heads] = nxc_integer(n_heads),
                                        [NX_split_latent_values] = nxc_integer(a->value_dim),
                                        [NX_split_latent_shared] = nxc_integer(a->shared_dim)}};
@@ -233,6 +219,41 @@ static nxc_id with_sinks(const nxc_decoder *d, nxc_id o, nxc_id lse) {
                                   .attrs = {[NX_attention_sink_first] = nxc_attribute(d->graph, &first)}});
 }
 
+/* One table for all layers. */
+static nxc_id biases(const nxc_decoder *d) {
+  nxc_graph *graph = d->graph;
+  const nxc_attention_spec *a = &d->layer->attention;
+  if (graph->relative == 0) graph->relative = nxc_parameter_relative(graph, d->t, a->relative.buckets, a->heads);
+  return graph->relative;
+}
+
+/* Which operator it is, and what it reads and knows beside plain attention. Returns how many inputs it has. */
+static uint32_t choose_form(const nxc_decoder *d, nxc_op_request *request) {
+  const nxc_attention_spec *a = &d->layer->attention;
+  request->op = NX_OP_attention;
+  if (a->relative.buckets > 0) {
+    request->op = NX_OP_attention_relative;
+    request->in[4] = biases(d);
+    request->attrs[NX_attention_relative_max_distance] = nxc_integer(a->relative.max_distance);
+    request->attrs[NX_attention_relative_factor] = nxc_real(a->relative.factor);
+  } else if (a->sparse != NXC_SPARSE_NONE) {
+    request->op = NX_OP_attention_sparse;
+    request->in[4] = d->graph->blocks[a->sparse];
+    request->attrs[NX_attention_sparse_block] = nxc_integer(d->t->model.sparsity.block);
+    request->attrs[NX_attention_sparse_places] = nxc_integer(d->t->model.sequence);
+    request->attrs[NX_attention_dropout] = nxc_real(0);
+  }
+  return request->in[4] ? 5 : 4;
+}
+
+/* Sparse attention drops of what it makes, not of its weights. */
+static nxc_id drop_features(const nxc_decoder *d, nxc_id o, int64_t width) {
+  const nxc_attention_spec *a = &d->layer->attention;
+  nxc_rank_number first_feature = nxc_decoder_divided(d, width);
+  double probability = a->sparse == NXC_SPARSE_NONE ? 0 : a->dropout;
+  return nxc_decoder_dropout(d, o, probability, NXC_KEY_ATTENTION, nxc_rank_number_of(0), &first_feature);
+}
+
 nxc_id nxc_attention_layer(const nxc_decoder *d, nxc_id x) {
   nxc_graph *graph = d->graph;
   const nxc_attention_spec *a = &d->layer->attention;
@@ -243,7 +264,6 @@ nxc_id nxc_attention_layer(const nxc_decoder *d, nxc_id x) {
   if (!a->layer_scaling) number = nxc_rank_number_of(1);
   nxc_context_first_head(graph, &first_head, n_heads);
   nxc_op_request request = {
-      .op = NX_OP_attention,
       .name = "o",
       .in = {nxc_context_gather(graph, h.q, "q_whole"), nxc_context_gather(graph, h.k, "k_whole"),
              nxc_context_gather(graph, h.v, "v_whole"), graph->samples},
@@ -256,13 +276,14 @@ nxc_id nxc_attention_layer(const nxc_decoder *d, nxc_id x) {
                 [NX_attention_soft_cap] = nxc_real(a->soft_cap),
                 [NX_attention_alibi_heads] = nxc_integer(a->alibi ? a->heads : 0)},
       .group_atoms = nxc_axis(&graph->mesh, NXC_AXIS_RING)};
+  uint32_t n_in = choose_form(d, &request);
   if (graph->starts) {
-    request.in[4] = request.in[5] = graph->place_rows[0];
-    request.in[6] = graph->starts;
+    request.in[n_in] = request.in[n_in + 1] = graph->place_rows[0];
+    request.in[n_in + 2] = graph->starts;
   }
   nxc_id read = nxc_append(graph, &request);
   nxc_id o =
       nxc_context_scatter(graph, a->sinks ? with_sinks(d, read, nxc_last_output(graph, 1)) : read, "o_own");
   const nxc_box box = {NXC_PART_O, width, nxc_decoder_divided(d, width)};
-  return nxc_decoder_row_product(d, o, &box, a->output_bias);
+  return nxc_decoder_row_product(d, drop_features(d, o, width), &box, a->output_bias);
 }

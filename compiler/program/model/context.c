@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/context.h"
 
+#include <string.h>
+
 int64_t nxc_context_tokens(const nxc_training *t) {
   return t->model.sequence / t->layout.context;
 }
@@ -9,8 +11,39 @@ int64_t nxc_context_part(const nxc_training *t) {
   return t->model.sequence / (t->layout.context / t->layout.ulysses);
 }
 
+static bool is_sparse(const nxc_training *t) {
+  for (uint32_t i = 0; i < t->model.n_specs; i++)
+    if (t->model.specs[i].attention.sparse != NXC_SPARSE_NONE) return true;
+  return false;
+}
+
+/* Beside attention's own. */
 static bool has_dropout(const nxc_training *t) {
-  return t->model.embedding_dropout > 0 || t->model.specs[0].ffn.dropout > 0;
+  const nxc_layer_spec *layer = &t->model.specs[0];
+  return t->model.embedding_dropout > 0 || layer->ffn.dropout > 0 ||
+         (layer->attention.dropout > 0 && is_sparse(t));
+}
+
+static void make_frequencies(nxc_graph *graph, const nxc_rope_spec *rope) {
+  if (rope->frequencies == NULL) return;
+  const nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){rope->n_frequencies});
+  int64_t *bits = nxc_arena_array(graph->arena, (size_t)rope->n_frequencies, sizeof *bits);
+  memcpy(bits, rope->frequencies, (size_t)rope->n_frequencies * sizeof *bits);
+  graph->frequencies = nxc_fixed_value_new(graph, "frequencies", &shape, bits);
+}
+
+/* All graphs of a plan have the same, whether their layers read them or not. */
+static void make_blocks(nxc_graph *graph, const nxc_model *m) {
+  for (uint32_t i = 0; i < m->n_specs; i++) {
+    const nxc_attention_spec *a = &m->specs[i].attention;
+    if (a->sparse == NXC_SPARSE_NONE || graph->blocks[a->sparse]) continue;
+    nxc_sparse_layout layout =
+        nxc_sparse_layout_make(graph->arena, &m->sparsity, a->sparse, a->heads, m->sequence);
+    const nxc_shape shape =
+        nxc_shape_of(NX_i64, 3, (int64_t[]){layout.n_layouts, layout.n_blocks, layout.n_words});
+    const char *name = nxc_arena_printf(graph->arena, "blocks.%d", (int)a->sparse);
+    graph->blocks[a->sparse] = nxc_fixed_value_new(graph, name, &shape, layout.bits);
+  }
 }
 
 static void make_places(nxc_graph *graph, const nxc_training *t) {
@@ -32,6 +65,18 @@ static void make_weights(nxc_graph *graph) {
   graph->weights = nxc_value_new(graph, "weights", NXC_ROLE_INPUT, &shape);
 }
 
+static void make_later(nxc_graph *graph, int64_t depth) {
+  const nxc_shape *tokens = &graph->values[graph->tokens].shape;
+  nxc_shape shape = nxc_shape_of(NX_i32, 3, (int64_t[]){depth, tokens->dims[0], tokens->dims[1]});
+  if (depth == 0) return;
+  for (int atom = 0; atom < NXC_N_ATOMS; atom++)
+    if (tokens->placement.at[atom] >= NXC_SPLIT)
+      shape.placement.at[atom] = (uint8_t)(tokens->placement.at[atom] + 1);
+  graph->later_labels = nxc_value_new(graph, "later_labels", NXC_ROLE_INPUT, &shape);
+  shape.dtype = NX_f32;
+  graph->later_weights = nxc_value_new(graph, "later_weights", NXC_ROLE_INPUT, &shape);
+}
+
 void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
   const nxc_shape factor = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
   if (t->types.loss_scale.used)
@@ -43,6 +88,9 @@ void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
     graph->gradient_factor = nxc_value_new(graph, "gradient_factor", NXC_ROLE_INPUT, &factor);
   }
   if (t->data.weighs_tokens) make_weights(graph);
+  make_later(graph, t->model.predict_depth);
+  make_frequencies(graph, &t->model.specs[0].attention.rope);
+  make_blocks(graph, &t->model);
   bool ring = nxc_axis(&graph->mesh, NXC_AXIS_RING) != 0, attention = ring || t->data.separate_documents;
   if (attention || (t->layout.context > 1 && has_dropout(t))) make_places(graph, t);
   if (!attention) return;

@@ -109,6 +109,25 @@ nxc_id nxc_decoder_norm(const nxc_decoder *d, nxc_id x, nxc_part part, const nxc
                                .dtype = type});
 }
 
+/* The ranks over which features are divided exchange them for tokens, and back. */
+static nxc_id exchange(const nxc_decoder *d, nxc_id x, uint32_t atoms, const char *name, int64_t split,
+                       int64_t concat) {
+  if (atoms == 0) return x;
+  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_all_to_all,
+                                                .name = name,
+                                                .in = {x},
+                                                .attrs = {[NX_all_to_all_split_axis] = nxc_integer(split),
+                                                          [NX_all_to_all_concat_axis] = nxc_integer(concat)},
+                                                .group_atoms = atoms});
+}
+
+nxc_id nxc_decoder_norm_of_features(const nxc_decoder *d, nxc_id x, nxc_part part, const char *name,
+                                    uint32_t atoms) {
+  nxc_id whole = exchange(d, x, atoms, nxc_arena_printf(d->graph->arena, "%s_whole", name), 1, 2);
+  nxc_id y = nxc_decoder_norm(d, whole, part, &d->layer->norm, name, d->graph->types.activation);
+  return exchange(d, y, atoms, nxc_arena_printf(d->graph->arena, "%s_own", name), 2, 1);
+}
+
 nxc_id nxc_decoder_product(const nxc_decoder *d, const char *name, nxc_id x, nxc_id weight, nxc_id bias) {
   return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_matmul,
                                                 .name = name,

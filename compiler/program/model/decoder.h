@@ -24,7 +24,8 @@ typedef struct nxc_decoder {
   const nxc_layer_spec *layer; /* that is built; NULL before and after the layers */
   int64_t vocab, sequence;     /* of one rank */
   uint32_t tensor;             /* axis */
-  nxc_id table;                /* the embedding, in the first chunk */
+  nxc_id table;                /* the embedding, where the chunk has read it */
+  nxc_id output;               /* the output matrix, where the chunk has */
 } nxc_decoder;
 
 /* What follows belongs to this module of a layer; -1: of none. */
@@ -45,6 +46,9 @@ nxc_id nxc_decoder_enter_region(const nxc_decoder *decoder, nxc_id x);
 /* A norm over the last dimension; `name` tells it from others of the module, NULL where there are none. */
 nxc_id nxc_decoder_norm(const nxc_decoder *decoder, nxc_id x, nxc_part part, const nxc_norm_spec *spec,
                         const char *name, nx_dtype type);
+/* The layer's norm over features that are divided over `atoms`, as a whole. */
+nxc_id nxc_decoder_norm_of_features(const nxc_decoder *decoder, nxc_id x, nxc_part part, const char *name,
+                                    uint32_t atoms);
 /* x w' + bias, where there is one. */
 nxc_id nxc_decoder_product(const nxc_decoder *decoder, const char *name, nxc_id x, nxc_id weight,
                            nxc_id bias);

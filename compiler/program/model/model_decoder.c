@@ -28,6 +28,8 @@ static nxc_id dense(const nxc_decoder *d, nxc_id x, nxc_part first, int64_t widt
   nxc_id y = nxc_activation_append(graph, ffn->activation, false, "activation", up);
   nxc_rank_number first_feature = nxc_decoder_divided(d, width);
   y = nxc_decoder_dropout(d, y, ffn->dropout, NXC_KEY_FFN, nxc_rank_number_of(0), &first_feature);
+  if (d->layer->norm_within)
+    y = nxc_decoder_norm_of_features(d, y, NXC_PART_FFN_INNER_NORM, "inner_norm", d->tensor);
   const nxc_box box = {first + 2, width, first_feature};
   return nxc_decoder_row_product(d, y, &box, ffn->bias);
 }
@@ -64,23 +66,38 @@ static nxc_id add_positions(const nxc_decoder *d, nxc_id x) {
   return request.op ? nxc_append(graph, &request) : x;
 }
 
-static nxc_id embed(nxc_decoder *d) {
+/* The embedding matrix; where only the last chunk predicts further tokens it has a copy. */
+static nxc_id embedding_table(nxc_decoder *d) {
   nxc_graph *graph = d->graph;
-  const nxc_training *t = d->t;
-  const nxc_rank_number none = nxc_rank_number_of(0);
+  const nxc_model *m = &d->t->model;
+  if (d->table) return d->table;
+  if (m->tied && d->output) return d->table = d->output;
   const nxc_box rows = {NXC_PART_EMBEDDING, d->vocab, nxc_decoder_divided(d, d->vocab)};
-  nxc_decoder_enter(d, -1, "embedding");
-  d->table = nxc_parameter_rows(graph, t, "weight", &rows, 1, t->model.hidden, d->tensor);
-  if (t->model.tied && !graph->is_last) nxc_parameter_share(graph, d->table, graph->pipeline->ends);
+  d->table = nxc_parameter_rows(graph, d->t, "weight", &rows, 1, m->hidden, d->tensor);
+  bool copied = (m->tied || m->predict_depth > 0) && !(graph->is_first && graph->is_last);
+  if (copied) nxc_parameter_share(graph, d->table, graph->pipeline->ends);
+  return d->table;
+}
+
+/* The rows of tokens, summed over the ranks that each have some. */
+static nxc_id embed_tokens(const nxc_decoder *d, nxc_id tokens, nxc_id table) {
+  nxc_graph *graph = d->graph;
+  const nxc_rank_number start = nxc_decoder_divided(d, d->vocab);
   nxc_id x = nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_embedding,
                                .name = "x",
-                               .in = {graph->tokens, d->table},
-                               .attrs = {[NX_embedding_row_start] = nxc_attribute(graph, &rows.start),
-                                         [NX_embedding_scale] = nxc_real(t->model.embedding_scale)},
+                               .in = {tokens, table},
+                               .attrs = {[NX_embedding_row_start] = nxc_attribute(graph, &start),
+                                         [NX_embedding_scale] = nxc_real(d->t->model.embedding_scale)},
                                .dtype = d->tensor ? 0 : graph->types.residual});
-  x = add_positions(d, nxc_decoder_leave_region(d, x, graph->types.residual));
-  return nxc_decoder_dropout(d, x, t->model.embedding_dropout, NXC_KEY_ATTENTION_OUTPUT,
+  return nxc_decoder_leave_region(d, x, graph->types.residual);
+}
+
+static nxc_id embed(nxc_decoder *d) {
+  const nxc_rank_number none = nxc_rank_number_of(0);
+  nxc_decoder_enter(d, -1, "embedding");
+  nxc_id x = add_positions(d, embed_tokens(d, d->graph->tokens, embedding_table(d)));
+  return nxc_decoder_dropout(d, x, d->t->model.embedding_dropout, NXC_KEY_ATTENTION_OUTPUT,
                              nxc_decoder_first_token(d), &none);
 }
 
@@ -97,19 +114,24 @@ static nxc_rank_number valid_columns(const nxc_decoder *d) {
   return number;
 }
 
-static nxc_id logits(const nxc_decoder *d, nxc_id x) {
+/* The output matrix: of the last chunk, once it is asked for. */
+static nxc_id output_table(nxc_decoder *d) {
   nxc_graph *graph = d->graph;
-  nxc_id table = d->table;
   bool tied = d->t->model.tied;
-  if (tied && graph->is_first) graph->tied = table;
-  if (!tied || !graph->is_first) {
-    const nxc_box rows = {tied ? NXC_PART_EMBEDDING : NXC_PART_OUTPUT, d->vocab,
-                          nxc_decoder_divided(d, d->vocab)};
-    table = nxc_parameter_rows(graph, d->t, "weight", &rows, 1, d->t->model.hidden, d->tensor);
-    if (tied) nxc_parameter_share(graph, table, graph->pipeline->ends);
-  }
+  if (d->output) return d->output;
+  if (tied && d->table) return graph->tied = d->output = d->table;
+  const nxc_box rows = {tied ? NXC_PART_EMBEDDING : NXC_PART_OUTPUT, d->vocab,
+                        nxc_decoder_divided(d, d->vocab)};
+  d->output = nxc_parameter_rows(graph, d->t, "weight", &rows, 1, d->t->model.hidden, d->tensor);
+  if (tied) nxc_parameter_share(graph, d->output, graph->pipeline->ends);
+  return d->output;
+}
+
+static nxc_id logits(nxc_decoder *d, nxc_id x) {
+  nxc_id table = output_table(d);
   const nxc_box words = {NXC_PART_OUTPUT, d->vocab, nxc_decoder_divided(d, d->vocab)};
   x = nxc_decoder_enter_region(d, x);
+  bool tied = d->t->model.tied;
   nxc_id y = nxc_decoder_matrix_product(d, tied ? NXC_PART_EMBEDDING : NXC_PART_OUTPUT, "logits", x, table, 0);
   return tied ? y : nxc_adapters_of_columns(d, x, y, &words, 1, d->tensor);
 }
@@ -122,13 +144,13 @@ static nxc_id scalar(nxc_graph *graph, const char *name) {
 }
 
 /* The loss of a step is a sum over its micro-batches. */
-static void loss(const nxc_decoder *d, nxc_id x) {
+static nxc_id loss(const nxc_decoder *d, const char *name, nxc_id x, nxc_id labels, nxc_id weights) {
   nxc_graph *graph = d->graph;
   nxc_rank_number row_start = nxc_decoder_divided(d, d->vocab), n_valid = valid_columns(d);
   nxc_id stats = nxc_append(
       graph, &(nxc_op_request){.op = NX_OP_ce_stats,
                                .name = "stats",
-                               .in = {x, graph->labels},
+                               .in = {x, labels},
                                .attrs = {[NX_ce_stats_row_start] = nxc_attribute(graph, &row_start),
                                          [NX_ce_stats_n_valid] = nxc_attribute(graph, &n_valid),
                                          [NX_ce_stats_soft_cap] = nxc_real(d->t->model.output_soft_cap)}});
@@ -138,17 +160,18 @@ static void loss(const nxc_decoder *d, nxc_id x) {
                                                 .in = {stats},
                                                 .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
                                                 .group_atoms = d->tensor});
-  graph->loss = scalar(graph, "loss");
+  nxc_id sum = scalar(graph, name);
   bool several = graph->n_micro_batches > 1;
   nxc_op_request request = {.op = NX_OP_ce_loss,
-                            .in = {stats, graph->weights},
-                            .out = {0, graph->loss},
+                            .in = {stats, weights},
+                            .out = {0, sum},
                             .attrs = {[NX_ce_loss_accumulate] = nxc_integer(0)},
                             .when = several ? NX_WHEN_FIRST : NX_WHEN_ALWAYS};
   request.out[0] = nxc_append(graph, &request);
   request.attrs[NX_ce_loss_accumulate] = nxc_integer(1);
   request.when = NX_WHEN_MIDDLE | NX_WHEN_LAST;
   if (several) nxc_append(graph, &request);
+  return sum;
 }
 
 /* Of all mixtures: the sum of what they add to the loss. Every chunk has it, with mixtures or without. */
@@ -215,7 +238,8 @@ static nxc_id branch_output(nxc_decoder *d, int32_t layer, const branch *b, nxc_
   nx_dtype type = d->graph->types.activation;
   nxc_decoder_enter(d, layer, b->module);
   nxc_id y = b->part(d, x);
-  return d->layer->norm_after ? branch_norm(d, layer, b->after, b->after_part, y, type) : y;
+  bool within = d->layer->norm_within && b->part == feed_forward;
+  return d->layer->norm_after && !within ? branch_norm(d, layer, b->after, b->after_part, y, type) : y;
 }
 
 static nxc_id plain_layer(nxc_decoder *d, int32_t layer, nxc_id x) {
@@ -238,6 +262,63 @@ static nxc_id parallel_layer(nxc_decoder *d, int32_t layer, nxc_id x) {
   return residual(d, x, branch_output(d, layer, &branches[1], second), branches[1].key);
 }
 
+static nxc_id one_layer(nxc_decoder *d, int32_t layer, nxc_id x) {
+  return nxc_model_layer(&d->t->model, layer)->parallel ? parallel_layer(d, layer, x) : plain_layer(d, layer, x);
+}
+
+/* ---- further tokens ---- */
+
+/* Of [K,B,s], what is of one depth. */
+static nxc_id of_depth(nxc_graph *graph, nxc_id all, int64_t depth, const char *name) {
+  nxc_shape shape = graph->values[graph->labels].shape;
+  shape.dtype = graph->values[all].shape.dtype;
+  uint64_t offset = (uint64_t)depth * nxc_shape_bytes(&shape);
+  return nxc_view_new(graph, nxc_arena_printf(graph->arena, "%s.%d", name, (int)depth), all, offset, &shape);
+}
+
+/* What a layer of the prediction reads: the stream so far, and the embedding of the token behind its own. */
+static nxc_id join(nxc_decoder *d, int32_t layer, nxc_id x, nxc_id tokens) {
+  nxc_graph *graph = d->graph;
+  const nxc_model *m = &d->t->model;
+  const nxc_rank_number none = nxc_rank_number_of(0);
+  nx_dtype type = graph->types.activation;
+  nxc_decoder_enter(d, -1, "embedding");
+  nxc_id table = embedding_table(d);
+  nxc_decoder_enter(d, layer, "predict");
+  nxc_id e = nxc_decoder_dropout(d, embed_tokens(d, tokens, table), m->embedding_dropout,
+                                 NXC_KEY_ADAPTERS + NXC_PART_PREDICT_JOIN, nxc_decoder_first_token(d), &none);
+  e = nxc_decoder_norm(d, e, NXC_PART_PREDICT_EMBEDDING_NORM, &m->final_norm, "embedding_norm", type);
+  x = nxc_decoder_norm(d, x, NXC_PART_PREDICT_HIDDEN_NORM, &m->final_norm, "hidden_norm", type);
+  nxc_id both = nxc_append(graph, &(nxc_op_request){.op = NX_OP_join, .name = "both", .in = {e, x}});
+  const nxc_box box = {NXC_PART_PREDICT_JOIN, m->hidden, none};
+  nxc_id weight = nxc_parameter_rows(graph, d->t, "join_weight", &box, 1, 2 * m->hidden, 0);
+  nxc_id y = nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul,
+                                                 .name = "joined",
+                                                 .in = {both, weight},
+                                                 .attrs = {[NX_matmul_trans_b] = nxc_integer(1)},
+                                                 .dtype = graph->types.residual});
+  return y;
+}
+
+/* x: what the logits are made of. */
+static void predict_further(nxc_decoder *d, nxc_id x) {
+  nxc_graph *graph = d->graph;
+  const nxc_model *m = &d->t->model;
+  nxc_id tokens = graph->labels;
+  for (int64_t depth = 0; depth < m->predict_depth; depth++) {
+    int32_t layer = (int32_t)(m->layers + depth);
+    nxc_id labels = of_depth(graph, graph->later_labels, depth, "later_labels");
+    nxc_id weights = of_depth(graph, graph->later_weights, depth, "later_weights");
+    x = one_layer(d, layer, join(d, layer, x, tokens));
+    nxc_decoder_enter(d, layer, "predict_norm");
+    x = nxc_decoder_norm(d, x, NXC_PART_PREDICT_NORM, &m->final_norm, NULL, graph->types.activation);
+    nxc_decoder_enter(d, -1, "output");
+    graph->layer = layer;
+    (void)loss(d, nxc_arena_printf(graph->arena, "later_loss.%d", (int)depth), logits(d, x), labels, weights);
+    tokens = labels;
+  }
+}
+
 void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
   nxc_decoder d = {.graph = graph,
                    .t = t,
@@ -247,8 +328,7 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
   inputs(graph, t);
   nxc_id x = graph->is_first ? embed(&d) : receive(&d, NX_PORT_INPUT);
   for (int32_t layer = graph->first_layer; layer < graph->first_layer + graph->n_layers; layer++)
-    x = nxc_model_layer(&t->model, layer)->parallel ? parallel_layer(&d, layer, x)
-                                                    : plain_layer(&d, layer, x);
+    x = one_layer(&d, layer, x);
   if (!graph->is_last) {
     graph->ports[NX_PORT_OUTPUT] = x;
     receive(&d, NX_PORT_OUTPUT_GRADIENT);
@@ -257,5 +337,6 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
   nxc_decoder_enter(&d, -1, "final_norm");
   x = nxc_decoder_norm(&d, x, NXC_PART_FINAL_NORM, &t->model.final_norm, NULL, graph->types.activation);
   nxc_decoder_enter(&d, -1, "output");
-  loss(&d, logits(&d, x));
+  graph->loss = loss(&d, "loss", logits(&d, x), graph->labels, graph->weights);
+  predict_further(&d, x);
 }

@@ -80,7 +80,7 @@ static int64_t rows_of_matrix(const nxc_graph *graph, const nxc_training *t, nxc
 /* How a piece of a matrix is drawn; fans: rows and columns of the whole matrix together. */
 static void draw(const nxc_training *t, nxc_piece_node *piece, int64_t fans) {
   const nxc_init_spec *init = is_output(piece->part) ? &t->model.output_init : &t->model.init;
-  piece->init = init->uniform ? NX_INIT_UNIFORM : NX_INIT_NORMAL;
+  piece->init = init->uniform ? NX_INIT_UNIFORM : init->orthogonal ? NX_INIT_ORTHOGONAL : NX_INIT_NORMAL;
   piece->init_std = init->xavier ? sqrt(2.0 / (double)fans) : init->std;
 }
 
@@ -332,6 +332,17 @@ nxc_id nxc_parameter_sinks(nxc_graph *graph, const nxc_training *t, int64_t n_lo
   piece->logical_columns = n_local * nxc_mesh_size(&graph->mesh, tensor);
   piece->column_start = nxc_rank_number_tensor(graph, 0, n_local);
   return value;
+}
+
+nxc_id nxc_parameter_relative(nxc_graph *graph, const nxc_training *t, int64_t n_buckets, int64_t n_heads) {
+  const nxc_box rows = {NXC_PART_RELATIVE, n_buckets, nxc_rank_number_of(0)};
+  const char *origin = graph->weights_origin;
+  int32_t layer = graph->weights_layer;
+  graph->weights_origin = "relative", graph->weights_layer = -1;
+  nxc_id table = nxc_parameter_rows(graph, t, "weight", &rows, 1, n_heads, 0);
+  graph->weights_origin = origin, graph->weights_layer = layer;
+  if (graph->pipeline->all) nxc_parameter_share(graph, table, graph->pipeline->all);
+  return table;
 }
 
 /* ---- adapters ---- */

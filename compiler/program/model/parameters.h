@@ -41,6 +41,9 @@ nxc_id nxc_parameter_norm(nxc_graph *graph, const nxc_training *training, const 
 nxc_id nxc_parameter_expert_bias(nxc_graph *graph, const nxc_training *training, const char *name,
                                  const nxc_box *boxes, uint32_t n_boxes, bool divided);
 /* The sinks of this rank's query heads, 0 at first. */
+/* The biases of distances, one table of the model, which all stages have; made where it is not there yet. */
+nxc_id nxc_parameter_relative(nxc_graph *graph, const nxc_training *training, int64_t n_buckets,
+                              int64_t n_heads);
 nxc_id nxc_parameter_sinks(nxc_graph *graph, const nxc_training *training, int64_t n_local);
 /* What is added to the scores by which a router chooses, of each expert: fp32 whatever the others are, 0 at
  * first. */

@@ -84,6 +84,7 @@ static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_pa
     case NXC_PART_Q:
     case NXC_PART_Q_UP: return a->heads * a->head_dim;
     case NXC_PART_SINKS: return a->heads;
+    case NXC_PART_FFN_INNER_NORM: return spec->ffn.width;
     case NXC_PART_Q_DOWN: return a->query_rank;
     case NXC_PART_KV_DOWN: return a->kv_rank;
     case NXC_PART_ROPE_KEY: return a->shared_dim;
@@ -104,6 +105,7 @@ static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_pa
 static int64_t part_rows(const nxc_graph *graph, const nxc_model *m, nxc_part part) {
   if (part == NXC_PART_EMBEDDING || part == NXC_PART_OUTPUT) return m->vocab;
   if (part == NXC_PART_POSITIONS) return m->learned_positions;
+  if (part == NXC_PART_RELATIVE) return m->specs[0].attention.relative.buckets;
   return graph->layer < 0 ? m->hidden : layer_rows(m, nxc_model_layer(m, graph->layer), part);
 }
 

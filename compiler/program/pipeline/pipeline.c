@@ -28,7 +28,7 @@ const nxc_stages *nxc_pipeline_holders(nxc_pipeline *p, const nxc_training *t, i
 static bool is_same_shape(const nxc_pipeline *p, const nxc_training *t, uint32_t a, uint32_t b) {
   const nxc_chunk_node *one = &p->chunks[a], *other = &p->chunks[b];
   bool ends = a == 0 || b == 0 || a + 1 == p->n_chunks || b + 1 == p->n_chunks;
-  bool shares = t->model.unique_layers != t->model.layers;
+  bool shares = nxc_model_shares(&t->model);
   bool same = a == b || (!ends && !shares && one->n_layers == other->n_layers);
   for (int32_t i = 0; same && i < one->n_layers; i++)
     same = t->model.spec_of[one->first_layer + i] == t->model.spec_of[other->first_layer + i];
@@ -56,6 +56,9 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   *p = (nxc_pipeline){.arena = arena, .n_stages = t->layout.pipeline, .n_chunks = t->layout.n_chunks};
   p->chunks = nxc_arena_array(arena, p->n_chunks, sizeof *p->chunks);
   if (p->n_stages > 1) p->ends = list_stages(p, (uint32_t[]){0, p->n_stages - 1}, 2);
+  uint32_t *every = nxc_arena_array(arena, p->n_stages, sizeof *every);
+  for (uint32_t stage = 0; stage < p->n_stages; stage++) every[stage] = stage;
+  if (p->n_stages > 1) p->all = list_stages(p, every, p->n_stages);
   p->graphs = nxc_arena_array(arena, p->n_chunks, sizeof *p->graphs);
   p->first_layers = nxc_arena_array(arena, p->n_chunks, sizeof *p->first_layers);
   for (uint32_t c = 0; c < p->n_chunks; c++) {

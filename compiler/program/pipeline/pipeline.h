@@ -30,6 +30,7 @@ struct nxc_pipeline {
   uint32_t n_slots;
   int64_t *first_layers; /* [chunks] */
   const nxc_stages *ends; /* the first and the last stage */
+  const nxc_stages *all;  /* where there are several */
   nxc_stages **stages;    /* each list once, so that they are the same where they are equal */
   size_t n_stage_lists;
   /* [graphs][chunks]: bytes before the chunk's entries in the table of squared norms */

@@ -40,13 +40,13 @@ static const nxc_norm_kind norms[] = {
 /* The members of a layer's spec of the same names. */
 typedef struct block_row {
   const char *name;
-  bool norm_before, norm_after, norm_of_sum, adds_to_norm, parallel, one_norm;
+  bool norm_before, norm_after, norm_of_sum, adds_to_norm, parallel, one_norm, norm_within;
 } block_row;
 
 static const block_row blocks[] = {
     {.name = "pre_ln", .norm_before = true},
     {.name = "post_ln", .norm_of_sum = true},
-    {.name = "normformer", .norm_before = true, .norm_after = true},
+    {.name = "normformer", .norm_before = true, .norm_after = true, .norm_within = true},
     {.name = "gpt_j", .norm_before = true, .parallel = true},
     {.name = "gpt_j_tied", .norm_before = true, .parallel = true, .one_norm = true},
     {.name = "residual_post_ln", .norm_before = true, .adds_to_norm = true},
@@ -77,7 +77,16 @@ static const scaling_row scalings[] = {
 };
 
 /* What a method takes its deviation from. */
-typedef enum init_deviation { GIVEN, OVER_BRANCHES, OVER_LAYERS, SMALL, WANG, XAVIER } init_deviation;
+typedef enum init_deviation {
+  GIVEN,
+  OVER_BRANCHES,
+  OVER_LAYERS,
+  SMALL,
+  WANG,
+  XAVIER,
+  ORTHOGONAL,
+  SCALED_ORTHOGONAL
+} init_deviation;
 
 typedef struct init_row {
   const char *name;
@@ -93,6 +102,8 @@ static const init_row inits[] = {
     {"wang_init", WANG, false},
     {"xavier_normal", XAVIER, false},
     {"xavier_uniform", XAVIER, true},
+    {"orthogonal", ORTHOGONAL, false},
+    {"scaled_orthogonal", SCALED_ORTHOGONAL, false},
     {.name = NULL},
 };
 
@@ -122,9 +133,31 @@ static double dynamic_theta(const nxc_rope_spec *rope, int64_t sequence) {
   return rope->theta * pow(rope->factor * longer - (rope->factor - 1), dims / (dims - 2));
 }
 
+/* The factors that the sequence's length chooses, and how much scores grow (Hugging Face,
+ * _compute_longrope_parameters). How many there must be is judged elsewhere. */
+static void read_longrope(const nxc_settings *s, nxc_rope_spec *rope) {
+  int64_t sequence = nxc_int(s, NX_SETTING_MODEL_SEQUENCE);
+  double original = (double)rope->original_positions;
+  double longer = (double)nxc_int_or(s, NX_SETTING_MODEL_MAX_POSITIONS, sequence) / original;
+  double usual = longer > 1 ? sqrt(1 + log(longer) / log(original)) : 1;
+  nxc_setting_id id = sequence > rope->original_positions ? NX_SETTING_MODEL_ROPE_LONG_FACTORS
+                                                          : NX_SETTING_MODEL_ROPE_SHORT_FACTORS;
+  rope->scaling = NXC_ROPE_PLAIN;
+  rope->amplitude = nxc_number_or(s, NX_SETTING_MODEL_ROPE_ATTENTION_FACTOR, usual);
+  if (!nxc_has(s, id) || rope->dims == 0) return;
+  size_t n;
+  const nxc_value *factors = nxc_list(s, id, &n);
+  double *frequencies = nxc_arena_array(nxc_settings_arena(s), n + 1, sizeof *frequencies);
+  for (size_t i = 0; i < n; i++)
+    frequencies[i] = pow(rope->theta, -2 * (double)i / (double)rope->dims) / (factors[i].kind == NXC_INT ? (double)factors[i].integer : factors[i].number);
+  rope->frequencies = frequencies;
+  rope->n_frequencies = (int64_t)n;
+}
+
 /* What only some scalings take, in the place that the operator has for it. */
 static void read_scaling(const nxc_settings *s, nxc_rope_spec *rope) {
   rope->amplitude = 1;
+  if (rope->scaling == NXC_ROPE_LONGROPE) read_longrope(s, rope);
   if (rope->scaling == NXC_ROPE_DYNAMIC) {
     rope->theta = dynamic_theta(rope, nxc_int(s, NX_SETTING_MODEL_SEQUENCE));
     rope->scaling = NXC_ROPE_PLAIN;
@@ -178,6 +211,10 @@ static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) 
   a.soft_cap = nxc_number_or(s, NX_SETTING_MODEL_ATTENTION_SOFT_CAP, 0);
   a.sinks = nxc_flag(s, NX_SETTING_MODEL_ATTENTION_SINKS);
   a.alibi = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "alibi");
+  if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "relative"))
+    a.relative = (nxc_relative_spec){.buckets = nxc_int(s, NX_SETTING_MODEL_RELATIVE_BUCKETS),
+                                     .max_distance = nxc_int(s, NX_SETTING_MODEL_RELATIVE_MAX_DISTANCE),
+                                     .factor = nxc_number(s, NX_SETTING_MODEL_RELATIVE_SCALE)};
   const qk_norm_row *norm = row_of(s, NX_SETTING_MODEL_QK_NORM, qk_norms, sizeof *qk_norms);
   assert(norm != NULL);
   a.qk_norm = norm->kind;
@@ -212,6 +249,7 @@ static nxc_layer_spec read_layer(const nxc_settings *s, int64_t hidden, nxc_aren
                           .adds_to_norm = block->adds_to_norm,
                           .parallel = block->parallel,
                           .one_norm = block->one_norm,
+                          .norm_within = block->norm_within,
                           .attention = read_attention(s, hidden),
                           .ffn = read_feed_forward(s, arena),
                           .dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT)};
@@ -232,7 +270,14 @@ static bool multiplies_in_fp8(const nxc_settings *s, int64_t n_layers, int64_t l
 }
 
 /* What the settings tell layers apart by: bits of the number of a kind. */
-enum { IS_MIXTURE = 1, IS_WHOLE = 2, IS_UNROTATED = 4, IS_FP8 = 8, LAYER_KINDS = 16 };
+enum {
+  IS_MIXTURE = 1,
+  IS_WHOLE = 2,
+  IS_UNROTATED = 4,
+  IS_FP8 = 8,
+  IS_SPARSE = 16, /* times the kind */
+  LAYER_KINDS = IS_SPARSE * NXC_N_SPARSE_KINDS
+};
 
 static nxc_layer_spec layer_of_kind(const nxc_layer_spec *plain, const nxc_mixture *mixture, int kind) {
   nxc_layer_spec spec = *plain;
@@ -240,6 +285,7 @@ static nxc_layer_spec layer_of_kind(const nxc_layer_spec *plain, const nxc_mixtu
   if (kind & IS_WHOLE) spec.attention.window = 0;
   if (kind & IS_UNROTATED) spec.attention.rope.dims = 0;
   if (kind & IS_FP8) spec.fp8 = true;
+  spec.attention.sparse = (nxc_sparse_kind)(kind / IS_SPARSE);
   return spec;
 }
 
@@ -256,13 +302,16 @@ static const nxc_mixture *read_mixture(const nxc_settings *s, int64_t n_layers, 
 static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
   const nxc_layer_spec plain = read_layer(s, m->hidden, arena);
   uint8_t *is_mixture = nxc_arena_array(arena, (size_t)m->layers, sizeof *is_mixture);
+  uint8_t *sparse = nxc_arena_array(arena, (size_t)m->layers, sizeof *sparse);
   int number_of[LAYER_KINDS] = {0};
   m->specs = nxc_arena_array(arena, LAYER_KINDS, sizeof *m->specs);
-  m->spec_of = nxc_arena_array(arena, (size_t)m->layers, sizeof *m->spec_of);
+  m->spec_of = nxc_arena_array(arena, (size_t)(m->layers + m->predict_depth), sizeof *m->spec_of);
   m->mixture = read_mixture(s, m->layers, is_mixture, arena);
+  m->sparsity = nxc_sparsity_read(s);
+  (void)nxc_sparsity_kinds(s, m->layers, sparse); /* judged before (training.c) */
   m->specs[m->n_specs++] = plain;
   for (int64_t layer = 0; layer < m->layers; layer++) {
-    int kind = is_mixture[layer] ? IS_MIXTURE : 0;
+    int kind = (is_mixture[layer] ? IS_MIXTURE : 0) + IS_SPARSE * sparse[layer];
     if (plain.attention.window > 0 && ends_period(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, layer))
       kind |= IS_WHOLE;
     if (plain.attention.rope.dims > 0 && ends_period(s, NX_SETTING_MODEL_NO_ROPE_EVERY, layer))
@@ -274,6 +323,8 @@ static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
     }
     m->spec_of[layer] = (uint8_t)number_of[kind];
   }
+  for (int64_t depth = 0; depth < m->predict_depth; depth++)
+    m->spec_of[m->layers + depth] = m->spec_of[m->layers - 1];
 }
 
 /* ---- the whole ---- */
@@ -304,6 +355,8 @@ static double deviation(const nxc_settings *s, const nxc_model *m, init_deviatio
     case OVER_LAYERS: return std / sqrt(layers);
     case SMALL: return sqrt(2 / (5 * hidden));
     case WANG: return 2 / layers / sqrt(hidden);
+    case ORTHOGONAL: return sqrt(2);
+    case SCALED_ORTHOGONAL: return sqrt(2 / layers);
     default: return std;
   }
 }
@@ -312,6 +365,7 @@ static nxc_init_spec read_init(const nxc_settings *s, const nxc_model *m, const 
   assert(row != NULL);
   return (nxc_init_spec){.xavier = row->deviation == XAVIER,
                          .uniform = row->uniform,
+                         .orthogonal = row->deviation == ORTHOGONAL || row->deviation == SCALED_ORTHOGONAL,
                          .std = deviation(s, m, row->deviation)};
 }
 
@@ -341,6 +395,8 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
                  .output_soft_cap = nxc_number_or(s, NX_SETTING_MODEL_OUTPUT_SOFT_CAP, 0),
                  .sinusoidal = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "sinusoidal"),
                  .final_norm = read_norm(s)};
+  m.predict_depth = nxc_int(s, NX_SETTING_MODEL_PREDICT_DEPTH);
+  m.predict_factor = nxc_number(s, NX_SETTING_MODEL_PREDICT_LOSS_FACTOR);
   m.vocab_padded = padded(s, m.vocab, layout->tensor);
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
     m.learned_positions = nxc_int_or(s, NX_SETTING_MODEL_MAX_POSITIONS, m.sequence);
@@ -377,6 +433,10 @@ int64_t nxc_model_mixtures(const nxc_model *m) {
   int64_t n = 0;
   for (int64_t layer = 0; layer < m->layers; layer++) n += nxc_model_layer(m, layer)->ffn.mixture != NULL;
   return n;
+}
+
+bool nxc_model_shares(const nxc_model *m) {
+  return m->unique_layers != m->layers || m->specs[0].attention.relative.buckets > 0;
 }
 
 int64_t nxc_model_weights_of(const nxc_model *m, int64_t layer) {

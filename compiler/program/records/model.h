@@ -10,6 +10,7 @@
 
 #include "compiler/program/records/layout.h"
 #include "compiler/program/records/mixture.h"
+#include "compiler/program/records/sparsity.h"
 #include "compiler/settings/family.h"
 #include "schema/plan.h"
 
@@ -42,7 +43,7 @@ typedef enum nxc_rope_scaling { /* as in split_heads, but for the last two */
   NXC_ROPE_YARN,
   NXC_ROPE_YARN_SMOOTH,
   NXC_ROPE_DYNAMIC, /* plain, with a base of its own */
-  NXC_ROPE_LONGROPE
+  NXC_ROPE_LONGROPE /* plain, with frequencies of its own */
 } nxc_rope_scaling;
 
 /* Rotation of queries and keys: of `dims` features of a head. */
@@ -55,7 +56,16 @@ typedef struct nxc_rope_spec {
   double amplitude; /* of cosines and sines */
   bool interleaved; /* pairs are 2 i and 2 i + 1, else i and i + dims / 2 */
   int64_t start;    /* the first feature that is rotated */
+  const double *frequencies; /* [n_frequencies] of the pairs; NULL: they follow from the base */
+  int64_t n_frequencies;
 } nxc_rope_spec;
+
+/* Learned biases of scores by the distance between query and key, as in attention_relative. */
+typedef struct nxc_relative_spec {
+  int64_t buckets; /* 0: none */
+  int64_t max_distance;
+  double factor;
+} nxc_relative_spec;
 
 typedef enum nxc_qk_norm { NXC_QK_PLAIN, NXC_QK_NORM_OF_HEAD, NXC_QK_NORM_OF_ALL } nxc_qk_norm;
 
@@ -69,6 +79,8 @@ typedef struct nxc_attention_spec {
   double scale;   /* of the scores */
   double soft_cap; /* of the scores; 0: none */
   bool alibi;
+  nxc_relative_spec relative;
+  nxc_sparse_kind sparse; /* which blocks of keys are read */
   bool sinks; /* each head may read nothing, with a weight that is learned */
   nxc_qk_norm qk_norm;
   double dropout;
@@ -94,16 +106,18 @@ typedef struct nxc_layer_spec {
   bool adds_to_norm;            /* what they are added to is what they read */
   bool parallel;                /* both read the same input, and are added to it together */
   bool one_norm;                /* parallel: both read what one norm made */
+  bool norm_within;             /* the feed-forward part's norm after stands before its last product */
   nxc_attention_spec attention;
   nxc_feed_forward_spec ffn;
   double dropout; /* of what is added to the residual stream */
   bool fp8;       /* its products are in fp8, where products are */
 } nxc_layer_spec;
 
-/* How matrices are drawn: with one deviation, or with Xavier's, sqrt(2 / (rows + columns)) of each. */
+/* How matrices are drawn: with one deviation, or with Xavier's, sqrt(2 / (rows + columns)) of each; or the
+ * shorter of their rows and columns are orthogonal. */
 typedef struct nxc_init_spec {
-  bool xavier, uniform;
-  double std; /* where not Xavier's */
+  bool xavier, uniform, orthogonal;
+  double std; /* where not Xavier's; of orthogonal ones the length of their rows or columns */
 } nxc_init_spec;
 
 typedef struct nxc_model {
@@ -117,8 +131,11 @@ typedef struct nxc_model {
   nxc_norm_spec final_norm;
   nxc_layer_spec *specs;
   uint32_t n_specs;
-  uint8_t *spec_of;           /* [layers] */
+  int64_t predict_depth;      /* further tokens that are predicted, by a layer each behind the others */
+  double predict_factor;      /* of the mean of their losses */
+  uint8_t *spec_of;           /* [layers + predict_depth] */
   const nxc_mixture *mixture; /* that some specs name; NULL: the model is dense */
+  nxc_sparsity sparsity;      /* of the layers that are sparse */
   int64_t unique_layers;      /* with weights of their own; layers: all */
   bool spaced;                /* layers that share weights follow one another */
   nxc_init_spec init, output_init; /* output_init: of what is added to the residual stream */
@@ -137,6 +154,8 @@ double nxc_attention_weights(const nxc_attention_spec *attention, int64_t hidden
 int64_t nxc_layer_norms(const nxc_layer_spec *layer);
 /* Layers that are mixtures. */
 int64_t nxc_model_mixtures(const nxc_model *model);
+/* Whether layers, and so several stages, have weights in common. */
+bool nxc_model_shares(const nxc_model *model);
 /* The layer, below unique_layers, whose weights a layer has; below 0 the number itself. */
 int64_t nxc_model_weights_of(const nxc_model *model, int64_t layer);
 

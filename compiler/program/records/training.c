@@ -95,6 +95,17 @@ static bool fits(const nxc_training *t) {
 
 /* ---- what no rule can say ---- */
 
+static bool check_sparsity(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const nxc_model *m = &t->model;
+  uint8_t *kinds = nxc_arena_array(nxc_settings_arena(s), (size_t)m->layers, sizeof *kinds);
+  const char *fault = nxc_sparsity_kinds(s, m->layers, kinds);
+  for (uint32_t i = 0; fault == NULL && i < m->n_specs; i++)
+    fault = nxc_sparsity_fault(&m->sparsity, m->specs[i].attention.sparse, m->sequence);
+  const nxc_demand demand = {fault == NULL, NX_SETTING_MODEL_ATTENTION_PATTERN, "NX3016",
+                             fault ? nxc_arena_printf(nxc_settings_arena(s), "sparse attention: %s", fault) : ""};
+  return nxc_demands_check(s, sink, &demand, 1);
+}
+
 static bool check_pattern(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   if (t->model.mixture == NULL || nxc_mixture_layers_read(s, t->model.layers, NULL)) return true;
   const nxc_demand demand = {
@@ -174,7 +185,7 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
                "the model or its activations have more than 1e15 elements");
     return false;
   }
-  return check_pattern(settings, sink, t);
+  return check_pattern(settings, sink, t) && check_sparsity(settings, sink, t);
 }
 
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {

@@ -22,6 +22,8 @@ static int64_t norm_vectors(const nxc_norm_spec *norm, int64_t hidden) {
 static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   const nxc_attention_spec *a = &spec->attention;
   int64_t n = nxc_layer_norms(spec) * norm_vectors(&spec->norm, m->hidden);
+  if (spec->norm_within)
+    n += norm_vectors(&spec->norm, spec->ffn.width) - norm_vectors(&spec->norm, m->hidden);
   if (a->qk_norm == NXC_QK_NORM_OF_HEAD) n += 2 * norm_vectors(&spec->norm, a->head_dim);
   if (a->qk_norm == NXC_QK_NORM_OF_ALL)
     n += norm_vectors(&spec->norm, a->head_dim * (a->heads + a->kv_heads));
@@ -46,6 +48,11 @@ uint64_t nxc_training_parameters(const nxc_training *t) {
     matrices += layer_matrices(m, nxc_model_layer(m, layer), false);
     rest += layer_vectors(m, nxc_model_layer(m, layer));
   }
+  for (int64_t layer = m->layers; layer < m->layers + m->predict_depth; layer++) {
+    matrices += layer_matrices(m, nxc_model_layer(m, layer), false) + 2 * (double)m->hidden * (double)m->hidden;
+    rest += layer_vectors(m, nxc_model_layer(m, layer)) + 3 * norm_vectors(&m->final_norm, m->hidden);
+  }
+  rest += m->specs[0].attention.relative.buckets * m->specs[0].attention.heads;
   rest += m->hidden * (m->vocab * (m->tied ? 1 : 2) + m->learned_positions);
   return (uint64_t)matrices + (uint64_t)rest;
 }
@@ -94,8 +101,9 @@ static double adapter_elements(const nxc_training *t, const nxc_layer_spec *spec
 double nxc_training_flops(const nxc_training *t) {
   const nxc_model *m = &t->model;
   double tokens = (double)(t->batch.global * m->sequence);
-  double products = 2 * (double)(m->vocab_padded * m->hidden), attention = 0, adapters = 0;
-  for (int64_t layer = 0; layer < m->layers; layer++) {
+  double output = 2 * (double)(m->vocab_padded * m->hidden), join = 4 * (double)(m->hidden * m->hidden);
+  double products = output + (double)m->predict_depth * (output + join), attention = 0, adapters = 0;
+  for (int64_t layer = 0; layer < m->layers + m->predict_depth; layer++) {
     const nxc_layer_spec *spec = nxc_model_layer(m, layer);
     products += 2 * layer_matrices(m, spec, true);
     adapters += 2 * adapter_elements(t, spec);
