@@ -69,6 +69,11 @@ FAMILIES = {
         "num_local_experts": 4, "num_experts_per_tok": 2, "head_dim": 16, "sliding_window": 8, "swiglu_limit": 0.3,
         "rope_parameters": ROPE["yarn"] | {"rope_theta": 500.0, "truncate": False}}),
     "phi3": ("Phi3Config", GATED | {"sliding_window": None}),
+    **{f"phi3_{name}": ("Phi3Config", GATED | {
+        "sliding_window": None, "max_position_embeddings": most, "original_max_position_embeddings": original,
+        "rope_parameters": {"rope_type": "longrope", "rope_theta": 500.0, "short_factor": [1.0, 1.1, 1.3, 2.0],
+                            "long_factor": [1.0, 1.5, 3.0, 5.0], "original_max_position_embeddings": original}})
+       for name, most, original in (("long", SEQUENCE, SEQUENCE // 2), ("short", 8 * SEQUENCE, 2 * SEQUENCE))},
     "olmo2": ("Olmo2Config", GATED),
     "gpt2": ("GPT2Config", {"vocab_size": VOCAB, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": SEQUENCE,
                             "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 0,
