@@ -1,0 +1,83 @@
+#!/bin/sh
+# What real configurations train, made small: each distinct shape (kind of model, of parallelism, of numbers) of the files
+# of conf/, of golden tests and of those below NX_SHARED/corpora that nxrun accepts trains 20 steps on 2 to 8 ranks, in the layout that
+# it asks for, with degrees of 2 at most. TAP.
+# usage: real_shapes.sh NXCFG NXRUN MPIEXEC SOURCE_ROOT
+# SPDX-License-Identifier: Apache-2.0
+set -u
+. "$(dirname "$0")/../tap.sh"
+nxcfg=$1 nxrun=$2 mpiexec=$3 source_root=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+: >"$work/shapes"
+
+# value FILE SECTION KEY: of a converted file, or nothing
+value() {
+  awk -v section="$2:" -v key="  $3:" '/^[a-z]/ {inside = $1 == section} inside && index($0, key) == 1 {print $2}' "$1"
+}
+
+# two FILE KEY: a degree of the mesh, 2 at most
+two() {
+  degree=$(value "$1" mesh "$2")
+  case $degree in '' | 1 | null) echo 1 ;; *) echo 2 ;; esac
+}
+
+# What tells trainings apart.
+shape_of() {
+  for of in 'model activation' 'model normalization' 'model position_embedding' 'model block' 'model bias' \
+    'model tied_embeddings' 'model qk_norm' 'model rope_scaling' 'moe top_k' 'moe routing' 'moe dropless' 'lora rank' 'lora base_type' \
+    'optimizer name' 'optimizer zero_stage' 'precision param' 'precision compute' 'precision products' 'sequence_parallel:' \
+    'recompute granularity' 'schedule name' 'attention ring' 'attention ulysses'; do
+    # shellcheck disable=SC2086
+    printf '%s ' "$(value "$1" ${of% *} ${of#* })"
+  done
+  [ "$(value "$1" model kv_heads)" = "$(value "$1" model heads)" ] && printf 'alike '
+  for degree in tensor pipeline context expert virtual_pipeline; do two "$1" "$degree"; done | tr '\n' ' '
+}
+
+# shrink FILE WORLD DATA: the options that make it small
+shrink() {
+  heads=4 kv_heads=4 layers=4
+  [ "$(value "$1" model kv_heads)" = "$(value "$1" model heads)" ] || kv_heads=2
+  [ "$(two "$1" virtual_pipeline)" = 1 ] || layers=8
+  set -- "$@" mesh.world="$2" mesh.tensor="$(two "$1" tensor)" mesh.pipeline="$(two "$1" pipeline)" \
+    mesh.virtual_pipeline="$(two "$1" virtual_pipeline)" mesh.context="$(two "$1" context)" mesh.expert="$(two "$1" expert)" \
+    batch.micro=1 batch.global=8 \
+    model.layers=$layers model.hidden=64 model.heads=$heads model.kv_heads=$kv_heads model.head_dim=16 model.ffn_hidden=128 \
+    model.sequence=64 model.max_positions=64 model.vocab=250 model.vocab_divisor=16 model.sliding_window=null \
+    optimizer.lr=1e-3 schedule.max_steps=20 schedule.warmup_steps=2 schedule.constant_steps=0 run.directory="$work/run" data.synthetic=true
+  [ -z "$(value "$1" moe experts)" ] || set -- "$@" moe.experts=4 moe.ffn_hidden=32
+  shift 2
+  printf ' --set nx:%s' "$@"
+}
+
+train() { # FILE NAME
+  "$nxcfg" convert "$1" --to nx -o "$work/whole.yaml" --world-size 8 >"$work/log" 2>&1
+  [ -s "$work/whole.yaml" ] || return
+  shape=$(shape_of "$work/whole.yaml")
+  grep -qxF "$shape" "$work/shapes" && return
+  echo "$shape" >>"$work/shapes"
+  # of these the small one has its own
+  awk '/^[a-z]/ {keep = $1 !~ /^(mesh|batch|pipeline|data|evaluate|checkpoint|run|alignment):/} keep && !/^  vocab_padded:/' "$work/whole.yaml" >"$work/small.yaml"
+  world=$(($(two "$work/whole.yaml" tensor) * $(two "$work/whole.yaml" pipeline) * $(two "$work/whole.yaml" context) * 2))
+  [ "$world" -gt 8 ] && world=8
+  # shellcheck disable=SC2046
+  "$nxcfg" plan "$work/small.yaml" --dialect nx -o "$work/plan.bin" $(shrink "$work/whole.yaml" "$world") >"$work/log" 2>&1
+  if [ $? -ne 0 ]; then
+    result "$2 compiles" 1 "$(cat "$work/log")"
+    return
+  fi
+  rm -rf "$work/run"
+  timeout 120 "$mpiexec" -n "$world" "$nxrun" "$work/plan.bin" >"$work/log" 2>&1
+  result "$2 trains on $world ranks" $? "$(tail -5 "$work/log")"
+}
+
+for file in "$source_root"/conf/*/*.yaml "$source_root"/conf/*/*.yml "$source_root"/conf/*/*.sh \
+  "$source_root"/tests/golden/megatron/files/*.sh "$source_root"/tests/golden/xorl/files/*.yaml "${NX_SHARED:-/nowhere}"/corpora/*/*.yaml \
+  "${NX_SHARED:-/nowhere}"/corpora/neox/*/*.yml "${NX_SHARED:-/nowhere}"/corpora/neox/*/*/*.yml; do
+  [ -f "$file" ] || continue
+  name=${file#"$source_root"/}
+  "$nxcfg" validate "$file" --for nxrun --world-size 8 >"$work/log" 2>&1 || "$nxcfg" validate "$file" --for nxrun >"$work/log" 2>&1 || continue
+  train "$file" "${name#"${NX_SHARED:-}"/}"
+done
+finish
