@@ -6,7 +6,7 @@
 #include "runtime/step/bind.h"
 #include "runtime/logs/metrics.h"
 
-/* Printed by rank 0; meets all ranks. */
-void nxr_report_memory(const nxr_machine *machine, nxr_log log);
+/* Printed by rank 0; meets all ranks. `copy_bytes`: what this rank copies of a checkpoint. */
+void nxr_report_memory(const nxr_machine *machine, uint64_t copy_bytes, nxr_log log);
 
 #endif

@@ -284,7 +284,8 @@ static bool run_all(nxr_training *run) {
   if (generates && !nxr_can_generate(run->plan, &run->fault)) return nxr_training_agree(run);
   if (!nxr_training_set_up(run)) return false;
   if (run->options->dry_run) {
-    nxr_report_memory(&run->machine, run->options->log);
+    bool aside = run->plan->run_names->rules & NX_RUN_SAVES_ASIDE;
+    nxr_report_memory(&run->machine, aside ? nxr_saver_copy_bytes(&run->checkpoint) : 0, run->options->log);
     return true;
   }
   if (!nxr_training_load(run)) return false;

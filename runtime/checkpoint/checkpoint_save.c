@@ -157,13 +157,27 @@ static bool open_folder(nxr_saver *saver, bool *is_there, nxr_fault *fault) {
   return nxr_world_all(of->world, good);
 }
 
-/* The memory stays, so that only the first copy waits for the system to find it. */
-static bool take(nxr_saver *saver, nxr_fault *fault) {
+/* Bytes of the copy, and of each file in it. */
+static uint64_t count(nxr_saver *saver) {
   uint64_t n_bytes = 0;
-  for (uint32_t i = 0; saver->taken == NULL && i < saver->n_files; i++) {
-    saver->n_taken[i] = nxr_part_take(&saver->tensors, saver->contents[i], NULL);
+  for (uint32_t i = 0; i < saver->n_files; i++) {
+    if (saver->taken == NULL) saver->n_taken[i] = nxr_part_take(&saver->tensors, saver->contents[i], NULL);
     n_bytes += saver->n_taken[i];
   }
+  return n_bytes;
+}
+
+uint64_t nxr_saver_copy_bytes(const nxr_checkpoint *checkpoint) {
+  nxr_saver *saver;
+  nxr_fault none = {""};
+  uint64_t n_bytes = nxr_saver_open(checkpoint, true, &saver, &none) ? count(saver) : 0;
+  nxr_saver_close(saver);
+  return n_bytes;
+}
+
+/* The memory stays, so that only the first copy waits for the system to find it. */
+static bool take(nxr_saver *saver, nxr_fault *fault) {
+  uint64_t n_bytes = count(saver);
   if (saver->taken == NULL) saver->taken = malloc(n_bytes + 1);
   if (saver->taken == NULL)
     return nxr_fault_set(fault,

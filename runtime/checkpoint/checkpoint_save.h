@@ -30,6 +30,8 @@ bool nxr_saver_is_busy(const nxr_saver *saver);
 bool nxr_saver_advance(nxr_saver *saver, nxr_fault *fault);
 /* Waits until none is under way. */
 bool nxr_saver_finish(nxr_saver *saver, nxr_fault *fault);
+/* Bytes that this rank copies for a save in the background; 0 where there is no memory to find out. */
+uint64_t nxr_saver_copy_bytes(const nxr_checkpoint *checkpoint);
 /* The step of the newest that is complete; 0: none yet. */
 uint64_t nxr_saver_newest(const nxr_saver *saver);
 

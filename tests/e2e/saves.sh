@@ -52,6 +52,14 @@ same 'computes the same' plain skip
 test -z "$(find . -name '*.tmp*')"
 report 'nothing is left behind' $?
 
+# Each of two ranks copies about a half.
+$run aside.bin --dry-run --log json >out 2>&1
+copy=$(sed -n 's/.*"copy_bytes":\([0-9]*\).*/\1/p' out) whole=$(cat plain/checkpoints/step-000024/*.safetensors | wc -c)
+[ "$copy" -gt $((whole * 4 / 10)) ] && [ "$copy" -lt $((whole * 6 / 10)) ]
+report 'the memory of the copy is told' $?
+$run plain.bin --dry-run >out 2>&1 && ! grep -q 'copy ' out
+report 'where there is one' $?
+
 plan samples checkpoint.every_samples=60
 expect 'by sequences' 0 'step 24/24' $run samples.bin --dir samples
 has 'the step that reaches them' samples '8 15 23 24'
