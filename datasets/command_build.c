@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 typedef struct build_options {
-  const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod, *completion, *messages, *template;
+  const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod, *completion, *messages, *template, *chosen, *rejected;
   bool add_special, append_eod, lines, force, plain;
-  int on_error, too_long, loss_on;
+  int on_error, too_long, loss_on, prompt_keeps;
   uint32_t n_workers;
-  uint64_t limit, max_tokens, vocab;
+  uint64_t limit, max_tokens, max_prompt_tokens, vocab;
 } build_options;
 
 static bool read_options(int *n, char **arguments, build_options *o) {
@@ -21,6 +21,7 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"-o", NXD_TEXT, &o->prefix, "a PREFIX"},
       {"--add-special", NXD_FLAG, &o->add_special},
       {"--append-eod", NXD_FLAG, &o->append_eod},
+      {"--chosen", NXD_TEXT, &o->chosen, "the name of a field"},
       {"--completion", NXD_TEXT, &o->completion, "the name of a field"},
       {"--eod", NXD_TEXT, &o->eod, "the text of a token"},
       {"--field", NXD_TEXT, &o->field, "the name of a field"},
@@ -30,10 +31,13 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"--limit", NXD_NUMBER, &o->limit, "a number of records"},
       {"--lines", NXD_FLAG, &o->lines},
       {"--loss-on", NXD_CHOICE, &o->loss_on, "answers|all"},
+      {"--max-prompt-tokens", NXD_NUMBER, &o->max_prompt_tokens, "a number of tokens"},
       {"--max-tokens", NXD_NUMBER, &o->max_tokens, "a number of tokens"},
       {"--messages", NXD_TEXT, &o->messages, "the name of a field"},
       {"--on-error", NXD_CHOICE, &o->on_error, "stop|skip"},
       {"--plain", NXD_FLAG, &o->plain},
+      {"--prompt-keeps", NXD_CHOICE, &o->prompt_keeps, "start|end"},
+      {"--rejected", NXD_TEXT, &o->rejected, "the name of a field"},
       {"--split", NXD_TEXT, &o->split, "the name of a split"},
       {"--template", NXD_TEXT, &o->template, "a chat template's file"},
       {"--tokenizer", NXD_TEXT, &o->tokenizer, "a tokenizer's file or folder"},
@@ -57,23 +61,36 @@ static int add_inputs(nxd_files *files, const build_options *o, int n, char **ar
   return STATUS_DONE;
 }
 
+static const nxd_maker_kind *maker_of(const build_options *o) {
+  return o->chosen ? &nxd_make_preferences
+         : o->messages ? &nxd_make_dialogues
+         : o->completion ? &nxd_make_completions
+         : o->labels ? &nxd_make_labelled
+                     : &nxd_make_documents;
+}
+
+/* The fields of a record, in the order in which its maker reads them. */
+static nxd_wanted wanted_of(const build_options *o) {
+  bool asked = o->chosen || o->completion;
+  const char *first = o->messages ? o->messages : o->field ? o->field : asked ? "prompt" : "text";
+  const char *second = o->chosen ? o->chosen : o->messages ? "tools" : o->completion ? o->completion : o->labels;
+  nxd_wanted wanted = {.fields = {first, second, o->rejected ? o->rejected : "rejected"},
+                       .n_fields = o->chosen ? 3 : second ? 2 : 1};
+  wanted.optional = o->chosen ? 1 : o->messages ? 2 : 0;
+  return wanted;
+}
+
 static nxd_recipe recipe_of(const build_options *o) {
-  nxd_recipe recipe = {
-      .maker = o->messages     ? &nxd_make_dialogues
-               : o->completion ? &nxd_make_completions
-               : o->labels     ? &nxd_make_labelled
-                               : &nxd_make_documents,
+  return (nxd_recipe){
+      .maker = maker_of(o),
+      .wanted = wanted_of(o),
       .all_tokens = o->loss_on == 1,
       .most_tokens = o->max_tokens,
       .cut = o->too_long == 1,
+      .prompt_tokens = o->max_prompt_tokens ? o->max_prompt_tokens : o->max_tokens / 2,
+      .keep_end = o->prompt_keeps == 1,
       .vocab = o->vocab,
       .encoding = (o->add_special ? NXT_ADD_SPECIAL : 0u) | (o->plain ? NXT_PLAIN_TEXT : 0u)};
-  const char *first = o->messages ? o->messages : o->field ? o->field : o->completion ? "prompt" : "text";
-  const char *second = o->messages ? "tools" : o->completion ? o->completion : o->labels;
-  recipe.wanted.fields[recipe.wanted.n_fields++] = first;
-  if (second) recipe.wanted.fields[recipe.wanted.n_fields++] = second;
-  recipe.wanted.optional = o->messages ? 2 : 0;
-  return recipe;
 }
 
 static int build(const build_options *o, const nxd_files *files, const nxd_recipe *recipe,

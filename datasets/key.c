@@ -43,7 +43,7 @@ void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *to
   for (uint32_t i = 0; i < recipe->wanted.n_fields; i++) add_text(&state, recipe->wanted.fields[i]);
   const int64_t numbers[] = {recipe->end, (int64_t)recipe->most_tokens, recipe->cut, recipe->type_code,
                              (int64_t)recipe->vocab, (int64_t)most_records, skip, recipe->encoding,
-                             recipe->all_tokens};
+                             recipe->all_tokens, (int64_t)recipe->prompt_tokens, recipe->keep_end};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) add_number(&state, numbers[i]);
   sha256_digest(&state, sizeof digest, digest);
   nx_hex(digest, key);

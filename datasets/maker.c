@@ -18,6 +18,7 @@ void nxd_maker_close(nxd_maker *maker) {
   free(maker->ids.items);
   nxd_buffer_free(&maker->tokens);
   nxd_buffer_free(&maker->weights);
+  nxd_buffer_free(&maker->text);
   nxd_parser_free(&maker->parser);
 }
 

@@ -44,6 +44,8 @@ typedef struct nxd_recipe {
   int64_t end;                    /* token behind each document; -1: none */
   uint64_t most_tokens;           /* of a document; 0: any number. What has more is left out, */
   bool cut;                       /* or cut */
+  uint64_t prompt_tokens;         /* that stay of one which does not fit with its answers */
+  bool keep_end;                  /* and these are its last, not its first */
   uint8_t type_code;
   uint64_t vocab; /* token ids are below it; 0: below 2^31 */
 } nxd_recipe;
@@ -52,7 +54,7 @@ struct nxd_maker {
   const nxd_recipe *recipe;
   nxt_encoder *encoder; /* NULL where the recipe has no tokenizer */
   nxt_ids ids;
-  nxd_buffer tokens, weights; /* room for kinds: int64, float */
+  nxd_buffer tokens, weights, text; /* room for kinds: int64, float, bytes */
   nxd_parser parser;
   bool goes_on, goes_back; /* the record's document does */
 };
@@ -60,6 +62,7 @@ struct nxd_maker {
 extern const nxd_maker_kind nxd_make_documents; /* a text, or token ids */
 extern const nxd_maker_kind nxd_make_dialogues;   /* messages, and tools or nothing */
 extern const nxd_maker_kind nxd_make_completions; /* a prompt and its completion */
+extern const nxd_maker_kind nxd_make_preferences; /* a prompt, the answer that was chosen and the one that was not */
 extern const nxd_maker_kind nxd_make_labelled;  /* token ids and labels, where -100 stands for no loss */
 
 bool nxd_maker_open(nxd_maker *maker, const nxd_recipe *recipe, nxr_fault *fault);

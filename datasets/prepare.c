@@ -63,23 +63,35 @@ static bool add_inputs(const nx_plan *plan, const nx_recipe *recipe, nxd_files *
                        input, strerror(errno), input, input);
 }
 
+/* What a kind of records is made by, how many fields it has, and which of them may be absent (a bit each). */
+static const struct {
+  const nxd_maker_kind *maker;
+  uint32_t n_fields, optional;
+} makers[] = {[NX_RECIPE_TEXTS] = {&nxd_make_documents, 1, 0},
+              [NX_RECIPE_TOKENS] = {&nxd_make_documents, 1, 0},
+              [NX_RECIPE_DIALOGUES] = {&nxd_make_dialogues, 2, 2},
+              [NX_RECIPE_COMPLETIONS] = {&nxd_make_completions, 2, 0},
+              [NX_RECIPE_COUNTING] = {&nxd_make_documents, 1, 0},
+              [NX_RECIPE_PREFERENCES] = {&nxd_make_preferences, 3, 1}};
+
 static nxd_recipe recipe_of(const nx_plan *plan, const nx_recipe *recipe) {
   const char *second = nx_plan_string(plan, recipe->labels);
-  bool labelled = second[0] != '\0', made_up = recipe->kind == NX_RECIPE_COUNTING;
-  bool dialogues = recipe->kind == NX_RECIPE_DIALOGUES, completions = recipe->kind == NX_RECIPE_COMPLETIONS;
-  return (nxd_recipe){
-      .maker = dialogues     ? &nxd_make_dialogues
-               : completions ? &nxd_make_completions
-               : labelled    ? &nxd_make_labelled
-                             : &nxd_make_documents,
-      .wanted = {.fields = {nx_plan_string(plan, recipe->field), dialogues ? "tools" : second},
-                 .n_fields = labelled || dialogues ? 2 : 1,
-                 .optional = dialogues ? 2 : 0,
-                 .made_up_tokens = recipe->tokens},
-      .all_tokens = (recipe->flags & NX_RECIPE_ALL_TOKENS) != 0,
-      .most_tokens = made_up ? 0 : recipe->tokens,
-      .cut = (recipe->flags & NX_RECIPE_CUT) != 0,
-      .vocab = recipe->vocab};
+  bool dialogues = recipe->kind == NX_RECIPE_DIALOGUES, made_up = recipe->kind == NX_RECIPE_COUNTING;
+  nxd_recipe made = {.maker = makers[recipe->kind].maker,
+                     .wanted = {.fields = {nx_plan_string(plan, recipe->field), dialogues ? "tools" : second,
+                                           nx_plan_string(plan, recipe->rejected)},
+                                .n_fields = makers[recipe->kind].n_fields,
+                                .optional = makers[recipe->kind].optional,
+                                .made_up_tokens = recipe->tokens},
+                     .all_tokens = (recipe->flags & NX_RECIPE_ALL_TOKENS) != 0,
+                     .most_tokens = made_up ? 0 : recipe->tokens,
+                     .cut = (recipe->flags & NX_RECIPE_CUT) != 0,
+                     .prompt_tokens = recipe->prompt_tokens,
+                     .keep_end = (recipe->flags & NX_RECIPE_KEEP_END) != 0,
+                     .vocab = recipe->vocab};
+  if (made.maker == &nxd_make_documents && second[0] != '\0')
+    made.maker = &nxd_make_labelled, made.wanted.n_fields = 2;
+  return made;
 }
 
 static bool build(const nxd_build *is, nxr_fault *fault) {

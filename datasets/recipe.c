@@ -53,12 +53,21 @@ void nxd_recipe_close(nxd_recipe *recipe) {
   recipe->tokenizer = NULL;
 }
 
+/* Pairs may be of texts, which need no template: who has none is asked for it where messages are met. */
+static void open_own_style(const char *tokenizer, nxj_style *style) {
+  nxr_fault none = {""};
+  if (!nxj_style_open(tokenizer, NULL, style, &none)) *style = (nxj_style){0};
+}
+
 bool nxd_recipe_open_style(nxd_recipe *recipe, const char *tokenizer, const char *template, nxj_style *style,
                            nxr_fault *fault) {
-  bool answers = recipe->maker == &nxd_make_dialogues || recipe->maker == &nxd_make_completions;
+  bool pairs = recipe->maker == &nxd_make_preferences;
+  bool answers = pairs || recipe->maker == &nxd_make_dialogues || recipe->maker == &nxd_make_completions;
   *style = (nxj_style){0};
   if (!answers) return true;
   if (recipe->tokenizer == NULL) return nxr_fault_set(fault, "%s need a tokenizer", recipe->maker->name);
   recipe->style = style;
+  if (pairs && (template == NULL || template[0] == '\0')) open_own_style(tokenizer, style);
+  else if (pairs) return nxj_style_open(tokenizer, template, style, fault);
   return recipe->maker != &nxd_make_dialogues || nxj_style_open(tokenizer, template, style, fault);
 }

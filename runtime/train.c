@@ -44,6 +44,8 @@ static void report(nxr_training *run, const nxr_numbers *numbers, double seconds
   if (run->world->rank != 0) return;
   nxr_metrics_row row = {.step = run->done, .seconds = seconds};
   nxr_metrics_add(&row, "loss", numbers->loss);
+  nxr_metrics_add_pairs(&row, run->plan->run->objective, numbers->pairs,
+                        (uint64_t)numbers->tokens / run->plan->run->sequence / 2);
   nxr_metrics_add(&row, "lr", numbers->lr);
   nxr_metrics_add(&row, "grad_norm", numbers->grad_norm);
   if (nxr_loss_scale_is_used(run->plan->run)) {
@@ -258,6 +260,7 @@ static void tear_down(nxr_training *run) {
   nxr_metrics_close(&run->metrics);
   nxr_evaluations_close(&run->evaluations);
   nxr_saver_close(run->saver);
+  nxr_reference_close(&run->reference);
   nxr_exec_close(&run->exec);
   nxr_profile_close(&run->profile);
   nxr_timers_close(&run->timers);

@@ -104,7 +104,7 @@ static bool resumes(const nxr_training *run) {
 }
 
 /* Drawn, or read where the plan says. */
-static bool load_weights(nxr_training *run) {
+static bool load_base(nxr_training *run) {
   const char *init_from = nx_plan_string(run->plan, run->plan->run->init_from);
   nxr_init_weights(&run->pieces, &run->fault);
   if (init_from[0] != '\0' && access(init_from, F_OK) != 0)
@@ -115,8 +115,13 @@ static bool load_weights(nxr_training *run) {
         init_from);
   if (!nxr_training_agree(run)) return false;
   if (init_from[0] != '\0') nxr_checkpoint_import(&run->checkpoint, init_from, &run->fault);
+  return nxr_training_agree(run);
+}
+
+static bool load_weights(nxr_training *run) {
+  if (!load_base(run)) return false;
   const char *adapters = nx_plan_string(run->plan, run->plan->run->adapter_from);
-  if (!nxr_training_agree(run) || adapters[0] == '\0') return run->fault.text[0] == '\0';
+  if (adapters[0] == '\0') return true;
   nxr_checkpoint_import_adapters(&run->checkpoint, adapters, &run->fault);
   return nxr_training_agree(run);
 }
@@ -203,14 +208,40 @@ static void resume(nxr_training *run, const nxr_resume *own) {
   nxr_checkpoint_resume(checkpoint, own, &run->done, &run->fault);
 }
 
+static nxr_resume other_of(const nx_plan *plan) {
+  const nx_run_names *names = plan->run_names;
+  return (nxr_resume){.directory = nx_plan_text(plan, names->load), .step = names->load_step,
+                      .weights_only = names->load_weights};
+}
+
+/* What answers are compared with: of an earlier start of this run, or of the weights that it begins with, which adapters
+ * do not change as they are drawn. */
+static bool refer(nxr_training *run) {
+  bool found = false;
+  uint64_t done = 0;
+  if (run->plan->run->reference == NX_NONE || run->options->generation.prompt) return true;
+  run->reference = (nxr_reference){.exec = &run->exec, .data = run->data, .world = run->world,
+                                   .directory = run->checkpoint.directory,
+                                   .writes = !nxr_only_evaluates(run)};
+  if (!nxr_reference_open(&run->reference, &found, &run->fault)) return false;
+  if (found) return true;
+  const nxr_resume other = other_of(run->plan);
+  if (!load_base(run)) return false;
+  bool loaded = false, adapts = nx_plan_string(run->plan, run->plan->run->adapter_config)[0] != '\0';
+  if (other.directory[0] != '\0' && !adapts)
+    nxr_checkpoint_load(&run->checkpoint, &other, &done, &loaded, &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  run->world->phase = "while the reference is computed";
+  return nxr_reference_make(&run->reference, &run->fault);
+}
+
 /* From the run's own folder, or else from the one that the plan names; else with weights that are drawn, which is
  * also what a folder of weights leaves to adapters. */
 static bool begin(nxr_training *run) {
   const nx_run_names *names = run->plan->run_names;
   const nxr_resume own = {.directory = run->checkpoint.directory,
                           .step = nx_plan_text(run->plan, names->load)[0] == '\0' ? names->load_step : 0};
-  const nxr_resume other = {.directory = nx_plan_text(run->plan, names->load), .step = names->load_step,
-                            .weights_only = names->load_weights};
+  const nxr_resume other = other_of(run->plan);
   bool loaded = false, elsewhere = !nxr_manifest_has_base(run->plan); /* what is frozen is in no checkpoint */
   if (elsewhere && !load_weights(run)) return false;
   if (resumes(run)) resume(run, &own);
@@ -246,17 +277,13 @@ bool nxr_training_load(nxr_training *run) {
   run->checkpoint.run.scale = &run->scale;
   run->checkpoint.run.score = &run->score;
   if (!open_data(run)) return false;
-  if (nxr_only_evaluates(run)) {
-    if (!load_evaluated(run)) return false;
-    nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
-    return nxr_training_agree(run);
-  }
+  nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  if (nxr_only_evaluates(run)) return refer(run) && load_evaluated(run);
   nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
-  if (!nxr_training_agree(run) || !begin(run)) return false;
+  if (!nxr_training_agree(run) || !refer(run) || !begin(run)) return false;
   if (!nxr_saves_open(run)) return false;
   const char *gradients = run->options->dump_gradients;
   if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);
-  if (!nxr_training_agree(run)) return false;
-  nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
   return nxr_training_agree(run) && open_profile(run);
 }

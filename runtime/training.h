@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/checkpoint_save.h"
 #include "runtime/evaluate.h"
 #include "runtime/logs/progress.h"
+#include "runtime/reference.h"
 #include "runtime/step/exec.h"
 #include "runtime/step/finite.h"
 #include "runtime/train.h"
@@ -25,6 +26,7 @@ typedef struct nxr_training {
   nxr_data *data;
   nxr_exec exec;
   nxr_evaluations evaluations;
+  nxr_reference reference;
   nxr_profile profile;
   nxr_loss_scale scale;
   nxr_score score; /* of the next checkpoint */

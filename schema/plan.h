@@ -122,6 +122,8 @@ bool nx_group_crosses_stages(const nx_plan *plan, uint32_t group);
 bool nx_group_has_stage(const nx_plan *plan, uint32_t group, uint32_t stage);
 /* Whether it is a multiple of `unit` on every rank and chunk. */
 bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t unit);
+/* Rows of a sample: 2 where two answers are compared. */
+uint32_t nx_plan_sample_rows(const nx_plan *plan);
 /* The dataset that is trained on; NULL where the plan has none. */
 const nx_dataset *nx_plan_train_set(const nx_plan *plan);
 /* How the dataset of a source is made; NULL: it is there already. */

@@ -228,6 +228,10 @@ const nx_recipe *nx_source_recipe(const nx_plan *plan, const nx_source *source) 
   return NULL;
 }
 
+uint32_t nx_plan_sample_rows(const nx_plan *plan) {
+  return plan->run->objective == NX_OBJECTIVE_TOKENS ? 1 : 2;
+}
+
 const nx_dataset *nx_plan_train_set(const nx_plan *plan) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
     if (plan->datasets[i].role == NX_DATASET_TRAIN) return &plan->datasets[i];

@@ -24,10 +24,12 @@ static bool is_second(const nx_plan *plan, const nx_dataset *dataset) {
 static bool check_kinds(const nx_plan *plan, const nx_dataset *dataset) {
   double alpha = dataset->blend_alpha;
   bool evened = dataset->blend == NX_BLEND_DOCUMENTS;
-  bool packed = dataset->sampler == NX_SAMPLER_PACKED;
+  bool packed = dataset->sampler == NX_SAMPLER_PACKED, pairs = dataset->sampler == NX_SAMPLER_PAIRS;
+  bool has_rule = dataset->long_pairs >= NX_LONG_PAIRS_FAIL && dataset->long_pairs <= NX_LONG_PAIRS_DROP;
   bool packs = dataset->packing >= NX_PACKING_IN_ORDER && dataset->packing <= NX_PACKING_DECREASING;
   return nx_is_string(plan, dataset->name) && dataset->shuffle <= 1 &&
          (packed ? packs : dataset->packing == 0 && dataset->packing_group == 0) &&
+         (pairs ? has_rule : dataset->long_pairs == 0) && dataset->reserved == 0 &&
          dataset->order >= NX_ORDER_EPOCHS && dataset->order <= NX_ORDER_NEOX &&
          dataset->role >= NX_DATASET_TRAIN && dataset->role <= NX_DATASET_TEST &&
          dataset->sampler >= NX_SAMPLER_STREAM && dataset->sampler <= NX_SAMPLER_PAIRS &&
@@ -70,6 +72,9 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
     sum += source->shares[i];
   }
   bool counted = source->n_last != 0;
+  if (!nx_is_string(plan, source->rejected) || !nx_is_string(plan, source->labels) ||
+      !nx_is_string(plan, source->rejected_labels) || source->reserved != 0)
+    return fail(plan, source, fault, "source", index, "is malformed");
   if (!nx_is_string(plan, source->prefix) || source->part >= NX_PARTS || source->split < NX_SPLIT_SUMS ||
       source->split > NX_SPLIT_LAST || (counted && source->split != NX_SPLIT_LAST) || !is_one(sum))
     return fail(plan, source, fault, "source", index, "is malformed");
@@ -78,7 +83,7 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
 
 static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
   const uint32_t strings[] = {recipe->prefix, recipe->input,     recipe->field, recipe->labels,
-                              recipe->part,   recipe->tokenizer, recipe->template};
+                              recipe->part,   recipe->tokenizer, recipe->template, recipe->rejected};
   for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
     if (!nx_is_string(plan, strings[i])) return false;
   return true;
@@ -86,10 +91,10 @@ static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
 
 static bool check_recipe(const nx_plan *plan, uint32_t index, nx_fault *fault) {
   const nx_recipe *recipe = &plan->recipes[index];
-  const uint32_t flags = NX_RECIPE_APPEND_EOD | NX_RECIPE_CUT | NX_RECIPE_ALL_TOKENS;
+  const uint32_t flags = NX_RECIPE_APPEND_EOD | NX_RECIPE_CUT | NX_RECIPE_ALL_TOKENS | NX_RECIPE_KEEP_END;
   bool made_up = recipe->kind == NX_RECIPE_COUNTING;
-  if (!has_strings(plan, recipe) || recipe->kind < NX_RECIPE_TEXTS || recipe->kind > NX_RECIPE_COUNTING ||
-      (recipe->flags & ~flags) != 0 || recipe->reserved != 0 || recipe->vocab == 0 ||
+  if (!has_strings(plan, recipe) || recipe->kind < NX_RECIPE_TEXTS || recipe->kind > NX_RECIPE_PREFERENCES ||
+      (recipe->flags & ~flags) != 0 || recipe->prompt_tokens > INT32_MAX || recipe->vocab == 0 ||
       recipe->vocab > INT32_MAX || recipe->tokens > INT32_MAX || recipe->records > INT64_MAX ||
       (made_up && (recipe->tokens == 0 || recipe->records == 0)) ||
       made_up != (plan->strings[recipe->input] == '\0'))

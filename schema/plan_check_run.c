@@ -163,10 +163,26 @@ static bool check_later(const nx_checker *check, int64_t batch, int64_t sequence
   return true;
 }
 
+/* All that is read is pairs, or nothing is; both rows of a pair are in one micro-batch. */
+static bool check_objective(const nx_checker *check) {
+  const nx_plan *plan = check->plan;
+  const nx_run *run = plan->run;
+  bool pairs = run->objective != NX_OBJECTIVE_TOKENS, refers = run->reference != NX_NONE;
+  if (run->objective > NX_OBJECTIVE_ORPO || (refers && run->objective != NX_OBJECTIVE_DPO) ||
+      (refers && nx_plan_schedule(plan, NX_SCHEDULE_EVALUATE) == NULL) ||
+      (run->sequence_sums != NX_NONE) != pairs || (run->metrics != NX_NONE) != pairs ||
+      (pairs && (run->weights == NX_NONE || run->micro_batch % 2 != 0)))
+    return nx_flaw(check, run, "the run's objective is malformed");
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
+    if ((plan->datasets[i].sampler == NX_SAMPLER_PAIRS) != pairs)
+      return nx_flaw(check, &plan->datasets[i], "dataset %u is not what the objective reads", i);
+  return true;
+}
+
 bool nx_check_run_values(const nx_checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
-  if (!check_sequence(check) || !check_loss_scale(check)) return false;
+  if (!check_sequence(check) || !check_loss_scale(check) || !check_objective(check)) return false;
   int64_t batch = run->micro_batch, part = run->sequence / run->ring_size,
           sequence = part / run->ulysses_size;
   const struct {
@@ -191,6 +207,9 @@ bool nx_check_run_values(const nx_checker *check) {
       {run->loss_scale, NX_f64, NX_ARENA_input, 1, 1, true},
       {run->gradient_factor, NX_f64, NX_ARENA_input, 1, 1, true},
       {run->seen, NX_i64, NX_ARENA_input, 1, 1, true},
+      {run->reference, NX_f64, NX_ARENA_input, batch, 1, true},
+      {run->sequence_sums, NX_f64, NX_ARENA_scalar, batch, 1, true},
+      {run->metrics, NX_f64, NX_ARENA_scalar, NX_N_PAIR_METRICS, 1, true},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     if (wanted[i].optional && wanted[i].value == NX_NONE) continue;

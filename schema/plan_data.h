@@ -12,7 +12,7 @@ typedef enum nx_sampler {
   NX_SAMPLER_STREAM = 1, /* runs of sequence + 1 tokens of all documents, one after another */
   NX_SAMPLER_DOCUMENT,   /* a document each, and padding */
   NX_SAMPLER_PACKED,     /* whole documents, as many as fit */
-  NX_SAMPLER_PAIRS       /* a document and the one behind it: chosen and rejected */
+  NX_SAMPLER_PAIRS       /* a document and padding, of pairs in which the chosen answer comes before the rejected one */
 } nx_sampler;
 
 /* Which row of whole documents a document is put into. */
@@ -21,6 +21,13 @@ typedef enum nx_packing {
   NX_PACKING_FIRST_FIT,    /* the first that has room */
   NX_PACKING_DECREASING    /* the first that has room, from the longest document to the shortest */
 } nx_packing;
+
+/* What becomes of pairs with a document that has more tokens than a row. */
+typedef enum nx_long_pairs {
+  NX_LONG_PAIRS_FAIL = 1, /* the dataset is refused */
+  NX_LONG_PAIRS_CUT,      /* the document is read as far as there is room */
+  NX_LONG_PAIRS_DROP      /* they are not read */
+} nx_long_pairs;
 
 /* How much a dataset takes of each of its sources. */
 typedef enum nx_blend {
@@ -49,8 +56,10 @@ typedef struct nx_dataset {
   double blend_alpha; /* exponent of the numbers of documents; 0 of other blends */
   uint32_t packing;       /* nx_packing; 0 of other samplers */
   uint32_t packing_group; /* documents that are packed together; 0: all of a source */
+  uint32_t long_pairs;    /* nx_long_pairs; 0 of other samplers */
+  uint32_t reserved;
 } nx_dataset;
-_Static_assert(sizeof(nx_dataset) == 48, "plan dataset");
+_Static_assert(sizeof(nx_dataset) == 56, "plan dataset");
 
 enum { NX_PARTS = 3 /* of the documents of a source: for training, validation and test, in this order */ };
 
@@ -69,22 +78,29 @@ typedef struct nx_source {
   uint32_t n_last; /* of NX_SPLIT_LAST: the documents of validation, where they are counted; else 0 */
   double weight;   /* of the dataset's samples; those of a dataset are 1 together. 0 of other blends than
                     * by weights */
-  double shares[NX_PARTS]; /* of its documents; 1 together */
+  double shares[NX_PARTS]; /* of its documents, or pairs of them; 1 together */
+  uint32_t rejected; /* string: the prefix of the answers that were rejected, each the document of the number of the
+                        chosen one; "": they stand behind those. Of pairs alone */
+  uint32_t labels, rejected_labels; /* strings: prefixes of datasets with a label for each token, below 0 where its loss
+                                       does not count; "": none */
+  uint32_t reserved;
 } nx_source;
-_Static_assert(sizeof(nx_source) == 48, "plan source");
+_Static_assert(sizeof(nx_source) == 64, "plan source");
 
 typedef enum nx_recipe_kind {
   NX_RECIPE_TEXTS = 1, /* records have a text, which the tokenizer makes tokens of */
   NX_RECIPE_TOKENS,    /* records have token ids */
   NX_RECIPE_DIALOGUES,    /* records have messages, of which a chat template makes a text */
   NX_RECIPE_COMPLETIONS,  /* records have a prompt and what follows it */
-  NX_RECIPE_COUNTING   /* made up: `records` documents of `tokens` tokens 1, 2, 3, ... and 0 at the end */
+  NX_RECIPE_COUNTING,  /* made up: `records` documents of `tokens` tokens 1, 2, 3, ... and 0 at the end */
+  NX_RECIPE_PREFERENCES /* records have a prompt, the answer that was chosen and the one that was rejected */
 } nx_recipe_kind;
 
 enum {
   NX_RECIPE_APPEND_EOD = 1, /* the tokenizer's end of a text stands behind each document */
   NX_RECIPE_CUT = 2,        /* a document of more tokens is cut, not left out */
-  NX_RECIPE_ALL_TOKENS = 4  /* what was asked weighs in the loss as what was answered */
+  NX_RECIPE_ALL_TOKENS = 4, /* what was asked weighs in the loss as what was answered */
+  NX_RECIPE_KEEP_END = 8    /* of a prompt that is cut the end stays, not the beginning */
 };
 
 /* What nxdata prepare makes the indexed dataset of sources from, before the run. Ascending by prefix. */
@@ -98,11 +114,12 @@ typedef struct nx_recipe {
   uint32_t tokenizer; /* string: a file or folder; "": the bytes of a text are its tokens */
   uint32_t template;  /* string: a file; "": the tokenizer's own */
   uint32_t flags;     /* NX_RECIPE_* */
-  uint32_t reserved;
+  uint32_t rejected;  /* string: the field of answers that were rejected; "": none */
   uint64_t tokens;    /* of a document, at most; 0: any number */
   uint64_t records;   /* that are read, at most; 0: all */
   uint64_t vocab;     /* token ids are below it */
+  uint64_t prompt_tokens; /* that stay of a prompt where its answers do not fit behind all of it; of preferences */
 } nx_recipe;
-_Static_assert(sizeof(nx_recipe) == 64, "plan recipe");
+_Static_assert(sizeof(nx_recipe) == 72, "plan recipe");
 
 #endif

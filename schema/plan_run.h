@@ -4,6 +4,7 @@
 #ifndef NX_PLAN_RUN_H
 #define NX_PLAN_RUN_H
 
+#include "schema/objective.h"
 #include "schema/plan_file.h"
 
 typedef enum nx_target { NX_TARGET_CPU_AVX2 = 1, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AMX } nx_target;
@@ -70,8 +71,13 @@ typedef struct nx_run {
    * `later_factor` / K of the sequences' mean. NX_NONE, both, where only labels are predicted. */
   uint32_t later_labels, later_weights;
   double later_factor;
+  uint32_t objective;  /* nx_objective; of pairs every weight is 0 or more, and they are not scaled */
+  uint32_t reference;  /* value [B] f64 in arena input: what sequence_sums was before the training, or NX_NONE */
+  uint32_t sequence_sums; /* value [B] f64 of the last chunk: of each sequence, the sum over its tokens of weight x
+                             negative log-probability; or NX_NONE */
+  uint32_t metrics; /* value [NX_N_PAIR_METRICS] f64: sums over the pairs of the step; or NX_NONE */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 264, "plan run");
+_Static_assert(sizeof(nx_run) == 280, "plan run");
 
 enum {
   NX_MEASURE_ROOT = 1,     /* the square root is logged, */

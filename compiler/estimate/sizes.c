@@ -77,16 +77,9 @@ static void read_layout(const nxc_layout *l, nxc_sizes *z) {
   z->replicas = l->replicate;
 }
 
-/* A sample of preferences is two sequences, which go through the model together. */
-static double sequences_of_sample(const nxc_settings *s) {
-  return nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "dpo") || nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "orpo")
-             ? 2
-             : 1;
-}
-
-static void read_batch(const nxc_training *t, const nxc_settings *s, nxc_sizes *z) {
+static void read_batch(const nxc_training *t, nxc_sizes *z) {
   z->sequence = (double)t->model.sequence;
-  z->micro_batch = (double)t->batch.micro * sequences_of_sample(s);
+  z->micro_batch = (double)t->batch.micro;
   z->micro_batches = (double)t->batch.n_micro;
   z->tokens = z->micro_batch * z->sequence / z->context;
 }
@@ -128,7 +121,7 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   nxc_sizes z = {.first = 1};
   read_layout(&t->layout, &z);
   read_model(&t->model, &z);
-  read_batch(t, settings, &z);
+  read_batch(t, &z);
   read_precision(&t->types, settings, &z);
   read_sharding(t, settings, &z);
   read_recompute(&t->recomputation, &z);

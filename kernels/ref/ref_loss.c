@@ -34,22 +34,26 @@ void ref_ce_stats(const ref_call *call) {
   }
 }
 
+double ref_log_sum_exp(const ref_operand *stats, int64_t t, int64_t n_tokens, int64_t n_shards, double *label) {
+  double largest = -INFINITY, sum = 0;
+  *label = 0;
+  for (int64_t shard = 0; shard < n_shards; shard++)
+    largest = fmax(largest, ref_load(stats, (shard * n_tokens + t) * 3));
+  for (int64_t shard = 0; shard < n_shards; shard++) {
+    int64_t at = (shard * n_tokens + t) * 3;
+    sum += ref_load(stats, at + 1) * exp(ref_load(stats, at) - largest);
+    *label += ref_load(stats, at + 2);
+  }
+  return largest + log(sum);
+}
+
 void ref_ce_loss(const ref_call *call) {
   ref_operand stats = ref_in(call, 0), lse = ref_out(call, 0), loss = ref_out(call, 1);
   bool weighed = call->operator->n_in > 1;
   ref_operand weights = weighed ? ref_in(call, 1) : stats;
-  int64_t n_tokens = lse.n_elements, n_shards = stats.dims[0];
   double total = 0;
-  for (int64_t t = 0; t < n_tokens; t++) {
-    double largest = -INFINITY, sum = 0, label = 0;
-    for (int64_t shard = 0; shard < n_shards; shard++)
-      largest = fmax(largest, ref_load(&stats, (shard * n_tokens + t) * 3));
-    for (int64_t shard = 0; shard < n_shards; shard++) {
-      int64_t at = (shard * n_tokens + t) * 3;
-      sum += ref_load(&stats, at + 1) * exp(ref_load(&stats, at) - largest);
-      label += ref_load(&stats, at + 2);
-    }
-    double logarithm = largest + log(sum);
+  for (int64_t t = 0; t < lse.n_elements; t++) {
+    double label, logarithm = ref_log_sum_exp(&stats, t, lse.n_elements, stats.dims[0], &label);
     ref_store(&lse, t, logarithm);
     total += (weighed ? ref_load(&weights, t) : 1) * (logarithm - label);
   }

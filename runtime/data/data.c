@@ -11,7 +11,8 @@ struct nxr_data {
   const nx_plan *plan;
   nxr_data_sources sources;
   nxr_set *sets; /* as the plan's datasets; what nothing reads is not open */
-  uint64_t *limits; /* of their samples */
+  uint64_t *limits; /* of their rows */
+  const double **references; /* of their documents; NULL: none */
   nxr_fingerprint everything;
   uint32_t trained; /* the set */
   uint32_t data_rank, ring_rank;
@@ -36,8 +37,9 @@ static bool allocate(nxr_data *data, nxr_fault *fault) {
   data->places = calloc(sequence, sizeof *data->places);
   data->sets = calloc((size_t)data->plan->n[NX_SECTION_DATASETS] + 1, sizeof *data->sets);
   data->limits = calloc((size_t)data->plan->n[NX_SECTION_DATASETS] + 1, sizeof *data->limits);
+  data->references = calloc((size_t)data->plan->n[NX_SECTION_DATASETS] + 1, sizeof *data->references);
   bool good = data->row.tokens && data->row.starts && data->row.weights && data->row.labels && data->places &&
-              data->sets && data->limits;
+              data->sets && data->limits && data->references;
   return good ? nxr_data_sources_make(data->plan, &data->sources, fault)
               : nxr_fault_set(fault, "out of memory for a sample");
 }
@@ -51,8 +53,7 @@ static bool is_read(const nx_plan *plan, uint32_t set, nxr_reads reads) {
   return false;
 }
 
-/* Samples that the whole run reads of a set, as Megatron counts them; UINT64_MAX where shares say how many.
- */
+/* Rows that the whole run reads of a set, as Megatron counts them; UINT64_MAX where shares say how many. */
 static uint64_t needed_of(const nx_plan *plan, uint32_t set) {
   const nx_run *run = plan->run;
   if (plan->datasets[set].role == NX_DATASET_TRAIN) return nx_plan_samples_before(plan, run->n_steps);
@@ -133,6 +134,7 @@ void nxr_data_close(nxr_data *data) {
   nxr_data_sources_close(&data->sources);
   free(data->sets);
   free(data->limits);
+  free(data->references);
   free(data->row.tokens);
   free(data->row.starts);
   free(data->row.weights);
@@ -153,12 +155,28 @@ uint32_t nxr_data_trained(const nxr_data *data) {
   return data->trained;
 }
 
-void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_samples) {
-  data->limits[set] = n_samples;
+void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_rows) {
+  data->limits[set] = n_rows;
+}
+
+uint64_t nxr_data_documents(const nxr_data *data, uint32_t set) {
+  uint64_t n = 0;
+  const nxr_set *is = &data->sets[set];
+  for (uint32_t i = 0; is->samplers && i < is->record->n_sources; i++) n += is->samplers[i].source->n_documents;
+  return n;
+}
+
+void nxr_data_in_order(nxr_data *data, uint32_t set, bool in_order) {
+  data->sets[set].in_order = in_order;
+  data->limits[set] = in_order ? nxr_data_documents(data, set) : UINT64_MAX;
+}
+
+void nxr_data_refer(nxr_data *data, uint32_t set, const double *reference) {
+  data->references[set] = reference;
 }
 
 uint64_t nxr_data_samples(const nxr_data *data, uint32_t set) {
-  return data->sets[set].n_samples;
+  return data->sets[set].n_rows;
 }
 
 double nxr_data_bytes_per_token(const nxr_data *data, uint32_t index) {
@@ -223,6 +241,11 @@ static void give_sequence(const nxr_data *data, uint32_t i, const nxr_batch *bat
     batch->starts[(size_t)i * data->n_part + at] = separate ? row->starts[data->places[at]] : 0;
 }
 
+static double reference_of(const nxr_data *data, uint32_t set, uint64_t row) {
+  const double *reference = data->references[set];
+  return reference && row < data->limits[set] ? reference[nxr_set_document(&data->sets[set], row)] : 0;
+}
+
 static double weight_of(const nx_run *run, const nxr_row *row) {
   double sum = 0;
   for (uint32_t at = 0; at < run->sequence; at++) sum += row->weights[at];
@@ -238,10 +261,11 @@ static void give_nothing(const nxr_data *data, const nxr_row *row) {
 }
 
 /* The losses of a micro-batch, or of a step, weigh as much together as if each token of its `n` sequences weighed
- * 1. */
+ * 1. Of two answers the sums are compared, each as it is. */
 static void scale_weights(const nxr_data *data, uint32_t n_sequences, double weight, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;
   double all = (double)n_sequences * run->sequence;
+  if (nx_plan_sample_rows(data->plan) > 1) return;
   float factor = weight > 0 ? (float)(all / weight) : 0.0F;
   size_t n = batch->weights ? (size_t)run->micro_batch * data->n_own : 0;
   for (size_t i = 0; i < n; i++) batch->weights[i] *= factor;
@@ -291,6 +315,7 @@ bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_b
     weight += weight_of(run, &data->row);
     give_sequence(data, i, batch);
     batch->samples[i] = (int64_t)(first + i);
+    if (batch->reference) batch->reference[i] = reference_of(data, set, first + i);
   }
   if (of_step) scale_weights(data, data->counted.n_sequences, data->counted.weight, batch);
   else scale_weights(data, n_present, weight, batch);

@@ -24,6 +24,7 @@ typedef struct nxr_batch {
   float *weights;  /* or NULL */
   int32_t *later_labels; /* or NULL, as later_weights */
   float *later_weights;
+  double *reference; /* or NULL */
 } nxr_batch;
 
 /* Which datasets are read. */
@@ -42,11 +43,18 @@ void nxr_data_give(nxr_data *data, const int32_t *tokens, uint32_t n, const nxr_
 /* Which of this rank's tokens of the first sequence of all stands at `place` of it; NX_NONE: another rank has
  * it. */
 uint32_t nxr_data_place(const nxr_data *data, uint32_t place);
-/* The dataset ends with so many samples: later ones are absent, and weigh nothing. */
-void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_samples);
+/* The dataset ends with so many rows: later ones are absent, and weigh nothing. */
+void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_rows);
 /* The number of the dataset that is trained on. */
 uint32_t nxr_data_trained(const nxr_data *data);
-/* How many samples the sources of a dataset have together; 0: it is not open. */
+/* Of pairs: its rows are its documents in their own order, one after another, and it ends with the last; or what they
+ * are while training, without end. */
+void nxr_data_in_order(nxr_data *data, uint32_t set, bool in_order);
+/* Documents that the sources of a dataset have together; 0: it is not open. */
+uint64_t nxr_data_documents(const nxr_data *data, uint32_t set);
+/* What nxr_batch.reference is given for each document of a set of pairs; NULL: 0. The caller's. */
+void nxr_data_refer(nxr_data *data, uint32_t set, const double *reference);
+/* How many rows an epoch of a dataset has, of all its sources; 0: it is not open. */
 uint64_t nxr_data_samples(const nxr_data *data, uint32_t set);
 /* Bytes of text that a token of an open dataset stands for, on average, where every token is predicted and weighs
  * alike; 0: that is not so, or not known. */

@@ -12,6 +12,7 @@ static bool open_sources(nxr_set *set, nxr_data_sources *sources, nxr_fault *fau
     set->samplers[i] = (nxr_sampler){.run = set->plan->run,
                                      .source = nxr_data_source_open(sources, record->first_source + i, fault),
                                      .shuffle = record->shuffle,
+                                     .long_pairs = record->long_pairs,
                                      .packing = {.kind = record->packing, .group = record->packing_group},
                                      .order = record->order};
     if (set->samplers[i].source == NULL) return false;
@@ -46,13 +47,14 @@ static bool open_samplers(nxr_set *set, const double *weights, uint64_t n_needed
     set->samplers[i].n_needed = needed_of(set, weights[i], n_needed);
     set->empty = !nxr_sampler_open(&set->samplers[i], set->record->sampler, fault);
     if (set->empty) return false;
-    set->n_samples += set->samplers[i].n_samples;
+    set->n_rows += set->samplers[i].n_samples * set->samplers[i].kind->n_rows;
   }
   return true;
 }
 
-static bool open_blend(nxr_set *set, uint64_t n_needed, nxr_fault *fault) {
-  uint32_t n = set->record->n_sources;
+static bool open_blend(nxr_set *set, uint64_t n_rows, nxr_fault *fault) {
+  uint32_t n = set->record->n_sources, of_sample = nx_plan_sample_rows(set->plan);
+  uint64_t n_needed = n_rows == UINT64_MAX ? n_rows : (n_rows + of_sample - 1) / of_sample;
   double *weights = calloc(n, sizeof *weights);
   uint64_t *sizes = calloc(n, sizeof *sizes);
   bool good = weights && sizes;
@@ -104,17 +106,42 @@ static bool token_fault(const nxr_sampler *sampler, uint64_t sample, int32_t tok
                        sampler->source->name, token, (unsigned long long)sample, (unsigned long long)vocab);
 }
 
-bool nxr_set_read(nxr_set *set, uint64_t sample, const nxr_row *row, nxr_fault *fault) {
+/* Which sampler gives a row, and the row's number there. */
+static nxr_pick pick(nxr_set *set, uint64_t number) {
+  uint32_t n_rows = set->samplers[0].kind->n_rows;
+  nxr_pick of = nxr_blend_pick(&set->blend, number / n_rows);
+  of.sample = of.sample * n_rows + number % n_rows;
+  return of;
+}
+
+/* Document k of all sources, one after another. */
+static nxr_pick pick_document(const nxr_set *set, uint64_t document) {
+  nxr_pick of = {.source = 0, .sample = document};
+  while (of.source + 1 < set->record->n_sources && of.sample >= set->samplers[of.source].source->n_documents)
+    of.sample -= set->samplers[of.source++].source->n_documents;
+  return of;
+}
+
+uint64_t nxr_set_document(nxr_set *set, uint64_t number) {
+  if (set->in_order) return number;
+  nxr_pick of = pick(set, number);
+  uint64_t document = nxr_sampler_pair_document(&set->samplers[of.source], of.sample);
+  for (uint32_t i = 0; i < of.source; i++) document += set->samplers[i].source->n_documents;
+  return document;
+}
+
+bool nxr_set_read(nxr_set *set, uint64_t number, const nxr_row *row, nxr_fault *fault) {
   const nx_run *run = set->plan->run;
-  nxr_pick pick = nxr_blend_pick(&set->blend, sample);
-  nxr_sampler *sampler = &set->samplers[pick.source];
-  sampler->kind->read(sampler, pick.sample, row);
+  nxr_pick of = set->in_order ? pick_document(set, number) : pick(set, number);
+  nxr_sampler *sampler = &set->samplers[of.source];
+  if (set->in_order) nxr_sampler_read_document(sampler, of.sample, row);
+  else sampler->kind->read(sampler, of.sample, row);
   for (uint32_t i = 0; i <= run->sequence; i++)
     if (row->tokens[i] < 0 || (uint64_t)row->tokens[i] >= run->vocab)
-      return token_fault(sampler, pick.sample, row->tokens[i], fault);
+      return token_fault(sampler, of.sample, row->tokens[i], fault);
   for (uint32_t i = 0; i < run->sequence; i++)
     if (!(row->weights[i] >= 0 && row->weights[i] <= MOST_WEIGHT))
       return nxr_fault_set(fault, "dataset %s is damaged: sample %llu has a token that weighs %g",
-                           sampler->source->name, (unsigned long long)pick.sample, (double)row->weights[i]);
+                           sampler->source->name, (unsigned long long)of.sample, (double)row->weights[i]);
   return true;
 }

@@ -11,17 +11,19 @@ typedef struct nxr_set {
   const nx_dataset *record;
   nxr_sampler *samplers; /* [record->n_sources]; NULL: not open */
   nxr_blend blend;
-  uint64_t n_samples; /* that its sources have together */
+  uint64_t n_rows; /* that its sources have together: one for each sample, or two */
   nxr_fingerprint fingerprint;
   bool empty; /* it could not be opened because a source has no sample */
+  bool in_order; /* row k is the k-th document of all sources, one after another: of pairs alone */
 } nxr_set;
 
-/* `n_needed` samples are read at most. On failure there is nothing to close. */
+/* `n_needed` rows are read at most. On failure there is nothing to close. */
 bool nxr_set_open(const nx_plan *plan, const nx_dataset *record, uint64_t n_needed, nxr_data_sources *sources,
                   nxr_set *set, nxr_fault *fault);
 void nxr_set_close(nxr_set *set);
-/* Sample `sample` of the set, over all epochs; false where it has what is no word of the model. Allocates
- * nothing. */
-bool nxr_set_read(nxr_set *set, uint64_t sample, const nxr_row *row, nxr_fault *fault);
+/* Row `number` of the set, over all epochs; false where it has what is no word of the model. Allocates nothing. */
+bool nxr_set_read(nxr_set *set, uint64_t number, const nxr_row *row, nxr_fault *fault);
+/* Of pairs: the place of row `number` among the documents of all sources, one after another. */
+uint64_t nxr_set_document(nxr_set *set, uint64_t number);
 
 #endif

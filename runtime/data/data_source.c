@@ -64,12 +64,12 @@ bool nxr_data_sources_make(const nx_plan *plan, nxr_data_sources *sources, nxr_f
   size_t n = (size_t)plan->n[NX_SECTION_SOURCES] + 1;
   *sources = (nxr_data_sources){.plan = plan,
                                 .sources = calloc(n, sizeof *sources->sources),
-                                .datasets = calloc(n, sizeof *sources->datasets)};
+                                .datasets = calloc(NXR_SOURCE_DATASETS * n, sizeof *sources->datasets)};
   return (sources->sources && sources->datasets) || nxr_fault_set(fault, "out of memory");
 }
 
 void nxr_data_sources_close(nxr_data_sources *sources) {
-  uint32_t n = sources->plan ? sources->plan->n[NX_SECTION_SOURCES] : 0;
+  uint32_t n = sources->plan ? NXR_SOURCE_DATASETS * sources->plan->n[NX_SECTION_SOURCES] : 0;
   for (uint32_t i = 0; sources->datasets && i < n; i++)
     if (sources->datasets[i].prefix) nxr_dataset_close(&sources->datasets[i]);
   free(sources->datasets);
@@ -88,24 +88,55 @@ static bool check_prepared(const nx_plan *plan, const nx_source *source, nxr_fau
                        path);
 }
 
-/* The files, opened now or for another source. */
-static nxr_dataset *open_files(nxr_data_sources *sources, uint32_t number, nxr_fault *fault) {
+static bool check_weights(const nx_plan *plan, const nxr_dataset *dataset, nxr_fault *fault) {
+  return dataset->weights.n_bytes == 0 || plan->run->weights != NX_NONE ||
+         nxr_fault_set(fault,
+                       "dataset %s has weights of its tokens, which the plan does not read: compile it with "
+                       "data.labels, or remove %s.weights; of pairs of answers the plan says alignment.strategy",
+                       dataset->prefix, dataset->prefix);
+}
+
+/* The files of a prefix (a string of the plan), opened now or before; NULL: they cannot be. */
+static nxr_dataset *open_files(nxr_data_sources *sources, uint32_t prefix, nxr_fault *fault) {
   const nx_plan *plan = sources->plan;
-  uint32_t prefix = plan->sources[number].prefix;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_SOURCES]; i++)
-    if (plan->sources[i].prefix == prefix && sources->datasets[i].prefix) return &sources->datasets[i];
-  nxr_dataset *dataset = &sources->datasets[number];
-  if (check_prepared(plan, &plan->sources[number], fault) &&
-      nxr_dataset_open(nx_plan_string(plan, prefix), dataset, fault)) {
-    if (dataset->weights.n_bytes == 0 || plan->run->weights != NX_NONE) return dataset;
-    nxr_fault_set(fault,
-                  "dataset %s has weights of its tokens, which the plan does not read: compile it with "
-                  "data.labels, or remove %s.weights",
-                  dataset->prefix, dataset->prefix);
+  const char *name = nx_plan_string(plan, prefix);
+  nxr_dataset *dataset = sources->datasets;
+  while (dataset->prefix && dataset->prefix != name) dataset++;
+  if (dataset->prefix) return dataset;
+  if (nxr_dataset_open(name, dataset, fault)) {
+    if (check_weights(plan, dataset, fault)) return dataset;
     nxr_dataset_close(dataset);
   }
   *dataset = (nxr_dataset){0};
   return NULL;
+}
+
+static bool open_all_files(nxr_data_sources *sources, const nx_source *record, nxr_data_source *source,
+                           nxr_fault *fault) {
+  if (!check_prepared(sources->plan, record, fault)) return false;
+  const struct {
+    uint32_t prefix;
+    nxr_dataset **dataset;
+  } files[NXR_SOURCE_DATASETS] = {{record->prefix, &source->dataset},
+                                  {record->rejected, &source->rejected},
+                                  {record->labels, &source->labels},
+                                  {record->rejected_labels, &source->rejected_labels}};
+  for (int i = 0; i < NXR_SOURCE_DATASETS; i++)
+    if (files[i].prefix != 0 && (*files[i].dataset = open_files(sources, files[i].prefix, fault)) == NULL)
+      return false;
+  source->all_documents = source->dataset->n_documents * (source->rejected ? 2 : 1);
+  if (source->rejected || source->labels) source->kind = &nxr_source_labelled;
+  return nxr_source_check_beside(source, fault);
+}
+
+/* Its part of all documents; those of a sample stay together. */
+static void choose_part(const nx_plan *plan, const nx_source *record, nxr_data_source *source) {
+  uint64_t rows = nx_plan_sample_rows(plan), end;
+  nxr_split_part(record, source->all_documents / rows, &source->first_document, &end);
+  source->n_documents = rows * (end - source->first_document);
+  source->first_document *= rows;
+  for (uint64_t i = 0; i < source->n_documents; i++)
+    source->n_tokens += nxr_data_source_document_tokens(source, i);
 }
 
 nxr_data_source *nxr_data_source_open(nxr_data_sources *sources, uint32_t number, nxr_fault *fault) {
@@ -118,13 +149,8 @@ nxr_data_source *nxr_data_source_open(nxr_data_sources *sources, uint32_t number
                               .number = number,
                               .name = has_files ? nx_plan_string(plan, record->prefix) : "of made-up tokens",
                               .all_documents = N_MADE_UP};
-  if (has_files && (source->dataset = open_files(sources, number, fault)) == NULL) return NULL;
-  if (has_files) source->all_documents = source->dataset->n_documents;
-  uint64_t end;
-  nxr_split_part(record, source->all_documents, &source->first_document, &end);
-  source->n_documents = end - source->first_document;
-  for (uint64_t i = 0; i < source->n_documents; i++)
-    source->n_tokens += nxr_data_source_document_tokens(source, i);
+  if (has_files && !open_all_files(sources, record, source, fault)) return NULL;
+  choose_part(plan, record, source);
   return source;
 }
 
@@ -142,8 +168,18 @@ void nxr_data_source_weights(const nxr_data_source *source, uint64_t document, u
   source->kind->weights(source, source->first_document + document, first, n, weights);
 }
 
+bool nxr_data_source_has_weights(const nxr_data_source *source) {
+  return source->dataset == NULL || source->labels || source->dataset->weights.n_bytes > 0;
+}
+
 nxr_fingerprint nxr_data_source_fingerprint(const nxr_data_source *source) {
   if (source->dataset == NULL)
     return (nxr_fingerprint){.n_documents = source->n_documents, .n_tokens = source->n_tokens};
-  return nxr_fingerprint_of(source->dataset, source->n_documents, source->n_tokens);
+  const nxr_dataset *beside[] = {source->rejected, source->labels, source->rejected_labels};
+  nxr_fingerprint each[NXR_SOURCE_DATASETS] = {
+      nxr_fingerprint_of(source->dataset, source->n_documents, source->n_tokens)};
+  uint32_t n = 1;
+  for (int i = 0; i < 3; i++)
+    if (beside[i]) each[n++] = nxr_fingerprint_of(beside[i], 0, 0);
+  return nxr_fingerprint_together(each, n);
 }

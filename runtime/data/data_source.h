@@ -25,6 +25,8 @@ struct nxr_data_source {
   const char *name;                               /* for messages */
   uint32_t number;                                /* in the plan */
   nxr_dataset *dataset;                           /* or NULL; several sources may read one */
+  nxr_dataset *rejected;                          /* of pairs: what stands beside it, document by document */
+  nxr_dataset *labels, *rejected_labels;          /* or NULL: what counts of the tokens of those */
   uint64_t first_document, n_documents, n_tokens; /* of its part; those before it are others' */
   uint64_t all_documents;
 };
@@ -33,8 +35,10 @@ struct nxr_data_source {
 typedef struct nxr_data_sources {
   const nx_plan *plan;
   nxr_data_source *sources; /* [n], as the plan's */
-  nxr_dataset *datasets;    /* [n]; each file is opened once */
+  nxr_dataset *datasets;    /* [NXR_SOURCE_DATASETS n]; each file is opened once */
 } nxr_data_sources;
+
+enum { NXR_SOURCE_DATASETS = 4 }; /* of a source, at most */
 
 bool nxr_data_sources_make(const nx_plan *plan, nxr_data_sources *sources, nxr_fault *fault);
 void nxr_data_sources_close(nxr_data_sources *sources);
@@ -48,6 +52,13 @@ void nxr_data_source_read(const nxr_data_source *source, uint64_t document, uint
 /* How much the losses of predicting them weigh. */
 void nxr_data_source_weights(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
                              float *weights);
+/* Whether not all tokens weigh 1. */
+bool nxr_data_source_has_weights(const nxr_data_source *source);
 nxr_fingerprint nxr_data_source_fingerprint(const nxr_data_source *source);
+
+/* source_pairs.c: a dataset with labels for its tokens, and one whose rejected answers stand in another. */
+extern const nxr_data_source_kind nxr_source_labelled;
+/* What stands beside the dataset has as many documents, and labels as many tokens. */
+bool nxr_source_check_beside(const nxr_data_source *source, nxr_fault *fault);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/data/sampler.h"
 
+#include <stdlib.h>
+
 static const nxr_sampler_kind *const kinds[] = {[NX_SAMPLER_STREAM] = &nxr_sampler_stream,
                                                [NX_SAMPLER_DOCUMENT] = &nxr_sampler_document,
-                                               [NX_SAMPLER_PACKED] = &nxr_sampler_packed};
+                                               [NX_SAMPLER_PACKED] = &nxr_sampler_packed,
+                                               [NX_SAMPLER_PAIRS] = &nxr_sampler_pairs};
 
 bool nxr_sampler_open(nxr_sampler *sampler, nx_sampler kind, nxr_fault *fault) {
   sampler->kind = (size_t)kind < sizeof kinds / sizeof *kinds ? kinds[kind] : NULL;
@@ -16,5 +19,7 @@ bool nxr_sampler_open(nxr_sampler *sampler, nx_sampler kind, nxr_fault *fault) {
 void nxr_sampler_close(nxr_sampler *sampler) {
   nxr_orders_close(&sampler->orders);
   nxr_rows_free(&sampler->rows);
+  free(sampler->pairs);
+  sampler->pairs = NULL;
   sampler->kind = NULL;
 }

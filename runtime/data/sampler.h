@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a source's documents become samples: a row of tokens each. A kind of sampler is a table of functions,
- * by nx_sampler. Samples are numbered over all epochs; what a sample is depends on nothing but the source,
- * the seed and its number. */
+/* How a source's documents become samples, of a row of tokens, or of two. A kind of sampler is a table of functions,
+ * by nx_sampler. Rows are numbered over all epochs; what a row is depends on nothing but the source, the seed and
+ * its number. */
 #ifndef NXR_SAMPLER_H
 #define NXR_SAMPLER_H
 
@@ -9,7 +9,6 @@
 #include "runtime/data/data_source.h"
 #include "runtime/data/packing.h"
 
-/* A sample. */
 typedef struct nxr_row {
   int32_t *tokens; /* [sequence + 1]; each is the label of the one before it */
   int32_t *starts; /* [sequence] where the document that a token belongs to starts */
@@ -22,8 +21,9 @@ typedef struct nxr_sampler nxr_sampler;
 typedef struct nxr_sampler_kind {
   /* Works out n_samples, and whatever reading needs. */
   bool (*open)(nxr_sampler *sampler, nxr_fault *fault);
-  /* Allocates nothing. */
-  void (*read)(nxr_sampler *sampler, uint64_t sample, const nxr_row *row);
+  /* Row `number`. Allocates nothing. */
+  void (*read)(nxr_sampler *sampler, uint64_t number, const nxr_row *row);
+  uint32_t n_rows; /* of a sample */
 } nxr_sampler_kind;
 
 struct nxr_sampler {
@@ -32,10 +32,12 @@ struct nxr_sampler {
   const nxr_data_source *source;
   bool shuffle;
   nx_order order;
+  nx_long_pairs long_pairs;
   uint64_t n_needed;  /* samples that may be asked for */
   uint64_t n_samples; /* of an epoch */
   nxr_packing packing;
   nxr_rows rows; /* of packed ones */
+  uint64_t *pairs; /* [n_samples] of those that are read; NULL of other kinds */
   nxr_orders orders;
 };
 
@@ -43,7 +45,16 @@ struct nxr_sampler {
 bool nxr_sampler_open(nxr_sampler *sampler, nx_sampler kind, nxr_fault *fault);
 void nxr_sampler_close(nxr_sampler *sampler);
 
-extern const nxr_sampler_kind nxr_sampler_stream;                         /* sampler_stream.c */
+extern const nxr_sampler_kind nxr_sampler_stream;                       /* sampler_stream.c */
 extern const nxr_sampler_kind nxr_sampler_document, nxr_sampler_packed; /* sampler_packed.c */
+extern const nxr_sampler_kind nxr_sampler_pairs;                        /* sampler_pairs.c */
+
+/* sampler_packed.c, of kinds whose samples are whole documents: the orders of `n_samples`, what stands at `sample` of
+ * them, and a document of the source as a row with padding. */
+bool nxr_sampler_open_orders(nxr_sampler *sampler, uint64_t n_samples, nxr_fault *fault);
+uint64_t nxr_sampler_ordered(nxr_sampler *sampler, uint64_t sample);
+void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, const nxr_row *row);
+/* Which document row `number` of pairs is. */
+uint64_t nxr_sampler_pair_document(nxr_sampler *sampler, uint64_t number);
 
 #endif

@@ -32,17 +32,21 @@ static void end_row(const nxr_sampler *sampler, uint32_t at, const nxr_row *row)
   for (uint32_t i = 0; i < sequence; i++) row->weights[i] = row->labels[i + 1];
 }
 
-static uint64_t ordered(nxr_sampler *sampler, uint64_t sample) {
+uint64_t nxr_sampler_ordered(nxr_sampler *sampler, uint64_t sample) {
   const nxr_order *order = nxr_orders_of(&sampler->orders, sample / sampler->n_samples);
   return order->samples[sample % sampler->n_samples];
 }
 
+void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, const nxr_row *row) {
+  end_row(sampler, put_document(sampler, document, 0, row), row);
+}
+
 static void document_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
-  end_row(sampler, put_document(sampler, ordered(sampler, sample), 0, row), row);
+  nxr_sampler_read_document(sampler, nxr_sampler_ordered(sampler, sample), row);
 }
 
 static void packed_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
-  uint64_t index = ordered(sampler, sample);
+  uint64_t index = nxr_sampler_ordered(sampler, sample);
   uint32_t at = 0;
   for (uint64_t i = sampler->rows.firsts[index]; i < sampler->rows.firsts[index + 1]; i++)
     at = put_document(sampler, sampler->rows.documents[i], at, row);
@@ -66,7 +70,7 @@ static bool check_lengths(const nxr_sampler *sampler, uint64_t most, nxr_fault *
   return true;
 }
 
-static bool open_orders(nxr_sampler *sampler, uint64_t n_samples, nxr_fault *fault) {
+bool nxr_sampler_open_orders(nxr_sampler *sampler, uint64_t n_samples, nxr_fault *fault) {
   sampler->n_samples = n_samples;
   const nxr_order_rule rule = {.seed = sampler->run->seed,
                                .number = sampler->source->number,
@@ -79,7 +83,7 @@ static bool open_orders(nxr_sampler *sampler, uint64_t n_samples, nxr_fault *fau
 
 static bool document_open(nxr_sampler *sampler, nxr_fault *fault) {
   return check_lengths(sampler, (uint64_t)sampler->run->sequence + 1, fault) &&
-         open_orders(sampler, sampler->source->n_documents, fault);
+         nxr_sampler_open_orders(sampler, sampler->source->n_documents, fault);
 }
 
 static bool packed_open(nxr_sampler *sampler, nxr_fault *fault) {
@@ -92,8 +96,8 @@ static bool packed_open(nxr_sampler *sampler, nxr_fault *fault) {
     lengths[i] = (uint32_t)nxr_data_source_document_tokens(source, i);
   bool good = nxr_rows_make(&sampler->packing, lengths, source->n_documents, &sampler->rows, fault);
   free(lengths);
-  return good && open_orders(sampler, sampler->rows.n, fault);
+  return good && nxr_sampler_open_orders(sampler, sampler->rows.n, fault);
 }
 
-const nxr_sampler_kind nxr_sampler_document = {document_open, document_read},
-                       nxr_sampler_packed = {packed_open, packed_read};
+const nxr_sampler_kind nxr_sampler_document = {document_open, document_read, 1},
+                       nxr_sampler_packed = {packed_open, packed_read, 1};

@@ -68,4 +68,4 @@ static void stream_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *ro
   weigh_labels(sampler, order, start + 1, row->weights);
 }
 
-const nxr_sampler_kind nxr_sampler_stream = {stream_open, stream_read};
+const nxr_sampler_kind nxr_sampler_stream = {stream_open, stream_read, 1};

@@ -11,13 +11,14 @@
 
 #include "runtime/logs/events_file.h"
 #include "runtime/logs/metrics_file.h"
+#include "schema/objective.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef enum nxr_log { NXR_LOG_TEXT, NXR_LOG_JSON } nxr_log;
 
-enum { NXR_MOST_METRICS = 16 }; /* with their names of at most 20 letters they fit in a line of the file */
+enum { NXR_MOST_METRICS = 32 }; /* with their names of at most 20 letters they fit in a line of the file */
 
 typedef struct nxr_metric {
   const char *name; /* of static life, as the field of a JSON object */
@@ -53,6 +54,8 @@ bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t n_steps, 
 void nxr_metrics_close(nxr_metrics *metrics);
 uint64_t nxr_metrics_memory(const nxr_metrics *metrics);
 void nxr_metrics_add(nxr_metrics_row *row, const char *name, double value);
+/* What is counted of pairs of answers, as means over `n_pairs` (metrics_pairs.c); nothing of another objective. */
+void nxr_metrics_add_pairs(nxr_metrics_row *row, nx_objective objective, const double *sums, uint64_t n_pairs);
 /* 0 where the row has none of that name. */
 double nxr_metrics_find(const nxr_metrics_row *row, const char *name);
 void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row);

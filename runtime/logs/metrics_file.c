@@ -25,10 +25,11 @@ static line_kind judge_line(const char line[NXR_METRICS_LINE_BYTES], bool at_end
 /* Where the lines of steps up to `last` end; below 0 where the file holds something else. */
 static off_t find_end(FILE *file, uint64_t last) {
   char line[NXR_METRICS_LINE_BYTES] = "";
-  off_t end = 0;
+  off_t end = 0, start = 0;
   bool first = true, ended = false;
-  for (; fgets(line, sizeof line, file); first = false) {
-    line_kind kind = judge_line(line, feof(file));
+  for (; fgets(line, sizeof line, file); first = false, start = ftello(file)) {
+    bool is_text = ftello(file) - start == (off_t)strlen(line); /* without a NUL */
+    line_kind kind = is_text ? judge_line(line, feof(file)) : FOREIGN;
     if (kind == FOREIGN || (first && line[0] != LINE_START[0])) return -1;
     ended = ended || kind == HALF_OF_OURS || strtoull(line + sizeof LINE_START - 1, NULL, 10) > last;
     if (!ended) end = ftello(file);

@@ -6,17 +6,28 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void write_value(const nxr_machine *machine, uint32_t value, const void *host) {
   machine->backend->copy_in(machine->device, nxr_value_address(machine->plan, value, machine->frames), host,
                             machine->plan->values[value].bytes);
 }
 
+static void read_numbers(const nxr_machine *machine, uint32_t value, const nxk_frame *frame, double *numbers) {
+  machine->backend->copy_out(machine->device, numbers, nxr_value_address(machine->plan, value, frame),
+                             machine->plan->values[value].bytes);
+}
+
 static double read_number(const nxr_machine *machine, uint32_t value) {
   double number;
-  machine->backend->copy_out(machine->device, &number,
-                             nxr_value_address(machine->plan, value, machine->frames), sizeof number);
+  read_numbers(machine, value, machine->frames, &number);
   return number;
+}
+
+static void read_pairs(const nxr_machine *machine, double pairs[NX_N_PAIR_METRICS]) {
+  uint32_t metrics = machine->plan->run->metrics;
+  memset(pairs, 0, NX_N_PAIR_METRICS * sizeof *pairs);
+  if (metrics != NX_NONE) read_numbers(machine, metrics, machine->frames, pairs);
 }
 
 /* A host copy of an input; NULL where the plan has none. */
@@ -36,7 +47,8 @@ static bool open_batch(nxr_exec *exec) {
          host_copy(plan, run->starts, (void **)&batch->starts) &&
          host_copy(plan, run->weights, (void **)&batch->weights) &&
          host_copy(plan, run->later_labels, (void **)&batch->later_labels) &&
-         host_copy(plan, run->later_weights, (void **)&batch->later_weights);
+         host_copy(plan, run->later_weights, (void **)&batch->later_weights) &&
+         host_copy(plan, run->reference, (void **)&batch->reference);
 }
 
 static void write_fixed_values(const nxr_machine *machine) {
@@ -59,7 +71,7 @@ bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fau
 void nxr_exec_close(nxr_exec *exec) {
   void *copies[] = {exec->batch.tokens,  exec->batch.labels, exec->batch.positions,
                     exec->batch.samples, exec->batch.starts, exec->batch.weights,
-                    exec->batch.later_labels, exec->batch.later_weights};
+                    exec->batch.later_labels, exec->batch.later_weights, exec->batch.reference};
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) free(copies[i]);
 }
 
@@ -73,6 +85,7 @@ static void write_batch(const nxr_machine *machine, const nxr_batch *batch) {
   if (batch->weights) write_value(machine, run->weights, batch->weights);
   if (batch->later_labels) write_value(machine, run->later_labels, batch->later_labels);
   if (batch->later_weights) write_value(machine, run->later_weights, batch->later_weights);
+  if (batch->reference) write_value(machine, run->reference, batch->reference);
 }
 
 /* Several micro-batches may be in flight, but the input arena holds one: what comes next is brought back. */
@@ -162,6 +175,17 @@ static void run_program(nxr_exec *exec, const nx_item *item, uint64_t step) {
   }
 }
 
+/* What the last chunk said of the sequences of a micro-batch, before the next one's stand there. */
+static void keep_sequence_sums(const nxr_exec *exec, const nx_item *item) {
+  const nxr_machine *machine = exec->machine;
+  bool says = item->kind == NX_ITEM_EVALUATE && item->chunk + 1 == machine->n_chunks;
+  if (exec->sequence_sums == NULL || !says) return;
+  machine->backend->synchronize(machine->device);
+  read_numbers(machine, machine->plan->run->sequence_sums,
+               nxr_machine_frame(machine, item->chunk, item->slot),
+               exec->sequence_sums + (size_t)item->micro_batch * machine->plan->run->micro_batch);
+}
+
 static void exchange(nxr_exec *exec, const nx_item *item, uint64_t step) {
   double begin_s = is_recorded(exec) ? nxr_clock_s() : 0, since_s = nxr_timers_now(exec->timers);
   run_transfer(exec->machine, item, step);
@@ -178,6 +202,7 @@ static bool compute(nxr_exec *exec, const nx_item *item, uint64_t step, nxr_faul
   nxr_timers_add(timers, NXR_TIMER_DATA, since_s);
   since_s = nxr_timers_now(timers);
   run_program(exec, item, step);
+  keep_sequence_sums(exec, item);
   if (timers) since_s += timers->spent_s[NXR_TIMER_WAIT] - waited_s;
   nxr_timers_add(timers, item->kind == NX_ITEM_STEP ? NXR_TIMER_UPDATE : NXR_TIMER_PASSES, since_s);
   return true;
@@ -238,15 +263,17 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, n
   numbers->grad_norm = read_number(machine, plan->run->grad_norm);
   numbers->lr = read_number(machine, plan->run->lr);
   read_measures(machine, numbers);
+  read_pairs(machine, numbers->pairs);
   return true;
 }
 
-bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, double *loss,
+bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, nxr_evaluated *evaluated,
                        nxr_fault *fault) {
   exec->set = set, exec->number = batch;
   const nx_schedule *schedule = nx_plan_schedule(exec->machine->plan, NX_SCHEDULE_EVALUATE);
   if (!run_schedule(exec, schedule, step, fault)) return false;
-  *loss = read_number(exec->machine, exec->machine->plan->run->loss_total);
+  evaluated->loss = read_number(exec->machine, exec->machine->plan->run->loss_total);
+  read_pairs(exec->machine, evaluated->pairs);
   return true;
 }
 

@@ -29,6 +29,7 @@ typedef struct nxr_exec {
   const nxr_watch *watch; /* NULL: nobody looks */
   nxr_profile *profile; /* NULL: nothing is recorded */
   nxr_timers *timers;   /* NULL: nothing is timed */
+  double *sequence_sums; /* [micro-batches, B] receives those of an evaluation; NULL: nobody asks */
 } nxr_exec;
 
 typedef struct nxr_numbers {
@@ -37,7 +38,14 @@ typedef struct nxr_numbers {
   double grad_norm, lr;
   double loss_scale; /* with which the step was made */
   double measures[NX_MAX_MEASURES]; /* as the plan's */
+  double pairs[NX_N_PAIR_METRICS]; /* sums over the pairs of the step, where it compares answers */
 } nxr_numbers;
+
+/* Of a batch that was evaluated, sums over all ranks. */
+typedef struct nxr_evaluated {
+  double loss;                     /* of its tokens */
+  double pairs[NX_N_PAIR_METRICS]; /* as nxr_numbers' */
+} nxr_evaluated;
 
 /* `data` may be NULL where only the plan's programs are run, with the input arena as it is. */
 bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault);
@@ -46,9 +54,9 @@ void nxr_exec_close(nxr_exec *exec);
  * fail. */
 bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
                    nxr_fault *fault);
-/* One batch of an evaluation of a dataset, after `step` steps of training: the sum of the losses of its tokens
- * on all ranks. Nothing that training goes on from is changed. Only reading data can fail. */
-bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, double *loss,
+/* One batch of an evaluation of a dataset, after `step` steps of training. Nothing that training goes on from is
+ * changed. Only reading data can fail. */
+bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, nxr_evaluated *evaluated,
                        nxr_fault *fault);
 /* The evaluation program of a plan with one chunk, once, over the first `n` tokens of a sequence; what stands
  * behind them is anything. */

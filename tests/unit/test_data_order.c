@@ -298,7 +298,7 @@ static void reports_what_does_not_fit(void **state) {
   assert_null(data);
   assert_non_null(strstr(fault.text, "fewer than one sample"));
 
-  made.set.sampler = NX_SAMPLER_PAIRS, fault.text[0] = '\0';
+  made.set.sampler = (uint32_t)NX_SAMPLER_PAIRS + 1, fault.text[0] = '\0';
   assert_false(nxr_data_open(&made.plan, 0, NXR_READS_ALL, &data, &fault));
   assert_non_null(strstr(fault.text, "no sampler"));
 

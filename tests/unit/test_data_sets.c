@@ -116,7 +116,7 @@ static void reads_each_sample_once_an_epoch(void **state) {
   m.records[0].weight = 0.75, m.records[1].weight = 0.25;
   m.records[1].prefix = high_of(&m);
   assert_true(open_set(&m, &fault));
-  assert_int_equal(m.set.n_samples, 2 * N_OF_EACH);
+  assert_int_equal(m.set.n_rows, 2 * N_OF_EACH);
   uint32_t n_times[VOCAB] = {0};
   for (uint64_t sample = 0; sample < 4 * N_OF_EACH; sample++) {
     int32_t tokens[SEQUENCE + 1];

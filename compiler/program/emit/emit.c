@@ -374,6 +374,13 @@ static const char *adapter_from(const nxc_settings *s, const nxc_training *t) {
   return given ? nxc_text(s, NX_SETTING_LORA_INIT_FROM) : "";
 }
 
+/* Of the last chunk, whose graph may not be the one that says the rest. */
+static uint32_t sequence_sums(const nxc_emitter *e) {
+  uint32_t last = e->pipeline->chunks[e->pipeline->n_chunks - 1].graph;
+  nxc_id sums = e->pipeline->graphs[last]->sequence_sums;
+  return sums ? e->value_indices[last][sums] : NX_NONE;
+}
+
 static void emit_run(nxc_emitter *e) {
   const nxc_training *t = e->training;
   const nxc_settings *s = e->settings;
@@ -406,6 +413,10 @@ static void emit_run(nxc_emitter *e) {
                 .positions = value_of(e, graph->positions),
                 .samples = value_of(e, graph->samples),
                 .step = value_of(e, graph->step),
+                .objective = t->objective.kind,
+                .reference = value_of(e, graph->reference),
+                .sequence_sums = sequence_sums(e),
+                .metrics = value_of(e, graph->metrics_total),
                 .loss = value_of(e, graph->loss),
                 .loss_total = value_of(e, graph->loss_total),
                 .grad_norm = value_of(e, graph->grad_norm),

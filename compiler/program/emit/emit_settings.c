@@ -191,11 +191,21 @@ static void emit_recipes(nxc_emitter *e, const nxc_dataset *set, uint32_t *last_
     record.input = nxc_emit_string(e, recipe->input);
     record.field = nxc_emit_string(e, recipe->field);
     record.labels = nxc_emit_string(e, recipe->labels);
+    record.rejected = nxc_emit_string(e, recipe->rejected);
     record.part = nxc_emit_string(e, recipe->part);
     record.tokenizer = nxc_emit_string(e, recipe->tokenizer);
     record.template = nxc_emit_string(e, recipe->template);
     nxc_emit_record(e, NX_SECTION_RECIPES, &record);
   }
+}
+
+static void emit_source(nxc_emitter *e, const nxc_dataset_source *source) {
+  nx_source record = source->record;
+  record.prefix = nxc_emit_string(e, source->prefix);
+  record.rejected = nxc_emit_string(e, source->rejected);
+  record.labels = nxc_emit_string(e, source->labels);
+  record.rejected_labels = nxc_emit_string(e, source->rejected_labels);
+  nxc_emit_record(e, NX_SECTION_SOURCES, &record);
 }
 
 void nxc_emit_datasets(nxc_emitter *e) {
@@ -205,16 +215,12 @@ void nxc_emit_datasets(nxc_emitter *e) {
   for (uint32_t i = 0; i < datasets->n; i++) {
     nx_dataset record = datasets->sets[i].record;
     record.sampler = data->sampler, record.packing = data->packing,
-    record.packing_group = (uint32_t)data->packing_group;
+    record.packing_group = (uint32_t)data->packing_group, record.long_pairs = data->long_pairs;
     record.name = nxc_emit_string(e, datasets->sets[i].name);
     record.first_source = first_source;
     first_source += record.n_sources;
     nxc_emit_record(e, NX_SECTION_DATASETS, &record);
-    for (uint32_t at = 0; at < record.n_sources; at++) {
-      nx_source source = datasets->sets[i].sources[at].record;
-      source.prefix = nxc_emit_string(e, datasets->sets[i].sources[at].prefix);
-      nxc_emit_record(e, NX_SECTION_SOURCES, &source);
-    }
+    for (uint32_t at = 0; at < record.n_sources; at++) emit_source(e, &datasets->sets[i].sources[at]);
   }
   uint32_t last_prefix = 0;
   for (uint32_t i = 0; i < datasets->n; i++) emit_recipes(e, &datasets->sets[i], &last_prefix);

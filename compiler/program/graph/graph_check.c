@@ -55,9 +55,9 @@ static void check_sums(check *c, nxc_program_index program, const nxc_operator_n
  * over exactly the atoms where the gradient is partial. */
 static void check_step(check *c) {
   nxc_graph *graph = c->graph;
-  const nxc_id results[] = {graph->loss_total, graph->grad_norm, graph->lr};
+  const nxc_id results[] = {graph->loss_total, graph->grad_norm, graph->lr, graph->metrics_total};
   for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-    if (nxc_whole(&graph->values[results[i]].shape))
+    if (results[i] && nxc_whole(&graph->values[results[i]].shape))
       nxc_graph_fault(graph, "%s is a partial sum at the end of the step", value_name(graph, results[i]));
   for (size_t i = 0; i < graph->n_parameters; i++) {
     if (graph->values[graph->parameters[i]].frozen) continue;

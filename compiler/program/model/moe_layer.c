@@ -150,7 +150,7 @@ static int64_t buffer_rows(const layer *l, const nxc_shape *tokens) {
           each = l->m->top_k < l->n_local ? l->m->top_k : l->n_local;
   int64_t most = n_tokens * each, n_all = t->batch.micro * t->model.sequence;
   int64_t capacity = nxc_mixture_capacity(l->m, n_all),
-          evaluated = t->evaluations.n > 0 ? nxc_mixture_evaluation_capacity(l->m, n_all) : 0;
+          evaluated = t->evaluates ? nxc_mixture_evaluation_capacity(l->m, n_all) : 0;
   if (evaluated > capacity) capacity = evaluated;
   int64_t n_micro_batches = tokens->dims[0] / t->batch.micro;
   double balanced = (double)(n_tokens * l->m->top_k) / (double)l->n_ranks;

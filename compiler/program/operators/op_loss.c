@@ -30,25 +30,30 @@ static const char *infer_ce_loss(const nxc_graph *graph, const nxc_operator_node
   return nxc_whole(stats);
 }
 
-/* The gradient goes from the loss to the logits at once: the statistics carry none. */
-static void grad_ce_loss(nxc_grad *grad, const nxc_operator_node *op) {
+void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id weights) {
   nxc_graph *graph = nxc_grad_graph(grad);
-  const nxc_operator_node *stats = nxc_producer(graph, op->args[0]);
+  const nxc_operator_node *stats = nxc_producer(graph, all_stats);
   if (stats->op == NX_OP_all_gather) stats = nxc_producer(graph, stats->args[0]);
-  nxc_id logits = stats->args[0], weights = op->n_in > 1 ? op->args[1] : 0, lse = op->args[op->n_in];
+  nxc_id logits = stats->args[0], labels = stats->args[1];
+  const nx_attribute row_start = stats->attrs[NX_ce_stats_row_start], n_valid = stats->attrs[NX_ce_stats_n_valid],
+                 soft_cap = stats->attrs[NX_ce_stats_soft_cap];
   if (graph->loss_scale)
     weights = nxc_append(graph, &(nxc_op_request){.op = NX_OP_loss_weights,
                                                   .name = "loss_weights",
                                                   .in = {graph->loss_scale, lse, weights}});
   nxc_op_request request = {.op = NX_OP_ce_grad,
                             .of = {logits},
-                            .in = {logits, stats->args[1], lse, weights},
-                            .attrs = {[NX_ce_grad_row_start] = stats->attrs[NX_ce_stats_row_start],
-                                      [NX_ce_grad_n_valid] = stats->attrs[NX_ce_stats_n_valid],
-                                      [NX_ce_grad_soft_cap] = stats->attrs[NX_ce_stats_soft_cap],
+                            .in = {logits, labels, lse, weights},
+                            .attrs = {[NX_ce_grad_row_start] = row_start,
+                                      [NX_ce_grad_n_valid] = n_valid,
+                                      [NX_ce_grad_soft_cap] = soft_cap,
                                       [NX_ce_grad_scale] = nxc_real(nxc_grad_loss_scale(grad))}};
-  nxc_id gradient = nxc_append(graph, &request);
-  nxc_grad_give(grad, logits, gradient);
+  nxc_grad_give(grad, logits, nxc_append(graph, &request));
+}
+
+/* The gradient goes from the loss to the logits at once: the statistics carry none. */
+static void grad_ce_loss(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_grad_cross_entropy(grad, op->args[0], op->args[op->n_in], op->n_in > 1 ? op->args[1] : 0);
 }
 
 static const char *infer_ce_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {

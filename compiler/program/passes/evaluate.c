@@ -30,6 +30,7 @@ static void find_kept(evaluation *e, bool *kept) {
   const nxc_program_list *forward = &graph->programs[NXC_FORWARD];
   nxc_id output = graph->ports[NX_PORT_OUTPUT];
   *wanted(e, graph->loss) = true;
+  if (graph->metrics) *wanted(e, graph->metrics) = true;
   if (output) *wanted(e, output) = true;
   for (size_t i = forward->n; i-- > 0;) {
     const nxc_operator_node *op = &graph->operators[forward->operators[i]];

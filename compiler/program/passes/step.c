@@ -307,19 +307,27 @@ static void update_range(step *s, nxc_id index) {
                                         .group_atoms = range.shard_atoms});
 }
 
-static void total_loss(step *s) {
+/* The sum over all ranks of what a step counts. */
+static nxc_id total(step *s, nxc_id counted, const char *name) {
   nxc_graph *graph = s->graph;
-  graph->origin = "loss";
-  graph->loss_total = graph->loss;
-  uint32_t partial = nxc_atoms_placed(&graph->values[graph->loss].shape.placement, NXC_PARTIAL);
-  if (partial == 0) return;
-  graph->loss_total = scalar(graph, "loss_total");
+  uint32_t partial = nxc_atoms_placed(&graph->values[counted].shape.placement, NXC_PARTIAL);
+  if (partial == 0) return counted;
+  nxc_shape shape = graph->values[counted].shape;
+  nxc_place_atoms(&shape.placement, partial, NXC_REPLICATED);
+  nxc_id sum = nxc_value_new(graph, name, NXC_ROLE_SCALAR, &shape);
   uint8_t evaluated = s->t->evaluates ? NX_WHEN_EVALUATED : 0;
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
-                                      .in = {graph->loss},
-                                      .out = {graph->loss_total},
+                                      .in = {counted},
+                                      .out = {sum},
                                       .when = NX_WHEN_MIDDLE | evaluated,
                                       .group_atoms = partial});
+  return sum;
+}
+
+static void total_loss(step *s) {
+  s->graph->origin = "loss";
+  s->graph->loss_total = total(s, s->graph->loss, "loss_total");
+  if (s->graph->metrics) s->graph->metrics_total = total(s, s->graph->metrics, "metrics_total");
 }
 
 /* Before all else in the first micro-batch. */
@@ -334,6 +342,18 @@ void nxc_clear_first(nxc_graph *graph, nxc_id value) {
   list->operators[0] = op;
 }
 
+/* A pair's ranks complete its sums before they count it; tokens are counted by whoever has them. */
+static nxc_id counted_elsewhere(nxc_graph *graph, const nxc_training *t, const char *name, int64_t n) {
+  nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n});
+  nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
+  if (!nxc_objective_has_pairs(&t->objective))
+    nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_PARTIAL);
+  nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
+  nxc_id value = nxc_value_new(graph, name, NXC_ROLE_SCALAR, &shape);
+  nxc_clear_first(graph, value);
+  return value;
+}
+
 /* What stages sum together: a stage without the loss has 0 of it, and 0 where others' parameters are
  * counted. */
 void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) {
@@ -342,13 +362,9 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
   graph->layer = -1;
   if (!graph->is_last) {
     graph->origin = "loss";
-    graph->loss = scalar(graph, "loss");
-    nxc_value_node *loss = &graph->values[graph->loss];
-    loss->unplaced = false;
-    nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
-    nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_PARTIAL);
-    nxc_place_atoms(&loss->shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
-    nxc_clear_first(graph, graph->loss);
+    graph->loss = counted_elsewhere(graph, t, "loss", 1);
+    if (nxc_objective_has_pairs(&t->objective))
+      graph->metrics = counted_elsewhere(graph, t, "metrics", NX_N_PAIR_METRICS);
   }
   nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n_squares});
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_PARTIAL);

@@ -28,6 +28,7 @@ const char *nxc_growth_fault(const nxc_settings *s, const nxc_batch *of, const n
     int64_t samples, batch;
     const char *wrong = nxc_growth_read(texts[i].text, &samples, &batch);
     if (wrong) return wrong;
+    samples *= of->rows, batch *= of->rows;
     if (i == 0 && samples != 0) return "the first size holds from 0 sequences on";
     if (samples <= last_samples) return "numbers of sequences ascend from entry to entry";
     if (batch <= last_batch) return "nxrun's batches grow from entry to entry";
@@ -47,6 +48,7 @@ static void read_phases(const nxc_settings *s, const nxc_layout *layout, nxc_bat
   if (layout->data == 0 || nxc_growth_fault(s, of, layout) != NULL) return;
   for (size_t i = 0; i < n && step < max_steps; i++) {
     nxc_growth_read(texts[i].text, &samples, &batch);
+    samples *= of->rows, batch *= of->rows;
     nxc_batch_phase *last = of->n_phases > 0 ? &phases[of->n_phases - 1] : NULL;
     int64_t steps = last && samples > seen ? (samples - seen + last->global - 1) / last->global : 0;
     step += steps, seen += last ? steps * last->global : 0;
@@ -57,9 +59,9 @@ static void read_phases(const nxc_settings *s, const nxc_layout *layout, nxc_bat
   of->phases = phases;
 }
 
-nxc_batch nxc_batch_read(const nxc_settings *s, const nxc_layout *layout) {
-  nxc_batch batch = {.micro = nxc_int(s, NX_SETTING_BATCH_MICRO),
-                     .global = nxc_int(s, NX_SETTING_BATCH_GLOBAL)};
+nxc_batch nxc_batch_read(const nxc_settings *s, const nxc_layout *layout, int64_t rows) {
+  nxc_batch batch = {.rows = rows, .micro = rows * nxc_int(s, NX_SETTING_BATCH_MICRO),
+                     .global = rows * nxc_int(s, NX_SETTING_BATCH_GLOBAL)};
   if (layout->data) batch.n_micro = batch.global / (batch.micro * layout->data);
   read_phases(s, layout, &batch);
   return batch;

@@ -14,13 +14,15 @@ typedef struct nxc_batch_phase {
 } nxc_batch_phase;
 
 typedef struct nxc_batch {
+  int64_t rows;          /* of a sample: 2 where answers are compared */
   int64_t micro, global; /* global: when it has grown */
   int64_t n_micro; /* micro-batches of a rank in a step */
   const nxc_batch_phase *phases; /* as many as steps come to */
   size_t n_phases;               /* 0: all steps have one size */
 } nxc_batch;
 
-nxc_batch nxc_batch_read(const nxc_settings *settings, const nxc_layout *layout);
+/* A sample of the settings is so many rows: sequences, here and in the plan. */
+nxc_batch nxc_batch_read(const nxc_settings *settings, const nxc_layout *layout, int64_t rows);
 /* One entry of batch.growth, "BATCH@SAMPLES"; what is wrong with it, or NULL. */
 const char *nxc_growth_read(const char *text, int64_t *samples, int64_t *batch);
 /* What is wrong with batch.growth as a whole, or NULL. */

@@ -3,7 +3,8 @@
 
 #include "compiler/program/records/read.h"
 
-static nx_sampler sampler_of(const nxc_settings *s) {
+static nx_sampler sampler_of(const nxc_settings *s, bool pairs) {
+  if (pairs) return NX_SAMPLER_PAIRS;
   return nxc_is(s, NX_SETTING_DATA_SAMPLER, "packed")     ? NX_SAMPLER_PACKED
          : nxc_is(s, NX_SETTING_DATA_SAMPLER, "document") ? NX_SAMPLER_DOCUMENT
                                                           : NX_SAMPLER_STREAM;
@@ -15,17 +16,28 @@ static nx_packing packing_of(const nxc_settings *s) {
                                                            : NX_PACKING_DECREASING;
 }
 
-nxc_data nxc_data_read(const nxc_settings *s) {
+static nx_long_pairs long_pairs_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_DATA_LONG_PAIRS, "cut")    ? NX_LONG_PAIRS_CUT
+         : nxc_is(s, NX_SETTING_DATA_LONG_PAIRS, "drop") ? NX_LONG_PAIRS_DROP
+                                                         : NX_LONG_PAIRS_FAIL;
+}
+
+static bool has_labels(const nxc_settings *s) {
+  return nxc_has(s, NX_SETTING_DATA_LABELS) || nxc_has(s, NX_SETTING_DATA_LABEL_PATH) ||
+         nxc_has(s, NX_SETTING_DATA_VALIDATION_LABEL_PATH) || nxc_has(s, NX_SETTING_DATA_TEST_LABEL_PATH) ||
+         nxc_is(s, NX_SETTING_DATA_KIND, "dialogues") || nxc_is(s, NX_SETTING_DATA_KIND, "completions");
+}
+
+nxc_data nxc_data_read(const nxc_settings *s, bool pairs) {
   nxc_data data = {.separate_documents = nxc_flag(s, NX_SETTING_DATA_RESET_ATTENTION_MASK),
                    .restart_positions = nxc_flag(s, NX_SETTING_DATA_RESET_POSITION_IDS),
                    .mask_document_ends = nxc_flag(s, NX_SETTING_DATA_EOD_MASK_LOSS),
                    .end_of_document = nxc_int_or(s, NX_SETTING_DATA_END_OF_DOCUMENT, -1),
-                   .sampler = sampler_of(s)};
-  bool labelled = nxc_has(s, NX_SETTING_DATA_LABELS) || nxc_is(s, NX_SETTING_DATA_KIND, "dialogues") ||
-                  nxc_is(s, NX_SETTING_DATA_KIND, "completions");
+                   .sampler = sampler_of(s, pairs)};
   bool step = nxc_is(s, NX_SETTING_LOSS_MEAN, "step");
-  data.weighs_tokens = labelled || data.mask_document_ends || data.sampler != NX_SAMPLER_STREAM;
-  if (step && data.weighs_tokens) data.loss_mean = NX_MEAN_STEP; /* of equal weights both means are one */
+  data.weighs_tokens = has_labels(s) || data.mask_document_ends || data.sampler != NX_SAMPLER_STREAM;
+  if (step && data.weighs_tokens && !pairs) data.loss_mean = NX_MEAN_STEP; /* of equal weights both means are one */
+  if (pairs) data.long_pairs = long_pairs_of(s);
   if (data.sampler != NX_SAMPLER_PACKED) return data;
   data.packing = packing_of(s);
   data.packing_group = (uint64_t)nxc_int_or(s, NX_SETTING_DATA_PACKING_GROUP, 0);

@@ -13,11 +13,13 @@ typedef struct nxc_data {
   nx_sampler sampler;
   nx_packing packing; /* 0 of other samplers */
   uint64_t packing_group;
+  nx_long_pairs long_pairs; /* 0 of other samplers */
   bool weighs_tokens; /* in the loss */
   nx_loss_mean loss_mean;
 } nxc_data;
 
-nxc_data nxc_data_read(const nxc_settings *settings);
+/* `pairs`: the objective compares two answers. */
+nxc_data nxc_data_read(const nxc_settings *settings, bool pairs);
 bool nxc_data_has_documents(const nxc_data *data);
 
 #endif

@@ -9,14 +9,18 @@
 typedef struct part {
   const char *name;
   nx_dataset_role role;
-  nxc_setting_id path, weights;
+  nxc_setting_id path, weights, labels, rejected, rejected_labels;
 } part;
 
 static const part parts[NX_PARTS] = {
-    {"train", NX_DATASET_TRAIN, NX_SETTING_DATA_PATH, NX_SETTING_DATA_WEIGHTS},
+    {"train", NX_DATASET_TRAIN, NX_SETTING_DATA_PATH, NX_SETTING_DATA_WEIGHTS, NX_SETTING_DATA_LABEL_PATH,
+     NX_SETTING_DATA_REJECTED_PATH, NX_SETTING_DATA_REJECTED_LABEL_PATH},
     {"validation", NX_DATASET_VALIDATION, NX_SETTING_DATA_VALIDATION_PATH,
-     NX_SETTING_DATA_VALIDATION_WEIGHTS},
-    {"test", NX_DATASET_TEST, NX_SETTING_DATA_TEST_PATH, NX_SETTING_DATA_TEST_WEIGHTS}};
+     NX_SETTING_DATA_VALIDATION_WEIGHTS, NX_SETTING_DATA_VALIDATION_LABEL_PATH,
+     NX_SETTING_DATA_VALIDATION_REJECTED_PATH, NX_SETTING_DATA_VALIDATION_REJECTED_LABEL_PATH},
+    {"test", NX_DATASET_TEST, NX_SETTING_DATA_TEST_PATH, NX_SETTING_DATA_TEST_WEIGHTS,
+     NX_SETTING_DATA_TEST_LABEL_PATH, NX_SETTING_DATA_TEST_REJECTED_PATH,
+     NX_SETTING_DATA_TEST_REJECTED_LABEL_PATH}};
 
 static const nxc_value *list_or_none(const nxc_settings *s, nxc_setting_id id, size_t *n) {
   *n = 0;
@@ -51,6 +55,13 @@ static nx_blend blend_of(const nxc_settings *s, bool weighed) {
   return nxc_is(s, NX_SETTING_DATA_BLEND, "samples") ? NX_BLEND_SAMPLES : NX_BLEND_DOCUMENTS;
 }
 
+/* Entry i of a list beside the paths; "": none. */
+static const char *beside(const nxc_settings *s, nxc_setting_id list, size_t i) {
+  size_t n;
+  const nxc_value *texts = list_or_none(s, list, &n);
+  return i < n ? texts[i].text : "";
+}
+
 /* A source of each path; what has a weight of 0 is none. */
 static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, const nx_source *like,
                                         nx_dataset *record) {
@@ -69,7 +80,12 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
     if (!(weight > 0)) continue;
     const nxc_recipe *recipe = nxc_recipe_read(s, paths[i].text, i);
     nxc_dataset_source *source = &sources[record->n_sources++];
-    *source = (nxc_dataset_source){recipe ? recipe->prefix : paths[i].text, recipe, *like};
+    *source = (nxc_dataset_source){.prefix = recipe ? recipe->prefix : paths[i].text,
+                                   .rejected = beside(s, of->rejected, i),
+                                   .labels = beside(s, of->labels, i),
+                                   .rejected_labels = beside(s, of->rejected_labels, i),
+                                   .recipe = recipe,
+                                   .record = *like};
     source->record.weight = record->blend == NX_BLEND_WEIGHTS ? weight / sum : 0;
   }
   return sources;
@@ -113,7 +129,8 @@ static nxc_datasets read_synthetic(const nxc_settings *s, nxc_datasets datasets)
   for (uint32_t i = 0; i < NX_PARTS; i++) {
     nxc_dataset set = make_set(s, &parts[i], parts[i].name);
     sources[i] = (nxc_dataset_source){
-        "", NULL, {.part = i, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1 / 3.0, 1 / 3.0, 1 / 3.0}}};
+        .prefix = "", .rejected = "", .labels = "", .rejected_labels = "",
+        .record = {.part = i, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1 / 3.0, 1 / 3.0, 1 / 3.0}}};
     set.record.n_sources = 1, set.sources = &sources[i];
     add_set(&datasets, &set);
   }
@@ -136,7 +153,8 @@ nxc_datasets nxc_datasets_read(const nxc_settings *s) {
     bool own = split.part > 0 && nxc_has(s, of.path);
     bool held_out = split.part == 0 || split.shares[split.part] > 0 || (split.part == 1 && split.n_last > 0);
     if (!own && !held_out) continue;
-    if (!own) of.path = NX_SETTING_DATA_PATH, of.weights = NX_SETTING_DATA_WEIGHTS;
+    if (!own) of = (part){of.name, of.role, parts[0].path, parts[0].weights, parts[0].labels, parts[0].rejected,
+                          parts[0].rejected_labels};
     set.sources = read_sources(s, &of, own ? &undivided : &split, &set.record);
     if (own && apart && split.part == 1) add_apart(&datasets, arena, &set);
     else add_set(&datasets, &set);

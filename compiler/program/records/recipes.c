@@ -6,16 +6,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The kinds of data.kind that are made. */
+/* The kinds of data.kind that are made, the fields that they have by default, and which setting names the second. */
 static const struct {
-  const char *name, *field, *second;
+  const char *name, *field, *second, *rejected;
   nx_recipe_kind kind;
+  nxc_setting_id names_second;
 } kinds[] = {
-    {"text", "text", "", NX_RECIPE_TEXTS},
-    {"tokenized", "input_ids", "", NX_RECIPE_TOKENS},
-    {"dialogues", "messages", "", NX_RECIPE_DIALOGUES},
-    {"completions", "prompt", "completion", NX_RECIPE_COMPLETIONS},
-    {"counting", "", "", NX_RECIPE_COUNTING},
+    {"text", "text", "", "", NX_RECIPE_TEXTS, NX_SETTING_DATA_LABELS},
+    {"tokenized", "input_ids", "", "", NX_RECIPE_TOKENS, NX_SETTING_DATA_LABELS},
+    {"dialogues", "messages", "", "", NX_RECIPE_DIALOGUES, NX_SETTING_DATA_LABELS},
+    {"completions", "prompt", "completion", "", NX_RECIPE_COMPLETIONS, NX_SETTING_DATA_COMPLETION},
+    {"pairs", "prompt", "chosen", "rejected", NX_RECIPE_PREFERENCES, NX_SETTING_DATA_COMPLETION},
+    {"counting", "", "", "", NX_RECIPE_COUNTING, NX_SETTING_DATA_LABELS},
 };
 
 static const char *text_or(const nxc_settings *s, nxc_setting_id id, const char *otherwise) {
@@ -36,14 +38,13 @@ static uint64_t number_at(const nxc_settings *s, nxc_setting_id id, size_t index
 }
 
 static nxc_recipe read(const nxc_settings *s, size_t kind, const char *path, size_t index) {
-  bool made_up = kinds[kind].kind == NX_RECIPE_COUNTING;
+  bool made_up = kinds[kind].kind == NX_RECIPE_COUNTING, pairs = kinds[kind].kind == NX_RECIPE_PREFERENCES;
   const nxc_value *part = entry_at(s, NX_SETTING_DATA_PART, index);
   nxc_recipe recipe = {
       .input = made_up ? "" : path,
       .field = text_or(s, NX_SETTING_DATA_FIELD, kinds[kind].field),
-      .labels = text_or(
-          s, kinds[kind].kind == NX_RECIPE_COMPLETIONS ? NX_SETTING_DATA_COMPLETION : NX_SETTING_DATA_LABELS,
-          kinds[kind].second),
+      .labels = text_or(s, kinds[kind].names_second, kinds[kind].second),
+      .rejected = pairs ? text_or(s, NX_SETTING_DATA_REJECTED, kinds[kind].rejected) : "",
       .part = part ? part->text : "",
       .tokenizer = text_or(s, NX_SETTING_DATA_TOKENIZER, ""),
       .template = text_or(s, NX_SETTING_DATA_TEMPLATE, "")};
@@ -54,6 +55,10 @@ static nxc_recipe read(const nxc_settings *s, size_t kind, const char *path, siz
   if (nxc_flag(s, NX_SETTING_DATA_APPEND_EOD)) recipe.record.flags |= NX_RECIPE_APPEND_EOD;
   if (nxc_is(s, NX_SETTING_DATA_LOSS_ON, "all")) recipe.record.flags |= NX_RECIPE_ALL_TOKENS;
   if (nxc_flag(s, NX_SETTING_DATA_CUT)) recipe.record.flags |= NX_RECIPE_CUT;
+  if (!pairs) return recipe;
+  if (nxc_is(s, NX_SETTING_DATA_PROMPT_KEEPS, "end")) recipe.record.flags |= NX_RECIPE_KEEP_END;
+  recipe.record.prompt_tokens =
+      (uint64_t)nxc_int_or(s, NX_SETTING_DATA_PROMPT_TOKENS, (int64_t)recipe.record.tokens / 2);
   return recipe;
 }
 
@@ -74,6 +79,8 @@ static void name(nxc_arena *arena, const char *folder, const char *path, nxc_rec
       nxc_arena_printf(arena, "%u\n%s\n%s\n%s\n%s\n%s\n%s\n%u %" PRIu64 " %" PRIu64 " %" PRIu64, is->kind,
                        recipe->input, recipe->field, recipe->labels, recipe->part, recipe->tokenizer,
                        recipe->template, is->flags, is->tokens, is->records, is->vocab);
+  if (is->kind == NX_RECIPE_PREFERENCES)
+    all = nxc_arena_printf(arena, "%s\n%s\n%" PRIu64, all, recipe->rejected, is->prompt_tokens);
   char hex[65];
   nx_sha256_hex(all, strlen(all), hex);
   recipe->prefix = nxc_arena_printf(arena, "%s/%s-%.16s", folder, stem(arena, path), hex);

@@ -165,12 +165,13 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   *t = (nxc_training){0};
   if (!check_sizes(settings, sink)) return false;
   t->layout = nxc_layout_read(settings);
-  t->batch = nxc_batch_read(settings, &t->layout);
+  t->objective = nxc_objective_read(settings);
+  t->batch = nxc_batch_read(settings, &t->layout, nxc_objective_has_pairs(&t->objective) ? 2 : 1);
   t->model = nxc_model_read(settings, &t->layout, nxc_settings_arena(settings));
-  t->data = nxc_data_read(settings);
+  t->data = nxc_data_read(settings, nxc_objective_has_pairs(&t->objective));
   t->datasets = nxc_datasets_read(settings);
   t->evaluations = nxc_evaluations_read(settings, &t->datasets);
-  t->evaluates = t->evaluations.n > 0 || t->layout.pipeline == 1;
+  t->evaluates = t->evaluations.n > 0 || t->objective.refers || t->layout.pipeline == 1;
   t->measures = nxc_measures_read(settings);
   t->measures.router_losses &= t->layout.n_chunks == t->layout.pipeline; /* one chunk clears them, and adds */
   t->types = nxc_precision_read(settings);

@@ -16,6 +16,7 @@
 #include "compiler/program/records/lora.h"
 #include "compiler/program/records/measures.h"
 #include "compiler/program/records/model.h"
+#include "compiler/program/records/objective.h"
 #include "compiler/program/records/optimizer.h"
 #include "compiler/program/records/precision.h"
 #include "compiler/program/records/learning_rate.h"
@@ -28,9 +29,11 @@ typedef struct nxc_training {
   nxc_model model;
   nxc_data data;
   nxc_datasets datasets;
+  nxc_objective objective;
   nxc_evaluations evaluations;
   nxc_measures measures;
-  bool evaluates; /* there is an evaluation program: for those, or for texts that one stage can continue */
+  bool evaluates; /* there is an evaluation program: for those, for a reference, or for texts that one stage can
+                     continue */
   nxc_precision types;
   nxc_optimizer optimizer;
   nxc_sharding sharding;
