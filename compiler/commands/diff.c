@@ -2,43 +2,30 @@
 /* nxcfg diff: how two configurations or plans differ, setting by setting (compare.h). A plan brings its
  * settings, a configuration is compiled. */
 #include "compiler/commands/commands.h"
-#include "compiler/commands/estimate.h"
-#include "compiler/commands/options.h"
-#include "compiler/compare/compare.h"
+#include "compiler/commands/diff.h"
+#include "compiler/commands/folders.h"
 #include "schema/plan.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char usage[] =
     "usage: nxcfg diff A B [options]\n"
+    "       nxcfg diff --git REVISION FILE... [options]\n"
     "Compares two configurations, two plans, or one of each by meaning, and says of every difference what a\n"
     "checkpoint of A is worth to B; then what a rank of each needs and takes. Options apply to "
-    "configurations.\n"
+    "configurations. Of two folders each file is compared with that of its name.\n"
     "Exit status: 0 the same, 1 different, 2 trouble.\n"
-    "  --format FORMAT      text or json\n"
+    "  --git REVISION       compare each FILE, or those below a folder, with what it was\n"
+    "                       at this revision of its repository\n"
+    "  --format FORMAT      text, json, github (annotations) or markdown (a comment)\n"
     "  --machine FILE       tell the time of a step on the machine that FILE describes\n"
     "  --assume KEY=VALUE   assume it for the estimates where nothing gives it (repeatable); none assumes "
     "nothing\n";
 
 enum { PLAN_BYTES_MAX = 1 << 30 };
-
-typedef struct side {
-  const char *name;
-  nxc_compiled compiled; /* of a plan: nothing */
-  nxc_side values;
-  const char *lacks;     /* why its own system is not estimated, or NULL */
-  nxc_column columns[2]; /* its own system's, and nxrun's; of a plan the second alone */
-} side;
-
-typedef struct comparison {
-  nxc_arena *arena;
-  const nxc_options *options;
-  const nxc_estimate_request *asked;
-  side sides[2];
-  nxc_comparison found;
-} comparison;
 
 /* -- sides ----------------------------------------------------------------------------------------------- */
 
@@ -53,7 +40,7 @@ static const char *plan_from(nxc_arena *arena, const nx_plan *plan, uint32_t set
   return "";
 }
 
-static bool read_plan(comparison *c, side *s, const nxc_source *file) {
+static bool read_plan(nxc_diff *c, nxc_diff_side *s, const nxc_source *file) {
   nx_plan plan;
   nx_fault fault;
   /* the reader wants 8-byte alignment, which the arena gives */
@@ -66,7 +53,8 @@ static bool read_plan(comparison *c, side *s, const nxc_source *file) {
   }
   for (uint32_t i = 0; i < plan.n[NX_SECTION_SETTINGS]; i++) {
     const nxc_compared_value value = {nx_plan_text(&plan, plan.settings[i].path),
-                             nx_plan_text(&plan, plan.settings[i].value), plan_from(c->arena, &plan, i)};
+                                      nx_plan_text(&plan, plan.settings[i].value),
+                                      plan_from(c->arena, &plan, i)};
     nxc_side_add(c->arena, &s->values, &value);
   }
   nxc_estimate estimate = nxc_estimate_of_plan(c->asked, &plan, c->arena, nxc_sink_new(c->arena));
@@ -74,7 +62,7 @@ static bool read_plan(comparison *c, side *s, const nxc_source *file) {
   return true;
 }
 
-static void estimate_configuration(comparison *c, side *s, const nxc_request *request) {
+static void estimate_configuration(nxc_diff *c, nxc_diff_side *s, const nxc_request *request) {
   nxc_sink *obstacles = nxc_sink_new(c->arena), *silent = nxc_sink_new(c->arena);
   nxc_plan_bytes bytes;
   const nx_plan *plan =
@@ -86,9 +74,10 @@ static void estimate_configuration(comparison *c, side *s, const nxc_request *re
   s->columns[1] = nxc_nxrun_column(&estimate, plan);
 }
 
-static bool read_configuration(comparison *c, side *s) {
+static bool read_configuration(nxc_diff *c, nxc_diff_side *s) {
   nxc_sink *sink = nxc_sink_new(c->arena);
-  nxc_request request = nxc_options_request(c->options, s->name);
+  nxc_request request = nxc_options_request(c->options, s->file);
+  request.text = s->text;
   if (c->options->warnings_are_errors) nxc_sink_warnings_are_errors(sink);
   bool good = nxc_compile_settings(c->arena, &request, sink, &s->compiled);
   if (!good) {
@@ -103,130 +92,149 @@ static bool read_configuration(comparison *c, side *s) {
   return true;
 }
 
-static bool read_side(comparison *c, side *s, const char *name) {
-  s->name = name;
-  bool standard_input = strcmp(name, "-") == 0;
-  const nxc_source *file = standard_input ? NULL : nxc_source_read(c->arena, name, PLAN_BYTES_MAX);
-  bool plan = file != NULL && file->n_bytes >= 8 && memcmp(file->text, NX_PLAN_MAGIC, 8) == 0;
-  return plan ? read_plan(c, s, file) : read_configuration(c, s);
+/* A plan or a configuration, read once. */
+static bool read_side(nxc_diff *c, nxc_diff_side *s) {
+  if (s->text == NULL) s->text = nxc_source_read(c->arena, s->file, PLAN_BYTES_MAX);
+  bool plan = s->text != NULL && s->text->n_bytes >= 8 && memcmp(s->text->text, NX_PLAN_MAGIC, 8) == 0;
+  return plan ? read_plan(c, s, s->text) : read_configuration(c, s);
 }
 
-/* -- printing -------------------------------------------------------------------------------------------- */
+/* -- pairs ----------------------------------------------------------------------------------------------- */
 
-static const char *shown(const nxc_compared_value *value) {
-  if (value->absent != NULL) return value->absent;
-  return value->json ? value->json : "unknown";
+/* What is compared in all: of folders each file with that of its name. */
+typedef struct pairs {
+  nxc_arena *arena;
+  const nxc_options *options;
+  const nxc_estimate_request *asked;
+  nxc_diff_format format;
+  const char *revision; /* --git; NULL: files are compared with files */
+  json_t *list;         /* of the comparisons as JSON, where that is asked for */
+  bool many;
+  int status;
+} pairs;
+
+static void settle(pairs *p, int status) {
+  if (status > p->status) p->status = status;
 }
 
-static const char *worst_name(const comparison *c) {
-  return nxc_changes_name(nxc_comparison_worst(&c->found));
-}
-
-/* "2 settings and 1 option differ" */
-static const char *count_differences(const comparison *c) {
-  size_t n_settings = 0;
-  for (size_t i = 0; i < c->found.n_items; i++) n_settings += c->found.items[i].is_setting;
-  size_t n_options = c->found.n_items - n_settings;
-  const char *settings = nxc_arena_printf(c->arena, "%zu setting%s", n_settings, n_settings == 1 ? "" : "s");
-  const char *options = nxc_arena_printf(c->arena, "%zu option%s", n_options, n_options == 1 ? "" : "s");
-  return nxc_arena_printf(c->arena, "%s%s%s differ%s", n_settings ? settings : "",
-                          n_settings && n_options ? " and " : "", n_options ? options : "",
-                          c->found.n_items == 1 ? "s" : "");
-}
-
-/* A number of both, where both have it. */
-static void print_both(const char *name, const char *unit, double a, double b) {
-  if (a <= 0 || b <= 0) return;
-  printf("  %-28s %.4g %s -> %.4g %s (%+.1f %%)\n", name, a, unit, b, unit, 100 * (b / a - 1));
-}
-
-static bool both_known(const comparison *c, int column) {
-  return c->sides[0].columns[column].whose != NULL && c->sides[1].columns[column].whose != NULL;
-}
-
-static void print_estimates(const comparison *c) {
-  for (int i = 0; i < 2 && c->found.n_items > 0; i++) {
-    const nxc_column *a = &c->sides[0].columns[i], *b = &c->sides[1].columns[i];
-    if (!both_known(c, i)) continue;
-    bool same = strcmp(a->whose, b->whose) == 0;
-    printf("a rank of %s%s%s\n", a->whose, same ? "" : " -> ", same ? "" : b->whose);
-    print_both("memory", "GiB", a->total / 1073741824.0, b->total / 1073741824.0);
-    print_both("step", "s", a->step_s, b->step_s);
-    print_both("speed", "tokens/s", a->tokens_per_s, b->tokens_per_s);
-    print_both("share of the peak (MFU)", "%", 100 * a->utilisation, 100 * b->utilisation);
-  }
-  for (int i = 0; i < 2; i++)
-    if (c->sides[i].lacks != NULL) printf("%s is not estimated: %s\n", c->sides[i].name, c->sides[i].lacks);
-}
-
-static void print_text(const comparison *c) {
-  for (int changes = NXC_CHANGES_CHECKPOINT; changes >= NXC_CHANGES_SETTINGS; changes--) {
-    bool first = true;
-    for (size_t i = 0; i < c->found.n_items; i++) {
-      const nxc_difference *d = &c->found.items[i];
-      if ((int)d->changes != changes) continue;
-      if (first) puts(nxc_changes_name(d->changes));
-      first = false;
-      printf("  %-28s %s -> %s\n", d->path, shown(&d->values[0]), shown(&d->values[1]));
-      printf("  %-28s   (%s -> %s)\n", "", d->values[0].from ? d->values[0].from : "unknown",
-             d->values[1].from ? d->values[1].from : "unknown");
-    }
-  }
-  print_estimates(c);
-  const char *a = c->sides[0].name, *b = c->sides[1].name;
-  if (*c->found.unread) printf("differ where they are not read: %s\n", c->found.unread);
-  if (c->found.n_items == 0) printf("%s and %s mean the same\n", a, b);
-  else printf("%s and %s: %s; %s\n", a, b, count_differences(c), worst_name(c));
-}
-
-static json_t *value_json(const nxc_compared_value *value) {
-  json_t *json = value->json && !value->absent ? json_loads(value->json, JSON_DECODE_ANY, NULL) : NULL;
-  return json ? json : json_null();
-}
-
-static json_t *from_json(const nxc_compared_value *value) {
-  json_t *json = value->from ? json_string(value->from) : NULL;
-  return json ? json : json_null();
-}
-
-/* [of A, of B] */
-static json_t *estimates_json(const comparison *c, int column) {
-  return json_pack("[o, o]", nxc_column_json(&c->sides[0].columns[column]),
-                   nxc_column_json(&c->sides[1].columns[column]));
-}
-
-static void print_json(const comparison *c) {
-  json_t *list = json_array();
-  for (size_t i = 0; i < c->found.n_items; i++) {
-    const nxc_difference *d = &c->found.items[i];
-    const char *kind = d->is_setting ? "setting" : "option";
-    json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}", kind, d->path, "a",
-                                          value_json(&d->values[0]), "b", value_json(&d->values[1]), "a_from",
-                                          from_json(&d->values[0]), "b_from", from_json(&d->values[1]),
-                                          "class", nxc_changes_name(d->changes)));
-  }
-  json_t *object =
-      json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "a", c->sides[0].name, "b", c->sides[1].name, "same",
-                c->found.n_items == 0, "class", c->found.n_items ? json_string(worst_name(c)) : json_null(),
-                "differences", list, "own", estimates_json(c, 0), "nxrun", estimates_json(c, 1));
-  json_dumpf(object, stdout, JSON_INDENT(2));
-  putchar('\n');
-  json_decref(object);
-}
-
-static int diff(nxc_arena *arena, const nxc_options *options, const nxc_estimate_request *asked) {
-  comparison c = {.arena = arena, .options = options, .asked = asked};
-  if (options->format != NXC_FORMAT_TEXT && options->format != NXC_FORMAT_JSON) {
-    fprintf(stderr, "nxcfg diff: --format takes text or json, not %s\n", options->format_name);
-    return NXC_EXIT_USAGE;
-  }
+static void compare_pair(pairs *p, nxc_diff_side a, nxc_diff_side b) {
+  nxc_diff c = {.arena = p->arena, .options = p->options, .asked = p->asked, .sides = {a, b}};
   bool good = true;
-  for (int i = 0; i < 2; i++) good = read_side(&c, &c.sides[i], options->files.items[i]) && good;
-  if (!good) return NXC_EXIT_USAGE;
-  c.found = nxc_compare(arena, &c.sides[0].values, &c.sides[1].values);
-  if (options->format == NXC_FORMAT_JSON) print_json(&c);
-  else print_text(&c);
-  return c.found.n_items > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
+  for (int i = 0; i < 2; i++) good = read_side(&c, &c.sides[i]) && good;
+  if (!good) {
+    settle(p, NXC_EXIT_USAGE);
+    return;
+  }
+  c.found = nxc_compare(p->arena, &c.sides[0].values, &c.sides[1].values);
+  if (p->format == NXC_DIFF_JSON) json_array_append_new(p->list, nxc_diff_json(&c));
+  else nxc_diff_print(&c, p->format);
+  settle(p, c.found.n_items > 0 ? NXC_EXIT_FOUND : NXC_EXIT_GOOD);
+}
+
+static nxc_diff_side side_of(const char *file) {
+  return (nxc_diff_side){.name = file, .file = file};
+}
+
+/* What has no other to be compared with. */
+static void report_alone(pairs *p, const char *file, const char *where) {
+  if (p->format == NXC_DIFF_JSON)
+    json_array_append_new(p->list, json_pack("{s:s, s:s}", "file", file, "only", where));
+  else if (p->format == NXC_DIFF_MARKDOWN) printf("**%s** is only in %s.\n\n", file, where);
+  else printf("%s is only in %s\n", file, where);
+  settle(p, NXC_EXIT_FOUND);
+}
+
+static void compare_with_revision(pairs *p, const char *file) {
+  bool absent;
+  nxc_diff_side before = side_of(file);
+  before.text = nxc_revision_read(p->arena, p->revision, file, &absent);
+  if (before.text != NULL) before.name = before.text->name;
+  if (before.text != NULL) compare_pair(p, before, side_of(file));
+  else if (absent) report_alone(p, file, "the working tree");
+  else settle(p, NXC_EXIT_USAGE);
+}
+
+static bool is_folder(const char *name) {
+  struct stat status;
+  return stat(name, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Whether the file is a training's: folders hold much else. */
+static bool is_training(const pairs *p, const char *file) {
+  nxc_request request = nxc_options_request(p->options, file);
+  nxc_compiled compiled;
+  request.searched = request.judges_only = true;
+  nxc_compile_settings(p->arena, &request, nxc_sink_new(p->arena), &compiled);
+  return !compiled.foreign;
+}
+
+static const char *below(const char *file, const char *folder) {
+  const char *rest = file + strlen(folder);
+  return *rest == '/' ? rest + 1 : rest;
+}
+
+static void compare_folders(pairs *p, const char *a, const char *b) {
+  nxc_found_files of_a, of_b;
+  const char *first[] = {a}, *second[] = {b};
+  if (!nxc_folders_expand(p->arena, "diff", &(nxc_texts){first, 1}, &of_a) ||
+      !nxc_folders_expand(p->arena, "diff", &(nxc_texts){second, 1}, &of_b)) {
+    settle(p, NXC_EXIT_USAGE);
+    return;
+  }
+  size_t i = 0, k = 0;
+  while (i < of_a.names.n_items || k < of_b.names.n_items) {
+    const char *left = i < of_a.names.n_items ? of_a.names.items[i] : NULL,
+               *right = k < of_b.names.n_items ? of_b.names.items[k] : NULL;
+    int order = !left ? 1 : !right ? -1 : strcmp(below(left, a), below(right, b));
+    i += order <= 0;
+    k += order >= 0;
+    if (!is_training(p, order > 0 ? right : left)) continue;
+    if (order == 0) compare_pair(p, side_of(left), side_of(right));
+    else report_alone(p, order < 0 ? left : right, order < 0 ? a : b);
+  }
+}
+
+static void compare_all(pairs *p) {
+  const nxc_texts *files = &p->options->files;
+  nxc_found_files found;
+  if (p->revision == NULL && is_folder(files->items[0]) && is_folder(files->items[1])) {
+    p->many = true;
+    compare_folders(p, files->items[0], files->items[1]);
+  } else if (p->revision == NULL) {
+    compare_pair(p, side_of(files->items[0]), side_of(files->items[1]));
+  } else if (!nxc_folders_expand(p->arena, "diff", files, &found)) {
+    settle(p, NXC_EXIT_USAGE);
+  } else {
+    p->many = found.names.n_items != 1;
+    for (size_t i = 0; i < found.names.n_items; i++)
+      if (!found.below[i] || is_training(p, found.names.items[i]))
+        compare_with_revision(p, found.names.items[i]);
+  }
+}
+
+static int diff(pairs *p) {
+  p->list = p->format == NXC_DIFF_JSON ? json_array() : NULL;
+  compare_all(p);
+  if (p->list == NULL) return p->status;
+  const json_t *one = p->many ? p->list : json_array_get(p->list, 0);
+  if (one != NULL) json_dumpf(one, stdout, JSON_INDENT(2));
+  if (one != NULL) putchar('\n');
+  json_decref(p->list);
+  return p->status;
+}
+
+static bool choose_format(const nxc_options *options, nxc_diff_format *format) {
+  static const char *const names[] = {[NXC_DIFF_TEXT] = "text",
+                                      [NXC_DIFF_JSON] = "json",
+                                      [NXC_DIFF_GITHUB] = "github",
+                                      [NXC_DIFF_MARKDOWN] = "markdown"};
+  const char *name = options->format_name ? options->format_name : "text";
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    *format = (nxc_diff_format)i;
+    if (strcmp(names[i], name) == 0) return true;
+  }
+  fprintf(stderr, "nxcfg diff: --format takes text, json, github or markdown, not %s\n", name);
+  return false;
 }
 
 int nxc_command_diff(int argc, char **argv) {
@@ -235,18 +243,23 @@ int nxc_command_diff(int argc, char **argv) {
   const char *machine = NULL;
   nxc_texts assume = {0};
   nxc_estimate_request asked = {0};
-  const nxc_extra_option extras[] = {
-      {.name = "--machine", .text = &machine}, {.name = "--assume", .list = &assume}, {.name = NULL}};
+  pairs p = {.arena = arena, .options = &options, .asked = &asked};
+  const nxc_extra_option extras[] = {{.name = "--git", .text = &p.revision},
+                                     {.name = "--machine", .text = &machine},
+                                     {.name = "--assume", .list = &assume},
+                                     {.name = NULL}};
   int status = NXC_EXIT_USAGE;
-  if (nxc_options_parse(arena, &options, "diff", argc - 1, argv + 1, extras, false)) {
+  if (nxc_options_parse(arena, &options, "diff", argc - 1, argv + 1, extras, true)) {
+    size_t n_files = options.files.n_items;
     if (options.help) {
       nxc_options_print_usage(usage, stdout);
       status = NXC_EXIT_GOOD;
-    } else if (options.files.n_items != 2) {
+    } else if (p.revision ? n_files == 0 : n_files != 2) {
       nxc_options_print_usage(usage, stderr);
-    } else if (nxc_estimate_read(arena, "diff", NULL, machine, &asked) &&
+    } else if (choose_format(&options, &p.format) &&
+               nxc_estimate_read(arena, "diff", NULL, machine, &asked) &&
                nxc_estimate_assume(arena, "diff", &assume, &asked)) {
-      status = diff(arena, &options, &asked);
+      status = diff(&p);
     }
   }
   nxc_arena_free(arena);

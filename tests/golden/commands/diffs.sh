@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What nxcfg diff compares, and for whom it prints, as TAP: pipes, standard input, revisions, folders; github, markdown.
+# Usage: diffs.sh NXCFG ROOT
+. "$(dirname "$0")/../../tap.sh"
+nxcfg=$(realpath "$1")
+conf=$(realpath "$2")/conf
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+expect() { # NAME STATUS WANTED TEXT...: the exit status, and what stands in what was printed; ! before one that does not
+  name=$1 bad=
+  [ "$2" = "$3" ] || bad="exit status $2"
+  shift 3
+  for text in "$@"; do
+    case $text in
+    !*) ! grep -qF -- "${text#?}" printed || bad="$bad; prints ${text#?}" ;;
+    *) grep -qF -- "$text" printed || bad="$bad; does not print $text" ;;
+    esac
+  done
+  [ -z "$bad" ]
+  result "$name" $? "$bad
+$(cat printed)"
+}
+
+mkdir a b
+cp "$conf/nxdt/quickstart.yaml" a/one.yaml
+cp a/one.yaml a/two.yaml
+cp a/one.yaml b/one.yaml
+sed 's/gradient_clip_val: .*/gradient_clip_val: 0.5/' a/one.yaml >b/two.yaml
+cp a/one.yaml a/gone.yaml
+cp a/one.yaml b/new.yaml
+printf 'kind: Service\n' >b/service.yaml
+
+cat b/two.yaml | "$nxcfg" diff a/one.yaml - >printed 2>&1
+expect 'standard input' $? 1 'optimizer.clip_norm' '1.0 -> 0.5'
+mkfifo pipe
+cat a/one.yaml >pipe &
+"$nxcfg" diff pipe b/one.yaml >printed 2>&1
+expect 'a pipe' $? 0 'mean the same'
+"$nxcfg" diff a b >printed 2>&1
+expect 'folders: file by file' $? 1 'a/one.yaml and b/one.yaml mean the same' 'a/two.yaml and b/two.yaml: 1 setting differs' \
+  'a/gone.yaml is only in a' 'b/new.yaml is only in b' '!service.yaml'
+"$nxcfg" diff a b --format json >printed 2>&1
+expect 'folders: one list' $? 1 '"same": true' '"only": "b"' '"class"'
+"$nxcfg" diff a/two.yaml b/two.yaml --format markdown >printed 2>&1
+expect 'a comment for a pull request' $? 1 '| what | before | after | effect |' '| `optimizer.clip_norm` | 1.0 | 0.5 |'
+"$nxcfg" diff a/two.yaml b/two.yaml --format github >printed 2>&1
+expect 'annotations' $? 1 '::notice file=b/two.yaml,line=18' 'optimizer.clip_norm: 1.0 -> 0.5'
+"$nxcfg" diff a/one.yaml b/one.yaml --format nonsense >printed 2>&1
+expect 'a format that there is not' $? 2 '--format takes text, json, github or markdown'
+
+if ! command -v git >/dev/null; then
+  skip 'revisions' 'git is not here'
+  finish
+fi
+export GIT_CONFIG_GLOBAL=/dev/null
+git init -q . && git add a && git -c user.name=n -c user.email=e commit -qm first
+sed -i 's/gradient_clip_val: .*/gradient_clip_val: 0.25/' a/two.yaml
+cp a/one.yaml a/fresh.yaml
+"$nxcfg" diff --git HEAD a/two.yaml >printed 2>&1
+expect 'a file and what it was' $? 1 '1.0 -> 0.25' 'HEAD:a/two.yaml and a/two.yaml: 1 setting differs'
+(cd a && "$nxcfg" diff --git HEAD two.yaml) >printed 2>&1
+expect 'from within a folder' $? 1 '1.0 -> 0.25'
+"$nxcfg" diff --git HEAD a >printed 2>&1
+expect 'a folder and what it was' $? 1 'HEAD:a/one.yaml and a/one.yaml mean the same' 'a/fresh.yaml is only in the working tree'
+"$nxcfg" diff --git nonsense a/two.yaml >printed 2>&1
+expect 'a revision that there is not' $? 2 'git knows no revision nonsense'
+"$nxcfg" diff --git --output=x a/two.yaml >printed 2>&1
+expect 'an option is no revision' $? 2 'is no revision'
+finish
