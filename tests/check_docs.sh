@@ -77,7 +77,7 @@ build/nxdata build conf/text/devil.txt -o build/data/devil >/dev/null || exit 99
 awk '/^<!-- run/ { mark = $0; next }
      mark != "" && /^```console/ { i++; file = "block." i; print mark >file; inside = 1; mark = ""; next }
      inside && /^```/ { inside = 0; next }
-     inside { print >file }' "$source/README.md"
+     inside { print >file }' "$source/README.md" "$source"/docs/*.md
 
 # Lines of `shown` must be those of `printed`, in order; a line `...` stands for any lines, `...` at the end of
 # a line for any text.

@@ -20,7 +20,7 @@ command -v git >/dev/null || skip_all "there is no git"
 # The yaml block behind `<!-- ci: NAME -->`.
 block() {
   awk -v mark="<!-- ci: $1 -->" '$0 == mark { found = 1; next } found && /^```yaml/ { inside = 1; next }
-    inside && /^```/ { exit } inside { print }' "$root/README.md"
+    inside && /^```/ { exit } inside { print }' "$root/README.md" "$root"/docs/*.md
 }
 # A text of a YAML file, by its steps.
 value() {
@@ -99,7 +99,8 @@ check "gitlab: without a change the report is empty"
 
 # -- pre-commit
 hook=$(value "$root/.pre-commit-hooks.yaml" 0 entry)
-[ "$hook" = "$(value "$work/pre-commit.yaml" repos 0 hooks 0 entry)" ] && [ "$hook" = "nxcfg validate --format short" ]
+[ "$(value "$root/.pre-commit-hooks.yaml" 0 id)" = "$(value "$work/pre-commit.yaml" repos 0 hooks 0 id)" ] &&
+  [ "$hook" = "nxcfg validate --format short -q" ] && [ -f "$root/pyproject.toml" ]
 check "pre-commit: the hook and README agree"
 $hook configs/deep/two.yml >"$work/out" 2>&1
 check "pre-commit: a good file passes"
@@ -109,7 +110,7 @@ check "pre-commit: a broken one does not"
 pattern=$(value "$work/pre-commit.yaml" repos 0 hooks 0 files)
 [ "$(git ls-files | grep -cE "$pattern")" = 5 ]
 check "pre-commit: files names the configurations"
-for key in id name language types; do value "$root/.pre-commit-hooks.yaml" 0 $key; done >"$work/out"
+for key in id name language types_or; do value "$root/.pre-commit-hooks.yaml" 0 $key; done >"$work/out"
 [ "$(grep -c . "$work/out")" -ge 4 ]
 check "pre-commit: the hook has what pre-commit demands"
 
@@ -117,7 +118,10 @@ check "pre-commit: the hook has what pre-commit demands"
 if command -v pre-commit >/dev/null; then
   pre-commit validate-manifest "$root/.pre-commit-hooks.yaml" >"$work/out" 2>&1
   check "pre-commit takes the hook"
-  cp "$work/pre-commit.yaml" .pre-commit-config.yaml && git_quietly add .pre-commit-config.yaml
+  # the hook with the nxcfg that is here, which pre-commit else builds
+  printf "repos:\n- repo: local\n  hooks:\n  - {id: nxcfg-validate, name: nxcfg, entry: '%s', language: system,
+    files: '%s', require_serial: true}\n" "$hook" "$pattern" >.pre-commit-config.yaml
+  git_quietly add .pre-commit-config.yaml
   pre-commit run --all-files >"$work/out" 2>&1
   [ $? = 1 ] && grep -q '^configs/four.yaml:7:23: error\[NX1301\]' "$work/out"
   check "pre-commit stops a broken file"
