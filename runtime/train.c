@@ -13,7 +13,7 @@ static bool open_metrics(nxr_training *run) {
   const nx_run_names *names = run->plan->run_names;
   run->metrics = (nxr_metrics){.log = run->options->log,
                                .log_every = names->log_every,
-                               .n_steps = run->plan->run->n_steps,
+                               .n_steps = run->n_steps,
                                .window_bytes = run->arenas.segment_bytes};
   snprintf(path, sizeof path, "%s/metrics.jsonl", run->checkpoint.directory);
   const char *file = run->options->metrics ? run->options->metrics : path;
@@ -225,7 +225,7 @@ static bool train(nxr_training *run, uint64_t last, const char **why, bool *stop
 }
 
 static bool loop(nxr_training *run) {
-  uint64_t last = run->plan->run->n_steps;
+  uint64_t last = run->n_steps;
   if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
   bool stop = false, trained = run->done < last;
   open_progress(run);
@@ -246,8 +246,8 @@ static bool loop(nxr_training *run) {
     nxr_tell(run, "failed", "cannot be saved");
     return false;
   }
-  if (trained && run->done == run->plan->run->n_steps) evaluate(run, nxr_evaluate_end);
-  bool done = run->done == run->plan->run->n_steps;
+  if (trained && run->done == run->n_steps) evaluate(run, nxr_evaluate_end);
+  bool done = run->done == run->n_steps;
   nxr_tell(run, done ? "done" : "stopped", done ? "ends" : "stops");
   run->stopped = stop && !done;
   if (stop && run->world->rank == 0)

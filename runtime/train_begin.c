@@ -271,12 +271,43 @@ static bool open_profile(nxr_training *run) {
   return nxr_training_agree(run);
 }
 
+/* Steps of whole batches in the epochs; what is left of an epoch makes none. */
+static uint64_t steps_of_epochs(const nx_plan *plan, uint64_t n_samples) {
+  const nx_run *wanted = plan->run;
+  uint64_t each = n_samples / wanted->global_batch * wanted->global_batch, low = 0, high = wanted->n_steps;
+  uint64_t all = each > UINT64_MAX / wanted->epochs ? UINT64_MAX : each * wanted->epochs;
+  while (low < high) { /* the most steps that read no more */
+    uint64_t middle = low + (high - low + 1) / 2;
+    if (nx_plan_samples_before(plan, middle) <= all) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+static bool count_steps(nxr_training *run) {
+  const nx_run *wanted = run->plan->run;
+  run->n_steps = wanted->n_steps;
+  if (wanted->epochs == 0 || nxr_only_evaluates(run)) return true;
+  uint64_t n_samples = nxr_data_samples(run->data, nxr_data_trained(run->data));
+  run->n_steps = steps_of_epochs(run->plan, n_samples);
+  if (run->n_steps == 0)
+    return nxr_fault_set(&run->fault, "the dataset has %llu samples, which are not one batch of %u: schedule.epochs "
+                         "counts whole batches",
+                         (unsigned long long)n_samples, wanted->global_batch);
+  if (run->n_steps < wanted->n_steps && run->world->rank == 0)
+    fprintf(stderr, "nxrun: %llu epochs of %llu samples are over after %llu of the schedule's %llu steps (schedule.epochs)\n",
+            (unsigned long long)wanted->epochs, (unsigned long long)n_samples, (unsigned long long)run->n_steps,
+            (unsigned long long)wanted->n_steps);
+  return true;
+}
+
 bool nxr_training_load(nxr_training *run) {
   run->world->phase = "while data and weights are read";
   run->scale = nxr_loss_scale_begin(run->plan->run);
   run->checkpoint.run.scale = &run->scale;
   run->checkpoint.run.score = &run->score;
   if (!open_data(run)) return false;
+  count_steps(run);
   nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
   if (!nxr_training_agree(run)) return false;
   if (nxr_only_evaluates(run)) return refer(run) && load_evaluated(run);

@@ -36,6 +36,7 @@ typedef struct nxr_training {
   double loss; /* of the last step */
   bool stopped; /* before its last step, to be resumed */
   nxr_fault fault;
+  uint64_t n_steps; /* that it has: the plan's, or those that its epochs come to */
   uint64_t done;  /* steps behind the run */
   nxr_saver *saver;
   uint64_t saved;       /* at which the newest checkpoint was begun */

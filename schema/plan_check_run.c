@@ -80,6 +80,7 @@ bool nx_check_run_counts(const nx_checker *check) {
       names->rules > NX_RUN_RULES || names->best < -1 ||
       !nx_is_index_or_none(plan, names->best_evaluation, NX_SECTION_EVALUATIONS) ||
       !nx_is_provenance_text(plan, names->load) || names->load_weights > 1 || names->load_required > 1 ||
+      names->schedule > NX_SCHEDULE_OF_CHECKPOINT ||
       names->save_optimizer > 1 || !(names->stop_after_s >= 0) || !isfinite(names->stop_after_s) ||
       !nx_is_provenance_text(plan, names->profile_ranks) ||
       !nx_is_provenance_text(plan, names->tokenizer) || names->reserved_tail != 0 || names->profile_first > names->profile_last ||

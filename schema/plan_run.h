@@ -76,8 +76,9 @@ typedef struct nx_run {
   uint32_t sequence_sums; /* value [B] f64 of the last chunk: of each sequence, the sum over its tokens of weight x
                              negative log-probability; or NX_NONE */
   uint32_t metrics; /* value [NX_N_PAIR_METRICS] f64: sums over the pairs of the step; or NX_NONE */
+  uint64_t epochs; /* of the training's dataset, behind which it ends if not before; 0: not counted */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 280, "plan run");
+_Static_assert(sizeof(nx_run) == 288, "plan run");
 
 enum {
   NX_MEASURE_ROOT = 1,     /* the square root is logged, */
@@ -116,6 +117,13 @@ enum {
   NX_DOCUMENTS_LOSS = 4       /* what follows the end of a document is not predicted */
 };
 
+/* What becomes of the schedule where a run goes on from a checkpoint that has another. */
+typedef enum nx_schedule_rule {
+  NX_SCHEDULE_OF_PLAN = 0,
+  NX_SCHEDULE_SAME,         /* the run does not go on */
+  NX_SCHEDULE_OF_CHECKPOINT /* it does not, and says what the plan is to be made with */
+} nx_schedule_rule;
+
 typedef struct nx_run_names {
   uint32_t name;        /* text */
   uint32_t directory;   /* text */
@@ -142,7 +150,7 @@ typedef struct nx_run_names {
   uint64_t profile_first, profile_last; /* steps, from 1, that are recorded; 0: none */
   uint64_t file_bytes; /* of a checkpoint's file of weights, at most; 0: any number */
   uint32_t tokenizer;  /* text: a file or folder, beside checkpoints; "": what nxdata left beside the dataset */
-  uint32_t reserved;
+  uint32_t schedule;   /* nx_schedule_rule */
   /* Checkpoints also come after so long, so many sequences and so many epochs since the one before; 0: not. */
   double save_after_s;
   uint64_t save_samples;

@@ -55,6 +55,17 @@ plan hf checkpoint.load=whole/checkpoints/step-000008
 expect 'a folder of weights is one to load' 0 'step 8/8' $run hf.bin --dir hf
 same 'and begins at step 0' hf folder 1
 
+plan other checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4
+expect 'with another schedule, which the plan decides' 0 'schedule.min_lr: 0.00029.* there, 0.0001 here' \
+  $run other.bin --dir other
+plan kept checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4 checkpoint.schedule=same
+expect 'or which has to be the same' 1 'by checkpoint.schedule the schedule too' $run kept.bin --dir kept
+plan theirs checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4 checkpoint.schedule=checkpoint
+expect 'or is to be that of the checkpoint, which is named' 1 'schedule.min_lr: 0.00029.* there' $run theirs.bin --dir theirs
+plan longer checkpoint.load=whole checkpoint.load_step=4 schedule.max_steps=9 schedule.constant_steps=1 \
+  checkpoint.schedule=same
+expect 'more steps behind the end of the decay are the same schedule' 0 'step 9/9' $run longer.bin --dir longer
+
 mkdir base && cp whole/checkpoints/step-000008/model.safetensors whole/checkpoints/step-000008/config.json base
 plan adapters lora.rank=2 lora.save_base=true run.init_from=base
 expect 'adapters beside weights that are read' 0 'step 8/8' $run adapters.bin --dir adapters

@@ -75,4 +75,15 @@ plan half 1 3e-3 8 8 '2@0, 4@6, 8@12' steps 'param: fp16, compute: fp16, reduce:
 expect 'in fp16' 0 'step 8/8' "$nxrun" half.bin --dir half
 numbers learns 1 8 >one && numbers half 1 8 >other && near 2e-3 2e-2
 report 'it has the losses and norms of fp32' $?
+# 1500 bytes are as many tokens: 93 samples of 16, which are 11 batches of 8.
+head -c 1500 text >short && "$nxdata" build short -o short >/dev/null || exit 99
+plan epochs 4 1e-3 60 8 ''
+sed 's/max_steps: 60/max_steps: 60, epochs: 2/; s/path: \[data\]/path: [short]/' epochs.yaml >two.yaml
+"$nxcfg" plan two.yaml -o two.bin >out 2>&1 || exit 99
+expect 'two epochs' 0 '2 epochs of 93 samples are over after 22 of' "$nxrun" two.bin --dir two
+[ "$(wc -l <two/metrics.jsonl)" = 22 ] && [ -d two/checkpoints/step-000022 ]
+report 'are as many whole batches, and end with a checkpoint' $?
+sed 's/max_steps: 60/max_steps: 5, epochs: 2/' epochs.yaml >few.yaml
+"$nxcfg" plan few.yaml -o few.bin >out 2>&1 || exit 99
+expect 'unless the steps are over before' 0 'step 5/5' "$nxrun" few.bin --dir few
 finish

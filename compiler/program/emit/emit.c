@@ -394,6 +394,7 @@ static void emit_run(nxc_emitter *e) {
                 .workspace_bytes = (uint64_t)nxc_int(s, NX_SETTING_RUN_WORKSPACE_BYTES),
                 .seed = (uint64_t)nxc_int(s, NX_SETTING_RUN_SEED),
                 .n_steps = (uint64_t)t->rate.max_steps,
+                .epochs = nxc_has(s, NX_SETTING_SCHEDULE_EPOCHS) ? (uint64_t)nxc_int(s, NX_SETTING_SCHEDULE_EPOCHS) : 0,
                 .n_micro_batches = graph->n_micro_batches,
                 .micro_batch = (uint32_t)t->batch.micro,
                 .sequence = (uint32_t)t->model.sequence,

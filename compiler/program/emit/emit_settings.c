@@ -145,6 +145,11 @@ static const char *join_numbers(nxc_emitter *e, nxc_setting_id id) {
   return text;
 }
 
+static uint32_t schedule_rule_of(const nxc_settings *s) {
+  if (nxc_is(s, NX_SETTING_CHECKPOINT_SCHEDULE, "same")) return NX_SCHEDULE_SAME;
+  return nxc_is(s, NX_SETTING_CHECKPOINT_SCHEDULE, "checkpoint") ? NX_SCHEDULE_OF_CHECKPOINT : NX_SCHEDULE_OF_PLAN;
+}
+
 void nxc_emit_run_names(nxc_emitter *e) {
   const nxc_settings *s = e->settings;
   const char *name = nxc_text(s, NX_SETTING_RUN_NAME);
@@ -165,6 +170,7 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .load_step = int_or_none(s, NX_SETTING_CHECKPOINT_LOAD_STEP),
       .load_weights = nxc_flag(s, NX_SETTING_CHECKPOINT_WEIGHTS_ONLY),
       .load_required = nxc_flag(s, NX_SETTING_CHECKPOINT_REQUIRED),
+      .schedule = schedule_rule_of(s),
       .save_optimizer = nxc_flag(s, NX_SETTING_CHECKPOINT_SAVE_OPTIMIZER),
       .profile_first = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_FIRST) : 0,
       .profile_last = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_LAST) : 0,
