@@ -35,7 +35,7 @@ static double operations(const nxr_training *run, const nxr_numbers *numbers) {
 }
 
 static bool is_line_due(const nxr_training *run) {
-  return run->done % run->plan->run_names->log_every == 0 || run->done == run->plan->run->n_steps;
+  return run->done % run->plan->run_names->log_every == 0 || run->done == run->n_steps;
 }
 
 static void report(nxr_training *run, const nxr_numbers *numbers, double seconds) {
@@ -100,6 +100,7 @@ static bool is_finite(nxr_training *run, const nxr_numbers *numbers) {
   if (nxr_loss_scale_is_used(run->plan->run)) return true; /* such steps are skipped */
   if (run->finite.looks && run->finite.found[0]) return nxr_fault_set(&run->fault, "%s", run->finite.found);
   if (isfinite(numbers->loss) && isfinite(numbers->grad_norm)) return true;
+  if (run->plan->run_names->rules & NX_RUN_GOES_ON_AT_NAN) return true;
   return nxr_fault_set(
       &run->fault,
       "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest checkpoint "

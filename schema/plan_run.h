@@ -197,7 +197,8 @@ enum {
   NX_RUN_SAVES_MAY_FAIL = 64,  /* a checkpoint that cannot be written is said, and the training goes on */
   NX_RUN_KEEPS_PROGRESS = 128, /* progress.txt in the run's folder */
   NX_RUN_LOGS_FLOPS = 256,     /* operations a second, and their share of what the machine could do */
-  NX_RUN_RULES = 511
+  NX_RUN_GOES_ON_AT_NAN = 512, /* a loss that is no number does not end the run */
+  NX_RUN_RULES = 1023
 };
 
 enum {

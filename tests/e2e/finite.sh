@@ -31,6 +31,10 @@ losses() {
 plan over 1e30
 expect 'the weights overflow: the run ends, and says how to find where' 1 'check-numbers says where it begins' \
   "$mpiexec" -n 2 "$nxrun" over.bin --dir over
+plan on 1e30 --set run.stop_at_nan=false
+expect 'or it goes on, where that is asked for' 0 'step 6/6' "$mpiexec" -n 2 "$nxrun" on.bin --dir on
+grep -q '"step":6,"loss":null' on/metrics.jsonl
+report 'with losses that are none' $?
 expect 'which it then does' 1 \
   'step [0-9]*, rank [01]: operator [0-9]*, [a-z_]* of .*, is the first to make what is no number: element [0-9]* of ' \
   "$mpiexec" -n 2 "$nxrun" over.bin --dir over --resume --check-numbers

@@ -70,6 +70,7 @@ static uint32_t find_shown(const nxc_settings *s) {
 static uint32_t find_rules(const nxc_settings *s) {
   return (nxc_flag(s, NX_SETTING_EVALUATE_ONLY) ? NX_RUN_ONLY_EVALUATES : 0u) |
          (nxc_is(s, NX_SETTING_CHECKPOINT_WEIGHTS, "model") ? NX_RUN_MODEL_WEIGHTS : 0u) |
+         (nxc_flag(s, NX_SETTING_RUN_STOP_AT_NAN) ? 0u : NX_RUN_GOES_ON_AT_NAN) |
          (nxc_flag(s, NX_SETTING_CHECKPOINT_HUGGING_FACE) ? 0u : NX_RUN_BARE_WEIGHTS) |
          (nxc_flag(s, NX_SETTING_CHECKPOINT_ASYNC) ? NX_RUN_SAVES_ASIDE : 0u) |
          (nxc_is(s, NX_SETTING_CHECKPOINT_WHEN_BUSY, "skip") ? NX_RUN_SKIPS_SAVES : 0u) |
