@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_beside.h"
 
-#include "runtime/checkpoint/checkpoint_manifest.h"
+#include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/data/dataset.h"
 #include "tokenizer/files.h"
 
@@ -103,6 +103,6 @@ bool nxr_beside_write(const char *folder, const nx_plan *plan, nxr_fault *fault)
 bool nxr_beside_is_known(const char *name) {
   for (int i = 0; nxt_file_names[i]; i++)
     if (strcmp(name, nxt_file_names[i]) == 0) return true;
-  return strcmp(name, NXR_MODEL_CONFIG) == 0 || strcmp(name, NXR_GENERATION_CONFIG) == 0 ||
+  return strcmp(name, NXR_MODEL_CONFIG) == 0 || strcmp(name, NXR_MODEL_INDEX) == 0 || strcmp(name, NXR_GENERATION_CONFIG) == 0 ||
          strcmp(name, NXR_ADAPTER_CONFIG) == 0;
 }

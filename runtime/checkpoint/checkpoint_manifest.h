@@ -23,10 +23,11 @@
 #define NXR_MODEL_CONFIG "config.json"
 #define NXR_ADAPTER_FILE "adapter_model.safetensors"
 #define NXR_ADAPTER_CONFIG "adapter_config.json"
-enum { NXR_CHECKPOINT_FILES = 2 + NXR_MAX_STATE_FILES };
+enum { NXR_CHECKPOINT_FILES = 2 + NXR_MAX_STATE_FILES + NXR_MAX_SHARDS, NXR_FILE_NAME_BYTES = 48 };
 
 typedef struct nxr_checkpoint_file {
-  const char *name;
+  char name[NXR_FILE_NAME_BYTES];
+  uint32_t shard; /* of the model's weights, from 1; 0: the file has all of its content */
   uint64_t n_bytes;
   nxr_sum sum;
 } nxr_checkpoint_file;

@@ -15,10 +15,13 @@ typedef enum verdict { WHOLE, DAMAGED, REFUSED } verdict;
 
 /* What rank 0 finds without reading the files; `why` is filled where it is not whole. */
 static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, const char *folder,
-                     uint64_t step, nxr_checkpoint_file *files, uint32_t n_files, uint32_t n_weights,
-                     nxr_fault *why) {
-  json_t *manifest;
-  if (!nxr_manifest_read(folder, step, &manifest, why)) return DAMAGED;
+                     const nxr_tensors *tensors, const json_t *manifest, nxr_listing *listing, nxr_fault *why) {
+  nxr_content contents[NXR_CHECKPOINT_FILES];
+  nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
+  *listing = nxr_listing_read(manifest, false);
+  uint32_t n_weights = nxr_checkpoint_list(tensors, listing, contents, files);
+  listing->states = !from->weights_only;
+  uint32_t n_files = nxr_checkpoint_list(tensors, listing, contents, files);
   verdict is = WHOLE;
   if (!from->weights_only && !nxr_manifest_check_run(manifest, folder, &checkpoint->run, why)) is = REFUSED;
   else if (n_files > n_weights && nxr_manifest_n_files(manifest) == n_weights)
@@ -30,21 +33,26 @@ static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, c
   else if (!nxr_manifest_files(manifest, folder, files, n_files, why)) is = DAMAGED;
   else if (!from->weights_only && nxr_manifest_n_files(manifest) != n_files)
     is = DAMAGED, nxr_fault_set(why, "its manifest.json names other files");
-  json_decref(manifest);
   return is;
 }
 
 /* The same on every rank; `why` is filled on those that know. */
-static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume *from,
-                              const nxr_tensors *tensors, const char *folder, uint64_t step, nxr_fault *why) {
+static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume *from, const nxr_tensors *tensors,
+                              const char *folder, uint64_t step, nxr_listing *listing, nxr_fault *why) {
   nxr_world *world = checkpoint->world;
   nxr_content contents[NXR_CHECKPOINT_FILES];
   nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
-  uint32_t n_weights = nxr_checkpoint_list(tensors, false, contents, files);
-  uint32_t n_files = nxr_checkpoint_list(tensors, !from->weights_only, contents, files);
+  json_t *manifest = NULL;
   uint32_t is = WHOLE;
-  if (world->rank == 0) is = judge(checkpoint, from, folder, step, files, n_files, n_weights, why);
+  if (world->rank == 0)
+    is = nxr_manifest_read(folder, step, &manifest, why)
+             ? judge(checkpoint, from, folder, tensors, manifest, listing, why)
+             : DAMAGED;
   nxr_world_broadcast(world, &is, sizeof is);
+  nxr_world_broadcast(world, listing, sizeof *listing);
+  uint32_t n_files = is == WHOLE ? nxr_checkpoint_list(tensors, listing, contents, files) : 0;
+  if (manifest && is == WHOLE) nxr_manifest_files(manifest, folder, files, n_files, why);
+  json_decref(manifest);
   if (is != WHOLE) return is;
   return nxr_checkpoint_verify(world, folder, files, n_files, why) ? WHOLE : DAMAGED;
 }
@@ -63,16 +71,18 @@ static bool read_content(const nxr_tensors *tensors, nxr_content content, const 
   return good;
 }
 
-static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const char *folder,
-                       nxr_fault *fault) {
+/* What a checkpoint's folder has several files of is read through their index. */
+static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const nxr_listing *listing,
+                       const char *folder, nxr_fault *fault) {
   nxr_content contents[NXR_CHECKPOINT_FILES];
   nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
-  uint32_t n_files = nxr_checkpoint_list(tensors, !from->weights_only, contents, files);
+  uint32_t n_files = nxr_checkpoint_list(tensors, listing, contents, files);
+  const nx_run_names *names = tensors->pieces->plan->run_names;
+  nx_strictness strictness = from->weights_only ? (nx_strictness)names->strictness : NX_STRICT_RAISE;
   for (uint32_t i = 0; i < n_files; i++) {
-    char path[NXR_PATH_BYTES + 32];
-    snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
-    const nx_run_names *names = tensors->pieces->plan->run_names;
-    nx_strictness strictness = from->weights_only ? (nx_strictness)names->strictness : NX_STRICT_RAISE;
+    char path[NXR_PATH_BYTES + NXR_FILE_NAME_BYTES];
+    if (contents[i] == NXR_MODEL || files[i].shard > 1) continue; /* the master weights say it; it is read */
+    snprintf(path, sizeof path, "%s/%.*s", folder, NXR_FILE_NAME_BYTES, files[i].shard == 1 ? "" : files[i].name);
     if (!read_content(tensors, contents[i], path, strictness, fault)) return false;
   }
   return true;
@@ -110,7 +120,7 @@ static void explain_none(const nxr_resume *from, bool some_damaged, nxr_fault *f
 /* Finds the newest whole checkpoint; *step is 0 where there is none at all. Where all are damaged nothing is
  * touched: to begin again is for the user to decide. */
 static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_resume *from, const nxr_tensors *tensors,
-                       uint64_t *step, nxr_fault *fault) {
+                       uint64_t *step, nxr_listing *listing, nxr_fault *fault) {
   nxr_world *world = checkpoint->world;
   char folder[NXR_PATH_BYTES];
   bool some_damaged = false;
@@ -124,7 +134,7 @@ static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_resume *from,
     }
     nxr_fault why = {""};
     nxr_folder_path(from->directory, candidate[1], "", folder);
-    verdict is = judge_together(checkpoint, from, tensors, folder, candidate[1], &why);
+    verdict is = judge_together(checkpoint, from, tensors, folder, candidate[1], listing, &why);
     if (is == DAMAGED) {
       if (why.text[0] != '\0') fprintf(stderr, "nxrun: %s is passed over: %s\n", folder, why.text);
       some_damaged = true;
@@ -141,8 +151,10 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *f
                            nxr_fault *fault) {
   char folder[NXR_PATH_BYTES];
   nxr_tensors tensors;
+  nxr_listing listing = {0};
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
-  bool good = nxr_world_all(checkpoint->world, opened) && find_whole(checkpoint, from, &tensors, step, fault);
+  bool good = nxr_world_all(checkpoint->world, opened) &&
+              find_whole(checkpoint, from, &tensors, step, &listing, fault);
   if (good && *step > 0) {
     nxr_folder_path(from->directory, *step, "", folder);
     nxr_pieces pieces = *checkpoint->pieces;
@@ -152,7 +164,7 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *f
     if (scale != NULL) nxr_world_broadcast(checkpoint->world, scale, sizeof *scale);
     nxr_score *score = checkpoint->run.score;
     if (score != NULL) nxr_world_broadcast(checkpoint->world, score, sizeof *score);
-    good = nxr_world_all(checkpoint->world, read_files(from, &tensors, folder, fault));
+    good = nxr_world_all(checkpoint->world, read_files(from, &tensors, &listing, folder, fault));
     if (good && checkpoint->world->rank == 0)
       fprintf(stderr,
               from->weights_only ? "nxrun: begins with the weights of %s\n" : "nxrun: resumes from %s\n",

@@ -56,9 +56,9 @@ bool nxr_saver_open(const nxr_checkpoint *checkpoint, bool background, nxr_saver
     made->of_run = checkpoint;
     made->checkpoint = *checkpoint;
     made->background = background;
-    made->n_files = nxr_checkpoint_list(&made->tensors, checkpoint->run.plan->run_names->save_optimizer != 0,
-                                        made->contents, made->files);
     opened = nxr_tensors_share(&made->tensors, fault);
+    const nxr_listing listing = nxr_listing_of(&made->tensors);
+    if (opened) made->n_files = nxr_checkpoint_list(&made->tensors, &listing, made->contents, made->files);
   }
   return nxr_world_all(checkpoint->world, opened);
 }
@@ -73,6 +73,7 @@ static bool write_parts(nxr_saver *saver) {
     saver->files[i].sum = (nxr_sum){0};
     const nxr_part part = {.tensors = &saver->tensors,
                            .content = saver->contents[i],
+                           .shard = saver->files[i].shard,
                            .path = path,
                            .first = saver->checkpoint.world->rank == 0,
                            .taken = taken,
@@ -94,7 +95,8 @@ static void link_name(const nxr_saver *saver) {
 
 static bool complete(nxr_saver *saver) {
   const nxr_manifest_run *run = &saver->checkpoint.run;
-  bool good = nxr_manifest_sizes(saver->folder, saver->files, saver->n_files, &saver->fault) &&
+  bool good = nxr_checkpoint_write_index(&saver->tensors, saver->folder, &saver->fault) &&
+              nxr_manifest_sizes(saver->folder, saver->files, saver->n_files, &saver->fault) &&
               nxr_manifest_write(saver->folder, run, saver->step, saver->files, saver->n_files, &saver->fault) &&
               nxr_folder_publish(saver->directory, saver->step, saver->folder, &saver->fault);
   if (!good) return false;
@@ -161,7 +163,8 @@ static bool open_folder(nxr_saver *saver, bool *is_there, nxr_fault *fault) {
 static uint64_t count(nxr_saver *saver) {
   uint64_t n_bytes = 0;
   for (uint32_t i = 0; i < saver->n_files; i++) {
-    if (saver->taken == NULL) saver->n_taken[i] = nxr_part_take(&saver->tensors, saver->contents[i], NULL);
+    if (saver->taken == NULL)
+      saver->n_taken[i] = nxr_part_take(&saver->tensors, saver->contents[i], saver->files[i].shard, NULL);
     n_bytes += saver->n_taken[i];
   }
   return n_bytes;
@@ -186,7 +189,7 @@ static bool take(nxr_saver *saver, nxr_fault *fault) {
                          (unsigned long long)n_bytes);
   uint8_t *to = saver->taken;
   for (uint32_t i = 0; i < saver->n_files; i++) {
-    nxr_part_take(&saver->tensors, saver->contents[i], to);
+    nxr_part_take(&saver->tensors, saver->contents[i], saver->files[i].shard, to);
     to += saver->n_taken[i];
   }
   return true;

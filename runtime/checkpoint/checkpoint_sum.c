@@ -66,9 +66,8 @@ void nxr_sum_add(nxr_sum *sum, const void *from, uint64_t n_bytes, uint64_t offs
 }
 
 /* In limbs, whose sums over all ranks a double holds exactly. */
-void nxr_sum_combine(nxr_world *world, nxr_sum *sums, uint32_t n) {
+static void combine_some(nxr_world *world, nxr_sum *sums, uint32_t n) {
   double limbs[NXR_SUM_MOST][NXR_SUM_NUMBERS][N_LIMBS] = {0};
-  assert(n <= NXR_SUM_MOST);
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = 0; j < NXR_SUM_NUMBERS; j++)
       for (uint32_t k = 0; k < N_LIMBS; k++)
@@ -81,6 +80,11 @@ void nxr_sum_combine(nxr_world *world, nxr_sum *sums, uint32_t n) {
         sums[i].at[j] = reduce(sums[i].at[j] +
                                multiply((uint64_t)limbs[i][j][k], UINT64_C(1) << (k * LIMB_BITS)));
     }
+}
+
+void nxr_sum_combine(nxr_world *world, nxr_sum *sums, uint32_t n) {
+  for (uint32_t i = 0; i < n; i += NXR_SUM_MOST)
+    combine_some(world, sums + i, n - i < NXR_SUM_MOST ? n - i : NXR_SUM_MOST);
 }
 
 bool nxr_sum_equal(const nxr_sum *one, const nxr_sum *other) {

@@ -19,7 +19,7 @@ typedef struct nxr_sum {
 
 /* The bytes that stand at `offset` of the file. */
 void nxr_sum_add(nxr_sum *sum, const void *bytes, uint64_t n_bytes, uint64_t offset);
-/* The sums of all ranks become everybody's; NXR_SUM_MOST at most. Meets all ranks. */
+/* The sums of all ranks become everybody's, NXR_SUM_MOST at a time. Meets all ranks. */
 void nxr_sum_combine(nxr_world *world, nxr_sum *sums, uint32_t n);
 bool nxr_sum_equal(const nxr_sum *one, const nxr_sum *other);
 void nxr_sum_text(const nxr_sum *sum, char text[NXR_SUM_TEXT_BYTES]);

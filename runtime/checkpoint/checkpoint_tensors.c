@@ -105,10 +105,67 @@ void nxr_tensors_close(nxr_tensors *tensors) {
   free(tensors->items);
   free(tensors->of_piece);
   free(tensors->shares);
+  free(tensors->shard_of);
   *tensors = (nxr_tensors){0};
 }
 
+/* Whether the file of a content has the piece, if it has such a content at all. */
+static bool is_of_file(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
+  uint32_t flags = tensors->pieces->plan->pieces[piece].flags;
+  bool adapter = flags & NX_PIECE_ADAPTER;
+  if (flags & NX_PIECE_MEMORY) return content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory;
+  if (content == NXR_WEIGHTS || content == NXR_MODEL) return !adapter;
+  return adapter || (content != NXR_ADAPTERS && !tensors->adapted);
+}
+
+/* ---- the files of the model's weights ---- */
+
+uint64_t nxr_tensors_bytes(const nxr_tensors *tensors, nxr_content content, uint32_t tensor) {
+  nxr_safetensor as;
+  uint32_t piece = tensors->items[tensor].piece;
+  if (!nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)) return 0;
+  nxr_tensors_describe(tensors, content, tensor, &as);
+  uint64_t n_bytes = nx_dtype_bits(as.dtype) / 8;
+  for (uint32_t i = 0; i < as.n_dims; i++) n_bytes *= (uint64_t)as.dims[i];
+  return n_bytes;
+}
+
+/* Tensors fill one file after another, by their names; returns how many files that are. */
+static uint32_t fill_shards(nxr_tensors *tensors, uint64_t most) {
+  nxr_content content = nxr_tensors_saved(tensors);
+  uint64_t n_bytes = 0;
+  uint32_t shard = 1;
+  for (uint32_t i = 0; i < tensors->n; i++) {
+    uint64_t one = nxr_tensors_bytes(tensors, content, i);
+    if (n_bytes > 0 && one > 0 && most > 0 && n_bytes + one > most) shard++, n_bytes = 0;
+    n_bytes += one;
+    tensors->shard_of[i] = shard;
+  }
+  return shard;
+}
+
+static bool divide(nxr_tensors *tensors, nxr_fault *fault) {
+  uint64_t most = tensors->pieces->plan->run_names->file_bytes;
+  tensors->shard_of = calloc((size_t)tensors->n + 1, sizeof *tensors->shard_of);
+  if (tensors->shard_of == NULL) return nxr_fault_set(fault, "out of memory");
+  while ((tensors->n_shards = fill_shards(tensors, most)) > NXR_MAX_SHARDS) most *= 2;
+  return true;
+}
+
+bool nxr_tensors_in_shard(const nxr_tensors *tensors, uint32_t tensor, uint32_t shard) {
+  return shard == 0 || tensors->shard_of[tensor] == shard;
+}
+
+nxr_content nxr_tensors_saved(const nxr_tensors *tensors) {
+  const nx_plan *plan = tensors->pieces->plan;
+  if (!(plan->run_names->rules & NX_RUN_MODEL_WEIGHTS)) return NXR_WEIGHTS;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (is_of_file(tensors, NXR_MODEL, i) && nxr_pieces_has(tensors->pieces, NXR_MASTER, i)) return NXR_MODEL;
+  return NXR_WEIGHTS;
+}
+
 bool nxr_tensors_share(nxr_tensors *tensors, nxr_fault *fault) {
+  if (!divide(tensors, fault)) return false;
   tensors->shares = calloc((size_t)tensors->pieces->plan->n[NX_SECTION_PIECES] + 1, 1);
   if (tensors->shares == NULL) return nxr_fault_set(fault, "out of memory");
   return nxr_shares_find(tensors->pieces, tensors->shares, fault);
@@ -124,15 +181,6 @@ bool nxr_content_is_weights(nxr_content content) {
   return content == NXR_WEIGHTS || content == NXR_ADAPTERS;
 }
 
-/* Whether the file of a content has the piece, if it has such a content at all. */
-static bool is_of_file(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
-  uint32_t flags = tensors->pieces->plan->pieces[piece].flags;
-  bool adapter = flags & NX_PIECE_ADAPTER;
-  if (flags & NX_PIECE_MEMORY) return content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory;
-  if (content == NXR_WEIGHTS) return !adapter;
-  return adapter || (content != NXR_ADAPTERS && !tensors->adapted);
-}
-
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
   if (!is_of_file(tensors, content, piece)) return NXR_N_KINDS;
   if (content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory)
@@ -145,6 +193,7 @@ nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint3
     return kept ? (nxr_kind)(NXR_STATE + index) : NXR_N_KINDS;
   }
   if (content == NXR_GRADIENTS) return NXR_GRAD;
+  if (content == NXR_MODEL) return NXR_PARAM;
   return nxr_pieces_has(tensors->pieces, NXR_MASTER, piece) ? NXR_MASTER : NXR_PARAM;
 }
 

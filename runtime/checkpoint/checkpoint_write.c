@@ -90,7 +90,8 @@ static bool make_layout(writer *out) {
   if (!out->layout || !out->of_tensor || !out->run) return nxr_fault_set(out->fault, "out of memory");
   for (uint32_t i = 0; i < tensors->n; i++) {
     uint32_t piece = tensors->items[i].piece;
-    if (nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, out->part->content, piece), piece))
+    if (nxr_tensors_in_shard(tensors, i, out->part->shard) &&
+        nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, out->part->content, piece), piece))
       nxr_tensors_describe(tensors, out->part->content, i, &out->layout[n++]);
   }
   qsort(out->layout, n, sizeof *out->layout, by_alignment);
@@ -246,10 +247,10 @@ static uint64_t take_piece(const nxr_tensors *tensors, nxr_kind kind, uint32_t i
   return n_bytes + (uint64_t)run.n * size;
 }
 
-uint64_t nxr_part_take(const nxr_tensors *tensors, nxr_content content, uint8_t *to) {
+uint64_t nxr_part_take(const nxr_tensors *tensors, nxr_content content, uint32_t shard, uint8_t *to) {
   uint64_t n_bytes = 0;
   for (uint32_t i = 0; i < tensors->pieces->plan->n[NX_SECTION_PIECES]; i++)
-    if (nxr_tensors_writes(tensors, content, i))
+    if (nxr_tensors_in_shard(tensors, tensors->of_piece[i], shard) && nxr_tensors_writes(tensors, content, i))
       n_bytes += take_piece(tensors, nxr_tensors_kind(tensors, content, i), i, to ? to + n_bytes : NULL);
   return n_bytes;
 }

@@ -13,6 +13,7 @@
 typedef struct nxr_part {
   const nxr_tensors *tensors;
   nxr_content content;
+  uint32_t shard; /* nxr_checkpoint_file's */
   const char *path;
   bool first;           /* this rank gives the file its size and what stands before the tensors */
   const uint8_t *taken; /* what nxr_part_take has copied; NULL: it is read where it stands */
@@ -23,7 +24,7 @@ typedef struct nxr_part {
  * the other ranks. After a failure what there is of it is the caller's to remove. */
 bool nxr_part_write(const nxr_part *part, nxr_sum *sum, nxr_fault *fault);
 /* Copies what this rank writes of a file; returns how many bytes that are. With NULL it only counts them. */
-uint64_t nxr_part_take(const nxr_tensors *tensors, nxr_content content, uint8_t *to);
+uint64_t nxr_part_take(const nxr_tensors *tensors, nxr_content content, uint32_t shard, uint8_t *to);
 
 /* Whether it is true on all ranks; meets them. */
 bool nxr_world_all(nxr_world *world, bool own);

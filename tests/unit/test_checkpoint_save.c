@@ -60,9 +60,9 @@ static bool count_share(mesh_rank *rank, void *data) {
   nxr_tensors tensors;
   bool good = nxr_tensors_open(&rank->pieces, &tensors, &rank->fault) && nxr_tensors_share(&tensors, &rank->fault);
   uint64_t *bytes = &((shares *)data)->bytes[rank->world.rank];
-  *bytes = nxr_part_take(&tensors, NXR_WEIGHTS, NULL);
+  *bytes = nxr_part_take(&tensors, NXR_WEIGHTS, 0, NULL);
   for (uint32_t i = 0; i < tensors.n_states; i++)
-    *bytes += nxr_part_take(&tensors, (nxr_content)(NXR_STATES + i), NULL);
+    *bytes += nxr_part_take(&tensors, (nxr_content)(NXR_STATES + i), 0, NULL);
   nxr_tensors_close(&tensors);
   return good;
 }
