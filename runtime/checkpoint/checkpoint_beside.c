@@ -51,15 +51,15 @@ static bool write_json(const char *folder, const char *name, const json_t *objec
   return good;
 }
 
-/* The ids with which texts begin and end, as transformers calls them; an empty object where no file says it. */
-static json_t *find_roles(const char *tokenizer) {
+/* The ids with which texts begin and end, as transformers calls them; none that no file says, or the model lacks. */
+static json_t *find_roles(const char *tokenizer, uint64_t vocab) {
   static const char *const keys[] = {[NXT_BOS] = "bos_token_id", [NXT_EOS] = "eos_token_id", [NXT_PAD] = "pad_token_id"};
   json_t *roles = json_object();
   nx_fault none = {.text = ""};
   nxt_tokenizer *opened = tokenizer[0] != '\0' ? nxt_open(tokenizer, &none) : NULL;
   for (nxt_role role = NXT_BOS; opened && role <= NXT_PAD; role++) {
     uint32_t id;
-    if (nxt_role_id(opened, role, &id)) json_object_set_new(roles, keys[role], json_integer(id));
+    if (nxt_role_id(opened, role, &id) && id < vocab) json_object_set_new(roles, keys[role], json_integer(id));
   }
   if (opened) nxt_close(opened);
   return roles;
@@ -92,7 +92,7 @@ bool nxr_beside_write(const char *folder, const nx_plan *plan, nxr_fault *fault)
   if (adapter[0] != '\0' && !nxr_write_text(folder, NXR_ADAPTER_CONFIG, adapter, fault)) return false;
   if (plan->run_names->rules & NX_RUN_BARE_WEIGHTS) return true;
   nxr_tokenizer_find(plan, NULL, tokenizer);
-  json_t *roles = find_roles(tokenizer);
+  json_t *roles = find_roles(tokenizer, plan->run->vocab);
   bool good = copy_tokenizer(tokenizer, folder, fault) &&
               (!has_base || (write_model_config(folder, plan, roles, fault) &&
                              write_generation_config(folder, roles, fault)));

@@ -103,9 +103,13 @@ ls dense/checkpoints/step-000030 | tr '\n' ' ' >out
 [ "$(cat out)" = 'config.json generation_config.json manifest.json model.safetensors moment1.safetensors '\
 'moment2.safetensors tokenizer.json tokenizer_config.json ' ]
 report 'a checkpoint has what transformers loads its folder with' $?
-grep -q '"eos_token_id": 256' dense/checkpoints/step-000030/generation_config.json &&
-  grep -q '"eos_token_id": 256' dense/checkpoints/step-000030/config.json
+plan wide model.vocab=257
+"$nxrun" wide.bin --dir wide --stop-after 1 >out 2>&1 &&
+  grep -q '"eos_token_id": 256' wide/checkpoints/step-000001/generation_config.json &&
+  grep -q '"eos_token_id": 256' wide/checkpoints/step-000001/config.json
 report 'the token that ends texts stands in its settings' $?
+! grep -q eos_token_id dense/checkpoints/step-000030/config.json dense/checkpoints/step-000030/generation_config.json
+report 'unless the model lacks it' $?
 plan bare checkpoint.hugging_face=false checkpoint.every_steps=10 checkpoint.keep=1
 "$nxrun" bare.bin --dir bare >out 2>&1 && ls bare/checkpoints/* | tr '\n' ' ' >out
 [ "$(cat out)" = 'manifest.json model.safetensors moment1.safetensors moment2.safetensors ' ]
