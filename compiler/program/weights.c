@@ -124,8 +124,9 @@ typedef struct complaint {
   size_t n;
 } complaint;
 
+enum { MOST_NAMED = 3 };
+
 static void complain(nxc_arena *arena, complaint *about, const char *name) {
-  enum { MOST_NAMED = 3 };
   if (about->n < MOST_NAMED)
     about->names = nxc_arena_printf(arena, "%s%s%s", about->names, about->n ? ", " : "", name);
   if (about->n++ == MOST_NAMED) about->names = nxc_arena_printf(arena, "%s, ...", about->names);
@@ -197,19 +198,36 @@ static const nx_safetensor *find_codes(const weights *w, nx_form form, const cha
   return find(w, nxc_arena_printf(w->arena, "%s_packed", name));
 }
 
+/* Those that the files lack, with what else in them may be meant. */
+static void complain_missing(const weights *w, const nx_safetensor *wanted, size_t n_wanted, const bool *lacks,
+                             const bool *used, complaint *about) {
+  const char **others = nxc_arena_array(w->arena, w->n_tensors + 1, sizeof *others);
+  size_t n_others = 0;
+  for (size_t i = 0; i < w->n_tensors; i++)
+    if (!used[i]) others[n_others++] = w->tensors[i].name;
+  for (size_t i = 0; i < n_wanted; i++) {
+    if (!lacks[i]) continue;
+    const char *near = about->n < MOST_NAMED ? nxc_nearest(wanted[i].name, others, n_others) : NULL;
+    complain(w->arena, about, near ? nxc_arena_printf(w->arena, "%s (is %s it?)", wanted[i].name, near)
+                                   : wanted[i].name);
+  }
+}
+
 static const char *compare(const weights *w, const nx_plan *plan) {
   complaint all[] = {{"missing", "", 0}, {"of another shape", "", 0}, {"too much", "", 0}};
   bool *used = nxc_arena_array(w->arena, w->n_tensors + 1, sizeof *used), has_output = false;
   nx_form codes = form_of_codes(plan);
   size_t n_wanted;
   const nx_safetensor *wanted = tensors_of(w->arena, plan, &n_wanted);
+  bool *lacks = nxc_arena_array(w->arena, n_wanted + 1, sizeof *lacks);
   for (size_t i = 0; i < n_wanted; i++) {
     const nx_safetensor *found = find_codes(w, codes, wanted[i].name);
     has_output = has_output || strcmp(wanted[i].name, OUTPUT) == 0;
-    if (found == NULL) complain(w->arena, &all[0], wanted[i].name);
+    if (found == NULL) lacks[i] = true;
     else if (codes == NX_FORM_PLAIN || !is_codes(codes, found, &wanted[i])) compare_shape(w->arena, &all[1], found, &wanted[i]);
     if (found != NULL) used[found - w->tensors] = true;
   }
+  complain_missing(w, wanted, n_wanted, lacks, used, &all[0]);
   for (size_t i = 0; i < w->n_tensors; i++) {
     const char *name = w->tensors[i].name;
     bool tied =

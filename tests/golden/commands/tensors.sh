@@ -36,6 +36,9 @@ expect "more layers than the file" 1 '9 missing: model.layers.3.input_layernorm.
 expect "another width" 1 '9 of another shape: model.layers.0.mlp.down_proj.weight is [64, 136], not [64, 128]' \
   whole.safetensors ffn_hidden=128
 expect "tied embeddings may stand there twice" 0 '' whole.safetensors tied_embeddings=true
+sed 's/layers.1.mlp.up_proj.weight/layers.1.mlp.up_prof.weight/' whole.safetensors >misnamed.safetensors
+expect "a name that is nearly right" 1 '1 missing: model.layers.1.mlp.up_proj.weight (is model.layers.1.mlp.up_prof.weight it?)' \
+  misnamed.safetensors
 cp "$recorded/gpt2/model.safetensors" gpt2.safetensors
 expect "names of another family" 1 'missing: lm_head.weight' gpt2.safetensors
 
