@@ -245,6 +245,7 @@ static bool bind_transfers(nxr_machine *machine, uint32_t chunk, nxr_fault *faul
 /* An evaluation program may be there for nothing but texts to continue. */
 static bool is_run(const nxr_machine *machine, const nx_program *program) {
   return program->kind != NX_PROGRAM_EVALUATE || machine->plan->n[NX_SECTION_EVALUATIONS] > 0 ||
+         machine->plan->run->reference != NX_NONE ||
          machine->generates;
 }
 

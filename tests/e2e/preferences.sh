@@ -1,0 +1,105 @@
+#!/bin/sh
+# Pairs of answers from records to a trained model: what nxdata makes of them, the reference and its file, resuming, and
+# what is refused. TAP.
+# usage: preferences.sh NXCFG NXRUN NXDATA PARITY
+# SPDX-License-Identifier: Apache-2.0
+nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") parity=$(realpath "$4")
+. "$(dirname "$0")/lib.sh"
+
+mkdir tokenizer
+cp "$parity/recorded/tokenizers/llama3/tokenizer.json" "$parity/recorded/answers/tokenizer_config.json" tokenizer
+awk 'BEGIN { for (i = 0; i < 12; i++)
+  printf "{\"prompt\": \"the question %d is \", \"chosen\": \"%d and so on\", \"rejected\": \"not %d\"}\n", i, i, 7 * i }' >pairs.jsonl
+
+config() { # FILE STRATEGY MORE...
+  cat >"$1" <<YAML
+batch: {micro: 1, global: 4}
+mesh: {world: $world}
+model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 32, vocab: 424, vocab_divisor: 8,
+        activation: swiglu, normalization: rmsnorm, position_embedding: rope}
+optimizer: {name: adamw, lr: 1e-3}
+schedule: {name: constant, max_steps: 6}
+precision: {preset: fp32}
+alignment: {strategy: $2, beta: 0.3}
+data: {path: [pairs.jsonl], kind: pairs, tokenizer: tokenizer, document_tokens: [32]}
+checkpoint: {every_steps: 3}
+run: {name: pairs, log_every: 1}
+YAML
+}
+
+# ---- records ----
+numbers() { # FILE FORMAT
+  od -An -v -w1048576 -t "$2" "$1" | awk '{ $1 = $1; print }'
+}
+
+echo '{"prompt": "a b c d e f", "chosen": " g", "rejected": " h i j k"}' >long.jsonl
+for keeps in start end; do
+  "$nxdata" build long.jsonl --tokenizer tokenizer --chosen chosen --max-tokens 8 --max-prompt-tokens 3 --prompt-keeps $keeps \
+    -o long-$keeps >out 2>&1
+  report "a prompt is cut, and keeps its $keeps" $?
+  numbers long-$keeps.weights f4 >weights
+  awk '{ n = 0; for (i = 1; i <= NF; i++) { if ($i == 0) n++ } exit !(n == 6 && NF <= 16) }' weights
+  report "so much of it stays ($keeps)" $?
+done
+! cmp -s long-start.bin long-end.bin
+report "beginning and end are not the same" $?
+
+cat >same.jsonl <<'JSON'
+{"prompt": [{"role": "user", "content": "a"}], "chosen": [{"role": "assistant", "content": "b"}], "rejected": [{"role": "assistant", "content": "c"}]}
+JSON
+cat >whole.jsonl <<'JSON'
+{"chosen": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "rejected": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "c"}]}
+JSON
+for kind in same whole; do
+  "$nxdata" build $kind.jsonl --tokenizer tokenizer --chosen chosen --template "$parity/templates/chatml.jinja" -o $kind >out 2>&1
+done
+cmp same.bin whole.bin >>out 2>&1 && cmp same.weights whole.weights >>out 2>&1
+report "messages with their prompt before them, or within them" $?
+expect "messages need a template" 1 'same.jsonl:1: its answers are messages, and the tokenizer has no chat template' \
+  "$nxdata" build same.jsonl --tokenizer tokenizer --chosen chosen -o none
+echo '{"prompt": "a", "chosen": "b"}' >half.jsonl
+expect "an answer is missing" 1 'half.jsonl:1: it has no field rejected' \
+  "$nxdata" build half.jsonl --tokenizer tokenizer --chosen chosen -o none
+
+# ---- training ----
+world=1
+config dpo.yaml dpo
+passes "a plan of DPO" "$nxcfg" plan dpo.yaml -o dpo.plan
+passes "its pairs are prepared" "$nxdata" prepare dpo.plan
+passes "it trains" "$nxrun" dpo.plan --dir whole
+head -n 1 whole/metrics.jsonl | grep -q '"loss":0.6931471805599453,.*"rewards_chosen":0,"rewards_rejected":0,"rewards_accuracy":0'
+report "the first step compares the model with itself" $?
+expect "the reference is found out once" 0 'reference: the log-probabilities of 24 answers' "$nxrun" dpo.plan --dir parts --stop-after 4
+"$nxrun" dpo.plan --dir parts --resume >out 2>&1 && ! grep -q 'log-probabilities' out
+report "a run that resumes finds it again" $?
+cmp whole/checkpoints/step-000006/model.safetensors parts/checkpoints/step-000006/model.safetensors >out 2>&1
+report "and ends with the same bits" $?
+"$nxrun" dpo.plan --dir lost --stop-after 4 >out 2>&1
+printf x | dd of=lost/reference.bin bs=1 seek=100 conv=notrunc 2>/dev/null
+expect "a damaged reference is computed again" 0 'reference: the log-probabilities of 24 answers' "$nxrun" dpo.plan --dir lost --resume
+cmp whole/checkpoints/step-000006/model.safetensors lost/checkpoints/step-000006/model.safetensors >out 2>&1
+report "and is the same" $?
+
+sed 's/^run:/lora: {rank: 2, alpha: 4}\nrun:/' dpo.yaml >adapters.yaml
+"$nxcfg" plan adapters.yaml -o adapters.plan >out 2>&1 && "$nxrun" adapters.plan --dir adapters >>out 2>&1 &&
+  head -n 1 adapters/metrics.jsonl | grep -q '"loss":0.6931471805599453'
+report "the reference of adapters is the model without them" $?
+config orpo.yaml orpo
+"$nxcfg" plan orpo.yaml -o orpo.plan >out 2>&1 && "$nxrun" orpo.plan --dir orpo >>out 2>&1 &&
+  grep -q '"nll":.*"log_odds":' orpo/metrics.jsonl
+report "ORPO" $?
+
+# ---- what is refused ----
+prepared=$(ls prepared/*.idx | head -n 1)
+sed "s#kind: pairs, tokenizer: tokenizer, document_tokens: \[32\]#kind: indexed#; s#pairs.jsonl#${prepared%.idx}#" dpo.yaml >indexed.yaml
+"$nxcfg" plan indexed.yaml -o indexed.plan >out 2>&1 && "$nxrun" indexed.plan --dir indexed >>out 2>&1
+report "pairs that were made before" $?
+sed "s/strategy: dpo, beta: 0.3/strategy: none/" indexed.yaml >plain.yaml
+"$nxcfg" plan plain.yaml -o plain.plan >out 2>&1
+expect "pairs are no text to train on" 1 'has weights of its tokens, which the plan does not read.*alignment.strategy' "$nxrun" plain.plan --dir plain
+"$nxdata" build pairs.jsonl --field chosen --tokenizer tokenizer -o text >out 2>&1
+sed "s#${prepared%.idx}#text#" indexed.yaml >text.yaml
+"$nxcfg" plan text.yaml -o text.plan >out 2>&1
+expect "text is no pairs" 1 'does not say which of its tokens are answers' "$nxrun" text.plan --dir text-run
+expect "kinds of data that are no pairs" 1 'NX2926' "$nxcfg" validate dpo.yaml --set nx:data.kind=completions
+finish

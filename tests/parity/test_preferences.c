@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nxrun against PyTorch on pairs of answers: `test_preferences RECORDED` trains DPO and ORPO on the pairs that were
+ * recorded (record_preferences.py), on one rank and on meshes, and compares the loss, the gradient norm and the rewards
+ * of every step, and the first gradients. */
+#include "tests/parity/training.h"
+#include "tests/tap.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct objective {
+  const char *name, *overrides;
+  bool gradients; /* were recorded too */
+} objective;
+
+static const objective objectives[] = {
+    {"dpo", SET("alignment.strategy", "dpo") SET("alignment.beta", "0.1")},
+    {"dpo_smoothed",
+     SET("alignment.strategy", "dpo") SET("alignment.beta", "0.5") SET("alignment.label_smoothing", "0.1"),
+     true},
+    {"dpo_free",
+     SET("alignment.strategy", "dpo") SET("alignment.beta", "0.2") SET("alignment.reference_free", "true")},
+    {"orpo", SET("alignment.strategy", "orpo") SET("alignment.beta", "0.25"), true},
+};
+enum { N_OBJECTIVES = sizeof objectives / sizeof *objectives };
+
+typedef struct variant {
+  const char *name;
+  unsigned n_ranks;
+  const char *overrides;
+} variant;
+
+static const variant variants[] = {
+    {"one", 1, SET("mesh.world", "1")},
+    {"recomputed", 1, SET("mesh.world", "1") SET("recompute.granularity", "full")},
+    {"tp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2")},
+    {"tp2-sp", 2, SET("mesh.world", "2") SET("mesh.tensor", "2") SET("sequence_parallel", "true")},
+    {"pp2", 2, SET("mesh.world", "2") SET("mesh.pipeline", "2")},
+    {"ring2", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ring", "true")},
+    {"ulysses2", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ulysses", "true")},
+    {"dp2", 2, SET("mesh.world", "2")},
+    {"dp2-zero1", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "1")},
+    {"dp2-zero2", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "2")},
+    {"dp2-zero3", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "3")},
+};
+enum { N_VARIANTS = sizeof variants / sizeof *variants };
+
+static const double loss_tolerance = 1e-6, norm_tolerance = 1e-5, gradient_tolerance = 1e-5;
+static const char *recorded;
+
+static void folder_of(char *folder, size_t n_bytes, const objective *o, const variant *v) {
+  snprintf(folder, n_bytes, "preferences-%s-%s", o->name, v->name);
+}
+
+/* A batch is 8 pairs, in micro-batches of 2. */
+static void compile(const objective *o, const variant *v) {
+  char folder[256], overrides[4096];
+  folder_of(folder, sizeof folder, o, v);
+  snprintf(overrides, sizeof overrides,
+           "--model-config %s/families/llama/config.json --set 'nx:data.path=[%s/preferences/pairs]' "
+           "--set nx:run.init_from=%s/families/llama/model.safetensors %s %s",
+           recorded, recorded, recorded, o->overrides, v->overrides);
+  training_compile(&(training){
+      .folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks, .gradients = true});
+}
+
+static void train_all(unsigned n_ranks) {
+  static char words[1 << 14];
+  size_t used = 0;
+  for (size_t i = 0; i < N_OBJECTIVES; i++)
+    for (size_t j = 0; j < N_VARIANTS; j++) {
+      char folder[256];
+      if (variants[j].n_ranks != n_ranks) continue;
+      compile(&objectives[i], &variants[j]);
+      folder_of(folder, sizeof folder, &objectives[i], &variants[j]);
+      used += (size_t)snprintf(words + used, sizeof words - used, "%s ", folder);
+    }
+  if (used >= sizeof words) tap_bail("too many cases");
+  training_together(n_ranks, "preferences", words);
+}
+
+static json_t *read_record(const objective *o) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/preferences/%s/record.json", recorded, o->name);
+  json_t *record = json_load_file(path, 0, NULL);
+  if (record == NULL) tap_bail("cannot read %s", path);
+  return record;
+}
+
+static double number(const json_t *step, const char *name) {
+  return json_number_value(json_object_get(step, name));
+}
+
+static void read_expected(const json_t *record, training_result *expected) {
+  const json_t *steps = json_object_get(record, "fp64");
+  expected->n_steps = json_array_size(steps);
+  for (size_t i = 0; i < expected->n_steps; i++) {
+    const json_t *step = json_array_get(steps, i);
+    expected->steps[i] = (training_step){number(step, "loss"), number(step, "grad_norm"), number(step, "lr")};
+  }
+}
+
+/* The metrics' rewards are those that were recorded, as far as sums of tens of tokens in fp32 tell. */
+static bool same_rewards(const char *folder, const json_t *record) {
+  static const char *const names[] = {"rewards_chosen", "rewards_rejected"};
+  char path[512], line[4096];
+  snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
+  FILE *metrics = fopen(path, "r");
+  bool good = metrics != NULL;
+  for (size_t i = 0; good && fgets(line, sizeof line, metrics); i++) {
+    json_t *found = json_loads(line, 0, NULL);
+    const json_t *step = json_array_get(json_object_get(record, "fp64"), i);
+    for (int k = 0; k < 2; k++) {
+      double wanted = number(step, names[k]), given = number(found, names[k]);
+      if (fabs(given - wanted) <= 1e-5 * (1 + fabs(wanted))) continue;
+      tap_note("step %zu: %s is %.9g, and was recorded as %.9g", i + 1, names[k], given, wanted);
+      good = false;
+    }
+    json_decref(found);
+  }
+  if (metrics) fclose(metrics);
+  return good;
+}
+
+static void compare(const objective *o, const variant *v) {
+  training_result expected, actual;
+  char folder[256], theirs[512], ours[512];
+  folder_of(folder, sizeof folder, o, v);
+  json_t *record = read_record(o);
+  read_expected(record, &expected);
+  training_read(folder, &actual);
+  bool good = training_compare(&expected, &actual, loss_tolerance, norm_tolerance);
+  good = same_rewards(folder, record) && good;
+  snprintf(theirs, sizeof theirs, "%s/preferences/%s/gradients.safetensors", recorded, o->name);
+  snprintf(ours, sizeof ours, "%s/gradients/gradients.safetensors", folder);
+  if (o->gradients) good = training_compare_tensors(theirs, ours, gradient_tolerance) && good;
+  tap_report(good, "%s", folder);
+  json_decref(record);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  recorded = argv[1];
+  for (unsigned n_ranks = 1; n_ranks <= 2; n_ranks++) train_all(n_ranks);
+  for (size_t i = 0; i < N_OBJECTIVES; i++)
+    for (size_t j = 0; j < N_VARIANTS; j++) compare(&objectives[i], &variants[j]);
+  return tap_end();
+}
