@@ -93,15 +93,16 @@ static json_t *joined(json_t *prompt, json_t *answer) {
   return NULL;
 }
 
-bool nxj_dialogue_answer(const nxj_style *style, json_t *prompt, json_t *answer, nxj_text *rendered, size_t *begin,
-                         nxr_fault *fault) {
+bool nxj_dialogue_answer(const nxj_style *style, json_t *prompt, json_t *answer, nxj_text *rendered,
+                         size_t *begin, nxr_fault *fault) {
   const dialogue of = {style, NULL, NULL};
   size_t n = json_array_size(prompt);
   bool awaited = n > 0 && !is_assistant(json_array_get(prompt, n - 1));
   nxj_text asked = {0};
   json_t *all = joined(prompt, answer);
   if (all == NULL) return nxr_fault_set(fault, "out of memory");
-  bool good = (n == 0 || render(&of, prompt, awaited, &asked, fault)) && render(&of, all, false, rendered, fault);
+  bool good =
+      (n == 0 || render(&of, prompt, awaited, &asked, fault)) && render(&of, all, false, rendered, fault);
   json_decref(all);
   for (*begin = 0; good && *begin < asked.n_bytes && *begin < rendered->n_bytes;) {
     if (asked.text[*begin] != rendered->text[*begin]) break;

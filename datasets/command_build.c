@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 typedef struct build_options {
-  const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod, *completion, *messages, *template, *chosen, *rejected;
+  const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod, *completion, *messages, *template,
+      *chosen, *rejected;
   bool add_special, append_eod, lines, force, plain;
   int on_error, too_long, loss_on, prompt_keeps;
   uint32_t n_workers;
@@ -73,7 +74,10 @@ static const nxd_maker_kind *maker_of(const build_options *o) {
 static nxd_wanted wanted_of(const build_options *o) {
   bool asked = o->chosen || o->completion;
   const char *first = o->messages ? o->messages : o->field ? o->field : asked ? "prompt" : "text";
-  const char *second = o->chosen ? o->chosen : o->messages ? "tools" : o->completion ? o->completion : o->labels;
+  const char *second = o->chosen       ? o->chosen
+                       : o->messages   ? "tools"
+                       : o->completion ? o->completion
+                                       : o->labels;
   nxd_wanted wanted = {.fields = {first, second, o->rejected ? o->rejected : "rejected"},
                        .n_fields = o->chosen ? 3 : second ? 2 : 1};
   wanted.optional = o->chosen ? 1 : o->messages ? 2 : 0;
@@ -99,9 +103,16 @@ static int build(const build_options *o, const nxd_files *files, const nxd_recip
   nxr_fault fault = {""};
   nxd_standing standing;
   nxd_key_of(files, recipe, o->tokenizer, o->template, o->limit, o->on_error == 1, key);
-  const nxd_build is = {.files = files, .recipe = recipe, .prefix = prefix, .tokenizer = o->tokenizer, .key = key,
-                        .most_records = o->limit, .skip = o->on_error == 1, .force = o->force,
-                        .n_workers = o->n_workers, .watched = isatty(STDERR_FILENO)};
+  const nxd_build is = {.files = files,
+                        .recipe = recipe,
+                        .prefix = prefix,
+                        .tokenizer = o->tokenizer,
+                        .key = key,
+                        .most_records = o->limit,
+                        .skip = o->on_error == 1,
+                        .force = o->force,
+                        .n_workers = o->n_workers,
+                        .watched = isatty(STDERR_FILENO)};
   if (!nxd_build_run(&is, &standing, &fault)) return nxd_damaged(&fault);
   nxd_print_written(prefix, recipe->type_code, &standing);
   return STATUS_DONE;

@@ -62,7 +62,8 @@ struct nxd_maker {
 extern const nxd_maker_kind nxd_make_documents; /* a text, or token ids */
 extern const nxd_maker_kind nxd_make_dialogues;   /* messages, and tools or nothing */
 extern const nxd_maker_kind nxd_make_completions; /* a prompt and its completion */
-extern const nxd_maker_kind nxd_make_preferences; /* a prompt, the answer that was chosen and the one that was not */
+extern const nxd_maker_kind
+    nxd_make_preferences; /* a prompt, the answer that was chosen and the one that was not */
 extern const nxd_maker_kind nxd_make_labelled;  /* token ids and labels, where -100 stands for no loss */
 
 bool nxd_maker_open(nxd_maker *maker, const nxd_recipe *recipe, nxr_fault *fault);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pairs of answers to one prompt: two documents, the prompt and the chosen answer, then the prompt and the rejected
- * one, in which the answer alone weighs.
+/* Pairs of answers to one prompt: two documents, the prompt and the chosen answer, then the prompt and the
+ * rejected one, in which the answer alone weighs.
  *
- * Texts are made tokens of together, so that a token may reach across the border; it is the answer's then. The
- * tokenizer's beginning stands before the prompt and its end behind the answer, unless they are there. Where the prompt
- * and the longer answer do not fit, the prompt is cut to prompt_tokens, and if that is not enough the answers to what
- * those leave. Messages become texts by the chat template; without a prompt it is what both answers begin with. */
+ * Texts are made tokens of together, so that a token may reach across the border; it is the answer's then.
+ * The tokenizer's beginning stands before the prompt and its end behind the answer, unless they are there.
+ * Where the prompt and the longer answer do not fit, the prompt is cut to prompt_tokens, and if that is not
+ * enough the answers to what those leave. Messages become texts by the chat template; without a prompt it is
+ * what both answers begin with. */
 #include "datasets/maker.h"
 
 #include <string.h>
@@ -22,7 +23,8 @@ static bool add_id(nxd_maker *maker, int64_t id, nxr_fault *fault) {
 
 static bool encode(nxd_maker *maker, const char *text, size_t n_bytes, nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
-  return nxt_encode(maker->encoder, text, n_bytes, 0, &maker->ids, &wrong) || nxr_fault_set(fault, "%s", wrong.text);
+  return nxt_encode(maker->encoder, text, n_bytes, 0, &maker->ids, &wrong) ||
+         nxr_fault_set(fault, "%s", wrong.text);
 }
 
 /* How many of the text's first ids are the prompt's: one less where the last one is another by itself. */
@@ -127,8 +129,8 @@ static bool make_both(nxd_maker *maker, const nxd_value *values, answer of[2], n
     return make_of_dialogues(maker, values, of, fault);
   for (int i = 0; i < 3; i++)
     if (values[i].form != NXD_STRING)
-      return nxr_fault_set(fault, "its %s, %s and %s are not three texts, or three lists of messages", fields[0],
-                           fields[1], fields[2]);
+      return nxr_fault_set(fault, "its %s, %s and %s are not three texts, or three lists of messages",
+                           fields[0], fields[1], fields[2]);
   return make_of_texts(maker, &values[0], &values[1], &of[0], fault) &&
          make_of_texts(maker, &values[0], &values[2], &of[1], fault);
 }

@@ -54,13 +54,15 @@ static bool speaks(const nx_plan *plan, uint32_t rank) {
   int64_t share = nx_constant_value(plan, plan->run->data_rank, rank, 0);
   if (nx_plan_stage(plan, rank) != last) return false;
   for (uint32_t other = 0; other < rank; other++)
-    if (nx_plan_stage(plan, other) == last && nx_constant_value(plan, plan->run->data_rank, other, 0) == share)
+    if (nx_plan_stage(plan, other) == last &&
+        nx_constant_value(plan, plan->run->data_rank, other, 0) == share)
       return false;
   return true;
 }
 
 /* Where the sums of this rank's rows of a batch belong. */
-static void place(const nxr_reference *reference, const double *found, uint64_t batch, double *sums, uint64_t n) {
+static void place(const nxr_reference *reference, const double *found, uint64_t batch, double *sums,
+                  uint64_t n) {
   const nx_plan *plan = plan_of(reference);
   const nx_run *run = plan->run;
   uint64_t share = run->global_batch / run->data_size;
@@ -91,7 +93,8 @@ static void ask(nxr_reference *reference, bool says, nxr_fault *fault) {
   double *sums = reference->sums;
   for (uint32_t set = 0; set < n_sets(reference); set++) {
     if (!ask_set(reference, set, says, sums, fault)) {
-      fprintf(stderr, "nxrun: rank %u, the reference of set %u: %s\n", reference->world->rank, set, fault->text);
+      fprintf(stderr, "nxrun: rank %u, the reference of set %u: %s\n", reference->world->rank, set,
+              fault->text);
       nxr_world_abort(1);
     }
     sums += nxr_data_documents(reference->data, set);
@@ -108,14 +111,17 @@ bool nxr_reference_make(nxr_reference *reference, nxr_fault *fault) {
     free(found);
     return false;
   }
-  if (first) fprintf(stderr, "nxrun: reference: the log-probabilities of %llu answers before the training are computed\n",
-                     (unsigned long long)reference->n);
+  if (first)
+    fprintf(stderr,
+            "nxrun: reference: the log-probabilities of %llu answers before the training are computed\n",
+            (unsigned long long)reference->n);
   reference->exec->sequence_sums = found;
   ask(reference, speaks(plan_of(reference), reference->world->rank), fault);
   reference->exec->sequence_sums = NULL;
   free(found);
   for (uint64_t at = 0; at < reference->n; at += SOME)
-    nxr_world_sum(reference->world, reference->sums + at, reference->n - at < SOME ? reference->n - at : SOME);
+    nxr_world_sum(reference->world, reference->sums + at,
+                  reference->n - at < SOME ? reference->n - at : SOME);
   uint8_t key[NXR_REFERENCE_KEY_BYTES];
   nxr_reference_key(plan_of(reference), nxr_data_everything(reference->data), key);
   if (first && reference->writes)

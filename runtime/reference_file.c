@@ -59,13 +59,15 @@ static void add_path(struct sha256_ctx *state, const char *path) {
 }
 
 static bool is_of_model(const char *path) {
-  static const char *const begins[] = {"model.", "attention.", "position.", "moe.", "precision.", "lora.base_type"};
+  static const char *const begins[] = {"model.", "attention.", "position.",
+                                       "moe.",   "precision.", "lora.base_type"};
   for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
     if (strncmp(path, begins[i], strlen(begins[i])) == 0) return true;
   return false;
 }
 
-void nxr_reference_key(const nx_plan *plan, const nxr_fingerprint *data, uint8_t key[NXR_REFERENCE_KEY_BYTES]) {
+void nxr_reference_key(const nx_plan *plan, const nxr_fingerprint *data,
+                       uint8_t key[NXR_REFERENCE_KEY_BYTES]) {
   struct sha256_ctx state;
   sha256_init(&state);
   sha256_update(&state, sizeof data->sha256, data->sha256);
@@ -89,7 +91,8 @@ static bool path_of(const char *directory, const char *name, char path[4096]) {
   return snprintf(path, 4096, "%s/%s", directory, name) < 4096;
 }
 
-bool nxr_reference_read(const char *directory, const uint8_t key[NXR_REFERENCE_KEY_BYTES], double *sums, uint64_t n) {
+bool nxr_reference_read(const char *directory, const uint8_t key[NXR_REFERENCE_KEY_BYTES], double *sums,
+                        uint64_t n) {
   char path[4096];
   header is;
   uint8_t found[SHA256_DIGEST_SIZE], wanted[SHA256_DIGEST_SIZE];
@@ -105,8 +108,8 @@ bool nxr_reference_read(const char *directory, const uint8_t key[NXR_REFERENCE_K
   return good;
 }
 
-bool nxr_reference_write(const char *directory, const uint8_t key[NXR_REFERENCE_KEY_BYTES], const double *sums,
-                         uint64_t n, nxr_fault *fault) {
+bool nxr_reference_write(const char *directory, const uint8_t key[NXR_REFERENCE_KEY_BYTES],
+                         const double *sums, uint64_t n, nxr_fault *fault) {
   char path[4096], new_path[4096];
   header is = {.n = n};
   uint8_t digest[SHA256_DIGEST_SIZE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objectives over pairs of answers: sums of log-probabilities of sequences, what an objective makes of them, and the
- * weights that its slopes give to tokens. */
+/* Objectives over pairs of answers: sums of log-probabilities of sequences, what an objective makes of them,
+ * and the weights that its slopes give to tokens. */
 #include "kernels/ref/ref.h"
 #include "schema/objective.h"
 
@@ -51,8 +51,9 @@ static pair dpo(const double sums[2], const double reference[2], double beta, do
   return p;
 }
 
-/* loss = -a0 - beta log sigmoid(o), o = a0 - a1 - log(1 - exp a0) + log(1 - exp a1), a the mean log-probability of a
- * token. A sequence without tokens has probability 1, as little as a number allows less. */
+/* loss = -a0 - beta log sigmoid(o), o = a0 - a1 - log(1 - exp a0) + log(1 - exp a1), a the mean
+ * log-probability of a token. A sequence without tokens has probability 1, as little as a number allows less.
+ */
 static pair orpo(const double sums[2], const double counts[2], double beta) {
   pair p;
   double mean[2], odds[2], bend[2], slope;
@@ -108,5 +109,6 @@ void ref_preference(const ref_call *call) {
 void ref_row_weights(const ref_call *call) {
   ref_operand slopes = ref_in(call, 0), weights = ref_in(call, 1), y = ref_out(call, 0);
   int64_t width = ref_last_dim(&weights);
-  for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, ref_load(&slopes, i / width) * ref_load(&weights, i));
+  for (int64_t i = 0; i < y.n_elements; i++)
+    ref_store(&y, i, ref_load(&slopes, i / width) * ref_load(&weights, i));
 }

@@ -70,7 +70,8 @@ static bool open_set(nxr_data *data, uint32_t index, nxr_fault *fault) {
   const nx_plan *plan = data->plan;
   nxr_set *set = &data->sets[index];
   data->limits[index] = UINT64_MAX;
-  if (nxr_set_open(plan, &plan->datasets[index], needed_of(plan, index), &data->sources, set, fault)) return true;
+  if (nxr_set_open(plan, &plan->datasets[index], needed_of(plan, index), &data->sources, set, fault))
+    return true;
   if (index == data->trained || !set->empty) return false;
   fault->text[0] = '\0';
   return true;
@@ -162,7 +163,8 @@ void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_rows) {
 uint64_t nxr_data_documents(const nxr_data *data, uint32_t set) {
   uint64_t n = 0;
   const nxr_set *is = &data->sets[set];
-  for (uint32_t i = 0; is->samplers && i < is->record->n_sources; i++) n += is->samplers[i].source->n_documents;
+  for (uint32_t i = 0; is->samplers && i < is->record->n_sources; i++)
+    n += is->samplers[i].source->n_documents;
   return n;
 }
 
@@ -188,7 +190,8 @@ double nxr_data_bytes_per_token(const nxr_data *data, uint32_t index) {
   for (uint32_t i = 0; all && set->samplers && i < record->n_sources; i++) {
     const nx_source *source = &plan->sources[record->first_source + i];
     double per_token = nxr_dataset_bytes_per_token(nx_plan_string(plan, source->prefix));
-    double share = record->blend == NX_BLEND_WEIGHTS ? source->weight : (double)set->samplers[i].source->n_tokens;
+    double share =
+        record->blend == NX_BLEND_WEIGHTS ? source->weight : (double)set->samplers[i].source->n_tokens;
     if (per_token == 0) return 0;
     n_bytes += share * per_token, n_tokens += share;
   }
@@ -260,7 +263,8 @@ static void give_nothing(const nxr_data *data, const nxr_row *row) {
   memset(row->weights, 0, sequence * sizeof *row->weights);
 }
 
-/* The losses of a micro-batch, or of a step, weigh as much together as if each token of its `n` sequences weighed
+/* The losses of a micro-batch, or of a step, weigh as much together as if each token of its `n` sequences
+ * weighed
  * 1. Of two answers the sums are compared, each as it is. */
 static void scale_weights(const nxr_data *data, uint32_t n_sequences, double weight, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;

@@ -2,9 +2,9 @@
 /* Where micro-batches come from: the plan's datasets, mapped, in an order that the seed decides.
  *
  * Sample k of a dataset (k from 0, over all steps and ranks) is the same whatever the mesh. Step b takes
- * samples b G … (b + 1) G - 1, or where the batch grows as many as its phase says; of these a rank takes the share `data_rank` of `data_size`, and of its share
- * one micro-batch at a time; of each sequence it takes its own tokens (data_layout.h). Reading allocates
- * nothing. */
+ * samples b G … (b + 1) G - 1, or where the batch grows as many as its phase says; of these a rank takes the
+ * share `data_rank` of `data_size`, and of its share one micro-batch at a time; of each sequence it takes its
+ * own tokens (data_layout.h). Reading allocates nothing. */
 #ifndef NXR_DATA_H
 #define NXR_DATA_H
 
@@ -30,9 +30,9 @@ typedef struct nxr_batch {
 /* Which datasets are read. */
 typedef enum nxr_reads { NXR_READS_NOTHING, NXR_READS_EVALUATED, NXR_READS_ALL } nxr_reads;
 
-/* Maps and checks the datasets that are read, as far as a schedule reads them, and works out the order of their
- * samples. Relative paths are relative to the current folder. A set that is only evaluated, and
- * has not one sample, is no failure. On failure *data is NULL. */
+/* Maps and checks the datasets that are read, as far as a schedule reads them, and works out the order of
+ * their samples. Relative paths are relative to the current folder. A set that is only evaluated, and has not
+ * one sample, is no failure. On failure *data is NULL. */
 bool nxr_data_open(const nx_plan *plan, uint32_t rank, nxr_reads reads, nxr_data **data, nxr_fault *fault);
 void nxr_data_close(nxr_data *data);
 /* Of a dataset of the plan: its own steps count from 0. */
@@ -47,8 +47,8 @@ uint32_t nxr_data_place(const nxr_data *data, uint32_t place);
 void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_rows);
 /* The number of the dataset that is trained on. */
 uint32_t nxr_data_trained(const nxr_data *data);
-/* Of pairs: its rows are its documents in their own order, one after another, and it ends with the last; or what they
- * are while training, without end. */
+/* Of pairs: its rows are its documents in their own order, one after another, and it ends with the last; or
+ * what they are while training, without end. */
 void nxr_data_in_order(nxr_data *data, uint32_t set, bool in_order);
 /* Documents that the sources of a dataset have together; 0: it is not open. */
 uint64_t nxr_data_documents(const nxr_data *data, uint32_t set);
@@ -56,8 +56,8 @@ uint64_t nxr_data_documents(const nxr_data *data, uint32_t set);
 void nxr_data_refer(nxr_data *data, uint32_t set, const double *reference);
 /* How many rows an epoch of a dataset has, of all its sources; 0: it is not open. */
 uint64_t nxr_data_samples(const nxr_data *data, uint32_t set);
-/* Bytes of text that a token of an open dataset stands for, on average, where every token is predicted and weighs
- * alike; 0: that is not so, or not known. */
+/* Bytes of text that a token of an open dataset stands for, on average, where every token is predicted and
+ * weighs alike; 0: that is not so, or not known. */
 double nxr_data_bytes_per_token(const nxr_data *data, uint32_t set);
 /* What is trained on; and all that is open. */
 const nxr_fingerprint *nxr_data_fingerprint(const nxr_data *data);

@@ -21,7 +21,8 @@ typedef struct nxr_set {
 bool nxr_set_open(const nx_plan *plan, const nx_dataset *record, uint64_t n_needed, nxr_data_sources *sources,
                   nxr_set *set, nxr_fault *fault);
 void nxr_set_close(nxr_set *set);
-/* Row `number` of the set, over all epochs; false where it has what is no word of the model. Allocates nothing. */
+/* Row `number` of the set, over all epochs; false where it has what is no word of the model. Allocates
+ * nothing. */
 bool nxr_set_read(nxr_set *set, uint64_t number, const nxr_row *row, nxr_fault *fault);
 /* Of pairs: the place of row `number` among the documents of all sources, one after another. */
 uint64_t nxr_set_document(nxr_set *set, uint64_t number);

@@ -90,10 +90,11 @@ static bool check_prepared(const nx_plan *plan, const nx_source *source, nxr_fau
 
 static bool check_weights(const nx_plan *plan, const nxr_dataset *dataset, nxr_fault *fault) {
   return dataset->weights.n_bytes == 0 || plan->run->weights != NX_NONE ||
-         nxr_fault_set(fault,
-                       "dataset %s has weights of its tokens, which the plan does not read: compile it with "
-                       "data.labels, or remove %s.weights; of pairs of answers the plan says alignment.strategy",
-                       dataset->prefix, dataset->prefix);
+         nxr_fault_set(
+             fault,
+             "dataset %s has weights of its tokens, which the plan does not read: compile it with "
+             "data.labels, or remove %s.weights; of pairs of answers the plan says alignment.strategy",
+             dataset->prefix, dataset->prefix);
 }
 
 /* The files of a prefix (a string of the plan), opened now or before; NULL: they cannot be. */

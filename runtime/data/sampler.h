@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a source's documents become samples, of a row of tokens, or of two. A kind of sampler is a table of functions,
- * by nx_sampler. Rows are numbered over all epochs; what a row is depends on nothing but the source, the seed and
- * its number. */
+/* How a source's documents become samples, of a row of tokens, or of two. A kind of sampler is a table of
+ * functions, by nx_sampler. Rows are numbered over all epochs; what a row is depends on nothing but the
+ * source, the seed and its number. */
 #ifndef NXR_SAMPLER_H
 #define NXR_SAMPLER_H
 
@@ -49,8 +49,8 @@ extern const nxr_sampler_kind nxr_sampler_stream;                       /* sampl
 extern const nxr_sampler_kind nxr_sampler_document, nxr_sampler_packed; /* sampler_packed.c */
 extern const nxr_sampler_kind nxr_sampler_pairs;                        /* sampler_pairs.c */
 
-/* sampler_packed.c, of kinds whose samples are whole documents: the orders of `n_samples`, what stands at `sample` of
- * them, and a document of the source as a row with padding. */
+/* sampler_packed.c, of kinds whose samples are whole documents: the orders of `n_samples`, what stands at
+ * `sample` of them, and a document of the source as a row with padding. */
 bool nxr_sampler_open_orders(nxr_sampler *sampler, uint64_t n_samples, nxr_fault *fault);
 uint64_t nxr_sampler_ordered(nxr_sampler *sampler, uint64_t sample);
 void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, const nxr_row *row);

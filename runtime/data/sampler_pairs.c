@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of two rows: the answer that was chosen, with its prompt, and the one that was rejected. Documents 2 i and
- * 2 i + 1 of the source are a pair, and stay together in every order. */
+/* Samples of two rows: the answer that was chosen, with its prompt, and the one that was rejected. Documents
+ * 2 i and 2 i + 1 of the source are a pair, and stay together in every order. */
 #include "runtime/data/sampler.h"
 
 #include <stdlib.h>
@@ -30,12 +30,12 @@ static bool counts(const nxr_data_source *source, uint64_t document, uint64_t mo
 }
 
 static bool say_long(const nxr_data_source *source, uint64_t document, uint64_t most, nxr_fault *fault) {
-  return nxr_fault_set(fault,
-                       "document %llu of dataset %s has %llu tokens, and a row has room for %llu: prepare it with "
-                       "data.document_tokens, or say by data.long_pairs what becomes of such pairs",
-                       (unsigned long long)document, source->name,
-                       (unsigned long long)nxr_data_source_document_tokens(source, document),
-                       (unsigned long long)most);
+  return nxr_fault_set(
+      fault,
+      "document %llu of dataset %s has %llu tokens, and a row has room for %llu: prepare it with "
+      "data.document_tokens, or say by data.long_pairs what becomes of such pairs",
+      (unsigned long long)document, source->name,
+      (unsigned long long)nxr_data_source_document_tokens(source, document), (unsigned long long)most);
 }
 
 /* Whether a pair is read. */
@@ -46,7 +46,8 @@ static bool judge(const nxr_sampler *sampler, uint64_t pair, bool *is_read, nxr_
   for (uint64_t document = N_ROWS * pair; document < N_ROWS * (pair + 1); document++) {
     bool is_long = nxr_data_source_document_tokens(source, document) > most;
     if (is_long && sampler->long_pairs == NX_LONG_PAIRS_FAIL) return say_long(source, document, most, fault);
-    if ((is_long && sampler->long_pairs == NX_LONG_PAIRS_DROP) || !counts(source, document, most)) *is_read = false;
+    if ((is_long && sampler->long_pairs == NX_LONG_PAIRS_DROP) || !counts(source, document, most))
+      *is_read = false;
   }
   return true;
 }
@@ -70,10 +71,11 @@ static bool pairs_open(nxr_sampler *sampler, nxr_fault *fault) {
   const nxr_data_source *source = sampler->source;
   uint64_t n_read = 0;
   if (!nxr_data_source_has_weights(source))
-    return nxr_fault_set(fault,
-                         "dataset %s does not say which of its tokens are answers, so it is none of pairs: nxdata "
-                         "prepare makes one (data.kind: pairs), or nxdata build --chosen",
-                         source->name);
+    return nxr_fault_set(
+        fault,
+        "dataset %s does not say which of its tokens are answers, so it is none of pairs: nxdata "
+        "prepare makes one (data.kind: pairs), or nxdata build --chosen",
+        source->name);
   if (source->n_documents % N_ROWS != 0)
     return nxr_fault_set(fault, "dataset %s has %llu documents, and pairs have two each", source->name,
                          (unsigned long long)source->n_documents);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source of several datasets: labels for each token, rejected answers beside the chosen ones, or both. Its document
- * 2 i is the i-th that was chosen, and 2 i + 1 the one that was rejected instead. */
+/* A source of several datasets: labels for each token, rejected answers beside the chosen ones, or both. Its
+ * document 2 i is the i-th that was chosen, and 2 i + 1 the one that was rejected instead. */
 #include "runtime/data/data_source.h"
 
 enum { SOME = 256 };
@@ -54,16 +54,17 @@ static bool check_labels(const nxr_dataset *dataset, const nxr_dataset *labels, 
                          (unsigned long long)labels->n_documents);
   for (uint64_t i = 0; i < dataset->n_documents; i++)
     if (nxr_dataset_document_tokens(labels, i) != nxr_dataset_document_tokens(dataset, i))
-      return nxr_fault_set(fault, "document %llu of dataset %s has %llu tokens, and %s has %llu labels for it",
-                           (unsigned long long)i, dataset->prefix,
-                           (unsigned long long)nxr_dataset_document_tokens(dataset, i), labels->prefix,
-                           (unsigned long long)nxr_dataset_document_tokens(labels, i));
+      return nxr_fault_set(
+          fault, "document %llu of dataset %s has %llu tokens, and %s has %llu labels for it",
+          (unsigned long long)i, dataset->prefix, (unsigned long long)nxr_dataset_document_tokens(dataset, i),
+          labels->prefix, (unsigned long long)nxr_dataset_document_tokens(labels, i));
   return true;
 }
 
 bool nxr_source_check_beside(const nxr_data_source *source, nxr_fault *fault) {
   if (source->rejected && source->rejected->n_documents != source->dataset->n_documents)
-    return nxr_fault_set(fault, "dataset %s has %llu answers that were chosen, and %s has %llu that were rejected",
+    return nxr_fault_set(fault,
+                         "dataset %s has %llu answers that were chosen, and %s has %llu that were rejected",
                          source->dataset->prefix, (unsigned long long)source->dataset->n_documents,
                          source->rejected->prefix, (unsigned long long)source->rejected->n_documents);
   return check_labels(source->dataset, source->labels, fault) &&

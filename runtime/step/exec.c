@@ -13,7 +13,8 @@ static void write_value(const nxr_machine *machine, uint32_t value, const void *
                             machine->plan->values[value].bytes);
 }
 
-static void read_numbers(const nxr_machine *machine, uint32_t value, const nxk_frame *frame, double *numbers) {
+static void read_numbers(const nxr_machine *machine, uint32_t value, const nxk_frame *frame,
+                         double *numbers) {
   machine->backend->copy_out(machine->device, numbers, nxr_value_address(machine->plan, value, frame),
                              machine->plan->values[value].bytes);
 }
@@ -223,7 +224,8 @@ static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t s
   return true;
 }
 
-/* What a step of a batch that grows reads beside its data. Skipped steps move no schedule; they come at the start. */
+/* What a step of a batch that grows reads beside its data. Skipped steps move no schedule; they come at the
+ * start. */
 static void write_phase(const nxr_machine *machine, const nx_phase *phase, uint64_t step,
                         const nxr_loss_scale *scale) {
   const nx_run *run = machine->plan->run;

@@ -54,8 +54,8 @@ void nxr_exec_close(nxr_exec *exec);
  * fail. */
 bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
                    nxr_fault *fault);
-/* One batch of an evaluation of a dataset, after `step` steps of training. Nothing that training goes on from is
- * changed. Only reading data can fail. */
+/* One batch of an evaluation of a dataset, after `step` steps of training. Nothing that training goes on from
+ * is changed. Only reading data can fail. */
 bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, nxr_evaluated *evaluated,
                        nxr_fault *fault);
 /* The evaluation program of a plan with one chunk, once, over the first `n` tokens of a sequence; what stands

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against PyTorch on pairs of answers: `test_preferences RECORDED` trains DPO and ORPO on the pairs that were
- * recorded (record_preferences.py), on one rank and on meshes, and compares the loss, the gradient norm and the rewards
- * of every step, and the first gradients. */
+/* nxrun against PyTorch on pairs of answers: `test_preferences RECORDED` trains DPO and ORPO on the pairs
+ * that were recorded (record_preferences.py), on one rank and on meshes, and compares the loss, the gradient
+ * norm and the rewards of every step, and the first gradients. */
 #include "tests/parity/training.h"
 #include "tests/tap.h"
 
@@ -62,8 +62,11 @@ static void compile(const objective *o, const variant *v) {
            "--model-config %s/families/llama/config.json --set 'nx:data.path=[%s/preferences/pairs]' "
            "--set nx:run.init_from=%s/families/llama/model.safetensors %s %s",
            recorded, recorded, recorded, o->overrides, v->overrides);
-  training_compile(&(training){
-      .folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks, .gradients = true});
+  training_compile(&(training){.folder = folder,
+                               .config = training_recorded,
+                               .overrides = overrides,
+                               .n_ranks = v->n_ranks,
+                               .gradients = true});
 }
 
 static void train_all(unsigned n_ranks) {

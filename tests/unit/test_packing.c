@@ -217,6 +217,85 @@ static void weights_belong_to_their_dataset(void **state) {
   assert_non_null(strstr(fault.text, "set.weights has 12 bytes, and the tokens of its dataset need 64"));
 }
 
+/* -- pairs ----------------------------------------------------------------------------------------------- */
+
+static bool open_pairs(opened *set, uint32_t sequence, nx_long_pairs rule, bool beside, nxr_fault *fault) {
+  *set = (opened){.run = {.sequence = sequence, .vocab = 100, .end_of_document = NX_NONE,
+                          .objective = NX_OBJECTIVE_DPO},
+                  .record = {.prefix = 1, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1}}};
+  size_t n = 1 + (size_t)snprintf(set->strings + 1, sizeof set->strings - 1, "%s", temporary_path(0, "set"));
+  snprintf(set->strings + n + 1, sizeof set->strings - n - 1, "%s", temporary_path(0, "labels"));
+  if (beside) set->record.rejected = 1, set->record.labels = set->record.rejected_labels = (uint32_t)n + 1;
+  set->plan = (nx_plan){.run = &set->run, .strings = set->strings, .sources = &set->record};
+  set->plan.n[NX_SECTION_SOURCES] = 1;
+  assert_true(nxr_data_sources_make(&set->plan, &set->sources, fault));
+  const nxr_data_source *source = nxr_data_source_open(&set->sources, 0, fault);
+  assert_non_null(source);
+  set->sampler = (nxr_sampler){.run = &set->run, .source = source, .n_needed = 40, .shuffle = true,
+                               .long_pairs = rule};
+  return nxr_sampler_open(&set->sampler, NX_SAMPLER_PAIRS, fault);
+}
+
+static void pairs_stay_together_in_every_order(void **state) {
+  (void)state;
+  opened set;
+  nxr_fault fault = {""};
+  bool first[2] = {false, false};
+  assert_true(open_pairs(&set, SEQUENCE, NX_LONG_PAIRS_FAIL, false, &fault));
+  assert_int_equal(set.sampler.n_samples, 2);
+  for (uint64_t pair = 0; pair < 40; pair++) {
+    uint64_t document = nxr_sampler_pair_document(&set.sampler, 2 * pair);
+    assert_int_equal(document % 2, 0);
+    assert_int_equal(nxr_sampler_pair_document(&set.sampler, 2 * pair + 1), document + 1);
+    if (pair % 2 == 0) first[document / 2] = true;
+  }
+  assert_true(first[0] && first[1]); /* epochs differ */
+  close_sampler(&set);
+}
+
+static void long_pairs_fail_are_cut_or_left_out(void **state) {
+  (void)state;
+  opened set;
+  nxr_fault fault = {""};
+  assert_false(open_pairs(&set, 4, NX_LONG_PAIRS_FAIL, false, &fault));
+  assert_non_null(strstr(fault.text, "document 1 of dataset"));
+  assert_non_null(strstr(fault.text, "data.long_pairs"));
+  nxr_data_sources_close(&set.sources);
+  assert_true(open_pairs(&set, 4, NX_LONG_PAIRS_CUT, false, &fault));
+  assert_int_equal(set.sampler.n_samples, 2);
+  close_sampler(&set);
+  assert_true(open_pairs(&set, 4, NX_LONG_PAIRS_DROP, false, &fault));
+  assert_int_equal(set.sampler.n_samples, 1);
+  assert_int_equal(nxr_sampler_pair_document(&set.sampler, 0), 2);
+  close_sampler(&set);
+}
+
+/* The dataset is both answers' here: documents 2 i and 2 i + 1 of the source are its i-th. */
+static void answers_may_stand_in_two_datasets_with_labels(void **state) {
+  (void)state;
+  opened set;
+  nxr_fault fault = {""};
+  const int32_t sizes[] = {3, 6, 2, 5};
+  const int64_t pointers[] = {0, 12, 36, 44}, borders[] = {0, 1, 2, 3, 4};
+  uint8_t index[256];
+  int32_t labels[N_TOKENS];
+  for (int i = 0; i < N_TOKENS; i++) labels[i] = i % 2 == 0 ? -100 : i + 1;
+  temporary_write("labels.idx", index,
+                  dataset_files_index(&(dataset_files){4, 4, 5, sizes, pointers, borders}, index));
+  temporary_write("labels.bin", labels, sizeof labels);
+  assert_true(open_pairs(&set, SEQUENCE, NX_LONG_PAIRS_FAIL, true, &fault));
+  assert_int_equal(set.sampler.source->n_documents, 8);
+  const nxr_row row = {set.tokens, set.starts, set.weights, set.labels};
+  for (uint64_t document = 2; document < 4; document++) { /* tokens 4 to 9 */
+    nxr_sampler_read_document(&set.sampler, document, &row);
+    for (int i = 0; i < 5; i++) {
+      assert_int_equal(set.tokens[i], 4 + i);
+      assert_int_equal((int)set.weights[i], i % 2); /* of token i + 1 */
+    }
+  }
+  close_sampler(&set);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_those_that_a_plain_search_finds),
@@ -227,6 +306,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_document_is_padded, make_dataset, temporary_remove),
       cmocka_unit_test_setup_teardown(a_document_that_does_not_fit_is_named, make_dataset, temporary_remove),
       cmocka_unit_test_setup_teardown(weights_belong_to_their_dataset, make_dataset, temporary_remove),
+      cmocka_unit_test_setup_teardown(pairs_stay_together_in_every_order, make_dataset, temporary_remove),
+      cmocka_unit_test_setup_teardown(long_pairs_fail_are_cut_or_left_out, make_dataset, temporary_remove),
+      cmocka_unit_test_setup_teardown(answers_may_stand_in_two_datasets_with_labels, make_dataset,
+                                      temporary_remove),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

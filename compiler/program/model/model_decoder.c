@@ -132,7 +132,8 @@ static nxc_id logits(nxc_decoder *d, nxc_id x) {
   const nxc_box words = {NXC_PART_OUTPUT, d->vocab, nxc_decoder_divided(d, d->vocab)};
   x = nxc_decoder_enter_region(d, x);
   bool tied = d->t->model.tied;
-  nxc_id y = nxc_decoder_matrix_product(d, tied ? NXC_PART_EMBEDDING : NXC_PART_OUTPUT, "logits", x, table, 0);
+  nxc_id y =
+      nxc_decoder_matrix_product(d, tied ? NXC_PART_EMBEDDING : NXC_PART_OUTPUT, "logits", x, table, 0);
   return tied ? y : nxc_adapters_of_columns(d, x, y, &words, 1, d->tensor);
 }
 
@@ -163,7 +164,8 @@ static nxc_id token_statistics(const nxc_decoder *d, nxc_id x, nxc_id labels) {
                                              .group_atoms = d->tensor});
 }
 
-/* What is a sum over the micro-batches of a step: the first writes it, the others add. The first output is one of each. */
+/* What is a sum over the micro-batches of a step: the first writes it, the others add. The first output is
+ * one of each. */
 static void sum_up(nxc_graph *graph, nxc_op_request *request, uint32_t accumulate, uint32_t own) {
   bool several = graph->n_micro_batches > 1;
   request->attrs[accumulate] = nxc_integer(0);
@@ -203,8 +205,8 @@ static void sequences(const nxc_decoder *d, nxc_id stats, nxc_id *sums, nxc_id *
   *counts = nxc_append(graph, &whole);
 }
 
-/* The loss is counted in tokens, of which a pair has those of two whole sequences: so a step's is the mean over its
- * pairs. */
+/* The loss is counted in tokens, of which a pair has those of two whole sequences: so a step's is the mean
+ * over its pairs. */
 static nxc_id pair_loss(const nxc_decoder *d, nxc_id x) {
   nxc_graph *graph = d->graph;
   nxc_id stats = token_statistics(d, x, graph->labels), sum = counted(graph, "loss", 1);
@@ -314,7 +316,8 @@ static nxc_id parallel_layer(nxc_decoder *d, int32_t layer, nxc_id x) {
 }
 
 static nxc_id one_layer(nxc_decoder *d, int32_t layer, nxc_id x) {
-  return nxc_model_layer(&d->t->model, layer)->parallel ? parallel_layer(d, layer, x) : plain_layer(d, layer, x);
+  return nxc_model_layer(&d->t->model, layer)->parallel ? parallel_layer(d, layer, x)
+                                                        : plain_layer(d, layer, x);
 }
 
 /* ---- further tokens ---- */
@@ -365,7 +368,8 @@ static void predict_further(nxc_decoder *d, nxc_id x) {
     x = nxc_decoder_norm(d, x, NXC_PART_PREDICT_NORM, &m->final_norm, NULL, graph->types.activation);
     nxc_decoder_enter(d, -1, "output");
     graph->layer = layer;
-    (void)token_loss(d, nxc_arena_printf(graph->arena, "later_loss.%d", (int)depth), logits(d, x), labels, weights);
+    (void)token_loss(d, nxc_arena_printf(graph->arena, "later_loss.%d", (int)depth), logits(d, x), labels,
+                     weights);
     tokens = labels;
   }
 }
@@ -389,6 +393,7 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
   x = nxc_decoder_norm(&d, x, NXC_PART_FINAL_NORM, &t->model.final_norm, NULL, graph->types.activation);
   nxc_decoder_enter(&d, -1, "output");
   bool pairs = nxc_objective_has_pairs(&d.t->objective);
-  graph->loss = pairs ? pair_loss(&d, logits(&d, x)) : token_loss(&d, "loss", logits(&d, x), graph->labels, graph->weights);
+  graph->loss = pairs ? pair_loss(&d, logits(&d, x))
+                      : token_loss(&d, "loss", logits(&d, x), graph->labels, graph->weights);
   predict_further(&d, x);
 }

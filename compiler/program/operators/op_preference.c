@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objectives over pairs of sequences: sums of their tokens' losses, which ranks of a context complete together, and the
- * loss of each pair. The gradient goes to the logits at once, as cross-entropy with a weight for each token. */
+/* Objectives over pairs of sequences: sums of their tokens' losses, which ranks of a context complete
+ * together, and the loss of each pair. The gradient goes to the logits at once, as cross-entropy with a
+ * weight for each token. */
 #include "compiler/program/graph/grad.h"
 #include "compiler/program/graph/rules.h"
 

@@ -36,7 +36,8 @@ nxc_data nxc_data_read(const nxc_settings *s, bool pairs) {
                    .sampler = sampler_of(s, pairs)};
   bool step = nxc_is(s, NX_SETTING_LOSS_MEAN, "step");
   data.weighs_tokens = has_labels(s) || data.mask_document_ends || data.sampler != NX_SAMPLER_STREAM;
-  if (step && data.weighs_tokens && !pairs) data.loss_mean = NX_MEAN_STEP; /* of equal weights both means are one */
+  if (step && data.weighs_tokens && !pairs)
+    data.loss_mean = NX_MEAN_STEP; /* of equal weights both means are one */
   if (pairs) data.long_pairs = long_pairs_of(s);
   if (data.sampler != NX_SAMPLER_PACKED) return data;
   data.packing = packing_of(s);

@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The kinds of data.kind that are made, the fields that they have by default, and which setting names the second. */
+/* The kinds of data.kind that are made, the fields that they have by default, and which setting names the
+ * second. */
 static const struct {
   const char *name, *field, *second, *rejected;
   nx_recipe_kind kind;
