@@ -29,7 +29,8 @@ static const char common_usage[] =
     "                       $< stays text\n"
     "  -W error             warnings are errors\n"
     "  --notes              show notes too\n"
-    "  --color WHEN         auto (a terminal, without NO_COLOR), always or never\n";
+    "  --color WHEN         auto (a terminal, without NO_COLOR), always or never\n"
+    "  -h                   print this\n";
 
 void nxc_options_print_usage(const char *usage, FILE *out) {
   nxc_print_usage(out, usage);
