@@ -26,6 +26,6 @@ files[f"{info}/RECORD"] = ("".join(record(*item) for item in files.items()) + f"
 with zipfile.ZipFile(f"{folder}/nxcfg-{version}-{tag}.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
     for name, data in files.items():
         entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-        entry.external_attr = (0o755 if "/scripts/" in name else 0o644) << 16
+        entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
         entry.compress_type = zipfile.ZIP_DEFLATED
         wheel.writestr(entry, data)
