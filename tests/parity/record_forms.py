@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records what forms of decoders that no model of transformers has make of the recorded tokens, in float64:
+recorded/forms/FORM has weights, settings of nxcfg, and the loss and the norm of the gradient of each of three steps of
+plain gradient descent (forms.sh).
+"""
+import math
+import pathlib
+
+import numpy
+import torch
+from safetensors.torch import save_file
+
+HERE = pathlib.Path(__file__).resolve().parent
+HIDDEN, WIDTH, LAYERS, HEADS, SEQUENCE, VOCAB, BATCH, STEPS, LR = 32, 48, 2, 4, 32, 250, 8, 3, 0.01
+BUCKETS, MOST, SCALE, DEPTH, FACTOR, BLOCK = 8, 20, 2.0, 2, 0.3, 4
+FORMS = {
+    "relative": f"model.position_embedding=relative model.relative_buckets={BUCKETS} "
+                f"model.relative_max_distance={MOST} model.relative_scale={SCALE}",
+    "normformer": "model.block=normformer",
+    "local": f"model.attention_pattern=[local,global] model.sparse_block={BLOCK}",
+    "further": f"model.predict_depth={DEPTH} model.predict_loss_factor={FACTOR}",
+}
+
+
+def make_weights(form):
+  random, weights = numpy.random.RandomState(3), {}
+
+  def add(name, *shape):
+    gain, size = len(shape) == 1, 0.05 if len(shape) == 1 else 0.5 if "embed" in name else 0.15
+    weights[name + ".weight"] = torch.from_numpy((gain + size * random.randn(*shape)).astype(numpy.float32))
+
+  add("model.embed_tokens", VOCAB, HIDDEN), add("lm_head", VOCAB, HIDDEN), add("model.norm", HIDDEN)
+  for i in range(LAYERS + (DEPTH if form == "further" else 0)):
+    at = f"model.layers.{i}."
+    add(at + "input_layernorm", HIDDEN), add(at + "post_attention_layernorm", HIDDEN)
+    for part in "qkvo":
+      add(f"{at}self_attn.{part}_proj", HIDDEN, HIDDEN)
+    add(at + "mlp.gate_proj", WIDTH, HIDDEN), add(at + "mlp.up_proj", WIDTH, HIDDEN), add(at + "mlp.down_proj", HIDDEN, WIDTH)
+    if form == "normformer":
+      add(at + "attention_output_layernorm", HIDDEN), add(at + "mlp.inner_layernorm", WIDTH)
+    if i >= LAYERS:
+      add(at + "enorm", HIDDEN), add(at + "hnorm", HIDDEN), add(at + "shared_head.norm", HIDDEN)
+      add(at + "eh_proj", HIDDEN, 2 * HIDDEN)
+  if form == "relative":
+    add("model.relative_attention_bias", BUCKETS, HEADS)
+  return weights
+
+
+class Model:
+  def __init__(self, form, weights):
+    self.form, self.p = form, {name: w.double().requires_grad_() for name, w in weights.items()}
+
+  def norm(self, x, name):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.p[name + ".weight"]
+
+  def product(self, x, name):
+    return x @ self.p[name + ".weight"].T
+
+  @staticmethod
+  def rotate(x):
+    half = x.shape[-1] // 2
+    frequencies = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
+    angles = torch.arange(SEQUENCE, dtype=torch.float64)[:, None] * frequencies
+    first, second = x.chunk(2, -1)
+    return torch.cat([first * angles.cos() - second * angles.sin(), second * angles.cos() + first * angles.sin()], -1)
+
+  @staticmethod
+  def bucket(distance):
+    exact = BUCKETS // 2
+    if distance < exact:
+      return distance
+    return min(BUCKETS - 1, exact + int(math.log(distance / exact) / math.log(MOST / exact) * (BUCKETS - exact)))
+
+  def attention(self, at, x, layer):
+    q, k, v = [self.product(x, f"{at}self_attn.{part}_proj").unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in "qkv"]
+    if self.form != "relative":
+      q, k = self.rotate(q), self.rotate(k)
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    places = torch.arange(SEQUENCE)
+    unread = places[:, None] < places[None, :]
+    if self.form == "relative":
+      buckets = torch.tensor([[self.bucket(max(i - j, 0)) for j in range(SEQUENCE)] for i in range(SEQUENCE)])
+      scores = scores + SCALE * self.p["model.relative_attention_bias.weight"][buckets].permute(2, 0, 1)
+    if self.form == "local" and layer % 2 == 0:  # a window of three blocks, whose first half lies before
+      unread = unread | (places[:, None] // BLOCK - places[None, :] // BLOCK > 1)
+    weights = scores.masked_fill(unread, -math.inf).softmax(-1)
+    return self.product((weights @ v).transpose(1, 2).flatten(-2), at + "self_attn.o_proj")
+
+  def layer(self, i, x):
+    at, within = f"model.layers.{i}.", self.form == "normformer"
+    y = self.attention(at, self.norm(x, at + "input_layernorm"), i)
+    x = x + (self.norm(y, at + "attention_output_layernorm") if within else y)
+    h = self.norm(x, at + "post_attention_layernorm")
+    h = torch.nn.functional.silu(self.product(h, at + "mlp.gate_proj")) * self.product(h, at + "mlp.up_proj")
+    return x + self.product(self.norm(h, at + "mlp.inner_layernorm") if within else h, at + "mlp.down_proj")
+
+  def losses(self, x, labels):
+    logits = self.product(x, "lm_head")
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
+
+  def further(self, x, labels):
+    """The mean of the losses of further tokens; those behind the end of a sequence are 0 and do not count."""
+    tokens, total = labels, 0.0
+    for depth in range(1, DEPTH + 1):
+      at = f"model.layers.{LAYERS + depth - 1}."
+      embedded = self.norm(self.p["model.embed_tokens.weight"][tokens], at + "enorm")
+      x = self.product(torch.cat([embedded, self.norm(x, at + "hnorm")], -1), at + "eh_proj")
+      x = self.norm(self.layer(LAYERS + depth - 1, x), at + "shared_head.norm")
+      tokens = torch.zeros_like(labels)
+      tokens[:, :SEQUENCE - depth] = labels[:, depth:]
+      total = total + self.losses(x, tokens)[:, :SEQUENCE - depth].mean() / DEPTH
+    return total
+
+  def loss(self, inputs, labels):
+    """Of the next token, and all that is trained."""
+    x = self.p["model.embed_tokens.weight"][inputs]
+    for i in range(LAYERS):
+      x = self.layer(i, x)
+    x = self.norm(x, "model.norm")
+    loss = self.losses(x, labels).mean()
+    return loss, loss + FACTOR * self.further(x, labels) if self.form == "further" else loss
+
+
+def record(form, tokens):
+  folder = HERE / "recorded" / "forms" / form
+  folder.mkdir(parents=True, exist_ok=True)
+  weights = make_weights(form)
+  save_file(weights, folder / "model.safetensors")
+  model, lines = Model(form, weights), []
+  for step in range(STEPS):
+    starts = [(step * BATCH + i) * SEQUENCE for i in range(BATCH)]
+    inputs = torch.stack([tokens[s:s + SEQUENCE] for s in starts])
+    labels = torch.stack([tokens[s + 1:s + SEQUENCE + 1] for s in starts])
+    loss, total = model.loss(inputs, labels)
+    gradients = torch.autograd.grad(total, list(model.p.values()))
+    norm = math.sqrt(sum(g.pow(2).sum().item() for g in gradients))
+    lines.append(f"{loss.item():.12g} {norm:.12g}")
+    with torch.no_grad():
+      for weight, gradient in zip(model.p.values(), gradients):
+        weight -= LR * gradient
+  (folder / "settings").write_text(FORMS[form] + "\n")
+  (folder / "steps").write_text("\n".join(lines) + "\n")
+
+
+def main():
+  tokens = torch.from_numpy(numpy.fromfile(HERE / "recorded" / "tokens.bin", "<u2").astype(numpy.int64))
+  for form in FORMS:
+    record(form, tokens)
+
+
+main()
