@@ -55,9 +55,9 @@ plan hf checkpoint.load=whole/checkpoints/step-000008
 expect 'a folder of weights is one to load' 0 'step 8/8' $run hf.bin --dir hf
 same 'and begins at step 0' hf folder 1
 
-plan other checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4
+plan changed checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4
 expect 'with another schedule, which the plan decides' 0 'schedule.min_lr: 0.00029.* there, 0.0001 here' \
-  $run other.bin --dir other
+  $run changed.bin --dir changed
 plan kept checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4 checkpoint.schedule=same
 expect 'or which has to be the same' 1 'by checkpoint.schedule the schedule too' $run kept.bin --dir kept
 plan theirs checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4 checkpoint.schedule=checkpoint
