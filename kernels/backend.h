@@ -116,6 +116,8 @@ typedef struct nxk_backend {
   void (*synchronize)(nxk_device *device);
   /* Bytes of workspace that the bound kernels hold. */
   uint64_t (*workspace_bytes)(const nxk_device *device);
+  /* Of the device; NULL: it is the host's memory. */
+  uint64_t (*memory_bytes)(const nxk_device *device);
 } nxk_backend;
 
 extern const nxk_backend nxk_ref;

@@ -47,11 +47,12 @@ static void report_text(const nxr_machine *machine, uint64_t workspace, uint64_t
     if (machine->arenas->n_bytes[kind])
       printf("  %-10s %14" PRIu64 " bytes%s  %s\n", nx_arena_name(kind), machine->arenas->n_bytes[kind],
              machine->arenas->shared[kind] ? ", shared" : "        ", nx_arena_meaning(kind));
-  printf("  %-10s %14" PRIu64 " bytes on each rank, as planned\n", "arenas",
-         nxr_arenas_bytes(machine->arenas));
+  printf("  %-10s %14" PRIu64 " bytes on each rank%s, as planned\n", "arenas",
+         nxr_arenas_bytes(machine->arenas),
+         machine->backend->host_addressable ? "" : ", in its device's memory");
   printf("  %-10s %14" PRIu64 " bytes of at most %" PRIu64 "\n", "workspace", workspace,
          machine->plan->run->workspace_bytes);
-  if (staging) printf("  %-10s %14" PRIu64 " bytes for messages\n", "staging", staging);
+  if (staging) printf("  %-10s %14" PRIu64 " bytes of the host for messages\n", "staging", staging);
   if (copy) printf("  %-10s %14" PRIu64 " bytes of a checkpoint, while it is written (checkpoint.async)\n", "copy", copy);
   printf("  %-10s %14.0f bytes (PSS, all ranks)\n", "resident", pss);
 }

@@ -17,10 +17,10 @@ bool nxr_training_agree(nxr_training *run) {
 
 static bool open_device(nxr_training *run) {
   const nx_run *wanted = run->plan->run;
-  const char *name = run->options->backend;
+  const char *given = run->options->backend, *name = given ? given : nx_target_find(wanted->target)->backend;
   nxk_fault why = {""};
-  run->machine.backend = nxk_backend_find(name ? name : "cpu");
-  if (!run->machine.backend && !name) run->machine.backend = &nxk_ref;
+  run->machine.backend = nxk_backend_find(name);
+  if (!run->machine.backend && !given && strcmp(name, "cpu") == 0) run->machine.backend = &nxk_ref;
   if (!run->machine.backend)
     return nxr_fault_set(&run->fault, "this nxrun was built without the backend %s: give --backend ref",
                          name);

@@ -138,6 +138,9 @@ const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);
+/* And of their host, where the arenas are memory of a device: what collectives and transfers are copied to and
+ * from. */
+uint64_t nx_plan_staging_bytes(const nx_plan *plan, uint32_t stage);
 /* A size of an operator by its letter in the signature; 0 where no operand has it as a dimension of its own.
  */
 int64_t nx_op_size(const nx_plan *plan, const nx_operator *op, char letter);

@@ -63,9 +63,12 @@ bool nx_check_run_counts(const nx_checker *check) {
       run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 || run->n_slots == 0 ||
       run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
       run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
-      run->target < NX_TARGET_CPU_AVX2 || run->target > NX_TARGET_CPU_AMX || run->stochastic > 1 ||
+      run->stochastic > 1 ||
       !nx_is_string(plan, run->init_from))
     return nx_flaw(check, run, "the run is malformed");
+  if (!nx_target_find(run->target))
+    return nx_flaw(check, run, "target %u of the run is not known here: nxcfg plan makes a plan for one that is",
+                   run->target);
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1)
     return nx_flaw(check, run, "the run has %u ranks and no mesh", run->n_ranks);
   if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)

@@ -6,8 +6,7 @@
 
 #include "schema/objective.h"
 #include "schema/plan_file.h"
-
-typedef enum nx_target { NX_TARGET_CPU_AVX2 = 1, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AMX } nx_target;
+#include "schema/targets.h"
 
 /* The run: one record. Value indices name what the host writes and reads. */
 typedef struct nx_run {

@@ -131,6 +131,17 @@ static void print_memory_bar(const nxc_plan_report *r, const nxc_column *column,
           share > 1 ? ": does not fit" : "");
 }
 
+/* Where the arenas lie in a device, what its host needs beside them. */
+static void print_host(const nx_plan *plan, FILE *out) {
+  uint64_t most = 0;
+  if (!nx_target_find(plan->run->target)->on_device) return;
+  for (uint32_t stage = 0; stage < nx_plan_n_stages(plan); stage++) {
+    uint64_t bytes = nx_plan_staging_bytes(plan, stage);
+    if (bytes > most) most = bytes;
+  }
+  fprintf(out, "  of nxrun all of it on the device; on its host %.3f GiB for messages\n", (double)most / GIB);
+}
+
 static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_COLUMNS], FILE *out) {
   double bytes[N_COLUMNS];
   fprintf(out, "%-38s", "memory of the rank that needs most");
@@ -146,6 +157,7 @@ static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_CO
   for (int i = 0; i < N_COLUMNS; i++) bytes[i] = columns[i].total;
   print_row("in all", columns, bytes, out);
   for (int i = 0; i < N_COLUMNS; i++) print_memory_bar(r, &columns[i], out);
+  if (r->plan != NULL) print_host(&r->plan->plan, out);
 }
 
 /* ---- time

@@ -42,9 +42,11 @@ static bool state_enabled(uint32_t target) {
 }
 
 bool cpu_target_check(uint32_t target, nxk_fault *fault) {
-  static const char *const NAMES[] = {"", "cpu-avx2", "cpu-avx512", "cpu-amx"};
-  if (target < NX_TARGET_CPU_AVX2 || target > NX_TARGET_CPU_AMX)
-    return cpu_fail(fault, "target %u is not one of the cpu backend's", target);
+  const nx_target_row *row = nx_target_find(target);
+  if (!row) return cpu_fail(fault, "target %u is not known", target);
+  if (strcmp(row->backend, "cpu") != 0)
+    return cpu_fail(fault, "the plan is for %s: give --backend %s, or compile it for another run.target", row->name,
+                    row->backend);
   char missing[256] = "";
   for (size_t i = 0; i < sizeof FEATURES / sizeof *FEATURES; i++) {
     if (target < FEATURES[i].from_target || feature_present(&FEATURES[i])) continue;
@@ -53,9 +55,9 @@ bool cpu_target_check(uint32_t target, nxk_fault *fault) {
   }
   if (missing[0])
     return cpu_fail(fault, "the plan is for %s, and this CPU lacks%s: compile it for another run.target",
-                    NAMES[target], missing);
+                    row->name, missing);
   if (!state_enabled(target))
-    return cpu_fail(fault, "the plan is for %s, and this system does not save its registers", NAMES[target]);
+    return cpu_fail(fault, "the plan is for %s, and this system does not save its registers", row->name);
   return true;
 }
 

@@ -44,6 +44,10 @@ static uint64_t workspace_bytes(const nxk_device *device) {
   return device->scratch_bytes;
 }
 
+static uint64_t memory_bytes(const nxk_device *device) {
+  return device->memory_bytes;
+}
+
 /* Sources of a sum as operands of a pseudo-operator: x is the first input, y the output. */
 static void run_sum(nxk_device *device, nxk_kernel *kernel, uint32_t launch, const void *x, void *y) {
   const ocl_arena *arenas[2] = {ocl_arena_of(device, x), ocl_arena_of(device, y)};
@@ -94,4 +98,5 @@ const nxk_backend nxk_opencl = {
     .event_wait = event_wait,
     .synchronize = synchronize,
     .workspace_bytes = workspace_bytes,
+    .memory_bytes = memory_bytes,
 };

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # embed.sh ROOT OUTPUT FILE...: OpenCL C as C arrays, each with the headers that it includes. What those include
-# themselves is not there for a device, and the program says it in its own way before.
+# themselves is not there for a device, and the program says it in its own way before. Tables of a file are constants of
+# the device, those of a function its own.
 set -e
 root=$1
 output=$2
@@ -13,7 +14,7 @@ with_headers() {
       header=$root/${line#*\"}
       case $header in
       *.cl\") with_headers <"${header%\"}" ;;
-      *) grep -v '^#include' "${header%\"}" ;;
+      *) sed '/^#include/d; s/^static const /constant /; s/^\(  *\)static const /\1const /' "${header%\"}" ;;
       esac
       ;;
     *) printf '%s\n' "$line" ;;

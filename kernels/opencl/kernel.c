@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEED, STOCHASTIC, FIRST_DIM };
+enum { SEED, STOCHASTIC, ROUND, FIRST_DIM };
 
 static uint64_t groups_of(const nxk_device *device, const ocl_launch *launch, const nxk_operator *operator) {
   if (launch->over == OCL_ONE) return 1;
@@ -49,8 +49,10 @@ static bool words_of(nxk_kernel *kernel) {
 static bool add_launch(nxk_device *device, nxk_kernel *kernel, cl_program program, const ocl_launch *launch,
                        nxk_fault *fault) {
   cl_int error;
+  if (kernel->operator.n_out < launch->min_out) return true;
   uint64_t n_groups = groups_of(device, launch, &kernel->operator);
-  if (kernel->operator.n_out < launch->min_out || n_groups == 0) return true;
+  if (n_groups == 0) return true;
+  if (launch->repeated && kernel->n_repeated++ == 0) kernel->first_repeated = kernel->n_launches;
   cl_kernel made = clCreateKernel(program, launch->kernel, &error);
   if (error != CL_SUCCESS) return ocl_fault(fault, launch->kernel, error);
   kernel->groups[kernel->n_launches] = n_groups;
@@ -68,6 +70,7 @@ bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *op
   kernel->operator = *operator;
   kernel->next = device->kernels;
   device->kernels = kernel;
+  kernel->n_rounds = row->rounds ? row->rounds(operator) : 0;
   if (!words_of(kernel)) return ocl_fault(fault, "kernel", CL_OUT_OF_HOST_MEMORY);
   for (const ocl_launch *launch = row->launches; launch->kernel; launch++)
     if (!add_launch(device, kernel, program, launch, fault)) return false;
@@ -90,6 +93,13 @@ static void set_operands(const nxk_device *device, cl_kernel kernel, const nxk_o
   ocl_check(clSetKernelArg(kernel, index, n_words * sizeof *words, words), "values of a call");
 }
 
+static void launch(const nxk_device *device, const nxk_kernel *kernel, uint32_t index, const cl_mem *buffers) {
+  size_t local = device->local, global = kernel->groups[index] * local;
+  set_operands(device, kernel->kernels[index], &kernel->operator, buffers, kernel->words, kernel->n_words);
+  ocl_check(clEnqueueNDRangeKernel(device->queue, kernel->kernels[index], 1, NULL, &global, &local, 0, NULL, NULL),
+            nx_op_find(kernel->operator.op)->name);
+}
+
 void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {
   (void)stream;
   const nxk_operator *operator = &kernel->operator;
@@ -104,11 +114,11 @@ void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, con
   for (uint32_t i = 0; i < operator->n_attrs; i++)
     if (operator->attrs[i].kind == NXK_CONSTANT)
       words[kernel->first_int + i] = nxk_attr_int(&operator->attrs[i], frame);
+  words[ROUND] = 0;
   for (uint32_t i = 0; i < kernel->n_launches; i++) {
-    size_t local = device->local, global = kernel->groups[i] * local;
-    set_operands(device, kernel->kernels[i], operator, buffers, words, kernel->n_words);
-    ocl_check(clEnqueueNDRangeKernel(device->queue, kernel->kernels[i], 1, NULL, &global, &local, 0, NULL, NULL),
-              nx_op_find(operator->op)->name);
+    launch(device, kernel, i, buffers);
+    bool last = kernel->n_repeated > 0 && i + 1 == kernel->first_repeated + kernel->n_repeated;
+    if (last && ++words[ROUND] < kernel->n_rounds) i = kernel->first_repeated - 1;
   }
   if (operator->op != NX_OP_moe_index) return;
   device->reports = frame;

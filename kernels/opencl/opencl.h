@@ -19,7 +19,7 @@
 #include <CL/cl.h>
 #include <stdio.h>
 
-enum { OCL_MAX_LAUNCHES = 6, OCL_MAX_DEVICES = 64, OCL_NAME = 256 };
+enum { OCL_MAX_LAUNCHES = 10, OCL_MAX_DEVICES = 64, OCL_NAME = 256 };
 
 /* One kernel of an operator: a group for each ..., or an item for each ... */
 typedef enum ocl_over {
@@ -37,6 +37,7 @@ typedef struct ocl_launch {
   int operand;      /* an input, or OCL_OUT(index) */
   uint32_t min_out; /* runs where the operator has so many outputs */
   uint64_t (*count)(const nxk_device *device, const nxk_operator *operator);
+  bool repeated;    /* with its neighbours that are, as often as `rounds` says */
 } ocl_launch;
 
 #define OCL_OUT(index) (-1 - (index))
@@ -46,6 +47,7 @@ typedef struct ocl_row {
   ocl_launch launches[OCL_MAX_LAUNCHES + 1];
   uint64_t (*scratch)(const nxk_operator *operator); /* bytes; NULL: none */
   void (*define)(FILE *text, const nxk_device *device, const nxk_operator *operator); /* more of the text */
+  uint32_t (*rounds)(const nxk_operator *operator); /* NULL: one */
 } ocl_row;
 
 typedef struct ocl_program {
@@ -80,7 +82,7 @@ struct nxk_device {
 struct nxk_kernel {
   nxk_kernel *next;
   nxk_operator operator;
-  uint32_t n_launches;
+  uint32_t n_launches, first_repeated, n_repeated, n_rounds;
   cl_kernel kernels[OCL_MAX_LAUNCHES];
   size_t groups[OCL_MAX_LAUNCHES];
   uint32_t n_words, first_at, first_int;

@@ -2,11 +2,13 @@
 /* The operators of this backend: which kernels of which file run over what. */
 #include "kernels/opencl/opencl.h"
 
-#include "schema/nf4.h"
-#include "schema/nvfp4.h"
 #include "schema/optimizers.h"
 
 #include <string.h>
+
+#pragma GCC diagnostic ignored "-Wunknown-pragmas" /* that ask for vectors */
+typedef double real;
+#include "kernels/rules/muon.h"
 
 enum { NORM_BLOCK = 4096, UPDATE_RUN = 4 };
 
@@ -86,8 +88,25 @@ static uint64_t split_latent(const nxk_device *device, const nxk_operator *opera
 
 /* ---- attention ---- */
 
+/* What the inputs of a form of attention are, in the words of attention.cl; `extra` stands behind the samples. */
+typedef struct attention_form {
+  bool backward;
+  const char *extra;
+} attention_form;
+
+static attention_form form_of(nx_op op) {
+  switch (op) {
+  case NX_OP_attention_grad: return (attention_form){true, NULL};
+  case NX_OP_attention_relative: return (attention_form){false, "TABLE"};
+  case NX_OP_attention_relative_grad: return (attention_form){true, "TABLE"};
+  case NX_OP_attention_sparse: return (attention_form){false, "BLOCKS"};
+  case NX_OP_attention_sparse_grad: return (attention_form){true, "BLOCKS"};
+  default: return (attention_form){false, NULL};
+  }
+}
+
 static uint64_t query_groups(const nxk_device *device, const nxk_operator *operator) {
-  const int64_t *q = operator->args[operator->op == NX_OP_attention_grad].dims;
+  const int64_t *q = operator->args[form_of(operator->op).backward].dims;
   return (uint64_t)(q[0] * q[1]) * ocl_ceil((uint64_t)q[2], device->local);
 }
 
@@ -102,7 +121,15 @@ static uint64_t delta_scratch(const nxk_operator *operator) {
 
 /* Blocks as long as half of the local memory takes. */
 static void attention_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  uint32_t first = operator->op == NX_OP_attention_grad;
+  static const char *const names[] = {"DO", "Q", "K", "V", "O", "LSE", "SAMPLE", "", "PLACE", "KEY_PLACE", "START"};
+  attention_form form = form_of(operator->op);
+  uint32_t first = form.backward, n = 0;
+  for (uint32_t i = 0; i < sizeof names / sizeof *names && n < operator->n_in; i++) {
+    bool extra = names[i][0] == '\0', only_backward = i == 0 || i == 4 || i == 5;
+    if ((extra && !form.extra) || (only_backward && !form.backward)) continue;
+    if (extra) fprintf(text, "#define EXTRA %u\n", n);
+    fprintf(text, "#define %s X%u\n", extra ? form.extra : names[i], n++);
+  }
   uint64_t d = (uint64_t)operator->args[first].dims[3], e = (uint64_t)operator->args[first + 2].dims[3];
   uint64_t block = 32;
   while (block > 1 && block * (d + e) * sizeof(float) > device->local_bytes / 2) block /= 2;
@@ -171,24 +198,18 @@ static uint64_t permuted(const nxk_device *device, const nxk_operator *operator)
   return ocl_ceil((uint64_t)(elements(operator, 1) * ocl_last_dim(&operator->args[0])), device->local);
 }
 
-/* ---- what is quantised ---- */
+/* ---- fp8 ---- */
 
-static void say_codes(FILE *text, const float *values, int block) {
-  fprintf(text, "#define CODE_BLOCK %d\nconstant float code_values[16] = {", block);
-  for (int i = 0; i < 16; i++) fprintf(text, "%af, ", (double)values[i]);
-  fputs("};\n", text);
+static uint64_t amax_scratch(const nxk_operator *operator) {
+  return norm_blocks(NULL, operator) * sizeof(float);
 }
 
-static void nf4_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  (void)device;
-  (void)operator;
-  say_codes(text, nx_nf4_values, NX_NF4_BLOCK);
-}
-
-static void nvfp4_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  (void)device;
-  (void)operator;
-  say_codes(text, nx_e2m1_values, NX_NVFP4_BLOCK);
+/* Items, or a group for each box that shares a scale. */
+static uint64_t rounded(const nxk_device *device, const nxk_operator *operator) {
+  uint64_t n = (uint64_t)elements(operator, 0), columns = (uint64_t)ocl_last_dim(&operator->args[0]);
+  if (operator->n_in > 1 || columns == 0) return ocl_ceil(n, device->local);
+  return ocl_ceil(n / columns, (uint64_t)operator->attrs[NX_fp8_round_block_rows].integer) *
+         ocl_ceil(columns, (uint64_t)operator->attrs[NX_fp8_round_block_columns].integer);
 }
 
 /* ---- updates ---- */
@@ -216,11 +237,85 @@ static void update_define(FILE *text, const nxk_device *device, const nxk_operat
           1 + n_states, 1 + n_states, 1 + n_states);
 }
 
+/* ---- updates of whole tensors ---- */
+
+/* The first input of the tensor as a whole. */
+static uint32_t whole_input(const nxk_operator *operator) {
+  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
+  return operator->n_in > 1 + n_states + NX_UPDATE_END ? 1 + n_states + NX_UPDATE_END : 0;
+}
+
+static void tensor_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op)), whole = whole_input(operator);
+  update_define(text, device, operator);
+  if (whole) fprintf(text, "#define PARTED\n#undef GRADIENT\n#define GRADIENT X%u\n", whole + 1 + n_states);
+  fprintf(text, "#define COLUMNS XDIM(%u, 3)\n#define P X%u\n", whole, whole);
+  for (uint32_t i = 0; i < n_states; i++) fprintf(text, "#define STATE_%u X%u\n", i, whole + 1 + i);
+  if (operator->op != NX_OP_muon) return;
+  fprintf(text, "#define MUON_ROUND %d\nconstant double muon_coefficients[] = {", RULE_MUON_ROUND);
+  for (int i = 0; i < 2 * RULE_MUON_ROUND * 3; i++)
+    fprintf(text, "%a, ", rule_muon_coefficients[i / 3 / RULE_MUON_ROUND][i / 3 % RULE_MUON_ROUND][i % 3]);
+  fputs("};\n", text);
+}
+
+static int64_t whole_rows(const nxk_operator *operator) {
+  return operator->args[whole_input(operator)].dims[0];
+}
+
+static int64_t whole_columns(const nxk_operator *operator) {
+  return operator->args[whole_input(operator)].dims[1];
+}
+
+static uint64_t whole_items(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil((uint64_t)(whole_rows(operator) * whole_columns(operator)), device->local);
+}
+
+static uint64_t whole_row_groups(const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  return (uint64_t)whole_rows(operator);
+}
+
+static uint64_t whole_column_items(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil((uint64_t)whole_columns(operator), device->local);
+}
+
+/* struct step_values, and the most that a rule keeps: muon's two matrices and two squares. */
+static uint64_t tensor_scratch(const nxk_operator *operator) {
+  uint64_t rows = (uint64_t)whole_rows(operator), columns = (uint64_t)whole_columns(operator);
+  uint64_t least = rows < columns ? rows : columns;
+  uint64_t squares = operator->op == NX_OP_muon ? rows * columns + 2 * least * least : 0;
+  return 8 * sizeof(double) + (rows * columns + squares + rows + columns) * sizeof(float);
+}
+
+static uint64_t muon_square_tiles(const nxk_device *device, const nxk_operator *operator) {
+  int64_t rows = whole_rows(operator), columns = whole_columns(operator), least = rows < columns ? rows : columns;
+  return tiles(device, least, least);
+}
+
+static uint64_t muon_tiles(const nxk_device *device, const nxk_operator *operator) {
+  int64_t rows = whole_rows(operator), columns = whole_columns(operator);
+  return tiles(device, rows < columns ? rows : columns, rows < columns ? columns : rows);
+}
+
+static uint32_t muon_rounds(const nxk_operator *operator) {
+  return (uint32_t)operator->attrs[NX_muon_ns_steps].integer;
+}
+
 /* ---- the rows ---- */
 
 #define ELEMENTWISE(file, kernel) {file, {{kernel, OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
 #define TURNED(kernel, over) \
   {"heads", {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch, heads_define}
+#define BLOCK_SUMS \
+  {"reduction", {{"block_sums", OCL_COUNTED, 0, 0, norm_blocks}, {"block_total", OCL_ONE, 0, 0, NULL}}, \
+   norm_scratch, norm_define}
+#define ATTENTION {"attention", {{"attention", OCL_COUNTED, 0, 0, query_groups}}, NULL, attention_define}
+#define ATTENTION_GRAD \
+  {"attention", \
+   {{"attention_delta", OCL_ITEMS, 5, 0, NULL}, \
+    {"attention_grad_query", OCL_COUNTED, 0, 0, query_groups}, \
+    {"attention_grad_key", OCL_COUNTED, 0, 0, key_groups}, \
+    {"attention_grad_table", OCL_GROUPS, OCL_OUT(3), 4, NULL}}, delta_scratch, attention_define}
 
 static const ocl_row rows[NX_OP_END] = {
     [NX_OP_matmul] = {"matmul", {{"matmul", OCL_COUNTED, 0, 0, matmul_tiles}}, NULL, NULL},
@@ -257,12 +352,12 @@ static const ocl_row rows[NX_OP_END] = {
                              {"merge_latent_sum", OCL_ITEMS, OCL_OUT(1), 0, NULL},
                              {"merge_latent_turn", OCL_ITEMS, OCL_OUT(1), 0, NULL}},
                              merge_latent_scratch, heads_define},
-    [NX_OP_attention] = {"attention", {{"attention", OCL_COUNTED, 0, 0, query_groups}}, NULL, attention_define},
-    [NX_OP_attention_grad] = {"attention",
-                              {{"attention_delta", OCL_ITEMS, 5, 0, NULL},
-                               {"attention_grad_query", OCL_COUNTED, 0, 0, query_groups},
-                               {"attention_grad_key", OCL_COUNTED, 0, 0, key_groups}},
-                              delta_scratch, attention_define},
+    [NX_OP_attention] = ATTENTION,
+    [NX_OP_attention_relative] = ATTENTION,
+    [NX_OP_attention_sparse] = ATTENTION,
+    [NX_OP_attention_grad] = ATTENTION_GRAD,
+    [NX_OP_attention_relative_grad] = ATTENTION_GRAD,
+    [NX_OP_attention_sparse_grad] = ATTENTION_GRAD,
     [NX_OP_attention_merge] = ELEMENTWISE("attention_parts", "attention_merge"),
     [NX_OP_attention_sink] = {"attention_parts",
                               {{"attention_sink", OCL_ITEMS, OCL_OUT(0), 0, NULL},
@@ -281,9 +376,10 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_loss_weights] = ELEMENTWISE("pointwise", "loss_weights"),
     [NX_OP_fill] = ELEMENTWISE("pointwise", "fill"),
     [NX_OP_cast] = ELEMENTWISE("pointwise", "cast"),
-    [NX_OP_norm_sq] = {"reduction",
-                       {{"norm_sq", OCL_COUNTED, 0, 0, norm_blocks}, {"norm_sq_total", OCL_ONE, 0, 0, NULL}},
-                       norm_scratch, norm_define},
+    [NX_OP_norm_sq] = BLOCK_SUMS,
+    [NX_OP_count_zeros] = BLOCK_SUMS,
+    [NX_OP_add_up] = ELEMENTWISE("pointwise", "add_up"),
+    [NX_OP_jitter] = ELEMENTWISE("pointwise", "jitter"),
     [NX_OP_clip_scale] = {"reduction", {{"clip_scale", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_segment] = {"reduction", {{"segment", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_bias_add] = ELEMENTWISE("pointwise", "bias_add"),
@@ -291,9 +387,15 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_columns_add] = ELEMENTWISE("pointwise", "columns_add"),
     [NX_OP_join] = ELEMENTWISE("pointwise", "join"),
     [NX_OP_columns] = ELEMENTWISE("pointwise", "columns"),
-    [NX_OP_dequantize_nf4] = {"pointwise", {{"dequantize_nf4", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, nf4_define},
-    [NX_OP_dequantize_nvfp4] = {"pointwise",
-                                {{"dequantize_nvfp4", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, nvfp4_define},
+    [NX_OP_dequantize_nf4] = ELEMENTWISE("quantized", "dequantize_nf4"),
+    [NX_OP_dequantize_nvfp4] = ELEMENTWISE("quantized", "dequantize_nvfp4"),
+    [NX_OP_dequantize_mxfp4] = ELEMENTWISE("quantized", "dequantize_mxfp4"),
+    [NX_OP_dequantize_fp8] = ELEMENTWISE("quantized", "dequantize_fp8"),
+    [NX_OP_fp8_amax] = {"quantized",
+                        {{"fp8_amax", OCL_COUNTED, 0, 0, norm_blocks}, {"fp8_amax_total", OCL_ONE, 0, 0, NULL}},
+                        amax_scratch, norm_define},
+    [NX_OP_fp8_round] = {"quantized", {{"fp8_round", OCL_COUNTED, 0, 0, rounded}}, NULL, NULL},
+    [NX_OP_fp8_history] = {"quantized", {{"fp8_history", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_moe_route] = {"moe",
                          {{"route_sinkhorn", OCL_COUNTED, 0, 0, route_rounds},
                           {"route_choose", OCL_COUNTED, 0, 0, route_tokens},
@@ -327,6 +429,44 @@ static const ocl_row rows[NX_OP_END] = {
 #include "schema/optimizers.def"
 };
 
+#define STEP_FIRST {"update_step", OCL_ONE, 0, 0, NULL, false}
+#define WHOLE(kernel) {kernel, OCL_COUNTED, 0, 0, whole_items, false}
+#define COPY_LAST(n_outputs) {"update_copy", OCL_ITEMS, OCL_OUT(0), n_outputs, NULL, false}
+#define SM3(n_outputs) \
+  {"update_tensor", \
+   {STEP_FIRST, \
+    {"sm3_rows", OCL_COUNTED, 0, 0, whole_row_groups, false}, \
+    {"sm3_columns", OCL_COUNTED, 0, 0, whole_column_items, false}, \
+    WHOLE("sm3_store"), \
+    COPY_LAST(n_outputs)}, tensor_scratch, tensor_define, NULL}
+
+static const ocl_row muon_row = {"update_tensor",
+                                 {STEP_FIRST,
+                                  WHOLE("muon_direction"),
+                                  {"muon_norm", OCL_ONE, 0, 0, NULL, false},
+                                  WHOLE("muon_divide"),
+                                  {"muon_square", OCL_COUNTED, 0, 0, muon_square_tiles, true},
+                                  {"muon_mix", OCL_COUNTED, 0, 0, muon_square_tiles, true},
+                                  {"muon_apply", OCL_COUNTED, 0, 0, muon_tiles, true},
+                                  WHOLE("muon_store"),
+                                  COPY_LAST(3)}, tensor_scratch, tensor_define, muon_rounds};
+static const ocl_row novograd_row = {"update_tensor",
+                                     {STEP_FIRST,
+                                      {"novograd_norm", OCL_ONE, 0, 0, NULL, false},
+                                      WHOLE("novograd_moment"),
+                                      {"novograd_rate", OCL_ONE, 0, 0, NULL, false},
+                                      WHOLE("novograd_store"),
+                                      COPY_LAST(4)}, tensor_scratch, tensor_define, NULL};
+static const ocl_row sm3_row = SM3(3), sm3_momentum_row = SM3(4);
+static const ocl_row adafactor_row = {"update_tensor",
+                                      {STEP_FIRST,
+                                       WHOLE("adafactor_moment"),
+                                       {"adafactor_rows", OCL_COUNTED, 0, 0, whole_row_groups, false},
+                                       {"adafactor_columns", OCL_COUNTED, 0, 0, whole_column_items, false},
+                                       {"adafactor_rate", OCL_ONE, 0, 0, NULL, false},
+                                       WHOLE("adafactor_store"),
+                                       COPY_LAST(3)}, tensor_scratch, tensor_define, NULL};
+
 static void sum_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
   (void)device;
   if (operator->args[0].dtype == NX_f64) fputs("#define WIDE\n", text);
@@ -342,6 +482,12 @@ const ocl_row ocl_sum_row = {"sum",
                               {"sum_last", OCL_ITEMS, 0, 0, NULL}}, sum_scratch, sum_define};
 
 const ocl_row *ocl_row_of(const nxk_operator *operator) {
-  const ocl_row *row = &rows[operator->op];
-  return row->file ? row : NULL;
+  switch (operator->op) {
+  case NX_OP_muon: return &muon_row;
+  case NX_OP_novograd: return &novograd_row;
+  case NX_OP_sm3: return &sm3_row;
+  case NX_OP_sm3_momentum: return &sm3_momentum_row;
+  case NX_OP_adafactor: return &adafactor_row;
+  default: return rows[operator->op].file ? &rows[operator->op] : NULL;
+  }
 }

@@ -86,9 +86,10 @@ static bool check_tiling(calibration *c) {
   return agree(c);
 }
 
-/* The best target that this processor has. */
+/* The best target that this device has. */
 static bool open_device(calibration *c) {
-  static const uint32_t targets[] = {NX_TARGET_CPU_AMX, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AVX2};
+  static const uint32_t targets[] = {NX_TARGET_CPU_AMX, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AVX2,
+                                     NX_TARGET_OPENCL};
   const char *name = c->options->backend;
   nxr_bench *bench = &c->bench;
   nxk_fault why = {""};
@@ -101,6 +102,7 @@ static bool open_device(calibration *c) {
                                         .local_rank = bench->world->local_rank,
                                         .local_size = bench->world->local_size};
     c->bare.run.target = targets[i];
+    if (bench->backend != &nxk_ref && strcmp(nx_target_find(targets[i])->backend, bench->backend->name) != 0) continue;
     if (!bench->backend->open(&options, &bench->device, &why)) bench->device = NULL;
   }
   return bench->device || nxr_fault_set(&c->fault, "backend %s: %s", bench->backend->name, why.text);
@@ -173,13 +175,13 @@ static void print_link(const char *key, const nxr_measured_link *link, uint32_t 
 }
 
 static void print_machine(const calibration *c, FILE *out) {
-  static const char *const targets[] = {"", "cpu-avx2", "cpu-avx512", "cpu-amx"};
   const nx_run *run = &c->bare.run;
   uint32_t n_local = c->bare.groups[GROUP_INSIDE].size;
   uint64_t n_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / n_local;
+  if (c->bench.backend->memory_bytes) n_bytes = c->bench.backend->memory_bytes(c->bench.device);
   fprintf(out, "# nxrun --calibrate: %u rank%s of %u thread%s on %u host%s, backend %s, run.target %s\n",
           run->n_ranks, run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s",
-          run->n_hosts, run->n_hosts == 1 ? "" : "s", c->bench.backend->name, targets[run->target]);
+          run->n_hosts, run->n_hosts == 1 ? "" : "s", c->bench.backend->name, nx_target_find(run->target)->name);
   print_name(out);
   fprintf(out, "ranks_per_host: %u\nthreads: %u\nmemory: %llu\noperator: %.3g\nproducts:\n", n_local,
           run->n_threads, (unsigned long long)n_bytes, c->operator_s);

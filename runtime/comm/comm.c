@@ -150,7 +150,7 @@ static bool open_copies(nxr_comm *comm, nxr_collective *collective) {
   collective->device_x = spec->x, collective->device_y = spec->y;
   spec->on_host = true;
   spec->x = calloc(1, x_bytes(collective)), spec->y = calloc(1, y_bytes(collective));
-  comm->staging_bytes += x_bytes(collective) + y_bytes(collective);
+  comm->copied_bytes += x_bytes(collective) + y_bytes(collective);
   return spec->x && spec->y;
 }
 
@@ -367,7 +367,11 @@ void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator) {
 }
 
 uint64_t nxr_comm_staging_bytes(const nxr_comm *comm) {
-  return comm->staging_bytes;
+  return comm->staging_bytes + comm->copied_bytes;
+}
+
+uint64_t nxr_comm_copied_bytes(const nxr_comm *comm) {
+  return comm->copied_bytes;
 }
 
 /* ---- for the transports ---- */

@@ -73,5 +73,7 @@ void nxr_comm_votes(nxr_comm *comm, bool votes[], uint32_t n);
 void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator);
 /* Memory beyond arenas and control that the message transport holds. */
 uint64_t nxr_comm_staging_bytes(const nxr_comm *comm);
+/* Of it what operands of a device are copied to: nx_plan_staging_bytes. */
+uint64_t nxr_comm_copied_bytes(const nxr_comm *comm);
 
 #endif

@@ -82,7 +82,8 @@ struct nxr_comm {
   nxr_pulse *pulse;
   double deadline_s;
   uint64_t delay_state; /* of the random delays; 0: none */
-  uint64_t staging_bytes;
+  uint64_t staging_bytes; /* of messages */
+  uint64_t copied_bytes;  /* of operands that are a device's */
 };
 
 extern const nxr_transport nxr_transport_shared;

@@ -81,6 +81,15 @@ if [ "$all" ]; then
   as_ref 'adapters' 2 1e-6 lora.rank=4
 fi
 
+# A plan may be made for such a device: no option names it then, and the host's processors are not taken for it.
+ranks=1
+plan run.target=opencl
+grep -q 'all of it on the device' out
+report 'a plan tells what lies on the device, and what on its host' $?
+rm -rf ref opencl
+expect 'the target names the backend' 0 'backend opencl: .* 0 of them by ref' "$nxrun" plan.bin --dry-run
+expect 'processors are no such target' 1 'the plan is for opencl: give --backend opencl' "$nxrun" plan.bin --backend cpu
+
 # A checkpoint of either backend goes on on the other.
 ranks=1
 plan || exit 99

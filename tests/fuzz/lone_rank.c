@@ -157,3 +157,8 @@ uint64_t nxr_comm_staging_bytes(const nxr_comm *comm) {
   (void)comm;
   return 0;
 }
+
+uint64_t nxr_comm_copied_bytes(const nxr_comm *comm) {
+  (void)comm;
+  return 0;
+}

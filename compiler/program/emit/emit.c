@@ -344,9 +344,7 @@ static nxc_id axis_rank(nxc_graph *graph, nxc_axis_id axis) {
 }
 
 static nx_target target_of(const nxc_settings *s) {
-  return nxc_is(s, NX_SETTING_RUN_TARGET, "cpu-avx2")  ? NX_TARGET_CPU_AVX2
-         : nxc_is(s, NX_SETTING_RUN_TARGET, "cpu-amx") ? NX_TARGET_CPU_AMX
-                                                       : NX_TARGET_CPU_AVX512;
+  return nx_target_find_name(nxc_text(s, NX_SETTING_RUN_TARGET))->target;
 }
 
 static int by_name(const void *left, const void *right) {

@@ -3,43 +3,44 @@
  * keys and values a key), and a group reads the others in blocks of BLOCK through local memory. HEAD_D and
  * HEAD_E are the features of a key and of a value. Sums run over ascending keys; those of keys and values
  * over ascending heads, then queries. */
+#define logf(x) log((float)(x))
 #include "kernels/alibi.h"
+#include "kernels/relative.h"
 #include "schema/philox.h"
 
-#ifdef IS_attention
-enum { FIRST = 0, PLACED = N_IN > 4 };
-#define Q_DIM(d) XDIM(0, d)
-#define K_DIM(d) XDIM(1, d)
-#define Q(i) X0(i)
-#define K(i) X1(i)
-#define V(i) X2(i)
-#define SAMPLE(b) X3(b)
-#if N_IN > 4
-#define PLACE(i) X4(i)
-#define KEY_PLACE(j) X5(j)
-#define START(i) X6(i)
-#endif
-#else
-enum { PLACED = N_IN > 7 };
+/* The text before says which inputs are Q, K, V, SAMPLE, and, where there are, DO, O, LSE, TABLE, BLOCKS,
+ * PLACE, KEY_PLACE and START. */
+#ifdef DO
 #define Q_DIM(d) XDIM(1, d)
 #define K_DIM(d) XDIM(2, d)
-#define DO(i) X0(i)
-#define Q(i) X1(i)
-#define K(i) X2(i)
-#define V(i) X3(i)
-#define O(i) X4(i)
-#define LSE(i) X5(i)
-#define SAMPLE(b) X6(b)
-#if N_IN > 7
-#define PLACE(i) X7(i)
-#define KEY_PLACE(j) X8(j)
-#define START(i) X9(i)
+#else
+#define Q_DIM(d) XDIM(0, d)
+#define K_DIM(d) XDIM(1, d)
 #endif
-#endif
-#ifndef PLACE
+#ifdef PLACE
+enum { PLACED = 1 };
+#else
+enum { PLACED = 0 };
 #define PLACE(i) (i)
 #define KEY_PLACE(j) (j)
 #define START(i) 0
+#endif
+
+/* What a table has for the distance, and whether blocks are read. */
+#ifdef TABLE
+#define ENTRY(away) \
+  (nxk_relative_bucket(away, XDIM(EXTRA, 2), A_max_distance) * XDIM(EXTRA, 3) + A_head_start + head)
+#define BIAS(away) ((float)A_factor * TABLE(ENTRY(away)))
+#else
+#define BIAS(away) 0
+#endif
+#ifdef BLOCKS
+#define LAYOUT (XDIM(EXTRA, 1) > 1 ? A_head_start + head : 0)
+#define IN_BLOCKS(place, key_place) \
+  ((ulong)BLOCKS((LAYOUT * XDIM(EXTRA, 2) + (place) / A_block) * XDIM(EXTRA, 3) + (key_place) / A_block / 64) >> \
+       ((key_place) / A_block % 64) & 1)
+#else
+#define IN_BLOCKS(place, key_place) true
 #endif
 
 typedef struct form {
@@ -93,7 +94,7 @@ static long keys_end(long end, long n_keys) {
   return PLACED ? n_keys : min(end, n_keys);
 }
 
-#ifdef IS_attention
+#ifndef DO
 kernel void attention(OPERANDS) {
   local float keys[BLOCK * HEAD_D], values[BLOCK * HEAD_E];
   long n_heads = Q_DIM(1), n_kv = K_DIM(1), n_tokens = Q_DIM(2), n_keys = K_DIM(2);
@@ -116,10 +117,10 @@ kernel void attention(OPERANDS) {
     barrier(CLK_LOCAL_MEM_FENCE);
     for (long j = 0; present && j < n; j++) {
       long key_place = KEY_PLACE(block + j);
-      if (!reads(&f, place, start, key_place)) continue;
+      if (!reads(&f, place, start, key_place) || !IN_BLOCKS(place, key_place)) continue;
       float product = 0;
       for (int d = 0; d < HEAD_D; d++) product += query[d] * keys[j * HEAD_D + d];
-      float s = score(&f, product, place - key_place, &bend);
+      float s = score(&f, product, place - key_place, &bend) + BIAS(place - key_place);
       if (s > largest) {
         float less = exp(largest - s);
         weights *= less;
@@ -138,7 +139,7 @@ kernel void attention(OPERANDS) {
 }
 #endif
 
-#ifdef IS_attention_grad
+#ifdef DO
 /* With D = do . o: ds_ij = p_ij (c_ij do_i . v_j - D_i), dq_i = scale sum_j ds_ij k_j,
  * dk_j = scale sum_i ds_ij q_i, dv_j = sum_i c_ij p_ij do_i. scratch: D of each query. */
 kernel void attention_delta(OPERANDS) {
@@ -175,11 +176,11 @@ kernel void attention_grad_query(OPERANDS) {
     barrier(CLK_LOCAL_MEM_FENCE);
     for (long j = 0; present && j < n; j++) {
       long key_place = KEY_PLACE(block + j);
-      if (!reads(&f, place, start, key_place)) continue;
+      if (!reads(&f, place, start, key_place) || !IN_BLOCKS(place, key_place)) continue;
       float product = 0, inner = 0;
       for (int d = 0; d < HEAD_D; d++) product += query[d] * keys[j * HEAD_D + d];
       for (int e = 0; e < HEAD_E; e++) inner += back[e] * values[j * HEAD_E + e];
-      float weight = exp(score(&f, product, place - key_place, &bend) - lse);
+      float s = score(&f, product, place - key_place, &bend) + BIAS(place - key_place), weight = exp(s - lse);
       float slope = weight * (keep_factor(&f, place, key_place) * inner - delta) * f.scale * bend;
       for (int d = 0; d < HEAD_D; d++) sum[d] += slope * keys[j * HEAD_D + d];
     }
@@ -212,11 +213,13 @@ kernel void attention_grad_key(OPERANDS) {
       barrier(CLK_LOCAL_MEM_FENCE);
       for (long q = 0; present && q < n; q++) {
         long i = block + q, place = PLACE(i);
-        if (!reads(&f, place, START(batch * n_tokens + i), key_place)) continue;
+        if (!reads(&f, place, START(batch * n_tokens + i), key_place) || !IN_BLOCKS(place, key_place))
+          continue;
         float product = 0, inner = 0;
         for (int d = 0; d < HEAD_D; d++) product += queries[q * HEAD_D + d] * key[d];
         for (int e = 0; e < HEAD_E; e++) inner += backs[q * HEAD_E + e] * value[e];
-        float weight = exp(score(&f, product, place - key_place, &bend) - LSE(rows + i));
+        float s = score(&f, product, place - key_place, &bend) + BIAS(place - key_place);
+        float weight = exp(s - LSE(rows + i));
         float kept = keep_factor(&f, place, key_place);
         float slope =
             weight * (kept * inner - ((global const float *)scratch)[rows + i]) * f.scale * bend;
@@ -228,4 +231,31 @@ kernel void attention_grad_key(OPERANDS) {
   for (int d = 0; present && d < HEAD_D; d++) SET_Y1(row * HEAD_D + d, dkey[d]);
   for (int e = 0; present && e < HEAD_E; e++) SET_Y2(row * HEAD_E + e, dvalue[e]);
 }
+
+#ifdef TABLE
+/* A group for each entry: its items go through the queries, and compute the scores of that distance alone. */
+kernel void attention_grad_table(OPERANDS) {
+  local float room[LOCAL];
+  long entry = get_group_id(0), n_heads = Q_DIM(1), n_tokens = Q_DIM(2), n_keys = K_DIM(2), n_kv = K_DIM(1);
+  long head = entry % XDIM(EXTRA, 3) - A_head_start, n_queries = Q_DIM(0) * n_tokens;
+  float sum = 0, bend;
+  for (long at = get_local_id(0); head >= 0 && head < n_heads && at < n_queries; at += LOCAL) {
+    long batch = at / n_tokens, i = at % n_tokens, row = (batch * n_heads + head) * n_tokens + i;
+    long place = PLACE(i), start = START(at), kv = (batch * n_kv + head * n_kv / n_heads) * n_keys;
+    const form f = FORM(head, batch);
+    for (long j = 0; j < keys_end(i + 1, n_keys); j++) {
+      long key_place = KEY_PLACE(j), away = place - key_place;
+      if (!reads(&f, place, start, key_place) || ENTRY(away) != entry) continue;
+      float product = 0, inner = 0;
+      for (int d = 0; d < HEAD_D; d++) product += Q(row * HEAD_D + d) * K((kv + j) * HEAD_D + d);
+      for (int e = 0; e < HEAD_E; e++)
+        inner += DO((at * n_heads + head) * HEAD_E + e) * V((kv + j) * HEAD_E + e);
+      float weight = exp(score(&f, product, away, &bend) + BIAS(away) - LSE(row));
+      sum += weight * (keep_factor(&f, place, key_place) * inner - ((global const float *)scratch)[row]);
+    }
+  }
+  sum = group_sum(sum, room);
+  if (get_local_id(0) == 0) SET_Y3(entry, (float)A_factor * sum);
+}
+#endif
 #endif

@@ -11,7 +11,7 @@
 kernel void attention_merge(OPERANDS) {
   long i = get_global_id(0);
   if (i >= YN(0)) return;
-  ROW_OF(i, YDIM(1, 1), YDIM(1, 2), YDIM(0, 3));
+  ROW_OF(i, YDIM(1, 2), YDIM(1, 3), YDIM(0, 3));
   float left = X1(row), right = X3(row), largest = fmax(left, right);
   bool empty = isinf(largest);
   float x = empty ? 0 : exp(left - largest), y = empty ? 0 : exp(right - largest), sum = x + y;
@@ -25,7 +25,7 @@ kernel void attention_merge(OPERANDS) {
 kernel void attention_sink(OPERANDS) {
   long i = get_global_id(0);
   if (i >= YN(0)) return;
-  ROW_OF(i, XDIM(1, 1), XDIM(1, 2), YDIM(0, 3));
+  ROW_OF(i, XDIM(1, 2), XDIM(1, 3), YDIM(0, 3));
   float read = X1(row), sink = X2(A_first + head), largest = fmax(read, sink);
   float all = largest + log(exp(read - largest) + exp(sink - largest));
   SET_Y0(i, X0(i) * exp(read - all));
@@ -34,7 +34,7 @@ kernel void attention_sink(OPERANDS) {
 kernel void attention_sink_lse(OPERANDS) {
   long row = get_global_id(0);
   if (row >= YN(1)) return;
-  long head = row / XDIM(1, 2) % XDIM(1, 1);
+  long head = row / XDIM(1, 3) % XDIM(1, 2);
   float read = X1(row), sink = X2(A_first + head), largest = fmax(read, sink);
   SET_Y1(row, largest + log(exp(read - largest) + exp(sink - largest)));
 }
@@ -43,8 +43,8 @@ kernel void attention_sink_lse(OPERANDS) {
 #ifdef IS_attention_sink_grad
 kernel void attention_sink_grad(OPERANDS) {
   local float room[LOCAL];
-  long at = get_group_id(0), n_heads = XDIM(2, 1), n_tokens = XDIM(2, 2), d = XDIM(1, 3) / n_heads;
-  long head = at - A_first, n_rows = XDIM(2, 0) * n_tokens;
+  long at = get_group_id(0), n_heads = XDIM(2, 2), n_tokens = XDIM(2, 3), d = XDIM(1, 3) / n_heads;
+  long head = at - A_first, n_rows = XDIM(2, 1) * n_tokens;
   float sum = 0, sink = X3(at);
   for (long token = get_local_id(0); head >= 0 && head < n_heads && token < n_rows; token += LOCAL) {
     long first = (token * n_heads + head) * d;

@@ -77,38 +77,43 @@ kernel void loss_weights(OPERANDS) {
 }
 #endif
 
+#if defined IS_dropout || defined IS_jitter
+#if N_IN > 2
+#define TOKEN(place) X2(place)
+#else
+#define TOKEN(place) (place)
+#endif
+/* The random word of element i. */
+#define DRAW(word, i) \
+  long width = XDIM(0, 3), n_tokens = YN(0) / (XN(1) * width), row = (i) / width; \
+  long feature = A_feature_start + (i) % width, place = A_seq_start + row % n_tokens; \
+  nx_philox words = nx_philox_dropout(call.seed, (uint)A_tensor_id, (ulong)X1(row / n_tokens), \
+                                      (uint)TOKEN(place), (uint)(feature / 4)); \
+  uint word = words.word[feature % 4]
+#endif
+
 #ifdef IS_dropout
 kernel void dropout(OPERANDS) {
-  long i = get_global_id(0), width = XDIM(0, 3), n_batches = XN(1);
+  long i = get_global_id(0);
   if (i >= YN(0)) return;
-  long n_tokens = YN(0) / (n_batches * width), row = i / width, feature = A_feature_start + i % width;
-  long place = A_seq_start + row % n_tokens;
-#if N_IN > 2
-  uint token = (uint)X2(place);
-#else
-  uint token = (uint)place;
-#endif
-  nx_philox words =
-      nx_philox_dropout(call.seed, (uint)A_tensor_id, (ulong)X1(row / n_tokens), token, (uint)(feature / 4));
-  bool kept = nx_philox_keeps(words.word[feature % 4], nx_philox_threshold(A_probability));
+  DRAW(word, i);
+  bool kept = nx_philox_keeps(word, nx_philox_threshold(A_probability));
   SET_Y0(i, kept ? X0(i) / (float)(1 - A_probability) : 0);
 }
 #endif
 
-#ifdef IS_dequantize_nf4
-kernel void dequantize_nf4(OPERANDS) {
+#ifdef IS_jitter
+kernel void jitter(OPERANDS) {
   long i = get_global_id(0);
   if (i >= YN(0)) return;
-  int byte = X0(i / 2);
-  SET_Y0(i, code_values[i % 2 ? byte & 15 : byte >> 4] * X1(i / CODE_BLOCK));
+  DRAW(word, i);
+  SET_Y0(i, (double)X0(i) * (1 + A_width * ((word + 0.5) / 2147483648.0 - 1)));
 }
 #endif
 
-#ifdef IS_dequantize_nvfp4
-kernel void dequantize_nvfp4(OPERANDS) {
+#ifdef IS_add_up
+kernel void add_up(OPERANDS) {
   long i = get_global_id(0);
-  if (i >= YN(0)) return;
-  int byte = X0(i / 2);
-  SET_Y0(i, code_values[i % 2 ? byte >> 4 : byte & 15] * X1(i / CODE_BLOCK));
+  if (i < YN(0)) SET_Y0(i, Y0(i) + X0(i));
 }
 #endif

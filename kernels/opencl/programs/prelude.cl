@@ -22,6 +22,8 @@ typedef uint uint32_t;
 typedef long int64_t;
 typedef ulong uint64_t;
 #define UINT32_C(x) x##U
+#define UINT64_C(x) x##UL
+#define INT64_C(x) x##L
 #define INT64_MAX LONG_MAX
 #ifndef NULL
 #define NULL 0
@@ -34,6 +36,12 @@ static void __attribute__((overloadable)) copy_bits(uint *to, const float *from)
 static void __attribute__((overloadable)) copy_bits(float *to, const uint *from) {
   *to = as_float(*from);
 }
+static void __attribute__((overloadable)) copy_bits(ulong *to, const double *from) {
+  *to = as_ulong(*from);
+}
+static void __attribute__((overloadable)) copy_bits(double *to, const ulong *from) {
+  *to = as_double(*from);
+}
 #define memcpy(to, from, n_bytes) copy_bits(to, from)
 
 #include "schema/round_odd.h"
@@ -42,6 +50,7 @@ static void __attribute__((overloadable)) copy_bits(float *to, const uint *from)
 typedef struct call_values {
   ulong seed;
   long stochastic;
+  long round; /* of kernels that are repeated; behind them, how often */
   long dims[N_ARGS][4];
   ulong at[N_ARGS];
   long ints[N_ATTRS];

@@ -12,20 +12,25 @@ kernel void bias_grad(OPERANDS) {
 }
 #endif
 
+#if defined IS_norm_sq || defined IS_count_zeros
 #ifdef IS_norm_sq
+#define COUNTED(x) ((double)(x) * (double)(x))
+#else
+#define COUNTED(x) ((x) == 0)
+#endif
 /* scratch: the sum of each block. Weight 0 reads nothing: a NaN of a copy that another rank owns is counted
  * there. */
-kernel void norm_sq(OPERANDS) {
+kernel void block_sums(OPERANDS) {
   local double room[LOCAL];
   long first = get_group_id(0) * (long)NORM_BLOCK, n = XN(0);
   double sum = 0;
   for (long i = first + get_local_id(0); A_weight != 0 && i < n && i < first + NORM_BLOCK; i += LOCAL)
-    sum += (double)X0(i) * (double)X0(i);
+    sum += COUNTED(X0(i));
   sum = group_sum(sum, room);
   if (get_local_id(0) == 0) ((global double *)scratch)[get_group_id(0)] = sum;
 }
 
-kernel void norm_sq_total(OPERANDS) {
+kernel void block_total(OPERANDS) {
   local double room[LOCAL];
   long n_blocks = (XN(0) + NORM_BLOCK - 1) / NORM_BLOCK;
   double sum = 0;

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The update rules of whole tensors. Where a rank has a box of a tensor, P, STATE and GRADIENT are the tensor
+ * as a whole all the same, and what is in the box is stored. One item makes the numbers of the step in fp64;
+ * sums over a tensor are one group's. scratch: the step, then what a rule keeps between its kernels. */
+#include "kernels/opencl/programs/tile.cl"
+
+typedef struct step_values {
+  double lr, decay, scale, count;
+  double sums[4];
+} step_values;
+
+#define AT_STEP ((global step_values *)scratch)
+#define ROOM ((global float *)(scratch + sizeof(step_values)))
+#define ROWS A_tensor_rows
+#define N (ROWS * COLUMNS)
+#define SKIPPED isnan(AT_STEP->scale)
+
+kernel void update_step(OPERANDS) {
+  const step_values step = {LR(0), DECAY(0), SCALE(0), (double)(STEP(0) + 1), {0, 0, 0, 0}};
+  if (get_global_id(0) == 0) *AT_STEP = step;
+}
+
+/* Element i of the tensor as one of the box: -1 where it is not there. */
+#ifdef PARTED
+#define BOX_OF(i) \
+  long box_row = (i) / COLUMNS - A_row_start, box_column = (i) % COLUMNS - A_column_start; \
+  bool inside = box_row >= 0 && box_row < YDIM(0, 2) && box_column >= 0 && box_column < YDIM(0, 3); \
+  long box = inside ? box_row * YDIM(0, 3) + box_column : -1
+#else
+#define BOX_OF(i) long box = (i)
+#endif
+
+#ifdef SET_COPY
+kernel void update_copy(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0) && !SKIPPED) SET_COPY(i, Y0(i));
+}
+#endif
+
+/* The sum over n elements of an expression in i, by one group. */
+#define SUM_OVER(sum, n, expression) \
+  double sum = 0; \
+  for (long i = get_local_id(0); i < (n); i += LOCAL) sum += (double)(expression); \
+  sum = group_sum(sum, room)
+
+static float squared(float x) {
+  return x * x;
+}
+
+#define SCALED(i) (GRADIENT(i) * (float)AT_STEP->scale)
+
+#ifdef IS_muon
+/* X is what is made orthogonal, with no more rows than columns: [LEAST, MOST], twice, in turns. */
+#define LEAST min(ROWS, COLUMNS)
+#define MOST max(ROWS, COLUMNS)
+#define X_NOW (ROOM + (call.round % 2) * N)
+#define X_NEXT (ROOM + (1 - call.round % 2) * N)
+#define SQUARE (ROOM + 2 * N)
+#define MIXED (SQUARE + LEAST * LEAST)
+#define TURNED(i) (ROWS > COLUMNS ? (i) % COLUMNS * ROWS + (i) / COLUMNS : (i))
+
+kernel void muon_direction(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= N || SKIPPED) return;
+  float momentum = (float)A_momentum, rest = (float)(1 - A_momentum), gradient = SCALED(i);
+  float mean = momentum * STATE_0(i) + rest * gradient;
+  ROOM[TURNED(i)] = A_nesterov ? rest * gradient + momentum * mean : mean;
+  BOX_OF(i);
+  if (box >= 0) SET_Y1(box, mean);
+}
+
+kernel void muon_norm(OPERANDS) {
+  local double room[LOCAL];
+  SUM_OVER(squares, N, squared(ROOM[i]));
+  if (get_local_id(0) == 0) AT_STEP->sums[0] = fmax(sqrt(squares), 1e-7);
+}
+
+kernel void muon_divide(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < N) ROOM[i] /= (float)AT_STEP->sums[0];
+}
+
+#define LOAD_X(i) X_NOW[i]
+#define LOAD_SQUARE(i) SQUARE[i]
+#define LOAD_MIXED(i) MIXED[i]
+#define COEFFICIENT(k) (float)muon_coefficients[(A_ns_coefficients * MUON_ROUND + call.round % MUON_ROUND) * 3 + (k)]
+#define MUON_PRODUCT(columns, depth, b_column_, b_k_) \
+  local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE]; \
+  product p = {LEAST, columns, depth, depth, 1, b_column_, b_k_}; \
+  long n_across = (p.n + TILE - 1) / TILE; \
+  long row = get_group_id(0) / n_across * TILE, column = get_group_id(0) % n_across * TILE; \
+  float4 sums[4] = {0, 0, 0, 0}
+
+kernel void muon_square(OPERANDS) {
+#define SET_SQUARE(row, column, sum) (SQUARE[(row) * p.n + (column)] = (sum))
+  MUON_PRODUCT(LEAST, MOST, MOST, 1);
+  TILE_SUM(sums, p, row, column, LOAD_X, LOAD_X, a_tile, b_tile)
+  TILE_STORE(sums, p, row, column, SET_SQUARE)
+}
+
+kernel void muon_mix(OPERANDS) {
+#define SET_MIXED(row, column, sum) \
+  (MIXED[(row) * p.n + (column)] = COEFFICIENT(1) * SQUARE[(row) * p.n + (column)] + COEFFICIENT(2) * (sum))
+  MUON_PRODUCT(LEAST, LEAST, 1, LEAST);
+  TILE_SUM(sums, p, row, column, LOAD_SQUARE, LOAD_SQUARE, a_tile, b_tile)
+  TILE_STORE(sums, p, row, column, SET_MIXED)
+}
+
+kernel void muon_apply(OPERANDS) {
+#define SET_NEXT(row, column, sum) \
+  (X_NEXT[(row) * p.n + (column)] = COEFFICIENT(0) * X_NOW[(row) * p.n + (column)] + (sum))
+  MUON_PRODUCT(MOST, LEAST, 1, MOST);
+  TILE_SUM(sums, p, row, column, LOAD_MIXED, LOAD_X, a_tile, b_tile)
+  TILE_STORE(sums, p, row, column, SET_NEXT)
+}
+
+/* call.round is the number of rounds. */
+kernel void muon_store(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= N || SKIPPED) return;
+  double rows = ROWS, columns = COLUMNS;
+  double scale = A_update_scale == update_scale_tall       ? sqrt(fmax(1.0, rows / columns))
+                 : A_update_scale == update_scale_spectral ? sqrt(fmax(rows, columns))
+                 : A_update_scale == update_scale_rms      ? sqrt(rows / columns)
+                                                           : 1;
+  float rate = (float)(AT_STEP->lr * A_update_factor * scale), kept = (float)(1 - AT_STEP->lr * AT_STEP->decay);
+  BOX_OF(i);
+  if (box >= 0) SET_Y0(box, P(i) * kept - rate * X_NOW[TURNED(i)]);
+}
+#endif
+
+#ifdef IS_novograd
+kernel void novograd_norm(OPERANDS) {
+  local double room[LOCAL];
+  SUM_OVER(squares, N, squared(SCALED(i)));
+  double before = STATE_1(0), all = before == 0 ? squares : A_beta2 * before + (1 - A_beta2) * squares;
+  if (get_local_id(0) == 0) AT_STEP->sums[0] = all;
+}
+
+/* ROOM: the new first moment */
+kernel void novograd_moment(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= N || SKIPPED) return;
+  float divisor = (float)(sqrt(AT_STEP->sums[0]) + A_epsilon), share = A_grad_averaging ? (float)(1 - A_beta1) : 1;
+  ROOM[i] = (float)A_beta1 * STATE_0(i) + share * (SCALED(i) / divisor + (float)AT_STEP->decay * P(i));
+}
+
+kernel void novograd_rate(OPERANDS) {
+  local double room[LOCAL];
+  double rate = AT_STEP->lr;
+  SUM_OVER(moments, N, squared(ROOM[i]));
+  SUM_OVER(parameters, N, squared(P(i)));
+  if (A_luc) rate = fmin(rate, A_luc_trust * sqrt(parameters) / (sqrt(moments) + A_luc_epsilon));
+  if (get_local_id(0) == 0) AT_STEP->sums[1] = rate;
+}
+
+kernel void novograd_store(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= N || SKIPPED) return;
+  BOX_OF(i);
+  if (box < 0) return;
+  SET_Y0(box, P(i) - (float)AT_STEP->sums[1] * ROOM[i]);
+  SET_Y1(box, ROOM[i]);
+  SET_Y2(box, AT_STEP->sums[0]);
+}
+#endif
+
+#if defined IS_sm3 || defined IS_sm3_momentum
+/* ROOM: the greatest sum of each row, then of each column */
+kernel void sm3_rows(OPERANDS) {
+  local float room[LOCAL];
+  long row = get_group_id(0);
+  float most = 0;
+  for (long column = get_local_id(0); row < ROWS && column < COLUMNS; column += LOCAL)
+    most = fmax(most, STATE_0(row * COLUMNS + column));
+  most = group_max(most, room);
+  if (get_local_id(0) == 0 && row < ROWS) ROOM[row] = most;
+}
+
+kernel void sm3_columns(OPERANDS) {
+  long column = get_global_id(0);
+  float most = 0;
+  if (column >= COLUMNS) return;
+  for (long row = 0; row < ROWS; row++) most = fmax(most, STATE_0(row * COLUMNS + column));
+  ROOM[ROWS + column] = most;
+}
+
+kernel void sm3_store(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= N || SKIPPED) return;
+  BOX_OF(i);
+  if (box < 0) return;
+  float of_column = ROOM[ROWS + i % COLUMNS], least = ROWS == 1 ? of_column : fmin(ROOM[i / COLUMNS], of_column);
+  float gradient = SCALED(i), sum = least + gradient * gradient;
+  float update = gradient / sqrt(sum + (float)A_epsilon), parameter = P(i);
+#ifdef IS_sm3_momentum
+  update = (float)(1 - A_momentum) * update + (float)A_momentum * STATE_1(i);
+  SET_Y2(box, update);
+#endif
+  SET_Y1(box, sum);
+  SET_Y0(box, parameter - (float)AT_STEP->lr * update);
+}
+#endif
+
+#ifdef IS_adafactor
+/* ROOM: the new moment, then that of rows, then of columns */
+#define OF_ROWS (ROOM + N)
+#define OF_COLUMNS (OF_ROWS + ROWS)
+
+kernel void adafactor_moment(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= N) return;
+  float decay = (float)(1 - pow(AT_STEP->count, A_decay_rate));
+  ROOM[i] = decay * STATE_0(i) + (1 - decay) * (squared(SCALED(i)) + 1e-30f);
+}
+
+kernel void adafactor_rows(OPERANDS) {
+  local float room[LOCAL];
+  long row = get_group_id(0);
+  float sum = 0;
+  for (long column = get_local_id(0); row < ROWS && column < COLUMNS; column += LOCAL)
+    sum += ROOM[row * COLUMNS + column];
+  sum = group_sum(sum, room) / (float)COLUMNS;
+  if (get_local_id(0) == 0 && row < ROWS) OF_ROWS[row] = sum;
+}
+
+kernel void adafactor_columns(OPERANDS) {
+  long column = get_global_id(0);
+  float sum = 0;
+  if (column >= COLUMNS) return;
+  for (long row = 0; row < ROWS; row++) sum += ROOM[row * COLUMNS + column];
+  OF_COLUMNS[column] = sum / (float)ROWS;
+}
+
+/* The second moment of an element is that of its row times that of its column, over the mean of both. */
+#define MOMENT(i, mean) (ROWS > 1 ? OF_ROWS[(i) / COLUMNS] * OF_COLUMNS[(i) % COLUMNS] / (mean) : ROOM[i])
+
+kernel void adafactor_rate(OPERANDS) {
+  local double room[LOCAL];
+  SUM_OVER(rows, ROWS, OF_ROWS[i]);
+  float mean = (float)(rows / (double)ROWS);
+  SUM_OVER(updates, N, squared(SCALED(i)) / MOMENT(i, mean));
+  SUM_OVER(parameters, N, squared(P(i)));
+  double count = AT_STEP->count, rate = AT_STEP->lr;
+  if (A_relative_step) rate = fmin(A_warmup_init ? 1e-6 * count : 1e-2, 1 / sqrt(count));
+  if (A_scale_parameter) rate *= fmax(1e-3, sqrt(parameters / (double)N));
+  if (get_local_id(0) != 0) return;
+  AT_STEP->sums[0] = mean;
+  AT_STEP->sums[1] = rate;
+  AT_STEP->sums[2] = fmax(1.0, sqrt(updates / (double)N) / A_clip_threshold);
+}
+
+kernel void adafactor_store(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= N || SKIPPED) return;
+  float moment = MOMENT(i, (float)AT_STEP->sums[0]), rate = (float)AT_STEP->sums[1];
+  float update = SCALED(i) / sqrt(moment) / (float)AT_STEP->sums[2], parameter = P(i);
+  BOX_OF(i);
+  if (box < 0) return;
+  SET_Y0(box, parameter - rate * ((float)AT_STEP->decay * parameter + update));
+  SET_Y1(box, moment);
+}
+#endif
