@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of functions. One queue runs everything in order, so every stream is that queue, and what an event
- * would wait for is done. */
+/* The table of functions. One queue runs everything in order, so every stream is that queue, and what an
+ * event would wait for is done. */
 #include "kernels/opencl/opencl.h"
 
 #include "kernels/moe.h"
@@ -32,7 +32,8 @@ static void read_status(nxk_device *device) {
   ocl_check(clEnqueueReadBuffer(device->queue, device->status, CL_TRUE, 0, sizeof most, &most, 0, NULL, NULL),
             "status");
   if (most > 0)
-    nxk_fail(frame, NXK_MOE_FULL, (long long)most, (long long)device->rows, (double)most / (double)device->rows);
+    nxk_fail(frame, NXK_MOE_FULL, (long long)most, (long long)device->rows,
+             (double)most / (double)device->rows);
 }
 
 static void synchronize(nxk_device *device) {
@@ -67,17 +68,21 @@ static void run_sum(nxk_device *device, nxk_kernel *kernel, uint32_t launch, con
 static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype,
                        const void *const *x, uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
   (void)stream;
-  const nxk_operator operator = {.op = NX_OP_cast, .n_in = 1, .n_out = 1,
-                                 .args = {{.dtype = x_dtype, .n_dims = 1, .dims = {(int64_t)n_elements, 1, 1, 1}},
-                                          {.dtype = y_dtype, .n_dims = 1, .dims = {(int64_t)n_elements, 1, 1, 1}}}};
+  const nxk_operator operator= {
+      .op = NX_OP_cast,
+      .n_in = 1,
+      .n_out = 1,
+      .args = {{.dtype = x_dtype, .n_dims = 1, .dims = {(int64_t)n_elements, 1, 1, 1}},
+               {.dtype = y_dtype, .n_dims = 1, .dims = {(int64_t)n_elements, 1, 1, 1}}}};
   nxk_fault fault = {""};
   nxk_kernel *kernel;
   enum { FIRST, NEXT, LAST };
-  if (!ocl_bind_row(device, &ocl_sum_row, &operator, &kernel, &fault)) {
+  if (!ocl_bind_row(device, &ocl_sum_row, &operator, & kernel, &fault)) {
     fprintf(stderr, "opencl: sum: %s\n", fault.text);
     abort();
   }
-  for (uint32_t source = 0; source < n_sources; source++) run_sum(device, kernel, source ? NEXT : FIRST, x[source], y);
+  for (uint32_t source = 0; source < n_sources; source++)
+    run_sum(device, kernel, source ? NEXT : FIRST, x[source], y);
   run_sum(device, kernel, LAST, x[0], y);
 }
 

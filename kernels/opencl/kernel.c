@@ -25,7 +25,7 @@ static uint64_t groups_of(const nxk_device *device, const ocl_launch *launch, co
 
 /* The words of struct call_values; dimensions stand from the right. */
 static bool words_of(nxk_kernel *kernel) {
-  const nxk_operator *operator = &kernel->operator;
+  const nxk_operator *operator= & kernel->operator;
   uint32_t n_args = operator->n_in + operator->n_out, n_attrs = operator->n_attrs ? operator->n_attrs : 1;
   kernel->first_at = FIRST_DIM + 4 * n_args;
   kernel->first_int = kernel->first_at + n_args;
@@ -49,7 +49,7 @@ static bool words_of(nxk_kernel *kernel) {
 static bool add_launch(nxk_device *device, nxk_kernel *kernel, cl_program program, const ocl_launch *launch,
                        nxk_fault *fault) {
   cl_int error;
-  if (kernel->operator.n_out < launch->min_out) return true;
+  if (kernel->operator.n_out<launch->min_out) return true;
   uint64_t n_groups = groups_of(device, launch, &kernel->operator);
   if (n_groups == 0) return true;
   if (launch->repeated && kernel->n_repeated++ == 0) kernel->first_repeated = kernel->n_launches;
@@ -60,14 +60,14 @@ static bool add_launch(nxk_device *device, nxk_kernel *kernel, cl_program progra
   return true;
 }
 
-bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel **out,
+bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel ** out,
                   nxk_fault *fault) {
   uint64_t n_bytes = row->scratch ? row->scratch(operator) : 0;
   if (!ocl_scratch_reserve(device, n_bytes, fault)) return false;
   cl_program program = ocl_program_of(device, row, operator, fault);
   nxk_kernel *kernel = program ? calloc(1, sizeof *kernel) : NULL;
   if (!kernel) return fault->text[0] ? false : ocl_fault(fault, "kernel", CL_OUT_OF_HOST_MEMORY);
-  kernel->operator = *operator;
+  kernel->operator= * operator;
   kernel->next = device->kernels;
   device->kernels = kernel;
   kernel->n_rounds = row->rounds ? row->rounds(operator) : 0;
@@ -78,13 +78,13 @@ bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *op
   return true;
 }
 
-bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault) {
+bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel ** kernel, nxk_fault *fault) {
   const ocl_row *row = ocl_row_of(operator);
   return row && ocl_bind_row(device, row, operator, kernel, fault);
 }
 
 static void set_operands(const nxk_device *device, cl_kernel kernel, const nxk_operator *operator,
-                         const cl_mem *buffers, const int64_t *words, uint32_t n_words) {
+                         const cl_mem * buffers, const int64_t *words, uint32_t n_words) {
   cl_uint index = 0;
   for (uint32_t i = 0; i < operator->n_in + operator->n_out; i++)
     ocl_check(clSetKernelArg(kernel, index++, sizeof buffers[i], &buffers[i]), "operand");
@@ -93,16 +93,18 @@ static void set_operands(const nxk_device *device, cl_kernel kernel, const nxk_o
   ocl_check(clSetKernelArg(kernel, index, n_words * sizeof *words, words), "values of a call");
 }
 
-static void launch(const nxk_device *device, const nxk_kernel *kernel, uint32_t index, const cl_mem *buffers) {
+static void launch(const nxk_device *device, const nxk_kernel *kernel, uint32_t index,
+                   const cl_mem *buffers) {
   size_t local = device->local, global = kernel->groups[index] * local;
   set_operands(device, kernel->kernels[index], &kernel->operator, buffers, kernel->words, kernel->n_words);
-  ocl_check(clEnqueueNDRangeKernel(device->queue, kernel->kernels[index], 1, NULL, &global, &local, 0, NULL, NULL),
-            nx_op_find(kernel->operator.op)->name);
+  ocl_check(
+      clEnqueueNDRangeKernel(device->queue, kernel->kernels[index], 1, NULL, &global, &local, 0, NULL, NULL),
+      nx_op_find(kernel->operator.op)->name);
 }
 
 void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {
   (void)stream;
-  const nxk_operator *operator = &kernel->operator;
+  const nxk_operator *operator= & kernel->operator;
   cl_mem buffers[NX_MAX_ARGS];
   int64_t *words = kernel->words;
   words[SEED] = (int64_t)frame->seed, words[STOCHASTIC] = frame->stochastic;

@@ -19,9 +19,10 @@ static bool clear(nxk_device *device, cl_mem buffer, uint64_t n_bytes, nxk_fault
 static cl_mem buffer_new(nxk_device *device, uint64_t n_bytes, nxk_fault *fault) {
   cl_int error;
   if (n_bytes > device->most_bytes || device->arena_bytes + n_bytes > device->memory_bytes) {
-    snprintf(fault->text, sizeof fault->text, "%s has %llu MiB, at most %llu in one piece, of which %llu are taken",
-             device->name, (unsigned long long)(device->memory_bytes >> 20),
-             (unsigned long long)(device->most_bytes >> 20), (unsigned long long)(device->arena_bytes >> 20));
+    snprintf(fault->text, sizeof fault->text,
+             "%s has %llu MiB, at most %llu in one piece, of which %llu are taken", device->name,
+             (unsigned long long)(device->memory_bytes >> 20), (unsigned long long)(device->most_bytes >> 20),
+             (unsigned long long)(device->arena_bytes >> 20));
     return NULL;
   }
   cl_mem buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, (n_bytes + 3) / 4 * 4, NULL, &error);

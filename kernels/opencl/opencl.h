@@ -7,9 +7,10 @@
  *
  * An operator is a row of table.c: the file of its kernels, and which of them run, over what. program.c puts
  * a text before the file that says the operator's types, and so each operator and choice of types is a
- * program, kept on disk by device, driver and text. Shapes, places and attributes are values of a call (struct
- * call_values of prelude.cl), so that one program serves every shape, chunk and slot. `scratch` is one buffer
- * of the device, as large as the greediest operator needs; nothing in it lives from one operator to the next. */
+ * program, kept on disk by device, driver and text. Shapes, places and attributes are values of a call
+ * (struct call_values of prelude.cl), so that one program serves every shape, chunk and slot. `scratch` is
+ * one buffer of the device, as large as the greediest operator needs; nothing in it lives from one operator
+ * to the next. */
 #ifndef OPENCL_OPENCL_H
 #define OPENCL_OPENCL_H
 
@@ -37,7 +38,7 @@ typedef struct ocl_launch {
   int operand;      /* an input, or OCL_OUT(index) */
   uint32_t min_out; /* runs where the operator has so many outputs */
   uint64_t (*count)(const nxk_device *device, const nxk_operator *operator);
-  bool repeated;    /* with its neighbours that are, as often as `rounds` says */
+  bool repeated; /* with its neighbours that are, as often as `rounds` says */
 } ocl_launch;
 
 #define OCL_OUT(index) (-1 - (index))
@@ -45,9 +46,9 @@ typedef struct ocl_launch {
 typedef struct ocl_row {
   const char *file; /* NULL: the backend has no kernels for the operator */
   ocl_launch launches[OCL_MAX_LAUNCHES + 1];
-  uint64_t (*scratch)(const nxk_operator *operator); /* bytes; NULL: none */
+  uint64_t (*scratch)(const nxk_operator *operator);                                  /* bytes; NULL: none */
   void (*define)(FILE *text, const nxk_device *device, const nxk_operator *operator); /* more of the text */
-  uint32_t (*rounds)(const nxk_operator *operator); /* NULL: one */
+  uint32_t (*rounds)(const nxk_operator *operator);                                   /* NULL: one */
 } ocl_row;
 
 typedef struct ocl_program {
@@ -89,17 +90,26 @@ struct nxk_kernel {
   int64_t *words; /* struct call_values */
 };
 
-/* table.c */
+/* table.c, table_update.c; NULL: there are no kernels */
 const ocl_row *ocl_row_of(const nxk_operator *operator);
+const ocl_row *ocl_update_row(nx_op op);
 extern const ocl_row ocl_sum_row;
 static inline const nxk_tensor *ocl_operand(const nxk_operator *operator, int operand) {
-  return &operator->args[operand >= 0 ? (uint32_t)operand : operator->n_in + (uint32_t)(-1 - operand)];
+  return &operator->args[operand >= 0 ? (uint32_t)operand : operator->n_in +(uint32_t)(-1 - operand)];
 }
 static inline int64_t ocl_last_dim(const nxk_tensor *tensor) {
   return tensor->n_dims ? tensor->dims[tensor->n_dims - 1] : 1;
 }
+static inline int64_t ocl_elements(const nxk_operator *operator, int operand) {
+  return nxk_n_elements(ocl_operand(operator, operand));
+}
 static inline uint64_t ocl_ceil(uint64_t n, uint64_t unit) {
   return (n + unit - 1) / unit;
+}
+/* Groups for the tiles of a matrix (programs/tile.cl). */
+static inline uint64_t ocl_tiles(const nxk_device *device, int64_t rows, int64_t columns) {
+  uint64_t tile = 4 * device->tile_side;
+  return ocl_ceil((uint64_t)rows, tile) * ocl_ceil((uint64_t)columns, tile);
 }
 
 /* device.c */
@@ -124,14 +134,14 @@ void ocl_copy_out(nxk_device *device, void *host, const void *source, uint64_t n
 /* program.c */
 /* NULL after saying why. The device owns it. */
 cl_program ocl_program_of(nxk_device *device, const ocl_row *row, const nxk_operator *operator,
-                          nxk_fault *fault);
+                          nxk_fault * fault);
 void ocl_programs_close(nxk_device *device);
 /* programs/, as the build embedded them; NULL for an unknown file. */
 const char *ocl_source(const char *file);
 
 /* kernel.c */
-bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel **kernel, nxk_fault *fault);
-bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel **kernel,
+bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel ** kernel, nxk_fault *fault);
+bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel ** kernel,
                   nxk_fault *fault);
 void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame);
 void ocl_kernels_close(nxk_device *device);

@@ -30,8 +30,7 @@ static void say_operand(FILE *text, const nxk_operator *operator, uint32_t index
   if (tensor->dtype == NX_bf16)
     fprintf(text, "#define SET_Y%u_BITS(i, v) (((global ushort *)(buffer%u + call.at[%u]))[i] = (v))\n",
             number, index, index);
-  else
-    fprintf(text, "#define SET_Y%u_BITS(i, v) (void)(v)\n", number);
+  else fprintf(text, "#define SET_Y%u_BITS(i, v) (void)(v)\n", number);
 }
 
 /* Names of an enumeration's values: ATTRIBUTE_VALUE. */
@@ -71,14 +70,14 @@ static char *text_of(const nxk_device *device, const ocl_row *row, const nxk_ope
   fprintf(text, "#define IN_%s\n", row->file);
   fprintf(text, "#define IS_%s\n#define LOCAL %u\n#define TILE_SIDE %u\n", op->name, device->local,
           device->tile_side);
-  fprintf(text, "#define N_IN %u\n#define N_OUT %u\n#define N_ARGS %u\n#define N_ATTRS %u\n", operator->n_in,
-          operator->n_out, n_args, n_attrs ? n_attrs : 1);
+  fprintf(text, "#define N_IN %u\n#define N_OUT %u\n#define N_ARGS %u\n#define N_ATTRS %u\n",
+                operator->n_in, operator->n_out, n_args, n_attrs ? n_attrs : 1);
   fputs("#define OPERANDS ", text);
   for (uint32_t i = 0; i < n_args; i++) fprintf(text, "global uchar *buffer%u, ", i);
   fputs("global uchar *scratch, global int *status, const call_values call\n", text);
   say_types(text);
   for (uint32_t i = 0; i < n_args; i++) say_operand(text, operator, i);
-  if (operator->n_in > 0) fprintf(text, "#define X_LAST X%u\n", operator->n_in - 1);
+  if (operator->n_in> 0) fprintf(text, "#define X_LAST X%u\n", operator->n_in - 1);
   say_attributes(text, op);
   if (row->define) row->define(text, device, operator);
   if (fclose(text) == 0) return lines;
@@ -151,9 +150,9 @@ static void program_keep(cl_program program, const char *path) {
   unsigned char *bytes = malloc(n_bytes);
   snprintf(own, sizeof own, "%s.%d", path, (int)getpid());
   FILE *file = bytes ? fopen(own, "wb") : NULL;
-  bool well =
-      file && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL) == CL_SUCCESS &&
-      fwrite(bytes, 1, n_bytes, file) == n_bytes;
+  bool well = file &&
+              clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL) == CL_SUCCESS &&
+              fwrite(bytes, 1, n_bytes, file) == n_bytes;
   if (file && fclose(file) != 0) well = false;
   if (file && (!well || rename(own, path) != 0)) unlink(own);
   free(bytes);
@@ -168,10 +167,11 @@ static void say_build_failure(const nxk_device *device, cl_program program, cons
   char *log = calloc(1, n_bytes + 1);
   if (log) clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, n_bytes, log, NULL);
   fprintf(stderr, "%s\n", log ? log : "");
-  snprintf(fault->text, sizeof fault->text,
-           "the driver %s of %s does not build %s.cl (%d): its words stand above; NXRUN_OPENCL_OPTIONS gives its "
-           "compiler options, and another version of the driver may build it",
-           device->driver, device->name, file, error);
+  snprintf(
+      fault->text, sizeof fault->text,
+      "the driver %s of %s does not build %s.cl (%d): its words stand above; NXRUN_OPENCL_OPTIONS gives its "
+      "compiler options, and another version of the driver may build it",
+      device->driver, device->name, file, error);
   free(log);
 }
 
@@ -204,7 +204,7 @@ static cl_program program_build(nxk_device *device, const char *const *texts, co
 }
 
 cl_program ocl_program_of(nxk_device *device, const ocl_row *row, const nxk_operator *operator,
-                          nxk_fault *fault) {
+                          nxk_fault * fault) {
   char *text = text_of(device, row, operator);
   ocl_program *at = device->programs;
   while (text && at && strcmp(at->text, text) != 0) at = at->next;

@@ -6,21 +6,13 @@
 
 #include <string.h>
 
-#pragma GCC diagnostic ignored "-Wunknown-pragmas" /* that ask for vectors */
-typedef double real;
-#include "kernels/rules/muon.h"
-
-enum { NORM_BLOCK = 4096, UPDATE_RUN = 4 };
-
-static int64_t elements(const nxk_operator *operator, int operand) {
-  return nxk_n_elements(ocl_operand(operator, operand));
-}
+enum { NORM_BLOCK = 4096 };
 
 /* ---- sums over blocks and rows ---- */
 
 static uint64_t norm_blocks(const nxk_device *device, const nxk_operator *operator) {
   (void)device;
-  return ocl_ceil((uint64_t)elements(operator, 0), NORM_BLOCK);
+  return ocl_ceil((uint64_t)ocl_elements(operator, 0), NORM_BLOCK);
 }
 
 static uint64_t norm_scratch(const nxk_operator *operator) {
@@ -34,11 +26,11 @@ static void norm_define(FILE *text, const nxk_device *device, const nxk_operator
 }
 
 static uint64_t token_doubles(const nxk_operator *operator) {
-  return (uint64_t)elements(operator, OCL_OUT(0)) * sizeof(double);
+  return (uint64_t)ocl_elements(operator, OCL_OUT(0)) * sizeof(double);
 }
 
 static uint64_t row_floats(const nxk_operator *operator) {
-  return (uint64_t)elements(operator, 3) * sizeof(float);
+  return (uint64_t)ocl_elements(operator, 3) * sizeof(float);
 }
 
 /* ---- heads ---- */
@@ -66,7 +58,7 @@ static void heads_define(FILE *text, const nxk_device *device, const nxk_operato
 }
 
 static uint64_t n_turns(const nxk_operator *operator) {
-  return (uint64_t)(elements(operator, positions_of(operator)) * rotary_pairs(operator));
+  return (uint64_t)(ocl_elements(operator, positions_of(operator)) * rotary_pairs(operator));
 }
 
 static uint64_t turns(const nxk_device *device, const nxk_operator *operator) {
@@ -78,17 +70,19 @@ static uint64_t turns_scratch(const nxk_operator *operator) {
 }
 
 static uint64_t merge_latent_scratch(const nxk_operator *operator) {
-  return turns_scratch(operator) + (uint64_t)elements(operator, OCL_OUT(1)) * sizeof(float);
+  return turns_scratch(operator) + (uint64_t)ocl_elements(operator, OCL_OUT(1)) * sizeof(float);
 }
 
 /* An item for each feature of each head's key and value. */
 static uint64_t split_latent(const nxk_device *device, const nxk_operator *operator) {
-  return ocl_ceil((uint64_t)(elements(operator, OCL_OUT(0)) + elements(operator, OCL_OUT(1))), device->local);
+  int64_t n = ocl_elements(operator, OCL_OUT(0)) + ocl_elements(operator, OCL_OUT(1));
+  return ocl_ceil((uint64_t)n, device->local);
 }
 
 /* ---- attention ---- */
 
-/* What the inputs of a form of attention are, in the words of attention.cl; `extra` stands behind the samples. */
+/* What the inputs of a form of attention are, in the words of attention.cl; `extra` stands behind the
+ * samples. */
 typedef struct attention_form {
   bool backward;
   const char *extra;
@@ -116,12 +110,13 @@ static uint64_t key_groups(const nxk_device *device, const nxk_operator *operato
 }
 
 static uint64_t delta_scratch(const nxk_operator *operator) {
-  return (uint64_t)elements(operator, 5) * sizeof(float);
+  return (uint64_t)ocl_elements(operator, 5) * sizeof(float);
 }
 
 /* Blocks as long as half of the local memory takes. */
 static void attention_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  static const char *const names[] = {"DO", "Q", "K", "V", "O", "LSE", "SAMPLE", "", "PLACE", "KEY_PLACE", "START"};
+  static const char *const names[] = {"DO",     "Q", "K",     "V",         "O",    "LSE",
+                                      "SAMPLE", "",  "PLACE", "KEY_PLACE", "START"};
   attention_form form = form_of(operator->op);
   uint32_t first = form.backward, n = 0;
   for (uint32_t i = 0; i < sizeof names / sizeof *names && n < operator->n_in; i++) {
@@ -139,26 +134,21 @@ static void attention_define(FILE *text, const nxk_device *device, const nxk_ope
 
 /* ---- products ---- */
 
-static uint64_t tiles(const nxk_device *device, int64_t rows, int64_t columns) {
-  uint64_t tile = 4 * device->tile_side;
-  return ocl_ceil((uint64_t)rows, tile) * ocl_ceil((uint64_t)columns, tile);
-}
-
 static uint64_t matmul_tiles(const nxk_device *device, const nxk_operator *operator) {
   int64_t n = ocl_last_dim(ocl_operand(operator, OCL_OUT(0)));
-  return n ? tiles(device, elements(operator, OCL_OUT(0)) / n, n) : 0;
+  return n ? ocl_tiles(device, ocl_elements(operator, OCL_OUT(0)) / n, n) : 0;
 }
 
 /* Tiles of all rows of a block, for each expert. */
 static uint64_t grouped_tiles(const nxk_device *device, const nxk_operator *operator) {
-  int64_t n_pairs = elements(operator, 1), n_blocks = n_pairs / ocl_last_dim(&operator->args[1]);
+  int64_t n_pairs = ocl_elements(operator, 1), n_blocks = n_pairs / ocl_last_dim(&operator->args[1]);
   int64_t width = ocl_last_dim(ocl_operand(operator, OCL_OUT(0)));
-  return (uint64_t)n_pairs * tiles(device, elements(operator, OCL_OUT(0)) / width / n_blocks, width);
+  return (uint64_t)n_pairs * ocl_tiles(device, ocl_elements(operator, OCL_OUT(0)) / width / n_blocks, width);
 }
 
 static uint64_t wgrad_tiles(const nxk_device *device, const nxk_operator *operator) {
   const int64_t *dw = ocl_operand(operator, OCL_OUT(0))->dims;
-  return (uint64_t)dw[0] * tiles(device, dw[1], dw[2]);
+  return (uint64_t)dw[0] * ocl_tiles(device, dw[1], dw[2]);
 }
 
 /* ---- mixtures of experts ---- */
@@ -195,7 +185,7 @@ static uint64_t route_claims(const nxk_device *device, const nxk_operator *opera
 }
 
 static uint64_t permuted(const nxk_device *device, const nxk_operator *operator) {
-  return ocl_ceil((uint64_t)(elements(operator, 1) * ocl_last_dim(&operator->args[0])), device->local);
+  return ocl_ceil((uint64_t)(ocl_elements(operator, 1) * ocl_last_dim(&operator->args[0])), device->local);
 }
 
 /* ---- fp8 ---- */
@@ -206,106 +196,18 @@ static uint64_t amax_scratch(const nxk_operator *operator) {
 
 /* Items, or a group for each box that shares a scale. */
 static uint64_t rounded(const nxk_device *device, const nxk_operator *operator) {
-  uint64_t n = (uint64_t)elements(operator, 0), columns = (uint64_t)ocl_last_dim(&operator->args[0]);
+  uint64_t n = (uint64_t)ocl_elements(operator, 0), columns = (uint64_t)ocl_last_dim(&operator->args[0]);
   if (operator->n_in > 1 || columns == 0) return ocl_ceil(n, device->local);
   return ocl_ceil(n / columns, (uint64_t)operator->attrs[NX_fp8_round_block_rows].integer) *
          ocl_ceil(columns, (uint64_t)operator->attrs[NX_fp8_round_block_columns].integer);
-}
-
-/* ---- updates ---- */
-
-static uint64_t update_runs(const nxk_device *device, const nxk_operator *operator) {
-  return ocl_ceil(ocl_ceil((uint64_t)elements(operator, 0), UPDATE_RUN), device->local);
-}
-
-/* struct rule_step */
-static uint64_t update_scratch(const nxk_operator *operator) {
-  return (2 * (uint64_t)operator->n_attrs + 16) * sizeof(double);
-}
-
-static void update_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  (void)device;
-  static const char *const names[] = {"GRADIENT", "LR", "DECAY", "SCALE", "STEP"};
-  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
-#define NUMBER(rule, index, name, type, meaning) fprintf(text, "#define NX_%s_%s %d\n", #rule, #name, index);
-#include "schema/optimizers.def"
-  fprintf(text, "#define RULE rule_%s\n#define N_STATES %u\n", nx_op_find(operator->op)->name, n_states);
-  for (uint32_t i = 0; i < NX_UPDATE_END; i++)
-    fprintf(text, "#define %s X%u\n", names[i], 1 + n_states + i);
-  if (operator->n_out <= 1 + n_states) return;
-  fprintf(text, "#define SET_COPY SET_Y%u\n#define SET_COPY_BITS SET_Y%u_BITS\n#define TYPE_COPY TYPE_Y%u\n",
-          1 + n_states, 1 + n_states, 1 + n_states);
-}
-
-/* ---- updates of whole tensors ---- */
-
-/* The first input of the tensor as a whole. */
-static uint32_t whole_input(const nxk_operator *operator) {
-  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
-  return operator->n_in > 1 + n_states + NX_UPDATE_END ? 1 + n_states + NX_UPDATE_END : 0;
-}
-
-static void tensor_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op)), whole = whole_input(operator);
-  update_define(text, device, operator);
-  if (whole) fprintf(text, "#define PARTED\n#undef GRADIENT\n#define GRADIENT X%u\n", whole + 1 + n_states);
-  fprintf(text, "#define COLUMNS XDIM(%u, 3)\n#define P X%u\n", whole, whole);
-  for (uint32_t i = 0; i < n_states; i++) fprintf(text, "#define STATE_%u X%u\n", i, whole + 1 + i);
-  if (operator->op != NX_OP_muon) return;
-  fprintf(text, "#define MUON_ROUND %d\nconstant double muon_coefficients[] = {", RULE_MUON_ROUND);
-  for (int i = 0; i < 2 * RULE_MUON_ROUND * 3; i++)
-    fprintf(text, "%a, ", rule_muon_coefficients[i / 3 / RULE_MUON_ROUND][i / 3 % RULE_MUON_ROUND][i % 3]);
-  fputs("};\n", text);
-}
-
-static int64_t whole_rows(const nxk_operator *operator) {
-  return operator->args[whole_input(operator)].dims[0];
-}
-
-static int64_t whole_columns(const nxk_operator *operator) {
-  return operator->args[whole_input(operator)].dims[1];
-}
-
-static uint64_t whole_items(const nxk_device *device, const nxk_operator *operator) {
-  return ocl_ceil((uint64_t)(whole_rows(operator) * whole_columns(operator)), device->local);
-}
-
-static uint64_t whole_row_groups(const nxk_device *device, const nxk_operator *operator) {
-  (void)device;
-  return (uint64_t)whole_rows(operator);
-}
-
-static uint64_t whole_column_items(const nxk_device *device, const nxk_operator *operator) {
-  return ocl_ceil((uint64_t)whole_columns(operator), device->local);
-}
-
-/* struct step_values, and the most that a rule keeps: muon's two matrices and two squares. */
-static uint64_t tensor_scratch(const nxk_operator *operator) {
-  uint64_t rows = (uint64_t)whole_rows(operator), columns = (uint64_t)whole_columns(operator);
-  uint64_t least = rows < columns ? rows : columns;
-  uint64_t squares = operator->op == NX_OP_muon ? rows * columns + 2 * least * least : 0;
-  return 8 * sizeof(double) + (rows * columns + squares + rows + columns) * sizeof(float);
-}
-
-static uint64_t muon_square_tiles(const nxk_device *device, const nxk_operator *operator) {
-  int64_t rows = whole_rows(operator), columns = whole_columns(operator), least = rows < columns ? rows : columns;
-  return tiles(device, least, least);
-}
-
-static uint64_t muon_tiles(const nxk_device *device, const nxk_operator *operator) {
-  int64_t rows = whole_rows(operator), columns = whole_columns(operator);
-  return tiles(device, rows < columns ? rows : columns, rows < columns ? columns : rows);
-}
-
-static uint32_t muon_rounds(const nxk_operator *operator) {
-  return (uint32_t)operator->attrs[NX_muon_ns_steps].integer;
 }
 
 /* ---- the rows ---- */
 
 #define ELEMENTWISE(file, kernel) {file, {{kernel, OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
 #define TURNED(kernel, over) \
-  {"heads", {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch, heads_define}
+  {"heads", \
+   {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch, heads_define}
 #define BLOCK_SUMS \
   {"reduction", {{"block_sums", OCL_COUNTED, 0, 0, norm_blocks}, {"block_total", OCL_ONE, 0, 0, NULL}}, \
    norm_scratch, norm_define}
@@ -362,7 +264,8 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_attention_sink] = {"attention_parts",
                               {{"attention_sink", OCL_ITEMS, OCL_OUT(0), 0, NULL},
                                {"attention_sink_lse", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
-    [NX_OP_attention_sink_grad] = {"attention_parts", {{"attention_sink_grad", OCL_GROUPS, 3, 0, NULL}}, NULL, NULL},
+    [NX_OP_attention_sink_grad] = {"attention_parts",
+                                   {{"attention_sink_grad", OCL_GROUPS, 3, 0, NULL}}, NULL, NULL},
     [NX_OP_gated] = ELEMENTWISE("activation", "gated"),
     [NX_OP_gated_grad] = {"activation", {{"gated_grad", OCL_ITEMS, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_activation] = ELEMENTWISE("activation", "activation"),
@@ -392,7 +295,8 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_dequantize_mxfp4] = ELEMENTWISE("quantized", "dequantize_mxfp4"),
     [NX_OP_dequantize_fp8] = ELEMENTWISE("quantized", "dequantize_fp8"),
     [NX_OP_fp8_amax] = {"quantized",
-                        {{"fp8_amax", OCL_COUNTED, 0, 0, norm_blocks}, {"fp8_amax_total", OCL_ONE, 0, 0, NULL}},
+                        {{"fp8_amax", OCL_COUNTED, 0, 0, norm_blocks},
+                         {"fp8_amax_total", OCL_ONE, 0, 0, NULL}},
                         amax_scratch, norm_define},
     [NX_OP_fp8_round] = {"quantized", {{"fp8_round", OCL_COUNTED, 0, 0, rounded}}, NULL, NULL},
     [NX_OP_fp8_history] = {"quantized", {{"fp8_history", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
@@ -403,7 +307,8 @@ static const ocl_row rows[NX_OP_END] = {
                           {"route_drop", OCL_COUNTED, 0, 0, route_claims},
                           {"route_weigh", OCL_COUNTED, 0, 0, route_tokens},
                           {"route_losses", OCL_ONE, 0, 0, NULL}}, route_scratch, route_define},
-    [NX_OP_moe_route_grad] = {"moe", {{"moe_route_grad", OCL_COUNTED, 0, 0, route_tokens}}, NULL, route_define},
+    [NX_OP_moe_route_grad] = {"moe",
+                              {{"moe_route_grad", OCL_COUNTED, 0, 0, route_tokens}}, NULL, route_define},
     [NX_OP_moe_imbalance] = ELEMENTWISE("moe", "moe_imbalance"),
     [NX_OP_moe_index] = {"moe",
                          {{"index_count", OCL_ITEMS, OCL_OUT(1), 0, NULL},
@@ -422,50 +327,7 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_grouped_wgrad] = {"matmul", {{"grouped_wgrad", OCL_COUNTED, 0, 0, wgrad_tiles}}, NULL, NULL},
     [NX_OP_grouped_bias] = ELEMENTWISE("matmul", "grouped_bias"),
     [NX_OP_grouped_bias_grad] = ELEMENTWISE("matmul", "grouped_bias_grad"),
-#define ELEMENT(number, name, n_states, meaning) \
-  [NX_OP_##name] = {"update", \
-                    {{"update_step", OCL_ONE, 0, 0, NULL}, {"update", OCL_COUNTED, 0, 0, update_runs}}, \
-                    update_scratch, update_define},
-#include "schema/optimizers.def"
 };
-
-#define STEP_FIRST {"update_step", OCL_ONE, 0, 0, NULL, false}
-#define WHOLE(kernel) {kernel, OCL_COUNTED, 0, 0, whole_items, false}
-#define COPY_LAST(n_outputs) {"update_copy", OCL_ITEMS, OCL_OUT(0), n_outputs, NULL, false}
-#define SM3(n_outputs) \
-  {"update_tensor", \
-   {STEP_FIRST, \
-    {"sm3_rows", OCL_COUNTED, 0, 0, whole_row_groups, false}, \
-    {"sm3_columns", OCL_COUNTED, 0, 0, whole_column_items, false}, \
-    WHOLE("sm3_store"), \
-    COPY_LAST(n_outputs)}, tensor_scratch, tensor_define, NULL}
-
-static const ocl_row muon_row = {"update_tensor",
-                                 {STEP_FIRST,
-                                  WHOLE("muon_direction"),
-                                  {"muon_norm", OCL_ONE, 0, 0, NULL, false},
-                                  WHOLE("muon_divide"),
-                                  {"muon_square", OCL_COUNTED, 0, 0, muon_square_tiles, true},
-                                  {"muon_mix", OCL_COUNTED, 0, 0, muon_square_tiles, true},
-                                  {"muon_apply", OCL_COUNTED, 0, 0, muon_tiles, true},
-                                  WHOLE("muon_store"),
-                                  COPY_LAST(3)}, tensor_scratch, tensor_define, muon_rounds};
-static const ocl_row novograd_row = {"update_tensor",
-                                     {STEP_FIRST,
-                                      {"novograd_norm", OCL_ONE, 0, 0, NULL, false},
-                                      WHOLE("novograd_moment"),
-                                      {"novograd_rate", OCL_ONE, 0, 0, NULL, false},
-                                      WHOLE("novograd_store"),
-                                      COPY_LAST(4)}, tensor_scratch, tensor_define, NULL};
-static const ocl_row sm3_row = SM3(3), sm3_momentum_row = SM3(4);
-static const ocl_row adafactor_row = {"update_tensor",
-                                      {STEP_FIRST,
-                                       WHOLE("adafactor_moment"),
-                                       {"adafactor_rows", OCL_COUNTED, 0, 0, whole_row_groups, false},
-                                       {"adafactor_columns", OCL_COUNTED, 0, 0, whole_column_items, false},
-                                       {"adafactor_rate", OCL_ONE, 0, 0, NULL, false},
-                                       WHOLE("adafactor_store"),
-                                       COPY_LAST(3)}, tensor_scratch, tensor_define, NULL};
 
 static void sum_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
   (void)device;
@@ -473,7 +335,7 @@ static void sum_define(FILE *text, const nxk_device *device, const nxk_operator 
 }
 
 static uint64_t sum_scratch(const nxk_operator *operator) {
-  return (uint64_t)elements(operator, 0) * sizeof(double);
+  return (uint64_t)ocl_elements(operator, 0) * sizeof(double);
 }
 
 const ocl_row ocl_sum_row = {"sum",
@@ -482,12 +344,6 @@ const ocl_row ocl_sum_row = {"sum",
                               {"sum_last", OCL_ITEMS, 0, 0, NULL}}, sum_scratch, sum_define};
 
 const ocl_row *ocl_row_of(const nxk_operator *operator) {
-  switch (operator->op) {
-  case NX_OP_muon: return &muon_row;
-  case NX_OP_novograd: return &novograd_row;
-  case NX_OP_sm3: return &sm3_row;
-  case NX_OP_sm3_momentum: return &sm3_momentum_row;
-  case NX_OP_adafactor: return &adafactor_row;
-  default: return rows[operator->op].file ? &rows[operator->op] : NULL;
-  }
+  if (nx_optimizer_of(operator->op)) return ocl_update_row(operator->op);
+  return rows[operator->op].file ? &rows[operator->op] : NULL;
 }

@@ -37,7 +37,8 @@ enum { PLACED = 0 };
 #ifdef BLOCKS
 #define LAYOUT (XDIM(EXTRA, 1) > 1 ? A_head_start + head : 0)
 #define IN_BLOCKS(place, key_place) \
-  ((ulong)BLOCKS((LAYOUT * XDIM(EXTRA, 2) + (place) / A_block) * XDIM(EXTRA, 3) + (key_place) / A_block / 64) >> \
+  ((ulong)BLOCKS((LAYOUT * XDIM(EXTRA, 2) + (place) / A_block) * XDIM(EXTRA, 3) + \
+                 (key_place) / A_block / 64) >> \
        ((key_place) / A_block % 64) & 1)
 #else
 #define IN_BLOCKS(place, key_place) true

@@ -65,8 +65,9 @@ kernel void matmul(OPERANDS) {
 #define SET_ROWS(row, column, sum) SET_Y0((start + (row)) * p.n + (column), sum)
 kernel void grouped_matmul(OPERANDS) {
   local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE];
-  long n_blocks = XN(1) / N_EXPERTS, n_rows = XN(0) / XDIM(0, 3) / n_blocks, n_down = (n_rows + TILE - 1) / TILE;
-  product p = {0, YDIM(0, 3), XDIM(0, 3), XDIM(0, 3), 1, A_trans_b ? XDIM(0, 3) : 1, A_trans_b ? 1 : YDIM(0, 3)};
+  long n_blocks = XN(1) / N_EXPERTS, n_rows = XN(0) / XDIM(0, 3) / n_blocks;
+  long n_down = (n_rows + TILE - 1) / TILE, depth = XDIM(0, 3), width = YDIM(0, 3);
+  product p = {0, width, depth, depth, 1, A_trans_b ? depth : 1, A_trans_b ? 1 : width};
   long n_across = (p.n + TILE - 1) / TILE, column = get_group_id(0) % n_across * TILE;
   long row = get_group_id(0) / n_across % n_down * TILE, pair = get_group_id(0) / n_across / n_down;
   long block = pair / N_EXPERTS, expert = pair % N_EXPERTS;

@@ -10,9 +10,9 @@
  *     LOCAL             work-items of a group, a power of two; TILE_SIDE is its root
  *     scratch           memory of the operator, shared by its kernels
  *
- * All arithmetic is fp32 (fp64 where an operand is), and sums have one order: rows by a tree over the items of
- * a group, each of which takes every LOCAL-th element, columns by ascending rows. So a device gives the same
- * bits on every run. */
+ * All arithmetic is fp32 (fp64 where an operand is), and sums have one order: rows by a tree over the items
+ * of a group, each of which takes every LOCAL-th element, columns by ascending rows. So a device gives the
+ * same bits on every run. */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 typedef uchar uint8_t;

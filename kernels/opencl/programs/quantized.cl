@@ -9,6 +9,12 @@
 #include "schema/philox.h"
 #include "schema/normal.h"
 #include "schema/fp8.h"
+
+/* Of a row of the table, which the headers below name: it is not in memory of the item's own. */
+static float round_by_row(nx_fp8_row format, float x) {
+  return nx_fp8_round(&format, x);
+}
+#define nx_fp8_round(format, x) round_by_row(*(format), x)
 #include "schema/nvfp4.h"
 #include "schema/mxfp4.h"
 #include "schema/nf4.h"
@@ -114,7 +120,8 @@ kernel void fp8_round(OPERANDS) {
 kernel void fp8_round(OPERANDS) {
   local float room[LOCAL];
   const nx_fp8_row format = nx_fp8_rows[A_format];
-  long columns = XDIM(0, 3), rows = XN(0) / columns, n_across = (columns + A_block_columns - 1) / A_block_columns;
+  long columns = XDIM(0, 3), rows = XN(0) / columns;
+  long n_across = (columns + A_block_columns - 1) / A_block_columns;
   long row = get_group_id(0) / n_across * A_block_rows, column = get_group_id(0) % n_across * A_block_columns;
   long height = min(A_block_rows, rows - row), width = min(A_block_columns, columns - column);
   float most = 0;

@@ -83,7 +83,8 @@ kernel void muon_divide(OPERANDS) {
 #define LOAD_X(i) X_NOW[i]
 #define LOAD_SQUARE(i) SQUARE[i]
 #define LOAD_MIXED(i) MIXED[i]
-#define COEFFICIENT(k) (float)muon_coefficients[(A_ns_coefficients * MUON_ROUND + call.round % MUON_ROUND) * 3 + (k)]
+#define COEFFICIENT(k) \
+  (float)muon_coefficients[(A_ns_coefficients * MUON_ROUND + call.round % MUON_ROUND) * 3 + (k)]
 #define MUON_PRODUCT(columns, depth, b_column_, b_k_) \
   local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE]; \
   product p = {LEAST, columns, depth, depth, 1, b_column_, b_k_}; \
@@ -123,7 +124,8 @@ kernel void muon_store(OPERANDS) {
                  : A_update_scale == update_scale_spectral ? sqrt(fmax(rows, columns))
                  : A_update_scale == update_scale_rms      ? sqrt(rows / columns)
                                                            : 1;
-  float rate = (float)(AT_STEP->lr * A_update_factor * scale), kept = (float)(1 - AT_STEP->lr * AT_STEP->decay);
+  float rate = (float)(AT_STEP->lr * A_update_factor * scale);
+  float kept = (float)(1 - AT_STEP->lr * AT_STEP->decay);
   BOX_OF(i);
   if (box >= 0) SET_Y0(box, P(i) * kept - rate * X_NOW[TURNED(i)]);
 }
@@ -141,7 +143,8 @@ kernel void novograd_norm(OPERANDS) {
 kernel void novograd_moment(OPERANDS) {
   long i = get_global_id(0);
   if (i >= N || SKIPPED) return;
-  float divisor = (float)(sqrt(AT_STEP->sums[0]) + A_epsilon), share = A_grad_averaging ? (float)(1 - A_beta1) : 1;
+  float divisor = (float)(sqrt(AT_STEP->sums[0]) + A_epsilon);
+  float share = A_grad_averaging ? (float)(1 - A_beta1) : 1;
   ROOM[i] = (float)A_beta1 * STATE_0(i) + share * (SCALED(i) / divisor + (float)AT_STEP->decay * P(i));
 }
 
@@ -190,7 +193,8 @@ kernel void sm3_store(OPERANDS) {
   if (i >= N || SKIPPED) return;
   BOX_OF(i);
   if (box < 0) return;
-  float of_column = ROOM[ROWS + i % COLUMNS], least = ROWS == 1 ? of_column : fmin(ROOM[i / COLUMNS], of_column);
+  float of_column = ROOM[ROWS + i % COLUMNS];
+  float least = ROWS == 1 ? of_column : fmin(ROOM[i / COLUMNS], of_column);
   float gradient = SCALED(i), sum = least + gradient * gradient;
   float update = gradient / sqrt(sum + (float)A_epsilon), parameter = P(i);
 #ifdef IS_sm3_momentum

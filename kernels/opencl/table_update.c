@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The update rules of this backend: those of elements have one program each, those of tensors several
+ * kernels. */
+#include "kernels/opencl/opencl.h"
+
+#include "schema/optimizers.h"
+
+#pragma GCC diagnostic ignored "-Wunknown-pragmas" /* that ask for vectors */
+typedef double real;
+#include "kernels/rules/muon.h"
+
+enum { UPDATE_RUN = 4 };
+
+/* ---- elements ---- */
+
+static uint64_t update_runs(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil(ocl_ceil((uint64_t)ocl_elements(operator, 0), UPDATE_RUN), device->local);
+}
+
+/* struct rule_step */
+static uint64_t update_scratch(const nxk_operator *operator) {
+  return (2 * (uint64_t) operator->n_attrs + 16) * sizeof(double);
+}
+
+static void update_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  static const char *const names[] = {"GRADIENT", "LR", "DECAY", "SCALE", "STEP"};
+  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
+#define NUMBER(rule, index, name, type, meaning) fprintf(text, "#define NX_%s_%s %d\n", #rule, #name, index);
+#include "schema/optimizers.def"
+  fprintf(text, "#define RULE rule_%s\n#define N_STATES %u\n", nx_op_find(operator->op)->name, n_states);
+  for (uint32_t i = 0; i < NX_UPDATE_END; i++) fprintf(text, "#define %s X%u\n", names[i], 1 + n_states + i);
+  if (operator->n_out <= 1 + n_states) return;
+  fprintf(text, "#define SET_COPY SET_Y%u\n#define SET_COPY_BITS SET_Y%u_BITS\n#define TYPE_COPY TYPE_Y%u\n",
+          1 + n_states, 1 + n_states, 1 + n_states);
+}
+
+/* ---- whole tensors ---- */
+
+/* The first input of the tensor as a whole. */
+static uint32_t whole_input(const nxk_operator *operator) {
+  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
+  return operator->n_in> 1 + n_states + NX_UPDATE_END ? 1 + n_states + NX_UPDATE_END : 0;
+}
+
+static void tensor_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op)), whole = whole_input(operator);
+  update_define(text, device, operator);
+  if (whole) fprintf(text, "#define PARTED\n#undef GRADIENT\n#define GRADIENT X%u\n", whole + 1 + n_states);
+  fprintf(text, "#define COLUMNS XDIM(%u, 3)\n#define P X%u\n", whole, whole);
+  for (uint32_t i = 0; i < n_states; i++) fprintf(text, "#define STATE_%u X%u\n", i, whole + 1 + i);
+  if (operator->op != NX_OP_muon) return;
+  fprintf(text, "#define MUON_ROUND %d\nconstant double muon_coefficients[] = {", RULE_MUON_ROUND);
+  for (int i = 0; i < 2 * RULE_MUON_ROUND * 3; i++)
+    fprintf(text, "%a, ", rule_muon_coefficients[i / 3 / RULE_MUON_ROUND][i / 3 % RULE_MUON_ROUND][i % 3]);
+  fputs("};\n", text);
+}
+
+static int64_t whole_rows(const nxk_operator *operator) {
+  return operator->args[whole_input(operator)].dims[0];
+}
+
+static int64_t whole_columns(const nxk_operator *operator) {
+  return operator->args[whole_input(operator)].dims[1];
+}
+
+static uint64_t whole_items(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil((uint64_t)(whole_rows(operator) * whole_columns(operator)), device->local);
+}
+
+static uint64_t whole_row_groups(const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  return (uint64_t)whole_rows(operator);
+}
+
+static uint64_t whole_column_items(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil((uint64_t)whole_columns(operator), device->local);
+}
+
+/* struct step_values, and the most that a rule keeps: muon's two matrices and two squares. */
+static uint64_t tensor_scratch(const nxk_operator *operator) {
+  uint64_t rows = (uint64_t)whole_rows(operator), columns = (uint64_t)whole_columns(operator);
+  uint64_t least = rows < columns ? rows : columns;
+  uint64_t squares = operator->op == NX_OP_muon ? rows * columns + 2 * least * least : 0;
+  return 8 * sizeof(double) + (rows * columns + squares + rows + columns) * sizeof(float);
+}
+
+static uint64_t muon_square_tiles(const nxk_device *device, const nxk_operator *operator) {
+  int64_t rows = whole_rows(operator), columns = whole_columns(operator),
+          least = rows < columns ? rows : columns;
+  return ocl_tiles(device, least, least);
+}
+
+static uint64_t muon_tiles(const nxk_device *device, const nxk_operator *operator) {
+  int64_t rows = whole_rows(operator), columns = whole_columns(operator);
+  return ocl_tiles(device, rows < columns ? rows : columns, rows < columns ? columns : rows);
+}
+
+static uint32_t muon_rounds(const nxk_operator *operator) {
+  return (uint32_t) operator->attrs[NX_muon_ns_steps].integer;
+}
+
+#define STEP_FIRST                                                                                           \
+  { "update_step", OCL_ONE, 0, 0, NULL, false }
+#define WHOLE(kernel)                                                                                        \
+  { kernel, OCL_COUNTED, 0, 0, whole_items, false }
+#define COPY_LAST(n_outputs)                                                                                 \
+  { "update_copy", OCL_ITEMS, OCL_OUT(0), n_outputs, NULL, false }
+#define SM3(n_outputs)                                                                                       \
+  {                                                                                                          \
+    "update_tensor",                                                                                         \
+        {STEP_FIRST,                                                                                         \
+         {"sm3_rows", OCL_COUNTED, 0, 0, whole_row_groups, false},                                           \
+         {"sm3_columns", OCL_COUNTED, 0, 0, whole_column_items, false},                                      \
+         WHOLE("sm3_store"),                                                                                 \
+         COPY_LAST(n_outputs)},                                                                              \
+        tensor_scratch, tensor_define, NULL                                                                  \
+  }
+
+static const ocl_row muon_row = {"update_tensor",
+                                 {STEP_FIRST,
+                                  WHOLE("muon_direction"),
+                                  {"muon_norm", OCL_ONE, 0, 0, NULL, false},
+                                  WHOLE("muon_divide"),
+                                  {"muon_square", OCL_COUNTED, 0, 0, muon_square_tiles, true},
+                                  {"muon_mix", OCL_COUNTED, 0, 0, muon_square_tiles, true},
+                                  {"muon_apply", OCL_COUNTED, 0, 0, muon_tiles, true},
+                                  WHOLE("muon_store"),
+                                  COPY_LAST(3)},
+                                 tensor_scratch,
+                                 tensor_define,
+                                 muon_rounds};
+static const ocl_row novograd_row = {"update_tensor",
+                                     {STEP_FIRST,
+                                      {"novograd_norm", OCL_ONE, 0, 0, NULL, false},
+                                      WHOLE("novograd_moment"),
+                                      {"novograd_rate", OCL_ONE, 0, 0, NULL, false},
+                                      WHOLE("novograd_store"),
+                                      COPY_LAST(4)},
+                                     tensor_scratch,
+                                     tensor_define,
+                                     NULL};
+static const ocl_row sm3_row = SM3(3), sm3_momentum_row = SM3(4);
+static const ocl_row adafactor_row = {"update_tensor",
+                                      {STEP_FIRST,
+                                       WHOLE("adafactor_moment"),
+                                       {"adafactor_rows", OCL_COUNTED, 0, 0, whole_row_groups, false},
+                                       {"adafactor_columns", OCL_COUNTED, 0, 0, whole_column_items, false},
+                                       {"adafactor_rate", OCL_ONE, 0, 0, NULL, false},
+                                       WHOLE("adafactor_store"),
+                                       COPY_LAST(3)},
+                                      tensor_scratch,
+                                      tensor_define,
+                                      NULL};
+
+static const ocl_row element_row = {"update",
+                                    {STEP_FIRST, {"update", OCL_COUNTED, 0, 0, update_runs, false}},
+                                    update_scratch,
+                                    update_define,
+                                    NULL};
+
+const ocl_row *ocl_update_row(nx_op op) {
+  switch (op) {
+  case NX_OP_muon: return &muon_row;
+  case NX_OP_novograd: return &novograd_row;
+  case NX_OP_sm3: return &sm3_row;
+  case NX_OP_sm3_momentum: return &sm3_momentum_row;
+  case NX_OP_adafactor: return &adafactor_row;
+  default: return nx_optimizer_of(op)->kind == NX_ELEMENT ? &element_row : NULL;
+  }
+}
