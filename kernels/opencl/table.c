@@ -2,6 +2,7 @@
 /* The operators of this backend: which kernels of which file run over what. */
 #include "kernels/opencl/opencl.h"
 
+#include "schema/objective.h"
 #include "schema/optimizers.h"
 
 #include <string.h>
@@ -202,6 +203,16 @@ static uint64_t rounded(const nxk_device *device, const nxk_operator *operator) 
          ocl_ceil(columns, (uint64_t)operator->attrs[NX_fp8_round_block_columns].integer);
 }
 
+/* ---- pairs ---- */
+
+static void pairs_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  (void)operator;
+  fprintf(text, "#define N_METRICS %d\n#define LOGPS_CHOSEN %d\n#define REWARDS_CHOSEN %d\n",
+          NX_N_PAIR_METRICS, NX_PAIR_LOGPS_CHOSEN, NX_PAIR_REWARDS_CHOSEN);
+  fprintf(text, "#define ACCURACY %d\n#define MARGIN %d\n", NX_PAIR_ACCURACY, NX_PAIR_MARGIN);
+}
+
 /* ---- the rows ---- */
 
 #define ELEMENTWISE(file, kernel) {file, {{kernel, OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
@@ -276,6 +287,10 @@ static const ocl_row rows[NX_OP_END] = {
                        {{"ce_loss", OCL_ITEMS, OCL_OUT(0), 0, NULL}, {"ce_loss_total", OCL_ONE, 0, 0, NULL}},
                        token_doubles, NULL},
     [NX_OP_ce_grad] = ELEMENTWISE("loss", "ce_grad"),
+    [NX_OP_sequence_loss] = {"preference",
+                             {{"sequence_loss", OCL_GROUPS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
+    [NX_OP_preference] = {"preference", {{"preference", OCL_ONE, 0, 0, NULL}}, NULL, pairs_define},
+    [NX_OP_row_weights] = ELEMENTWISE("preference", "row_weights"),
     [NX_OP_loss_weights] = ELEMENTWISE("pointwise", "loss_weights"),
     [NX_OP_fill] = ELEMENTWISE("pointwise", "fill"),
     [NX_OP_cast] = ELEMENTWISE("pointwise", "cast"),
