@@ -39,12 +39,21 @@ CASES = {
     "nvfp4": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
     "nvfp4_stored": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
     "phi3": ("phi3", {"r": 4, "lora_alpha": 8, "target_modules": ["qkv_proj", "gate_up_proj", "o_proj"]}),
+    # The same of MXFP4, and a folder as compressed-tensors writes it; of e4m3 in tiles, as DeepSeek's folders have it.
+    "mxfp4": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
+    "mxfp4_stored": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
+    "block_fp8": ("llama_tiles", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
+    "block_fp8_stored": ("llama_tiles", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
 }
 
 
 # Rows are a whole number of blocks of 64.
 FAMILIES["llama_wide"] = ("LlamaConfig", FAMILIES["llama"][1] | {"hidden_size": 64, "intermediate_size": 128,
                                                                   "num_hidden_layers": 1})
+# The same of tiles of 128 x 128.
+FAMILIES["llama_tiles"] = ("LlamaConfig", FAMILIES["llama"][1] | {
+    "hidden_size": 128, "intermediate_size": 256, "num_key_value_heads": 4, "num_hidden_layers": 1,
+    "tie_word_embeddings": True})
 
 
 def quantize(model):
@@ -69,8 +78,53 @@ def nvfp4(weight):
   return codes[:, 0::2] | codes[:, 1::2] << 4, scales, scale, means
 
 
-def quantize_nvfp4(model, folder):
-  """Weights become what NVFP4 makes of them; a folder gets them as ModelOpt names them."""
+def mxfp4(weight):
+  """Codes and scales of blocks of 32 in e8m0, as the format's definition has them, and what they stand for."""
+  values = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6])
+  blocks = weight.reshape(weight.shape[0], -1, 32)
+  exponents = torch.floor(torch.log2(blocks.abs().amax(-1).double())) - 2
+  scaled = blocks / torch.exp2(exponents)[..., None].float()
+  distance = (scaled.abs()[..., None] - values[:8]).abs()
+  nearest = distance.argmin(-1)  # of two the first; the second where its code is even
+  second = (nearest + 1).clamp(max=7)
+  tie = (distance.gather(-1, nearest[..., None]) == distance.gather(-1, second[..., None]))[..., 0]
+  codes = torch.where(tie & (nearest % 2 == 1), second, nearest) + 8 * torch.signbit(scaled)
+  means = (values[codes] * torch.exp2(exponents)[..., None].float()).reshape(weight.shape)
+  codes = codes.to(torch.uint8).reshape(weight.shape)
+  return codes[:, 0::2] | codes[:, 1::2] << 4, (exponents + 127).to(torch.uint8), means
+
+
+def block_fp8(weight):
+  """Codes in e4m3, a scale for each 128 x 128, and what they stand for."""
+  rows, columns = weight.shape
+  tiles = weight.reshape(rows // 128, 128, columns // 128, 128)
+  scales = (tiles.abs().amax((1, 3)) / 448).clamp(min=1e-12)
+  codes = (tiles / scales[:, None, :, None]).clamp(-448, 448).to(torch.float8_e4m3fn)
+  means = (codes.float() * scales[:, None, :, None]).reshape(weight.shape)
+  return codes.reshape(weight.shape), scales, means
+
+
+def stored_nvfp4(weight):
+  codes, scales, scale, means = nvfp4(weight)
+  return {"weight": codes, "weight_scale": scales, "weight_scale_2": scale.reshape(()),
+          "input_scale": torch.tensor(1.0)}, means
+
+
+def stored_mxfp4(weight):
+  codes, scales, means = mxfp4(weight)
+  return {"weight_packed": codes, "weight_scale": scales}, means
+
+
+def stored_block_fp8(weight):
+  codes, scales, means = block_fp8(weight)
+  return {"weight": codes, "weight_scale_inv": scales}, means
+
+
+FORMATS = {"nvfp4": stored_nvfp4, "mxfp4": stored_mxfp4, "block_fp8": stored_block_fp8}
+
+
+def quantize_as(model, kind, folder):
+  """Weights become what the format makes of them; a folder gets them as files of that format name them."""
   from safetensors.torch import save_file
   stored = {}
   with torch.no_grad():
@@ -78,10 +132,9 @@ def quantize_nvfp4(model, folder):
       if weight.dim() != 2 or "layers" not in name:
         stored[name] = weight.detach().clone()
         continue
-      stored[name], scales, scale, means = nvfp4(weight.detach())
-      stem = name.removesuffix(".weight")
-      stored |= {f"{stem}.weight_scale": scales, f"{stem}.weight_scale_2": scale.reshape(()),
-                 f"{stem}.input_scale": torch.tensor(1.0)}
+      parts, means = FORMATS[kind](weight.detach())
+      stem = name.removesuffix("weight")
+      stored |= {stem + ending: part.contiguous() for ending, part in parts.items()}
       weight.copy_(means)
   if folder is not None:
     folder.mkdir(parents=True)
@@ -104,15 +157,25 @@ def record_blocks():
   (OUT / "nf4" / "blocks.json").write_text(json.dumps(record) + "\n")
 
 
+def round_weights(model):
+  """To what a folder in bf16 holds."""
+  with torch.no_grad():
+    for weight in model.parameters():
+      weight.copy_(weight.bfloat16())
+
+
 def make_adapted(case):
   """Second matrices are not 0, so that the first step moves everything."""
   family, settings = CASES[case]
   model = make_model(family)
   if case == "nf4":
     quantize(model)
-  if case.startswith("nvfp4"):
+  kind = case.removesuffix("_stored")
+  if kind == "block_fp8":
+    round_weights(model)
+  if kind in FORMATS:
     base = OUT / case / "base"
-    quantize_nvfp4(model, base if case == "nvfp4_stored" and not base.exists() else None)
+    quantize_as(model, kind, base if case != kind and not base.exists() else None)
   torch.manual_seed(len(case))
   adapted = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", **settings), autocast_adapter_dtype=False)
   with torch.no_grad():
@@ -160,6 +223,9 @@ def record_case(case, tokens):
     make_model("llama_wide").save_pretrained(folder / "base")
     (folder / "base" / "generation_config.json").unlink(missing_ok=True)
     record_blocks()
+  if case == "block_fp8":
+    make_model("llama_tiles").bfloat16().save_pretrained(folder / "base")
+    (folder / "base" / "generation_config.json").unlink(missing_ok=True)
   fp32 = train(model, tokens, torch.float32)
   save(model, folder / "last")
   bf16 = train(make_adapted(case).to(torch.bfloat16), tokens, torch.float32)
