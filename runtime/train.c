@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/checkpoint_beside.h"
 #include "runtime/report.h"
 #include "runtime/signals.h"
+#include "runtime/state/merge.h"
 #include "runtime/training.h"
 #include "runtime/world/clock.h"
 
@@ -93,6 +94,14 @@ static bool run_step(nxr_training *run, nxr_numbers *numbers) {
                       run->metrics.events.path ? &run->metrics.events : NULL);
   }
   return true;
+}
+
+/* Where this step is one after which they begin anew. A checkpoint that is under way has the weights before. */
+static bool merge_adapters(nxr_training *run) {
+  uint32_t every = run->plan->run->merge_every;
+  if (every == 0 || run->done % every != 0) return true;
+  if (!nxr_saves_finish(run)) return false;
+  return nxr_merge_adapters(&run->pieces, run->world, run->done / every - 1, &run->fault);
 }
 
 /* The other ranks have the same numbers, so all find this at the same step. */
@@ -217,6 +226,7 @@ static bool train(nxr_training *run, uint64_t last, const char **why, bool *stop
   while (run->done < last && !*stop) {
     nxr_profile_step(&run->profile, run->done + 1);
     run_step(run, &numbers);
+    if (!merge_adapters(run)) return false;
     if (run->profile.first && run->done == run->profile.last) write_profile(run);
     if (dump) nxr_checkpoint_gradients(&run->checkpoint, run->options->dump_gradients, &run->fault);
     dump = false;

@@ -134,13 +134,21 @@ static bool check_sequence(const nx_checker *check) {
   return true;
 }
 
+/* What adapters add is a number, and goes to weights that checkpoints have. */
+static bool check_merging(const nx_checker *check) {
+  const nx_run *run = check->plan->run;
+  bool good = isfinite(run->merge_scale) && (run->merge_every == 0 || run->save_base == 1) &&
+              (run->updates == NX_NONE || run->merge_every > 0);
+  return good || nx_flaw(check, run, "the run's adapters are merged in a way that is malformed");
+}
+
 static bool check_loss_scale(const nx_checker *check) {
   const nx_run *run = check->plan->run;
   const uint32_t rules = NX_LOSS_SCALE_DYNAMIC | NX_LOSS_SCALE_RENEWS | NX_LOSS_SCALE_ENDS;
   bool used = run->loss_scale != NX_NONE;
   if ((run->loss_scale_rules & ~rules) != 0 ||
       (used &&
-       !(run->loss_scale_initial > 0 && run->loss_scale_initial <= DBL_MAX && run->loss_scale_least >= 0)))
+        !(run->loss_scale_initial > 0 && run->loss_scale_initial <= DBL_MAX && run->loss_scale_least >= 0)))
     return nx_flaw(check, run, "the run's loss scale is malformed");
   return true;
 }
@@ -186,7 +194,9 @@ static bool check_objective(const nx_checker *check) {
 bool nx_check_run_values(const nx_checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
-  if (!check_sequence(check) || !check_loss_scale(check) || !check_objective(check)) return false;
+  if (!check_sequence(check) || !check_loss_scale(check) || !check_objective(check) ||
+      !check_merging(check))
+    return false;
   int64_t batch = run->micro_batch, part = run->sequence / run->ring_size,
           sequence = part / run->ulysses_size;
   const struct {
@@ -214,6 +224,7 @@ bool nx_check_run_values(const nx_checker *check) {
       {run->reference, NX_f64, NX_ARENA_input, batch, 1, true},
       {run->sequence_sums, NX_f64, NX_ARENA_scalar, batch, 1, true},
       {run->metrics, NX_f64, NX_ARENA_scalar, NX_N_PAIR_METRICS, 1, true},
+      {run->updates, NX_i64, NX_ARENA_input, 1, 1, true},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     if (wanted[i].optional && wanted[i].value == NX_NONE) continue;

@@ -76,8 +76,12 @@ typedef struct nx_run {
                              negative log-probability; or NX_NONE */
   uint32_t metrics; /* value [NX_N_PAIR_METRICS] f64: sums over the pairs of the step; or NX_NONE */
   uint64_t epochs; /* of the training's dataset, behind which it ends if not before; 0: not counted */
+  double merge_scale;    /* of what adapters add to frozen weights when they are merged */
+  uint32_t merge_every;  /* steps between two such times; 0: never */
+  uint32_t updates; /* value [1] i64 in arena input: updates before the step, since the optimizer began anew with
+                     * the adapters; or NX_NONE: as `step` */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 288, "plan run");
+_Static_assert(sizeof(nx_run) == 304, "plan run");
 
 enum {
   NX_MEASURE_ROOT = 1,     /* the square root is logged, */

@@ -307,6 +307,15 @@ static bool fills_blocks(const nxc_training *t) {
   return true;
 }
 
+/* Whether each adapter stands beside one tensor of the checkpoint. */
+static bool has_own_tensors(const nxc_training *t) {
+  for (nxc_part part = 0; part < NXC_N_PARTS; part++) {
+    const nxc_tensor_row *tensor = t->model.family->tensors[part];
+    if (t->lora.of[part] && tensor && (tensor->stacked || tensor->bare)) return false;
+  }
+  return true;
+}
+
 static bool judge_adapters(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   const nxc_lora *l = &t->lora;
   if (l->rank == 0) return true;
@@ -334,6 +343,10 @@ static bool judge_adapters(const nxc_settings *s, nxc_sink *sink, const nxc_trai
        "quantized matrices are a whole number of blocks on each rank, and stand as products read them"},
       {l->base == NULL || !nxc_flag(s, NX_SETTING_LORA_SAVE_BASE), NX_SETTING_LORA_SAVE_BASE, "NX3040",
        "checkpoints hold no quantized weights: a run that resumes reads them where it began"},
+      {l->merge_every == 0 || nxc_flag(s, NX_SETTING_LORA_SAVE_BASE), NX_SETTING_LORA_MERGE_INTERVAL, "NX3040",
+       "weights that adapters are added to are saved too (lora.save_base), else nothing could resume"},
+      {l->merge_every == 0 || has_own_tensors(t), NX_SETTING_LORA_MERGE_INTERVAL, "NX3040",
+       "what adapters of experts in one tensor learned is not added to it"},
       {!splits_biases(t), NX_SETTING_LORA_BIAS, "NX3040",
        "biases of projections that are one product are trained all or none"},
   };

@@ -66,6 +66,19 @@ static bool init_piece(const nxr_pieces *pieces, uint32_t index, nxr_orthogonal 
   return true;
 }
 
+void nxr_init_adapter(const nxr_pieces *pieces, uint32_t index, bool first, uint64_t seed, float *values,
+                      void *room) {
+  const nx_piece *piece = &pieces->plan->pieces[index];
+  uint32_t tensor_id =
+      (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, piece->chunk);
+  for (int64_t row = 0; row < piece->rows; row++) {
+    const nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
+    if (first) draw_row(seed, tensor_id, piece, &span, values);
+    for (int64_t i = 0; !first && i < span.n; i++) values[i] = 0;
+    if (span.n) nxr_pieces_set(pieces, index, row, values, &(nxr_greatest){0}, room);
+  }
+}
+
 bool nxr_init_weights(const nxr_pieces *pieces, nxr_fault *fault) {
   const nx_plan *plan = pieces->plan;
   size_t widest = nxr_pieces_widest(plan);

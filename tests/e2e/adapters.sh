@@ -1,5 +1,6 @@
 #!/bin/sh
-# Adapters beside a frozen model: they resume bit by bit, begin from a folder of PEFT's, and nxdata merges them. TAP.
+# Adapters beside a frozen model: they resume bit by bit, begin from a folder of PEFT's, and are merged by nxdata or
+# while the training goes on. TAP.
 # usage: adapters.sh NXRUN NXCFG NXDATA MPIEXEC RECORDED
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -63,6 +64,39 @@ report 'the model, the model with adapters and the merged one train' $?
 echo "$(loss adapter) $(loss merged_model) $(loss base_model)" >out
 awk '{ d = $1 - $2; e = $1 - $3; exit !(d * d < 1e-11 && e * e > 1e-8) }' out
 report 'the merged model is the model with adapters' $?
+
+# Merged while the training goes on: W + scale B A, as nxdata makes it, and adapters that begin anew.
+plain="lora.rank=4 lora.alpha=8 run.init_from=$base/model.safetensors" saving="lora.save_base=true lora.merge_resets_optimizer=true"
+# shellcheck disable=SC2086
+plan plain 1 $plain && train plain 1 --stop-after 3 &&
+  "$nxdata" merge-adapter "$base" plain/checkpoints/step-000003 -o by_hand >out 2>&1 &&
+  plan merging 1 $plain $saving lora.merge_interval=3 && train merging 1 --stop-after 3
+report 'adapters are merged every three steps' $?
+mkdir alone && cp merging/checkpoints/step-000003/model.safetensors alone
+for model in by_hand alone; do
+  rm -rf after
+  plan after 1 "run.init_from=$folder/$model/model.safetensors" && train after 1 --stop-after 1 && loss after >>losses
+done
+loss base_model >>losses
+awk '{ n[NR] = $1 } END { d = n[1] - n[2]; e = n[1] - n[3]; exit !(NR == 3 && d * d < 1e-12 && e * e > 1e-8) }' losses
+report 'the weights are those that nxdata makes of them' $?
+tail -c +1 merging/checkpoints/step-000003/moment1.safetensors | tail -c 64 | od -An -tx1 | grep -qv '[1-9a-f]' >out 2>&1
+report 'and the optimizer begins anew' $?
+# shellcheck disable=SC2086
+plan merges 2 $plain $saving lora.merge_interval=2 mesh.tensor=2 && train merges 2 &&
+  plan merged_parts 2 $plain $saving lora.merge_interval=2 mesh.tensor=2 && train merged_parts 2 --stop-after 3 &&
+  train merged_parts 2 --resume &&
+  for file in model adapter_model moment1 moment2; do
+    cmp merges/checkpoints/step-000006/$file.safetensors merged_parts/checkpoints/step-000006/$file.safetensors || break
+  done
+report 'a run that resumes between two merges ends with the same bits' $?
+# shellcheck disable=SC2086
+plan sharded 2 $plain $saving lora.merge_interval=2 optimizer.zero_stage=3 && train sharded 2 &&
+  plan staged 2 $plain $saving lora.merge_interval=2 mesh.pipeline=2 && train staged 2
+report 'shards and stages are merged' $?
+for run in merges sharded staged; do tail -n 1 $run/metrics.jsonl | sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/'; done >out
+awk 'NR == 1 { a = $1 } { d = a - $1; bad = bad || d * d > 1e-10 } END { exit bad || NR != 3 }' out
+report 'with the loss of every layout' $?
 
 mkdir odd && cp "$recorded/lora/llama/adapter_model.safetensors" odd &&
   sed 's/"r": 4/"r": 5/' "$recorded/lora/llama/adapter_config.json" >odd/adapter_config.json

@@ -39,15 +39,18 @@ END
 plan zero 'tensor: 1' fp32 'name: adamw, zero_stage: 1'
 plan tensor 'tensor: 2' mixed_precision 'name: adamw, zero_stage: 1'
 plan sgd 'tensor: 1' fp32 'name: sgd, zero_stage: 0'
+plan fp8 'tensor: 2' 'fp32, products: fp8, fp8_history: 3, fp8_amax: max' 'name: adamw, zero_stage: 1'
 plan seed 'tensor: 1' fp32 'name: adamw, zero_stage: 1' 'seed: 2'
 run="$mpiexec -n 2 $nxrun"
 
-for kind in zero tensor sgd; do
+for kind in zero tensor sgd fp8; do
   expect "$kind: a run from start to end" 0 'step 8/8' $run $kind.bin --dir $kind-whole
   expect "$kind: a run that stops" 0 'step 3/8' $run $kind.bin --dir $kind --stop-after 3
   expect "$kind: and goes on" 0 'resumes from .*step-000003' $run $kind.bin --dir $kind --resume
   same "$kind: computes the same" $kind-whole $kind
 done
+strings fp8/checkpoints/step-000008/memory.safetensors | grep -q q_proj.gradient_amax 2>out
+report 'what scales of fp8 follow is in checkpoints' $?
 test ! -e zero/checkpoints/step-000003 -a -e zero/checkpoints/step-000004 2>out
 report 'three checkpoints are kept' $?
 

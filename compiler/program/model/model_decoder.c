@@ -249,6 +249,8 @@ static void inputs(nxc_graph *graph, const nxc_training *t) {
   graph->positions = nxc_value_new(graph, "positions", NXC_ROLE_INPUT, &tokens);
   graph->samples = nxc_value_new(graph, "samples", NXC_ROLE_INPUT, &samples);
   graph->step = nxc_value_new(graph, "step", NXC_ROLE_INPUT, &step);
+  if (t->lora.merge_every > 0 && t->lora.merge_resets)
+    graph->updates = nxc_value_new(graph, "updates", NXC_ROLE_INPUT, &step);
   nxc_context_inputs(graph, t);
   if (t->measures.router_losses) make_router_losses(graph, t);
 }

@@ -176,7 +176,7 @@ static void append_update(step *s, const update *u) {
   request.in[n + NX_UPDATE_LR] = u->numbers.lr;
   request.in[n + NX_UPDATE_DECAY] = u->numbers.decay;
   request.in[n + NX_UPDATE_SCALE] = s->scale;
-  request.in[n + NX_UPDATE_STEP] = s->graph->step;
+  request.in[n + NX_UPDATE_STEP] = s->graph->updates ? s->graph->updates : s->graph->step;
   for (uint32_t i = 0; i < n_states + 2; i++) request.in[n + NX_UPDATE_END + i] = u->whole[i];
   for (uint32_t i = 0; i < nx_op_n_attrs(op); i++) request.attrs[i] = attribute_of(u, op, i);
   nxc_append(s->graph, &request);

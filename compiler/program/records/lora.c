@@ -127,6 +127,8 @@ nxc_lora nxc_lora_read(const nxc_settings *s, const nxc_family *family, nxc_aren
   lora.b_init_std = nxc_number(s, NX_SETTING_LORA_B_INIT_STD);
   lora.base = base_of(s);
   lora.base_noise = lora.base ? nxc_number(s, NX_SETTING_LORA_BASE_NOISE) : 0;
+  lora.merge_every = nxc_int(s, NX_SETTING_LORA_MERGE_INTERVAL);
+  lora.merge_resets = nxc_flag(s, NX_SETTING_LORA_MERGE_RESETS_OPTIMIZER);
   lora.bias = bias_of(s);
   const nxc_value *names = nxc_list(s, NX_SETTING_LORA_MODULES, &n);
   for (size_t i = 0; i < n; i++) add(&r, names[i].text);

@@ -31,6 +31,8 @@ typedef struct nxc_lora {
   double dropout, b_init_std;
   const nxc_quantization *base; /* of matrices with adapters; NULL: they are as the others */
   double base_noise;            /* that training adds to them; 0: none */
+  int64_t merge_every; /* steps after which they are added to the frozen weights; 0: never */
+  bool merge_resets;   /* the optimizer begins anew then */
   nxc_lora_bias bias;
   const nxc_adapted *of[NXC_N_PARTS]; /* NULL: the part has none */
   const char *unused;                 /* an entry of lora.modules that names no matrix; NULL: all do */
