@@ -103,6 +103,23 @@ void nxc_fp8_product_add(nxc_graph *graph, const nxc_fp8_product *product) {
   graph->fp8_products[graph->n_fp8_products++] = *product;
 }
 
+/* Scales of whole tensors serve both products; those of blocks are made for each. */
+nxc_fp8_factors nxc_fp8_factors_of(nxc_graph *graph, nxc_id y, nxc_id x, nxc_id weight, nxc_id dy) {
+  const nxc_fp8 *fp8 = &graph->types.fp8;
+  nxc_fp8_product *product = nxc_fp8_product_of(graph, y);
+  bool blocks = fp8->recipe.maxima == NXC_FP8_BLOCKS;
+  if (product == NULL) return (nxc_fp8_factors){x, weight, dy, weight, dy, x};
+  nxc_fp8_factors f = {product->x, product->weight, dy, product->weight, dy, product->x};
+  if (!fp8->input_gradients) return f;
+  nxc_fp8_note(graph, product, NXC_FP8_GRADIENT, dy);
+  f.dy_of_x = nxc_fp8_round(graph, product, NXC_FP8_GRADIENT, dy);
+  f.weight_of_x = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_WEIGHT, product->weight) : weight;
+  if (!fp8->weight_gradients) return f;
+  f.dy_of_weight = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_GRADIENT, dy) : f.dy_of_x;
+  f.x_of_weight = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_X, product->x) : x;
+  return f;
+}
+
 /* Each rank's maxima are a part of one vector, as those of all ranks stand one after another. */
 static nxc_id join_maxima(nxc_graph *graph, int64_t n) {
   nxc_shape shape = nxc_shape_of(NX_f32, 1, (int64_t[]){n});

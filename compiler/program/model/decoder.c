@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/decoder.h"
 
-#include "compiler/program/graph/fp8.h"
 #include "compiler/program/model/adapters.h"
 #include "compiler/program/model/context.h"
+#include "compiler/program/model/fp8_product.h"
 
 void nxc_decoder_enter(nxc_decoder *d, int32_t layer, const char *module) {
   nxc_graph *graph = d->graph;
@@ -135,34 +135,12 @@ nxc_id nxc_decoder_product(const nxc_decoder *d, const char *name, nxc_id x, nxc
                                                 .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
 }
 
-static bool is_in_fp8(const nxc_decoder *d) {
-  const nxc_fp8 *fp8 = &d->graph->types.fp8;
-  return fp8->used && (d->layer ? d->layer->fp8 : fp8->output);
-}
-
-/* Each operand has maxima of its own, where they are remembered. */
-static void remember(const nxc_decoder *d, nxc_part part, nxc_fp8_product *product) {
-  static const char *const operands[] = {
-      [NXC_FP8_X] = "x", [NXC_FP8_WEIGHT] = "weight", [NXC_FP8_GRADIENT] = "gradient"};
-  nxc_graph *graph = d->graph;
-  int64_t length = nxc_fp8_history(graph);
-  int n = graph->types.fp8.input_gradients ? NXC_N_FP8_OPERANDS : NXC_FP8_GRADIENT;
-  for (int i = 0; length > 0 && i < n; i++)
-    product->history[i] = nxc_parameter_memory(
-        graph, d->t, nxc_arena_printf(graph->arena, "%s_amax", operands[i]), part, length);
-}
-
 nxc_id nxc_decoder_matrix_product(const nxc_decoder *d, nxc_part part, const char *name, nxc_id x,
                                   nxc_id weight, nxc_id bias) {
-  nxc_graph *graph = d->graph;
-  nxc_fp8_product product = {.x = x, .weight = weight};
-  if (!is_in_fp8(d)) return nxc_decoder_product(d, name, x, weight, bias);
-  remember(d, part, &product);
-  nxc_fp8_note(graph, &product, NXC_FP8_X, x);
-  nxc_fp8_note(graph, &product, NXC_FP8_WEIGHT, weight);
-  product.y = nxc_decoder_product(d, name, nxc_fp8_round(graph, &product, NXC_FP8_X, x),
-                                  nxc_fp8_round(graph, &product, NXC_FP8_WEIGHT, weight), bias);
-  nxc_fp8_product_add(graph, &product);
+  nxc_fp8_product product;
+  bool rounded = nxc_fp8_operands(d->graph, d->t, part, &x, &weight, &product);
+  product.y = nxc_decoder_product(d, name, x, weight, bias);
+  if (rounded) nxc_fp8_product_add(d->graph, &product);
   return product.y;
 }
 

@@ -3,6 +3,7 @@
 
 #include "compiler/program/model/activation.h"
 #include "compiler/program/model/adapters.h"
+#include "compiler/program/model/fp8_product.h"
 #include "compiler/program/model/parameters.h"
 #include "compiler/program/model/tensors.h"
 
@@ -184,6 +185,16 @@ static nxc_id grouped(const layer *l, const char *name, nxc_id x, nxc_id counts,
               [NX_grouped_matmul_trans_b] = nxc_integer(1), [NX_grouped_matmul_rows] = nxc_integer(n_rows)}});
 }
 
+/* The same of the experts' own matrices, whose first part this is. */
+static nxc_id grouped_matrix(const layer *l, nxc_part part, const char *name, nxc_id x, nxc_id counts,
+                             nxc_id weight, int64_t n_rows) {
+  nxc_fp8_product product;
+  bool rounded = nxc_fp8_operands(l->graph, l->t, part, &x, &weight, &product);
+  product.y = grouped(l, name, x, counts, weight, n_rows);
+  if (rounded) nxc_fp8_product_add(l->graph, &product);
+  return product.y;
+}
+
 /* y, with what the experts' adapters beside a box make of x: those of the down projection read divided
  * features. */
 static nxc_id adapt(const layer *l, const nxc_box *box, nxc_id x, nxc_id counts, nxc_id y, int64_t first,
@@ -236,14 +247,16 @@ static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
   uint32_t n_boxes = gated && !in_turn ? 2 : 1;
   nxc_id weight = nxc_parameter_experts(graph, t, "expert_up_weight", first_box, n_boxes, t->model.hidden,
                                         NXC_CUT_ROWS);
-  nxc_id up = grouped(l, "expert_up", x, counts, nxc_parameter_read(graph, t, weight), n_rows);
+  nxc_id up = grouped_matrix(l, first_box->part, "expert_up", x, counts, nxc_parameter_read(graph, t, weight),
+                             n_rows);
   for (int64_t i = gated ? 0 : 1, first = 0; i < 2; i++, first += width)
     up = adapt(l, &boxes[i], x, counts, up, first, n_rows);
   up = biased(l, "expert_up", up, counts, first_box, n_boxes);
   nxc_id y = nxc_activation_append(graph, l->activation, in_turn, "expert_activation", up);
   weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->model.hidden, NXC_CUT_COLUMNS);
   weight = nxc_parameter_read(graph, t, weight);
-  y = adapt(l, &down, y, counts, grouped(l, "expert_down", y, counts, weight, n_rows), 0, n_rows);
+  y = adapt(l, &down, y, counts, grouped_matrix(l, down.part, "expert_down", y, counts, weight, n_rows), 0,
+            n_rows);
   return biased(l, "expert_down", y, counts, &all, 1);
 }
 

@@ -2,6 +2,7 @@
 /* Products of each expert's rows with its own matrix. Rows are divided by expert (dimension 0) or by where
  * their tokens come from (1), features by expert-tensor parallelism (2). */
 #include "compiler/program/graph/rules.h"
+#include "compiler/program/graph/fp8.h"
 #include "compiler/program/graph/grad.h"
 
 static bool counts_fit(uint8_t rows, uint8_t counts) {
@@ -39,18 +40,19 @@ static const char *infer_grouped_matmul(const nxc_graph *graph, const nxc_operat
 /* y = x w^T, the form in which a model is built. */
 static void grad_grouped_matmul(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
-  nxc_id x = op->args[0], counts = op->args[1], weight = op->args[2], dy = nxc_grad_of(grad, op->args[3]);
+  nxc_id counts = op->args[1], y = op->args[3], dy = nxc_grad_of(grad, y);
   nx_attribute rows = op->attrs[NX_grouped_matmul_rows];
   if (dy == 0) return;
+  const nxc_fp8_factors f = nxc_fp8_factors_of(graph, y, op->args[0], op->args[2], dy);
   nxc_grad_accumulate(grad,
                       &(nxc_op_request){.op = NX_OP_grouped_wgrad,
-                                        .in = {dy, x, counts},
-                                        .out = {nxc_grad_parameter(grad, weight)},
+                                        .in = {f.dy_of_weight, f.x_of_weight, counts},
+                                        .out = {nxc_grad_parameter(grad, f.weight)},
                                         .attrs = {[NX_grouped_wgrad_rows] = rows}});
-  nxc_grad_give(grad, x,
+  nxc_grad_give(grad, f.x,
                 nxc_append(graph, &(nxc_op_request){.op = NX_OP_grouped_matmul,
-                                                    .of = {x},
-                                                    .in = {dy, counts, weight},
+                                                    .of = {f.x},
+                                                    .in = {f.dy_of_x, counts, f.weight_of_x},
                                                     .attrs = {[NX_grouped_matmul_rows] = rows}}));
 }
 

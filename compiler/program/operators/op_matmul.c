@@ -64,41 +64,16 @@ static const char *infer_matmul(const nxc_graph *graph, const nxc_operator_node 
   return fault;
 }
 
-/* What the two products of the gradient read. */
-typedef struct factors {
-  nxc_id x, weight; /* whose gradients they are */
-  nxc_id dy_of_x, weight_of_x, dy_of_weight, x_of_weight;
-} factors;
-
-/* Of a product in fp8. Scales of whole tensors serve both products; those of blocks are made for each. */
-static factors rounded_factors(nxc_graph *graph, const nxc_operator_node *op, nxc_fp8_product *product,
-                               nxc_id dy) {
-  const nxc_fp8 *fp8 = &graph->types.fp8;
-  bool blocks = fp8->recipe.maxima == NXC_FP8_BLOCKS;
-  factors f = {product->x, product->weight, dy, product->weight, dy, product->x};
-  if (!fp8->input_gradients) return f;
-  nxc_fp8_note(graph, product, NXC_FP8_GRADIENT, dy);
-  f.dy_of_x = nxc_fp8_round(graph, product, NXC_FP8_GRADIENT, dy);
-  f.weight_of_x =
-      blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_WEIGHT, product->weight) : op->args[1];
-  if (!fp8->weight_gradients) return f;
-  f.dy_of_weight = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_GRADIENT, dy) : f.dy_of_x;
-  f.x_of_weight = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_X, product->x) : op->args[0];
-  return f;
-}
-
 /* y = a W^T (+ bias), the form in which a model is built. */
 static void grad_matmul(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_graph *graph = nxc_grad_graph(grad);
-  nxc_id a = op->args[0], weight = op->args[1], y = op->args[op->n_in], dy = nxc_grad_of(grad, y);
-  nxc_fp8_product *product = nxc_fp8_product_of(graph, y);
+  nxc_id y = op->args[op->n_in], dy = nxc_grad_of(grad, y);
   if (dy == 0) return;
   if (op->n_in == 3)
     nxc_grad_accumulate(
         grad,
         &(nxc_op_request){.op = NX_OP_bias_grad, .in = {dy}, .out = {nxc_grad_parameter(grad, op->args[2])}});
-  factors f = {a, weight, dy, weight, dy, a};
-  if (product) f = rounded_factors(graph, op, product, dy);
+  const nxc_fp8_factors f = nxc_fp8_factors_of(graph, y, op->args[0], op->args[1], dy);
   nxc_grad_accumulate(grad,
                       &(nxc_op_request){.op = NX_OP_matmul,
                                         .in = {f.dy_of_weight, f.x_of_weight},
