@@ -98,6 +98,24 @@ for run in merges sharded staged; do tail -n 1 $run/metrics.jsonl | sed 's/.*"lo
 awk 'NR == 1 { a = $1 } { d = a - $1; bad = bad || d * d > 1e-10 } END { exit bad || NR != 3 }' out
 report 'with the loss of every layout' $?
 
+# Noise of quantized weights is of the step: in every run and on every rank the same, and in no evaluation.
+llama=$base base=$recorded/lora/nf4/base
+quantized="lora.rank=4 lora.base_type=nf4 run.init_from=$base/model.safetensors evaluate.batches=2 evaluate.every_steps=2 data.split=[0.9,0.1]"
+# shellcheck disable=SC2086
+plan quiet 1 $quantized && train quiet 1 --stop-after 2 &&
+  plan noisy 1 $quantized lora.base_noise=0.5 && train noisy 1 --stop-after 2 &&
+  plan noisy_ranks 2 $quantized lora.base_noise=0.5 && train noisy_ranks 2 --stop-after 2
+report 'noise is added to quantized weights' $?
+echo "$(loss quiet) $(loss noisy) $(loss noisy_ranks)" >out
+awk '{ d = $2 - $3; e = $1 - $2; exit !(d * d < 1e-12 && e * e > 1e-8) }' out
+report 'the same on every rank, and not none' $?
+# shellcheck disable=SC2086
+plan quiet_start 1 $quantized && train quiet_start 1 --evaluate && cp out quiet_loss &&
+  plan noisy_start 1 $quantized lora.base_noise=0.5 && train noisy_start 1 --evaluate &&
+  [ "$(grep -o 'loss [0-9.]*' out)" = "$(grep -o 'loss [0-9.]*' quiet_loss)" ] && grep -q 'loss [0-9]' quiet_loss
+report 'and evaluations read the weights without it' $?
+base=$llama
+
 mkdir odd && cp "$recorded/lora/llama/adapter_model.safetensors" odd &&
   sed 's/"r": 4/"r": 5/' "$recorded/lora/llama/adapter_config.json" >odd/adapter_config.json
 expect 'an adapter of another rank' 1 'has not its shape' "$nxdata" merge-adapter "$base" odd -o none

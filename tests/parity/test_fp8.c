@@ -8,6 +8,7 @@
 #include "tests/tap.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,43 @@ static void compare_rounding(const char *name, const json_t *vectors, const nx_f
   tap_report(n > 300 && n_wrong == 0, "%s rounds %zu numbers as PyTorch does", name, n);
 }
 
+/* ---- experts: their products are in fp8 too, wherever they are ---- */
+
+static const variant expert_variants[] = {
+    {"one", 1, SET("mesh.world", "1")},
+    {"ep2", 2, SET("mesh.world", "2") SET("mesh.expert", "2")},
+    {"etp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2") SET("mesh.expert_tensor", "2")},
+};
+
+static void train_experts(const char *recipe, const variant *v, training_result *result) {
+  char folder[256], overrides[4096];
+  snprintf(folder, sizeof folder, "fp8-experts-%s-%s", recipe, v->name);
+  snprintf(overrides, sizeof overrides,
+           "--model-config %s/families/qwen3_moe/config.json --set 'nx:data.path=[%s/tokens]' "
+           "--set nx:run.init_from=%s/families/qwen3_moe/model.safetensors %s %s%s %s",
+           recorded, recorded, recorded, recipe[0] ? SET("precision.products", "fp8") : "",
+           recipe[0] ? " --set nx:precision.fp8_recipe=" : "", recipe, v->overrides);
+  training_run(&(training){.folder = folder,
+                           .config = training_recorded,
+                           .overrides = overrides,
+                           .arguments = "--stop-after 2",
+                           .n_ranks = v->n_ranks},
+               result);
+}
+
+static void compare_experts(const char *recipe) {
+  training_result plain, one, other;
+  train_experts("", &expert_variants[0], &plain);
+  train_experts(recipe, &expert_variants[0], &one);
+  double moved = fabs(one.steps[0].loss / plain.steps[0].loss - 1);
+  bool good = moved > 1e-6 && moved < 1e-2;
+  for (size_t i = 1; i < sizeof expert_variants / sizeof *expert_variants; i++) {
+    train_experts(recipe, &expert_variants[i], &other);
+    good = training_compare(&one, &other, first_tolerance, first_norm_tolerance) && good;
+  }
+  tap_report(good, "experts of every mesh round alike: %s", recipe);
+}
+
 int main(int argc, char **argv) {
   char path[512];
   const char *name;
@@ -144,6 +182,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < N_VARIANTS; i++)
       if (is_run(recipe_of(record), &variants[i])) compare(name, record, &variants[i]);
   }
+  compare_experts("delayed");
+  compare_experts("mxfp8");
   json_decref(all);
   return tap_end();
 }
