@@ -96,7 +96,7 @@ static bool run_step(nxr_training *run, nxr_numbers *numbers) {
   return true;
 }
 
-/* Where this step is one after which they begin anew. A checkpoint that is under way has the weights before. */
+/* Where this step is one after which they begin anew; a checkpoint under way has the weights before. */
 static bool merge_adapters(nxr_training *run) {
   uint32_t every = run->plan->run->merge_every;
   if (every == 0 || run->done % every != 0) return true;

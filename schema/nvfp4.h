@@ -33,7 +33,8 @@ static inline float nx_nvfp4_absmax(const float *x) {
 /* The scale of a block whose tensor has elements up to `most`. */
 static inline float nx_nvfp4_scale(const float *x, float most) {
   most = most > 1e-12f ? most : 1e-12f;
-  return nx_fp8_round(&nx_fp8_rows[NX_FP8_E4M3], nx_nvfp4_absmax(x) / most * 448.0f) * (most * (1.0f / 6.0f) / 448.0f);
+  float relative = nx_fp8_round(&nx_fp8_rows[NX_FP8_E4M3], nx_nvfp4_absmax(x) / most * 448.0f);
+  return relative * (most * (1.0f / 6.0f) / 448.0f);
 }
 
 /* n elements, whole blocks, to n / 2 bytes. */

@@ -118,7 +118,10 @@ static void read_adapters(const nxc_settings *s, nxc_sizes *z) {
 static const struct {
   const char *type;
   double weight, scale;
-} quantized[] = {{"nvfp4", 0.5, 4.0 / 16}, {"block_fp8", 1, 4.0 / (128 * 128)}, {"nf4", 0.5, 4.0 / 64}, {"mxfp4", 0.5, 1.0 / 32}};
+} quantized[] = {{"nvfp4", 0.5, 4.0 / 16},
+                 {"block_fp8", 1, 4.0 / (128 * 128)},
+                 {"nf4", 0.5, 4.0 / 64},
+                 {"mxfp4", 0.5, 1.0 / 32}};
 
 static void read_base(const nxc_settings *s, nxc_sizes *z) {
   z->adapters.base_bytes = z->param_bytes;

@@ -142,7 +142,8 @@ static nx_safetensor shape_of(const nx_plan *plan, const nx_piece *piece) {
 static bool is_codes(nx_form form, const nx_safetensor *found, const nx_safetensor *wanted) {
   int64_t elements = nx_form_elements(form);
   return found->dtype == (form == NX_FORM_FP8 ? NX_f8e4m3 : NX_u8) && found->n_dims == 2 &&
-         wanted->n_dims == 2 && found->dims[0] == wanted->dims[0] && elements * found->dims[1] == wanted->dims[1];
+         wanted->n_dims == 2 && found->dims[0] == wanted->dims[0] &&
+         elements * found->dims[1] == wanted->dims[1];
 }
 
 /* Of types that files have too; plain where there are none. */
@@ -224,7 +225,8 @@ static const char *compare(const weights *w, const nx_plan *plan) {
     const nx_safetensor *found = find_codes(w, codes, wanted[i].name);
     has_output = has_output || strcmp(wanted[i].name, OUTPUT) == 0;
     if (found == NULL) lacks[i] = true;
-    else if (codes == NX_FORM_PLAIN || !is_codes(codes, found, &wanted[i])) compare_shape(w->arena, &all[1], found, &wanted[i]);
+    else if (codes == NX_FORM_PLAIN || !is_codes(codes, found, &wanted[i]))
+      compare_shape(w->arena, &all[1], found, &wanted[i]);
     if (found != NULL) used[found - w->tensors] = true;
   }
   complain_missing(w, wanted, n_wanted, lacks, used, &all[0]);

@@ -10,6 +10,7 @@
 bool nxr_init_weights(const nxr_pieces *pieces, nxr_fault *fault);
 
 /* What an adapter's matrix begins anew with: `first` is drawn, with another seed, and the second is 0. */
-void nxr_init_adapter(const nxr_pieces *pieces, uint32_t piece, bool first, uint64_t seed, float *values, void *room);
+void nxr_init_adapter(const nxr_pieces *pieces, uint32_t piece, bool first, uint64_t seed, float *values,
+                      void *room);
 
 #endif

@@ -28,7 +28,7 @@ static const variant variants[] = {
 };
 enum { N_VARIANTS = sizeof variants / sizeof *variants };
 
-/* A scale that is made now has the last bits of what it is made of, and all numbers have those of the scale. */
+/* A scale that is made now has the last bits of what it is made of, and numbers have those of the scale. */
 static const double first_tolerance = 2e-6, first_norm_tolerance = 5e-4, tolerance = 5e-4,
                     norm_tolerance = 1e-2;
 
@@ -67,7 +67,8 @@ static void compile(const char *name, const json_t *settings, const variant *v) 
            "--set nx:run.init_from=%s/lora/nf4/base/model.safetensors %s %s",
            recorded, recorded, recorded, recipe, v->overrides);
   training_compile(
-      &(training){.folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks});
+      &(training){.folder = folder, .config = training_recorded, .overrides = overrides,
+                  .n_ranks = v->n_ranks});
 }
 
 static const char *recipe_of(const json_t *record) {

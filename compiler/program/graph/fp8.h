@@ -24,7 +24,7 @@ void nxc_fp8_note(nxc_graph *graph, nxc_fp8_product *product, nxc_fp8_operand op
 /* The product that made this value; NULL: none in fp8. Not kept over new products. */
 nxc_fp8_product *nxc_fp8_product_of(const nxc_graph *graph, nxc_id y);
 void nxc_fp8_product_add(nxc_graph *graph, const nxc_fp8_product *product);
-/* What the products of the gradient of y = x W^T read, of which x and W stand there rounded where they are. */
+/* What the products of the gradient of y = x W^T read; x and W stand there rounded where they are. */
 typedef struct nxc_fp8_factors {
   nxc_id x, weight; /* whose gradients they are */
   nxc_id dy_of_x, weight_of_x, dy_of_weight, x_of_weight;

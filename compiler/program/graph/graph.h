@@ -64,7 +64,7 @@ typedef struct nxc_value_node {
   nxc_id producer;      /* the operator that wrote it first, or NX_NONE */
   nxc_id gradient;      /* of a parameter: where its gradient is summed */
   bool frozen;          /* a parameter that is not trained: it has no gradient */
-  bool memory;          /* frozen, and no weight: what the training remembers, whole on every rank that has it */
+  bool memory;          /* frozen, and no weight: what the training remembers, whole on every rank */
   const nxc_stages
       *shared;          /* of a parameter: the stages that hold copies of it; NULL: it is one stage's alone */
   nxc_id range;         /* of a parameter, once there are ranges */
@@ -222,7 +222,12 @@ typedef struct nxc_range_node {
 } nxc_range_node;
 
 /* A product whose operands are rounded to fp8 (fp8.h). */
-typedef enum nxc_fp8_operand { NXC_FP8_X, NXC_FP8_WEIGHT, NXC_FP8_GRADIENT, NXC_N_FP8_OPERANDS } nxc_fp8_operand;
+typedef enum nxc_fp8_operand {
+  NXC_FP8_X,
+  NXC_FP8_WEIGHT,
+  NXC_FP8_GRADIENT,
+  NXC_N_FP8_OPERANDS
+} nxc_fp8_operand;
 typedef struct nxc_fp8_product {
   nxc_id y, x, weight;                /* before they are rounded */
   nxc_id history[NXC_N_FP8_OPERANDS]; /* maxima that are remembered of each; 0: none are */

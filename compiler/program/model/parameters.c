@@ -34,8 +34,7 @@ static nxc_id known_parameter(const nxc_graph *graph, const nxc_training *t, con
   return shares_weights(graph, t) ? find_parameter(graph, name) : 0;
 }
 
-static nxc_id new_parameter(nxc_graph *graph, const nxc_training *t, const char *name,
-                            const nxc_shape *shape) {
+nxc_id nxc_parameter_new(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_shape *shape) {
   const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->weights_origin, name);
   nxc_id value = nxc_value_new(graph, full, NXC_ROLE_PARAMETER, shape);
   graph->parameters =
@@ -154,7 +153,7 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
   nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT);
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
-  value = new_parameter(graph, t, name, &shape);
+  value = nxc_parameter_new(graph, t, name, &shape);
   int64_t all_rows = shape.dims[0] * nxc_mesh_size(&graph->mesh, atoms);
   for (size_t i = add_boxes(graph, t, value, boxes, n_boxes, false); i < graph->n_pieces; i++) {
     nxc_piece_node *piece = &graph->pieces[i];
@@ -170,7 +169,7 @@ nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char
   nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT + 1);
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
-  value = new_parameter(graph, t, name, &shape);
+  value = nxc_parameter_new(graph, t, name, &shape);
   nxc_piece_node *piece = new_piece(graph, t, value, box->part, false);
   piece->logical_rows = piece->rows = rows;
   piece->logical_columns = box->n_local * nxc_mesh_size(&graph->mesh, atoms);
@@ -186,7 +185,7 @@ nxc_id nxc_parameter_bias(nxc_graph *graph, const nxc_training *t, const char *n
   nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT);
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
-  value = new_parameter(graph, t, name, &shape);
+  value = nxc_parameter_new(graph, t, name, &shape);
   for (size_t i = add_boxes(graph, t, value, boxes, n_boxes, true); i < graph->n_pieces; i++) {
     nxc_piece_node *piece =
         &graph->pieces[i]; /* a bias is a row: what are rows of the matrix are its columns */
@@ -205,7 +204,7 @@ static nxc_id vector(nxc_graph *graph, const nxc_training *t, const char *name, 
                      const nxc_shape *shape) {
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
-  value = new_parameter(graph, t, name, shape);
+  value = nxc_parameter_new(graph, t, name, shape);
   nxc_piece_node *piece = new_piece(graph, t, value, part, bias);
   piece->logical_rows = piece->rows = 1;
   piece->logical_columns = piece->columns = shape->dims[0];
@@ -230,7 +229,7 @@ nxc_id nxc_parameter_correction(nxc_graph *graph, const nxc_training *t, int64_t
 nxc_id nxc_parameter_memory(nxc_graph *graph, const nxc_training *t, const char *name, nxc_part part,
                             int64_t length) {
   const nxc_shape shape = nxc_shape_of(NX_f32, 1, (int64_t[]){length});
-  nxc_id value = new_parameter(graph, t, name, &shape);
+  nxc_id value = nxc_parameter_new(graph, t, name, &shape);
   nxc_value_node *node = &graph->values[value];
   node->name = nxc_arena_printf(graph->arena, "%s.%s_%s", graph->origin, nxc_part_name(part), name);
   node->frozen = node->memory = true;
@@ -272,7 +271,7 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
   nxc_shape shape = nxc_shape_of(graph->types.param, 3, (int64_t[]){n_local, rows, columns});
   nxc_place_atoms(&shape.placement, ranks, NXC_SPLIT);
   nxc_place_atoms(&shape.placement, tensor, divides_columns ? NXC_SPLIT + 2 : NXC_SPLIT + 1);
-  nxc_id value = new_parameter(graph, t, name, &shape);
+  nxc_id value = nxc_parameter_new(graph, t, name, &shape);
   for (int64_t expert = 0; expert < n_experts; expert++) {
     int64_t row = expert % n_local * rows;
     for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
@@ -300,7 +299,7 @@ nxc_id nxc_parameter_expert_bias(nxc_graph *graph, const nxc_training *t, const 
   nxc_shape shape = nxc_shape_of(graph->types.param, 1, (int64_t[]){n_local * rows});
   nxc_place_atoms(&shape.placement, ranks, NXC_SPLIT);
   if (divided) nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR), NXC_SPLIT);
-  nxc_id value = new_parameter(graph, t, name, &shape);
+  nxc_id value = nxc_parameter_new(graph, t, name, &shape);
   for (int64_t expert = 0; expert < n_experts; expert++) {
     int64_t row = expert % n_local * rows;
     for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
@@ -381,7 +380,7 @@ nxc_id nxc_parameter_adapter_a(nxc_graph *graph, const nxc_training *t, const nx
   nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT + 1);
   nxc_id value = find_parameter(graph, name);
   if (value) return value;
-  value = new_parameter(graph, t, name, &shape);
+  value = nxc_parameter_new(graph, t, name, &shape);
   size_t first = graph->n_pieces;
   for (size_t i = 0; i < adapted->n_parts; i++) {
     if (!is_first_of_tensor(t, adapted, i)) continue;
@@ -413,93 +412,4 @@ nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *t, con
   nxc_id value = nxc_parameter_experts(graph, t, name, box, 1, n_other, cut);
   adapt_pieces(graph, t, value, first, side, graph->pieces[first].logical_columns);
   return value;
-}
-
-/* ---- quantized matrices ---- */
-
-/* The number over `by`, which divides it on every rank; what is added by a table begins behind all rows. */
-static nxc_rank_number divided(nxc_rank_number number, int64_t by) {
-  number.base /= by;
-  for (uint32_t i = 0; i < number.n_terms; i++)
-    if (number.terms[i].table == NULL) number.terms[i].stride /= by;
-  return number;
-}
-
-/* A piece of a matrix, in entries of another form. */
-static nxc_piece_node in_form(nxc_piece_node piece, nxc_id value, nx_form form) {
-  int64_t elements = nx_form_elements(form), rows = nx_form_find(form)->rows;
-  piece.value = value;
-  piece.form = form;
-  piece.columns /= elements;
-  piece.logical_columns /= elements;
-  piece.column_start = divided(piece.column_start, elements);
-  piece.row /= rows;
-  piece.rows /= rows;
-  piece.logical_rows /= rows;
-  piece.row_start = divided(piece.row_start, rows);
-  return piece;
-}
-
-static nxc_shape shape_in_form(const nxc_shape *matrix, nx_form form) {
-  nxc_shape shape = *matrix;
-  shape.dtype = (nx_dtype)nx_form_find(form)->dtype;
-  shape.dims[shape.n_dims - 1] /= nx_form_elements(form);
-  shape.dims[shape.n_dims - 2] /= nx_form_find(form)->rows;
-  return shape;
-}
-
-/* Whether all parts of the matrix have adapters. */
-static bool is_quantized(const nxc_graph *graph, const nxc_training *t, nxc_id matrix) {
-  if (t->lora.base == NULL) return false;
-  for (size_t i = 0; i < graph->n_pieces; i++)
-    if (graph->pieces[i].value == matrix && t->lora.of[graph->pieces[i].part] == NULL) return false;
-  return true;
-}
-
-/* Codes and scales in the place of the matrix; returns the scales. */
-static nxc_id quantize(nxc_graph *graph, const nxc_training *t, nxc_id matrix, const char *name) {
-  const nxc_quantization *q = t->lora.base;
-  nxc_value_node *node = &graph->values[matrix];
-  const nxc_shape scales = shape_in_form(&node->shape, q->scales);
-  node->shape = shape_in_form(&node->shape, q->codes);
-  nxc_id scale = new_parameter(graph, t, nxc_arena_printf(graph->arena, "%s_scale", name), &scales);
-  size_t n = graph->n_pieces;
-  for (size_t i = 0; i < n; i++) {
-    if (graph->pieces[i].value != matrix) continue;
-    graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
-    graph->pieces[graph->n_pieces++] = in_form(graph->pieces[i], scale, q->scales);
-    graph->pieces[i] = in_form(graph->pieces[i], matrix, q->codes);
-  }
-  return scale;
-}
-
-/* Each matrix of a layer has a key of its own; ranks that hold parts of it draw one after another. */
-static void add_noise(nxc_graph *graph, const nxc_training *t, nxc_id matrix, nxc_op_request *read) {
-  enum { SPACE = 7 << 28 };
-  if (t->lora.base_noise <= 0) return;
-  size_t i = 0;
-  while (graph->pieces[i].value != matrix) i++;
-  const nxc_shape *shape = &graph->values[matrix].shape;
-  uint32_t atoms = nxc_axis(&graph->mesh, NXC_AXIS_STAGE) & ~nxc_atoms_placed(&shape->placement, NXC_REPLICATED);
-  nxc_rank_number first = nxc_rank_number_of(0);
-  if (atoms)
-    nxc_rank_number_stride(&first, atoms, nxc_shape_elements(shape) * nx_form_elements(t->lora.base->codes));
-  int32_t layer = graph->layer < 0 ? 0 : graph->layer;
-  const nxc_rank_number key = nxc_rank_number_layer(graph, SPACE + (int64_t)graph->pieces[i].part,
-                                                    graph->layer < 0 ? 0 : NXC_N_PARTS, layer);
-  read->in[2] = graph->step;
-  read->attrs[NX_dequantize_nf4_noise] = nxc_real(t->lora.base_noise);
-  read->attrs[NX_dequantize_nf4_tensor_id] = nxc_attribute(graph, &key);
-  read->attrs[NX_dequantize_nf4_first] = nxc_attribute(graph, &first);
-}
-
-nxc_id nxc_parameter_read(nxc_graph *graph, const nxc_training *t, nxc_id matrix) {
-  if (!is_quantized(graph, t, matrix)) return matrix;
-  const char *name = strrchr(graph->values[matrix].name, '.') + 1;
-  nxc_id scale = quantize(graph, t, matrix, name);
-  nxc_op_request read = {.op = t->lora.base->op,
-                         .name = nxc_arena_printf(graph->arena, "%s_read", name),
-                         .in = {matrix, scale}};
-  add_noise(graph, t, matrix, &read);
-  return nxc_append(graph, &read);
 }

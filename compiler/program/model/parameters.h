@@ -18,6 +18,9 @@ typedef struct nxc_box {
   nxc_rank_number start;
 } nxc_box;
 
+/* A value that is a parameter, named after the layer whose weights it is of; it has no pieces yet. */
+nxc_id nxc_parameter_new(nxc_graph *graph, const nxc_training *training, const char *name,
+                         const nxc_shape *shape);
 /* A matrix of boxes one below the other, divided on rows over `atoms`. columns: what all boxes have. */
 nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *training, const char *name,
                           const nxc_box *boxes, uint32_t n_boxes, int64_t columns, uint32_t atoms);
@@ -65,7 +68,7 @@ nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *traini
 nxc_id nxc_parameter_memory(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
                             int64_t length);
 
-/* What a product reads of a matrix: itself, or, where it is kept quantized beside its adapter, what it stands
+/* compiler/program/model/quantized.c: what a product reads of a matrix: itself, or, where it is kept quantized beside its adapter, what it stands
  * for. */
 nxc_id nxc_parameter_read(nxc_graph *graph, const nxc_training *training, nxc_id matrix);
 

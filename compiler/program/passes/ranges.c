@@ -62,7 +62,9 @@ static const char *range_name(nxc_graph *graph, const nxc_range_node *range, uin
                      : range->unit == NXC_UNIT_INPUT  ? "embedding."
                      : range->unit == NXC_UNIT_OUTPUT ? "output."
                                                       : "";
-  const char *group = range->memory ? "memory" : range->frozen ? "frozen" : graph->tables->parameter_groups[range->parameter_group].name;
+  const char *group = range->memory   ? "memory"
+                      : range->frozen ? "frozen"
+                                      : graph->tables->parameter_groups[range->parameter_group].name;
   if (range->frozen && !range->memory && range->type != graph->types.param)
     group = nxc_arena_printf(arena, "%s.%s", group, nx_dtype_name(range->type));
   const char *name = nxc_arena_printf(arena, "%s%s%s.%s%s%s", unit, group, range->kept ? ".kept" : "", over,

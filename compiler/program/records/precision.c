@@ -25,9 +25,8 @@ static nxc_fp8_recipe recipe_of(const nxc_settings *s) {
                                            {"blockwise", NX_FP8_SCALE_POWER, NXC_FP8_BLOCKS, 128, 128},
                                            {"mxfp8", NX_FP8_SCALE_MX, NXC_FP8_BLOCKS, 32, 1},
                                            {"rowwise", NX_FP8_SCALE_DIVIDE, NXC_FP8_BLOCKS, 0, 1}};
-  size_t i = 0;
-  while (i + 1 < sizeof recipes / sizeof *recipes && !nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, recipes[i].name))
-    i++;
+  size_t i = 0, last = sizeof recipes / sizeof *recipes - 1;
+  while (i < last && !nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, recipes[i].name)) i++;
   nxc_fp8_recipe recipe = recipes[i];
   if (recipe.maxima == NXC_FP8_BLOCKS && recipe.block == 0)
     recipe.block = nxc_int(s, NX_SETTING_PRECISION_FP8_BLOCK);
