@@ -14,7 +14,7 @@ plan() { # NAME MESH RANKS PRECISION [ZERO]
 mesh: {world: $3, $2}
 batch: {micro: 2, global: 8}
 model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 120, vocab_divisor: 8}
-optimizer: {name: adamw, lr: 1e-4, zero_stage: ${5:-1}, weight_decay: 0}
+optimizer: {name: adamw, lr: 3e-4, zero_stage: ${5:-1}, weight_decay: 0}
 schedule: {name: constant, max_steps: 12}
 precision: {preset: manual, $4}
 data: {path: [data]}
