@@ -26,9 +26,9 @@ void nxj_style_close(nxj_style *style);
 bool nxj_dialogue_render(const nxj_style *style, json_t *messages, json_t *tools, bool marked,
                          nxj_text *rendered, nxr_fault *fault);
 
-/* Of a prompt and the answer behind it (lists of messages): the text of both, and where it goes on differently from
- * that of the prompt, after which an answer is awaited. */
-bool nxj_dialogue_answer(const nxj_style *style, json_t *prompt, json_t *answer, nxj_text *rendered, size_t *begin,
-                         nxr_fault *fault);
+/* Of a prompt and the answer behind it (lists of messages): the text of both, and where it goes on
+ * differently from that of the prompt, after which an answer is awaited. */
+bool nxj_dialogue_answer(const nxj_style *style, json_t *prompt, json_t *answer, nxj_text *rendered,
+                         size_t *begin, nxr_fault *fault);
 
 #endif

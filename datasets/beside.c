@@ -35,7 +35,8 @@ static bool write_lengths(const char *folder, const nxd_standing *standing, nxr_
   return good || nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
 }
 
-bool nxd_write_beside(const char *folder, const char *tokenizer, const nxd_standing *standing, nxr_fault *fault) {
+bool nxd_write_beside(const char *folder, const char *tokenizer, const nxd_standing *standing,
+                      nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
   bool named = tokenizer && tokenizer[0] != '\0';
   nxd_remove_beside(folder);

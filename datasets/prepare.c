@@ -115,8 +115,14 @@ bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_worker
   nxd_files files = {0};
   nxd_recipe made = recipe_of(plan, recipe);
   nxj_style style = {0};
-  const nxd_build is = {.files = &files, .recipe = &made, .prefix = nx_plan_string(plan, recipe->prefix),
-                        .tokenizer = tokenizer, .key = key, .most_records = recipe->records, .n_workers = n_workers, .force = true,
+  const nxd_build is = {.files = &files,
+                        .recipe = &made,
+                        .prefix = nx_plan_string(plan, recipe->prefix),
+                        .tokenizer = tokenizer,
+                        .key = key,
+                        .most_records = recipe->records,
+                        .n_workers = n_workers,
+                        .force = true,
                         .watched = watched};
   const char *eod = recipe->flags & NX_RECIPE_APPEND_EOD ? "" : NULL;
   bool good = add_inputs(plan, recipe, &files, fault) &&

@@ -76,7 +76,7 @@ typedef struct nxk_device_options {
   uint32_t n_threads;
   uint32_t target; /* nx_target */
   uint64_t workspace_bytes; /* ceiling for everything that the kernels allocate at bind; 0: none */
-  const char *device;       /* of those that `devices` says, a number or a part of a name; NULL: by local_rank */
+  const char *device; /* of those that `devices` says, a number or a part of a name; NULL: by local_rank */
   uint32_t local_rank, local_size; /* of this host's ranks */
 } nxk_device_options;
 

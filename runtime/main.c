@@ -25,12 +25,14 @@ static const char usage[] =
     "       nxrun --calibrate [-o FILE]  or: mpiexec -n RANKS nxrun --calibrate [-o FILE]\n"
     "Trains what the plan says; nxcfg plan FILE -o PLAN makes one.\n"
     "  --backend cpu|ref      kernels: oneDNN and vector code, or plain C (slow; defines what is correct)\n"
-    "  --backend opencl       kernels of accelerators: GPUs, or any other device that has a driver for OpenCL\n"
+    "  --backend opencl       kernels of accelerators: GPUs, or any other device that has a driver for "
+    "OpenCL\n"
     "  --device NAME|NUMBER   of those that --devices lists; else ranks take a host's accelerators in turn\n"
     "  --devices              list the devices of the backends of this nxrun, and end\n"
     "  --dir DIR              folder of the run, instead of the plan's\n"
     "  --resume               go on from the newest checkpoint in the folder\n"
-    "  --evaluate             train nothing: evaluate the newest checkpoint in the folder on the plan's sets\n"
+    "  --evaluate             train nothing: evaluate the newest checkpoint in the folder on the plan's "
+    "sets\n"
     "  --generate TEXT        train nothing: continue a text with the newest checkpoint, and print it\n"
     "  --tokens N             with --generate: so many tokens at most (100)\n"
     "  --temperature T        with --generate: how freely they are drawn (1); 0 takes the likeliest\n"
@@ -50,7 +52,8 @@ static const char usage[] =
     "  -o FILE                with --calibrate: write its description there, instead of printing it\n"
     "  --threads N            with --calibrate: threads of a rank, instead of the cores over the ranks\n"
     "  --help, --version\n"
-    "Signals: SIGTERM, SIGINT and SIGHUP end a run after its step, with a checkpoint; SIGUSR1 asks for a checkpoint.\n"
+    "Signals: SIGTERM, SIGINT and SIGHUP end a run after its step, with a checkpoint; SIGUSR1 asks for a "
+    "checkpoint.\n"
     "Exit status: 0 done, 1 failed, 2 usage, 3 stopped before its end (by a signal, run.stop_every or\n"
     "run.stop_after_minutes) with a checkpoint: --resume goes on.\n";
 
@@ -304,7 +307,8 @@ static void print_devices(void) {
   static nxk_description described[64];
   const nxk_backend *backend;
   for (uint32_t index = 0; (backend = nxk_backend_at(index)); index++) {
-    uint32_t room = sizeof described / sizeof *described, n = backend->devices ? backend->devices(described, room) : 0;
+    uint32_t room = sizeof described / sizeof *described,
+             n = backend->devices ? backend->devices(described, room) : 0;
     if (!backend->devices) printf("%s    the processors of this host\n", backend->name);
     else if (n == 0) printf("%s no device: is its driver installed?\n", backend->name);
     for (uint32_t i = 0; i < n && i < room; i++) printf("%s %u  %s\n", backend->name, i, described[i].text);
@@ -375,7 +379,8 @@ int main(int argc, char **argv) {
   static request asked;
   for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof *programs; i++)
     if (strcmp(argv[1], programs[i].word) == 0) return finish(programs[i].run(argc - 1, argv + 1));
-  signal(SIGUSR1, SIG_IGN); /* asks a run that trains for a checkpoint, and nothing of one that begins or ends */
+  signal(SIGUSR1,
+         SIG_IGN); /* asks a run that trains for a checkpoint, and nothing of one that begins or ends */
   signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   parse(argc, argv, &asked);
   bool alone = nxr_launch_ranks() == 1;

@@ -20,7 +20,8 @@ static uint64_t planned_bytes(const nxr_machine *machine, uint32_t kind) {
   return nx_plan_stage_bytes(machine->plan, machine->stage, kind);
 }
 
-static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t staging, uint64_t copy, double pss) {
+static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t staging, uint64_t copy,
+                        double pss) {
   char plan_id[65];
   nx_hex(machine->plan->header->plan_id, plan_id);
   printf("{\"plan_id\":\"%s\",\"ranks\":%u,\"backend\":\"%s\",\"threads\":%u,\"operators\":%u,"
@@ -38,7 +39,8 @@ static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t
          machine->plan->run->workspace_bytes, staging, copy, pss);
 }
 
-static void report_text(const nxr_machine *machine, uint64_t workspace, uint64_t staging, uint64_t copy, double pss) {
+static void report_text(const nxr_machine *machine, uint64_t workspace, uint64_t staging, uint64_t copy,
+                        double pss) {
   printf("%u rank%s of %u thread%s, backend %s: %u operators bound, %u of them by ref\n",
          machine->world->size, machine->world->size == 1 ? "" : "s", machine->plan->run->n_threads,
          machine->plan->run->n_threads == 1 ? "" : "s", machine->backend->name, machine->n_operators,
@@ -53,13 +55,15 @@ static void report_text(const nxr_machine *machine, uint64_t workspace, uint64_t
   printf("  %-10s %14" PRIu64 " bytes of at most %" PRIu64 "\n", "workspace", workspace,
          machine->plan->run->workspace_bytes);
   if (staging) printf("  %-10s %14" PRIu64 " bytes of the host for messages\n", "staging", staging);
-  if (copy) printf("  %-10s %14" PRIu64 " bytes of a checkpoint, while it is written (checkpoint.async)\n", "copy", copy);
+  if (copy)
+    printf("  %-10s %14" PRIu64 " bytes of a checkpoint, while it is written (checkpoint.async)\n", "copy",
+           copy);
   printf("  %-10s %14.0f bytes (PSS, all ranks)\n", "resident", pss);
 }
 
 void nxr_report_memory(const nxr_machine *machine, uint64_t copy_bytes, nxr_log log) {
-  uint64_t most[3] = {machine->backend->workspace_bytes(machine->device), nxr_comm_staging_bytes(machine->comm),
-                      copy_bytes};
+  uint64_t most[3] = {machine->backend->workspace_bytes(machine->device),
+                      nxr_comm_staging_bytes(machine->comm), copy_bytes};
   double pss = read_pss_bytes();
   nxr_world_max(machine->world, most, 3);
   nxr_world_sum(machine->world, &pss, 1);

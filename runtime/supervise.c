@@ -16,7 +16,8 @@
 enum { MOST_WORDS = 256, WORD_BYTES = 4096, MOST_RESTARTS = 1000000, IDLE_BEFORE_FALLBACK = 2 };
 static const double LONGEST_WAIT_S = 60;
 static const char USAGE[] =
-    "usage: nxrun --restarts N [--launcher COMMAND] [--fallback PLAN] [--backoff SECONDS] PLAN [option of nxrun]...\n"
+    "usage: nxrun --restarts N [--launcher COMMAND] [--fallback PLAN] [--backoff SECONDS] PLAN [option of "
+    "nxrun]...\n"
     "Starts a run, and after a failure again, with --resume; N times at most.\n"
     "  --launcher COMMAND  instead of mpiexec -n {ranks}, with the ranks of the plan; no shell reads it\n"
     "  --fallback PLAN     instead of PLAN where it brings no new checkpoint twice in a row\n"
@@ -52,7 +53,8 @@ static bool parse(int argc, char **argv, supervisor *s) {
     const char *value = argv[at + 1];
     if (strcmp(argv[at], "--launcher") == 0) s->launcher = value;
     else if (strcmp(argv[at], "--fallback") == 0) s->fallback = value;
-    else if (strcmp(argv[at], "--backoff") == 0 && parse_number(value, 3600, &number)) s->first_wait_s = number;
+    else if (strcmp(argv[at], "--backoff") == 0 && parse_number(value, 3600, &number))
+      s->first_wait_s = number;
     else if (strcmp(argv[at], "--restarts") == 0 && parse_number(value, MOST_RESTARTS, &number))
       s->n_restarts = (uint64_t)number;
     else return false;

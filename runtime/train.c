@@ -188,7 +188,8 @@ static void write_profile(nxr_training *run) {
 enum { FAULT, STOP, BUSY, SAVE, N_VOTES };
 
 /* What is between two steps; *why the run ends here. */
-static bool between(nxr_training *run, const nxr_numbers *numbers, double start_s, const char **why, bool *stop) {
+static bool between(nxr_training *run, const nxr_numbers *numbers, double start_s, const char **why,
+                    bool *stop) {
   bool votes[N_VOTES];
   *why = find_stop(run, start_s);
   is_finite(run, numbers);

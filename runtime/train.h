@@ -10,7 +10,7 @@
 typedef struct nxr_options {
   const char *plan_path;
   const char *backend;   /* NULL: that of the plan's target where this build has it, else ref */
-  const char *device;    /* of those of the backend (nxrun --devices); NULL: by the rank's place on its host */
+  const char *device; /* of those of the backend (nxrun --devices); NULL: by the rank's place on its host */
   const char *directory; /* NULL: the plan's */
   const char *metrics;   /* NULL: metrics.jsonl in the run's folder */
   const char *dump_gradients; /* folder for the first step's gradients, or NULL */

@@ -29,8 +29,10 @@ static bool open_device(nxr_training *run) {
                                       .device = run->options->device, .local_rank = run->world->local_rank,
                                       .local_size = run->world->local_size};
   if (run->options->device && !run->machine.backend->devices)
-    return nxr_fault_set(&run->fault, "backend %s runs on the host's processors: --device belongs to --backend "
-                                      "opencl", run->machine.backend->name);
+    return nxr_fault_set(&run->fault,
+                         "backend %s runs on the host's processors: --device belongs to --backend "
+                         "opencl",
+                         run->machine.backend->name);
   if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
   return nxr_fault_set(&run->fault, "rank %u, backend %s: %s", run->world->rank, run->machine.backend->name,
                        why.text);
@@ -79,9 +81,12 @@ static void open_pieces(nxr_training *run) {
   const char *temporary = nx_plan_text(run->plan, run->plan->run_names->temporary);
   snprintf(run->temporary, sizeof run->temporary, "%s%s%s", temporary[0] == '/' ? "" : directory,
            temporary[0] == '/' ? "" : "/", temporary);
-  run->checkpoint = (nxr_checkpoint){.run = {.plan = run->plan}, .world = run->world, .pieces = &run->pieces,
-                                     .directory = directory,
-                                     .temporary = run->plan->run_names->temporary_every ? run->temporary : NULL};
+  run->checkpoint =
+      (nxr_checkpoint){.run = {.plan = run->plan},
+                       .world = run->world,
+                       .pieces = &run->pieces,
+                       .directory = directory,
+                       .temporary = run->plan->run_names->temporary_every ? run->temporary : NULL};
 }
 
 bool nxr_training_set_up(nxr_training *run) {
@@ -129,7 +134,8 @@ static bool load_weights(nxr_training *run) {
 /* ---- what is only evaluated ---- */
 
 bool nxr_only_evaluates(const nxr_training *run) {
-  return run->options->evaluate || run->options->generation.prompt || run->plan->run_names->rules & NX_RUN_ONLY_EVALUATES;
+  return run->options->evaluate || run->options->generation.prompt ||
+         run->plan->run_names->rules & NX_RUN_ONLY_EVALUATES;
 }
 
 /* The step that is in the name of a checkpoint's folder. */
@@ -159,7 +165,8 @@ static bool load_evaluated(nxr_training *run) {
   nxr_checkpoint_resume(&run->checkpoint, &newest, &run->done, &run->fault);
   if (!nxr_training_agree(run)) return false;
   if (run->done == 0 && generates)
-    return nxr_fault_set(&run->fault, "%s has no checkpoint: train first, or name a folder of weights by --checkpoint",
+    return nxr_fault_set(&run->fault,
+                         "%s has no checkpoint: train first, or name a folder of weights by --checkpoint",
                          run->checkpoint.directory) ||
            nxr_training_agree(run);
   if (run->done == 0 && run->world->rank == 0)
@@ -192,7 +199,8 @@ static bool open_data(nxr_training *run) {
   return nxr_training_agree(run);
 }
 
-/* The newest checkpoint of the run, which may be a temporary one; where that is damaged, one of the others. */
+/* The newest checkpoint of the run, which may be a temporary one; where that is damaged, one of the others.
+ */
 static void resume(nxr_training *run, const nxr_resume *own) {
   const nxr_checkpoint *checkpoint = &run->checkpoint;
   const nxr_resume temporary = {.directory = checkpoint->temporary};
@@ -214,8 +222,8 @@ static nxr_resume other_of(const nx_plan *plan) {
                       .weights_only = names->load_weights};
 }
 
-/* What answers are compared with: of an earlier start of this run, or of the weights that it begins with, which adapters
- * do not change as they are drawn. */
+/* What answers are compared with: of an earlier start of this run, or of the weights that it begins with,
+ * which adapters do not change as they are drawn. */
 static bool refer(nxr_training *run) {
   bool found = false;
   uint64_t done = 0;
@@ -235,8 +243,8 @@ static bool refer(nxr_training *run) {
   return nxr_reference_make(&run->reference, &run->fault);
 }
 
-/* From the run's own folder, or else from the one that the plan names; else with weights that are drawn, which is
- * also what a folder of weights leaves to adapters. */
+/* From the run's own folder, or else from the one that the plan names; else with weights that are drawn,
+ * which is also what a folder of weights leaves to adapters. */
 static bool begin(nxr_training *run) {
   const nx_run_names *names = run->plan->run_names;
   const nxr_resume own = {.directory = run->checkpoint.directory,
@@ -291,13 +299,16 @@ static bool count_steps(nxr_training *run) {
   uint64_t n_samples = nxr_data_samples(run->data, nxr_data_trained(run->data));
   run->n_steps = steps_of_epochs(run->plan, n_samples);
   if (run->n_steps == 0)
-    return nxr_fault_set(&run->fault, "the dataset has %llu samples, which are not one batch of %u: schedule.epochs "
+    return nxr_fault_set(&run->fault,
+                         "the dataset has %llu samples, which are not one batch of %u: schedule.epochs "
                          "counts whole batches",
                          (unsigned long long)n_samples, wanted->global_batch);
   if (run->n_steps < wanted->n_steps && run->world->rank == 0)
-    fprintf(stderr, "nxrun: %llu epochs of %llu samples are over after %llu of the schedule's %llu steps (schedule.epochs)\n",
-            (unsigned long long)wanted->epochs, (unsigned long long)n_samples, (unsigned long long)run->n_steps,
-            (unsigned long long)wanted->n_steps);
+    fprintf(stderr,
+            "nxrun: %llu epochs of %llu samples are over after %llu of the schedule's %llu steps "
+            "(schedule.epochs)\n",
+            (unsigned long long)wanted->epochs, (unsigned long long)n_samples,
+            (unsigned long long)run->n_steps, (unsigned long long)wanted->n_steps);
   return true;
 }
 

@@ -56,8 +56,8 @@ bool nxr_only_evaluates(const nxr_training *run);
 bool nxr_saves_open(nxr_training *run);
 /* Whether this rank has a reason for a checkpoint that the others do not know: a signal, or its clock. */
 bool nxr_saves_ask(nxr_training *run);
-/* Goes on with a checkpoint that is under way; `busy`: some rank is still writing. This and those below are false
- * where one has failed and the run ends for it, which has been said. */
+/* Goes on with a checkpoint that is under way; `busy`: some rank is still writing. This and those below are
+ * false where one has failed and the run ends for it, which has been said. */
 bool nxr_saves_continue(nxr_training *run, bool busy);
 /* Begins one between two steps where it is due, or some rank has asked for it. */
 bool nxr_saves_step(nxr_training *run, bool asked);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MXFP4 (OCP Microscaling Formats, 2023): elements of 4 bits (e2m1) in blocks of 32 that share a power of
- * two, which is stored as its exponent + 127 (e8m0; 255 is no number). Two elements make a byte, the first in its
- * low half. */
+ * two, which is stored as its exponent + 127 (e8m0; 255 is no number). Two elements make a byte, the first in
+ * its low half. */
 #ifndef NX_MXFP4_H
 #define NX_MXFP4_H
 

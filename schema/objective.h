@@ -6,9 +6,9 @@
 /* What is trained for: the next token, or that chosen answers are preferred to rejected ones. */
 typedef enum nx_objective { NX_OBJECTIVE_TOKENS, NX_OBJECTIVE_DPO, NX_OBJECTIVE_ORPO } nx_objective;
 
-/* Of a pair, in this order: log-probabilities of the chosen and the rejected answer (of ORPO the mean over their
- * tokens), their rewards, whether the chosen one's is greater, and the margin (of ORPO the logarithm of the odds
- * ratio). */
+/* Of a pair, in this order: log-probabilities of the chosen and the rejected answer (of ORPO the mean over
+ * their tokens), their rewards, whether the chosen one's is greater, and the margin (of ORPO the logarithm of
+ * the odds ratio). */
 typedef enum nx_pair_metric {
   NX_PAIR_LOGPS_CHOSEN,
   NX_PAIR_LOGPS_REJECTED,

@@ -138,8 +138,8 @@ const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);
-/* And of their host, where the arenas are memory of a device: what collectives and transfers are copied to and
- * from. */
+/* And of their host, where the arenas are memory of a device: what collectives and transfers are copied to
+ * and from. */
 uint64_t nx_plan_staging_bytes(const nx_plan *plan, uint32_t stage);
 /* A size of an operator by its letter in the signature; 0 where no operand has it as a dimension of its own.
  */
@@ -151,8 +151,8 @@ uint32_t nx_piece_shape(const nx_piece *piece, int64_t dims[3]);
 uint32_t nx_plan_pipeline_atom(const nx_plan *plan);
 /* The stage of a rank. */
 uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank);
-/* Which operators the passes of a micro-batch run, as a mask of `when`. `most` is how many micro-batches a step
- * of the plan has at most. */
+/* Which operators the passes of a micro-batch run, as a mask of `when`. `most` is how many micro-batches a
+ * step of the plan has at most. */
 uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches, uint32_t most);
 /* The phase that a step is in, also of a plan whose batches have one size. */
 nx_phase nx_plan_phase(const nx_plan *plan, uint64_t step);

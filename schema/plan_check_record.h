@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of a plan's records, a file for each subject. nx_plan_check walks them in the order in which they
- * may rely on each other: each takes one record of its section, and says what is wrong with it. */
+/* The checks of a plan's records, a file for each subject. nx_plan_check walks them in the order in which
+ * they may rely on each other: each takes one record of its section, and says what is wrong with it. */
 #ifndef NX_PLAN_CHECK_RECORD_H
 #define NX_PLAN_CHECK_RECORD_H
 

@@ -22,7 +22,8 @@ bool nx_check_evaluation(const nx_checker *check, uint32_t index) {
 bool nx_check_measure(const nx_checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_measure *measure = &plan->measures[index];
-  const nx_value *value = nx_is_index(plan, measure->value, NX_SECTION_VALUES) ? &plan->values[measure->value] : NULL;
+  const nx_value *value =
+      nx_is_index(plan, measure->value, NX_SECTION_VALUES) ? &plan->values[measure->value] : NULL;
   if (index >= NX_MAX_MEASURES || !nx_is_string(plan, measure->name) || measure->flags > NX_MEASURE_FLAGS ||
       !isfinite(measure->factor) || !isfinite(measure->offset) || value == NULL || value->dtype != NX_f64 ||
       value->arena != NX_ARENA_scalar || value->n_dims != 1 || measure->element >= value->dims[0])
@@ -67,7 +68,8 @@ bool nx_check_run_counts(const nx_checker *check) {
       !nx_is_string(plan, run->init_from))
     return nx_flaw(check, run, "the run is malformed");
   if (!nx_target_find(run->target))
-    return nx_flaw(check, run, "target %u of the run is not known here: nxcfg plan makes a plan for one that is",
+    return nx_flaw(check, run,
+                   "target %u of the run is not known here: nxcfg plan makes a plan for one that is",
                    run->target);
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1)
     return nx_flaw(check, run, "the run has %u ranks and no mesh", run->n_ranks);
@@ -83,10 +85,10 @@ bool nx_check_run_counts(const nx_checker *check) {
       names->rules > NX_RUN_RULES || names->best < -1 ||
       !nx_is_index_or_none(plan, names->best_evaluation, NX_SECTION_EVALUATIONS) ||
       !nx_is_provenance_text(plan, names->load) || names->load_weights > 1 || names->load_required > 1 ||
-      names->schedule > NX_SCHEDULE_OF_CHECKPOINT ||
-      names->save_optimizer > 1 || !(names->stop_after_s >= 0) || !isfinite(names->stop_after_s) ||
-      !nx_is_provenance_text(plan, names->profile_ranks) ||
-      !nx_is_provenance_text(plan, names->tokenizer) || names->reserved_tail != 0 || names->profile_first > names->profile_last ||
+      names->schedule > NX_SCHEDULE_OF_CHECKPOINT || names->save_optimizer > 1 ||
+      !(names->stop_after_s >= 0) || !isfinite(names->stop_after_s) ||
+      !nx_is_provenance_text(plan, names->profile_ranks) || !nx_is_provenance_text(plan, names->tokenizer) ||
+      names->reserved_tail != 0 || names->profile_first > names->profile_last ||
       (names->profile_first == 0) != (names->profile_last == 0))
     return nx_flaw(check, names, "the run's names are malformed");
   if (!(names->save_after_s >= 0) || !isfinite(names->save_after_s) || !(names->save_epochs >= 0) ||

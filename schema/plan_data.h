@@ -12,7 +12,8 @@ typedef enum nx_sampler {
   NX_SAMPLER_STREAM = 1, /* runs of sequence + 1 tokens of all documents, one after another */
   NX_SAMPLER_DOCUMENT,   /* a document each, and padding */
   NX_SAMPLER_PACKED,     /* whole documents, as many as fit */
-  NX_SAMPLER_PAIRS       /* a document and padding, of pairs in which the chosen answer comes before the rejected one */
+  NX_SAMPLER_PAIRS /* a document and padding, of pairs in which the chosen answer comes before the rejected
+                      one */
 } nx_sampler;
 
 /* Which row of whole documents a document is put into. */
@@ -79,10 +80,10 @@ typedef struct nx_source {
   double weight;   /* of the dataset's samples; those of a dataset are 1 together. 0 of other blends than
                     * by weights */
   double shares[NX_PARTS]; /* of its documents, or pairs of them; 1 together */
-  uint32_t rejected; /* string: the prefix of the answers that were rejected, each the document of the number of the
-                        chosen one; "": they stand behind those. Of pairs alone */
-  uint32_t labels, rejected_labels; /* strings: prefixes of datasets with a label for each token, below 0 where its loss
-                                       does not count; "": none */
+  uint32_t rejected; /* string: the prefix of the answers that were rejected, each the document of the number
+                        of the chosen one; "": they stand behind those. Of pairs alone */
+  uint32_t labels, rejected_labels; /* strings: prefixes of datasets with a label for each token, below 0
+                                       where its loss does not count; "": none */
   uint32_t reserved;
 } nx_source;
 _Static_assert(sizeof(nx_source) == 64, "plan source");
@@ -118,7 +119,8 @@ typedef struct nx_recipe {
   uint64_t tokens;    /* of a document, at most; 0: any number */
   uint64_t records;   /* that are read, at most; 0: all */
   uint64_t vocab;     /* token ids are below it */
-  uint64_t prompt_tokens; /* that stay of a prompt where its answers do not fit behind all of it; of preferences */
+  uint64_t
+      prompt_tokens; /* that stay of a prompt where its answers do not fit behind all of it; of preferences */
 } nx_recipe;
 _Static_assert(sizeof(nx_recipe) == 72, "plan recipe");
 

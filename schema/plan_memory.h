@@ -77,8 +77,8 @@ typedef struct nx_value {
 } nx_value;
 _Static_assert(sizeof(nx_value) == 64, "plan value");
 
-/* What a value of arena input holds from the beginning to the end of the run: of 8 bytes each, i64 or f64, the
- * bits of which are entries of NX_SECTION_TABLE. */
+/* What a value of arena input holds from the beginning to the end of the run: of 8 bytes each, i64 or f64,
+ * the bits of which are entries of NX_SECTION_TABLE. */
 typedef struct nx_fixed_value {
   uint32_t value;
   uint32_t table; /* first entry */
@@ -103,8 +103,8 @@ enum {
 };
 
 /* How an entry of a value stands for elements of the tensor: for itself; for one in 8 bits or two in 4 bits
- * each (fp8.h, nf4.h, nvfp4.h, mxfp4.h); or for the elements of a block, as what scales them. Sizes and places
- * of pieces are counted in entries. */
+ * each (fp8.h, nf4.h, nvfp4.h, mxfp4.h); or for the elements of a block, as what scales them. Sizes and
+ * places of pieces are counted in entries. */
 typedef enum nx_form {
   NX_FORM_PLAIN = 0,
   NX_FORM_NF4,

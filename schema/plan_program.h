@@ -109,9 +109,9 @@ typedef enum nx_schedule_kind {
   NX_SCHEDULE_EVALUATE   /* every micro-batch through the evaluation programs, then the sum of their losses */
 } nx_schedule_kind;
 
-/* What all stages do for one batch. The schedules' items stand one after another, the training's first: that of
- * run.n_micro_batches, then those of fewer, which steps have while the batch grows. There is one for an evaluation
- * at most, of run.n_micro_batches. */
+/* What all stages do for one batch. The schedules' items stand one after another, the training's first: that
+ * of run.n_micro_batches, then those of fewer, which steps have while the batch grows. There is one for an
+ * evaluation at most, of run.n_micro_batches. */
 typedef struct nx_schedule {
   uint32_t name; /* string */
   uint32_t kind; /* nx_schedule_kind */

@@ -65,21 +65,22 @@ typedef struct nx_run {
   uint32_t seen;       /* value [1] i64 in arena input: sequences before the step, or NX_NONE */
   uint32_t gradient_factor; /* value [1] f64 in arena input: what gradients carry at the update, where this is
                              * not the loss scale alone: times the step's share of a full batch; or NX_NONE */
-  /* Values [K,B,s] i32 and f32 in arena input, of the 1st to K-th token behind the label of each: what it is (0
-   * behind the end of the sequence), and what its loss weighs (there 0); the losses of each of the K are
+  /* Values [K,B,s] i32 and f32 in arena input, of the 1st to K-th token behind the label of each: what it is
+   * (0 behind the end of the sequence), and what its loss weighs (there 0); the losses of each of the K are
    * `later_factor` / K of the sequences' mean. NX_NONE, both, where only labels are predicted. */
   uint32_t later_labels, later_weights;
   double later_factor;
   uint32_t objective;  /* nx_objective; of pairs every weight is 0 or more, and they are not scaled */
-  uint32_t reference;  /* value [B] f64 in arena input: what sequence_sums was before the training, or NX_NONE */
-  uint32_t sequence_sums; /* value [B] f64 of the last chunk: of each sequence, the sum over its tokens of weight x
-                             negative log-probability; or NX_NONE */
+  uint32_t
+      reference; /* value [B] f64 in arena input: what sequence_sums was before the training, or NX_NONE */
+  uint32_t sequence_sums; /* value [B] f64 of the last chunk: of each sequence, the sum over its tokens of
+                             weight x negative log-probability; or NX_NONE */
   uint32_t metrics; /* value [NX_N_PAIR_METRICS] f64: sums over the pairs of the step; or NX_NONE */
   uint64_t epochs; /* of the training's dataset, behind which it ends if not before; 0: not counted */
   double merge_scale;    /* of what adapters add to frozen weights when they are merged */
   uint32_t merge_every;  /* steps between two such times; 0: never */
-  uint32_t updates; /* value [1] i64 in arena input: updates before the step, since the optimizer began anew with
-                     * the adapters; or NX_NONE: as `step` */
+  uint32_t updates; /* value [1] i64 in arena input: updates before the step, since the optimizer began anew
+                     * with the adapters; or NX_NONE: as `step` */
 } nx_run;
 _Static_assert(sizeof(nx_run) == 304, "plan run");
 
@@ -152,17 +153,19 @@ typedef struct nx_run_names {
   uint32_t profile_ranks;  /* text: their numbers, with commas; "": all */
   uint64_t profile_first, profile_last; /* steps, from 1, that are recorded; 0: none */
   uint64_t file_bytes; /* of a checkpoint's file of weights, at most; 0: any number */
-  uint32_t tokenizer;  /* text: a file or folder, beside checkpoints; "": what nxdata left beside the dataset */
+  uint32_t
+      tokenizer; /* text: a file or folder, beside checkpoints; "": what nxdata left beside the dataset */
   uint32_t schedule;   /* nx_schedule_rule */
-  /* Checkpoints also come after so long, so many sequences and so many epochs since the one before; 0: not. */
+  /* Checkpoints also come after so long, so many sequences and so many epochs since the one before; 0: not.
+   */
   double save_after_s;
   uint64_t save_samples;
   double save_epochs;
-  uint32_t retain_every;    /* checkpoints of steps that it divides stay, whatever `keep` says; 0: none does */
+  uint32_t retain_every; /* checkpoints of steps that it divides stay, whatever `keep` says; 0: none does */
   uint32_t temporary_every; /* steps between checkpoints of which only the newest stays; 0: there are none */
   uint32_t temporary;       /* text: the folder that they are in, below the run's where it is relative */
-  uint32_t link_name;       /* text: of links to checkpoints, with {step}, {samples}, {loss} in it; "": none */
-  uint8_t timers;           /* how much of a step is timed: 0 nothing, 1 its phases, 2 also each kind of operator */
+  uint32_t link_name; /* text: of links to checkpoints, with {step}, {samples}, {loss} in it; "": none */
+  uint8_t timers;     /* how much of a step is timed: 0 nothing, 1 its phases, 2 also each kind of operator */
   uint8_t timers_over;      /* nx_timers_over, of the ranks' times */
   uint16_t stragglers;      /* fastest and slowest ranks that each line names; 0: none */
   uint32_t reserved_tail;
@@ -179,7 +182,12 @@ typedef enum nx_strictness {
   NX_STRICT_END
 } nx_strictness;
 
-typedef enum nx_timers_over { NX_TIMERS_MINMAX = 0, NX_TIMERS_MAX, NX_TIMERS_ALL, NX_TIMERS_END } nx_timers_over;
+typedef enum nx_timers_over {
+  NX_TIMERS_MINMAX = 0,
+  NX_TIMERS_MAX,
+  NX_TIMERS_ALL,
+  NX_TIMERS_END
+} nx_timers_over;
 
 /* Of what not everyone wants in TensorBoard. */
 enum {
@@ -192,12 +200,13 @@ enum {
 };
 enum {
   NX_RUN_BEST_IS_GREATEST = 1,
-  NX_RUN_ONLY_EVALUATES = 2,   /* nothing is trained */
-  NX_RUN_MODEL_WEIGHTS = 4,    /* a checkpoint's weights are as the model computes, its master weights beside them */
-  NX_RUN_BARE_WEIGHTS = 8,     /* and have nothing beside them that only other programs read */
-  NX_RUN_SAVES_ASIDE = 16,     /* checkpoints are written while the training goes on */
-  NX_RUN_SKIPS_SAVES = 32,     /* one that is due while another is being written is left out, not waited for */
-  NX_RUN_SAVES_MAY_FAIL = 64,  /* a checkpoint that cannot be written is said, and the training goes on */
+  NX_RUN_ONLY_EVALUATES = 2, /* nothing is trained */
+  NX_RUN_MODEL_WEIGHTS =
+      4, /* a checkpoint's weights are as the model computes, its master weights beside them */
+  NX_RUN_BARE_WEIGHTS = 8,    /* and have nothing beside them that only other programs read */
+  NX_RUN_SAVES_ASIDE = 16,    /* checkpoints are written while the training goes on */
+  NX_RUN_SKIPS_SAVES = 32,    /* one that is due while another is being written is left out, not waited for */
+  NX_RUN_SAVES_MAY_FAIL = 64, /* a checkpoint that cannot be written is said, and the training goes on */
   NX_RUN_KEEPS_PROGRESS = 128, /* progress.txt in the run's folder */
   NX_RUN_LOGS_FLOPS = 256,     /* operations a second, and their share of what the machine could do */
   NX_RUN_GOES_ON_AT_NAN = 512, /* a loss that is no number does not end the run */

@@ -22,7 +22,8 @@ typedef struct nx_target_row {
 } nx_target_row;
 
 static const nx_target_row nx_targets[] = {
-#define TARGET(number, name, text, backend, on_device, needs) {NX_TARGET_##name, text, backend, needs, on_device},
+#define TARGET(number, name, text, backend, on_device, needs)                                                \
+  {NX_TARGET_##name, text, backend, needs, on_device},
 #include "schema/targets.def"
 #undef TARGET
 };

@@ -15,7 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, N_TOKENIZERS = 6 /* of the names, which hold a tokenizer */, N_MERGES = 6, N_ROLES = 7 };
+enum {
+  PATH_BYTES = 4096,
+  N_TOKENIZERS = 6 /* of the names, which hold a tokenizer */,
+  N_MERGES = 6,
+  N_ROLES = 7
+};
 
 const char *const nxt_file_names[] = {"tokenizer.json",
                                       "tokenizer.model",
@@ -142,16 +147,16 @@ static json_t *describe_bytes(void) {
     name[n] = '\0';
     json_object_set_new(vocab, name, json_integer(byte));
   }
-  json_t *level = json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 0,
-                            "use_regex", 0);
-  json_t *end = json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", 256, "content", "<|endoftext|>", "single_word",
-                          0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 1);
-  json_t *model = json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:o, s:[]}", "type", "BPE", "dropout", "unk_token",
-                            "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0,
-                            "vocab", vocab, "merges");
-  return json_pack("{s:s, s:n, s:n, s:[o], s:n, s:O, s:n, s:o, s:o}", "version", "1.0", "truncation", "padding",
-                   "added_tokens", end, "normalizer", "pre_tokenizer", level, "post_processor", "decoder", level,
-                   "model", model);
+  json_t *level = json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0,
+                            "trim_offsets", 0, "use_regex", 0);
+  json_t *end = json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", 256, "content", "<|endoftext|>",
+                          "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 1);
+  json_t *model = json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:o, s:[]}", "type", "BPE", "dropout",
+                            "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0,
+                            "byte_fallback", 0, "vocab", vocab, "merges");
+  return json_pack("{s:s, s:n, s:n, s:[o], s:n, s:O, s:n, s:o, s:o}", "version", "1.0", "truncation",
+                   "padding", "added_tokens", end, "normalizer", "pre_tokenizer", level, "post_processor",
+                   "decoder", level, "model", model);
 }
 
 bool nxt_write_bytes(const char *folder, nx_fault *fault) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tokenizer's files, as they stand in a folder that transformers reads, and copies of them.
  *
- * A file that has its usual name is one of a tokenizer's folder, all of whose files are copied. One with a name
- * of its own gets the usual one, and the files that say which role special tokens play are copied with it. */
+ * A file that has its usual name is one of a tokenizer's folder, all of whose files are copied. One with a
+ * name of its own gets the usual one, and the files that say which role special tokens play are copied with
+ * it. */
 #ifndef NXT_FILES_H
 #define NXT_FILES_H
 
@@ -10,8 +11,8 @@
 
 /* Whether there is such a file, or a folder with one that nxt_open reads. */
 bool nxt_is_there(const char *path);
-/* Of nxt_open's `path` to a folder that is there: what nxt_open finds in the folder is the same tokenizer. Files
- * that are there already stay. */
+/* Of nxt_open's `path` to a folder that is there: what nxt_open finds in the folder is the same tokenizer.
+ * Files that are there already stay. */
 bool nxt_copy_files(const char *path, const char *folder, nx_fault *fault);
 /* A tokenizer whose ids are the bytes of a text, and 256 the end of one, in a folder that is there. */
 bool nxt_write_bytes(const char *folder, nx_fault *fault);

@@ -120,7 +120,8 @@ void nxc_own_print_evaluations(const nxc_own_estimate *own, FILE *out) {
   const nxc_evaluations *evaluations = &own->training.evaluations;
   uint64_t n_steps = (uint64_t)own->training.rate.max_steps;
   double n = 0;
-  for (uint32_t i = 0; i < evaluations->n; i++) n += nxc_evaluated_batches(&evaluations->at[i].record, n_steps);
+  for (uint32_t i = 0; i < evaluations->n; i++)
+    n += nxc_evaluated_batches(&evaluations->at[i].record, n_steps);
   if (evaluations->n) print_evaluations(own->time.evaluation_s, n, own->time.step_s * (double)n_steps, out);
 }
 

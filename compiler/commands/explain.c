@@ -239,7 +239,8 @@ static void explain_group(search *s, const char *name) {
   for (size_t i = 0; i < nxc_n_dialects; i++) {
     const nxc_dialect *dialect = &nxc_dialects[i];
     bool settings = strcmp(dialect->name, "nx") == 0 && s->only == NULL;
-    size_t first = 0, end = settings || is_searched(s, dialect) ? nxc_dialect_section(dialect, name, &first) : 0;
+    size_t first = 0,
+           end = settings || is_searched(s, dialect) ? nxc_dialect_section(dialect, name, &first) : 0;
     for (size_t j = first; j < end; j++) {
       if (n_listed++ == 0) {
         separate(s);
@@ -388,7 +389,8 @@ int nxc_command_explain(int argc, char **argv) {
     if (options.dialect != NULL)
       s.only = nxc_arena_strndup(arena, options.dialect, strcspn(options.dialect, "@"));
     if (names) list_names(&s);
-    status = read_rules(&s, &options) && (!listed || list_status(&s, listed)) ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
+    status =
+        read_rules(&s, &options) && (!listed || list_status(&s, listed)) ? NXC_EXIT_GOOD : NXC_EXIT_USAGE;
     for (size_t i = 0; status != NXC_EXIT_USAGE && i < options.files.n_items; i++) {
       if (!explain(&s, options.files.items[i])) status = NXC_EXIT_FOUND;
     }

@@ -25,7 +25,8 @@ static double device_hours(const nxc_tune_report *r, const nxc_tuned *tuned) {
   bool assumed = nxc_settings_from(settings, NX_SETTING_SCHEDULE_MAX_STEPS)->kind == NXC_FROM_ASSUMED;
   if (assumed || !nxc_has(settings, NX_SETTING_SCHEDULE_MAX_STEPS)) return 0;
   const nxc_training *training = r->request->training;
-  int64_t samples = nxc_batch_samples_before(&training->batch, nxc_int(settings, NX_SETTING_SCHEDULE_MAX_STEPS));
+  int64_t samples =
+      nxc_batch_samples_before(&training->batch, nxc_int(settings, NX_SETTING_SCHEDULE_MAX_STEPS));
   double tokens = (double)samples * (double)training->model.sequence;
   return tokens / tuned->tokens_per_s * tuned->layout.world / 3600;
 }
@@ -159,7 +160,8 @@ static void print_edits(const nxc_tune_report *r, const nxc_tuned *best, FILE *o
     return;
   }
   fputs("\nThe best in the file's own options:\n", out);
-  for (size_t i = 0; i < best->n_edits; i++) fprintf(out, "  %s\n", nxc_option_change_show(r->arena, &best->edits[i]));
+  for (size_t i = 0; i < best->n_edits; i++)
+    fprintf(out, "  %s\n", nxc_option_change_show(r->arena, &best->edits[i]));
   if (r->written != NULL) fprintf(out, "written: %s\n", r->written);
 }
 

@@ -45,8 +45,8 @@ static const nxc_value *effective(const comparison *c, nxc_setting_id id) {
   return says_nothing ? NULL : value;
 }
 
-/* Facts of the model itself: what a run from these weights must share. Adapters beside it are not among them: they
- * are read of no weights. */
+/* Facts of the model itself: what a run from these weights must share. Adapters beside it are not among them:
+ * they are read of no weights. */
 static bool is_fact(const comparison *c, nxc_setting_id id) {
   const nxc_setting_row *row = &nxc_setting_rows[id];
   const nxc_settings *settings = c->binding->settings;

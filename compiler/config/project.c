@@ -163,7 +163,8 @@ static void take_entry(reading *r, const nxc_node *entry) {
   nxc_texts patterns = {0};
   add_texts(r, match, &patterns);
   bool meant = false;
-  for (size_t i = 0; i < patterns.n_items; i++) meant = meant || nxc_path_matches(r->arena, patterns.items[i], r->file);
+  for (size_t i = 0; i < patterns.n_items; i++)
+    meant = meant || nxc_path_matches(r->arena, patterns.items[i], r->file);
   /* an entry about other files is judged too, and then forgotten */
   nxc_project kept = *r->project;
   for (size_t i = 0; i < entry->n_children; i++) take_key(r, entry->children[i], true);

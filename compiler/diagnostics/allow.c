@@ -102,7 +102,8 @@ static bool allows_something(const nxc_sink *sink, size_t first, const nxc_allow
   return false;
 }
 
-/* The comment goes, with its line where it stands alone; of several ids, of which another is in use, this one. */
+/* The comment goes, with its line where it stands alone; of several ids, of which another is in use, this
+ * one. */
 static nxc_repair without(nxc_arena *arena, const nxc_source *source, const nxc_allow *unused,
                           const char *id) {
   if (unused->n_ids < unused->n_given) {

@@ -43,8 +43,8 @@ const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char 
 /* Reads a whole file ("-" is standard input), at most `limit_bytes` of it. NULL with errno set when it cannot
  * be read (EFBIG: larger than the limit). */
 const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes);
-/* From now on files of these paths are read from memory, in any thread; NULL ends it. The list ends with a row
- * without a path. */
+/* From now on files of these paths are read from memory, in any thread; NULL ends it. The list ends with a
+ * row without a path. */
 void nxc_source_lay_over(const nxc_overlay *overlays);
 /* The text of a 1-based line without its line break; *n_bytes receives its length. */
 const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes);

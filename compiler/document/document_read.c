@@ -119,7 +119,8 @@ static void check_lost_colon(builder *b, const nxc_node *key, const nxc_node *va
   bool alone = strchr(colon + 1, ':') == NULL && nxc_span_reads(key->at, key->raw);
   size_t behind = nxc_span_offset(key->at, false) + (size_t)(colon + 1 - key->raw);
   const nxc_edit blank = {key->at.source, behind, behind, " "};
-  nxc_repair repair = alone ? nxc_repair_copy(b->reader.arena, &(nxc_repair){&blank, 1, true}) : (nxc_repair){0};
+  nxc_repair repair =
+      alone ? nxc_repair_copy(b->reader.arena, &(nxc_repair){&blank, 1, true}) : (nxc_repair){0};
   nxc_report_repair(b->reader.sink, "NX1023", NXC_SEVERITY_WARNING, key->at, "put a blank after the colon",
                     repair, "the whole text %s is the key, and it has no value", key->raw);
 }

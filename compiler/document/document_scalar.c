@@ -9,8 +9,8 @@
 
 static const char yaml_tag[] = "tag:yaml.org,2002:";
 
-/* What may be written in place of an odd scalar: its reading, which is the same value to every reader; or what
- * was meant, which is another value and somebody's to decide. */
+/* What may be written in place of an odd scalar: its reading, which is the same value to every reader; or
+ * what was meant, which is another value and somebody's to decide. */
 typedef enum otherwise {
   OTHERWISE_NO,
   OTHERWISE_READING,

@@ -29,7 +29,8 @@ static double growing_steps(const ramp *r, double n_levels, double *n_read) {
 }
 
 /* Numbers of both functions, as far as they go; false where they say no growth. */
-static bool read_ramp(nxc_evaluation *e, const nxc_value *const *args, size_t n_args, ramp *r, double *n_levels) {
+static bool read_ramp(nxc_evaluation *e, const nxc_value *const *args, size_t n_args, ramp *r,
+                      double *n_levels) {
   double numbers[5] = {0};
   for (size_t i = 0; i < n_args; i++) {
     if (args[i]->kind != NXC_INT || args[i]->digits != NULL || args[i]->integer < 1) {

@@ -80,7 +80,8 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "experts have no norm before their last product"},
       {!layer->norm_within || t->model.sequence / t->layout.context % t->layout.tensor == 0,
        NX_SETTING_MODEL_BLOCK, "NX3003",
-       "ranks exchange features for tokens for the norm inside the feed-forward part, and they do not divide the "
+       "ranks exchange features for tokens for the norm inside the feed-forward part, and they do not divide "
+       "the "
        "tokens"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
        "parameters and activations must have one type for the products"},
@@ -225,8 +226,8 @@ static bool judge_prediction(const nxc_settings *s, nxc_sink *sink, const nxc_tr
        "no sequence has so many further tokens"},
       {m->unique_layers == m->layers, NX_SETTING_MODEL_PREDICT_DEPTH, "NX3017",
        "layers that predict further tokens share no weights with others"},
-      {m->mixture == NULL || m->mixture->aux_scope != NXC_AUX_OF_MODEL, NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3017",
-       "the load-balancing loss over all layers is of the model's own"},
+      {m->mixture == NULL || m->mixture->aux_scope != NXC_AUX_OF_MODEL, NX_SETTING_MOE_AUX_LOSS_SCOPE,
+       "NX3017", "the load-balancing loss over all layers is of the model's own"},
       {m->layers + m->predict_depth <= NXC_MOST_LAYERS, NX_SETTING_MODEL_PREDICT_DEPTH, "NX3017",
        "these are more layers than a plan can name"},
       {t->lora.rank == 0, NX_SETTING_MODEL_PREDICT_DEPTH, "NX3017",

@@ -200,8 +200,8 @@ static const nx_safetensor *find_codes(const weights *w, nx_form form, const cha
 }
 
 /* Those that the files lack, with what else in them may be meant. */
-static void complain_missing(const weights *w, const nx_safetensor *wanted, size_t n_wanted, const bool *lacks,
-                             const bool *used, complaint *about) {
+static void complain_missing(const weights *w, const nx_safetensor *wanted, size_t n_wanted,
+                             const bool *lacks, const bool *used, complaint *about) {
   const char **others = nxc_arena_array(w->arena, w->n_tensors + 1, sizeof *others);
   size_t n_others = 0;
   for (size_t i = 0; i < w->n_tensors; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings of all files as one document: json (our own array), sarif (SARIF 2.1.0), gitlab (Code Quality), junit
- * (a test for each file, as continuous integration shows them).
+/* Findings of all files as one document: json (our own array), sarif (SARIF 2.1.0), gitlab (Code Quality),
+ * junit (a test for each file, as continuous integration shows them).
  *
  * A document is begun once, takes each file's findings in order, and is printed at the end. Columns count
  * Unicode characters. SARIF has what was suppressed too, with the reason given; the others do not. Notes are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JUnit's XML, as continuous integration reads it: each file is a test, each error a failure of it, and warnings are
- * what it printed. */
+/* JUnit's XML, as continuous integration reads it: each file is a test, each error a failure of it, and
+ * warnings are what it printed. */
 #include "compiler/diagnostics/characters.h"
 #include "compiler/render/render.h"
 #include "compiler/render/render_document.h"

@@ -66,12 +66,14 @@ static json_t *region(nxc_span at) {
 }
 
 static json_t *edited_region(const nxc_edit *edit) {
-  nxc_place from = nxc_source_place(edit->source, edit->begin), to = nxc_source_place(edit->source, edit->end);
+  nxc_place from = nxc_source_place(edit->source, edit->begin),
+            to = nxc_source_place(edit->source, edit->end);
   size_t start = nxc_source_characters(edit->source, edit->begin),
          end = nxc_source_characters(edit->source, edit->end);
   return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "startLine", (json_int_t)from.line, "startColumn",
-                   (json_int_t)from.column, "endLine", (json_int_t)to.line, "endColumn", (json_int_t)to.column,
-                   "charOffset", (json_int_t)start, "charLength", (json_int_t)(end - start));
+                   (json_int_t)from.column, "endLine", (json_int_t)to.line, "endColumn",
+                   (json_int_t)to.column, "charOffset", (json_int_t)start, "charLength",
+                   (json_int_t)(end - start));
 }
 
 static json_t *location(nxc_arena *arena, nxc_span at, const char *file) {

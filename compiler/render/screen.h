@@ -10,8 +10,8 @@ enum { NXC_SCREEN_COLUMNS = 80 };
 /* `label`, then the words of `text`, in lines of at most `columns` where no word is longer; lines behind the
  * first begin at column `indent`. */
 void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, const char *text);
-/* A help text, within NXC_SCREEN_COLUMNS: its prose is filled, and so is what an option means, in the column where it
- * begins. */
+/* A help text, within NXC_SCREEN_COLUMNS: its prose is filled, and so is what an option means, in the column
+ * where it begins. */
 void nxc_print_usage(FILE *out, const char *text);
 /* So many columns wide, filled by this share (0 to 1): blocks where the locale has UTF-8, else # and dots. */
 void nxc_print_bar(FILE *out, int columns, double share);

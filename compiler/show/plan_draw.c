@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule as a picture: a line for each stage, time from left to right, a box for each pass. A pass
- * takes as long as its operations are many, and transfers take no time: what is empty is the bubble. Of a batch that
- * grows it is the full one. */
+ * takes as long as its operations are many, and transfers take no time: what is empty is the bubble. Of a
+ * batch that grows it is the full one. */
 #include "compiler/show/plan_dump.h"
 
 #include <stdlib.h>

@@ -203,7 +203,8 @@ void nxc_print_evaluation(const nx_plan *plan, const nx_evaluation *e, FILE *out
   else if (e->share < 1) fprintf(out, "%.4g of the set", e->share);
   else fputs("all of the set", out);
   if (e->sanity_batches) fprintf(out, " before the first step"), sep = ",";
-  if (e->every) fprintf(out, "%s every %" PRIu64 " step%s", sep, e->every, e->every == 1 ? "" : "s"), sep = " and";
+  if (e->every)
+    fprintf(out, "%s every %" PRIu64 " step%s", sep, e->every, e->every == 1 ? "" : "s"), sep = " and";
   else if (e->every_epochs > 0) fprintf(out, "%s every %.4g epochs", sep, e->every_epochs), sep = " and";
   if (e->flags & NX_EVALUATION_AT_END) fprintf(out, "%s at the end", sep);
 }

@@ -251,7 +251,8 @@ static int compare_pieces(const void *a, const void *b) {
   return (left->end > right->end) - (left->end < right->end);
 }
 
-const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_option_change *edits, size_t n_edits) {
+const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_option_change *edits,
+                      size_t n_edits) {
   patcher p = {.arena = arena, .binding = binding, .source = binding->origin.first};
   if (p.source == NULL) return NULL;
   for (size_t i = 0; i < n_edits; i++)

@@ -17,6 +17,7 @@ typedef struct nxc_option_change {
 /* "tensor-model-parallel-size=4", "zero1 taken out" */
 const char *nxc_option_change_show(nxc_arena *arena, const nxc_option_change *edit);
 /* NULL where an edit has no place in the text. */
-const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_option_change *edits, size_t n_edits);
+const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_option_change *edits,
+                      size_t n_edits);
 
 #endif

@@ -45,8 +45,8 @@ bool cpu_target_check(uint32_t target, nxk_fault *fault) {
   const nx_target_row *row = nx_target_find(target);
   if (!row) return cpu_fail(fault, "target %u is not known", target);
   if (strcmp(row->backend, "cpu") != 0)
-    return cpu_fail(fault, "the plan is for %s: give --backend %s, or compile it for another run.target", row->name,
-                    row->backend);
+    return cpu_fail(fault, "the plan is for %s: give --backend %s, or compile it for another run.target",
+                    row->name, row->backend);
   char missing[256] = "";
   for (size_t i = 0; i < sizeof FEATURES / sizeof *FEATURES; i++) {
     if (target < FEATURES[i].from_target || feature_present(&FEATURES[i])) continue;

@@ -79,7 +79,8 @@ static inline void ref_store(const ref_operand *y, int64_t i, double value) {
 }
 
 /* Of token t, from the statistics of all parts of the vocabulary (ref_loss.c); and the logit of its label. */
-double ref_log_sum_exp(const ref_operand *stats, int64_t t, int64_t n_tokens, int64_t n_shards, double *label);
+double ref_log_sum_exp(const ref_operand *stats, int64_t t, int64_t n_tokens, int64_t n_shards,
+                       double *label);
 
 /* y[i] = value, or y[i] + value where `accumulate`. */
 static inline void ref_store_sum(const ref_operand *y, int64_t i, double value, bool accumulate) {

@@ -119,8 +119,8 @@ void ref_activation_grad(const ref_call *call) {
     ref_store(&dx, i, ref_load(&dy, i) * slope_of(function_of(call), ref_load(&x, i)));
 }
 
-/* What each element is multiplied by, from the random word that its sample, token and feature have. dropout and
- * jitter have their attributes at the same places. */
+/* What each element is multiplied by, from the random word that its sample, token and feature have. dropout
+ * and jitter have their attributes at the same places. */
 static void multiply_randomly(const ref_call *call, double (*factor)(uint32_t word, double attribute)) {
   ref_operand x = ref_in(call, 0), samples = ref_in(call, 1), y = ref_out(call, 0);
   ref_operand places = call->operator->n_in > 2 ? ref_in(call, 2) : samples;

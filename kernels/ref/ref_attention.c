@@ -5,8 +5,8 @@
  * s_ij = scale q_i k_j (capped, less what ALiBi takes, and with what a table has for the distance) for the
  * keys j that query i reads, p_ij = exp(s_ij - lse_i), o_i = sum_j c_ij p_ij v_j, where c_ij is 0 or
  * 1 / (1 - dropout). Scores are divided by layer_number and multiplied back, which changes no number here but
- * keeps half-precision scores small elsewhere. Sums run over ascending keys; gradients of keys and values over
- * ascending heads, then queries. */
+ * keeps half-precision scores small elsewhere. Sums run over ascending keys; gradients of keys and values
+ * over ascending heads, then queries. */
 #include "kernels/alibi.h"
 #include "kernels/blocks.h"
 #include "kernels/ref/ref.h"

@@ -34,7 +34,8 @@ void ref_ce_stats(const ref_call *call) {
   }
 }
 
-double ref_log_sum_exp(const ref_operand *stats, int64_t t, int64_t n_tokens, int64_t n_shards, double *label) {
+double ref_log_sum_exp(const ref_operand *stats, int64_t t, int64_t n_tokens, int64_t n_shards,
+                       double *label) {
   double largest = -INFINITY, sum = 0;
   *label = 0;
   for (int64_t shard = 0; shard < n_shards; shard++)

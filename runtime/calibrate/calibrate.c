@@ -102,7 +102,8 @@ static bool open_device(calibration *c) {
                                         .local_rank = bench->world->local_rank,
                                         .local_size = bench->world->local_size};
     c->bare.run.target = targets[i];
-    if (bench->backend != &nxk_ref && strcmp(nx_target_find(targets[i])->backend, bench->backend->name) != 0) continue;
+    if (bench->backend != &nxk_ref && strcmp(nx_target_find(targets[i])->backend, bench->backend->name) != 0)
+      continue;
     if (!bench->backend->open(&options, &bench->device, &why)) bench->device = NULL;
   }
   return bench->device || nxr_fault_set(&c->fault, "backend %s: %s", bench->backend->name, why.text);
@@ -181,7 +182,8 @@ static void print_machine(const calibration *c, FILE *out) {
   if (c->bench.backend->memory_bytes) n_bytes = c->bench.backend->memory_bytes(c->bench.device);
   fprintf(out, "# nxrun --calibrate: %u rank%s of %u thread%s on %u host%s, backend %s, run.target %s\n",
           run->n_ranks, run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s",
-          run->n_hosts, run->n_hosts == 1 ? "" : "s", c->bench.backend->name, nx_target_find(run->target)->name);
+          run->n_hosts, run->n_hosts == 1 ? "" : "s", c->bench.backend->name,
+          nx_target_find(run->target)->name);
   print_name(out);
   fprintf(out, "ranks_per_host: %u\nthreads: %u\nmemory: %llu\noperator: %.3g\nproducts:\n", n_local,
           run->n_threads, (unsigned long long)n_bytes, c->operator_s);

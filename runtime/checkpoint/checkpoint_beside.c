@@ -51,15 +51,18 @@ static bool write_json(const char *folder, const char *name, const json_t *objec
   return good;
 }
 
-/* The ids with which texts begin and end, as transformers calls them; none that no file says, or the model lacks. */
+/* The ids with which texts begin and end, as transformers calls them; none that no file says, or the model
+ * lacks. */
 static json_t *find_roles(const char *tokenizer, uint64_t vocab) {
-  static const char *const keys[] = {[NXT_BOS] = "bos_token_id", [NXT_EOS] = "eos_token_id", [NXT_PAD] = "pad_token_id"};
+  static const char *const keys[] = {
+      [NXT_BOS] = "bos_token_id", [NXT_EOS] = "eos_token_id", [NXT_PAD] = "pad_token_id"};
   json_t *roles = json_object();
   nx_fault none = {.text = ""};
   nxt_tokenizer *opened = tokenizer[0] != '\0' ? nxt_open(tokenizer, &none) : NULL;
   for (nxt_role role = NXT_BOS; opened && role <= NXT_PAD; role++) {
     uint32_t id;
-    if (nxt_role_id(opened, role, &id) && id < vocab) json_object_set_new(roles, keys[role], json_integer(id));
+    if (nxt_role_id(opened, role, &id) && id < vocab)
+      json_object_set_new(roles, keys[role], json_integer(id));
   }
   if (opened) nxt_close(opened);
   return roles;
@@ -82,7 +85,8 @@ static bool write_generation_config(const char *folder, json_t *roles, nxr_fault
 
 static bool copy_tokenizer(const char *tokenizer, const char *folder, nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
-  return tokenizer[0] == '\0' || nxt_copy_files(tokenizer, folder, &wrong) || nxr_fault_set(fault, "%s", wrong.text);
+  return tokenizer[0] == '\0' || nxt_copy_files(tokenizer, folder, &wrong) ||
+         nxr_fault_set(fault, "%s", wrong.text);
 }
 
 bool nxr_beside_write(const char *folder, const nx_plan *plan, nxr_fault *fault) {
@@ -103,6 +107,6 @@ bool nxr_beside_write(const char *folder, const nx_plan *plan, nxr_fault *fault)
 bool nxr_beside_is_known(const char *name) {
   for (int i = 0; nxt_file_names[i]; i++)
     if (strcmp(name, nxt_file_names[i]) == 0) return true;
-  return strcmp(name, NXR_MODEL_CONFIG) == 0 || strcmp(name, NXR_MODEL_INDEX) == 0 || strcmp(name, NXR_GENERATION_CONFIG) == 0 ||
-         strcmp(name, NXR_ADAPTER_CONFIG) == 0;
+  return strcmp(name, NXR_MODEL_CONFIG) == 0 || strcmp(name, NXR_MODEL_INDEX) == 0 ||
+         strcmp(name, NXR_GENERATION_CONFIG) == 0 || strcmp(name, NXR_ADAPTER_CONFIG) == 0;
 }

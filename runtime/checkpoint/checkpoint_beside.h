@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands beside a checkpoint's weights for other programs alone: the config.json and generation_config.json
- * with which transformers loads the folder, the files of the tokenizer, PEFT's adapter_config.json. */
+/* What stands beside a checkpoint's weights for other programs alone: the config.json and
+ * generation_config.json with which transformers loads the folder, the files of the tokenizer, PEFT's
+ * adapter_config.json. */
 #ifndef NXR_CHECKPOINT_BESIDE_H
 #define NXR_CHECKPOINT_BESIDE_H
 
@@ -8,9 +9,9 @@
 
 #define NXR_GENERATION_CONFIG "generation_config.json"
 
-/* The tokenizer of a run, a file or folder: `first` (or NULL), where it has one; what run.tokenizer names; what
- * nxdata made the plan's datasets with, or left beside them; the folder of the weights that the run begins with. ""
- * where there is none. */
+/* The tokenizer of a run, a file or folder: `first` (or NULL), where it has one; what run.tokenizer names;
+ * what nxdata made the plan's datasets with, or left beside them; the folder of the weights that the run
+ * begins with. "" where there is none. */
 void nxr_tokenizer_find(const nx_plan *plan, const char *first, char path[NXR_PATH_BYTES]);
 
 /* A new file of the folder, synced. */

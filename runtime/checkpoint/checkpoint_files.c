@@ -41,7 +41,8 @@ static uint32_t list_model(const nxr_tensors *tensors, const nxr_listing *listin
   return listing->n_shards;
 }
 
-static void list_file(const char *name, nxr_content content, nxr_content *contents, nxr_checkpoint_file *file) {
+static void list_file(const char *name, nxr_content content, nxr_content *contents,
+                      nxr_checkpoint_file *file) {
   *contents = content;
   *file = (nxr_checkpoint_file){.shard = 0};
   snprintf(file->name, sizeof file->name, "%s", name);
@@ -70,16 +71,18 @@ bool nxr_checkpoint_write_index(const nxr_tensors *tensors, const char *folder, 
     if (one > 0) json_object_set_new(map, tensors->items[i].name, json_string(name));
     n_bytes += one;
   }
-  json_t *index = json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)n_bytes, "weight_map", map);
+  json_t *index =
+      json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)n_bytes, "weight_map", map);
   char *text = index ? json_dumps(index, JSON_INDENT(1)) : NULL;
-  bool good = text ? nxr_write_text(folder, NXR_MODEL_INDEX, text, fault) : nxr_fault_set(fault, "out of memory");
+  bool good =
+      text ? nxr_write_text(folder, NXR_MODEL_INDEX, text, fault) : nxr_fault_set(fault, "out of memory");
   free(text);
   json_decref(index);
   return good;
 }
 
-bool nxr_checkpoint_verify(nxr_world *world, const char *folder, const nxr_checkpoint_file *files, uint32_t n_files,
-                           nxr_fault *why) {
+bool nxr_checkpoint_verify(nxr_world *world, const char *folder, const nxr_checkpoint_file *files,
+                           uint32_t n_files, nxr_fault *why) {
   nxr_sum sums[NXR_CHECKPOINT_FILES] = {0};
   bool good = true;
   for (uint32_t i = 0; i < n_files; i++) {

@@ -248,7 +248,8 @@ static own *find_best(own *list, size_t n, bool greatest) {
   own *best = NULL;
   for (own *at = list; at < list + n; at++) {
     if (at->stays || !at->score.known) continue;
-    bool better = best == NULL || (greatest ? at->score.loss > best->score.loss : at->score.loss < best->score.loss);
+    bool better =
+        best == NULL || (greatest ? at->score.loss > best->score.loss : at->score.loss < best->score.loss);
     if (better) best = at;
   }
   return best;

@@ -36,8 +36,8 @@ bool nxr_folder_publish(const char *directory, uint64_t step, const char *tempor
 /* Of nxrun's own keeps the newest, as many as `keep` says (below 0: all; one at least), and the best by their
  * scores; removes the others, oldest first. One that cannot be removed is a warning. */
 void nxr_folder_prune(const char *directory, const nx_run_names *names);
-/* Of a folder of temporary checkpoints, which is a run's folder without a lock: all but the newest go; and all of
- * them where a run begins that does not resume. */
+/* Of a folder of temporary checkpoints, which is a run's folder without a lock: all but the newest go; and
+ * all of them where a run begins that does not resume. */
 void nxr_folder_keep_newest(const char *directory);
 bool nxr_folder_open_temporary(const char *directory, bool resume, nxr_fault *fault);
 bool nxr_folder_set_aside(const char *directory, uint64_t step, nxr_fault *fault);

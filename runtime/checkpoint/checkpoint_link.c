@@ -53,7 +53,8 @@ bool nxr_link_name(const char *pattern, uint64_t step, uint64_t n_samples, const
   size_t used = 0;
   for (const char *at = pattern; *at;) {
     int n = 1;
-    if (*at == '{') n = expand(fields, sizeof fields / sizeof *fields, at, &at, name + used, NXR_LINK_BYTES - used);
+    if (*at == '{')
+      n = expand(fields, sizeof fields / sizeof *fields, at, &at, name + used, NXR_LINK_BYTES - used);
     else name[used] = *at++;
     if (n < 0 || used + (size_t)n >= NXR_LINK_BYTES) return false;
     used += (size_t)n;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links beside checkpoints, with names for people: checkpoints/NAME leads to checkpoints/step-000120.
  *
- * The name is a pattern in which {step}, {samples} and {loss} become numbers; behind a colon may stand 0N (N digits
- * at least, with zeros before them) or .N (N digits behind the point). What is not known is left out. */
+ * The name is a pattern in which {step}, {samples} and {loss} become numbers; behind a colon may stand 0N (N
+ * digits at least, with zeros before them) or .N (N digits behind the point). What is not known is left out.
+ */
 #ifndef NXR_CHECKPOINT_LINK_H
 #define NXR_CHECKPOINT_LINK_H
 

@@ -125,7 +125,8 @@ bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_
   char *text = manifest ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
   json_decref(manifest);
   if (text == NULL) return nxr_fault_set(fault, "out of memory");
-  bool good = nxr_beside_write(folder, run->plan, fault) && nxr_write_text(folder, "manifest.json", text, fault);
+  bool good =
+      nxr_beside_write(folder, run->plan, fault) && nxr_write_text(folder, "manifest.json", text, fault);
   free(text);
   return good;
 }
@@ -200,9 +201,10 @@ static double decay_of(const json_t *settings) {
 
 /* Whether the setting says a part of the schedule that another value of it changes. */
 static bool is_scheduled(const char *path, bool same_decay) {
-  static const char *const others[] = {"optimizer.lr", "optimizer.weight_decay", "optimizer.start_weight_decay",
-                                       "optimizer.weight_decay_growth"};
-  if (strcmp(path, "schedule.max_steps") == 0 || strcmp(path, "schedule.constant_steps") == 0) return !same_decay;
+  static const char *const others[] = {"optimizer.lr", "optimizer.weight_decay",
+                                       "optimizer.start_weight_decay", "optimizer.weight_decay_growth"};
+  if (strcmp(path, "schedule.max_steps") == 0 || strcmp(path, "schedule.constant_steps") == 0)
+    return !same_decay;
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (strcmp(path, others[i]) == 0) return true;
   return strncmp(path, "schedule.", strlen("schedule.")) == 0;
@@ -249,7 +251,8 @@ static void compare_settings(const json_t *manifest, const nxr_manifest_run *run
   json_t *merged = json_copy(old);
   const char *path;
   json_object_update_missing(merged, new);
-  bool same_decay = decay_of(old) == decay_of(new), keeps = run->plan->run_names->schedule != NX_SCHEDULE_OF_PLAN;
+  bool same_decay = decay_of(old) == decay_of(new),
+       keeps = run->plan->run_names->schedule != NX_SCHEDULE_OF_PLAN;
   json_object_foreach(merged, path, value) {
     const json_t *there = json_object_get(old, path), *here = json_object_get(new, path);
     bool binding = binds(run, path) || (keeps && is_scheduled(path, same_decay));
@@ -263,13 +266,16 @@ static void compare_settings(const json_t *manifest, const nxr_manifest_run *run
 
 static const char *remedy_of(uint32_t schedule) {
   static const char *const remedies[] = {
-      [NX_SCHEDULE_OF_PLAN] = "A run goes on only where these are the same; to start a new run from these weights, set "
-                              "run.init_from to that folder",
-      [NX_SCHEDULE_SAME] = "A run goes on only where these are the same, by checkpoint.schedule the schedule too: plan "
-                           "takes that of this plan; to start a new run from these weights, set run.init_from to that "
-                           "folder",
-      [NX_SCHEDULE_OF_CHECKPOINT] = "The run is to have the checkpoint's schedule, and a plan holds its own: make the "
-                                    "plan with what stands there, as with --set nx:NAME=VALUE"};
+      [NX_SCHEDULE_OF_PLAN] =
+          "A run goes on only where these are the same; to start a new run from these weights, set "
+          "run.init_from to that folder",
+      [NX_SCHEDULE_SAME] =
+          "A run goes on only where these are the same, by checkpoint.schedule the schedule too: plan "
+          "takes that of this plan; to start a new run from these weights, set run.init_from to that "
+          "folder",
+      [NX_SCHEDULE_OF_CHECKPOINT] =
+          "The run is to have the checkpoint's schedule, and a plan holds its own: make the "
+          "plan with what stands there, as with --set nx:NAME=VALUE"};
   return remedies[schedule];
 }
 
@@ -295,8 +301,8 @@ static bool check_plan(const json_t *manifest, const char *folder, const nxr_man
             folder, others.text);
     return true;
   }
-  return nxr_fault_set(fault, "%s is of another plan: %.12s…, and this one is %.12s…. What differs:%s\n%s", folder,
-                       recorded, hex, bound.text, remedy_of(run->plan->run_names->schedule));
+  return nxr_fault_set(fault, "%s is of another plan: %.12s…, and this one is %.12s…. What differs:%s\n%s",
+                       folder, recorded, hex, bound.text, remedy_of(run->plan->run_names->schedule));
 }
 
 /* Another dataset is refused, unless it is welcome. */

@@ -38,7 +38,8 @@ bool nxr_manifest_sizes(const char *folder, nxr_checkpoint_file *files, uint32_t
 typedef struct nxr_score {
   bool known;
   double loss;
-  uint64_t evaluated; /* the step after which everything was evaluated that was due, last; UINT64_MAX: not known */
+  uint64_t
+      evaluated; /* the step after which everything was evaluated that was due, last; UINT64_MAX: not known */
 } nxr_score;
 
 /* What a manifest says of its run: of which plan it is, and on what it was trained. */
@@ -54,8 +55,8 @@ typedef struct nxr_manifest_run {
 bool nxr_manifest_is_there(const char *folder);
 /* Whether checkpoints hold the model, not only adapters beside it. */
 bool nxr_manifest_has_base(const nx_plan *plan);
-/* Writes and syncs the manifest of a checkpoint whose files are written, and before it what stands beside them for
- * other programs (checkpoint_beside.h). */
+/* Writes and syncs the manifest of a checkpoint whose files are written, and before it what stands beside
+ * them for other programs (checkpoint_beside.h). */
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
 /* False where the manifest has none. */

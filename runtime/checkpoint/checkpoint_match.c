@@ -121,11 +121,12 @@ static bool report(const nxr_source *source, const nxr_tensors *tensors, const c
 }
 
 /* What need not be there, or may be too much: said by rank 0, or not at all, and forgotten. */
-static void forgive(const nxr_source *source, const nxr_tensors *tensors, complaint *about, const char *what) {
+static void forgive(const nxr_source *source, const nxr_tensors *tensors, complaint *about,
+                    const char *what) {
   bool says = source->strictness == NX_STRICT_LOG_ALL || source->strictness == NX_STRICT_LOG_UNEXPECTED;
   if (about->n > 0 && says && tensors->pieces->rank == 0)
-    fprintf(stderr, "nxrun: of the tensors of %s %llu %s: %s%s\n", source->path, (unsigned long long)about->n, what,
-            about->text, about->n > MOST_NAMED ? ", …" : "");
+    fprintf(stderr, "nxrun: of the tensors of %s %llu %s: %s%s\n", source->path, (unsigned long long)about->n,
+            what, about->text, about->n > MOST_NAMED ? ", …" : "");
   about->n = 0;
 }
 
@@ -240,6 +241,7 @@ bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_
   nx_strictness strictness = source->strictness;
   if (strictness == NX_STRICT_LOG_ALL || strictness == NX_STRICT_IGNORE_ALL)
     forgive(source, tensors, &missing, "are missing, and stay as they were drawn");
-  if (strictness != NX_STRICT_RAISE) forgive(source, tensors, &extra, "are not the plan's, and are passed over");
+  if (strictness != NX_STRICT_RAISE)
+    forgive(source, tensors, &extra, "are not the plan's, and are passed over");
   return report(source, tensors, &missing, &misshapen, &extra, fault);
 }

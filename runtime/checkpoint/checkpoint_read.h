@@ -29,12 +29,12 @@ typedef struct nxr_found {
                    greatest magnitude in the tensor */
 } nxr_found;
 
-/* runtime/checkpoint/checkpoint_match.c: finds every tensor that has the content, of its shape; found[tensors] gets
- * them. What the plan keeps in NVFP4, MXFP4 or e4m3 may be so in the file (checkpoint_match.c says how).
- * Hugging Face's habits are known: names may lack the model's prefix, buffers are passed over, and the
- * output matrix of tied embeddings may be there if it equals them. Anything else in the source is a fault,
- * which names what is missing, of another shape, or too much; as far as `strictness` wants it. What is
- * missing then has no tensor in `found`. */
+/* runtime/checkpoint/checkpoint_match.c: finds every tensor that has the content, of its shape;
+ * found[tensors] gets them. What the plan keeps in NVFP4, MXFP4 or e4m3 may be so in the file
+ * (checkpoint_match.c says how). Hugging Face's habits are known: names may lack the model's prefix, buffers
+ * are passed over, and the output matrix of tied embeddings may be there if it equals them. Anything else in
+ * the source is a fault, which names what is missing, of another shape, or too much; as far as `strictness`
+ * wants it. What is missing then has no tensor in `found`. */
 bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,
                       nxr_found *found, nxr_fault *fault);
 

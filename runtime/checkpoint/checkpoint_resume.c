@@ -15,7 +15,8 @@ typedef enum verdict { WHOLE, DAMAGED, REFUSED } verdict;
 
 /* What rank 0 finds without reading the files; `why` is filled where it is not whole. */
 static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, const char *folder,
-                     const nxr_tensors *tensors, const json_t *manifest, nxr_listing *listing, nxr_fault *why) {
+                     const nxr_tensors *tensors, const json_t *manifest, nxr_listing *listing,
+                     nxr_fault *why) {
   nxr_content contents[NXR_CHECKPOINT_FILES];
   nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
   *listing = nxr_listing_read(manifest, false);
@@ -37,8 +38,9 @@ static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, c
 }
 
 /* The same on every rank; `why` is filled on those that know. */
-static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume *from, const nxr_tensors *tensors,
-                              const char *folder, uint64_t step, nxr_listing *listing, nxr_fault *why) {
+static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume *from,
+                              const nxr_tensors *tensors, const char *folder, uint64_t step,
+                              nxr_listing *listing, nxr_fault *why) {
   nxr_world *world = checkpoint->world;
   nxr_content contents[NXR_CHECKPOINT_FILES];
   nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
@@ -82,7 +84,8 @@ static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const
   for (uint32_t i = 0; i < n_files; i++) {
     char path[NXR_PATH_BYTES + NXR_FILE_NAME_BYTES];
     if (contents[i] == NXR_MODEL || files[i].shard > 1) continue; /* the master weights say it; it is read */
-    snprintf(path, sizeof path, "%s/%.*s", folder, NXR_FILE_NAME_BYTES, files[i].shard == 1 ? "" : files[i].name);
+    snprintf(path, sizeof path, "%s/%.*s", folder, NXR_FILE_NAME_BYTES,
+             files[i].shard == 1 ? "" : files[i].name);
     if (!read_content(tensors, contents[i], path, strictness, fault)) return false;
   }
   return true;

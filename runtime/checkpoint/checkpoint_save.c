@@ -95,10 +95,11 @@ static void link_name(const nxr_saver *saver) {
 
 static bool complete(nxr_saver *saver) {
   const nxr_manifest_run *run = &saver->checkpoint.run;
-  bool good = nxr_checkpoint_write_index(&saver->tensors, saver->folder, &saver->fault) &&
-              nxr_manifest_sizes(saver->folder, saver->files, saver->n_files, &saver->fault) &&
-              nxr_manifest_write(saver->folder, run, saver->step, saver->files, saver->n_files, &saver->fault) &&
-              nxr_folder_publish(saver->directory, saver->step, saver->folder, &saver->fault);
+  bool good =
+      nxr_checkpoint_write_index(&saver->tensors, saver->folder, &saver->fault) &&
+      nxr_manifest_sizes(saver->folder, saver->files, saver->n_files, &saver->fault) &&
+      nxr_manifest_write(saver->folder, run, saver->step, saver->files, saver->n_files, &saver->fault) &&
+      nxr_folder_publish(saver->directory, saver->step, saver->folder, &saver->fault);
   if (!good) return false;
   if (saver->temporary) {
     nxr_folder_keep_newest(saver->directory);
@@ -183,10 +184,11 @@ static bool take(nxr_saver *saver, nxr_fault *fault) {
   uint64_t n_bytes = count(saver);
   if (saver->taken == NULL) saver->taken = malloc(n_bytes + 1);
   if (saver->taken == NULL)
-    return nxr_fault_set(fault,
-                         "no memory for a copy of the %llu bytes that this rank saves: checkpoint.async=false "
-                         "needs none",
-                         (unsigned long long)n_bytes);
+    return nxr_fault_set(
+        fault,
+        "no memory for a copy of the %llu bytes that this rank saves: checkpoint.async=false "
+        "needs none",
+        (unsigned long long)n_bytes);
   uint8_t *to = saver->taken;
   for (uint32_t i = 0; i < saver->n_files; i++) {
     nxr_part_take(&saver->tensors, saver->contents[i], saver->files[i].shard, to);
@@ -220,7 +222,8 @@ bool nxr_saver_begin(nxr_saver *saver, uint64_t step, bool temporary, nxr_fault 
   note_run(saver);
   if (!open_folder(saver, &is_there, fault)) return end(saver, false);
   if (is_there) return end(saver, true);
-  if (!nxr_world_all(saver->checkpoint.world, !saver->background || take(saver, fault))) return end(saver, false);
+  if (!nxr_world_all(saver->checkpoint.world, !saver->background || take(saver, fault)))
+    return end(saver, false);
   start(saver, WRITING);
   return saver->background || nxr_saver_finish(saver, fault);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints that are written while the training goes on.
  *
- * A save begins between two steps: each rank copies what it writes, and a thread of it writes, syncs and sums up
- * that copy. When all threads have done so (the run's vote says it), a thread of rank 0 writes the manifest and
- * gives the folder its name. The threads talk to nobody: all meetings of ranks are here, in functions that the
- * whole run calls between the same two steps. A save that is not in the background is the same without threads and
- * copies. */
+ * A save begins between two steps: each rank copies what it writes, and a thread of it writes, syncs and sums
+ * up that copy. When all threads have done so (the run's vote says it), a thread of rank 0 writes the
+ * manifest and gives the folder its name. The threads talk to nobody: all meetings of ranks are here, in
+ * functions that the whole run calls between the same two steps. A save that is not in the background is the
+ * same without threads and copies. */
 #ifndef NXR_CHECKPOINT_SAVE_H
 #define NXR_CHECKPOINT_SAVE_H
 
@@ -17,10 +17,9 @@ bool nxr_saver_open(const nxr_checkpoint *checkpoint, bool background, nxr_saver
 /* Waits for this rank's own thread; what is not complete by then stays unfinished. */
 void nxr_saver_close(nxr_saver *saver);
 
-/* Begins to save the state after `step` steps, for good or in the place of the temporary one before it. None may
- * be under way. Where it returns false, on all ranks, there
- * is no such checkpoint, and those before it are as they were; the fault is filled where somebody knows why. The
- * same of each of the functions below. */
+/* Begins to save the state after `step` steps, for good or in the place of the temporary one before it. None
+ * may be under way. Where it returns false, on all ranks, there is no such checkpoint, and those before it
+ * are as they were; the fault is filled where somebody knows why. The same of each of the functions below. */
 bool nxr_saver_begin(nxr_saver *saver, uint64_t step, bool temporary, nxr_fault *fault);
 /* Whether one is under way: the same on all ranks. */
 bool nxr_saver_is_open(const nxr_saver *saver);

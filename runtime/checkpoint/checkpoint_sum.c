@@ -119,7 +119,8 @@ static bool add_file_part(int file, uint64_t first, uint64_t end, nxr_sum *sum) 
   return good;
 }
 
-bool nxr_sum_file(const char *path, uint32_t index, uint32_t n, nxr_sum *sum, uint64_t *n_bytes, nxr_fault *fault) {
+bool nxr_sum_file(const char *path, uint32_t index, uint32_t n, nxr_sum *sum, uint64_t *n_bytes,
+                  nxr_fault *fault) {
   struct stat status;
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe nothing is awaited */
   bool good = file >= 0 && fstat(file, &status) == 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checksum of a file that many ranks write at once, each its own parts, without reading anything back.
  *
- * A file is a sequence of words v(k) of 8 bytes, in little-endian order, the last one filled up with zeros. Its
- * checksum is the sum of v(k) r^k modulo 2^61 - 1, for two numbers r. A sum has any order: each rank adds up what it
- * writes where it stands, and the ranks' sums are added. It finds damage (a changed, missing or misplaced byte
- * with all but 2^-90 of certainty); who wants to cheat can. Against that there are signatures. */
+ * A file is a sequence of words v(k) of 8 bytes, in little-endian order, the last one filled up with zeros.
+ * Its checksum is the sum of v(k) r^k modulo 2^61 - 1, for two numbers r. A sum has any order: each rank adds
+ * up what it writes where it stands, and the ranks' sums are added. It finds damage (a changed, missing or
+ * misplaced byte with all but 2^-90 of certainty); who wants to cheat can. Against that there are signatures.
+ */
 #ifndef NXR_CHECKPOINT_SUM_H
 #define NXR_CHECKPOINT_SUM_H
 
@@ -27,6 +28,7 @@ void nxr_sum_text(const nxr_sum *sum, char text[NXR_SUM_TEXT_BYTES]);
 bool nxr_sum_parse(const char *text, nxr_sum *sum);
 
 /* Adds part `index` of `n` equal parts of a file, and says how long the file is. */
-bool nxr_sum_file(const char *path, uint32_t index, uint32_t n, nxr_sum *sum, uint64_t *n_bytes, nxr_fault *fault);
+bool nxr_sum_file(const char *path, uint32_t index, uint32_t n, nxr_sum *sum, uint64_t *n_bytes,
+                  nxr_fault *fault);
 
 #endif

@@ -113,7 +113,8 @@ void nxr_tensors_close(nxr_tensors *tensors) {
 static bool is_of_file(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
   uint32_t flags = tensors->pieces->plan->pieces[piece].flags;
   bool adapter = flags & NX_PIECE_ADAPTER;
-  if (flags & NX_PIECE_MEMORY) return content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory;
+  if (flags & NX_PIECE_MEMORY)
+    return content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory;
   if (content == NXR_WEIGHTS || content == NXR_MODEL) return !adapter;
   return adapter || (content != NXR_ADAPTERS && !tensors->adapted);
 }

@@ -10,10 +10,10 @@
 #include "runtime/files/safetensors.h"
 #include "runtime/state/shares.h"
 
-/* NXR_WEIGHTS are those of the model, the master copy where there is one; NXR_MODEL the same as the model computes with
- * them, which is only written; NXR_ADAPTERS what is trained beside it where it is frozen. Of gradients
- * and states a plan with adapters has those of the adapters' tensors. From NXR_STATES on, what the optimizers
- * keep, by number in nxr_tensors. */
+/* NXR_WEIGHTS are those of the model, the master copy where there is one; NXR_MODEL the same as the model
+ * computes with them, which is only written; NXR_ADAPTERS what is trained beside it where it is frozen. Of
+ * gradients and states a plan with adapters has those of the adapters' tensors. From NXR_STATES on, what the
+ * optimizers keep, by number in nxr_tensors. */
 typedef enum nxr_content { NXR_WEIGHTS, NXR_ADAPTERS, NXR_GRADIENTS, NXR_MODEL, NXR_STATES } nxr_content;
 enum { NXR_MAX_STATE_FILES = 8, NXR_MAX_SHARDS = 512 };
 
@@ -37,8 +37,8 @@ typedef struct nxr_tensors {
 
 bool nxr_tensors_open(const nxr_pieces *pieces, nxr_tensors *tensors, nxr_fault *fault);
 void nxr_tensors_close(nxr_tensors *tensors);
-/* Finds which rank writes what, and into which of the files of the model's weights, of the plan's file_bytes at most
- * each; before it nobody writes anything. */
+/* Finds which rank writes what, and into which of the files of the model's weights, of the plan's file_bytes
+ * at most each; before it nobody writes anything. */
 bool nxr_tensors_share(nxr_tensors *tensors, nxr_fault *fault);
 /* Whether this rank writes its spans of the piece into the file of a content, if that has it. */
 bool nxr_tensors_writes(const nxr_tensors *tensors, nxr_content content, uint32_t piece);
@@ -46,7 +46,8 @@ bool nxr_tensors_writes(const nxr_tensors *tensors, nxr_content content, uint32_
 uint64_t nxr_tensors_bytes(const nxr_tensors *tensors, nxr_content content, uint32_t tensor);
 /* Whether that file has the tensor: of the model's weights file `shard`, 0: there is one alone. */
 bool nxr_tensors_in_shard(const nxr_tensors *tensors, uint32_t tensor, uint32_t shard);
-/* What a checkpoint has as the model's weights: NXR_MODEL where the plan wants it, and there are master copies. */
+/* What a checkpoint has as the model's weights: NXR_MODEL where the plan wants it, and there are master
+ * copies. */
 nxr_content nxr_tensors_saved(const nxr_tensors *tensors);
 
 /* NX_NONE where the plan has none of that name. */

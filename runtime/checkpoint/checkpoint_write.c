@@ -192,8 +192,8 @@ static bool put_piece(writer *out, uint32_t index) {
 
 /* ---- the file ---- */
 
-/* Whichever rank comes first makes it. One takes the room at once, so that a full disk is found before much is
- * written. */
+/* Whichever rank comes first makes it. One takes the room at once, so that a full disk is found before much
+ * is written. */
 static bool open_file(writer *out) {
   out->file = open(out->part->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (out->file < 0) return write_fault(out);

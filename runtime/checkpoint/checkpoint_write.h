@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One file of logical tensors, written by all ranks at once: each puts its own spans where they belong.
  *
- * A rank needs no other for it, and may do it in a thread of its own, from a copy of what it writes. The file is
- * whole when all ranks have done their parts; its checksum is the sum of theirs. */
+ * A rank needs no other for it, and may do it in a thread of its own, from a copy of what it writes. The file
+ * is whole when all ranks have done their parts; its checksum is the sum of theirs. */
 #ifndef NXR_CHECKPOINT_WRITE_H
 #define NXR_CHECKPOINT_WRITE_H
 
@@ -20,8 +20,8 @@ typedef struct nxr_part {
   void (*beat)(void);   /* called now and then; NULL: nothing is */
 } nxr_part;
 
-/* Writes and syncs it, and adds to the file's checksum. A file that is there already must be empty, or written by
- * the other ranks. After a failure what there is of it is the caller's to remove. */
+/* Writes and syncs it, and adds to the file's checksum. A file that is there already must be empty, or
+ * written by the other ranks. After a failure what there is of it is the caller's to remove. */
 bool nxr_part_write(const nxr_part *part, nxr_sum *sum, nxr_fault *fault);
 /* Copies what this rank writes of a file; returns how many bytes that are. With NULL it only counts them. */
 uint64_t nxr_part_take(const nxr_tensors *tensors, nxr_content content, uint32_t shard, uint8_t *to);

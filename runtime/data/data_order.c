@@ -59,7 +59,8 @@ static bool allocate(nxr_orders *orders) {
 static bool open_epochs(nxr_orders *orders, nxr_fault *fault) {
   const nxr_order_rule *rule = &orders->rule;
   orders->n_samples = orders->rule.n_samples;
-  if (orders->n_samples == 0) orders->n_samples = (orders->source->n_tokens - 1) / orders->source->run->sequence;
+  if (orders->n_samples == 0)
+    orders->n_samples = (orders->source->n_tokens - 1) / orders->source->run->sequence;
   /* Without shuffling all epochs have the order of the first. */
   orders->n = rule->shuffle && rule->n_needed > orders->n_samples ? 2 : 1;
   if (!allocate(orders))

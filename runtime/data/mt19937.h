@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Mersenne Twister and the shuffle of numpy.random.RandomState, bit for bit: Megatron's datasets are ordered by
- * them. */
+/* The Mersenne Twister and the shuffle of numpy.random.RandomState, bit for bit: Megatron's datasets are
+ * ordered by them. */
 #ifndef NXR_MT19937_H
 #define NXR_MT19937_H
 

@@ -20,7 +20,8 @@ static double fraction(uint64_t seed, uint64_t index) {
   return (double)((uint64_t)drawn.word[0] << 21 | drawn.word[1] >> 11) * 0x1p-53;
 }
 
-uint32_t nxr_draw(const nxr_drawing *drawing, const double *logits, uint32_t n, uint64_t index, uint32_t *order) {
+uint32_t nxr_draw(const nxr_drawing *drawing, const double *logits, uint32_t n, uint64_t index,
+                  uint32_t *order) {
   for (uint32_t i = 0; i < n; i++) order[i] = i;
   qsort_r(order, n, sizeof *order, by_likelihood, (void *)(uintptr_t)logits);
   if (drawing->temperature == 0) return order[0];

@@ -13,6 +13,7 @@ typedef struct nxr_drawing {
 
 /* The token at place `index` of a text. It hangs on nothing but the logits, the seed and the index. Of equal
  * tokens the lower number is the likelier one. `order` is room for n. */
-uint32_t nxr_draw(const nxr_drawing *drawing, const double *logits, uint32_t n, uint64_t index, uint32_t *order);
+uint32_t nxr_draw(const nxr_drawing *drawing, const double *logits, uint32_t n, uint64_t index,
+                  uint32_t *order);
 
 #endif

@@ -18,7 +18,8 @@ bool nxr_can_generate(const nx_plan *plan, nxr_fault *fault) {
 
 /* ---- what is predicted ---- */
 
-/* Where the logits are: the first operator of the program that reads them knows which columns this rank has. */
+/* Where the logits are: the first operator of the program that reads them knows which columns this rank has.
+ */
 typedef struct prediction {
   nxr_machine *machine;
   nxr_watch watch;
@@ -32,7 +33,8 @@ typedef struct prediction {
 } prediction;
 
 static int64_t integer_of(const nxr_machine *machine, const nx_attribute *attribute) {
-  return attribute->kind == NX_ATTRIBUTE_CONSTANT ? machine->constants[attribute->constant] : attribute->integer;
+  return attribute->kind == NX_ATTRIBUTE_CONSTANT ? machine->constants[attribute->constant]
+                                                  : attribute->integer;
 }
 
 static int64_t columns(const prediction *p) {
@@ -88,8 +90,8 @@ static void drop(prediction *p) {
 }
 
 /* The token behind the first `n` of the text; the last ones of a longer text fill the sequence. */
-static bool predict(nxr_exec *exec, prediction *p, const nxr_drawing *drawing, const int32_t *tokens, uint64_t n,
-                    int32_t *next, nxr_fault *fault) {
+static bool predict(nxr_exec *exec, prediction *p, const nxr_drawing *drawing, const int32_t *tokens,
+                    uint64_t n, int32_t *next, nxr_fault *fault) {
   const nx_run *run = p->machine->plan->run;
   uint64_t n_read = n < run->sequence ? n : run->sequence;
   p->row = nxr_data_place(exec->data, (uint32_t)n_read - 1);
@@ -114,21 +116,24 @@ typedef struct reader {
 static bool check_prompt(const nx_run *run, const reader *r, const char *path, nxr_fault *fault) {
   if (r->ids.n == 0) return nxr_fault_set(fault, "--generate: there is nothing to continue: give some text");
   if (r->ids.n > run->sequence)
-    return nxr_fault_set(fault, "--generate: the text has %zu tokens, and the plan's sequences have %u: shorten it",
+    return nxr_fault_set(fault,
+                         "--generate: the text has %zu tokens, and the plan's sequences have %u: shorten it",
                          r->ids.n, run->sequence);
   for (size_t i = 0; i < r->ids.n; i++)
     if (r->ids.items[i] >= run->vocab)
-      return nxr_fault_set(fault, "--generate: the tokenizer %s gives the token %u, and the model's are below %llu",
+      return nxr_fault_set(fault,
+                           "--generate: the tokenizer %s gives the token %u, and the model's are below %llu",
                            path, r->ids.items[i], (unsigned long long)run->vocab);
   return true;
 }
 
-static bool open_reader(reader *r, const nx_run *run, const char *prompt, const char *path, nxr_fault *fault) {
+static bool open_reader(reader *r, const nx_run *run, const char *prompt, const char *path,
+                        nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
   if (path[0] == '\0')
-    return nxr_fault_set(fault,
-                         "--generate: no tokenizer stands beside the checkpoint or the dataset: name its file or "
-                         "folder in run.tokenizer, and compile the plan again");
+    return nxr_fault_set(
+        fault, "--generate: no tokenizer stands beside the checkpoint or the dataset: name its file or "
+               "folder in run.tokenizer, and compile the plan again");
   r->tokenizer = nxt_open(path, &wrong);
   if (r->tokenizer == NULL) return nxr_fault_set(fault, "%s", wrong.text);
   r->encoder = nxt_encoder_open(r->tokenizer);

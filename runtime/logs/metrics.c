@@ -141,7 +141,8 @@ static void print_left(const nxr_metrics *metrics, uint64_t step) {
 }
 
 /* Of steps the speed is that of all since the line before. */
-static void print_item(const nxr_metrics *metrics, const nxr_metrics_row *row, int i, const nxr_metric *item) {
+static void print_item(const nxr_metrics *metrics, const nxr_metrics_row *row, int i,
+                       const nxr_metric *item) {
   double speed = row->set ? item->value : metrics->line_tokens / metrics->line_s;
   if (shown[i].format == NULL) printf("  %.0f tokens/s", speed);
   else printf(shown[i].format, item->value / shown[i].unit);

@@ -9,14 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 900, HEIGHT = 480, LEFT = 70, RIGHT = 20, TOP = 30, BOTTOM = 45, MOST_RUNS = 32, MOST_POINTS = 1000 };
+enum {
+  WIDTH = 900,
+  HEIGHT = 480,
+  LEFT = 70,
+  RIGHT = 20,
+  TOP = 30,
+  BOTTOM = 45,
+  MOST_RUNS = 32,
+  MOST_POINTS = 1000
+};
 enum { N_TICKS = 5, LEGEND_LINE = 16, LINE_BYTES = 8192 };
 static const char USAGE[] =
     "usage: nxrun plot [-o FILE] [--metric NAME] [--set NAME] DIR...\n"
-    "Draws a metric of runs over their steps, as SVG on standard output or in FILE; DIR is a run's folder, or a file of\n"
+    "Draws a metric of runs over their steps, as SVG on standard output or in FILE; DIR is a run's folder, "
+    "or a file of\n"
     "metrics. NAME is a field of metrics.jsonl (loss); --set takes it from the evaluations of a set.\n";
-static const char *const COLOURS[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b",
-                                      "#e377c2"};
+static const char *const COLOURS[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
+                                      "#ff7f0e", "#17becf", "#8c564b", "#e377c2"};
 enum { N_COLOURS = sizeof COLOURS / sizeof *COLOURS };
 
 typedef struct curve {
@@ -66,7 +76,8 @@ static bool read_curve(const plot *of, const char *path, curve *to) {
   while (good && fgets(line, sizeof line, file)) good = read_row(of, line, to);
   if (!good) fprintf(stderr, "nxrun: cannot read %s: %s\n", path, strerror(errno));
   else if (to->n == 0)
-    fprintf(stderr, "nxrun: %s has no %s%s%s\n", path, of->metric, of->set ? " of the set " : "", of->set ? of->set : "");
+    fprintf(stderr, "nxrun: %s has no %s%s%s\n", path, of->metric, of->set ? " of the set " : "",
+            of->set ? of->set : "");
   if (file) fclose(file);
   return good && to->n > 0;
 }
@@ -107,13 +118,15 @@ static void draw_axes(const plot *of, FILE *out) {
   for (int i = 0; i <= N_TICKS; i++) {
     double x = of->least[0] + (of->most[0] - of->least[0]) * i / N_TICKS;
     double y = of->least[1] + (of->most[1] - of->least[1]) * i / N_TICKS;
-    fprintf(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n",
+    fprintf(out,
+            "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/><text x=\"%d\" y=\"%.1f\" "
+            "text-anchor=\"end\">%.4g</text>\n",
             LEFT, place_y(of, y), WIDTH - RIGHT, LEFT - 6, place_y(of, y) + 4, y);
     fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g</text>\n", place_x(of, x),
             HEIGHT - BOTTOM + 18, round(x));
   }
-  fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">step</text>\n<text x=\"%d\" y=\"18\">", WIDTH / 2,
-          HEIGHT - 8, LEFT);
+  fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">step</text>\n<text x=\"%d\" y=\"18\">",
+          WIDTH / 2, HEIGHT - 8, LEFT);
   print_text(out, of->metric);
   fputs("</text>\n", out);
 }

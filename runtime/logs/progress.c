@@ -23,7 +23,8 @@ static bool make_path(const char *directory, const char *name, char path[PATH_BY
 
 /* Seconds for a step, of those that this program has made; 0: none yet. */
 static double step_seconds(const nxr_progress *progress, uint64_t step) {
-  return step > progress->begun_at ? (nxr_clock_s() - progress->begun_s) / (double)(step - progress->begun_at) : 0;
+  return step > progress->begun_at ? (nxr_clock_s() - progress->begun_s) / (double)(step - progress->begun_at)
+                                   : 0;
 }
 
 static json_t *make_status(const nxr_progress *progress, const nxr_progress_state *state) {
@@ -34,10 +35,11 @@ static json_t *make_status(const nxr_progress *progress, const nxr_progress_stat
                     run->sequence;
   double speed = seconds > 0 ? (double)tokens / (nxr_clock_s() - progress->begun_s) : 0;
   return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:f, s:f, s:f, s:I}", "phase", state->phase, "step",
-                   (json_int_t)state->step, "steps", (json_int_t)run->n_steps, "checkpoint", (json_int_t)state->saved,
-                   "ranks", (json_int_t)run->n_ranks, "host", nxr_world_host(progress->world, 0), "process",
-                   (json_int_t)getpid(), "seconds_per_step", seconds, "tokens_per_s", speed, "loss",
-                   isfinite(state->loss) ? state->loss : 0.0, "time", (json_int_t)time(NULL));
+                   (json_int_t)state->step, "steps", (json_int_t)run->n_steps, "checkpoint",
+                   (json_int_t)state->saved, "ranks", (json_int_t)run->n_ranks, "host",
+                   nxr_world_host(progress->world, 0), "process", (json_int_t)getpid(), "seconds_per_step",
+                   seconds, "tokens_per_s", speed, "loss", isfinite(state->loss) ? state->loss : 0.0, "time",
+                   (json_int_t)time(NULL));
 }
 
 /* Under another name first, so that who reads it finds it whole. */
@@ -63,14 +65,15 @@ static void print_time(time_t when, char text[TIME_BYTES]) {
 
 void nxr_progress_log(const nxr_progress *progress, const nxr_progress_state *state, const char *event) {
   char path[PATH_BYTES], now[TIME_BYTES];
-  if (progress->directory == NULL || !progress->logs || !make_path(progress->directory, "progress.txt", path)) return;
+  if (progress->directory == NULL || !progress->logs || !make_path(progress->directory, "progress.txt", path))
+    return;
   const nx_run *run = progress->plan->run;
   double samples = (double)nx_plan_samples_before(progress->plan, state->step);
   print_time(time(NULL), now);
   FILE *file = fopen(path, "a");
   if (file == NULL) return;
-  fprintf(file, "%s\tranks %u\t%s\tstep %" PRIu64 "\ttokens %.0f\toperations %.4g\n", now, run->n_ranks, event,
-          state->step, samples * run->sequence, samples / run->global_batch * run->flops_per_step);
+  fprintf(file, "%s\tranks %u\t%s\tstep %" PRIu64 "\ttokens %.0f\toperations %.4g\n", now, run->n_ranks,
+          event, state->step, samples * run->sequence, samples / run->global_batch * run->flops_per_step);
   fclose(file);
 }
 
@@ -92,9 +95,11 @@ static void print_left(double seconds) {
 
 /* A run that should have said something since. */
 static void print_quiet(const char *phase, double quiet_s, double step_s) {
-  bool works = strcmp(phase, "training") == 0 || strcmp(phase, "saving") == 0 || strcmp(phase, "evaluating") == 0;
+  bool works =
+      strcmp(phase, "training") == 0 || strcmp(phase, "saving") == 0 || strcmp(phase, "evaluating") == 0;
   if (!works || quiet_s < QUIET_S || quiet_s < 3 * step_s) return;
-  printf("no news     for %.0f s, while it was %s: it has ended, or waits; see what it printed\n", quiet_s, phase);
+  printf("no news     for %.0f s, while it was %s: it has ended, or waits; see what it printed\n", quiet_s,
+         phase);
 }
 
 static void print_status(const char *directory, const json_t *status) {
@@ -108,8 +113,9 @@ static void print_status(const char *directory, const json_t *status) {
   double quiet_s = difftime(time(NULL), when);
   char text[TIME_BYTES];
   print_time(when, text);
-  printf("run         %s\nphase       %s%s\nstep        %lld of %lld\n", directory, phase ? phase : "not known",
-         is_locked(directory) ? ", and its program runs" : "", (long long)step, (long long)steps);
+  printf("run         %s\nphase       %s%s\nstep        %lld of %lld\n", directory,
+         phase ? phase : "not known", is_locked(directory) ? ", and its program runs" : "", (long long)step,
+         (long long)steps);
   if (step > 0) printf("loss        %.4f\n", json_number_value(json_object_get(status, "loss")));
   if (step_s > 0) printf("speed       %.3g s a step, %.0f tokens/s\n", step_s,
                          json_number_value(json_object_get(status, "tokens_per_s")));
@@ -117,7 +123,8 @@ static void print_status(const char *directory, const json_t *status) {
   if (saved > 0) printf("checkpoint  step-%06lld\n", (long long)saved);
   else puts("checkpoint  none yet");
   printf("ranks       %lld, rank 0 on %s\nas of       %s\n",
-         (long long)json_integer_value(json_object_get(status, "ranks")), host ? host : "a host unknown", text);
+         (long long)json_integer_value(json_object_get(status, "ranks")), host ? host : "a host unknown",
+         text);
   print_quiet(phase ? phase : "", quiet_s, step_s);
 }
 
@@ -126,8 +133,10 @@ int nxr_status_print(const char *directory) {
   json_error_t error;
   json_t *status = make_path(directory, "status.json", path) ? json_load_file(path, 0, &error) : NULL;
   if (status == NULL) {
-    fprintf(stderr, "nxrun: %s has no status.json that can be read: it is no folder of a run (run.directory), or no "
-                    "step of it has begun\n", directory);
+    fprintf(stderr,
+            "nxrun: %s has no status.json that can be read: it is no folder of a run (run.directory), or no "
+            "step of it has begun\n",
+            directory);
     return 1;
   }
   print_status(directory, status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far a run is, for who looks from outside: DIR/status.json, which `nxrun status DIR` reads, always; and
- * DIR/progress.txt, a line for each event, where the plan asks for it. Rank 0 writes both; where that fails the
- * training goes on without. */
+ * DIR/progress.txt, a line for each event, where the plan asks for it. Rank 0 writes both; where that fails
+ * the training goes on without. */
 #ifndef NXR_PROGRESS_H
 #define NXR_PROGRESS_H
 

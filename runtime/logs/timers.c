@@ -9,7 +9,8 @@ enum { SLOWEST_OPERATORS = 6, RANKS_AT_ONCE = 256 };
 static const char *const names_of[NXR_N_TIMERS] = {"data", "passes", "update", "wait", "save"};
 
 bool nxr_timers_open(nxr_timers *timers, const nx_run_names *names, uint32_t n_ranks, nxr_fault *fault) {
-  *timers = (nxr_timers){.used = names->timers > 0 || names->stragglers > 0, .by_operator = names->timers > 1};
+  *timers =
+      (nxr_timers){.used = names->timers > 0 || names->stragglers > 0, .by_operator = names->timers > 1};
   if (timers->used) timers->of_ranks = calloc(n_ranks, sizeof *timers->of_ranks);
   return !timers->used || timers->of_ranks || nxr_fault_set(fault, "out of memory");
 }
@@ -68,7 +69,8 @@ static void report_operators(const nxr_timers *timers) {
   for (int i = 0; i < SLOWEST_OPERATORS; i++) {
     int longest = 0;
     for (int op = 1; op < NX_OP_END; op++)
-      if (!said[op] && timers->operators_s[op] > (said[longest] ? 0 : timers->operators_s[longest])) longest = op;
+      if (!said[op] && timers->operators_s[op] > (said[longest] ? 0 : timers->operators_s[longest]))
+        longest = op;
     if (said[longest] || timers->operators_s[longest] <= 0) break;
     said[longest] = true;
     printf("  %s %.2f", nx_op_find((nx_op)longest)->name,
@@ -91,15 +93,18 @@ static int by_pace(const void *left, const void *right) {
 static void print_ranks(const nxr_world *world, const char *what, const pace *first, uint32_t n) {
   printf("  %s:", what);
   for (uint32_t i = 0; i < n; i++)
-    printf("  rank %u (%s) %.2f ms", first[i].rank, nxr_world_host(world, first[i].rank), 1e3 * first[i].seconds);
+    printf("  rank %u (%s) %.2f ms", first[i].rank, nxr_world_host(world, first[i].rank),
+           1e3 * first[i].seconds);
   putchar('\n');
 }
 
 /* By what a rank computes: who is waited for waits least. */
 static void report_stragglers(const nxr_timers *timers, nxr_world *world, uint32_t n_named, double *all) {
   const double *spent = timers->spent_s;
-  gather(world, (spent[NXR_TIMER_DATA] + spent[NXR_TIMER_PASSES] + spent[NXR_TIMER_UPDATE]) / (double)timers->n_steps,
-         all);
+  gather(
+      world,
+      (spent[NXR_TIMER_DATA] + spent[NXR_TIMER_PASSES] + spent[NXR_TIMER_UPDATE]) / (double)timers->n_steps,
+      all);
   pace *paces = world->rank == 0 ? calloc(world->size, sizeof *paces) : NULL;
   if (paces == NULL) return;
   for (uint32_t i = 0; i < world->size; i++) paces[i] = (pace){all[i], i};

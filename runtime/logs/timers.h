@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the time of steps goes, on each rank: what is read, computed, updated and waited for; and, where the plan
- * asks for it, which kinds of operators it is. Between two lines of progress it is summed up, and rank 0 reports
- * it for all ranks: as the plan says over them, and the fastest and slowest by what they compute. */
+/* Where the time of steps goes, on each rank: what is read, computed, updated and waited for; and, where the
+ * plan asks for it, which kinds of operators it is. Between two lines of progress it is summed up, and rank 0
+ * reports it for all ranks: as the plan says over them, and the fastest and slowest by what they compute. */
 #ifndef NXR_TIMERS_H
 #define NXR_TIMERS_H
 
@@ -38,7 +38,8 @@ static inline void nxr_timers_add(nxr_timers *timers, nxr_timer timer, double si
   if (timers && timers->used) timers->spent_s[timer] += nxr_clock_s() - since_s;
 }
 
-/* Reports and begins anew; meets all ranks where anything is timed. TensorBoard's file is rank 0's, NULL: none. */
+/* Reports and begins anew; meets all ranks where anything is timed. TensorBoard's file is rank 0's, NULL:
+ * none. */
 void nxr_timers_report(nxr_timers *timers, nxr_world *world, const nx_run_names *names, uint64_t step,
                        nxr_events_file *events);
 

@@ -22,7 +22,8 @@ static void draw(nxr_orthogonal *m) {
   for (int64_t row = 0; row < m->rows; row++) {
     nx_philox bits = {{0}};
     for (int64_t column = 0; column < m->columns; column++) {
-      if (column % 4 == 0) bits = nx_normal_bits(m->seed, m->tensor_id, (uint64_t)row, (uint32_t)(column / 4));
+      if (column % 4 == 0)
+        bits = nx_normal_bits(m->seed, m->tensor_id, (uint64_t)row, (uint32_t)(column / 4));
       int64_t at = is_wide(m) ? row * m->columns + column : column * m->rows + row;
       m->vectors[at] = nx_normal(bits.word[column % 4]);
     }
@@ -41,9 +42,9 @@ static double dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-/* Gram and Schmidt's process, as modified: what is left of a vector at its turn is scaled to length 1, and taken
- * out of those behind it. The factors that make it of the drawn matrix have a positive diagonal, as those of
- * PyTorch's orthogonal_ have. */
+/* Gram and Schmidt's process, as modified: what is left of a vector at its turn is scaled to length 1, and
+ * taken out of those behind it. The factors that make it of the drawn matrix have a positive diagonal, as
+ * those of PyTorch's orthogonal_ have. */
 static void make_orthonormal(nxr_orthogonal *m) {
   int64_t n = n_vectors(m), length = length_of(m);
   for (int64_t i = 0; i < n; i++) {

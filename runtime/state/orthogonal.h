@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices whose shorter side is orthonormal (Saxe et al. 2013): every rank computes the whole tensor from the
- * random numbers that a normal one has, and takes its part of it. */
+/* Matrices whose shorter side is orthonormal (Saxe et al. 2013): every rank computes the whole tensor from
+ * the random numbers that a normal one has, and takes its part of it. */
 #ifndef NXR_ORTHOGONAL_H
 #define NXR_ORTHOGONAL_H
 

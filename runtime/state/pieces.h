@@ -46,8 +46,8 @@ nx_dtype nxr_pieces_dtype(const nxr_pieces *pieces, nxr_kind kind, uint32_t piec
 /* Whether this rank's copy counts in its shard alone: what is stored as a shard, and gradients, which are
  * summed only there. */
 bool nxr_pieces_is_sharded(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece);
-/* Whether this rank owns its spans of the piece: every element of every logical tensor is owned by exactly one
- * rank. Who writes it may be another that has the same (shares.h). */
+/* Whether this rank owns its spans of the piece: every element of every logical tensor is owned by exactly
+ * one rank. Who writes it may be another that has the same (shares.h). */
 bool nxr_pieces_writes(const nxr_pieces *pieces, nxr_kind kind, uint32_t piece);
 /* The span of local row `row` (below the piece's rows). Gradients of a sharded range count only in the shard,
  * where they are summed. */

@@ -97,8 +97,10 @@ static void share_piece(sharing *all, uint32_t index, uint8_t *shares) {
 bool nxr_shares_find(const nxr_pieces *pieces, uint8_t *shares, nxr_fault *fault) {
   const nx_plan *plan = pieces->plan;
   uint32_t n_ranks = plan->run->n_ranks, n_pieces = plan->n[NX_SECTION_PIECES];
-  sharing all = {.pieces = pieces, .stages = calloc(n_ranks, sizeof *all.stages),
-                 .loads = calloc(n_ranks, sizeof *all.loads), .holders = calloc(n_ranks, sizeof *all.holders)};
+  sharing all = {.pieces = pieces,
+                 .stages = calloc(n_ranks, sizeof *all.stages),
+                 .loads = calloc(n_ranks, sizeof *all.loads),
+                 .holders = calloc(n_ranks, sizeof *all.holders)};
   bool good = all.stages && all.loads && all.holders;
   if (!good) nxr_fault_set(fault, "out of memory");
   memset(shares, 0, n_pieces);

@@ -278,7 +278,8 @@ bool nxr_machine_open(nxr_machine *machine, nxr_fault *fault) {
   for (uint32_t chunk = 0; chunk < machine->n_chunks; chunk++)
     if (plan->chunks[chunk].stage == machine->stage && !bind_chunk(machine, chunk, &missing, fault))
       return false;
-  uint64_t copied = nxr_comm_copied_bytes(machine->comm), planned = nx_plan_staging_bytes(plan, machine->stage);
+  uint64_t copied = nxr_comm_copied_bytes(machine->comm),
+           planned = nx_plan_staging_bytes(plan, machine->stage);
   if (copied > planned)
     return nxr_fault_set(fault, "messages are copied through %llu bytes of the host, and the plan says %llu",
                          (unsigned long long)copied, (unsigned long long)planned);

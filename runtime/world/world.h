@@ -59,8 +59,8 @@ static inline const char *nxr_world_host(const nxr_world *world, uint32_t rank) 
   return world->host_names ? world->host_names[rank] : "host unknown";
 }
 
-/* runtime/world/world_check.c: each reports through nxr_world_agree. `plan_path` is as the user gave it, `command`
- * what all ranks must have been told alike. */
+/* runtime/world/world_check.c: each reports through nxr_world_agree. `plan_path` is as the user gave it,
+ * `command` what all ranks must have been told alike. */
 bool nxr_world_check_command(nxr_world *world, const char *command);
 bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *plan_path);
 bool nxr_world_check_same(nxr_world *world, const nx_plan *plan);

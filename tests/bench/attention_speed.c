@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_speed fp32|bf16 TOKENS HEADS WIDTH THREADS TARGET: serves `attention`. For each line that it reads
- * it runs the cpu backend's attention once forward and once backward, and prints the two times in
+/* attention_speed fp32|bf16 TOKENS HEADS WIDTH THREADS TARGET: serves `attention`. For each line that it
+ * reads it runs the cpu backend's attention once forward and once backward, and prints the two times in
  * milliseconds. */
 #include "kernels/backend.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpiexec -n N comm_speed [window|messages] [ROUNDS]. Collectives of nxrun over all ranks beside MPI's own
- * of the same bytes, in fp32, in turns; prints the operator, the bytes of its larger side, the medians over the rounds
- * of the slowest rank's microseconds, and how many times faster nxrun is. */
+ * of the same bytes, in fp32, in turns; prints the operator, the bytes of its larger side, the medians over
+ * the rounds of the slowest rank's microseconds, and how many times faster nxrun is. */
 #include "runtime/comm/comm.h"
 
 #include <mpi.h>
@@ -26,7 +26,8 @@ static void fail(const char *why) {
 }
 
 static void open_bench(bench *at, const nx_plan *plan, bool use_window) {
-  const nxk_device_options options = {.n_threads = 1, .target = NX_TARGET_CPU_AVX2, .workspace_bytes = 1 << 20};
+  const nxk_device_options options = {
+      .n_threads = 1, .target = NX_TARGET_CPU_AVX2, .workspace_bytes = 1 << 20};
   nxr_fault fault = {""};
   nxk_fault why = {""};
   at->backend = nxk_backend_find("cpu");
@@ -45,8 +46,16 @@ static void open_bench(bench *at, const nx_plan *plan, bool use_window) {
 /* `n` elements of the larger side. */
 static nxr_collective *bind(bench *at, nx_op op, uint64_t n) {
   uint64_t axis = op == NX_OP_all_gather ? n / at->world->size : n;
-  const nxr_collective_spec spec = {.op = op, .group = NX_NONE, .x_dtype = NX_f32, .y_dtype = NX_f32, .x = at->x,
-                                    .y = at->y, .outer = 1, .axis = axis, .inner = 1, .operator = NX_NONE};
+  const nxr_collective_spec spec = {.op = op,
+                                    .group = NX_NONE,
+                                    .x_dtype = NX_f32,
+                                    .y_dtype = NX_f32,
+                                    .x = at->x,
+                                    .y = at->y,
+                                    .outer = 1,
+                                    .axis = axis,
+                                    .inner = 1,
+                                    .operator= NX_NONE };
   nxr_fault fault = {""};
   nxr_collective *collective = nxr_comm_bind(at->comm, &spec, &fault);
   if (!collective) fail(fault.text);
@@ -72,7 +81,8 @@ static double run_mpi(const bench *at, nx_op op, uint64_t n) {
   MPI_Barrier(MPI_COMM_WORLD);
   double start = MPI_Wtime();
   if (op == NX_OP_all_reduce) MPI_Allreduce(at->x, at->y, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  else if (op == NX_OP_all_gather) MPI_Allgather(at->x, part, MPI_FLOAT, at->y, part, MPI_FLOAT, MPI_COMM_WORLD);
+  else if (op == NX_OP_all_gather)
+    MPI_Allgather(at->x, part, MPI_FLOAT, at->y, part, MPI_FLOAT, MPI_COMM_WORLD);
   else MPI_Reduce_scatter_block(at->x, at->y, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   return slowest_us(start);
 }
@@ -92,8 +102,9 @@ static void measure(bench *at, nx_op op, uint64_t n, int n_rounds) {
   qsort(own, (size_t)n_rounds, sizeof *own, compare);
   qsort(mpi, (size_t)n_rounds, sizeof *mpi, compare);
   if (at->world->rank > 0) return;
-  printf("%-15s %9llu bytes %11.1f us  MPI %11.1f us  %6.2fx\n", nx_op_find(op)->name, (unsigned long long)(4 * n),
-         own[n_rounds / 2], mpi[n_rounds / 2], mpi[n_rounds / 2] / own[n_rounds / 2]);
+  printf("%-15s %9llu bytes %11.1f us  MPI %11.1f us  %6.2fx\n", nx_op_find(op)->name,
+         (unsigned long long)(4 * n), own[n_rounds / 2], mpi[n_rounds / 2],
+         mpi[n_rounds / 2] / own[n_rounds / 2]);
   fflush(stdout);
 }
 

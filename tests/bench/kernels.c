@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels [THREADS] [ROUNDS]: how many bytes a second each update rule of elements moves on the cpu backend, in fp32,
- * beside a copy of as large an array. Each rule takes turns with the copy; medians count. A rule at memory speed has
- * a share of 1; below 0.85 something else holds it up. Other rules are left out: they work on whole tensors. */
+/* kernels [THREADS] [ROUNDS]: how many bytes a second each update rule of elements moves on the cpu backend,
+ * in fp32, beside a copy of as large an array. Each rule takes turns with the copy; medians count. A rule at
+ * memory speed has a share of 1; below 0.85 something else holds it up. Other rules are left out: they work
+ * on whole tensors. */
 #include "kernels/backend.h"
 #include "schema/optimizers.h"
 
@@ -41,14 +42,19 @@ static nxk_tensor array(uint32_t i) {
 }
 
 static nxk_tensor number(uint32_t i, nx_dtype type) {
-  return (nxk_tensor){.dtype = type, .n_dims = 1, .dims = {1, 1, 1, 1}, .arena = NX_ARENA_slot,
-                      .offset = (uint64_t)MOST_ARRAYS * N * sizeof(float) + 64 * i, .shift_constant = UINT32_MAX};
+  return (nxk_tensor){.dtype = type,
+                      .n_dims = 1,
+                      .dims = {1, 1, 1, 1},
+                      .arena = NX_ARENA_slot,
+                      .offset = (uint64_t)MOST_ARRAYS * N * sizeof(float) + 64 * i,
+                      .shift_constant = UINT32_MAX};
 }
 
 static nxk_kernel *bind(const bench *b, const nxk_operator *op) {
   nxk_kernel *kernel;
   nxk_fault fault = {""};
-  if (!nxk_cpu.bind(b->device, op, &kernel, &fault)) fail(fault.text[0] ? fault.text : "the backend declines a rule");
+  if (!nxk_cpu.bind(b->device, op, &kernel, &fault))
+    fail(fault.text[0] ? fault.text : "the backend declines a rule");
   return kernel;
 }
 
@@ -61,7 +67,8 @@ static nxk_attr attribute(const nx_attr_row *row) {
 static nxk_kernel *bind_rule(const bench *b, const nx_optimizer_row *rule) {
   const nx_op_row *row = nx_op_find(rule->op);
   uint32_t n_kept = 1 + nx_optimizer_n_states(rule);
-  nxk_operator op = {.op = rule->op, .n_in = n_kept + NX_UPDATE_END, .n_out = n_kept, .n_attrs = nx_op_n_attrs(row)};
+  nxk_operator op = {
+      .op = rule->op, .n_in = n_kept + NX_UPDATE_END, .n_out = n_kept, .n_attrs = nx_op_n_attrs(row)};
   for (uint32_t i = 0; i < n_kept; i++) op.args[i] = op.args[op.n_in + i] = array(i);
   op.args[n_kept + NX_UPDATE_GRADIENT] = array(n_kept);
   for (uint32_t i = NX_UPDATE_LR; i < NX_UPDATE_END; i++)
@@ -109,11 +116,13 @@ static void measure(const bench *b, const nx_optimizer_row *rule, nxk_kernel *co
   double moved = (double)N * sizeof(float) * (2 * (1 + nx_optimizer_n_states(rule)) + 1);
   double speed = moved / median(updates, b->n_rounds);
   double copied = 2.0 * N * sizeof(float) / median(copies, b->n_rounds);
-  printf("%-20s %7.2f GB/s  copy %7.2f GB/s  share %.2f\n", rule->name, 1e-9 * speed, 1e-9 * copied, speed / copied);
+  printf("%-20s %7.2f GB/s  copy %7.2f GB/s  share %.2f\n", rule->name, 1e-9 * speed, 1e-9 * copied,
+         speed / copied);
 }
 
 int main(int argc, char **argv) {
-  nxk_device_options options = {.n_threads = argc > 1 ? (uint32_t)atoi(argv[1]) : 1, .target = 1 /* AVX2: memory is as fast for all */};
+  nxk_device_options options = {.n_threads = argc > 1 ? (uint32_t)atoi(argv[1]) : 1,
+                                .target = 1 /* AVX2: memory is as fast for all */};
   bench b = {.n_rounds = argc > 2 ? (uint32_t)atoi(argv[2]) : 7};
   void *memory;
   nxk_fault fault = {""};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank of a run without the others: the world and the collectives as nxrun has them (runtime/world/world.h,
- * runtime/comm/comm.h), where every other rank holds what this one does. Takes their place in the test that
- * trains changed plans: it needs no MPI and ends at once. Every byte that a collective may touch is looked
- * at, so that AddressSanitizer sees one outside its arena. */
+/* One rank of a run without the others: the world and the collectives as nxrun has them
+ * (runtime/world/world.h, runtime/comm/comm.h), where every other rank holds what this one does. Takes their
+ * place in the test that trains changed plans: it needs no MPI and ends at once. Every byte that a collective
+ * may touch is looked at, so that AddressSanitizer sees one outside its arena. */
 #include "runtime/comm/comm.h"
 #include "tests/fuzz/lone_rank.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trainings of test_meshes.c: families of models and options, and the meshes on which each is the same. */
+/* The trainings of test_meshes.c: families of models and options, and the meshes on which each is the same.
+ */
 #ifndef TESTS_PARITY_MESH_CASES_H
 #define TESTS_PARITY_MESH_CASES_H
 

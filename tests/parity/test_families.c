@@ -83,8 +83,8 @@ static void compile(const char *family, const variant *v) {
            recorded, family, recorded, recorded, family,
            json_number_value(json_object_get(record, "correction_rate")), v->overrides);
   json_decref(record);
-  training_compile(
-      &(training){.folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks});
+  training_compile(&(training){
+      .folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks});
 }
 
 static void train_all(char **families, int n, unsigned n_ranks) {

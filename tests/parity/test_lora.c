@@ -107,8 +107,8 @@ static void compile(const lora_case *c, const variant *v) {
            "--model-config %s/config.json --set 'nx:data.path=[%s/tokens]' "
            "--set nx:run.init_from=%s/model.safetensors --set nx:lora.init_from=%s/lora/%s %s %s",
            model, recorded, model, recorded, c->name, c->overrides, v->overrides);
-  training_compile(
-      &(training){.folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks});
+  training_compile(&(training){
+      .folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks});
 }
 
 static void train_all(unsigned n_ranks) {

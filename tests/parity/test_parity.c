@@ -135,12 +135,14 @@ static void read_expected(training_result *expected) {
   }
 }
 
-/* Before the first step the validation set, which is the training's, has PyTorch's loss of the first batch, and to the
- * last bit the loss that training finds. */
+/* Before the first step the validation set, which is the training's, has PyTorch's loss of the first batch,
+ * and to the last bit the loss that training finds. */
 static bool is_evaluated(const training_result *expected, const training_result *actual, double allowed) {
   double first = expected->steps[0].loss, found = actual->evaluations[0];
-  bool good = actual->n_evaluations == 1 && found == actual->steps[0].loss && fabs(found - first) <= allowed * first;
-  tap_note("evaluation: loss %.9g, PyTorch's %.9g, of the first step %.9g", found, first, actual->steps[0].loss);
+  bool good =
+      actual->n_evaluations == 1 && found == actual->steps[0].loss && fabs(found - first) <= allowed * first;
+  tap_note("evaluation: loss %.9g, PyTorch's %.9g, of the first step %.9g", found, first,
+           actual->steps[0].loss);
   return good;
 }
 

@@ -353,7 +353,8 @@ static inline void mesh_add(void *all, const void *one) {
 }
 
 /* All bits of what begins with 0 are 0. */
-static inline void mesh_combine(nxr_world *world, void *values, size_t n, void (*combine)(void *, const void *)) {
+static inline void mesh_combine(nxr_world *world, void *values, size_t n,
+                                void (*combine)(void *, const void *)) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   mesh_ranks *all = (mesh_ranks *)world->hosts;
   assert(n <= sizeof all->meeting / sizeof *all->meeting);

@@ -189,7 +189,8 @@ static void check_order(const line *at, nx_order order_kind) {
   assert_int_equal(read_numbers(at->fields, fields), 3);
   const nx_run run = {.seed = (uint64_t)fields[0], .sequence = (uint32_t)fields[1]};
   const nxr_data_source source = {.kind = &kind, .run = &run, .n_documents = 6, .n_tokens = 100};
-  const nxr_order_rule rule = {.seed = run.seed, .shuffle = true, .order = order_kind, .n_needed = (uint64_t)fields[2]};
+  const nxr_order_rule rule = {
+      .seed = run.seed, .shuffle = true, .order = order_kind, .n_needed = (uint64_t)fields[2]};
   assert_true(nxr_orders_open(&source, &rule, &orders, &fault));
   assert_true(orders.n_samples >= rule.n_needed);
   const char *wanted = at->result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints that are written in the background: the same files, whatever happens to the state meanwhile; shared
- * out evenly; with checksums that need no order; and what becomes of one that fails. */
+/* Checkpoints that are written in the background: the same files, whatever happens to the state meanwhile;
+ * shared out evenly; with checksums that need no order; and what becomes of one that fails. */
 #include "runtime/checkpoint/checkpoint_save.h"
 #include "runtime/checkpoint/checkpoint_sum.h"
 #include "runtime/checkpoint/checkpoint_write.h"
@@ -27,7 +27,8 @@ static bool save_aside(mesh_rank *rank, void *data) {
 static void same_files(void) {
   char command[1200];
   snprintf(command, sizeof command,
-           "cd %s/run/checkpoints && for f in step-000001/*.safetensors; do cmp $f step-000002/${f#*/} || exit 1; done",
+           "cd %s/run/checkpoints && for f in step-000001/*.safetensors; do cmp $f step-000002/${f#*/} || "
+           "exit 1; done",
            temporary_folder);
   assert_int_equal(system(command), 0);
 }
@@ -58,7 +59,8 @@ typedef struct shares {
 
 static bool count_share(mesh_rank *rank, void *data) {
   nxr_tensors tensors;
-  bool good = nxr_tensors_open(&rank->pieces, &tensors, &rank->fault) && nxr_tensors_share(&tensors, &rank->fault);
+  bool good =
+      nxr_tensors_open(&rank->pieces, &tensors, &rank->fault) && nxr_tensors_share(&tensors, &rank->fault);
   uint64_t *bytes = &((shares *)data)->bytes[rank->world.rank];
   *bytes = nxr_part_take(&tensors, NXR_WEIGHTS, 0, NULL);
   for (uint32_t i = 0; i < tensors.n_states; i++)
@@ -67,8 +69,8 @@ static bool count_share(mesh_rank *rank, void *data) {
   return good;
 }
 
-/* 7 x 5, 4 x 6, 6 x 5, 6 and 5 numbers in fp32, with or without two moments: no rank has more than the mean and
- * the largest tensor. */
+/* 7 x 5, 4 x 6, 6 x 5, 6 and 5 numbers in fp32, with or without two moments: no rank has more than the mean
+ * and the largest tensor. */
 static void shares_evenly(void **state) {
   (void)state;
   for (uint32_t i = 0; i < N_SHAPES; i++) {
@@ -176,8 +178,8 @@ static void fails_as_a_whole(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(writes_what_was_there), cmocka_unit_test(shares_evenly), cmocka_unit_test(sums_have_no_order),
-      cmocka_unit_test(sums_find_damage), cmocka_unit_test(fails_as_a_whole)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(writes_what_was_there), cmocka_unit_test(shares_evenly),
+                                     cmocka_unit_test(sums_have_no_order), cmocka_unit_test(sums_find_damage),
+                                     cmocka_unit_test(fails_as_a_whole)};
   return cmocka_run_group_tests_name("checkpoint_save", tests, temporary_make, temporary_remove);
 }

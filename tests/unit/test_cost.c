@@ -95,7 +95,9 @@ static void case_collective(case_plan *c, uint32_t program, nx_op op, uint32_t g
 
 static void case_item(case_plan *c, uint32_t stage, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
   assert_true(c->plan.n[NX_SECTION_ITEMS] < MAX_ITEMS);
-  uint8_t when = kind <= NX_ITEM_EVALUATE ? nx_pass_when(micro_batch, c->run.n_micro_batches, c->run.n_micro_batches) : 0;
+  uint8_t when = kind <= NX_ITEM_EVALUATE
+                     ? nx_pass_when(micro_batch, c->run.n_micro_batches, c->run.n_micro_batches)
+                     : 0;
   c->items[c->schedule.n_items++] = (nx_item){
       .stage = stage, .kind = (uint8_t)kind, .when = when, .chunk = chunk, .micro_batch = micro_batch};
   c->plan.n[NX_SECTION_ITEMS] = c->schedule.n_items;

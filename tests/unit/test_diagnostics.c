@@ -257,14 +257,15 @@ static void test_sarif(void **state) {
   file.editable = true;
   const nxc_source *editable = &file;
   const nxc_remark remarks[] = {{{f->source, 1, 1, 1}, "a is 1"}, {{0}, "nowhere"}};
-  nxc_sink_report(f->sink, &(nxc_finding){.id = "NX1301",
-                                          .severity = NXC_SEVERITY_ERROR,
-                                          .message = "odd",
-                                          .at = {f->source, 8, 1, 3},
-                                          .fix = "did you mean ete?",
-                                          .repair = nxc_repair_span(f->arena, (nxc_span){editable, 8, 1, 3}, "ete", true),
-                                          .remarks = remarks,
-                                          .n_remarks = 2});
+  nxc_sink_report(
+      f->sink, &(nxc_finding){.id = "NX1301",
+                              .severity = NXC_SEVERITY_ERROR,
+                              .message = "odd",
+                              .at = {f->source, 8, 1, 3},
+                              .fix = "did you mean ete?",
+                              .repair = nxc_repair_span(f->arena, (nxc_span){editable, 8, 1, 3}, "ete", true),
+                              .remarks = remarks,
+                              .n_remarks = 2});
   report(f, "NX2001", NXC_SEVERITY_WARNING, 2, 1); /* suppressed by a comment */
   report(f, "NX2009", NXC_SEVERITY_NOTE, 0, 0);
   json_t *results, *log = check_sarif(f, &results);

@@ -49,8 +49,9 @@ static const state_case states[] = {
     {"nxdt", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4 + 4.0 / 8, 12.0 / 8},
     /* nx: what the stage of ZeRO says is divided */
     {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4, 12.0 / 8},
-    {"neox", MODEL "mesh.world=8 optimizer.zero_stage=1 alignment.strategy=dpo alignment.reference_model=true",
-     2 + 2, 2 + 4, 16.0 / 8},
+    {"neox",
+     MODEL "mesh.world=8 optimizer.zero_stage=1 alignment.strategy=dpo alignment.reference_model=true", 2 + 2,
+     2 + 4, 16.0 / 8},
     /* nx: what answers are compared with is found out before the training, without a second model */
     {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1 alignment.strategy=dpo alignment.reference_model=true",
      2, 4, 12.0 / 8},

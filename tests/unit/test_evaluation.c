@@ -8,10 +8,13 @@
 static const char *const layouts[] = {
     "model.hidden_dropout=0.1 model.attention_dropout=0.1 model.ffn_dropout=0.1",
     "mesh.world=2 mesh.tensor=2 sequence_parallel=true recompute.granularity=full",
-    "mesh.world=2 mesh.tensor=2 recompute.granularity=full recompute.distribute=true model.hidden_dropout=0.1",
+    "mesh.world=2 mesh.tensor=2 recompute.granularity=full recompute.distribute=true "
+    "model.hidden_dropout=0.1",
     "mesh.world=4 optimizer.zero_stage=3 gather.overlap=true reduce.overlap=true",
-    "mesh.world=4 optimizer.zero_stage=1 gather.overlap=true precision.param=bf16 precision.compute=bf16 precision.master_weights=true",
-    "mesh.world=4 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 batch.micro=1 model.hidden_dropout=0.1",
+    "mesh.world=4 optimizer.zero_stage=1 gather.overlap=true precision.param=bf16 precision.compute=bf16 "
+    "precision.master_weights=true",
+    "mesh.world=4 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 batch.micro=1 "
+    "model.hidden_dropout=0.1",
     "mesh.world=2 mesh.pipeline=2 model.tied_embeddings=true optimizer.zero_stage=1",
     "mesh.world=4 mesh.context=4 attention.ring=true attention.ulysses=true mesh.ulysses=2",
     "mesh.world=2 mesh.expert=2 moe.experts=4 moe.top_k=2 moe.aux_loss_coef=0.1 moe.z_loss_coef=0.01",
@@ -80,7 +83,8 @@ static void it_has_nothing_that_only_training_does(void **state) {
 static int64_t capacity_in(const nx_plan *plan, uint32_t program) {
   for (uint32_t i = 0; i < plan->programs[program].n_operators; i++) {
     const nx_operator *op = &plan->operators[plan->programs[program].first_operator + i];
-    if (op->op == NX_OP_moe_route) return plan->attributes[op->first_attribute + NX_moe_route_capacity].integer;
+    if (op->op == NX_OP_moe_route)
+      return plan->attributes[op->first_attribute + NX_moe_route_capacity].integer;
   }
   return -1;
 }
@@ -88,7 +92,8 @@ static int64_t capacity_in(const nx_plan *plan, uint32_t program) {
 /* 2 x 16 tokens over 4 experts are 8 for each. */
 static void experts_have_a_capacity_of_their_own(void **state) {
   (void)state;
-  program_case c = evaluated("moe.experts=4 moe.top_k=1 moe.capacity_factor=1 moe.evaluation_capacity_factor=2");
+  program_case c =
+      evaluated("moe.experts=4 moe.top_k=1 moe.capacity_factor=1 moe.evaluation_capacity_factor=2");
   const nx_plan *plan = &c.out.plan;
   assert_int_equal(capacity_in(plan, plan->chunks[0].forward), 8);
   assert_int_equal(capacity_in(plan, plan->chunks[0].evaluate), 16);
@@ -163,9 +168,10 @@ static void sets_are_evaluated_as_asked(void **state) {
 
 static void what_nothing_asks_for_is_not_there(void **state) {
   (void)state;
-  static const char *const cases[] = {"mesh.world=2 mesh.pipeline=2 evaluate.batches=3",
-                                      "mesh.world=2 mesh.pipeline=2 data.split=[80,20] evaluate.every_steps=3",
-                                      "mesh.world=2 mesh.pipeline=2 data.split=[100,0] evaluate.batches=3"};
+  static const char *const cases[] = {
+      "mesh.world=2 mesh.pipeline=2 evaluate.batches=3",
+      "mesh.world=2 mesh.pipeline=2 data.split=[80,20] evaluate.every_steps=3",
+      "mesh.world=2 mesh.pipeline=2 data.split=[100,0] evaluate.batches=3"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_good(cases[i]);
     assert_int_equal(c.out.plan.n[NX_SECTION_EVALUATIONS], 0);
@@ -188,8 +194,9 @@ static void one_stage_has_the_program_without_a_set(void **state) {
 
 static void what_cannot_be_evaluated_is_told(void **state) {
   (void)state;
-  static const char *const cases[] = {"evaluate.only=true", "data.split=[80,20] evaluate.batches=1 evaluate.sets=[other]",
-                                      "data.split=[80,20] evaluate.batches=1 checkpoint.best=2 checkpoint.best_metric=other"};
+  static const char *const cases[] = {
+      "evaluate.only=true", "data.split=[80,20] evaluate.batches=1 evaluate.sets=[other]",
+      "data.split=[80,20] evaluate.batches=1 checkpoint.best=2 checkpoint.best_metric=other"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_compile(cases[i]);
     if (c.ok) fail_msg("%s was accepted", cases[i]);
@@ -202,7 +209,8 @@ static void what_cannot_be_evaluated_is_told(void **state) {
 static void when_they_come_is_no_part_of_the_meaning(void **state) {
   (void)state;
   program_case one = program_good("data.split=[80,20] evaluate.batches=3 evaluate.every_steps=2");
-  program_case other = program_good("data.split=[80,20] evaluate.batches=7 evaluate.every_steps=5 evaluate.at_end=true");
+  program_case other =
+      program_good("data.split=[80,20] evaluate.batches=7 evaluate.every_steps=5 evaluate.at_end=true");
   assert_memory_equal(one.out.plan.header->plan_id, other.out.plan.header->plan_id, 32);
   program_end(&one);
   program_end(&other);
@@ -218,7 +226,8 @@ static void break_sanity(nx_evaluation *e) { e->sanity_batches = -2; }
 
 static void a_malformed_evaluation_is_refused(void **state) {
   (void)state;
-  void (*const breaks[])(nx_evaluation *) = {break_batches, break_dataset, break_flags, break_share, break_sanity};
+  void (*const breaks[])(nx_evaluation *) = {break_batches, break_dataset, break_flags, break_share,
+                                             break_sanity};
   for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
     program_case c = evaluated("");
     uint8_t *bytes = (uint8_t *)(uintptr_t)c.out.bytes;

@@ -128,7 +128,8 @@ static void quantized_weights_are_small(void **state) {
     uint64_t share = zero ? 2 : 1, saved = matrices * 4 - matrices / 2 - matrices / 16;
     uint64_t was = arena_bytes(&plain.out.plan, NX_ARENA_param), is = arena_bytes(plan, NX_ARENA_param);
     assert_in_range(was - is, saved / share * 99 / 100, saved / share);
-    assert_int_equal(count_operators(plan, NX_OP_dequantize_nf4), 2 * 4 * 4 - 1); /* nothing lies below the first */
+    assert_int_equal(count_operators(plan, NX_OP_dequantize_nf4),
+                     2 * 4 * 4 - 1); /* nothing lies below the first */
     uint64_t slots = arena_bytes(plan, NX_ARENA_slot);
     assert_int_equal(slots, arena_bytes(&plain.out.plan, NX_ARENA_slot));
     nxc_arena_free(plain.arena);

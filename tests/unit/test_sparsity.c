@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocks that sparse attention reads, against DeepSpeed's own layouts (tests/parity/record_sparsity.py says how a
- * line of the file is made), and what only random ones must hold. Usage: test_sparsity RECORDED. TAP. */
+/* The blocks that sparse attention reads, against DeepSpeed's own layouts (tests/parity/record_sparsity.py
+ * says how a line of the file is made), and what only random ones must hold. Usage: test_sparsity RECORDED.
+ * TAP. */
 #include "compiler/program/records/sparsity.h"
 #include "tests/tap.h"
 
@@ -10,7 +11,8 @@
 
 enum { BLOCK = 4, ITEMS_MAX = 8, LINE_BYTES = 1 << 16 };
 
-static const char *const kinds[NXC_N_SPARSE_KINDS] = {"", "fixed", "variable", "local", "bigbird", "longformer"};
+static const char *const kinds[NXC_N_SPARSE_KINDS] = {"",      "fixed",   "variable",
+                                                      "local", "bigbird", "longformer"};
 
 static nxc_sparse_kind kind_of(const char *name) {
   nxc_sparse_kind kind = NXC_SPARSE_FIXED;
@@ -54,8 +56,8 @@ static void check_line(nxc_arena *arena, char *line) {
   char kind[16], windows[64], from[64], to[64], *colon = strstr(line, " : ");
   int heads, n_blocks, differ, window, n_global, n_patterns;
   nxc_value items[3][ITEMS_MAX];
-  int n = sscanf(line, "%15s %d %d %d %d %d %d %63s %63s %63s", kind, &heads, &n_blocks, &differ, &window, &n_global,
-                 &n_patterns, windows, from, to);
+  int n = sscanf(line, "%15s %d %d %d %d %d %d %63s %63s %63s", kind, &heads, &n_blocks, &differ, &window,
+                 &n_global, &n_patterns, windows, from, to);
   if (n != 10 || colon == NULL) tap_bail("a line cannot be read");
   nxc_sparsity sparsity = {.block = BLOCK, .heads_differ = differ, .window = window, .n_global = n_global,
                            .n_patterns = n_patterns, .windows = items[0], .global_from = items[1]};

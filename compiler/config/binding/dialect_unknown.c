@@ -218,8 +218,8 @@ static const char *report_foreign(nxc_binding *binding, const nxc_node *node, co
   const char *advice = map ? "write what it holds option by option, such as %s" : "write %s here";
   nxc_repair repair = {0};
   if (word->here != NULL && !map) repair = nxc_binding_rename(binding, node, name, word->here, false);
-  report_with(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : NULL, repair,
-              name,
+  report_with(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : NULL,
+              repair, name,
               nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
                                word->here ? "" : ", and nothing here says the same"));
   return word->here && severity == NXC_SEVERITY_ERROR ? take_for(binding, node, word->here) : NULL;

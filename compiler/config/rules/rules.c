@@ -201,8 +201,8 @@ static bool says_itself(const nxc_rule_run *run, const nxc_name *name, const nxc
   return value != NULL && bound->value != NULL && nxc_value_equal(value, bound->value);
 }
 
-/* "set {option} to VALUE", "set {option} to ..., such as VALUE" and "leave {option} out", and no more, are edits
- * too, which somebody has to decide. */
+/* "set {option} to VALUE", "set {option} to ..., such as VALUE" and "leave {option} out", and no more, are
+ * edits too, which somebody has to decide. */
 static nxc_repair repair_of(nxc_rule_run *run, const nxc_rule_row *rule) {
   const char *text = rule->fix, *open = text ? strchr(text, '{') : NULL;
   if (open == NULL || run->binding == NULL || open[1] == '=') return (nxc_repair){0};

@@ -223,8 +223,8 @@ static void emit_fixed_values(nxc_emitter *e) {
 
 /* ---- programs ---- */
 
-/* What runs in the first micro-batch or in the last, and not only behind the first or before the last, runs in one
- * that is both. */
+/* What runs in the first micro-batch or in the last, and not only behind the first or before the last, runs
+ * in one that is both. */
 static uint8_t when_of(const nxc_emitter *e, nxc_program_index program, uint8_t when) {
   bool passes = program == NXC_FORWARD || program == NXC_BACKWARD;
   bool partly = when & NX_WHEN_MIDDLE && (when & NX_WHEN_ALWAYS) != NX_WHEN_ALWAYS;
@@ -385,74 +385,75 @@ static void emit_run(nxc_emitter *e) {
   nxc_graph *graph = e->graph;
   const nxc_loss_scale *scale = &t->types.loss_scale;
   const char *init_from = nxc_has(s, NX_SETTING_RUN_INIT_FROM) ? nxc_text(s, NX_SETTING_RUN_INIT_FROM) : "";
-  nx_run run = {.n_ranks = t->layout.world,
-                .n_hosts = t->layout.nodes,
-                .n_threads = (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS),
-                .target = target_of(s),
-                .workspace_bytes = (uint64_t)nxc_int(s, NX_SETTING_RUN_WORKSPACE_BYTES),
-                .seed = (uint64_t)nxc_int(s, NX_SETTING_RUN_SEED),
-                .n_steps = (uint64_t)t->rate.max_steps,
-                .epochs = nxc_has(s, NX_SETTING_SCHEDULE_EPOCHS) ? (uint64_t)nxc_int(s, NX_SETTING_SCHEDULE_EPOCHS) : 0,
-                .n_micro_batches = graph->n_micro_batches,
-                .micro_batch = (uint32_t)t->batch.micro,
-                .sequence = (uint32_t)t->model.sequence,
-                .global_batch = (uint32_t)t->batch.global,
-                .vocab = (uint64_t)t->model.vocab,
-                .tokens_per_step = (uint64_t)(t->batch.global * t->model.sequence),
-                .flops_per_step = nxc_training_flops(t),
-                .n_parameters = nxc_training_parameters(t),
-                .n_trained = t->lora.rank > 0 ? count_adapters(e) : nxc_training_parameters(t),
-                .adapter_config = nxc_emit_string(e, nxc_adapter_config_text(e->arena, s, t)),
-                .adapter_from = nxc_emit_string(e, adapter_from(s, t)),
-                .save_base = t->lora.rank > 0 && nxc_flag(s, NX_SETTING_LORA_SAVE_BASE),
-                .merge_every = (uint32_t)t->lora.merge_every,
-                .merge_scale = t->lora.scale,
-                .updates = value_of(e, graph->updates),
-                .data_rank = axis_rank(graph, NXC_AXIS_DATA),
-                .data_size = t->layout.data,
-                .tokens = value_of(e, graph->tokens),
-                .labels = value_of(e, graph->labels),
-                .positions = value_of(e, graph->positions),
-                .samples = value_of(e, graph->samples),
-                .step = value_of(e, graph->step),
-                .objective = t->objective.kind,
-                .reference = value_of(e, graph->reference),
-                .sequence_sums = sequence_sums(e),
-                .metrics = value_of(e, graph->metrics_total),
-                .loss = value_of(e, graph->loss),
-                .loss_total = value_of(e, graph->loss_total),
-                .grad_norm = value_of(e, graph->grad_norm),
-                .lr = value_of(e, graph->lr),
-                .init_from = nxc_emit_string(e, init_from),
-                .model_config = nxc_emit_string(e, nxc_model_config_text(e->arena, s, t->model.family)),
-                .n_slots = e->pipeline->n_slots,
-                .ring_rank = axis_rank(graph, NXC_AXIS_RING),
-                .ring_size = t->layout.context / t->layout.ulysses,
-                .ulysses_rank = axis_rank(graph, NXC_AXIS_ULYSSES),
-                .ulysses_size = t->layout.ulysses,
-                .places = value_of(e, graph->places),
-                .starts = value_of(e, graph->starts),
-                .weights = value_of(e, graph->weights),
-                .documents = (t->data.separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
-                             (t->data.restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
-                             (t->data.mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
-                .end_of_document = NX_NONE,
-                .stochastic = t->types.stochastic,
-                .loss_mean = t->data.loss_mean,
-                .seen = value_of(e, graph->seen),
-                .gradient_factor =
-                    graph->gradient_factor == graph->loss_scale ? NX_NONE : value_of(e, graph->gradient_factor),
-                .later_labels = value_of(e, graph->later_labels),
-                .later_weights = value_of(e, graph->later_weights),
-                .later_factor = graph->later_labels ? t->model.predict_factor : 0,
-                .loss_scale = value_of(e, graph->loss_scale),
-                .loss_scale_initial = scale->initial,
-                .loss_scale_least = scale->least,
-                .loss_scale_window = scale->window,
-                .loss_scale_hysteresis = scale->hysteresis,
-                .loss_scale_rules = (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) |
-                                    (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
-                                    (scale->ends ? NX_LOSS_SCALE_ENDS : 0)};
+  nx_run run = {
+      .n_ranks = t->layout.world,
+      .n_hosts = t->layout.nodes,
+      .n_threads = (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS),
+      .target = target_of(s),
+      .workspace_bytes = (uint64_t)nxc_int(s, NX_SETTING_RUN_WORKSPACE_BYTES),
+      .seed = (uint64_t)nxc_int(s, NX_SETTING_RUN_SEED),
+      .n_steps = (uint64_t)t->rate.max_steps,
+      .epochs = nxc_has(s, NX_SETTING_SCHEDULE_EPOCHS) ? (uint64_t)nxc_int(s, NX_SETTING_SCHEDULE_EPOCHS) : 0,
+      .n_micro_batches = graph->n_micro_batches,
+      .micro_batch = (uint32_t)t->batch.micro,
+      .sequence = (uint32_t)t->model.sequence,
+      .global_batch = (uint32_t)t->batch.global,
+      .vocab = (uint64_t)t->model.vocab,
+      .tokens_per_step = (uint64_t)(t->batch.global * t->model.sequence),
+      .flops_per_step = nxc_training_flops(t),
+      .n_parameters = nxc_training_parameters(t),
+      .n_trained = t->lora.rank > 0 ? count_adapters(e) : nxc_training_parameters(t),
+      .adapter_config = nxc_emit_string(e, nxc_adapter_config_text(e->arena, s, t)),
+      .adapter_from = nxc_emit_string(e, adapter_from(s, t)),
+      .save_base = t->lora.rank > 0 && nxc_flag(s, NX_SETTING_LORA_SAVE_BASE),
+      .merge_every = (uint32_t)t->lora.merge_every,
+      .merge_scale = t->lora.scale,
+      .updates = value_of(e, graph->updates),
+      .data_rank = axis_rank(graph, NXC_AXIS_DATA),
+      .data_size = t->layout.data,
+      .tokens = value_of(e, graph->tokens),
+      .labels = value_of(e, graph->labels),
+      .positions = value_of(e, graph->positions),
+      .samples = value_of(e, graph->samples),
+      .step = value_of(e, graph->step),
+      .objective = t->objective.kind,
+      .reference = value_of(e, graph->reference),
+      .sequence_sums = sequence_sums(e),
+      .metrics = value_of(e, graph->metrics_total),
+      .loss = value_of(e, graph->loss),
+      .loss_total = value_of(e, graph->loss_total),
+      .grad_norm = value_of(e, graph->grad_norm),
+      .lr = value_of(e, graph->lr),
+      .init_from = nxc_emit_string(e, init_from),
+      .model_config = nxc_emit_string(e, nxc_model_config_text(e->arena, s, t->model.family)),
+      .n_slots = e->pipeline->n_slots,
+      .ring_rank = axis_rank(graph, NXC_AXIS_RING),
+      .ring_size = t->layout.context / t->layout.ulysses,
+      .ulysses_rank = axis_rank(graph, NXC_AXIS_ULYSSES),
+      .ulysses_size = t->layout.ulysses,
+      .places = value_of(e, graph->places),
+      .starts = value_of(e, graph->starts),
+      .weights = value_of(e, graph->weights),
+      .documents = (t->data.separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
+                   (t->data.restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
+                   (t->data.mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
+      .end_of_document = NX_NONE,
+      .stochastic = t->types.stochastic,
+      .loss_mean = t->data.loss_mean,
+      .seen = value_of(e, graph->seen),
+      .gradient_factor =
+          graph->gradient_factor == graph->loss_scale ? NX_NONE : value_of(e, graph->gradient_factor),
+      .later_labels = value_of(e, graph->later_labels),
+      .later_weights = value_of(e, graph->later_weights),
+      .later_factor = graph->later_labels ? t->model.predict_factor : 0,
+      .loss_scale = value_of(e, graph->loss_scale),
+      .loss_scale_initial = scale->initial,
+      .loss_scale_least = scale->least,
+      .loss_scale_window = scale->window,
+      .loss_scale_hysteresis = scale->hysteresis,
+      .loss_scale_rules = (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) |
+                          (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
+                          (scale->ends ? NX_LOSS_SCALE_ENDS : 0)};
   if (run.documents && t->data.end_of_document >= 0) run.end_of_document = (uint32_t)t->data.end_of_document;
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }

@@ -148,7 +148,8 @@ static const char *join_numbers(nxc_emitter *e, nxc_setting_id id) {
 
 static uint32_t schedule_rule_of(const nxc_settings *s) {
   if (nxc_is(s, NX_SETTING_CHECKPOINT_SCHEDULE, "same")) return NX_SCHEDULE_SAME;
-  return nxc_is(s, NX_SETTING_CHECKPOINT_SCHEDULE, "checkpoint") ? NX_SCHEDULE_OF_CHECKPOINT : NX_SCHEDULE_OF_PLAN;
+  return nxc_is(s, NX_SETTING_CHECKPOINT_SCHEDULE, "checkpoint") ? NX_SCHEDULE_OF_CHECKPOINT
+                                                                 : NX_SCHEDULE_OF_PLAN;
 }
 
 void nxc_emit_run_names(nxc_emitter *e) {
@@ -175,7 +176,8 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .save_optimizer = nxc_flag(s, NX_SETTING_CHECKPOINT_SAVE_OPTIMIZER),
       .profile_first = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_FIRST) : 0,
       .profile_last = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_LAST) : 0,
-      .profile_ranks = nxc_emit_provenance_text(e, profiles ? join_numbers(e, NX_SETTING_RUN_PROFILE_RANKS) : ""),
+      .profile_ranks =
+          nxc_emit_provenance_text(e, profiles ? join_numbers(e, NX_SETTING_RUN_PROFILE_RANKS) : ""),
       .stop_every = (uint32_t)int_or_none(s, NX_SETTING_RUN_STOP_EVERY),
       .stop_after_s = limited ? 60 * nxc_number(s, NX_SETTING_RUN_STOP_AFTER_MINUTES) : 0,
       .file_bytes = (uint64_t)nxc_int(s, NX_SETTING_CHECKPOINT_FILE_BYTES),

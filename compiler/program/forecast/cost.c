@@ -333,7 +333,8 @@ static double evaluation_seconds(const nx_plan *plan, const nxc_machine *machine
   return play(&p, arena);
 }
 
-static double training_seconds(const nx_plan *plan, const nxc_machine *machine, double step_s, nxc_arena *arena) {
+static double training_seconds(const nx_plan *plan, const nxc_machine *machine, double step_s,
+                               nxc_arena *arena) {
   uint32_t n = plan->n[NX_SECTION_PHASES];
   double sum = n == 0 ? step_s * (double)plan->run->n_steps : 0;
   for (uint32_t i = 0; i < n; i++) {

@@ -223,11 +223,13 @@ static nxc_id with_sinks(const nxc_decoder *d, nxc_id o, nxc_id lse) {
 static nxc_id biases(const nxc_decoder *d) {
   nxc_graph *graph = d->graph;
   const nxc_attention_spec *a = &d->layer->attention;
-  if (graph->relative == 0) graph->relative = nxc_parameter_relative(graph, d->t, a->relative.buckets, a->heads);
+  if (graph->relative == 0)
+    graph->relative = nxc_parameter_relative(graph, d->t, a->relative.buckets, a->heads);
   return graph->relative;
 }
 
-/* Which operator it is, and what it reads and knows beside plain attention. Returns how many inputs it has. */
+/* Which operator it is, and what it reads and knows beside plain attention. Returns how many inputs it has.
+ */
 static uint32_t choose_form(const nxc_decoder *d, nxc_op_request *request) {
   const nxc_attention_spec *a = &d->layer->attention;
   request->op = NX_OP_attention;

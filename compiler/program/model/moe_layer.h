@@ -13,7 +13,7 @@
 #include "compiler/program/records/training.h"
 
 /* The mixture's output, placed as x is; the router reads `routed`, which may be x. */
-nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *training, const nxc_feed_forward_spec *spec, nxc_id x,
-                     nxc_id routed);
+nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *training, const nxc_feed_forward_spec *spec,
+                     nxc_id x, nxc_id routed);
 
 #endif

@@ -68,8 +68,8 @@ nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *traini
 nxc_id nxc_parameter_memory(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
                             int64_t length);
 
-/* compiler/program/model/quantized.c: what a product reads of a matrix: itself, or, where it is kept quantized beside its adapter, what it stands
- * for. */
+/* compiler/program/model/quantized.c: what a product reads of a matrix: itself, or, where it is kept
+ * quantized beside its adapter, what it stands for. */
 nxc_id nxc_parameter_read(nxc_graph *graph, const nxc_training *training, nxc_id matrix);
 
 /* Several stages hold copies of the parameter: the first of them owns it. */

@@ -35,8 +35,9 @@ void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id
   const nxc_operator_node *stats = nxc_producer(graph, all_stats);
   if (stats->op == NX_OP_all_gather) stats = nxc_producer(graph, stats->args[0]);
   nxc_id logits = stats->args[0], labels = stats->args[1];
-  const nx_attribute row_start = stats->attrs[NX_ce_stats_row_start], n_valid = stats->attrs[NX_ce_stats_n_valid],
-                 soft_cap = stats->attrs[NX_ce_stats_soft_cap];
+  const nx_attribute row_start = stats->attrs[NX_ce_stats_row_start],
+                     n_valid = stats->attrs[NX_ce_stats_n_valid],
+                     soft_cap = stats->attrs[NX_ce_stats_soft_cap];
   if (graph->loss_scale)
     weights = nxc_append(graph, &(nxc_op_request){.op = NX_OP_loss_weights,
                                                   .name = "loss_weights",

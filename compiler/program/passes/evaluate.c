@@ -39,7 +39,8 @@ static void find_kept(evaluation *e, bool *kept) {
   }
 }
 
-/* Dropout or noise that writes over its input is left out; elsewhere what follows reads the copy that it makes. */
+/* Dropout or noise that writes over its input is left out; elsewhere what follows reads the copy that it
+ * makes. */
 static bool is_left_out(evaluation *e, nxc_operator_node *op) {
   nxc_graph *graph = e->graph;
   if (op->op != NX_OP_dropout && op->op != NX_OP_jitter) return false;

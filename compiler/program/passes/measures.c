@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is logged of a step beside its loss. Each is a sum that every pass or chunk adds to, and that all ranks
- * have the whole of before the update. */
+/* What is logged of a step beside its loss. Each is a sum that every pass or chunk adds to, and that all
+ * ranks have the whole of before the update. */
 #include "compiler/program/model/parameters.h"
 #include "compiler/program/passes/passes.h"
 #include "compiler/program/pipeline/pipeline.h"

@@ -52,8 +52,8 @@ void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *training, const nx
 /* Before all else in the first micro-batch: the value is 0. */
 void nxc_clear_first(nxc_graph *graph, nxc_id value);
 
-/* What is logged of a step (nxc_measures). Begin makes the sums; what adds to the zeros of gradients is called for
- * each whole gradient; build makes the sums whole, in the step. */
+/* What is logged of a step (nxc_measures). Begin makes the sums; what adds to the zeros of gradients is
+ * called for each whole gradient; build makes the sums whole, in the step. */
 void nxc_measures_begin(nxc_graph *graph, const nxc_training *training);
 void nxc_measure_gradient(nxc_graph *graph, nxc_id gradient, nxc_rank_number weight);
 void nxc_measures_build(nxc_graph *graph);

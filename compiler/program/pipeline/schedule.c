@@ -106,13 +106,14 @@ static void push(generator *g, nx_item_kind kind, nx_port port, uint32_t chunk, 
   nxc_pipeline *p = g->p;
   p->items = nxc_arena_grow(p->arena, p->items, p->n_items, sizeof *p->items);
   bool runs = kind <= NX_ITEM_EVALUATE;
-  p->items[p->n_items++] = (nx_item){.stage = g->stage,
-                                     .kind = (uint8_t)kind,
-                                     .port = (uint8_t)port,
-                                     .when = runs ? nx_pass_when(micro_batch, g->n_micro_batches, g->most) : 0,
-                                     .slot = slot,
-                                     .chunk = chunk,
-                                     .micro_batch = micro_batch};
+  p->items[p->n_items++] =
+      (nx_item){.stage = g->stage,
+                .kind = (uint8_t)kind,
+                .port = (uint8_t)port,
+                .when = runs ? nx_pass_when(micro_batch, g->n_micro_batches, g->most) : 0,
+                .slot = slot,
+                .chunk = chunk,
+                .micro_batch = micro_batch};
 }
 
 static bool has_port(const generator *g, uint32_t chunk, nx_port port) {
@@ -259,7 +260,8 @@ static void open_lists(generator *g) {
   }
 }
 
-static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_schedule *schedule, uint32_t stage) {
+static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_schedule *schedule,
+                           uint32_t stage) {
   bool evaluates = schedule->kind == NX_SCHEDULE_EVALUATE;
   generator g = {.p = p, .stage = stage, .n_micro_batches = schedule->n_micro_batches,
                  .most = (uint32_t)t->batch.n_micro, .n_virtual = p->n_chunks / p->n_stages,

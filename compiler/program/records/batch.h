@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many sequences there are in a step, and in each pass.
  *
- * A batch that grows does so in phases: batch.growth says from how many sequences on, that are trained on before
- * a step, it has which size. A phase begins with the first step that finds so many behind it. */
+ * A batch that grows does so in phases: batch.growth says from how many sequences on, that are trained on
+ * before a step, it has which size. A phase begins with the first step that finds so many behind it. */
 #ifndef NXC_RECORDS_BATCH_H
 #define NXC_RECORDS_BATCH_H
 

@@ -153,8 +153,9 @@ nxc_datasets nxc_datasets_read(const nxc_settings *s) {
     bool own = split.part > 0 && nxc_has(s, of.path);
     bool held_out = split.part == 0 || split.shares[split.part] > 0 || (split.part == 1 && split.n_last > 0);
     if (!own && !held_out) continue;
-    if (!own) of = (part){of.name, of.role, parts[0].path, parts[0].weights, parts[0].labels, parts[0].rejected,
-                          parts[0].rejected_labels};
+    if (!own)
+      of = (part){of.name,         of.role,           parts[0].path,           parts[0].weights,
+                  parts[0].labels, parts[0].rejected, parts[0].rejected_labels};
     set.sources = read_sources(s, &of, own ? &undivided : &split, &set.record);
     if (own && apart && split.part == 1) add_apart(&datasets, arena, &set);
     else add_set(&datasets, &set);

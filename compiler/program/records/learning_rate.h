@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The learning rate, step by step: segments in order, of which each holds from its first step on. Where they go by
- * samples, their steps are the sequences that were trained on before.
+/* The learning rate, step by step: segments in order, of which each holds from its first step on. Where they
+ * go by samples, their steps are the sequences that were trained on before.
  *
  * Every named schedule (schema/schedules.def) is lowered to segments here; nothing behind this knows names.
  * The first begins at step 0. Numbers as in schema/segment.h. */

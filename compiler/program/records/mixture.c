@@ -45,7 +45,8 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
   if (!nxc_flag(s, NX_SETTING_MOE_DROPLESS))
     m.capacity_factor = nxc_number_or(s, NX_SETTING_MOE_CAPACITY_FACTOR, 0);
   m.evaluation_capacity_factor =
-      m.capacity_factor > 0 ? nxc_number_or(s, NX_SETTING_MOE_EVALUATION_CAPACITY_FACTOR, m.capacity_factor) : 0;
+      m.capacity_factor > 0 ? nxc_number_or(s, NX_SETTING_MOE_EVALUATION_CAPACITY_FACTOR, m.capacity_factor)
+                            : 0;
   return m;
 }
 

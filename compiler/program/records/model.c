@@ -149,7 +149,8 @@ static void read_longrope(const nxc_settings *s, nxc_rope_spec *rope) {
   const nxc_value *factors = nxc_list(s, id, &n);
   double *frequencies = nxc_arena_array(nxc_settings_arena(s), n + 1, sizeof *frequencies);
   for (size_t i = 0; i < n; i++)
-    frequencies[i] = pow(rope->theta, -2 * (double)i / (double)rope->dims) / (factors[i].kind == NXC_INT ? (double)factors[i].integer : factors[i].number);
+    frequencies[i] = pow(rope->theta, -2 * (double)i / (double)rope->dims) /
+                     (factors[i].kind == NXC_INT ? (double)factors[i].integer : factors[i].number);
   rope->frequencies = frequencies;
   rope->n_frequencies = (int64_t)n;
 }

@@ -4,9 +4,10 @@
 #include "compiler/program/records/read.h"
 
 nxc_objective nxc_objective_read(const nxc_settings *s) {
-  nxc_objective objective = {.kind = nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "dpo")    ? NX_OBJECTIVE_DPO
-                                     : nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "orpo") ? NX_OBJECTIVE_ORPO
-                                                                                        : NX_OBJECTIVE_TOKENS};
+  nxc_objective objective = {.kind = nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "dpo") ? NX_OBJECTIVE_DPO
+                                     : nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "orpo")
+                                         ? NX_OBJECTIVE_ORPO
+                                         : NX_OBJECTIVE_TOKENS};
   if (!nxc_objective_has_pairs(&objective)) return objective;
   objective.beta = nxc_number(s, NX_SETTING_ALIGNMENT_BETA);
   if (objective.kind != NX_OBJECTIVE_DPO) return objective;

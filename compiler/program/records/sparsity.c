@@ -68,10 +68,12 @@ const char *nxc_sparsity_fault(const nxc_sparsity *p, nxc_sparse_kind kind, int6
   if (kind == NXC_SPARSE_NONE) return NULL;
   if (tokens % p->block != 0) return "the sequence is not a whole number of blocks";
   if (windowed && n_blocks < p->window) return "the window has more blocks than the sequence";
-  if (kind == NXC_SPARSE_BIGBIRD && n_blocks < p->n_global) return "more blocks are read by all than there are";
+  if (kind == NXC_SPARSE_BIGBIRD && n_blocks < p->n_global)
+    return "more blocks are read by all than there are";
   if (kind == NXC_SPARSE_BIGBIRD && p->n_random > 1)
     return "the first block is to read more than one at random, and there is no other before it";
-  if (kind == NXC_SPARSE_VARIABLE && n_blocks < p->n_random) return "more random blocks are read than there are";
+  if (kind == NXC_SPARSE_VARIABLE && n_blocks < p->n_random)
+    return "more random blocks are read than there are";
   if (kind == NXC_SPARSE_FIXED &&
       (p->n_windows < 1 || p->n_global < 1 || p->windows[0].integer % p->n_global != 0))
     return "the blocks of a window that all read do not divide it";
@@ -127,7 +129,8 @@ static void set_random(const layout *l, bool up_to_own) {
   for (int64_t row = 0; row < n_blocks; row++) {
     int64_t n = up_to_own ? row + 1 : n_blocks, left = l->p->n_random;
     for (int64_t column = 0; column < n && left > 0; column++) {
-      nx_philox drawn = nx_philox_draw(l->p->seed, KEY, (uint32_t)column, (uint32_t)row, (uint32_t)l->which, 0);
+      nx_philox drawn =
+          nx_philox_draw(l->p->seed, KEY, (uint32_t)column, (uint32_t)row, (uint32_t)l->which, 0);
       if ((int64_t)((uint64_t)drawn.word[0] * (uint64_t)(n - column) >> 32) >= left) continue;
       set(l, row, column);
       left--;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse attention: which blocks of keys the blocks of queries of a layer read, as DeepSpeed's layouts
- * (deepspeed/ops/sparse_attention/sparsity_config.py, all of them unidirectional). Which layer has which is said
- * by model.attention_pattern.
+ * (deepspeed/ops/sparse_attention/sparsity_config.py, all of them unidirectional). Which layer has which is
+ * said by model.attention_pattern.
  *
  *   fixed      windows one after another; of each the last blocks are read by all behind them
  *   variable   windows of given sizes, given blocks that all behind them read, and random ones

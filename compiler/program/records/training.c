@@ -101,8 +101,9 @@ static bool check_sparsity(const nxc_settings *s, nxc_sink *sink, const nxc_trai
   const char *fault = nxc_sparsity_kinds(s, m->layers, kinds);
   for (uint32_t i = 0; fault == NULL && i < m->n_specs; i++)
     fault = nxc_sparsity_fault(&m->sparsity, m->specs[i].attention.sparse, m->sequence);
-  const nxc_demand demand = {fault == NULL, NX_SETTING_MODEL_ATTENTION_PATTERN, "NX3016",
-                             fault ? nxc_arena_printf(nxc_settings_arena(s), "sparse attention: %s", fault) : ""};
+  const nxc_demand demand = {
+      fault == NULL, NX_SETTING_MODEL_ATTENTION_PATTERN, "NX3016",
+      fault ? nxc_arena_printf(nxc_settings_arena(s), "sparse attention: %s", fault) : ""};
   return nxc_demands_check(s, sink, &demand, 1);
 }
 
@@ -196,7 +197,8 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
 }
 
 double nxc_training_rate_at(const nxc_training *t, int64_t step) {
-  return nxc_learning_rate_at(&t->rate, t->rate.by_samples ? nxc_batch_samples_before(&t->batch, step) : step);
+  return nxc_learning_rate_at(&t->rate,
+                              t->rate.by_samples ? nxc_batch_samples_before(&t->batch, step) : step);
 }
 
 int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {

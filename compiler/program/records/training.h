@@ -32,8 +32,8 @@ typedef struct nxc_training {
   nxc_objective objective;
   nxc_evaluations evaluations;
   nxc_measures measures;
-  bool evaluates; /* there is an evaluation program: for those, for a reference, or for texts that one stage can
-                     continue */
+  bool evaluates; /* there is an evaluation program: for those, for a reference, or for texts that one stage
+                     can continue */
   nxc_precision types;
   nxc_optimizer optimizer;
   nxc_sharding sharding;

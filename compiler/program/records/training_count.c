@@ -49,7 +49,8 @@ uint64_t nxc_training_parameters(const nxc_training *t) {
     rest += layer_vectors(m, nxc_model_layer(m, layer));
   }
   for (int64_t layer = m->layers; layer < m->layers + m->predict_depth; layer++) {
-    matrices += layer_matrices(m, nxc_model_layer(m, layer), false) + 2 * (double)m->hidden * (double)m->hidden;
+    matrices +=
+        layer_matrices(m, nxc_model_layer(m, layer), false) + 2 * (double)m->hidden * (double)m->hidden;
     rest += layer_vectors(m, nxc_model_layer(m, layer)) + 3 * norm_vectors(&m->final_norm, m->hidden);
   }
   rest += m->specs[0].attention.relative.buckets * m->specs[0].attention.heads;

@@ -211,8 +211,8 @@ static bool check_exponent(form *f, const nxc_option_row *row, const nxc_node *n
   if (point != NULL && strchr("+-", e[1])) return true;
   if (!nxc_text_to_float(f->to->arena, node->raw, &number)) return true;
   const char *exponent = e[1] == '+' || e[1] == '-' ? e + 1 : nxc_arena_printf(f->to->arena, "+%s", e + 1);
-  const char *meant =
-      nxc_arena_printf(f->to->arena, "%.*s%se%s", (int)(e - node->raw), node->raw, point ? "" : ".0", exponent);
+  const char *meant = nxc_arena_printf(f->to->arena, "%.*s%se%s", (int)(e - node->raw), node->raw,
+                                       point ? "" : ".0", exponent);
   nxc_report_repair(f->to->sink, "NX5913", NXC_SEVERITY_ERROR, node->at,
                     nxc_arena_printf(f->to->arena, "write %s", meant),
                     nxc_repair_value(f->to->arena, node, meant, true),
