@@ -31,7 +31,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 static void print_usage(FILE *out) {
   fputs("usage: nxcfg COMMAND [options]\n", out);
   for (int i = 0; i < N_COMMANDS; i++) fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].meaning);
-  fputs("`nxcfg COMMAND --help` tells more; nxcfg --version prints the version.\n", out);
+  fputs("  -h, --help behind a COMMAND tells more; nxcfg --version prints the version.\n", out);
 }
 
 /* What was printed must have arrived: a report that is cut short would pass for a whole one. */
