@@ -127,8 +127,8 @@ static json_t *type_schema(const writing *w, const nxc_option_row *row) {
 /* -- options --------------------------------------------------------------------------------------------- */
 
 static const char *describe(const writing *w, const nxc_option_row *row) {
-  static const char *const statuses[] = {
-      [NXC_EXECUTED] = "", [NXC_CHECKED] = "nxrun ignores it: ", [NXC_REFUSED] = "nxrun cannot run it: "};
+  static const char *const statuses[] = {[NXC_EXECUTED] = "", [NXC_CHECKED] = "nxrun ignores it: ",
+                                         [NXC_REFUSED] = "nxrun cannot run it: "};
   const char *text = row->doc ? row->doc : "";
   if (row->status != NXC_EXECUTED && row->why != NULL)
     text = nxc_arena_printf(w->arena, "%s %s%s.", text, statuses[row->status], row->why);
@@ -189,15 +189,6 @@ static json_t *section_at(const writing *w, json_t *root, const char *name, cons
   return at;
 }
 
-/* What every section of that name gives; what only some have to give, rules say. A file may be a part, which
- * others complete, so nothing is demanded of the top. */
-static void demand(json_t *section, const nxc_option_row *row, const char *key) {
-  if (row->required == NULL || strcmp(row->required, "true") != 0 || strchr(row->name, '.') == NULL) return;
-  json_t *required = json_object_get(section, "required");
-  if (required == NULL) json_object_set_new(section, "required", required = json_array());
-  json_array_append_new(required, json_string(key));
-}
-
 static void add_option(const writing *w, json_t *root, const nxc_option_row *row) {
   const char *last;
   json_t *section = section_at(w, root, row->name, &last);
@@ -209,7 +200,6 @@ static void add_option(const writing *w, json_t *root, const nxc_option_row *row
     json_decref(schema);
     return;
   }
-  demand(section, row, last);
   json_t *properties = json_object_get(section, "properties");
   if ((old = json_object_get(properties, last)) != NULL) { /* it is a section too */
     json_object_update_missing(old, schema);

@@ -68,8 +68,6 @@ static bool is_keyword(const json_t *root, const char *word, json_t *value, int 
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (strcmp(word, numbers[i]) == 0) return json_is_number(value);
   if (strcmp(word, "type") == 0) return is_type(value);
-  if (strcmp(word, "required") == 0)
-    return json_array_size(value) > 0 && json_is_string(json_array_get(value, 0));
   if (strcmp(word, "enum") == 0) return json_array_size(value) > 0;
   if (strcmp(word, "default") == 0) return true;
   if (strcmp(word, "deprecated") == 0 || strcmp(word, "additionalProperties") == 0)
@@ -130,9 +128,6 @@ int main(int argc, char **argv) {
   check(has(nx, "vars", "additionalProperties", "true"), "nx", "free sections are open");
   check(has(nx, "mesh", "additionalProperties", "false"), "nx", "sections are closed");
   check(has(nxdt, "model", "additionalProperties", "true"), "nxdt", "users' sections are open");
-  check(has(nxdt, "data", "required", "[\"global_batch_size\", \"micro_batch_size\"]"), "nxdt",
-        "what a section must give");
-  check(json_object_get(nxdt, "required") == NULL, "nxdt", "a file may be a part");
   check(has(nxdt, "trainer.devices", "minimum", "1"), "nxdt", "options");
   json_decref(nx);
   json_decref(nxdt);
