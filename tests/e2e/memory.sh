@@ -92,4 +92,4 @@ check() { # NAME LAYERS ZERO_STAGE LEAST_ARENAS [CONTEXT [LORA [TOLERANCE]]]
 check large 8 1 268435456
 check sharded 10 3 268435456
 check ring 8 1 268435456 2
-check quantized 24 1 67108864 1 "rank: 16, base_type: nf4" 0.01
+check quantized 48 1 67108864 1 "rank: 16, base_type: nf4" 0.01
