@@ -138,6 +138,8 @@ const nx_optimizer_row *nx_range_rule(const nx_plan *plan, const nx_range *range
 const nx_arena_record *nx_plan_arena(const nx_plan *plan, uint32_t kind); /* NULL where the plan has none */
 /* How many bytes of an arena the ranks of a stage have. */
 uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind);
+/* At most, beside the arenas: what they copy of a checkpoint that is written while the training goes on. */
+uint64_t nx_plan_copy_bytes(const nx_plan *plan, uint32_t stage);
 /* And of their host, where the arenas are memory of a device: what collectives and transfers are copied to
  * and from. */
 uint64_t nx_plan_staging_bytes(const nx_plan *plan, uint32_t stage);

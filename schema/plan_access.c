@@ -187,6 +187,14 @@ uint64_t nx_plan_stage_bytes(const nx_plan *plan, uint32_t stage, uint32_t kind)
   return bytes;
 }
 
+uint64_t nx_plan_copy_bytes(const nx_plan *plan, uint32_t stage) {
+  static const nx_arena_kind saved[] = {NX_ARENA_param, NX_ARENA_master, NX_ARENA_state};
+  uint64_t bytes = 0;
+  if (!(plan->run_names->rules & NX_RUN_SAVES_ASIDE)) return 0;
+  for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) bytes += nx_plan_stage_bytes(plan, stage, saved[i]);
+  return bytes;
+}
+
 uint32_t nx_plan_pipeline_atom(const nx_plan *plan) {
   for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
     if (plan->atoms[atom].flags & NX_ATOM_PIPELINE) return atom;

@@ -2,10 +2,10 @@
 # with_opencl.sh NXRUN COMMAND...: runs a command whose trainings use OpenCL (NX_BACKEND), where there is a device; else
 # its tests are skipped. TAP.
 # SPDX-License-Identifier: Apache-2.0
-nxrun=$1
-shift
+nxrun=$1 command=$(realpath "$2")
+shift 2
 if ! "$nxrun" --devices | grep -q '^opencl 0'; then
   echo '1..0 # SKIP no OpenCL device (Debian: pocl-opencl-icd)'
   exit 0
 fi
-NX_BACKEND=opencl NXRUN_OPENCL_OPTIONS=-cl-opt-disable exec "$@"
+NX_BACKEND=opencl NXRUN_OPENCL_OPTIONS=-cl-opt-disable exec "$command" "$@"

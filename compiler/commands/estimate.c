@@ -218,7 +218,8 @@ nxc_column nxc_nxrun_column(const nxc_estimate *estimate, const nx_plan *plan) {
   if (plan == NULL) return column;
   column.stage = nxc_forecast_memory(plan, bytes);
   for (int kind = 0; kind < NX_N_ARENAS; kind++) column.parts[part_of_arena[kind]] += (double)bytes[kind];
-  column.parts[NXC_PART_BUFFERS] += (double)plan->run->workspace_bytes;
+  column.parts[NXC_PART_BUFFERS] +=
+      (double)(plan->run->workspace_bytes + nx_plan_copy_bytes(plan, column.stage));
   column.total = (double)nxc_memory_of_plan(plan);
   column.timed = estimate->forecast_made;
   column.step_s = estimate->forecast.step_s;

@@ -80,7 +80,8 @@ static json_t *own_stages_json(const nxc_plan_report *r, const nxc_timeline *lin
 static json_t *nxrun_stages_json(const nx_plan *plan, const nxc_timeline *line) {
   json_t *list = json_array();
   for (uint32_t stage = 0; stage < line->n_stages; stage++) {
-    uint64_t total = plan->run->workspace_bytes, slots = nx_plan_stage_bytes(plan, stage, NX_ARENA_slot);
+    uint64_t total = plan->run->workspace_bytes + nx_plan_copy_bytes(plan, stage);
+    uint64_t slots = nx_plan_stage_bytes(plan, stage, NX_ARENA_slot);
     for (nx_arena_kind kind = 0; kind < NX_N_ARENAS; kind++) total += nx_plan_stage_bytes(plan, stage, kind);
     json_array_append_new(list, stage_json((double)total, (double)slots, line->in_flight[stage]));
   }

@@ -157,6 +157,8 @@ static void print_memory(const nxc_plan_report *r, FILE *out) {
     if (bytes[kind]) print_bytes(nx_arena_name(kind), bytes[kind], nx_arena_meaning(kind), out);
   print_bytes("sum", sum, "of these", out);
   print_bytes("workspace", r->plan->plan.run->workspace_bytes, "at most, for the kernels", out);
+  uint64_t copy = nx_plan_copy_bytes(&r->plan->plan, nxc_forecast_memory(&r->plan->plan, bytes));
+  if (copy) print_bytes("copy", copy, "at most, of a checkpoint that is being written", out);
 }
 
 /* They run in the memory of the forward pass, between steps. */

@@ -9,7 +9,7 @@
 uint64_t nxc_memory_of_plan(const nx_plan *plan) {
   uint64_t most = 0;
   for (uint32_t stage = 0; stage < nx_plan_n_stages(plan); stage++) {
-    uint64_t bytes = 0;
+    uint64_t bytes = nx_plan_copy_bytes(plan, stage);
     for (uint32_t i = 0; i < plan->n[NX_SECTION_ARENAS]; i++)
       bytes += nx_plan_stage_bytes(plan, stage, plan->arenas[i].kind);
     if (bytes > most) most = bytes;

@@ -22,7 +22,7 @@ plan() { # NAME [SETTING]...
   name=$1
   shift
   for setting; do set -- "$@" --set "$setting"; shift; done
-  "$nxcfg" plan base.yaml "$@" -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
+  "$nxcfg" plan base.yaml --set checkpoint.async=true "$@" -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
 }
 run="$mpiexec -n 2 $nxrun"
 outcome() { # the metrics without times, and the last checkpoint
