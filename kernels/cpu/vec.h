@@ -123,6 +123,17 @@ static inline int64_t vec_chunk_of(int64_t start, int64_t end) {
   return end - start < VEC_CHUNK ? end - start : VEC_CHUNK;
 }
 
+/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. */
+static inline float vec_exp_tail(float r) {
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  return p;
+}
+
 /* e^x within 1.1 ulp; 0 below -87.33, infinity above 88.72, NaN of NaN. Cody and Waite's reduction, a
  * polynomial of degree 6 for e^r on |r| <= ln 2 / 2, 2^n applied in two factors so that neither overflows. */
 static inline float vec_exp(float x) {
@@ -131,12 +142,7 @@ static inline float vec_exp(float x) {
   float n = __builtin_rintf(bound * 1.44269504F);
   float r = bound - n * 0.693359375F;
   r = r + n * 2.12194440e-4F;
-  float p = 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
+  float p = vec_exp_tail(r);
   p = p * r * r + r + 1.0F;
   int32_t whole = (int32_t)n, half = whole >> 1;
   float y = p * vec_float((uint32_t)(half + 127) << 23) * vec_float((uint32_t)(whole - half + 127) << 23);
@@ -151,12 +157,7 @@ static inline float vec_exp_weight(float x) {
   float shifted = bound * 1.44269504F + whole, n = shifted - whole;
   float r = bound - n * 0.693359375F;
   r = r + n * 2.12194440e-4F;
-  float p = 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
+  float p = vec_exp_tail(r);
   p = p * (r * r) + (r + 1.0F);
   float y = vec_float(vec_bits(p) + (vec_bits(shifted) << 23));
   return x < -87.33F ? 0.0F : y;
