@@ -15,8 +15,8 @@ static inline real rule_cbrt(real x) {
 }
 
 static inline real rule_stored(real x, nx_dtype type) {
-  if (type == NX_f16) return nx_f16_to_float(nx_f16_from_float(x));
-  return type == NX_bf16 ? vec_float((uint32_t)vec_to_bf16(x) << 16) : x;
+  float half = type == NX_f16 ? vec_round_f16(x) : x;
+  return type == NX_bf16 ? vec_float((uint32_t)vec_to_bf16(x) << 16) : half;
 }
 
 #include "kernels/rules/element.h"

@@ -71,6 +71,18 @@ static inline void vec_narrow_f16(uint16_t *restrict y, const float *restrict x,
   for (; i < n; i++) y[i] = nx_f16_from_float(x[i]);
 }
 
+/* A number as it is when it has been stored in fp16, without branches: below the least that is normal all are
+ * 2^-24 apart, as numbers of fp32 between 0.5 and 1 are. */
+static inline float vec_round_f16(float x) {
+  const uint32_t infinite = UINT32_C(0x7F800000);
+  uint32_t bits = vec_bits(x), size = bits & UINT32_C(0x7FFFFFFF);
+  uint32_t rounded = (size + UINT32_C(0xFFF) + (size >> 13 & 1)) & ~UINT32_C(0x1FFF);
+  rounded = size >= UINT32_C(0x477FF000) ? infinite : rounded; /* from 65520 on */
+  rounded = size < UINT32_C(0x38800000) ? vec_bits(vec_float(size) + 0.5F - 0.5F) : rounded;
+  rounded = size > infinite ? size | UINT32_C(0x00400000) : rounded;
+  return vec_float((bits & UINT32_C(0x80000000)) | rounded);
+}
+
 /* Between fp32 and a type of half its size. */
 static inline void vec_widen_from(nx_dtype dtype, float *y, const uint16_t *x, int64_t n) {
   (dtype == NX_f16 ? vec_widen_f16 : vec_widen)(y, x, n);

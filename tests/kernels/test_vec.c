@@ -66,6 +66,14 @@ static void test_tanh(void **state) {
   assert_true(isnan(vec_tanh(NAN)));
 }
 
+static void test_f16_is_the_schemas(void **state) {
+  (void)state;
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE) {
+    float x = vec_float((uint32_t)bits), stored = nx_f16_to_float(nx_f16_from_float(x)), own = vec_round_f16(x);
+    assert_true(isnan(x) ? isnan(own) : vec_bits(own) == vec_bits(stored));
+  }
+}
+
 static void test_bf16_is_the_schemas(void **state) {
   (void)state;
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE)
@@ -88,7 +96,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_exp),
     cmocka_unit_test(test_erf), cmocka_unit_test(test_tanh),
-    cmocka_unit_test(test_bf16_is_the_schemas),
+    cmocka_unit_test(test_f16_is_the_schemas), cmocka_unit_test(test_bf16_is_the_schemas),
     cmocka_unit_test(test_random_words_are_the_schemas),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
