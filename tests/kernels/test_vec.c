@@ -69,7 +69,8 @@ static void test_tanh(void **state) {
 static void test_f16_is_the_schemas(void **state) {
   (void)state;
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE) {
-    float x = vec_float((uint32_t)bits), stored = nx_f16_to_float(nx_f16_from_float(x)), own = vec_round_f16(x);
+    float x = vec_float((uint32_t)bits), stored = nx_f16_to_float(nx_f16_from_float(x)),
+          own = vec_round_f16(x);
     assert_true(isnan(x) ? isnan(own) : vec_bits(own) == vec_bits(stored));
   }
 }
