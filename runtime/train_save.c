@@ -67,8 +67,10 @@ static bool begin(nxr_training *run, bool temporary) {
   nxr_tell(run, "saving", NULL);
   run->world->phase = "while a checkpoint is written";
   if (!temporary) run->saved = run->done, run->saved_s = nxr_clock_s();
+  uint64_t newest = nxr_saver_newest(run->saver);
   bool good = judge(run, nxr_saver_begin(run->saver, run->done, temporary, &run->fault));
   run->world->phase = "between steps";
+  tell_saved(run, newest);
   return good;
 }
 
