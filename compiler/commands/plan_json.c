@@ -42,13 +42,12 @@ static json_t *derived_json(const nxc_plan_report *r) {
 
 static json_t *memory_json(const nxc_plan_report *r) {
   if (r->plan == NULL) return json_null();
-  uint64_t bytes[NX_N_ARENAS], sum = nxc_plan_memory(r, bytes);
+  uint64_t bytes[NX_N_ARENAS], copy, sum = nxc_plan_memory(r, bytes, &copy);
   json_t *object = json_object();
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
     json_object_set_new(object, nx_arena_name(kind), json_integer((json_int_t)bytes[kind]));
   json_object_set_new(object, "sum", json_integer((json_int_t)sum));
-  uint32_t stage = nxc_forecast_memory(&r->plan->plan, bytes);
-  json_object_set_new(object, "copy", json_integer((json_int_t)nx_plan_copy_bytes(&r->plan->plan, stage)));
+  json_object_set_new(object, "copy", json_integer((json_int_t)copy));
   json_object_set_new(object, "workspace", json_integer((json_int_t)r->plan->plan.run->workspace_bytes));
   return object;
 }

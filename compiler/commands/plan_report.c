@@ -133,9 +133,9 @@ static void print_stages(const nxc_plan_report *r, FILE *out) {
   }
 }
 
-uint64_t nxc_plan_memory(const nxc_plan_report *r, uint64_t bytes[NX_N_ARENAS]) {
+uint64_t nxc_plan_memory(const nxc_plan_report *r, uint64_t bytes[NX_N_ARENAS], uint64_t *copy_bytes) {
   uint64_t sum = 0;
-  nxc_forecast_memory(&r->plan->plan, bytes);
+  *copy_bytes = nx_plan_copy_bytes(&r->plan->plan, nxc_forecast_memory(&r->plan->plan, bytes));
   for (int kind = 0; kind < NX_N_ARENAS; kind++) sum += bytes[kind];
   return sum;
 }
@@ -151,13 +151,12 @@ static void print_bytes(const char *name, uint64_t bytes, const char *meaning, F
 }
 
 static void print_memory(const nxc_plan_report *r, FILE *out) {
-  uint64_t bytes[NX_N_ARENAS], sum = nxc_plan_memory(r, bytes);
+  uint64_t bytes[NX_N_ARENAS], copy, sum = nxc_plan_memory(r, bytes, &copy);
   fputs("memory per rank\n", out);
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++)
     if (bytes[kind]) print_bytes(nx_arena_name(kind), bytes[kind], nx_arena_meaning(kind), out);
   print_bytes("sum", sum, "of these", out);
   print_bytes("workspace", r->plan->plan.run->workspace_bytes, "at most, for the kernels", out);
-  uint64_t copy = nx_plan_copy_bytes(&r->plan->plan, nxc_forecast_memory(&r->plan->plan, bytes));
   if (copy) print_bytes("copy", copy, "at most, of a checkpoint that is being written", out);
 }
 

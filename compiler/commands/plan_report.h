@@ -31,8 +31,9 @@ typedef struct nxc_derived {
 enum { NXC_N_DERIVED = 5 };
 
 void nxc_plan_derive(const nxc_plan_report *report, nxc_derived rows[NXC_N_DERIVED]);
-/* The bytes of the rank that needs most, by arena; returns their sum. */
-uint64_t nxc_plan_memory(const nxc_plan_report *report, uint64_t bytes[NX_N_ARENAS]);
+/* The bytes of the rank that needs most, by arena, and beside them those of a checkpoint's copy; returns the
+ * sum of the arenas. */
+uint64_t nxc_plan_memory(const nxc_plan_report *report, uint64_t bytes[NX_N_ARENAS], uint64_t *copy_bytes);
 
 /* The training, and its settings, as they are or as they are assumed; NULL where its sizes are unknown. */
 const nxc_training *nxc_plan_training(const nxc_plan_report *report);
