@@ -1,8 +1,8 @@
 #!/bin/sh
-# A small mixture of experts on the letters of The Devil's Dictionary: four ranks, two of them tensor- and sequence-
-# parallel, and each such pair with half of the experts. A token goes to two of eight; an expert takes 1.25 times its
-# share and drops what has the least weight.
-# nxcfg reads the script without running it: nxcfg plan conf/megatron/experts.sh -o experts.plan
+# A small mixture of experts: of four ranks two are tensor- and sequence-parallel, and each such pair has half of the
+# experts. A token goes to two of eight; an expert takes 1.25 times its share and drops what has the least weight.
+#   nxcfg plan conf/megatron/experts.sh -o run.plan
+#   mpiexec -n 4 nxrun run.plan
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 RANKS=4
 CHECKPOINTS=runs/experts-megatron

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Llama 3 405B as published ("The Llama 3 Herd of Models", table 3 and section 3.3): 16,384 ranks, tensor 8 x pipeline
 # 16 x data 128, sequences of 8192 and 16 million tokens a step. First and last stage, which have embedding and loss,
-# have one layer less than the others. nxcfg reads the script without running it:
-#   nxcfg plan conf/megatron/llama-405b.sh --machine machines/h100.yaml -o 405b.plan
+# have one layer less than the others.
+#   nxcfg plan conf/megatron/llama-405b.sh # with --machine h100: the time of a step, and whether a rank fits
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 NODES=2048
 DATA=/data/tokens/text_document

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A small GPT with Llama's parts on the letters of The Devil's Dictionary: two ranks, tensor and sequence parallel. It
-# is a script as Megatron-LM's own; nxcfg reads it without running it: nxcfg plan conf/megatron/quickstart.sh -o p.plan
+# A small GPT with Llama's parts on two tensor- and sequence-parallel ranks. nxcfg reads the script without running it.
+#   nxcfg plan conf/megatron/quickstart.sh -o run.plan && mpiexec -n 2 nxrun run.plan
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 RANKS=2
 CHECKPOINTS=runs/quickstart-megatron

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Megatron's FSDP: parameters, gradients and optimizer state are divided over two ranks (ZeRO stage 3).
+#   nxcfg plan conf/megatron/fsdp.sh -o run.plan && mpiexec -n 2 nxrun run.plan
+RANKS=2
+CHECKPOINTS=runs/fsdp-megatron
+DATA=build/data/devil
+
+MODEL_ARGS="
+    --num-layers 4 --hidden-size 192 --ffn-hidden-size 512
+    --num-attention-heads 6 --group-query-attention --num-query-groups 2
+    --seq-length 128 --max-position-embeddings 128
+    --position-embedding-type rope --normalization RMSNorm --swiglu
+    --disable-bias-linear --untie-embeddings-and-output-weights
+    --attention-dropout 0 --hidden-dropout 0
+    --tokenizer-type NullTokenizer --vocab-size 255 --make-vocab-size-divisible-by 8
+"
+TRAINING_ARGS="
+    --micro-batch-size 4 --global-batch-size 16
+    --train-iters 150 --lr-decay-iters 150 --lr-warmup-iters 15
+    --lr 3e-3 --min-lr 3e-4 --lr-decay-style cosine
+    --weight-decay 0.1 --adam-beta1 0.9 --adam-beta2 0.95 --clip-grad 1.0
+    --bf16 --seed 1234
+"
+PARALLEL_ARGS="
+    --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --use-distributed-optimizer
+    --no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor
+"
+DATA_ARGS="--data-path $DATA --split 1,0,0 --eval-iters 0"
+
+torchrun --nproc_per_node $RANKS --nnodes 1 pretrain_gpt.py $MODEL_ARGS $TRAINING_ARGS $PARALLEL_ARGS $DATA_ARGS \
+    --save $CHECKPOINTS --load $CHECKPOINTS --save-interval 100 --log-interval 10
