@@ -60,6 +60,7 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->top_k = (double)m->mixture->top_k;
   z->expert_ffn = (double)m->mixture->hidden;
   z->shared_ffn = (double)m->mixture->shared_hidden;
+  z->capacity = m->mixture->capacity_factor;
 }
 
 static void read_layout(const nxc_layout *l, nxc_sizes *z) {
@@ -92,6 +93,7 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   z->state_bytes = bytes_of(types->state);
   z->master = types->master;
   z->fp8 = nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8");
+  z->fp8_rows = z->fp8 > 0 && nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, "rowwise");
   z->loss_chunks = (double)nxc_int_or(s, NX_SETTING_LOSS_CHUNKS, 1);
   z->flash = flag(s, NX_SETTING_ATTENTION_FLASH);
 }

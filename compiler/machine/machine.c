@@ -98,10 +98,13 @@ static void read_count(reading *r, const nxc_node *node, void *field) {
   else complain(r, node, "must be a whole number from 1 on");
 }
 
+static bool is_nothing(const nxc_node *node) {
+  return node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_INT && node->value.integer == 0;
+}
+
 static void read_seconds(reading *r, const nxc_node *node, void *field) {
-  bool nothing = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_INT && node->value.integer == 0;
   *(double *)field = number_of(node);
-  if (*(double *)field == 0 && !nothing) complain(r, node, "must be a number of seconds");
+  if (*(double *)field == 0 && !is_nothing(node)) complain(r, node, "must be a number of seconds");
 }
 
 /* What is for the list of names alone (names.h). */
@@ -171,6 +174,12 @@ static void read_number(reading *r, const nxc_node *node, void *field) {
   if (*(double *)field == 0) complain(r, node, "must be a positive number");
 }
 
+static void read_share(reading *r, const nxc_node *node, void *field) {
+  *(double *)field = number_of(node);
+  bool share = *(double *)field > 0 ? *(double *)field <= 1 : is_nothing(node);
+  if (!share) complain(r, node, "must be a share, 0 to 1");
+}
+
 /* [rows, columns] */
 static void read_tile(reading *r, const nxc_node *node, void *field) {
   nxc_device *device = field;
@@ -196,16 +205,19 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
                       {"efficiency", read_number, &device->efficiency, true},
                       {"efficiency_fp8", read_number, &device->efficiency_fp8, false},
                       {"attention", read_attention, device, true},
+                      {"narrow_heads", read_share, &device->narrow_heads, false},
+                      {"attention_block", read_number, &device->attention_block, false},
                       {"tile", read_tile, device, true},
                       {"units", read_number, &device->units, true},
                       {"depth", read_number, &device->depth, true},
                       {"memory_bandwidth", read_number, &device->memory_bandwidth, true},
+                      {"scattered", read_number, &device->scattered, false},
                       {"launch", read_seconds, &device->launch_s, true},
                       {"collective_units", read_number, &device->collective_units, false},
                       {"domain", read_number, &device->domain, true},
                       {"allocator", read_number, &device->allocator, false},
                       {"reserved", read_bytes, &device->reserved_bytes, false}};
-  *device = (nxc_device){.allocator = 1};
+  *device = (nxc_device){.allocator = 1, .narrow_heads = 0.7, .attention_block = 128, .scattered = 0.75};
   read_keys(r, node, keys, sizeof keys / sizeof *keys);
   if (device->efficiency_fp8 == 0) device->efficiency_fp8 = device->efficiency;
   *(const nxc_device **)field = device;

@@ -31,9 +31,12 @@ typedef struct nxc_device {
   double peak, peak_fp8; /* FLOP/s in bf16 or fp16; 0: no fp8 */
   double efficiency, efficiency_fp8; /* share of the peak that a large product reaches */
   double attention_forward, attention_backward; /* the same of flash attention */
+  double narrow_heads;    /* share of that speed which heads of few features keep */
+  double attention_block; /* keys that it reads or skips together */
   double tile_rows, tile_columns, units;        /* tiles of a result, and how many are computed at a time */
   double depth;            /* length of a sum that reaches half of the efficiency */
   double memory_bandwidth; /* bytes/s that kernels reach */
+  double scattered;        /* share of it that rows reach which are picked one by one */
   double launch_s;         /* of a kernel, on the host */
   double collective_units; /* that a collective beneath work takes from it */
   double domain;           /* ranks that `inside` links */

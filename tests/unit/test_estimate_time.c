@@ -91,6 +91,53 @@ static void test_casts(void **unused) {
   assert_true(padded - plain > copies);
 }
 
+/* Scales of rows and columns take two more reads, slower products, and none that gathers as it goes; other
+ * scales do not. */
+static void test_fp8_rows(void **unused) {
+  (void)unused;
+#define FP8 MODEL "mesh.world=8 mesh.tensor=8 sequence_parallel=true tensor.overlap=true precision.products=fp8 "
+  timed one = time_of("xorl", "h100", FP8 "precision.fp8_recipe=tensorwise"),
+        rows = time_of("xorl", "h100", FP8 "precision.fp8_recipe=rowwise"),
+        delayed = time_of("xorl", "h100", FP8 "precision.fp8_recipe=delayed");
+  assert_true(rows.t.parts[NXC_SPENT_POINTWISE] > 1.05 * one.t.parts[NXC_SPENT_POINTWISE]);
+  assert_true(rows.t.parts[NXC_SPENT_PRODUCTS] > 1.1 * one.t.parts[NXC_SPENT_PRODUCTS]);
+  assert_true(rows.t.parts[NXC_SPENT_TENSOR] > 2 * one.t.parts[NXC_SPENT_TENSOR]);
+  assert_true(delayed.t.step_s == one.t.step_s);
+  program_end(&one.e.c);
+  program_end(&rows.e.c);
+  program_end(&delayed.e.c);
+}
+
+/* Experts with room for 1.25 of a balanced load multiply the empty rows too where shapes are fixed before the
+ * launch; with room for half of it nobody multiplies the rest. */
+static void test_capacity(void **unused) {
+  (void)unused;
+  double all = spent("megatron", "h100", EXPERTS, NXC_SPENT_PRODUCTS);
+  double room = spent("megatron", "h100", EXPERTS "moe.capacity_factor=1.25", NXC_SPENT_PRODUCTS);
+  double half = spent("megatron", "h100", EXPERTS "moe.capacity_factor=0.5", NXC_SPENT_PRODUCTS);
+  assert_true(room == all && half < 0.8 * all);
+  all = spent("nxdt", "trn1", EXPERTS, NXC_SPENT_PRODUCTS);
+  room = spent("nxdt", "trn1", EXPERTS "moe.capacity_factor=1.25", NXC_SPENT_PRODUCTS);
+  assert_true(room > 1.1 * all && room < 1.25 * all);
+}
+
+/* Half as wide heads, twice as many, take twice as long in a systolic array, and little longer elsewhere;
+ * blocks at the ends of a window are whole. */
+static void test_attention(void **unused) {
+  (void)unused;
+#define HEADS(n, dim) MODEL "model.heads=" #n " model.kv_heads=" #n " model.head_dim=" #dim " mesh.world=1 "
+  double wide = spent("nx", "tpu7x", HEADS(16, 128), NXC_SPENT_ATTENTION);
+  double narrow = spent("nx", "tpu7x", HEADS(32, 64), NXC_SPENT_ATTENTION);
+  assert_true(fabs(narrow / wide - 2) < 0.05);
+  wide = spent("nx", "h100", HEADS(16, 128), NXC_SPENT_ATTENTION);
+  narrow = spent("nx", "h100", HEADS(32, 64), NXC_SPENT_ATTENTION);
+  assert_true(narrow < 1.3 * wide);
+#define WINDOW MODEL "mesh.world=1 model.sequence=32768 batch.micro=1 "
+  double all = spent("nx", "tpu7x", WINDOW, NXC_SPENT_ATTENTION);
+  double some = spent("nx", "tpu7x", WINDOW "model.sliding_window=512", NXC_SPENT_ATTENTION);
+  assert_true(some > 1.5 * all * 512 / 16384 && some < 3 * all * 512 / 16384);
+}
+
 /* Eight ranks on a host of four exchange over the network; racks of 72 do not care for hosts. */
 static void test_hosts(void **unused) {
   (void)unused;
@@ -153,7 +200,8 @@ static void test_host_shapes(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gathers), cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8),
-      cmocka_unit_test(test_casts),   cmocka_unit_test(test_hosts),
+      cmocka_unit_test(test_casts),   cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
+      cmocka_unit_test(test_attention), cmocka_unit_test(test_hosts),
       cmocka_unit_test(test_context), cmocka_unit_test(test_host_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/estimate/layer_time.h"
+
+#include "compiler/estimate/product.h"
+
+#include <math.h>
+
+/* How often a row is moved when rows are sorted by expert, and back. */
+static const double sorting_passes = 4.125;
+
+double nxc_pass_s(const nxc_pass *p) {
+  double total = 0;
+  for (int i = 0; i < NXC_N_SPENT; i++) total += p->parts[i];
+  return total;
+}
+
+void nxc_pass_add(nxc_pass *to, const nxc_pass *what, double times) {
+  for (int i = 0; i < NXC_N_SPENT; i++) to->parts[i] += times * what->parts[i];
+}
+
+static double work_of(const nxc_pass *p) {
+  return p->parts[NXC_SPENT_PRODUCTS] + p->parts[NXC_SPENT_ATTENTION] + p->parts[NXC_SPENT_POINTWISE] +
+         p->parts[NXC_SPENT_LAUNCH];
+}
+
+/* What the forward pass has got since `before` belongs to a module. */
+static void end_module(const nxc_clock *c, nxc_passes *p, const nxc_pass *before, const char *module) {
+  if (!nxc_computes_again(c->training, module)) return;
+  nxc_pass_add(&p->again, &p->forward, 1);
+  nxc_pass_add(&p->again, before, -1);
+}
+
+double nxc_exposed_s(const nxc_clock *c, double exchange_s, double work_s) {
+  return fmax(0, exchange_s - work_s) +
+         c->device->collective_units / c->device->units * fmin(exchange_s, work_s);
+}
+
+/* ---- products ---- */
+
+/* Bytes that an element of a weight's gradient moves: it is read and written where micro-batches are summed,
+ * and only written where it goes to the ranks that own it. */
+static double gradient_bytes(const nxc_sizes *z) {
+  return z->zero >= 2 ? 2 : 2 * z->grad_bytes;
+}
+
+/* What an fp8 product reads is cast to it, by rows and by columns, with a scale: inputs and weights forward,
+ * gradients of the result and weights backward. */
+static void add_casts(const nxc_clock *c, nxc_passes *p, double m, double n, double k, double count) {
+  if (c->z->fp8 == 0) return;
+  double weights = c->traits.casts_weights * n * k,
+         passes_s = c->traits.cast_passes * nxc_moved_s(c->device, 2);
+  p->forward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * k + weights);
+  p->backward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * n + weights);
+}
+
+/* y[m, n] = x[m, k] w: forward, then the gradients of x and of w; `count` of them in one kernel. */
+static void add_product(const nxc_clock *c, nxc_passes *p, double m, double n, double k, double count) {
+  const nxc_product forward = {m, n, k, count, 2, c->z->fp8 > 0}, input = {m, k, n, count, 2, c->z->fp8 > 0};
+  const nxc_product weight = {n, k, m, count, gradient_bytes(c->z), c->z->fp8 > 0};
+  p->forward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &forward);
+  p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &input);
+  if (c->z->trained == 1) p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &weight);
+  add_casts(c, p, m, n, k, count);
+}
+
+static void add_network(const nxc_clock *c, nxc_passes *p, double rows, double width, double count) {
+  if (width <= 0 || count <= 0) return;
+  add_product(c, p, rows, (1 + c->z->gates) * width, c->z->hidden, count);
+  add_product(c, p, rows, c->z->hidden, width, count);
+}
+
+/* ---- attention ---- */
+
+static double keys_in(const nxc_sizes *z, double window) {
+  window = window > 0 ? fmin(window, z->sequence) : z->sequence;
+  return z->windowed * window * (1 - window / (2 * z->sequence)) + (1 - z->windowed) * z->sequence / 2;
+}
+
+double nxc_keys_met(const nxc_sizes *z) {
+  return keys_in(z, z->window);
+}
+
+/* A flash kernel: 2 products forward, 5 backward, over the scores that live. Blocks of keys at both ends of a
+ * window are computed whole. Of a forward pass the last block of queries goes over all keys when the others
+ * are done; the backward pass goes over blocks of keys, and fills the units. Values are padded to the width of
+ * keys. Narrow heads reach less (arXiv:2307.08691), and on systolic arrays in proportion. */
+static void add_flash(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  const double block = 128, narrow = c->device->narrow_heads;
+  double window = z->window > 0 ? z->window + c->device->attention_block : 0, keys = keys_in(z, window);
+  double queries = z->sequence / z->context, dims = 2 * fmax(z->head_dim, z->value_dim);
+  double flops = 2 * z->micro_batch * z->heads / z->tensor * queries * keys * dims;
+  double speed = c->device->peak * fmin(1, narrow + (1 - narrow) * z->head_dim / 128) * c->traits.attention;
+  double tail = 2 * fmin(block, queries) * fmin(z->sequence, 2 * keys) * dims * c->device->units;
+  p->forward.parts[NXC_SPENT_ATTENTION] += (flops + tail) / (speed * c->device->attention_forward);
+  p->backward.parts[NXC_SPENT_ATTENTION] += 2.5 * flops / (speed * c->device->attention_backward);
+}
+
+/* Batched products over all scores, dead ones too, with passes of softmax and dropout between. */
+static void add_scores(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  double heads = z->micro_batch * z->heads / z->tensor, queries = z->sequence / z->context;
+  double flops = 2 * heads * queries * z->sequence * (z->head_dim + z->value_dim);
+  double fill = z->head_dim / (z->head_dim + c->device->depth / 2) * (fmod(z->head_dim, 8) == 0 ? 1 : 0.25);
+  double speed = c->device->peak * c->device->efficiency * fill;
+  double scores = heads * queries * z->sequence;
+  double moved = scores * (4 * z->compute_bytes + z->attention_dropout * (1 + 2 * z->compute_bytes));
+  p->forward.parts[NXC_SPENT_ATTENTION] += flops / speed + nxc_moved_s(c->device, moved);
+  p->backward.parts[NXC_SPENT_ATTENTION] += 2 * flops / speed + nxc_moved_s(c->device, moved);
+}
+
+/* ---- what memory bounds ---- */
+
+static void add_pointwise(const nxc_clock *c, nxc_passes *p, double elements) {
+  double seconds = c->traits.pointwise_passes * nxc_moved_s(c->device, elements * c->z->compute_bytes);
+  p->forward.parts[NXC_SPENT_POINTWISE] += seconds;
+  p->backward.parts[NXC_SPENT_POINTWISE] += 1.7 * seconds;
+}
+
+/* Norms and residuals read and write the stream, rotation the heads. */
+static void add_stream(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  double stream = z->tokens * z->hidden / z->sequence_split;
+  double heads = z->tokens * (z->heads + 2 * z->kv_heads) * z->head_dim / z->tensor;
+  nxc_pass before = p->forward;
+  add_pointwise(c, p, 4 * stream); /* two norms */
+  end_module(c, p, &before, "layernorm");
+  add_pointwise(c, p, 6 * stream + 2 * heads);
+}
+
+static void add_activation(const nxc_clock *c, nxc_passes *p, double rows, double width) {
+  add_pointwise(c, p, rows * width * (2 + c->z->gates));
+}
+
+/* ---- exchanges within a layer ---- */
+
+static void add_tensor(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  double one = nxc_gather_s(c->machine, c->tensor, z->compute_bytes * z->tokens * z->hidden);
+  double seconds =
+      4 * one * (1 - c->traits.hides_tensor); /* two all-reduces, or gathers and scattered sums */
+  p->forward.parts[NXC_SPENT_TENSOR] += seconds;
+  p->backward.parts[NXC_SPENT_TENSOR] += seconds;
+}
+
+/* Heads are exchanged for sequence before the attention and back after it, which nothing hides; keys and
+ * values go round while blocks of attention are computed. */
+static void add_context(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  double keys = z->kv_heads * (z->head_dim + z->value_dim), queries = z->heads * (z->head_dim + z->value_dim);
+  double of_feature = z->compute_bytes * z->tokens / z->tensor;
+  double exchange = nxc_all_to_all_s(c->machine, c->ulysses, of_feature * (keys + queries), 1);
+  double round = nxc_send_s(c->machine, c->ring, of_feature * keys) * (c->ring.size - 1);
+  double under = p->forward.parts[NXC_SPENT_ATTENTION], under_back = p->backward.parts[NXC_SPENT_ATTENTION];
+  p->forward.parts[NXC_SPENT_CONTEXT] += exchange + nxc_exposed_s(c, round, under);
+  p->backward.parts[NXC_SPENT_CONTEXT] += exchange + nxc_exposed_s(c, 2 * round, under_back);
+}
+
+/* Rows to the experts and back, forward and backward alike; they are sorted by expert, and back, row by
+ * row. */
+static void add_dispatch(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  double rows = z->tokens * z->top_k / z->tensor;
+  double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, z->top_k);
+  add_pointwise(c, p, (sorting_passes / c->device->scattered + z->fp8 * c->traits.pads_experts) * rows * z->hidden);
+  p->forward.parts[NXC_SPENT_EXPERT] += seconds;
+  p->backward.parts[NXC_SPENT_EXPERT] += seconds;
+}
+
+/* The forward pass of a micro-batch goes with the backward pass of one before it, and each exchanges beneath
+ * the work of the other. The micro-batches that fill the pipeline, and the last ones, have no partner. */
+static void hide_dispatch(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  double paired = c->traits.hides_experts * fmax(0, 1 - z->in_flight / z->micro_batches);
+  double *there = &p->forward.parts[NXC_SPENT_EXPERT], *back = &p->backward.parts[NXC_SPENT_EXPERT];
+  double left = nxc_exposed_s(c, *there, work_of(&p->backward)),
+         left_back = nxc_exposed_s(c, *back, work_of(&p->forward));
+  *there = paired * left + (1 - paired) * *there;
+  *back = paired * left_back + (1 - paired) * *back;
+}
+
+/* ---- layers ---- */
+
+/* What kernels take to be launched, where that is more than their work. */
+static void add_launches(const nxc_clock *c, nxc_passes *p, double n_forward) {
+  double forward = n_forward * c->traits.launches * c->device->launch_s;
+  double missing = forward - work_of(&p->forward), missing_back = 2 * forward - work_of(&p->backward);
+  if (missing > 0) p->forward.parts[NXC_SPENT_LAUNCH] += missing;
+  if (missing_back > 0) p->backward.parts[NXC_SPENT_LAUNCH] += missing_back;
+}
+
+/* Latent attention goes down to its ranks, and up from them to the heads (arXiv:2405.04434). */
+static void add_latent_products(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  double heads = z->heads / z->tensor, plain = z->head_dim - z->rope_dim;
+  double down = z->query_rank + z->kv_rank + z->rope_dim,
+         query_from = z->query_rank > 0 ? z->query_rank : z->hidden;
+  add_product(c, p, z->tokens / z->sequence_split, down, z->hidden, 1);
+  nxc_pass before = p->forward;
+  add_product(c, p, z->tokens, heads * z->head_dim, query_from, 1);
+  add_product(c, p, z->tokens, heads * (plain + z->value_dim), z->kv_rank, 1);
+  end_module(c, p, &before, "mla_up_proj");
+}
+
+static void add_attention(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  nxc_pass before = p->forward;
+  double out = (z->heads + z->kv_heads) * z->head_dim + z->kv_heads * z->value_dim;
+  if (z->kv_rank > 0) add_latent_products(c, p);
+  else add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
+  nxc_pass core = p->forward;
+  if (c->traits.attention > 0) add_flash(c, p);
+  else add_scores(c, p);
+  end_module(c, p, &core, "core_attn");
+  add_product(c, p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
+  end_module(c, p, &before, "attention");
+}
+
+/* What is computed again is that before the backward pass: of full recomputation the whole layer. */
+static void add_recompute(const nxc_clock *c, nxc_passes *p) {
+  const nxc_sizes *z = c->z;
+  double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
+  if (z->recomputes_all) nxc_pass_add(&p->backward, &p->forward, share);
+  else nxc_pass_add(&p->backward, &p->again, 1);
+}
+
+nxc_passes nxc_dense_layer(const nxc_clock *c) {
+  const nxc_sizes *z = c->z;
+  nxc_passes p = {0};
+  add_attention(c, &p);
+  add_stream(c, &p);
+  nxc_pass before = p.forward;
+  add_network(c, &p, z->tokens, z->ffn / z->tensor, 1);
+  add_activation(c, &p, z->tokens, z->ffn / z->tensor);
+  end_module(c, &p, &before, "mlp");
+  add_tensor(c, &p);
+  add_context(c, &p);
+  add_launches(c, &p, 16);
+  add_recompute(c, &p);
+  return p;
+}
+
+/* Rows that experts multiply for each one that is sent, of balanced experts. */
+static double rows_multiplied(const nxc_clock *c) {
+  double capacity = c->z->capacity;
+  if (capacity <= 0) return 1;
+  return c->traits.pads_capacity > 0 ? capacity : fmin(1, capacity);
+}
+
+nxc_passes nxc_mixture_layer(const nxc_clock *c) {
+  const nxc_sizes *z = c->z;
+  nxc_passes p = {0};
+  double local = z->experts / z->expert, sent = z->tokens * z->top_k * z->expert_tensor / z->tensor;
+  double rows = sent * rows_multiplied(c);
+  add_attention(c, &p);
+  add_stream(c, &p);
+  nxc_pass before = p.forward;
+  add_network(c, &p, rows / local, z->expert_ffn / z->expert_tensor, local);
+  nxc_pass experts = p.forward;
+  add_activation(c, &p, rows, z->expert_ffn / z->expert_tensor);
+  end_module(c, &p, &experts, "moe_act");
+  add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);
+  add_dispatch(c, &p);
+  end_module(c, &p, &before, "moe");
+  add_tensor(c, &p);
+  add_context(c, &p);
+  add_launches(c, &p,
+               40 + (z->fp8 > 0 ? 6 : 2) * local); /* two products of each expert, and casts for them */
+  add_recompute(c, &p);
+  hide_dispatch(c, &p);
+  return p;
+}
+
+nxc_passes nxc_output_layer(const nxc_clock *c) {
+  const nxc_sizes *z = c->z;
+  nxc_passes p = {0};
+  double m = z->tokens, n = z->vocab / z->tensor, k = z->hidden;
+  const nxc_product forward = {m, n, k, 1, 2, false}, input = {m, k, n, 1, 2, false};
+  const nxc_product weight = {n, k, m, 1, gradient_bytes(c->z), false};
+  p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
+  p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input) + nxc_product_s(c->device, &weight);
+  p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * m * n);
+  p.backward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 6 * m * n);
+  return p;
+}
