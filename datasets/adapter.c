@@ -78,10 +78,9 @@ static void adapter_close(adapter *a) {
   free(a->used);
 }
 
-/* The adapter's tensor of this base tensor: its module's name, and an ending. NULL: there is none. */
-static const nxr_safetensor *find(const adapter *a, const char *base, const char *own, const char *ending) {
-  size_t n = strlen(base), n_own = strlen(own);
-  if (n <= n_own || strcmp(base + n - n_own, own) != 0) return NULL;
+static const nxr_safetensor *find_named(const adapter *a, const char *base, size_t n_own,
+                                        const char *ending) {
+  size_t n = strlen(base);
   for (uint64_t i = 0; i < a->file.n_tensors; i++) {
     const nxr_safetensor *tensor = &a->file.tensors[i];
     if (strncmp(tensor->name, PREFIX, sizeof PREFIX - 1) != 0) continue;
@@ -94,6 +93,18 @@ static const nxr_safetensor *find(const adapter *a, const char *base, const char
       }
   }
   return NULL;
+}
+
+/* The adapter's tensor of this base tensor: its module's name, or that of all experts, and an ending. NULL:
+ * there is none. */
+static const nxr_safetensor *find(const adapter *a, const char *base, const char *own, const char *ending) {
+  char shared[NAME_BYTES];
+  size_t n = strlen(base), n_own = strlen(own);
+  if (n <= n_own || strcmp(base + n - n_own, own) != 0) return NULL;
+  const nxr_safetensor *found = find_named(a, base, n_own, ending);
+  if (found == NULL && nx_tensor_shared_name(base, shared, sizeof shared))
+    found = find_named(a, shared, n_own, ending);
+  return found;
 }
 
 /* ---- one tensor ---- */

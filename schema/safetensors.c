@@ -173,6 +173,18 @@ void nx_safetensor_shape(const nx_safetensor *tensor, char text[160]) {
 
 /* -- names ----------------------------------------------------------------------------------------------- */
 
+const char nx_all_experts[] = "shared";
+
+bool nx_tensor_shared_name(const char *name, char *shared, size_t n_bytes) {
+  static const char experts[] = "experts.";
+  const char *number = strstr(name, experts);
+  if (number == NULL) return false;
+  number += sizeof experts - 1;
+  size_t n_digits = strspn(number, "0123456789");
+  int n = snprintf(shared, n_bytes, "%.*s%s%s", (int)(number - name), name, nx_all_experts, number + n_digits);
+  return n_digits > 0 && n >= 0 && (size_t)n < n_bytes;
+}
+
 const char *nx_tensor_base_name(const char *name) {
   static const char *const prefixes[] = {"model.", "transformer."};
   for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)

@@ -51,6 +51,10 @@ const char *nx_safetensor_type(nx_dtype dtype);
 
 /* A name without the prefix that Hugging Face's causal models have and its base models lack. */
 const char *nx_tensor_base_name(const char *name);
+/* What stands in the place of an expert's number where experts have a matrix of their adapters in common, and
+ * the name of such a matrix, of the expert's own name; false where that names no expert, or is too long. */
+extern const char nx_all_experts[];
+bool nx_tensor_shared_name(const char *name, char *shared, size_t n_bytes);
 /* Whether it stands beside a quantized matrix, as ModelOpt names such. */
 bool nx_tensor_is_scale(const char *name);
 /* Whether it is a buffer that older files hold and nothing needs. */

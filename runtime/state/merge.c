@@ -4,12 +4,14 @@
 #include "runtime/state/init.h"
 #include "schema/bf16.h"
 #include "schema/f16.h"
+#include "schema/safetensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char PREFIX[] = "base_model.model.", FIRST[] = ".lora_A.weight", SECOND[] = ".lora_B.weight";
+static const char PREFIX[] = "base_model.model.", FIRST[] = ".lora_A.weight", SECOND[] = ".lora_B.weight",
+                  WEIGHT[] = ".weight";
 
 typedef struct merger {
   const nxr_pieces *pieces;
@@ -86,27 +88,39 @@ static void add(const merger *m, uint32_t piece, int64_t rank, int64_t columns) 
   }
 }
 
-static uint32_t find_second(const merger *m, const char *stem, size_t n_stem) {
-  for (uint32_t i = 0; i < m->pieces->plan->n[NX_SECTION_PIECES]; i++) {
-    const char *name = name_of(m, i);
-    if (strncmp(name, stem, n_stem) == 0 && strcmp(name + n_stem, SECOND) == 0) return i;
-  }
+static uint32_t find(const merger *m, const char *name) {
+  for (uint32_t i = 0; i < m->pieces->plan->n[NX_SECTION_PIECES]; i++)
+    if (strcmp(name_of(m, i), name) == 0) return i;
   return NX_NONE;
 }
 
-static void merge(const merger *m, uint32_t first) {
+/* A matrix of the adapter beside a weight: its own, or the one that all experts have. */
+static uint32_t find_factor(const merger *m, const char *weight, const char *ending) {
+  char own[512], shared[512];
+  size_t n_module = strlen(weight) - strlen(WEIGHT);
+  int n = snprintf(own, sizeof own, "%s%.*s%s", PREFIX, (int)n_module, weight, ending);
+  uint32_t found = n > 0 && (size_t)n < sizeof own ? find(m, own) : NX_NONE;
+  if (found == NX_NONE && nx_tensor_shared_name(own, shared, sizeof shared)) found = find(m, shared);
+  return found;
+}
+
+static void merge(const merger *m, uint32_t weight) {
   const nx_plan *plan = m->pieces->plan;
-  const char *name = name_of(m, first), *module = name + strlen(PREFIX);
-  size_t n_module = strlen(module) - strlen(FIRST);
-  uint32_t second = find_second(m, name, strlen(name) - strlen(FIRST));
-  if (second == NX_NONE) return; /* checked before */
+  uint32_t first = find_factor(m, name_of(m, weight), FIRST),
+           second = find_factor(m, name_of(m, weight), SECOND);
+  if (first == NX_NONE || second == NX_NONE) return;
   gather(m, first, m->a);
   gather(m, second, m->b);
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
-    const char *weight = name_of(m, i);
-    if (strncmp(weight, module, n_module) == 0 && strcmp(weight + n_module, ".weight") == 0)
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
+    if (plan->pieces[i].name == plan->pieces[weight].name)
       add(m, i, plan->pieces[first].logical_rows, plan->pieces[first].logical_columns);
-  }
+}
+
+/* Whether the piece is the first box of a frozen weight. */
+static bool is_weight(const merger *m, uint32_t piece) {
+  const nx_plan *plan = m->pieces->plan;
+  return !(plan->pieces[piece].flags & NX_PIECE_ADAPTER) && ends_with(name_of(m, piece), WEIGHT) &&
+         is_first_of_name(plan, piece);
 }
 
 static void begin_anew(const merger *m, uint32_t piece, bool first, uint64_t times) {
@@ -145,7 +159,7 @@ bool nxr_merge_adapters(const nxr_pieces *pieces, nxr_world *world, uint64_t tim
     nxr_fault_set(fault, "no memory to add adapters to the weights");
   bool good = nxr_world_agree(world, fault);
   for (uint32_t i = 0; good && i < plan->n[NX_SECTION_PIECES]; i++)
-    if (ends_with(name_of(&m, i), FIRST) && is_first_of_name(plan, i)) merge(&m, i);
+    if (is_weight(&m, i)) merge(&m, i);
   for (uint32_t i = 0; good && i < plan->n[NX_SECTION_PIECES]; i++) {
     bool first = ends_with(name_of(&m, i), FIRST);
     if (first || ends_with(name_of(&m, i), SECOND)) begin_anew(&m, i, first, times);

@@ -65,6 +65,27 @@ echo "$(loss adapter) $(loss merged_model) $(loss base_model)" >out
 awk '{ d = $1 - $2; e = $1 - $3; exit !(d * d < 1e-11 && e * e > 1e-8) }' out
 report 'the merged model is the model with adapters' $?
 
+# What all experts have in common is added to each of them, by nxdata and while the training goes on.
+llama=$base base=$recorded/families/qwen3_moe shared=$recorded/lora/experts_shared
+mixture="lora.rank=3 lora.alpha=6 lora.shared_by_experts=true lora.modules=[q_proj,gate_proj,up_proj,down_proj] run.init_from=$base/model.safetensors"
+"$nxdata" merge-adapter "$base" "$shared" -o merged_experts >out 2>&1
+report 'an adapter with a matrix of all experts is merged' $?
+# shellcheck disable=SC2086
+plan experts 1 $mixture "lora.init_from=$shared" && train experts 1 --stop-after 1 &&
+  plan merged_mixture 1 "run.init_from=$folder/merged_experts" && train merged_mixture 1 --stop-after 1 &&
+  plan merging_experts 1 $mixture "lora.init_from=$shared" lora.save_base=true lora.merge_interval=1 optimizer.lr=1e-9 \
+    optimizer.weight_decay=0 && train merging_experts 1 --stop-after 2
+report 'and both train' $?
+mkdir alone_experts && cp merging_experts/checkpoints/step-000002/model.safetensors alone_experts
+plan after_experts 1 "run.init_from=$folder/alone_experts/model.safetensors" && train after_experts 1 --stop-after 1
+report 'weights that adapters were added to train' $?
+echo "$(loss experts) $(loss merged_mixture) $(loss after_experts)" >out
+awk '{ d = $1 - $2; e = $1 - $3; exit !(d * d < 1e-11 && e * e < 1e-11) }' out
+report 'as the experts with their adapters' $?
+grep -q moe_hybrid_shared_lora experts/checkpoints/step-000001/adapter_config.json
+report 'adapter_config.json says so' $?
+base=$llama
+
 # Merged while the training goes on: W + scale B A, as nxdata makes it, and adapters that begin anew.
 plain="lora.rank=4 lora.alpha=8 run.init_from=$base/model.safetensors" saving="lora.save_base=true lora.merge_resets_optimizer=true"
 # shellcheck disable=SC2086

@@ -7,6 +7,7 @@
 """
 import argparse
 import json
+import re
 import shutil
 import sys
 
@@ -242,8 +243,9 @@ def record_case(case, tokens):
 
 # ---- experts: transformers keeps their matrices as one tensor, beside which PEFT puts no adapters ----
 
-def expert_factors(model, rank):
-  """Both matrices beside each expert's gate, up and down projection, and beside q_proj, by PEFT's names."""
+def expert_factors(model, rank, shared):
+  """Both matrices beside each expert's gate, up and down projection, and beside q_proj, by PEFT's names. shared: experts
+  have those in common that meet hidden features, as xorl names them."""
   torch.manual_seed(11)
   factors, prefix = {}, "base_model.model."
 
@@ -262,14 +264,28 @@ def expert_factors(model, rank):
     if name.endswith("experts.down_proj"):
       for expert in range(weight.shape[0]):
         add(f"{module}.{expert}.down_proj", weight.shape[1], weight.shape[2])
-  return factors
+  return share(factors) if shared else factors
+
+
+def factor_name(module, side, names):
+  """The factor's name: its module's own, or the one that all experts have."""
+  own = f"base_model.model.{module}.lora_{side}.weight"
+  return own if own in names else re.sub(r"experts\.\d+\.", "experts.shared.", own)
+
+
+def share(factors):
+  both = {}
+  for name, factor in factors.items():
+    meets_hidden = ".experts." in name and ("lora_B" if "down_proj" in name else "lora_A") in name
+    if not meets_hidden or ".experts.0." in name:
+      both[re.sub(r"experts\.\d+\.", "experts.shared.", name) if meets_hidden else name] = factor
+  return both
 
 
 def merged(model, factors, scale):
   """The model's parameters with what the factors add, as a function of them."""
   def delta(module):
-    name = f"base_model.model.{module}"
-    return scale * (factors[f"{name}.lora_B.weight"] @ factors[f"{name}.lora_A.weight"])
+    return scale * (factors[factor_name(module, "B", factors)] @ factors[factor_name(module, "A", factors)])
 
   weights = {}
   for name, weight in model.named_parameters():
@@ -300,15 +316,15 @@ class Merged(torch.nn.Module):
     return torch.func.functional_call(self.base[0], weights, kwargs=arguments)
 
 
-def record_experts(tokens):
+def record_experts(tokens, case):
   from safetensors.torch import save_file
-  folder, rank, alpha = OUT / "experts", 3, 6
+  folder, rank, alpha = OUT / case, 3, 6
   shutil.rmtree(folder, ignore_errors=True)
   (folder / "last").mkdir(parents=True)
   record = {"family": "qwen3_moe", "torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
   for kind, dtype in (("fp64", torch.float64), ("fp32", torch.float32)):
     base = make_model("qwen3_moe").to(dtype)
-    factors = {name: f.to(dtype) for name, f in expert_factors(base, rank).items()}
+    factors = {name: f.to(dtype) for name, f in expert_factors(base, rank, case == "experts_shared").items()}
     if kind == "fp32":
       save_file(factors, folder / "adapter_model.safetensors")
     model = Merged(base, {name: f.clone() for name, f in factors.items()}, alpha / rank)
@@ -319,7 +335,7 @@ def record_experts(tokens):
       "fan_in_fan_out": False, "target_modules": ["q_proj", "gate_proj", "up_proj", "down_proj"]}, indent=1) + "\n")
   (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n")
   worst = max(abs(s["loss"] / e["loss"] - 1) for s, e in zip(record["fp32"], record["fp64"]))
-  print(f"{'experts':16} loss {record['fp32'][0]['loss']:.4f} -> {record['fp32'][-1]['loss']:.4f}, "
+  print(f"{case:16} loss {record['fp32'][0]['loss']:.4f} -> {record['fp32'][-1]['loss']:.4f}, "
         f"from float64: fp32 {worst:.1e}")
 
 
@@ -343,9 +359,9 @@ def main():
   torch.use_deterministic_algorithms(True)
   torch.set_flush_denormal(True)
   tokens = torch.from_numpy(numpy.fromfile(HERE / "recorded" / "tokens.bin", "<u2").astype(numpy.int64))
-  for case in arguments.cases or [*CASES, "experts"]:
-    if case == "experts":
-      record_experts(tokens)
+  for case in arguments.cases or [*CASES, "experts", "experts_shared"]:
+    if case.startswith("experts"):
+      record_experts(tokens, case)
     else:
       record_case(case, tokens)
 

@@ -44,6 +44,7 @@ const char *nxc_adapter_config_text(nxc_arena *arena, const nxc_settings *s, con
       nxc_text(s, NX_SETTING_LORA_BIAS), "target_modules", modules(t), "fan_in_fan_out", is_transposed(t),
       "use_rslora", nxc_flag(s, NX_SETTING_LORA_RANK_STABILIZED), "inference_mode", true, "init_lora_weights",
       true);
+  if (t->lora.shared_by_experts) json_object_set_new(root, "moe_hybrid_shared_lora", json_true());
   char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(16));
   const char *copy = nxc_arena_strdup(arena, text);
   free(text);

@@ -154,6 +154,8 @@ typedef struct nxc_program_list {
 } nxc_program_list;
 
 /* Which of the two matrices of an adapter a piece is of. */
+enum { NXC_ALL_EXPERTS = -1 /* that have a matrix in common */ };
+
 typedef enum nxc_adapter_side {
   NXC_NO_ADAPTER,
   NXC_ADAPTER_A,
@@ -175,7 +177,7 @@ typedef struct nxc_piece_node {
   const char *memory; /* what it remembers; NULL: it is a weight */
   nx_form form;
   int32_t layer;
-  int32_t expert; /* of parts that each expert has */
+  int32_t expert; /* of parts that each expert has, or NXC_ALL_EXPERTS */
   uint32_t n_dims;
   uint32_t slices; /* as in nx_piece */
 } nxc_piece_node;

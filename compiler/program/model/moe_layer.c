@@ -195,24 +195,53 @@ static nxc_id grouped_matrix(const layer *l, nxc_part part, const char *name, nx
   return product.y;
 }
 
-/* y, with what the experts' adapters beside a box make of x: those of the down projection read divided
- * features. */
+/* ---- their adapters ---- */
+
+typedef struct adapter {
+  const layer *l;
+  const nxc_box *box;
+  nxc_id counts;
+  int64_t n_rows;
+} adapter;
+
+/* x times the matrix that meets the features of the experts' own width, which are divided. */
+static nxc_id meet_width(const adapter *a, nxc_adapter_side side, const char *name, nxc_id x) {
+  nxc_expert_cut cut = side == NXC_ADAPTER_A ? NXC_CUT_COLUMNS : NXC_CUT_ROWS;
+  nxc_id matrix =
+      nxc_parameter_expert_adapter(a->l->graph, a->l->t, a->box, a->l->t->lora.rank, side, cut);
+  return grouped(a->l, name, x, a->counts, matrix, a->n_rows);
+}
+
+/* And the one that meets hidden features: of each expert, or of all. Rows that are not counted are 0. */
+static nxc_id meet_hidden(const adapter *a, nxc_adapter_side side, const char *name, nxc_id x) {
+  const nxc_training *t = a->l->t;
+  nxc_part part = a->box->part;
+  if (t->lora.shared_by_experts) {
+    nxc_id matrix = nxc_parameter_shared_adapter(a->l->graph, t, part, side);
+    return nxc_append(a->l->graph, &(nxc_op_request){.op = NX_OP_matmul,
+                                                     .name = name,
+                                                     .in = {x, matrix},
+                                                     .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
+  }
+  bool reads = side == NXC_ADAPTER_A;
+  int64_t rows = reads ? t->lora.rank : t->model.hidden, columns = reads ? t->model.hidden : t->lora.rank;
+  const nxc_box whole = {part, rows, nxc_rank_number_of(0)};
+  nxc_id matrix = nxc_parameter_expert_adapter(a->l->graph, t, &whole, columns, side, NXC_CUT_NOTHING);
+  return grouped(a->l, name, x, a->counts, matrix, a->n_rows);
+}
+
+/* y, with what the experts' adapters beside a box make of x. */
 static nxc_id adapt(const layer *l, const nxc_box *box, nxc_id x, nxc_id counts, nxc_id y, int64_t first,
                     int64_t n_rows) {
-  const nxc_training *t = l->t;
-  if (t->lora.of[box->part] == NULL) return y;
+  if (l->t->lora.of[box->part] == NULL) return y;
+  const adapter a = {l, box, counts, n_rows};
+  const char *name = nxc_part_name(box->part), *low_name = nxc_arena_printf(l->graph->arena, "%s_low", name),
+             *high_name = nxc_arena_printf(l->graph->arena, "%s_high", name);
   bool down = box->part == NXC_PART_EXPERT_DOWN;
-  const char *name = nxc_part_name(box->part);
-  const nxc_box whole = {box->part, down ? t->model.hidden : t->lora.rank, nxc_rank_number_of(0)};
-  nxc_id a =
-      down ? nxc_parameter_expert_adapter(l->graph, t, box, t->lora.rank, NXC_ADAPTER_A, NXC_CUT_COLUMNS)
-           : nxc_parameter_expert_adapter(l->graph, t, &whole, t->model.hidden, NXC_ADAPTER_A,
-                                          NXC_CUT_NOTHING);
-  nxc_id b = nxc_parameter_expert_adapter(l->graph, t, down ? &whole : box, t->lora.rank, NXC_ADAPTER_B,
-                                          down ? NXC_CUT_NOTHING : NXC_CUT_ROWS);
-  nxc_id low = grouped(l, nxc_arena_printf(l->graph->arena, "%s_low", name), x, counts, a, n_rows);
-  nxc_id high = grouped(l, nxc_arena_printf(l->graph->arena, "%s_high", name), low, counts, b, n_rows);
-  return nxc_adapter_append(l->graph, t, name, y, high, first);
+  nxc_id low = down ? meet_width(&a, NXC_ADAPTER_A, low_name, x) : meet_hidden(&a, NXC_ADAPTER_A, low_name, x);
+  nxc_id high =
+      down ? meet_hidden(&a, NXC_ADAPTER_B, high_name, low) : meet_width(&a, NXC_ADAPTER_B, high_name, low);
+  return nxc_adapter_append(l->graph, l->t, name, y, high, first);
 }
 
 /* y with each expert's bias; of sums that expert-tensor ranks make together each adds its share. */

@@ -22,7 +22,7 @@ static bool shares_weights(const nxc_graph *graph, const nxc_training *t) {
   return t->model.unique_layers != t->model.layers && graph->layer >= 0;
 }
 
-static nxc_id find_parameter(const nxc_graph *graph, const char *name) {
+nxc_id nxc_parameter_find(const nxc_graph *graph, const char *name) {
   const char *full = nxc_arena_printf(graph->arena, "%s.%s", graph->weights_origin, name);
   for (size_t i = 0; i < graph->n_parameters; i++)
     if (strcmp(graph->values[graph->parameters[i]].name, full) == 0) return graph->parameters[i];
@@ -31,7 +31,7 @@ static nxc_id find_parameter(const nxc_graph *graph, const char *name) {
 
 /* What an earlier layer of the graph shares with this one; 0: nothing. */
 static nxc_id known_parameter(const nxc_graph *graph, const nxc_training *t, const char *name) {
-  return shares_weights(graph, t) ? find_parameter(graph, name) : 0;
+  return shares_weights(graph, t) ? nxc_parameter_find(graph, name) : 0;
 }
 
 nxc_id nxc_parameter_new(nxc_graph *graph, const nxc_training *t, const char *name, const nxc_shape *shape) {
@@ -46,8 +46,7 @@ nxc_id nxc_parameter_new(nxc_graph *graph, const nxc_training *t, const char *na
   return value;
 }
 
-/* What all pieces of a parameter share; its copies are owned by the first of the ranks that hold them. */
-static nxc_piece_node *new_piece(nxc_graph *graph, const nxc_training *t, nxc_id value, nxc_part part,
+nxc_piece_node *nxc_piece_new(nxc_graph *graph, const nxc_training *t, nxc_id value, nxc_part part,
                                  bool bias) {
   const nxc_shape *shape = &graph->values[value].shape;
   graph->pieces = nxc_arena_grow(graph->arena, graph->pieces, graph->n_pieces, sizeof *graph->pieces);
@@ -137,7 +136,7 @@ static size_t add_boxes(nxc_graph *graph, const nxc_training *t, nxc_id value, c
     nxc_tensor_cut *cuts;
     size_t n_cuts = nxc_tensor_cuts(graph, t, boxes[i].part, boxes[i].n_local, &boxes[i].start, &cuts);
     for (size_t j = 0; j < n_cuts; row += cuts[j++].rows) {
-      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, bias);
+      nxc_piece_node *piece = nxc_piece_new(graph, t, value, boxes[i].part, bias);
       piece->logical_rows = nxc_tensor_rows(graph, t, boxes[i].part);
       piece->rows = cuts[j].rows;
       piece->row = row;
@@ -170,7 +169,7 @@ nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = nxc_parameter_new(graph, t, name, &shape);
-  nxc_piece_node *piece = new_piece(graph, t, value, box->part, false);
+  nxc_piece_node *piece = nxc_piece_new(graph, t, value, box->part, false);
   piece->logical_rows = piece->rows = rows;
   piece->logical_columns = box->n_local * nxc_mesh_size(&graph->mesh, atoms);
   piece->columns = box->n_local;
@@ -205,7 +204,7 @@ static nxc_id vector(nxc_graph *graph, const nxc_training *t, const char *name, 
   nxc_id value = known_parameter(graph, t, name);
   if (value) return value;
   value = nxc_parameter_new(graph, t, name, shape);
-  nxc_piece_node *piece = new_piece(graph, t, value, part, bias);
+  nxc_piece_node *piece = nxc_piece_new(graph, t, value, part, bias);
   piece->logical_rows = piece->rows = 1;
   piece->logical_columns = piece->columns = shape->dims[0];
   if (bias) trains_bias(graph, t, value, part);
@@ -234,7 +233,7 @@ nxc_id nxc_parameter_memory(nxc_graph *graph, const nxc_training *t, const char 
   node->name = nxc_arena_printf(graph->arena, "%s.%s_%s", graph->origin, nxc_part_name(part), name);
   node->frozen = node->memory = true;
   node->shared = NULL; /* each layer remembers what it did, whoever has its weights */
-  nxc_piece_node *piece = new_piece(graph, t, value, part, true);
+  nxc_piece_node *piece = nxc_piece_new(graph, t, value, part, true);
   piece->memory = name;
   piece->layer = graph->layer;
   piece->logical_rows = piece->rows = 1;
@@ -275,7 +274,7 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
   for (int64_t expert = 0; expert < n_experts; expert++) {
     int64_t row = expert % n_local * rows;
     for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
-      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, false);
+      nxc_piece_node *piece = nxc_piece_new(graph, t, value, boxes[i].part, false);
       piece->expert = (int32_t)expert;
       piece->rows = divides_columns ? rows : boxes[i].n_local;
       piece->columns = columns;
@@ -304,7 +303,7 @@ nxc_id nxc_parameter_expert_bias(nxc_graph *graph, const nxc_training *t, const 
     int64_t row = expert % n_local * rows;
     for (uint32_t i = 0; i < n_boxes; row += boxes[i++].n_local) {
       bool stacked = t->model.family->tensors[boxes[i].part]->stacked;
-      nxc_piece_node *piece = new_piece(graph, t, value, boxes[i].part, true);
+      nxc_piece_node *piece = nxc_piece_new(graph, t, value, boxes[i].part, true);
       piece->expert = (int32_t)expert;
       piece->n_dims = stacked ? 2 : 1;
       piece->rows = 1;
@@ -342,74 +341,4 @@ nxc_id nxc_parameter_relative(nxc_graph *graph, const nxc_training *t, int64_t n
   graph->weights_origin = origin, graph->weights_layer = layer;
   if (graph->pipeline->all) nxc_parameter_share(graph, table, graph->pipeline->all);
   return table;
-}
-
-/* ---- adapters ---- */
-
-/* The pieces of a value from `first` on are of this side of an adapter, whose input has `n_in` features. */
-static void adapt_pieces(nxc_graph *graph, const nxc_training *t, nxc_id value, size_t first,
-                         nxc_adapter_side side, int64_t n_in) {
-  graph->values[value].frozen = false;
-  for (size_t i = first; i < graph->n_pieces; i++) {
-    nxc_piece_node *piece = &graph->pieces[i];
-    piece->adapter = side;
-    piece->transposed = false;
-    if (side == NXC_ADAPTER_A) {
-      piece->logical_rows = t->lora.rank;
-      piece->init = NX_INIT_UNIFORM; /* of variance 1 / (3 n), as Kaiming's with a = sqrt(5) */
-      piece->init_std = 1 / sqrt(3 * (double)n_in);
-    } else {
-      piece->init = t->lora.b_init_std > 0 ? NX_INIT_NORMAL : NX_INIT_ZEROS;
-      piece->init_std = t->lora.b_init_std;
-    }
-  }
-}
-
-static bool is_first_of_tensor(const nxc_training *t, const nxc_adapted *adapted, size_t index) {
-  const nxc_tensor_row *const *tensors = t->model.family->tensors;
-  for (size_t i = 0; i < index; i++)
-    if (tensors[adapted->parts[i]] == tensors[adapted->parts[index]]) return false;
-  return true;
-}
-
-nxc_id nxc_parameter_adapter_a(nxc_graph *graph, const nxc_training *t, const nxc_box *columns,
-                               uint32_t atoms) {
-  const nxc_adapted *adapted = t->lora.of[columns->part];
-  const char *name = nxc_arena_printf(graph->arena, "%s_lora_a", nxc_part_name(adapted->parts[0]));
-  nxc_shape shape = nxc_shape_of(graph->types.param, 2, (int64_t[]){t->lora.rank, columns->n_local});
-  nxc_place_atoms(&shape.placement, atoms, NXC_SPLIT + 1);
-  nxc_id value = find_parameter(graph, name);
-  if (value) return value;
-  value = nxc_parameter_new(graph, t, name, &shape);
-  size_t first = graph->n_pieces;
-  for (size_t i = 0; i < adapted->n_parts; i++) {
-    if (!is_first_of_tensor(t, adapted, i)) continue;
-    nxc_piece_node *piece = new_piece(graph, t, value, adapted->parts[i], false);
-    piece->rows = t->lora.rank;
-    piece->alias = i > 0;
-    piece->columns = columns->n_local;
-    piece->logical_columns = columns->n_local * nxc_mesh_size(&graph->mesh, atoms);
-    piece->column_start = columns->start;
-  }
-  adapt_pieces(graph, t, value, first, NXC_ADAPTER_A, graph->pieces[first].logical_columns);
-  return value;
-}
-
-nxc_id nxc_parameter_adapter_b(nxc_graph *graph, const nxc_training *t, const nxc_box *boxes,
-                               uint32_t n_boxes, uint32_t atoms) {
-  size_t first = graph->n_pieces;
-  const char *name = nxc_arena_printf(graph->arena, "%s_lora_b", nxc_part_name(boxes[0].part));
-  nxc_id value = nxc_parameter_rows(graph, t, name, boxes, n_boxes, t->lora.rank, atoms);
-  adapt_pieces(graph, t, value, first, NXC_ADAPTER_B, t->lora.rank);
-  return value;
-}
-
-nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *t, const nxc_box *box,
-                                    int64_t n_other, nxc_adapter_side side, nxc_expert_cut cut) {
-  size_t first = graph->n_pieces;
-  const char *name = nxc_arena_printf(graph->arena, "%s_lora_%s", nxc_part_name(box->part),
-                                      side == NXC_ADAPTER_A ? "a" : "b");
-  nxc_id value = nxc_parameter_experts(graph, t, name, box, 1, n_other, cut);
-  adapt_pieces(graph, t, value, first, side, graph->pieces[first].logical_columns);
-  return value;
 }

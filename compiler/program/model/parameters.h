@@ -21,6 +21,12 @@ typedef struct nxc_box {
 /* A value that is a parameter, named after the layer whose weights it is of; it has no pieces yet. */
 nxc_id nxc_parameter_new(nxc_graph *graph, const nxc_training *training, const char *name,
                          const nxc_shape *shape);
+/* Its next piece, with what all pieces of a parameter share; its copies are owned by the first of the ranks
+ * that hold them. */
+nxc_piece_node *nxc_piece_new(nxc_graph *graph, const nxc_training *training, nxc_id parameter, nxc_part part,
+                              bool bias);
+/* The parameter of this name in the layer whose weights are being made; 0: there is none. */
+nxc_id nxc_parameter_find(const nxc_graph *graph, const char *name);
 /* A matrix of boxes one below the other, divided on rows over `atoms`. columns: what all boxes have. */
 nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *training, const char *name,
                           const nxc_box *boxes, uint32_t n_boxes, int64_t columns, uint32_t atoms);
@@ -52,7 +58,7 @@ nxc_id nxc_parameter_sinks(nxc_graph *graph, const nxc_training *training, int64
  * first. */
 nxc_id nxc_parameter_correction(nxc_graph *graph, const nxc_training *training, int64_t n_experts);
 
-/* An adapter's first matrix, [rank, columns]: `columns` says which the rank has, divided over `atoms`. All
+/* compiler/program/model/adapter_parameters.c: an adapter's first matrix, [rank, columns]: `columns` says which the rank has, divided over `atoms`. All
  * parts of the adapter have one. */
 nxc_id nxc_parameter_adapter_a(nxc_graph *graph, const nxc_training *training, const nxc_box *columns,
                                uint32_t atoms);
@@ -62,6 +68,9 @@ nxc_id nxc_parameter_adapter_b(nxc_graph *graph, const nxc_training *training, c
 /* Either of them, of each of this rank's experts. */
 nxc_id nxc_parameter_expert_adapter(nxc_graph *graph, const nxc_training *training, const nxc_box *box,
                                     int64_t n_other, nxc_adapter_side side, nxc_expert_cut cut);
+/* The one that all experts of a layer have in common, whole on every rank. */
+nxc_id nxc_parameter_shared_adapter(nxc_graph *graph, const nxc_training *training, nxc_part part,
+                                    nxc_adapter_side side);
 
 /* What the training remembers of the module of a part, `length` numbers that are 0 at first: the same on all
  * ranks of a stage, and in checkpoints. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/model/tensors.h"
 
+#include "schema/safetensors.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -12,11 +14,12 @@ static const nxc_tensor_row *tensor_of(const nxc_training *t, nxc_part part) {
 
 /* ---- names and keys ---- */
 
-/* The stem with a number in place of its first %d. */
+/* The stem with a number, or what stands for all, in place of its first %d. */
 static const char *numbered(nxc_arena *arena, const char *stem, int32_t number) {
-  const char *hole = strstr(stem, "%d");
+  const char *hole = strstr(stem, "%d"), *text = nx_all_experts;
   if (hole == NULL) return stem;
-  return nxc_arena_printf(arena, "%.*s%d%s", (int)(hole - stem), stem, number, hole + 2);
+  if (number != NXC_ALL_EXPERTS) text = nxc_arena_printf(arena, "%d", number);
+  return nxc_arena_printf(arena, "%.*s%s%s", (int)(hole - stem), stem, text, hole + 2);
 }
 
 /* As PEFT calls it: where a module has an adapter its own bias is that of its base layer. */
@@ -62,7 +65,8 @@ static uint32_t key_of_part(const nxc_training *t, const nxc_piece_node *piece, 
                             int32_t layer) {
   if (layer < 0) return 1 + part;
   if (part < NXC_PART_EXPERT_GATE) return KEYS_OF_LAYER + KEYS_OF_LAYER * (uint32_t)layer + part;
-  uint32_t expert = (uint32_t)(layer * t->model.mixture->n_experts + piece->expert);
+  int32_t number = piece->expert == NXC_ALL_EXPERTS ? 0 : piece->expert;
+  uint32_t expert = (uint32_t)(layer * t->model.mixture->n_experts + number);
   return KEY_EXPERTS + KEYS_OF_EXPERT * expert + (part - NXC_PART_EXPERT_GATE);
 }
 

@@ -130,6 +130,7 @@ nxc_lora nxc_lora_read(const nxc_settings *s, const nxc_family *family, nxc_aren
   lora.merge_every = nxc_int(s, NX_SETTING_LORA_MERGE_INTERVAL);
   lora.merge_resets = nxc_flag(s, NX_SETTING_LORA_MERGE_RESETS_OPTIMIZER);
   lora.bias = bias_of(s);
+  lora.shared_by_experts = nxc_flag(s, NX_SETTING_LORA_SHARED_BY_EXPERTS);
   const nxc_value *names = nxc_list(s, NX_SETTING_LORA_MODULES, &n);
   for (size_t i = 0; i < n; i++) add(&r, names[i].text);
   if (n == 0) add(&r, "all-linear");

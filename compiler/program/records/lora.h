@@ -34,6 +34,7 @@ typedef struct nxc_lora {
   int64_t merge_every; /* steps after which they are added to the frozen weights; 0: never */
   bool merge_resets;   /* the optimizer begins anew then */
   nxc_lora_bias bias;
+  bool shared_by_experts; /* the matrices of their adapters that meet hidden features */
   const nxc_adapted *of[NXC_N_PARTS]; /* NULL: the part has none */
   const char *unused;                 /* an entry of lora.modules that names no matrix; NULL: all do */
 } nxc_lora;
