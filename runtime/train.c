@@ -35,6 +35,12 @@ static double operations(const nxr_training *run, const nxr_numbers *numbers) {
   return run->plan->run->flops_per_step * numbers->tokens / (double)run->plan->run->tokens_per_step;
 }
 
+/* Of all ranks, and as a share of what they could do where the plan knows the machine. */
+static void add_flops(nxr_metrics_row *row, double a_second, double peak) {
+  nxr_metrics_add(row, "tflops", 1e-12 * a_second);
+  if (peak > 0) nxr_metrics_add(row, "mfu", a_second / peak);
+}
+
 static bool is_line_due(const nxr_training *run) {
   return run->done % run->plan->run_names->log_every == 0 || run->done == run->n_steps;
 }
@@ -59,7 +65,7 @@ static void report(nxr_training *run, const nxr_numbers *numbers, double seconds
   if (run->plan->run_names->tensorboard_shows & NX_SHOWS_WORLD_SIZE)
     nxr_metrics_add(&row, "world_size", run->plan->run->n_ranks);
   if (run->plan->run_names->rules & NX_RUN_LOGS_FLOPS)
-    nxr_metrics_add(&row, "tflops", 1e-12 * operations(run, numbers) / seconds);
+    add_flops(&row, operations(run, numbers) / seconds, run->plan->run_names->peak_flops);
   nxr_metrics_add(&row, "memory_bytes", (double)nxr_metrics_memory(&run->metrics));
   nxr_metrics_report(&run->metrics, &row);
 }

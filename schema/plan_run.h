@@ -169,8 +169,9 @@ typedef struct nx_run_names {
   uint8_t timers_over;      /* nx_timers_over, of the ranks' times */
   uint16_t stragglers;      /* fastest and slowest ranks that each line names; 0: none */
   uint32_t reserved_tail;
+  double peak_flops; /* of all ranks' products a second, on the machine that the plan is for; 0: not known */
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 168, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 176, "plan run names");
 
 /* Of tensors that a folder of weights lacks, or has beyond the plan's: a mistake, or said, or passed over. */
 typedef enum nx_strictness {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/estimate.h"
 
+#include "compiler/program/emit/emit_forecast.h"
+
 #include <string.h>
 
 bool nxc_estimate_read(nxc_arena *arena, const char *command, const char *memory, const char *machine,
@@ -179,6 +181,17 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_requ
   judge(&source, settings, plan, obstacles, sink, &estimate);
   forecast(plan, arena, sink, &estimate);
   return estimate;
+}
+
+void nxc_estimate_apply(const nxc_estimate *estimate, const nxc_settings *settings, nxc_plan_bytes *plan) {
+  const nxc_machine *machine = estimate->machine;
+  double peak = estimate->forecast.peak_flops, deadline_s = 0;
+  if (machine == NULL) return;
+  if (is_accelerator(machine) && nx_target_find(plan->plan.run->target)->on_device)
+    peak = machine->device->peak;
+  if (estimate->forecast_made && !nxc_has(settings, NX_SETTING_RUN_DEADLINE_S))
+    deadline_s = nxc_deadline_of(estimate->forecast.step_s);
+  nxc_emit_forecast(plan, deadline_s, peak * plan->plan.run->n_ranks);
 }
 
 nxc_estimate nxc_estimate_of_plan(const nxc_estimate_request *asked, const nx_plan *plan, nxc_arena *arena,

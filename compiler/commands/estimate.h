@@ -81,6 +81,9 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_requ
                                nxc_arena *arena, nxc_sink *sink);
 nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
                                        nxc_arena *arena);
+/* Lets the plan say what follows from the forecast: how long a rank waits, unless the settings tell it, and
+ * what the machine could do. */
+void nxc_estimate_apply(const nxc_estimate *estimate, const nxc_settings *settings, nxc_plan_bytes *plan);
 /* Of a plan alone. */
 nxc_estimate nxc_estimate_of_plan(const nxc_estimate_request *asked, const nx_plan *plan, nxc_arena *arena,
                                   nxc_sink *sink);
@@ -92,6 +95,8 @@ void nxc_forecast_print_cautions(const nxc_estimate *estimate, const nx_plan *pl
 /* Nothing where there are none. */
 void nxc_forecast_print_evaluations(const nxc_forecast *forecast, const nx_plan *plan, FILE *out);
 void nxc_own_print_evaluations(const nxc_own_estimate *own, FILE *out);
+/* How long a rank waits for another, and why. */
+void nxc_deadline_print(const nx_plan *plan, const nxc_settings *settings, FILE *out);
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out);
 json_t *nxc_assumed_json(const nxc_assumed *assumed);
 json_t *nxc_own_estimate_json(const nxc_own_estimate *own);

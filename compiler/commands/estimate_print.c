@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Estimates and forecasts as text and as JSON. */
 #include "compiler/commands/estimate.h"
+#include "compiler/program/emit/emit_forecast.h"
 #include "compiler/show/plan_dump.h"
 
 #include <inttypes.h>
@@ -125,6 +126,12 @@ void nxc_own_print_evaluations(const nxc_own_estimate *own, FILE *out) {
   if (evaluations->n) print_evaluations(own->time.evaluation_s, n, own->time.step_s * (double)n_steps, out);
 }
 
+void nxc_deadline_print(const nx_plan *plan, const nxc_settings *settings, FILE *out) {
+  fprintf(out, "  run.deadline_s %g: a silent rank is given up after ", plan->run_names->deadline_s);
+  if (nxc_has(settings, NX_SETTING_RUN_DEADLINE_S)) fputs("so many seconds\n", out);
+  else fprintf(out, "%d steps, at least %d s\n", NXC_DEADLINE_STEPS, NXC_DEADLINE_LEAST_S);
+}
+
 void nxc_forecast_print(const nxc_estimate *estimate, const nx_plan *plan, FILE *out) {
   const nxc_forecast *f = &estimate->forecast;
   if (!estimate->forecast_made) return;
@@ -168,6 +175,8 @@ json_t *nxc_forecast_json(const nxc_estimate *estimate, const nx_plan *plan) {
   json_object_set_new(object, "groups", groups);
   json_object_set_new(object, "tokens_per_second", json_real(f->tokens_per_s));
   json_object_set_new(object, "utilisation", json_real(f->utilisation));
+  json_object_set_new(object, "peak_flops", json_real(plan->run_names->peak_flops));
+  json_object_set_new(object, "deadline_seconds", json_real(plan->run_names->deadline_s));
   if (f->evaluation_s > 0) json_object_set_new(object, "evaluation_seconds", json_real(f->evaluation_s));
   return object;
 }

@@ -147,6 +147,7 @@ static int plan_settings(job *j, const char *file) {
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
     estimate = nxc_estimate_make(j->asked, j->request, j->compiled.settings, compiled ? &plan.plan : NULL,
                                  obstacles, j->arena, j->sink);
+  if (compiled) nxc_estimate_apply(&estimate, j->compiled.settings, &plan);
   nxc_plan_report r = {.arena = j->arena,
                        .sound = good,
                        .file = file ? file : "arguments",

@@ -201,6 +201,7 @@ void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
     print_memory(r, out);
     print_evaluations(r, out);
     nxc_forecast_print(r->estimate, &r->plan->plan, out);
+    if (r->estimate->forecast_made) nxc_deadline_print(&r->plan->plan, r->compiled->settings, out);
   }
   nxc_plan_print_end(r, out);
 }

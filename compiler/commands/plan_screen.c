@@ -189,6 +189,7 @@ static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE 
   if (!e->forecast_made) nxc_own_print_evaluations(&e->own, out);
   if (!e->forecast_made) return;
   nxc_forecast_print_evaluations(&e->forecast, &r->plan->plan, out);
+  nxc_deadline_print(&r->plan->plan, r->compiled->settings, out);
   nxc_forecast_print_cautions(e, &r->plan->plan, out);
 }
 

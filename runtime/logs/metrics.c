@@ -33,6 +33,7 @@ static const struct {
     {"skipped", "  %.0f skipped", 1},
     {"batches", "  %.0f batches", 1},
     {"tokens_per_s", NULL, 1},
+    {"mfu", "  MFU %.1f %%", 0.01},
     {"memory_bytes", "  %.0f MiB", 1048576},
 };
 

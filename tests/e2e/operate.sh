@@ -21,7 +21,10 @@ END
 plan() { # NAME [SETTING]...
   name=$1
   shift
-  for setting; do set -- "$@" --set "$setting"; shift; done
+  for setting; do
+    case $setting in *=*) set -- "$@" --set "$setting" ;; *) set -- "$@" "$setting" ;; esac
+    shift
+  done
   "$nxcfg" plan base.yaml "$@" -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
 }
 run="$mpiexec -n 2 $nxrun"
@@ -36,6 +39,15 @@ grep -q 'timers/wait' events/*
 report 'also to TensorBoard' $?
 grep -q '"tflops":[0-9.e-]*,' timed/metrics.jsonl
 report 'and operations a second' $?
+NXRUN_SAMPLE_MS=0.5 $run --calibrate --threads 1 -o here.yaml 2>/dev/null || exit 99
+grep -q mfu timed/metrics.jsonl
+report 'without a machine no share of what it could do' $(($? - 1))
+plan known --machine here.yaml schedule.max_steps=2
+grep -q '^  run.deadline_s 30: a silent rank is given up after 20 steps, at least 30 s$' out
+report 'a plan for a machine says how long a rank waits' $?
+expect 'a run of it says its share' 0 'step 2/2 .* MFU [0-9.]* %' $run known.bin --dir known
+[ "$(grep -c '"mfu":[0-9.e-]*[,}]' known/metrics.jsonl)" -eq 2 ]
+report 'also in its metrics' $?
 awk -F '\t' '$3 == "begins" && $4 == "step 0" { b = 1 } $3 == "saved" && $4 == "step 12" && $5 == "tokens 1536" { s = 1 }
   $3 == "ends" && $4 == "step 12" { e = 1 } END { exit !(b && s && e) }' timed/progress.txt
 report 'progress.txt has its events' $?

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts of small plans, against sums made by hand. The machine has round numbers: products 1e9 FLOP/s,
  * memory 1e8 B/s, links 1e7 and 1e6 B/s, latencies 1 and 10 ms, an operator 1 ms. */
+#include "compiler/program/emit/emit_forecast.h"
 #include "compiler/program/forecast/cost.h"
 #include "tests/unit/cmocka_all.h"
 
@@ -445,9 +446,16 @@ static void bytes_have_units(void **state) {
   nxc_arena_free(arena);
 }
 
+static void deadlines_follow_steps(void **state) {
+  (void)state;
+  assert_true(nxc_deadline_of(0.01) == NXC_DEADLINE_LEAST_S);
+  assert_true(nxc_deadline_of(10.01) == 201);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operators_add_up),
+      cmocka_unit_test(deadlines_follow_steps),
       cmocka_unit_test(attention_is_its_products_and_scores),
       cmocka_unit_test(nothing_costs_no_exchange), cmocka_unit_test(links_are_those_of_the_group),
       cmocka_unit_test(groups_may_be_near_and_far),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/emit/emit.h"
+#include "compiler/program/emit/emit_forecast.h"
 
 #include "compiler/document/redaction.h"
 
@@ -164,7 +165,8 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .log_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_LOG_EVERY),
       .save_every = (uint32_t)int_or_none(s, NX_SETTING_CHECKPOINT_EVERY_STEPS),
       .resume = nxc_flag(s, NX_SETTING_CHECKPOINT_RESUME),
-      .deadline_s = nxc_number(s, NX_SETTING_RUN_DEADLINE_S),
+      .deadline_s = nxc_has(s, NX_SETTING_RUN_DEADLINE_S) ? nxc_number(s, NX_SETTING_RUN_DEADLINE_S)
+                                                          : NXC_DEADLINE_UNKNOWN_S,
       .tensorboard = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_TENSORBOARD)),
       .tensorboard_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_TENSORBOARD_EVERY),
       .tensorboard_shows = find_shown(s),

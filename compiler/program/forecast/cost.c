@@ -357,8 +357,9 @@ nxc_forecast nxc_forecast_step(const nx_plan *plan, const nxc_machine *machine, 
   double idle_s = f.step_s - busiest->total_s;
   f.bubble_s = idle_s > 1e-9 * f.step_s ? idle_s : 0; /* sums in two orders */
   f.tokens_per_s = (double)plan->run->tokens_per_step / f.step_s;
-  double peak = f.type ? nxc_rate_peak(&machine->products[f.type]) : 0;
-  if (peak > 0) f.utilisation = plan->run->flops_per_step / plan->run->n_ranks / f.step_s / peak;
+  f.peak_flops = f.type ? nxc_rate_peak(&machine->products[f.type]) : 0;
+  if (f.peak_flops > 0)
+    f.utilisation = plan->run->flops_per_step / plan->run->n_ranks / f.step_s / f.peak_flops;
   add_groups(&p, &f, arena);
   f.evaluation_s = evaluation_seconds(plan, machine, arena);
   f.training_s = training_seconds(plan, machine, f.step_s, arena);

@@ -38,6 +38,7 @@ typedef struct nxc_forecast {
   double bubble_s;
   double evaluation_s; /* of one batch of an evaluation, all stages; 0: there is none */
   double tokens_per_s;
+  double peak_flops;  /* of one rank, in the type that most products have; 0: not known */
   double utilisation; /* of the peak of products in the type that most products have */
   nx_dtype type;
   uint32_t ranks_per_host;
