@@ -5,9 +5,10 @@
 # needed; with sequences divided over the ranks, whose keys and values go around; and, within 1 %, with adapters
 # beside weights in four bits.
 # SPDX-License-Identifier: Apache-2.0
-# usage: memory.sh NXCFG NXRUN MPIEXEC DATASET_PREFIX
+# usage: memory.sh NXCFG NXRUN MPIEXEC DATASET_PREFIX CASE...
 set -eu
 nxcfg=$1 nxrun=$2 mpiexec=$3 data=$4
+shift 4
 work=$(mktemp -d)
 # The ranks that run a plan of this test, and no others.
 ranks() { # NAME
@@ -18,7 +19,7 @@ ranks() { # NAME
 end() { # NAME
   for pid in $(ranks "$1"); do kill -KILL "$pid" 2>/dev/null || true; done
 }
-trap 'end least; end large; end sharded; end ring; rm -rf "$work"' EXIT
+trap 'end least; end large; end sharded; end ring; end quantized; rm -rf "$work"' EXIT
 
 make_plan() { # NAME LAYERS HIDDEN FFN WORKSPACE [ZERO_STAGE [CONTEXT [LORA]]]
   cat >"$work/$1.yaml" <<YAML
@@ -89,7 +90,11 @@ check() { # NAME LAYERS ZERO_STAGE LEAST_ARENAS [CONTEXT [LORA [TOLERANCE]]]
   echo "$1: mapped $mapped bytes a rank"
   [ "$mapped" = "$arenas" ]
 }
-check large 8 1 268435456
-check sharded 10 3 268435456
-check ring 8 1 268435456 2
-check quantized 48 1 67108864 1 "rank: 16, base_type: nf4" 0.01
+for case; do
+  case $case in
+    large) check large 8 1 268435456 ;;
+    sharded) check sharded 10 3 268435456 ;;
+    ring) check ring 8 1 268435456 2 ;;
+    quantized) check quantized 48 1 67108864 1 "rank: 16, base_type: nf4" 0.01 ;;
+  esac
+done

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against transformers: `test_families RECORDED [FAMILY...]` trains the tiny model of each family from
+/* nxrun against transformers: `test_families RECORDED [--in-turn] [FAMILY...]` trains the tiny model of each family from
  * the config.json and the weights that transformers wrote, on one rank in fp32 and bf16 and on meshes in
  * fp32, and compares with what transformers' own model does (record_families.py): loss and gradient norm of
- * every step, and in the last checkpoint each tensor's shape and how far it has moved. */
+ * every step, and in the last checkpoint each tensor's shape and how far it has moved. With --in-turn a family
+ * trains on one of the meshes only, the next family on the next. */
 #include "runtime/files/safetensors.h"
 #include "tests/parity/training.h"
 #include "tests/tap.h"
@@ -52,9 +53,10 @@ static const double change_tolerance = 1e-3; /* of how far a tensor has moved in
 
 enum { FAMILIES_MAX = 64 };
 static const char *recorded;
+static bool in_turn;
 
 static void folder_of(char *folder, size_t n_bytes, const char *family, const variant *v) {
-  snprintf(folder, n_bytes, "family-%s-%s", family, v->name);
+  snprintf(folder, n_bytes, "%s-%s-%s", in_turn ? "turn" : "family", family, v->name);
 }
 
 static json_t *file_of(const char *family, const char *name) {
@@ -71,6 +73,14 @@ static bool is_for(const variant *v, const char *family) {
   json_object_foreach(config, key, value) found = found || strstr(v->of, key) != NULL;
   json_decref(config);
   return found;
+}
+
+static bool is_tried(size_t which, const char *family, size_t place) {
+  size_t meshes[N_VARIANTS], n = 0;
+  if (!in_turn || variants[which].n_ranks == 1) return is_for(&variants[which], family);
+  for (size_t i = 0; i < N_VARIANTS; i++)
+    if (variants[i].n_ranks > 1 && is_for(&variants[i], family)) meshes[n++] = i;
+  return meshes[place % n] == which;
 }
 
 static void compile(const char *family, const variant *v) {
@@ -93,14 +103,14 @@ static void train_all(char **families, int n, unsigned n_ranks) {
   for (int i = 0; i < n; i++) {
     for (size_t j = 0; j < N_VARIANTS; j++) {
       char folder[256];
-      if (variants[j].n_ranks != n_ranks || !is_for(&variants[j], families[i])) continue;
+      if (variants[j].n_ranks != n_ranks || !is_tried(j, families[i], (size_t)i)) continue;
       compile(families[i], &variants[j]);
       folder_of(folder, sizeof folder, families[i], &variants[j]);
       used += (size_t)snprintf(words + used, sizeof words - used, "%s ", folder);
       if (used >= sizeof words) tap_bail("too many families");
     }
   }
-  training_together(n_ranks, "families", words);
+  training_together(n_ranks, in_turn ? "families-in-turn" : "families", words);
 }
 
 /* ---- comparing ---- */
@@ -218,9 +228,12 @@ static int list_families(char **families) {
 
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
-  char *found[FAMILIES_MAX], **families = argc > 2 ? argv + 2 : found;
+  char *found[FAMILIES_MAX], **families = found;
   recorded = argv[1];
-  int n_found = argc > 2 ? 0 : list_families(found), n = argc > 2 ? argc - 2 : n_found;
+  in_turn = argc > 2 && strcmp(argv[2], "--in-turn") == 0;
+  int n_named = argc - 2 - in_turn, n_found = n_named > 0 ? 0 : list_families(found);
+  int n = n_named > 0 ? n_named : n_found;
+  if (n_named > 0) families = argv + 2 + in_turn;
   for (unsigned n_ranks = 1; n_ranks <= 2; n_ranks++) train_all(families, n, n_ranks);
   for (int i = 0; i < n; i++) {
     char path[512];
@@ -228,7 +241,7 @@ int main(int argc, char **argv) {
     json_t *record = json_load_file(path, 0, NULL);
     if (record == NULL) tap_bail("cannot read %s", path);
     for (size_t j = 0; j < N_VARIANTS; j++)
-      if (is_for(&variants[j], families[i])) compare(families[i], &variants[j], record);
+      if (is_tried(j, families[i], (size_t)i)) compare(families[i], &variants[j], record);
     json_decref(record);
   }
   for (int i = 0; i < n_found; i++) free(found[i]);
