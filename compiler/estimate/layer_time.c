@@ -77,33 +77,34 @@ static double keys_in(const nxc_sizes *z, double window) {
 }
 
 double nxc_keys_met(const nxc_sizes *z) {
-  return keys_in(z, z->window);
+  return z->sparse * z->sparse_keys + (1 - z->sparse) * keys_in(z, z->window);
 }
 
 /* A flash kernel: 2 products forward, 5 backward, over the scores that live. Blocks of keys at both ends of a
  * window are computed whole. Of a forward pass the last block of queries goes over all keys when the others
- * are done; the backward pass goes over blocks of keys, and fills the units. Values are padded to the width of
- * keys. Narrow heads reach less (arXiv:2307.08691), and on systolic arrays in proportion. */
-static void add_flash(const nxc_clock *c, nxc_passes *p) {
+ * are done; the backward pass goes over blocks of keys, and fills the units. Values are padded to the width
+ * of keys. Narrow heads reach less (arXiv:2307.08691), and on systolic arrays in proportion. */
+static void add_flash(const nxc_clock *c, nxc_passes *p, double share) {
   const nxc_sizes *z = c->z;
   const double block = 128, narrow = c->device->narrow_heads;
   double window = z->window > 0 ? z->window + c->device->attention_block : 0, keys = keys_in(z, window);
   double queries = z->sequence / z->context, dims = 2 * fmax(z->head_dim, z->value_dim);
-  double flops = 2 * z->micro_batch * z->heads / z->tensor * queries * keys * dims;
+  double flops = share * 2 * z->micro_batch * z->heads / z->tensor * queries * keys * dims;
   double speed = c->device->peak * fmin(1, narrow + (1 - narrow) * z->head_dim / 128) * c->traits.attention;
-  double tail = 2 * fmin(block, queries) * fmin(z->sequence, 2 * keys) * dims * c->device->units;
+  double tail = share * 2 * fmin(block, queries) * fmin(z->sequence, 2 * keys) * dims * c->device->units;
   p->forward.parts[NXC_SPENT_ATTENTION] += (flops + tail) / (speed * c->device->attention_forward);
   p->backward.parts[NXC_SPENT_ATTENTION] += 2.5 * flops / (speed * c->device->attention_backward);
 }
 
-/* Batched products over all scores, dead ones too, with passes of softmax and dropout between. */
-static void add_scores(const nxc_clock *c, nxc_passes *p) {
+/* Batched products over all scores with `keys` of each query, dead ones too, with passes of softmax and
+ * dropout between. */
+static void add_scores(const nxc_clock *c, nxc_passes *p, double keys, double share) {
   const nxc_sizes *z = c->z;
-  double heads = z->micro_batch * z->heads / z->tensor, queries = z->sequence / z->context;
-  double flops = 2 * heads * queries * z->sequence * (z->head_dim + z->value_dim);
+  double heads = share * z->micro_batch * z->heads / z->tensor, queries = z->sequence / z->context;
+  double flops = 2 * heads * queries * keys * (z->head_dim + z->value_dim);
   double fill = z->head_dim / (z->head_dim + c->device->depth / 2) * (fmod(z->head_dim, 8) == 0 ? 1 : 0.25);
   double speed = c->device->peak * c->device->efficiency * fill;
-  double scores = heads * queries * z->sequence;
+  double scores = heads * queries * keys;
   double moved = scores * (4 * z->compute_bytes + z->attention_dropout * (1 + 2 * z->compute_bytes));
   p->forward.parts[NXC_SPENT_ATTENTION] += flops / speed + nxc_moved_s(c->device, moved);
   p->backward.parts[NXC_SPENT_ATTENTION] += 2 * flops / speed + nxc_moved_s(c->device, moved);
@@ -162,7 +163,8 @@ static void add_dispatch(const nxc_clock *c, nxc_passes *p) {
   const nxc_sizes *z = c->z;
   double rows = z->tokens * z->top_k / z->tensor;
   double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, z->top_k);
-  add_pointwise(c, p, (sorting_passes / c->device->scattered + z->fp8 * c->traits.pads_experts) * rows * z->hidden);
+  double copies = sorting_passes / c->device->scattered + z->fp8 * c->traits.pads_experts;
+  add_pointwise(c, p, copies * rows * z->hidden);
   p->forward.parts[NXC_SPENT_EXPERT] += seconds;
   p->backward.parts[NXC_SPENT_EXPERT] += seconds;
 }
@@ -209,8 +211,9 @@ static void add_attention(const nxc_clock *c, nxc_passes *p) {
   if (z->kv_rank > 0) add_latent_products(c, p);
   else add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
   nxc_pass core = p->forward;
-  if (c->traits.attention > 0) add_flash(c, p);
-  else add_scores(c, p);
+  if (c->traits.attention > 0) add_flash(c, p, 1 - z->sparse);
+  else add_scores(c, p, z->sequence, 1 - z->sparse);
+  add_scores(c, p, z->sparse_keys, z->sparse);
   end_module(c, p, &core, "core_attn");
   add_product(c, p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
   end_module(c, p, &before, "attention");
@@ -281,5 +284,12 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
   p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input) + nxc_product_s(c->device, &weight);
   p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * m * n);
   p.backward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 6 * m * n);
+  return p;
+}
+
+nxc_passes nxc_prediction(const nxc_clock *c) {
+  const nxc_sizes *z = c->z;
+  nxc_passes p = nxc_output_layer(c);
+  add_product(c, &p, z->tokens, z->hidden / z->tensor, 2 * z->hidden, 1);
   return p;
 }

@@ -37,5 +37,7 @@ double nxc_keys_met(const nxc_sizes *sizes);
 nxc_passes nxc_dense_layer(const nxc_clock *clock);
 nxc_passes nxc_mixture_layer(const nxc_clock *clock);
 nxc_passes nxc_output_layer(const nxc_clock *clock);
+/* Of a further token that is predicted, beside its layer: what joins stream and embedding, and the output. */
+nxc_passes nxc_prediction(const nxc_clock *clock);
 
 #endif

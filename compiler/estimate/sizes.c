@@ -34,9 +34,36 @@ static double bytes_of(nx_dtype type) {
   return nx_dtype_bits(type) / 8.0;
 }
 
+/* Keys that a query reads of those that a layout lets live, in whole blocks. */
+static double keys_of_layout(const nxc_model *m, const nxc_attention_spec *attention) {
+  nxc_arena *arena = nxc_arena_new();
+  nxc_sparse_layout layout =
+      nxc_sparse_layout_make(arena, &m->sparsity, attention->sparse, attention->heads, m->sequence);
+  double live = 0;
+  for (int64_t i = 0; i < layout.n_layouts * layout.n_blocks * layout.n_words; i++)
+    live += __builtin_popcountll((unsigned long long)layout.bits[i]);
+  nxc_arena_free(arena);
+  return live / (double)(layout.n_layouts * layout.n_blocks) * (double)m->sparsity.block;
+}
+
+static void read_sparsity(const nxc_model *m, nxc_sizes *z) {
+  double n = 0, keys = 0;
+  for (uint32_t i = 0; i < m->n_specs; i++) {
+    const nxc_attention_spec *attention = &m->specs[i].attention;
+    double layers = 0;
+    for (int64_t layer = 0; layer < m->layers; layer++) layers += m->spec_of[layer] == i;
+    if (attention->sparse == NXC_SPARSE_NONE || layers == 0) continue;
+    n += layers;
+    keys += layers * keys_of_layout(m, attention);
+  }
+  z->sparse = n / z->layers;
+  z->sparse_keys = n > 0 ? keys / n : 0;
+}
+
 static void read_model(const nxc_model *m, nxc_sizes *z) {
   const nxc_layer_spec *layer = &m->specs[0];
   z->layers = (double)m->layers;
+  z->predicts = (double)m->predict_depth;
   z->hidden = (double)m->hidden;
   z->heads = (double)layer->attention.heads;
   z->kv_heads = (double)layer->attention.kv_heads;
@@ -54,6 +81,7 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->tied = m->tied;
   z->hidden_dropout = layer->dropout > 0;
   z->attention_dropout = layer->attention.dropout > 0;
+  read_sparsity(m, z);
   if (m->mixture == NULL) return;
   z->mixtures = (double)nxc_model_mixtures(m);
   z->experts = (double)m->mixture->n_experts;
@@ -92,10 +120,12 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   z->reduce_bytes = bytes_of(types->partial);
   z->state_bytes = bytes_of(types->state);
   z->master = types->master;
-  z->fp8 = nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8");
+  z->fp4 = nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp4");
+  z->fp8 = z->fp4 > 0 || nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8");
   z->fp8_rows = z->fp8 > 0 && nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, "rowwise");
   z->loss_chunks = (double)nxc_int_or(s, NX_SETTING_LOSS_CHUNKS, 1);
   z->flash = flag(s, NX_SETTING_ATTENTION_FLASH);
+  z->scores = z->sparse * z->sparse_keys + (z->flash > 0 ? 0 : (1 - z->sparse) * z->sequence);
 }
 
 static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_sizes *z) {
@@ -166,17 +196,30 @@ static double in_flight(const nxc_sizes *z, const nxc_training *t, uint32_t stag
   return fmin(z->micro_batches, after + 1);
 }
 
+/* Behind the last layer stand those that predict further tokens: each joins the stream and the token's
+ * embedding, of which a last stage has a copy. */
+static void add_predictions(const nxc_training *t, nxc_sizes *z) {
+  const nxc_model *m = &t->model;
+  double joins = z->predicts * (2 * z->hidden * z->hidden / z->tensor + 3 * z->hidden);
+  z->stage_layers += z->predicts;
+  if (nxc_model_layer(m, m->layers - 1)->ffn.mixture != NULL) z->stage_mixtures += z->predicts;
+  z->parameters += joins;
+  if (!z->first && z->tied == 0) z->parameters += z->vocab * z->hidden / z->tensor;
+}
+
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t stage, nxc_sizes *z) {
   *z = *sizes;
   z->first = stage == 0;
   z->last = stage + 1 == z->pipeline;
   z->stage_layers = stage_layers(t, stage, &z->stage_mixtures);
   z->in_flight = in_flight(z, t, stage);
+  z->parameters = 0;
+  if (z->last && z->predicts > 0) add_predictions(t, z);
   double dense = z->stage_layers - z->stage_mixtures, embedding = z->vocab * z->hidden / z->tensor;
   double norms = 2 * z->hidden;
   double attention = attention_on_rank(z), network = network_parameters(z, z->ffn) / z->tensor;
   double shared = network_parameters(z, z->shared_ffn) / z->tensor + z->hidden * z->experts;
-  z->parameters = z->stage_layers * (attention + norms) + dense * network + z->stage_mixtures * shared;
+  z->parameters += z->stage_layers * (attention + norms) + dense * network + z->stage_mixtures * shared;
   if (z->first) z->parameters += embedding;
   if (z->last) z->parameters += z->hidden + (z->tied && z->first ? 0 : embedding);
   double experts = z->experts * network_parameters(z, z->expert_ffn) / (z->expert * z->expert_tensor);

@@ -45,8 +45,8 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                             \
   TRAIT(hides_experts, 0, "1 where rows go to experts beneath the work of another micro-batch")              \
   TRAIT(gathers_once, 0, "1 where what is divided is gathered once a step, not for each micro-batch")        \
-  TRAIT(fp8_speed, 1, "of fp8 products, beside the best that the machine has")                                \
-  TRAIT(pads_capacity, 0, "1 where experts multiply all rows that they have room for, with or without a token") \
+  TRAIT(fp8_speed, 1, "of fp8 products, beside the best that the machine has")                               \
+  TRAIT(pads_capacity, 0, "1 where experts multiply all rows that they have room for, empty ones too")       \
   TRAIT(cast_passes, 2.5, "bf16 elements moved for each one that is cast for an fp8 product")                \
   TRAIT(casts_weights, 0, "1 where weights are cast in each pass, not once a step")                          \
   TRAIT(pads_experts, 0, "copies of the rows of experts, to and from counts that fp8 products accept")       \

@@ -69,11 +69,16 @@ static const nxc_machine *laid_out(const nxc_machine *machine, const nxc_sizes *
   return with;
 }
 
-static const nxc_device *with_speed(const nxc_device *device, double fp8, nxc_arena *arena) {
-  if (fp8 == 1) return device;
+/* The device as products in fp8 of this training find it; those in fp4 are such, and faster. */
+static const nxc_device *for_narrow(const nxc_device *device, const nxc_sizes *z, double speed,
+                                    nxc_arena *arena) {
   nxc_device *with = nxc_arena_alloc(arena, sizeof *with);
   *with = *device;
-  with->efficiency_fp8 *= fp8;
+  if (z->fp4 > 0 && device->peak_fp4 > 0) {
+    with->peak_fp8 = device->peak_fp4;
+    with->efficiency_fp8 = device->efficiency_fp4;
+  }
+  with->efficiency_fp8 *= speed;
   return with;
 }
 
@@ -81,7 +86,7 @@ static nxc_clock clock_of(const nxc_system *system, const nxc_sizes *z, const nx
                       const nxc_machine *machine, nxc_arena *arena) {
   nxc_clock c = {.z = z, .training = training, .machine = machine, .device = machine->device};
   c.traits = nxc_system_traits(system, z, arena);
-  c.device = with_speed(machine->device, c.traits.fp8_speed, arena);
+  c.device = for_narrow(machine->device, z, c.traits.fp8_speed, arena);
   double data = z->data * z->context;
   c.tensor = (nxc_ranks){z->tensor, 1};
   c.ulysses = (nxc_ranks){z->ulysses, z->tensor};
@@ -117,6 +122,8 @@ static nxc_pass micro_batch(const nxc_clock *c, bool back) {
   if (z->last) {
     nxc_passes out = nxc_output_layer(c);
     add_passes(&p, &out, 1, back);
+    nxc_passes further = nxc_prediction(c);
+    add_passes(&p, &further, z->predicts, back);
   }
   if (z->pipeline > 1) {
     double bytes = z->compute_bytes * z->tokens * z->hidden / z->sequence_split;
@@ -142,13 +149,17 @@ static nxc_own_time of_stage(const nxc_clock *c, const nxc_pass *one, double mea
 static double model_flops(const nxc_sizes *z) {
   double tokens = z->micro_batches * z->micro_batch * z->sequence * z->data;
   double attention = z->attention;
+  double further = z->predicts / z->layers; /* as the others are, on average */
   double dense = (z->layers - z->mixtures) * (2 + z->gates) * z->hidden * z->ffn;
   double mixtures = z->mixtures * (2 + z->gates) * z->hidden * (z->top_k * z->expert_ffn + z->shared_ffn);
   double scores = z->layers * z->heads * nxc_keys_met(z) * (z->head_dim + z->value_dim);
-  return 6 * tokens * (z->layers * attention + dense + mixtures + scores + z->vocab * z->hidden);
+  double layers = (1 + further) * (z->layers * attention + dense + mixtures + scores);
+  double outputs = (1 + z->predicts) * z->vocab * z->hidden + z->predicts * 2 * z->hidden * z->hidden;
+  return 6 * tokens * (layers + outputs);
 }
 
 static double peak_of(const nxc_sizes *z, const nxc_device *device) {
+  if (z->fp4 > 0 && device->peak_fp4 > 0) return device->peak_fp4;
   return z->fp8 > 0 && device->peak_fp8 > 0 ? device->peak_fp8 : device->peak;
 }
 

@@ -202,8 +202,10 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
   nxc_device *device = nxc_arena_alloc(r->arena, sizeof *device);
   const key keys[] = {{"peak", read_number, &device->peak, true},
                       {"peak_fp8", read_number, &device->peak_fp8, false},
+                      {"peak_fp4", read_number, &device->peak_fp4, false},
                       {"efficiency", read_number, &device->efficiency, true},
                       {"efficiency_fp8", read_number, &device->efficiency_fp8, false},
+                      {"efficiency_fp4", read_number, &device->efficiency_fp4, false},
                       {"attention", read_attention, device, true},
                       {"narrow_heads", read_share, &device->narrow_heads, false},
                       {"attention_block", read_number, &device->attention_block, false},
@@ -220,6 +222,7 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
   *device = (nxc_device){.allocator = 1, .narrow_heads = 0.7, .attention_block = 128, .scattered = 0.75};
   read_keys(r, node, keys, sizeof keys / sizeof *keys);
   if (device->efficiency_fp8 == 0) device->efficiency_fp8 = device->efficiency;
+  if (device->efficiency_fp4 == 0) device->efficiency_fp4 = device->efficiency_fp8;
   *(const nxc_device **)field = device;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a step's time consists of: what hides beneath what, and how often. Each test changes one thing. */
+#include "compiler/estimate/memory.h"
 #include "compiler/estimate/product.h"
 #include "compiler/estimate/time.h"
 #include "compiler/machine/names.h"
@@ -95,7 +96,8 @@ static void test_casts(void **unused) {
  * scales do not. */
 static void test_fp8_rows(void **unused) {
   (void)unused;
-#define FP8 MODEL "mesh.world=8 mesh.tensor=8 sequence_parallel=true tensor.overlap=true precision.products=fp8 "
+#define FP8                                                                                                  \
+  MODEL "mesh.world=8 mesh.tensor=8 sequence_parallel=true tensor.overlap=true precision.products=fp8 "
   timed one = time_of("xorl", "h100", FP8 "precision.fp8_recipe=tensorwise"),
         rows = time_of("xorl", "h100", FP8 "precision.fp8_recipe=rowwise"),
         delayed = time_of("xorl", "h100", FP8 "precision.fp8_recipe=delayed");
@@ -136,6 +138,63 @@ static void test_attention(void **unused) {
   double all = spent("nx", "tpu7x", WINDOW, NXC_SPENT_ATTENTION);
   double some = spent("nx", "tpu7x", WINDOW "model.sliding_window=512", NXC_SPENT_ATTENTION);
   assert_true(some > 1.5 * all * 512 / 16384 && some < 3 * all * 512 / 16384);
+}
+
+static double memory_of_first(const estimate *e) {
+  return nxc_own_memory_of_stage(e->system, &e->sizes, &e->training, 0, e->c.arena).total;
+}
+
+/* Blocks that a layout leaves out take neither time nor memory; layers without a layout are as they were. */
+static void test_sparse(void **unused) {
+  (void)unused;
+#define SPARSE MODEL "mesh.world=1 attention.flash=false model.sparse_window_blocks=8 "
+  timed whole = time_of("neox", "a100", SPARSE),
+        half = time_of("neox", "a100", SPARSE "model.attention_pattern=[local,global]"),
+        local = time_of("neox", "a100", SPARSE "model.attention_pattern=[local]");
+  assert_true(whole.e.sizes.scores == 2048 && whole.e.sizes.sparse == 0);
+  assert_true(local.e.sizes.sparse == 1);
+  assert_true(local.e.sizes.sparse_keys < 128 && local.e.sizes.sparse_keys > 60);
+  assert_true(fabs(half.e.sizes.scores - (2048 + local.e.sizes.scores) / 2) < 1);
+  double saved = whole.t.parts[NXC_SPENT_ATTENTION] - local.t.parts[NXC_SPENT_ATTENTION];
+  assert_true(saved > 0.9 * whole.t.parts[NXC_SPENT_ATTENTION]);
+  assert_true(fabs(whole.t.step_s - half.t.step_s - saved / 2) < 1e-6 * whole.t.step_s);
+  double less = 24 * 2048 * 16 * 2 * (2048 - local.e.sizes.sparse_keys);
+  assert_true(fabs(memory_of_first(&whole.e) - memory_of_first(&local.e) - less) < 1);
+  program_end(&whole.e.c);
+  program_end(&half.e.c);
+  program_end(&local.e.c);
+}
+
+/* A further token that is predicted is a layer and an output more, on the last stage alone. */
+static void test_predictions(void **unused) {
+  (void)unused;
+#define STAGES MODEL "mesh.world=2 mesh.pipeline=2 attention.flash=true "
+  timed plain = time_of("megatron", "h100", STAGES),
+        further = time_of("megatron", "h100", STAGES "model.predict_depth=1");
+  assert_true(memory_of_first(&plain.e) == memory_of_first(&further.e));
+  nxc_sizes last, longer;
+  nxc_sizes_of_stage(&plain.e.sizes, &plain.e.training, 1, &last);
+  nxc_sizes_of_stage(&further.e.sizes, &further.e.training, 1, &longer);
+  double layer = 12 * 2048.0 * 2048, join = 2 * 2048.0 * 2048; /* tied: the stage has the table already */
+  assert_true(longer.stage_layers == last.stage_layers + 1);
+  assert_true(fabs(longer.parameters - last.parameters - layer - join) < 0.001 * layer);
+  double scores = 16 * 1024 * 2 * 128.0, output = 50304 * 2048.0;
+  double flops = 6 * 64 * 2048.0 / 2 * (layer + scores + join + output);
+  assert_true(fabs(further.t.model_flops - plain.t.model_flops - flops) < 0.001 * flops);
+  assert_true(further.t.step_s > 1.05 * plain.t.step_s);
+  program_end(&plain.e.c);
+  program_end(&further.e.c);
+}
+
+/* Where a device has fp4 its products go faster than in fp8; where it has none, as fast. */
+static void test_fp4(void **unused) {
+  (void)unused;
+#define IN(type) MODEL "mesh.world=1 precision.products=" #type
+  double wide = spent("nx", "gb200", IN(fp8), NXC_SPENT_PRODUCTS);
+  double narrow = spent("nx", "gb200", IN(fp4), NXC_SPENT_PRODUCTS);
+  assert_true(narrow < 0.95 * wide && narrow > 0.5 * wide);
+  wide = spent("nx", "h100", IN(fp8), NXC_SPENT_PRODUCTS);
+  assert_true(spent("nx", "h100", IN(fp4), NXC_SPENT_PRODUCTS) == wide);
 }
 
 /* Eight ranks on a host of four exchange over the network; racks of 72 do not care for hosts. */
@@ -201,7 +260,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gathers), cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8),
       cmocka_unit_test(test_casts),   cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
-      cmocka_unit_test(test_attention), cmocka_unit_test(test_hosts),
+      cmocka_unit_test(test_attention), cmocka_unit_test(test_sparse), cmocka_unit_test(test_predictions),
+      cmocka_unit_test(test_fp4), cmocka_unit_test(test_hosts),
       cmocka_unit_test(test_context), cmocka_unit_test(test_host_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
