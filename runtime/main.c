@@ -7,8 +7,10 @@
 #include "runtime/files/mapping.h"
 #include "runtime/logs/plot.h"
 #include "runtime/logs/progress.h"
+#include "runtime/rehearse.h"
 #include "runtime/supervise.h"
 #include "runtime/train.h"
+#include "runtime/world/clock.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -48,6 +50,7 @@ static const char usage[] =
     "  --profile A-B[:RANKS]  record what these steps do, for ui.perfetto.dev; RANKS as 0,3, else all\n"
     "  --comm auto|p2p        p2p: move everything by messages, also within a host (for tests)\n"
     "  --dry-run              map, check and bind everything, say what it takes, and end\n"
+    "  --as RANK/RANKS        with --dry-run: bind this rank of a plan for so many, without the others\n"
     "  --calibrate            measure this machine instead, for the forecasts of nxcfg plan\n"
     "  -o FILE                with --calibrate: write its description there, instead of printing it\n"
     "  --threads N            with --calibrate: threads of a rank, instead of the cores over the ranks\n"
@@ -83,7 +86,8 @@ enum {
   TOKENS,
   TEMPERATURE,
   TOP_P,
-  SEED
+  SEED,
+  AS
 };
 enum { DEADLINE_S = 300 }; /* where no plan says it */
 enum { MOST_TOKENS = 1 << 24, MOST_TEMPERATURE = 1000, USUAL_TOKENS = 100 };
@@ -110,6 +114,7 @@ static const struct option long_options[] = {
     {"comm", required_argument, NULL, COMM},
     {"check-numbers", no_argument, NULL, CHECK_NUMBERS},
     {"dry-run", no_argument, NULL, DRY_RUN},
+    {"as", required_argument, NULL, AS},
     {"help", no_argument, NULL, HELP},
     {"version", no_argument, NULL, VERSION},
     {"calibrate", no_argument, NULL, CALIBRATE},
@@ -221,6 +226,7 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     case TEMPERATURE:
     case TOP_P:
     case SEED: return parse_generation(option, &options->generation);
+    case AS: return nxr_rehearse_parse(optarg, options);
     case COMM: return choose(optarg, "auto", "p2p", &options->force_p2p);
     default: options->dry_run = true; return true;
   }
@@ -251,6 +257,8 @@ static void check_together(request *asked, uint32_t seen, int n_plans) {
       set_mistake(asked, "an option is of no use to --calibrate", "");
   } else if (seen & own) {
     set_mistake(asked, "-o and --threads belong to --calibrate", "");
+  } else if (seen & 1u << AS && !(seen & 1u << DRY_RUN)) {
+    set_mistake(asked, "--as belongs to --dry-run", "");
   } else if (seen & 1u << CHECKPOINT && !(seen & looking)) {
     set_mistake(asked, "--checkpoint belongs to --evaluate and --generate", "");
   } else if (seen & drawing && !(seen & 1u << GENERATE)) {
@@ -323,18 +331,20 @@ static int answer(const request *asked) {
 }
 
 static int train(nxr_world *world, const nx_plan *plan, const nxr_options *options) {
+  if (options->as_ranks) return nxr_rehearse(world, plan, options);
   if (!nxr_world_check_same(world, plan) || !nxr_world_check_launch(world, plan, options->plan_path))
     return NXR_EXIT_FAILED;
   return nxr_train(world, plan, options);
 }
 
 /* A mistake on one rank must end them all, so even that is told through MPI. */
-static int run_together(const request *asked, char **argv) {
+static int run_together(request *asked, char **argv) {
   const nx_run measured = {.n_threads = nxr_calibrate_threads(&asked->calibrate)};
   nxr_fault fault = asked->mistake;
   nxr_world world;
   nxr_file file = {0};
   bool mapped = asked->kind == TRAIN && nxr_file_open(asked->options.plan_path, &file, &fault);
+  asked->options.opened_s = nxr_clock_s();
   if (mapped || asked->kind == MEASURE) nxr_launch_prepare(mapped ? file.plan.run : &measured, argv);
   if (!nxr_world_open(&world, mapped ? file.plan.run_names->deadline_s : DEADLINE_S, &fault)) {
     fprintf(stderr, "nxrun: %s\n", fault.text);
@@ -377,6 +387,7 @@ static const struct {
 
 int main(int argc, char **argv) {
   static request asked;
+  asked.options.begun_s = nxr_clock_s();
   for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof *programs; i++)
     if (strcmp(argv[1], programs[i].word) == 0) return finish(programs[i].run(argc - 1, argv + 1));
   signal(SIGUSR1,

@@ -67,7 +67,7 @@ void nxr_report_memory(const nxr_machine *machine, uint64_t copy_bytes, nxr_log 
   double pss = read_pss_bytes();
   nxr_world_max(machine->world, most, 3);
   nxr_world_sum(machine->world, &pss, 1);
-  if (machine->world->rank != 0) return;
+  if (machine->world->rank != 0 && !machine->world->alone) return;
   if (log == NXR_LOG_JSON)
     report_json(machine, most[0], most[1], most[2], pss);
   else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_beside.h"
+#include "runtime/rehearse.h"
 #include "runtime/report.h"
 #include "runtime/signals.h"
 #include "runtime/state/merge.h"
@@ -303,7 +304,9 @@ static bool generate(nxr_training *run) {
 static bool run_all(nxr_training *run) {
   bool generates = run->options->generation.prompt != NULL;
   if (generates && !nxr_can_generate(run->plan, &run->fault)) return nxr_training_agree(run);
+  double begun_s = nxr_clock_s();
   if (!nxr_training_set_up(run)) return false;
+  if (run->options->as_ranks) nxr_rehearse_report(&run->machine, run->options, nxr_clock_s() - begun_s);
   if (run->options->dry_run) {
     bool aside = run->plan->run_names->rules & NX_RUN_SAVES_ASIDE;
     nxr_report_memory(&run->machine, aside ? nxr_saver_copy_bytes(&run->checkpoint) : 0, run->options->log);

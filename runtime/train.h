@@ -19,6 +19,8 @@ typedef struct nxr_options {
   uint64_t profile_first, profile_last; /* steps to record, instead of the plan's; 0: the plan's */
   const char *profile_ranks;            /* "": all */
   bool resume, dry_run, force_p2p;
+  uint64_t as_rank, as_ranks; /* with dry_run: bind this rank of so many, of whom no other is there; 0: no */
+  double begun_s, opened_s; /* when the program began, and when its plan was read, checked and proved */
   bool evaluate;             /* train nothing, and evaluate the newest checkpoint, */
   nxr_generation generation; /* or continue a text with it; */
   const char *checkpoint;    /* this one, or a folder of weights; NULL: the newest */

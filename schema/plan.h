@@ -57,6 +57,7 @@ typedef struct nx_plan {
   const nx_operator *operators;
   const uint32_t *arguments;
   const nx_attribute *attributes;
+  const nx_route *routes;
   const nx_program *programs;
   const nx_chunk *chunks;
   const nx_item *items;
@@ -160,6 +161,10 @@ uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches, uint32_t mo
 nx_phase nx_plan_phase(const nx_plan *plan, uint64_t step);
 /* Sequences that are trained on before a step. */
 uint64_t nx_plan_samples_before(const nx_plan *plan, uint64_t step);
+/* That of an operator; NULL: it has none. */
+const nx_route *nx_plan_route(const nx_plan *plan, uint32_t operator);
+const char *nx_way_name(nx_way way);
+bool nx_op_has_way(nx_op op, nx_way way);
 /* The program that an item runs, or NX_NONE. */
 uint32_t nx_item_program(const nx_plan *plan, const nx_item *item);
 /* The other end of a transfer: a chunk and its port. */

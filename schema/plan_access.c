@@ -191,7 +191,8 @@ uint64_t nx_plan_copy_bytes(const nx_plan *plan, uint32_t stage) {
   static const nx_arena_kind saved[] = {NX_ARENA_param, NX_ARENA_master, NX_ARENA_state};
   uint64_t bytes = 0;
   if (!(plan->run_names->rules & NX_RUN_SAVES_ASIDE)) return 0;
-  for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) bytes += nx_plan_stage_bytes(plan, stage, saved[i]);
+  for (size_t i = 0; i < sizeof saved / sizeof *saved; i++)
+    bytes += nx_plan_stage_bytes(plan, stage, saved[i]);
   return bytes;
 }
 
@@ -284,6 +285,26 @@ uint32_t nx_item_program(const nx_plan *plan, const nx_item *item) {
     case NX_ITEM_STEP: return chunk->step;
     default: return NX_NONE;
   }
+}
+
+const nx_route *nx_plan_route(const nx_plan *plan, uint32_t operator) {
+  uint32_t low = 0, high = plan->n[NX_SECTION_ROUTES];
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (plan->routes[middle].operator < operator) low = middle + 1;
+    else high = middle;
+  }
+  bool found = low < plan->n[NX_SECTION_ROUTES] && plan->routes[low].operator == operator;
+  return found ? &plan->routes[low] : NULL;
+}
+
+const char *nx_way_name(nx_way way) {
+  static const char *const names[NX_N_WAYS] = {"direct", "ring", "doubling", "hosts"};
+  return names[way];
+}
+
+bool nx_op_has_way(nx_op op, nx_way way) {
+  return way == NX_WAY_DIRECT || op == NX_OP_all_gather || op == NX_OP_all_reduce;
 }
 
 const nx_schedule *nx_plan_schedule(const nx_plan *plan, nx_schedule_kind kind) {

@@ -27,6 +27,7 @@ static bool check_records(const nx_checker *check) {
       {NX_SECTION_RANGES, nx_check_range},
       {NX_SECTION_PIECES, nx_check_piece},
       {NX_SECTION_OPERATORS, nx_check_operator},
+      {NX_SECTION_ROUTES, nx_check_route},
       {NX_SECTION_PROGRAMS, nx_check_program},
       {NX_SECTION_CHUNKS, nx_check_chunk},
       {NX_SECTION_ITEMS, nx_check_item},

@@ -48,6 +48,7 @@ static const section_row section_rows[NX_SECTION_END] = {
     [NX_SECTION_FIXED_VALUES] = {"fixed values", sizeof(nx_fixed_value), false, true, AT(fixed_values)},
     [NX_SECTION_MEASURES] = {"measures", sizeof(nx_measure), false, true, AT(measures)},
     [NX_SECTION_PHASES] = {"phases", sizeof(nx_phase), false, true, AT(phases)},
+    [NX_SECTION_ROUTES] = {"routes", sizeof(nx_route), false, false, AT(routes)},
 };
 #undef AT
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/plan_check_record.h"
 
+#include <float.h>
+
 bool nx_check_operator(const nx_checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_operator *op = &plan->operators[index];
@@ -21,6 +23,26 @@ bool nx_check_operator(const nx_checker *check, uint32_t index) {
       return nx_flaw(check, op, "operator %u (%s) has no such value", index, row->name);
   char why[NX_OP_WHY];
   if (!nx_op_check(plan, op, why)) return nx_flaw(check, op, "operator %u (%s): %s", index, row->name, why);
+  return true;
+}
+
+static bool is_span(float seconds) {
+  return seconds >= 0 && seconds <= FLT_MAX;
+}
+
+bool nx_check_route(const nx_checker *check, uint32_t index) {
+  const nx_plan *plan = check->plan;
+  const nx_route *route = &plan->routes[index];
+  if (!nx_is_index(plan, route->operator, NX_SECTION_OPERATORS) ||
+      (index > 0 && route[-1].operator>= route->operator) || route->reserved != 0 ||
+      !is_span(route->seconds) || !is_span(route->next_seconds))
+    return nx_flaw(check, route, "route %u is malformed", index);
+  const nx_operator *op = &plan->operators[route->operator];
+  bool known = route->way < NX_N_WAYS && route->next < NX_N_WAYS;
+  if (!known || op->group == NX_NONE || !nx_op_has_way((nx_op)op->op, (nx_way)route->way) ||
+      !nx_op_has_way((nx_op)op->op, (nx_way)route->next))
+    return nx_flaw(check, route, "route %u is none that operator %u (%s) can take", index, route->operator,
+                   nx_op_find(op->op)->name);
   return true;
 }
 

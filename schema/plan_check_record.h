@@ -51,6 +51,7 @@ bool nx_check_piece(const nx_checker *check, uint32_t index);
 
 /* plan_check_program.c */
 bool nx_check_operator(const nx_checker *check, uint32_t index);
+bool nx_check_route(const nx_checker *check, uint32_t index);
 bool nx_check_program(const nx_checker *check, uint32_t index);
 bool nx_check_chunk(const nx_checker *check, uint32_t index);
 bool nx_check_item(const nx_checker *check, uint32_t index);

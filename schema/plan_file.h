@@ -72,6 +72,7 @@ typedef enum nx_section_type {
   NX_SECTION_FIXED_VALUES,
   NX_SECTION_MEASURES, /* numbers of a step that are logged beside its loss */
   NX_SECTION_PHASES,  /* of a training whose batch grows; none: all steps have run.global_batch */
+  NX_SECTION_ROUTES,  /* of collectives between hosts; they change no number of the training */
   NX_SECTION_END
 } nx_section_type;
 

@@ -25,6 +25,27 @@ typedef struct nx_operator {
 } nx_operator;
 _Static_assert(sizeof(nx_operator) == 40, "plan operator");
 
+/* How the parts of a collective come to all members by messages (runtime/comm/comm_legs.h); what is summed is
+ * summed in coordinate order whatever the way. Only all_gather and all_reduce have ways but the first. */
+typedef enum nx_way {
+  NX_WAY_DIRECT,   /* from each owner straight to every other member */
+  NX_WAY_RING,     /* around, each member to the next alone */
+  NX_WAY_DOUBLING, /* twice as many parts in each round; of an all_reduce all of every x, summed by each
+                      member */
+  NX_WAY_HOSTS,    /* to one member on every host, which the others there read from in the shared window */
+  NX_N_WAYS
+} nx_way;
+
+/* The way of a collective whose group has members on several hosts, and what was thought of it: seconds on
+ * the machine that nxcfg was told of, also of the next best way. Operators ascend; others go directly. */
+typedef struct nx_route {
+  uint32_t operator;
+  uint8_t way, next; /* nx_way; `next` is `way` where there is no other */
+  uint16_t reserved;
+  float seconds, next_seconds;
+} nx_route;
+_Static_assert(sizeof(nx_route) == 16, "plan route");
+
 typedef enum nx_attribute_kind {
   NX_ATTRIBUTE_INT = 0,
   NX_ATTRIBUTE_REAL,

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { PAGE = 4096 };
 
@@ -29,12 +30,41 @@ static bool open_window(nxr_world *world, const nx_plan *plan, nxr_arenas *arena
   return true;
 }
 
+/* Addresses without memory; what is touched becomes some. */
+static void *reserve(uint64_t n_bytes, nxr_fault *fault) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void *start = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (start != MAP_FAILED) return start;
+  nxr_fault_set(fault,
+                "the arenas of the rank have %llu MiB, and this process has no such addresses (ulimit -v)",
+                (unsigned long long)(n_bytes >> 20));
+  return NULL;
+}
+
+/* The window of a host whose other ranks are not there: all segments are this one. */
+static bool reserve_window(nxr_world *world, const nx_plan *plan, nxr_arenas *arenas, nxr_fault *fault) {
+  arenas->segments = calloc(world->local_size, sizeof *arenas->segments);
+  if (!arenas->segments) return nxr_fault_set(fault, "out of memory");
+  arenas->segment_bytes = segment_size(plan, nx_plan_stage(plan, world->rank), arenas->control_bytes);
+  arenas->own_segment = arenas->control = reserve(arenas->segment_bytes, fault);
+  for (uint32_t i = 0; i < world->local_size; i++) arenas->segments[i] = arenas->own_segment;
+  return arenas->own_segment != NULL;
+}
+
+static bool open_arena(const nxr_arenas *arenas, const nxk_backend *backend, nxk_device *device,
+                       nx_arena_kind kind, uint64_t n_bytes, void *memory, void **base, nxk_fault *why,
+                       nxr_fault *fault) {
+  if (!arenas->reserved) return backend->arena_open(device, kind, n_bytes, memory, base, why);
+  *base = memory ? memory : reserve(n_bytes, fault);
+  return *base != NULL;
+}
+
 bool nxr_arenas_open(nxr_world *world, const nx_plan *plan, const nxk_backend *backend, nxk_device *device,
                      uint64_t control_bytes, bool use_window, nxr_arenas *arenas, nxr_fault *fault) {
-  *arenas = (nxr_arenas){.control_bytes = control_bytes};
+  *arenas = (nxr_arenas){.control_bytes = control_bytes, .reserved = world->alone};
   uint64_t at = round_up(control_bytes, PAGE);
   if (use_window) {
-    if (!open_window(world, plan, arenas, fault)) return false;
+    if (!(world->alone ? reserve_window : open_window)(world, plan, arenas, fault)) return false;
   } else if (!(arenas->control = aligned_alloc(PAGE, at))) {
     return nxr_fault_set(fault, "out of memory");
   } else {
@@ -49,7 +79,8 @@ bool nxr_arenas_open(nxr_world *world, const nx_plan *plan, const nxk_backend *b
     if (shared) at += round_up(n_bytes, PAGE);
     nxr_world_beat();
     if (n_bytes == 0) continue;
-    if (!backend->arena_open(device, arena->kind, n_bytes, memory, &arenas->base[arena->kind], &why))
+    if (!open_arena(arenas, backend, device, arena->kind, n_bytes, memory, &arenas->base[arena->kind], &why,
+                    fault))
       return nxr_fault_set(fault, "rank %u has no %llu MiB for the arena of %s: %s (nxcfg show PLAN --memory "
                            "says what takes it; more ranks or a smaller batch.micro need less)", world->rank,
                            (unsigned long long)(n_bytes >> 20), nx_arena_meaning(arena->kind), why.text);
@@ -60,6 +91,9 @@ bool nxr_arenas_open(nxr_world *world, const nx_plan *plan, const nxk_backend *b
 }
 
 void nxr_arenas_close(nxr_arenas *arenas) {
+  for (uint32_t kind = 0; arenas->reserved && kind < NX_N_ARENAS; kind++)
+    if (arenas->base[kind] && !arenas->shared[kind]) munmap(arenas->base[kind], arenas->n_bytes[kind]);
+  if (arenas->reserved && arenas->own_segment) munmap(arenas->own_segment, arenas->segment_bytes);
   if (!arenas->segments) free(arenas->control);
   free(arenas->segments);
   *arenas = (nxr_arenas){0};

@@ -3,7 +3,8 @@
  *
  * Arenas flagged NX_ARENA_SHARED lie in a window that all ranks of the host map, when there are several and
  * the backend's memory is the host's; every rank's part of the window is a *segment*: the control bytes
- * (flags of runtime/comm/comm.h), then its shared arenas. All others are the backend's own memory. */
+ * (flags of runtime/comm/comm.h), then its shared arenas. All others are the backend's own memory. A rank
+ * that is alone has addresses for all of them and memory for none: nothing runs there. */
 #ifndef NXR_ARENA_H
 #define NXR_ARENA_H
 
@@ -19,6 +20,7 @@ typedef struct nxr_arenas {
   uint64_t segment_bytes;  /* 0 without a window */
   uint8_t **segments;      /* [local_size], by local rank; NULL without a window */
   uint8_t *own_segment;
+  bool reserved;           /* they are addresses alone */
 } nxr_arenas;
 
 bool nxr_arenas_open(nxr_world *world, const nx_plan *plan, const nxk_backend *backend, nxk_device *device,

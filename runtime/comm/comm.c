@@ -12,85 +12,8 @@
 
 enum { POLLS_BEFORE_YIELD = 64, POLLS_BEFORE_NAP = 16, NAP_NS = 20000, POLLS_PER_CLOCK = 256 };
 
-/* ---- groups ---- */
-
-/* Two between neighbouring chunks: 2 b forward from chunk b to b + 1, 2 b + 1 back. */
-static uint32_t n_channels(const nx_plan *plan) {
-  uint32_t n_chunks = plan->n[NX_SECTION_CHUNKS];
-  return n_chunks > 1 ? 2 * (n_chunks - 1) : 0;
-}
-
-uint64_t nxr_comm_control_bytes(const nx_plan *plan) {
-  uint64_t n_groups = (uint64_t)plan->n[NX_SECTION_GROUPS] + 1 + n_channels(plan);
-  return sizeof(nxr_pulse) + n_groups * NXR_WINDOW_STARTS * sizeof(nxr_post);
-}
-
-static uint8_t *control_of(const nxr_comm *comm, uint32_t rank) {
-  const nxr_world *world = comm->world;
-  if (rank == world->rank) return comm->arenas->control;
-  if (!comm->arenas->segments || world->hosts[rank] != world->hosts[world->rank]) return NULL;
-  return comm->arenas->segments[world->local_ranks[rank]];
-}
-
-static uint32_t group_size(const nxr_comm *comm, uint32_t index) {
-  return index < comm->plan->n[NX_SECTION_GROUPS] ? comm->plan->groups[index].size : comm->world->size;
-}
-
-static bool make_members(nxr_comm *comm, uint32_t index) {
-  nxr_comm_group *group = &comm->groups[index];
-  group->on_host = true;
-  group->members = calloc(group->size, sizeof *group->members);
-  group->posts = calloc(group->size, sizeof *group->posts);
-  return group->members && group->posts;
-}
-
-static void find_posts(nxr_comm *comm, uint32_t index) {
-  nxr_comm_group *group = &comm->groups[index];
-  for (uint32_t i = 0; i < group->size; i++) {
-    uint8_t *control = control_of(comm, group->members[i]);
-    if (control)
-      group->posts[i] = (nxr_post *)(void *)(control + sizeof(nxr_pulse)) + (size_t)index * NXR_WINDOW_STARTS;
-    else
-      group->on_host = false;
-  }
-}
-
-/* Sender, then receiver: they differ in their stage alone. A rank that is neither has an empty group. */
-static bool open_channel(nxr_comm *comm, uint32_t channel, nxr_fault *fault) {
-  const nx_plan *plan = comm->plan;
-  uint32_t index = plan->n[NX_SECTION_GROUPS] + 1 + channel, rank = comm->world->rank;
-  uint32_t own = nx_plan_stage(plan, rank), stride = plan->atoms[nx_plan_pipeline_atom(plan)].stride;
-  nxr_comm_group *group = &comm->groups[index];
-  uint32_t boundary = channel / 2, back = channel % 2;
-  uint32_t from = plan->chunks[boundary + back].stage, to = plan->chunks[boundary + 1 - back].stage;
-  if (own != from && own != to) return true;
-  group->name = channel % 2 ? "stages, gradients" : "stages";
-  group->size = 2;
-  group->position = own == to;
-  if (!make_members(comm, index)) return nxr_fault_set(fault, "out of memory");
-  group->members[0] = rank - own * stride + from * stride;
-  group->members[1] = rank - own * stride + to * stride;
-  find_posts(comm, index);
-  return true;
-}
-
-static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
-  bool all = index == comm->plan->n[NX_SECTION_GROUPS];
-  uint32_t rank = comm->world->rank;
-  nxr_comm_group *group = &comm->groups[index];
-  if (!all && nx_group_position(comm->plan, index, rank) == NX_NONE) return true;
-  group->name = all ? "all ranks" : nx_plan_string(comm->plan, comm->plan->groups[index].name);
-  group->size = group_size(comm, index);
-  group->position = all ? rank : nx_group_position(comm->plan, index, rank);
-  if (!make_members(comm, index)) return nxr_fault_set(fault, "out of memory");
-  for (uint32_t i = 0; i < group->size; i++)
-    group->members[i] = all ? i : nx_group_member(comm->plan, index, rank, i);
-  find_posts(comm, index);
-  return true;
-}
-
 static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
-  const nxr_collective_spec spec = {.op = NX_OP_all_reduce,
+  const nxr_collective_spec spec = {.op = (nx_op)NXR_VOTE,
                                     .group = NX_NONE,
                                     .x_dtype = NX_f64,
                                     .y_dtype = NX_f64,
@@ -113,18 +36,12 @@ bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *bac
   comm->arenas = arenas;
   comm->stream = backend->stream(device, 0);
   comm->deadline_s = deadline_s;
+  nxr_messages_open();
   comm->pulse = (nxr_pulse *)arenas->control;
   atomic_store(&comm->pulse->operator, NX_NONE);
-  uint32_t n_plan_groups = plan->n[NX_SECTION_GROUPS] + 1; /* and that of all ranks */
   const char *delay = getenv("NXRUN_DELAY");
   comm->delay_state = delay ? strtoull(delay, NULL, 10) * UINT64_C(0x9E3779B97F4A7C15) + world->rank + 1 : 0;
-  comm->n_groups = n_plan_groups + n_channels(plan);
-  comm->groups = calloc(comm->n_groups, sizeof *comm->groups);
-  if (!comm->groups) return nxr_fault_set(fault, "out of memory");
-  for (uint32_t index = 0; index < n_plan_groups; index++)
-    if (!open_group(comm, index, fault)) return false;
-  for (uint32_t channel = 0; channel < n_channels(plan); channel++)
-    if (!open_channel(comm, channel, fault)) return false;
+  if (!nxr_comm_groups_open(comm, fault)) return false;
   comm->vote = bind_vote(comm, fault);
   return comm->vote != NULL;
 }
@@ -182,11 +99,8 @@ void nxr_comm_close(nxr_comm *comm) {
     free(at->sources);
     free(at);
   }
-  for (uint32_t index = 0; comm->groups && index < comm->n_groups; index++) {
-    free(comm->groups[index].members);
-    free(comm->groups[index].posts);
-  }
-  free(comm->groups);
+  nxr_messages_close(comm);
+  nxr_comm_groups_close(comm);
   free(comm->active);
   free(comm);
 }
@@ -218,6 +132,12 @@ static bool add_to_list(nxr_comm *comm, nxr_collective *collective) {
   return true;
 }
 
+/* Whether the members of a host read from each other what came to it: the same on all members. */
+static bool can_share(const nxr_comm *comm, const nxr_collective *collective) {
+  const nxr_comm_group *group = collective->group;
+  return group->n_local > 1 && group->n_local < group->size && in_window(comm, collective->spec.y);
+}
+
 nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, nxr_fault *fault) {
   nxr_collective *collective = calloc(1, sizeof *collective);
   if (!collective || !add_to_list(comm, collective)) {
@@ -247,6 +167,8 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
   bool shared = group->on_host && (group->size == 1 || (in_window(comm, spec->x) && in_window(comm, spec->y))
                                    || (spec->op != NX_OP_all_reduce && in_window(comm, spec->x)));
   collective->transport = shared ? &nxr_transport_shared : &nxr_transport_p2p;
+  if (spec->way == NX_WAY_HOSTS && !can_share(comm, collective)) collective->spec.way = NX_WAY_DIRECT;
+  if (shared && (int)spec->op == NXR_VOTE) collective->spec.op = NX_OP_all_reduce; /* how many there are */
   return collective->transport->bind(comm, collective, fault) ? collective : NULL;
 }
 
@@ -296,7 +218,7 @@ void nxr_comm_progress(nxr_comm *comm) {
 }
 
 static uint64_t peer_beats(const nxr_comm *comm, uint32_t rank) {
-  const nxr_pulse *pulse = (const nxr_pulse *)control_of(comm, rank);
+  const nxr_pulse *pulse = (const nxr_pulse *)nxr_comm_control(comm, rank);
   return pulse ? atomic_load_explicit(&pulse->beats, memory_order_relaxed) : 0;
 }
 
@@ -308,6 +230,7 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   if (*place && (*place)->active) nxr_comm_wait(comm, *place);
   *place = collective;
   collective->sequence = group->n_started++;
+  collective->start = comm->n_starts++;
   collective->phase = 1;
   collective->waits_for = 0;
   collective->active = true;
@@ -374,6 +297,16 @@ uint64_t nxr_comm_copied_bytes(const nxr_comm *comm) {
   return comm->copied_bytes;
 }
 
+nxr_comm_size nxr_comm_measure(const nxr_comm *comm) {
+  nxr_comm_size size = {.n_collectives = comm->n_bound};
+  bool *is_peer = calloc(comm->world->size, sizeof *is_peer);
+  for (const nxr_collective *at = comm->last; is_peer && at; at = at->next)
+    if (at->transport && at->transport->measure) at->transport->measure(at, &size, is_peer);
+  for (uint32_t rank = 0; is_peer && rank < comm->world->size; rank++) size.n_peers += is_peer[rank];
+  free(is_peer);
+  return size;
+}
+
 /* ---- for the transports ---- */
 
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n) {
@@ -403,7 +336,7 @@ static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t
 /* Waiting is catching: the rank that holds up all is at the end of the chain. */
 static uint32_t last_of_chain(const nxr_comm *comm, uint32_t rank) {
   for (uint32_t hops = 0; hops < comm->world->size; hops++) {
-    nxr_pulse *pulse = (nxr_pulse *)control_of(comm, rank);
+    nxr_pulse *pulse = (nxr_pulse *)nxr_comm_control(comm, rank);
     uint32_t next = pulse ? atomic_load(&pulse->waits_for) : 0;
     if (next == 0 || next - 1 == comm->world->rank) return rank;
     rank = next - 1;
@@ -412,7 +345,7 @@ static uint32_t last_of_chain(const nxr_comm *comm, uint32_t rank) {
 }
 
 static void describe_rank(const nxr_comm *comm, uint32_t rank, char *text, size_t room) {
-  nxr_pulse *pulse = (nxr_pulse *)control_of(comm, rank);
+  nxr_pulse *pulse = (nxr_pulse *)nxr_comm_control(comm, rank);
   char place[192];
   if (!pulse) {
     snprintf(text, room, "where rank %u is can not be seen from here", rank);
@@ -433,53 +366,4 @@ void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t pe
           comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here,
           collective->group->name, peer, what, comm->deadline_s, chain, there);
   nxr_world_abort(1);
-}
-
-uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint64_t *first) {
-  enum { UNIT = 32 }; /* elements: whole cache lines of every type */
-  uint64_t n = collective->spec.axis, size = collective->group->size;
-  uint64_t part = ((n + size - 1) / size + UNIT - 1) / UNIT * UNIT;
-  *first = position * part < n ? position * part : n;
-  return n - *first < part ? n - *first : part;
-}
-
-void nxr_comm_place(const nxr_collective *collective, uint32_t position, const void *x) {
-  const nxr_collective_spec *spec = &collective->spec;
-  uint64_t n_bytes = collective->n_slice * (nx_dtype_bits(spec->x_dtype) / 8);
-  for (uint64_t outer = 0; outer < spec->outer; outer++) {
-    uint8_t *y = (uint8_t *)spec->y + (outer * collective->group->size + position) * n_bytes;
-    const uint8_t *from = (const uint8_t *)x + outer * n_bytes;
-    if (y != from) memcpy(y, from, n_bytes);
-  }
-}
-
-/* Element i of a member's part, where parts stand in turns, n_run elements of each at a time. */
-static uint64_t in_turn(uint64_t i, uint64_t n_run, uint32_t size, uint32_t position) {
-  return (i / n_run * size + position) * n_run + i % n_run;
-}
-
-/* Copies a member's part in pieces that lie together on both sides; a run of 0: the part is packed. */
-static void copy_part(const nxr_collective *collective, const void *x, uint64_t x_run, uint32_t to, void *y,
-                      uint64_t y_run, uint32_t from) {
-  const nxr_collective_spec *spec = &collective->spec;
-  uint32_t size = collective->group->size;
-  uint64_t element = nx_dtype_bits(spec->x_dtype) / 8, n = spec->outer * collective->n_slice, n_piece = n;
-  if (x_run && x_run < n_piece) n_piece = x_run;
-  if (y_run && y_run < n_piece) n_piece = y_run;
-  for (uint64_t i = 0; i < n; i += n_piece) {
-    uint64_t at = x_run ? in_turn(i, x_run, size, to) : i, target = y_run ? in_turn(i, y_run, size, from) : i;
-    memcpy((uint8_t *)y + target * element, (const uint8_t *)x + at * element, n_piece * element);
-  }
-}
-
-void nxr_comm_exchange(const nxr_collective *collective, uint32_t from, uint32_t to, const void *x, void *y) {
-  copy_part(collective, x, collective->n_slice, to, y, collective->spec.y_run, from);
-}
-
-void nxr_comm_pack(const nxr_collective *collective, uint32_t to, void *packed) {
-  copy_part(collective, collective->spec.x, collective->n_slice, to, packed, 0, 0);
-}
-
-void nxr_comm_unpack(const nxr_collective *collective, uint32_t from, const void *packed) {
-  copy_part(collective, packed, 0, 0, collective->spec.y, collective->spec.y_run, from);
 }

@@ -26,13 +26,15 @@
 typedef struct nxr_comm nxr_comm;
 typedef struct nxr_collective nxr_collective;
 
-enum { NXR_TRANSFER = NX_OP_END };
+enum { NXR_TRANSFER = NX_OP_END, NXR_VOTE };
 
 /* The shape is outer x axis x inner: one dimension grows or shrinks, `axis` counts it in x. For all_reduce
  * and shift outer and inner are 1. In an all_to_all `axis` is the one that is divided; along the one that
  * grows, y has the members' parts in turns, y_run elements of each at a time. */
 typedef struct nxr_collective_spec {
-  nx_op op; /* a collective of ops.def; NXR_TRANSFER: x of the first member is y of the second */
+  nx_op op; /* a collective of ops.def; NXR_TRANSFER: x of the first member is y of the second; NXR_VOTE: y is
+             * positive where some x is, all of them 0 or 1 */
+  nx_way way; /* of messages */
   uint32_t group; /* of the plan; NX_NONE: all ranks; beyond the plan's groups: 1 + a channel */
   nx_dtype x_dtype, y_dtype;
   void *x, *y;
@@ -71,6 +73,13 @@ enum { NXR_MOST_VOTES = 6 };
 void nxr_comm_votes(nxr_comm *comm, bool votes[], uint32_t n);
 /* A sign of life: what this rank is about to run; steps count from 1. */
 void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator);
+/* What was bound on this rank. */
+typedef struct nxr_comm_size {
+  uint64_t n_collectives, n_by_messages; /* transfers are counted too */
+  uint64_t n_messages, n_requests;       /* of all of them; requests that there is room for */
+  uint64_t n_peers;                      /* ranks to which or from which messages go */
+} nxr_comm_size;
+nxr_comm_size nxr_comm_measure(const nxr_comm *comm);
 /* Memory beyond arenas and control that the message transport holds. */
 uint64_t nxr_comm_staging_bytes(const nxr_comm *comm);
 /* Of it what operands of a device are copied to: nx_plan_staging_bytes. */

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-enum { READY = 1, SUMMED = 2, FINISHED = 3 };
-
 static nxr_post *post_of(const nxr_collective *collective, uint32_t position) {
   return &collective->group->posts[position][collective->sequence % NXR_WINDOW_STARTS];
 }
@@ -32,18 +30,22 @@ static void shared_unbind(nxr_comm *comm, nxr_collective *collective) {
   (void)comm, (void)collective;
 }
 
-static void shared_start(nxr_comm *comm, nxr_collective *collective) {
+void nxr_shared_post(const nxr_comm *comm, nxr_collective *collective, uint32_t phase) {
   nxr_post *post = post_of(collective, collective->group->position);
   post->x = (uintptr_t)collective->spec.x - (uintptr_t)comm->arenas->own_segment;
   post->y = (uintptr_t)collective->spec.y - (uintptr_t)comm->arenas->own_segment;
   post->signature = collective->signature;
-  post_phase(collective, READY);
+  post_phase(collective, phase);
 }
 
-/* Whether all members have reached the collective's phase. */
-static bool all_there(const nxr_comm *comm, nxr_collective *collective) {
-  (void)comm;
+static void shared_start(nxr_comm *comm, nxr_collective *collective) {
+  nxr_shared_post(comm, collective, NXR_READY);
+}
+
+/* Whether all members that are here have reached the collective's phase. */
+bool nxr_shared_all_there(nxr_collective *collective) {
   for (; collective->waits_for < collective->group->size; collective->waits_for++) {
+    if (!collective->group->posts[collective->waits_for]) continue;
     const nxr_post *post = post_of(collective, collective->waits_for);
     uint64_t flag = atomic_load_explicit(&post->flag, memory_order_acquire);
     if (flag < 4 * collective->sequence + collective->phase) return false;
@@ -54,6 +56,10 @@ static bool all_there(const nxr_comm *comm, nxr_collective *collective) {
 
 static uint8_t *peer_memory(const nxr_comm *comm, const nxr_collective *collective, uint32_t position) {
   return comm->arenas->segments[comm->world->local_ranks[collective->group->members[position]]];
+}
+
+const uint8_t *nxr_shared_y(const nxr_comm *comm, const nxr_collective *collective, uint32_t position) {
+  return peer_memory(comm, collective, position) + post_of(collective, position)->y;
 }
 
 static const uint8_t *peer_x(const nxr_comm *comm, const nxr_collective *collective, uint32_t position) {
@@ -91,8 +97,8 @@ static void gather_parts(const nxr_comm *comm, const nxr_collective *collective)
   for (uint32_t i = 0; i < collective->group->size; i++) {
     uint64_t first, n = nxr_comm_part(collective, i, &first);
     if (i == collective->group->position || n == 0) continue;
-    const uint8_t *peer = peer_memory(comm, collective, i) + post_of(collective, i)->y;
-    memcpy((uint8_t *)collective->spec.y + first * size, peer + first * size, n * size);
+    memcpy((uint8_t *)collective->spec.y + first * size, nxr_shared_y(comm, collective, i) + first * size,
+           n * size);
   }
 }
 
@@ -122,11 +128,11 @@ static bool has_reached(nxr_collective *collective, uint32_t position, uint32_t 
 
 /* The receiver copies when the sender is ready; the sender is done when the receiver is. */
 static bool move_bytes(nxr_comm *comm, nxr_collective *collective) {
-  if (collective->group->position == 0) return has_reached(collective, 1, FINISHED);
-  if (!has_reached(collective, 0, READY)) return false;
+  if (collective->group->position == 0) return has_reached(collective, 1, NXR_FINISHED);
+  if (!has_reached(collective, 0, NXR_READY)) return false;
   check_signatures(comm, collective);
   memcpy(collective->spec.y, peer_x(comm, collective, 0), collective->spec.axis);
-  post_phase(collective, FINISHED);
+  post_phase(collective, NXR_FINISHED);
   return true;
 }
 
@@ -134,24 +140,24 @@ static bool move_bytes(nxr_comm *comm, nxr_collective *collective) {
 static bool move_around(nxr_comm *comm, nxr_collective *collective) {
   uint32_t size = collective->group->size, own = collective->group->position;
   uint32_t before = (own + size - 1) % size, behind = (own + 1) % size;
-  if (collective->phase == FINISHED) return has_reached(collective, behind, FINISHED);
-  if (!has_reached(collective, before, READY)) return false;
+  if (collective->phase == NXR_FINISHED) return has_reached(collective, behind, NXR_FINISHED);
+  if (!has_reached(collective, before, NXR_READY)) return false;
   check_signature(comm, collective, before);
   memcpy(collective->spec.y, peer_x(comm, collective, before),
          collective->spec.axis * (nx_dtype_bits(collective->spec.x_dtype) / 8));
-  post_phase(collective, FINISHED);
+  post_phase(collective, NXR_FINISHED);
   return false;
 }
 
 static bool shared_progress(nxr_comm *comm, nxr_collective *collective) {
   if ((int)collective->spec.op == NXR_TRANSFER) return move_bytes(comm, collective);
   if (collective->spec.op == NX_OP_shift) return move_around(comm, collective);
-  if (!all_there(comm, collective)) return false;
-  if (collective->phase == FINISHED) return true;
-  if (collective->phase == READY) check_signatures(comm, collective);
-  if (collective->phase == READY && collective->spec.op == NX_OP_all_reduce) {
+  if (!nxr_shared_all_there(collective)) return false;
+  if (collective->phase == NXR_FINISHED) return true;
+  if (collective->phase == NXR_READY) check_signatures(comm, collective);
+  if (collective->phase == NXR_READY && collective->spec.op == NX_OP_all_reduce) {
     reduce_part(comm, collective);
-    post_phase(collective, SUMMED);
+    post_phase(collective, NXR_SUMMED);
     return false;
   }
   if (collective->spec.op == NX_OP_all_reduce)
@@ -162,9 +168,9 @@ static bool shared_progress(nxr_comm *comm, nxr_collective *collective) {
     exchange_all(comm, collective);
   else
     gather_all(comm, collective);
-  post_phase(collective, FINISHED);
+  post_phase(collective, NXR_FINISHED);
   return false;
 }
 
 const nxr_transport nxr_transport_shared = {"shared", shared_bind, shared_start, shared_progress,
-                                            shared_unbind};
+                                            shared_unbind, NULL};

@@ -36,6 +36,7 @@ typedef struct nxr_comm_group {
   uint32_t *members; /* [size], ranks in coordinate order */
   uint32_t size, position;
   bool on_host;      /* all members on this host */
+  uint32_t n_local;  /* members on each host, where they lie in order and every host has as many; else 0 */
   uint64_t n_started;
   nxr_post **posts;  /* [size]: each member's NXR_WINDOW_STARTS posts; NULL where not on this host */
   nxr_collective *started[NXR_WINDOW_STARTS];
@@ -47,6 +48,8 @@ typedef struct nxr_transport {
   void (*start)(nxr_comm *comm, nxr_collective *collective);
   bool (*progress)(nxr_comm *comm, nxr_collective *collective);
   void (*unbind)(nxr_comm *comm, nxr_collective *collective);
+  /* Adds its messages and requests, and marks the ranks that they are for. */
+  void (*measure)(const nxr_collective *collective, nxr_comm_size *size, bool *is_peer);
 } nxr_transport;
 
 struct nxr_collective {
@@ -63,7 +66,8 @@ struct nxr_collective {
   const void **sources; /* [size], for a sum */
   void *device_x,
       *device_y;        /* where spec.x and spec.y are copies of the backend's memory; NULL: they are it */
-  void *messages;       /* comm_mpi.c's */
+  struct nxr_travel *travel; /* by messages (comm_legs.h); NULL: in the window */
+  uint64_t start;            /* number among all starts of this rank */
 };
 
 struct nxr_comm {
@@ -82,12 +86,34 @@ struct nxr_comm {
   nxr_pulse *pulse;
   double deadline_s;
   uint64_t delay_state; /* of the random delays; 0: none */
+  uint64_t n_starts;
+  uint8_t **rooms;        /* [n_rooms] of room_bytes: comm_mpi.c's */
+  bool *room_is_taken;
+  uint32_t n_rooms, n_own_rooms, n_lent_rooms;
+  uint64_t room_bytes;
   uint64_t staging_bytes; /* of messages */
   uint64_t copied_bytes;  /* of operands that are a device's */
 };
 
 extern const nxr_transport nxr_transport_shared;
+
+/* Of a collective between hosts, among the members of its group that are on this one: says that it has come
+ * to a phase, with its y ready to be read; whether all of them have; and where the y of one is. */
+enum { NXR_READY = 1, NXR_SUMMED = 2, NXR_FINISHED = 3 };
+void nxr_shared_post(const nxr_comm *comm, nxr_collective *collective, uint32_t phase);
+bool nxr_shared_all_there(nxr_collective *collective);
+const uint8_t *nxr_shared_y(const nxr_comm *comm, const nxr_collective *collective, uint32_t position);
 extern const nxr_transport nxr_transport_p2p;
+
+/* What the ranks' messages are told apart by from others of MPI's. */
+void nxr_messages_open(void);
+void nxr_messages_close(nxr_comm *comm);
+
+/* comm_groups.c: those of the plan, that of all ranks, and channels between neighbouring chunks. */
+bool nxr_comm_groups_open(nxr_comm *comm, nxr_fault *fault);
+void nxr_comm_groups_close(nxr_comm *comm);
+/* Control memory of a rank, from its pulse on; NULL: it is on another host. */
+uint8_t *nxr_comm_control(const nxr_comm *comm, uint32_t rank);
 
 /* y[0..n) = sum of the collective's sources, on the host where its operands are there. */
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n);
@@ -99,9 +125,12 @@ uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint
 /* y[outer][member][axis x inner] from the members' x[outer][axis x inner], one member at a time. */
 void nxr_comm_place(const nxr_collective *collective, uint32_t position, const void *x);
 /* all_to_all: what goes to the member at `to` of an x, or what comes from the one at `from` of y, where it
- * stands among the others' parts (x, y) or one element behind the other (packed). */
+ * stands among the others' parts (x, y). */
 void nxr_comm_exchange(const nxr_collective *collective, uint32_t from, uint32_t to, const void *x, void *y);
-void nxr_comm_pack(const nxr_collective *collective, uint32_t to, void *packed);
-void nxr_comm_unpack(const nxr_collective *collective, uint32_t from, const void *packed);
+/* Elements [first, first + n) of the part for the member at `to`, or of what came from the one at `from`,
+ * between x or y and where they stand one behind the other. */
+void nxr_comm_pack(const nxr_collective *collective, uint32_t to, uint64_t first, uint64_t n, void *packed);
+void nxr_comm_unpack(const nxr_collective *collective, uint32_t from, uint64_t first, uint64_t n,
+                     const void *packed);
 
 #endif

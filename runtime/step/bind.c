@@ -137,6 +137,8 @@ static nxr_collective_spec describe_collective(const nxr_machine *machine, const
                               .y_dtype = plan->values[y].dtype, .x = nxr_value_address(plan, x, frame),
                               .y = nxr_value_address(plan, y, frame), .outer = 1, .axis = 1, .inner = 1,
                               .operator = index};
+  const nx_route *route = nx_plan_route(plan, index);
+  if (route) spec.way = (nx_way)route->way;
   const nx_attribute *attributes = plan->attributes + op->first_attribute;
   uint32_t axis = NX_MAX_DIMS;
   if (op->n_attrs > 0) axis = (uint32_t)attributes[0].integer;

@@ -80,6 +80,28 @@ bool nxr_world_open(nxr_world *world, double deadline_s, nxr_fault *fault) {
   return good;
 }
 
+static void free_places(nxr_world *world) {
+  free(world->hosts);
+  free(world->local_ranks);
+  free(world->host_names);
+  world->hosts = world->local_ranks = NULL, world->host_names = NULL;
+}
+
+bool nxr_world_imagine(nxr_world *world, const nx_plan *plan, uint32_t rank, nxr_fault *fault) {
+  uint32_t n = plan->run->n_ranks, per_host = n / plan->run->n_hosts;
+  free_places(world);
+  world->alone = true;
+  world->rank = rank, world->size = n, world->n_hosts = plan->run->n_hosts;
+  world->local_rank = rank % per_host, world->local_size = per_host;
+  world->hosts = calloc(n, sizeof *world->hosts);
+  world->local_ranks = calloc(n, sizeof *world->local_ranks);
+  world->host_names = calloc(n, sizeof *world->host_names);
+  if (!world->hosts || !world->local_ranks || !world->host_names)
+    return nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; i < n; i++) world->hosts[i] = i / per_host, world->local_ranks[i] = i % per_host;
+  return true;
+}
+
 void nxr_world_close(nxr_world *world) {
   world->phase = "for the run to end";
   nxr_meet(world);
@@ -87,12 +109,9 @@ void nxr_world_close(nxr_world *world) {
   nxr_meet_close();
   if (window != MPI_WIN_NULL) MPI_Win_free(&window);
   if (host_communicator != MPI_COMM_NULL) MPI_Comm_free(&host_communicator);
-  nxr_end_mpi(world->n_hosts);
+  nxr_end_mpi(world->alone ? 1 : world->n_hosts);
   nxr_watch_end();
-  free(world->hosts);
-  free(world->local_ranks);
-  free(world->host_names);
-  world->hosts = world->local_ranks = NULL, world->host_names = NULL;
+  free_places(world);
 }
 
 /* The launcher drops what it has not read from a rank's stderr when the run is aborted: give it the time. */

@@ -24,6 +24,7 @@ typedef struct nxr_world {
   uint32_t *hosts;       /* [size]: number of the host of each rank, from 0 in order of its first rank */
   uint32_t *local_ranks; /* [size]: position of each rank on its host */
   uint32_t n_cores;      /* of this host that its ranks may run on; after nxr_world_pin */
+  bool alone;            /* the others are not there: one rank is bound to see what it takes */
   bool crowded;          /* more threads than cores on this host: who waits naps, nothing is pinned */
   char (*host_names)[NXR_HOST_BYTES]; /* [size], as each rank's host calls itself */
   double deadline_s;     /* the longest wait for a rank that gives no sign of life */
@@ -32,6 +33,9 @@ typedef struct nxr_world {
 
 /* Starts MPI. A rank that does not come ends the others after `deadline_s`; so it is for everything below. */
 bool nxr_world_open(nxr_world *world, double deadline_s, nxr_fault *fault);
+/* Of the only rank that was started makes one of a plan's ranks, as if all its hosts were there; it meets
+ * nobody then. */
+bool nxr_world_imagine(nxr_world *world, const nx_plan *plan, uint32_t rank, nxr_fault *fault);
 /* Ends MPI; call on every rank, or on none, and end the process soon after. */
 void nxr_world_close(nxr_world *world);
 /* Ends every rank of the run at once, from any of them. */

@@ -83,6 +83,7 @@ static void pin_to(uint32_t first, uint32_t n, const cpu_set_t *allowed) {
 void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
   uint32_t n_threads = plan->run->n_threads, need = world->local_size * n_threads;
   cpu_set_t own, all;
+  if (world->alone) return;
   CPU_ZERO(&own);
   sched_getaffinity(0, sizeof own, &own);
   all = own;

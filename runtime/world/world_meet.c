@@ -26,11 +26,12 @@ typedef struct peer {
 static MPI_Comm communicator = MPI_COMM_NULL;
 static nxr_world *meeting; /* NULL: not open */
 static peer *peers;        /* rank 0: [size]; elsewhere [1] */
+static uint32_t n_peers;
 static uint32_t n_come;    /* on rank 0 */
 static double sign_s;      /* when this rank gave its last sign */
 
-static uint32_t n_peers(const nxr_world *world) {
-  return world->rank == 0 ? world->size : 1;
+static bool is_alone(const nxr_world *world) {
+  return world->size == 1 || world->alone;
 }
 
 static void listen(uint32_t index) {
@@ -38,10 +39,11 @@ static void listen(uint32_t index) {
 }
 
 bool nxr_meet_open(nxr_world *world, nxr_fault *fault) {
-  peers = calloc(n_peers(world), sizeof *peers);
+  n_peers = world->rank == 0 ? world->size : 1;
+  peers = calloc(n_peers, sizeof *peers);
   if (!peers) return nxr_fault_set(fault, "out of memory");
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
-  for (uint32_t i = 0; i < n_peers(world); i++) {
+  for (uint32_t i = 0; i < n_peers; i++) {
     peers[i].in = peers[i].out = MPI_REQUEST_NULL;
     if (i != world->rank) listen(i);
   }
@@ -50,7 +52,7 @@ bool nxr_meet_open(nxr_world *world, nxr_fault *fault) {
 }
 
 void nxr_meet_close(void) {
-  for (uint32_t i = 0; peers && i < n_peers(meeting); i++) {
+  for (uint32_t i = 0; peers && i < n_peers; i++) {
     MPI_Wait(&peers[i].out, MPI_STATUS_IGNORE);
     if (peers[i].in == MPI_REQUEST_NULL) continue;
     MPI_Cancel(&peers[i].in);
@@ -168,7 +170,7 @@ static void come(nxr_world *world) {
 }
 
 void nxr_meet(nxr_world *world) {
-  if (world->size == 1) return;
+  if (is_alone(world)) return;
   if (world->rank != 0) {
     come(world);
     return;
@@ -203,7 +205,7 @@ void nxr_meet_exchange(nxr_world *world, void *bytes, size_t n_bytes, nxr_combin
   _Alignas(16) uint8_t one[MOST_BYTES];
   MPI_Request request;
   assert(n_bytes <= MOST_BYTES);
-  if (world->size == 1) return;
+  if (is_alone(world)) return;
   if (world->rank != 0) {
     exchange_with_first(world, bytes, n_bytes);
     return;
@@ -224,7 +226,7 @@ void nxr_meet_exchange(nxr_world *world, void *bytes, size_t n_bytes, nxr_combin
 void nxr_world_beat(void) {
   nxr_world *world = meeting;
   double now = nxr_clock_s();
-  if (!world || world->size == 1 || !is_time_for_sign(world, now)) return;
+  if (!world || is_alone(world) || !is_time_for_sign(world, now)) return;
   if (world->rank != 0) {
     say(world, 0, ALIVE, false);
     return;

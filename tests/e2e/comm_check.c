@@ -183,6 +183,18 @@ static void add_exchanges(bench *at, uint32_t group, nx_dtype dtype, uint64_t n)
   add_case(at, NX_OP_shift, group, dtype, dtype, 1, n, 1, false);
 }
 
+/* What is moved in each way that it can be moved. */
+static void add_ways(bench *at, uint32_t group, nx_dtype x_dtype, nx_dtype y_dtype, uint64_t n,
+                     bool in_place) {
+  for (nx_way way = 1; way < NX_N_WAYS; way++) {
+    nxr_collective_spec spec = {.op = NX_OP_all_reduce, .way = way, .group = group, .x_dtype = x_dtype,
+                                .y_dtype = y_dtype, .outer = 1, .axis = n, .inner = 1, .operator = NX_NONE};
+    add_spec(at, spec, in_place);
+    spec.op = NX_OP_all_gather, spec.y_dtype = x_dtype, spec.inner = 3;
+    add_spec(at, spec, false);
+  }
+}
+
 static void add_cases(bench *at) {
   static const uint64_t sizes[N_SIZES] = {1, 5, 64, 333, 4096, 20011};
   static const nx_dtype types[][2] = {
@@ -198,6 +210,7 @@ static void add_cases(bench *at) {
         add_case(at, NX_OP_all_gather, groups[g], types[t][0], types[t][0], 1, n, 1, false);
         add_case(at, NX_OP_all_gather, groups[g], types[t][0], types[t][0], 3, n % 40 + 1, 7, false);
         if (t < 2) add_exchanges(at, groups[g], types[t][0], n);
+        if (t != 1) add_ways(at, groups[g], types[t][0], types[t][1], n, s % 4 == 0 && t == 0);
       }
 }
 

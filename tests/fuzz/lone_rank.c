@@ -22,6 +22,16 @@ int lone_rank_train(const nx_plan *plan, uint32_t rank, const nxr_options *optio
   return status ? status : nxr_train(&world, plan, options);
 }
 
+bool nxr_world_imagine(nxr_world *world, const nx_plan *plan, uint32_t rank, nxr_fault *fault) {
+  (void)world, (void)plan, (void)rank;
+  return nxr_fault_set(fault, "this rank has no others");
+}
+
+nxr_comm_size nxr_comm_measure(const nxr_comm *comm) {
+  (void)comm;
+  return (nxr_comm_size){0};
+}
+
 void nxr_world_abort(int status) {
   longjmp(*ended, status ? status : NXR_EXIT_FAILED);
 }

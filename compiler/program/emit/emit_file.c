@@ -80,7 +80,7 @@ void nxc_emit_strings_begin(nxc_emitter *e, nxc_strings *strings, nx_section_typ
 static bool is_meaning(nx_section_type type) {
   return type != NX_SECTION_SETTINGS && type != NX_SECTION_PROVENANCES &&
          type != NX_SECTION_PROVENANCE_TEXT && type != NX_SECTION_RUN_NAMES &&
-         type != NX_SECTION_EVALUATIONS && type != NX_SECTION_EXTRA_SAVES;
+         type != NX_SECTION_EVALUATIONS && type != NX_SECTION_EXTRA_SAVES && type != NX_SECTION_ROUTES;
 }
 
 static uint64_t align(uint64_t offset) {
