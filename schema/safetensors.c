@@ -194,7 +194,9 @@ const char *nx_tensor_base_name(const char *name) {
 
 bool nx_tensor_is_scale(const char *name) {
   static const char *const endings[] = {".weight_scale", ".weight_scale_2", ".weight_scale_inv",
-                                        ".input_scale",  ".k_scale",        ".v_scale"};
+                                        ".input_scale",  ".k_scale",        ".v_scale",
+                                        ".weight.absmax", ".weight.quant_map", ".weight.nested_absmax",
+                                        ".weight.nested_quant_map", ".weight.quant_state.bitsandbytes__nf4"};
   size_t n = strlen(name);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
     if (n > strlen(endings[i]) && strcmp(name + n - strlen(endings[i]), endings[i]) == 0) return true;

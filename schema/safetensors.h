@@ -55,7 +55,7 @@ const char *nx_tensor_base_name(const char *name);
  * the name of such a matrix, of the expert's own name; false where that names no expert, or is too long. */
 extern const char nx_all_experts[];
 bool nx_tensor_shared_name(const char *name, char *shared, size_t n_bytes);
-/* Whether it stands beside a quantized matrix, as ModelOpt names such. */
+/* Whether it stands beside a quantized matrix, as ModelOpt, bitsandbytes and others name such. */
 bool nx_tensor_is_scale(const char *name);
 /* Whether it is a buffer that older files hold and nothing needs. */
 bool nx_tensor_is_buffer(const char *name);

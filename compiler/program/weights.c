@@ -141,6 +141,9 @@ static nx_safetensor shape_of(const nx_plan *plan, const nx_piece *piece) {
 /* Codes of the type that the plan keeps: two elements a byte, or one. */
 static bool is_codes(nx_form form, const nx_safetensor *found, const nx_safetensor *wanted) {
   int64_t elements = nx_form_elements(form);
+  if (form == NX_FORM_NF4) /* one column of all of them */
+    return found->dtype == NX_u8 && found->n_dims == 2 && wanted->n_dims == 2 && found->dims[1] == 1 &&
+           elements * found->dims[0] == wanted->dims[0] * wanted->dims[1];
   return found->dtype == (form == NX_FORM_FP8 ? NX_f8e4m3 : NX_u8) && found->n_dims == 2 &&
          wanted->n_dims == 2 && found->dims[0] == wanted->dims[0] &&
          elements * found->dims[1] == wanted->dims[1];
@@ -150,7 +153,7 @@ static bool is_codes(nx_form form, const nx_safetensor *found, const nx_safetens
 static nx_form form_of_codes(const nx_plan *plan) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
     uint32_t form = plan->pieces[i].form;
-    if (form == NX_FORM_NVFP4 || form == NX_FORM_MXFP4 || form == NX_FORM_FP8) return (nx_form)form;
+    if (form != NX_FORM_PLAIN && !nx_form_is_scale(form)) return (nx_form)form;
   }
   return NX_FORM_PLAIN;
 }

@@ -132,34 +132,6 @@ static void forgive(const nxr_source *source, const nxr_tensors *tensors, compla
 
 /* ---- what is kept quantized ---- */
 
-/* How files have matrices that are in these types already: codes and scales, with the endings of their names.
- * ModelOpt writes NVFP4, with a second scale of the whole tensor, others e4m3, compressed-tensors MXFP4. */
-typedef struct stored {
-  nx_form codes, scales;
-  const char *code_ending, *scale_ending, *whole_ending; /* whole_ending: NULL, none */
-  nx_dtype code_type, scale_type;                        /* scale_type 0: any real one */
-} stored;
-
-static const stored stored_forms[] = {
-    {NX_FORM_NVFP4, NX_FORM_NVFP4_SCALE, ".weight", ".weight_scale", ".weight_scale_2", NX_u8, NX_f8e4m3},
-    {NX_FORM_FP8, NX_FORM_FP8_SCALE, ".weight", ".weight_scale_inv", NULL, NX_f8e4m3, 0},
-    {NX_FORM_MXFP4, NX_FORM_MXFP4_SCALE, ".weight_packed", ".weight_scale", NULL, NX_u8, NX_u8}};
-
-static const stored *stored_as(nx_form form) {
-  for (size_t i = 0; i < sizeof stored_forms / sizeof *stored_forms; i++)
-    if (stored_forms[i].codes == form || stored_forms[i].scales == form) return &stored_forms[i];
-  return NULL;
-}
-
-/* Beside a tensor of this name, with another ending. */
-static const nxr_safetensor *find_beside(const nxr_source *source, const char *name, const char *ending) {
-  char beside[512];
-  const char *stem = strstr(name, ".weight");
-  if (stem == NULL || snprintf(beside, sizeof beside, "%.*s%s", (int)(stem - name), name, ending) >= 512)
-    return NULL;
-  return find(source, beside);
-}
-
 /* The greatest magnitude in a tensor. */
 static float greatest(const nxr_safetensor *tensor) {
   enum { RUN = 4096 };
@@ -174,40 +146,39 @@ static float greatest(const nxr_safetensor *tensor) {
   return most;
 }
 
-static nxr_found find_stored(const nxr_source *source, const char *name, nx_form form, const stored *as) {
-  nxr_found found = {.tensor = find_beside(source, name, as->code_ending), .factor = 1, .quantized = true};
-  if (form != as->scales || found.tensor == NULL) return found;
-  found.tensor = find_beside(source, name, as->scale_ending);
-  if (as->whole_ending == NULL) return found;
-  const nxr_safetensor *whole = find_beside(source, name, as->whole_ending);
-  if (whole == NULL || whole->dtype != NX_f32 || whole->n_bytes != sizeof(float)) found.tensor = NULL;
-  else nxr_safetensor_floats(whole, 0, 1, &found.factor);
-  return found;
+static const nxr_safetensor *look_up(const void *source, const char *name) {
+  return find(source, name);
+}
+
+/* The codes that a piece is, or has the scales of. */
+static nx_form codes_of(nx_form form) {
+  return nx_form_is_scale(form) ? (nx_form)(form - 1) : form;
 }
 
 /* Codes and scales are those of the file, or both are made of the matrix. */
-static nxr_found find_found(const nxr_source *source, const nxr_tensors *tensors, uint32_t tensor) {
+static nxr_found find_found(const nxr_source *source, const nxr_tensors *tensors, uint32_t tensor,
+                            const nxr_safetensor *shape) {
   const nxr_tensor *item = &tensors->items[tensor];
   nx_form form = tensors->pieces->plan->pieces[item->piece].form;
-  if (form == NX_FORM_PLAIN) return (nxr_found){.tensor = find(source, item->name)};
-  const stored *as = stored_as(form);
-  nxr_found found = {.tensor = find_beside(source, item->name, ".weight")};
-  bool whole = found.tensor && nx_safetensor_is_real(found.tensor);
-  if (as && !whole) return find_stored(source, item->name, form, as);
-  if (form == NX_FORM_NVFP4_SCALE && whole) found.factor = greatest(found.tensor);
+  nxr_found found = {.tensor = find(source, item->name)};
+  if (form == NX_FORM_PLAIN) return found;
+  char matrix[512];
+  const char *ending = strstr(item->name, ".weight");
+  snprintf(matrix, sizeof matrix, "%.*s.weight", ending ? (int)(ending - item->name) : 0, item->name);
+  found.tensor = find(source, matrix);
+  if (found.tensor && nx_safetensor_is_real(found.tensor)) {
+    if (form == NX_FORM_NVFP4_SCALE) found.greatest = greatest(found.tensor);
+    return found;
+  }
+  found.quantized = shape->n_dims == 2 && nxr_stored_find(look_up, source, matrix, codes_of(form), shape->dims[0], shape->dims[1],
+                                    &found.stored);
+  const nxr_safetensor *part = nx_form_is_scale(form) ? found.stored.scales : found.stored.codes;
+  if (part != NULL) found.tensor = part; /* else what the file has in its place, of another shape */
   return found;
 }
 
-/* Of codes and scales that the file has, entries are counted, not elements. */
-static bool fits(const nxr_found *found, nx_form form, const nxr_safetensor *shape) {
-  nxr_safetensor entries = *shape;
-  if (!found->quantized) return has_shape(found->tensor, shape);
-  const stored *as = stored_as(form);
-  uint32_t wanted = form == as->codes ? as->code_type : as->scale_type;
-  entries.dims[1] /= nx_form_elements(form);
-  entries.dims[0] /= nx_form_find(form)->rows;
-  return (wanted ? found->tensor->dtype == wanted : nx_safetensor_is_real(found->tensor)) &&
-         found->tensor->n_dims == 2 && memcmp(found->tensor->dims, entries.dims, sizeof entries.dims) == 0;
+static bool fits(const nxr_found *found, const nxr_safetensor *shape) {
+  return found->quantized || has_shape(found->tensor, shape);
 }
 
 bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_content content,
@@ -218,8 +189,11 @@ bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_
   if (used == NULL) return nxr_fault_set(fault, "out of memory");
   for (uint32_t i = 0; i < tensors->n; i++) {
     uint32_t piece = tensors->items[i].piece;
-    bool wanted = nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece);
-    found[i] = wanted ? find_found(source, tensors, i) : (nxr_found){0};
+    nxr_safetensor shape;
+    found[i] = (nxr_found){0};
+    if (!nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)) continue;
+    nxr_tensors_describe(tensors, content, i, &shape);
+    found[i] = find_found(source, tensors, i, &shape);
     if (found[i].tensor) used[position(source, found[i].tensor)] = true;
     quantized = quantized || found[i].quantized;
   }
@@ -228,9 +202,8 @@ bool nxr_source_match(const nxr_source *source, const nxr_tensors *tensors, nxr_
     uint32_t piece = tensors->items[i].piece;
     if (!nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)) continue;
     nxr_tensors_describe(tensors, content, i, &shape);
-    nx_form form = tensors->pieces->plan->pieces[piece].form;
     if (found[i].tensor == NULL) complain_missing(&missing, source, used, tensors->items[i].name);
-    else if (!fits(&found[i], form, &shape)) complain_shape(&misshapen, found[i].tensor, &shape);
+    else if (!fits(&found[i], &shape)) complain_shape(&misshapen, found[i].tensor, &shape);
   }
   for (uint64_t i = 0; i < source->n_tensors; i++)
     if (!used[i] && !nx_tensor_is_buffer(source->tensors[i]->name) &&

@@ -162,18 +162,14 @@ static void store(const reader *in, uint32_t piece, int64_t row, const nxr_span 
 static void read_quantized(const reader *in, const nxr_found *found, uint32_t piece, const nxr_span *span) {
   const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
   const uint64_t first = (uint64_t)(span->row * at->logical_columns + span->column);
-  const uint8_t *bytes = found->tensor->bytes + first;
-  const void *entries = bytes;
+  const void *entries = found->tensor->bytes + first;
+  nx_dtype dtype = (nx_dtype)nx_form_find(at->form)->dtype;
   if (span->n == 0) return;
-  if (at->form == NX_FORM_NVFP4_SCALE) {
-    for (int64_t i = 0; i < span->n; i++) in->block[i] = nx_e4m3_decode(bytes[i]) * found->factor;
+  if (dtype == NX_f32) {
+    nxr_stored_scales(&found->stored, first, (uint64_t)span->n, in->block);
     entries = in->block;
   }
-  if (at->form == NX_FORM_FP8_SCALE) {
-    nxr_safetensor_floats(found->tensor, first, (uint64_t)span->n, in->block);
-    entries = in->block;
-  }
-  nxr_pieces_put(in->tensors->pieces, (nx_dtype)nx_form_find(at->form)->dtype, span, entries);
+  nxr_pieces_put(in->tensors->pieces, dtype, span, entries);
 }
 
 /* The greatest magnitudes of the tiles in which a row of a matrix is, all along it. */
@@ -197,7 +193,7 @@ static void read_row(reader *in, const nxr_found *found, uint32_t piece, int64_t
   const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
   int64_t columns = at->logical_columns * nx_form_elements(at->form);
   nxr_span span = row_span(in, piece, row), read = nxr_pieces_elements(in->tensors->pieces, piece, &span);
-  nxr_greatest most = {.all = found->factor};
+  nxr_greatest most = {.all = found->greatest};
   bool tiled = at->form == NX_FORM_FP8 || at->form == NX_FORM_FP8_SCALE;
   if (found->quantized) {
     read_quantized(in, found, piece, &span);

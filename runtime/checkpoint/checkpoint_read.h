@@ -7,6 +7,7 @@
 #define NXR_CHECKPOINT_READ_H
 
 #include "runtime/checkpoint/checkpoint_tensors.h"
+#include "runtime/files/stored.h"
 
 typedef struct nxr_source {
   const char *path; /* the caller's */
@@ -24,14 +25,14 @@ const nxr_safetensor *nxr_source_find(const nxr_source *source, const char *name
 /* Where a tensor's content is read from. */
 typedef struct nxr_found {
   const nxr_safetensor *tensor; /* NULL: the content is not kept */
-  bool quantized;               /* it is codes or scales already */
-  float factor; /* of scales: by which those of the file are multiplied; or, where they are made here, the
-                   greatest magnitude in the tensor */
+  bool quantized;               /* it is codes or scales already, of: */
+  nxr_stored stored;
+  float greatest; /* where scales are made here: the greatest magnitude in the tensor */
 } nxr_found;
 
 /* runtime/checkpoint/checkpoint_match.c: finds every tensor that has the content, of its shape;
- * found[tensors] gets them. What the plan keeps in NVFP4, MXFP4 or e4m3 may be so in the file
- * (checkpoint_match.c says how). Hugging Face's habits are known: names may lack the model's prefix, buffers
+ * found[tensors] gets them. What the plan keeps quantized may be so in the file
+ * (runtime/files/stored.h). Hugging Face's habits are known: names may lack the model's prefix, buffers
  * are passed over, and the output matrix of tied embeddings may be there if it equals them. Anything else in
  * the source is a fault, which names what is missing, of another shape, or too much; as far as `strictness`
  * wants it. What is missing then has no tensor in `found`. */

@@ -36,6 +36,9 @@ CASES = {
                               "bias": "all"}),
     # Weights as NormalFloat of 4 bits has them: what bitsandbytes makes of them and back.
     "nf4": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
+    # And folders in which they are so already, as bitsandbytes saves them, with and without double quantization.
+    "nf4_stored": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
+    "nf4_double_stored": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
     # The same of NVFP4 as published; and a folder in which weights are so already, as ModelOpt writes it.
     "nvfp4": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
     "nvfp4_stored": ("llama_wide", {"r": 4, "lora_alpha": 8, "target_modules": DENSE}),
@@ -121,7 +124,16 @@ def stored_block_fp8(weight):
   return {"weight": codes, "weight_scale_inv": scales}, means
 
 
-FORMATS = {"nvfp4": stored_nvfp4, "mxfp4": stored_mxfp4, "block_fp8": stored_block_fp8}
+def stored_nf4(weight, nested):
+  """As bitsandbytes saves it, with scales that are quantized once more (double quantization) or are not."""
+  import bitsandbytes.functional as bnb
+  codes, state = bnb.quantize_4bit(weight.contiguous(), blocksize=64, quant_type="nf4", compress_statistics=nested)
+  parts = {"weight": codes} | {f"weight.{name}": part for name, part in state.as_dict(packed=True).items()}
+  return parts, bnb.dequantize_4bit(codes, state)
+
+
+FORMATS = {"nf4": lambda weight: stored_nf4(weight, False), "nf4_double": lambda weight: stored_nf4(weight, True),
+           "nvfp4": stored_nvfp4, "mxfp4": stored_mxfp4, "block_fp8": stored_block_fp8}
 
 
 def quantize_as(model, kind, folder):
@@ -141,6 +153,15 @@ def quantize_as(model, kind, folder):
     folder.mkdir(parents=True)
     save_file(stored, folder / "model.safetensors")
     model.config.save_pretrained(folder)
+    if kind.startswith("nf4"):
+      describe_nf4(folder / "config.json", kind == "nf4_double")
+
+
+def describe_nf4(path, nested):
+  config = json.loads(path.read_text())
+  config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
+                                   "bnb_4bit_use_double_quant": nested}
+  path.write_text(json.dumps(config, indent=2) + "\n")
 
 
 def record_blocks():
@@ -174,7 +195,7 @@ def make_adapted(case):
   kind = case.removesuffix("_stored")
   if kind == "block_fp8":
     round_weights(model)
-  if kind in FORMATS:
+  if kind in FORMATS and case != "nf4":
     base = OUT / case / "base"
     quantize_as(model, kind, base if case != kind and not base.exists() else None)
   torch.manual_seed(len(case))

@@ -32,6 +32,10 @@ static const lora_case cases[] = {
      1e-3}, /* biases of keys that are not rotated have no gradient but rounding, which Adam enlarges */
     {"nf4", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nf4"), 0,
      "lora/nf4/base"},
+    {"nf4_stored", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nf4"), 0,
+     "lora/nf4_stored/base"},
+    {"nf4_double_stored", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nf4"),
+     0, "lora/nf4_double_stored/base"},
     {"nvfp4", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nvfp4"), 0,
      "lora/nf4/base"},
     {"nvfp4_stored", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nvfp4"), 0,
