@@ -70,6 +70,22 @@ static bool read_nf4(nxr_stored *s, nxr_stored_lookup *lookup, const void *from,
   return good;
 }
 
+/* The sizes that the description says; false where there is none. */
+static bool read_nf4_shape(nxr_stored_lookup *lookup, const void *from, const char *name, int64_t *rows,
+                           int64_t *columns) {
+  const nxr_safetensor *text =
+      find_beside(lookup, from, name, ".weight.quant_state.bitsandbytes__nf4");
+  if (text == NULL) return false;
+  json_t *state = json_loadb((const char *)text->bytes, text->n_bytes, JSON_REJECT_DUPLICATES, NULL);
+  const json_t *shape = json_object_get(state, "shape");
+  *rows = json_integer_value(json_array_get(shape, 0));
+  *columns = json_integer_value(json_array_get(shape, 1));
+  bool good = json_array_size(shape) == 2 && *rows > 0 && *columns > 0 && *columns % NX_NF4_BLOCK == 0 &&
+              *rows < INT32_MAX && *columns < INT32_MAX;
+  json_decref(state);
+  return good;
+}
+
 /* ---- all of them ---- */
 
 /* The scale of the whole tensor, where the format has one. */
@@ -100,6 +116,22 @@ bool nxr_stored_find(nxr_stored_lookup *lookup, const void *from, const char *na
   bool typed = f->scale_type ? s->scales->dtype == f->scale_type : nx_safetensor_is_real(s->scales);
   return typed && is_matrix(s->codes, rows, columns / nx_form_elements(f->codes)) &&
          is_matrix(s->scales, rows / of_rows, columns / elements);
+}
+
+bool nxr_stored_open(nxr_stored_lookup *lookup, const void *from, const char *name, int64_t *rows,
+                     int64_t *columns, nxr_stored *s) {
+  const nxr_safetensor *codes = lookup(from, name);
+  const char *ending = strstr(name, ".weight");
+  for (size_t i = 0; codes && ending && i < sizeof formats / sizeof *formats; i++) {
+    nx_form form = formats[i].codes;
+    if (strcmp(ending, formats[i].code_ending) != 0 || codes->n_dims != 2) continue;
+    *rows = codes->dims[0], *columns = codes->dims[1] * nx_form_elements(form);
+    if (form == NX_FORM_NF4 && !read_nf4_shape(lookup, from, name, rows, columns)) continue;
+    if (*columns % nx_form_elements(formats[i].scales) != 0 || *rows % nx_form_find(formats[i].scales)->rows)
+      continue;
+    if (nxr_stored_find(lookup, from, name, form, *rows, *columns, s)) return true;
+  }
+  return false;
 }
 
 static void nested_scales(const nxr_stored *s, uint64_t first, uint64_t n, float *values) {

@@ -25,6 +25,10 @@ typedef const nxr_safetensor *nxr_stored_lookup(const void *from, const char *na
 bool nxr_stored_find(nxr_stored_lookup *lookup, const void *from, const char *name, nx_form codes,
                      int64_t rows, int64_t columns, nxr_stored *stored);
 
+/* The same of whatever format the tensor of this name has codes of, with the sizes that the file says. */
+bool nxr_stored_open(nxr_stored_lookup *lookup, const void *from, const char *name, int64_t *rows,
+                     int64_t *columns, nxr_stored *stored);
+
 /* Scales [first, first + n), as the plan keeps them: numbers, or of MXFP4 codes. */
 void nxr_stored_scales(const nxr_stored *stored, uint64_t first, uint64_t n, float *values);
 /* A row of so many elements, as numbers. */

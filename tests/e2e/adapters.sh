@@ -119,8 +119,20 @@ for run in merges sharded staged; do tail -n 1 $run/metrics.jsonl | sed 's/.*"lo
 awk 'NR == 1 { a = $1 } { d = a - $1; bad = bad || d * d > 1e-10 } END { exit bad || NR != 3 }' out
 report 'with the loss of every layout' $?
 
+# Quantized weights become numbers with what adapters add.
+for format in nf4 nf4_double nvfp4 mxfp4 block_fp8; do
+  base=$recorded/lora/${format}_stored/base stored=$recorded/lora/${format}_stored
+  "$nxdata" merge-adapter "$base" "$stored" -o "plain_$format" >out 2>&1 &&
+    ! grep -q quantization_config "plain_$format/config.json" &&
+    plan "numbers_$format" 1 "run.init_from=$folder/plain_$format" && train "numbers_$format" 1 --stop-after 1 &&
+    plan "codes_$format" 1 lora.rank=4 lora.alpha=8 "lora.base_type=${format%_double}" "lora.init_from=$stored" \
+      "run.init_from=$base" && train "codes_$format" 1 --stop-after 1 &&
+    echo "$(loss "numbers_$format") $(loss "codes_$format")" >out && awk '{ d = $1 - $2; exit !($1 > 0 && d * d < 1e-12) }' out
+  report "adapters are merged into weights in $format" $?
+done
+
 # Noise of quantized weights is of the step: in every run and on every rank the same, and in no evaluation.
-llama=$base base=$recorded/lora/nf4/base
+base=$recorded/lora/nf4/base
 quantized="lora.rank=4 lora.base_type=nf4 run.init_from=$base/model.safetensors evaluate.batches=2 evaluate.every_steps=2 data.split=[0.9,0.1]"
 # shellcheck disable=SC2086
 plan quiet 1 $quantized && train quiet 1 --stop-after 2 &&
