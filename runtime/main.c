@@ -3,6 +3,7 @@
  * without a plan, to calibrate.c). */
 #include "runtime/calibrate/calibrate.h"
 #include "runtime/files/file.h"
+#include "runtime/guard.h"
 #include "runtime/world/launch.h"
 #include "runtime/files/mapping.h"
 #include "runtime/logs/plot.h"
@@ -10,6 +11,7 @@
 #include "runtime/rehearse.h"
 #include "runtime/supervise.h"
 #include "runtime/train.h"
+#include "runtime/usage.h"
 #include "runtime/world/clock.h"
 
 #include <errno.h>
@@ -18,47 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[] =
-    "usage: nxrun PLAN [option]...       or: mpiexec -n RANKS nxrun PLAN [option]...\n"
-    "       nxrun --restarts N PLAN [option]...: starts it, and after a failure again (nxrun --restarts)\n"
-    "       nxrun status DIR: says how far the run of a folder is, from any host\n"
-    "       nxrun plot [-o FILE] [--metric NAME] DIR...: draws curves of runs, as SVG\n"
-    "       nxrun --calibrate [-o FILE]  or: mpiexec -n RANKS nxrun --calibrate [-o FILE]\n"
-    "Trains what the plan says; nxcfg plan FILE -o PLAN makes one.\n"
-    "  --backend cpu|ref      kernels: oneDNN and vector code, or plain C (slow; defines what is correct)\n"
-    "  --backend opencl       kernels of accelerators: GPUs, or any other device that has a driver for "
-    "OpenCL\n"
-    "  --device NAME|NUMBER   of those that --devices lists; else ranks take a host's accelerators in turn\n"
-    "  --devices              list the devices of the backends of this nxrun, and end\n"
-    "  --dir DIR              folder of the run, instead of the plan's\n"
-    "  --resume               go on from the newest checkpoint in the folder\n"
-    "  --evaluate             train nothing: evaluate the newest checkpoint in the folder on the plan's "
-    "sets\n"
-    "  --generate TEXT        train nothing: continue a text with the newest checkpoint, and print it\n"
-    "  --tokens N             with --generate: so many tokens at most (100)\n"
-    "  --temperature T        with --generate: how freely they are drawn (1); 0 takes the likeliest\n"
-    "  --top-p P              with --generate: draw from the likeliest with this share together (1)\n"
-    "  --seed S               with --generate: another seed, another text (0)\n"
-    "  --checkpoint PATH      with --evaluate, --generate: this checkpoint, or folder of weights, instead\n"
-    "  --new-dataset          with --resume: although the dataset is another than the checkpoint's\n"
-    "  --stop-after N         end, with a checkpoint, when N steps are done\n"
-    "  --log text|json        a line for people, or a JSON object, per step\n"
-    "  --metrics FILE         metrics file, instead of metrics.jsonl in the folder\n"
-    "  --dump-gradients DIR   write the gradients of the first step there\n"
-    "  --check-numbers        find the first operator that makes a NaN or an infinity (slow)\n"
-    "  --profile A-B[:RANKS]  record what these steps do, for ui.perfetto.dev; RANKS as 0,3, else all\n"
-    "  --comm auto|p2p        p2p: move everything by messages, also within a host (for tests)\n"
-    "  --dry-run              map, check and bind everything, say what it takes, and end\n"
-    "  --as RANK/RANKS        with --dry-run: bind this rank of a plan for so many, without the others\n"
-    "  --calibrate            measure this machine instead, for the forecasts of nxcfg plan\n"
-    "  -o FILE                with --calibrate: write its description there, instead of printing it\n"
-    "  --threads N            with --calibrate: threads of a rank, instead of the cores over the ranks\n"
-    "  --help, --version\n"
-    "Signals: SIGTERM, SIGINT and SIGHUP end a run after its step, with a checkpoint; SIGUSR1 asks for a "
-    "checkpoint.\n"
-    "Exit status: 0 done, 1 failed, 2 usage, 3 stopped before its end (by a signal, run.stop_every or\n"
-    "run.stop_after_minutes) with a checkpoint: --resume goes on.\n";
 
 enum {
   BACKEND = 1,
@@ -87,7 +48,10 @@ enum {
   TEMPERATURE,
   TOP_P,
   SEED,
-  AS
+  AS,
+  TRUST,
+  TRUST_WEIGHTS,
+  ALLOW
 };
 enum { DEADLINE_S = 300 }; /* where no plan says it */
 enum { MOST_TOKENS = 1 << 24, MOST_TEMPERATURE = 1000, USUAL_TOKENS = 100 };
@@ -119,6 +83,9 @@ static const struct option long_options[] = {
     {"version", no_argument, NULL, VERSION},
     {"calibrate", no_argument, NULL, CALIBRATE},
     {"threads", required_argument, NULL, THREADS},
+    {"trust", required_argument, NULL, TRUST},
+    {"trust-weights", no_argument, NULL, TRUST_WEIGHTS},
+    {"allow", required_argument, NULL, ALLOW},
     {NULL, 0, NULL, 0},
 };
 
@@ -136,6 +103,7 @@ typedef struct request {
   request_kind kind;
   nxr_options options;
   nxr_calibrate_options calibrate;
+  nxr_guard guard;
   char command[2048]; /* version and options, for the ranks to compare */
   nxr_fault mistake;  /* of the user */
 } request;
@@ -232,6 +200,14 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
   }
 }
 
+static bool parse_guard(int option, nxr_guard *guard) {
+  if (option == TRUST) guard->trust = optarg;
+  if (option == TRUST_WEIGHTS) guard->weights = true;
+  if (option == ALLOW && guard->n_allowed < NXR_MOST_ALLOWED) guard->allowed[guard->n_allowed++] = optarg;
+  else if (option == ALLOW) return false;
+  return option == TRUST_WEIGHTS || optarg[0] != '\0';
+}
+
 static void set_mistake(request *asked, const char *what, const char *about) {
   asked->kind = MISTAKE;
   nxr_fault_set(&asked->mistake, "%s%s", what, about);
@@ -263,6 +239,8 @@ static void check_together(request *asked, uint32_t seen, int n_plans) {
     set_mistake(asked, "--checkpoint belongs to --evaluate and --generate", "");
   } else if (seen & drawing && !(seen & 1u << GENERATE)) {
     set_mistake(asked, "--tokens, --temperature, --top-p and --seed belong to --generate", "");
+  } else if (seen & 1u << TRUST_WEIGHTS && !(seen & 1u << TRUST)) {
+    set_mistake(asked, "--trust-weights belongs to --trust", "");
   } else if ((seen & looking) == looking) {
     set_mistake(asked, "--evaluate and --generate do not go together", "");
   } else if (seen & looking && seen & training) {
@@ -291,7 +269,9 @@ static void parse(int argc, char **argv, request *asked) {
       asked->kind = option == HELP ? PRINT_USAGE : option == VERSION ? PRINT_VERSION : PRINT_DEVICES;
       return;
     }
-    if (!parse_option(option, &asked->options, &asked->calibrate)) {
+    bool guards = option >= TRUST && option <= ALLOW;
+    if (guards ? !parse_guard(option, &asked->guard)
+               : !parse_option(option, &asked->options, &asked->calibrate)) {
       const struct option *at = long_options;
       while (at->name && at->val != option) at++;
       asked->kind = MISTAKE;
@@ -325,7 +305,7 @@ static void print_devices(void) {
 
 static int answer(const request *asked) {
   if (asked->kind == PRINT_DEVICES) print_devices();
-  if (asked->kind == PRINT_USAGE) fputs(usage, stdout);
+  if (asked->kind == PRINT_USAGE) fputs(nxr_usage, stdout);
   if (asked->kind == PRINT_VERSION) puts("nxrun " NX_VERSION);
   return NXR_EXIT_OK;
 }
@@ -343,7 +323,8 @@ static int run_together(request *asked, char **argv) {
   nxr_fault fault = asked->mistake;
   nxr_world world;
   nxr_file file = {0};
-  bool mapped = asked->kind == TRAIN && nxr_file_open(asked->options.plan_path, &file, &fault);
+  bool mapped = asked->kind == TRAIN && nxr_guard_open(&asked->guard, &asked->options, &fault) &&
+                nxr_file_open(asked->options.plan_path, asked->guard.keys, &file, &fault);
   asked->options.opened_s = nxr_clock_s();
   if (mapped || asked->kind == MEASURE) nxr_launch_prepare(mapped ? file.plan.run : &measured, argv);
   if (!nxr_world_open(&world, mapped ? file.plan.run_names->deadline_s : DEADLINE_S, &fault)) {
@@ -359,7 +340,7 @@ static int run_together(request *asked, char **argv) {
     else if (asked->kind == MEASURE) status = nxr_calibrate(&world, &asked->calibrate);
     else status = world.rank == 0 ? answer(asked) : NXR_EXIT_OK;
   } else if (asked->kind == MISTAKE && world.rank == 0) {
-    fputs(usage, stderr);
+    fputs(nxr_usage, stderr);
   }
   nxr_world_close(&world);
   nxr_file_close(&file);
@@ -396,7 +377,7 @@ int main(int argc, char **argv) {
   parse(argc, argv, &asked);
   bool alone = nxr_launch_ranks() == 1;
   if (alone && asked.kind == MISTAKE) {
-    fprintf(stderr, "nxrun: %s\n%s", asked.mistake.text, usage);
+    fprintf(stderr, "nxrun: %s\n%s", asked.mistake.text, nxr_usage);
     return NXR_EXIT_USAGE;
   }
   if (alone && asked.kind > MEASURE) return finish(answer(&asked));

@@ -129,7 +129,7 @@ static int run_once(const supervisor *s, const char *plan, uint32_t n_ranks, boo
 static bool look(const supervisor *s, const char *plan, uint32_t *n_ranks, uint64_t *newest) {
   nxr_file file;
   nxr_fault fault = {""};
-  if (!nxr_file_open(plan, &file, &fault)) {
+  if (!nxr_file_open(plan, NULL, &file, &fault)) {
     fprintf(stderr, "nxrun: %s\n", fault.text);
     return false;
   }

@@ -6,6 +6,7 @@
 #include "runtime/generate/generate.h"
 #include "runtime/logs/metrics.h"
 #include "runtime/world/world.h"
+#include "schema/signature.h"
 
 typedef struct nxr_options {
   const char *plan_path;
@@ -27,6 +28,7 @@ typedef struct nxr_options {
   bool check_numbers; /* each kernel's output is looked at (finite.h) */
   bool new_dataset; /* a run that is resumed may read another dataset than before */
   nxr_log log;
+  const nx_trusted_keys *trusted; /* who must have signed what the run begins with; NULL: anybody */
 } nxr_options;
 
 /* Stopped before its last step, with a checkpoint from which it can go on. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/plan_paths.h"
 #include "runtime/report.h"
 #include "runtime/state/init.h"
 #include "runtime/training.h"
@@ -86,6 +87,7 @@ static void open_pieces(nxr_training *run) {
                        .world = run->world,
                        .pieces = &run->pieces,
                        .directory = directory,
+                       .trusted = run->options->trusted,
                        .temporary = run->plan->run_names->temporary_every ? run->temporary : NULL};
 }
 
@@ -98,8 +100,8 @@ bool nxr_training_set_up(nxr_training *run) {
   open_machine(run);
   if (!nxr_training_agree(run)) return false;
   open_pieces(run);
-  nxr_world_barrier(run->world);
-  return true;
+  nxr_plan_paths_allowed(run->plan, run->checkpoint.directory, run->checkpoint.temporary, &run->fault);
+  return nxr_training_agree(run);
 }
 
 /* ---- state ---- */

@@ -191,7 +191,7 @@ void nxc_estimate_apply(const nxc_estimate *estimate, const nxc_settings *settin
     peak = machine->device->peak;
   if (estimate->forecast_made && !nxc_has(settings, NX_SETTING_RUN_DEADLINE_S))
     deadline_s = nxc_deadline_of(estimate->forecast.step_s);
-  nxc_emit_forecast(plan, deadline_s, peak * plan->plan.run->n_ranks);
+  nxc_emit_forecast(plan->bytes, deadline_s, peak * plan->plan.run->n_ranks);
 }
 
 nxc_estimate nxc_estimate_of_plan(const nxc_estimate_request *asked, const nx_plan *plan, nxc_arena *arena,

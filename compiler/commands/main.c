@@ -22,6 +22,7 @@ static const struct {
     {"schema", nxc_command_schema, "print a dialect's options as JSON Schema"},
     {"machines", nxc_command_machines, "list the machines that --machine knows by name"},
     {"resolve", nxc_command_resolve, "print a configuration with its references resolved"},
+    {"sign", nxc_command_sign, "sign plans and weights, look at signatures, make keys"},
     {"init", nxc_command_init, "write a project file for the configurations below this folder"},
     {"lsp", nxc_command_lsp, "serve editors: findings, repairs, completion and more"},
     {"completion", nxc_command_completion, "print what completes command lines in a shell"},

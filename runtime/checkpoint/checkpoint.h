@@ -26,6 +26,7 @@
 #include "runtime/checkpoint/checkpoint_manifest.h"
 #include "runtime/state/pieces.h"
 #include "runtime/world/world.h"
+#include "schema/signature.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,7 @@ typedef struct nxr_checkpoint {
   const nxr_pieces *pieces;
   const char *directory; /* the run's folder */
   const char *temporary; /* such a folder for temporary checkpoints; NULL: there are none */
+  const nx_trusted_keys *trusted; /* who must have signed what is read; NULL: anybody */
 } nxr_checkpoint;
 
 /* Makes the run's folder, or looks at the one that exists: without `resume` one that has checkpoints is

@@ -3,6 +3,7 @@
 
 #include "runtime/checkpoint/checkpoint_beside.h"
 #include "runtime/checkpoint/checkpoint_manifest.h"
+#include "schema/signature.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,7 +33,8 @@ static const char *next_name(DIR *folder) {
 /* A name that a checkpoint has: one of the manifest's files, or without a manifest any that could be. */
 static bool is_known(const char *name, const json_t *files) {
   size_t length = strlen(name), ending = sizeof ENDING - 1;
-  if (strcmp(name, MARK) == 0 || strcmp(name, MANIFEST) == 0 || nxr_beside_is_known(name))
+  if (strcmp(name, MARK) == 0 || strcmp(name, MANIFEST) == 0 || nxr_beside_is_known(name) ||
+      strcmp(name, NX_SUMS_FILE) == 0 || strcmp(name, NX_SUMS_FILE NX_SIGNATURE_ENDING) == 0)
     return true;
   if (files) return json_object_get(files, name) != NULL;
   return length > ending && strcmp(name + length - ending, ENDING) == 0;

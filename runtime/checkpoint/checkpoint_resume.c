@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_read.h"
+#include "runtime/checkpoint/checkpoint_trust.h"
 #include "runtime/checkpoint/checkpoint_write.h"
 
 #include <stdio.h>
@@ -144,6 +145,7 @@ static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_resume *from,
       continue;
     }
     if (is == REFUSED && why.text[0] != '\0') nxr_fault_set(fault, "%s", why.text);
+    if (is == WHOLE && !nxr_checkpoint_trusts(checkpoint, folder, fault)) return false;
     *step = candidate[1];
     bool own = strcmp(from->directory, checkpoint->directory) == 0;
     return is == WHOLE && (!own || set_newer_aside(checkpoint, *step, fault));
@@ -180,6 +182,7 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *f
 static bool import(const nxr_checkpoint *checkpoint, nxr_content content, const char *path,
                    nxr_fault *fault) {
   nxr_tensors tensors;
+  if (!nxr_checkpoint_trusts(checkpoint, path, fault)) return false;
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
   nx_strictness strictness = (nx_strictness)checkpoint->run.plan->run_names->strictness;
   bool good = opened && read_content(&tensors, content, path, strictness, fault);

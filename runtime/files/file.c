@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/files/file.h"
 
+#include "schema/signed.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,11 +33,19 @@ static void *read_file(const char *path, uint64_t *n_bytes, nxr_fault *fault) {
   return bytes;
 }
 
-bool nxr_file_open(const char *path, nxr_file *file, nxr_fault *fault) {
+static bool is_trusted(const char *path, const nx_trusted_keys *keys, const void *bytes, uint64_t n_bytes,
+                       nxr_fault *fault) {
+  nx_fault why = {""};
+  return nx_plan_is_signed(path, bytes, n_bytes, keys, &why) ||
+         nxr_fault_set(fault, "%.800s (--trust): nxcfg sign %s --key KEY signs it", why.text, path);
+}
+
+bool nxr_file_open(const char *path, const nx_trusted_keys *keys, nxr_file *file, nxr_fault *fault) {
   *file = (nxr_file){0};
   uint64_t n_bytes;
   file->bytes = read_file(path, &n_bytes, fault);
   if (file->bytes == NULL) return false;
+  if (keys && !is_trusted(path, keys, file->bytes, n_bytes, fault)) return nxr_file_close(file), false;
   nx_fault why = {""};
   if (nx_plan_check(file->bytes, n_bytes, &file->plan, &why) && nx_plan_prove(&file->plan, &why)) return true;
   bool marked = n_bytes >= 8 && memcmp(file->bytes, NX_PLAN_MAGIC, 8) == 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/files/mapping.h"
 
+#include "runtime/files/fence.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -54,6 +56,7 @@ bool nxr_mapping_open(const char *path, nxr_mapping *mapping, nxr_fault *fault) 
     if (file >= 0) close(file);
     return false;
   }
+  if (!nxr_fence_allows_open(file, path, fault)) return close(file), false;
   uint64_t n_bytes = (uint64_t)status.st_size;
   void *bytes = n_bytes ? mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, file, 0) : NULL;
   int mapping_error = errno;

@@ -32,7 +32,7 @@ typedef struct check {
 static bool open_check(check *at, const char *path, const char *backend) {
   nxk_fault why = {""};
   nxr_machine *machine = &at->machine;
-  if (!nxr_file_open(path, &at->file, &at->fault)) return false;
+  if (!nxr_file_open(path, NULL, &at->file, &at->fault)) return false;
   const nx_plan *plan = &at->file.plan;
   const nxk_device_options options = {.n_threads = plan->run->n_threads, .target = plan->run->target,
                                       .workspace_bytes = plan->run->workspace_bytes};

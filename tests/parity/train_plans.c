@@ -25,7 +25,7 @@ static bool train(nxr_world *world, const char *folder, bool force_p2p) {
                                .log = NXR_LOG_JSON};
   nxr_file file;
   nxr_fault fault = {""};
-  nxr_file_open(plan, &file, &fault);
+  nxr_file_open(plan, NULL, &file, &fault);
   if (!nxr_world_agree(world, &fault)) return false;
   bool good = nxr_world_check_same(world, &file.plan) && nxr_world_check_launch(world, &file.plan, plan) &&
               nxr_train(world, &file.plan, &options) == NXR_EXIT_OK;

@@ -11,7 +11,6 @@ double nxc_deadline_of(double step_s) {
   return seconds > NXC_DEADLINE_LEAST_S ? seconds : NXC_DEADLINE_LEAST_S;
 }
 
-/* The bytes lie in an arena, and nothing else points to them yet. */
 static nx_section *run_names_section(uint8_t *file) {
   nx_header *header = (nx_header *)(void *)file;
   nx_section *section = (nx_section *)(void *)(file + sizeof *header);
@@ -19,8 +18,8 @@ static nx_section *run_names_section(uint8_t *file) {
   return section;
 }
 
-void nxc_emit_forecast(nxc_plan_bytes *plan, double deadline_s, double peak_flops) {
-  uint8_t *file = (uint8_t *)(uintptr_t)plan->bytes;
+void nxc_emit_forecast(const uint8_t *bytes, double deadline_s, double peak_flops) {
+  uint8_t *file = (uint8_t *)(uintptr_t)bytes; /* they lie in an arena */
   nx_section *section = run_names_section(file);
   nx_run_names *names = (nx_run_names *)(void *)(file + section->offset);
   struct sha256_ctx state;

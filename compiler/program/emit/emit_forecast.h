@@ -3,7 +3,7 @@
 #ifndef NXC_EMIT_FORECAST_H
 #define NXC_EMIT_FORECAST_H
 
-#include "compiler/program/program.h"
+#include "schema/plan.h"
 
 /* Seconds without a sign of life after which a rank is given up, where the configuration does not say. A rank
  * gives several signs in each step, so this is long; but reading a file gives few. */
@@ -11,7 +11,8 @@ enum { NXC_DEADLINE_LEAST_S = 30, NXC_DEADLINE_STEPS = 20, NXC_DEADLINE_UNKNOWN_
 
 /* Of a step that takes `step_s`. */
 double nxc_deadline_of(double step_s);
-/* Puts them into the run's names, and makes the hashes right again. 0: that one stays as it is. */
-void nxc_emit_forecast(nxc_plan_bytes *plan, double deadline_s, double peak_flops);
+/* Puts them into the run's names of a plan's file that nxc_emit has made, and makes the hashes right again.
+ * 0: that one stays as it is. */
+void nxc_emit_forecast(const uint8_t *bytes, double deadline_s, double peak_flops);
 
 #endif
