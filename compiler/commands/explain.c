@@ -315,8 +315,12 @@ static bool explain(search *s, const char *name) {
     return false;
   }
   const char *nearest = find_nearest(s->arena, name);
-  fprintf(stderr, "nxcfg explain: there is no setting, option, rule or diagnostic %s%s%s%s\n", name,
-          nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+  fprintf(stderr, "nxcfg explain: there is no setting, option, rule or diagnostic %s", name);
+  if (nearest != NULL && strcmp(nearest, name) == 0)
+    fputs(" in this dialect, but in another: leave --dialect out", stderr);
+  else if (nearest != NULL)
+    fprintf(stderr, "; did you mean %s?", nearest);
+  fputc('\n', stderr);
   return false;
 }
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LABEL = 9, LONGEST_VALUE = 48, LONGEST_LIST = 300, BAR = 28 };
+enum { LABEL = 9, LONGEST_VALUE = 48, LONGEST_LIST = 240, BAR = 28 };
 
 static const double GIB = 1073741824.0;
 
@@ -242,7 +242,7 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
     last = section;
   }
   print_section(r, "", out);
-  const char *unfollowed = shortened(r->arena, nxc_plan_unfollowed(r), LONGEST_LIST);
+  const char *unfollowed = nxc_plan_unfollowed(r, LONGEST_LIST);
   nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL, "  unfollowed ", unfollowed);
 }
 
