@@ -134,12 +134,17 @@ static void judge_own(const own_source *source, const nxc_estimate *estimate, co
   nxc_memory_judge(&need, own->compiled.settings, arena, sink);
 }
 
-/* On accelerators it is the file's own system that runs. */
+/* The file's own system runs it, unless a plan is written, it is nx's, or the machine is no accelerator. */
+static bool is_nxruns(const nxc_estimate_request *asked, const char *system) {
+  if (asked->nxrun_alone || system == NULL) return true;
+  return asked->machine != NULL ? !is_accelerator(asked->machine) : strcmp(system, "nx") == 0;
+}
+
 static void judge(const own_source *source, const nxc_settings *settings, const nx_plan *plan,
                   const nxc_sink *obstacles, nxc_sink *sink, nxc_estimate *out) {
   const nxc_estimate_request *asked = source->asked;
-  bool by_plan = plan != NULL && (asked->nxrun_alone || !is_accelerator(asked->machine));
   bool by_own = out->own.system != NULL && out->own.lacks == NULL;
+  bool by_plan = plan != NULL && is_nxruns(asked, by_own ? out->own.system : NULL);
   out->limit_bytes = asked->memory_bytes ? asked->memory_bytes
                      : asked->machine    ? asked->machine->memory_bytes
                                          : 0;

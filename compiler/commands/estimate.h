@@ -19,7 +19,7 @@
 /* What is asked for; all zero: nothing. */
 typedef struct nxc_estimate_request {
   const char *system; /* whose memory and time; NULL: the file's own */
-  bool nxrun_alone;   /* a plan is to be written: nothing else is judged */
+  bool nxrun_alone;   /* a plan is written, or the file judged for one: nothing else is judged */
   bool assumes_nothing;
   const nxc_assumption *assumptions; /* the user's own */
   size_t n_assumptions;

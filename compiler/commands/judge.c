@@ -23,7 +23,9 @@ static void judge_memory(nxc_judged *v, const nxc_estimate_request *asked, const
   nxc_sink *obstacles = nxc_sink_new(v->arena);
   nxc_plan_bytes plan;
   bool compiled = nxc_program_compile(v->compiled.settings, v->arena, obstacles, &plan);
-  nxc_estimate estimate = nxc_estimate_make(asked, request, v->compiled.settings,
+  nxc_estimate_request judged = *asked;
+  judged.nxrun_alone = request->for_nxrun;
+  nxc_estimate estimate = nxc_estimate_make(&judged, request, v->compiled.settings,
                                             compiled ? &plan.plan : NULL, obstacles, v->arena, v->sink);
   v->assumed = estimate.own.assumed;
 }

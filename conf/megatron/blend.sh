@@ -1,10 +1,12 @@
 #!/bin/sh
 # A blend of two datasets by weight for training, and sets of their own for validation and test.
+#   nxdata build conf/text/devil.txt --lines -o build/data/lines --force
+#   nxdata build conf/text/questions.jsonl --field output -o build/data/answers --force
 #   nxcfg plan conf/megatron/blend.sh -o run.plan && mpiexec -n 2 nxrun run.plan
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 RANKS=2
 CHECKPOINTS=runs/blend-megatron
-DATA=build/data/devil
+DATA=build/data
 
 MODEL_ARGS="
     --num-layers 4 --hidden-size 192 --ffn-hidden-size 512
@@ -23,8 +25,8 @@ TRAINING_ARGS="
     --bf16 --seed 1234
 "
 BLEND_ARGS="
-    --train-data-path 0.7 $DATA 0.3 $DATA
-    --valid-data-path $DATA --test-data-path $DATA
+    --train-data-path 0.7 $DATA/lines 0.3 $DATA/answers
+    --valid-data-path $DATA/lines --test-data-path $DATA/answers
     --eval-interval 50 --eval-iters 4
 "
 DATA_ARGS=""

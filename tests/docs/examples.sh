@@ -34,9 +34,10 @@ commands_of() {
   awk 'NR == 1 && /^#!/ { next } !/^#/ { exit } /^#   / { print substr($0, 5) }' "$1"
 }
 
-# As its first command reads it.
+# As its first nxcfg command reads it.
 validate() {
-  commands_of "$1" | sed -n 's/ &&.*//; s/ #.*//; s/ -o [^ ]*//; s/^nxcfg [a-z]* /nxcfg validate --for nxrun -W error /p; q' >judge
+  commands_of "$1" |
+    sed -n '/^nxcfg/{s/ &&.*//; s/ #.*//; s/ -o [^ ]*//; s/^nxcfg [a-z]* /nxcfg validate --for nxrun -W error /p; q;}' >judge
   [ -s judge ] && sh judge >out 2>&1 && grep -q ': valid' out
 }
 
