@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend's table: one device per rank, host memory, a stream that runs at once. */
+/* The backend's table: one device per rank, host memory, kernels that run at once. */
 #include "kernels/cpu/cpu.h"
 #include "schema/plan.h"
 
@@ -176,39 +176,14 @@ static bool device_bind(nxk_device *device, const nxk_operator *operator, nxk_ke
   return false;
 }
 
-static void device_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel,
-                           const nxk_frame *frame) {
+static void device_enqueue(nxk_device *device, nxk_kernel *kernel, const nxk_frame *frame) {
   (void)device;
-  (void)stream;
   kernel->run(kernel, frame);
 }
 
-static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype,
-                       const void *const *x, uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
-  (void)stream;
+static void device_sum(nxk_device *device, void *y, nx_dtype y_dtype, const void *const *x,
+                       uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
   device->table->sum(device, y, y_dtype, x, n_sources, x_dtype, n_elements);
-}
-
-/* A stream runs at once: one handle is as good as another, but it must not be NULL. */
-static nxk_stream *device_stream(nxk_device *device, uint32_t index) {
-  (void)index;
-  return (nxk_stream *)device;
-}
-
-static nxk_event *device_event_record(nxk_device *device, nxk_stream *stream, uint32_t index) {
-  (void)stream;
-  (void)index;
-  return (nxk_event *)device;
-}
-
-static void device_event_wait(nxk_device *device, nxk_stream *stream, nxk_event *event) {
-  (void)device;
-  (void)stream;
-  (void)event;
-}
-
-static void device_synchronize(nxk_device *device) {
-  (void)device;
 }
 
 static uint64_t device_workspace_bytes(const nxk_device *device) {
@@ -226,9 +201,5 @@ const nxk_backend nxk_cpu = {
   .bind = device_bind,
   .enqueue = device_enqueue,
   .sum = device_sum,
-  .stream = device_stream,
-  .event_record = device_event_record,
-  .event_wait = device_event_wait,
-  .synchronize = device_synchronize,
   .workspace_bytes = device_workspace_bytes,
 };

@@ -29,10 +29,10 @@ bool ocl_fault(nxk_fault *fault, const char *what, cl_int error) {
   return false;
 }
 
-void ocl_check(cl_int error, const char *what) {
-  if (error == CL_SUCCESS) return;
-  fprintf(stderr, "opencl: %s: %s (%d)\n", what, error_name(error), error);
-  abort();
+void ocl_check(const nxk_device *device, cl_int error, const char *what) {
+  const nxk_frame frame = {.alarm = device->alarm};
+  if (error != CL_SUCCESS)
+    nxk_fail(&frame, "%s: %s: %s (%d)", device->name, what, error_name(error), error);
 }
 
 /* ---- what there is ---- */
@@ -185,12 +185,11 @@ static bool describe(nxk_device *device, const found *chosen, nxk_fault *fault) 
   return false;
 }
 
-static bool open_queue(nxk_device *device, nxk_fault *fault) {
+static bool open_context(nxk_device *device, nxk_fault *fault) {
   cl_int error;
   device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &error);
   if (error != CL_SUCCESS) return ocl_fault(fault, "context", error);
-  device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
-  if (error != CL_SUCCESS) return ocl_fault(fault, "queue", error);
+  if (!ocl_queues_open(device, fault)) return false;
   const cl_int none = 0;
   device->status = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof none,
                                   (void *)(uintptr_t)&none, &error);
@@ -204,7 +203,7 @@ bool ocl_device_open(const nxk_device_options *options, nxk_device **out, nxk_fa
   nxk_device *device = calloc(1, sizeof *device);
   if (!device) return ocl_fault(fault, "device", CL_OUT_OF_HOST_MEMORY);
   device->workspace_limit = options->workspace_bytes;
-  if (describe(device, &chosen, fault) && open_queue(device, fault)) {
+  if (describe(device, &chosen, fault) && open_context(device, fault)) {
     *out = device;
     return true;
   }
@@ -213,12 +212,13 @@ bool ocl_device_open(const nxk_device_options *options, nxk_device **out, nxk_fa
 }
 
 void ocl_device_close(nxk_device *device) {
-  if (device->queue) clFinish(device->queue);
+  for (int queue = 0; queue < NXK_N_QUEUES; queue++)
+    if (device->queues[queue]) clFinish(device->queues[queue]);
   ocl_kernels_close(device);
   ocl_programs_close(device);
   ocl_arenas_close(device);
   if (device->status) clReleaseMemObject(device->status);
-  if (device->queue) clReleaseCommandQueue(device->queue);
+  ocl_queues_close(device);
   if (device->context) clReleaseContext(device->context);
   free(device);
 }

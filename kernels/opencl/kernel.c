@@ -60,8 +60,8 @@ static bool add_launch(nxk_device *device, nxk_kernel *kernel, cl_program progra
   return true;
 }
 
-bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel ** out,
-                  nxk_fault *fault) {
+static bool bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel ** out,
+                     nxk_fault *fault) {
   uint64_t n_bytes = row->scratch ? row->scratch(operator) : 0;
   if (!ocl_scratch_reserve(device, n_bytes, fault)) return false;
   cl_program program = ocl_program_of(device, row, operator, fault);
@@ -80,30 +80,32 @@ bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *op
 
 bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel ** kernel, nxk_fault *fault) {
   const ocl_row *row = ocl_row_of(operator);
-  return row && ocl_bind_row(device, row, operator, kernel, fault);
+  return row && bind_row(device, row, operator, kernel, fault);
 }
 
 static void set_operands(const nxk_device *device, cl_kernel kernel, const nxk_operator *operator,
                          const cl_mem * buffers, const int64_t *words, uint32_t n_words) {
   cl_uint index = 0;
   for (uint32_t i = 0; i < operator->n_in + operator->n_out; i++)
-    ocl_check(clSetKernelArg(kernel, index++, sizeof buffers[i], &buffers[i]), "operand");
-  ocl_check(clSetKernelArg(kernel, index++, sizeof device->scratch, &device->scratch), "scratch");
-  ocl_check(clSetKernelArg(kernel, index++, sizeof device->status, &device->status), "status");
-  ocl_check(clSetKernelArg(kernel, index, n_words * sizeof *words, words), "values of a call");
+    ocl_check(device, clSetKernelArg(kernel, index++, sizeof buffers[i], &buffers[i]), "operand");
+  ocl_check(device, clSetKernelArg(kernel, index++, sizeof device->scratch, &device->scratch), "scratch");
+  ocl_check(device, clSetKernelArg(kernel, index++, sizeof device->status, &device->status), "status");
+  ocl_check(device, clSetKernelArg(kernel, index, n_words * sizeof *words, words), "values of a call");
 }
 
-static void launch(const nxk_device *device, const nxk_kernel *kernel, uint32_t index,
-                   const cl_mem *buffers) {
+static void launch(const nxk_device *device, const nxk_kernel *kernel, uint32_t index, const cl_mem *buffers,
+                   ocl_command *command) {
   size_t local = device->local, global = kernel->groups[index] * local;
+  cl_event event;
   set_operands(device, kernel->kernels[index], &kernel->operator, buffers, kernel->words, kernel->n_words);
-  ocl_check(
-      clEnqueueNDRangeKernel(device->queue, kernel->kernels[index], 1, NULL, &global, &local, 0, NULL, NULL),
-      nx_op_find(kernel->operator.op)->name);
+  ocl_check(device,
+            clEnqueueNDRangeKernel(device->queues[NXK_KERNELS], kernel->kernels[index], 1, NULL, &global,
+                                   &local, 0, NULL, command ? &event : NULL),
+            nx_op_find(kernel->operator.op)->name);
+  if (command) ocl_command_add(command, event);
 }
 
-void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame) {
-  (void)stream;
+void ocl_enqueue(nxk_device *device, nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_operator *operator= & kernel->operator;
   cl_mem buffers[NX_MAX_ARGS];
   int64_t *words = kernel->words;
@@ -117,14 +119,30 @@ void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, con
     if (operator->attrs[i].kind == NXK_CONSTANT)
       words[kernel->first_int + i] = nxk_attr_int(&operator->attrs[i], frame);
   words[ROUND] = 0;
+  device->alarm = frame->alarm;
+  ocl_command *command = ocl_command_begin(device, NXK_KERNELS, device->times.label, 0);
   for (uint32_t i = 0; i < kernel->n_launches; i++) {
-    launch(device, kernel, i, buffers);
+    launch(device, kernel, i, buffers, command);
     bool last = kernel->n_repeated > 0 && i + 1 == kernel->first_repeated + kernel->n_repeated;
     if (last && ++words[ROUND] < kernel->n_rounds) i = kernel->first_repeated - 1;
   }
   if (operator->op != NX_OP_moe_index) return;
-  device->reports = frame;
+  device->reports = true;
   device->rows = operator->attrs[NX_moe_index_rows].integer;
+}
+
+void ocl_read_status(nxk_device *device) {
+  const nxk_frame frame = {.alarm = device->alarm};
+  cl_int most = 0;
+  if (!device->reports) return;
+  device->reports = false;
+  ocl_check(device,
+            clEnqueueReadBuffer(device->queues[NXK_KERNELS], device->status, CL_TRUE, 0, sizeof most, &most,
+                                0, NULL, NULL),
+            "status");
+  if (most > 0)
+    nxk_fail(&frame, NXK_MOE_FULL, (long long)most, (long long)device->rows,
+             (double)most / (double)device->rows);
 }
 
 void ocl_kernels_close(nxk_device *device) {

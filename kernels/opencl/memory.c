@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arenas, copies and scratch. */
+/* Arenas, scratch, memory of the host, and copies. */
 #include "kernels/opencl/opencl.h"
 
 #include <errno.h>
@@ -10,9 +10,10 @@
 /* Zeroed, which also makes the driver give the memory now. */
 static bool clear(nxk_device *device, cl_mem buffer, uint64_t n_bytes, nxk_fault *fault) {
   const cl_uint zero = 0;
+  cl_command_queue queue = device->queues[NXK_KERNELS];
   cl_int error =
-      clEnqueueFillBuffer(device->queue, buffer, &zero, sizeof zero, 0, (n_bytes + 3) / 4 * 4, 0, NULL, NULL);
-  if (error == CL_SUCCESS) error = clFinish(device->queue);
+      clEnqueueFillBuffer(queue, buffer, &zero, sizeof zero, 0, (n_bytes + 3) / 4 * 4, 0, NULL, NULL);
+  if (error == CL_SUCCESS) error = clFinish(queue);
   return error == CL_SUCCESS || ocl_fault(fault, "memory", error);
 }
 
@@ -60,6 +61,12 @@ void ocl_arenas_close(nxk_device *device) {
     clReleaseMemObject(arena->buffer);
   }
   if (device->scratch) clReleaseMemObject(device->scratch);
+  while (device->pinned) {
+    ocl_pinned *pinned = device->pinned;
+    device->pinned = pinned->next;
+    clReleaseMemObject(pinned->buffer);
+    free(pinned);
+  }
 }
 
 const ocl_arena *ocl_arena_of(const nxk_device *device, const void *address) {
@@ -88,18 +95,71 @@ bool ocl_scratch_reserve(nxk_device *device, uint64_t n_bytes, nxk_fault *fault)
   return true;
 }
 
-void ocl_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes) {
-  if (n_bytes == 0) return;
+/* A buffer that the driver keeps on the host and that stays mapped. */
+void *ocl_host_open(nxk_device *device, uint64_t n_bytes, nxk_fault *fault) {
+  cl_int error = CL_OUT_OF_HOST_MEMORY;
+  ocl_pinned *pinned = calloc(1, sizeof *pinned);
+  if (pinned)
+    pinned->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                    n_bytes ? n_bytes : 1, NULL, &error);
+  if (error == CL_SUCCESS)
+    pinned->host = clEnqueueMapBuffer(device->queues[NXK_COPIES_IN], pinned->buffer, CL_TRUE,
+                                      CL_MAP_READ | CL_MAP_WRITE, 0, n_bytes ? n_bytes : 1, 0, NULL, NULL,
+                                      &error);
+  if (error != CL_SUCCESS) {
+    if (pinned && pinned->buffer) clReleaseMemObject(pinned->buffer);
+    free(pinned);
+    ocl_fault(fault, "memory of the host", error);
+    return NULL;
+  }
+  memset(pinned->host, 0, n_bytes);
+  pinned->next = device->pinned;
+  device->pinned = pinned;
+  return pinned->host;
+}
+
+static void write(nxk_device *device, nxk_queue queue, void *destination, const void *host, uint64_t n_bytes,
+                  bool waits, cl_event *event) {
   const ocl_arena *arena = ocl_arena_of(device, destination);
   size_t at = (size_t)((uint8_t *)destination - arena->base);
-  ocl_check(clEnqueueWriteBuffer(device->queue, arena->buffer, CL_TRUE, at, n_bytes, host, 0, NULL, NULL),
+  ocl_check(device,
+            clEnqueueWriteBuffer(device->queues[queue], arena->buffer, waits, at, n_bytes, host, 0, NULL,
+                                 event),
             "copy to the device");
 }
 
-void ocl_copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes) {
-  if (n_bytes == 0) return;
+static void read(nxk_device *device, nxk_queue queue, void *host, const void *source, uint64_t n_bytes,
+                 bool waits, cl_event *event) {
   const ocl_arena *arena = ocl_arena_of(device, source);
   size_t at = (size_t)((const uint8_t *)source - arena->base);
-  ocl_check(clEnqueueReadBuffer(device->queue, arena->buffer, CL_TRUE, at, n_bytes, host, 0, NULL, NULL),
+  ocl_check(device,
+            clEnqueueReadBuffer(device->queues[queue], arena->buffer, waits, at, n_bytes, host, 0, NULL,
+                                event),
             "copy from the device");
+}
+
+void ocl_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes) {
+  if (n_bytes) write(device, NXK_KERNELS, destination, host, n_bytes, true, NULL);
+}
+
+void ocl_copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes) {
+  if (n_bytes) read(device, NXK_KERNELS, host, source, n_bytes, true, NULL);
+}
+
+void ocl_start_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes,
+                       uint32_t label) {
+  if (n_bytes == 0) return;
+  cl_event event;
+  ocl_command *command = ocl_command_begin(device, NXK_COPIES_IN, label, n_bytes);
+  write(device, NXK_COPIES_IN, destination, host, n_bytes, false, command ? &event : NULL);
+  if (command) ocl_command_add(command, event);
+}
+
+void ocl_start_copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes,
+                        uint32_t label) {
+  if (n_bytes == 0) return;
+  cl_event event;
+  ocl_command *command = ocl_command_begin(device, NXK_COPIES_OUT, label, n_bytes);
+  read(device, NXK_COPIES_OUT, host, source, n_bytes, false, command ? &event : NULL);
+  if (command) ocl_command_add(command, event);
 }

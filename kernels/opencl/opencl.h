@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend `opencl`: operators as programs in OpenCL C (programs/), compiled when they are bound.
  *
- * A device has one context, one queue that runs in order, and a buffer for each arena. The addresses that the
- * runtime sees are pages without access, as many as the buffer has bytes: address - base is the place in the
- * buffer, and a host that reads there ends with a fault.
+ * A device has one context, three queues that each run in order (queue.c), and a buffer for each arena. The
+ * addresses that the runtime sees are pages without access, as many as the buffer has bytes: address - base
+ * is the place in the buffer, and a host that reads there ends with a fault.
  *
  * An operator is a row of table.c: the file of its kernels, and which of them run, over what. program.c puts
  * a text before the file that says the operator's types, and so each operator and choice of types is a
@@ -63,10 +63,35 @@ typedef struct ocl_arena {
   cl_mem buffer;
 } ocl_arena;
 
+/* Memory of the host that a driver keeps in place. */
+typedef struct ocl_pinned {
+  struct ocl_pinned *next;
+  cl_mem buffer;
+  void *host;
+} ocl_pinned;
+
+struct nxk_event {
+  nxk_event *next;
+  cl_event event; /* NULL: never recorded */
+};
+
+/* What is recorded: an operator, from the first of its kernels to the last, or a copy. */
+typedef struct ocl_command {
+  cl_event first, last; /* NULL: it had no kernels */
+  nxk_span span;
+} ocl_command;
+
+typedef struct ocl_times {
+  ocl_command *commands;
+  uint64_t n, room;
+  uint32_t label;
+  double offset_s; /* added to the device's clock it is the host's */
+} ocl_times;
+
 struct nxk_device {
   cl_device_id id;
   cl_context context;
-  cl_command_queue queue;
+  cl_command_queue queues[NXK_N_QUEUES];
   char platform[OCL_NAME], name[OCL_NAME], driver[OCL_NAME];
   uint64_t memory_bytes, most_bytes, local_bytes, arena_bytes;
   uint32_t local, tile_side; /* items of a group; its root */
@@ -76,8 +101,12 @@ struct nxk_device {
   ocl_program *programs;
   bool broken; /* a program was not built; no other is tried */
   nxk_kernel *kernels;
-  const nxk_frame *reports; /* frame of an operator that may have said something in `status` */
-  int64_t rows;             /* what such an operator has room for */
+  nxk_event *events;
+  ocl_pinned *pinned;
+  ocl_times times;
+  const nxk_alarm *alarm; /* of the operator that was enqueued last */
+  bool reports;           /* an operator may have said something in `status` */
+  int64_t rows;           /* what such an operator has room for */
 };
 
 struct nxk_kernel {
@@ -93,7 +122,6 @@ struct nxk_kernel {
 /* table.c, table_update.c; NULL: there are no kernels */
 const ocl_row *ocl_row_of(const nxk_operator *operator);
 const ocl_row *ocl_update_row(nx_op op);
-extern const ocl_row ocl_sum_row;
 static inline const nxk_tensor *ocl_operand(const nxk_operator *operator, int operand) {
   return &operator->args[operand >= 0 ? (uint32_t)operand : operator->n_in +(uint32_t)(-1 - operand)];
 }
@@ -119,7 +147,7 @@ uint32_t ocl_devices(nxk_description *room, uint32_t n);
 /* "what: NAME (number)" into the fault; false. */
 bool ocl_fault(nxk_fault *fault, const char *what, cl_int error);
 /* Ends the run where a call fails that the plan leaves no reason for. */
-void ocl_check(cl_int error, const char *what);
+void ocl_check(const nxk_device *device, cl_int error, const char *what);
 
 /* memory.c */
 bool ocl_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
@@ -128,8 +156,27 @@ void ocl_arenas_close(nxk_device *device);
 /* The arena of an address. */
 const ocl_arena *ocl_arena_of(const nxk_device *device, const void *address);
 bool ocl_scratch_reserve(nxk_device *device, uint64_t n_bytes, nxk_fault *fault);
+void *ocl_host_open(nxk_device *device, uint64_t n_bytes, nxk_fault *fault);
 void ocl_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes);
 void ocl_copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes);
+void ocl_start_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes,
+                       uint32_t label);
+void ocl_start_copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes, uint32_t label);
+
+/* queue.c */
+bool ocl_queues_open(nxk_device *device, nxk_fault *fault);
+void ocl_queues_close(nxk_device *device);
+void ocl_synchronize(nxk_device *device);
+nxk_event *ocl_event_open(nxk_device *device, nxk_fault *fault);
+void ocl_event_record(nxk_device *device, nxk_queue queue, nxk_event *event);
+void ocl_event_wait(nxk_device *device, nxk_queue queue, nxk_event *event);
+bool ocl_event_done(nxk_device *device, nxk_event *event);
+bool ocl_record_open(nxk_device *device, uint64_t n, nxk_fault *fault);
+void ocl_record(nxk_device *device, uint32_t label);
+uint64_t ocl_recorded(nxk_device *device, nxk_span *spans);
+/* Of what is enqueued next; NULL: it is not recorded. Then an event of each of its commands, taken over. */
+ocl_command *ocl_command_begin(nxk_device *device, nxk_queue queue, uint32_t label, uint64_t n_bytes);
+void ocl_command_add(ocl_command *command, cl_event event);
 
 /* program.c */
 /* NULL after saying why. The device owns it. */
@@ -141,9 +188,9 @@ const char *ocl_source(const char *file);
 
 /* kernel.c */
 bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel ** kernel, nxk_fault *fault);
-bool ocl_bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel ** kernel,
-                  nxk_fault *fault);
-void ocl_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel, const nxk_frame *frame);
+void ocl_enqueue(nxk_device *device, nxk_kernel *kernel, const nxk_frame *frame);
+/* Ends the run with what kernels had to say about data that the plan has no room for. */
+void ocl_read_status(nxk_device *device);
 void ocl_kernels_close(nxk_device *device);
 
 #endif

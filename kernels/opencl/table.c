@@ -305,9 +305,9 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_columns_add] = ELEMENTWISE("pointwise", "columns_add"),
     [NX_OP_join] = ELEMENTWISE("pointwise", "join"),
     [NX_OP_columns] = ELEMENTWISE("pointwise", "columns"),
-    [NX_OP_dequantize_nf4] = ELEMENTWISE("quantized", "dequantize_nf4"),
-    [NX_OP_dequantize_nvfp4] = ELEMENTWISE("quantized", "dequantize_nvfp4"),
-    [NX_OP_dequantize_mxfp4] = ELEMENTWISE("quantized", "dequantize_mxfp4"),
+    [NX_OP_dequantize_nf4] = ELEMENTWISE("quantized", "dequantize_codes"),
+    [NX_OP_dequantize_nvfp4] = ELEMENTWISE("quantized", "dequantize_codes"),
+    [NX_OP_dequantize_mxfp4] = ELEMENTWISE("quantized", "dequantize_codes"),
     [NX_OP_dequantize_fp8] = ELEMENTWISE("quantized", "dequantize_fp8"),
     [NX_OP_fp8_amax] = {"quantized",
                         {{"fp8_amax", OCL_COUNTED, 0, 0, norm_blocks},
@@ -343,20 +343,6 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_grouped_bias] = ELEMENTWISE("matmul", "grouped_bias"),
     [NX_OP_grouped_bias_grad] = ELEMENTWISE("matmul", "grouped_bias_grad"),
 };
-
-static void sum_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  (void)device;
-  if (operator->args[0].dtype == NX_f64) fputs("#define WIDE\n", text);
-}
-
-static uint64_t sum_scratch(const nxk_operator *operator) {
-  return (uint64_t)ocl_elements(operator, 0) * sizeof(double);
-}
-
-const ocl_row ocl_sum_row = {"sum",
-                             {{"sum_first", OCL_ITEMS, 0, 0, NULL},
-                              {"sum_next", OCL_ITEMS, 0, 0, NULL},
-                              {"sum_last", OCL_ITEMS, 0, 0, NULL}}, sum_scratch, sum_define};
 
 const ocl_row *ocl_row_of(const nxk_operator *operator) {
   if (nx_optimizer_of(operator->op)) return ocl_update_row(operator->op);

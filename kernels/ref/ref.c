@@ -182,16 +182,13 @@ static bool kernel_bind(nxk_device *device, const nxk_operator *operator, nxk_ke
   return true;
 }
 
-static void kernel_enqueue(nxk_device *device, nxk_stream *stream, nxk_kernel *kernel,
-                           const nxk_frame *frame) {
-  (void)stream;
+static void kernel_enqueue(nxk_device *device, nxk_kernel *kernel, const nxk_frame *frame) {
   kernels[kernel->operator.op](&(ref_call){&kernel->operator, frame, device->work});
 }
 
-static void device_sum(nxk_device *device, nxk_stream *stream, void *y, nx_dtype y_dtype,
-                       const void *const *x, uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
+static void device_sum(nxk_device *device, void *y, nx_dtype y_dtype, const void *const *x,
+                       uint32_t n_sources, nx_dtype x_dtype, uint64_t n_elements) {
   (void)device;
-  (void)stream;
   ref_operand out = {.dtype = y_dtype, .data = y};
   for (uint64_t i = 0; i < n_elements; i++) {
     float narrow = 0;
@@ -220,28 +217,6 @@ static void copy_out(nxk_device *device, void *host, const void *source, uint64_
   memcpy(host, source, n_bytes);
 }
 
-/* Streams run at once, so every handle may be the same one: the device. */
-static nxk_stream *stream_get(nxk_device *device, uint32_t index) {
-  (void)index;
-  return (nxk_stream *)(void *)device;
-}
-
-static nxk_event *event_record(nxk_device *device, nxk_stream *stream, uint32_t index) {
-  (void)stream;
-  (void)index;
-  return (nxk_event *)(void *)device;
-}
-
-static void event_wait(nxk_device *device, nxk_stream *stream, nxk_event *event) {
-  (void)device;
-  (void)stream;
-  (void)event;
-}
-
-static void synchronize(nxk_device *device) {
-  (void)device;
-}
-
 const nxk_backend nxk_ref = {
     .name = "ref",
     .host_addressable = true,
@@ -253,9 +228,5 @@ const nxk_backend nxk_ref = {
     .bind = kernel_bind,
     .enqueue = kernel_enqueue,
     .sum = device_sum,
-    .stream = stream_get,
-    .event_record = event_record,
-    .event_wait = event_wait,
-    .synchronize = synchronize,
     .workspace_bytes = workspace_bytes,
 };

@@ -64,7 +64,7 @@ static double sample(nxr_bench *bench, work *run, void *what, uint32_t repeats) 
   nxr_world_barrier(bench->world);
   double start = nxr_clock_s();
   run(bench, what, repeats);
-  bench->backend->synchronize(bench->device);
+  nxk_synchronize(bench->backend, bench->device);
   return (nxr_clock_s() - start) / repeats;
 }
 
@@ -95,7 +95,7 @@ static void run_kernel(nxr_bench *bench, void *what, uint32_t repeats) {
   for (uint32_t i = 0; i < repeats; i++) {
     uint64_t place = n_places > 1 ? i % n_places : 0;
     frame.base[NX_ARENA_scratch] = (char *)bench->frame.base[NX_ARENA_scratch] + place * own->footprint;
-    bench->backend->enqueue(bench->device, bench->backend->stream(bench->device, 0), own->kernel, &frame);
+    bench->backend->enqueue(bench->device, own->kernel, &frame);
   }
 }
 

@@ -34,7 +34,6 @@ bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *bac
   *out = comm;
   comm->world = world, comm->plan = plan, comm->backend = backend, comm->device = device,
   comm->arenas = arenas;
-  comm->stream = backend->stream(device, 0);
   comm->deadline_s = deadline_s;
   nxr_messages_open();
   comm->pulse = (nxr_pulse *)arenas->control;
@@ -46,56 +45,11 @@ bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *bac
   return comm->vote != NULL;
 }
 
-/* ---- copies of operands that are not the host's ---- */
-
-static uint64_t x_bytes(const nxr_collective *collective) {
-  const nxr_collective_spec *spec = &collective->spec;
-  return spec->outer * spec->axis * spec->inner * (nx_dtype_bits(spec->x_dtype) / 8);
-}
-
-static uint64_t y_bytes(const nxr_collective *collective) {
-  const nxr_collective_spec *spec = &collective->spec;
-  uint64_t n = spec->outer * spec->axis * spec->inner, size = collective->group->size;
-  if (spec->op == NX_OP_all_gather) n *= size;
-  if (spec->op == NX_OP_reduce_scatter) n /= size;
-  return n * (nx_dtype_bits(spec->y_dtype) / 8);
-}
-
-static bool open_copies(nxr_comm *comm, nxr_collective *collective) {
-  nxr_collective_spec *spec = &collective->spec;
-  if (comm->backend->host_addressable || spec->on_host) return true;
-  collective->device_x = spec->x, collective->device_y = spec->y;
-  spec->on_host = true;
-  spec->x = calloc(1, x_bytes(collective)), spec->y = calloc(1, y_bytes(collective));
-  comm->copied_bytes += x_bytes(collective) + y_bytes(collective);
-  return spec->x && spec->y;
-}
-
-static void close_copies(nxr_collective *collective) {
-  if (!collective->device_x) return;
-  free(collective->spec.x);
-  free(collective->spec.y);
-}
-
-/* Of a transfer the first member has the one end, the second the other. */
-static void copy_operand_out(const nxr_comm *comm, const nxr_collective *collective) {
-  bool receives_only = (int)collective->spec.op == NXR_TRANSFER && collective->group->position == 1;
-  if (!collective->device_x || receives_only) return;
-  comm->backend->copy_out(comm->device, collective->spec.x, collective->device_x, x_bytes(collective));
-}
-
-static void copy_result_in(const nxr_comm *comm, const nxr_collective *collective) {
-  bool sends_only = (int)collective->spec.op == NXR_TRANSFER && collective->group->position == 0;
-  if (!collective->device_y || sends_only) return;
-  comm->backend->copy_in(comm->device, collective->device_y, collective->spec.y, y_bytes(collective));
-}
-
 void nxr_comm_close(nxr_comm *comm) {
   if (!comm) return;
   for (nxr_collective *next, *at = comm->last; at; at = next) {
     next = at->next;
     if (at->transport) at->transport->unbind(comm, at);
-    close_copies(at);
     free(at->sources);
     free(at);
   }
@@ -159,10 +113,7 @@ nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, n
     nxr_fault_set(fault, "out of memory");
     return NULL;
   }
-  if (!open_copies(comm, collective)) {
-    nxr_fault_set(fault, "out of memory");
-    return NULL;
-  }
+  if (!nxr_staged_open(comm, collective, fault)) return NULL;
   spec = &collective->spec;
   bool shared = group->on_host && (group->size == 1 || (in_window(comm, spec->x) && in_window(comm, spec->y))
                                    || (spec->op != NX_OP_all_reduce && in_window(comm, spec->x)));
@@ -200,14 +151,24 @@ static void delay(nxr_comm *comm) {
 }
 
 static void remove_active(nxr_comm *comm, uint32_t index) {
-  copy_result_in(comm, comm->active[index]);
+  nxr_staged_end(comm, comm->active[index]);
   comm->active[index]->active = false;
   comm->active[index] = comm->active[--comm->n_active];
 }
 
+/* Whether it is complete. */
+static bool progress(nxr_comm *comm, nxr_collective *collective) {
+  if (collective->phase == 0) {
+    if (!nxr_staged_left(comm, collective)) return false;
+    collective->phase = 1;
+    collective->transport->start(comm, collective);
+  }
+  return collective->transport->progress(comm, collective);
+}
+
 static void progress_all(nxr_comm *comm) {
   for (uint32_t i = 0; i < comm->n_active;)
-    if (comm->active[i]->transport->progress(comm, comm->active[i]))
+    if (progress(comm, comm->active[i]))
       remove_active(comm, i);
     else
       i++;
@@ -231,12 +192,12 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   *place = collective;
   collective->sequence = group->n_started++;
   collective->start = comm->n_starts++;
-  collective->phase = 1;
+  collective->phase = collective->staging.used ? 0 : 1;
   collective->waits_for = 0;
   collective->active = true;
   comm->active[comm->n_active++] = collective;
-  copy_operand_out(comm, collective);
-  collective->transport->start(comm, collective);
+  nxr_staged_begin(comm, collective);
+  if (collective->phase == 1) collective->transport->start(comm, collective);
 }
 
 /* Where ranks share cores a yield often gives the core to another that waits; a nap leaves it to one that
@@ -258,14 +219,18 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
     if (!collective->active) break;
     pause_between_polls(comm, polls);
     if (polls % POLLS_PER_CLOCK != 0) continue;
-    uint32_t needed = collective->group->members[collective->waits_for];
+    bool staged = collective->phase == 0; /* it waits for its own device */
+    uint32_t needed = staged ? comm->world->rank : collective->group->members[collective->waits_for];
     uint64_t seen = peer_beats(comm, needed);
     double now = nxr_clock_s();
     if (needed != peer || seen != beats) peer = needed, beats = seen, since = now;
     atomic_store_explicit(&comm->pulse->waits_for, 1 + peer, memory_order_relaxed);
-    if (now - since > comm->deadline_s) nxr_comm_fail(comm, collective, peer, "does not come");
+    if (now - since > comm->deadline_s)
+      nxr_comm_fail(comm, collective, peer,
+                    staged ? "has work on its device that does not end" : "does not come");
   }
   if (peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
+  nxr_staged_join(comm, collective);
 }
 
 void nxr_comm_votes(nxr_comm *comm, bool votes[], uint32_t n) {
@@ -312,7 +277,7 @@ nxr_comm_size nxr_comm_measure(const nxr_comm *comm) {
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n) {
   const nxr_collective_spec *spec = &collective->spec;
   const nxk_backend *backend = spec->on_host ? &nxk_ref : comm->backend; /* ref sums without a device */
-  backend->sum(spec->on_host ? NULL : comm->device, comm->stream, y, spec->y_dtype, collective->sources,
+  backend->sum(spec->on_host ? NULL : comm->device, y, spec->y_dtype, collective->sources,
                collective->group->size, spec->x_dtype, n);
 }
 

@@ -11,9 +11,10 @@
  *
  * Two transports: `shared` reads the peers' memory in the host's window (comm_shared.c), `p2p` sends messages
  * (comm_mpi.c). A group uses `shared` where all of its members are on this host and its operands are in the
- * window. Where the backend's memory is not the host's, operands are copied out when a collective starts, to
- * memory of its own, moved and summed there, and copied back when it is complete. What the run itself says, a
- * vote, never leaves the host. Between pipeline stages there are channels, of two ranks each, for every pair
+ * window. Where the backend's memory is not the host's, operands are copied to pinned memory of the host when
+ * a collective starts, moved and summed there, and copied back when it is complete, all beside the kernels
+ * (comm_staged.c): start and wait order the device's queues, and the host waits for its peers alone. What the
+ * run itself says, a vote, never leaves the host. Between pipeline stages there are channels, of two ranks each, for every pair
  * of neighbouring chunks and direction. Nothing here allocates after bind. NXRUN_DELAY=N in the environment
  * makes every start and wait sleep for a while that is drawn with key N: a test that no result depends on the
  * timing. A wait that passes the deadline, while the rank waited for shows no sign of life, ends the whole

@@ -2,7 +2,8 @@
 /* What runtime/comm/comm.c and its transports share: the state of a collective and of its group.
  *
  * A collective goes through phases; `progress` does what can be done without waiting and says whether it is
- * complete. Until then `waits_for` is the position of the member that it needs. */
+ * complete. Until then `waits_for` is the position of the member that it needs. Phase 0: its operand is still
+ * being copied from the device (comm_staged.c), and no transport knows of it. */
 #ifndef NXR_COMM_TRANSPORT_H
 #define NXR_COMM_TRANSPORT_H
 
@@ -52,6 +53,16 @@ typedef struct nxr_transport {
   void (*measure)(const nxr_collective *collective, nxr_comm_size *size, bool *is_peer);
 } nxr_transport;
 
+/* Where the operands are a device's: spec.x and spec.y are copies on the host. */
+typedef struct nxr_staging {
+  bool used;
+  bool arrives;      /* and no kernel waits for it yet */
+  void *x, *y;       /* on the device */
+  nxk_event *ready;  /* the kernels before the start have run */
+  nxk_event *left;   /* x is on the host */
+  nxk_event *arrived; /* y is on the device */
+} nxr_staging;
+
 struct nxr_collective {
   nxr_collective_spec spec;
   nxr_comm_group *group;
@@ -64,8 +75,7 @@ struct nxr_collective {
   uint64_t n_slice; /* elements of one member's part that lie together, where the members' parts are equal */
   uint64_t signature;
   const void **sources; /* [size], for a sum */
-  void *device_x,
-      *device_y;        /* where spec.x and spec.y are copies of the backend's memory; NULL: they are it */
+  nxr_staging staging;
   struct nxr_travel *travel; /* by messages (comm_legs.h); NULL: in the window */
   uint64_t start;            /* number among all starts of this rank */
 };
@@ -75,7 +85,6 @@ struct nxr_comm {
   const nx_plan *plan;
   const nxk_backend *backend;
   nxk_device *device;
-  nxk_stream *stream;
   const nxr_arenas *arenas;
   nxr_comm_group *groups; /* of the plan, then the one of all ranks, then channels */
   uint32_t n_groups;
@@ -114,6 +123,14 @@ bool nxr_comm_groups_open(nxr_comm *comm, nxr_fault *fault);
 void nxr_comm_groups_close(nxr_comm *comm);
 /* Control memory of a rank, from its pulse on; NULL: it is on another host. */
 uint8_t *nxr_comm_control(const nxr_comm *comm, uint32_t rank);
+
+/* comm_staged.c: nothing where the operands are the host's. At the start; whether the transport may begin;
+ * when it is done; at the wait. */
+bool nxr_staged_open(nxr_comm *comm, nxr_collective *collective, nxr_fault *fault);
+void nxr_staged_begin(const nxr_comm *comm, nxr_collective *collective);
+bool nxr_staged_left(const nxr_comm *comm, const nxr_collective *collective);
+void nxr_staged_end(const nxr_comm *comm, nxr_collective *collective);
+void nxr_staged_join(const nxr_comm *comm, nxr_collective *collective);
 
 /* y[0..n) = sum of the collective's sources, on the host where its operands are there. */
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n);

@@ -49,7 +49,7 @@ static void take_logits(void *context, const nxk_frame *frame) {
   const nx_value *value = &machine->plan->values[p->value];
   if (p->row == NX_NONE) return;
   uint64_t n_bytes = (uint64_t)columns(p) * nx_dtype_bits(value->dtype) / 8;
-  machine->backend->synchronize(machine->device);
+  nxk_synchronize(machine->backend, machine->device);
   const char *at = nxr_value_address(machine->plan, p->value, frame);
   machine->backend->copy_out(machine->device, p->room, at + p->row * n_bytes, n_bytes);
   for (int64_t i = 0; i < p->n_valid; i++) {

@@ -88,7 +88,6 @@ static bool bind_to(nxr_kernel *kernel, const nxk_backend *backend, nxk_device *
   if (!backend->bind(device, op, &kernel->kernel, why)) return false;
   kernel->backend = backend;
   kernel->device = device;
-  kernel->stream = backend->stream(device, 0);
   return true;
 }
 

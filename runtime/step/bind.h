@@ -13,7 +13,6 @@
 typedef struct nxr_kernel {
   const nxk_backend *backend; /* NULL for collectives and waits */
   nxk_device *device;
-  nxk_stream *stream;
   nxk_kernel *kernel;
 } nxr_kernel;
 

@@ -102,7 +102,6 @@ static bool load_micro_batch(nxr_exec *exec, uint32_t micro_batch, nxr_fault *fa
 
 static void run_communication(nxr_machine *machine, const nx_item *item, uint32_t index, nxr_timers *timers) {
   if (machine->plan->operators[index].op != NX_OP_wait) {
-    machine->backend->synchronize(machine->device);
     nxr_comm_start(machine->comm, nxr_machine_collective(machine, item->chunk, item->slot, index));
     return;
   }
@@ -129,14 +128,13 @@ static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t ste
     nxr_comm_wait(machine->comm, transfer);
     return;
   }
-  machine->backend->synchronize(machine->device);
   nxr_comm_start(machine->comm, transfer);
 }
 
 static void run_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
   nxr_machine *machine = exec->machine;
   const nxr_kernel *kernel = &machine->kernels[index];
-  if (kernel->backend) kernel->backend->enqueue(kernel->device, kernel->stream, kernel->kernel, frame);
+  if (kernel->backend) kernel->backend->enqueue(kernel->device, kernel->kernel, frame);
   else run_communication(machine, item, index, exec->timers);
 }
 
@@ -144,14 +142,14 @@ static void run_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *f
 static void time_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
   double begin_s = nxr_clock_s();
   run_operator(exec, item, frame, index);
-  exec->machine->backend->synchronize(exec->machine->device);
+  nxk_synchronize(exec->machine->backend, exec->machine->device);
   exec->timers->operators_s[exec->machine->plan->operators[index].op] += nxr_clock_s() - begin_s;
 }
 
 static void record_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
   double begin_s = nxr_clock_s();
   run_operator(exec, item, frame, index);
-  exec->machine->backend->synchronize(exec->machine->device);
+  nxk_synchronize(exec->machine->backend, exec->machine->device);
   nxr_profile_add(exec->profile, (uint32_t)(item - exec->machine->plan->items), index, begin_s);
 }
 
@@ -181,7 +179,7 @@ static void keep_sequence_sums(const nxr_exec *exec, const nx_item *item) {
   const nxr_machine *machine = exec->machine;
   bool says = item->kind == NX_ITEM_EVALUATE && item->chunk + 1 == machine->n_chunks;
   if (exec->sequence_sums == NULL || !says) return;
-  machine->backend->synchronize(machine->device);
+  nxk_synchronize(machine->backend, machine->device);
   read_numbers(machine, machine->plan->run->sequence_sums,
                nxr_machine_frame(machine, item->chunk, item->slot),
                exec->sequence_sums + (size_t)item->micro_batch * machine->plan->run->micro_batch);
@@ -218,7 +216,7 @@ static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t s
     else if (!compute(exec, item, step, fault)) return false;
   }
   double since_s = nxr_timers_now(exec->timers);
-  machine->backend->synchronize(machine->device);
+  nxk_synchronize(machine->backend, machine->device);
   nxr_timers_add(exec->timers, NXR_TIMER_PASSES, since_s);
   nxr_comm_beat(machine->comm, step + 1, NX_NONE);
   return true;
@@ -290,6 +288,6 @@ void nxr_exec_forward(nxr_exec *exec, const int32_t *tokens, uint32_t n, const n
   exec->watch = watch;
   run_program(exec, &machine->plan->items[schedule->first_item], 0); /* of one chunk that is a pass */
   exec->watch = NULL;
-  machine->backend->synchronize(machine->device);
+  nxk_synchronize(machine->backend, machine->device);
   nxr_comm_beat(machine->comm, 1, NX_NONE);
 }

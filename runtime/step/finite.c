@@ -42,7 +42,7 @@ void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_f
   const nx_plan *plan = machine->plan;
   const nx_operator *op = &plan->operators[operator];
   if (!finite->looks || finite->found[0] != '\0') return;
-  machine->backend->synchronize(machine->device);
+  nxk_synchronize(machine->backend, machine->device);
   for (uint32_t i = 0; i < op->n_out; i++) {
     uint32_t value = plan->arguments[op->first_argument + op->n_in + i];
     double number = 0;

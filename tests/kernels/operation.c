@@ -160,8 +160,8 @@ bind_result operation_bind(test_operation *o, test_bench *b, const record_operat
 void operation_repeat(test_operation *o) {
   const test_bench *b = o->bench;
   o->frame.constants = o->constants;
-  b->backend->enqueue(b->device, b->backend->stream(b->device, 0), o->kernel, &o->frame);
-  b->backend->synchronize(b->device);
+  b->backend->enqueue(b->device, o->kernel, &o->frame);
+  nxk_synchronize(b->backend, b->device);
 }
 
 /* The arena as it must look: guards, and the bytes of the operands. `outputs` overwrite what lies there. */

@@ -41,9 +41,7 @@ static bool sum_same(const nxk_backend *backend, nx_dtype x_type, nx_dtype y_typ
   for (int64_t i = 0; i < N_ELEMENTS; i++) tensor_set(&expected, i, sum_expected(sources, n_sources, i));
   void *result = in_place < n_sources ? (void *)(uintptr_t)addresses[in_place]
                                       : bench.arena + n_sources * (uint64_t)NX_PLAN_ALIGNMENT * 128;
-  nxk_stream *stream = backend->stream(bench.device, 0);
-  backend->sum(bench.device, stream, result, y_type, addresses, n_sources, x_type, N_ELEMENTS);
-  backend->synchronize(bench.device);
+  backend->sum(bench.device, result, y_type, addresses, n_sources, x_type, N_ELEMENTS);
   backend->copy_out(bench.device, y.data, result, y.n_bytes);
   good = good && tensor_same_bits(&y, &expected);
   for (uint32_t source = 0; source < n_sources; source++) free(sources[source].data);

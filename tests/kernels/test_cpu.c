@@ -205,7 +205,7 @@ static void large_run(nxk_device *device, char *arena, const large_product *p) {
   nxk_fault fault;
   nxk_frame frame = {.base = {[NX_ARENA_scratch] = arena}};
   assert_true(nxk_cpu.bind(device, &operator, &kernel, &fault));
-  nxk_cpu.enqueue(device, nxk_cpu.stream(device, 0), kernel, &frame);
+  nxk_cpu.enqueue(device, kernel, &frame);
   large_check(p, arena + tensors[3].offset);
 }
 

@@ -323,7 +323,7 @@ static int records_run(const test_options *options, const record_list *list) {
       if (!options->bench) tap_report(good, "%s %s%s", t.record->name, variant_name(variant), more);
     }
   if (options->bench) return n_failed || !n_run ? 1 : 0;
-  if (strncmp("sum", options->prefix, strlen(options->prefix)) == 0)
+  if (options->backend->sum && strncmp("sum", options->prefix, strlen(options->prefix)) == 0)
     tap_report(sum_test(options->backend), "sum");
   return tap_end();
 }

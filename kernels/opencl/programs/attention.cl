@@ -95,6 +95,14 @@ static long keys_end(long end, long n_keys) {
   return PLACED ? n_keys : min(end, n_keys);
 }
 
+/* n vectors of HEAD_D and n of HEAD_E to local memory; element `at` of each is an expression of it. All items
+ * of the group come here. */
+#define READ_BLOCK(ds, element_d, es, element_e, n) \
+  barrier(CLK_LOCAL_MEM_FENCE); \
+  for (long at = get_local_id(0); at < (n) * HEAD_D; at += LOCAL) ds[at] = element_d; \
+  for (long at = get_local_id(0); at < (n) * HEAD_E; at += LOCAL) es[at] = element_e; \
+  barrier(CLK_LOCAL_MEM_FENCE);
+
 #ifndef DO
 kernel void attention(OPERANDS) {
   local float keys[BLOCK * HEAD_D], values[BLOCK * HEAD_E];
@@ -112,10 +120,7 @@ kernel void attention(OPERANDS) {
   long end = keys_end(min(first + LOCAL, n_tokens), n_keys);
   for (long block = keys_begin(&f, first); block < end; block += BLOCK) {
     long n = min(end - block, (long)BLOCK);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (long at = get_local_id(0); at < n * HEAD_D; at += LOCAL) keys[at] = K((kv + block) * HEAD_D + at);
-    for (long at = get_local_id(0); at < n * HEAD_E; at += LOCAL) values[at] = V((kv + block) * HEAD_E + at);
-    barrier(CLK_LOCAL_MEM_FENCE);
+    READ_BLOCK(keys, K((kv + block) * HEAD_D + at), values, V((kv + block) * HEAD_E + at), n)
     for (long j = 0; present && j < n; j++) {
       long key_place = KEY_PLACE(block + j);
       if (!reads(&f, place, start, key_place) || !IN_BLOCKS(place, key_place)) continue;
@@ -171,10 +176,7 @@ kernel void attention_grad_query(OPERANDS) {
   long end = keys_end(min(first + LOCAL, n_tokens), n_keys);
   for (long block = keys_begin(&f, first); block < end; block += BLOCK) {
     long n = min(end - block, (long)BLOCK);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (long at = get_local_id(0); at < n * HEAD_D; at += LOCAL) keys[at] = K((kv + block) * HEAD_D + at);
-    for (long at = get_local_id(0); at < n * HEAD_E; at += LOCAL) values[at] = V((kv + block) * HEAD_E + at);
-    barrier(CLK_LOCAL_MEM_FENCE);
+    READ_BLOCK(keys, K((kv + block) * HEAD_D + at), values, V((kv + block) * HEAD_E + at), n)
     for (long j = 0; present && j < n; j++) {
       long key_place = KEY_PLACE(block + j);
       if (!reads(&f, place, start, key_place) || !IN_BLOCKS(place, key_place)) continue;
@@ -206,12 +208,8 @@ kernel void attention_grad_key(OPERANDS) {
     long end = PLACED || f.window == 0 ? n_tokens : min(n_tokens, first + LOCAL + f.window);
     for (long block = begin; block < end; block += BLOCK) {
       long n = min(end - block, (long)BLOCK);
-      barrier(CLK_LOCAL_MEM_FENCE);
-      for (long at = get_local_id(0); at < n * HEAD_D; at += LOCAL)
-        queries[at] = Q((rows + block) * HEAD_D + at);
-      for (long at = get_local_id(0); at < n * HEAD_E; at += LOCAL)
-        backs[at] = DO(((batch * n_tokens + block + at / HEAD_E) * n_heads + head) * HEAD_E + at % HEAD_E);
-      barrier(CLK_LOCAL_MEM_FENCE);
+      READ_BLOCK(queries, Q((rows + block) * HEAD_D + at), backs,
+                 DO(((batch * n_tokens + block + at / HEAD_E) * n_heads + head) * HEAD_E + at % HEAD_E), n)
       for (long q = 0; present && q < n; q++) {
         long i = block + q, place = PLACE(i);
         if (!reads(&f, place, START(batch * n_tokens + i), key_place) || !IN_BLOCKS(place, key_place))

@@ -32,33 +32,28 @@ static float round_by_row(nx_fp8_row format, float x) {
 #define SET_NUMBER(i, value, scale, half_step) SET_Y0(i, (value) * (scale) + NOISE(i, scale, half_step))
 #endif
 
-#ifdef IS_dequantize_nf4
-kernel void dequantize_nf4(OPERANDS) {
-  long i = get_global_id(0);
-  if (i >= YN(0)) return;
-  int byte = X0(i / 2);
-  float scale = X1(i / NX_NF4_BLOCK);
-  SET_NUMBER(i, nx_nf4_values[i % 2 ? byte & 15 : byte >> 4], scale, nx_nf4_noise);
-}
-#endif
-
+/* Two codes in a byte, and a scale for each block. */
+#if defined IS_dequantize_nf4
+#define CODE(byte, i) nx_nf4_values[(i) % 2 ? (byte) & 15 : (byte) >> 4]
+#define SCALE(i) X1((i) / NX_NF4_BLOCK)
+#define HALF_STEP nx_nf4_noise
+#elif defined IS_dequantize_nvfp4 || defined IS_dequantize_mxfp4
+#define CODE(byte, i) nx_e2m1_values[(i) % 2 ? (byte) >> 4 : (byte) & 15]
+#define HALF_STEP nx_e2m1_noise
 #ifdef IS_dequantize_nvfp4
-kernel void dequantize_nvfp4(OPERANDS) {
-  long i = get_global_id(0);
-  if (i >= YN(0)) return;
-  int byte = X0(i / 2);
-  float scale = X1(i / NX_NVFP4_BLOCK);
-  SET_NUMBER(i, nx_e2m1_values[i % 2 ? byte >> 4 : byte & 15], scale, nx_e2m1_noise);
-}
+#define SCALE(i) X1((i) / NX_NVFP4_BLOCK)
+#else
+#define SCALE(i) nx_e8m0_decode(X1((i) / NX_MXFP4_BLOCK))
+#endif
 #endif
 
-#ifdef IS_dequantize_mxfp4
-kernel void dequantize_mxfp4(OPERANDS) {
+#ifdef CODE
+kernel void dequantize_codes(OPERANDS) {
   long i = get_global_id(0);
   if (i >= YN(0)) return;
   int byte = X0(i / 2);
-  float scale = nx_e8m0_decode(X1(i / NX_MXFP4_BLOCK));
-  SET_NUMBER(i, nx_e2m1_values[i % 2 ? byte >> 4 : byte & 15], scale, nx_e2m1_noise);
+  float scale = SCALE(i);
+  SET_NUMBER(i, CODE(byte, i), scale, HALF_STEP);
 }
 #endif
 
