@@ -276,6 +276,8 @@ static bool open_profile(nxr_training *run) {
       given ? options->profile_last : names->profile_last,
       given ? options->profile_ranks : nx_plan_text(run->plan, names->profile_ranks), &run->fault);
   if (run->profile.first > 0) run->exec.profile = &run->profile;
+  if (run->fault.text[0] == '\0')
+    nxr_profile_device(&run->profile, run->machine.backend, run->machine.device, &run->fault);
   nxr_timers_open(&run->timers, names, run->world->size, &run->fault);
   if (run->timers.used) run->exec.timers = &run->timers;
   return nxr_training_agree(run);

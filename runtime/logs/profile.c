@@ -15,14 +15,20 @@ enum { MOST_EVENTS = 1 << 26, N_MEETINGS = 15 };
 
 /* ---- opening ---- */
 
-/* Operators of one step that this rank runs, and its transfers. */
+/* Operators of one step that this rank runs, its transfers, and two copies for each message. */
 static uint64_t count_events(const nx_plan *plan, uint32_t stage) {
   uint64_t n = 0;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
     const nx_item *item = &plan->items[i];
     if (item->stage != stage) continue;
     uint32_t program = nx_item_program(plan, item);
-    n += program == NX_NONE ? 1 : plan->programs[program].n_operators;
+    if (program == NX_NONE) {
+      n += 3;
+      continue;
+    }
+    const nx_operator *operators = &plan->operators[plan->programs[program].first_operator];
+    for (uint32_t o = 0; o < plan->programs[program].n_operators; o++)
+      n += nx_op_is_collective(nx_op_find(operators[o].op)) ? 3 : 1;
   }
   return n;
 }
@@ -74,8 +80,20 @@ bool nxr_profile_open(nxr_profile *profile, const nx_plan *plan, nxr_world *worl
          nxr_fault_set(fault, "out of memory for a profile of %" PRIu64 " operators", profile->room);
 }
 
+bool nxr_profile_device(nxr_profile *profile, const nxk_backend *backend, nxk_device *device,
+                        nxr_fault *fault) {
+  nxk_fault why = {""};
+  if (!profile->taken || !backend->record_open) return true;
+  profile->spans = malloc((size_t)profile->room * sizeof *profile->spans);
+  if (!profile->spans) return nxr_fault_set(fault, "out of memory for the times of a device");
+  if (!backend->record_open(device, profile->room, &why)) return nxr_fault_set(fault, "%s", why.text);
+  profile->backend = backend, profile->device = device;
+  return true;
+}
+
 void nxr_profile_close(nxr_profile *profile) {
   free(profile->events);
+  free(profile->spans);
   *profile = (nxr_profile){0};
 }
 
@@ -83,17 +101,50 @@ void nxr_profile_close(nxr_profile *profile) {
 
 void nxr_profile_step(nxr_profile *profile, uint64_t step) {
   profile->recording = profile->taken && step >= profile->first && step <= profile->last;
+  if (profile->backend) profile->backend->record(profile->device, profile->recording ? 0 : NXK_UNRECORDED);
+}
+
+static nxr_profile_event *next_event(nxr_profile *profile) {
+  return profile->n < profile->room ? &profile->events[profile->n++] : NULL;
 }
 
 void nxr_profile_add(nxr_profile *profile, uint32_t item, uint32_t op, double begin_s) {
-  if (profile->n == profile->room) return;
-  profile->events[profile->n++] =
-      (nxr_profile_event){.begin_s = begin_s, .end_s = nxr_clock_s(), .item = item, .op = op};
+  nxr_profile_event *event = next_event(profile);
+  if (event)
+    *event = (nxr_profile_event){.begin_s = begin_s, .end_s = nxr_clock_s(), .item = item, .op = op};
+}
+
+void nxr_profile_enqueue(nxr_profile *profile, uint32_t item, uint32_t op) {
+  double now_s = nxr_clock_s();
+  nxr_profile_event *event = next_event(profile);
+  if (!event) return;
+  *event = (nxr_profile_event){now_s, now_s, item, op, NXR_LANE_QUEUES + NXK_KERNELS, 0};
+  profile->backend->record(profile->device, (uint32_t)(event - profile->events));
+}
+
+void nxr_profile_collect(nxr_profile *profile) {
+  if (profile->backend == NULL || !profile->recording) return;
+  uint64_t n = profile->backend->recorded(profile->device, profile->spans);
+  for (uint64_t i = 0; i < n; i++) {
+    const nxk_span *span = &profile->spans[i];
+    nxr_profile_event *event =
+        span->queue == NXK_KERNELS ? &profile->events[span->label] : next_event(profile);
+    if (!event) return;
+    if (span->queue != NXK_KERNELS) *event = (nxr_profile_event){.item = NX_NONE, .op = span->label};
+    event->begin_s = span->begin_s, event->end_s = span->end_s;
+    event->lane = NXR_LANE_QUEUES + span->queue, event->n_bytes = span->n_bytes;
+  }
 }
 
 /* ---- writing ---- */
 
-static const char *event_name(const nx_plan *plan, const nxr_profile_event *event) {
+static bool is_copy(const nxr_profile_event *event) {
+  return event->item == NX_NONE;
+}
+
+const char *nxr_profile_name(const nx_plan *plan, const nxr_profile_event *event) {
+  if (is_copy(event))
+    return event->lane == NXR_LANE_QUEUES + NXK_COPIES_OUT ? "copy to the host" : "copy to the device";
   if (event->op != NX_NONE) return nx_op_find(plan->operators[event->op].op)->name;
   static const char *const names[] = {
       [NX_ITEM_SEND] = "send", [NX_ITEM_RECV] = "receive", [NX_ITEM_WAIT] = "wait"};
@@ -101,7 +152,7 @@ static const char *event_name(const nx_plan *plan, const nxr_profile_event *even
 }
 
 static const char *event_class(const nx_plan *plan, const nxr_profile_event *event) {
-  bool moves = event->op == NX_NONE || plan->operators[event->op].group != NX_NONE ||
+  bool moves = is_copy(event) || event->op == NX_NONE || plan->operators[event->op].group != NX_NONE ||
                plan->operators[event->op].op == NX_OP_wait;
   return moves ? "communication" : "compute";
 }
@@ -115,18 +166,43 @@ static const char *plain(const char *text, char plain[128]) {
   return plain;
 }
 
+/* What an operator comes from; of a copy also which message it is for. */
+static const char *event_origin(const nx_plan *plan, const nxr_profile_event *event) {
+  bool none = event->op == NX_NONE || event->op >= plan->n[NX_SECTION_OPERATORS];
+  return none ? "" : nx_plan_string(plan, plan->operators[event->op].origin);
+}
+
+static void describe_item(const nx_plan *plan, const nxr_profile_event *event, char *text, size_t room) {
+  uint32_t n_operators = plan->n[NX_SECTION_OPERATORS];
+  if (!is_copy(event)) nx_item_describe(plan, &plan->items[event->item], text, room);
+  else if (event->op < n_operators)
+    snprintf(text, room, "%s", nx_op_find(plan->operators[event->op].op)->name);
+  else nx_item_describe(plan, &plan->items[event->op - n_operators], text, room);
+}
+
 static void write_event(FILE *file, const nxr_profile *profile, const nxr_profile_event *event,
                         double start_s) {
   const nx_plan *plan = profile->plan;
   char item[128], of[128];
-  nx_item_describe(plan, &plan->items[event->item], item, sizeof item);
-  const char *origin = event->op == NX_NONE ? "" : nx_plan_string(plan, plan->operators[event->op].origin);
+  describe_item(plan, event, item, sizeof item);
   fprintf(file,
-          ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%u,\"tid\":0,\"ts\":%.3f,\"dur\":%.3f,"
+          ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,"
           "\"args\":{\"of\":\"%s\",\"in\":\"%s\"}}",
-          event_name(plan, event), event_class(plan, event), profile->world->rank,
+          nxr_profile_name(plan, event), event_class(plan, event), profile->world->rank, event->lane,
           1e6 * (event->begin_s + profile->offset_s - start_s), 1e6 * (event->end_s - event->begin_s),
-          plain(origin, of), item);
+          plain(event_origin(plan, event), of), item);
+}
+
+/* Of a device; where there is none the host alone works. */
+static void name_lanes(FILE *file, const nxr_profile *profile) {
+  static const char *const names[NXR_N_LANES] = {
+      "host", [NXR_LANE_QUEUES + NXK_KERNELS] = "kernels",
+      [NXR_LANE_QUEUES + NXK_COPIES_OUT] = "copies to the host",
+      [NXR_LANE_QUEUES + NXK_COPIES_IN] = "copies to the device"};
+  for (int lane = 0; profile->backend && lane < NXR_N_LANES; lane++)
+    fprintf(file,
+            ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%u,\"tid\":%d,\"args\":{\"name\":\"%s\"}}",
+            profile->world->rank, lane, names[lane]);
 }
 
 static bool write_own(const nxr_profile *profile, const char *path, double start_s, nxr_fault *fault) {
@@ -139,52 +215,12 @@ static bool write_own(const nxr_profile *profile, const char *path, double start
       "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"args\":{\"name\":\"rank %u, stage %u, %s\"}}",
       world->rank == 0 ? "" : ",\n", world->rank, world->rank, nx_plan_stage(profile->plan, world->rank),
       nxr_world_host(world, world->rank));
+  name_lanes(file, profile);
   for (uint64_t i = 0; i < profile->n; i++) write_event(file, profile, &profile->events[i], start_s);
   if (world->rank + 1 == world->size) fputs("\n]}\n", file);
   bool good = !ferror(file);
   good = fclose(file) == 0 && good;
   return good || nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
-}
-
-typedef struct total {
-  const char *name;
-  double seconds;
-  uint64_t n;
-} total;
-
-static int longest_first(const void *a, const void *b) {
-  const total *x = a, *y = b;
-  return (x->seconds < y->seconds) - (x->seconds > y->seconds);
-}
-
-enum { MOST_NAMES = 512 };
-
-static uint32_t add_up(const nxr_profile *profile, total totals[MOST_NAMES]) {
-  uint32_t n = 0;
-  for (uint64_t i = 0; i < profile->n; i++) {
-    const nxr_profile_event *event = &profile->events[i];
-    const char *name = event_name(profile->plan, event);
-    uint32_t at = 0;
-    while (at < n && strcmp(totals[at].name, name) != 0) at++;
-    if (at == MOST_NAMES) continue;
-    if (at == n) totals[n++] = (total){.name = name};
-    totals[at].seconds += event->end_s - event->begin_s;
-    totals[at].n++;
-  }
-  qsort(totals, n, sizeof *totals, longest_first);
-  return n;
-}
-
-static void print_table(const nxr_profile *profile) {
-  total totals[MOST_NAMES];
-  uint32_t n = add_up(profile, totals);
-  double steps = (double)(profile->last - profile->first + 1), all_s = 0;
-  for (uint32_t i = 0; i < n; i++) all_s += totals[i].seconds;
-  fprintf(stderr, "rank 0, steps %" PRIu64 " to %" PRIu64 ", of each step:\n  %-28s %10s %8s %7s\n",
-          profile->first, profile->last, "operator", "ms", "times", "share");
-  for (uint32_t i = 0; i < n; i++)
-    fprintf(stderr, "  %-28s %10.3f %8.0f %6.1f%%\n", totals[i].name, 1e3 * totals[i].seconds / steps,
-            (double)totals[i].n / steps, all_s > 0 ? 100 * totals[i].seconds / all_s : 0);
 }
 
 bool nxr_profile_write(nxr_profile *profile, const char *directory, nxr_fault *fault) {
@@ -201,7 +237,7 @@ bool nxr_profile_write(nxr_profile *profile, const char *directory, nxr_fault *f
   double start_s = 1e-9 * (double)(UINT64_MAX - start_ns);
   for (uint32_t rank = 0; good && rank < world->size; rank++)
     good = nxr_world_all(world, rank != world->rank || write_own(profile, path, start_s, fault));
-  if (good && world->rank == 0 && profile->n > 0) print_table(profile);
+  if (good && world->rank == 0 && profile->n > 0) nxr_profile_print(profile);
   if (good && world->rank == 0)
     fprintf(stderr, "nxrun: the profile is in %s; ui.perfetto.dev opens it\n", path);
   return good;

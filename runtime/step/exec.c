@@ -148,8 +148,13 @@ static void time_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *
 
 static void record_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
   double begin_s = nxr_clock_s();
+  if (exec->profile->backend && exec->machine->kernels[index].backend) {
+    nxr_profile_enqueue(exec->profile, (uint32_t)(item - exec->machine->plan->items), index);
+    run_operator(exec, item, frame, index);
+    return;
+  }
   run_operator(exec, item, frame, index);
-  nxk_synchronize(exec->machine->backend, exec->machine->device);
+  if (!exec->profile->backend) nxk_synchronize(exec->machine->backend, exec->machine->device);
   nxr_profile_add(exec->profile, (uint32_t)(item - exec->machine->plan->items), index, begin_s);
 }
 
@@ -260,6 +265,7 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, n
   write_phase(machine, &phase, step, scale);
   exec->set = exec->data ? nxr_data_trained(exec->data) : NX_NONE, exec->number = step;
   if (!run_schedule(exec, &plan->schedules[phase.schedule], step, fault)) return false;
+  if (is_recorded(exec)) nxr_profile_collect(exec->profile);
   numbers->tokens = (double)phase.global_batch * plan->run->sequence;
   numbers->loss = read_number(machine, plan->run->loss_total) / numbers->tokens;
   numbers->grad_norm = read_number(machine, plan->run->grad_norm);
