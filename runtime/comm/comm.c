@@ -156,14 +156,20 @@ static void remove_active(nxr_comm *comm, uint32_t index) {
   comm->active[index] = comm->active[--comm->n_active];
 }
 
+/* Transports begin in the order of the starts, which is that of all members; so none waits for room that a
+ * later one holds. */
+static bool has_begun(nxr_comm *comm, nxr_collective *collective) {
+  if (!collective->leaves) return true;
+  if (collective->start != comm->n_begun || !nxr_staged_left(comm, collective)) return false;
+  comm->n_begun++;
+  collective->leaves = false;
+  collective->transport->start(comm, collective);
+  return true;
+}
+
 /* Whether it is complete. */
 static bool progress(nxr_comm *comm, nxr_collective *collective) {
-  if (collective->phase == 0) {
-    if (!nxr_staged_left(comm, collective)) return false;
-    collective->phase = 1;
-    collective->transport->start(comm, collective);
-  }
-  return collective->transport->progress(comm, collective);
+  return has_begun(comm, collective) && collective->transport->progress(comm, collective);
 }
 
 static void progress_all(nxr_comm *comm) {
@@ -192,12 +198,13 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   *place = collective;
   collective->sequence = group->n_started++;
   collective->start = comm->n_starts++;
-  collective->phase = collective->staging.used ? 0 : 1;
+  collective->phase = 1;
+  collective->leaves = true;
   collective->waits_for = 0;
   collective->active = true;
   comm->active[comm->n_active++] = collective;
   nxr_staged_begin(comm, collective);
-  if (collective->phase == 1) collective->transport->start(comm, collective);
+  has_begun(comm, collective);
 }
 
 /* Where ranks share cores a yield often gives the core to another that waits; a nap leaves it to one that
@@ -219,15 +226,15 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
     if (!collective->active) break;
     pause_between_polls(comm, polls);
     if (polls % POLLS_PER_CLOCK != 0) continue;
-    bool staged = collective->phase == 0; /* it waits for its own device */
-    uint32_t needed = staged ? comm->world->rank : collective->group->members[collective->waits_for];
+    bool leaves = collective->leaves; /* it waits for its own device */
+    uint32_t needed = leaves ? comm->world->rank : collective->group->members[collective->waits_for];
     uint64_t seen = peer_beats(comm, needed);
     double now = nxr_clock_s();
     if (needed != peer || seen != beats) peer = needed, beats = seen, since = now;
     atomic_store_explicit(&comm->pulse->waits_for, 1 + peer, memory_order_relaxed);
     if (now - since > comm->deadline_s)
       nxr_comm_fail(comm, collective, peer,
-                    staged ? "has work on its device that does not end" : "does not come");
+                    leaves ? "has work on its device that does not end" : "does not come");
   }
   if (peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
   nxr_staged_join(comm, collective);

@@ -14,11 +14,11 @@
  * window. Where the backend's memory is not the host's, operands are copied to pinned memory of the host when
  * a collective starts, moved and summed there, and copied back when it is complete, all beside the kernels
  * (comm_staged.c): start and wait order the device's queues, and the host waits for its peers alone. What the
- * run itself says, a vote, never leaves the host. Between pipeline stages there are channels, of two ranks each, for every pair
- * of neighbouring chunks and direction. Nothing here allocates after bind. NXRUN_DELAY=N in the environment
- * makes every start and wait sleep for a while that is drawn with key N: a test that no result depends on the
- * timing. A wait that passes the deadline, while the rank waited for shows no sign of life, ends the whole
- * run with a message that names rank, operator and peer. */
+ * run itself says, a vote, never leaves the host. Between pipeline stages there are channels, of two ranks
+ * each, for every pair of neighbouring chunks and direction. Nothing here allocates after bind. NXRUN_DELAY=N
+ * in the environment makes every start and wait sleep for a while that is drawn with key N: a test that no
+ * result depends on the timing. A wait that passes the deadline, while the rank waited for shows no sign of
+ * life, ends the whole run with a message that names rank, operator and peer. */
 #ifndef NXR_COMM_H
 #define NXR_COMM_H
 

@@ -2,8 +2,9 @@
 /* What runtime/comm/comm.c and its transports share: the state of a collective and of its group.
  *
  * A collective goes through phases; `progress` does what can be done without waiting and says whether it is
- * complete. Until then `waits_for` is the position of the member that it needs. Phase 0: its operand is still
- * being copied from the device (comm_staged.c), and no transport knows of it. */
+ * complete. Until then `waits_for` is the position of the member that it needs. No transport knows of one
+ * that still `leaves`: its operand, or that of one started before it, is being copied from the device
+ * (comm_staged.c). */
 #ifndef NXR_COMM_TRANSPORT_H
 #define NXR_COMM_TRANSPORT_H
 
@@ -71,7 +72,7 @@ struct nxr_collective {
   uint64_t sequence;
   uint32_t phase;
   uint32_t waits_for;
-  bool active;
+  bool active, leaves;
   uint64_t n_slice; /* elements of one member's part that lie together, where the members' parts are equal */
   uint64_t signature;
   const void **sources; /* [size], for a sum */
@@ -96,6 +97,7 @@ struct nxr_comm {
   double deadline_s;
   uint64_t delay_state; /* of the random delays; 0: none */
   uint64_t n_starts;
+  uint64_t n_begun;  /* of them, those that a transport knows of */
   uint8_t **rooms;        /* [n_rooms] of room_bytes: comm_mpi.c's */
   bool *room_is_taken;
   uint32_t n_rooms, n_own_rooms, n_lent_rooms;
