@@ -15,6 +15,7 @@ typedef int nxc_command(int argc, char **argv);
 
 nxc_command nxc_command_validate, nxc_command_plan, nxc_command_diff, nxc_command_show, nxc_command_resolve,
     nxc_command_explain, nxc_command_schema, nxc_command_convert, nxc_command_machines, nxc_command_tune,
-    nxc_command_lsp, nxc_command_init, nxc_command_completion, nxc_command_sign;
+    nxc_command_lsp, nxc_command_init, nxc_command_completion, nxc_command_sign,
+    nxc_command_lint_sweep;
 
 #endif

@@ -19,7 +19,7 @@ static const char usage[] =
 
 /* Words of two blanks and an option, or a command, in a help text. */
 #define OPTIONS_OF "sed -nE 's/^ +(-[-a-zA-Z]+).*/\\1/p'"
-#define COMMANDS_OF "sed -nE 's/^  ([a-z]+) .*/\\1/p'"
+#define COMMANDS_OF "sed -nE 's/^  ([a-z-]+) .*/\\1/p'"
 
 static const char bash[] =
     "# nxcfg completion bash\n"
@@ -76,7 +76,7 @@ static const char fish[] =
     "function __nxcfg_options\n"
     "  nxcfg (__nxcfg_command) --help | " OPTIONS_OF "\n"
     "end\n"
-    "complete -c nxcfg -n '__fish_use_subcommand' -f -a '(nxcfg --help | sed -nE \"s/^  ([a-z]+) "
+    "complete -c nxcfg -n '__fish_use_subcommand' -f -a '(nxcfg --help | sed -nE \"s/^  ([a-z-]+) "
     ".*/\\\\1/p\")'\n"
     "complete -c nxcfg -n 'not __fish_use_subcommand; and string match -q -- \"-*\" (commandline -ct)' "
     "-a '(__nxcfg_options)'\n"

@@ -19,7 +19,8 @@ static void judge_limits(nxc_judged *v) {
 /* With --memory or --machine: what nxcfg plan would find. */
 static void judge_memory(nxc_judged *v, const nxc_estimate_request *asked, const nxc_request *request) {
   bool wrong = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable;
-  if ((asked->memory_bytes == 0 && asked->machine == NULL) || wrong || v->compiled.settings == NULL) return;
+  bool asks = v->standard->measures || asked->memory_bytes > 0 || asked->machine != NULL;
+  if (!asks || wrong || v->compiled.settings == NULL) return;
   nxc_sink *obstacles = nxc_sink_new(v->arena);
   nxc_plan_bytes plan;
   bool compiled = nxc_program_compile(v->compiled.settings, v->arena, obstacles, &plan);
@@ -28,6 +29,10 @@ static void judge_memory(nxc_judged *v, const nxc_estimate_request *asked, const
   nxc_estimate estimate = nxc_estimate_make(&judged, request, v->compiled.settings,
                                             compiled ? &plan.plan : NULL, obstacles, v->arena, v->sink);
   v->assumed = estimate.own.assumed;
+  v->column = nxc_own_column(&estimate.own);
+  bool on_host = asked->machine != NULL && asked->machine->device == NULL;
+  if (compiled && (v->column.whose == NULL || v->standard->for_nxrun || on_host))
+    v->column = nxc_nxrun_column(&estimate, &plan.plan);
 }
 
 static bool is_told(const nxc_sink *sink, const nxc_finding *finding) {

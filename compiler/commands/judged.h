@@ -12,6 +12,7 @@
 typedef struct nxc_standard {
   const nxc_options *options;
   bool for_nxrun, partial;
+  bool measures; /* memory and time are estimated, whatever is demanded of them */
   nxc_estimate_request estimate;
 } nxc_standard;
 
@@ -22,6 +23,7 @@ typedef struct nxc_judged {
   nxc_sink *sink;
   nxc_compiled compiled;
   nxc_assumed assumed; /* for the memory's estimate */
+  nxc_column column;   /* that estimate, of who would run it: nxrun, where it was asked for, or runs there */
 } nxc_judged;
 
 /* The arena is the caller's, all else is written. A file NULL: arguments alone. `below`: it was found below a

@@ -14,6 +14,7 @@ static const struct {
 } commands[] = {
     {"validate", nxc_command_validate, "judge configurations for the system that they are written for"},
     {"plan", nxc_command_plan, "tell what a configuration amounts to, and freeze it into a plan"},
+    {"lint-sweep", nxc_command_lint_sweep, "judge the runs of a sweep as a whole, in one table"},
     {"tune", nxc_command_tune, "search the layouts of a training for the best on a machine"},
     {"convert", nxc_command_convert, "write a configuration in another dialect, or resolved in its own"},
     {"diff", nxc_command_diff, "tell how two configurations or plans differ in meaning"},
