@@ -13,15 +13,28 @@
 #define BELOW_ONE 0x1.fffffffffffffp-1
 #define MOST_STEPS (INT64_C(1) << 48)
 
-static const nx_attr_row attrs[NX_OP_END][NX_MAX_ATTRS + 1] = {
+/* One list of all attributes, an operator's behind one another; where an operator begins is an empty row,
+ * which ends those of the one before it. */
+enum {
+#define OP(number, name, class, signature, meaning) START_##name,
+#define ATTR(op, index, attribute, kind, text) PLACE_##op##_##attribute,
+#include "schema/ops.def"
+  PLACES_END
+};
+
 #define ATTR(op, index, attribute, kind, text) \
-  [NX_OP_##op][index] = {.name = #attribute, .meaning = text, NX_ATTR_##kind},
+  _Static_assert(PLACE_##op##_##attribute == START_##op + 1 + index, "attributes of " #op " are in order");
+#include "schema/ops.def"
+
+static const nx_attr_row attrs[PLACES_END + 1] = {
+#define ATTR(op, index, attribute, kind, text) \
+  [PLACE_##op##_##attribute] = {.name = #attribute, .meaning = text, NX_ATTR_##kind},
 #include "schema/ops.def"
 };
 
 static const nx_op_row rows[NX_OP_END] = {
 #define OP(number, name, class, signature, meaning) \
-  [number] = {NX_OP_##name, #name, NX_##class, signature, attrs[number], meaning},
+  [number] = {NX_OP_##name, #name, NX_##class, signature, &attrs[START_##name + 1], meaning},
 #include "schema/ops.def"
 };
 
