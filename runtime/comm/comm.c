@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { POLLS_BEFORE_YIELD = 64, POLLS_BEFORE_NAP = 16, NAP_NS = 20000, POLLS_PER_CLOCK = 256 };
+enum { POLLS_BEFORE_YIELD = 1024, POLLS_BEFORE_NAP = 16, NAP_NS = 20000, POLLS_PER_CLOCK = 256 };
 
 static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
   const nxr_collective_spec spec = {.op = (nx_op)NXR_VOTE,

@@ -129,7 +129,8 @@ static void sum_end(nxr_comm *comm, nxr_collective *collective, uint32_t round) 
   if (n > 0) nxr_comm_sum(comm, collective, (uint8_t *)collective->spec.y + at * y_size(collective), n);
 }
 
-static const nxr_leg sum = {"sum", n_part_rounds, n_others, sum_receive, sum_send, pack_parts, sum_end};
+static const nxr_leg sum = {.name = "sum", .n_rounds = n_part_rounds, .n_steps = n_others,
+                            .receive = sum_receive, .send = sum_send, .begin = pack_parts, .end = sum_end};
 
 /* ---- gathering ---- */
 
@@ -156,12 +157,20 @@ static nxr_message direct_receive(const nxr_collective *collective, uint32_t rou
   return parts(collective, from, 1, from);
 }
 
-static nxr_message direct_send(const nxr_collective *collective, uint32_t round, uint32_t step) {
-  (void)round;
-  return parts(collective, collective->group->position, 1, behind(collective, step + 1));
+/* What it has itself, where that is before it is placed. */
+static nxr_message own_part(const nxr_collective *collective, uint32_t to) {
+  nxr_message own = parts(collective, collective->group->position, 1, to);
+  if (collective->spec.op == NX_OP_all_gather) own.bytes = collective->spec.x;
+  return own;
 }
 
-static const nxr_leg direct = {"direct", once, n_others, direct_receive, direct_send, place_own};
+static nxr_message direct_send(const nxr_collective *collective, uint32_t round, uint32_t step) {
+  (void)round;
+  return own_part(collective, behind(collective, step + 1));
+}
+
+static const nxr_leg direct = {.name = "direct", .n_rounds = once, .n_steps = n_others,
+                               .receive = direct_receive, .send = direct_send, .meanwhile = place_own};
 
 static nxr_message ring_receive(const nxr_collective *collective, uint32_t round, uint32_t step) {
   (void)step;
@@ -173,7 +182,8 @@ static nxr_message ring_send(const nxr_collective *collective, uint32_t round, u
   return parts(collective, before(collective, round), 1, behind(collective, 1));
 }
 
-static const nxr_leg ring = {"ring", n_others, once, ring_receive, ring_send, place_own};
+static const nxr_leg ring = {.name = "ring", .n_rounds = n_others, .n_steps = once,
+                             .receive = ring_receive, .send = ring_send, .begin = place_own};
 
 /* The member with this one's place on another host. */
 static uint32_t on_host(const nxr_collective *collective, uint32_t distance) {
@@ -192,10 +202,11 @@ static nxr_message columns_receive(const nxr_collective *collective, uint32_t ro
 
 static nxr_message columns_send(const nxr_collective *collective, uint32_t round, uint32_t step) {
   (void)round;
-  return parts(collective, collective->group->position, 1, on_host(collective, step + 1));
+  return own_part(collective, on_host(collective, step + 1));
 }
 
-static const nxr_leg columns = {"columns", once, n_other_hosts, columns_receive, columns_send, place_own};
+static const nxr_leg columns = {.name = "columns", .n_rounds = once, .n_steps = n_other_hosts,
+                                .receive = columns_receive, .send = columns_send, .meanwhile = place_own};
 
 /* What the others on this host have received. */
 static void read_columns(const nxr_comm *comm, const nxr_collective *collective) {
@@ -252,7 +263,8 @@ static nxr_message doubling_send(const nxr_collective *collective, uint32_t roun
                      behind(collective, UINT32_C(1) << round));
 }
 
-static const nxr_leg doubling = {"doubling", n_doublings, twice, doubling_receive, doubling_send, place_own};
+static const nxr_leg doubling = {.name = "doubling", .n_rounds = n_doublings, .n_steps = twice,
+                                 .receive = doubling_receive, .send = doubling_send, .begin = place_own};
 
 static void whole_begin(nxr_collective *collective, uint32_t round) {
   uint8_t *own = received(collective, collective->group->position);
@@ -265,8 +277,9 @@ static void whole_end(nxr_comm *comm, nxr_collective *collective, uint32_t round
   nxr_comm_sum(comm, collective, collective->spec.y, collective->spec.axis);
 }
 
-static const nxr_leg whole = {"whole",       n_doublings, twice,    doubling_receive,
-                              doubling_send, whole_begin, whole_end};
+static const nxr_leg whole = {.name = "whole", .n_rounds = n_doublings, .n_steps = twice,
+                              .receive = doubling_receive, .send = doubling_send,
+                              .begin = whole_begin, .end = whole_end};
 
 /* ---- parts that are cut ---- */
 
@@ -289,14 +302,11 @@ static nxr_message exchange_send(const nxr_collective *collective, uint32_t roun
   return (nxr_message){terms, n * x_size(collective), to};
 }
 
-static void exchange_begin(nxr_collective *collective, uint32_t round) {
+static void exchange_meanwhile(nxr_collective *collective, uint32_t round) {
   uint32_t own = collective->group->position;
-  if (collective->spec.op == NX_OP_all_gather) {
-    place_own(collective, round);
-    return;
-  }
-  if (round == 0) nxr_comm_exchange(collective, own, own, collective->spec.x, collective->spec.y);
-  pack_parts(collective, round);
+  if (round == 0 && collective->spec.op == NX_OP_all_to_all)
+    nxr_comm_exchange(collective, own, own, collective->spec.x, collective->spec.y);
+  place_own(collective, round);
 }
 
 static void exchange_end(nxr_comm *comm, nxr_collective *collective, uint32_t round) {
@@ -307,8 +317,9 @@ static void exchange_end(nxr_comm *comm, nxr_collective *collective, uint32_t ro
       nxr_comm_unpack(collective, from, skip, n, received(collective, from));
 }
 
-static const nxr_leg exchange = {"exchange",    n_part_rounds,  n_others,    exchange_receive,
-                                 exchange_send, exchange_begin, exchange_end};
+static const nxr_leg exchange = {.name = "exchange", .n_rounds = n_part_rounds, .n_steps = n_others,
+                                 .receive = exchange_receive, .send = exchange_send, .begin = pack_parts,
+                                 .meanwhile = exchange_meanwhile, .end = exchange_end};
 
 /* ---- between two ---- */
 
@@ -322,7 +333,8 @@ static nxr_message shift_send(const nxr_collective *collective, uint32_t round, 
   return (nxr_message){collective->spec.x, collective->spec.axis * x_size(collective), behind(collective, 1)};
 }
 
-static const nxr_leg shift = {"shift", once, once, shift_receive, shift_send};
+static const nxr_leg shift = {.name = "shift", .n_rounds = once, .n_steps = once,
+                              .receive = shift_receive, .send = shift_send};
 
 static nxr_message transfer_receive(const nxr_collective *collective, uint32_t round, uint32_t step) {
   (void)round, (void)step;
@@ -336,7 +348,8 @@ static nxr_message transfer_send(const nxr_collective *collective, uint32_t roun
   return (nxr_message){collective->spec.x, n_bytes, 1};
 }
 
-static const nxr_leg transfer = {"transfer", once, once, transfer_receive, transfer_send};
+static const nxr_leg transfer = {.name = "transfer", .n_rounds = once, .n_steps = once,
+                                 .receive = transfer_receive, .send = transfer_send};
 
 /* ---- votes ---- */
 
@@ -364,7 +377,8 @@ static void any_end(nxr_comm *comm, nxr_collective *collective, uint32_t round) 
     if (other[i] > own[i]) own[i] = other[i];
 }
 
-static const nxr_leg any = {"any", n_doublings, once, any_receive, any_send, any_begin, any_end};
+static const nxr_leg any = {.name = "any", .n_rounds = n_doublings, .n_steps = once,
+                            .receive = any_receive, .send = any_send, .begin = any_begin, .end = any_end};
 
 /* ---- choosing ---- */
 

@@ -37,6 +37,7 @@ typedef struct nxr_leg {
   nxr_message (*receive)(const nxr_collective *collective, uint32_t round, uint32_t step);
   nxr_message (*send)(const nxr_collective *collective, uint32_t round, uint32_t step);
   void (*begin)(nxr_collective *collective, uint32_t round); /* before its messages; NULL: nothing */
+  void (*meanwhile)(nxr_collective *collective, uint32_t round); /* when they have begun; NULL: nothing */
   void (*end)(nxr_comm *comm, nxr_collective *collective, uint32_t round); /* behind them; NULL: nothing */
   /* In place of rounds: does what can be done, true when that is all. */
   bool (*share)(nxr_comm *comm, nxr_collective *collective);

@@ -165,17 +165,23 @@ static void send(const nxr_comm *comm, const nxr_collective *collective, const n
               request);
 }
 
-/* Begins further messages as earlier ones complete; true when all have. */
-static bool move_lane(const nxr_comm *comm, nxr_collective *collective, lane *own, bool sends) {
+/* Begins as many messages as may be under way. */
+static void fill_lane(const nxr_comm *comm, const nxr_collective *collective, lane *own, bool sends) {
   const courier *rider = courier_of(collective);
   const nxr_leg *leg = leg_of(rider);
-  for (int done = 1; own->n_done < rider->n_steps; own->n_done++) {
-    for (; own->n_begun < rider->n_steps && own->n_begun < own->n_done + MOST_UNDER_WAY; own->n_begun++) {
-      nxr_message at = (sends ? leg->send : leg->receive)(collective, rider->round, own->n_begun);
-      MPI_Request *request = &own->requests[own->n_begun % MOST_UNDER_WAY];
-      *request = MPI_REQUEST_NULL;
-      if (at.n_bytes > 0) (sends ? send : receive)(comm, collective, &at, request);
-    }
+  for (; own->n_begun < rider->n_steps && own->n_begun < own->n_done + MOST_UNDER_WAY; own->n_begun++) {
+    nxr_message at = (sends ? leg->send : leg->receive)(collective, rider->round, own->n_begun);
+    MPI_Request *request = &own->requests[own->n_begun % MOST_UNDER_WAY];
+    *request = MPI_REQUEST_NULL;
+    if (at.n_bytes > 0) (sends ? send : receive)(comm, collective, &at, request);
+  }
+}
+
+/* Begins further messages as earlier ones complete; true when all have. */
+static bool move_lane(const nxr_comm *comm, const nxr_collective *collective, lane *own, bool sends) {
+  uint32_t n_steps = courier_of(collective)->n_steps;
+  for (int done = 1; own->n_done < n_steps; own->n_done++) {
+    fill_lane(comm, collective, own, sends);
     MPI_Test(&own->requests[own->n_done % MOST_UNDER_WAY], &done, MPI_STATUS_IGNORE);
     if (!done) return false;
   }
@@ -189,8 +195,9 @@ static void begin_round(const nxr_comm *comm, nxr_collective *collective) {
   if (own->round == 0) own->n_rounds = leg->n_rounds(collective), own->n_steps = leg->n_steps(collective);
   own->in.n_begun = own->in.n_done = own->out.n_begun = own->out.n_done = 0;
   if (leg->begin) leg->begin(collective, own->round);
-  move_lane(comm, collective, &own->in, false);
-  move_lane(comm, collective, &own->out, true);
+  fill_lane(comm, collective, &own->in, false);
+  fill_lane(comm, collective, &own->out, true);
+  if (leg->meanwhile) leg->meanwhile(collective, own->round);
 }
 
 static void begin(nxr_comm *comm, nxr_collective *collective) {
@@ -216,7 +223,8 @@ static uint32_t awaited(const nxr_collective *collective, bool sends) {
 static bool round_complete(const nxr_comm *comm, nxr_collective *collective) {
   courier *own = courier_of(collective);
   bool received = move_lane(comm, collective, &own->in, false);
-  bool sent = move_lane(comm, collective, &own->out, true);
+  bool looks = received || own->out.n_begun < own->n_steps; /* else nothing depends on what was sent yet */
+  bool sent = looks && move_lane(comm, collective, &own->out, true);
   if (!received || !sent) collective->waits_for = awaited(collective, received);
   return received && sent;
 }

@@ -40,6 +40,8 @@ void nxr_shared_post(const nxr_comm *comm, nxr_collective *collective, uint32_t 
 
 static void shared_start(nxr_comm *comm, nxr_collective *collective) {
   nxr_shared_post(comm, collective, NXR_READY);
+  if (collective->spec.op == NX_OP_all_gather) /* while the others come */
+    nxr_comm_place(collective, collective->group->position, collective->spec.x);
 }
 
 /* Whether all members that are here have reached the collective's phase. */
@@ -109,8 +111,11 @@ static void scatter_sums(nxr_comm *comm, nxr_collective *collective) {
 }
 
 static void gather_all(const nxr_comm *comm, const nxr_collective *collective) {
-  for (uint32_t i = 0; i < collective->group->size; i++)
-    nxr_comm_place(collective, i, peer_x(comm, collective, i));
+  uint32_t size = collective->group->size, own = collective->group->position;
+  for (uint32_t distance = 1; distance < size; distance++) { /* not all from the same one */
+    uint32_t from = (own + distance) % size;
+    nxr_comm_place(collective, from, peer_x(comm, collective, from));
+  }
 }
 
 static void exchange_all(const nxr_comm *comm, const nxr_collective *collective) {
